@@ -1,0 +1,139 @@
+// Package job is the actor that carries one request through the agent to a pull request.
+//
+// A job works on one instruction at a time, in the order sent. What a command was answered is on disk; an instruction
+// that was accepted is carried out exactly once, whatever dies in between, and ends in exactly one branch and at most
+// one open pull request.
+package job
+
+import (
+	"time"
+
+	"docent/agent"
+	"docent/api"
+	"docent/forge"
+	"docent/persistence"
+)
+
+// A Command asks the job to do something. It is answered exactly once: with a Reply, or with an error of package api.
+type Command interface{ command() }
+
+type (
+	// Create makes the job. A repeated Create changes nothing.
+	Create struct {
+		Project api.Project // as it stands now; the job keeps what it needs of it
+		User    api.KeyID   // key that asks
+		Prompt  string
+		Model   string // empty for the project's
+		Draft   bool
+		Uses    []persistence.Use
+		Claim   *persistence.Claim
+	}
+
+	// FollowUp gives the job one more instruction. A repeated ID changes nothing.
+	FollowUp struct {
+		Project api.ProjectID
+		ID      string
+		Prompt  string
+		Uses    []persistence.Use
+		Claim   *persistence.Claim
+	}
+
+	// Read asks for the job as it stands.
+	Read struct{ Project api.ProjectID }
+
+	// Watch asks for the job once it has moved beyond event After. The answer comes when it has, or when Until passes.
+	Watch struct {
+		Project api.ProjectID
+		After   uint64
+		Until   time.Time
+	}
+
+	// Archive marks the job as put away. Its branch and pull request stay.
+	Archive struct{ Project api.ProjectID }
+
+	// Cancel ends an active job: failed, with the message "cancelled".
+	Cancel struct{ Project api.ProjectID }
+)
+
+func (Create) command()   {}
+func (FollowUp) command() {}
+func (Read) command()     {}
+func (Watch) command()    {}
+func (Archive) command()  {}
+func (Cancel) command()   {}
+
+// A Reply is the job as it stands after the command.
+type Reply struct {
+	Row   api.JobRow
+	Fresh bool // the command changed something; false for a repeat
+}
+
+// An Event is a fact about the job. It is journaled before it is applied.
+type Event interface{ event() }
+
+type (
+	Created struct {
+		Project api.ProjectID `cbor:"1,keyasint"`
+		Job     api.JobID     `cbor:"2,keyasint"`
+		User    api.KeyID     `cbor:"3,keyasint"`
+		Source  api.Source    `cbor:"4,keyasint"`
+		Model   string        `cbor:"5,keyasint"`
+		Draft   bool          `cbor:"6,keyasint"`
+		At      time.Time     `cbor:"7,keyasint"`
+	}
+	// Prompted adds an instruction. The first one follows Created in the same append.
+	Prompted struct {
+		ID     string    `cbor:"1,keyasint"`
+		Prompt string    `cbor:"2,keyasint"`
+		At     time.Time `cbor:"3,keyasint"`
+	}
+	// Progressed shows how far the run is, for listings and logs.
+	Progressed struct {
+		Title string     `cbor:"1,keyasint"`
+		Todos []api.Todo `cbor:"2,keyasint"`
+		Text  string     `cbor:"3,keyasint"`
+		At    time.Time  `cbor:"4,keyasint"`
+	}
+	// Edited is the outcome of the edit and the intent to publish it, in full: what is published after a crash is this.
+	Edited struct {
+		Branch string       `cbor:"1,keyasint"` // where it goes
+		Base   string       `cbor:"2,keyasint"`
+		Parent string       `cbor:"3,keyasint"` // commit that the changes build on
+		Result agent.Result `cbor:"4,keyasint"`
+		At     time.Time    `cbor:"5,keyasint"` // also the commit's time
+		Repo   string       `cbor:"6,keyasint"`
+	}
+	// Published is the outcome of the publication.
+	Published struct {
+		Result forge.Published `cbor:"1,keyasint"`
+		At     time.Time       `cbor:"2,keyasint"`
+	}
+	// Stale says that the branch moved between edit and publication: the instruction is edited anew.
+	Stale struct {
+		At time.Time `cbor:"1,keyasint"`
+	}
+	// Finished ends the instruction in hand well; the next one, if any, starts.
+	Finished struct {
+		Message string    `cbor:"1,keyasint"`
+		At      time.Time `cbor:"2,keyasint"`
+	}
+	// Failed ends the instruction in hand, and those that wait, without success.
+	Failed struct {
+		Reason  api.HaltReason `cbor:"1,keyasint"`
+		Message string         `cbor:"2,keyasint"`
+		At      time.Time      `cbor:"3,keyasint"`
+	}
+	Archived struct {
+		At time.Time `cbor:"1,keyasint"`
+	}
+)
+
+func (Created) event()    {}
+func (Prompted) event()   {}
+func (Progressed) event() {}
+func (Edited) event()     {}
+func (Published) event()  {}
+func (Stale) event()      {}
+func (Finished) event()   {}
+func (Failed) event()     {}
+func (Archived) event()   {}

@@ -1,0 +1,37 @@
+package job
+
+import (
+	"context"
+
+	"docent/agent"
+	"docent/api"
+	"docent/forge"
+	"docent/persistence"
+)
+
+// A Journal keeps the job's events. An append that returned without an error is on disk.
+type Journal interface {
+	Append(ctx context.Context, a persistence.Append) (last uint64, err error)
+	Load(stream string) (persistence.Recovered, error)
+	// Snapshot stores a state that covers the events up to seq, some time later; losing it loses nothing.
+	Snapshot(stream string, seq uint64, state []byte)
+}
+
+// An Editor carries out one instruction on a tree. It reports progress, and it stops soon after ctx ends.
+type Editor interface {
+	Edit(ctx context.Context, task agent.Task, progress func(agent.Progress)) (agent.Result, error)
+}
+
+// A Forge reads and publishes. All of it may be repeated.
+type Forge interface {
+	// Tip says where the branch stands; for a branch that does not exist, or whose pull request is merged or closed,
+	// Pull says so and Commit is the base's head.
+	Tip(ctx context.Context, project api.Project, branch string) (forge.Tip, error)
+	Tree(ctx context.Context, project api.Project, commit string) (agent.Tree, error)
+	Publish(ctx context.Context, p forge.Publication) (forge.Published, error)
+}
+
+// Projects finds a project as it stands now.
+type Projects interface {
+	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
+}

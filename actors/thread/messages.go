@@ -1,0 +1,128 @@
+// Package thread is the actor that holds one assistant conversation.
+//
+// A thread answers one question at a time; a question that comes meanwhile waits its turn. The question is journaled
+// before the stream opens and the answer before it finishes: after a restart an unfinished turn is taken up again, and
+// a reader who resumes gets the whole answer from its start.
+package thread
+
+import (
+	"time"
+
+	"docent/api"
+	"docent/model"
+	"docent/persistence"
+	"docent/search"
+	"docent/stream"
+)
+
+// A Command asks the thread to do something. It is answered exactly once: with a reply, or with an error of package api.
+type Command interface{ command() }
+
+type (
+	// Ask puts a question; it is answered with a Turn once the question is on disk. New opens the thread; otherwise an
+	// unknown thread, one of another project, or one that the caller may not continue is api.ErrNotFound.
+	Ask struct {
+		Project    api.Project
+		New        bool
+		Turn       api.TurnID // made by the caller
+		Message    string     // the client's id of its message, where it has one: a message that comes again is not asked twice
+		Chat       string     // the client's id of its chat, where it has one
+		Caller     string     // fp: "anonymous" or a user id
+		ThreadKey  string     // the thread's secret, where the client sends it
+		Text       string
+		Context    []model.Snippet
+		Query      search.Query // page size, filter and current path; Text is set by the thread
+		Regenerate bool         // replace the last answer
+		Key        api.KeyID
+		Uses       []persistence.Use
+	}
+
+	// Resume asks for the stream of the newest turn; it is answered with a Turn, or api.ErrNotFound where there is none
+	// whose stream is kept.
+	Resume struct {
+		Project   api.ProjectID
+		Caller    string
+		ThreadKey string
+	}
+
+	// Read asks for the conversation; it is answered with a Conversation.
+	Read struct{ Project api.ProjectID }
+)
+
+func (Ask) command()    {}
+func (Resume) command() {}
+func (Read) command()   {}
+
+// A Turn is a question that was accepted, and the stream of its answer. Any number of readers may follow the log.
+type Turn struct {
+	Thread api.ThreadID
+	ID     api.TurnID
+	Key    string // the thread's secret, only when this turn opened the thread
+	Log    *stream.Log
+	Fresh  bool // the question was new; false for a repeat or a resumed stream
+}
+
+// A Conversation is a thread as it stands.
+type Conversation struct {
+	Thread  api.ThreadID
+	Project api.ProjectID
+	Caller  string
+	Opened  time.Time
+	Turns   []Exchange
+}
+
+// An Exchange is one question and its answer.
+type Exchange struct {
+	Turn     api.TurnID      `cbor:"1,keyasint" json:"id"`
+	Message  string          `cbor:"2,keyasint" json:"messageId,omitempty"`
+	Question string          `cbor:"3,keyasint" json:"question"`
+	Asked    time.Time       `cbor:"4,keyasint" json:"askedAt"`
+	Answer   string          `cbor:"5,keyasint" json:"answer"`
+	Sources  []stream.Part   `cbor:"6,keyasint" json:"-"`
+	Model    string          `cbor:"7,keyasint" json:"model"`
+	Answered bool            `cbor:"8,keyasint" json:"answered"` // the documentation had an answer
+	Done     bool            `cbor:"9,keyasint" json:"done"`
+	Error    string          `cbor:"10,keyasint" json:"error,omitempty"`
+	Ended    time.Time       `cbor:"11,keyasint" json:"endedAt,omitzero"`
+	Context  []model.Snippet `cbor:"12,keyasint" json:"-"`
+	Query    search.Query    `cbor:"13,keyasint" json:"-"`
+	Usage    stream.Usage    `cbor:"14,keyasint" json:"usage"`
+}
+
+// An Event is a fact about the thread. It is journaled before it is applied.
+type Event interface{ event() }
+
+type (
+	Opened struct {
+		Project api.ProjectID `cbor:"1,keyasint"`
+		Caller  string        `cbor:"2,keyasint"`
+		KeyHash [32]byte      `cbor:"3,keyasint"` // of the thread's secret
+		At      time.Time     `cbor:"4,keyasint"`
+	}
+	Asked struct {
+		Exchange Exchange `cbor:"1,keyasint"`
+		Replaces bool     `cbor:"2,keyasint"` // the last exchange is replaced by this one
+		Chat     string   `cbor:"3,keyasint"`
+	}
+	Answered struct {
+		Turn     api.TurnID    `cbor:"1,keyasint"`
+		Text     string        `cbor:"2,keyasint"`
+		Sources  []stream.Part `cbor:"3,keyasint"`
+		Model    string        `cbor:"4,keyasint"`
+		Answered bool          `cbor:"5,keyasint"`
+		Usage    stream.Usage  `cbor:"6,keyasint"`
+		At       time.Time     `cbor:"7,keyasint"`
+	}
+	// TurnFailed ends a turn without an answer: Reason is for a person.
+	TurnFailed struct {
+		Turn   api.TurnID `cbor:"1,keyasint"`
+		Reason string     `cbor:"2,keyasint"`
+		Text   string     `cbor:"3,keyasint"` // what had been written by then
+		At     time.Time  `cbor:"4,keyasint"`
+	}
+)
+
+func (Opened) event()     {}
+func (Asked) event()      {}
+func (Answered) event()   {}
+func (TurnFailed) event() {}

@@ -1,0 +1,32 @@
+package thread
+
+import (
+	"context"
+
+	"docent/api"
+	"docent/model"
+	"docent/persistence"
+	"docent/search"
+)
+
+// A Journal keeps the thread's events. An append that returned without an error is on disk.
+type Journal interface {
+	Append(ctx context.Context, a persistence.Append) (last uint64, err error)
+	Load(stream string) (persistence.Recovered, error)
+	Snapshot(stream string, seq uint64, state []byte)
+}
+
+// A Searcher finds what the documentation of a project says.
+type Searcher interface {
+	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
+}
+
+// A Model writes an answer in pieces. It stops soon after ctx ends.
+type Model interface {
+	Answer(ctx context.Context, name string, req model.Request, emit func(model.Delta) error) (model.Result, error)
+}
+
+// Projects finds a project as it stands now.
+type Projects interface {
+	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
+}

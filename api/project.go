@@ -1,0 +1,89 @@
+package api
+
+import "time"
+
+// HostKind names the code host that holds a project's documentation repository.
+type HostKind string
+
+const (
+	HostBuiltin HostKind = "builtin" // Docent's own bare repositories and pull request pages
+	HostGitHub  HostKind = "github"
+	HostGitLab  HostKind = "gitlab"
+	HostGitea   HostKind = "gitea" // and Forgejo
+	HostGit     HostKind = "git"   // a plain remote: a branch and a request-pull text
+)
+
+// A Project is one documentation set: where it comes from, where it is served, and how its agent and assistant work.
+type Project struct {
+	ID         ProjectID `json:"id"`
+	Org        OrgID     `json:"organization"`
+	Domain     string    `json:"domain"`            // names the project in assistant URLs; may contain dots
+	Name       string    `json:"name,omitempty"`    // shown to people; the ID where empty
+	Source     string    `json:"source"`            // a folder, a local git repository, or a git URL
+	Branch     string    `json:"branch,omitempty"`  // the documentation's branch; the source's default where empty
+	DocsDir    string    `json:"docsDir,omitempty"` // sub-folder that holds the documentation, slash-separated; the root where empty
+	SiteURL    string    `json:"siteUrl,omitempty"` // where readers find the pages; citations link there
+	Host       HostKind  `json:"host"`
+	HostURL    string    `json:"hostUrl,omitempty"`    // base URL of a code host that is not the public one
+	Repository string    `json:"repository,omitempty"` // OWNER/NAME on the code host
+	TokenEnv   string    `json:"tokenEnv,omitempty"`   // environment variable that holds the code host's token
+	Model      string    `json:"model,omitempty"`      // a name from the configuration; the default model where empty
+	Deflection string    `json:"deflection,omitempty"` // e-mail address or URL offered when the documentation does not answer
+	Limits     Limits    `json:"limits"`
+	Options    Options   `json:"options"`
+	CreatedAt  time.Time `json:"createdAt"`
+}
+
+// Options change how a project's assistant answers. All are off by default.
+type Options struct {
+	RequireThreadKey bool `json:"requireThreadKey,omitempty"` // a thread is only continued with its secret key
+	SearchTool       bool `json:"searchTool,omitempty"`       // also show the retrieval as a tool call named "search"
+	Suggestions      bool `json:"suggestions,omitempty"`      // end answers with a fenced block of follow-up questions
+}
+
+// Limits are quotas; zero means the configured default, a negative number means none.
+type Limits struct {
+	ProjectHour int `json:"projectHour,omitempty" toml:"project_hour"` // create job and follow-up together
+	KeyMonth    int `json:"keyMonth,omitempty" toml:"key_month"`       // assistant messages of one key
+	OrgHour     int `json:"orgHour,omitempty" toml:"org_hour"`         // assistant messages of an organization
+	IPDay       int `json:"ipDay,omitempty" toml:"ip_day"`             // assistant messages of one address
+}
+
+// KeyKind tells server-side secrets from keys that a browser may hold.
+type KeyKind string
+
+const (
+	AdminKey     KeyKind = "admin"     // agent and management operations
+	AssistantKey KeyKind = "assistant" // assistant, search, page and feedback operations
+)
+
+// Scopes of an admin key.
+const (
+	ScopeRead  = "read"  // GET and HEAD
+	ScopeWrite = "write" // everything else
+)
+
+// A Key is what is known of an API key. The secret is shown once, when the key is made; only its hash is stored.
+type Key struct {
+	ID        KeyID      `json:"id"`
+	Kind      KeyKind    `json:"kind"`
+	Org       OrgID      `json:"organization"`
+	Project   ProjectID  `json:"project,omitempty"` // the project that the key was made for; an assistant key serves only its domain
+	Name      string     `json:"name,omitempty"`
+	Hint      string     `json:"hint"` // the prefix and the last four characters of the secret, to recognise it by
+	Scopes    []string   `json:"scopes,omitempty"`
+	AllowIP   []string   `json:"allowIp,omitempty"` // addresses and CIDR ranges; any where empty
+	Origins   []string   `json:"origins,omitempty"` // browser origins; any where empty
+	CreatedAt time.Time  `json:"createdAt"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+	RevokedAt *time.Time `json:"revokedAt,omitempty"`
+	LastUsed  *time.Time `json:"lastUsedAt,omitempty"`
+}
+
+// A File is one file of a documentation tree. Hash identifies the content (the git blob's), so that an unchanged file
+// need not be read again.
+type File struct {
+	Path string // slash-separated, relative to the tree
+	Hash string
+	Size int64
+}

@@ -1,0 +1,82 @@
+// Package forge brings edits to where the documentation lives: it reads the repository at a commit, pushes a branch and
+// opens a pull request. The built-in host keeps bare repositories in the data directory and needs nothing else.
+//
+// Publishing is idempotent: the commit is derived from its content, an open pull request for the branch is found before
+// one is made, and a repeat of a publication that took effect changes nothing.
+package forge
+
+import (
+	"errors"
+	"time"
+
+	"docent/api"
+)
+
+// Errors that a job can act on.
+var (
+	// ErrMoved says that the branch has commits that the edits do not build on: read again and edit anew.
+	ErrMoved = errors.New("the branch has moved on")
+	// ErrMisconfigured says that the code host refuses the project's address or credentials.
+	ErrMisconfigured = errors.New("the code host is not configured rightly")
+	// ErrTemporary says that trying again later may help.
+	ErrTemporary = errors.New("the code host does not answer now")
+	// ErrMergeConflict says that a pull request's files changed on the base branch too.
+	ErrMergeConflict = errors.New("the pull request conflicts with its base branch")
+)
+
+// A Change is one file as it is to be.
+type Change struct {
+	Path    string // relative to the repository's root, slash-separated
+	Content []byte
+	Delete  bool
+}
+
+// A Publication is one commit that is to stand on a branch with a pull request.
+type Publication struct {
+	Project api.Project
+	Job     api.JobID
+	Branch  string // made from the base where it does not exist
+	Base    string // branch that the pull request is meant for
+	Parent  string // commit that the changes build on: the branch's head, or the base's where the branch is new
+	Changes []Change
+	Message string    // of the commit
+	At      time.Time // of the commit: part of what makes a repeat the same commit
+	Title   string    // of the pull request; kept where it is open already
+	Body    string
+	Draft   bool
+}
+
+// Published says where a publication is.
+type Published struct {
+	Commit string
+	Number int
+	Link   string // of the pull request; a path under the service's own address for the built-in host
+	New    bool   // the pull request was opened now
+}
+
+// A Tip is where a job stands or starts: a branch with its head, and the state of its pull request.
+type Tip struct {
+	Branch string
+	Base   string
+	Commit string
+	Pull   api.PullState // of the branch's pull request; empty where there is none
+	Repo   string        // the repository as the API shows it
+}
+
+// A Diff is what a pull request changes.
+type Diff struct {
+	Files   []FileDiff
+	Added   int // lines
+	Deleted int
+}
+
+// A FileDiff is what a pull request changes in one file.
+type FileDiff struct {
+	Path    string
+	From    string // former path where the file was moved
+	Status  string // "added", "modified", "deleted", "moved"
+	Added   int
+	Deleted int
+	Binary  bool
+	Unified string // unified diff with three lines of context, without file headers
+}

@@ -1,0 +1,131 @@
+// Package markup reads Markdown and MDX with byte offsets, so that an edit can change some bytes and leave every other
+// one as it was. It is pure: no files, no network. There is no kept MDX parser in Go, and a Markdown parser alone takes
+// text indented inside a component for code and loses its links; so this is a scanner of our own that knows front
+// matter, fences, components, expressions, comments, headings and links.
+package markup
+
+// A Span is a range of bytes of a page's source: Start inclusive, End exclusive.
+type Span struct{ Start, End int }
+
+// A Format is the language of a page.
+type Format uint8
+
+const (
+	Markdown Format = iota + 1 // .md, .markdown: CommonMark with tables; raw HTML is markup
+	MDX                        // .mdx: components, expressions, imports; no indented code
+	Text                       // anything else: one body, no structure
+)
+
+// A Page is what the scanner found in one file. All spans refer to Src.
+type Page struct {
+	Path     string
+	Format   Format
+	Src      []byte
+	Front    Front
+	Body     Span // what follows the front matter
+	Headings []Heading
+	Links    []Link
+	Code     []Code
+	Tags     []Tag
+	Prose    []Span    // what a reader sees as running text, in order: no code, no markup characters, no link destinations, no URLs
+	Problems []Problem // what a build of the site would refuse
+}
+
+// Front is the front matter: a block of key/value lines at the top of the file.
+type Front struct {
+	Span   Span           // with its delimiters and the newline after them; empty where there is none
+	Body   Span           // between the delimiters
+	Kind   string         // "yaml", "toml" or ""
+	Values map[string]any // nil where there is none or it does not parse
+}
+
+// A Heading starts a section.
+type Heading struct {
+	Level  int
+	Text   string // as a reader sees it
+	Anchor string // explicit {#id}, or the GitHub-style slug made unique within the page
+	Custom bool   // the anchor is explicit
+	Span   Span   // the whole line or lines, without the newline
+	Inner  Span   // the text within, without markers and explicit id
+}
+
+// LinkKind tells the forms of a link apart.
+type LinkKind uint8
+
+const (
+	InlineLink LinkKind = iota + 1
+	ImageLink
+	ReferenceDefinition // [label]: destination
+	AutoLink            // <https://…> or a bare URL
+	AttributeLink       // href or src of a tag
+	ImportLink          // the module of an MDX import
+)
+
+// A Link is a reference to somewhere else.
+type Link struct {
+	Kind LinkKind
+	Dest string // as written, without angle brackets or quotes
+	Span Span   // the whole construct
+	At   Span   // Dest within it
+	Text string // as a reader sees it
+}
+
+// A Code is a stretch of code.
+type Code struct {
+	Span   Span
+	Inner  Span   // without fences or backticks
+	Inline bool   // a code span; otherwise a fenced or indented block
+	Lang   string // first word of a fence's info string
+	Info   string // the rest of it
+}
+
+// A Tag is one JSX or HTML tag.
+type Tag struct {
+	Name    string
+	Span    Span
+	Close   bool // </Name>
+	Self    bool // <Name/>
+	Attrs   []Attr
+	Partner int // index of the matching tag in Page.Tags; -1 where there is none or none is needed
+}
+
+// An Attr is one attribute of a tag.
+type Attr struct {
+	Name  string
+	Value Span   // without quotes; the expression without braces
+	Kind  string // "string", "expression", "flag"
+}
+
+// A Problem is something that a build of the site would refuse.
+type Problem struct {
+	Line    int // from 1
+	Message string
+}
+
+// A Section is a stretch of a page from one heading to the next, as text for an index.
+type Section struct {
+	Heading string // empty before the first heading
+	Anchor  string
+	Level   int
+	Trail   []string // headings above it
+	Span    Span     // of the source
+	Body    string   // as a reader sees it, code apart
+	Code    string   // fenced blocks
+}
+
+// An Edit replaces a range of the source.
+type Edit struct {
+	Span Span
+	New  []byte
+}
+
+// Functions of this package:
+//
+//	Parse(path string, src []byte) *Page                     total: any bytes give a page
+//	(*Page) Sections(maxLevel int) []Section
+//	(*Page) Title() string                                   front matter's title, else the first heading, else the file's name
+//	(*Page) SetFront(key, value string) ([]Edit, error)      makes a front matter block where there is none
+//	(*Page) RemoveFront(key string) ([]Edit, error)
+//	Apply(src []byte, edits []Edit) ([]byte, error)          sorted, overlap is an error
+//	Slug(text string) string                                 GitHub's rule
+//	(*Page) Plain(span Span) string                          the span as a reader sees it

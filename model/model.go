@@ -1,0 +1,54 @@
+// Package model writes answers. A Model gets a question, the conversation so far and passages of the documentation,
+// and streams text. The built-in one needs nothing: it answers with the documentation's own sentences. Others speak to
+// a language model over HTTP; the scripted one is for tests and load benches and has to be named explicitly.
+package model
+
+// A Request is what a model is asked.
+type Request struct {
+	Question   string
+	History    []Message // earlier turns of the thread, oldest first
+	Passages   []Passage // what the documentation says, best first
+	Context    []Snippet // what the reader has selected or looks at
+	Deflection string    // address offered when the documentation does not answer; may be empty
+	Project    string    // the documentation's name, for the model's instructions
+}
+
+// A Message is one earlier utterance.
+type Message struct {
+	Role string // "user" or "assistant"
+	Text string
+}
+
+// A Snippet is text or code that the reader sent along.
+type Snippet struct {
+	Kind string // "code" or "textSelection"
+	Text string
+	Path string
+}
+
+// A Passage is one retrieved section of the documentation.
+type Passage struct {
+	Path    string
+	Anchor  string
+	URL     string
+	Title   string   // of the page
+	Heading string   // of the section; empty for the text before the first heading
+	Trail   []string // headings above it
+	Text    string   // the section in Markdown
+	Score   float64  // 0 to 1, comparable between questions
+}
+
+// A Delta is a piece of an answer: text, or a citation of one of the request's passages (its index), or both.
+type Delta struct {
+	Text string
+	Cite []int
+}
+
+// A Result says how an answer ended.
+type Result struct {
+	Model            string // which one worked, as shown to users
+	Reason           string // "stop" or "length"
+	Answered         bool   // false when the documentation does not say
+	PromptTokens     int
+	CompletionTokens int
+}

@@ -1,0 +1,80 @@
+// Package persistence keeps what Docent must not lose. The Journal (bbolt) holds what each actor knows of itself: a
+// stream of events and a snapshot for each actor, with the quota counters and idempotency keys that belong to the
+// events. The Catalog (SQL through bun: SQLite, or PostgreSQL) holds what is asked across actors: organizations,
+// projects, keys, pull requests of the built-in host, and listings, which are copies that the journal can rebuild.
+//
+// An append that returned without an error is on disk.
+package persistence
+
+import (
+	"errors"
+	"time"
+)
+
+// Errors of the journal.
+var (
+	// ErrSequence refuses an append after a sequence number that is not the stream's last: another writer was there,
+	// or the writer's own state is stale. Nothing was written.
+	ErrSequence = errors.New("the stream has moved on")
+	// ErrCorrupt says that a stored record is damaged or of an unknown form. The stream cannot be used; others can.
+	ErrCorrupt = errors.New("a stored record is damaged")
+)
+
+// An Event is one fact of a stream, as it is stored: the name of its type, which also names its version
+// ("job.created.1"), and its encoding.
+type Event struct {
+	Type string
+	Data []byte
+}
+
+// An Append is one atomic addition to the journal: all of it is on disk afterwards, or nothing.
+type Append struct {
+	Stream string // "job/<id>" or "thread/<id>"
+	After  uint64 // sequence number of the last event that the writer has applied; 0 for a new stream
+	Events []Event
+	// Pending says whether the stream calls for work once these events are applied. Streams that do are found by
+	// Journal.Pending at the next start.
+	Pending bool
+	Uses    []Use  // quota uses that these events consume; reserved with Quotas.Reserve before
+	Claim   *Claim // idempotency key that these events answer
+}
+
+// A Claim binds an idempotency key to what it created. A second append with the same Key, within the Claim's life,
+// writes nothing and fails with a *ClaimedError.
+type Claim struct {
+	Key     string    // the caller's key, qualified with who called and which operation
+	Digest  [32]byte  // of the request body: the same key with another body is a conflict
+	Owner   string    // the stream that answers for the key
+	Ref     string    // what within the stream, for instance the id of a follow-up
+	Expires time.Time // after which the key may be used anew
+}
+
+// A ClaimedError tells who holds an idempotency key already.
+type ClaimedError struct{ Claim Claim }
+
+func (e *ClaimedError) Error() string { return "the idempotency key is taken by " + e.Claim.Owner }
+
+// Recovered is what the journal knows of one stream.
+type Recovered struct {
+	Seq      uint64 // of the last event
+	Snapshot []byte // state that covers all events up to SnapshotSeq; nil where there is none
+	SnapSeq  uint64
+	Events   []Event // those after SnapSeq, in order
+}
+
+// A Window is the span over which a quota counts.
+type Window uint8
+
+const (
+	SlidingHour   Window = iota + 1
+	SlidingDay           //
+	CalendarMonth        // UTC
+)
+
+// A Use is one use of one quota.
+type Use struct {
+	Name   string // which of the limits, for people and headers: "project-hour"
+	Key    string // what is counted: "project/<id>"
+	Window Window
+	Limit  int // uses in a window; negative for none
+}

@@ -1,0 +1,55 @@
+package router
+
+import (
+	"context"
+	"time"
+
+	"docent/actors/job"
+	"docent/actors/thread"
+	"docent/api"
+	"docent/forge"
+	"docent/persistence"
+)
+
+// Jobs finds or starts the actor of a job and asks it.
+type Jobs interface {
+	Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error)
+}
+
+// Threads finds or starts the actor of a thread and asks it.
+type Threads interface {
+	Ask(ctx context.Context, id api.ThreadID, cmd thread.Ask) (thread.Turn, error)
+	Resume(ctx context.Context, id api.ThreadID, cmd thread.Resume) (thread.Turn, error)
+	Read(ctx context.Context, id api.ThreadID, cmd thread.Read) (thread.Conversation, error)
+}
+
+// Catalog answers what is asked across actors. It caches: a look-up costs no query on the hot path, and a change made
+// through this process is seen at once.
+type Catalog interface {
+	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
+	ProjectByDomain(ctx context.Context, domain string) (api.Project, error)
+	// KeyByHash finds a key by the SHA-256 of its secret: api.ErrNotFound where there is none. Revoked and expired keys are found.
+	KeyByHash(ctx context.Context, hash [32]byte) (api.Key, error)
+	TouchKey(id api.KeyID, at time.Time) // records the last use, some time later
+	Jobs(ctx context.Context, q persistence.JobQuery) ([]api.JobRow, error)
+}
+
+// Quotas counts uses. Reserve takes all of the uses or none, and fails with *api.LimitError; the uses count from then
+// on. Release gives them back when the work was not accepted. Standing tells what is left, for headers.
+type Quotas interface {
+	Reserve(now time.Time, uses []persistence.Use) error
+	Release(now time.Time, uses []persistence.Use)
+	Standing(now time.Time, use persistence.Use) (left int, reset time.Duration)
+}
+
+// Claims looks up idempotency keys.
+type Claims interface {
+	Claim(key string, now time.Time) (persistence.Claim, bool, error)
+}
+
+// Pulls shows and merges the built-in host's pull requests.
+type Pulls interface {
+	Pull(ctx context.Context, id string) (api.PullRequest, error)
+	Diff(ctx context.Context, id string) (forge.Diff, error)
+	Merge(ctx context.Context, id string) (api.PullRequest, error)
+}

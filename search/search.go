@@ -1,0 +1,57 @@
+// Package search finds sections of the documentation. Pages are cut at their headings, indexed with Bleve and ranked
+// by BM25F over sections and whole pages, computed from Bleve's postings.
+package search
+
+// A Query asks for the sections that answer Text best.
+type Query struct {
+	Text        string
+	Limit       int     // pages; 5 where zero
+	Threshold   float64 // leave out what scores less; 0 to 1
+	Filter      Filter
+	CurrentPath string // page that the reader is on; its neighbours and its version come first
+	Box         bool   // typed in a search box: slips are forgiven, the last word may be unfinished
+}
+
+// A Filter leaves out pages of other kinds; empty fields filter nothing.
+type Filter struct {
+	Version  string   `json:"version,omitempty"`
+	Language string   `json:"language,omitempty"`
+	Tag      string   `json:"tag,omitempty"`
+	Groups   []string `json:"groups,omitempty"` // pages restricted to groups are found only with one of them
+}
+
+// A Hit is one section; at most one for each page, best first.
+type Hit struct {
+	Path    string // of the page, relative to the documentation folder, with its extension
+	Anchor  string // of the section; empty for the text before the first heading
+	URL     string // where a reader finds it
+	Title   string // of the page
+	Heading string
+	Trail   []string
+	Content string // the section in Markdown
+	Score   float64
+	// Facets of the page.
+	Description string
+	Version     string
+	Language    string
+	Tags        []string
+}
+
+// A Page is a whole page as it is stored.
+type Page struct {
+	Path    string
+	Title   string
+	URL     string
+	Content string // the file without its front matter
+	Groups  []string
+}
+
+// A Report says what an update did to the index.
+type Report struct {
+	Commit   string
+	Added    []string
+	Modified []string
+	Removed  []string
+	Pages    int // in the index now
+	Sections int
+}

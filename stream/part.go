@@ -1,0 +1,49 @@
+// Package stream is the answer of one assistant turn on its way to readers: typed parts, the append-only log that any
+// number of readers follow from any position, and the two wire forms that chat clients understand.
+//
+// A Log has one writer, the turn. A reader that is slow or gone holds back neither the writer nor other readers. What
+// the encoders write follows the chat SDK's protocols: the data stream protocol (SDK 4) and the UI message stream over
+// server-sent events (SDK 5 and later).
+package stream
+
+// A Kind tells what a part holds.
+type Kind uint8
+
+const (
+	Start  Kind = iota + 1 // first part: Message, Thread, Key where the thread is new
+	Source                 // a page that the answer cites: ID, URL, Title
+	Text                   // a piece of the answer: Text
+	Search                 // the retrieval shown as a tool call named "search": ID, Query, Results
+	Finish                 // last part of a good answer: Thread, Key, Reason, usage. Written only once the answer is on disk
+	Error                  // last part of a failed one: Text is for a person
+)
+
+// A Part is one event of an answer. Fields that its Kind does not name are empty.
+type Part struct {
+	Kind    Kind
+	ID      string
+	Message string // id of the answer's message, unique for each answer
+	Thread  string
+	Key     string // the thread's secret, only in the answer that opens the thread
+	Text    string
+	URL     string
+	Title   string
+	Query   string
+	Results []Result
+	Reason  string // why the answer ended: "stop" or "length"
+	Usage   Usage
+}
+
+// A Result is one retrieved section, as the search tool call shows it.
+type Result struct {
+	Path    string
+	URL     string
+	Title   string
+	Content string
+}
+
+// Usage counts the tokens of a model; zero where the model does not say.
+type Usage struct {
+	Prompt     int
+	Completion int
+}
