@@ -1,0 +1,266 @@
+package stream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"docent/stream"
+)
+
+func text(s string) stream.Part { return stream.Part{Kind: stream.Text, Text: s} }
+
+func appendAll(t testing.TB, l *stream.Log, parts ...stream.Part) {
+	t.Helper()
+	for _, p := range parts {
+		if err := l.Append(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestEveryReaderGetsEveryPartOnceInOrder(t *testing.T) {
+	const parts, readers = 2000, 32
+	l := stream.NewLog()
+	var wg sync.WaitGroup
+	errs := make(chan error, readers)
+	for n := range readers {
+		from := n * 10
+		r := l.Reader(from)
+		wg.Go(func() {
+			defer r.Close()
+			next := from
+			for {
+				got, ok, err := r.Next(t.Context())
+				if err != nil {
+					errs <- err
+					return
+				}
+				if !ok {
+					break
+				}
+				for _, p := range got {
+					if p.Text != strconv.Itoa(next) {
+						errs <- fmt.Errorf("reader from %d: part %d is %q", from, next, p.Text)
+						return
+					}
+					next++
+				}
+			}
+			if next != parts {
+				errs <- fmt.Errorf("reader from %d ended at %d", from, next)
+			}
+		})
+	}
+	for i := range parts {
+		appendAll(t, l, text(strconv.Itoa(i)))
+	}
+	l.Close()
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		t.Error(err)
+	}
+}
+
+func TestAReaderTakesAllThatIsThereAtOnce(t *testing.T) {
+	l := stream.NewLog()
+	appendAll(t, l, text("a"), text("b"), text("c"))
+	r := l.Reader(1)
+	got, ok, err := r.Next(t.Context())
+	if err != nil || !ok || len(got) != 2 || got[0].Text != "b" {
+		t.Fatalf("got %v, %v, %v", got, ok, err)
+	}
+	appendAll(t, l, text("d"))
+	if len(got) != 2 || cap(got) != 2 || got[1].Text != "c" {
+		t.Fatalf("the window changed: %v", got)
+	}
+	l.Close()
+	if got, ok, _ := r.Next(t.Context()); !ok || len(got) != 1 || got[0].Text != "d" {
+		t.Fatalf("got %v, %v", got, ok)
+	}
+	if got, ok, err := r.Next(t.Context()); ok || err != nil || got != nil {
+		t.Fatalf("after the end: %v, %v, %v", got, ok, err)
+	}
+}
+
+func TestAWaitingReaderIsWokenByAppendAndByClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := stream.NewLog()
+		r := l.Reader(0)
+		got := make(chan int)
+		go func() {
+			defer close(got)
+			for {
+				parts, ok, err := r.Next(context.Background())
+				if err != nil || !ok {
+					return
+				}
+				got <- len(parts)
+			}
+		}()
+		synctest.Wait() // the reader waits
+		appendAll(t, l, text("a"))
+		if n := <-got; n != 1 {
+			t.Fatalf("woken with %d parts", n)
+		}
+		synctest.Wait()
+		if err := l.Append(text("b"), text("c")); err != nil {
+			t.Fatal(err)
+		}
+		if n := <-got; n != 2 {
+			t.Fatalf("woken with %d parts", n)
+		}
+		synctest.Wait()
+		l.Close()
+		if n, open := <-got; open {
+			t.Fatalf("woken with %d parts by the end", n)
+		}
+	})
+}
+
+func TestReadyNeverMissesAnAppend(t *testing.T) {
+	const parts = 5000
+	l := stream.NewLog()
+	r := l.Reader(0)
+	done := make(chan int)
+	go func() {
+		n := 0
+		for more := true; more; { // waits before the first Take and after a Take that had parts
+			<-r.Ready()
+			var got []stream.Part
+			got, more = r.Take()
+			n += len(got)
+		}
+		done <- n
+	}()
+	for range parts {
+		appendAll(t, l, text("x"))
+	}
+	l.Close()
+	if n := <-done; n != parts {
+		t.Fatalf("%d of %d parts", n, parts)
+	}
+}
+
+func TestNextEndsWithItsContextAlone(t *testing.T) {
+	l := stream.NewLog()
+	r := l.Reader(0)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, ok, err := r.Next(ctx); ok || !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, %v", ok, err)
+	}
+	appendAll(t, l, text("a"))
+	if got, ok, err := r.Next(t.Context()); err != nil || !ok || len(got) != 1 {
+		t.Fatalf("the reader does not go on: %v, %v, %v", got, ok, err)
+	}
+}
+
+func TestAReaderMayStartAheadOfTheLog(t *testing.T) {
+	l := stream.NewLog()
+	r := l.Reader(2)
+	appendAll(t, l, text("a"), text("b"))
+	if got, more := r.Take(); len(got) != 0 || !more {
+		t.Fatalf("got %v, %v", got, more)
+	}
+	appendAll(t, l, text("c"))
+	if got, more := r.Take(); len(got) != 1 || got[0].Text != "c" || !more {
+		t.Fatalf("got %v, %v", got, more)
+	}
+	far := l.Reader(100)
+	l.Close()
+	if _, ok, err := far.Next(t.Context()); ok || err != nil {
+		t.Fatalf("a reader beyond the end: %v, %v", ok, err)
+	}
+}
+
+func TestAClosedLogRefusesPartsAndMayBeClosedAgain(t *testing.T) {
+	l := stream.NewLog()
+	select {
+	case <-l.Done():
+		t.Fatal("done before the end")
+	default:
+	}
+	l.Close()
+	l.Close()
+	<-l.Done()
+	if err := l.Append(text("late")); !errors.Is(err, stream.ErrClosed) {
+		t.Fatalf("got %v", err)
+	}
+	if l.Len() != 0 {
+		t.Fatalf("%d parts", l.Len())
+	}
+}
+
+func TestALimitedLogRefusesMoreTextButTakesTheEnd(t *testing.T) {
+	l := stream.NewLog(stream.Limit(8))
+	appendAll(t, l, stream.Part{Kind: stream.Start, Message: "msg_1"}, text("abc"))
+	if err := l.Append(text("a"), text("123456789")); !errors.Is(err, stream.ErrFull) {
+		t.Fatalf("got %v", err)
+	}
+	if l.Len() != 2 {
+		t.Fatalf("a refused append left %d parts", l.Len())
+	}
+	appendAll(t, l, stream.Part{Kind: stream.Finish, Thread: "thr_a_long_id", Reason: "length"})
+	if l.Len() != 3 {
+		t.Fatalf("%d parts", l.Len())
+	}
+}
+
+func TestAClosedReaderLeavesTheOthersAlone(t *testing.T) {
+	l := stream.NewLog()
+	readers := make([]*stream.Reader, 5)
+	for i := range readers {
+		readers[i] = l.Reader(0)
+		readers[i].Take() // now it waits
+	}
+	readers[1].Close()
+	readers[4].Close()
+	readers[4].Close()
+	appendAll(t, l, text("a"))
+	for i, r := range readers {
+		got, more := r.Take()
+		if closed := i == 1 || i == 4; closed && (more || len(got) != 0) || !closed && (!more || len(got) != 1) {
+			t.Errorf("reader %d: %v, %v", i, got, more)
+		}
+	}
+}
+
+// What a part costs from the writer to the last of its readers.
+func BenchmarkLog(b *testing.B) {
+	for _, readers := range []int{1, 16, 256} {
+		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
+			b.ReportAllocs()
+			const parts = 200 // one answer
+			p := text("a few words ")
+			var wakes int64
+			for b.Loop() {
+				l := stream.NewLog()
+				var wg sync.WaitGroup
+				for range readers {
+					r := l.Reader(0)
+					wg.Go(func() {
+						for {
+							if _, ok, _ := r.Next(context.Background()); !ok {
+								return
+							}
+						}
+					})
+				}
+				for range parts {
+					_ = l.Append(p)
+				}
+				l.Close()
+				wg.Wait()
+				wakes++
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(wakes*parts), "ns/part")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(wakes*parts*int64(readers)), "ns/part/reader")
+		})
+	}
+}
