@@ -1,0 +1,223 @@
+package api
+
+import (
+	"net/mail"
+	"net/url"
+	"path"
+	"strings"
+	"unicode"
+)
+
+// WithDefaults is the project with what an operator may leave out filled in, and with what means the same written in
+// one way: the domain in lower case, the docs folder without slashes around it.
+func (p Project) WithDefaults() Project {
+	p.Domain = strings.ToLower(strings.TrimSpace(p.Domain))
+	if p.Host == "" {
+		p.Host = HostBuiltin
+	}
+	p.DocsDir = strings.TrimRight(p.DocsDir, "/")
+	for strings.HasPrefix(p.DocsDir, "./") {
+		p.DocsDir = strings.TrimLeft(p.DocsDir[2:], "/")
+	}
+	if p.DocsDir == "." {
+		p.DocsDir = ""
+	}
+	p.HostURL = strings.TrimRight(p.HostURL, "/")
+	p.SiteURL = strings.TrimRight(p.SiteURL, "/")
+	p.Repository = strings.TrimSuffix(strings.Trim(p.Repository, "/"), ".git")
+	return p
+}
+
+// Validate says everything that is wrong with a project's settings: an *InvalidError, or nil. No message repeats a value
+// that may hold a secret.
+func (p Project) Validate() error {
+	var out problems
+	if problem := projectIDProblem(string(p.ID)); problem != "" {
+		out.add("id", "%s", problem)
+	}
+	switch {
+	case p.Domain == "":
+		out.add("domain", "is required")
+	case !validHostname(p.Domain):
+		out.add("domain", "must be a domain or one part of it, such as docs or docs.example.com: lower-case letters, digits, hyphens and dots")
+	}
+	out.text("name", p.Name, 200)
+	out.text("model", p.Model, 100)
+	if problem := sourceProblem(p.Source); problem != "" {
+		out.add("source", "%s", problem)
+	}
+	if p.Branch != "" && !validBranch(p.Branch) {
+		out.add("branch", "is not a branch name that git accepts")
+	}
+	if problem := docsDirProblem(p.DocsDir); problem != "" {
+		out.add("docsDir", "%s", problem)
+	}
+	if p.SiteURL != "" && !validWebURL(p.SiteURL) {
+		out.add("siteUrl", "must be an http or https URL without credentials")
+	}
+	if p.Deflection != "" && !validWebURL(p.Deflection) && !validMail(p.Deflection) {
+		out.add("deflection", "must be an e-mail address or an http or https URL")
+	}
+	out.host(p)
+	return out.err()
+}
+
+// host checks what the kind of code host asks for.
+func (p *problems) host(project Project) {
+	switch project.Host {
+	case HostBuiltin, HostGit:
+		// The repository's name is only shown here.
+		if project.Repository != "" && !validRepository(project.Repository) {
+			p.add("repository", "must have the form OWNER/NAME")
+		}
+		if project.HostURL != "" {
+			p.add("hostUrl", "a project on the %s host has none: its source says where it is", project.Host)
+		}
+	case HostGitHub, HostGitea, HostGitLab:
+		switch parts := strings.Count(project.Repository, "/") + 1; {
+		case project.Repository == "":
+			p.add("repository", "is required for %s: OWNER/NAME", project.Host)
+		case !validRepository(project.Repository) || parts < 2 || parts > 2 && project.Host != HostGitLab:
+			p.add("repository", "must have the form OWNER/NAME")
+		}
+		if project.TokenEnv == "" {
+			p.add("tokenEnv", "is required for %s: the environment variable that holds the token to push and open pull requests with", project.Host)
+		}
+		switch {
+		case project.HostURL == "" && project.Host == HostGitea:
+			p.add("hostUrl", "is required for gitea: the address of the server")
+		case project.HostURL != "" && !validWebURL(project.HostURL):
+			p.add("hostUrl", "must be an http or https URL without credentials")
+		}
+	default:
+		p.add("host", "must be one of %s, %s, %s, %s, %s", HostBuiltin, HostGitHub, HostGitLab, HostGitea, HostGit)
+	}
+	if project.TokenEnv != "" && !validVariable(project.TokenEnv) {
+		p.add("tokenEnv", "must be the name of an environment variable, not the token itself")
+	}
+}
+
+// projectIDProblem keeps IDs to what is safe in a URL and as the name of a folder or file, on every system.
+func projectIDProblem(id string) string {
+	switch {
+	case id == "":
+		return "is required"
+	case len(id) > 64:
+		return "must have at most 64 characters"
+	}
+	for i, c := range []byte(id) {
+		alphanumeric := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !alphanumeric && (i == 0 || c != '-' && c != '_' && c != '.') {
+			return "must consist of letters, digits, hyphens, underscores and dots, and begin with a letter or digit"
+		}
+	}
+	lower := strings.ToLower(id)
+	if strings.Contains(id, "..") || strings.HasSuffix(id, ".") || strings.HasSuffix(lower, ".git") || strings.HasSuffix(lower, ".lock") {
+		return "must not contain two dots in a row, nor end in a dot, .git or .lock"
+	}
+	return ""
+}
+
+// sourceProblem tells a folder, a local repository or a git URL from what git would take for something else.
+func sourceProblem(s string) string {
+	switch {
+	case strings.TrimSpace(s) == "":
+		return "is required: a folder, a local git repository, or a git URL"
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return "must not contain control characters"
+	case strings.HasPrefix(s, "-"), strings.Contains(s, "::"): // an option, or a helper program, to git
+		return "must be a folder, a local git repository, or a git URL"
+	}
+	scheme, _, ok := strings.Cut(s, "://")
+	if !ok {
+		return "" // a path, or user@host:path
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return "is not a valid URL"
+	}
+	switch scheme {
+	case "http", "https":
+		if u.User != nil {
+			return "must not contain credentials: name the environment variable that holds the token instead"
+		}
+	case "ssh", "git", "git+ssh", "ssh+git":
+		if _, set := u.User.Password(); set {
+			return "must not contain a password"
+		}
+	case "file":
+		return ""
+	default:
+		return "must be a path or a URL with https, http, ssh, git or file"
+	}
+	if u.Host == "" {
+		return "is a URL without a host"
+	}
+	return ""
+}
+
+// validBranch follows git check-ref-format for a branch.
+func validBranch(s string) bool {
+	if len(s) > 250 || s == "@" || strings.HasPrefix(s, "-") || strings.HasSuffix(s, ".") ||
+		strings.Contains(s, "..") || strings.Contains(s, "@{") || strings.ContainsAny(s, " ~^:?*[\\\x7f") {
+		return false
+	}
+	for part := range strings.SplitSeq(s, "/") {
+		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") {
+			return false
+		}
+	}
+	return !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+func docsDirProblem(dir string) string {
+	switch {
+	case dir == "":
+		return ""
+	case strings.HasPrefix(dir, "/"), strings.Contains(dir, "\\"), path.Clean(dir) != dir, dir == "..", strings.HasPrefix(dir, "../"):
+		return "must be a folder inside the source, with slashes between its parts"
+	case strings.ContainsFunc(dir, unicode.IsControl):
+		return "must not contain control characters"
+	}
+	for part := range strings.SplitSeq(dir, "/") {
+		if strings.EqualFold(part, ".git") {
+			return "must not lie in git's own folder"
+		}
+	}
+	return ""
+}
+
+func validWebURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil &&
+		!strings.ContainsFunc(s, unicode.IsSpace)
+}
+
+func validMail(s string) bool {
+	a, err := mail.ParseAddress(s)
+	return err == nil && a.Address == s
+}
+
+func validRepository(s string) bool {
+	for part := range strings.SplitSeq(s, "/") {
+		if part == "" || part == "." || part == ".." || len(part) > 100 {
+			return false
+		}
+		for _, c := range []byte(part) {
+			if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func validVariable(s string) bool {
+	for i, c := range []byte(s) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return len(s) <= 200
+}
