@@ -1,18 +1,223 @@
 package persistence
 
 import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
 	"docent/api"
+
+	"github.com/uptrace/bun"
 )
 
-// A JobQuery asks for a page of a project's jobs, newest first.
-type JobQuery struct {
-	Project  api.ProjectID
-	Status   api.JobStatus // any where empty
-	Archived *bool         // any where nil
-	Before   api.JobID     // older than this one; a cursor
-	Skip     int
-	Limit    int // all where zero
-	// MinPos waits, for a short time, until the listing reflects the journal up to this position: who has created a
-	// job finds it.
-	MinPos uint64
+// DefaultOrg owns every project that names no other organization. It is made when the catalogue is first opened.
+const DefaultOrg api.OrgID = "default"
+
+// CatalogOptions change how a catalogue is kept; the zero value is right for serving.
+type CatalogOptions struct {
+	Log *slog.Logger // slog.Default where nil
+	Now func() time.Time
+	// Stale is how long a look-up may be answered from memory when another process changes the same database: 1 s where
+	// zero. A change made through this Catalog is seen at once.
+	Stale time.Duration
+	// TouchEvery is how often the last use of keys is written: every 5 s where zero.
+	TouchEvery time.Duration
+	// LockWait is how long to wait for another process that holds the database: 5 s where zero.
+	LockWait time.Duration
+}
+
+// A Catalog is the SQL store. It may be used by many goroutines at once, and a SQLite or PostgreSQL catalogue by several
+// processes. A change that returned without an error is on disk; last use of keys is the exception, it is written every
+// few seconds and at Close.
+//
+// Errors wrap those of package api: ErrNotFound, ErrConflict, *InvalidError, and ErrUnavailable where trying again later
+// may help. They never show the password of a DSN.
+type Catalog struct {
+	name  string  // for errors and logs; holds no password
+	path  string  // of the SQLite file; empty for PostgreSQL
+	read  *bun.DB // any number of connections; the same as write on PostgreSQL
+	write *bun.DB // one connection on SQLite: inside a transaction only that transaction is used, or it would wait for itself
+	log   *slog.Logger
+	now   func() time.Time
+
+	projects *lookup[api.ProjectID, api.Project]
+	domains  *lookup[string, api.Project]
+	keys     *lookup[[32]byte, api.Key]
+	touched  touches
+
+	stop    context.CancelFunc
+	flushed chan struct{} // closed when the background flush has ended
+	closing sync.Once
+	closed  error
+}
+
+// OpenCatalog opens the catalogue and brings its schema up to date. The dsn is "sqlite:PATH", for a file that is made
+// where it does not exist, or "postgres://…". Several processes may open the same catalogue at once.
+func OpenCatalog(ctx context.Context, dsn string, o CatalogOptions) (*Catalog, error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Stale == 0 {
+		o.Stale = time.Second
+	}
+	if o.TouchEvery == 0 {
+		o.TouchEvery = 5 * time.Second
+	}
+	if o.LockWait == 0 {
+		o.LockWait = 5 * time.Second
+	}
+	c := &Catalog{log: o.Log, now: o.Now, flushed: make(chan struct{})}
+	if err := c.open(ctx, dsn, o); err != nil {
+		return nil, err
+	}
+	c.projects = newLookup(o, c.loadProject)
+	c.domains = newLookup(o, c.loadDomain)
+	c.keys = newLookup(o, c.loadKey)
+	c.touched.at = make(map[api.KeyID]time.Time)
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stop = stop
+	go c.flushTouches(background, o.TouchEvery)
+	return c, nil
+}
+
+// Close writes what is buffered and lets the database go.
+func (c *Catalog) Close() error {
+	c.closing.Do(func() {
+		c.stop()
+		<-c.flushed
+		err := c.writeTouches(context.Background())
+		if c.read != c.write {
+			c.read.Close()
+		}
+		if closeErr := c.write.Close(); err == nil && closeErr != nil {
+			err = c.fail("close", closeErr)
+		}
+		c.closed = err
+	})
+	return c.closed
+}
+
+// Ping reports whether the catalogue answers.
+func (c *Catalog) Ping(ctx context.Context) error {
+	var one int
+	return c.fail("ask", c.read.NewRaw("SELECT 1").Scan(ctx, &one))
+}
+
+// String names the catalogue for people, without its password.
+func (c *Catalog) String() string { return c.name }
+
+// update runs fn in one transaction on the writing connection.
+func (c *Catalog) update(ctx context.Context, doing string, fn func(context.Context, bun.Tx) error) error {
+	return c.fail(doing, c.write.RunInTx(ctx, nil, fn))
+}
+
+// An Organization owns projects and keys.
+type Organization struct {
+	ID        api.OrgID
+	Name      string
+	CreatedAt time.Time
+}
+
+type organizationRow struct {
+	bun.BaseModel `bun:"table:organizations"`
+
+	ID        api.OrgID `bun:"id,pk"`
+	Name      string    `bun:"name"`
+	CreatedAt time.Time `bun:"created_at"`
+}
+
+// Organizations lists all organizations.
+func (c *Catalog) Organizations(ctx context.Context) ([]Organization, error) {
+	var rows []organizationRow
+	if err := c.read.NewSelect().Model(&rows).Order("id").Scan(ctx); err != nil {
+		return nil, c.fail("list organizations", err)
+	}
+	out := make([]Organization, len(rows))
+	for i, r := range rows {
+		out[i] = Organization{ID: r.ID, Name: r.Name, CreatedAt: r.CreatedAt.UTC()}
+	}
+	return out, nil
+}
+
+// AddOrganization makes an organization.
+func (c *Catalog) AddOrganization(ctx context.Context, o Organization) (Organization, error) {
+	if o.CreatedAt.IsZero() {
+		o.CreatedAt = c.now()
+	}
+	o.CreatedAt = stamp(o.CreatedAt)
+	if o.ID == "" || o.Name == "" {
+		return Organization{}, &api.InvalidError{Problems: []api.Problem{{Field: "organization", Message: "needs an id and a name"}}}
+	}
+	_, err := c.write.NewInsert().Model(&organizationRow{ID: o.ID, Name: o.Name, CreatedAt: o.CreatedAt}).Exec(ctx)
+	if violates(err, unique) {
+		return Organization{}, conflict("an organization with the id %q exists already", o.ID)
+	}
+	return o, c.fail("add organization", err)
+}
+
+type settingRow struct {
+	bun.BaseModel `bun:"table:settings"`
+
+	Name  string `bun:"name,pk"`
+	Value []byte `bun:"value"`
+}
+
+// Secret is the installation's random secret of that name: 32 bytes, made on first use and the same ever after.
+func (c *Catalog) Secret(ctx context.Context, name string) ([]byte, error) {
+	row := settingRow{Name: "secret/" + name, Value: make([]byte, 32)}
+	rand.Read(row.Value)
+	err := c.update(ctx, "keep the secret "+name, func(ctx context.Context, tx bun.Tx) error {
+		if _, err := tx.NewInsert().Model(&row).On("CONFLICT (name) DO NOTHING").Exec(ctx); err != nil {
+			return err
+		}
+		return tx.NewSelect().Model(&row).WherePK().Scan(ctx) // another process may have been first
+	})
+	if err != nil {
+		return nil, err
+	}
+	return row.Value, nil
+}
+
+// stamp is the time as it is stored and shown: UTC with milliseconds.
+func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+func stampPtr(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	s := stamp(*t)
+	return &s
+}
+
+func conflict(format string, args ...any) error {
+	return &api.StateError{Kind: api.ErrConflict, Reason: fmt.Sprintf(format, args...)}
+}
+
+func encodeBody(v any) (json.RawMessage, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return b, nil
+}
+
+func decodeBody(body json.RawMessage, v any, what string) error {
+	if err := json.Unmarshal(body, v); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrCorrupt, what, err)
+	}
+	return nil
+}
+
+// askable reports whether a text from outside can be asked for at all: PostgreSQL refuses a statement with other bytes.
+func askable(s string) bool {
+	return len(s) <= 1024 && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
 }

@@ -1,0 +1,121 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"docent/api"
+)
+
+// What a look-up remembers is bounded: anyone can ask for names and keys that do not exist.
+const (
+	mostFound   = 1 << 16
+	mostMissing = 1 << 12
+	loadTime    = 10 * time.Second
+)
+
+// A lookup answers from memory for a short time. Callers that miss at the same time share one query, and a query that
+// began before a change is neither remembered nor shared with those who ask after it.
+type lookup[K comparable, V any] struct {
+	load  func(context.Context, K) (V, error) // api.ErrNotFound where there is none
+	stale time.Duration
+	now   func() time.Time
+
+	mu      sync.RWMutex
+	found   map[K]found[V]
+	missing map[K]time.Time // until when
+	flights map[K]*flight[V]
+}
+
+type found[V any] struct {
+	value V
+	until time.Time
+}
+
+type flight[V any] struct {
+	done  chan struct{}
+	value V
+	err   error
+}
+
+func newLookup[K comparable, V any](o CatalogOptions, load func(context.Context, K) (V, error)) *lookup[K, V] {
+	l := &lookup[K, V]{load: load, stale: o.Stale, now: o.Now}
+	l.forget()
+	return l
+}
+
+// forget makes every later look-up ask the database.
+func (l *lookup[K, V]) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.found, l.missing, l.flights = make(map[K]found[V]), make(map[K]time.Time), make(map[K]*flight[V])
+}
+
+func (l *lookup[K, V]) get(ctx context.Context, key K) (V, error) {
+	now := l.now()
+	l.mu.RLock()
+	hit, ok := l.found[key]
+	until, gone := l.missing[key]
+	l.mu.RUnlock()
+	if ok && now.Before(hit.until) {
+		return hit.value, nil
+	}
+	if gone && now.Before(until) {
+		var none V
+		return none, api.ErrNotFound
+	}
+
+	l.mu.Lock()
+	f, running := l.flights[key]
+	if !running {
+		f = &flight[V]{done: make(chan struct{})}
+		l.flights[key] = f
+		// Not on this caller's context: others may wait for the same answer when it goes away.
+		go l.fly(context.WithoutCancel(ctx), key, f)
+	}
+	l.mu.Unlock()
+	select {
+	case <-f.done:
+		return f.value, f.err
+	case <-ctx.Done():
+		var none V
+		return none, ctx.Err()
+	}
+}
+
+func (l *lookup[K, V]) fly(ctx context.Context, key K, f *flight[V]) {
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	defer close(f.done)
+	f.value, f.err = l.load(ctx, key)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.flights[key] != f {
+		return // something was changed meanwhile
+	}
+	delete(l.flights, key)
+	delete(l.found, key)
+	delete(l.missing, key)
+	until := l.now().Add(l.stale)
+	switch {
+	case f.err == nil:
+		dropOne(l.found, mostFound)
+		l.found[key] = found[V]{f.value, until}
+	case errors.Is(f.err, api.ErrNotFound):
+		dropOne(l.missing, mostMissing)
+		l.missing[key] = until
+	}
+}
+
+// dropOne makes room for one more entry where there are as many as may be.
+func dropOne[K comparable, V any](m map[K]V, most int) {
+	if len(m) < most {
+		return
+	}
+	for k := range m { // any: the order of a map is random
+		delete(m, k)
+		return
+	}
+}
