@@ -1,0 +1,627 @@
+package search
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"hash/fnv"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/document"
+	"github.com/blevesearch/bleve/v2/mapping"
+	"golang.org/x/sync/errgroup"
+
+	"docent/api"
+)
+
+const (
+	maxFileSize = 2 << 20 // a bigger file is no page that someone wrote
+	// Bounds of what an incremental update leaves behind: beyond them the postings are written afresh, from the
+	// contents that the index holds.
+	maxSegments  = 12
+	maxDeadShare = 0.25
+	maxTodoShare = 0.5
+)
+
+// An update is one run of Update.
+type update struct {
+	library *Library
+	project api.Project
+	tree    Tree
+	old     *snapshot // nil where there is nothing to build upon
+	records []*record // the new generation's, in the order of their paths
+	sources map[*record]*source
+	fresh   map[*record][]byte // contents that were read now
+	docs    map[*record][]*document.Document
+	report  Report
+}
+
+// Update makes the index of a project show the tree. Files that have not changed since the last update are not read. Until
+// it is done, queries are answered from the state before; then from the new one. When it fails, nothing has changed.
+func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, progress func(done, total int)) (Report, error) {
+	shelf, err := l.shelf(project.ID)
+	if err != nil {
+		return Report{}, err
+	}
+	shelf.updating.Lock()
+	defer shelf.updating.Unlock()
+	project.DocsDir = strings.Trim(path.Clean("/"+project.DocsDir), "/")
+	u := &update{
+		library: l, project: project, tree: tree,
+		sources: make(map[*record]*source), fresh: make(map[*record][]byte), docs: make(map[*record][]*document.Document),
+	}
+	u.report.Commit = tree.Commit()
+	old, err := l.acquire(project.ID)
+	switch {
+	case err == nil:
+		defer old.release()
+		if old.manifest.DocsDir == project.DocsDir {
+			u.old = old
+		}
+	case errors.Is(err, ErrNotIndexed):
+		l.log.Info("index is built anew", "project", project.ID, "reason", err)
+	default:
+		return Report{}, fmt.Errorf("open the index of %s: %w", project.ID, err)
+	}
+	if progress == nil {
+		progress = func(int, int) {}
+	}
+	if err := u.read(ctx, progress); err != nil {
+		return Report{}, fmt.Errorf("read the documentation of %s: %w", project.ID, err)
+	}
+	todo := u.derive()
+	u.count()
+	if u.old != nil && len(todo) == 0 && len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) == 0 && len(u.old.records) == len(u.records) {
+		if u.old.manifest.Commit != u.report.Commit || u.old.manifest.SiteURL != project.SiteURL {
+			err = shelf.relabel(u.old, u.report.Commit, project.SiteURL)
+		}
+		return u.report, err
+	}
+	next, err := shelf.nextGeneration()
+	if err != nil {
+		return Report{}, err
+	}
+	dir := filepath.Join(shelf.dir, next)
+	if err := u.write(ctx, dir, todo); err != nil {
+		os.RemoveAll(dir)
+		return Report{}, fmt.Errorf("index %s: %w", project.ID, err)
+	}
+	if err := shelf.serve(next); err != nil {
+		return Report{}, fmt.Errorf("switch %s to its new index: %w", project.ID, err)
+	}
+	return u.report, nil
+}
+
+// read finds out which files count, takes over what is known of the unchanged ones and reads the others.
+func (u *update) read(ctx context.Context, progress func(done, total int)) error {
+	files, err := u.tree.Files(ctx)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]*record)
+	if u.old != nil {
+		for _, r := range u.old.records {
+			known[r.Path] = r
+		}
+	}
+	var changed []*record
+	for _, f := range files {
+		rel := f.Path
+		if u.project.DocsDir != "" {
+			var ok bool
+			if rel, ok = strings.CutPrefix(f.Path, u.project.DocsDir+"/"); !ok {
+				continue
+			}
+		}
+		k := classify(rel)
+		if k == kindIgnored {
+			continue
+		}
+		if f.Size > maxFileSize {
+			u.library.log.Warn("file is too big to be indexed", "project", u.project.ID, "path", f.Path, "bytes", f.Size)
+			continue
+		}
+		if r := known[rel]; r != nil && r.Hash == f.Hash && f.Hash != "" {
+			u.records = append(u.records, r)
+			continue
+		}
+		r := &record{Path: rel, Hash: f.Hash, Kind: k}
+		u.records = append(u.records, r)
+		changed = append(changed, r)
+	}
+	slices.SortFunc(u.records, func(a, b *record) int { return strings.Compare(a.Path, b.Path) })
+	u.records = slices.CompactFunc(u.records, func(a, b *record) bool { return a.Path == b.Path })
+	var mu sync.Mutex
+	var done atomic.Int64
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(u.library.options.Workers)
+	for _, r := range changed {
+		g.Go(func() error {
+			if err := gctx.Err(); err != nil {
+				return err
+			}
+			content, err := u.tree.Read(gctx, path.Join(u.project.DocsDir, r.Path))
+			if err != nil {
+				return err
+			}
+			var src *source
+			if len(content) > maxFileSize || !isText(content) {
+				r.Kind, content = kindIgnored, nil
+			} else {
+				r.Size, r.CRC = int64(len(content)), crc32.Checksum(content, castagnoli)
+				src = readSource(r, content)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			u.fresh[r] = content
+			if src != nil {
+				u.sources[r] = src
+			}
+			progress(int(done.Add(1)), len(changed))
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	next := uint32(1)
+	if u.old != nil {
+		next = u.old.manifest.NextUID
+	}
+	for _, r := range u.records {
+		if r.UID == 0 {
+			if k := known[r.Path]; k != nil {
+				r.UID = k.UID
+			} else {
+				r.UID = next
+				next++
+			}
+		}
+	}
+	return nil
+}
+
+// isText refuses what holds a zero byte or is mostly not UTF-8, as images and archives do.
+func isText(content []byte) bool {
+	return !bytes.ContainsRune(content[:min(len(content), 8000)], 0)
+}
+
+// derive works out what files contribute to each other's documents: navigation gives pages their other names, a link's
+// text describes the page that it points to, imported parts are seen in the pages that import them. It returns the
+// records whose documents have to be made.
+func (u *update) derive() []*record {
+	byKey := make(map[string]*record, len(u.records))
+	parts := make(map[string]*record)
+	for _, r := range u.records {
+		switch r.Kind {
+		case kindPage:
+			byKey[pageKey(r.Path)] = r
+			if r.Slug != "" {
+				byKey[strings.Trim(r.Slug, "/")] = r
+			}
+		case kindPart:
+			parts[r.Path] = r
+		}
+	}
+	incoming := make(map[*record]map[string]int)
+	for _, r := range u.records {
+		if r.Kind != kindPage {
+			continue
+		}
+		for _, l := range r.Links {
+			to := byKey[l.To]
+			if to == nil || to == r || l.Text == "" {
+				continue
+			}
+			if incoming[to] == nil {
+				incoming[to] = make(map[string]int)
+			}
+			incoming[to][l.Text]++
+		}
+	}
+	nav := u.navigation()
+	var todo []*record
+	for i, r := range u.records {
+		if r.Kind != kindPage {
+			continue
+		}
+		links := make([]string, 0, len(incoming[r]))
+		for text := range incoming[r] {
+			links = append(links, text)
+		}
+		slices.Sort(links)
+		names := nav[pageKey(r.Path)]
+		h := fnv.New64a()
+		for _, s := range names {
+			fmt.Fprintf(h, "n%d:%s", len(s), s)
+		}
+		for _, s := range links {
+			fmt.Fprintf(h, "l%d:%s", len(s), s)
+		}
+		for _, p := range r.Imports {
+			if part := parts[p]; part != nil {
+				fmt.Fprintf(h, "p%s:%s", p, part.Hash)
+			}
+		}
+		derived := h.Sum64()
+		src := u.sources[r]
+		if src == nil && derived == r.Derived {
+			continue
+		}
+		if src == nil {
+			// Known content, new neighbours. The old generation keeps its own record.
+			clone := *r
+			clone.Sections = nil
+			r = &clone
+			u.records[i] = r
+		}
+		if src == nil {
+			src = &source{}
+			u.sources[r] = src
+		}
+		src.names, src.links, src.parts = names, links, nil
+		for _, p := range r.Imports {
+			if part := parts[p]; part != nil {
+				src.parts = append(src.parts, part)
+			}
+		}
+		r.Derived = derived
+		todo = append(todo, r)
+	}
+	return todo
+}
+
+// content is a file's text: as read now, or as the old generation holds it.
+func (u *update) content(r *record) ([]byte, error) {
+	if c, ok := u.fresh[r]; ok {
+		return c, nil
+	}
+	return u.old.content(r)
+}
+
+// navigation reads the files that name pages. Their contents are at hand even when they have not changed.
+func (u *update) navigation() map[string][]string {
+	names := make(map[string][]string)
+	for _, r := range u.records {
+		if r.Kind != kindNavigation {
+			continue
+		}
+		content, err := u.content(r)
+		if err != nil {
+			u.library.log.Warn("navigation cannot be read", "project", u.project.ID, "path", r.Path, "error", err)
+			continue
+		}
+		readNavigation(r.Path, content, func(page, name string) {
+			key := pageKey(path.Join(path.Dir(r.Path), page))
+			if name = strings.TrimSpace(name); name != "" && !slices.Contains(names[key], name) {
+				names[key] = append(names[key], name)
+			}
+		})
+	}
+	return names
+}
+
+// count fills the report with what has changed between the old records and the new ones.
+func (u *update) count() {
+	before := make(map[string]*record)
+	if u.old != nil {
+		for _, r := range u.old.records {
+			if r.Kind == kindPage {
+				before[r.Path] = r
+			}
+		}
+	}
+	for _, r := range u.records {
+		if r.Kind != kindPage {
+			continue
+		}
+		u.report.Pages++
+		u.report.Sections += len(r.Sections)
+		was := before[r.Path]
+		delete(before, r.Path)
+		switch {
+		case was == nil:
+			u.report.Added = append(u.report.Added, r.Path)
+		case was.Hash != r.Hash:
+			u.report.Modified = append(u.report.Modified, r.Path)
+		}
+	}
+	for p := range before {
+		u.report.Removed = append(u.report.Removed, p)
+	}
+	slices.Sort(u.report.Removed)
+}
+
+// write makes the generation in dir.
+func (u *update) write(ctx context.Context, dir string, todo []*record) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	m := manifest{Schema: schemaVersion, Analysis: analysisVersion, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.project.SiteURL}
+	for _, r := range u.records {
+		m.NextUID = max(m.NextUID, r.UID+1)
+	}
+	if u.old != nil {
+		m.NextUID = max(m.NextUID, u.old.manifest.NextUID)
+		m.Dead = u.old.manifest.Dead
+		for _, r := range u.old.records { // what the new postings no longer show
+			if i, ok := slices.BinarySearchFunc(u.records, r.Path, func(n *record, p string) int { return strings.Compare(n.Path, p) }); !ok || u.records[i] != r {
+				m.Dead += len(r.Sections)
+			}
+		}
+	}
+	whole := u.old == nil || u.old.segments >= maxSegments || float64(len(todo)) > maxTodoShare*float64(len(u.records)) ||
+		float64(m.Dead) > maxDeadShare*float64(u.old.manifest.Sections)
+	if whole {
+		m.Dead = 0
+		for i, r := range u.records {
+			if r.Kind == kindPage && u.sources[r] == nil {
+				clone := *r
+				clone.Sections, clone.Derived = nil, 0 // so that derive does not pass it over
+				u.records[i] = &clone
+			}
+		}
+		todo = u.derive()
+	}
+	index := filepath.Join(dir, "index")
+	var err error
+	if whole {
+		err = u.writeWhole(ctx, dir, index, todo)
+	} else {
+		err = u.writeChanges(ctx, index, todo)
+	}
+	if err != nil {
+		return err
+	}
+	if err := u.writeText(filepath.Join(dir, "text")); err != nil {
+		return err
+	}
+	u.report.Sections = 0
+	for _, r := range u.records {
+		if r.Kind == kindPage {
+			u.report.Sections += len(r.Sections)
+		}
+	}
+	m.Pages, m.Sections = u.report.Pages, u.report.Sections
+	if err := writeRecords(filepath.Join(dir, "pages"), u.records); err != nil {
+		return err
+	}
+	_, err = writeManifest(dir, m)
+	return err
+}
+
+// documents makes the documents of pages, several at a time, and hands them on one page at a time.
+func (u *update) documents(ctx context.Context, todo []*record, use func(*record, []*document.Document) error) error {
+	var mu sync.Mutex
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(u.library.options.Workers)
+	for _, r := range todo {
+		g.Go(func() error {
+			if err := gctx.Err(); err != nil {
+				return err
+			}
+			mu.Lock()
+			src := u.sources[r]
+			delete(u.sources, r)
+			mu.Unlock()
+			content, err := u.content(r)
+			if err != nil {
+				return fmt.Errorf("content of %s: %w", r.Path, err)
+			}
+			if src.sections == nil {
+				full := readSource(r, content)
+				full.names, full.links, full.parts = src.names, src.links, src.parts
+				src = full
+			}
+			for _, part := range src.parts {
+				text, err := u.content(part)
+				if err != nil {
+					return fmt.Errorf("content of %s: %w", part.Path, err)
+				}
+				src.include(part.Path, text)
+			}
+			docs := describe(r, src)
+			mu.Lock()
+			defer mu.Unlock()
+			return use(r, docs)
+		})
+	}
+	return g.Wait()
+}
+
+// readyMade lets Bleve's builder take documents that have their fields already.
+type readyMade struct{ *mapping.IndexMappingImpl }
+
+func (m readyMade) MapDocument(doc *document.Document, data interface{}) error {
+	for _, f := range data.(*document.Document).Fields {
+		doc.AddField(f)
+	}
+	return nil
+}
+
+// writeWhole writes all postings afresh, as one segment.
+func (u *update) writeWhole(ctx context.Context, dir, index string, todo []*record) error {
+	empty := true
+	b, err := bleve.NewBuilder(index, readyMade{indexMapping().(*mapping.IndexMappingImpl)}, map[string]interface{}{
+		"batchSize": 1000, "mergeMax": 20, "buildPathPrefix": dir,
+	})
+	if err != nil {
+		return fmt.Errorf("begin index: %w", err)
+	}
+	err = u.documents(ctx, todo, func(r *record, docs []*document.Document) error {
+		for _, d := range docs {
+			empty = false
+			if err := b.Index(d.ID(), d); err != nil {
+				return fmt.Errorf("index %s: %w", r.Path, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if empty { // the builder cannot make an index of nothing
+		if err := os.RemoveAll(index); err != nil {
+			return err
+		}
+		idx, err := bleve.NewUsing(index, indexMapping(), bleve.Config.DefaultIndexType, bleve.Config.DefaultKVStore, nil)
+		if err != nil {
+			return fmt.Errorf("make empty index: %w", err)
+		}
+		return idx.Close()
+	}
+	if err := b.Close(); err != nil {
+		return fmt.Errorf("finish index: %w", err)
+	}
+	return removeBuildFolders(dir)
+}
+
+// removeBuildFolders takes away what the builder used on its way.
+func removeBuildFolders(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != "index" {
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeChanges takes over the old postings and applies the changes to them in one batch.
+func (u *update) writeChanges(ctx context.Context, index string, todo []*record) error {
+	if err := linkIndex(filepath.Join(u.old.dir, "index"), index); err != nil {
+		return fmt.Errorf("take over the index: %w", err)
+	}
+	idx, err := bleve.Open(index)
+	if err != nil {
+		return fmt.Errorf("open the index: %w", err)
+	}
+	batch := idx.NewBatch()
+	made := make(map[string]bool)
+	err = u.documents(ctx, todo, func(r *record, docs []*document.Document) error {
+		for _, d := range docs {
+			made[d.ID()] = true
+			if err := batch.IndexAdvanced(d); err != nil {
+				return fmt.Errorf("index %s: %w", r.Path, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return errors.Join(err, idx.Close())
+	}
+	kept := make(map[*record]bool, len(u.records))
+	for _, r := range u.records {
+		kept[r] = true
+	}
+	for _, r := range u.old.records {
+		if kept[r] {
+			continue
+		}
+		for n := range r.Sections {
+			if id := sectionID(r.UID, n); !made[id] {
+				batch.Delete(id)
+			}
+		}
+	}
+	if err := idx.Batch(batch); err != nil {
+		return errors.Join(fmt.Errorf("apply the changes: %w", err), idx.Close())
+	}
+	return idx.Close()
+}
+
+// linkIndex makes a second index of the same segments. Segments never change; everything else is copied.
+func linkIndex(from, to string) error {
+	return filepath.WalkDir(from, func(p string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, p)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		if d.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		if filepath.Ext(p) == ".zap" {
+			if os.Link(p, target) == nil {
+				return nil // else a file system without links: copy
+			}
+		}
+		return copyFile(p, target)
+	})
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(out, in); err == nil {
+		err = out.Sync()
+	}
+	return cmp.Or(err, out.Close())
+}
+
+// writeText writes the contents of all files one after the other.
+func (u *update) writeText(name string) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var at int64
+	// Records of the old generation are still read by its queries: those that move are cloned.
+	for i, r := range u.records {
+		content, isFresh := u.fresh[r]
+		if r.Offset != at && !isFresh {
+			clone := *r
+			u.records[i] = &clone
+		}
+		n := u.records[i]
+		if isFresh {
+			if _, err := f.Write(content); err != nil {
+				return err
+			}
+		} else if _, err := io.Copy(f, io.NewSectionReader(u.old.text, r.Offset, r.Size)); err != nil {
+			return err
+		}
+		n.Offset = at
+		at += n.Size
+	}
+	return f.Sync()
+}
+
+func sectionID(uid uint32, n int) string {
+	return strconv.FormatUint(uint64(uid), 36) + "." + strconv.Itoa(n)
+}
+
+func parseSectionID(id string) (uid uint32, n int, ok bool) {
+	a, b, found := strings.Cut(id, ".")
+	u, err1 := strconv.ParseUint(a, 36, 32)
+	n, err2 := strconv.Atoi(b)
+	return uint32(u), n, found && err1 == nil && err2 == nil
+}

@@ -1,0 +1,468 @@
+package search
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"docent/api"
+)
+
+// Options of a library. The zero value is fit for use.
+type Options struct {
+	MaxOpen    int           // indexes kept open; 64 where zero. Those in use are not counted out: a query never waits for another project's
+	IdleAfter  time.Duration // an index that was not used for so long is closed; 10 minutes where zero, never where negative
+	CacheBytes int64         // decoded postings kept for each open index; 32 MiB where zero
+	Workers    int           // goroutines of one update; GOMAXPROCS where zero
+	Log        *slog.Logger
+	Tuning     *Tuning // weights of the ranking; DefaultTuning where nil
+}
+
+// A Library holds the index of every project under one folder. Indexes are opened when they are asked and closed when
+// they are not. One process uses a folder at a time.
+type Library struct {
+	dir     string
+	options Options
+	tuning  Tuning
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	shelves map[api.ProjectID]*shelf
+	open    int // snapshots that are open and current
+	closed  bool
+	inUse   sync.WaitGroup
+	done    chan struct{}
+	swept   chan struct{}
+}
+
+// ErrClosed answers whoever asks a library that was closed.
+var ErrClosed = errors.New("the documentation index is closed")
+
+// A shelf is the place of one project.
+type shelf struct {
+	library  *Library
+	dir      string
+	updating sync.Mutex // one update at a time
+	opening  sync.Mutex // one opening at a time
+
+	// Under library.mu:
+	current *snapshot
+	broken  error // why the generation on disk cannot be used; nil again after an update
+	used    time.Time
+}
+
+// OpenLibrary opens the library in dir and makes the folder where there is none.
+func OpenLibrary(dir string, o Options) (*Library, error) {
+	if o.MaxOpen == 0 {
+		o.MaxOpen = 64
+	}
+	if o.IdleAfter == 0 {
+		o.IdleAfter = 10 * time.Minute
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 32 << 20
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("open the documentation index: %w", err)
+	}
+	l := &Library{dir: dir, options: o, tuning: DefaultTuning, log: o.Log, shelves: make(map[api.ProjectID]*shelf), done: make(chan struct{}), swept: make(chan struct{})}
+	if o.Tuning != nil {
+		l.tuning = *o.Tuning
+	}
+	go l.sweep()
+	return l, nil
+}
+
+// sweep closes idle indexes until the library is closed.
+func (l *Library) sweep() {
+	defer close(l.swept)
+	if l.options.IdleAfter < 0 {
+		<-l.done
+		return
+	}
+	tick := time.NewTicker(max(l.options.IdleAfter/4, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.done:
+			return
+		case now := <-tick.C:
+			l.mu.Lock()
+			var idle []*snapshot
+			for _, s := range l.shelves {
+				if s.current != nil && s.current.users == 0 && now.Sub(s.used) >= l.options.IdleAfter {
+					idle = append(idle, s.shut())
+				}
+			}
+			l.mu.Unlock()
+			for _, s := range idle {
+				s.close()
+			}
+		}
+	}
+}
+
+// folderOf names a project's folder: any identifier gives a safe name, different ones give different names on file
+// systems that ignore case as well.
+func folderOf(project api.ProjectID) string {
+	safe := project != ""
+	for i := range len(project) {
+		c := project[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			safe = false
+		}
+	}
+	if safe && len(project) <= 100 {
+		return string(project)
+	}
+	return "x_" + hex.EncodeToString([]byte(project))
+}
+
+func (l *Library) shelf(project api.ProjectID) (*shelf, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, ErrClosed
+	}
+	s := l.shelves[project]
+	if s == nil {
+		s = &shelf{library: l, dir: filepath.Join(l.dir, folderOf(project))}
+		l.shelves[project] = s
+	}
+	return s, nil
+}
+
+// acquire returns the served state of a project, open until it is released.
+func (l *Library) acquire(project api.ProjectID) (*snapshot, error) {
+	s, err := l.shelf(project)
+	if err != nil {
+		return nil, err
+	}
+	if snap, err := s.take(); snap != nil || err != nil {
+		return snap, err
+	}
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if snap, err := s.take(); snap != nil || err != nil {
+		return snap, err
+	}
+	snap, err := s.load()
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) && !s.exists() {
+			return nil, ErrNotIndexed // and asked again the next time
+		}
+		err = fmt.Errorf("%w: %w", ErrNotIndexed, err)
+		l.mu.Lock()
+		s.broken = err
+		l.mu.Unlock()
+		l.log.Warn("index cannot be used", "project", project, "error", err)
+		return nil, err
+	}
+	surplus, err := l.install(s, snap, true)
+	for _, old := range surplus {
+		old.close()
+	}
+	if err != nil {
+		snap.close()
+		return nil, err
+	}
+	return snap, nil
+}
+
+func (s *shelf) exists() bool {
+	_, err := os.Stat(filepath.Join(s.dir, "CURRENT"))
+	return err == nil
+}
+
+// take returns the open snapshot for use, or nil where there is none.
+func (s *shelf) take() (*snapshot, error) {
+	l := s.library
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, ErrClosed
+	}
+	if s.current == nil {
+		return nil, s.broken
+	}
+	s.use(s.current)
+	return s.current, nil
+}
+
+// use counts a user of a snapshot. The library's lock is held.
+func (s *shelf) use(snap *snapshot) {
+	snap.users++
+	s.used = time.Now()
+	s.library.inUse.Add(1)
+}
+
+// install makes a snapshot the served one and returns those to close.
+func (l *Library) install(s *shelf, snap *snapshot, use bool) ([]*snapshot, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, ErrClosed
+	}
+	var surplus []*snapshot
+	if s.current != nil {
+		if old := s.shut(); old.users == 0 {
+			surplus = append(surplus, old)
+		}
+	}
+	s.current, s.broken, s.used = snap, nil, time.Now()
+	snap.shelf = s
+	l.open++
+	if use {
+		s.use(snap)
+	}
+	return append(surplus, l.evict()...), nil
+}
+
+// shut takes the served snapshot off the shelf. Its last user closes it; where there is none, the caller does.
+func (s *shelf) shut() *snapshot {
+	old := s.current
+	s.current = nil
+	old.retired = true
+	s.library.open--
+	return old
+}
+
+// evict shuts the longest unused snapshots while too many are open. Those in use stay.
+func (l *Library) evict() []*snapshot {
+	var out []*snapshot
+	for l.open > l.options.MaxOpen {
+		var oldest *shelf
+		for _, s := range l.shelves {
+			if s.current != nil && s.current.users == 0 && (oldest == nil || s.used.Before(oldest.used)) {
+				oldest = s
+			}
+		}
+		if oldest == nil {
+			break
+		}
+		out = append(out, oldest.shut())
+	}
+	return out
+}
+
+// release ends one use of a snapshot.
+func (snap *snapshot) release() {
+	l := snap.shelf.library
+	l.mu.Lock()
+	snap.users--
+	var surplus []*snapshot
+	if snap.users == 0 {
+		if snap.retired {
+			surplus = append(surplus, snap)
+		} else {
+			surplus = l.evict()
+		}
+	}
+	l.mu.Unlock()
+	for _, s := range surplus {
+		s.close()
+	}
+	l.inUse.Done()
+}
+
+// load opens the generation that CURRENT names, after checking it.
+func (s *shelf) load() (*snapshot, error) {
+	raw, err := os.ReadFile(filepath.Join(s.dir, "CURRENT"))
+	if err != nil {
+		return nil, err
+	}
+	gen := strings.TrimSpace(string(raw))
+	if filepath.Base(gen) != gen || !strings.HasPrefix(gen, "gen-") {
+		return nil, errors.New("CURRENT is damaged")
+	}
+	return openSnapshot(filepath.Join(s.dir, gen), &s.library.tuning, s.library.options.CacheBytes)
+}
+
+// nextGeneration names the folder of the next generation and removes what an update that did not end left behind.
+func (s *shelf) nextGeneration() (string, error) {
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return "", err
+	}
+	current := ""
+	if raw, err := os.ReadFile(filepath.Join(s.dir, "CURRENT")); err == nil {
+		current = strings.TrimSpace(string(raw))
+	}
+	last := 0
+	for _, gen := range generations(s.dir) {
+		if n, err := strconv.Atoi(strings.TrimPrefix(gen, "gen-")); err == nil {
+			last = max(last, n)
+		}
+		if gen != current && !s.held(gen) {
+			os.RemoveAll(filepath.Join(s.dir, gen))
+		}
+	}
+	return fmt.Sprintf("gen-%08d", last+1), nil
+}
+
+// held reports whether a retired snapshot of a generation may still be in use. A snapshot removes its own folder when its
+// last user is gone, so only folders of an earlier process are nobody's.
+func (s *shelf) held(gen string) bool {
+	liveMu.Lock()
+	defer liveMu.Unlock()
+	return liveGenerations[filepath.Join(s.dir, gen)] > 0
+}
+
+// serve opens a complete generation and then makes it the one that queries and later processes see.
+func (s *shelf) serve(gen string) error {
+	snap, err := openSnapshot(filepath.Join(s.dir, gen), &s.library.tuning, s.library.options.CacheBytes)
+	if err != nil {
+		return err
+	}
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	previous, _ := os.ReadFile(filepath.Join(s.dir, "CURRENT"))
+	if err := replaceFile(filepath.Join(s.dir, "CURRENT"), []byte(gen+"\n")); err != nil {
+		snap.close()
+		return err
+	}
+	l := s.library
+	l.mu.Lock()
+	if s.current != nil {
+		s.current.obsolete = true
+	}
+	l.mu.Unlock()
+	surplus, err := l.install(s, snap, false)
+	for _, old := range surplus {
+		old.close()
+	}
+	if err != nil {
+		snap.close()
+		return err
+	}
+	if old := strings.TrimSpace(string(previous)); strings.HasPrefix(old, "gen-") && filepath.Base(old) == old && !s.held(old) {
+		os.RemoveAll(filepath.Join(s.dir, old))
+	}
+	return nil
+}
+
+// relabel records that a generation shows another commit as well.
+func (s *shelf) relabel(snap *snapshot, commit, siteURL string) error {
+	m := snap.manifest
+	m.Commit, m.SiteURL = commit, siteURL
+	if err := saveManifest(snap.dir, m); err != nil {
+		return err
+	}
+	s.library.mu.Lock()
+	defer s.library.mu.Unlock()
+	snap.relabelled.Store(&m)
+	return nil
+}
+
+// Commit is the commit that the index of a project shows; empty where there is no index that can be used.
+func (l *Library) Commit(project api.ProjectID) string {
+	snap, err := l.acquire(project)
+	if err != nil {
+		return ""
+	}
+	defer snap.release()
+	return snap.labels().Commit
+}
+
+// Remove forgets a project. Queries that are under way end as they began.
+func (l *Library) Remove(project api.ProjectID) error {
+	s, err := l.shelf(project)
+	if err != nil {
+		return err
+	}
+	s.updating.Lock()
+	defer s.updating.Unlock()
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	l.mu.Lock()
+	var old *snapshot
+	if s.current != nil {
+		s.current.obsolete = true
+		if old = s.shut(); old.users > 0 {
+			old = nil
+		}
+	}
+	s.broken = nil
+	l.mu.Unlock()
+	if old != nil {
+		old.close()
+	}
+	if err := os.RemoveAll(s.dir); err != nil {
+		return fmt.Errorf("remove the index of %s: %w", project, err)
+	}
+	return nil
+}
+
+// Open is the number of indexes that are open now.
+func (l *Library) Open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
+}
+
+// Close waits for the queries that are under way and closes every index.
+func (l *Library) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
+	close(l.done)
+	var idle []*snapshot
+	for _, s := range l.shelves {
+		if s.current != nil {
+			if old := s.shut(); old.users == 0 {
+				idle = append(idle, old)
+			}
+		}
+	}
+	l.mu.Unlock()
+	for _, s := range idle {
+		s.close()
+	}
+	l.inUse.Wait()
+	<-l.swept
+	return nil
+}
+
+// Search finds the sections that answer a query best, one for each page. ErrNotIndexed says that there is no index yet.
+func (l *Library) Search(ctx context.Context, project api.ProjectID, q Query) ([]Hit, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	snap, err := l.acquire(project)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.release()
+	return snap.search(ctx, q)
+}
+
+// Page finds a page by its path: with or without extension and leading slash, as the path of its index, or as its URL. A
+// page restricted to groups is found only with one of them.
+func (l *Library) Page(ctx context.Context, project api.ProjectID, path string, groups []string) (Page, error) {
+	if err := ctx.Err(); err != nil {
+		return Page{}, err
+	}
+	snap, err := l.acquire(project)
+	if err != nil {
+		return Page{}, err
+	}
+	defer snap.release()
+	return snap.page(path, groups)
+}

@@ -1,0 +1,722 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Tuning is the weights of the ranking: one setting for every site. docs/decisions/0003-ranking.md tells where they come from.
+type Tuning struct {
+	Section      [sectionFields]float64 // heading, trail, body, code
+	SectionTitle float64
+	B            [sectionFields]float64
+	BShort       float64
+	K            float64
+
+	Page        [pageFields]float64 // title, path, keywords, links, description
+	PageHeading float64
+	PageBody    float64
+	PageCode    float64
+	PageK       float64
+
+	PageShare float64 // of the page's own score; the rest is its best section's
+	IDFPower  float64
+
+	Closer        int     // pages looked at closely
+	CloserShare   float64 // their sections that score at least so much of the best
+	TitleCover    float64
+	HeadingCover  float64
+	UnknownCount  float64 // a title word that was not asked for counts so often
+	Proximity     float64
+	ProximityK    float64
+	TitleStart    float64
+	Slip1, Slip2  float64
+	Prefix        float64
+	PrefixOfWord  float64 // where the last word is a word itself
+	PrefixWords   int
+	PartShare     float64 // a part of a compound name, where the whole is known
+	Neighbourhood float64 // currentPath
+}
+
+// DefaultTuning is what a library uses unless it is told otherwise.
+var DefaultTuning = Tuning{
+	Section: [sectionFields]float64{4, 1.5, 1, 0.5}, SectionTitle: 3,
+	B: [sectionFields]float64{0.3, 0.3, 0.55, 0.75}, BShort: 0.3, K: 2,
+	Page: [pageFields]float64{4, 4, 2, 2, 4, 0}, PageHeading: 2, PageBody: 1, PageCode: 0.5, PageK: 1.2,
+	PageShare: 0.4, IDFPower: 0.8,
+	Closer: 20, CloserShare: 0.6, TitleCover: 1, HeadingCover: 0.3, UnknownCount: 4, Proximity: 0.7, ProximityK: 2,
+	TitleStart: 0.6, Slip1: 0.8, Slip2: 0.4, Prefix: 0.7, PrefixOfWord: 0.35, PrefixWords: 40, PartShare: 1,
+	Neighbourhood: 0.1,
+}
+
+// A group is one word of a query with everything that counts as that word.
+type group struct {
+	word     string // as typed, lower case
+	variants []variant
+	weight   float32 // of the group in the query: more than 1 where the word is repeated
+	idf      float32
+	pageIDF  float32
+}
+
+type variant struct {
+	term   string
+	hash   uint32
+	weight float32
+}
+
+func (g *group) add(term string, weight float64) {
+	for i := range g.variants {
+		if g.variants[i].term == term {
+			g.variants[i].weight = max(g.variants[i].weight, float32(weight))
+			return
+		}
+	}
+	g.variants = append(g.variants, variant{term, hashTerm(term), float32(weight)})
+}
+
+// parse cuts a query into groups.
+func (s *snapshot) parse(ctx context.Context, q Query) ([]group, error) {
+	a := analysers.Get().(*analyser)
+	defer analysers.Put(a)
+	text := q.Text
+	if len(text) > 2000 {
+		text = strings.ToValidUTF8(text[:2000], "")
+	}
+	var tokens []token
+	a.tokens(text, s.languages[0], func(t token) { tokens = append(tokens, t) })
+	keep := tokens[:0:0]
+	for _, t := range tokens {
+		if t.covers > 0 || !dropped[t.surface] {
+			keep = append(keep, t)
+		}
+	}
+	if len(keep) == 0 {
+		keep = tokens
+	}
+	end := len(strings.TrimRight(text, " \t\n"))
+	unfinished := q.Box && end == len(text)
+	var groups []group
+	known := func(term string) (bool, error) {
+		p, err := s.decode(ctx, term)
+		return err == nil && (len(p.sections) > 0 || len(p.pages) > 0), err
+	}
+	coveredUntil := -1 // parts up to here belong to a whole that is known
+	for _, t := range keep {
+		if t.covers > 0 {
+			ok, err := known(t.term)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				g := group{word: t.surface, weight: 1}
+				g.add(t.term, 1)
+				groups = append(groups, g)
+				coveredUntil = max(coveredUntil, t.at+t.covers)
+				continue
+			}
+			if !q.Box {
+				continue
+			}
+			// A slip within a name, or a name that is not finished: only where its parts are not words.
+			continue
+		}
+		weight := float32(1)
+		if t.at < coveredUntil {
+			weight = float32(s.tuning.PartShare)
+		}
+		repeated := false
+		for i := range groups {
+			if groups[i].word == t.surface {
+				groups[i].weight += weight
+				repeated = true
+			}
+		}
+		last := unfinished && t.end == end
+		if repeated && !last {
+			continue
+		}
+		g := group{word: t.surface, weight: weight}
+		g.add(t.surface, 1)
+		for _, l := range s.languages {
+			g.add(a.stemmer(l).of(t.surface), 1)
+		}
+		isWord := false
+		for _, v := range g.variants {
+			ok, err := known(v.term)
+			if err != nil {
+				return nil, err
+			}
+			isWord = isWord || ok
+		}
+		if q.Box && last {
+			share := s.tuning.Prefix
+			if isWord {
+				share = s.tuning.PrefixOfWord
+			}
+			s.begun(a, &g, share)
+		}
+		if q.Box && !isWord && (!last || len(g.variants) <= 1+len(s.languages)) {
+			s.slips(a, &g, last)
+		}
+		if !repeated {
+			groups = append(groups, g)
+		}
+	}
+	return groups, nil
+}
+
+// begun adds the words that a group's word is the beginning of.
+func (s *snapshot) begun(a *analyser, g *group, share float64) {
+	if utf8.RuneCountInString(g.word) < 1 {
+		return
+	}
+	from := sort.SearchStrings(s.words, g.word)
+	n := 0
+	for i := from; i < len(s.words) && n < s.tuning.PrefixWords && strings.HasPrefix(s.words[i], g.word); i++ {
+		if s.words[i] == g.word {
+			continue
+		}
+		n++
+		g.add(s.words[i], share)
+		for _, l := range s.languages {
+			g.add(a.stemmer(l).of(s.words[i]), share)
+		}
+	}
+}
+
+// slips adds the words that a group's word may have been meant to be: up to three, at one slip, or from eight letters on
+// at two.
+func (s *snapshot) slips(a *analyser, g *group, unfinished bool) {
+	word := []rune(g.word)
+	if len(word) < 3 {
+		return
+	}
+	allowed := 1
+	if len(word) >= 8 {
+		allowed = 2
+	}
+	type candidate struct {
+		word string
+		slip int
+		same int // letters in common at the start
+	}
+	var found []candidate
+	visit := func(from, to int) {
+		for _, w := range s.words[from:to] {
+			if d := len(w) - len(g.word); d > 2*allowed || d < -2*allowed {
+				continue
+			}
+			if n := slipsBetween(word, w, allowed); n <= allowed {
+				found = append(found, candidate{w, n, commonPrefix(g.word, w)})
+			}
+		}
+	}
+	// The first letter is as typed, or was swapped with the second.
+	for i, first := range []rune{word[0], word[1]} {
+		if i == 1 && first == word[0] {
+			break
+		}
+		from := sort.SearchStrings(s.words, string(first))
+		to := sort.SearchStrings(s.words, string(first+1))
+		visit(from, to)
+	}
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.slip, b.slip), cmp.Compare(b.same, a.same), strings.Compare(a.word, b.word))
+	})
+	for i, c := range found {
+		if i == 3 {
+			break
+		}
+		share := s.tuning.Slip1
+		if c.slip > 1 {
+			share = s.tuning.Slip2
+		}
+		g.add(c.word, share)
+		for _, l := range s.languages {
+			g.add(a.stemmer(l).of(c.word), share)
+		}
+	}
+}
+
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// slipsBetween is the number of letters left out, added, replaced or swapped with their neighbour between two words, or
+// more than most where there are more.
+func slipsBetween(a []rune, word string, most int) int {
+	var buf [48]rune
+	b := buf[:0]
+	for _, r := range word {
+		b = append(b, r)
+	}
+	if d := len(a) - len(b); d > most || -d > most || len(a) > 46 {
+		return most + 1
+	}
+	var rows [3][48]int
+	before, last, row := &rows[0], &rows[1], &rows[2]
+	for j := range len(b) + 1 {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		least := i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			n := min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				n = min(n, before[j-2]+1)
+			}
+			row[j] = n
+			least = min(least, n)
+		}
+		if least > most {
+			return most + 1
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
+
+// Scratch of one query.
+type scratch struct {
+	sections, pages        accumulator // of one group
+	sectionScore           accumulator
+	pageScore              accumulator
+	best                   []bestSection
+	candidates             []candidate
+	lastPosition, lastSeen []int
+}
+
+type bestSection struct {
+	score   float32
+	section uint32
+}
+
+type candidate struct {
+	page    uint32
+	score   float32
+	section uint32 // the best one
+	base    float32
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+const allSections = math.MaxUint32
+
+// search ranks.
+func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
+	limit := q.Limit
+	if limit <= 0 {
+		limit = 5
+	}
+	if len(s.sections) == 0 || strings.TrimSpace(q.Text) == "" {
+		return nil, nil
+	}
+	groups, err := s.parse(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	w := scratches.Get().(*scratch)
+	defer scratches.Put(w)
+	filter := s.filter(q)
+	t := s.tuning
+	w.sectionScore.reset(len(s.sections))
+	w.pageScore.reset(len(s.pages))
+	var total, pageTotal float32
+	k, pageK := float32(t.K), float32(t.PageK)
+	for i := range groups {
+		g := &groups[i]
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		w.sections.reset(len(s.sections))
+		w.pages.reset(len(s.pages))
+		for _, v := range g.variants {
+			p, err := s.decode(ctx, v.term)
+			if err != nil {
+				return nil, err
+			}
+			for _, d := range p.sections {
+				w.sections.add(d.doc, d.weight*v.weight)
+			}
+			for _, d := range p.pages {
+				w.pages.add(d.doc, d.weight*v.weight)
+			}
+		}
+		g.idf = s.idf(len(w.sections.touched), len(s.sections)) * g.weight
+		g.pageIDF = g.idf
+		total += g.idf
+		pageTotal += g.pageIDF
+		for _, d := range w.sections.touched {
+			x := w.sections.weight[d]
+			w.sectionScore.add(d, g.idf*x*(k+1)/(k+x))
+		}
+		for _, d := range w.pages.touched {
+			x := w.pages.weight[d]
+			w.pageScore.add(d, g.pageIDF*x*(pageK+1)/(pageK+x))
+		}
+	}
+	if total == 0 {
+		return nil, nil
+	}
+	// Pages with their best sections.
+	if cap(w.best) < len(s.pages) {
+		w.best = make([]bestSection, len(s.pages))
+	}
+	w.best = w.best[:cap(w.best)]
+	for _, sec := range w.sectionScore.touched {
+		page := s.pageOf[sec]
+		if score := w.sectionScore.weight[sec]; score > w.best[page].score || score == w.best[page].score && sec < w.best[page].section {
+			w.best[page] = bestSection{score, sec}
+		}
+		if w.pageScore.weight[page] == 0 {
+			w.pageScore.touched = append(w.pageScore.touched, page)
+			w.pageScore.weight[page] = math.SmallestNonzeroFloat32
+		}
+	}
+	share := float32(t.PageShare)
+	w.candidates = w.candidates[:0]
+	for _, page := range w.pageScore.touched {
+		b := w.best[page]
+		w.best[page] = bestSection{}
+		if filter != nil && !filter(s.pages[page]) || filter == nil && (s.pages[page].Hidden || len(s.pages[page].Groups) > 0) {
+			continue
+		}
+		if b.score == 0 {
+			b.section = s.firstOf[page]
+		}
+		score := share*w.pageScore.weight[page] + (1-share)*b.score
+		w.candidates = append(w.candidates, candidate{page: page, score: score, base: score, section: b.section})
+	}
+	closer := max(t.Closer, limit)
+	candidates := topCandidates(w.candidates, closer)
+	started := s.startedTitles(q)
+	for page, coverage := range started {
+		if !slices.ContainsFunc(candidates, func(c candidate) bool { return c.page == page }) {
+			r := s.pages[page]
+			if filter != nil && !filter(r) || filter == nil && (r.Hidden || len(r.Groups) > 0) || len(r.Sections) == 0 {
+				continue
+			}
+			c := candidate{page: page, section: s.firstOf[page]}
+			for _, known := range w.candidates {
+				if known.page == page {
+					c = known
+				}
+			}
+			candidates = append(candidates, c)
+		}
+		_ = coverage
+	}
+	s.lookCloser(w, groups, total, candidates, started, q)
+	slices.SortFunc(candidates, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.page, b.page))
+	})
+	// The most that a page can have.
+	most := total*((1-share)*(k+1)+share*(pageK+1)) + total*float32(t.TitleCover+t.HeadingCover) + total*float32(t.Proximity)
+	hits := make([]Hit, 0, min(limit, len(candidates)))
+	for _, c := range candidates {
+		if len(hits) == limit {
+			break
+		}
+		score := min(1, max(0, float64(c.score/most)))
+		if score < q.Threshold {
+			break
+		}
+		hit, err := s.hit(c, score)
+		if err != nil {
+			return nil, err
+		}
+		hits = append(hits, hit)
+	}
+	return hits, nil
+}
+
+// topCandidates moves the n best to the front, in no order, and returns them.
+func topCandidates(c []candidate, n int) []candidate {
+	less := func(a, b candidate) bool { return a.score < b.score || a.score == b.score && a.page > b.page }
+	if len(c) <= n {
+		return slices.Clone(c)
+	}
+	heap := c[:0:0]
+	heap = append(heap, c[:n]...)
+	down := func(i int) {
+		for {
+			least := i
+			if l := 2*i + 1; l < n && less(heap[l], heap[least]) {
+				least = l
+			}
+			if r := 2*i + 2; r < n && less(heap[r], heap[least]) {
+				least = r
+			}
+			if least == i {
+				return
+			}
+			heap[i], heap[least] = heap[least], heap[i]
+			i = least
+		}
+	}
+	for i := n/2 - 1; i >= 0; i-- {
+		down(i)
+	}
+	for _, x := range c[n:] {
+		if less(heap[0], x) {
+			heap[0] = x
+			down(0)
+		}
+	}
+	return heap
+}
+
+// startedTitles finds pages whose title begins with what is typed, and how much of the title that is.
+func (s *snapshot) startedTitles(q Query) map[uint32]float32 {
+	if !q.Box || s.tuning.TitleStart == 0 {
+		return nil
+	}
+	typed := plainTitle(q.Text)
+	if typed == "" {
+		return nil
+	}
+	at := sort.Search(len(s.titles), func(i int) bool { return s.titles[i].title >= typed })
+	var out map[uint32]float32
+	for n := 0; at < len(s.titles) && n < 50 && strings.HasPrefix(s.titles[at].title, typed); at, n = at+1, n+1 {
+		if out == nil {
+			out = make(map[uint32]float32)
+		}
+		coverage := float32(len(typed)) / float32(len(s.titles[at].title))
+		out[s.titles[at].page] = max(out[s.titles[at].page], coverage)
+	}
+	return out
+}
+
+// lookCloser adds to the scores of candidates what titles, headings and the order of words tell.
+func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candidates []candidate, started map[uint32]float32, q Query) {
+	t := s.tuning
+	n := 0
+	for i := range groups {
+		n += len(groups[i].variants)
+	}
+	asked := newHashSet(n)
+	for i := range groups {
+		for _, v := range groups[i].variants {
+			if v.weight >= 0.3 {
+				asked.put(v.hash, uint32(i))
+			}
+		}
+	}
+	near := s.neighbourhood(q.CurrentPath)
+	for i := range candidates {
+		c := &candidates[i]
+		r := s.pages[c.page]
+		extra := float32(t.TitleCover) * total * s.coverage(groups, asked, total, r.TitleWords)
+		// The best section, looked at closely.
+		bestSection, bestScore, bestExtra := c.section, float32(-1), float32(0)
+		floor := w.sectionScore.weight[c.section] * float32(t.CloserShare)
+		for sec := s.firstOf[c.page]; sec < s.firstOf[c.page+1]; sec++ {
+			score := w.sectionScore.weight[sec]
+			if score < floor || score == 0 {
+				continue
+			}
+			rec := s.sections[sec]
+			more := float32(t.HeadingCover)*total*s.coverage(groups, asked, total, rec.Head) + float32(t.Proximity)*s.proximity(w, groups, asked, rec)
+			if sum := score*(1-float32(t.PageShare)) + more; sum > bestScore {
+				bestSection, bestScore, bestExtra = sec, sum, more-(1-float32(t.PageShare))*(w.sectionScore.weight[c.section]-score)
+			}
+		}
+		c.section = bestSection
+		extra += bestExtra
+		if share, ok := started[c.page]; ok {
+			extra += float32(t.TitleStart) * total * share
+		}
+		extra += float32(t.Neighbourhood) * total * near(r)
+		c.score += extra
+		if r.Boost > 0 {
+			c.score *= r.Boost
+		}
+	}
+}
+
+// coverage tells how well a title fits the query: the share of the title that was asked for, times the share of the query
+// that is in the title, both by rarity.
+func (s *snapshot) coverage(groups []group, asked *hashSet, total float32, title wordList) float32 {
+	n := title.len()
+	if n == 0 {
+		return 0
+	}
+	var seen uint64 // groups found; beyond 64 the share is underestimated
+	var covered [64]bool
+	mark := func(g uint32) {
+		if g < 64 {
+			seen |= 1 << g
+		}
+	}
+	for _, name := range title.Names {
+		if g, ok := asked.get(name.Hash); ok {
+			mark(g)
+			for k := name.At; k < name.At+name.N && k < 64; k++ {
+				covered[k] = true
+			}
+		}
+	}
+	var inQuery, all float32
+	for k := range n {
+		hash := title.at(k)
+		idf := s.rarity.of(hash)
+		g, ok := asked.get(hash)
+		if ok {
+			mark(g)
+		}
+		if ok || k < 64 && covered[k] {
+			inQuery += idf
+			all += idf
+		} else {
+			all += idf * float32(s.tuning.UnknownCount)
+		}
+	}
+	if inQuery == 0 {
+		return 0
+	}
+	var found float32
+	for g := range groups {
+		if g < 64 && seen&(1<<g) != 0 {
+			found += groups[g].idf
+		}
+	}
+	return inQuery / all * found / total
+}
+
+const nearBy = 8 // words
+
+// proximity rewards words of the query that stand close to each other (BM25TP).
+func (s *snapshot) proximity(w *scratch, groups []group, asked *hashSet, rec *sectionRecord) float32 {
+	if len(groups) < 2 {
+		return 0
+	}
+	var acc [64]float32
+	lastAt, lastGroup := -1, uint32(0)
+	words := rec.Body
+	for i := range words.len() {
+		g, ok := asked.get(words.at(i))
+		if !ok || g >= 64 {
+			continue
+		}
+		if lastAt >= 0 && lastGroup != g {
+			if d := i - lastAt; d <= nearBy {
+				x := 1 / float32(d*d)
+				acc[g] += groups[lastGroup].idf * x
+				acc[lastGroup] += groups[g].idf * x
+			}
+		}
+		lastAt, lastGroup = i, g
+	}
+	k := float32(s.tuning.ProximityK) * float32(1-s.tuning.B[fieldBody]+s.tuning.B[fieldBody]*float64(rec.Len[fieldBody])/s.meanBody)
+	var sum float32
+	for g := range groups {
+		if g == 64 {
+			break
+		}
+		if a := acc[g]; a > 0 {
+			sum += min(1, groups[g].idf) * a * (k + 1) / (k + a)
+		}
+	}
+	return sum
+}
+
+// neighbourhood tells how near pages are to the one that the reader is on: 1 for the same folder, less for those further up.
+func (s *snapshot) neighbourhood(current string) func(*record) float32 {
+	page, ok := s.find(current)
+	if current == "" || !ok {
+		return func(*record) float32 { return 0 }
+	}
+	here := strings.Split(s.pages[page].Path, "/")
+	here = here[:len(here)-1]
+	if len(here) == 0 {
+		return func(*record) float32 { return 0 }
+	}
+	return func(r *record) float32 {
+		p := r.Path
+		same := 0
+		for _, dir := range here {
+			rest, ok := strings.CutPrefix(p, dir+"/")
+			if !ok {
+				break
+			}
+			p = rest
+			same++
+		}
+		return float32(same) / float32(len(here))
+	}
+}
+
+// filter returns what a page has to be, or nil where nothing is asked.
+func (s *snapshot) filter(q Query) func(*record) bool {
+	f := q.Filter
+	if page, ok := s.find(q.CurrentPath); ok && q.CurrentPath != "" {
+		if f.Version == "" {
+			f.Version = s.pages[page].Version
+		}
+		if f.Language == "" {
+			f.Language = s.pages[page].Language
+		}
+	}
+	if f.Version == "" && f.Language == "" && f.Tag == "" && len(f.Groups) == 0 {
+		return nil
+	}
+	return func(r *record) bool {
+		if r.Hidden || !allowed(r, f.Groups) {
+			return false
+		}
+		if f.Version != "" && r.Version != "" && !strings.EqualFold(r.Version, f.Version) {
+			return false
+		}
+		if f.Language != "" && languageOf(r.Language) != languageOf(f.Language) {
+			return false
+		}
+		return f.Tag == "" || slices.ContainsFunc(r.Tags, func(t string) bool { return strings.EqualFold(t, f.Tag) })
+	}
+}
+
+// Bounds of a hit's content: a section that says little is shown with those below it.
+const (
+	contentEnough = 600
+	contentMost   = 8000
+)
+
+// hit writes one candidate out.
+func (s *snapshot) hit(c candidate, score float64) (Hit, error) {
+	r := s.pages[c.page]
+	n := int(c.section - s.firstOf[c.page])
+	sec := &r.Sections[n]
+	end := sec.End
+	for k := n + 1; k < len(r.Sections) && end-sec.Start < contentEnough; k++ {
+		if below := &r.Sections[k]; sec.Level > 0 && below.Level <= sec.Level {
+			break
+		}
+		end = r.Sections[k].End
+	}
+	buf := make([]byte, max(0, min(end-sec.Start, contentMost)))
+	if _, err := s.text.ReadAt(buf, r.Offset+sec.Start); err != nil {
+		return Hit{}, err
+	}
+	return Hit{
+		Path: r.Path, Anchor: sec.Anchor, URL: s.url(r, sec.Anchor), Title: r.Title, Heading: sec.Heading,
+		Trail: slices.Clone(sec.Trail), Content: strings.TrimSpace(strings.ToValidUTF8(string(buf), "")), Score: score,
+		Description: r.Description, Version: r.Version, Language: r.Language, Tags: slices.Clone(r.Tags),
+	}, nil
+}

@@ -1,0 +1,162 @@
+package search
+
+import (
+	"path"
+	"strings"
+
+	"github.com/blevesearch/bleve/v2/document"
+)
+
+// A source is one file as reading it gives it, before other files add to it.
+type source struct {
+	sections []section
+	names    []string // other titles of the page, from the navigation
+	links    []string // texts of the links that point to the page
+	parts    []*record
+}
+
+// A section is a stretch of a page from one heading to the next.
+type section struct {
+	heading, anchor string
+	level           int
+	trail           []string
+	start, end      int
+	body, code      string
+}
+
+var pageExtensions = map[string]bool{".md": true, ".mdx": true, ".markdown": true, ".html": true, ".htm": true, ".txt": true, ".rst": true, ".adoc": true}
+
+// partFolders hold texts that are only seen within other pages.
+var partFolders = map[string]bool{"snippets": true, "_snippets": true, "_partials": true, "_includes": true, "partials": true, "includes": true}
+
+// classify tells from its path what a file is to the index.
+func classify(p string) kind {
+	base := path.Base(p)
+	dirs := strings.Split(path.Dir(p), "/")
+	for _, d := range dirs {
+		if d == "node_modules" || d != "." && strings.HasPrefix(d, ".") {
+			return kindIgnored
+		}
+	}
+	switch base {
+	case "docs.json", "mint.json", "mkdocs.yml", "mkdocs.yaml":
+		return kindNavigation
+	}
+	ext := strings.ToLower(path.Ext(base))
+	if strings.HasPrefix(base, ".") || !pageExtensions[ext] {
+		return kindIgnored
+	}
+	if ext == ".txt" && (base == "robots.txt" || base == "requirements.txt" || base == "CMakeLists.txt") {
+		return kindIgnored
+	}
+	for _, d := range dirs {
+		if partFolders[d] {
+			return kindPart
+		}
+	}
+	if strings.HasPrefix(base, "_") && !strings.HasPrefix(base, "_index.") {
+		return kindPart
+	}
+	return kindPage
+}
+
+// pageKey is the path of a page as links and navigation name it: without extension, leading slash and index.
+func pageKey(p string) string {
+	p = strings.Trim(path.Clean("/"+p), "/")
+	if pageExtensions[strings.ToLower(path.Ext(p))] {
+		p = strings.TrimSuffix(p, path.Ext(p))
+	}
+	switch base := path.Base(p); base {
+	case "index", "_index", "README", "readme":
+		p = strings.TrimSuffix(strings.TrimSuffix(p, base), "/")
+	}
+	return p
+}
+
+// maxWords bounds what the closer look keeps of one section.
+const maxWords = 4000
+
+// describe fills a record from its source and makes its documents, one for each section.
+func describe(r *record, src *source) []*document.Document {
+	a := analysers.Get().(*analyser)
+	defer analysers.Put(a)
+	language := languageOf(r.Language)
+	surface := make(map[string]struct{}, 256)
+	var buf []byte
+	// terms writes the terms of a text to buf and remembers its words; it returns their number.
+	terms := func(text string, words *wordList, names bool) int {
+		base := 0
+		if words != nil {
+			base = words.len()
+		}
+		return a.tokens(text, language, func(t token) {
+			buf = append(append(buf, t.term...), ' ')
+			if len(t.surface) > 2 && len(t.surface) <= 40 {
+				surface[t.surface] = struct{}{}
+			}
+			if words == nil {
+				return
+			}
+			if t.covers == 0 && words.len() < maxWords {
+				words.add(hashTerm(t.term))
+			} else if t.covers > 0 && names {
+				words.Names = append(words.Names, name{Hash: hashTerm(t.term), At: uint16(base + t.at), N: uint16(t.covers)})
+			}
+		})
+	}
+	field := func(doc *document.Document, name string, length *uint16, texts ...string) {
+		buf = nil // Bleve keeps the value
+		n := 0
+		for _, text := range texts {
+			n += terms(text, nil, false)
+		}
+		*length = uint16(min(n, 65535))
+		addField(doc, name, buf)
+	}
+	r.Sections = r.Sections[:0:0]
+	docs := make([]*document.Document, 0, len(src.sections))
+	r.Titles = src.names
+	for n, s := range src.sections {
+		doc := document.NewDocument(sectionID(r.UID, n))
+		rec := sectionRecord{Anchor: s.anchor, Heading: s.heading, Level: s.level, Trail: s.trail, Start: int64(s.start), End: int64(s.end)}
+		buf = nil
+		rec.Len[fieldHeading] = uint16(min(terms(s.heading, &rec.Head, true), 65535))
+		addField(doc, sectionFieldNames[fieldHeading], buf)
+		field(doc, sectionFieldNames[fieldTrail], &rec.Len[fieldTrail], s.trail...)
+		rec.Body.Words = append([]byte(nil), rec.Head.Words...)
+		buf = nil
+		rec.Len[fieldBody] = uint16(min(terms(s.body, &rec.Body, false), 65535))
+		addField(doc, sectionFieldNames[fieldBody], buf)
+		buf = nil
+		count := a.tokens(s.code, language, func(t token) { buf = append(append(buf, t.term...), ' ') })
+		rec.Len[fieldCode] = uint16(min(count, 65535))
+		addField(doc, sectionFieldNames[fieldCode], buf)
+		r.Sections = append(r.Sections, rec)
+		docs = append(docs, doc)
+	}
+	if len(docs) == 0 {
+		return nil
+	}
+	first := docs[0]
+	buf = nil
+	r.TitleWords = wordList{}
+	n := terms(r.Title, &r.TitleWords, true)
+	for _, t := range r.Titles {
+		if !strings.EqualFold(t, r.Title) {
+			n += terms(t, nil, false)
+		}
+	}
+	r.PageLen[fieldTitle] = uint16(min(n, 65535))
+	r.TitleLen = uint16(r.TitleWords.len())
+	addField(first, pageFieldNames[fieldTitle], buf)
+	field(first, pageFieldNames[fieldPath], &r.PageLen[fieldPath], strings.ReplaceAll(pageKey(r.Path), "/", " / "))
+	field(first, pageFieldNames[fieldKeywords], &r.PageLen[fieldKeywords], append(append([]string(nil), r.Keywords...), r.Tags...)...)
+	field(first, pageFieldNames[fieldLinks], &r.PageLen[fieldLinks], src.links...)
+	field(first, pageFieldNames[fieldDescription], &r.PageLen[fieldDescription], r.Description)
+	buf = nil
+	for w := range surface {
+		buf = append(append(buf, w...), ' ')
+	}
+	addField(first, pageFieldNames[fieldSurface], buf)
+	return docs
+}

@@ -1,0 +1,365 @@
+package search
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/blevesearch/bleve/v2"
+	index "github.com/blevesearch/bleve_index_api"
+
+	"docent/api"
+)
+
+// A snapshot is one generation, open, with what ranking needs in arrays by dense numbers: pages in the order of their
+// paths, sections in the order of their pages. It never changes.
+type snapshot struct {
+	shelf    *shelf
+	dir      string
+	manifest manifest
+	records  []*record
+	index    bleve.Index
+	reader   index.IndexReader
+	text     *os.File
+	segments int
+	tuning   *Tuning
+
+	pages     []*record
+	pageOf    []uint32 // page of a section
+	firstOf   []uint32 // first section of a page; one more at the end
+	sections  []*sectionRecord
+	sectionOf []int32 // section of a Bleve document number; -1 where deleted
+	byKey     map[string]uint32
+
+	// Weight by which a term frequency counts, by document: the field's weight over the length's norm.
+	sectionNorm  [sectionFields][]float32
+	headingNorm  []float32 // the same for fields of whole pages
+	titleNorm    []float32 // the title's part in the score of a page's sections
+	pageNorm     [pageFields][]float32
+	pageBody     []float32
+	pageCode     []float32
+	rarity       rarities // of the words in titles and headings
+	meanBody     float64
+	words        []string // the dictionary, sorted
+	titles       []titleEntry
+	languages    []string // that pages are written in
+	postings     sync.Map // term -> *postings
+	postingBytes atomic.Int64
+	cacheBytes   int64
+
+	relabelled atomic.Pointer[manifest]
+
+	// Under library.mu:
+	users    int
+	retired  bool // no longer served: its last user closes it
+	obsolete bool // replaced: its folder goes when it is closed
+}
+
+type titleEntry struct {
+	title string // words in lower case with one space between
+	page  uint32
+}
+
+// liveGenerations counts the open snapshots of each folder.
+var (
+	liveMu          sync.Mutex
+	liveGenerations = make(map[string]int)
+)
+
+func openSnapshot(dir string, tuning *Tuning, cacheBytes int64) (_ *snapshot, err error) {
+	defer func() {
+		if p := recover(); p != nil { // bytes that passed the checksum and are no index all the same
+			err = fmt.Errorf("open %s: %v", filepath.Base(dir), p)
+		}
+	}()
+	m, err := readManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := verify(dir, m); err != nil {
+		return nil, err
+	}
+	s := &snapshot{dir: dir, manifest: m, tuning: tuning, cacheBytes: cacheBytes}
+	if s.records, err = readRecords(filepath.Join(dir, "pages")); err != nil {
+		return nil, err
+	}
+	if s.text, err = os.Open(filepath.Join(dir, "text")); err != nil {
+		return nil, err
+	}
+	if s.index, err = bleve.OpenUsing(filepath.Join(dir, "index"), map[string]interface{}{"read_only": true}); err != nil {
+		return nil, errors.Join(fmt.Errorf("open index: %w", err), s.text.Close())
+	}
+	advanced, err := s.index.Advanced()
+	if err == nil {
+		s.reader, err = advanced.Reader()
+	}
+	if err == nil {
+		err = s.build()
+	}
+	if err != nil {
+		s.closeFiles()
+		return nil, err
+	}
+	liveMu.Lock()
+	liveGenerations[dir]++
+	liveMu.Unlock()
+	return s, nil
+}
+
+func (s *snapshot) closeFiles() {
+	if s.reader != nil {
+		s.reader.Close()
+	}
+	s.index.Close()
+	s.text.Close()
+}
+
+// close is called once, when nobody uses the snapshot any more.
+func (s *snapshot) close() {
+	s.closeFiles()
+	liveMu.Lock()
+	liveGenerations[s.dir]--
+	if liveGenerations[s.dir] == 0 {
+		delete(liveGenerations, s.dir)
+	}
+	liveMu.Unlock()
+	if s.obsolete {
+		os.RemoveAll(s.dir)
+	}
+}
+
+func (s *snapshot) labels() *manifest {
+	if m := s.relabelled.Load(); m != nil {
+		return m
+	}
+	return &s.manifest
+}
+
+// build fills the arrays.
+func (s *snapshot) build() error {
+	byUID := make(map[uint32]uint32)
+	s.byKey = make(map[string]uint32)
+	languages := make(map[string]bool)
+	for _, r := range s.records {
+		if r.Kind != kindPage {
+			continue
+		}
+		page := uint32(len(s.pages))
+		byUID[r.UID] = page
+		s.pages = append(s.pages, r)
+		s.firstOf = append(s.firstOf, uint32(len(s.sections)))
+		for i := range r.Sections {
+			s.sections = append(s.sections, &r.Sections[i])
+			s.pageOf = append(s.pageOf, page)
+		}
+		languages[languageOf(r.Language)] = true
+		if title := plainTitle(r.Title); title != "" && !r.Hidden {
+			s.titles = append(s.titles, titleEntry{title, page})
+			for _, other := range r.Titles {
+				if t := plainTitle(other); t != "" && t != title {
+					s.titles = append(s.titles, titleEntry{t, page})
+				}
+			}
+		}
+	}
+	s.firstOf = append(s.firstOf, uint32(len(s.sections)))
+	for page, r := range s.pages {
+		s.byKey[pageKey(r.Path)] = uint32(page)
+	}
+	for page, r := range s.pages {
+		if r.Slug != "" {
+			key := strings.Trim(r.Slug, "/")
+			if _, taken := s.byKey[key]; !taken {
+				s.byKey[key] = uint32(page)
+			}
+		}
+	}
+	for l := range languages {
+		s.languages = append(s.languages, l)
+	}
+	sort.Strings(s.languages)
+	if len(s.languages) == 0 {
+		s.languages = []string{"en"}
+	}
+	sort.Slice(s.titles, func(i, j int) bool { return s.titles[i].title < s.titles[j].title })
+	if err := s.numberDocuments(byUID); err != nil {
+		return err
+	}
+	s.measure()
+	s.rarity = countRarities(s)
+	return s.readDictionary()
+}
+
+// numberDocuments maps Bleve's document numbers to sections. A section that has no document, or a document that has no
+// section, means that postings and pages do not belong together.
+func (s *snapshot) numberDocuments(byUID map[uint32]uint32) error {
+	all, err := s.reader.DocIDReaderAll()
+	if err != nil {
+		return fmt.Errorf("list documents: %w", err)
+	}
+	defer all.Close()
+	found := 0
+	for {
+		id, err := all.Next()
+		if err != nil {
+			return fmt.Errorf("list documents: %w", err)
+		}
+		if id == nil {
+			break
+		}
+		external, err := s.reader.ExternalID(id)
+		if err != nil {
+			return fmt.Errorf("read document: %w", err)
+		}
+		uid, n, ok := parseSectionID(external)
+		page, known := byUID[uid]
+		if !ok || !known || n >= len(s.pages[page].Sections) {
+			return fmt.Errorf("document %q belongs to no page", external)
+		}
+		number := int(id.Value())
+		for len(s.sectionOf) <= number {
+			s.sectionOf = append(s.sectionOf, -1)
+		}
+		s.sectionOf[number] = int32(s.firstOf[page]) + int32(n)
+		found++
+	}
+	if found != len(s.sections) {
+		return fmt.Errorf("%d documents for %d sections", found, len(s.sections))
+	}
+	stats, _ := s.index.StatsMap()["index"].(map[string]interface{})
+	s.segments = 1
+	if n, ok := stats["num_root_filesegments"].(uint64); ok {
+		s.segments = int(n)
+	}
+	return nil
+}
+
+// readDictionary collects the words of all pages.
+func (s *snapshot) readDictionary() error {
+	dict, err := s.reader.FieldDict(pageFieldNames[fieldSurface])
+	if err != nil {
+		return fmt.Errorf("read dictionary: %w", err)
+	}
+	defer dict.Close()
+	for {
+		entry, err := dict.Next()
+		if err != nil {
+			return fmt.Errorf("read dictionary: %w", err)
+		}
+		if entry == nil {
+			break
+		}
+		s.words = append(s.words, strings.Clone(entry.Term))
+	}
+	if !slices.IsSorted(s.words) {
+		slices.Sort(s.words)
+		s.words = slices.Compact(s.words)
+	}
+	return nil
+}
+
+// plainTitle is a title as it is compared with what is typed: lower case, words only.
+func plainTitle(title string) string {
+	var b strings.Builder
+	gap := false
+	for _, r := range title {
+		if wordRune(r) {
+			if gap && b.Len() > 0 {
+				b.WriteByte(' ')
+			}
+			gap = false
+			b.WriteRune(r)
+		} else {
+			gap = true
+		}
+	}
+	return fold(b.String())
+}
+
+// content reads a file's text, and makes sure that it is the text that was indexed.
+func (s *snapshot) content(r *record) ([]byte, error) {
+	buf := make([]byte, r.Size)
+	if _, err := s.text.ReadAt(buf, r.Offset); err != nil {
+		return nil, fmt.Errorf("read %s: %w", r.Path, err)
+	}
+	if crc32.Checksum(buf, castagnoli) != r.CRC {
+		return nil, fmt.Errorf("read %s: the stored text is damaged", r.Path)
+	}
+	return buf, nil
+}
+
+// url is where a reader finds a page: where its front matter says, else by its path without extension and index.
+func (s *snapshot) url(r *record, anchor string) string {
+	p := pageKey(r.Path)
+	if r.Slug != "" {
+		p = strings.Trim(r.Slug, "/")
+	}
+	out := (&url.URL{Path: "/" + p}).EscapedPath()
+	if site := strings.TrimRight(s.labels().SiteURL, "/"); site != "" {
+		out = site + strings.TrimRight(out, "/")
+	}
+	if anchor != "" {
+		out += "#" + anchor
+	}
+	return out
+}
+
+func (s *snapshot) page(p string, groups []string) (Page, error) {
+	number, ok := s.find(p)
+	if !ok {
+		return Page{}, fmt.Errorf("page %q: %w", p, api.ErrNotFound)
+	}
+	r := s.pages[number]
+	if !allowed(r, groups) {
+		return Page{}, fmt.Errorf("page %q: %w", p, api.ErrNotFound)
+	}
+	content, err := s.content(r)
+	if err != nil {
+		return Page{}, err
+	}
+	return Page{Path: r.Path, Title: r.Title, URL: s.url(r, ""), Content: string(content[r.Body:]), Groups: slices.Clone(r.Groups)}, nil
+}
+
+// find looks a page up by anything that names it.
+func (s *snapshot) find(p string) (uint32, bool) {
+	if site := strings.TrimRight(s.labels().SiteURL, "/"); site != "" {
+		if rest, ok := strings.CutPrefix(p, site); ok && (rest == "" || strings.ContainsAny(rest[:1], "/?#")) {
+			p = rest
+		}
+	}
+	if u, err := url.Parse(p); err == nil {
+		p = u.Path
+	}
+	if i, ok := slices.BinarySearchFunc(s.pages, strings.TrimPrefix(p, "/"), func(r *record, p string) int { return strings.Compare(r.Path, p) }); ok {
+		return uint32(i), true
+	}
+	if docs := s.manifest.DocsDir; docs != "" {
+		rest, ok := strings.CutPrefix(strings.TrimPrefix(p, "/"), docs+"/")
+		if i, found := slices.BinarySearchFunc(s.pages, rest, func(r *record, p string) int { return strings.Compare(r.Path, p) }); ok && found {
+			return uint32(i), true
+		}
+	}
+	page, ok := s.byKey[pageKey(p)]
+	return page, ok
+}
+
+// allowed reports whether a caller with these groups may see a page.
+func allowed(r *record, groups []string) bool {
+	if len(r.Groups) == 0 {
+		return true
+	}
+	for _, g := range r.Groups {
+		if slices.Contains(groups, g) {
+			return true
+		}
+	}
+	return false
+}
