@@ -28,20 +28,21 @@ type Tuning struct {
 	PageShare float64 // of the page's own score; the rest is its best section's
 	IDFPower  float64
 
-	Closer        int     // pages looked at closely
-	CloserShare   float64 // their sections that score at least so much of the best
-	TitleCover    float64
-	HeadingCover  float64
-	UnknownCount  float64 // a title word that was not asked for counts so often
-	Proximity     float64
-	ProximityK    float64
-	TitleStart    float64
-	Slip1, Slip2  float64
-	Prefix        float64
-	PrefixOfWord  float64 // where the last word is a word itself
-	PrefixWords   int
-	PartShare     float64 // a part of a compound name, where the whole is known
-	Neighbourhood float64 // currentPath
+	Closer         int     // pages looked at closely
+	CloserShare    float64 // their sections that score at least so much of the best
+	TitleCover     float64
+	HeadingCover   float64
+	UnknownCount   float64 // a title word that was not asked for counts so often
+	Proximity      float64
+	ProximityK     float64
+	TitleStart     float64
+	TitleStartBase float64
+	Slip1, Slip2   float64
+	Prefix         float64
+	PrefixOfWord   float64 // where the last word is a word itself
+	PrefixWords    int
+	PartShare      float64 // a part of a compound name, where the whole is known
+	Neighbourhood  float64 // currentPath
 }
 
 // DefaultTuning is what a library uses unless it is told otherwise.
@@ -51,7 +52,7 @@ var DefaultTuning = Tuning{
 	Page: [pageFields]float64{4, 4, 2, 2, 4, 0}, PageHeading: 2, PageBody: 1, PageCode: 0.5, PageK: 1.2,
 	PageShare: 0.4, IDFPower: 0.8,
 	Closer: 20, CloserShare: 0.6, TitleCover: 1, HeadingCover: 0.3, UnknownCount: 4, Proximity: 0.7, ProximityK: 2,
-	TitleStart: 0.6, Slip1: 0.8, Slip2: 0.4, Prefix: 0.7, PrefixOfWord: 0.35, PrefixWords: 40, PartShare: 1,
+	TitleStart: 0.6, TitleStartBase: 0, Slip1: 0.8, Slip2: 0.4, Prefix: 0.7, PrefixOfWord: 0.35, PrefixWords: 40, PartShare: 1,
 	Neighbourhood: 0.1,
 }
 
@@ -106,6 +107,10 @@ func (s *snapshot) parse(ctx context.Context, q Query) ([]group, error) {
 		p, err := s.decode(ctx, term)
 		return err == nil && (len(p.sections) > 0 || len(p.pages) > 0), err
 	}
+	lastPart := -1 // number of the part that may be unfinished
+	if unfinished && len(tokens) > 0 && tokens[len(tokens)-1].end == end {
+		lastPart = tokens[len(tokens)-1].at
+	}
 	coveredUntil := -1 // parts up to here belong to a whole that is known
 	for _, t := range keep {
 		if t.covers > 0 {
@@ -113,17 +118,20 @@ func (s *snapshot) parse(ctx context.Context, q Query) ([]group, error) {
 			if err != nil {
 				return nil, err
 			}
+			g := group{word: t.surface, weight: 1}
+			g.add(t.term, 1)
+			if lastPart >= 0 && t.at+t.covers > lastPart { // a name that is not finished
+				share := s.tuning.Prefix
+				if ok {
+					share = s.tuning.PrefixOfWord
+				}
+				s.begun(a, &g, share)
+				ok = ok || len(g.variants) > 1
+			}
 			if ok {
-				g := group{word: t.surface, weight: 1}
-				g.add(t.term, 1)
 				groups = append(groups, g)
 				coveredUntil = max(coveredUntil, t.at+t.covers)
-				continue
 			}
-			if !q.Box {
-				continue
-			}
-			// A slip within a name, or a name that is not finished: only where its parts are not words.
 			continue
 		}
 		weight := float32(1)
@@ -137,7 +145,7 @@ func (s *snapshot) parse(ctx context.Context, q Query) ([]group, error) {
 				repeated = true
 			}
 		}
-		last := unfinished && t.end == end
+		last := t.at == lastPart
 		if repeated && !last {
 			continue
 		}
@@ -179,7 +187,7 @@ func (s *snapshot) begun(a *analyser, g *group, share float64) {
 	from := sort.SearchStrings(s.words, g.word)
 	n := 0
 	for i := from; i < len(s.words) && n < s.tuning.PrefixWords && strings.HasPrefix(s.words[i], g.word); i++ {
-		if s.words[i] == g.word {
+		if s.words[i] == g.word || !s.alive(s.words[i]) {
 			continue
 		}
 		n++
@@ -229,10 +237,15 @@ func (s *snapshot) slips(a *analyser, g *group, unfinished bool) {
 	slices.SortFunc(found, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.slip, b.slip), cmp.Compare(b.same, a.same), strings.Compare(a.word, b.word))
 	})
-	for i, c := range found {
-		if i == 3 {
+	n := 0
+	for _, c := range found {
+		if n == 3 {
 			break
 		}
+		if !s.alive(c.word) {
+			continue
+		}
+		n++
 		share := s.tuning.Slip1
 		if c.slip > 1 {
 			share = s.tuning.Slip2
@@ -542,7 +555,7 @@ func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candida
 		c.section = bestSection
 		extra += bestExtra
 		if share, ok := started[c.page]; ok {
-			extra += float32(t.TitleStart) * total * share
+			extra += total * float32(t.TitleStartBase+t.TitleStart*float64(share))
 		}
 		extra += float32(t.Neighbourhood) * total * near(r)
 		c.score += extra

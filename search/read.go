@@ -84,23 +84,14 @@ func describe(r *record, src *source) []*document.Document {
 	surface := make(map[string]struct{}, 256)
 	var buf []byte
 	// terms writes the terms of a text to buf and remembers its words; it returns their number.
-	terms := func(text string, words *wordList, names bool) int {
-		base := 0
-		if words != nil {
-			base = words.len()
-		}
+	terms := func(text string, words *wordList) int {
 		return a.tokens(text, language, func(t token) {
 			buf = append(append(buf, t.term...), ' ')
 			if len(t.surface) > 2 && len(t.surface) <= 40 {
 				surface[t.surface] = struct{}{}
 			}
-			if words == nil {
-				return
-			}
-			if t.covers == 0 && words.len() < maxWords {
+			if words != nil && t.covers == 0 && words.len() < maxWords {
 				words.add(hashTerm(t.term))
-			} else if t.covers > 0 && names {
-				words.Names = append(words.Names, name{Hash: hashTerm(t.term), At: uint16(base + t.at), N: uint16(t.covers)})
 			}
 		})
 	}
@@ -108,7 +99,7 @@ func describe(r *record, src *source) []*document.Document {
 		buf = nil // Bleve keeps the value
 		n := 0
 		for _, text := range texts {
-			n += terms(text, nil, false)
+			n += terms(text, nil)
 		}
 		*length = uint16(min(n, 65535))
 		addField(doc, name, buf)
@@ -120,12 +111,12 @@ func describe(r *record, src *source) []*document.Document {
 		doc := document.NewDocument(sectionID(r.UID, n))
 		rec := sectionRecord{Anchor: s.anchor, Heading: s.heading, Level: s.level, Trail: s.trail, Start: int64(s.start), End: int64(s.end)}
 		buf = nil
-		rec.Len[fieldHeading] = uint16(min(terms(s.heading, &rec.Head, true), 65535))
+		rec.Len[fieldHeading] = uint16(min(terms(s.heading, &rec.Body), 65535))
 		addField(doc, sectionFieldNames[fieldHeading], buf)
 		field(doc, sectionFieldNames[fieldTrail], &rec.Len[fieldTrail], s.trail...)
-		rec.Body.Words = append([]byte(nil), rec.Head.Words...)
+		rec.Head = a.titleWords(s.heading, language)
 		buf = nil
-		rec.Len[fieldBody] = uint16(min(terms(s.body, &rec.Body, false), 65535))
+		rec.Len[fieldBody] = uint16(min(terms(s.body, &rec.Body), 65535))
 		addField(doc, sectionFieldNames[fieldBody], buf)
 		buf = nil
 		count := a.tokens(s.code, language, func(t token) { buf = append(append(buf, t.term...), ' ') })
@@ -139,11 +130,11 @@ func describe(r *record, src *source) []*document.Document {
 	}
 	first := docs[0]
 	buf = nil
-	r.TitleWords = wordList{}
-	n := terms(r.Title, &r.TitleWords, true)
+	r.TitleWords = a.titleWords(r.Title, language)
+	n := terms(r.Title, nil)
 	for _, t := range r.Titles {
 		if !strings.EqualFold(t, r.Title) {
-			n += terms(t, nil, false)
+			n += terms(t, nil)
 		}
 	}
 	r.PageLen[fieldTitle] = uint16(min(n, 65535))
@@ -159,4 +150,38 @@ func describe(r *record, src *source) []*document.Document {
 	}
 	addField(first, pageFieldNames[fieldSurface], buf)
 	return docs
+}
+
+// titleWords lists the words of a title or heading that say what it is about, with its names.
+func (a *analyser) titleWords(text, language string) wordList {
+	var tokens []token
+	parts := a.tokens(text, language, func(t token) { tokens = append(tokens, t) })
+	inName := make([]bool, parts)
+	for _, t := range tokens {
+		for k := t.at; k < t.at+t.covers; k++ {
+			inName[k] = true
+		}
+	}
+	list := func(all bool) wordList {
+		var w wordList
+		at := make([]int, parts) // where a part stands once the others are left out
+		for _, t := range tokens {
+			if t.covers == 0 {
+				at[t.at] = w.len()
+				if all || inName[t.at] || !dropped[t.surface] {
+					w.add(hashTerm(t.term))
+				}
+			}
+		}
+		for _, t := range tokens {
+			if t.covers > 0 {
+				w.Names = append(w.Names, name{Hash: hashTerm(t.term), At: uint16(at[t.at]), N: uint16(t.covers)})
+			}
+		}
+		return w
+	}
+	if w := list(false); w.len() > 0 {
+		return w
+	}
+	return list(true)
 }

@@ -25,7 +25,6 @@ import (
 type memTree struct {
 	commit string
 	files  map[string]string
-	reads  map[string]int
 }
 
 func (t *memTree) Commit() string { return t.commit }
@@ -146,7 +145,6 @@ func TestRelevance(t *testing.T) {
 	l := openTest(t, Options{})
 	queries := judgedQueries(t)
 	indexCorpora(t, l)
-	Evaluate(t.Context(), queries, ask(l)) // warm
 	outcomes, err := Evaluate(t.Context(), queries, ask(l))
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -53,6 +54,7 @@ type snapshot struct {
 	languages    []string // that pages are written in
 	postings     sync.Map // term -> *postings
 	postingBytes atomic.Int64
+	living       sync.Map // word -> bool
 	cacheBytes   int64
 
 	relabelled atomic.Pointer[manifest]
@@ -264,6 +266,26 @@ func (s *snapshot) readDictionary() error {
 		s.words = slices.Compact(s.words)
 	}
 	return nil
+}
+
+// alive reports whether a word of the dictionary is on any page. Bleve's dictionaries still hold the words of deleted
+// documents until their segments are written afresh.
+func (s *snapshot) alive(word string) bool {
+	if s.manifest.Dead == 0 {
+		return true
+	}
+	if known, ok := s.living.Load(word); ok {
+		return known.(bool)
+	}
+	found := false
+	r, err := s.reader.TermFieldReader(context.Background(), []byte(word), pageFieldNames[fieldSurface], false, false, false)
+	if err == nil {
+		doc, err := r.Next(nil)
+		found = err == nil && doc != nil
+		r.Close()
+	}
+	s.living.Store(word, found)
+	return found
 }
 
 // plainTitle is a title as it is compared with what is typed: lower case, words only.

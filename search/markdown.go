@@ -14,6 +14,7 @@ var linkRE = regexp.MustCompile(`!?\[([^\]]*)\]\(([^)\s]*)[^)]*\)`)
 var tagRE = regexp.MustCompile(`</?[A-Za-z][^>]*>`)
 var attrRE = regexp.MustCompile(`(?:title|label|description|summary|alt|tip|caption)="([^"]*)"`)
 
+// readSource reads a page of Markdown, line by line.
 func readSource(r *record, content []byte) *source {
 	src := &source{}
 	r.Links, r.Imports = nil, nil
@@ -48,6 +49,8 @@ func readSource(r *record, content []byte) *source {
 	r.Description = str("description")
 	r.Keywords = list("keywords")
 	r.Tags = list("tags")
+	r.Groups = list("groups")
+	r.Version, r.Language = str("version"), str("language")
 	if b, _ := front["hidden"].(bool); b {
 		r.Hidden = true
 	}
@@ -104,7 +107,7 @@ func readSource(r *record, content []byte) *source {
 			h = linkRE.ReplaceAllString(h, "$1")
 			h = strings.NewReplacer("`", "", "**", "").Replace(h)
 			if anchor == "" {
-				anchor = slugTmp(h)
+				anchor = slug(h)
 			}
 			if lvl == 1 {
 				if r.Title == "" {
@@ -159,7 +162,7 @@ func readSource(r *record, content []byte) *source {
 	return src
 }
 
-func slugTmp(h string) string {
+func slug(h string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(h) {
 		switch {
