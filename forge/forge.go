@@ -52,6 +52,7 @@ type Published struct {
 	Number int
 	Link   string // of the pull request; a path under the service's own address for the built-in host
 	New    bool   // the pull request was opened now
+	Text   string // request-pull text, where the host knows branches only
 }
 
 // A Tip is where a job stands or starts: a branch with its head, and the state of its pull request.
@@ -68,6 +69,15 @@ type Diff struct {
 	Files   []FileDiff
 	Added   int // lines
 	Deleted int
+	Note    string // what is left out, where something is
+}
+
+// A Commit is one of a pull request's.
+type Commit struct {
+	Hash    string
+	Subject string
+	Author  string
+	Time    time.Time
 }
 
 // A FileDiff is what a pull request changes in one file.
@@ -79,4 +89,5 @@ type FileDiff struct {
 	Deleted int
 	Binary  bool
 	Unified string // unified diff with three lines of context, without file headers
+	Note    string // why there is no text, where there is none
 }

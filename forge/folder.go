@@ -1,0 +1,363 @@
+package forge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+	"golang.org/x/sync/errgroup"
+)
+
+// neverImported are folders and files that tools leave behind. What a .gitignore names is left out too.
+var neverImported = map[string]bool{
+	".git": true, ".hg": true, ".svn": true, ".jj": true, ".DS_Store": true, "Thumbs.db": true,
+	"node_modules": true, "bower_components": true, "__pycache__": true, ".venv": true, ".tox": true, ".pytest_cache": true,
+	".next": true, ".nuxt": true, ".output": true, ".docusaurus": true, ".astro": true, ".svelte-kit": true, ".vercel": true,
+	".netlify": true, ".turbo": true, ".parcel-cache": true, ".cache": true, ".yarn": true, ".pnpm-store": true,
+	"_site": true, ".jekyll-cache": true, ".terraform": true, ".gradle": true, ".idea": true,
+}
+
+// Names of files that write-back is in the middle of.
+const (
+	partPrefix = ".docent-"
+	partSuffix = ".part"
+)
+
+func isPart(name string) bool {
+	return strings.HasPrefix(name, partPrefix) && strings.HasSuffix(name, partSuffix)
+}
+
+// A found file is one that belongs to the import.
+type found struct {
+	path string
+	info fs.FileInfo
+	hash plumbing.Hash
+	gone bool // vanished, or turned into something else, while it was looked at
+}
+
+func (f found) mode() filemode.FileMode {
+	if f.info.Mode()&0o100 != 0 {
+		return filemode.Executable
+	}
+	return filemode.Regular
+}
+
+// A seen file need not be read again while its size and time stay.
+type seen struct {
+	size int64
+	time time.Time
+	hash plumbing.Hash
+}
+
+// An importer turns a folder into a tree. Links are not followed and not imported.
+type importer struct {
+	store   *store
+	root    *os.Root
+	max     int64
+	limit   int
+	known   map[string]seen // of the last import; replaced when this one is done
+	now     time.Time
+	git     bool            // only tracked files belong to the import
+	tracked map[string]bool // files that belong to it whatever is ignored
+	dirs    map[string]bool // folders on the way to those
+	ignored []gitignore.Pattern
+
+	files   []found
+	skipped []string // why something was left out
+}
+
+// track adds the files of the last import, and those that git tracks where the folder is a working tree.
+func (im *importer) track(base plumbing.Hash, src source) error {
+	im.tracked, im.dirs = map[string]bool{}, map[string]bool{}
+	add := func(p string) {
+		im.tracked[p] = true
+		for dir := path.Dir(p); dir != "." && !im.dirs[dir]; dir = path.Dir(dir) {
+			im.dirs[dir] = true
+		}
+	}
+	if !base.IsZero() {
+		err := im.store.walkTree(base, "", func(p string, e entry) error {
+			if e.isFile() {
+				add(p)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if src.kind != workTree {
+		return nil
+	}
+	im.git = true
+	dir, err := gitDir(src.path)
+	if err != nil {
+		return err
+	}
+	index, err := filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(0)).Index()
+	if err != nil {
+		return fmt.Errorf("%w: read the index of the working tree: %w", ErrMisconfigured, err)
+	}
+	for _, e := range index.Entries {
+		if e.Mode.IsFile() && e.Mode != filemode.Symlink && !e.IntentToAdd {
+			add(e.Name)
+		}
+	}
+	return nil
+}
+
+// gitDir finds a working tree's git files; a linked working tree has a file that says where they are.
+func gitDir(dir string) (string, error) {
+	p := path.Join(dir, ".git")
+	info, err := os.Stat(p)
+	if err != nil {
+		return "", fmt.Errorf("%w: open the working tree: %w", ErrMisconfigured, reason(err))
+	}
+	if info.IsDir() {
+		return p, nil
+	}
+	b, err := os.ReadFile(p)
+	if err != nil {
+		return "", fmt.Errorf("%w: open the working tree: %w", ErrMisconfigured, reason(err))
+	}
+	to, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "gitdir: ")
+	if !ok {
+		return "", fmt.Errorf("%w: the working tree's .git file is not understood", ErrMisconfigured)
+	}
+	if !path.IsAbs(to) {
+		to = path.Join(dir, to)
+	}
+	return to, nil
+}
+
+// list finds what belongs to the import below dir.
+func (im *importer) list(ctx context.Context, dir string, onlyTracked bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	name := dir
+	if dir == "" {
+		name = "."
+	}
+	if f, err := im.root.Open(path.Join(name, ".gitignore")); err == nil && !im.git {
+		data, err := io.ReadAll(io.LimitReader(f, 1<<20))
+		f.Close()
+		if err != nil {
+			return err
+		}
+		var domain []string
+		if dir != "" {
+			domain = strings.Split(dir, "/")
+		}
+		for line := range strings.Lines(string(data)) {
+			if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" && line[0] != '#' {
+				im.ignored = append(im.ignored, gitignore.ParsePattern(line, domain))
+			}
+		}
+	}
+	entries, err := fs.ReadDir(im.root.FS(), name)
+	if err != nil {
+		return fmt.Errorf("read the folder %q: %w", dir, err)
+	}
+	matcher := gitignore.NewMatcher(im.ignored)
+	for _, e := range entries {
+		p := path.Join(dir, e.Name())
+		if e.Name() == ".git" || isPart(e.Name()) {
+			continue
+		}
+		out := im.git || onlyTracked || neverImported[e.Name()] || matcher.Match(strings.Split(p, "/"), e.IsDir())
+		switch {
+		case e.IsDir():
+			if out && !im.dirs[p] {
+				continue
+			}
+			if im.git && exists(path.Join(im.root.Name(), p, ".git")) {
+				continue // a repository within: not ours
+			}
+			if checkPath(p) != nil {
+				im.skipped = append(im.skipped, fmt.Sprintf("%q: not a name for a folder", p))
+				continue
+			}
+			if err := im.list(ctx, p, out); err != nil {
+				return err
+			}
+		case out && !im.tracked[p]:
+		case e.Type()&fs.ModeSymlink != 0:
+			im.skipped = append(im.skipped, fmt.Sprintf("%q: a symbolic link", p))
+		case !e.Type().IsRegular():
+			im.skipped = append(im.skipped, fmt.Sprintf("%q: not a regular file", p))
+		case checkPath(p) != nil:
+			im.skipped = append(im.skipped, fmt.Sprintf("%q: not a name for a file", p))
+		default:
+			info, err := e.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if info.Size() > im.max {
+				im.skipped = append(im.skipped, fmt.Sprintf("%q: %d bytes are more than the limit", p, info.Size()))
+				continue
+			}
+			if im.files = append(im.files, found{path: p, info: info}); len(im.files) > im.limit {
+				return fmt.Errorf("%w: the folder holds more than %d files", ErrMisconfigured, im.limit)
+			}
+		}
+	}
+	return nil
+}
+
+const importBatch = 32 << 20 // bytes read before they are written
+
+// read hashes all files and stores the contents that are new.
+func (im *importer) read(ctx context.Context, progress func(string)) error {
+	known := make(map[string]seen, len(im.files))
+	var (
+		objects []object
+		size    int64
+		from    int
+	)
+	flush := func(to int) error {
+		batch := im.files[from:to]
+		contents := make([]*object, len(batch))
+		g, ctx := errgroup.WithContext(ctx)
+		g.SetLimit(runtime.GOMAXPROCS(0))
+		for i := range batch {
+			f := &batch[i]
+			if k, ok := im.known[f.path]; ok && k.size == f.info.Size() && k.time.Equal(f.info.ModTime()) && im.store.has(k.hash) {
+				f.hash = k.hash
+				continue
+			}
+			g.Go(func() error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				data, err := readRegular(im.root, f.path, im.max)
+				if errors.Is(err, fs.ErrNotExist) {
+					f.gone = true
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				o := newObject(plumbing.BlobObject, data)
+				f.hash = o.hash
+				if !im.store.has(o.hash) {
+					contents[i] = &o
+				}
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		objects = objects[:0]
+		for _, o := range contents {
+			if o != nil {
+				objects = append(objects, *o)
+			}
+		}
+		if err := im.store.write(objects); err != nil {
+			return err
+		}
+		from, size = to, 0
+		if len(im.files) > 0 {
+			progress(fmt.Sprintf("read %d of %d files", to, len(im.files)))
+		}
+		return nil
+	}
+	for i, f := range im.files {
+		if size += f.info.Size(); size > importBatch {
+			if err := flush(i + 1); err != nil {
+				return err
+			}
+		}
+	}
+	if err := flush(len(im.files)); err != nil {
+		return err
+	}
+	for _, f := range im.files {
+		// A file changed in the very moment of the import may change again within the clock's grain: read it next time.
+		if !f.gone && im.now.Sub(f.info.ModTime()) > 3*time.Second {
+			known[f.path] = seen{size: f.info.Size(), time: f.info.ModTime(), hash: f.hash}
+		}
+	}
+	im.known = known
+	return nil
+}
+
+// readRegular reads a file that is one: no link, no pipe, and the same one throughout.
+func readRegular(root *os.Root, name string, limit int64) ([]byte, error) {
+	before, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !before.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !os.SameFile(before, info) {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%q grew beyond the limit of %d bytes", name, limit)
+	}
+	return data, nil
+}
+
+// tree makes the trees above the files.
+func (im *importer) tree() (plumbing.Hash, error) {
+	files := slices.DeleteFunc(im.files, func(f found) bool { return f.gone })
+	slices.SortFunc(files, func(a, b found) int { return strings.Compare(a.path, b.path) })
+	root, objects := plant(files, 0, nil)
+	return root, im.store.write(objects)
+}
+
+// plant makes the tree of files that share their path up to from.
+func plant(files []found, from int, objects []object) (plumbing.Hash, []object) {
+	var entries []entry
+	for i := 0; i < len(files); {
+		name, _, more := cutPath(files[i].path[from:])
+		if !more {
+			entries = append(entries, entry{name: name, mode: files[i].mode(), hash: files[i].hash})
+			i++
+			continue
+		}
+		prefix := files[i].path[:from+len(name)+1]
+		j := i + 1
+		for j < len(files) && strings.HasPrefix(files[j].path, prefix) {
+			j++
+		}
+		var sub plumbing.Hash
+		sub, objects = plant(files[i:j], len(prefix), objects)
+		entries = append(entries, entry{name: name, mode: filemode.Dir, hash: sub})
+		i = j
+	}
+	o := newObject(plumbing.TreeObject, encodeTree(entries))
+	return o.hash, append(objects, o)
+}

@@ -1,0 +1,261 @@
+package forge_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"docent/api"
+	"docent/forge"
+	"docent/forge/forgetest"
+)
+
+// git runs the system's git, the judge over what was written. Without it there is no verdict.
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed: nobody to judge the repository")
+	}
+	cmd := exec.Command("git", append([]string{"-c", "user.name=A Person", "-c", "user.email=person@example.org", "-c", "init.defaultBranch=main", "-c", "safe.directory=*"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// fsck lets git check a repository; a dangling object is no fault.
+func fsck(t *testing.T, dir string) {
+	t.Helper()
+	if out := git(t, dir, "fsck", "--strict", "--no-dangling"); out != "" {
+		t.Errorf("git fsck of %s: %s", filepath.Base(dir), out)
+	}
+}
+
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// contents reads a folder back, without what belongs to git.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if d != nil && d.Name() == ".git" {
+				return filepath.SkipDir
+			}
+			return err
+		}
+		data, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(dir, path)
+		out[filepath.ToSlash(rel)] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+type rig struct {
+	*forge.Hub
+	dir      string
+	project  api.Project
+	projects forgetest.Projects
+	pulls    *forgetest.Pulls
+}
+
+func (r *rig) repository() string { return filepath.Join(r.dir, string(r.project.ID)+".git") }
+
+// open starts a hub on a data directory; started again on the same one it is the service after a crash.
+func open(t *testing.T, dir string, p api.Project, pulls *forgetest.Pulls, o forge.Options) *rig {
+	t.Helper()
+	r := &rig{dir: dir, project: p, projects: forgetest.Projects{p.ID: p}, pulls: pulls}
+	o.Projects = r.projects
+	hub, err := forge.Open(dir, pulls, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Hub = hub
+	return r
+}
+
+func (r *rig) pullOf(t *testing.T, branch string) api.PullRequest {
+	t.Helper()
+	pull, err := r.pulls.LatestPull(context.Background(), r.project.ID, branch)
+	if err != nil {
+		t.Fatalf("pull request of %s: %v", branch, err)
+	}
+	return pull
+}
+
+func (r *rig) host(t *testing.T) forgetest.Host {
+	return forgetest.Host{
+		Forge: r.Hub, Project: r.project,
+		Requests: func(t *testing.T, branch string) int {
+			all, err := r.pulls.Pulls(t.Context(), r.project.ID, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for _, p := range all {
+				if p.Head == branch {
+					n++
+				}
+			}
+			return n
+		},
+		Commits: func(t *testing.T, branch string) []string { return log(t, r.repository(), branch) },
+		Merge: func(t *testing.T, branch string) {
+			t.Helper()
+			if _, err := r.Merge(t.Context(), r.pullOf(t, branch).ID); err != nil {
+				t.Fatal(err)
+			}
+		},
+		Close: func(t *testing.T, branch string) {
+			t.Helper()
+			if _, err := r.Hub.Close(t.Context(), r.pullOf(t, branch).ID); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+}
+
+// log lists the commits of a branch; none where there is no such branch.
+func log(t *testing.T, dir, branch string) []string {
+	t.Helper()
+	if git(t, dir, "for-each-ref", "refs/heads/"+branch) == "" {
+		return nil
+	}
+	return strings.Fields(git(t, dir, "log", "--format=%H", branch, "--"))
+}
+
+// pushTo adds a commit to a branch of a bare repository with git itself.
+func pushTo(t *testing.T, bare, branch, path, content string) {
+	t.Helper()
+	work := t.TempDir()
+	git(t, work, "clone", "-q", "--branch", branch, "file://"+bare, ".")
+	write(t, work, map[string]string{path: content})
+	git(t, work, "add", "-A")
+	git(t, work, "commit", "-q", "-m", "by hand")
+	git(t, work, "push", "-q", "origin", "HEAD:"+branch)
+}
+
+// bareSource is a repository as others have it, with some history.
+func bareSource(t *testing.T) string {
+	t.Helper()
+	work, bare := t.TempDir(), filepath.Join(t.TempDir(), "docs.git")
+	git(t, work, "init", "-q")
+	write(t, work, map[string]string{"index.md": "# Old\n"})
+	git(t, work, "add", "-A")
+	git(t, work, "commit", "-q", "-m", "one")
+	write(t, work, forgetest.Files)
+	git(t, work, "add", "-A")
+	git(t, work, "commit", "-q", "-m", "two")
+	git(t, work, "clone", "-q", "--bare", ".", bare)
+	git(t, bare, "config", "receive.fsckObjects", "true")
+	return bare
+}
+
+func project(source string) api.Project {
+	return api.Project{ID: "docs", Domain: "docs.example.org", Source: source, Host: api.HostBuiltin}
+}
+
+func TestFolderKeepsTheContract(t *testing.T) {
+	forgetest.Test(t, func(t *testing.T) forgetest.Host {
+		folder := t.TempDir()
+		write(t, folder, forgetest.Files)
+		r := open(t, t.TempDir(), project(folder), &forgetest.Pulls{}, forge.Options{})
+		h := r.host(t)
+		h.Push = func(t *testing.T, branch, path, content string) {
+			t.Helper()
+			if branch == "main" {
+				write(t, folder, map[string]string{path: content}) // a folder's base moves when somebody edits it
+				return
+			}
+			pushTo(t, r.repository(), branch, path, content)
+		}
+		t.Cleanup(func() {
+			fsck(t, r.repository())
+			if t.Failed() {
+				return
+			}
+			// What the branch says is what the folder holds.
+			want := contents(t, folder)
+			work := t.TempDir()
+			git(t, work, "clone", "-q", "--branch", "main", "file://"+r.repository(), ".")
+			if got := contents(t, work); !maps.Equal(got, want) {
+				t.Errorf("main has %v, the folder %v", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+			}
+		})
+		return h
+	})
+}
+
+func TestRepositoryWithBuiltinPullRequestsKeepsTheContract(t *testing.T) {
+	forgetest.Test(t, func(t *testing.T) forgetest.Host {
+		bare := bareSource(t)
+		r := open(t, t.TempDir(), project("file://"+bare), &forgetest.Pulls{}, forge.Options{})
+		h := r.host(t)
+		h.Push = func(t *testing.T, branch, path, content string) {
+			t.Helper()
+			if branch == "main" {
+				pushTo(t, bare, branch, path, content)
+				return
+			}
+			pushTo(t, r.repository(), branch, path, content)
+		}
+		t.Cleanup(func() {
+			fsck(t, r.repository())
+			fsck(t, bare)
+			if out := git(t, bare, "for-each-ref", "--format=%(refname)"); out != "refs/heads/main" {
+				t.Errorf("the source has %s", out)
+			}
+		})
+		return h
+	})
+}
+
+func TestPlainRemoteKeepsTheContract(t *testing.T) {
+	forgetest.Test(t, func(t *testing.T) forgetest.Host {
+		bare := bareSource(t)
+		p := project("file://" + bare)
+		p.Host = api.HostGit
+		r := open(t, t.TempDir(), p, &forgetest.Pulls{}, forge.Options{})
+		h := r.host(t)
+		h.Requests, h.Close = nil, nil
+		h.Commits = func(t *testing.T, branch string) []string { return log(t, bare, branch) }
+		h.Push = func(t *testing.T, branch, path, content string) { pushTo(t, bare, branch, path, content) }
+		h.Merge = func(t *testing.T, branch string) {
+			t.Helper()
+			work := t.TempDir()
+			git(t, work, "clone", "-q", "file://"+bare, ".")
+			git(t, work, "merge", "-q", "-m", "merged by hand", "origin/"+branch)
+			git(t, work, "push", "-q", "origin", "HEAD:main")
+		}
+		t.Cleanup(func() {
+			if !t.Skipped() {
+				fsck(t, r.repository())
+				fsck(t, bare)
+			}
+		})
+		return h
+	})
+}

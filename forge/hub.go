@@ -1,0 +1,449 @@
+package forge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"docent/api"
+)
+
+// Options of a Hub. Only Projects is needed.
+type Options struct {
+	Projects Projects                    // finds the project of a pull request
+	Merged   func(project api.ProjectID) // the documentation's branch has a new commit: index again
+	Log      *slog.Logger
+	Author   string        // of commits, with address: "Docent agent <agent@docent.invalid>" where empty
+	MaxFile  int64         // bytes of one file; larger ones are not imported, read or written; 16 MiB where zero
+	MaxFiles int           // of a folder; 200,000 where zero
+	Timeout  time.Duration // of one exchange with a remote repository; 5 minutes where zero
+	Now      func() time.Time
+
+	fault func(step string) error // tests fail here; a step is named after what was done last
+}
+
+// A Hub serves all projects' repositories. Its methods may be called by many at once: work on one repository is done in
+// turn, different repositories at the same time.
+type Hub struct {
+	dir   string
+	pulls PullStore
+	o     Options
+
+	mu    sync.Mutex
+	repos map[api.ProjectID]*repo
+}
+
+// A repo is one project's bare repository and what is known about its source.
+type repo struct {
+	project api.ProjectID
+	turn    chan struct{} // holds one token: whoever has it may change the repository
+	mu      sync.Mutex    // guards store
+	store   *store
+	known   map[string]seen // files of the source folder, as last read
+}
+
+// Open prepares the directory that holds the bare repositories.
+func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
+	if pulls == nil || o.Projects == nil {
+		return nil, errors.New("open forge: a pull request store and a finder of projects are needed")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Author == "" {
+		o.Author = "Docent agent <agent@docent.invalid>"
+	}
+	if o.MaxFile <= 0 {
+		o.MaxFile = 16 << 20
+	}
+	o.MaxFile = min(o.MaxFile, maxObject)
+	if o.MaxFiles <= 0 {
+		o.MaxFiles = 200_000
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 5 * time.Minute
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("open forge: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open forge: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".new-") { // a repository that was never finished
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+				return nil, fmt.Errorf("open forge: %w", err)
+			}
+		}
+	}
+	return &Hub{dir: dir, pulls: pulls, o: o, repos: map[api.ProjectID]*repo{}}, nil
+}
+
+// Shutdown waits for the work in hand, and lets no other begin.
+func (h *Hub) Shutdown(ctx context.Context) error {
+	h.mu.Lock()
+	repos := h.repos
+	h.repos = nil
+	h.mu.Unlock()
+	for _, r := range repos {
+		if _, err := r.acquire(ctx); err != nil { // never released
+			return fmt.Errorf("shut the forge down: %w", err)
+		}
+	}
+	return nil
+}
+
+var errClosed = errors.New("the forge is closed")
+
+func (h *Hub) repo(id api.ProjectID) (*repo, error) {
+	name := string(id)
+	if checkPath(name) != nil || strings.ContainsAny(name, `/:*?"<>| `) || strings.HasPrefix(name, ".") || len(name) > 200 {
+		return nil, fmt.Errorf("%w: the project id %q cannot name a repository", ErrMisconfigured, cut(name, 80))
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.repos == nil {
+		return nil, errClosed
+	}
+	r := h.repos[id]
+	if r == nil {
+		r = &repo{project: id, turn: make(chan struct{}, 1)}
+		r.turn <- struct{}{}
+		h.repos[id] = r
+	}
+	return r, nil
+}
+
+// acquire waits for the repository's turn.
+func (r *repo) acquire(ctx context.Context) (release func(), err error) {
+	select {
+	case <-r.turn:
+		return func() { r.turn <- struct{}{} }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (h *Hub) path(id api.ProjectID) string { return filepath.Join(h.dir, string(id)+".git") }
+
+// open returns the project's repository; an error of fs.ErrNotExist where it has none yet.
+func (h *Hub) open(r *repo) (*store, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.store != nil {
+		return r.store, nil
+	}
+	s, err := openStore(h.path(r.project))
+	if err != nil {
+		return nil, fmt.Errorf("open the repository of %s: %w", r.project, err)
+	}
+	r.store = s
+	return s, nil
+}
+
+func (h *Hub) at(step string) error {
+	if h.o.fault == nil {
+		return nil
+	}
+	return h.o.fault(step)
+}
+
+// A site is a project with its repository at hand.
+type site struct {
+	project api.Project
+	source  source
+	repo    *repo
+	store   *store
+	base    string // the documentation's branch
+}
+
+func (s *site) pushes() bool { return s.project.Host == api.HostGit }
+
+// Sync brings the documentation's branch up to the source: a folder is imported, a repository fetched. It returns where
+// the branch stands and whether it has moved.
+func (h *Hub) Sync(ctx context.Context, p api.Project, progress func(text string)) (Tip, bool, error) {
+	if progress == nil {
+		progress = func(string) {}
+	}
+	r, err := h.repo(p.ID)
+	if err != nil {
+		return Tip{}, false, err
+	}
+	release, err := r.acquire(ctx)
+	if err != nil {
+		return Tip{}, false, err
+	}
+	defer release()
+	s, head, changed, err := h.sync(ctx, r, p, progress)
+	if err != nil {
+		return Tip{}, false, fmt.Errorf("sync %s: %w", p.ID, err)
+	}
+	return Tip{Branch: s.base, Base: s.base, Commit: head.String(), Repo: s.source.name}, changed, nil
+}
+
+// sync is called with the repository's turn. A damaged repository is put aside and what is sound of it is kept.
+func (h *Hub) sync(ctx context.Context, r *repo, p api.Project, progress func(string)) (*site, plumbing.Hash, bool, error) {
+	s, head, changed, err := h.syncOnce(ctx, r, p, progress)
+	if errors.Is(err, errDamaged) {
+		h.o.Log.Error("repository damaged, building it anew", "project", p.ID, "error", err)
+		if saveErr := h.salvage(r); saveErr != nil {
+			return nil, plumbing.ZeroHash, false, errors.Join(err, saveErr)
+		}
+		s, head, changed, err = h.syncOnce(ctx, r, p, progress)
+	}
+	return s, head, changed, err
+}
+
+func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, progress func(string)) (*site, plumbing.Hash, bool, error) {
+	none := plumbing.ZeroHash
+	if err := Check(p); err != nil {
+		return nil, none, false, err
+	}
+	src, err := resolve(p)
+	if err != nil {
+		return nil, none, false, err
+	}
+	st, err := h.open(r)
+	if errors.Is(err, fs.ErrNotExist) {
+		head := p.Branch
+		if head == "" {
+			head = "main"
+		}
+		if err := createStore(h.path(p.ID), head); err != nil {
+			return nil, none, false, fmt.Errorf("create the repository: %w", err)
+		}
+		st, err = h.open(r)
+	}
+	if err != nil {
+		return nil, none, false, err
+	}
+	s := &site{project: p, source: src, repo: r, store: st}
+	if src.kind == gitRemote {
+		return h.fetch(ctx, s, progress)
+	}
+	if s.base = p.Branch; s.base == "" {
+		s.base = "main"
+	}
+	if err := st.setDefault(s.base); err != nil {
+		return nil, none, false, err
+	}
+	old, err := st.head(s.base)
+	if err != nil {
+		return nil, none, false, err
+	}
+	if err := h.resumeWriteBack(ctx, s, old); err != nil {
+		return nil, none, false, err
+	}
+	head, err := h.importFolder(ctx, s, old, progress)
+	if err != nil {
+		return nil, none, false, err
+	}
+	return s, head, head != old, nil
+}
+
+// importFolder commits the folder as it is now, where it differs from the branch.
+func (h *Hub) importFolder(ctx context.Context, s *site, old plumbing.Hash, progress func(string)) (plumbing.Hash, error) {
+	root, err := os.OpenRoot(s.source.path)
+	if err != nil {
+		return plumbing.ZeroHash, fmt.Errorf("%w: open the folder: %w", ErrMisconfigured, reason(err))
+	}
+	defer root.Close()
+	var before plumbing.Hash
+	if !old.IsZero() {
+		c, err := s.store.commit(old)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		before = c.tree
+	}
+	im := &importer{store: s.store, root: root, max: h.o.MaxFile, limit: h.o.MaxFiles, known: s.repo.known, now: h.o.Now()}
+	if err := im.track(before, s.source); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if err := im.list(ctx, "", false); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if len(im.files) == 0 && len(im.tracked) > 0 {
+		return plumbing.ZeroHash, fmt.Errorf("%w: the folder %q is empty but was not before; nothing is changed until it has files again", ErrTemporary, s.source.path)
+	}
+	if err := im.read(ctx, progress); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	tree, err := im.tree()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	s.repo.known = im.known
+	for i, why := range im.skipped {
+		if i == 20 {
+			h.o.Log.Warn("more files not imported", "project", s.project.ID, "count", len(im.skipped)-i)
+			break
+		}
+		h.o.Log.Debug("not imported", "project", s.project.ID, "file", why)
+	}
+	if tree == before {
+		return old, nil
+	}
+	var parents []plumbing.Hash
+	if !old.IsZero() {
+		parents = []plumbing.Hash{old}
+	}
+	c := newObject(plumbing.CommitObject, encodeCommit(tree, parents, h.o.Author, h.o.Now(), "Import from folder"))
+	if err := s.store.write([]object{c}); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if err := h.at("import written"); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if err := s.store.setRef("refs/heads/"+s.base, old, c.hash); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return c.hash, nil
+}
+
+// fetch brings the remote's branch. Where the remote does not answer and the branch was fetched before, work goes on
+// with that: pull requests of the built-in host need the remote only when they are merged.
+func (h *Hub) fetch(ctx context.Context, s *site, progress func(string)) (*site, plumbing.Hash, bool, error) {
+	none := plumbing.ZeroHash
+	remote, err := dial(s.source, s.project, h.o.Timeout)
+	if err != nil {
+		return nil, none, false, err
+	}
+	last := s.project.Branch
+	if last == "" {
+		if last, err = s.store.defaultBranch(); err != nil {
+			return nil, none, false, err
+		}
+	}
+	old, err := s.store.head(last)
+	if err != nil {
+		return nil, none, false, err
+	}
+	var haves []plumbing.Hash
+	if old.IsZero() {
+		progress("fetching the repository")
+	} else {
+		if haves, err = s.store.history(old, 64); err != nil {
+			return nil, none, false, err
+		}
+	}
+	branch, head, err := remote.fetch(ctx, s.store, s.project.Branch, haves)
+	if errors.Is(err, ErrTemporary) && !old.IsZero() && !s.pushes() {
+		h.o.Log.Warn("source does not answer, working with what was fetched before", "project", s.project.ID, "error", err)
+		s.base = last
+		return s, old, false, nil
+	}
+	if err != nil {
+		return nil, none, false, err
+	}
+	s.base = branch
+	if branch != last {
+		if old, err = s.store.head(branch); err != nil {
+			return nil, none, false, err
+		}
+	}
+	// What the reference is about to name must be whole: a commit without its tree is worth fetching again.
+	c, err := s.store.commit(head)
+	if err != nil {
+		return nil, none, false, err
+	}
+	if _, err := s.store.tree(c.tree); err != nil {
+		return nil, none, false, err
+	}
+	if err := h.at("fetched"); err != nil {
+		return nil, none, false, err
+	}
+	if head != old {
+		if err := s.store.setRef("refs/heads/"+branch, old, head); err != nil {
+			return nil, none, false, err
+		}
+	}
+	if err := s.store.setDefault(branch); err != nil {
+		return nil, none, false, err
+	}
+	return s, head, head != old, nil
+}
+
+// history lists a commit and those before it, newest first, up to a number and to where the history ends.
+func (s *store) history(head plumbing.Hash, limit int) ([]plumbing.Hash, error) {
+	shallow, err := s.shallow()
+	if err != nil {
+		return nil, err
+	}
+	out := []plumbing.Hash{head}
+	seen := map[plumbing.Hash]bool{head: true}
+	for i := 0; i < len(out); i++ {
+		if shallow[out[i]] {
+			continue
+		}
+		c, err := s.commit(out[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range c.parents {
+			if len(out) == limit {
+				return out, nil
+			}
+			if !seen[p] {
+				seen[p] = true
+				out = append(out, p)
+			}
+		}
+	}
+	return out, nil
+}
+
+// contains says whether a commit is the head or one of the commits before it.
+func (s *store) contains(head, want plumbing.Hash) (bool, error) {
+	const far = 10_000
+	list, err := s.history(head, far)
+	if err != nil {
+		return false, err
+	}
+	for _, h := range list {
+		if h == want {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Tree is the repository at a commit.
+func (h *Hub) Tree(ctx context.Context, p api.Project, hash string) (*Tree, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r, err := h.repo(p.ID)
+	if err != nil {
+		return nil, err
+	}
+	st, err := h.open(r)
+	if err != nil {
+		return nil, err
+	}
+	if !plumbing.IsHash(hash) {
+		return nil, fmt.Errorf("read %s: %q is no commit: %w", p.ID, cut(hash, 60), api.ErrNotFound)
+	}
+	id := plumbing.NewHash(hash)
+	if !st.has(id) {
+		return nil, fmt.Errorf("read %s: no commit %s: %w", p.ID, hash, api.ErrNotFound)
+	}
+	c, err := st.commit(id)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", p.ID, err)
+	}
+	return &Tree{store: st, commit: id, root: c.tree, max: h.o.MaxFile, byDir: map[plumbing.Hash][]entry{}}, nil
+}

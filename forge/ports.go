@@ -1,0 +1,27 @@
+package forge
+
+import (
+	"context"
+
+	"docent/api"
+)
+
+// A PullStore keeps the built-in host's pull requests. It fails with api.ErrNotFound where there is none.
+type PullStore interface {
+	// FindPull is the open pull request of a head branch.
+	FindPull(ctx context.Context, project api.ProjectID, head string) (api.PullRequest, error)
+	// LatestPull is the youngest pull request of a head branch, in whatever state.
+	LatestPull(ctx context.Context, project api.ProjectID, head string) (api.PullRequest, error)
+	// AddPull stores a pull request under the next number of its project. Where the head branch has an open one already
+	// it stores nothing and answers with that one.
+	AddPull(ctx context.Context, pull api.PullRequest) (api.PullRequest, error)
+	UpdatePull(ctx context.Context, pull api.PullRequest) error
+	Pull(ctx context.Context, id string) (api.PullRequest, error)
+	// Pulls lists a project's pull requests, newest first; of any state where state is empty.
+	Pulls(ctx context.Context, project api.ProjectID, state api.PullState) ([]api.PullRequest, error)
+}
+
+// Projects finds a project as it stands now: a pull request knows only its project's ID.
+type Projects interface {
+	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
+}

@@ -1,0 +1,329 @@
+package forge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"docent/api"
+)
+
+// ErrNoChange says that a publication's changes leave every file as it is.
+var ErrNoChange = errors.New("the changes leave every file as it is")
+
+// Tip says where a branch stands after the source was read anew. Where the branch does not exist, or its pull request is
+// merged or closed, Commit is the head of the documentation's branch.
+func (h *Hub) Tip(ctx context.Context, p api.Project, branch string) (Tip, error) {
+	r, err := h.repo(p.ID)
+	if err != nil {
+		return Tip{}, err
+	}
+	release, err := r.acquire(ctx)
+	if err != nil {
+		return Tip{}, err
+	}
+	tip, moved, err := h.tip(ctx, r, p, branch)
+	release()
+	if moved && h.o.Merged != nil {
+		h.o.Merged(p.ID)
+	}
+	if err != nil {
+		return Tip{}, fmt.Errorf("look up %s in %s: %w", branch, p.ID, err)
+	}
+	return tip, nil
+}
+
+func (h *Hub) tip(ctx context.Context, r *repo, p api.Project, branch string) (Tip, bool, error) {
+	if err := checkBranch(branch); err != nil {
+		return Tip{}, false, err
+	}
+	s, base, moved, err := h.sync(ctx, r, p, func(string) {})
+	if err != nil {
+		return Tip{}, false, err
+	}
+	t, err := h.stand(ctx, s, base, branch)
+	return t, moved, err
+}
+
+// stand is the branch's tip, given the head of the documentation's branch.
+func (h *Hub) stand(ctx context.Context, s *site, base plumbing.Hash, branch string) (Tip, error) {
+	t := Tip{Branch: branch, Base: s.base, Commit: base.String(), Repo: s.source.name}
+	if branch == s.base {
+		return t, nil
+	}
+	if s.pushes() {
+		head, err := h.fetchHead(ctx, s, branch, base)
+		if err != nil || head.IsZero() {
+			return t, err
+		}
+		merged, err := s.store.contains(base, head)
+		if err != nil {
+			return Tip{}, err
+		}
+		if merged {
+			t.Pull = api.PullMerged
+			return t, nil
+		}
+		t.Pull, t.Commit = api.PullOpen, head.String()
+		return t, nil
+	}
+	head, err := s.store.head(branch)
+	if err != nil {
+		return Tip{}, err
+	}
+	pull, err := h.pulls.LatestPull(ctx, s.project.ID, branch)
+	switch {
+	case errors.Is(err, api.ErrNotFound):
+	case err != nil:
+		return Tip{}, err
+	default:
+		t.Pull = pull.State
+	}
+	if !head.IsZero() && (t.Pull == "" || t.Pull == api.PullOpen) {
+		t.Commit = head.String()
+	}
+	return t, nil
+}
+
+// fetchHead brings a remote branch into the store under the same name; zero where the remote has no such branch.
+func (h *Hub) fetchHead(ctx context.Context, s *site, branch string, base plumbing.Hash) (plumbing.Hash, error) {
+	remote, err := dial(s.source, s.project, h.o.Timeout)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	haves, err := s.store.history(base, 64)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	old, err := s.store.head(branch)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if !old.IsZero() {
+		haves = append(haves, old)
+	}
+	_, head, err := remote.fetch(ctx, s.store, branch, haves)
+	if errors.Is(err, errNoBranch) {
+		return plumbing.ZeroHash, nil
+	}
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if head != old {
+		err = s.store.setRef("refs/heads/"+branch, old, head)
+	}
+	return head, err
+}
+
+// Publish makes the commit stand on its branch with a pull request. A repeat of a publication that took effect, in part
+// or in whole, completes it and changes nothing else. A branch that has other commits than the changes build on is
+// ErrMoved; so is one whose pull request was merged or closed meanwhile.
+func (h *Hub) Publish(ctx context.Context, p Publication) (Published, error) {
+	done, err := h.publish(ctx, p)
+	if err != nil {
+		return Published{}, fmt.Errorf("publish %s of %s: %w", p.Branch, p.Project.ID, err)
+	}
+	return done, nil
+}
+
+func (h *Hub) publish(ctx context.Context, p Publication) (Published, error) {
+	if err := Check(p.Project); err != nil {
+		return Published{}, err
+	}
+	if err := checkBranch(p.Branch); err != nil {
+		return Published{}, err
+	}
+	if err := checkBranch(p.Base); err != nil {
+		return Published{}, err
+	}
+	if fold(p.Branch) == fold(p.Base) {
+		return Published{}, fmt.Errorf("%w: %q is the branch that the documentation is served from", ErrRefused, p.Branch)
+	}
+	docs, err := docsDir(p.Project)
+	if err != nil {
+		return Published{}, err
+	}
+	src, err := resolve(p.Project)
+	if err != nil {
+		return Published{}, err
+	}
+	r, err := h.repo(p.Project.ID)
+	if err != nil {
+		return Published{}, err
+	}
+	release, err := r.acquire(ctx)
+	if err != nil {
+		return Published{}, err
+	}
+	defer release()
+	st, err := h.open(r)
+	if err != nil {
+		return Published{}, err
+	}
+	s := &site{project: p.Project, source: src, repo: r, store: st, base: p.Base}
+	if def, err := st.defaultBranch(); err != nil {
+		return Published{}, err
+	} else if fold(p.Branch) == fold(def) {
+		return Published{}, fmt.Errorf("%w: %q is the branch that the documentation is served from", ErrRefused, p.Branch)
+	}
+	parent := plumbing.NewHash(p.Parent)
+	if !plumbing.IsHash(p.Parent) || !st.has(parent) {
+		return Published{}, fmt.Errorf("%w: the commit %q that the changes build on is not there", ErrMoved, cut(p.Parent, 60))
+	}
+	from, err := st.commit(parent)
+	if err != nil {
+		return Published{}, err
+	}
+	tree, objects, err := st.edit(from.tree, docs, p.Changes, h.o.MaxFile)
+	if err != nil {
+		return Published{}, err
+	}
+	if tree == from.tree {
+		return Published{}, ErrNoChange
+	}
+	message := strings.TrimSpace(p.Message)
+	if message == "" {
+		message = p.Title
+	}
+	ours := newObject(plumbing.CommitObject, encodeCommit(tree, []plumbing.Hash{parent}, h.o.Author, p.At, message))
+	objects = append(objects, ours)
+
+	head, err := h.branchHead(ctx, s, p.Branch, parent)
+	if err != nil {
+		return Published{}, err
+	}
+	done := head == ours.hash
+	if !done && !head.IsZero() && head != parent {
+		// Others may have added to it since: then it took effect too.
+		if done, err = st.contains(head, ours.hash); err != nil {
+			return Published{}, err
+		}
+		if !done {
+			return Published{}, ErrMoved
+		}
+	}
+	if !done {
+		if err := h.stillOpen(ctx, s, p.Branch, head); err != nil {
+			return Published{}, err
+		}
+		if err := st.write(objects); err != nil {
+			return Published{}, fmt.Errorf("store the commit: %w", err)
+		}
+		if err := h.at("objects"); err != nil {
+			return Published{}, err
+		}
+		if err := h.advance(ctx, s, p.Branch, head, ours.hash, parent); err != nil {
+			return Published{}, err
+		}
+	}
+	if err := h.at("branch"); err != nil {
+		return Published{}, err
+	}
+	if s.pushes() {
+		return Published{
+			Commit: ours.hash.String(), Link: src.compareLink(p.Base, p.Branch), New: head.IsZero(),
+			Text: requestPull(src, p, ours.hash.String()),
+		}, nil
+	}
+	return h.openPull(ctx, p, ours.hash.String(), done, head.IsZero() || head == parent || head == ours.hash)
+}
+
+// branchHead is where the branch stands now, at the place where it is published.
+func (h *Hub) branchHead(ctx context.Context, s *site, branch string, near plumbing.Hash) (plumbing.Hash, error) {
+	if s.pushes() {
+		return h.fetchHead(ctx, s, branch, near)
+	}
+	return s.store.head(branch)
+}
+
+// stillOpen refuses to add to a branch whose pull request is merged or closed: nobody would look at it.
+func (h *Hub) stillOpen(ctx context.Context, s *site, branch string, head plumbing.Hash) error {
+	if s.pushes() || head.IsZero() {
+		return nil
+	}
+	pull, err := h.pulls.LatestPull(ctx, s.project.ID, branch)
+	switch {
+	case errors.Is(err, api.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case pull.State != api.PullOpen:
+		return fmt.Errorf("%w: its pull request is %s", ErrMoved, pull.State)
+	}
+	return nil
+}
+
+// advance moves the branch, first where others see it.
+func (h *Hub) advance(ctx context.Context, s *site, branch string, old, new, parent plumbing.Hash) error {
+	if s.pushes() {
+		remote, err := dial(s.source, s.project, h.o.Timeout)
+		if err != nil {
+			return err
+		}
+		if err := remote.push(ctx, s.store, branch, old, new, []plumbing.Hash{parent}); err != nil {
+			return err
+		}
+		if err := h.at("pushed"); err != nil {
+			return err
+		}
+		if old, err = s.store.head(branch); err != nil { // the remote's word counts, whatever ours was
+			return err
+		}
+	}
+	return s.store.setRef("refs/heads/"+branch, old, new)
+}
+
+// openPull finds the branch's pull request or opens it. Its title and its being a draft stay; its body says what the
+// newest publication says.
+func (h *Hub) openPull(ctx context.Context, p Publication, commit string, repeated, newest bool) (Published, error) {
+	pull, err := h.pulls.FindPull(ctx, p.Project.ID, p.Branch)
+	if errors.Is(err, api.ErrNotFound) && repeated {
+		// The pull request may have been merged or closed since; a second one would be one too many.
+		pull, err = h.pulls.LatestPull(ctx, p.Project.ID, p.Branch)
+	}
+	isNew := errors.Is(err, api.ErrNotFound)
+	switch {
+	case isNew:
+		now := h.o.Now().UTC()
+		fresh := api.PullRequest{
+			ID: api.NewID(api.PullPrefix, now), Project: p.Project.ID, Job: p.Job, Head: p.Branch, Base: p.Base,
+			Title: oneLine(p.Title), Body: p.Body, Draft: p.Draft, State: api.PullOpen, CreatedAt: now, UpdatedAt: now,
+		}
+		if pull, err = h.pulls.AddPull(ctx, fresh); err != nil {
+			return Published{}, fmt.Errorf("open the pull request: %w", err)
+		}
+		isNew = pull.ID == fresh.ID
+	case err != nil:
+		return Published{}, fmt.Errorf("find the pull request: %w", err)
+	case newest && pull.State == api.PullOpen && p.Body != "" && (pull.Body != p.Body || !repeated):
+		pull.Body, pull.UpdatedAt = p.Body, h.o.Now().UTC()
+		if err := h.pulls.UpdatePull(ctx, pull); err != nil {
+			return Published{}, fmt.Errorf("update the pull request: %w", err)
+		}
+	}
+	if err := h.at("pull"); err != nil {
+		return Published{}, err
+	}
+	return Published{Commit: commit, Number: pull.Number, Link: PullLink(pull.ID), New: isNew}, nil
+}
+
+// PullLink is the path of a pull request's page under the service's own address.
+func PullLink(id string) string { return "/pulls/" + id }
+
+func oneLine(s string) string {
+	return cut(strings.Join(strings.Fields(cleanText(s)), " "), 250)
+}
+
+// requestPull is what git's own request-pull says: all that a maintainer needs to fetch and merge.
+func requestPull(src source, p Publication, commit string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Changes since commit %.12s are available in the git repository at:\n\n", p.Parent)
+	fmt.Fprintf(&b, "  %s %s\n\nfor you to fetch up to %.12s:\n\n  %s\n", src.name, p.Branch, commit, oneLine(p.Title))
+	if body := strings.TrimSpace(p.Body); body != "" {
+		fmt.Fprintf(&b, "\n%s\n", body)
+	}
+	return b.String()
+}

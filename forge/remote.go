@@ -1,0 +1,539 @@
+package forge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	"github.com/go-git/go-git/v5/plumbing/transport/file"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	"github.com/go-git/go-git/v5/plumbing/transport/server"
+	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"docent/api"
+)
+
+// A remote is a repository elsewhere. The git protocol is spoken through go-git's sessions rather than its Remote: what
+// is wanted, what is there already and what a reference is expected to be are then said exactly, and the history is
+// never walked.
+type remote struct {
+	url     string
+	secret  string // never leaves auth; error texts are cleaned of it
+	auth    transport.AuthMethod
+	client  transport.Transport
+	timeout time.Duration
+}
+
+// dial prepares to talk; nothing is sent yet.
+func dial(src source, p api.Project, timeout time.Duration) (*remote, error) {
+	r := &remote{url: src.url, timeout: timeout}
+	if p.TokenEnv != "" {
+		r.secret = strings.TrimSpace(os.Getenv(p.TokenEnv))
+		if r.secret == "" {
+			return nil, fmt.Errorf("%w: the environment variable %s, which is to hold the repository's token, is empty", ErrMisconfigured, p.TokenEnv)
+		}
+	}
+	ep, err := transport.NewEndpoint(src.url)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the source's address is not understood", ErrMisconfigured)
+	}
+	switch ep.Protocol {
+	case "http", "https":
+		r.client = httpTransport()
+		if r.secret != "" {
+			r.auth = &githttp.BasicAuth{Username: "x-access-token", Password: r.secret} // hosts want some name, and ignore which
+		}
+	case "ssh":
+		r.client = gitssh.DefaultClient
+		if r.auth, err = sshAuth(ep.User, r.secret); err != nil {
+			return nil, err
+		}
+	case "file":
+		r.client = fileTransport()
+	default:
+		return nil, fmt.Errorf("%w: repositories over %q are not supported", ErrMisconfigured, ep.Protocol)
+	}
+	return r, nil
+}
+
+// httpTransport follows a redirect only where it stays on the host: credentials and content belong to one place.
+var httpTransport = sync.OnceValue(func() transport.Transport {
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.ResponseHeaderTimeout = time.Minute
+	return githttp.NewClientWithOptions(&http.Client{
+		Transport: shortErrors{base},
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if !strings.EqualFold(req.URL.Hostname(), via[0].URL.Hostname()) {
+				return errors.New("the repository's host redirects to another host")
+			}
+			return nil
+		},
+	}, &githttp.ClientOptions{CacheMaxEntries: 16, RedirectPolicy: githttp.FollowInitialRedirects})
+})
+
+// shortErrors bounds what is read of an answer that is none: go-git reads error pages whole.
+type shortErrors struct{ next http.RoundTripper }
+
+func (t shortErrors) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := t.next.RoundTrip(req)
+	if err == nil && res.StatusCode >= 300 {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(res.Body, 4096), res.Body}
+	}
+	return res, err
+}
+
+// fileTransport talks to git on this machine, which runs the repository's hooks; without git, go-git serves it.
+var fileTransport = sync.OnceValue(func() transport.Transport {
+	if _, err := exec.LookPath("git"); err == nil {
+		return file.DefaultClient
+	}
+	return server.NewClient(localLoader{})
+})
+
+// localLoader opens a repository on this machine for go-git's own server.
+type localLoader struct{}
+
+func (localLoader) Load(ep *transport.Endpoint) (storer.Storer, error) {
+	dir := ep.Path
+	if exists(filepath.Join(dir, ".git")) {
+		dir = filepath.Join(dir, ".git")
+	}
+	if !exists(filepath.Join(dir, "HEAD")) {
+		return nil, transport.ErrRepositoryNotFound
+	}
+	for _, hook := range []string{"pre-receive", "update", "post-receive"} {
+		if exists(filepath.Join(dir, "hooks", hook)) {
+			return nil, fmt.Errorf("the repository has the hook %q, which needs git on this machine", hook)
+		}
+	}
+	return filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(objectCache)), nil
+}
+
+// sshAuth takes the private key from the environment variable, else the agent, else the usual key files.
+func sshAuth(user, key string) (transport.AuthMethod, error) {
+	if user == "" {
+		user = gitssh.DefaultUsername
+	}
+	if key != "" {
+		auth, err := gitssh.NewPublicKeys(user, []byte(key+"\n"), "")
+		if err != nil {
+			return nil, fmt.Errorf("%w: the environment variable for the repository's token does not hold a private SSH key", ErrMisconfigured)
+		}
+		return auth, nil
+	}
+	if os.Getenv("SSH_AUTH_SOCK") != "" {
+		if auth, err := gitssh.NewSSHAgentAuth(user); err == nil {
+			return auth, nil
+		}
+	}
+	home, err := os.UserHomeDir()
+	if err == nil {
+		for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
+			if auth, err := gitssh.NewPublicKeysFromFile(user, filepath.Join(home, ".ssh", name), ""); err == nil {
+				return auth, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%w: no SSH key: name an environment variable that holds one, or run an SSH agent", ErrMisconfigured)
+}
+
+// branches lists the remote's branches and tells which one is its default.
+func (r *remote) branches(ctx context.Context) (map[string]plumbing.Hash, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	s, refs, err := r.uploads(ctx)
+	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", r.failure(ctx, "list branches", err)
+	}
+	s.Close()
+	heads := map[string]plumbing.Hash{}
+	for name, hash := range refs.References {
+		if branch, ok := strings.CutPrefix(name, "refs/heads/"); ok {
+			heads[branch] = hash
+		}
+	}
+	return heads, defaultOf(refs, heads), nil
+}
+
+func defaultOf(refs *packp.AdvRefs, heads map[string]plumbing.Hash) string {
+	for _, s := range refs.Capabilities.Get(capability.SymRef) {
+		if branch, ok := strings.CutPrefix(s, "HEAD:refs/heads/"); ok {
+			if _, ok := heads[branch]; ok {
+				return branch
+			}
+		}
+	}
+	for _, branch := range []string{"main", "master"} {
+		if hash, ok := heads[branch]; ok && (refs.Head == nil || *refs.Head == hash) {
+			return branch
+		}
+	}
+	var only string
+	for branch, hash := range heads {
+		if refs.Head != nil && *refs.Head == hash && (only == "" || branch < only) {
+			only = branch
+		}
+	}
+	return only
+}
+
+func (r *remote) uploads(ctx context.Context) (transport.UploadPackSession, *packp.AdvRefs, error) {
+	ep, err := transport.NewEndpoint(r.url)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := r.client.NewUploadPackSession(ep, r.auth)
+	if err != nil {
+		return nil, nil, err
+	}
+	refs, err := s.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return s, refs, nil
+}
+
+// fetch brings a branch's commits into the store: the newest one alone where nothing is there yet, else what is new since.
+// An empty name is the remote's default branch. No reference is changed.
+func (r *remote) fetch(ctx context.Context, st *store, branch string, haves []plumbing.Hash) (string, plumbing.Hash, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	zero := plumbing.ZeroHash
+	s, refs, err := r.uploads(ctx)
+	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		return "", zero, fmt.Errorf("%w: the repository is empty", ErrMisconfigured)
+	}
+	if err != nil {
+		return "", zero, r.failure(ctx, "fetch", err)
+	}
+	defer s.Close()
+	heads := map[string]plumbing.Hash{}
+	for name, hash := range refs.References {
+		if b, ok := strings.CutPrefix(name, "refs/heads/"); ok {
+			heads[b] = hash
+		}
+	}
+	if branch == "" {
+		if branch = defaultOf(refs, heads); branch == "" {
+			return "", zero, fmt.Errorf("%w: the repository has no default branch; name one", ErrMisconfigured)
+		}
+	}
+	want, ok := heads[branch]
+	if !ok {
+		return "", zero, fmt.Errorf("%w: %w: the repository has no branch %q", ErrMisconfigured, errNoBranch, branch)
+	}
+	if st.has(want) {
+		return branch, want, nil
+	}
+	shallow, err := st.shallow()
+	if err != nil {
+		return "", zero, err
+	}
+	req := packp.NewUploadPackRequestFromCapabilities(refs.Capabilities)
+	req.Wants = []plumbing.Hash{want}
+	req.Haves = haves
+	if refs.Capabilities.Supports(capability.NoProgress) {
+		if err := req.Capabilities.Set(capability.NoProgress); err != nil {
+			return "", zero, err
+		}
+	}
+	if refs.Capabilities.Supports(capability.Shallow) && (len(haves) == 0 || len(shallow) > 0) {
+		if err := req.Capabilities.Set(capability.Shallow); err != nil {
+			return "", zero, err
+		}
+		if len(haves) == 0 {
+			req.Depth = packp.DepthCommits(1)
+		}
+		// The remote is told where our history ends, so that it does not count on what lies beyond.
+		for h := range shallow {
+			req.Shallows = append(req.Shallows, h)
+		}
+	}
+	res, err := s.UploadPack(ctx, req)
+	if err != nil {
+		return "", zero, r.failure(ctx, "fetch", err)
+	}
+	defer res.Close()
+	var packs io.Reader = res
+	switch {
+	case req.Capabilities.Supports(capability.Sideband64k):
+		packs = sideband.NewDemuxer(sideband.Sideband64k, res)
+	case req.Capabilities.Supports(capability.Sideband):
+		packs = sideband.NewDemuxer(sideband.Sideband, res)
+	}
+	if err := st.readPack(packs); err != nil {
+		return "", zero, r.failure(ctx, "fetch", err)
+	}
+	if len(res.Shallows) > 0 {
+		if shallow == nil {
+			shallow = map[plumbing.Hash]bool{}
+		}
+		for _, h := range res.Shallows {
+			shallow[h] = true
+		}
+		if err := st.setShallow(shallow); err != nil {
+			return "", zero, err
+		}
+	}
+	if !st.has(want) {
+		return "", zero, fmt.Errorf("%w: the repository did not send the commit that it announced", ErrTemporary)
+	}
+	return branch, want, nil
+}
+
+var errNoBranch = errors.New("no such branch")
+
+// push moves a branch from old to new, and nothing else; the remote checks that it still stands at old. known are
+// commits that the remote has. A push whose answer was lost counts when the remote shows our commit.
+func (r *remote) push(ctx context.Context, st *store, branch string, old, new plumbing.Hash, known []plumbing.Hash) error {
+	err := r.send(ctx, st, branch, old, new, known)
+	if err == nil || errors.Is(err, ErrMoved) {
+		return err
+	}
+	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
+	defer cancel()
+	heads, _, listErr := r.branches(look)
+	switch {
+	case listErr != nil:
+		return err
+	case heads[branch] == new:
+		return nil
+	case heads[branch] != old:
+		return fmt.Errorf("push %s: %w", branch, ErrMoved)
+	}
+	return err
+}
+
+func (r *remote) send(ctx context.Context, st *store, branch string, old, new plumbing.Hash, known []plumbing.Hash) error {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	ep, err := transport.NewEndpoint(r.url)
+	if err != nil {
+		return r.failure(ctx, "push", err)
+	}
+	s, err := r.client.NewReceivePackSession(ep, r.auth)
+	if err != nil {
+		return r.failure(ctx, "push", err)
+	}
+	defer s.Close()
+	refs, err := s.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		return r.failure(ctx, "push", err)
+	}
+	name := plumbing.NewBranchReferenceName(branch)
+	switch refs.References[name.String()] {
+	case new:
+		return nil
+	case old:
+	default:
+		return fmt.Errorf("push %s: %w", branch, ErrMoved)
+	}
+	there := map[plumbing.Hash]bool{}
+	for _, h := range refs.References {
+		there[h] = true
+	}
+	for _, h := range known {
+		there[h] = true
+	}
+	pack, err := st.packFor(new, there)
+	if err != nil {
+		return err
+	}
+	req := packp.NewReferenceUpdateRequestFromCapabilities(refs.Capabilities)
+	req.Commands = []*packp.Command{{Name: name, Old: old, New: new}}
+	req.Packfile = io.NopCloser(bytes.NewReader(pack))
+	report, err := s.ReceivePack(ctx, req)
+	if report != nil {
+		for _, c := range report.CommandStatuses {
+			if c.ReferenceName == name && c.Status != "ok" {
+				return r.refusal(branch, c.Status)
+			}
+		}
+	}
+	if err != nil {
+		return r.failure(ctx, "push", err)
+	}
+	return nil
+}
+
+// refusal is the remote's own word on a reference that it did not move.
+func (r *remote) refusal(branch, status string) error {
+	text := r.clean(status)
+	if strings.Contains(text, "failed to update ref") || strings.Contains(text, "cannot lock ref") || strings.Contains(text, "failed to lock") {
+		return fmt.Errorf("%w: push %s: %s", ErrTemporary, branch, text)
+	}
+	return fmt.Errorf("%w: the repository refuses the push to %s: %s", ErrMisconfigured, branch, text)
+}
+
+// failure sorts an error of the transport by what can be done about it. The text is cleaned, the chain is cut: both may
+// hold the server's words or an address.
+func (r *remote) failure(ctx context.Context, doing string, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", doing, cause)
+	}
+	switch {
+	case errors.Is(err, errDamaged), errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%s: %w", doing, err)
+	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed), errors.Is(err, transport.ErrInvalidAuthMethod):
+		return fmt.Errorf("%w: %s: the repository refuses the credentials", ErrMisconfigured, doing)
+	case errors.Is(err, transport.ErrRepositoryNotFound):
+		return fmt.Errorf("%w: %s: there is no such repository, or the credentials do not show it", ErrMisconfigured, doing)
+	}
+	text := r.clean(err.Error())
+	for _, sign := range []string{"unable to authenticate", "knownhosts:", "host key", "redirects to another host", "http redirect", "dubious ownership", "certificate", "needs git on this machine", "unsupported scheme"} {
+		if strings.Contains(text, sign) {
+			return fmt.Errorf("%w: %s: %s", ErrMisconfigured, doing, text)
+		}
+	}
+	var unknown *net.DNSError
+	if errors.As(err, &unknown) && unknown.IsNotFound {
+		return fmt.Errorf("%w: %s: the host %q is not known", ErrTemporary, doing, unknown.Name)
+	}
+	return fmt.Errorf("%w: %s: %s", ErrTemporary, doing, text)
+}
+
+func (r *remote) clean(text string) string {
+	if r.secret != "" {
+		text = strings.ReplaceAll(text, r.secret, "[token]")
+	}
+	return cut(strings.Join(strings.Fields(cleanText(text)), " "), 300)
+}
+
+// packFor packs what a remote lacks of a commit, given commits that it has.
+func (s *store) packFor(head plumbing.Hash, there map[plumbing.Hash]bool) ([]byte, error) {
+	shallow, err := s.shallow()
+	if err != nil {
+		return nil, err
+	}
+	var objects []object
+	seen := map[plumbing.Hash]bool{}
+	total := 0
+	add := func(kind plumbing.ObjectType, hash plumbing.Hash) error {
+		if seen[hash] {
+			return nil
+		}
+		seen[hash] = true
+		data, err := s.read(kind, hash)
+		if err != nil {
+			return err
+		}
+		if total += len(data); total > maxPush {
+			return fmt.Errorf("%w: the push has more than %d bytes", ErrRefused, maxPush)
+		}
+		objects = append(objects, object{kind: kind, hash: hash, data: data})
+		return nil
+	}
+	queue := []plumbing.Hash{head}
+	for len(queue) > 0 {
+		hash := queue[0]
+		queue = queue[1:]
+		if there[hash] || seen[hash] {
+			continue
+		}
+		c, err := s.commit(hash)
+		if err != nil {
+			return nil, err
+		}
+		if err := add(plumbing.CommitObject, hash); err != nil {
+			return nil, err
+		}
+		var before plumbing.Hash
+		if !shallow[hash] {
+			if len(c.parents) > 0 {
+				parent, err := s.commit(c.parents[0])
+				if err != nil {
+					return nil, err
+				}
+				before = parent.tree
+			}
+			queue = append(queue, c.parents...)
+		}
+		if err := s.added(before, c.tree, add); err != nil {
+			return nil, err
+		}
+	}
+	var b bytes.Buffer
+	p, err := newPacker(&b, len(objects))
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objects {
+		if err := p.add(o); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := p.close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+const maxPush = 256 << 20
+
+// added calls add for the trees and files of one tree that another does not hold at the same place.
+func (s *store) added(before, after plumbing.Hash, add func(plumbing.ObjectType, plumbing.Hash) error) error {
+	if before == after {
+		return nil
+	}
+	if err := add(plumbing.TreeObject, after); err != nil {
+		return err
+	}
+	had := map[string]entry{}
+	if !before.IsZero() {
+		entries, err := s.tree(before)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			had[e.name] = e
+		}
+	}
+	entries, err := s.tree(after)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		old := had[e.name]
+		switch {
+		case e.hash == old.hash:
+		case e.isDir():
+			if !old.isDir() {
+				old.hash = plumbing.ZeroHash
+			}
+			if err := s.added(old.hash, e.hash, add); err != nil {
+				return err
+			}
+		case e.isFile() || e.mode.IsFile():
+			if err := add(plumbing.BlobObject, e.hash); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

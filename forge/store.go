@@ -1,0 +1,469 @@
+package forge
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/klauspost/compress/zlib"
+)
+
+// A store is one bare repository on disk. Objects are written whole and synced before they get their names, references
+// after the objects that they name: at any moment what a reference reaches is there. go-git reads it; go-git's own
+// writing syncs nothing and changes references in place, so writing is done here.
+type store struct {
+	dir string
+	mu  sync.Mutex // go-git's storage is not made for use by several at once
+	sto *filesystem.Storage
+}
+
+// errDamaged says that the repository's files are not what they should be.
+var errDamaged = errors.New("the repository is damaged")
+
+const (
+	objectCache = 4 << 20 // bytes of objects kept for each open repository
+	looseLimit  = 64      // objects written one file each; more go into a pack
+	maxObject   = 64 << 20
+)
+
+// createStore makes an empty repository aside and moves it to its place.
+func createStore(dir, head string) error {
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		return err
+	}
+	for _, d := range []string{"objects/pack", "objects/info", "refs/heads", "refs/tags"} {
+		if err := os.MkdirAll(filepath.Join(tmp, d), 0o755); err != nil {
+			return err
+		}
+	}
+	files := []struct{ name, text string }{
+		{"HEAD", "ref: refs/heads/" + head + "\n"},
+		{"config", "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"},
+		{"description", "Docent documentation repository\n"},
+	}
+	for _, f := range files {
+		if err := writeFile(filepath.Join(tmp, f.name), []byte(f.text), 0o644); err != nil {
+			return err
+		}
+	}
+	for _, d := range []string{"objects/pack", "objects/info", "objects", "refs/heads", "refs/tags", "refs", ""} {
+		if err := syncDir(filepath.Join(tmp, d)); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(tmp, dir); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
+}
+
+// openStore opens a repository and clears what a crash has left: temporary files, locks, an index without its pack.
+func openStore(dir string) (*store, error) {
+	s := &store{dir: dir}
+	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(s.packs())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	for _, e := range entries {
+		name := filepath.Join(s.packs(), e.Name())
+		stem, isIndex := strings.CutSuffix(name, ".idx")
+		_, missing := os.Stat(stem + ".pack")
+		if strings.HasPrefix(e.Name(), "tmp_") || isIndex && missing != nil {
+			if err := os.Remove(name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	err = filepath.WalkDir(filepath.Join(dir, "refs"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".lock") {
+			err = os.Remove(path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.sto = filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(objectCache))
+	return s, nil
+}
+
+func (s *store) packs() string { return filepath.Join(s.dir, "objects", "pack") }
+
+// read returns an object's content, checked against its name.
+func (s *store) read(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte, error) {
+	data, got, err := s.load(hash)
+	if err != nil {
+		return nil, err
+	}
+	if got != kind {
+		return nil, fmt.Errorf("%w: %s is a %s, not a %s", errDamaged, hash, got, kind)
+	}
+	return data, nil
+}
+
+func (s *store) load(hash plumbing.Hash) ([]byte, plumbing.ObjectType, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, err := s.sto.EncodedObject(plumbing.AnyObject, hash)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: read object %s: %w", errDamaged, hash, err)
+	}
+	if o.Size() > maxObject {
+		return nil, 0, fmt.Errorf("object %s of %d bytes is too large", hash, o.Size())
+	}
+	r, err := o.Reader()
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: read object %s: %w", errDamaged, hash, err)
+	}
+	defer r.Close()
+	data := make([]byte, o.Size())
+	if _, err := io.ReadFull(r, data); err != nil {
+		return nil, 0, fmt.Errorf("%w: read object %s: %w", errDamaged, hash, err)
+	}
+	if hashObject(o.Type(), data) != hash {
+		return nil, 0, fmt.Errorf("%w: object %s has other content", errDamaged, hash)
+	}
+	return data, o.Type(), nil
+}
+
+func (s *store) has(hash plumbing.Hash) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sto.HasEncodedObject(hash) == nil
+}
+
+func (s *store) size(hash plumbing.Hash) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.sto.EncodedObjectSize(hash)
+	if err != nil {
+		return 0, fmt.Errorf("%w: size of object %s: %w", errDamaged, hash, err)
+	}
+	return n, nil
+}
+
+func (s *store) tree(hash plumbing.Hash) ([]entry, error) {
+	data, err := s.read(plumbing.TreeObject, hash)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := decodeTree(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: tree %s: %w", errDamaged, hash, err)
+	}
+	return entries, nil
+}
+
+func (s *store) commit(hash plumbing.Hash) (commit, error) {
+	data, err := s.read(plumbing.CommitObject, hash)
+	if err != nil {
+		return commit{}, err
+	}
+	c, err := decodeCommit(hash, data)
+	if err != nil {
+		return commit{}, fmt.Errorf("%w: commit %s: %w", errDamaged, hash, err)
+	}
+	return c, nil
+}
+
+// write stores the objects that are not there yet. When it returns they are on disk.
+func (s *store) write(objects []object) error {
+	seen := make(map[plumbing.Hash]bool, len(objects))
+	missing := make([]object, 0, len(objects))
+	for _, o := range objects {
+		if !seen[o.hash] && !s.has(o.hash) {
+			missing = append(missing, o)
+		}
+		seen[o.hash] = true
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if len(missing) > looseLimit {
+		return s.writePack(missing)
+	}
+	dirs := map[string]bool{}
+	var b bytes.Buffer
+	z, err := zlib.NewWriterLevel(&b, zlib.BestSpeed)
+	if err != nil {
+		return err
+	}
+	for _, o := range missing {
+		b.Reset()
+		z.Reset(&b)
+		z.Write(objectHeader(o.kind, int64(len(o.data)))) // into memory: cannot fail
+		z.Write(o.data)
+		if err := z.Close(); err != nil {
+			return err
+		}
+		hex := o.hash.String()
+		dir := filepath.Join(s.dir, "objects", hex[:2])
+		if err := os.Mkdir(dir, 0o755); err == nil {
+			dirs[filepath.Join(s.dir, "objects")] = true
+		} else if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if err := s.place(filepath.Join(dir, hex[2:]), b.Bytes()); err != nil {
+			return err
+		}
+		dirs[dir] = true
+	}
+	for dir := range dirs {
+		if err := syncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place writes a loose object, synced before it gets its name.
+func (s *store) place(name string, data []byte) error {
+	f, err := os.CreateTemp(s.packs(), "tmp_obj_")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Chmod(0o444); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// head is the commit that a branch points at; zero where there is no such branch.
+func (s *store) head(branch string) (plumbing.Hash, error) {
+	return s.ref("refs/heads/" + branch)
+}
+
+func (s *store) ref(name string) (plumbing.Hash, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ref, err := s.sto.Reference(plumbing.ReferenceName(name))
+	if errors.Is(err, plumbing.ErrReferenceNotFound) {
+		return plumbing.ZeroHash, nil
+	}
+	if err != nil {
+		return plumbing.ZeroHash, fmt.Errorf("%w: reference %s: %w", errDamaged, name, err)
+	}
+	if ref.Type() != plumbing.HashReference {
+		return plumbing.ZeroHash, fmt.Errorf("%w: reference %s names another", errDamaged, name)
+	}
+	return ref.Hash(), nil
+}
+
+// setRef moves a reference from old to new, under git's own lock file, and syncs it.
+func (s *store) setRef(name string, old, new plumbing.Hash) error {
+	path := filepath.Join(s.dir, filepath.FromSlash(name))
+	made, err := mkdirAll(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("set %s: %w", name, err)
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", name, err)
+	}
+	defer lock.Close()
+	done := false
+	defer func() {
+		if !done {
+			os.Remove(lock.Name())
+		}
+	}()
+	now, err := s.ref(name)
+	if err != nil {
+		return err
+	}
+	if now != old {
+		return fmt.Errorf("set %s: %w", name, ErrMoved)
+	}
+	if _, err := lock.WriteString(new.String() + "\n"); err != nil {
+		return fmt.Errorf("set %s: %w", name, err)
+	}
+	if err := lock.Sync(); err != nil {
+		return fmt.Errorf("set %s: %w", name, err)
+	}
+	if err := os.Rename(lock.Name(), path); err != nil {
+		return fmt.Errorf("set %s: %w", name, err)
+	}
+	done = true
+	for _, dir := range append(made, filepath.Dir(path)) {
+		if err := syncDir(dir); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// setDefault makes branch the one that HEAD names.
+func (s *store) setDefault(branch string) error {
+	want := []byte("ref: refs/heads/" + branch + "\n")
+	if have, err := os.ReadFile(filepath.Join(s.dir, "HEAD")); err == nil && bytes.Equal(have, want) {
+		return nil
+	}
+	return replaceFile(filepath.Join(s.dir, "HEAD"), want)
+}
+
+// defaultBranch is the one that HEAD names.
+func (s *store) defaultBranch() (string, error) {
+	b, err := os.ReadFile(filepath.Join(s.dir, "HEAD"))
+	if err != nil {
+		return "", err
+	}
+	branch, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "ref: refs/heads/")
+	if !ok || checkBranch(branch) != nil {
+		return "", fmt.Errorf("%w: HEAD names no branch", errDamaged)
+	}
+	return branch, nil
+}
+
+// shallow lists the commits whose parents are left out on purpose.
+func (s *store) shallow() (map[plumbing.Hash]bool, error) {
+	b, err := os.ReadFile(filepath.Join(s.dir, "shallow"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := map[plumbing.Hash]bool{}
+	for _, line := range strings.Fields(string(b)) {
+		out[plumbing.NewHash(line)] = true
+	}
+	return out, nil
+}
+
+func (s *store) setShallow(hashes map[plumbing.Hash]bool) error {
+	var b strings.Builder
+	for h := range hashes {
+		b.WriteString(h.String() + "\n")
+	}
+	return replaceFile(filepath.Join(s.dir, "shallow"), []byte(b.String()))
+}
+
+// walkFiles calls each for every file and directory below a tree, in git's order, until it fails.
+func (s *store) walkTree(hash plumbing.Hash, prefix string, each func(path string, e entry) error) error {
+	entries, err := s.tree(hash)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := prefix + e.name
+		if err := each(path, e); err != nil {
+			return err
+		}
+		if e.isDir() {
+			if err := s.walkTree(e.hash, path+"/", each); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// find resolves a path below a tree.
+func (s *store) find(root plumbing.Hash, path string) (entry, error) {
+	at := entry{mode: filemode.Dir, hash: root}
+	for name := range strings.SplitSeq(path, "/") {
+		if !at.isDir() {
+			return entry{}, fs.ErrNotExist
+		}
+		entries, err := s.tree(at.hash)
+		if err != nil {
+			return entry{}, err
+		}
+		found := false
+		for _, e := range entries {
+			if e.name == name {
+				at, found = e, true
+				break
+			}
+		}
+		if !found {
+			return entry{}, fs.ErrNotExist
+		}
+	}
+	return at, nil
+}
+
+// writeFile writes a new file and syncs it; the directory is the caller's to sync.
+func writeFile(name string, data []byte, mode os.FileMode) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if errors.Is(err, fs.ErrPermission) { // a read-only leftover of the same name
+		if os.Remove(name) == nil {
+			f, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Chmod(mode); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// replaceFile changes a file so that a crash leaves the old or the new content.
+func replaceFile(name string, data []byte) error {
+	if err := writeFile(name+".new", data, 0o644); err != nil {
+		return err
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(name))
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// mkdirAll makes a directory and says which ones got a new entry.
+func mkdirAll(dir string) (changed []string, err error) {
+	if _, err := os.Stat(dir); err == nil {
+		return nil, nil
+	}
+	if changed, err = mkdirAll(filepath.Dir(dir)); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return append(changed, filepath.Dir(dir)), nil
+}
