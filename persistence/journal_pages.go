@@ -1,0 +1,339 @@
+package persistence
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+
+	"go.etcd.io/bbolt"
+)
+
+// bbolt's pages carry no checksums; a damaged one makes bbolt panic, in a goroutine of its own when the file is opened,
+// follow a wrong page, or overlook entries. So the journal walks over all pages itself before bbolt does: every page must
+// be what its parent says, be reached once, keep its entries inside itself and in order; pages that are not reached must
+// be free. It costs less than bbolt's own walk, and it counts the entries of each bucket.
+//
+// The layout is bbolt's (internal/common), version 2.
+const (
+	pageHead    = 16 // id 8, flags 2, count 2, overflow 4
+	pageElement = 16 // of a branch: pos 4, ksize 4, page 8; of a leaf: flags 4, pos 4, ksize 4, vsize 4
+
+	pageBranch   = 0x01
+	pageLeaf     = 0x02
+	pageMeta     = 0x04
+	pageFreelist = 0x10
+
+	leafBucket = 0x01
+	inBucket   = 16 // root 8, sequence 8
+
+	boltMagic   = 0xED0CDAED
+	boltVersion = 2
+	noFreelist  = ^uint64(0)
+)
+
+var order = binary.NativeEndian
+
+type boltMeta struct {
+	pageSize             int
+	root, freelist, high uint64
+	tx                   uint64
+}
+
+// verifyJournalFile walks over the file, where there is one, and counts the entries of the buckets at the top.
+func verifyJournalFile(path string, o *JournalOptions) (map[string]uint64, error) {
+	st, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) || (err == nil && st.Size() == 0) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Opened for reading, bbolt takes the lock and looks at the meta pages alone.
+	var db *bbolt.DB
+	err = guard(func() error {
+		db, err = bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: o.LockTimeout, OpenFile: o.OpenFile})
+		return err
+	})
+	switch {
+	case errors.Is(err, bbolt.ErrTimeout):
+		return nil, lockError(err)
+	case errors.Is(err, os.ErrPermission):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	defer db.Close()
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, unmap, err := mapFile(f)
+	if err != nil {
+		return nil, err
+	}
+	defer unmap()
+	var w pageWalk
+	err = guard(func() error {
+		w = pageWalk{data: data}
+		return w.file(o.AcceptDamage)
+	})
+	if err != nil {
+		if errors.Is(err, ErrCorrupt) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return w.entries, nil
+}
+
+type pageWalk struct {
+	data    []byte
+	meta    boltMeta
+	seen    []uint64 // a bit for each page
+	entries map[string]uint64
+}
+
+func readMeta(page []byte) (boltMeta, error) {
+	if len(page) < pageHead+64 {
+		return boltMeta{}, errors.New("a meta page is cut off")
+	}
+	b := page[pageHead:]
+	m := boltMeta{
+		pageSize: int(order.Uint32(b[8:])),
+		root:     order.Uint64(b[16:]), freelist: order.Uint64(b[32:]), high: order.Uint64(b[40:]), tx: order.Uint64(b[48:]),
+	}
+	sum := fnv.New64a()
+	sum.Write(b[:56])
+	if order.Uint32(b) != boltMagic || order.Uint32(b[4:]) != boltVersion || sum.Sum64() != order.Uint64(b[56:]) {
+		return m, errors.New("a meta page is damaged, and so the last commit may be missing")
+	}
+	return m, nil
+}
+
+func (w *pageWalk) file(acceptDamage bool) error {
+	m0, err0 := readMeta(w.data)
+	size := m0.pageSize
+	if err0 != nil {
+		size = os.Getpagesize() // as bbolt guesses
+	}
+	if size < 1024 || size > 1<<24 || len(w.data) < 2*size {
+		return errors.New("the file is cut off")
+	}
+	m1, err1 := readMeta(w.data[size:])
+	switch {
+	case err0 != nil && err1 != nil:
+		return err0
+	case err0 != nil || err1 != nil:
+		// The last commit may be in the damaged one, or an older one: which it is cannot be told.
+		if !acceptDamage {
+			return errors.Join(err0, err1)
+		}
+		if w.meta = m0; err0 != nil {
+			w.meta = m1
+		}
+	case m0.tx > m1.tx:
+		w.meta = m0
+	default:
+		w.meta = m1
+	}
+	for id := range uint64(2) {
+		if p := w.data[int(id)*size:]; order.Uint64(p) != id && err0 == nil && err1 == nil {
+			return fmt.Errorf("meta page %d calls itself %d", id, order.Uint64(p))
+		}
+	}
+	if w.meta.pageSize != size || w.meta.high < 4 || w.meta.high > uint64(len(w.data)/size) {
+		return fmt.Errorf("the file is cut off: it has %d bytes for %d pages of %d", len(w.data), w.meta.high, w.meta.pageSize)
+	}
+	w.seen = make([]uint64, w.meta.high/64+1)
+	w.entries = make(map[string]uint64)
+	used := uint64(2)
+	n, err := w.tree(w.meta.root, nil, nil, 0, leafBucket, func(name, value []byte) error {
+		if len(value) < inBucket {
+			return fmt.Errorf("bucket %q is cut off", name)
+		}
+		root, count := order.Uint64(value), uint64(0)
+		if root == 0 { // it stands in its parent's page
+			page := value[inBucket:]
+			if len(page) < pageHead || order.Uint16(page[8:]) != pageLeaf {
+				return fmt.Errorf("bucket %q is damaged", name)
+			}
+			var err error
+			if count, err = w.leaf(page, nil, nil, 0, nil); err != nil {
+				return fmt.Errorf("bucket %q: %w", name, err)
+			}
+		} else {
+			pages, err := w.tree(root, nil, nil, 0, 0, func([]byte, []byte) error {
+				count++
+				return nil
+			})
+			if err != nil {
+				return fmt.Errorf("bucket %q: %w", name, err)
+			}
+			used += pages
+		}
+		w.entries[string(name)] = count
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	used += n
+	return w.freePages(used)
+}
+
+// page checks a page's head, and that it is reached for the first time.
+func (w *pageWalk) page(id uint64) (page []byte, pages uint64, err error) {
+	size := uint64(w.meta.pageSize)
+	if id < 2 || id >= w.meta.high {
+		return nil, 0, fmt.Errorf("page %d is outside the file", id)
+	}
+	page = w.data[id*size:]
+	if got := order.Uint64(page); got != id {
+		return nil, 0, fmt.Errorf("page %d calls itself %d", id, got)
+	}
+	pages = uint64(order.Uint32(page[12:])) + 1
+	if pages > w.meta.high-id {
+		return nil, 0, fmt.Errorf("page %d is longer than the file", id)
+	}
+	for p := id; p < id+pages; p++ {
+		if w.seen[p/64]&(1<<(p%64)) != 0 {
+			return nil, 0, fmt.Errorf("page %d is used twice", p)
+		}
+		w.seen[p/64] |= 1 << (p % 64)
+	}
+	return page[:pages*size], pages, nil
+}
+
+// tree walks over the pages below id, whose keys must lie from low on and before high; nil for no bound. Its entries must
+// have the given flags: those at the top are buckets, those below are not. It calls f for each entry and returns the number
+// of pages.
+func (w *pageWalk) tree(id uint64, low, high []byte, depth int, flags uint32, f func(key, value []byte) error) (uint64, error) {
+	page, pages, err := w.page(id)
+	if err != nil {
+		return 0, err
+	}
+	count := int(order.Uint16(page[10:]))
+	switch order.Uint16(page[8:]) {
+	case pageLeaf:
+		if _, err := w.leaf(page, low, high, flags, f); err != nil {
+			return 0, fmt.Errorf("page %d: %w", id, err)
+		}
+		return pages, nil
+	case pageBranch:
+	default:
+		return 0, fmt.Errorf("page %d is of kind %#x", id, order.Uint16(page[8:]))
+	}
+	if count == 0 || pageHead+count*pageElement > len(page) || depth > 64 {
+		return 0, fmt.Errorf("page %d cannot have %d entries", id, count)
+	}
+	key := func(i int) ([]byte, error) {
+		at := pageHead + i*pageElement
+		return span(page[at:], uint64(order.Uint32(page[at:])), uint64(order.Uint32(page[at+4:])))
+	}
+	next, err := key(0)
+	for i := 0; i < count && err == nil; i++ {
+		this := next
+		if (low != nil && bytes.Compare(this, low) < 0) || (high != nil && bytes.Compare(this, high) >= 0) {
+			return 0, fmt.Errorf("page %d: entry %d is out of order", id, i)
+		}
+		until := high
+		if i+1 < count {
+			if next, err = key(i + 1); err != nil {
+				break
+			}
+			until = next
+			if bytes.Compare(this, next) >= 0 {
+				return 0, fmt.Errorf("page %d: entry %d is out of order", id, i+1)
+			}
+		}
+		var n uint64
+		if n, err = w.tree(order.Uint64(page[pageHead+i*pageElement+8:]), this, until, depth+1, flags, f); err != nil {
+			return 0, err
+		}
+		pages += n
+	}
+	if err != nil {
+		return 0, fmt.Errorf("page %d: %w", id, err)
+	}
+	return pages, nil
+}
+
+// leaf checks the entries of one page.
+func (w *pageWalk) leaf(page, low, high []byte, flags uint32, f func(key, value []byte) error) (uint64, error) {
+	count := int(order.Uint16(page[10:]))
+	if pageHead+count*pageElement > len(page) {
+		return 0, fmt.Errorf("it cannot have %d entries", count)
+	}
+	top := low
+	for i := range count {
+		at := pageHead + i*pageElement
+		pos, ksize := uint64(order.Uint32(page[at+4:])), uint64(order.Uint32(page[at+8:]))
+		key, err := span(page[at:], pos, ksize)
+		if err != nil {
+			return 0, err
+		}
+		value, err := span(page[at:], pos+ksize, uint64(order.Uint32(page[at+12:])))
+		if err != nil {
+			return 0, err
+		}
+		// The first key may equal the bound that the parent gives; after that each is greater than the one before.
+		if c := bytes.Compare(key, top); ksize == 0 || (i == 0 && top != nil && c < 0) || (i > 0 && c <= 0) ||
+			(high != nil && bytes.Compare(key, high) >= 0) {
+			return 0, fmt.Errorf("entry %d is out of order", i)
+		}
+		top = key
+		if got := order.Uint32(page[at:]); got != flags {
+			return 0, fmt.Errorf("entry %d has flags %#x", i, got)
+		}
+		if f != nil {
+			if err := f(key, value); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return uint64(count), nil
+}
+
+func span(b []byte, pos, size uint64) ([]byte, error) {
+	if pos < pageElement || pos+size > uint64(len(b)) {
+		return nil, errors.New("an entry reaches over the end")
+	}
+	return b[pos : pos+size : pos+size], nil
+}
+
+// freePages checks the list of free pages, where the file has one: a page that is both free and in use would be
+// overwritten.
+func (w *pageWalk) freePages(used uint64) error {
+	if w.meta.freelist == noFreelist {
+		return nil
+	}
+	page, pages, err := w.page(w.meta.freelist)
+	if err != nil {
+		return fmt.Errorf("free list: %w", err)
+	}
+	if order.Uint16(page[8:]) != pageFreelist {
+		return fmt.Errorf("free list: page %d is of kind %#x", w.meta.freelist, order.Uint16(page[8:]))
+	}
+	count, ids := uint64(order.Uint16(page[10:])), page[pageHead:]
+	if count == 0xFFFF {
+		count, ids = order.Uint64(ids), ids[8:]
+	}
+	if count > uint64(len(ids)/8) {
+		return fmt.Errorf("free list: it cannot have %d entries", count)
+	}
+	for i := range count {
+		id := order.Uint64(ids[8*i:])
+		if id < 2 || id >= w.meta.high || w.seen[id/64]&(1<<(id%64)) != 0 {
+			return fmt.Errorf("free list: page %d is not free", id)
+		}
+		w.seen[id/64] |= 1 << (id % 64)
+	}
+	if used+pages+count != w.meta.high {
+		return fmt.Errorf("%d pages are neither used nor free", w.meta.high-used-pages-count)
+	}
+	return nil
+}
