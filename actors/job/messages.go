@@ -15,6 +15,10 @@ import (
 )
 
 // A Command asks the job to do something. It is answered exactly once: with a Reply, or with an error of package api.
+//
+// A Create or FollowUp whose Claim is taken changes nothing and is answered with the *persistence.ClaimedError as it
+// came from the journal: the request was made before, Claim.Owner is the stream of the job that answers for it, and a
+// Read of that job is the answer to give (or a conflict, where the Digest differs).
 type Command interface{ command() }
 
 type (
@@ -62,6 +66,14 @@ func (Watch) command()    {}
 func (Archive) command()  {}
 func (Cancel) command()   {}
 
+// RetryReason says how a run ended that brought no result.
+type RetryReason string
+
+const (
+	Interrupted RetryReason = "interrupted" // the process or the actor ended while it went on
+	Panicked    RetryReason = "panicked"    // the program failed in it
+)
+
 // A Reply is the job as it stands after the command.
 type Reply struct {
 	Row   api.JobRow
@@ -102,11 +114,17 @@ type (
 		Result agent.Result `cbor:"4,keyasint"`
 		At     time.Time    `cbor:"5,keyasint"` // also the commit's time
 		Repo   string       `cbor:"6,keyasint"`
+		Number int          `cbor:"7,keyasint"` // which of the job's branches: 1 for the first
 	}
 	// Published is the outcome of the publication.
 	Published struct {
 		Result forge.Published `cbor:"1,keyasint"`
 		At     time.Time       `cbor:"2,keyasint"`
+	}
+	// Retried says that the run in hand broke off without a result: the work is taken up once more.
+	Retried struct {
+		Reason RetryReason `cbor:"1,keyasint"`
+		At     time.Time   `cbor:"2,keyasint"`
 	}
 	// Stale says that the branch moved between edit and publication: the instruction is edited anew.
 	Stale struct {
@@ -133,6 +151,7 @@ func (Prompted) event()   {}
 func (Progressed) event() {}
 func (Edited) event()     {}
 func (Published) event()  {}
+func (Retried) event()    {}
 func (Stale) event()      {}
 func (Finished) event()   {}
 func (Failed) event()     {}

@@ -35,3 +35,11 @@ type Forge interface {
 type Projects interface {
 	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
 }
+
+// Slots bounds how many runs work at once. Whoever waits gets a slot in a fair order among projects.
+type Slots interface {
+	Acquire(ctx context.Context, project api.ProjectID) (release func(), err error)
+}
+
+// Self is the way by which the outside reaches the actor: a message to itself, from any goroutine.
+type Self interface{ Tell(msg any) }

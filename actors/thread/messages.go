@@ -37,8 +37,8 @@ type (
 		Uses       []persistence.Use
 	}
 
-	// Resume asks for the stream of the newest turn; it is answered with a Turn, or api.ErrNotFound where there is none
-	// whose stream is kept.
+	// Resume asks for the stream of the newest turn, from its start; it is answered with a Turn while that turn goes on
+	// and for a grace time after its end, and with api.ErrNotFound otherwise.
 	Resume struct {
 		Project   api.ProjectID
 		Caller    string
@@ -52,6 +52,14 @@ type (
 func (Ask) command()    {}
 func (Resume) command() {}
 func (Read) command()   {}
+
+// RetryReason says how a turn's run ended that brought no result.
+type RetryReason string
+
+const (
+	Interrupted RetryReason = "interrupted" // the process or the actor ended while it went on
+	Panicked    RetryReason = "panicked"    // the program failed in it
+)
 
 // A Turn is a question that was accepted, and the stream of its answer. Any number of readers may follow the log.
 type Turn struct {
@@ -78,7 +86,7 @@ type Exchange struct {
 	Question string          `cbor:"3,keyasint" json:"question"`
 	Asked    time.Time       `cbor:"4,keyasint" json:"askedAt"`
 	Answer   string          `cbor:"5,keyasint" json:"answer"`
-	Sources  []stream.Part   `cbor:"6,keyasint" json:"-"`
+	Sources  []Source        `cbor:"6,keyasint" json:"-"`
 	Model    string          `cbor:"7,keyasint" json:"model"`
 	Answered bool            `cbor:"8,keyasint" json:"answered"` // the documentation had an answer
 	Done     bool            `cbor:"9,keyasint" json:"done"`
@@ -87,6 +95,15 @@ type Exchange struct {
 	Context  []model.Snippet `cbor:"12,keyasint" json:"-"`
 	Query    search.Query    `cbor:"13,keyasint" json:"-"`
 	Usage    stream.Usage    `cbor:"14,keyasint" json:"usage"`
+	Reason   string          `cbor:"15,keyasint" json:"-"` // why the answer ended: "stop" or "length"
+	Text     string          `cbor:"16,keyasint" json:"-"` // what had been written when the turn failed
+}
+
+// A Source is a page that an answer cites.
+type Source struct {
+	ID    string `cbor:"1,keyasint"` // unique in the answer
+	URL   string `cbor:"2,keyasint"`
+	Title string `cbor:"3,keyasint"`
 }
 
 // An Event is a fact about the thread. It is journaled before it is applied.
@@ -105,13 +122,20 @@ type (
 		Chat     string   `cbor:"3,keyasint"`
 	}
 	Answered struct {
-		Turn     api.TurnID    `cbor:"1,keyasint"`
-		Text     string        `cbor:"2,keyasint"`
-		Sources  []stream.Part `cbor:"3,keyasint"`
-		Model    string        `cbor:"4,keyasint"`
-		Answered bool          `cbor:"5,keyasint"`
-		Usage    stream.Usage  `cbor:"6,keyasint"`
-		At       time.Time     `cbor:"7,keyasint"`
+		Turn     api.TurnID   `cbor:"1,keyasint"`
+		Text     string       `cbor:"2,keyasint"`
+		Sources  []Source     `cbor:"3,keyasint"`
+		Model    string       `cbor:"4,keyasint"`
+		Answered bool         `cbor:"5,keyasint"`
+		Usage    stream.Usage `cbor:"6,keyasint"`
+		At       time.Time    `cbor:"7,keyasint"`
+		Reason   string       `cbor:"8,keyasint"`
+	}
+	// Retried says that the turn in hand broke off without a result: it is answered anew, from its start.
+	Retried struct {
+		Turn   api.TurnID  `cbor:"1,keyasint"`
+		Reason RetryReason `cbor:"2,keyasint"`
+		At     time.Time   `cbor:"3,keyasint"`
 	}
 	// TurnFailed ends a turn without an answer: Reason is for a person.
 	TurnFailed struct {
@@ -125,4 +149,5 @@ type (
 func (Opened) event()     {}
 func (Asked) event()      {}
 func (Answered) event()   {}
+func (Retried) event()    {}
 func (TurnFailed) event() {}

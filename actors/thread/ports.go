@@ -30,3 +30,16 @@ type Model interface {
 type Projects interface {
 	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
 }
+
+// Slots bounds how many turns are answered at once. Whoever waits gets a slot in a fair order among projects.
+type Slots interface {
+	Acquire(ctx context.Context, project api.ProjectID) (release func(), err error)
+}
+
+// Chats is told which thread a client's chat continues in, so that the chat's stream can be resumed by the chat's id.
+type Chats interface {
+	Remember(project api.ProjectID, caller, chat string, thread api.ThreadID)
+}
+
+// Self is the way by which the outside reaches the actor: a message to itself, from any goroutine.
+type Self interface{ Tell(msg any) }

@@ -1,0 +1,298 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"docent/api"
+	"docent/persistence"
+)
+
+// Deps is what a job needs of the outside.
+type Deps struct {
+	Journal  Journal
+	Editor   Editor
+	Forge    Forge
+	Projects Projects
+	Slots    Slots
+	Now      func() time.Time
+	Log      *slog.Logger
+	Context  context.Context // ends when the service stops
+	Go       func(func())    // starts an effect; whoever stops the service waits for it
+	// Backoff is the pause before try n (from 1) of something that the outside refused for now.
+	Backoff func(n int) time.Duration
+	// Patience bounds how long one run goes on asking a code host that does not answer.
+	Patience time.Duration
+	// RunLimit bounds one run altogether.
+	RunLimit time.Duration
+}
+
+// snapshotEvery is after how many events a snapshot is written, and snapshotIdle with how many new ones when the actor
+// goes to sleep: replaying fewer costs less than writing.
+const (
+	snapshotEvery = 64
+	snapshotIdle  = 8
+)
+
+// An Actor is one job at work. All its methods are called by one goroutine at a time; effects send it messages.
+type Actor struct {
+	id       api.JobID
+	stream   string
+	deps     *Deps
+	self     Self
+	state    state
+	seq      uint64 // of the last event applied
+	snapped  uint64 // that the newest snapshot covers
+	run      *run
+	watchers []*watcher
+}
+
+// A watcher waits for the job to move beyond an event.
+type watcher struct {
+	after uint64
+	gone  <-chan struct{} // closed when nobody waits any more; may be nil
+	reply func(Reply, error)
+	timer *time.Timer
+}
+
+// watchOver says that a watcher's time has passed.
+type watchOver struct{ w *watcher }
+
+// New makes the actor of a job; Recover it before anything else.
+func New(id api.JobID, deps *Deps, self Self) *Actor {
+	return &Actor{id: id, stream: Stream(id), deps: deps, self: self, state: state{id: id}}
+}
+
+// Recover rebuilds the job from the journal and takes up what it calls for. A *RecoverError cannot be cured by trying
+// again.
+func (a *Actor) Recover() error {
+	rec, err := a.deps.Journal.Load(a.stream)
+	if err != nil {
+		if errors.Is(err, persistence.ErrCorrupt) {
+			return &RecoverError{Stream: a.stream, Seq: rec.Seq, Err: err}
+		}
+		return fmt.Errorf("load %s: %w", a.stream, err)
+	}
+	if a.state, err = recovered(a.id, rec); err != nil {
+		return err
+	}
+	a.seq, a.snapped = rec.Seq, rec.SnapSeq
+	a.settle(true)
+	return nil
+}
+
+// Command does what a command asks and replies once: now, or for a Watch when the time has come. Gone, where it is not
+// nil, is closed when nobody waits for the reply any more.
+func (a *Actor) Command(cmd Command, gone <-chan struct{}, reply func(Reply, error)) {
+	events, err := a.state.decide(cmd, a.now())
+	if err != nil {
+		reply(Reply{}, err)
+		return
+	}
+	if watch, ok := cmd.(Watch); ok {
+		a.watch(watch, gone, reply)
+		return
+	}
+	var uses []persistence.Use
+	var claim *persistence.Claim
+	switch cmd := cmd.(type) {
+	case Create:
+		uses, claim = cmd.Uses, cmd.Claim
+	case FollowUp:
+		uses, claim = cmd.Uses, cmd.Claim
+	}
+	if err := a.commit(events, uses, claim); err != nil {
+		reply(Reply{}, err)
+		if errors.Is(err, persistence.ErrSequence) {
+			panic(err) // another writer was there: start again from what the journal really holds
+		}
+		return
+	}
+	reply(Reply{Row: a.state.row(a.seq), Fresh: len(events) > 0}, nil)
+	a.settle(false)
+}
+
+// Own takes a message that the actor's own effects and timers sent.
+func (a *Actor) Own(msg any) {
+	switch msg := msg.(type) {
+	case *runMessage:
+		a.result(msg)
+	case watchOver:
+		if i := slices.Index(a.watchers, msg.w); i >= 0 {
+			a.watchers = slices.Delete(a.watchers, i, i+1)
+			msg.w.reply(Reply{Row: a.state.row(a.seq)}, nil)
+		}
+	default:
+		panic(fmt.Sprintf("a job does not know %T", msg))
+	}
+}
+
+// result takes what a run says. Runs of earlier incarnations and attempts are not listened to.
+func (a *Actor) result(msg *runMessage) {
+	if msg.run != a.run || a.run == nil {
+		msg.run.stop()
+		return
+	}
+	if p, ok := msg.body.(progressed); ok {
+		p.attempt = msg.run.attempt
+		msg.body = p
+	}
+	events, err := a.state.decide(msg.body, a.now())
+	if err == nil {
+		err = a.commit(events, nil, nil)
+	}
+	switch {
+	case errors.Is(err, persistence.ErrSequence):
+		panic(err)
+	case err != nil:
+		// The journal cannot take it now. What the run brought is not thrown away: it is offered again.
+		msg.tries++
+		a.deps.Log.Warn("the journal does not take a job's event, trying again", "job", a.id, "tries", msg.tries, "error", err)
+		time.AfterFunc(a.deps.Backoff(msg.tries), func() { a.self.Tell(msg) })
+		return
+	}
+	switch msg.body.(type) {
+	case begun:
+		if w, ok := a.state.pending(); ok && w.attempt == a.run.attempt {
+			close(a.run.begin)
+		}
+	case progressed:
+		a.run.progress.told(a.run)
+	default:
+		a.run.stop()
+		a.run = nil
+	}
+	a.settle(false)
+}
+
+// commit makes events facts: first in the journal, then in the state.
+func (a *Actor) commit(events []Event, uses []persistence.Use, claim *persistence.Claim) error {
+	if len(events) == 0 {
+		return nil
+	}
+	next := a.state
+	stored := make([]persistence.Event, len(events))
+	for i, ev := range events {
+		var err error
+		if stored[i], err = encode(ev); err != nil {
+			return err
+		}
+		next = next.apply(ev)
+	}
+	_, pending := next.pending()
+	// The append outlives the service's context: a stop must not leave it open whether it took place.
+	seq, err := a.deps.Journal.Append(context.WithoutCancel(a.deps.Context), persistence.Append{
+		Stream: a.stream, After: a.seq, Events: stored, Pending: pending, Uses: uses, Claim: claim})
+	var claimed *persistence.ClaimedError
+	switch {
+	case errors.As(err, &claimed):
+		return err
+	case errors.Is(err, persistence.ErrSequence):
+		return fmt.Errorf("%w: append to %s: %w", api.ErrUnavailable, a.stream, err)
+	case err != nil:
+		a.deps.Log.Error("append failed", "job", a.id, "error", err)
+		return fmt.Errorf("append to %s: %w", a.stream, errors.Join(err, &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: 5 * time.Second}))
+	}
+	before := a.state
+	a.state, a.seq = next, seq
+	if a.seq-a.snapped >= snapshotEvery {
+		a.snapshot()
+	}
+	a.logChange(before)
+	a.wakeWatchers()
+	return nil
+}
+
+// logChange writes a line for each change of the job's status.
+func (a *Actor) logChange(before state) {
+	if before.status == a.state.status && before.phase == a.state.phase {
+		return
+	}
+	a.deps.Log.Info("job", "project", a.state.project, "job", a.id, "status", a.state.status, "phase", a.state.phase.String(),
+		"attempt", a.state.attempt, "halt", a.state.halt, "event", a.seq)
+}
+
+func (a *Actor) snapshot() {
+	data, err := a.state.snapshot()
+	if err != nil {
+		a.deps.Log.Error("no snapshot", "job", a.id, "error", err)
+		return
+	}
+	a.deps.Journal.Snapshot(a.stream, a.seq, data)
+	a.snapped = a.seq
+}
+
+// settle starts the work that the state calls for, and stops work that it no longer calls for.
+func (a *Actor) settle(recovered bool) {
+	w, ok := a.state.pending()
+	if a.run != nil && (!ok || a.run.attempt != w.attempt) {
+		a.run.stop()
+		a.run = nil
+	}
+	if ok && a.run == nil && a.deps.Context.Err() == nil {
+		a.start(w, recovered)
+	}
+}
+
+func (a *Actor) watch(cmd Watch, gone <-chan struct{}, reply func(Reply, error)) {
+	a.watchers = slices.DeleteFunc(a.watchers, func(w *watcher) bool {
+		select {
+		case <-w.gone:
+			w.timer.Stop()
+			return true
+		default:
+			return false
+		}
+	})
+	wait := cmd.Until.Sub(a.deps.Now())
+	if a.seq > cmd.After || wait <= 0 {
+		reply(Reply{Row: a.state.row(a.seq)}, nil)
+		return
+	}
+	w := &watcher{after: cmd.After, gone: gone, reply: reply}
+	w.timer = time.AfterFunc(wait, func() { a.self.Tell(watchOver{w}) })
+	a.watchers = append(a.watchers, w)
+}
+
+func (a *Actor) wakeWatchers() {
+	a.watchers = slices.DeleteFunc(a.watchers, func(w *watcher) bool {
+		if a.seq <= w.after {
+			return false
+		}
+		w.timer.Stop()
+		w.reply(Reply{Row: a.state.row(a.seq)}, nil)
+		return true
+	})
+}
+
+// Empty reports whether no such job was ever created: its actor has nothing to stay for.
+func (a *Actor) Empty() bool { return !a.state.created }
+
+// Idle reports whether the actor waits for nothing and may go to sleep.
+func (a *Actor) Idle() bool {
+	_, pending := a.state.pending()
+	return a.run == nil && !pending && len(a.watchers) == 0
+}
+
+// Close ends the actor. Its run stops without a result: who recovers the job runs it again. Watchers get the job as it
+// stands.
+func (a *Actor) Close() {
+	if a.run != nil {
+		a.run.stop()
+		a.run = nil
+	}
+	for _, w := range a.watchers {
+		w.timer.Stop()
+		w.reply(Reply{Row: a.state.row(a.seq)}, nil)
+	}
+	a.watchers = nil
+	if a.state.created && a.seq-a.snapped >= snapshotIdle {
+		a.snapshot()
+	}
+}
+
+func (a *Actor) now() time.Time { return a.deps.Now().UTC().Truncate(time.Millisecond) }

@@ -1,0 +1,273 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"docent/agent"
+	"docent/api"
+	"docent/forge"
+)
+
+// A run is one attempt at the work in hand, in a goroutine of its own. It may be done twice, as after a crash: an edit
+// touches nothing outside, and a publication is idempotent under the job's branch.
+type run struct {
+	attempt  int
+	cancel   context.CancelFunc
+	begin    chan struct{} // closed when a run that was broken off before may begin; nil for a first one
+	progress reporter
+}
+
+func (r *run) stop() { r.cancel() }
+
+// A runMessage is what a run tells its actor.
+type runMessage struct {
+	run   *run
+	body  any // begun, progressed, editDone, publishDone, runPanicked
+	tries int // times that the journal refused it
+}
+
+// start begins a run. Recovered says that an earlier run may have broken off: then the journal counts it first, once
+// the run's turn has come, so that an instruction that kills the process does not do so for ever.
+func (a *Actor) start(w work, recovered bool) {
+	ctx, cancel := context.WithCancel(a.deps.Context)
+	r := &run{attempt: w.attempt, cancel: cancel}
+	r.progress.self = a.self
+	if recovered {
+		r.begin = make(chan struct{})
+	}
+	a.run = r
+	e := &effect{deps: a.deps, self: a.self, state: a.state, run: r}
+	a.deps.Go(func() {
+		defer cancel()
+		e.perform(ctx, w.phase)
+	})
+}
+
+// An effect is a run's view of the job. It holds a copy of the state, and reads only.
+type effect struct {
+	deps  *Deps
+	self  Self
+	state state
+	run   *run
+}
+
+func (e *effect) tell(body any) { e.self.Tell(&runMessage{run: e.run, body: body}) }
+
+func (e *effect) perform(stopped context.Context, phase phase) {
+	defer func() {
+		if r := recover(); r != nil {
+			e.deps.Log.Error("a job's run panicked", "job", e.state.id, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			e.tell(runPanicked{attempt: e.run.attempt})
+		}
+	}()
+	ctx := stopped
+	s := &slot{acquire: func() (func(), error) { return e.deps.Slots.Acquire(ctx, e.state.project) }}
+	if s.take() != nil {
+		return // stopped, not failed: recovery runs it again
+	}
+	defer s.give()
+	ctx, cancel := context.WithTimeout(stopped, e.deps.RunLimit) // waiting for the slot does not count
+	defer cancel()
+	if e.run.begin != nil {
+		e.tell(begun{attempt: e.run.attempt})
+		select {
+		case <-e.run.begin:
+		case <-ctx.Done():
+			return
+		}
+	}
+	var body any
+	switch phase {
+	case editing:
+		edited, err := e.edit(ctx, s)
+		body = editDone{e.run.attempt, edited, e.limit(ctx, err)}
+	case publishing:
+		result, err := e.publish(ctx, s)
+		body = publishDone{e.run.attempt, result, e.limit(ctx, err)}
+	}
+	if stopped.Err() != nil {
+		return // stopped, not failed
+	}
+	e.tell(body)
+}
+
+// limit puts the end of the run's time in words.
+func (e *effect) limit(ctx context.Context, err error) error {
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &failure{api.HaltError, fmt.Sprintf("The agent did not end within %v.", e.deps.RunLimit), err}
+	}
+	return err
+}
+
+// edit finds out where the job stands, lets the editor work on that tree, and says what is to be published where.
+func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
+	project, err := e.project(ctx)
+	if err != nil {
+		return Edited{}, err
+	}
+	var tip forge.Tip
+	number, branch := max(e.state.number, 1), ""
+	for {
+		branch = branchName(e.state.id, number)
+		if err := e.patiently(ctx, s, func() error { tip, err = e.deps.Forge.Tip(ctx, project, branch); return err }); err != nil {
+			return Edited{}, fmt.Errorf("look for %s: %w", branch, err)
+		}
+		if tip.Pull != api.PullMerged && tip.Pull != api.PullClosed {
+			break
+		}
+		number++ // what was merged or closed is done with: the next pull request comes from a branch of its own
+	}
+	var tree agent.Tree
+	if err := e.patiently(ctx, s, func() error { tree, err = e.deps.Forge.Tree(ctx, project, tip.Commit); return err }); err != nil {
+		return Edited{}, fmt.Errorf("read the repository at %s: %w", tip.Commit, err)
+	}
+	in := e.state.queue[0]
+	result, err := e.deps.Editor.Edit(ctx, agent.Task{
+		Project: project, Job: e.state.id, Model: e.state.model, Prompt: in.Prompt, Earlier: e.state.earlier,
+		Tree: tree, DocsDir: project.DocsDir, Now: e.deps.Now(),
+		Attempts: e.state.interrupted + e.state.panicked + e.state.stale,
+	}, func(p agent.Progress) { e.run.progress.report(e.run, p) })
+	if err != nil {
+		return Edited{}, fmt.Errorf("edit: %w", err)
+	}
+	return Edited{Branch: branch, Number: number, Base: tip.Base, Parent: tip.Commit, Repo: tip.Repo, Result: result}, nil
+}
+
+// publish brings exactly what was journaled to the code host.
+func (e *effect) publish(ctx context.Context, s *slot) (forge.Published, error) {
+	project, err := e.project(ctx)
+	if err != nil {
+		return forge.Published{}, err
+	}
+	ed := e.state.edited
+	p := forge.Publication{
+		Project: project, Job: e.state.id, Branch: ed.Branch, Base: ed.Base, Parent: ed.Parent,
+		Message: ed.Result.Commit, At: ed.At, Title: ed.Result.Title, Body: ed.Result.Body, Draft: e.state.draft,
+	}
+	for _, c := range ed.Result.Changes {
+		p.Changes = append(p.Changes, forge.Change{Path: c.Path, Content: c.Content, Delete: c.Delete})
+	}
+	var result forge.Published
+	err = e.patiently(ctx, s, func() error { result, err = e.deps.Forge.Publish(ctx, p); return err })
+	if err != nil {
+		return forge.Published{}, fmt.Errorf("publish to %s: %w", p.Branch, err)
+	}
+	return result, nil
+}
+
+func (e *effect) project(ctx context.Context) (api.Project, error) {
+	p, err := e.deps.Projects.Project(ctx, e.state.project)
+	if errors.Is(err, api.ErrNotFound) {
+		return p, &failure{api.HaltMisconfigured, "The project of this job does not exist any more.", err}
+	}
+	if err != nil {
+		return p, fmt.Errorf("look up project %s: %w", e.state.project, err)
+	}
+	return p, nil
+}
+
+// patiently tries something again for as long as the code host says that this may help, with growing pauses. The pauses
+// take no slot.
+func (e *effect) patiently(ctx context.Context, s *slot, try func() error) error {
+	began := time.Now()
+	for n := 1; ; n++ {
+		err := try()
+		if !errors.Is(err, forge.ErrTemporary) || ctx.Err() != nil {
+			return err
+		}
+		pause := e.deps.Backoff(n)
+		if time.Since(began)+pause > e.deps.Patience {
+			return err
+		}
+		e.deps.Log.Warn("the code host does not answer, trying again", "job", e.state.id, "try", n, "pause", pause, "error", err)
+		s.give()
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+		if err := s.take(); err != nil {
+			return err
+		}
+	}
+}
+
+// A slot is a run's right to work.
+type slot struct {
+	acquire func() (func(), error)
+	release func()
+}
+
+func (s *slot) take() error {
+	release, err := s.acquire()
+	if err != nil {
+		return err
+	}
+	s.release = release
+	return nil
+}
+
+func (s *slot) give() {
+	if s.release != nil {
+		s.release()
+		s.release = nil
+	}
+}
+
+// A reporter hands progress to the actor, one message at a time: what comes while the actor stores the last one is put
+// together, so that a talkative run costs no more than the disk allows.
+type reporter struct {
+	self Self
+
+	mu      sync.Mutex
+	waiting *agent.Progress
+	busy    bool
+}
+
+func (p *reporter) report(r *run, news agent.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	news.Todos = append([]api.Todo(nil), news.Todos...) // the editor may go on writing its own
+	if p.busy {
+		if p.waiting == nil {
+			p.waiting = &agent.Progress{}
+		}
+		merge(p.waiting, news)
+		return
+	}
+	p.busy = true
+	p.self.Tell(&runMessage{run: r, body: progressed{attempt: r.attempt, Progress: news}})
+}
+
+// told says that the actor has stored what it was handed.
+func (p *reporter) told(r *run) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting == nil {
+		p.busy = false
+		return
+	}
+	news := *p.waiting
+	p.waiting = nil
+	p.self.Tell(&runMessage{run: r, body: progressed{attempt: r.attempt, Progress: news}})
+}
+
+func merge(into *agent.Progress, news agent.Progress) {
+	if news.Title != "" {
+		into.Title = news.Title
+	}
+	if len(news.Todos) > 0 {
+		into.Todos = news.Todos
+	}
+	if news.Text != "" && len(into.Text) < maxText {
+		into.Text = strings.TrimPrefix(into.Text+"\n"+news.Text, "\n")
+	}
+}

@@ -1,0 +1,123 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"docent/agent"
+	"docent/api"
+	"docent/persistence"
+)
+
+// snapshotV1 is a state on disk. Fields are added, never changed or used again; events after it are replayed on top.
+type snapshotV1 struct {
+	Version     int                 `cbor:"0,keyasint"`
+	Project     api.ProjectID       `cbor:"1,keyasint"`
+	User        api.KeyID           `cbor:"2,keyasint"`
+	Source      api.Source          `cbor:"3,keyasint"`
+	Model       string              `cbor:"4,keyasint"`
+	Draft       bool                `cbor:"5,keyasint"`
+	Phase       uint8               `cbor:"6,keyasint"`
+	Attempt     int                 `cbor:"7,keyasint"`
+	Queue       []instruction       `cbor:"8,keyasint"`
+	Seen        []string            `cbor:"9,keyasint"`
+	Edited      *Edited             `cbor:"10,keyasint,omitempty"`
+	Interrupted int                 `cbor:"11,keyasint"`
+	Panicked    int                 `cbor:"12,keyasint"`
+	Stale       int                 `cbor:"13,keyasint"`
+	Status      api.JobStatus       `cbor:"14,keyasint"`
+	Halt        api.HaltReason      `cbor:"15,keyasint"`
+	Title       string              `cbor:"16,keyasint"`
+	Message     string              `cbor:"17,keyasint"`
+	Todos       []api.Todo          `cbor:"18,keyasint"`
+	Link        string              `cbor:"19,keyasint"`
+	Branch      string              `cbor:"20,keyasint"`
+	Number      int                 `cbor:"21,keyasint"`
+	Commit      string              `cbor:"22,keyasint"`
+	Earlier     []agent.Instruction `cbor:"23,keyasint"`
+	Log         []Progressed        `cbor:"24,keyasint"`
+	CreatedAt   time.Time           `cbor:"25,keyasint"`
+	UpdatedAt   time.Time           `cbor:"26,keyasint"`
+	Archived    time.Time           `cbor:"27,keyasint"`
+}
+
+func (s state) snapshot() ([]byte, error) {
+	v := snapshotV1{
+		Version: 1, Project: s.project, User: s.user, Source: s.source, Model: s.model, Draft: s.draft,
+		Phase: uint8(s.phase), Attempt: s.attempt, Queue: s.queue, Seen: s.seen,
+		Interrupted: s.interrupted, Panicked: s.panicked, Stale: s.stale,
+		Status: s.status, Halt: s.halt, Title: s.title, Message: s.message, Todos: s.todos, Link: s.link,
+		Branch: s.branch, Number: s.number, Commit: s.commit, Earlier: s.earlier, Log: s.log,
+		CreatedAt: s.createdAt, UpdatedAt: s.updatedAt, Archived: s.archived,
+	}
+	if s.phase == publishing {
+		v.Edited = &s.edited
+	}
+	data, err := encoding.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode the snapshot of %s: %w", s.id, err)
+	}
+	return data, nil
+}
+
+func restore(id api.JobID, data []byte) (state, error) {
+	var v snapshotV1
+	if err := cbor.Unmarshal(data, &v); err != nil {
+		return state{}, fmt.Errorf("decode the snapshot: %w", err)
+	}
+	if v.Version != 1 {
+		return state{}, fmt.Errorf("unknown snapshot version %d", v.Version)
+	}
+	if v.Phase > uint8(publishing) || (phase(v.Phase) != idle && len(v.Queue) == 0) || (phase(v.Phase) == publishing) != (v.Edited != nil) {
+		return state{}, errors.New("the snapshot contradicts itself")
+	}
+	s := state{
+		id: id, created: true, project: v.Project, user: v.User, source: v.Source, model: v.Model, draft: v.Draft,
+		phase: phase(v.Phase), attempt: v.Attempt, queue: v.Queue, seen: v.Seen,
+		interrupted: v.Interrupted, panicked: v.Panicked, stale: v.Stale,
+		status: v.Status, halt: v.Halt, title: v.Title, message: v.Message, todos: v.Todos, link: v.Link,
+		branch: v.Branch, number: v.Number, commit: v.Commit, earlier: v.Earlier, log: v.Log,
+		createdAt: v.CreatedAt, updatedAt: v.UpdatedAt, archived: v.Archived,
+	}
+	if v.Edited != nil {
+		s.edited = *v.Edited
+	}
+	return s, nil
+}
+
+// Stream is the name of a job's stream in the journal.
+func Stream(id api.JobID) string { return "job/" + string(id) }
+
+// recovered is the state that the journal holds of a job; one that was never created where it holds nothing.
+func recovered(id api.JobID, rec persistence.Recovered) (state, error) {
+	s := state{id: id}
+	if rec.Snapshot != nil {
+		var err error
+		if s, err = restore(id, rec.Snapshot); err != nil {
+			return state{}, &RecoverError{Stream: Stream(id), Seq: rec.SnapSeq, Err: err}
+		}
+	}
+	for i, stored := range rec.Events {
+		ev, err := decode(stored)
+		if err != nil {
+			return state{}, &RecoverError{Stream: Stream(id), Seq: rec.SnapSeq + uint64(i) + 1, Err: err}
+		}
+		s = s.apply(ev)
+	}
+	if got := rec.SnapSeq + uint64(len(rec.Events)); rec.Seq != got {
+		return state{}, &RecoverError{Stream: Stream(id), Seq: got + 1, Err: fmt.Errorf("the stream ends at %d, its records at %d", rec.Seq, got)}
+	}
+	return s, nil
+}
+
+// Row is the line that listings show of a job, from what the journal holds of it. It is false where no job was created.
+func Row(id api.JobID, rec persistence.Recovered) (api.JobRow, bool, error) {
+	s, err := recovered(id, rec)
+	if err != nil || !s.created {
+		return api.JobRow{}, false, err
+	}
+	return s.row(rec.Seq), true, nil
+}

@@ -1,0 +1,471 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"docent/agent"
+	"docent/api"
+	"docent/forge"
+)
+
+// What an instruction may cost before it is given up.
+const (
+	maxInterrupted = 8   // runs that ended with the process: an instruction that kills it must not do so for ever
+	maxPanicked    = 3   // runs that failed in the program
+	maxStale       = 5   // times that the branch moved between edit and publication
+	maxWaiting     = 100 // instructions that wait
+	maxEarlier     = 50  // earlier instructions that the agent is told of
+	maxLog         = 200 // lines of progress that are kept
+	maxText        = 4000
+	titleLength    = 80
+)
+
+type phase uint8
+
+const (
+	idle phase = iota
+	editing
+	publishing
+)
+
+func (p phase) String() string { return [...]string{"idle", "editing", "publishing"}[p] }
+
+// An instruction is a prompt that waits or is worked on.
+type instruction struct {
+	ID     string    `cbor:"1,keyasint"`
+	Prompt string    `cbor:"2,keyasint"`
+	At     time.Time `cbor:"3,keyasint"`
+}
+
+// A state is all that is known of a job. It is a value: apply returns a new one and leaves the old one as it was.
+type state struct {
+	id      api.JobID
+	created bool
+	project api.ProjectID
+	user    api.KeyID
+	source  api.Source
+	model   string
+	draft   bool
+
+	phase   phase
+	attempt int           // of the work in hand; results of earlier ones are ignored
+	queue   []instruction // the first is in hand while the phase is not idle
+	seen    []string      // ids of all instructions
+	edited  Edited        // what is to be published, in phase publishing
+	// How often the instruction in hand broke off.
+	interrupted, panicked, stale int
+
+	status    api.JobStatus
+	halt      api.HaltReason
+	title     string
+	message   string
+	todos     []api.Todo
+	link      string // of the pull request
+	branch    string // where the job's changes are, or would go
+	number    int    // which of the job's branches that is
+	commit    string // that the job published last
+	earlier   []agent.Instruction
+	log       []Progressed
+	createdAt time.Time
+	updatedAt time.Time
+	archived  time.Time
+}
+
+// work is what the state calls for now.
+type work struct {
+	attempt int
+	phase   phase
+}
+
+// pending tells which work the state calls for. It is asked after every event and once after recovery, so work that was
+// lost in a crash is found again by looking at the state.
+func (s state) pending() (work, bool) {
+	return work{s.attempt, s.phase}, s.phase != idle
+}
+
+// Results of effects. They never leave this package.
+type (
+	// begun asks whether a run that was broken off before may begin.
+	begun struct{ attempt int }
+	// progressed shows how far a run is.
+	progressed struct {
+		attempt int
+		agent.Progress
+	}
+	// editDone is the outcome of an edit: edited is complete but for its time.
+	editDone struct {
+		attempt int
+		edited  Edited
+		err     error
+	}
+	publishDone struct {
+		attempt int
+		result  forge.Published
+		err     error
+	}
+	// runPanicked says that the program failed in a run.
+	runPanicked struct{ attempt int }
+)
+
+// A failure is an error whose words a user may read.
+type failure struct {
+	reason  api.HaltReason
+	message string
+	err     error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// decide tells which facts follow from a message, or why none may. No events and no error: nothing changes.
+func (s state) decide(msg any, now time.Time) ([]Event, error) {
+	switch msg := msg.(type) {
+	case Create:
+		return s.create(msg, now)
+	case FollowUp:
+		if !s.created || s.project != msg.Project {
+			return nil, api.ErrNotFound
+		}
+		return s.followUp(msg, now)
+	case Read:
+		if !s.created || s.project != msg.Project {
+			return nil, api.ErrNotFound
+		}
+		return nil, nil
+	case Watch:
+		return s.decide(Read{msg.Project}, now)
+	case Archive:
+		if !s.created || s.project != msg.Project {
+			return nil, api.ErrNotFound
+		}
+		if !s.archived.IsZero() {
+			return nil, nil
+		}
+		return []Event{Archived{At: now}}, nil
+	case Cancel:
+		if !s.created || s.project != msg.Project {
+			return nil, api.ErrNotFound
+		}
+		if s.phase == idle {
+			if s.halt == api.HaltInterrupted {
+				return nil, nil // a repeat
+			}
+			return nil, &api.StateError{Kind: api.ErrConflict, Reason: fmt.Sprintf("this job is not active any more, it has %s: there is nothing to cancel", s.status)}
+		}
+		return []Event{Failed{Reason: api.HaltInterrupted, Message: "cancelled", At: now}}, nil
+
+	case begun:
+		if !s.current(msg.attempt) {
+			return nil, nil
+		}
+		if s.interrupted+1 >= maxInterrupted {
+			return []Event{Failed{Reason: api.HaltError, At: now,
+				Message: fmt.Sprintf("The work on this instruction broke off %d times without a result, so it was given up.", maxInterrupted)}}, nil
+		}
+		return []Event{Retried{Reason: Interrupted, At: now}}, nil
+	case runPanicked:
+		if !s.current(msg.attempt) {
+			return nil, nil
+		}
+		if s.panicked+1 >= maxPanicked {
+			return []Event{Failed{Reason: api.HaltError, At: now,
+				Message: "The agent failed on this instruction because of an internal error. The service's log has the details."}}, nil
+		}
+		return []Event{Retried{Reason: Panicked, At: now}}, nil
+	case progressed:
+		if !s.current(msg.attempt) || s.phase != editing {
+			return nil, nil
+		}
+		ev := Progressed{Title: clip(oneLine(msg.Title), titleLength), Todos: msg.Todos, Text: clip(msg.Text, maxText), At: now}
+		if ev.Title == "" && ev.Text == "" && len(ev.Todos) == 0 {
+			return nil, nil
+		}
+		return []Event{ev}, nil
+	case editDone:
+		return s.editDone(msg, now)
+	case publishDone:
+		return s.publishDone(msg, now)
+	}
+	return nil, fmt.Errorf("a job does not know %T", msg)
+}
+
+// current reports whether a result is of the work in hand.
+func (s state) current(attempt int) bool { return s.phase != idle && attempt == s.attempt }
+
+func (s state) create(cmd Create, now time.Time) ([]Event, error) {
+	if s.created {
+		if s.project != cmd.Project.ID {
+			return nil, api.ErrNotFound
+		}
+		return nil, nil
+	}
+	source := api.Source{Repository: cmd.Project.Repository, Ref: cmd.Project.Branch}
+	if source.Repository == "" {
+		source.Repository = cmd.Project.Source
+	}
+	model := cmd.Model
+	if model == "" {
+		model = cmd.Project.Model
+	}
+	return []Event{
+		Created{Project: cmd.Project.ID, Job: s.id, User: cmd.User, Source: source, Model: model, Draft: cmd.Draft, At: now},
+		Prompted{ID: string(s.id), Prompt: cmd.Prompt, At: now},
+	}, nil
+}
+
+func (s state) followUp(cmd FollowUp, now time.Time) ([]Event, error) {
+	switch {
+	case cmd.ID != "" && slices.Contains(s.seen, cmd.ID):
+		return nil, nil
+	case !s.archived.IsZero():
+		return nil, &api.StateError{Kind: api.ErrConflict, Reason: "this job is archived and takes no further instructions: create a new job"}
+	case len(s.queue) > maxWaiting:
+		return nil, &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Minute}
+	}
+	return []Event{Prompted{ID: cmd.ID, Prompt: cmd.Prompt, At: now}}, nil
+}
+
+func (s state) editDone(msg editDone, now time.Time) ([]Event, error) {
+	if !s.current(msg.attempt) || s.phase != editing {
+		return nil, nil
+	}
+	if msg.err != nil {
+		return []Event{failed(msg.err, now)}, nil
+	}
+	ev := msg.edited
+	ev.At = now
+	if len(ev.Result.Changes) == 0 {
+		return []Event{ev, Finished{Message: ev.Result.Message, At: now}}, nil
+	}
+	return []Event{ev}, nil
+}
+
+func (s state) publishDone(msg publishDone, now time.Time) ([]Event, error) {
+	if !s.current(msg.attempt) || s.phase != publishing {
+		return nil, nil
+	}
+	switch {
+	case msg.err == nil:
+		return []Event{Published{Result: msg.result, At: now}, Finished{Message: s.edited.Result.Message, At: now}}, nil
+	case errors.Is(msg.err, forge.ErrMoved) && s.stale+1 < maxStale:
+		return []Event{Stale{At: now}}, nil
+	case errors.Is(msg.err, forge.ErrMoved):
+		return []Event{Failed{Reason: api.HaltError, At: now,
+			Message: "Others changed the branch each time while the edit was being published, so it was given up. Send the instruction again when the branch rests."}}, nil
+	}
+	return []Event{failed(msg.err, now)}, nil
+}
+
+// failed puts an error in words for the user.
+func failed(err error, now time.Time) Failed {
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		return Failed{Reason: f.reason, Message: f.message, At: now}
+	case errors.Is(err, forge.ErrMisconfigured):
+		return Failed{Reason: api.HaltMisconfigured, At: now,
+			Message: "The code host refused: the project's repository, address or credentials are not right, or lack a permission."}
+	case errors.Is(err, forge.ErrTemporary):
+		return Failed{Reason: api.HaltError, At: now,
+			Message: "The code host did not answer for a long time. Send the instruction again later."}
+	}
+	return Failed{Reason: api.HaltError, At: now, Message: "The agent could not carry this out: " + clip(oneLine(err.Error()), 300)}
+}
+
+// apply is total: ev has happened.
+func (s state) apply(ev Event) state {
+	switch ev := ev.(type) {
+	case Created:
+		s.created = true
+		s.project, s.user, s.source, s.model, s.draft = ev.Project, ev.User, ev.Source, ev.Model, ev.Draft
+		s.number, s.branch = 1, branchName(s.id, 1)
+		s.createdAt, s.updatedAt = ev.At, ev.At
+		s.status, s.halt = api.JobActive, api.HaltProcessing
+	case Prompted:
+		s.updatedAt = ev.At
+		s.queue = append(slices.Clip(s.queue), instruction{ev.ID, ev.Prompt, ev.At})
+		if ev.ID != "" {
+			s.seen = append(s.seen, ev.ID)
+		}
+		if s.title == "" {
+			s.title = firstTitle(ev.Prompt)
+		}
+		if s.phase == idle {
+			s = s.next()
+		}
+	case Progressed:
+		s.updatedAt = ev.At
+		if ev.Title != "" && s.link == "" {
+			s.title = ev.Title
+		}
+		if len(ev.Todos) > 0 {
+			s.todos = ev.Todos
+		}
+		if ev.Text != "" {
+			s.message = lastLine(ev.Text)
+		}
+		if len(s.log) >= maxLog {
+			s.log = slices.Clone(s.log[len(s.log)-maxLog/2:])
+		}
+		s.log = append(s.log, ev)
+	case Edited:
+		s.updatedAt = ev.At
+		if ev.Result.Model != "" {
+			s.model = ev.Result.Model
+		}
+		if ev.Repo != "" {
+			s.source.Repository = ev.Repo
+		}
+		if ev.Base != "" {
+			s.source.Ref = ev.Base
+		}
+		if len(ev.Result.Todos) > 0 {
+			s.todos = ev.Result.Todos
+		}
+		if len(ev.Result.Changes) > 0 {
+			if ev.Result.Title != "" && (s.link == "" || ev.Branch != s.branch) {
+				s.title = clip(oneLine(ev.Result.Title), titleLength)
+			}
+			s.branch, s.number = ev.Branch, max(ev.Number, 1)
+			s.edited = ev
+			s.phase = publishing
+			s.attempt++
+			// Publishing is another kind of work: what broke off the edit says nothing of it.
+			s.interrupted, s.panicked = 0, 0
+		}
+	case Published:
+		s.updatedAt = ev.At
+		s.link, s.commit = ev.Result.Link, ev.Result.Commit
+	case Retried:
+		switch ev.Reason {
+		case Panicked:
+			s.panicked++
+			s.attempt++
+		default:
+			s.interrupted++
+		}
+	case Stale:
+		s.updatedAt = ev.At
+		s.stale++
+		s.phase, s.edited = editing, Edited{}
+		s.attempt++
+	case Finished:
+		s.updatedAt = ev.At
+		if len(s.queue) > 0 {
+			done := agent.Instruction{Prompt: clip(s.queue[0].Prompt, maxText), Message: clip(ev.Message, maxText)}
+			if s.phase == publishing {
+				done.Commit = s.commit
+			}
+			s.earlier = append(last(s.earlier, maxEarlier-1), done)
+			s.queue = slices.Clone(s.queue[1:])
+		}
+		s.message = ev.Message
+		s.phase, s.edited = idle, Edited{}
+		s.attempt++
+		if len(s.queue) > 0 {
+			return s.next()
+		}
+		s.status, s.halt = api.JobCompleted, api.HaltCompleted
+	case Failed:
+		s.updatedAt = ev.At
+		for _, in := range s.queue {
+			s.earlier = append(last(s.earlier, maxEarlier-1), agent.Instruction{Prompt: clip(in.Prompt, maxText), Message: clip(ev.Message, maxText)})
+		}
+		s.queue = nil
+		s.todos = slices.Clone(s.todos)
+		for i := range s.todos {
+			if s.todos[i].Status != "completed" {
+				s.todos[i].Status = "cancelled"
+			}
+		}
+		s.phase, s.edited = idle, Edited{}
+		s.attempt++
+		s.status, s.halt, s.message = api.JobFailed, ev.Reason, ev.Message
+	case Archived:
+		s.updatedAt, s.archived = ev.At, ev.At
+	}
+	return s
+}
+
+// next takes the first waiting instruction in hand.
+func (s state) next() state {
+	s.phase = editing
+	s.attempt++
+	s.interrupted, s.panicked, s.stale = 0, 0, 0
+	s.status, s.halt = api.JobActive, api.HaltProcessing
+	s.message = ""
+	s.todos = nil
+	return s
+}
+
+// row is the job as listings show it.
+func (s state) row(seq uint64) api.JobRow {
+	r := api.JobRow{
+		Project: s.project,
+		Job: api.Job{
+			ID: s.id, Status: s.status, Source: s.source, Model: s.model,
+			CreatedAt: s.createdAt, Title: s.title, Message: s.message, UpdatedAt: s.updatedAt,
+		},
+		Branch: s.branch, Halt: s.halt, Todos: slices.Clone(s.todos), User: string(s.user),
+		Archived: !s.archived.IsZero(), Seq: seq,
+	}
+	if s.link != "" {
+		link := s.link
+		r.Job.PRLink = &link
+	}
+	if !s.archived.IsZero() {
+		at := s.archived
+		r.Job.ArchivedAt = &at
+	}
+	return r
+}
+
+// branchName is where the n-th pull request of a job comes from.
+func branchName(id api.JobID, n int) string {
+	if n <= 1 {
+		return "docent/" + string(id)
+	}
+	return fmt.Sprintf("docent/%s-%d", id, n)
+}
+
+func firstTitle(prompt string) string {
+	for line := range strings.Lines(prompt) {
+		if line = oneLine(line); line != "" {
+			return clip(line, titleLength)
+		}
+	}
+	return ""
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// oneLine makes runs of white space, line breaks among them, one blank each.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// clip cuts s to at most n bytes, at a character's border, and shows that it did.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	cut := n - len("…")
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return strings.TrimRight(s[:cut], " ") + "…"
+}
+
+// last returns a copy of the last n elements.
+func last[T any](s []T, n int) []T {
+	if len(s) > n {
+		s = s[len(s)-n:]
+	}
+	return slices.Clone(s)
+}

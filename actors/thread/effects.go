@@ -1,0 +1,272 @@
+package thread
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"docent/api"
+	"docent/model"
+	"docent/search"
+	"docent/stream"
+)
+
+// A run is one attempt to answer the turn in hand, in a goroutine of its own. It writes to the turn's log; the actor
+// hears only how it ended.
+type run struct {
+	attempt int
+	turn    api.TurnID
+	key     string // the thread's secret, where the turn opened the thread
+	cancel  context.CancelFunc
+	begin   chan struct{} // closed when a turn that was broken off before may be answered anew; nil for a first attempt
+}
+
+func (r *run) stop() { r.cancel() }
+
+// A runMessage is what a run tells its actor.
+type runMessage struct {
+	run   *run
+	body  any // begun, turnDone, turnPanicked
+	tries int // times that the journal refused it
+}
+
+// start begins a run. Recovered says that an earlier one may have broken off: then the journal counts it first, once the
+// run's time has come, so that a question that kills the process does not do so for ever.
+func (a *Actor) start(w work, recovered bool) {
+	ctx, cancel := context.WithCancel(a.deps.Context)
+	log := a.logs[w.turn]
+	if log == nil {
+		log = a.openLog(w.turn, "")
+	}
+	r := &run{attempt: w.attempt, turn: w.turn, cancel: cancel}
+	if parts, _ := log.Reader(0).Take(); len(parts) > 0 {
+		r.key = parts[0].Key
+	}
+	if recovered {
+		r.begin = make(chan struct{})
+	}
+	a.run = r
+	e := &effect{deps: a.deps, self: a.self, run: r, log: log, exchange: a.state.open[0], state: a.state}
+	a.deps.Go(func() {
+		defer cancel()
+		e.perform(ctx)
+	})
+}
+
+// An effect is a run's view of the thread. It holds a copy of the state, and reads only.
+type effect struct {
+	deps     *Deps
+	self     Self
+	run      *run
+	log      *stream.Log // the only one that this run writes to
+	exchange Exchange
+	state    state
+}
+
+func (e *effect) tell(body any) { e.self.Tell(&runMessage{run: e.run, body: body}) }
+
+func (e *effect) perform(stopped context.Context) {
+	defer func() {
+		if r := recover(); r != nil {
+			e.deps.Log.Error("a turn panicked", "thread", e.state.id, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			e.tell(turnPanicked{attempt: e.run.attempt})
+		}
+	}()
+	release, err := e.deps.Slots.Acquire(stopped, e.state.project)
+	if err != nil {
+		return // stopped, not failed: recovery answers it anew
+	}
+	defer release()
+	if e.run.begin != nil {
+		e.tell(begun{attempt: e.run.attempt})
+		select {
+		case <-e.run.begin:
+		case <-stopped.Done():
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(stopped, e.deps.TurnLimit)
+	defer cancel()
+	done := e.answer(ctx)
+	if stopped.Err() != nil {
+		return // stopped, not failed
+	}
+	if done.err != nil {
+		e.deps.Log.Error("a turn failed", "project", e.state.project, "thread", e.state.id, "turn", e.run.turn, "error", done.err)
+	}
+	e.tell(done)
+}
+
+// errLong stops a model that has written more than an answer may hold.
+var errLong = errors.New("the answer is longer than allowed")
+
+// answer searches, asks the model and passes on what it writes, piece by piece.
+func (e *effect) answer(ctx context.Context) turnDone {
+	done := turnDone{attempt: e.run.attempt}
+	project, err := e.deps.Projects.Project(ctx, e.state.project)
+	if err != nil {
+		done.err = fmt.Errorf("look up project %s: %w", e.state.project, err)
+		return done
+	}
+	query := e.exchange.Query
+	query.Text = e.query()
+	hits, err := e.deps.Searcher.Search(ctx, project.ID, query)
+	if err != nil {
+		done.err = fmt.Errorf("search: %w", err)
+		return done
+	}
+	if project.Options.SearchTool {
+		if err := e.log.Append(searchPart(e.run.turn, query.Text, hits)); err != nil {
+			done.err = err
+			return done
+		}
+	}
+	w := &writer{log: e.log, hits: hits, limit: e.deps.AnswerLimit, cited: make(map[string]bool)}
+	name := project.Name
+	if name == "" {
+		name = string(project.ID)
+	}
+	done.result, err = e.deps.Model.Answer(ctx, project.Model, model.Request{
+		Question: e.exchange.Question, History: e.state.history(), Passages: passages(hits), Context: e.exchange.Context,
+		Deflection: project.Deflection, Project: name,
+	}, w.write)
+	if err == nil {
+		err = ctx.Err() // a model that stops early when told to has not answered
+	}
+	if w.long {
+		done.result.Reason, done.result.Answered, err = "length", true, nil
+	}
+	if err == nil && w.all.Len() == 0 {
+		err = errors.New("the model wrote nothing")
+	}
+	if err == nil && done.result.Answered && len(w.sources) == 0 {
+		// A model that does not say what it used was told these pages.
+		w.cite(0, 1, 2)
+	}
+	if err == nil && done.result.Answered && project.Options.Suggestions {
+		w.text(suggestions(hits, w.cited))
+	}
+	done.text, done.sources = w.all.String(), w.sources
+	if err != nil {
+		done.err = fmt.Errorf("answer: %w", err)
+	}
+	return done
+}
+
+// query is what is searched for. A question of few words after another one, as in "and for Docker?", means little alone.
+func (e *effect) query() string {
+	q := e.exchange.Question
+	if n := len(e.state.done); n > 0 && len(strings.Fields(q)) <= 4 {
+		return e.state.done[n-1].Question + " " + q
+	}
+	return q
+}
+
+// A writer passes an answer on: text as it comes, before it the pages that it cites, each once and only retrieved ones.
+type writer struct {
+	log     *stream.Log
+	hits    []search.Hit
+	limit   int
+	all     strings.Builder
+	sources []Source
+	cited   map[string]bool // paths
+	long    bool
+}
+
+func (w *writer) write(d model.Delta) error {
+	if len(d.Cite) > 0 {
+		if err := w.cite(d.Cite...); err != nil {
+			return err
+		}
+	}
+	if d.Text == "" {
+		return nil
+	}
+	return w.text(d.Text)
+}
+
+func (w *writer) text(s string) error {
+	if w.long || w.all.Len()+len(s) > w.limit {
+		w.long = true
+		return errLong
+	}
+	if err := w.log.Append(stream.Part{Kind: stream.Text, Text: s}); err != nil {
+		w.long = errors.Is(err, stream.ErrFull)
+		return err
+	}
+	w.all.WriteString(s)
+	return nil
+}
+
+func (w *writer) cite(indexes ...int) error {
+	for _, i := range indexes {
+		if i < 0 || i >= len(w.hits) || w.cited[w.hits[i].Path] {
+			continue
+		}
+		h := w.hits[i]
+		s := Source{ID: fmt.Sprintf("s%d", len(w.sources)+1), URL: h.URL, Title: h.Title}
+		if err := w.log.Append(sourcePart(s)); err != nil {
+			return err
+		}
+		w.cited[h.Path] = true
+		w.sources = append(w.sources, s)
+	}
+	return nil
+}
+
+func sourcePart(s Source) stream.Part {
+	return stream.Part{Kind: stream.Source, ID: s.ID, URL: s.URL, Title: s.Title}
+}
+
+func searchPart(turn api.TurnID, query string, hits []search.Hit) stream.Part {
+	p := stream.Part{Kind: stream.Search, ID: "search-" + string(turn), Query: query}
+	for _, h := range hits {
+		p.Results = append(p.Results, stream.Result{Path: h.Path, URL: h.URL, Title: h.Title, Content: h.Content})
+	}
+	return p
+}
+
+func passages(hits []search.Hit) []model.Passage {
+	out := make([]model.Passage, 0, len(hits))
+	for _, h := range hits {
+		out = append(out, model.Passage{Path: h.Path, Anchor: h.Anchor, URL: h.URL, Title: h.Title, Heading: h.Heading,
+			Trail: h.Trail, Text: h.Content, Score: h.Score})
+	}
+	return out
+}
+
+func usage(r model.Result) stream.Usage {
+	return stream.Usage{Prompt: r.PromptTokens, Completion: r.CompletionTokens}
+}
+
+const suggestionsStart = "\n\n```suggestions\n"
+
+// suggestions is a block of up to three further questions, about sections that were found and not cited.
+func suggestions(hits []search.Hit, cited map[string]bool) string {
+	var b strings.Builder
+	n := 0
+	for _, h := range hits {
+		about := strings.Join(strings.Fields(h.Heading), " ")
+		if about == "" {
+			about = strings.Join(strings.Fields(h.Title), " ")
+		}
+		if about == "" || cited[h.Path] || n == 3 {
+			continue
+		}
+		if n == 0 {
+			b.WriteString(suggestionsStart)
+		}
+		n++
+		if strings.HasSuffix(about, "?") {
+			b.WriteString(about + "\n")
+		} else {
+			fmt.Fprintf(&b, "What do the docs say about %q?\n", about)
+		}
+	}
+	if n > 0 {
+		b.WriteString("```\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,303 @@
+package thread
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"docent/api"
+	"docent/model"
+)
+
+const (
+	maxInterrupted = 8  // runs that ended with the process before the turn is given up
+	maxPanicked    = 2  // runs that failed in the program
+	maxWaiting     = 16 // questions that wait in one thread
+	// repeatWindow is how long after its answer a message that comes again under the same id is a repeat, as a client
+	// makes on a network error. Later it is a reader who wants another answer.
+	repeatWindow = 10 * time.Second
+	// What a model is told of the conversation so far.
+	historyTurns = 10
+	historyBytes = 16 << 10
+)
+
+// A state is all that is known of a thread. It is a value: apply returns a new one and leaves the old one as it was.
+type state struct {
+	id      api.ThreadID
+	opened  bool
+	project api.ProjectID
+	caller  string
+	keyHash [32]byte
+	at      time.Time
+
+	done    []Exchange // answered or failed, oldest first
+	open    []Exchange // accepted and unanswered, in the order asked; the first is in hand
+	chat    string     // of the newest question
+	attempt int        // of the turn in hand; results of earlier ones are ignored
+	// How often the turn in hand broke off.
+	interrupted, panicked int
+}
+
+// work is the turn that the state calls for now.
+type work struct {
+	attempt int
+	turn    api.TurnID
+}
+
+// pending tells which work the state calls for. It is asked after every event and once after recovery.
+func (s state) pending() (work, bool) {
+	if len(s.open) == 0 {
+		return work{}, false
+	}
+	return work{s.attempt, s.open[0].Turn}, true
+}
+
+// Results of effects. They never leave this package.
+type (
+	// asked is an Ask with the hash of the secret that a new thread gets.
+	asked struct {
+		Ask
+		keyHash [32]byte
+	}
+	// begun asks whether a turn that was broken off before may be answered anew.
+	begun struct{ attempt int }
+	// turnDone is the outcome of a turn.
+	turnDone struct {
+		attempt int
+		text    string
+		sources []Source
+		result  model.Result
+		err     error
+	}
+	turnPanicked struct{ attempt int }
+)
+
+// decide tells which facts follow from a message, or why none may. No events and no error: nothing changes.
+func (s state) decide(msg any, now time.Time) ([]Event, error) {
+	switch msg := msg.(type) {
+	case asked:
+		return s.ask(msg, now)
+	case Resume:
+		return nil, s.admit(msg.Project, msg.Caller, msg.ThreadKey, false)
+	case Read:
+		if !s.opened || s.project != msg.Project {
+			return nil, api.ErrNotFound
+		}
+		return nil, nil
+
+	case begun:
+		if !s.current(msg.attempt) {
+			return nil, nil
+		}
+		if s.interrupted+1 >= maxInterrupted {
+			return []Event{TurnFailed{Turn: s.open[0].Turn, Reason: "The answer broke off too often and was given up. Please ask again.", At: now}}, nil
+		}
+		return []Event{Retried{Turn: s.open[0].Turn, Reason: Interrupted, At: now}}, nil
+	case turnPanicked:
+		if !s.current(msg.attempt) {
+			return nil, nil
+		}
+		if s.panicked+1 >= maxPanicked {
+			return []Event{TurnFailed{Turn: s.open[0].Turn, Reason: "The answer failed because of an internal error.", At: now}}, nil
+		}
+		return []Event{Retried{Turn: s.open[0].Turn, Reason: Panicked, At: now}}, nil
+	case turnDone:
+		if !s.current(msg.attempt) {
+			return nil, nil
+		}
+		turn := s.open[0].Turn
+		if msg.err != nil {
+			return []Event{TurnFailed{Turn: turn, Reason: "The answer could not be completed. Please try again.", Text: msg.text, At: now}}, nil
+		}
+		return []Event{Answered{Turn: turn, Text: msg.text, Sources: msg.sources, Model: msg.result.Model, Answered: msg.result.Answered,
+			Usage: usage(msg.result), Reason: msg.result.Reason, At: now}}, nil
+	}
+	return nil, fmt.Errorf("a thread does not know %T", msg)
+}
+
+// current reports whether a result is of the turn in hand.
+func (s state) current(attempt int) bool { return len(s.open) > 0 && attempt == s.attempt }
+
+// admit refuses whoever may not continue the thread, in the same way as if there were none.
+func (s state) admit(project api.ProjectID, caller, key string, keyRequired bool) error {
+	switch {
+	case !s.opened, s.project != project, s.caller != caller:
+		return api.ErrNotFound
+	case key == "" && keyRequired:
+		return api.ErrNotFound
+	case key != "":
+		hash := sha256.Sum256([]byte(key))
+		if subtle.ConstantTimeCompare(hash[:], s.keyHash[:]) != 1 {
+			return api.ErrNotFound
+		}
+	}
+	return nil
+}
+
+func (s state) ask(msg asked, now time.Time) ([]Event, error) {
+	if !s.opened {
+		if !msg.New {
+			return nil, api.ErrNotFound
+		}
+		return []Event{
+			Opened{Project: msg.Project.ID, Caller: msg.Caller, KeyHash: msg.keyHash, At: now},
+			Asked{Exchange: exchange(msg.Ask, now), Chat: msg.Chat},
+		}, nil
+	}
+	repeat, again := s.repeat(msg.Ask, now)
+	// Who opens a thread has no key to show yet, also when asking once more.
+	required := msg.Project.Options.RequireThreadKey && !(msg.New && again && repeat.Turn == msg.Turn)
+	if err := s.admit(msg.Project.ID, msg.Caller, msg.ThreadKey, required); err != nil {
+		return nil, err
+	}
+	if again {
+		return nil, nil
+	}
+	if len(s.open) > maxWaiting {
+		return nil, &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: 10 * time.Second}
+	}
+	newest, ok := s.newest()
+	replaces := ok && (msg.Regenerate || msg.Message != "" && msg.Message == newest.Message)
+	return []Event{Asked{Exchange: exchange(msg.Ask, now), Replaces: replaces, Chat: msg.Chat}}, nil
+}
+
+// repeat finds the exchange that a question was put in already.
+func (s state) repeat(cmd Ask, now time.Time) (Exchange, bool) {
+	for _, list := range [][]Exchange{s.open, s.done} {
+		if i := slices.IndexFunc(list, func(e Exchange) bool { return e.Turn == cmd.Turn }); i >= 0 {
+			return list[i], true
+		}
+	}
+	newest, ok := s.newest()
+	if !ok || cmd.Regenerate || cmd.Message == "" || cmd.Message != newest.Message {
+		return Exchange{}, false
+	}
+	if newest.Done && (newest.Error != "" || now.Sub(newest.Ended) > repeatWindow) {
+		return Exchange{}, false
+	}
+	return newest, true
+}
+
+func (s state) newest() (Exchange, bool) {
+	if n := len(s.open); n > 0 {
+		return s.open[n-1], true
+	}
+	if n := len(s.done); n > 0 {
+		return s.done[n-1], true
+	}
+	return Exchange{}, false
+}
+
+func (s state) find(turn api.TurnID) (Exchange, bool) {
+	for _, list := range [][]Exchange{s.open, s.done} {
+		for i := len(list) - 1; i >= 0; i-- {
+			if list[i].Turn == turn {
+				return list[i], true
+			}
+		}
+	}
+	return Exchange{}, false
+}
+
+func exchange(cmd Ask, now time.Time) Exchange {
+	q := cmd.Query
+	q.Text = ""
+	return Exchange{Turn: cmd.Turn, Message: cmd.Message, Question: cmd.Text, Asked: now, Context: slices.Clone(cmd.Context), Query: q}
+}
+
+// apply is total: ev has happened.
+func (s state) apply(ev Event) state {
+	switch ev := ev.(type) {
+	case Opened:
+		s.opened = true
+		s.project, s.caller, s.keyHash, s.at = ev.Project, ev.Caller, ev.KeyHash, ev.At
+	case Asked:
+		if ev.Replaces {
+			s = s.dropNewest()
+		}
+		if len(s.open) == 0 {
+			s = s.next()
+		}
+		s.open = append(slices.Clip(s.open), ev.Exchange)
+		if ev.Chat != "" {
+			s.chat = ev.Chat
+		}
+	case Answered:
+		s = s.end(ev.Turn, func(e *Exchange) {
+			e.Answer, e.Sources, e.Model, e.Answered = ev.Text, ev.Sources, ev.Model, ev.Answered
+			e.Usage, e.Reason, e.Ended = ev.Usage, ev.Reason, ev.At
+		})
+	case TurnFailed:
+		s = s.end(ev.Turn, func(e *Exchange) { e.Error, e.Text, e.Ended = ev.Reason, ev.Text, ev.At })
+	case Retried:
+		if ev.Reason == Panicked {
+			s.panicked++
+			s.attempt++
+		} else {
+			s.interrupted++
+		}
+	}
+	return s
+}
+
+// next counts the turn that comes in hand as a new attempt.
+func (s state) next() state {
+	s.attempt++
+	s.interrupted, s.panicked = 0, 0
+	return s
+}
+
+func (s state) dropNewest() state {
+	if n := len(s.open); n > 0 {
+		s.open = s.open[: n-1 : n-1]
+	} else if n := len(s.done); n > 0 {
+		s.done = s.done[: n-1 : n-1] // the next append copies: the old state keeps its own
+	}
+	return s
+}
+
+// end moves the turn in hand to the answered ones. What it took to answer is not kept.
+func (s state) end(turn api.TurnID, change func(*Exchange)) state {
+	if len(s.open) == 0 || s.open[0].Turn != turn {
+		return s
+	}
+	e := s.open[0]
+	e.Done = true
+	change(&e)
+	e.Context, e.Query = nil, Exchange{}.Query
+	s.open = slices.Clone(s.open[1:])
+	s.done = append(s.done, e)
+	return s.next()
+}
+
+// history is what a model is told of the conversation before the turn in hand: the newest answered exchanges that fit.
+func (s state) history() []model.Message {
+	var out []model.Message
+	size := 0
+	for i := len(s.done) - 1; i >= 0 && len(out) < 2*historyTurns; i-- {
+		e := s.done[i]
+		if e.Error != "" {
+			continue
+		}
+		answer := spoken(e.Answer)
+		if size += len(e.Question) + len(answer); size > historyBytes {
+			break
+		}
+		out = append(out, model.Message{Role: "assistant", Text: answer}, model.Message{Role: "user", Text: e.Question})
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// spoken is an answer without the block of suggestions at its end.
+func spoken(answer string) string {
+	text, _, _ := strings.Cut(answer, suggestionsStart)
+	return text
+}
+
+func (s state) conversation() Conversation {
+	return Conversation{Thread: s.id, Project: s.project, Caller: s.caller, Opened: s.at, Turns: slices.Concat(s.done, s.open)}
+}
