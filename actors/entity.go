@@ -1,0 +1,172 @@
+package actors
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// A resident is what lives in an actor: a job or a thread. One goroutine at a time calls it.
+type resident interface {
+	Recover() error
+	command(r *request)
+	Own(msg any)
+	Empty() bool
+	Idle() bool
+	Close()
+}
+
+// Messages between a supervisor and its children.
+type (
+	// envelope carries a request to the actor of an id. The supervisor counts what it forwards to a child.
+	envelope struct {
+		id      string
+		request *request
+		n       uint64
+	}
+	// own is what an actor's effects and timers tell it.
+	own struct{ body any }
+	// idleCheck asks a child whether it waits for anything.
+	idleCheck struct{ n uint64 }
+	// mayGo says that a child waits for nothing, as of the n-th message that it was sent.
+	mayGo struct {
+		entry *entry
+		n     uint64
+	}
+	// wake is a command that only wakes the actor.
+	wake struct{}
+)
+
+// An entity is the actor around a resident: it recovers it, hands it its messages, answers for it when it fails.
+type entity struct {
+	d         *directory
+	entry     *entry // shared by all incarnations
+	resident  resident
+	behaviour actor.Behavior
+	n         uint64 // of the last envelope
+}
+
+func newEntity(d *directory, e *entry) *entity {
+	en := &entity{d: d, entry: e, behaviour: actor.NewBehavior()}
+	en.behaviour.Become(en.starting)
+	return en
+}
+
+// Receive is called by the runtime, for one message at a time.
+func (en *entity) Receive(ctx actor.Context) {
+	msg := ctx.Message()
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		f, ok := r.(*parkFailure)
+		if !ok {
+			en.d.system.log.Error("an actor failed", en.d.kind, en.entry.id, "panic", fmt.Sprint(r), "message", fmt.Sprintf("%T", msg), "stack", string(debug.Stack()))
+		}
+		if e, ok := msg.(*envelope); ok { // the runtime drops the message in hand: its asker would wait
+			err := fmt.Errorf("%w: %s %s failed", errInternal, en.d.kind, en.entry.id)
+			if f != nil {
+				err = &ParkedError{Kind: en.d.kind, ID: en.entry.id, Err: f.err}
+			}
+			e.request.answer(nil, err)
+		}
+		panic(r) // to the supervisor
+	}()
+	en.behaviour.Receive(ctx)
+}
+
+// A parkFailure is a failure that trying again cannot cure.
+type parkFailure struct{ err error }
+
+func (f *parkFailure) String() string { return f.err.Error() }
+
+// starting is the behaviour of a new incarnation.
+func (en *entity) starting(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case *actor.Started:
+		if en.entry.parked.Load() != nil {
+			en.behaviour.Become(en.parked)
+			return
+		}
+		began := time.Now()
+		self, root := ctx.Self(), ctx.ActorSystem().Root
+		en.resident = en.d.make(en.entry.id, teller{func(body any) {
+			if body != nil {
+				root.Send(self, own{body})
+			}
+		}})
+		if err := en.resident.Recover(); err != nil {
+			if en.d.hopeless(err) {
+				panic(&parkFailure{err})
+			}
+			panic(fmt.Errorf("recover: %w", err))
+		}
+		en.d.system.counts.recovered(time.Since(began))
+		en.behaviour.Become(en.running)
+	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	default:
+		en.unhandled(msg)
+	}
+}
+
+// running is the behaviour of a recovered actor.
+func (en *entity) running(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case *envelope:
+		en.n = msg.n
+		if _, ok := msg.request.command.(wake); ok {
+			msg.request.answer(nil, nil)
+		} else if msg.request.take() {
+			en.resident.command(msg.request)
+		}
+		if en.resident.Empty() {
+			ctx.Send(ctx.Parent(), mayGo{en.entry, en.n})
+		}
+	case own:
+		en.resident.Own(msg.body)
+	case idleCheck:
+		if en.resident.Idle() {
+			ctx.Send(ctx.Parent(), mayGo{en.entry, msg.n})
+		}
+	case *actor.Stopping, *actor.Restarting:
+		en.close()
+	case *actor.Stopped:
+	default:
+		en.unhandled(msg)
+	}
+}
+
+// parked is the behaviour of an actor that was given up: it answers what is queued, with an error.
+func (en *entity) parked(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case *envelope:
+		msg.request.answer(nil, en.entry.parked.Load())
+	case own, idleCheck, *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	default:
+		en.unhandled(msg)
+	}
+}
+
+// close ends the resident. It may be in any state, after a failure, and must not bring down more.
+func (en *entity) close() {
+	defer func() {
+		if r := recover(); r != nil {
+			en.d.system.log.Error("an actor failed while it closed", en.d.kind, en.entry.id, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+		}
+	}()
+	en.resident.Close()
+}
+
+func (en *entity) unhandled(msg any) {
+	en.d.system.counts.unhandled.Add(1)
+	en.d.system.log.Error("unhandled message", slog.String(en.d.kind, en.entry.id), "type", fmt.Sprintf("%T", msg))
+}
+
+// A teller is an actor's own address, as its effects know it.
+type teller struct{ tell func(any) }
+
+func (t teller) Tell(msg any) { t.tell(msg) }

@@ -1,0 +1,100 @@
+package actors
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Stats tell how the actors fare.
+type Stats struct {
+	Live         int           // actors that are awake
+	Passivations int           // actors that went to sleep
+	Recoveries   int           // actors that were rebuilt from the journal
+	Recovering   time.Duration // time that this took altogether
+	Failures     int           // panics of actors
+	Restarts     int
+	DeadLetters  int
+	Unhandled    int // messages that nobody understood
+	Parked       []ParkedError
+	RunningJobs  int
+	WaitingJobs  int // for their turn to run
+	RunningTurns int
+	WaitingTurns int
+}
+
+type counts struct {
+	live, passivations, failures, restarts, parked, deadLetters, unhandled, recoveries, recovering atomic.Int64
+	recoverySeconds                                                                                prometheus.Histogram
+}
+
+func (c *counts) init() {
+	c.recoverySeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "docent_actors_recovery_seconds", Help: "Time to rebuild an actor from the journal.",
+		Buckets: prometheus.ExponentialBuckets(10e-6, 4, 10),
+	})
+}
+
+func (c *counts) recovered(d time.Duration) {
+	c.recoveries.Add(1)
+	c.recovering.Add(int64(d))
+	c.recoverySeconds.Observe(d.Seconds())
+}
+
+// Stats are the figures of now.
+func (s *System) Stats() Stats {
+	c := &s.counts
+	st := Stats{
+		Live: int(c.live.Load()), Passivations: int(c.passivations.Load()), Recoveries: int(c.recoveries.Load()),
+		Recovering: time.Duration(c.recovering.Load()), Failures: int(c.failures.Load()), Restarts: int(c.restarts.Load()),
+		DeadLetters: int(c.deadLetters.Load()), Unhandled: int(c.unhandled.Load()),
+	}
+	st.RunningJobs, st.WaitingJobs = s.jobGate.load()
+	st.RunningTurns, st.WaitingTurns = s.turnGate.load()
+	s.parkedMu.Lock()
+	defer s.parkedMu.Unlock()
+	st.Parked = slices.Clone(s.parked)
+	return st
+}
+
+// What Collect reports beside the recovery histogram, in order.
+var descriptions = []struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(*Stats) int
+}{
+	{desc("live", "Actors that are awake."), prometheus.GaugeValue, func(s *Stats) int { return s.Live }},
+	{desc("passivations_total", "Actors that went to sleep."), prometheus.CounterValue, func(s *Stats) int { return s.Passivations }},
+	{desc("failures_total", "Panics of actors."), prometheus.CounterValue, func(s *Stats) int { return s.Failures }},
+	{desc("restarts_total", "Restarts of actors after a failure."), prometheus.CounterValue, func(s *Stats) int { return s.Restarts }},
+	{desc("parked", "Actors that stand still until the next start."), prometheus.GaugeValue, func(s *Stats) int { return len(s.Parked) }},
+	{desc("dead_letters_total", "Messages to actors that are not there."), prometheus.CounterValue, func(s *Stats) int { return s.DeadLetters }},
+	{desc("unhandled_total", "Messages that no actor understood."), prometheus.CounterValue, func(s *Stats) int { return s.Unhandled }},
+	{desc("jobs_running", "Runs of jobs that work."), prometheus.GaugeValue, func(s *Stats) int { return s.RunningJobs }},
+	{desc("jobs_waiting", "Runs of jobs that wait for their turn."), prometheus.GaugeValue, func(s *Stats) int { return s.WaitingJobs }},
+	{desc("turns_running", "Answers that are being written."), prometheus.GaugeValue, func(s *Stats) int { return s.RunningTurns }},
+	{desc("turns_waiting", "Answers that wait for their turn."), prometheus.GaugeValue, func(s *Stats) int { return s.WaitingTurns }},
+}
+
+func desc(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("docent_actors_"+name, help, nil, nil)
+}
+
+// Describe makes a System a prometheus.Collector.
+func (s *System) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range descriptions {
+		ch <- d.desc
+	}
+	s.counts.recoverySeconds.Describe(ch)
+}
+
+// Collect makes a System a prometheus.Collector.
+func (s *System) Collect(ch chan<- prometheus.Metric) {
+	st := s.Stats()
+	for _, d := range descriptions {
+		ch <- prometheus.MustNewConstMetric(d.desc, d.kind, float64(d.value(&st)))
+	}
+	s.counts.recoverySeconds.Collect(ch)
+}

@@ -1,0 +1,305 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"docent/actors/job"
+	"docent/actors/thread"
+)
+
+// A Journal keeps what the actors know of themselves, and tells which of them had work to do when it was last closed.
+type Journal interface {
+	job.Journal
+	// Pending lists the streams whose last events call for work.
+	Pending() ([]string, error)
+}
+
+// Projects finds a project as it stands now.
+type Projects interface{ job.Projects }
+
+// Deps is what the actors need of the outside. The ports and Log are required; what is zero of the rest gets the value
+// that its comment names.
+type Deps struct {
+	Journal  Journal
+	Projects Projects
+	Editor   job.Editor
+	Forge    job.Forge
+	Searcher thread.Searcher
+	Model    thread.Model
+
+	Log     *slog.Logger
+	Now     func() time.Time // time.Now
+	Context context.Context  // ends when the service stops; context.Background()
+
+	RunningJobs  int // runs that work at once; 4
+	RunningTurns int // answers that are written at once; 10,000
+
+	Idle   time.Duration // after which an actor with nothing to do goes to sleep; 5 min
+	Awake  int           // actors of a kind that are kept awake before the longest unused go to sleep; 100,000
+	Shards int           // supervisors of a kind; 32
+	Waking int           // streams that are woken at once after the start; 64
+
+	Backoff       func(n int) time.Duration // pause before the n-th restart; 100 ms, doubling to 30 s
+	MaxFailures   int                       // within FailureWindow, after which an actor is parked; 5
+	FailureWindow time.Duration             // 1 min
+
+	RetryFirst, RetryLimit time.Duration // pauses of an effect that tries again; 200 ms, doubling to 15 s
+	Patience               time.Duration // for how long it does; 2 min
+	RunLimit               time.Duration // one run of a job; 1 h
+	TurnLimit              time.Duration // one answer; 5 min
+	AnswerLimit            int           // bytes of one answer; 256 KiB
+	Grace                  time.Duration // for which a finished answer can be resumed; 1 min
+}
+
+func (d *Deps) defaults() error {
+	for name, missing := range map[string]bool{
+		"Journal": d.Journal == nil, "Projects": d.Projects == nil, "Editor": d.Editor == nil, "Forge": d.Forge == nil,
+		"Searcher": d.Searcher == nil, "Model": d.Model == nil, "Log": d.Log == nil,
+	} {
+		if missing {
+			return fmt.Errorf("actors: Deps.%s is missing", name)
+		}
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	if d.Context == nil {
+		d.Context = context.Background()
+	}
+	for _, v := range []struct {
+		p *int
+		d int
+	}{
+		{&d.RunningJobs, 4}, {&d.RunningTurns, 10_000}, {&d.Awake, 100_000}, {&d.Shards, 32}, {&d.Waking, 64},
+		{&d.MaxFailures, 5}, {&d.AnswerLimit, 256 << 10},
+	} {
+		if *v.p <= 0 {
+			*v.p = v.d
+		}
+	}
+	for _, v := range []struct{ p, d *time.Duration }{
+		{&d.Idle, ptr(5 * time.Minute)}, {&d.FailureWindow, ptr(time.Minute)}, {&d.RetryFirst, ptr(200 * time.Millisecond)},
+		{&d.RetryLimit, ptr(15 * time.Second)}, {&d.Patience, ptr(2 * time.Minute)}, {&d.RunLimit, ptr(time.Hour)},
+		{&d.TurnLimit, ptr(5 * time.Minute)}, {&d.Grace, ptr(time.Minute)},
+	} {
+		if *v.p <= 0 {
+			*v.p = *v.d
+		}
+	}
+	if d.Backoff == nil {
+		d.Backoff = Backoff(100*time.Millisecond, 30*time.Second)
+	}
+	return nil
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// A System is the running actors.
+type System struct {
+	deps     Deps
+	log      *slog.Logger
+	ctx      context.Context // ends with Deps.Context, or with Stop
+	cancel   context.CancelFunc
+	runtime  *actor.ActorSystem
+	jobs     Jobs
+	threads  Threads
+	jobGate  *gate
+	turnGate *gate
+	counts   counts
+
+	effects  effects
+	shards   sync.WaitGroup // that have not ended
+	woken    chan struct{}  // closed when every pending stream was woken
+	stopping atomic.Bool
+	stopOnce sync.Once
+	stopErr  error
+	ended    chan struct{} // closed when all actors have ended, or were given up
+
+	parkedMu sync.Mutex
+	parked   []ParkedError
+}
+
+// Start starts the actors. Pending streams wake in the background; commands are taken at once.
+func Start(ctx context.Context, deps Deps) (*System, error) {
+	if err := deps.defaults(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	pending, err := deps.Journal.Pending()
+	if err != nil {
+		return nil, fmt.Errorf("list pending streams: %w", err)
+	}
+	s := &System{deps: deps, log: deps.Log, woken: make(chan struct{}), ended: make(chan struct{}),
+		jobGate: newGate(deps.RunningJobs), turnGate: newGate(deps.RunningTurns)}
+	s.counts.init()
+	s.ctx, s.cancel = context.WithCancel(deps.Context)
+	s.runtime = actor.NewActorSystem(
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(quiet{deps.Log.Handler()}) }),
+		actor.WithDeadLetterThrottleCount(1))
+	s.runtime.EventStream.Subscribe(s.deadLetter)
+	chats := new(chats)
+	s.jobs = Jobs{system: s, dir: s.newJobs()}
+	s.threads = Threads{system: s, dir: s.newThreads(chats), chats: chats}
+	for _, d := range []*directory{s.jobs.dir, s.threads.dir} {
+		for i := range d.shards {
+			props := actor.PropsFromProducer(func() actor.Actor { return &shard{d: d} }, actor.WithMailbox(mailbox))
+			pid, err := s.runtime.Root.SpawnNamed(props, fmt.Sprintf("%ss-%d", d.kind, i))
+			if err != nil {
+				return nil, fmt.Errorf("start supervisor: %w", err)
+			}
+			s.shards.Add(1)
+			d.shards[i] = pid
+		}
+	}
+	go s.wake(pending)
+	return s, nil
+}
+
+func (s *System) newDirectory(kind string, build func(string, teller) resident, hopeless func(error) bool) *directory {
+	return &directory{system: s, kind: kind, make: build, hopeless: hopeless, seed: maphash.MakeSeed(),
+		shards: make([]*actor.PID, s.deps.Shards), awake: max(1, s.deps.Awake/s.deps.Shards)}
+}
+
+// Jobs are the agent's jobs.
+func (s *System) Jobs() *Jobs { return &s.jobs }
+
+// Threads are the assistant's conversations.
+func (s *System) Threads() *Threads { return &s.threads }
+
+// Woken is closed when every stream that had work to do at the start was woken.
+func (s *System) Woken() <-chan struct{} { return s.woken }
+
+// wake starts the actors that had work to do, a bounded number at once.
+func (s *System) wake(streams []string) {
+	defer close(s.woken)
+	began := time.Now()
+	free := make(chan struct{}, s.deps.Waking)
+	var wakes sync.WaitGroup
+	for _, stream := range streams {
+		kind, id, _ := strings.Cut(stream, "/")
+		var d *directory
+		switch kind {
+		case s.jobs.dir.kind:
+			d = s.jobs.dir
+		case s.threads.dir.kind:
+			d = s.threads.dir
+		default:
+			s.log.Error("a pending stream of an unknown kind", "stream", stream)
+			continue
+		}
+		select {
+		case free <- struct{}{}:
+		case <-s.ctx.Done():
+			return
+		}
+		wakes.Go(func() {
+			defer func() { <-free }()
+			if _, err := s.ask(s.ctx, d, id, wake{}, true); err != nil && s.ctx.Err() == nil {
+				s.log.Error("a pending stream did not wake", "stream", stream, "error", err)
+			}
+		})
+	}
+	wakes.Wait()
+	if len(streams) > 0 {
+		s.log.Info("pending work is taken up", "streams", len(streams), "seconds", time.Since(began).Seconds())
+	}
+}
+
+// Stop ends the actors: commands are refused, runs and turns are cancelled and taken up at the next start, readers and
+// watchers get a proper end. When ctx ends first, it leaves what does not end and says so.
+func (s *System) Stop(ctx context.Context) error {
+	s.stopOnce.Do(func() { s.stopErr = s.stop(ctx) })
+	return s.stopErr
+}
+
+func (s *System) stop(ctx context.Context) error {
+	s.stopping.Store(true)
+	s.cancel()
+	defer close(s.ended)
+	for _, d := range []*directory{s.jobs.dir, s.threads.dir} {
+		for _, pid := range d.shards {
+			s.runtime.Root.Poison(pid) // what is queued comes before it
+		}
+	}
+	// The runtime's own Shutdown stops no actor, and its futures give up after ten seconds.
+	if !wait(ctx, s.shards.Wait) {
+		return fmt.Errorf("stop the actors: %d are still at work: %w", s.counts.live.Load(), context.Cause(ctx))
+	}
+	s.runtime.Shutdown()
+	if !wait(ctx, s.effects.Wait) {
+		return fmt.Errorf("stop the actors: effects are still at work: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+func wait(ctx context.Context, f func()) bool {
+	done := make(chan struct{})
+	go func() { f(); close(done) }()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// deadLetter answers commands that found no supervisor any more, and counts what else was lost.
+func (s *System) deadLetter(event any) {
+	letter, ok := event.(*actor.DeadLetterEvent)
+	if !ok {
+		return
+	}
+	switch msg := letter.Message.(type) {
+	case *envelope:
+		if s.stopping.Load() {
+			msg.request.answer(nil, errStopping())
+			return
+		}
+		msg.request.answer(nil, errors.New("no supervisor"))
+	case own, idleCheck, mayGo, sweepNow, restartNow:
+		if s.stopping.Load() {
+			return
+		}
+		if _, late := msg.(own); late {
+			return // the end of a run whose actor has gone to sleep or stopped: recovery does not miss it
+		}
+	case actor.SystemMessage, actor.AutoReceiveMessage:
+		return
+	}
+	s.counts.deadLetters.Add(1)
+	s.log.Warn("dead letter", "to", letter.PID.GetId(), "type", fmt.Sprintf("%T", letter.Message))
+}
+
+func (s *System) park(err *ParkedError) {
+	s.parkedMu.Lock()
+	defer s.parkedMu.Unlock()
+	s.parked = append(s.parked, *err)
+}
+
+// effects counts the goroutines that reach outside. Actors start them; when the actors have ended, no more come.
+type effects struct{ sync.WaitGroup }
+
+// Go starts an effect.
+func (e *effects) Go(f func()) { e.WaitGroup.Go(f) }
+
+// quiet passes on what the runtime logs as a warning or worse: what it logs below, such as each panic without its stack,
+// is logged better by us.
+type quiet struct{ slog.Handler }
+
+func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && q.Handler.Enabled(ctx, l)
+}
+func (q quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(a)} }
+func (q quiet) WithGroup(n string) slog.Handler      { return quiet{q.Handler.WithGroup(n)} }
