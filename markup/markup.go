@@ -29,6 +29,8 @@ type Page struct {
 	Tags     []Tag
 	Prose    []Span    // what a reader sees as running text, in order: no code, no markup characters, no link destinations, no URLs
 	Problems []Problem // what a build of the site would refuse
+
+	runs []run // the visible parts in order, prose and other
 }
 
 // Front is the front matter: a block of key/value lines at the top of the file.
@@ -58,16 +60,18 @@ const (
 	ReferenceDefinition // [label]: destination
 	AutoLink            // <https://…> or a bare URL
 	AttributeLink       // href or src of a tag
-	ImportLink          // the module of an MDX import
+	ImportLink          // the module of an import in MDX or in a script
+	ReferenceLink       // [text][label], [label][] or [label]: Dest is the definition's, At is empty
 )
 
 // A Link is a reference to somewhere else.
 type Link struct {
-	Kind LinkKind
-	Dest string // as written, without angle brackets or quotes
-	Span Span   // the whole construct
-	At   Span   // Dest within it
-	Text string // as a reader sees it
+	Kind  LinkKind
+	Dest  string // as written, without angle brackets or quotes
+	Span  Span   // the whole construct
+	At    Span   // Dest within it; empty for a ReferenceLink, whose destination stands in its definition
+	Inner Span   // the text between the brackets; empty where the form has none
+	Text  string // as a reader sees it
 }
 
 // A Code is a stretch of code.
@@ -118,14 +122,3 @@ type Edit struct {
 	Span Span
 	New  []byte
 }
-
-// Functions of this package:
-//
-//	Parse(path string, src []byte) *Page                     total: any bytes give a page
-//	(*Page) Sections(maxLevel int) []Section
-//	(*Page) Title() string                                   front matter's title, else the first heading, else the file's name
-//	(*Page) SetFront(key, value string) ([]Edit, error)      makes a front matter block where there is none
-//	(*Page) RemoveFront(key string) ([]Edit, error)
-//	Apply(src []byte, edits []Edit) ([]byte, error)          sorted, overlap is an error
-//	Slug(text string) string                                 GitHub's rule
-//	(*Page) Plain(span Span) string                          the span as a reader sees it

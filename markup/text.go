@@ -1,0 +1,259 @@
+package markup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html"
+	"path"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Slug is GitHub's rule for the anchor of a heading: lower case, letters, digits, hyphens and underscores only, a hyphen
+// for each space.
+func Slug(text string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(strings.TrimSpace(text)) {
+		switch {
+		case r == ' ' || r == '\n' || r == '\t':
+			b.WriteByte('-')
+		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r):
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// slugger makes slugs unique within a page as GitHub does, by a number that counts up.
+type slugger map[string]int
+
+func (s slugger) take(slug string) {
+	if _, ok := s[slug]; !ok {
+		s[slug] = 0
+	}
+}
+
+func (s slugger) unique(slug string) string {
+	out := slug
+	for {
+		if _, taken := s[out]; !taken {
+			break
+		}
+		s[slug]++
+		out = slug + "-" + strconv.Itoa(s[slug])
+	}
+	s[out] = 0
+	return out
+}
+
+// Plain is the span as a reader sees it, code blocks included.
+func (p *Page) Plain(span Span) string { return p.render(span, true) }
+
+func (p *Page) render(span Span, fences bool) string {
+	i := sort.Search(len(p.runs), func(i int) bool { return p.runs[i].End > span.Start })
+	var b strings.Builder
+	sep := sepNone
+	for ; i < len(p.runs) && p.runs[i].Start < span.End; i++ {
+		r := p.runs[i]
+		sep = max(sep, r.sep)
+		if r.kind == runFence && !fences {
+			sep = max(sep, sepLine)
+			continue
+		}
+		r.Start, r.End = max(r.Start, span.Start), min(r.End, span.End)
+		if b.Len() > 0 {
+			switch sep {
+			case sepSpace:
+				if s := b.String(); s[len(s)-1] != ' ' && s[len(s)-1] != '\n' {
+					b.WriteByte(' ')
+				}
+			case sepLine:
+				b.WriteByte('\n')
+			case sepBlank:
+				b.WriteString("\n\n")
+			}
+		}
+		sep = sepNone
+		raw := p.Src[r.Start:r.End]
+		switch r.kind {
+		case runProse, runCode:
+			squeeze(&b, raw)
+		case runEntity:
+			b.WriteString(html.UnescapeString(string(raw)))
+		case runOther:
+			squeeze(&b, bytes.Trim(raw, "`*_"))
+		case runAttr:
+			squeeze(&b, attrLink.ReplaceAll([]byte(html.UnescapeString(string(raw))), []byte("$1")))
+		case runFence:
+			b.Write(bytes.Trim(raw, "\r\n"))
+		}
+	}
+	out := b.String()
+	if !fences {
+		out = tidy(out)
+	}
+	return strings.ToValidUTF8(strings.TrimSpace(out), "\uFFFD")
+}
+
+// dedent takes off the indentation that all lines share.
+func dedent(s string) string {
+	lines := strings.Split(strings.Trim(strings.ReplaceAll(s, "\r\n", "\n"), "\n"), "\n")
+	shared := ""
+	first := true
+	for _, l := range lines {
+		t := strings.TrimLeft(l, " \t")
+		if t == "" {
+			continue
+		}
+		if in := l[:len(l)-len(t)]; first {
+			shared, first = in, false
+		} else {
+			for !strings.HasPrefix(in, shared) {
+				shared = shared[:len(shared)-1]
+			}
+		}
+	}
+	for i, l := range lines {
+		lines[i] = strings.TrimPrefix(l, shared)
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), " \t\n")
+}
+
+// tidy takes the blanks off the ends of lines.
+func tidy(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = strings.Trim(l, " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func squeeze(b *strings.Builder, raw []byte) {
+	space := false
+	if b.Len() > 0 {
+		s := b.String()
+		space = s[len(s)-1] == ' ' || s[len(s)-1] == '\n'
+	} else {
+		space = true
+	}
+	for _, c := range raw {
+		if isSpace(c) {
+			if !space {
+				b.WriteByte(' ')
+			}
+			space = true
+			continue
+		}
+		b.WriteByte(c)
+		space = false
+	}
+}
+
+// Title is the front matter's title, else the first heading, else the name of the file.
+func (p *Page) Title() string {
+	if t, ok := p.Front.Values["title"]; ok && t != nil {
+		if s := strings.TrimSpace(fmt.Sprint(t)); s != "" {
+			return s
+		}
+	}
+	for _, h := range p.Headings {
+		if h.Text != "" {
+			return h.Text
+		}
+	}
+	base := path.Base(p.Path)
+	return strings.TrimSuffix(base, path.Ext(base))
+}
+
+// Sections cuts the page at its headings of up to maxLevel; zero means all. Text before the first heading makes a
+// section of its own, and a page without any text has none.
+func (p *Page) Sections(maxLevel int) []Section {
+	if maxLevel <= 0 {
+		maxLevel = 6
+	}
+	var out []Section
+	type above struct {
+		level int
+		text  string
+	}
+	var trail []above
+	add := func(sec Section, body Span) {
+		sec.Body = p.render(body, false)
+		var code []string
+		i := sort.Search(len(p.runs), func(i int) bool { return p.runs[i].End > body.Start })
+		for ; i < len(p.runs) && p.runs[i].Start < body.End; i++ {
+			if r := p.runs[i]; r.kind == runFence {
+				code = append(code, strings.ToValidUTF8(dedent(string(p.Src[r.Start:min(r.End, body.End)])), "\uFFFD"))
+			}
+		}
+		sec.Code = strings.Join(code, "\n\n")
+		if sec.Heading == "" && sec.Body == "" && sec.Code == "" {
+			return
+		}
+		out = append(out, sec)
+	}
+	var heads []Heading
+	for _, h := range p.Headings {
+		if h.Level <= maxLevel {
+			heads = append(heads, h)
+		}
+	}
+	end := p.Body.End
+	if len(heads) > 0 {
+		end = heads[0].Span.Start
+	}
+	if p.Body.Start < end {
+		add(Section{Span: Span{p.Body.Start, end}}, Span{p.Body.Start, end})
+	}
+	for i, h := range heads {
+		end := p.Body.End
+		if i+1 < len(heads) {
+			end = heads[i+1].Span.Start
+		}
+		for len(trail) > 0 && trail[len(trail)-1].level >= h.Level {
+			trail = trail[:len(trail)-1]
+		}
+		sec := Section{Heading: h.Text, Anchor: h.Anchor, Level: h.Level, Span: Span{h.Span.Start, end}}
+		for _, t := range trail {
+			sec.Trail = append(sec.Trail, t.text)
+		}
+		trail = append(trail, above{h.Level, h.Text})
+		add(sec, Span{h.Span.End, end})
+	}
+	return out
+}
+
+// Apply makes the edits, which may come in any order; none may overlap another or lie outside. Insertions at one place
+// follow each other in the order given.
+func Apply(src []byte, edits []Edit) ([]byte, error) {
+	sorted := slices.Clone(edits)
+	slices.SortStableFunc(sorted, func(a, b Edit) int {
+		if a.Span.Start != b.Span.Start {
+			return a.Span.Start - b.Span.Start
+		}
+		return a.Span.End - b.Span.End
+	})
+	size, at := len(src), 0
+	for _, e := range sorted {
+		if e.Span.Start < 0 || e.Span.End < e.Span.Start || e.Span.End > len(src) {
+			return nil, fmt.Errorf("edit of bytes %d to %d in a file of %d", e.Span.Start, e.Span.End, len(src))
+		}
+		if e.Span.Start < at {
+			return nil, errors.New("two edits overlap")
+		}
+		at = e.Span.End
+		size += len(e.New) - (e.Span.End - e.Span.Start)
+	}
+	out := make([]byte, 0, size)
+	at = 0
+	for _, e := range sorted {
+		out = append(out, src[at:e.Span.Start]...)
+		out = append(out, e.New...)
+		at = e.Span.End
+	}
+	return append(out, src[at:]...), nil
+}
