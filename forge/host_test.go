@@ -76,10 +76,9 @@ func contents(t *testing.T, dir string) map[string]string {
 
 type rig struct {
 	*forge.Hub
-	dir      string
-	project  api.Project
-	projects forgetest.Projects
-	pulls    *forgetest.Pulls
+	dir     string
+	project api.Project
+	pulls   *forgetest.Pulls
 }
 
 func (r *rig) repository() string { return filepath.Join(r.dir, string(r.project.ID)+".git") }
@@ -87,8 +86,8 @@ func (r *rig) repository() string { return filepath.Join(r.dir, string(r.project
 // open starts a hub on a data directory; started again on the same one it is the service after a crash.
 func open(t *testing.T, dir string, p api.Project, pulls *forgetest.Pulls, o forge.Options) *rig {
 	t.Helper()
-	r := &rig{dir: dir, project: p, projects: forgetest.Projects{p.ID: p}, pulls: pulls}
-	o.Projects = r.projects
+	r := &rig{dir: dir, project: p, pulls: pulls}
+	pulls.Known = map[api.ProjectID]api.Project{p.ID: p}
 	hub, err := forge.Open(dir, pulls, o)
 	if err != nil {
 		t.Fatal(err)

@@ -17,9 +17,8 @@ import (
 	"docent/api"
 )
 
-// Options of a Hub. Only Projects is needed.
+// Options of a Hub. None is needed.
 type Options struct {
-	Projects Projects                    // finds the project of a pull request
 	Merged   func(project api.ProjectID) // the documentation's branch has a new commit: index again
 	Log      *slog.Logger
 	Author   string        // of commits, with address: "Docent agent <agent@docent.invalid>" where empty
@@ -53,9 +52,6 @@ type repo struct {
 
 // Open prepares the directory that holds the bare repositories.
 func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
-	if pulls == nil || o.Projects == nil {
-		return nil, errors.New("open forge: a pull request store and a finder of projects are needed")
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

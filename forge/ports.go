@@ -6,8 +6,11 @@ import (
 	"docent/api"
 )
 
-// A PullStore keeps the built-in host's pull requests. It fails with api.ErrNotFound where there is none.
+// A PullStore keeps the built-in host's pull requests, and knows the projects that they belong to. It fails with
+// api.ErrNotFound where there is none.
 type PullStore interface {
+	// Project is a project as it stands now.
+	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
 	// FindPull is the open pull request of a head branch.
 	FindPull(ctx context.Context, project api.ProjectID, head string) (api.PullRequest, error)
 	// LatestPull is the youngest pull request of a head branch, in whatever state.
@@ -15,13 +18,9 @@ type PullStore interface {
 	// AddPull stores a pull request under the next number of its project. Where the head branch has an open one already
 	// it stores nothing and answers with that one.
 	AddPull(ctx context.Context, pull api.PullRequest) (api.PullRequest, error)
-	UpdatePull(ctx context.Context, pull api.PullRequest) error
+	// UpdatePull changes title, text, state and times, and answers with what is stored then.
+	UpdatePull(ctx context.Context, pull api.PullRequest) (api.PullRequest, error)
 	Pull(ctx context.Context, id string) (api.PullRequest, error)
 	// Pulls lists a project's pull requests, newest first; of any state where state is empty.
 	Pulls(ctx context.Context, project api.ProjectID, state api.PullState) ([]api.PullRequest, error)
-}
-
-// Projects finds a project as it stands now: a pull request knows only its project's ID.
-type Projects interface {
-	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
 }

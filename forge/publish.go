@@ -300,7 +300,7 @@ func (h *Hub) openPull(ctx context.Context, p Publication, commit string, repeat
 		return Published{}, fmt.Errorf("find the pull request: %w", err)
 	case newest && pull.State == api.PullOpen && p.Body != "" && (pull.Body != p.Body || !repeated):
 		pull.Body, pull.UpdatedAt = p.Body, h.o.Now().UTC()
-		if err := h.pulls.UpdatePull(ctx, pull); err != nil {
+		if pull, err = h.pulls.UpdatePull(ctx, pull); err != nil {
 			return Published{}, fmt.Errorf("update the pull request: %w", err)
 		}
 	}

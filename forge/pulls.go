@@ -235,15 +235,35 @@ func (h *Hub) Merge(ctx context.Context, id string) (api.PullRequest, error) {
 	}
 	merged, err := func() (api.PullRequest, error) {
 		defer release()
-		return h.merge(ctx, r, p, pull.ID)
+		for try := 1; ; try++ {
+			merged, err := h.merge(ctx, r, p, pull.ID)
+			if !errors.Is(err, ErrMoved) || try == 3 {
+				return merged, err
+			}
+			// Somebody was faster at the source: merge with what is there now.
+		}
 	}()
 	if merged.State == api.PullMerged && h.o.Merged != nil {
 		h.o.Merged(p.ID)
 	}
 	if err != nil {
-		return merged, fmt.Errorf("merge %s: %w", id, err)
+		return merged, fmt.Errorf("merge %s: %w", id, spoken(err))
 	}
 	return merged, nil
+}
+
+// spoken gives what the source has against a merge the form of an answer to the person who asked for it.
+func spoken(err error) error {
+	var said *api.StateError
+	if errors.As(err, &said) || errors.Is(err, ErrMergeConflict) {
+		return err
+	}
+	for _, kind := range []error{ErrMisconfigured, ErrTemporary, ErrMoved, ErrRefused} {
+		if errors.Is(err, kind) {
+			return fmt.Errorf("%w: %w", &api.StateError{Kind: api.ErrConflict, Reason: "not merged: " + err.Error()}, err)
+		}
+	}
+	return err
 }
 
 // claim finds a pull request with its project and takes the repository's turn.
@@ -252,7 +272,7 @@ func (h *Hub) claim(ctx context.Context, id string) (api.PullRequest, *repo, api
 	if err != nil {
 		return api.PullRequest{}, nil, api.Project{}, nil, err
 	}
-	p, err := h.o.Projects.Project(ctx, pull.Project)
+	p, err := h.pulls.Project(ctx, pull.Project)
 	if err != nil {
 		return api.PullRequest{}, nil, api.Project{}, nil, err
 	}
@@ -348,8 +368,12 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 	}
 	var clash error
 	if s.source.kind != gitRemote {
-		if clash = h.writeBack(ctx, s, c.hash); clash != nil && !errors.Is(clash, ErrMergeConflict) {
-			return pull, clash // the intent stays: the next sync goes on with it
+		var kept []string
+		if kept, err = h.writeBack(ctx, s, c.hash); err != nil {
+			return pull, err // the intent stays: the next sync goes on with it
+		}
+		if len(kept) > 0 {
+			clash = &api.StateError{Kind: api.ErrConflict, Reason: "merged, but files of the folder were changed in the same moment and stay as they are: " + names(kept)}
 		}
 	}
 	if err := h.at("merge back"); err != nil {
@@ -385,7 +409,7 @@ func (h *Hub) settle(ctx context.Context, s *site, pull api.PullRequest, as plum
 	now := h.o.Now().UTC()
 	done := pull
 	done.State, done.MergedAs, done.UpdatedAt, done.ClosedAt = api.PullMerged, as.String(), now, &now
-	if err := h.pulls.UpdatePull(ctx, done); err != nil {
+	if done, err = h.pulls.UpdatePull(ctx, done); err != nil {
 		return pull, fmt.Errorf("record the merge: %w", err)
 	}
 	return done, nil
@@ -419,7 +443,7 @@ func (h *Hub) Close(ctx context.Context, id string) (api.PullRequest, error) {
 	now := h.o.Now().UTC()
 	done := pull
 	done.State, done.UpdatedAt, done.ClosedAt = api.PullClosed, now, &now
-	if err := h.pulls.UpdatePull(ctx, done); err != nil {
+	if done, err = h.pulls.UpdatePull(ctx, done); err != nil {
 		return pull, fmt.Errorf("close %s: %w", id, err)
 	}
 	return done, nil
@@ -442,14 +466,14 @@ func (s *store) mergeTrees(base, ours, theirs plumbing.Hash) (plumbing.Hash, []o
 	return hash, m.objects, nil
 }
 
-func conflict(files []string) error {
+func conflict(files []string) error { return fmt.Errorf("%w: %s", ErrMergeConflict, names(files)) }
+
+func names(files []string) string {
 	const most = 20
-	more := ""
-	if len(files) > most {
-		more = fmt.Sprintf(" and %d more", len(files)-most)
-		files = files[:most]
+	if len(files) <= most {
+		return strings.Join(files, ", ")
 	}
-	return fmt.Errorf("%w: %s%s", ErrMergeConflict, strings.Join(files, ", "), more)
+	return fmt.Sprintf("%s and %d more", strings.Join(files[:most], ", "), len(files)-most)
 }
 
 type treeMerge struct {

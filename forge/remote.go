@@ -105,12 +105,12 @@ func (t shortErrors) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // fileTransport talks to git on this machine, which runs the repository's hooks; without git, go-git serves it.
-var fileTransport = sync.OnceValue(func() transport.Transport {
+func fileTransport() transport.Transport {
 	if _, err := exec.LookPath("git"); err == nil {
 		return file.DefaultClient
 	}
 	return server.NewClient(localLoader{})
-})
+}
 
 // localLoader opens a repository on this machine for go-git's own server.
 type localLoader struct{}

@@ -64,11 +64,12 @@ func (h *Hub) resumeWriteBack(ctx context.Context, s *site, head plumbing.Hash) 
 	if !merged { // the branch never moved
 		return s.store.dropIntent()
 	}
-	if err := h.writeBack(ctx, s, to); errors.Is(err, ErrMergeConflict) {
-		h.o.Log.Warn("the folder's own changes stay", "project", s.project.ID, "error", err)
-		return nil
-	} else if err != nil {
+	kept, err := h.writeBack(ctx, s, to)
+	if err != nil {
 		return err
+	}
+	if len(kept) > 0 {
+		h.o.Log.Warn("files of the folder were changed while a merge was on its way and stay as they are", "project", s.project.ID, "files", names(kept))
 	}
 	return nil
 }
@@ -131,24 +132,24 @@ func (s *store) between(from, to plumbing.Hash) ([]delta, error) {
 }
 
 // writeBack makes the folder's files what the merge made of them. A file that was changed in the folder meanwhile gets
-// both changes where they fit, else it stays, and ErrMergeConflict names it. When it is done, the intent is dropped.
-func (h *Hub) writeBack(ctx context.Context, s *site, to plumbing.Hash) error {
+// both changes where they fit, else it stays and is named. When it is done, the intent is dropped.
+func (h *Hub) writeBack(ctx context.Context, s *site, to plumbing.Hash) (kept []string, err error) {
 	from, until, err := s.store.intent()
 	if err != nil || until != to {
-		return err
+		return nil, err
 	}
 	deltas, err := s.store.between(from, to)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	root, err := os.OpenRoot(s.source.path)
 	if err != nil {
-		return fmt.Errorf("%w: open the folder: %w", ErrMisconfigured, reason(err))
+		return nil, fmt.Errorf("%w: open the folder: %w", ErrMisconfigured, reason(err))
 	}
 	defer root.Close()
 	w := &writer{store: s.store, root: root, limit: h.o.MaxFile}
 	if err := w.sweep(deltas); err != nil {
-		return err
+		return nil, err
 	}
 	// Deletions first: a file may make way for a folder.
 	for _, deleting := range []bool{true, false} {
@@ -157,23 +158,20 @@ func (h *Hub) writeBack(ctx context.Context, s *site, to plumbing.Hash) error {
 				continue
 			}
 			if err := ctx.Err(); err != nil {
-				return err
+				return nil, err
 			}
 			if err := w.apply(d); err != nil {
-				return fmt.Errorf("write %q back: %w", d.path, err)
+				return nil, fmt.Errorf("write %q back: %w", d.path, err)
 			}
 			if err := h.at("file written back"); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
 	if err := s.store.dropIntent(); err != nil {
-		return err
+		return nil, err
 	}
-	if len(w.conflicts) > 0 {
-		return conflict(w.conflicts)
-	}
-	return nil
+	return w.kept, nil
 }
 
 // sweep removes what an interrupted write-back has left beside the files.
@@ -201,10 +199,10 @@ func (w *writer) sweep(deltas []delta) error {
 }
 
 type writer struct {
-	store     *store
-	root      *os.Root
-	limit     int64
-	conflicts []string
+	store *store
+	root  *os.Root
+	limit int64
+	kept  []string // files that stay as they are
 }
 
 func (w *writer) apply(d delta) error {
@@ -214,7 +212,7 @@ func (w *writer) apply(d delta) error {
 	if ok, err := w.plain(path.Dir(d.path)); err != nil {
 		return err
 	} else if !ok {
-		w.conflicts = append(w.conflicts, d.path)
+		w.kept = append(w.kept, d.path)
 		return nil
 	}
 	have, err := readRegular(w.root, d.path, w.limit)
@@ -222,7 +220,7 @@ func (w *writer) apply(d delta) error {
 	if missing {
 		if info, err := w.root.Lstat(d.path); err == nil { // a link or a folder: not ours to replace
 			if d.new.hash.IsZero() || info.IsDir() || info.Mode()&fs.ModeSymlink != 0 {
-				w.conflicts = append(w.conflicts, d.path)
+				w.kept = append(w.kept, d.path)
 				return nil
 			}
 		}
@@ -238,7 +236,7 @@ func (w *writer) apply(d delta) error {
 		return nil // done before
 	case d.new.hash.IsZero():
 		if now != d.old.hash {
-			w.conflicts = append(w.conflicts, d.path)
+			w.kept = append(w.kept, d.path)
 			return nil
 		}
 		return w.remove(d.path)
@@ -250,7 +248,7 @@ func (w *writer) apply(d delta) error {
 	if now != d.old.hash && now != d.new.hash {
 		var old []byte
 		if d.old.hash.IsZero() || missing {
-			w.conflicts = append(w.conflicts, d.path)
+			w.kept = append(w.kept, d.path)
 			return nil
 		}
 		if old, err = w.store.read(plumbing.BlobObject, d.old.hash); err != nil {
@@ -258,7 +256,7 @@ func (w *writer) apply(d delta) error {
 		}
 		both, ok := merge3(old, have, want)
 		if !ok {
-			w.conflicts = append(w.conflicts, d.path)
+			w.kept = append(w.kept, d.path)
 			return nil
 		}
 		want = both

@@ -12,6 +12,8 @@ import (
 type Pulls struct {
 	mu   sync.Mutex
 	list []api.PullRequest // oldest first
+	// Known are the projects.
+	Known map[api.ProjectID]api.Project
 	// Fault fails the call that it is asked about, before it has taken effect, where it returns an error.
 	Fault func(call string) error
 }
@@ -75,19 +77,19 @@ func (p *Pulls) AddPull(ctx context.Context, pull api.PullRequest) (api.PullRequ
 	return pull, nil
 }
 
-func (p *Pulls) UpdatePull(ctx context.Context, pull api.PullRequest) error {
+func (p *Pulls) UpdatePull(ctx context.Context, pull api.PullRequest) (api.PullRequest, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.at(ctx, "update"); err != nil {
-		return err
+		return api.PullRequest{}, err
 	}
 	for i := range p.list {
 		if p.list[i].ID == pull.ID {
 			p.list[i] = pull
-			return nil
+			return pull, nil
 		}
 	}
-	return api.ErrNotFound
+	return api.PullRequest{}, api.ErrNotFound
 }
 
 func (p *Pulls) Pull(ctx context.Context, id string) (api.PullRequest, error) {
@@ -111,11 +113,10 @@ func (p *Pulls) Pulls(ctx context.Context, project api.ProjectID, state api.Pull
 	return out, nil
 }
 
-// Projects finds projects in memory.
-type Projects map[api.ProjectID]api.Project
-
-func (p Projects) Project(_ context.Context, id api.ProjectID) (api.Project, error) {
-	if x, ok := p[id]; ok {
+func (p *Pulls) Project(_ context.Context, id api.ProjectID) (api.Project, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if x, ok := p.Known[id]; ok {
 		return x, nil
 	}
 	return api.Project{}, api.ErrNotFound
