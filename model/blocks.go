@@ -1,0 +1,535 @@
+package model
+
+import (
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+type blockKind uint8
+
+const (
+	prose blockKind = iota + 1
+	list
+	code
+	table
+	heading
+)
+
+// A block is a paragraph, a whole list, a whole stretch of code, a table, or a heading within the section, in Markdown
+// without components and with links that lead somewhere.
+type block struct {
+	kind blockKind
+	text string
+}
+
+var (
+	comment     = regexp.MustCompile(`(?s)<!--.*?-->|\{/\*.*?\*/\}`)
+	shortcode   = regexp.MustCompile(`\{\{[<%].*?[%>]\}\}`)
+	include     = regexp.MustCompile(`^\s*\{[*!].*[*!]\}\s*$`)
+	module      = regexp.MustCompile(`^(import\s+(.+\sfrom\s+)?['"][^'"]*['"];?|export\s+(const|let|default|function)\b.*|@include:.*|<<<.*)\s*$`)
+	fence       = regexp.MustCompile("^(\\s*)(`{3,}|~{3,})\\s*([^`\\s{]*)")
+	admonition  = regexp.MustCompile(`^\s*(:::+|///+|!!!|\?\?\?\+?)\s*(\{?\.?[A-Za-z-]*\}?)\s*\|?\s*(.*?)\s*$`)
+	alert       = regexp.MustCompile(`^\s*\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\s*$`)
+	item        = regexp.MustCompile(`^(\s*)([-*+]|\d{1,9}[.)])\s+\S`)
+	headline    = regexp.MustCompile(`^\s{0,3}(#{1,6})\s+(.*?)\s*#*\s*$`)
+	explicitID  = regexp.MustCompile(`\s*\{\s*#[^}]*\}\s*$`)
+	definition  = regexp.MustCompile(`^\s{0,3}\[[^\]]+\]:\s+\S+`)
+	rule        = regexp.MustCompile(`^\s{0,3}([-*_]\s*){3,}$`)
+	tag         = regexp.MustCompile(`</?[A-Za-z][A-Za-z0-9.:-]*(?:\s+[A-Za-z_:@.#][^<>]*?)?\s*/?>|</?>`)
+	titled      = regexp.MustCompile(`<[A-Z][A-Za-z0-9.]*\s[^<>]*?\b(?:title|label|header)="([^"]+)"`)
+	definitions = regexp.MustCompile(`^\s{0,3}:\s+`)
+)
+
+// cut reads a section into blocks. The section's own heading at its top is left out.
+func cut(p *Passage) []block {
+	text := comment.ReplaceAllString(strings.ReplaceAll(p.Text, "\r\n", "\n"), "")
+	lines := strings.Split(text, "\n")
+	c := cutter{page: p, mdx: strings.HasSuffix(p.Path, ".mdx")}
+	for i := 0; i < len(lines); i++ {
+		line := strings.ReplaceAll(lines[i], "\t", "    ")
+		if f := fence.FindStringSubmatch(line); f != nil {
+			i = c.fenced(lines, i, f)
+			continue
+		}
+		c.line(line)
+	}
+	c.flush()
+	if len(c.blocks) > 0 && c.blocks[0].kind == heading && strings.EqualFold(c.blocks[0].text, strings.TrimSpace(p.Heading)) {
+		return c.blocks[1:]
+	}
+	return c.blocks
+}
+
+type cutter struct {
+	page   *Passage
+	mdx    bool
+	blocks []block
+	kind   blockKind
+	lines  []string // of the block that is being read
+	blank  bool     // the line before was empty
+	margin int      // columns that a list's continuation has at least
+	inside bool     // within an admonition by indentation
+	open   string   // a tag that began on an earlier line
+}
+
+func (c *cutter) flush() {
+	lines := c.lines
+	kind := c.kind
+	c.lines, c.kind = nil, 0
+	if len(lines) == 0 {
+		return
+	}
+	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
+		lines = lines[:len(lines)-1]
+	}
+	text := ""
+	switch kind {
+	case prose:
+		text = c.inline(strings.Join(lines, " "))
+		text = strings.Join(strings.Fields(text), " ")
+	case list, table:
+		var kept []string
+		for _, l := range dedent(lines) {
+			if strings.HasPrefix(strings.TrimSpace(l), "```") {
+				kept = append(kept, l)
+				continue
+			}
+			if l = strings.TrimRight(c.inline(l), " "); strings.TrimSpace(l) != "" {
+				kept = append(kept, l)
+			}
+		}
+		text = strings.Join(kept, "\n")
+	case code:
+		text = strings.Join(dedent(lines), "\n")
+		if strings.TrimSpace(text) != "" {
+			text = "```\n" + text + "\n```"
+		}
+	}
+	if strings.TrimSpace(text) != "" && (kind == code || strings.IndexFunc(text, letter) >= 0) {
+		c.blocks = append(c.blocks, block{kind, text})
+	}
+}
+
+func dedent(lines []string) []string {
+	least := -1
+	for _, l := range lines {
+		if strings.TrimSpace(l) != "" {
+			if n := indent(l); least < 0 || n < least {
+				least = n
+			}
+		}
+	}
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = l[min(max(least, 0), indent(l)):]
+	}
+	return out
+}
+
+func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// fenced takes a fenced block, kept as it is but for its indentation and for what generators add to its first line.
+func (c *cutter) fenced(lines []string, i int, f []string) int {
+	margin, mark, lang := len(f[1]), f[2], f[3]
+	within := c.kind == list && margin >= c.margin && c.margin > 0
+	if !within {
+		c.flush()
+	}
+	body := []string{}
+	for i++; i < len(lines); i++ {
+		l := strings.ReplaceAll(lines[i], "\t", "    ")
+		if t := strings.TrimSpace(l); strings.HasPrefix(t, mark) && strings.Trim(t, mark[:1]) == "" {
+			break
+		}
+		body = append(body, l[min(indent(l), margin):])
+	}
+	marks := "```"
+	for strings.Contains(strings.Join(body, "\n"), marks) {
+		marks += "`"
+	}
+	for len(body) > 0 && strings.TrimSpace(body[0]) == "" {
+		body = body[1:]
+	}
+	for len(body) > 0 && strings.TrimSpace(body[len(body)-1]) == "" {
+		body = body[:len(body)-1]
+	}
+	if len(body) == 0 {
+		return i
+	}
+	if within {
+		pad := strings.Repeat(" ", margin)
+		c.lines = append(c.lines, pad+marks+lang)
+		for _, l := range body {
+			c.lines = append(c.lines, pad+l)
+		}
+		c.lines = append(c.lines, pad+marks)
+		return i
+	}
+	c.blocks = append(c.blocks, block{code, marks + lang + "\n" + strings.Join(body, "\n") + "\n" + marks})
+	return i
+}
+
+func (c *cutter) line(line string) {
+	trimmed := strings.TrimSpace(line)
+	if c.open != "" { // the rest of a tag of several lines
+		if at := strings.Index(trimmed, ">"); at >= 0 {
+			whole := c.open + " " + trimmed[:at+1]
+			c.open = ""
+			if t := titled.FindStringSubmatch(whole); t != nil {
+				c.label(t[1])
+			}
+			c.line(trimmed[at+1:])
+			return
+		}
+		if len(c.open) < 4000 {
+			c.open += " " + trimmed
+			return
+		}
+		c.open = ""
+	}
+	if trimmed == "" {
+		if c.kind == prose || c.kind == table {
+			c.flush()
+		} else if c.kind != 0 {
+			c.lines = append(c.lines, "")
+		}
+		c.blank = true
+		return
+	}
+	blank := c.blank
+	c.blank = false
+	if strings.HasPrefix(trimmed, ">") && (c.kind != list || indent(line) < 2) {
+		trimmed = strings.TrimSpace(strings.TrimLeft(trimmed, ">"))
+		line = trimmed
+		if trimmed == "" || alert.MatchString(trimmed) {
+			c.flush()
+			return
+		}
+	}
+	line = shortcode.ReplaceAllString(line, "")
+	trimmed = strings.TrimSpace(line)
+	switch {
+	case trimmed == "":
+		return
+	case module.MatchString(trimmed) || include.MatchString(line) || definition.MatchString(line) || rule.MatchString(line) || alert.MatchString(line):
+		c.flush()
+		return
+	}
+	if a := admonition.FindStringSubmatch(line); a != nil {
+		c.flush()
+		c.inside = strings.HasPrefix(a[1], "!!!") || strings.HasPrefix(a[1], "???")
+		if title := strings.Trim(a[3], `"[]`); title != "" && a[1][0] != '/' {
+			c.label(title)
+		}
+		return
+	}
+	if c.inside {
+		if indent(line) >= 4 {
+			line = line[4:]
+		} else {
+			c.inside = false
+		}
+	}
+	if h := headline.FindStringSubmatch(line); h != nil {
+		c.flush()
+		if t := strings.TrimSpace(c.inline(explicitID.ReplaceAllString(h[2], ""))); t != "" {
+			c.blocks = append(c.blocks, block{heading, t})
+		}
+		return
+	}
+	// A line of tags alone is markup; what its title says is text.
+	if trimmed[0] == '<' {
+		if !strings.Contains(trimmed, ">") && len(trimmed) > 1 && unicode.IsLetter(rune(trimmed[1])) {
+			c.flush()
+			c.open = trimmed
+			return
+		}
+		if t := titled.FindStringSubmatch(trimmed); t != nil {
+			c.label(t[1])
+		}
+		if strings.TrimSpace(tag.ReplaceAllString(trimmed, "")) == "" {
+			if c.kind != list {
+				c.flush()
+			}
+			return
+		}
+	}
+	if m := item.FindStringSubmatch(line); m != nil {
+		if c.kind != list {
+			c.flush()
+			c.kind, c.margin = list, len(m[1])+2
+		}
+		c.lines = append(c.lines, line)
+		return
+	}
+	if c.kind == list {
+		if indent(line) >= c.margin || !blank && indent(line) > 0 {
+			c.lines = append(c.lines, line)
+			return
+		}
+		if !blank { // a lazy continuation
+			c.lines[len(c.lines)-1] += " " + trimmed
+			return
+		}
+		c.flush()
+	}
+	if strings.HasPrefix(trimmed, "|") {
+		if c.kind != table {
+			c.flush()
+			c.kind = table
+		}
+		c.lines = append(c.lines, trimmed)
+		return
+	}
+	if c.kind == table {
+		c.flush()
+	}
+	if indent(line) >= 4 && !c.mdx && !c.inside && c.kind != prose {
+		if c.kind != code {
+			c.flush()
+			c.kind = code
+		}
+		c.lines = append(c.lines, line)
+		return
+	}
+	if c.kind == code {
+		c.flush()
+	}
+	if definitions.MatchString(line) { // a term on the line before, what it means on this one
+		trimmed = definitions.ReplaceAllString(line, "")
+		if n := len(c.lines); c.kind == prose && n > 0 {
+			c.lines[n-1] += ":"
+		}
+	}
+	c.kind = prose
+	c.lines = append(c.lines, trimmed)
+}
+
+// label keeps the title of a component, a step or a tab, as a line of its own.
+func (c *cutter) label(title string) {
+	c.flush()
+	c.blocks = append(c.blocks, block{heading, title})
+}
+
+// inline takes tags and images out of running text and makes its links lead somewhere or be plain text. Code spans stay
+// as they are.
+func (c *cutter) inline(s string) string {
+	var out strings.Builder
+	for i := 0; i < len(s); {
+		switch s[i] {
+		case '\\':
+			n := min(2, len(s)-i)
+			out.WriteString(s[i : i+n])
+			i += n
+			continue
+		case '`':
+			run := 1
+			for i+run < len(s) && s[i+run] == '`' {
+				run++
+			}
+			if end := strings.Index(s[i+run:], s[i:i+run]); end >= 0 {
+				n := run + end + run
+				out.WriteString(s[i : i+n])
+				i += n
+				continue
+			}
+			out.WriteString(s[i : i+run])
+			i += run
+			continue
+		case '!':
+			if i+1 < len(s) && s[i+1] == '[' {
+				if _, _, n, ok := link(s[i+1:]); ok {
+					i += 1 + n
+					continue
+				}
+			}
+		case '[':
+			if text, dest, n, ok := link(s[i:]); ok {
+				text = c.inline(text)
+				if dest = resolve(c.page, dest); dest != "" && strings.TrimSpace(text) != "" {
+					out.WriteString("[" + text + "](" + dest + ")")
+				} else {
+					out.WriteString(text)
+				}
+				i += n
+				continue
+			}
+		case '<':
+			if loc := tag.FindStringIndex(s[i:]); loc != nil && loc[0] == 0 {
+				if name := strings.ToLower(s[i : i+loc[1]]); strings.HasPrefix(name, "<br") || strings.HasPrefix(name, "<p") || strings.HasPrefix(name, "</p") {
+					out.WriteByte(' ')
+				}
+				i += loc[1]
+				continue
+			}
+		case '&':
+			if strings.HasPrefix(s[i:], "&nbsp;") {
+				out.WriteByte(' ')
+				i += len("&nbsp;")
+				continue
+			}
+		case '{':
+			if strings.HasPrefix(s[i:], "{' '}") || strings.HasPrefix(s[i:], `{" "}`) {
+				out.WriteByte(' ')
+				i += 5
+				continue
+			}
+			// An attribute list of an extended Markdown: {.class}, {:target="_blank"}, {.external-link target="_blank"}.
+			if end := strings.IndexByte(s[i:], '}'); end > 1 && (s[i+1] == '.' || s[i+1] == ':' || s[i+1] == '#') {
+				i += end + 1
+				continue
+			}
+		}
+		out.WriteByte(s[i])
+		i++
+	}
+	return out.String()
+}
+
+// link reads [text](dest "title"), [text][label] and [text][] at the start of s; n is its length. A reference has no
+// destination: its definition stands elsewhere.
+func link(s string) (text, dest string, n int, ok bool) {
+	depth, end := 0, -1
+	for i := 0; i < len(s) && end < 0; i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '[':
+			depth++
+		case ']':
+			if depth--; depth == 0 {
+				end = i
+			}
+		}
+	}
+	if end < 0 || end+1 >= len(s) {
+		return "", "", 0, false
+	}
+	text = s[1:end]
+	switch s[end+1] {
+	case '(':
+		depth = 0
+		for i := end + 1; i < len(s); i++ {
+			switch s[i] {
+			case '(':
+				depth++
+			case ')':
+				if depth--; depth == 0 {
+					dest = strings.TrimSpace(s[end+2 : i])
+					if at := strings.IndexAny(dest, " \t"); at >= 0 && !strings.HasPrefix(dest, "<") {
+						dest = dest[:at]
+					}
+					return text, strings.Trim(dest, "<>"), i + 1, true
+				}
+			}
+		}
+	case '[':
+		if close := strings.IndexByte(s[end+2:], ']'); close >= 0 {
+			return text, "", end + 2 + close + 1, true
+		}
+	}
+	return "", "", 0, false
+}
+
+// resolve makes the destination of a link on a page absolute; empty where nothing sensible can be said.
+func resolve(p *Passage, dest string) string {
+	u, err := url.Parse(dest)
+	if err != nil || dest == "" {
+		return ""
+	}
+	switch u.Scheme {
+	case "http", "https", "mailto":
+		return dest
+	case "":
+	default:
+		return ""
+	}
+	base, err := url.Parse(p.URL)
+	if err != nil || p.URL == "" {
+		return ""
+	}
+	base.Fragment = ""
+	if u.Host == "" && u.Path == "" {
+		if u.Fragment == "" {
+			return ""
+		}
+		base.Fragment = u.Fragment
+		return base.String()
+	}
+	target := u.Path
+	ext := path.Ext(target)
+	page := ext == "" && strings.HasPrefix(target, "/") || ext == "" && strings.HasPrefix(target, ".") || ext == ".md" || ext == ".mdx" || ext == ".markdown" || ext == ".html"
+	if !page {
+		return ""
+	}
+	target = strings.TrimSuffix(target, ext)
+	if !strings.HasPrefix(target, "/") {
+		// Relative links are relative to the file. They can be followed where the page's address ends in its path.
+		own := strings.TrimSuffix(p.Path, path.Ext(p.Path))
+		own = strings.TrimSuffix(strings.TrimSuffix(own, "/index"), "/README")
+		at := strings.TrimSuffix(base.Path, "/")
+		prefix, ok := strings.CutSuffix(at, own)
+		if !ok {
+			return ""
+		}
+		joined := path.Join(path.Dir(p.Path), target)
+		if strings.HasPrefix(joined, "..") {
+			return ""
+		}
+		target = strings.TrimSuffix(prefix, "/") + "/" + joined
+	}
+	target = strings.TrimSuffix(strings.TrimSuffix(target, "/index"), "/README")
+	base.Path, base.RawPath, base.RawQuery, base.Fragment = target, "", u.RawQuery, u.Fragment
+	return base.String()
+}
+
+// sentences cuts running text into sentences; code spans, links and brackets are never cut.
+func sentences(s string) []string {
+	var out []string
+	start, depth := 0, 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '`':
+			if end := strings.IndexByte(s[i+1:], '`'); end >= 0 {
+				i += end + 1
+			}
+		case '[', '(':
+			depth++
+		case ']', ')':
+			depth = max(depth-1, 0)
+		case '.', '!', '?':
+			end := i + 1
+			for end < len(s) && strings.IndexByte(`"'*_)`, s[end]) >= 0 {
+				end++
+			}
+			if depth > 0 && end == i+1 || end < len(s) && s[end] != ' ' || s[i] == '.' && abbreviation(s[start:i]) {
+				continue
+			}
+			next := strings.TrimLeft(s[end:], " *_\"'`([")
+			if r, _ := utf8.DecodeRuneInString(next); next != "" && unicode.IsLower(r) && !strings.HasPrefix(strings.TrimLeft(s[end:], " "), "`") {
+				continue
+			}
+			if t := strings.TrimSpace(s[start:end]); t != "" {
+				out = append(out, t)
+			}
+			start, i, depth = end, end-1, 0
+		}
+	}
+	if t := strings.TrimSpace(s[start:]); t != "" {
+		out = append(out, t)
+	}
+	return out
+}
+
+func abbreviation(before string) bool {
+	at := strings.LastIndexAny(before, " (")
+	switch strings.ToLower(before[at+1:]) {
+	case "e.g", "i.e", "etc", "vs", "cf", "approx", "dr", "mr", "no", "fig", "resp":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,224 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func answerOf(t testing.TB, req Request) (text string, cite []int, deltas []Delta, result Result) {
+	t.Helper()
+	result, err := extractive{name: Builtin}.answer(t.Context(), req, func(d Delta) error {
+		text += d.Text
+		cite = append(cite, d.Cite...)
+		deltas = append(deltas, d)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text, cite, deltas, result
+}
+
+var install = Passage{Path: "guide/install.mdx", URL: "https://docs.example/guide/install", Title: "Install", Heading: "Install the widget", Score: 0.8, Text: `import { Note } from "x"
+
+## Install the widget
+
+{/* a comment */}
+The widget is installed with <b>one</b> command. See [the options](./options.mdx#all), [the site](https://widget.example) and ![a picture](/p.png) below.
+
+<Steps>
+  <Step title="Get it">
+    Fetch the archive:
+
+    ` + "```sh {2} title=\"x\"\n    curl -O https://widget.example/w.tar\n    ```" + `
+  </Step>
+  <Step title="Unpack it">
+    1. Run ` + "`tar xf w.tar`" + `.
+    2. Enter the folder.
+  </Step>
+</Steps>
+
+:::tip
+Use <T> in ` + "`a<T>`" + ` freely.
+:::
+`}
+
+func TestAnswersAreTheDocumentationsOwnWordsInMarkdown(t *testing.T) {
+	text, cite, _, result := answerOf(t, Request{Question: "How do I install the widget?", Passages: []Passage{install}})
+	want := "The widget is installed with one command. See [the options](https://docs.example/guide/options#all), [the site](https://widget.example) and below.\n\n" +
+		"**Get it**\n\nFetch the archive:\n\n```sh\ncurl -O https://widget.example/w.tar\n```\n\n**Unpack it**\n\n1. Run `tar xf w.tar`.\n2. Enter the folder.\n\nUse in `a<T>` freely."
+	if text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	if !slices.Equal(cite, []int{0}) || !result.Answered || result.Reason != "stop" || result.Model != Builtin {
+		t.Errorf("%v, %+v", cite, result)
+	}
+}
+
+func TestEachPassageIsCitedBeforeItsText(t *testing.T) {
+	req := Request{Question: "How do I install the widget and how do I remove the widget?", Passages: []Passage{install,
+		{Path: "guide/remove.md", Title: "Remove", Heading: "Remove the widget", Score: 0.7, Text: "To remove the widget, delete its folder and restart the server."}}}
+	_, cite, deltas, _ := answerOf(t, req)
+	if !slices.Equal(cite, []int{0, 1}) {
+		t.Fatalf("cited %v", cite)
+	}
+	for i, d := range deltas {
+		if len(d.Cite) > 0 && d.Cite[0] == 1 && !strings.Contains(d.Text, "Remove") {
+			t.Errorf("piece %d cites a passage that it does not begin: %q", i, d.Text)
+		}
+		if d.Text == "" {
+			t.Errorf("piece %d is empty", i)
+		}
+		if n := len(strings.Fields(d.Text)); n > 8 && !strings.Contains(d.Text, "curl") {
+			t.Errorf("piece %d has %d words", i, n)
+		}
+	}
+}
+
+func TestNothingIsSaidTwice(t *testing.T) {
+	same := "To rotate the signing key of the widget, run the rotate command on the primary server and wait for the replicas."
+	text, _, _, _ := answerOf(t, Request{Question: "rotate the signing key of the widget", Passages: []Passage{
+		{Path: "v1/keys.md", Title: "Keys", Heading: "Rotate the signing key", Score: 0.9, Text: same},
+		{Path: "v2/keys.md", Title: "Keys", Heading: "Rotate the signing key", Score: 0.9, Text: same}}})
+	if strings.Count(text, "primary server") != 1 {
+		t.Errorf("got %s", text)
+	}
+}
+
+func TestItSaysThatTheDocumentationDoesNotAnswer(t *testing.T) {
+	for name, req := range map[string]Request{
+		"nothing found": {Question: "How do I bake bread?"},
+		"nothing fits":  {Question: "How do I bake sourdough bread in a clay oven?", Passages: []Passage{install}},
+		"no question":   {Question: "???", Passages: []Passage{install}},
+		"function only": {Question: "how do I do this", Passages: []Passage{install}},
+	} {
+		for deflection, want := range map[string]string{"": "other words", "help@widget.example": "[help@widget.example](mailto:help@widget.example)", "https://widget.example/help": "<https://widget.example/help>"} {
+			req.Project, req.Deflection = "Widget", deflection
+			text, cite, _, result := answerOf(t, req)
+			if result.Answered || len(cite) != 0 || !strings.HasPrefix(text, "The Widget documentation does not answer this question.") || !strings.Contains(text, want) {
+				t.Errorf("%s: %q, %v, %+v", name, text, cite, result)
+			}
+		}
+	}
+}
+
+func TestAnAnswerEndsWithItsContextAndWithItsReader(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	req := Request{Question: "How do I install the widget?", Passages: []Passage{install}}
+	n := 0
+	_, err := extractive{}.answer(ctx, req, func(Delta) error { n++; cancel(); return nil })
+	if !errors.Is(err, context.Canceled) || n != 1 {
+		t.Errorf("%d pieces, %v", n, err)
+	}
+	full := errors.New("full")
+	if _, err := (extractive{}).answer(t.Context(), req, func(Delta) error { return full }); !errors.Is(err, full) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPiecesAreTheWholeText(t *testing.T) {
+	for _, s := range []string{"", "a", "a b c d e f g h", "  x\n\n```go\nfunc main() { a b c d e f }\n```\n\ny", "trailing  \n", "\n\n\n", "ünï cödé 𝕏 𝕏 𝕏 𝕏 𝕏"} {
+		if got := strings.Join(pieces(s), ""); got != s {
+			t.Errorf("%q became %q", s, got)
+		}
+	}
+}
+
+func TestFollowUpsAreSearchedWithWhatTheyLeaveOut(t *testing.T) {
+	history := []Message{{Role: "user", Text: "What is a histogram?"}, {Role: "assistant", Text: "A histogram samples observations."}}
+	for question, want := range map[string]string{
+		"and how do I configure it?":              "and how do I configure it? histogram",
+		"How does it differ from a summary?":      "How does it differ from a summary? histogram",
+		"why?":                                    "why? histogram",
+		"what about native ones?":                 "what about native ones? histogram",
+		"Can this be disabled?":                   "Can this be disabled? histogram",
+		"How do I configure alerting rules?":      "How do I configure alerting rules?",
+		"remote_write":                            "remote_write",
+		"Where do I set the path of `rules.yml`?": "Where do I set the path of `rules.yml`?",
+	} {
+		if got := Standalone(question, history); got != want {
+			t.Errorf("%q became %q, want %q", question, got, want)
+		}
+		if got := Standalone(question, nil); got != question {
+			t.Errorf("without history %q became %q", question, got)
+		}
+	}
+	chain := append(history, Message{Role: "user", Text: "and how do I configure it?"}, Message{Role: "assistant", Text: "…"})
+	if got, want := Standalone("is it possible in YAML?", chain), "is it possible in YAML? configure histogram"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for question, want := range map[string][]string{
+		"What is a histogram and how does it differ from a summary?": {"What is a histogram and how does it differ from a summary?", "What is a histogram", "and how does it differ from a summary? histogram"},
+		"How do I install and configure it": {"How do I install and configure it"},
+		"Is it fast? Thanks!":               {"Is it fast? Thanks!"},
+	} {
+		if got := Queries(question, nil); !slices.Equal(got, want) {
+			t.Errorf("%q: %q", question, got)
+		}
+	}
+}
+
+// Whatever bytes a page has, the answer ends and repeats nothing but the page.
+func FuzzBuiltin(f *testing.F) {
+	f.Add(install.Text, "How do I install the widget?")
+	f.Add("| a | b |\n|---|---|\n| c | d |\n\n- x\n  ```\n  y\n", "a b c")
+	f.Add("<Card\n title=\"x\"\n>\n> [!NOTE]\n> q\n\n[a](b[c](d)", "x q a")
+	f.Fuzz(func(t *testing.T, page, question string) {
+		req := Request{Question: question, Passages: []Passage{{Path: "a.mdx", URL: "https://docs.example/a", Title: "A", Heading: question, Text: page, Score: 1}}}
+		text, cite, _, result := answerOf(t, req)
+		if result.Answered != (len(cite) > 0) || text == "" {
+			t.Errorf("%+v, cited %v, %q", result, cite, text)
+		}
+		Standalone(question, []Message{{Role: "user", Text: page}})
+		Queries(question, nil)
+	})
+}
+
+// The rule that decides whether the documentation answers, on real questions and on ones that it cannot answer. The
+// search is a plain one: what is judged here is the rule and the choice.
+func TestItKnowsWhatTheDocumentationAnswers(t *testing.T) {
+	dir := sharedFolder(t)
+	corpora := map[string]*corpus{}
+	passages := func(q judged) []Passage {
+		if corpora[q.Corpus] == nil {
+			corpora[q.Corpus] = loadCorpus(t, filepath.Join(dir, q.Corpus+".tar.gz"))
+		}
+		return corpora[q.Corpus].search(q.Query, 5)
+	}
+	wronglyDenied, questions := 0, loadQuestions(t, dir)
+	for _, q := range questions {
+		if _, _, _, result := answerOf(t, Request{Question: q.Query, Passages: passages(q)}); !result.Answered {
+			wronglyDenied++
+			t.Logf("denied: %s: %s", q.Corpus, q.Query)
+		}
+	}
+	wronglyAnswered := 0
+	for _, q := range unanswerable {
+		if _, _, _, result := answerOf(t, Request{Question: q.Query, Passages: passages(q)}); result.Answered {
+			wronglyAnswered++
+			t.Logf("answered: %s: %s", q.Corpus, q.Query)
+		}
+	}
+	t.Logf("%d of %d questions wrongly denied, %d of %d wrongly answered", wronglyDenied, len(questions), wronglyAnswered, len(unanswerable))
+	if wronglyDenied > 2 {
+		t.Errorf("%d of %d questions are denied an answer", wronglyDenied, len(questions))
+	}
+	if wronglyAnswered*10 > len(unanswerable) {
+		t.Errorf("%d of %d questions are answered that the documentation cannot answer", wronglyAnswered, len(unanswerable))
+	}
+}
+
+// What one whole answer costs, from five real passages.
+func BenchmarkBuiltin(b *testing.B) {
+	c := loadCorpus(b, filepath.Join(sharedFolder(b), "prometheus.tar.gz"))
+	const question = "What is a histogram and how does it differ from a summary?"
+	req := Request{Question: question, Passages: c.search(question, 5)}
+	b.ReportAllocs()
+	for b.Loop() {
+		answerOf(b, req)
+	}
+}

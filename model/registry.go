@@ -1,0 +1,148 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"docent/api"
+)
+
+// Providers of a model.
+const (
+	Builtin   = "builtin"   // the documentation's own sentences; needs nothing
+	OpenAI    = "openai"    // any endpoint that speaks OpenAI's chat completions
+	Anthropic = "anthropic" // Anthropic's messages
+	Scripted  = "scripted"  // a fixed text at a fixed pace, for tests and load benches
+)
+
+// A Config lists the models that answers may be asked of. The built-in one is always there, under its own name, unless
+// another model took that name.
+type Config struct {
+	Models  []Named
+	Default string // name of the model that answers when none is named; "builtin" where empty
+}
+
+// A Named is one configured model.
+type Named struct {
+	Name     string
+	Provider string
+	BaseURL  string // of an HTTP provider; its public address where empty
+	Model    string // the provider's name of it
+	Key      string // the secret itself; never shown
+
+	MaxTokens int           // of an answer; 1024 where zero
+	Window    int           // tokens of prompt and answer together; 16000 where zero
+	Idle      time.Duration // longest silence of the provider; a minute where zero
+	Total     time.Duration // longest answer; five minutes where zero
+	Attempts  int           // tries until the first piece of an answer came; 3 where zero
+	Backoff   time.Duration // first wait between two tries, where the provider names none; half a second where zero
+
+	Script    Script            // of the scripted provider
+	Transport http.RoundTripper // how an HTTP provider is reached; a shared one with sound limits where nil
+}
+
+// A provider writes one answer.
+type provider interface {
+	answer(ctx context.Context, req Request, emit func(Delta) error) (Result, error)
+}
+
+// A Registry holds the configured models.
+type Registry struct {
+	models   map[string]provider
+	names    []string
+	standard string
+}
+
+// New checks the configuration and makes its models. Nothing is reached over the network yet.
+func New(c Config) (*Registry, error) {
+	r := &Registry{models: map[string]provider{}, standard: c.Default}
+	wheel := newWheel()
+	var problems []error
+	for i, n := range c.Models {
+		if n.Name == "" {
+			problems = append(problems, fmt.Errorf("model %d has no name", i+1))
+			continue
+		}
+		if _, taken := r.models[n.Name]; taken {
+			problems = append(problems, fmt.Errorf("model %s is there twice", n.Name))
+			continue
+		}
+		p, err := n.provider(wheel)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("model %s: %w", n.Name, err))
+			continue
+		}
+		r.models[n.Name] = p
+		r.names = append(r.names, n.Name)
+	}
+	if _, taken := r.models[Builtin]; !taken {
+		r.models[Builtin] = extractive{name: Builtin}
+		r.names = append(r.names, Builtin)
+	}
+	slices.Sort(r.names)
+	if r.standard == "" {
+		r.standard = Builtin
+	}
+	if _, ok := r.models[r.standard]; !ok && len(problems) == 0 {
+		problems = append(problems, fmt.Errorf("the default model %q is none of %s", r.standard, strings.Join(r.names, ", ")))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (n Named) provider(w *wheel) (provider, error) {
+	switch n.Provider {
+	case Builtin:
+		return extractive{name: n.Name}, nil
+	case Scripted:
+		return newScripted(n, w)
+	case OpenAI, Anthropic:
+		return newRemote(n)
+	case "":
+		return nil, fmt.Errorf("no provider is given; there are %s, %s, %s and %s", Builtin, OpenAI, Anthropic, Scripted)
+	}
+	return nil, fmt.Errorf("provider %q is unknown; there are %s, %s, %s and %s", n.Provider, Builtin, OpenAI, Anthropic, Scripted)
+}
+
+// Names are the models that can be asked for, sorted.
+func (r *Registry) Names() []string { return slices.Clone(r.names) }
+
+// Default is the name of the model that answers when none is named.
+func (r *Registry) Default() string { return r.standard }
+
+// Check says whether a model of that name can be asked; the empty name stands for the default.
+func (r *Registry) Check(name string) error {
+	_, err := r.find(name)
+	return err
+}
+
+// Answer lets the named model answer, in pieces; the empty name stands for the default. An error of emit ends the
+// answer and comes back as it is. An unknown name is an api.InvalidError, so a scripted model answers only where
+// somebody wrote its name down: in the request's project or as the configured default.
+func (r *Registry) Answer(ctx context.Context, name string, req Request, emit func(Delta) error) (Result, error) {
+	p, err := r.find(name)
+	if err != nil {
+		return Result{}, err
+	}
+	return p.answer(ctx, req, emit)
+}
+
+func (r *Registry) find(name string) (provider, error) {
+	if name == "" {
+		name = r.standard
+	}
+	p, ok := r.models[name]
+	if !ok {
+		return nil, &api.InvalidError{Problems: []api.Problem{{
+			Field: "model", Message: fmt.Sprintf("no model is named %q; there are %s", name, strings.Join(r.names, ", ")),
+		}}}
+	}
+	return p, nil
+}

@@ -1,0 +1,380 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Defaults of a model that is reached over HTTP, and what bounds it whatever its configuration says.
+const (
+	defaultMaxTokens = 1024
+	defaultWindow    = 16_000
+	defaultIdle      = time.Minute
+	defaultTotal     = 5 * time.Minute
+	defaultAttempts  = 3
+	defaultBackoff   = 500 * time.Millisecond
+	longestWait      = 30 * time.Second // between two tries; a provider that asks for more is given up at once
+	longestLine      = 1 << 20
+	longestStream    = 64 << 20
+	longestError     = 64 << 10
+)
+
+// A Failure says why a model gave no answer, or only the beginning of one. Its text holds no secret and nothing that
+// the provider wrote beyond its own short message.
+type Failure struct {
+	Model      string        // as configured
+	Reason     string        // for a person
+	Detail     string        // for the log: what the provider said
+	Status     int           // of the provider's answer; 0 where there was none
+	RetryAfter time.Duration // when the provider wants to be asked again; 0 where it does not say
+	temporary  bool
+}
+
+func (f *Failure) Error() string {
+	s := "model " + f.Model + " " + f.Reason
+	if f.Status != 0 {
+		s += fmt.Sprintf(" (status %d)", f.Status)
+	}
+	if f.Detail != "" {
+		s += ": " + f.Detail
+	}
+	return s
+}
+
+// Temporary reports whether the same question may well succeed later.
+func (f *Failure) Temporary() bool { return f.temporary }
+
+// Causes of a call that was ended from this side, and of a stream that is none.
+var (
+	errIdle   = errors.New("the provider fell silent")
+	errTotal  = errors.New("the answer took too long")
+	errStream = errors.New("the provider did not send an event stream")
+	errSize   = errors.New("the provider sent more than an answer may have")
+)
+
+// shared is how providers are reached where the configuration does not say: with connections kept for many answers at
+// once.
+var shared = func() http.RoundTripper {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 64
+	return t
+}()
+
+// A remote model is reached over HTTP.
+type remote struct {
+	Named
+	client *http.Client
+	call   func(ctx context.Context, line *line, p prompt, text func(string) error) (ending, error)
+}
+
+// An ending is how a provider's stream ended.
+type ending struct {
+	reason     string // "stop", "length", or the provider's own word
+	prompt     int
+	completion int
+}
+
+func newRemote(n Named) (provider, error) {
+	standard := map[string]string{OpenAI: "https://api.openai.com/v1", Anthropic: "https://api.anthropic.com"}[n.Provider]
+	public := n.BaseURL == ""
+	if public {
+		n.BaseURL = standard
+	}
+	u, err := url.Parse(n.BaseURL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("the base URL has to be an http or https address with a host")
+	case u.User != nil || u.RawQuery != "":
+		return nil, errors.New("the base URL must not hold a user or a query: the key has a setting of its own")
+	case n.Model == "":
+		return nil, errors.New("the provider's name of the model is missing")
+	case n.Key == "" && public:
+		return nil, errors.New("the public endpoint needs a key")
+	case n.MaxTokens < 0 || n.Window < 0 || n.Idle < 0 || n.Total < 0 || n.Attempts < 0 || n.Backoff < 0:
+		return nil, errors.New("limits are not negative")
+	}
+	n.BaseURL = strings.TrimRight(n.BaseURL, "/")
+	n.MaxTokens = or(n.MaxTokens, defaultMaxTokens)
+	n.Window = or(n.Window, defaultWindow)
+	n.Idle = or(n.Idle, defaultIdle)
+	n.Total = or(n.Total, defaultTotal)
+	n.Attempts = or(n.Attempts, defaultAttempts)
+	n.Backoff = or(n.Backoff, defaultBackoff)
+	if n.Window-n.MaxTokens < 1024 {
+		return nil, fmt.Errorf("a window of %d tokens leaves less than 1024 for the question beside an answer of %d", n.Window, n.MaxTokens)
+	}
+	if n.Transport == nil {
+		n.Transport = shared
+	}
+	r := &remote{Named: n, client: &http.Client{
+		Transport: n.Transport,
+		// A redirect would carry the question, and on the same host the key, to where nobody configured.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	r.call = r.callOpenAI
+	if n.Provider == Anthropic {
+		r.call = r.callAnthropic
+	}
+	return r, nil
+}
+
+func or[T comparable](v, standard T) T {
+	var zero T
+	if v == zero {
+		return standard
+	}
+	return v
+}
+
+func (r *remote) answer(ctx context.Context, req Request, emit func(Delta) error) (Result, error) {
+	result := Result{Model: r.Name}
+	p := r.write(req)
+	inner, stop := context.WithTimeoutCause(ctx, r.Total, errTotal)
+	defer stop()
+
+	var refused error // by emit: the reader's side ended the answer
+	var spoken strings.Builder
+	put := func(d Delta) error {
+		if req.Deflection != "" {
+			spoken.WriteString(d.Text)
+		}
+		if err := emit(d); err != nil {
+			refused = err
+			return err
+		}
+		return nil
+	}
+	c := &citer{given: p.given, emit: put}
+	begun := false
+	text := func(s string) error {
+		if s == "" {
+			return nil
+		}
+		begun = true
+		return c.write(s)
+	}
+	for try := 1; ; try++ {
+		end, err := r.once(inner, p, text)
+		switch {
+		case refused != nil:
+			return result, refused
+		case err == nil && !begun:
+			err = &Failure{Model: r.Name, Reason: "gave an empty answer"}
+		case err == nil:
+			result.Reason, result.PromptTokens, result.CompletionTokens = end.reason, end.prompt, end.completion
+			if err := c.flush(); err != nil {
+				return result, err
+			}
+			result.Answered = len(c.cited) > 0
+			if !result.Answered && req.Deflection != "" && !strings.Contains(spoken.String(), oneLine(req.Deflection)) {
+				return result, put(Delta{Text: "\n\n" + askHere(req.Deflection)})
+			}
+			return result, nil
+		}
+		if ctx.Err() != nil {
+			return result, ctx.Err() // ended by the caller, which is no failure of the model
+		}
+		var f *Failure
+		if !errors.As(err, &f) || !f.temporary || begun || try >= r.Attempts {
+			return result, err
+		}
+		wait, ok := r.wait(f, try)
+		if !ok {
+			return result, err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-inner.Done():
+			timer.Stop()
+			if ctx.Err() != nil {
+				return result, ctx.Err()
+			}
+			return result, err
+		}
+	}
+}
+
+// wait is how long to wait after a failed try: as long as the provider says, else longer each time and never all
+// callers at once. It is not ok to wait very long: the reader does.
+func (r *remote) wait(f *Failure, try int) (time.Duration, bool) {
+	if f.RetryAfter > 0 {
+		return f.RetryAfter, f.RetryAfter <= longestWait
+	}
+	d := r.Backoff << (try - 1)
+	d = d/2 + rand.N(d/2+1)
+	return min(d, longestWait), true
+}
+
+// once makes one try and turns whatever goes wrong into a Failure.
+func (r *remote) once(ctx context.Context, p prompt, text func(string) error) (ending, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l := &line{client: r.client, idle: r.Idle, cancel: cancel}
+	defer l.close()
+	end, err := r.call(ctx, l, p, text)
+	if err == nil {
+		return end, nil
+	}
+	f := &Failure{Model: r.Name, Status: l.status, RetryAfter: l.retryAfter(time.Now())}
+	var said *said
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errIdle):
+		f.Reason, f.Status = "stopped answering", 0
+	case errors.Is(cause, errTotal):
+		f.Reason, f.Status = "took too long to answer", 0
+	case errors.Is(err, errStream):
+		f.Reason = "did not answer with a stream"
+	case l.over:
+		f.Reason = "sent more than an answer may have"
+	case l.status == http.StatusTooManyRequests:
+		f.Reason, f.temporary = "is asked too often", true
+	case l.status == http.StatusRequestTimeout || l.status >= 500:
+		f.Reason, f.temporary = "is not available", true
+	case l.status == http.StatusUnauthorized || l.status == http.StatusForbidden:
+		f.Reason = "refuses its key"
+	case l.status == http.StatusNotFound:
+		f.Reason = "is not known at its address"
+	case l.status >= 300:
+		f.Reason = "refuses the question"
+	case errors.As(err, &said):
+		f.Reason, f.temporary = "reported an error", said.temporary
+	case l.status == 0:
+		f.Reason, f.temporary = "cannot be reached", true
+	default:
+		f.Reason, f.temporary = "broke off", true
+	}
+	f.Detail = r.clean(err)
+	return end, f
+}
+
+// clean is what an error may show: without the key, without the address, in one short line.
+func (r *remote) clean(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	s := err.Error()
+	if r.Key != "" {
+		s = strings.ReplaceAll(s, r.Key, "[key]")
+	}
+	words := strings.Fields(s)
+	for i, w := range words {
+		if bare := strings.Trim(w, `"'.,:;()`); strings.HasPrefix(bare, "sk-") && len(bare) > 6 {
+			words[i] = "[key]" // providers quote a part of the key that they refuse
+		}
+	}
+	const most = 240
+	s = strings.ToValidUTF8(strings.Join(words, " "), "")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+// said is an error that the provider reported within its stream.
+type said struct {
+	text      string
+	temporary bool
+}
+
+func (e *said) Error() string { return e.text }
+
+// A line is one HTTP exchange under guard: silence ends it, its size is bounded, and a good answer is an event stream.
+type line struct {
+	client *http.Client
+	idle   time.Duration
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	status int
+	after  string // the Retry-After header
+	body   io.ReadCloser
+	over   bool // more came than an answer may have
+}
+
+// Do sends a request; it has the form that the client library asks for.
+func (l *line) Do(req *http.Request) (*http.Response, error) {
+	l.timer = time.AfterFunc(l.idle, func() { l.cancel(errIdle) })
+	resp, err := l.client.Do(req)
+	l.timer.Stop()
+	if err != nil {
+		return nil, err
+	}
+	l.status, l.after, l.body = resp.StatusCode, resp.Header.Get("Retry-After"), resp.Body
+	if resp.StatusCode/100 != 2 {
+		resp.Body = &guarded{line: l, left: longestError, lenient: true}
+		return resp, nil
+	}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" {
+		return nil, errStream
+	}
+	resp.Body = &guarded{line: l, left: longestStream}
+	return resp, nil
+}
+
+func (l *line) close() {
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	if l.body != nil {
+		_ = l.body.Close()
+	}
+}
+
+// retryAfter reads the header's two forms: seconds, or a date.
+func (l *line) retryAfter(now time.Time) time.Duration {
+	if s, err := strconv.ParseFloat(strings.TrimSpace(l.after), 64); err == nil && s >= 0 {
+		return time.Duration(min(s, 86_400) * float64(time.Second))
+	}
+	if at, err := http.ParseTime(l.after); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}
+
+// guarded is a body that is read under guard. The clock of silence runs only while somebody reads.
+type guarded struct {
+	line    *line
+	left    int // bytes that may still come
+	inLine  int // bytes since the last end of a line
+	lenient bool
+}
+
+func (g *guarded) Read(p []byte) (int, error) {
+	if g.left <= 0 {
+		if g.lenient {
+			return 0, io.EOF // an error's page need not be read to its end
+		}
+		g.line.over = true
+		return 0, errSize
+	}
+	if len(p) > g.left {
+		p = p[:g.left]
+	}
+	g.line.timer.Reset(g.line.idle)
+	n, err := g.line.body.Read(p)
+	g.line.timer.Stop()
+	g.left -= n
+	if at := bytes.LastIndexByte(p[:n], '\n'); at >= 0 {
+		g.inLine = n - at - 1
+	} else {
+		g.inLine += n
+	}
+	if g.inLine > longestLine {
+		g.line.over = true
+		return n, errSize
+	}
+	return n, err
+}
+
+func (g *guarded) Close() error { return g.line.body.Close() }

@@ -1,0 +1,188 @@
+package model
+
+import (
+	"math"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	snowball "github.com/blevesearch/snowballstem"
+	"github.com/blevesearch/snowballstem/english"
+)
+
+// A term is a word as questions and passages are compared by: lower case, stemmed where it is an English word. A name
+// of several parts (root_path, generateStaticParams, --dry-run) is one term, and each of its parts another.
+
+// function holds words that carry no meaning of their own, and the scaffolding of questions.
+var function = set(`a an the this that these those there here it its is are was were be been being am do does did doing done
+	can could should would will shall may might must have has had having i me my mine we us our you your he she they them their
+	what which who whom whose when where why how and or but if then else so than as at by for from in into of off on onto out over
+	to up with within about above below between through during before after again also just only very too any some all each every
+	both few more most other such own same let lets please tell explain show give want wants need needs like get gets getting
+	got way ways thing things something anything someone use uses used using work works working make makes making possible able
+	happen happens mean means yes no vs versus differ differs difference differences different compare compared s t re ve ll m d
+	hello hi hey thanks thank`)
+
+// pronouns point back at something said before.
+var pronouns = set(`it its they them their this that these those one ones he she his her same there`)
+
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// A word is one word of a text with its place.
+type word struct {
+	text       string // as written
+	start, end int
+}
+
+// split cuts a text into words: letters and digits, with the inner marks that names have.
+func split(text string) []word {
+	var out []word
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if !letter(r) {
+			i += n
+			continue
+		}
+		start := i
+		for i < len(text) {
+			r, n = utf8.DecodeRuneInString(text[i:])
+			if letter(r) {
+				i += n
+				continue
+			}
+			// A mark within a name: snake_case, kebab-case, docs.json, it's.
+			if (r == '_' || r == '-' || r == '.' || r == '\'' || r == '’') && i+n < len(text) {
+				if after, _ := utf8.DecodeRuneInString(text[i+n:]); letter(after) {
+					i += n
+					continue
+				}
+			}
+			break
+		}
+		out = append(out, word{text[start:i], start, i})
+	}
+	return out
+}
+
+func letter(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r))
+}
+
+// terms are the terms of a text, in order, function words left out.
+func terms(text string) []string {
+	var out []string
+	for _, w := range split(text) {
+		out = appendTerms(out, w.text)
+	}
+	return out
+}
+
+func appendTerms(out []string, w string) []string {
+	w = strings.TrimSuffix(strings.TrimSuffix(w, "'s"), "’s")
+	lower := strings.ToLower(w)
+	if function[lower] {
+		return out
+	}
+	parts := parts(w)
+	if len(parts) < 2 {
+		if i := strings.IndexAny(lower, "'’"); i > 0 { // don't, you're
+			return out
+		}
+		return append(out, canonical(lower))
+	}
+	out = append(out, lower)
+	for _, p := range parts {
+		if p = strings.ToLower(p); !function[p] && len(p) > 1 {
+			out = append(out, canonical(p))
+		}
+	}
+	return out
+}
+
+// parts cuts a name at its marks, and where a small letter meets a capital.
+func parts(w string) []string {
+	var out []string
+	start := 0
+	var before rune
+	for i, r := range w {
+		switch {
+		case r == '_' || r == '-' || r == '.' || r == '\'' || r == '’':
+			if i > start {
+				out = append(out, w[start:i])
+			}
+			start = i + utf8.RuneLen(r)
+		case unicode.IsUpper(r) && unicode.IsLower(before):
+			out = append(out, w[start:i])
+			start = i
+		}
+		before = r
+	}
+	if start < len(w) {
+		out = append(out, w[start:])
+	}
+	return out
+}
+
+// aliases are words of the trade that are written in several ways; documentation uses one, its readers another.
+var aliases = map[string]string{
+	"configuration": "config", "configure": "config", "configured": "config", "configuring": "config", "configurable": "config", "configurations": "config", "configs": "config",
+	"environment": "env", "environments": "env", "envs": "env",
+	"directory": "folder", "directories": "folder", "folders": "folder", "subfolder": "folder", "subfolders": "folder", "subdirectory": "folder",
+	"documentation": "doc", "docs": "doc", "documents": "doc",
+	"application": "app", "applications": "app", "apps": "app",
+	"repository": "repo", "repositories": "repo", "repos": "repo",
+	"authentication": "auth", "authenticate": "auth", "authorization": "auth", "authorize": "auth",
+	"delete": "remov", "deleting": "remov", "deleted": "remov", "deletes": "remov",
+	"parameter": "param", "parameters": "param", "params": "param",
+	"javascript": "js", "typescript": "ts",
+	"images": "imag", "image": "imag", "picture": "imag", "pictures": "imag",
+	"url": "url", "urls": "url", "uri": "url",
+}
+
+var stems sync.Map // word → term; bounded by stemmed
+
+var stemmed struct {
+	sync.Mutex
+	n int
+}
+
+func canonical(lower string) string {
+	if t, ok := stems.Load(lower); ok {
+		return t.(string)
+	}
+	t, ok := aliases[lower]
+	if !ok {
+		env := snowball.NewEnv(lower)
+		english.Stem(env)
+		t = env.Current()
+	}
+	if len(lower) > 40 {
+		return t
+	}
+	stemmed.Lock()
+	defer stemmed.Unlock()
+	if stemmed.n++; stemmed.n > 50_000 { // start over rather than grow with what readers type
+		stems.Clear()
+		stemmed.n = 0
+	}
+	stems.Store(lower, t)
+	return t
+}
+
+// weights says how much each term tells: rare ones among the units tell more, and a term that no unit has tells most.
+type weights struct {
+	units int
+	df    map[string]int
+}
+
+func (w weights) of(term string) float64 {
+	n, df := float64(w.units), float64(w.df[term])
+	return math.Log(1 + (n-df+0.5)/(df+0.5))
+}
