@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -50,6 +51,8 @@ type Catalog struct {
 	domains  *lookup[string, api.Project]
 	keys     *lookup[[32]byte, api.Key]
 	touched  touches
+
+	projector atomic.Pointer[Projector]
 
 	stop    context.CancelFunc
 	flushed chan struct{} // closed when the background flush has ended

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"time"
 
 	"docent/api"
 
@@ -19,12 +20,18 @@ type JobQuery struct {
 	Skip     int
 	Limit    int // all where zero
 	// MinPos waits, for a short time, until the listing reflects the journal up to this position: who has created a
-	// job finds it.
+	// job finds it. Newest waits for all that the journal holds.
 	MinPos uint64
 }
 
+// Newest is the position of whatever the journal holds last when the question is asked.
+const Newest uint64 = math.MaxUint64
+
+// listingWait is how long a listing waits for its position before it shows what is there.
+const listingWait = 2 * time.Second
+
 type jobRow struct {
-	bun.BaseModel `bun:"table:jobs"`
+	bun.BaseModel `bun:"table:jobs,alias:job"`
 
 	ID       api.JobID       `bun:"id,pk"`
 	Project  api.ProjectID   `bun:"project_id"`
@@ -34,8 +41,22 @@ type jobRow struct {
 	Body     json.RawMessage `bun:"body"`
 }
 
+func newJobRow(r api.JobRow) (*jobRow, error) {
+	body, err := encodeBody(r)
+	return &jobRow{ID: r.Job.ID, Project: r.Project, Status: r.Job.Status, Archived: r.Archived, Seq: r.Seq, Body: body}, err
+}
+
 // Jobs lists a project's jobs. It is a copy of what the journal holds, some milliseconds behind it.
 func (c *Catalog) Jobs(ctx context.Context, q JobQuery) ([]api.JobRow, error) {
+	if p := c.projector.Load(); p != nil && q.MinPos > 0 {
+		waiting, cancel := context.WithTimeout(ctx, listingWait)
+		err := p.Wait(waiting, q.MinPos)
+		cancel()
+		if err != nil && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		// Otherwise the copy is behind, and what is there is shown: a list that is a little old is better than none.
+	}
 	if !askable(string(q.Project)) || !askable(string(q.Before)) {
 		return nil, nil
 	}

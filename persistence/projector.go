@@ -1,0 +1,354 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"docent/api"
+
+	"github.com/uptrace/bun"
+	"golang.org/x/sync/errgroup"
+)
+
+// A ProjectionSource is what the projector needs of the journal: FollowJournal makes one.
+type ProjectionSource interface {
+	// Position is the position of the last event on disk.
+	Position() uint64
+	// Trimmed is the highest position whose event was removed from the log: who has not come so far must begin anew.
+	Trimmed() uint64
+	// Since yields, in the order of positions, the streams that changed after pos, removed ones included.
+	Since(pos uint64, yield func(pos uint64, stream string) bool) error
+	// Changed receives after commits; several may be told as one.
+	Changed() <-chan struct{}
+	// Ack says that everything up to pos is handled and remembered.
+	Ack(pos uint64)
+}
+
+const (
+	jobsProjection  = "jobs"
+	jobStreamPrefix = "job/"
+
+	projectBatch = 512                    // most streams in one transaction
+	projectGap   = 20 * time.Millisecond  // between transactions, where nobody waits: one sync for many changes
+	storeEvery   = time.Second            // between writes of the position alone, while no job changes
+	retryFirst   = 100 * time.Millisecond // after a failure; doubled up to retryMost
+	retryMost    = 5 * time.Second
+)
+
+// A Projector keeps the job listings up with the journal. A listing's rows and the position that they reflect are written
+// in one transaction, so that whatever dies, it goes on where it was. A job whose stream is damaged keeps its last row and
+// is logged; the others go on.
+type Projector struct {
+	catalog *Catalog
+	source  ProjectionSource
+	load    func(ctx context.Context, stream string) (api.JobRow, bool, error)
+	log     *slog.Logger
+	hurry   chan struct{} // somebody waits
+
+	work   sync.Mutex // one step at a time: the loop's or a rebuild's
+	begun  bool       // guarded by work, as are the next two
+	stored uint64     // the position in the catalogue
+	asOf   time.Time  // of the last write
+
+	mu      sync.Mutex
+	reached uint64
+	waiting map[chan struct{}]uint64
+}
+
+// NewProjector makes the projector of a catalogue's job listings and lets the catalogue's listings wait for it. The row of
+// a stream comes from load, which says false where the stream does not exist or is no job. It does nothing before Run.
+func NewProjector(c *Catalog, source ProjectionSource, load func(ctx context.Context, stream string) (api.JobRow, bool, error), log *slog.Logger) *Projector {
+	if log == nil {
+		log = slog.Default()
+	}
+	p := &Projector{catalog: c, source: source, load: load, log: log,
+		hurry: make(chan struct{}, 1), waiting: make(map[chan struct{}]uint64)}
+	c.projector.Store(p)
+	return p
+}
+
+// Run catches up and follows the journal until ctx ends. Where the catalogue or the journal cannot be used, it tries again.
+// It must have returned before the catalogue is closed.
+func (p *Projector) Run(ctx context.Context) {
+	defer func() {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		p.work.Lock()
+		defer p.work.Unlock()
+		if reached := p.position(); p.begun && reached > p.stored {
+			if err := p.write(last, nil, nil, reached); err != nil {
+				p.log.Warn("the listing's position is not stored", "error", err)
+			}
+		}
+	}()
+	retry := retryFirst
+	for ctx.Err() == nil {
+		wrote, err := p.step(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			p.log.Warn("the job listing is behind", "error", err, "again", retry)
+			pause(ctx, retry, nil)
+			retry = min(2*retry, retryMost)
+			continue
+		case wrote:
+			pause(ctx, projectGap, p.hurry)
+		}
+		retry = retryFirst
+		select {
+		case <-ctx.Done():
+		case <-p.source.Changed():
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration, hurry <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-hurry:
+	case <-timer.C:
+	}
+}
+
+// step brings the listing up to the journal's end.
+func (p *Projector) step(ctx context.Context) (wrote bool, err error) {
+	p.work.Lock()
+	defer p.work.Unlock()
+	if err := p.begin(ctx); err != nil {
+		return false, err
+	}
+	return p.advance(ctx)
+}
+
+// begin reads, once, how far the listing is, and drops it where the journal cannot take it from there.
+func (p *Projector) begin(ctx context.Context) error {
+	if p.begun {
+		return nil
+	}
+	var pos uint64
+	err := p.catalog.read.NewRaw("SELECT position FROM projections WHERE name = ?", jobsProjection).Scan(ctx, &pos)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return p.catalog.fail("read the listing's position", err)
+	}
+	last, trimmed := p.source.Position(), p.source.Trimmed()
+	if pos > last || pos < trimmed {
+		if pos > 0 {
+			p.log.Warn("the job listing does not fit the journal and is made anew", "listing", pos, "journal", last, "trimmed", trimmed)
+		}
+		if err := p.drop(ctx); err != nil {
+			return err
+		}
+		pos = 0
+	}
+	p.begun, p.stored = true, pos
+	p.reach(pos)
+	return nil
+}
+
+// drop empties the listing.
+func (p *Projector) drop(ctx context.Context) error {
+	return p.catalog.update(ctx, "drop the job listing", func(ctx context.Context, tx bun.Tx) error {
+		if _, err := tx.NewDelete().Model((*jobRow)(nil)).Where("TRUE").Exec(ctx); err != nil {
+			return err
+		}
+		return storePosition(ctx, tx, 0)
+	})
+}
+
+// Rebuild drops the listing and makes it anew from the journal. Run need not be running. Listings are incomplete until it
+// returns.
+func (p *Projector) Rebuild(ctx context.Context) error {
+	p.work.Lock()
+	defer p.work.Unlock()
+	if err := p.drop(ctx); err != nil {
+		return fmt.Errorf("rebuild the job listing: %w", err)
+	}
+	p.begun, p.stored = true, 0
+	p.mu.Lock()
+	p.reached = 0
+	p.mu.Unlock()
+	if _, err := p.advance(ctx); err != nil {
+		return fmt.Errorf("rebuild the job listing: %w", err)
+	}
+	if reached := p.position(); reached > p.stored {
+		return p.write(ctx, nil, nil, reached)
+	}
+	return nil
+}
+
+// advance reads which jobs changed, loads their rows, and writes them batch by batch, each with the position reached. It
+// says whether it wrote anything.
+func (p *Projector) advance(ctx context.Context) (wrote bool, err error) {
+	from, last, end := p.position(), p.position(), p.source.Position()
+	var dirty []string
+	seen := make(map[string]bool)
+	flush := func(reached uint64) error {
+		rows, gone, err := p.loadAll(ctx, dirty)
+		if err != nil {
+			return err
+		}
+		if len(dirty) > 0 || reached > p.stored && time.Since(p.asOf) >= storeEvery {
+			if err := p.write(ctx, rows, gone, reached); err != nil {
+				return err
+			}
+			wrote = true
+		}
+		dirty = dirty[:0]
+		clear(seen)
+		p.reach(reached)
+		return nil
+	}
+	var failed error
+	err = p.source.Since(from, func(pos uint64, stream string) bool {
+		if strings.HasPrefix(stream, jobStreamPrefix) && !seen[stream] {
+			if len(dirty) == projectBatch {
+				failed = flush(last)
+			}
+			seen[stream] = true
+			dirty = append(dirty, stream)
+		}
+		last = pos
+		return failed == nil && ctx.Err() == nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return wrote, ctx.Err()
+	case failed != nil:
+		return wrote, failed
+	case err != nil:
+		return wrote, fmt.Errorf("read the journal from position %d: %w", from, err)
+	}
+	return wrote, flush(max(last, end))
+}
+
+// loadAll loads the rows of streams, and says which of them are no more.
+func (p *Projector) loadAll(ctx context.Context, streams []string) (rows []*jobRow, gone []api.JobID, err error) {
+	loaded := make([]*jobRow, len(streams))
+	absent := make([]bool, len(streams))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, stream := range streams {
+		group.Go(func() error {
+			row, ok, err := p.load(ctx, stream)
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case errors.Is(err, api.ErrUnavailable):
+				return fmt.Errorf("load %s: %w", stream, err)
+			case err != nil:
+				// Trying again would hold up all other jobs and not mend this one.
+				p.log.Error("a job keeps its old line in the listings", "job", strings.TrimPrefix(stream, jobStreamPrefix), "error", err)
+				return nil
+			}
+			if absent[i] = !ok; !ok {
+				return nil
+			}
+			row.Job.ID = api.JobID(strings.TrimPrefix(stream, jobStreamPrefix))
+			loaded[i], err = newJobRow(row)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, nil, err
+	}
+	for i, stream := range streams {
+		switch {
+		case loaded[i] != nil:
+			rows = append(rows, loaded[i])
+		case absent[i]:
+			gone = append(gone, api.JobID(strings.TrimPrefix(stream, jobStreamPrefix)))
+		}
+	}
+	return rows, gone, nil
+}
+
+// write stores rows and position together. A row that is there in a newer form stays.
+func (p *Projector) write(ctx context.Context, rows []*jobRow, gone []api.JobID, pos uint64) error {
+	err := p.catalog.update(ctx, "write the job listing", func(ctx context.Context, tx bun.Tx) error {
+		if len(rows) > 0 {
+			_, err := tx.NewInsert().Model(&rows).On("CONFLICT (id) DO UPDATE").
+				Set("project_id = EXCLUDED.project_id").Set("status = EXCLUDED.status").Set("archived = EXCLUDED.archived").
+				Set("seq = EXCLUDED.seq").Set("body = EXCLUDED.body").
+				Where("job.seq < EXCLUDED.seq").Exec(ctx)
+			if err != nil {
+				return err
+			}
+		}
+		if len(gone) > 0 {
+			if _, err := tx.NewDelete().Model((*jobRow)(nil)).Where("id IN ?", bun.Tuple(gone)).Exec(ctx); err != nil {
+				return err
+			}
+		}
+		return storePosition(ctx, tx, pos)
+	})
+	if err != nil {
+		return err
+	}
+	p.stored, p.asOf = pos, time.Now()
+	p.source.Ack(pos) // not before: what is acknowledged may be removed from the log
+	return nil
+}
+
+func storePosition(ctx context.Context, tx bun.Tx, pos uint64) error {
+	_, err := tx.NewRaw("INSERT INTO projections (name, position) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET position = EXCLUDED.position",
+		jobsProjection, pos).Exec(ctx)
+	return err
+}
+
+// Position is the position of the journal that the listing reflects.
+func (p *Projector) Position() uint64 { return p.position() }
+
+func (p *Projector) position() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reached
+}
+
+// reach tells those who wait how far the listing is.
+func (p *Projector) reach(pos uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reached = pos
+	for c, until := range p.waiting {
+		if until <= pos {
+			close(c)
+			delete(p.waiting, c)
+		}
+	}
+}
+
+// Wait returns once the listing reflects the journal up to pos, or up to its end where pos lies beyond it.
+func (p *Projector) Wait(ctx context.Context, pos uint64) error {
+	pos = min(pos, p.source.Position())
+	p.mu.Lock()
+	if p.reached >= pos {
+		p.mu.Unlock()
+		return nil
+	}
+	c := make(chan struct{})
+	p.waiting[c] = pos
+	p.mu.Unlock()
+	select {
+	case p.hurry <- struct{}{}:
+	default:
+	}
+	select {
+	case <-c:
+		return nil
+	case <-ctx.Done():
+		p.mu.Lock()
+		delete(p.waiting, c)
+		p.mu.Unlock()
+		return ctx.Err()
+	}
+}
