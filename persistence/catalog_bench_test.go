@@ -1,0 +1,86 @@
+package persistence
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"docent/api"
+)
+
+func benchCatalog(b *testing.B) *Catalog {
+	c, err := OpenCatalog(b.Context(), "sqlite:"+b.TempDir()+"/catalog.db", CatalogOptions{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { c.Close() })
+	return c
+}
+
+// What every request pays: its key and its project.
+func BenchmarkLookup(b *testing.B) {
+	c := benchCatalog(b)
+	if _, err := c.AddProject(b.Context(), testProject("docs")); err != nil {
+		b.Fatal(err)
+	}
+	hash := [32]byte{1}
+	key, err := c.AddKey(b.Context(), api.Key{Kind: api.AssistantKey, Project: "docs"}, hash)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			k, err := c.KeyByHash(b.Context(), hash)
+			if err != nil || k.ID != key.ID {
+				b.Fatal(err)
+			}
+			if _, err := c.ProjectByDomain(b.Context(), "docs.example.com"); err != nil {
+				b.Fatal(err)
+			}
+			c.TouchKey(k.ID, c.now())
+		}
+	})
+}
+
+// A page of the listing must not cost more because there are many jobs.
+func BenchmarkListing(b *testing.B) {
+	for _, jobs := range []int{100, 100_000} {
+		c, l := benchCatalog(b), newTestLog()
+		for n := range jobs {
+			l.change(fmt.Sprintf("job/job_%08d", n), active("docs"))
+			if n%2 == 0 {
+				l.change(fmt.Sprintf("job/job_%08d", n), completed)
+			}
+		}
+		p := NewProjector(c, l, l.load, slog.New(slog.DiscardHandler))
+		b.Run(fmt.Sprintf("rebuild/jobs=%d", jobs), func(b *testing.B) {
+			for b.Loop() {
+				if err := p.Rebuild(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(jobs*b.N)/b.Elapsed().Seconds(), "jobs/s")
+		})
+		b.Run(fmt.Sprintf("page/jobs=%d", jobs), func(b *testing.B) {
+			middle := api.JobID(fmt.Sprintf("job_%08d", jobs/2))
+			for b.Loop() {
+				rows, err := c.Jobs(b.Context(), JobQuery{Project: "docs", Status: api.JobActive, Before: middle, Limit: 20})
+				if err != nil || len(rows) != 20 {
+					b.Fatal(len(rows), err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkAddProject(b *testing.B) {
+	c := benchCatalog(b)
+	n := 0
+	for b.Loop() {
+		if _, err := c.AddProject(b.Context(), testProject(fmt.Sprintf("docs%d", n))); err != nil {
+			b.Fatal(err)
+		}
+		n++
+	}
+}
