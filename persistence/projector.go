@@ -352,3 +352,27 @@ func (p *Projector) Wait(ctx context.Context, pos uint64) error {
 		return ctx.Err()
 	}
 }
+
+// FollowJournal makes the journal the source of a projector. The journal keeps what the listing has not stored until it
+// has; the returned function ends the notifications, after Run has returned.
+func FollowJournal(j *Journal) (source ProjectionSource, end func(), err error) {
+	f, err := j.Follow(jobsProjection)
+	if err != nil {
+		return nil, nil, err
+	}
+	return followedJournal{j, f}, f.Close, nil
+}
+
+type followedJournal struct {
+	j *Journal
+	f *Follower
+}
+
+func (s followedJournal) Position() uint64         { return s.j.Position() }
+func (s followedJournal) Trimmed() uint64          { return s.j.Trimmed() }
+func (s followedJournal) Changed() <-chan struct{} { return s.f.Changed() }
+func (s followedJournal) Ack(pos uint64)           { s.f.Ack(pos) }
+
+func (s followedJournal) Since(pos uint64, yield func(uint64, string) bool) error {
+	return s.j.Since(pos, yield)
+}

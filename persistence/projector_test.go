@@ -529,3 +529,107 @@ func TestListingOutlivesAFailureOfTheDatabase(t *testing.T) {
 		}
 	})
 }
+
+// TestListingFollowsTheJournal runs the projector on the real journal, over snapshots, trimming, removal and restarts.
+func TestListingFollowsTheJournal(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		path := filepath.Join(t.TempDir(), "journal.db")
+		var journal *Journal
+		load := func(_ context.Context, stream string) (api.JobRow, bool, error) {
+			rec, err := journal.Load(stream)
+			if err != nil || rec.Seq == 0 {
+				return api.JobRow{}, false, err
+			}
+			row := api.JobRow{Project: "docs", Seq: rec.Seq}
+			row.Job.Status, row.Job.Title = api.JobActive, string(rec.Snapshot)
+			for _, e := range rec.Events {
+				row.Job.Title += string(e.Data)
+			}
+			return row, true, nil
+		}
+		// start opens both stores and runs the projector; stop ends it all, in order.
+		start := func() (*Catalog, *Projector, func()) {
+			journal = openAt(t, path, JournalOptions{})
+			c := p.open(CatalogOptions{})
+			source, end, err := FollowJournal(journal)
+			if err != nil {
+				t.Fatal(err)
+			}
+			projector := NewProjector(c, source, load, slog.New(slog.DiscardHandler))
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				projector.Run(ctx)
+			}()
+			return c, projector, func() {
+				cancel()
+				<-done
+				end()
+				if err := errors.Join(c.Close(), journal.Close()); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		want := map[string]string{}
+		write := func(n int, text string) {
+			say(t, journal, jobStream(n), text)
+			want[jobStream(n)] += text
+		}
+		check := func(c *Catalog, projector *Projector) {
+			t.Helper()
+			got := map[string]string{}
+			for _, r := range must(c.Jobs(t.Context(), JobQuery{Project: "docs", MinPos: Newest}))(t) {
+				got["job/"+string(r.Job.ID)] = r.Job.Title
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("listed %v, want %v", got, want)
+			}
+		}
+
+		c, projector, stop := start()
+		for n := range 60 {
+			write(n, "a")
+			say(t, journal, "thread/thr_1", "x")
+		}
+		check(c, projector)
+		for n := range 20 {
+			write(n, "b")
+			journal.Snapshot(jobStream(n), 2, []byte("ab"))
+		}
+		check(c, projector) // stores the position, so that the journal may let go
+		flush(t, journal)
+		check(c, projector)
+		if journal.Trimmed() == 0 {
+			t.Error("the journal has removed nothing: the listing holds it back")
+		}
+		stop()
+
+		// Meanwhile, without a listing: changes, snapshots that replace them, and a removal.
+		journal = openAt(t, path, JournalOptions{})
+		for n := range 40 {
+			write(n, "c")
+		}
+		for n := 30; n < 40; n++ {
+			journal.Snapshot(jobStream(n), 2, []byte("ac"))
+		}
+		if err := journal.Delete(jobStream(50)); err != nil {
+			t.Fatal(err)
+		}
+		delete(want, jobStream(50))
+		flush(t, journal)
+		if err := journal.Close(); err != nil {
+			t.Fatal(err)
+		}
+
+		c, projector, stop = start()
+		check(c, projector)
+		if err := projector.Rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		check(c, projector)
+		write(7, "d")
+		check(c, projector)
+		stop()
+	})
+}
