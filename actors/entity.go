@@ -16,7 +16,7 @@ type resident interface {
 	Own(msg any)
 	Empty() bool
 	Idle() bool
-	Close()
+	Close(whole bool)
 }
 
 // Messages between a supervisor and its children.
@@ -39,6 +39,14 @@ type (
 	// wake is a command that only wakes the actor.
 	wake struct{}
 )
+
+// What is still on its way when an actor ends is our own business: the runtime need not log it.
+func (*envelope) IgnoreDeadLetterLogging()  {}
+func (own) IgnoreDeadLetterLogging()        {}
+func (idleCheck) IgnoreDeadLetterLogging()  {}
+func (mayGo) IgnoreDeadLetterLogging()      {}
+func (sweepNow) IgnoreDeadLetterLogging()   {}
+func (restartNow) IgnoreDeadLetterLogging() {}
 
 // An entity is the actor around a resident: it recovers it, hands it its messages, answers for it when it fails.
 type entity struct {
@@ -132,8 +140,10 @@ func (en *entity) running(ctx actor.Context) {
 		if en.resident.Idle() {
 			ctx.Send(ctx.Parent(), mayGo{en.entry, msg.n})
 		}
-	case *actor.Stopping, *actor.Restarting:
-		en.close()
+	case *actor.Stopping:
+		en.close(true)
+	case *actor.Restarting:
+		en.close(false)
 	case *actor.Stopped:
 	default:
 		en.unhandled(msg)
@@ -152,13 +162,13 @@ func (en *entity) parked(ctx actor.Context) {
 }
 
 // close ends the resident. It may be in any state, after a failure, and must not bring down more.
-func (en *entity) close() {
+func (en *entity) close(whole bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			en.d.system.log.Error("an actor failed while it closed", en.d.kind, en.entry.id, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 		}
 	}()
-	en.resident.Close()
+	en.resident.Close(whole)
 }
 
 func (en *entity) unhandled(msg any) {

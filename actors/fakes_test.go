@@ -62,7 +62,7 @@ func (m *memory) Append(_ context.Context, a persistence.Append) (uint64, error)
 		return 0, fmt.Errorf("append to %s: %w", a.Stream, persistence.ErrSequence)
 	}
 	if a.Claim != nil {
-		if c, ok := m.claims[a.Claim.Key]; ok {
+		if c, ok := m.claims[a.Claim.Key]; ok && !a.Claim.Replaces && c.Expires.After(time.Now()) {
 			return 0, &persistence.ClaimedError{Claim: c}
 		}
 		m.claims[a.Claim.Key] = *a.Claim
@@ -97,16 +97,25 @@ func (m *memory) Snapshot(stream string, seq uint64, state []byte) {
 	}
 }
 
-func (m *memory) Pending() ([]string, error) {
+func (m *memory) Pending(yield func(string) bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var out []string
 	for _, name := range slices.Sorted(maps.Keys(m.streams)) {
-		if m.streams[name].pending {
-			out = append(out, name)
+		if m.streams[name].pending && !yield(name) {
+			break
 		}
 	}
-	return out, nil
+	return nil
+}
+
+func (m *memory) Claim(key string, now time.Time) (persistence.Claim, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, ok := m.claims[key]
+	if !ok || !c.Expires.After(now) {
+		return persistence.Claim{}, false, nil
+	}
+	return c, true, nil
 }
 
 // change alters a stream behind the actors' back.

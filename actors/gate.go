@@ -44,6 +44,10 @@ func (g *gate) Acquire(ctx context.Context, project api.ProjectID) (release func
 	g.mu.Unlock()
 	select {
 	case <-turn:
+		if err := ctx.Err(); err != nil { // both at once, as when the service stops
+			g.release()
+			return nil, err
+		}
 		return sync.OnceFunc(g.release), nil
 	case <-ctx.Done():
 	}

@@ -15,13 +15,16 @@ import (
 
 	"docent/actors/job"
 	"docent/actors/thread"
+	"docent/persistence"
 )
 
 // A Journal keeps what the actors know of themselves, and tells which of them had work to do when it was last closed.
 type Journal interface {
 	job.Journal
-	// Pending lists the streams whose last events call for work.
-	Pending() ([]string, error)
+	// Pending yields the streams whose last events call for work.
+	Pending(yield func(stream string) bool) error
+	// Claim finds who holds a key.
+	Claim(key string, now time.Time) (persistence.Claim, bool, error)
 }
 
 // Projects finds a project as it stands now.
@@ -137,8 +140,8 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	pending, err := deps.Journal.Pending()
-	if err != nil {
+	var pending []string
+	if err := deps.Journal.Pending(func(stream string) bool { pending = append(pending, stream); return true }); err != nil {
 		return nil, fmt.Errorf("list pending streams: %w", err)
 	}
 	s := &System{deps: deps, log: deps.Log, woken: make(chan struct{}), ended: make(chan struct{}),
@@ -149,17 +152,17 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(quiet{deps.Log.Handler()}) }),
 		actor.WithDeadLetterThrottleCount(1))
 	s.runtime.EventStream.Subscribe(s.deadLetter)
-	chats := new(chats)
+	chats := &chats{claims: deps.Journal, now: deps.Now, log: deps.Log}
 	s.jobs = Jobs{system: s, dir: s.newJobs()}
 	s.threads = Threads{system: s, dir: s.newThreads(chats), chats: chats}
 	for _, d := range []*directory{s.jobs.dir, s.threads.dir} {
 		for i := range d.shards {
 			props := actor.PropsFromProducer(func() actor.Actor { return &shard{d: d} }, actor.WithMailbox(mailbox))
+			s.shards.Add(1)
 			pid, err := s.runtime.Root.SpawnNamed(props, fmt.Sprintf("%ss-%d", d.kind, i))
 			if err != nil {
 				return nil, fmt.Errorf("start supervisor: %w", err)
 			}
-			s.shards.Add(1)
 			d.shards[i] = pid
 		}
 	}

@@ -3,7 +3,10 @@ package actors
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
+	"time"
 
 	"docent/actors/thread"
 	"docent/api"
@@ -32,7 +35,7 @@ func (t *Threads) Read(ctx context.Context, id api.ThreadID, cmd thread.Read) (t
 	return askThread[thread.Conversation](ctx, t, id, cmd, true)
 }
 
-// Chat tells which thread a client's chat continues in, as far as is remembered.
+// Chat tells which thread a client's chat continues in, also after a restart.
 func (t *Threads) Chat(project api.ProjectID, caller, chat string) (api.ThreadID, bool) {
 	return t.chats.find(project, caller, chat)
 }
@@ -72,9 +75,14 @@ func (s *System) newThreads(c *chats) *directory {
 		})
 }
 
-// chats remembers which thread a chat continues in, the newest ones. Unfinished turns tell it again when they are
-// recovered.
+// chats tells which thread a chat continues in: the newest ones from memory, others by the claim that a thread makes when
+// it hears of a chat.
 type chats struct {
+	claims interface {
+		Claim(key string, now time.Time) (persistence.Claim, bool, error)
+	}
+	now      func() time.Time
+	log      *slog.Logger
 	mu       sync.Mutex
 	new, old map[chatKey]api.ThreadID // when new is full it becomes old
 }
@@ -87,14 +95,7 @@ type chatKey struct {
 // chatsKept is how many chats are remembered at least.
 const chatsKept = 50_000
 
-// shortestChat is the shortest id of a chat that is remembered: who knows the id gets the answer, so it must not be
-// guessable.
-const shortestChat = 8
-
 func (c *chats) Remember(project api.ProjectID, caller, chat string, thread api.ThreadID) {
-	if len(chat) < shortestChat {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.new == nil || len(c.new) >= chatsKept {
@@ -104,12 +105,21 @@ func (c *chats) Remember(project api.ProjectID, caller, chat string, thread api.
 }
 
 func (c *chats) find(project api.ProjectID, caller, chat string) (api.ThreadID, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	k := chatKey{project, caller, chat}
-	if id, ok := c.new[k]; ok {
-		return id, true
+	c.mu.Lock()
+	id, ok := c.new[k]
+	if !ok {
+		id, ok = c.old[k]
 	}
-	id, ok := c.old[k]
-	return id, ok
+	c.mu.Unlock()
+	if ok || chat == "" {
+		return id, ok
+	}
+	claim, ok, err := c.claims.Claim(thread.ChatKey(project, caller, chat), c.now())
+	if err != nil {
+		c.log.Error("look up a chat", "project", project, "error", err)
+		return "", false
+	}
+	name, isThread := strings.CutPrefix(claim.Owner, thread.Stream(""))
+	return api.ThreadID(name), ok && isThread
 }

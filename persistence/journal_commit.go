@@ -450,7 +450,7 @@ func (c *journalCommit) append(r *appendRequest) error {
 	if d, ok := c.j.damage[r.hash]; ok {
 		return d.err
 	}
-	if r.a.Claim != nil {
+	if r.a.Claim != nil && !r.a.Claim.Replaces {
 		if held, err := c.claim(r.a.Claim.Key); err != nil {
 			return err
 		} else if held != nil {

@@ -47,6 +47,8 @@ type Claim struct {
 	Owner   string    // the stream that answers for the key
 	Ref     string    // what within the stream, for instance the id of a follow-up
 	Expires time.Time // after which the key may be used anew
+	// Replaces takes the key over from whoever holds it: for a key that names the newest of something. It is not stored.
+	Replaces bool
 }
 
 // A ClaimedError tells who holds an idempotency key already.

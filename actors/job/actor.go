@@ -31,12 +31,8 @@ type Deps struct {
 	RunLimit time.Duration
 }
 
-// snapshotEvery is after how many events a snapshot is written, and snapshotIdle with how many new ones when the actor
-// goes to sleep: replaying fewer costs less than writing.
-const (
-	snapshotEvery = 64
-	snapshotIdle  = 8
-)
+// snapshotEvery is after how many events a snapshot is written; one is also written when the actor goes to sleep.
+const snapshotEvery = 64
 
 // An Actor is one job at work. All its methods are called by one goroutine at a time; effects send it messages.
 type Actor struct {
@@ -279,8 +275,9 @@ func (a *Actor) Idle() bool {
 }
 
 // Close ends the actor. Its run stops without a result: who recovers the job runs it again. Watchers get the job as it
-// stands.
-func (a *Actor) Close() {
+// stands. Whole says that the actor has not failed: what it knows is worth a snapshot, so that the journal need keep
+// nothing of it in memory.
+func (a *Actor) Close(whole bool) {
 	if a.run != nil {
 		a.run.stop()
 		a.run = nil
@@ -290,7 +287,7 @@ func (a *Actor) Close() {
 		w.reply(Reply{Row: a.state.row(a.seq)}, nil)
 	}
 	a.watchers = nil
-	if a.state.created && a.seq-a.snapped >= snapshotIdle {
+	if whole && a.state.created && a.seq > a.snapped {
 		a.snapshot()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -37,11 +38,18 @@ type Deps struct {
 }
 
 // Snapshots are written after snapshotEvery events, and after more in a long thread, so that what they cost altogether
-// grows with the thread and not with its square. A thread that goes to sleep writes one when snapshotIdle events are new.
-const (
-	snapshotEvery = 64
-	snapshotIdle  = 16
-)
+// grows with the thread and not with its square; and when the thread goes to sleep.
+const snapshotEvery = 64
+
+// chatLife is how long a chat is remembered after its newest question, or half of it longer.
+const chatLife = 48 * time.Hour
+
+// ChatKey is the key of the claim that tells which thread a client's chat continues in. The claim's owner is the thread's
+// stream.
+func ChatKey(project api.ProjectID, caller, chat string) string {
+	hash := sha256.Sum256([]byte(string(project) + "\x00" + caller + "\x00" + chat))
+	return "chat/" + base64.RawURLEncoding.EncodeToString(hash[:])
+}
 
 // An Actor is one thread at work. All its methods are called by one goroutine at a time; effects send it messages.
 type Actor struct {
@@ -135,7 +143,12 @@ func (a *Actor) ask(cmd Ask) (Turn, error) {
 		e, _ := a.state.repeat(cmd, now)
 		return Turn{Thread: a.id, ID: e.Turn, Log: a.logOf(e)}, nil
 	}
-	if err := a.commit(events, cmd.Uses); err != nil {
+	var claim *persistence.Claim
+	if newest, _ := a.state.newest(); cmd.Chat != "" && (cmd.Chat != a.state.chat || now.Sub(newest.Asked) > chatLife/2) {
+		claim = &persistence.Claim{Key: ChatKey(cmd.Project.ID, cmd.Caller, cmd.Chat), Owner: a.stream, Ref: string(cmd.Turn),
+			Expires: now.Add(chatLife), Replaces: true}
+	}
+	if err := a.commit(events, cmd.Uses, claim); err != nil {
 		return Turn{}, err
 	}
 	if cmd.Chat != "" {
@@ -172,7 +185,7 @@ func (a *Actor) result(msg *runMessage) {
 	}
 	events, err := a.state.decide(msg.body, a.now())
 	if err == nil {
-		err = a.commit(events, nil)
+		err = a.commit(events, nil, nil)
 	}
 	switch {
 	case errors.Is(err, persistence.ErrSequence):
@@ -203,7 +216,7 @@ func (a *Actor) result(msg *runMessage) {
 }
 
 // commit makes events facts: first in the journal, then in the state, then in the streams.
-func (a *Actor) commit(events []Event, uses []persistence.Use) error {
+func (a *Actor) commit(events []Event, uses []persistence.Use, claim *persistence.Claim) error {
 	if len(events) == 0 {
 		return nil
 	}
@@ -219,7 +232,7 @@ func (a *Actor) commit(events []Event, uses []persistence.Use) error {
 	_, pending := next.pending()
 	// The append outlives the service's context: a stop must not leave it open whether it took place.
 	seq, err := a.deps.Journal.Append(context.WithoutCancel(a.deps.Context), persistence.Append{
-		Stream: a.stream, After: a.seq, Events: stored, Pending: pending, Uses: uses})
+		Stream: a.stream, After: a.seq, Events: stored, Pending: pending, Uses: uses, Claim: claim})
 	switch {
 	case errors.Is(err, persistence.ErrSequence):
 		return fmt.Errorf("%w: append to %s: %w", api.ErrUnavailable, a.stream, err)
@@ -358,8 +371,9 @@ func (a *Actor) Empty() bool { return !a.state.opened }
 func (a *Actor) Idle() bool { return a.run == nil && len(a.state.open) == 0 }
 
 // Close ends the actor. Its run stops without a result: who recovers the thread answers the turn anew. Readers get a
-// proper end.
-func (a *Actor) Close() {
+// proper end. Whole says that the actor has not failed: what it knows is worth a snapshot, so that the journal need keep
+// nothing of it in memory.
+func (a *Actor) Close(whole bool) {
 	if a.run != nil {
 		a.run.stop()
 		a.run = nil
@@ -368,7 +382,7 @@ func (a *Actor) Close() {
 		finish(log, stream.Part{Kind: stream.Error, Text: "The answer was interrupted. It will be finished; load it again in a moment."})
 	}
 	a.logs = nil
-	if a.state.opened && a.seq-a.snapped >= max(snapshotIdle, a.snapped/8) {
+	if whole && a.state.opened && a.seq > a.snapped {
 		a.snapshot()
 	}
 }

@@ -36,7 +36,7 @@ type Slots interface {
 	Acquire(ctx context.Context, project api.ProjectID) (release func(), err error)
 }
 
-// Chats is told which thread a client's chat continues in, so that the chat's stream can be resumed by the chat's id.
+// Chats is told at once, without waiting for a disk, which thread a client's chat continues in, so that the chat's stream can be resumed by the chat's id.
 type Chats interface {
 	Remember(project api.ProjectID, caller, chat string, thread api.ThreadID)
 }
