@@ -421,3 +421,7 @@ func (l *logLines) String() string {
 	defer l.mu.Unlock()
 	return strings.Join(l.lines, "\n")
 }
+
+var discard = slog.New(slog.DiscardHandler)
+
+type agentTask = agent.Task

@@ -12,7 +12,6 @@ import (
 
 	"docent/actors"
 	"docent/actors/job"
-	"docent/agent"
 	"docent/api"
 	"docent/forge"
 	"docent/persistence"
@@ -389,7 +388,7 @@ func TestAnInstructionThatBreaksTheAgentFailsAndHarmsNobodyElse(t *testing.T) {
 		w.create(bad, "panic")
 		w.create(good, "one")
 		row := w.settled(bad)
-		if row.Job.Status != api.JobFailed || row.Halt != api.HaltError || len(slices.DeleteFunc(w.writer.seen(), func(task agent.Task) bool { return task.Prompt != "panic" })) != 3 {
+		if row.Job.Status != api.JobFailed || row.Halt != api.HaltError || len(slices.DeleteFunc(w.writer.seen(), func(task agentTask) bool { return task.Prompt != "panic" })) != 3 {
 			t.Errorf("%+v", row)
 		}
 		if row := w.settled(good); row.Job.Status != api.JobCompleted {

@@ -1,0 +1,463 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"docent/actors"
+	"docent/actors/thread"
+	"docent/api"
+	"docent/persistence"
+	"docent/search"
+	"docent/stream"
+)
+
+func newThread() api.ThreadID { return api.ThreadID(api.NewID(api.ThreadPrefix, time.Now())) }
+func newTurn() api.TurnID     { return api.TurnID(api.NewID(api.TurnPrefix, time.Now())) }
+
+func question(text string) thread.Ask {
+	return thread.Ask{Project: project("p"), Turn: newTurn(), Caller: "anonymous", Text: text, Query: search.Query{Limit: 5}}
+}
+
+func opening(text string) thread.Ask {
+	q := question(text)
+	q.New = true
+	return q
+}
+
+func (w *world) put(id api.ThreadID, q thread.Ask) thread.Turn {
+	w.t.Helper()
+	turn, err := w.system.Threads().Ask(w.t.Context(), id, q)
+	if err != nil {
+		w.t.Fatalf("ask %q: %v", q.Text, err)
+	}
+	return turn
+}
+
+func (w *world) conversation(id api.ThreadID) thread.Conversation {
+	w.t.Helper()
+	c, err := w.system.Threads().Read(w.t.Context(), id, thread.Read{Project: "p"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+// read follows a log to its end.
+func read(t testing.TB, log *stream.Log) []stream.Part {
+	t.Helper()
+	var all []stream.Part
+	r := log.Reader(0)
+	for {
+		parts, ok, err := r.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			return all
+		}
+		all = append(all, parts...)
+	}
+}
+
+// told is the text of an answer and the kind of its last part.
+func told(parts []stream.Part) (string, stream.Kind) {
+	var b strings.Builder
+	for _, p := range parts {
+		if p.Kind == stream.Text {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String(), parts[len(parts)-1].Kind
+}
+
+func TestAQuestionIsAnsweredWithItsSources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		id := newThread()
+		turn := w.put(id, opening("what is it"))
+		if turn.Thread != id || turn.Key == "" || !turn.Fresh {
+			t.Errorf("%+v", turn)
+		}
+		parts := read(t, turn.Log)
+		if text, end := told(parts); text != "You ask: what is it " || end != stream.Finish {
+			t.Errorf("%q, %v", text, end)
+		}
+		first, last := parts[0], parts[len(parts)-1]
+		if first.Kind != stream.Start || first.Message != string(turn.ID) || first.Thread != string(id) || first.Key != turn.Key {
+			t.Errorf("start %+v", first)
+		}
+		if last.Thread != string(id) || last.Key != turn.Key || last.Reason != "stop" || last.Usage.Completion != 5 {
+			t.Errorf("finish %+v", last)
+		}
+		if parts[1].Kind != stream.Source || parts[1].URL != "/a" || parts[2].URL != "/b" || parts[3].Kind != stream.Text {
+			t.Errorf("sources: %+v", parts[1:4])
+		}
+		c := w.conversation(id)
+		if len(c.Turns) != 1 || !c.Turns[0].Done || c.Turns[0].Answer != "You ask: what is it " || len(c.Turns[0].Sources) != 2 {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+func TestFinishIsSentOnlyWhenTheAnswerIsOnDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		id := newThread()
+		for i := range 3 {
+			q := question(fmt.Sprint("number ", i))
+			q.New = i == 0
+			turn := w.put(id, q)
+			r := turn.Log.Reader(0)
+			for {
+				parts, ok, _ := r.Next(t.Context())
+				if !ok {
+					break
+				}
+				if parts[len(parts)-1].Kind == stream.Finish {
+					types := w.memory.types(thread.Stream(id))
+					if types[len(types)-1] != "thread.answered.1" {
+						t.Errorf("finish before the answer is stored: %v", types)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestTheModelSeesTheThreadsOwnHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		id := newThread()
+		read(t, w.put(id, opening("first question of all")).Log)
+		read(t, w.put(id, question("fail this one please")).Log)
+		read(t, w.put(id, question("and then what happens next")).Log)
+		seen := w.talker.seen()
+		h := seen[len(seen)-1].History
+		if len(h) != 2 || h[0].Role != "user" || h[0].Text != "first question of all" || h[1].Role != "assistant" || !strings.HasPrefix(h[1].Text, "You ask:") {
+			t.Errorf("%+v", h)
+		}
+	})
+}
+
+func TestWhoMayNotContinueAThreadFindsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		id := newThread()
+		turn := w.put(id, opening("mine"))
+		read(t, turn.Log)
+		refused := func(name string, change func(*thread.Ask)) {
+			q := question("again")
+			change(&q)
+			if _, err := w.system.Threads().Ask(t.Context(), id, q); !errors.Is(err, api.ErrNotFound) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		refused("another project", func(q *thread.Ask) { q.Project = project("q") })
+		refused("another caller", func(q *thread.Ask) { q.Caller = "ann" })
+		refused("a wrong key", func(q *thread.Ask) { q.ThreadKey = turn.Key + "x" })
+		refused("no key where one is required", func(q *thread.Ask) { q.Project.Options.RequireThreadKey = true })
+		if _, err := w.system.Threads().Ask(t.Context(), newThread(), question("x")); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("an unknown thread: %v", err)
+		}
+		if _, err := w.system.Threads().Resume(t.Context(), id, thread.Resume{Project: "p", Caller: "ann"}); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("resume by another caller: %v", err)
+		}
+		q := question("with the key")
+		q.ThreadKey, q.Project.Options.RequireThreadKey = turn.Key, true
+		if again := w.put(id, q); again.Key != "" {
+			t.Error("the key is shown twice")
+		}
+		if strings.Contains(w.log.String(), turn.Key) {
+			t.Error("the key is in the log")
+		}
+	})
+}
+
+func TestTwoQuestionsAtOnceAreAnsweredInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		id := newThread()
+		first := w.put(id, opening("block one"))
+		second := w.put(id, question("two and more words here"))
+		synctest.Wait()
+		if n := second.Log.Len(); n != 1 {
+			t.Errorf("the second answer has %d parts before its turn", n)
+		}
+		close(w.talker.letGo)
+		read(t, first.Log)
+		if text, end := told(read(t, second.Log)); text != "You ask: two and more words here " || end != stream.Finish {
+			t.Errorf("%q, %v", text, end)
+		}
+		if h := w.talker.seen()[1].History; len(h) != 2 {
+			t.Errorf("the second did not see the first: %+v", h)
+		}
+	})
+}
+
+func TestAMessageThatComesAgainIsNotAskedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		id := newThread()
+		q := opening("block")
+		q.Message = "m1"
+		first := w.put(id, q)
+		q.Turn, q.New = newTurn(), false
+		second := w.put(id, q)
+		if second.ID != first.ID || second.Fresh || second.Log != first.Log || second.Key != "" {
+			t.Errorf("%+v is not %+v", second, first)
+		}
+		close(w.talker.letGo)
+		synctest.Wait()
+		q.Turn = newTurn()
+		text, end := told(read(t, w.put(id, q).Log)) // a moment later: made from what is stored
+		if text != "You ask: block " || end != stream.Finish || len(w.talker.seen()) != 1 {
+			t.Errorf("%q, %v, asked %d times", text, end, len(w.talker.seen()))
+		}
+		time.Sleep(time.Minute)
+		q.Turn = newTurn()
+		if again := w.put(id, q); !again.Fresh {
+			t.Error("a reader who asks for another answer much later gets the old one")
+		}
+		synctest.Wait()
+		if n := len(w.conversation(id).Turns); n != 1 {
+			t.Errorf("%d exchanges, the last was to be replaced", n)
+		}
+	})
+}
+
+func TestRegenerateReplacesTheLastAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		id := newThread()
+		read(t, w.put(id, opening("one of the questions asked")).Log)
+		read(t, w.put(id, question("two of the questions asked")).Log)
+		q := question("two of the questions asked")
+		q.Regenerate = true
+		turn := w.put(id, q)
+		read(t, turn.Log)
+		if c := w.conversation(id); len(c.Turns) != 2 || c.Turns[1].Turn != turn.ID {
+			t.Errorf("%+v", c.Turns)
+		}
+		if h := w.talker.seen()[2].History; len(h) != 2 {
+			t.Errorf("the replaced answer is in the history: %+v", h)
+		}
+		blocked := w.put(id, question("block while this is written"))
+		synctest.Wait()
+		q = question("another one instead of it")
+		q.Regenerate = true
+		next := w.put(id, q)
+		if _, end := told(read(t, blocked.Log)); end != stream.Error {
+			t.Errorf("the replaced stream ends with %v", end)
+		}
+		if text, end := told(read(t, next.Log)); end != stream.Finish || !strings.Contains(text, "instead") {
+			t.Errorf("%q, %v", text, end)
+		}
+		if n := len(w.conversation(id).Turns); n != 3 {
+			t.Errorf("%d exchanges", n)
+		}
+	})
+}
+
+func TestAFailedTurnIsToldStoredAndOver(t *testing.T) {
+	for _, text := range []string{"fail now with the model", "about a broken index", "panic in the model now"} {
+		t.Run(text, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, nil).start()
+				defer w.stop()
+				id := newThread()
+				turn := w.put(id, opening(text))
+				parts := read(t, turn.Log)
+				if _, end := told(parts); end != stream.Error {
+					t.Errorf("%+v", parts)
+				}
+				synctest.Wait()
+				c := w.conversation(id)
+				if e := c.Turns[0]; !e.Done || e.Error == "" {
+					t.Errorf("%+v", e)
+				}
+				if text, end := told(read(t, w.put(id, question("is it still alive after that")).Log)); end != stream.Finish {
+					t.Errorf("%q", text)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAnswerWithoutEndIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(d *actors.Deps) { d.AnswerLimit = 10_000 }).start()
+		defer w.stop()
+		parts := read(t, w.put(newThread(), opening("endless")).Log)
+		if text, end := told(parts); end != stream.Finish || len(text) > 10_000 || parts[len(parts)-1].Reason != "length" {
+			t.Errorf("%d bytes, %v", len(text), end)
+		}
+	})
+}
+
+func TestAnUnfinishedTurnIsAnsweredAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		id := newThread()
+		q := opening("block")
+		q.Chat = "chat-0123456789"
+		turn := w.put(id, q)
+		waiting := w.put(id, question("and this one waited for it"))
+		synctest.Wait()
+		w.stop()
+		for _, log := range []*stream.Log{turn.Log, waiting.Log} {
+			if _, end := told(read(t, log)); end != stream.Error {
+				t.Errorf("a reader of the stopped service sees %v last", end)
+			}
+		}
+		w.start()
+		defer w.stop()
+		<-w.system.Woken()
+		found, ok := w.system.Threads().Chat("p", "anonymous", "chat-0123456789")
+		if !ok || found != id {
+			t.Fatalf("the chat's thread: %s, %v", found, ok)
+		}
+		resumed, err := w.system.Threads().Resume(t.Context(), id, thread.Resume{Project: "p", Caller: "anonymous"})
+		if err != nil || resumed.ID != waiting.ID {
+			t.Fatal(resumed, err)
+		}
+		close(w.talker.letGo)
+		parts := read(t, resumed.Log)
+		if text, end := told(parts); text != "You ask: and this one waited for it " || end != stream.Finish || parts[0].Message != string(waiting.ID) {
+			t.Errorf("%q, %v", text, end)
+		}
+		c := w.conversation(id)
+		if len(c.Turns) != 2 || c.Turns[0].Turn != turn.ID || c.Turns[0].Answer != "You ask: block " {
+			t.Errorf("%+v", c.Turns)
+		}
+	})
+}
+
+func TestAFinishedAnswerCanBeResumedForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		id := newThread()
+		q := opening("what is it")
+		q.Chat = "chat-0123456789"
+		turn := w.put(id, q)
+		read(t, turn.Log)
+		resume := thread.Resume{Project: "p", Caller: "anonymous"}
+		for range 2 {
+			again, err := w.system.Threads().Resume(t.Context(), id, resume)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts := read(t, again.Log)
+			if text, end := told(parts); text != "You ask: what is it " || end != stream.Finish || again.ID != turn.ID || len(parts) != 5 {
+				t.Errorf("%+v", parts)
+			}
+			w.stop() // and from the journal as well
+			w.start()
+			if found, ok := w.system.Threads().Chat("p", "anonymous", "chat-0123456789"); !ok || found != id {
+				t.Errorf("the chat's thread after a restart: %s, %v", found, ok)
+			}
+		}
+		defer w.stop()
+		time.Sleep(2 * time.Minute)
+		if _, err := w.system.Threads().Resume(t.Context(), id, resume); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("long after: %v", err)
+		}
+		if _, ok := w.system.Threads().Chat("p", "ann", "chat-0123456789"); ok {
+			t.Error("another caller's chat is found")
+		}
+	})
+}
+
+func TestAnAnswerThatCannotBeStoredIsToldAndKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		id := newThread()
+		turn := w.put(id, opening("block"))
+		synctest.Wait()
+		full := func(on bool) {
+			w.memory.mu.Lock()
+			defer w.memory.mu.Unlock()
+			w.memory.fail = nil
+			if on {
+				w.memory.fail = func(persistence.Append) error { return fmt.Errorf("disk full: %w", api.ErrUnavailable) }
+			}
+		}
+		full(true)
+		close(w.talker.letGo)
+		if _, end := told(read(t, turn.Log)); end != stream.Error {
+			t.Errorf("%v", end)
+		}
+		var busy *api.BusyError
+		if _, err := w.system.Threads().Ask(t.Context(), newThread(), opening("x")); !errors.Is(err, api.ErrUnavailable) || !errors.As(err, &busy) {
+			t.Errorf("a question that cannot be stored: %v", err)
+		}
+		if c := w.conversation(id); len(c.Turns) != 1 || c.Turns[0].Done {
+			t.Errorf("reads do not go on: %+v", c)
+		}
+		time.Sleep(time.Minute)
+		full(false)
+		resumed, err := w.system.Threads().Resume(t.Context(), id, thread.Resume{Project: "p", Caller: "anonymous"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, end := told(read(t, resumed.Log)); text != "You ask: block " || end != stream.Finish || len(w.talker.seen()) != 1 {
+			t.Errorf("%q, %v, asked %d times", text, end, len(w.talker.seen()))
+		}
+	})
+}
+
+func TestTheProjectsOptionsShowTheSearchAndSuggestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(d *actors.Deps) { d.Projects = shown{} }).start()
+		defer w.stop()
+		id := newThread()
+		parts := read(t, w.put(id, opening("what is it")).Log)
+		if p := parts[1]; p.Kind != stream.Search || p.Query != "what is it" || len(p.Results) != 3 || p.Results[0].Content != "a says" || p.ID == "" {
+			t.Errorf("%+v", p)
+		}
+		text, _ := told(parts)
+		if want := "\n\n```suggestions\nThird?\n```\n"; !strings.HasSuffix(text, want) {
+			t.Errorf("%q", text)
+		}
+		read(t, w.put(id, question("what more is there to say")).Log)
+		if h := w.talker.seen()[1].History; strings.Contains(h[1].Text, "suggestions") {
+			t.Errorf("%q", h[1].Text)
+		}
+	})
+}
+
+type shown struct{}
+
+func (shown) Project(_ context.Context, id api.ProjectID) (api.Project, error) {
+	p := project(id)
+	p.Options = api.Options{SearchTool: true, Suggestions: true}
+	return p, nil
+}
+
+func TestReadersDoNotHoldUpATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		id := newThread()
+		turn := w.put(id, opening("nobody reads this at all"))
+		stalled := turn.Log.Reader(0)
+		stalled.Take()
+		synctest.Wait()
+		if c := w.conversation(id); !c.Turns[0].Done {
+			t.Error("the turn waits for its reader")
+		}
+	})
+}
