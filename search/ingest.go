@@ -242,11 +242,9 @@ func (u *update) derive() []*record {
 			links = append(links, text)
 		}
 		slices.Sort(links)
-		names := nav[pageKey(r.Path)]
+		at := nav[pageKey(r.Path)]
 		h := fnv.New64a()
-		for _, s := range names {
-			fmt.Fprintf(h, "n%d:%s", len(s), s)
-		}
+		fmt.Fprintf(h, "%q %q %q %q", at.names, at.crumbs, at.version, at.language)
 		for _, s := range links {
 			fmt.Fprintf(h, "l%d:%s", len(s), s)
 		}
@@ -271,7 +269,7 @@ func (u *update) derive() []*record {
 			src = &source{}
 			u.sources[r] = src
 		}
-		src.names, src.links, src.parts = names, links, nil
+		src.place, src.links, src.parts = at, links, nil
 		for _, p := range r.Imports {
 			if part := parts[p]; part != nil {
 				src.parts = append(src.parts, part)
@@ -292,8 +290,8 @@ func (u *update) content(r *record) ([]byte, error) {
 }
 
 // navigation reads the files that name pages. Their contents are at hand even when they have not changed.
-func (u *update) navigation() map[string][]string {
-	names := make(map[string][]string)
+func (u *update) navigation() map[string]place {
+	places := make(map[string]place)
 	for _, r := range u.records {
 		if r.Kind != kindNavigation {
 			continue
@@ -303,14 +301,22 @@ func (u *update) navigation() map[string][]string {
 			u.library.log.Warn("navigation cannot be read", "project", u.project.ID, "path", r.Path, "error", err)
 			continue
 		}
-		readNavigation(r.Path, content, func(page, name string) {
+		readNavigation(r.Path, content, func(page string, p place) {
 			key := pageKey(path.Join(path.Dir(r.Path), page))
-			if name = strings.TrimSpace(name); name != "" && !slices.Contains(names[key], name) {
-				names[key] = append(names[key], name)
+			known, ok := places[key]
+			if !ok {
+				places[key] = p
+				return
 			}
+			for _, name := range p.names { // listed twice: under the first place, by both names
+				if !slices.Contains(known.names, name) {
+					known.names = append(slices.Clone(known.names), name)
+				}
+			}
+			places[key] = known
 		})
 	}
-	return names
+	return places
 }
 
 // count fills the report with what has changed between the old records and the new ones.
@@ -422,7 +428,7 @@ func (u *update) documents(ctx context.Context, todo []*record, use func(*record
 			}
 			if src.sections == nil {
 				full := readSource(r, content)
-				full.names, full.links, full.parts = src.names, src.links, src.parts
+				full.place, full.links, full.parts = src.place, src.links, src.parts
 				src = full
 			}
 			for _, part := range src.parts {

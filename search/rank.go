@@ -28,32 +28,35 @@ type Tuning struct {
 	PageShare float64 // of the page's own score; the rest is its best section's
 	IDFPower  float64
 
-	Closer         int     // pages looked at closely
-	CloserShare    float64 // their sections that score at least so much of the best
-	TitleCover     float64
-	HeadingCover   float64
-	UnknownCount   float64 // a title word that was not asked for counts so often
-	Proximity      float64
-	ProximityK     float64
-	TitleStart     float64
-	TitleStartBase float64
-	Slip1, Slip2   float64
-	Prefix         float64
-	PrefixOfWord   float64 // where the last word is a word itself
-	PrefixWords    int
-	PartShare      float64 // a part of a compound name, where the whole is known
-	Neighbourhood  float64 // currentPath
+	Closer          int     // pages looked at closely
+	CloserShare     float64 // their sections that score at least so much of the best
+	TitleCover      float64
+	HeadingCover    float64
+	UnknownCount    float64 // a title word that was not asked for counts so often
+	Proximity       float64
+	ProximityK      float64
+	TitleStart      float64
+	TitleStartBase  float64
+	Slip1, Slip2    float64
+	Prefix          float64
+	PrefixOfWord    float64 // where the last word is a word itself
+	PrefixWords     int
+	PrefixUntil     int // words of a query from which on a last word that is a word is not taken for the beginning of others
+	NameRest        float64
+	PartShare       float64 // a part of a compound name, where the whole is known
+	Neighbourhood   float64 // currentPath
+	Boost, Demotion float64 // powers to which a page's own boost is raised, above 1 and below
 }
 
 // DefaultTuning is what a library uses unless it is told otherwise.
 var DefaultTuning = Tuning{
-	Section: [sectionFields]float64{4, 1.5, 1, 0.5}, SectionTitle: 3,
-	B: [sectionFields]float64{0.3, 0.3, 0.55, 0.75}, BShort: 0.3, K: 2,
-	Page: [pageFields]float64{4, 4, 2, 2, 4, 0}, PageHeading: 2, PageBody: 1, PageCode: 0.5, PageK: 1.2,
+	Section: [sectionFields]float64{4, 1.5, 1, 0.7}, SectionTitle: 6,
+	B: [sectionFields]float64{0.3, 0.3, 0.5, 0.75}, BShort: 0.3, K: 2,
+	Page: [pageFields]float64{4, 4, 2, 2, 4, 0}, PageHeading: 2, PageBody: 0.7, PageCode: 0.6, PageK: 1.5,
 	PageShare: 0.4, IDFPower: 0.8,
-	Closer: 20, CloserShare: 0.6, TitleCover: 1, HeadingCover: 0.3, UnknownCount: 4, Proximity: 0.7, ProximityK: 2,
-	TitleStart: 0.6, TitleStartBase: 0, Slip1: 0.8, Slip2: 0.4, Prefix: 0.7, PrefixOfWord: 0.35, PrefixWords: 40, PartShare: 1,
-	Neighbourhood: 0.1,
+	Closer: 20, CloserShare: 0.6, TitleCover: 1.2, HeadingCover: 0.3, UnknownCount: 4, NameRest: 2, Proximity: 0.3, ProximityK: 2,
+	TitleStart: 0.6, TitleStartBase: 0.3, Slip1: 0.8, Slip2: 0.4, Prefix: 0.7, PrefixOfWord: 0.35, PrefixWords: 40, PrefixUntil: 3,
+	PartShare: 1, Neighbourhood: 0.1, Boost: 0.03, Demotion: 0.25,
 }
 
 // A group is one word of a query with everything that counts as that word.
@@ -162,7 +165,7 @@ func (s *snapshot) parse(ctx context.Context, q Query) ([]group, error) {
 			}
 			isWord = isWord || ok
 		}
-		if q.Box && last {
+		if q.Box && last && !(isWord && len(groups) >= s.tuning.PrefixUntil) {
 			share := s.tuning.Prefix
 			if isWord {
 				share = s.tuning.PrefixOfWord
@@ -560,7 +563,12 @@ func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candida
 		extra += float32(t.Neighbourhood) * total * near(r)
 		c.score += extra
 		if r.Boost > 0 {
-			c.score *= r.Boost
+			// A wish of the author, not more: a page boosted ten times must not stand before every page that fits better.
+			power := t.Boost
+			if r.Boost < 1 {
+				power = t.Demotion
+			}
+			c.score *= float32(math.Pow(float64(r.Boost), power))
 		}
 	}
 }
@@ -587,6 +595,16 @@ func (s *snapshot) coverage(groups []group, asked *hashSet, total float32, title
 			}
 		}
 	}
+	var rest [64]bool
+	for _, name := range title.Names {
+		for k := name.At; k < name.At+name.N && k < 64; k++ {
+			if _, ok := asked.get(title.at(int(k))); ok {
+				for j := name.At; j < name.At+name.N && j < 64; j++ {
+					rest[j] = true
+				}
+			}
+		}
+	}
 	var inQuery, all float32
 	for k := range n {
 		hash := title.at(k)
@@ -598,6 +616,8 @@ func (s *snapshot) coverage(groups []group, asked *hashSet, total float32, title
 		if ok || k < 64 && covered[k] {
 			inQuery += idf
 			all += idf
+		} else if k < 64 && rest[k] {
+			all += idf * float32(s.tuning.NameRest)
 		} else {
 			all += idf * float32(s.tuning.UnknownCount)
 		}

@@ -2,6 +2,7 @@ package search
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/blevesearch/bleve/v2/document"
@@ -10,9 +11,10 @@ import (
 // A source is one file as reading it gives it, before other files add to it.
 type source struct {
 	sections []section
-	names    []string // other titles of the page, from the navigation
+	place    place    // in the navigation
 	links    []string // texts of the links that point to the page
 	parts    []*record
+	uses     map[string]int // where the text shows an imported file
 }
 
 // A section is a stretch of a page from one heading to the next.
@@ -43,6 +45,9 @@ func classify(p string) kind {
 		return kindNavigation
 	}
 	ext := strings.ToLower(path.Ext(base))
+	if low := strings.ToLower(base); (ext == ".json" || ext == ".yaml" || ext == ".yml") && (strings.Contains(low, "openapi") || strings.Contains(low, "swagger")) {
+		return kindPage
+	}
 	if strings.HasPrefix(base, ".") || !pageExtensions[ext] {
 		return kindIgnored
 	}
@@ -106,7 +111,14 @@ func describe(r *record, src *source) []*document.Document {
 	}
 	r.Sections = r.Sections[:0:0]
 	docs := make([]*document.Document, 0, len(src.sections))
-	r.Titles = src.names
+	r.Titles = src.place.names
+	if r.Version == "" {
+		r.Version = src.place.version
+	}
+	if r.Language == "" && src.place.language != "" {
+		r.Language = src.place.language
+		language = languageOf(r.Language)
+	}
 	for n, s := range src.sections {
 		doc := document.NewDocument(sectionID(r.UID, n))
 		rec := sectionRecord{Anchor: s.anchor, Heading: s.heading, Level: s.level, Trail: s.trail, Start: int64(s.start), End: int64(s.end)}
@@ -141,7 +153,7 @@ func describe(r *record, src *source) []*document.Document {
 	r.TitleLen = uint16(r.TitleWords.len())
 	addField(first, pageFieldNames[fieldTitle], buf)
 	field(first, pageFieldNames[fieldPath], &r.PageLen[fieldPath], strings.ReplaceAll(pageKey(r.Path), "/", " / "))
-	field(first, pageFieldNames[fieldKeywords], &r.PageLen[fieldKeywords], append(append([]string(nil), r.Keywords...), r.Tags...)...)
+	field(first, pageFieldNames[fieldKeywords], &r.PageLen[fieldKeywords], slices.Concat(r.Keywords, r.Tags, src.place.crumbs)...)
 	field(first, pageFieldNames[fieldLinks], &r.PageLen[fieldLinks], src.links...)
 	field(first, pageFieldNames[fieldDescription], &r.PageLen[fieldDescription], r.Description)
 	buf = nil

@@ -1,0 +1,467 @@
+package search
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+	"golang.org/x/net/html"
+
+	"docent/markup"
+)
+
+// maxLevel is the deepest heading that begins a section of its own.
+const maxLevel = 4
+
+// readSource reads one file and fills in what it says of itself. The content is never refused: what cannot be parsed is
+// read as text.
+func readSource(r *record, content []byte) *source {
+	if r.Kind != kindPage {
+		return &source{}
+	}
+	r.Title, r.Description, r.Version, r.Language, r.Slug = "", "", "", "", ""
+	r.Tags, r.Keywords, r.Groups, r.Links, r.Imports = nil, nil, nil, nil, nil
+	r.Hidden, r.Boost, r.Body = false, 0, 0
+	src := &source{uses: make(map[string]int)}
+	switch strings.ToLower(path.Ext(r.Path)) {
+	case ".html", ".htm":
+		readHTML(r, src, content)
+	case ".json", ".yaml", ".yml":
+		if !readOpenAPI(r, src, content) {
+			r.Kind = kindIgnored
+			return src
+		}
+	default:
+		readMarkup(r, src, content)
+	}
+	if r.Title == "" {
+		r.Title = titleOfPath(r.Path)
+	}
+	if r.Version == "" {
+		r.Version = versionOfPath(r.Path)
+	}
+	if r.Language == "" {
+		r.Language = languageOfPath(r.Path)
+	}
+	return src
+}
+
+func readMarkup(r *record, src *source, content []byte) {
+	p := markup.Parse(r.Path, content)
+	r.Body = int64(p.Body.Start)
+	readFront(r, src, p.Front.Values)
+	if r.Kind != kindPage {
+		return
+	}
+	// A page's first heading of level 1 is its title and no section: what follows it is the beginning of the page.
+	lead := ""
+	if len(p.Headings) > 0 && p.Headings[0].Level == 1 {
+		lead = p.Headings[0].Text
+		if r.Title == "" {
+			r.Title = lead
+		}
+	}
+	sections := p.Sections(maxLevel)
+	for i, s := range sections {
+		t := section{heading: s.Heading, anchor: s.Anchor, level: s.Level, trail: s.Trail, start: s.Span.Start, end: s.Span.End, body: s.Body, code: s.Code}
+		if lead != "" && i < 2 && s.Level == 1 && s.Span.Start == p.Headings[0].Span.Start {
+			t.heading, t.anchor, t.level, t.trail = "", "", 0, nil
+			t.body = s.Heading + "\n\n" + s.Body
+			if i == 1 { // text, as a rule an import or an image, stood before it
+				before := &src.sections[0]
+				before.end, before.body, before.code = t.end, before.body+"\n\n"+t.body, strings.TrimSpace(before.code+"\n\n"+t.code)
+				continue
+			}
+		}
+		if lead != "" && len(t.trail) > 0 && t.trail[0] == lead {
+			t.trail = t.trail[1:]
+		}
+		src.sections = append(src.sections, t)
+	}
+	if len(src.sections) == 0 { // a page of nothing but its front matter is still found by its title
+		src.sections = []section{{start: p.Body.Start, end: p.Body.End}}
+	}
+	for _, l := range p.Links {
+		switch l.Kind {
+		case markup.InlineLink, markup.ReferenceLink, markup.AttributeLink:
+			if to, ok := linkTarget(r.Path, l.Dest); ok && strings.TrimSpace(l.Text) != "" {
+				r.Links = append(r.Links, link{To: to, Text: strings.TrimSpace(l.Text)})
+			}
+		case markup.ImportLink:
+			readImport(r, src, p, l)
+		}
+	}
+}
+
+// linkTarget resolves a link as far as it can be without knowing the other pages.
+func linkTarget(from, to string) (string, bool) {
+	if i := strings.IndexAny(to, "#?"); i >= 0 {
+		to = to[:i]
+	}
+	if to == "" || strings.Contains(to, ":") || strings.HasPrefix(to, "//") {
+		return "", false
+	}
+	if !strings.HasPrefix(to, "/") {
+		to = path.Join(path.Dir(from), to)
+	}
+	return pageKey(to), true
+}
+
+var importName = regexp.MustCompile(`import\s+(?:\{\s*)?([A-Za-z_$][\w$]*)`)
+
+// readImport notes a text file that the page shows, and where: at the first use of its component.
+func readImport(r *record, src *source, p *markup.Page, l markup.Link) {
+	ext := strings.ToLower(path.Ext(l.Dest))
+	if ext != ".md" && ext != ".mdx" {
+		return
+	}
+	file := strings.TrimPrefix(l.Dest, "@site/")
+	if strings.HasPrefix(file, ".") {
+		file = path.Join(path.Dir(r.Path), file)
+	}
+	file = strings.TrimPrefix(path.Clean("/"+file), "/")
+	statement := p.Src[l.Span.Start:l.Span.End]
+	if !bytes.Contains(statement, []byte("import")) {
+		begin := bytes.LastIndexByte(p.Src[:l.Span.Start], '\n') + 1
+		statement = p.Src[begin:l.Span.End]
+	}
+	m := importName.FindSubmatch(statement)
+	if m == nil {
+		return
+	}
+	for _, t := range p.Tags {
+		if t.Name == string(m[1]) {
+			r.Imports = append(r.Imports, file)
+			src.uses[file] = t.Span.Start
+			return
+		}
+	}
+}
+
+// include adds the text of an imported file to the section that shows it.
+func (s *source) include(name string, content []byte) {
+	at := s.uses[name]
+	for i := range s.sections {
+		if t := &s.sections[i]; at >= t.start && at < t.end {
+			for _, part := range markup.Parse(name, content).Sections(1) {
+				t.body += "\n\n" + part.Heading + "\n" + part.Body
+				t.code = strings.TrimSpace(t.code + "\n\n" + part.Code)
+			}
+			return
+		}
+	}
+}
+
+// readFront takes from the front matter what bears on finding the page. Names differ between site generators.
+func readFront(r *record, src *source, front map[string]any) {
+	text := func(keys ...string) string {
+		for _, k := range keys {
+			switch v := front[k].(type) {
+			case string:
+				if v = strings.TrimSpace(v); v != "" {
+					return v
+				}
+			case int, int64, uint64, float64:
+				return fmt.Sprint(v)
+			}
+		}
+		return ""
+	}
+	list := func(keys ...string) (out []string) {
+		for _, k := range keys {
+			switch v := front[k].(type) {
+			case string:
+				for s := range strings.SplitSeq(v, ",") {
+					if s = strings.TrimSpace(s); s != "" {
+						out = append(out, s)
+					}
+				}
+			case []any:
+				for _, x := range v {
+					if m, ok := x.(map[string]any); ok { // Docusaurus: {label, permalink}
+						x = m["label"]
+					}
+					if s := strings.TrimSpace(fmt.Sprint(x)); x != nil && s != "" {
+						out = append(out, s)
+					}
+				}
+			}
+		}
+		return out
+	}
+	is := func(key string, want bool) bool {
+		switch v := front[key].(type) {
+		case bool:
+			return v == want
+		case string:
+			return strings.EqualFold(v, strconv.FormatBool(want))
+		}
+		return false
+	}
+	if is("draft", true) || is("published", false) {
+		r.Kind = kindIgnored // not on the site
+		return
+	}
+	r.Title = text("title")
+	r.Description = text("description", "summary")
+	r.Keywords = list("keywords")
+	for _, name := range []string{text("sidebarTitle"), text("sidebar_label"), text("linkTitle"), text("openapi"), text("api")} {
+		if name != "" && name != r.Title {
+			r.Keywords = append(r.Keywords, name)
+		}
+	}
+	r.Tags = list("tags", "tag")
+	r.Groups = list("groups")
+	r.Version = text("version")
+	r.Language = text("language", "lang", "locale")
+	r.Hidden = is("hidden", true) || is("noindex", true) || is("unlisted", true) || is("searchable", false) || is("search", false)
+	boost, _ := strconv.ParseFloat(text("boost"), 32)
+	if m, ok := front["search"].(map[string]any); ok {
+		if x, ok := m["exclude"].(bool); ok && x {
+			r.Hidden = true
+		}
+		if b, err := strconv.ParseFloat(fmt.Sprint(m["boost"]), 32); err == nil {
+			boost = b
+		}
+	}
+	if boost > 0 {
+		r.Boost = float32(min(boost, 10))
+	}
+	if slug := text("slug", "permalink", "url"); slug != "" && !strings.Contains(slug, ":") {
+		if !strings.HasPrefix(slug, "/") {
+			slug = path.Join("/", path.Dir(r.Path), slug)
+		}
+		r.Slug = path.Clean(slug)
+	}
+}
+
+// titleOfPath makes a title of the last name in a path.
+func titleOfPath(p string) string {
+	key := pageKey(p)
+	if key == "" {
+		return "Home"
+	}
+	base := path.Base(key)
+	words := strings.FieldsFunc(strings.TrimSuffix(base, path.Ext(base)), func(r rune) bool { return r == '-' || r == '_' || r == ' ' })
+	if len(words) == 0 {
+		return base
+	}
+	words[0] = strings.ToUpper(words[0][:1]) + words[0][1:]
+	return strings.Join(words, " ")
+}
+
+var versionFolder = regexp.MustCompile(`(?:^|/)version-([^/]+)/`)
+
+func versionOfPath(p string) string {
+	if m := versionFolder.FindStringSubmatch(p); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// translations are the folders that hold one language's pages. Codes that are common English folder names are left out.
+var translations = strings.Fields(`ar bg bn ca cs da de el en es et fa fi fr he hi hr hu ja ko lt lv ms nb nl pl pt ro ru sk sl sr sv ta th tr uk ur vi zh
+	pt-br zh-cn zh-tw zh-hans zh-hant en-us en-gb es-419 fr-ca`)
+
+func languageOfPath(p string) string {
+	dirs := strings.Split(path.Dir(p), "/")
+	if len(dirs) > 1 && slices.Contains([]string{"i18n", "locales", "translations", "content", "docs"}, dirs[0]) {
+		dirs = dirs[1:]
+	}
+	if code := strings.ToLower(strings.ReplaceAll(dirs[0], "_", "-")); slices.Contains(translations, code) {
+		return dirs[0]
+	}
+	return ""
+}
+
+// readHTML cuts an HTML page at its headings.
+func readHTML(r *record, src *source, content []byte) {
+	z := html.NewTokenizer(bytes.NewReader(content))
+	cur := section{}
+	var body, code, heading, title strings.Builder
+	var trail [maxLevel + 1]string
+	at, hiddenDepth, level, inPre, inTitle := 0, 0, 0, 0, false
+	anchor, seen := "", false
+	flush := func(end int) {
+		cur.body, cur.code, cur.end = strings.TrimSpace(body.String()), strings.TrimSpace(code.String()), end
+		if cur.heading != "" || cur.body != "" || cur.code != "" {
+			src.sections = append(src.sections, cur)
+		}
+		body.Reset()
+		code.Reset()
+	}
+	for {
+		kind := z.Next()
+		start := at
+		at += len(z.Raw())
+		if kind == html.ErrorToken {
+			break
+		}
+		switch kind {
+		case html.TextToken:
+			text := html.UnescapeString(string(z.Text()))
+			switch {
+			case hiddenDepth > 0:
+			case inTitle:
+				title.WriteString(text)
+			case level > 0:
+				heading.WriteString(text)
+			case inPre > 0:
+				code.WriteString(text)
+			default:
+				body.WriteString(text)
+			}
+		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
+			raw, more := z.TagName()
+			tag := string(raw)
+			id, alt := "", ""
+			for more {
+				var k, v []byte
+				k, v, more = z.TagAttr()
+				switch string(k) {
+				case "id":
+					id = string(v)
+				case "alt":
+					alt = string(v)
+				}
+			}
+			open := kind == html.StartTagToken
+			step := map[bool]int{true: 1, false: -1}[open]
+			switch {
+			case kind == html.SelfClosingTagToken || tag == "img" || tag == "br":
+				if hiddenDepth == 0 {
+					body.WriteString(" " + alt + " ")
+				}
+			case tag == "script" || tag == "style" || tag == "nav" || tag == "template" || tag == "noscript":
+				hiddenDepth = max(0, hiddenDepth+step)
+			case tag == "title":
+				inTitle = open
+			case tag == "pre":
+				inPre = max(0, inPre+step)
+			case len(tag) == 2 && tag[0] == 'h' && tag[1] >= '1' && tag[1] <= '0'+maxLevel:
+				if open {
+					if !(tag[1] == '1' && !seen) {
+						flush(start)
+						cur = section{start: start}
+					}
+					level, anchor = int(tag[1]-'0'), id
+					heading.Reset()
+					break
+				}
+				text := strings.Join(strings.Fields(heading.String()), " ")
+				if level == 1 && !seen {
+					if title.Len() == 0 || text != "" {
+						title.Reset()
+						title.WriteString(text)
+					}
+					body.WriteString(text + "\n")
+				} else if level > 0 {
+					cur.heading, cur.level, cur.anchor = text, level, anchor
+					if cur.anchor == "" {
+						cur.anchor = markup.Slug(text)
+					}
+					for k := 2; k < level; k++ {
+						if trail[k] != "" {
+							cur.trail = append(cur.trail, trail[k])
+						}
+					}
+					trail[level] = text
+					clear(trail[level+1:])
+				}
+				seen, level = true, 0
+			default:
+				body.WriteByte(' ')
+			}
+		}
+	}
+	flush(len(content))
+	r.Title = strings.Join(strings.Fields(title.String()), " ")
+	if len(src.sections) == 0 {
+		src.sections = []section{{end: len(content)}}
+	}
+}
+
+// readOpenAPI makes a section of each operation of an OpenAPI document. Anything else is not for readers.
+func readOpenAPI(r *record, src *source, content []byte) bool {
+	var doc map[string]any
+	var err error
+	if strings.EqualFold(path.Ext(r.Path), ".json") {
+		err = json.Unmarshal(content, &doc)
+	} else {
+		err = yaml.Unmarshal(content, &doc)
+	}
+	if err != nil || doc["openapi"] == nil && doc["swagger"] == nil {
+		return false
+	}
+	str := func(m map[string]any, key string) string { s, _ := m[key].(string); return strings.TrimSpace(s) }
+	of := func(v any) map[string]any { m, _ := v.(map[string]any); return m }
+	info := of(doc["info"])
+	r.Title, r.Description = str(info, "title"), ""
+	src.sections = []section{{end: 0, body: r.Title + "\n\n" + str(info, "description")}}
+	paths := of(doc["paths"])
+	names := make([]string, 0, len(paths))
+	for name := range paths {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		item := of(paths[name])
+		for _, method := range []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"} {
+			op := of(item[method])
+			if op == nil {
+				continue
+			}
+			s := section{heading: str(op, "summary"), level: 2, anchor: str(op, "operationId")}
+			call := strings.ToUpper(method) + " " + name
+			if s.heading == "" {
+				s.heading = call
+			}
+			if s.anchor == "" {
+				s.anchor = markup.Slug(call)
+			}
+			if tags, ok := op["tags"].([]any); ok && len(tags) > 0 {
+				s.trail = []string{fmt.Sprint(tags[0])}
+			}
+			lines := []string{call, str(op, "description")}
+			for _, list := range []any{item["parameters"], op["parameters"]} {
+				params, _ := list.([]any)
+				for _, p := range params {
+					lines = append(lines, str(of(p), "name")+" "+str(of(p), "description"))
+				}
+			}
+			for _, media := range of(of(op["requestBody"])["content"]) {
+				for prop, v := range of(of(of(media)["schema"])["properties"]) {
+					lines = append(lines, prop+" "+str(of(v), "description"))
+				}
+			}
+			for code, v := range of(op["responses"]) {
+				lines = append(lines, code+" "+str(of(v), "description"))
+			}
+			slices.Sort(lines[2:])
+			s.body = strings.Join(lines, "\n")
+			// What is shown is the operation's own lines of the file, as far as they can be told.
+			s.start, s.end = operationSpan(content, name, method)
+			src.sections = append(src.sections, s)
+		}
+	}
+	return true
+}
+
+// operationSpan finds the text of an operation: from the name of its path to a bound.
+func operationSpan(content []byte, name, method string) (int, int) {
+	at := bytes.Index(content, []byte(name+"\""))
+	if at < 0 {
+		at = bytes.Index(content, []byte(name+":"))
+	}
+	if at < 0 {
+		return 0, 0
+	}
+	start := at + max(0, bytes.Index(content[at:], []byte(method)))
+	return start, min(len(content), start+2000)
+}
