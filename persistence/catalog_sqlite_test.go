@@ -210,3 +210,31 @@ func TestBackupOfPostgresIsRefused(t *testing.T) {
 		}
 	})
 }
+
+func TestFullDiskRefusesWritesAndServesReads(t *testing.T) {
+	t.Parallel()
+	c := place{t, "sqlite:" + filepath.Join(t.TempDir(), "catalog.db")}.open(CatalogOptions{})
+	addProject(t, c, "docs")
+	var pages int
+	if err := c.write.NewRaw("PRAGMA page_count").Scan(t.Context(), &pages); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.write.Exec("PRAGMA max_page_count = ?", pages); err != nil {
+		t.Fatal(err)
+	}
+	var full error
+	added := 0
+	for ; full == nil; added++ {
+		_, full = c.AddProject(t.Context(), testProject(fmt.Sprintf("more%d", added)))
+	}
+	if !errors.Is(full, api.ErrUnavailable) {
+		t.Errorf("writing: error %v, want one that says to try again later", full)
+	}
+	if got := must(c.Projects(t.Context()))(t); len(got) != added { // docs, and all but the last
+		t.Errorf("%d projects, want %d", len(got), added)
+	}
+	if _, err := c.write.Exec("PRAGMA max_page_count = 1000000"); err != nil {
+		t.Fatal(err)
+	}
+	addProject(t, c, "room-again")
+}
