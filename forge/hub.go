@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -48,6 +49,16 @@ type repo struct {
 	mu      sync.Mutex    // guards store
 	store   *store
 	known   map[string]seen // files of the source folder, as last read
+	suspect atomic.Bool     // damage was met: the next sync builds the repository anew
+}
+
+// damaged remembers damage that was met, and says that trying again helps: the next sync mends it.
+func (r *repo) damaged(err error) error {
+	if !errors.Is(err, errDamaged) {
+		return err
+	}
+	r.suspect.Store(true)
+	return fmt.Errorf("%w: %w", ErrTemporary, err)
 }
 
 // Open prepares the directory that holds the bare repositories.
@@ -192,15 +203,22 @@ func (h *Hub) Sync(ctx context.Context, p api.Project, progress func(text string
 
 // sync is called with the repository's turn. A damaged repository is put aside and what is sound of it is kept.
 func (h *Hub) sync(ctx context.Context, r *repo, p api.Project, progress func(string)) (*site, plumbing.Hash, bool, error) {
-	s, head, changed, err := h.syncOnce(ctx, r, p, progress)
-	if errors.Is(err, errDamaged) {
-		h.o.Log.Error("repository damaged, building it anew", "project", p.ID, "error", err)
-		if saveErr := h.salvage(r); saveErr != nil {
-			return nil, plumbing.ZeroHash, false, errors.Join(err, saveErr)
+	err := errDamaged
+	if !r.suspect.Load() {
+		var s *site
+		var head plumbing.Hash
+		var changed bool
+		if s, head, changed, err = h.syncOnce(ctx, r, p, progress); !errors.Is(err, errDamaged) {
+			return s, head, changed, err
 		}
-		s, head, changed, err = h.syncOnce(ctx, r, p, progress)
 	}
-	return s, head, changed, err
+	h.o.Log.Error("repository damaged, building it anew", "project", p.ID, "error", err)
+	if saveErr := h.salvage(ctx, r, p); saveErr != nil {
+		return nil, plumbing.ZeroHash, false, errors.Join(err, saveErr)
+	}
+	r.suspect.Store(false)
+	s, head, _, err := h.syncOnce(ctx, r, p, progress)
+	return s, head, true, r.damaged(err)
 }
 
 func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, progress func(string)) (*site, plumbing.Hash, bool, error) {
@@ -338,6 +356,9 @@ func (h *Hub) fetch(ctx context.Context, s *site, progress func(string)) (*site,
 	}
 	branch, head, err := remote.fetch(ctx, s.store, s.project.Branch, haves)
 	if errors.Is(err, ErrTemporary) && !old.IsZero() && !s.pushes() {
+		if _, err := s.store.commit(old); err != nil {
+			return nil, none, false, err
+		}
 		h.o.Log.Warn("source does not answer, working with what was fetched before", "project", s.project.ID, "error", err)
 		s.base = last
 		return s, old, false, nil
@@ -426,6 +447,11 @@ func (h *Hub) Tree(ctx context.Context, p api.Project, hash string) (*Tree, erro
 	if err != nil {
 		return nil, err
 	}
+	if r.suspect.Load() {
+		if _, _, err := h.Sync(ctx, p, nil); err != nil {
+			return nil, err
+		}
+	}
 	st, err := h.open(r)
 	if err != nil {
 		return nil, err
@@ -439,7 +465,7 @@ func (h *Hub) Tree(ctx context.Context, p api.Project, hash string) (*Tree, erro
 	}
 	c, err := st.commit(id)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", p.ID, err)
+		return nil, fmt.Errorf("read %s: %w", p.ID, r.damaged(err))
 	}
-	return &Tree{store: st, commit: id, root: c.tree, max: h.o.MaxFile, byDir: map[plumbing.Hash][]entry{}}, nil
+	return &Tree{repo: r, store: st, commit: id, root: c.tree, max: h.o.MaxFile, byDir: map[plumbing.Hash][]entry{}}, nil
 }

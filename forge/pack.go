@@ -153,10 +153,12 @@ func (s *store) installPack(f *os.File, sum plumbing.Hash, w *idxfile.Writer) er
 		return err
 	}
 	name := filepath.Join(s.packs(), "pack-"+sum.String())
-	if _, err := os.Stat(name + ".pack"); err == nil {
-		return nil // the same objects in the same order are there already
+	tmp := f.Name() + ".idx"
+	defer os.Remove(tmp)
+	if err := writeFile(tmp, b.Bytes(), 0o444); err != nil {
+		return err
 	}
-	if err := writeFile(name+".idx", b.Bytes(), 0o444); err != nil {
+	if err := os.Rename(tmp, name+".idx"); err != nil {
 		return err
 	}
 	if err := os.Rename(f.Name(), name+".pack"); err != nil {

@@ -45,7 +45,14 @@ func (h *Hub) tip(ctx context.Context, r *repo, p api.Project, branch string) (T
 		return Tip{}, false, err
 	}
 	t, err := h.stand(ctx, s, base, branch)
-	return t, moved, err
+	if errors.Is(err, errDamaged) {
+		r.suspect.Store(true)
+		if s, base, moved, err = h.sync(ctx, r, p, func(string) {}); err != nil {
+			return Tip{}, false, err
+		}
+		t, err = h.stand(ctx, s, base, branch)
+	}
+	return t, moved, r.damaged(err)
 }
 
 // stand is the branch's tip, given the head of the documentation's branch.
@@ -73,6 +80,11 @@ func (h *Hub) stand(ctx context.Context, s *site, base plumbing.Hash, branch str
 	head, err := s.store.head(branch)
 	if err != nil {
 		return Tip{}, err
+	}
+	if !head.IsZero() {
+		if _, err := s.store.commit(head); err != nil {
+			return Tip{}, err
+		}
 	}
 	pull, err := h.pulls.LatestPull(ctx, s.project.ID, branch)
 	switch {
@@ -159,6 +171,17 @@ func (h *Hub) publish(ctx context.Context, p Publication) (Published, error) {
 		return Published{}, err
 	}
 	defer release()
+	if r.suspect.Load() {
+		if _, _, _, err := h.sync(ctx, r, p.Project, func(string) {}); err != nil {
+			return Published{}, err
+		}
+	}
+	done, err := h.publishTo(ctx, r, src, docs, p)
+	return done, r.damaged(err)
+}
+
+// publishTo is called with the repository's turn, once the publication has a form that may be tried.
+func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p Publication) (Published, error) {
 	st, err := h.open(r)
 	if err != nil {
 		return Published{}, err

@@ -108,7 +108,7 @@ func (h *Hub) ends(ctx context.Context, id string) (api.PullRequest, *store, end
 		return api.PullRequest{}, nil, ends{}, err
 	}
 	e, err := st.ends(pull)
-	if err != nil {
+	if err = r.damaged(err); err != nil {
 		return api.PullRequest{}, nil, ends{}, fmt.Errorf("pull request %s: %w", id, err)
 	}
 	return pull, st, e, nil
@@ -237,6 +237,7 @@ func (h *Hub) Merge(ctx context.Context, id string) (api.PullRequest, error) {
 		defer release()
 		for try := 1; ; try++ {
 			merged, err := h.merge(ctx, r, p, pull.ID)
+			err = r.damaged(err)
 			if !errors.Is(err, ErrMoved) || try == 3 {
 				return merged, err
 			}

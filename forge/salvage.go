@@ -1,18 +1,24 @@
 package forge
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"docent/api"
 )
 
-// salvage puts a damaged repository aside and makes a new one with every branch that is sound in all it reaches. What
-// came from the source comes again with the next import or fetch; the damaged files stay for a person to look at.
-func (h *Hub) salvage(r *repo) error {
+// salvage puts a damaged repository aside and makes a new one. What the source still has is taken from there, the rest
+// from the damaged one as far as it is sound; a branch is kept where all that it reaches is found. The damaged files stay
+// for a person to look at.
+func (h *Hub) salvage(ctx context.Context, r *repo, p api.Project) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	dir := h.path(r.project)
@@ -21,39 +27,116 @@ func (h *Hub) salvage(r *repo) error {
 		return fmt.Errorf("put the damaged repository aside: %w", err)
 	}
 	r.store, r.known = nil, nil
-	old, err := openStore(aside)
 	head := "main"
+	old, err := openStore(aside)
 	if err == nil {
 		if name, err := old.defaultBranch(); err == nil {
 			head = name
 		}
 	}
-	if createErr := createStore(dir, head); createErr != nil {
-		return fmt.Errorf("create the repository anew: %w", createErr)
+	if err := createStore(dir, head); err != nil {
+		return fmt.Errorf("create the repository anew: %w", err)
 	}
-	if err != nil {
+	if old == nil {
 		return nil // nothing in it can be read
 	}
 	fresh, err := openStore(dir)
 	if err != nil {
 		return err
 	}
-	if b, err := os.ReadFile(old.dir + "/shallow"); err == nil {
-		if err := replaceFile(fresh.dir+"/shallow", b); err != nil {
+	if err := h.refill(ctx, fresh, p); err != nil {
+		if ctx.Err() != nil {
 			return err
 		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
+		h.o.Log.Warn("the source did not help to mend the repository", "project", r.project, "error", err)
+	}
+	return h.carryOver(old, fresh, r.project)
+}
+
+// refill stores what the source holds now, without a reference to it: contents have the same names wherever they come from.
+func (h *Hub) refill(ctx context.Context, st *store, p api.Project) error {
+	src, err := resolve(p)
+	if err != nil {
 		return err
+	}
+	if src.kind == gitRemote {
+		remote, err := dial(src, p, h.o.Timeout)
+		if err != nil {
+			return err
+		}
+		_, _, err = remote.fetch(ctx, st, p.Branch, nil)
+		return err
+	}
+	root, err := os.OpenRoot(src.path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	im := &importer{store: st, root: root, max: h.o.MaxFile, limit: h.o.MaxFiles, now: h.o.Now()}
+	if err := im.track(plumbing.ZeroHash, src); err != nil {
+		return err
+	}
+	if err := im.list(ctx, "", false); err != nil {
+		return err
+	}
+	if err := im.read(ctx, func(string) {}); err != nil {
+		return err
+	}
+	_, err = im.tree()
+	return err
+}
+
+// carryOver copies the references that are sound, and the write-back that may be under way.
+func (h *Hub) carryOver(old, fresh *store, project api.ProjectID) error {
+	cut, err := fresh.shallow()
+	if err != nil {
+		return err
+	}
+	if cut == nil {
+		cut = map[plumbing.Hash]bool{}
+	}
+	if before, err := old.shallow(); err == nil {
+		maps.Copy(cut, before)
 	}
 	refs, err := old.refs()
 	if err != nil {
-		h.o.Log.Error("references unreadable", "project", r.project, "error", err)
+		h.o.Log.Error("references unreadable", "project", project, "error", err)
 	}
+	sound := map[string]plumbing.Hash{}
 	for name, hash := range refs {
-		if err := fresh.copyFrom(old, hash); err != nil {
-			h.o.Log.Error("reference lost to damage", "project", r.project, "reference", name, "error", err)
+		if err := fresh.copyFrom(old, hash, cut); err != nil {
+			h.o.Log.Error("reference lost to damage", "project", project, "reference", name, "error", err)
 			continue
 		}
+		sound[name] = hash
+	}
+	for hash := range cut { // the history ends where the parents are not there, and nowhere else
+		c, err := fresh.commit(hash)
+		if err != nil {
+			delete(cut, hash)
+			continue
+		}
+		whole := true
+		for _, p := range c.parents {
+			whole = whole && fresh.has(p)
+		}
+		if whole {
+			delete(cut, hash)
+		}
+	}
+	if len(cut) > 0 {
+		if err := fresh.setShallow(cut); err != nil {
+			return err
+		}
+	} else if err := os.Remove(filepath.Join(fresh.dir, "shallow")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if b, err := os.ReadFile(filepath.Join(old.dir, intentFile)); err == nil {
+		if err := replaceFile(filepath.Join(fresh.dir, intentFile), b); err != nil {
+			return err
+		}
+	}
+	for name, hash := range sound {
 		if err := fresh.setRef(name, plumbing.ZeroHash, hash); err != nil {
 			return err
 		}
@@ -78,18 +161,19 @@ func (s *store) refs() (map[string]plumbing.Hash, error) {
 	return out, err
 }
 
-// copyFrom copies a commit with all that it reaches; each object is checked on the way.
-func (s *store) copyFrom(old *store, head plumbing.Hash) error {
-	shallow, err := old.shallow()
-	if err != nil {
-		return err
-	}
+// copyFrom copies what a commit reaches and is not there yet; each object is checked on the way. Parents of the commits
+// in cut may be missing.
+func (s *store) copyFrom(old *store, head plumbing.Hash, cut map[plumbing.Hash]bool) error {
 	var (
 		objects []object
 		size    int
 		done    = map[plumbing.Hash]bool{}
 	)
 	take := func(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte, error) {
+		if s.has(hash) {
+			done[hash] = true
+			return s.read(kind, hash)
+		}
 		data, err := old.read(kind, hash)
 		if err != nil {
 			return nil, err
@@ -149,8 +233,11 @@ func (s *store) copyFrom(old *store, head plumbing.Hash) error {
 		if err := takeTree(c.tree); err != nil {
 			return err
 		}
-		if !shallow[hash] {
-			queue = append(queue, c.parents...)
+		for _, p := range c.parents {
+			if _, _, missing := old.load(p); cut[hash] && missing != nil && !s.has(p) {
+				continue
+			}
+			queue = append(queue, p)
 		}
 	}
 	return s.write(objects)

@@ -84,7 +84,7 @@ func resolve(p api.Project) (source, error) {
 		return source{}, fmt.Errorf("%w: the source %q: %w", ErrMisconfigured, s, err)
 	}
 	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) && scpLike.MatchString(s) {
+	if errors.Is(err, fs.ErrNotExist) && scpLike.MatchString(s) && !strings.Contains(s, "::") { // "::" asks git to run a program
 		host, path, _ := strings.Cut(s, ":")
 		if _, h, ok := strings.Cut(host, "@"); ok {
 			host = h

@@ -13,6 +13,7 @@ import (
 
 // A Tree is a repository at one commit. Links and submodules are no files: they are not listed and cannot be read.
 type Tree struct {
+	repo   *repo
 	store  *store
 	commit plumbing.Hash
 	root   plumbing.Hash
@@ -49,7 +50,7 @@ func (t *Tree) Files(ctx context.Context) ([]api.File, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", t.commit, err)
+		return nil, fmt.Errorf("list %s: %w", t.commit, t.repo.damaged(err))
 	}
 	t.files = files
 	return append([]api.File(nil), files...), nil
@@ -65,18 +66,18 @@ func (t *Tree) Read(ctx context.Context, path string) ([]byte, error) {
 	}
 	e, err := t.find(path)
 	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: t.repo.damaged(err)}
 	}
 	size, err := t.store.size(e.hash)
 	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: t.repo.damaged(err)}
 	}
 	if size > t.max {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%d bytes are more than the limit of %d", size, t.max)}
 	}
 	data, err := t.store.read(plumbing.BlobObject, e.hash)
 	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: t.repo.damaged(err)}
 	}
 	return data, nil
 }
