@@ -41,27 +41,46 @@ var (
 	rule        = regexp.MustCompile(`^\s{0,3}([-*_]\s*){3,}$`)
 	tag         = regexp.MustCompile(`</?[A-Za-z][A-Za-z0-9.:-]*(?:\s+[A-Za-z_:@.#][^<>]*?)?\s*/?>|</?>`)
 	titled      = regexp.MustCompile(`<[A-Z][A-Za-z0-9.]*\s[^<>]*?\b(?:title|label|header)="([^"]+)"`)
+	field       = regexp.MustCompile(`<[A-Za-z]*Field\s[^<>]*?\b(?:name|path|query|body|header)="([^"]+)"`)
 	definitions = regexp.MustCompile(`^\s{0,3}:\s+`)
 )
 
 // cut reads a section into blocks. The section's own heading at its top is left out.
 func cut(p *Passage) []block {
-	text := comment.ReplaceAllString(strings.ReplaceAll(p.Text, "\r\n", "\n"), "")
+	text := strings.ReplaceAll(p.Text, "\r\n", "\n")
+	if strings.Contains(text, "<!--") || strings.Contains(text, "{/*") {
+		text = comment.ReplaceAllString(text, "")
+	}
 	lines := strings.Split(text, "\n")
 	c := cutter{page: p, mdx: strings.HasSuffix(p.Path, ".mdx")}
 	for i := 0; i < len(lines); i++ {
 		line := strings.ReplaceAll(lines[i], "\t", "    ")
-		if f := fence.FindStringSubmatch(line); f != nil {
+		if f := match(fence, "`~", line); f != nil {
 			i = c.fenced(lines, i, f)
 			continue
 		}
 		c.line(line)
 	}
 	c.flush()
-	if len(c.blocks) > 0 && c.blocks[0].kind == heading && strings.EqualFold(c.blocks[0].text, strings.TrimSpace(p.Heading)) {
+	if len(c.blocks) > 0 && c.blocks[0].kind == heading && fingerprint(c.blocks[0].text) == fingerprint(p.Heading) {
 		return c.blocks[1:]
 	}
 	return c.blocks
+}
+
+// match is the pattern's match where the line's first sign is one that the pattern begins with, which most lines show
+// at a glance not to be.
+func match(pattern *regexp.Regexp, first, line string) []string {
+	for i := range len(line) {
+		if line[i] == ' ' {
+			continue
+		}
+		if strings.IndexByte(first, line[i]) < 0 {
+			return nil
+		}
+		return pattern.FindStringSubmatch(line)
+	}
+	return nil
 }
 
 type cutter struct {
@@ -157,7 +176,7 @@ func (c *cutter) fenced(lines []string, i int, f []string) int {
 	for len(body) > 0 && strings.TrimSpace(body[len(body)-1]) == "" {
 		body = body[:len(body)-1]
 	}
-	if len(body) == 0 {
+	if len(body) == 0 || lang == "mdx-code-block" { // that one is no code but a part of the page
 		return i
 	}
 	if within {
@@ -179,9 +198,7 @@ func (c *cutter) line(line string) {
 		if at := strings.Index(trimmed, ">"); at >= 0 {
 			whole := c.open + " " + trimmed[:at+1]
 			c.open = ""
-			if t := titled.FindStringSubmatch(whole); t != nil {
-				c.label(t[1])
-			}
+			c.labels(whole)
 			c.line(trimmed[at+1:])
 			return
 		}
@@ -210,16 +227,19 @@ func (c *cutter) line(line string) {
 			return
 		}
 	}
-	line = shortcode.ReplaceAllString(line, "")
-	trimmed = strings.TrimSpace(line)
+	if strings.Contains(line, "{{") {
+		line = shortcode.ReplaceAllString(line, "")
+		trimmed = strings.TrimSpace(line)
+	}
 	switch {
 	case trimmed == "":
 		return
-	case module.MatchString(trimmed) || include.MatchString(line) || definition.MatchString(line) || rule.MatchString(line) || alert.MatchString(line):
+	case match(module, "ie@<", trimmed) != nil || match(include, "{", line) != nil || match(definition, "[", line) != nil ||
+		match(rule, "-*_", line) != nil || match(alert, "[", line) != nil:
 		c.flush()
 		return
 	}
-	if a := admonition.FindStringSubmatch(line); a != nil {
+	if a := match(admonition, ":/!?", line); a != nil {
 		c.flush()
 		c.inside = strings.HasPrefix(a[1], "!!!") || strings.HasPrefix(a[1], "???")
 		if title := strings.Trim(a[3], `"[]`); title != "" && a[1][0] != '/' {
@@ -234,7 +254,7 @@ func (c *cutter) line(line string) {
 			c.inside = false
 		}
 	}
-	if h := headline.FindStringSubmatch(line); h != nil {
+	if h := match(headline, "#", line); h != nil {
 		c.flush()
 		if t := strings.TrimSpace(c.inline(explicitID.ReplaceAllString(h[2], ""))); t != "" {
 			c.blocks = append(c.blocks, block{heading, t})
@@ -248,9 +268,7 @@ func (c *cutter) line(line string) {
 			c.open = trimmed
 			return
 		}
-		if t := titled.FindStringSubmatch(trimmed); t != nil {
-			c.label(t[1])
-		}
+		c.labels(trimmed)
 		if strings.TrimSpace(tag.ReplaceAllString(trimmed, "")) == "" {
 			if c.kind != list {
 				c.flush()
@@ -258,7 +276,7 @@ func (c *cutter) line(line string) {
 			return
 		}
 	}
-	if m := item.FindStringSubmatch(line); m != nil {
+	if m := match(item, "-*+0123456789", line); m != nil {
 		if c.kind != list {
 			c.flush()
 			c.kind, c.margin = list, len(m[1])+2
@@ -299,7 +317,7 @@ func (c *cutter) line(line string) {
 	if c.kind == code {
 		c.flush()
 	}
-	if definitions.MatchString(line) { // a term on the line before, what it means on this one
+	if match(definitions, ":", line) != nil { // a term on the line before, what it means on this one
 		trimmed = definitions.ReplaceAllString(line, "")
 		if n := len(c.lines); c.kind == prose && n > 0 {
 			c.lines[n-1] += ":"
@@ -307,6 +325,15 @@ func (c *cutter) line(line string) {
 	}
 	c.kind = prose
 	c.lines = append(c.lines, trimmed)
+}
+
+// labels keeps what a tag's attributes show to a reader.
+func (c *cutter) labels(tag string) {
+	if t := titled.FindStringSubmatch(tag); t != nil {
+		c.label(t[1])
+	} else if t := field.FindStringSubmatch(tag); t != nil {
+		c.label("`" + t[1] + "`")
+	}
 }
 
 // label keeps the title of a component, a step or a tab, as a line of its own.
@@ -359,7 +386,7 @@ func (c *cutter) inline(s string) string {
 				continue
 			}
 		case '<':
-			if loc := tag.FindStringIndex(s[i:]); loc != nil && loc[0] == 0 {
+			if loc := tag.FindStringIndex(within(s[i:])); loc != nil && loc[0] == 0 {
 				if name := strings.ToLower(s[i : i+loc[1]]); strings.HasPrefix(name, "<br") || strings.HasPrefix(name, "<p") || strings.HasPrefix(name, "</p") {
 					out.WriteByte(' ')
 				}
@@ -388,6 +415,14 @@ func (c *cutter) inline(s string) string {
 		i++
 	}
 	return out.String()
+}
+
+// within is the stretch up to the end of the first tag, so that a lone "<" does not have the whole text searched.
+func within(s string) string {
+	if at := strings.IndexByte(s, '>'); at >= 0 {
+		return s[:at+1]
+	}
+	return ""
 }
 
 // link reads [text](dest "title"), [text][label] and [text][] at the start of s; n is its length. A reference has no

@@ -1,10 +1,13 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -137,23 +140,28 @@ type quote struct {
 // A unit is one block with what is needed to weigh it.
 type unit struct {
 	block
-	section int // index of the passage
-	order   int // place within it
-	terms   map[string]int
-	words   int
-	score   float64
+	terms map[string]int
+	words int
+	print uint64 // the same for blocks with the same words
 }
 
-// A section is one passage, read.
-type section struct {
-	units   []*unit
+// A leaf is one passage, read. It is shared between answers and never changes.
+type leaf struct {
+	units   []unit
 	context map[string]bool // terms of title, heading and the headings above
 	head    map[string]bool // terms of the heading, or of the title where there is none
 	title   map[string]bool
 	terms   map[string]bool // all of it
 	words   int
-	best    float64 // match of its best block
-	score   float64
+	bytes   int // of the passage
+}
+
+// A section is one passage as it fits one question.
+type section struct {
+	*leaf
+	scores []float64 // of the units
+	best   float64   // match of its best block
+	score  float64
 }
 
 // A query is the question as it is matched.
@@ -179,9 +187,12 @@ func compose(req Request) []quote {
 		return nil
 	}
 	order := rank(req, q, sections)
+	if len(order) == 0 {
+		return nil
+	}
 	var out []quote
 	covered := map[string]bool{}
-	var said []string // shingles of what was quoted, for blocks that two pages share
+	var said []uint64 // prints of what was quoted, for blocks that two pages share
 	best, bestBlock := sections[order[0]].score, 0.0
 	for _, s := range sections {
 		bestBlock = max(bestBlock, s.best)
@@ -220,71 +231,107 @@ func compose(req Request) []quote {
 func read(req Request) []*section {
 	out := make([]*section, len(req.Passages))
 	for i := range req.Passages {
-		p := &req.Passages[i]
-		s := &section{context: map[string]bool{}, head: map[string]bool{}, title: map[string]bool{}, terms: map[string]bool{}}
-		for _, t := range terms(p.Title + " \n" + p.Heading + " \n" + strings.Join(p.Trail, " \n")) {
-			s.context[t] = true
-			s.terms[t] = true
-		}
-		head := p.Heading
-		if head == "" {
-			head = p.Title
-		}
-		for _, t := range terms(head) {
-			s.head[t] = true
-		}
-		for _, t := range terms(p.Title) {
-			s.title[t] = true
-		}
-		for n, b := range cut(p) {
-			u := &unit{block: b, section: i, order: n, terms: map[string]int{}}
-			for _, t := range terms(b.text) {
-				u.terms[t]++
-				s.terms[t] = true
-			}
-			u.words = len(strings.Fields(b.text))
-			s.words += u.words
-			s.units = append(s.units, u)
-		}
-		out[i] = s
+		l := leaves.of(&req.Passages[i])
+		out[i] = &section{leaf: l, scores: make([]float64, len(l.units))}
 	}
 	return out
+}
+
+func newLeaf(p *Passage) *leaf {
+	l := &leaf{context: map[string]bool{}, head: map[string]bool{}, title: map[string]bool{}, terms: map[string]bool{}, bytes: len(p.Text) + 256}
+	for _, t := range terms(p.Title + " \n" + p.Heading + " \n" + strings.Join(p.Trail, " \n")) {
+		l.context[t] = true
+		l.terms[t] = true
+	}
+	for _, t := range terms(p.Title) {
+		l.title[t] = true
+	}
+	head := p.Heading
+	if head == "" {
+		head = p.Title
+	}
+	for _, t := range terms(head) {
+		l.head[t] = true
+	}
+	for _, b := range cut(p) {
+		u := unit{block: b, terms: map[string]int{}, words: len(strings.Fields(b.text)), print: fingerprint(b.text)}
+		for _, t := range terms(b.text) {
+			u.terms[t]++
+			l.terms[t] = true
+		}
+		l.words += u.words
+		l.units = append(l.units, u)
+	}
+	return l
+}
+
+// shelf keeps passages that were read lately: the good sections of a documentation are found again and again. It has
+// two generations, so that it stays bounded without a list of who was used when.
+type shelf struct {
+	mu         sync.Mutex
+	young, old map[leafKey]*leaf
+	bytes      int
+}
+
+type leafKey struct{ path, url, title, heading, trail, text string }
+
+const shelfBytes = 4 << 20 // of passages in a generation; a leaf takes some five times its passage
+
+var leaves shelf
+
+func (s *shelf) of(p *Passage) *leaf {
+	k := leafKey{p.Path, p.URL, p.Title, p.Heading, strings.Join(p.Trail, "\n"), p.Text}
+	s.mu.Lock()
+	l, ok := s.young[k]
+	if !ok {
+		l, ok = s.old[k]
+		if ok {
+			s.put(k, l)
+		}
+	}
+	s.mu.Unlock()
+	if ok {
+		return l
+	}
+	l = newLeaf(p)
+	s.mu.Lock()
+	s.put(k, l)
+	s.mu.Unlock()
+	return l
+}
+
+func (s *shelf) put(k leafKey, l *leaf) {
+	if s.young == nil || s.bytes > shelfBytes {
+		s.old, s.young, s.bytes = s.young, map[leafKey]*leaf{}, 0
+	}
+	s.young[k] = l
+	s.bytes += l.bytes
 }
 
 // ask reads the question: its aspects and their terms, each weighed by how few blocks have it.
 func ask(question string, sections []*section) query {
 	q := query{weights: weights{df: map[string]int{}}}
-	for _, s := range sections {
-		for _, u := range s.units {
-			q.weights.units++
-			for t := range u.terms {
-				q.weights.df[t]++
-			}
-		}
-	}
-	lower := strings.ToLower(question)
+	lower := strings.ToLower(strings.TrimSpace(question))
 	q.howTo = strings.Contains(lower, "how ") || strings.HasPrefix(lower, "can ") || strings.Contains(lower, "example")
-	q.whatIs = strings.Contains(lower, "what ") || strings.Contains(lower, "explain") || strings.Contains(lower, "why ")
+	for _, begin := range []string{"what is", "what are", "what's", "whats", "what does", "explain", "define"} {
+		q.whatIs = q.whatIs || strings.HasPrefix(lower, begin)
+	}
 	seen := map[string]bool{}
 	var topic []string
 	for _, clause := range clauses(question) {
 		var a aspect
-		own := map[string]bool{}
 		found := terms(clause)
 		if refers(clause) { // "how does it differ": it is what was asked about before
 			found = append(found, topic...)
 		}
 		for _, t := range found {
-			if own[t] {
+			if slices.Contains(a.terms, t) {
 				continue
 			}
-			own[t] = true
 			a.terms = append(a.terms, t)
-			a.total += q.weights.of(t)
 			if !seen[t] {
 				seen[t] = true
 				q.terms = append(q.terms, t)
-				q.total += q.weights.of(t)
 			}
 		}
 		if topic == nil {
@@ -293,6 +340,32 @@ func ask(question string, sections []*section) query {
 		if len(a.terms) > 0 {
 			q.aspects = append(q.aspects, a)
 		}
+	}
+	for _, s := range sections {
+		q.weights.units += len(s.units)
+		for _, t := range q.terms {
+			if !s.terms[t] {
+				continue
+			}
+			for i := range s.units {
+				if s.units[i].terms[t] > 0 {
+					q.weights.df[t]++
+				}
+			}
+		}
+	}
+	known := make(map[string]float64, len(q.terms))
+	for _, t := range q.terms {
+		known[t] = q.weights.of(t)
+	}
+	q.weights.known = known
+	for i := range q.aspects {
+		for _, t := range q.aspects[i].terms {
+			q.aspects[i].total += q.weights.of(t)
+		}
+	}
+	for _, t := range q.terms {
+		q.total += q.weights.of(t)
 	}
 	return q
 }
@@ -384,7 +457,7 @@ func (q query) match(s *section, u *unit) float64 {
 	return score
 }
 
-// rank orders the passages: by their own match, and by how sure the search was.
+// rank orders the passages.
 func rank(req Request, q query, sections []*section) []int {
 	top := 0.0
 	for _, p := range req.Passages {
@@ -393,12 +466,11 @@ func rank(req Request, q query, sections []*section) []int {
 	var order []int
 	for i, s := range sections {
 		best := 0.0
-		for _, u := range s.units {
-			if u.kind == heading {
-				continue
+		for n := range s.units {
+			if u := &s.units[n]; u.kind != heading {
+				s.scores[n] = q.match(s, u)
+				best = max(best, s.scores[n])
 			}
-			u.score = q.match(s, u)
-			best = max(best, u.score)
 		}
 		if len(s.units) == 0 || best == 0 {
 			continue
@@ -408,21 +480,17 @@ func rank(req Request, q query, sections []*section) []int {
 		if top > 0 {
 			sure = req.Passages[i].Score / top
 		}
-		whole := q.coverage(func(t string) bool { return s.terms[t] })
-		s.score = 0.45*sure + 0.30*whole + 0.25*min(best, 1) + 0.15*q.headFit(s)
-		if q.whatIs && q.defines(s) {
-			s.score += 0.15
+		// The search has compared with the whole documentation: its order is right more often than any mixture with what
+		// the passages alone show, except that it does not know a definition when it sees one.
+		head := q.headFit(s)
+		s.score = sure + 0.05*head
+		if q.whatIs && head >= 0.3 && q.defines(s) {
+			s.score += 0.35
 		}
 		order = append(order, i)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		switch x, y := sections[a].score, sections[b].score; {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
+		return cmp.Compare(sections[b].score, sections[a].score)
 	})
 	return order
 }
@@ -458,40 +526,40 @@ func (q query) headFit(s *section) float64 {
 	return best
 }
 
-// defines reports whether a section begins by saying what the thing asked about is or does: its first sentence has the
-// term among its first words, and a verb that defines soon after it.
+// defines reports whether a section begins by saying what the thing asked about is or does: "A histogram records …",
+// "Path parameters are …".
 func (q query) defines(s *section) bool {
-	for _, u := range s.units[:min(2, len(s.units))] {
-		if u.kind != prose {
+	for i := range s.units[:min(2, len(s.units))] {
+		if s.units[i].kind != prose {
 			continue
 		}
-		words := split(firstWords(u.text))
-		subject := -1
-		for i, w := range words[:min(8, len(words))] {
-			if lower := strings.ToLower(w.text); subject >= 0 && i-subject <= 3 && defining[lower] {
-				return true
+		subject := false
+		for _, w := range split(firstWords(s.units[i].text)) {
+			lower := strings.ToLower(w.text)
+			if t := appendTerms(nil, w.text); len(t) > 0 && slices.Contains(q.aspects[0].terms, t[0]) {
+				subject = true
+				continue
 			}
-			if subject < 0 || i-subject > 3 {
-				if t := appendTerms(nil, w.text); len(t) > 0 && len(q.aspects) > 0 && slices.Contains(q.aspects[0].terms, t[0]) {
-					subject = i
-				}
+			if subject {
+				return lower == "is" || lower == "are" || strings.HasSuffix(lower, "s") && lower != "this"
+			}
+			if lower != "a" && lower != "an" && lower != "the" && lower != "in" {
+				break
 			}
 		}
 	}
 	return false
 }
 
-var defining = set(`is are samples represents describes means provides allows lets defines contains consists holds measures counts enables refers helps supports`)
-
 // choose takes the units of a section that fit, with what they lean on, in the order of the page.
-func choose(q query, s *section, budget int, said *[]string) string {
+func choose(q query, s *section, budget int, said *[]uint64) string {
 	taken := make([]bool, len(s.units))
 	used := 0
 	take := func(i int) {
 		if i < 0 || i >= len(s.units) || taken[i] {
 			return
 		}
-		u := s.units[i]
+		u := &s.units[i]
 		if u.words > longBlock && u.kind != prose {
 			return
 		}
@@ -504,36 +572,31 @@ func choose(q query, s *section, budget int, said *[]string) string {
 		}
 	} else {
 		byScore := make([]int, 0, len(s.units))
-		for i, u := range s.units {
+		for i := range s.units {
+			u := &s.units[i]
 			if u.kind == heading {
 				continue
 			}
-			score := u.score
+			score := s.scores[i]
 			if i == 0 || i == 1 && s.units[0].kind == heading {
 				score += 0.08 // a section says first what it is about
 			}
-			if q.howTo && (u.kind == code || u.kind == list) && u.score > 0 {
+			if q.howTo && (u.kind == code || u.kind == list) && score > 0 {
 				score += 0.06
 			}
-			u.score = score
+			s.scores[i] = score
 			byScore = append(byScore, i)
 		}
 		slices.SortStableFunc(byScore, func(a, b int) int {
-			switch x, y := s.units[a].score, s.units[b].score; {
-			case x > y:
-				return -1
-			case x < y:
-				return 1
-			}
-			return 0
+			return cmp.Compare(s.scores[b], s.scores[a])
 		})
 		best := 0.0
 		if len(byScore) > 0 {
-			best = s.units[byScore[0]].score
+			best = s.scores[byScore[0]]
 		}
 		for n, i := range byScore {
-			u := s.units[i]
-			if n > 0 && (used >= budget || u.score < 0.55*best || used+u.words > budget+budget/3) {
+			u := &s.units[i]
+			if n > 0 && (used >= budget || s.scores[i] < 0.55*best || used+u.words > budget+budget/3) {
 				continue
 			}
 			take(i)
@@ -541,10 +604,12 @@ func choose(q query, s *section, budget int, said *[]string) string {
 		}
 	}
 	var out []string
-	for i, u := range s.units {
-		if !taken[i] || u.kind == heading {
+	for i := range s.units {
+		u := &s.units[i]
+		if !taken[i] || u.kind == heading || slices.Contains(*said, u.print) {
 			continue
 		}
+		*said = append(*said, u.print)
 		// What a step, a tab or a small heading just above says belongs to the first block under it.
 		label := ""
 		if i > 0 && s.units[i-1].kind == heading {
@@ -559,11 +624,6 @@ func choose(q query, s *section, budget int, said *[]string) string {
 				}
 			}
 		}
-		print := fingerprint(text)
-		if slices.Contains(*said, print) {
-			continue
-		}
-		*said = append(*said, print)
 		out = append(out, label+text)
 	}
 	return strings.Join(out, "\n\n")
@@ -572,14 +632,14 @@ func choose(q query, s *section, budget int, said *[]string) string {
 // lean takes what a unit cannot stand without: the sentence that introduces a list or code, the list or code that a
 // paragraph announces, the paragraph that a "this" refers to.
 func (s *section) lean(q query, i int, take func(int)) {
-	u := s.units[i]
+	u := &s.units[i]
 	if u.kind != prose && i > 0 && s.units[i-1].kind == prose {
 		take(i - 1)
 	}
 	if u.kind == prose {
 		if i+1 < len(s.units) {
 			next := s.units[i+1].kind
-			if strings.HasSuffix(u.text, ":") && next != heading || next == code && q.howTo {
+			if announces(u.text) && next != heading || next == code && q.howTo {
 				take(i + 1)
 			}
 		}
@@ -590,6 +650,15 @@ func (s *section) lean(q query, i int, take func(int)) {
 			}
 		}
 	}
+}
+
+// announces reports whether a paragraph speaks of what comes after it.
+func announces(text string) bool {
+	if strings.HasSuffix(text, ":") {
+		return true
+	}
+	last := strings.ToLower(text[max(len(text)-120, 0):])
+	return strings.Contains(last, "following") || strings.Contains(last, "below") || strings.Contains(last, "as follows")
 }
 
 func firstWords(s string) string {
@@ -621,18 +690,12 @@ func (q query) shorten(s *section, u *unit, budget int) string {
 		}
 		score := q.match(s, v)
 		if i == 0 {
-			score += 0.1
+			score += 0.3 // a paragraph says first what it is about
 		}
 		by = append(by, scored{i, score})
 	}
 	slices.SortStableFunc(by, func(a, b scored) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return 0
+		return cmp.Compare(b.score, a.score)
 	})
 	keep := make([]bool, len(all))
 	words := 0
@@ -653,14 +716,17 @@ func (q query) shorten(s *section, u *unit, budget int) string {
 	return strings.Join(out, " ")
 }
 
+var seed = maphash.MakeSeed()
+
 // fingerprint tells blocks apart by their words alone.
-func fingerprint(text string) string {
-	var b strings.Builder
+func fingerprint(text string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
 	for _, w := range split(text) {
-		b.WriteString(strings.ToLower(w.text))
-		b.WriteByte(' ')
+		h.WriteString(strings.ToLower(w.text))
+		h.WriteByte(' ')
 	}
-	return b.String()
+	return h.Sum64()
 }
 
 // answers decides whether the documentation answers at all.
@@ -682,7 +748,8 @@ func features(req Request, q query, sections []*section) fit {
 	all := map[string]bool{}
 	for i, s := range sections {
 		f.passage = max(f.passage, q.coverage(func(t string) bool { return s.terms[t] }))
-		for _, u := range s.units {
+		for i := range s.units {
+			u := &s.units[i]
 			f.block = max(f.block, q.coverage(func(t string) bool { return u.terms[t] > 0 || s.context[t] }))
 		}
 		f.score = max(f.score, req.Passages[i].Score)
@@ -694,4 +761,12 @@ func features(req Request, q query, sections []*section) fit {
 	return f
 }
 
-func (f fit) verdict() bool { return f.passage+0.5*f.score >= 0.55 }
+// verdict weighs how sure the search is, which has the whole documentation to compare with, and a little how much of the
+// question one passage holds. The line was drawn on the judged questions, on descriptions of pages, on questions asked
+// of another product's documentation, and on questions that no documentation answers (cmd/docent/answers_test.go).
+func (f fit) verdict() bool {
+	if f.score == 0 { // passages of unknown worth
+		return f.passage >= 0.5
+	}
+	return f.passage >= 0.1 && f.score+0.06*f.passage >= 0.207
+}

@@ -45,6 +45,10 @@ type word struct {
 func split(text string) []word {
 	var out []word
 	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf && !alphanumeric[c] {
+			i++
+			continue
+		}
 		r, n := utf8.DecodeRuneInString(text[i:])
 		if !letter(r) {
 			i += n
@@ -52,6 +56,10 @@ func split(text string) []word {
 		}
 		start := i
 		for i < len(text) {
+			if c := text[i]; c < utf8.RuneSelf && alphanumeric[c] {
+				i++
+				continue
+			}
 			r, n = utf8.DecodeRuneInString(text[i:])
 			if letter(r) {
 				i += n
@@ -71,7 +79,17 @@ func split(text string) []word {
 	return out
 }
 
+var alphanumeric = func() (t [utf8.RuneSelf]bool) {
+	for c := range t {
+		t[c] = c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	return t
+}()
+
 func letter(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r >= 0 && alphanumeric[r]
+	}
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r))
 }
 
@@ -180,9 +198,13 @@ func canonical(lower string) string {
 type weights struct {
 	units int
 	df    map[string]int
+	known map[string]float64 // of the question's own terms
 }
 
 func (w weights) of(term string) float64 {
+	if v, ok := w.known[term]; ok {
+		return v
+	}
 	n, df := float64(w.units), float64(w.df[term])
 	return math.Log(1 + (n-df+0.5)/(df+0.5))
 }
