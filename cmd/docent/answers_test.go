@@ -178,7 +178,7 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	indexed := map[string]bool{}
-	answer := func(corpus, question string) (text string, sources []string, answered bool) {
+	answer := func(corpus, question string) (text string, sources []string, found string) {
 		project := api.Project{ID: api.ProjectID(corpus), SiteURL: "https://docs.example"}
 		if !indexed[corpus] {
 			if _, err := library.Update(t.Context(), project, openArchive(t, corpus), func(int, int) {}); err != nil {
@@ -205,42 +205,53 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return text, sources, result.Answered
+		if result.Answered != (len(sources) > 0) {
+			t.Errorf("%s: answered %v with sources %v", question, result.Answered, sources)
+		}
+		if len(hits) > 0 {
+			found = hits[0].Path
+		}
+		return text, sources, found
+	}
+	relevant := func(q judgedQuestion, path string) bool {
+		return slices.ContainsFunc(q.Relevant, func(p string) bool { return path == p || strings.HasSuffix(path, "/"+p) })
 	}
 
-	denied, right := 0, 0
+	denied, right, searched := 0, 0, 0
 	for _, q := range questions {
-		text, sources, answered := answer(q.Corpus, q.Query)
-		first := answered && slices.ContainsFunc(q.Relevant, func(p string) bool { return sources[0] == p || strings.HasSuffix(sources[0], "/"+p) })
-		if !answered {
+		text, sources, found := answer(q.Corpus, q.Query)
+		switch {
+		case len(sources) == 0:
 			denied++
-		}
-		if first {
+		case relevant(q, sources[0]):
 			right++
 		}
-		t.Logf("%s: %s\nanswered %v, first source right %v, sources %v\n%s\n", q.Corpus, q.Query, answered, first, sources, text)
+		if relevant(q, found) {
+			searched++
+		}
+		t.Logf("%s: %s\nsources %v\n%s\n", q.Corpus, q.Query, sources, text)
 	}
 	answered := 0
 	for _, q := range unanswerable {
-		if text, sources, yes := answer(q.Corpus, q.Query); yes {
+		if text, sources, _ := answer(q.Corpus, q.Query); len(sources) > 0 {
 			answered++
 			t.Logf("%s: %s\nanswered though it cannot be, sources %v\n%s\n", q.Corpus, q.Query, sources, text)
 		}
 	}
-	t.Logf("of %d questions %d are denied an answer and %d have the right first source; of %d that cannot be answered %d are answered",
-		len(questions), denied, right, len(unanswerable), answered)
+	t.Logf("of %d questions %d are denied an answer, %d have the right first source (the search alone: %d); of %d that cannot be answered %d are answered",
+		len(questions), denied, right, searched, len(unanswerable), answered)
 	if denied > 2 {
 		t.Errorf("%d of %d questions are denied an answer", denied, len(questions))
 	}
-	if right < 16 { // of 24, one fewer than the search alone has: one of the denied is among those
-		t.Errorf("%d of %d answers have the right first source", right, len(questions))
+	if right < searched-denied { // which page comes first is the search's to say, and its own tests hold it to that
+		t.Errorf("%d of %d answers have the right first source, where the search has %d", right, len(questions), searched)
 	}
 	if answered*10 > len(unanswerable) {
 		t.Errorf("%d of %d questions are answered that the documentation does not answer", answered, len(unanswerable))
 	}
 
-	text, sources, yes := answer("prometheus", "What is a histogram and how does it differ from a summary?")
-	if !yes || !strings.HasSuffix(sources[0], "metric_types.md") && !strings.HasSuffix(sources[0], "histograms.md") {
-		t.Errorf("histograms: %v, %v\n%s", yes, sources, text)
+	text, sources, _ := answer("prometheus", "What is a histogram and how does it differ from a summary?")
+	if len(sources) == 0 || !strings.HasSuffix(sources[0], "metric_types.md") && !strings.HasSuffix(sources[0], "histograms.md") {
+		t.Errorf("histograms: %v\n%s", sources, text)
 	}
 }
