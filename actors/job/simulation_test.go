@@ -1,0 +1,316 @@
+package job
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"docent/agent"
+	"docent/api"
+	"docent/forge"
+	"docent/persistence"
+)
+
+var (
+	seed  = flag.Uint64("seed", 0, "run this one simulation, and tell its story")
+	seeds = flag.Uint64("seeds", 300, "how many simulations to run")
+)
+
+const steps = 250
+
+// TestSimulation drives the state machine with commands that are repeated, and with results of effects that come late,
+// twice, out of order or not at all, over crashes that forget all but what the journal holds. A failure names its seed:
+// go test ./actors/job -run Simulation -seed N -v tells how it came about.
+func TestSimulation(t *testing.T) {
+	if *seed != 0 {
+		newSimulation(t, *seed).run()
+		return
+	}
+	for n := uint64(1); n <= *seeds && !t.Failed(); n++ {
+		newSimulation(t, n).run()
+	}
+}
+
+// A simulation is one job, its journal and its code host.
+type simulation struct {
+	t       *testing.T
+	seed    uint64
+	rng     *rand.Rand
+	now     time.Time
+	state   state
+	journal []persistence.Event
+	snap    []byte
+	snapAt  int
+
+	working  work  // the run in hand, as the actor would have it
+	flying   []any // results on their way; all of a dead incarnation's are still delivered
+	accepted []string
+	ended    []string
+	ids      int
+	commits  map[string][]string // the code host's, by branch
+	pulls    map[string]api.PullState
+	opened   int
+	where    string
+}
+
+func newSimulation(t *testing.T, seed uint64) *simulation {
+	return &simulation{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 2)), now: t0, state: state{id: testID},
+		commits: make(map[string][]string), pulls: make(map[string]api.PullState)}
+}
+
+func (s *simulation) fail(format string, args ...any) {
+	s.t.Helper()
+	s.t.Fatalf("seed %d, %s: %s", s.seed, s.where, fmt.Sprintf(format, args...))
+}
+
+func (s *simulation) run() {
+	s.take(create("p0"))
+	s.accepted = append(s.accepted, string(testID))
+	for i := range steps {
+		s.now = s.now.Add(time.Duration(s.rng.IntN(1000)) * time.Millisecond)
+		s.where = fmt.Sprint("step ", i)
+		switch n := s.rng.IntN(100); {
+		case n < 8:
+			id := fmt.Sprint("f", s.ids)
+			if s.ids == 0 || s.rng.IntN(3) > 0 {
+				s.ids++
+				id = fmt.Sprint("f", s.ids)
+			}
+			before := len(s.state.seen)
+			if s.take(FollowUp{Project: "p", ID: id, Prompt: "do " + id}) == nil && len(s.state.seen) > before {
+				s.accepted = append(s.accepted, id)
+			}
+		case n < 9:
+			s.take(Cancel{"p"})
+		case n < 10:
+			s.take(create("p0")) // a repeat
+		case n < 15:
+			s.crash()
+		case n < 18: // somebody merges or closes what is open
+			for branch, p := range s.pulls {
+				if p == api.PullOpen {
+					s.pulls[branch] = []api.PullState{api.PullMerged, api.PullClosed}[s.rng.IntN(2)]
+				}
+			}
+		case n < 20: // somebody else pushes
+			for branch := range s.commits {
+				s.commits[branch] = append(s.commits[branch], fmt.Sprint("foreign", i))
+			}
+		case n < 60:
+			s.work()
+		default:
+			s.deliver()
+		}
+		s.check()
+	}
+	s.where = "in peace"
+	for range 100 { // the faults stop: the job must come to an end
+		if s.state.phase == idle {
+			break
+		}
+		s.working = work{}
+		s.work()
+		for len(s.flying) > 0 {
+			s.deliver()
+			s.check()
+		}
+	}
+	if s.state.phase != idle {
+		s.fail("the job does not end: %+v", s.state)
+	}
+	if fmt.Sprint(s.ended) != fmt.Sprint(s.accepted) {
+		s.fail("instructions ended %v, accepted %v", s.ended, s.accepted)
+	}
+}
+
+// take does what the actor does with a message.
+func (s *simulation) take(msg any) error {
+	events, err := s.state.decide(msg, s.now)
+	if *seed != 0 {
+		s.t.Logf("%s: %T %+v -> %v, %v", s.where, msg, msg, events, err)
+	}
+	if err != nil {
+		return err
+	}
+	for _, ev := range events {
+		stored, err := encode(ev)
+		if err != nil {
+			s.fail("%v", err)
+		}
+		s.journal = append(s.journal, stored)
+		switch ev.(type) {
+		case Finished:
+			s.ended = append(s.ended, s.state.queue[0].ID)
+		case Failed:
+			for _, in := range s.state.queue {
+				s.ended = append(s.ended, in.ID)
+			}
+		}
+		s.state = s.state.apply(ev)
+	}
+	if s.rng.IntN(10) == 0 && s.state.created {
+		if s.snap, err = s.state.snapshot(); err != nil {
+			s.fail("%v", err)
+		}
+		s.snapAt = len(s.journal)
+	}
+	return nil
+}
+
+// crash forgets all but the journal. Results of runs of before may still arrive: the mailbox outlives a restart.
+func (s *simulation) crash() {
+	rec := persistence.Recovered{Seq: uint64(len(s.journal)), Events: s.journal}
+	if s.snap != nil && s.rng.IntN(2) == 0 {
+		rec.Snapshot, rec.SnapSeq, rec.Events = s.snap, uint64(s.snapAt), s.journal[s.snapAt:]
+	}
+	got, err := recovered(testID, rec)
+	if err != nil {
+		s.fail("recover: %v", err)
+	}
+	if !reflect.DeepEqual(normal(got), normal(s.state)) {
+		s.fail("recovered\n%+v\nfrom\n%+v", got, s.state)
+	}
+	s.state, s.working = got, work{}
+	if s.rng.IntN(2) == 0 {
+		s.flying = nil // the process died, not only the actor
+	}
+	if w, ok := s.state.pending(); ok {
+		s.take(begun{w.attempt})
+	}
+}
+
+// normal makes states comparable: encodings do not tell an empty slice from none.
+func normal(s state) state {
+	for _, p := range []any{&s.queue, &s.seen, &s.todos, &s.earlier, &s.log} {
+		if v := reflect.ValueOf(p).Elem(); v.Len() == 0 {
+			v.SetZero()
+		}
+	}
+	return s
+}
+
+// work performs what is pending, to a result that goes on its way: once, mostly.
+func (s *simulation) work() {
+	w, ok := s.state.pending()
+	if !ok || w == s.working {
+		return
+	}
+	s.working = w
+	for range 1 + s.rng.IntN(5)/4 { // two runs of the same attempt: one of a dead incarnation
+		s.flying = append(s.flying, s.perform(w))
+	}
+}
+
+func (s *simulation) perform(w work) any {
+	if s.rng.IntN(20) == 0 {
+		return runPanicked{w.attempt}
+	}
+	if w.phase == editing {
+		if s.rng.IntN(15) == 0 {
+			return editDone{attempt: w.attempt, err: errors.New("the model is down")}
+		}
+		number := max(s.state.number, 1)
+		for s.pulls[branchName(testID, number)] == api.PullMerged || s.pulls[branchName(testID, number)] == api.PullClosed {
+			number++
+		}
+		branch := branchName(testID, number)
+		e := edit(branch, number, "a.md")
+		e.Parent = s.head(branch)
+		e.Result.Commit = s.state.queue[0].ID
+		if s.rng.IntN(5) == 0 {
+			e.Result.Changes = nil
+		}
+		return editDone{attempt: w.attempt, edited: e}
+	}
+	e := s.state.edited
+	commit := fmt.Sprintf("%s on %s at %d", e.Result.Commit, e.Parent, e.At.UnixMilli())
+	there := false
+	for _, c := range s.commits[e.Branch] {
+		there = there || c == commit
+	}
+	if !there {
+		if s.rng.IntN(10) == 0 {
+			return publishDone{attempt: w.attempt, err: forge.ErrTemporary}
+		}
+		if s.head(e.Branch) != e.Parent || s.pulls[e.Branch] == api.PullMerged || s.pulls[e.Branch] == api.PullClosed {
+			return publishDone{attempt: w.attempt, err: forge.ErrMoved}
+		}
+		s.commits[e.Branch] = append(s.commits[e.Branch], commit)
+	}
+	if s.pulls[e.Branch] == "" {
+		s.pulls[e.Branch] = api.PullOpen
+		s.opened++
+	}
+	return publishDone{attempt: w.attempt, result: forge.Published{Commit: commit, Link: "/pulls/" + e.Branch}}
+}
+
+func (s *simulation) head(branch string) string {
+	if c := s.commits[branch]; len(c) > 0 {
+		return c[len(c)-1]
+	}
+	return "base"
+}
+
+// deliver brings one of the results that are on their way, any of them, and may keep it to bring it again.
+func (s *simulation) deliver() {
+	if len(s.flying) == 0 {
+		return
+	}
+	i := s.rng.IntN(len(s.flying))
+	msg := s.flying[i]
+	if s.rng.IntN(5) > 0 {
+		s.flying = append(s.flying[:i], s.flying[i+1:]...)
+	}
+	if s.rng.IntN(6) == 0 {
+		s.take(progressed{attempt: s.state.attempt - s.rng.IntN(2), Progress: agent.Progress{Text: "going on"}})
+	}
+	s.take(msg)
+}
+
+// check holds the state to what must be true of it at any time.
+func (s *simulation) check() {
+	st := s.state
+	if (st.phase == idle) != (st.status != api.JobActive) || (st.phase != idle) != (len(st.queue) > 0) {
+		s.fail("phase %v, status %s, %d instructions", st.phase, st.status, len(st.queue))
+	}
+	if (st.halt == api.HaltProcessing) != (st.status == api.JobActive) {
+		s.fail("halt %s in status %s", st.halt, st.status)
+	}
+	if (st.phase == publishing) != (len(st.edited.Result.Changes) > 0) {
+		s.fail("phase %v with %d changes to publish", st.phase, len(st.edited.Result.Changes))
+	}
+	for i, id := range s.ended {
+		if s.accepted[i] != id {
+			s.fail("instructions ended %v, accepted %v", s.ended, s.accepted)
+		}
+	}
+	open := 0
+	for _, p := range s.pulls {
+		if p == api.PullOpen {
+			open++
+		}
+	}
+	if open > 1 {
+		s.fail("%d open pull requests", open)
+	}
+	if st.interrupted >= maxInterrupted || st.panicked >= maxPanicked || st.stale >= maxStale {
+		s.fail("it goes on after %d crashes, %d panics, %d moves", st.interrupted, st.panicked, st.stale)
+	}
+	// No instruction stands twice in one branch: it is edited anew only where it was not published.
+	for branch, commits := range s.commits {
+		seen := make(map[string]bool)
+		for _, c := range commits {
+			var id string
+			if n, _ := fmt.Sscanf(c, "%s on", &id); n == 1 && id[0] == 'f' && len(id) < 6 {
+				if seen[id] {
+					s.fail("%s was published twice in %s: %v", id, branch, commits)
+				}
+				seen[id] = true
+			}
+		}
+	}
+}

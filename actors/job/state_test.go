@@ -1,0 +1,318 @@
+package job
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"docent/agent"
+	"docent/api"
+	"docent/forge"
+	"docent/persistence"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+const testID = api.JobID("job_1")
+
+func create(prompt string) Create {
+	return Create{Project: api.Project{ID: "p", Repository: "o/r", Branch: "main"}, User: "key_1", Prompt: prompt}
+}
+
+func edit(branch string, number int, paths ...string) Edited {
+	e := Edited{Branch: branch, Number: number, Base: "main", Parent: "c0", Repo: "o/r",
+		Result: agent.Result{Model: "rules-1", Title: "Title", Commit: "Commit", Message: "Done."}}
+	for _, p := range paths {
+		e.Result.Changes = append(e.Result.Changes, agent.Change{Path: p, Content: []byte("x")})
+	}
+	return e
+}
+
+// play takes messages one after the other; a result without an attempt is one of the work in hand.
+func play(t *testing.T, s state, msgs ...any) (state, error) {
+	t.Helper()
+	for i, msg := range msgs {
+		events, err := s.decide(current(s, msg), t0.Add(time.Duration(i)*time.Second))
+		if err != nil {
+			return s, err
+		}
+		for _, ev := range events {
+			s = s.apply(ev)
+		}
+	}
+	return s, nil
+}
+
+func current(s state, msg any) any {
+	switch m := msg.(type) {
+	case editDone:
+		if m.attempt == 0 {
+			m.attempt = s.attempt
+		}
+		return m
+	case publishDone:
+		if m.attempt == 0 {
+			m.attempt = s.attempt
+		}
+		return m
+	case begun:
+		if m.attempt == 0 {
+			m.attempt = s.attempt
+		}
+		return m
+	case runPanicked:
+		if m.attempt == 0 {
+			m.attempt = s.attempt
+		}
+		return m
+	case progressed:
+		if m.attempt == 0 {
+			m.attempt = s.attempt
+		}
+		return m
+	}
+	return msg
+}
+
+var (
+	follow  = FollowUp{Project: "p", ID: "f1", Prompt: "more"}
+	edits   = editDone{edited: edit("docent/job_1", 1, "a.md")}
+	nothing = editDone{edited: edit("docent/job_1", 1)}
+	publish = publishDone{result: forge.Published{Commit: "c1", Link: "/pulls/1", New: true}}
+)
+
+func TestTransitions(t *testing.T) {
+	done := []any{create("x"), edits, publish}
+	for _, c := range []struct {
+		name     string
+		msgs     []any
+		status   api.JobStatus
+		phase    phase
+		halt     api.HaltReason
+		link     string
+		waiting  int
+		err      error
+		contains string // of the message
+	}{
+		{name: "created", msgs: []any{create("x")}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 1},
+		{name: "created twice", msgs: []any{create("x"), create("x")}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 1},
+		{name: "edited", msgs: []any{create("x"), edits}, status: api.JobActive, phase: publishing, halt: api.HaltProcessing, waiting: 1},
+		{name: "published", msgs: done, status: api.JobCompleted, halt: api.HaltCompleted, link: "/pulls/1", contains: "Done."},
+		{name: "nothing to change", msgs: []any{create("x"), nothing}, status: api.JobCompleted, halt: api.HaltCompleted, contains: "Done."},
+		{name: "follow-up to a completed job", msgs: append(done, follow), status: api.JobActive, phase: editing, halt: api.HaltProcessing, link: "/pulls/1", waiting: 1},
+		{name: "follow-up twice", msgs: append(done, follow, follow), status: api.JobActive, phase: editing, halt: api.HaltProcessing, link: "/pulls/1", waiting: 1},
+		{name: "follow-up to an active job waits", msgs: []any{create("x"), follow}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 2},
+		{name: "and comes next", msgs: []any{create("x"), follow, edits, publish}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, link: "/pulls/1", waiting: 1},
+		{name: "edit failed", msgs: []any{create("x"), follow, editDone{err: errors.New("no such page")}}, status: api.JobFailed, halt: api.HaltError, contains: "no such page"},
+		{name: "follow-up to a failed job", msgs: []any{create("x"), editDone{err: errors.New("e")}, follow}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 1},
+		{name: "misconfigured", msgs: []any{create("x"), edits, publishDone{err: fmt.Errorf("x: %w", forge.ErrMisconfigured)}}, status: api.JobFailed, halt: api.HaltMisconfigured},
+		{name: "moved", msgs: []any{create("x"), edits, publishDone{err: forge.ErrMoved}}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 1},
+		{name: "cancelled", msgs: []any{create("x"), follow, Cancel{"p"}}, status: api.JobFailed, halt: api.HaltInterrupted, contains: "cancelled"},
+		{name: "cancelled while publishing", msgs: []any{create("x"), edits, Cancel{"p"}}, status: api.JobFailed, halt: api.HaltInterrupted, contains: "cancelled"},
+		{name: "cancelled twice", msgs: []any{create("x"), Cancel{"p"}, Cancel{"p"}}, status: api.JobFailed, halt: api.HaltInterrupted},
+		{name: "cancel of a completed job", msgs: append(done, Cancel{"p"}), err: api.ErrConflict},
+		{name: "archived while active", msgs: []any{create("x"), Archive{"p"}}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 1},
+		{name: "follow-up to an archived job", msgs: append(done, Archive{"p"}, follow), err: api.ErrConflict},
+		{name: "archived twice", msgs: append(done, Archive{"p"}, Archive{"p"}), status: api.JobCompleted, halt: api.HaltCompleted, link: "/pulls/1"},
+		{name: "read of nothing", msgs: []any{Read{"p"}}, err: api.ErrNotFound},
+		{name: "follow-up to nothing", msgs: []any{follow}, err: api.ErrNotFound},
+		{name: "another project", msgs: []any{create("x"), FollowUp{Project: "q", ID: "z"}}, err: api.ErrNotFound},
+		{name: "an old result", msgs: []any{create("x"), edits, editDone{attempt: 1, edited: edit("other", 9, "z.md")}}, status: api.JobActive, phase: publishing, halt: api.HaltProcessing, waiting: 1},
+		{name: "a result of a cancelled run", msgs: []any{create("x"), Cancel{"p"}, editDone{attempt: 1, edited: edit("b", 1, "z")}}, status: api.JobFailed, halt: api.HaltInterrupted},
+		{name: "three panics", msgs: []any{create("x"), runPanicked{}, runPanicked{}, runPanicked{}}, status: api.JobFailed, halt: api.HaltError, contains: "internal error"},
+		{name: "two panics", msgs: []any{create("x"), runPanicked{}, runPanicked{}}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 1},
+		{name: "eight crashes", msgs: []any{create("x"), begun{}, begun{}, begun{}, begun{}, begun{}, begun{}, begun{}, begun{}}, status: api.JobFailed, halt: api.HaltError, contains: "broke off"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := play(t, state{id: testID}, c.msgs...)
+			if !errors.Is(err, c.err) {
+				t.Fatalf("error %v, want %v", err, c.err)
+			}
+			if c.err != nil {
+				return
+			}
+			if s.status != c.status || s.phase != c.phase || s.halt != c.halt || s.link != c.link || len(s.queue) != c.waiting || !strings.Contains(s.message, c.contains) {
+				t.Errorf("status %s, phase %v, halt %s, link %q, waiting %d, message %q", s.status, s.phase, s.halt, s.link, len(s.queue), s.message)
+			}
+			if _, pending := s.pending(); pending != (s.status == api.JobActive) {
+				t.Errorf("%s, but pending is %v", s.status, pending)
+			}
+		})
+	}
+}
+
+func TestProgressShowsInTheRow(t *testing.T) {
+	todo := []api.Todo{{ID: "1", Content: "look", Status: "in_progress", Priority: "high"}}
+	s, err := play(t, state{id: testID}, create("Rename a\n\nto b"), progressed{Progress: agent.Progress{Title: "Rename  a", Todos: todo, Text: "one\nreading b.md"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := s.row(7)
+	if row.Job.Title != "Rename a" || row.Job.Message != "reading b.md" || len(row.Todos) != 1 || row.Seq != 7 || row.Session("p").Haulted {
+		t.Errorf("%+v", row)
+	}
+	s, _ = play(t, s, Cancel{"p"})
+	if s.todos[0].Status != "cancelled" || todo[0].Status != "in_progress" {
+		t.Errorf("todos %v, and the editor's own %v", s.todos, todo)
+	}
+	for range 5 * maxLog {
+		s = s.apply(Progressed{Text: "x", At: t0})
+	}
+	if len(s.log) > maxLog {
+		t.Errorf("%d lines are kept", len(s.log))
+	}
+}
+
+func TestOldStatesStayAsTheyWere(t *testing.T) {
+	s, _ := play(t, state{id: testID}, create("x"), follow)
+	before := fmt.Sprintf("%+v", s)
+	a := s.apply(Prompted{ID: "a", Prompt: "a"})
+	b := s.apply(Prompted{ID: "b", Prompt: "b"})
+	if a.queue[2].ID != "a" || b.queue[2].ID != "b" {
+		t.Error("two futures of one state share memory")
+	}
+	if after := fmt.Sprintf("%+v", s); after != before {
+		t.Errorf("%s\nwas\n%s", after, before)
+	}
+}
+
+// everyEvent is one of each kind with all fields set: what is on disk today is read tomorrow.
+func everyEvent() []Event {
+	return []Event{
+		Created{Project: "p", Job: testID, User: "key_1", Source: api.Source{Repository: "o/r", Ref: "main"}, Model: "m", Draft: true, At: t0.Add(time.Millisecond)},
+		Prompted{ID: "i", Prompt: "x", At: t0},
+		Progressed{Title: "t", Todos: []api.Todo{{ID: "1", Content: "c", Status: "pending", Priority: "low"}}, Text: "l", At: t0},
+		Edited{Branch: "b", Base: "main", Parent: "c0", Repo: "o/r", Number: 2, At: t0, Result: agent.Result{Model: "m", Title: "t", Commit: "c", Body: "b", Message: "d",
+			Changes: []agent.Change{{Path: "a", Content: []byte{0, 255}, From: "z"}, {Path: "b", Delete: true}}, Todos: []api.Todo{{ID: "1"}}}},
+		Stale{At: t0},
+		Retried{Reason: Interrupted, At: t0},
+		Retried{Reason: Panicked, At: t0},
+		Published{Result: forge.Published{Commit: "c1", Number: 3, Link: "/l", New: true}, At: t0},
+		Finished{Message: "d", At: t0},
+		Failed{Reason: api.HaltError, Message: "e", At: t0},
+		Archived{At: t0},
+	}
+}
+
+// TestWhatIsOnDiskStaysReadable reads events and a snapshot that an earlier program wrote. When it fails, a type that is
+// stored has changed, perhaps in another package: give the event a new name and keep the old form.
+func TestWhatIsOnDiskStaysReadable(t *testing.T) {
+	path := filepath.Join("testdata", "stored.txt")
+	s := state{id: testID}
+	var now strings.Builder
+	for _, ev := range everyEvent() {
+		e, err := encode(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&now, "%s %x\n", e.Type, e.Data)
+		if _, ok := ev.(Finished); !ok {
+			s = s.apply(ev)
+		}
+	}
+	full, _ := play(t, state{id: testID}, create("x"), follow, progressed{Progress: agent.Progress{Text: "l"}}, edits)
+	data, err := full.snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(&now, "snapshot %x\n", data)
+	if *update {
+		if err := os.WriteFile(path, []byte(now.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := everyEvent()
+	for i, line := range strings.Split(strings.TrimSpace(string(stored)), "\n") {
+		var name string
+		var data []byte
+		if _, err := fmt.Sscanf(line, "%s %x", &name, &data); err != nil {
+			t.Fatal(err)
+		}
+		if name == "snapshot" {
+			got, err := restore(testID, data)
+			if err != nil || !reflect.DeepEqual(normal(got), normal(full)) {
+				t.Errorf("the snapshot is read as\n%+v, %v\nnot as\n%+v", got, err, full)
+			}
+			continue
+		}
+		got, err := decode(persistence.Event{Type: name, Data: data})
+		if err != nil || !reflect.DeepEqual(got, want[i]) {
+			t.Errorf("%s is read as\n%+v, %v\nnot as\n%+v", name, got, err, want[i])
+		}
+	}
+}
+
+func TestRow(t *testing.T) {
+	if _, ok, err := Row(testID, persistence.Recovered{}); ok || err != nil {
+		t.Errorf("a job that there is not: %v, %v", ok, err)
+	}
+	_, _, err := Row(testID, persistence.Recovered{Seq: 1, Events: []persistence.Event{{Type: "job.unknown.1"}}})
+	var rec *RecoverError
+	if !errors.As(err, &rec) || rec.Seq != 1 || !errors.Is(err, persistence.ErrCorrupt) {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := Row(testID, persistence.Recovered{Seq: 2}); !errors.As(err, &rec) {
+		t.Errorf("a stream that lacks events: %v", err)
+	}
+}
+
+// TestStories tells whole lives of jobs, event by event.
+func TestStories(t *testing.T) {
+	for name, msgs := range map[string][]any{
+		"rename and more": {create("Rename a to b"), progressed{Progress: agent.Progress{Title: "Rename a", Text: "looking"}}, edits, publish,
+			follow, edits, publishDone{result: forge.Published{Commit: "c2", Link: "/pulls/1"}}, Archive{"p"}},
+		"merged in between": {create("x"), edits, publish, follow, editDone{edited: edit("docent/job_1-2", 2, "b.md")},
+			publishDone{result: forge.Published{Commit: "c2", Link: "/pulls/2", New: true}}},
+		"moved, crashed, done": {create("x"), begun{}, edits, publishDone{err: forge.ErrMoved}, runPanicked{}, edits, begun{}, publish},
+		"cancelled and again":  {create("x"), follow, Cancel{"p"}, FollowUp{Project: "p", ID: "f2", Prompt: "try again"}, nothing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b strings.Builder
+			s := state{id: testID}
+			for i, msg := range msgs {
+				events, err := s.decide(current(s, msg), t0.Add(time.Duration(i)*time.Second))
+				fmt.Fprintf(&b, "> %s\n", strings.TrimPrefix(fmt.Sprintf("%T", msg), "job."))
+				if err != nil {
+					fmt.Fprintf(&b, "  refused: %v\n", err)
+				}
+				for _, ev := range events {
+					s = s.apply(ev)
+					stored, _ := encode(ev)
+					fmt.Fprintf(&b, "  %s\n", stored.Type)
+				}
+				r := s.row(uint64(i))
+				link := "none"
+				if r.Job.PRLink != nil {
+					link = *r.Job.PRLink
+				}
+				fmt.Fprintf(&b, "  = %s/%v attempt %d, %d in hand or waiting, branch %s, link %s, %q: %q\n",
+					s.status, s.phase, s.attempt, len(s.queue), s.branch, link, s.title, s.message)
+			}
+			path := filepath.Join("testdata", strings.ReplaceAll(strings.ReplaceAll(name, ",", ""), " ", "-")+".txt")
+			if *update {
+				if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.String() != string(want) {
+				t.Errorf("the story has changed (-update rewrites it):\n%s", b.String())
+			}
+		})
+	}
+}
