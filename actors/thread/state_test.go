@@ -1,0 +1,274 @@
+package thread
+
+import (
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"docent/api"
+	"docent/model"
+	"docent/persistence"
+	"docent/search"
+	"docent/stream"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+const testID = api.ThreadID("thr_1")
+
+var testKey = sha256.Sum256([]byte("secret"))
+
+func opens(turn, text string) asked {
+	a := asks(turn, text)
+	a.New = true
+	return a
+}
+
+func asks(turn, text string) asked {
+	return asked{keyHash: testKey, Ask: Ask{Project: api.Project{ID: "p"}, Turn: api.TurnID(turn), Message: "m-" + turn, Caller: "ann", Text: text}}
+}
+
+func with(a asked, change func(*asked)) asked {
+	change(&a)
+	return a
+}
+
+var (
+	answered = turnDone{text: "Because.", sources: []Source{{ID: "s1", URL: "/a", Title: "A"}}, result: model.Result{Model: "m", Reason: "stop", Answered: true}}
+	fails    = turnDone{text: "Bec", err: errors.New("the model is down")}
+)
+
+// play takes messages one after the other, a second apart; a result without an attempt is one of the turn in hand.
+func play(s state, msgs ...any) (state, error) {
+	for i, msg := range msgs {
+		switch m := msg.(type) {
+		case turnDone:
+			if m.attempt == 0 {
+				m.attempt = s.attempt
+			}
+			msg = m
+		case begun:
+			msg = begun{s.attempt}
+		case turnPanicked:
+			msg = turnPanicked{s.attempt}
+		}
+		events, err := s.decide(msg, t0.Add(time.Duration(i)*time.Second))
+		if err != nil {
+			return s, err
+		}
+		for _, ev := range events {
+			s = s.apply(ev)
+		}
+	}
+	return s, nil
+}
+
+func TestDecisions(t *testing.T) {
+	opened := []any{opens("1", "why"), answered}
+	for _, c := range []struct {
+		name string
+		msgs []any
+		want string // exchanges: "id" answered, "id!" failed, "id?" open
+		err  error
+	}{
+		{name: "asked", msgs: []any{opens("1", "why")}, want: "1?"},
+		{name: "answered", msgs: opened, want: "1"},
+		{name: "failed", msgs: []any{opens("1", "why"), fails}, want: "1!"},
+		{name: "two at once", msgs: []any{opens("1", "why"), asks("2", "how")}, want: "1? 2?"},
+		{name: "are answered in turn", msgs: []any{opens("1", "why"), asks("2", "how"), answered}, want: "1 2?"},
+		{name: "a failed one does not end the next", msgs: []any{opens("1", "why"), asks("2", "how"), fails}, want: "1! 2?"},
+		{name: "the same turn again", msgs: []any{opens("1", "why"), opens("1", "why")}, want: "1?"},
+		{name: "the same message again", msgs: []any{opens("1", "why"), with(asks("2", "why"), func(a *asked) { a.Message = "m-1" })}, want: "1?"},
+		{name: "the same message after a failure", msgs: []any{opens("1", "why"), fails, with(asks("2", "why"), func(a *asked) { a.Message = "m-1" })}, want: "2?"},
+		{name: "no message id is no repeat", msgs: []any{with(opens("1", "why"), func(a *asked) { a.Message = "" }), with(asks("2", "why"), func(a *asked) { a.Message = "" })}, want: "1? 2?"},
+		{name: "an earlier message id is none", msgs: append(opened, asks("2", "how"), with(asks("3", "why"), func(a *asked) { a.Message = "m-1" })), want: "1 2? 3?"},
+		{name: "regenerate", msgs: append(opened, with(asks("2", "why"), func(a *asked) { a.Regenerate = true })), want: "2?"},
+		{name: "regenerate while it is written", msgs: []any{opens("1", "why"), with(asks("2", "why"), func(a *asked) { a.Regenerate = true })}, want: "2?"},
+		{name: "regenerate one that waits", msgs: []any{opens("1", "why"), asks("2", "how"), with(asks("3", "how"), func(a *asked) { a.Regenerate = true })}, want: "1? 3?"},
+		{name: "a result of a replaced turn", msgs: []any{opens("1", "why"), with(asks("2", "why"), func(a *asked) { a.Regenerate = true }),
+			turnDone{attempt: 1, text: "old"}}, want: "2?"},
+		{name: "a result twice", msgs: []any{opens("1", "why"), asks("2", "how"), answered, turnDone{attempt: 1, text: "again"}}, want: "1 2?"},
+		{name: "a crash", msgs: []any{opens("1", "why"), begun{}, answered}, want: "1"},
+		{name: "eight crashes", msgs: []any{opens("1", "why"), begun{}, begun{}, begun{}, begun{}, begun{}, begun{}, begun{}, begun{}}, want: "1!"},
+		{name: "a panic", msgs: []any{opens("1", "why"), turnPanicked{}}, want: "1?"},
+		{name: "two panics", msgs: []any{opens("1", "why"), turnPanicked{}, turnPanicked{}}, want: "1!"},
+		{name: "with the key", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.ThreadKey = "secret" })), want: "1 2?"},
+		{name: "a wrong key", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.ThreadKey = "guess" })), err: api.ErrNotFound},
+		{name: "a missing key", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Project.Options.RequireThreadKey = true })), err: api.ErrNotFound},
+		{name: "opened twice where a key is required", msgs: []any{opens("1", "why"), with(opens("1", "why"), func(a *asked) { a.Project.Options.RequireThreadKey = true })}, want: "1?"},
+		{name: "another caller", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Caller = "bob" })), err: api.ErrNotFound},
+		{name: "another caller with the key", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Caller, a.ThreadKey = "bob", "secret" })), err: api.ErrNotFound},
+		{name: "another project", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Project.ID = "q" })), err: api.ErrNotFound},
+		{name: "an unknown thread", msgs: []any{asks("1", "why")}, err: api.ErrNotFound},
+		{name: "a repeat by another caller", msgs: []any{opens("1", "why"), with(asks("1", "why"), func(a *asked) { a.Caller = "bob" })}, err: api.ErrNotFound},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := play(state{id: testID}, c.msgs...)
+			if !errors.Is(err, c.err) {
+				t.Fatalf("error %v, want %v", err, c.err)
+			}
+			if c.err != nil {
+				return
+			}
+			var got []string
+			for _, e := range s.conversation().Turns {
+				mark := ""
+				switch {
+				case !e.Done:
+					mark = "?"
+				case e.Error != "":
+					mark = "!"
+				}
+				got = append(got, string(e.Turn)+mark)
+			}
+			if g := strings.Join(got, " "); g != c.want {
+				t.Errorf("exchanges %q, want %q", g, c.want)
+			}
+			if _, pending := s.pending(); pending != strings.Contains(c.want, "?") {
+				t.Errorf("pending is %v", pending)
+			}
+		})
+	}
+}
+
+func TestTooManyWaitingQuestionsAreRefused(t *testing.T) {
+	s, _ := play(state{id: testID}, opens("0", "why"))
+	for i := 1; i <= maxWaiting; i++ {
+		var err error
+		if s, err = play(s, asks(fmt.Sprint(i), "and")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := play(s, asks("x", "and")); !errors.Is(err, api.ErrOverloaded) {
+		t.Error(err)
+	}
+}
+
+func TestHistoryIsBoundedAndWithoutFailures(t *testing.T) {
+	s, _ := play(state{id: testID}, opens("0", "q0"), answered)
+	for i := 1; i < 40; i++ {
+		done := answered
+		if i%3 == 0 {
+			done = fails
+		}
+		s, _ = play(s, asks(fmt.Sprint(i), fmt.Sprint("q", i)), done)
+	}
+	h := s.history()
+	if len(h) != 2*historyTurns || h[len(h)-2].Text != "q38" || h[len(h)-1].Role != "assistant" {
+		t.Errorf("%+v", h)
+	}
+	long := answered
+	long.text = strings.Repeat("x", historyBytes/2)
+	s, _ = play(s, asks("a", "long"), long, asks("b", "long"), long)
+	if h := s.history(); len(h) != 2 {
+		t.Errorf("%d messages", len(h))
+	}
+}
+
+func TestOldStatesStayAsTheyWere(t *testing.T) {
+	s, _ := play(state{id: testID}, opens("1", "a"), answered, asks("2", "b"), answered)
+	before := fmt.Sprintf("%+v", s)
+	a, _ := play(s, with(asks("3", "c"), func(a *asked) { a.Regenerate = true }), answered)
+	b, _ := play(s, asks("4", "d"), answered)
+	if a.done[1].Turn != "3" || len(a.done) != 2 || b.done[2].Turn != "4" || s.done[1].Turn != "2" {
+		t.Error("futures of one state share memory")
+	}
+	if after := fmt.Sprintf("%+v", s); after != before {
+		t.Errorf("%s\nwas\n%s", after, before)
+	}
+}
+
+func everyEvent() []Event {
+	e := Exchange{Turn: "1", Message: "m", Question: "why", Asked: t0.Add(time.Millisecond), Context: []model.Snippet{{Kind: "code", Text: "x", Path: "p"}},
+		Query: search.Query{Limit: 3, Threshold: 0.5, CurrentPath: "/c", Filter: search.Filter{Version: "v", Language: "l", Tag: "t", Groups: []string{"g"}}}}
+	return []Event{
+		Opened{Project: "p", Caller: "ann", KeyHash: testKey, At: t0},
+		Asked{Exchange: e, Chat: "c"},
+		Retried{Turn: "1", Reason: Interrupted, At: t0},
+		Answered{Turn: "1", Text: "Because.", Sources: []Source{{ID: "s1", URL: "/a", Title: "A"}}, Model: "m", Answered: true,
+			Usage: stream.Usage{Prompt: 1, Completion: 2}, At: t0, Reason: "stop"},
+		Asked{Exchange: e, Replaces: true},
+		TurnFailed{Turn: "1", Reason: "r", Text: "t", At: t0},
+	}
+}
+
+// TestWhatIsOnDiskStaysReadable reads events and a snapshot that an earlier program wrote. When it fails, a type that is
+// stored has changed, perhaps in another package: give the event a new name and keep the old form.
+func TestWhatIsOnDiskStaysReadable(t *testing.T) {
+	path := filepath.Join("testdata", "stored.txt")
+	full := state{id: testID}
+	var now strings.Builder
+	for _, ev := range everyEvent() {
+		e, err := encode(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&now, "%s %x\n", e.Type, e.Data)
+		full = full.apply(ev)
+	}
+	full, _ = play(full, asks("2", "how"))
+	data, err := full.snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(&now, "snapshot %x\n", data)
+	if *update {
+		if err := os.WriteFile(path, []byte(now.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := everyEvent()
+	for i, line := range strings.Split(strings.TrimSpace(string(stored)), "\n") {
+		var name string
+		var data []byte
+		if _, err := fmt.Sscanf(line, "%s %x", &name, &data); err != nil {
+			t.Fatal(err)
+		}
+		if name == "snapshot" {
+			got, err := restore(testID, data)
+			if err != nil || !reflect.DeepEqual(normal(got), normal(full)) {
+				t.Errorf("the snapshot is read as\n%+v, %v\nnot as\n%+v", got, err, full)
+			}
+			continue
+		}
+		got, err := decode(persistence.Event{Type: name, Data: data})
+		if err != nil || !reflect.DeepEqual(got, want[i]) {
+			t.Errorf("%s is read as\n%+v, %v\nnot as\n%+v", name, got, err, want[i])
+		}
+	}
+}
+
+// normal makes states comparable: encodings do not tell an empty slice from none.
+func normal(s state) state {
+	if len(s.done) == 0 {
+		s.done = nil
+	}
+	if len(s.open) == 0 {
+		s.open = nil
+	}
+	return s
+}
+
+func TestHistoryOfAStream(t *testing.T) {
+	if _, ok, err := History(testID, persistence.Recovered{}); ok || err != nil {
+		t.Errorf("a thread that there is not: %v, %v", ok, err)
+	}
+	_, _, err := History(testID, persistence.Recovered{Seq: 1, Events: []persistence.Event{{Type: "thread.unknown.1"}}})
+	var rec *RecoverError
+	if !errors.As(err, &rec) || rec.Seq != 1 || !errors.Is(err, persistence.ErrCorrupt) {
+		t.Errorf("%v", err)
+	}
+}
