@@ -16,7 +16,7 @@ func (j *Journal) Claim(key string, now time.Time) (Claim, bool, error) {
 	err := j.view("look up a claim", func(tx *bbolt.Tx) error {
 		v := tx.Bucket(bucketClaims).Get([]byte(key))
 		if v == nil {
-			return nil
+			return j.absent(bucketClaims, key)
 		}
 		var err error
 		if c, err = decodeClaim([]byte(key), v); err != nil {

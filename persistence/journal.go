@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,7 +33,11 @@ type JournalOptions struct {
 	AcceptDamage bool
 	// UnsafeNoSync acknowledges before the disk has anything. For tests and measurements only.
 	UnsafeNoSync bool
+
+	retryAfter time.Duration // the pause after a commit that failed, where not zero; for tests
 }
+
+const defaultLockTimeout = time.Second
 
 // A Journal keeps streams of events in one bbolt file, with what must be stored together with an event.
 //
@@ -71,7 +76,9 @@ type Journal struct {
 	indexMu sync.RWMutex
 	tails   map[string]*tail
 	pending map[string]struct{}
-	damage  map[uint64]streamDamage // by stream hash
+	// damagedKeys are the keys, by bucket, that do not belong to their values. It does not change.
+	damagedKeys map[string][]string
+	damage      map[uint64]streamDamage // by stream hash
 
 	// The committer's own.
 	state     journalState
@@ -153,7 +160,7 @@ func OpenJournal(path string, o JournalOptions) (_ *Journal, err error) {
 		o.Now = time.Now
 	}
 	if o.LockTimeout <= 0 {
-		o.LockTimeout = time.Second
+		o.LockTimeout = defaultLockTimeout
 	}
 	if o.CheckpointEvery <= 0 {
 		o.CheckpointEvery = 2 * time.Second
@@ -174,10 +181,16 @@ func OpenJournal(path string, o JournalOptions) (_ *Journal, err error) {
 			err = fmt.Errorf("open journal %s: %w", path, err)
 		}
 	}()
-	entries, err := verifyJournalFile(path, &o)
+	walk, err := verifyJournalFile(path, &o)
 	if err != nil {
 		return nil, err
 	}
+	for bucket, keys := range walk.damagedKeys {
+		for _, k := range keys {
+			j.log.Error("a key of the journal is damaged", "journal", path, "bucket", bucket, "key", k)
+		}
+	}
+	j.damagedKeys = walk.damagedKeys
 	err = guard(func() error {
 		j.db, err = bbolt.Open(path, 0o600, j.boltOptions())
 		return err
@@ -185,7 +198,7 @@ func OpenJournal(path string, o JournalOptions) (_ *Journal, err error) {
 	if err != nil {
 		return nil, lockError(err)
 	}
-	if err := guard(func() error { return j.load(entries) }); err != nil {
+	if err := guard(func() error { return j.load(walk.entries) }); err != nil {
 		return nil, errors.Join(err, guard(j.db.Close))
 	}
 	go j.commitLoop()
@@ -247,6 +260,23 @@ func damagedRecord(path, what, stream string, seq uint64, err error) error {
 	return fmt.Errorf("%w: %s: %s of stream %q, sequence %d: %v", ErrCorrupt, path, what, stream, seq, err)
 }
 
+// absent is asked where nothing was found under a key: perhaps it is there and its key is damaged.
+func (j *Journal) absent(bucket []byte, key string) error {
+	for _, k := range j.damagedKeys[string(bucket)] {
+		n, other := min(len(k), len(key)), 0
+		for i := range n {
+			if k[i] != key[i] {
+				other++
+			}
+		}
+		// The keys of two entries differ in more places than a damaged place has bytes.
+		if n > 0 && other <= 4 && (other == 0 || len(k) == len(key)) {
+			return damagedRecord(j.path, "key "+strconv.Quote(k)+" in "+string(bucket), key, 0, errors.New("it may be the one that is looked for"))
+		}
+	}
+	return nil
+}
+
 // load makes what is missing in the file and reads what is kept in memory.
 func (j *Journal) load(entries map[string]uint64) error {
 	fresh := false
@@ -254,15 +284,12 @@ func (j *Journal) load(entries map[string]uint64) error {
 		b := tx.Bucket(bucketMeta)
 		if b == nil {
 			if k, _ := tx.Cursor().First(); k != nil {
-				return errors.New("the file is a database, but not a journal")
+				return fmt.Errorf("%w: bucket %s is missing: it is no journal, or damaged", ErrCorrupt, bucketMeta)
 			}
 			fresh = true
 			return nil
 		}
-		if f := string(b.Get(metaFormat)); f != journalFormat {
-			return fmt.Errorf("its format is %q, and this version reads %q", f, journalFormat)
-		}
-		return nil
+		return decodeFormat(b.Get(metaFormat))
 	})
 	if err != nil {
 		return err
@@ -287,7 +314,7 @@ func (j *Journal) create() error {
 		if err := b.Put(metaState, j.state.encode(metaState)); err != nil {
 			return err
 		}
-		return b.Put(metaFormat, []byte(journalFormat))
+		return b.Put(metaFormat, encodeFormat())
 	})
 	if err != nil {
 		return err
@@ -322,12 +349,22 @@ func (j *Journal) loadIndex(tx *bbolt.Tx, entries map[string]uint64) error {
 	j.position.Store(j.state.position)
 	j.trimmed.Store(j.state.trimmed)
 
+	guess := false
 	c := tx.Bucket(bucketPending).Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {
 		if err := sealed(k, v); err != nil {
 			j.log.Error("a pending stream's name is damaged", "stream", string(k), "error", err)
+			guess = true
 		}
 		j.pending[string(k)] = struct{}{} // asking a stream in vain does no harm
+	}
+	if guess { // snapshots say it as well, but there may be many
+		c := tx.Bucket(bucketSnapshots).Cursor()
+		for k, v := c.First(); k != nil; k, v = c.Next() {
+			if s, err := parseSnapshot(v); err == nil && s.flags&flagPending != 0 {
+				j.pending[string(k)] = struct{}{}
+			}
+		}
 	}
 	if err := j.loadTails(tx); err != nil {
 		return err
@@ -365,6 +402,9 @@ func (j *Journal) loadTails(tx *bbolt.Tx) error {
 	snapshots := tx.Bucket(bucketSnapshots)
 	c := tx.Bucket(bucketEvents).Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {
+		if len(k) != 8 {
+			return fmt.Errorf("%w: a position has %d bytes", ErrCorrupt, len(k))
+		}
 		r, err := decodeEvent(k, v)
 		if err != nil {
 			err = j.damaged("event", r.stream, r.seq, err)

@@ -310,7 +310,10 @@ func (j *Journal) tryCommit(reqs []*appendRequest, ops []*journalOp) error {
 	}
 	// A failed commit costs bbolt a walk over the whole file; the pause keeps that a small part of the time.
 	took := time.Since(began)
-	pause := max(500*time.Millisecond, min(4*took, 10*time.Second))
+	pause := j.opts.retryAfter
+	if pause <= 0 {
+		pause = max(500*time.Millisecond, min(4*took, 10*time.Second))
+	}
 	if j.downErr == nil {
 		j.log.Error("the journal cannot be written to", "journal", j.path, "error", err)
 	}
@@ -511,7 +514,7 @@ func (c *journalCommit) last(stream string) (uint64, error) {
 	key := []byte(stream)
 	v := c.snapshots.Get(key)
 	if v == nil {
-		return 0, nil
+		return 0, c.j.absent(bucketSnapshots, stream)
 	}
 	s, err := decodeSnapshot(key, v)
 	if err != nil {
@@ -524,7 +527,7 @@ func (c *journalCommit) last(stream string) (uint64, error) {
 func (c *journalCommit) claim(key string) (*Claim, error) {
 	v := c.claims.Get([]byte(key))
 	if v == nil {
-		return nil, nil
+		return nil, c.j.absent(bucketClaims, key)
 	}
 	held, err := decodeClaim([]byte(key), v)
 	if err != nil {

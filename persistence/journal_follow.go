@@ -166,8 +166,7 @@ func (c *journalCommit) storeMarks() error {
 
 func (c *journalCommit) putMark(name string, pos uint64) error {
 	key := []byte(name)
-	buf := []byte{0, 0, 0, 0, journalForm}
-	buf = binary.BigEndian.AppendUint64(buf, pos)
+	buf := binary.BigEndian.AppendUint64(head(nil), pos)
 	seal(key, buf)
 	if err := c.tx.Bucket(bucketFollowers).Put(key, buf); err != nil {
 		return fmt.Errorf("%w: %w", errFatal, err)

@@ -42,11 +42,11 @@ type boltMeta struct {
 	tx                   uint64
 }
 
-// verifyJournalFile walks over the file, where there is one, and counts the entries of the buckets at the top.
-func verifyJournalFile(path string, o *JournalOptions) (map[string]uint64, error) {
+// verifyJournalFile walks over the file, where there is one.
+func verifyJournalFile(path string, o *JournalOptions) (*pageWalk, error) {
 	st, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) || (err == nil && st.Size() == 0) {
-		return nil, nil
+		return &pageWalk{}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -76,25 +76,25 @@ func verifyJournalFile(path string, o *JournalOptions) (map[string]uint64, error
 		return nil, err
 	}
 	defer unmap()
-	var w pageWalk
-	err = guard(func() error {
-		w = pageWalk{data: data}
-		return w.file(o.AcceptDamage)
-	})
+	w := &pageWalk{data: data}
+	err = guard(func() error { return w.file(o.AcceptDamage) })
+	w.data = nil
 	if err != nil {
 		if errors.Is(err, ErrCorrupt) {
 			return nil, err
 		}
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	return w.entries, nil
+	return w, nil
 }
 
 type pageWalk struct {
-	data    []byte
-	meta    boltMeta
-	seen    []uint64 // a bit for each page
-	entries map[string]uint64
+	data []byte
+	meta boltMeta
+	seen []uint64 // a bit for each page
+	// By bucket: the number of entries, and the keys that are not those which their values belong to.
+	entries     map[string]uint64
+	damagedKeys map[string][]string
 }
 
 func readMeta(page []byte) (boltMeta, error) {
@@ -149,27 +149,29 @@ func (w *pageWalk) file(acceptDamage bool) error {
 		return fmt.Errorf("the file is cut off: it has %d bytes for %d pages of %d", len(w.data), w.meta.high, w.meta.pageSize)
 	}
 	w.seen = make([]uint64, w.meta.high/64+1)
-	w.entries = make(map[string]uint64)
+	w.entries, w.damagedKeys = make(map[string]uint64), make(map[string][]string)
 	used := uint64(2)
 	n, err := w.tree(w.meta.root, nil, nil, 0, leafBucket, func(name, value []byte) error {
 		if len(value) < inBucket {
 			return fmt.Errorf("bucket %q is cut off", name)
 		}
 		root, count := order.Uint64(value), uint64(0)
+		entry := func(key, value []byte) error {
+			if count++; !keySealed(key, value) {
+				w.damagedKeys[string(name)] = append(w.damagedKeys[string(name)], string(key))
+			}
+			return nil
+		}
 		if root == 0 { // it stands in its parent's page
 			page := value[inBucket:]
 			if len(page) < pageHead || order.Uint16(page[8:]) != pageLeaf {
 				return fmt.Errorf("bucket %q is damaged", name)
 			}
-			var err error
-			if count, err = w.leaf(page, nil, nil, 0, nil); err != nil {
+			if err := w.leaf(page, nil, nil, 0, entry); err != nil {
 				return fmt.Errorf("bucket %q: %w", name, err)
 			}
 		} else {
-			pages, err := w.tree(root, nil, nil, 0, 0, func([]byte, []byte) error {
-				count++
-				return nil
-			})
+			pages, err := w.tree(root, nil, nil, 0, 0, entry)
 			if err != nil {
 				return fmt.Errorf("bucket %q: %w", name, err)
 			}
@@ -219,7 +221,7 @@ func (w *pageWalk) tree(id uint64, low, high []byte, depth int, flags uint32, f 
 	count := int(order.Uint16(page[10:]))
 	switch order.Uint16(page[8:]) {
 	case pageLeaf:
-		if _, err := w.leaf(page, low, high, flags, f); err != nil {
+		if err := w.leaf(page, low, high, flags, f); err != nil {
 			return 0, fmt.Errorf("page %d: %w", id, err)
 		}
 		return pages, nil
@@ -230,9 +232,11 @@ func (w *pageWalk) tree(id uint64, low, high []byte, depth int, flags uint32, f 
 	if count == 0 || pageHead+count*pageElement > len(page) || depth > 64 {
 		return 0, fmt.Errorf("page %d cannot have %d entries", id, count)
 	}
+	end := uint64(count * pageElement) // of the entry before, from the first element on
 	key := func(i int) ([]byte, error) {
 		at := pageHead + i*pageElement
-		return span(page[at:], uint64(order.Uint32(page[at:])), uint64(order.Uint32(page[at+4:])))
+		pos, ksize := uint64(order.Uint32(page[at:])), uint64(order.Uint32(page[at+4:]))
+		return span(page[pageHead:], &end, uint64(i*pageElement)+pos, ksize)
 	}
 	next, err := key(0)
 	for i := 0; i < count && err == nil; i++ {
@@ -263,46 +267,49 @@ func (w *pageWalk) tree(id uint64, low, high []byte, depth int, flags uint32, f 
 }
 
 // leaf checks the entries of one page.
-func (w *pageWalk) leaf(page, low, high []byte, flags uint32, f func(key, value []byte) error) (uint64, error) {
+func (w *pageWalk) leaf(page, low, high []byte, flags uint32, f func(key, value []byte) error) error {
 	count := int(order.Uint16(page[10:]))
 	if pageHead+count*pageElement > len(page) {
-		return 0, fmt.Errorf("it cannot have %d entries", count)
+		return fmt.Errorf("it cannot have %d entries", count)
 	}
+	end := uint64(count * pageElement)
 	top := low
 	for i := range count {
 		at := pageHead + i*pageElement
-		pos, ksize := uint64(order.Uint32(page[at+4:])), uint64(order.Uint32(page[at+8:]))
-		key, err := span(page[at:], pos, ksize)
+		pos, ksize := uint64(i*pageElement)+uint64(order.Uint32(page[at+4:])), uint64(order.Uint32(page[at+8:]))
+		key, err := span(page[pageHead:], &end, pos, ksize)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		value, err := span(page[at:], pos+ksize, uint64(order.Uint32(page[at+12:])))
+		value, err := span(page[pageHead:], &end, pos+ksize, uint64(order.Uint32(page[at+12:])))
 		if err != nil {
-			return 0, err
+			return err
 		}
 		// The first key may equal the bound that the parent gives; after that each is greater than the one before.
 		if c := bytes.Compare(key, top); ksize == 0 || (i == 0 && top != nil && c < 0) || (i > 0 && c <= 0) ||
 			(high != nil && bytes.Compare(key, high) >= 0) {
-			return 0, fmt.Errorf("entry %d is out of order", i)
+			return fmt.Errorf("entry %d is out of order", i)
 		}
 		top = key
 		if got := order.Uint32(page[at:]); got != flags {
-			return 0, fmt.Errorf("entry %d has flags %#x", i, got)
+			return fmt.Errorf("entry %d has flags %#x", i, got)
 		}
-		if f != nil {
-			if err := f(key, value); err != nil {
-				return 0, err
-			}
+		if err := f(key, value); err != nil {
+			return err
 		}
 	}
-	return uint64(count), nil
+	return nil
 }
 
-func span(b []byte, pos, size uint64) ([]byte, error) {
-	if pos < pageElement || pos+size > uint64(len(b)) {
+// span cuts out what begins where the last one ended: bbolt leaves no gaps.
+func span(b []byte, end *uint64, pos, size uint64) ([]byte, error) {
+	if pos != *end {
+		return nil, errors.New("an entry does not follow the one before")
+	}
+	if *end = pos + size; *end > uint64(len(b)) {
 		return nil, errors.New("an entry reaches over the end")
 	}
-	return b[pos : pos+size : pos+size], nil
+	return b[pos:*end:*end], nil
 }
 
 // freePages checks the list of free pages, where the file has one: a page that is both free and in use would be

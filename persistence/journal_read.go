@@ -68,6 +68,10 @@ func (j *Journal) load1(stream string) (Recovered, error) {
 				return j.damaged("snapshot", stream, s.seq, err)
 			}
 			rec.Seq, rec.SnapSeq, rec.Snapshot = s.seq, s.seq, append([]byte{}, s.state...)
+		} else if len(positions) == 0 {
+			if err := j.absent(bucketSnapshots, stream); err != nil {
+				return err
+			}
 		}
 		events := tx.Bucket(bucketEvents)
 		for i, pos := range positions {
@@ -155,7 +159,7 @@ func (j *Journal) eachSnapshot(prefix string, last bool, yield func(name string,
 					break
 				}
 				// The head is enough to know how far the snapshot reaches.
-				got = append(got, entry{string(k), bytes.Clone(v[:min(len(v), 32)])})
+				got = append(got, entry{string(k), bytes.Clone(v[:min(len(v), journalHead+32)])})
 				k, v = c.Next()
 			}
 			more = k != nil

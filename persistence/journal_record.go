@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// The forms of what the journal stores. Every value begins with a CRC-32C over its key and everything behind the
-// checksum, then the number of its form, so that a value that was damaged, or that stands under a key that is not its
-// own, is never taken for data.
+// The forms of what the journal stores. Every value begins with a CRC-32C of everything behind it, the number of its
+// form, and a CRC-32C of its key. So a value that was damaged, or that stands under a key that is not its own, is never
+// taken for data; and damaged keys, which would hide what stands under them, are found without reading the values.
 //
 //	events     position (8 bytes)         -> flags, stream hash, sequence, stream, type, data
 //	snapshots  stream                     -> flags, sequence, position of the last event that it covers, state
@@ -21,10 +21,10 @@ import (
 //	meta       "state"                    -> position, trimmed, the number of entries of each other bucket
 const (
 	journalForm      = 1
-	journalHead      = 5       // checksum and form
-	maxStreamLen     = 512     // bytes of a stream's name
-	maxClaimKey      = 4 << 10 // bytes of an idempotency key, qualified
-	maxUseKey        = 1 << 10 // bytes of what a quota counts
+	journalHead      = 4 + 1 + 4 // checksum, form, checksum of the key
+	maxStreamLen     = 512       // bytes of a stream's name
+	maxClaimKey      = 4 << 10   // bytes of an idempotency key, qualified
+	maxUseKey        = 1 << 10   // bytes of what a quota counts
 	maxEventType     = 255
 	maxAppendBytes   = 32 << 20
 	maxSnapshotBytes = 64 << 20
@@ -32,22 +32,31 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// seal puts the checksum of key and body into the body's first four bytes.
+// head makes room for what seal fills in.
+func head(buf []byte) []byte { return append(buf, 0, 0, 0, 0, journalForm, 0, 0, 0, 0) }
+
 func seal(key, body []byte) {
-	binary.BigEndian.PutUint32(body, crc32.Update(crc32.Checksum(body[4:], castagnoli), castagnoli, key))
+	binary.BigEndian.PutUint32(body[5:], crc32.Checksum(key, castagnoli))
+	binary.BigEndian.PutUint32(body, crc32.Checksum(body[4:], castagnoli))
 }
 
 func sealed(key, body []byte) error {
-	if len(body) < journalHead {
+	switch {
+	case len(body) < journalHead:
 		return fmt.Errorf("%d bytes are too short", len(body))
-	}
-	if binary.BigEndian.Uint32(body) != crc32.Update(crc32.Checksum(body[4:], castagnoli), castagnoli, key) {
+	case binary.BigEndian.Uint32(body) != crc32.Checksum(body[4:], castagnoli):
 		return errors.New("the checksum does not match")
-	}
-	if body[4] != journalForm {
+	case !keySealed(key, body):
+		return errors.New("it stands under a wrong key")
+	case body[4] != journalForm:
 		return fmt.Errorf("form %d is unknown", body[4])
 	}
 	return nil
+}
+
+// keySealed checks the key alone.
+func keySealed(key, body []byte) bool {
+	return len(body) >= journalHead && binary.BigEndian.Uint32(body[5:]) == crc32.Checksum(key, castagnoli)
 }
 
 func positionKey(pos uint64) []byte { return binary.BigEndian.AppendUint64(make([]byte, 0, 8), pos) }
@@ -78,7 +87,7 @@ type eventRecord struct {
 const eventFixed = journalHead + 1 + 8
 
 func appendEvent(buf []byte, r *eventRecord) []byte {
-	buf = append(buf, 0, 0, 0, 0, journalForm, r.flags)
+	buf = append(head(buf), r.flags)
 	buf = binary.BigEndian.AppendUint64(buf, r.hash)
 	buf = binary.AppendUvarint(buf, r.seq)
 	buf = appendString(buf, r.stream)
@@ -123,7 +132,7 @@ type snapshotRecord struct {
 
 func encodeSnapshot(key []byte, r *snapshotRecord) []byte {
 	buf := make([]byte, 0, journalHead+1+2*binary.MaxVarintLen64+len(r.state))
-	buf = append(buf, 0, 0, 0, 0, journalForm, r.flags)
+	buf = append(head(buf), r.flags)
 	buf = binary.AppendUvarint(buf, r.seq)
 	buf = binary.AppendUvarint(buf, r.pos)
 	buf = append(buf, r.state...)
@@ -153,15 +162,14 @@ func decodeSnapshot(key, body []byte) (snapshotRecord, error) {
 }
 
 func encodePending(key []byte) []byte {
-	buf := []byte{0, 0, 0, 0, journalForm}
+	buf := head(nil)
 	seal(key, buf)
 	return buf
 }
 
 func encodeClaim(c *Claim) []byte {
 	buf := make([]byte, 0, journalHead+len(c.Digest)+8+4+len(c.Owner)+len(c.Ref))
-	buf = append(buf, 0, 0, 0, 0, journalForm)
-	buf = append(buf, c.Digest[:]...)
+	buf = append(head(buf), c.Digest[:]...)
 	buf = binary.BigEndian.AppendUint64(buf, uint64(c.Expires.UnixNano()))
 	buf = appendString(buf, c.Owner)
 	buf = append(buf, c.Ref...)
@@ -215,8 +223,7 @@ func decodeUse(key, body []byte) (useSlot, uint32, error) {
 }
 
 func encodeUse(key []byte, count uint32) []byte {
-	buf := []byte{0, 0, 0, 0, journalForm, 0, 0, 0, 0}
-	binary.BigEndian.PutUint32(buf[journalHead:], count)
+	buf := binary.BigEndian.AppendUint32(head(nil), count)
 	seal(key, buf)
 	return buf
 }
@@ -231,6 +238,22 @@ const (
 	nCounted
 )
 
+func encodeFormat() []byte {
+	buf := append(head(nil), journalFormat...)
+	seal(metaFormat, buf)
+	return buf
+}
+
+func decodeFormat(body []byte) error {
+	if err := sealed(metaFormat, body); err != nil {
+		return fmt.Errorf("%w: the format's name: %w", ErrCorrupt, err)
+	}
+	if f := string(body[journalHead:]); f != journalFormat {
+		return fmt.Errorf("its format is %q, and this version reads %q", f, journalFormat)
+	}
+	return nil
+}
+
 // A journalState is written with every commit.
 type journalState struct {
 	position uint64           // of the last event
@@ -239,7 +262,7 @@ type journalState struct {
 }
 
 func (s *journalState) encode(key []byte) []byte {
-	buf := []byte{0, 0, 0, 0, journalForm}
+	buf := head(nil)
 	buf = binary.BigEndian.AppendUint64(buf, s.position)
 	buf = binary.BigEndian.AppendUint64(buf, s.trimmed)
 	for _, n := range s.counts {

@@ -1,0 +1,609 @@
+package persistence
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"docent/api"
+)
+
+// A faultyDisk stands between bbolt and the file. bbolt has no seam for it, since it wants an *os.File: writes go through its
+// own test hook, and a sync fails because the file's descriptor is, for that moment, a pipe's.
+type faultyDisk struct {
+	t     *testing.T
+	fd    int
+	saved int // a second descriptor of the file
+	pipe  int
+
+	mu      sync.Mutex
+	ops     int // writes and syncs so far
+	fail    int // at this one
+	last    int // and at all up to this one
+	short   bool
+	sync    bool // fail the sync after write number fail
+	tripped int
+}
+
+func newFaultyDisk(t *testing.T, j *Journal) *faultyDisk {
+	t.Helper()
+	d := &faultyDisk{t: t, fd: int(j.file.Fd())}
+	var err error
+	if d.saved, err = unix.Dup(d.fd); err != nil {
+		t.Fatal(err)
+	}
+	var p [2]int
+	if err := unix.Pipe(p[:]); err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(p[0])
+	d.pipe = p[1]
+	t.Cleanup(func() { j.Close(); unix.Close(d.saved); unix.Close(d.pipe) })
+	field := reflect.ValueOf(j.db).Elem().FieldByName("ops").FieldByName("writeAt")
+	hook := (*func([]byte, int64) (int, error))(unsafe.Pointer(field.UnsafeAddr()))
+	if err := j.do(func(*journalCommit) error { *hook = d.writeAt; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (d *faultyDisk) swap(fd int) {
+	if err := unix.Dup3(fd, d.fd, unix.O_CLOEXEC); err != nil {
+		d.t.Error(err)
+	}
+}
+
+func (d *faultyDisk) writeAt(b []byte, off int64) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ops++
+	if d.sync {
+		d.swap(d.saved)
+	} else if d.ops >= d.fail && d.ops <= d.last {
+		d.tripped++
+		if d.short {
+			n, _ := unix.Pwrite(d.saved, b[:len(b)/2], off)
+			return n, io.ErrShortWrite
+		}
+		return 0, &os.PathError{Op: "write", Path: "journal", Err: syscall.ENOSPC}
+	}
+	n, err := unix.Pwrite(d.saved, b, off)
+	if d.sync && d.ops >= d.fail && d.ops <= d.last {
+		d.tripped++
+		d.swap(d.pipe) // if a sync is next, it fails
+	}
+	return n, err
+}
+
+// heal ends the fault.
+func (d *faultyDisk) heal() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.swap(d.saved)
+	d.fail, d.last, d.sync, d.short = 0, 0, false, false
+}
+
+func (d *faultyDisk) arm(fail, last int, short, sync bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ops, d.fail, d.last, d.short, d.sync = 0, fail, last, short, sync
+}
+
+// TestNothingAcknowledgedIsLostWhenTheDiskFails lets every single write, and the sync after every single write, of a small
+// story fail, once and for a while.
+func TestNothingAcknowledgedIsLostWhenTheDiskFails(t *testing.T) {
+	for _, kind := range []struct {
+		name        string
+		short, sync bool
+	}{{"error", false, false}, {"short write", true, false}, {"sync", false, true}} {
+		for _, length := range []int{1, 5} {
+			t.Run(fmt.Sprintf("%s/%d", kind.name, length), func(t *testing.T) {
+				t.Parallel()
+				for at := 1; ; at++ {
+					if !storyWithFault(t, at, at+length-1, kind.short, kind.sync) {
+						t.Logf("%d places", at-1)
+						if at < 10 {
+							t.Fatal("the story writes too little")
+						}
+						return
+					}
+				}
+			})
+		}
+	}
+}
+
+// storyWithFault says whether the fault came to pass.
+func storyWithFault(t *testing.T, fail, last int, short, sync bool) bool {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	j, err := OpenJournal(path, JournalOptions{Log: quiet, retryAfter: time.Nanosecond, CheckpointEvery: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := newFaultyDisk(t, j)
+	model := map[string][]string{}
+	uncertain := "" // what the last append would have added, to the stream named doubtful
+	doubtful := ""
+	check := func(j *Journal, when string) {
+		t.Helper()
+		for s, want := range model {
+			rec, err := j.Load(s)
+			if err != nil {
+				t.Fatalf("fault at %d, %s: %v", fail, when, err)
+			}
+			got := texts(rec)
+			if rec.Snapshot != nil {
+				got = append(strings.Split(string(rec.Snapshot), ","), got...)
+			}
+			if s == doubtful && len(got) == len(want)+1 && got[len(want)] == uncertain {
+				continue
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("fault at %d, %s: %s holds %.40q, want %.40q", fail, when, s, got, want)
+			}
+		}
+	}
+	disk.arm(fail, last, short, sync)
+	for i := range 12 {
+		s := fmt.Sprint("job/", i%3)
+		text := fmt.Sprint(i, "-", strings.Repeat("x", 700*(i%4)))
+		_, err := j.Append(t.Context(), Append{Stream: s, After: uint64(len(model[s])), Events: events(text), Pending: i%2 == 0,
+			Claim: &Claim{Key: text, Owner: s, Expires: time.Now().Add(time.Hour)},
+			Uses:  []Use{{Name: "hour", Key: "k", Window: SlidingHour, Limit: 1000}}})
+		if err == nil {
+			model[s] = append(model[s], text)
+		} else {
+			if !errors.Is(err, api.ErrUnavailable) {
+				t.Fatalf("fault at %d: %v", fail, err)
+			}
+			doubtful, uncertain = s, text
+			check(j, "while it cannot be written to") // reads go on
+			doubtful = ""
+			// What became of it is known when the disk can be written to again.
+			disk.heal()
+			for tries := 0; j.do(func(*journalCommit) error { return nil }) != nil; tries++ {
+				if tries > 10 {
+					t.Fatalf("fault at %d: it did not recover", fail)
+				}
+			}
+			rec, err := j.Load(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rec.Seq == uint64(len(model[s]))+1 {
+				model[s] = append(model[s], text)
+			}
+		}
+		if i%4 == 3 {
+			j.Snapshot(s, uint64(len(model[s])), []byte(strings.Join(model[s], ",")))
+			j.snapMu.Lock()
+			j.snapSince = time.Time{} // with the next commit
+			j.snapMu.Unlock()
+		}
+		check(j, "afterwards")
+	}
+	tripped := disk.tripped > 0
+	disk.heal()
+	// As a crash here would leave it.
+	crashed := filepath.Join(t.TempDir(), "copy.db")
+	copyFile(t, crashed, path)
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{path, crashed} {
+		j, err := OpenJournal(p, JournalOptions{Log: quiet})
+		if err != nil {
+			t.Fatalf("fault at %d: %v", fail, err)
+		}
+		check(j, "after reopening")
+		if err := j.Check(func(p JournalProblem) bool { t.Errorf("fault at %d: %v", fail, p); return true }); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, m := range model {
+			n += len(m)
+		}
+		if left, _ := j.Quotas().Standing(time.Now(), Use{Key: "k", Window: SlidingHour, Limit: 1000}); left != 1000-n {
+			t.Fatalf("fault at %d: %d uses for %d appends", fail, 1000-left, n)
+		}
+		j.Close()
+	}
+	return tripped
+}
+
+func copyFile(t testing.TB, to, from string) {
+	t.Helper()
+	if err := os.WriteFile(to, usedPart(t, from), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFullDiskRefusesWritesServesReadsAndRecovers(t *testing.T) {
+	j := openNew(t, JournalOptions{retryAfter: time.Nanosecond})
+	disk := newFaultyDisk(t, j)
+	say(t, j, "job/a", "one")
+	disk.arm(1, 1<<30, false, false)
+	for range 5 {
+		_, err := j.Append(t.Context(), Append{Stream: "job/a", After: 1, Events: events("two")})
+		var busy *api.BusyError
+		if !errors.Is(err, api.ErrUnavailable) || !errors.Is(err, syscall.ENOSPC) || !errors.As(err, &busy) || busy.RetryAfter < time.Second {
+			t.Fatal(err)
+		}
+		wantTexts(t, j, "job/a", "one")
+	}
+	if !j.Stats().Down {
+		t.Fatal("it does not say so")
+	}
+	disk.heal()
+	say(t, j, "job/a", "two")
+	wantTexts(t, j, "job/a", "one", "two")
+	if j.Stats().Down {
+		t.Fatal("it still says so")
+	}
+}
+
+// richJournal makes a file with some of everything, and says what is in it.
+func richJournal(t *testing.T, path string, clean bool) (map[string]Recovered, map[string]Claim, []string) {
+	j := openAt(t, path, JournalOptions{CheckpointEvery: time.Hour})
+	r := rand.New(rand.NewPCG(1, 2))
+	claims := make(map[string]Claim)
+	if _, err := j.Follow("catalog"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 400 {
+		s := fmt.Sprintf("thread/%03d", r.IntN(120))
+		rec := mustLoad(t, j, s)
+		c := Claim{Key: fmt.Sprint("key/", i), Owner: s, Ref: fmt.Sprint(i), Expires: time.Now().Add(time.Hour).UTC().Round(0)}
+		mustAppend(t, j, Append{Stream: s, After: rec.Seq, Events: events(strings.Repeat(fmt.Sprint(i, " "), 1+r.IntN(60)), "b"),
+			Pending: r.IntN(4) == 0, Claim: &c, Uses: []Use{{Key: "ip/" + s, Window: SlidingDay, Limit: 10}}})
+		claims[c.Key] = c
+		if r.IntN(3) == 0 {
+			j.Snapshot(s, rec.Seq+uint64(r.IntN(3)), bytes.Repeat([]byte{byte(i)}, r.IntN(3000)))
+		}
+		if i%100 == 50 {
+			flush(t, j)
+			f, err := j.Follow("catalog")
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Ack(j.Position() - 20)
+		}
+	}
+	flush(t, j)
+	want := make(map[string]Recovered)
+	for _, s := range list(t, func(y func(string) bool) error { return j.Streams("", y) }) {
+		want[s] = mustLoad(t, j, s)
+	}
+	pending := list(t, j.Pending)
+	if clean {
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return want, claims, pending
+}
+
+// usedPart reads a file without the space at its end that bbolt has reserved.
+func usedPart(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := readMeta(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m2, err := readMeta(b[m.pageSize:]); err == nil && m2.tx > m.tx {
+		m = m2
+	}
+	return b[:int(m.high)*m.pageSize]
+}
+
+// TestEveryFlippedBitIsFoundOrHarmless flips one bit of a journal at a time.
+func TestEveryFlippedBitIsFoundOrHarmless(t *testing.T) {
+	rounds := 500
+	if testing.Short() {
+		rounds = 100
+	}
+	for _, clean := range []bool{true, false} {
+		t.Run(fmt.Sprintf("clean=%v", clean), func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "journal.db")
+			want, claims, pending := richJournal(t, path, clean)
+			whole := usedPart(t, path)
+			broken := filepath.Join(t.TempDir(), "broken.db")
+			refused, parked, harmless := 0, 0, 0
+			for seed := range rounds {
+				r := rand.New(rand.NewPCG(uint64(seed), 7))
+				b := bytes.Clone(whole)
+				at := r.IntN(len(b))
+				if seed%4 == 0 { // page heads are rare, and the worst
+					at = at / 4096 * 4096
+					at += r.IntN(16 + 4*16)
+				}
+				b[at] ^= 1 << r.IntN(8)
+				if err := os.WriteFile(broken, b, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				j, err := OpenJournal(broken, JournalOptions{Log: quiet})
+				if err != nil {
+					if !errors.Is(err, ErrCorrupt) {
+						t.Fatalf("seed %d: %v", seed, err)
+					}
+					refused++
+					continue
+				}
+				bad := 0
+				for s, w := range want {
+					rec, err := j.Load(s)
+					if errors.Is(err, ErrCorrupt) {
+						if !strings.Contains(err.Error(), broken) || !strings.Contains(err.Error(), "sequence") {
+							t.Fatalf("seed %d: %v", seed, err)
+						}
+						bad++
+					} else if err != nil || !reflect.DeepEqual(rec, w) {
+						t.Fatalf("seed %d, byte %d: %s: %v: %.300v, want %.300v", seed, at, s, err, rec, w)
+					}
+				}
+				for k, w := range claims {
+					c, ok, err := j.Claim(k, time.Now())
+					if errors.Is(err, ErrCorrupt) {
+						bad++
+					} else if err != nil || !ok || c != w {
+						t.Fatalf("seed %d: claim %s: %v %v %+v", seed, k, ok, err, c)
+					}
+				}
+				got := list(t, j.Pending)
+				for _, s := range pending {
+					if _, ok := j.damage[streamHash(s)]; !ok && !slices.Contains(got, s) {
+						t.Fatalf("seed %d: %s is not pending", seed, s)
+					}
+				}
+				found := 0
+				if err := j.Check(func(JournalProblem) bool { found++; return true }); err != nil {
+					t.Fatal(err)
+				}
+				switch {
+				case bad > 0 && found == 0:
+					t.Fatalf("seed %d: the check finds nothing", seed)
+				case found > 0:
+					parked++
+				default:
+					harmless++
+				}
+				// What is left can be used.
+				for s, w := range want {
+					_, err := j.Append(t.Context(), Append{Stream: s, After: w.Seq, Events: events("more")})
+					if err != nil && !errors.Is(err, ErrCorrupt) {
+						t.Fatalf("seed %d: append to %s: %v", seed, s, err)
+					}
+					break
+				}
+				if err := j.Close(); err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+			}
+			t.Logf("of %d flips %d keep the journal closed, %d concern one record, %d are harmless", rounds, refused, parked, harmless)
+		})
+	}
+}
+
+func TestACutOffFileIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	richJournal(t, path, true)
+	b := usedPart(t, path)
+	for _, n := range []int{1, 4095, 4096, 8192, 20000, 65536, len(b) - 4096} {
+		if err := os.WriteFile(path, b[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j, err := OpenJournal(path, JournalOptions{Log: quiet})
+		if err == nil {
+			j.Close()
+		}
+		if !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%d of %d bytes: %v", n, len(b), err)
+		}
+	}
+	if err := os.WriteFile(path, []byte(strings.Repeat("no journal at all", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenJournal(path, JournalOptions{Log: quiet}); !errors.Is(err, ErrCorrupt) {
+		t.Fatal(err)
+	}
+}
+
+func TestBackupIsAJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	want, _, _ := richJournal(t, path, true)
+	j := openAt(t, path, JournalOptions{})
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	f, err := os.Create(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(j.Backup(f), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckJournal(copied, func(p JournalProblem) bool { t.Error(p); return true }); err != nil {
+		t.Fatal(err)
+	}
+	j = openAt(t, copied, JournalOptions{})
+	for s, w := range want {
+		if rec := mustLoad(t, j, s); !reflect.DeepEqual(rec, w) {
+			t.Fatalf("%s: %+v, want %+v", s, rec, w)
+		}
+	}
+}
+
+const killWriters = 8
+
+// TestJournalWriterProcess is the process that TestNothingAcknowledgedIsLostWhenTheProcessIsKilled kills.
+func TestJournalWriterProcess(t *testing.T) {
+	path := os.Getenv("DOCENT_TEST_JOURNAL")
+	if path == "" {
+		t.Skip("it is started by another test")
+	}
+	j, err := OpenJournal(path, JournalOptions{CheckpointEvery: 5 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := j.Follow("catalog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out sync.Mutex
+	var wg sync.WaitGroup
+	for w := range killWriters {
+		wg.Go(func() {
+			s := fmt.Sprint("job/", w)
+			rec, err := j.Load(s)
+			for seq := rec.Seq; err == nil; {
+				n := 1 + int(seq)%3
+				a := Append{Stream: s, After: seq, Uses: []Use{{Key: s, Window: CalendarMonth, Limit: 1 << 30}}}
+				for i := range n {
+					a.Events = append(a.Events, Event{"test.counted.1", binary.BigEndian.AppendUint64(nil, seq+uint64(i)+1)})
+				}
+				if seq, err = j.Append(t.Context(), a); err != nil {
+					break
+				}
+				out.Lock()
+				fmt.Printf("acked %d %d\n", w, seq)
+				out.Unlock()
+				if seq%16 == 0 {
+					j.Snapshot(s, seq, binary.BigEndian.AppendUint64(nil, seq))
+				}
+				f.Ack(j.Position())
+			}
+			t.Error(err)
+		})
+	}
+	wg.Wait()
+}
+
+func TestNothingAcknowledgedIsLostWhenTheProcessIsKilled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	acked := make([]uint64, killWriters)
+	appends := make([]int, killWriters)
+	r := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	for round := range 6 {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestJournalWriterProcess$")
+		cmd.Env = append(os.Environ(), "DOCENT_TEST_JOURNAL="+path)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		kill := 50 + r.IntN(3000)
+		lines := bufio.NewScanner(out)
+		for n := 0; lines.Scan(); n++ {
+			if n == kill { // and read on: what it acknowledged until it died is in the pipe
+				if err := cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f := strings.Fields(lines.Text())
+			if len(f) != 3 || f[0] != "acked" {
+				continue
+			}
+			w, err1 := strconv.Atoi(f[1])
+			seq, err2 := strconv.ParseUint(f[2], 10, 64)
+			if err := errors.Join(err1, err2); err != nil {
+				t.Fatal(err)
+			}
+			acked[w] = max(acked[w], seq)
+			appends[w]++
+		}
+		if err := cmd.Wait(); err == nil {
+			t.Fatal("the writer ended by itself")
+		}
+		j := openAt(t, path, JournalOptions{})
+		for w := range killWriters {
+			s := fmt.Sprint("job/", w)
+			rec := mustLoad(t, j, s)
+			if rec.Seq < acked[w] {
+				t.Fatalf("round %d: %s ends at %d, and %d was acknowledged", round, s, rec.Seq, acked[w])
+			}
+			if rec.Snapshot != nil && binary.BigEndian.Uint64(rec.Snapshot) != rec.SnapSeq {
+				t.Fatalf("round %d: the snapshot of %s is another", round, s)
+			}
+			if rec.SnapSeq+uint64(len(rec.Events)) != rec.Seq {
+				t.Fatalf("round %d: %s has a gap", round, s)
+			}
+			for i, e := range rec.Events {
+				if binary.BigEndian.Uint64(e.Data) != rec.SnapSeq+uint64(i)+1 {
+					t.Fatalf("round %d: %s: event %d is another", round, s, i)
+				}
+			}
+			left, _ := j.Quotas().Standing(time.Now(), Use{Key: s, Window: CalendarMonth, Limit: 1 << 30})
+			if used := 1<<30 - left; used < appends[w] {
+				t.Fatalf("round %d: %d uses of %s are counted, and %d were accepted", round, used, s, appends[w])
+			}
+		}
+		if err := j.Check(func(p JournalProblem) bool { t.Error(p); return true }); err != nil {
+			t.Fatal(err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func FuzzJournalRecords(f *testing.F) {
+	key := positionKey(7)
+	rec := appendEvent(nil, &eventRecord{hash: streamHash("job/a"), seq: 3, stream: "job/a", event: Event{"job.created.1", []byte("data")}})
+	seal(key, rec)
+	f.Add(rec)
+	f.Add(encodeSnapshot(key, &snapshotRecord{seq: 3, pos: 9, state: []byte("state")}))
+	f.Add(encodeClaim(&Claim{Key: string(key), Owner: "job/a", Ref: "r", Expires: time.Unix(1, 0)}))
+	f.Add(encodeUse(useSlot{SlidingHour, 100, "k"}.bytes(), 3))
+	f.Add((&journalState{position: 3}).encode(key))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if r, err := decodeEvent(key, body); err == nil {
+			again := appendEvent(nil, &r)
+			seal(key, again)
+			if r2, err := decodeEvent(key, again); err != nil || !reflect.DeepEqual(r, r2) {
+				t.Fatalf("%+v, %+v: %v", r, r2, err)
+			}
+		}
+		// The same bytes with a right checksum must be refused or read, never crash.
+		if len(body) >= journalHead {
+			fixed := bytes.Clone(body)
+			seal(key, fixed)
+			_, _ = decodeEvent(key, fixed)
+			_, _ = decodeSnapshot(key, fixed)
+			_, _ = decodeClaim(key, fixed)
+			_, _ = decodeState(key, fixed)
+			_, _, _ = decodeUse(key, fixed)
+			_, _, _ = decodeUse(body, fixed)
+			_, _ = decodeMark(key, fixed)
+			if bytes.Equal(fixed, body) {
+				return
+			}
+			if _, err := decodeEvent(key, body); err == nil {
+				t.Fatal("a wrong checksum was taken")
+			}
+		}
+	})
+}
