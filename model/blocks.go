@@ -62,7 +62,11 @@ func cut(p *Passage) []block {
 		c.line(line)
 	}
 	c.flush()
-	if len(c.blocks) > 0 && c.blocks[0].kind == heading && fingerprint(c.blocks[0].text) == fingerprint(p.Heading) {
+	own := p.Heading
+	if own == "" {
+		own = p.Title
+	}
+	if len(c.blocks) > 0 && c.blocks[0].kind == heading && fingerprint(c.blocks[0].text) == fingerprint(own) {
 		return c.blocks[1:]
 	}
 	return c.blocks
@@ -227,12 +231,8 @@ func (c *cutter) line(line string) {
 			return
 		}
 	}
-	if strings.Contains(line, "{{") {
-		line = shortcode.ReplaceAllString(line, "")
-		trimmed = strings.TrimSpace(line)
-	}
 	switch {
-	case trimmed == "":
+	case strings.HasPrefix(trimmed, "{{") && strings.TrimSpace(shortcode.ReplaceAllString(trimmed, "")) == "":
 		return
 	case match(module, "ie@<", trimmed) != nil || match(include, "{", line) != nil || match(definition, "[", line) != nil ||
 		match(rule, "-*_", line) != nil || match(alert, "[", line) != nil:
@@ -400,6 +400,12 @@ func (c *cutter) inline(s string) string {
 				continue
 			}
 		case '{':
+			if strings.HasPrefix(s[i:], "{{<") || strings.HasPrefix(s[i:], "{{%") {
+				if loc := shortcode.FindStringIndex(s[i:]); loc != nil && loc[0] == 0 {
+					i += loc[1]
+					continue
+				}
+			}
 			if strings.HasPrefix(s[i:], "{' '}") || strings.HasPrefix(s[i:], `{" "}`) {
 				out.WriteByte(' ')
 				i += 5

@@ -182,7 +182,7 @@ type aspect struct {
 // compose chooses what to quote; nothing where the documentation does not answer.
 func compose(req Request) []quote {
 	sections := read(req)
-	q := ask(req.Question, sections)
+	q := ask(Standalone(req.Question, req.History), sections)
 	if len(q.terms) == 0 || !answers(req, q, sections) {
 		return nil
 	}

@@ -59,6 +59,28 @@ func TestAnswersAreTheDocumentationsOwnWordsInMarkdown(t *testing.T) {
 	}
 }
 
+func TestPagesOfManyDialectsAreCutIntoWhatAReaderSees(t *testing.T) {
+	for name, c := range map[string]struct{ page, want string }{
+		"the page's own title":   {"# Widget\n\nA widget.", "A widget."},
+		"imports and includes":   {"import X from 'x'\n\n{* ../src/main.py hl[1] *}\n\nA widget.\n\n[ref]: https://x.example\n", "A widget."},
+		"shortcodes":             {"{{< note >}}\nA {{% b %}}widget and `{{< c >}}`.\n{{< /note >}}", "A widget and `{{< c >}}`."},
+		"admonitions":            {"/// note | Title\n\nA widget.\n\n///\n\n:::tip More\nB widget.\n:::\n\n> [!NOTE]\n> C widget.\n\n!!! note\n    D widget.\n", "A widget.\n\n**More**\n\nB widget.\n\nC widget.\n\nD widget."},
+		"a tag of several lines": {"<Card\n  title=\"Own\"\n  href=\"/x\"\n>\n  A widget.\n</Card>", "**Own**\n\nA widget."},
+		"fields":                 {"<ResponseField name=\"color\" type=\"string\">\n  The widget's color.\n</ResponseField>", "**`color`**\n\nThe widget's color."},
+		"a table":                {"| a | b |\n|---|---|\n| [x](https://x.example) widget | `<T>` |", "| a | b |\n|---|---|\n| [x](https://x.example) widget | `<T>` |"},
+		"a list with code":       {"* Run:\n\n  ```sh\n  widget\n  ```\n* Done\n  now.", "* Run:\n  ```sh\n  widget\n  ```\n* Done\n  now."},
+		"indented code":          {"A widget:\n\n    widget start\n\nThe end.", "A widget:\n\n```\nwidget start\n```\n\nThe end."},
+		"links":                  {"A widget: [a](../b/c.md#d), [e](#f), [g](/h/), [i](j), [k][l], [m](javascript:x), <https://n.example>.", "A widget: [a](https://docs.example/v1/b/c#d), [e](https://docs.example/v1/a/widget#f), [g](https://docs.example/h/), i, k, m, <https://n.example>."},
+		"an unclosed fence":      {"A widget.\n\n```sh\nwidget\n", "A widget.\n\n```sh\nwidget\n```"},
+	} {
+		text, _, _, _ := answerOf(t, Request{Question: "What is a widget?", Passages: []Passage{
+			{Path: "a/widget.md", URL: "https://docs.example/v1/a/widget", Title: "Widget", Text: c.page, Score: 0.9}}})
+		if text != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, text, c.want)
+		}
+	}
+}
+
 func TestEachPassageIsCitedBeforeItsText(t *testing.T) {
 	req := Request{Question: "How do I install the widget and how do I remove the widget?", Passages: []Passage{install,
 		{Path: "guide/remove.md", Title: "Remove", Heading: "Remove the widget", Score: 0.7, Text: "To remove the widget, delete its folder and restart the server."}}}
@@ -76,6 +98,15 @@ func TestEachPassageIsCitedBeforeItsText(t *testing.T) {
 		if n := len(strings.Fields(d.Text)); n > 8 && !strings.Contains(d.Text, "curl") {
 			t.Errorf("piece %d has %d words", i, n)
 		}
+	}
+}
+
+func TestAFollowUpIsAnsweredAboutWhatWasAskedBefore(t *testing.T) {
+	history := []Message{{Role: "user", Text: "How do I install the widget?"}, {Role: "assistant", Text: "With one command."}}
+	remove := Passage{Path: "guide/remove.md", Title: "Remove", Heading: "Remove the widget", Score: 0.5, Text: "To remove the widget, delete its folder."}
+	text, cite, _, _ := answerOf(t, Request{Question: "and how do I remove it?", History: history, Passages: []Passage{remove}})
+	if !slices.Equal(cite, []int{0}) || text != remove.Text {
+		t.Errorf("%v: %s", cite, text)
 	}
 }
 
