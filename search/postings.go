@@ -73,18 +73,18 @@ func (s *snapshot) measure() {
 			}
 		}
 	}
-	s.titleNorm = make([]float32, len(s.pages))
 	s.headingNorm = make([]float32, len(s.pages))
 	s.pageBody = make([]float32, len(s.pages))
 	s.pageCode = make([]float32, len(s.pages))
 	for f := range pageFields {
 		s.pageNorm[f] = make([]float32, len(s.pages))
+		s.inheritNorm[f] = make([]float32, len(s.pages))
 	}
 	for p, r := range s.pages {
 		for f := range pageFields {
 			s.pageNorm[f][p] = norm(t.Page[f], t.BShort, float64(r.PageLen[f]), mean(pageSum[f], pageWith[f]))
+			s.inheritNorm[f][p] = norm(t.Inherit[f], t.BShort, float64(r.PageLen[f]), mean(pageSum[f], pageWith[f]))
 		}
-		s.titleNorm[p] = norm(t.SectionTitle, t.BShort, float64(r.PageLen[fieldTitle]), mean(pageSum[fieldTitle], pageWith[fieldTitle]))
 		s.headingNorm[p] = norm(t.PageHeading, t.B[fieldHeading], lengths[p][0], mean(whole[0], wholeWith[0]))
 		s.pageBody[p] = norm(t.PageBody, t.B[fieldBody], lengths[p][1], mean(whole[1], wholeWith[1]))
 		s.pageCode[p] = norm(t.PageCode, t.B[fieldCode], lengths[p][2], mean(whole[2], wholeWith[2]))
@@ -124,9 +124,9 @@ func (s *snapshot) decode(ctx context.Context, term string) (*postings, error) {
 		err := s.walk(ctx, raw, name, func(section uint32, freq float32) {
 			page := s.pageOf[section]
 			d.page(page, freq*s.pageNorm[f][page])
-			if f == fieldTitle {
+			if w := s.inheritNorm[f][page]; w > 0 {
 				for sec := s.firstOf[page]; sec < s.firstOf[page+1]; sec++ {
-					d.section(sec, freq*s.titleNorm[page])
+					d.section(sec, freq*w)
 				}
 			}
 		})

@@ -13,11 +13,11 @@ import (
 
 // Tuning is the weights of the ranking: one setting for every site. docs/decisions/0003-ranking.md tells where they come from.
 type Tuning struct {
-	Section      [sectionFields]float64 // heading, trail, body, code
-	SectionTitle float64
-	B            [sectionFields]float64
-	BShort       float64
-	K            float64
+	Section [sectionFields]float64 // heading, trail, body, code
+	Inherit [pageFields]float64    // what a page's fields are worth to each of its sections
+	B       [sectionFields]float64
+	BShort  float64
+	K       float64
 
 	Page        [pageFields]float64 // title, path, keywords, links, description
 	PageHeading float64
@@ -32,6 +32,7 @@ type Tuning struct {
 	CloserShare     float64 // their sections that score at least so much of the best
 	TitleCover      float64
 	HeadingCover    float64
+	HeadingExact    float64
 	UnknownCount    float64 // a title word that was not asked for counts so often
 	Proximity       float64
 	ProximityK      float64
@@ -50,11 +51,11 @@ type Tuning struct {
 
 // DefaultTuning is what a library uses unless it is told otherwise.
 var DefaultTuning = Tuning{
-	Section: [sectionFields]float64{4, 1.5, 1, 0.7}, SectionTitle: 6,
+	Section: [sectionFields]float64{4, 1.5, 1, 0.7}, Inherit: [pageFields]float64{6, 2, 1, 0.5, 2, 0},
 	B: [sectionFields]float64{0.3, 0.3, 0.5, 0.75}, BShort: 0.3, K: 2,
 	Page: [pageFields]float64{4, 4, 2, 2, 4, 0}, PageHeading: 2, PageBody: 0.7, PageCode: 0.6, PageK: 1.5,
 	PageShare: 0.4, IDFPower: 0.8,
-	Closer: 20, CloserShare: 0.6, TitleCover: 1.2, HeadingCover: 0.3, UnknownCount: 4, NameRest: 2, Proximity: 0.3, ProximityK: 2,
+	Closer: 20, CloserShare: 0.6, TitleCover: 1.2, HeadingCover: 0.5, HeadingExact: 0.5, UnknownCount: 4, NameRest: 2, Proximity: 0.3, ProximityK: 2,
 	TitleStart: 0.6, TitleStartBase: 0.3, Slip1: 0.8, Slip2: 0.4, Prefix: 0.7, PrefixOfWord: 0.35, PrefixWords: 40, PrefixUntil: 3,
 	PartShare: 1, Neighbourhood: 0.1, Boost: 0.03, Demotion: 0.25,
 }
@@ -445,7 +446,7 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.page, b.page))
 	})
 	// The most that a page can have.
-	most := total*((1-share)*(k+1)+share*(pageK+1)) + total*float32(t.TitleCover+t.HeadingCover) + total*float32(t.Proximity)
+	most := total*((1-share)*(k+1)+share*(pageK+1)) + total*float32(t.TitleCover+t.HeadingCover+t.HeadingExact) + total*float32(t.Proximity)
 	hits := make([]Hit, 0, min(limit, len(candidates)))
 	for _, c := range candidates {
 		if len(hits) == limit {
@@ -550,7 +551,12 @@ func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candida
 				continue
 			}
 			rec := s.sections[sec]
-			more := float32(t.HeadingCover)*total*s.coverage(groups, asked, total, rec.Head) + float32(t.Proximity)*s.proximity(w, groups, asked, rec)
+			cover := s.coverage(groups, asked, total, rec.Head)
+			more := float32(t.HeadingCover) * total * cover
+			if cover > 0.99 && len(groups) > 1 {
+				more += float32(t.HeadingExact) * total // the query is the heading
+			}
+			more += float32(t.Proximity) * s.proximity(w, groups, asked, rec)
 			if sum := score*(1-float32(t.PageShare)) + more; sum > bestScore {
 				bestSection, bestScore, bestExtra = sec, sum, more-(1-float32(t.PageShare))*(w.sectionScore.weight[c.section]-score)
 			}

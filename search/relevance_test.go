@@ -7,13 +7,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
+	"flag"
 	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -130,17 +129,26 @@ func indexCorpora(t testing.TB, l *Library) {
 	}
 }
 
+var kinds = []string{"desc", "head", "prefix", "typo", "question"}
+
+func found(hits []Hit, err error) ([]Found, error) {
+	out := make([]Found, len(hits))
+	for i, h := range hits {
+		out[i] = Found{h.Path, h.Anchor}
+	}
+	return out, err
+}
+
 func ask(l *Library) func(context.Context, Judged) ([]Found, error) {
 	return func(ctx context.Context, q Judged) ([]Found, error) {
-		hits, err := l.Search(ctx, api.ProjectID(q.Corpus), Query{Text: q.Query, Limit: 10, Box: true})
-		out := make([]Found, len(hits))
-		for i, h := range hits {
-			out[i] = Found{h.Path, h.Anchor}
-		}
-		return out, err
+		return found(l.Search(ctx, api.ProjectID(q.Corpus), Query{Text: q.Query, Limit: 10, Box: true}))
 	}
 }
 
+var misses = flag.Bool("misses", false, "list the judged queries whose page is not among the first five")
+
+// The judged queries find their pages. The bars stand just under what is reached: a change that costs a few queries is
+// seen here.
 func TestRelevance(t *testing.T) {
 	l := openTest(t, Options{})
 	queries := judgedQueries(t)
@@ -149,41 +157,34 @@ func TestRelevance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report(t, outcomes)
-}
-
-func report(t *testing.T, outcomes []Outcome) {
 	byKind := Summarize(outcomes, func(o Outcome) string { return o.Judged.Kind })
-	byCorpus := Summarize(outcomes, func(o Outcome) string { return o.Judged.Corpus })
-	kinds := []string{"desc", "head", "prefix", "typo", "question"}
+	bars := map[string]Score{
+		"desc":     {HitAt5: 0.868, MRR: 0.73},
+		"head":     {HitAt5: 0.995, MRR: 0.97, Section1: 0.92},
+		"prefix":   {HitAt5: 0.98, MRR: 0.92},
+		"typo":     {HitAt5: 0.995, MRR: 0.985},
+		"question": {HitAt5: 0.95, MRR: 0.74},
+	}
 	var mean float64
 	for _, k := range kinds {
-		s := byKind[k]
+		s, bar := byKind[k], bars[k]
 		mean += s.HitAt5 / float64(len(kinds))
-		t.Logf("%-9s n %3d hit@5 %.4f (misses %d) hit@1 %.3f mrr %.3f section@1 %.3f section@5 %.3f p50 %v p99 %v", k, s.Queries, s.HitAt5, s.Queries-int(s.HitAt5*float64(s.Queries)+.5), s.HitAt1, s.MRR, s.Section1, s.Section5, s.P50, s.P99)
+		t.Logf("%-9s n %3d hit@5 %.4f hit@1 %.3f mrr %.3f section@1 %.3f section@5 %.3f", k, s.Queries, s.HitAt5, s.HitAt1, s.MRR, s.Section1, s.Section5)
+		if s.HitAt5 < bar.HitAt5 || s.MRR < bar.MRR || s.Section1 < bar.Section1 {
+			t.Errorf("%s is under its bar: hit@5 %.4f of %.3f, mrr %.3f of %.3f, section@1 %.3f of %.3f", k, s.HitAt5, bar.HitAt5, s.MRR, bar.MRR, s.Section1, bar.Section1)
+		}
 	}
 	t.Logf("mean of kinds %.4f", mean)
-	var names []string
-	for n := range byCorpus {
-		names = append(names, n)
+	if mean < 0.965 {
+		t.Errorf("mean of kinds %.4f", mean)
 	}
-	sort.Strings(names)
-	for _, n := range names {
-		s := byCorpus[n]
-		t.Logf("%-11s hit@5 %.3f mrr %.3f p50 %v p99 %v", n, s.HitAt5, s.MRR, s.P50, s.P99)
+	byCorpus := Summarize(outcomes, func(o Outcome) string { return o.Judged.Corpus })
+	for _, n := range corpora {
+		t.Logf("%-11s hit@5 %.3f mrr %.3f", n, byCorpus[n].HitAt5, byCorpus[n].MRR)
 	}
-	if os.Getenv("MISSES") != "" {
-		for _, o := range outcomes {
-			if o.Rank == 0 || o.Rank > 5 {
-				line := ""
-				for i, f := range o.Found {
-					if i == 5 {
-						break
-					}
-					line += " " + f.Path
-				}
-				fmt.Printf("%s %s %q want %v (rank %d) got%s\n", o.Judged.Corpus, o.Judged.Kind, o.Judged.Query, o.Judged.Relevant, o.Rank, line)
-			}
+	for _, o := range outcomes {
+		if *misses && (o.Rank == 0 || o.Rank > 5) {
+			t.Logf("%s %s %q wants %v (rank %d), has %v", o.Judged.Corpus, o.Judged.Kind, o.Judged.Query, o.Judged.Relevant, o.Rank, o.Found)
 		}
 	}
 }

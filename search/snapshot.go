@@ -42,8 +42,8 @@ type snapshot struct {
 
 	// Weight by which a term frequency counts, by document: the field's weight over the length's norm.
 	sectionNorm  [sectionFields][]float32
-	headingNorm  []float32 // the same for fields of whole pages
-	titleNorm    []float32 // the title's part in the score of a page's sections
+	headingNorm  []float32             // the same for fields of whole pages
+	inheritNorm  [pageFields][]float32 // what a page's field is worth in the score of its sections
 	pageNorm     [pageFields][]float32
 	pageBody     []float32
 	pageCode     []float32

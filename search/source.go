@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -216,6 +217,11 @@ func readFront(r *record, src *source, front map[string]any) {
 			r.Keywords = append(r.Keywords, name)
 		}
 	}
+	// Other names of the page, as the sites' generators keep them: old addresses, and what a reference page is generated from.
+	for _, alias := range list("aliases", "redirect_from") {
+		r.Keywords = append(r.Keywords, strings.ReplaceAll(strings.Trim(alias, "/"), "/", " "))
+	}
+	r.Keywords = append(r.Keywords, leaves(front["params"])...)
 	r.Tags = list("tags", "tag")
 	r.Groups = list("groups")
 	r.Version = text("version")
@@ -239,6 +245,23 @@ func readFront(r *record, src *source, front map[string]any) {
 		}
 		r.Slug = path.Clean(slug)
 	}
+}
+
+// leaves collects the texts in a value, in the order of its keys.
+func leaves(v any) (out []string) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, x := range v {
+			out = append(out, leaves(x)...)
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, leaves(v[k])...)
+		}
+	}
+	return out
 }
 
 // titleOfPath makes a title of the last name in a path.
