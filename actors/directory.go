@@ -57,10 +57,15 @@ type entry struct {
 	used       time.Time
 	prev, next *entry // in shard.used
 	held       []*envelope
-	poisoned   bool        // its end is in its mailbox: what comes now would be lost there
+	poisoned   bool     // its end is in its mailbox: what comes now would be lost there
+	trouble    *trouble // nil for one that never failed
+	parked     atomic.Pointer[ParkedError]
+}
+
+// trouble is what is known of a child that has failed.
+type trouble struct {
 	failures   []time.Time // recent ones
 	supervisor actor.Supervisor
-	parked     atomic.Pointer[ParkedError]
 }
 
 // Messages of a supervisor to itself.
@@ -239,26 +244,30 @@ func (s *shard) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor,
 	if e.phase == awake {
 		s.used.remove(e)
 	}
-	e.phase, e.supervisor = failing, supervisor
+	if e.trouble == nil {
+		e.trouble = &trouble{}
+	}
+	tr := e.trouble
+	e.phase, tr.supervisor = failing, supervisor
 	now := time.Now()
 	deps := &s.d.system.deps
-	recent := e.failures[:0]
-	for _, at := range e.failures {
+	recent := tr.failures[:0]
+	for _, at := range tr.failures {
 		if now.Sub(at) < deps.FailureWindow {
 			recent = append(recent, at)
 		}
 	}
-	e.failures = append(recent, now)
+	tr.failures = append(recent, now)
 	hopeless, ok := reason.(*parkFailure)
-	if !ok && len(e.failures) <= deps.MaxFailures {
-		s.restartIn(deps.Backoff(len(e.failures)), e)
+	if !ok && len(tr.failures) <= deps.MaxFailures {
+		s.restartIn(deps.Backoff(len(tr.failures)), e)
 		return
 	}
 	err := &ParkedError{Kind: s.d.kind, ID: e.id}
 	if ok {
 		err.Err = hopeless.err
 	} else {
-		err.Err = fmt.Errorf("%w: it failed %d times within %v, last: %v", errInternal, len(e.failures), deps.FailureWindow, reason)
+		err.Err = fmt.Errorf("%w: it failed %d times within %v, last: %v", errInternal, len(tr.failures), deps.FailureWindow, reason)
 	}
 	e.parked.Store(err)
 	s.d.system.counts.parked.Add(1)
@@ -283,8 +292,7 @@ func (s *shard) restart(ctx actor.Context, e *entry) {
 		return
 	}
 	s.d.system.counts.restarts.Add(1)
-	e.supervisor.RestartChildren(e.pid)
-	e.supervisor = nil
+	e.trouble.supervisor.RestartChildren(e.pid)
 	if e.poisoned || e.parked.Load() != nil {
 		e.phase = leaving
 		if !e.poisoned {

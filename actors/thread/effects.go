@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"docent/api"
@@ -110,7 +111,11 @@ func (e *effect) answer(ctx context.Context) turnDone {
 		done.err = fmt.Errorf("look up project %s: %w", e.state.project, err)
 		return done
 	}
-	query := e.exchange.Query
+	wanted := e.exchange.Wanted
+	if wanted == nil {
+		wanted = &Wanted{}
+	}
+	query := wanted.Query
 	query.Text = e.query()
 	hits, err := e.deps.Searcher.Search(ctx, project.ID, query)
 	if err != nil {
@@ -129,7 +134,7 @@ func (e *effect) answer(ctx context.Context) turnDone {
 		name = string(project.ID)
 	}
 	done.result, err = e.deps.Model.Answer(ctx, project.Model, model.Request{
-		Question: e.exchange.Question, History: e.state.history(), Passages: passages(hits), Context: e.exchange.Context,
+		Question: e.exchange.Question, History: e.state.history(), Passages: passages(hits), Context: wanted.Context,
 		Deflection: project.Deflection, Project: name,
 	}, w.write)
 	if err == nil {
@@ -148,7 +153,7 @@ func (e *effect) answer(ctx context.Context) turnDone {
 	if err == nil && done.result.Answered && project.Options.Suggestions {
 		w.text(suggestions(hits, w.cited))
 	}
-	done.text, done.sources = w.all.String(), w.sources
+	done.text, done.sources = strings.Clone(w.all.String()), slices.Clip(w.sources) // kept as long as the thread is awake
 	if err != nil {
 		done.err = fmt.Errorf("answer: %w", err)
 	}

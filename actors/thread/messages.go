@@ -81,22 +81,27 @@ type Conversation struct {
 
 // An Exchange is one question and its answer.
 type Exchange struct {
-	Turn     api.TurnID      `cbor:"1,keyasint" json:"id"`
-	Message  string          `cbor:"2,keyasint" json:"messageId,omitempty"`
-	Question string          `cbor:"3,keyasint" json:"question"`
-	Asked    time.Time       `cbor:"4,keyasint" json:"askedAt"`
-	Answer   string          `cbor:"5,keyasint" json:"answer"`
-	Sources  []Source        `cbor:"6,keyasint" json:"-"`
-	Model    string          `cbor:"7,keyasint" json:"model"`
-	Answered bool            `cbor:"8,keyasint" json:"answered"` // the documentation had an answer
-	Done     bool            `cbor:"9,keyasint" json:"done"`
-	Error    string          `cbor:"10,keyasint" json:"error,omitempty"`
-	Ended    time.Time       `cbor:"11,keyasint" json:"endedAt,omitzero"`
-	Context  []model.Snippet `cbor:"12,keyasint" json:"-"`
-	Query    search.Query    `cbor:"13,keyasint" json:"-"`
-	Usage    stream.Usage    `cbor:"14,keyasint" json:"usage"`
-	Reason   string          `cbor:"15,keyasint" json:"-"` // why the answer ended: "stop" or "length"
-	Text     string          `cbor:"16,keyasint" json:"-"` // what had been written when the turn failed
+	Turn     api.TurnID   `cbor:"1,keyasint" json:"id"`
+	Message  string       `cbor:"2,keyasint" json:"messageId,omitempty"`
+	Question string       `cbor:"3,keyasint" json:"question"`
+	Asked    time.Time    `cbor:"4,keyasint" json:"askedAt"`
+	Answer   string       `cbor:"5,keyasint" json:"answer"`
+	Sources  []Source     `cbor:"6,keyasint" json:"-"`
+	Model    string       `cbor:"7,keyasint" json:"model"`
+	Answered bool         `cbor:"8,keyasint" json:"answered"` // the documentation had an answer
+	Done     bool         `cbor:"9,keyasint" json:"done"`
+	Error    string       `cbor:"10,keyasint" json:"error,omitempty"`
+	Ended    time.Time    `cbor:"11,keyasint" json:"endedAt,omitzero"`
+	Wanted   *Wanted      `cbor:"17,keyasint,omitempty" json:"-"` // nil once the turn has ended
+	Usage    stream.Usage `cbor:"14,keyasint" json:"usage"`
+	Reason   string       `cbor:"15,keyasint" json:"-"` // why the answer ended: "stop" or "length"
+	Text     string       `cbor:"16,keyasint" json:"-"` // what had been written when the turn failed
+}
+
+// Wanted is what a question came with.
+type Wanted struct {
+	Context []model.Snippet `cbor:"1,keyasint"`
+	Query   search.Query    `cbor:"2,keyasint"`
 }
 
 // A Source is a page that an answer cites.

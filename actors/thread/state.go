@@ -205,7 +205,7 @@ func (s state) find(turn api.TurnID) (Exchange, bool) {
 func exchange(cmd Ask, now time.Time) Exchange {
 	q := cmd.Query
 	q.Text = ""
-	return Exchange{Turn: cmd.Turn, Message: cmd.Message, Question: cmd.Text, Asked: now, Context: slices.Clone(cmd.Context), Query: q}
+	return Exchange{Turn: cmd.Turn, Message: cmd.Message, Question: cmd.Text, Asked: now, Wanted: &Wanted{slices.Clone(cmd.Context), q}}
 }
 
 // apply is total: ev has happened.
@@ -267,7 +267,7 @@ func (s state) end(turn api.TurnID, change func(*Exchange)) state {
 	e := s.open[0]
 	e.Done = true
 	change(&e)
-	e.Context, e.Query = nil, Exchange{}.Query
+	e.Wanted = nil
 	s.open = slices.Clone(s.open[1:])
 	s.done = append(s.done, e)
 	return s.next()

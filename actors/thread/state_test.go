@@ -188,8 +188,8 @@ func TestOldStatesStayAsTheyWere(t *testing.T) {
 }
 
 func everyEvent() []Event {
-	e := Exchange{Turn: "1", Message: "m", Question: "why", Asked: t0.Add(time.Millisecond), Context: []model.Snippet{{Kind: "code", Text: "x", Path: "p"}},
-		Query: search.Query{Limit: 3, Threshold: 0.5, CurrentPath: "/c", Filter: search.Filter{Version: "v", Language: "l", Tag: "t", Groups: []string{"g"}}}}
+	e := Exchange{Turn: "1", Message: "m", Question: "why", Asked: t0.Add(time.Millisecond), Wanted: &Wanted{Context: []model.Snippet{{Kind: "code", Text: "x", Path: "p"}},
+		Query: search.Query{Limit: 3, Threshold: 0.5, CurrentPath: "/c", Filter: search.Filter{Version: "v", Language: "l", Tag: "t", Groups: []string{"g"}}}}}
 	return []Event{
 		Opened{Project: "p", Caller: "ann", KeyHash: testKey, At: t0},
 		Asked{Exchange: e, Chat: "c"},
