@@ -239,7 +239,7 @@ func (im *importer) read(ctx context.Context, progress func(string)) error {
 		g.SetLimit(runtime.GOMAXPROCS(0))
 		for i := range batch {
 			f := &batch[i]
-			if k, ok := im.known[f.path]; ok && k.size == f.info.Size() && k.time.Equal(f.info.ModTime()) && im.store.has(k.hash) {
+			if k, ok := im.known[f.path]; ok && k.size == f.info.Size() && k.time.Equal(f.info.ModTime()) {
 				f.hash = k.hash
 				continue
 			}

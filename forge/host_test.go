@@ -15,13 +15,15 @@ import (
 	"docent/forge/forgetest"
 )
 
+var gitPath, gitErr = exec.LookPath("git") // once: a test takes the search path away
+
 // git runs the system's git, the judge over what was written. Without it there is no verdict.
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
+	if gitErr != nil {
 		t.Skip("git is not installed: nobody to judge the repository")
 	}
-	cmd := exec.Command("git", append([]string{"-c", "user.name=A Person", "-c", "user.email=person@example.org", "-c", "init.defaultBranch=main", "-c", "safe.directory=*"}, args...)...)
+	cmd := exec.Command(gitPath, append([]string{"-c", "user.name=A Person", "-c", "user.email=person@example.org", "-c", "init.defaultBranch=main", "-c", "safe.directory=*"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0")
 	out, err := cmd.CombinedOutput()

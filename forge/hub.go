@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -52,8 +53,11 @@ type repo struct {
 	suspect atomic.Bool     // damage was met: the next sync builds the repository anew
 }
 
-// damaged remembers damage that was met, and says that trying again helps: the next sync mends it.
+// damaged remembers damage that was met, and says that trying again helps: the next sync mends it. A full disk passes too.
 func (r *repo) damaged(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %w", ErrTemporary, err)
+	}
 	if !errors.Is(err, errDamaged) {
 		return err
 	}
@@ -61,7 +65,8 @@ func (r *repo) damaged(err error) error {
 	return fmt.Errorf("%w: %w", ErrTemporary, err)
 }
 
-// Open prepares the directory that holds the bare repositories.
+// Open prepares the directory that holds the bare repositories. One process at a time may have it open: what a crash has
+// left in it is cleared away.
 func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -209,7 +214,7 @@ func (h *Hub) sync(ctx context.Context, r *repo, p api.Project, progress func(st
 		var head plumbing.Hash
 		var changed bool
 		if s, head, changed, err = h.syncOnce(ctx, r, p, progress); !errors.Is(err, errDamaged) {
-			return s, head, changed, err
+			return s, head, changed, r.damaged(err)
 		}
 	}
 	h.o.Log.Error("repository damaged, building it anew", "project", p.ID, "error", err)
@@ -349,6 +354,7 @@ func (h *Hub) fetch(ctx context.Context, s *site, progress func(string)) (*site,
 	var haves []plumbing.Hash
 	if old.IsZero() {
 		progress("fetching the repository")
+		remote.told = progress
 	} else {
 		if haves, err = s.store.history(old, 64); err != nil {
 			return nil, none, false, err

@@ -30,15 +30,12 @@ type packer struct {
 
 func newPacker(w io.Writer, count int) (*packer, error) {
 	p := &packer{w: bufio.NewWriterSize(w, 64<<10), sum: sha1.New(), crc: crc32.NewIEEE()}
-	var err error
-	if p.z, err = zlib.NewWriterLevel(p, zlib.BestSpeed); err != nil {
-		return nil, err
-	}
+	p.z = deflaters.Get().(*zlib.Writer)
 	if err := p.index.OnHeader(uint32(count)); err != nil {
 		return nil, err
 	}
 	header := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(count))
-	_, err = p.Write(header)
+	_, err := p.Write(header)
 	return p, err
 }
 
@@ -76,6 +73,8 @@ func (p *packer) add(o object) error {
 }
 
 func (p *packer) close() (plumbing.Hash, error) {
+	deflaters.Put(p.z)
+	p.z = nil
 	sum := plumbing.Hash(p.sum.Sum(nil))
 	if _, err := p.w.Write(sum[:]); err != nil {
 		return sum, err
@@ -133,8 +132,59 @@ func (s *store) readPack(r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("index objects: %w", err)
 	}
+	if few, err := unpack(f, index); err != nil {
+		return fmt.Errorf("index objects: %w", err)
+	} else if few != nil {
+		return s.write(few)
+	}
 	return s.installPack(f, sum, index)
 }
+
+// unpack takes a small pack apart: a repository that is fetched often would else end as thousands of packs, and each
+// object is looked for in all of them. A larger pack is nil.
+func unpack(f *os.File, w *idxfile.Writer) ([]object, error) {
+	index, err := w.Index()
+	if err != nil {
+		return nil, err
+	}
+	if n, err := index.Count(); err != nil || n > looseLimit {
+		return nil, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	all, err := packfile.NewPackfile(index, nil, osfile{f}, 0).GetAll()
+	if err != nil {
+		return nil, err
+	}
+	defer all.Close()
+	few := []object{}
+	for {
+		o, err := all.Next()
+		if err == io.EOF {
+			return few, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		r, err := o.Reader()
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(r)
+		r.Close()
+		if err != nil {
+			return nil, err
+		}
+		few = append(few, newObject(o.Type(), data))
+	}
+}
+
+// osfile is a file for go-git, which asks for locks that nobody needs here.
+type osfile struct{ *os.File }
+
+func (osfile) Lock() error   { return nil }
+func (osfile) Unlock() error { return nil }
 
 // installPack gives a written pack its name. The index comes first: a reader lists packs and expects an index for each.
 func (s *store) installPack(f *os.File, sum plumbing.Hash, w *idxfile.Writer) error {

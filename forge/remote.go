@@ -41,6 +41,7 @@ type remote struct {
 	auth    transport.AuthMethod
 	client  transport.Transport
 	timeout time.Duration
+	told    func(text string) // progress of what is received; may be nil
 }
 
 // dial prepares to talk; nothing is sent yet.
@@ -287,6 +288,9 @@ func (r *remote) fetch(ctx context.Context, st *store, branch string, haves []pl
 	case req.Capabilities.Supports(capability.Sideband):
 		packs = sideband.NewDemuxer(sideband.Sideband, res)
 	}
+	if r.told != nil {
+		packs = &countingReader{next: packs, told: r.told}
+	}
 	if err := st.readPack(packs); err != nil {
 		return "", zero, r.failure(ctx, "fetch", err)
 	}
@@ -305,6 +309,23 @@ func (r *remote) fetch(ctx context.Context, st *store, branch string, haves []pl
 		return "", zero, fmt.Errorf("%w: the repository did not send the commit that it announced", ErrTemporary)
 	}
 	return branch, want, nil
+}
+
+// countingReader says now and then how much has come.
+type countingReader struct {
+	next     io.Reader
+	told     func(string)
+	n, shown int64
+}
+
+func (c *countingReader) Read(b []byte) (int, error) {
+	n, err := c.next.Read(b)
+	c.n += int64(n)
+	if c.n-c.shown >= 4<<20 || err == io.EOF {
+		c.shown = c.n
+		c.told(fmt.Sprintf("received %.1f MB of the repository", float64(c.n)/1e6))
+	}
+	return n, err
 }
 
 var errNoBranch = errors.New("no such branch")

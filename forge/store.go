@@ -14,9 +14,9 @@ import (
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/klauspost/compress/zlib"
+	"golang.org/x/sync/errgroup"
 )
 
 // A store is one bare repository on disk. Objects are written whole and synced before they get their names, references
@@ -33,7 +33,8 @@ var errDamaged = errors.New("the repository is damaged")
 
 const (
 	objectCache = 4 << 20 // bytes of objects kept for each open repository
-	looseLimit  = 64      // objects written one file each; more go into a pack
+	looseLimit  = 256     // objects written one file each; more go into a pack
+	syncAtOnce  = 8       // files written at the same time
 	maxObject   = 64 << 20
 )
 
@@ -202,48 +203,55 @@ func (s *store) write(objects []object) error {
 		return s.writePack(missing)
 	}
 	dirs := map[string]bool{}
-	var b bytes.Buffer
-	z, err := zlib.NewWriterLevel(&b, zlib.BestSpeed)
-	if err != nil {
-		return err
-	}
+	var g errgroup.Group
+	g.SetLimit(syncAtOnce)
 	for _, o := range missing {
-		b.Reset()
-		z.Reset(&b)
-		z.Write(objectHeader(o.kind, int64(len(o.data)))) // into memory: cannot fail
-		z.Write(o.data)
-		if err := z.Close(); err != nil {
-			return err
-		}
 		hex := o.hash.String()
 		dir := filepath.Join(s.dir, "objects", hex[:2])
 		if err := os.Mkdir(dir, 0o755); err == nil {
 			dirs[filepath.Join(s.dir, "objects")] = true
 		} else if !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		if err := s.place(filepath.Join(dir, hex[2:]), b.Bytes()); err != nil {
-			return err
+			return errors.Join(err, g.Wait())
 		}
 		dirs[dir] = true
+		g.Go(func() error { return s.place(filepath.Join(dir, hex[2:]), o) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
 	}
 	for dir := range dirs {
-		if err := syncDir(dir); err != nil {
-			return err
-		}
+		g.Go(func() error { return syncDir(dir) })
 	}
-	return nil
+	return g.Wait()
 }
 
+// deflaters are large: each holds its tables.
+var deflaters = sync.Pool{New: func() any {
+	z, err := zlib.NewWriterLevel(nil, zlib.BestSpeed)
+	if err != nil {
+		panic(err) // the level is a constant that exists
+	}
+	return z
+}}
+
 // place writes a loose object, synced before it gets its name.
-func (s *store) place(name string, data []byte) error {
+func (s *store) place(name string, o object) error {
+	var b bytes.Buffer
+	z := deflaters.Get().(*zlib.Writer)
+	defer deflaters.Put(z)
+	z.Reset(&b)
+	z.Write(objectHeader(o.kind, int64(len(o.data)))) // into memory: cannot fail
+	z.Write(o.data)
+	if err := z.Close(); err != nil {
+		return err
+	}
 	f, err := os.CreateTemp(s.packs(), "tmp_obj_")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
-	if _, err := f.Write(data); err != nil {
+	if _, err := f.Write(b.Bytes()); err != nil {
 		return err
 	}
 	if err := f.Chmod(0o444); err != nil {
@@ -365,7 +373,7 @@ func (s *store) setShallow(hashes map[plumbing.Hash]bool) error {
 	return replaceFile(filepath.Join(s.dir, "shallow"), []byte(b.String()))
 }
 
-// walkFiles calls each for every file and directory below a tree, in git's order, until it fails.
+// walkTree calls each for every file and directory below a tree, in git's order, until it fails.
 func (s *store) walkTree(hash plumbing.Hash, prefix string, each func(path string, e entry) error) error {
 	entries, err := s.tree(hash)
 	if err != nil {
@@ -383,31 +391,6 @@ func (s *store) walkTree(hash plumbing.Hash, prefix string, each func(path strin
 		}
 	}
 	return nil
-}
-
-// find resolves a path below a tree.
-func (s *store) find(root plumbing.Hash, path string) (entry, error) {
-	at := entry{mode: filemode.Dir, hash: root}
-	for name := range strings.SplitSeq(path, "/") {
-		if !at.isDir() {
-			return entry{}, fs.ErrNotExist
-		}
-		entries, err := s.tree(at.hash)
-		if err != nil {
-			return entry{}, err
-		}
-		found := false
-		for _, e := range entries {
-			if e.name == name {
-				at, found = e, true
-				break
-			}
-		}
-		if !found {
-			return entry{}, fs.ErrNotExist
-		}
-	}
-	return at, nil
 }
 
 // writeFile writes a new file and syncs it; the directory is the caller's to sync.

@@ -65,6 +65,9 @@ func (h *Hub) resumeWriteBack(ctx context.Context, s *site, head plumbing.Hash) 
 		return s.store.dropIntent()
 	}
 	kept, err := h.writeBack(ctx, s, to)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: the folder cannot be written: %w", ErrMisconfigured, err)
+	}
 	if err != nil {
 		return err
 	}
