@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -458,6 +459,48 @@ func TestReadersDoNotHoldUpATurn(t *testing.T) {
 		synctest.Wait()
 		if c := w.conversation(id); !c.Turns[0].Done {
 			t.Error("the turn waits for its reader")
+		}
+	})
+}
+
+// library records what it is asked, and finds one section for each text.
+type library struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (l *library) Search(_ context.Context, _ api.ProjectID, q search.Query) ([]search.Hit, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.texts = append(l.texts, q.Text)
+	return []search.Hit{{Path: "both.md", URL: "/both", Title: "Both"}, {Path: fmt.Sprint(len(l.texts), ".md"), URL: fmt.Sprint("/", len(l.texts)), Title: "One"}}, nil
+}
+
+func TestAQuestionIsSearchedForWithWhatItLeavesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := new(library)
+		w := newWorld(t, func(d *actors.Deps) { d.Searcher = l }).start()
+		defer w.stop()
+		id := newThread()
+		read(t, w.put(id, opening("How do I install the exporter?")).Log)
+		read(t, w.put(id, question("and how do I configure it?")).Log)
+		if got := l.texts[len(l.texts)-1]; !strings.Contains(got, "exporter") {
+			t.Errorf("searched for %q", got)
+		}
+		before := len(l.texts)
+		read(t, w.put(id, question("How do I install the exporter, and where are the recording rules kept?")).Log)
+		if n := len(l.texts) - before; n < 2 {
+			t.Fatalf("two questions in one were searched for %d times: %q", n, l.texts[before:])
+		}
+		seen := w.talker.seen()
+		both := 0
+		for _, p := range seen[len(seen)-1].Passages {
+			if p.Path == "both.md" {
+				both++
+			}
+		}
+		if both != 1 {
+			t.Errorf("a section that two searches find comes %d times", both)
 		}
 	})
 }

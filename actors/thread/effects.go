@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,15 +116,15 @@ func (e *effect) answer(ctx context.Context) turnDone {
 	if wanted == nil {
 		wanted = &Wanted{}
 	}
-	query := wanted.Query
-	query.Text = e.query()
-	hits, err := e.deps.Searcher.Search(ctx, project.ID, query)
+	history := e.state.history()
+	queries := model.Queries(e.exchange.Question, history)
+	hits, err := e.search(ctx, wanted.Query, queries)
 	if err != nil {
-		done.err = fmt.Errorf("search: %w", err)
+		done.err = err
 		return done
 	}
 	if project.Options.SearchTool {
-		if err := e.log.Append(searchPart(e.run.turn, query.Text, hits)); err != nil {
+		if err := e.log.Append(searchPart(e.run.turn, queries[0], hits)); err != nil {
 			done.err = err
 			return done
 		}
@@ -134,7 +135,7 @@ func (e *effect) answer(ctx context.Context) turnDone {
 		name = string(project.ID)
 	}
 	done.result, err = e.deps.Model.Answer(ctx, project.Model, model.Request{
-		Question: e.exchange.Question, History: e.state.history(), Passages: passages(hits), Context: wanted.Context,
+		Question: e.exchange.Question, History: history, Passages: passages(hits), Context: wanted.Context,
 		Deflection: project.Deflection, Project: name,
 	}, w.write)
 	if err == nil {
@@ -160,13 +161,27 @@ func (e *effect) answer(ctx context.Context) turnDone {
 	return done
 }
 
-// query is what is searched for. A question of few words after another one, as in "and for Docker?", means little alone.
-func (e *effect) query() string {
-	q := e.exchange.Question
-	if n := len(e.state.done); n > 0 && len(strings.Fields(q)) <= 4 {
-		return e.state.done[n-1].Question + " " + q
+// search finds what each of the queries asks for. What a later one adds comes after what the first has found; altogether
+// it is at most twice as much as one search gives.
+func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]search.Hit, error) {
+	var hits []search.Hit
+	type section struct{ path, anchor string }
+	seen := make(map[section]bool)
+	most := 2 * cmp.Or(q.Limit, 5)
+	for _, text := range texts {
+		q.Text = text
+		found, err := e.deps.Searcher.Search(ctx, e.state.project, q)
+		if err != nil {
+			return nil, fmt.Errorf("search: %w", err)
+		}
+		for _, h := range found {
+			if s := (section{h.Path, h.Anchor}); !seen[s] && len(hits) < most {
+				seen[s] = true
+				hits = append(hits, h)
+			}
+		}
 	}
-	return q
+	return hits, nil
 }
 
 // A writer passes an answer on: text as it comes, before it the pages that it cites, each once and only retrieved ones.
