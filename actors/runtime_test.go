@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -515,4 +516,57 @@ func TestTheSystemIsACollector(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 	})
+}
+
+// TestWorkThatComesAsAnActorGoesToSleepIsDone gives instructions at the moments at which actors fall asleep. Nobody asks
+// again: what was accepted has to be done by itself.
+func TestWorkThatComesAsAnActorGoesToSleepIsDone(t *testing.T) {
+	w := newWorld(t, func(d *actors.Deps) { d.Idle, d.Awake, d.Shards, d.RunningJobs = 200*time.Microsecond, 1, 1, 100 })
+	w.start()
+	defer w.stop()
+	ids := make([]api.JobID, 16)
+	for i := range ids {
+		ids[i] = newJob()
+		w.create(ids[i], "nothing")
+	}
+	const each = 150
+	var all sync.WaitGroup
+	for i, id := range ids {
+		all.Go(func() {
+			for n := range each {
+				w.ask(id, job.FollowUp{Project: "p", ID: fmt.Sprint(n), Prompt: "nothing"})
+				for range (i + n) % 7 * 50 {
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, id := range ids {
+		for { // looks at the journal, not at the actor: asking would wake it
+			rec, _ := w.journal.Load(job.Stream(id))
+			row, _, err := job.Row(id, rec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if row.Job.Status == api.JobCompleted {
+				break
+			}
+			if t.Context().Err() != nil || time.Now().After(deadline(t)) {
+				t.Fatalf("%s sleeps with work to do: %+v", id, row)
+			}
+			runtime.Gosched()
+		}
+	}
+	if st := w.system.Stats(); st.Passivations < 50 {
+		t.Errorf("only %d passivations", st.Passivations)
+	}
+}
+
+// deadline is a little before the test's own, so that a failure tells what it waited for.
+func deadline(t *testing.T) time.Time {
+	if d, ok := t.Deadline(); ok {
+		return d.Add(-2 * time.Second)
+	}
+	return time.Now().Add(time.Hour)
 }
