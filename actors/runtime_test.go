@@ -561,6 +561,11 @@ func TestWorkThatComesAsAnActorGoesToSleepIsDone(t *testing.T) {
 	if st := w.system.Stats(); st.Passivations < 50 {
 		t.Errorf("only %d passivations", st.Passivations)
 	}
+	for _, id := range ids {
+		if slices.Contains(w.memory.types(job.Stream(id)), "job.retried.1") {
+			t.Errorf("%s was put to sleep in the middle of its work", id)
+		}
+	}
 }
 
 // deadline is a little before the test's own, so that a failure tells what it waited for.

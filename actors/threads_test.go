@@ -504,3 +504,29 @@ func TestAQuestionIsSearchedForWithWhatItLeavesOut(t *testing.T) {
 		}
 	})
 }
+
+func TestAQuestionThatKillsTheProcessIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		id := newThread()
+		w.put(id, opening("block"))
+		for starts := 0; ; starts++ {
+			synctest.Wait()
+			if e := w.conversation(id).Turns[0]; e.Done {
+				if e.Error == "" {
+					t.Errorf("%+v", e)
+				}
+				break
+			}
+			if starts > 20 {
+				t.Fatal("it loops")
+			}
+			w.stop()
+			w.start()
+		}
+		w.stop()
+		if n := len(w.talker.seen()); n != 8 {
+			t.Errorf("%d attempts", n)
+		}
+	})
+}

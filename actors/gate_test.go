@@ -1,0 +1,75 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"docent/api"
+)
+
+func TestAGateLetsProjectsThroughInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(1)
+		first, err := g.Acquire(t.Context(), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var order []string
+		next := make(chan func())
+		for _, name := range []string{"a1", "a2", "a3", "b1", "c1", "b2"} {
+			go func() {
+				release, err := g.Acquire(t.Context(), api.ProjectID(name[:1]))
+				if err != nil {
+					t.Error(err)
+				}
+				order = append(order, name) // one is inside at a time
+				next <- release
+			}()
+			synctest.Wait()
+		}
+		first()
+		first() // a second release is none
+		for range 6 {
+			release := <-next
+			synctest.Wait()
+			if inside, _ := g.load(); inside != 1 {
+				t.Errorf("%d inside", inside)
+			}
+			release()
+		}
+		if got := strings.Join(order, " "); got != "a1 b1 c1 a2 b2 a3" {
+			t.Error(got)
+		}
+		if inside, waiting := g.load(); inside != 0 || waiting != 0 || len(g.queues) != 0 || len(g.order) != 0 {
+			t.Errorf("%d inside, %d waiting, %v, %v", inside, waiting, g.queues, g.order)
+		}
+	})
+}
+
+func TestWhoLeavesTheGateTakesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(1)
+		release, _ := g.Acquire(t.Context(), "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error)
+		go func() {
+			_, err := g.Acquire(ctx, "a")
+			left <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		release()
+		if _, err := g.Acquire(t.Context(), "b"); err != nil {
+			t.Error(err)
+		}
+		if inside, waiting := g.load(); inside != 1 || waiting != 0 {
+			t.Errorf("%d inside, %d waiting", inside, waiting)
+		}
+	})
+}

@@ -1,0 +1,80 @@
+package thread
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"docent/api"
+	"docent/model"
+	"docent/persistence"
+	"docent/search"
+)
+
+// held is all of a thread's surroundings, with effects that are started by hand.
+type held struct {
+	rec      persistence.Recovered
+	effects  []func()
+	messages []any
+}
+
+func (h *held) Append(_ context.Context, a persistence.Append) (uint64, error) {
+	h.rec.Events = append(h.rec.Events, a.Events...)
+	h.rec.Seq = uint64(len(h.rec.Events))
+	return h.rec.Seq, nil
+}
+func (h *held) Load(string) (persistence.Recovered, error) { return h.rec, nil }
+func (h *held) Snapshot(string, uint64, []byte)            {}
+func (h *held) Tell(msg any)                               { h.messages = append(h.messages, msg) }
+func (h *held) Acquire(context.Context, api.ProjectID) (func(), error) {
+	return func() {}, nil
+}
+func (h *held) Remember(api.ProjectID, string, string, api.ThreadID) {}
+func (h *held) Project(_ context.Context, id api.ProjectID) (api.Project, error) {
+	return api.Project{ID: id}, nil
+}
+func (h *held) Search(context.Context, api.ProjectID, search.Query) ([]search.Hit, error) {
+	return nil, nil
+}
+func (h *held) Answer(_ context.Context, _ string, _ model.Request, emit func(model.Delta) error) (model.Result, error) {
+	return model.Result{}, emit(model.Delta{Text: "Because."})
+}
+
+func (h *held) actor(t *testing.T) *Actor {
+	a := New(testID, &Deps{Journal: h, Searcher: h, Model: h, Projects: h, Slots: h, Chats: h, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Context: t.Context(), Go: func(f func()) { h.effects = append(h.effects, f) }, Backoff: func(int) time.Duration { return time.Hour },
+		Grace: time.Minute, TurnLimit: time.Minute, AnswerLimit: 1000}, h)
+	if err := a.Recover(); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// A restart keeps the mailbox: the result of a run that the failed incarnation started reaches its successor, whose own run
+// writes to another stream.
+func TestAResultOfAnEarlierIncarnationIsNotListenedTo(t *testing.T) {
+	h := new(held)
+	old := h.actor(t)
+	var turn Turn
+	old.Command(opens("1", "why").Ask, func(v any, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn = v.(Turn)
+	})
+	h.effects[0]() // its result is in the mailbox
+	old.Close(false)
+	next := h.actor(t)
+	for _, msg := range h.messages {
+		next.Own(msg)
+	}
+	select {
+	case <-turn.Log.Done():
+	default:
+		t.Error("a reader of the failed incarnation is left hanging")
+	}
+	if e, _ := next.state.newest(); e.Done {
+		t.Errorf("the old run's result counts: %+v", e)
+	}
+}
