@@ -1,6 +1,7 @@
 package search
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -33,6 +34,7 @@ const (
 	maxSegments  = 12
 	maxDeadShare = 0.25
 	maxTodoShare = 0.5
+	holdParsed   = 16 << 20 // bytes of pages that are kept in parsed form between reading and indexing
 )
 
 // An update is one run of Update.
@@ -44,7 +46,7 @@ type update struct {
 	records []*record // the new generation's, in the order of their paths
 	sources map[*record]*source
 	fresh   map[*record][]byte // contents that were read now
-	docs    map[*record][]*document.Document
+	written *os.File           // the new generation's text, once it is complete
 	report  Report
 }
 
@@ -60,7 +62,7 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, pr
 	project.DocsDir = strings.Trim(path.Clean("/"+project.DocsDir), "/")
 	u := &update{
 		library: l, project: project, tree: tree,
-		sources: make(map[*record]*source), fresh: make(map[*record][]byte), docs: make(map[*record][]*document.Document),
+		sources: make(map[*record]*source), fresh: make(map[*record][]byte),
 	}
 	u.report.Commit = tree.Commit()
 	old, err := l.acquire(project.ID)
@@ -98,6 +100,7 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, pr
 		os.RemoveAll(dir)
 		return Report{}, fmt.Errorf("index %s: %w", project.ID, err)
 	}
+	u.records, u.sources = nil, nil // the new generation is read from disk, as every later process reads it
 	if err := shelf.serve(next); err != nil {
 		return Report{}, fmt.Errorf("switch %s to its new index: %w", project.ID, err)
 	}
@@ -145,6 +148,7 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 	u.records = slices.CompactFunc(u.records, func(a, b *record) bool { return a.Path == b.Path })
 	var mu sync.Mutex
 	var done atomic.Int64
+	held := 0
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(u.library.options.Workers)
 	for _, r := range changed {
@@ -167,6 +171,9 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 			defer mu.Unlock()
 			u.fresh[r] = content
 			if src != nil {
+				if held += len(content); held > holdParsed {
+					src.sections = nil // read again when it is indexed: memory stays bounded
+				}
 				u.sources[r] = src
 			}
 			progress(int(done.Add(1)), len(changed))
@@ -271,8 +278,8 @@ func (u *update) derive() []*record {
 		}
 		src.place, src.links, src.parts = at, links, nil
 		for _, p := range r.Imports {
-			if part := parts[p]; part != nil {
-				src.parts = append(src.parts, part)
+			if parts[p] != nil {
+				src.parts = append(src.parts, p)
 			}
 		}
 		r.Derived = derived
@@ -285,6 +292,9 @@ func (u *update) derive() []*record {
 func (u *update) content(r *record) ([]byte, error) {
 	if c, ok := u.fresh[r]; ok {
 		return c, nil
+	}
+	if u.written != nil {
+		return readContent(u.written, r)
 	}
 	return u.old.content(r)
 }
@@ -381,17 +391,20 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 		}
 		todo = u.derive()
 	}
+	// The text goes first: from here on contents are read back from the file, and need not be held in memory.
 	index := filepath.Join(dir, "index")
-	var err error
+	text, err := u.writeText(filepath.Join(dir, "text"))
+	if err != nil {
+		return err
+	}
+	defer text.Close()
+	u.written, u.fresh = text, nil
 	if whole {
 		err = u.writeWhole(ctx, dir, index, todo)
 	} else {
 		err = u.writeChanges(ctx, index, todo)
 	}
 	if err != nil {
-		return err
-	}
-	if err := u.writeText(filepath.Join(dir, "text")); err != nil {
 		return err
 	}
 	u.report.Sections = 0
@@ -422,21 +435,25 @@ func (u *update) documents(ctx context.Context, todo []*record, use func(*record
 			src := u.sources[r]
 			delete(u.sources, r)
 			mu.Unlock()
-			content, err := u.content(r)
-			if err != nil {
-				return fmt.Errorf("content of %s: %w", r.Path, err)
-			}
 			if src.sections == nil {
+				content, err := u.content(r)
+				if err != nil {
+					return fmt.Errorf("content of %s: %w", r.Path, err)
+				}
 				full := readSource(r, content)
 				full.place, full.links, full.parts = src.place, src.links, src.parts
 				src = full
 			}
-			for _, part := range src.parts {
-				text, err := u.content(part)
-				if err != nil {
-					return fmt.Errorf("content of %s: %w", part.Path, err)
+			for _, p := range src.parts {
+				i, ok := slices.BinarySearchFunc(u.records, p, func(r *record, p string) int { return strings.Compare(r.Path, p) })
+				if !ok {
+					continue
 				}
-				src.include(part.Path, text)
+				text, err := u.content(u.records[i])
+				if err != nil {
+					return fmt.Errorf("content of %s: %w", p, err)
+				}
+				src.include(p, text)
 			}
 			docs := describe(r, src)
 			mu.Lock()
@@ -533,12 +550,15 @@ func (u *update) writeChanges(ctx context.Context, index string, todo []*record)
 	if err != nil {
 		return errors.Join(err, idx.Close())
 	}
-	kept := make(map[*record]bool, len(u.records))
+	kept := make(map[uint32]bool, len(u.records))
 	for _, r := range u.records {
-		kept[r] = true
+		kept[r.UID] = r.Kind == kindPage
+	}
+	for _, r := range todo {
+		kept[r.UID] = false
 	}
 	for _, r := range u.old.records {
-		if kept[r] {
+		if kept[r.UID] {
 			continue
 		}
 		for n := range r.Sections {
@@ -593,32 +613,45 @@ func copyFile(from, to string) error {
 }
 
 // writeText writes the contents of all files one after the other.
-func (u *update) writeText(name string) error {
+func (u *update) writeText(name string) (_ *os.File, err error) {
 	f, err := os.Create(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer f.Close()
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	served := make(map[*record]bool) // queries read these records now: one that moves is cloned
+	if u.old != nil {
+		for _, r := range u.old.records {
+			served[r] = true
+		}
+	}
+	w := bufio.NewWriterSize(f, 1<<18)
 	var at int64
-	// Records of the old generation are still read by its queries: those that move are cloned.
 	for i, r := range u.records {
-		content, isFresh := u.fresh[r]
-		if r.Offset != at && !isFresh {
+		if content, ok := u.fresh[r]; ok {
+			_, err = w.Write(content)
+		} else {
+			_, err = io.Copy(w, io.NewSectionReader(u.old.text, r.Offset, r.Size))
+		}
+		if err != nil {
+			return nil, err
+		}
+		if served[r] && r.Offset != at {
 			clone := *r
-			u.records[i] = &clone
+			r = &clone
+			u.records[i] = r
 		}
-		n := u.records[i]
-		if isFresh {
-			if _, err := f.Write(content); err != nil {
-				return err
-			}
-		} else if _, err := io.Copy(f, io.NewSectionReader(u.old.text, r.Offset, r.Size)); err != nil {
-			return err
-		}
-		n.Offset = at
-		at += n.Size
+		r.Offset = at
+		at += r.Size
 	}
-	return f.Sync()
+	if err := w.Flush(); err != nil {
+		return nil, err
+	}
+	return f, f.Sync()
 }
 
 func sectionID(uid uint32, n int) string {

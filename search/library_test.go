@@ -609,3 +609,56 @@ func TestFiltersAndCurrentPage(t *testing.T) {
 		t.Errorf("above the threshold: %v", texts(hits))
 	}
 }
+
+// What other files add to a page changes with them: the text of imported files, link texts, names in the navigation.
+func TestPagesFollowTheirNeighbours(t *testing.T) {
+	l := openTest(t, Options{})
+	p := api.Project{ID: "n"}
+	files := map[string]string{
+		"docs.json":         `{"navigation": {"versions": [{"version": "v9", "groups": [{"group": "Beginnings", "pages": ["page"]}]}]}}`,
+		"page.mdx":          "---\ntitle: Page\n---\nimport Part from \"/snippets/part.mdx\"\n\n## Here\n\n<Part />\n\n## There\n\nNothing else.\n",
+		"other.mdx":         "---\ntitle: Other\n---\nRead [the wombat handbook](/page).\n",
+		"snippets/part.mdx": "Quokkas are small.\n",
+		"deep/openapi.json": `{"openapi": "3.1.0", "info": {"title": "Burrows"}, "paths": {"/burrows": {"post": {"operationId": "dig", "summary": "Dig a burrow"}}}}`,
+		"old.html":          "<html><head><title>Old times</title><script>var platypus</script></head><body><h1>Old times</h1><p>Long ago.</p><h2 id=\"eggs\">Eggs</h2><p>Echidnas lay eggs.</p></body></html>",
+		"package.json":      `{"name": "bandicoot"}`,
+	}
+	update := func() {
+		t.Helper()
+		mustUpdate(t, l, p, &memTree{commit: fmt.Sprint(len(files), files["docs.json"]), files: maps.Clone(files)})
+	}
+	best := func(text string) string {
+		t.Helper()
+		hits := mustSearch(t, l, "n", Query{Text: text})
+		if len(hits) == 0 {
+			return ""
+		}
+		return hits[0].Path + "#" + hits[0].Anchor + " " + hits[0].Version
+	}
+	update()
+	for text, want := range map[string]string{
+		"quokkas": "page.mdx#here v9", "wombat handbook": "other.mdx# ", "beginnings": "page.mdx#here v9", "dig a burrow": "deep/openapi.json#dig ",
+		"echidnas": "old.html#eggs ", "platypus": "", "bandicoot": "",
+	} {
+		if got := best(text); got != want {
+			t.Errorf("%q finds %q, want %q", text, got, want)
+		}
+	}
+	if hits := mustSearch(t, l, "n", Query{Text: "wombat"}); len(hits) != 2 {
+		t.Errorf("a link's text describes its target: %v", texts(hits))
+	}
+	files["snippets/part.mdx"] = "Numbats are striped.\n"
+	files["other.mdx"] = "---\ntitle: Other\n---\nRead [the dingo handbook](/page).\n"
+	files["docs.json"] = `{"navigation": {"groups": [{"group": "Endings", "pages": ["page"]}]}}`
+	update()
+	for text, want := range map[string]string{"quokkas": "", "numbats": "page.mdx#here ", "wombat": "", "endings": "page.mdx#here ", "beginnings": ""} {
+		if got := best(text); got != want {
+			t.Errorf("after the update %q finds %q, want %q", text, got, want)
+		}
+	}
+	delete(files, "snippets/part.mdx")
+	update()
+	if got := best("numbats"); got != "" {
+		t.Errorf("after the part is gone: %q", got)
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	index "github.com/blevesearch/bleve_index_api"
 )
 
 // Postings of one term, with all that can be computed before a query is known: how much the term weighs in each section
@@ -93,8 +95,8 @@ func (s *snapshot) measure() {
 
 // decode reads the postings of a term from Bleve, or from what was decoded before.
 func (s *snapshot) decode(ctx context.Context, term string) (*postings, error) {
-	if p, ok := s.postings.Load(term); ok {
-		return p.(*postings), nil
+	if p := s.cache.get(term); p != nil {
+		return p, nil
 	}
 	d := decoders.Get().(*decoder)
 	defer decoders.Put(d)
@@ -135,14 +137,52 @@ func (s *snapshot) decode(ctx context.Context, term string) (*postings, error) {
 		}
 	}
 	p := &postings{sections: d.takeSections(), pages: d.takePages()}
-	size := int64(8*(len(p.sections)+len(p.pages)) + len(term) + 128)
-	if s.postingBytes.Add(size) > s.cacheBytes {
-		// Rarely: what is asked for again comes back, the rest is forgotten.
-		s.postings.Clear()
-		s.postingBytes.Store(size)
-	}
-	s.postings.Store(term, p)
+	s.cache.put(term, p, s.cacheBytes)
 	return p, nil
+}
+
+// A postingCache keeps what was decoded in two generations. When the younger one has taken half of the room it becomes the
+// older one, and what was not asked for meanwhile is forgotten.
+type postingCache struct {
+	mu           sync.RWMutex
+	young, old   map[string]*postings
+	bytes, spare int64 // of the younger and the older one
+}
+
+func (c *postingCache) get(term string) *postings {
+	c.mu.RLock()
+	p := c.young[term]
+	q := c.old[term]
+	c.mu.RUnlock()
+	if p == nil && q != nil {
+		c.mu.Lock()
+		if c.old[term] == q { // still there: it moves
+			delete(c.old, term)
+			c.young[term] = q
+			c.bytes += q.size(term)
+			c.spare -= q.size(term)
+		}
+		c.mu.Unlock()
+		return q
+	}
+	return p
+}
+
+func (c *postingCache) put(term string, p *postings, most int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.young == nil || c.bytes > most/2 {
+		c.old, c.spare = c.young, c.bytes
+		c.young, c.bytes = make(map[string]*postings), 0
+	}
+	if c.young[term] == nil {
+		c.young[term] = p
+		c.bytes += p.size(term)
+	}
+}
+
+func (p *postings) size(term string) int64 {
+	return int64(8*(len(p.sections)+len(p.pages)) + len(term) + 128)
 }
 
 // walk visits the live documents that hold a term in a field.
@@ -155,8 +195,9 @@ func (s *snapshot) walk(ctx context.Context, term []byte, field string, visit fu
 	if reader.Count() == 0 {
 		return nil
 	}
+	var next index.TermFieldDoc
 	for {
-		doc, err := reader.Next(nil)
+		doc, err := reader.Next(next.Reset())
 		if err != nil {
 			return fmt.Errorf("read postings of %s: %w", field, err)
 		}

@@ -8,7 +8,6 @@ import (
 	"sort"
 	"strings"
 	"sync"
-	"unicode/utf8"
 )
 
 // Tuning is the weights of the ranking: one setting for every site. docs/decisions/0003-ranking.md tells where they come from.
@@ -32,18 +31,18 @@ type Tuning struct {
 	CloserShare     float64 // their sections that score at least so much of the best
 	TitleCover      float64
 	HeadingCover    float64
-	HeadingExact    float64
+	HeadingExact    float64 // where the query is the heading
 	UnknownCount    float64 // a title word that was not asked for counts so often
 	Proximity       float64
 	ProximityK      float64
 	TitleStart      float64
-	TitleStartBase  float64
+	TitleStartBase  float64 // for any title that begins with the query; TitleStart for one that is the query
 	Slip1, Slip2    float64
 	Prefix          float64
 	PrefixOfWord    float64 // where the last word is a word itself
 	PrefixWords     int
-	PrefixUntil     int // words of a query from which on a last word that is a word is not taken for the beginning of others
-	NameRest        float64
+	PrefixUntil     int     // words of a query from which on a last word that is a word is not taken for the beginning of others
+	NameRest        float64 // as UnknownCount, for the other parts of a name that was asked for
 	PartShare       float64 // a part of a compound name, where the whole is known
 	Neighbourhood   float64 // currentPath
 	Boost, Demotion float64 // powers to which a page's own boost is raised, above 1 and below
@@ -185,9 +184,6 @@ func (s *snapshot) parse(ctx context.Context, q Query) ([]group, error) {
 
 // begun adds the words that a group's word is the beginning of.
 func (s *snapshot) begun(a *analyser, g *group, share float64) {
-	if utf8.RuneCountInString(g.word) < 1 {
-		return
-	}
 	from := sort.SearchStrings(s.words, g.word)
 	n := 0
 	for i := from; i < len(s.words) && n < s.tuning.PrefixWords && strings.HasPrefix(s.words[i], g.word); i++ {
@@ -425,7 +421,7 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 	closer := max(t.Closer, limit)
 	candidates := topCandidates(w.candidates, closer)
 	started := s.startedTitles(q)
-	for page, coverage := range started {
+	for page := range started {
 		if !slices.ContainsFunc(candidates, func(c candidate) bool { return c.page == page }) {
 			r := s.pages[page]
 			if filter != nil && !filter(r) || filter == nil && (r.Hidden || len(r.Groups) > 0) || len(r.Sections) == 0 {
@@ -439,7 +435,6 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 			}
 			candidates = append(candidates, c)
 		}
-		_ = coverage
 	}
 	s.lookCloser(w, groups, total, candidates, started, q)
 	slices.SortFunc(candidates, func(a, b candidate) int {

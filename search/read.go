@@ -11,9 +11,9 @@ import (
 // A source is one file as reading it gives it, before other files add to it.
 type source struct {
 	sections []section
-	place    place    // in the navigation
-	links    []string // texts of the links that point to the page
-	parts    []*record
+	place    place          // in the navigation
+	links    []string       // texts of the links that point to the page
+	parts    []string       // paths of the imported files that are there
 	uses     map[string]int // where the text shows an imported file
 }
 

@@ -1,5 +1,9 @@
 // Package search finds sections of the documentation. Pages are cut at their headings, indexed with Bleve and ranked
 // by BM25F over sections and whole pages, computed from Bleve's postings.
+//
+// A query sees one state of a project's documentation, whole: the one before an update or the one after it, never both.
+// What is on disk is checked before it answers, and what cannot be trusted answers ErrNotIndexed until Update has made
+// it anew. An index that has come to its state by many updates answers as one that was made at once.
 package search
 
 // A Query asks for the sections that answer Text best.

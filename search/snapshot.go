@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -41,21 +42,20 @@ type snapshot struct {
 	byKey     map[string]uint32
 
 	// Weight by which a term frequency counts, by document: the field's weight over the length's norm.
-	sectionNorm  [sectionFields][]float32
-	headingNorm  []float32             // the same for fields of whole pages
-	inheritNorm  [pageFields][]float32 // what a page's field is worth in the score of its sections
-	pageNorm     [pageFields][]float32
-	pageBody     []float32
-	pageCode     []float32
-	rarity       rarities // of the words in titles and headings
-	meanBody     float64
-	words        []string // the dictionary, sorted
-	titles       []titleEntry
-	languages    []string // that pages are written in
-	postings     sync.Map // term -> *postings
-	postingBytes atomic.Int64
-	living       sync.Map // word -> bool
-	cacheBytes   int64
+	sectionNorm [sectionFields][]float32
+	headingNorm []float32             // the same for fields of whole pages
+	inheritNorm [pageFields][]float32 // what a page's field is worth in the score of its sections
+	pageNorm    [pageFields][]float32
+	pageBody    []float32
+	pageCode    []float32
+	rarity      rarities // of the words in titles and headings
+	meanBody    float64
+	words       []string // the dictionary, sorted
+	titles      []titleEntry
+	languages   []string // that pages are written in
+	cache       postingCache
+	living      sync.Map // word -> bool
+	cacheBytes  int64
 
 	relabelled atomic.Pointer[manifest]
 
@@ -307,9 +307,11 @@ func plainTitle(title string) string {
 }
 
 // content reads a file's text, and makes sure that it is the text that was indexed.
-func (s *snapshot) content(r *record) ([]byte, error) {
+func (s *snapshot) content(r *record) ([]byte, error) { return readContent(s.text, r) }
+
+func readContent(text io.ReaderAt, r *record) ([]byte, error) {
 	buf := make([]byte, r.Size)
-	if _, err := s.text.ReadAt(buf, r.Offset); err != nil {
+	if _, err := text.ReadAt(buf, r.Offset); err != nil {
 		return nil, fmt.Errorf("read %s: %w", r.Path, err)
 	}
 	if crc32.Checksum(buf, castagnoli) != r.CRC {
