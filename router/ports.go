@@ -9,9 +9,11 @@ import (
 	"docent/api"
 	"docent/forge"
 	"docent/persistence"
+	"docent/search"
 )
 
-// Jobs finds or starts the actor of a job and asks it.
+// Jobs finds or starts the actor of a job and asks it. A command that was refused changed nothing. One that was answered
+// with an error of the context may or may not have taken effect.
 type Jobs interface {
 	Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error)
 }
@@ -47,9 +49,18 @@ type Claims interface {
 	Claim(key string, now time.Time) (persistence.Claim, bool, error)
 }
 
-// Pulls shows and merges the built-in host's pull requests.
+// Documents searches a project's documentation and shows its pages. A page that the groups do not open is
+// api.ErrNotFound, as is one that there is not.
+type Documents interface {
+	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
+	Page(ctx context.Context, project api.ProjectID, path string, groups []string) (search.Page, error)
+}
+
+// Pulls shows, merges and closes the built-in host's pull requests. A merge that cannot be done is
+// forge.ErrMergeConflict or an api error.
 type Pulls interface {
 	Pull(ctx context.Context, id string) (api.PullRequest, error)
 	Diff(ctx context.Context, id string) (forge.Diff, error)
 	Merge(ctx context.Context, id string) (api.PullRequest, error)
+	Close(ctx context.Context, id string) (api.PullRequest, error)
 }

@@ -1,0 +1,160 @@
+package router
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bunrouter"
+
+	"docent/api"
+)
+
+// What a caller is told about a key that is refused. A key that was revoked, has expired or never was reads the same:
+// who guesses keys learns nothing.
+var (
+	errNoKey  = &keyError{kind: api.ErrUnauthorized, reason: "send an API key: Authorization: Bearer <key>"}
+	errBadKey = &keyError{kind: api.ErrUnauthorized, reason: "this API key is not valid: it is mistyped, unknown, revoked or expired",
+		challenge: `error="invalid_token"`}
+)
+
+// authorise finds out who calls, whether that key may do this here, and which project it is about.
+func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind) error {
+	headers := req.Header.Values("Authorization")
+	if len(headers) == 0 {
+		s.metrics.refuse("unauthorized")
+		return errNoKey
+	}
+	if len(headers) > 1 {
+		return &keyError{kind: api.ErrUnauthorized, reason: "send one Authorization header, not several", challenge: `error="invalid_request"`}
+	}
+	scheme, secret, _ := strings.Cut(strings.TrimSpace(headers[0]), " ")
+	secret = strings.TrimSpace(secret)
+	if !strings.EqualFold(scheme, "Bearer") || secret == "" {
+		return errNoKey
+	}
+	key, err := s.principal(req.Context(), secret, x.client, x.started)
+	if err != nil {
+		if errors.Is(err, api.ErrUnauthorized) {
+			s.metrics.refuse("unauthorized")
+		}
+		return err
+	}
+	x.key = key
+	if key.Kind != want {
+		other := map[api.KeyKind]string{api.AdminKey: "an admin key", api.AssistantKey: "an assistant key"}
+		return &keyError{kind: api.ErrForbidden, reason: fmt.Sprintf("this operation needs %s, and this is %s", other[want], other[key.Kind])}
+	}
+	if want == api.AdminKey {
+		if err := scope(key, req.Method); err != nil {
+			return err
+		}
+	} else if err := origin(key, req); err != nil {
+		return err
+	}
+	s.Catalog.TouchKey(key.ID, x.started)
+
+	if want == api.AdminKey {
+		id := param(req, "projectId")
+		project, err := s.Catalog.Project(req.Context(), api.ProjectID(id))
+		if err != nil {
+			return named(err, "project")
+		}
+		if project.Org != key.Org {
+			return missing("project")
+		}
+		x.project = project
+		return nil
+	}
+	project, err := s.Catalog.ProjectByDomain(req.Context(), param(req, "domain"))
+	if err != nil {
+		return named(err, "domain")
+	}
+	if project.ID != key.Project || project.Org != key.Org {
+		return missing("domain")
+	}
+	x.project = project
+	return nil
+}
+
+// principal is the key that a secret stands for, if it is good now and from there.
+func (s *Server) principal(ctx context.Context, secret string, client netip.Addr, now time.Time) (api.Key, error) {
+	kind, ok := api.ParseSecret(secret)
+	if !ok {
+		return api.Key{}, errBadKey // mistyped, or no key of ours: no look-up needed
+	}
+	key, err := s.keyByHash(ctx, api.HashSecret(secret), client, now)
+	if err == nil && key.Kind != kind {
+		return api.Key{}, errBadKey
+	}
+	return key, err
+}
+
+// keyByHash is the key with that hash, if it is good now and from there.
+func (s *Server) keyByHash(ctx context.Context, hash [32]byte, client netip.Addr, now time.Time) (api.Key, error) {
+	key, err := s.Catalog.KeyByHash(ctx, hash)
+	switch {
+	case errors.Is(err, api.ErrNotFound):
+		return api.Key{}, errBadKey
+	case err != nil:
+		return api.Key{}, fmt.Errorf("look up the key: %w", err)
+	case key.RevokedAt != nil, key.ExpiresAt != nil && !now.Before(*key.ExpiresAt):
+		return api.Key{}, errBadKey
+	}
+	if len(key.AllowIP) > 0 && !allowed(key.AllowIP, client) {
+		return api.Key{}, &keyError{kind: api.ErrForbidden, reason: "this key may not be used from this address"}
+	}
+	return key, nil
+}
+
+// allowed reports whether an address is one of a list of addresses and ranges. What cannot be read allows nobody.
+func allowed(list []string, client netip.Addr) bool {
+	return slices.ContainsFunc(list, func(entry string) bool {
+		if p, err := netip.ParsePrefix(entry); err == nil {
+			if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 {
+				p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
+			}
+			return p.Contains(client)
+		}
+		return client.IsValid() && address(entry) == client
+	})
+}
+
+// scope refuses an admin key that may not read, or not write. A key without scopes may do both.
+func scope(key api.Key, method string) error {
+	need := api.ScopeWrite
+	if safe(method) {
+		need = api.ScopeRead
+	}
+	if len(key.Scopes) == 0 || slices.Contains(key.Scopes, need) {
+		return nil
+	}
+	return &keyError{kind: api.ErrForbidden, reason: fmt.Sprintf("this key lacks the scope %q", need),
+		challenge: fmt.Sprintf(`error="insufficient_scope", scope="%s"`, need)}
+}
+
+// origin refuses a browser page that an assistant key is not meant for. A browser leaves Origin out of a GET to the
+// page's own host; there its Referer says the same.
+func origin(key api.Key, req bunrouter.Request) error {
+	if len(key.Origins) == 0 {
+		return nil
+	}
+	from := req.Header.Get("Origin")
+	if from == "" && safe(req.Method) {
+		if u, err := url.Parse(req.Header.Get("Referer")); err == nil && u.Host != "" {
+			from = u.Scheme + "://" + u.Host
+		}
+	}
+	if slices.ContainsFunc(key.Origins, func(o string) bool { return strings.EqualFold(strings.TrimRight(o, "/"), from) }) {
+		return nil
+	}
+	return &keyError{kind: api.ErrForbidden, reason: "this key may only be used from the origins that it was made for"}
+}
+
+func same(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 }

@@ -1,0 +1,243 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bunrouter"
+
+	"docent/api"
+)
+
+// An exchange is one request and its response: the response writer that handlers get, with what the log and the metrics
+// will say about it.
+type exchange struct {
+	http.ResponseWriter
+	id      string
+	started time.Time
+	client  netip.Addr
+	secure  bool // the caller came over TLS, to us or to a trusted proxy
+
+	route   string // pattern
+	page    bool   // errors are pages
+	key     api.Key
+	project api.Project
+	job     api.JobID
+	thread  api.ThreadID
+
+	status int
+	bytes  int64
+	code   string // of the error
+	err    error  // for the log
+	slot   bool   // one of Server.slots is held
+}
+
+func (x *exchange) WriteHeader(status int) {
+	if x.status == 0 && status >= 200 {
+		x.status = status
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+func (x *exchange) Write(b []byte) (int, error) {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	n, err := x.ResponseWriter.Write(b)
+	x.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController find deadlines and flushing.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// ServeHTTP answers one request: it names it, guards it and writes its line in the log.
+func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	x := &exchange{ResponseWriter: w, started: s.Now(), id: requestID(req), route: "unknown"}
+	began := time.Now() // the clock that cannot jump, for the duration
+	x.client, x.secure = s.peer(req)
+	h := w.Header()
+	h.Set("X-Request-Id", x.id)
+	h.Set("X-Content-Type-Options", "nosniff")
+	s.metrics.inFlight.Inc()
+	defer func() {
+		v := recover()
+		if v != nil && v != http.ErrAbortHandler {
+			x.err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+			s.fail(x, req, errPanic)
+		}
+		s.release(x)
+		s.metrics.inFlight.Dec()
+		s.note(x, req, time.Since(began))
+		if v != nil && x.status != http.StatusInternalServerError {
+			panic(http.ErrAbortHandler) // the response had begun: only a broken connection tells the client
+		}
+	}()
+	if path := req.URL.EscapedPath(); path != "/" && (bunrouter.CleanPath(path) != path || strings.HasSuffix(path, "/")) {
+		// The router would redirect, and a redirected POST becomes a GET.
+		s.fail(x, req, &api.StateError{Kind: api.ErrNotFound, Reason: "there is no such operation: a path has no empty parts and no slash at its end"})
+		return
+	}
+	if err := s.router.ServeHTTPError(x, req); err != nil {
+		s.fail(x, req, err)
+	}
+}
+
+// note writes the request's line in the log and counts it.
+func (s *Server) note(x *exchange, req *http.Request, took time.Duration) {
+	status := x.status
+	if status == 0 {
+		if errors.Is(x.err, context.Canceled) {
+			status = statusGone
+		} else {
+			status = http.StatusOK
+		}
+	}
+	s.metrics.request(x.route, req.Method, status, took)
+	if x.route == "/healthz" || x.route == "/readyz" {
+		if status < 400 {
+			return // a probe every second says nothing
+		}
+	}
+	level := slog.LevelInfo
+	if status >= 500 && status != http.StatusServiceUnavailable {
+		level = slog.LevelError
+	}
+	if !s.Log.Enabled(req.Context(), level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 14)
+	attrs = append(attrs, slog.String("request", x.id), slog.String("method", req.Method), slog.String("route", x.route),
+		slog.Int("status", status), slog.Duration("took", took), slog.Int64("bytes", x.bytes), slog.String("client", x.client.String()))
+	for _, a := range []struct{ name, value string }{{"key", string(x.key.ID)}, {"project", string(x.project.ID)},
+		{"job", string(x.job)}, {"thread", string(x.thread)}, {"code", x.code}} {
+		if a.value != "" {
+			attrs = append(attrs, slog.String(a.name, a.value))
+		}
+	}
+	if x.err != nil {
+		attrs = append(attrs, slog.String("error", x.err.Error()))
+	}
+	s.Log.LogAttrs(context.WithoutCancel(req.Context()), level, "request", attrs...)
+}
+
+// admit takes a place among the requests that are worked on.
+func (s *Server) admit(x *exchange) error {
+	select {
+	case s.slots <- struct{}{}:
+		x.slot = true
+		return nil
+	default:
+		s.metrics.refuse("requests")
+		return &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Second}
+	}
+}
+
+// release gives the place back: at the end, or when a stream begins, which is counted for itself.
+func (s *Server) release(x *exchange) {
+	if x.slot {
+		x.slot = false
+		<-s.slots
+	}
+}
+
+// requestID is the caller's own, when it is sane, or a new one.
+func requestID(req *http.Request) string {
+	id := req.Header.Get("X-Request-Id")
+	if len(id) == 0 || len(id) > 128 {
+		return api.NewID(api.RequestPrefix, time.Now())
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c >= '0' && c <= '9', c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', strings.IndexByte("-_.:+/=@", c) >= 0:
+		default:
+			return api.NewID(api.RequestPrefix, time.Now())
+		}
+	}
+	return id
+}
+
+// peer is who sent the request: the other end of the connection, or where that is a trusted proxy, the right-most
+// address in X-Forwarded-For that is not one. What stands left of it may be invented.
+func (s *Server) peer(req *http.Request) (addr netip.Addr, secure bool) {
+	secure = req.TLS != nil
+	addr = address(req.RemoteAddr)
+	if !s.trusted(addr) {
+		return addr, secure
+	}
+	if proto := req.Header.Values("X-Forwarded-Proto"); len(proto) > 0 {
+		all := strings.Split(proto[len(proto)-1], ",")
+		secure = strings.EqualFold(strings.TrimSpace(all[len(all)-1]), "https")
+	}
+	chain := strings.Join(req.Header.Values("X-Forwarded-For"), ",")
+	for chain != "" {
+		var entry string
+		if i := strings.LastIndexByte(chain, ','); i >= 0 {
+			chain, entry = chain[:i], chain[i+1:]
+		} else {
+			chain, entry = "", chain
+		}
+		next := address(strings.TrimSpace(entry))
+		if !next.IsValid() {
+			return addr, secure // what a trusted proxy did not write is not followed
+		}
+		addr = next
+		if !s.trusted(addr) {
+			return addr, secure
+		}
+	}
+	return addr, secure
+}
+
+func (s *Server) trusted(addr netip.Addr) bool { return contains(s.TrustedProxies, addr) }
+
+func contains(prefixes []netip.Prefix, addr netip.Addr) bool {
+	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+// address reads an address with or without a port, and gives an IPv4 address one form. It is invalid for anything else.
+func address(s string) netip.Addr {
+	if ap, err := netip.ParseAddrPort(s); err == nil {
+		return ap.Addr().Unmap().WithZone("")
+	}
+	a, err := netip.ParseAddr(strings.Trim(s, "[]"))
+	if err != nil {
+		return netip.Addr{}
+	}
+	return a.Unmap().WithZone("")
+}
+
+// counted is the address as quotas and sign-in attempts count it: whoever has one IPv6 address has its /64.
+func counted(addr netip.Addr) string {
+	if addr.Is6() {
+		if p, err := addr.Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return addr.String()
+}
+
+func unescape(v string) string {
+	if u, err := url.PathUnescape(v); err == nil {
+		return u
+	}
+	return v
+}
+
+func safe(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
+}
+
+func unique(in []string) []string {
+	slices.Sort(in)
+	return slices.Compact(in)
+}

@@ -1,0 +1,341 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/uptrace/bunrouter"
+
+	"docent/api"
+	"docent/stream"
+)
+
+// Deps is what the edge works with. The ports must be set; for the rest the zero value is a sensible default.
+type Deps struct {
+	Jobs      Jobs
+	Threads   Threads
+	Catalog   Catalog
+	Quotas    Quotas
+	Claims    Claims
+	Documents Documents
+	Pulls     Pulls
+
+	Log     *slog.Logger
+	Metrics *prometheus.Registry // what /metrics shows; the edge adds its own
+	Now     func() time.Time
+	Ready   func(context.Context) error // why the service cannot serve yet; nil when it can
+	Version string
+
+	// Secret signs sign-in cookies: at least 32 random bytes. It must outlive a restart, or everybody signs in anew.
+	Secret []byte
+	// PublicURL is where clients reach the service, without a slash at the end. Links are made with it; where it is
+	// empty, with the address that the request was sent to.
+	PublicURL string
+	// Limits are the quotas of projects that set none of their own. Zero is the contract's figure, negative is none.
+	Limits api.Limits
+	// TrustedProxies may say in X-Forwarded-For and X-Forwarded-Proto for whom they speak.
+	TrustedProxies []netip.Prefix
+	// MetricsFrom may read /metrics without a key; loopback where nil. Others need an admin key.
+	MetricsFrom []netip.Prefix
+	Bounds      Bounds
+}
+
+// Bounds keep the memory and the time of the edge finite. Zero is the default in the comment.
+type Bounds struct {
+	BodyBytes      int64         // of one request: 1 MiB
+	BodyMemory     int64         // of all request bodies that are being read: 64 MiB
+	Requests       int           // worked on at once, streams not counted: 1024
+	Streams        int           // open at once: 32768
+	Waits          int           // polls held open at once; beyond them polls are answered without waiting: 4096
+	ReadTimeout    time.Duration // for the body of a request: 30 s
+	WriteTimeout   time.Duration // for one write to a stream's reader: 30 s
+	CommandTimeout time.Duration // for an actor's answer: 30 s
+	KeepAlive      time.Duration // at most about twice this between two writes on a stream: 15 s
+}
+
+func or[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}
+
+func (b Bounds) withDefaults() Bounds {
+	return Bounds{
+		BodyBytes: or(b.BodyBytes, 1<<20), BodyMemory: or(b.BodyMemory, 64<<20),
+		Requests: or(b.Requests, 1024), Streams: or(b.Streams, 32768), Waits: or(b.Waits, 4096),
+		ReadTimeout: or(b.ReadTimeout, 30*time.Second), WriteTimeout: or(b.WriteTimeout, 30*time.Second),
+		CommandTimeout: or(b.CommandTimeout, 30*time.Second), KeepAlive: or(b.KeepAlive, 15*time.Second),
+	}
+}
+
+// A Server is the whole API as one http.Handler.
+type Server struct {
+	Deps
+	routes  []route
+	router  *bunrouter.Router
+	metrics *metrics
+
+	slots      chan struct{} // a request holds one while it is worked on
+	streams    atomic.Int64  // open now
+	waits      atomic.Int64  // polls held open now
+	bodyMemory atomic.Int64  // bytes of request bodies held now
+
+	draining chan struct{} // closed when new work is refused
+	cut      chan struct{} // closed when streams must end
+	drain    sync.Once
+	cutOnce  sync.Once
+	ended    chan struct{} // yields a value when a stream ends while draining
+
+	pulse    *pulse
+	chats    *chats
+	attempts *attempts
+	csrf     *http.CrossOriginProtection
+	buffers  sync.Pool
+}
+
+// New builds the API. Close ends what it runs beside requests.
+func New(deps Deps) (*Server, error) {
+	for name, port := range map[string]any{"Jobs": deps.Jobs, "Threads": deps.Threads, "Catalog": deps.Catalog,
+		"Quotas": deps.Quotas, "Claims": deps.Claims, "Documents": deps.Documents, "Pulls": deps.Pulls} {
+		if port == nil {
+			return nil, fmt.Errorf("router: Deps.%s is not set", name)
+		}
+	}
+	if len(deps.Secret) < 32 {
+		return nil, errors.New("router: Deps.Secret must hold at least 32 bytes")
+	}
+	if deps.Log == nil {
+		deps.Log = slog.New(slog.DiscardHandler)
+	}
+	if deps.Metrics == nil {
+		deps.Metrics = prometheus.NewRegistry()
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	if deps.Ready == nil {
+		deps.Ready = func(context.Context) error { return nil }
+	}
+	if deps.MetricsFrom == nil {
+		deps.MetricsFrom = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	}
+	deps.PublicURL = strings.TrimRight(deps.PublicURL, "/")
+	deps.Limits = api.Limits{ProjectHour: or(deps.Limits.ProjectHour, 100), KeyMonth: or(deps.Limits.KeyMonth, 10_000),
+		OrgHour: or(deps.Limits.OrgHour, 10_000), IPDay: or(deps.Limits.IPDay, 10_000)}
+	deps.Bounds = deps.Bounds.withDefaults()
+	s := &Server{
+		Deps:     deps,
+		slots:    make(chan struct{}, deps.Bounds.Requests),
+		draining: make(chan struct{}), cut: make(chan struct{}), ended: make(chan struct{}, 1),
+		pulse: newPulse(deps.Bounds.KeepAlive), chats: newChats(), attempts: newAttempts(),
+		csrf: http.NewCrossOriginProtection(),
+	}
+	s.buffers.New = func() any { b := make([]byte, 0, 4096); return &b }
+	var err error
+	if s.metrics, err = newMetrics(deps.Metrics); err != nil {
+		return nil, fmt.Errorf("router: register metrics: %w", err)
+	}
+	s.routes = s.table()
+	s.router = bunrouter.New(bunrouter.WithNotFoundHandler(s.noRoute))
+	for _, r := range s.routes {
+		s.router.Handle(r.method, r.pattern, s.enter(r))
+		if r.method == http.MethodGet {
+			s.router.Handle(http.MethodHead, r.pattern, s.enter(r))
+		}
+	}
+	for _, pattern := range s.crossOrigin() {
+		s.router.Handle(http.MethodOptions, pattern, s.preflight(pattern))
+	}
+	return s, nil
+}
+
+// A route is one operation: who may call it and what serves it.
+type route struct {
+	method, pattern string
+	access          access
+	serve           func(x *exchange, req bunrouter.Request) error
+}
+
+// An access is what a caller must show.
+type access uint8
+
+const (
+	probe     access = iota // nothing; answered however busy the service is
+	open                    // nothing
+	page                    // nothing to read; errors are pages
+	agent                   // an admin key, and a project of its organization
+	assistant               // an assistant key, and its project's domain; called from browsers on other origins
+)
+
+// table is the whole API on one screen.
+func (s *Server) table() []route {
+	table := []route{
+		{"POST", "/v2/agent/:projectId/job", agent, s.createJob},
+		{"GET", "/v2/agent/:projectId/job/:id", agent, s.readJob},
+		{"POST", "/v2/agent/:projectId/job/:id/message", agent, s.followUp},
+		{"POST", "/v2/agent/:projectId/job/:id/archive", agent, s.archiveJob},
+		{"POST", "/v2/agent/:projectId/job/:id/cancel", agent, s.cancelJob},
+		{"GET", "/v2/agent/:projectId/jobs", agent, s.listJobs},
+		{"GET", "/v1/agent/:projectId/jobs", agent, s.listSessions},
+		{"GET", "/v1/agent/:projectId/job/:id", agent, s.readSession},
+
+		{"GET", "/healthz", probe, s.health},
+		{"GET", "/readyz", probe, s.ready},
+		{"GET", "/metrics", probe, s.showMetrics},
+		{"GET", "/openapi.json", open, s.openapiJSON},
+		{"GET", "/openapi.yaml", open, s.openapiYAML},
+
+		{"GET", "/", page, s.index},
+		{"GET", "/pulls/:id", page, s.showPull}, // also {id}.diff and {id}.patch
+		{"POST", "/pulls/:id/merge", page, s.mergePull},
+		{"POST", "/pulls/:id/close", page, s.closePull},
+		{"GET", "/login", page, s.showLogin},
+		{"POST", "/login", page, s.login},
+		{"POST", "/logout", page, s.logout},
+	}
+	// Earlier clients leave the prefix out.
+	for _, prefix := range []string{"/discovery", ""} {
+		table = append(table,
+			route{"POST", prefix + "/v1/assistant/:domain/message", assistant, s.ask(stream.DataStream)},
+			route{"GET", prefix + "/v1/assistant/:domain/message", assistant, s.resumeChat},
+			route{"POST", prefix + "/v2/assistant/:domain/message", assistant, s.ask(stream.UIMessages)},
+			route{"GET", prefix + "/v2/assistant/:domain/message/:id/stream", assistant, s.resumeStream},
+			route{"POST", prefix + "/v1/search/:domain", assistant, s.searchDocs},
+			route{"POST", prefix + "/v1/page/:domain", assistant, s.readPage},
+		)
+	}
+	return table
+}
+
+// crossOrigin are the patterns that browsers call from other origins.
+func (s *Server) crossOrigin() []string {
+	var patterns []string
+	seen := map[string]bool{}
+	for _, r := range s.routes {
+		if r.access == assistant && !seen[r.pattern] {
+			seen[r.pattern] = true
+			patterns = append(patterns, r.pattern)
+		}
+	}
+	return patterns
+}
+
+// enter is what every operation passes before it is served.
+func (s *Server) enter(r route) bunrouter.HandlerFunc {
+	return func(w http.ResponseWriter, req bunrouter.Request) error {
+		x := w.(*exchange)
+		x.route, x.page = r.pattern, r.access == page
+		if r.access == assistant {
+			allowOrigin(x.Header())
+		}
+		if r.access == probe {
+			return r.serve(x, req)
+		}
+		if err := s.admit(x); err != nil {
+			return err
+		}
+		if s.isDraining() && (!safe(req.Method) || r.access == assistant) {
+			return &api.BusyError{Kind: api.ErrShuttingDown, RetryAfter: 5 * time.Second}
+		}
+		switch r.access {
+		case agent:
+			if err := s.authorise(x, req, api.AdminKey); err != nil {
+				return err
+			}
+		case assistant:
+			if err := s.authorise(x, req, api.AssistantKey); err != nil {
+				return err
+			}
+		}
+		return r.serve(x, req)
+	}
+}
+
+// noRoute answers a path that the router does not know, and a method that a known path does not take: bunrouter tells
+// the two apart only for paths without parameters.
+func (s *Server) noRoute(w http.ResponseWriter, req bunrouter.Request) error {
+	path := req.URL.EscapedPath()
+	var allow []string
+	for _, r := range s.routes {
+		if !matches(r.pattern, path) {
+			continue
+		}
+		if x, ok := w.(*exchange); ok {
+			x.route, x.page = r.pattern, r.access == page
+			if r.access == assistant {
+				allowOrigin(x.Header())
+			}
+		}
+		allow = append(allow, r.method)
+		if r.method == http.MethodGet {
+			allow = append(allow, http.MethodHead)
+		}
+		if r.access == assistant {
+			allow = append(allow, http.MethodOptions)
+		}
+	}
+	if len(allow) > 0 {
+		return &methodError{method: req.Method, allow: unique(allow)}
+	}
+	return &api.StateError{Kind: api.ErrNotFound, Reason: "there is no such operation; /openapi.json lists them"}
+}
+
+// matches reports whether a path has the form of a pattern.
+func matches(pattern, path string) bool {
+	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
+	return slices.EqualFunc(want, have, func(w, h string) bool {
+		return w == h || strings.HasPrefix(w, ":") && h != ""
+	})
+}
+
+// param is a path parameter as the caller meant it.
+func param(req bunrouter.Request, name string) string {
+	v := req.Param(name)
+	if req.URL.RawPath == "" {
+		return v
+	}
+	return unescape(v)
+}
+
+func (s *Server) isDraining() bool {
+	select {
+	case <-s.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// Drain refuses new work from now on and lets running streams come to their end. When ctx ends first, it ends them:
+// their readers are told in the stream's own form, and the turns go on without them.
+func (s *Server) Drain(ctx context.Context) error {
+	s.drain.Do(func() { close(s.draining) })
+	for s.streams.Load() > 0 {
+		select {
+		case <-s.ended:
+		case <-ctx.Done():
+			s.cutOnce.Do(func() { close(s.cut) })
+			return fmt.Errorf("drain %d streams: %w", s.streams.Load(), context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// Close ends what the server runs beside requests. Streams that are still open end.
+func (s *Server) Close() {
+	s.drain.Do(func() { close(s.draining) })
+	s.cutOnce.Do(func() { close(s.cut) })
+	s.pulse.stop()
+}
