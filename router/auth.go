@@ -24,7 +24,7 @@ var (
 		challenge: `error="invalid_token"`}
 )
 
-// authorise finds out who calls, whether that key may do this here, and which project it is about.
+// authorise finds out who calls and whether that key may do this from there.
 func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind) error {
 	headers := req.Header.Values("Authorization")
 	if len(headers) == 0 {
@@ -59,14 +59,18 @@ func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind)
 		return err
 	}
 	s.Catalog.TouchKey(key.ID, x.started)
+	return nil
+}
 
-	if want == api.AdminKey {
-		id := param(req, "projectId")
-		project, err := s.Catalog.Project(req.Context(), api.ProjectID(id))
+// place finds the project that an operation is about. One of another organization is answered like one that there is not,
+// and so is, for an assistant key, every project but its own.
+func (s *Server) place(x *exchange, req bunrouter.Request) error {
+	if x.key.Kind == api.AdminKey {
+		project, err := s.Catalog.Project(req.Context(), api.ProjectID(param(req, "projectId")))
 		if err != nil {
 			return named(err, "project")
 		}
-		if project.Org != key.Org {
+		if project.Org != x.key.Org {
 			return missing("project")
 		}
 		x.project = project
@@ -76,7 +80,7 @@ func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind)
 	if err != nil {
 		return named(err, "domain")
 	}
-	if project.ID != key.Project || project.Org != key.Org {
+	if project.ID != x.key.Project || project.Org != x.key.Org {
 		return missing("domain")
 	}
 	x.project = project

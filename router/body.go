@@ -334,7 +334,7 @@ func (p *problems) object(n node) bool {
 type length struct {
 	min, max int
 	trim     bool // space around it does not count, and is taken off
-	lines    bool // line ends and tabs are allowed
+	lines    bool // it is text of several lines, not a name
 }
 
 // required reads a string that must be there.
@@ -367,14 +367,18 @@ func (p *problems) optional(field string, n node, l length) string {
 		p.add(field, "must have at least %d characters, and has %d", l.min, count)
 	case count > l.max:
 		p.add(field, "must have at most %d characters, and has %d: shorten it", l.max, count)
-	case strings.ContainsFunc(s, func(r rune) bool {
-		return r < ' ' && !(l.lines && (r == '\n' || r == '\t' || r == '\r')) && !(l.lines && r != 0) || r == 0x7f && !l.lines
-	}):
+	case control(s, l.lines):
 		p.add(field, "must not hold control characters: take them out")
 	default:
 		return s
 	}
 	return ""
+}
+
+// control reports whether a string holds characters that no text has. Text of several lines may hold all but NUL, since
+// people paste what their terminals show; a name may hold none.
+func control(s string, lines bool) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r == 0 || !lines && (r < ' ' || r == 0x7f) })
 }
 
 // nullable reads a string that may be left out or null.

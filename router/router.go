@@ -249,13 +249,11 @@ func (s *Server) enter(r route) bunrouter.HandlerFunc {
 		if s.isDraining() && (!safe(req.Method) || r.access == assistant) {
 			return &api.BusyError{Kind: api.ErrShuttingDown, RetryAfter: 5 * time.Second}
 		}
-		switch r.access {
-		case agent:
-			if err := s.authorise(x, req, api.AdminKey); err != nil {
+		if kind, needed := map[access]api.KeyKind{agent: api.AdminKey, assistant: api.AssistantKey}[r.access]; needed {
+			if err := s.authorise(x, req, kind); err != nil {
 				return err
 			}
-		case assistant:
-			if err := s.authorise(x, req, api.AssistantKey); err != nil {
+			if err := s.place(x, req); err != nil {
 				return err
 			}
 		}

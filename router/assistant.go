@@ -1,0 +1,436 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/uptrace/bunrouter"
+
+	"docent/actors/thread"
+	"docent/api"
+	"docent/model"
+	"docent/search"
+	"docent/stream"
+)
+
+const (
+	maxCaller   = 256    // characters of fp
+	maxQuestion = 32_000 // characters of the newest message
+	maxSnippets = 100    // entries of context
+	maxSnippet  = 50_000 // characters of one
+	maxPath     = 200    // characters of currentPath
+	maxName     = 200    // characters of a filter's value
+	maxID       = 256    // characters of a chat's or message's id, which clients make
+)
+
+// anonymous is the caller that sends no id of a user.
+const anonymous = "anonymous"
+
+// A question is what an assistant message asks, decoded.
+type question struct {
+	Caller     string
+	Thread     string
+	ThreadKey  string
+	Chat       string
+	Message    string
+	Text       string
+	Regenerate bool
+	Context    []model.Snippet
+	Query      search.Query
+}
+
+// readQuestion decodes an assistant message.
+func (s *Server) readQuestion(x *exchange, req *http.Request, form stream.Form) (question, error) {
+	doc, err := s.body(x, req)
+	if err != nil {
+		return question{}, err
+	}
+	defer doc.release()
+	return decodeQuestion(doc.root, form)
+}
+
+func decodeQuestion(body node, form stream.Form) (question, error) {
+	var (
+		q                                            question
+		ps                                           problems
+		fp, messages, threadID, threadKey            node
+		pageSize, filter, snippets, path, chat, trig node
+	)
+	if !ps.object(body) {
+		return q, ps.err()
+	}
+	for name, v := range body.members {
+		switch name {
+		case "fp":
+			fp = v
+		case "messages":
+			messages = v
+		case "threadId":
+			threadID = v
+		case "threadKey":
+			threadKey = v
+		case "retrievalPageSize":
+			pageSize = v
+		case "filter":
+			filter = v
+		case "context":
+			snippets = v
+		case "currentPath":
+			path = v
+		case "id":
+			chat = v
+		case "trigger":
+			trig = v
+		}
+	}
+	q.Caller = ps.required("fp", fp, length{min: 1, max: maxCaller})
+	q.Thread = ps.nullable("threadId", threadID, length{max: maxID})
+	q.ThreadKey = ps.nullable("threadKey", threadKey, length{max: maxID})
+	q.Chat = ps.nullable("id", chat, length{max: maxID})
+	trigger := ps.nullable("trigger", trig, length{max: maxID})
+	q.Regenerate = strings.HasPrefix(trigger, "regenerate-")
+	q.Query.Limit = ps.whole("retrievalPageSize", pageSize, 1, 50, 5)
+	q.Query.Filter = ps.filter("filter", filter)
+	q.Query.CurrentPath = ps.nullable("currentPath", path, length{max: maxPath})
+	q.Context = ps.snippets("context", snippets)
+	q.Message, q.Text = ps.messages("messages", messages, form)
+	return q, ps.err()
+}
+
+// filter reads a filter that may be left out or null. Members that it does not know are ignored, like any other field.
+func (p *problems) filter(field string, n node) search.Filter {
+	var f search.Filter
+	switch n.is() {
+	case 0, 'n':
+		return f
+	case '{':
+	default:
+		p.add(field, "must be an object or null, not %s", n.kind())
+		return f
+	}
+	for name, v := range n.members {
+		switch name {
+		case "version":
+			f.Version = p.nullable(field+".version", v, length{max: maxName})
+		case "language":
+			f.Language = p.nullable(field+".language", v, length{max: maxName})
+		case "tag":
+			f.Tag = p.nullable(field+".tag", v, length{max: maxName})
+		case "groups":
+			f.Groups = p.strings(field+".groups", v, 100, length{min: 1, max: maxName})
+		}
+	}
+	return f
+}
+
+// snippets reads what the reader has selected or looks at.
+func (p *problems) snippets(field string, n node) []model.Snippet {
+	switch n.is() {
+	case 0, 'n':
+		return nil
+	case '[':
+	default:
+		p.add(field, "must be an array, not %s", n.kind())
+		return nil
+	}
+	var list []model.Snippet
+	for i, entry := range n.elements {
+		if i == maxSnippets {
+			p.add(field, "must have at most %d entries", maxSnippets)
+			break
+		}
+		at := field + "[" + strconv.Itoa(i) + "]"
+		if entry.is() != '{' {
+			p.add(at, "must be an object with type and value, not %s", entry.kind())
+			continue
+		}
+		var kind, value, element, path node
+		for name, v := range entry.members {
+			switch name {
+			case "type":
+				kind = v
+			case "value":
+				value = v
+			case "elementId":
+				element = v
+			case "path":
+				path = v
+			}
+		}
+		s := model.Snippet{
+			Kind: p.enum(at+".type", kind, "code", "textSelection"),
+			Text: p.required(at+".value", value, length{min: 1, max: maxSnippet, lines: true}),
+			Path: p.nullable(at+".path", path, length{max: 1000}),
+		}
+		p.nullable(at+".elementId", element, length{max: 1000})
+		list = append(list, s)
+	}
+	return list
+}
+
+// enum reads a string that must be one of those.
+func (p *problems) enum(field string, n node, of ...string) string {
+	switch n.is() {
+	case 0:
+		p.add(field, "is required: send one of %s", strings.Join(of, ", "))
+		return ""
+	case '"':
+	default:
+		p.add(field, "must be one of %s, not %s", strings.Join(of, ", "), n.kind())
+		return ""
+	}
+	v := n.text()
+	for _, o := range of {
+		if v == o {
+			return v
+		}
+	}
+	p.add(field, "must be one of %s", strings.Join(of, ", "))
+	return ""
+}
+
+// messages reads the conversation as the client has it, of which only the newest message is used: the thread has its own
+// history. It gives that message's id and text.
+func (p *problems) messages(field string, n node, form stream.Form) (id, text string) {
+	switch n.is() {
+	case 0:
+		p.add(field, "is required: send an array of at least one message, the last from the user")
+		return "", ""
+	case '[':
+	default:
+		p.add(field, "must be an array of messages, not %s", n.kind())
+		return "", ""
+	}
+	roles := []string{"system", "assistant", "user"}
+	if form == stream.DataStream {
+		roles = []string{"system", "assistant", "data", "user"}
+	}
+	count := 0
+	for range n.elements {
+		count++
+	}
+	if count == 0 {
+		p.add(field, "must not be empty: send at least one message, the last from the user")
+		return "", ""
+	}
+	for i, m := range n.elements {
+		at := field + "[" + strconv.Itoa(i) + "]"
+		if m.is() != '{' {
+			p.add(at, "must be an object with role and text, not %s", m.kind())
+			continue
+		}
+		var role, content, parts, own node
+		for name, v := range m.members {
+			switch name {
+			case "role":
+				role = v
+			case "content":
+				content = v
+			case "parts":
+				parts = v
+			case "id":
+				own = v
+			}
+		}
+		last := i == count-1
+		who := p.enum(at+".role", role, roles...)
+		if last && who != "" && who != "user" {
+			p.add(at+".role", "must be user: the last message is the question")
+		}
+		found := p.text(at, parts, content, last)
+		if !last {
+			continue
+		}
+		id = p.nullable(at+".id", own, length{max: maxID})
+		text = found
+	}
+	return id, text
+}
+
+// text is a message's text: that of its text parts, or its content where there are none. Parts of a kind that is not
+// known are passed over; clients send back all that they ever showed.
+func (p *problems) text(at string, parts, content node, last bool) string {
+	before := len(p.list)
+	var b strings.Builder
+	add := func(s string) {
+		if b.Len() > 0 && s != "" {
+			b.WriteByte('\n')
+		}
+		b.WriteString(s)
+	}
+	gather := func(field string, list node) {
+		for i, part := range list.elements {
+			where := field + "[" + strconv.Itoa(i) + "]"
+			if part.is() != '{' {
+				p.add(where, "must be an object, not %s", part.kind())
+				continue
+			}
+			var kind, text node
+			for name, v := range part.members {
+				switch name {
+				case "type":
+					kind = v
+				case "text":
+					text = v
+				}
+			}
+			if kind.is() != '"' {
+				p.add(where+".type", "must be a string that says what the part is, not %s", kind.kind())
+				continue
+			}
+			if kind.text() != "text" {
+				continue
+			}
+			if text.is() != '"' {
+				p.add(where+".text", "must be a string, not %s", text.kind())
+				continue
+			}
+			if last {
+				add(text.text())
+			}
+		}
+	}
+	switch parts.is() {
+	case 0, 'n':
+	case '[':
+		gather(at+".parts", parts)
+	default:
+		p.add(at+".parts", "must be an array, not %s", parts.kind())
+	}
+	switch content.is() {
+	case 0, 'n':
+	case '"':
+		if last && b.Len() == 0 {
+			add(content.text())
+		}
+	case '[':
+		if b.Len() == 0 {
+			gather(at+".content", content)
+		}
+	default:
+		p.add(at+".content", "must be a string, not %s", content.kind())
+	}
+	if !last || len(p.list) > before {
+		return ""
+	}
+	text := strings.TrimSpace(b.String())
+	field := at + ".parts"
+	if parts.is() != '[' {
+		field = at + ".content"
+	}
+	switch n := len([]rune(text)); {
+	case n == 0:
+		p.add(field, "must hold the question: send a text part or content that is not empty")
+	case n > maxQuestion:
+		p.add(field, "must have at most %d characters, and has %d: shorten it", maxQuestion, n)
+	case control(text, true):
+		p.add(field, "must not hold control characters: take them out")
+	}
+	return text
+}
+
+// ask serves an assistant message in one of the two wire forms.
+func (s *Server) ask(form stream.Form) func(*exchange, bunrouter.Request) error {
+	return func(x *exchange, req bunrouter.Request) error {
+		q, err := s.readQuestion(x, req.Request, form)
+		if err != nil {
+			return err
+		}
+		id, fresh := api.ThreadID(q.Thread), q.Thread == ""
+		if fresh {
+			id = api.ThreadID(api.NewID(api.ThreadPrefix, x.started))
+		} else if !api.ValidID(api.ThreadPrefix, q.Thread) {
+			return missing("thread")
+		}
+		x.thread = id
+		done, err := s.open() // before the question is accepted: an answer that nobody may read is not begun
+		if err != nil {
+			return err
+		}
+		defer done()
+		uses := s.askUses(x)
+		give, err := s.reserve(x, uses)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
+		turn, err := s.Threads.Ask(ctx, id, thread.Ask{
+			Project: x.project, New: fresh, Turn: api.TurnID(api.NewID(api.TurnPrefix, x.started)),
+			Message: q.Message, Chat: q.Chat, Caller: q.Caller, ThreadKey: q.ThreadKey, Text: q.Text,
+			Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Key: x.key.ID, Uses: uses,
+		})
+		cancel()
+		if err != nil {
+			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+				give() // it was refused; otherwise it may have been accepted, and the use counts
+			}
+			return named(err, "thread")
+		}
+		if !turn.Fresh {
+			give()
+		}
+		s.chats.put(x, q, turn)
+		return s.follow(x, req.Request, turn, form)
+	}
+}
+
+// resumeStream serves the stream of a thread's newest answer from its start, and then live. There is none for a thread
+// that there is not, too: chat clients ask on every page load, with ids that they have just made up.
+func (s *Server) resumeStream(x *exchange, req bunrouter.Request) error {
+	return s.resume(x, req, param(req, "id"), stream.UIMessages)
+}
+
+// resumeChat is the form that version 4 of the chat SDK uses.
+func (s *Server) resumeChat(x *exchange, req bunrouter.Request) error {
+	var ps problems
+	id, ok := ps.queryOne(req.URL.Query(), "chatId")
+	if len(ps.list) == 0 && !ok {
+		ps.add("chatId", "is required: send the id of the chat or of the thread")
+	}
+	if err := ps.err(); err != nil {
+		return err
+	}
+	return s.resume(x, req, id, stream.DataStream)
+}
+
+func (s *Server) resume(x *exchange, req bunrouter.Request, id string, form stream.Form) error {
+	query := req.URL.Query()
+	cmd := thread.Resume{Project: x.project.ID, Caller: or(query.Get("fp"), anonymous), ThreadKey: query.Get("threadKey")}
+	if !api.ValidID(api.ThreadPrefix, id) {
+		known, ok := s.chats.find(x, id)
+		if !ok {
+			known.thread, ok = s.Threads.Chat(x.project.ID, cmd.Caller, id)
+			known.caller = cmd.Caller
+		}
+		if !ok || query.Has("fp") && query.Get("fp") != known.caller {
+			return nothing(x)
+		}
+		id, cmd.Caller, cmd.ThreadKey = string(known.thread), known.caller, or(cmd.ThreadKey, known.secret)
+	}
+	x.thread = api.ThreadID(id)
+	done, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeout(req.Context(), s.Bounds.CommandTimeout)
+	defer cancel()
+	turn, err := s.Threads.Resume(ctx, x.thread, cmd)
+	if errors.Is(err, api.ErrNotFound) {
+		return nothing(x)
+	}
+	if err != nil {
+		return err
+	}
+	return s.follow(x, req.Request, turn, form)
+}
+
+// nothing says that there is no stream to resume.
+func nothing(x *exchange) error {
+	x.Header().Set("Cache-Control", "no-store")
+	x.WriteHeader(http.StatusNoContent)
+	return nil
+}

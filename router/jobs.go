@@ -1,0 +1,485 @@
+package router
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bunrouter"
+
+	"docent/actors/job"
+	"docent/api"
+	"docent/persistence"
+)
+
+const (
+	maxPrompt   = 100_000 // characters
+	maxWait     = 60      // seconds that a poll may be held
+	claimedLife = 24 * time.Hour
+)
+
+// jobBody is a job on the wire.
+type jobBody struct {
+	ID         api.JobID     `json:"id"`
+	Status     api.JobStatus `json:"status"`
+	Source     api.Source    `json:"source"`
+	Model      string        `json:"model"`
+	PRLink     *string       `json:"prLink"`
+	CreatedAt  timestamp     `json:"createdAt"`
+	ArchivedAt *timestamp    `json:"archivedAt"`
+	Title      string        `json:"title"`
+	Message    string        `json:"message"`
+	UpdatedAt  timestamp     `json:"updatedAt"`
+}
+
+func (s *Server) jobBody(x *exchange, req *http.Request, j api.Job) jobBody {
+	return jobBody{ID: j.ID, Status: j.Status, Source: j.Source, Model: j.Model, PRLink: s.link(x, req, j.PRLink),
+		CreatedAt: timestamp(j.CreatedAt), ArchivedAt: stamp(j.ArchivedAt), Title: j.Title, Message: j.Message,
+		UpdatedAt: timestamp(j.UpdatedAt)}
+}
+
+// link makes a path under the service's own address, such as a pull request's of the built-in host, a whole URL.
+func (s *Server) link(x *exchange, req *http.Request, link *string) *string {
+	if link == nil || !strings.HasPrefix(*link, "/") {
+		return link
+	}
+	base := s.PublicURL
+	if base == "" {
+		u := url.URL{Scheme: "http", Host: req.Host}
+		if x.secure {
+			u.Scheme = "https"
+		}
+		base = u.String()
+	}
+	whole := base + *link
+	return &whole
+}
+
+// prompt is the body of create and of follow-up.
+type prompt struct {
+	Prompt string
+	Model  string
+	Draft  bool
+}
+
+// digest tells requests apart that carry the same Idempotency-Key: by what was understood of them, so that an order of
+// fields or a space makes no other request.
+func (p prompt) digest() [32]byte {
+	b, _ := json.Marshal(p) // strings and a boolean: cannot fail
+	return sha256.Sum256(b)
+}
+
+// readPrompt decodes the body of create and of follow-up.
+func (s *Server) readPrompt(x *exchange, req *http.Request, create bool) (prompt, error) {
+	doc, err := s.body(x, req)
+	if err != nil {
+		return prompt{}, err
+	}
+	defer doc.release()
+	return decodePrompt(doc.root, create)
+}
+
+func decodePrompt(body node, create bool) (prompt, error) {
+	var (
+		p            prompt
+		ps           problems
+		text         node
+		model, draft node
+	)
+	if ps.object(body) {
+		for name, v := range body.members {
+			switch name {
+			case "prompt":
+				text = v
+			case "model":
+				model = v
+			case "asDraft":
+				draft = v
+			}
+		}
+		p.Prompt = ps.required("prompt", text, length{min: 1, max: maxPrompt, trim: true, lines: true})
+		if create {
+			p.Model = ps.nullable("model", model, length{min: 1, max: 200})
+			p.Draft = ps.boolean("asDraft", draft)
+		}
+	}
+	return p, ps.err()
+}
+
+// idempotencyKey is what the caller names this request by, or nothing.
+func idempotencyKey(req *http.Request) (string, error) {
+	values := req.Header.Values("Idempotency-Key")
+	if len(values) == 0 {
+		return "", nil
+	}
+	var ps problems
+	key := values[0]
+	switch {
+	case len(values) > 1:
+		ps.add("Idempotency-Key", "must be sent once, not %d times", len(values))
+	case key == "" || len(key) > 255:
+		ps.add("Idempotency-Key", "must have 1 to 255 characters, and has %d", len(key))
+	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		ps.add("Idempotency-Key", "must hold visible ASCII characters only, without spaces")
+	}
+	return key, ps.err()
+}
+
+// claim binds the caller's Idempotency-Key to what this request makes. The key is the caller's own and the operation's:
+// two callers, or two operations, may use the same.
+func (s *Server) claim(x *exchange, req *http.Request, operation string, digest [32]byte, owner, ref string) (*persistence.Claim, error) {
+	key, err := idempotencyKey(req)
+	if key == "" || err != nil {
+		return nil, err
+	}
+	return &persistence.Claim{Key: operation + " " + string(x.key.ID) + " " + key, Digest: digest, Owner: owner, Ref: ref,
+		Expires: s.Now().Add(claimedLife)}, nil
+}
+
+// errReused refuses an Idempotency-Key that stands for another request.
+var errReused = &api.StateError{Kind: api.ErrConflict,
+	Reason: "this Idempotency-Key was used with another body: send a new key with a new request, and the same body with the same key"}
+
+// earlier looks whether a claim was made already. The journal decides when two requests come at once; this spares the
+// quota and the actor of a plain repeat.
+func (s *Server) earlier(c *persistence.Claim) (persistence.Claim, bool, error) {
+	if c == nil {
+		return persistence.Claim{}, false, nil
+	}
+	held, found, err := s.Claims.Claim(c.Key, s.Now())
+	if err != nil {
+		return persistence.Claim{}, false, fmt.Errorf("look up an idempotency key: %w", err)
+	}
+	if found && held.Digest != c.Digest {
+		return persistence.Claim{}, false, errReused
+	}
+	return held, found, nil
+}
+
+// command asks a job's actor. The actor's answer is waited for even when the caller has gone: whether a use of the
+// quota counts depends on it.
+func (s *Server) command(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Bounds.CommandTimeout)
+	defer cancel()
+	return s.Jobs.Ask(ctx, id, cmd)
+}
+
+// accept takes the quota's use, asks the actor, and settles what a repeat or a refusal costs: nothing. The job that
+// answers may be another than was asked, when a repeated request raced this one.
+func (s *Server) accept(x *exchange, ctx context.Context, id api.JobID, claim *persistence.Claim, make func([]persistence.Use) job.Command) (job.Reply, error) {
+	held, found, err := s.earlier(claim)
+	if err != nil {
+		return job.Reply{}, err
+	}
+	if found {
+		return s.holder(x, ctx, held)
+	}
+	uses := s.jobUses(x)
+	give, err := s.reserve(x, uses)
+	if err != nil {
+		return job.Reply{}, err
+	}
+	reply, err := s.command(ctx, id, make(uses))
+	var claimed *persistence.ClaimedError
+	switch {
+	case err == nil:
+		if !reply.Fresh {
+			give()
+		}
+		return reply, nil
+	case errors.As(err, &claimed):
+		give()
+		if claimed.Claim.Digest != claim.Digest {
+			return job.Reply{}, errReused
+		}
+		return s.holder(x, ctx, claimed.Claim)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return job.Reply{}, err // it may have been accepted: the use counts, for else it might not be counted
+	}
+	give()
+	return job.Reply{}, err
+}
+
+// holder is the job that answers for an Idempotency-Key.
+func (s *Server) holder(x *exchange, ctx context.Context, held persistence.Claim) (job.Reply, error) {
+	id, ok := strings.CutPrefix(held.Owner, "job/")
+	if !ok {
+		return job.Reply{}, fmt.Errorf("idempotency key held by %q, which is no job", held.Owner)
+	}
+	return s.command(ctx, api.JobID(id), job.Read{Project: x.project.ID})
+}
+
+func (s *Server) createJob(x *exchange, req bunrouter.Request) error {
+	if _, err := idempotencyKey(req.Request); err != nil {
+		return err
+	}
+	p, err := s.readPrompt(x, req.Request, true)
+	if err != nil {
+		return err
+	}
+	id := api.JobID(api.NewID(api.JobPrefix, x.started))
+	claim, err := s.claim(x, req.Request, "create "+string(x.project.ID), p.digest(), "job/"+string(id), "")
+	if err != nil {
+		return err
+	}
+	reply, err := s.accept(x, req.Context(), id, claim, func(uses []persistence.Use) job.Command {
+		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft, Uses: uses, Claim: claim}
+	})
+	if err != nil {
+		return named(err, "job")
+	}
+	x.job = reply.Row.Job.ID
+	x.Header().Set("Location", "/v2/agent/"+url.PathEscape(string(x.project.ID))+"/job/"+url.PathEscape(string(x.job)))
+	return encode(x, http.StatusCreated, s.jobBody(x, req.Request, reply.Row.Job))
+}
+
+// jobID is the job that the path names. What cannot be a job's id is answered like one that there is not.
+func jobID(x *exchange, req bunrouter.Request) (api.JobID, error) {
+	id := param(req, "id")
+	if !api.ValidID(api.JobPrefix, id) {
+		return "", missing("job")
+	}
+	x.job = api.JobID(id)
+	return x.job, nil
+}
+
+func (s *Server) followUp(x *exchange, req bunrouter.Request) error {
+	id, err := jobID(x, req)
+	if err != nil {
+		return err
+	}
+	if _, err := idempotencyKey(req.Request); err != nil {
+		return err
+	}
+	p, err := s.readPrompt(x, req.Request, false)
+	if err != nil {
+		return err
+	}
+	ref := api.NewID(api.TurnPrefix, x.started)
+	claim, err := s.claim(x, req.Request, "message "+string(id), p.digest(), "job/"+string(id), ref)
+	if err != nil {
+		return err
+	}
+	reply, err := s.accept(x, req.Context(), id, claim, func(uses []persistence.Use) job.Command {
+		return job.FollowUp{Project: x.project.ID, ID: ref, Prompt: p.Prompt, Uses: uses, Claim: claim}
+	})
+	if err != nil {
+		return named(err, "job")
+	}
+	return encode(x, http.StatusOK, s.jobBody(x, req.Request, reply.Row.Job))
+}
+
+func (s *Server) archiveJob(x *exchange, req bunrouter.Request) error {
+	return s.change(x, req, job.Archive{Project: x.project.ID})
+}
+
+func (s *Server) cancelJob(x *exchange, req bunrouter.Request) error {
+	return s.change(x, req, job.Cancel{Project: x.project.ID})
+}
+
+// change serves the operations that take no body.
+func (s *Server) change(x *exchange, req bunrouter.Request, cmd job.Command) error {
+	id, err := jobID(x, req)
+	if err != nil {
+		return err
+	}
+	reply, err := s.command(req.Context(), id, cmd)
+	if err != nil {
+		return named(err, "job")
+	}
+	return encode(x, http.StatusOK, s.jobBody(x, req.Request, reply.Row.Job))
+}
+
+func (s *Server) readJob(x *exchange, req bunrouter.Request) error {
+	id, err := jobID(x, req)
+	if err != nil {
+		return err
+	}
+	var ps problems
+	wait := ps.queryInt(req.URL.Query(), "wait", 0, maxWait, 0)
+	if err := ps.err(); err != nil {
+		return err
+	}
+	reply, err := s.command(req.Context(), id, job.Read{Project: x.project.ID})
+	if err != nil {
+		return named(err, "job")
+	}
+	body, tag, err := s.tagged(x, req.Request, reply)
+	if err != nil {
+		return err
+	}
+	seen := req.Header.Values("If-None-Match")
+	if wait > 0 && s.hold() {
+		defer s.waits.Add(-1)
+		body, tag, err = s.await(x, req, reply, body, tag, seen, time.Duration(wait)*time.Second)
+		if err != nil {
+			return err
+		}
+	}
+	h := x.Header()
+	h.Set("ETag", tag)
+	h.Set("Cache-Control", "private, no-cache")
+	if match(seen, tag) {
+		x.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	write(x, http.StatusOK, "application/json", body)
+	return nil
+}
+
+// hold takes a place among the polls that are held open. Where there is none the poll is answered at once: to poll more
+// often is better than not to be served.
+func (s *Server) hold() bool {
+	if s.isDraining() {
+		return false
+	}
+	if s.waits.Add(1) > int64(s.Bounds.Waits) {
+		s.waits.Add(-1)
+		s.metrics.refuse("waits")
+		return false
+	}
+	return true
+}
+
+// await holds the answer while the job is as the caller knows it: the version that it names in If-None-Match, or where it
+// names none, the one that it would get now, as long as there is something to wait for.
+func (s *Server) await(x *exchange, req bunrouter.Request, reply job.Reply, body []byte, tag string, seen []string, wait time.Duration) ([]byte, string, error) {
+	if len(seen) > 0 && !match(seen, tag) || len(seen) == 0 && reply.Row.Job.Status != api.JobActive {
+		return body, tag, nil
+	}
+	s.release(x) // a poll that waits is not worked on
+	until := time.Now().Add(wait)
+	ctx, cancel := context.WithDeadline(req.Context(), until.Add(s.Bounds.CommandTimeout))
+	defer cancel()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		select {
+		case <-s.draining:
+			cancel()
+		case <-stop:
+		}
+	}()
+	first := tag
+	for time.Now().Before(until) {
+		next, err := s.Jobs.Ask(ctx, x.job, job.Watch{Project: x.project.ID, After: reply.Row.Seq, Until: until})
+		if err != nil {
+			if s.isDraining() && req.Context().Err() == nil {
+				return body, tag, nil // what is known now is an answer too
+			}
+			return nil, "", named(err, "job")
+		}
+		if body, tag, err = s.tagged(x, req.Request, next); err != nil || tag != first {
+			return body, tag, err
+		}
+		if next.Row.Seq <= reply.Row.Seq {
+			break // the time has passed
+		}
+		reply = next // something happened that this answer does not show
+	}
+	return body, tag, nil
+}
+
+// tagged is a job's representation, and the entity tag that stands for exactly these bytes.
+func (s *Server) tagged(x *exchange, req *http.Request, reply job.Reply) (body []byte, tag string, err error) {
+	body, err = json.Marshal(s.jobBody(x, req, reply.Row.Job))
+	if err != nil {
+		return nil, "", fmt.Errorf("encode the job: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	return body, `"` + hex.EncodeToString(sum[:12]) + `"`, nil
+}
+
+// match reports whether If-None-Match names the tag, by weak comparison (RFC 9110, 13.1.2).
+func match(headers []string, tag string) bool {
+	for _, h := range headers {
+		for part := range strings.SplitSeq(h, ",") {
+			part = strings.TrimSpace(part)
+			if part == "*" || strings.TrimPrefix(part, "W/") == tag {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s *Server) listJobs(x *exchange, req bunrouter.Request) error {
+	var ps problems
+	query := req.URL.Query()
+	q := persistence.JobQuery{Project: x.project.ID}
+	limit := ps.queryInt(query, "limit", 1, 100, 20)
+	if v, ok := ps.queryOne(query, "cursor"); ok {
+		if !api.ValidID(api.JobPrefix, v) {
+			ps.add("cursor", "must be the nextCursor of an earlier answer, as it was")
+		}
+		q.Before = api.JobID(v)
+	}
+	if v, ok := ps.queryOne(query, "status"); ok {
+		switch q.Status = api.JobStatus(v); q.Status {
+		case api.JobActive, api.JobCompleted, api.JobFailed:
+		default:
+			ps.add("status", "must be active, completed or failed")
+		}
+	}
+	if v, ok := ps.queryOne(query, "archived"); ok {
+		yes := v == "true"
+		if !yes && v != "false" {
+			ps.add("archived", "must be true or false")
+		}
+		q.Archived = &yes
+	}
+	if err := ps.err(); err != nil {
+		return err
+	}
+	q.Limit = limit + 1 // one more tells whether there is a next page
+	rows, err := s.Catalog.Jobs(req.Context(), q)
+	if err != nil {
+		return fmt.Errorf("list jobs: %w", err)
+	}
+	out := struct {
+		Jobs       []jobBody  `json:"jobs"`
+		NextCursor *api.JobID `json:"nextCursor"`
+	}{Jobs: []jobBody{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		out.NextCursor = &rows[limit-1].Job.ID
+	}
+	for _, r := range rows {
+		out.Jobs = append(out.Jobs, s.jobBody(x, req.Request, r.Job))
+	}
+	return encode(x, http.StatusOK, out)
+}
+
+// queryOne is a query parameter that may be given once.
+func (p *problems) queryOne(query url.Values, name string) (string, bool) {
+	values := query[name]
+	if len(values) == 0 {
+		return "", false
+	}
+	if len(values) > 1 {
+		p.add(name, "must be given once, not %d times", len(values))
+		return "", false
+	}
+	return values[0], true
+}
+
+func (p *problems) queryInt(query url.Values, name string, least, most, otherwise int) int {
+	v, ok := p.queryOne(query, name)
+	if !ok {
+		return otherwise
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < least || n > most {
+		p.add(name, "must be a whole number from %d to %d", least, most)
+		return otherwise
+	}
+	return n
+}

@@ -1,0 +1,106 @@
+package router
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"docent/api"
+	"docent/persistence"
+)
+
+// Names of the quotas, as people and the RateLimit headers read them.
+const (
+	projectHour = "project-hour"
+	keyMonth    = "key-month"
+	orgHour     = "org-hour"
+	ipDay       = "ip-day"
+)
+
+// jobUses are the quotas of creating a job and of following up on one.
+func (s *Server) jobUses(x *exchange) []persistence.Use {
+	return limited([]persistence.Use{
+		{Name: projectHour, Key: "project/" + string(x.project.ID), Window: persistence.SlidingHour,
+			Limit: or(x.project.Limits.ProjectHour, s.Limits.ProjectHour)},
+	})
+}
+
+// askUses are the quotas of an assistant message.
+func (s *Server) askUses(x *exchange) []persistence.Use {
+	own := x.project.Limits
+	return limited([]persistence.Use{
+		{Name: keyMonth, Key: "key/" + string(x.key.ID), Window: persistence.CalendarMonth, Limit: or(own.KeyMonth, s.Limits.KeyMonth)},
+		{Name: orgHour, Key: "org/" + string(x.project.Org), Window: persistence.SlidingHour, Limit: or(own.OrgHour, s.Limits.OrgHour)},
+		{Name: ipDay, Key: "ip/" + counted(x.client), Window: persistence.SlidingDay, Limit: or(own.IPDay, s.Limits.IPDay)},
+	})
+}
+
+// limited leaves out the quotas that are switched off.
+func limited(uses []persistence.Use) []persistence.Use {
+	kept := uses[:0]
+	for _, u := range uses {
+		if u.Limit >= 0 {
+			kept = append(kept, u)
+		}
+	}
+	return kept
+}
+
+// reserve takes one use of each quota, and says in the headers what is left of them. give returns the uses when the
+// work was not accepted.
+func (s *Server) reserve(x *exchange, uses []persistence.Use) (give func(), err error) {
+	now := s.Now()
+	err = s.Quotas.Reserve(now, uses)
+	s.standing(x.Header(), now, uses)
+	if err != nil {
+		s.metrics.refuse("quota")
+		return nil, err
+	}
+	return func() {
+		s.Quotas.Release(now, uses)
+		s.standing(x.Header(), s.Now(), uses)
+	}, nil
+}
+
+// standing writes the headers of draft-ietf-httpapi-ratelimit-headers-10: the policies (q uses in w seconds), and for
+// each what remains (r) and when there will be more (t seconds).
+func (s *Server) standing(h http.Header, now time.Time, uses []persistence.Use) {
+	if len(uses) == 0 {
+		return
+	}
+	var policy, state strings.Builder
+	for i, u := range uses {
+		if i > 0 {
+			policy.WriteString(", ")
+			state.WriteString(", ")
+		}
+		left, reset := s.Quotas.Standing(now, u)
+		fmt.Fprintf(&policy, `"%s";q=%d;w=%d`, u.Name, u.Limit, int(window(u.Window, now).Seconds()))
+		fmt.Fprintf(&state, `"%s";r=%d`, u.Name, max(left, 0))
+		if reset > 0 {
+			state.WriteString(";t=" + strconv.Itoa(int((reset+time.Second-1)/time.Second)))
+		}
+	}
+	h.Set("RateLimit-Policy", policy.String())
+	h.Set("RateLimit", state.String())
+}
+
+// window is how long a quota's window is.
+func window(w persistence.Window, now time.Time) time.Duration {
+	switch w {
+	case persistence.SlidingHour:
+		return time.Hour
+	case persistence.SlidingDay:
+		return 24 * time.Hour
+	}
+	y, m, _ := now.UTC().Date()
+	return time.Date(y, m+1, 1, 0, 0, 0, 0, time.UTC).Sub(time.Date(y, m, 1, 0, 0, 0, 0, time.UTC))
+}
+
+// overloaded is the answer where a bound is reached.
+func (s *Server) overloaded(reason string) error {
+	s.metrics.refuse(reason)
+	return &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Second}
+}

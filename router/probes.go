@@ -1,0 +1,66 @@
+package router
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/uptrace/bunrouter"
+
+	"docent/api"
+	"docent/router/openapi"
+)
+
+type statusBody struct {
+	Status  string `json:"status"`
+	Version string `json:"version,omitempty"`
+}
+
+// health says that the process lives.
+func (s *Server) health(x *exchange, req bunrouter.Request) error {
+	return encode(x, http.StatusOK, statusBody{Status: "ok", Version: s.Version})
+}
+
+// ready says that work is taken.
+func (s *Server) ready(x *exchange, req bunrouter.Request) error {
+	if s.isDraining() {
+		return &api.BusyError{Kind: api.ErrShuttingDown, RetryAfter: 5 * time.Second}
+	}
+	if err := s.Ready(req.Context()); err != nil {
+		return &api.BusyError{Kind: &notReady{err}, RetryAfter: time.Second}
+	}
+	return encode(x, http.StatusOK, statusBody{Status: "ready", Version: s.Version})
+}
+
+// notReady keeps the reason for the log.
+type notReady struct{ err error }
+
+func (e *notReady) Error() string   { return "not ready: " + e.err.Error() }
+func (e *notReady) Unwrap() []error { return []error{api.ErrOverloaded, e.err} }
+
+// showMetrics is for scrapers: those in networks that may, and holders of an admin key.
+func (s *Server) showMetrics(x *exchange, req bunrouter.Request) error {
+	if !contains(s.MetricsFrom, x.client) || !contains(s.MetricsFrom, address(req.RemoteAddr)) {
+		if err := s.authorise(x, req, api.AdminKey); err != nil {
+			return err
+		}
+	}
+	promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{}).ServeHTTP(x, req.Request)
+	return nil
+}
+
+func (s *Server) openapiJSON(x *exchange, req bunrouter.Request) error {
+	return s.document(x, "application/json", openapi.JSON())
+}
+
+func (s *Server) openapiYAML(x *exchange, req bunrouter.Request) error {
+	return s.document(x, "application/yaml", openapi.YAML)
+}
+
+// document serves a text that every page may read.
+func (s *Server) document(x *exchange, kind string, body []byte) error {
+	allowOrigin(x.Header())
+	x.Header().Set("Cache-Control", "public, max-age=300")
+	write(x, http.StatusOK, kind, body)
+	return nil
+}
