@@ -24,7 +24,7 @@ func retuned(s *snapshot, t Tuning) *snapshot {
 	return n
 }
 
-// evaluateWith asks the judged queries under other weights; change alters each query before it is asked.
+// evaluateWith asks the judged queries under other weights.
 func evaluateWith(t *testing.T, l *Library, queries []Judged, tuning Tuning, box bool) []Outcome {
 	snaps := make(map[string]*snapshot)
 	for _, c := range corpora {

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -304,14 +305,16 @@ func (s *shelf) nextGeneration() (string, error) {
 	}
 	last := 0
 	for _, gen := range generations(s.dir) {
-		if n, err := strconv.Atoi(strings.TrimPrefix(gen, "gen-")); err == nil {
+		number, _, _ := strings.Cut(strings.TrimPrefix(gen, "gen-"), "-")
+		if n, err := strconv.Atoi(number); err == nil {
 			last = max(last, n)
 		}
 		if gen != current && !s.held(gen) {
 			os.RemoveAll(filepath.Join(s.dir, gen))
 		}
 	}
-	return fmt.Sprintf("gen-%08d", last+1), nil
+	// The random end keeps names apart that are given again after Remove: a late reader of the old one removes its own.
+	return fmt.Sprintf("gen-%08d-%s", last+1, rand.Text()[:8]), nil
 }
 
 // held reports whether a retired snapshot of a generation may still be in use. A snapshot removes its own folder when its

@@ -263,6 +263,33 @@ func TestFewIndexesStayOpen(t *testing.T) {
 	}
 }
 
+// A query that outlives its project, and the project's second life, harm neither.
+func TestRemovedProjectMayComeBackWhileItIsRead(t *testing.T) {
+	l := openTest(t, Options{})
+	mustUpdate(t, l, docs, made(5, 0))
+	late, err := l.acquire("docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustUpdate(t, l, docs, made(5, 1))
+	if err := l.Remove("docs"); err != nil {
+		t.Fatal(err)
+	}
+	mustUpdate(t, l, docs, made(5, 2))
+	if hits, err := late.search(t.Context(), Query{Text: "round0"}); err != nil || len(hits) != 5 {
+		t.Fatalf("%v %v", texts(hits), err)
+	}
+	late.release()
+	s := l.shelves["docs"]
+	l.mu.Lock()
+	old := s.shut()
+	l.mu.Unlock()
+	old.close() // opened again from disk
+	if hits := mustSearch(t, l, "docs", Query{Text: "round2"}); len(hits) != 5 {
+		t.Fatal(texts(hits))
+	}
+}
+
 func TestCloseWaitsForQueriesAndEndsThem(t *testing.T) {
 	l := openTest(t, Options{})
 	mustUpdate(t, l, docs, made(20, 0))
