@@ -153,6 +153,26 @@ func (p *Page) SetFront(key, value string) ([]Edit, error) {
 	return p.checked([]Edit{{Span{keyEnd, keyEnd + len(val)}, []byte(" " + written)}}, key, value, true)
 }
 
+// FrontValue finds where the value of a top-level key stands, with its quotes and all its lines but without a comment.
+func (p *Page) FrontValue(key string) (Span, bool) {
+	if p.Front.Values == nil {
+		return Span{}, false
+	}
+	_, end, keyEnd, ok := p.frontEntry(key)
+	if !ok {
+		return Span{}, false
+	}
+	val := p.Src[keyEnd:end]
+	if !bytes.Contains(bytes.TrimRight(val, "\r\n"), []byte("\n")) {
+		if c := trailingComment(val); c >= 0 {
+			val = val[:c]
+		}
+	}
+	val = bytes.TrimRight(val, " \t\r\n")
+	blank := len(val) - len(bytes.TrimLeft(val, " \t"))
+	return Span{keyEnd + blank, keyEnd + len(val)}, true
+}
+
 // RemoveFront gives the edits that remove a key of the front matter with its value.
 func (p *Page) RemoveFront(key string) ([]Edit, error) {
 	if err := p.frontEditable(key); err != nil {

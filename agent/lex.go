@@ -1,0 +1,212 @@
+package agent
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A token of an instruction.
+type token struct {
+	kind       tokenKind
+	text       string // a word as written, the text of a literal, a mark
+	low        string // a word in lower case
+	start, end int    // in the prompt
+	first      bool   // the first of its line
+	marker     bool   // follows a list marker on its line
+	info       string // of a block: what stands behind its fence
+}
+
+type tokenKind uint8
+
+const (
+	word tokenKind = iota + 1
+	literalText
+	block // fenced
+	mark  // one of , . ; : ! ?
+	newline
+)
+
+var closers = map[rune]rune{'"': '"', '\'': '\'', '“': '”', '‘': '’', '„': '“', '«': '»', '`': '`', '”': '”'}
+
+// lex cuts an instruction into words, quoted literals, fenced blocks and marks.
+func lex(s string) []token {
+	var out []token
+	i := 0
+	atLine := true
+	add := func(k tokenKind, text string, start, end int) {
+		t := token{kind: k, text: text, start: start, end: end, first: atLine}
+		if k == word {
+			t.low = strings.ToLower(text)
+		}
+		out = append(out, t)
+		atLine = false
+	}
+	prev := ' '
+	for i < len(s) {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '\n':
+			out = append(out, token{kind: newline, start: i, end: i + 1})
+			atLine = true
+			i++
+			prev = ' '
+			continue
+		case unicode.IsSpace(r):
+			i += n
+			prev = ' '
+			continue
+		}
+		if atLine {
+			if e, text, info, ok := fenced(s, i); ok {
+				add(block, text, i, e)
+				out[len(out)-1].info = info
+				i, prev = e, ' '
+				continue
+			}
+			if n := listMark(s[i:]); n > 0 {
+				out = append(out, token{kind: mark, text: "•", start: i, end: i + n, first: true})
+				i += n
+				prev = ' '
+				continue
+			}
+		}
+		if c, ok := closers[r]; ok && !(unicode.IsLetter(prev) || unicode.IsDigit(prev)) {
+			if e, text, ok := quoted(s, i+n, r, c); ok {
+				add(literalText, text, i, e)
+				i, prev = e, 'a'
+				continue
+			}
+		}
+		if strings.ContainsRune(",;!?()", r) || r == ':' && (i+1 == len(s) || unicode.IsSpace(rune(s[i+1]))) || r == '.' && endOfSentence(s, i+1) {
+			add(mark, string(r), i, i+n)
+			i += n
+			prev = ' '
+			continue
+		}
+		j := i
+		for j < len(s) {
+			r, n := utf8.DecodeRuneInString(s[j:])
+			if unicode.IsSpace(r) || strings.ContainsRune(",;!?()\"“”", r) && j > i {
+				break
+			}
+			if (r == '.' || r == ':') && endOfSentence(s, j+n) && j > i {
+				break
+			}
+			j += n
+		}
+		add(word, s[i:j], i, j)
+		prev, _ = utf8.DecodeLastRuneInString(s[i:j])
+		i = j
+	}
+	return out
+}
+
+func endOfSentence(s string, i int) bool {
+	for i < len(s) {
+		switch s[i] {
+		case ' ', '\t', '\n', '\r':
+			return true
+		case '"', '\'', ')', '.', ',', '!', '?', ';':
+			i++
+		default:
+			return strings.HasPrefix(s[i:], "”") || strings.HasPrefix(s[i:], "’")
+		}
+	}
+	return true
+}
+
+// quoted reads up to the closing quote; a backslash escapes it. A literal may run over several lines, unless its quote is
+// a single one, which is often an apostrophe.
+func quoted(s string, i int, open, closer rune) (end int, text string, ok bool) {
+	if open == '`' {
+		n := 1
+		for i < len(s) && s[i] == '`' {
+			n++
+			i++
+		}
+		j := strings.Index(s[i:], strings.Repeat("`", n))
+		if j < 0 {
+			return 0, "", false
+		}
+		text = s[i : i+j]
+		if n > 1 {
+			text = strings.TrimSpace(text)
+		}
+		return i + j + n, text, text != ""
+	}
+	var b strings.Builder
+	for j := i; j < len(s); {
+		r, n := utf8.DecodeRuneInString(s[j:])
+		switch {
+		case r == '\\' && j+1 < len(s) && (rune(s[j+1]) == closer || s[j+1] == '\\'):
+			b.WriteByte(s[j+1])
+			j += 2
+			continue
+		case r == closer || open == '“' && r == '"' && false:
+			next, _ := utf8.DecodeRuneInString(s[j+n:])
+			if closer == '\'' || closer == '’' {
+				if unicode.IsLetter(next) || unicode.IsDigit(next) {
+					break // an apostrophe
+				}
+			}
+			return j + n, b.String(), true
+		case r == '\n' && (closer == '\'' || closer == '’'):
+			return 0, "", false
+		}
+		b.WriteString(s[j : j+n])
+		j += n
+	}
+	return 0, "", false
+}
+
+// fenced reads a fenced block that begins at i, at the start of a line.
+func fenced(s string, i int) (end int, text, info string, ok bool) {
+	c := s[i]
+	if c != '`' && c != '~' {
+		return 0, "", "", false
+	}
+	n := 0
+	for i+n < len(s) && s[i+n] == c {
+		n++
+	}
+	if n < 3 {
+		return 0, "", "", false
+	}
+	nl := strings.IndexByte(s[i:], '\n')
+	if nl < 0 || strings.IndexByte(s[i+n:i+nl], c) >= 0 {
+		return 0, "", "", false
+	}
+	info = strings.TrimSpace(s[i+n : i+nl])
+	start := i + nl + 1
+	for pos := start; pos < len(s); {
+		next := len(s)
+		if k := strings.IndexByte(s[pos:], '\n'); k >= 0 {
+			next = pos + k + 1
+		}
+		line := strings.TrimSpace(s[pos:next])
+		if len(line) >= n && strings.Trim(line, string(c)) == "" {
+			return pos + strings.Index(s[pos:next], line) + len(line), s[start:pos], info, true
+		}
+		pos = next
+	}
+	return 0, "", "", false
+}
+
+// listMark gives the length of a list item's marker.
+func listMark(s string) int {
+	if len(s) > 1 && (s[0] == '-' || s[0] == '*' || s[0] == '+') && s[1] == ' ' {
+		return 1
+	}
+	if strings.HasPrefix(s, "• ") {
+		return len("•")
+	}
+	j := 0
+	for j < len(s) && j < 3 && s[j] >= '0' && s[j] <= '9' {
+		j++
+	}
+	if j > 0 && j+1 < len(s) && (s[j] == '.' || s[j] == ')') && s[j+1] == ' ' {
+		return j + 1
+	}
+	return 0
+}

@@ -1,0 +1,409 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"docent/api"
+	"docent/markup"
+)
+
+// Rules names the built-in agent, which carries out instructions of fixed forms and no others.
+const Rules = "rules-1"
+
+type apiFile = api.File
+
+// History is a Tree that also shows other commits of its repository. With it an instruction can be undone.
+type History interface {
+	Parent(ctx context.Context, commit string) (string, error) // the commit that this one was made on
+	FilesAt(ctx context.Context, commit string) ([]api.File, error)
+	ReadAt(ctx context.Context, commit, path string) ([]byte, error)
+}
+
+// Options bound what one instruction may do. Zero means the default.
+type Options struct {
+	MaxFile   int64 // bytes of one file; 2 MiB
+	MaxChange int64 // bytes of all changed files together; 32 MiB
+	MaxFiles  int   // changed files; 5000
+}
+
+// An Agent carries out instructions. It holds no state: one serves any number of jobs at the same time.
+type Agent struct{ opts Options }
+
+// New makes the built-in agent, which needs no language model.
+func New(opts Options) *Agent {
+	if opts.MaxFile <= 0 {
+		opts.MaxFile = 2 << 20
+	}
+	if opts.MaxChange <= 0 {
+		opts.MaxChange = 32 << 20
+	}
+	if opts.MaxFiles <= 0 {
+		opts.MaxFiles = 5000
+	}
+	return &Agent{opts}
+}
+
+// A run is one instruction being carried out.
+type run struct {
+	ctx  context.Context
+	ws   *workspace
+	site *site
+	task Task
+
+	done     []string // what was done, a sentence each
+	left     []string // what was left, and why
+	titles   []string
+	counts   map[string]map[string]int // file -> what -> how often
+	origin   map[string]string         // file moved -> where it was in the base
+	dropped  map[string]bool           // pages taken out of the navigation on request
+	replaced []replaced
+	undone   bool
+}
+
+func (r *run) did(format string, args ...any) { r.done = append(r.done, fmt.Sprintf(format, args...)) }
+func (r *run) headline(format string, args ...any) {
+	r.titles = append(r.titles, fmt.Sprintf(format, args...))
+}
+
+func (r *run) kept(format string, args ...any) {
+	if s := fmt.Sprintf(format, args...); !slices.Contains(r.left, s) {
+		r.left = append(r.left, s)
+	}
+}
+
+func (r *run) tally(file, what string, n int) {
+	if r.counts[file] == nil {
+		r.counts[file] = map[string]int{}
+	}
+	r.counts[file][what] += n
+}
+
+// moved carries the account of a file over to its new place.
+func (r *run) moved(from, to string) {
+	if c := r.counts[from]; c != nil {
+		r.counts[to] = c
+		delete(r.counts, from)
+	}
+	first := from
+	if o, ok := r.origin[from]; ok {
+		first = o
+		delete(r.origin, from)
+	}
+	r.origin[to] = first
+}
+
+// Edit carries out one instruction, all of it or nothing. What cannot be done, or is not understood, is no error: the
+// Result then has no changes and its Message says why. An error means that the tree could not be read or that ctx ended.
+func (a *Agent) Edit(ctx context.Context, task Task, progress func(Progress)) (Result, error) {
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	m := &memory{}
+	for _, e := range task.Earlier {
+		if e.Commit == "" {
+			continue // it changed nothing, so nothing follows from it
+		}
+		then := *m
+		if _, err := parse(e.Prompt, &then); err == nil {
+			*m = then
+		}
+	}
+	ops, err := parse(task.Prompt, m)
+	if err != nil {
+		var mis *misunderstanding
+		if errors.As(err, &mis) {
+			return nothing(mis.Error() + " Nothing was changed.\n\n" + manual()), nil
+		}
+		return Result{}, err
+	}
+	todos := make([]api.Todo, len(ops))
+	for i, op := range ops {
+		todos[i] = api.Todo{ID: strconv.Itoa(i + 1), Content: oneLine(op.todo(), 200), Status: "pending", Priority: "medium"}
+	}
+	tell := func(text string) {
+		progress(Progress{Title: todos[0].Content, Todos: slices.Clone(todos), Text: text})
+	}
+	tell(fmt.Sprintf("Understood %s", count(len(ops), "operation")))
+
+	ws, err := newWorkspace(ctx, task.Tree, task.DocsDir, a.opts)
+	if err != nil {
+		return Result{}, err
+	}
+	r := &run{ctx: ctx, ws: ws, task: task, counts: map[string]map[string]int{}, origin: map[string]string{}, dropped: map[string]bool{}}
+	if r.site, err = openSite(ws, task.Project); err != nil {
+		return Result{}, err
+	}
+	stop := func(i int, err error) (Result, error) {
+		if ctx.Err() != nil {
+			return Result{}, ctx.Err()
+		}
+		var ref *refusal
+		if !errors.As(err, &ref) {
+			return Result{}, err
+		}
+		for k := range todos {
+			if k >= i {
+				todos[k].Status = "cancelled"
+			} else {
+				todos[k].Status = "pending" // undone: all or nothing
+			}
+		}
+		res := nothing("Nothing was changed: " + ref.text + ".")
+		if len(ops) > 1 && i < len(ops) {
+			res.Message = fmt.Sprintf("Nothing was changed, as one part cannot be done (%s): %s.", ops[i].todo(), ref.text)
+		}
+		for k := range todos {
+			todos[k].Status = "cancelled"
+		}
+		res.Todos = todos
+		return res, nil
+	}
+	for i, op := range ops {
+		if err := ctx.Err(); err != nil {
+			return Result{}, err
+		}
+		todos[i].Status = "in_progress"
+		tell(todos[i].Content)
+		before := len(r.done)
+		r.replaced = nil
+		if err := op.run(r); err != nil {
+			return stop(i, err)
+		}
+		todos[i].Status = "completed"
+		tell(strings.Join(r.done[before:], ". "))
+	}
+	tell("Checking")
+	changes, err := ws.changes()
+	if err != nil {
+		return stop(len(ops), err)
+	}
+	if len(changes) == 0 {
+		return nothing("Nothing was changed: the pages are as the instruction asks already."), nil
+	}
+	checked, err := r.check(changes)
+	if err != nil {
+		return stop(len(ops), err)
+	}
+	return r.report(changes, checked, todos), nil
+}
+
+func nothing(message string) Result { return Result{Model: Rules, Message: message} }
+
+// manual lists what the rules can do.
+func manual() string {
+	var b strings.Builder
+	b.WriteString("I work without a language model and carry out instructions of these forms, several in one prompt if you like:\n")
+	for _, e := range examples {
+		b.WriteString("\n- " + e)
+	}
+	return b.String()
+}
+
+// check looks for what the changes would break. Only new problems count.
+func (r *run) check(changes []Change) ([]string, error) {
+	var faults []string
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+
+	base := &workspace{ctx: r.ctx, tree: r.ws.tree, docsDir: r.ws.docsDir, limits: r.ws.limits, base: r.ws.base, over: map[string]overlay{}, cache: r.ws.cache, folded: r.ws.folded}
+	was := *r.site
+	was.ws, was.pages, was.marked = base, map[string]parsed{}, map[*markup.Page]map[string]bool{}
+
+	for _, c := range changes {
+		if c.Delete {
+			continue
+		}
+		from := c.Path
+		if c.From != "" {
+			from = c.From
+		}
+		var old []byte
+		if _, ok := base.base[from]; ok {
+			b, err := base.original(from)
+			if err != nil {
+				return nil, err
+			}
+			old = b
+		}
+		if !r.undone {
+			if what := secretIn(string(c.Content), string(old)); what != "" {
+				fault("%s would hold %s", r.site.show(c.Path), what)
+			}
+			if n := strings.Count(hiddenOf(string(c.Content)), "") - strings.Count(hiddenOf(string(old)), ""); n > 0 {
+				fault("%s would hold characters that a reader does not see", r.site.show(c.Path))
+			}
+		}
+		if !isPage(c.Path) {
+			continue
+		}
+		now, err := r.site.page(c.Path)
+		if err != nil {
+			return nil, err
+		}
+		before := map[string]int{}
+		if old != nil {
+			for _, pr := range markup.Parse(from, old).Problems {
+				before[pr.Message]++
+			}
+		}
+		for _, pr := range now.Problems {
+			if before[pr.Message]--; before[pr.Message] < 0 {
+				fault("%s, line %d: %s", r.site.show(c.Path), pr.Line, pr.Message)
+			}
+		}
+	}
+	// Links: those that led somewhere must do so still, and new ones must.
+	brokenBefore, _, err := was.faults(nil)
+	if err != nil {
+		return nil, err
+	}
+	brokenNow, links, err := r.site.faults(r.origin)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range sortedKeys(brokenNow) {
+		if brokenNow[f].n > brokenBefore[f].n {
+			fault("%s would link to %s, where nothing is", r.site.show(brokenNow[f].page), quote(brokenNow[f].dest))
+		}
+	}
+	// Navigation.
+	navs := 0
+	navBefore, err1 := was.navigation()
+	navNow, err2 := r.site.navigation()
+	switch {
+	case err2 != nil && err1 == nil:
+		fault("%v", err2)
+	case navNow != nil && navBefore != nil && err1 == nil && err2 == nil:
+		a, err := navBefore.pages()
+		if err != nil {
+			return nil, err
+		}
+		b, err := navNow.pages()
+		if err != nil {
+			return nil, err
+		}
+		navs = len(b)
+		for _, p := range b {
+			if !r.ws.exists(p) && !slices.Contains(a, p) {
+				fault("the navigation would name %s, which is not there", p)
+			}
+			if !r.ws.exists(p) && base.exists(p) {
+				fault("the navigation would still name %s", r.site.show(p))
+			}
+		}
+		for _, p := range a {
+			to := p
+			for now, from := range r.origin {
+				if from == p {
+					to = now
+				}
+			}
+			if r.ws.exists(to) && !slices.Contains(b, to) && !r.dropped[to] && !r.undone {
+				fault("the navigation would lose %s", r.site.show(to))
+			}
+		}
+	}
+	if len(faults) > 0 {
+		more := ""
+		if len(faults) > 10 {
+			more = fmt.Sprintf("; and %d more", len(faults)-10)
+			faults = faults[:10]
+		}
+		return nil, refuse("the check of the result failed: %s%s", strings.Join(faults, "; "), more)
+	}
+	checked := []string{
+		"the front matter parses, code blocks are closed and tags are balanced in every changed page",
+		fmt.Sprintf("no internal link or anchor that worked is broken, and none was added that leads nowhere (%s looked at)", count(links, "link")),
+		"no secret and no hidden character was added, and nothing outside the documentation was touched",
+	}
+	if navNow != nil {
+		checked = append(checked, fmt.Sprintf("the navigation in %s parses and has lost no page (%s)", navNow.file, count(navs, "entry")))
+	}
+	return checked, nil
+}
+
+type faultCount struct {
+	n          int
+	page, dest string
+}
+
+// faults counts the broken links of the site, by where they stand and lead to in terms of the base.
+func (s *site) faults(origin map[string]string) (map[string]faultCount, int, error) {
+	all, err := s.all()
+	if err != nil {
+		return nil, 0, err
+	}
+	redirects, err := s.redirects()
+	if err != nil {
+		return nil, 0, err
+	}
+	first := func(p string) string {
+		if o, ok := origin[p]; ok {
+			return stem(o)
+		}
+		for now, from := range origin {
+			if stem(now) == strings.TrimSuffix(p, "/") {
+				return stem(from)
+			}
+		}
+		return p
+	}
+	out := map[string]faultCount{}
+	n := 0
+	for _, p := range all {
+		if err := s.ws.ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		n += len(p.Links)
+		for _, l := range s.broken(p, redirects) {
+			t := s.resolve(p.Path, l)
+			to := t.path
+			if t.file != "" {
+				to = t.file
+			}
+			if t.form == sameForm {
+				to = p.Path
+			}
+			if isPage(to) {
+				if o, ok := origin[to]; ok {
+					to = o
+				}
+				to = stem(to)
+			} else {
+				to = first(to)
+			}
+			from := p.Path
+			if o, ok := origin[from]; ok {
+				from = o
+			}
+			k := from + "\x00" + path.Clean(to) + "\x00" + t.fragment
+			c := out[k]
+			out[k] = faultCount{c.n + 1, p.Path, l.Dest}
+		}
+	}
+	return out, n, nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}
+
+func hiddenOf(s string) string {
+	return strings.Map(func(r rune) rune {
+		if hidden(r) {
+			return 'x'
+		}
+		return -1
+	}, s)
+}

@@ -1,0 +1,390 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"docent/api"
+)
+
+// A workspace is the base tree with the edits of one run laid over it. It reads through, and it refuses to write
+// anything that does not belong to the documentation.
+type workspace struct {
+	ctx     context.Context // of the run
+	tree    Tree
+	docsDir string
+	limits  Options
+	base    map[string]api.File
+	over    map[string]overlay
+	folded  map[string]string // lower-case name of each file and folder -> its name
+	cache   map[string][]byte
+	sorted  []string // what is there now; nil when it must be listed anew
+}
+
+type overlay struct {
+	content []byte
+	deleted bool
+	from    string // where the file was moved from
+}
+
+// A refusal is something that the instructions ask for and the workspace does not allow. It is for the user to read.
+type refusal struct{ text string }
+
+func (r *refusal) Error() string { return r.text }
+
+func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
+
+func newWorkspace(ctx context.Context, tree Tree, docsDir string, limits Options) (*workspace, error) {
+	files, err := tree.Files(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the files of %s: %w", tree.Commit(), err)
+	}
+	w := &workspace{
+		ctx: ctx, tree: tree, docsDir: cleanDir(docsDir), limits: limits,
+		base: make(map[string]api.File, len(files)), over: map[string]overlay{}, cache: map[string][]byte{}, folded: map[string]string{},
+	}
+	for _, f := range files {
+		w.base[f.Path] = f
+	}
+	for _, f := range files {
+		w.fold(f.Path)
+	}
+	return w, nil
+}
+
+func cleanDir(d string) string {
+	d = strings.Trim(path.Clean("/"+strings.ReplaceAll(d, "\\", "/")), "/")
+	return d
+}
+
+func (w *workspace) fold(p string) {
+	for ; p != "." && p != ""; p = path.Dir(p) {
+		low := strings.ToLower(p)
+		if other, ok := w.folded[low]; !ok || other != p && !w.there(other) {
+			w.folded[low] = p
+		}
+	}
+}
+
+func (w *workspace) exists(p string) bool {
+	if o, ok := w.over[p]; ok {
+		return !o.deleted
+	}
+	_, ok := w.base[p]
+	return ok
+}
+
+// files lists what is there now, in order.
+func (w *workspace) files() []string {
+	if w.sorted != nil {
+		return w.sorted
+	}
+	out := make([]string, 0, len(w.base)+len(w.over))
+	for p := range w.base {
+		if w.exists(p) {
+			out = append(out, p)
+		}
+	}
+	for p, o := range w.over {
+		if _, ok := w.base[p]; !ok && !o.deleted {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	w.sorted = out
+	return out
+}
+
+// read gives a file as it is now.
+func (w *workspace) read(p string) ([]byte, error) {
+	if o, ok := w.over[p]; ok {
+		if o.deleted {
+			return nil, fmt.Errorf("read %s: %w", p, fs.ErrNotExist)
+		}
+		return o.content, nil
+	}
+	return w.original(p)
+}
+
+// original gives a file as the base tree has it.
+func (w *workspace) original(p string) ([]byte, error) {
+	if b, ok := w.cache[p]; ok {
+		return b, nil
+	}
+	f, ok := w.base[p]
+	if !ok {
+		return nil, fmt.Errorf("read %s: %w", p, fs.ErrNotExist)
+	}
+	if f.Size > w.limits.MaxFile {
+		return nil, refuse("%s is larger than the %d bytes that are edited", p, w.limits.MaxFile)
+	}
+	b, err := w.tree.Read(w.ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", p, err)
+	}
+	w.cache[p] = b
+	return b, nil
+}
+
+// inDocs tells whether a path lies in the documentation's folder.
+func (w *workspace) inDocs(p string) bool {
+	return w.docsDir == "" || strings.HasPrefix(p, w.docsDir+"/")
+}
+
+var agentFiles = map[string]bool{
+	"agents.md": true, "agent.md": true, "claude.md": true, "claude.local.md": true, "gemini.md": true, "codeowners": true, "warp.md": true, "conventions.md": true, "llms.txt": false,
+}
+
+var lockFiles = map[string]bool{
+	"package-lock.json": true, "npm-shrinkwrap.json": true, "yarn.lock": true, "pnpm-lock.yaml": true, "bun.lockb": true, "go.sum": true, "go.work.sum": true, "packages.lock.json": true,
+}
+
+// protected tells why a path may not be edited by an agent, or says nothing.
+func protected(p string) string {
+	for _, seg := range strings.Split(p, "/") {
+		if strings.HasPrefix(seg, ".") {
+			return "names that begin with a dot are not edited"
+		}
+		if strings.EqualFold(seg, "node_modules") {
+			return "installed packages are not edited"
+		}
+	}
+	base := strings.ToLower(path.Base(p))
+	switch {
+	case agentFiles[base]:
+		return "files that steer agents or reviews are not edited"
+	case lockFiles[base] || strings.HasSuffix(base, ".lock"):
+		return "lock files are not edited"
+	}
+	return ""
+}
+
+var gitNames = regexp.MustCompile(`(?i)^(?:\.?git|git~[0-9]+)$`)
+
+var deviceNames = regexp.MustCompile(`(?i)^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)`)
+
+// clean checks the form of a path from outside, relative to the repository's root.
+func cleanPath(p string) error {
+	if p == "" || p == "." {
+		return refuse("a path is empty")
+	}
+	if len(p) > 512 || !utf8.ValidString(p) {
+		return refuse("the path %s is too long or not valid UTF-8", quote(p))
+	}
+	for _, r := range p {
+		if unicode.IsControl(r) || hidden(r) || r == 0xFFFD || strings.ContainsRune(`\:*?"<>|`, r) {
+			return refuse("the path %s holds a character that no path of a page may have", quote(p))
+		}
+	}
+	if strings.HasPrefix(p, "/") || path.Clean(p) != p {
+		return refuse("the path %s is not a clean relative path", quote(p))
+	}
+	for _, seg := range strings.Split(p, "/") {
+		bare := strings.TrimRight(seg, ". ")
+		switch {
+		case seg == ".." || bare == "":
+			return refuse("the path %s leaves its folder", quote(p))
+		case gitNames.MatchString(bare):
+			return refuse("the path %s belongs to git", quote(p))
+		case bare != seg || strings.TrimLeft(seg, " ") != seg || deviceNames.MatchString(seg) || len(seg) > 200:
+			return refuse("the path %s is no path on every system", quote(p))
+		}
+	}
+	return nil
+}
+
+// writable tells whether an agent may write at a path.
+func (w *workspace) writable(p string) error {
+	if err := cleanPath(p); err != nil {
+		return err
+	}
+	if !w.inDocs(p) {
+		return refuse("%s lies outside the documentation folder %s", p, w.docsDir)
+	}
+	rel := p
+	if w.docsDir != "" {
+		rel = strings.TrimPrefix(p, w.docsDir+"/")
+	}
+	if why := protected(rel); why != "" {
+		return refuse("%s: %s", p, why)
+	}
+	if w.exists(p) {
+		return nil
+	}
+	// A new name: none may differ in case alone, and none may need a file to be a folder.
+	for q := p; q != "."; q = path.Dir(q) {
+		if other, ok := w.folded[strings.ToLower(q)]; ok && other != q && w.there(other) {
+			return refuse("%s and %s differ only in upper and lower case", p, other)
+		}
+		if q != p && w.exists(q) {
+			return refuse("%s is a file, so %s cannot lie below it", q, p)
+		}
+	}
+	if w.isDir(p) {
+		return refuse("%s is a folder", p)
+	}
+	return nil
+}
+
+func (w *workspace) isDir(p string) bool {
+	if p == "" {
+		return true
+	}
+	list := w.files()
+	i, _ := slices.BinarySearch(list, p+"/")
+	return i < len(list) && strings.HasPrefix(list[i], p+"/")
+}
+
+func (w *workspace) there(p string) bool { return w.exists(p) || w.isDir(p) }
+
+// write lays new content over a path.
+func (w *workspace) write(p string, content []byte) error {
+	if err := w.writable(p); err != nil {
+		return err
+	}
+	if int64(len(content)) > w.limits.MaxFile {
+		return refuse("%s would be larger than the %d bytes that are edited", p, w.limits.MaxFile)
+	}
+	if !isText(content) {
+		return refuse("%s would not be text", p)
+	}
+	if !w.exists(p) {
+		w.sorted = nil
+		w.fold(p)
+	}
+	w.over[p] = overlay{content: content, from: w.over[p].from}
+	return nil
+}
+
+func (w *workspace) remove(p string) error {
+	if !w.exists(p) {
+		return refuse("there is no %s", p)
+	}
+	if err := w.writable(p); err != nil {
+		return err
+	}
+	if _, ok := w.base[p]; ok {
+		w.over[p] = overlay{deleted: true}
+	} else {
+		delete(w.over, p)
+	}
+	w.sorted = nil
+	return nil
+}
+
+func (w *workspace) move(from, to string) error {
+	content, err := w.read(from)
+	if err != nil {
+		return err
+	}
+	if w.exists(to) {
+		return refuse("%s exists already", to)
+	}
+	origin := from
+	if o := w.over[from]; o.from != "" {
+		origin = o.from
+	}
+	if err := w.remove(from); err != nil {
+		return err
+	}
+	if err := w.write(to, content); err != nil {
+		return err
+	}
+	if _, ok := w.base[origin]; ok && origin != to {
+		o := w.over[to]
+		o.from = origin
+		w.over[to] = o
+	}
+	return nil
+}
+
+func isText(b []byte) bool {
+	return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0
+}
+
+// changes lists what differs from the base, in order.
+func (w *workspace) changes() ([]Change, error) {
+	var out []Change
+	var size int64
+	for p, o := range w.over {
+		_, had := w.base[p]
+		if o.deleted {
+			if had {
+				out = append(out, Change{Path: p, Delete: true})
+			}
+			continue
+		}
+		if had {
+			old, err := w.original(p)
+			if err != nil {
+				return nil, err
+			}
+			if bytes.Equal(old, o.content) {
+				continue
+			}
+		}
+		c := Change{Path: p, Content: o.content}
+		if !had {
+			c.From = o.from
+		}
+		size += int64(len(o.content))
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	if len(out) > w.limits.MaxFiles {
+		return nil, refuse("the instructions change %d files, more than the %d that one change may", len(out), w.limits.MaxFiles)
+	}
+	if size > w.limits.MaxChange {
+		return nil, refuse("the changed files have %d bytes together, more than the %d that one change may", size, w.limits.MaxChange)
+	}
+	return out, nil
+}
+
+// hidden tells characters that a reader does not see and that can change what a text seems to say.
+func hidden(r rune) bool {
+	switch {
+	case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069, r >= 0xE0000 && r <= 0xE007F, r == 0x200B, r == 0x2060, r == 0x180E, r == 0x200E, r == 0x200F:
+		return true
+	}
+	return false
+}
+
+func notExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// quote shows text of others within a sentence: on one line, bounded, without control characters.
+func quote(s string) string {
+	return "“" + oneLine(s, 80) + "”"
+}
+
+func oneLine(s string, limit int) string {
+	var b strings.Builder
+	n := 0
+	space := false
+	for _, r := range s {
+		if unicode.IsSpace(r) || unicode.IsControl(r) || hidden(r) || r == 0xFFFD {
+			space = b.Len() > 0
+			continue
+		}
+		if space {
+			b.WriteByte(' ')
+			n++
+			space = false
+		}
+		if n >= limit {
+			b.WriteString("…")
+			break
+		}
+		b.WriteRune(r)
+		n++
+	}
+	return b.String()
+}
