@@ -113,6 +113,7 @@ func (s *shard) Receive(ctx actor.Context) {
 			e.held = nil
 		}
 	case *actor.Stopped:
+		s.entries, s.used = nil, list{}
 		s.d.system.shards.Done()
 	case *actor.Restarting:
 	default:

@@ -288,7 +288,7 @@ func (s state) apply(ev Event) state {
 		s.status, s.halt = api.JobActive, api.HaltProcessing
 	case Prompted:
 		s.updatedAt = ev.At
-		s.queue = append(slices.Clip(s.queue), instruction{ev.ID, ev.Prompt, ev.At})
+		s.queue = append(slices.Clip(s.queue), instruction(ev))
 		if ev.ID != "" {
 			s.seen = append(s.seen, ev.ID)
 		}
