@@ -148,7 +148,7 @@ func New(deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("router: register metrics: %w", err)
 	}
 	s.routes = s.table()
-	s.router = bunrouter.New(bunrouter.WithNotFoundHandler(s.noRoute))
+	s.router = bunrouter.New(bunrouter.WithNotFoundHandler(s.noRoute), bunrouter.WithMethodNotAllowedHandler(s.noRoute))
 	for _, r := range s.routes {
 		s.router.Handle(r.method, r.pattern, s.enter(r))
 		if r.method == http.MethodGet {

@@ -1,0 +1,429 @@
+package router_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"docent/api"
+	"docent/forge"
+	"docent/router"
+)
+
+// pull puts a pull request of project "acme" into the house.
+func (h *house) pull() string {
+	id := api.NewID(api.PullPrefix, h.clock.Now())
+	h.pulls.all[id] = api.PullRequest{ID: id, Project: "acme", Number: 7, Job: "job_1", Head: "docent/job_1", Base: "main", State: api.PullOpen,
+		Title: `Rename <b>"A"</b>`, CreatedAt: h.clock.Now(), UpdatedAt: h.clock.Now(),
+		Body: "Was asked: *rename*.\n\n<script>alert(1)</script>\n\n[x](javascript:alert(1)) ![i](https://evil.example/i.png)\n\n| a | b |\n|---|:-:|\n| 1 | 2 |\n\ndiff --git is in the text\n"}
+	h.pulls.diffs[id] = forge.Diff{Added: 3, Deleted: 2, Files: []forge.FileDiff{
+		{Path: "docs/a.md", Status: "modified", Added: 1, Deleted: 1, Unified: "@@ -10,3 +10,3 @@ Title\n same <i>\n-old A\n+new <B>\n after\n"},
+		{Path: "docs/new é.md", Status: "added", Added: 2, Unified: "@@ -0,0 +1,2 @@\n+# New\n+text\n\\ No newline at end of file\n"},
+		{Path: "docs/gone.md", Status: "deleted", Deleted: 1, Unified: "@@ -1 +0,0 @@\n-bye\n"},
+		{Path: "docs/to.md", From: "docs/from.md", Status: "moved"},
+		{Path: "logo.png", Status: "modified", Binary: true},
+	}}
+	return id
+}
+
+func TestThePullRequestPage(t *testing.T) {
+	h := build(t)
+	id := h.pull()
+	page, res := h.text(200, "GET", "/pulls/"+id, "", "")
+	header(t, res, "Content-Type", "text/html; charset=utf-8")
+	for _, want := range []string{
+		`Rename &lt;b&gt;&#34;A&#34;&lt;/b&gt; <span class="dim">#7</span>`, `<span class="state open">open</span>`,
+		`<em>rename</em>`, `<td align="center">2</td>`,
+		"5 files changed", `docs/a.md`, `docs/from.md → docs/to.md`, `A binary file.`,
+		`<tr class="same"><td class="no">10</td><td class="no">10</td><td class="mark"></td><td>same &lt;i&gt;</td></tr>`,
+		`<tr class="del"><td class="no">11</td><td class="no"></td><td class="mark">−</td><td>old A</td></tr>`,
+		`<tr class="add"><td class="no"></td><td class="no">11</td><td class="mark">+</td><td>new &lt;B&gt;</td></tr>`,
+		`<tr class="same"><td class="no">12</td><td class="no">12</td>`,
+		`width=device-width`, `color-scheme:light dark`, `href="/login?next=/pulls/` + id,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, never := range []string{"<script", "javascript:", "Merge</button>"} {
+		if strings.Contains(page, never) {
+			t.Errorf("the page has %q", never)
+		}
+	}
+	// The policy names exactly the style that the page has.
+	style := regexp.MustCompile(`(?s)<style>(.*?)</style>`).FindStringSubmatch(page)
+	sum := sha256.Sum256([]byte(style[1]))
+	want := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	header(t, res, "Content-Security-Policy", want)
+	if strings.Contains(page, "style=") {
+		t.Error("an inline style, which the policy refuses")
+	}
+	h.text(200, "HEAD", "/pulls/"+id, "", "")
+
+	gone := api.NewID(api.PullPrefix, time.Now())
+	page, res = h.text(404, "GET", "/pulls/"+gone, "", "", "Accept", "text/html,*/*")
+	if !strings.Contains(page, "there is no such pull request") || res.Header.Get("Content-Security-Policy") == "" {
+		t.Errorf("%s", page)
+	}
+	h.json(404, "GET", "/pulls/"+gone, "", "")
+	h.json(404, "GET", "/pulls/..%2Fx", "", "")
+	if page, _ := h.text(404, "GET", "/nowhere", "", "", "Accept", "text/html"); !strings.HasPrefix(page, "{") {
+		t.Errorf("an address that is no page is answered %s", page)
+	}
+}
+
+func TestADiffTooLargeForAPageIsLeftToItsText(t *testing.T) {
+	h := build(t)
+	id := h.pull()
+	many := strings.Repeat("+line\n", 30_000)
+	h.pulls.diffs[id] = forge.Diff{Files: []forge.FileDiff{{Path: "big.md", Status: "added", Unified: "@@ -0,0 +1,30000 @@\n" + many},
+		{Path: "small.md", Status: "added", Unified: "@@ -0,0 +1 @@\n+small\n"}}}
+	page, _ := h.text(200, "GET", "/pulls/"+id, "", "")
+	if len(page) > 100_000 || !strings.Contains(page, "too many for a page") || !strings.Contains(page, "<td>small</td>") {
+		t.Errorf("a page of %d bytes", len(page))
+	}
+	if text, _ := h.text(200, "GET", "/pulls/"+id+".diff", "", ""); !strings.Contains(text, many) {
+		t.Error("the text lacks lines")
+	}
+}
+
+func TestGitTakesTheTextForms(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("git is not installed")
+	}
+	h := build(t)
+	id := h.pull()
+	d := h.pulls.diffs[id]
+	d.Files = d.Files[:4] // git cannot apply a binary file that it is only told of
+	h.pulls.diffs[id] = d
+	for _, form := range []string{".diff", ".patch"} {
+		text, res := h.text(200, "GET", "/pulls/"+id+form, "", "")
+		header(t, res, "Content-Type", "text/plain; charset=utf-8")
+		dir := t.TempDir()
+		run := func(stdin string, args ...string) {
+			t.Helper()
+			cmd := exec.Command(git, args...)
+			cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
+			cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+				"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("git %s: %v: %s\n%s", args[0], err, out, text)
+			}
+		}
+		write := func(name, content string) {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("docs/a.md", strings.Repeat("x\n", 9)+"same <i>\nold A\nafter\n")
+		write("docs/gone.md", "bye\n")
+		write("docs/from.md", "moved\n")
+		run("", "init", "-q")
+		run("", "add", "-A")
+		run("", "commit", "-qm", "base")
+		if form == ".diff" {
+			run(text, "apply", "-")
+		} else {
+			run(text, "am", "-q")
+		}
+		for name, want := range map[string]string{"docs/a.md": strings.Repeat("x\n", 9) + "same <i>\nnew <B>\nafter\n", "docs/new é.md": "# New\ntext", "docs/to.md": "moved\n"} {
+			if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+				t.Errorf("%s: %s: %q, %v", form, name, got, err)
+			}
+		}
+		for _, name := range []string{"docs/gone.md", "docs/from.md"} {
+			if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s: %s is still there", form, name)
+			}
+		}
+	}
+}
+
+// A browser keeps cookies and fills in forms.
+type browser struct {
+	*house
+	client *http.Client
+}
+
+func (h *house) browser() *browser {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return &browser{h, &http.Client{Transport: h.client.Transport, Jar: jar, CheckRedirect: h.client.CheckRedirect}}
+}
+
+func (b *browser) open(path string) string {
+	b.t.Helper()
+	req, _ := http.NewRequest("GET", b.url+path, nil)
+	req.Header.Set("Accept", "text/html")
+	res, err := b.client.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	page, _ := io.ReadAll(res.Body)
+	return string(page)
+}
+
+func (b *browser) send(path string, form url.Values, headers ...string) *http.Response {
+	b.t.Helper()
+	req, _ := http.NewRequest("POST", b.url+path, strings.NewReader(form.Encode()))
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "text/html")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := b.client.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	res.Body.Close()
+	return res
+}
+
+func (b *browser) token(page string) string {
+	b.t.Helper()
+	m := regexp.MustCompile(`name="token" value="([^"]+)"`).FindStringSubmatch(page)
+	if m == nil {
+		b.t.Fatalf("no token in %s", page)
+	}
+	return html.UnescapeString(m[1])
+}
+
+func (b *browser) signIn(secret, next string) *http.Response {
+	b.t.Helper()
+	return b.send("/login", url.Values{"key": {secret}, "next": {next}, "token": {b.token(b.open("/login?next=" + url.QueryEscape(next)))}})
+}
+
+func TestAnAdminSignsInMergesAndSignsOut(t *testing.T) {
+	h := build(t)
+	id := h.pull()
+	b := h.browser()
+	res := b.signIn(h.admin, "/pulls/"+id)
+	if res.StatusCode != 303 || res.Header.Get("Location") != "/pulls/"+id {
+		t.Fatalf("%d %v", res.StatusCode, res.Header)
+	}
+	for _, c := range res.Cookies() {
+		if c.Name == "docent_session" && (!c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.MaxAge != 7200 || c.Secure) {
+			t.Errorf("cookie %v", c)
+		}
+		if strings.Contains(c.Value, h.admin) {
+			t.Error("the cookie holds the key")
+		}
+	}
+	page := b.open("/pulls/" + id)
+	if !strings.Contains(page, "Merge</button>") {
+		t.Fatal("no button to merge")
+	}
+	token := b.token(page)
+	for name, res := range map[string]*http.Response{
+		"no token":      b.send("/pulls/"+id+"/merge", nil),
+		"a wrong token": b.send("/pulls/"+id+"/merge", url.Values{"token": {"x"}}),
+		"another site":  b.send("/pulls/"+id+"/merge", url.Values{"token": {token}}, "Sec-Fetch-Site", "cross-site"),
+		"another host":  b.send("/pulls/"+id+"/close", url.Values{"token": {token}}, "Origin", "https://evil.example"),
+	} {
+		if res.StatusCode != 403 {
+			t.Errorf("%s: %d", name, res.StatusCode)
+		}
+	}
+	if res := h.do("POST", "/pulls/"+id+"/merge", h.admin, `{"token":"x"}`); res.StatusCode != 415 {
+		t.Errorf("a form as JSON: %d", res.StatusCode)
+	}
+	if h.pulls.all[id].State != api.PullOpen {
+		t.Fatal("merged without leave")
+	}
+	h.pulls.fail = fmt.Errorf("merge: %w", forge.ErrMergeConflict)
+	if res := b.send("/pulls/"+id+"/merge", url.Values{"token": {token}}); res.StatusCode != 409 {
+		t.Errorf("a conflict: %d", res.StatusCode)
+	}
+	h.pulls.fail = nil
+	if res := b.send("/pulls/"+id+"/merge", url.Values{"token": {token}}); res.StatusCode != 303 || h.pulls.all[id].State != api.PullMerged {
+		t.Errorf("merge: %d, %s", res.StatusCode, h.pulls.all[id].State)
+	}
+	if res := b.send("/pulls/"+id+"/merge", url.Values{"token": {token}}); res.StatusCode != 409 {
+		t.Errorf("merge again: %d", res.StatusCode)
+	}
+	id2 := h.pull()
+	if res := b.send("/pulls/"+id2+"/close", url.Values{"token": {token}}); res.StatusCode != 303 || h.pulls.all[id2].State != api.PullClosed {
+		t.Errorf("close: %d, %s", res.StatusCode, h.pulls.all[id2].State)
+	}
+	if res := b.send("/logout", url.Values{"token": {token}}); res.StatusCode != 303 {
+		t.Errorf("sign out: %d", res.StatusCode)
+	}
+	id3 := h.pull()
+	if res := b.send("/pulls/"+id3+"/merge", url.Values{"token": {token}}); res.StatusCode != 303 || !strings.HasPrefix(res.Header.Get("Location"), "/login?next=") {
+		t.Errorf("merge when signed out: %d %s", res.StatusCode, res.Header.Get("Location"))
+	}
+}
+
+func TestASessionIsOnlyAsGoodAsItsKey(t *testing.T) {
+	h := build(t)
+	id := h.pull()
+	merge := func(b *browser, token string) int {
+		return b.send("/pulls/"+id+"/merge", url.Values{"token": {token}}).StatusCode
+	}
+	b := h.browser()
+	b.signIn(h.admin, "/")
+	token := b.token(b.open("/pulls/" + id))
+	now := h.clock.Now()
+	h.changeKey(h.admin, func(k *api.Key) { k.RevokedAt = &now })
+	if got := merge(b, token); got != 303 || h.pulls.all[id].State != api.PullOpen { // to the sign-in form
+		t.Errorf("with a revoked key: %d, %s", got, h.pulls.all[id].State)
+	}
+	h.changeKey(h.admin, func(k *api.Key) { k.RevokedAt = nil })
+	h.clock.advance(3 * time.Hour)
+	if strings.Contains(b.open("/pulls/"+id), "Merge</button>") {
+		t.Error("a session outlives its hours")
+	}
+	for name, k := range map[string]api.Key{
+		"an assistant key":           {Kind: api.AssistantKey, Org: "org-a", Project: "acme"},
+		"a key from another address": {Kind: api.AdminKey, Org: "org-a", AllowIP: []string{"192.0.2.0/24"}},
+	} {
+		if res := h.browser().signIn(h.key(k), "/"); res.StatusCode != 401 {
+			t.Errorf("%s signs in: %d", name, res.StatusCode)
+		}
+	}
+	for name, c := range map[string]struct {
+		key  api.Key
+		want int
+	}{
+		"a key that may not write":        {api.Key{Kind: api.AdminKey, Org: "org-a", Scopes: []string{api.ScopeRead}}, 403},
+		"a key of another organization":   {api.Key{Kind: api.AdminKey, Org: "org-b"}, 404},
+		"a key of the project, which may": {api.Key{Kind: api.AdminKey, Org: "org-a", Scopes: []string{api.ScopeWrite}}, 303},
+	} {
+		b := h.browser()
+		if res := b.signIn(h.key(c.key), "/"); res.StatusCode != 303 {
+			t.Fatalf("%s does not sign in: %d", name, res.StatusCode)
+		}
+		if got := merge(b, b.token(b.open("/login"))); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+		h.pulls.set(id, api.PullOpen)
+	}
+}
+
+func TestSigningInIsForThisSiteAndNotForGuessing(t *testing.T) {
+	h := build(t)
+	b := h.browser()
+	for _, next := range []string{"https://evil.example/pulls/", "//evil.example/pulls/x", "/\\evil.example", "/login", "/pulls/x\r\nSet-Cookie: a=b", "javascript:alert(1)"} {
+		if res := b.signIn(h.admin, next); res.StatusCode != 303 || res.Header.Get("Location") != "/" {
+			t.Errorf("next %q leads to %q", next, res.Header.Get("Location"))
+		}
+		b = h.browser()
+	}
+	if res := b.send("/login", url.Values{"key": {h.admin}, "token": {"made up"}}); res.StatusCode != 403 {
+		t.Errorf("sign-in from a form of another site: %d", res.StatusCode)
+	}
+	statuses := map[int]int{}
+	for range 15 {
+		statuses[b.signIn("dct_adm_wrong", "/").StatusCode]++
+	}
+	if statuses[401] != 10 || statuses[429] != 5 {
+		t.Errorf("answers to guesses: %v", statuses)
+	}
+	if res := b.signIn(h.admin, "/"); res.StatusCode != 429 || res.Header.Get("Retry-After") == "" {
+		t.Errorf("after guesses: %d", res.StatusCode)
+	}
+	h.clock.advance(11 * time.Minute)
+	if res := b.signIn(h.admin, "/"); res.StatusCode != 303 {
+		t.Errorf("later: %d", res.StatusCode)
+	}
+	if page := b.open("/login"); !strings.Contains(page, "Signed in") || !strings.Contains(page, "ci") {
+		t.Errorf("%s", page)
+	}
+	h.text(200, "HEAD", "/login", "", "")
+	// A cookie that was changed, or signed by somebody else, is none.
+	other := build(t, func(d *router.Deps) { d.Secret = bytes.Repeat([]byte{8}, 32) })
+	id := other.pull()
+	foreign := other.do("GET", "/pulls/"+id, "", "", "Cookie", "docent_session="+cookieOf(b))
+	page, _ := io.ReadAll(foreign.Body)
+	if strings.Contains(string(page), "Sign out") {
+		t.Error("a cookie of another service signs in")
+	}
+	for _, c := range []string{"", "x", strings.Repeat("A", 118), strings.Repeat("A", 10_000)} {
+		if page, _ := other.text(200, "GET", "/pulls/"+id, "", "", "Cookie", "docent_session="+c); strings.Contains(page, "Sign out") {
+			t.Errorf("the cookie %.20q signs in", c)
+		}
+	}
+}
+
+func cookieOf(b *browser) string {
+	u, _ := url.Parse(b.url)
+	for _, c := range b.client.Jar.Cookies(u) {
+		if c.Name == "docent_session" {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+func TestProbesAndFigures(t *testing.T) {
+	ready := errors.New("the index is being read")
+	h := build(t, func(d *router.Deps) { d.TrustedProxies = nil })
+	h.server.Ready = func(context.Context) error { return ready }
+	if got := h.json(503, "GET", "/readyz", "", ""); got["code"] != "overloaded" {
+		t.Errorf("%v", got)
+	}
+	h.server.Ready = func(context.Context) error { return nil }
+	h.json(200, "GET", "/readyz", "", "")
+	if got := h.json(200, "GET", "/healthz", "", ""); got["status"] != "ok" || got["version"] != "test" {
+		t.Errorf("%v", got)
+	}
+	h.text(200, "POST", v2, h.assistant, ask)
+	h.json(401, "POST", v2, "", ask)
+	h.json(404, "GET", "/"+strings.Repeat("x", 300), "", "")
+	figures, _ := h.text(200, "GET", "/metrics", "", "")
+	for _, want := range []string{
+		`docent_http_requests_total{method="POST",route="/discovery/v2/assistant/:domain/message",status="200"} 1`,
+		`docent_http_requests_total{method="GET",route="unknown",status="404"} 1`,
+		`docent_streams_ended_total{form="v2",how="finished"} 1`, `docent_stream_parts_total{form="v2"} 5`,
+		`docent_refused_total{reason="unauthorized"} 1`, `docent_streams_open{form="v2"} 0`, `docent_http_request_duration_seconds_count`,
+	} {
+		if !strings.Contains(figures, want) {
+			t.Errorf("the figures lack %s", want)
+		}
+	}
+	if strings.Contains(figures, "xxxx") {
+		t.Error("a path is a label")
+	}
+	page, _ := h.text(200, "GET", "/", "", "")
+	if !strings.Contains(page, "/openapi.json") {
+		t.Error("the first page does not lead to the contract")
+	}
+	h.json(200, "GET", "/openapi.json", "", "")
+	if yaml, _ := h.text(200, "GET", "/openapi.yaml", "", ""); !strings.HasPrefix(yaml, "openapi: 3.1") {
+		t.Errorf("%.40s", yaml)
+	}
+	for _, path := range []string{"/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/openapi.yaml"} {
+		if body, _ := h.text(200, "HEAD", path, "", ""); body != "" {
+			t.Errorf("HEAD %s: %.40q", path, body)
+		}
+	}
+}
+
+func TestFiguresAreForScrapersAndAdmins(t *testing.T) {
+	h := build(t) // where loopback is a trusted proxy, which speaks for somebody else
+	h.json(401, "GET", "/metrics", "", "", "X-Forwarded-For", "192.0.2.1")
+	h.json(403, "GET", "/metrics", h.assistant, "", "X-Forwarded-For", "192.0.2.1")
+	h.text(200, "GET", "/metrics", h.admin, "", "X-Forwarded-For", "192.0.2.1")
+}
