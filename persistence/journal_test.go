@@ -9,9 +9,13 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"docent/api"
 )
@@ -574,4 +578,73 @@ func TestASecondProcessIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log(err)
+}
+
+func TestBackgroundWorkHappensByItself(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	synctest.Test(t, func(t *testing.T) {
+		j, err := OpenJournal(path, JournalOptions{Log: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer j.Close()
+		f, err := j.Follow("catalog")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 200 {
+			s := fmt.Sprint("job/", i)
+			mustAppend(t, j, Append{Stream: s, Events: events("x"), Claim: &Claim{Key: s, Owner: s, Expires: time.Now().Add(24 * time.Hour)},
+				Uses: []Use{{Key: s, Window: SlidingHour, Limit: 5}}})
+			j.Snapshot(s, 1, []byte("state"))
+		}
+		time.Sleep(3 * time.Second)
+		if s := j.Stats(); s.Snapshots != 200 || s.Trimmed != 0 {
+			t.Fatalf("%+v", s)
+		}
+		f.Ack(j.Position())
+		time.Sleep(3 * time.Second)
+		if s := j.Stats(); s.Trimmed != 200 || s.Streams != 0 {
+			t.Fatalf("%+v", s)
+		}
+		time.Sleep(3 * 24 * time.Hour)
+		var state journalState
+		if err := j.do(func(c *journalCommit) error { state = c.state; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if state.counts[nClaims] != 0 || state.counts[nUses] != 0 || len(j.quotas.counters) != 0 {
+			t.Fatalf("%+v", state)
+		}
+	})
+}
+
+func TestMetricsAreCollected(t *testing.T) {
+	j := openNew(t, JournalOptions{})
+	say(t, j, "job/a", "x")
+	r := prometheus.NewPedanticRegistry()
+	if err := r.Register(j); err != nil {
+		t.Fatal(err)
+	}
+	families, err := r.Gather()
+	if err != nil || len(families) != 12 {
+		t.Fatal(len(families), err)
+	}
+}
+
+func TestAnotherFormatIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	j := openAt(t, path, JournalOptions{})
+	if err := j.do(func(c *journalCommit) error {
+		body := append(head(nil), "docent journal 7"...)
+		seal(metaFormat, body)
+		c.wrote = true
+		return c.tx.Bucket(bucketMeta).Put(metaFormat, body)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+	_, err := OpenJournal(path, JournalOptions{Log: quiet})
+	if err == nil || errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), `"docent journal 7"`) {
+		t.Fatal(err)
+	}
 }

@@ -1,0 +1,312 @@
+package persistence
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"go.etcd.io/bbolt"
+)
+
+// BenchmarkAppend answers: how many events of 512 bytes a second are on disk before their writers go on, how long one
+// waits, and how far that is from what the disk can do (a log file with one sync for all that wait) and from bbolt as it
+// comes (a transaction each, or Batch), where the key of an event is its stream and sequence number.
+//
+//	go test -run '^$' -bench 'Append$' -benchtime 3s ./persistence
+func BenchmarkAppend(b *testing.B) {
+	for _, store := range []struct {
+		name string
+		open func(b *testing.B, path string, writers int) (op func(w int) error, size func() int64)
+	}{
+		{"journal", journalStore(0)},
+		{"journal+snapshots", journalStore(64)},
+		{"raw", rawStore},
+		{"update", boltStore((*bbolt.DB).Update)},
+		{"batch", boltStore((*bbolt.DB).Batch)},
+	} {
+		for _, writers := range []int{1, 16, 256, 1024} {
+			b.Run(fmt.Sprintf("%s/writers=%d", store.name, writers), func(b *testing.B) {
+				op, size := store.open(b, filepath.Join(b.TempDir(), "store"), writers)
+				before := size()
+				times := make([]*hdrhistogram.Histogram, writers)
+				var left atomic.Int64
+				left.Store(int64(b.N))
+				var wg sync.WaitGroup
+				b.ResetTimer()
+				for w := range writers {
+					times[w] = hdrhistogram.New(1, 10_000_000, 3)
+					wg.Go(func() {
+						for left.Add(-1) >= 0 {
+							began := time.Now()
+							if err := op(w); err != nil {
+								b.Error(err)
+								return
+							}
+							_ = times[w].RecordValue(time.Since(began).Microseconds())
+						}
+					})
+				}
+				wg.Wait()
+				b.StopTimer()
+				for _, h := range times[1:] {
+					times[0].Merge(h)
+				}
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
+				b.ReportMetric(float64(times[0].ValueAtQuantile(50)), "p50-µs")
+				b.ReportMetric(float64(times[0].ValueAtQuantile(99)), "p99-µs")
+				b.ReportMetric(float64(size()-before)/float64(b.N), "disk-B/event")
+			})
+		}
+	}
+}
+
+const benchEvent = 512
+
+// journalStore gives each writer a few streams, as actors have; every so many events of a stream it is snapshotted.
+func journalStore(every uint64) func(*testing.B, string, int) (func(int) error, func() int64) {
+	return func(b *testing.B, path string, writers int) (func(int) error, func() int64) {
+		j := openAt(b, path, JournalOptions{})
+		type own struct {
+			seqs  [32]uint64
+			names [32]string
+			n     int
+		}
+		owns := make([]own, writers)
+		for w := range owns {
+			for i := range owns[w].names {
+				owns[w].names[i] = benchStream(w, i)
+			}
+		}
+		data, state := make([]byte, benchEvent), make([]byte, 4096)
+		b.Cleanup(func() {
+			s := j.Stats()
+			b.ReportMetric(float64(s.Appends)/float64(s.Commits), "events/commit")
+		})
+		used := func() int64 {
+			var n int64
+			if err := j.do(func(c *journalCommit) error { n = c.tx.Size(); return nil }); err != nil {
+				b.Fatal(err)
+			}
+			return n
+		}
+		return func(w int) error {
+			o := &owns[w]
+			o.n = (o.n + 1) % len(o.seqs)
+			last, err := j.Append(b.Context(), Append{Stream: o.names[o.n], After: o.seqs[o.n], Events: []Event{{"bench.said.1", data}}})
+			o.seqs[o.n] = last
+			if every > 0 && last%every == 0 {
+				j.Snapshot(o.names[o.n], last, state)
+			}
+			return err
+		}, used
+	}
+}
+
+func benchStream(w, i int) string {
+	return fmt.Sprintf("thread/%016x%04d%02d", uint64(w*32+i)*0x9E3779B97F4A7C15, w, i)
+}
+
+// rawStore appends to a file, with one sync for all that wait.
+func rawStore(b *testing.B, path string, _ int) (func(int) error, func() int64) {
+	f, err := os.Create(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var mu sync.Mutex
+	var buf, other []byte
+	waiting, wake := make(chan struct{}), make(chan struct{}, 1)
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-wake:
+			case <-stop:
+				return
+			}
+			mu.Lock()
+			buf, other = other[:0], buf
+			group := waiting
+			waiting = make(chan struct{})
+			mu.Unlock()
+			if _, err := f.Write(other); err != nil {
+				b.Error(err)
+			}
+			if err := syncData(f); err != nil {
+				b.Error(err)
+			}
+			close(group)
+		}
+	}()
+	b.Cleanup(func() { close(stop); <-done; f.Close() })
+	data := make([]byte, benchEvent)
+	return func(int) error {
+			mu.Lock()
+			buf = append(buf, data...)
+			group := waiting
+			mu.Unlock()
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+			<-group
+			return nil
+		}, func() int64 {
+			st, err := f.Stat()
+			if err != nil {
+				b.Fatal(err)
+			}
+			return st.Size()
+		}
+}
+
+func boltStore(commit func(*bbolt.DB, func(*bbolt.Tx) error) error) func(*testing.B, string, int) (func(int) error, func() int64) {
+	return func(b *testing.B, path string, writers int) (func(int) error, func() int64) {
+		db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { db.Close() })
+		name := []byte("events")
+		if err := db.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket(name); return err }); err != nil {
+			b.Fatal(err)
+		}
+		next := make([]uint64, writers*32) // as many streams as the journal gets
+		names := make([]string, len(next))
+		for i := range names {
+			names[i] = benchStream(i/32, i%32)
+		}
+		turn := make([]int, writers)
+		data := make([]byte, benchEvent)
+		return func(w int) error {
+				turn[w] = (turn[w] + 1) % 32
+				i := w*32 + turn[w]
+				next[i]++
+				key := binary.BigEndian.AppendUint64([]byte(names[i]), next[i])
+				return commit(db, func(tx *bbolt.Tx) error { return tx.Bucket(name).Put(key, data) })
+			}, func() (n int64) {
+				if err := db.View(func(tx *bbolt.Tx) error { n = tx.Size(); return nil }); err != nil {
+					b.Fatal(err)
+				}
+				return n
+			}
+	}
+}
+
+// BenchmarkOpen answers: how long a journal takes to open with many idle streams (a snapshot of 600 bytes each), after it
+// was closed and after a crash, and what they cost in memory.
+//
+//	DOCENT_BENCH_STREAMS=1000000 go test -run '^$' -bench 'Open$' -benchtime 3x ./persistence
+func BenchmarkOpen(b *testing.B) {
+	n := 20_000
+	if s := os.Getenv("DOCENT_BENCH_STREAMS"); s != "" {
+		if _, err := fmt.Sscan(s, &n); err != nil {
+			b.Fatal(err)
+		}
+	}
+	path := filepath.Join(b.TempDir(), "journal.db")
+	j := openAt(b, path, JournalOptions{UnsafeNoSync: true, CheckpointEvery: time.Millisecond})
+	state := make([]byte, 600)
+	var wg sync.WaitGroup
+	for w := range 64 {
+		wg.Go(func() {
+			for i := w; i < n; i += 64 {
+				name := fmt.Sprintf("thread/%016x%08d", uint64(i)*0x9E3779B97F4A7C15, i)
+				if _, err := j.Append(b.Context(), Append{Stream: name, Events: []Event{{"bench.said.1", state[:100]}}}); err != nil {
+					b.Error(err)
+					return
+				}
+				j.Snapshot(name, 1, state)
+			}
+		})
+	}
+	wg.Wait()
+	flush(b, j)
+	crashed := filepath.Join(b.TempDir(), "crashed.db")
+	copyFile(b, crashed, path)
+	if err := j.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct{ name, path string }{{"crashed", crashed}, {"closed", path}} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				run := c.path + ".run"
+				copyFile(b, run, c.path)
+				b.StartTimer()
+				j, err := OpenJournal(run, JournalOptions{Log: quiet})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				if s := j.Stats(); s.Streams != 0 {
+					b.Fatalf("%d streams in memory", s.Streams)
+				}
+				b.ReportMetric(float64(j.Stats().FileBytes)/float64(n), "disk-B/stream")
+				if err := j.Close(); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// BenchmarkRecover answers: how long it takes to load 10,000 streams with a snapshot of 4 KB and 20 events each.
+func BenchmarkRecover(b *testing.B) {
+	const n = 10_000
+	path := filepath.Join(b.TempDir(), "journal.db")
+	j := openAt(b, path, JournalOptions{UnsafeNoSync: true, CheckpointEvery: time.Millisecond})
+	var wg sync.WaitGroup
+	state, data := make([]byte, 4096), make([]byte, benchEvent)
+	for w := range 64 {
+		wg.Go(func() {
+			for i := w; i < n; i += 64 {
+				name := fmt.Sprintf("job/%016x", uint64(i)*0x9E3779B97F4A7C15)
+				for seq := range uint64(25) {
+					if _, err := j.Append(b.Context(), Append{Stream: name, After: seq, Pending: true, Events: []Event{{"bench.said.1", data}}}); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+				j.Snapshot(name, 5, state)
+			}
+		})
+	}
+	wg.Wait()
+	flush(b, j)
+	if err := j.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		j, err := OpenJournal(path, JournalOptions{Log: quiet})
+		if err != nil {
+			b.Fatal(err)
+		}
+		names := make(chan string)
+		for range 4 {
+			wg.Go(func() {
+				for name := range names {
+					if rec, err := j.Load(name); err != nil || rec.Seq != 25 || len(rec.Events) != 20 {
+						b.Errorf("%s: %d, %v", name, rec.Seq, err)
+					}
+				}
+			})
+		}
+		if err := j.Pending(func(s string) bool { names <- s; return true }); err != nil {
+			b.Fatal(err)
+		}
+		close(names)
+		wg.Wait()
+		if err := j.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "streams/s")
+}

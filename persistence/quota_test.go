@@ -1,0 +1,260 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"docent/api"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func hourly(limit int) []Use {
+	return []Use{{Name: "project-hour", Key: "project/p", Window: SlidingHour, Limit: limit}}
+}
+
+func wantLimit(t *testing.T, err error, name string, retry time.Duration) {
+	t.Helper()
+	var limit *api.LimitError
+	if !errors.As(err, &limit) || limit.Name != name || limit.RetryAfter != retry {
+		t.Fatalf("%v, want %s after %v", err, name, retry)
+	}
+}
+
+func TestAQuotaIsKeptByAnyNumberAtOnce(t *testing.T) {
+	q := newQuotas()
+	var wg sync.WaitGroup
+	var taken atomic.Int64
+	for range 64 {
+		wg.Go(func() {
+			for range 10 {
+				if q.Reserve(noon, hourly(100)) == nil {
+					taken.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if taken.Load() != 100 {
+		t.Fatalf("%d uses of 100", taken.Load())
+	}
+	if left, _ := q.Standing(noon, hourly(100)[0]); left != 0 {
+		t.Fatalf("%d left", left)
+	}
+}
+
+func TestReserveTakesAllOrNone(t *testing.T) {
+	q := newQuotas()
+	uses := []Use{
+		{"key-month", "key/k", CalendarMonth, 10},
+		{"org-hour", "org/o", SlidingHour, 3},
+		{"ip-day", "ip/i", SlidingDay, 2},
+		{"none", "x", SlidingHour, -1},
+	}
+	for range 2 {
+		if err := q.Reserve(noon, uses); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantLimit(t, q.Reserve(noon, uses), "ip-day", 24*time.Hour+15*time.Minute)
+	for i, want := range []int{8, 1, 0, -1} {
+		if left, _ := q.Standing(noon, uses[i]); left != want {
+			t.Errorf("%s: %d left, want %d", uses[i].Name, left, want)
+		}
+	}
+	q.Release(noon, uses)
+	if err := q.Reserve(noon, uses); err != nil {
+		t.Fatal(err)
+	}
+	// The same twice in one list counts twice.
+	if err := q.Reserve(noon, []Use{uses[1], uses[1]}); err == nil {
+		t.Fatal("four of three")
+	}
+	if left, _ := q.Standing(noon, uses[1]); left != 1 {
+		t.Fatalf("%d left", left)
+	}
+	q.Release(noon, uses)
+	q.Release(noon, uses)
+	q.Release(noon, uses) // more than were taken
+	if len(q.counters) != 0 {
+		t.Fatalf("%d counters are left", len(q.counters))
+	}
+	wantLimit(t, q.Reserve(noon, hourly(0)), "project-hour", time.Hour)
+}
+
+func TestASlidingHourSlides(t *testing.T) {
+	q := newQuotas()
+	at := noon.Add(30 * time.Second)
+	for i := range 3 { // at 12:00, 12:20 and 12:40
+		if err := q.Reserve(at.Add(time.Duration(i)*20*time.Minute), hourly(3)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := noon.Add(50 * time.Minute)
+	wantLimit(t, q.Reserve(now, hourly(3)), "project-hour", 11*time.Minute)
+	if left, reset := q.Standing(now, hourly(3)[0]); left != 0 || reset != 11*time.Minute {
+		t.Fatal(left, reset)
+	}
+	now = now.Add(11*time.Minute - 1)
+	wantLimit(t, q.Reserve(now, hourly(3)), "project-hour", 1)
+	if err := q.Reserve(now.Add(1), hourly(3)); err != nil {
+		t.Fatal(err)
+	}
+	wantLimit(t, q.Reserve(now.Add(1), hourly(3)), "project-hour", 20*time.Minute)
+	// Two at once must wait for the one after as well, and one under a lower limit too.
+	wantLimit(t, q.Reserve(now.Add(1), hourly(2)), "project-hour", 40*time.Minute)
+}
+
+func TestAMonthEndsWithTheCalendar(t *testing.T) {
+	q := newQuotas()
+	use := []Use{{"key-month", "key/k", CalendarMonth, 1}}
+	now := time.Date(2026, 12, 31, 23, 59, 0, 0, time.UTC)
+	if err := q.Reserve(now, use); err != nil {
+		t.Fatal(err)
+	}
+	wantLimit(t, q.Reserve(now, use), "key-month", time.Minute)
+	elsewhere := now.In(time.FixedZone("east", 5*3600)) // where it is January already
+	wantLimit(t, q.Reserve(elsewhere, use), "key-month", time.Minute)
+	if err := q.Reserve(now.Add(time.Minute), use); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNoWindowHoldsMoreThanItsLimit compares with the plain rule: of the uses that were granted, no window of that length
+// holds more than the limit; and a use is refused only when the window, one slot longer, is full.
+func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
+	for _, w := range []Window{SlidingHour, SlidingDay} {
+		q := newQuotas()
+		r := rand.New(rand.NewPCG(3, uint64(w)))
+		const limit = 20
+		length, slot := w.length(noon), time.Duration(w.slot())*time.Second
+		var granted []time.Time
+		within := func(now time.Time, d time.Duration) (n int) {
+			for _, g := range granted {
+				if now.Sub(g) < d {
+					n++
+				}
+			}
+			return n
+		}
+		now := noon
+		for range 5000 {
+			now = now.Add(time.Duration(r.Int64N(int64(length / 8))))
+			err := q.Reserve(now, []Use{{"n", "k", w, limit}})
+			switch {
+			case err == nil:
+				if within(now, length) >= limit {
+					t.Fatalf("one more than %d", limit)
+				}
+				granted = append(granted, now)
+			case within(now, length+slot) < limit:
+				t.Fatal("refused without need")
+			default:
+				var le *api.LimitError
+				errors.As(err, &le)
+				if left, _ := q.Standing(now.Add(le.RetryAfter), Use{"n", "k", w, limit}); left < 1 {
+					t.Fatal("nothing is free when it should be")
+				}
+				if left, _ := q.Standing(now.Add(le.RetryAfter-1), Use{"n", "k", w, limit}); left > 0 {
+					t.Fatal("something is free before it should be")
+				}
+			}
+		}
+	}
+}
+
+func TestAClockThatJumpsBreaksNoWindow(t *testing.T) {
+	for _, w := range []Window{SlidingHour, SlidingDay, CalendarMonth} {
+		use := []Use{{"n", "k", w, 5}}
+		for _, jump := range []time.Duration{-time.Hour, -24 * time.Hour, -40 * 24 * time.Hour} {
+			q := newQuotas()
+			for range 5 {
+				if err := q.Reserve(noon, use); err != nil {
+					t.Fatal(err)
+				}
+			}
+			back := noon.Add(jump)
+			err := q.Reserve(back, use)
+			if err == nil {
+				t.Fatalf("window %d, clock back by %v: uses are forgotten", w, jump)
+			}
+			var le *api.LimitError
+			if errors.As(err, &le); le.RetryAfter > w.length(back)+time.Duration(w.slot())*time.Second {
+				t.Fatalf("window %d, clock back by %v: refused for %v", w, jump, le.RetryAfter)
+			}
+		}
+		// Forward by a day and back: what ended in between counts again.
+		q := newQuotas()
+		for range 4 {
+			if err := q.Reserve(noon, use); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := q.Reserve(noon.Add(24*time.Hour), use); err != nil {
+			t.Fatal(err)
+		}
+		q.sweep(noon.Add(24 * time.Hour))
+		if q.Reserve(noon.Add(time.Minute), use) == nil {
+			t.Fatalf("window %d: uses are forgotten", w)
+		}
+	}
+}
+
+func TestOldCountsAreForgotten(t *testing.T) {
+	q := newQuotas()
+	for i := range 1000 {
+		if err := q.Reserve(noon.Add(time.Duration(i)*time.Second), []Use{{"ip-day", fmt.Sprint("ip/", i), SlidingDay, 5}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q.sweep(noon.Add(24 * time.Hour))
+	if len(q.counters) != 1000 {
+		t.Fatalf("%d counters", len(q.counters))
+	}
+	q.sweep(noon.Add(52 * time.Hour))
+	if len(q.counters) != 0 {
+		t.Fatalf("%d counters", len(q.counters))
+	}
+}
+
+func TestCountsSurviveAndReservationsDoNot(t *testing.T) {
+	now := noon
+	path := filepath.Join(t.TempDir(), "journal.db")
+	o := JournalOptions{Now: func() time.Time { return now }}
+	j := openAt(t, path, o)
+	uses := []Use{
+		{"project-hour", "project/p", SlidingHour, 10},
+		{"key-month", "key/k", CalendarMonth, 10},
+		{"ip-day", "ip/i", SlidingDay, 10},
+		{"none", "x", SlidingHour, -1},
+	}
+	var seq uint64
+	for i := range 6 {
+		now = noon.Add(time.Duration(i) * 20 * time.Minute)
+		if err := j.Quotas().Reserve(now, uses); err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 { // the others crash before they are accepted
+			seq = mustAppend(t, j, Append{Stream: "job/a", After: seq, Events: events("x"), Uses: uses})
+		}
+	}
+	// Accepted at 12:00, 12:40 and 13:20; it is 13:40.
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j = openAt(t, path, o)
+	for i, want := range []int{8, 7, 7, -1} {
+		if left, _ := j.Quotas().Standing(now, uses[i]); left != want {
+			t.Errorf("%s: %d left, want %d", uses[i].Name, left, want)
+		}
+	}
+	if n := len(j.Quotas().counters); n != 3 {
+		t.Fatalf("%d counters", n)
+	}
+}
