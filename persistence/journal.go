@@ -406,6 +406,9 @@ func (j *Journal) loadTails(tx *bbolt.Tx) error {
 			return fmt.Errorf("%w: a position has %d bytes", ErrCorrupt, len(k))
 		}
 		r, err := decodeEvent(k, v)
+		if err != nil && len(v) < eventFixed {
+			return fmt.Errorf("%w: the event at position %d is cut off, and whose it was is lost", ErrCorrupt, keyPosition(k))
+		}
 		if err != nil {
 			err = j.damaged("event", r.stream, r.seq, err)
 			for _, h := range []uint64{r.hash, streamHash(r.stream)} { // the same, unless the damage is in one of them

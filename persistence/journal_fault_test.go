@@ -318,6 +318,18 @@ func usedPart(t testing.TB, path string) []byte {
 	return b[:int(m.high)*m.pageSize]
 }
 
+// sameStream compares what is known of a stream. A snapshot that cannot be found is no loss where all the events that it
+// covers are still there.
+func sameStream(got, want Recovered) bool {
+	if got.Snapshot == nil && want.Snapshot != nil && uint64(len(got.Events)) == got.Seq {
+		got.Snapshot, got.SnapSeq, got.Events = want.Snapshot, want.SnapSeq, got.Events[want.SnapSeq:]
+		return got.Seq == want.Seq && slices.EqualFunc(got.Events, want.Events, func(a, b Event) bool {
+			return a.Type == b.Type && bytes.Equal(a.Data, b.Data)
+		})
+	}
+	return reflect.DeepEqual(got, want)
+}
+
 // TestEveryFlippedBitIsFoundOrHarmless flips one bit of a journal at a time.
 func TestEveryFlippedBitIsFoundOrHarmless(t *testing.T) {
 	rounds := 500
@@ -360,8 +372,9 @@ func TestEveryFlippedBitIsFoundOrHarmless(t *testing.T) {
 							t.Fatalf("seed %d: %v", seed, err)
 						}
 						bad++
-					} else if err != nil || !reflect.DeepEqual(rec, w) {
-						t.Fatalf("seed %d, byte %d: %s: %v: %.300v, want %.300v", seed, at, s, err, rec, w)
+					} else if err != nil || !sameStream(rec, w) {
+						t.Fatalf("seed %d, byte %d: %s: %v: %d %d %.40q, want %d %d %.40q", seed, at, s, err,
+							rec.Seq, rec.SnapSeq, texts(rec), w.Seq, w.SnapSeq, texts(w))
 					}
 				}
 				for k, w := range claims {
