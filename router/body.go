@@ -73,10 +73,6 @@ func (s *Server) readAll(x *exchange, req *http.Request, limit int64) ([]byte, f
 	if req.ContentLength > limit {
 		return nil, nil, &sizeError{limit}
 	}
-	rc := http.NewResponseController(x.ResponseWriter)
-	if rc.SetReadDeadline(time.Now().Add(s.Bounds.ReadTimeout)) == nil {
-		defer rc.SetReadDeadline(time.Time{})
-	}
 	body := http.MaxBytesReader(x.ResponseWriter, req.Body, limit)
 	size := int64(4096)
 	if n := req.ContentLength; n >= 0 && n < size {
@@ -111,6 +107,8 @@ func (s *Server) readAll(x *exchange, req *http.Request, limit int64) ([]byte, f
 		n, err := body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		if err == io.EOF {
+			// What comes now is the end of the connection, or the next request: that may take its time.
+			http.NewResponseController(x.ResponseWriter).SetReadDeadline(time.Time{})
 			return buf, release, nil
 		}
 		if err != nil {
@@ -477,6 +475,7 @@ func write(x *exchange, status int, kind string, body []byte) {
 		h.Set("Cache-Control", "no-store")
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
+	x.deadline()
 	x.WriteHeader(status)
 	x.Write(body) // a caller that has gone is no error of ours
 }

@@ -233,6 +233,7 @@ func (s *Server) fail(x *exchange, req *http.Request, err error) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
+	x.deadline()
 	x.WriteHeader(a.status)
 	x.Write(body) // a caller that has gone is no error of ours
 }

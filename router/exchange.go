@@ -27,6 +27,8 @@ type exchange struct {
 	client  netip.Addr
 	secure  bool // the caller came over TLS, to us or to a trusted proxy
 
+	patience time.Duration // for writing the answer
+
 	route   string // pattern
 	page    bool   // errors are pages
 	key     api.Key
@@ -57,17 +59,27 @@ func (x *exchange) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// deadline gives the answer its time: a caller that does not take it in holds no place for ever. The server lifts it again
+// after the request.
+func (x *exchange) deadline() {
+	http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now().Add(x.patience)) // where it can
+}
+
 // Unwrap lets http.ResponseController find deadlines and flushing.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 // ServeHTTP answers one request: it names it, guards it and writes its line in the log.
 func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	x := &exchange{ResponseWriter: w, started: s.Now(), id: requestID(req), route: "unknown"}
+	x := &exchange{ResponseWriter: w, started: s.Now(), id: requestID(req), route: "unknown", patience: s.Bounds.WriteTimeout}
 	began := time.Now() // the clock that cannot jump, for the duration
 	x.client, x.secure = s.peer(req)
 	h := w.Header()
 	h.Set("X-Request-Id", x.id)
 	h.Set("X-Content-Type-Options", "nosniff")
+	if req.ContentLength != 0 {
+		// Also for a body that nobody reads: the server reads it to its end after the answer.
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.Bounds.ReadTimeout))
+	}
 	s.metrics.inFlight.Inc()
 	defer func() {
 		v := recover()

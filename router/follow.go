@@ -44,6 +44,7 @@ func (s *Server) follow(x *exchange, req *http.Request, turn thread.Turn, form s
 	if turn.Key != "" {
 		h.Set("X-Thread-Key", turn.Key)
 	}
+	x.deadline()
 	x.WriteHeader(http.StatusOK)
 	if req.Method == http.MethodHead {
 		return nil
@@ -61,7 +62,7 @@ func (s *Server) follow(x *exchange, req *http.Request, turn thread.Turn, form s
 		parts, more := reader.Take()
 		switch {
 		case len(parts) > 0 || first:
-			if !w.parts(parts, first) {
+			if !w.parts(parts) {
 				return w.left()
 			}
 			if len(parts) > 0 && w.enc.Ended() {
@@ -103,7 +104,7 @@ type writer struct {
 }
 
 // parts writes the parts; the response head goes with the first ones, or alone.
-func (w *writer) parts(parts []stream.Part, head bool) bool {
+func (w *writer) parts(parts []stream.Part) bool {
 	p := w.buffers.Get().(*[]byte)
 	buf := (*p)[:0]
 	defer func() {
@@ -112,7 +113,6 @@ func (w *writer) parts(parts []stream.Part, head bool) bool {
 			w.buffers.Put(p)
 		}
 	}()
-	w.begin()
 	for i := range parts {
 		buf = w.enc.Append(buf, parts[i])
 		if len(buf) >= chunk && i < len(parts)-1 {
@@ -126,10 +126,7 @@ func (w *writer) parts(parts []stream.Part, head bool) bool {
 	if len(buf) > 0 && !w.write(buf) {
 		return false
 	}
-	if len(parts) > 0 || head {
-		return w.flush()
-	}
-	return true
+	return w.flush()
 }
 
 // keepAlive says something to a reader that has heard nothing for some time, so that nobody between takes the connection
@@ -138,7 +135,6 @@ func (w *writer) keepAlive() bool {
 	if time.Since(w.last) < w.Bounds.KeepAlive/2 {
 		return true
 	}
-	w.begin()
 	return w.write(w.enc.KeepAlive(make([]byte, 0, 16))) && w.flush()
 }
 
@@ -147,13 +143,12 @@ func (w *writer) fail(reason string) {
 	if w.enc.Ended() {
 		return
 	}
-	w.begin()
 	if w.write(w.enc.Append(nil, stream.Part{Kind: stream.Error, Text: reason})) {
 		w.flush()
 	}
 }
 
-// begin gives the writes that follow their time. A reader that does not take them in loses its stream.
+// begin gives a write its time: a reader that takes nothing in for so long loses its stream, and one that is slow does not.
 func (w *writer) begin() {
 	w.last = time.Now()
 	if err := w.rc.SetWriteDeadline(w.last.Add(w.Bounds.WriteTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -162,6 +157,7 @@ func (w *writer) begin() {
 }
 
 func (w *writer) write(b []byte) bool {
+	w.begin()
 	if _, err := w.x.Write(b); err != nil {
 		w.err = err
 		return false

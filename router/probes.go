@@ -45,6 +45,7 @@ func (s *Server) showMetrics(x *exchange, req bunrouter.Request) error {
 			return err
 		}
 	}
+	x.deadline()
 	promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{}).ServeHTTP(x, req.Request)
 	return nil
 }
