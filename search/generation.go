@@ -3,6 +3,7 @@ package search
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -23,7 +24,7 @@ import (
 //	PROJECT/CURRENT            name of the generation that is served
 //	PROJECT/gen-N/manifest     commit, versions, and size and checksum of every other file
 //	PROJECT/gen-N/index/       Bleve: the postings
-//	PROJECT/gen-N/pages        what is known of each file, in the order of their paths
+//	PROJECT/gen-N/pages        what is known of each file
 //	PROJECT/gen-N/text         the files' contents
 //
 // An update makes the next generation beside the served one (Bleve's segments, which never change, by hard link) and then
@@ -260,51 +261,73 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
-// writeRecords writes the pages file.
-func writeRecords(path string, records []*record) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w := bufio.NewWriterSize(f, 1<<18)
-	var length [binary.MaxVarintLen64]byte
-	for _, r := range records {
-		raw, err := cbor.Marshal(r)
-		if err != nil {
-			return fmt.Errorf("encode %s: %w", r.Path, err)
-		}
-		if _, err := w.Write(length[:binary.PutUvarint(length[:], uint64(len(raw)))]); err != nil {
-			return err
-		}
-		if _, err := w.Write(raw); err != nil {
-			return err
-		}
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	return f.Sync()
+// A recordWriter writes the pages file, one record after the other in any order.
+type recordWriter struct {
+	file *os.File
+	buf  *bufio.Writer
 }
 
-func readRecords(path string) ([]*record, error) {
-	raw, err := os.ReadFile(path)
+func createRecords(path string) (*recordWriter, error) {
+	f, err := os.Create(path)
 	if err != nil {
 		return nil, err
 	}
+	return &recordWriter{f, bufio.NewWriterSize(f, 1<<18)}, nil
+}
+
+func (w *recordWriter) add(r *record) error {
+	raw, err := cbor.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", r.Path, err)
+	}
+	var length [binary.MaxVarintLen64]byte
+	if _, err := w.buf.Write(length[:binary.PutUvarint(length[:], uint64(len(raw)))]); err != nil {
+		return err
+	}
+	_, err = w.buf.Write(raw)
+	return err
+}
+
+// finish makes sure that the file is on disk.
+func (w *recordWriter) finish() error {
+	return cmp.Or(w.buf.Flush(), w.file.Sync())
+}
+
+func (w *recordWriter) close() error { return w.file.Close() }
+
+// readRecords reads the pages file, in the order of the paths.
+func readRecords(path string) ([]*record, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	in := bufio.NewReaderSize(f, 1<<18)
 	var out []*record
-	for len(raw) > 0 {
-		n, size := binary.Uvarint(raw)
-		if size <= 0 || n > uint64(len(raw)-size) {
+	var raw []byte
+	for {
+		n, err := binary.ReadUvarint(in)
+		if err == io.EOF {
+			break
+		}
+		if err != nil || n > uint64(info.Size()) {
+			return nil, errors.New("pages file is cut short")
+		}
+		raw = slices.Grow(raw[:0], int(n))[:n]
+		if _, err := io.ReadFull(in, raw); err != nil {
 			return nil, errors.New("pages file is cut short")
 		}
 		r := new(record)
-		if err := cbor.Unmarshal(raw[size:size+int(n)], r); err != nil {
+		if err := cbor.Unmarshal(raw, r); err != nil {
 			return nil, fmt.Errorf("decode page: %w", err)
 		}
 		out = append(out, r)
-		raw = raw[size+int(n):]
 	}
+	slices.SortFunc(out, func(a, b *record) int { return strings.Compare(a.Path, b.Path) })
 	return out, nil
 }
 

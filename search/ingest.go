@@ -399,30 +399,48 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 	}
 	defer text.Close()
 	u.written, u.fresh = text, nil
+	pages, err := createRecords(filepath.Join(dir, "pages"))
+	if err != nil {
+		return err
+	}
+	defer pages.close()
+	// A record is written as soon as its documents are made, and what it knows of its sections is let go: the words of a
+	// large site would fill more memory than everything else.
+	made := make(map[*record]bool, len(todo))
+	u.report.Sections = 0
+	keep := func(r *record) error {
+		made[r] = true
+		if r.Kind == kindPage {
+			u.report.Sections += len(r.Sections)
+		}
+		return pages.add(r)
+	}
 	if whole {
-		err = u.writeWhole(ctx, dir, index, todo)
+		err = u.writeWhole(ctx, dir, index, todo, keep)
 	} else {
-		err = u.writeChanges(ctx, index, todo)
+		err = u.writeChanges(ctx, index, todo, keep)
 	}
 	if err != nil {
 		return err
 	}
-	u.report.Sections = 0
 	for _, r := range u.records {
-		if r.Kind == kindPage {
-			u.report.Sections += len(r.Sections)
+		if !made[r] {
+			if err := keep(r); err != nil {
+				return err
+			}
 		}
 	}
-	m.Pages, m.Sections = u.report.Pages, u.report.Sections
-	if err := writeRecords(filepath.Join(dir, "pages"), u.records); err != nil {
-		return err
+	if err := pages.finish(); err != nil {
+		return fmt.Errorf("write pages: %w", err)
 	}
+	m.Pages, m.Sections = u.report.Pages, u.report.Sections
 	_, err = writeManifest(dir, m)
 	return err
 }
 
-// documents makes the documents of pages, several at a time, and hands them on one page at a time.
-func (u *update) documents(ctx context.Context, todo []*record, use func(*record, []*document.Document) error) error {
+// documents makes the documents of pages, several at a time, and hands them on one page at a time. A record is kept once
+// and without its sections afterwards.
+func (u *update) documents(ctx context.Context, todo []*record, keep func(*record) error, use func(*record, []*document.Document) error) error {
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(u.library.options.Workers)
@@ -458,7 +476,14 @@ func (u *update) documents(ctx context.Context, todo []*record, use func(*record
 			docs := describe(r, src)
 			mu.Lock()
 			defer mu.Unlock()
-			return use(r, docs)
+			if err := use(r, docs); err != nil {
+				return err
+			}
+			if err := keep(r); err != nil {
+				return err
+			}
+			r.Sections = nil
+			return nil
 		})
 	}
 	return g.Wait()
@@ -475,7 +500,7 @@ func (m readyMade) MapDocument(doc *document.Document, data interface{}) error {
 }
 
 // writeWhole writes all postings afresh, as one segment.
-func (u *update) writeWhole(ctx context.Context, dir, index string, todo []*record) error {
+func (u *update) writeWhole(ctx context.Context, dir, index string, todo []*record, keep func(*record) error) error {
 	empty := true
 	b, err := bleve.NewBuilder(index, readyMade{indexMapping().(*mapping.IndexMappingImpl)}, map[string]interface{}{
 		"batchSize": 1000, "mergeMax": 20, "buildPathPrefix": dir,
@@ -483,7 +508,7 @@ func (u *update) writeWhole(ctx context.Context, dir, index string, todo []*reco
 	if err != nil {
 		return fmt.Errorf("begin index: %w", err)
 	}
-	err = u.documents(ctx, todo, func(r *record, docs []*document.Document) error {
+	err = u.documents(ctx, todo, keep, func(r *record, docs []*document.Document) error {
 		for _, d := range docs {
 			empty = false
 			if err := b.Index(d.ID(), d); err != nil {
@@ -528,7 +553,7 @@ func removeBuildFolders(dir string) error {
 }
 
 // writeChanges takes over the old postings and applies the changes to them in one batch.
-func (u *update) writeChanges(ctx context.Context, index string, todo []*record) error {
+func (u *update) writeChanges(ctx context.Context, index string, todo []*record, keep func(*record) error) error {
 	if err := linkIndex(filepath.Join(u.old.dir, "index"), index); err != nil {
 		return fmt.Errorf("take over the index: %w", err)
 	}
@@ -538,7 +563,7 @@ func (u *update) writeChanges(ctx context.Context, index string, todo []*record)
 	}
 	batch := idx.NewBatch()
 	made := make(map[string]bool)
-	err = u.documents(ctx, todo, func(r *record, docs []*document.Document) error {
+	err = u.documents(ctx, todo, keep, func(r *record, docs []*document.Document) error {
 		for _, d := range docs {
 			made[d.ID()] = true
 			if err := batch.IndexAdvanced(d); err != nil {

@@ -449,6 +449,10 @@ func TestMain(m *testing.M) {
 		indexUntilKilled(dir)
 		return
 	}
+	if dir := os.Getenv("DOCENT_TEST_INDEX_FOLDER"); dir != "" {
+		indexFolder(dir)
+		return
+	}
 	os.Exit(m.Run())
 }
 
