@@ -1,3 +1,5 @@
+//go:build linux
+
 package persistence
 
 import (
@@ -237,13 +239,6 @@ func storyWithFault(t *testing.T, fail, last int, short, sync bool) bool {
 	return tripped
 }
 
-func copyFile(t testing.TB, to, from string) {
-	t.Helper()
-	if err := os.WriteFile(to, mustUsedPart(t, from), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestAFullDiskRefusesWritesServesReadsAndRecovers(t *testing.T) {
 	j := openNew(t, JournalOptions{retryAfter: time.Nanosecond})
 	disk := newFaultyDisk(t, j)
@@ -307,38 +302,6 @@ func richJournal(t *testing.T, path string, clean bool) (map[string]Recovered, m
 		}
 	}
 	return want, claims, pending
-}
-
-// usedPart reads a file without the space at its end that bbolt has reserved.
-func usedPart(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	metas := make([]byte, 2*os.Getpagesize())
-	if _, err := io.ReadFull(f, metas); err != nil {
-		return nil, err
-	}
-	m, err := readMeta(metas)
-	if err != nil {
-		return nil, err
-	}
-	if m2, err := readMeta(metas[m.pageSize:]); err == nil && m2.tx > m.tx {
-		m = m2
-	}
-	b := make([]byte, int(m.high)*m.pageSize)
-	_, err = f.ReadAt(b, 0)
-	return b, err
-}
-
-func mustUsedPart(t testing.TB, path string) []byte {
-	t.Helper()
-	b, err := usedPart(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }
 
 // sameStream compares what is known of a stream. A snapshot that cannot be found is no loss where all the events that it

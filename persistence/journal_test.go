@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -647,4 +648,43 @@ func TestAnotherFormatIsRefused(t *testing.T) {
 	if err == nil || errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), `"docent journal 7"`) {
 		t.Fatal(err)
 	}
+}
+
+func copyFile(t testing.TB, to, from string) {
+	t.Helper()
+	if err := os.WriteFile(to, mustUsedPart(t, from), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// usedPart reads a file without the space at its end that bbolt has reserved.
+func usedPart(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	metas := make([]byte, 2*os.Getpagesize())
+	if _, err := io.ReadFull(f, metas); err != nil {
+		return nil, err
+	}
+	m, err := readMeta(metas)
+	if err != nil {
+		return nil, err
+	}
+	if m2, err := readMeta(metas[m.pageSize:]); err == nil && m2.tx > m.tx {
+		m = m2
+	}
+	b := make([]byte, int(m.high)*m.pageSize)
+	_, err = f.ReadAt(b, 0)
+	return b, err
+}
+
+func mustUsedPart(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := usedPart(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
