@@ -140,6 +140,9 @@ func init() {
 		}
 		op := &renameOp{from: a, to: c.text("b"), scope: readScope(c, m)}
 		m.term = [2]string{op.from, op.to}
+		if pathLike(op.from) && pathLike(op.to) { // a page, where there is one
+			m.page = op.to
+		}
 		return op, nil
 	}
 	const termNoun = `[the] [term|word|product|name|phrase|feature|brand|company|word]`
@@ -169,12 +172,12 @@ func init() {
 		return &sectionOp{title: c.text("title"), text: c.text("t"), near: c.text("h"), before: c.has("before"), page: m.optional(c, "page")}, nil
 	}
 	form(`insert|add|create|write|append|make [a|the] [new] section [titled|called|named] [with] [the] [heading|title] <title:lit> {
-		[with|and] [the] (content|text|body) [:] <t:text> / (saying|containing|that says) [:] <t:text>
+		[with|and] [the] (content|text|body) [:] <t:text> / (saying/containing/that says) [:] <t:text>
 		/ `+beforeAfter+` [the] [section|heading] <h:lit> [section|heading]
 		/ [at] [the] [end] [,] (in|of|on|to|at) [the] [end] [of] [the] [page|file] <page:page> / , / and
 	} [[with|and] [the] [content|text|body] : (<t:text>/<t:rest>)]`, section)
 	form(`insert|add|create|write|append|make [a|the] [new] <title:lit> section {
-		[with|and] [the] (content|text|body) [:] <t:text> / (saying|containing|that says) [:] <t:text>
+		[with|and] [the] (content|text|body) [:] <t:text> / (saying/containing/that says) [:] <t:text>
 		/ `+beforeAfter+` [the] [section|heading] <h:lit> [section|heading]
 		/ (in|of|on|to|at) [the] [end] [of] [the] [page|file] <page:page> / ,
 	} [[with|and] [the] [content|text|body] : (<t:text>/<t:rest>)]`, section)
@@ -441,12 +444,14 @@ func (p *parser) operation(pos int, m *memory) (operation, int, string) {
 	p.steps = 0
 	for i, f := range patterns {
 		f.root.match(p, pos, nil, func(to int, c captures) bool {
-			p.steps++
 			if to > pos && to > best.to && p.ends(to) {
 				best = found{i, to, c}
 			}
-			return p.steps > 20_000
+			return false // go on: the longest counts
 		})
+	}
+	if p.steps > maxSteps {
+		return nil, 0, "it is too tangled"
 	}
 	if best.to == 0 {
 		return nil, 0, ""

@@ -43,6 +43,7 @@ func lex(s string) []token {
 		atLine = false
 	}
 	prev := ' '
+	open := map[string]bool{} // quotes and fences that are known to have no end; looking for it again would take long
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
@@ -58,7 +59,7 @@ func lex(s string) []token {
 			continue
 		}
 		if atLine {
-			if e, text, info, ok := fenced(s, i); ok {
+			if e, text, info, ok := fenced(s, i, open); ok {
 				add(block, text, i, e)
 				out[len(out)-1].info = info
 				i, prev = e, ' '
@@ -72,7 +73,7 @@ func lex(s string) []token {
 			}
 		}
 		if c, ok := closers[r]; ok && !(unicode.IsLetter(prev) || unicode.IsDigit(prev)) {
-			if e, text, ok := quoted(s, i+n, r, c); ok {
+			if e, text, ok := quoted(s, i+n, r, c, open); ok {
 				add(literalText, text, i, e)
 				i, prev = e, 'a'
 				continue
@@ -118,15 +119,20 @@ func endOfSentence(s string, i int) bool {
 
 // quoted reads up to the closing quote; a backslash escapes it. A literal may run over several lines, unless its quote is
 // a single one, which is often an apostrophe.
-func quoted(s string, i int, open, closer rune) (end int, text string, ok bool) {
-	if open == '`' {
+func quoted(s string, i int, opener, closer rune, open map[string]bool) (end int, text string, ok bool) {
+	if opener == '`' {
 		n := 1
 		for i < len(s) && s[i] == '`' {
 			n++
 			i++
 		}
-		j := strings.Index(s[i:], strings.Repeat("`", n))
+		run := strings.Repeat("`", n)
+		if n > 64 || open[run] {
+			return 0, "", false
+		}
+		j := strings.Index(s[i:], run)
 		if j < 0 {
+			open[run] = true
 			return 0, "", false
 		}
 		text = s[i : i+j]
@@ -135,33 +141,43 @@ func quoted(s string, i int, open, closer rune) (end int, text string, ok bool) 
 		}
 		return i + j + n, text, text != ""
 	}
+	single := closer == '\'' || closer == '’'
+	if open[string(closer)] {
+		return 0, "", false
+	}
 	var b strings.Builder
 	for j := i; j < len(s); {
+		if single && j-i > 1000 {
+			return 0, "", false
+		}
 		r, n := utf8.DecodeRuneInString(s[j:])
 		switch {
 		case r == '\\' && j+1 < len(s) && (rune(s[j+1]) == closer || s[j+1] == '\\'):
 			b.WriteByte(s[j+1])
 			j += 2
 			continue
-		case r == closer || open == '“' && r == '"' && false:
+		case r == closer:
 			next, _ := utf8.DecodeRuneInString(s[j+n:])
-			if closer == '\'' || closer == '’' {
+			if single {
 				if unicode.IsLetter(next) || unicode.IsDigit(next) {
 					break // an apostrophe
 				}
 			}
 			return j + n, b.String(), true
-		case r == '\n' && (closer == '\'' || closer == '’'):
+		case r == '\n' && single:
 			return 0, "", false
 		}
 		b.WriteString(s[j : j+n])
 		j += n
 	}
+	if !single {
+		open[string(closer)] = true
+	}
 	return 0, "", false
 }
 
 // fenced reads a fenced block that begins at i, at the start of a line.
-func fenced(s string, i int) (end int, text, info string, ok bool) {
+func fenced(s string, i int, open map[string]bool) (end int, text, info string, ok bool) {
 	c := s[i]
 	if c != '`' && c != '~' {
 		return 0, "", "", false
@@ -170,7 +186,8 @@ func fenced(s string, i int) (end int, text, info string, ok bool) {
 	for i+n < len(s) && s[i+n] == c {
 		n++
 	}
-	if n < 3 {
+	run := s[i : i+n]
+	if n < 3 || n > 64 || open[run+"\n"] {
 		return 0, "", "", false
 	}
 	nl := strings.IndexByte(s[i:], '\n')
@@ -190,6 +207,7 @@ func fenced(s string, i int) (end int, text, info string, ok bool) {
 		}
 		pos = next
 	}
+	open[run+"\n"] = true
 	return 0, "", "", false
 }
 

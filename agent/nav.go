@@ -426,7 +426,7 @@ func (n *navigation) rename(from, to string) (entries, addresses int, err error)
 				val := &x.Members[i].Value
 				if s, ok := str(val); ok && (k == "href" || k == "url" || k == "to" || k == "link") && strings.HasPrefix(s, "/") {
 					p, rest, ok := localPath(s)
-					if ok && n.site.lookup(path.Join(n.site.root, p)) == from {
+					if ok && leadsTo(strings.Trim(path.Join(n.site.root, p), "/"), from) {
 						edits = append(edits, markup.Edit{Span: markup.Span{Start: val.StartOffset, End: val.EndOffset}, New: []byte(jsonString("/" + n.route(to) + rest))})
 						addresses++
 					}
@@ -446,6 +446,11 @@ func (n *navigation) rename(from, to string) (entries, addresses int, err error)
 		return 0, 0, nil
 	}
 	return entries, addresses, n.apply(edits)
+}
+
+// leadsTo tells whether an address without prefix is that of a file, which need not be there any more.
+func leadsTo(at, file string) bool {
+	return at == file || at == stem(file) || isIndex(file) && at == path.Dir(file)
 }
 
 // redirectFile finds the array of redirects: in the configuration, or in the file that it refers to.

@@ -67,7 +67,19 @@ type (
 	flagNode string // captures nothing but its own name
 )
 
+// spend counts one step of matching and tells whether there may be more: forms with many ways to match must not let
+// hostile input take long.
+func (p *parser) spend() bool {
+	p.steps++
+	return p.steps <= maxSteps
+}
+
+const maxSteps = 1_000_000
+
 func (n wordNode) match(p *parser, pos int, c captures, next func(int, captures) bool) bool {
+	if !p.spend() {
+		return false
+	}
 	if pos < len(p.toks) {
 		t := p.toks[pos]
 		if t.kind == word && slices.Contains(n, t.low) || t.kind == mark && slices.Contains(n, t.text) {
@@ -107,6 +119,9 @@ func (n flagNode) match(p *parser, pos int, c captures, next func(int, captures)
 }
 
 func (n capNode) match(p *parser, pos int, c captures, next func(int, captures) bool) bool {
+	if !p.spend() {
+		return false
+	}
 	if n.kind == "rest" {
 		if pos >= len(p.toks) {
 			return false
@@ -127,13 +142,13 @@ func (n capNode) match(p *parser, pos int, c captures, next func(int, captures) 
 	case "lit":
 		return t.kind == literalText && one(t.text)
 	case "text":
-		return (t.kind == literalText || t.kind == block) && one(contentOf(t))
+		return (t.kind == literalText || t.kind == block) && one(t.text)
 	case "val":
 		return (t.kind == literalText || t.kind == word && !reserved[t.low]) && one(t.text)
 	case "bare": // a value that is no path and no word of the grammar
 		return (t.kind == literalText || t.kind == word && !reserved[t.low] && !pathLike(t.text)) && one(t.text)
 	case "key":
-		return t.kind == word && !reserved[t.low] && keyWord.MatchString(t.text) && one(t.text)
+		return t.kind == word && !notKeys[t.low] && keyWord.MatchString(t.text) && one(t.text)
 	case "path": // must look like one
 		return (t.kind == word || t.kind == literalText) && pathLike(t.text) && one(t.text)
 	case "page":
@@ -156,7 +171,7 @@ func (n capNode) match(p *parser, pos int, c captures, next func(int, captures) 
 
 // paths reads a list of paths: a.md, b.md and c/*.md. The longest comes first.
 func (p *parser) paths(pos int, list []string, next func(int, []string) bool) bool {
-	if pos >= len(p.toks) {
+	if pos >= len(p.toks) || len(list) >= 200 || !p.spend() {
 		return false
 	}
 	t := p.toks[pos]
@@ -211,12 +226,13 @@ func init() {
 		front matter frontmatter broken list lists fence fences block blocks language occurrences mentions following new not everything`) {
 		reserved[w] = true
 	}
-	// Names of keys are no paths, but may be values.
+	for _, w := range strings.Fields(`the a an it its this that all any every heading headings section sections page pages word words link links list lists code fence fences front matter frontmatter key field`) {
+		notKeys[w] = true
+	}
 }
 
-func contentOf(t token) string {
-	return t.text
-}
+// Words that name no key of a front matter.
+var notKeys = map[string]bool{}
 
 // compile reads the notation of a pattern. A mistake in it is a mistake in this package.
 func compile(s string) node {

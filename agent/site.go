@@ -75,6 +75,15 @@ func openSite(ws *workspace, project api.Project) (*site, error) {
 		}
 		return s, nil
 	}
+	if s.kind == mkdocs {
+		src, err := ws.read(s.config)
+		if err != nil {
+			return nil, err
+		}
+		if dir := (&navigation{site: s, file: s.config, src: src, yaml: true}).yamlDir(); ws.isDir(dir) {
+			s.root = dir
+		}
+	}
 	return s, s.findRoot()
 }
 
@@ -289,7 +298,7 @@ func (s *site) resolve(from string, l markup.Link) target {
 		if !ok {
 			return target{}
 		}
-		at := path.Join(s.root, p)
+		at := strings.Trim(path.Join(s.root, p), "/")
 		f := s.lookup(at)
 		if f == "" {
 			return target{} // the published site may have more than this repository
@@ -494,7 +503,7 @@ func (s *site) broken(p *markup.Page, redirects map[string]string) []markup.Link
 			if err != nil {
 				continue
 			}
-			if a := s.anchors(q, 3); !a[t.fragment] && !a[strings.ToLower(t.fragment)] {
+			if !s.anchors(q, 3)[t.fragment] {
 				out = append(out, l)
 			}
 		}
