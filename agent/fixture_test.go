@@ -35,7 +35,7 @@ func (m *memTree) Commit() string { return fmt.Sprint("c", m.at) }
 func (m *memTree) list(n int) []api.File {
 	var out []api.File
 	for p, c := range m.commits[n] {
-		h := sha256.Sum256([]byte(c))
+		h := sha256.Sum256([]byte(c[:min(len(c), 1<<16)]))
 		out = append(out, api.File{Path: p, Hash: hex.EncodeToString(h[:]), Size: int64(len(c))})
 	}
 	slices.SortFunc(out, func(a, b api.File) int { return strings.Compare(a.Path, b.Path) })
@@ -112,6 +112,7 @@ type job struct {
 	project api.Project
 	earlier []agent.Instruction
 	last    agent.Result
+	once    bool // do not look whether the same instruction gives the same result again
 }
 
 func newJob(t testing.TB, files map[string]string) *job { return &job{t: t, tree: tree(files)} }
@@ -124,9 +125,12 @@ func (j *job) do(prompt string) agent.Result {
 	if err != nil {
 		j.t.Fatalf("%q: %v", prompt, err)
 	}
-	again, err := agent.New(agent.Options{}).Edit(context.Background(), agent.Task{
-		Project: j.project, Job: "job_1", Prompt: prompt, Earlier: j.earlier, Tree: j.tree, DocsDir: j.docs, Now: time.Unix(99, 0),
-	}, nil)
+	again := res
+	if !j.once {
+		again, err = agent.New(agent.Options{}).Edit(context.Background(), agent.Task{
+			Project: j.project, Job: "job_1", Prompt: prompt, Earlier: j.earlier, Tree: j.tree, DocsDir: j.docs, Now: time.Unix(99, 0),
+		}, nil)
+	}
 	if err != nil || fmt.Sprint(again) != fmt.Sprint(res) {
 		j.t.Fatalf("%q gave two different results", prompt)
 	}

@@ -21,13 +21,11 @@ type operation interface {
 
 // A scope is where a text operation works, and how it compares.
 type scope struct {
-	in, except           []string
-	all                  bool
-	code, links, prose   bool
-	words, parts         bool
-	nocase, exactCase    bool
-	fallback             string // page named before the sentence: In PATH, ...
-	everywhereByOmission bool
+	in, except         []string
+	all                bool
+	code, links, prose bool
+	words, parts       bool
+	nocase, exactCase  bool
 }
 
 func readScope(c captures, m *memory) scope {
@@ -45,9 +43,6 @@ func readScope(c captures, m *memory) scope {
 	}
 	for _, x := range c.all("except") {
 		s.except = append(s.except, x.paths...)
-	}
-	if len(s.in) == 0 && !s.all {
-		s.everywhereByOmission = true
 	}
 	return s
 }
@@ -268,7 +263,6 @@ func init() {
 		}
 		return op, nil
 	}
-	const fm = `[front matter|frontmatter] [key|field|value]`
 	const fmPages = `([all|every] [the] [page|pages|file|files] <in:paths>)`
 	form(`set|change|update|make [the] [front] [matter|frontmatter] [key|field] <key:key> [key|field] (of|in|on|for) `+fmPages+` (to|as|=|:|be) <v:val>`, set)
 	form(`set [the] [front] [matter|frontmatter] [key|field] <key:key> (to|=|:) <v:val> (in|on|for|of) [the front matter of] `+fmPages, set)

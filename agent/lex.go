@@ -13,7 +13,6 @@ type token struct {
 	low        string // a word in lower case
 	start, end int    // in the prompt
 	first      bool   // the first of its line
-	marker     bool   // follows a list marker on its line
 	info       string // of a block: what stands behind its fence
 }
 

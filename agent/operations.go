@@ -307,7 +307,8 @@ func (r *run) pins(before, now *markup.Page) ([]markup.Edit, error) {
 		}
 	}
 	var edits []markup.Edit
-	for i, names := range want {
+	for i := range now.Headings {
+		names := want[i]
 		sort.Strings(names)
 		h := now.Headings[i]
 		for k, name := range names {

@@ -53,7 +53,7 @@ func (s *site) address(from string, form linkForm, was, file, orig string) strin
 		if out == "" {
 			out = "."
 		}
-		if strings.HasPrefix(p, "./") && !strings.HasPrefix(out, ".") {
+		if (strings.HasPrefix(p, "./") || strings.HasPrefix(p, "../") && s.dotted(from)) && !strings.HasPrefix(out, ".") {
 			out = "./" + out
 		}
 		return out
@@ -96,6 +96,41 @@ func (s *site) address(from string, form linkForm, was, file, orig string) strin
 		out = strings.NewReplacer("(", "%28", ")", "%29").Replace(out)
 	}
 	return out + rest
+}
+
+// dotted tells whether links to a page's neighbours begin with "./": on the page or, where it has none, on the site.
+func (s *site) dotted(from string) bool {
+	count := func(p *markup.Page) (n int) {
+		for _, l := range p.Links {
+			d, _, ok := localPath(l.Dest)
+			switch {
+			case !ok || d == "" || l.Kind == markup.ImportLink || strings.HasPrefix(d, "/") || strings.HasPrefix(d, "../"):
+			case strings.HasPrefix(d, "./"):
+				n++
+			default:
+				n--
+			}
+		}
+		return n
+	}
+	if s.ws.exists(from) {
+		if p, err := s.page(from); err == nil {
+			if n := count(p); n != 0 {
+				return n > 0
+			}
+		}
+	}
+	if s.dots == nil {
+		n := 0
+		if all, err := s.all(); err == nil {
+			for _, p := range all {
+				n += count(p)
+			}
+		}
+		dots := n > 0
+		s.dots = &dots
+	}
+	return *s.dots
 }
 
 // relative gives the way from a folder to a file, both relative to the repository.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"sort"
@@ -213,7 +214,7 @@ func (r *run) check(changes []Change) ([]string, error) {
 
 	base := &workspace{ctx: r.ctx, tree: r.ws.tree, docsDir: r.ws.docsDir, limits: r.ws.limits, base: r.ws.base, over: map[string]overlay{}, cache: r.ws.cache, folded: r.ws.folded}
 	was := *r.site
-	was.ws, was.pages, was.marked = base, map[string]parsed{}, map[*markup.Page]map[string]bool{}
+	was.ws, was.pages, was.marked = base, maps.Clone(r.site.pages), maps.Clone(r.site.marked)
 
 	for _, c := range changes {
 		if c.Delete {

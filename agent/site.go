@@ -21,6 +21,10 @@ type site struct {
 	root    string // folder that "/" stands for, relative to the repository
 	prefix  string // what root-relative links begin with before that, without slashes
 	slashed bool   // links to pages end in a slash
+	dots    *bool  // links to neighbours begin with "./"; nil when not counted yet
+
+	listed   []string // the pages; for which list of files that holds
+	listedOf *string
 
 	pages  map[string]parsed
 	marked map[*markup.Page]map[string]bool // anchors of pages that import nothing
@@ -175,13 +179,21 @@ func (s *site) editable(p string) bool {
 
 // list names the pages, in order.
 func (s *site) list() []string {
-	var out []string
-	for _, f := range s.ws.files() {
-		if isPage(f) && s.ws.inDocs(f) && s.editable(f) {
+	files := s.ws.files()
+	if len(files) == 0 {
+		return nil
+	}
+	if &files[0] == s.listedOf && s.listed != nil {
+		return slices.Clone(s.listed)
+	}
+	out := []string{}
+	for _, f := range files {
+		if isPage(f) && s.editable(f) {
 			out = append(out, f)
 		}
 	}
-	return out
+	s.listed, s.listedOf = out, &files[0]
+	return slices.Clone(out)
 }
 
 // page parses a page as it is now.
@@ -436,11 +448,13 @@ func (s *site) anchors(p *markup.Page, depth int) map[string]bool {
 	return out
 }
 
+var mintSlug = strings.NewReplacer("'", "’", ".", "-", "(", "", ")", "", " ", "-", "`", "", ",", "", "?", "", "!", "", ":", "", "\"", "")
+
 // slugRules are the usual rules for a heading's anchor.
 var slugRules = []func(text string) string{
 	markup.Slug,
 	func(text string) string { // Mintlify
-		return strings.NewReplacer("'", "’", ".", "-", "(", "", ")", "", " ", "-", "`", "", ",", "", "?", "", "!", "", ":", "", "\"", "").Replace(strings.ToLower(strings.TrimSpace(text)))
+		return mintSlug.Replace(strings.ToLower(strings.TrimSpace(text)))
 	},
 	func(text string) string { // VitePress, MkDocs: every run of other characters is one hyphen
 		var b strings.Builder
@@ -476,9 +490,6 @@ func slugs(text string) []string {
 	slices.Sort(out)
 	return slices.Compact(out)
 }
-
-// A fault is a link that leads nowhere.
-type fault struct{ page, dest string }
 
 // broken lists the links of a page that lead nowhere on the site.
 func (s *site) broken(p *markup.Page, redirects map[string]string) []markup.Link {

@@ -1,0 +1,343 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"docent/agent"
+	"docent/markup"
+)
+
+// sampled is how many of a large set a test takes: fewer under the race detector, which looks for other faults.
+func sampled(n int) int {
+	if raceDetector {
+		return max(n/4, 1)
+	}
+	return n
+}
+
+var sets = []string{"prometheus", "mintlify", "vite"}
+
+// outside lists what a rename must not touch: code, destinations, tags apart from their text, keys of front matter.
+func outside(p *markup.Page) []string {
+	var out []string
+	for _, c := range p.Code {
+		out = append(out, "code "+string(p.Src[c.Inner.Start:c.Inner.End]))
+	}
+	for _, l := range p.Links {
+		out = append(out, "link "+l.Dest)
+	}
+	for _, t := range p.Tags {
+		if t.Name == "a" && len(t.Attrs) == 1 && t.Attrs[0].Name == "id" || t.Name == "a" && t.Close {
+			continue // an anchor that was kept
+		}
+		s := "tag " + t.Name
+		for _, a := range t.Attrs {
+			s += " " + a.Name
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func stated(t *testing.T, body string) (n, files int) {
+	t.Helper()
+	i := strings.Index(body, ": ")
+	if _, err := fmt.Sscanf(body[i+2:], "%d occurrences in %d files", &n, &files); err != nil {
+		t.Fatalf("no counts in %q: %v", body, err)
+	}
+	return n, files
+}
+
+func TestARenameTouchesProseAloneAndCountsItRight(t *testing.T) {
+	for _, c := range []struct{ set, from, to string }{
+		{"prometheus", "Alertmanager", "Alert Manager"}, {"prometheus", "Prometheus", "Zyxwv"}, {"mintlify", "Mintlify", "Zyxwv"}, {"mintlify", "navigation", "zyxwv"}, {"vite", "Vite", "Zyxwv"}, {"vite", "plugin", "zyxwv"},
+	} {
+		t.Run(c.set+" "+c.from, func(t *testing.T) {
+			if raceDetector && c.from != "Alertmanager" && c.set != "vite" {
+				t.Skip("one of each kind is enough under the race detector")
+			}
+			files := corpus(t, c.set)
+			j := newJob(t, files)
+			j.once = raceDetector
+			if c.set == "prometheus" {
+				j.project.SiteURL = "https://prometheus.io/docs"
+			}
+			res := j.must(fmt.Sprintf("rename %q to %q everywhere", c.from, c.to))
+			n, changed := stated(t, res.Message)
+			if changed != len(res.Changes) {
+				t.Errorf("%d files stated, %d changed", changed, len(res.Changes))
+			}
+			found := 0
+			for _, ch := range res.Changes {
+				before, after := markup.Parse(ch.Path, []byte(files[ch.Path])), markup.Parse(ch.Path, ch.Content)
+				if a, b := outside(before), outside(after); !slices.Equal(a, b) {
+					t.Errorf("%s: code, links or tags differ", ch.Path)
+				}
+				if len(after.Problems) > len(before.Problems) {
+					t.Errorf("%s: %v", ch.Path, after.Problems)
+				}
+				found += strings.Count(strings.ToLower(string(ch.Content)), strings.ToLower(c.to)) - strings.Count(strings.ToLower(files[ch.Path]), strings.ToLower(c.to))
+				// Every other byte is as before: with the new term taken back, only kept anchors are left over.
+				back := string(ch.Content)
+				if c.to != "Alert Manager" {
+					for _, f := range []func(string) string{func(s string) string { return s }, strings.ToLower, strings.ToUpper, func(s string) string { return strings.ToUpper(s[:1]) + s[1:] }} {
+						back = strings.ReplaceAll(back, f(c.to), f(c.from))
+					}
+					if strip(back) != strip(files[ch.Path]) {
+						t.Errorf("%s: other bytes differ", ch.Path)
+					}
+				}
+			}
+			if found != n {
+				t.Errorf("%d occurrences stated, %d in the files", n, found)
+			}
+			if c.from == "Alertmanager" && n < 35 {
+				t.Errorf("only %d occurrences", n)
+			}
+		})
+	}
+}
+
+// strip takes kept anchors off.
+func strip(s string) string {
+	for _, b := range [][2]string{{`<a id="`, `</a>`}, {" {#", "}"}} {
+		for {
+			i := strings.Index(s, b[0])
+			if i < 0 {
+				break
+			}
+			e := strings.Index(s[i:], b[1])
+			if e < 0 {
+				break
+			}
+			s = s[:i] + s[i+e+len(b[1]):]
+		}
+	}
+	return s
+}
+
+// leads is a slow and simple reading of where a link goes: the files that it could mean.
+func leads(files map[string]string, from, dest string, roots []string) string {
+	dest, _, _ = strings.Cut(dest, "#")
+	dest, _, _ = strings.Cut(dest, "?")
+	if dest == "" || strings.Contains(dest, ":") || strings.HasPrefix(dest, "//") {
+		return ""
+	}
+	var at []string
+	if strings.HasPrefix(dest, "/") {
+		for _, r := range roots {
+			prefix, dir, _ := strings.Cut(r, ">")
+			if rest, ok := strings.CutPrefix(dest, prefix); ok {
+				at = append(at, path.Join(dir, rest))
+			}
+		}
+	} else {
+		at = append(at, path.Join(path.Dir(from), dest))
+		at = append(at, path.Join(strings.TrimSuffix(from, path.Ext(from)), dest))
+	}
+	for _, p := range at {
+		p = strings.Trim(p, "/")
+		for _, c := range []string{p, p + ".md", p + ".mdx", p + "/index.md", p + "/index.mdx", strings.TrimSuffix(p, ".html") + ".md"} {
+			if _, ok := files[strings.Trim(c, "/")]; ok {
+				return strings.Trim(c, "/")
+			}
+		}
+	}
+	return ""
+}
+
+// canon writes a link between pages in one form, where the original has a roundabout one: ../guide/a.md within guide.
+func canon(t *testing.T, files map[string]string, f, src string, roots []string) string {
+	t.Helper()
+	if !strings.HasSuffix(f, ".md") && !strings.HasSuffix(f, ".mdx") {
+		return src
+	}
+	p := markup.Parse(f, []byte(src))
+	var edits []markup.Edit
+	for _, l := range p.Links {
+		if l.At.Start < l.At.End && strings.HasPrefix(l.Dest, ".") {
+			edits = append(edits, markup.Edit{Span: l.At, New: []byte(leads(files, f, l.Dest, roots))})
+		}
+	}
+	out, err := markup.Apply(p.Src, edits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func TestAMoveRewritesEveryLinkAndTheWayBackGivesTheSameBytes(t *testing.T) {
+	roots := map[string][]string{"prometheus": {"/docs>"}, "mintlify": {"/>"}, "vite": {"/>docs"}}
+	for _, set := range sets {
+		t.Run(set, func(t *testing.T) {
+			files := corpus(t, set)
+			var pages []string
+			for p := range files {
+				if strings.Count(p, "/") > 0 && (set != "vite" || strings.Count(p, "/") > 1) && (strings.HasSuffix(p, ".md") || strings.HasSuffix(p, ".mdx")) && !strings.Contains(path.Base(p), "index") && !strings.HasPrefix(path.Base(p), "README") && !strings.Contains("/"+p, "/.") && path.Base(p) == strings.ToLower(path.Base(p)) {
+					pages = append(pages, p)
+				}
+			}
+			slices.Sort(pages)
+			step := max(len(pages)/sampled(5), 1)
+			moved := 0
+			for i := 0; i < len(pages); i += step {
+				p := pages[i]
+				to := path.Join(path.Dir(path.Dir(p)), "elsewhere", "moved-"+path.Base(p))
+				j := newJob(t, files)
+				j.once = true
+				res := j.do("move " + p + " to " + to)
+				if len(res.Changes) == 0 {
+					t.Errorf("%s: %s", p, res.Message)
+					continue
+				}
+				moved++
+				now := j.tree.files()
+				name := func(f string) string {
+					if f == p {
+						return to
+					}
+					return f
+				}
+				for f, src := range files {
+					if !strings.HasSuffix(f, ".md") && !strings.HasSuffix(f, ".mdx") {
+						continue
+					}
+					a, b := markup.Parse(f, []byte(src)), markup.Parse(f, []byte(now[name(f)]))
+					if len(a.Links) != len(b.Links) {
+						t.Errorf("%s: %d links were %d", f, len(b.Links), len(a.Links))
+						continue
+					}
+					for k := range a.Links {
+						was := leads(files, f, a.Links[k].Dest, roots[set])
+						is := leads(now, name(f), b.Links[k].Dest, roots[set])
+						if was != "" && name(was) != is {
+							t.Errorf("move %s: in %s the link %s led to %s; now %s leads to %q", p, f, a.Links[k].Dest, was, b.Links[k].Dest, is)
+						}
+						if was != p && f != p && a.Links[k].Dest != b.Links[k].Dest {
+							t.Errorf("move %s: in %s the link %s became %s for nothing", p, f, a.Links[k].Dest, b.Links[k].Dest)
+						}
+					}
+				}
+				j.must("move " + to + " to " + p)
+				for f, src := range files {
+					if !strings.HasSuffix(f, ".json") && j.tree.files()[f] != src && canon(t, files, f, src, roots[set]) != canon(t, files, f, j.tree.files()[f], roots[set]) {
+						t.Errorf("move %s and back: %s differs:\n%s", p, f, udiff.Unified("before", "after", src, j.tree.files()[f]))
+					}
+				}
+			}
+			if moved < sampled(5) {
+				t.Errorf("%d pages moved", moved)
+			}
+		})
+	}
+}
+
+func TestInverseInstructionsGiveBackTheBytes(t *testing.T) {
+	for _, set := range sets {
+		t.Run(set, func(t *testing.T) {
+			files := corpus(t, set)
+			var pages []string
+			for p, src := range files {
+				if (strings.HasSuffix(p, ".md") || strings.HasSuffix(p, ".mdx")) && strings.HasSuffix(src, "\n") && !strings.HasSuffix(src, "\n\n") && !strings.Contains("/"+p, "/.") && path.Base(p) == strings.ToLower(path.Base(p)) {
+					pages = append(pages, p)
+				}
+			}
+			slices.Sort(pages)
+			step := max(len(pages)/sampled(3), 1)
+			done := 0
+			for i := 0; i < len(pages); i += step {
+				p := pages[i]
+				src := files[p]
+				pg := markup.Parse(p, []byte(src))
+				if len(pg.Problems) > 0 {
+					continue
+				}
+				pairs := [][2]string{
+					{`append "A paragraph of zyxwv." to ` + p, `delete the paragraph containing "zyxwv" from ` + p},
+					{`add a section "Zyxwv" with content "Text." to ` + p, `delete section "Zyxwv" from ` + p},
+					{`create page zyxwv/new-page.md titled "Zyxwv"`, `delete page zyxwv/new-page.md`},
+				}
+				if pg.Front.Kind == "yaml" {
+					pairs = append(pairs, [2]string{`set zyxwv of ` + p + ` to "Some: value"`, `remove zyxwv from the front matter of ` + p})
+				}
+				for _, h := range pg.Headings {
+					same := 0
+					for _, o := range pg.Headings {
+						if strings.EqualFold(o.Text, h.Text) {
+							same++
+						}
+					}
+					raw := src[h.Inner.Start:h.Inner.End]
+					if same == 1 && raw == h.Text && !strings.ContainsAny(raw, "\"\\<&`") && !h.Custom && !strings.Contains(src[h.Span.Start:h.Span.End], "\n") {
+						pairs = append(pairs, [2]string{
+							fmt.Sprintf(`change heading "%s" to "Zyxwv heading" in %s`, raw, p), fmt.Sprintf(`change heading "Zyxwv heading" to "%s" in %s`, raw, p),
+						})
+						break
+					}
+				}
+				for _, pair := range pairs {
+					j := newJob(t, files)
+					j.once = true
+					j.must(pair[0])
+					j.must(pair[1])
+					for f, want := range files {
+						if j.tree.files()[f] != want {
+							t.Errorf("%s; %s: %s differs", pair[0], pair[1], f)
+						}
+					}
+					if len(j.tree.files()) != len(files) {
+						t.Errorf("%s; %s: %d files, not %d", pair[0], pair[1], len(j.tree.files()), len(files))
+					}
+					done++
+				}
+			}
+			if done < sampled(8) {
+				t.Errorf("%d pairs", done)
+			}
+		})
+	}
+}
+
+func TestWholeSetOperationsKeepEveryPageSound(t *testing.T) {
+	for _, set := range sets {
+		if raceDetector && set == "mintlify" {
+			continue
+		}
+		files := corpus(t, set)
+		for _, prompt := range []string{
+			`fix typos`, `fix broken links`, `use "-" for lists`, `add language "text" to bare code fences`, `set zyxwv to "x" in **/*.md*`,
+			`replace "the" with "THE" everywhere, only whole words`, `replace "http://" with "https://" everywhere, also in code`,
+		} {
+			t.Run(set+" "+prompt, func(t *testing.T) {
+				j := newJob(t, files)
+				j.once = true
+				res := j.do(prompt)
+				if len(res.Changes) == 0 {
+					t.Log(res.Message[:min(len(res.Message), 200)])
+				}
+				for _, c := range res.Changes {
+					a, b := markup.Parse(c.Path, []byte(files[c.Path])), markup.Parse(c.Path, c.Content)
+					if len(b.Problems) > len(a.Problems) || len(a.Headings) != len(b.Headings) || len(a.Code) != len(b.Code) || len(a.Tags) > len(b.Tags) {
+						t.Errorf("%s reads differently", c.Path)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestARunStopsWhenItsContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := agent.New(agent.Options{}).Edit(ctx, agent.Task{Prompt: `rename "a" to "b" everywhere`, Tree: tree(map[string]string{"a.md": "a\n"})}, nil)
+	if err == nil {
+		t.Error("no error")
+	}
+}
