@@ -101,37 +101,37 @@ func (c *Catalog) AddPull(ctx context.Context, p api.PullRequest) (api.PullReque
 
 var errOpenAlready = errors.New("a pull request is open for this branch")
 
-// UpdatePull stores a pull request's title, text, state and times; project, number, branch and creation stay. What is
-// merged stays merged: who would change that fails with api.ErrConflict, and so does who reopens one while another is
-// open for the same branch.
-func (c *Catalog) UpdatePull(ctx context.Context, p api.PullRequest) error {
+// UpdatePull stores a pull request's title, text, state and times, and answers with what is stored then; project, number,
+// branch and creation stay. What is merged stays merged: who would change that fails with api.ErrConflict, and so does who
+// reopens one while another is open for the same branch.
+func (c *Catalog) UpdatePull(ctx context.Context, p api.PullRequest) (api.PullRequest, error) {
 	switch p.State {
 	case api.PullOpen, api.PullMerged, api.PullClosed:
 	default:
-		return &api.InvalidError{Problems: []api.Problem{{Field: "state", Message: "must be open, merged or closed"}}}
+		return api.PullRequest{}, &api.InvalidError{Problems: []api.Problem{{Field: "state", Message: "must be open, merged or closed"}}}
 	}
 	p.UpdatedAt, p.ClosedAt = stamp(p.UpdatedAt), stampPtr(p.ClosedAt)
 	row, err := newPullRow(p)
 	if err != nil {
-		return err
+		return api.PullRequest{}, err
 	}
 	res, err := c.write.NewUpdate().Model(row).Column("state", "body").WherePK().
 		Where("state <> ? OR ? = ?", api.PullMerged, p.State, api.PullMerged).Exec(ctx)
 	switch {
 	case violates(err, unique):
-		return conflict("another pull request is open for the branch %q", p.Head)
+		return api.PullRequest{}, conflict("another pull request is open for the branch %q", p.Head)
 	case err != nil:
-		return c.fail("update a pull request", err)
+		return api.PullRequest{}, c.fail("update a pull request", err)
 	}
 	n, err := res.RowsAffected()
-	if err != nil || n > 0 {
-		return c.fail("update a pull request", err)
+	if err != nil {
+		return api.PullRequest{}, c.fail("update a pull request", err)
 	}
 	stored, err := c.Pull(ctx, p.ID)
-	if err != nil {
-		return err
+	if err != nil || n > 0 {
+		return stored, err
 	}
-	return conflict("pull request #%d is merged already", stored.Number)
+	return stored, conflict("pull request #%d is merged already", stored.Number)
 }
 
 // Pull finds a pull request by its id; api.ErrNotFound where there is none.

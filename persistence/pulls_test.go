@@ -113,7 +113,7 @@ func TestPullLifeCycle(t *testing.T) {
 		c := p.open(CatalogOptions{})
 		update := func(p api.PullRequest) {
 			t.Helper()
-			if err := c.UpdatePull(t.Context(), p); err != nil {
+			if _, err := c.UpdatePull(t.Context(), p); err != nil {
 				t.Error(err)
 			}
 		}
@@ -141,7 +141,7 @@ func TestPullLifeCycle(t *testing.T) {
 		}
 		reopened := closed
 		reopened.State, reopened.ClosedAt = api.PullOpen, nil
-		if err := c.UpdatePull(t.Context(), reopened); !errors.Is(err, api.ErrConflict) {
+		if _, err := c.UpdatePull(t.Context(), reopened); !errors.Is(err, api.ErrConflict) {
 			t.Errorf("opening a second one for the branch: error %v", err)
 		}
 
@@ -149,7 +149,7 @@ func TestPullLifeCycle(t *testing.T) {
 		merged.State, merged.MergedAs, merged.ClosedAt = api.PullMerged, "0123abcd", &at
 		update(merged)
 		update(merged) // a repeat changes nothing
-		if err := c.UpdatePull(t.Context(), again); !errors.Is(err, api.ErrConflict) {
+		if _, err := c.UpdatePull(t.Context(), again); !errors.Is(err, api.ErrConflict) {
 			t.Errorf("a stale update of a merged one: error %v", err)
 		}
 		if got := must(c.Pull(t.Context(), again.ID))(t); !reflect.DeepEqual(got, merged) {
@@ -163,11 +163,11 @@ func TestPullLifeCycle(t *testing.T) {
 		}
 		unknown := first
 		unknown.ID = "pr_none"
-		if err := c.UpdatePull(t.Context(), unknown); !errors.Is(err, api.ErrNotFound) {
+		if _, err := c.UpdatePull(t.Context(), unknown); !errors.Is(err, api.ErrNotFound) {
 			t.Errorf("updating an unknown one: error %v", err)
 		}
 		unknown.State = "lost"
-		if err := c.UpdatePull(t.Context(), unknown); !errors.Is(err, api.ErrInvalid) {
+		if _, err := c.UpdatePull(t.Context(), unknown); !errors.Is(err, api.ErrInvalid) {
 			t.Errorf("an unknown state: error %v", err)
 		}
 		if _, err := c.AddPull(t.Context(), api.PullRequest{Project: "docs"}); !errors.Is(err, api.ErrInvalid) {
