@@ -24,6 +24,12 @@ var (
 	ErrMergeConflict = errors.New("the pull request conflicts with its base branch")
 )
 
+// A ConflictError names the files for which a merge is refused. It wraps ErrMergeConflict.
+type ConflictError struct{ Files []string }
+
+func (e *ConflictError) Error() string { return ErrMergeConflict.Error() + ": " + names(e.Files) }
+func (e *ConflictError) Unwrap() error { return ErrMergeConflict }
+
 // A Change is one file as it is to be.
 type Change struct {
 	Path    string // relative to the repository's root, slash-separated

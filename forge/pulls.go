@@ -467,7 +467,7 @@ func (s *store) mergeTrees(base, ours, theirs plumbing.Hash) (plumbing.Hash, []o
 	return hash, m.objects, nil
 }
 
-func conflict(files []string) error { return fmt.Errorf("%w: %s", ErrMergeConflict, names(files)) }
+func conflict(files []string) error { return &ConflictError{Files: files} }
 
 func names(files []string) string {
 	const most = 20

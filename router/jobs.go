@@ -414,7 +414,7 @@ func match(headers []string, tag string) bool {
 func (s *Server) listJobs(x *exchange, req bunrouter.Request) error {
 	var ps problems
 	query := req.URL.Query()
-	q := persistence.JobQuery{Project: x.project.ID}
+	q := persistence.JobQuery{Project: x.project.ID, MinPos: persistence.Newest} // who created a job finds it
 	limit := ps.queryInt(query, "limit", 1, 100, 20)
 	if v, ok := ps.queryOne(query, "cursor"); ok {
 		if !api.ValidID(api.JobPrefix, v) {

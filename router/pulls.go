@@ -138,8 +138,12 @@ func (s *Server) changePull(x *exchange, req bunrouter.Request, change func(id s
 	}
 	if _, err := change(id); err != nil {
 		if errors.Is(err, forge.ErrMergeConflict) {
-			return &api.StateError{Kind: api.ErrConflict, Reason: forge.ErrMergeConflict.Error() +
-				": ask the job for a follow-up, or merge the branch by hand"}
+			reason := forge.ErrMergeConflict.Error()
+			var files *forge.ConflictError
+			if errors.As(err, &files) {
+				reason = files.Error()
+			}
+			return &api.StateError{Kind: api.ErrConflict, Reason: reason + "; ask the job for a follow-up, or merge the branch by hand"}
 		}
 		return named(err, "pull request")
 	}

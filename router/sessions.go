@@ -49,7 +49,7 @@ func (s *Server) listSessions(x *exchange, req bunrouter.Request) error {
 	deprecated(x, "/v2/agent/"+url.PathEscape(string(x.project.ID))+"/jobs")
 	var ps problems
 	query := req.URL.Query()
-	q := persistence.JobQuery{Project: x.project.ID,
+	q := persistence.JobQuery{Project: x.project.ID, MinPos: persistence.Newest, // who created a job finds it
 		Skip:  ps.queryInt(query, "skip", 0, math.MaxInt32, 0),
 		Limit: ps.queryInt(query, "take", 1, 100, 0)} // all where it is not given
 	if err := ps.err(); err != nil {
