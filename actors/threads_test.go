@@ -221,15 +221,12 @@ func TestAMessageThatComesAgainIsNotAskedTwice(t *testing.T) {
 		}
 		close(w.talker.letGo)
 		synctest.Wait()
-		q.Turn = newTurn()
-		text, end := told(read(t, w.put(id, q).Log)) // a moment later: made from what is stored
-		if text != "You ask: block " || end != stream.Finish || len(w.talker.seen()) != 1 {
-			t.Errorf("%q, %v, asked %d times", text, end, len(w.talker.seen()))
+		if n := len(w.talker.seen()); n != 1 {
+			t.Errorf("asked %d times", n)
 		}
-		time.Sleep(time.Minute)
 		q.Turn = newTurn()
-		if again := w.put(id, q); !again.Fresh {
-			t.Error("a reader who asks for another answer much later gets the old one")
+		if again := w.put(id, q); !again.Fresh { // it is answered: the reader wants another answer
+			t.Error("a reader who asks for another answer gets the old one")
 		}
 		synctest.Wait()
 		if n := len(w.conversation(id).Turns); n != 1 {

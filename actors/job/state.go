@@ -251,7 +251,13 @@ func (s state) publishDone(msg publishDone, now time.Time) ([]Event, error) {
 	}
 	switch {
 	case msg.err == nil:
-		return []Event{Published{Result: msg.result, At: now}, Finished{Message: s.edited.Result.Message, At: now}}, nil
+		message := s.edited.Result.Message
+		if msg.result.Text != "" { // a host without pull requests: the user passes the request on
+			message += "\n\n" + msg.result.Text
+		}
+		return []Event{Published{Result: msg.result, At: now}, Finished{Message: message, At: now}}, nil
+	case errors.Is(msg.err, forge.ErrNoChange):
+		return []Event{Finished{Message: "Nothing had to be changed: the pages are as the instruction wants them.", At: now}}, nil
 	case errors.Is(msg.err, forge.ErrMoved) && s.stale+1 < maxStale:
 		return []Event{Stale{At: now}}, nil
 	case errors.Is(msg.err, forge.ErrMoved):

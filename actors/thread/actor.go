@@ -140,7 +140,7 @@ func (a *Actor) ask(cmd Ask) (Turn, error) {
 		return Turn{}, err
 	}
 	if len(events) == 0 {
-		e, _ := a.state.repeat(cmd, now)
+		e, _ := a.state.repeat(cmd)
 		return Turn{Thread: a.id, ID: e.Turn, Log: a.logOf(e)}, nil
 	}
 	var claim *persistence.Claim

@@ -16,9 +16,6 @@ const (
 	maxInterrupted = 8  // runs that ended with the process before the turn is given up
 	maxPanicked    = 2  // runs that failed in the program
 	maxWaiting     = 16 // questions that wait in one thread
-	// repeatWindow is how long after its answer a message that comes again under the same id is a repeat, as a client
-	// makes on a network error. Later it is a reader who wants another answer.
-	repeatWindow = 10 * time.Second
 	// What a model is told of the conversation so far.
 	historyTurns = 10
 	historyBytes = 16 << 10
@@ -147,7 +144,7 @@ func (s state) ask(msg asked, now time.Time) ([]Event, error) {
 			Asked{Exchange: exchange(msg.Ask, now), Chat: msg.Chat},
 		}, nil
 	}
-	repeat, again := s.repeat(msg.Ask, now)
+	repeat, again := s.repeat(msg.Ask)
 	// Who opens a thread has no key to show yet, also when asking once more.
 	required := msg.Project.Options.RequireThreadKey && !(msg.New && again && repeat.Turn == msg.Turn)
 	if err := s.admit(msg.Project.ID, msg.Caller, msg.ThreadKey, required); err != nil {
@@ -165,7 +162,7 @@ func (s state) ask(msg asked, now time.Time) ([]Event, error) {
 }
 
 // repeat finds the exchange that a question was put in already.
-func (s state) repeat(cmd Ask, now time.Time) (Exchange, bool) {
+func (s state) repeat(cmd Ask) (Exchange, bool) {
 	for _, list := range [][]Exchange{s.open, s.done} {
 		if i := slices.IndexFunc(list, func(e Exchange) bool { return e.Turn == cmd.Turn }); i >= 0 {
 			return list[i], true
@@ -175,10 +172,7 @@ func (s state) repeat(cmd Ask, now time.Time) (Exchange, bool) {
 	if !ok || cmd.Regenerate || cmd.Message == "" || cmd.Message != newest.Message {
 		return Exchange{}, false
 	}
-	if newest.Done && (newest.Error != "" || now.Sub(newest.Ended) > repeatWindow) {
-		return Exchange{}, false
-	}
-	return newest, true
+	return newest, !newest.Done // once it is answered, the same message asks for another answer: SDK 4 regenerates so
 }
 
 func (s state) newest() (Exchange, bool) {
