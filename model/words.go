@@ -19,7 +19,7 @@ var function = set(`a an the this that these those there here it its is are was 
 	can could should would will shall may might must have has had having i me my mine we us our you your he she they them their
 	what which who whom whose when where why how and or but if then else so than as at by for from in into of off on onto out over
 	to up with within about above below between through during before after again also just only very too any some all each every
-	both few more most other such own same let lets please tell explain show give want wants need needs like get gets getting
+	both few many much more most other such own same let lets please tell explain show give want wants need needs like get gets getting
 	got way ways thing things something anything someone use uses used using work works working make makes making possible able
 	happen happens mean means yes no vs versus differ differs difference differences different compare compared s t re ve ll m d
 	hello hi hey thanks thank`)
