@@ -1,0 +1,9 @@
+// Package docs is Docent's own documentation, which is also what `docent demo` indexes and edits.
+package docs
+
+import "embed"
+
+// Files holds the pages and their navigation.
+//
+//go:embed docs.json *.mdx agent api assistant concepts deploy operate
+var Files embed.FS
