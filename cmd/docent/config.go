@@ -1,0 +1,379 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/spf13/pflag"
+
+	"docent/api"
+)
+
+// Config is every setting of the server. The tags are the one list of settings: the name in the configuration file,
+// which with DOCENT_ before it and in capitals is the environment variable, the flag where there is one, and what it is
+// for. A flag beats the environment, which beats the file, which beats the default.
+type Config struct {
+	Data           string   `toml:"data" flag:"data" usage:"data directory; one process serves it at a time"`
+	Listen         string   `toml:"listen" flag:"listen" usage:"address to listen on, HOST:PORT"`
+	PublicURL      string   `toml:"public_url" flag:"public-url" usage:"address under which clients reach the server; links to pull requests begin with it"`
+	CatalogDSN     string   `toml:"catalog_dsn" flag:"catalog-dsn" usage:"catalogue database: empty for SQLite in the data directory, or postgres://…"`
+	LogLevel       string   `toml:"log_level" flag:"log-level" usage:"debug, info, warn or error"`
+	LogFormat      string   `toml:"log_format" flag:"log-format" usage:"text or json"`
+	TrustedProxies []string `toml:"trusted_proxies" usage:"addresses or CIDR ranges whose X-Forwarded-For is believed"`
+	MetricsFrom    []string `toml:"metrics_from" usage:"addresses or CIDR ranges that read /metrics without a key; others need an admin key"`
+
+	Model  string                 `toml:"default_model" usage:"model of projects that name none: builtin, or a name from [models]"`
+	Models map[string]ModelConfig `toml:"models"`
+	Limits api.Limits             `toml:"limits"`
+
+	MaxBody        int64    `toml:"max_body" usage:"bytes of a request body"`
+	MaxRequests    int      `toml:"max_requests" usage:"requests in work at once; more are refused with 503"`
+	MaxStreams     int      `toml:"max_streams" usage:"assistant streams open at once; more are refused with 503"`
+	MaxTurns       int      `toml:"max_turns" usage:"answers being written at once; further questions wait"`
+	MaxRunningJobs int      `toml:"max_running_jobs" usage:"jobs worked on at once; further jobs wait their turn"`
+	MaxOpenIndexes int      `toml:"max_open_indexes" usage:"search indexes held open at once"`
+	MemoryLimit    int64    `toml:"memory_limit" usage:"bytes of memory that the garbage collector aims to stay under; 0 leaves it to GOMEMLIMIT"`
+	IdleAfter      Duration `toml:"idle_after" usage:"time after which an idle job or thread leaves memory"`
+	PollInterval   Duration `toml:"poll_interval" usage:"how often documentation sources are looked at for changes; 0 for never"`
+	DrainTimeout   Duration `toml:"drain_timeout" usage:"time that open streams get to finish when the server stops"`
+	JobTimeout     Duration `toml:"job_timeout" usage:"time that one instruction of a job may take"`
+	TurnTimeout    Duration `toml:"turn_timeout" usage:"time that one answer may take"`
+}
+
+// A ModelConfig is one [models.NAME] table.
+type ModelConfig struct {
+	Provider  string   `toml:"provider"`   // builtin, openai, anthropic, scripted
+	BaseURL   string   `toml:"base_url"`   // of the endpoint
+	Model     string   `toml:"model"`      // the endpoint's name for it
+	KeyEnv    string   `toml:"key_env"`    // environment variable that holds the endpoint's key
+	MaxTokens int      `toml:"max_tokens"` // of one answer
+	Window    int      `toml:"window"`     // tokens of prompt and answer together
+	Timeout   Duration `toml:"timeout"`    // of one answer
+	Idle      Duration `toml:"idle"`       // between two pieces of it
+
+	// Of the scripted provider, which writes prepared text at a given speed.
+	FirstDelay Duration `toml:"first_delay"`
+	Rate       float64  `toml:"rate"`  // pieces a second
+	Parts      int      `toml:"parts"` // pieces
+	Text       string   `toml:"text"`
+
+	key string // resolved from KeyEnv or DOCENT_MODEL_API_KEY
+}
+
+// A Duration is written as in Go: 30s, 2m, 1h30m.
+type Duration struct{ time.Duration }
+
+// UnmarshalText reads a duration from a configuration file or an environment variable.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is not a duration such as 30s or 2m", text)
+	}
+	d.Duration = parsed
+	return nil
+}
+
+// MarshalText writes a duration as UnmarshalText reads it.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// DefaultConfig is the configuration of a server that is told nothing.
+func DefaultConfig() Config {
+	return Config{
+		Data: "data", Listen: "127.0.0.1:8080", LogLevel: "info", LogFormat: "text", Model: "builtin",
+		MetricsFrom: []string{"127.0.0.0/8", "::1"},
+		Limits:      api.Limits{ProjectHour: 100, KeyMonth: 10_000, OrgHour: 10_000, IPDay: 10_000},
+		MaxBody:     1 << 20, MaxRequests: 20_000, MaxStreams: 20_000, MaxTurns: 20_000, MaxRunningJobs: 2 * runtime.GOMAXPROCS(0),
+		MaxOpenIndexes: 32, IdleAfter: Duration{2 * time.Minute}, PollInterval: Duration{time.Minute},
+		DrainTimeout: Duration{30 * time.Second}, JobTimeout: Duration{10 * time.Minute}, TurnTimeout: Duration{5 * time.Minute},
+	}
+}
+
+// envPrefix begins the environment variable of every setting.
+const envPrefix = "DOCENT_"
+
+// LoadConfig reads the defaults, over them the configuration file (none where path is empty), over that the
+// environment, and over that the flags that were given.
+func LoadConfig(path string, environ func(string) (string, bool), flags *pflag.FlagSet) (Config, error) {
+	c := DefaultConfig()
+	if path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return c, fmt.Errorf("read the configuration file: %w", err)
+		}
+		if err := toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields().Decode(&c); err != nil {
+			return c, fmt.Errorf("%s: %w", path, tomlError(err))
+		}
+	}
+	settings := c.settings()
+	for _, s := range settings {
+		if text, ok := environ(s.Env()); ok {
+			if err := s.Set(text); err != nil {
+				return c, fmt.Errorf("environment variable %s: %w", s.Env(), err)
+			}
+		}
+	}
+	c.modelFromEnvironment(environ)
+	for _, s := range settings {
+		if flags == nil || s.Flag == "" {
+			continue
+		}
+		if f := flags.Lookup(s.Flag); f != nil && f.Changed {
+			if err := s.Set(f.Value.String()); err != nil {
+				return c, fmt.Errorf("--%s: %w", s.Flag, err)
+			}
+		}
+	}
+	for name, m := range c.Models {
+		if m.KeyEnv != "" {
+			m.key, _ = environ(m.KeyEnv)
+			c.Models[name] = m
+		}
+	}
+	return c, c.Validate()
+}
+
+// modelFromEnvironment makes the default model from DOCENT_MODEL_BASE_URL, DOCENT_MODEL and DOCENT_MODEL_API_KEY, so
+// that a language model needs no file.
+func (c *Config) modelFromEnvironment(environ func(string) (string, bool)) {
+	base, ok := environ(envPrefix + "MODEL_BASE_URL")
+	if !ok || base == "" {
+		return
+	}
+	name, _ := environ(envPrefix + "MODEL")
+	key, _ := environ(envPrefix + "MODEL_API_KEY")
+	if c.Models == nil {
+		c.Models = map[string]ModelConfig{}
+	}
+	c.Models["default"] = ModelConfig{Provider: "openai", BaseURL: base, Model: name, key: key}
+	if _, chosen := environ(envPrefix + "DEFAULT_MODEL"); !chosen && c.Model == "builtin" {
+		c.Model = "default"
+	}
+}
+
+// Validate names every setting that cannot be used.
+func (c Config) Validate() error {
+	var errs []error
+	bad := func(setting, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("setting %s: %s", setting, fmt.Sprintf(format, args...)))
+	}
+	if c.Data == "" {
+		bad("data", "must name a directory")
+	}
+	if _, port, err := net.SplitHostPort(c.Listen); err != nil {
+		bad("listen", "%q is not HOST:PORT", c.Listen)
+	} else if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		bad("listen", "port %q is not a number from 0 to 65535", port)
+	}
+	if c.PublicURL != "" && !webURL(c.PublicURL) {
+		bad("public_url", "%q is not an http or https URL", c.PublicURL)
+	}
+	if c.CatalogDSN != "" && !hasAnyPrefix(c.CatalogDSN, "sqlite:", "postgres://", "postgresql://") {
+		bad("catalog_dsn", "must begin with sqlite: or postgres://") // the value may hold a password
+	}
+	if err := new(slog.Level).UnmarshalText([]byte(c.LogLevel)); err != nil {
+		bad("log_level", "%q is none of debug, info, warn, error", c.LogLevel)
+	}
+	if c.LogFormat != "text" && c.LogFormat != "json" {
+		bad("log_format", "%q is neither text nor json", c.LogFormat)
+	}
+	for setting, list := range map[string][]string{"trusted_proxies": c.TrustedProxies, "metrics_from": c.MetricsFrom} {
+		for _, p := range list {
+			if _, err := parsePrefix(p); err != nil {
+				bad(setting, "%q is neither an address nor a CIDR range", p)
+			}
+		}
+	}
+	if _, ok := c.Models[c.Model]; !ok && c.Model != "builtin" {
+		bad("default_model", "there is no [models.%s]", c.Model)
+	}
+	for name, m := range c.Models {
+		for _, problem := range m.problems() {
+			bad("models."+name+"."+problem.Field, "%s", problem.Message)
+		}
+	}
+	for _, s := range c.settings() {
+		if least, ok := leastValues[s.Name]; ok {
+			if n, isCount := s.number(); isCount && n < least {
+				bad(s.Name, "%s is less than %s", s, s.format(least))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// problems lists what is wrong with a model's table.
+func (m ModelConfig) problems() []api.Problem {
+	var list []api.Problem
+	switch m.Provider {
+	case "builtin", "scripted":
+	case "openai", "anthropic":
+		if m.BaseURL != "" && !webURL(m.BaseURL) {
+			list = append(list, api.Problem{Field: "base_url", Message: strconv.Quote(m.BaseURL) + " is not an http or https URL"})
+		}
+		if m.Model == "" {
+			list = append(list, api.Problem{Field: "model", Message: "must name the endpoint's model"})
+		}
+		if m.KeyEnv != "" && m.key == "" {
+			list = append(list, api.Problem{Field: "key_env", Message: "the environment variable " + m.KeyEnv + " is empty or not set"})
+		}
+	default:
+		list = append(list, api.Problem{Field: "provider", Message: strconv.Quote(m.Provider) + " is none of builtin, openai, anthropic, scripted"})
+	}
+	return list
+}
+
+// leastValues are the lower bounds of counts and durations (in nanoseconds).
+var leastValues = map[string]int64{
+	"max_body": 1024, "max_requests": 1, "max_streams": 1, "max_turns": 1, "max_running_jobs": 1, "max_open_indexes": 1,
+	"memory_limit": 0, "idle_after": int64(time.Second), "poll_interval": 0, "drain_timeout": 0,
+	"job_timeout": int64(time.Second), "turn_timeout": int64(time.Second),
+}
+
+func webURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+func hasAnyPrefix(text string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) })
+}
+
+func parsePrefix(text string) (netip.Prefix, error) {
+	if strings.Contains(text, "/") {
+		return netip.ParsePrefix(text)
+	}
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return addr.Prefix(addr.BitLen())
+}
+
+// A Setting is one scalar setting of a Config.
+type Setting struct {
+	Name    string // in the file, with its table: "limits.key_month"
+	Flag    string // without dashes; empty where there is none
+	Usage   string
+	Default string
+	value   reflect.Value
+}
+
+// Env is the setting's environment variable.
+func (s Setting) Env() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.Name, ".", "_"))
+}
+
+// Set reads the value from text.
+func (s Setting) Set(text string) error {
+	switch v := s.value.Addr().Interface().(type) {
+	case *string:
+		*v = text
+	case *[]string:
+		*v = nil
+		for item := range strings.SplitSeq(text, ",") {
+			if item = strings.TrimSpace(item); item != "" {
+				*v = append(*v, item)
+			}
+		}
+	case *Duration:
+		return v.UnmarshalText([]byte(text))
+	case *int, *int64:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number", text)
+		}
+		s.value.SetInt(n)
+	}
+	return nil
+}
+
+// number is the value of a count, or of a duration in nanoseconds.
+func (s Setting) number() (int64, bool) {
+	switch v := s.value.Interface().(type) {
+	case Duration:
+		return int64(v.Duration), true
+	case int, int64:
+		return s.value.Int(), true
+	}
+	return 0, false
+}
+
+// format writes n as a value of this setting.
+func (s Setting) format(n int64) string {
+	if _, ok := s.value.Interface().(Duration); ok {
+		return time.Duration(n).String()
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// String is the value as Set reads it.
+func (s Setting) String() string {
+	if list, ok := s.value.Interface().([]string); ok {
+		return strings.Join(list, ",")
+	}
+	return fmt.Sprint(s.value.Interface())
+}
+
+var limitUsage = map[string]string{
+	"project_hour": "jobs and follow-ups of one project in an hour; negative for no limit",
+	"key_month":    "assistant messages of one key in a calendar month (UTC); negative for no limit",
+	"org_hour":     "assistant messages of one organization in an hour; negative for no limit",
+	"ip_day":       "assistant messages of one client address in a day; negative for no limit",
+}
+
+// settings lists the scalar settings of c, in the order of the struct. Setting one changes c.
+func (c *Config) settings() []Setting {
+	defaults := DefaultConfig()
+	var list []Setting
+	add := func(name string, field reflect.StructField, usage string, value, standard reflect.Value) {
+		list = append(list, Setting{Name: name, Flag: field.Tag.Get("flag"), Usage: usage,
+			Default: Setting{value: standard}.String(), value: value})
+	}
+	v, d := reflect.ValueOf(c).Elem(), reflect.ValueOf(&defaults).Elem()
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name := field.Tag.Get("toml")
+		switch field.Type {
+		case reflect.TypeFor[map[string]ModelConfig]():
+		case reflect.TypeFor[api.Limits]():
+			for j := range v.Field(i).NumField() {
+				limit := field.Type.Field(j)
+				add(name+"."+limit.Tag.Get("toml"), limit, limitUsage[limit.Tag.Get("toml")], v.Field(i).Field(j), d.Field(i).Field(j))
+			}
+		default:
+			add(name, field, field.Tag.Get("usage"), v.Field(i), d.Field(i))
+		}
+	}
+	return list
+}
+
+// tomlError says where in the file the mistake is.
+func tomlError(err error) error {
+	var strict *toml.StrictMissingError
+	if errors.As(err, &strict) {
+		var names []string
+		for _, e := range strict.Errors {
+			line, _ := e.Position()
+			names = append(names, fmt.Sprintf("line %d: unknown setting %s", line, strings.Join(e.Key(), ".")))
+		}
+		return errors.New(strings.Join(names, "; "))
+	}
+	var decode *toml.DecodeError
+	if errors.As(err, &decode) {
+		line, column := decode.Position()
+		return fmt.Errorf("line %d, column %d: %w", line, column, err)
+	}
+	return err
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+var update = flag.Bool("update", false, "write the expected files anew")
+
+func noEnvironment(string) (string, bool) { return "", false }
+
+func environment(pairs ...string) func(string) (string, bool) {
+	m := map[string]string{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m[pairs[i]] = pairs[i+1]
+	}
+	return func(name string) (string, bool) {
+		v, ok := m[name]
+		return v, ok
+	}
+}
+
+func configFile(t *testing.T, text string) string {
+	path := filepath.Join(t.TempDir(), "docent.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestFlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
+	file := configFile(t, "listen = \"127.0.0.1:1\"\nlog_level = \"warn\"\nidle_after = \"3s\"\n[limits]\nkey_month = 7\n")
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	flags.String("listen", "", "")
+	if err := flags.Parse([]string{"--listen", "127.0.0.1:3"}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := LoadConfig(file, environment("DOCENT_LISTEN", "127.0.0.1:2", "DOCENT_IDLE_AFTER", "4s", "DOCENT_LIMITS_IP_DAY", "9"), flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen != "127.0.0.1:3" || c.IdleAfter.Duration != 4*time.Second || c.LogLevel != "warn" || c.Limits.KeyMonth != 7 || c.Limits.IPDay != 9 || c.Limits.OrgHour != 10_000 {
+		t.Errorf("the strengths are wrong: %+v", c)
+	}
+}
+
+func TestUnusableSettingIsNamed(t *testing.T) {
+	cases := []struct{ file, env, want string }{
+		{"listen = \"nowhere\"", "", "setting listen"},
+		{"listen = \"127.0.0.1:99999\"", "", "setting listen"},
+		{"nonsense = 1", "", "unknown setting nonsense"},
+		{"[limits]\nkey_day = 1", "", "unknown setting limits.key_day"},
+		{"idle_after = \"soon\"", "", "not a duration"},
+		{"idle_after = \"1ms\"", "", "setting idle_after: 1ms is less than 1s"},
+		{"max_streams = 0", "", "setting max_streams: 0 is less than 1"},
+		{"max_streams = \"many\"", "", "line 1"},
+		{"public_url = \"docent.example.com\"", "", "setting public_url"},
+		{"log_format = \"xml\"", "", "setting log_format"},
+		{"log_level = \"loud\"", "", "setting log_level"},
+		{"trusted_proxies = [\"proxy\"]", "", "setting trusted_proxies"},
+		{"catalog_dsn = \"mysql://user:secret@host/db\"", "", "setting catalog_dsn"},
+		{"default_model = \"large\"", "", "there is no [models.large]"},
+		{"[models.x]\nprovider = \"other\"", "", "setting models.x.provider"},
+		{"[models.x]\nprovider = \"openai\"", "", "setting models.x.model"},
+		{"[models.x]\nprovider = \"openai\"\nmodel = \"m\"\nkey_env = \"NO_SUCH\"", "", "NO_SUCH is empty or not set"},
+		{"", "DOCENT_MAX_BODY=big", "environment variable DOCENT_MAX_BODY"},
+		{"listen = ", "", "line 1"},
+	}
+	for _, c := range cases {
+		name, value, _ := strings.Cut(c.env, "=")
+		_, err := LoadConfig(configFile(t, c.file), environment(name, value), nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q %q: the error is %v, it should name %q", c.file, c.env, err, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: the error shows the password: %v", c.file, err)
+		}
+	}
+}
+
+func TestEveryUnusableSettingIsListed(t *testing.T) {
+	_, err := LoadConfig(configFile(t, "listen = \"x\"\nlog_format = \"xml\"\nmax_turns = 0"), noEnvironment, nil)
+	for _, want := range []string{"setting listen", "setting log_format", "setting max_turns"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error %v does not name %s", err, want)
+		}
+	}
+}
+
+func TestModelFromTheEnvironmentBecomesTheDefault(t *testing.T) {
+	c, err := LoadConfig("", environment("DOCENT_MODEL_BASE_URL", "http://127.0.0.1:1/v1", "DOCENT_MODEL", "m", "DOCENT_MODEL_API_KEY", "k"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := c.Models["default"]; c.Model != "default" || m.BaseURL != "http://127.0.0.1:1/v1" || m.Model != "m" || m.key != "k" {
+		t.Errorf("the model is %q %+v", c.Model, m)
+	}
+}
+
+// settingsTable is the table of docs/deploy/configuration.mdx.
+func settingsTable() string {
+	var b strings.Builder
+	b.WriteString("| Setting | Environment | Flag | Default | What it is |\n| --- | --- | --- | --- | --- |\n")
+	c := DefaultConfig()
+	for _, s := range c.settings() {
+		name, standard, flag := s.Name, s.Default, ""
+		if s.Flag != "" {
+			flag = "`--" + s.Flag + "`"
+		}
+		switch {
+		case name == "max_running_jobs":
+			standard = "twice the processors"
+		case standard != "":
+			standard = "`" + standard + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", name, s.Env(), flag, standard, s.Usage)
+	}
+	return b.String()
+}
+
+func TestDocumentedSettingsAreTheRealOnes(t *testing.T) {
+	const path = "../../docs/deploy/configuration.mdx"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok1 := strings.Cut(string(text), "write it anew */}\n")
+	_, tail, ok2 := strings.Cut(rest, "{/* end of settings */}")
+	if !ok1 || !ok2 {
+		t.Fatal("the page has lost the marks around its table")
+	}
+	want := head + "write it anew */}\n\n" + settingsTable() + "\n{/* end of settings */}" + tail
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(text) != want {
+		t.Errorf("%s does not show the settings as they are: run go test ./cmd/docent -update", path)
+	}
+}

@@ -1,0 +1,383 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"docent/actors/thread"
+	"docent/api"
+	"docent/stream"
+)
+
+// An acceptedJob is a job that the server acknowledged, with what it was told to do.
+type acceptedJob struct {
+	id        api.JobID
+	page      string // the page that its first instruction creates
+	followUps int    // acknowledged; each appends one line
+}
+
+// An acceptedQuestion is a question whose response header was received.
+type acceptedQuestion struct {
+	thread   api.ThreadID
+	text     string
+	finished bool   // finish was seen
+	answer   string // then: the whole answer
+}
+
+// A tally is what clients were told, over all lives of the server.
+type tally struct {
+	mu        sync.Mutex
+	jobs      []*acceptedJob
+	questions []acceptedQuestion
+}
+
+// TestAcceptedWorkSurvivesKills kills the real server at random moments while clients create jobs, send follow-ups and
+// ask questions. Afterwards every acknowledged one must be there exactly once, each job with exactly one branch and one
+// pull request, each finished answer as it was shown.
+func TestAcceptedWorkSurvivesKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills the server many times; left out with -short")
+	}
+	kills := 50
+	if text := os.Getenv("DOCENT_TEST_KILLS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("DOCENT_TEST_KILLS: %v", err)
+		}
+		kills = n
+	}
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("DOCENT_TEST_SEED"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("DOCENT_TEST_SEED: %v", err)
+		}
+		seed = n
+	}
+	t.Logf("seed %d: set DOCENT_TEST_SEED to run these moments again", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+
+	data := filepath.Join(t.TempDir(), "data")
+	source := writeFiles(t, map[string]string{
+		"index.md":   "---\ntitle: Home\n---\n\nThe harbour has three piers and a lighthouse.\n",
+		"ferries.md": "---\ntitle: Ferries\n---\n\n# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n\n## Tickets\n\nTickets are sold on board and cost four coins.\n",
+	})
+	project := newTestProject(t, data, "harbour", source, "--limit-project-hour", "-1", "--limit-key-month", "-1", "--limit-org-hour", "-1", "--limit-ip-day", "-1")
+	server := newTestServer(t, data)
+	told := new(tally)
+	pages := 0
+	for kill := range kills {
+		ctx, cancel := context.WithCancel(t.Context())
+		var clients sync.WaitGroup
+		for i := range 4 {
+			pages++
+			page := pages
+			own := rand.New(rand.NewPCG(seed, uint64(kill*100+i)))
+			clients.Go(func() { told.createJobs(ctx, server.client(project.admin), project, page, own) })
+			clients.Go(func() { told.askQuestions(ctx, server.client(project.assistant), project, own) })
+		}
+		time.Sleep(time.Duration(20+random.IntN(250)) * time.Millisecond) // the moment of the kill is the test's random input
+		server.kill()
+		cancel()
+		clients.Wait()
+		server.start()
+	}
+	if len(told.jobs) < kills/2 || len(told.questions) < kills/2 {
+		t.Fatalf("only %d jobs and %d questions were accepted over %d lives: the test put no load on the server", len(told.jobs), len(told.questions), kills)
+	}
+	awaitJobs(t, server, project, told.jobs)
+	checkListing(t, server, project, told.jobs)
+	server.stop()
+	checkRepository(t, data, project, told.jobs)
+	checkThreads(t, data, "", project, told.questions)
+	t.Logf("%d kills; %d jobs and %d questions were accepted", kills, len(told.jobs), len(told.questions))
+}
+
+// createJobs creates jobs and sends them follow-ups until the server dies.
+func (c *tally) createJobs(ctx context.Context, cl *client, p testProject, page int, random *rand.Rand) {
+	base := "/v2/agent/" + p.id
+	for n := 0; ctx.Err() == nil; n++ {
+		name := fmt.Sprintf("made/p%d-%d.md", page, n)
+		var made api.Job
+		prompt := fmt.Sprintf(`create page %s titled "Page %d %d" with content: "made by job"`, name, page, n)
+		if err := cl.postJSON(ctx, base+"/job", map[string]string{"prompt": prompt}, &made); err != nil {
+			return
+		}
+		accepted := &acceptedJob{id: made.ID, page: name}
+		c.mu.Lock()
+		c.jobs = append(c.jobs, accepted)
+		c.mu.Unlock()
+		for range random.IntN(3) {
+			c.mu.Lock()
+			next := accepted.followUps + 1
+			c.mu.Unlock()
+			prompt := fmt.Sprintf(`append "line %d of follow-ups" to %s`, next, name)
+			if err := cl.postJSON(ctx, base+"/job/"+string(made.ID)+"/message", map[string]string{"prompt": prompt}, new(api.Job)); err != nil {
+				return
+			}
+			c.mu.Lock()
+			accepted.followUps = next
+			c.mu.Unlock()
+		}
+	}
+}
+
+// askQuestions asks in threads of one or two questions until the server dies.
+func (c *tally) askQuestions(ctx context.Context, cl *client, p testProject, random *rand.Rand) {
+	for n := 0; ctx.Err() == nil; n++ {
+		id := ""
+		for turn := range 1 + random.IntN(2) {
+			text := fmt.Sprintf("How much are tickets for the ferry? (%d.%d.%d)", random.Uint64(), n, turn)
+			q, err := ask(ctx, cl, p, id, text)
+			if q.thread != "" {
+				c.mu.Lock()
+				c.questions = append(c.questions, q)
+				c.mu.Unlock()
+			}
+			if err != nil {
+				return
+			}
+			id = string(q.thread)
+		}
+	}
+}
+
+// ask puts one question. The question counts as accepted once the response header is there.
+func ask(ctx context.Context, cl *client, p testProject, id, text string) (acceptedQuestion, error) {
+	body := map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": text}}}
+	if id != "" {
+		body["threadId"] = id
+	}
+	resp, err := cl.do(ctx, http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body)
+	if err != nil {
+		return acceptedQuestion{}, err
+	}
+	q := acceptedQuestion{thread: api.ThreadID(resp.Header.Get("X-Thread-Id")), text: text}
+	q.answer, err = readAnswer(resp)
+	q.finished = err == nil
+	return q, err
+}
+
+// readAnswer reads a version 2 stream until finish and returns its text.
+func readAnswer(resp *http.Response) (string, error) {
+	defer resp.Body.Close()
+	var text strings.Builder
+	decoder := stream.NewDecoder(stream.UIMessages, resp.Body)
+	for {
+		part, err := decoder.Next()
+		if err != nil {
+			return text.String(), err
+		}
+		switch part.Kind {
+		case stream.Text:
+			text.WriteString(part.Text)
+		case stream.Error:
+			return text.String(), errors.New(part.Text)
+		case stream.Finish:
+			return text.String(), nil
+		}
+	}
+}
+
+func awaitJobs(t *testing.T, server *testServer, p testProject, jobs []*acceptedJob) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cl := server.client(p.admin)
+	for _, accepted := range jobs {
+		for {
+			var j api.Job
+			if err := cl.getJSON(ctx, "/v2/agent/"+p.id+"/job/"+string(accepted.id)+"?wait=30", &j); err != nil {
+				t.Fatalf("acknowledged job %s: %v", accepted.id, err)
+			}
+			if j.Status == api.JobActive {
+				continue
+			}
+			if j.Status != api.JobCompleted || j.PRLink == nil {
+				t.Errorf("job %s ended %s (%s), link %v", j.ID, j.Status, j.Message, j.PRLink)
+			}
+			break
+		}
+	}
+}
+
+// checkListing looks for every acknowledged job in the listing, once.
+func checkListing(t *testing.T, server *testServer, p testProject, jobs []*acceptedJob) {
+	t.Helper()
+	out := docent(t, "job", "list", "--url", server.url, "--project", p.id, "--key", p.admin, "--limit", "0", "--json")
+	listed := map[api.JobID]int{}
+	for line := range strings.Lines(out) {
+		var j api.Job
+		if err := json.Unmarshal([]byte(line), &j); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		listed[j.ID]++
+	}
+	for _, accepted := range jobs {
+		if listed[accepted.id] != 1 {
+			t.Errorf("job %s is listed %d times", accepted.id, listed[accepted.id])
+		}
+	}
+}
+
+// checkRepository reads the built-in host's repository: one branch and one pull request for each job, and on the branch
+// each instruction's effect once.
+func checkRepository(t *testing.T, data string, p testProject, jobs []*acceptedJob) {
+	t.Helper()
+	repo, err := git.PlainOpen(filepath.Join(data, "repos", p.id+".git"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	branches := map[string]plumbing.Hash{}
+	refs, err := repo.Branches()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := refs.ForEach(func(r *plumbing.Reference) error {
+		branches[r.Name().Short()] = r.Hash()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	pulls := map[string]int{}
+	out := docent(t, "pull", "list", "--data", data, "--project", p.id, "--json")
+	for line := range strings.Lines(out) {
+		var pull api.PullRequest
+		if err := json.Unmarshal([]byte(line), &pull); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		pulls[pull.Head]++
+	}
+	for _, accepted := range jobs {
+		branch := "docent/" + string(accepted.id)
+		head, ok := branches[branch]
+		if !ok {
+			t.Errorf("job %s has no branch", accepted.id)
+			continue
+		}
+		for name := range branches {
+			if name != branch && strings.Contains(name, string(accepted.id)) {
+				t.Errorf("job %s has a second branch %s", accepted.id, name)
+			}
+		}
+		if pulls[branch] != 1 {
+			t.Errorf("job %s has %d pull requests", accepted.id, pulls[branch])
+		}
+		checkBranch(t, repo, head, accepted)
+	}
+}
+
+func checkBranch(t *testing.T, repo *git.Repository, head plumbing.Hash, accepted *acceptedJob) {
+	t.Helper()
+	commit, err := repo.CommitObject(head)
+	if err != nil {
+		t.Errorf("job %s: %v", accepted.id, err)
+		return
+	}
+	file, err := commit.File(accepted.page)
+	if err != nil {
+		t.Errorf("job %s: page %s: %v", accepted.id, accepted.page, err)
+		return
+	}
+	text, err := file.Contents()
+	if err != nil {
+		t.Errorf("job %s: %v", accepted.id, err)
+		return
+	}
+	// A follow-up that was sent but not acknowledged may have been accepted all the same: at most the one in flight.
+	for n := 1; n <= accepted.followUps+1; n++ {
+		count := strings.Count(text, fmt.Sprintf("line %d of follow-ups", n))
+		if count != 1 && (n <= accepted.followUps || count > 1) {
+			t.Errorf("job %s: follow-up %d of %d took effect %d times", accepted.id, n, accepted.followUps, count)
+		}
+	}
+	commits := 0
+	if err := object.NewCommitPreorderIter(commit, nil, nil).ForEach(func(*object.Commit) error {
+		commits++
+		return nil
+	}); err != nil {
+		t.Errorf("job %s: %v", accepted.id, err)
+	}
+	lines := strings.Count(text, "of follow-ups")
+	if want := 1 + 1 + lines; commits != want {
+		t.Errorf("job %s has %d commits on its branch with the import, want %d", accepted.id, commits, want)
+	}
+}
+
+// checkThreads reads every thread with the actors themselves, in this process.
+func checkThreads(t *testing.T, data, config string, p testProject, questions []acceptedQuestion) {
+	t.Helper()
+	c, err := LoadConfig(config, noEnvironment, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Data, c.Listen = data, "127.0.0.1:0"
+	dir, err := openDataDir(data, serveCommand, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	a, err := newApp(t.Context(), dir, c, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		a.cancelWork()
+		if err := a.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, q := range questions {
+		exchange := awaitAnswer(t, a, p, q)
+		switch {
+		case exchange == nil:
+			t.Errorf("question %q is not in its thread %s", q.text, q.thread)
+		case !exchange.Done || exchange.Error != "":
+			t.Errorf("question %q was not answered: %s", q.text, exchange.Error)
+		case q.finished && exchange.Answer != q.answer:
+			t.Errorf("question %q was answered %q, the client saw %q finished", q.text, exchange.Answer, q.answer)
+		}
+	}
+}
+
+// awaitAnswer finds the question in its thread, once, and waits for its answer: the last kill may have left it to be
+// finished now.
+func awaitAnswer(t *testing.T, a *app, p testProject, q acceptedQuestion) *thread.Exchange {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		c, err := a.system.Threads().Read(t.Context(), q.thread, thread.Read{Project: api.ProjectID(p.id)})
+		if err != nil {
+			t.Fatalf("thread %s: %v", q.thread, err)
+		}
+		found := slices.IndexFunc(c.Turns, func(e thread.Exchange) bool { return e.Question == q.text })
+		if found < 0 {
+			return nil
+		}
+		if slices.ContainsFunc(c.Turns[found+1:], func(e thread.Exchange) bool { return e.Question == q.text }) {
+			t.Errorf("question %q is in its thread twice", q.text)
+		}
+		if c.Turns[found].Done || time.Now().After(deadline) {
+			return &c.Turns[found]
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A dataDir is a data directory that this process holds alone.
+type dataDir struct {
+	path string
+	lock *os.File
+}
+
+// A lockedError says which process holds a data directory.
+type lockedError struct {
+	path   string
+	holder lockHolder
+}
+
+type lockHolder struct {
+	PID     int    `json:"pid"`
+	Command string `json:"command"`
+}
+
+func (e *lockedError) Error() string {
+	if e.holder.PID == 0 {
+		return fmt.Sprintf("the data directory %s is in use by another process", e.path)
+	}
+	return fmt.Sprintf("the data directory %s is in use by process %d (docent %s)", e.path, e.holder.PID, e.holder.Command)
+}
+
+// openDataDir makes the directory where there is none, and takes its lock, waiting up to patience for a short-lived
+// holder: a command, never a server.
+func openDataDir(path, command string, patience time.Duration) (*dataDir, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	name := filepath.Join(path, "lock")
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the data directory's lock: %w", err)
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			file.Close()
+			return nil, fmt.Errorf("lock the data directory %s: %w", path, err)
+		}
+		var holder lockHolder
+		if text, err := os.ReadFile(name); err == nil {
+			_ = json.Unmarshal(text, &holder) // it may be half written; then the holder is not named
+		}
+		if holder.Command == serveCommand || time.Now().After(deadline) {
+			file.Close()
+			return nil, &lockedError{path: path, holder: holder}
+		}
+	}
+	text, _ := json.Marshal(lockHolder{PID: os.Getpid(), Command: command})
+	if err := errors.Join(file.Truncate(0), writeAt(file, text)); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("write the data directory's lock: %w", err)
+	}
+	return &dataDir{path: path, lock: file}, nil
+}
+
+func writeAt(file *os.File, text []byte) error {
+	_, err := file.WriteAt(text, 0)
+	return err
+}
+
+// Close gives the directory back. A process that dies gives it back too.
+func (d *dataDir) Close() error { return d.lock.Close() }
+
+// file is the path of one file or folder in the directory.
+func (d *dataDir) file(name string) string { return filepath.Join(d.path, name) }
+
+// writeFileAtomic replaces a file whole: a reader sees the old one or the new one.
+func writeFileAtomic(path string, text []byte, mode fs.FileMode) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(text)
+	err = errors.Join(err, temp.Chmod(mode), temp.Sync(), temp.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), path)
+}

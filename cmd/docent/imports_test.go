@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floors is the plan of the house: a room imports only rooms on floors below its own. What may be imported across
+// floors 1 to 4 beyond data types is kept small by ports.go in each room; this test keeps the arrows pointing down.
+var floors = map[string]int{
+	"docent/api": 0, "docent/stream": 0, "docent/markup": 0, "docent/docs": 0,
+	"docent/router/openapi": 0, // the document alone
+	"docent/search":         1, "docent/model": 1, "docent/forge": 1, "docent/persistence": 1, "docent/agent": 1,
+	"docent/forge/forgetest": 2, // what every code host is tested with
+	"docent/actors/job":      2, "docent/actors/thread": 2,
+	"docent/actors": 3,
+	"docent/router": 4, "docent/bench": 4,
+	"docent/cmd/docent": 5,
+}
+
+// only lists rooms that may import less than their floor allows.
+var only = map[string][]string{
+	"docent/api": {}, "docent/docs": {},
+	"docent/actors": {"docent/actors/job", "docent/actors/thread", "docent/api", "docent/persistence"},
+}
+
+func TestEveryRoomImportsOnlyRoomsBelowIt(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}:{{join .Imports ","}}`, "docent/...").Output()
+	if err != nil {
+		t.Fatalf("list the packages: %v", err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(out)) {
+		room, list, _ := strings.Cut(strings.TrimSpace(line), ":")
+		floor, ok := floors[room]
+		if !ok {
+			t.Errorf("%s is not in the plan of the house: give it a floor here and in docs/ARCHITECTURE.md", room)
+			continue
+		}
+		seen++
+		for imported := range strings.SplitSeq(list, ",") {
+			if !strings.HasPrefix(imported, "docent/") {
+				continue
+			}
+			below, ok := floors[imported]
+			if !ok || below >= floor {
+				t.Errorf("%s (floor %d) imports %s (floor %d)", room, floor, imported, below)
+			}
+			if allowed, limited := only[room]; limited && !slices.Contains(allowed, imported) {
+				t.Errorf("%s imports %s, which is not among %v", room, imported, allowed)
+			}
+		}
+	}
+	if seen != len(floors) {
+		t.Errorf("%d rooms were found, the plan has %d", seen, len(floors))
+	}
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// runAsDocent makes the test binary the program itself: tests start it, kill it and start it again.
+const runAsDocent = "DOCENT_TEST_RUN_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runAsDocent) != "" {
+		main() // what it starts runs as the program too
+		return
+	}
+	testscript.Main(m, map[string]func(){"docent": main})
+}
+
+// docent runs one command and returns what it printed. It fails the test where the command fails.
+func docent(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := tryDocent(t, args...)
+	if err != nil {
+		t.Fatalf("docent %s: %v", strings.Join(args, " "), err)
+	}
+	return out
+}
+
+func tryDocent(t testing.TB, args ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self(t), args...)
+	cmd.Env = docentEnvironment()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("%w\n%s", err, stderr.String())
+	}
+	return stdout.String(), nil
+}
+
+// docentEnvironment is this process's without the settings that a developer may have in it.
+func docentEnvironment() []string {
+	env := []string{runAsDocent + "=1"}
+	for _, pair := range os.Environ() {
+		if !strings.HasPrefix(pair, envPrefix) {
+			env = append(env, pair)
+		}
+	}
+	return env
+}
+
+func self(t testing.TB) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A testServer is the program serving, as a process of its own.
+type testServer struct {
+	t        testing.TB
+	data     string
+	listen   string
+	flags    []string
+	url      string
+	cmd      *exec.Cmd
+	log      *lockedBuffer
+	ended    chan struct{}
+	exitCode int // once ended
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// newTestServer starts a server on a data directory and waits until it is ready.
+func newTestServer(t testing.TB, data string, flags ...string) *testServer {
+	t.Helper()
+	address, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &testServer{t: t, data: data, listen: address, flags: flags, url: "http://" + address, log: new(lockedBuffer)}
+	s.start()
+	t.Cleanup(s.kill)
+	return s
+}
+
+func (s *testServer) start() {
+	s.t.Helper()
+	if err := s.tryStart(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *testServer) tryStart() error {
+	s.cmd = exec.Command(self(s.t), append([]string{serveCommand, "--data", s.data, "--listen", s.listen}, s.flags...)...)
+	s.cmd.Env = docentEnvironment()
+	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	s.ended = ended
+	go func(cmd *exec.Cmd) {
+		_ = cmd.Wait()
+		close(ended)
+	}(s.cmd)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		if _, err := get(ctx, s.url+"/readyz"); err == nil {
+			return nil
+		}
+		select {
+		case <-ended:
+			return fmt.Errorf("the server ended (%v):\n%s", s.cmd.ProcessState, s.log)
+		case <-ctx.Done():
+			return fmt.Errorf("the server is not ready:\n%s", s.log)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// kill ends the server as a loss of power would, as far as a process can tell.
+func (s *testServer) kill() {
+	_ = s.cmd.Process.Kill()
+	<-s.ended
+}
+
+// stop ends the server gently.
+func (s *testServer) stop() {
+	s.t.Helper()
+	_ = s.cmd.Process.Signal(os.Interrupt)
+	select {
+	case <-s.ended:
+	case <-time.After(time.Minute):
+		s.t.Fatalf("the server does not stop:\n%s", s.log)
+	}
+	if code := s.cmd.ProcessState.ExitCode(); code != 0 {
+		s.t.Errorf("the server ended with status %d:\n%s", code, s.log)
+	}
+}
+
+// A testProject is one documentation set with its keys.
+type testProject struct{ id, domain, admin, assistant string }
+
+func newTestProject(t testing.TB, data, id, source string, flags ...string) testProject {
+	t.Helper()
+	p := testProject{id: id, domain: id + ".example.com"}
+	docent(t, append([]string{"project", "add", "--data", data, "--id", id, "--domain", p.domain, "--source", source, "--json"}, flags...)...)
+	p.admin = newTestKey(t, data, id, "admin")
+	p.assistant = newTestKey(t, data, id, "assistant")
+	return p
+}
+
+func newTestKey(t testing.TB, data, project, kind string, flags ...string) string {
+	t.Helper()
+	var made keyMade
+	out := docent(t, append([]string{"key", "create", "--data", data, "--project", project, "--kind", kind, "--json"}, flags...)...)
+	if err := json.Unmarshal([]byte(out), &made); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return made.Key
+}
+
+// writeFiles writes a small documentation folder and returns its path.
+func writeFiles(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func (s *testServer) client(key string) *client {
+	return &client{base: s.url, key: key, http: &http.Client{Timeout: 2 * time.Minute}}
+}

@@ -1,0 +1,388 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"docent/api"
+	"docent/search"
+)
+
+// An operator runs operations on the data directory that a command's flags name.
+type operator struct {
+	config string
+	json   bool
+}
+
+// operatorFlags adds the flags that name a data directory.
+func operatorFlags(cmd *cobra.Command, o *operator) {
+	flags := cmd.PersistentFlags()
+	flags.String("data", DefaultConfig().Data, "data directory (DOCENT_DATA)")
+	flags.String("catalog-dsn", "", "catalogue database, where it is not in the data directory (DOCENT_CATALOG_DSN)")
+	flags.StringVar(&o.config, "config", os.Getenv(envPrefix+"CONFIG"), "configuration file (TOML)")
+	flags.BoolVar(&o.json, "json", false, "print one JSON object (a line each in lists)")
+}
+
+// run performs one operation and reads its result, with progress on the command's standard error.
+func (o *operator) run(cmd *cobra.Command, name string, params, result any) error {
+	c, err := LoadConfig(o.config, os.LookupEnv, cmd.Flags())
+	if err != nil {
+		return err
+	}
+	progress, end := showProgress(cmd.ErrOrStderr(), slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
+	defer end()
+	return operate(cmd.Context(), c, name, params, result, progress)
+}
+
+func newProjectCommand() *cobra.Command {
+	o := new(operator)
+	cmd := &cobra.Command{Use: "project", Short: "Add, list, change and remove documentation sets"}
+	operatorFlags(cmd, o)
+	cmd.AddCommand(newProjectAddCommand(o), newProjectSetCommand(o),
+		&cobra.Command{
+			Use: "list", Short: "List the projects", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				var projects []api.Project
+				if err := o.run(cmd, opProjectList, nil, &projects); err != nil {
+					return err
+				}
+				return printRows(cmd.OutOrStdout(), o.json, projects, "ID\tDOMAIN\tHOST\tSOURCE", func(p api.Project) string {
+					return fmt.Sprintf("%s\t%s\t%s\t%s", p.ID, p.Domain, p.Host, p.Source)
+				})
+			},
+		},
+		&cobra.Command{
+			Use: "remove ID", Short: "Remove a project, its keys and its index; jobs, threads and its repository stay on disk", Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return o.run(cmd, opProjectRemove, projectParams{ID: api.ProjectID(args[0])}, nil)
+			},
+		})
+	return cmd
+}
+
+// projectFlags adds the flags that describe a project.
+func projectFlags(cmd *cobra.Command, p *api.Project) {
+	flags := cmd.Flags()
+	flags.StringVar((*string)(&p.ID), "id", "", "name of the project in agent URLs")
+	flags.StringVar(&p.Domain, "domain", "", "name of the project in assistant URLs, for instance docs.example.com")
+	flags.StringVar(&p.Name, "name", "", "name shown to people")
+	flags.StringVar(&p.Source, "source", "", "where the documentation is: a folder, a git repository on disk, or a git URL")
+	flags.StringVar(&p.Branch, "branch", "", "branch of the repository (its default branch where empty)")
+	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
+	flags.StringVar(&p.SiteURL, "site-url", "", "where readers find the published pages; citations link there")
+	flags.StringVar((*string)(&p.Host), "host", string(api.HostBuiltin), "code host: builtin, github, gitlab, gitea or git")
+	flags.StringVar(&p.HostURL, "host-url", "", "address of a code host that is not the public one")
+	flags.StringVar(&p.Repository, "repository", "", "OWNER/NAME on the code host")
+	flags.StringVar(&p.TokenEnv, "token-env", "", "environment variable that holds the code host's token")
+	flags.StringVar(&p.Model, "model", "", "model of this project, a name from the configuration")
+	flags.StringVar(&p.Deflection, "deflection", "", "address offered when the documentation does not answer")
+	flags.BoolVar(&p.Options.RequireThreadKey, "require-thread-key", false, "continue a thread only with its secret key")
+	flags.BoolVar(&p.Options.SearchTool, "search-tool", false, "also show the retrieval as a tool call named search")
+	flags.BoolVar(&p.Options.Suggestions, "suggestions", false, "end answers with suggested follow-up questions")
+	flags.IntVar(&p.Limits.ProjectHour, "limit-project-hour", 0, "jobs and follow-ups in an hour (0 for the configured default, negative for none)")
+	flags.IntVar(&p.Limits.KeyMonth, "limit-key-month", 0, "assistant messages of one key in a month")
+	flags.IntVar(&p.Limits.OrgHour, "limit-org-hour", 0, "assistant messages of the organization in an hour")
+	flags.IntVar(&p.Limits.IPDay, "limit-ip-day", 0, "assistant messages of one address in a day")
+}
+
+func newProjectAddCommand(o *operator) *cobra.Command {
+	var p api.Project
+	cmd := &cobra.Command{
+		Use: "add", Short: "Add a project: read its documentation and index it", Args: cobra.NoArgs,
+		Example: "  docent project add --data DIR --id docs --domain docs.example.com --source ./my-docs",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := required(cmd, "id", "domain", "source"); err != nil {
+				return err
+			}
+			p.Source = absoluteSource(p.Source)
+			var added projectAdded
+			if err := o.run(cmd, opProjectAdd, p, &added); err != nil {
+				return err
+			}
+			if o.json {
+				return printJSON(cmd.OutOrStdout(), added)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "project %s: %d pages, %d sections at %.12s\n", added.ID, added.Pages, added.Sections, added.Commit)
+			return nil
+		},
+	}
+	projectFlags(cmd, &p)
+	return cmd
+}
+
+func newProjectSetCommand(o *operator) *cobra.Command {
+	var p api.Project
+	cmd := &cobra.Command{
+		Use: "set", Short: "Change settings of a project; flags that are not given keep their value", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := required(cmd, "id"); err != nil {
+				return err
+			}
+			var projects []api.Project
+			if err := o.run(cmd, opProjectList, nil, &projects); err != nil {
+				return err
+			}
+			for _, old := range projects {
+				if old.ID != p.ID {
+					continue
+				}
+				mergeFlags(cmd, &old, p)
+				if cmd.Flags().Changed("source") {
+					old.Source = absoluteSource(old.Source)
+				}
+				return o.run(cmd, opProjectSet, old, nil)
+			}
+			return fmt.Errorf("there is no project %q", p.ID)
+		},
+	}
+	projectFlags(cmd, &p)
+	return cmd
+}
+
+// mergeFlags sets in old what was given on the command line.
+func mergeFlags(cmd *cobra.Command, old *api.Project, given api.Project) {
+	set := map[string]func(){
+		"domain": func() { old.Domain = given.Domain }, "name": func() { old.Name = given.Name },
+		"source": func() { old.Source = given.Source }, "branch": func() { old.Branch = given.Branch },
+		"docs-dir": func() { old.DocsDir = given.DocsDir }, "site-url": func() { old.SiteURL = given.SiteURL },
+		"host": func() { old.Host = given.Host }, "host-url": func() { old.HostURL = given.HostURL },
+		"repository": func() { old.Repository = given.Repository }, "token-env": func() { old.TokenEnv = given.TokenEnv },
+		"model": func() { old.Model = given.Model }, "deflection": func() { old.Deflection = given.Deflection },
+		"require-thread-key": func() { old.Options.RequireThreadKey = given.Options.RequireThreadKey },
+		"search-tool":        func() { old.Options.SearchTool = given.Options.SearchTool },
+		"suggestions":        func() { old.Options.Suggestions = given.Options.Suggestions },
+		"limit-project-hour": func() { old.Limits.ProjectHour = given.Limits.ProjectHour },
+		"limit-key-month":    func() { old.Limits.KeyMonth = given.Limits.KeyMonth },
+		"limit-org-hour":     func() { old.Limits.OrgHour = given.Limits.OrgHour },
+		"limit-ip-day":       func() { old.Limits.IPDay = given.Limits.IPDay },
+	}
+	for flag, apply := range set {
+		if cmd.Flags().Changed(flag) {
+			apply()
+		}
+	}
+}
+
+// absoluteSource makes a path independent of where the command was started; a URL stays as it is.
+func absoluteSource(source string) string {
+	if strings.Contains(source, "://") || (strings.Contains(source, ":") && !pathExists(source)) {
+		return source // a URL, or host:path as git writes it
+	}
+	if abs, err := filepath.Abs(source); err == nil {
+		return abs
+	}
+	return source
+}
+
+func pathExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func newKeyCommand() *cobra.Command {
+	o := new(operator)
+	cmd := &cobra.Command{Use: "key", Short: "Make, list and revoke API keys"}
+	operatorFlags(cmd, o)
+	var params keyParams
+	var expires string
+	create := &cobra.Command{
+		Use: "create", Short: "Make a key; its secret is shown once", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := required(cmd, "project", "kind"); err != nil {
+				return err
+			}
+			if expires != "" {
+				at, err := parseExpiry(expires)
+				if err != nil {
+					return err
+				}
+				params.ExpiresAt = &at
+			}
+			var made keyMade
+			if err := o.run(cmd, opKeyCreate, params, &made); err != nil {
+				return err
+			}
+			if o.json {
+				return printJSON(cmd.OutOrStdout(), made)
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), "The key is shown once; keep it safe:")
+			fmt.Fprintln(cmd.OutOrStdout(), made.Key)
+			return nil
+		},
+	}
+	flags := create.Flags()
+	flags.StringVar((*string)(&params.Project), "project", "", "project that the key is for")
+	flags.StringVar((*string)(&params.Kind), "kind", "", "admin (agent and management) or assistant (may be used in browsers)")
+	flags.StringVar(&params.Name, "name", "", "name to recognise it by")
+	flags.StringVar(&expires, "expires", "", "when it ends: a time such as 2027-01-31T00:00:00Z, or a duration such as 720h")
+	flags.StringArrayVar(&params.AllowIP, "allow-ip", nil, "address or CIDR range that may use it (repeatable)")
+	flags.StringArrayVar(&params.Scopes, "scope", nil, "read or write, for admin keys (repeatable; both where none is given)")
+	flags.StringArrayVar(&params.Origins, "origin", nil, "browser origin that may use it, for assistant keys (repeatable)")
+
+	var project string
+	list := &cobra.Command{
+		Use: "list", Short: "List the keys, without their secrets", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var keys []api.Key
+			if err := o.run(cmd, opKeyList, projectParams{ID: api.ProjectID(project)}, &keys); err != nil {
+				return err
+			}
+			return printRows(cmd.OutOrStdout(), o.json, keys, "ID\tKIND\tPROJECT\tNAME\tSECRET\tSTATE\tLAST USED", func(k api.Key) string {
+				last := "never"
+				if k.LastUsed != nil {
+					last = k.LastUsed.Local().Format(time.DateTime)
+				}
+				return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", k.ID, k.Kind, k.Project, k.Name, k.Hint, keyState(k, time.Now()), last)
+			})
+		},
+	}
+	list.Flags().StringVar(&project, "project", "", "only keys of this project")
+	cmd.AddCommand(create, list, &cobra.Command{
+		Use: "revoke ID", Short: "Revoke a key, from the next request on", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd, opKeyRevoke, keyParams{ID: api.KeyID(args[0])}, nil)
+		},
+	})
+	return cmd
+}
+
+func parseExpiry(text string) (time.Time, error) {
+	if d, err := time.ParseDuration(text); err == nil {
+		return time.Now().Add(d), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, usagef("--expires %q is neither a time such as 2027-01-31T00:00:00Z nor a duration such as 720h", text)
+}
+
+func keyState(k api.Key, now time.Time) string {
+	switch {
+	case k.RevokedAt != nil:
+		return "revoked"
+	case k.ExpiresAt != nil && !now.Before(*k.ExpiresAt):
+		return "expired"
+	default:
+		return "active"
+	}
+}
+
+func newIndexCommand() *cobra.Command {
+	o := new(operator)
+	var project string
+	cmd := &cobra.Command{
+		Use: "index", Short: "Read a project's documentation again now and index what changed", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := required(cmd, "project"); err != nil {
+				return err
+			}
+			var report search.Report
+			if err := o.run(cmd, opIndex, projectParams{ID: api.ProjectID(project)}, &report); err != nil {
+				return err
+			}
+			if o.json {
+				return printJSON(cmd.OutOrStdout(), report)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%d pages, %d sections at %.12s: %d added, %d modified, %d removed\n",
+				report.Pages, report.Sections, report.Commit, len(report.Added), len(report.Modified), len(report.Removed))
+			return nil
+		},
+	}
+	operatorFlags(cmd, o)
+	cmd.Flags().StringVar(&project, "project", "", "project to index")
+	return cmd
+}
+
+func newPullCommand() *cobra.Command {
+	o := new(operator)
+	cmd := &cobra.Command{Use: "pull", Short: "Pull requests of the built-in code host"}
+	operatorFlags(cmd, o)
+	show := func(cmd *cobra.Command, p api.PullRequest) error {
+		if o.json {
+			return printJSON(cmd.OutOrStdout(), p)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "#%d %s  %s\n", p.Number, p.State, p.Title)
+		return nil
+	}
+	var project, state string
+	list := &cobra.Command{
+		Use: "list", Short: "List pull requests, newest first", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := required(cmd, "project"); err != nil {
+				return err
+			}
+			var pulls []api.PullRequest
+			if err := o.run(cmd, opPullList, pullParams{Project: api.ProjectID(project), State: api.PullState(state)}, &pulls); err != nil {
+				return err
+			}
+			return printRows(cmd.OutOrStdout(), o.json, pulls, "NUMBER\tSTATE\tID\tTITLE", func(p api.PullRequest) string {
+				return fmt.Sprintf("#%d\t%s\t%s\t%s", p.Number, p.State, p.ID, p.Title)
+			})
+		},
+	}
+	list.Flags().StringVar(&project, "project", "", "project")
+	list.Flags().StringVar(&state, "state", "", "open, merged or closed; all where empty")
+	act := func(verb, op, short string) *cobra.Command {
+		return &cobra.Command{
+			Use: verb + " ID", Short: short, Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				var p api.PullRequest
+				if err := o.run(cmd, op, pullParams{ID: pullID(args[0])}, &p); err != nil {
+					return err
+				}
+				return show(cmd, p)
+			},
+		}
+	}
+	diff := &cobra.Command{
+		Use: "diff ID", Short: "Print what a pull request changes", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var text string
+			if err := o.run(cmd, opPullDiff, pullParams{ID: pullID(args[0])}, &text); err != nil {
+				return err
+			}
+			_, err := io.WriteString(cmd.OutOrStdout(), text)
+			return err
+		},
+	}
+	cmd.AddCommand(list, diff,
+		act("merge", opPullMerge, "Merge a pull request into its base branch; a folder that is the source is updated"),
+		act("close", opPullClose, "Close a pull request without merging it"))
+	return cmd
+}
+
+// pullID takes an id, or the link of a pull request's page.
+func pullID(text string) string {
+	if i := strings.LastIndex(text, "/pulls/"); i >= 0 {
+		return text[i+len("/pulls/"):]
+	}
+	return text
+}
+
+// printRows prints a list: a JSON object a line, or a table.
+func printRows[T any](w io.Writer, asJSON bool, rows []T, head string, row func(T) string) error {
+	if asJSON {
+		var errs []error
+		for _, r := range rows {
+			errs = append(errs, printJSON(w, r))
+		}
+		return errors.Join(errs...)
+	}
+	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(table, head)
+	for _, r := range rows {
+		fmt.Fprintln(table, row(r))
+	}
+	return table.Flush()
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// A usageError says that the command line cannot be understood.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// newRootCommand builds the whole command line. What a command prints for programs goes to standard output, everything
+// else to standard error.
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "docent",
+		Short: "An agent and an assistant for your documentation, in one binary",
+		Long: "Docent edits documentation on request and opens pull requests (the agent), and answers readers' questions\n" +
+			"from it in a stream, with sources (the assistant). Start with `docent demo`, or:\n\n" +
+			"  docent project add --data DIR --id docs --domain docs.example.com --source PATH-or-URL\n" +
+			"  docent key create --data DIR --project docs --kind assistant\n" +
+			"  docent serve --data DIR --listen 127.0.0.1:8080",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; see '%s --help'", err, cmd.CommandPath())
+	})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(
+		newServeCommand(), newDemoCommand(), newBenchCommand(),
+		newProjectCommand(), newKeyCommand(), newIndexCommand(), newPullCommand(),
+		newAskCommand(), newJobCommand(),
+		newConfigCommand(), newVersionCommand(),
+	)
+	wrapArgErrors(root)
+	return root
+}
+
+// wrapArgErrors makes wrong arguments usage errors in every command: cobra itself does so only for flags.
+func wrapArgErrors(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usagef("%w; see '%s --help'", err, cmd.CommandPath())
+			}
+			return nil
+		}
+	}
+	if cmd.HasSubCommands() && cmd.RunE == nil {
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q; see '%s --help'", strings.Join(args, " "), cmd.CommandPath())
+			}
+			return cmd.Help()
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		wrapArgErrors(sub)
+	}
+}
+
+// required says which of the named flags are missing.
+func required(cmd *cobra.Command, flags ...string) error {
+	var missing []string
+	for _, name := range flags {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Value.String() == "" {
+			missing = append(missing, "--"+name)
+		}
+	}
+	if len(missing) > 0 {
+		return usagef("%s needs %s; see '%s --help'", cmd.CommandPath(), strings.Join(missing, ", "), cmd.CommandPath())
+	}
+	return nil
+}
+
+// printJSON writes v as one line.
+func printJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}
+
+func newVersionCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "version", Short: "Print the version of this binary", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v := buildVersion()
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), v)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "docent %s (%s, %s/%s)\n", v.Version, v.Go, v.OS, v.Arch)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+type versionInfo struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+}
+
+// buildVersion is what the Go toolchain recorded in the binary.
+func buildVersion() versionInfo {
+	v := versionInfo{Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v.Commit = s.Value
+		}
+	}
+	return v
+}
+
+func newConfigCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: "config", Short: "Show every setting: its value, where it can be set, and what it is for", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := LoadConfig(file, os.LookupEnv, nil)
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			for _, s := range c.settings() {
+				value := s.String()
+				if s.Name == "catalog_dsn" && value != "" {
+					value = "(set)" // it may hold a password
+				}
+				fmt.Fprintf(out, "%-22s = %-16s %s  # %s\n", s.Name, value, s.Env(), s.Usage)
+			}
+			for name, m := range c.Models {
+				fmt.Fprintf(out, "models.%s: provider %s, model %s\n", name, m.Provider, m.Model)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", os.Getenv(envPrefix+"CONFIG"), "configuration file (TOML)")
+	return cmd
+}

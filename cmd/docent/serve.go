@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+
+	"docent/actors"
+	"docent/actors/job"
+	"docent/actors/thread"
+	"docent/agent"
+	"docent/api"
+	"docent/forge"
+	"docent/model"
+	"docent/persistence"
+	"docent/router"
+	"docent/search"
+)
+
+// serveCommand is the name under which a server holds its data directory.
+const serveCommand = "serve"
+
+func newServeCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: serveCommand, Short: "Run the server in the foreground", Args: cobra.NoArgs,
+		Long: "Run the server in the foreground. SIGTERM or Ctrl-C stops it gently: open streams may finish, up to drain_timeout.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := LoadConfig(file, os.LookupEnv, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			return serve(cmd.Context(), c, cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", os.Getenv(envPrefix+"CONFIG"), "configuration file (TOML)")
+	for _, s := range new(Config).settings() {
+		if s.Flag != "" {
+			cmd.Flags().String(s.Flag, s.Default, fmt.Sprintf("%s (%s)", s.Usage, s.Env()))
+		}
+	}
+	return cmd
+}
+
+func newLogger(c Config, w io.Writer) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.LogLevel)) // validated
+	options := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// serve runs the server until ctx ends, and stops it in order.
+func serve(ctx context.Context, c Config, stderr io.Writer) error {
+	log := newLogger(c, stderr)
+	if c.MemoryLimit > 0 {
+		debug.SetMemoryLimit(c.MemoryLimit)
+	}
+	dir, err := openDataDir(c.Data, serveCommand, 10*time.Second)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", c.Listen, err)
+	}
+	defer listener.Close()
+	if c.PublicURL == "" {
+		c.PublicURL = "http://" + listener.Addr().String()
+	}
+	a, err := newApp(ctx, dir, c, log)
+	if err != nil {
+		return err
+	}
+	return a.serve(ctx, listener)
+}
+
+// An app is every room, wired.
+type app struct {
+	config  Config
+	log     *slog.Logger
+	dir     *dataDir
+	stores  *stores
+	journal *persistence.Journal
+	system  *actors.System
+	edge    *router.Server
+
+	work       context.Context // ends when jobs and turns must stop
+	cancelWork context.CancelFunc
+	closers    []func() error // in the order of opening
+}
+
+// newApp opens the stores, the journal and the actors, and builds the edge. What is pending wakes in the background.
+func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *app, err error) {
+	a := &app{config: c, log: log, dir: dir}
+	a.work, a.cancelWork = context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			a.cancelWork()
+			err = errors.Join(err, a.close())
+		}
+	}()
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	if a.stores, err = openStores(ctx, dir, c, log); err != nil {
+		return nil, err
+	}
+	a.closers = append(a.closers, a.stores.Close)
+	if a.journal, err = persistence.OpenJournal(dir.file("journal.db"), persistence.JournalOptions{Log: log}); err != nil {
+		return nil, fmt.Errorf("open the journal: %w", err)
+	}
+	a.closers = append(a.closers, a.journal.Close)
+	if err := a.startListings(); err != nil {
+		return nil, fmt.Errorf("start the listings: %w", err)
+	}
+
+	models, err := model.New(modelConfig(c))
+	if err != nil {
+		return nil, fmt.Errorf("set up the models: %w", err)
+	}
+	a.system, err = actors.Start(ctx, actors.Deps{
+		Journal: a.journal, Projects: a.stores.catalog, Log: log, Context: a.work,
+		Editor: agent.New(agent.Options{}), Forge: treeForge{a.stores.hub},
+		Searcher: a.stores.library, Model: models,
+		Idle: c.IdleAfter.Duration, RunningJobs: c.MaxRunningJobs, RunningTurns: c.MaxTurns,
+		RunLimit: c.JobTimeout.Duration, TurnLimit: c.TurnTimeout.Duration,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start the actors: %w", err)
+	}
+	a.closers = append(a.closers, a.stopActors)
+	metrics.MustRegister(a.system, a.journal)
+
+	secret, err := a.stores.catalog.Secret(ctx, "session-cookies")
+	if err != nil {
+		return nil, fmt.Errorf("read the secret of session cookies: %w", err)
+	}
+	a.edge, err = router.New(router.Deps{
+		Jobs: a.system.Jobs(), Threads: a.system.Threads(), Catalog: a.stores.catalog,
+		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: a.stores.library, Pulls: a.stores.hub,
+		Log: log, Metrics: metrics, Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
+		Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
+		Ready:  a.stores.catalog.Ping,
+		Bounds: router.Bounds{BodyBytes: c.MaxBody, Requests: c.MaxRequests, Streams: c.MaxStreams},
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.closers = append(a.closers, func() error { a.edge.Close(); return nil })
+	return a, nil
+}
+
+// startListings lets the job listings follow the journal.
+func (a *app) startListings() error {
+	source, end, err := persistence.FollowJournal(a.journal)
+	if err != nil {
+		return err
+	}
+	projector := persistence.NewProjector(a.stores.catalog, source, a.jobRow, a.log)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		projector.Run(ctx)
+	}()
+	a.closers = append(a.closers, func() error {
+		cancel()
+		<-ended
+		end()
+		return nil
+	})
+	return nil
+}
+
+// serve accepts requests until ctx ends, then stops: no new work, streams drain, actors stop, stores close.
+func (a *app) serve(ctx context.Context, listener net.Listener) error {
+	stopControl, err := serveControl(a.dir, a.stores.operations(), a.log)
+	if err != nil {
+		a.cancelWork()
+		return errors.Join(err, a.close())
+	}
+	following, stopFollowing := context.WithCancel(ctx)
+	followed := make(chan struct{})
+	go func() {
+		defer close(followed)
+		a.stores.source.follow(following, a.config.PollInterval.Duration)
+	}()
+	server := &http.Server{
+		Handler: a.edge, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	a.log.Info("serving", "address", listener.Addr().String(), "url", a.config.PublicURL, "data", a.config.Data)
+
+	select {
+	case <-ctx.Done():
+		a.log.Info("stopping", "drain", a.config.DrainTimeout)
+	case err = <-failed:
+		err = fmt.Errorf("serve: %w", err)
+	}
+	drain, cancel := context.WithTimeout(context.Background(), a.config.DrainTimeout.Duration)
+	defer cancel()
+	if err := a.edge.Drain(drain); err != nil {
+		a.log.Warn("streams were cut off", "error", err)
+	}
+	if server.Shutdown(drain) != nil {
+		server.Close()
+	}
+	stopControl()
+	stopFollowing()
+	<-followed
+	a.cancelWork()
+	err = errors.Join(err, a.close())
+	a.log.Info("stopped")
+	return err
+}
+
+func (a *app) stopActors() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	return a.system.Stop(ctx)
+}
+
+// close closes what is open, in the reverse order.
+func (a *app) close() error {
+	var errs []error
+	for i := len(a.closers) - 1; i >= 0; i-- {
+		errs = append(errs, a.closers[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// jobRow is a job's line in the listings, from its journal.
+func (a *app) jobRow(_ context.Context, stream string) (api.JobRow, bool, error) {
+	recovered, err := a.journal.Load(stream)
+	if err != nil {
+		return api.JobRow{}, false, err
+	}
+	return job.Row(api.JobID(strings.TrimPrefix(stream, "job/")), recovered)
+}
+
+// treeForge gives the job's port the tree as an interface.
+type treeForge struct{ *forge.Hub }
+
+func (f treeForge) Tree(ctx context.Context, p api.Project, commit string) (agent.Tree, error) {
+	return f.Hub.Tree(ctx, p, commit)
+}
+
+// Each port with what serves it.
+var (
+	_ job.Forge        = treeForge{}
+	_ job.Editor       = (*agent.Agent)(nil)
+	_ job.Journal      = (*persistence.Journal)(nil)
+	_ job.Projects     = (*persistence.Catalog)(nil)
+	_ thread.Journal   = (*persistence.Journal)(nil)
+	_ thread.Searcher  = (*search.Library)(nil)
+	_ thread.Model     = (*model.Registry)(nil)
+	_ thread.Projects  = (*persistence.Catalog)(nil)
+	_ forge.PullStore  = (*persistence.Catalog)(nil)
+	_ search.Tree      = (*forge.Tree)(nil)
+	_ router.Catalog   = (*persistence.Catalog)(nil)
+	_ router.Quotas    = (*persistence.Quotas)(nil)
+	_ router.Claims    = (*persistence.Journal)(nil)
+	_ router.Documents = (*search.Library)(nil)
+	_ router.Pulls     = (*forge.Hub)(nil)
+)
+
+func modelConfig(c Config) model.Config {
+	out := model.Config{Default: c.Model}
+	for name, m := range c.Models {
+		out.Models = append(out.Models, model.Named{
+			Name: name, Provider: m.Provider, BaseURL: m.BaseURL, Model: m.Model, Key: m.key,
+			MaxTokens: m.MaxTokens, Window: m.Window, Total: m.Timeout.Duration, Idle: m.Idle.Duration,
+			Script: model.Script{First: m.FirstDelay.Duration, Rate: m.Rate, Parts: m.Parts, Text: m.Text},
+		})
+	}
+	return out
+}
+
+func prefixes(texts []string) []netip.Prefix {
+	list := []netip.Prefix{} // not nil: none means none
+	for _, text := range texts {
+		if p, err := parsePrefix(text); err == nil { // validated
+			list = append(list, p)
+		}
+	}
+	return list
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"docent/api"
+	"docent/search"
+)
+
+// A source keeps the indexes true to the repositories: it reads a project's documentation and indexes what changed.
+type source struct {
+	stores *stores
+	log    *slog.Logger
+	slots  chan struct{} // how many projects are read at once
+
+	mu     sync.Mutex
+	locks  map[api.ProjectID]*sync.Mutex // one reading of a project at a time
+	ctx    context.Context               // ends with Close
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+}
+
+func newSource(s *stores, log *slog.Logger) *source {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &source{stores: s, log: log, slots: make(chan struct{}, 2), locks: map[api.ProjectID]*sync.Mutex{}, ctx: ctx, cancel: cancel}
+}
+
+// Close ends what goes on in the background and waits for it.
+func (s *source) Close() {
+	s.cancel()
+	s.work.Wait()
+}
+
+func (s *source) lock(id api.ProjectID) *sync.Mutex {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.locks[id] == nil {
+		s.locks[id] = new(sync.Mutex)
+	}
+	return s.locks[id]
+}
+
+// refresh reads the project's documentation and brings its index up to date.
+func (s *source) refresh(ctx context.Context, p api.Project, progress Progress) (search.Report, error) {
+	lock := s.lock(p.ID)
+	lock.Lock()
+	defer lock.Unlock()
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return search.Report{}, ctx.Err()
+	}
+	tip, _, err := s.stores.hub.Sync(ctx, p, func(text string) { progress(text, 0, 0) })
+	if err != nil {
+		return search.Report{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
+	}
+	return s.index(ctx, p, tip.Commit, progress)
+}
+
+// index brings the project's index to a commit.
+func (s *source) index(ctx context.Context, p api.Project, commit string, progress Progress) (search.Report, error) {
+	tree, err := s.stores.hub.Tree(ctx, p, commit)
+	if err != nil {
+		return search.Report{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
+	}
+	report, err := s.stores.library.Update(ctx, p, tree, func(done, total int) { progress("indexing "+string(p.ID), done, total) })
+	if err != nil {
+		return report, fmt.Errorf("index the documentation of %s: %w", p.ID, err)
+	}
+	if changed := len(report.Added) + len(report.Modified) + len(report.Removed); changed > 0 {
+		s.log.Info("documentation indexed", "project", p.ID, "commit", commit, "pages", report.Pages, "sections", report.Sections,
+			"added", len(report.Added), "modified", len(report.Modified), "removed", len(report.Removed))
+	}
+	return report, nil
+}
+
+// merged indexes a project anew in the background: its documentation has just changed.
+func (s *source) merged(id api.ProjectID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return
+	}
+	s.work.Go(func() {
+		p, err := s.stores.catalog.Project(s.ctx, id)
+		if err == nil {
+			_, err = s.refresh(s.ctx, p, func(string, int, int) {})
+		}
+		s.report(id, err)
+	})
+}
+
+// follow looks at every project's source now and then every interval, until ctx ends. An interval of 0 looks once.
+func (s *source) follow(ctx context.Context, interval time.Duration) {
+	for {
+		projects, err := s.stores.catalog.Projects(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.log.Error("list the projects", "error", err)
+		}
+		var round sync.WaitGroup
+		for _, p := range projects {
+			round.Go(func() {
+				_, err := s.refresh(ctx, p, func(string, int, int) {})
+				s.report(p.ID, err)
+			})
+		}
+		round.Wait()
+		if interval <= 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(interval):
+		}
+	}
+}
+
+func (s *source) report(id api.ProjectID, err error) {
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, api.ErrNotFound) {
+		s.log.Error("the documentation could not be brought up to date", "project", id, "error", err)
+	}
+}

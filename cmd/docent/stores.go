@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"docent/api"
+	"docent/forge"
+	"docent/persistence"
+	"docent/search"
+)
+
+// stores are what an operator's command and the server both need: the catalogue, the repositories and the indexes.
+type stores struct {
+	config  Config
+	catalog *persistence.Catalog
+	hub     *forge.Hub
+	library *search.Library
+	source  *source
+	adding  sync.Mutex // held while a project is added
+}
+
+func openStores(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *stores, err error) {
+	s := &stores{config: c}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	dsn := c.CatalogDSN
+	if dsn == "" {
+		dsn = "sqlite:" + dir.file("catalog.db")
+	}
+	if s.catalog, err = persistence.OpenCatalog(ctx, dsn, persistence.CatalogOptions{Log: log}); err != nil {
+		return s, fmt.Errorf("open the catalogue: %w", err)
+	}
+	if s.library, err = search.OpenLibrary(dir.file("index"), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes}); err != nil {
+		return s, fmt.Errorf("open the search indexes: %w", err)
+	}
+	s.source = newSource(s, log)
+	s.hub, err = forge.Open(dir.file("repos"), s.catalog, forge.Options{Log: log, Merged: s.source.merged})
+	if err != nil {
+		return s, fmt.Errorf("open the repositories: %w", err)
+	}
+	return s, nil
+}
+
+func (s *stores) operations() *operations { return &operations{s} }
+
+// checkModel refuses a model that the configuration does not name.
+func (s *stores) checkModel(name string) error {
+	if _, ok := s.config.Models[name]; ok || name == "" || name == "builtin" {
+		return nil
+	}
+	return &api.InvalidError{Problems: []api.Problem{{Field: "model",
+		Message: fmt.Sprintf("there is no model %q: use builtin, or add [models.%s] to the configuration", name, name)}}}
+}
+
+// Close closes what is open, in the reverse order.
+func (s *stores) Close() error {
+	var errs []error
+	if s.source != nil {
+		s.source.Close()
+	}
+	if s.hub != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		errs = append(errs, s.hub.Shutdown(ctx))
+	}
+	if s.library != nil {
+		errs = append(errs, s.library.Close())
+	}
+	if s.catalog != nil {
+		errs = append(errs, s.catalog.Close())
+	}
+	return errors.Join(errs...)
+}
