@@ -1,0 +1,41 @@
+# Everything a person needs has a target here; `make help` lists them.
+GO      ?= go
+BIN     := bin/docent
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+.PHONY: all help build run demo test lint fmt vet fuzz bench clean
+
+all: fmt vet lint test ## format, vet, lint and test
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+build: ## build the one static binary, bin/docent
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $(BIN) ./cmd/docent
+
+run: build ## serve the data directory ./data on 127.0.0.1:8080
+	$(BIN) serve --data ./data --listen 127.0.0.1:8080
+
+demo: build ## show the whole of Docent at work; KEEP=1 leaves the server running
+	$(BIN) demo $(if $(KEEP),--keep)
+
+test: ## run every test, with the race detector where a C compiler is there
+	@./scripts/test
+
+lint: vet ## vet and staticcheck
+	$(GO) tool staticcheck ./...
+
+fmt: ## format the code
+	gofmt -w $$(git ls-files '*.go')
+
+vet:
+	$(GO) vet ./...
+
+fuzz: ## fuzz each target for FUZZTIME (10s)
+	@./scripts/fuzz $(or $(FUZZTIME),10s)
+
+bench: build ## measure concurrent assistant streams against the real server
+	@./scripts/bench $(or $(STREAMS),100 1000)
+
+clean: ## remove what was built
+	rm -rf bin
