@@ -768,5 +768,5 @@ func (f fit) verdict() bool {
 	if f.score == 0 { // passages of unknown worth
 		return f.passage >= 0.5
 	}
-	return f.passage >= 0.1 && f.score+0.06*f.passage >= 0.19
+	return f.passage >= 0.1 && f.score+0.2*f.passage >= 0.245
 }

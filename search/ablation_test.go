@@ -17,7 +17,7 @@ func retuned(s *snapshot, t Tuning) *snapshot {
 	n := &snapshot{
 		shelf: s.shelf, dir: s.dir, manifest: s.manifest, records: s.records, index: s.index, reader: s.reader, text: s.text,
 		segments: s.segments, tuning: &t, pages: s.pages, pageOf: s.pageOf, firstOf: s.firstOf, sections: s.sections, sectionOf: s.sectionOf,
-		byKey: s.byKey, words: s.words, titles: s.titles, languages: s.languages, cacheBytes: s.cacheBytes,
+		byKey: s.byKey, linksTo: s.linksTo, words: s.words, titles: s.titles, languages: s.languages, cacheBytes: s.cacheBytes,
 	}
 	n.measure()
 	n.rarity = countRarities(n)
@@ -93,6 +93,7 @@ func TestAblation(t *testing.T) {
 		{"page fields in sections (but the title)", func(t *Tuning) { clear(t.Inherit[1:]) }},
 		{"keywords", func(t *Tuning) { t.Page[fieldKeywords], t.Inherit[fieldKeywords] = 0, 0 }},
 		{"text of incoming links", func(t *Tuning) { t.Page[fieldLinks], t.Inherit[fieldLinks] = 0, 0 }},
+		{"votes of linking candidates", func(t *Tuning) { t.Vote = 0 }},
 		{"path", func(t *Tuning) { t.Page[fieldPath], t.Inherit[fieldPath] = 0, 0 }},
 		{"code", func(t *Tuning) { t.Section[fieldCode], t.PageCode = 0, 0 }},
 		{"mercy for the rest of a name", func(t *Tuning) { t.NameRest = t.UnknownCount }},

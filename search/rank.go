@@ -45,6 +45,7 @@ type Tuning struct {
 	NameRest        float64 // as UnknownCount, for the other parts of a name that was asked for
 	PartShare       float64 // a part of a compound name, where the whole is known
 	Neighbourhood   float64 // currentPath
+	Vote, VoteK     float64 // of other candidates, by linking to a page: at most, and how many make half of it
 	Boost, Demotion float64 // powers to which a page's own boost is raised, above 1 and below
 }
 
@@ -53,10 +54,10 @@ var DefaultTuning = Tuning{
 	Section: [sectionFields]float64{4, 1.5, 1, 0.7}, Inherit: [pageFields]float64{6, 2, 1, 0.5, 2, 0},
 	B: [sectionFields]float64{0.3, 0.3, 0.5, 0.75}, BShort: 0.3, K: 2,
 	Page: [pageFields]float64{4, 4, 2, 2, 4, 0}, PageHeading: 2, PageBody: 0.7, PageCode: 0.6, PageK: 1.5,
-	PageShare: 0.4, IDFPower: 0.8,
+	PageShare: 0.3, IDFPower: 0.8,
 	Closer: 20, CloserShare: 0.6, TitleCover: 1.2, HeadingCover: 0.5, HeadingExact: 0.5, UnknownCount: 4, NameRest: 2, Proximity: 0.3, ProximityK: 2,
 	TitleStart: 0.6, TitleStartBase: 0.3, Slip1: 0.8, Slip2: 0.4, Prefix: 0.7, PrefixOfWord: 0.35, PrefixWords: 40, PrefixUntil: 3,
-	PartShare: 1, Neighbourhood: 0.1, Boost: 0.03, Demotion: 0.25,
+	PartShare: 1, Neighbourhood: 0.1, Vote: 0.4, VoteK: 5, Boost: 0.03, Demotion: 0.25,
 }
 
 // A group is one word of a query with everything that counts as that word.
@@ -441,7 +442,7 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.page, b.page))
 	})
 	// The most that a page can have.
-	most := total*((1-share)*(k+1)+share*(pageK+1)) + total*float32(t.TitleCover+t.HeadingCover+t.HeadingExact) + total*float32(t.Proximity)
+	most := total*((1-share)*(k+1)+share*(pageK+1)) + total*float32(t.TitleCover+t.HeadingCover+t.HeadingExact+t.Vote) + total*float32(t.Proximity)
 	hits := make([]Hit, 0, min(limit, len(candidates)))
 	for _, c := range candidates {
 		if len(hits) == limit {
@@ -533,6 +534,7 @@ func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candida
 		}
 	}
 	near := s.neighbourhood(q.CurrentPath)
+	s.vote(candidates, total)
 	for i := range candidates {
 		c := &candidates[i]
 		r := s.pages[c.page]
@@ -571,6 +573,31 @@ func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candida
 			}
 			c.score *= float32(math.Pow(float64(r.Boost), power))
 		}
+	}
+}
+
+// vote raises the candidates that others link to: what several pages on the subject refer to is the page that explains it.
+// Votes count as much as their page fits.
+func (s *snapshot) vote(candidates []candidate, total float32) {
+	if s.tuning.Vote == 0 {
+		return
+	}
+	var top float32
+	for _, c := range candidates {
+		top = max(top, c.base)
+	}
+	if top == 0 {
+		return
+	}
+	for i := range candidates {
+		c := &candidates[i]
+		var votes float32
+		for j := range candidates {
+			if _, ok := slices.BinarySearch(s.linksTo[candidates[j].page], c.page); ok {
+				votes += candidates[j].base / top
+			}
+		}
+		c.score += float32(s.tuning.Vote) * total * votes / (votes + float32(s.tuning.VoteK))
 	}
 }
 

@@ -159,23 +159,23 @@ func TestRelevance(t *testing.T) {
 	}
 	byKind := Summarize(outcomes, func(o Outcome) string { return o.Judged.Kind })
 	bars := map[string]Score{
-		"desc":     {HitAt5: 0.868, MRR: 0.73},
+		"desc":     {HitAt5: 0.885, MRR: 0.735},
 		"head":     {HitAt5: 0.995, MRR: 0.97, Section1: 0.92},
 		"prefix":   {HitAt5: 0.98, MRR: 0.92},
 		"typo":     {HitAt5: 0.995, MRR: 0.985},
-		"question": {HitAt5: 0.95, MRR: 0.74},
+		"question": {HitAt5: 0.95, HitAt1: 0.7, MRR: 0.78},
 	}
 	var mean float64
 	for _, k := range kinds {
 		s, bar := byKind[k], bars[k]
 		mean += s.HitAt5 / float64(len(kinds))
 		t.Logf("%-9s n %3d hit@5 %.4f hit@1 %.3f mrr %.3f section@1 %.3f section@5 %.3f", k, s.Queries, s.HitAt5, s.HitAt1, s.MRR, s.Section1, s.Section5)
-		if s.HitAt5 < bar.HitAt5 || s.MRR < bar.MRR || s.Section1 < bar.Section1 {
-			t.Errorf("%s is under its bar: hit@5 %.4f of %.3f, mrr %.3f of %.3f, section@1 %.3f of %.3f", k, s.HitAt5, bar.HitAt5, s.MRR, bar.MRR, s.Section1, bar.Section1)
+		if s.HitAt5 < bar.HitAt5 || s.HitAt1 < bar.HitAt1 || s.MRR < bar.MRR || s.Section1 < bar.Section1 {
+			t.Errorf("%s is under its bar: hit@5 %.4f of %.3f, hit@1 %.3f of %.3f, mrr %.3f of %.3f, section@1 %.3f of %.3f", k, s.HitAt5, bar.HitAt5, s.HitAt1, bar.HitAt1, s.MRR, bar.MRR, s.Section1, bar.Section1)
 		}
 	}
 	t.Logf("mean of kinds %.4f", mean)
-	if mean < 0.965 {
+	if mean < 0.97 {
 		t.Errorf("mean of kinds %.4f", mean)
 	}
 	byCorpus := Summarize(outcomes, func(o Outcome) string { return o.Judged.Corpus })

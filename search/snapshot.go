@@ -40,6 +40,7 @@ type snapshot struct {
 	sections  []*sectionRecord
 	sectionOf []int32 // section of a Bleve document number; -1 where deleted
 	byKey     map[string]uint32
+	linksTo   [][]uint32 // pages that a page links to, sorted
 
 	// Weight by which a term frequency counts, by document: the field's weight over the length's norm.
 	sectionNorm [sectionFields][]float32
@@ -183,6 +184,17 @@ func (s *snapshot) build() error {
 				s.byKey[key] = uint32(page)
 			}
 		}
+	}
+	s.linksTo = make([][]uint32, len(s.pages))
+	for page, r := range s.pages {
+		to := make([]uint32, 0, len(r.Links))
+		for _, l := range r.Links {
+			if other, ok := s.byKey[l.To]; ok && other != uint32(page) {
+				to = append(to, other)
+			}
+		}
+		slices.Sort(to)
+		s.linksTo[page] = slices.Compact(to)
 	}
 	for l := range languages {
 		s.languages = append(s.languages, l)

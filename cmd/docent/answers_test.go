@@ -243,7 +243,7 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 	if denied > 2 {
 		t.Errorf("%d of %d questions are denied an answer", denied, len(questions))
 	}
-	if right < searched-denied { // which page comes first is the search's to say, and its own tests hold it to that
+	if right*10 < len(questions)*7 {
 		t.Errorf("%d of %d answers have the right first source, where the search has %d", right, len(questions), searched)
 	}
 	if answered*10 > len(unanswerable) {
