@@ -25,6 +25,7 @@ func (r *remote) callOpenAI(ctx context.Context, l *line, p prompt, text func(st
 	if r.counted() {
 		req.MaxCompletionTokens = r.MaxTokens
 	} else {
+		//lint:ignore SA1019 endpoints other than OpenAI's know no other name for it
 		req.MaxTokens = r.MaxTokens
 	}
 	for _, m := range p.messages {

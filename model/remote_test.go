@@ -197,13 +197,13 @@ func TestFaultsBeforeTheFirstPiece(t *testing.T) {
 			"429 come back now":   {func(w http.ResponseWriter) { w.Header().Set("Retry-After", "0"); w.WriteHeader(429) }, true, ""},
 			"429 come back later": {func(w http.ResponseWriter) { w.Header().Set("Retry-After", "3600"); w.WriteHeader(429) }, false, "too often"},
 			"500":                 {func(w http.ResponseWriter) { http.Error(w, `{"error":{"message":"boom","type":"server_error"}}`, 500) }, true, ""},
-			"503 with a page":     {func(w http.ResponseWriter) { http.Error(w, "<html>down</html>", 503) }, true, ""},
+			"503 with a page":     {func(w http.ResponseWriter) { http.Error(w, "<html>down</html>", http.StatusServiceUnavailable) }, true, ""},
 			"connection closed":   {func(w http.ResponseWriter) { panic(http.ErrAbortHandler) }, true, ""},
 			"empty stream":        {func(w http.ResponseWriter) { stream(w) }, true, ""},
 			"error in the stream": {func(w http.ResponseWriter) { stream(w, wire.fail) }, true, ""},
 			"400":                 {func(w http.ResponseWriter) { w.WriteHeader(400) }, false, "refuses the question"},
 			"401 that quotes the key": {func(w http.ResponseWriter) {
-				http.Error(w, `{"error":{"message":"Incorrect API key provided: `+secret+`.","type":"invalid_request_error"}}`, 401)
+				http.Error(w, `{"error":{"message":"Incorrect API key provided: `+secret+`.","type":"invalid_request_error"}}`, http.StatusUnauthorized)
 			}, false, "refuses its key"},
 			"404":        {func(w http.ResponseWriter) { w.WriteHeader(404) }, false, "not known"},
 			"a redirect": {func(w http.ResponseWriter) { w.Header().Set("Location", "/elsewhere"); w.WriteHeader(307) }, false, "refuses"},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"docent/api"
 )
@@ -231,7 +232,7 @@ func (j *Journal) boltOptions() *bbolt.Options {
 }
 
 func lockError(err error) error {
-	if errors.Is(err, bbolt.ErrTimeout) {
+	if errors.Is(err, bolterrors.ErrTimeout) {
 		return errors.New("another process has it open")
 	}
 	return err

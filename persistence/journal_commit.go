@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"docent/api"
 )
@@ -390,7 +391,7 @@ func (j *Journal) writeOnce(reqs []*appendRequest, ops []*journalOp) error {
 	}
 	c.id = c.tx.ID()
 	defer func() { // after a commit there is nothing to roll back, and that is no error
-		if err := guard(c.tx.Rollback); err != nil && !errors.Is(err, bbolt.ErrTxClosed) {
+		if err := guard(c.tx.Rollback); err != nil && !errors.Is(err, bolterrors.ErrTxClosed) {
 			j.log.Error("roll back", "journal", j.path, "error", err)
 		}
 	}()

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 // bbolt's pages carry no checksums; a damaged one makes bbolt panic, in a goroutine of its own when the file is opened,
@@ -58,7 +59,7 @@ func verifyJournalFile(path string, o *JournalOptions) (*pageWalk, error) {
 		return err
 	})
 	switch {
-	case errors.Is(err, bbolt.ErrTimeout):
+	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, lockError(err)
 	case errors.Is(err, os.ErrPermission):
 		return nil, err

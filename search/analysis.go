@@ -109,7 +109,6 @@ func (s *stemmer) of(word string) string {
 // An analyser cuts text into terms. Analysers are pooled: one goroutine uses one at a time.
 type analyser struct {
 	stemmers map[string]*stemmer
-	lower    []byte
 	cuts     []int
 }
 

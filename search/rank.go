@@ -307,12 +307,11 @@ func slipsBetween(a []rune, word string, most int) int {
 
 // Scratch of one query.
 type scratch struct {
-	sections, pages        accumulator // of one group
-	sectionScore           accumulator
-	pageScore              accumulator
-	best                   []bestSection
-	candidates             []candidate
-	lastPosition, lastSeen []int
+	sections, pages accumulator // of one group
+	sectionScore    accumulator
+	pageScore       accumulator
+	best            []bestSection
+	candidates      []candidate
 }
 
 type bestSection struct {
@@ -328,8 +327,6 @@ type candidate struct {
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-const allSections = math.MaxUint32
 
 // search ranks.
 func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {

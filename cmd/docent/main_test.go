@@ -75,15 +75,14 @@ func self(t testing.TB) string {
 
 // A testServer is the program serving, as a process of its own.
 type testServer struct {
-	t        testing.TB
-	data     string
-	listen   string
-	flags    []string
-	url      string
-	cmd      *exec.Cmd
-	log      *lockedBuffer
-	ended    chan struct{}
-	exitCode int // once ended
+	t      testing.TB
+	data   string
+	listen string
+	flags  []string
+	url    string
+	cmd    *exec.Cmd
+	log    *lockedBuffer
+	ended  chan struct{} // closed when the process has ended
 }
 
 type lockedBuffer struct {
