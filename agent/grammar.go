@@ -121,7 +121,8 @@ func init() {
 	}
 	const noun = `[the] [word|words|phrase|text|term|string|terms|expression|url|link]`
 	const many = `[all|every|each|any] [of] [the] [occurrences|occurrence|instances|instance|mentions|mention|uses|use|references] [of|to]`
-	form(`replace|substitute|swap|exchange `+many+` `+noun+` <a:val> (with|by) `+noun+` <b:lit> <:scope>`, replace)
+	form(`replace|substitute|swap|exchange `+many+` `+noun+` <a:val> (with|by|→) `+noun+` <b:lit> <:scope>`, replace)
+	form(`find `+many+` `+noun+` <a:lit> and replace (it/them) (with|by) `+noun+` <b:lit> <:scope>`, replace)
 	form(`replace|substitute|swap|exchange `+many+` `+noun+` <a:bare> (with|by) `+noun+` <b:bare> <:scope>`, replace)
 	form(`change|convert|update|turn `+many+` `+noun+` <a:lit> (to|into|with) `+noun+` <b:lit> <:scope>`, replace)
 	form(`use <b:lit> instead of <a:lit> <:scope>`, replace)
@@ -170,12 +171,12 @@ func init() {
 		[with|and] [the] (content|text|body) [:] <t:text> / (saying/containing/that says) [:] <t:text>
 		/ `+beforeAfter+` [the] [section|heading] <h:lit> [section|heading]
 		/ [at] [the] [end] [,] (in|of|on|to|at) [the] [end] [of] [the] [page|file] <page:page> / , / and
-	} [[with|and] [the] [content|text|body] : (<t:text>/<t:rest>)]`, section)
+	} [[~] [with|and] [the|this] [following] [content|text|body] : (<t:text>/<t:rest>)]`, section)
 	form(`insert|add|create|write|append|make [a|the] [new] <title:lit> section {
 		[with|and] [the] (content|text|body) [:] <t:text> / (saying/containing/that says) [:] <t:text>
 		/ `+beforeAfter+` [the] [section|heading] <h:lit> [section|heading]
 		/ (in|of|on|to|at) [the] [end] [of] [the] [page|file] <page:page> / ,
-	} [[with|and] [the] [content|text|body] : (<t:text>/<t:rest>)]`, section)
+	} [[~] [with|and] [the|this] [following] [content|text|body] : (<t:text>/<t:rest>)]`, section)
 
 	appendTo := func(c captures, m *memory) (operation, error) {
 		page, err := m.pageOf(c, "page")
@@ -190,6 +191,7 @@ func init() {
 	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+` [of] (`+sectionOf+`) [,] (in|of|on|to|from) [the] [page|file] <page:page>`, appendTo)
 	form(`prepend `+textNoun+` <t:text> (to|on|in) [the] [start|beginning|top] [of] [the] [page|file] <page:page> <top>`, appendTo)
 	form(`prepend `+textNoun+` <t:text> (to|on|in) [the] [start|beginning|top] [of] (`+sectionOf+`) [,] (in|of|on|to) [the] [page|file] <page:page> <top>`, appendTo)
+	form(`append|add|insert|put `+textNoun+` (to|in) [the] [end] [of] [the] [page|file] <page:page> [[,] (in|under|to|below) (`+sectionOf+` / <h:lit>)] : (<t:text>/<t:rest>)`, appendTo)
 	form(`append|add (to|at) [the] [end] [of] [the] [page|file] <page:page> [the] [following] [text] : (<t:text>/<t:rest>)`, appendTo)
 
 	form(`delete|remove|drop [the] [whole|entire] ([section] [titled|called|named|under|with] [the] [heading] <h:lit> [section] <sec> / section <h:lit> / <h:lit> section) [`+ofPage+`]`,
@@ -211,7 +213,7 @@ func init() {
 		/ [,] [and] (in|under|to) [the] [navigation|nav|sidebar] [group|section] <g:lit> [group] [in the navigation]
 		/ [,] [and] add it to [the] [navigation|nav] [group] [under|in] [the] [group] <g:lit> [group]
 		/ [,] [and] [with] [the] (content|text|body) <t:text> / [,] [and] (containing|saying/that says/that contains) <t:text> }
-		[[,] [with|and|containing] [the] [following] [content|text|body] : (<t:text>/<t:rest>)]`
+		[[,] [with|and|containing] [the|this] [following] [content|text|body] : (<t:text>/<t:rest>) / ~ [the] [page] content|text|body : (<t:text>/<t:rest>)]`
 	form(`create|add|make|write|start [a|the|another] [new] (page|file|guide|document) [at|as|in] <path:path> `+pageWords, create)
 	form(`create|add|make|write|start [a|the|another] [new] (page|file|guide|document) (titled|called|named) <title:lit> (at|in|as|under) <path:path> `+pageWords, create)
 	form(`create <path:path> `+pageWords, create)
@@ -246,12 +248,15 @@ func init() {
 	form(`fix|repair|correct|resolve [all] [of] [the|any] [broken|dead|invalid] [internal|relative] links <:scope>`, func(c captures, m *memory) (operation, error) {
 		return &fixLinksOp{scope: readScope(c, m)}, nil
 	})
+	form(`fix|repair|correct [all] [of] [the|any] broken [internal] links and [the|all] (typos/spelling/misspellings) <:scope>`, func(c captures, m *memory) (operation, error) {
+		return manyOps{&fixLinksOp{readScope(c, m)}, &typosOp{readScope(c, m)}}, nil
+	})
 	form(`fix|correct [all] [of] [the|any] (typos/typo/spelling/misspellings/spelling mistakes/spelling errors/misspelled words/common misspellings) <:scope>`, func(c captures, m *memory) (operation, error) {
 		return &typosOp{scope: readScope(c, m)}, nil
 	})
 
 	set := func(c captures, m *memory) (operation, error) {
-		op := &frontOp{key: c.text("key"), value: c.text("v"), scope: readScope(c, m)}
+		op := &frontOp{key: c.text("key"), value: c.text("v"), was: c.text("was"), scope: readScope(c, m)}
 		if len(op.scope.in) == 0 && !op.scope.all {
 			if m.page == "" {
 				return nil, fmt.Errorf("it does not say which page's %s is meant", op.key)
@@ -265,6 +270,7 @@ func init() {
 	}
 	const fmPages = `([all|every] [the] [page|pages|file|files] <in:paths>)`
 	form(`set|change|update|make [the] [front] [matter|frontmatter] [key|field] <key:key> [key|field] (of|in|on|for) `+fmPages+` (to|as|=|:|be) <v:val>`, set)
+	form(`change|update|set [the] <key:key> (of|in|on) `+fmPages+` from <was:lit> to <v:lit>`, set)
 	form(`set [the] [front] [matter|frontmatter] [key|field] <key:key> (to|=|:) <v:val> (in|on|for|of) [the front matter of] `+fmPages, set)
 	form(`set [the] [front] [matter|frontmatter] [key|field] <key:key> [:] <v:lit> (in|on|for|of) [the front matter of] `+fmPages, set)
 	form(`set|change|update its [front matter] <key:key> (to|as) <v:val>`, set)
@@ -448,6 +454,9 @@ func (p *parser) operation(pos int, m *memory) (operation, int, string) {
 		return nil, 0, "it is too tangled"
 	}
 	if best.to == 0 {
+		if verbs[p.toks[pos].low] && !strings.ContainsAny(p.sentence(pos), "\"'`“‘«") {
+			return nil, 0, "if it holds words that are meant as they stand, put them in quotes"
+		}
 		return nil, 0, ""
 	}
 	saved := *m
@@ -481,7 +490,7 @@ var fillers = [][]string{
 	{"i'd", "like", "you", "to"}, {"i", "need", "you", "to"}, {"you", "should"}, {"we", "should"}, {"let's"}, {"let", "us"}, {"then"}, {"and"}, {"also"}, {"next"}, {"finally"},
 	{"first"}, {"second"}, {"third"}, {"after", "that"}, {"afterwards"}, {"now"}, {"just"}, {"hi"}, {"hello"}, {"hey"}, {"docent"}, {"thanks"}, {"thank", "you"}, {"do", "the", "following"},
 	{"make", "the", "following", "changes"}, {"make", "these", "changes"}, {"apply", "the", "following", "changes"}, {"do", "this"}, {"for", "me"}, {"ok"}, {"okay"}, {"but"}, {"&"}, {"afterward"}, {"lastly"},
-	{"do", "these", "things"}, {"in", "addition"}, {"in", "the", "docs"}, {"in", "our", "docs"}, {"throughout", "the", "docs"}, {"in", "the", "documentation"}, {"additionally"},
+	{"do", "these", "things"}, {"in", "addition"}, {"search", "and"}, {"find", "and"}, {"in", "the", "docs"}, {"in", "our", "docs"}, {"throughout", "the", "docs"}, {"in", "the", "documentation"}, {"additionally"},
 }
 
 // skip passes over what stands between operations: marks, line ends and words of courtesy.

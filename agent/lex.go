@@ -78,7 +78,12 @@ func lex(s string) []token {
 				continue
 			}
 		}
-		if strings.ContainsRune(",;!?()", r) || r == ':' && (i+1 == len(s) || unicode.IsSpace(rune(s[i+1]))) || r == '.' && endOfSentence(s, i+1) {
+		if r == '(' || r == ')' { // what is added in parentheses is said all the same
+			i++
+			prev = ' '
+			continue
+		}
+		if strings.ContainsRune(",;!?", r) || r == ':' && (i+1 == len(s) || unicode.IsSpace(rune(s[i+1]))) || r == '.' && endOfSentence(s, i+1) {
 			add(mark, string(r), i, i+n)
 			i += n
 			prev = ' '

@@ -20,12 +20,8 @@ func globbed(pattern, name string) bool {
 	ok, err := doublestar.Match(pattern, name)
 	return err == nil && ok
 }
-func extOf(p string) string      { return path.Ext(p) }
-func baseOf(p string) string     { return path.Base(p) }
-func joinDir(a, b string) string { return path.Join(a, b) }
-func relevant(p string) bool     { return isPage(p) }
-func stem(p string) string       { return strings.TrimSuffix(p, path.Ext(p)) }
-func sameFold(a, b string) bool  { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
+func stem(p string) string      { return strings.TrimSuffix(p, path.Ext(p)) }
+func sameFold(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
 func hasMarkup(s string) bool {
 	return strings.ContainsAny(s, "\n`<>{}[]") || strings.Contains(s, "**") || strings.HasPrefix(s, "#")
 }
@@ -273,7 +269,7 @@ var safeAnchor = regexp.MustCompile(`^[\p{L}\p{N}_.:’&/-]+$`)
 
 // pins gives the edits that keep anchors alive which links lead to and which the new words of a heading would end.
 func (r *run) pins(before, now *markup.Page) ([]markup.Edit, error) {
-	if !relevant(before.Path) || len(before.Headings) != len(now.Headings) {
+	if !isPage(before.Path) || len(before.Headings) != len(now.Headings) {
 		return nil, nil
 	}
 	changed := false
@@ -849,6 +845,7 @@ func isHeadingLine(p *markup.Page, at int) bool {
 // Set or remove a key of the front matter.
 type frontOp struct {
 	key, value string
+	was        string // what it must be now; empty for anything
 	remove     bool
 	scope      scope
 }
@@ -887,6 +884,9 @@ func (o *frontOp) run(r *run) error {
 			}
 			edits, err = p.RemoveFront(o.key)
 		} else {
+			if now := fmt.Sprint(p.Front.Values[o.key]); o.was != "" && now != o.was {
+				return refuse("%s of %s is %s, not %s", o.key, r.site.show(f), quote(now), quote(o.was))
+			}
 			edits, err = p.SetFront(o.key, o.value)
 		}
 		if err != nil {

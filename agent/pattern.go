@@ -64,8 +64,17 @@ type (
 		name string
 		kind string
 	}
-	flagNode string // captures nothing but its own name
+	flagNode string   // captures nothing but its own name
+	gapNode  struct{} // the end of a sentence or line
 )
+
+func (n gapNode) match(p *parser, pos int, c captures, next func(int, captures) bool) bool {
+	from := pos
+	for pos < len(p.toks) && (p.toks[pos].kind == newline || p.toks[pos].kind == mark && (p.toks[pos].text == "." || p.toks[pos].text == ",")) {
+		pos++
+	}
+	return pos > from && next(pos, c)
+}
 
 // spend counts one step of matching and tells whether there may be more: forms with many ways to match must not let
 // hostile input take long.
@@ -123,7 +132,10 @@ func (n capNode) match(p *parser, pos int, c captures, next func(int, captures) 
 		return false
 	}
 	if n.kind == "rest" {
-		if pos >= len(p.toks) {
+		for pos < len(p.toks) && p.toks[pos].kind == newline {
+			pos++
+		}
+		if pos >= len(p.toks) || p.isContent(pos) && p.ends(pos+1) { // quoted or fenced, it ends where that does
 			return false
 		}
 		return next(len(p.toks), c.with(capture{name: n.name, text: strings.TrimSpace(p.src[p.toks[pos].start:])}))
@@ -142,6 +154,9 @@ func (n capNode) match(p *parser, pos int, c captures, next func(int, captures) 
 	case "lit":
 		return t.kind == literalText && one(t.text)
 	case "text":
+		if t.kind == block && !p.isContent(pos) {
+			return one(p.src[t.start:t.end]) // a block of code, fences and all
+		}
 		return (t.kind == literalText || t.kind == block) && one(t.text)
 	case "val":
 		return (t.kind == literalText || t.kind == word && !reserved[t.low]) && one(t.text)
@@ -167,6 +182,19 @@ func (n capNode) match(p *parser, pos int, c captures, next func(int, captures) 
 		})
 	}
 	panic("no such capture: " + n.kind)
+}
+
+// isContent tells whether a token is a literal or a fenced block that only wraps Markdown.
+func (p *parser) isContent(pos int) bool {
+	t := p.toks[pos]
+	if t.kind == block {
+		switch strings.ToLower(t.info) {
+		case "", "md", "mdx", "markdown":
+			return true
+		}
+		return false
+	}
+	return t.kind == literalText
 }
 
 // paths reads a list of paths: a.md, b.md and c/*.md. The longest comes first.
@@ -279,6 +307,9 @@ func (r *patternReader) alternatives(closer string) node {
 				inner = loopNode{inner}
 			}
 			seq = append(seq, inner)
+		case c == '~':
+			r.i++
+			seq = append(seq, gapNode{})
 		case c == '<':
 			e := strings.IndexByte(r.s[r.i:], '>')
 			name, kind, ok := strings.Cut(r.s[r.i+1:r.i+e], ":")
@@ -322,6 +353,7 @@ func init() {
 		/ (in|on|within|inside|throughout|across|under|from|for|to) [all|every|each] [the] [page|pages|file|files|folder|directory|everything] [in|under|of|within] [the] [folder|directory] <in:paths> [page|file|folder|directory]
 		/ [,|and] [also|and] (in/including [in]) [the] (code [blocks|fences|spans|samples|examples] [too]/inline code) [as] [well] <code>
 		/ [,|and] [also|and] (in/including [in]) [the] (links [too]/urls [too]/link targets [too]) <links>
+		/ [,|and] [also] (including/in) [the|all] (headings [and titles]/titles [and headings]/prose/text)
 		/ [,|but] [in] prose only <prose>
 		/ [,|but] only in [the] (prose/text) <prose>
 		/ [,] (case-insensitive/case-insensitively/ignoring case/ignore case/regardless of case/case insensitive/case insensitively/in any case) <nocase>

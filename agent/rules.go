@@ -120,7 +120,7 @@ func (a *Agent) Edit(ctx context.Context, task Task, progress func(Progress)) (R
 	if err != nil {
 		var mis *misunderstanding
 		if errors.As(err, &mis) {
-			return nothing(mis.Error() + " Nothing was changed.\n\n" + manual()), nil
+			return nothing(mis.Error() + " Nothing was changed.\n\n" + manual(task.Tree)), nil
 		}
 		return Result{}, err
 	}
@@ -197,11 +197,14 @@ func (a *Agent) Edit(ctx context.Context, task Task, progress func(Progress)) (R
 
 func nothing(message string) Result { return Result{Model: Rules, Message: message} }
 
-// manual lists what the rules can do.
-func manual() string {
+// manual lists what the rules can do with a tree.
+func manual(tree Tree) string {
 	var b strings.Builder
 	b.WriteString("I work without a language model and carry out instructions of these forms, several in one prompt if you like:\n")
 	for _, e := range examples {
+		if _, ok := tree.(History); !ok && strings.HasPrefix(e, "undo") {
+			continue
+		}
 		b.WriteString("\n- " + e)
 	}
 	return b.String()

@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -373,16 +374,16 @@ func (r *run) expand(in string) ([]string, error) {
 			if err := r.ws.writable(f); err != nil {
 				return nil, err
 			}
-			if !textExts[strings.ToLower(extOf(f))] {
+			if !textExts[strings.ToLower(path.Ext(f))] {
 				return nil, refuse("%s is no text that is edited", f)
 			}
 		}
-		if !isIndex(f) || strings.HasSuffix(strings.ToLower(name), strings.ToLower(baseOf(f))) {
+		if !isIndex(f) || strings.HasSuffix(strings.ToLower(name), strings.ToLower(path.Base(f))) {
 			return []string{f}, r.ws.writable(f)
 		}
 	}
 	if cleanPath(folder) == nil {
-		for _, dir := range []string{joinDir(r.ws.docsDir, folder), joinDir(r.site.root, folder), folder} {
+		for _, dir := range []string{path.Join(r.ws.docsDir, folder), path.Join(r.site.root, folder), folder} {
 			if !r.ws.isDir(dir) || dir != r.ws.docsDir && !r.ws.inDocs(dir+"/x") {
 				continue
 			}
