@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/forge"
 	"docent/stream"
 )
 
@@ -104,7 +105,7 @@ func FuzzDiffs(f *testing.F) {
 		if most := strings.Count(text, "\n") + 1; lines > most {
 			t.Fatalf("%d lines were made of %d", lines, most)
 		}
-		if q := quoted(text); strings.ContainsAny(q, "\n\r\x00") {
+		if q := forge.QuotePath(text); strings.ContainsAny(q, "\n\r\x00") {
 			t.Fatalf("%q was quoted as %q", text, q)
 		}
 	})

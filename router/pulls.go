@@ -54,7 +54,7 @@ func (s *Server) showPull(x *exchange, req bunrouter.Request) error {
 	}
 	switch form {
 	case ".diff":
-		write(x, http.StatusOK, "text/plain; charset=utf-8", unified(diff))
+		write(x, http.StatusOK, "text/plain; charset=utf-8", []byte(diff.String()))
 		return nil
 	case ".patch":
 		write(x, http.StatusOK, "text/plain; charset=utf-8", patch(p, diff))
@@ -202,65 +202,6 @@ func hunks(text string) []hunk {
 	return list
 }
 
-// unified is the whole diff as git writes and reads it.
-func unified(d forge.Diff) []byte {
-	var b bytes.Buffer
-	for _, f := range d.Files {
-		from := or(f.From, f.Path)
-		fmt.Fprintf(&b, "diff --git %s %s\n", quoted("a/"+from), quoted("b/"+f.Path))
-		before, after := quoted("a/"+from), quoted("b/"+f.Path)
-		switch f.Status {
-		case "added":
-			b.WriteString("new file mode 100644\n")
-			before = "/dev/null"
-		case "deleted":
-			b.WriteString("deleted file mode 100644\n")
-			after = "/dev/null"
-		case "moved":
-			fmt.Fprintf(&b, "rename from %s\nrename to %s\n", quoted(from), quoted(f.Path))
-		}
-		switch {
-		case f.Binary:
-			fmt.Fprintf(&b, "Binary files %s and %s differ\n", before, after)
-		case f.Unified != "":
-			fmt.Fprintf(&b, "--- %s\n+++ %s\n", before, after)
-			b.WriteString(f.Unified)
-			if !strings.HasSuffix(f.Unified, "\n") {
-				b.WriteByte('\n')
-			}
-		}
-	}
-	return b.Bytes()
-}
-
-// quoted is a path as git writes it in a diff: in double quotes, with escapes, where it holds anything unusual.
-func quoted(path string) string {
-	plain := true
-	for i := range len(path) {
-		if c := path[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			plain = false
-		}
-	}
-	if plain {
-		return path
-	}
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := range len(path) {
-		switch c := path[i]; {
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c < ' ' || c > '~':
-			fmt.Fprintf(&b, `\%03o`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
-
 // patch is the diff as a mail that `git am` takes.
 func patch(p api.PullRequest, d forge.Diff) []byte {
 	var b bytes.Buffer
@@ -277,10 +218,10 @@ func patch(p api.PullRequest, d forge.Diff) []byte {
 	}
 	b.WriteString("---\n")
 	for _, f := range d.Files {
-		fmt.Fprintf(&b, " %s | %d\n", quoted(f.Path), f.Added+f.Deleted)
+		fmt.Fprintf(&b, " %s | %d\n", forge.QuotePath(f.Path), f.Added+f.Deleted)
 	}
 	fmt.Fprintf(&b, " %d files changed, %d insertions(+), %d deletions(-)\n\n", len(d.Files), d.Added, d.Deleted)
-	b.Write(unified(d))
+	b.WriteString(d.String())
 	return b.Bytes()
 }
 
