@@ -325,3 +325,23 @@ func TestMkDocsNavigationIsEditedByLines(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+func TestASiteInAFolderIsEditedAsOneAtTheRoot(t *testing.T) {
+	files := map[string]string{"README.md": "One\n"}
+	for p, c := range mintSite() {
+		files["docs/"+p] = c
+	}
+	j := newJob(t, files)
+	j.docs = "docs"
+	res := j.must("move guides/one.mdx to tutorials/first.mdx. Then create page docs/guides/new.mdx titled \"New\" in group \"Guides\"")
+	plain := newJob(t, mintSite())
+	plain.must("move guides/one.mdx to tutorials/first.mdx. Then create page guides/new.mdx titled \"New\" in group \"Guides\"")
+	for p, c := range plain.tree.files() {
+		if j.tree.files()["docs/"+p] != c {
+			t.Errorf("%s: %q, want %q", p, j.tree.files()["docs/"+p], c)
+		}
+	}
+	if len(j.tree.files()) != len(plain.tree.files())+1 || strings.Contains(res.Message, "docs/guides") {
+		t.Errorf("%d files; %s", len(j.tree.files()), res.Message)
+	}
+}
