@@ -12,41 +12,44 @@ import (
 
 // Tuning is the weights of the ranking: one setting for every site. docs/decisions/0003-ranking.md tells where they come from.
 type Tuning struct {
-	Section [sectionFields]float64 // heading, trail, body, code
-	Inherit [pageFields]float64    // what a page's fields are worth to each of its sections
-	B       [sectionFields]float64
-	BShort  float64
-	K       float64
+	Section [sectionFields]float64 `toml:"section"` // heading, trail, body, code
+	Inherit [pageFields]float64    `toml:"inherit"` // what a page's fields are worth to each of its sections
+	B       [sectionFields]float64 `toml:"b"`
+	BShort  float64                `toml:"b_short"`
+	K       float64                `toml:"k"`
 
-	Page        [pageFields]float64 // title, path, keywords, links, description
-	PageHeading float64
-	PageBody    float64
-	PageCode    float64
-	PageK       float64
+	Page        [pageFields]float64 `toml:"page"` // title, path, keywords, links, description
+	PageHeading float64             `toml:"page_heading"`
+	PageBody    float64             `toml:"page_body"`
+	PageCode    float64             `toml:"page_code"`
+	PageK       float64             `toml:"page_k"`
 
-	PageShare float64 // of the page's own score; the rest is its best section's
-	IDFPower  float64
+	PageShare float64 `toml:"page_share"` // of the page's own score; the rest is its best section's
+	IDFPower  float64 `toml:"idf_power"`
 
-	Closer          int     // pages looked at closely
-	CloserShare     float64 // their sections that score at least so much of the best
-	TitleCover      float64
-	HeadingCover    float64
-	HeadingExact    float64 // where the query is the heading
-	UnknownCount    float64 // a title word that was not asked for counts so often
-	Proximity       float64
-	ProximityK      float64
-	TitleStart      float64
-	TitleStartBase  float64 // for any title that begins with the query; TitleStart for one that is the query
-	Slip1, Slip2    float64
-	Prefix          float64
-	PrefixOfWord    float64 // where the last word is a word itself
-	PrefixWords     int
-	PrefixUntil     int     // words of a query from which on a last word that is a word is not taken for the beginning of others
-	NameRest        float64 // as UnknownCount, for the other parts of a name that was asked for
-	PartShare       float64 // a part of a compound name, where the whole is known
-	Neighbourhood   float64 // currentPath
-	Vote, VoteK     float64 // of other candidates, by linking to a page: at most, and how many make half of it
-	Boost, Demotion float64 // powers to which a page's own boost is raised, above 1 and below
+	Closer         int     `toml:"closer"`       // pages looked at closely
+	CloserShare    float64 `toml:"closer_share"` // their sections that score at least so much of the best
+	TitleCover     float64 `toml:"title_cover"`
+	HeadingCover   float64 `toml:"heading_cover"`
+	HeadingExact   float64 `toml:"heading_exact"` // where the query is the heading
+	UnknownCount   float64 `toml:"unknown_count"` // a title word that was not asked for counts so often
+	Proximity      float64 `toml:"proximity"`
+	ProximityK     float64 `toml:"proximity_k"`
+	TitleStart     float64 `toml:"title_start"`
+	TitleStartBase float64 `toml:"title_start_base"` // for any title that begins with the query; TitleStart for one that is the query
+	Slip1          float64 `toml:"slip1"`
+	Slip2          float64 `toml:"slip2"`
+	Prefix         float64 `toml:"prefix"`
+	PrefixOfWord   float64 `toml:"prefix_of_word"` // where the last word is a word itself
+	PrefixWords    int     `toml:"prefix_words"`
+	PrefixUntil    int     `toml:"prefix_until"`  // words of a query from which on a last word that is a word is not taken for the beginning of others
+	NameRest       float64 `toml:"name_rest"`     // as UnknownCount, for the other parts of a name that was asked for
+	PartShare      float64 `toml:"part_share"`    // a part of a compound name, where the whole is known
+	Neighbourhood  float64 `toml:"neighbourhood"` // currentPath
+	Vote           float64 `toml:"vote"`          // of other candidates, by linking to a page: at most, and how many make half of it
+	VoteK          float64 `toml:"vote_k"`
+	Boost          float64 `toml:"boost"` // power to which a page's own boost is raised where it is above 1; Demotion where it is below
+	Demotion       float64 `toml:"demotion"`
 }
 
 // DefaultTuning is what a library uses unless it is told otherwise.

@@ -94,6 +94,8 @@ func (o *operations) run(ctx context.Context, name string, params json.RawMessag
 			}
 			return o.stores.source.refresh(ctx, project, progress)
 		})
+	case opEvaluate:
+		return perform(params, func(p evaluateParams) ([]search.Outcome, error) { return o.evaluate(ctx, p) })
 	case opPullList:
 		return perform(params, func(p pullParams) ([]api.PullRequest, error) {
 			return o.stores.catalog.Pulls(ctx, p.Project, p.State)

@@ -41,7 +41,7 @@ func newRootCommand() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newServeCommand(), newDemoCommand(), newBenchCommand(),
-		newProjectCommand(), newKeyCommand(), newIndexCommand(), newPullCommand(),
+		newProjectCommand(), newKeyCommand(), newIndexCommand(), newEvalCommand(), newPullCommand(),
 		newAskCommand(), newJobCommand(),
 		newConfigCommand(), newVersionCommand(),
 	)

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/spf13/cobra"
+
+	"docent/api"
+	"docent/search"
+)
+
+const opEvaluate = "search.evaluate"
+
+type evaluateParams struct {
+	Project api.ProjectID   `json:"project"`
+	Queries []search.Judged `json:"queries"`
+	Tuning  *search.Tuning  `json:"tuning,omitempty"` // the server's own where nil
+}
+
+// An evaluation is how a configuration did on judged queries.
+type evaluation struct {
+	Kinds    map[string]search.Score `json:"kinds"`
+	All      search.Score            `json:"all"`
+	Mean     search.Score            `json:"meanOfKinds"` // each kind counted once
+	Outcomes []search.Outcome        `json:"-"`
+}
+
+func newEvalCommand() *cobra.Command {
+	o, c := new(operator), new(client)
+	var file, project, domain, corpus, against string
+	var misses bool
+	cmd := &cobra.Command{
+		Use: "eval", Short: "Judge the search on your own queries, and compare two configurations", Args: cobra.NoArgs,
+		Long: "Asks every query of a file and judges what is found. The file has one JSON object a line:\n\n" +
+			`  {"query": "rotate a key", "relevant": ["guides/keys.md"], "sections": ["guides/keys.md#rotate"], "kind": "question"}` + "\n\n" +
+			"With --project the index in the data directory is asked, also while a server runs on it; with --domain and --key a\n" +
+			"server's search operation over HTTP. --against names a TOML file with weights that differ from the standard ones\n" +
+			"(--weights prints those), and shows what they would change.",
+		Example: "  docent eval --data DIR --project docs --queries judged.jsonl --against weights.toml\n" +
+			"  docent eval --url https://docent.example --domain docs.example.com --key $KEY --queries judged.jsonl",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if weights, _ := cmd.Flags().GetBool("weights"); weights {
+				return toml.NewEncoder(cmd.OutOrStdout()).Encode(search.DefaultTuning)
+			}
+			if err := required(cmd, "queries"); err != nil {
+				return err
+			}
+			if project != "" && !cmd.Flags().Changed("domain") {
+				domain = "" // of the environment
+			}
+			if (project == "") == (domain == "") {
+				return usagef("docent eval needs either --project or --domain; see 'docent eval --help'")
+			}
+			queries, err := readJudged(file, cmp.Or(corpus, project), corpus != "")
+			if err != nil {
+				return err
+			}
+			if domain != "" {
+				if against != "" {
+					return usagef("--against compares weights on an index: it needs --project, not --domain")
+				}
+				outcomes, err := c.evaluate(cmd.Context(), domain, queries)
+				if err != nil {
+					return err
+				}
+				return printEvaluation(cmd.OutOrStdout(), o.json, misses, summarize(outcomes), nil)
+			}
+			params := evaluateParams{Project: api.ProjectID(project), Queries: queries}
+			var first, second evaluation
+			if err := o.run(cmd, opEvaluate, params, &first.Outcomes); err != nil {
+				return err
+			}
+			first = summarize(first.Outcomes)
+			if against == "" {
+				return printEvaluation(cmd.OutOrStdout(), o.json, misses, first, nil)
+			}
+			tuning, err := readTuning(against)
+			if err != nil {
+				return err
+			}
+			params.Tuning = &tuning
+			if err := o.run(cmd, opEvaluate, params, &second.Outcomes); err != nil {
+				return err
+			}
+			second = summarize(second.Outcomes)
+			return printEvaluation(cmd.OutOrStdout(), o.json, misses, first, &second)
+		},
+	}
+	operatorFlags(cmd, o)
+	clientFlags(cmd, c)
+	flags := cmd.Flags()
+	flags.StringVar(&file, "queries", "", "judged queries, one JSON object a line")
+	flags.StringVar(&project, "project", "", "project in the data directory")
+	flags.StringVar(&domain, "domain", envOr("DOMAIN", ""), "domain of a project of a running server (DOCENT_DOMAIN)")
+	flags.StringVar(&corpus, "corpus", "", "ask only the queries of this corpus, where the file has several; the project's id where it is one of them")
+	flags.StringVar(&against, "against", "", "TOML file with other weights to compare with")
+	flags.BoolVar(&misses, "misses", false, "list the queries whose page is not among the first five, and those that differ")
+	flags.Bool("weights", false, "print the standard weights and end")
+	return cmd
+}
+
+// readJudged reads the queries of one corpus; of all where the name is none of theirs and was not asked for.
+func readJudged(file, corpus string, only bool) ([]search.Judged, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the judged queries: %w", err)
+	}
+	defer f.Close()
+	all, err := search.ReadJudged(f)
+	if err != nil {
+		return nil, err
+	}
+	own := slices.DeleteFunc(slices.Clone(all), func(q search.Judged) bool { return q.Corpus != "" && q.Corpus != corpus })
+	if len(own) == 0 && !only {
+		own = all
+	}
+	if len(own) == 0 {
+		return nil, fmt.Errorf("%s has no queries of %q", file, corpus)
+	}
+	return own, nil
+}
+
+// readTuning reads weights: what the file does not name is as it stands.
+func readTuning(file string) (search.Tuning, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return search.Tuning{}, fmt.Errorf("read the weights: %w", err)
+	}
+	t := search.DefaultTuning
+	d := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
+	if err := d.Decode(&t); err != nil {
+		var unknown *toml.StrictMissingError
+		if errors.As(err, &unknown) {
+			return t, fmt.Errorf("%s names weights that there are not:\n%s", file, unknown.String())
+		}
+		return t, fmt.Errorf("read the weights in %s: %w", file, err)
+	}
+	return t, nil
+}
+
+// evaluate asks a project's index. Every query is asked twice and judged the second time: the latency is that of an index
+// in use.
+func (o *operations) evaluate(ctx context.Context, p evaluateParams) ([]search.Outcome, error) {
+	tuning := search.DefaultTuning
+	if p.Tuning != nil {
+		tuning = *p.Tuning
+	}
+	trial, err := o.stores.library.Trial(p.Project, tuning)
+	if err != nil {
+		return nil, fmt.Errorf("evaluate the search of %q: %w", p.Project, err)
+	}
+	defer trial.Close()
+	return evaluateTwice(ctx, p.Queries, func(ctx context.Context, q search.Judged) ([]search.Found, error) {
+		hits, err := trial.Search(ctx, search.Query{Text: q.Query, Limit: 10, Box: true})
+		found := make([]search.Found, len(hits))
+		for i, h := range hits {
+			found[i] = search.Found{Path: h.Path, Anchor: h.Anchor}
+		}
+		return found, err
+	})
+}
+
+// evaluate asks a server's search operation.
+func (c *client) evaluate(ctx context.Context, domain string, queries []search.Judged) ([]search.Outcome, error) {
+	return evaluateTwice(ctx, queries, func(ctx context.Context, q search.Judged) ([]search.Found, error) {
+		var hits []struct {
+			Path     string `json:"path"`
+			Metadata struct {
+				Anchor string `json:"anchor"`
+			} `json:"metadata"`
+		}
+		for {
+			err := c.postJSON(ctx, "/discovery/v1/search/"+url.PathEscape(domain), map[string]any{"query": q.Query, "pageSize": 10}, &hits)
+			var refused *serverError
+			if errors.As(err, &refused) && refused.Status == http.StatusTooManyRequests { // the judged queries are many; the key's rate is the server's
+				select {
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				case <-time.After(time.Second):
+					continue
+				}
+			}
+			found := make([]search.Found, len(hits))
+			for i, h := range hits {
+				found[i] = search.Found{Path: h.Path, Anchor: h.Metadata.Anchor}
+			}
+			return found, err
+		}
+	})
+}
+
+func evaluateTwice(ctx context.Context, queries []search.Judged, ask func(context.Context, search.Judged) ([]search.Found, error)) ([]search.Outcome, error) {
+	if _, err := search.Evaluate(ctx, queries, ask); err != nil {
+		return nil, err
+	}
+	return search.Evaluate(ctx, queries, ask)
+}
+
+func summarize(outcomes []search.Outcome) evaluation {
+	e := evaluation{Outcomes: outcomes, Kinds: search.Summarize(outcomes, func(o search.Outcome) string { return cmp.Or(o.Judged.Kind, "query") })}
+	e.All = search.Summarize(outcomes, func(search.Outcome) string { return "" })[""]
+	e.Mean = e.All
+	e.Mean.HitAt1, e.Mean.HitAt5, e.Mean.MRR, e.Mean.NDCG, e.Mean.Recall = 0, 0, 0, 0, 0
+	n := float64(len(e.Kinds))
+	for _, s := range e.Kinds {
+		e.Mean.HitAt1 += s.HitAt1 / n
+		e.Mean.HitAt5 += s.HitAt5 / n
+		e.Mean.MRR += s.MRR / n
+		e.Mean.NDCG += s.NDCG / n
+		e.Mean.Recall += s.Recall / n
+	}
+	return e
+}
+
+func printEvaluation(w io.Writer, asJSON, misses bool, first evaluation, second *evaluation) error {
+	if asJSON {
+		return printJSON(w, struct {
+			evaluation
+			Against *evaluation `json:"against,omitempty"`
+		}{first, second})
+	}
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tab, "KIND\tQUERIES\tNDCG@10\tRECALL@5\tMRR@10\tHIT@5\tHIT@1\tSECTION@1\tP50\tP99\t")
+	row := func(name string, s search.Score) {
+		section := "-"
+		if s.Sections > 0 {
+			section = fmt.Sprintf("%.3f", s.Section1)
+		}
+		fmt.Fprintf(tab, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%s\t%v\t%v\t\n", name, s.Queries, s.NDCG, s.Recall, s.MRR, s.HitAt5, s.HitAt1, section,
+			s.P50.Round(time.Microsecond), s.P99.Round(time.Microsecond))
+	}
+	change := func(a, b search.Score) {
+		fmt.Fprintf(tab, "against\t\t%+.3f\t%+.3f\t%+.3f\t%+.3f\t%+.3f\t\t\t\t\n", b.NDCG-a.NDCG, b.Recall-a.Recall, b.MRR-a.MRR, b.HitAt5-a.HitAt5, b.HitAt1-a.HitAt1)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(first.Kinds)) {
+		row(kind, first.Kinds[kind])
+		if second != nil {
+			change(first.Kinds[kind], second.Kinds[kind])
+		}
+	}
+	row("all", first.All)
+	if second != nil {
+		change(first.All, second.All)
+	}
+	if len(first.Kinds) > 1 {
+		row("mean of kinds", first.Mean)
+		if second != nil {
+			change(first.Mean, second.Mean)
+		}
+	}
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	if second != nil {
+		better, worse := 0, 0
+		for i, o := range first.Outcomes {
+			switch d := second.Outcomes[i].NDCG - o.NDCG; {
+			case d > 0:
+				better++
+			case d < 0:
+				worse++
+			}
+		}
+		fmt.Fprintf(w, "\nWith the other weights %d queries do better and %d worse.\n", better, worse)
+	}
+	if !misses {
+		return nil
+	}
+	for i, o := range first.Outcomes {
+		switch {
+		case second != nil && second.Outcomes[i].Rank != o.Rank:
+			fmt.Fprintf(w, "rank %d -> %d: %s\n", o.Rank, second.Outcomes[i].Rank, o.Judged.Query)
+		case second == nil && (o.Rank == 0 || o.Rank > 5):
+			fmt.Fprintf(w, "rank %d: %s\n  wants %v\n  finds %v\n", o.Rank, o.Judged.Query, o.Judged.Relevant, paths(o.Found))
+		}
+	}
+	return nil
+}
+
+func paths(found []search.Found) []string {
+	out := make([]string, 0, 5)
+	for _, f := range found[:min(5, len(found))] {
+		out = append(out, f.Path)
+	}
+	return out
+}
