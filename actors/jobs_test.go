@@ -412,6 +412,7 @@ func TestAnInstructionThatKillsTheProcessIsGivenUp(t *testing.T) {
 		w.create(id, "block")
 		starts := 0
 		for {
+			time.Sleep(2 * time.Minute) // virtual: work that broke off often rests before it begins anew
 			synctest.Wait()
 			if row := w.ask(id, job.Read{Project: "p"}); row.Job.Status == api.JobFailed {
 				break
@@ -426,6 +427,25 @@ func TestAnInstructionThatKillsTheProcessIsGivenUp(t *testing.T) {
 		if n := len(w.writer.seen()); n != 8 {
 			t.Errorf("%d attempts", n)
 		}
+	})
+}
+
+func TestARowOfCrashesDoesNotUseUpAJobsAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		id := newJob()
+		w.start()
+		w.create(id, "block")
+		for range 30 { // the process dies soon after each start, whoever is to blame
+			synctest.Wait()
+			w.stop()
+			w.start()
+		}
+		close(w.writer.letGo)
+		if row := w.settled(id); row.Job.Status != api.JobCompleted {
+			t.Errorf("%+v", row.Job)
+		}
+		w.stop()
 	})
 }
 

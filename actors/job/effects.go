@@ -59,6 +59,24 @@ type effect struct {
 
 func (e *effect) tell(body any) { e.self.Tell(&runMessage{run: e.run, body: body}) }
 
+// rest waits before work that broke off n times begins anew: not at all at first, then longer and longer. If it was this
+// work that took the process down, the rest of the service gets room; if it was not, a row of crashes does not use up its
+// attempts, since only work that has begun can break off.
+func rest(ctx context.Context, n int) error {
+	const free, longest = 3, time.Minute
+	if n < free {
+		return nil
+	}
+	timer := time.NewTimer(min(longest, time.Second<<min(n-free, 10)))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
 func (e *effect) perform(stopped context.Context, phase phase) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -66,6 +84,9 @@ func (e *effect) perform(stopped context.Context, phase phase) {
 			e.tell(runPanicked{attempt: e.run.attempt})
 		}
 	}()
+	if e.run.begin != nil && rest(stopped, e.state.interrupted) != nil {
+		return
+	}
 	ctx := stopped
 	s := &slot{acquire: func() (func(), error) { return e.deps.Slots.Acquire(ctx, e.state.project) }}
 	if s.take() != nil {
