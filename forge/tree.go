@@ -82,6 +82,56 @@ func (t *Tree) Read(ctx context.Context, path string) ([]byte, error) {
 	return data, nil
 }
 
+// Parent is the commit that a commit was made on: the first of its parents. It fails with api.ErrNotFound where the commit is
+// not stored or has none.
+func (t *Tree) Parent(ctx context.Context, commit string) (string, error) {
+	c, err := t.other(ctx, commit)
+	if err != nil {
+		return "", err
+	}
+	if len(c.parents) == 0 {
+		return "", fmt.Errorf("commit %s has no parent: %w", commit, api.ErrNotFound)
+	}
+	return c.parents[0].String(), nil
+}
+
+// FilesAt lists the files of another commit of the repository.
+func (t *Tree) FilesAt(ctx context.Context, commit string) ([]api.File, error) {
+	c, err := t.other(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	return t.at(c).Files(ctx)
+}
+
+// ReadAt reads a file at another commit of the repository.
+func (t *Tree) ReadAt(ctx context.Context, commit, path string) ([]byte, error) {
+	c, err := t.other(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	return t.at(c).Read(ctx, path)
+}
+
+func (t *Tree) other(ctx context.Context, hash string) (commit, error) {
+	if err := ctx.Err(); err != nil {
+		return commit{}, err
+	}
+	id := plumbing.NewHash(hash)
+	if !plumbing.IsHash(hash) || !t.store.has(id) {
+		return commit{}, fmt.Errorf("no commit %q: %w", cut(hash, 60), api.ErrNotFound)
+	}
+	c, err := t.store.commit(id)
+	if err != nil {
+		return commit{}, fmt.Errorf("read commit %s: %w", hash, t.repo.damaged(err))
+	}
+	return c, nil
+}
+
+func (t *Tree) at(c commit) *Tree {
+	return &Tree{repo: t.repo, store: t.store, commit: c.hash, root: c.tree, max: t.max, byDir: map[plumbing.Hash][]entry{}}
+}
+
 // find goes down the trees, keeping those that it met: whoever reads one page reads its neighbours too.
 func (t *Tree) find(path string) (entry, error) {
 	t.mu.Lock()
