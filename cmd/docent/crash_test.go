@@ -90,9 +90,9 @@ func TestAcceptedWorkSurvivesKills(t *testing.T) {
 		for i := range 4 {
 			pages++
 			page := pages
-			own := rand.New(rand.NewPCG(seed, uint64(kill*100+i)))
-			clients.Go(func() { told.createJobs(ctx, server.client(project.admin), project, page, own) })
-			clients.Go(func() { told.askQuestions(ctx, server.client(project.assistant), project, own) })
+			own := func(n int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(kill*100+10*i+n))) }
+			clients.Go(func() { told.createJobs(ctx, server.client(project.admin), project, page, own(0)) })
+			clients.Go(func() { told.askQuestions(ctx, server.client(project.assistant), project, own(1)) })
 		}
 		time.Sleep(time.Duration(20+random.IntN(250)) * time.Millisecond) // the moment of the kill is the test's random input
 		server.kill()

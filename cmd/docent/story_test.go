@@ -146,3 +146,27 @@ func TestMergeUpdatesTheFolderAndTheAnswers(t *testing.T) {
 		}
 	}
 }
+
+func TestUndoTakesBackWhatAJobDid(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	source := writeFiles(t, map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n", "index.md": "# Home\n"})
+	p := newTestProject(t, data, "tea", source)
+	server := newTestServer(t, data)
+	var j api.Job
+	for _, step := range [][]string{{"create", `replace "eighty" with "seventy" in tea.md`}, {"message", "undo that"}} {
+		args := []string{"job", step[0], "--wait", "--json", "--url", server.url, "--project", p.id, "--key", p.admin}
+		if step[0] == "message" {
+			args = append(args, string(j.ID))
+		}
+		if err := json.Unmarshal([]byte(docent(t, append(args, step[1])...)), &j); err != nil {
+			t.Fatal(err)
+		}
+		if j.Status != api.JobCompleted || j.PRLink == nil {
+			t.Fatalf("%q: %+v", step[1], j)
+		}
+	}
+	diff, err := get(t.Context(), *j.PRLink+".diff")
+	if err != nil || strings.TrimSpace(diff) != "" {
+		t.Errorf("after the undo the pull request still changes something: %v\n%s\n%s", err, diff, j.Message)
+	}
+}
