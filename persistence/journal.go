@@ -30,7 +30,8 @@ type JournalOptions struct {
 	// OpenFile opens the file; os.OpenFile where nil.
 	OpenFile func(name string, flag int, perm os.FileMode) (*os.File, error)
 	// AcceptDamage opens a journal in spite of damage that could hide acknowledged events: a damaged meta page, after
-	// which the last commit may be missing, and entries that are fewer than they should be. Its one use is repair.
+	// which the last commit may be missing, entries that are fewer than they should be, and a damaged state. Its one use
+	// is Repair.
 	AcceptDamage bool
 	// UnsafeNoSync acknowledges before the disk has anything. For tests and measurements only.
 	UnsafeNoSync bool
@@ -332,7 +333,14 @@ func (j *Journal) create() error {
 func (j *Journal) loadIndex(tx *bbolt.Tx, entries map[string]uint64) error {
 	var err error
 	if j.state, err = decodeState(metaState, tx.Bucket(bucketMeta).Get(metaState)); err != nil {
-		return fmt.Errorf("%w: the journal's state: %v", ErrCorrupt, err)
+		err = fmt.Errorf("%w: the journal's state: %v", ErrCorrupt, err)
+		if !j.opts.AcceptDamage {
+			return err
+		}
+		j.log.Error("open a damaged journal", "error", err)
+		if j.state, err = guessState(tx, entries); err != nil {
+			return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
 	}
 	for i, name := range countedBuckets {
 		if tx.Bucket(name) == nil {
@@ -418,6 +426,10 @@ func (j *Journal) loadTails(tx *bbolt.Tx) error {
 			continue
 		}
 		pos := keyPosition(k)
+		if pos > j.state.position && j.opts.AcceptDamage {
+			j.state.position = pos
+			j.position.Store(pos)
+		}
 		if pos > j.state.position {
 			return fmt.Errorf("%w: an event stands at position %d, after the last, %d", ErrCorrupt, pos, j.state.position)
 		}
@@ -587,10 +599,19 @@ func (j *Journal) Snapshot(stream string, seq uint64, state []byte) {
 	}
 }
 
-// Delete removes a stream: its snapshot, its events and its call for work. Followers hear of it as of a change, and Load
-// finds nothing then. Claims that name the stream stay until they expire. Deleting what is not there changes nothing.
-func (j *Journal) Delete(stream string) error {
-	if err := j.do(func(c *journalCommit) error { return c.remove(stream) }); err != nil {
+// Delete removes a stream: its snapshot, its events and its call for work, and with it the claims of those keys that it
+// holds. Followers hear of it as of a change, and Load finds nothing then. Other claims that name the stream stay until
+// they expire. Deleting what is not there changes nothing.
+func (j *Journal) Delete(stream string, claims ...string) error {
+	err := j.do(func(c *journalCommit) error {
+		for _, key := range claims {
+			if err := c.release(key, stream); err != nil {
+				return err
+			}
+		}
+		return c.remove(stream)
+	})
+	if err != nil {
 		return fmt.Errorf("delete %s: %w", stream, err)
 	}
 	return nil

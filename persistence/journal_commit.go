@@ -551,6 +551,23 @@ func (c *journalCommit) putClaim(claim *Claim) error {
 	return nil
 }
 
+// release gives up a key that owner holds.
+func (c *journalCommit) release(key, owner string) error {
+	v := c.claims.Get([]byte(key))
+	if v == nil {
+		return nil
+	}
+	if held, err := decodeClaim([]byte(key), v); err != nil || held.Owner != owner {
+		return nil
+	}
+	if err := c.claims.Delete([]byte(key)); err != nil {
+		return fmt.Errorf("%w: %w", errFatal, err)
+	}
+	c.state.counts[nClaims]--
+	c.wrote = true
+	return nil
+}
+
 func (c *journalCommit) isPending(stream string) bool {
 	if p, ok := c.pending[stream]; ok {
 		return p
