@@ -20,6 +20,7 @@ type directory struct {
 	hopeless func(error) bool // whether an error of Recover cannot be cured by trying again
 	seed     maphash.Seed
 	shards   []*actor.PID
+	live     atomic.Int64
 	awake    int // children that a shard keeps awake before it puts the longest unused to sleep
 }
 
@@ -169,6 +170,7 @@ func (s *shard) spawn(ctx actor.Context, e *entry) {
 	e.pid, e.phase, e.poisoned = pid, awake, false
 	s.used.toEnd(e)
 	s.d.system.counts.live.Add(1)
+	s.d.live.Add(1)
 	for n := s.used.len - s.d.awake; n > 0 && s.used.first != e; n-- {
 		s.check(ctx, s.used.first)
 	}
@@ -206,6 +208,7 @@ func (s *shard) letGo(ctx actor.Context, msg mayGo) {
 
 func (s *shard) terminated(ctx actor.Context, msg *actor.Terminated) {
 	s.d.system.counts.live.Add(-1)
+	s.d.live.Add(-1)
 	e := s.entries[msg.Who.Id[strings.LastIndexByte(msg.Who.Id, '/')+1:]]
 	if e == nil || s.stopping {
 		return

@@ -97,6 +97,14 @@ func (m *memory) Snapshot(stream string, seq uint64, state []byte) {
 	}
 }
 
+func (m *memory) Delete(stream string, claims ...string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.streams, stream)
+	maps.DeleteFunc(m.claims, func(key string, c persistence.Claim) bool { return c.Owner == stream && slices.Contains(claims, key) })
+	return nil
+}
+
 func (m *memory) Pending(yield func(string) bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

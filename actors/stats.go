@@ -11,6 +11,8 @@ import (
 // Stats tell how the actors fare.
 type Stats struct {
 	Live         int           // actors that are awake
+	LiveJobs     int           // of them
+	LiveThreads  int           // of them
 	Passivations int           // actors that went to sleep
 	Recoveries   int           // actors that were rebuilt from the journal
 	Recovering   time.Duration // time that this took altogether
@@ -51,6 +53,7 @@ func (s *System) Stats() Stats {
 		Recovering: time.Duration(c.recovering.Load()), Failures: int(c.failures.Load()), Restarts: int(c.restarts.Load()),
 		DeadLetters: int(c.deadLetters.Load()), Unhandled: int(c.unhandled.Load()),
 	}
+	st.LiveJobs, st.LiveThreads = int(s.jobs.dir.live.Load()), int(s.threads.dir.live.Load())
 	st.RunningJobs, st.WaitingJobs = s.jobGate.load()
 	st.RunningTurns, st.WaitingTurns = s.turnGate.load()
 	s.parkedMu.Lock()

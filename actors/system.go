@@ -21,6 +21,7 @@ import (
 // A Journal keeps what the actors know of themselves, and tells which of them had work to do when it was last closed.
 type Journal interface {
 	job.Journal
+	thread.Journal
 	// Pending yields the streams whose last events call for work.
 	Pending(yield func(stream string) bool) error
 	// Claim finds who holds a key.

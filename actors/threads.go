@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,18 @@ func (t *Threads) Resume(ctx context.Context, id api.ThreadID, cmd thread.Resume
 // Read gets the conversation.
 func (t *Threads) Read(ctx context.Context, id api.ThreadID, cmd thread.Read) (thread.Conversation, error) {
 	return askThread[thread.Conversation](ctx, t, id, cmd, true)
+}
+
+// Forget removes a thread with everything of it. While it answers, the answer breaks off.
+func (t *Threads) Forget(ctx context.Context, id api.ThreadID, cmd thread.Forget) error {
+	if !api.ValidID(api.ThreadPrefix, string(id)) {
+		return api.ErrNotFound
+	}
+	if _, err := t.system.ask(ctx, t.dir, string(id), cmd, false); err != nil {
+		return err
+	}
+	t.chats.forget(id)
+	return nil
 }
 
 // Chat tells which thread a client's chat continues in, also after a restart.
@@ -102,6 +115,14 @@ func (c *chats) Remember(project api.ProjectID, caller, chat string, thread api.
 		c.new, c.old = make(map[chatKey]api.ThreadID), c.new
 	}
 	c.new[chatKey{project, caller, chat}] = thread
+}
+
+func (c *chats) forget(thread api.ThreadID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range []map[chatKey]api.ThreadID{c.new, c.old} {
+		maps.DeleteFunc(m, func(_ chatKey, id api.ThreadID) bool { return id == thread })
+	}
 }
 
 func (c *chats) find(project api.ProjectID, caller, chat string) (api.ThreadID, bool) {

@@ -343,6 +343,48 @@ func TestAnUnfinishedTurnIsAnsweredAfterARestart(t *testing.T) {
 	})
 }
 
+func TestAForgottenThreadLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		id, other := newThread(), newThread()
+		q := opening("block")
+		q.Chat = "chat-0123456789"
+		turn := w.put(id, q)
+		synctest.Wait()
+		threads := w.system.Threads()
+		if err := threads.Forget(t.Context(), id, thread.Forget{Project: "another"}); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("another project's thread: %v", err)
+		}
+		if err := threads.Forget(t.Context(), id, thread.Forget{Project: "p", Unused: time.Now().Add(-time.Hour)}); !errors.Is(err, api.ErrConflict) {
+			t.Errorf("a thread in use: %v", err)
+		}
+		if err := threads.Forget(t.Context(), other, thread.Forget{Project: "p"}); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("nobody's thread: %v", err)
+		}
+		if err := threads.Forget(t.Context(), id, thread.Forget{Project: "p"}); err != nil {
+			t.Fatal(err)
+		}
+		if text, end := told(read(t, turn.Log)); end != stream.Error {
+			t.Errorf("its reader sees %q and %v last", text, end)
+		}
+		if _, err := threads.Read(t.Context(), id, thread.Read{Project: "p"}); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("afterwards: %v", err)
+		}
+		if found, ok := threads.Chat("p", "anonymous", q.Chat); ok {
+			t.Errorf("its chat still leads to %s", found)
+		}
+		synctest.Wait()
+		if rec, err := w.journal.Load(thread.Stream(id)); err != nil || rec.Seq != 0 {
+			t.Errorf("the journal holds %+v, %v", rec, err)
+		}
+		if live := w.system.Stats().LiveThreads; live != 0 {
+			t.Errorf("%d threads are awake", live)
+		}
+		close(w.talker.letGo)
+	})
+}
+
 func TestAFinishedAnswerCanBeResumedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil).start()

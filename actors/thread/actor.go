@@ -122,9 +122,35 @@ func (a *Actor) Command(cmd Command, reply func(any, error)) {
 			return
 		}
 		reply(a.state.conversation(), nil)
+	case Forget:
+		reply(nil, a.forget(cmd))
 	default:
 		reply(nil, fmt.Errorf("a thread does not know %T", cmd))
 	}
+}
+
+// forget removes the thread. Afterwards the actor is one of a thread that nobody opened.
+func (a *Actor) forget(cmd Forget) error {
+	if _, err := a.state.decide(Read{Project: cmd.Project}, a.now()); err != nil {
+		return err
+	}
+	c := a.state.conversation()
+	if !cmd.Unused.IsZero() && (len(a.state.open) > 0 || c.Used().After(cmd.Unused)) {
+		return &api.StateError{Kind: api.ErrConflict, Reason: "the thread is in use"}
+	}
+	if err := a.deps.Journal.Delete(a.stream, c.Claims()...); err != nil {
+		return err
+	}
+	if a.run != nil {
+		a.run.stop()
+		a.run = nil
+	}
+	for turn := range a.logs {
+		a.closeLog(turn, stream.Part{Kind: stream.Error, Text: "This conversation was removed."})
+	}
+	a.state, a.seq, a.snapped = state{id: a.id}, 0, 0
+	a.deps.Log.Info("thread removed", "project", c.Project, "thread", a.id)
+	return nil
 }
 
 func (a *Actor) ask(cmd Ask) (Turn, error) {

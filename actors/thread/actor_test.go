@@ -26,6 +26,7 @@ func (h *held) Append(_ context.Context, a persistence.Append) (uint64, error) {
 }
 func (h *held) Load(string) (persistence.Recovered, error) { return h.rec, nil }
 func (h *held) Snapshot(string, uint64, []byte)            {}
+func (h *held) Delete(string, ...string) error             { return nil }
 func (h *held) Tell(msg any)                               { h.messages = append(h.messages, msg) }
 func (h *held) Acquire(context.Context, api.ProjectID) (func(), error) {
 	return func() {}, nil

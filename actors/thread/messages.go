@@ -47,11 +47,20 @@ type (
 
 	// Read asks for the conversation; it is answered with a Conversation.
 	Read struct{ Project api.ProjectID }
+
+	// Forget removes the thread with everything of it; it is answered with nil once nothing of it is on disk. An answer
+	// that is being written breaks off. Where Unused is set, a thread that was used after it stays, with an
+	// api.ErrConflict.
+	Forget struct {
+		Project api.ProjectID
+		Unused  time.Time
+	}
 )
 
 func (Ask) command()    {}
 func (Resume) command() {}
 func (Read) command()   {}
+func (Forget) command() {}
 
 // RetryReason says how a turn's run ended that brought no result.
 type RetryReason string
@@ -76,7 +85,29 @@ type Conversation struct {
 	Project api.ProjectID
 	Caller  string
 	Opened  time.Time
+	Chat    string // the client's id of the chat that goes on here, where it has one
 	Turns   []Exchange
+}
+
+// Used is when the conversation was last asked something or answered.
+func (c Conversation) Used() time.Time {
+	last := c.Opened
+	for _, e := range c.Turns {
+		for _, at := range []time.Time{e.Asked, e.Ended} {
+			if at.After(last) {
+				last = at
+			}
+		}
+	}
+	return last
+}
+
+// Claims are the keys in the journal that lead to the conversation.
+func (c Conversation) Claims() []string {
+	if c.Chat == "" {
+		return nil
+	}
+	return []string{ChatKey(c.Project, c.Caller, c.Chat)}
 }
 
 // An Exchange is one question and its answer.

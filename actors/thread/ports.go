@@ -14,6 +14,8 @@ type Journal interface {
 	Append(ctx context.Context, a persistence.Append) (last uint64, err error)
 	Load(stream string) (persistence.Recovered, error)
 	Snapshot(stream string, seq uint64, state []byte)
+	// Delete removes the stream with everything of it, and those of the claims that it holds.
+	Delete(stream string, claims ...string) error
 }
 
 // A Searcher finds what the documentation of a project says.

@@ -293,5 +293,5 @@ func spoken(answer string) string {
 }
 
 func (s state) conversation() Conversation {
-	return Conversation{Thread: s.id, Project: s.project, Caller: s.caller, Opened: s.at, Turns: slices.Concat(s.done, s.open)}
+	return Conversation{Thread: s.id, Project: s.project, Caller: s.caller, Opened: s.at, Chat: s.chat, Turns: slices.Concat(s.done, s.open)}
 }
