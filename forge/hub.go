@@ -41,6 +41,16 @@ type Hub struct {
 
 	mu    sync.Mutex
 	repos map[api.ProjectID]*repo
+
+	steps sync.RWMutex // read-locked by what moves a branch together with a pull request
+}
+
+// Still runs f while no publication, merge or closing of a pull request is half done; those that come meanwhile wait. What f
+// copies of references and pull requests belongs together.
+func (h *Hub) Still(f func() error) error {
+	h.steps.Lock()
+	defer h.steps.Unlock()
+	return f()
 }
 
 // A repo is one project's bare repository and what is known about its source.

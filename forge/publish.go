@@ -134,6 +134,8 @@ func (h *Hub) fetchHead(ctx context.Context, s *site, branch string, base plumbi
 // or in whole, completes it and changes nothing else. A branch that has other commits than the changes build on is
 // ErrMoved; so is one whose pull request was merged or closed meanwhile.
 func (h *Hub) Publish(ctx context.Context, p Publication) (Published, error) {
+	h.steps.RLock()
+	defer h.steps.RUnlock()
 	done, err := h.publish(ctx, p)
 	if err != nil {
 		return Published{}, fmt.Errorf("publish %s of %s: %w", p.Branch, p.Project.ID, err)

@@ -229,6 +229,8 @@ var errUnrelated = errors.New("the branches have no commit in common")
 // Merge brings a pull request into its base branch, and from there into the source: a folder's files are written, a
 // repository is pushed to. A pull request that is merged already stays as it is.
 func (h *Hub) Merge(ctx context.Context, id string) (api.PullRequest, error) {
+	h.steps.RLock()
+	defer h.steps.RUnlock()
 	pull, r, p, release, err := h.claim(ctx, id)
 	if err != nil {
 		return api.PullRequest{}, err
@@ -418,6 +420,8 @@ func (h *Hub) settle(ctx context.Context, s *site, pull api.PullRequest, as plum
 
 // Close ends a pull request without merging it. Its branch stays. One that is closed already stays as it is.
 func (h *Hub) Close(ctx context.Context, id string) (api.PullRequest, error) {
+	h.steps.RLock()
+	defer h.steps.RUnlock()
 	pull, r, _, release, err := h.claim(ctx, id)
 	if err != nil {
 		return api.PullRequest{}, err

@@ -50,6 +50,8 @@ type Config struct {
 	DrainTimeout   Duration `toml:"drain_timeout" usage:"time that open streams get to finish when the server stops"`
 	JobTimeout     Duration `toml:"job_timeout" usage:"time that one instruction of a job may take"`
 	TurnTimeout    Duration `toml:"turn_timeout" usage:"time that one answer may take"`
+
+	ThreadRetention Duration `toml:"thread_retention" usage:"threads that were not used for this long are removed with everything of theirs; 0 keeps them for ever"`
 }
 
 // A ModelConfig is one [models.NAME] table.
@@ -239,6 +241,7 @@ var leastValues = map[string]int64{
 	"max_body": 1024, "max_requests": 1, "max_streams": 1, "max_turns": 1, "max_running_jobs": 1, "max_open_indexes": 1,
 	"memory_limit": 0, "idle_after": int64(time.Second), "poll_interval": 0, "drain_timeout": 0,
 	"job_timeout": int64(time.Second), "turn_timeout": int64(time.Second),
+	"thread_retention": 0,
 }
 
 func webURL(text string) bool {

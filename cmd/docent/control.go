@@ -125,6 +125,12 @@ func answerControl(w http.ResponseWriter, r *http.Request, ops *operations, log 
 
 // operate runs one operation on a data directory: in the process that serves it, or here.
 func operate(ctx context.Context, c Config, name string, params, result any, progress Progress) error {
+	return operateWith(ctx, c, name, params, result, progress, operateHere)
+}
+
+// operateWith runs one operation in the process that serves a data directory, or where there is none, with here.
+func operateWith(ctx context.Context, c Config, name string, params, result any, progress Progress,
+	here func(context.Context, Config, string, []byte, Progress) (json.RawMessage, error)) error {
 	text, err := json.Marshal(params)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
@@ -133,7 +139,7 @@ func operate(ctx context.Context, c Config, name string, params, result any, pro
 	for {
 		answer, err := operateRemote(ctx, c.Data, name, text, progress)
 		if errors.Is(err, errNoServer) {
-			answer, err = operateHere(ctx, c, name, text, progress)
+			answer, err = here(ctx, c, name, text, progress)
 			var locked *lockedError
 			if errors.As(err, &locked) && locked.holder.Command == serveCommand && time.Now().Before(patience) {
 				// A server holds the directory but is not reachable yet, or is on its way out.

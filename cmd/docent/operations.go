@@ -63,7 +63,10 @@ type (
 )
 
 // operations are what an operator does to a data directory. They act on the stores of the process that they run in.
-type operations struct{ stores *stores }
+type operations struct {
+	stores *stores
+	app    *app // where they run in the serving process
+}
 
 // run performs one operation by name.
 func (o *operations) run(ctx context.Context, name string, params json.RawMessage, progress Progress) (json.RawMessage, error) {
@@ -110,7 +113,7 @@ func (o *operations) run(ctx context.Context, name string, params json.RawMessag
 	case opPullClose:
 		return perform(params, func(p pullParams) (api.PullRequest, error) { return o.stores.hub.Close(ctx, p.ID) })
 	}
-	return nil, fmt.Errorf("there is no operation %q; the server may be of another version than this command", name)
+	return o.maintain(ctx, name, params, progress)
 }
 
 // perform decodes the parameters of an operation and encodes its result.

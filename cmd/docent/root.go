@@ -42,6 +42,7 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(
 		newServeCommand(), newDemoCommand(), newBenchCommand(),
 		newProjectCommand(), newKeyCommand(), newIndexCommand(), newEvalCommand(), newPullCommand(),
+		newStatusCommand(), newThreadCommand(), newBackupCommand(), newJournalCommand(), newCatalogCommand(),
 		newAskCommand(), newJobCommand(),
 		newConfigCommand(), newVersionCommand(),
 	)

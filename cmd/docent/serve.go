@@ -101,6 +101,9 @@ type app struct {
 	system  *actors.System
 	edge    *router.Server
 
+	listings []*persistence.Projector
+	upkeep   upkeep
+
 	work       context.Context // ends when jobs and turns must stop
 	cancelWork context.CancelFunc
 	closers    []func() error // in the order of opening
@@ -109,6 +112,7 @@ type app struct {
 // newApp opens the stores, the journal and the actors, and builds the edge. What is pending wakes in the background.
 func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *app, err error) {
 	a := &app{config: c, log: log, dir: dir}
+	a.upkeep.began = time.Now()
 	a.work, a.cancelWork = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
@@ -117,6 +121,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 		}
 	}()
 	metrics := prometheus.NewRegistry()
+	a.upkeep.metrics = metrics
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
 	if a.stores, err = openStores(ctx, dir, c, log); err != nil {
@@ -130,6 +135,10 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	if err := a.startListings(); err != nil {
 		return nil, fmt.Errorf("start the listings: %w", err)
 	}
+	if err := a.settle(ctx); err != nil {
+		return nil, err
+	}
+	a.upkeep.pending = a.journal.Stats().Pending
 
 	models, err := model.New(modelConfig(c))
 	if err != nil {
@@ -174,6 +183,7 @@ func (a *app) startListings() error {
 		return err
 	}
 	projector := persistence.NewProjector(a.stores.catalog, source, a.jobRow, a.log)
+	a.listings = append(a.listings, projector)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -191,7 +201,9 @@ func (a *app) startListings() error {
 
 // serve accepts requests until ctx ends, then stops: no new work, streams drain, actors stop, stores close.
 func (a *app) serve(ctx context.Context, listener net.Listener) error {
-	stopControl, err := serveControl(a.dir, a.stores.operations(), a.log)
+	ops := a.stores.operations()
+	ops.app = a
+	stopControl, err := serveControl(a.dir, ops, a.log)
 	if err != nil {
 		a.cancelWork()
 		return errors.Join(err, a.close())
@@ -208,6 +220,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
+	a.upkeep.begin(a.work, a)
 	a.log.Info("serving", "address", listener.Addr().String(), "url", a.config.PublicURL, "data", a.config.Data)
 
 	select {

@@ -49,7 +49,7 @@ func openStores(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (
 	return s, nil
 }
 
-func (s *stores) operations() *operations { return &operations{s} }
+func (s *stores) operations() *operations { return &operations{stores: s} }
 
 // checkModel refuses a model that the configuration does not name.
 func (s *stores) checkModel(name string) error {

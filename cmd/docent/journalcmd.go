@@ -1,0 +1,445 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"docent/actors/job"
+	"docent/actors/thread"
+	"docent/api"
+	"docent/persistence"
+)
+
+type (
+	journalReport struct {
+		File      string           `json:"file"`
+		Position  uint64           `json:"position"`
+		Events    uint64           `json:"events"`
+		Snapshots uint64           `json:"snapshots"`
+		Streams   int              `json:"streams"`
+		Pending   int              `json:"pending"`
+		Bytes     int64            `json:"bytes"`
+		Found     int              `json:"found"`
+		Problems  []journalProblem `json:"problems,omitempty"` // the first so many
+	}
+	journalProblem struct {
+		File     string `json:"file"`
+		Bucket   string `json:"bucket,omitempty"`
+		Stream   string `json:"stream,omitempty"`
+		Sequence uint64 `json:"sequence,omitempty"`
+		Position uint64 `json:"position,omitempty"`
+		Problem  string `json:"problem"`
+		Advice   string `json:"advice,omitempty"`
+	}
+	streamParams struct {
+		Stream string `json:"stream"`
+	}
+	// A shownRecord is one record of a stream, for people: a snapshot's state, or an event.
+	shownRecord struct {
+		Stream   string `json:"stream"`
+		Sequence uint64 `json:"sequence,omitempty"`
+		Position uint64 `json:"position,omitempty"`
+		Snapshot any    `json:"snapshot,omitempty"` // covers the events up to its sequence number
+		Type     string `json:"type,omitempty"`
+		Event    any    `json:"event,omitempty"`
+		Problem  string `json:"problem,omitempty"`
+	}
+)
+
+// mostProblems is how many problems a report lists.
+const mostProblems = 1000
+
+// An inspected journal is one that a process serves, or a file.
+type inspected struct {
+	path  string
+	check func(func(persistence.JournalProblem) bool) error
+	*persistence.JournalInspection
+}
+
+func inspect(name string, params json.RawMessage, j *inspected) (json.RawMessage, error) {
+	if name == opJournalShow {
+		return perform(params, func(p streamParams) ([]shownRecord, error) { return j.show(p.Stream) })
+	}
+	return perform(params, func(struct{}) (journalReport, error) { return j.report() })
+}
+
+// report reads everything: the records, and whether jobs and threads can be made of them.
+func (j *inspected) report() (journalReport, error) {
+	r := journalReport{File: j.path}
+	found := func(p journalProblem) {
+		if r.Found++; len(r.Problems) < mostProblems {
+			p.File = j.path
+			r.Problems = append(r.Problems, p)
+		}
+	}
+	err := j.check(func(p persistence.JournalProblem) bool {
+		shown := journalProblem{Bucket: p.Bucket, Stream: p.Stream, Sequence: p.Seq, Position: p.Position, Problem: p.Err.Error(),
+			Advice: "`docent journal repair` takes it out, so that the rest works"}
+		if j.JournalInspection == nil {
+			shown.Advice = "restore a backup: what stands in the file cannot be read safely"
+		}
+		found(shown)
+		return true
+	})
+	if err != nil || j.JournalInspection == nil {
+		return r, err
+	}
+	stats, err := j.Stats()
+	if err != nil && !errors.Is(err, persistence.ErrCorrupt) {
+		return r, err
+	}
+	r.Position, r.Events, r.Snapshots, r.Pending, r.Bytes = stats.Position, stats.Events, stats.Snapshots, stats.Pending, stats.FileBytes
+	return r, j.Streams(func(stream string, rec persistence.Recovered) bool {
+		r.Streams++
+		if err := understood(stream, rec); err != nil {
+			p := journalProblem{Bucket: "events", Stream: stream, Sequence: rec.Seq, Problem: err.Error(),
+				Advice: "its actor is parked and the rest works; it may have been written by a newer version of docent. `docent journal repair --stream " + stream + "` takes it out"}
+			var ofJob *job.RecoverError
+			var ofThread *thread.RecoverError
+			if errors.As(err, &ofJob) {
+				p.Sequence = ofJob.Seq
+			} else if errors.As(err, &ofThread) {
+				p.Sequence = ofThread.Seq
+			}
+			found(p)
+		}
+		return true
+	})
+}
+
+// understood says why a stream's actor could not be made of what the journal holds.
+func understood(stream string, rec persistence.Recovered) error {
+	switch kind, id, _ := strings.Cut(stream, "/"); kind {
+	case "job":
+		_, _, err := job.Row(api.JobID(id), rec)
+		return err
+	case "thread":
+		_, _, err := thread.History(api.ThreadID(id), rec)
+		return err
+	}
+	return errors.New("this version of docent knows no such kind of stream")
+}
+
+// show decodes what there is of a stream.
+func (j *inspected) show(stream string) ([]shownRecord, error) {
+	if j.JournalInspection == nil {
+		return nil, errors.New("the journal's file is damaged and cannot be read safely; `docent journal check` says more")
+	}
+	var shown []shownRecord
+	err := j.Records(stream, func(r persistence.JournalRecord) bool {
+		shown = append(shown, showRecord(stream, r))
+		return true
+	})
+	if err == nil && len(shown) == 0 {
+		err = fmt.Errorf("there is no stream %q in %s", stream, j.path)
+	}
+	return shown, err
+}
+
+func showRecord(stream string, r persistence.JournalRecord) shownRecord {
+	s := shownRecord{Stream: r.Stream, Sequence: r.Seq, Position: r.Position, Type: r.Event.Type}
+	err := r.Err
+	kind, id, _ := strings.Cut(stream, "/")
+	switch {
+	case err != nil:
+	case r.Bucket == "snapshots" && kind == "job":
+		s.Snapshot, _, err = job.Row(api.JobID(id), persistence.Recovered{Seq: r.Seq, SnapSeq: r.Seq, Snapshot: r.State})
+	case r.Bucket == "snapshots" && kind == "thread":
+		s.Snapshot, _, err = thread.History(api.ThreadID(id), persistence.Recovered{Seq: r.Seq, SnapSeq: r.Seq, Snapshot: r.State})
+	case kind == "job":
+		s.Event, err = job.Decode(r.Event)
+	case kind == "thread":
+		var ev thread.Event
+		if ev, err = thread.Decode(r.Event); err == nil {
+			s.Event = ev
+			if opened, ok := ev.(thread.Opened); ok { // without the hash of the thread's secret
+				s.Event = map[string]any{"Project": opened.Project, "Caller": opened.Caller, "At": opened.At}
+			}
+		}
+	}
+	if err != nil {
+		s.Snapshot, s.Event, s.Problem = nil, nil, err.Error()
+	}
+	return s
+}
+
+// inspectHere reads the journal's file where no server has it.
+func inspectHere(_ context.Context, c Config, name string, params []byte, _ Progress) (json.RawMessage, error) {
+	path := filepath.Join(c.Data, journalFile)
+	if ok, err := hasFile(c.Data, journalFile); err != nil || !ok {
+		return nil, errors.Join(fmt.Errorf("there is no journal in %s", c.Data), err)
+	}
+	dir, err := openDataDir(c.Data, "journal", 10*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	j := &inspected{path: path, check: func(yield func(persistence.JournalProblem) bool) error { return persistence.CheckJournal(path, yield) }}
+	in, err := persistence.InspectJournal(path)
+	switch {
+	case err == nil:
+		defer in.Close()
+		j.JournalInspection = in
+	case !errors.Is(err, persistence.ErrCorrupt):
+		return nil, err
+	}
+	return inspect(name, params, j)
+}
+
+func newJournalCommand() *cobra.Command {
+	o := new(operator)
+	cmd := &cobra.Command{Use: "journal", Short: "Check, show and repair what jobs and threads know of themselves"}
+	operatorFlags(cmd, o)
+	ask := func(cmd *cobra.Command, name string, params, result any) error {
+		c, err := LoadConfig(o.config, os.LookupEnv, cmd.Flags())
+		if err != nil {
+			return err
+		}
+		return operateWith(cmd.Context(), c, name, params, result, func(string, int, int) {}, inspectHere)
+	}
+	check := &cobra.Command{
+		Use: "check", Short: "Read everything in the journal and say what is damaged; the server may run", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var r journalReport
+			if err := ask(cmd, opJournalCheck, nil, &r); err != nil {
+				return err
+			}
+			return printReport(cmd, o.json, r)
+		},
+	}
+	show := &cobra.Command{
+		Use: "show ID", Short: "Print the snapshot and the events of a job or thread, a JSON object a line; the server may run", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			stream, err := streamName(args[0])
+			if err != nil {
+				return err
+			}
+			var shown []shownRecord
+			if err := ask(cmd, opJournalShow, streamParams{stream}, &shown); err != nil {
+				return err
+			}
+			for _, r := range shown {
+				if err := printJSON(cmd.OutOrStdout(), r); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	var yes bool
+	var aside []string
+	repair := &cobra.Command{
+		Use: "repair", Short: "Take damaged records out of the journal, so that the rest works; the server must be stopped", Args: cobra.NoArgs,
+		Long: "Take damaged records out of the journal, so that the rest works. The server must be stopped.\n\n" +
+			"A job or thread of which a snapshot still says everything is mended. Another one with damage goes as a whole: it is then\n" +
+			"unknown to the server. What is taken out is first written, as it stands, to a file in the folder set-aside of the data\n" +
+			"directory. Without --yes nothing is changed: the command says what is damaged.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := LoadConfig(o.config, os.LookupEnv, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			for i, name := range aside {
+				if aside[i], err = streamName(name); err != nil {
+					return err
+				}
+			}
+			return repairJournal(cmd, o, c, aside, yes)
+		},
+	}
+	repair.Flags().BoolVar(&yes, "yes", false, "do it")
+	repair.Flags().StringArrayVar(&aside, "stream", nil, "also take out this job or thread, damaged or not (may be given more than once)")
+	cmd.AddCommand(check, show, repair)
+	return cmd
+}
+
+// streamName is the stream of a job or thread, from its name or its id.
+func streamName(name string) (string, error) {
+	switch {
+	case strings.Contains(name, "/"):
+		return name, nil
+	case strings.HasPrefix(name, api.JobPrefix):
+		return "job/" + name, nil
+	case strings.HasPrefix(name, api.ThreadPrefix):
+		return thread.Stream(api.ThreadID(name)), nil
+	}
+	return "", usagef("%q is neither the id of a job (%s…) or thread (%s…) nor a stream such as job/ID", name, api.JobPrefix, api.ThreadPrefix)
+}
+
+// printReport prints what a check found, and fails where it found something.
+func printReport(cmd *cobra.Command, asJSON bool, r journalReport) error {
+	out := cmd.OutOrStdout()
+	if asJSON {
+		if err := printJSON(out, r); err != nil {
+			return err
+		}
+	} else {
+		for _, p := range r.Problems {
+			fmt.Fprintf(out, "%s", p.File)
+			if p.Stream != "" {
+				fmt.Fprintf(out, ": stream %s", p.Stream)
+			}
+			if p.Sequence != 0 {
+				fmt.Fprintf(out, ", sequence %d", p.Sequence)
+			}
+			if p.Position != 0 {
+				fmt.Fprintf(out, ", position %d", p.Position)
+			}
+			if p.Bucket != "" {
+				fmt.Fprintf(out, " (%s)", p.Bucket)
+			}
+			fmt.Fprintf(out, ": %s\n  %s\n", p.Problem, p.Advice)
+		}
+		fmt.Fprintf(out, "%s: %d streams, %d events and %d snapshots, up to position %d, %d bytes\n", r.File, r.Streams, r.Events, r.Snapshots, r.Position, r.Bytes)
+	}
+	switch r.Found {
+	case 0:
+		if !asJSON {
+			fmt.Fprintln(out, "nothing is wrong")
+		}
+		return nil
+	case 1:
+		return errors.New("one thing is wrong in the journal")
+	}
+	return fmt.Errorf("%d things are wrong in the journal", r.Found)
+}
+
+type journalRepaired struct {
+	Kept    string                      `json:"kept,omitempty"` // the file that holds what was taken out
+	Repairs []persistence.JournalRepair `json:"repairs"`
+}
+
+func repairJournal(cmd *cobra.Command, o *operator, c Config, aside []string, yes bool) (err error) {
+	if ok, err := hasFile(c.Data, journalFile); err != nil || !ok {
+		return errors.Join(fmt.Errorf("there is no journal in %s", c.Data), err)
+	}
+	dir, err := openDataDir(c.Data, "journal repair", 10*time.Second)
+	var locked *lockedError
+	if errors.As(err, &locked) {
+		return fmt.Errorf("%w: stop the server first", err)
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if !yes {
+		path := dir.file(journalFile)
+		found := 0
+		if err := persistence.CheckJournal(path, func(p persistence.JournalProblem) bool {
+			found++
+			fmt.Fprintln(cmd.ErrOrStderr(), path+": "+p.String())
+			return true
+		}); err != nil {
+			return err
+		}
+		if found == 0 && len(aside) == 0 {
+			fmt.Fprintln(cmd.OutOrStdout(), "nothing is damaged")
+			return nil
+		}
+		return fmt.Errorf("%d damaged and %d named: nothing was changed; make a copy of %s and run this again with --yes", found, len(aside), path)
+	}
+	j, err := persistence.OpenJournal(dir.file(journalFile), persistence.JournalOptions{Log: slog.New(slog.DiscardHandler), AcceptDamage: true})
+	if errors.Is(err, persistence.ErrCorrupt) {
+		return fmt.Errorf("%w: this is more than can be repaired here; restore a backup", err)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	keep := &keeper{folder: dir.file("set-aside")}
+	repairs, err := j.Repair(aside, keep.add, keep.close)
+	if err != nil {
+		return errors.Join(err, keep.discard())
+	}
+	if o.json {
+		return printJSON(cmd.OutOrStdout(), journalRepaired{keep.path, repairs})
+	}
+	out := cmd.OutOrStdout()
+	for _, r := range repairs {
+		what := "kept whole"
+		if r.Lost {
+			what = "LOST"
+		}
+		fmt.Fprintf(out, "%s %s: %s (%s, %d records taken out)\n", r.Bucket, r.Stream, r.What, what, r.Records)
+	}
+	switch {
+	case len(repairs) == 0:
+		fmt.Fprintln(out, "nothing was damaged")
+	case keep.path != "":
+		fmt.Fprintf(out, "what was taken out stands in %s, a record a line\n", keep.path)
+	}
+	return nil
+}
+
+// A keeper writes records that are taken out to a file, as they stand.
+type keeper struct {
+	folder string
+	path   string
+	file   *os.File
+	buffer *bufio.Writer
+}
+
+func (k *keeper) add(r persistence.JournalRecord) error {
+	if k.file == nil {
+		if err := os.MkdirAll(k.folder, 0o700); err != nil {
+			return err
+		}
+		var err error
+		k.path = filepath.Join(k.folder, "journal-"+time.Now().UTC().Format("20060102T150405.000Z")+".jsonl")
+		if k.file, err = os.OpenFile(k.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+			return err
+		}
+		k.buffer = bufio.NewWriter(k.file)
+	}
+	line := map[string]any{"bucket": r.Bucket, "key": r.Key, "value": r.Value} // the bytes in base64
+	for name, v := range map[string]string{"stream": r.Stream, "type": r.Event.Type} {
+		if v != "" {
+			line[name] = v
+		}
+	}
+	for name, n := range map[string]uint64{"sequence": r.Seq, "position": r.Position} {
+		if n != 0 {
+			line[name] = n
+		}
+	}
+	if r.Err != nil {
+		line["problem"] = r.Err.Error()
+	}
+	return printJSON(k.buffer, line)
+}
+
+// close brings the file to the disk, before what it holds leaves the journal.
+func (k *keeper) close() error {
+	if k.file == nil {
+		return nil
+	}
+	return errors.Join(k.buffer.Flush(), k.file.Sync(), k.file.Close(), syncFolder(k.folder))
+}
+
+// discard removes the file of a repair that did not take place.
+func (k *keeper) discard() error {
+	if k.file == nil {
+		return nil
+	}
+	k.file.Close()
+	return os.Remove(k.path)
+}
+
+// syncFolder brings the names in a folder to the disk.
+func syncFolder(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,456 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
+
+	"docent/actors/thread"
+	"docent/api"
+)
+
+var harbour = map[string]string{
+	"index.md":   "---\ntitle: Home\n---\n\nThe harbour has three piers and a lighthouse.\n",
+	"ferries.md": "---\ntitle: Ferries\n---\n\n# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n\n## Tickets\n\nTickets are sold on board and cost four coins.\n",
+}
+
+var unlimited = []string{"--limit-project-hour", "-1", "--limit-key-month", "-1", "--limit-org-hour", "-1", "--limit-ip-day", "-1"}
+
+func decodeOutput[T any](t testing.TB, out string) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal([]byte(out), &v); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return v
+}
+
+func serverStatusOf(t testing.TB, data string) serverStatus {
+	t.Helper()
+	return decodeOutput[serverStatus](t, docent(t, "status", "--data", data, "--json"))
+}
+
+// until waits for something that the server does in its own time.
+func until(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
+
+// TestBackupUnderLoadIsWhole backs up a server that clients press, and serves the copy. Everything that was acknowledged
+// before the backup began must be in it, done once, and work must go on.
+func TestBackupUnderLoadIsWhole(t *testing.T) {
+	if testing.Short() {
+		t.Skip("puts load on a server; left out with -short")
+	}
+	data, copied := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "copy")
+	p := newTestProject(t, data, "harbour", writeFiles(t, harbour), unlimited...)
+	server := newTestServer(t, data)
+	told := new(tally)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var clients sync.WaitGroup
+	for i := range 4 {
+		clients.Go(func() {
+			told.createJobs(ctx, server.client(p.admin), p, i, rand.New(rand.NewPCG(3, uint64(i))))
+		})
+		clients.Go(func() {
+			told.askQuestions(ctx, server.client(p.assistant), p, rand.New(rand.NewPCG(4, uint64(i))))
+		})
+	}
+	until(t, "20 jobs and 20 questions are accepted", func() bool {
+		told.mu.Lock()
+		defer told.mu.Unlock()
+		return len(told.jobs) >= 20 && len(told.questions) >= 20
+	})
+	told.mu.Lock()
+	var jobs []*acceptedJob
+	for _, j := range told.jobs {
+		was := *j
+		jobs = append(jobs, &was)
+	}
+	questions := slices.Clone(told.questions)
+	told.mu.Unlock()
+
+	report := decodeOutput[backupReport](t, docent(t, "backup", "--data", data, "--json", copied))
+	if report.Position == 0 || report.Repositories != 1 || report.CatalogBytes == 0 {
+		t.Errorf("%+v", report)
+	}
+	if _, err := tryDocent(t, "backup", "--data", data, copied); err == nil {
+		t.Error("a second backup went over the first")
+	}
+	if _, err := tryDocent(t, "backup", "--data", data, filepath.Join(data, "inside")); err == nil {
+		t.Error("a backup went into the data directory")
+	}
+	cancel()
+	clients.Wait()
+	server.kill()
+
+	if out, err := tryDocent(t, "journal", "check", "--data", copied); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	restored := newTestServer(t, copied)
+	if _, err := os.Stat(filepath.Join(copied, backupFile)); err == nil {
+		t.Error("the restored directory still calls itself a backup")
+	}
+	awaitJobs(t, restored, p, jobs)
+	checkListing(t, restored, p, jobs)
+	cl := restored.client(p.admin)
+	var more api.Job
+	if err := cl.postJSON(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": `create page after.md titled "After" with content: "made after"`}, &more); err != nil {
+		t.Fatal(err)
+	}
+	awaitJobs(t, restored, p, []*acceptedJob{{id: more.ID}})
+	restored.stop()
+	if out, err := tryDocent(t, "journal", "check", "--data", copied); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	checkRepository(t, copied, p, jobs)
+	checkThreads(t, copied, "", p, questions)
+	t.Logf("%d jobs and %d questions before the backup, %d and %d in all", len(jobs), len(questions), len(told.jobs), len(told.questions))
+}
+
+// TestBackupOfAStoppedServer needs no server.
+func TestBackupOfAStoppedServer(t *testing.T) {
+	data, copied := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "copy")
+	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
+	docent(t, "backup", "--data", data, copied)
+	server := newTestServer(t, copied)
+	if _, err := ask(t.Context(), server.client(p.assistant), p, "", "What do tickets cost?"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDamageIsNamedAndRepaired damages one thread's record. The server serves the rest, the check names the record, and after
+// the repair nothing is damaged.
+func TestDamageIsNamedAndRepaired(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
+	server := newTestServer(t, data)
+	good, err := ask(t.Context(), server.client(p.assistant), p, "", "What do tickets cost?")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad, err := ask(t.Context(), server.client(p.assistant), p, "", "Where does the ferry leave?")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := docent(t, "journal", "show", "--data", data, string(bad.thread))
+	for _, want := range []string{`"type":"thread.opened.1"`, `"type":"thread.asked.1"`, "Where does the ferry leave?", `"type":"thread.answered.1"`} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("the running server's journal does not show %s:\n%s", want, shown)
+		}
+	}
+	if strings.Contains(shown, "KeyHash") {
+		t.Error("it shows the hash of a thread's secret")
+	}
+	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil || !strings.Contains(out, "nothing is wrong") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, err := tryDocent(t, "journal", "repair", "--data", data, "--yes"); err == nil || !strings.Contains(err.Error(), "stop the server") {
+		t.Errorf("a repair beside a running server: %v", err)
+	}
+	server.kill() // so that the events are still in the log
+	damageThread(t, data, bad.thread)
+
+	out, err := tryDocent(t, "journal", "check", "--data", data)
+	if err == nil || !strings.Contains(out, "stream thread/"+string(bad.thread)+", sequence 3") || !strings.Contains(out, journalFile) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	server.start()
+	awaitParked := func() []parkedStatus {
+		body := map[string]any{"fp": "anonymous", "threadId": bad.thread, "messages": []any{map[string]any{"role": "user", "content": "And now?"}}}
+		var refused *serverError
+		if _, err := server.client(p.assistant).do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body); !errors.As(err, &refused) || refused.Status != http.StatusInternalServerError {
+			t.Errorf("the damaged thread answers %v", err)
+		}
+		return serverStatusOf(t, data).Actors.Parked
+	}
+	if parked := awaitParked(); len(parked) != 1 || parked[0].ID != string(bad.thread) || !strings.Contains(parked[0].Reason, journalFile) || !strings.Contains(parked[0].Reason, "sequence 3") {
+		t.Errorf("parked: %+v", parked)
+	}
+	if _, err := ask(t.Context(), server.client(p.assistant), p, string(good.thread), "And the lighthouse?"); err != nil {
+		t.Errorf("another thread: %v", err)
+	}
+	server.stop()
+
+	if _, err := tryDocent(t, "journal", "repair", "--data", data); err == nil || !strings.Contains(err.Error(), "--yes") {
+		t.Errorf("without --yes: %v", err)
+	}
+	done := decodeOutput[journalRepaired](t, docent(t, "journal", "repair", "--data", data, "--yes", "--json"))
+	if len(done.Repairs) != 1 || !done.Repairs[0].Lost || done.Repairs[0].Stream != "thread/"+string(bad.thread) {
+		t.Errorf("%+v", done)
+	}
+	kept, err := os.ReadFile(done.Kept)
+	if err != nil || bytes.Count(kept, []byte("\n")) != done.Repairs[0].Records || !bytes.Contains(kept, []byte(bad.thread)) {
+		t.Errorf("%v: kept %s", err, kept)
+	}
+	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil {
+		t.Errorf("after the repair: %v\n%s", err, out)
+	}
+	server.start()
+	if _, err := ask(t.Context(), server.client(p.assistant), p, string(good.thread), "And pier two?"); err != nil {
+		t.Errorf("another thread after the repair: %v", err)
+	}
+}
+
+// damageThread flips a bit in a thread's last event.
+func damageThread(t *testing.T, data string, id api.ThreadID) {
+	t.Helper()
+	db, err := bbolt.Open(filepath.Join(data, journalFile), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		var key, value []byte
+		b := tx.Bucket([]byte("events"))
+		if err := b.ForEach(func(k, v []byte) error {
+			if bytes.Contains(v, []byte(thread.Stream(id))) {
+				key, value = bytes.Clone(k), bytes.Clone(v)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		if value == nil {
+			return fmt.Errorf("there is no event of %s", id)
+		}
+		value[len(value)-1] ^= 1
+		return b.Put(key, value)
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRebuiltCatalogIsTheSame rebuilds the listings with the server running and without one.
+func TestRebuiltCatalogIsTheSame(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	p := newTestProject(t, data, "harbour", writeFiles(t, harbour), unlimited...)
+	server := newTestServer(t, data)
+	var jobs []*acceptedJob
+	for n := range 5 {
+		var made api.Job
+		prompt := fmt.Sprintf(`create page made/%d.md titled "Page %d" with content: "made"`, n, n)
+		if err := server.client(p.admin).postJSON(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": prompt}, &made); err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs, &acceptedJob{id: made.ID})
+	}
+	awaitJobs(t, server, p, jobs)
+	list := func() string {
+		return docent(t, "job", "list", "--url", server.url, "--project", p.id, "--key", p.admin, "--limit", "0", "--json")
+	}
+	before := list()
+	r := decodeOutput[catalogRebuilt](t, docent(t, "catalog", "rebuild", "--data", data, "--json"))
+	if after := list(); after != before || strings.Count(after, "\n") != 5 || r.Position == 0 {
+		t.Errorf("%+v: before\n%safter\n%s", r, before, after)
+	}
+	server.stop()
+	docent(t, "catalog", "rebuild", "--data", data)
+	server.start()
+	if after := list(); after != before {
+		t.Errorf("without a server: before\n%safter\n%s", before, after)
+	}
+}
+
+// TestOnePersonsThreadsAreRemoved removes one person's threads with the server running and another's without one.
+func TestOnePersonsThreadsAreRemoved(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
+	server := newTestServer(t, data)
+	put := func(person, secret string) {
+		t.Helper()
+		body := map[string]any{"fp": person, "messages": []any{map[string]any{"role": "user", "content": secret}}}
+		resp, err := server.client(p.assistant).do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readAnswer(resp); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, person := range []string{"ada", "ada", "bob", "cyd"} {
+		put(person, "What do tickets cost for "+person+"?")
+	}
+	count := func(person string) int {
+		t.Helper()
+		return strings.Count(docent(t, "thread", "list", "--data", data, "--project", p.id, "--fp", person, "--json"), "\n")
+	}
+	if count("ada") != 2 || count("bob") != 1 || count("") != 4 {
+		t.Fatalf("%d, %d, %d", count("ada"), count("bob"), count(""))
+	}
+	for _, args := range [][]string{{}, {"--fp", "anonymous"}} {
+		if _, err := tryDocent(t, append([]string{"thread", "delete", "--data", data, "--project", p.id}, args...)...); err == nil {
+			t.Errorf("thread delete %q removed something", args)
+		}
+	}
+	docent(t, "thread", "delete", "--data", data, "--project", p.id, "--fp", "ada")
+	if count("ada") != 0 || count("") != 2 {
+		t.Errorf("%d of ada's and %d threads in all are left", count("ada"), count(""))
+	}
+	server.stop()
+	docent(t, "thread", "delete", "--data", data, "--project", p.id, "--fp", "bob")
+	if count("bob") != 0 || count("") != 1 {
+		t.Errorf("%d of bob's and %d threads in all are left", count("bob"), count(""))
+	}
+	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	server.start()
+	put("bob", "Is there a lighthouse?")
+	if count("bob") != 1 {
+		t.Error("bob cannot begin anew")
+	}
+}
+
+// TestThreadsPastTheirRetentionGo keeps threads for a second.
+func TestThreadsPastTheirRetentionGo(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	config := filepath.Join(t.TempDir(), "docent.toml")
+	if err := os.WriteFile(config, []byte("thread_retention = \"1s\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
+	server := newTestServer(t, data, "--config", config)
+	if _, err := ask(t.Context(), server.client(p.assistant), p, "", "What do tickets cost?"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the thread is gone", func() bool {
+		return docent(t, "thread", "list", "--data", data, "--project", p.id, "--json") == ""
+	})
+	if _, err := ask(t.Context(), server.client(p.assistant), p, "", "What do tickets cost now?"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStatusTellsHowTheServerFares compares the screen with what was done.
+func TestStatusTellsHowTheServerFares(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
+	if _, err := tryDocent(t, "status", "--data", data); err == nil || !strings.Contains(err.Error(), "no server runs") {
+		t.Errorf("without a server: %v", err)
+	}
+	server := newTestServer(t, data)
+	if _, err := ask(t.Context(), server.client(p.assistant), p, "", "What do tickets cost?"); err != nil {
+		t.Fatal(err)
+	}
+	s := serverStatusOf(t, data)
+	if s.PID != server.cmd.Process.Pid || s.URL != server.url || s.Uptime <= 0 || s.Start.Ready <= 0 || s.Threads.Awake != 1 || s.Jobs.Awake != 0 ||
+		s.Journal.Position != 3 || s.Journal.Bytes == 0 || s.Journal.CommitP99 <= 0 || s.Journal.CommitP50 > s.Journal.CommitP99 ||
+		s.Journal.Unavailable || s.Indexes != 1 || s.Actors.Recoveries != 1 || len(s.Actors.Parked) != 0 {
+		t.Errorf("%+v", s)
+	}
+	out := docent(t, "status", "--data", data)
+	for _, want := range []string{"1 awake", "writable, position 3", "parked", server.url} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the screen does not show %q:\n%s", want, out)
+		}
+	}
+}
+
+// TestAFullDiskRefusesWritesAndPasses takes from the server the right to write beyond the first block of any file, as a full
+// disk does, and gives it back.
+func TestAFullDiskRefusesWritesAndPasses(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
+	server := newTestServer(t, data)
+	admin, reader := server.client(p.admin), server.client(p.assistant)
+	create := func(n int) (api.Job, *http.Response, error) {
+		var made api.Job
+		body := strings.NewReader(fmt.Sprintf(`{"prompt":"create page made/%d.md titled \"Page\" with content: \"made\""}`, n))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+"/v2/agent/"+p.id+"/job", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+p.admin)
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := admin.http.Do(req)
+		if err != nil {
+			return made, nil, err
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err == nil && resp.StatusCode < 300 {
+			err = json.Unmarshal(text, &made)
+		}
+		return made, resp, err
+	}
+	first, _, err := create(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitJobs(t, server, p, []*acceptedJob{{id: first.ID}})
+
+	limit := func(bytes uint64) {
+		t.Helper()
+		var old unix.Rlimit
+		pid := server.cmd.Process.Pid
+		if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, nil, &old); err != nil {
+			t.Skipf("the server's limits cannot be changed here: %v", err)
+		}
+		if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: min(bytes, old.Max), Max: old.Max}, nil); err != nil {
+			t.Skipf("the server's limits cannot be changed here: %v", err)
+		}
+	}
+	limit(4096)
+	for n := range 3 {
+		_, resp, err := create(1 + n)
+		if err != nil || resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+			t.Fatalf("a write to the full disk: %v, %v", err, resp)
+		}
+	}
+	if _, err := ask(t.Context(), reader, p, "", "What do tickets cost?"); err == nil {
+		t.Error("a question was taken that cannot be stored")
+	} else if refused := new(serverError); !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable {
+		t.Errorf("a question: %v", err)
+	}
+	if !serverStatusOf(t, data).Journal.Unavailable {
+		t.Error("the status does not say that the disk is full")
+	}
+	var j api.Job
+	if err := admin.getJSON(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil || j.Status != api.JobCompleted {
+		t.Errorf("a job cannot be read: %v, %+v", err, j)
+	}
+	if out := docent(t, "job", "list", "--url", server.url, "--project", p.id, "--key", p.admin, "--json"); strings.Count(out, "\n") != 1 {
+		t.Errorf("jobs cannot be listed: %s", out)
+	}
+	var found json.RawMessage
+	if err := reader.postJSON(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"}, &found); err != nil || !bytes.Contains(found, []byte("coins")) {
+		t.Errorf("documents cannot be searched: %v, %s", err, found)
+	}
+
+	limit(unix.RLIM_INFINITY)
+	var second api.Job
+	until(t, "the server takes work again by itself", func() bool {
+		made, resp, err := create(9)
+		second = made
+		return err == nil && resp.StatusCode < 300
+	})
+	awaitJobs(t, server, p, []*acceptedJob{{id: second.ID}})
+	if _, err := ask(t.Context(), reader, p, "", "What do tickets cost?"); err != nil {
+		t.Errorf("a question afterwards: %v", err)
+	}
+	server.stop()
+	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

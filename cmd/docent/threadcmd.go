@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"docent/actors/thread"
+	"docent/api"
+	"docent/persistence"
+)
+
+type (
+	threadParams struct {
+		Project api.ProjectID `json:"project"`
+		Caller  string        `json:"fp,omitempty"`
+		Thread  api.ThreadID  `json:"thread,omitempty"`
+	}
+	threadList struct {
+		Threads    []threadRow `json:"threads"`
+		Unreadable int         `json:"unreadable,omitempty"` // threads of which nobody can say whose they are
+	}
+	threadRow struct {
+		ID        api.ThreadID  `json:"id"`
+		Project   api.ProjectID `json:"project"`
+		Caller    string        `json:"fp"`
+		Opened    time.Time     `json:"openedAt"`
+		Used      time.Time     `json:"usedAt"`
+		Questions int           `json:"questions"`
+		claims    []string
+	}
+)
+
+// deletesAtOnce bounds how many threads are removed at the same time: they share commits.
+const deletesAtOnce = 16
+
+// eachThread yields the threads in a journal, and counts those that cannot be read.
+func eachThread(j *persistence.Journal, yield func(thread.Conversation) bool) (unreadable int, err error) {
+	prefix := thread.Stream("")
+	err = j.Inspect().Streams(func(stream string, rec persistence.Recovered) bool {
+		id, ok := strings.CutPrefix(stream, prefix)
+		if !ok {
+			return true
+		}
+		c, ok, err := thread.History(api.ThreadID(id), rec)
+		if err != nil {
+			unreadable++
+		}
+		return !ok || yield(c)
+	})
+	return unreadable, err
+}
+
+func (o *operations) listThreads(ctx context.Context, p threadParams) (list threadList, err error) {
+	if _, err := o.stores.catalog.Project(ctx, p.Project); err != nil && !errors.Is(err, api.ErrNotFound) {
+		return list, err // threads of a project that was removed can be listed, and removed
+	}
+	err = o.withJournal(func(j *persistence.Journal) error {
+		list.Unreadable, err = eachThread(j, func(c thread.Conversation) bool {
+			if c.Project == p.Project && (p.Caller == "" || c.Caller == p.Caller) && (p.Thread == "" || c.Thread == p.Thread) {
+				list.Threads = append(list.Threads, threadRow{c.Thread, c.Project, c.Caller, c.Opened, c.Used(), len(c.Turns), c.Claims()})
+			}
+			return ctx.Err() == nil
+		})
+		return errors.Join(err, ctx.Err())
+	})
+	return list, err
+}
+
+// deleteThreads removes threads with everything of theirs. A thread that is awake removes itself.
+func (o *operations) deleteThreads(ctx context.Context, p threadParams, progress Progress) (threadList, error) {
+	if p.Caller == "" && p.Thread == "" {
+		return threadList{}, errors.New("name the person (fp) or the thread")
+	}
+	list, err := o.listThreads(ctx, p)
+	if err != nil {
+		return list, err
+	}
+	if p.Thread != "" && len(list.Threads) == 0 {
+		return list, fmt.Errorf("thread %s of project %s: %w", p.Thread, p.Project, api.ErrNotFound)
+	}
+	return list, o.withJournal(func(j *persistence.Journal) error {
+		var mu sync.Mutex // guards done and progress
+		done := 0
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(deletesAtOnce)
+		for _, row := range list.Threads {
+			group.Go(func() error {
+				var err error
+				if o.app != nil {
+					err = o.app.system.Threads().Forget(ctx, row.ID, thread.Forget{Project: row.Project})
+				} else if err = ctx.Err(); err == nil {
+					err = j.Delete(thread.Stream(row.ID), row.claims...)
+				}
+				if err != nil && !errors.Is(err, api.ErrNotFound) {
+					return fmt.Errorf("remove thread %s: %w", row.ID, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				done++
+				progress("removing threads", done, len(list.Threads))
+				return nil
+			})
+		}
+		return group.Wait()
+	})
+}
+
+// retain removes, now and then, the threads that were not used for longer than retention.
+func (a *app) retain(ctx context.Context, retention time.Duration) {
+	every := min(max(retention/10, time.Second), 6*time.Hour)
+	for {
+		began := time.Now()
+		removed, err := a.removeUnused(ctx, began.Add(-retention))
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			a.log.Error("threads past their retention could not be removed", "removed", removed, "error", err)
+		case removed > 0:
+			a.log.Info("threads past their retention were removed", "removed", removed, "seconds", time.Since(began).Seconds())
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(every):
+		}
+	}
+}
+
+func (a *app) removeUnused(ctx context.Context, unused time.Time) (int, error) {
+	type old struct {
+		id      api.ThreadID
+		project api.ProjectID
+	}
+	var list []old
+	if _, err := eachThread(a.journal, func(c thread.Conversation) bool {
+		if c.Used().Before(unused) {
+			list = append(list, old{c.Thread, c.Project})
+		}
+		return ctx.Err() == nil
+	}); err != nil {
+		return 0, err
+	}
+	var removed atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(deletesAtOnce)
+	for _, t := range list {
+		group.Go(func() error {
+			err := a.system.Threads().Forget(ctx, t.id, thread.Forget{Project: t.project, Unused: unused})
+			switch {
+			case err == nil:
+				removed.Add(1)
+			case errors.Is(err, api.ErrConflict), errors.Is(err, api.ErrNotFound): // it was used, or removed, meanwhile
+			default:
+				return fmt.Errorf("remove thread %s: %w", t.id, err)
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	return int(removed.Load()), err
+}
+
+func newThreadCommand() *cobra.Command {
+	o := new(operator)
+	var p threadParams
+	cmd := &cobra.Command{Use: "thread", Short: "List and remove the assistant's conversations"}
+	operatorFlags(cmd, o)
+	flags := func(cmd *cobra.Command) *cobra.Command {
+		cmd.Flags().StringVar((*string)(&p.Project), "project", "", "project")
+		cmd.Flags().StringVar(&p.Caller, "fp", "", "only threads of this person: the fp that the client sent")
+		cmd.Flags().StringVar((*string)(&p.Thread), "thread", "", "only this thread")
+		return cmd
+	}
+	report := func(cmd *cobra.Command, list threadList) error {
+		if list.Unreadable > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%d threads cannot be read, and are not looked at; `docent journal check` names them\n", list.Unreadable)
+		}
+		return printRows(cmd.OutOrStdout(), o.json, list.Threads, "ID\tFP\tOPENED\tLAST USED\tQUESTIONS", func(t threadRow) string {
+			return fmt.Sprintf("%s\t%s\t%s\t%s\t%d", t.ID, t.Caller, t.Opened.Format(time.DateTime), t.Used.Format(time.DateTime), t.Questions)
+		})
+	}
+	list := flags(&cobra.Command{
+		Use: "list", Short: "List the threads of a project", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := required(cmd, "project"); err != nil {
+				return err
+			}
+			var found threadList
+			if err := o.run(cmd, opThreadList, p, &found); err != nil {
+				return err
+			}
+			return report(cmd, found)
+		},
+	})
+	remove := flags(&cobra.Command{
+		Use: "delete", Short: "Remove one person's threads, or one thread, with everything of theirs", Args: cobra.NoArgs,
+		Long: "Remove one person's threads (--fp), or one thread (--thread), with everything of theirs: questions, answers and listings.\n" +
+			"The server may run; an answer that is being written breaks off. Backups made before still hold them.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := required(cmd, "project"); err != nil {
+				return err
+			}
+			switch {
+			case p.Caller == "" && p.Thread == "":
+				return usagef("%s needs --fp or --thread; see '%s --help'", cmd.CommandPath(), cmd.CommandPath())
+			case p.Caller == "anonymous" && p.Thread == "":
+				return usagef("anonymous is everybody who gave no name, not one person: name threads with --thread, or set thread_retention")
+			}
+			var gone threadList
+			if err := o.run(cmd, opThreadDelete, p, &gone); err != nil {
+				return err
+			}
+			if err := report(cmd, gone); err != nil || o.json {
+				return err
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%d removed\n", len(gone.Threads))
+			return err
+		},
+	})
+	cmd.AddCommand(list, remove)
+	return cmd
+}
