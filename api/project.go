@@ -23,6 +23,7 @@ type Project struct {
 	Branch     string    `json:"branch,omitempty"`  // the documentation's branch; the source's default where empty
 	DocsDir    string    `json:"docsDir,omitempty"` // sub-folder that holds the documentation, slash-separated; the root where empty
 	SiteURL    string    `json:"siteUrl,omitempty"` // where readers find the pages; citations link there
+	Site       SiteKind  `json:"site,omitempty"`    // what makes the site of the pages, which decides their URLs; recognised by its files where empty
 	Host       HostKind  `json:"host"`
 	HostURL    string    `json:"hostUrl,omitempty"`    // base URL of a code host that is not the public one
 	Repository string    `json:"repository,omitempty"` // OWNER/NAME on the code host
@@ -87,3 +88,17 @@ type File struct {
 	Hash string
 	Size int64
 }
+
+// A SiteKind is a generator of documentation sites.
+type SiteKind string
+
+// The generators whose URLs are known.
+const (
+	SitePlain      SiteKind = "plain" // a page's path without its extension
+	SiteMintlify   SiteKind = "mintlify"
+	SiteDocusaurus SiteKind = "docusaurus"
+	SiteVitePress  SiteKind = "vitepress"
+	SiteHugo       SiteKind = "hugo"
+	SiteMkDocs     SiteKind = "mkdocs"
+	SiteStarlight  SiteKind = "starlight"
+)

@@ -55,6 +55,11 @@ func (p Project) Validate() error {
 	if p.SiteURL != "" && !validWebURL(p.SiteURL) {
 		out.add("siteUrl", "must be an http or https URL without credentials")
 	}
+	switch p.Site {
+	case "", SitePlain, SiteMintlify, SiteDocusaurus, SiteVitePress, SiteHugo, SiteMkDocs, SiteStarlight:
+	default:
+		out.add("site", "must be plain, mintlify, docusaurus, vitepress, hugo, mkdocs or starlight")
+	}
 	if p.Deflection != "" && !validWebURL(p.Deflection) && !validMail(p.Deflection) {
 		out.add("deflection", "must be an e-mail address or an http or https URL")
 	}

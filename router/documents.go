@@ -2,6 +2,7 @@ package router
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/uptrace/bunrouter"
 
@@ -106,7 +107,7 @@ func (s *Server) searchDocs(x *exchange, req bunrouter.Request) error {
 	out := make([]hitBody, 0, len(hits))
 	for _, h := range hits {
 		out = append(out, hitBody{Content: h.Content, Path: h.Path, Metadata: metadataBody{Title: h.Title, URL: h.URL, Heading: h.Heading,
-			Anchor: h.Anchor, Breadcrumbs: h.Trail, Description: h.Description, Version: h.Version, Language: h.Language, Tags: h.Tags, Score: h.Score}})
+			Anchor: h.Anchor, Breadcrumbs: slices.Concat(h.Crumbs, h.Trail), Description: h.Description, Version: h.Version, Language: h.Language, Tags: h.Tags, Score: h.Score}})
 	}
 	return encode(x, http.StatusOK, out)
 }

@@ -32,7 +32,7 @@ import (
 // checked against the manifest before it is used.
 
 // schemaVersion names the form of a generation and of the documents in it.
-const schemaVersion = 1
+const schemaVersion = 2
 
 type manifest struct {
 	Schema   int            `json:"schema"`
@@ -72,8 +72,13 @@ type record struct {
 	Tags        []string
 	Keywords    []string
 	Groups      []string
-	Slug        string // path of the page on the site where the front matter sets it
-	Hidden      bool   // found by its path, not by searching
+	Slug        string   // last part of the page's address, or all of it, where the front matter sets it
+	ID          string   // the same by Docusaurus's older rule
+	Address     string   // the whole address where the front matter sets that
+	Aliases     []string // earlier addresses
+	Shown       string   // path of the page on the site, by the rule of its generator
+	Crumbs      []string // titles of the groups or folders above it
+	Hidden      bool     // found by its path, not by searching
 	Boost       float32
 	Links       []link   // to other pages, in the order of the text
 	Imports     []string // files whose text a reader sees in this page

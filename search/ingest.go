@@ -125,7 +125,12 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 		if u.project.DocsDir != "" {
 			var ok bool
 			if rel, ok = strings.CutPrefix(f.Path, u.project.DocsDir+"/"); !ok {
-				continue
+				// Above the documentation folder only the site's own files count.
+				above, found := relativeAbove(u.project.DocsDir, f.Path)
+				if !found {
+					continue
+				}
+				rel = above
 			}
 		}
 		k := classify(rel)
@@ -200,6 +205,28 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 	return nil
 }
 
+// relativeAbove is the path, from the documentation folder, of a file that configures the site and lies in a folder above.
+func relativeAbove(docsDir, p string) (string, bool) {
+	dir := path.Dir(p)
+	base := path.Base(p)
+	if siteFile(p) == "" || strings.HasPrefix(base, "_category_.") {
+		return "", false
+	}
+	for _, sub := range []string{"config/_default", ".vitepress", ".vitepress/config"} { // its own folder lies beside the pages'
+		if strings.HasSuffix("/"+dir, "/"+sub) {
+			dir = path.Dir(dir)
+			if sub != ".vitepress" {
+				dir = path.Dir(dir)
+			}
+		}
+	}
+	if dir != "." && !strings.HasPrefix(docsDir+"/", dir+"/") {
+		return "", false
+	}
+	up := strings.Count(docsDir, "/") + 1
+	return strings.Repeat("../", up) + p, true
+}
+
 // isText refuses what holds a zero byte or is mostly not UTF-8, as images and archives do.
 func isText(content []byte) bool {
 	return !bytes.ContainsRune(content[:min(len(content), 8000)], 0)
@@ -215,11 +242,25 @@ func (u *update) derive() []*record {
 		switch r.Kind {
 		case kindPage:
 			byKey[pageKey(r.Path)] = r
-			if r.Slug != "" {
-				byKey[strings.Trim(r.Slug, "/")] = r
-			}
 		case kindPart:
 			parts[r.Path] = r
+		}
+	}
+	where := findSite(u.project, u.records, u.content)
+	titles := make(map[string]string) // of folders, by their index pages
+	shown := make(map[*record]string, len(byKey))
+	for _, r := range u.records {
+		if r.Kind != kindPage {
+			continue
+		}
+		shown[r] = where.address(r)
+		for _, address := range append([]string{shown[r]}, r.Aliases...) {
+			if key := addressKey(address); byKey[key] == nil {
+				byKey[key] = r
+			}
+		}
+		if key := pageKey(r.Path); key == strings.Trim(path.Dir(r.Path), "./") {
+			titles[path.Dir(r.Path)] = r.Title
 		}
 	}
 	incoming := make(map[*record]map[string]int)
@@ -249,9 +290,19 @@ func (u *update) derive() []*record {
 			links = append(links, text)
 		}
 		slices.Sort(links)
-		at := nav[pageKey(r.Path)]
+		address := shown[r]
+		at, listed := nav[pageKey(r.Path)]
+		if !listed && where.kind == api.SiteDocusaurus {
+			at, listed = nav[withoutNumbers(pageKey(r.Path))]
+		}
+		if !listed {
+			at = nav[addressKey(address)]
+		}
+		if len(at.crumbs) == 0 {
+			at.crumbs = where.crumbs(r, titles)
+		}
 		h := fnv.New64a()
-		fmt.Fprintf(h, "%q %q %q %q", at.names, at.crumbs, at.version, at.language)
+		fmt.Fprintf(h, "%q %q %q %q %q", at.names, at.crumbs, at.version, at.language, address)
 		for _, s := range links {
 			fmt.Fprintf(h, "l%d:%s", len(s), s)
 		}
@@ -282,7 +333,7 @@ func (u *update) derive() []*record {
 				src.parts = append(src.parts, p)
 			}
 		}
-		r.Derived = derived
+		r.Derived, r.Shown, r.Crumbs = derived, address, at.crumbs
 		todo = append(todo, r)
 	}
 	return todo
@@ -312,7 +363,15 @@ func (u *update) navigation() map[string]place {
 			continue
 		}
 		readNavigation(r.Path, content, func(page string, p place) {
-			key := pageKey(path.Join(path.Dir(r.Path), page))
+			dir := path.Join("/", u.project.DocsDir, path.Dir(r.Path))
+			if strings.HasPrefix(page, "/") && siteFile(r.Path) == api.SiteVitePress {
+				dir = strings.TrimSuffix(strings.TrimSuffix(dir, "/config"), "/.vitepress")
+			}
+			full := path.Join(dir, page)
+			if rest, ok := strings.CutPrefix(full+"/", path.Join("/", u.project.DocsDir)+"/"); ok && u.project.DocsDir != "" {
+				full = "/" + rest
+			}
+			key := pageKey(full)
 			known, ok := places[key]
 			if !ok {
 				places[key] = p

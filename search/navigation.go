@@ -2,12 +2,16 @@ package search
 
 import (
 	"encoding/json"
+	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v4"
+
+	"docent/api"
 )
 
 // A place is what a site's navigation says of a page.
@@ -18,8 +22,20 @@ type place struct {
 	language string
 }
 
-// readNavigation reads docs.json, mint.json or mkdocs.yml. What it does not understand it passes over.
+// readNavigation reads docs.json, mint.json, mkdocs.yml, and the sidebars of VitePress and Docusaurus as far as they are written out. What it does not understand it passes over.
 func readNavigation(file string, content []byte, found func(page string, p place)) {
+	switch siteFile(file) {
+	case api.SiteVitePress:
+		readVitePress(string(content), found)
+		return
+	case api.SiteDocusaurus:
+		if strings.HasPrefix(path.Base(file), "sidebars.") {
+			readSidebars(string(content), found)
+		}
+		return
+	case api.SiteHugo:
+		return // sections name themselves
+	}
 	if strings.HasSuffix(file, ".json") {
 		plain, err := hujson.Standardize(content)
 		if err != nil {
@@ -99,6 +115,114 @@ func walkNav(node any, above place, found func(string, place)) {
 			}
 			here.crumbs = append(slices.Clone(here.crumbs), name)
 			walkNav(x, here, found)
+		}
+	}
+}
+
+var (
+	sidebarKey    = regexp.MustCompile(`\bsidebar\s*:\s*`)
+	sidebarObject = regexp.MustCompile(`(?:module\.exports\s*=|export\s+default|=)\s*\{`)
+)
+
+// readVitePress reads the sidebars that a configuration writes out.
+func readVitePress(src string, found func(string, place)) {
+	for _, at := range sidebarKey.FindAllStringIndex(src, -1) {
+		v, _ := literal(src[at[1]:])
+		walkSidebar(v, "", place{}, found)
+	}
+}
+
+// walkSidebar follows groups of {text, link, items}, by path or in one list.
+func walkSidebar(node any, base string, above place, found func(string, place)) {
+	switch n := node.(type) {
+	case []any:
+		for _, x := range n {
+			walkSidebar(x, base, above, found)
+		}
+	case map[string]any:
+		if b, ok := n["base"].(string); ok {
+			base = b
+		}
+		text, named := n["text"].(string)
+		if link, ok := n["link"].(string); ok && !strings.Contains(link, ":") {
+			here := above
+			if named {
+				here.names = []string{text}
+			}
+			link, _, _ = strings.Cut(link, "#")
+			found("/"+strings.TrimPrefix(base+link, "/"), here)
+		}
+		here := above
+		if named {
+			here.crumbs = append(slices.Clone(here.crumbs), text)
+		}
+		if items, ok := n["items"]; ok {
+			walkSidebar(items, base, here, found)
+			return
+		}
+		if !named {
+			for _, p := range slices.Sorted(maps.Keys(n)) {
+				if strings.HasPrefix(p, "/") {
+					walkSidebar(n[p], "", above, found)
+				}
+			}
+		}
+	}
+}
+
+// readSidebars reads Docusaurus's sidebars where they are written out.
+func readSidebars(src string, found func(string, place)) {
+	for _, at := range sidebarObject.FindAllStringIndex(src, -1) {
+		if v, _ := literal(src[at[1]-1:]); v != nil {
+			if m, ok := v.(map[string]any); ok {
+				for _, name := range slices.Sorted(maps.Keys(m)) {
+					walkCategories(m[name], place{}, found)
+				}
+			}
+		}
+	}
+}
+
+// walkCategories follows documents by their id, {type: 'category', label, items, link} and the short form {label: [...]}.
+func walkCategories(node any, above place, found func(string, place)) {
+	page := func(id string, p place) {
+		found(id, p)
+		found("docs/"+id, p)
+	}
+	switch n := node.(type) {
+	case string:
+		page(n, above)
+	case []any:
+		for _, x := range n {
+			walkCategories(x, above, found)
+		}
+	case map[string]any:
+		label, _ := n["label"].(string)
+		here := above
+		kind, _ := n["type"].(string)
+		switch kind {
+		case "doc", "ref":
+			if id, ok := n["id"].(string); ok {
+				if label != "" {
+					here.names = []string{label}
+				}
+				page(id, here)
+			}
+		case "category":
+			if link, ok := n["link"].(map[string]any); ok {
+				if id, ok := link["id"].(string); ok {
+					own := above
+					own.names = []string{label}
+					page(id, own)
+				}
+			}
+			here.crumbs = append(slices.Clone(here.crumbs), label)
+			walkCategories(n["items"], here, found)
+		case "":
+			for _, name := range slices.Sorted(maps.Keys(n)) {
+				here.crumbs = append(slices.Clone(above.crumbs), name)
+				walkCategories(n[name], here, found)
+			}
 		}
 	}
 }

@@ -777,7 +777,7 @@ func (s *snapshot) hit(c candidate, score float64) (Hit, error) {
 	}
 	return Hit{
 		Path: r.Path, Anchor: sec.Anchor, URL: s.url(r, sec.Anchor), Title: r.Title, Heading: sec.Heading,
-		Trail: slices.Clone(sec.Trail), Content: strings.TrimSpace(strings.ToValidUTF8(string(buf), "")), Score: score,
+		Trail: slices.Clone(sec.Trail), Crumbs: slices.Clone(r.Crumbs), Content: strings.TrimSpace(strings.ToValidUTF8(string(buf), "")), Score: score,
 		Description: r.Description, Version: r.Version, Language: r.Language, Tags: slices.Clone(r.Tags),
 	}, nil
 }

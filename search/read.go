@@ -35,14 +35,13 @@ var partFolders = map[string]bool{"snippets": true, "_snippets": true, "_partial
 func classify(p string) kind {
 	base := path.Base(p)
 	dirs := strings.Split(path.Dir(p), "/")
+	if siteFile(p) != "" && !slices.Contains(dirs, "node_modules") {
+		return kindNavigation
+	}
 	for _, d := range dirs {
 		if d == "node_modules" || d != "." && strings.HasPrefix(d, ".") {
 			return kindIgnored
 		}
-	}
-	switch base {
-	case "docs.json", "mint.json", "mkdocs.yml", "mkdocs.yaml":
-		return kindNavigation
 	}
 	ext := strings.ToLower(path.Ext(base))
 	if low := strings.ToLower(base); (ext == ".json" || ext == ".yaml" || ext == ".yml") && (strings.Contains(low, "openapi") || strings.Contains(low, "swagger")) {

@@ -31,8 +31,9 @@ type Hit struct {
 	URL     string // where a reader finds it
 	Title   string // of the page
 	Heading string
-	Trail   []string
-	Content string // the section in Markdown
+	Trail   []string // headings above it
+	Crumbs  []string // titles of the groups or folders above the page
+	Content string   // the section in Markdown
 	Score   float64
 	// Facets of the page.
 	Description string

@@ -177,11 +177,16 @@ func (s *snapshot) build() error {
 	for page, r := range s.pages {
 		s.byKey[pageKey(r.Path)] = uint32(page)
 	}
-	for page, r := range s.pages {
-		if r.Slug != "" {
-			key := strings.Trim(r.Slug, "/")
-			if _, taken := s.byKey[key]; !taken {
-				s.byKey[key] = uint32(page)
+	for _, addresses := range []func(*record) []string{
+		func(r *record) []string { return []string{r.Shown} },
+		func(r *record) []string { return r.Aliases },
+	} {
+		for page, r := range s.pages {
+			for _, address := range addresses(r) {
+				key := addressKey(address)
+				if _, taken := s.byKey[key]; !taken {
+					s.byKey[key] = uint32(page)
+				}
 			}
 		}
 	}
@@ -332,15 +337,14 @@ func readContent(text io.ReaderAt, r *record) ([]byte, error) {
 	return buf, nil
 }
 
-// url is where a reader finds a page: where its front matter says, else by its path without extension and index.
+// url is where a reader finds a page.
 func (s *snapshot) url(r *record, anchor string) string {
-	p := pageKey(r.Path)
-	if r.Slug != "" {
-		p = strings.Trim(r.Slug, "/")
-	}
-	out := (&url.URL{Path: "/" + p}).EscapedPath()
+	out := (&url.URL{Path: "/" + r.Shown}).EscapedPath()
 	if site := strings.TrimRight(s.labels().SiteURL, "/"); site != "" {
-		out = site + strings.TrimRight(out, "/")
+		if out == "/" {
+			out = ""
+		}
+		out = site + out
 	}
 	if anchor != "" {
 		out += "#" + anchor
@@ -384,6 +388,9 @@ func (s *snapshot) find(p string) (uint32, bool) {
 		}
 	}
 	page, ok := s.byKey[pageKey(p)]
+	if !ok {
+		page, ok = s.byKey[addressKey(p)]
+	}
 	return page, ok
 }
 

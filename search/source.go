@@ -26,7 +26,8 @@ func readSource(r *record, content []byte) *source {
 	if r.Kind != kindPage {
 		return &source{}
 	}
-	r.Title, r.Description, r.Version, r.Language, r.Slug = "", "", "", "", ""
+	r.Title, r.Description, r.Version, r.Language, r.Slug, r.ID, r.Address = "", "", "", "", "", "", ""
+	r.Aliases = nil
 	r.Tags, r.Keywords, r.Groups, r.Links, r.Imports = nil, nil, nil, nil, nil
 	r.Hidden, r.Boost, r.Body = false, 0, 0
 	src := &source{uses: make(map[string]int)}
@@ -220,6 +221,9 @@ func readFront(r *record, src *source, front map[string]any) {
 	// Other names of the page, as the sites' generators keep them: old addresses, and what a reference page is generated from.
 	for _, alias := range list("aliases", "redirect_from") {
 		r.Keywords = append(r.Keywords, strings.ReplaceAll(strings.Trim(alias, "/"), "/", " "))
+		if strings.HasPrefix(alias, "/") {
+			r.Aliases = append(r.Aliases, alias)
+		}
 	}
 	r.Keywords = append(r.Keywords, leaves(front["params"])...)
 	r.Tags = list("tags", "tag")
@@ -239,11 +243,14 @@ func readFront(r *record, src *source, front map[string]any) {
 	if boost > 0 {
 		r.Boost = float32(min(boost, 10))
 	}
-	if slug := text("slug", "permalink", "url"); slug != "" && !strings.Contains(slug, ":") {
-		if !strings.HasPrefix(slug, "/") {
-			slug = path.Join("/", path.Dir(r.Path), slug)
-		}
-		r.Slug = path.Clean(slug)
+	if slug := text("slug"); !strings.Contains(slug, ":") {
+		r.Slug = slug
+	}
+	if id := text("id"); !strings.ContainsAny(id, ":/ ") {
+		r.ID = id
+	}
+	if address := text("permalink", "url"); address != "" && !strings.Contains(address, ":") {
+		r.Address = "/" + strings.TrimPrefix(address, "/")
 	}
 }
 

@@ -79,6 +79,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar(&p.Branch, "branch", "", "branch of the repository (its default branch where empty)")
 	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
 	flags.StringVar(&p.SiteURL, "site-url", "", "where readers find the published pages; citations link there")
+	flags.StringVar((*string)(&p.Site), "site", "", "what makes the site, which decides the pages' URLs: plain, mintlify, docusaurus, vitepress, hugo, mkdocs or starlight; recognised by its files where not given")
 	flags.StringVar((*string)(&p.Host), "host", string(api.HostBuiltin), "code host: builtin, github, gitlab, gitea or git")
 	flags.StringVar(&p.HostURL, "host-url", "", "address of a code host that is not the public one")
 	flags.StringVar(&p.Repository, "repository", "", "OWNER/NAME on the code host")
@@ -154,6 +155,7 @@ func mergeFlags(cmd *cobra.Command, old *api.Project, given api.Project) {
 		"domain": func() { old.Domain = given.Domain }, "name": func() { old.Name = given.Name },
 		"source": func() { old.Source = given.Source }, "branch": func() { old.Branch = given.Branch },
 		"docs-dir": func() { old.DocsDir = given.DocsDir }, "site-url": func() { old.SiteURL = given.SiteURL },
+		"site": func() { old.Site = given.Site },
 		"host": func() { old.Host = given.Host }, "host-url": func() { old.HostURL = given.HostURL },
 		"repository": func() { old.Repository = given.Repository }, "token-env": func() { old.TokenEnv = given.TokenEnv },
 		"model": func() { old.Model = given.Model }, "deflection": func() { old.Deflection = given.Deflection },
