@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"docent/api"
@@ -23,6 +24,7 @@ type Options struct {
 	MaxOpen    int           // indexes kept open; 64 where zero. Those in use are not counted out: a query never waits for another project's
 	IdleAfter  time.Duration // an index that was not used for so long is closed; 10 minutes where zero, never where negative
 	CacheBytes int64         // decoded postings kept for each open index; 32 MiB where zero
+	Memory     int64         // bytes that open indexes may hold altogether, as far as they can be counted; 512 MiB where zero. One index stays open whatever it holds
 	Workers    int           // goroutines of one update; GOMAXPROCS where zero
 	Log        *slog.Logger
 	Tuning     *Tuning // weights of the ranking; DefaultTuning where nil
@@ -40,6 +42,7 @@ type Library struct {
 	shelves map[api.ProjectID]*shelf
 	open    int // snapshots that are open and current
 	closed  bool
+	memory  atomic.Int64 // that open snapshots hold
 	inUse   sync.WaitGroup
 	done    chan struct{}
 	swept   chan struct{}
@@ -71,6 +74,9 @@ func OpenLibrary(dir string, o Options) (*Library, error) {
 	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 32 << 20
+	}
+	if o.Memory == 0 {
+		o.Memory = 512 << 20
 	}
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -243,10 +249,11 @@ func (s *shelf) shut() *snapshot {
 	return old
 }
 
-// evict shuts the longest unused snapshots while too many are open. Those in use stay.
+// evict shuts the longest unused snapshots while too many are open or they hold too much. Those in use stay.
 func (l *Library) evict() []*snapshot {
 	var out []*snapshot
-	for l.open > l.options.MaxOpen {
+	freed := int64(0)
+	for l.open > l.options.MaxOpen || l.open > 1 && l.memory.Load()-freed > l.options.Memory {
 		var oldest *shelf
 		for _, s := range l.shelves {
 			if s.current != nil && s.current.users == 0 && (oldest == nil || s.used.Before(oldest.used)) {
@@ -256,7 +263,9 @@ func (l *Library) evict() []*snapshot {
 		if oldest == nil {
 			break
 		}
-		out = append(out, oldest.shut())
+		snap := oldest.shut()
+		freed += snap.holds()
+		out = append(out, snap)
 	}
 	return out
 }
@@ -291,7 +300,7 @@ func (s *shelf) load() (*snapshot, error) {
 	if filepath.Base(gen) != gen || !strings.HasPrefix(gen, "gen-") {
 		return nil, errors.New("CURRENT is damaged")
 	}
-	return openSnapshot(filepath.Join(s.dir, gen), &s.library.tuning, s.library.options.CacheBytes)
+	return openSnapshot(filepath.Join(s.dir, gen), s.library)
 }
 
 // nextGeneration names the folder of the next generation and removes what an update that did not end left behind.
@@ -327,7 +336,7 @@ func (s *shelf) held(gen string) bool {
 
 // serve opens a complete generation and then makes it the one that queries and later processes see.
 func (s *shelf) serve(gen string) error {
-	snap, err := openSnapshot(filepath.Join(s.dir, gen), &s.library.tuning, s.library.options.CacheBytes)
+	snap, err := openSnapshot(filepath.Join(s.dir, gen), s.library)
 	if err != nil {
 		return err
 	}
@@ -409,6 +418,9 @@ func (l *Library) Remove(project api.ProjectID) error {
 	}
 	return nil
 }
+
+// Memory is how many bytes open indexes hold, as far as they can be counted.
+func (l *Library) Memory() int64 { return l.memory.Load() }
 
 // Open is the number of indexes that are open now.
 func (l *Library) Open() int {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	index "github.com/blevesearch/bleve_index_api"
 )
@@ -146,7 +147,14 @@ func (s *snapshot) decode(ctx context.Context, term string) (*postings, error) {
 type postingCache struct {
 	mu           sync.RWMutex
 	young, old   map[string]*postings
-	bytes, spare int64 // of the younger and the older one
+	bytes, spare int64         // of the younger and the older one
+	held         *atomic.Int64 // what all caches of a library hold; nil where nobody counts
+}
+
+func (c *postingCache) size() int64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.bytes + c.spare
 }
 
 func (c *postingCache) get(term string) *postings {
@@ -172,12 +180,18 @@ func (c *postingCache) put(term string, p *postings, most int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.young == nil || c.bytes > most/2 {
+		if c.held != nil {
+			c.held.Add(-c.spare)
+		}
 		c.old, c.spare = c.young, c.bytes
 		c.young, c.bytes = make(map[string]*postings), 0
 	}
 	if c.young[term] == nil {
 		c.young[term] = p
 		c.bytes += p.size(term)
+		if c.held != nil {
+			c.held.Add(p.size(term))
+		}
 	}
 }
 

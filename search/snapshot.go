@@ -57,6 +57,8 @@ type snapshot struct {
 	cache       postingCache
 	living      sync.Map // word -> bool
 	cacheBytes  int64
+	fixed       int64 // bytes that it holds beside the cache
+	memory      *atomic.Int64
 
 	relabelled atomic.Pointer[manifest]
 
@@ -77,7 +79,7 @@ var (
 	liveGenerations = make(map[string]int)
 )
 
-func openSnapshot(dir string, tuning *Tuning, cacheBytes int64) (_ *snapshot, err error) {
+func openSnapshot(dir string, l *Library) (_ *snapshot, err error) {
 	defer func() {
 		if p := recover(); p != nil { // bytes that passed the checksum and are no index all the same
 			err = fmt.Errorf("open %s: %v", filepath.Base(dir), p)
@@ -90,7 +92,7 @@ func openSnapshot(dir string, tuning *Tuning, cacheBytes int64) (_ *snapshot, er
 	if err := verify(dir, m); err != nil {
 		return nil, err
 	}
-	s := &snapshot{dir: dir, manifest: m, tuning: tuning, cacheBytes: cacheBytes}
+	s := &snapshot{dir: dir, manifest: m, tuning: &l.tuning, cacheBytes: l.options.CacheBytes}
 	if s.records, err = readRecords(filepath.Join(dir, "pages")); err != nil {
 		return nil, err
 	}
@@ -114,8 +116,36 @@ func openSnapshot(dir string, tuning *Tuning, cacheBytes int64) (_ *snapshot, er
 	liveMu.Lock()
 	liveGenerations[dir]++
 	liveMu.Unlock()
+	s.fixed = s.measureMemory()
+	s.memory, s.cache.held = &l.memory, &l.memory
+	s.memory.Add(s.fixed)
 	return s, nil
 }
+
+// What an open index takes beside what can be counted: Bleve's goroutines, buffers and tables.
+const openIndexMemory = 256 << 10
+
+// measureMemory counts what the snapshot's arrays and records hold.
+func (s *snapshot) measureMemory() int64 {
+	n := int64(openIndexMemory)
+	for _, f := range s.manifest.Files {
+		if f.Name == "pages" {
+			n += 2 * f.Size // decoded
+		}
+	}
+	n += int64(len(s.sections)) * (4*sectionFields + 24)
+	n += int64(len(s.pages)) * (4*(2*pageFields+3) + 100)
+	for _, w := range s.words {
+		n += int64(len(w)) + 16
+	}
+	for _, t := range s.titles {
+		n += int64(len(t.title)) + 24
+	}
+	return n + int64(len(s.rarity.idf))*16
+}
+
+// holds is how many bytes are free once the snapshot is closed.
+func (s *snapshot) holds() int64 { return s.fixed + s.cache.size() }
 
 func (s *snapshot) closeFiles() {
 	if s.reader != nil {
@@ -128,6 +158,7 @@ func (s *snapshot) closeFiles() {
 // close is called once, when nobody uses the snapshot any more.
 func (s *snapshot) close() {
 	s.closeFiles()
+	s.memory.Add(-s.holds())
 	liveMu.Lock()
 	liveGenerations[s.dir]--
 	if liveGenerations[s.dir] == 0 {

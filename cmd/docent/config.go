@@ -44,6 +44,7 @@ type Config struct {
 	MaxTurns       int      `toml:"max_turns" usage:"answers being written at once; further questions wait"`
 	MaxRunningJobs int      `toml:"max_running_jobs" usage:"jobs worked on at once; further jobs wait their turn"`
 	MaxOpenIndexes int      `toml:"max_open_indexes" usage:"search indexes held open at once"`
+	IndexMemory    int64    `toml:"index_memory" usage:"bytes that the open search indexes may hold altogether; the longest unused are closed"`
 	MemoryLimit    int64    `toml:"memory_limit" usage:"bytes of memory that the garbage collector aims to stay under; 0 leaves it to GOMEMLIMIT"`
 	IdleAfter      Duration `toml:"idle_after" usage:"time after which an idle job or thread leaves memory"`
 	PollInterval   Duration `toml:"poll_interval" usage:"how often documentation sources are looked at for changes; 0 for never"`
@@ -97,7 +98,7 @@ func DefaultConfig() Config {
 		MetricsFrom: []string{"127.0.0.0/8", "::1"},
 		Limits:      api.Limits{ProjectHour: 100, KeyMonth: 10_000, OrgHour: 10_000, IPDay: 10_000},
 		MaxBody:     1 << 20, MaxRequests: 20_000, MaxStreams: 20_000, MaxTurns: 20_000, MaxRunningJobs: 2 * runtime.GOMAXPROCS(0),
-		MaxOpenIndexes: 32, IdleAfter: Duration{2 * time.Minute}, PollInterval: Duration{time.Minute},
+		MaxOpenIndexes: 32, IndexMemory: 512 << 20, IdleAfter: Duration{2 * time.Minute}, PollInterval: Duration{time.Minute},
 		DrainTimeout: Duration{30 * time.Second}, JobTimeout: Duration{10 * time.Minute}, TurnTimeout: Duration{5 * time.Minute},
 	}
 }

@@ -23,6 +23,7 @@ type source struct {
 	ctx    context.Context               // ends with Close
 	cancel context.CancelFunc
 	work   sync.WaitGroup
+	watch  *folderWatch // of a server; nil in a command
 }
 
 func newSource(s *stores, log *slog.Logger) *source {
@@ -60,6 +61,10 @@ func (s *source) refresh(ctx context.Context, p api.Project, progress Progress) 
 	if err != nil {
 		return search.Report{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
 	}
+	s.mu.Lock()
+	watch := s.watch
+	s.mu.Unlock()
+	watch.add(p)
 	return s.index(ctx, p, tip.Commit, progress)
 }
 
@@ -96,8 +101,13 @@ func (s *source) merged(id api.ProjectID) {
 	})
 }
 
-// follow looks at every project's source now and then every interval, until ctx ends. An interval of 0 looks once.
+// follow looks at every project's source now, when its folder changes, and every interval, until ctx ends.
 func (s *source) follow(ctx context.Context, interval time.Duration) {
+	watch := newFolderWatch(s.log, s.merged)
+	s.mu.Lock()
+	s.watch = watch
+	s.mu.Unlock()
+	defer watch.Close()
 	for {
 		projects, err := s.stores.catalog.Projects(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -111,13 +121,14 @@ func (s *source) follow(ctx context.Context, interval time.Duration) {
 			})
 		}
 		round.Wait()
-		if interval <= 0 {
-			return
+		var next <-chan time.Time // never, where there is no interval
+		if interval > 0 {
+			next = time.After(interval)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(interval):
+		case <-next:
 		}
 	}
 }

@@ -38,7 +38,7 @@ func openStores(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (
 	if s.catalog, err = persistence.OpenCatalog(ctx, dsn, persistence.CatalogOptions{Log: log}); err != nil {
 		return s, fmt.Errorf("open the catalogue: %w", err)
 	}
-	if s.library, err = search.OpenLibrary(dir.file("index"), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes}); err != nil {
+	if s.library, err = search.OpenLibrary(dir.file("index"), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes, Memory: c.IndexMemory}); err != nil {
 		return s, fmt.Errorf("open the search indexes: %w", err)
 	}
 	s.source = newSource(s, log)
