@@ -351,9 +351,14 @@ func (s *Server) ask(form stream.Form) func(*exchange, bunrouter.Request) error 
 			return err
 		}
 		defer done()
+		leave, err := s.admitCommand()
+		if err != nil {
+			return err
+		}
 		uses := s.askUses(x)
 		give, err := s.reserve(x, uses)
 		if err != nil {
+			leave()
 			return err
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
@@ -363,6 +368,7 @@ func (s *Server) ask(form stream.Form) func(*exchange, bunrouter.Request) error 
 			Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Key: x.key.ID, Uses: uses,
 		})
 		cancel()
+		leave()
 		if err != nil {
 			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 				give() // it was refused; otherwise it may have been accepted, and the use counts

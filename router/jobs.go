@@ -167,6 +167,14 @@ func (s *Server) earlier(c *persistence.Claim) (persistence.Claim, bool, error) 
 // command asks a job's actor. The actor's answer is waited for even when the caller has gone: whether a use of the
 // quota counts depends on it.
 func (s *Server) command(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error) {
+	switch cmd.(type) {
+	case job.Create, job.FollowUp:
+		leave, err := s.admitCommand()
+		if err != nil {
+			return job.Reply{}, err
+		}
+		defer leave()
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Bounds.CommandTimeout)
 	defer cancel()
 	return s.Jobs.Ask(ctx, id, cmd)

@@ -50,7 +50,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "docent_http_requests_in_flight",
 			Help: "Requests that have no answer yet, streams included."}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_refused_total",
-			Help: "Requests refused, by reason: requests, streams, waits, body_memory, quota, unauthorized, sign_in."}, []string{"reason"}),
+			Help: "Requests refused, by reason: requests, queue, streams, waits, body_memory, quota, unauthorized, sign_in."}, []string{"reason"}),
 		streams: map[stream.Form]*streamMetrics{},
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.took, m.inFlight, m.refused, open, parts, bytes, ends} {

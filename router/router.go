@@ -60,6 +60,7 @@ type Bounds struct {
 	ReadTimeout    time.Duration // for the body of a request: 30 s
 	WriteTimeout   time.Duration // for one write to a stream's reader: 30 s
 	CommandTimeout time.Duration // for an actor's answer: 30 s
+	QueueTime      time.Duration // that jobs, follow-ups and questions may wait for an actor's answer before more are refused: 2 s
 	KeepAlive      time.Duration // at most about twice this between two writes on a stream: 15 s
 }
 
@@ -76,7 +77,7 @@ func (b Bounds) withDefaults() Bounds {
 		BodyBytes: or(b.BodyBytes, 1<<20), BodyMemory: or(b.BodyMemory, 64<<20),
 		Requests: or(b.Requests, 1024), Streams: or(b.Streams, 32768), Waits: or(b.Waits, 4096),
 		ReadTimeout: or(b.ReadTimeout, 30*time.Second), WriteTimeout: or(b.WriteTimeout, 30*time.Second),
-		CommandTimeout: or(b.CommandTimeout, 30*time.Second), KeepAlive: or(b.KeepAlive, 15*time.Second),
+		CommandTimeout: or(b.CommandTimeout, 30*time.Second), QueueTime: or(b.QueueTime, 2*time.Second), KeepAlive: or(b.KeepAlive, 15*time.Second),
 	}
 }
 
@@ -87,6 +88,7 @@ type Server struct {
 	router  *bunrouter.Router
 	metrics *metrics
 
+	admission  *admission
 	slots      chan struct{} // a request holds one while it is worked on
 	streams    atomic.Int64  // open now
 	waits      atomic.Int64  // polls held open now
@@ -142,9 +144,16 @@ func New(deps Deps) (*Server, error) {
 		pulse: newPulse(deps.Bounds.KeepAlive), chats: newChats(), attempts: newAttempts(),
 		csrf: http.NewCrossOriginProtection(),
 	}
+	s.admission = newAdmission(deps.Bounds.QueueTime)
 	s.buffers.New = func() any { b := make([]byte, 0, 4096); return &b }
 	var err error
 	if s.metrics, err = newMetrics(deps.Metrics); err != nil {
+		return nil, fmt.Errorf("router: register metrics: %w", err)
+	}
+	err = deps.Metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "docent_queue_seconds",
+		Help: "Least time that a job, follow-up or question lately waited for its actor's answer."},
+		func() float64 { return s.admission.standing().Seconds() }))
+	if err != nil {
 		return nil, fmt.Errorf("router: register metrics: %w", err)
 	}
 	s.routes = s.table()
