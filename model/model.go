@@ -11,6 +11,9 @@ type Request struct {
 	Context    []Snippet // what the reader has selected or looks at
 	Deflection string    // address offered when the documentation does not answer; may be empty
 	Project    string    // the documentation's name, for the model's instructions
+	// Key names the question: whenever it is put again, after a failure or a restart, it bears the same key. A provider that
+	// knows Idempotency-Key can tell by it that it has answered before.
+	Key string
 }
 
 // A Message is one earlier utterance.

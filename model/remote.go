@@ -164,7 +164,7 @@ func (r *remote) answer(ctx context.Context, req Request, emit func(Delta) error
 		return c.write(s)
 	}
 	for try := 1; ; try++ {
-		end, err := r.once(inner, p, text)
+		end, err := r.once(inner, p, req.Key, text)
 		switch {
 		case refused != nil:
 			return result, refused
@@ -217,10 +217,10 @@ func (r *remote) wait(f *Failure, try int) (time.Duration, bool) {
 }
 
 // once makes one try and turns whatever goes wrong into a Failure.
-func (r *remote) once(ctx context.Context, p prompt, text func(string) error) (ending, error) {
+func (r *remote) once(ctx context.Context, p prompt, key string, text func(string) error) (ending, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	l := &line{client: r.client, idle: r.Idle, cancel: cancel}
+	l := &line{client: r.client, key: key, idle: r.Idle, cancel: cancel}
 	defer l.close()
 	end, err := r.call(ctx, l, p, text)
 	if err == nil {
@@ -293,6 +293,7 @@ func (e *said) Error() string { return e.text }
 // A line is one HTTP exchange under guard: silence ends it, its size is bounded, and a good answer is an event stream.
 type line struct {
 	client *http.Client
+	key    string
 	idle   time.Duration
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
@@ -304,6 +305,9 @@ type line struct {
 
 // Do sends a request; it has the form that the client library asks for.
 func (l *line) Do(req *http.Request) (*http.Response, error) {
+	if l.key != "" {
+		req.Header.Set("Idempotency-Key", l.key)
+	}
 	l.timer = time.AfterFunc(l.idle, func() { l.cancel(errIdle) })
 	resp, err := l.client.Do(req)
 	l.timer.Stop()

@@ -247,6 +247,30 @@ func TestFaultsBeforeTheFirstPiece(t *testing.T) {
 	})
 }
 
+func TestAQuestionThatIsPutAgainBearsTheSameKey(t *testing.T) {
+	eachProvider(t, func(t *testing.T, provider string) {
+		wire := providers[provider]
+		q := request
+		q.Key = "turn_01"
+		var mu sync.Mutex
+		var keys []string
+		got, _, err := answerFrom(t, provider, q, nil, func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			keys = append(keys, r.Header.Get("Idempotency-Key"))
+			first := len(keys) == 1
+			mu.Unlock()
+			_, _ = io.Copy(io.Discard, r.Body)
+			if first {
+				panic(http.ErrAbortHandler) // it may have worked on it
+			}
+			stream(w, wire.text("good [1]"), wire.end("stop"))
+		})
+		if err != nil || got.text != "good" || len(keys) != 2 || keys[0] != "turn_01" || keys[1] != "turn_01" {
+			t.Errorf("%+v, %v: it was asked with the keys %q", got, err, keys)
+		}
+	})
+}
+
 func TestRetriesEnd(t *testing.T) {
 	eachProvider(t, func(t *testing.T, provider string) {
 		var mu sync.Mutex

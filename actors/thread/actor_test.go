@@ -17,6 +17,7 @@ type held struct {
 	rec      persistence.Recovered
 	effects  []func()
 	messages []any
+	keys     []string // that the model was asked with
 }
 
 func (h *held) Append(_ context.Context, a persistence.Append) (uint64, error) {
@@ -38,7 +39,8 @@ func (h *held) Project(_ context.Context, id api.ProjectID) (api.Project, error)
 func (h *held) Search(context.Context, api.ProjectID, search.Query) ([]search.Hit, error) {
 	return nil, nil
 }
-func (h *held) Answer(_ context.Context, _ string, _ model.Request, emit func(model.Delta) error) (model.Result, error) {
+func (h *held) Answer(_ context.Context, _ string, req model.Request, emit func(model.Delta) error) (model.Result, error) {
+	h.keys = append(h.keys, req.Key)
 	return model.Result{}, emit(model.Delta{Text: "Because."})
 }
 
@@ -50,6 +52,22 @@ func (h *held) actor(t *testing.T) *Actor {
 		t.Fatal(err)
 	}
 	return a
+}
+
+// A question keeps its turn's id over restarts, so the model can tell by it that it is asked the same again.
+func TestTheModelIsAskedUnderTheTurnsID(t *testing.T) {
+	h := new(held)
+	ask := opens("1", "why").Ask
+	h.actor(t).Command(ask, func(_ any, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	h.effects[0]()
+	e, ok := h.actor(t).state.newest() // from the journal
+	if !ok || e.Turn != ask.Turn || len(h.keys) != 1 || h.keys[0] != string(e.Turn) {
+		t.Errorf("the model was asked under %q; the journal holds %+v", h.keys, e)
+	}
 }
 
 // A restart keeps the mailbox: the result of a run that the failed incarnation started reaches its successor, whose own run

@@ -158,7 +158,7 @@ func (e *effect) answer(ctx context.Context) turnDone {
 	}
 	done.result, err = e.deps.Model.Answer(ctx, project.Model, model.Request{
 		Question: e.exchange.Question, History: history, Passages: passages(hits), Context: wanted.Context,
-		Deflection: project.Deflection, Project: name,
+		Deflection: project.Deflection, Project: name, Key: string(e.run.turn),
 	}, w.write)
 	if err == nil {
 		err = ctx.Err() // a model that stops early when told to has not answered
