@@ -335,6 +335,13 @@ func (a *app) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	folders, err := os.ReadDir(a.dir.file("index"))
+	if err != nil {
+		return err
+	}
+	if !restored && len(folders) >= len(projects) {
+		return nil // without opening all of them
+	}
 	var missing sync.WaitGroup
 	for _, p := range projects {
 		if a.stores.library.Commit(p.ID) != "" {

@@ -139,6 +139,19 @@ func TestBackupOfAStoppedServer(t *testing.T) {
 	}
 }
 
+// TestMissingIndexesAreBuiltBeforeQuestionsAreTaken starts without the folder of the indexes.
+func TestMissingIndexesAreBuiltBeforeQuestionsAreTaken(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
+	if err := os.RemoveAll(filepath.Join(data, "index")); err != nil {
+		t.Fatal(err)
+	}
+	server := newTestServer(t, data)
+	if q, err := ask(t.Context(), server.client(p.assistant), p, "", "What do tickets cost?"); err != nil || !strings.Contains(q.answer, "four coins") {
+		t.Errorf("%v: %q", err, q.answer)
+	}
+}
+
 // TestDamageIsNamedAndRepaired damages one thread's record. The server serves the rest, the check names the record, and after
 // the repair nothing is damaged.
 func TestDamageIsNamedAndRepaired(t *testing.T) {
