@@ -32,7 +32,7 @@ import (
 // checked against the manifest before it is used.
 
 // schemaVersion names the form of a generation and of the documents in it.
-const schemaVersion = 2
+const schemaVersion = 3
 
 type manifest struct {
 	Schema   int            `json:"schema"`

@@ -178,6 +178,19 @@ func TestRelevance(t *testing.T) {
 	if mean < 0.97 {
 		t.Errorf("mean of kinds %.4f", mean)
 	}
+	// The assistant asks without the box's slips and unfinished words: whole questions find the same.
+	plain, err := Evaluate(t.Context(), queries, func(ctx context.Context, q Judged) ([]Found, error) {
+		return found(l.Search(ctx, api.ProjectID(q.Corpus), Query{Text: q.Query, Limit: 10}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := Summarize(plain, func(o Outcome) string { return o.Judged.Kind })
+	for _, k := range []string{"question", "desc", "head"} {
+		if asked[k].HitAt5 < byKind[k].HitAt5-0.005 || asked[k].MRR < byKind[k].MRR-0.005 {
+			t.Errorf("%s as the assistant asks: hit@5 %.4f mrr %.3f, as in a box %.4f and %.3f", k, asked[k].HitAt5, asked[k].MRR, byKind[k].HitAt5, byKind[k].MRR)
+		}
+	}
 	byCorpus := Summarize(outcomes, func(o Outcome) string { return o.Judged.Corpus })
 	for _, n := range corpora {
 		t.Logf("%-11s hit@5 %.3f mrr %.3f", n, byCorpus[n].HitAt5, byCorpus[n].MRR)

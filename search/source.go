@@ -310,6 +310,10 @@ func languageOfPath(p string) string {
 	return ""
 }
 
+// voidTags have no end.
+var voidTags = map[string]bool{"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true, "img": true, "input": true,
+	"link": true, "meta": true, "source": true, "track": true, "wbr": true}
+
 // readHTML cuts an HTML page at its headings.
 func readHTML(r *record, src *source, content []byte) {
 	z := html.NewTokenizer(bytes.NewReader(content))
@@ -318,6 +322,7 @@ func readHTML(r *record, src *source, content []byte) {
 	var trail [maxLevel + 1]string
 	at, hiddenDepth, level, inPre, inTitle := 0, 0, 0, 0, false
 	anchor, seen := "", false
+	unseenTag, unseenDepth := "", 0 // the element with a hidden attribute that we are in
 	flush := func(end int) {
 		cur.body, cur.code, cur.end = strings.TrimSpace(body.String()), strings.TrimSpace(code.String()), end
 		if cur.heading != "" || cur.body != "" || cur.code != "" {
@@ -350,7 +355,8 @@ func readHTML(r *record, src *source, content []byte) {
 		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
 			raw, more := z.TagName()
 			tag := string(raw)
-			id, alt := "", ""
+			id, alt, unseen := "", "", false
+			name, about := "", ""
 			for more {
 				var k, v []byte
 				k, v, more = z.TagAttr()
@@ -359,12 +365,29 @@ func readHTML(r *record, src *source, content []byte) {
 					id = string(v)
 				case "alt":
 					alt = string(v)
+				case "hidden":
+					unseen = true
+				case "name":
+					name = strings.ToLower(string(v))
+				case "content":
+					about = string(v)
 				}
+			}
+			if tag == "meta" && name == "description" {
+				r.Description = strings.TrimSpace(about)
 			}
 			open := kind == html.StartTagToken
 			step := map[bool]int{true: 1, false: -1}[open]
 			switch {
-			case kind == html.SelfClosingTagToken || tag == "img" || tag == "br":
+			case unseen && unseenTag == "" && open && !voidTags[tag]:
+				unseenTag, unseenDepth = tag, 1
+				hiddenDepth++
+			case tag == unseenTag:
+				if unseenDepth += step; unseenDepth == 0 {
+					unseenTag = ""
+					hiddenDepth = max(0, hiddenDepth-1)
+				}
+			case kind == html.SelfClosingTagToken || voidTags[tag]:
 				if hiddenDepth == 0 {
 					body.WriteString(" " + alt + " ")
 				}
@@ -431,6 +454,53 @@ func readOpenAPI(r *record, src *source, content []byte) bool {
 	}
 	str := func(m map[string]any, key string) string { s, _ := m[key].(string); return strings.TrimSpace(s) }
 	of := func(v any) map[string]any { m, _ := v.(map[string]any); return m }
+	// resolve follows references within the document.
+	resolve := func(v any) map[string]any {
+		m := of(v)
+		for range 8 { // a chain may lead back to itself
+			ref, ok := m["$ref"].(string)
+			if !ok {
+				break
+			}
+			rest, local := strings.CutPrefix(ref, "#/")
+			if !local {
+				break
+			}
+			at := any(doc)
+			for part := range strings.SplitSeq(rest, "/") {
+				at = of(at)[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]
+			}
+			m = of(at)
+		}
+		return m
+	}
+	// properties lists what a schema's values are called and mean.
+	var properties func(v any, depth int) []string
+	properties = func(v any, depth int) (lines []string) {
+		if depth > 4 {
+			return nil
+		}
+		schema := resolve(v)
+		for prop, v := range of(schema["properties"]) {
+			p := resolve(v)
+			line := prop + " " + str(p, "description")
+			if values, ok := p["enum"].([]any); ok {
+				line += " " + strings.Trim(fmt.Sprint(values), "[]")
+			}
+			lines = append(lines, strings.TrimSpace(line))
+			lines = append(lines, properties(p, depth+1)...)
+		}
+		for _, key := range []string{"allOf", "oneOf", "anyOf"} {
+			list, _ := schema[key].([]any)
+			for _, v := range list {
+				lines = append(lines, properties(v, depth+1)...)
+			}
+		}
+		if items, ok := schema["items"]; ok {
+			lines = append(lines, properties(items, depth+1)...)
+		}
+		return lines
+	}
 	info := of(doc["info"])
 	r.Title, r.Description = str(info, "title"), ""
 	src.sections = []section{{end: 0, body: r.Title + "\n\n" + str(info, "description")}}
@@ -462,18 +532,22 @@ func readOpenAPI(r *record, src *source, content []byte) bool {
 			for _, list := range []any{item["parameters"], op["parameters"]} {
 				params, _ := list.([]any)
 				for _, p := range params {
-					lines = append(lines, str(of(p), "name")+" "+str(of(p), "description"))
+					p := resolve(p)
+					lines = append(lines, str(p, "name")+" "+str(p, "description"))
 				}
 			}
-			for _, media := range of(of(op["requestBody"])["content"]) {
-				for prop, v := range of(of(of(media)["schema"])["properties"]) {
-					lines = append(lines, prop+" "+str(of(v), "description"))
-				}
+			body := resolve(op["requestBody"])
+			if d := str(body, "description"); d != "" {
+				lines = append(lines, d)
+			}
+			for _, media := range of(body["content"]) {
+				lines = append(lines, properties(of(media)["schema"], 0)...)
 			}
 			for code, v := range of(op["responses"]) {
-				lines = append(lines, code+" "+str(of(v), "description"))
+				lines = append(lines, code+" "+str(resolve(v), "description"))
 			}
 			slices.Sort(lines[2:])
+			lines = slices.Compact(lines)
 			s.body = strings.Join(lines, "\n")
 			// What is shown is the operation's own lines of the file, as far as they can be told.
 			s.start, s.end = operationSpan(content, name, method)
