@@ -12,7 +12,8 @@ import (
 // even the luckiest one waited long, there is a queue that does not drain, and one more would only wait with the others; a
 // burst, or one command that is slow by itself, moves the least time by nothing.
 //
-// A few commands are always let in, and show by their own time when the queue has gone.
+// A few commands at once are always let in, and of the others one now and then: they show by their own time when the queue
+// has gone, or that it was only some actors that did not answer.
 type admission struct {
 	most     time.Duration // that a command may wait
 	interval time.Duration
@@ -22,6 +23,7 @@ type admission struct {
 	mu      sync.Mutex
 	working int
 	moved   time.Time     // when a command last ended, or began where there was none
+	probed  time.Time     // when one was last let in to find out
 	since   time.Time     // beginning of the interval
 	ended   int           // commands in it
 	least   time.Duration // that one of them took
@@ -39,8 +41,17 @@ func (a *admission) enter() (leave func(), err error) {
 	began := a.now()
 	a.roll(began)
 	if a.working >= a.always && a.queue > a.most {
+		if began.Sub(a.probed) >= a.interval/10 {
+			a.probed = began
+			return a.begin(began), nil
+		}
 		return nil, &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: min(max(a.queue, time.Second), 30*time.Second)}
 	}
+	return a.begin(began), nil
+}
+
+// begin counts a command in.
+func (a *admission) begin(began time.Time) (leave func()) {
 	if a.working == 0 {
 		a.moved = began
 	}
@@ -56,7 +67,7 @@ func (a *admission) enter() (leave func(), err error) {
 		a.ended++
 		a.working--
 		a.moved = now
-	}, nil
+	}
 }
 
 // roll begins a new interval when the last one is over.

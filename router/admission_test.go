@@ -105,6 +105,24 @@ func TestADiskThatStandsStillIsNoticed(t *testing.T) {
 	})
 }
 
+func TestActorsThatDoNotAnswerHoldUpNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, jobs := pressed(t)
+		jobs.set(25 * time.Second)
+		var slow sync.WaitGroup
+		for range 40 {
+			slow.Go(func() { _, _ = s.command(t.Context(), "job_slow", job.FollowUp{}) })
+		}
+		time.Sleep(10 * time.Second) // with nobody else there, it looks like a queue
+		jobs.set(5 * time.Millisecond)
+		press(t, s, 10, 3*time.Second)
+		if _, refused := press(t, s, 10, 5*time.Second); refused != 0 {
+			t.Errorf("%d were refused though the others are answered at once", refused)
+		}
+		slow.Wait()
+	})
+}
+
 func TestABurstAndASlowCommandAreNoQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, jobs := pressed(t)

@@ -362,13 +362,12 @@ func (s *Server) ask(form stream.Form) func(*exchange, bunrouter.Request) error 
 			return err
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
-		turn, err := s.Threads.Ask(ctx, id, thread.Ask{
+		turn, err := s.askThread(ctx, leave, id, thread.Ask{
 			Project: x.project, New: fresh, Turn: api.TurnID(api.NewID(api.TurnPrefix, x.started)),
 			Message: q.Message, Chat: q.Chat, Caller: q.Caller, ThreadKey: q.ThreadKey, Text: q.Text,
 			Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Key: x.key.ID, Uses: uses,
 		})
 		cancel()
-		leave()
 		if err != nil {
 			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 				give() // it was refused; otherwise it may have been accepted, and the use counts
@@ -381,6 +380,12 @@ func (s *Server) ask(form stream.Form) func(*exchange, bunrouter.Request) error 
 		s.chats.put(x, q, turn)
 		return s.follow(x, req.Request, turn, form)
 	}
+}
+
+// askThread asks a thread's actor; leave is told when it has answered.
+func (s *Server) askThread(ctx context.Context, leave func(), id api.ThreadID, q thread.Ask) (thread.Turn, error) {
+	defer leave()
+	return s.Threads.Ask(ctx, id, q)
 }
 
 // resumeStream serves the stream of a thread's newest answer from its start, and then live. There is none for a thread
