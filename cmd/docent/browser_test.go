@@ -1,0 +1,170 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestExamplePagesInABrowser opens the example pages in Chromium, from another origin than the server's, and uses them as
+// a reader would. What the browser asks by itself, the preflights, is seen by a proxy between them.
+// scripts/install-browser installs what this needs; without it this says that it is left out.
+func TestExamplePagesInABrowser(t *testing.T) {
+	const clients, react, plain = "../../clients", "../../examples/react-chat", "../../examples/plain-chat"
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("the example pages are left out: there is no chromium; scripts/install-browser installs it")
+	}
+	for _, dir := range []string{filepath.Join(clients, "node_modules", "playwright-core"), filepath.Join(react, "node_modules", "esbuild")} {
+		if _, err := os.Stat(dir); err != nil {
+			t.Skip("the example pages are left out: scripts/install-browser installs what builds and drives them (it needs npm)")
+		}
+	}
+	build := exec.CommandContext(t.Context(), "npm", "run", "build")
+	build.Dir = react
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the React page: %v\n%s", err, out)
+	}
+
+	config := filepath.Join(t.TempDir(), "docent.toml")
+	if err := os.WriteFile(config, []byte("[models.slow]\nprovider = \"scripted\"\nrate = 30\nparts = 100\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(t.TempDir(), "data")
+	server := newTestServer(t, data, "--config", config)
+	source := writeFiles(t, map[string]string{
+		"ferries.md":    "# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n\n## Tickets\n\nTickets cost four coins and are sold on board.\n",
+		"lighthouse.md": "# Lighthouse\n\nThe lighthouse stands at the end of the north mole.\n",
+	})
+	harbour := newTestProject(t, data, "harbour", source, "--site-url", "https://harbour.example.com")
+	slow := newTestProject(t, data, "slow", source, "--site-url", "https://slow.example.com", "--model", "slow")
+
+	files := http.NewServeMux()
+	files.Handle("/react/", http.StripPrefix("/react", http.FileServer(http.Dir(filepath.Join(react, "dist")))))
+	files.Handle("/plain/", http.StripPrefix("/plain", http.FileServer(http.Dir(plain))))
+	pages := httptest.NewServer(files)
+	defer pages.Close()
+	// Another port and another name of this machine: another origin, and another site too.
+	origin := strings.Replace(pages.URL, "127.0.0.1", "localhost", 1)
+
+	recorder := newRecorder(t, server.url)
+	control := http.NewServeMux()
+	control.HandleFunc("POST /restart", func(w http.ResponseWriter, _ *http.Request) {
+		server.kill()
+		if err := server.tryStart(); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
+	control.HandleFunc("GET /requests", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(recorder.requests())
+	})
+	controls := httptest.NewServer(control)
+	defer controls.Close()
+
+	settings, err := json.Marshal(map[string]any{
+		"chromium": chromium, "pages": origin, "server": recorder.url, "control": controls.URL,
+		"harbour": map[string]string{"domain": harbour.domain, "key": newTestKey(t, data, harbour.id, "assistant", "--origin", origin)},
+		"slow":    map[string]string{"domain": slow.domain, "key": newTestKey(t, data, slow.id, "assistant", "--origin", origin)},
+		"foreign": map[string]string{"domain": harbour.domain, "key": newTestKey(t, data, harbour.id, "assistant", "--origin", "https://www.example.com")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "node", "--test-reporter=tap", "browser.mjs")
+	cmd.Dir = clients
+	cmd.Env = append(os.Environ(), "DOCENT_BROWSER="+string(settings))
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Errorf("browser.mjs: %v\nthe server's log:\n%s", err, server.log)
+	}
+}
+
+// TestThePageWithoutALibraryIsAsDocumented holds the documented code against the page that the browser test uses.
+func TestThePageWithoutALibraryIsAsDocumented(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("../..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	unindented := func(text string) string {
+		var b strings.Builder
+		for line := range strings.Lines(text) {
+			b.WriteString(strings.TrimSpace(line) + "\n")
+		}
+		return b.String()
+	}
+	page := unindented(read("examples/plain-chat/index.html"))
+	document := read("docs/assistant/without-a-library.mdx")
+	blocks := 0
+	for {
+		_, rest, found := strings.Cut(document, "```js\n")
+		if !found {
+			break
+		}
+		block, rest, _ := strings.Cut(rest, "```")
+		if !strings.Contains(page, unindented(block)) {
+			t.Errorf("the page has no code like the documented\n%s", block)
+		}
+		document = rest
+		blocks++
+	}
+	if blocks == 0 {
+		t.Error("no code is documented")
+	}
+}
+
+// A seenRequest is a request that went to the server, and what became of it.
+type seenRequest struct {
+	Method  string      `json:"method"`
+	Path    string      `json:"path"`
+	Headers http.Header `json:"headers"`
+	Status  int         `json:"status"`
+}
+
+// A recorder is a proxy that notes what passes.
+type recorder struct {
+	url  string
+	mu   sync.Mutex
+	seen []seenRequest
+}
+
+func newRecorder(t *testing.T, server string) *recorder {
+	target, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(recorder)
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) },
+		ModifyResponse: func(res *http.Response) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.seen = append(r.seen, seenRequest{res.Request.Method, res.Request.URL.Path, res.Request.Header, res.StatusCode})
+			return nil
+		},
+		ErrorLog: log.New(io.Discard, "", 0), // the server is killed while it answers
+	}
+	s := httptest.NewServer(proxy)
+	t.Cleanup(s.Close)
+	r.url = s.URL
+	return r
+}
+
+func (r *recorder) requests() []seenRequest {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]seenRequest{}, r.seen...)
+}
