@@ -34,8 +34,8 @@ type CatalogOptions struct {
 }
 
 // A Catalog is the SQL store. It may be used by many goroutines at once, and a SQLite or PostgreSQL catalogue by several
-// processes. A change that returned without an error is on disk; last use of keys is the exception, it is written every
-// few seconds and at Close.
+// processes. A change that returned without an error is on disk; last use of keys and searches are the exception, they are
+// written every few seconds and at Close.
 //
 // Errors wrap those of package api: ErrNotFound, ErrConflict, *InvalidError, and ErrUnavailable where trying again later
 // may help. They never show the password of a DSN.
@@ -52,10 +52,13 @@ type Catalog struct {
 	keys     *lookup[[32]byte, api.Key]
 	touched  touches
 
-	projector atomic.Pointer[Projector]
+	projector atomic.Pointer[Projector] // of jobs
+	threads   atomic.Pointer[Projector]
+	searched  searchLog
 
 	stop    context.CancelFunc
-	flushed chan struct{} // closed when the background flush has ended
+	flushed chan struct{}  // closed when the background flush of touches has ended
+	work    sync.WaitGroup // what else goes on in the background
 	closing sync.Once
 	closed  error
 }
@@ -89,6 +92,7 @@ func OpenCatalog(ctx context.Context, dsn string, o CatalogOptions) (*Catalog, e
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
 	go c.flushTouches(background, o.TouchEvery)
+	c.work.Go(func() { c.flushSearches(background) })
 	return c, nil
 }
 
@@ -97,7 +101,11 @@ func (c *Catalog) Close() error {
 	c.closing.Do(func() {
 		c.stop()
 		<-c.flushed
+		c.work.Wait()
 		err := c.writeTouches(context.Background())
+		if err := c.writeSearches(context.Background(), true); err != nil {
+			c.log.Warn("the last searches are not counted", "error", err)
+		}
 		if c.read != c.write {
 			c.read.Close()
 		}

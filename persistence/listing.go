@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"strings"
 	"time"
 
 	"docent/api"
@@ -44,6 +45,46 @@ type jobRow struct {
 func newJobRow(r api.JobRow) (*jobRow, error) {
 	body, err := encodeBody(r)
 	return &jobRow{ID: r.Job.ID, Project: r.Project, Status: r.Job.Status, Archived: r.Archived, Seq: r.Seq, Body: body}, err
+}
+
+// jobListing is the copy of all jobs. A row that is there in a newer form stays.
+func jobListing(load func(ctx context.Context, stream string) (api.JobRow, bool, error)) projection {
+	return projection{
+		name: jobsProjection, title: "the job listing", kind: "job", prefix: jobStreamPrefix, gap: projectGap,
+		load: func(ctx context.Context, stream string) (any, bool, error) {
+			row, ok, err := load(ctx, stream)
+			if err != nil || !ok {
+				return nil, ok, err
+			}
+			row.Job.ID = api.JobID(strings.TrimPrefix(stream, jobStreamPrefix))
+			r, err := newJobRow(row)
+			return r, true, err
+		},
+		write: func(ctx context.Context, tx bun.Tx, loaded []any, gone []string) error {
+			if len(loaded) > 0 {
+				rows := make([]*jobRow, len(loaded))
+				for i, r := range loaded {
+					rows[i] = r.(*jobRow)
+				}
+				_, err := tx.NewInsert().Model(&rows).On("CONFLICT (id) DO UPDATE").
+					Set("project_id = EXCLUDED.project_id").Set("status = EXCLUDED.status").Set("archived = EXCLUDED.archived").
+					Set("seq = EXCLUDED.seq").Set("body = EXCLUDED.body").
+					Where("job.seq < EXCLUDED.seq").Exec(ctx)
+				if err != nil {
+					return err
+				}
+			}
+			if len(gone) > 0 {
+				_, err := tx.NewDelete().Model((*jobRow)(nil)).Where("id IN ?", bun.Tuple(gone)).Exec(ctx)
+				return err
+			}
+			return nil
+		},
+		drop: func(ctx context.Context, tx bun.Tx) error {
+			_, err := tx.NewDelete().Model((*jobRow)(nil)).Where("TRUE").Exec(ctx)
+			return err
+		},
+	}
 }
 
 // Jobs lists a project's jobs. It is a copy of what the journal holds, some milliseconds behind it.

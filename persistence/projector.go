@@ -37,18 +37,33 @@ const (
 
 	projectBatch = 512                    // most streams in one transaction
 	projectGap   = 20 * time.Millisecond  // between transactions, where nobody waits: one sync for many changes
-	storeEvery   = time.Second            // between writes of the position alone, while no job changes
+	storeEvery   = time.Second            // between writes of the position alone, while no stream changes
 	retryFirst   = 100 * time.Millisecond // after a failure; doubled up to retryMost
 	retryMost    = 5 * time.Second
 )
 
-// A Projector keeps the job listings up with the journal. A listing's rows and the position that they reflect are written
-// in one transaction, so that whatever dies, it goes on where it was. A job whose stream is damaged keeps its last row and
-// is logged; the others go on.
+// A projection is what a Projector keeps: rows that are copies of the streams of one kind.
+type projection struct {
+	name   string        // of its position in the catalogue
+	title  string        // for the log
+	kind   string        // of its streams, as the log's key for one of them
+	prefix string        // of its streams' names
+	gap    time.Duration // between transactions, where nobody waits
+	// load makes what is stored of a stream. It says false where the stream does not exist or holds nothing to show.
+	load func(ctx context.Context, stream string) (any, bool, error)
+	// write stores what load made, and removes what is stored of streams that are no more.
+	write func(ctx context.Context, tx bun.Tx, rows []any, gone []string) error
+	drop  func(ctx context.Context, tx bun.Tx) error // removes all that is stored
+}
+
+// A Projector keeps a listing in the catalogue up with the journal: that of jobs, or that of the questions that threads
+// have answered. A listing's rows and the position that they reflect are written in one transaction, so that whatever
+// dies, it goes on where it was. A job or thread whose stream is damaged keeps its last rows and is logged; the others go
+// on.
 type Projector struct {
+	projection
 	catalog *Catalog
 	source  ProjectionSource
-	load    func(ctx context.Context, stream string) (api.JobRow, bool, error)
 	log     *slog.Logger
 	hurry   chan struct{} // somebody waits
 
@@ -65,13 +80,17 @@ type Projector struct {
 // NewProjector makes the projector of a catalogue's job listings and lets the catalogue's listings wait for it. The row of
 // a stream comes from load, which says false where the stream does not exist or is no job. It does nothing before Run.
 func NewProjector(c *Catalog, source ProjectionSource, load func(ctx context.Context, stream string) (api.JobRow, bool, error), log *slog.Logger) *Projector {
+	p := newProjector(c, source, jobListing(load), log)
+	c.projector.Store(p)
+	return p
+}
+
+func newProjector(c *Catalog, source ProjectionSource, of projection, log *slog.Logger) *Projector {
 	if log == nil {
 		log = slog.Default()
 	}
-	p := &Projector{catalog: c, source: source, load: load, log: log,
+	return &Projector{projection: of, catalog: c, source: source, log: log,
 		hurry: make(chan struct{}, 1), waiting: make(map[chan struct{}]uint64)}
-	c.projector.Store(p)
-	return p
 }
 
 // Run catches up and follows the journal until ctx ends. Where the catalogue or the journal cannot be used, it tries again.
@@ -84,7 +103,7 @@ func (p *Projector) Run(ctx context.Context) {
 		defer p.work.Unlock()
 		if reached := p.position(); p.begun && reached > p.stored {
 			if err := p.write(last, nil, nil, reached); err != nil {
-				p.log.Warn("the listing's position is not stored", "error", err)
+				p.log.Warn("the position of "+p.title+" is not stored", "error", err)
 			}
 		}
 	}()
@@ -95,12 +114,12 @@ func (p *Projector) Run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			p.log.Warn("the job listing is behind", "error", err, "again", retry)
+			p.log.Warn(p.title+" is behind", "error", err, "again", retry)
 			pause(ctx, retry, nil)
 			retry = min(2*retry, retryMost)
 			continue
 		case wrote:
-			pause(ctx, projectGap, p.hurry)
+			pause(ctx, p.gap, p.hurry)
 		}
 		retry = retryFirst
 		select {
@@ -136,14 +155,14 @@ func (p *Projector) begin(ctx context.Context) error {
 		return nil
 	}
 	var pos uint64
-	err := p.catalog.read.NewRaw("SELECT position FROM projections WHERE name = ?", jobsProjection).Scan(ctx, &pos)
+	err := p.catalog.read.NewRaw("SELECT position FROM projections WHERE name = ?", p.name).Scan(ctx, &pos)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return p.catalog.fail("read the listing's position", err)
 	}
 	last, trimmed := p.source.Position(), p.source.Trimmed()
 	if pos > last || pos < trimmed {
 		if pos > 0 {
-			p.log.Warn("the job listing does not fit the journal and is made anew", "listing", pos, "journal", last, "trimmed", trimmed)
+			p.log.Warn(p.title+" does not fit the journal and is made anew", "listing", pos, "journal", last, "trimmed", trimmed)
 		}
 		if err := p.drop(ctx); err != nil {
 			return err
@@ -157,11 +176,11 @@ func (p *Projector) begin(ctx context.Context) error {
 
 // drop empties the listing.
 func (p *Projector) drop(ctx context.Context) error {
-	return p.catalog.update(ctx, "drop the job listing", func(ctx context.Context, tx bun.Tx) error {
-		if _, err := tx.NewDelete().Model((*jobRow)(nil)).Where("TRUE").Exec(ctx); err != nil {
+	return p.catalog.update(ctx, "drop "+p.title, func(ctx context.Context, tx bun.Tx) error {
+		if err := p.projection.drop(ctx, tx); err != nil {
 			return err
 		}
-		return storePosition(ctx, tx, 0)
+		return p.storePosition(ctx, tx, 0)
 	})
 }
 
@@ -171,14 +190,14 @@ func (p *Projector) Rebuild(ctx context.Context) error {
 	p.work.Lock()
 	defer p.work.Unlock()
 	if err := p.drop(ctx); err != nil {
-		return fmt.Errorf("rebuild the job listing: %w", err)
+		return fmt.Errorf("rebuild %s: %w", p.title, err)
 	}
 	p.begun, p.stored = true, 0
 	p.mu.Lock()
 	p.reached = 0
 	p.mu.Unlock()
 	if _, err := p.advance(ctx); err != nil {
-		return fmt.Errorf("rebuild the job listing: %w", err)
+		return fmt.Errorf("rebuild %s: %w", p.title, err)
 	}
 	if reached := p.position(); reached > p.stored {
 		return p.write(ctx, nil, nil, reached)
@@ -186,7 +205,7 @@ func (p *Projector) Rebuild(ctx context.Context) error {
 	return nil
 }
 
-// advance reads which jobs changed, loads their rows, and writes them batch by batch, each with the position reached. It
+// advance reads which streams changed, loads their rows, and writes them batch by batch, each with the position reached. It
 // says whether it wrote anything.
 func (p *Projector) advance(ctx context.Context) (wrote bool, err error) {
 	from, last, end := p.position(), p.position(), p.source.Position()
@@ -210,7 +229,7 @@ func (p *Projector) advance(ctx context.Context) (wrote bool, err error) {
 	}
 	var failed error
 	err = p.source.Since(from, func(pos uint64, stream string) bool {
-		if strings.HasPrefix(stream, jobStreamPrefix) && !seen[stream] {
+		if strings.HasPrefix(stream, p.prefix) && !seen[stream] {
 			if len(dirty) == projectBatch {
 				failed = flush(last)
 			}
@@ -232,8 +251,8 @@ func (p *Projector) advance(ctx context.Context) (wrote bool, err error) {
 }
 
 // loadAll loads the rows of streams, and says which of them are no more.
-func (p *Projector) loadAll(ctx context.Context, streams []string) (rows []*jobRow, gone []api.JobID, err error) {
-	loaded := make([]*jobRow, len(streams))
+func (p *Projector) loadAll(ctx context.Context, streams []string) (rows []any, gone []string, err error) {
+	loaded := make([]any, len(streams))
 	absent := make([]bool, len(streams))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -246,16 +265,14 @@ func (p *Projector) loadAll(ctx context.Context, streams []string) (rows []*jobR
 			case errors.Is(err, api.ErrUnavailable):
 				return fmt.Errorf("load %s: %w", stream, err)
 			case err != nil:
-				// Trying again would hold up all other jobs and not mend this one.
-				p.log.Error("a job keeps its old line in the listings", "job", strings.TrimPrefix(stream, jobStreamPrefix), "error", err)
+				// Trying again would hold up all others and not mend this one.
+				p.log.Error(p.title+" keeps what it had of one stream", p.kind, strings.TrimPrefix(stream, p.prefix), "error", err)
 				return nil
 			}
-			if absent[i] = !ok; !ok {
-				return nil
+			if absent[i] = !ok; ok {
+				loaded[i] = row
 			}
-			row.Job.ID = api.JobID(strings.TrimPrefix(stream, jobStreamPrefix))
-			loaded[i], err = newJobRow(row)
-			return err
+			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -266,30 +283,19 @@ func (p *Projector) loadAll(ctx context.Context, streams []string) (rows []*jobR
 		case loaded[i] != nil:
 			rows = append(rows, loaded[i])
 		case absent[i]:
-			gone = append(gone, api.JobID(strings.TrimPrefix(stream, jobStreamPrefix)))
+			gone = append(gone, strings.TrimPrefix(stream, p.prefix))
 		}
 	}
 	return rows, gone, nil
 }
 
-// write stores rows and position together. A row that is there in a newer form stays.
-func (p *Projector) write(ctx context.Context, rows []*jobRow, gone []api.JobID, pos uint64) error {
-	err := p.catalog.update(ctx, "write the job listing", func(ctx context.Context, tx bun.Tx) error {
-		if len(rows) > 0 {
-			_, err := tx.NewInsert().Model(&rows).On("CONFLICT (id) DO UPDATE").
-				Set("project_id = EXCLUDED.project_id").Set("status = EXCLUDED.status").Set("archived = EXCLUDED.archived").
-				Set("seq = EXCLUDED.seq").Set("body = EXCLUDED.body").
-				Where("job.seq < EXCLUDED.seq").Exec(ctx)
-			if err != nil {
-				return err
-			}
+// write stores rows and position together.
+func (p *Projector) write(ctx context.Context, rows []any, gone []string, pos uint64) error {
+	err := p.catalog.update(ctx, "write "+p.title, func(ctx context.Context, tx bun.Tx) error {
+		if err := p.projection.write(ctx, tx, rows, gone); err != nil {
+			return err
 		}
-		if len(gone) > 0 {
-			if _, err := tx.NewDelete().Model((*jobRow)(nil)).Where("id IN ?", bun.Tuple(gone)).Exec(ctx); err != nil {
-				return err
-			}
-		}
-		return storePosition(ctx, tx, pos)
+		return p.storePosition(ctx, tx, pos)
 	})
 	if err != nil {
 		return err
@@ -299,9 +305,9 @@ func (p *Projector) write(ctx context.Context, rows []*jobRow, gone []api.JobID,
 	return nil
 }
 
-func storePosition(ctx context.Context, tx bun.Tx, pos uint64) error {
+func (p *Projector) storePosition(ctx context.Context, tx bun.Tx, pos uint64) error {
 	_, err := tx.NewRaw("INSERT INTO projections (name, position) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET position = EXCLUDED.position",
-		jobsProjection, pos).Exec(ctx)
+		p.name, pos).Exec(ctx)
 	return err
 }
 
@@ -353,10 +359,14 @@ func (p *Projector) Wait(ctx context.Context, pos uint64) error {
 	}
 }
 
-// FollowJournal makes the journal the source of a projector. The journal keeps what the listing has not stored until it
-// has; the returned function ends the notifications, after Run has returned.
+// FollowJournal makes the journal the source of the job listings' projector. The journal keeps what the listing has not
+// stored until it has; the returned function ends the notifications, after Run has returned.
 func FollowJournal(j *Journal) (source ProjectionSource, end func(), err error) {
-	f, err := j.Follow(jobsProjection)
+	return followAs(j, jobsProjection)
+}
+
+func followAs(j *Journal, name string) (source ProjectionSource, end func(), err error) {
+	f, err := j.Follow(name)
 	if err != nil {
 		return nil, nil, err
 	}

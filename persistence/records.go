@@ -1,7 +1,8 @@
 // Package persistence keeps what Docent must not lose. The Journal (bbolt) holds what each actor knows of itself: a
 // stream of events and a snapshot for each actor, with the quota counters and idempotency keys that belong to the
 // events. The Catalog (SQL through bun: SQLite, or PostgreSQL) holds what is asked across actors: organizations,
-// projects, keys, pull requests of the built-in host, and listings, which are copies that the journal can rebuild.
+// projects, keys, pull requests of the built-in host, runs that read documentation anew, what was searched for, and
+// listings of jobs and of answered questions, which are copies that the journal can rebuild.
 //
 // An append that returned without an error is on disk.
 package persistence

@@ -1,0 +1,55 @@
+package api
+
+import "time"
+
+// A Rating is what a reader thinks of an answer.
+type Rating string
+
+const (
+	RatedUp   Rating = "up"
+	RatedDown Rating = "down"
+)
+
+// A Channel is the way by which a question came in.
+type Channel string
+
+const (
+	ChannelWeb Channel = "web" // from a page in a browser
+	ChannelAPI Channel = "api" // from a program
+)
+
+// A ThreadRow is a conversation as analytics see it: a copy of what its journal holds.
+type ThreadRow struct {
+	ID        ThreadID
+	Project   ProjectID
+	Caller    string // "anonymous" or a user id
+	Questions []QuestionRow
+}
+
+// A QuestionRow is one question that has come to its end, and its answer.
+type QuestionRow struct {
+	ID       TurnID
+	Thread   ThreadID
+	Project  ProjectID
+	Caller   string
+	Channel  Channel // empty where it is not known
+	Page     string  // that the reader was on; empty where it is not known
+	Question string
+	Answer   string
+	Error    string // why there is no answer
+	Answered bool   // the documentation had an answer
+	Replaced bool   // by another answer to the same question; it is kept because it was rated
+	Model    string
+	Sources  []PageRef
+	Asked    time.Time
+	Ended    time.Time
+	Rating   Rating // empty where nobody has rated the answer
+	Comment  string
+	Rated    time.Time
+}
+
+// A PageRef is a page that an answer cites.
+type PageRef struct {
+	URL   string
+	Title string
+}

@@ -1,0 +1,43 @@
+package api
+
+import "time"
+
+// An UpdateID names one run that reads a project's documentation anew.
+type UpdateID string
+
+// UpdateStatus is where such a run stands.
+type UpdateStatus string
+
+const (
+	UpdateQueued     UpdateStatus = "queued"
+	UpdateInProgress UpdateStatus = "in_progress"
+	UpdateSuccess    UpdateStatus = "success"
+	UpdateFailure    UpdateStatus = "failure"
+)
+
+// An Update is one run that reads a project's documentation anew and indexes what changed.
+type Update struct {
+	ID        UpdateID     `json:"id"`
+	Project   ProjectID    `json:"project"`
+	Status    UpdateStatus `json:"status"`
+	Summary   string       `json:"summary,omitempty"` // how it went, for a person
+	Logs      []string     `json:"logs,omitempty"`
+	CreatedAt time.Time    `json:"createdAt"`
+	StartedAt *time.Time   `json:"startedAt,omitempty"`
+	EndedAt   *time.Time   `json:"endedAt,omitempty"`
+	Commit    UpdateCommit `json:"commit"`
+}
+
+// Open reports whether the run has yet to come to its end.
+func (u Update) Open() bool { return u.Status == UpdateQueued || u.Status == UpdateInProgress }
+
+// An UpdateCommit is the state of the documentation that an update came to, and what it changed in the index. Paths are
+// relative to the documentation folder.
+type UpdateCommit struct {
+	SHA      string   `json:"sha,omitempty"` // empty until it is known
+	Ref      string   `json:"ref,omitempty"`
+	Message  string   `json:"message,omitempty"`
+	Added    []string `json:"added,omitempty"`
+	Modified []string `json:"modified,omitempty"`
+	Removed  []string `json:"removed,omitempty"`
+}
