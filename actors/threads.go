@@ -36,6 +36,16 @@ func (t *Threads) Read(ctx context.Context, id api.ThreadID, cmd thread.Read) (t
 	return askThread[thread.Conversation](ctx, t, id, cmd, true)
 }
 
+// Rate stores what a reader thinks of an answer. An error of the context means that it was not stored, unless the error
+// says that this is not known.
+func (t *Threads) Rate(ctx context.Context, id api.ThreadID, cmd thread.Rate) error {
+	if !api.ValidID(api.ThreadPrefix, string(id)) {
+		return api.ErrNotFound
+	}
+	_, err := t.system.ask(ctx, t.dir, string(id), cmd, false)
+	return err
+}
+
 // Forget removes a thread with everything of it. While it answers, the answer breaks off.
 func (t *Threads) Forget(ctx context.Context, id api.ThreadID, cmd thread.Forget) error {
 	if !api.ValidID(api.ThreadPrefix, string(id)) {

@@ -235,6 +235,41 @@ func TestAMessageThatComesAgainIsNotAskedTwice(t *testing.T) {
 	})
 }
 
+func TestRatingSurvivesARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		id := newThread()
+		turn := w.put(id, opening("one of the questions asked"))
+		read(t, turn.Log)
+		rate := thread.Rate{Project: project("p"), Turn: turn.ID, Rating: api.RatedDown, Comment: "old"}
+		for _, c := range []struct {
+			thread api.ThreadID
+			cmd    thread.Rate
+			want   error
+		}{
+			{id, rate, nil},
+			{id, rate, nil},
+			{id, thread.Rate{Project: project("q"), Turn: turn.ID, Rating: api.RatedUp}, api.ErrNotFound},
+			{id, thread.Rate{Project: project("p"), Turn: newTurn(), Rating: api.RatedUp}, api.ErrNotFound},
+			{newThread(), rate, api.ErrNotFound},
+			{"thr_x", rate, api.ErrNotFound},
+		} {
+			if err := w.system.Threads().Rate(t.Context(), c.thread, c.cmd); !errors.Is(err, c.want) {
+				t.Errorf("%s in %s: error %v, want %v", c.cmd.Turn, c.thread, err, c.want)
+			}
+		}
+		if types := w.memory.types(thread.Stream(id)); len(types) != 4 || types[3] != "thread.rated.1" {
+			t.Errorf("the journal holds %v: a rating that changes nothing is written once", types)
+		}
+		w.stop()
+		w.start()
+		defer w.stop()
+		if f := w.conversation(id).Turns[0].Feedback; f == nil || f.Rating != api.RatedDown || f.Comment != "old" {
+			t.Errorf("after a restart the rating is %+v", f)
+		}
+	})
+}
+
 func TestRegenerateReplacesTheLastAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil).start()

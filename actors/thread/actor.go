@@ -122,6 +122,15 @@ func (a *Actor) Command(cmd Command, reply func(any, error)) {
 			return
 		}
 		reply(a.state.conversation(), nil)
+	case Rate:
+		events, err := a.state.decide(cmd, a.now())
+		if err == nil {
+			err = a.commit(events, nil, nil)
+		}
+		reply(nil, err)
+		if errors.Is(err, persistence.ErrSequence) {
+			panic(err)
+		}
 	case Forget:
 		reply(nil, a.forget(cmd))
 	default:
@@ -292,6 +301,8 @@ func (a *Actor) follow(before state, ev Event) {
 	case TurnFailed:
 		a.closeLog(ev.Turn, stream.Part{Kind: stream.Error, Text: ev.Reason})
 		a.deps.Log.Warn("turn failed", "project", a.state.project, "thread", a.id, "turn", ev.Turn, "reason", ev.Reason)
+	case Rated:
+		a.deps.Log.Info("rated", "project", a.state.project, "thread", a.id, "turn", ev.Turn, "rating", ev.Feedback.Rating)
 	case Retried:
 		if ev.Reason == Panicked { // the next run writes to a stream of its own
 			a.closeLog(ev.Turn, stream.Part{Kind: stream.Error, Text: "The answer broke off because of an internal error and is being written anew. Please load it again."})

@@ -15,6 +15,7 @@ const (
 	answeredV1 = "thread.answered.1"
 	retriedV1  = "thread.retried.1"
 	failedV1   = "thread.failed.1"
+	ratedV1    = "thread.rated.1"
 )
 
 // A RecoverError says that what is stored of a thread cannot be understood. The thread stands still until a person has
@@ -54,6 +55,8 @@ func encode(ev Event) (persistence.Event, error) {
 		name = retriedV1
 	case TurnFailed:
 		name = failedV1
+	case Rated:
+		name = ratedV1
 	default:
 		return persistence.Event{}, fmt.Errorf("encode %T: no name on disk", ev)
 	}
@@ -76,6 +79,8 @@ func decode(stored persistence.Event) (Event, error) {
 		return decodeAs[Retried](stored)
 	case failedV1:
 		return decodeAs[TurnFailed](stored)
+	case ratedV1:
+		return decodeAs[Rated](stored)
 	}
 	return nil, fmt.Errorf("unknown event type %q", stored.Type)
 }

@@ -28,7 +28,8 @@ type (
 		Message    string     // the client's id of its message, where it has one: a message that comes again is not asked twice
 		Chat       string     // the client's id of its chat, where it has one
 		Caller     string     // fp: "anonymous" or a user id
-		ThreadKey  string     // the thread's secret, where the client sends it
+		Channel    api.Channel
+		ThreadKey  string // the thread's secret, where the client sends it
 		Text       string
 		Context    []model.Snippet
 		Query      search.Query // page size, filter and current path; Text is set by the thread
@@ -48,6 +49,18 @@ type (
 	// Read asks for the conversation; it is answered with a Conversation.
 	Read struct{ Project api.ProjectID }
 
+	// Rate says what the reader thinks of an answer; it is answered with nil once that is on disk. It takes the place of
+	// an earlier rating of the same answer. An answer that there is not is api.ErrNotFound, as is a thread that the caller
+	// may not continue; Caller and ThreadKey are looked at where they are given.
+	Rate struct {
+		Project   api.Project
+		Caller    string
+		ThreadKey string
+		Turn      api.TurnID
+		Rating    api.Rating
+		Comment   string
+	}
+
 	// Forget removes the thread with everything of it; it is answered with nil once nothing of it is on disk. An answer
 	// that is being written breaks off. Where Unused is set, a thread that was used after it stays, with an
 	// api.ErrConflict.
@@ -60,6 +73,7 @@ type (
 func (Ask) command()    {}
 func (Resume) command() {}
 func (Read) command()   {}
+func (Rate) command()   {}
 func (Forget) command() {}
 
 // RetryReason says how a turn's run ended that brought no result.
@@ -127,6 +141,16 @@ type Exchange struct {
 	Usage    stream.Usage `cbor:"14,keyasint" json:"usage"`
 	Reason   string       `cbor:"15,keyasint" json:"-"` // why the answer ended: "stop" or "length"
 	Text     string       `cbor:"16,keyasint" json:"-"` // what had been written when the turn failed
+	Channel  api.Channel  `cbor:"18,keyasint,omitempty" json:"-"`
+	Page     string       `cbor:"19,keyasint,omitempty" json:"-"` // that the reader was on
+	Feedback *Feedback    `cbor:"20,keyasint,omitempty" json:"-"` // nil where the answer is not rated
+}
+
+// Feedback is what a reader thinks of an answer.
+type Feedback struct {
+	Rating  api.Rating `cbor:"1,keyasint"`
+	Comment string     `cbor:"2,keyasint"`
+	At      time.Time  `cbor:"3,keyasint"`
 }
 
 // Wanted is what a question came with.
@@ -180,6 +204,10 @@ type (
 		Text   string     `cbor:"3,keyasint"` // what had been written by then
 		At     time.Time  `cbor:"4,keyasint"`
 	}
+	Rated struct {
+		Turn     api.TurnID `cbor:"1,keyasint"`
+		Feedback Feedback   `cbor:"2,keyasint"`
+	}
 )
 
 func (Opened) event()     {}
@@ -187,3 +215,4 @@ func (Asked) event()      {}
 func (Answered) event()   {}
 func (Retried) event()    {}
 func (TurnFailed) event() {}
+func (Rated) event()      {}

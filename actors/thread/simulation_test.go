@@ -70,6 +70,8 @@ func (s *simulation) run() {
 			s.ask()
 		case n < 32:
 			s.crash()
+		case n < 38:
+			s.rate()
 		case n < 65:
 			s.work()
 		default:
@@ -120,6 +122,15 @@ func (s *simulation) ask() {
 		s.expect = slices.DeleteFunc(s.expect, func(t string) bool { return t == string(old.Turn) })
 	}
 	s.expect = append(s.expect, turn)
+}
+
+func (s *simulation) rate() {
+	turn := s.expect[s.rng.IntN(len(s.expect))]
+	r := []api.Rating{api.RatedUp, api.RatedDown}[s.rng.IntN(2)]
+	s.take(rates(turn, r))
+	if e, ok := s.state.find(api.TurnID(turn)); !ok || e.Feedback == nil || e.Feedback.Rating != r {
+		s.fail("turn %s was rated %s: %+v", turn, r, e)
+	}
 }
 
 // take does what the actor does with a message.

@@ -24,11 +24,13 @@ type snapshotV1 struct {
 	Attempt     int           `cbor:"8,keyasint"`
 	Interrupted int           `cbor:"9,keyasint"`
 	Panicked    int           `cbor:"10,keyasint"`
+	Replaced    []Exchange    `cbor:"11,keyasint,omitempty"`
 }
 
 func (s state) snapshot() ([]byte, error) {
 	data, err := encoding.Marshal(snapshotV1{Version: 1, Project: s.project, Caller: s.caller, KeyHash: s.keyHash, Opened: s.at,
-		Done: s.done, Open: s.open, Chat: s.chat, Attempt: s.attempt, Interrupted: s.interrupted, Panicked: s.panicked})
+		Done: s.done, Open: s.open, Chat: s.chat, Attempt: s.attempt, Interrupted: s.interrupted, Panicked: s.panicked,
+		Replaced: s.replaced})
 	if err != nil {
 		return nil, fmt.Errorf("encode the snapshot of %s: %w", s.id, err)
 	}
@@ -47,7 +49,8 @@ func restore(id api.ThreadID, data []byte) (state, error) {
 		return state{}, errors.New("the snapshot holds no exchange")
 	}
 	return state{id: id, opened: true, project: v.Project, caller: v.Caller, keyHash: v.KeyHash, at: v.Opened,
-		done: v.Done, open: v.Open, chat: v.Chat, attempt: v.Attempt, interrupted: v.Interrupted, panicked: v.Panicked}, nil
+		done: v.Done, open: v.Open, chat: v.Chat, attempt: v.Attempt, interrupted: v.Interrupted, panicked: v.Panicked,
+		replaced: v.Replaced}, nil
 }
 
 // Stream is the name of a thread's stream in the journal.
@@ -82,4 +85,36 @@ func History(id api.ThreadID, rec persistence.Recovered) (Conversation, bool, er
 		return Conversation{}, false, err
 	}
 	return s.conversation(), true, nil
+}
+
+// Row is a thread as analytics see it, from what the journal holds of it: its questions that have come to their end, and
+// the rated answers that were replaced. It is false where no thread was opened.
+func Row(id api.ThreadID, rec persistence.Recovered) (api.ThreadRow, bool, error) {
+	s, err := recovered(id, rec)
+	if err != nil || !s.opened {
+		return api.ThreadRow{}, false, err
+	}
+	row := api.ThreadRow{ID: id, Project: s.project, Caller: s.caller}
+	add := func(e Exchange, replaced bool) {
+		q := api.QuestionRow{ID: e.Turn, Thread: id, Project: s.project, Caller: s.caller, Channel: e.Channel, Page: e.Page,
+			Question: e.Question, Answer: e.Answer, Error: e.Error, Answered: e.Answered, Replaced: replaced, Model: e.Model,
+			Asked: e.Asked, Ended: e.Ended}
+		if e.Error != "" {
+			q.Answer = e.Text // as far as it had come
+		}
+		for _, s := range e.Sources {
+			q.Sources = append(q.Sources, api.PageRef{URL: s.URL, Title: s.Title})
+		}
+		if f := e.Feedback; f != nil {
+			q.Rating, q.Comment, q.Rated = f.Rating, f.Comment, f.At
+		}
+		row.Questions = append(row.Questions, q)
+	}
+	for _, e := range s.replaced {
+		add(e, true)
+	}
+	for _, e := range s.done {
+		add(e, false)
+	}
+	return row, true, nil
 }

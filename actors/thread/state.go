@@ -19,6 +19,8 @@ const (
 	// What a model is told of the conversation so far.
 	historyTurns = 10
 	historyBytes = 16 << 10
+	// maxReplaced is how many answers are kept that were rated and then replaced.
+	maxReplaced = 16
 )
 
 // A state is all that is known of a thread. It is a value: apply returns a new one and leaves the old one as it was.
@@ -30,10 +32,12 @@ type state struct {
 	keyHash [32]byte
 	at      time.Time
 
-	done    []Exchange // answered or failed, oldest first
-	open    []Exchange // accepted and unanswered, in the order asked; the first is in hand
-	chat    string     // of the newest question
-	attempt int        // of the turn in hand; results of earlier ones are ignored
+	done []Exchange // answered or failed, oldest first
+	open []Exchange // accepted and unanswered, in the order asked; the first is in hand
+	// replaced are the newest answers that were rated before another one took their place: often the reason why.
+	replaced []Exchange
+	chat     string // of the newest question
+	attempt  int    // of the turn in hand; results of earlier ones are ignored
 	// How often the turn in hand broke off.
 	interrupted, panicked int
 }
@@ -84,6 +88,8 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 			return nil, api.ErrNotFound
 		}
 		return nil, nil
+	case Rate:
+		return s.rate(msg, now)
 
 	case begun:
 		if !s.current(msg.attempt) {
@@ -161,6 +167,24 @@ func (s state) ask(msg asked, now time.Time) ([]Event, error) {
 	return []Event{Asked{Exchange: exchange(msg.Ask, now), Replaces: replaces, Chat: msg.Chat}}, nil
 }
 
+func (s state) rate(cmd Rate, now time.Time) ([]Event, error) {
+	caller := cmd.Caller
+	if caller == "" {
+		caller = s.caller
+	}
+	if err := s.admit(cmd.Project.ID, caller, cmd.ThreadKey, cmd.Project.Options.RequireThreadKey); err != nil {
+		return nil, err
+	}
+	e, ok := s.find(cmd.Turn)
+	if !ok {
+		return nil, api.ErrNotFound
+	}
+	if f := e.Feedback; f != nil && f.Rating == cmd.Rating && f.Comment == cmd.Comment {
+		return nil, nil
+	}
+	return []Event{Rated{Turn: cmd.Turn, Feedback: Feedback{Rating: cmd.Rating, Comment: cmd.Comment, At: now}}}, nil
+}
+
 // repeat finds the exchange that a question was put in already.
 func (s state) repeat(cmd Ask) (Exchange, bool) {
 	for _, list := range [][]Exchange{s.open, s.done} {
@@ -186,7 +210,7 @@ func (s state) newest() (Exchange, bool) {
 }
 
 func (s state) find(turn api.TurnID) (Exchange, bool) {
-	for _, list := range [][]Exchange{s.open, s.done} {
+	for _, list := range [][]Exchange{s.open, s.done, s.replaced} {
 		for i := len(list) - 1; i >= 0; i-- {
 			if list[i].Turn == turn {
 				return list[i], true
@@ -199,7 +223,8 @@ func (s state) find(turn api.TurnID) (Exchange, bool) {
 func exchange(cmd Ask, now time.Time) Exchange {
 	q := cmd.Query
 	q.Text = ""
-	return Exchange{Turn: cmd.Turn, Message: cmd.Message, Question: cmd.Text, Asked: now, Wanted: &Wanted{slices.Clone(cmd.Context), q}}
+	return Exchange{Turn: cmd.Turn, Message: cmd.Message, Question: cmd.Text, Asked: now, Wanted: &Wanted{slices.Clone(cmd.Context), q},
+		Channel: cmd.Channel, Page: q.CurrentPath}
 }
 
 // apply is total: ev has happened.
@@ -233,6 +258,13 @@ func (s state) apply(ev Event) state {
 		} else {
 			s.interrupted++
 		}
+	case Rated:
+		for _, list := range []*[]Exchange{&s.open, &s.done, &s.replaced} {
+			if i := slices.IndexFunc(*list, func(e Exchange) bool { return e.Turn == ev.Turn }); i >= 0 {
+				*list = slices.Clone(*list) // the old state keeps its own
+				(*list)[i].Feedback = &ev.Feedback
+			}
+		}
 	}
 	return s
 }
@@ -248,6 +280,9 @@ func (s state) dropNewest() state {
 	if n := len(s.open); n > 0 {
 		s.open = s.open[: n-1 : n-1]
 	} else if n := len(s.done); n > 0 {
+		if old := s.done[n-1]; old.Feedback != nil {
+			s.replaced = append(slices.Clone(s.replaced[max(0, len(s.replaced)-maxReplaced+1):]), old)
+		}
 		s.done = s.done[: n-1 : n-1] // the next append copies: the old state keeps its own
 	}
 	return s

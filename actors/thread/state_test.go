@@ -198,6 +198,7 @@ func everyEvent() []Event {
 			Usage: stream.Usage{Prompt: 1, Completion: 2}, At: t0, Reason: "stop"},
 		Asked{Exchange: e, Replaces: true},
 		TurnFailed{Turn: "1", Reason: "r", Text: "t", At: t0},
+		Rated{Turn: "1", Feedback: Feedback{Rating: api.RatedDown, Comment: "no", At: t0}},
 	}
 }
 
@@ -215,7 +216,7 @@ func TestWhatIsOnDiskStaysReadable(t *testing.T) {
 		fmt.Fprintf(&now, "%s %x\n", e.Type, e.Data)
 		full = full.apply(ev)
 	}
-	full, _ = play(full, asks("2", "how"))
+	full, _ = play(full, asks("2", "how"), answered, rates("2", api.RatedUp), with(asks("3", "how"), func(a *asked) { a.Regenerate = true }))
 	data, err := full.snapshot()
 	if err != nil {
 		t.Fatal(err)
@@ -260,6 +261,121 @@ func normal(s state) state {
 		s.open = nil
 	}
 	return s
+}
+
+func rates(turn string, r api.Rating) Rate {
+	return Rate{Project: api.Project{ID: "p"}, Turn: api.TurnID(turn), Rating: r}
+}
+
+func TestRatings(t *testing.T) {
+	change := func(r Rate, f func(*Rate)) Rate { f(&r); return r }
+	again := with(asks("2", "why"), func(a *asked) { a.Regenerate = true })
+	for _, c := range []struct {
+		name string
+		msgs []any
+		want string // "id up", with the comment; replaced answers in brackets
+		err  error
+	}{
+		{name: "none", msgs: []any{opens("1", "why"), answered}},
+		{name: "one", msgs: []any{opens("1", "why"), answered, rates("1", "up")}, want: "1 up"},
+		{name: "of the first of two", msgs: []any{opens("1", "why"), asks("2", "how"), answered, answered, rates("1", "down")}, want: "1 down"},
+		{name: "with a comment", msgs: []any{opens("1", "why"), answered, change(rates("1", "down"), func(r *Rate) { r.Comment = "no" })}, want: "1 down no"},
+		{name: "a later one takes its place", msgs: []any{opens("1", "why"), answered, change(rates("1", "down"), func(r *Rate) { r.Comment = "no" }), rates("1", "up")}, want: "1 up"},
+		{name: "before the answer has ended", msgs: []any{opens("1", "why"), rates("1", "up"), answered}, want: "1 up"},
+		{name: "of a failure", msgs: []any{opens("1", "why"), fails, rates("1", "down")}, want: "1 down"},
+		{name: "stays when the answer is replaced", msgs: []any{opens("1", "why"), answered, rates("1", "down"), again, answered, rates("2", "up")}, want: "[1 down] 2 up"},
+		{name: "of a replaced answer that was rated", msgs: []any{opens("1", "why"), answered, rates("1", "down"), again, rates("1", "up")}, want: "[1 up]"},
+		{name: "of a replaced answer that was not", msgs: []any{opens("1", "why"), answered, again, rates("1", "up")}, err: api.ErrNotFound},
+		{name: "of an answer that there is not", msgs: []any{opens("1", "why"), answered, rates("2", "up")}, err: api.ErrNotFound},
+		{name: "in a thread that there is not", msgs: []any{rates("1", "up")}, err: api.ErrNotFound},
+		{name: "in another project", msgs: []any{opens("1", "why"), change(rates("1", "up"), func(r *Rate) { r.Project.ID = "q" })}, err: api.ErrNotFound},
+		{name: "by the caller", msgs: []any{opens("1", "why"), change(rates("1", "up"), func(r *Rate) { r.Caller = "ann" }), answered}, want: "1 up"},
+		{name: "by another caller", msgs: []any{opens("1", "why"), change(rates("1", "up"), func(r *Rate) { r.Caller = "bob" })}, err: api.ErrNotFound},
+		{name: "with the key", msgs: []any{opens("1", "why"), change(rates("1", "up"), func(r *Rate) { r.ThreadKey = "secret"; r.Project.Options.RequireThreadKey = true }), answered}, want: "1 up"},
+		{name: "with a wrong key", msgs: []any{opens("1", "why"), change(rates("1", "up"), func(r *Rate) { r.ThreadKey = "guess" })}, err: api.ErrNotFound},
+		{name: "without a key that is required", msgs: []any{opens("1", "why"), change(rates("1", "up"), func(r *Rate) { r.Project.Options.RequireThreadKey = true })}, err: api.ErrNotFound},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := play(state{id: testID}, c.msgs...)
+			if !errors.Is(err, c.err) {
+				t.Fatalf("error %v, want %v", err, c.err)
+			}
+			if c.err != nil {
+				return
+			}
+			row := rowOf(t, s)
+			var got []string
+			for _, q := range row.Questions {
+				if q.Rating == "" {
+					continue
+				}
+				line := strings.TrimSpace(fmt.Sprintf("%s %s %s", q.ID, q.Rating, q.Comment))
+				if q.Replaced {
+					line = "[" + line + "]"
+				}
+				got = append(got, line)
+			}
+			if g := strings.Join(got, " "); g != c.want {
+				t.Errorf("rated are %q, want %q", g, c.want)
+			}
+		})
+	}
+}
+
+// rowOf is the row of a state that went to disk and back.
+func rowOf(t *testing.T, s state) api.ThreadRow {
+	t.Helper()
+	data, err := s.snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, ok, err := Row(testID, persistence.Recovered{Seq: 7, SnapSeq: 7, Snapshot: data})
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	return row
+}
+
+func TestRatingAgainTheSameChangesNothing(t *testing.T) {
+	s, _ := play(state{id: testID}, opens("1", "why"), answered, rates("1", api.RatedUp))
+	if events, err := s.decide(rates("1", api.RatedUp), t0); len(events) != 0 || err != nil {
+		t.Errorf("%v, %v", events, err)
+	}
+}
+
+func TestReplacedAnswersAreBounded(t *testing.T) {
+	s, _ := play(state{id: testID}, opens("0", "why"), answered)
+	for i := range 3 * maxReplaced {
+		before := fmt.Sprintf("%+v", s.replaced)
+		next, err := play(s, rates(fmt.Sprint(i), api.RatedDown), with(asks(fmt.Sprint(i+1), "why"), func(a *asked) { a.Regenerate = true }), answered)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprintf("%+v", s.replaced) != before {
+			t.Fatal("an old state has changed")
+		}
+		s = next
+	}
+	if n := len(s.replaced); n != maxReplaced || s.replaced[n-1].Turn != api.TurnID(fmt.Sprint(3*maxReplaced-1)) {
+		t.Errorf("%d are kept, the newest is %s", n, s.replaced[n-1].Turn)
+	}
+}
+
+func TestRowHoldsWhatHasEnded(t *testing.T) {
+	first := with(opens("1", "why"), func(a *asked) { a.Channel, a.Query.CurrentPath = api.ChannelWeb, "/guide" })
+	s, _ := play(state{id: testID}, first, answered, asks("2", "how"), fails, asks("3", "when"))
+	want := api.ThreadRow{ID: testID, Project: "p", Caller: "ann", Questions: []api.QuestionRow{
+		{ID: "1", Thread: testID, Project: "p", Caller: "ann", Channel: api.ChannelWeb, Page: "/guide", Question: "why", Answer: "Because.", Answered: true, Model: "m",
+			Sources: []api.PageRef{{URL: "/a", Title: "A"}}, Asked: t0, Ended: t0.Add(time.Second)},
+		{ID: "2", Thread: testID, Project: "p", Caller: "ann", Question: "how", Answer: "Bec", Error: "The answer could not be completed. Please try again.",
+			Asked: t0.Add(2 * time.Second), Ended: t0.Add(3 * time.Second)},
+	}}
+	if got := rowOf(t, s); !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v, want\n%+v", got, want)
+	}
+	if _, ok, err := Row(testID, persistence.Recovered{}); ok || err != nil {
+		t.Errorf("a thread that there is not: %v, %v", ok, err)
+	}
 }
 
 func TestHistoryOfAStream(t *testing.T) {
