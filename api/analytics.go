@@ -1,6 +1,9 @@
 package api
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // A Rating is what a reader thinks of an answer.
 type Rating string
@@ -48,8 +51,14 @@ type QuestionRow struct {
 	Rated    time.Time
 }
 
-// A PageRef is a page that an answer cites.
+// A PageRef is a place in the documentation that an answer cites.
 type PageRef struct {
 	URL   string
 	Title string
+}
+
+// Page is the page that the place is on: its address without the anchor.
+func (r PageRef) Page() string {
+	page, _, _ := strings.Cut(r.URL, "#")
+	return page
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -80,6 +81,12 @@ func (t *Tree) Read(ctx context.Context, path string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: t.repo.damaged(err)}
 	}
 	return data, nil
+}
+
+// Message is what the tree's commit says about itself.
+func (t *Tree) Message(ctx context.Context) (string, error) {
+	c, err := t.other(ctx, t.Commit())
+	return strings.TrimSpace(c.message), err
 }
 
 // Parent is the commit that a commit was made on: the first of its parents. It fails with api.ErrNotFound where the commit is

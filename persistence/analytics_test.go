@@ -527,6 +527,12 @@ func TestUpdatesAreKeptUntilTheyEnd(t *testing.T) {
 		if got := must(c.Update(t.Context(), first.ID))(t); !reflect.DeepEqual(got, first) {
 			t.Errorf("stored\n%+v, want\n%+v", got, first)
 		}
+		if got := must(c.LastUpdate(t.Context(), "docs"))(t); got.ID != first.ID {
+			t.Errorf("the last success is %+v", got)
+		}
+		if _, err := c.LastUpdate(t.Context(), "blog"); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("the last success of a project without one: %v", err)
+		}
 		first.Status = api.UpdateInProgress
 		if err := c.SaveUpdate(t.Context(), first); !errors.Is(err, api.ErrConflict) {
 			t.Errorf("what has ended begins anew: %v", err)

@@ -108,18 +108,12 @@ func pages(sources []api.PageRef) []string {
 	var out []string
 	seen := make(map[string]bool)
 	for _, s := range sources {
-		if p := PageOf(s.URL); p != "" && !seen[p] {
+		if p := column(s.Page()); p != "" && !seen[p] {
 			seen[p] = true
 			out = append(out, p)
 		}
 	}
 	return out
-}
-
-// PageOf is the page that an address leads to: the address without its anchor, as analytics name the page.
-func PageOf(address string) string {
-	page, _, _ := strings.Cut(address, "#")
-	return column(page)
 }
 
 // column is a text as an indexed column can hold it.

@@ -97,6 +97,11 @@ func (c *Catalog) Update(ctx context.Context, id api.UpdateID) (api.Update, erro
 	return c.oneUpdate(ctx, c.read.NewSelect().Where("id = ?", id))
 }
 
+// LastUpdate is the newest run of a project that was a success; api.ErrNotFound where there is none.
+func (c *Catalog) LastUpdate(ctx context.Context, project api.ProjectID) (api.Update, error) {
+	return c.oneUpdate(ctx, c.read.NewSelect().Where("project_id = ?", project).Where("status = ?", api.UpdateSuccess).Order("id DESC").Limit(1))
+}
+
 // OpenUpdates are the runs that were accepted and have not ended, oldest first.
 func (c *Catalog) OpenUpdates(ctx context.Context) ([]api.Update, error) {
 	var rows []updateRow
