@@ -364,7 +364,7 @@ func (s *Server) ask(form stream.Form) func(*exchange, bunrouter.Request) error 
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
 		turn, err := s.askThread(ctx, leave, id, thread.Ask{
 			Project: x.project, New: fresh, Turn: api.TurnID(api.NewID(api.TurnPrefix, x.started)),
-			Message: q.Message, Chat: q.Chat, Caller: q.Caller, ThreadKey: q.ThreadKey, Text: q.Text,
+			Message: q.Message, Chat: q.Chat, Caller: q.Caller, Channel: channel(req.Request), ThreadKey: q.ThreadKey, Text: q.Text,
 			Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Key: x.key.ID, Uses: uses,
 		})
 		cancel()

@@ -3,8 +3,8 @@
 //
 // # What each key may do
 //
-// An admin key serves the agent operations of every project of its organization; its scopes divide reading from writing.
-// An assistant key is public: it serves the assistant, search and page operations of one project, from browsers too
+// An admin key serves the agent, update and analytics operations of every project of its organization; its scopes divide reading from writing.
+// An assistant key is public: it serves the assistant, search, page and feedback operations of one project, from browsers too
 // (CORS), and nothing else. A project, domain, job or thread of somebody else is answered exactly like one that nobody
 // made. Probes (/healthz, /readyz), the machine-readable contract (/openapi.json) and the pages of the built-in code host
 // need no key; merging and closing there need a session, which is opened with an admin key.

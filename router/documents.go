@@ -104,6 +104,7 @@ func (s *Server) searchDocs(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
+	s.Analytics.RecordSearch(x.project.ID, string(x.key.ID)+" "+counted(x.client), l.Query.Text, len(hits))
 	out := make([]hitBody, 0, len(hits))
 	for _, h := range hits {
 		out = append(out, hitBody{Content: h.Content, Path: h.Path, Metadata: metadataBody{Title: h.Title, URL: h.URL, Heading: h.Heading,

@@ -39,6 +39,8 @@ type house struct {
 	quotas  *quotas
 	docs    *documents
 	pulls   *pulls
+	updates *updates
+	stats   *analytics
 
 	admin, assistant string // secrets of keys of project "acme"
 }
@@ -89,6 +91,8 @@ func build(t testing.TB, options ...func(*router.Deps)) *house {
 		quotas:  &quotas{used: map[string]int{}},
 		docs:    &documents{},
 		pulls:   &pulls{all: map[string]api.PullRequest{}, diffs: map[string]forge.Diff{}},
+		updates: &updates{clock: now, all: map[api.UpdateID]api.Update{}},
+		stats:   &analytics{},
 	}
 	h.catalog.jobs = h.jobs
 	for _, p := range []api.Project{
@@ -101,6 +105,7 @@ func build(t testing.TB, options ...func(*router.Deps)) *house {
 	h.admin = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Project: "acme", Name: "ci"})
 	h.assistant = h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme"})
 	deps := router.Deps{Jobs: h.jobs, Threads: h.threads, Catalog: h.catalog, Quotas: h.quotas, Claims: claims, Documents: h.docs, Pulls: h.pulls,
+		Updates: h.updates, Analytics: h.stats,
 		Log: slog.New(slog.NewJSONHandler(h.log, nil)), Now: now.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("10.0.0.0/8")}}
 	for _, o := range options {
@@ -388,6 +393,8 @@ type threads struct {
 	answer func(cmd thread.Ask, log *stream.Log) // writes the answer; a short one where nil
 	last   thread.Ask
 	asked  int
+	rated  []thread.Rate
+	read   map[api.ThreadID]thread.Conversation
 }
 
 type threadState struct {
@@ -439,8 +446,27 @@ func (s *threads) Resume(ctx context.Context, id api.ThreadID, cmd thread.Resume
 	return turn, nil
 }
 
-func (s *threads) Read(context.Context, api.ThreadID, thread.Read) (thread.Conversation, error) {
+func (s *threads) Read(_ context.Context, id api.ThreadID, cmd thread.Read) (thread.Conversation, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c, ok := s.read[id]; ok && c.Project == cmd.Project {
+		return c, nil
+	}
 	return thread.Conversation{}, api.ErrNotFound
+}
+
+func (s *threads) Rate(_ context.Context, id api.ThreadID, cmd thread.Rate) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuse != nil {
+		return s.refuse
+	}
+	t := s.all[id]
+	if t == nil || t.project != cmd.Project.ID || t.turn.ID != cmd.Turn || cmd.Caller != "" && cmd.Caller != t.caller || cmd.ThreadKey != "" && cmd.ThreadKey != "tk_secret" {
+		return api.ErrNotFound
+	}
+	s.rated = append(s.rated, cmd)
+	return nil
 }
 
 func (s *threads) Chat(project api.ProjectID, caller, chat string) (api.ThreadID, bool) {

@@ -49,6 +49,7 @@ func FuzzBodies(f *testing.F) {
 			"v2":        func(n node) error { _, err := decodeQuestion(n, stream.UIMessages); return err },
 			"search":    func(n node) error { _, err := decodeSearch(n); return err },
 			"page":      func(n node) error { _, err := decodePage(n); return err },
+			"feedback":  func(n node) error { _, err := decodeVerdict(n); return err },
 		} {
 			err := decode(root)
 			if err == nil {

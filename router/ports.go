@@ -23,6 +23,7 @@ type Threads interface {
 	Ask(ctx context.Context, id api.ThreadID, cmd thread.Ask) (thread.Turn, error)
 	Resume(ctx context.Context, id api.ThreadID, cmd thread.Resume) (thread.Turn, error)
 	Read(ctx context.Context, id api.ThreadID, cmd thread.Read) (thread.Conversation, error)
+	Rate(ctx context.Context, id api.ThreadID, cmd thread.Rate) error
 	// Chat finds the thread that a client's chat goes on in, as far as is remembered, also over a restart.
 	Chat(project api.ProjectID, caller, chat string) (api.ThreadID, bool)
 }
@@ -65,4 +66,23 @@ type Pulls interface {
 	Diff(ctx context.Context, id string) (forge.Diff, error)
 	Merge(ctx context.Context, id string) (api.PullRequest, error)
 	Close(ctx context.Context, id string) (api.PullRequest, error)
+}
+
+// Updates read a project's documentation anew, in the background. Start returns once the run is accepted for good: it
+// comes to success or failure also when the process dies. Status finds a run of any project.
+type Updates interface {
+	Start(ctx context.Context, project api.ProjectID) (api.UpdateID, error)
+	Status(ctx context.Context, id api.UpdateID) (api.Update, error)
+}
+
+// Analytics tell what was asked, rated and searched for. A cursor that they did not give is api.ErrInvalid. RecordSearch
+// does not wait; client tells searchers apart and is not kept.
+type Analytics interface {
+	Questions(ctx context.Context, q persistence.AnalyticsQuery) ([]api.QuestionRow, string, error)
+	Totals(ctx context.Context, q persistence.AnalyticsQuery) (persistence.QuestionTotals, error)
+	Callers(ctx context.Context, q persistence.AnalyticsQuery) ([]persistence.CallerCount, string, error)
+	Feedback(ctx context.Context, q persistence.AnalyticsQuery) ([]api.QuestionRow, string, error)
+	PageFeedback(ctx context.Context, q persistence.AnalyticsQuery) ([]persistence.PageCount, string, error)
+	Searches(ctx context.Context, q persistence.AnalyticsQuery) (list []persistence.SearchCount, next string, total int, err error)
+	RecordSearch(project api.ProjectID, client, query string, results int)
 }

@@ -29,6 +29,8 @@ type Deps struct {
 	Claims    Claims
 	Documents Documents
 	Pulls     Pulls
+	Updates   Updates
+	Analytics Analytics
 
 	Log     *slog.Logger
 	Metrics *prometheus.Registry // what /metrics shows; the edge adds its own
@@ -110,7 +112,7 @@ type Server struct {
 // New builds the API. Close ends what it runs beside requests.
 func New(deps Deps) (*Server, error) {
 	for name, port := range map[string]any{"Jobs": deps.Jobs, "Threads": deps.Threads, "Catalog": deps.Catalog,
-		"Quotas": deps.Quotas, "Claims": deps.Claims, "Documents": deps.Documents, "Pulls": deps.Pulls} {
+		"Quotas": deps.Quotas, "Claims": deps.Claims, "Documents": deps.Documents, "Pulls": deps.Pulls, "Updates": deps.Updates, "Analytics": deps.Analytics} {
 		if port == nil {
 			return nil, fmt.Errorf("router: Deps.%s is not set", name)
 		}
@@ -185,6 +187,7 @@ const (
 	open                    // nothing
 	page                    // nothing to read; errors are pages
 	agent                   // an admin key, and a project of its organization
+	admin                   // an admin key; what serves it finds out whose it is
 	assistant               // an assistant key, and its project's domain; called from browsers on other origins
 )
 
@@ -199,6 +202,15 @@ func (s *Server) table() []route {
 		{"GET", "/v2/agent/:projectId/jobs", agent, s.listJobs},
 		{"GET", "/v1/agent/:projectId/jobs", agent, s.listSessions},
 		{"GET", "/v1/agent/:projectId/job/:id", agent, s.readSession},
+
+		{"POST", "/v1/project/update/:projectId", agent, s.startUpdate},
+		{"GET", "/v1/project/update-status/:statusId", admin, s.updateStatus},
+		{"GET", "/v1/analytics/:projectId/assistant", agent, s.listConversations},
+		{"GET", "/v1/analytics/:projectId/assistant/threads/:threadId", agent, s.readThread},
+		{"GET", "/v1/analytics/:projectId/assistant/caller-stats", agent, s.callerStats},
+		{"GET", "/v1/analytics/:projectId/searches", agent, s.listSearches},
+		{"GET", "/v1/analytics/:projectId/feedback", agent, s.listFeedback},
+		{"GET", "/v1/analytics/:projectId/feedback/by-page", agent, s.listPageFeedback},
 
 		{"GET", "/healthz", probe, s.health},
 		{"GET", "/readyz", probe, s.ready},
@@ -223,6 +235,7 @@ func (s *Server) table() []route {
 			route{"GET", prefix + "/v2/assistant/:domain/message/:id/stream", assistant, s.resumeStream},
 			route{"POST", prefix + "/v1/search/:domain", assistant, s.searchDocs},
 			route{"POST", prefix + "/v1/page/:domain", assistant, s.readPage},
+			route{"POST", prefix + "/v1/feedback/:domain", assistant, s.rateAnswer},
 		)
 	}
 	return table
@@ -258,12 +271,14 @@ func (s *Server) enter(r route) bunrouter.HandlerFunc {
 		if s.isDraining() && (!safe(req.Method) || r.access == assistant) {
 			return &api.BusyError{Kind: api.ErrShuttingDown, RetryAfter: 5 * time.Second}
 		}
-		if kind, needed := map[access]api.KeyKind{agent: api.AdminKey, assistant: api.AssistantKey}[r.access]; needed {
+		if kind, needed := map[access]api.KeyKind{agent: api.AdminKey, admin: api.AdminKey, assistant: api.AssistantKey}[r.access]; needed {
 			if err := s.authorise(x, req, kind); err != nil {
 				return err
 			}
-			if err := s.place(x, req); err != nil {
-				return err
+			if r.access != admin {
+				if err := s.place(x, req); err != nil {
+					return err
+				}
 			}
 		}
 		return r.serve(x, req)

@@ -100,6 +100,7 @@ type app struct {
 	journal *persistence.Journal
 	system  *actors.System
 	edge    *router.Server
+	updates *updates
 
 	listings []*persistence.Projector
 	upkeep   upkeep
@@ -157,6 +158,8 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	a.closers = append(a.closers, a.stopActors)
 	metrics.MustRegister(a.system, a.journal)
 
+	a.updates = newUpdates(a.stores, log)
+	a.closers = append(a.closers, a.updates.Close)
 	secret, err := a.stores.catalog.Secret(ctx, "session-cookies")
 	if err != nil {
 		return nil, fmt.Errorf("read the secret of session cookies: %w", err)
@@ -164,6 +167,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	a.edge, err = router.New(router.Deps{
 		Jobs: a.system.Jobs(), Threads: a.system.Threads(), Catalog: a.stores.catalog,
 		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: a.stores.library, Pulls: a.stores.hub,
+		Updates: a.updates, Analytics: a.stores.catalog,
 		Log: log, Metrics: metrics, Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
 		Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
 		Ready:  a.stores.catalog.Ping,
@@ -176,13 +180,22 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	return a, nil
 }
 
-// startListings lets the job listings follow the journal.
+// startListings lets the listings of jobs and of questions follow the journal.
 func (a *app) startListings() error {
-	source, end, err := persistence.FollowJournal(a.journal)
+	jobs, end, err := persistence.FollowJournal(a.journal)
 	if err != nil {
 		return err
 	}
-	projector := persistence.NewProjector(a.stores.catalog, source, a.jobRow, a.log)
+	a.follow(persistence.NewProjector(a.stores.catalog, jobs, a.jobRow, a.log), end)
+	threads, end, err := persistence.FollowThreads(a.journal)
+	if err != nil {
+		return err
+	}
+	a.follow(persistence.NewThreadProjector(a.stores.catalog, threads, a.threadRow, a.log), end)
+	return nil
+}
+
+func (a *app) follow(projector *persistence.Projector, end func()) {
 	a.listings = append(a.listings, projector)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -196,7 +209,6 @@ func (a *app) startListings() error {
 		end()
 		return nil
 	})
-	return nil
 }
 
 // serve accepts requests until ctx ends, then stops: no new work, streams drain, actors stop, stores close.
@@ -221,6 +233,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	a.upkeep.begin(a.work, a)
+	a.updates.resume()
 	a.log.Info("serving", "address", listener.Addr().String(), "url", a.config.PublicURL, "data", a.config.Data)
 
 	select {
@@ -270,6 +283,15 @@ func (a *app) jobRow(_ context.Context, stream string) (api.JobRow, bool, error)
 	return job.Row(api.JobID(strings.TrimPrefix(stream, "job/")), recovered)
 }
 
+// threadRow is a thread as analytics see it, from its journal.
+func (a *app) threadRow(_ context.Context, stream string) (api.ThreadRow, bool, error) {
+	recovered, err := a.journal.Load(stream)
+	if err != nil {
+		return api.ThreadRow{}, false, err
+	}
+	return thread.Row(api.ThreadID(strings.TrimPrefix(stream, thread.Stream(""))), recovered)
+}
+
 // treeForge gives the job's port the tree as an interface.
 type treeForge struct{ *forge.Hub }
 
@@ -295,6 +317,9 @@ var (
 	_ router.Claims    = (*persistence.Journal)(nil)
 	_ router.Documents = (*search.Library)(nil)
 	_ router.Pulls     = (*forge.Hub)(nil)
+	_ router.Threads   = (*actors.Threads)(nil)
+	_ router.Analytics = (*persistence.Catalog)(nil)
+	_ router.Updates   = (*updates)(nil)
 )
 
 func modelConfig(c Config) model.Config {

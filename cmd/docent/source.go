@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/forge"
 	"docent/search"
 )
 
@@ -48,6 +49,12 @@ func (s *source) lock(id api.ProjectID) *sync.Mutex {
 
 // refresh reads the project's documentation and brings its index up to date.
 func (s *source) refresh(ctx context.Context, p api.Project, progress Progress) (search.Report, error) {
+	_, report, err := s.refreshTo(ctx, p, progress)
+	return report, err
+}
+
+// refreshTo is refresh; it also says to where on which branch.
+func (s *source) refreshTo(ctx context.Context, p api.Project, progress Progress) (forge.Tip, search.Report, error) {
 	lock := s.lock(p.ID)
 	lock.Lock()
 	defer lock.Unlock()
@@ -55,17 +62,18 @@ func (s *source) refresh(ctx context.Context, p api.Project, progress Progress) 
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	case <-ctx.Done():
-		return search.Report{}, ctx.Err()
+		return forge.Tip{}, search.Report{}, ctx.Err()
 	}
 	tip, _, err := s.stores.hub.Sync(ctx, p, func(text string) { progress(text, 0, 0) })
 	if err != nil {
-		return search.Report{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
+		return tip, search.Report{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
 	}
 	s.mu.Lock()
 	watch := s.watch
 	s.mu.Unlock()
 	watch.add(p)
-	return s.index(ctx, p, tip.Commit, progress)
+	report, err := s.index(ctx, p, tip.Commit, progress)
+	return tip, report, err
 }
 
 // index brings the project's index to a commit.

@@ -1,0 +1,360 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"docent/api"
+	"docent/forge"
+)
+
+const (
+	updateAttempts = 8    // times that an update is begun before it is given up: one that kills the process does so no more often
+	updateLines    = 200  // lines of an update's log
+	updateLine     = 300  // characters of one
+	updateFiles    = 1000 // files of each kind that an update names
+)
+
+// updates read documentation anew when a client asks for it. A run that was accepted stands in the catalogue before the
+// client hears of it, and is begun again by the next server where this one dies in it. The runs of a project come one
+// after the other; who asks while one waits to begin gets that one.
+type updates struct {
+	stores *stores
+	log    *slog.Logger
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	turns   map[api.ProjectID]*sync.Mutex // one run of a project at a time
+	running map[api.UpdateID]*updateRun
+}
+
+func newUpdates(s *stores, log *slog.Logger) *updates {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &updates{stores: s, log: log, ctx: ctx, cancel: cancel, turns: map[api.ProjectID]*sync.Mutex{}, running: map[api.UpdateID]*updateRun{}}
+}
+
+// Close breaks off what runs; the next server begins it again.
+func (u *updates) Close() error {
+	u.mu.Lock()
+	u.closed = true
+	u.mu.Unlock()
+	u.cancel()
+	u.work.Wait()
+	return nil
+}
+
+// resume begins again what was accepted and has not ended.
+func (u *updates) resume() {
+	u.run(func() {
+		var open []api.Update
+		err := u.insist("list the updates that have not ended", func() (err error) {
+			open, err = u.stores.catalog.OpenUpdates(u.ctx)
+			return err
+		})
+		if err != nil {
+			return
+		}
+		for _, up := range open {
+			u.begin(up)
+		}
+	})
+}
+
+// Start accepts an update.
+func (u *updates) Start(ctx context.Context, project api.ProjectID) (api.UpdateID, error) {
+	up, added, err := u.stores.catalog.AddUpdate(ctx, project)
+	if err != nil {
+		return "", err
+	}
+	if added {
+		u.begin(up)
+	}
+	return up.ID, nil
+}
+
+// Status is an update as it stands now.
+func (u *updates) Status(ctx context.Context, id api.UpdateID) (api.Update, error) {
+	u.mu.Lock()
+	run := u.running[id]
+	u.mu.Unlock()
+	if run != nil {
+		return run.view(), nil
+	}
+	return u.stores.catalog.Update(ctx, id)
+}
+
+// run does something in the background, unless the server stops.
+func (u *updates) run(f func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.closed {
+		u.work.Go(f)
+	}
+}
+
+// begin carries an update out when its turn comes. Whoever begins one twice does it once: Start and resume may both have
+// heard of it.
+func (u *updates) begin(up api.Update) {
+	u.mu.Lock()
+	_, twice := u.running[up.ID]
+	if !twice && !u.closed {
+		u.running[up.ID] = &updateRun{update: up}
+	}
+	run, turn := u.running[up.ID], u.turns[up.Project]
+	if turn == nil {
+		turn = new(sync.Mutex)
+		u.turns[up.Project] = turn
+	}
+	u.mu.Unlock()
+	if twice {
+		return
+	}
+	u.run(func() {
+		turn.Lock()
+		defer turn.Unlock()
+		u.carryOut(run)
+		u.mu.Lock()
+		delete(u.running, up.ID) // the catalogue says the same now
+		u.mu.Unlock()
+	})
+}
+
+// carryOut brings a run to its end, unless the server stops before.
+func (u *updates) carryOut(run *updateRun) {
+	up := run.view()
+	if up.Attempts >= updateAttempts {
+		u.end(run, fmt.Errorf("%w: it broke off %d times", errGivenUp, up.Attempts))
+		return
+	}
+	now := time.Now().UTC()
+	run.change(func(up *api.Update) {
+		up.Status, up.StartedAt, up.Attempts, up.Logs = api.UpdateInProgress, &now, up.Attempts+1, nil
+	})
+	// Stored first: who asks from now on may have changed what this run has read already.
+	if u.save(run) != nil {
+		return
+	}
+	err := u.perform(run)
+	if u.ctx.Err() != nil && err != nil {
+		run.change(func(up *api.Update) { up.Attempts-- }) // stopped, not failed
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		if err := u.stores.catalog.SaveUpdate(ctx, run.view()); err != nil {
+			u.log.Warn("an update that was broken off counts as begun", "update", up.ID, "error", err)
+		}
+		return
+	}
+	u.end(run, err)
+}
+
+var (
+	errGivenUp  = errors.New("the update is given up")
+	errPanicked = errors.New("the program failed in it")
+)
+
+// perform reads and indexes the documentation, and says what has changed.
+func (u *updates) perform(run *updateRun) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			u.log.Error("an update panicked", "update", run.view().ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			err = errPanicked
+		}
+	}()
+	id := run.view().Project
+	project, err := u.stores.catalog.Project(u.ctx, id)
+	if err != nil {
+		return fmt.Errorf("find project %s: %w", id, err)
+	}
+	run.say("reading the documentation")
+	tip, report, err := u.stores.source.refreshTo(u.ctx, project, run.progress)
+	if err != nil {
+		return err
+	}
+	commit := api.UpdateCommit{SHA: report.Commit, Ref: tip.Branch, Added: report.Added, Modified: report.Modified, Removed: report.Removed}
+	tree, err := u.stores.hub.Tree(u.ctx, project, report.Commit)
+	if err != nil {
+		return err
+	}
+	if commit.Message, err = tree.Message(u.ctx); err != nil {
+		return err
+	}
+	commit.Message = cutText(commit.Message, 2000)
+	if before, err := u.before(tree, id, report.Commit); err == nil {
+		now, err := tree.Files(u.ctx)
+		if err != nil {
+			return err
+		}
+		commit.Added, commit.Modified, commit.Removed = changed(before, now)
+	} else if !errors.Is(err, api.ErrNotFound) { // else the repository does not hold what was there before: what the index tells is all there is
+		return err
+	}
+	a, m, r := len(commit.Added), len(commit.Modified), len(commit.Removed)
+	for _, list := range []*[]string{&commit.Added, &commit.Modified, &commit.Removed} {
+		*list = slices.Clone((*list)[:min(len(*list), updateFiles)])
+	}
+	summary := fmt.Sprintf("%d files added, %d modified, %d removed; %d pages are indexed", a, m, r, report.Pages)
+	run.change(func(up *api.Update) { up.Commit, up.Summary = commit, summary })
+	return nil
+}
+
+// before lists the files that there were after the project's last successful update, or where there was none, before the
+// commit.
+func (u *updates) before(tree *forge.Tree, id api.ProjectID, commit string) ([]api.File, error) {
+	last, err := u.stores.catalog.LastUpdate(u.ctx, id)
+	if err == nil {
+		if files, err := tree.FilesAt(u.ctx, last.Commit.SHA); !errors.Is(err, api.ErrNotFound) {
+			return files, err
+		}
+	} else if !errors.Is(err, api.ErrNotFound) {
+		return nil, err
+	}
+	parent, err := tree.Parent(u.ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	return tree.FilesAt(u.ctx, parent)
+}
+
+// changed compares two lists of files.
+func changed(before, now []api.File) (added, modified, removed []string) {
+	old := make(map[string]string, len(before))
+	for _, f := range before {
+		old[f.Path] = f.Hash
+	}
+	for _, f := range now {
+		switch hash, ok := old[f.Path]; {
+		case !ok:
+			added = append(added, f.Path)
+		case hash != f.Hash:
+			modified = append(modified, f.Path)
+		}
+		delete(old, f.Path)
+	}
+	return added, modified, slices.Sorted(maps.Keys(old))
+}
+
+// end stores how a run ended.
+func (u *updates) end(run *updateRun, err error) {
+	now := time.Now().UTC()
+	up := run.view()
+	if err != nil {
+		text := failure(err)
+		run.say(text)
+		u.log.Error("an update failed", "project", up.Project, "update", up.ID, "error", err)
+		run.change(func(up *api.Update) { up.Status, up.EndedAt, up.Summary = api.UpdateFailure, &now, text })
+	} else {
+		run.say("done: " + up.Summary)
+		run.change(func(up *api.Update) { up.Status, up.EndedAt = api.UpdateSuccess, &now })
+	}
+	_ = u.save(run) // what could not be stored has not ended, and is begun again
+}
+
+// failure is why an update failed, in words that name nothing of the machine; the log has the rest.
+func failure(err error) string {
+	var state *api.StateError
+	var invalid *api.InvalidError
+	switch {
+	case errors.Is(err, forge.ErrMisconfigured):
+		return "failed: " + forge.ErrMisconfigured.Error()
+	case errors.Is(err, forge.ErrTemporary):
+		return "failed: " + forge.ErrTemporary.Error() + ", try again later"
+	case errors.As(err, &state):
+		return "failed: " + state.Reason
+	case errors.As(err, &invalid):
+		return "failed: " + invalid.Error()
+	case errors.Is(err, api.ErrNotFound):
+		return "failed: the project or its documentation is not there"
+	case errors.Is(err, fs.ErrNotExist):
+		return "failed: the folder with the documentation is not there"
+	case errors.Is(err, fs.ErrPermission):
+		return "failed: the folder with the documentation may not be read"
+	case errors.Is(err, errGivenUp):
+		return "failed: " + err.Error()
+	}
+	return "failed: the documentation could not be read or indexed; the server's log has the reason"
+}
+
+// save stores how far a run has come, as often as it takes. It fails where the server stops, and where the update is no
+// more.
+func (u *updates) save(run *updateRun) error {
+	return u.insist("store an update", func() error { return u.stores.catalog.SaveUpdate(u.ctx, run.view()) })
+}
+
+// insist tries something until it is done, the server stops, or it cannot be done.
+func (u *updates) insist(doing string, do func() error) error {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 10*time.Second) {
+		err := do()
+		if err == nil || u.ctx.Err() != nil {
+			return err
+		}
+		u.log.Warn("an update waits for the catalogue", "doing", doing, "error", err, "again", pause)
+		if !errors.Is(err, api.ErrUnavailable) {
+			return err
+		}
+		select {
+		case <-u.ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// An updateRun is an update that this server has in hand.
+type updateRun struct {
+	mu     sync.Mutex
+	update api.Update
+	doing  string // what the last line of the log is about
+}
+
+func (r *updateRun) view() api.Update {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	up := r.update
+	up.Logs = slices.Clone(up.Logs)
+	return up
+}
+
+func (r *updateRun) change(f func(*api.Update)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(&r.update)
+}
+
+// say writes a line of the log. The log is bounded; its last line is always the newest.
+func (r *updateRun) say(text string) { r.progress(text, 0, 0) }
+
+// progress tells how far something is; the numbers of one thing stand in one line.
+func (r *updateRun) progress(text string, done, total int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	line := text
+	if total > 0 {
+		line = fmt.Sprintf("%s: %d of %d", text, done, total)
+	}
+	line = cutText(line, updateLine)
+	if n := len(r.update.Logs); n > 0 && (r.doing == text || n == updateLines) {
+		r.update.Logs[n-1] = line
+	} else {
+		r.update.Logs = append(r.update.Logs, line)
+	}
+	r.doing = text
+}
+
+// cutText cuts a text at n characters.
+func cutText(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
