@@ -1,0 +1,74 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// A Chat is a conversation with a language model that may answer with calls of tools.
+type Chat struct {
+	System    string
+	Turns     []Turn
+	Tools     []Tool
+	MaxTokens int    // of the reply; the model's configured limit where zero
+	Key       string // names this call: repeated after a failure or a restart it bears the same key
+}
+
+// A Turn is one utterance of a conversation.
+type Turn struct {
+	Role   string // "user", "assistant" or "tool"
+	Text   string // for a tool: what the call gave
+	Calls  []Call // of an assistant
+	CallID string // of a tool: the call that this answers
+	Failed bool   // of a tool: the call went wrong, and Text says how
+}
+
+// A Tool is what the model may call.
+type Tool struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage // JSON Schema of the arguments, an object
+}
+
+// A Call is a model's wish to have a tool run. Arguments are as the model wrote them and may be no JSON at all.
+type Call struct {
+	ID        string
+	Name      string
+	Arguments string
+}
+
+// A Reply is what a model said.
+type Reply struct {
+	Model  string // which one worked, as shown to users
+	Text   string
+	Calls  []Call
+	Reason string // "stop", "tools" or "length"
+	Usage  Usage
+}
+
+// A Usage is what a call took. Cost is in millionths of a US dollar, from the prices in the configuration; zero where none are.
+type Usage struct {
+	PromptTokens     int
+	CachedTokens     int // of the prompt's tokens
+	CompletionTokens int
+	Cost             int64
+}
+
+// Why a chat failed, beside errors that say so in words.
+var (
+	ErrTooLong = errors.New("the conversation is longer than the model's window")
+	ErrRefused = errors.New("the provider declined to answer")
+)
+
+// Unavailable says that a model cannot be asked now: its endpoint failed repeatedly, or asks for less.
+type Unavailable struct {
+	Model string
+	After time.Duration // when to try again
+	Err   error
+}
+
+func (e *Unavailable) Error() string {
+	return "model " + e.Model + " cannot be asked now: " + e.Err.Error()
+}
+func (e *Unavailable) Unwrap() error { return e.Err }
