@@ -50,6 +50,7 @@ type Actor struct {
 // A watcher waits for the job to move beyond an event.
 type watcher struct {
 	after uint64
+	log   bool
 	gone  <-chan struct{} // closed when nobody waits any more; may be nil
 	reply func(Reply, error)
 	timer *time.Timer
@@ -120,7 +121,7 @@ func (a *Actor) Own(msg any) {
 	case watchOver:
 		if i := slices.Index(a.watchers, msg.w); i >= 0 {
 			a.watchers = slices.Delete(a.watchers, i, i+1)
-			msg.w.reply(Reply{Row: a.state.row(a.seq)}, nil)
+			msg.w.reply(a.watched(msg.w.after, msg.w.log), nil)
 		}
 	default:
 		panic(fmt.Sprintf("a job does not know %T", msg))
@@ -246,12 +247,24 @@ func (a *Actor) watch(cmd Watch, gone <-chan struct{}, reply func(Reply, error))
 	})
 	wait := cmd.Until.Sub(a.deps.Now())
 	if a.seq > cmd.After || wait <= 0 {
-		reply(Reply{Row: a.state.row(a.seq)}, nil)
+		reply(a.watched(cmd.After, cmd.Log), nil)
 		return
 	}
-	w := &watcher{after: cmd.After, gone: gone, reply: reply}
+	w := &watcher{after: cmd.After, log: cmd.Log, gone: gone, reply: reply}
 	w.timer = time.AfterFunc(wait, func() { a.self.Tell(watchOver{w}) })
 	a.watchers = append(a.watchers, w)
+}
+
+// watched is what a watcher learns.
+func (a *Actor) watched(after uint64, log bool) Reply {
+	r := Reply{Row: a.state.row(a.seq)}
+	if log {
+		r.Log = a.state.entries(after)
+		if after < a.state.dropped {
+			r.Omitted = a.state.dropped
+		}
+	}
+	return r
 }
 
 func (a *Actor) wakeWatchers() {
@@ -260,7 +273,7 @@ func (a *Actor) wakeWatchers() {
 			return false
 		}
 		w.timer.Stop()
-		w.reply(Reply{Row: a.state.row(a.seq)}, nil)
+		w.reply(a.watched(w.after, w.log), nil)
 		return true
 	})
 }
@@ -284,7 +297,7 @@ func (a *Actor) Close(whole bool) {
 	}
 	for _, w := range a.watchers {
 		w.timer.Stop()
-		w.reply(Reply{Row: a.state.row(a.seq)}, nil)
+		w.reply(a.watched(w.after, w.log), nil)
 	}
 	a.watchers = nil
 	if whole && a.state.created && a.seq > a.snapped {

@@ -135,9 +135,13 @@ func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
 	var tip forge.Tip
 	number, branch := max(e.state.number, 1), ""
 	for {
-		branch = branchName(e.state.id, number)
+		branch = e.state.branchName(number)
 		if err := e.patiently(ctx, s, func() error { tip, err = e.deps.Forge.Tip(ctx, project, branch); return err }); err != nil {
 			return Edited{}, fmt.Errorf("look for %s: %w", branch, err)
+		}
+		if branch == tip.Base {
+			return Edited{}, &failure{api.HaltMisconfigured, fmt.Sprintf("The branch %q is the one that pull requests are meant for: name another one.", branch),
+				fmt.Errorf("the branch %s is the base", branch)}
 		}
 		if tip.Pull != api.PullMerged && tip.Pull != api.PullClosed {
 			break
@@ -157,7 +161,15 @@ func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
 	if err != nil {
 		return Edited{}, fmt.Errorf("edit: %w", err)
 	}
-	return Edited{Branch: branch, Number: number, Base: tip.Base, Parent: tip.Commit, Repo: tip.Repo, Result: result}, nil
+	limit := maxDiff
+	if e.state.dryRun {
+		limit = maxDryDiff
+	}
+	files, diff, err := describe(ctx, tree, result.Changes, limit)
+	if err != nil {
+		return Edited{}, err
+	}
+	return Edited{Branch: branch, Number: number, Base: tip.Base, Parent: tip.Commit, Repo: tip.Repo, Result: result, Files: files, Diff: diff}, nil
 }
 
 // publish brings exactly what was journaled to the code host.

@@ -29,6 +29,8 @@ type (
 		Prompt  string
 		Model   string // empty for the project's
 		Draft   bool
+		Branch  string // where the changes go; empty for a name made from the job's id
+		DryRun  bool   // nothing is published: the log has the diff
 		Uses    []persistence.Use
 		Claim   *persistence.Claim
 	}
@@ -50,6 +52,7 @@ type (
 		Project api.ProjectID
 		After   uint64
 		Until   time.Time
+		Log     bool // the reply carries the log beyond After
 	}
 
 	// Archive marks the job as put away. Its branch and pull request stay.
@@ -78,6 +81,10 @@ const (
 type Reply struct {
 	Row   api.JobRow
 	Fresh bool // the command changed something; false for a repeat
+
+	// For a Watch that asks for it: the log beyond After as far as it is kept. It is for reading only.
+	Log     []Entry
+	Omitted uint64 // entries up to this event are not kept any more; 0 where After is beyond it
 }
 
 // An Event is a fact about the job. It is journaled before it is applied.
@@ -92,6 +99,8 @@ type (
 		Model   string        `cbor:"5,keyasint"`
 		Draft   bool          `cbor:"6,keyasint"`
 		At      time.Time     `cbor:"7,keyasint"`
+		Branch  string        `cbor:"8,keyasint,omitempty"`
+		DryRun  bool          `cbor:"9,keyasint,omitempty"`
 	}
 	// Prompted adds an instruction. The first one follows Created in the same append.
 	Prompted struct {
@@ -115,6 +124,8 @@ type (
 		At     time.Time    `cbor:"5,keyasint"` // also the commit's time
 		Repo   string       `cbor:"6,keyasint"`
 		Number int          `cbor:"7,keyasint"` // which of the job's branches: 1 for the first
+		Files  []FileChange `cbor:"8,keyasint,omitempty"`
+		Diff   string       `cbor:"9,keyasint,omitempty"`
 	}
 	// Published is the outcome of the publication.
 	Published struct {

@@ -214,10 +214,10 @@ func (s *simulation) perform(w work) any {
 			return editDone{attempt: w.attempt, err: errors.New("the model is down")}
 		}
 		number := max(s.state.number, 1)
-		for s.pulls[branchName(testID, number)] == api.PullMerged || s.pulls[branchName(testID, number)] == api.PullClosed {
+		for s.pulls[s.state.branchName(number)] == api.PullMerged || s.pulls[s.state.branchName(number)] == api.PullClosed {
 			number++
 		}
-		branch := branchName(testID, number)
+		branch := s.state.branchName(number)
 		e := edit(branch, number, "a.md")
 		e.Parent = s.head(branch)
 		e.Result.Commit = s.state.queue[0].ID

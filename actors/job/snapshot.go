@@ -38,10 +38,15 @@ type snapshotV1 struct {
 	Number      int                 `cbor:"21,keyasint"`
 	Commit      string              `cbor:"22,keyasint"`
 	Earlier     []agent.Instruction `cbor:"23,keyasint"`
-	Log         []Progressed        `cbor:"24,keyasint"`
+	OldLog      []Progressed        `cbor:"24,keyasint,omitempty"` // of snapshots that have no Log
 	CreatedAt   time.Time           `cbor:"25,keyasint"`
 	UpdatedAt   time.Time           `cbor:"26,keyasint"`
 	Archived    time.Time           `cbor:"27,keyasint"`
+	Seq         uint64              `cbor:"28,keyasint"`
+	Log         []Entry             `cbor:"29,keyasint"`
+	Dropped     uint64              `cbor:"30,keyasint,omitempty"`
+	DryRun      bool                `cbor:"31,keyasint,omitempty"`
+	Wish        string              `cbor:"32,keyasint,omitempty"`
 }
 
 func (s state) snapshot() ([]byte, error) {
@@ -52,6 +57,7 @@ func (s state) snapshot() ([]byte, error) {
 		Status: s.status, Halt: s.halt, Title: s.title, Message: s.message, Todos: s.todos, Link: s.link,
 		Branch: s.branch, Number: s.number, Commit: s.commit, Earlier: s.earlier, Log: s.log,
 		CreatedAt: s.createdAt, UpdatedAt: s.updatedAt, Archived: s.archived,
+		Seq: s.seq, Dropped: s.dropped, DryRun: s.dryRun, Wish: s.wish,
 	}
 	if s.phase == publishing {
 		v.Edited = &s.edited
@@ -81,9 +87,16 @@ func restore(id api.JobID, data []byte) (state, error) {
 		status: v.Status, halt: v.Halt, title: v.Title, message: v.Message, todos: v.Todos, link: v.Link,
 		branch: v.Branch, number: v.Number, commit: v.Commit, earlier: v.Earlier, log: v.Log,
 		createdAt: v.CreatedAt, updatedAt: v.UpdatedAt, archived: v.Archived,
+		seq: v.Seq, dropped: v.Dropped, logBytes: logBytes(v.Log), dryRun: v.DryRun, wish: v.Wish,
 	}
 	if v.Edited != nil {
 		s.edited = *v.Edited
+	}
+	if v.Seq == 0 {
+		for _, p := range v.OldLog {
+			s.log = append(s.log, Entry{Type: EntryProgress, At: p.At, Status: s.status, Title: p.Title, Todos: p.Todos, Text: p.Text})
+		}
+		s.logBytes = logBytes(s.log)
 	}
 	return s, nil
 }
@@ -99,6 +112,7 @@ func recovered(id api.JobID, rec persistence.Recovered) (state, error) {
 		if s, err = restore(id, rec.Snapshot); err != nil {
 			return state{}, &RecoverError{Stream: Stream(id), Seq: rec.SnapSeq, Err: err}
 		}
+		s = s.at(rec.SnapSeq)
 	}
 	for i, stored := range rec.Events {
 		ev, err := decode(stored)
@@ -111,6 +125,19 @@ func recovered(id api.JobID, rec persistence.Recovered) (state, error) {
 		return state{}, &RecoverError{Stream: Stream(id), Seq: got + 1, Err: fmt.Errorf("the stream ends at %d, its records at %d", rec.Seq, got)}
 	}
 	return s, nil
+}
+
+// at sets a restored state to the event that its snapshot covers. An earlier program's snapshot kept progress only, and
+// not of which events it was: it is numbered from the end.
+func (s state) at(seq uint64) state {
+	if s.seq == 0 && len(s.log) > 0 {
+		s.dropped = seq - min(seq, uint64(len(s.log)))
+		for i := range s.log {
+			s.log[i].Seq = s.dropped + uint64(i) + 1
+		}
+	}
+	s.seq = seq
+	return s
 }
 
 // Row is the line that listings show of a job, from what the journal holds of it. It is false where no job was created.

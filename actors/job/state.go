@@ -20,7 +20,6 @@ const (
 	maxStale       = 5   // times that the branch moved between edit and publication
 	maxWaiting     = 100 // instructions that wait
 	maxEarlier     = 50  // earlier instructions that the agent is told of
-	maxLog         = 200 // lines of progress that are kept
 	maxText        = 4000
 	titleLength    = 80
 )
@@ -45,12 +44,15 @@ type instruction struct {
 // A state is all that is known of a job. It is a value: apply returns a new one and leaves the old one as it was.
 type state struct {
 	id      api.JobID
+	seq     uint64 // of the last event applied
 	created bool
 	project api.ProjectID
 	user    api.KeyID
 	source  api.Source
 	model   string
 	draft   bool
+	dryRun  bool   // nothing is published
+	wish    string // branch that the caller asked for
 
 	phase   phase
 	attempt int           // of the work in hand; results of earlier ones are ignored
@@ -70,7 +72,9 @@ type state struct {
 	number    int    // which of the job's branches that is
 	commit    string // that the job published last
 	earlier   []agent.Instruction
-	log       []Progressed
+	log       []Entry
+	logBytes  int    // size of the entries
+	dropped   uint64 // the last event whose entry is not kept any more
 	createdAt time.Time
 	updatedAt time.Time
 	archived  time.Time
@@ -213,7 +217,8 @@ func (s state) create(cmd Create, now time.Time) ([]Event, error) {
 		model = cmd.Project.Model
 	}
 	return []Event{
-		Created{Project: cmd.Project.ID, Job: s.id, User: cmd.User, Source: source, Model: model, Draft: cmd.Draft, At: now},
+		Created{Project: cmd.Project.ID, Job: s.id, User: cmd.User, Source: source, Model: model, Draft: cmd.Draft, At: now,
+			Branch: cmd.Branch, DryRun: cmd.DryRun},
 		Prompted{ID: string(s.id), Prompt: cmd.Prompt, At: now},
 	}, nil
 }
@@ -241,6 +246,9 @@ func (s state) editDone(msg editDone, now time.Time) ([]Event, error) {
 	ev.At = now
 	if len(ev.Result.Changes) == 0 {
 		return []Event{ev, Finished{Message: ev.Result.Message, At: now}}, nil
+	}
+	if s.dryRun {
+		return []Event{ev, Finished{Message: strings.TrimPrefix(ev.Result.Message+"\n\nThis was a dry run: nothing was published.", "\n\n"), At: now}}, nil
 	}
 	return []Event{ev}, nil
 }
@@ -285,11 +293,19 @@ func failed(err error, now time.Time) Failed {
 
 // apply is total: ev has happened.
 func (s state) apply(ev Event) state {
+	s = s.after(ev)
+	s.seq++
+	return s.record(ev)
+}
+
+// after is the state that an event leads to.
+func (s state) after(ev Event) state {
 	switch ev := ev.(type) {
 	case Created:
 		s.created = true
 		s.project, s.user, s.source, s.model, s.draft = ev.Project, ev.User, ev.Source, ev.Model, ev.Draft
-		s.number, s.branch = 1, branchName(s.id, 1)
+		s.dryRun, s.wish = ev.DryRun, ev.Branch
+		s.number, s.branch = 1, s.branchName(1)
 		s.createdAt, s.updatedAt = ev.At, ev.At
 		s.status, s.halt = api.JobActive, api.HaltProcessing
 	case Prompted:
@@ -315,10 +331,6 @@ func (s state) apply(ev Event) state {
 		if ev.Text != "" {
 			s.message = lastLine(ev.Text)
 		}
-		if len(s.log) >= maxLog {
-			s.log = slices.Clone(s.log[len(s.log)-maxLog/2:])
-		}
-		s.log = append(s.log, ev)
 	case Edited:
 		s.updatedAt = ev.At
 		if ev.Result.Model != "" {
@@ -337,7 +349,11 @@ func (s state) apply(ev Event) state {
 			if ev.Result.Title != "" && (s.link == "" || ev.Branch != s.branch) {
 				s.title = clip(oneLine(ev.Result.Title), titleLength)
 			}
+			if s.dryRun {
+				break
+			}
 			s.branch, s.number = ev.Branch, max(ev.Number, 1)
+			ev.Files, ev.Diff = nil, "" // the log has them
 			s.edited = ev
 			s.phase = publishing
 			s.attempt++
@@ -431,12 +447,16 @@ func (s state) row(seq uint64) api.JobRow {
 	return r
 }
 
-// branchName is where the n-th pull request of a job comes from.
-func branchName(id api.JobID, n int) string {
-	if n <= 1 {
-		return "docent/" + string(id)
+// branchName is where the n-th pull request of the job comes from.
+func (s state) branchName(n int) string {
+	name := s.wish
+	if name == "" {
+		name = "docent/" + string(s.id)
 	}
-	return fmt.Sprintf("docent/%s-%d", id, n)
+	if n <= 1 {
+		return name
+	}
+	return fmt.Sprintf("%s-%d", name, n)
 }
 
 func firstTitle(prompt string) string {

@@ -199,6 +199,8 @@ func everyEvent() []Event {
 		Finished{Message: "d", At: t0},
 		Failed{Reason: api.HaltError, Message: "e", At: t0},
 		Archived{At: t0},
+		Created{Project: "p", Job: testID, At: t0, Branch: "docs/next", DryRun: true},
+		Edited{Branch: "b", Number: 1, At: t0, Files: []FileChange{{Path: "b", From: "a", Status: "moved", Added: 1, Removed: 2}}, Diff: "@@\n"},
 	}
 }
 

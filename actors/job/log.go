@@ -1,0 +1,146 @@
+package job
+
+import (
+	"slices"
+	"time"
+
+	"docent/api"
+)
+
+// What a job's log keeps. It is there for people and programs that follow the job; the job itself does not read it.
+const (
+	maxLog      = 400       // entries
+	maxLogBytes = 512 << 10 // of them, the diffs not counted
+)
+
+// An EntryType says what an entry of a job's log tells.
+type EntryType string
+
+const (
+	EntryCreated   EntryType = "created"
+	EntryPrompt    EntryType = "prompt"    // an instruction was accepted: Text
+	EntryProgress  EntryType = "progress"  // how far the work is: Title, Todos and Text, where they are news
+	EntryTool      EntryType = "tool"      // a tool was used: Tool
+	EntryEdited    EntryType = "edited"    // the edit is made: Files, Diff, Text, and Branch where it is to be published
+	EntryPublished EntryType = "published" // the edit stands on the code host: Branch, Commit, Link
+	EntryRetried   EntryType = "retried"   // the work is taken up once more: Text says why
+	EntryFinished  EntryType = "finished"  // the instruction ended well: Text
+	EntryFailed    EntryType = "failed"    // the instruction, and those that waited, ended without success: Text
+	EntryArchived  EntryType = "archived"
+)
+
+// An Entry is one line of a job's log: an event as who follows the job sees it. Fields that its type does not name are
+// empty. It does not change once it is written, but that the diff of an older edit is taken off.
+type Entry struct {
+	Seq    uint64        `cbor:"1,keyasint"` // of the event; rises, not always by one
+	Type   EntryType     `cbor:"2,keyasint"`
+	At     time.Time     `cbor:"3,keyasint"`
+	Status api.JobStatus `cbor:"4,keyasint"` // of the job after it
+	Title  string        `cbor:"5,keyasint,omitempty"`
+	Text   string        `cbor:"6,keyasint,omitempty"`
+	Todos  []api.Todo    `cbor:"7,keyasint,omitempty"`
+	Tool   *ToolUse      `cbor:"8,keyasint,omitempty"`
+	Files  []FileChange  `cbor:"9,keyasint,omitempty"`
+	Diff   string        `cbor:"10,keyasint,omitempty"` // unified, of all files
+	Branch string        `cbor:"11,keyasint,omitempty"`
+	Commit string        `cbor:"12,keyasint,omitempty"`
+	Link   string        `cbor:"13,keyasint,omitempty"`
+}
+
+// A ToolUse is one use of a tool, in few words.
+type ToolUse struct {
+	Name   string `cbor:"1,keyasint"`
+	Input  string `cbor:"2,keyasint,omitempty"`
+	Output string `cbor:"3,keyasint,omitempty"`
+	Failed bool   `cbor:"4,keyasint,omitempty"`
+}
+
+func (e Entry) size() int {
+	n := 64 + len(e.Title) + len(e.Text) + len(e.Branch) + len(e.Commit) + len(e.Link)
+	for _, t := range e.Todos {
+		n += len(t.ID) + len(t.Content) + 32
+	}
+	for _, f := range e.Files {
+		n += len(f.Path) + len(f.From) + 16
+	}
+	if e.Tool != nil {
+		n += len(e.Tool.Name) + len(e.Tool.Input) + len(e.Tool.Output)
+	}
+	return n
+}
+
+// entry is how the log shows an event that has just been applied. Not every event is worth an entry.
+func (s state) entry(ev Event) (Entry, bool) {
+	e := Entry{Seq: s.seq, Status: s.status}
+	switch ev := ev.(type) {
+	case Created:
+		e.Type, e.At, e.Branch = EntryCreated, ev.At, s.branch
+	case Prompted:
+		e.Type, e.At, e.Text = EntryPrompt, ev.At, clip(ev.Prompt, maxText)
+	case Progressed:
+		e.Type, e.At, e.Title, e.Todos, e.Text = EntryProgress, ev.At, ev.Title, ev.Todos, ev.Text
+	case Edited:
+		e.Type, e.At, e.Text, e.Files, e.Diff = EntryEdited, ev.At, clip(ev.Result.Message, maxText), ev.Files, ev.Diff
+		if len(ev.Result.Changes) > 0 && !s.dryRun {
+			e.Branch = ev.Branch
+		}
+	case Published:
+		e.Type, e.At, e.Branch, e.Commit, e.Link = EntryPublished, ev.At, s.branch, ev.Result.Commit, ev.Result.Link
+	case Retried:
+		e.Type, e.At, e.Text = EntryRetried, ev.At, string(ev.Reason)
+	case Stale:
+		e.Type, e.At, e.Text = EntryRetried, ev.At, "the branch moved"
+	case Finished:
+		e.Type, e.At, e.Text = EntryFinished, ev.At, ev.Message
+	case Failed:
+		e.Type, e.At, e.Text = EntryFailed, ev.At, ev.Message
+	case Archived:
+		e.Type, e.At = EntryArchived, ev.At
+	default:
+		return Entry{}, false
+	}
+	return e, true
+}
+
+// record writes the event that has just been applied into the log. When the log is full its older half goes.
+func (s state) record(ev Event) state {
+	e, ok := s.entry(ev)
+	if !ok {
+		return s
+	}
+	if e.Diff != "" && slices.ContainsFunc(s.log, hasDiff) {
+		s.log = slices.Clone(s.log)
+		for i := range s.log {
+			s.log[i].Diff = "" // the newest one is worth its room
+		}
+	}
+	if size := e.size(); len(s.log) > 0 && (len(s.log) >= maxLog || s.logBytes+size > maxLogBytes) {
+		cut := (len(s.log) + 1) / 2
+		s.dropped = s.log[cut-1].Seq
+		s.log = slices.Clone(s.log[cut:])
+		s.logBytes = logBytes(s.log)
+	}
+	s.logBytes += e.size()
+	s.log = append(s.log, e)
+	return s
+}
+
+func hasDiff(e Entry) bool { return e.Diff != "" }
+
+func logBytes(log []Entry) (n int) {
+	for _, e := range log {
+		n += e.size()
+	}
+	return n
+}
+
+// entries is the log beyond an event. The caller may read it for as long as it likes, and must not write.
+func (s state) entries(after uint64) []Entry {
+	i, _ := slices.BinarySearchFunc(s.log, after, func(e Entry, after uint64) int {
+		if e.Seq <= after {
+			return -1
+		}
+		return 1
+	})
+	return slices.Clip(s.log[i:])
+}
