@@ -12,7 +12,7 @@ import (
 
 // callOpenAI asks an endpoint that speaks OpenAI's chat completions: OpenAI itself, Azure's v1 address, Ollama, vLLM,
 // llama.cpp, LM Studio and others.
-func (r *remote) callOpenAI(ctx context.Context, l *line, p prompt, text func(string) error) (ending, error) {
+func (r *remote) callOpenAI(ctx context.Context, l *line, c Chat, text func(string) error) (ending, error) {
 	config := openai.DefaultConfig(r.Key)
 	config.BaseURL = r.BaseURL
 	config.HTTPClient = l
@@ -20,22 +20,22 @@ func (r *remote) callOpenAI(ctx context.Context, l *line, p prompt, text func(st
 		Model:         r.Model,
 		Stream:        true,
 		StreamOptions: &openai.StreamOptions{IncludeUsage: true},
-		Messages:      []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleSystem, Content: p.system}},
+		Messages:      openaiMessages(c),
+		Tools:         openaiTools(c.Tools),
 	}
 	if r.counted() {
-		req.MaxCompletionTokens = r.MaxTokens
+		req.MaxCompletionTokens = c.MaxTokens
 	} else {
 		//lint:ignore SA1019 endpoints other than OpenAI's know no other name for it
-		req.MaxTokens = r.MaxTokens
-	}
-	for _, m := range p.messages {
-		req.Messages = append(req.Messages, openai.ChatCompletionMessage{Role: m.Role, Content: m.Text})
+		req.MaxTokens = c.MaxTokens
 	}
 	s, err := openai.NewClientWithConfig(config).CreateChatCompletionStream(ctx, req)
 	if err != nil {
 		return ending{}, plainly(err)
 	}
 	var end ending
+	var calls gathered
+	var declined strings.Builder
 	for {
 		chunk, err := s.Recv()
 		if errors.Is(err, io.EOF) {
@@ -44,8 +44,11 @@ func (r *remote) callOpenAI(ctx context.Context, l *line, p prompt, text func(st
 		if err != nil {
 			return end, plainly(err)
 		}
-		if chunk.Usage != nil {
-			end.prompt, end.completion = chunk.Usage.PromptTokens, chunk.Usage.CompletionTokens
+		if u := chunk.Usage; u != nil {
+			end.usage = Usage{PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens}
+			if u.PromptTokensDetails != nil {
+				end.usage.CachedTokens = u.PromptTokensDetails.CachedTokens
+			}
 		}
 		for _, choice := range chunk.Choices {
 			if choice.Index != 0 {
@@ -54,12 +57,84 @@ func (r *remote) callOpenAI(ctx context.Context, l *line, p prompt, text func(st
 			if err := text(choice.Delta.Content); err != nil {
 				return end, err
 			}
+			declined.WriteString(choice.Delta.Refusal)
+			for i := range choice.Delta.ToolCalls {
+				calls.add(&choice.Delta.ToolCalls[i])
+			}
 			if choice.FinishReason != "" && choice.FinishReason != openai.FinishReasonNull {
 				end.reason = string(choice.FinishReason)
 			}
 		}
 	}
+	end.calls = calls.list
+	if declined.Len() > 0 && end.reason != "" {
+		return end, &said{text: declined.String(), means: ErrRefused}
+	}
 	return end, end.check()
+}
+
+func openaiMessages(c Chat) []openai.ChatCompletionMessage {
+	var list []openai.ChatCompletionMessage
+	if c.System != "" {
+		list = append(list, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: c.System})
+	}
+	for _, t := range c.Turns {
+		m := openai.ChatCompletionMessage{Role: t.Role, Content: t.Text}
+		switch {
+		case t.Role == openai.ChatMessageRoleTool:
+			m.ToolCallID = t.CallID
+			m.Content = or(m.Content, nothing) // which a provider would miss
+		case t.Text == "" && len(t.Calls) == 0:
+			continue
+		}
+		for _, call := range t.Calls {
+			m.ToolCalls = append(m.ToolCalls, openai.ToolCall{ID: call.ID, Type: openai.ToolTypeFunction,
+				Function: openai.FunctionCall{Name: call.Name, Arguments: string(object(call.Arguments))}})
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+func openaiTools(tools []Tool) []openai.Tool {
+	var list []openai.Tool
+	for _, t := range tools {
+		list = append(list, openai.Tool{Type: openai.ToolTypeFunction,
+			Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: schema(t)}})
+	}
+	return list
+}
+
+// gathered puts the pieces of calls together. Pieces belong together by their index; servers that give none, or the
+// same to all, are told apart by the ids that begin their calls.
+type gathered struct {
+	list  []Call
+	index []int // of each call, -1 where it came without
+}
+
+func (g *gathered) add(piece *openai.ToolCall) {
+	at := len(g.list) - 1
+	index := -1
+	if piece.Index != nil {
+		index = *piece.Index
+		for at >= 0 && g.index[at] != index {
+			at--
+		}
+	}
+	fresh := at < 0 || piece.ID != "" && g.list[at].ID != "" && piece.ID != g.list[at].ID
+	if piece.Index == nil && piece.ID == "" && piece.Function.Name != "" && at >= 0 && g.list[at].Name != "" {
+		fresh = true // a whole call in one piece
+	}
+	if fresh {
+		g.list, g.index = append(g.list, Call{}), append(g.index, index)
+		at = len(g.list) - 1
+	}
+	call := &g.list[at]
+	call.ID = or(call.ID, piece.ID)
+	if call.Name != piece.Function.Name { // some servers repeat the whole name with each piece
+		call.Name += piece.Function.Name
+	}
+	call.Arguments += piece.Function.Arguments
 }
 
 // counted reports whether the endpoint takes the newer name of the limit, as OpenAI's own models demand; other servers
@@ -83,28 +158,15 @@ func plainly(err error) error {
 	var answer *openai.APIError
 	if errors.As(err, &answer) {
 		kind := strings.ToLower(answer.Type + " " + fmt.Sprint(answer.Code))
-		return &said{text: answer.Message, temporary: strings.Contains(kind, "overloaded") || strings.Contains(kind, "rate_limit") || strings.Contains(kind, "server_error")}
+		return &said{
+			text:      answer.Message,
+			temporary: strings.Contains(kind, "overloaded") || strings.Contains(kind, "rate_limit") || strings.Contains(kind, "server_error"),
+			means:     meaning(kind, answer.Message),
+		}
 	}
 	var other *openai.RequestError
 	if errors.As(err, &other) {
-		return errors.New(other.HTTPStatus)
+		return &said{text: other.HTTPStatus, means: meaning("", string(other.Body))}
 	}
 	return err
-}
-
-// check says whether a stream ended as an answer does.
-func (e *ending) check() error {
-	switch e.reason {
-	case "stop", "end_turn", "stop_sequence":
-		e.reason = "stop"
-	case "length", "max_tokens":
-		e.reason = "length"
-	case "":
-		return errors.New("the stream ended without a reason")
-	case "content_filter", "refusal":
-		return &said{text: "the provider declined to answer"}
-	default:
-		return &said{text: "the answer ended with " + fmt.Sprintf("%q", e.reason)}
-	}
-	return nil
 }

@@ -15,6 +15,15 @@ type prompt struct {
 	given    []int     // the passage that [n+1] stands for
 }
 
+// chat is the prompt as a conversation.
+func (p prompt) chat(key string) Chat {
+	c := Chat{System: p.system, Key: key}
+	for _, m := range p.messages {
+		c.Turns = append(c.Turns, Turn{Role: m.Role, Text: m.Text})
+	}
+	return c
+}
+
 const instructions = `You answer questions of readers of %s.
 
 Rules:

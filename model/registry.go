@@ -37,6 +37,7 @@ type Named struct {
 
 	MaxTokens int           // of an answer; 1024 where zero
 	Window    int           // tokens of prompt and answer together; 16000 where zero
+	Price     Price         // nothing is reckoned where zero
 	Idle      time.Duration // longest silence of the provider; a minute where zero
 	Total     time.Duration // longest answer; five minutes where zero
 	Attempts  int           // tries until the first piece of an answer came; 3 where zero
@@ -49,6 +50,12 @@ type Named struct {
 // A provider writes one answer.
 type provider interface {
 	answer(ctx context.Context, req Request, emit func(Delta) error) (Result, error)
+}
+
+// A talker is a provider that can hold a conversation with tools.
+type talker interface {
+	chat(ctx context.Context, c Chat) (Reply, error)
+	window() int // 0 where it cannot as it is configured
 }
 
 // A Registry holds the configured models.
@@ -132,6 +139,37 @@ func (r *Registry) Answer(ctx context.Context, name string, req Request, emit fu
 		return Result{}, err
 	}
 	return p.answer(ctx, req, emit)
+}
+
+// Chat holds a conversation with the named model; the empty name stands for the default. Text and calls come back when
+// the answer is complete; a try of which only a part came is made again. Arguments of calls are what the model wrote,
+// and so is an answer of no words and no calls, which some models give.
+//
+// An error is ErrTooLong or ErrRefused where these say it, an *Unavailable where the model may be asked later, and a
+// *Failure otherwise. A name whose model holds no conversations is an api.InvalidError.
+func (r *Registry) Chat(ctx context.Context, name string, c Chat) (Reply, error) {
+	p, err := r.find(name)
+	if err != nil {
+		return Reply{}, err
+	}
+	t, ok := p.(talker)
+	if !ok || t.window() == 0 {
+		return Reply{}, &api.InvalidError{Problems: []api.Problem{{Field: "model", Message: fmt.Sprintf("model %q holds no conversations", or(name, r.standard))}}}
+	}
+	return t.chat(ctx, c)
+}
+
+// Window is how many tokens a conversation with the named model and its reply may have together. It is 0 for one that
+// holds no conversations, as the built-in one.
+func (r *Registry) Window(name string) (int, error) {
+	p, err := r.find(name)
+	if err != nil {
+		return 0, err
+	}
+	if t, ok := p.(talker); ok {
+		return t.window(), nil
+	}
+	return 0, nil
 }
 
 func (r *Registry) find(name string) (provider, error) {

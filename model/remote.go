@@ -3,6 +3,8 @@ package model
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +40,10 @@ type Failure struct {
 	Status     int           // of the provider's answer; 0 where there was none
 	RetryAfter time.Duration // when the provider wants to be asked again; 0 where it does not say
 	temporary  bool
+	cause      error // ErrTooLong or ErrRefused where it is one of these
 }
+
+func (f *Failure) Unwrap() error { return f.cause }
 
 func (f *Failure) Error() string {
 	s := "model " + f.Model + " " + f.Reason
@@ -74,14 +79,15 @@ var shared = func() http.RoundTripper {
 type remote struct {
 	Named
 	client *http.Client
-	call   func(ctx context.Context, line *line, p prompt, text func(string) error) (ending, error)
+	call   func(ctx context.Context, line *line, c Chat, text func(string) error) (ending, error)
 }
 
 // An ending is how a provider's stream ended.
 type ending struct {
-	reason     string // "stop", "length", or the provider's own word
-	prompt     int
-	completion int
+	reason  string // "stop", "tools", "length", or the provider's own word
+	calls   []Call
+	usage   Usage
+	written int // of the prompt's tokens: those that the provider put into its cache, at a price
 }
 
 func newRemote(n Named) (provider, error) {
@@ -139,58 +145,105 @@ func or[T comparable](v, standard T) T {
 func (r *remote) answer(ctx context.Context, req Request, emit func(Delta) error) (Result, error) {
 	result := Result{Model: r.Name}
 	p := r.write(req)
-	inner, stop := context.WithTimeoutCause(ctx, r.Total, errTotal)
-	defer stop()
-
-	var refused error // by emit: the reader's side ended the answer
 	var spoken strings.Builder
 	put := func(d Delta) error {
 		if req.Deflection != "" {
 			spoken.WriteString(d.Text)
 		}
-		if err := emit(d); err != nil {
+		return emit(d)
+	}
+	c := &citer{given: p.given, emit: put}
+	begun := false
+	end, err := r.ask(ctx, p.chat(req.Key), func(s string) error {
+		begun = true
+		return c.write(s)
+	}, func() bool { return !begun })
+	if err != nil {
+		return result, err
+	}
+	if !begun {
+		return result, &Failure{Model: r.Name, Reason: "gave an empty answer"}
+	}
+	result.Reason, result.PromptTokens, result.CompletionTokens = end.reason, end.usage.PromptTokens, end.usage.CompletionTokens
+	if err := c.flush(); err != nil {
+		return result, err
+	}
+	result.Answered = len(c.cited) > 0
+	if !result.Answered && req.Deflection != "" && !strings.Contains(spoken.String(), oneLine(req.Deflection)) {
+		return result, put(Delta{Text: "\n\n" + askHere(req.Deflection)})
+	}
+	return result, nil
+}
+
+// chat holds a conversation with tools. Nothing of a try that failed is used, so one that broke off half-way is made
+// again too.
+func (r *remote) chat(ctx context.Context, c Chat) (Reply, error) {
+	var said strings.Builder
+	end, err := r.ask(ctx, c, func(s string) error {
+		said.WriteString(s)
+		return nil
+	}, func() bool {
+		said.Reset()
+		return true
+	})
+	if err != nil {
+		return Reply{Model: r.Name}, err
+	}
+	for i := range end.calls {
+		if end.calls[i].ID == "" {
+			end.calls[i].ID = callID(c, i)
+		}
+	}
+	return Reply{Model: r.Name, Text: said.String(), Calls: end.calls, Reason: end.reason, Usage: end.usage}, nil
+}
+
+// callID names a call where the provider does not: the same conversation gives the same name.
+func callID(c Chat, n int) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %d %d", c.Key, len(c.Turns), n)
+	return "call_" + hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// ask puts a conversation to the provider and gives the text of its answer as it comes. It is put again after a
+// failure that may pass, where again allows it: it forgets what the try gave, or says that this has been used.
+func (r *remote) ask(ctx context.Context, c Chat, text func(string) error, again func() bool) (ending, error) {
+	inner, stop := context.WithTimeoutCause(ctx, r.Total, errTotal)
+	defer stop()
+	var refused error // by text: the caller ended the answer
+	put := func(s string) error {
+		if s == "" {
+			return nil
+		}
+		if err := text(s); err != nil {
 			refused = err
 			return err
 		}
 		return nil
 	}
-	c := &citer{given: p.given, emit: put}
-	begun := false
-	text := func(s string) error {
-		if s == "" {
-			return nil
-		}
-		begun = true
-		return c.write(s)
-	}
+	var spent Usage // by tries that broke off after the provider had told it
+	written := 0
 	for try := 1; ; try++ {
-		end, err := r.once(inner, p, req.Key, text)
-		switch {
-		case refused != nil:
-			return result, refused
-		case err == nil && !begun:
-			err = &Failure{Model: r.Name, Reason: "gave an empty answer"}
-		case err == nil:
-			result.Reason, result.PromptTokens, result.CompletionTokens = end.reason, end.prompt, end.completion
-			if err := c.flush(); err != nil {
-				return result, err
-			}
-			result.Answered = len(c.cited) > 0
-			if !result.Answered && req.Deflection != "" && !strings.Contains(spoken.String(), oneLine(req.Deflection)) {
-				return result, put(Delta{Text: "\n\n" + askHere(req.Deflection)})
-			}
-			return result, nil
+		end, err := r.once(inner, c, put)
+		spent.add(end.usage)
+		written += end.written
+		if refused != nil {
+			return end, refused
+		}
+		if err == nil {
+			end.usage, end.written = spent, written
+			end.usage.Cost = r.Price.of(spent, written)
+			return end, nil
 		}
 		if ctx.Err() != nil {
-			return result, ctx.Err() // ended by the caller, which is no failure of the model
+			return end, ctx.Err() // ended by the caller, which is no failure of the model
 		}
 		var f *Failure
-		if !errors.As(err, &f) || !f.temporary || begun || try >= r.Attempts {
-			return result, err
+		if !errors.As(err, &f) || !f.temporary || !again() {
+			return end, err
 		}
 		wait, ok := r.wait(f, try)
-		if !ok {
-			return result, err
+		if !ok || try >= r.Attempts {
+			return end, &Unavailable{Model: r.Name, After: max(wait, f.RetryAfter), Err: f}
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -198,11 +251,18 @@ func (r *remote) answer(ctx context.Context, req Request, emit func(Delta) error
 		case <-inner.Done():
 			timer.Stop()
 			if ctx.Err() != nil {
-				return result, ctx.Err()
+				return end, ctx.Err()
 			}
-			return result, err
+			return end, &Unavailable{Model: r.Name, After: wait, Err: f}
 		}
 	}
+}
+
+func (u *Usage) add(v Usage) {
+	u.PromptTokens += v.PromptTokens
+	u.CachedTokens += v.CachedTokens
+	u.CompletionTokens += v.CompletionTokens
+	u.Cost += v.Cost
 }
 
 // wait is how long to wait after a failed try: as long as the provider says, else longer each time and never all
@@ -217,17 +277,24 @@ func (r *remote) wait(f *Failure, try int) (time.Duration, bool) {
 }
 
 // once makes one try and turns whatever goes wrong into a Failure.
-func (r *remote) once(ctx context.Context, p prompt, key string, text func(string) error) (ending, error) {
+func (r *remote) once(ctx context.Context, c Chat, text func(string) error) (ending, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	l := &line{client: r.client, key: key, idle: r.Idle, cancel: cancel}
+	l := &line{client: r.client, key: c.Key, idle: r.Idle, cancel: cancel}
 	defer l.close()
-	end, err := r.call(ctx, l, p, text)
+	if c.MaxTokens <= 0 {
+		c.MaxTokens = r.MaxTokens
+	}
+	c.MaxTokens = min(c.MaxTokens, r.Window/2)
+	end, err := r.call(ctx, l, c, text)
 	if err == nil {
 		return end, nil
 	}
 	f := &Failure{Model: r.Name, Status: l.status, RetryAfter: l.retryAfter(time.Now())}
 	var said *said
+	if errors.As(err, &said) {
+		f.cause = said.means
+	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errIdle):
 		f.Reason, f.Status = "stopped answering", 0
@@ -237,6 +304,10 @@ func (r *remote) once(ctx context.Context, p prompt, key string, text func(strin
 		f.Reason = "did not answer with a stream"
 	case l.over:
 		f.Reason = "sent more than an answer may have"
+	case f.cause == ErrTooLong:
+		f.Reason = "has no room for the conversation"
+	case f.cause == ErrRefused:
+		f.Reason = "declined to answer"
 	case l.status == http.StatusTooManyRequests:
 		f.Reason, f.temporary = "is asked too often", true
 	case l.status == http.StatusRequestTimeout || l.status >= 500:
@@ -247,7 +318,7 @@ func (r *remote) once(ctx context.Context, p prompt, key string, text func(strin
 		f.Reason = "is not known at its address"
 	case l.status >= 300:
 		f.Reason = "refuses the question"
-	case errors.As(err, &said):
+	case said != nil:
 		f.Reason, f.temporary = "reported an error", said.temporary
 	case l.status == 0:
 		f.Reason, f.temporary = "cannot be reached", true
@@ -286,6 +357,7 @@ func (r *remote) clean(err error) string {
 type said struct {
 	text      string
 	temporary bool
+	means     error // ErrTooLong or ErrRefused where it is one of these
 }
 
 func (e *said) Error() string { return e.text }
@@ -382,3 +454,5 @@ func (g *guarded) Read(p []byte) (int, error) {
 }
 
 func (g *guarded) Close() error { return g.line.body.Close() }
+
+func (r *remote) window() int { return r.Window }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,10 @@ type Script struct {
 	Rate  float64       // pieces a second; as fast as they are taken where zero
 	Parts int           // pieces; the words of Text where zero
 	Text  string        // its words are the pieces, again from the first when there are not enough; "part-0 part-1 …" where empty
+
+	// Replies are what it says in a conversation with tools, each First after it was asked: the n-th where the model has
+	// spoken n times before, the last one again after that. It holds no conversations where there are none.
+	Replies []Reply
 }
 
 const maxScript = 1_000_000
@@ -25,10 +30,11 @@ type scripted struct {
 	script Script
 	pieces []string // what piece n is: pieces[n%len(pieces)]
 	wheel  *wheel
+	size   int // of its window
 }
 
 func newScripted(n Named, w *wheel) (*scripted, error) {
-	s := &scripted{name: n.Name, script: n.Script, wheel: w}
+	s := &scripted{name: n.Name, script: n.Script, wheel: w, size: or(n.Window, defaultWindow)}
 	switch {
 	case n.Script.First < 0 || n.Script.Rate < 0 || n.Script.Parts < 0:
 		return nil, errors.New("a script has no negative delay, rate or number of parts")
@@ -77,6 +83,37 @@ func (s *scripted) answer(ctx context.Context, req Request, emit func(Delta) err
 		result.CompletionTokens++
 	}
 	return result, nil
+}
+
+func (s *scripted) window() int {
+	if len(s.script.Replies) == 0 {
+		return 0
+	}
+	return s.size
+}
+
+func (s *scripted) chat(ctx context.Context, c Chat) (Reply, error) {
+	if err := s.wheel.alarm().wait(ctx, time.Now().Add(s.script.First)); err != nil {
+		return Reply{Model: s.name}, err
+	}
+	n := 0
+	for _, t := range c.Turns {
+		if t.Role == "assistant" {
+			n++
+		}
+	}
+	reply := s.script.Replies[min(n, len(s.script.Replies)-1)]
+	reply.Model, reply.Calls = s.name, slices.Clone(reply.Calls)
+	for i := range reply.Calls {
+		reply.Calls[i].ID = or(reply.Calls[i].ID, callID(c, i))
+	}
+	if reply.Reason == "" {
+		reply.Reason = "stop"
+		if len(reply.Calls) > 0 {
+			reply.Reason = "tools"
+		}
+	}
+	return reply, nil
 }
 
 // A wheel wakes any number of sleepers with one goroutine and one timer: setting an alarm is an entry in a list, where
