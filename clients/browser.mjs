@@ -21,6 +21,7 @@ class Reader {
     this.address = `${settings.pages}${path}?${new URLSearchParams({ server: settings.server, domain, key })}`;
     this.questions = []; // the bodies that were sent
     this.faults = [];
+    this.failures = []; // requests that got no answer, with the browser's reason
   }
 
   async open() {
@@ -28,6 +29,7 @@ class Reader {
     this.page = await this.context.newPage();
     this.page.setDefaultTimeout(30_000);
     this.page.on("pageerror", (error) => this.faults.push(error));
+    this.page.on("requestfailed", (request) => this.failures.push(`${request.method()} ${request.url()}: ${request.failure()?.errorText}`));
     this.page.on("request", (request) => request.method() === "POST" && this.questions.push(request.postDataJSON()));
     await this.page.goto(this.address);
   }
@@ -93,7 +95,7 @@ const story = (name, path, answers, project, run) => test(name, async () => {
     await run(reader);
     assert.deepEqual(reader.faults, []);
   } catch (error) {
-    error.message += `\nthe page showed:\n${await reader.page?.locator("body").innerText()}`;
+    error.message += `\nthe page showed:\n${await reader.page?.locator("body").innerText()}\nrequests that failed:\n${reader.failures.join("\n")}`;
     throw error;
   } finally {
     await reader.context?.close();

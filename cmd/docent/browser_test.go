@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"log"
@@ -157,7 +158,17 @@ func newRecorder(t *testing.T, server string) *recorder {
 		},
 		ErrorLog: log.New(io.Discard, "", 0), // the server is killed while it answers
 	}
-	s := httptest.NewServer(proxy)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		// Read first: where the answer begins before the proxy's transport has looked for the end of the body, net/http closes
+		// the body under it, and the transport breaks off the answer with "invalid Read on closed Body".
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, req)
+	}))
 	t.Cleanup(s.Close)
 	r.url = s.URL
 	return r
