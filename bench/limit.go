@@ -12,12 +12,21 @@ import (
 	"docent/stream"
 )
 
+// A Script is what a scripted model writes and when.
+type Script struct {
+	Delay    time.Duration // before the first piece
+	Interval time.Duration // between two
+	Parts    int
+	Pace     time.Duration // least time between two flushes of one stream, where the server under measurement has one
+}
+
 // Limit is the practical limit: a bare net/http handler that writes an answer of the same bytes at the same times as the
-// server under measurement, with nothing behind it. What a server needs beyond it is its own doing.
-func Limit(form stream.Form, parts int, interval time.Duration) http.Handler {
+// server under measurement, with nothing behind it.
+func Limit(form stream.Form, script Script) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	head, texts, tail := limitAnswer(form, parts)
+	flushes := prometheus.NewCounter(prometheus.CounterOpts{Name: "docent_stream_flushes_total", Help: "Flushes of streams to their readers."})
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), flushes)
+	head, texts, tail := limitAnswer(form, script.Parts)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
@@ -25,19 +34,33 @@ func Limit(form stream.Form, parts int, interval time.Duration) http.Handler {
 		for _, h := range stream.Headers(form) {
 			w.Header().Set(h.Name, h.Value)
 		}
-		flush := http.NewResponseController(w).Flush
+		controller := http.NewResponseController(w)
+		flush := func() error {
+			flushes.Inc()
+			return controller.Flush()
+		}
 		begin := time.Now()
 		if _, err := w.Write(head); err != nil || flush() != nil {
 			return
 		}
+		var flushed time.Time
 		for n, text := range texts {
-			if interval > 0 {
-				time.Sleep(time.Until(begin.Add(time.Duration(n) * interval)))
+			due := begin.Add(script.Delay + time.Duration(n)*script.Interval)
+			if wait := time.Until(due); wait > 0 {
+				time.Sleep(wait)
 			}
-			if _, err := w.Write(text); err != nil || flush() != nil {
+			if _, err := w.Write(text); err != nil {
+				return
+			}
+			if n < len(texts)-1 && script.Pace > 0 && due.Sub(flushed) < script.Pace {
+				continue
+			}
+			flushed = due
+			if flush() != nil {
 				return
 			}
 		}
+		flushes.Inc()
 		_, _ = w.Write(tail) // the reader is gone, or the stream ends here
 	})
 	return mux
@@ -48,6 +71,7 @@ func limitAnswer(form stream.Form, parts int) (head []byte, texts [][]byte, tail
 	encoder := stream.NewEncoder(form)
 	const message, thread = "msg_0Vbb0000000000000000000000000000", "thr_0Vbb0000000000000000000000000000"
 	head = encoder.Append(nil, stream.Part{Kind: stream.Start, Message: message, Thread: thread, Key: "KKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKK"})
+	head = encoder.Append(head, stream.Part{Kind: stream.Source, URL: "https://docs.example.com/operate/run", Title: "Run a server"})
 	for n := range parts {
 		texts = append(texts, encoder.Append(nil, stream.Part{Kind: stream.Text, Text: fmt.Sprintf("part-%d ", n)}))
 	}

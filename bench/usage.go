@@ -10,22 +10,34 @@ import (
 	"time"
 )
 
-// Usage is what the server's process uses, by its own metrics.
+// A Usage is what a server's process uses, by its own metrics. Counters are since its start, or in a Result during the
+// measurement.
 type Usage struct {
-	CPU            time.Duration `json:"cpu"` // processor time
-	Resident       int64         `json:"resident"`
-	ResidentBefore int64         `json:"residentBefore"`
-	OpenFiles      int64         `json:"openFiles"`
-	Allocations    int64         `json:"allocations"` // objects allocated
+	CPU         float64 `json:"cpu"`      // seconds of processor time
+	Resident    int64   `json:"resident"` // bytes of memory
+	Heap        int64   `json:"heap"`     // bytes of it that objects take, those that nobody uses any more among them
+	Stacks      int64   `json:"stacks"`   // bytes of goroutine stacks
+	Goroutines  int64   `json:"goroutines"`
+	OpenFiles   int64   `json:"openFiles"`
+	Allocations int64   `json:"allocations"` // objects allocated
+	Allocated   int64   `json:"allocated"`   // bytes allocated
+	Collections int64   `json:"collections"` // by the garbage collector
+	Pauses      float64 `json:"pauses"`      // seconds that it stopped everything
+	Flushes     int64   `json:"flushes"`     // writes to readers of streams
 }
 
-// PerStream is the memory that an open stream costs, in bytes, where most were open at once.
-func (u Usage) PerStream(most int) int64 {
-	if most == 0 {
-		return 0
-	}
-	return (u.Resident - u.ResidentBefore) / int64(most)
+// since is what was used after before; memory and counts are as they are now.
+func (u Usage) since(before Usage) Usage {
+	u.CPU -= before.CPU
+	u.Allocations -= before.Allocations
+	u.Allocated -= before.Allocated
+	u.Collections -= before.Collections
+	u.Pauses -= before.Pauses
+	u.Flushes -= before.Flushes
+	return u
 }
+
+var metricsClient = &http.Client{Timeout: 20 * time.Second}
 
 // ServerUsage reads a server's metrics.
 func ServerUsage(ctx context.Context, url string) (Usage, error) {
@@ -33,7 +45,7 @@ func ServerUsage(ctx context.Context, url string) (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := metricsClient.Do(req)
 	if err != nil {
 		return Usage{}, fmt.Errorf("read the server's metrics: %w", err)
 	}
@@ -42,25 +54,31 @@ func ServerUsage(ctx context.Context, url string) (Usage, error) {
 		return Usage{}, fmt.Errorf("read the server's metrics: %s", resp.Status)
 	}
 	var u Usage
+	whole := map[string]*int64{
+		"process_resident_memory_bytes": &u.Resident, "go_memstats_heap_alloc_bytes": &u.Heap, "go_memstats_stack_inuse_bytes": &u.Stacks,
+		"go_goroutines": &u.Goroutines, "process_open_fds": &u.OpenFiles, "go_memstats_mallocs_total": &u.Allocations,
+		"go_memstats_alloc_bytes_total": &u.Allocated, "go_gc_duration_seconds_count": &u.Collections,
+	}
+	seconds := map[string]*float64{"process_cpu_seconds_total": &u.CPU, "go_gc_duration_seconds_sum": &u.Pauses}
 	scanner := bufio.NewScanner(resp.Body)
 	for scanner.Scan() {
 		name, value, ok := strings.Cut(scanner.Text(), " ")
 		if !ok {
 			continue
 		}
+		name, _, labelled := strings.Cut(name, "{")
 		number, err := strconv.ParseFloat(value, 64)
 		if err != nil {
 			continue
 		}
-		switch name {
-		case "process_cpu_seconds_total":
-			u.CPU = time.Duration(number * float64(time.Second))
-		case "process_resident_memory_bytes":
-			u.Resident = int64(number)
-		case "go_memstats_mallocs_total":
-			u.Allocations = int64(number)
-		case "process_open_fds":
-			u.OpenFiles = int64(number)
+		switch {
+		case name == "docent_stream_flushes_total":
+			u.Flushes += int64(number)
+		case labelled:
+		case whole[name] != nil:
+			*whole[name] = int64(number)
+		case seconds[name] != nil:
+			*seconds[name] = number
 		}
 	}
 	return u, scanner.Err()

@@ -167,6 +167,7 @@ func (w *writer) write(b []byte) bool {
 }
 
 func (w *writer) flush() bool {
+	w.m.flushes.Inc()
 	if err := w.rc.Flush(); err != nil {
 		w.err = err
 		return false

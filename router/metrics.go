@@ -21,10 +21,11 @@ type metrics struct {
 
 // streamMetrics are those of one wire form.
 type streamMetrics struct {
-	open  prometheus.Gauge
-	parts prometheus.Counter
-	bytes prometheus.Counter
-	ends  map[string]prometheus.Counter
+	open    prometheus.Gauge
+	parts   prometheus.Counter
+	flushes prometheus.Counter
+	bytes   prometheus.Counter
+	ends    map[string]prometheus.Counter
 }
 
 func (m *streamMetrics) end(how string) { m.ends[how].Inc() }
@@ -35,6 +36,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Help: "Assistant streams that are being written."}, []string{"form"})
 		parts = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_stream_parts_total",
 			Help: "Parts of answers written to readers."}, []string{"form"})
+		flushes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_stream_flushes_total",
+			Help: "Flushes of streams to their readers: parts divided by flushes is how many went together."}, []string{"form"})
 		bytes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_stream_bytes_total",
 			Help: "Bytes of answers written to readers."}, []string{"form"})
 		ends = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_streams_ended_total",
@@ -53,13 +56,13 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Help: "Requests refused, by reason: requests, queue, streams, waits, body_memory, quota, unauthorized, sign_in."}, []string{"reason"}),
 		streams: map[stream.Form]*streamMetrics{},
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.took, m.inFlight, m.refused, open, parts, bytes, ends} {
+	for _, c := range []prometheus.Collector{m.requests, m.took, m.inFlight, m.refused, open, parts, flushes, bytes, ends} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
 	}
 	for form, name := range map[stream.Form]string{stream.DataStream: "v1", stream.UIMessages: "v2"} {
-		sm := &streamMetrics{open: open.WithLabelValues(name), parts: parts.WithLabelValues(name), bytes: bytes.WithLabelValues(name),
+		sm := &streamMetrics{open: open.WithLabelValues(name), parts: parts.WithLabelValues(name), flushes: flushes.WithLabelValues(name), bytes: bytes.WithLabelValues(name),
 			ends: map[string]prometheus.Counter{}}
 		for _, how := range []string{"finished", "gone", "stalled", "cut", "broken"} {
 			sm.ends[how] = ends.WithLabelValues(name, how)

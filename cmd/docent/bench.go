@@ -4,243 +4,331 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"docent/bench"
-	"docent/docs"
 	"docent/stream"
 )
 
 func newBenchCommand() *cobra.Command {
-	b := new(streamBench)
+	b := new(benchRun)
+	s := new(streamsLoad)
 	cmd := &cobra.Command{
-		Use: "bench", Short: "Measure concurrent assistant streams against a real server", Args: cobra.NoArgs,
-		Long: "Measure concurrent assistant streams. Without --url a server of its own is started on loopback with a temporary\n" +
-			"data directory, Docent's own documentation (or --source) and a scripted model of the given speed: everything but\n" +
-			"the model is the real thing. With --limit a bare net/http server that writes the same bytes at the same times is\n" +
-			"measured in the same run, in turn with the other. Client and servers share the machine's processors.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd) },
+		Use: "bench", Short: "Put load on a server and measure what its callers see and what it costs", Args: cobra.NoArgs,
+		Long: "Measure a server under load. Without --url a server of its own is started on loopback with a temporary data\n" +
+			"directory, Docent's own documentation (or --source) and a scripted model of the given speed: everything but the model\n" +
+			"is the real thing. With --limit a bare net/http server that writes the same bytes at the same times is measured in the\n" +
+			"same run, in turn with the other. Client and servers then share the machine's processors. Each measurement has a fresh\n" +
+			"server process. `docent bench` alone is `docent bench streams`.\n\n" +
+			"An objective (--slo) is a list of conditions, such as 'ttfe.p99<200ms,lost=0': the exit status is 1 where one does not\n" +
+			"hold. Figures: " + bench.GoalFigures() + ".",
+		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd, s.loads(b)) },
 	}
-	flags := cmd.PersistentFlags()
-	flags.IntVar(&b.Parts, "parts", 200, "text parts of an answer (scripted model)")
-	flags.DurationVar(&b.Interval, "interval", 20*time.Millisecond, "between two parts (scripted model)")
-	flags.BoolVar(&b.v1, "v1", false, "use version 1 of the operation in place of version 2")
-	flags = cmd.Flags()
-	flags.IntVar(&b.Streams, "streams", 1000, "streams, each in a thread of its own")
-	flags.DurationVar(&b.Ramp, "ramp", 5*time.Second, "time over which their starts are spread")
-	flags.DurationVar(&b.firstDelay, "first-delay", 0, "before the first part (scripted model)")
-	flags.StringVar(&b.Question, "question", "What happens when the server is killed?", "question of every stream")
-	flags.StringVar(&b.source, "source", "", "documentation for the server that is started")
-	flags.BoolVar(&b.limit, "limit", false, "also measure a bare server that writes the same bytes")
-	flags.IntVar(&b.rounds, "rounds", 1, "how often to measure")
-	flags.StringVar(&b.URL, "url", "", "measure this server in place of one that is started")
-	flags.StringVar(&b.Domain, "domain", "", "domain of the project on that server")
-	flags.StringVar(&b.Key, "key", "", "assistant key for that server")
-	flags.BoolVar(&b.json, "json", false, "print a JSON object for each measurement")
+	b.flags(cmd.PersistentFlags())
+	s.flags(cmd.Flags())
 
-	var listen string
-	limit := &cobra.Command{
-		Use: "limit", Short: "Serve the practical limit: a bare handler that writes the same bytes at the same times", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			server := &http.Server{Addr: listen, Handler: bench.Limit(b.form(), b.Parts, b.Interval), ReadHeaderTimeout: 10 * time.Second}
-			stop := context.AfterFunc(cmd.Context(), func() { server.Close() })
-			defer stop()
-			if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-				return err
-			}
-			return nil
-		},
-	}
-	limit.Flags().StringVar(&listen, "listen", "127.0.0.1:8081", "address to listen on, HOST:PORT")
-	cmd.AddCommand(limit)
+	streams := &cobra.Command{Use: "streams", Short: "Concurrent assistant streams", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd, s.loads(b)) }}
+	s.flags(streams.Flags())
+	cmd.AddCommand(streams, newBenchLimitCommand(b))
 	return cmd
 }
 
-// A streamBench is what the command's flags ask for.
-type streamBench struct {
-	bench.Scenario
-	firstDelay time.Duration
-	source     string
-	rounds     int
-	v1, limit  bool
-	json       bool
-	progress   Progress
+func newBenchLimitCommand(b *benchRun) *cobra.Command {
+	var listen string
+	cmd := &cobra.Command{
+		Use: "limit", Short: "Serve the practical limit: a bare handler that writes the same bytes at the same times", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return serveUntil(cmd.Context(), listen, bench.Limit(b.form(), b.script()))
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8081", "address to listen on, HOST:PORT")
+	return cmd
 }
 
-func (b *streamBench) form() stream.Form {
+// serveUntil serves until ctx ends.
+func serveUntil(ctx context.Context, listen string, handler http.Handler) error {
+	server := &http.Server{Addr: listen, Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// A benchRun is what the flags that all scenarios share ask for.
+type benchRun struct {
+	url, domain, key, project, adminKey string
+	source                              string
+	model                               string
+	parts                               int
+	interval, firstDelay                time.Duration
+	v1, limit                           bool
+	rounds                              int
+	questions                           string
+	slo                                 string
+	json                                bool
+	out                                 string
+	profile                             string
+
+	progress Progress
+}
+
+func (b *benchRun) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&b.url, "url", "", "measure this server in place of one that is started")
+	flags.StringVar(&b.domain, "domain", "", "domain of the project on that server")
+	flags.StringVar(&b.key, "key", "", "assistant key for that server")
+	flags.StringVar(&b.project, "project", "", "project on that server (jobs)")
+	flags.StringVar(&b.adminKey, "admin-key", "", "admin key for that server (jobs)")
+	flags.StringVar(&b.source, "source", "", "documentation for the server that is started")
+	flags.StringVar(&b.model, "model", scriptedBench, "model of the server that is started: scripted or builtin")
+	flags.IntVar(&b.parts, "parts", 200, "text parts of an answer (scripted model)")
+	flags.DurationVar(&b.interval, "interval", 20*time.Millisecond, "between two parts (scripted model)")
+	flags.DurationVar(&b.firstDelay, "first-delay", 0, "before the first part (scripted model)")
+	flags.BoolVar(&b.v1, "v1", false, "use version 1 of the operation in place of version 2")
+	flags.BoolVar(&b.limit, "limit", false, "also measure a bare server that writes the same bytes at the same times")
+	flags.IntVar(&b.rounds, "rounds", 1, "how often to measure; reports show medians")
+	flags.StringVar(&b.questions, "questions", "", "file with a question on each line")
+	flags.StringVar(&b.slo, "slo", "", "objective that must hold, such as 'ttfe.p99<200ms,lost=0'")
+	flags.BoolVar(&b.json, "json", false, "print the report as one JSON object in place of tables")
+	flags.StringVar(&b.out, "out", "", "also write the report to this path with .json and .html")
+	flags.StringVar(&b.profile, "profile", "", "write processor and allocation profiles of the server that is started to this directory")
+}
+
+// scriptedBench is the model of a given speed.
+const scriptedBench = "scripted"
+
+func (b *benchRun) form() stream.Form {
 	if b.v1 {
 		return stream.DataStream
 	}
 	return stream.UIMessages
 }
 
-func (b *streamBench) run(cmd *cobra.Command) error {
-	b.Form = b.form()
-	if b.URL != "" {
+func (b *benchRun) script() bench.Script {
+	return bench.Script{Delay: b.firstDelay, Interval: b.interval, Parts: b.parts}
+}
+
+// scripted says whether the answers come from a script that the bench knows.
+func (b *benchRun) scripted() bool { return b.url == "" && b.model == scriptedBench }
+
+// A load is one measurement to be made: of any target, or of Docent's API only.
+type load struct {
+	name    string
+	streams int  // open at once at most, for the server's bounds
+	limit   bool // the limit server can serve it too
+	run     func(ctx context.Context, t bench.Target, progress bench.Progress) (bench.Result, error)
+}
+
+// A streamsLoad is what the flags of the streams scenario ask for.
+type streamsLoad struct {
+	streams         []int
+	rates           []float64
+	ramp, lasts     time.Duration
+	closed, poisson bool
+	turns           int
+}
+
+func (s *streamsLoad) flags(flags *pflag.FlagSet) {
+	flags.IntSliceVar(&s.streams, "streams", []int{1000}, "streams, each by a caller of its own; several numbers are measured one after another")
+	flags.Float64SliceVar(&s.rates, "rate", nil, "in place of --streams: new streams a second, for as long as --for says")
+	flags.DurationVar(&s.ramp, "ramp", 5*time.Second, "time over which the starts of --streams are spread")
+	flags.DurationVar(&s.lasts, "for", 10*time.Second, "how long --rate and --closed go on")
+	flags.BoolVar(&s.closed, "closed", false, "each caller asks anew as soon as it has its answer")
+	flags.BoolVar(&s.poisson, "poisson", false, "streams of --rate begin at random moments in place of even ones")
+	flags.IntVar(&s.turns, "turns", 1, "questions that each caller asks, one after another in one thread")
+}
+
+func (s *streamsLoad) loads(b *benchRun) func() ([]load, error) {
+	return func() ([]load, error) {
+		questions, err := b.readQuestions()
+		if err != nil {
+			return nil, err
+		}
+		base := bench.Streams{Ramp: s.ramp, For: s.lasts, Closed: s.closed, Poisson: s.poisson, Turns: s.turns, Form: b.form(),
+			Questions: questions, Scripted: b.scripted(), Parts: b.parts, Delay: b.firstDelay, Interval: b.interval}
+		var all []bench.Streams
+		if len(s.rates) > 0 {
+			if s.closed {
+				return nil, usagef("--rate is an open loop and --closed is not")
+			}
+			for _, rate := range s.rates {
+				one := base
+				one.Rate = rate
+				all = append(all, one)
+			}
+		} else {
+			for _, n := range s.streams {
+				one := base
+				one.Number = n
+				all = append(all, one)
+			}
+		}
+		var loads []load
+		for _, one := range all {
+			open := one.Number
+			if one.Rate > 0 {
+				answer := one.Delay + time.Duration(one.Parts)*one.Interval
+				open = int(one.Rate*min(one.For, answer+time.Minute).Seconds()) + 1
+			}
+			loads = append(loads, load{name: one.Load(), streams: open, limit: b.scripted(),
+				run: func(ctx context.Context, t bench.Target, progress bench.Progress) (bench.Result, error) {
+					one.Target, one.Progress = t, progress
+					return one.Run(ctx)
+				}})
+		}
+		return loads, nil
+	}
+}
+
+func (b *benchRun) readQuestions() ([]string, error) {
+	if b.questions == "" {
+		return bench.Questions, nil
+	}
+	text, err := os.ReadFile(b.questions)
+	if err != nil {
+		return nil, fmt.Errorf("read the questions: %w", err)
+	}
+	var questions []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" {
+			questions = append(questions, line)
+		}
+	}
+	if len(questions) == 0 {
+		return nil, fmt.Errorf("%s holds no question", b.questions)
+	}
+	return questions, nil
+}
+
+// run measures every load, round by round and in turn with the limit server, and reports.
+func (b *benchRun) run(cmd *cobra.Command, plan func() ([]load, error)) error {
+	loads, err := plan()
+	if err != nil {
+		return err
+	}
+	var goals []bench.Goal
+	if b.slo != "" {
+		if goals, err = bench.ParseGoals(b.slo); err != nil {
+			return &usageError{err}
+		}
+	}
+	if b.url != "" {
 		if err := required(cmd, "domain", "key"); err != nil {
 			return err
 		}
-		b.Parts, b.Interval = 0, 0 // another server's model has its own ideas
-	} else {
-		server, err := startBenchServer(cmd, b.Scenario, b.firstDelay, b.source)
-		if server != nil {
-			defer server.cleanUp()
+		if b.limit {
+			return usagef("--limit compares with a server that is started here; it has no meaning with --url")
 		}
-		if err != nil {
-			return err
-		}
-		b.URL, b.Domain, b.Key = server.url, demoDomain, server.assistant
+	} else if b.model != scriptedBench && b.model != "builtin" {
+		return usagef("--model is scripted or builtin, not %q", b.model)
 	}
-	targets := []target{{"docent", b.Scenario}}
-	if b.limit {
-		bare := &demo{cmd: cmd, out: io.Discard}
-		defer bare.cleanUp()
-		if err := bare.startLimit(cmd.Context(), b); err != nil {
-			return err
-		}
-		s := b.Scenario
-		s.URL = bare.url
-		targets = append(targets, target{"limit", s})
+	report := bench.Report{Made: time.Now().UTC().Truncate(time.Second), Commit: buildVersion().Version, Machine: bench.ThisMachine(),
+		Command: benchCommand(cmd)}
+	report.Machine.Shared = b.url == ""
+	lab, err := b.openLab(cmd, loads)
+	if lab != nil {
+		defer lab.cleanUp()
+	}
+	if err != nil {
+		return err
 	}
 	var end func()
 	b.progress, end = showProgress(cmd.ErrOrStderr(), newLogger(DefaultConfig(), cmd.ErrOrStderr()))
-	defer end()
-	lost := 0
 	for round := range b.rounds {
-		for _, t := range targets {
-			result, err := b.measure(cmd, t, round)
-			if err != nil {
-				return err
+		for _, l := range loads {
+			for _, name := range lab.targets(l, round) {
+				result, err := lab.measure(cmd.Context(), name, l, round)
+				if err != nil {
+					end()
+					return err
+				}
+				report.Results = append(report.Results, result)
 			}
-			lost += result.Lost
 		}
 	}
-	if lost > 0 {
-		return fmt.Errorf("%d streams were lost", lost)
-	}
-	return nil
+	end()
+	report.Goals = report.Judge(goals)
+	return b.report(cmd, report)
 }
 
-// A target is one server under measurement.
-type target struct {
-	name     string
-	scenario bench.Scenario
-}
-
-func (b *streamBench) measure(cmd *cobra.Command, t target, round int) (bench.Result, error) {
-	t.scenario.Progress = func(_, ended int) { b.progress(t.name, ended, t.scenario.Streams) }
-	result, err := bench.Streams(cmd.Context(), t.scenario)
-	if err != nil {
-		return result, err
-	}
+func (b *benchRun) report(cmd *cobra.Command, report bench.Report) error {
+	var err error
 	if b.json {
-		return result, printJSON(cmd.OutOrStdout(), struct {
-			Target string `json:"target"`
-			Round  int    `json:"round"`
-			bench.Result
-		}{t.name, round + 1, result})
+		err = report.WriteJSON(cmd.OutOrStdout())
+	} else {
+		err = report.WriteTable(cmd.OutOrStdout())
 	}
-	return result, printBench(cmd.OutOrStdout(), t, result)
-}
-
-// startBenchServer runs a server on a temporary directory whose only project answers with a scripted model.
-func startBenchServer(cmd *cobra.Command, s bench.Scenario, firstDelay time.Duration, source string) (*demo, error) {
-	ctx := cmd.Context()
-	d := &demo{cmd: cmd, out: io.Discard}
-	var err error
-	if d.dir, err = os.MkdirTemp("", "docent-bench-"); err != nil {
-		return nil, err
+	if err == nil && b.out != "" {
+		err = writeReport(b.out, report)
 	}
-	if source == "" {
-		source = filepath.Join(d.dir, "docs")
-		if err := os.CopyFS(source, docs.Files); err != nil {
-			return d, fmt.Errorf("copy the documentation: %w", err)
-		}
-	}
-	d.config = filepath.Join(d.dir, "docent.toml")
-	config := fmt.Sprintf("log_level = \"warn\"\nmax_streams = %d\nmax_requests = %d\nmax_turns = %d\n[limits]\nkey_month = -1\norg_hour = -1\nip_day = -1\n"+
-		"[models.bench]\nprovider = \"scripted\"\nfirst_delay = %q\nrate = %g\nparts = %d\n",
-		s.Streams+1000, s.Streams+1000, s.Streams+1000, firstDelay, rate(s.Interval), s.Parts)
-	if err := os.WriteFile(d.config, []byte(config), 0o600); err != nil {
-		return d, err
-	}
-	if err := d.start(ctx, "127.0.0.1:0"); err != nil {
-		return d, err
-	}
-	return d, d.makeProject(ctx, source, "--model", "bench")
-}
-
-// startLimit runs the bare server as a process of its own.
-func (d *demo) startLimit(ctx context.Context, b *streamBench) error {
-	var err error
-	if d.dir, err = os.MkdirTemp("", "docent-bench-"); err != nil {
-		return err
-	}
-	address, err := freeAddress()
 	if err != nil {
 		return err
 	}
-	return d.launch(ctx, address, "bench", "limit", "--listen", address, "--parts", fmt.Sprint(b.Parts), "--interval", b.Interval.String(), fmt.Sprintf("--v1=%t", b.v1))
-}
-
-// rate is how many pieces a second an interval makes; 0, as fast as they are taken, where there is none.
-func rate(interval time.Duration) float64 {
-	if interval <= 0 {
-		return 0
+	lost, missed := 0, 0
+	for _, r := range report.Results {
+		lost += r.Lost
 	}
-	return float64(time.Second) / float64(interval)
-}
-
-// makeProject adds the one project and makes its keys.
-func (d *demo) makeProject(ctx context.Context, source string, flags ...string) error {
-	args := append([]string{"project", "add", "--data", d.data(), "--config", d.config, "--id", demoProject, "--domain", demoDomain,
-		"--source", source, "--site-url", "https://" + demoDomain, "--json"}, flags...)
-	if err := d.docent(ctx, &d.project, args...); err != nil {
-		return err
-	}
-	for kind, secret := range map[string]*string{"admin": &d.admin, "assistant": &d.assistant} {
-		var made keyMade
-		if err := d.docent(ctx, &made, "key", "create", "--data", d.data(), "--config", d.config, "--project", demoProject, "--kind", kind, "--json"); err != nil {
-			return err
+	for _, v := range report.Goals {
+		if !v.Held {
+			missed++
 		}
-		*secret = made.Key
+	}
+	switch {
+	case missed > 0:
+		return fmt.Errorf("%d of %d conditions did not hold", missed, len(report.Goals))
+	case lost > 0 && b.slo == "":
+		return fmt.Errorf("%d requests were lost", lost)
 	}
 	return nil
 }
 
-func printBench(w io.Writer, t target, r bench.Result) error {
-	var b strings.Builder
-	s := t.scenario
-	fmt.Fprintf(&b, "%s: %d streams (%v) over %v, %d parts each %v apart; %s, %d processors, client on the same machine\n\n",
-		t.name, r.Streams, s.Form, s.Ramp, s.Parts, s.Interval, runtime.GOARCH, runtime.NumCPU())
-	fmt.Fprintf(&b, "completed %d, refused %d, lost %d; most open at once %d; %.1f s\n", r.Completed, r.Refused, r.Lost, r.MostOpen, r.Elapsed.Seconds())
-	fmt.Fprintf(&b, "%-28s %10s %10s %10s %10s\n", "milliseconds", "p50", "p90", "p99", "max")
-	for _, row := range []struct {
-		name string
-		l    bench.Latency
-	}{{"to the first event", r.FirstEvent}, {"to the first text", r.FirstText}, {"to the end", r.Whole}, {"part behind its schedule", r.Late}} {
-		fmt.Fprintf(&b, "%-28s %10.1f %10.1f %10.1f %10.1f\n", row.name, row.l.P50, row.l.P90, row.l.P99, row.l.Max)
+func writeReport(path string, report bench.Report) error {
+	path = strings.TrimSuffix(strings.TrimSuffix(path, ".json"), ".html")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
 	}
-	fmt.Fprintf(&b, "\nserver: %.1f MB resident before, %.1f MB at most, %d KB an open stream; %.2f s of processor time",
-		mega(r.Server.ResidentBefore), mega(r.Server.Resident), r.Server.PerStream(r.MostOpen)/1024, r.Server.CPU.Seconds())
-	if r.Parts > 0 {
-		fmt.Fprintf(&b, ", %.1f µs and %.1f allocations a part", float64(r.Server.CPU.Microseconds())/float64(r.Parts),
-			float64(r.Server.Allocations)/float64(r.Parts))
+	file, err := os.Create(path + ".json")
+	if err != nil {
+		return err
 	}
-	b.WriteString("\n\n")
-	for _, f := range r.Failures {
-		fmt.Fprintf(&b, "failure: %s\n", f)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return errors.Join(report.WriteJSON(file), file.Close())
 }
 
-func mega(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+// benchCommand is the command line that a report shows: with the flags that were given, but for keys and paths.
+func benchCommand(cmd *cobra.Command) string {
+	words := []string{cmd.CommandPath()}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "key", "admin-key", "url", "domain", "project", "profile", "out":
+		case "source", "questions":
+			words = append(words, "--"+f.Name, filepath.Base(f.Value.String()))
+		default:
+			value := f.Value.String()
+			if list, ok := f.Value.(pflag.SliceValue); ok {
+				value = strings.Join(list.GetSlice(), ",")
+			}
+			if f.Value.Type() == "bool" {
+				words = append(words, "--"+f.Name)
+				if value != "true" {
+					words[len(words)-1] += "=" + value
+				}
+				return
+			}
+			if strings.ContainsAny(value, " <>*?$'\"&;|") {
+				value = strconv.Quote(value)
+			}
+			words = append(words, "--"+f.Name, value)
+		}
+	})
+	return strings.Join(words, " ")
+}

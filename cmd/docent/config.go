@@ -34,6 +34,8 @@ type Config struct {
 	TrustedProxies []string `toml:"trusted_proxies" usage:"addresses or CIDR ranges whose X-Forwarded-For is believed"`
 	MetricsFrom    []string `toml:"metrics_from" usage:"addresses or CIDR ranges that read /metrics without a key; others need an admin key"`
 
+	ProfileListen string `toml:"profile_listen" usage:"address on which Go's profiles are served under /debug/pprof/, to whoever reaches it; empty for none"`
+
 	Model  string                 `toml:"default_model" usage:"model of projects that name none: builtin, or a name from [models]"`
 	Models map[string]ModelConfig `toml:"models"`
 	Limits api.Limits             `toml:"limits"`
@@ -178,6 +180,11 @@ func (c Config) Validate() error {
 		bad("listen", "%q is not HOST:PORT", c.Listen)
 	} else if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
 		bad("listen", "port %q is not a number from 0 to 65535", port)
+	}
+	if c.ProfileListen != "" {
+		if _, _, err := net.SplitHostPort(c.ProfileListen); err != nil {
+			bad("profile_listen", "%q is not HOST:PORT", c.ProfileListen)
+		}
 	}
 	if c.PublicURL != "" && !webURL(c.PublicURL) {
 		bad("public_url", "%q is not an http or https URL", c.PublicURL)

@@ -347,14 +347,7 @@ func (d *demo) serverLog() string {
 }
 
 func (d *demo) cleanUp() {
-	if d.server != nil {
-		_ = d.server.Process.Signal(os.Interrupt)
-		select {
-		case <-d.ended:
-		case <-time.After(10 * time.Second):
-			d.kill()
-		}
-	}
+	d.stop()
 	if d.dir != "" {
 		os.RemoveAll(d.dir)
 	}

@@ -230,6 +230,14 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 		Handler: a.edge, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
+	stopProfiles, err := serveProfiles(a.config.ProfileListen, a.log)
+	if err != nil {
+		stopControl()
+		stopFollowing()
+		a.cancelWork()
+		return errors.Join(err, a.close())
+	}
+	defer stopProfiles()
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	a.upkeep.begin(a.work, a)

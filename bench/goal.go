@@ -1,0 +1,246 @@
+package bench
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Goal is one condition of an objective, such as ttfe.p99<200ms.
+type Goal struct {
+	text   string
+	ratio  bool // of the figure to that of the limit server
+	metric string
+	stat   string // of a latency
+	op     string
+	bound  float64 // milliseconds, bytes or a plain number
+}
+
+func (g Goal) String() string { return g.text }
+
+// goalLatencies are the short names of latencies in a goal.
+var goalLatencies = map[string]string{
+	"ttfe": "firstEvent", "ttft": "firstText", "whole": "whole", "late": "late", "search": "search", "accepted": "accepted", "ended": "ended",
+	"ready": "ready", "resumed": "resumed", "refusal": "refusal",
+}
+
+var goalStats = map[string]func(Latency) float64{
+	"mean": func(l Latency) float64 { return l.Mean }, "p50": func(l Latency) float64 { return l.P50 }, "p90": func(l Latency) float64 { return l.P90 },
+	"p99": func(l Latency) float64 { return l.P99 }, "p999": func(l Latency) float64 { return l.P999 }, "max": func(l Latency) float64 { return l.Max },
+}
+
+// unit is what a goal's bound is measured in.
+type unit uint8
+
+const (
+	plainUnit unit = iota
+	timeUnit       // milliseconds in a Goal
+	byteUnit
+)
+
+type goalFigure struct {
+	unit   unit
+	total  bool
+	figure func(*Result) float64
+}
+
+var goalFigures = map[string]goalFigure{
+	"lost":        {total: true, figure: func(r *Result) float64 { return float64(r.Lost) }},
+	"refused":     {total: true, figure: func(r *Result) float64 { return float64(r.Refused) }},
+	"completed":   {total: true, figure: func(r *Result) float64 { return float64(r.Completed) }},
+	"stretch":     {figure: (*Result).Stretch},
+	"throughput":  {figure: (*Result).Throughput},
+	"cpu.part":    {unit: timeUnit, figure: func(r *Result) float64 { return r.CPUPerPart() / 1000 }},
+	"cpu.request": {unit: timeUnit, figure: func(r *Result) float64 { return r.CPUPerRequest() / 1000 }},
+	"allocs.part": {figure: (*Result).AllocationsPerPart},
+	"mem.stream":  {unit: byteUnit, figure: (*Result).MemoryPerStream},
+	"mem.max":     {unit: byteUnit, figure: func(r *Result) float64 { return float64(r.Server.Resident) }},
+}
+
+const goalExample = `such as ttfe.p99<200ms, lost=0, mem.stream<64KB or ratio.cpu.part<=1.25`
+
+// ParseGoals reads an objective: conditions with commas between them.
+func ParseGoals(text string) ([]Goal, error) {
+	var goals []Goal
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			return nil, fmt.Errorf("objective %q: between its commas a condition is missing; write one %s", text, goalExample)
+		}
+		g, err := parseGoal(part)
+		if err != nil {
+			return nil, fmt.Errorf("objective %q: %w", part, err)
+		}
+		goals = append(goals, g)
+	}
+	return goals, nil
+}
+
+func parseGoal(text string) (Goal, error) {
+	g := Goal{text: text}
+	at := strings.IndexAny(text, "<>=")
+	if at < 0 {
+		return g, fmt.Errorf("it compares nothing; use one of < <= = >= >, %s", goalExample)
+	}
+	name, rest := strings.TrimSpace(text[:at]), text[at:]
+	for _, op := range []string{"<=", ">=", "==", "<", ">", "="} {
+		if value, ok := strings.CutPrefix(rest, op); ok {
+			g.op, rest = strings.Replace(op, "==", "=", 1), strings.TrimSpace(value)
+			break
+		}
+	}
+	if name, g.ratio = strings.CutPrefix(name, "ratio."); name == "" {
+		return g, fmt.Errorf("it names no figure; there are %s", GoalFigures())
+	}
+	measured := plainUnit
+	if f, ok := goalFigures[name]; ok {
+		g.metric, measured = name, f.unit
+	} else {
+		latency, stat, ok := strings.Cut(name, ".")
+		key := goalLatencies[latency]
+		if key == "" {
+			return g, fmt.Errorf("there is no figure %q; there are %s", name, GoalFigures())
+		}
+		if !ok {
+			stat = "p99"
+		}
+		if goalStats[stat] == nil {
+			return g, fmt.Errorf("a latency has no %q; it has %s", stat, strings.Join(slices.Sorted(maps.Keys(goalStats)), ", "))
+		}
+		g.metric, g.stat, measured = key, stat, timeUnit
+	}
+	if g.ratio {
+		measured = plainUnit
+	}
+	var err error
+	g.bound, err = parseBound(rest, measured)
+	return g, err
+}
+
+func parseBound(text string, measured unit) (float64, error) {
+	switch measured {
+	case timeUnit:
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return 0, fmt.Errorf("%q is no time; write one such as 200ms or 1.5s", text)
+		}
+		return float64(d) / float64(time.Millisecond), nil
+	case byteUnit:
+		for _, u := range []struct {
+			suffix string
+			bytes  float64
+		}{{"KB", 1 << 10}, {"MB", 1 << 20}, {"GB", 1 << 30}, {"B", 1}} {
+			if number, ok := strings.CutSuffix(text, u.suffix); ok {
+				if n, err := strconv.ParseFloat(strings.TrimSpace(number), 64); err == nil {
+					return n * u.bytes, nil
+				}
+			}
+		}
+		return 0, fmt.Errorf("%q is no amount of memory; write one such as 64KB or 1GB", text)
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no number", text)
+	}
+	return n, nil
+}
+
+// GoalFigures lists what a goal may be about.
+func GoalFigures() string {
+	names := slices.Collect(maps.Keys(goalFigures))
+	for latency := range goalLatencies {
+		names = append(names, latency+".STAT")
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ") + " (STAT: " + strings.Join(slices.Sorted(maps.Keys(goalStats)), ", ") + "), each also as ratio.…, to the limit server"
+}
+
+// A Verdict is whether a goal was reached under one load.
+type Verdict struct {
+	Goal   string  `json:"goal"`
+	Load   string  `json:"load"`
+	Target string  `json:"target"`
+	Value  float64 `json:"value"` // in the goal's own measure: milliseconds, bytes or plain
+	Held   bool    `json:"held"`
+	Why    string  `json:"why,omitempty"` // it could not be judged
+}
+
+func (v Verdict) String() string {
+	held := "held"
+	if !v.Held {
+		held = "NOT HELD"
+	}
+	if v.Why != "" {
+		return fmt.Sprintf("objective %s: %s (%s; %s)", v.Goal, held, v.Load, v.Why)
+	}
+	return fmt.Sprintf("objective %s: %s (%s, %s: %.4g)", v.Goal, held, v.Target, v.Load, v.Value)
+}
+
+// Judge holds every load of every target but the limit server against the goals: medians over the rounds; of losses,
+// refusals and completions the sum. What was not measured does not hold.
+func (r Report) Judge(goals []Goal) []Verdict {
+	var verdicts []Verdict
+	for _, goal := range goals {
+		for _, g := range r.Groups() {
+			for _, target := range g.Targets {
+				if target == limitName {
+					continue
+				}
+				v := Verdict{Goal: goal.text, Load: g.Scenario + ", " + g.Load, Target: target}
+				v.Value, v.Why = g.measure(goal, target)
+				if v.Why == "" {
+					v.Held = goal.holds(v.Value)
+				}
+				verdicts = append(verdicts, v)
+			}
+		}
+	}
+	return verdicts
+}
+
+func (g Group) measure(goal Goal, target string) (value float64, why string) {
+	value, known := g.figure(goal, target)
+	if !known {
+		return 0, "it was not measured"
+	}
+	if !goal.ratio {
+		return value, ""
+	}
+	limit, known := g.figure(goal, limitName)
+	if !known || limit == 0 {
+		return 0, "the limit server was not measured"
+	}
+	return value / limit, ""
+}
+
+func (g Group) figure(goal Goal, target string) (float64, bool) {
+	rounds := g.Rounds[target]
+	if len(rounds) == 0 {
+		return 0, false
+	}
+	if f, ok := goalFigures[goal.metric]; ok {
+		v := g.value(target, row{figure: f.figure, total: f.total})
+		return v, f.total || v != 0
+	}
+	if rounds[0].Latencies[goal.metric].Count == 0 {
+		return 0, false
+	}
+	return g.Median(target, func(r *Result) float64 { return goalStats[goal.stat](r.Latencies[goal.metric]) }), true
+}
+
+func (g Goal) holds(v float64) bool {
+	switch g.op {
+	case "<":
+		return v < g.bound
+	case "<=":
+		return v <= g.bound
+	case ">":
+		return v > g.bound
+	case ">=":
+		return v >= g.bound
+	}
+	return v == g.bound
+}

@@ -1,0 +1,75 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+)
+
+// Questions are about Docent's own documentation, for a server that serves it.
+var Questions = []string{
+	"What happens to a job when the server is killed?",
+	"How do I make a backup of the data directory?",
+	"Which settings can I change with environment variables?",
+	"How do I create an assistant key?",
+	"Can I use a language model that runs on my own machine?",
+	"How does the assistant cite its sources?",
+	"What is the limit on assistant messages in an hour?",
+	"How do I put Docent behind a reverse proxy?",
+	"How can a client resume a stream after a page reload?",
+	"Which code hosts can the agent open pull requests on?",
+	"What does the agent do with a follow-up message?",
+	"How do I see whether the server is ready?",
+	"How long are conversations kept?",
+	"How do I use PostgreSQL in place of SQLite?",
+	"What does the error code rate_limited mean?",
+	"How do I filter answers by version or language?",
+}
+
+// Warm makes a server open what it opens on the first use: n searches.
+func Warm(ctx context.Context, t Target, n int) error {
+	c, err := newClient(t.URL)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	for i := range n {
+		body, err := json.Marshal(map[string]any{"query": Questions[i%len(Questions)]})
+		if err != nil {
+			return err
+		}
+		status, answer, err := c.whole(ctx, c.request(http.MethodPost, "/discovery/v1/search/"+url.PathEscape(t.Domain), t.Key, body))
+		if err != nil {
+			return fmt.Errorf("warm up: %w", err)
+		}
+		if status != http.StatusOK {
+			return fmt.Errorf("warm up: status %d: %s", status, bytes.TrimSpace(answer))
+		}
+	}
+	return nil
+}
+
+// whole sends a request and reads its whole answer.
+func (c *client) whole(ctx context.Context, request []byte) (status int, body []byte, err error) {
+	status, _, body, err = c.answer(ctx, request)
+	return status, body, err
+}
+
+// answer is whole with the response's header.
+func (c *client) answer(ctx context.Context, request []byte) (status int, header http.Header, body []byte, err error) {
+	conn, resp, stop, err := c.do(ctx, request)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	body, err = io.ReadAll(resp.Body)
+	if !stop() || err != nil || resp.Close {
+		conn.Close()
+	} else {
+		c.keep(conn)
+	}
+	return resp.StatusCode, resp.Header, body, err
+}
