@@ -46,7 +46,7 @@ func (p Project) Validate() error {
 	if problem := sourceProblem(p.Source); problem != "" {
 		out.add("source", "%s", problem)
 	}
-	if p.Branch != "" && !validBranch(p.Branch) {
+	if p.Branch != "" && !ValidBranch(p.Branch) {
 		out.add("branch", "is not a branch name that git accepts")
 	}
 	if problem := docsDirProblem(p.DocsDir); problem != "" {
@@ -161,8 +161,8 @@ func sourceProblem(s string) string {
 	return ""
 }
 
-// validBranch follows git check-ref-format for a branch.
-func validBranch(s string) bool {
+// ValidBranch reports whether s can name a branch: it follows git check-ref-format for a branch.
+func ValidBranch(s string) bool {
 	if len(s) > 250 || s == "@" || strings.HasPrefix(s, "-") || strings.HasSuffix(s, ".") ||
 		strings.Contains(s, "..") || strings.Contains(s, "@{") || strings.ContainsAny(s, " ~^:?*[\\\x7f") {
 		return false

@@ -30,6 +30,7 @@ func TestBadRequests(t *testing.T) {
 		elsewhere = h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme-two"})
 		job       = "/v2/agent/acme/job/" + h.create()
 		create    = "/v2/agent/acme/job"
+		session   = "/v1/agent/acme/job"
 		jobs      = "/v2/agent/acme/jobs"
 		find      = "/discovery/v1/search/docs.acme.example"
 		page      = "/v1/page/docs.acme.example"
@@ -85,7 +86,28 @@ func TestBadRequests(t *testing.T) {
 		{"POST", create, h.admin, `{"prompt":1,"asDraft":"true","model":7}`, 400, "invalid_request", "prompt model asDraft", nil},
 		{"POST", create, h.admin, `{"prompt":"p","model":""}`, 400, "invalid_request", "model", nil},
 		{"POST", create, h.admin, `{"prompt":"p","prompt":1}`, 400, "invalid_request", "prompt", nil},
+		{"POST", create, h.admin, `{"prompt":"p","dryRun":"yes"}`, 400, "invalid_request", "dryRun", nil},
 		{"POST", job + "/message", h.admin, `{"prompt":""}`, 400, "invalid_request", "prompt", nil},
+		{"POST", session, h.admin, `{}`, 400, "invalid_request", "messages", nil},
+		{"POST", session, h.admin, `{"messages":[]}`, 400, "invalid_request", "messages", nil},
+		{"POST", session, h.admin, `{"messages":"p"}`, 400, "invalid_request", "messages", nil},
+		{"POST", session, h.admin, `{"messages":[{"role":"assistant","content":"p"}]}`, 400, "invalid_request", "messages", nil},
+		{"POST", session, h.admin, `{"messages":[{"role":"user","content":" "}]}`, 400, "invalid_request", "messages", nil},
+		{"POST", session, h.admin, `{"messages":["p",{"role":"tool","content":"p"},{"role":"user"},{"role":"user","content":[1]}]}`, 400, "invalid_request",
+			"messages[0] messages[1].role messages[2].content messages[3].content", nil},
+		{"POST", session, h.admin, `{"messages":[{"role":"user","content":"` + long(60_000) + `"},{"role":"user","content":"` + long(60_000) + `"}]}`, 400, "invalid_request", "messages", nil},
+		{"POST", session, h.admin, `{` + user + `,"branch":"a..b","asDraft":"yes","model":1}`, 400, "invalid_request", "branch model asDraft", nil},
+		{"POST", session, h.admin, `{` + user + `,"branch":"-f","asDraft":1}`, 400, "invalid_request", "branch asDraft", nil},
+		{"POST", session, h.admin, `{` + user + `}`, 400, "invalid_request", "Idempotency-Key", []string{"Idempotency-Key", "two words"}},
+		{"POST", session, h.assistant, `{` + user + `}`, 403, "forbidden", "", nil},
+		{"POST", session, foreign, `{` + user + `}`, 404, "not_found", "", nil},
+		{"GET", job + "/events?after=-1", h.admin, "", 400, "invalid_request", "after", nil},
+		{"GET", job + "/events?after=1&after=2", h.admin, "", 400, "invalid_request", "after", nil},
+		{"GET", job + "/events", h.admin, "", 400, "invalid_request", "Last-Event-ID", []string{"Last-Event-ID", "x"}},
+		{"GET", job + "/events", foreign, "", 404, "not_found", "", nil},
+		{"GET", job + "/events", h.assistant, "", 403, "forbidden", "", nil},
+		{"GET", "/v2/agent/acme/job/" + api.NewID(api.JobPrefix, time.Now()) + "/events", h.admin, "", 404, "not_found", "", nil},
+		{"POST", job + "/events", h.admin, "{}", 405, "method_not_allowed", "", nil},
 		{"POST", create, h.admin, good, 400, "invalid_request", "Idempotency-Key", []string{"Idempotency-Key", "two words"}},
 		{"POST", create, h.admin, good, 400, "invalid_request", "Idempotency-Key", []string{"Idempotency-Key", strings.Repeat("k", 256)}},
 		{"POST", job + "/message", h.admin, good, 400, "invalid_request", "Idempotency-Key", []string{"Idempotency-Key", "ключ"}},

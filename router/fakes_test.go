@@ -220,6 +220,8 @@ type jobState struct {
 	prompts []string
 	ids     map[string]bool
 	changed chan struct{} // closed at the next event
+	log     []job.Entry
+	omitted uint64
 }
 
 func (j *jobs) Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error) {
@@ -254,7 +256,7 @@ func (j *jobs) Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Repl
 			return job.Reply{}, err
 		}
 		s = &jobState{ids: map[string]bool{}, changed: make(chan struct{}), prompts: []string{cmd.Prompt}}
-		s.row = api.JobRow{Project: cmd.Project.ID, User: string(cmd.User), Branch: "docent/" + string(id), Halt: api.HaltProcessing, Seq: 1,
+		s.row = api.JobRow{Project: cmd.Project.ID, User: string(cmd.User), Branch: or(cmd.Branch, "docent/"+string(id)), Halt: api.HaltProcessing, Seq: 1,
 			Job: api.Job{ID: id, Status: api.JobActive, Source: api.Source{Repository: "acme/docs", Ref: "main"}, Model: or(cmd.Model, "rules-1"),
 				CreatedAt: now, UpdatedAt: now}}
 		j.all[id] = s
@@ -320,7 +322,18 @@ func (j *jobs) Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Repl
 				break
 			}
 		}
-		return job.Reply{Row: s.row}, nil
+		r := job.Reply{Row: s.row}
+		if cmd.Log {
+			for _, e := range s.log {
+				if e.Seq > cmd.After {
+					r.Log = append(r.Log, e)
+				}
+			}
+			if cmd.After < s.omitted {
+				r.Omitted = s.omitted
+			}
+		}
+		return r, nil
 	}
 	return job.Reply{}, fmt.Errorf("unknown command %T", cmd)
 }
@@ -337,6 +350,17 @@ func (s *jobState) change(f func(*api.JobRow)) {
 	s.row.Seq++
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// add is an entry in a job's log, and what changes with it.
+func (j *jobs) add(id api.JobID, e job.Entry, f func(*api.JobRow)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s := j.all[id]
+	f(&s.row)
+	e.Seq, e.At, e.Status = s.row.Seq+1, j.clock.Now(), s.row.Job.Status
+	s.log = append(s.log, e)
+	s.change(func(*api.JobRow) {})
 }
 
 // change is something that happens to a job by itself.

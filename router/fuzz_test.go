@@ -45,6 +45,7 @@ func FuzzBodies(f *testing.F) {
 		for name, decode := range map[string]func(node) error{
 			"create":    func(n node) error { _, err := decodePrompt(n, true); return err },
 			"follow-up": func(n node) error { _, err := decodePrompt(n, false); return err },
+			"session":   func(n node) error { _, err := decodeSession(n); return err },
 			"v1":        func(n node) error { _, err := decodeQuestion(n, stream.DataStream); return err },
 			"v2":        func(n node) error { _, err := decodeQuestion(n, stream.UIMessages); return err },
 			"search":    func(n node) error { _, err := decodeSearch(n); return err },

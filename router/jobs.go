@@ -68,6 +68,8 @@ type prompt struct {
 	Prompt string
 	Model  string
 	Draft  bool
+	DryRun bool   `json:",omitempty"` // left out of digests that were made before there was one
+	Branch string `json:",omitempty"`
 }
 
 // digest tells requests apart that carry the same Idempotency-Key: by what was understood of them, so that an order of
@@ -93,6 +95,7 @@ func decodePrompt(body node, create bool) (prompt, error) {
 		ps           problems
 		text         node
 		model, draft node
+		dry          node
 	)
 	if ps.object(body) {
 		for name, v := range body.members {
@@ -103,12 +106,15 @@ func decodePrompt(body node, create bool) (prompt, error) {
 				model = v
 			case "asDraft":
 				draft = v
+			case "dryRun":
+				dry = v
 			}
 		}
 		p.Prompt = ps.required("prompt", text, length{min: 1, max: maxPrompt, trim: true, lines: true})
 		if create {
 			p.Model = ps.nullable("model", model, length{min: 1, max: 200})
 			p.Draft = ps.boolean("asDraft", draft)
+			p.DryRun = ps.boolean("dryRun", dry)
 		}
 	}
 	return p, ps.err()
@@ -239,7 +245,7 @@ func (s *Server) createJob(x *exchange, req bunrouter.Request) error {
 		return err
 	}
 	reply, err := s.accept(x, req.Context(), id, claim, func(uses []persistence.Use) job.Command {
-		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft, Uses: uses, Claim: claim}
+		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft, DryRun: p.DryRun, Uses: uses, Claim: claim}
 	})
 	if err != nil {
 		return named(err, "job")

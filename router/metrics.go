@@ -17,6 +17,7 @@ type metrics struct {
 	inFlight prometheus.Gauge
 	refused  *prometheus.CounterVec
 	streams  map[stream.Form]*streamMetrics
+	jobs     *streamMetrics // streams that follow a job
 }
 
 // streamMetrics are those of one wire form.
@@ -33,15 +34,15 @@ func (m *streamMetrics) end(how string) { m.ends[how].Inc() }
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	var (
 		open = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "docent_streams_open",
-			Help: "Assistant streams that are being written."}, []string{"form"})
+			Help: "Streams that are being written, by form: the assistant's v1 and v2, and those that follow a job."}, []string{"form"})
 		parts = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_stream_parts_total",
-			Help: "Parts of answers written to readers."}, []string{"form"})
+			Help: "Parts of answers and events of jobs written to readers."}, []string{"form"})
 		flushes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_stream_flushes_total",
 			Help: "Flushes of streams to their readers: parts divided by flushes is how many went together."}, []string{"form"})
 		bytes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_stream_bytes_total",
-			Help: "Bytes of answers written to readers."}, []string{"form"})
+			Help: "Bytes of answers and of jobs' logs written to readers."}, []string{"form"})
 		ends = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_streams_ended_total",
-			Help: "Assistant streams that ended, by how: finished, gone (the reader left), stalled (it took nothing in), cut (the service stopped), broken (the turn ended without an end)."},
+			Help: "Streams that ended, by how: finished, gone (the reader left), stalled (it took nothing in), cut (the service stopped), broken (the turn ended without an end)."},
 			[]string{"form", "how"})
 	)
 	m := &metrics{
@@ -61,14 +62,15 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			return nil, err
 		}
 	}
-	for form, name := range map[stream.Form]string{stream.DataStream: "v1", stream.UIMessages: "v2"} {
+	form := func(name string) *streamMetrics {
 		sm := &streamMetrics{open: open.WithLabelValues(name), parts: parts.WithLabelValues(name), flushes: flushes.WithLabelValues(name), bytes: bytes.WithLabelValues(name),
 			ends: map[string]prometheus.Counter{}}
 		for _, how := range []string{"finished", "gone", "stalled", "cut", "broken"} {
 			sm.ends[how] = ends.WithLabelValues(name, how)
 		}
-		m.streams[form] = sm
+		return sm
 	}
+	m.streams[stream.DataStream], m.streams[stream.UIMessages], m.jobs = form("v1"), form("v2"), form("job")
 	return m, nil
 }
 

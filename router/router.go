@@ -100,6 +100,8 @@ type Server struct {
 	cut      chan struct{} // closed when streams must end
 	drain    sync.Once
 	cutOnce  sync.Once
+	leaving  context.Context // ends with draining's beginning
+	leave    context.CancelFunc
 	ended    chan struct{} // yields a value when a stream ends while draining
 
 	pulse    *pulse
@@ -146,6 +148,7 @@ func New(deps Deps) (*Server, error) {
 		pulse: newPulse(deps.Bounds.KeepAlive), chats: newChats(), attempts: newAttempts(),
 		csrf: http.NewCrossOriginProtection(),
 	}
+	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.admission = newAdmission(deps.Bounds.QueueTime)
 	s.buffers.New = func() any { b := make([]byte, 0, 4096); return &b }
 	var err error
@@ -197,9 +200,11 @@ func (s *Server) table() []route {
 		{"POST", "/v2/agent/:projectId/job", agent, s.createJob},
 		{"GET", "/v2/agent/:projectId/job/:id", agent, s.readJob},
 		{"POST", "/v2/agent/:projectId/job/:id/message", agent, s.followUp},
+		{"GET", "/v2/agent/:projectId/job/:id/events", agent, s.jobEvents},
 		{"POST", "/v2/agent/:projectId/job/:id/archive", agent, s.archiveJob},
 		{"POST", "/v2/agent/:projectId/job/:id/cancel", agent, s.cancelJob},
 		{"GET", "/v2/agent/:projectId/jobs", agent, s.listJobs},
+		{"POST", "/v1/agent/:projectId/job", agent, s.createSession},
 		{"GET", "/v1/agent/:projectId/jobs", agent, s.listSessions},
 		{"GET", "/v1/agent/:projectId/job/:id", agent, s.readSession},
 
@@ -340,10 +345,15 @@ func (s *Server) isDraining() bool {
 	}
 }
 
+func (s *Server) beginDrain() {
+	close(s.draining)
+	s.leave()
+}
+
 // Drain refuses new work from now on and lets running streams come to their end. When ctx ends first, it ends them:
 // their readers are told in the stream's own form, and the turns go on without them.
 func (s *Server) Drain(ctx context.Context) error {
-	s.drain.Do(func() { close(s.draining) })
+	s.drain.Do(s.beginDrain)
 	for s.streams.Load() > 0 {
 		select {
 		case <-s.ended:
@@ -357,7 +367,7 @@ func (s *Server) Drain(ctx context.Context) error {
 
 // Close ends what the server runs beside requests. Streams that are still open end.
 func (s *Server) Close() {
-	s.drain.Do(func() { close(s.draining) })
+	s.drain.Do(s.beginDrain)
 	s.cutOnce.Do(func() { close(s.cut) })
 	s.pulse.stop()
 }

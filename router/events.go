@@ -1,0 +1,293 @@
+package router
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/uptrace/bunrouter"
+
+	"docent/actors/job"
+	"docent/api"
+	"docent/persistence"
+	"docent/stream"
+)
+
+// eventBody is one entry of a job's log on the wire.
+type eventBody struct {
+	ID     uint64           `json:"id"`
+	Type   job.EntryType    `json:"type"`
+	At     timestamp        `json:"at"`
+	Status api.JobStatus    `json:"status"` // of the job after it
+	Title  string           `json:"title,omitempty"`
+	Text   string           `json:"text,omitempty"`
+	Todos  []api.Todo       `json:"todos,omitempty"`
+	Tool   *toolBody        `json:"tool,omitempty"`
+	Files  []job.FileChange `json:"files,omitempty"`
+	Diff   string           `json:"diff,omitempty"`
+	Branch string           `json:"branch,omitempty"`
+	Commit string           `json:"commit,omitempty"`
+	PRLink *string          `json:"prLink,omitempty"`
+}
+
+type toolBody struct {
+	Name   string `json:"name"`
+	Input  string `json:"input"`
+	Output string `json:"output"`
+	Failed bool   `json:"failed"`
+}
+
+func (s *Server) eventBody(x *exchange, req *http.Request, e job.Entry) eventBody {
+	b := eventBody{ID: e.Seq, Type: e.Type, At: timestamp(e.At), Status: e.Status, Title: e.Title, Text: e.Text, Todos: e.Todos,
+		Files: e.Files, Diff: e.Diff, Branch: e.Branch, Commit: e.Commit}
+	if e.Tool != nil {
+		b.Tool = &toolBody{e.Tool.Name, e.Tool.Input, e.Tool.Output, e.Tool.Failed}
+	}
+	if e.Link != "" {
+		b.PRLink = s.link(x, req, &e.Link)
+	}
+	return b
+}
+
+// jobEvents sends the log of a job as server-sent events: what there is beyond the last event that the reader has seen, and
+// then what comes, until the job is no longer active.
+func (s *Server) jobEvents(x *exchange, req bunrouter.Request) error {
+	id, err := jobID(x, req)
+	if err != nil {
+		return err
+	}
+	after, err := lastSeen(req.Request)
+	if err != nil {
+		return err
+	}
+	reply, err := s.command(req.Context(), id, job.Watch{Project: x.project.ID, After: after, Log: true})
+	if err != nil {
+		return named(err, "job")
+	}
+	if after > 0 && reply.Row.Job.Status != api.JobActive && len(reply.Log) == 0 {
+		x.WriteHeader(http.StatusNoContent) // a browser that knows the end asks no more
+		return nil
+	}
+	done, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	s.release(x) // a stream is counted for itself
+	h := x.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no")
+	x.deadline()
+	x.WriteHeader(http.StatusOK)
+	if req.Method == http.MethodHead {
+		return nil
+	}
+	w := s.jobWriter(x, stream.UIMessages)
+	defer w.m.open.Dec()
+	if !w.write([]byte("retry: 1000\n\n")) {
+		return w.left()
+	}
+	return s.tail(x, req.Request, w, after, reply, func(reply job.Reply) bool {
+		var buf []byte
+		if reply.Omitted > after {
+			buf = appendEvent(buf, 0, "omitted", struct {
+				Until uint64 `json:"until"`
+			}{reply.Omitted})
+		}
+		for _, e := range reply.Log {
+			buf = appendEvent(buf, e.Seq, string(e.Type), s.eventBody(x, req.Request, e))
+			if len(buf) >= chunk {
+				if !w.write(buf) {
+					return false
+				}
+				buf = buf[:0]
+			}
+			after = e.Seq
+		}
+		w.m.parts.Add(float64(len(reply.Log)))
+		if reply.Row.Job.Status != api.JobActive {
+			buf = appendEvent(buf, 0, "end", s.jobBody(x, req.Request, reply.Row.Job))
+		}
+		return (len(buf) == 0 || w.write(buf)) && w.flush()
+	}, func(string) {}) // a reader that was cut off comes again by itself
+}
+
+// lastSeen is the event that the reader has seen last: what it says when it comes again, or what it asks for at first.
+func lastSeen(req *http.Request) (uint64, error) {
+	var ps problems
+	field, v := "Last-Event-ID", req.Header.Get("Last-Event-ID")
+	if v == "" {
+		field = "after"
+		v, _ = ps.queryOne(req.URL.Query(), field)
+	}
+	n, err := strconv.ParseUint(v, 10, 63)
+	if v != "" && err != nil {
+		ps.add(field, "must be the id of an event of this job, a whole number")
+	}
+	return n, ps.err()
+}
+
+// appendEvent appends a server-sent event. JSON holds no line break, so one data line is enough.
+func appendEvent(buf []byte, id uint64, name string, v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return buf // strings, numbers and times: cannot happen
+	}
+	if id > 0 {
+		buf = append(buf, "id: "...)
+		buf = strconv.AppendUint(buf, id, 10)
+		buf = append(buf, '\n')
+	}
+	buf = append(buf, "event: "...)
+	buf = append(buf, name...)
+	buf = append(buf, "\ndata: "...)
+	buf = append(buf, data...)
+	return append(buf, "\n\n"...)
+}
+
+// jobWriter is the writer of a stream that follows a job. The form serves keep-alives and, in version 1, the rest as well.
+func (s *Server) jobWriter(x *exchange, form stream.Form) *writer {
+	m := s.metrics.jobs
+	m.open.Inc()
+	return &writer{Server: s, x: x, rc: http.NewResponseController(x.ResponseWriter), enc: stream.NewEncoder(form), m: m}
+}
+
+// tail follows a job from a first reply until it is no longer active. Each reply is shown, and show is false when the reader
+// takes it in no more; cut is called where the stream ends before the job does. A reader waits on its own request to the
+// actor, so its slowness is nobody else's. A stop of the service ends these streams first: jobs stop too, and who comes
+// again goes on where the log ended.
+func (s *Server) tail(x *exchange, req *http.Request, w *writer, after uint64, reply job.Reply, show func(job.Reply) bool, cut func(reason string)) error {
+	ctx, cancel := context.WithCancel(req.Context())
+	defer cancel()
+	defer context.AfterFunc(s.leaving, cancel)()
+	for first := true; ; first = false {
+		switch {
+		case first || len(reply.Log) > 0 || reply.Row.Job.Status != api.JobActive:
+			if !show(reply) {
+				return w.left()
+			}
+		default:
+			if !w.keepAlive() {
+				return w.left()
+			}
+		}
+		if reply.Row.Job.Status != api.JobActive {
+			w.m.end("finished")
+			return nil
+		}
+		seen := max(after, reply.Row.Seq)
+		next, err := s.Jobs.Ask(ctx, x.job, job.Watch{Project: x.project.ID, After: seen, Until: time.Now().Add(s.Bounds.KeepAlive), Log: true})
+		switch {
+		case err == nil:
+			reply, after = next, seen
+		case req.Context().Err() != nil:
+			w.m.end("gone")
+			return nil
+		case s.isDraining() || errors.Is(err, api.ErrShuttingDown):
+			cut("the service is restarting; the job goes on and can be followed again")
+			w.m.end("cut")
+			return nil
+		default:
+			x.err = err
+			cut("the job cannot be followed now; read it again later")
+			w.m.end("broken")
+			return nil
+		}
+	}
+}
+
+// repeatLife is how long the same body by the same key is the same session.
+const repeatLife = 10 * time.Second
+
+// createSession makes a job in the manner of version 1, and streams its run.
+func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
+	deprecated(x, "/v2/agent/"+url.PathEscape(string(x.project.ID))+"/job")
+	if _, err := idempotencyKey(req.Request); err != nil {
+		return err
+	}
+	doc, err := s.body(x, req.Request)
+	if err != nil {
+		return err
+	}
+	p, err := decodeSession(doc.root)
+	doc.release()
+	if err != nil {
+		return err
+	}
+	done, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	id := api.JobID(api.NewID(api.JobPrefix, x.started))
+	claim, err := s.claim(x, req.Request, "session "+string(x.project.ID), p.digest(), "job/"+string(id), "")
+	if err != nil {
+		return err
+	}
+	if claim == nil { // clients of version 1 repeat a request whose answer they did not get
+		digest := p.digest()
+		claim = &persistence.Claim{Key: "session " + string(x.project.ID) + " " + string(x.key.ID) + " repeat " + hex.EncodeToString(digest[:]),
+			Digest: digest, Owner: "job/" + string(id), Expires: s.Now().Add(repeatLife)}
+	}
+	reply, err := s.accept(x, req.Context(), id, claim, func(uses []persistence.Use) job.Command {
+		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft, Branch: p.Branch, Uses: uses, Claim: claim}
+	})
+	if err != nil {
+		return named(err, "job")
+	}
+	x.job = reply.Row.Job.ID
+	if reply, err = s.command(req.Context(), x.job, job.Watch{Project: x.project.ID, Log: true}); err != nil {
+		return named(err, "job")
+	}
+	s.release(x)
+	h := x.Header()
+	for _, f := range stream.Headers(stream.DataStream) {
+		h.Set(f.Name, f.Value)
+	}
+	h.Set("X-Session-Id", string(x.job))
+	h.Set("X-Branch-Name", reply.Row.Branch)
+	x.deadline()
+	x.WriteHeader(http.StatusOK)
+	w := s.jobWriter(x, stream.DataStream)
+	defer w.m.open.Dec()
+	started := false
+	return s.tail(x, req.Request, w, 0, reply, func(reply job.Reply) bool {
+		var parts []stream.Part
+		if !started {
+			started = true
+			parts = append(parts, stream.Part{Kind: stream.Start, Message: string(x.job)})
+		}
+		for _, e := range reply.Log {
+			if text := sessionText(e); text != "" {
+				parts = append(parts, stream.Part{Kind: stream.Text, Text: text + "\n"})
+			}
+		}
+		switch row := reply.Row; row.Job.Status {
+		case api.JobCompleted:
+			if row.Job.PRLink != nil {
+				parts = append(parts, stream.Part{Kind: stream.Text, Text: "\n" + *s.link(x, req.Request, row.Job.PRLink) + "\n"})
+			}
+			parts = append(parts, stream.Part{Kind: stream.Finish})
+		case api.JobFailed:
+			parts = append(parts, stream.Part{Kind: stream.Error, Text: row.Job.Message})
+		}
+		return w.parts(parts)
+	}, func(reason string) { w.fail(reason) })
+}
+
+// sessionText is what a client of version 1 reads of an entry.
+func sessionText(e job.Entry) string {
+	switch e.Type {
+	case job.EntryProgress:
+		return e.Text
+	case job.EntryFinished:
+		return "\n" + e.Text
+	}
+	return ""
+}
