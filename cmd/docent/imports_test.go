@@ -14,6 +14,7 @@ var floors = map[string]int{
 	"docent/router/openapi": 0, // the document alone
 	"docent/search":         1, "docent/model": 1, "docent/forge": 1, "docent/persistence": 1, "docent/agent": 1,
 	"docent/forge/forgetest": 2, // what every code host is tested with
+	"docent/model/modeltest": 2, // plays the providers of language models
 	"docent/actors/job":      2, "docent/actors/thread": 2,
 	"docent/actors": 3,
 	"docent/router": 4, "docent/bench": 4,

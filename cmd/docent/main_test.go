@@ -26,7 +26,11 @@ func TestMain(m *testing.M) {
 		main() // what it starts runs as the program too
 		return
 	}
-	testscript.Main(m, map[string]func(){"docent": main})
+	if os.Getenv(runAsProvider) != "" {
+		playProvider()
+		return
+	}
+	testscript.Main(m, map[string]func(){"docent": main, "model-provider": playProvider})
 }
 
 // docent runs one command and returns what it printed. It fails the test where the command fails.
