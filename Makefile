@@ -3,7 +3,7 @@ GO      ?= go
 BIN     := bin/docent
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: all help build run demo test lint fmt vet fuzz bench clean
+.PHONY: all help build run demo test torture lint fmt vet fuzz bench clean
 
 all: fmt vet lint test ## format, vet, lint and test
 
@@ -21,6 +21,9 @@ demo: build ## show the whole of Docent at work; KEEP=1 leaves the server runnin
 
 test: ## run every test, with the race detector where a C compiler is there
 	@./scripts/test
+
+torture: ## kill the server again and again under load; KILLS=200 CLIENTS=200 GAP=3s DURATION=2h SEED=1
+	@./scripts/torture
 
 lint: vet ## vet and staticcheck
 	$(GO) tool staticcheck ./...

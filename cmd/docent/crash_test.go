@@ -9,10 +9,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -47,68 +45,6 @@ type tally struct {
 	mu        sync.Mutex
 	jobs      []*acceptedJob
 	questions []acceptedQuestion
-}
-
-// TestAcceptedWorkSurvivesKills kills the real server at random moments while clients create jobs, send follow-ups and
-// ask questions. Afterwards every acknowledged one must be there exactly once, each job with exactly one branch and one
-// pull request, each finished answer as it was shown.
-func TestAcceptedWorkSurvivesKills(t *testing.T) {
-	if testing.Short() {
-		t.Skip("kills the server many times; left out with -short")
-	}
-	kills := 50
-	if text := os.Getenv("DOCENT_TEST_KILLS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatalf("DOCENT_TEST_KILLS: %v", err)
-		}
-		kills = n
-	}
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("DOCENT_TEST_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("DOCENT_TEST_SEED: %v", err)
-		}
-		seed = n
-	}
-	t.Logf("seed %d: set DOCENT_TEST_SEED to run these moments again", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
-
-	data := filepath.Join(t.TempDir(), "data")
-	source := writeFiles(t, map[string]string{
-		"index.md":   "---\ntitle: Home\n---\n\nThe harbour has three piers and a lighthouse.\n",
-		"ferries.md": "---\ntitle: Ferries\n---\n\n# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n\n## Tickets\n\nTickets are sold on board and cost four coins.\n",
-	})
-	project := newTestProject(t, data, "harbour", source, "--limit-project-hour", "-1", "--limit-key-month", "-1", "--limit-org-hour", "-1", "--limit-ip-day", "-1")
-	server := newTestServer(t, data)
-	told := new(tally)
-	pages := 0
-	for kill := range kills {
-		ctx, cancel := context.WithCancel(t.Context())
-		var clients sync.WaitGroup
-		for i := range 4 {
-			pages++
-			page := pages
-			own := func(n int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(kill*100+10*i+n))) }
-			clients.Go(func() { told.createJobs(ctx, server.client(project.admin), project, page, own(0)) })
-			clients.Go(func() { told.askQuestions(ctx, server.client(project.assistant), project, own(1)) })
-		}
-		time.Sleep(time.Duration(20+random.IntN(250)) * time.Millisecond) // the moment of the kill is the test's random input
-		server.kill()
-		cancel()
-		clients.Wait()
-		server.start()
-	}
-	if len(told.jobs) < kills/2 || len(told.questions) < kills/2 {
-		t.Fatalf("only %d jobs and %d questions were accepted over %d lives: the test put no load on the server", len(told.jobs), len(told.questions), kills)
-	}
-	awaitJobs(t, server, project, told.jobs)
-	checkListing(t, server, project, told.jobs)
-	server.stop()
-	checkRepository(t, data, project, told.jobs)
-	checkThreads(t, data, "", project, told.questions)
-	t.Logf("%d kills; %d jobs and %d questions were accepted", kills, len(told.jobs), len(told.questions))
 }
 
 // createJobs creates jobs and sends them follow-ups until the server dies.

@@ -127,6 +127,14 @@ func (s *testServer) start() {
 }
 
 func (s *testServer) tryStart() error {
+	if err := s.launch(); err != nil {
+		return err
+	}
+	return s.awaitReady()
+}
+
+// launch starts the process and does not wait until it is ready.
+func (s *testServer) launch() error {
 	s.cmd = exec.Command(self(s.t), append([]string{serveCommand, "--data", s.data, "--listen", s.listen}, s.flags...)...)
 	s.cmd.Env = docentEnvironment()
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
@@ -139,6 +147,10 @@ func (s *testServer) tryStart() error {
 		_ = cmd.Wait()
 		close(ended)
 	}(s.cmd)
+	return nil
+}
+
+func (s *testServer) awaitReady() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
@@ -146,7 +158,7 @@ func (s *testServer) tryStart() error {
 			return nil
 		}
 		select {
-		case <-ended:
+		case <-s.ended:
 			return fmt.Errorf("the server ended (%v):\n%s", s.cmd.ProcessState, s.log)
 		case <-ctx.Done():
 			return fmt.Errorf("the server is not ready:\n%s", s.log)

@@ -1,0 +1,529 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"docent/actors/thread"
+	"docent/api"
+)
+
+// What a run by hand may set, with what holds where it does not.
+type tortureSettings struct {
+	seed     uint64
+	kills    int
+	clients  int
+	duration time.Duration // go on for so long, whatever the number of kills
+	gap      time.Duration // between two kills, about
+	think    time.Duration // of a client between two things that it does
+	peace    time.Duration // within which every job has to end once the faults have stopped
+}
+
+func tortureFromEnvironment(t *testing.T) tortureSettings {
+	t.Helper()
+	s := tortureSettings{seed: uint64(time.Now().UnixNano()), kills: 12, clients: 200, gap: 3 * time.Second, think: 2 * time.Second, peace: 3 * time.Minute}
+	number := func(name string, set func(uint64)) {
+		if text := os.Getenv("DOCENT_TEST_" + name); text != "" {
+			n, err := strconv.ParseUint(text, 10, 64)
+			if err != nil {
+				t.Fatalf("DOCENT_TEST_%s: %v", name, err)
+			}
+			set(n)
+		}
+	}
+	span := func(name string, set *time.Duration) {
+		if text := os.Getenv("DOCENT_TEST_" + name); text != "" {
+			d, err := time.ParseDuration(text)
+			if err != nil {
+				t.Fatalf("DOCENT_TEST_%s: %v", name, err)
+			}
+			*set = d
+		}
+	}
+	number("SEED", func(n uint64) { s.seed = n })
+	number("KILLS", func(n uint64) { s.kills = int(n) })
+	number("CLIENTS", func(n uint64) { s.clients = int(n) })
+	span("DURATION", &s.duration)
+	span("GAP", &s.gap)
+	span("THINK", &s.think)
+	return s
+}
+
+const (
+	meteredLimit = 25         // of the project whose quota is small
+	plentiful    = "50000000" // of a quota that is counted and never used up
+)
+
+// TestAcceptedWorkSurvivesKills kills the real server at random moments, also while it starts, under clients that create
+// jobs, send follow-ups, ask questions and poll, while the model and the code host fail, stall, refuse, and break off after
+// they have acted. Each client goes on over all lives of the server, sends again what was not answered, and remembers what
+// it was told; afterwards the faults stop, and all of it has to be true, and nothing twice.
+//
+// What is random follows from a seed. It is printed, and makes the same kills and the same clients again; what meets what
+// is up to the machine.
+func TestAcceptedWorkSurvivesKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills the server many times; left out with -short")
+	}
+	o := tortureFromEnvironment(t)
+	t.Logf("seed %d: set DOCENT_TEST_SEED, or SEED with make torture, to run these moments again", o.seed)
+	random := rand.New(rand.NewPCG(o.seed, 1))
+
+	files := map[string]string{
+		"index.md":   "---\ntitle: Home\n---\n\nThe harbour has three piers and a lighthouse.\n",
+		"ferries.md": "---\ntitle: Ferries\n---\n\n# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n\n## Tickets\n\nTickets are sold on board and cost four coins.\n",
+	}
+	told, air := newWitness(t), newWeather(o.seed)
+	brain := newModelStandIn(t, air, told)
+	config := filepath.Join(t.TempDir(), "docent.toml")
+	text := fmt.Sprintf("log_level = \"warn\"\nmax_running_jobs = 8\n[models.standin]\nprovider = \"openai\"\nbase_url = %q\nmodel = \"stand-in\"\nidle = \"2s\"\ntimeout = \"20s\"\n", brain.url)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(t.TempDir(), "data")
+	server := newTestServer(t, data, "--config", config)
+	limits := []string{"--model", "standin", "--limit-key-month", plentiful, "--limit-org-hour", plentiful, "--limit-ip-day", plentiful}
+	built := newTestProject(t, data, "harbour", writeFiles(t, files), append(limits, "--limit-project-hour", plentiful)...)
+	metered := newTestProject(t, data, "metered", writeFiles(t, files), append(limits, "--limit-project-hour", strconv.Itoa(meteredLimit))...)
+	projects := []testProject{built, built, built, built}
+	remote := newGitStandIn(t, air, files)
+	var away testProject
+	if remote != nil {
+		away = newTestProject(t, data, "away", remote.url, append(limits, "--host", "git", "--limit-project-hour", plentiful)...)
+		projects = append(projects, away)
+	}
+
+	air.faults.Store(true)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	var visitors sync.WaitGroup
+	for n := range o.clients {
+		v := &visitor{witness: told, hard: t.Context(), server: server, random: rand.New(rand.NewPCG(o.seed, 100+uint64(n))), number: n,
+			think: o.think, projects: projects, metered: metered}
+		visitors.Go(func() { v.visit(ctx) })
+	}
+	began := time.Now()
+	kills, early, slowest := 0, 0, time.Duration(0)
+	for kills < o.kills || time.Since(began) < o.duration {
+		// The moment of the kill is the test's random input.
+		time.Sleep(o.gap/10 + time.Duration(random.ExpFloat64()*float64(o.gap)*0.9))
+		server.kill()
+		kills++
+		for random.IntN(5) == 0 { // and while it starts
+			if err := server.launch(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
+			server.kill()
+			kills++
+			early++
+		}
+		up := time.Now()
+		server.start()
+		slowest = max(slowest, time.Since(up))
+		if kills%20 == 0 {
+			told.mu.Lock()
+			t.Logf("%v: %d kills, %d jobs and %d questions acknowledged, %d answers lost", time.Since(began).Round(time.Second), kills, len(told.jobs), len(told.questions), told.lost)
+			told.mu.Unlock()
+		}
+	}
+	air.clearUp()
+	leave()
+	visitors.Wait()
+	if len(told.jobs) < 3*kills || len(told.questions) < 3*kills || told.lost < kills || brain.faulty == 0 {
+		t.Fatalf("only %d jobs and %d questions were acknowledged, %d answers lost and %d questions met a faulty model over %d lives: the test put no load on the server",
+			len(told.jobs), len(told.questions), told.lost, brain.faulty, kills)
+	}
+
+	peace := time.Now()
+	check := &tortureCheck{T: t, witness: told, server: server, data: data}
+	check.awaitJobs(o.peace)
+	settled := time.Since(peace)
+	check.quotas(projects, metered)
+	check.listing(built)
+	check.listing(metered)
+	if remote != nil {
+		check.listing(away)
+	}
+	server.stop()
+	check.repository(filepath.Join(data, "repos", built.id+".git"), built, true)
+	check.repository(filepath.Join(data, "repos", metered.id+".git"), metered, true)
+	if remote != nil {
+		check.repository(remote.bare, away, false)
+	}
+	check.threads(config, built, brain)
+	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	lines := 0
+	for _, j := range told.jobs {
+		lines += len(j.lines)
+	}
+	outside := int64(0)
+	if remote != nil {
+		outside = remote.faulty.Load()
+	}
+	t.Logf("%d kills in %v, %d of them while it started; slowest start %v; %d jobs, %d follow-ups and %d questions acknowledged; %d answers lost; refused %v; faults: %d of the model, %d of the code host; at rest after %v; ended otherwise: %v",
+		kills, peace.Sub(began).Round(time.Second), early, slowest.Round(time.Millisecond), len(told.jobs), lines, len(told.questions), told.lost, told.refused,
+		brain.faulty, outside, settled.Round(time.Millisecond), check.others)
+}
+
+// A tortureCheck holds what clients were told against what is there.
+type tortureCheck struct {
+	*testing.T
+	*witness
+	server *testServer
+	data   string
+	others map[string]int // jobs that ended otherwise than completed, by reason
+	failed map[api.JobID]bool
+}
+
+// excuses are the ends of a job that faults of the outside explain.
+var excuses = regexp.MustCompile(`^The work on this instruction broke off \d+ times|^The code host did not answer for a long time|^Others changed the branch`)
+
+// awaitJobs waits until every acknowledged job has ended, for at most so long.
+func (c *tortureCheck) awaitJobs(within time.Duration) {
+	c.others, c.failed = map[string]int{}, map[api.JobID]bool{}
+	ctx, cancel := context.WithTimeout(c.Context(), within)
+	defer cancel()
+	for _, seen := range c.jobs {
+		cl := c.server.client(seen.project.admin)
+		path := "/v2/agent/" + seen.project.id + "/job/" + string(seen.id)
+		for {
+			var j api.Job
+			err := cl.getJSON(ctx, path+"?wait=20", &j)
+			if ctx.Err() != nil {
+				c.Fatalf("job %s of %s has not ended %v after the faults stopped: %s %q", seen.id, seen.project.id, within, j.Status, j.Message)
+			}
+			if err != nil {
+				c.wrong("job %s, which was acknowledged: %v", seen.id, err)
+				break
+			}
+			if j.Status == api.JobActive {
+				continue
+			}
+			if j.Status != api.JobCompleted {
+				reason := excuses.FindString(j.Message)
+				if reason == "" {
+					c.wrong("job %s of %s ended %s: %s", j.ID, seen.project.id, j.Status, j.Message)
+				}
+				c.others[reason]++
+				c.failed[j.ID] = true
+			} else if seen.project.id != "away" && j.PRLink == nil {
+				c.wrong("job %s ended without a pull request: %s", j.ID, j.Message)
+			}
+			if seen.link != "" && (j.PRLink == nil || *j.PRLink != seen.link) {
+				c.wrong("job %s had the pull request %s and has %v", j.ID, seen.link, j.PRLink)
+			}
+			break
+		}
+	}
+	if n := len(c.failed); n > 2+len(c.jobs)/50 {
+		c.wrong("%d of %d jobs were given up: %v", n, len(c.jobs), c.others)
+	}
+}
+
+// quotas asks what the quotas have counted: no less than what was acknowledged, and no more than what was sent.
+func (c *tortureCheck) quotas(projects []testProject, metered testProject) {
+	remaining := regexp.MustCompile(`"([a-z-]+)";r=(\d+)`)
+	left := func(resp *http.Response, name string) int {
+		for _, m := range remaining.FindAllStringSubmatch(resp.Header.Get("RateLimit"), -1) {
+			if m[1] == name {
+				return atoi(m[2])
+			}
+		}
+		c.wrong("no word on quota %s: %q", name, resp.Header.Get("RateLimit"))
+		return 0
+	}
+	hold := func(what string, u *used, counted int, span time.Duration) {
+		now := time.Now()
+		least, most := 0, 0
+		for _, sent := range u.acknowledged {
+			if now.Sub(sent) < span-time.Minute {
+				least++
+			}
+			most++
+		}
+		most += len(u.lost)
+		if counted < least || counted > most {
+			c.wrong("%s: %d uses are counted, %d were acknowledged and %d sent", what, counted, least, most)
+		}
+	}
+	seen := map[string]bool{}
+	for _, p := range projects {
+		if seen[p.id] {
+			continue
+		}
+		seen[p.id] = true
+		sent := time.Now()
+		resp, err := c.server.client(p.admin).do(c.Context(), http.MethodPost, "/v2/agent/"+p.id+"/job", map[string]string{"prompt": "do nothing that can be understood", "model": "builtin"})
+		if err != nil {
+			c.wrong("a job at the end: %v", err)
+			continue
+		}
+		resp.Body.Close()
+		c.count(p.id, sent, true)
+		hold("jobs and follow-ups of "+p.id, c.uses[p.id], atoi(plentiful)-left(resp, "project-hour"), time.Hour)
+	}
+	sent := time.Now()
+	resp, err := c.server.client(projects[0].assistant).do(c.Context(), http.MethodPost, "/discovery/v2/assistant/"+projects[0].domain+"/message",
+		map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "And what does it cost in the end? (q 0.0.0)"}}})
+	if err != nil {
+		c.wrong("a question at the end: %v", err)
+	} else {
+		c.count("questions", sent, true)
+		hold("questions in the month", c.uses["questions"], atoi(plentiful)-left(resp, "key-month"), 32*24*time.Hour)
+		hold("questions in the hour", c.uses["questions"], atoi(plentiful)-left(resp, "org-hour"), time.Hour)
+		hold("questions in the day", c.uses["questions"], atoi(plentiful)-left(resp, "ip-day"), 24*time.Hour)
+		if _, err := readAnswer(resp); err != nil {
+			c.wrong("a question at the end: %v", err)
+		}
+	}
+	if u := c.uses[metered.id]; u != nil { // more than the limit in no hour
+		for i, sent := range u.acknowledged {
+			n := 0
+			for _, other := range u.acknowledged[i:] {
+				if d := other.Sub(sent); d >= 0 && d < time.Hour-2*time.Minute {
+					n++
+				}
+			}
+			if n > meteredLimit {
+				c.wrong("%d jobs were accepted in an hour where %d are allowed", n, meteredLimit)
+				break
+			}
+		}
+	}
+}
+
+// listing looks for every acknowledged job in the listing, once. What else is listed was sent and never answered.
+func (c *tortureCheck) listing(p testProject) {
+	out := docent(c, "job", "list", "--url", c.server.url, "--project", p.id, "--key", p.admin, "--limit", "0", "--json")
+	listed := map[api.JobID]int{}
+	for line := range strings.Lines(out) {
+		var j api.Job
+		if err := json.Unmarshal([]byte(line), &j); err != nil {
+			c.Fatalf("%v: %s", err, line)
+		}
+		listed[j.ID]++
+	}
+	for _, j := range c.jobs {
+		if j.project.id == p.id && listed[j.id] != 1 {
+			c.wrong("job %s is listed %d times", j.id, listed[j.id])
+		}
+	}
+}
+
+// repository holds a host's repository against what was acknowledged: for each job one branch and, where the host has them,
+// one pull request, and on the branch each instruction's effect once. A branch that nobody was told of comes from a request
+// whose answer was lost.
+func (c *tortureCheck) repository(path string, p testProject, hasPulls bool) {
+	repo, err := git.PlainOpen(path)
+	if err != nil {
+		c.Fatal(err)
+	}
+	branches := map[string]plumbing.Hash{}
+	refs, err := repo.Branches()
+	if err != nil {
+		c.Fatal(err)
+	}
+	if err := refs.ForEach(func(r *plumbing.Reference) error {
+		branches[r.Name().Short()] = r.Hash()
+		return nil
+	}); err != nil {
+		c.Fatal(err)
+	}
+	pulls := map[string]int{}
+	if hasPulls {
+		for line := range strings.Lines(docent(c, "pull", "list", "--data", c.data, "--project", p.id, "--json")) {
+			var pull api.PullRequest
+			if err := json.Unmarshal([]byte(line), &pull); err != nil {
+				c.Fatalf("%v: %s", err, line)
+			}
+			pulls[pull.Head]++
+		}
+	}
+	mine := map[string]*seenJob{}
+	for _, j := range c.jobs {
+		if j.project.id != p.id {
+			continue
+		}
+		branch := "docent/" + string(j.id)
+		if mine[branch] != nil {
+			c.wrong("pages %s and %s were answered with the same job %s", mine[branch].page, j.page, j.id)
+		}
+		mine[branch] = j
+		if _, ok := branches[branch]; !ok && !c.failed[j.id] {
+			c.wrong("job %s of %s has no branch", j.id, p.id)
+		}
+		if hasPulls && pulls[branch] != 1 && (!c.failed[j.id] || pulls[branch] > 1) {
+			c.wrong("job %s has %d pull requests", j.id, pulls[branch])
+		}
+	}
+	unknown := map[string]int{}
+	for branch, head := range branches {
+		switch j := mine[branch]; {
+		case !strings.HasPrefix(branch, "docent/"):
+		case j != nil:
+			c.branch(repo, head, j)
+		case len(strings.TrimPrefix(branch, "docent/")) != len(c.jobs[0].id):
+			c.wrong("%s is a second branch of its job", branch)
+		default:
+			page := c.madePage(repo, head)
+			if unknown[page]++; unknown[page] > c.maybe[p.id+" "+page] {
+				c.wrong("%s made page %q, for %d requests whose answer was lost", branch, page, c.maybe[p.id+" "+page])
+			}
+		}
+	}
+}
+
+// madePage finds the page that a branch's job has made.
+func (c *tortureCheck) madePage(repo *git.Repository, head plumbing.Hash) (page string) {
+	commit, err := repo.CommitObject(head)
+	if err != nil {
+		c.wrong("%v", err)
+		return ""
+	}
+	files, err := commit.Files()
+	if err != nil {
+		c.wrong("%v", err)
+		return ""
+	}
+	_ = files.ForEach(func(f *object.File) error {
+		if strings.HasPrefix(f.Name, "made/") || strings.HasPrefix(f.Name, "metered/") {
+			page = f.Name
+		}
+		return nil
+	})
+	return page
+}
+
+func (c *tortureCheck) branch(repo *git.Repository, head plumbing.Hash, j *seenJob) {
+	commit, err := repo.CommitObject(head)
+	if err != nil {
+		c.wrong("job %s: %v", j.id, err)
+		return
+	}
+	file, err := commit.File(j.page)
+	if err != nil {
+		c.wrong("job %s: page %s: %v", j.id, j.page, err)
+		return
+	}
+	text, err := file.Contents()
+	if err != nil {
+		c.wrong("job %s: %v", j.id, err)
+		return
+	}
+	last := -1
+	for _, n := range slices.Concat(j.lines, j.maybe) {
+		line := fmt.Sprintf("line %d of follow-ups", n)
+		count := strings.Count(text, line)
+		if count > 1 || count == 0 && slices.Contains(j.lines, n) && !c.failed[j.id] {
+			c.wrong("job %s: follow-up %d took effect %d times", j.id, n, count)
+		}
+		if at := strings.Index(text, line); count == 1 {
+			if at < last {
+				c.wrong("job %s: follow-up %d took effect before an earlier one", j.id, n)
+			}
+			last = at
+		}
+	}
+	commits := 0
+	if err := object.NewCommitPreorderIter(commit, nil, nil).ForEach(func(*object.Commit) error {
+		commits++
+		return nil
+	}); err != nil {
+		c.wrong("job %s: %v", j.id, err)
+	}
+	lines := strings.Count(text, "of follow-ups")
+	if want := 1 + 1 + lines; commits != want {
+		c.wrong("job %s has %d commits on its branch with the import, want %d", j.id, commits, want)
+	}
+}
+
+// threads reads every thread with the actors themselves, in this process, which finish what the last kill has left over.
+func (c *tortureCheck) threads(config string, p testProject, brain *modelStandIn) {
+	conf, err := LoadConfig(config, noEnvironment, nil)
+	if err != nil {
+		c.Fatal(err)
+	}
+	conf.Data, conf.Listen = c.data, "127.0.0.1:0"
+	dir, err := openDataDir(c.data, serveCommand, time.Second)
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer dir.Close()
+	a, err := newApp(c.Context(), dir, conf, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer func() {
+		a.cancelWork()
+		if err := a.close(); err != nil {
+			c.Error(err)
+		}
+	}()
+	for _, q := range c.questions {
+		e := awaitAnswer(c.T, a, p, acceptedQuestion{thread: q.thread, text: q.text})
+		if e == nil {
+			c.wrong("question %s, which was acknowledged, is not in its thread %s", q.tag, q.thread)
+			continue
+		}
+		asked := brain.turn(string(e.Turn))
+		switch {
+		case !e.Done:
+			c.wrong("question %s has no end", q.tag)
+		case q.finished && (e.Error != "" || e.Answer != q.answer):
+			c.wrong("question %s was answered %q (%s); its reader saw %q finished", q.tag, e.Answer, e.Error, q.answer)
+		case e.Error != "" && asked.faults == 0 && !strings.Contains(e.Error, "broke off too often"):
+			c.wrong("question %s ended with %q, and the model was well", q.tag, e.Error)
+		case e.Error != "":
+			c.others[e.Error]++
+		case !strings.Contains(e.Answer, "answer "+q.tag+" of "+string(e.Turn)):
+			c.wrong("question %s has the answer to another one: %q", q.tag, e.Answer)
+		}
+		if n := brain.keysOf(q.tag); n > 1+c.retries[q.tag] {
+			c.wrong("question %s was put to the model as %d turns, and sent %d times", q.tag, n, 1+c.retries[q.tag])
+		}
+	}
+	c.order(a, p)
+}
+
+// order holds each thread against the order in which its questions were asked.
+func (c *tortureCheck) order(a *app, p testProject) {
+	asked := map[api.ThreadID][]string{}
+	for _, q := range c.questions {
+		asked[q.thread] = append(asked[q.thread], q.text)
+	}
+	for id, texts := range asked {
+		read, err := a.system.Threads().Read(c.Context(), id, thread.Read{Project: api.ProjectID(p.id)})
+		if err != nil {
+			c.wrong("thread %s: %v", id, err)
+			continue
+		}
+		var there []string
+		for _, e := range read.Turns {
+			there = append(there, e.Question)
+		}
+		if !slices.Equal(there, texts) {
+			c.wrong("thread %s has the questions %q; asked were %q", id, there, texts)
+		}
+	}
+}
