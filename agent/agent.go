@@ -20,6 +20,7 @@ type Tree interface {
 type Task struct {
 	Project  api.Project
 	Job      api.JobID
+	ID       string        // of the instruction, within the job
 	Model    string        // asked for by the caller; empty for the project's
 	Prompt   string        // the instruction to carry out now
 	Earlier  []Instruction // earlier ones of the same job, oldest first
@@ -27,7 +28,61 @@ type Task struct {
 	DocsDir  string        // nothing outside it is edited
 	Now      time.Time
 	Attempts int // how often this instruction has been tried before
+
+	// Base is the tree of the branch that the changes are meant for: what steers the agent is read there, not on a
+	// branch that anybody may have pushed to. Nil means Tree.
+	Base func(ctx context.Context) (Tree, error)
+	// Steps are what earlier runs of this instruction recorded, in order. They are gone through again without asking the
+	// model, and the work goes on behind them.
+	Steps []Step
+	// Record keeps a step. The loop goes on when it has returned, so what a model has answered is not asked again. Nil
+	// keeps nothing.
+	Record func(ctx context.Context, s Step) error
+	// Rest waits without holding what a run that works holds. Nil sleeps.
+	Rest func(ctx context.Context, d time.Duration) error
 }
+
+// A Step is one answer of a language model with what led to it. What its calls gave is in the next step: in the last one
+// it is found out anew.
+type Step struct {
+	Round    int    `cbor:"1,keyasint"`            // from 1; a further one begins anew, on another tree
+	Number   int    `cbor:"2,keyasint"`            // within the round, from 1
+	Commit   string `cbor:"3,keyasint"`            // of the tree that the round works on
+	State    string `cbor:"4,keyasint,omitempty"`  // of the edits when the model was asked
+	Before   []Turn `cbor:"5,keyasint,omitempty"`  // what came to the conversation since the step before
+	Left     int    `cbor:"6,keyasint,omitempty"`  // turns whose results were left out when the model was asked
+	Cap      int    `cbor:"7,keyasint,omitempty"`  // bytes that each result was cut to; 0 for whole ones
+	Summary  bool   `cbor:"8,keyasint,omitempty"`  // the answer takes the place of the conversation before it
+	Reply    Reply  `cbor:"9,keyasint"`            // what the model said
+	Spent    Spent  `cbor:"10,keyasint"`           // on the instruction altogether, this step included
+	Repairs  int    `cbor:"11,keyasint,omitempty"` // times that the checks had failed
+	Reviewed string `cbor:"12,keyasint,omitempty"` // state of the edits that the model was last shown whole
+	Misses   int    `cbor:"13,keyasint,omitempty"` // answers in a row, before this one, that were no use
+}
+
+// Spent is what an instruction has used of its limits.
+type Spent struct {
+	Steps  int           `cbor:"1,keyasint"`
+	Tokens int64         `cbor:"2,keyasint"`
+	Cost   int64         `cbor:"3,keyasint"` // millionths of a US dollar
+	Time   time.Duration `cbor:"4,keyasint"`
+	Bytes  int64         `cbor:"5,keyasint"` // recorded
+}
+
+// A Failure is an ending without a result, in words that the user may read.
+type Failure struct {
+	Reason  api.HaltReason
+	Message string
+	Err     error // for the log; may be nil
+}
+
+func (f *Failure) Error() string {
+	if f.Err != nil {
+		return f.Message + " (" + f.Err.Error() + ")"
+	}
+	return f.Message
+}
+func (f *Failure) Unwrap() error { return f.Err }
 
 // An Instruction is an earlier instruction of the job and what became of it.
 type Instruction struct {

@@ -43,11 +43,11 @@ type Chat struct {
 
 // A Turn is one utterance: of the user, of the assistant with its calls, or a tool's answer to one call.
 type Turn struct {
-	Role   string // "user", "assistant" or "tool"
-	Text   string
-	Calls  []Call
-	CallID string
-	Failed bool
+	Role   string `cbor:"1,keyasint"` // "user", "assistant" or "tool"
+	Text   string `cbor:"2,keyasint,omitempty"`
+	Calls  []Call `cbor:"3,keyasint,omitempty"`
+	CallID string `cbor:"4,keyasint,omitempty"`
+	Failed bool   `cbor:"5,keyasint,omitempty"`
 }
 
 // A Tool is what the model may call.

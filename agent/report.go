@@ -106,7 +106,11 @@ func (r *run) report(changes []Change, checked []string, todos []api.Todo) Resul
 			body.WriteString("- " + plainText(l) + "\n")
 		}
 	}
-	body.WriteString("\n---\n\nMade by Docent's built-in agent (" + codeText(Rules) + "), which follows instructions of fixed forms and uses no language model.")
+	if r.model == Rules {
+		body.WriteString("\n---\n\nMade by Docent's built-in agent (" + codeText(Rules) + "), which follows instructions of fixed forms and uses no language model.")
+	} else {
+		body.WriteString("\n---\n\nMade by Docent's agent with the language model " + codeText(r.model) + ". Read it as you would a stranger's contribution.")
+	}
 	if r.task.Job != "" {
 		body.WriteString(" Job " + codeText(string(r.task.Job)) + ".")
 	}
@@ -129,7 +133,7 @@ func (r *run) report(changes []Change, checked []string, todos []api.Todo) Resul
 		message += " " + strings.Join(shown, ". ") + "."
 	}
 	return Result{
-		Model: Rules, Changes: changes, Title: title, Commit: commit.String(), Body: body.String(), Message: message, Todos: todos,
+		Model: r.model, Changes: changes, Title: title, Commit: commit.String(), Body: body.String(), Message: message, Todos: todos,
 	}
 }
 

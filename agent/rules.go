@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"path"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/tailscale/hujson"
+	"go.yaml.in/yaml/v4"
 
 	"docent/api"
 	"docent/markup"
@@ -32,13 +36,20 @@ type Options struct {
 	MaxFile   int64 // bytes of one file; 2 MiB
 	MaxChange int64 // bytes of all changed files together; 32 MiB
 	MaxFiles  int   // changed files; 5000
+
+	Models   Models   // nil: instructions of fixed forms alone are understood
+	Searcher Searcher // nil: the model has no search
+	Checks   Checks   // nil: no command of the operator's looks at results
+	Loop     Limits
+	Log      *slog.Logger // nil: what goes wrong inside is not logged
 }
 
 // An Agent carries out instructions. It holds no state: one serves any number of jobs at the same time.
 type Agent struct{ opts Options }
 
-// New makes the built-in agent, which needs no language model.
+// New makes an agent. Without Models it is the built-in one, which needs no language model.
 func New(opts Options) *Agent {
+	opts.Loop = opts.Loop.withDefaults()
 	if opts.MaxFile <= 0 {
 		opts.MaxFile = 2 << 20
 	}
@@ -66,6 +77,9 @@ type run struct {
 	dropped  map[string]bool           // pages taken out of the navigation on request
 	replaced []replaced
 	undone   bool
+
+	model  string                // that does the work
+	before map[string]faultCount // broken links of the base, once they were counted
 }
 
 func (r *run) did(format string, args ...any) { r.done = append(r.done, fmt.Sprintf(format, args...)) }
@@ -100,12 +114,35 @@ func (r *run) moved(from, to string) {
 	r.origin[to] = first
 }
 
-// Edit carries out one instruction, all of it or nothing. What cannot be done, or is not understood, is no error: the
-// Result then has no changes and its Message says why. An error means that the tree could not be read or that ctx ended.
+// Edit carries out one instruction, all of it or nothing: with the language model that the task names, or by the
+// instructions of fixed forms where that is the built-in one. What cannot be done, or is not understood, is no error: the
+// Result then has no changes and its Message says why. A *Failure says why a language model came to no result; any other
+// error means that the tree could not be read or that ctx ended.
 func (a *Agent) Edit(ctx context.Context, task Task, progress func(Progress)) (Result, error) {
 	if progress == nil {
 		progress = func(Progress) {}
 	}
+	if a.opts.Models != nil {
+		m, err := a.opts.Models.LanguageModel(task.Model)
+		if err != nil {
+			return Result{}, &Failure{api.HaltError, fmt.Sprintf("The language model %s cannot be used: it is not configured.", quote(task.Model)), err}
+		}
+		if m != nil {
+			return a.loop(ctx, m, task, progress)
+		}
+	}
+	return a.rules(ctx, task, progress)
+}
+
+func newRun(ctx context.Context, ws *workspace, task Task, model string) (*run, error) {
+	r := &run{ctx: ctx, ws: ws, task: task, counts: map[string]map[string]int{}, origin: map[string]string{}, dropped: map[string]bool{}, model: model}
+	var err error
+	r.site, err = openSite(ws, task.Project)
+	return r, err
+}
+
+// rules carries out instructions of fixed forms.
+func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (Result, error) {
 	m := &memory{}
 	for _, e := range task.Earlier {
 		if e.Commit == "" {
@@ -137,8 +174,8 @@ func (a *Agent) Edit(ctx context.Context, task Task, progress func(Progress)) (R
 	if err != nil {
 		return Result{}, err
 	}
-	r := &run{ctx: ctx, ws: ws, task: task, counts: map[string]map[string]int{}, origin: map[string]string{}, dropped: map[string]bool{}}
-	if r.site, err = openSite(ws, task.Project); err != nil {
+	r, err := newRun(ctx, ws, task, Rules)
+	if err != nil {
 		return Result{}, err
 	}
 	stop := func(i int, err error) (Result, error) {
@@ -210,9 +247,25 @@ func manual(tree Tree) string {
 	return b.String()
 }
 
-// check looks for what the changes would break. Only new problems count.
+// check refuses changes that would break something.
 func (r *run) check(changes []Change) ([]string, error) {
-	var faults []string
+	faults, checked, err := r.problems(changes)
+	if err != nil {
+		return nil, err
+	}
+	if len(faults) > 0 {
+		more := ""
+		if len(faults) > 10 {
+			more = fmt.Sprintf("; and %d more", len(faults)-10)
+			faults = faults[:10]
+		}
+		return nil, refuse("the check of the result failed: %s%s", strings.Join(faults, "; "), more)
+	}
+	return checked, nil
+}
+
+// problems looks for what the changes would break, and says what it looked at. Only new problems count.
+func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 
 	base := &workspace{ctx: r.ctx, tree: r.ws.tree, docsDir: r.ws.docsDir, limits: r.ws.limits, base: r.ws.base, over: map[string]overlay{}, cache: r.ws.cache, folded: r.ws.folded}
@@ -231,7 +284,7 @@ func (r *run) check(changes []Change) ([]string, error) {
 		if _, ok := base.base[from]; ok {
 			b, err := base.original(from)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			old = b
 		}
@@ -244,11 +297,14 @@ func (r *run) check(changes []Change) ([]string, error) {
 			}
 		}
 		if !isPage(c.Path) {
+			if why := unreadable(c.Path, c.Content); why != "" && (old == nil || unreadable(from, old) == "") {
+				fault("%s would not parse: %s", r.site.show(c.Path), why)
+			}
 			continue
 		}
 		now, err := r.site.page(c.Path)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		before := map[string]int{}
 		if old != nil {
@@ -263,16 +319,17 @@ func (r *run) check(changes []Change) ([]string, error) {
 		}
 	}
 	// Links: those that led somewhere must do so still, and new ones must.
-	brokenBefore, _, err := was.faults(nil)
-	if err != nil {
-		return nil, err
+	if r.before == nil {
+		if r.before, _, err = was.faults(nil); err != nil {
+			return nil, nil, err
+		}
 	}
 	brokenNow, links, err := r.site.faults(r.origin)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, f := range sortedKeys(brokenNow) {
-		if brokenNow[f].n > brokenBefore[f].n {
+		if brokenNow[f].n > r.before[f].n {
 			fault("%s would link to %s, where nothing is", r.site.show(brokenNow[f].page), quote(brokenNow[f].dest))
 		}
 	}
@@ -286,11 +343,11 @@ func (r *run) check(changes []Change) ([]string, error) {
 	case navNow != nil && navBefore != nil && err1 == nil && err2 == nil:
 		a, err := navBefore.pages()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		b, err := navNow.pages()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		navs = len(b)
 		for _, p := range b {
@@ -313,15 +370,7 @@ func (r *run) check(changes []Change) ([]string, error) {
 			}
 		}
 	}
-	if len(faults) > 0 {
-		more := ""
-		if len(faults) > 10 {
-			more = fmt.Sprintf("; and %d more", len(faults)-10)
-			faults = faults[:10]
-		}
-		return nil, refuse("the check of the result failed: %s%s", strings.Join(faults, "; "), more)
-	}
-	checked := []string{
+	checked = []string{
 		"the front matter parses, code blocks are closed and tags are balanced in every changed page",
 		fmt.Sprintf("no internal link or anchor that worked is broken, and none was added that leads nowhere (%s looked at)", count(links, "link")),
 		"no secret and no hidden character was added, and nothing outside the documentation was touched",
@@ -329,7 +378,23 @@ func (r *run) check(changes []Change) ([]string, error) {
 	if navNow != nil {
 		checked = append(checked, fmt.Sprintf("the navigation in %s parses and has lost no page (%s)", navNow.file, count(navs, "entry")))
 	}
-	return checked, nil
+	return faults, checked, nil
+}
+
+// unreadable tells why a file of data does not parse.
+func unreadable(name string, content []byte) string {
+	var err error
+	switch strings.ToLower(path.Ext(name)) {
+	case ".json":
+		_, err = hujson.Parse(content)
+	case ".yml", ".yaml":
+		var v yaml.Node
+		err = yaml.Unmarshal(content, &v)
+	}
+	if err == nil {
+		return ""
+	}
+	return oneLine(err.Error(), 200)
 }
 
 type faultCount struct {

@@ -159,6 +159,8 @@ func (a *Actor) result(msg *runMessage) {
 		}
 	case progressed:
 		a.run.progress.told(a.run)
+	case stepped:
+		close(msg.body.(stepped).kept)
 	default:
 		a.run.stop()
 		a.run = nil
@@ -208,6 +210,11 @@ func (a *Actor) commit(events []Event, uses []persistence.Use, claim *persistenc
 func (a *Actor) logChange(before state) {
 	if before.status == a.state.status && before.phase == a.state.phase {
 		return
+	}
+	if took := a.state.spent; took != before.spent {
+		a.deps.Log.Info("a job used a language model", "project", a.state.project, "job", a.id, "model", a.state.model,
+			"steps", took.Steps-before.spent.Steps, "tokens", took.Tokens-before.spent.Tokens, "microdollars", took.Cost-before.spent.Cost,
+			"time", took.Time-before.spent.Time)
 	}
 	a.deps.Log.Info("job", "project", a.state.project, "job", a.id, "status", a.state.status, "phase", a.state.phase.String(),
 		"attempt", a.state.attempt, "halt", a.state.halt, "event", a.seq)

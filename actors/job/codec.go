@@ -20,6 +20,7 @@ const (
 	finishedV1   = "job.finished.1"
 	failedV1     = "job.failed.1"
 	archivedV1   = "job.archived.1"
+	steppedV1    = "job.stepped.1"
 )
 
 // A RecoverError says that what is stored of a job cannot be understood. The job stands still until a person has
@@ -69,6 +70,8 @@ func encode(ev Event) (persistence.Event, error) {
 		name = failedV1
 	case Archived:
 		name = archivedV1
+	case Stepped:
+		name = steppedV1
 	default:
 		return persistence.Event{}, fmt.Errorf("encode %T: no name on disk", ev)
 	}
@@ -101,6 +104,8 @@ func decode(stored persistence.Event) (Event, error) {
 		return decodeAs[Failed](stored)
 	case archivedV1:
 		return decodeAs[Archived](stored)
+	case steppedV1:
+		return decodeAs[Stepped](stored)
 	}
 	return nil, fmt.Errorf("unknown event type %q", stored.Type)
 }

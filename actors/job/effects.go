@@ -28,7 +28,7 @@ func (r *run) stop() { r.cancel() }
 // A runMessage is what a run tells its actor.
 type runMessage struct {
 	run   *run
-	body  any // begun, progressed, editDone, publishDone, runPanicked
+	body  any // begun, progressed, stepped, editDone, publishDone, runPanicked
 	tries int // times that the journal refused it
 }
 
@@ -120,7 +120,8 @@ func (e *effect) perform(stopped context.Context, phase phase) {
 
 // limit puts the end of the run's time in words.
 func (e *effect) limit(ctx context.Context, err error) error {
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	var given *agent.Failure
+	if err != nil && !errors.As(err, &given) && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &failure{api.HaltError, fmt.Sprintf("The agent did not end within %v.", e.deps.RunLimit), err}
 	}
 	return err
@@ -153,10 +154,17 @@ func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
 		return Edited{}, fmt.Errorf("read the repository at %s: %w", tip.Commit, err)
 	}
 	in := e.state.queue[0]
+	id := in.ID
+	if id == "" {
+		id = fmt.Sprint("at ", in.At.UnixMilli())
+	}
 	result, err := e.deps.Editor.Edit(ctx, agent.Task{
-		Project: project, Job: e.state.id, Model: e.state.model, Prompt: in.Prompt, Earlier: e.state.earlier,
+		Project: project, Job: e.state.id, ID: id, Model: e.state.asked, Prompt: in.Prompt, Earlier: e.state.earlier,
 		Tree: tree, DocsDir: project.DocsDir, Now: e.deps.Now(),
 		Attempts: e.state.interrupted + e.state.panicked + e.state.stale,
+		Base:     func(ctx context.Context) (agent.Tree, error) { return e.base(ctx, s, project, tip, tree) },
+		Steps:    e.state.steps, Record: e.keep,
+		Rest: func(ctx context.Context, d time.Duration) error { return hold(ctx, s, d) },
 	}, func(p agent.Progress) { e.run.progress.report(e.run, p) })
 	if err != nil {
 		return Edited{}, fmt.Errorf("edit: %w", err)
@@ -170,6 +178,52 @@ func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
 		return Edited{}, err
 	}
 	return Edited{Branch: branch, Number: number, Base: tip.Base, Parent: tip.Commit, Repo: tip.Repo, Result: result, Files: files, Diff: diff}, nil
+}
+
+// base is the tree of the branch that the changes are meant for, as it is now.
+func (e *effect) base(ctx context.Context, s *slot, project api.Project, tip forge.Tip, tree agent.Tree) (agent.Tree, error) {
+	if tip.Pull == "" && e.state.commit == "" {
+		return tree, nil // the job has no branch yet
+	}
+	// A branch that is not there stands for the base.
+	none := e.state.branchName(max(e.state.number, 1) + maxBranches)
+	err := e.patiently(ctx, s, func() (err error) { tip, err = e.deps.Forge.Tip(ctx, project, none); return err })
+	if err != nil {
+		return nil, fmt.Errorf("look for the base branch: %w", err)
+	}
+	err = e.patiently(ctx, s, func() (err error) { tree, err = e.deps.Forge.Tree(ctx, project, tip.Commit); return err })
+	if err != nil {
+		return nil, fmt.Errorf("read the repository at %s: %w", tip.Commit, err)
+	}
+	return tree, nil
+}
+
+// maxBranches is beyond any number of branches that a job comes to have at a time.
+const maxBranches = 1_000_000
+
+// keep has the actor journal a step, and returns when it has.
+func (e *effect) keep(ctx context.Context, step agent.Step) error {
+	kept := make(chan struct{})
+	e.tell(stepped{attempt: e.run.attempt, step: step, kept: kept})
+	select {
+	case <-kept:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// hold waits without holding the slot.
+func hold(ctx context.Context, s *slot, d time.Duration) error {
+	s.give()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return s.take()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // publish brings exactly what was journaled to the code host.
@@ -219,15 +273,7 @@ func (e *effect) patiently(ctx context.Context, s *slot, try func() error) error
 			return err
 		}
 		e.deps.Log.Warn("the code host does not answer, trying again", "job", e.state.id, "try", n, "pause", pause, "error", err)
-		s.give()
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		}
-		if err := s.take(); err != nil {
+		if err := hold(ctx, s, pause); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"docent/api"
@@ -20,7 +21,7 @@ const (
 	EntryCreated   EntryType = "created"
 	EntryPrompt    EntryType = "prompt"    // an instruction was accepted: Text
 	EntryProgress  EntryType = "progress"  // how far the work is: Title, Todos and Text, where they are news
-	EntryTool      EntryType = "tool"      // a tool was used: Tool
+	EntryTool      EntryType = "tool"      // tools are used: Tool, and Text where the model said something
 	EntryEdited    EntryType = "edited"    // the edit is made: Files, Diff, Text, and Branch where it is to be published
 	EntryPublished EntryType = "published" // the edit stands on the code host: Branch, Commit, Link
 	EntryRetried   EntryType = "retried"   // the work is taken up once more: Text says why
@@ -79,6 +80,21 @@ func (s state) entry(ev Event) (Entry, bool) {
 		e.Type, e.At, e.Text = EntryPrompt, ev.At, clip(ev.Prompt, maxText)
 	case Progressed:
 		e.Type, e.At, e.Title, e.Todos, e.Text = EntryProgress, ev.At, ev.Title, ev.Todos, ev.Text
+	case Stepped:
+		e.Type, e.At, e.Text = EntryTool, ev.At, clip(ev.Step.Reply.Text, maxText)
+		var names, inputs []string
+		for _, c := range ev.Step.Reply.Calls {
+			names = append(names, oneLine(c.Name))
+			inputs = append(inputs, clip(oneLine(c.Arguments), 300))
+		}
+		switch {
+		case len(names) > 0:
+			e.Tool = &ToolUse{Name: clip(strings.Join(names, ", "), 300), Input: clip(strings.Join(inputs, "\n"), maxText)}
+		case ev.Step.Summary || e.Text == "":
+			return Entry{}, false
+		default:
+			e.Type = EntryProgress
+		}
 	case Edited:
 		e.Type, e.At, e.Text, e.Files, e.Diff = EntryEdited, ev.At, clip(ev.Result.Message, maxText), ev.Files, ev.Diff
 		if len(ev.Result.Changes) > 0 && !s.dryRun {

@@ -115,6 +115,12 @@ type (
 		Text  string     `cbor:"3,keyasint"`
 		At    time.Time  `cbor:"4,keyasint"`
 	}
+	// Stepped is one answer of a language model in the edit, with what led to it: after a crash the edit goes on behind it
+	// without asking again. A step of a new round takes the place of those of earlier rounds.
+	Stepped struct {
+		Step agent.Step `cbor:"1,keyasint"`
+		At   time.Time  `cbor:"2,keyasint"`
+	}
 	// Edited is the outcome of the edit and the intent to publish it, in full: what is published after a crash is this.
 	Edited struct {
 		Branch string       `cbor:"1,keyasint"` // where it goes
@@ -160,6 +166,7 @@ type (
 func (Created) event()    {}
 func (Prompted) event()   {}
 func (Progressed) event() {}
+func (Stepped) event()    {}
 func (Edited) event()     {}
 func (Published) event()  {}
 func (Retried) event()    {}

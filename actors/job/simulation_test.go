@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,7 @@ type simulation struct {
 	commits  map[string][]string // the code host's, by branch
 	pulls    map[string]api.PullState
 	opened   int
+	spent    int // steps of instructions that ended
 	where    string
 }
 
@@ -143,6 +145,12 @@ func (s *simulation) take(msg any) error {
 		}
 		s.journal = append(s.journal, stored)
 		switch ev.(type) {
+		case Finished, Failed:
+			if n := len(s.state.steps); n > 0 {
+				s.spent += s.state.steps[n-1].Spent.Steps
+			}
+		}
+		switch ev.(type) {
 		case Finished:
 			s.ended = append(s.ended, s.state.queue[0].ID)
 		case Failed:
@@ -185,7 +193,7 @@ func (s *simulation) crash() {
 
 // normal makes states comparable: encodings do not tell an empty slice from none.
 func normal(s state) state {
-	for _, p := range []any{&s.queue, &s.seen, &s.todos, &s.earlier, &s.log} {
+	for _, p := range []any{&s.queue, &s.seen, &s.todos, &s.earlier, &s.log, &s.steps} {
 		if v := reflect.ValueOf(p).Elem(); v.Len() == 0 {
 			v.SetZero()
 		}
@@ -218,6 +226,7 @@ func (s *simulation) perform(w work) any {
 			number++
 		}
 		branch := s.state.branchName(number)
+		s.step(w, s.head(branch))
 		e := edit(branch, number, "a.md")
 		e.Parent = s.head(branch)
 		e.Result.Commit = s.state.queue[0].ID
@@ -246,6 +255,24 @@ func (s *simulation) perform(w work) any {
 		s.opened++
 	}
 	return publishDone{attempt: w.attempt, result: forge.Published{Commit: commit, Link: "/pulls/" + e.Branch}}
+}
+
+// step lets an edit with a language model go on for some steps, from what is recorded. Like all results they may come
+// late, twice, in another order or never.
+func (s *simulation) step(w work, commit string) {
+	next := agent.Step{Round: 1, Commit: s.state.queue[0].ID + " on " + commit}
+	if n := len(s.state.steps); n > 0 {
+		last := s.state.steps[n-1]
+		next.Round, next.Number, next.Spent = last.Round, last.Number, last.Spent
+		if last.Commit != next.Commit {
+			next.Round, next.Number = last.Round+1, 0
+		}
+	}
+	for range s.rng.IntN(4) {
+		next.Number++
+		next.Spent.Steps++
+		s.flying = append(s.flying, stepped{attempt: w.attempt, step: next})
+	}
 }
 
 func (s *simulation) head(branch string) string {
@@ -282,6 +309,17 @@ func (s *simulation) check() {
 	}
 	if (st.phase == publishing) != (len(st.edited.Result.Changes) > 0) {
 		s.fail("phase %v with %d changes to publish", st.phase, len(st.edited.Result.Changes))
+	}
+	for i, step := range st.steps {
+		if step.Number != i+1 || step.Round != st.steps[0].Round || step.Commit != st.steps[0].Commit {
+			s.fail("step %d of round %d on %s stands at %d", step.Number, step.Round, step.Commit, i+1)
+		}
+		if len(st.queue) == 0 || !strings.HasPrefix(step.Commit, st.queue[0].ID+" on ") {
+			s.fail("a step on %q is kept, of another instruction", step.Commit)
+		}
+	}
+	if st.spent.Steps != s.spent {
+		s.fail("%d steps are counted, %d were recorded", st.spent.Steps, s.spent)
 	}
 	for i, id := range s.ended {
 		if s.accepted[i] != id {

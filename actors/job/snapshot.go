@@ -47,6 +47,9 @@ type snapshotV1 struct {
 	Dropped     uint64              `cbor:"30,keyasint,omitempty"`
 	DryRun      bool                `cbor:"31,keyasint,omitempty"`
 	Wish        string              `cbor:"32,keyasint,omitempty"`
+	Asked       *string             `cbor:"33,keyasint,omitempty"` // nil in snapshots of before it was kept
+	Steps       []agent.Step        `cbor:"34,keyasint,omitempty"`
+	Spent       agent.Spent         `cbor:"35,keyasint"`
 }
 
 func (s state) snapshot() ([]byte, error) {
@@ -58,6 +61,7 @@ func (s state) snapshot() ([]byte, error) {
 		Branch: s.branch, Number: s.number, Commit: s.commit, Earlier: s.earlier, Log: s.log,
 		CreatedAt: s.createdAt, UpdatedAt: s.updatedAt, Archived: s.archived,
 		Seq: s.seq, Dropped: s.dropped, DryRun: s.dryRun, Wish: s.wish,
+		Asked: &s.asked, Steps: s.steps, Spent: s.spent,
 	}
 	if s.phase == publishing {
 		v.Edited = &s.edited
@@ -88,6 +92,13 @@ func restore(id api.JobID, data []byte) (state, error) {
 		branch: v.Branch, number: v.Number, commit: v.Commit, earlier: v.Earlier, log: v.Log,
 		createdAt: v.CreatedAt, updatedAt: v.UpdatedAt, archived: v.Archived,
 		seq: v.Seq, dropped: v.Dropped, logBytes: logBytes(v.Log), dryRun: v.DryRun, wish: v.Wish,
+		steps: v.Steps, spent: v.Spent,
+	}
+	switch {
+	case v.Asked != nil:
+		s.asked = *v.Asked
+	case v.Model != agent.Rules: // what worked, if it has worked already, was the built-in one
+		s.asked = v.Model
 	}
 	if v.Edited != nil {
 		s.edited = *v.Edited

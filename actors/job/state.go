@@ -49,7 +49,8 @@ type state struct {
 	project api.ProjectID
 	user    api.KeyID
 	source  api.Source
-	model   string
+	model   string // as users see it: asked for at first, then the one that worked
+	asked   string // for by the creator, or the project's then; a name of the configuration
 	draft   bool
 	dryRun  bool   // nothing is published
 	wish    string // branch that the caller asked for
@@ -59,6 +60,8 @@ type state struct {
 	queue   []instruction // the first is in hand while the phase is not idle
 	seen    []string      // ids of all instructions
 	edited  Edited        // what is to be published, in phase publishing
+	steps   []agent.Step  // of the edit in hand with a language model, in its last round
+	spent   agent.Spent   // on language models by earlier instructions
 	// How often the instruction in hand broke off.
 	interrupted, panicked, stale int
 
@@ -100,6 +103,12 @@ type (
 	progressed struct {
 		attempt int
 		agent.Progress
+	}
+	// stepped asks to keep a step of an edit.
+	stepped struct {
+		attempt int
+		step    agent.Step
+		kept    chan<- struct{} // closed when it is on disk
 	}
 	// editDone is the outcome of an edit: edited is complete but for its time.
 	editDone struct {
@@ -190,6 +199,11 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 			return nil, nil
 		}
 		return []Event{ev}, nil
+	case stepped:
+		if !s.current(msg.attempt) || s.phase != editing || !s.follows(msg.step) {
+			return nil, nil
+		}
+		return []Event{Stepped{Step: msg.step, At: now}}, nil
 	case editDone:
 		return s.editDone(msg, now)
 	case publishDone:
@@ -200,6 +214,18 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 
 // current reports whether a result is of the work in hand.
 func (s state) current(attempt int) bool { return s.phase != idle && attempt == s.attempt }
+
+// follows tells whether a step comes next: one that came before, or that leaves one out, does not.
+func (s state) follows(step agent.Step) bool {
+	if len(s.steps) == 0 {
+		return step.Number == 1
+	}
+	last := s.steps[len(s.steps)-1]
+	if step.Round == last.Round {
+		return step.Number == last.Number+1 && step.Commit == last.Commit
+	}
+	return step.Round == last.Round+1 && step.Number == 1
+}
 
 func (s state) create(cmd Create, now time.Time) ([]Event, error) {
 	if s.created {
@@ -278,9 +304,12 @@ func (s state) publishDone(msg publishDone, now time.Time) ([]Event, error) {
 // failed puts an error in words for the user.
 func failed(err error, now time.Time) Failed {
 	var f *failure
+	var given *agent.Failure
 	switch {
 	case errors.As(err, &f):
 		return Failed{Reason: f.reason, Message: f.message, At: now}
+	case errors.As(err, &given):
+		return Failed{Reason: given.Reason, Message: given.Message, At: now}
 	case errors.Is(err, forge.ErrMisconfigured):
 		return Failed{Reason: api.HaltMisconfigured, At: now,
 			Message: "The code host refused: the project's repository, address or credentials are not right, or lack a permission."}
@@ -305,6 +334,7 @@ func (s state) after(ev Event) state {
 		s.created = true
 		s.project, s.user, s.source, s.model, s.draft = ev.Project, ev.User, ev.Source, ev.Model, ev.Draft
 		s.dryRun, s.wish = ev.DryRun, ev.Branch
+		s.asked = ev.Model
 		s.number, s.branch = 1, s.branchName(1)
 		s.createdAt, s.updatedAt = ev.At, ev.At
 		s.status, s.halt = api.JobActive, api.HaltProcessing
@@ -331,6 +361,14 @@ func (s state) after(ev Event) state {
 		if ev.Text != "" {
 			s.message = lastLine(ev.Text)
 		}
+	case Stepped:
+		s.updatedAt = ev.At
+		if n := len(s.steps); n > 0 && s.steps[n-1].Round == ev.Step.Round {
+			s.steps = append(slices.Clip(s.steps), ev.Step)
+		} else {
+			s.steps = []agent.Step{ev.Step}
+		}
+		s.interrupted = 0 // it goes on: what broke off before was not this step's fault
 	case Edited:
 		s.updatedAt = ev.At
 		if ev.Result.Model != "" {
@@ -388,6 +426,7 @@ func (s state) after(ev Event) state {
 		}
 		s.message = ev.Message
 		s.phase, s.edited = idle, Edited{}
+		s = s.settle()
 		s.attempt++
 		if len(s.queue) > 0 {
 			return s.next()
@@ -406,11 +445,26 @@ func (s state) after(ev Event) state {
 			}
 		}
 		s.phase, s.edited = idle, Edited{}
+		s = s.settle()
 		s.attempt++
 		s.status, s.halt, s.message = api.JobFailed, ev.Reason, ev.Message
 	case Archived:
 		s.updatedAt, s.archived = ev.At, ev.At
 	}
+	return s
+}
+
+// settle counts what an instruction took of language models, and forgets how it went.
+func (s state) settle() state {
+	if n := len(s.steps); n > 0 {
+		took := s.steps[n-1].Spent
+		s.spent.Steps += took.Steps
+		s.spent.Tokens += took.Tokens
+		s.spent.Cost += took.Cost
+		s.spent.Time += took.Time
+		s.spent.Bytes += took.Bytes
+	}
+	s.steps = nil
 	return s
 }
 

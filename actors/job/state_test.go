@@ -51,8 +51,18 @@ func play(t *testing.T, s state, msgs ...any) (state, error) {
 	return s, nil
 }
 
+// step is a step of the edit in hand.
+func step(round, number int) stepped {
+	return stepped{step: agent.Step{Round: round, Number: number, Spent: agent.Spent{Steps: number, Tokens: 10}}}
+}
+
 func current(s state, msg any) any {
 	switch m := msg.(type) {
+	case stepped:
+		if m.attempt == 0 {
+			m.attempt = s.attempt
+		}
+		return m
 	case editDone:
 		if m.attempt == 0 {
 			m.attempt = s.attempt
@@ -201,6 +211,10 @@ func everyEvent() []Event {
 		Archived{At: t0},
 		Created{Project: "p", Job: testID, At: t0, Branch: "docs/next", DryRun: true},
 		Edited{Branch: "b", Number: 1, At: t0, Files: []FileChange{{Path: "b", From: "a", Status: "moved", Added: 1, Removed: 2}}, Diff: "@@\n"},
+		Stepped{At: t0, Step: agent.Step{Round: 2, Number: 3, Commit: "c0", State: "s", Left: 4, Cap: 5, Summary: true, Repairs: 1, Reviewed: "r", Misses: 1,
+			Before: []agent.Turn{{Role: "tool", Text: "t", CallID: "c1", Failed: true}, {Role: "assistant", Calls: []agent.Call{{ID: "c1", Name: "n", Arguments: "{}"}}}},
+			Reply:  agent.Reply{Model: "m", Text: "x", Calls: []agent.Call{{ID: "c2", Name: "n", Arguments: "{"}}, Reason: "tools", Usage: agent.Usage{PromptTokens: 1, CachedTokens: 2, CompletionTokens: 3, Cost: 4}},
+			Spent:  agent.Spent{Steps: 1, Tokens: 2, Cost: 3, Time: 4, Bytes: 5}}},
 	}
 }
 
@@ -220,7 +234,7 @@ func TestWhatIsOnDiskStaysReadable(t *testing.T) {
 			s = s.apply(ev)
 		}
 	}
-	full, _ := play(t, state{id: testID}, create("x"), follow, progressed{Progress: agent.Progress{Text: "l"}}, edits)
+	full, _ := play(t, state{id: testID}, create("x"), follow, progressed{Progress: agent.Progress{Text: "l"}}, step(1, 1), edits)
 	data, err := full.snapshot()
 	if err != nil {
 		t.Fatal(err)
@@ -277,6 +291,7 @@ func TestStories(t *testing.T) {
 			follow, edits, publishDone{result: forge.Published{Commit: "c2", Link: "/pulls/1"}}, Archive{"p"}},
 		"merged in between": {create("x"), edits, publish, follow, editDone{edited: edit("docent/job_1-2", 2, "b.md")},
 			publishDone{result: forge.Published{Commit: "c2", Link: "/pulls/2", New: true}}},
+		"step by step":         {create("x"), step(1, 1), begun{}, step(1, 1), step(1, 3), step(1, 2), step(2, 1), step(1, 3), edits, step(2, 2), publish},
 		"moved, crashed, done": {create("x"), begun{}, edits, publishDone{err: forge.ErrMoved}, runPanicked{}, edits, begun{}, publish},
 		"cancelled and again":  {create("x"), follow, Cancel{"p"}, FollowUp{Project: "p", ID: "f2", Prompt: "try again"}, nothing},
 	} {

@@ -54,6 +54,11 @@ type Config struct {
 	JobTimeout     Duration `toml:"job_timeout" usage:"time that one instruction of a job may take"`
 	TurnTimeout    Duration `toml:"turn_timeout" usage:"time that one answer may take"`
 
+	AgentSteps  int   `toml:"agent_steps" usage:"answers of a language model that one instruction of a job may use; 0 for no limit"`
+	AgentTokens int64 `toml:"agent_tokens" usage:"tokens of prompts and answers that one instruction may use; 0 for no limit"`
+	AgentCost   int64 `toml:"agent_cost" usage:"US cents that one instruction may cost, by the prices of [models]; 0 for no limit"`
+	AgentChange int64 `toml:"agent_change" usage:"bytes of pages that one instruction may change with a language model; 0 for no limit"`
+
 	ThreadRetention Duration `toml:"thread_retention" usage:"threads that were not used for this long are removed with everything of theirs; 0 keeps them for ever"`
 }
 
@@ -102,6 +107,7 @@ func DefaultConfig() Config {
 		MaxBody:     1 << 20, MaxRequests: 20_000, MaxStreams: 20_000, MaxTurns: 20_000, MaxRunningJobs: 2 * runtime.GOMAXPROCS(0),
 		MaxOpenIndexes: 32, IndexMemory: 512 << 20, IdleAfter: Duration{2 * time.Minute}, PollInterval: Duration{time.Minute},
 		DrainTimeout: Duration{30 * time.Second}, JobTimeout: Duration{10 * time.Minute}, TurnTimeout: Duration{5 * time.Minute},
+		AgentSteps: 100, AgentTokens: 2_000_000, AgentCost: 300, AgentChange: 1 << 20,
 	}
 }
 
@@ -249,7 +255,7 @@ var leastValues = map[string]int64{
 	"max_body": 1024, "max_requests": 1, "max_streams": 1, "max_turns": 1, "max_running_jobs": 1, "max_open_indexes": 1, "index_memory": 1,
 	"memory_limit": 0, "idle_after": int64(time.Second), "poll_interval": 0, "drain_timeout": 0,
 	"job_timeout": int64(time.Second), "turn_timeout": int64(time.Second),
-	"thread_retention": 0,
+	"thread_retention": 0, "agent_steps": 0, "agent_tokens": 0, "agent_cost": 0, "agent_change": 0,
 }
 
 func webURL(text string) bool {

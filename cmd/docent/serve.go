@@ -147,7 +147,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	}
 	a.system, err = actors.Start(ctx, actors.Deps{
 		Journal: a.journal, Projects: a.stores.catalog, Log: log, Context: a.work,
-		Editor: agent.New(agent.Options{}), Forge: treeForge{a.stores.hub},
+		Editor: newEditor(c, models, a.stores.library, log), Forge: treeForge{a.stores.hub},
 		Searcher: a.stores.library, Model: models,
 		Idle: c.IdleAfter.Duration, RunningJobs: c.MaxRunningJobs, RunningTurns: c.MaxTurns,
 		RunLimit: c.JobTimeout.Duration, TurnLimit: c.TurnTimeout.Duration,

@@ -1,0 +1,67 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"docent/api"
+)
+
+// Checks runs the command that a project's operator has set to look at a result, on all files of the repository.
+type Checks interface {
+	// Check gives what the command says against the files; "" where it is content. It is not there (nil error, ok false)
+	// for projects without one. An error means that it could not be run.
+	Check(ctx context.Context, project api.Project, files Files) (complaint string, ok bool, err error)
+}
+
+// Files are the files of a repository, to be written to where a command can see them.
+type Files interface {
+	List() []api.File
+	Read(path string) ([]byte, error)
+}
+
+// overlaid is the repository with the edits.
+type overlaid struct{ ws *workspace }
+
+func (o overlaid) List() []api.File {
+	var out []api.File
+	for _, p := range o.ws.files() {
+		f := api.File{Path: p, Size: o.ws.base[p].Size}
+		if e, ok := o.ws.over[p]; ok {
+			f.Size = int64(len(e.content))
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func (o overlaid) Read(p string) ([]byte, error) {
+	if e, ok := o.ws.over[p]; ok {
+		return e.content, nil
+	}
+	return o.ws.tree.Read(o.ws.ctx, p)
+}
+
+// external runs the operator's command. What it says against the pages as they were before is no fault of the edits.
+func (l *loop) external(ctx context.Context) (complaint, passed string, err error) {
+	says, ok, err := l.opts.Checks.Check(ctx, l.task.Project, overlaid{l.ws})
+	switch {
+	case ctx.Err() != nil:
+		return "", "", ctx.Err()
+	case err != nil:
+		return "", "", fmt.Errorf("run the project's check: %w", err)
+	case !ok:
+		return "", "", nil
+	case says == "":
+		return "", "the project's own check has passed", nil
+	}
+	base := *l.ws
+	base.over, base.sorted = map[string]overlay{}, nil
+	if before, _, err := l.opts.Checks.Check(ctx, l.task.Project, overlaid{&base}); err == nil && before != "" {
+		return "", "the project's own check fails, and failed before the change as well", nil
+	}
+	if ctx.Err() != nil {
+		return "", "", ctx.Err()
+	}
+	return "the project's own check fails:\n" + quoteBlockOf(middle(visible(says), 6000)), "", nil
+}
