@@ -56,7 +56,7 @@ class Reader {
   /** whole waits until there are that many answers and the last is complete: the text given, where one is. */
   async whole(count, text) {
     await this.answer(count - 1).waitFor();
-    if (text) await this.page.waitForFunction(([answers, text]) => [...document.querySelectorAll(`${answers} .text`)].at(-1).innerText.trim() === text, [this.answers, text]);
+    if (text) await this.page.waitForFunction(([answers, text]) => [...document.querySelectorAll(`${answers} .text`)].at(-1)?.innerText.trim() === text, [this.answers, text]);
     await this.ready();
     assert.equal(await this.count(), count);
     assert.equal(await this.problem(), "");
