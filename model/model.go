@@ -53,5 +53,7 @@ type Result struct {
 	Reason           string // "stop" or "length"
 	Answered         bool   // false when the documentation does not say
 	PromptTokens     int
+	CachedTokens     int // of the prompt's
 	CompletionTokens int
+	Cost             int64 // in millionths of a US dollar; zero where the configuration has no prices
 }

@@ -68,7 +68,7 @@ type Registry struct {
 // New checks the configuration and makes its models. Nothing is reached over the network yet.
 func New(c Config) (*Registry, error) {
 	r := &Registry{models: map[string]provider{}, standard: c.Default}
-	wheel := newWheel()
+	wheel, endpoints := newWheel(), breakers{}
 	var problems []error
 	for i, n := range c.Models {
 		if n.Name == "" {
@@ -79,7 +79,7 @@ func New(c Config) (*Registry, error) {
 			problems = append(problems, fmt.Errorf("model %s is there twice", n.Name))
 			continue
 		}
-		p, err := n.provider(wheel)
+		p, err := n.provider(wheel, endpoints)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("model %s: %w", n.Name, err))
 			continue
@@ -104,14 +104,14 @@ func New(c Config) (*Registry, error) {
 	return r, nil
 }
 
-func (n Named) provider(w *wheel) (provider, error) {
+func (n Named) provider(w *wheel, endpoints breakers) (provider, error) {
 	switch n.Provider {
 	case Builtin:
 		return extractive{name: n.Name}, nil
 	case Scripted:
 		return newScripted(n, w)
 	case OpenAI, Anthropic:
-		return newRemote(n)
+		return newRemote(n, endpoints)
 	case "":
 		return nil, fmt.Errorf("no provider is given; there are %s, %s, %s and %s", Builtin, OpenAI, Anthropic, Scripted)
 	}

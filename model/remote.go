@@ -40,6 +40,7 @@ type Failure struct {
 	Status     int           // of the provider's answer; 0 where there was none
 	RetryAfter time.Duration // when the provider wants to be asked again; 0 where it does not say
 	temporary  bool
+	silent     bool  // the provider fell silent: the reader has waited long enough
 	cause      error // ErrTooLong or ErrRefused where it is one of these
 }
 
@@ -57,7 +58,7 @@ func (f *Failure) Error() string {
 }
 
 // Temporary reports whether the same question may well succeed later.
-func (f *Failure) Temporary() bool { return f.temporary }
+func (f *Failure) Temporary() bool { return f.temporary || f.silent }
 
 // Causes of a call that was ended from this side, and of a stream that is none.
 var (
@@ -78,8 +79,10 @@ var shared = func() http.RoundTripper {
 // A remote model is reached over HTTP.
 type remote struct {
 	Named
-	client *http.Client
-	call   func(ctx context.Context, line *line, c Chat, text func(string) error) (ending, error)
+	client  *http.Client
+	call    func(ctx context.Context, line *line, c Chat, text func(string) error) (ending, error)
+	breaker *breaker
+	used    counter
 }
 
 // An ending is how a provider's stream ended.
@@ -90,7 +93,7 @@ type ending struct {
 	written int // of the prompt's tokens: those that the provider put into its cache, at a price
 }
 
-func newRemote(n Named) (provider, error) {
+func newRemote(n Named, endpoints breakers) (provider, error) {
 	standard := map[string]string{OpenAI: "https://api.openai.com/v1", Anthropic: "https://api.anthropic.com"}[n.Provider]
 	public := n.BaseURL == ""
 	if public {
@@ -122,7 +125,7 @@ func newRemote(n Named) (provider, error) {
 	if n.Transport == nil {
 		n.Transport = shared
 	}
-	r := &remote{Named: n, client: &http.Client{
+	r := &remote{Named: n, breaker: endpoints.at(n.BaseURL, n.Key), client: &http.Client{
 		Transport: n.Transport,
 		// A redirect would carry the question, and on the same host the key, to where nobody configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -157,14 +160,16 @@ func (r *remote) answer(ctx context.Context, req Request, emit func(Delta) error
 	end, err := r.ask(ctx, p.chat(req.Key), func(s string) error {
 		begun = true
 		return c.write(s)
-	}, func() bool { return !begun })
+	}, func(f *Failure) bool { return f.temporary && !begun })
+	result.PromptTokens, result.CachedTokens = end.usage.PromptTokens, end.usage.CachedTokens
+	result.CompletionTokens, result.Cost = end.usage.CompletionTokens, end.usage.Cost
 	if err != nil {
 		return result, err
 	}
 	if !begun {
 		return result, &Failure{Model: r.Name, Reason: "gave an empty answer"}
 	}
-	result.Reason, result.PromptTokens, result.CompletionTokens = end.reason, end.usage.PromptTokens, end.usage.CompletionTokens
+	result.Reason = end.reason
 	if err := c.flush(); err != nil {
 		return result, err
 	}
@@ -182,9 +187,9 @@ func (r *remote) chat(ctx context.Context, c Chat) (Reply, error) {
 	end, err := r.ask(ctx, c, func(s string) error {
 		said.WriteString(s)
 		return nil
-	}, func() bool {
+	}, func(f *Failure) bool {
 		said.Reset()
-		return true
+		return f.Temporary()
 	})
 	if err != nil {
 		return Reply{Model: r.Name}, err
@@ -205,8 +210,8 @@ func callID(c Chat, n int) string {
 }
 
 // ask puts a conversation to the provider and gives the text of its answer as it comes. It is put again after a
-// failure that may pass, where again allows it: it forgets what the try gave, or says that this has been used.
-func (r *remote) ask(ctx context.Context, c Chat, text func(string) error, again func() bool) (ending, error) {
+// failure where again allows it: it forgets what the try gave, or says that this has been used.
+func (r *remote) ask(ctx context.Context, c Chat, text func(string) error, again func(*Failure) bool) (ending, error) {
 	inner, stop := context.WithTimeoutCause(ctx, r.Total, errTotal)
 	defer stop()
 	var refused error // by text: the caller ended the answer
@@ -220,30 +225,52 @@ func (r *remote) ask(ctx context.Context, c Chat, text func(string) error, again
 		}
 		return nil
 	}
-	var spent Usage // by tries that broke off after the provider had told it
-	written := 0
+	var spent Usage // by all tries, as far as the provider told
+	r.used.calls.Add(1)
+	fail := func(err error) (ending, error) {
+		r.used.failures.Add(1)
+		return ending{usage: spent}, err
+	}
+	var last *Failure
 	for try := 1; ; try++ {
+		permit, wait, ok := r.breaker.admit()
+		if !ok {
+			if last == nil {
+				last = &Failure{Model: r.Name, Reason: "is left alone for a while", Detail: "its endpoint failed repeatedly", temporary: true}
+			}
+			return fail(&Unavailable{Model: r.Name, After: wait, Err: last})
+		}
+		r.used.tries.Add(1)
 		end, err := r.once(inner, c, put)
+		end.usage.Cost = r.Price.of(end.usage, end.written)
+		r.used.add(end.usage)
 		spent.add(end.usage)
-		written += end.written
-		if refused != nil {
-			return end, refused
-		}
-		if err == nil {
-			end.usage, end.written = spent, written
-			end.usage.Cost = r.Price.of(spent, written)
-			return end, nil
-		}
-		if ctx.Err() != nil {
-			return end, ctx.Err() // ended by the caller, which is no failure of the model
-		}
 		var f *Failure
-		if !errors.As(err, &f) || !f.temporary || !again() {
-			return end, err
+		switch failed := errors.As(err, &f); {
+		case refused != nil:
+			permit.void()
+			return ending{usage: spent}, refused
+		case err == nil:
+			permit.good()
+			end.usage = spent
+			return end, nil
+		case ctx.Err() != nil:
+			permit.void()
+			return ending{usage: spent}, ctx.Err() // ended by the caller, which is no failure of the model
+		case failed && f.Temporary():
+			permit.bad(f.RetryAfter)
+		case inner.Err() != nil:
+			permit.void()
+		default:
+			permit.good()
 		}
-		wait, ok := r.wait(f, try)
+		if f == nil || !again(f) {
+			return fail(err)
+		}
+		last = f
+		wait, ok = r.wait(f, try)
 		if !ok || try >= r.Attempts {
-			return end, &Unavailable{Model: r.Name, After: max(wait, f.RetryAfter), Err: f}
+			return fail(&Unavailable{Model: r.Name, After: max(wait, f.RetryAfter), Err: f})
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -251,9 +278,9 @@ func (r *remote) ask(ctx context.Context, c Chat, text func(string) error, again
 		case <-inner.Done():
 			timer.Stop()
 			if ctx.Err() != nil {
-				return end, ctx.Err()
+				return ending{usage: spent}, ctx.Err()
 			}
-			return end, &Unavailable{Model: r.Name, After: wait, Err: f}
+			return fail(&Unavailable{Model: r.Name, After: wait, Err: f})
 		}
 	}
 }
@@ -297,7 +324,7 @@ func (r *remote) once(ctx context.Context, c Chat, text func(string) error) (end
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errIdle):
-		f.Reason, f.Status = "stopped answering", 0
+		f.Reason, f.Status, f.silent = "stopped answering", 0, true
 	case errors.Is(cause, errTotal):
 		f.Reason, f.Status = "took too long to answer", 0
 	case errors.Is(err, errStream):

@@ -1,0 +1,184 @@
+package model
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// How an endpoint that fails is spared.
+const (
+	tripAfter  = 5               // failed tries in a row, of whatever callers
+	firstPause = 5 * time.Second // doubled each time that a probe fails
+	lastPause  = 2 * time.Minute
+	probePause = 2 * time.Second // for those who come while the probe is under way
+)
+
+// A breaker keeps callers from an endpoint that fails: after some failures in a row it opens, and all are refused at
+// once instead of waiting for one more failure each. When its pause is over a single call goes through; what becomes of
+// it closes the breaker or makes the pause longer.
+type breaker struct {
+	address string // scheme and host
+	mu      sync.Mutex
+	failed  int // in a row
+	pause   time.Duration
+	until   time.Time // open until then; zero while closed
+	probing bool
+	opened  int // times, since the start
+}
+
+// A permit is one try at an endpoint.
+type permit struct {
+	b     *breaker
+	probe bool
+}
+
+// admit lets a try through, or says how long to stay away.
+func (b *breaker) admit() (permit, time.Duration, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.until.IsZero() {
+		return permit{b: b}, 0, true
+	}
+	if wait := time.Until(b.until); wait > 0 {
+		return permit{}, wait, false
+	}
+	if b.probing {
+		return permit{}, probePause, false
+	}
+	b.probing = true
+	return permit{b, true}, 0, true
+}
+
+// good says that the endpoint answered, be it with a refusal.
+func (p permit) good() {
+	p.b.mu.Lock()
+	defer p.b.mu.Unlock()
+	p.b.failed, p.b.pause, p.b.until, p.b.probing = 0, 0, time.Time{}, false
+}
+
+// bad says that the endpoint failed. After is how long it wants to be left alone; zero where it does not say.
+func (p permit) bad(after time.Duration) {
+	b := p.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failed++
+	if p.probe {
+		b.probing = false
+	} else if !b.until.IsZero() || b.failed < tripAfter {
+		return // one that began before the breaker opened tells nothing new
+	}
+	b.pause = min(max(2*b.pause, firstPause), lastPause)
+	b.until = time.Now().Add(min(max(b.pause, after), lastPause))
+	b.opened++
+}
+
+// void says nothing of the endpoint: the caller ended the try. The next one may probe in its place.
+func (p permit) void() {
+	p.b.mu.Lock()
+	defer p.b.mu.Unlock()
+	if p.probe {
+		p.b.probing = false
+	}
+}
+
+// breakers are the endpoints of a registry. Models at the same address with the same key have one in common.
+type breakers map[[2]string]*breaker
+
+func (bs breakers) at(base, key string) *breaker {
+	id := [2]string{base, key}
+	b := bs[id]
+	if b == nil {
+		b = &breaker{address: base}
+		if u, err := url.Parse(base); err == nil {
+			b.address = u.Scheme + "://" + u.Host
+		}
+		bs[id] = b
+	}
+	return b
+}
+
+// States of an endpoint.
+const (
+	EndpointClosed   = "closed"    // calls go through
+	EndpointOpen     = "open"      // calls are refused at once
+	EndpointHalfOpen = "half-open" // one call is tried
+)
+
+// An Endpoint is how the address behind some models fares.
+type Endpoint struct {
+	Address  string
+	Models   []string // that are reached there
+	State    string
+	Failures int           // tries that failed in a row
+	Opened   int           // how often calls have been cut off since the start
+	After    time.Duration // until the next try is let through, while it is open
+}
+
+// Endpoints lists the addresses of all models that are reached over HTTP, by the models' names.
+func (r *Registry) Endpoints() []Endpoint {
+	models := map[*breaker][]string{}
+	for _, name := range r.names {
+		if m, ok := r.models[name].(*remote); ok {
+			models[m.breaker] = append(models[m.breaker], name)
+		}
+	}
+	var list []Endpoint
+	for b, names := range models {
+		b.mu.Lock()
+		e := Endpoint{Address: b.address, Models: names, State: EndpointClosed, Failures: b.failed, Opened: b.opened}
+		switch wait := time.Until(b.until); {
+		case b.until.IsZero():
+		case wait > 0:
+			e.State, e.After = EndpointOpen, wait
+		default:
+			e.State = EndpointHalfOpen
+		}
+		b.mu.Unlock()
+		list = append(list, e)
+	}
+	slices.SortFunc(list, func(a, b Endpoint) int { return strings.Compare(a.Models[0], b.Models[0]) })
+	return list
+}
+
+// A counter counts what a model was used for.
+type counter struct {
+	calls, failures, tries           atomic.Int64
+	prompt, cached, completion, cost atomic.Int64
+}
+
+func (c *counter) add(u Usage) {
+	c.prompt.Add(int64(u.PromptTokens))
+	c.cached.Add(int64(u.CachedTokens))
+	c.completion.Add(int64(u.CompletionTokens))
+	c.cost.Add(u.Cost)
+}
+
+// A Use is what a model was used for since the start. What broke off is in it as far as the provider told.
+type Use struct {
+	Model    string
+	Calls    int64 // answers and turns of conversations
+	Failures int64 // of these, those that failed
+	Tries    int64 // requests, repeated ones included
+	Tokens   struct{ Prompt, Cached, Completion int64 }
+	Cost     int64 // in millionths of a US dollar
+}
+
+// Uses lists the models that are reached over HTTP with what they were used for, by name.
+func (r *Registry) Uses() []Use {
+	var list []Use
+	for _, name := range r.names {
+		m, ok := r.models[name].(*remote)
+		if !ok {
+			continue
+		}
+		c := &m.used
+		u := Use{Model: name, Calls: c.calls.Load(), Failures: c.failures.Load(), Tries: c.tries.Load(), Cost: c.cost.Load()}
+		u.Tokens.Prompt, u.Tokens.Cached, u.Tokens.Completion = c.prompt.Load(), c.cached.Load(), c.completion.Load()
+		list = append(list, u)
+	}
+	return list
+}
