@@ -118,6 +118,8 @@ type Endpoint struct {
 	After    time.Duration // until the next try is let through, while it is open
 }
 
+func (e Endpoint) named() string { return strings.Join(e.Models, ",") }
+
 // Endpoints lists the addresses of all models that are reached over HTTP, by the models' names.
 func (r *Registry) Endpoints() []Endpoint {
 	models := map[*breaker][]string{}

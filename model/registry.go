@@ -25,6 +25,9 @@ const (
 type Config struct {
 	Models  []Named
 	Default string // name of the model that answers when none is named; "builtin" where empty
+	// Aliases are other names of models. One of an empty name stands for whichever model is used where none is named; a
+	// model of the alias's own name goes before it.
+	Aliases map[string]string
 }
 
 // A Named is one configured model.
@@ -61,13 +64,14 @@ type talker interface {
 // A Registry holds the configured models.
 type Registry struct {
 	models   map[string]provider
+	aliases  map[string]string
 	names    []string
 	standard string
 }
 
 // New checks the configuration and makes its models. Nothing is reached over the network yet.
 func New(c Config) (*Registry, error) {
-	r := &Registry{models: map[string]provider{}, standard: c.Default}
+	r := &Registry{models: map[string]provider{}, aliases: c.Aliases, standard: c.Default}
 	wheel, endpoints := newWheel(), breakers{}
 	var problems []error
 	for i, n := range c.Models {
@@ -97,6 +101,11 @@ func New(c Config) (*Registry, error) {
 	}
 	if _, ok := r.models[r.standard]; !ok && len(problems) == 0 {
 		problems = append(problems, fmt.Errorf("the default model %q is none of %s", r.standard, strings.Join(r.names, ", ")))
+	}
+	for alias, name := range r.aliases {
+		if _, ok := r.models[name]; !ok && name != "" && len(problems) == 0 {
+			problems = append(problems, fmt.Errorf("the alias %q stands for %q, which is none of %s", alias, name, strings.Join(r.names, ", ")))
+		}
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
@@ -128,6 +137,18 @@ func (r *Registry) Default() string { return r.standard }
 func (r *Registry) Check(name string) error {
 	_, err := r.find(name)
 	return err
+}
+
+// Resolve is the configured model that a caller means by a name: the one behind an alias, and nothing where that stands
+// for whichever is used when none is named. An unknown name is an api.InvalidError.
+func (r *Registry) Resolve(name string) (string, error) {
+	if _, err := r.find(name); err != nil {
+		return "", err
+	}
+	if _, own := r.models[name]; own {
+		return name, nil
+	}
+	return r.aliases[name], nil
 }
 
 // Answer lets the named model answer, in pieces; the empty name stands for the default. An error of emit ends the
@@ -173,10 +194,13 @@ func (r *Registry) Window(name string) (int, error) {
 }
 
 func (r *Registry) find(name string) (provider, error) {
-	if name == "" {
-		name = r.standard
-	}
 	p, ok := r.models[name]
+	if alias, is := r.aliases[name]; is && !ok {
+		p, ok = r.models[or(alias, r.standard)]
+	}
+	if name == "" {
+		p, ok = r.models[r.standard]
+	}
 	if !ok {
 		return nil, &api.InvalidError{Problems: []api.Problem{{
 			Field: "model", Message: fmt.Sprintf("no model is named %q; there are %s", name, strings.Join(r.names, ", ")),

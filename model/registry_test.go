@@ -52,3 +52,29 @@ func TestAScriptedModelAnswersOnlyByItsName(t *testing.T) {
 		}
 	}
 }
+
+func TestOtherNamesOfModels(t *testing.T) {
+	models := []model.Named{{Name: "small", Provider: model.Scripted}, {Name: "opus", Provider: model.Scripted}}
+	r, err := model.New(model.Config{Models: models, Default: "small", Aliases: map[string]string{"sonnet": "", "opus": "", "large": "opus", "rules-1": model.Builtin}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"": "", "small": "small", "sonnet": "", "opus": "opus", "large": "opus", "rules-1": model.Builtin, model.Builtin: model.Builtin} {
+		if got, err := r.Resolve(name); err != nil || got != want {
+			t.Errorf("%q is %q, %v", name, got, err)
+		}
+	}
+	for name, want := range map[string]string{"sonnet": "small", "large": "opus", "opus": "opus", "": "small"} {
+		result, err := r.Answer(t.Context(), name, model.Request{Question: "?"}, func(model.Delta) error { return nil })
+		if err != nil || result.Model != want {
+			t.Errorf("%q was answered by %q, %v", name, result.Model, err)
+		}
+	}
+	var bad *api.InvalidError
+	if _, err := r.Resolve("haiku"); !errors.As(err, &bad) || bad.Problems[0].Field != "model" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := model.New(model.Config{Models: models, Aliases: map[string]string{"large": "huge"}}); err == nil || !strings.Contains(err.Error(), "huge") {
+		t.Errorf("got %v", err)
+	}
+}

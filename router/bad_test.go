@@ -85,6 +85,8 @@ func TestBadRequests(t *testing.T) {
 		{"POST", create, h.admin, `{"prompt":"a\u0000b"}`, 400, "invalid_request", "prompt", nil},
 		{"POST", create, h.admin, `{"prompt":1,"asDraft":"true","model":7}`, 400, "invalid_request", "prompt model asDraft", nil},
 		{"POST", create, h.admin, `{"prompt":"p","model":""}`, 400, "invalid_request", "model", nil},
+		{"POST", create, h.admin, `{"prompt":"p","model":"nobody"}`, 400, "invalid_request", "model", nil},
+		{"POST", session, h.admin, `{` + user + `,"model":"nobody"}`, 400, "invalid_request", "model", nil},
 		{"POST", create, h.admin, `{"prompt":"p","prompt":1}`, 400, "invalid_request", "prompt", nil},
 		{"POST", create, h.admin, `{"prompt":"p","dryRun":"yes"}`, 400, "invalid_request", "dryRun", nil},
 		{"POST", job + "/message", h.admin, `{"prompt":""}`, 400, "invalid_request", "prompt", nil},

@@ -217,6 +217,9 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 	}
 	p, err := decodeSession(doc.root)
 	doc.release()
+	if err == nil {
+		err = s.resolve(&p)
+	}
 	if err != nil {
 		return err
 	}

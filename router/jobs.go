@@ -86,7 +86,25 @@ func (s *Server) readPrompt(x *exchange, req *http.Request, create bool) (prompt
 		return prompt{}, err
 	}
 	defer doc.release()
-	return decodePrompt(doc.root, create)
+	p, err := decodePrompt(doc.root, create)
+	if err != nil {
+		return p, err
+	}
+	return p, s.resolve(&p)
+}
+
+// resolve turns the name of a model into the one that a job keeps. A name that nobody has configured is refused here,
+// where the caller can still do something about it.
+func (s *Server) resolve(p *prompt) error {
+	if p.Model == "" {
+		return nil
+	}
+	name, err := s.Models.Resolve(p.Model)
+	if err != nil {
+		return err
+	}
+	p.Model = name
+	return nil
 }
 
 func decodePrompt(body node, create bool) (prompt, error) {

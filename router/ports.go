@@ -47,6 +47,12 @@ type Quotas interface {
 	Standing(now time.Time, use persistence.Use) (left int, reset time.Duration)
 }
 
+// Models knows the language models that jobs may ask for. Resolve is what a job keeps of a name: nothing where the
+// project's model is meant. A name that there is not is an api.InvalidError.
+type Models interface {
+	Resolve(name string) (string, error)
+}
+
 // Claims looks up idempotency keys.
 type Claims interface {
 	Claim(key string, now time.Time) (persistence.Claim, bool, error)

@@ -28,6 +28,7 @@ type Deps struct {
 	Quotas    Quotas
 	Claims    Claims
 	Documents Documents
+	Models    Models
 	Pulls     Pulls
 	Updates   Updates
 	Analytics Analytics
@@ -114,7 +115,7 @@ type Server struct {
 // New builds the API. Close ends what it runs beside requests.
 func New(deps Deps) (*Server, error) {
 	for name, port := range map[string]any{"Jobs": deps.Jobs, "Threads": deps.Threads, "Catalog": deps.Catalog,
-		"Quotas": deps.Quotas, "Claims": deps.Claims, "Documents": deps.Documents, "Pulls": deps.Pulls, "Updates": deps.Updates, "Analytics": deps.Analytics} {
+		"Quotas": deps.Quotas, "Claims": deps.Claims, "Documents": deps.Documents, "Models": deps.Models, "Pulls": deps.Pulls, "Updates": deps.Updates, "Analytics": deps.Analytics} {
 		if port == nil {
 			return nil, fmt.Errorf("router: Deps.%s is not set", name)
 		}

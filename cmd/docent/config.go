@@ -38,7 +38,11 @@ type Config struct {
 
 	Model  string                 `toml:"default_model" usage:"model of projects that name none: builtin, or a name from [models]"`
 	Models map[string]ModelConfig `toml:"models"`
-	Limits api.Limits             `toml:"limits"`
+
+	// ModelAliases are other names that jobs may ask for; an empty one stands for the project's model.
+	ModelAliases map[string]string `toml:"model_aliases"`
+
+	Limits api.Limits `toml:"limits"`
 
 	MaxBody        int64    `toml:"max_body" usage:"bytes of a request body"`
 	MaxRequests    int      `toml:"max_requests" usage:"requests in work at once; more are refused with 503"`
@@ -72,6 +76,12 @@ type ModelConfig struct {
 	Window    int      `toml:"window"`     // tokens of prompt and answer together
 	Timeout   Duration `toml:"timeout"`    // of one answer
 	Idle      Duration `toml:"idle"`       // between two pieces of it
+	Attempts  int      `toml:"attempts"`   // until the first piece came
+
+	// US dollars for a million tokens.
+	PromptPrice     float64 `toml:"prompt_price"`
+	CachedPrice     float64 `toml:"cached_price"` // of the prompt's tokens those that the endpoint had kept; like the others where 0
+	CompletionPrice float64 `toml:"completion_price"`
 
 	// Of the scripted provider, which writes prepared text at a given speed.
 	FirstDelay Duration `toml:"first_delay"`
@@ -103,8 +113,10 @@ func DefaultConfig() Config {
 	return Config{
 		Data: "data", Listen: "127.0.0.1:8080", LogLevel: "info", LogFormat: "text", Model: "builtin",
 		MetricsFrom: []string{"127.0.0.0/8", "::1"},
-		Limits:      api.Limits{ProjectHour: 100, KeyMonth: 10_000, OrgHour: 10_000, IPDay: 10_000},
-		MaxBody:     1 << 20, MaxRequests: 20_000, MaxStreams: 20_000, MaxTurns: 20_000, MaxRunningJobs: 2 * runtime.GOMAXPROCS(0),
+		// What version 1 of the API calls its models.
+		ModelAliases: map[string]string{"sonnet": "", "opus": ""},
+		Limits:       api.Limits{ProjectHour: 100, KeyMonth: 10_000, OrgHour: 10_000, IPDay: 10_000},
+		MaxBody:      1 << 20, MaxRequests: 20_000, MaxStreams: 20_000, MaxTurns: 20_000, MaxRunningJobs: 2 * runtime.GOMAXPROCS(0),
 		MaxOpenIndexes: 32, IndexMemory: 512 << 20, IdleAfter: Duration{2 * time.Minute}, PollInterval: Duration{time.Minute},
 		DrainTimeout: Duration{30 * time.Second}, JobTimeout: Duration{10 * time.Minute}, TurnTimeout: Duration{5 * time.Minute},
 		AgentSteps: 100, AgentTokens: 2_000_000, AgentCost: 300, AgentChange: 1 << 20,
@@ -214,6 +226,11 @@ func (c Config) Validate() error {
 	if _, ok := c.Models[c.Model]; !ok && c.Model != "builtin" {
 		bad("default_model", "there is no [models.%s]", c.Model)
 	}
+	for alias, name := range c.ModelAliases {
+		if _, ok := c.Models[name]; !ok && name != "" && name != "builtin" {
+			bad("model_aliases."+alias, "there is no [models.%s]", name)
+		}
+	}
 	for name, m := range c.Models {
 		for _, problem := range m.problems() {
 			bad("models."+name+"."+problem.Field, "%s", problem.Message)
@@ -232,6 +249,11 @@ func (c Config) Validate() error {
 // problems lists what is wrong with a model's table.
 func (m ModelConfig) problems() []api.Problem {
 	var list []api.Problem
+	for field, price := range map[string]float64{"prompt_price": m.PromptPrice, "cached_price": m.CachedPrice, "completion_price": m.CompletionPrice} {
+		if price < 0 || price != price || price > 1e6 {
+			list = append(list, api.Problem{Field: field, Message: "must be US dollars for a million tokens"})
+		}
+	}
 	switch m.Provider {
 	case "builtin", "scripted":
 	case "openai", "anthropic":
@@ -363,7 +385,7 @@ func (c *Config) settings() []Setting {
 		field := v.Type().Field(i)
 		name := field.Tag.Get("toml")
 		switch field.Type {
-		case reflect.TypeFor[map[string]ModelConfig]():
+		case reflect.TypeFor[map[string]ModelConfig](), reflect.TypeFor[map[string]string]():
 		case reflect.TypeFor[api.Limits]():
 			for j := range v.Field(i).NumField() {
 				limit := field.Type.Field(j)

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"docent/model"
 	"docent/model/modeltest"
 )
 
@@ -54,5 +56,93 @@ func TestTheAssistantAnswersWithALanguageModel(t *testing.T) {
 				t.Errorf("outcomes %s\n%s", outcomes, server.log)
 			}
 		})
+	}
+}
+
+// TestAnEndpointThatFailsShows looks at what an operator sees of it.
+func TestAnEndpointThatFailsShows(t *testing.T) {
+	peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: []modeltest.Step{{Text: "It leaves every hour [1]."}, {Fault: "503", Times: 1000}}}})
+	config := configFile(t, "default_model = \"peer\"\n"+peer.config("peer", "openai")+"prompt_price = 2.5\ncompletion_price = 10\nattempts = 5\n")
+	data := filepath.Join(t.TempDir(), "data")
+	project := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{
+		"ferries.md": "---\ntitle: Ferries\n---\n\nThe ferry to the island leaves every hour from pier two.\n",
+	}))
+	server := newTestServer(t, data, "--config", config)
+	cl := server.client(project.assistant)
+	if _, err := ask(t.Context(), cl, project, "", "When does the ferry leave?"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := ask(t.Context(), cl, project, "", "When does the ferry leave?"); err == nil {
+			t.Error("no error")
+		}
+	}
+	if asked := len(peer.asked()); asked != 6 {
+		t.Errorf("the endpoint was asked %d times: the last question should not have reached it", asked)
+	}
+	var s serverStatus
+	if err := json.Unmarshal([]byte(docent(t, "status", "--data", data, "--config", config, "--json")), &s); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Models) != 1 {
+		t.Fatalf("models %+v", s.Models)
+	}
+	m := s.Models[0]
+	if m.Name != "peer" || m.Endpoint != peer.url || m.State != "open" || m.Again <= 0 || m.Calls != 3 || m.Failures != 2 || m.Tokens == 0 || m.CostCents <= 0 {
+		t.Errorf("%+v", m)
+	}
+	if text := docent(t, "status", "--data", data, "--config", config); !strings.Contains(text, "FAILED REPEATEDLY") {
+		t.Error(text)
+	}
+	page, err := get(t.Context(), server.url+"/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{`docent_model_endpoint_open{endpoint="` + peer.url + `",models="peer"} 1`, `docent_model_failures_total{model="peer"} 2`,
+		`docent_model_requests_total{model="peer"} 6`, `docent_model_cost_dollars_total{model="peer"} 0.0`} {
+		if !strings.Contains(string(page), line) {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+}
+
+func TestModelsInTheConfiguration(t *testing.T) {
+	file := configFile(t, `
+[models.large]
+provider = "openai"
+base_url = "http://127.0.0.1:1/v1"
+model = "m"
+attempts = 7
+prompt_price = 2.5
+cached_price = 0.25
+completion_price = 10
+[model_aliases]
+opus = "large"
+`)
+	c, err := LoadConfig(file, noEnvironment, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := modelConfig(c)
+	if n := m.Models[0]; n.Attempts != 7 || n.Price != (model.Price{Prompt: 2.5, Cached: 0.25, Completion: 10}) {
+		t.Errorf("%+v", n)
+	}
+	r, err := model.New(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"sonnet": "", "opus": "large", "rules-1": "builtin"} {
+		if got, err := r.Resolve(name); err != nil || got != want {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"[model_aliases]\nopus = \"huge\"":                                         "setting model_aliases.opus",
+		"[models.a]\nprovider = \"openai\"\nmodel = \"m\"\nprompt_price = -1":      "setting models.a.prompt_price",
+		"[models.a]\nprovider = \"openai\"\nmodel = \"m\"\ncompletion_price = nan": "setting models.a.completion_price",
+	} {
+		if _, err := LoadConfig(configFile(t, text), noEnvironment, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }

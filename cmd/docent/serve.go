@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -101,6 +102,7 @@ type app struct {
 	system  *actors.System
 	edge    *router.Server
 	updates *updates
+	models  *model.Registry
 
 	listings []*persistence.Projector
 	upkeep   upkeep
@@ -156,7 +158,8 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 		return nil, fmt.Errorf("start the actors: %w", err)
 	}
 	a.closers = append(a.closers, a.stopActors)
-	metrics.MustRegister(a.system, a.journal)
+	metrics.MustRegister(a.system, a.journal, models)
+	a.models = models
 
 	a.updates = newUpdates(a.stores, log)
 	a.closers = append(a.closers, a.updates.Close)
@@ -166,7 +169,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	}
 	a.edge, err = router.New(router.Deps{
 		Jobs: a.system.Jobs(), Threads: a.system.Threads(), Catalog: a.stores.catalog,
-		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: a.stores.library, Pulls: a.stores.hub,
+		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: a.stores.library, Models: models, Pulls: a.stores.hub,
 		Updates: a.updates, Analytics: a.stores.catalog,
 		Log: log, Metrics: metrics, Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
 		Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
@@ -328,14 +331,22 @@ var (
 	_ router.Threads   = (*actors.Threads)(nil)
 	_ router.Analytics = (*persistence.Catalog)(nil)
 	_ router.Updates   = (*updates)(nil)
+	_ router.Models    = (*model.Registry)(nil)
 )
 
 func modelConfig(c Config) model.Config {
-	out := model.Config{Default: c.Model}
+	out := model.Config{Default: c.Model, Aliases: maps.Clone(c.ModelAliases)}
+	if _, taken := out.Aliases[agent.Rules]; !taken {
+		if out.Aliases == nil {
+			out.Aliases = map[string]string{}
+		}
+		out.Aliases[agent.Rules] = model.Builtin // which a job reports that the built-in instructions carried out
+	}
 	for name, m := range c.Models {
 		out.Models = append(out.Models, model.Named{
 			Name: name, Provider: m.Provider, BaseURL: m.BaseURL, Model: m.Model, Key: m.key,
-			MaxTokens: m.MaxTokens, Window: m.Window, Total: m.Timeout.Duration, Idle: m.Idle.Duration,
+			MaxTokens: m.MaxTokens, Window: m.Window, Total: m.Timeout.Duration, Idle: m.Idle.Duration, Attempts: m.Attempts,
+			Price:  model.Price{Prompt: m.PromptPrice, Cached: m.CachedPrice, Completion: m.CompletionPrice},
 			Script: model.Script{First: m.FirstDelay.Duration, Rate: m.Rate, Parts: m.Parts, Text: m.Text},
 		})
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"docent/model"
 )
 
 // A serverStatus is how the running server fares.
@@ -33,6 +35,7 @@ type serverStatus struct {
 	Journal journalStatus `json:"journal"`
 	Edge    edgeStatus    `json:"edge"`
 	Indexes int           `json:"openIndexes"`
+	Models  []modelStatus `json:"models"`
 }
 
 type (
@@ -77,6 +80,17 @@ type (
 		AppendP99   float64 `json:"appendP99Seconds"`
 		Listed      uint64  `json:"listedPosition"` // that the catalogue's listings reflect
 	}
+	// A modelStatus is a model that is reached over HTTP, with its use since the start.
+	modelStatus struct {
+		Name      string  `json:"name"`
+		Endpoint  string  `json:"endpoint"`
+		State     string  `json:"state"` // closed: calls go through; open: the endpoint is left alone; half-open: it is tried
+		Again     float64 `json:"triedAgainSeconds,omitempty"`
+		Calls     int64   `json:"calls"`
+		Failures  int64   `json:"failures"`
+		Tokens    int64   `json:"tokens"` // of prompts and answers
+		CostCents float64 `json:"costCents"`
+	}
 	edgeStatus struct {
 		Streams  int            `json:"openStreams"`
 		InFlight int            `json:"requestsInFlight"`
@@ -101,6 +115,15 @@ func (a *app) status() (serverStatus, error) {
 			Unavailable: js.Down, Commits: js.Commits},
 		Edge:    edgeStatus{Refused: map[string]int{}},
 		Indexes: a.stores.library.Open(),
+		Models:  []modelStatus{},
+	}
+	for _, e := range a.models.Endpoints() {
+		for _, u := range a.models.Uses() {
+			if slices.Contains(e.Models, u.Model) {
+				s.Models = append(s.Models, modelStatus{Name: u.Model, Endpoint: e.Address, State: e.State, Again: e.After.Seconds(), Calls: u.Calls,
+					Failures: u.Failures, Tokens: u.Tokens.Prompt + u.Tokens.Completion, CostCents: float64(u.Cost) / 1e4})
+			}
+		}
 	}
 	for _, p := range st.Parked {
 		s.Actors.Parked = append(s.Actors.Parked, parkedStatus{p.Kind, p.ID, p.Err.Error()})
@@ -226,6 +249,19 @@ func printStatus(w io.Writer, s serverStatus) error {
 		line("refused", "%s", strings.Join(refused, ", "))
 	}
 	line("indexes", "%d open", s.Indexes)
+	for i, m := range s.Models {
+		name, state := "models", ""
+		if i > 0 {
+			name = ""
+		}
+		switch m.State {
+		case model.EndpointOpen:
+			state = ", FAILED REPEATEDLY: left alone for " + seconds(m.Again)
+		case model.EndpointHalfOpen:
+			state = ", FAILED REPEATEDLY: the next call tries it"
+		}
+		line(name, "%s at %s: %d calls, %d failed, %d tokens, $%.2f%s", m.Name, m.Endpoint, m.Calls, m.Failures, m.Tokens, m.CostCents/100, state)
+	}
 	line("parked", "%d", len(s.Actors.Parked))
 	for _, p := range s.Actors.Parked {
 		line("", "%s %s: %s", p.Kind, p.ID, p.Reason)

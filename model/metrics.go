@@ -1,0 +1,41 @@
+package model
+
+import "github.com/prometheus/client_golang/prometheus"
+
+var (
+	endpointOpen = prometheus.NewDesc("docent_model_endpoint_open", "1 while an endpoint that failed repeatedly is left alone, 0.5 while one call tries it.", []string{"endpoint", "models"}, nil)
+	endpointTrip = prometheus.NewDesc("docent_model_endpoint_opened_total", "How often an endpoint was left alone.", []string{"endpoint", "models"}, nil)
+	calls        = prometheus.NewDesc("docent_model_calls_total", "Answers and turns of conversations asked of a model.", []string{"model"}, nil)
+	failures     = prometheus.NewDesc("docent_model_failures_total", "Of these, those that failed.", []string{"model"}, nil)
+	requests     = prometheus.NewDesc("docent_model_requests_total", "Requests to a model's endpoint, repeated ones included.", []string{"model"}, nil)
+	tokensUsed   = prometheus.NewDesc("docent_model_tokens_total", "Tokens by kind: prompt (cached ones included), cached, completion.", []string{"model", "kind"}, nil)
+	spent        = prometheus.NewDesc("docent_model_cost_dollars_total", "What the tokens cost by the configured prices.", []string{"model"}, nil)
+)
+
+// Describe and Collect show endpoints and use as metrics.
+func (r *Registry) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{endpointOpen, endpointTrip, calls, failures, requests, tokensUsed, spent} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (r *Registry) Collect(ch chan<- prometheus.Metric) {
+	for _, e := range r.Endpoints() {
+		open := map[string]float64{EndpointOpen: 1, EndpointHalfOpen: 0.5}[e.State]
+		ch <- prometheus.MustNewConstMetric(endpointOpen, prometheus.GaugeValue, open, e.Address, e.named())
+		ch <- prometheus.MustNewConstMetric(endpointTrip, prometheus.CounterValue, float64(e.Opened), e.Address, e.named())
+	}
+	for _, u := range r.Uses() {
+		count := func(d *prometheus.Desc, v float64, labels ...string) {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, append([]string{u.Model}, labels...)...)
+		}
+		count(calls, float64(u.Calls))
+		count(failures, float64(u.Failures))
+		count(requests, float64(u.Tries))
+		count(tokensUsed, float64(u.Tokens.Prompt), "prompt")
+		count(tokensUsed, float64(u.Tokens.Cached), "cached")
+		count(tokensUsed, float64(u.Tokens.Completion), "completion")
+		count(spent, float64(u.Cost)/1e6)
+	}
+}
