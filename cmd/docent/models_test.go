@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,5 +145,42 @@ opus = "large"
 		if _, err := LoadConfig(configFile(t, text), noEnvironment, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// TestAKillWhileTheModelIsAsked kills the server in the middle of a call. The question is answered after the start, and
+// the provider can tell by the key that it was asked the same again.
+func TestAKillWhileTheModelIsAsked(t *testing.T) {
+	peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: []modeltest.Step{{Hold: "answer", Text: "It leaves every hour [1]."}}}})
+	config := configFile(t, "default_model = \"peer\"\n"+peer.config("peer", "anthropic"))
+	data := filepath.Join(t.TempDir(), "data")
+	project := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{
+		"ferries.md": "---\ntitle: Ferries\n---\n\nThe ferry to the island leaves every hour from pier two.\n",
+	}))
+	server := newTestServer(t, data, "--config", config)
+	path := "/discovery/v2/assistant/" + project.domain + "/message"
+	resp, err := server.client(project.assistant).do(t.Context(), http.MethodPost, path,
+		map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "When does the ferry leave?"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	thread := resp.Header.Get("X-Thread-Id")
+	peer.held("answer")
+	server.kill()
+	if text, err := readAnswer(resp); err == nil {
+		t.Errorf("an answer ended without its server: %q", text)
+	}
+	server.start()
+	peer.release("answer")
+	resp, err = server.client(project.assistant).do(t.Context(), http.MethodGet, path+"/"+thread+"/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := readAnswer(resp); err != nil || text != "It leaves every hour." {
+		t.Errorf("%q, %v", text, err)
+	}
+	asked := peer.asked()
+	if len(asked) != 2 || asked[0].Key == "" || asked[0].Key != asked[1].Key {
+		t.Errorf("asked %d times", len(asked))
 	}
 }
