@@ -5,8 +5,14 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,28 +24,89 @@ import (
 
 var (
 	seed  = flag.Uint64("seed", 0, "run this one simulation, and tell its story")
-	seeds = flag.Uint64("seeds", 300, "how many simulations to run")
+	plant = flag.String("plant", "", "with -seed: the planted defect to run it with")
 )
 
-const steps = 250
+const steps = 250 // of one simulation, with the faults on
+
+// simulations is how many to run: DOCENT_TEST_STEPS steps altogether, or so many by default.
+func simulations(t *testing.T, standard uint64) uint64 {
+	t.Helper()
+	text := os.Getenv("DOCENT_TEST_STEPS")
+	if text == "" {
+		return standard
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("DOCENT_TEST_STEPS: %v", err)
+	}
+	return (n + steps - 1) / steps
+}
 
 // TestSimulation drives the state machine with commands that are repeated, and with results of effects that come late,
 // twice, out of order or not at all, over crashes that forget all but what the journal holds. A failure names its seed:
-// go test ./actors/job -run Simulation -seed N -v tells how it came about.
+// go test ./actors/job -run TestSimulation$ -seed N -v tells how it came about.
 func TestSimulation(t *testing.T) {
 	if *seed != 0 {
-		newSimulation(t, *seed).run()
+		tell(t, *seed, plants[*plant])
 		return
 	}
-	for n := uint64(1); n <= *seeds && !t.Failed(); n++ {
-		newSimulation(t, n).run()
+	count := simulations(t, 300)
+	var next, done atomic.Uint64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for n := next.Add(1); n <= count && !t.Failed(); n = next.Add(1) {
+				if err := newSimulation(n, machine{}).run(); err != nil {
+					t.Error(err)
+				}
+				done.Add(1)
+			}
+		})
 	}
+	workers.Wait()
+	t.Logf("%d simulations of %d steps", done.Load(), steps)
+}
+
+// tell runs one simulation and tells its story.
+func tell(t *testing.T, seed uint64, m machine) {
+	s := newSimulation(seed, m)
+	s.story = t.Logf
+	if err := s.run(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A machine is the state machine under test. A planted defect replaces a part of it; the zero machine is the real one.
+type machine struct {
+	decide   func(s state, msg any, now time.Time) ([]Event, error)
+	apply    func(s state, ev Event) state
+	snapshot func(s state) state // what is kept of a state
+	host     hostDefects
+}
+
+// hostDefects are what the publication of an edit may do wrong.
+type hostDefects struct{ repeatsCommits, repeatsPulls, ignoresMoves bool }
+
+func (m machine) taking(s state, msg any, now time.Time) ([]Event, error) {
+	if m.decide != nil {
+		return m.decide(s, msg, now)
+	}
+	return s.decide(msg, now)
+}
+
+func (m machine) applying(s state, ev Event) state {
+	if m.apply != nil {
+		return m.apply(s, ev)
+	}
+	return s.apply(ev)
 }
 
 // A simulation is one job, its journal and its code host.
 type simulation struct {
-	t       *testing.T
 	seed    uint64
+	story   func(format string, args ...any) // nil where nobody listens
+	machine machine
 	rng     *rand.Rand
 	now     time.Time
 	state   state
@@ -50,7 +117,12 @@ type simulation struct {
 	working  work  // the run in hand, as the actor would have it
 	flying   []any // results on their way; all of a dead incarnation's are still delivered
 	accepted []string
+	known    map[string]bool // accepted ones
 	ended    []string
+	broken   int            // crashes that broke off the work in hand
+	worked   map[int]string // the instruction that an attempt was made for
+	stormy   bool           // it crashes all the time
+	shaky    bool           // it panics all the time
 	ids      int
 	commits  map[string][]string // the code host's, by branch
 	pulls    map[string]api.PullState
@@ -59,22 +131,42 @@ type simulation struct {
 	where    string
 }
 
-func newSimulation(t *testing.T, seed uint64) *simulation {
-	return &simulation{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 2)), now: t0, state: state{id: testID},
-		commits: make(map[string][]string), pulls: make(map[string]api.PullState)}
+// A violation is what a simulation has found.
+type violation struct{ error }
+
+func newSimulation(seed uint64, m machine) *simulation {
+	return &simulation{seed: seed, machine: m, rng: rand.New(rand.NewPCG(seed, 2)), now: t0, state: state{id: testID},
+		stormy: seed%4 == 0, shaky: seed%4 == 1, worked: make(map[int]string), known: make(map[string]bool), commits: make(map[string][]string), pulls: make(map[string]api.PullState)}
 }
 
 func (s *simulation) fail(format string, args ...any) {
-	s.t.Helper()
-	s.t.Fatalf("seed %d, %s: %s", s.seed, s.where, fmt.Sprintf(format, args...))
+	panic(violation{fmt.Errorf("seed %d, %s: %s", s.seed, s.where, fmt.Sprintf(format, args...))})
 }
 
-func (s *simulation) run() {
+// run goes to the end, or to the first thing that is not as it must be.
+func (s *simulation) run() (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case violation:
+			err = r.error
+		default:
+			err = fmt.Errorf("seed %d, %s: panic: %v", s.seed, s.where, r)
+		}
+	}()
 	s.take(create("p0"))
-	s.accepted = append(s.accepted, string(testID))
+	s.accept(string(testID))
 	for i := range steps {
 		s.now = s.now.Add(time.Duration(s.rng.IntN(1000)) * time.Millisecond)
+		if s.rng.IntN(50) == 0 { // the clock jumps
+			s.now = s.now.Add([]time.Duration{-time.Hour, 24 * time.Hour}[s.rng.IntN(2)])
+		}
 		s.where = fmt.Sprint("step ", i)
+		if s.stormy && s.rng.IntN(3) == 0 {
+			s.crash()
+			s.check()
+			continue
+		}
 		switch n := s.rng.IntN(100); {
 		case n < 8:
 			id := fmt.Sprint("f", s.ids)
@@ -82,9 +174,8 @@ func (s *simulation) run() {
 				s.ids++
 				id = fmt.Sprint("f", s.ids)
 			}
-			before := len(s.state.seen)
-			if s.take(FollowUp{Project: "p", ID: id, Prompt: "do " + id}) == nil && len(s.state.seen) > before {
-				s.accepted = append(s.accepted, id)
+			if s.take(FollowUp{Project: "p", ID: id, Prompt: "do " + id}) == nil {
+				s.accept(id)
 			}
 		case n < 9:
 			s.take(Cancel{"p"})
@@ -110,13 +201,16 @@ func (s *simulation) run() {
 		s.check()
 	}
 	s.where = "in peace"
-	for range 100 { // the faults stop: the job must come to an end
+	for range 1000 { // the faults stop: the job must come to an end
 		if s.state.phase == idle {
 			break
 		}
 		s.working = work{}
 		s.work()
-		for len(s.flying) > 0 {
+		for n := 0; len(s.flying) > 0; n++ {
+			if n == 10_000 {
+				s.fail("results of effects are never done with: %+v", s.state)
+			}
 			s.deliver()
 			s.check()
 		}
@@ -124,16 +218,25 @@ func (s *simulation) run() {
 	if s.state.phase != idle {
 		s.fail("the job does not end: %+v", s.state)
 	}
-	if fmt.Sprint(s.ended) != fmt.Sprint(s.accepted) {
+	if !slices.Equal(s.ended, s.accepted) {
 		s.fail("instructions ended %v, accepted %v", s.ended, s.accepted)
+	}
+	return nil
+}
+
+// accept remembers an instruction that was acknowledged. One that comes again is the same.
+func (s *simulation) accept(id string) {
+	if !s.known[id] {
+		s.known[id] = true
+		s.accepted = append(s.accepted, id)
 	}
 }
 
 // take does what the actor does with a message.
 func (s *simulation) take(msg any) error {
-	events, err := s.state.decide(msg, s.now)
-	if *seed != 0 {
-		s.t.Logf("%s: %T %+v -> %v, %v", s.where, msg, msg, events, err)
+	events, err := s.machine.taking(s.state, msg, s.now)
+	if s.story != nil {
+		s.story("%s: %T %+v -> %v, %v", s.where, msg, msg, events, err)
 	}
 	if err != nil {
 		return err
@@ -145,23 +248,47 @@ func (s *simulation) take(msg any) error {
 		}
 		s.journal = append(s.journal, stored)
 		switch ev.(type) {
+		case Stepped:
+			s.own(msg)
+			s.broken = 0 // it goes on: what broke off before was not this step's fault
 		case Finished, Failed:
 			if n := len(s.state.steps); n > 0 {
 				s.spent += s.state.steps[n-1].Spent.Steps
 			}
 		}
-		switch ev.(type) {
+		switch ev := ev.(type) {
+		case Edited:
+			s.own(msg)
+			if s.state.queue[0].ID != ev.Result.Commit {
+				s.fail("the edit of %s is taken for %s", ev.Result.Commit, s.state.queue[0].ID)
+			}
+			s.broken = 0
+		case Retried:
+			s.own(msg)
+			if ev.Reason == Interrupted && s.broken == 0 {
+				s.fail("an interruption is counted that did not happen")
+			}
 		case Finished:
+			s.own(msg)
+			if s.state.phase == publishing && !s.published(s.state.queue[0].ID) {
+				s.fail("%s is finished, and its edit is on no branch: %v", s.state.queue[0].ID, s.commits)
+			}
 			s.ended = append(s.ended, s.state.queue[0].ID)
+			s.broken = 0
 		case Failed:
 			for _, in := range s.state.queue {
 				s.ended = append(s.ended, in.ID)
 			}
+			s.broken = 0
 		}
-		s.state = s.state.apply(ev)
+		s.state = s.machine.applying(s.state, ev)
 	}
 	if s.rng.IntN(10) == 0 && s.state.created {
-		if s.snap, err = s.state.snapshot(); err != nil {
+		keep := s.state
+		if s.machine.snapshot != nil {
+			keep = s.machine.snapshot(keep)
+		}
+		if s.snap, err = keep.snapshot(); err != nil {
 			s.fail("%v", err)
 		}
 		s.snapAt = len(s.journal)
@@ -183,12 +310,49 @@ func (s *simulation) crash() {
 		s.fail("recovered\n%+v\nfrom\n%+v", got, s.state)
 	}
 	s.state, s.working = got, work{}
+	if got.seq != uint64(len(s.journal)) {
+		s.fail("recovered at event %d of %d", got.seq, len(s.journal))
+	}
 	if s.rng.IntN(2) == 0 {
 		s.flying = nil // the process died, not only the actor
 	}
 	if w, ok := s.state.pending(); ok {
+		s.broken++
 		s.take(begun{w.attempt})
+		if s.broken >= maxInterrupted {
+			s.fail("the work in hand begins anew after %d crashes", s.broken)
+		}
 	}
+}
+
+// own holds a result that changes something to the instruction that it is a result of.
+func (s *simulation) own(msg any) {
+	attempt := 0
+	switch msg := msg.(type) {
+	case editDone:
+		attempt = msg.attempt
+	case publishDone:
+		attempt = msg.attempt
+	case runPanicked:
+		attempt = msg.attempt
+	case stepped:
+		attempt = msg.attempt
+	default:
+		return
+	}
+	if of := s.worked[attempt]; of != s.state.queue[0].ID {
+		s.fail("a result of attempt %d, made for %s, is taken for %s", attempt, of, s.state.queue[0].ID)
+	}
+}
+
+// published says whether a branch has the edit of an instruction.
+func (s *simulation) published(id string) bool {
+	for _, commits := range s.commits {
+		if slices.ContainsFunc(commits, func(c string) bool { return strings.HasPrefix(c, id+" on ") }) {
+			return true
+		}
+	}
+	return false
 }
 
 // normal makes states comparable: encodings do not tell an empty slice from none.
@@ -208,13 +372,14 @@ func (s *simulation) work() {
 		return
 	}
 	s.working = w
+	s.worked[w.attempt] = s.state.queue[0].ID
 	for range 1 + s.rng.IntN(5)/4 { // two runs of the same attempt: one of a dead incarnation
 		s.flying = append(s.flying, s.perform(w))
 	}
 }
 
 func (s *simulation) perform(w work) any {
-	if s.rng.IntN(20) == 0 {
+	if often := map[bool]int{false: 20, true: 3}; s.rng.IntN(often[s.shaky]) == 0 {
 		return runPanicked{w.attempt}
 	}
 	if w.phase == editing {
@@ -241,16 +406,16 @@ func (s *simulation) perform(w work) any {
 	for _, c := range s.commits[e.Branch] {
 		there = there || c == commit
 	}
-	if !there {
+	if !there || s.machine.host.repeatsCommits {
 		if s.rng.IntN(10) == 0 {
 			return publishDone{attempt: w.attempt, err: forge.ErrTemporary}
 		}
-		if s.head(e.Branch) != e.Parent || s.pulls[e.Branch] == api.PullMerged || s.pulls[e.Branch] == api.PullClosed {
+		if !s.machine.host.ignoresMoves && !s.machine.host.repeatsCommits && s.head(e.Branch) != e.Parent || s.pulls[e.Branch] == api.PullMerged || s.pulls[e.Branch] == api.PullClosed {
 			return publishDone{attempt: w.attempt, err: forge.ErrMoved}
 		}
 		s.commits[e.Branch] = append(s.commits[e.Branch], commit)
 	}
-	if s.pulls[e.Branch] == "" {
+	if s.pulls[e.Branch] == "" || s.machine.host.repeatsPulls {
 		s.pulls[e.Branch] = api.PullOpen
 		s.opened++
 	}
@@ -325,6 +490,9 @@ func (s *simulation) check() {
 		if s.accepted[i] != id {
 			s.fail("instructions ended %v, accepted %v", s.ended, s.accepted)
 		}
+	}
+	if s.opened > len(s.pulls) {
+		s.fail("%d pull requests were opened for %d branches", s.opened, len(s.pulls))
 	}
 	open := 0
 	for _, p := range s.pulls {

@@ -5,8 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
+	"runtime"
 	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,27 +21,84 @@ import (
 
 var (
 	seed  = flag.Uint64("seed", 0, "run this one simulation, and tell its story")
-	seeds = flag.Uint64("seeds", 120, "how many simulations to run")
+	plant = flag.String("plant", "", "with -seed: the planted defect to run it with")
 )
 
-const steps = 250
+const steps = 250 // of one simulation, with the faults on
+
+// simulations is how many to run: DOCENT_TEST_STEPS steps altogether, or so many by default.
+func simulations(t *testing.T, standard uint64) uint64 {
+	t.Helper()
+	text := os.Getenv("DOCENT_TEST_STEPS")
+	if text == "" {
+		return standard
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("DOCENT_TEST_STEPS: %v", err)
+	}
+	return (n + steps - 1) / steps
+}
 
 // TestSimulation drives the state machine with questions that are repeated and replaced, and with results that come late,
 // twice, out of order or not at all, over crashes that forget all but what the journal holds. A failure names its seed:
-// go test ./actors/thread -run Simulation -seed N -v tells how it came about.
+// go test ./actors/thread -run TestSimulation$ -seed N -v tells how it came about.
 func TestSimulation(t *testing.T) {
 	if *seed != 0 {
-		newSimulation(t, *seed).run()
+		tell(t, *seed, plants[*plant])
 		return
 	}
-	for n := uint64(1); n <= *seeds && !t.Failed(); n++ {
-		newSimulation(t, n).run()
+	count := simulations(t, 120)
+	var next, done atomic.Uint64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for n := next.Add(1); n <= count && !t.Failed(); n = next.Add(1) {
+				if err := newSimulation(n, machine{}).run(); err != nil {
+					t.Error(err)
+				}
+				done.Add(1)
+			}
+		})
+	}
+	workers.Wait()
+	t.Logf("%d simulations of %d steps", done.Load(), steps)
+}
+
+// tell runs one simulation and tells its story.
+func tell(t *testing.T, seed uint64, m machine) {
+	s := newSimulation(seed, m)
+	s.story = t.Logf
+	if err := s.run(); err != nil {
+		t.Fatal(err)
 	}
 }
 
+// A machine is the state machine under test. A planted defect replaces a part of it; the zero machine is the real one.
+type machine struct {
+	decide   func(s state, msg any, now time.Time) ([]Event, error)
+	apply    func(s state, ev Event) state
+	snapshot func(s state) state // what is kept of a state
+}
+
+func (m machine) taking(s state, msg any, now time.Time) ([]Event, error) {
+	if m.decide != nil {
+		return m.decide(s, msg, now)
+	}
+	return s.decide(msg, now)
+}
+
+func (m machine) applying(s state, ev Event) state {
+	if m.apply != nil {
+		return m.apply(s, ev)
+	}
+	return s.apply(ev)
+}
+
 type simulation struct {
-	t       *testing.T
 	seed    uint64
+	story   func(format string, args ...any) // nil where nobody listens
+	machine machine
 	rng     *rand.Rand
 	now     time.Time
 	state   state
@@ -46,25 +108,49 @@ type simulation struct {
 	flying  []any
 	expect  []string          // turns that the conversation must hold, in this order
 	ended   map[string]string // turns that came to an end, with what the reader was told
+	worked  map[int]string    // the turn that an attempt was made for
+	stormy  bool              // it crashes all the time
+	broken  int               // crashes that broke off the turn in hand
 	turns   int
 	where   string
 }
 
-func newSimulation(t *testing.T, seed uint64) *simulation {
-	return &simulation{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 3)), now: t0, state: state{id: testID}, ended: make(map[string]string)}
+// A violation is what a simulation has found.
+type violation struct{ error }
+
+func newSimulation(seed uint64, m machine) *simulation {
+	return &simulation{seed: seed, machine: m, rng: rand.New(rand.NewPCG(seed, 3)), now: t0, state: state{id: testID},
+		stormy: seed%4 == 0, ended: make(map[string]string), worked: make(map[int]string)}
 }
 
 func (s *simulation) fail(format string, args ...any) {
-	s.t.Helper()
-	s.t.Fatalf("seed %d, %s: %s", s.seed, s.where, fmt.Sprintf(format, args...))
+	panic(violation{fmt.Errorf("seed %d, %s: %s", s.seed, s.where, fmt.Sprintf(format, args...))})
 }
 
-func (s *simulation) run() {
+// run goes to the end, or to the first thing that is not as it must be.
+func (s *simulation) run() (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case violation:
+			err = r.error
+		default:
+			err = fmt.Errorf("seed %d, %s: panic: %v", s.seed, s.where, r)
+		}
+	}()
 	s.take(opens("0", "first"))
 	s.expect = []string{"0"}
 	for i := range steps {
 		s.now = s.now.Add(time.Duration(s.rng.IntN(8000)) * time.Millisecond)
+		if s.rng.IntN(50) == 0 { // the clock jumps
+			s.now = s.now.Add([]time.Duration{-time.Hour, 24 * time.Hour}[s.rng.IntN(2)])
+		}
 		s.where = fmt.Sprint("step ", i)
+		if s.stormy && s.rng.IntN(3) == 0 {
+			s.crash()
+			s.check()
+			continue
+		}
 		switch n := s.rng.IntN(100); {
 		case n < 25:
 			s.ask()
@@ -85,7 +171,10 @@ func (s *simulation) run() {
 			break
 		}
 		s.work()
-		for len(s.flying) > 0 {
+		for n := 0; len(s.flying) > 0; n++ {
+			if n == 10_000 {
+				s.fail("results of effects are never done with")
+			}
 			s.deliver()
 			s.check()
 		}
@@ -93,6 +182,7 @@ func (s *simulation) run() {
 	if n := len(s.state.open); n > 0 {
 		s.fail("%d questions stay open", n)
 	}
+	return nil
 }
 
 func (s *simulation) ask() {
@@ -110,8 +200,12 @@ func (s *simulation) ask() {
 		}
 	}
 	before := s.state
-	events := s.take(cmd)
+	events, err := s.take(cmd)
 	if len(events) == 0 {
+		newest, _ := before.newest()
+		if err == nil && !slices.Contains(s.expect, turn) && (cmd.Message == "" || newest.Done || newest.Message != cmd.Message) {
+			s.fail("turn %s is acknowledged and nothing is kept of it", turn)
+		}
 		return
 	}
 	if known := slices.Contains(s.expect, turn); known {
@@ -119,6 +213,9 @@ func (s *simulation) ask() {
 	}
 	if events[0].(Asked).Replaces {
 		old, _ := before.newest()
+		if !cmd.Regenerate && old.Message != cmd.Message {
+			s.fail("turn %s replaces %s", turn, old.Turn)
+		}
 		s.expect = slices.DeleteFunc(s.expect, func(t string) bool { return t == string(old.Turn) })
 	}
 	s.expect = append(s.expect, turn)
@@ -134,35 +231,64 @@ func (s *simulation) rate() {
 }
 
 // take does what the actor does with a message.
-func (s *simulation) take(msg any) []Event {
-	events, err := s.state.decide(msg, s.now)
-	if *seed != 0 {
-		s.t.Logf("%s: %T %+v -> %v, %v", s.where, msg, msg, events, err)
+func (s *simulation) take(msg any) ([]Event, error) {
+	events, err := s.machine.taking(s.state, msg, s.now)
+	if s.story != nil {
+		s.story("%s: %T %+v -> %v, %v", s.where, msg, msg, events, err)
 	}
 	if err != nil && !errors.Is(err, api.ErrOverloaded) {
 		s.fail("%v", err)
 	}
 	for _, ev := range events {
-		stored, err := encode(ev)
-		if err != nil {
-			s.fail("%v", err)
+		stored, encodeErr := encode(ev)
+		if encodeErr != nil {
+			s.fail("%v", encodeErr)
 		}
 		s.journal = append(s.journal, stored)
 		switch ev := ev.(type) {
 		case Answered:
+			s.own(msg, ev.Turn)
 			s.end(ev.Turn, ev.Text)
 		case TurnFailed:
+			s.own(msg, ev.Turn)
 			s.end(ev.Turn, "!")
+		case Retried:
+			s.own(msg, ev.Turn)
+		case Asked:
+			if ev.Replaces && len(s.state.open) == 1 {
+				s.broken = 0 // the turn in hand is another one
+			}
 		}
-		s.state = s.state.apply(ev)
+		s.state = s.machine.applying(s.state, ev)
 	}
 	if s.rng.IntN(10) == 0 && s.state.opened {
-		if s.snap, err = s.state.snapshot(); err != nil {
-			s.fail("%v", err)
+		keep := s.state
+		if s.machine.snapshot != nil {
+			keep = s.machine.snapshot(keep)
+		}
+		var snapErr error
+		if s.snap, snapErr = keep.snapshot(); snapErr != nil {
+			s.fail("%v", snapErr)
 		}
 		s.snapAt = len(s.journal)
 	}
-	return events
+	return events, err
+}
+
+// own holds a result that changes something to the turn that it is a result of.
+func (s *simulation) own(msg any, turn api.TurnID) {
+	attempt := 0
+	switch msg := msg.(type) {
+	case turnDone:
+		attempt = msg.attempt
+	case turnPanicked:
+		attempt = msg.attempt
+	default:
+		return
+	}
+	if of := s.worked[attempt]; of != string(turn) {
+		s.fail("a result of attempt %d, made for turn %s, is taken for %s", attempt, of, turn)
+	}
 }
 
 func (s *simulation) end(turn api.TurnID, told string) {
@@ -173,6 +299,7 @@ func (s *simulation) end(turn api.TurnID, told string) {
 		s.fail("turn %s gets %q", turn, told)
 	}
 	s.ended[string(turn)] = told
+	s.broken = 0
 }
 
 func (s *simulation) crash() {
@@ -192,7 +319,11 @@ func (s *simulation) crash() {
 		s.flying = nil
 	}
 	if w, ok := s.state.pending(); ok {
+		s.broken++
 		s.take(begun{w.attempt})
+		if s.broken >= maxInterrupted {
+			s.fail("the turn in hand begins anew after %d crashes", s.broken)
+		}
 	}
 }
 
@@ -201,6 +332,7 @@ func (s *simulation) work() {
 	if !ok {
 		return
 	}
+	s.worked[w.attempt] = string(w.turn)
 	switch s.rng.IntN(12) {
 	case 0:
 		s.flying = append(s.flying, turnPanicked{w.attempt})
@@ -237,7 +369,7 @@ func (s *simulation) check() {
 			s.fail("turn %s: %+v, but told %q", e.Turn, e, told)
 		}
 	}
-	if fmt.Sprint(got) != fmt.Sprint(s.expect) {
+	if !slices.Equal(got, s.expect) {
 		s.fail("the conversation is %v, not %v", got, s.expect)
 	}
 	if s.state.interrupted >= maxInterrupted || s.state.panicked >= maxPanicked {
