@@ -223,7 +223,7 @@ func (c *cutter) line(line string) {
 	}
 	blank := c.blank
 	c.blank = false
-	if strings.HasPrefix(trimmed, ">") && (c.kind != list || indent(line) < 2) {
+	if strings.HasPrefix(trimmed, ">") && !strings.HasPrefix(trimmed, ">}}") && (c.kind != list || indent(line) < 2) {
 		trimmed = strings.TrimSpace(strings.TrimLeft(trimmed, ">"))
 		line = trimmed
 		if trimmed == "" || alert.MatchString(trimmed) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,10 +19,13 @@ type extractive struct{ name string }
 
 // What an answer may hold. Words of code and tables count too, so that an answer stays readable.
 const (
-	mostPassages = 3
+	mostPassages = 4
+	mostOfPage   = 3   // passages of one page
 	mainWords    = 170 // of the first passage; a section that is not longer is taken whole
 	moreWords    = 90  // of each further passage
-	longBlock    = 220 // words from which a list, a table or code is not taken
+	shortLead    = 40  // of the paragraph that a section begins with, up to which it is always taken
+	longBlock    = 220 // words from which an item, a row or steps are not taken; code no more than its passage has room for
+	longList     = 70  // words from which the items of a list and the rows of a table are taken one by one
 )
 
 func (e extractive) answer(ctx context.Context, req Request, emit func(Delta) error) (Result, error) {
@@ -140,9 +144,13 @@ type quote struct {
 // A unit is one block with what is needed to weigh it.
 type unit struct {
 	block
-	terms map[string]int
-	words int
-	print uint64 // the same for blocks with the same words
+	terms   map[string]int
+	words   int
+	print   uint64     // the same for blocks with the same words
+	lines   [][]string // terms of each of its sentences or lines, where it has several
+	advises bool       // it tells a reader what to do
+	of      int        // the list or table that it is a part of, from 1; 0 where it stands for itself
+	head    string     // of a table's row: what stands above all rows
 }
 
 // A leaf is one passage, read. It is shared between answers and never changes.
@@ -161,6 +169,7 @@ type section struct {
 	*leaf
 	scores []float64 // of the units
 	best   float64   // match of its best block
+	sure   float64   // of the search, as a share of how sure it is of its first passage
 	score  float64
 }
 
@@ -190,42 +199,45 @@ func compose(req Request) []quote {
 	if len(order) == 0 {
 		return nil
 	}
-	var out []quote
-	covered := map[string]bool{}
-	var said []uint64 // prints of what was quoted, for blocks that two pages share
-	best, bestBlock := sections[order[0]].score, 0.0
-	for _, s := range sections {
-		bestBlock = max(bestBlock, s.best)
+	// The first section is the one to begin with. What else is said is where the best blocks are.
+	first := sections[order[0]]
+	rest := order[1:]
+	worth := func(at int) float64 {
+		s := sections[at]
+		v := s.sure * (1 + s.best + 0.3*q.headFit(s))
+		if req.Passages[at].Path == req.Passages[order[0]].Path {
+			v *= 1.1
+		}
+		return v
 	}
+	slices.SortStableFunc(rest, func(a, b int) int { return cmp.Compare(worth(b), worth(a)) })
+	var said []uint64 // prints of what was quoted, for blocks that two pages share
+	var pages [][]quote
+	quoted := 0
 	for n, at := range order {
-		if len(out) == mostPassages {
+		if quoted == mostPassages {
 			break
 		}
-		s := sections[at]
-		gain := 0.0
-		for _, t := range q.terms {
-			if s.terms[t] && !covered[t] {
-				gain += q.weights.of(t)
-			}
-		}
-		// A further passage has to add something: a term of the question, or near as good a match as the first one.
-		if n > 0 && (s.best < 0.5*bestBlock || (gain < 0.12*q.total || s.score < 0.55*best) && s.score < 0.85*best) {
-			continue
-		}
+		path := req.Passages[at].Path
+		page := slices.IndexFunc(pages, func(p []quote) bool { return req.Passages[p[0].passage].Path == path })
 		budget := moreWords
 		if n == 0 {
 			budget = mainWords
+		} else if worth(at) < 0.5*worth(order[0]) || sections[at].best < 0.5*first.best || page >= 0 && len(pages[page]) == mostOfPage {
+			continue
 		}
-		text := choose(q, s, budget, &said)
+		text := choose(q, sections[at], budget, &said)
 		if text == "" {
 			continue
 		}
-		for t := range s.terms {
-			covered[t] = true
+		quoted++
+		if page < 0 {
+			pages = append(pages, []quote{{at, text}})
+		} else {
+			pages[page] = append(pages[page], quote{at, text})
 		}
-		out = append(out, quote{at, text})
 	}
-	return out
+	return slices.Concat(pages...)
 }
 
 func read(req Request) []*section {
@@ -253,16 +265,99 @@ func newLeaf(p *Passage) *leaf {
 	for _, t := range terms(head) {
 		l.head[t] = true
 	}
-	for _, b := range cut(p) {
-		u := unit{block: b, terms: map[string]int{}, words: len(strings.Fields(b.text)), print: fingerprint(b.text)}
-		for _, t := range terms(b.text) {
-			u.terms[t]++
-			l.terms[t] = true
+	for n, b := range cut(p) {
+		parts, above := []string{b.text}, ""
+		words := len(strings.Fields(b.text))
+		switch {
+		case b.kind == list && words > longList:
+			parts = items(b.text)
+		case b.kind == table && words > longList:
+			parts, above = rows(b.text)
 		}
-		l.words += u.words
-		l.units = append(l.units, u)
+		for _, text := range parts {
+			u := unit{block: block{b.kind, text}, terms: map[string]int{}, words: len(strings.Fields(text)), print: fingerprint(text), head: above, advises: b.kind != code && advises(text)}
+			if len(parts) > 1 {
+				u.of = n + 1
+			}
+			for _, t := range terms(text) {
+				u.terms[t]++
+				l.terms[t] = true
+			}
+			u.lines = lines(&u)
+			l.words += u.words
+			l.units = append(l.units, u)
+		}
 	}
 	return l
+}
+
+// lines are the terms of a unit's sentences, or of its lines where it is no running text; nil where there is one only.
+func lines(u *unit) (out [][]string) {
+	var parts []string
+	if u.kind == prose {
+		parts = sentences(u.text)
+	} else {
+		parts = strings.Split(u.text, "\n")
+	}
+	if len(parts) < 2 {
+		return nil
+	}
+	for _, p := range parts {
+		if found := terms(p); len(found) > 0 {
+			slices.Sort(found)
+			out = append(out, slices.Compact(found))
+		}
+	}
+	return out
+}
+
+// items cuts a list into its items, each with what is below it. The steps of a numbered list belong together unless there
+// are too many to be read.
+func items(text string) []string {
+	lines := strings.Split(text, "\n")
+	if m := item.FindStringSubmatch(lines[0]); m == nil || !strings.ContainsAny(m[2], "-*+") && len(strings.Fields(text)) <= longBlock {
+		return []string{text}
+	}
+	var out []string
+	start, coding := 0, false
+	for i, l := range lines {
+		if strings.HasPrefix(strings.TrimSpace(l), "```") {
+			coding = !coding
+		}
+		if i > start && !coding && indent(l) == 0 && item.MatchString(l) {
+			out = append(out, strings.Join(lines[start:i], "\n"))
+			start = i
+		}
+	}
+	out = append(out, strings.Join(lines[start:], "\n"))
+	for i := 0; i < len(out); i++ {
+		first, below, ok := strings.Cut(out[i], "\n")
+		if !ok || len(strings.Fields(out[i])) <= longList || !itemBelow.MatchString(below) {
+			continue
+		}
+		at := itemBelow.FindStringIndex(below)[0]
+		head := strings.TrimRight(first+"\n"+below[:at], "\n")
+		lines := dedent(strings.Split(below[at:], "\n"))
+		margin := strings.Repeat(" ", indent(strings.Split(below[at:], "\n")[0]))
+		nested := items(strings.Join(lines, "\n"))
+		for n := range nested {
+			nested[n] = margin + strings.ReplaceAll(nested[n], "\n", "\n"+margin)
+		}
+		out = slices.Replace(out, i, i+1, append([]string{head}, nested...)...)
+		i += len(nested)
+	}
+	return out
+}
+
+var itemBelow = regexp.MustCompile(`(?m)^ +([-*+]|\d{1,9}[.)])\s+\S`)
+
+// rows cuts a table into its rows; above is what stands over them.
+func rows(text string) (out []string, above string) {
+	lines := strings.Split(text, "\n")
+	if len(lines) < 3 || strings.Trim(lines[1], "|-: ") != "" {
+		return []string{text}, ""
+	}
+	return lines[2:], lines[0] + "\n" + lines[1]
 }
 
 // shelf keeps passages that were read lately: the good sections of a documentation are found again and again. It has
@@ -448,9 +543,28 @@ func (q query) match(s *section, u *unit) float64 {
 		sum += got
 	}
 	score := 0.7*best + 0.3*sum/float64(max(len(q.aspects), 1))
+	// What answers stands in one sentence, one line or one item rather than here and there in a long block.
+	near := 0.0
+	for _, line := range u.lines {
+		got := 0.0
+		for _, t := range line {
+			got += q.weights.known[t]
+		}
+		near = max(near, got)
+	}
+	if u.lines == nil {
+		for t := range u.terms {
+			near += q.weights.known[t]
+		}
+	}
+	if q.total > 0 {
+		score = (score + near/q.total) / 2
+	}
 	switch {
 	case u.words < 4:
 		score *= 0.6
+	case u.kind == code && !q.howTo:
+		score *= 0.8
 	case u.words > 150:
 		score *= 0.85
 	}
@@ -483,7 +597,8 @@ func rank(req Request, q query, sections []*section) []int {
 		// The search has compared with the whole documentation: its order is right more often than any mixture with what
 		// the passages alone show, except that it does not know a definition when it sees one.
 		head := q.headFit(s)
-		s.score = sure + 0.05*head
+		s.sure = sure
+		s.score = sure + 0.1*head + 0.2*best
 		if q.whatIs && head >= 0.3 && q.defines(s) {
 			s.score += 0.35
 		}
@@ -560,7 +675,7 @@ func choose(q query, s *section, budget int, said *[]uint64) string {
 			return
 		}
 		u := &s.units[i]
-		if u.words > longBlock && u.kind != prose {
+		if u.kind == code && u.words > budget+budget/3 || u.kind != prose && u.words > longBlock {
 			return
 		}
 		taken[i] = true
@@ -572,17 +687,21 @@ func choose(q query, s *section, budget int, said *[]uint64) string {
 		}
 	} else {
 		byScore := make([]int, 0, len(s.units))
+		lead := slices.IndexFunc(s.units, func(u unit) bool { return u.kind == prose })
 		for i := range s.units {
 			u := &s.units[i]
 			if u.kind == heading {
 				continue
 			}
 			score := s.scores[i]
-			if i == 0 || i == 1 && s.units[0].kind == heading {
+			if i == lead {
 				score += 0.08 // a section says first what it is about
 			}
 			if q.howTo && (u.kind == code || u.kind == list) && score > 0 {
 				score += 0.06
+			}
+			if u.advises && score > 0 {
+				score += 0.1
 			}
 			s.scores[i] = score
 			byScore = append(byScore, i)
@@ -602,25 +721,45 @@ func choose(q query, s *section, budget int, said *[]uint64) string {
 			take(i)
 			s.lean(q, i, take)
 		}
+		// A section is understood by its first sentences; and an answer says what to do, where the section does.
+		if lead >= 0 && s.units[lead].words <= shortLead && s.scores[lead] > 0 {
+			take(lead)
+		}
+		if i := s.remedy(taken); i >= 0 && !q.whatIs {
+			take(i)
+			s.lean(q, i, take)
+		}
 	}
 	var out []string
+	last := 0 // the list or table that the last text is a part of
 	for i := range s.units {
 		u := &s.units[i]
 		if !taken[i] || u.kind == heading || slices.Contains(*said, u.print) {
 			continue
 		}
 		*said = append(*said, u.print)
+		if u.of > 0 && u.of == last {
+			out[len(out)-1] += "\n" + u.text
+			continue
+		}
+		last = u.of
 		// What a step, a tab or a small heading just above says belongs to the first block under it.
 		label := ""
 		if i > 0 && s.units[i-1].kind == heading {
 			label = "**" + strings.Trim(s.units[i-1].text, "*") + "**\n\n"
 		}
+		if u.head != "" {
+			label += u.head + "\n"
+		}
 		text := u.text
 		if u.kind == prose {
 			text = q.shorten(s, u, budget)
-			if i+1 == len(s.units) || !taken[i+1] { // what it announces is not quoted
+			if !s.follows(i, taken) { // what it announces is not quoted
 				if t, ok := strings.CutSuffix(text, ":"); ok {
 					text = t + "."
+					if all := sentences(t); len(all) > 1 {
+						text = strings.Join(all[:len(all)-1], " ")
+					}
 				}
 			}
 		}
@@ -629,18 +768,58 @@ func choose(q query, s *section, budget int, said *[]uint64) string {
 	return strings.Join(out, "\n\n")
 }
 
+// remedy is the paragraph that tells a reader best what to do, or -1 where none does or one is taken already.
+func (s *section) remedy(taken []bool) int {
+	best := -1
+	for i := range s.units {
+		switch u := &s.units[i]; {
+		case !u.advises:
+		case taken[i]:
+			return -1
+		case u.kind == prose && s.scores[i] > 0 && (best < 0 || s.scores[i] > s.scores[best]):
+			best = i
+		}
+	}
+	return best
+}
+
+// follows reports whether something of what comes after a unit is taken: the next one, or another part of the same list.
+func (s *section) follows(i int, taken []bool) bool {
+	for n := i + 1; n < len(s.units); n++ {
+		if taken[n] {
+			return true
+		}
+		if s.units[n].of == 0 || s.units[n].of != s.units[i+1].of {
+			return false
+		}
+	}
+	return false
+}
+
 // lean takes what a unit cannot stand without: the sentence that introduces a list or code, the list or code that a
 // paragraph announces, the paragraph that a "this" refers to.
 func (s *section) lean(q query, i int, take func(int)) {
 	u := &s.units[i]
-	if u.kind != prose && i > 0 && s.units[i-1].kind == prose {
-		take(i - 1)
+	if u.kind != prose {
+		at := i - 1
+		for at >= 0 && u.of > 0 && s.units[at].of == u.of {
+			at--
+		}
+		if at >= 0 && s.units[at].kind == prose {
+			take(at)
+		}
+		for n, margin := i-1, indent(u.text); u.kind == list && margin > 0 && n > at; n-- { // the items that it is below
+			if m := indent(s.units[n].text); m < margin {
+				take(n)
+				margin = m
+			}
+		}
 	}
 	if u.kind == prose {
 		if i+1 < len(s.units) {
 			next := s.units[i+1].kind
 			if announces(u.text) && next != heading || next == code && q.howTo {
-				take(i + 1)
+				take(s.bestOf(i + 1))
 			}
 		}
 		if first := split(firstWords(u.text)); len(first) > 0 && i > 0 && s.units[i-1].kind != heading {
@@ -651,6 +830,42 @@ func (s *section) lean(q query, i int, take func(int)) {
 		}
 	}
 }
+
+// bestOf is the unit itself, or where it begins a list that is in parts the one of them that fits best.
+func (s *section) bestOf(i int) int {
+	best := i
+	for n := i + 1; n < len(s.units) && s.units[i].of > 0 && s.units[n].of == s.units[i].of; n++ {
+		if s.scores[n] > s.scores[best] {
+			best = n
+		}
+	}
+	return best
+}
+
+// advises reports whether a block tells a reader what to do: it names a thing as it is typed, and speaks to him.
+func advises(text string) bool {
+	if !strings.Contains(text, "`") {
+		return false
+	}
+	for _, sentence := range sentences(text) {
+		words := split(firstWords(sentence))
+		for i, w := range words {
+			lower := strings.ToLower(w.text)
+			if i == 0 && imperatives[lower] {
+				return true
+			}
+			if i > 0 && strings.EqualFold(words[i-1].text, "you") && mayDo[lower] || i > 0 && lower == "use" && !strings.EqualFold(words[i-1].text, "of") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var (
+	imperatives = set("use set add create configure enable disable run specify pass install call put define import turn change replace wrap provide make ensure avoid consider include")
+	mayDo       = set("can may should must need")
+)
 
 // announces reports whether a paragraph speaks of what comes after it.
 func announces(text string) bool {
@@ -768,5 +983,5 @@ func (f fit) verdict() bool {
 	if f.score == 0 { // passages of unknown worth
 		return f.passage >= 0.5
 	}
-	return f.passage >= 0.1 && f.score+0.2*f.passage >= 0.245
+	return f.passage >= 0.1 && f.score+0.1*f.passage >= 0.195
 }

@@ -22,7 +22,7 @@ var function = set(`a an the this that these those there here it its is are was 
 	both few many much more most other such own same let lets please tell explain show give want wants need needs like get gets getting
 	got way ways thing things something anything someone use uses used using work works working make makes making possible able
 	happen happens mean means yes no vs versus differ differs difference differences different compare compared s t re ve ll m d
-	hello hi hey thanks thank`)
+	hello hi hey thanks thank because since though although however therefore already still really actually instead etc`)
 
 // pronouns point back at something said before.
 var pronouns = set(`it its they them their this that these those one ones he she his her same there`)

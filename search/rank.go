@@ -48,7 +48,8 @@ type Tuning struct {
 	Neighbourhood  float64 `toml:"neighbourhood"` // currentPath
 	Vote           float64 `toml:"vote"`          // of other candidates, by linking to a page: at most, and how many make half of it
 	VoteK          float64 `toml:"vote_k"`
-	Boost          float64 `toml:"boost"` // power to which a page's own boost is raised where it is above 1; Demotion where it is below
+	Abbreviation   float64 `toml:"abbreviation"` // of the other form of a word that is written short or in full
+	Boost          float64 `toml:"boost"`        // power to which a page's own boost is raised where it is above 1; Demotion where it is below
 	Demotion       float64 `toml:"demotion"`
 }
 
@@ -60,7 +61,7 @@ var DefaultTuning = Tuning{
 	PageShare: 0.3, IDFPower: 0.8,
 	Closer: 20, CloserShare: 0.6, TitleCover: 1.2, HeadingCover: 0.5, HeadingExact: 0.5, UnknownCount: 4, NameRest: 2, Proximity: 0.3, ProximityK: 2,
 	TitleStart: 0.6, TitleStartBase: 0.3, Slip1: 0.8, Slip2: 0.4, Prefix: 0.7, PrefixOfWord: 0.35, PrefixWords: 40, PrefixUntil: 3,
-	PartShare: 1, Neighbourhood: 0.1, Vote: 0.4, VoteK: 5, Boost: 0.03, Demotion: 0.25,
+	PartShare: 1, Neighbourhood: 0.1, Vote: 0.4, VoteK: 5, Abbreviation: 0.5, Boost: 0.03, Demotion: 0.25,
 }
 
 // A group is one word of a query with everything that counts as that word.
@@ -160,6 +161,18 @@ func (s *snapshot) parse(ctx context.Context, q Query) ([]group, error) {
 		g.add(t.surface, 1)
 		for _, l := range s.languages {
 			g.add(a.stemmer(l).of(t.surface), 1)
+		}
+		if share := s.tuning.Abbreviation; share > 0 && !q.Box {
+			single := t.surface
+			if _, ok := abbreviations[single]; !ok {
+				single = strings.TrimSuffix(single, "s")
+			}
+			for _, other := range abbreviations[single] {
+				g.add(other, share)
+				for _, l := range s.languages {
+					g.add(a.stemmer(l).of(other), share)
+				}
+			}
 		}
 		isWord := false
 		for _, v := range g.variants {
@@ -327,6 +340,13 @@ type candidate struct {
 	score   float32
 	section uint32 // the best one
 	base    float32
+	others  []other // what else of the page was looked at
+}
+
+// An other is a further section of a page, with what its page loses where it stands for it.
+type other struct {
+	section uint32
+	less    float32
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -443,19 +463,48 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 	})
 	// The most that a page can have.
 	most := total*((1-share)*(k+1)+share*(pageK+1)) + total*float32(t.TitleCover+t.HeadingCover+t.HeadingExact+t.Vote) + total*float32(t.Proximity)
+	rate := func(score float32) float64 { return min(1, max(0, float64(score/most))) }
 	hits := make([]Hit, 0, min(limit, len(candidates)))
-	for _, c := range candidates {
-		if len(hits) == limit {
+	for n, c := range candidates {
+		if n == limit || rate(c.score) < q.Threshold {
 			break
 		}
-		score := min(1, max(0, float64(c.score/most)))
-		if score < q.Threshold {
-			break
-		}
-		hit, err := s.hit(c, score)
+		hit, end, err := s.hit(c.page, c.section, rate(c.score))
 		if err != nil {
 			return nil, err
 		}
+		hits = append(hits, hit)
+		if q.Sections > 1 {
+			if hits, err = s.further(hits, c, end, q, rate); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if q.Sections > 1 {
+		slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+	}
+	return hits, nil
+}
+
+// further adds the next best sections of a page of which one is there already, up to end.
+func (s *snapshot) further(hits []Hit, c candidate, end uint32, q Query, rate func(float32) float64) ([]Hit, error) {
+	slices.SortFunc(c.others, func(a, b other) int {
+		return cmp.Or(cmp.Compare(a.less, b.less), cmp.Compare(a.section, b.section))
+	})
+	type stretch struct{ from, to uint32 }
+	shown := []stretch{{c.section, end}}
+	for _, o := range c.others {
+		if len(shown) == q.Sections || rate(c.score-o.less) < q.Threshold {
+			break
+		}
+		if slices.ContainsFunc(shown, func(x stretch) bool { return o.section >= x.from && o.section < x.to }) {
+			continue
+		}
+		hit, end, err := s.hit(c.page, o.section, rate(c.score-o.less))
+		if err != nil {
+			return nil, err
+		}
+		shown = append(shown, stretch{o.section, end})
 		hits = append(hits, hit)
 	}
 	return hits, nil
@@ -542,9 +591,10 @@ func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candida
 		// The best section, looked at closely.
 		bestSection, bestScore, bestExtra := c.section, float32(-1), float32(0)
 		floor := w.sectionScore.weight[c.section] * float32(t.CloserShare)
+		c.others = nil
 		for sec := s.firstOf[c.page]; sec < s.firstOf[c.page+1]; sec++ {
 			score := w.sectionScore.weight[sec]
-			if score < floor || score == 0 {
+			if score == 0 || score < floor && (q.Sections < 2 || score < floor*floorOfOthers) {
 				continue
 			}
 			rec := s.sections[sec]
@@ -554,11 +604,18 @@ func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candida
 				more += float32(t.HeadingExact) * total // the query is the heading
 			}
 			more += float32(t.Proximity) * s.proximity(w, groups, asked, rec)
-			if sum := score*(1-float32(t.PageShare)) + more; sum > bestScore {
+			sum := score*(1-float32(t.PageShare)) + more
+			if q.Sections > 1 {
+				c.others = append(c.others, other{sec, -sum})
+			}
+			if sum > bestScore && score >= floor {
 				bestSection, bestScore, bestExtra = sec, sum, more-(1-float32(t.PageShare))*(w.sectionScore.weight[c.section]-score)
 			}
 		}
 		c.section = bestSection
+		for k := range c.others {
+			c.others[k].less = max(0, c.others[k].less+bestScore)
+		}
 		extra += bestExtra
 		if share, ok := started[c.page]; ok {
 			extra += total * float32(t.TitleStartBase+t.TitleStart*float64(share))
@@ -662,6 +719,9 @@ func (s *snapshot) coverage(groups []group, asked *hashSet, total float32, title
 	return inQuery / all * found / total
 }
 
+// floorOfOthers is how much less than what can be a page's best section its others may score.
+const floorOfOthers = 0.5
+
 const nearBy = 8 // words
 
 // proximity rewards words of the query that stand close to each other (BM25TP).
@@ -759,25 +819,26 @@ const (
 	contentMost   = 8000
 )
 
-// hit writes one candidate out.
-func (s *snapshot) hit(c candidate, score float64) (Hit, error) {
-	r := s.pages[c.page]
-	n := int(c.section - s.firstOf[c.page])
+// hit writes one section out, with the number of the section that follows what it shows.
+func (s *snapshot) hit(page, section uint32, score float64) (Hit, uint32, error) {
+	r := s.pages[page]
+	n := int(section - s.firstOf[page])
 	sec := &r.Sections[n]
-	end := sec.End
+	end, after := sec.End, section+1
 	for k := n + 1; k < len(r.Sections) && end-sec.Start < contentEnough; k++ {
 		if below := &r.Sections[k]; sec.Level > 0 && below.Level <= sec.Level {
 			break
 		}
 		end = r.Sections[k].End
+		after++
 	}
 	buf := make([]byte, max(0, min(end-sec.Start, contentMost)))
 	if _, err := s.text.ReadAt(buf, r.Offset+sec.Start); err != nil {
-		return Hit{}, err
+		return Hit{}, 0, err
 	}
 	return Hit{
 		Path: r.Path, Anchor: sec.Anchor, URL: s.url(r, sec.Anchor), Title: r.Title, Heading: sec.Heading,
 		Trail: slices.Clone(sec.Trail), Crumbs: slices.Clone(r.Crumbs), Content: strings.TrimSpace(strings.ToValidUTF8(string(buf), "")), Score: score,
 		Description: r.Description, Version: r.Version, Language: r.Language, Tags: slices.Clone(r.Tags),
-	}, nil
+	}, after, nil
 }

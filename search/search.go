@@ -10,6 +10,7 @@ package search
 type Query struct {
 	Text        string
 	Limit       int     // pages; 5 where zero
+	Sections    int     // of one page at most; its best one alone where zero
 	Threshold   float64 // leave out what scores less; 0 to 1
 	Filter      Filter
 	CurrentPath string // page that the reader is on; its neighbours and its version come first
@@ -24,7 +25,8 @@ type Filter struct {
 	Groups   []string `json:"groups,omitempty"` // pages restricted to groups are found only with one of them
 }
 
-// A Hit is one section; at most one for each page, best first.
+// A Hit is one section, best first. Where a query asks for several sections of a page, each has the score that its page would
+// have by it alone, and none repeats what one before it holds.
 type Hit struct {
 	Path    string // of the page, relative to the documentation folder, with its extension
 	Anchor  string // of the section; empty for the text before the first heading

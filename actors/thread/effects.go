@@ -183,13 +183,19 @@ func (e *effect) answer(ctx context.Context) turnDone {
 	return done
 }
 
+// sectionsOfPage is how many sections of one page an answer may be made from: the one that is found first often names what
+// another one explains.
+const sectionsOfPage = 4
+
 // search finds what each of the queries asks for. What a later one adds comes after what the first has found; altogether
-// it is at most twice as much as one search gives.
+// it is at most twice as many pages as one search gives.
 func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]search.Hit, error) {
 	var hits []search.Hit
 	type section struct{ path, anchor string }
 	seen := make(map[section]bool)
+	pages := make(map[string]bool)
 	most := 2 * cmp.Or(q.Limit, 5)
+	q.Sections = sectionsOfPage
 	for _, text := range texts {
 		q.Text = text
 		found, err := e.deps.Searcher.Search(ctx, e.state.project, q)
@@ -197,8 +203,8 @@ func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]
 			return nil, fmt.Errorf("search: %w", err)
 		}
 		for _, h := range found {
-			if s := (section{h.Path, h.Anchor}); !seen[s] && len(hits) < most {
-				seen[s] = true
+			if s := (section{h.Path, h.Anchor}); !seen[s] && (pages[h.Path] || len(pages) < most) {
+				seen[s], pages[h.Path] = true, true
 				hits = append(hits, h)
 			}
 		}
@@ -264,7 +270,12 @@ func sourcePart(s Source) stream.Part {
 
 func searchPart(turn api.TurnID, query string, hits []search.Hit) stream.Part {
 	p := stream.Part{Kind: stream.Search, ID: "search-" + string(turn), Query: query}
+	seen := make(map[string]bool)
 	for _, h := range hits {
+		if seen[h.Path] {
+			continue
+		}
+		seen[h.Path] = true
 		p.Results = append(p.Results, stream.Result{Path: h.Path, URL: h.URL, Title: h.Title, Content: h.Content})
 	}
 	return p
@@ -289,14 +300,16 @@ const suggestionsStart = "\n\n```suggestions\n"
 func suggestions(hits []search.Hit, cited map[string]bool) string {
 	var b strings.Builder
 	n := 0
+	asked := make(map[string]bool)
 	for _, h := range hits {
 		about := strings.Join(strings.Fields(h.Heading), " ")
 		if about == "" {
 			about = strings.Join(strings.Fields(h.Title), " ")
 		}
-		if about == "" || cited[h.Path] || n == 3 {
+		if about == "" || cited[h.Path] || asked[h.Path] || n == 3 {
 			continue
 		}
+		asked[h.Path] = true
 		if n == 0 {
 			b.WriteString(suggestionsStart)
 		}
