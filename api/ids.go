@@ -26,6 +26,8 @@ const (
 	PullPrefix    = "pr_"
 	UpdatePrefix  = "upd_"
 	RequestPrefix = "req_"
+
+	AutomationPrefix = "aut_"
 )
 
 // base62 in ASCII order, so that encoded numbers of equal width sort as the numbers do.

@@ -28,6 +28,7 @@ type Project struct {
 	HostURL    string    `json:"hostUrl,omitempty"`    // base URL of a code host that is not the public one
 	Repository string    `json:"repository,omitempty"` // OWNER/NAME on the code host
 	TokenEnv   string    `json:"tokenEnv,omitempty"`   // environment variable that holds the code host's token
+	WebhookEnv string    `json:"webhookEnv,omitempty"` // environment variable that holds the secret of the code host's push webhook
 	Model      string    `json:"model,omitempty"`      // a name from the configuration; the default model where empty
 	Deflection string    `json:"deflection,omitempty"` // e-mail address or URL offered when the documentation does not answer
 	Limits     Limits    `json:"limits"`

@@ -97,6 +97,9 @@ func (p *problems) host(project Project) {
 	default:
 		p.add("host", "must be one of %s, %s, %s, %s, %s", HostBuiltin, HostGitHub, HostGitLab, HostGitea, HostGit)
 	}
+	if project.WebhookEnv != "" && !validVariable(project.WebhookEnv) {
+		p.add("webhookEnv", "must be the name of an environment variable, not the secret itself")
+	}
 	if project.TokenEnv != "" && !validVariable(project.TokenEnv) {
 		p.add("tokenEnv", "must be the name of an environment variable, not the token itself")
 	}

@@ -40,6 +40,7 @@ type house struct {
 	docs    *documents
 	pulls   *pulls
 	updates *updates
+	pushes  *pushes
 	stats   *analytics
 
 	admin, assistant string // secrets of keys of project "acme"
@@ -92,6 +93,7 @@ func build(t testing.TB, options ...func(*router.Deps)) *house {
 		docs:    &documents{},
 		pulls:   &pulls{all: map[string]api.PullRequest{}, diffs: map[string]forge.Diff{}},
 		updates: &updates{clock: now, all: map[api.UpdateID]api.Update{}},
+		pushes:  &pushes{secrets: map[api.ProjectID]string{"acme": "sesame", "acme-two": ""}},
 		stats:   &analytics{},
 	}
 	h.catalog.jobs = h.jobs
@@ -105,7 +107,7 @@ func build(t testing.TB, options ...func(*router.Deps)) *house {
 	h.admin = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Project: "acme", Name: "ci"})
 	h.assistant = h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme"})
 	deps := router.Deps{Jobs: h.jobs, Threads: h.threads, Catalog: h.catalog, Quotas: h.quotas, Claims: claims, Documents: h.docs, Models: fakeModels{}, Pulls: h.pulls,
-		Updates: h.updates, Analytics: h.stats,
+		Updates: h.updates, Pushes: h.pushes, Analytics: h.stats,
 		Log: slog.New(slog.NewJSONHandler(h.log, nil)), Now: now.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("10.0.0.0/8")}}
 	for _, o := range options {
@@ -684,4 +686,31 @@ func or[T comparable](v, otherwise T) T {
 		return otherwise
 	}
 	return v
+}
+
+// pushes stands in for what waits for pushes.
+type pushes struct {
+	mu      sync.Mutex
+	secrets map[api.ProjectID]string
+	got     []api.Push
+	update  api.UpdateID // that the next ones begin
+	refuse  error
+}
+
+func (p *pushes) Secret(_ context.Context, project api.ProjectID) (string, error) {
+	secret, ok := p.secrets[project]
+	if !ok {
+		return "", fmt.Errorf("project: %w", api.ErrNotFound)
+	}
+	return secret, nil
+}
+
+func (p *pushes) Push(_ context.Context, _ api.ProjectID, push api.Push) (api.UpdateID, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refuse != nil {
+		return "", p.refuse
+	}
+	p.got = append(p.got, push)
+	return p.update, nil
 }

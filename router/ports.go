@@ -81,6 +81,14 @@ type Updates interface {
 	Status(ctx context.Context, id api.UpdateID) (api.Update, error)
 }
 
+// Pushes take in what code hosts say of pushes. Secret is what the project's host signs with; empty where it takes none, and
+// api.ErrNotFound where there is no such project. Push has what waits for the push begin, for good once it has returned; it
+// gives the update that reads the documentation anew, where one does.
+type Pushes interface {
+	Secret(ctx context.Context, project api.ProjectID) (string, error)
+	Push(ctx context.Context, project api.ProjectID, push api.Push) (api.UpdateID, error)
+}
+
 // Analytics tell what was asked, rated and searched for. A cursor that they did not give is api.ErrInvalid. RecordSearch
 // does not wait; client tells searchers apart and is not kept.
 type Analytics interface {

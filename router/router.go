@@ -31,6 +31,7 @@ type Deps struct {
 	Models    Models
 	Pulls     Pulls
 	Updates   Updates
+	Pushes    Pushes
 	Analytics Analytics
 
 	Log     *slog.Logger
@@ -115,7 +116,7 @@ type Server struct {
 // New builds the API. Close ends what it runs beside requests.
 func New(deps Deps) (*Server, error) {
 	for name, port := range map[string]any{"Jobs": deps.Jobs, "Threads": deps.Threads, "Catalog": deps.Catalog,
-		"Quotas": deps.Quotas, "Claims": deps.Claims, "Documents": deps.Documents, "Models": deps.Models, "Pulls": deps.Pulls, "Updates": deps.Updates, "Analytics": deps.Analytics} {
+		"Quotas": deps.Quotas, "Claims": deps.Claims, "Documents": deps.Documents, "Models": deps.Models, "Pulls": deps.Pulls, "Updates": deps.Updates, "Pushes": deps.Pushes, "Analytics": deps.Analytics} {
 		if port == nil {
 			return nil, fmt.Errorf("router: Deps.%s is not set", name)
 		}
@@ -217,6 +218,8 @@ func (s *Server) table() []route {
 		{"GET", "/v1/analytics/:projectId/searches", agent, s.listSearches},
 		{"GET", "/v1/analytics/:projectId/feedback", agent, s.listFeedback},
 		{"GET", "/v1/analytics/:projectId/feedback/by-page", agent, s.listPageFeedback},
+
+		{"POST", "/v1/webhook/:projectId/push", open, s.webhook},
 
 		{"GET", "/healthz", probe, s.health},
 		{"GET", "/readyz", probe, s.ready},

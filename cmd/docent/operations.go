@@ -97,6 +97,16 @@ func (o *operations) run(ctx context.Context, name string, params json.RawMessag
 			}
 			return o.stores.source.refresh(ctx, project, progress)
 		})
+	case opAutomationAdd:
+		return perform(params, func(a api.Automation) (api.Automation, error) { return o.addAutomation(ctx, a) })
+	case opAutomationList:
+		return perform(params, func(p automationParams) ([]api.Automation, error) {
+			return o.stores.catalog.Automations(ctx, p.Project)
+		})
+	case opAutomationRemove:
+		return perform(params, func(p automationParams) (struct{}, error) { return struct{}{}, o.removeAutomation(ctx, p) })
+	case opAutomationRun:
+		return perform(params, func(p automationParams) (api.Automation, error) { return o.runAutomation(ctx, p) })
 	case opEvaluate:
 		return perform(params, func(p evaluateParams) ([]search.Outcome, error) { return o.evaluate(ctx, p) })
 	case opPullList:

@@ -84,6 +84,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar(&p.HostURL, "host-url", "", "address of a code host that is not the public one")
 	flags.StringVar(&p.Repository, "repository", "", "OWNER/NAME on the code host")
 	flags.StringVar(&p.TokenEnv, "token-env", "", "environment variable that holds the code host's token")
+	flags.StringVar(&p.WebhookEnv, "webhook-env", "", "environment variable that holds the secret of the code host's push webhook")
 	flags.StringVar(&p.Model, "model", "", "model of this project, a name from the configuration")
 	flags.StringVar(&p.Deflection, "deflection", "", "address offered when the documentation does not answer")
 	flags.BoolVar(&p.Options.RequireThreadKey, "require-thread-key", false, "continue a thread only with its secret key")
@@ -158,7 +159,8 @@ func mergeFlags(cmd *cobra.Command, old *api.Project, given api.Project) {
 		"site": func() { old.Site = given.Site },
 		"host": func() { old.Host = given.Host }, "host-url": func() { old.HostURL = given.HostURL },
 		"repository": func() { old.Repository = given.Repository }, "token-env": func() { old.TokenEnv = given.TokenEnv },
-		"model": func() { old.Model = given.Model }, "deflection": func() { old.Deflection = given.Deflection },
+		"webhook-env": func() { old.WebhookEnv = given.WebhookEnv },
+		"model":       func() { old.Model = given.Model }, "deflection": func() { old.Deflection = given.Deflection },
 		"require-thread-key": func() { old.Options.RequireThreadKey = given.Options.RequireThreadKey },
 		"search-tool":        func() { old.Options.SearchTool = given.Options.SearchTool },
 		"suggestions":        func() { old.Options.Suggestions = given.Options.Suggestions },

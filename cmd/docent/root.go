@@ -41,7 +41,7 @@ func newRootCommand() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newServeCommand(), newDemoCommand(), newBenchCommand(),
-		newProjectCommand(), newKeyCommand(), newIndexCommand(), newEvalCommand(), newPullCommand(),
+		newProjectCommand(), newKeyCommand(), newIndexCommand(), newEvalCommand(), newPullCommand(), newAutomationCommand(),
 		newStatusCommand(), newThreadCommand(), newBackupCommand(), newJournalCommand(), newCatalogCommand(),
 		newAskCommand(), newJobCommand(),
 		newConfigCommand(), newVersionCommand(),

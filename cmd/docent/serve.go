@@ -104,6 +104,8 @@ type app struct {
 	updates *updates
 	models  *model.Registry
 
+	automations *automations
+
 	listings []*persistence.Projector
 	upkeep   upkeep
 
@@ -163,6 +165,11 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 
 	a.updates = newUpdates(a.stores, log)
 	a.closers = append(a.closers, a.updates.Close)
+	a.automations = newAutomations(a.stores.catalog, log)
+	a.automations.jobs, a.automations.claims = a.system.Jobs(), a.journal.Claim
+	a.automations.docs, a.automations.updates = repositoryDocs{a.stores}, a.updates.Start
+	a.closers = append(a.closers, a.automations.Close)
+	a.stores.source.listen(a.automations.docsAt)
 	secret, err := a.stores.catalog.Secret(ctx, "session-cookies")
 	if err != nil {
 		return nil, fmt.Errorf("read the secret of session cookies: %w", err)
@@ -170,7 +177,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	a.edge, err = router.New(router.Deps{
 		Jobs: a.system.Jobs(), Threads: a.system.Threads(), Catalog: a.stores.catalog,
 		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: a.stores.library, Models: models, Pulls: a.stores.hub,
-		Updates: a.updates, Analytics: a.stores.catalog,
+		Updates: a.updates, Pushes: a.automations, Analytics: a.stores.catalog,
 		Log: log, Metrics: metrics, Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
 		Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
 		Ready:  a.stores.catalog.Ping,
@@ -245,6 +252,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	go func() { failed <- server.Serve(listener) }()
 	a.upkeep.begin(a.work, a)
 	a.updates.resume()
+	a.automations.start()
 	a.log.Info("serving", "address", listener.Addr().String(), "url", a.config.PublicURL, "data", a.config.Data)
 
 	select {
@@ -332,6 +340,9 @@ var (
 	_ router.Analytics = (*persistence.Catalog)(nil)
 	_ router.Updates   = (*updates)(nil)
 	_ router.Models    = (*model.Registry)(nil)
+	_ router.Pushes    = (*automations)(nil)
+	_ automationStore  = (*persistence.Catalog)(nil)
+	_ automationJobs   = (*actors.Jobs)(nil)
 )
 
 func modelConfig(c Config) model.Config {

@@ -25,6 +25,7 @@ type source struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	watch  *folderWatch // of a server; nil in a command
+	heard  func(context.Context, api.ProjectID, string)
 }
 
 func newSource(s *stores, log *slog.Logger) *source {
@@ -69,11 +70,21 @@ func (s *source) refreshTo(ctx context.Context, p api.Project, progress Progress
 		return tip, search.Report{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
 	}
 	s.mu.Lock()
-	watch := s.watch
+	watch, heard := s.watch, s.heard
 	s.mu.Unlock()
 	watch.add(p)
 	report, err := s.index(ctx, p, tip.Commit, progress)
+	if err == nil && heard != nil {
+		heard(ctx, p.ID, tip.Commit)
+	}
 	return tip, report, err
+}
+
+// listen has heard called with the commit that a project's documentation was read at, each time.
+func (s *source) listen(heard func(context.Context, api.ProjectID, string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = heard
 }
 
 // index brings the project's index to a commit.

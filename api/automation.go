@@ -1,0 +1,115 @@
+package api
+
+import (
+	"path"
+	"strings"
+	"time"
+)
+
+// An AutomationID names an automation.
+type AutomationID string
+
+// An Automation starts work of the agent by itself: at times, or when something was pushed.
+type Automation struct {
+	ID         AutomationID `json:"id"`
+	Project    ProjectID    `json:"project"`
+	Name       string       `json:"name"`
+	Prompt     string       `json:"prompt"`               // path of the file with the instruction, in the documentation's repository
+	Cron       string       `json:"cron,omitempty"`       // when; five fields
+	TimeZone   string       `json:"timeZone,omitempty"`   // of Cron; UTC where empty
+	OnPush     bool         `json:"onPush,omitempty"`     // when the documentation has a new commit
+	Repository string       `json:"repository,omitempty"` // when this code repository, OWNER/NAME, is pushed to
+	Branch     string       `json:"branch,omitempty"`     // of that repository; its default branch where empty
+	DailyCap   int          `json:"dailyCap"`             // runs in a day, UTC
+	Draft      bool         `json:"draft,omitempty"`      // pull requests are opened as drafts
+	CreatedAt  time.Time    `json:"createdAt"`
+
+	// What has become of it.
+	Next *time.Time     `json:"next,omitempty"` // when Cron is due
+	Seen string         `json:"seen,omitempty"` // the documentation's commit that was looked at last
+	Job  JobID          `json:"job,omitempty"`  // of the last run
+	Last *AutomationRun `json:"last,omitempty"`
+}
+
+// AutomationTrigger is why an automation runs.
+type AutomationTrigger string
+
+const (
+	TriggerSchedule AutomationTrigger = "schedule"
+	TriggerPush     AutomationTrigger = "push"
+	TriggerManual   AutomationTrigger = "manual"
+)
+
+// RunStatus is where a run of an automation stands.
+type RunStatus string
+
+const (
+	RunAccepted RunStatus = "accepted" // it will be carried out, also after a crash
+	RunStarted  RunStatus = "started"  // a job has the instruction
+	RunSkipped  RunStatus = "skipped"  // the day's runs were used up
+	RunFailed   RunStatus = "failed"
+)
+
+// An AutomationRun is one time that an automation was due.
+type AutomationRun struct {
+	Key        string            `json:"key"` // what it is due for: a time, or a commit. There is no second run for it
+	Automation AutomationID      `json:"automation"`
+	Project    ProjectID         `json:"project"`
+	Trigger    AutomationTrigger `json:"trigger"`
+	Repository string            `json:"repository,omitempty"` // that was pushed to, where it is not the documentation's
+	Commit     string            `json:"commit,omitempty"`
+	At         time.Time         `json:"at"`
+	Status     RunStatus         `json:"status"`
+	Reason     string            `json:"reason,omitempty"` // why it was skipped or has failed
+	Job        JobID             `json:"job,omitempty"`
+	FollowUp   bool              `json:"followUp,omitempty"` // the job was there before
+}
+
+// MaxDailyCap bounds how often an automation may run in a day.
+const MaxDailyCap = 1000
+
+// Validate checks what can be checked without looking outside. Whether Cron can be read is for who keeps the time.
+func (a Automation) Validate() error {
+	var out problems
+	if problem := projectIDProblem(string(a.Project)); problem != "" {
+		out.add("project", "%s", problem)
+	}
+	if strings.TrimSpace(a.Name) == "" {
+		out.add("name", "is required")
+	}
+	out.text("name", a.Name, 100)
+	switch p := a.Prompt; {
+	case p == "":
+		out.add("prompt", "is required: the path of a file in the documentation's repository")
+	case strings.HasPrefix(p, "/"), strings.Contains(p, "\\"), path.Clean(p) != p, p == ".", p == "..", strings.HasPrefix(p, "../"):
+		out.add("prompt", "must be a path inside the repository, with slashes between its parts")
+	}
+	out.text("prompt", a.Prompt, 500)
+	if a.Cron == "" && !a.OnPush && a.Repository == "" {
+		out.add("cron", "is required, unless it runs on a push")
+	}
+	if a.Cron == "" && a.TimeZone != "" {
+		out.add("timeZone", "belongs to a cron line")
+	}
+	if a.Repository != "" && (!validRepository(a.Repository) || !strings.Contains(a.Repository, "/")) {
+		out.add("repository", "must have the form OWNER/NAME")
+	}
+	switch {
+	case a.Branch != "" && a.Repository == "":
+		out.add("branch", "belongs to a code repository")
+	case a.Branch != "" && !ValidBranch(a.Branch):
+		out.add("branch", "is not a branch name that git accepts")
+	}
+	if a.DailyCap < 1 || a.DailyCap > MaxDailyCap {
+		out.add("dailyCap", "must be a whole number from 1 to %d", MaxDailyCap)
+	}
+	return out.err()
+}
+
+// A Push is what a code host says of a push to one branch.
+type Push struct {
+	Repository string // OWNER/NAME
+	Branch     string
+	Default    bool   // it is the repository's default branch
+	Commit     string // where the branch stands now
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"docent/api"
+)
+
+const (
+	opAutomationAdd    = "automation.add"
+	opAutomationList   = "automation.list"
+	opAutomationRemove = "automation.remove"
+	opAutomationRun    = "automation.run"
+)
+
+type automationParams struct {
+	Project api.ProjectID `json:"project,omitempty"`
+	ID      string        `json:"id,omitempty"` // or its name
+}
+
+// automations are those of the serving process, or in a command's own process ones that only store what is to be done.
+func (o *operations) automations() *automations {
+	if o.app != nil {
+		return o.app.automations
+	}
+	return newAutomations(o.stores.catalog, o.stores.source.log)
+}
+
+func (o *operations) addAutomation(ctx context.Context, a api.Automation) (api.Automation, error) {
+	now := time.Now().UTC()
+	a.ID, a.CreatedAt = api.AutomationID(api.NewID(api.AutomationPrefix, now)), now
+	if err := a.Validate(); err != nil {
+		return a, err
+	}
+	project, err := o.stores.catalog.Project(ctx, a.Project)
+	if err != nil {
+		return a, fmt.Errorf("project %q: %w", a.Project, err)
+	}
+	if a.Cron != "" {
+		next, err := nextTime(a, now)
+		if err != nil {
+			return a, err
+		}
+		a.Next = &next
+	}
+	tip, _, err := o.stores.hub.Sync(ctx, project, func(string) {})
+	if err != nil {
+		return a, err
+	}
+	tree, err := o.stores.hub.Tree(ctx, project, tip.Commit)
+	if err != nil {
+		return a, err
+	}
+	data, err := tree.Read(ctx, a.Prompt)
+	if errors.Is(err, fs.ErrNotExist) {
+		return a, &api.InvalidError{Problems: []api.Problem{{Field: "prompt", Message: fmt.Sprintf("there is no file %q in the documentation's repository", a.Prompt)}}}
+	}
+	if err != nil {
+		return a, err
+	}
+	if _, err := promptText(a.Prompt, data, strings.NewReplacer()); err != nil {
+		return a, err
+	}
+	a.Seen = tip.Commit
+	if err := o.stores.catalog.AddAutomation(ctx, a); err != nil {
+		return a, err
+	}
+	if o.app != nil {
+		o.app.automations.changed()
+	}
+	return a, nil
+}
+
+// findAutomation takes an id, or the name of one of a project.
+func (o *operations) findAutomation(ctx context.Context, p automationParams) (api.Automation, error) {
+	if api.ValidID(api.AutomationPrefix, p.ID) {
+		return o.stores.catalog.Automation(ctx, api.AutomationID(p.ID))
+	}
+	list, err := o.stores.catalog.Automations(ctx, p.Project)
+	if err != nil {
+		return api.Automation{}, err
+	}
+	var found []api.Automation
+	for _, a := range list {
+		if a.Name == p.ID {
+			found = append(found, a)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return api.Automation{}, fmt.Errorf("automation %q: %w", p.ID, api.ErrNotFound)
+	case 1:
+		return found[0], nil
+	}
+	return api.Automation{}, &api.StateError{Kind: api.ErrConflict, Reason: fmt.Sprintf("%d projects have an automation %q: name one with --project", len(found), p.ID)}
+}
+
+func (o *operations) removeAutomation(ctx context.Context, p automationParams) error {
+	a, err := o.findAutomation(ctx, p)
+	if err != nil {
+		return err
+	}
+	return o.stores.catalog.RemoveAutomation(ctx, a.ID)
+}
+
+// runAutomation accepts a run now. Without a server, the next one carries it out.
+func (o *operations) runAutomation(ctx context.Context, p automationParams) (api.Automation, error) {
+	a, err := o.findAutomation(ctx, p)
+	if err != nil {
+		return a, err
+	}
+	run := api.AutomationRun{Automation: a.ID, Trigger: api.TriggerManual, Commit: a.Seen, Key: string(a.ID) + " manual " + api.NewID("", time.Now())}
+	if _, err := o.automations().fire(ctx, run, func(*api.Automation) {}); err != nil {
+		return a, err
+	}
+	return o.stores.catalog.Automation(ctx, a.ID)
+}
+
+func newAutomationCommand() *cobra.Command {
+	o := new(operator)
+	cmd := &cobra.Command{Use: "automation", Short: "Jobs that start by themselves: at times, or on a push"}
+	operatorFlags(cmd, o)
+	var a api.Automation
+	add := &cobra.Command{
+		Use: "add", Short: "Add an automation", Args: cobra.NoArgs,
+		Example: "  docent automation add --project docs --name fresh --prompt .docent/fresh.md --cron '0 6 * * 1' --time-zone Europe/Berlin\n" +
+			"  docent automation add --project docs --name api --prompt .docent/api.md --on-push-of acme/api",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := required(cmd, "project", "name", "prompt"); err != nil {
+				return err
+			}
+			if err := o.run(cmd, opAutomationAdd, a, &a); err != nil {
+				return err
+			}
+			if o.json {
+				return printJSON(cmd.OutOrStdout(), a)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", a.ID, automationState(a))
+			return nil
+		},
+	}
+	flags := add.Flags()
+	flags.StringVar((*string)(&a.Project), "project", "", "project")
+	flags.StringVar(&a.Name, "name", "", "name to recognise it by")
+	flags.StringVar(&a.Prompt, "prompt", "", "path of the file with the instruction, in the documentation's repository")
+	flags.StringVar(&a.Cron, "cron", "", "when: minute, hour, day of the month, month, day of the week, such as '0 6 * * 1'")
+	flags.StringVar(&a.TimeZone, "time-zone", "", "time zone of --cron, such as Europe/Berlin (UTC where empty)")
+	flags.BoolVar(&a.OnPush, "on-push", false, "when the documentation has a new commit")
+	flags.StringVar(&a.Repository, "on-push-of", "", "when this code repository, OWNER/NAME, is pushed to; its code host tells by webhook")
+	flags.StringVar(&a.Branch, "branch", "", "branch of --on-push-of (its default branch where empty)")
+	flags.IntVar(&a.DailyCap, "daily-cap", 5, "how often it may run in a day")
+	flags.BoolVar(&a.Draft, "draft", false, "open pull requests as drafts")
+
+	var project string
+	list := &cobra.Command{
+		Use: "list", Short: "List the automations: their state and when they run next", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var all []api.Automation
+			if err := o.run(cmd, opAutomationList, automationParams{Project: api.ProjectID(project)}, &all); err != nil {
+				return err
+			}
+			return printRows(cmd.OutOrStdout(), o.json, all, "ID\tPROJECT\tNAME\tWHEN\tNEXT\tLAST\tJOB", func(a api.Automation) string {
+				next, last := "on a push", "never"
+				if a.Next != nil {
+					next = a.Next.Local().Format(time.DateTime)
+				}
+				if r := a.Last; r != nil {
+					last = strings.TrimSuffix(fmt.Sprintf("%s %s: %s", r.At.Local().Format(time.DateTime), r.Status, r.Reason), ": ")
+				}
+				return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", a.ID, a.Project, a.Name, automationWhen(a), next, last, cmp.Or(string(a.Job), "-"))
+			})
+		},
+	}
+	list.Flags().StringVar(&project, "project", "", "only those of this project")
+	remove := &cobra.Command{
+		Use: "remove ID|NAME", Short: "Remove an automation; its jobs and pull requests stay", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd, opAutomationRemove, automationParams{Project: api.ProjectID(project), ID: args[0]}, nil)
+		},
+	}
+	remove.Flags().StringVar(&project, "project", "", "project, where several have one of that name")
+	run := &cobra.Command{
+		Use: "run ID|NAME", Short: "Run an automation now, or when the server starts; it counts as one of the day's runs", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var a api.Automation
+			if err := o.run(cmd, opAutomationRun, automationParams{Project: api.ProjectID(project), ID: args[0]}, &a); err != nil {
+				return err
+			}
+			if o.json {
+				return printJSON(cmd.OutOrStdout(), a)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", a.ID, automationState(a))
+			return nil
+		},
+	}
+	run.Flags().StringVar(&project, "project", "", "project, where several have one of that name")
+	cmd.AddCommand(add, list, remove, run)
+	return cmd
+}
+
+// automationWhen is what starts an automation, in words.
+func automationWhen(a api.Automation) string {
+	var when []string
+	if a.Cron != "" {
+		when = append(when, strings.TrimSpace(a.Cron+" "+a.TimeZone))
+	}
+	if a.OnPush {
+		when = append(when, "push")
+	}
+	if a.Repository != "" {
+		when = append(when, strings.TrimSuffix("push of "+a.Repository+"@"+a.Branch, "@"))
+	}
+	return strings.Join(when, ", ")
+}
+
+// automationState is what an automation does next, in words.
+func automationState(a api.Automation) string {
+	switch r := a.Last; {
+	case r == nil:
+	case r.Status == api.RunAccepted:
+		return "accepted"
+	case r.Status == api.RunStarted:
+		return "job " + string(r.Job)
+	default:
+		return string(r.Status) + ": " + r.Reason
+	}
+	if a.Next != nil {
+		return "next at " + a.Next.Local().Format(time.DateTime)
+	}
+	return "on a push"
+}

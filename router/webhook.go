@@ -1,0 +1,156 @@
+package router
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/uptrace/bunrouter"
+
+	"docent/api"
+)
+
+// maxPushBody bounds what a code host may say of one push. It names up to thousands of commits.
+const maxPushBody = 8 << 20
+
+// errUnsigned refuses a push whose signature is not right. A project that takes no pushes, and one that there is not, are
+// refused with the same words: who guesses learns nothing.
+var errUnsigned = &keyError{kind: api.ErrUnauthorized,
+	reason: "this push is not signed with the secret of a project's webhook: check the address, the secret, and that the project has one"}
+
+// webhook takes in a push from GitHub, GitLab, Gitea or Forgejo. It needs no key: the code host signs what it sends with the
+// project's secret, or sends the secret itself.
+func (s *Server) webhook(x *exchange, req bunrouter.Request) error {
+	id := api.ProjectID(param(req, "projectId"))
+	secret, err := s.Pushes.Secret(req.Context(), id)
+	if err != nil && !errors.Is(err, api.ErrNotFound) {
+		return fmt.Errorf("look up a webhook's secret: %w", err)
+	}
+	if secret == "" {
+		s.metrics.refuse("unauthorized")
+		return errUnsigned
+	}
+	if err := wantJSON(req.Request); err != nil {
+		return err
+	}
+	raw, release, err := s.readAll(x, req.Request, max(s.Bounds.BodyBytes, maxPushBody))
+	if err != nil {
+		return err
+	}
+	defer release()
+	if !signed(req.Header, raw, secret) {
+		s.metrics.refuse("unauthorized")
+		return errUnsigned
+	}
+	push, ok, err := readPush(req.Header, raw)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		x.WriteHeader(http.StatusNoContent) // a ping, a tag, a branch that was deleted, another event
+		return nil
+	}
+	update, err := s.Pushes.Push(req.Context(), id, push)
+	if err != nil {
+		return named(err, "project")
+	}
+	out := struct {
+		StatusID *api.UpdateID `json:"statusId"`
+	}{}
+	if update != "" {
+		out.StatusID = &update
+	}
+	return encode(x, http.StatusAccepted, out)
+}
+
+// signed reports whether the body comes from who knows the secret. Of several signatures each must be right.
+func signed(h http.Header, body []byte, secret string) bool {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	sum := mac.Sum(nil)
+	found := false
+	for _, name := range []string{"X-Hub-Signature-256", "X-Gitea-Signature", "X-Forgejo-Signature"} {
+		for _, v := range h.Values(name) {
+			got, err := hex.DecodeString(strings.TrimPrefix(v, "sha256="))
+			if err != nil || !hmac.Equal(got, sum) {
+				return false
+			}
+			found = true
+		}
+	}
+	for _, v := range h.Values("X-Gitlab-Token") {
+		have, want := sha256.Sum256([]byte(v)), sha256.Sum256([]byte(secret))
+		if !hmac.Equal(have[:], want[:]) {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
+// readPush reads what all the hosts say of a push. It is false for anything but a push to a branch that is still there.
+func readPush(h http.Header, raw []byte) (api.Push, bool, error) {
+	if _, err := parse(raw); err != nil {
+		return api.Push{}, false, err
+	}
+	event := ""
+	for _, name := range []string{"X-GitHub-Event", "X-Gitea-Event", "X-Forgejo-Event", "X-Gitlab-Event"} {
+		if v := h.Get(name); v != "" {
+			event = strings.ToLower(v)
+			break
+		}
+	}
+	if event != "push" && event != "push hook" {
+		return api.Push{}, false, nil
+	}
+	var body struct {
+		Ref        string `json:"ref"`
+		After      string `json:"after"`
+		Repository struct {
+			FullName string `json:"full_name"`
+			Default  string `json:"default_branch"`
+		} `json:"repository"`
+		Project struct { // GitLab
+			Path    string `json:"path_with_namespace"`
+			Default string `json:"default_branch"`
+		} `json:"project"`
+	}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		return api.Push{}, false, &api.InvalidError{Problems: []api.Problem{{Field: "body", Message: "does not have the form of a push event"}}}
+	}
+	branch, ok := strings.CutPrefix(body.Ref, "refs/heads/")
+	if !ok && body.Ref != "" {
+		return api.Push{}, false, nil // a tag
+	}
+	push := api.Push{Repository: body.Repository.FullName, Branch: branch, Commit: body.After}
+	main := body.Repository.Default
+	if push.Repository == "" {
+		push.Repository, main = body.Project.Path, body.Project.Default
+	}
+	push.Default = branch != "" && branch == main
+	var ps problems
+	if branch == "" || !api.ValidBranch(branch) {
+		ps.add("ref", "must name a branch: refs/heads/…")
+	}
+	if !commitHash(push.Commit) {
+		ps.add("after", "must be the hash of a commit")
+	}
+	if push.Repository == "" || len(push.Repository) > 500 || control(push.Repository, false) {
+		ps.add("repository", "must have the repository's full name")
+	}
+	if err := ps.err(); err != nil {
+		return api.Push{}, false, err
+	}
+	return push, strings.Trim(push.Commit, "0") != "", nil
+}
+
+// commitHash reports whether s can be the name of a commit, SHA-1 or SHA-256.
+func commitHash(s string) bool {
+	_, err := hex.DecodeString(s)
+	return err == nil && (len(s) == 40 || len(s) == 64)
+}
