@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
@@ -43,6 +44,8 @@ type Config struct {
 	ModelAliases map[string]string `toml:"model_aliases"`
 
 	Limits api.Limits `toml:"limits"`
+
+	Checks map[string]CheckConfig `toml:"checks"`
 
 	MaxBody        int64    `toml:"max_body" usage:"bytes of a request body"`
 	MaxRequests    int      `toml:"max_requests" usage:"requests in work at once; more are refused with 503"`
@@ -90,6 +93,16 @@ type ModelConfig struct {
 	Text       string   `toml:"text"`
 
 	key string // resolved from KeyEnv or DOCENT_MODEL_API_KEY
+}
+
+// A CheckConfig is one [checks.PROJECT] table: a command of the operator's that looks at the results of language models
+// before they are published. No repository and no caller can set one.
+type CheckConfig struct {
+	Command []string `toml:"command"` // program and arguments; no shell reads them
+	Folder  string   `toml:"folder"`  // of the repository, that it runs in
+	Timeout Duration `toml:"timeout"` // of one run
+	Memory  int64    `toml:"memory"`  // bytes that each of its processes may allocate
+	Path    string   `toml:"path"`    // its PATH
 }
 
 // A Duration is written as in Go: 30s, 2m, 1h30m.
@@ -234,6 +247,16 @@ func (c Config) Validate() error {
 	for name, m := range c.Models {
 		for _, problem := range m.problems() {
 			bad("models."+name+"."+problem.Field, "%s", problem.Message)
+		}
+	}
+	for name, check := range c.Checks {
+		switch {
+		case len(check.Command) == 0 || check.Command[0] == "":
+			bad("checks."+name+".command", "must name a program")
+		case check.Timeout.Duration < 0 || check.Memory < 0:
+			bad("checks."+name, "a time and an amount of memory are not negative")
+		case check.Folder != "" && !filepath.IsLocal(check.Folder):
+			bad("checks."+name+".folder", "%q is no folder within a repository", check.Folder)
 		}
 	}
 	for _, s := range c.settings() {
@@ -385,7 +408,7 @@ func (c *Config) settings() []Setting {
 		field := v.Type().Field(i)
 		name := field.Tag.Get("toml")
 		switch field.Type {
-		case reflect.TypeFor[map[string]ModelConfig](), reflect.TypeFor[map[string]string]():
+		case reflect.TypeFor[map[string]ModelConfig](), reflect.TypeFor[map[string]CheckConfig](), reflect.TypeFor[map[string]string]():
 		case reflect.TypeFor[api.Limits]():
 			for j := range v.Field(i).NumField() {
 				limit := field.Type.Field(j)

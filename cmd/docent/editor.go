@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 
 	"docent/agent"
 	"docent/api"
@@ -12,14 +14,46 @@ import (
 )
 
 // newEditor builds the agent that carries out the instructions of jobs.
-func newEditor(c Config, models *model.Registry, library *search.Library, log *slog.Logger) *agent.Agent {
+func newEditor(c Config, dir *dataDir, models *model.Registry, library *search.Library, log *slog.Logger) (*agent.Agent, error) {
+	checks, err := projectChecks(c, dir)
+	if err != nil {
+		return nil, err
+	}
 	return agent.New(agent.Options{
-		Models: languageModels{models}, Searcher: agentSearch{library}, Log: log,
+		Models: languageModels{models}, Searcher: agentSearch{library}, Checks: checks, Log: log,
 		Loop: agent.Limits{
 			Steps: limitOf(c.AgentSteps), Tokens: limitOf(c.AgentTokens), Cost: limitOf(c.AgentCost) * 10_000,
 			Bytes: limitOf(c.AgentChange), Time: c.JobTimeout.Duration,
 		},
-	})
+	}), nil
+}
+
+// nobody is the user without rights, by its number on every system.
+const nobody = 65534
+
+// projectChecks are the commands that the operator has set for projects; nil where there are none.
+func projectChecks(c Config, dir *dataDir) (agent.Checks, error) {
+	if len(c.Checks) == 0 {
+		return nil, nil
+	}
+	commands := &agent.Commands{Projects: map[api.ProjectID]agent.Command{}}
+	if os.Geteuid() == 0 {
+		commands.User = nobody // who also cannot reach into the data directory
+	} else {
+		commands.Folder = dir.file("checks")
+		if err := os.RemoveAll(commands.Folder); err != nil { // what a server that was killed has left
+			return nil, fmt.Errorf("empty the folder of checks: %w", err)
+		}
+		// A command runs as the same user: it shall not read the server's memory or environment through the kernel.
+		if err := concealProcess(); err != nil {
+			return nil, fmt.Errorf("conceal the process from the commands of checks: %w", err)
+		}
+	}
+	for name, check := range c.Checks {
+		commands.Projects[api.ProjectID(name)] = agent.Command{
+			Args: check.Command, Folder: check.Folder, Timeout: check.Timeout.Duration, Memory: check.Memory, Path: check.Path}
+	}
+	return commands, nil
 }
 
 // limitOf is a limit of the configuration, where zero stands for none, as the agent reads it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -406,5 +407,48 @@ func TestFollowUpsOfAJobWithALanguageModel(t *testing.T) {
 	s.follow(job.ID, "[fourth] Eight coins.")
 	if job = s.settled(job.ID); job.Status != api.JobCompleted || *job.PRLink == second || *job.PRLink == first || !strings.Contains(s.diff(job), "-Tickets cost six coins.\n+Tickets cost eight coins.") {
 		t.Fatalf("after a close: %+v\n%s", job, s.log)
+	}
+}
+
+// TestTheOperatorsCheckDecides sets a command that looks at every result, and a repository that would like to set one.
+func TestTheOperatorsCheckDecides(t *testing.T) {
+	dir, err := os.MkdirTemp("", "check") // one that another user reaches
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	check, seen := filepath.Join(dir, "check.sh"), filepath.Join(dir, "seen")
+	script := "#!/bin/sh\nenv >> " + seen + "\ncat /proc/$PPID/environ >> " + seen + " 2>/dev/null\nif grep -rn 'utilise' . ; then exit 1; fi\n"
+	if err := errors.Join(os.WriteFile(check, []byte(script), 0o755), os.WriteFile(seen, nil, 0o666), os.Chmod(dir, 0o755), os.Chmod(seen, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PEER_SECRET", "sk-never-shown")
+	s := newModelledServer(t, "openai", fmt.Sprintf("[checks.harbour]\ncommand = [%q]\ntimeout = \"20s\"", check), modeltest.Script{Steps: []modeltest.Step{
+		calling(readCall("ferries.md")), calling(editCall("ferries.md", "Tickets cost", "To utilise a ferry costs")), calling(finishCall),
+		calling(editCall("ferries.md", "To utilise a ferry", "A ferry")), calling(finishCall), calling(finishCall)}})
+	job := s.settled(s.create("Say what a ferry costs.").ID)
+	if diff := s.diff(job); job.Status != api.JobCompleted || !strings.Contains(diff, "+A ferry costs four coins.") {
+		t.Errorf("%+v\n%s\n%s", job, diff, s.log)
+	}
+	told := false
+	for _, a := range s.peer.asked() {
+		last := a.Messages[len(a.Messages)-1].Text
+		told = told || strings.Contains(last, "ferries.md:11:To utilise a ferry") && strings.Contains(last, "own check fails")
+	}
+	if !told {
+		t.Error("the model was not told what the command said")
+	}
+	env, err := os.ReadFile(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(env), "sk-never-shown") || strings.Contains(string(env), "DOCENT_") {
+		t.Errorf("the command sees the server's environment:\n%s", env)
+	}
+	if len(env) == 0 {
+		t.Error("the command has written nothing")
+	}
+	if left, err := filepath.Glob(filepath.Join(s.data, "checks", "*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
 	}
 }

@@ -158,6 +158,9 @@ func newConfigCommand() *cobra.Command {
 			for name, m := range c.Models {
 				fmt.Fprintf(out, "models.%s: provider %s, model %s\n", name, m.Provider, m.Model)
 			}
+			for name, check := range c.Checks {
+				fmt.Fprintf(out, "checks.%s: %q\n", name, check.Command)
+			}
 			return nil
 		},
 	}

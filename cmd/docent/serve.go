@@ -149,9 +149,13 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	if err != nil {
 		return nil, fmt.Errorf("set up the models: %w", err)
 	}
+	editor, err := newEditor(c, dir, models, a.stores.library, log)
+	if err != nil {
+		return nil, fmt.Errorf("set up the agent: %w", err)
+	}
 	a.system, err = actors.Start(ctx, actors.Deps{
 		Journal: a.journal, Projects: a.stores.catalog, Log: log, Context: a.work,
-		Editor: newEditor(c, models, a.stores.library, log), Forge: treeForge{a.stores.hub},
+		Editor: editor, Forge: treeForge{a.stores.hub},
 		Searcher: a.stores.library, Model: models,
 		Idle: c.IdleAfter.Duration, RunningJobs: c.MaxRunningJobs, RunningTurns: c.MaxTurns,
 		RunLimit: c.JobTimeout.Duration, TurnLimit: c.TurnTimeout.Duration,

@@ -1,0 +1,100 @@
+//go:build unix
+
+package agent_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"docent/agent"
+	"docent/api"
+)
+
+type fileSet map[string]string
+
+func (f fileSet) List() []api.File {
+	var out []api.File
+	for p, s := range f {
+		out = append(out, api.File{Path: p, Size: int64(len(s))})
+	}
+	return out
+}
+
+func (f fileSet) Read(p string) ([]byte, error) { return []byte(f[p]), nil }
+
+func TestACommandSeesTheFilesAndNothingOfTheService(t *testing.T) {
+	t.Setenv("DOCENT_MODEL_API_KEY", "sk-not-for-you")
+	for name, c := range map[string]struct {
+		command agent.Command
+		want    string // in the complaint; "" for none
+		fails   string // words of the error
+	}{
+		"content":           {command: agent.Command{Args: []string{"test", "-f", "docs/a.md"}}},
+		"complains":         {command: agent.Command{Args: []string{"sh", "-c", "echo docs/a.md:1: too long >&2; exit 3"}}, want: "docs/a.md:1: too long\n\n(exit status 3)"},
+		"its folder":        {command: agent.Command{Args: []string{"cat", "a.md", "none"}, Folder: "docs"}, want: "hello"},
+		"environment":       {command: agent.Command{Args: []string{"sh", "-c", "env; exit 1"}}, want: "CI=1"},
+		"words stay words":  {command: agent.Command{Args: []string{"sh", "-c", `echo "$1"; exit 1`, "x", `"; touch /tmp/y; $(id)`}}, want: `"; touch /tmp/y; $(id)`},
+		"time":              {command: agent.Command{Args: []string{"sleep", "60"}, Timeout: 200 * time.Millisecond}, want: "did not end within 200ms"},
+		"time of children":  {command: agent.Command{Args: []string{"sh", "-c", "sleep 60 & sleep 60"}, Timeout: 200 * time.Millisecond}, want: "did not end within"},
+		"left behind":       {command: agent.Command{Args: []string{"sh", "-c", "sleep 60 & exit 0"}}},
+		"much to say":       {command: agent.Command{Args: []string{"sh", "-c", "yes | head -c 5000000; echo END; exit 1"}}, want: "bytes left out]"},
+		"memory":            {command: agent.Command{Args: []string{"sh", "-c", "x=$(head -c 200000000 /dev/zero | tr '\\0' x); echo ${#x}; exit 0"}, Memory: 32 << 20}, want: "("},
+		"is not there":      {command: agent.Command{Args: []string{"no-such-program"}}, fails: "no-such-program"},
+		"folder is missing": {command: agent.Command{Args: []string{"true"}, Folder: "elsewhere"}, fails: "folder of the check"},
+		"folder outside":    {command: agent.Command{Args: []string{"true"}, Folder: "../.."}, fails: "no path within the repository"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			checks := &agent.Commands{Folder: folder, Projects: map[api.ProjectID]agent.Command{"p": c.command}}
+			files := fileSet{"docs/a.md": "hello\n", ".vale.ini": "x\n", "../outside.md": "x\n", ".git/hooks/pre-commit": "x\n", "/etc/x": "x\n"}
+			began := time.Now()
+			says, ok, err := checks.Check(t.Context(), api.Project{ID: "p"}, files)
+			if c.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), c.fails) {
+					t.Errorf("%v, want %q", err, c.fails)
+				}
+			} else if err != nil || !ok || (says == "") != (c.want == "") || !strings.Contains(says, c.want) {
+				t.Errorf("%q, %v, %v; want %q", says[:min(len(says), 500)], ok, err, c.want)
+			}
+			if len(says) > 70_000 || strings.Contains(says, "sk-not-for-you") || strings.Contains(says, folder+"/docent-check-") && name != "environment" {
+				t.Errorf("%d bytes: %s", len(says), says[:min(len(says), 500)])
+			}
+			if took := time.Since(began); took > 30*time.Second {
+				t.Errorf("took %v", took)
+			}
+			if left, err := filepath.Glob(filepath.Join(folder, "*")); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+func TestAProjectWithoutACommandIsNotChecked(t *testing.T) {
+	checks := &agent.Commands{Projects: map[api.ProjectID]agent.Command{"q": {Args: []string{"false"}}}}
+	if says, ok, err := checks.Check(t.Context(), api.Project{ID: "p"}, fileSet{}); says != "" || ok || err != nil {
+		t.Error(says, ok, err)
+	}
+}
+
+func TestACommandEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	dir := t.TempDir()
+	began := filepath.Join(dir, "began")
+	go func() {
+		for {
+			if _, err := os.Stat(began); err == nil {
+				cancel()
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	checks := &agent.Commands{Folder: dir, Projects: map[api.ProjectID]agent.Command{"p": {Args: []string{"sh", "-c", "touch " + began + "; sleep 60"}}}}
+	if _, _, err := checks.Check(ctx, api.Project{ID: "p"}, fileSet{"a.md": "x"}); err == nil {
+		t.Error("no error")
+	}
+}
