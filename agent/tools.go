@@ -681,6 +681,9 @@ func (l *loop) moveFile(_ context.Context, a moveArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if !l.ws.exists(from) {
+		return "", refuse("there is no file %s", quote(a.From))
+	}
 	if _, err := l.inside(a.To); err != nil {
 		return "", err
 	}
