@@ -165,6 +165,7 @@ func (g Group) rows() []row {
 		row{name: "allocations a part", digits: 2, figure: (*Result).AllocationsPerPart, ratio: true},
 		row{name: "allocations a request", digits: 0, figure: (*Result).AllocationsPerRequest, ratio: true},
 		row{name: "memory an open stream", unit: "KB", digits: 1, figure: func(r *Result) float64 { return r.MemoryPerStream() / 1024 }, ratio: true},
+		row{name: "of it stacks", unit: "KB", digits: 1, figure: func(r *Result) float64 { return ratio(float64(r.Server.Stacks-r.Before.Stacks)/1024, float64(r.MostOpen)) }, ratio: true},
 		row{name: "memory before", unit: "MB", digits: 1, figure: func(r *Result) float64 { return float64(r.Before.Resident) / (1 << 20) }},
 		row{name: "memory at most", unit: "MB", digits: 1, figure: func(r *Result) float64 { return float64(r.Server.Resident) / (1 << 20) }},
 		row{name: "garbage collections", digits: 0, figure: func(r *Result) float64 { return float64(r.Server.Collections) }},

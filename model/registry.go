@@ -72,7 +72,7 @@ type Registry struct {
 // New checks the configuration and makes its models. Nothing is reached over the network yet.
 func New(c Config) (*Registry, error) {
 	r := &Registry{models: map[string]provider{}, aliases: c.Aliases, standard: c.Default}
-	wheel, endpoints := newWheel(), breakers{}
+	endpoints := breakers{}
 	var problems []error
 	for i, n := range c.Models {
 		if n.Name == "" {
@@ -83,7 +83,7 @@ func New(c Config) (*Registry, error) {
 			problems = append(problems, fmt.Errorf("model %s is there twice", n.Name))
 			continue
 		}
-		p, err := n.provider(wheel, endpoints)
+		p, err := n.provider(endpoints)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("model %s: %w", n.Name, err))
 			continue
@@ -113,12 +113,12 @@ func New(c Config) (*Registry, error) {
 	return r, nil
 }
 
-func (n Named) provider(w *wheel, endpoints breakers) (provider, error) {
+func (n Named) provider(endpoints breakers) (provider, error) {
 	switch n.Provider {
 	case Builtin:
 		return extractive{name: n.Name}, nil
 	case Scripted:
-		return newScripted(n, w)
+		return newScripted(n)
 	case OpenAI, Anthropic:
 		return newRemote(n, endpoints)
 	case "":

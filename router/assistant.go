@@ -335,51 +335,68 @@ func (p *problems) text(at string, parts, content node, last bool) string {
 // ask serves an assistant message in one of the two wire forms.
 func (s *Server) ask(form stream.Form) func(*exchange, bunrouter.Request) error {
 	return func(x *exchange, req bunrouter.Request) error {
-		q, err := s.readQuestion(x, req.Request, form)
-		if err != nil {
-			return err
-		}
-		id, fresh := api.ThreadID(q.Thread), q.Thread == ""
-		if fresh {
-			id = api.ThreadID(api.NewID(api.ThreadPrefix, x.started))
-		} else if !api.ValidID(api.ThreadPrefix, q.Thread) {
-			return missing("thread")
-		}
-		x.thread = id
-		done, err := s.open() // before the question is accepted: an answer that nobody may read is not begun
+		turn, done, err := s.put(x, req.Request, form)
 		if err != nil {
 			return err
 		}
 		defer done()
-		leave, err := s.admitCommand()
-		if err != nil {
-			return err
-		}
-		uses := s.askUses(x)
-		give, err := s.reserve(x, uses)
-		if err != nil {
-			leave()
-			return err
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
-		turn, err := s.askThread(ctx, leave, id, thread.Ask{
-			Project: x.project, New: fresh, Turn: api.TurnID(api.NewID(api.TurnPrefix, x.started)),
-			Message: q.Message, Chat: q.Chat, Caller: q.Caller, Channel: channel(req.Request), ThreadKey: q.ThreadKey, Text: q.Text,
-			Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Key: x.key.ID, Uses: uses,
-		})
-		cancel()
-		if err != nil {
-			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-				give() // it was refused; otherwise it may have been accepted, and the use counts
-			}
-			return named(err, "thread")
-		}
-		if !turn.Fresh {
-			give()
-		}
-		s.chats.put(x, q, turn)
 		return s.follow(x, req.Request, turn, form)
 	}
+}
+
+// put reads a question and puts it to its thread. It has returned when the answer is followed: a stream that waits for a
+// model holds none of what asking took, be it on the stack.
+//
+//go:noinline
+func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thread.Turn, done func(), err error) {
+	q, err := s.readQuestion(x, req, form)
+	if err != nil {
+		return turn, nil, err
+	}
+	id, fresh := api.ThreadID(q.Thread), q.Thread == ""
+	if fresh {
+		id = api.ThreadID(api.NewID(api.ThreadPrefix, x.started))
+	} else if !api.ValidID(api.ThreadPrefix, q.Thread) {
+		return turn, nil, missing("thread")
+	}
+	x.thread = id
+	end, err := s.open() // before the question is accepted: an answer that nobody may read is not begun
+	if err != nil {
+		return turn, nil, err
+	}
+	defer func() {
+		if err != nil {
+			end()
+		}
+	}()
+	leave, err := s.admitCommand()
+	if err != nil {
+		return turn, nil, err
+	}
+	uses := s.askUses(x)
+	give, err := s.reserve(x, uses)
+	if err != nil {
+		leave()
+		return turn, nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
+	turn, err = s.askThread(ctx, leave, id, thread.Ask{
+		Project: x.project, New: fresh, Turn: api.TurnID(api.NewID(api.TurnPrefix, x.started)),
+		Message: q.Message, Chat: q.Chat, Caller: q.Caller, Channel: channel(req), ThreadKey: q.ThreadKey, Text: q.Text,
+		Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Key: x.key.ID, Uses: uses,
+	})
+	cancel()
+	if err != nil {
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+			give() // it was refused; otherwise it may have been accepted, and the use counts
+		}
+		return turn, nil, named(err, "thread")
+	}
+	if !turn.Fresh {
+		give()
+	}
+	s.chats.put(x, q, turn)
+	return turn, end, nil
 }
 
 // askThread asks a thread's actor; leave is told when it has answered.

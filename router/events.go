@@ -110,7 +110,7 @@ func (s *Server) jobEvents(x *exchange, req bunrouter.Request) error {
 			}
 			after = e.Seq
 		}
-		w.m.parts.Add(float64(len(reply.Log)))
+		w.written += len(reply.Log)
 		if reply.Row.Job.Status != api.JobActive {
 			buf = appendEvent(buf, 0, "end", s.jobBody(x, req.Request, reply.Row.Job))
 		}
@@ -163,6 +163,7 @@ func (s *Server) jobWriter(x *exchange, form stream.Form) *writer {
 // actor, so its slowness is nobody else's. A stop of the service ends these streams first: jobs stop too, and who comes
 // again goes on where the log ended.
 func (s *Server) tail(x *exchange, req *http.Request, w *writer, after uint64, reply job.Reply, show func(job.Reply) bool, cut func(reason string)) error {
+	defer w.count()
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
 	defer context.AfterFunc(s.leaving, cancel)()
@@ -280,7 +281,7 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 		case api.JobFailed:
 			parts = append(parts, stream.Part{Kind: stream.Error, Text: row.Job.Message})
 		}
-		return w.parts(parts)
+		return w.parts(new(workspace), parts) && w.flush()
 	}, func(reason string) { w.fail(reason) })
 }
 

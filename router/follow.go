@@ -1,10 +1,12 @@
 package router
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"docent/actors/thread"
@@ -14,6 +16,7 @@ import (
 const (
 	chunk    = 32 << 10 // what is written before the next part is encoded, when a reader has much to catch up on
 	keptSize = 64 << 10 // larger buffers are not kept for the next stream
+	together = 32       // parts that are taken from the log at once
 )
 
 // open takes a place among the open streams.
@@ -34,6 +37,17 @@ func (s *Server) open() (done func(), err error) {
 // follow writes an answer to one reader as it grows: all that there is in one write and one flush for each time that it
 // has grown. The reader's own slowness, or its end, is nobody else's: the turn goes on.
 func (s *Server) follow(x *exchange, req *http.Request, turn thread.Turn, form stream.Form) error {
+	s.begin(x, &turn, form)
+	if req.Method == http.MethodHead {
+		return nil
+	}
+	w := s.newWriter(x, req, &turn, form)
+	defer w.end()
+	return w.follow()
+}
+
+// begin writes the head of the response.
+func (s *Server) begin(x *exchange, turn *thread.Turn, form stream.Form) {
 	s.release(x) // a stream is counted for itself
 	x.thread = turn.Thread
 	h := x.Header()
@@ -46,74 +60,127 @@ func (s *Server) follow(x *exchange, req *http.Request, turn thread.Turn, form s
 	}
 	x.deadline()
 	x.WriteHeader(http.StatusOK)
-	if req.Method == http.MethodHead {
-		return nil
-	}
-	m := s.metrics.stream(form)
-	m.open.Inc()
-	defer m.open.Dec()
+}
 
-	w := &writer{Server: s, x: x, rc: http.NewResponseController(x.ResponseWriter), enc: stream.NewEncoder(form), m: m}
-	reader := turn.Log.Reader(0)
-	defer reader.Close()
-	beat := s.pulse.join()
-	first := true
-	for {
-		parts, more := reader.Take()
+// newWriter brings a log to a reader's socket. One channel is waited on: whatever there is to look at wakes the reader.
+func (s *Server) newWriter(x *exchange, req *http.Request, turn *thread.Turn, form stream.Form) *writer {
+	w := &writer{Server: s, x: x, rc: http.NewResponseController(x.ResponseWriter), enc: stream.NewEncoder(form), m: s.metrics.stream(form)}
+	w.reader, w.ctx = turn.Log.Reader(0), req.Context()
+	w.leave, w.forget = s.pulse.join(w.reader), context.AfterFunc(w.ctx, w.reader.Wake)
+	w.m.open.Inc()
+	return w
+}
+
+// end takes the writer off what wakes it.
+func (w *writer) end() {
+	w.forget()
+	w.leave()
+	w.reader.Close()
+	w.count()
+	w.m.open.Dec()
+}
+
+// follow writes until the answer or the reader has ended. It waits here for minutes, in tens of thousands of goroutines:
+// what stands on the stack counts.
+func (w *writer) follow() error {
+	for first := true; ; first = false {
+		took, more := w.take(first)
 		switch {
-		case len(parts) > 0 || first:
-			if !w.parts(parts) {
-				return w.left()
-			}
-			if len(parts) > 0 && w.enc.Ended() {
-				m.end("finished")
-				return nil
-			}
+		case w.err != nil:
+			return w.left()
+		case w.enc.Ended():
+			w.m.end("finished")
+			return nil
 		case !more: // the log ended without saying how
 			w.fail("the answer was interrupted; resume the stream or ask again")
-			m.end("broken")
+			w.m.end("broken")
 			return nil
-		}
-		first = false
-		select {
-		case <-reader.Ready():
-		case <-beat.next():
-			if !w.keepAlive() {
-				return w.left()
-			}
-		case <-req.Context().Done():
-			m.end("gone")
+		case w.ctx.Err() != nil:
+			w.m.end("gone")
 			return nil
-		case <-s.cut:
+		case w.isCut():
 			w.fail("the service is restarting; the answer goes on and can be resumed")
-			m.end("cut")
+			w.m.end("cut")
 			return nil
+		case took == 0 && !first && !w.keepAlive():
+			return w.left()
 		}
+		if w.texts && took > 0 && w.Bounds.Pace > 0 {
+			// What comes meanwhile goes together. Nothing wakes the reader: a gap of this length is not seen, and the
+			// answer's end may have it too.
+			time.Sleep(w.Bounds.Pace)
+			continue
+		}
+		<-w.reader.Ready()
+	}
+}
+
+func (s *Server) isCut() bool {
+	select {
+	case <-s.cut:
+		return true
+	default:
+		return false
 	}
 }
 
 // A writer brings parts to one reader's socket.
 type writer struct {
 	*Server
-	x    *exchange
-	rc   *http.ResponseController
-	enc  *stream.Encoder
-	m    *streamMetrics
-	last time.Time // of the last write
-	err  error
+	x        *exchange
+	rc       *http.ResponseController
+	enc      *stream.Encoder
+	m        *streamMetrics
+	reader   *stream.Reader  // nil where it is no answer that is followed
+	ctx      context.Context // ends when the reader has gone
+	leave    func()          // the pulse
+	forget   func() bool     // the end of ctx
+	texts    bool            // text was written
+	last     time.Time       // of the last write
+	deadline time.Time       // that writes have now
+	counted  time.Time       // when the figures below went to the metrics
+	err      error
+
+	written, flushes, bytes int
 }
 
-// parts writes the parts; the response head goes with the first ones, or alone.
-func (w *writer) parts(parts []stream.Part) bool {
-	p := w.buffers.Get().(*[]byte)
-	buf := (*p)[:0]
+// A workspace is what encoding takes for a moment: streams that wait hold none.
+type workspace struct {
+	parts []stream.Part
+	bytes []byte
+}
+
+// take writes what the log has more than the reader took; the response head goes with the first parts, or alone.
+func (w *writer) take(head bool) (took int, more bool) {
+	space := w.spaces.Get().(*workspace)
+	most := 0
 	defer func() {
-		if cap(buf) <= keptSize {
-			*p = buf
-			w.buffers.Put(p)
+		if cap(space.bytes) <= keptSize {
+			clear(space.parts[:most]) // what they hold is the log's, and goes with it
+			w.spaces.Put(space)
 		}
 	}()
+	for {
+		parts, more := w.reader.TakeInto(space.parts[:0])
+		took, most = took+len(parts), max(most, len(parts))
+		if len(parts) > 0 && !w.parts(space, parts) {
+			return took, more
+		}
+		if len(parts) == cap(space.parts) {
+			continue // there is more to go with it
+		}
+		if took > 0 || head {
+			w.flush()
+		}
+		return took, more
+	}
+}
+
+// parts writes the parts.
+func (w *writer) parts(space *workspace, parts []stream.Part) bool {
+	buf := space.bytes[:0]
 	for i := range parts {
+		w.texts = w.texts || parts[i].Kind == stream.Text
 		buf = w.enc.Append(buf, parts[i])
 		if len(buf) >= chunk && i < len(parts)-1 {
 			if !w.write(buf) {
@@ -122,11 +189,9 @@ func (w *writer) parts(parts []stream.Part) bool {
 			buf = buf[:0]
 		}
 	}
-	w.m.parts.Add(float64(len(parts)))
-	if len(buf) > 0 && !w.write(buf) {
-		return false
-	}
-	return w.flush()
+	space.bytes = buf
+	w.written += len(parts)
+	return len(buf) == 0 || w.write(buf)
 }
 
 // keepAlive says something to a reader that has heard nothing for some time, so that nobody between takes the connection
@@ -139,6 +204,8 @@ func (w *writer) keepAlive() bool {
 }
 
 // fail ends the stream in its own form, after what was sent: a fault cannot be a status any more.
+//
+//go:noinline
 func (w *writer) fail(reason string) {
 	if w.enc.Ended() {
 		return
@@ -148,12 +215,27 @@ func (w *writer) fail(reason string) {
 	}
 }
 
-// begin gives a write its time: a reader that takes nothing in for so long loses its stream, and one that is slow does not.
+// begin gives a write its time: a reader that takes nothing in for so long loses its stream, and one that is slow does
+// not. The deadline is not moved for each write, it has a quarter of its time to spare.
 func (w *writer) begin() {
 	w.last = time.Now()
-	if err := w.rc.SetWriteDeadline(w.last.Add(w.Bounds.WriteTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		w.err = err
+	if spare := w.Bounds.WriteTimeout / 4; w.deadline.Sub(w.last) < w.Bounds.WriteTimeout {
+		w.deadline = w.last.Add(w.Bounds.WriteTimeout + spare)
+		if err := w.rc.SetWriteDeadline(w.deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			w.err = err
+		}
 	}
+	if w.last.Sub(w.counted) > time.Second {
+		w.count()
+	}
+}
+
+// count brings the stream's figures to the metrics, which all streams share.
+func (w *writer) count() {
+	w.m.parts.Add(float64(w.written))
+	w.m.flushes.Add(float64(w.flushes))
+	w.m.bytes.Add(float64(w.bytes))
+	w.written, w.flushes, w.bytes, w.counted = 0, 0, 0, w.last
 }
 
 func (w *writer) write(b []byte) bool {
@@ -162,12 +244,12 @@ func (w *writer) write(b []byte) bool {
 		w.err = err
 		return false
 	}
-	w.m.bytes.Add(float64(len(b)))
+	w.bytes += len(b)
 	return true
 }
 
 func (w *writer) flush() bool {
-	w.m.flushes.Inc()
+	w.flushes++
 	if err := w.rc.Flush(); err != nil {
 		w.err = err
 		return false
@@ -185,31 +267,32 @@ func (w *writer) left() error {
 	return nil
 }
 
-// A pulse wakes all open streams once in a period, spread over it, with one timer for all.
+// A pulse wakes all open streams once in a period, spread over it, with one timer for all; and all of them at once when
+// they must end.
 type pulse struct {
-	mu    sync.Mutex
-	slots [16]chan struct{}
-	at    int // the slot that beats next
+	slots [16]pulseSlot
+	next  atomic.Uint32 // spreads the streams
 	done  chan struct{}
 	once  sync.Once
+}
+
+type pulseSlot struct {
+	mu      sync.Mutex
+	readers map[*stream.Reader]struct{}
 }
 
 func newPulse(period time.Duration) *pulse {
 	p := &pulse{done: make(chan struct{})}
 	for i := range p.slots {
-		p.slots[i] = make(chan struct{})
+		p.slots[i].readers = make(map[*stream.Reader]struct{})
 	}
 	go func() {
 		tick := time.NewTicker(max(period/time.Duration(len(p.slots)), time.Millisecond))
 		defer tick.Stop()
-		for {
+		for at := 0; ; at = (at + 1) % len(p.slots) {
 			select {
 			case <-tick.C:
-				p.mu.Lock()
-				close(p.slots[p.at])
-				p.slots[p.at] = make(chan struct{})
-				p.at = (p.at + 1) % len(p.slots)
-				p.mu.Unlock()
+				p.slots[at].wake()
 			case <-p.done:
 				return
 			}
@@ -220,29 +303,30 @@ func newPulse(period time.Duration) *pulse {
 
 func (p *pulse) stop() { p.once.Do(func() { close(p.done) }) }
 
-// join gives a stream its beats, the first of them a whole period from now.
-func (p *pulse) join() *beat {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	slot := (p.at + len(p.slots) - 1) % len(p.slots)
-	return &beat{p: p, slot: slot, c: p.slots[slot]}
-}
-
-// A beat is one stream's share in a pulse. It belongs to one goroutine.
-type beat struct {
-	p    *pulse
-	slot int
-	c    <-chan struct{}
-}
-
-// next yields when the stream's next beat comes.
-func (b *beat) next() <-chan struct{} {
-	select {
-	case <-b.c: // it was, since: wait for the one after
-		b.p.mu.Lock()
-		b.c = b.p.slots[b.slot]
-		b.p.mu.Unlock()
-	default:
+// wake wakes all streams now.
+func (p *pulse) wake() {
+	for i := range p.slots {
+		p.slots[i].wake()
 	}
-	return b.c
+}
+
+func (s *pulseSlot) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for r := range s.readers {
+		r.Wake()
+	}
+}
+
+// join has a stream woken until it leaves.
+func (p *pulse) join(r *stream.Reader) (leave func()) {
+	s := &p.slots[p.next.Add(1)%uint32(len(p.slots))]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readers[r] = struct{}{}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.readers, r)
+	}
 }

@@ -65,6 +65,7 @@ type Bounds struct {
 	WriteTimeout   time.Duration // for one write to a stream's reader: 30 s
 	CommandTimeout time.Duration // for an actor's answer: 30 s
 	QueueTime      time.Duration // that jobs, follow-ups and questions may wait for an actor's answer before more are refused: 2 s
+	Pace           time.Duration // least time between two writes of text to one reader; what comes meanwhile goes together: none
 	KeepAlive      time.Duration // at most about twice this between two writes on a stream: 15 s
 }
 
@@ -81,7 +82,7 @@ func (b Bounds) withDefaults() Bounds {
 		BodyBytes: or(b.BodyBytes, 1<<20), BodyMemory: or(b.BodyMemory, 64<<20),
 		Requests: or(b.Requests, 1024), Streams: or(b.Streams, 32768), Waits: or(b.Waits, 4096),
 		ReadTimeout: or(b.ReadTimeout, 30*time.Second), WriteTimeout: or(b.WriteTimeout, 30*time.Second),
-		CommandTimeout: or(b.CommandTimeout, 30*time.Second), QueueTime: or(b.QueueTime, 2*time.Second), KeepAlive: or(b.KeepAlive, 15*time.Second),
+		CommandTimeout: or(b.CommandTimeout, 30*time.Second), QueueTime: or(b.QueueTime, 2*time.Second), Pace: b.Pace, KeepAlive: or(b.KeepAlive, 15*time.Second),
 	}
 }
 
@@ -110,7 +111,7 @@ type Server struct {
 	chats    *chats
 	attempts *attempts
 	csrf     *http.CrossOriginProtection
-	buffers  sync.Pool
+	spaces   sync.Pool // of *workspace
 }
 
 // New builds the API. Close ends what it runs beside requests.
@@ -152,7 +153,9 @@ func New(deps Deps) (*Server, error) {
 	}
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.admission = newAdmission(deps.Bounds.QueueTime)
-	s.buffers.New = func() any { b := make([]byte, 0, 4096); return &b }
+	s.spaces.New = func() any {
+		return &workspace{parts: make([]stream.Part, 0, together), bytes: make([]byte, 0, 4096)}
+	}
 	var err error
 	if s.metrics, err = newMetrics(deps.Metrics); err != nil {
 		return nil, fmt.Errorf("router: register metrics: %w", err)
@@ -280,14 +283,21 @@ func (s *Server) enter(r route) bunrouter.HandlerFunc {
 		if s.isDraining() && (!safe(req.Method) || r.access == assistant) {
 			return &api.BusyError{Kind: api.ErrShuttingDown, RetryAfter: 5 * time.Second}
 		}
-		if kind, needed := map[access]api.KeyKind{agent: api.AdminKey, admin: api.AdminKey, assistant: api.AssistantKey}[r.access]; needed {
-			if err := s.authorise(x, req, kind); err != nil {
+		var kind api.KeyKind
+		switch r.access {
+		case agent, admin:
+			kind = api.AdminKey
+		case assistant:
+			kind = api.AssistantKey
+		default:
+			return r.serve(x, req)
+		}
+		if err := s.authorise(x, req, kind); err != nil {
+			return err
+		}
+		if r.access != admin {
+			if err := s.place(x, req); err != nil {
 				return err
-			}
-			if r.access != admin {
-				if err := s.place(x, req); err != nil {
-					return err
-				}
 			}
 		}
 		return r.serve(x, req)
@@ -362,7 +372,7 @@ func (s *Server) Drain(ctx context.Context) error {
 		select {
 		case <-s.ended:
 		case <-ctx.Done():
-			s.cutOnce.Do(func() { close(s.cut) })
+			s.cutStreams()
 			return fmt.Errorf("drain %d streams: %w", s.streams.Load(), context.Cause(ctx))
 		}
 	}
@@ -372,6 +382,12 @@ func (s *Server) Drain(ctx context.Context) error {
 // Close ends what the server runs beside requests. Streams that are still open end.
 func (s *Server) Close() {
 	s.drain.Do(s.beginDrain)
-	s.cutOnce.Do(func() { close(s.cut) })
+	s.cutStreams()
 	s.pulse.stop()
+}
+
+// cutStreams ends the streams that are open.
+func (s *Server) cutStreams() {
+	s.cutOnce.Do(func() { close(s.cut) })
+	s.pulse.wake()
 }

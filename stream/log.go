@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"unsafe"
 )
 
 // Why an append was refused. Nothing of it is in the log then.
@@ -14,16 +15,28 @@ var (
 
 // A Log holds the parts of one answer. It has one writer and any number of readers; a part that was appended never
 // changes. The zero Log is not usable: NewLog.
+//
+// Tens of thousands of logs are open at once, and nearly all of their parts are a word or two of text: such a part takes
+// its bytes, in a chunk that they share and that stays where it is, and four more. Readers get strings that lie in the chunk.
 type Log struct {
 	limit int // bytes of text, sources and results; none where zero
-	done  chan struct{}
 
 	mu      sync.Mutex
-	parts   []Part
+	marks   []uint32 // one for each part: the length of a text, or where in others the part is
+	text    [][]byte // the texts, one after another; one that does not fit into a chunk begins the next
+	others  []Part   // parts that are no short text
 	bytes   int
 	closed  bool
-	waiting []*Reader // readers that took all there was and want to hear of more
+	done    chan struct{} // made when somebody asks for it
+	waiting []*Reader     // readers that took all there was and want to hear of more
 }
+
+const (
+	otherPart  = 1 << 31 // in a mark: the rest is an index in Log.others
+	shortText  = 1 << 10 // bytes of a text that goes into a chunk
+	firstChunk = 512
+	largest    = 8 << 10 // bytes of a chunk
+)
 
 // An Option changes a log that is being made.
 type Option func(*Log)
@@ -35,7 +48,7 @@ func Limit(bytes int) Option { return func(l *Log) { l.limit = bytes } }
 
 // NewLog returns an empty log.
 func NewLog(options ...Option) *Log {
-	l := &Log{done: make(chan struct{})}
+	l := new(Log)
 	for _, o := range options {
 		o(l)
 	}
@@ -65,21 +78,31 @@ func (l *Log) Append(parts ...Part) error {
 		return ErrFull
 	}
 	l.bytes += size
-	l.grow(len(parts))
-	l.parts = append(l.parts, parts...)
+	for i := range parts {
+		l.add(&parts[i])
+	}
 	l.wake()
 	return nil
 }
 
-// grow makes room by half again, not by doubling: a part is some 200 bytes, and tens of thousands of logs are open at
-// once. Readers may still hold the older, shorter array; it stays as it was.
-func (l *Log) grow(n int) {
-	if len(l.parts)+n <= cap(l.parts) {
+// add stores a part. The caller holds the lock.
+func (l *Log) add(p *Part) {
+	if p.Kind != Text || len(p.Text) > shortText {
+		l.marks = append(l.marks, otherPart|uint32(len(l.others)))
+		l.others = append(l.others, *p)
 		return
 	}
-	bigger := make([]Part, len(l.parts), max(len(l.parts)+n, cap(l.parts)+cap(l.parts)/2, 8))
-	copy(bigger, l.parts)
-	l.parts = bigger
+	n := len(l.text)
+	if n == 0 || cap(l.text[n-1])-len(l.text[n-1]) < len(p.Text) {
+		size := firstChunk
+		if n > 0 {
+			size = min(2*cap(l.text[n-1]), largest)
+		}
+		l.text = append(l.text, make([]byte, 0, max(size, len(p.Text))))
+		n++
+	}
+	l.text[n-1] = append(l.text[n-1], p.Text...)
+	l.marks = append(l.marks, uint32(len(p.Text)))
 }
 
 // wake tells every waiting reader once. The caller holds the lock.
@@ -100,7 +123,9 @@ func (l *Log) Close() {
 		return
 	}
 	l.closed = true
-	close(l.done)
+	if l.done != nil {
+		close(l.done)
+	}
 	l.wake()
 	l.waiting = nil
 }
@@ -109,7 +134,7 @@ func (l *Log) Close() {
 func (l *Log) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.parts)
+	return len(l.marks)
 }
 
 // Size is the number of bytes that count against the limit.
@@ -120,7 +145,17 @@ func (l *Log) Size() int {
 }
 
 // Done is closed when the log has ended.
-func (l *Log) Done() <-chan struct{} { return l.done }
+func (l *Log) Done() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done == nil {
+		l.done = make(chan struct{})
+		if l.closed {
+			close(l.done)
+		}
+	}
+	return l.done
+}
 
 // Reader returns a reader whose first part is number from, counted from zero; it may lie ahead of what there is.
 func (l *Log) Reader(from int) *Reader {
@@ -129,7 +164,7 @@ func (l *Log) Reader(from int) *Reader {
 	return r
 }
 
-// A Reader follows a log from its own position. It belongs to one goroutine.
+// A Reader follows a log from its own position. It belongs to one goroutine, but for Wake.
 type Reader struct {
 	log   *Log
 	ready chan struct{}
@@ -137,33 +172,83 @@ type Reader struct {
 	pos    int
 	slot   int // index in log.waiting; -1 when not there
 	closed bool
+	// Where the next short text is: the chunk, and how much of it was read. They are those of part at, which is behind pos
+	// until the log has grown so far.
+	at, chunk, offset int
 }
 
-// Take returns all parts after the reader's position, without waiting and without copying: the slice is a window on
-// the log that never changes and must not be written to. It is empty when there is nothing new. more is false once the
-// log has ended and everything was taken.
-func (r *Reader) Take() (parts []Part, more bool) {
+// Take returns all parts after the reader's position, without waiting; they are the caller's. They are none when there
+// is nothing new. more is false once the log has ended and everything was taken.
+func (r *Reader) Take() (parts []Part, more bool) { return r.TakeInto(nil) }
+
+// TakeInto is Take into a slice of the caller's, from its beginning; where that has room, no more than fits into it is
+// taken. Where more was left, Ready yields at once.
+func (r *Reader) TakeInto(into []Part) (parts []Part, more bool) {
 	l := r.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.closed {
 		return nil, false
 	}
-	if n := len(l.parts); r.pos < n {
-		parts = l.parts[r.pos:n:n]
-		r.pos = n
+	n := len(l.marks)
+	if r.pos < n {
+		r.skip(r.pos)
+		end := n
+		if cap(into) == 0 {
+			into = make([]Part, 0, n-r.pos)
+		} else {
+			end = min(n, r.pos+cap(into))
+		}
+		parts = into[:0]
+		for r.at < end {
+			parts = append(parts, Part{})
+			r.next(&parts[len(parts)-1])
+		}
+		r.pos = r.at
 	}
 	switch {
 	case l.closed && len(parts) == 0:
 		return nil, false
-	case l.closed:
-		r.signal() // nobody will wake this reader any more, and the end is still to be told
+	case l.closed, r.pos < n:
+		r.signal() // nobody will wake this reader any more, and the rest is still to be told
 	case r.slot < 0:
 		r.slot = len(l.waiting)
 		l.waiting = append(l.waiting, r)
 	}
 	return parts, true
 }
+
+// skip passes over the parts before number to. The caller holds the lock.
+func (r *Reader) skip(to int) {
+	var p Part
+	for r.at < to {
+		r.next(&p)
+	}
+}
+
+// next reads part at into p, which is empty. The caller holds the lock.
+func (r *Reader) next(p *Part) {
+	l := r.log
+	mark := l.marks[r.at]
+	r.at++
+	if mark&otherPart != 0 {
+		*p = l.others[mark&^otherPart]
+		return
+	}
+	p.Kind = Text
+	if mark == 0 {
+		return
+	}
+	if r.offset == len(l.text[r.chunk]) {
+		r.chunk, r.offset = r.chunk+1, 0
+	}
+	text := l.text[r.chunk][r.offset : r.offset+int(mark)]
+	p.Text = unsafe.String(&text[0], len(text)) // bytes in a chunk never change
+	r.offset += int(mark)
+}
+
+// Wake lets Ready yield, from any goroutine: there is something other than parts to look at.
+func (r *Reader) Wake() { r.signal() }
 
 // Ready yields a value when Take may have something to say: new parts, or the end. One value stands for any number of
 // appends, and a value may turn out to be for nothing.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -262,5 +265,48 @@ func BenchmarkLog(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(wakes*parts), "ns/part")
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(wakes*parts*int64(readers)), "ns/part/reader")
 		})
+	}
+}
+
+func TestALogYieldsWhatWasAppendedHoweverItIsTaken(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 9))
+	for range 50 {
+		l := stream.NewLog()
+		readers := []*stream.Reader{l.Reader(0), l.Reader(3), l.Reader(100), l.Reader(0)}
+		room := []int{0, 5, 0, 1}
+		got := make([][]stream.Part, len(readers))
+		take := func(n int) bool {
+			var into []stream.Part
+			if room[n] > 0 {
+				into = make([]stream.Part, 0, room[n])
+			}
+			parts, more := readers[n].TakeInto(into)
+			if room[n] > 0 && len(parts) > room[n] {
+				t.Fatalf("took %d parts into room for %d", len(parts), room[n])
+			}
+			got[n] = append(got[n], parts...)
+			return more
+		}
+		var want []stream.Part
+		for i := range 300 {
+			p := stream.Part{Kind: stream.Text, Text: strings.Repeat(string(rune('a'+i%26)), random.IntN(20))}
+			switch random.IntN(12) {
+			case 0:
+				p.Text = strings.Repeat("long ", random.IntN(400))
+			case 1:
+				p = stream.Part{Kind: stream.Source, ID: strconv.Itoa(i), URL: "https://example.com"}
+			}
+			want = append(want, p)
+			appendAll(t, l, p)
+			take(random.IntN(len(readers)))
+		}
+		l.Close()
+		for n := range readers {
+			for take(n) {
+			}
+			if from := []int{0, 3, 100, 0}[n]; !reflect.DeepEqual(got[n], want[from:]) {
+				t.Fatalf("reader %d did not get what was appended", n)
+			}
+		}
 	}
 }

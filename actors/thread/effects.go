@@ -126,13 +126,17 @@ func (e *effect) perform(stopped context.Context) {
 // errLong stops a model that has written more than an answer may hold.
 var errLong = errors.New("the answer is longer than allowed")
 
-// answer searches, asks the model and passes on what it writes, piece by piece.
-func (e *effect) answer(ctx context.Context) turnDone {
-	done := turnDone{attempt: e.run.attempt}
-	project, err := e.deps.Projects.Project(ctx, e.state.project)
-	if err != nil {
-		done.err = fmt.Errorf("look up project %s: %w", e.state.project, err)
-		return done
+// A briefing is what the model is told, and what is kept of it while the model answers.
+type briefing struct {
+	project api.Project
+	hits    []search.Hit // without what they say: the model has that
+	request model.Request
+}
+
+// brief looks up and finds what the model is told.
+func (e *effect) brief(ctx context.Context) (b briefing, err error) {
+	if b.project, err = e.deps.Projects.Project(ctx, e.state.project); err != nil {
+		return b, fmt.Errorf("look up project %s: %w", e.state.project, err)
 	}
 	wanted := e.exchange.Wanted
 	if wanted == nil {
@@ -140,26 +144,58 @@ func (e *effect) answer(ctx context.Context) turnDone {
 	}
 	history := e.state.history()
 	queries := model.Queries(e.exchange.Question, history)
-	hits, err := e.search(ctx, wanted.Query, queries)
+	if b.hits, err = e.search(ctx, wanted.Query, queries); err != nil {
+		return b, err
+	}
+	if b.project.Options.SearchTool {
+		if err := e.log.Append(searchPart(e.run.turn, queries[0], b.hits)); err != nil {
+			return b, err
+		}
+	}
+	b.request = model.Request{
+		Question: e.exchange.Question, History: history, Passages: passages(b.hits), Context: wanted.Context,
+		Deflection: b.project.Deflection, Project: cmp.Or(b.project.Name, string(b.project.ID)), Key: string(e.run.turn),
+	}
+	for i := range b.hits {
+		b.hits[i].Content, b.hits[i].Trail = "", nil
+	}
+	return b, nil
+}
+
+// aside does work in a goroutine of its own and waits for it. Its stack grows with what it does, and goes with it; that
+// of the caller, who waits for a model for minutes, among tens of thousands of others, stays small.
+func aside(work func()) {
+	done := make(chan any)
+	go func() {
+		defer func() {
+			v := recover()
+			if v != nil {
+				v = fmt.Sprintf("%v\n%s", v, debug.Stack())
+			}
+			done <- v
+		}()
+		work()
+	}()
+	if v := <-done; v != nil {
+		panic(v)
+	}
+}
+
+// answer searches, asks the model and passes on what it writes, piece by piece.
+func (e *effect) answer(ctx context.Context) turnDone {
+	done := turnDone{attempt: e.run.attempt}
+	var b briefing
+	var err error
+	aside(func() { b, err = e.brief(ctx) })
 	if err != nil {
 		done.err = err
 		return done
 	}
-	if project.Options.SearchTool {
-		if err := e.log.Append(searchPart(e.run.turn, queries[0], hits)); err != nil {
-			done.err = err
-			return done
-		}
-	}
+	project, hits := &b.project, b.hits
 	w := &writer{log: e.log, hits: hits, limit: e.deps.AnswerLimit, cited: make(map[string]bool)}
-	name := project.Name
-	if name == "" {
-		name = string(project.ID)
-	}
-	done.result, err = e.deps.Model.Answer(ctx, project.Model, model.Request{
-		Question: e.exchange.Question, History: history, Passages: passages(hits), Context: wanted.Context,
-		Deflection: project.Deflection, Project: name, Key: string(e.run.turn),
-	}, w.write)
+	req := b.request
+	b.request = model.Request{} // the model's alone: what it has read need not stay
+	done.result, err = e.deps.Model.Answer(ctx, project.Model, req, w.write)
 	if err == nil {
 		err = ctx.Err() // a model that stops early when told to has not answered
 	}

@@ -71,8 +71,8 @@ type benchRun struct {
 	source                              string
 	model                               string
 	parts                               int
-	interval, firstDelay                time.Duration
-	v1, limit                           bool
+	interval, firstDelay, jitter, pace  time.Duration
+	v1, limit, pacedLimit               bool
 	rounds                              int
 	questions                           string
 	slo                                 string
@@ -94,8 +94,11 @@ func (b *benchRun) flags(flags *pflag.FlagSet) {
 	flags.IntVar(&b.parts, "parts", 200, "text parts of an answer (scripted model)")
 	flags.DurationVar(&b.interval, "interval", 20*time.Millisecond, "between two parts (scripted model)")
 	flags.DurationVar(&b.firstDelay, "first-delay", 0, "before the first part (scripted model)")
+	flags.DurationVar(&b.jitter, "jitter", 0, "by how much a part may come later (scripted model)")
+	flags.DurationVar(&b.pace, "pace", DefaultConfig().StreamPace.Duration, "least time between two writes to one reader (server that is started: stream_pace)")
 	flags.BoolVar(&b.v1, "v1", false, "use version 1 of the operation in place of version 2")
 	flags.BoolVar(&b.limit, "limit", false, "also measure a bare server that writes the same bytes at the same times")
+	flags.BoolVar(&b.pacedLimit, "limit-paced", false, "the bare server keeps to --pace too, so that both flush as often")
 	flags.IntVar(&b.rounds, "rounds", 1, "how often to measure; reports show medians")
 	flags.StringVar(&b.questions, "questions", "", "file with a question on each line")
 	flags.StringVar(&b.slo, "slo", "", "objective that must hold, such as 'ttfe.p99<200ms,lost=0'")
@@ -115,7 +118,7 @@ func (b *benchRun) form() stream.Form {
 }
 
 func (b *benchRun) script() bench.Script {
-	return bench.Script{Delay: b.firstDelay, Interval: b.interval, Parts: b.parts}
+	return bench.Script{Delay: b.firstDelay, Interval: b.interval, Parts: b.parts, Pace: b.pace}
 }
 
 // scripted says whether the answers come from a script that the bench knows.

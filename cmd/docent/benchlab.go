@@ -52,7 +52,7 @@ func (b *benchRun) openLab(cmd *cobra.Command, loads []load) (*lab, error) {
 		most = max(most, load.streams)
 	}
 	room := max(most+most/10+1000, DefaultConfig().MaxStreams)
-	config := fmt.Sprintf("log_level = \"warn\"\nmax_streams = %d\nmax_requests = %d\nmax_turns = %d\npoll_interval = \"0s\"\n", room, room, room)
+	config := fmt.Sprintf("log_level = \"warn\"\nmax_streams = %d\nmax_requests = %d\nmax_turns = %d\npoll_interval = \"0s\"\nstream_pace = %q\n", room, room, room, b.pace)
 	if b.profile != "" {
 		if l.profiles, err = freeAddress(); err != nil {
 			return l, err
@@ -60,7 +60,7 @@ func (b *benchRun) openLab(cmd *cobra.Command, loads []load) (*lab, error) {
 		config += fmt.Sprintf("profile_listen = %q\n", l.profiles)
 	}
 	config += "[limits]\nproject_hour = -1\nkey_month = -1\norg_hour = -1\nip_day = -1\n"
-	config += fmt.Sprintf("[models.bench]\nprovider = \"scripted\"\nfirst_delay = %q\nrate = %g\nparts = %d\n", b.firstDelay, rate(b.interval), b.parts)
+	config += fmt.Sprintf("[models.bench]\nprovider = \"scripted\"\nfirst_delay = %q\nrate = %g\njitter = %q\nparts = %d\n", b.firstDelay, rate(b.interval), b.jitter, b.parts)
 	d.config = filepath.Join(d.dir, "docent.toml")
 	if err := os.WriteFile(d.config, []byte(config), 0o600); err != nil {
 		return l, err
@@ -125,10 +125,14 @@ func (l *lab) start(ctx context.Context, name string) (t bench.Target, stop func
 		if bare.dir, err = os.MkdirTemp("", "docent-bench-"); err != nil {
 			return t, nil, err
 		}
+		limitPace := "0s"
+		if l.pacedLimit {
+			limitPace = l.pace.String()
+		}
 		address, err := freeAddress()
 		if err == nil {
 			err = bare.launch(ctx, address, "bench", "limit", "--listen", address, "--parts", fmt.Sprint(l.parts),
-				"--interval", l.interval.String(), "--first-delay", l.firstDelay.String(), fmt.Sprintf("--v1=%t", l.v1))
+				"--interval", l.interval.String(), "--first-delay", l.firstDelay.String(), fmt.Sprintf("--v1=%t", l.v1), "--pace", limitPace)
 		}
 		if err != nil {
 			bare.cleanUp()

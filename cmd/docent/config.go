@@ -50,6 +50,7 @@ type Config struct {
 	MaxBody        int64    `toml:"max_body" usage:"bytes of a request body"`
 	MaxRequests    int      `toml:"max_requests" usage:"requests in work at once; more are refused with 503"`
 	MaxStreams     int      `toml:"max_streams" usage:"assistant streams open at once; more are refused with 503"`
+	StreamPace     Duration `toml:"stream_pace" usage:"least time between two writes of text to one reader; text that comes meanwhile goes together"`
 	MaxTurns       int      `toml:"max_turns" usage:"answers being written at once; further questions wait"`
 	MaxRunningJobs int      `toml:"max_running_jobs" usage:"jobs worked on at once; further jobs wait their turn"`
 	MaxOpenIndexes int      `toml:"max_open_indexes" usage:"search indexes held open at once"`
@@ -88,8 +89,9 @@ type ModelConfig struct {
 
 	// Of the scripted provider, which writes prepared text at a given speed.
 	FirstDelay Duration `toml:"first_delay"`
-	Rate       float64  `toml:"rate"`  // pieces a second
-	Parts      int      `toml:"parts"` // pieces
+	Rate       float64  `toml:"rate"`   // pieces a second
+	Jitter     Duration `toml:"jitter"` // by how much a piece may come later
+	Parts      int      `toml:"parts"`  // pieces
 	Text       string   `toml:"text"`
 
 	key string // resolved from KeyEnv or DOCENT_MODEL_API_KEY
@@ -129,7 +131,7 @@ func DefaultConfig() Config {
 		// What version 1 of the API calls its models.
 		ModelAliases: map[string]string{"sonnet": "", "opus": ""},
 		Limits:       api.Limits{ProjectHour: 100, KeyMonth: 10_000, OrgHour: 10_000, IPDay: 10_000},
-		MaxBody:      1 << 20, MaxRequests: 20_000, MaxStreams: 20_000, MaxTurns: 20_000, MaxRunningJobs: 2 * runtime.GOMAXPROCS(0),
+		MaxBody:      1 << 20, MaxRequests: 20_000, MaxStreams: 20_000, StreamPace: Duration{40 * time.Millisecond}, MaxTurns: 20_000, MaxRunningJobs: 2 * runtime.GOMAXPROCS(0),
 		MaxOpenIndexes: 32, IndexMemory: 512 << 20, IdleAfter: Duration{2 * time.Minute}, PollInterval: Duration{time.Minute},
 		DrainTimeout: Duration{30 * time.Second}, JobTimeout: Duration{10 * time.Minute}, TurnTimeout: Duration{5 * time.Minute},
 		AgentSteps: 100, AgentTokens: 2_000_000, AgentCost: 300, AgentChange: 1 << 20,
@@ -298,7 +300,7 @@ func (m ModelConfig) problems() []api.Problem {
 // leastValues are the lower bounds of counts and durations (in nanoseconds).
 var leastValues = map[string]int64{
 	"max_body": 1024, "max_requests": 1, "max_streams": 1, "max_turns": 1, "max_running_jobs": 1, "max_open_indexes": 1, "index_memory": 1,
-	"memory_limit": 0, "idle_after": int64(time.Second), "poll_interval": 0, "drain_timeout": 0,
+	"memory_limit": 0, "stream_pace": 0, "idle_after": int64(time.Second), "poll_interval": 0, "drain_timeout": 0,
 	"job_timeout": int64(time.Second), "turn_timeout": int64(time.Second),
 	"thread_retention": 0, "agent_steps": 0, "agent_tokens": 0, "agent_cost": 0, "agent_change": 0,
 }

@@ -185,7 +185,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 		Log: log, Metrics: metrics, Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
 		Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
 		Ready:  a.stores.catalog.Ping,
-		Bounds: router.Bounds{BodyBytes: c.MaxBody, Requests: c.MaxRequests, Streams: c.MaxStreams},
+		Bounds: router.Bounds{BodyBytes: c.MaxBody, Requests: c.MaxRequests, Streams: c.MaxStreams, Pace: c.StreamPace.Duration},
 	})
 	if err != nil {
 		return nil, err
@@ -362,7 +362,7 @@ func modelConfig(c Config) model.Config {
 			Name: name, Provider: m.Provider, BaseURL: m.BaseURL, Model: m.Model, Key: m.key,
 			MaxTokens: m.MaxTokens, Window: m.Window, Total: m.Timeout.Duration, Idle: m.Idle.Duration, Attempts: m.Attempts,
 			Price:  model.Price{Prompt: m.PromptPrice, Cached: m.CachedPrice, Completion: m.CompletionPrice},
-			Script: model.Script{First: m.FirstDelay.Duration, Rate: m.Rate, Parts: m.Parts, Text: m.Text},
+			Script: model.Script{First: m.FirstDelay.Duration, Rate: m.Rate, Jitter: m.Jitter.Duration, Parts: m.Parts, Text: m.Text},
 		})
 	}
 	return out
