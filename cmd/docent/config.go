@@ -55,7 +55,7 @@ type Config struct {
 	MaxRunningJobs int      `toml:"max_running_jobs" usage:"jobs worked on at once; further jobs wait their turn"`
 	MaxOpenIndexes int      `toml:"max_open_indexes" usage:"search indexes held open at once"`
 	IndexMemory    int64    `toml:"index_memory" usage:"bytes that the open search indexes may hold altogether; the longest unused are closed"`
-	MemoryLimit    int64    `toml:"memory_limit" usage:"bytes of memory that the garbage collector aims to stay under; 0 leaves it to GOMEMLIMIT"`
+	MemoryLimit    int64    `toml:"memory_limit" usage:"bytes of memory that the garbage collector aims to stay under; 0 leaves it to GOMEMLIMIT, and without that to three quarters of what the machine or the container has"`
 	IdleAfter      Duration `toml:"idle_after" usage:"time after which an idle job or thread leaves memory"`
 	PollInterval   Duration `toml:"poll_interval" usage:"how often documentation sources are looked at for changes; 0 for never"`
 	DrainTimeout   Duration `toml:"drain_timeout" usage:"time that open streams get to finish when the server stops"`

@@ -69,8 +69,8 @@ func newLogger(c Config, w io.Writer) *slog.Logger {
 // serve runs the server until ctx ends, and stops it in order.
 func serve(ctx context.Context, c Config, stderr io.Writer) error {
 	log := newLogger(c, stderr)
-	if c.MemoryLimit > 0 {
-		debug.SetMemoryLimit(c.MemoryLimit)
+	if limit := memoryLimit(c.MemoryLimit, os.Getenv("GOMEMLIMIT"), os.ReadFile); limit > 0 {
+		debug.SetMemoryLimit(limit)
 	}
 	dir, err := openDataDir(c.Data, serveCommand, 10*time.Second)
 	if err != nil {
