@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // HostKind names the code host that holds a project's documentation repository.
 type HostKind string
@@ -29,11 +33,25 @@ type Project struct {
 	Repository string    `json:"repository,omitempty"` // OWNER/NAME on the code host
 	TokenEnv   string    `json:"tokenEnv,omitempty"`   // environment variable that holds the code host's token
 	WebhookEnv string    `json:"webhookEnv,omitempty"` // environment variable that holds the secret of the code host's push webhook
+	AppID      int64     `json:"appId,omitempty"`      // of a GitHub App: then the variable holds the app's private key
+	Labels     string    `json:"labels,omitempty"`     // that pull requests get, separated by commas
+	Direct     bool      `json:"direct,omitempty"`     // commit to the documentation's branch itself; a pull request only where it is protected
 	Model      string    `json:"model,omitempty"`      // a name from the configuration; the default model where empty
 	Deflection string    `json:"deflection,omitempty"` // e-mail address or URL offered when the documentation does not answer
 	Limits     Limits    `json:"limits"`
 	Options    Options   `json:"options"`
 	CreatedAt  time.Time `json:"createdAt"`
+}
+
+// LabelList is the labels one by one.
+func (p Project) LabelList() []string {
+	var out []string
+	for l := range strings.SplitSeq(p.Labels, ",") {
+		if l = strings.TrimSpace(l); l != "" && !slices.Contains(out, l) {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // Options change how a project's assistant answers. All are off by default.

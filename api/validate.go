@@ -25,6 +25,21 @@ func (p Project) WithDefaults() Project {
 	p.HostURL = strings.TrimRight(p.HostURL, "/")
 	p.SiteURL = strings.TrimRight(p.SiteURL, "/")
 	p.Repository = strings.TrimSuffix(strings.Trim(p.Repository, "/"), ".git")
+	if p.Source == "" && p.Repository != "" {
+		web := p.HostURL
+		switch {
+		case web == "" && p.Host == HostGitHub:
+			web = "https://github.com"
+		case web == "" && p.Host == HostGitLab:
+			web = "https://gitlab.com"
+		}
+		switch p.Host {
+		case HostGitHub, HostGitLab, HostGitea:
+			if web != "" {
+				p.Source = web + "/" + p.Repository + ".git"
+			}
+		}
+	}
 	return p
 }
 
@@ -99,6 +114,13 @@ func (p *problems) host(project Project) {
 	}
 	if project.WebhookEnv != "" && !validVariable(project.WebhookEnv) {
 		p.add("webhookEnv", "must be the name of an environment variable, not the secret itself")
+	}
+	if project.AppID != 0 && (project.Host != HostGitHub || project.AppID < 0) {
+		p.add("appId", "is the number of a GitHub App, for a project on the github host")
+	}
+	p.text("labels", project.Labels, 500)
+	if project.Direct && project.Host == HostBuiltin {
+		p.add("direct", "needs a git repository on another host: on the builtin one a pull request is merged by hand")
 	}
 	if project.TokenEnv != "" && !validVariable(project.TokenEnv) {
 		p.add("tokenEnv", "must be the name of an environment variable, not the token itself")

@@ -50,6 +50,7 @@ type Publication struct {
 	Title   string    // of the pull request; kept where it is open already
 	Body    string
 	Draft   bool
+	Asker   api.KeyID // who asked for it, for Options.CoAuthor
 }
 
 // Published says where a publication is.
@@ -58,7 +59,7 @@ type Published struct {
 	Number int
 	Link   string // of the pull request; a path under the service's own address for the built-in host
 	New    bool   // the pull request was opened now
-	Text   string // request-pull text, where the host knows branches only
+	Text   string // what there is to say where there is no pull request: a request-pull text, or where the commit stands
 }
 
 // A Tip is where a job stands or starts: a branch with its head, and the state of its pull request.

@@ -27,7 +27,12 @@ type Options struct {
 	MaxFile  int64         // bytes of one file; larger ones are not imported, read or written; 16 MiB where zero
 	MaxFiles int           // of a folder; 200,000 where zero
 	Timeout  time.Duration // of one exchange with a remote repository; 5 minutes where zero
+	WriteGap time.Duration // between two changes on one code host; a second, as GitHub asks for, where zero
 	Now      func() time.Time
+
+	// CoAuthor names whoever asked for a publication, as "Name <address>"; empty where that is not known. Asked again, it
+	// gives the same answer: it is part of the commit.
+	CoAuthor func(ctx context.Context, asker api.KeyID) (string, error)
 
 	fault func(step string) error // tests fail here; a step is named after what was done last
 }
@@ -39,8 +44,10 @@ type Hub struct {
 	pulls PullStore
 	o     Options
 
-	mu    sync.Mutex
-	repos map[api.ProjectID]*repo
+	mu       sync.Mutex
+	repos    map[api.ProjectID]*repo
+	gates    map[string]*gate         // of code hosts, by address and credential
+	installs map[string]*installation // of GitHub Apps
 
 	steps sync.RWMutex // read-locked by what moves a branch together with a pull request
 }
@@ -94,6 +101,9 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = 5 * time.Minute
 	}
+	if o.WriteGap <= 0 {
+		o.WriteGap = time.Second
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -111,7 +121,7 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 			}
 		}
 	}
-	return &Hub{dir: dir, pulls: pulls, o: o, repos: map[api.ProjectID]*repo{}}, nil
+	return &Hub{dir: dir, pulls: pulls, o: o, repos: map[api.ProjectID]*repo{}, gates: map[string]*gate{}, installs: map[string]*installation{}}, nil
 }
 
 // Shutdown waits for the work in hand, and lets no other begin.
@@ -192,7 +202,7 @@ type site struct {
 	base    string // the documentation's branch
 }
 
-func (s *site) pushes() bool { return s.project.Host == api.HostGit }
+func (s *site) pushes() bool { return s.project.Host == api.HostGit || hasPulls(s.project.Host) }
 
 // Sync brings the documentation's branch up to the source: a folder is imported, a repository fetched. It returns where
 // the branch stands and whether it has moved.
@@ -347,7 +357,7 @@ func (h *Hub) importFolder(ctx context.Context, s *site, old plumbing.Hash, prog
 // with that: pull requests of the built-in host need the remote only when they are merged.
 func (h *Hub) fetch(ctx context.Context, s *site, progress func(string)) (*site, plumbing.Hash, bool, error) {
 	none := plumbing.ZeroHash
-	remote, err := dial(s.source, s.project, h.o.Timeout)
+	remote, err := h.dial(ctx, s.source, s.project)
 	if err != nil {
 		return nil, none, false, err
 	}

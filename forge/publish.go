@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/mail"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -61,6 +62,9 @@ func (h *Hub) stand(ctx context.Context, s *site, base plumbing.Hash, branch str
 	if branch == s.base {
 		return t, nil
 	}
+	if hasPulls(s.project.Host) {
+		return h.standHosted(ctx, s, t, base)
+	}
 	if s.pushes() {
 		head, err := h.fetchHead(ctx, s, branch, base)
 		if err != nil || head.IsZero() {
@@ -102,7 +106,7 @@ func (h *Hub) stand(ctx context.Context, s *site, base plumbing.Hash, branch str
 
 // fetchHead brings a remote branch into the store under the same name; zero where the remote has no such branch.
 func (h *Hub) fetchHead(ctx context.Context, s *site, branch string, base plumbing.Hash) (plumbing.Hash, error) {
-	remote, err := dial(s.source, s.project, h.o.Timeout)
+	remote, err := h.dial(ctx, s.source, s.project)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
@@ -213,12 +217,25 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 	if message == "" {
 		message = p.Title
 	}
+	if message, err = h.credited(ctx, p.Asker, message); err != nil {
+		return Published{}, err
+	}
 	ours := newObject(plumbing.CommitObject, encodeCommit(tree, []plumbing.Hash{parent}, h.o.Author, p.At, message))
 	objects = append(objects, ours)
 
+	if hasPulls(p.Project.Host) {
+		return h.publishHosted(ctx, s, p, ours, objects, parent)
+	}
 	head, err := h.branchHead(ctx, s, p.Branch, parent)
 	if err != nil {
 		return Published{}, err
+	}
+	if p.Project.Direct && s.pushes() && head.IsZero() {
+		done, err := h.publishDirect(ctx, s, p, ours, objects, parent)
+		if !declined(err) {
+			return done, err
+		}
+		h.o.Log.Info("the branch is protected: publishing to a branch of its own", "project", p.Project.ID, "job", p.Job, "branch", p.Base, "error", err)
 	}
 	done := head == ours.hash
 	if !done && !head.IsZero() && head != parent {
@@ -256,6 +273,53 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 	return h.openPull(ctx, p, ours.hash.String(), done, head.IsZero() || head == parent || head == ours.hash)
 }
 
+// credited adds whoever asked for the commit to its message.
+func (h *Hub) credited(ctx context.Context, asker api.KeyID, message string) (string, error) {
+	if h.o.CoAuthor == nil || asker == "" {
+		return message, nil
+	}
+	who, err := h.o.CoAuthor(ctx, asker)
+	if err != nil {
+		return "", fmt.Errorf("%w: look up who asked: %w", ErrTemporary, err)
+	}
+	a, err := mail.ParseAddress(strings.TrimSpace(oneLine(who)))
+	if err != nil || a.Name == "" || strings.ContainsAny(a.Name+a.Address, "<>\n") || strings.Contains(message, "<"+a.Address+">") {
+		return message, nil
+	}
+	return message + "\n\nCo-authored-by: " + a.Name + " <" + a.Address + ">", nil
+}
+
+// publishDirect brings the commit to the documentation's branch itself. A branch that is protected is a declined push.
+func (h *Hub) publishDirect(ctx context.Context, s *site, p Publication, ours object, objects []object, parent plumbing.Hash) (Published, error) {
+	head, err := h.fetchHead(ctx, s, p.Base, parent)
+	if err != nil {
+		return Published{}, err
+	}
+	there, err := s.store.contains(head, ours.hash)
+	if err != nil {
+		return Published{}, err
+	}
+	if !there {
+		if head != parent {
+			return Published{}, ErrMoved
+		}
+		if err := s.store.write(objects); err != nil {
+			return Published{}, fmt.Errorf("store the commit: %w", err)
+		}
+		if err := h.advance(ctx, s, p.Base, head, ours.hash, parent); err != nil {
+			return Published{}, err
+		}
+		if err := h.at("branch"); err != nil {
+			return Published{}, err
+		}
+	}
+	if h.o.Merged != nil {
+		h.o.Merged(p.Project.ID)
+	}
+	commit := ours.hash.String()
+	return Published{Commit: commit, Text: fmt.Sprintf("This is commit %.12s on %s itself.", commit, p.Base)}, nil
+}
+
 // branchHead is where the branch stands now, at the place where it is published.
 func (h *Hub) branchHead(ctx context.Context, s *site, branch string, near plumbing.Hash) (plumbing.Hash, error) {
 	if s.pushes() {
@@ -284,7 +348,7 @@ func (h *Hub) stillOpen(ctx context.Context, s *site, branch string, head plumbi
 // advance moves the branch, first where others see it.
 func (h *Hub) advance(ctx context.Context, s *site, branch string, old, new, parent plumbing.Hash) error {
 	if s.pushes() {
-		remote, err := dial(s.source, s.project, h.o.Timeout)
+		remote, err := h.dial(ctx, s.source, s.project)
 		if err != nil {
 			return err
 		}

@@ -350,7 +350,7 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 		return pull, err
 	}
 	if s.source.kind == gitRemote {
-		remote, err := dial(s.source, p, h.o.Timeout)
+		remote, err := h.dial(ctx, s.source, p)
 		if err != nil {
 			return pull, err
 		}

@@ -45,17 +45,17 @@ type remote struct {
 }
 
 // dial prepares to talk; nothing is sent yet.
-func dial(src source, p api.Project, timeout time.Duration) (*remote, error) {
-	r := &remote{url: src.url, timeout: timeout}
-	if p.TokenEnv != "" {
-		r.secret = strings.TrimSpace(os.Getenv(p.TokenEnv))
-		if r.secret == "" {
-			return nil, fmt.Errorf("%w: the environment variable %s, which is to hold the repository's token, is empty", ErrMisconfigured, p.TokenEnv)
-		}
-	}
+func (h *Hub) dial(ctx context.Context, src source, p api.Project) (*remote, error) {
+	r := &remote{url: src.url, timeout: h.o.Timeout}
 	ep, err := transport.NewEndpoint(src.url)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the source's address is not understood", ErrMisconfigured)
+	}
+	// Over ssh the token of a code host opens nothing: then the key is the agent's, or one of the usual files.
+	if ep.Protocol != "ssh" || !hasPulls(p.Host) {
+		if r.secret, err = h.secret(ctx, p); err != nil {
+			return nil, err
+		}
 	}
 	switch ep.Protocol {
 	case "http", "https":
@@ -409,7 +409,7 @@ func (r *remote) refusal(branch, status string) error {
 	if strings.Contains(text, "failed to update ref") || strings.Contains(text, "cannot lock ref") || strings.Contains(text, "failed to lock") {
 		return fmt.Errorf("%w: push %s: %s", ErrTemporary, branch, text)
 	}
-	return fmt.Errorf("%w: the repository refuses the push to %s: %s", ErrMisconfigured, branch, text)
+	return &HostError{kind: ErrMisconfigured, declined: true, Say: fmt.Sprintf("The repository refuses the push to %s: %s.", branch, strings.TrimRight(text, "."))}
 }
 
 // failure sorts an error of the transport by what can be done about it. The text is cleaned, the chain is cut: both may
@@ -422,9 +422,9 @@ func (r *remote) failure(ctx context.Context, doing string, err error) error {
 	case errors.Is(err, errDamaged), errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("%s: %w", doing, err)
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed), errors.Is(err, transport.ErrInvalidAuthMethod):
-		return fmt.Errorf("%w: %s: the repository refuses the credentials", ErrMisconfigured, doing)
+		return misconfigured("The repository refuses the credentials (while trying to %s).", doing)
 	case errors.Is(err, transport.ErrRepositoryNotFound):
-		return fmt.Errorf("%w: %s: there is no such repository, or the credentials do not show it", ErrMisconfigured, doing)
+		return misconfigured("There is no such repository, or the credentials do not show it (while trying to %s).", doing)
 	}
 	text := r.clean(err.Error())
 	for _, sign := range []string{"unable to authenticate", "knownhosts:", "host key", "redirects to another host", "http redirect", "dubious ownership", "certificate", "needs git on this machine", "unsupported scheme"} {

@@ -60,7 +60,7 @@ func (h *Hub) refill(ctx context.Context, st *store, p api.Project) error {
 		return err
 	}
 	if src.kind == gitRemote {
-		remote, err := dial(src, p, h.o.Timeout)
+		remote, err := h.dial(ctx, src, p)
 		if err != nil {
 			return err
 		}

@@ -36,9 +36,7 @@ var scpLike = regexp.MustCompile(`^(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9_.-]+:[^/\\].*
 // ErrMisconfigured and is a sentence for the operator.
 func Check(p api.Project) error {
 	switch p.Host {
-	case "", api.HostBuiltin, api.HostGit:
-	case api.HostGitHub, api.HostGitLab, api.HostGitea:
-		return fmt.Errorf("%w: pull requests on %q are not supported by this version; use the host %q or %q", ErrMisconfigured, p.Host, api.HostBuiltin, api.HostGit)
+	case "", api.HostBuiltin, api.HostGit, api.HostGitHub, api.HostGitLab, api.HostGitea:
 	default:
 		return fmt.Errorf("%w: there is no code host of kind %q", ErrMisconfigured, p.Host)
 	}
@@ -50,7 +48,10 @@ func Check(p api.Project) error {
 	if _, err := docsDir(p); err != nil {
 		return err
 	}
-	_, err := resolve(p)
+	src, err := resolve(p)
+	if err == nil && hasPulls(p.Host) && src.kind != gitRemote {
+		return fmt.Errorf("%w: the source %q is a folder; with the host %q it must be the address of the repository there", ErrMisconfigured, p.Source, p.Host)
+	}
 	return err
 }
 

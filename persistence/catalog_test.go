@@ -166,6 +166,7 @@ func TestProjectIsStoredInFull(t *testing.T) {
 		want.ID, want.Org, want.Domain = "docs", DefaultOrg, "docs.example.com"
 		want.Name, want.Source, want.Branch, want.DocsDir = "Dök's ? ?0 {{x}} \\ \"", "git@github.com:acme/docs.git", "release/1.x", "docs/en"
 		want.SiteURL, want.Host, want.HostURL, want.Repository = "https://docs.example.com", api.HostGitHub, "https://github.example.com", "acme/docs"
+		want.AppID, want.Labels = 17, "docs, by Docent"
 		want.TokenEnv, want.WebhookEnv, want.Model, want.Deflection, want.Site = "GITHUB_TOKEN", "HOOK_SECRET", "m'1", "help@example.com", "hugo"
 
 		c := p.open(CatalogOptions{})

@@ -236,6 +236,7 @@ func (e *effect) publish(ctx context.Context, s *slot) (forge.Published, error) 
 	p := forge.Publication{
 		Project: project, Job: e.state.id, Branch: ed.Branch, Base: ed.Base, Parent: ed.Parent,
 		Message: ed.Result.Commit, At: ed.At, Title: ed.Result.Title, Body: ed.Result.Body, Draft: e.state.draft,
+		Asker: e.state.user,
 	}
 	for _, c := range ed.Result.Changes {
 		p.Changes = append(p.Changes, forge.Change{Path: c.Path, Content: c.Content, Delete: c.Delete})
@@ -269,6 +270,10 @@ func (e *effect) patiently(ctx context.Context, s *slot, try func() error) error
 			return err
 		}
 		pause := e.deps.Backoff(n)
+		var host *forge.HostError
+		if errors.As(err, &host) {
+			pause = max(pause, host.After) // the host said for how long it wants to be left alone
+		}
 		if time.Since(began)+pause > e.deps.Patience {
 			return err
 		}

@@ -305,11 +305,16 @@ func (s state) publishDone(msg publishDone, now time.Time) ([]Event, error) {
 func failed(err error, now time.Time) Failed {
 	var f *failure
 	var given *agent.Failure
+	var host *forge.HostError
 	switch {
 	case errors.As(err, &f):
 		return Failed{Reason: f.reason, Message: f.message, At: now}
 	case errors.As(err, &given):
 		return Failed{Reason: given.Reason, Message: given.Message, At: now}
+	case errors.As(err, &host) && errors.Is(err, forge.ErrMisconfigured):
+		return Failed{Reason: api.HaltMisconfigured, Message: clip(oneLine(host.Say), 500), At: now}
+	case errors.As(err, &host):
+		return Failed{Reason: api.HaltError, Message: clip(oneLine(host.Say), 400) + " Send the instruction again later.", At: now}
 	case errors.Is(err, forge.ErrMisconfigured):
 		return Failed{Reason: api.HaltMisconfigured, At: now,
 			Message: "The code host refused: the project's repository, address or credentials are not right, or lack a permission."}

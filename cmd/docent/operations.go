@@ -159,6 +159,9 @@ func (o *operations) addProject(ctx context.Context, p api.Project, progress Pro
 			return projectAdded{}, err
 		}
 	}
+	if err := o.stores.hub.Access(ctx, p); err != nil {
+		return projectAdded{}, err
+	}
 	report, err := o.stores.source.refresh(ctx, p, progress)
 	if err != nil {
 		return projectAdded{}, errors.Join(err, o.stores.library.Remove(p.ID))
@@ -181,6 +184,9 @@ func (o *operations) check(p api.Project) error {
 func (o *operations) setProject(ctx context.Context, p api.Project, progress Progress) (search.Report, error) {
 	p = p.WithDefaults()
 	if err := o.check(p); err != nil {
+		return search.Report{}, err
+	}
+	if err := o.stores.hub.Access(ctx, p); err != nil {
 		return search.Report{}, err
 	}
 	if _, err := o.stores.catalog.UpdateProject(ctx, p); err != nil {

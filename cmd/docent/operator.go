@@ -75,7 +75,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar((*string)(&p.ID), "id", "", "name of the project in agent URLs")
 	flags.StringVar(&p.Domain, "domain", "", "name of the project in assistant URLs, for instance docs.example.com")
 	flags.StringVar(&p.Name, "name", "", "name shown to people")
-	flags.StringVar(&p.Source, "source", "", "where the documentation is: a folder, a git repository on disk, or a git URL")
+	flags.StringVar(&p.Source, "source", "", "where the documentation is: a folder, a git repository on disk, or a git URL; follows from --host and --repository where they are given")
 	flags.StringVar(&p.Branch, "branch", "", "branch of the repository (its default branch where empty)")
 	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
 	flags.StringVar(&p.SiteURL, "site-url", "", "where readers find the published pages; citations link there")
@@ -83,8 +83,11 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar((*string)(&p.Host), "host", string(api.HostBuiltin), "code host: builtin, github, gitlab, gitea or git")
 	flags.StringVar(&p.HostURL, "host-url", "", "address of a code host that is not the public one")
 	flags.StringVar(&p.Repository, "repository", "", "OWNER/NAME on the code host")
-	flags.StringVar(&p.TokenEnv, "token-env", "", "environment variable that holds the code host's token")
 	flags.StringVar(&p.WebhookEnv, "webhook-env", "", "environment variable that holds the secret of the code host's push webhook")
+	flags.StringVar(&p.TokenEnv, "token-env", "", "environment variable that holds the code host's token, or NAME where NAME_FILE names a file that does")
+	flags.Int64Var(&p.AppID, "app-id", 0, "id of a GitHub App; --token-env then names the variable with the app's private key")
+	flags.StringVar(&p.Labels, "labels", "", "labels for the pull requests, separated by commas")
+	flags.BoolVar(&p.Direct, "direct", false, "commit to the documentation's branch itself, and open a pull request only where it is protected")
 	flags.StringVar(&p.Model, "model", "", "model of this project, a name from the configuration")
 	flags.StringVar(&p.Deflection, "deflection", "", "address offered when the documentation does not answer")
 	flags.BoolVar(&p.Options.RequireThreadKey, "require-thread-key", false, "continue a thread only with its secret key")
@@ -102,7 +105,12 @@ func newProjectAddCommand(o *operator) *cobra.Command {
 		Use: "add", Short: "Add a project: read its documentation and index it", Args: cobra.NoArgs,
 		Example: "  docent project add --data DIR --id docs --domain docs.example.com --source ./my-docs",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := required(cmd, "id", "domain", "source"); err != nil {
+			if p = p.WithDefaults(); p.Source == "" { // that of a code host follows from its address
+				if err := required(cmd, "id", "domain", "source"); err != nil {
+					return err
+				}
+			}
+			if err := required(cmd, "id", "domain"); err != nil {
 				return err
 			}
 			p.Source = absoluteSource(p.Source)
@@ -160,7 +168,9 @@ func mergeFlags(cmd *cobra.Command, old *api.Project, given api.Project) {
 		"host": func() { old.Host = given.Host }, "host-url": func() { old.HostURL = given.HostURL },
 		"repository": func() { old.Repository = given.Repository }, "token-env": func() { old.TokenEnv = given.TokenEnv },
 		"webhook-env": func() { old.WebhookEnv = given.WebhookEnv },
-		"model":       func() { old.Model = given.Model }, "deflection": func() { old.Deflection = given.Deflection },
+		"app-id":      func() { old.AppID = given.AppID }, "labels": func() { old.Labels = given.Labels },
+		"direct": func() { old.Direct = given.Direct },
+		"model":  func() { old.Model = given.Model }, "deflection": func() { old.Deflection = given.Deflection },
 		"require-thread-key": func() { old.Options.RequireThreadKey = given.Options.RequireThreadKey },
 		"search-tool":        func() { old.Options.SearchTool = given.Options.SearchTool },
 		"suggestions":        func() { old.Options.Suggestions = given.Options.Suggestions },

@@ -42,7 +42,7 @@ func openStores(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (
 		return s, fmt.Errorf("open the search indexes: %w", err)
 	}
 	s.source = newSource(s, log)
-	s.hub, err = forge.Open(dir.file("repos"), s.catalog, forge.Options{Log: log, Merged: s.source.merged})
+	s.hub, err = forge.Open(dir.file("repos"), s.catalog, forge.Options{Log: log, Merged: s.source.merged, CoAuthor: s.coAuthor})
 	if err != nil {
 		return s, fmt.Errorf("open the repositories: %w", err)
 	}
@@ -50,6 +50,20 @@ func openStores(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (
 }
 
 func (s *stores) operations() *operations { return &operations{stores: s} }
+
+// coAuthor is who stands behind a key: its name, where that is a person's name with an address. Names of keys do not change.
+func (s *stores) coAuthor(ctx context.Context, id api.KeyID) (string, error) {
+	keys, err := s.catalog.Keys(ctx, persistence.KeyQuery{})
+	if err != nil {
+		return "", err
+	}
+	for _, k := range keys {
+		if k.ID == id {
+			return k.Name, nil
+		}
+	}
+	return "", nil
+}
 
 // checkModel refuses a model that the configuration does not name.
 func (s *stores) checkModel(name string) error {

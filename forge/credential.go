@@ -1,0 +1,150 @@
+package forge
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"docent/api"
+)
+
+// readSecret is what the project's environment variable holds, or the file that the variable with _FILE behind its name
+// points to. It is read each time, so that a secret can be changed while the server runs.
+func readSecret(variable string) (string, error) {
+	if variable == "" {
+		return "", nil
+	}
+	if secret := strings.TrimSpace(os.Getenv(variable)); secret != "" {
+		return secret, nil
+	}
+	path := os.Getenv(variable + "_FILE")
+	if path == "" {
+		return "", misconfigured("The environment variable %s, which is to hold the code host's credentials, is empty.", variable)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", misconfigured("The file that %s_FILE names cannot be read: %v.", variable, reason(err))
+	}
+	if len(data) > 64<<10 {
+		return "", misconfigured("The file that %s_FILE names is too large to be a token or a key.", variable)
+	}
+	if secret := strings.TrimSpace(string(data)); secret != "" {
+		return secret, nil
+	}
+	return "", misconfigured("The file that %s_FILE names is empty.", variable)
+}
+
+// secret is what a project's repository is reached with now: its token, its SSH key, or its app's token of the hour.
+func (h *Hub) secret(ctx context.Context, p api.Project) (string, error) {
+	if p.Host == api.HostGitHub && p.AppID != 0 {
+		return h.appToken(ctx, p)
+	}
+	return readSecret(p.TokenEnv)
+}
+
+// An installation is an app's access to one repository.
+type installation struct {
+	mu      sync.Mutex // held while a token is fetched: many jobs wait for one
+	id      int64
+	token   string
+	expires time.Time
+}
+
+func (h *Hub) installation(p api.Project) *installation {
+	key := fmt.Sprintf("%s %d %s %s", githubAPI(p.HostURL), p.AppID, p.TokenEnv, strings.ToLower(p.Repository))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.installs[key] == nil {
+		h.installs[key] = new(installation)
+	}
+	return h.installs[key]
+}
+
+// appToken is the installation's token; a new one where the old one has less than five minutes left.
+func (h *Hub) appToken(ctx context.Context, p api.Project) (string, error) {
+	in := h.installation(p)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.token != "" && h.o.Now().Add(5*time.Minute).Before(in.expires) {
+		return in.token, nil
+	}
+	app, err := h.githubApp(p)
+	if err != nil {
+		return "", err
+	}
+	if in.id == 0 {
+		if in.id, err = app.installation(ctx); err != nil {
+			return "", err
+		}
+	}
+	token, expires, err := app.accessToken(ctx, in.id)
+	if answered(err, 404) { // installed anew under another number
+		in.id = 0
+	}
+	if err != nil {
+		return "", err
+	}
+	in.token, in.expires = token, expires
+	return token, nil
+}
+
+// dropAppToken forgets a token that the host refused; true where there is reason to try with another one.
+func (h *Hub) dropAppToken(p api.Project, refused string) bool {
+	in := h.installation(p)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.token == refused {
+		in.token = ""
+	}
+	return true
+}
+
+// appJWT is how an app says who it is, for ten minutes at most. The host's clock may be a little behind ours.
+func appJWT(appID int64, key *rsa.PrivateKey, now time.Time) (string, error) {
+	part := func(v any) string {
+		data, _ := json.Marshal(v) // of numbers and texts
+		return base64.RawURLEncoding.EncodeToString(data)
+	}
+	unsigned := part(map[string]string{"alg": "RS256", "typ": "JWT"}) + "." + part(map[string]any{
+		"iat": now.Add(-time.Minute).Unix(), "exp": now.Add(8 * time.Minute).Unix(), "iss": fmt.Sprint(appID),
+	})
+	sum := sha256.Sum256([]byte(unsigned))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	if err != nil {
+		return "", fmt.Errorf("sign as app %d: %w", appID, err)
+	}
+	return unsigned + "." + base64.RawURLEncoding.EncodeToString(signature), nil
+}
+
+var errNoKey = errors.New("no RSA private key in PEM form")
+
+// parseAppKey reads the key that the host gave for the app. Line ends may be written as \n, as in files of variables.
+func parseAppKey(text string) (*rsa.PrivateKey, error) {
+	if !strings.Contains(text, "\n") {
+		text = strings.ReplaceAll(text, `\n`, "\n")
+	}
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return nil, errNoKey
+	}
+	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+		return key, nil
+	}
+	any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if key, ok := any.(*rsa.PrivateKey); err == nil && ok {
+		return key, nil
+	}
+	return nil, errNoKey
+}

@@ -1,0 +1,167 @@
+package forge
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"docent/api"
+)
+
+// giteaHost is a repository on a Gitea or Forgejo server.
+type giteaHost struct {
+	c           *hostClient
+	owner, name string
+	web         string
+}
+
+func (h *Hub) gitea(p api.Project) (*giteaHost, error) {
+	web := strings.TrimSuffix(strings.TrimRight(p.HostURL, "/"), "/api/v1")
+	c, err := h.hostClient(p, "Gitea", web+"/api/v1", func(header http.Header, secret string) {
+		header.Set("Authorization", "token "+secret)
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.gap = 0 // Gitea has no limits of its own
+	owner, name, _ := strings.Cut(p.Repository, "/")
+	return &giteaHost{c: c, owner: owner, name: name, web: web}, nil
+}
+
+// giteaPull is what is read of a pull request.
+type giteaPull struct {
+	Number  int    `json:"number"`
+	Title   string `json:"title"`
+	Body    string `json:"body"`
+	State   string `json:"state"`
+	Merged  bool   `json:"merged"`
+	Draft   bool   `json:"draft"`
+	HTMLURL string `json:"html_url"`
+	Labels  []struct {
+		Name string `json:"name"`
+	} `json:"labels"`
+	Head giteaBranch `json:"head"`
+	Base giteaBranch `json:"base"`
+}
+
+type giteaBranch struct {
+	Label  string `json:"label"`
+	Ref    string `json:"ref"` // refs/pull/N/head once the branch is gone
+	SHA    string `json:"sha"`
+	RepoID int64  `json:"repo_id"`
+}
+
+func (g *giteaHost) path(rest string) string {
+	return "/repos/" + url.PathEscape(g.owner) + "/" + url.PathEscape(g.name) + rest
+}
+
+func (g *giteaHost) repository(ctx context.Context) (repository, error) {
+	var r struct {
+		Archived    bool `json:"archived"`
+		Permissions *struct {
+			Push bool `json:"push"`
+		} `json:"permissions"`
+	}
+	if err := g.c.ask(ctx, http.MethodGet, g.path(""), nil, nil, &r); err != nil {
+		return repository{}, err
+	}
+	return repository{archived: r.Archived, push: r.Permissions == nil || r.Permissions.Push}, nil
+}
+
+// find asks for the one between two branches, which tells of closed ones too. There may be an open one beside a closed one,
+// or towards another base: those the list of open ones tells.
+func (g *giteaHost) find(ctx context.Context, branch, base string) (hostedPull, error) {
+	var one giteaPull
+	parts := strings.Split(branch, "/")
+	for i := range parts {
+		parts[i] = url.PathEscape(parts[i]) // its slashes stay
+	}
+	err := g.c.ask(ctx, http.MethodGet, g.path("/pulls/"+url.PathEscape(base)+"/"+strings.Join(parts, "/")), nil, nil, &one)
+	var found hostedPull
+	switch {
+	case answered(err, http.StatusNotFound):
+	case err != nil:
+		return hostedPull{}, err
+	default:
+		if found = g.pull(one); found.state == api.PullOpen {
+			return found, nil
+		}
+	}
+	const perPage, pages = 50, 40
+	for page := 1; page <= pages; page++ {
+		var list []giteaPull
+		query := url.Values{"state": {"open"}, "sort": {"newest"}, "page": {strconv.Itoa(page)}, "limit": {strconv.Itoa(perPage)}}
+		if err := g.c.ask(ctx, http.MethodGet, g.path("/pulls"), query, nil, &list); err != nil {
+			return hostedPull{}, err // of a repository that is not there, too
+		}
+		for _, pr := range list {
+			if pr.State == "open" && pr.Head.Ref == branch && pr.Head.RepoID == pr.Base.RepoID {
+				return g.pull(pr), nil
+			}
+		}
+		if len(list) < 10 { // a server may give shorter pages than were asked for, but not that short
+			break
+		}
+	}
+	return found, nil
+}
+
+func (g *giteaHost) pull(pr giteaPull) hostedPull {
+	p := hostedPull{
+		number: pr.Number, link: pr.HTMLURL, title: pr.Title, body: pr.Body, draft: pr.Draft,
+		head: pr.Head.Label, base: pr.Base.Ref, commit: pr.Head.SHA, state: api.PullOpen,
+	}
+	switch {
+	case pr.Merged:
+		p.state = api.PullMerged
+	case pr.State == "closed":
+		p.state = api.PullClosed
+	}
+	for _, l := range pr.Labels {
+		p.labels = append(p.labels, l.Name)
+	}
+	if !webLink(p.link) {
+		p.link = fmt.Sprintf("%s/%s/%s/pulls/%d", g.web, g.owner, g.name, p.number)
+	}
+	return p
+}
+
+func (g *giteaHost) get(ctx context.Context, number int) (hostedPull, error) {
+	var pr giteaPull
+	err := g.c.ask(ctx, http.MethodGet, g.path("/pulls/"+strconv.Itoa(number)), nil, nil, &pr)
+	return g.pull(pr), err
+}
+
+func (g *giteaHost) create(ctx context.Context, p hostedPull) (hostedPull, error) {
+	title := p.title
+	if p.draft {
+		title = "WIP: " + title
+	}
+	var pr giteaPull
+	err := g.c.ask(ctx, http.MethodPost, g.path("/pulls"), nil, map[string]string{"title": title, "head": p.head, "base": p.base, "body": p.body}, &pr)
+	switch {
+	case answered(err, http.StatusConflict):
+		return hostedPull{}, errPullExists
+	case answered(err, http.StatusNotFound):
+		// The branch was pushed a moment ago and may not be known yet.
+		if _, gone := g.repository(ctx); gone != nil {
+			return hostedPull{}, gone
+		}
+		return hostedPull{}, &HostError{kind: ErrTemporary, Say: "Gitea does not know the pushed branch yet."}
+	case err != nil:
+		return hostedPull{}, err
+	}
+	return g.pull(pr), nil
+}
+
+func (g *giteaHost) describe(ctx context.Context, number int, body string) error {
+	return g.c.ask(ctx, http.MethodPatch, g.path("/pulls/"+strconv.Itoa(number)), nil, map[string]string{"body": body}, nil)
+}
+
+// label goes by name here; on creation the host knows labels by number only.
+func (g *giteaHost) label(ctx context.Context, number int, labels []string) error {
+	return g.c.ask(ctx, http.MethodPost, g.path("/issues/"+strconv.Itoa(number)+"/labels"), nil, map[string][]string{"labels": labels}, nil)
+}

@@ -1,0 +1,358 @@
+package forge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A gate is what all requests under one credential to one code host pass: one at a time, writes with a gap between them,
+// and none while the host wants to be left alone.
+type gate struct {
+	turn chan struct{} // holds one token
+
+	mu    sync.Mutex
+	until time.Time // when requests are welcome again
+	wrote time.Time // when the last write ended
+}
+
+func newGate() *gate {
+	g := &gate{turn: make(chan struct{}, 1)}
+	g.turn <- struct{}{}
+	return g
+}
+
+func (g *gate) closed(now time.Time) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.until.Sub(now)
+}
+
+func (g *gate) close(until time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if until.After(g.until) {
+		g.until = until
+	}
+}
+
+// A hostClient carries requests to a code host's API. The libraries for the hosts talk through it, so that for all of them
+// the same holds: credentials go to the host alone and into a header alone, the host's limits are kept, answers are
+// bounded, and whatever is no success is a *HostError with clean words.
+type hostClient struct {
+	name    string // of the host, for people
+	what    string // the credential, for people
+	repo    string // OWNER/NAME, for people
+	base    *url.URL
+	gate    *gate
+	gap     time.Duration // between writes
+	timeout time.Duration // of one request
+	now     func() time.Time
+	retry   time.Duration // before the second try of a reading request; the third waits four times as long
+
+	secret    func(ctx context.Context) (string, error)
+	authorize func(h http.Header, secret string)
+	renew     func(secret string) bool // drops a secret that the host refused; nil where there is no other to be had
+}
+
+const maxAnswer = 8 << 20
+
+// hostTransport is what all code hosts are reached through. Nothing is kept of it: each answer is read whole.
+var hostTransport = sync.OnceValue(func() http.RoundTripper {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 2
+	return t
+})
+
+// client is for the libraries.
+func (c *hostClient) client() *http.Client {
+	return &http.Client{Transport: c, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		first := via[0]
+		switch {
+		case len(via) > 5, req.Method != first.Method:
+			return http.ErrUseLastResponse
+		case !strings.EqualFold(req.URL.Host, first.URL.Host) || req.URL.Scheme != first.URL.Scheme:
+			return misconfigured("%s redirects to another host, where the credentials do not belong.", c.name)
+		}
+		return nil
+	}}
+}
+
+// RoundTrip sends a request, and a reading one again where the host has trouble for a moment.
+func (c *hostClient) RoundTrip(req *http.Request) (*http.Response, error) {
+	var body []byte
+	if req.Body != nil {
+		var err error
+		body, err = io.ReadAll(req.Body)
+		req.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	reading := req.Method == http.MethodGet || req.Method == http.MethodHead
+	renewed := false
+	for try := 1; ; try++ {
+		res, err := c.once(req, body, !reading)
+		if err == nil {
+			return res, nil
+		}
+		if answered(err, http.StatusUnauthorized) && c.renew != nil && !renewed {
+			renewed = true
+			continue // with the next secret
+		}
+		var e *HostError
+		again := reading && try < 3 && errors.Is(err, ErrTemporary) && !(errors.As(err, &e) && e.After > 0)
+		if !again {
+			return nil, err
+		}
+		if err := sleep(req.Context(), c.retry<<(2*(try-1))); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (c *hostClient) once(req *http.Request, body []byte, write bool) (*http.Response, error) {
+	if !strings.EqualFold(req.URL.Host, c.base.Host) || req.URL.Scheme != c.base.Scheme {
+		return nil, misconfigured("%s points to another host, where the credentials do not belong.", c.name)
+	}
+	ctx := req.Context()
+	secret, err := c.secret(ctx) // before the turn: getting one may need requests of its own
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-c.gate.turn:
+		defer func() { c.gate.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if left := c.gate.closed(c.now()); left > 0 {
+		return nil, &HostError{kind: ErrTemporary, After: left,
+			Say: fmt.Sprintf("%s asked for fewer requests, for another %v.", c.name, left.Round(time.Second))}
+	}
+	if write {
+		if gap := c.gap - time.Since(c.gate.wrote); gap > 0 {
+			if err := sleep(ctx, gap); err != nil {
+				return nil, err
+			}
+		}
+		defer func() { c.gate.wrote = time.Now() }()
+	}
+	timed, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	out := req.Clone(timed)
+	out.Body, out.GetBody, out.ContentLength = nil, nil, 0
+	if body != nil {
+		out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
+	c.authorize(out.Header, secret)
+	res, err := hostTransport().RoundTrip(out)
+	var data []byte
+	if err == nil {
+		data, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+		res.Body.Close()
+	}
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, &HostError{kind: ErrTemporary, Say: fmt.Sprintf("%s does not answer: %s.", c.name, c.clean(err.Error(), secret))}
+	case len(data) > maxAnswer:
+		return nil, misconfigured("%s answers with more than %d bytes.", c.name, maxAnswer)
+	case res.StatusCode >= 300:
+		if at := res.Header.Get("Location"); at != "" && res.StatusCode < 400 {
+			break // the client follows it, or asks no further
+		}
+		refusal := c.refusalOf(res.StatusCode, res.Header, c.clean(errorText(data), secret))
+		if refusal.After > 0 {
+			c.gate.close(c.now().Add(refusal.After))
+		}
+		if res.StatusCode == http.StatusUnauthorized && c.renew != nil {
+			c.renew(secret)
+		}
+		return nil, refusal
+	}
+	if res.StatusCode < 300 && !json.Valid(data) && (len(data) > 0 || !write) {
+		return nil, misconfigured("What answers at %s is not %s: the answer is no JSON. Check the host's address.", c.base.Host, c.name)
+	}
+	res.Body = io.NopCloser(bytes.NewReader(data))
+	return res, nil
+}
+
+// errorText is what an answer says in words: the message and its details, in the forms that the hosts have.
+func errorText(data []byte) string {
+	var said struct {
+		Message json.RawMessage `json:"message"`
+		Error   json.RawMessage `json:"error"`
+		Errors  json.RawMessage `json:"errors"`
+	}
+	if json.Unmarshal(data, &said) != nil {
+		return ""
+	}
+	var words []string
+	for _, raw := range []json.RawMessage{said.Message, said.Error, said.Errors} {
+		words = append(words, textsIn(raw, 0)...)
+	}
+	return strings.Join(words, "; ")
+}
+
+// textsIn collects the texts of a value that may be a text, a list, or an object of fields with lists.
+func textsIn(raw json.RawMessage, depth int) []string {
+	var text string
+	var list []json.RawMessage
+	var object map[string]json.RawMessage
+	switch {
+	case len(raw) == 0 || depth > 3:
+		return nil
+	case json.Unmarshal(raw, &text) == nil:
+		if text == "" {
+			return nil
+		}
+		return []string{text}
+	case json.Unmarshal(raw, &list) == nil:
+		var out []string
+		for _, x := range list {
+			out = append(out, textsIn(x, depth+1)...)
+		}
+		return out
+	case json.Unmarshal(raw, &object) == nil:
+		if m, ok := object["message"]; ok {
+			return textsIn(m, depth+1)
+		}
+		var out []string
+		for field, x := range object {
+			switch field {
+			case "resource", "field", "code", "documentation_url", "url":
+				continue
+			}
+			for _, t := range textsIn(x, depth+1) {
+				out = append(out, field+" "+t)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+func (c *hostClient) clean(text, secret string) string {
+	if secret != "" {
+		text = strings.ReplaceAll(text, secret, "[token]")
+	}
+	return cut(strings.Join(strings.Fields(cleanText(text)), " "), 300)
+}
+
+// limit says whether an answer asks for fewer requests, and for how long none is welcome.
+func (c *hostClient) limit(status int, h http.Header, text string) (time.Duration, bool) {
+	const atLeast, atMost = time.Second, 2 * time.Hour
+	words := strings.ToLower(text)
+	spent := h.Get("X-RateLimit-Remaining") == "0" || h.Get("RateLimit-Remaining") == "0"
+	switch {
+	case status == http.StatusTooManyRequests:
+	case status == http.StatusForbidden && (spent || h.Get("Retry-After") != "" || strings.Contains(words, "rate limit") || strings.Contains(words, "abuse detection")):
+	case status == http.StatusServiceUnavailable && h.Get("Retry-After") != "":
+	default:
+		return 0, false
+	}
+	now := c.now()
+	if t, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = t // times that the host names are of its own clock
+	}
+	wait := time.Minute // what GitHub asks for where it says nothing
+	if after := h.Get("Retry-After"); after != "" {
+		if n, err := strconv.Atoi(after); err == nil && n >= 0 {
+			wait = time.Duration(min(n, 1<<20)) * time.Second
+		} else if t, err := http.ParseTime(after); err == nil {
+			wait = t.Sub(now)
+		}
+	} else if spent || status == http.StatusTooManyRequests {
+		for _, key := range []string{"X-RateLimit-Reset", "RateLimit-Reset"} {
+			if n, err := strconv.ParseInt(h.Get(key), 10, 64); err == nil {
+				wait = time.Unix(n, 0).Sub(now) + time.Second
+				break
+			}
+		}
+	}
+	return min(max(wait, atLeast), atMost), true
+}
+
+// ask sends one request of an API that no library is used for. What is nil is not sent, or not read.
+func (c *hostClient) ask(ctx context.Context, method, path string, query url.Values, send, receive any) error {
+	var body io.Reader
+	if send != nil {
+		data, err := json.Marshal(send)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(data)
+	}
+	target := *c.base
+	target.Path, target.RawPath = "", ""
+	u := target.String() + c.base.EscapedPath() + path
+	if len(query) > 0 {
+		u += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u, body)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", c.name, err)
+	}
+	req.Header.Set("Accept", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := c.client().Do(req)
+	if err != nil {
+		return c.failure(ctx, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode >= 300 {
+		return c.refusalOf(res.StatusCode, res.Header, "")
+	}
+	if receive == nil {
+		return nil
+	}
+	if err := json.NewDecoder(res.Body).Decode(receive); err != nil {
+		return c.unexpected(err)
+	}
+	return nil
+}
+
+func (c *hostClient) unexpected(err error) error {
+	return misconfigured("What answers at %s is not %s as it is known: %s. Check the host's address.", c.base.Host, c.name, c.clean(err.Error(), ""))
+}
+
+// failure is an error that a library hands back: what went wrong in the client stands in its chain.
+func (c *hostClient) failure(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *HostError
+	switch {
+	case errors.As(err, &e):
+		return e
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, ErrMisconfigured), errors.Is(err, ErrTemporary):
+		return err
+	}
+	return c.unexpected(err)
+}

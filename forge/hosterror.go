@@ -1,0 +1,95 @@
+package forge
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// A HostError is what a code host has against a request, as a sentence for the user. It wraps ErrMisconfigured where
+// somebody has to change something first, and ErrTemporary where trying again helps.
+type HostError struct {
+	Say   string
+	After time.Duration // for how long the host wants to be left alone; zero where it does not say
+
+	kind     error
+	status   int    // of the host's answer; zero where there was none
+	text     string // the host's own words, cleaned
+	declined bool   // a push that came through was not let onto its branch: it is protected
+}
+
+func (e *HostError) Error() string { return e.kind.Error() + ": " + e.Say }
+func (e *HostError) Unwrap() error { return e.kind }
+
+// answered says whether the host answered with one of these statuses.
+func answered(err error, statuses ...int) bool {
+	var e *HostError
+	if !errors.As(err, &e) {
+		return false
+	}
+	for _, s := range statuses {
+		if e.status == s {
+			return true
+		}
+	}
+	return false
+}
+
+// declined says whether a push was not let onto its branch.
+func declined(err error) bool {
+	var e *HostError
+	return errors.As(err, &e) && e.declined
+}
+
+// said says whether the host's own words hold one of these, whatever their case.
+func said(err error, words ...string) bool {
+	var e *HostError
+	if !errors.As(err, &e) {
+		return false
+	}
+	text := strings.ToLower(e.text)
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
+func misconfigured(format string, args ...any) *HostError {
+	return &HostError{kind: ErrMisconfigured, Say: fmt.Sprintf(format, args...)}
+}
+
+// refusalOf sorts an answer that is no success by what can be done about it.
+func (c *hostClient) refusalOf(status int, header http.Header, text string) *HostError {
+	e := &HostError{kind: ErrMisconfigured, status: status, text: text}
+	if wait, limited := c.limit(status, header, text); limited {
+		e.kind, e.After = ErrTemporary, wait
+		e.Say = fmt.Sprintf("%s asks for fewer requests, for the next %v.", c.name, wait.Round(time.Second))
+		return e
+	}
+	words := ""
+	if text != "" {
+		words = fmt.Sprintf(" (%s says: %s)", c.name, strings.TrimRight(text, "."))
+	}
+	switch {
+	case status == http.StatusUnauthorized:
+		e.Say = fmt.Sprintf("%s does not accept %s: it is wrong, has expired or was revoked.", c.name, c.what)
+	case status == http.StatusForbidden && strings.Contains(strings.ToLower(text), "archived"):
+		e.Say = fmt.Sprintf("The repository %s is archived on %s: nothing can be changed in it.", c.repo, c.name)
+	case status == http.StatusForbidden:
+		e.Say = fmt.Sprintf("%s does not allow this with %s: it needs the right to write the contents and the pull requests of %s%s.", c.name, c.what, c.repo, words)
+	case status == http.StatusNotFound:
+		e.Say = fmt.Sprintf("%s has no repository %s, or does not show it to %s%s.", c.name, c.repo, c.what, words)
+	case status == http.StatusRequestTimeout, status >= 500:
+		e.kind = ErrTemporary
+		e.Say = fmt.Sprintf("%s has trouble of its own now (status %d)%s.", c.name, status, words)
+	case status >= 300 && status < 400:
+		e.Say = fmt.Sprintf("%s says that %s is at another address now: set the project's repository and host address anew.", c.name, c.repo)
+	default:
+		e.Say = fmt.Sprintf("%s refuses the request with status %d%s.", c.name, status, words)
+	}
+	return e
+}

@@ -1,0 +1,159 @@
+package forge
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"docent/api"
+)
+
+// Where the report stands in a pull request's body, so that a later one replaces it and nothing that people wrote around it.
+const (
+	reportBegins = "<!-- docent: report -->"
+	reportEnds   = "<!-- docent: end of report -->"
+)
+
+// Hosts refuse bodies beyond some size; GitHub's is the smallest, 65,536 characters.
+const maxBody = 48 << 10
+
+func marked(report string) string {
+	report = strings.TrimSpace(report)
+	for _, mark := range []string{reportBegins, reportEnds} {
+		report = strings.ReplaceAll(report, mark, "")
+	}
+	if len(report) > maxBody {
+		report = cut(report, maxBody) + "\n\n(The report is longer than a pull request's text may be; the job has the rest.)"
+	}
+	return reportBegins + "\n" + report + "\n" + reportEnds
+}
+
+// replaceReport puts a new report in the old one's place. Where somebody took the old one out, the body stays theirs.
+func replaceReport(body, report string) (string, bool) {
+	body = strings.ReplaceAll(body, "\r\n", "\n")
+	begin := strings.Index(body, reportBegins)
+	if begin < 0 {
+		return body, false
+	}
+	end := strings.Index(body[begin:], reportEnds)
+	if end < 0 {
+		return body, false
+	}
+	return body[:begin] + report + body[begin+end+len(reportEnds):], true
+}
+
+var (
+	comments  = regexp.MustCompile(`(?s)<!--.*?-->`)
+	gaps      = regexp.MustCompile(`\n{3,}`)
+	asksWhat  = regexp.MustCompile(`(?i)\b(description|summary|what|changes?|overview|proposed|about|purpose)\b`)
+	heading   = regexp.MustCompile(`^ {0,3}#{1,6}\s+\S`)
+	underline = regexp.MustCompile(`^ {0,3}(=+|-+)\s*$`)
+)
+
+// fill puts a report into the repository's template: under the first heading that asks what was done, else above the rest.
+// Comments in a template speak to its author and go; boxes stay unticked, since ticking them is for people.
+func fill(template, report string) string {
+	template = strings.ReplaceAll(template, "\r\n", "\n")
+	if strings.HasPrefix(template, "---\n") { // front matter of hosts that have it
+		if _, rest, ok := strings.Cut(template[4:], "\n---\n"); ok {
+			template = rest
+		}
+	}
+	template = strings.TrimSpace(gaps.ReplaceAllString(comments.ReplaceAllString(template, ""), "\n\n"))
+	if template == "" {
+		return report
+	}
+	template = cut(template, 12<<10)
+	lines := strings.Split(template, "\n")
+	for i, line := range lines {
+		at := i + 1
+		switch {
+		case !asksWhat.MatchString(line):
+			continue
+		case heading.MatchString(line):
+		case at < len(lines) && underline.MatchString(lines[at]) && strings.TrimSpace(line) != "":
+			at++
+		default:
+			continue
+		}
+		before, after := strings.Join(lines[:at], "\n"), strings.TrimSpace(strings.Join(lines[at:], "\n"))
+		if after != "" {
+			after = "\n\n" + after
+		}
+		return before + "\n\n" + report + after
+	}
+	return report + "\n\n" + template
+}
+
+// pullTemplate is the template that the host would offer to a person, from the branch that the pull request is meant for.
+// Empty where there is none.
+func (s *store) pullTemplate(base string, kind api.HostKind) (string, error) {
+	head, err := s.head(base)
+	if err != nil || head.IsZero() {
+		return "", err
+	}
+	c, err := s.commit(head)
+	if err != nil {
+		return "", err
+	}
+	const usual = "pull_request_template"
+	places := []struct{ dir, name string }{{".github", usual}, {"", usual}, {"docs", usual}}
+	switch kind {
+	case api.HostGitLab:
+		places = []struct{ dir, name string }{{".gitlab/merge_request_templates", "default"}}
+	case api.HostGitea:
+		places = append([]struct{ dir, name string }{{".forgejo", usual}, {".gitea", usual}}, places...)
+	}
+	for _, p := range places {
+		tree, err := s.folderAt(c.tree, p.dir)
+		if err != nil {
+			return "", err
+		}
+		if tree.IsZero() {
+			continue
+		}
+		entries, err := s.tree(tree)
+		if err != nil {
+			return "", err
+		}
+		for _, e := range entries {
+			name := strings.ToLower(e.name)
+			if ext := path.Ext(name); ext == ".md" || ext == ".txt" {
+				name = strings.TrimSuffix(name, ext)
+			}
+			if name != p.name || !e.isFile() {
+				continue
+			}
+			size, err := s.size(e.hash)
+			if err != nil {
+				return "", err
+			}
+			if size > 64<<10 {
+				continue
+			}
+			data, err := s.read(plumbing.BlobObject, e.hash)
+			return cleanText(string(data)), err
+		}
+	}
+	return "", nil
+}
+
+// folderAt finds a folder below a tree, whatever the case of its name; zero where there is none.
+func (s *store) folderAt(root plumbing.Hash, dir string) (plumbing.Hash, error) {
+	if dir == "" {
+		return root, nil
+	}
+	first, rest, _ := strings.Cut(dir, "/")
+	entries, err := s.tree(root)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	for _, e := range entries {
+		if e.isDir() && strings.EqualFold(e.name, first) {
+			return s.folderAt(e.hash, rest)
+		}
+	}
+	return plumbing.ZeroHash, nil
+}
