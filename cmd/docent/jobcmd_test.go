@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -114,5 +115,46 @@ func TestWatchGoesOnWhereItWasCutOff(t *testing.T) {
 		if strings.Count(out, fmt.Sprintf(`{"id":%d,`, n)) != 1 {
 			t.Errorf("event %d is not shown once:\n%s", n, out)
 		}
+	}
+}
+
+// TestASessionOfVersionOneWorksOnTheBranchThatItNames creates one as earlier clients do, and reads its run to the end.
+func TestASessionOfVersionOneWorksOnTheBranchThatItNames(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	source := writeFiles(t, map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n", "index.md": "# Home\n"})
+	p := newTestProject(t, data, "tea", source)
+	server := newTestServer(t, data)
+	create := func(branch string) (string, http.Header) {
+		t.Helper()
+		body := map[string]any{"messages": []any{map[string]any{"role": "system", "content": `replace "eighty" with "seventy" in tea.md`}}, "asDraft": "true", "branch": branch}
+		resp, err := server.client(p.admin).do(t.Context(), http.MethodPost, "/v1/agent/tea/job", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text), resp.Header
+	}
+	text, header := create("docs/cooler")
+	if header.Get("X-Branch-Name") != "docs/cooler" || !strings.Contains(text, "/pulls/pr_") || !strings.Contains(text, `d:{"finishReason":"stop"`) {
+		t.Fatalf("%v\n%s", header, text)
+	}
+	if _, again := create("docs/cooler"); again.Get("X-Session-Id") != header.Get("X-Session-Id") {
+		t.Errorf("a repeat is the session %s, not %s", again.Get("X-Session-Id"), header.Get("X-Session-Id"))
+	}
+	var pull api.PullRequest
+	if err := json.Unmarshal([]byte(docent(t, "pull", "list", "--data", data, "--project", p.id, "--json")), &pull); err != nil {
+		t.Fatal(err)
+	}
+	if pull.Head != "docs/cooler" || !pull.Draft {
+		t.Errorf("%+v", pull)
+	}
+	// The branch that pull requests are meant for is never worked on.
+	text, _ = create(pull.Base)
+	if !strings.Contains(text, "name another one") || !strings.Contains(text, `d:{"finishReason":"error"`) {
+		t.Errorf("a session on %s:\n%s", pull.Base, text)
 	}
 }
