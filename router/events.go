@@ -183,7 +183,10 @@ func (s *Server) tail(x *exchange, req *http.Request, w *writer, after uint64, r
 			return nil
 		}
 		seen := max(after, reply.Row.Seq)
-		next, err := s.Jobs.Ask(ctx, x.job, job.Watch{Project: x.project.ID, After: seen, Until: time.Now().Add(s.Bounds.KeepAlive), Log: true})
+		until := time.Now().Add(s.Bounds.KeepAlive)
+		wait, done := context.WithDeadline(ctx, until.Add(s.Bounds.CommandTimeout)) // an actor that never answers holds no stream
+		next, err := s.Jobs.Ask(wait, x.job, job.Watch{Project: x.project.ID, After: seen, Until: until, Log: true})
+		done()
 		switch {
 		case err == nil:
 			reply, after = next, seen

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"docent/api"
@@ -44,7 +43,8 @@ type Actor struct {
 	seq      uint64 // of the last event applied
 	snapped  uint64 // that the newest snapshot covers
 	run      *run
-	watchers []*watcher
+	watchers map[*watcher]struct{}
+	sweep    int // so many watchers are looked through for ones that have gone
 }
 
 // A watcher waits for the job to move beyond an event.
@@ -119,8 +119,8 @@ func (a *Actor) Own(msg any) {
 	case *runMessage:
 		a.result(msg)
 	case watchOver:
-		if i := slices.Index(a.watchers, msg.w); i >= 0 {
-			a.watchers = slices.Delete(a.watchers, i, i+1)
+		if _, waits := a.watchers[msg.w]; waits {
+			delete(a.watchers, msg.w)
 			msg.w.reply(a.watched(msg.w.after, msg.w.log), nil)
 		}
 	default:
@@ -243,15 +243,7 @@ func (a *Actor) settle(recovered bool) {
 }
 
 func (a *Actor) watch(cmd Watch, gone <-chan struct{}, reply func(Reply, error)) {
-	a.watchers = slices.DeleteFunc(a.watchers, func(w *watcher) bool {
-		select {
-		case <-w.gone:
-			w.timer.Stop()
-			return true
-		default:
-			return false
-		}
-	})
+	a.forgetGone()
 	wait := cmd.Until.Sub(a.deps.Now())
 	if a.seq > cmd.After || wait <= 0 {
 		reply(a.watched(cmd.After, cmd.Log), nil)
@@ -259,7 +251,7 @@ func (a *Actor) watch(cmd Watch, gone <-chan struct{}, reply func(Reply, error))
 	}
 	w := &watcher{after: cmd.After, log: cmd.Log, gone: gone, reply: reply}
 	w.timer = time.AfterFunc(wait, func() { a.self.Tell(watchOver{w}) })
-	a.watchers = append(a.watchers, w)
+	a.watchers[w] = struct{}{}
 }
 
 // watched is what a watcher learns.
@@ -274,15 +266,37 @@ func (a *Actor) watched(after uint64, log bool) Reply {
 	return r
 }
 
-func (a *Actor) wakeWatchers() {
-	a.watchers = slices.DeleteFunc(a.watchers, func(w *watcher) bool {
-		if a.seq <= w.after {
-			return false
+// forgetGone forgets watchers that nobody waits for any more. It looks through them when they have doubled in number, so that
+// a thousand who follow one job cost a thousand looks at each event, and not their square.
+func (a *Actor) forgetGone() {
+	if a.watchers == nil {
+		a.watchers = make(map[*watcher]struct{})
+	}
+	if len(a.watchers) < a.sweep {
+		return
+	}
+	for w := range a.watchers {
+		select {
+		case <-w.gone:
+			w.timer.Stop()
+			delete(a.watchers, w)
+		default:
 		}
+	}
+	a.sweep = max(minSweep, 2*len(a.watchers))
+}
+
+const minSweep = 16
+
+func (a *Actor) wakeWatchers() {
+	for w := range a.watchers {
+		if a.seq <= w.after {
+			continue
+		}
+		delete(a.watchers, w)
 		w.timer.Stop()
 		w.reply(a.watched(w.after, w.log), nil)
-		return true
-	})
+	}
 }
 
 // Empty reports whether no such job was ever created: its actor has nothing to stay for.
@@ -302,7 +316,7 @@ func (a *Actor) Close(whole bool) {
 		a.run.stop()
 		a.run = nil
 	}
-	for _, w := range a.watchers {
+	for w := range a.watchers {
 		w.timer.Stop()
 		w.reply(a.watched(w.after, w.log), nil)
 	}

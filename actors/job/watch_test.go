@@ -1,0 +1,45 @@
+package job
+
+import (
+	"testing"
+	"time"
+)
+
+// TestWatchersThatHaveGoneAreForgotten holds the actor to memory that does not grow with pollers that gave up, and to
+// answering each of those that wait once.
+func TestWatchersThatHaveGoneAreForgotten(t *testing.T) {
+	s, err := play(t, state{id: testID}, create("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := New(testID, &Deps{Now: time.Now}, nil)
+	a.state, a.seq = s, s.seq
+	gone := make(chan struct{})
+	close(gone)
+	answered := 0
+	watch := func(gone chan struct{}) {
+		a.Command(Watch{Project: "p", After: a.seq, Until: time.Now().Add(time.Hour), Log: true}, gone, func(r Reply, err error) {
+			answered++
+			if err != nil || len(r.Log) != 1 || r.Log[0].Text != "news" {
+				t.Errorf("%+v, %v", r.Log, err)
+			}
+		})
+	}
+	const waiting = 100
+	for range waiting {
+		watch(nil)
+	}
+	for range 10_000 {
+		watch(gone)
+		if n := len(a.watchers); n > 4*waiting {
+			t.Fatalf("%d watchers are kept", n)
+		}
+	}
+	left := len(a.watchers)
+	a.state = a.state.apply(Progressed{Text: "news", At: t0})
+	a.seq = a.state.seq
+	a.wakeWatchers()
+	if answered != left || answered < waiting || len(a.watchers) != 0 {
+		t.Errorf("%d of %d were answered, %d wait still", answered, left, len(a.watchers))
+	}
+}
