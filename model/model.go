@@ -3,6 +3,8 @@
 // a language model over HTTP; the scripted one is for tests and load benches and has to be named explicitly.
 package model
 
+import "context"
+
 // A Request is what a model is asked.
 type Request struct {
 	Question   string
@@ -11,6 +13,8 @@ type Request struct {
 	Context    []Snippet // what the reader has selected or looks at
 	Deflection string    // address offered when the documentation does not answer; may be empty
 	Project    string    // the documentation's name, for the model's instructions
+	// Search finds more passages, where a language model wants to look by itself; it is given none where nil.
+	Search func(ctx context.Context, query string) ([]Found, error)
 	// Key names the question: whenever it is put again, after a failure or a restart, it bears the same key. A provider that
 	// knows Idempotency-Key can tell by it that it has answered before.
 	Key string
@@ -41,7 +45,7 @@ type Passage struct {
 	Score   float64  // 0 to 1, comparable between questions
 }
 
-// A Delta is a piece of an answer: text, or a citation of one of the request's passages (its index), or both.
+// A Delta is a piece of an answer: text, or a citation of one of the request's passages (its index), or of a Found's, or both.
 type Delta struct {
 	Text string
 	Cite []int

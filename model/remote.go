@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -83,6 +84,8 @@ type remote struct {
 	call    func(ctx context.Context, line *line, c Chat, text func(string) error) (ending, error)
 	breaker *breaker
 	used    counter
+
+	toolless atomic.Bool // the endpoint has refused tools
 }
 
 // An ending is how a provider's stream ended.
@@ -147,7 +150,6 @@ func or[T comparable](v, standard T) T {
 
 func (r *remote) answer(ctx context.Context, req Request, emit func(Delta) error) (Result, error) {
 	result := Result{Model: r.Name}
-	p := r.write(req)
 	var spoken strings.Builder
 	put := func(d Delta) error {
 		if req.Deflection != "" {
@@ -155,25 +157,14 @@ func (r *remote) answer(ctx context.Context, req Request, emit func(Delta) error
 		}
 		return emit(d)
 	}
-	c := &citer{given: p.given, emit: put}
-	begun := false
-	end, err := r.ask(ctx, p.chat(req.Key), func(s string) error {
-		begun = true
-		return c.write(s)
-	}, func(f *Failure) bool { return f.temporary && !begun })
-	result.PromptTokens, result.CachedTokens = end.usage.PromptTokens, end.usage.CachedTokens
-	result.CompletionTokens, result.Cost = end.usage.CompletionTokens, end.usage.Cost
-	if err != nil {
+	a := r.prepare(req, put)
+	if err := a.run(ctx, &result); err != nil {
 		return result, err
 	}
-	if !begun {
-		return result, &Failure{Model: r.Name, Reason: "gave an empty answer"}
-	}
-	result.Reason = end.reason
-	if err := c.flush(); err != nil {
+	if err := a.c.flush(); err != nil {
 		return result, err
 	}
-	result.Answered = len(c.cited) > 0
+	result.Answered = len(a.c.cited) > 0
 	if !result.Answered && req.Deflection != "" && !strings.Contains(spoken.String(), oneLine(req.Deflection)) {
 		return result, put(Delta{Text: "\n\n" + askHere(req.Deflection)})
 	}
