@@ -29,6 +29,10 @@ func (r *remote) callOpenAI(ctx context.Context, l *line, c Chat, text func(stri
 		//lint:ignore SA1019 endpoints other than OpenAI's know no other name for it
 		req.MaxTokens = c.MaxTokens
 	}
+	if r.Whole {
+		req.Stream, req.StreamOptions = false, nil
+		return whole(ctx, config, req, text)
+	}
 	s, err := openai.NewClientWithConfig(config).CreateChatCompletionStream(ctx, req)
 	if err != nil {
 		return ending{}, plainly(err)
@@ -44,11 +48,8 @@ func (r *remote) callOpenAI(ctx context.Context, l *line, c Chat, text func(stri
 		if err != nil {
 			return end, plainly(err)
 		}
-		if u := chunk.Usage; u != nil {
-			end.usage = Usage{PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens}
-			if u.PromptTokensDetails != nil {
-				end.usage.CachedTokens = u.PromptTokensDetails.CachedTokens
-			}
+		if chunk.Usage != nil {
+			end.usage = openaiUsage(*chunk.Usage)
 		}
 		for _, choice := range chunk.Choices {
 			if choice.Index != 0 {
@@ -71,6 +72,38 @@ func (r *remote) callOpenAI(ctx context.Context, l *line, c Chat, text func(stri
 		return end, &said{text: declined.String(), means: ErrRefused}
 	}
 	return end, end.check()
+}
+
+// whole asks for an answer in one piece.
+func whole(ctx context.Context, config openai.ClientConfig, req openai.ChatCompletionRequest, text func(string) error) (ending, error) {
+	answer, err := openai.NewClientWithConfig(config).CreateChatCompletion(ctx, req)
+	if err != nil {
+		return ending{}, plainly(err)
+	}
+	end := ending{usage: openaiUsage(answer.Usage)}
+	if len(answer.Choices) == 0 {
+		return end, end.check()
+	}
+	choice := answer.Choices[0]
+	end.reason = string(choice.FinishReason)
+	for _, call := range choice.Message.ToolCalls {
+		end.calls = append(end.calls, Call{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
+	}
+	if choice.Message.Refusal != "" {
+		return end, &said{text: choice.Message.Refusal, means: ErrRefused}
+	}
+	if err := end.check(); err != nil {
+		return end, err
+	}
+	return end, text(choice.Message.Content)
+}
+
+func openaiUsage(u openai.Usage) Usage {
+	out := Usage{PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens}
+	if u.PromptTokensDetails != nil {
+		out.CachedTokens = u.PromptTokensDetails.CachedTokens
+	}
+	return out
 }
 
 func openaiMessages(c Chat) []openai.ChatCompletionMessage {

@@ -41,6 +41,7 @@ type Named struct {
 	MaxTokens int           // of an answer; 1024 where zero
 	Window    int           // tokens of prompt and answer together; 16000 where zero
 	Price     Price         // nothing is reckoned where zero
+	Whole     bool          // ask for answers in one piece: for servers that do not stream calls of tools (openai only)
 	Searches  int           // of the model's own for one answer; 3 where zero, none where negative
 	Idle      time.Duration // longest silence of the provider; a minute where zero
 	Total     time.Duration // longest answer; five minutes where zero

@@ -112,6 +112,8 @@ func newRemote(n Named, endpoints breakers) (provider, error) {
 		return nil, errors.New("the provider's name of the model is missing")
 	case n.Key == "" && public:
 		return nil, errors.New("the public endpoint needs a key")
+	case n.Whole && n.Provider != OpenAI:
+		return nil, errors.New("answers in one piece are for endpoints that speak OpenAI's form")
 	case n.MaxTokens < 0 || n.Window < 0 || n.Idle < 0 || n.Total < 0 || n.Attempts < 0 || n.Backoff < 0:
 		return nil, errors.New("limits are not negative")
 	}
@@ -298,7 +300,10 @@ func (r *remote) wait(f *Failure, try int) (time.Duration, bool) {
 func (r *remote) once(ctx context.Context, c Chat, text func(string) error) (ending, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	l := &line{client: r.client, key: c.Key, idle: r.Idle, cancel: cancel}
+	l := &line{client: r.client, key: c.Key, idle: r.Idle, cancel: cancel, whole: r.Whole}
+	if r.Whole {
+		l.idle = r.Total // nothing comes until all is written
+	}
 	defer l.close()
 	if c.MaxTokens <= 0 {
 		c.MaxTokens = r.MaxTokens
@@ -344,6 +349,9 @@ func (r *remote) once(ctx context.Context, c Chat, text func(string) error) (end
 		f.Reason, f.temporary = "broke off", true
 	}
 	f.Detail = r.clean(err)
+	if noTools(f) {
+		f.temporary = false // it was started so
+	}
 	return end, f
 }
 
@@ -391,6 +399,7 @@ type line struct {
 	after  string // the Retry-After header
 	body   io.ReadCloser
 	over   bool // more came than an answer may have
+	whole  bool // the answer comes in one piece
 }
 
 // Do sends a request; it has the form that the client library asks for.
@@ -409,7 +418,12 @@ func (l *line) Do(req *http.Request) (*http.Response, error) {
 		resp.Body = &guarded{line: l, left: longestError, lenient: true}
 		return resp, nil
 	}
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if l.whole && kind == "application/json" {
+		resp.Body = &guarded{line: l, left: longestStream, whole: true}
+		return resp, nil
+	}
+	if kind != "text/event-stream" {
 		return nil, errStream
 	}
 	resp.Body = &guarded{line: l, left: longestStream}
@@ -442,6 +456,7 @@ type guarded struct {
 	left    int // bytes that may still come
 	inLine  int // bytes since the last end of a line
 	lenient bool
+	whole   bool // one long line
 }
 
 func (g *guarded) Read(p []byte) (int, error) {
@@ -464,7 +479,7 @@ func (g *guarded) Read(p []byte) (int, error) {
 	} else {
 		g.inLine += n
 	}
-	if g.inLine > longestLine {
+	if g.inLine > longestLine && !g.whole {
 		g.line.over = true
 		return n, errSize
 	}

@@ -42,8 +42,10 @@ type Result struct {
 	Content string
 }
 
-// Usage counts the tokens of a model; zero where the model does not say.
+// Usage counts the tokens of a model; zero where the model does not say. Clients are told the first two.
 type Usage struct {
 	Prompt     int
 	Completion int
+	Cached     int   `cbor:",omitempty" json:",omitzero"` // of the prompt's tokens, those that the provider had kept
+	Cost       int64 `cbor:",omitempty" json:",omitzero"` // in millionths of a US dollar
 }

@@ -195,6 +195,7 @@ func (e *effect) answer(ctx context.Context) turnDone {
 	w := &writer{log: e.log, hits: hits, limit: e.deps.AnswerLimit, cited: make(map[string]bool)}
 	req := b.request
 	b.request = model.Request{} // the model's alone: what it has read need not stay
+	req.Search = e.further(w, project.Options.SearchTool)
 	done.result, err = e.deps.Model.Answer(ctx, project.Model, req, w.write)
 	if err == nil {
 		err = ctx.Err() // a model that stops early when told to has not answered
@@ -210,7 +211,7 @@ func (e *effect) answer(ctx context.Context) turnDone {
 		w.cite(0, 1, 2)
 	}
 	if err == nil && done.result.Answered && project.Options.Suggestions {
-		w.text(suggestions(hits, w.cited))
+		w.text(suggestions(w.hits, w.cited))
 	}
 	done.text, done.sources = strings.Clone(w.all.String()), slices.Clip(w.sources) // kept as long as the thread is awake
 	if err != nil {
@@ -246,6 +247,41 @@ func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]
 		}
 	}
 	return hits, nil
+}
+
+// further lets a model search by itself, as the reader may: with the filter of the question. What it finds can be cited.
+func (e *effect) further(w *writer, show bool) func(context.Context, string) ([]model.Found, error) {
+	times := 0
+	return func(ctx context.Context, query string) ([]model.Found, error) {
+		var q search.Query
+		if e.exchange.Wanted != nil {
+			q = e.exchange.Wanted.Query
+		}
+		hits, err := e.search(ctx, q, []string{query})
+		if err != nil {
+			return nil, err
+		}
+		times++
+		if show {
+			part := searchPart(e.run.turn, query, hits)
+			part.ID = fmt.Sprintf("%s-%d", part.ID, times)
+			if err := e.log.Append(part); err != nil {
+				return nil, err
+			}
+		}
+		var found []model.Found
+		for i, p := range passages(hits) {
+			at := slices.IndexFunc(w.hits, func(h search.Hit) bool { return h.Path == p.Path && h.Anchor == p.Anchor })
+			if at < 0 {
+				at = len(w.hits)
+				h := hits[i]
+				h.Content, h.Trail = "", nil
+				w.hits = append(slices.Clip(w.hits), h)
+			}
+			found = append(found, model.Found{Passage: p, Index: at})
+		}
+		return found, nil
+	}
 }
 
 // A writer passes an answer on: text as it comes, before it the pages that it cites, each once and only retrieved ones.
@@ -327,7 +363,7 @@ func passages(hits []search.Hit) []model.Passage {
 }
 
 func usage(r model.Result) stream.Usage {
-	return stream.Usage{Prompt: r.PromptTokens, Completion: r.CompletionTokens}
+	return stream.Usage{Prompt: r.PromptTokens, Completion: r.CompletionTokens, Cached: r.CachedTokens, Cost: r.Cost}
 }
 
 const suggestionsStart = "\n\n```suggestions\n"

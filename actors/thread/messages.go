@@ -203,6 +203,8 @@ type (
 		Reason string     `cbor:"2,keyasint"`
 		Text   string     `cbor:"3,keyasint"` // what had been written by then
 		At     time.Time  `cbor:"4,keyasint"`
+
+		Usage stream.Usage `cbor:"5,keyasint,omitzero"`
 	}
 	Rated struct {
 		Turn     api.TurnID `cbor:"1,keyasint"`

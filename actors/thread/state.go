@@ -113,7 +113,7 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 		}
 		turn := s.open[0].Turn
 		if msg.err != nil {
-			return []Event{TurnFailed{Turn: turn, Reason: "The answer could not be completed. Please try again.", Text: msg.text, At: now}}, nil
+			return []Event{TurnFailed{Turn: turn, Reason: "The answer could not be completed. Please try again.", Text: msg.text, At: now, Usage: usage(msg.result)}}, nil
 		}
 		return []Event{Answered{Turn: turn, Text: msg.text, Sources: msg.sources, Model: msg.result.Model, Answered: msg.result.Answered,
 			Usage: usage(msg.result), Reason: msg.result.Reason, At: now}}, nil
@@ -250,7 +250,7 @@ func (s state) apply(ev Event) state {
 			e.Usage, e.Reason, e.Ended = ev.Usage, ev.Reason, ev.At
 		})
 	case TurnFailed:
-		s = s.end(ev.Turn, func(e *Exchange) { e.Error, e.Text, e.Ended = ev.Reason, ev.Text, ev.At })
+		s = s.end(ev.Turn, func(e *Exchange) { e.Error, e.Text, e.Ended, e.Usage = ev.Reason, ev.Text, ev.At, ev.Usage })
 	case Retried:
 		if ev.Reason == Panicked {
 			s.panicked++

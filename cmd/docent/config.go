@@ -81,6 +81,8 @@ type ModelConfig struct {
 	Timeout   Duration `toml:"timeout"`    // of one answer
 	Idle      Duration `toml:"idle"`       // between two pieces of it
 	Attempts  int      `toml:"attempts"`   // until the first piece came
+	Whole     bool     `toml:"whole"`      // ask for answers in one piece: for servers that do not stream calls of tools
+	Searches  int      `toml:"searches"`   // of the model's own for one answer; 3 where 0, none where negative
 
 	// US dollars for a million tokens.
 	PromptPrice     float64 `toml:"prompt_price"`

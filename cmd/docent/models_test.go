@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"docent/model"
 	"docent/model/modeltest"
+	"docent/stream"
 )
 
 // TestTheAssistantAnswersWithALanguageModel asks the real server, whose models are played by another process in both
@@ -182,5 +184,56 @@ func TestAKillWhileTheModelIsAsked(t *testing.T) {
 	asked := peer.asked()
 	if len(asked) != 2 || asked[0].Key == "" || asked[0].Key != asked[1].Key {
 		t.Errorf("asked %d times", len(asked))
+	}
+}
+
+// TestTheAssistantsModelSearchesByItself follows an answer whose model looked for more than it was given: what it found is
+// cited, shown to clients that want to see it, and what it cost is stored.
+func TestTheAssistantsModelSearchesByItself(t *testing.T) {
+	for _, provider := range []string{"openai", "anthropic"} {
+		t.Run(provider, func(t *testing.T) {
+			peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: []modeltest.Step{
+				{Calls: []modeltest.Call{{Name: "search_docs", Arguments: `{"query":"fare coins"}`}}},
+				{Text: "Four coins [2]."},
+			}}})
+			config := configFile(t, "default_model = \"peer\"\n"+peer.config("peer", provider)+"prompt_price = 2\ncompletion_price = 10\n")
+			data := filepath.Join(t.TempDir(), "data")
+			project := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{
+				"ferries.md": "---\ntitle: Ferries\n---\n\nThe ferry to the island leaves every hour from pier two.\n",
+				"tariffs.md": "---\ntitle: Tariffs\n---\n\nThe fare is four coins.\n",
+			}))
+			server := newTestServer(t, data, "--config", config)
+			resp, err := server.client(project.assistant).do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+project.domain+"/message",
+				map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "When does the ferry leave?"}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			var text, sources string
+			decoder := stream.NewDecoder(stream.UIMessages, resp.Body)
+			for kind := stream.Start; kind != stream.Finish; {
+				part, err := decoder.Next()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if kind = part.Kind; kind == stream.Text {
+					text += part.Text
+				} else if kind == stream.Source {
+					sources += part.Title + " "
+				}
+			}
+			if text != "Four coins." || sources != "Tariffs " {
+				t.Errorf("%q from %q", text, sources)
+			}
+			asked := peer.asked()
+			if len(asked) != 2 || strings.Contains(string(asked[0].Body), "four coins") || !strings.Contains(string(asked[1].Body), "four coins") {
+				t.Errorf("asked %d times", len(asked))
+			}
+			shown := docent(t, "journal", "show", resp.Header.Get("X-Thread-Id"), "--data", data, "--config", config, "--json")
+			prompt := fmt.Sprintf(`"Prompt":%d}`, asked[0].Tokens+asked[1].Tokens)
+			if flat := strings.Join(strings.Fields(shown), ""); !strings.Contains(flat, prompt) || !strings.Contains(flat, `"Cost":`) || !strings.Contains(flat, `"Cached":`) {
+				t.Errorf("the journal lacks %s: %s", prompt, shown)
+			}
+		})
 	}
 }

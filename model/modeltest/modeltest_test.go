@@ -278,3 +278,29 @@ func TestAStandInAsAProcess(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Small servers that do not stream calls are asked for whole answers; their faults are told like the others'.
+func TestAnswersInOnePiece(t *testing.T) {
+	ask := func(steps ...modeltest.Step) (*modeltest.Server, model.Reply, error) {
+		s, r := open(t, model.OpenAI, func(n *model.Named) { n.Whole = true }, modeltest.Script{Steps: steps})
+		reply, err := r.Chat(t.Context(), "", user("Go."))
+		return s, reply, err
+	}
+	call := modeltest.Call{Name: "edit", Arguments: `{"path":`}
+	s, reply, err := ask(modeltest.Step{Fault: "503"}, modeltest.Step{Fault: modeltest.Drop}, modeltest.Step{Text: strings.Repeat("Long. ", 400_000), Calls: []modeltest.Call{call}})
+	if err != nil || len(reply.Text) != 2_400_000 || len(reply.Calls) != 1 || reply.Calls[0].Arguments != call.Arguments || reply.Reason != "tools" || reply.Usage.CachedTokens == 0 {
+		t.Errorf("%d bytes, %+v, %v", len(reply.Text), reply.Calls, err)
+	}
+	if asked := s.Asked(); len(asked) != 3 || asked[2].Stream {
+		t.Errorf("asked %d times", len(asked))
+	}
+	if _, _, err := ask(modeltest.Step{Fault: modeltest.Refusal}); !errors.Is(err, model.ErrRefused) {
+		t.Errorf("got %v", err)
+	}
+	if _, _, err := ask(modeltest.Step{Fault: modeltest.TooLong}); !errors.Is(err, model.ErrTooLong) {
+		t.Errorf("got %v", err)
+	}
+	if _, reply, err := ask(modeltest.Step{Fault: modeltest.Empty}); err != nil || reply.Text != "" || reply.Reason != "stop" {
+		t.Errorf("%+v, %v", reply, err)
+	}
+}
