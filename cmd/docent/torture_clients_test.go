@@ -238,6 +238,9 @@ func (v *visitor) makeJob(ctx context.Context, p testProject) {
 		key = "create/" + name
 	}
 	body := map[string]string{"prompt": fmt.Sprintf(`create page %s titled "Page %d %d" with content: "made by job"`, name, v.number, v.done), "model": "builtin"}
+	if v.random.IntN(2) == 0 {
+		body["model"] = "worker"
+	}
 	made, ok := v.insist(p.id, "create "+name, p, "/v2/agent/"+p.id+"/job", body, key)
 	if !ok {
 		v.mu.Lock()

@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"docent/model/modeltest"
 )
 
 // weather says how the outside fares: while faults is set, some of what it is asked goes wrong.
@@ -61,28 +63,41 @@ func (w *weather) stall(r *http.Request, most time.Duration) {
 // cutOff ends the connection in the middle of whatever was being said on it.
 func cutOff() { panic(http.ErrAbortHandler) }
 
-// A modelStandIn speaks the streamed chat completions of OpenAI. It fails, stalls and breaks off, and remembers what it
-// was asked under which key.
+// A modelStandIn is a provider of language models that fails, stalls and breaks off, and remembers what it was asked under
+// which key. It answers questions, and edits with tools what an instruction of the test's clients asks for.
 type modelStandIn struct {
 	*weather
-	url    string
-	told   *witness
+	url  string
+	told *witness
+
 	mu2    sync.Mutex
 	asked  map[string]*modelTurn      // by idempotency key
 	keys   map[string]map[string]bool // by question: the keys under which it was asked
 	faulty int
+	tools  int
 }
 
-type modelTurn struct {
-	times, faults int
-}
+type modelTurn struct{ times, faults int }
 
-// questionTag finds what a client of the test marks its questions with.
-var questionTag = regexp.MustCompile(`\(q ([0-9.]+)\)`)
+// questionTag finds what a client of the test marks its questions with, the others what it tells the agent.
+var (
+	questionTag = regexp.MustCompile(`\(q ([0-9.]+)\)`)
+	wantsPage   = regexp.MustCompile(`create page (\S+) titled "([^"]+)"`)
+	wantsLine   = regexp.MustCompile(`append "(line \d+ of follow-ups)" to (\S+)`)
+	lastLine    = regexp.MustCompile(`line \d+ of follow-ups`)
+)
 
 func newModelStandIn(t *testing.T, w *weather, told *witness) *modelStandIn {
 	m := &modelStandIn{weather: w, told: told, asked: map[string]*modelTurn{}, keys: map[string]map[string]bool{}}
-	server := httptest.NewServer(http.HandlerFunc(m.complete))
+	provider := modeltest.New()
+	provider.Answer = m.answer
+	var served atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if served.Add(1)%500 == 0 {
+			provider.Load() // it would remember all that it was asked, for hours
+		}
+		provider.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	m.url = server.URL
 	return m
@@ -105,110 +120,130 @@ func (m *modelStandIn) keysOf(tag string) int {
 	return len(m.keys[tag])
 }
 
-func (m *modelStandIn) complete(w http.ResponseWriter, r *http.Request) {
-	var body struct {
-		Messages []struct {
-			Role    string `json:"role"`
-			Content string `json:"content"`
-		} `json:"messages"`
+// fault is what goes wrong with a request: nothing, mostly.
+func (m *modelStandIn) fault() string {
+	switch n := m.roll(100); {
+	case n < 4:
+		return "500"
+	case n < 7:
+		return "503"
+	case n < 9:
+		return "429"
+	case n < 11:
+		return "529"
+	case n < 14:
+		return modeltest.Drop
+	case n < 16:
+		return modeltest.Stall
+	case n < 19:
+		return modeltest.Cut
+	case n < 21:
+		return modeltest.Error
+	case n < 22:
+		return modeltest.Unfinished
 	}
-	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || len(body.Messages) == 0 {
-		http.Error(w, `{"error":{"message":"no messages"}}`, http.StatusBadRequest)
-		return
+	return ""
+}
+
+func (m *modelStandIn) answer(a modeltest.Asked) modeltest.Step {
+	step := modeltest.Step{Pace: 8 * time.Millisecond, Fault: m.fault()}
+	if step.Fault == "429" {
+		step.RetryAfter = "1"
 	}
-	key := r.Header.Get("Idempotency-Key")
-	last := body.Messages[len(body.Messages)-1].Content
 	tag := ""
-	if found := questionTag.FindAllStringSubmatch(last, -1); len(found) > 0 {
-		tag = found[len(found)-1][1]
+	if len(a.Tools) == 0 {
+		if found := questionTag.FindAllStringSubmatch(a.Messages[len(a.Messages)-1].Text, -1); len(found) > 0 {
+			tag = found[len(found)-1][1]
+		}
 	}
-	if key == "" || tag == "" {
-		m.told.wrong("the model was asked under the key %q for question %q", key, tag)
+	if a.Key == "" || len(a.Tools) == 0 && tag == "" {
+		m.told.wrong("the model was asked under the key %q for question %q", a.Key, tag)
 	}
-	fault := m.roll(100)
 	m.mu2.Lock()
-	t := m.asked[key]
+	t := m.asked[a.Key]
 	if t == nil {
 		t = new(modelTurn)
-		m.asked[key] = t
+		m.asked[a.Key] = t
 	}
 	t.times++
 	try := t.times
-	if fault < 26 {
+	if step.Fault != "" {
 		t.faults++
 		m.faulty++
 	}
-	if m.keys[tag] == nil {
-		m.keys[tag] = map[string]bool{}
+	if len(a.Tools) > 0 {
+		m.tools++
+	} else if m.keys[tag] == nil {
+		m.keys[tag] = map[string]bool{a.Key: true}
+	} else {
+		m.keys[tag][a.Key] = true
 	}
-	m.keys[tag][key] = true
 	m.mu2.Unlock()
+	if len(a.Tools) > 0 {
+		step.Pace = 0
+		step.Calls = m.edit(a)
+		return step
+	}
 
 	// What the reader saw finished in this thread has to be in the history.
 	if before, ok := m.told.finishedBefore(tag); ok {
 		found := false
-		for _, earlier := range body.Messages[:len(body.Messages)-1] {
-			found = found || strings.Contains(earlier.Content, before)
+		for _, earlier := range a.Messages[:len(a.Messages)-1] {
+			found = found || strings.Contains(earlier.Text, before)
 		}
 		if !found {
 			m.told.wrong("question %s: the history lacks the answer before it, which its reader had seen finished: %q", tag, before)
 		}
 	}
+	step.Text = fmt.Sprintf("Tickets cost four coins [1]. This is answer %s of %s, try %d.", tag, a.Key, try)
+	return step
+}
 
-	switch {
-	case fault < 7:
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusInternalServerError)
-		fmt.Fprint(w, `{"error":{"message":"something broke","type":"server_error"}}`)
-		return
-	case fault < 10:
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, `{"error":{"message":"slow down","type":"rate_limit_error"}}`, http.StatusTooManyRequests)
-		return
-	case fault < 12:
-		m.stall(r, 10*time.Second)
-		cutOff()
-	case fault < 14:
-		cutOff()
+// edit makes the next call of an edit, from nothing but the conversation.
+func (m *modelStandIn) edit(a modeltest.Asked) []modeltest.Call {
+	call := func(name string, args map[string]any) []modeltest.Call {
+		text, err := json.Marshal(args)
+		if err != nil {
+			m.told.wrong("%v", err)
+		}
+		return []modeltest.Call{{Name: name, Arguments: string(text)}}
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	say := func(text, reason string) {
-		end := "null"
-		if reason != "" {
-			end = `"` + reason + `"`
-		}
-		piece, _ := json.Marshal(text)
-		fmt.Fprintf(w, "data: {\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%s},\"finish_reason\":%s}]}\n\n", piece, end)
-		http.NewResponseController(w).Flush()
-	}
-	text := fmt.Sprintf("Tickets cost four coins [1]. This is answer %s of %s, try %d.", tag, key, try)
-	pieces := strings.SplitAfter(text, " ")
-	for i, piece := range pieces {
-		if i == len(pieces)/2 {
-			switch {
-			case fault < 17:
-				m.stall(r, 10*time.Second)
-				cutOff()
-			case fault < 20:
-				cutOff()
-			case fault < 22:
-				fmt.Fprint(w, "data: {\"error\":{\"message\":\"overloaded\",\"type\":\"overloaded_error\"}}\n\n")
-				return
-			}
-		}
-		if i == len(pieces)-1 && fault < 26 { // all has been said but that it is all
-			say(piece, "")
-			cutOff()
-		}
-		say(piece, "")
-		select {
-		case <-time.After(time.Duration(5+len(piece)) * time.Millisecond): // a model's pace
-		case <-r.Context().Done():
-			return
+	_, instruction, _ := cutLast(a.Messages[0].Text, "The instruction:\n\n")
+	done := map[string]string{} // results by the tool that gave them
+	var waiting []modeltest.Call
+	for _, message := range a.Messages {
+		switch {
+		case len(message.Calls) > 0:
+			waiting = message.Calls
+		case message.Role == "tool" && len(waiting) > 0:
+			done[waiting[0].Name] = message.Text
+			waiting = waiting[1:]
 		}
 	}
-	say("", "stop")
-	fmt.Fprint(w, "data: [DONE]\n\n")
+	finish := call("finish", map[string]any{"summary": "Done as asked.", "title": "What was asked"})
+	if found := wantsLine.FindStringSubmatch(instruction); found != nil {
+		text, read := done["read_file"]
+		if !read {
+			return call("read_file", map[string]any{"path": found[2]})
+		}
+		if _, edited := done["edit_file"]; edited {
+			return finish
+		}
+		after := "made by job"
+		if lines := lastLine.FindAllString(text, -1); len(lines) > 0 {
+			after = lines[len(lines)-1]
+		}
+		return call("edit_file", map[string]any{"path": found[2], "old_text": after, "new_text": after + "\n\n" + found[1]})
+	}
+	found := wantsPage.FindStringSubmatch(instruction)
+	if found == nil {
+		m.told.wrong("the agent asks the model for %q", instruction)
+		return finish
+	}
+	if _, written := done["write_file"]; written {
+		return finish
+	}
+	return call("write_file", map[string]any{"path": found[1], "content": "---\ntitle: " + found[2] + "\n---\n\nmade by job\n"})
 }
 
 // A gitStandIn is a repository on a host that speaks git over HTTP and nothing else. It refuses, stalls, and breaks

@@ -94,7 +94,21 @@ func TestAcceptedWorkSurvivesKills(t *testing.T) {
 	told, air := newWitness(t), newWeather(o.seed)
 	brain := newModelStandIn(t, air, told)
 	config := filepath.Join(t.TempDir(), "docent.toml")
-	text := fmt.Sprintf("log_level = \"warn\"\nmax_running_jobs = 8\n[models.standin]\nprovider = \"openai\"\nbase_url = %q\nmodel = \"stand-in\"\nidle = \"2s\"\ntimeout = \"20s\"\n", brain.url)
+	text := fmt.Sprintf(`log_level = "warn"
+max_running_jobs = 16
+[models.standin]
+provider = "openai"
+base_url = "%[1]s/v1"
+model = "stand-in"
+idle = "2s"
+timeout = "20s"
+[models.worker]
+provider = "anthropic"
+base_url = "%[1]s"
+model = "stand-in"
+idle = "2s"
+timeout = "20s"
+`, brain.url)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -181,9 +195,9 @@ func TestAcceptedWorkSurvivesKills(t *testing.T) {
 	if remote != nil {
 		outside = remote.faulty.Load()
 	}
-	t.Logf("%d kills in %v, %d of them while it started; slowest start %v; %d jobs, %d follow-ups and %d questions acknowledged; %d answers lost; refused %v; faults: %d of the model, %d of the code host; at rest after %v; ended otherwise: %v",
+	t.Logf("%d kills in %v, %d of them while it started; slowest start %v; %d jobs, %d follow-ups and %d questions acknowledged; %d answers lost; refused %v; faults: %d of the models, %d of the code host; %d steps with tools; at rest after %v; ended otherwise: %v",
 		kills, peace.Sub(began).Round(time.Second), early, slowest.Round(time.Millisecond), len(told.jobs), lines, len(told.questions), told.lost, told.refused,
-		brain.faulty, outside, settled.Round(time.Millisecond), check.others)
+		brain.faulty, outside, brain.tools, settled.Round(time.Millisecond), check.others)
 }
 
 // A tortureCheck holds what clients were told against what is there.
@@ -197,7 +211,7 @@ type tortureCheck struct {
 }
 
 // excuses are the ends of a job that faults of the outside explain.
-var excuses = regexp.MustCompile(`^The work on this instruction broke off \d+ times|^The code host did not answer for a long time|^Others changed the branch`)
+var excuses = regexp.MustCompile(`^The work on this instruction broke off \d+ times|^The code host did not answer for a long time|^Others changed the branch|^The language model (could not be asked|failed)`)
 
 // awaitJobs waits until every acknowledged job has ended, for at most so long.
 func (c *tortureCheck) awaitJobs(within time.Duration) {
@@ -492,7 +506,8 @@ func (c *tortureCheck) threads(config string, p testProject, brain *modelStandIn
 			c.wrong("question %s has no end", q.tag)
 		case q.finished && (e.Error != "" || e.Answer != q.answer):
 			c.wrong("question %s was answered %q (%s); its reader saw %q finished", q.tag, e.Answer, e.Error, q.answer)
-		case e.Error != "" && asked.faults == 0 && !strings.Contains(e.Error, "broke off too often"):
+		case e.Error != "" && asked.times > 0 && asked.faults == 0 && // one that was never asked met a model that was left alone for a while
+			!strings.Contains(e.Error, "broke off too often"):
 			c.wrong("question %s ended with %q, and the model was well", q.tag, e.Error)
 		case e.Error != "":
 			c.others[e.Error]++
