@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -70,4 +71,53 @@ func ValidID(prefix, s string) bool {
 		}
 	}
 	return true
+}
+
+// IDs makes identifiers whose order a clock that is set back does not turn around: what is made later does not sort before
+// what was made earlier, but for the moments (up to clockSlack) that callers took their time apart. While the clock is
+// behind, the time in an identifier goes on from the youngest one at half the speed, until the clock has caught up.
+//
+// The zero value is ready for use.
+type IDs struct {
+	mu       sync.Mutex
+	youngest int64     // milliseconds
+	at       time.Time // when it came; by the clock that cannot be set
+}
+
+// clockSlack is how far back a time may lie without meaning that the clock was set back: requests take their time when
+// they begin.
+const clockSlack = 10 * time.Second
+
+// New is NewID at now, or somewhat later where the clock was set back.
+func (g *IDs) New(prefix string, now time.Time) string {
+	return NewID(prefix, time.UnixMilli(g.milli(now.UnixMilli())))
+}
+
+// After lets all that is made from now on sort after id, which may come from an earlier process. What is no such ID counts
+// for nothing.
+func (g *IDs) After(prefix, id string) {
+	if !ValidID(prefix, id) {
+		return
+	}
+	var ms int64
+	for i := range 8 {
+		ms = ms*62 + int64(strings.IndexByte(base62, id[len(prefix)+i]))
+	}
+	g.milli(ms + 1)
+}
+
+func (g *IDs) milli(ms int64) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if ms >= g.youngest-clockSlack.Milliseconds() {
+		if ms > g.youngest {
+			g.youngest, g.at = ms, time.Now()
+		}
+		return ms
+	}
+	if gone := time.Since(g.at).Milliseconds() / 2; gone > 0 {
+		g.youngest += gone
+		g.at = g.at.Add(time.Duration(2*gone) * time.Millisecond)
+	}
+	return g.youngest
 }

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"math"
 	"strings"
@@ -131,4 +132,13 @@ func (c *Catalog) Jobs(ctx context.Context, q JobQuery) ([]api.JobRow, error) {
 		}
 	}
 	return out, nil
+}
+
+// NewestJob is the job that comes first in the listings of all projects; empty where there is none.
+func (c *Catalog) NewestJob(ctx context.Context) (api.JobID, error) {
+	var newest sql.NullString
+	if err := c.read.NewSelect().Model((*jobRow)(nil)).ColumnExpr("MAX(id)").Scan(ctx, &newest); err != nil {
+		return "", c.fail("look for the newest job", err)
+	}
+	return api.JobID(newest.String), nil
 }

@@ -37,6 +37,7 @@ type Deps struct {
 	Log     *slog.Logger
 	Metrics *prometheus.Registry // what /metrics shows; the edge adds its own
 	Now     func() time.Time
+	Newest  api.JobID                   // the newest job that there is: new ones come after it in listings, whatever the clock says
 	Ready   func(context.Context) error // why the service cannot serve yet; nil when it can
 	Version string
 
@@ -92,6 +93,7 @@ type Server struct {
 	routes  []route
 	router  *bunrouter.Router
 	metrics *metrics
+	ids     api.IDs // of jobs, threads and turns
 
 	admission  *admission
 	slots      chan struct{} // a request holds one while it is worked on
@@ -151,6 +153,7 @@ func New(deps Deps) (*Server, error) {
 		pulse: newPulse(deps.Bounds.KeepAlive), chats: newChats(), attempts: newAttempts(),
 		csrf: http.NewCrossOriginProtection(),
 	}
+	s.ids.After(api.JobPrefix, string(deps.Newest))
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.admission = newAdmission(deps.Bounds.QueueTime)
 	s.spaces.New = func() any {

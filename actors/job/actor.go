@@ -244,7 +244,7 @@ func (a *Actor) settle(recovered bool) {
 
 func (a *Actor) watch(cmd Watch, gone <-chan struct{}, reply func(Reply, error)) {
 	a.forgetGone()
-	wait := cmd.Until.Sub(a.deps.Now())
+	wait := time.Until(cmd.Until) // by the clock that cannot be set
 	if a.seq > cmd.After || wait <= 0 {
 		reply(a.watched(cmd.After, cmd.Log), nil)
 		return

@@ -119,6 +119,7 @@ type simulation struct {
 	accepted []string
 	known    map[string]bool // accepted ones
 	ended    []string
+	updated  time.Time
 	broken   int            // crashes that broke off the work in hand
 	worked   map[int]string // the instruction that an attempt was made for
 	stormy   bool           // it crashes all the time
@@ -466,6 +467,10 @@ func (s *simulation) deliver() {
 // check holds the state to what must be true of it at any time.
 func (s *simulation) check() {
 	st := s.state
+	if st.updatedAt.Before(s.updated) {
+		s.fail("the job was changed at %v and then at %v", s.updated, st.updatedAt)
+	}
+	s.updated = st.updatedAt
 	if (st.phase == idle) != (st.status != api.JobActive) || (st.phase != idle) != (len(st.queue) > 0) {
 		s.fail("phase %v, status %s, %d instructions", st.phase, st.status, len(st.queue))
 	}

@@ -137,6 +137,9 @@ func (f *failure) Unwrap() error { return f.err }
 
 // decide tells which facts follow from a message, or why none may. No events and no error: nothing changes.
 func (s state) decide(msg any, now time.Time) ([]Event, error) {
+	if now.Before(s.updatedAt) {
+		now = s.updatedAt // the clock was set back; a job's time is not
+	}
 	switch msg := msg.(type) {
 	case Create:
 		return s.create(msg, now)

@@ -358,13 +358,17 @@ func (s *simulation) deliver() {
 // check holds the state to what must be true of it at any time.
 func (s *simulation) check() {
 	var got []string
-	open := false
+	open, at := false, time.Time{}
 	for _, e := range s.state.conversation().Turns {
 		got = append(got, string(e.Turn))
 		if open && e.Done {
 			s.fail("turn %s ended before an earlier one", e.Turn)
 		}
 		open = open || !e.Done
+		if e.Asked.Before(at) || e.Done && e.Ended.Before(e.Asked) {
+			s.fail("turn %s was asked at %v and ended at %v, after one of %v", e.Turn, e.Asked, e.Ended, at)
+		}
+		at = e.Asked
 		if told, ok := s.ended[string(e.Turn)]; ok != e.Done || e.Done && e.Error == "" && e.Answer != told {
 			s.fail("turn %s: %+v, but told %q", e.Turn, e, told)
 		}

@@ -78,6 +78,9 @@ type (
 
 // decide tells which facts follow from a message, or why none may. No events and no error: nothing changes.
 func (s state) decide(msg any, now time.Time) ([]Event, error) {
+	if last := s.latest(); now.Before(last) {
+		now = last // the clock was set back; a thread's time is not
+	}
 	switch msg := msg.(type) {
 	case asked:
 		return s.ask(msg, now)
@@ -119,6 +122,18 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 			Usage: usage(msg.result), Reason: msg.result.Reason, At: now}}, nil
 	}
 	return nil, fmt.Errorf("a thread does not know %T", msg)
+}
+
+// latest is when something last happened in the thread, other than a rating.
+func (s state) latest() time.Time {
+	last := s.at
+	if e, ok := s.newest(); ok && e.Asked.After(last) {
+		last = e.Asked
+	}
+	if n := len(s.done); n > 0 && s.done[n-1].Ended.After(last) {
+		last = s.done[n-1].Ended
+	}
+	return last
 }
 
 // current reports whether a result is of the turn in hand.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +24,9 @@ const runAsDocent = "DOCENT_TEST_RUN_MAIN"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(runAsDocent) != "" {
+		if file := os.Getenv(clockFile); file != "" {
+			clock = settableClock(file)
+		}
 		main() // what it starts runs as the program too
 		return
 	}
@@ -31,6 +35,23 @@ func TestMain(m *testing.M) {
 		return
 	}
 	testscript.Main(m, map[string]func(){"docent": main, "model-provider": playProvider})
+}
+
+// clockFile names a file that says by how much the program's clock is wrong.
+const clockFile = "CLOCK_OF_DOCENT_TEST"
+
+// settableClock is the time as the file has it, the last one that it had where it is being written. Like the time of a
+// clock that is set, and unlike time.Now's, its differences show that it was.
+func settableClock(file string) func() time.Time {
+	var wrong atomic.Int64
+	return func() time.Time {
+		if text, err := os.ReadFile(file); err == nil {
+			if d, err := time.ParseDuration(string(text)); err == nil {
+				wrong.Store(int64(d))
+			}
+		}
+		return time.Now().Add(time.Duration(wrong.Load())).Round(0)
+	}
 }
 
 // docent runs one command and returns what it printed. It fails the test where the command fails.

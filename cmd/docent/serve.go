@@ -92,6 +92,9 @@ func serve(ctx context.Context, c Config, stderr io.Writer) error {
 	return a.serve(ctx, listener)
 }
 
+// clock is where all rooms take the time from. A test sets it back and forward.
+var clock = time.Now
+
 // An app is every room, wired.
 type app struct {
 	config  Config
@@ -133,7 +136,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 		return nil, err
 	}
 	a.closers = append(a.closers, a.stores.Close)
-	if a.journal, err = persistence.OpenJournal(dir.file("journal.db"), persistence.JournalOptions{Log: log}); err != nil {
+	if a.journal, err = persistence.OpenJournal(dir.file("journal.db"), persistence.JournalOptions{Log: log, Now: clock}); err != nil {
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
 	a.closers = append(a.closers, a.journal.Close)
@@ -154,7 +157,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 		return nil, fmt.Errorf("set up the agent: %w", err)
 	}
 	a.system, err = actors.Start(ctx, actors.Deps{
-		Journal: a.journal, Projects: a.stores.catalog, Log: log, Context: a.work,
+		Journal: a.journal, Projects: a.stores.catalog, Log: log, Now: clock, Context: a.work,
 		Editor: editor, Forge: treeForge{a.stores.hub},
 		Searcher: a.stores.library, Model: models,
 		Idle: c.IdleAfter.Duration, RunningJobs: c.MaxRunningJobs, RunningTurns: c.MaxTurns,
@@ -178,7 +181,12 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	if err != nil {
 		return nil, fmt.Errorf("read the secret of session cookies: %w", err)
 	}
+	newest, err := a.stores.catalog.NewestJob(ctx)
+	if err != nil {
+		return nil, err
+	}
 	a.edge, err = router.New(router.Deps{
+		Now: clock, Newest: newest,
 		Jobs: a.system.Jobs(), Threads: a.system.Threads(), Catalog: a.stores.catalog,
 		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: a.stores.library, Models: models, Pulls: a.stores.hub,
 		Updates: a.updates, Pushes: a.automations, Analytics: a.stores.catalog,

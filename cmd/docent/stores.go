@@ -35,14 +35,14 @@ func openStores(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (
 	if dsn == "" {
 		dsn = "sqlite:" + dir.file("catalog.db")
 	}
-	if s.catalog, err = persistence.OpenCatalog(ctx, dsn, persistence.CatalogOptions{Log: log}); err != nil {
+	if s.catalog, err = persistence.OpenCatalog(ctx, dsn, persistence.CatalogOptions{Log: log, Now: clock}); err != nil {
 		return s, fmt.Errorf("open the catalogue: %w", err)
 	}
 	if s.library, err = search.OpenLibrary(dir.file("index"), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes, Memory: c.IndexMemory}); err != nil {
 		return s, fmt.Errorf("open the search indexes: %w", err)
 	}
 	s.source = newSource(s, log)
-	s.hub, err = forge.Open(dir.file("repos"), s.catalog, forge.Options{Log: log, Merged: s.source.merged, CoAuthor: s.coAuthor})
+	s.hub, err = forge.Open(dir.file("repos"), s.catalog, forge.Options{Log: log, Now: clock, Merged: s.source.merged, CoAuthor: s.coAuthor})
 	if err != nil {
 		return s, fmt.Errorf("open the repositories: %w", err)
 	}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"docent/actors/thread"
+	"docent/api"
+)
+
+// TestAClockThatJumpsBreaksNothing sets the running server's clock back an hour and forward a day, and back again over a
+// restart: quotas are kept, listings and threads keep their order, times do not run backwards, and keys find what they made.
+func TestAClockThatJumpsBreaksNothing(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "clock")
+	set := func(wrong time.Duration) {
+		t.Helper()
+		if err := os.WriteFile(file+".new", []byte(wrong.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+".new", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(0)
+	t.Setenv(clockFile, file)
+	data := filepath.Join(t.TempDir(), "data")
+	server := newTestServer(t, data)
+	source := writeFiles(t, map[string]string{"ferries.md": "# Ferries\n\nThe ferry leaves from pier two.\n\n## Tickets\n\nTickets cost four coins.\n"})
+	p := newTestProject(t, data, "harbour", source, "--limit-project-hour", "3")
+	admin := server.client(p.admin)
+	base := "/v2/agent/" + p.id + "/job"
+
+	var made []api.JobID
+	create := func(key string) (j api.Job, resp *http.Response, err error) {
+		t.Helper()
+		header := []string{}
+		if key != "" {
+			header = []string{"Idempotency-Key", key}
+		}
+		page := "p" + strconv.Itoa(len(made))
+		if key != "" {
+			page = "p0" // with its key it is the same request
+		}
+		resp, err = admin.do(t.Context(), http.MethodPost, base, map[string]string{"prompt": "create page " + page + ".md titled \"P\" with content: \"x\""}, header...)
+		if err != nil {
+			return j, nil, err
+		}
+		defer resp.Body.Close()
+		return j, resp, json.NewDecoder(resp.Body).Decode(&j)
+	}
+	accepted := func(what string, left int) api.Job {
+		t.Helper()
+		j, resp, err := create("")
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if got := resp.Header.Get("RateLimit"); !strings.HasPrefix(got, `"project-hour";r=`+strconv.Itoa(left)+";") {
+			t.Errorf("%s: %s is left, want %d", what, got, left)
+		}
+		made = append(made, j.ID)
+		return j
+	}
+	limited := func(what string) {
+		t.Helper()
+		_, _, err := create("")
+		if refused := new(serverError); !errors.As(err, &refused) || refused.Status != http.StatusTooManyRequests {
+			t.Errorf("%s: %v, want the limit to hold", what, err)
+		}
+	}
+	listed := func(what string) {
+		t.Helper()
+		var page struct{ Jobs []api.Job }
+		if err := admin.getJSON(t.Context(), "/v2/agent/"+p.id+"/jobs", &page); err != nil {
+			t.Fatal(err)
+		}
+		var ids []api.JobID
+		for _, j := range page.Jobs {
+			ids = append(ids, j.ID)
+			if j.UpdatedAt.Before(j.CreatedAt) {
+				t.Errorf("%s: job %s was made at %v and changed at %v", what, j.ID, j.CreatedAt, j.UpdatedAt)
+			}
+		}
+		slices.Reverse(ids)
+		if !slices.Equal(ids, made) {
+			t.Errorf("%s: the listing has, oldest first, %v; made were %v", what, ids, made)
+		}
+	}
+	conversation := ""
+	question := func(text string) {
+		t.Helper()
+		q, err := ask(t.Context(), server.client(p.assistant), p, conversation, text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		conversation = string(q.thread)
+	}
+
+	question("What do tickets cost?")
+	first, _, err := create("the-first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made = append(made, first.ID)
+	awaitJobs(t, server, p, []*acceptedJob{{id: first.ID}})
+
+	set(-time.Hour)
+	again, _, err := create("the-first")
+	if err != nil || again.ID != first.ID {
+		t.Errorf("a key used before the clock was set back: %s, %v, want job %s", again.ID, err, first.ID)
+	}
+	second := accepted("an hour back", 1)
+	var followed api.Job
+	if err := admin.postJSON(t.Context(), base+"/"+string(first.ID)+"/message", map[string]string{"prompt": `append "more" to p0.md`}, &followed); err != nil {
+		t.Fatal(err)
+	}
+	awaitJobs(t, server, p, []*acceptedJob{{id: first.ID}, {id: second.ID}})
+	limited("an hour back, three uses")
+	listed("an hour back")
+	question("And from where does it leave?")
+
+	set(24 * time.Hour)
+	third := accepted("a day forward", 2)
+	awaitJobs(t, server, p, []*acceptedJob{{id: third.ID}})
+	listed("a day forward")
+	question("Who sells tickets?")
+
+	set(0)
+	limited("back again, four uses")
+	question("What do tickets cost, once more?")
+	server.kill()
+	server.start()
+	limited("back again, after a restart")
+	docent(t, "project", "set", "--data", data, "--id", p.id, "--limit-project-hour", "9")
+	fourth := accepted("after a restart", 4)
+	awaitJobs(t, server, p, []*acceptedJob{{id: fourth.ID}})
+	listed("after a restart")
+	server.stop()
+
+	dir, err := openDataDir(data, serveCommand, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	c := DefaultConfig()
+	c.Data = data
+	a, err := newApp(t.Context(), dir, c, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		a.cancelWork()
+		if err := a.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	read, err := a.system.Threads().Read(t.Context(), api.ThreadID(conversation), thread.Read{Project: api.ProjectID(p.id)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var questions []string
+	var last time.Time
+	for _, e := range read.Turns {
+		questions = append(questions, e.Question)
+		if e.Asked.Before(last) || e.Ended.Before(e.Asked) || !e.Done || e.Error != "" {
+			t.Errorf("%q was asked at %v and ended at %v (%s), after %v", e.Question, e.Asked, e.Ended, e.Error, last)
+		}
+		last = e.Ended
+	}
+	if want := []string{"What do tickets cost?", "And from where does it leave?", "Who sells tickets?", "What do tickets cost, once more?"}; !slices.Equal(questions, want) {
+		t.Errorf("the thread has %q, want %q", questions, want)
+	}
+}
