@@ -1,6 +1,7 @@
 package job
 
 import (
+	"strconv"
 	"testing"
 	"time"
 )
@@ -41,5 +42,37 @@ func TestWatchersThatHaveGoneAreForgotten(t *testing.T) {
 	a.wakeWatchers()
 	if answered != left || answered < waiting || len(a.watchers) != 0 {
 		t.Errorf("%d of %d were answered, %d wait still", answered, left, len(a.watchers))
+	}
+}
+
+// BenchmarkAnEventThatIsFollowed is what one event costs the actor with so many who follow the job: each is answered, and asks
+// for the next.
+func BenchmarkAnEventThatIsFollowed(b *testing.B) {
+	for _, followers := range []int{1, 100, 10_000} {
+		b.Run(strconv.Itoa(followers), func(b *testing.B) {
+			a := New(testID, &Deps{Now: time.Now}, nil)
+			a.state = state{id: testID}.apply(Created{Project: "p", Job: testID, At: t0})
+			a.seq = a.state.seq
+			until := time.Now().Add(time.Hour)
+			ready := make([]int, 0, followers)
+			var watch func(n int)
+			watch = func(n int) {
+				a.Command(Watch{Project: "p", After: a.seq, Until: until, Log: true}, nil, func(Reply, error) { ready = append(ready, n) })
+			}
+			for n := range followers {
+				watch(n)
+			}
+			for b.Loop() {
+				a.state = a.state.apply(Progressed{Text: "news", At: t0})
+				a.seq = a.state.seq
+				a.wakeWatchers()
+				again := ready
+				ready = ready[:0]
+				for _, n := range again {
+					watch(n)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(followers), "ns/follower")
+		})
 	}
 }
