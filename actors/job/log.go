@@ -22,7 +22,7 @@ const (
 	EntryPrompt    EntryType = "prompt"    // an instruction was accepted: Text
 	EntryProgress  EntryType = "progress"  // how far the work is: Title, Todos and Text, where they are news
 	EntryTool      EntryType = "tool"      // tools are used: Tool, and Text where the model said something
-	EntryEdited    EntryType = "edited"    // the edit is made: Files, Diff, Text, and Branch where it is to be published
+	EntryEdited    EntryType = "edited"    // the edit is made: Files, Diff, and Branch where it is to be published
 	EntryPublished EntryType = "published" // the edit stands on the code host: Branch, Commit, Link
 	EntryRetried   EntryType = "retried"   // the work is taken up once more: Text says why
 	EntryFinished  EntryType = "finished"  // the instruction ended well: Text
@@ -75,7 +75,10 @@ func (s state) entry(ev Event) (Entry, bool) {
 	e := Entry{Seq: s.seq, Status: s.status}
 	switch ev := ev.(type) {
 	case Created:
-		e.Type, e.At, e.Branch = EntryCreated, ev.At, s.branch
+		e.Type, e.At = EntryCreated, ev.At
+		if !s.dryRun {
+			e.Branch = s.branch
+		}
 	case Prompted:
 		e.Type, e.At, e.Text = EntryPrompt, ev.At, clip(ev.Prompt, maxText)
 	case Progressed:
@@ -96,8 +99,11 @@ func (s state) entry(ev Event) (Entry, bool) {
 			e.Type = EntryProgress
 		}
 	case Edited:
-		e.Type, e.At, e.Text, e.Files, e.Diff = EntryEdited, ev.At, clip(ev.Result.Message, maxText), ev.Files, ev.Diff
-		if len(ev.Result.Changes) > 0 && !s.dryRun {
+		if len(ev.Result.Changes) == 0 {
+			return Entry{}, false // the instruction ends with it, and says why
+		}
+		e.Type, e.At, e.Files, e.Diff = EntryEdited, ev.At, ev.Files, ev.Diff
+		if !s.dryRun {
 			e.Branch = ev.Branch
 		}
 	case Published:

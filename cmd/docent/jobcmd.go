@@ -222,7 +222,11 @@ func (e jobEvent) print(w io.Writer) error {
 		}
 	}
 	var parts []string
-	for _, p := range []string{e.Title, e.Text} {
+	text := e.Text
+	if e.Type == "finished" || e.Type == "failed" {
+		text, _, _ = strings.Cut(text, "\n") // the job is shown with all of it
+	}
+	for _, p := range []string{e.Title, text} {
 		if p != "" {
 			parts = append(parts, p)
 		}
