@@ -79,6 +79,9 @@ type modelStandIn struct {
 
 type modelTurn struct{ times, faults int }
 
+// instructionMark stands before what the agent is told, in the first words that it says to a model.
+const instructionMark = "The instruction:\n\n"
+
 // questionTag finds what a client of the test marks its questions with, the others what it tells the agent.
 var (
 	questionTag = regexp.MustCompile(`\(q ([0-9.]+)\)`)
@@ -150,13 +153,13 @@ func (m *modelStandIn) answer(a modeltest.Asked) modeltest.Step {
 	if step.Fault == "429" {
 		step.RetryAfter = "1"
 	}
-	tag := ""
-	if len(a.Tools) == 0 {
-		if found := questionTag.FindAllStringSubmatch(a.Messages[len(a.Messages)-1].Text, -1); len(found) > 0 {
+	tag, edits := "", strings.Contains(a.Messages[0].Text, instructionMark)
+	for _, message := range a.Messages {
+		if found := questionTag.FindAllStringSubmatch(message.Text, -1); message.Role == "user" && len(found) > 0 {
 			tag = found[len(found)-1][1]
 		}
 	}
-	if a.Key == "" || len(a.Tools) == 0 && tag == "" {
+	if a.Key == "" || !edits && tag == "" {
 		m.told.wrong("the model was asked under the key %q for question %q", a.Key, tag)
 	}
 	m.mu2.Lock()
@@ -171,7 +174,7 @@ func (m *modelStandIn) answer(a modeltest.Asked) modeltest.Step {
 		t.faults++
 		m.faulty++
 	}
-	if len(a.Tools) > 0 {
+	if edits {
 		m.tools++
 	} else if m.keys[tag] == nil {
 		m.keys[tag] = map[string]bool{a.Key: true}
@@ -179,7 +182,7 @@ func (m *modelStandIn) answer(a modeltest.Asked) modeltest.Step {
 		m.keys[tag][a.Key] = true
 	}
 	m.mu2.Unlock()
-	if len(a.Tools) > 0 {
+	if edits {
 		step.Pace = 0
 		step.Calls = m.edit(a)
 		return step
@@ -208,7 +211,7 @@ func (m *modelStandIn) edit(a modeltest.Asked) []modeltest.Call {
 		}
 		return []modeltest.Call{{Name: name, Arguments: string(text)}}
 	}
-	_, instruction, _ := cutLast(a.Messages[0].Text, "The instruction:\n\n")
+	_, instruction, _ := cutLast(a.Messages[0].Text, instructionMark)
 	done := map[string]string{} // results by the tool that gave them
 	var waiting []modeltest.Call
 	for _, message := range a.Messages {

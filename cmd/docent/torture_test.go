@@ -64,6 +64,7 @@ func tortureFromEnvironment(t *testing.T) tortureSettings {
 	span("DURATION", &s.duration)
 	span("GAP", &s.gap)
 	span("THINK", &s.think)
+	span("PEACE", &s.peace)
 	return s
 }
 
@@ -225,7 +226,7 @@ func (c *tortureCheck) awaitJobs(within time.Duration) {
 			var j api.Job
 			err := cl.getJSON(ctx, path+"?wait=20", &j)
 			if ctx.Err() != nil {
-				c.Fatalf("job %s of %s has not ended %v after the faults stopped: %s %q", seen.id, seen.project.id, within, j.Status, j.Message)
+				c.unended(within)
 			}
 			if err != nil {
 				c.wrong("job %s, which was acknowledged: %v", seen.id, err)
@@ -253,6 +254,22 @@ func (c *tortureCheck) awaitJobs(within time.Duration) {
 	if n := len(c.failed); n > 2+len(c.jobs)/50 {
 		c.wrong("%d of %d jobs were given up: %v", n, len(c.jobs), c.others)
 	}
+}
+
+// unended fails the test, and says which jobs have not come to an end.
+func (c *tortureCheck) unended(within time.Duration) {
+	active := map[string]int{}
+	for _, seen := range c.jobs {
+		var j api.Job
+		if err := c.server.client(seen.project.admin).getJSON(c.Context(), "/v2/agent/"+seen.project.id+"/job/"+string(seen.id), &j); err != nil || j.Status != api.JobActive {
+			continue
+		}
+		if active[seen.project.id]++; active[seen.project.id] < 4 {
+			c.Errorf("job %s of %s, last changed at %v, is still active: %s", j.ID, seen.project.id, j.UpdatedAt, j.Message)
+		}
+	}
+	log := c.server.log.String()
+	c.Fatalf("%v after the faults stopped %v jobs have not ended; the server says, at last:\n%s", within, active, log[max(0, len(log)-4000):])
 }
 
 // quotas asks what the quotas have counted: no less than what was acknowledged, and no more than what was sent.
