@@ -2,6 +2,7 @@ package forge
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -158,7 +159,11 @@ func (g *githubHost) describe(ctx context.Context, number int, body string) erro
 }
 
 func (g *githubHost) label(ctx context.Context, number int, labels []string) error {
-	_, _, err := g.lib.Issues.AddLabelsToIssue(ctx, g.owner, g.name, number, labels)
+	// The library sends a bare list, which the description of the API does not know.
+	req, err := g.lib.NewRequest(ctx, http.MethodPost, fmt.Sprintf("repos/%s/%s/issues/%d/labels", g.owner, g.name, number), map[string][]string{"labels": labels})
+	if err == nil {
+		_, err = g.lib.Do(req, nil)
+	}
 	return g.c.failure(ctx, err)
 }
 

@@ -45,15 +45,14 @@ type StandIn struct {
 	Name  string
 
 	mu       sync.Mutex
-	Tokens   []string                        // that may do everything
-	ReadOnly []string                        // tokens that may read
-	Archived bool                            // the repository cannot be written to
-	NoDrafts bool                            // drafts are refused, as on some plans
-	Prune    bool                            // a branch goes when its pull request is merged
-	Fault    func(req *http.Request) Fault   // asked for each request, git's too
-	Seen     func(req *http.Request)         // told of each request
-	App      *StandInApp                     // a GitHub App that may ask for tokens
-	Wide     func(number int) map[string]any // further fields of a GitHub pull request
+	Tokens   []string                      // that may do everything
+	ReadOnly []string                      // tokens that may read
+	Archived bool                          // the repository cannot be written to
+	NoDrafts bool                          // drafts are refused, as on some plans
+	Prune    bool                          // a branch goes when its pull request is merged
+	Fault    func(req *http.Request) Fault // asked for each request, git's too
+	Seen     func(req *http.Request)       // told of each request
+	App      *StandInApp                   // a GitHub App that may ask for tokens
 	pulls    []*StandInPull
 }
 
@@ -76,7 +75,8 @@ type StandInApp struct {
 	Installation int64
 	Verify       func(jwt string) error
 	Lifetime     time.Duration // of its tokens
-	Made         int           // tokens
+	Now          func() time.Time
+	Made         int // tokens
 }
 
 // NewStandIn starts a host with a repository that holds Files. Without git there is none, and the test is skipped.
@@ -313,6 +313,13 @@ func (s *StandIn) Pulls(branch string) []StandInPull {
 		}
 	}
 	return out
+}
+
+// Describe sets a pull request's body, as somebody does who edits it.
+func (s *StandIn) Describe(number int, body string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pull(number).Body = body
 }
 
 // Close closes a branch's open pull request.

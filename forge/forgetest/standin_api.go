@@ -108,16 +108,11 @@ func (s *StandIn) github(x *exchange) {
 		x.say(http.StatusOK, s.githubPull(p, true))
 	case x.is("POST", "repos", "*", "*", "issues", "*", "labels") && s.pull(x.number(4)) != nil:
 		p := s.pull(x.number(4))
-		var labels []string
 		var in struct{ Labels []string }
-		if x.body[0] == '[' {
-			if !x.decode(&labels) {
-				return
-			}
-		} else if !x.decode(&in) {
+		if !x.decode(&in) {
 			return
 		}
-		p.label(append(labels, in.Labels...))
+		p.label(in.Labels)
 		out := []map[string]any{}
 		for _, l := range p.Labels {
 			out = append(out, githubLabel(l))
@@ -150,7 +145,7 @@ func (s *StandIn) githubApp(x *exchange, jwt string, message func(int, string, .
 		s.App.Made++
 		token := fmt.Sprintf("ghs_StandInInstallationToken%d", s.App.Made)
 		s.Tokens = append(s.Tokens, token)
-		x.say(http.StatusCreated, map[string]any{"token": token, "expires_at": time.Now().Add(s.App.Lifetime).UTC().Format(time.RFC3339),
+		x.say(http.StatusCreated, map[string]any{"token": token, "expires_at": s.App.Now().Add(s.App.Lifetime).UTC().Format(time.RFC3339),
 			"permissions": map[string]any{"contents": "write", "pull_requests": "write"}, "repository_selection": "selected"})
 	}
 }

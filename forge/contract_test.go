@@ -1,0 +1,253 @@
+package forge_test
+
+import (
+	"bufio"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"docent/api"
+	"docent/forge/forgetest"
+)
+
+// The parts of GitHub's API that are used.
+var githubPaths = []string{
+	"/repos/{owner}/{repo}", "/repos/{owner}/{repo}/pulls", "/repos/{owner}/{repo}/pulls/{pull_number}",
+	"/repos/{owner}/{repo}/issues/{issue_number}/labels", "/repos/{owner}/{repo}/installation",
+	"/app/installations/{installation_id}/access_tokens",
+}
+
+// published is GitHub's own description of those parts, with all that they refer to.
+func published(t *testing.T, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole struct {
+		OpenAPI    string                                `json:"openapi"`
+		Info       json.RawMessage                       `json:"info"`
+		Paths      map[string]json.RawMessage            `json:"paths"`
+		Components map[string]map[string]json.RawMessage `json:"components"`
+	}
+	if err := json.Unmarshal(data, &whole); err != nil {
+		t.Fatal(err)
+	}
+	paths := map[string]json.RawMessage{}
+	components := map[string]map[string]json.RawMessage{}
+	var follow func(v any)
+	follow = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, x := range v {
+				follow(x)
+			}
+		case map[string]any:
+			for key, x := range v {
+				ref, ok := x.(string)
+				if key != "$ref" || !ok {
+					follow(x)
+					continue
+				}
+				parts := strings.Split(strings.TrimPrefix(ref, "#/components/"), "/")
+				if len(parts) != 2 || components[parts[0]][parts[1]] != nil {
+					continue
+				}
+				part := whole.Components[parts[0]][parts[1]]
+				if components[parts[0]] == nil {
+					components[parts[0]] = map[string]json.RawMessage{}
+				}
+				components[parts[0]][parts[1]] = part
+				var inside any
+				if err := json.Unmarshal(part, &inside); err != nil {
+					t.Fatal(err)
+				}
+				follow(inside)
+			}
+		}
+	}
+	for _, path := range githubPaths {
+		if paths[path] = whole.Paths[path]; paths[path] == nil {
+			t.Fatalf("the description has no %s", path)
+		}
+		var inside any
+		if err := json.Unmarshal(paths[path], &inside); err != nil {
+			t.Fatal(err)
+		}
+		follow(inside)
+	}
+	out, err := json.Marshal(map[string]any{"openapi": whole.OpenAPI, "info": whole.Info, "paths": paths, "components": components})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestGitHubByItsPublishedDescription runs the contract with a proxy in between that holds each request, and each answer of
+// the stand-in, against GitHub's OpenAPI description. scripts/install-host-contract installs both; without them this says
+// that they are left out.
+func TestGitHubByItsPublishedDescription(t *testing.T) {
+	const dir = "contract/node_modules"
+	prism, err := filepath.Abs(filepath.Join(dir, ".bin", "prism"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(prism); err != nil {
+		t.Skip("GitHub's published description is left out: scripts/install-host-contract installs it (it needs Node.js and npm)")
+	}
+	description := filepath.Join(t.TempDir(), "github.json")
+	if err := os.WriteFile(description, published(t, filepath.Join(dir, "@octokit/openapi/generated/api.github.com.json")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+
+	// The host behind the proxy changes from part to part.
+	var current atomic.Pointer[forgetest.StandIn]
+	behind := func() *url.URL { u, _ := url.Parse(current.Load().URL); return u }
+	upstream := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(behind())
+		r.Out.URL.Path, r.Out.URL.RawPath = "/api/v3"+r.In.URL.Path, ""
+	}})
+	defer upstream.Close()
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	l.Close()
+	cmd := exec.CommandContext(t.Context(), prism, "proxy", description, upstream.URL, "--errors", "--host", "127.0.0.1", "--port", port)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	listening := make(chan struct{})
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
+		lines := bufio.NewScanner(out)
+		lines.Buffer(nil, 1<<20)
+		said := false
+		for lines.Scan() {
+			if !said && strings.Contains(lines.Text(), "Prism is listening") {
+				said = true
+				close(listening)
+			}
+		}
+	}()
+	t.Cleanup(func() { cmd.Process.Kill(); <-logged; cmd.Wait() })
+	select {
+	case <-listening:
+	case <-logged:
+		t.Fatal("the proxy ended before it listened")
+	case <-time.After(3 * time.Minute):
+		t.Fatal("the proxy does not listen")
+	}
+
+	proxy, _ := url.Parse("http://127.0.0.1:" + port)
+	var checks atomic.Int32
+	checker := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(proxy)
+			r.Out.URL.Path, r.Out.URL.RawPath = strings.TrimPrefix(r.In.URL.Path, "/api/v3"), ""
+		},
+		ModifyResponse: func(res *http.Response) error {
+			checks.Add(1)
+			body, err := io.ReadAll(res.Body)
+			res.Body = io.NopCloser(strings.NewReader(string(body)))
+			v := res.Header.Get("sl-violations")
+			if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusBadGateway { // not described for each request, but given
+				v = ""
+			}
+			if v != "" || strings.Contains(string(body), "stoplight.io/prism") {
+				t.Errorf("%s %s is not as GitHub describes it: %s %.2000s", res.Request.Method, res.Request.URL.Path, v, body)
+			}
+			return err
+		},
+	}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/api/v3/") {
+			checker.ServeHTTP(w, r)
+			return
+		}
+		(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind()) }}).ServeHTTP(w, r)
+	}))
+	defer front.Close()
+
+	through := func(t *testing.T) (*forgetest.StandIn, api.Project) {
+		s, p := standIn(t, api.HostGitHub)
+		current.Store(s)
+		p.HostURL = front.URL
+		return s, p
+	}
+	t.Run("Contract", func(t *testing.T) {
+		forgetest.Test(t, func(t *testing.T) forgetest.Host {
+			s, p := through(t)
+			return s.Host(open(t, t.TempDir(), p, &forgetest.Pulls{}, quick).Hub, p)
+		})
+	})
+	t.Run("AppDraftAndLabels", func(t *testing.T) {
+		s, p := through(t)
+		s.Tokens = nil
+		s.App = &forgetest.StandInApp{ID: 17, Installation: 4711, Lifetime: time.Hour, Now: time.Now, Verify: func(string) error { return nil }}
+		p.AppID, p.Labels = 17, "docs"
+		t.Setenv("DOCENT_TEST_TOKEN", appKey(t))
+		r := open(t, t.TempDir(), p, &forgetest.Pulls{}, quick)
+		if err := r.Access(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		pub := forgetest.Publication(p, r.tip(t, "docent/job_1"), "# Set up\n\nNew.\n")
+		pub.Draft = true
+		if _, err := r.Publish(t.Context(), pub); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Pulls(pub.Branch); len(got) != 1 || !got[0].Draft || fmt.Sprint(got[0].Labels) != "[docs]" {
+			t.Errorf("pull requests %+v", got)
+		}
+	})
+	t.Run("Refusals", func(t *testing.T) {
+		s, p := through(t)
+		r := open(t, t.TempDir(), p, &forgetest.Pulls{}, quick)
+		pub := forgetest.Publication(p, r.tip(t, "docent/job_1"), "# Set up\n\nNew.\n")
+		first := failing(s, forgetest.Fault{Act: true, Drop: true}, creates)
+		if _, err := r.Publish(t.Context(), pub); err != nil || first.Load() == 0 || len(s.Pulls(pub.Branch)) != 1 {
+			t.Errorf("with the answer lost: %v", err)
+		}
+		t.Setenv("DOCENT_TEST_TOKEN", "another")
+		if err := r.Access(t.Context(), p); err == nil || !strings.Contains(err.Error(), "does not accept") {
+			t.Errorf("access with a wrong token: %v", err)
+		}
+	})
+	if checks.Load() == 0 {
+		t.Error("nothing went through the proxy")
+	}
+	t.Logf("%d requests and answers were checked", checks.Load())
+}
+
+func appKey(t *testing.T) string {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+}
