@@ -17,6 +17,8 @@ type Goal struct {
 	stat   string // of a latency
 	op     string
 	bound  float64 // milliseconds, bytes or a plain number
+
+	measured unit
 }
 
 func (g Goal) String() string { return g.text }
@@ -116,6 +118,7 @@ func parseGoal(text string) (Goal, error) {
 		measured = plainUnit
 	}
 	var err error
+	g.measured = measured
 	g.bound, err = parseBound(rest, measured)
 	return g, err
 }
@@ -163,7 +166,8 @@ type Verdict struct {
 	Goal   string  `json:"goal"`
 	Load   string  `json:"load"`
 	Target string  `json:"target"`
-	Value  float64 `json:"value"` // in the goal's own measure: milliseconds, bytes or plain
+	Value  float64 `json:"value"`
+	Unit   string  `json:"unit,omitempty"` // of the value: " ms", " KB" or none
 	Held   bool    `json:"held"`
 	Why    string  `json:"why,omitempty"` // it could not be judged
 }
@@ -176,7 +180,7 @@ func (v Verdict) String() string {
 	if v.Why != "" {
 		return fmt.Sprintf("objective %s: %s (%s; %s)", v.Goal, held, v.Load, v.Why)
 	}
-	return fmt.Sprintf("objective %s: %s (%s, %s: %.4g)", v.Goal, held, v.Target, v.Load, v.Value)
+	return fmt.Sprintf("objective %s: %s (%s, %s: %.4g%s)", v.Goal, held, v.Target, v.Load, v.Value, v.Unit)
 }
 
 // Judge holds every load of every target but the limit server against the goals: medians over the rounds; of losses,
@@ -193,6 +197,12 @@ func (r Report) Judge(goals []Goal) []Verdict {
 				v.Value, v.Why = g.measure(goal, target)
 				if v.Why == "" {
 					v.Held = goal.holds(v.Value)
+				}
+				switch goal.measured {
+				case timeUnit:
+					v.Unit = " ms"
+				case byteUnit:
+					v.Value, v.Unit = v.Value/1024, " KB"
 				}
 				verdicts = append(verdicts, v)
 			}

@@ -157,6 +157,10 @@ func (g Group) rows() []row {
 	for _, l := range latencyNames {
 		all = append(all, latencyRows(l.key, l.name, l.key != "refusal")...)
 	}
+	if g.Scenario != "streams" && g.Scenario != "search" && g.Scenario != "jobs" {
+		// Several loads at once, or several processes one after another: what it cost is not one of them's.
+		return g.known(all)
+	}
 	all = append(all,
 		row{name: "processor time a part", unit: "µs", digits: 1, figure: (*Result).CPUPerPart, ratio: true},
 		row{name: "processor time a flush", unit: "µs", digits: 1, figure: func(r *Result) float64 { return ratio(r.Server.CPU*1e6, float64(r.Server.Flushes)) }, ratio: true},
@@ -165,14 +169,21 @@ func (g Group) rows() []row {
 		row{name: "allocations a part", digits: 2, figure: (*Result).AllocationsPerPart, ratio: true},
 		row{name: "allocations a request", digits: 0, figure: (*Result).AllocationsPerRequest, ratio: true},
 		row{name: "memory an open stream", unit: "KB", digits: 1, figure: func(r *Result) float64 { return r.MemoryPerStream() / 1024 }, ratio: true},
-		row{name: "of it stacks", unit: "KB", digits: 1, figure: func(r *Result) float64 { return ratio(float64(r.Server.Stacks-r.Before.Stacks)/1024, float64(r.MostOpen)) }, ratio: true},
+		row{name: "of it stacks", unit: "KB", digits: 1, figure: func(r *Result) float64 {
+			return ratio(float64(r.Server.Stacks-r.Before.Stacks)/1024, float64(r.MostOpen))
+		}, ratio: true},
 		row{name: "memory before", unit: "MB", digits: 1, figure: func(r *Result) float64 { return float64(r.Before.Resident) / (1 << 20) }},
 		row{name: "memory at most", unit: "MB", digits: 1, figure: func(r *Result) float64 { return float64(r.Server.Resident) / (1 << 20) }},
 		row{name: "garbage collections", digits: 0, figure: func(r *Result) float64 { return float64(r.Server.Collections) }},
 	)
+	return g.known(all)
+}
+
+// known are the rows that say something; what became of the requests always does.
+func (g Group) known(all []row) []row {
 	keep := all[:0]
 	for _, row := range all {
-		if row.name == "completed" || row.name == "lost" || row.name == "refused" || slices.ContainsFunc(g.Targets, func(t string) bool { return g.value(t, row) != 0 }) {
+		if row.total || slices.ContainsFunc(g.Targets, func(t string) bool { return g.value(t, row) != 0 }) {
 			keep = append(keep, row)
 		}
 	}

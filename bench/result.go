@@ -85,7 +85,14 @@ func (r *Result) AllocationsPerRequest() float64 {
 
 // MemoryPerStream is in bytes, where most were open at once.
 func (r *Result) MemoryPerStream() float64 {
-	return ratio(float64(r.Server.Resident-r.Before.Resident), float64(r.MostOpen))
+	return r.perStream(r.Server.Resident - r.Before.Resident)
+}
+
+func (r *Result) perStream(bytes int64) float64 {
+	if r.Parts == 0 {
+		return 0 // no streams
+	}
+	return ratio(float64(bytes), float64(r.MostOpen))
 }
 
 // Throughput is in completed requests a second.
@@ -187,6 +194,9 @@ func (m *meter) run(ctx context.Context, work func(ctx context.Context) error) (
 	after, err := ServerUsage(ctx, m.url)
 	if err != nil {
 		return r, err
+	}
+	if after.CPU < before.CPU || after.Allocated < before.Allocated {
+		before = Usage{} // another process, which began during the measurement
 	}
 	r.Server = after.since(before)
 	for _, most := range []struct {

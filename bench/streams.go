@@ -269,8 +269,18 @@ func (r *streamRun) refusal(n int, resp *http.Response, due time.Time) asked {
 	return a
 }
 
-// read reads a stream to its end.
+// readWhole reads a stream whose times do not count.
+func (r *streamRun) readWhole(n int, body io.Reader) (asked, error) {
+	return r.read(n, body, time.Time{})
+}
+
+// read reads a stream to its end. Times count from due, where it is not zero.
 func (r *streamRun) read(n int, body io.Reader, due time.Time) (asked, error) {
+	note := func(latency string, d time.Duration) {
+		if recorder := r.recorders[latency]; recorder != nil && !due.IsZero() {
+			recorder.record(n, d)
+		}
+	}
 	c := checker{form: r.Form, scripted: r.Scripted}
 	buffer := r.buffers.Get().(*[]byte)
 	defer r.buffers.Put(buffer)
@@ -304,19 +314,19 @@ func (r *streamRun) read(n int, body io.Reader, due time.Time) (asked, error) {
 			}
 			if first {
 				first = false
-				r.recorders["firstEvent"].record(n, now.Sub(due))
+				note("firstEvent", now.Sub(due))
 			}
 			switch kind {
 			case textEvent:
 				pieces++
 				if c.parts == 1 {
 					textBegan = now
-					r.recorders["firstText"].record(n, now.Sub(due))
+					note("firstText", now.Sub(due))
 				} else if r.Scripted && r.Interval > 0 {
-					r.recorders["late"].record(n, now.Sub(textBegan.Add(time.Duration(c.parts-1)*r.Interval)))
+					note("late", now.Sub(textBegan.Add(time.Duration(c.parts-1)*r.Interval)))
 				}
 			case lastEvent:
-				r.recorders["whole"].record(n, now.Sub(due))
+				note("whole", now.Sub(due))
 			}
 		}
 		r.parts.Add(pieces)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -38,7 +39,8 @@ func newBenchCommand() *cobra.Command {
 	streams := &cobra.Command{Use: "streams", Short: "Concurrent assistant streams", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd, s.loads(b)) }}
 	s.flags(streams.Flags())
-	cmd.AddCommand(streams, newBenchLimitCommand(b))
+	cmd.AddCommand(streams, newBenchSearchCommand(b), newBenchJobsCommand(b), newBenchRecoverCommand(b), newBenchMixedCommand(b),
+		newBenchLimitCommand(b), newBenchModelCommand(b), newBenchReportCommand(b))
 	return cmd
 }
 
@@ -81,6 +83,7 @@ type benchRun struct {
 	profile                             string
 
 	progress Progress
+	lab      *lab // while it runs
 }
 
 func (b *benchRun) flags(flags *pflag.FlagSet) {
@@ -129,8 +132,11 @@ type load struct {
 	name    string
 	streams int  // open at once at most, for the server's bounds
 	limit   bool // the limit server can serve it too
-	run     func(ctx context.Context, t bench.Target, progress bench.Progress) (bench.Result, error)
+	run     func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error)
 }
+
+// one is the only result of a measurement.
+func one(r bench.Result, err error) ([]bench.Result, error) { return []bench.Result{r}, err }
 
 // A streamsLoad is what the flags of the streams scenario ask for.
 type streamsLoad struct {
@@ -165,28 +171,28 @@ func (s *streamsLoad) loads(b *benchRun) func() ([]load, error) {
 				return nil, usagef("--rate is an open loop and --closed is not")
 			}
 			for _, rate := range s.rates {
-				one := base
-				one.Rate = rate
-				all = append(all, one)
+				l := base
+				l.Rate = rate
+				all = append(all, l)
 			}
 		} else {
 			for _, n := range s.streams {
-				one := base
-				one.Number = n
-				all = append(all, one)
+				l := base
+				l.Number = n
+				all = append(all, l)
 			}
 		}
 		var loads []load
-		for _, one := range all {
-			open := one.Number
-			if one.Rate > 0 {
-				answer := one.Delay + time.Duration(one.Parts)*one.Interval
-				open = int(one.Rate*min(one.For, answer+time.Minute).Seconds()) + 1
+		for _, l := range all {
+			open := l.Number
+			if l.Rate > 0 {
+				answer := l.Delay + time.Duration(l.Parts)*l.Interval
+				open = int(l.Rate*min(l.For, answer+time.Minute).Seconds()) + 1
 			}
-			loads = append(loads, load{name: one.Load(), streams: open, limit: b.scripted(),
-				run: func(ctx context.Context, t bench.Target, progress bench.Progress) (bench.Result, error) {
-					one.Target, one.Progress = t, progress
-					return one.Run(ctx)
+			loads = append(loads, load{name: l.Load(), streams: open, limit: b.scripted() && l.Turns <= 1,
+				run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
+					l.Target, l.Progress = t, progress
+					return one(l.Run(ctx))
 				}})
 		}
 		return loads, nil
@@ -235,7 +241,7 @@ func (b *benchRun) run(cmd *cobra.Command, plan func() ([]load, error)) error {
 	} else if b.model != scriptedBench && b.model != "builtin" {
 		return usagef("--model is scripted or builtin, not %q", b.model)
 	}
-	report := bench.Report{Made: time.Now().UTC().Truncate(time.Second), Commit: buildVersion().Version, Machine: bench.ThisMachine(),
+	report := bench.Report{Made: time.Now().UTC().Truncate(time.Second), Commit: benchCommit(buildVersion()), Machine: bench.ThisMachine(),
 		Command: benchCommand(cmd)}
 	report.Machine.Shared = b.url == ""
 	lab, err := b.openLab(cmd, loads)
@@ -250,18 +256,26 @@ func (b *benchRun) run(cmd *cobra.Command, plan func() ([]load, error)) error {
 	for round := range b.rounds {
 		for _, l := range loads {
 			for _, name := range lab.targets(l, round) {
-				result, err := lab.measure(cmd.Context(), name, l, round)
+				results, err := lab.measure(cmd.Context(), name, l, round)
 				if err != nil {
 					end()
 					return err
 				}
-				report.Results = append(report.Results, result)
+				report.Results = append(report.Results, results...)
 			}
 		}
 	}
 	end()
 	report.Goals = report.Judge(goals)
 	return b.report(cmd, report)
+}
+
+// benchCommit is the version, and where the build knows no better the commit.
+func benchCommit(v versionInfo) string {
+	if v.Version == "(devel)" && v.Commit != "" {
+		return v.Commit
+	}
+	return v.Version
 }
 
 func (b *benchRun) report(cmd *cobra.Command, report bench.Report) error {
@@ -300,11 +314,49 @@ func writeReport(path string, report bench.Report) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	file, err := os.Create(path + ".json")
-	if err != nil {
-		return err
+	write := func(path string, content func(io.Writer) error) error {
+		file, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(content(file), file.Close())
 	}
-	return errors.Join(report.WriteJSON(file), file.Close())
+	return errors.Join(write(path+".json", report.WriteJSON), write(path+".html", report.WriteHTML))
+}
+
+// newBenchReportCommand shows a stored report again, or several as one.
+func newBenchReportCommand(b *benchRun) *cobra.Command {
+	return &cobra.Command{
+		Use: "report FILE.json…", Short: "Show reports that were written with --out, several as one; with --out and --slo too", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var all bench.Report
+			for i, name := range args {
+				file, err := os.Open(name)
+				if err != nil {
+					return err
+				}
+				one, err := bench.ReadReport(file)
+				file.Close()
+				if err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+				if i == 0 {
+					all = one
+					continue
+				}
+				all.Command += "; " + one.Command
+				all.Results = append(all.Results, one.Results...)
+			}
+			if b.slo != "" {
+				goals, err := bench.ParseGoals(b.slo)
+				if err != nil {
+					return &usageError{err}
+				}
+				all.Goals = all.Judge(goals)
+			}
+			return b.report(cmd, all)
+		},
+	}
 }
 
 // benchCommand is the command line that a report shows: with the flags that were given, but for keys and paths.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,6 +32,7 @@ const docentTarget = "docent"
 // openLab makes a data directory whose only project answers with the model that is asked for.
 func (b *benchRun) openLab(cmd *cobra.Command, loads []load) (*lab, error) {
 	l := &lab{benchRun: b, cmd: cmd}
+	b.lab = l
 	if b.url != "" {
 		return l, nil
 	}
@@ -92,10 +94,10 @@ func (l *lab) targets(load load, round int) []string {
 }
 
 // measure puts one load on one target.
-func (l *lab) measure(ctx context.Context, name string, load load, round int) (bench.Result, error) {
+func (l *lab) measure(ctx context.Context, name string, load load, round int) ([]bench.Result, error) {
 	target, stop, err := l.start(ctx, name)
 	if err != nil {
-		return bench.Result{}, err
+		return nil, err
 	}
 	defer stop()
 	title := name + ", " + load.name
@@ -108,11 +110,20 @@ func (l *lab) measure(ctx context.Context, name string, load load, round int) (b
 	}
 	profiled, err := l.startProfile(ctx, target, fmt.Sprintf("%s-%s-%d", name, load.name, round+1))
 	if err != nil {
-		return bench.Result{}, err
+		return nil, err
 	}
-	result, err := load.run(ctx, target, progress)
-	result.Target, result.Round = name, round+1
-	return result, errors.Join(err, profiled())
+	results, err := load.run(ctx, target, progress)
+	for i := range results {
+		results[i].Target, results[i].Round = name, round+1
+	}
+	return results, errors.Join(err, profiled())
+}
+
+// restart kills the server that was started, and starts it again at the same address.
+func (l *lab) restart(ctx context.Context) error {
+	listen := strings.TrimPrefix(l.server.url, "http://")
+	l.server.kill()
+	return l.server.start(ctx, listen)
 }
 
 // start starts a target's process, and ends it with stop.

@@ -1,0 +1,244 @@
+package bench
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// A plot is one diagram. Lines differ in dashes and markers as well as in colour: a reader may have neither a colour
+// printer nor an eye for it.
+type plot struct {
+	Title      string
+	XLabel     string
+	YLabel     string
+	LogX, LogY bool
+	XNames     []string // names of the x values 0, 1, 2 … where they are no numbers
+	Lines      []line
+}
+
+type line struct {
+	Name string
+	X, Y []float64
+}
+
+// What a plot measures, in its own units; it is as wide as the page lets it be.
+const (
+	plotWidth, plotHeight           = 460.0, 280.0
+	plotLeft, plotRight             = 58.0, 12.0
+	plotTop, plotBottom             = 14.0, 44.0
+	legendRow, charWidth, legendGap = 18.0, 6.4, 46.0
+)
+
+var (
+	lineColours = []string{"#0b5394", "#b45309", "#3f6212", "#6b21a8", "#111827", "#9f1239"}
+	lineDashes  = []string{"", "7 4", "2 3", "9 3 2 3", "12 4", "4 2 1 2"}
+)
+
+// empty says that there is nothing to draw.
+func (p plot) empty() bool {
+	for _, l := range p.Lines {
+		for _, y := range l.Y {
+			if y > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// SVG draws the plot.
+func (p plot) SVG() string {
+	var b strings.Builder
+	x, y := p.axis(true), p.axis(false)
+	legendWidth, rows := 0.0, 1.0
+	type place struct{ x, row float64 }
+	places := make([]place, len(p.Lines))
+	for i, l := range p.Lines {
+		width := legendGap + charWidth*float64(len([]rune(l.Name)))
+		if legendWidth > 0 && legendWidth+width > plotWidth-plotLeft {
+			legendWidth, rows = 0, rows+1
+		}
+		places[i] = place{plotLeft + legendWidth, rows - 1}
+		legendWidth += width
+	}
+	height := plotHeight + rows*legendRow
+	bottom := plotHeight - plotBottom
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label=%q xmlns="http://www.w3.org/2000/svg">`, plotWidth, height, html.EscapeString(p.Title))
+	fmt.Fprintf(&b, `<title>%s</title>`, html.EscapeString(p.Title))
+	for _, t := range y.ticks {
+		at := y.at(t)
+		fmt.Fprintf(&b, `<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, plotLeft, plotWidth-plotRight, at, at)
+		fmt.Fprintf(&b, `<text x="%g" y="%.1f" text-anchor="end">%s</text>`, plotLeft-5, at+4, short(t))
+	}
+	for i, t := range x.ticks {
+		at := x.at(t)
+		fmt.Fprintf(&b, `<line class="tick" x1="%.1f" x2="%.1f" y1="%g" y2="%g"/>`, at, at, bottom, bottom+4)
+		name := short(t)
+		if len(p.XNames) > 0 {
+			name = p.XNames[i]
+		}
+		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, at, bottom+17, html.EscapeString(name))
+	}
+	fmt.Fprintf(&b, `<path class="axis" d="M%g %gV%gH%g"/>`, plotLeft, plotTop, bottom, plotWidth-plotRight)
+	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="end">%s</text>`, plotWidth-plotRight, bottom+34, html.EscapeString(p.XLabel))
+	fmt.Fprintf(&b, `<text x="%g" y="%g">%s</text>`, 2.0, plotTop-3, html.EscapeString(p.YLabel))
+	for i, l := range p.Lines {
+		colour, dash := lineColours[i%len(lineColours)], lineDashes[i%len(lineDashes)]
+		var path strings.Builder
+		var marks strings.Builder
+		last := math.Inf(-1)
+		pen := "M"
+		for n := range l.X {
+			if p.LogY && l.Y[n] <= 0 || p.LogX && l.X[n] <= 0 {
+				pen = "M"
+				continue
+			}
+			px, py := x.at(l.X[n]), y.at(l.Y[n])
+			fmt.Fprintf(&path, "%s%.1f %.1f", pen, px, py)
+			pen = "L"
+			if px-last >= 26 {
+				last = px
+				marks.WriteString(marker(i, px, py, colour))
+			}
+		}
+		fmt.Fprintf(&b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.8" stroke-dasharray="%s"/>%s`, path.String(), colour, dash, marks.String())
+		lx, ly := places[i].x, plotHeight+places[i].row*legendRow+4
+		fmt.Fprintf(&b, `<path d="M%g %gh28" stroke="%s" stroke-width="1.8" stroke-dasharray="%s"/>%s`, lx, ly, colour, dash, marker(i, lx+14, ly, colour))
+		fmt.Fprintf(&b, `<text x="%g" y="%g">%s</text>`, lx+33, ly+4, html.EscapeString(l.Name))
+	}
+	b.WriteString(`</svg>`)
+	return b.String()
+}
+
+// marker is the mark of a line's points: a circle, a square, a triangle, a diamond, a cross.
+func marker(n int, x, y float64, colour string) string {
+	switch n % 5 {
+	case 0:
+		return fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`, x, y, colour)
+	case 1:
+		return fmt.Sprintf(`<rect x="%.1f" y="%.1f" width="6" height="6" fill="#fff" stroke="%s" stroke-width="1.5"/>`, x-3, y-3, colour)
+	case 2:
+		return fmt.Sprintf(`<path d="M%.1f %.1fl4 7h-8z" fill="%s"/>`, x, y-4, colour)
+	case 3:
+		return fmt.Sprintf(`<path d="M%.1f %.1fl4 4l-4 4l-4 -4z" fill="#fff" stroke="%s" stroke-width="1.5"/>`, x, y-4, colour)
+	}
+	return fmt.Sprintf(`<path d="M%.1f %.1fl6 6m0 -6l-6 6" stroke="%s" stroke-width="1.5"/>`, x-3, y-3, colour)
+}
+
+// A scale brings values to places.
+type scale struct {
+	low, high float64
+	from, to  float64
+	log       bool
+	ticks     []float64
+}
+
+func (s scale) at(v float64) float64 {
+	low, high := s.low, s.high
+	if s.log {
+		v, low, high = math.Log10(v), math.Log10(low), math.Log10(high)
+	}
+	if high == low {
+		return (s.from + s.to) / 2
+	}
+	return s.from + (v-low)/(high-low)*(s.to-s.from)
+}
+
+func (p plot) axis(horizontal bool) scale {
+	s := scale{from: plotHeight - plotBottom, to: plotTop + 6, log: p.LogY}
+	if horizontal {
+		s = scale{from: plotLeft, to: plotWidth - plotRight - 14, log: p.LogX}
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, l := range p.Lines {
+		values := l.Y
+		if horizontal {
+			values = l.X
+		}
+		for _, v := range values {
+			if s.log && v <= 0 || math.IsNaN(v) {
+				continue
+			}
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	switch {
+	case math.IsInf(low, 1):
+		low, high = 0, 1
+		s.log = false
+	case horizontal && len(p.XNames) > 0:
+		for i := range p.XNames {
+			s.ticks = append(s.ticks, float64(i))
+		}
+		s.low, s.high = 0, float64(len(p.XNames)-1)
+		s.from += 12
+		return s
+	}
+	switch {
+	case s.log:
+		low, high = math.Pow(10, math.Floor(math.Log10(low)*1.0000001)), high*1.05
+		if horizontal {
+			low = math.Inf(1)
+			for _, l := range p.Lines {
+				for _, v := range l.X {
+					if v > 0 {
+						low = min(low, v)
+					}
+				}
+			}
+			s.from += 16
+		}
+		steps := []float64{1, 2, 5}
+		if high/low > 1e4 {
+			steps = []float64{1}
+		}
+		for decade := math.Pow(10, math.Floor(math.Log10(low))); decade <= high; decade *= 10 {
+			for _, m := range steps {
+				if v := decade * m; v >= low*0.999 && v <= high*1.001 {
+					s.ticks = append(s.ticks, v)
+				}
+			}
+		}
+	default:
+		if !horizontal || low > 0 && low < high/2 {
+			low = 0
+		}
+		if high <= low {
+			high = low + 1
+		}
+		step := niceStep((high - low) / 5)
+		if !horizontal {
+			high = math.Ceil(high/step) * step
+		}
+		for v := math.Ceil(low/step) * step; v <= high+step/1e6; v += step {
+			s.ticks = append(s.ticks, v)
+		}
+	}
+	s.low, s.high = low, high
+	return s
+}
+
+// niceStep is 1, 2 or 5 times a power of ten, at least v.
+func niceStep(v float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*power >= v {
+			return m * power
+		}
+	}
+	return 10 * power
+}
+
+// short writes a number for an axis.
+func short(v float64) string {
+	switch {
+	case v >= 1e6:
+		return strconv.FormatFloat(v/1e6, 'g', 4, 64) + " M"
+	case v >= 1e4:
+		return strconv.FormatFloat(v/1e3, 'g', 4, 64) + " k"
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}

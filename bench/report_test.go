@@ -1,0 +1,124 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"math"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+func sampleReport() Report {
+	var r Report
+	r.Made, r.Commit, r.Command = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), "v1.2.3", "docent bench <streams>"
+	r.Machine = Machine{System: "linux/amd64", Processors: 4, Used: 2, Go: "go1.26", Memory: 8 << 30, Shared: true}
+	for _, size := range []float64{10, 100} {
+		for round := range 3 {
+			for _, target := range []string{"docent", "limit"} {
+				curve := make([]float64, len(Quantiles))
+				for i := range curve {
+					curve[i] = float64(i+round) + 1
+				}
+				r.Results = append(r.Results, Result{Scenario: "streams", Target: target, Load: short(size) + " streams", Size: size, Round: round + 1,
+					Completed: 10, Parts: 2000, MostOpen: 10, Elapsed: 4, Planned: 4, Metered: true,
+					Latencies: map[string]Latency{"firstEvent": {Count: 10, P50: 1, P99: float64(round + 1), Curve: curve}, "whole": {Count: 10, P50: 9, P99: 10, Curve: curve}},
+					Server:    Usage{CPU: 0.1 * float64(round+1), Resident: 20 << 20, Flushes: 2000, Allocations: 100}, Before: Usage{Resident: 10 << 20},
+					Series:   []Sample{{At: 0.5, Open: 5, Parts: 100, CPU: 0.2, Resident: 1 << 20}, {At: 1, Open: 10, Parts: 200, CPU: 0.3, Resident: 2 << 20}},
+					Failures: []string{"<script>alert(1)</script>"}})
+			}
+		}
+	}
+	goals, _ := ParseGoals("lost=0,ttfe.p99<1ms")
+	r.Goals = r.Judge(goals)
+	return r
+}
+
+func TestThePageStandsAlone(t *testing.T) {
+	var page bytes.Buffer
+	if err := sampleReport().WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	text := page.String()
+	for _, outside := range []string{"src=", "href=", "url(", "@import", "<script"} {
+		if strings.Contains(text, outside) {
+			t.Errorf("the page has %s", outside)
+		}
+	}
+	for _, want := range []string{"docent bench &lt;streams&gt;", "ttfe.p99&lt;1ms", "NOT HELD", "Latency by percentile", "Processors busy with the server",
+		"how it grows with the load", "@media print", "width=device-width"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	drawings := regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(text, -1)
+	if len(drawings) < 10 {
+		t.Errorf("%d drawings", len(drawings))
+	}
+	for _, svg := range drawings {
+		d := xml.NewDecoder(strings.NewReader(svg))
+		for {
+			if _, err := d.Token(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatalf("%v in %s", err, svg)
+			}
+		}
+		if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+			t.Errorf("a place that is none: %s", svg)
+		}
+	}
+}
+
+func TestAReportIsReadBack(t *testing.T) {
+	want := sampleReport()
+	var file bytes.Buffer
+	if err := want.WriteJSON(&file); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadReport(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\n%+v", got, want)
+	}
+}
+
+func TestTablesShowMediansAndTheRatioToTheLimit(t *testing.T) {
+	var text strings.Builder
+	if err := sampleReport().WriteTable(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`completed +30 +30\b`, `first event, p99 \(ms\) +2\.0 +2\.0 +1\.00`, `processor time a part \(µs\) +100\.0 +100\.0 +1\.00`, `memory an open stream \(KB\) +1024\.0`} {
+		if !regexp.MustCompile(want).MatchString(text.String()) {
+			t.Errorf("no %s in\n%s", want, text.String())
+		}
+	}
+}
+
+func TestPlotsDrawWhateverThereIs(t *testing.T) {
+	for name, p := range map[string]plot{
+		"nothing":      {},
+		"one point":    {Lines: []line{{"a", []float64{5}, []float64{7}}}},
+		"all the same": {Lines: []line{{"a", []float64{1, 2}, []float64{3, 3}}}},
+		"zeroes":       {LogX: true, LogY: true, Lines: []line{{"a", []float64{0, 1, 10}, []float64{0, 0.001, 1e7}}}},
+		"many lines":   {Lines: []line{{"first of them", []float64{1, 2}, []float64{1, 2}}, {"second of them", nil, nil}, {"third of them", nil, nil}, {"fourth of them", nil, nil}}},
+	} {
+		svg := p.SVG()
+		for _, m := range regexp.MustCompile(`[ML](-?[0-9.]+) (-?[0-9.]+)`).FindAllStringSubmatch(svg, -1) {
+			if len(m[1]) > 8 || len(m[2]) > 8 {
+				t.Errorf("%s: a point far away: %s", name, m[0])
+			}
+		}
+		if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+			t.Errorf("%s: %s", name, svg)
+		}
+	}
+	if math.Abs(niceStep(0.3)-0.5) > 1e-9 || niceStep(17) != 20 || niceStep(100) != 100 {
+		t.Error("steps are not 1, 2 and 5")
+	}
+}

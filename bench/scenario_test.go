@@ -1,0 +1,194 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"docent/stream"
+)
+
+func TestSearchesThatFindNothingAreLost(t *testing.T) {
+	var n atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			http.NotFound(w, r)
+			return
+		}
+		switch n.Add(1) {
+		case 3:
+			io.WriteString(w, `[]`)
+		case 5:
+			http.Error(w, "busy", http.StatusServiceUnavailable)
+		case 7:
+			http.Error(w, "broken", http.StatusInternalServerError)
+		default:
+			io.WriteString(w, `[{"content":"x","path":"p","metadata":{}}]`)
+		}
+	}))
+	defer server.Close()
+	r, err := Searches{Target: Target{URL: server.URL, Domain: "docs"}, Rate: 500, For: 39 * time.Millisecond, Queries: []string{"a", "b"}}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Asked != 20 || r.Completed != 17 || r.Lost != 2 || r.Refused != 1 || r.Latencies["search"].Count != 17 || r.Metered {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestJobsAreFollowedToTheirOwnPullRequest(t *testing.T) {
+	var n atomic.Int64
+	polls := make(map[string]int)
+	var mu sync.Mutex
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v2/agent/acme/job", func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `{"id":"job-%d","status":"active"}`, n.Add(1))
+	})
+	mux.HandleFunc("GET /v2/agent/acme/job/{id}", func(w http.ResponseWriter, r *http.Request) {
+		id := r.PathValue("id")
+		mu.Lock()
+		defer mu.Unlock()
+		polls[id]++
+		link := id
+		switch {
+		case polls[id] == 1:
+			fmt.Fprintf(w, `{"id":%q,"status":"active"}`, id)
+			return
+		case id == "job-2":
+			fmt.Fprintf(w, `{"id":%q,"status":"failed","message":"it broke"}`, id)
+			return
+		case id == "job-4" || id == "job-5":
+			link = "same"
+		}
+		fmt.Fprintf(w, `{"id":%q,"status":"completed","prLink":"https://docs.example.com/pulls/%s"}`, id, link)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	r, err := Jobs{Target: Target{URL: server.URL, Project: "acme", Admin: "key"}, Rate: 500, For: 15 * time.Millisecond, Prompts: []string{"do"}}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Asked != 8 || r.Completed != 6 || r.Lost != 2 || r.Latencies["accepted"].Count != 8 || r.Latencies["ended"].Count != 8 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A server that is killed has no streams any more; when it is back, its threads go on, but for one.
+func TestRecoveryCountsAnswersThatDoNotComeBack(t *testing.T) {
+	limit := Limit(stream.UIMessages, Script{Parts: 5})
+	head, texts, _ := limitAnswer(stream.UIMessages, 5)
+	var asked atomic.Int64
+	dead, accepted := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			n := asked.Add(1)
+			w.Header().Set("X-Thread-Id", fmt.Sprintf("thread-%d", n))
+			w.Write(head)
+			w.Write(texts[0])
+			w.(http.Flusher).Flush()
+			if n == 4 {
+				close(accepted)
+			}
+			<-dead
+			panic(http.ErrAbortHandler)
+		case strings.Contains(r.URL.Path, "thread-3"):
+			w.Write(head)
+			w.Write(texts[1])
+		case strings.HasSuffix(r.URL.Path, "/stream"):
+			r.Method = http.MethodPost
+			limit.ServeHTTP(w, r)
+		default:
+			limit.ServeHTTP(w, r)
+		}
+	}))
+	defer server.Close()
+	r, err := Recover{Target: Target{URL: server.URL, Domain: "docs"}, Number: 4, Questions: []string{"?"}, Parts: 5,
+		Restart: func(context.Context) error {
+			<-accepted
+			close(dead)
+			return nil
+		}}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Completed != 3 || r.Lost != 1 || r.Latencies["resumed"].Count != 3 || r.Latencies["ready"].Count != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestTheModelEndpointStreamsItsScript(t *testing.T) {
+	server := httptest.NewServer(Model{Script: Script{Parts: 3}, Jitter: time.Millisecond}.Handler())
+	defer server.Close()
+	ask := func(body string) *http.Response {
+		resp, err := http.Post(server.URL+"/v1/chat/completions", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { resp.Body.Close() })
+		return resp
+	}
+	type completion struct {
+		Model   string
+		Choices []struct {
+			Delta, Message struct{ Content string }
+			FinishReason   *string `json:"finish_reason"`
+		}
+		Usage *struct {
+			CompletionTokens int `json:"completion_tokens"`
+		}
+	}
+	var text, reason string
+	var done bool
+	tokens := 0
+	lines := bufio.NewScanner(ask(`{"model":"a \"name\"","stream":true,"stream_options":{"include_usage":true},"messages":[]}`).Body)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		if data == "[DONE]" {
+			done = true
+			continue
+		}
+		var c completion
+		if err := json.Unmarshal([]byte(data), &c); err != nil {
+			t.Fatalf("%s: %v", data, err)
+		}
+		if c.Model != `a "name"` {
+			t.Errorf("model %q", c.Model)
+		}
+		for _, choice := range c.Choices {
+			text += choice.Delta.Content
+			if choice.FinishReason != nil {
+				reason = *choice.FinishReason
+			}
+		}
+		if c.Usage != nil {
+			tokens = c.Usage.CompletionTokens
+		}
+	}
+	if text != "part-0 part-1 part-2 " || reason != "stop" || tokens != 3 || !done {
+		t.Errorf("%q, %q, %d tokens, done %v", text, reason, tokens, done)
+	}
+	var whole completion
+	if err := json.NewDecoder(ask(`{"model":"m","messages":[]}`).Body).Decode(&whole); err != nil {
+		t.Fatal(err)
+	}
+	if whole.Choices[0].Message.Content != text || whole.Usage.CompletionTokens != 3 {
+		t.Errorf("%+v", whole)
+	}
+	if resp := ask(`not json`); resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+}
