@@ -178,6 +178,7 @@ func (e *anthropicError) said() *said {
 	return &said{
 		text:      e.Message,
 		temporary: e.Type == "overloaded_error" || e.Type == "rate_limit_error" || e.Type == "api_error",
+		spent:     e.Type == "billing_error" || strings.Contains(e.Message, "credit balance is too low"),
 		means:     meaning(e.Type, e.Message),
 	}
 }

@@ -194,6 +194,7 @@ func plainly(err error) error {
 		return &said{
 			text:      answer.Message,
 			temporary: strings.Contains(kind, "overloaded") || strings.Contains(kind, "rate_limit") || strings.Contains(kind, "server_error"),
+			spent:     strings.Contains(kind, "insufficient_quota") || strings.Contains(kind, "billing"),
 			means:     meaning(kind, answer.Message),
 		}
 	}

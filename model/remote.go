@@ -331,6 +331,8 @@ func (r *remote) once(ctx context.Context, c Chat, text func(string) error) (end
 		f.Reason = "has no room for the conversation"
 	case f.cause == ErrRefused:
 		f.Reason = "declined to answer"
+	case said != nil && said.spent:
+		f.Reason = "has no credit left"
 	case l.status == http.StatusTooManyRequests:
 		f.Reason, f.temporary = "is asked too often", true
 	case l.status == http.StatusRequestTimeout || l.status >= 500:
@@ -383,6 +385,7 @@ func (r *remote) clean(err error) string {
 type said struct {
 	text      string
 	temporary bool
+	spent     bool  // no waiting helps: somebody has to pay
 	means     error // ErrTooLong or ErrRefused where it is one of these
 }
 

@@ -205,6 +205,13 @@ func TestFaultsBeforeTheFirstPiece(t *testing.T) {
 			"401 that quotes the key": {func(w http.ResponseWriter) {
 				http.Error(w, `{"error":{"message":"Incorrect API key provided: `+secret+`.","type":"invalid_request_error"}}`, http.StatusUnauthorized)
 			}, false, "refuses its key"},
+			"no credit": {func(w http.ResponseWriter) {
+				if provider == model.OpenAI {
+					http.Error(w, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","code":"insufficient_quota"}}`, 429)
+					return
+				}
+				http.Error(w, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}`, 400)
+			}, false, "no credit"},
 			"404":        {func(w http.ResponseWriter) { w.WriteHeader(404) }, false, "not known"},
 			"a redirect": {func(w http.ResponseWriter) { w.Header().Set("Location", "/elsewhere"); w.WriteHeader(307) }, false, "refuses"},
 			"200 as JSON": {func(w http.ResponseWriter) {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -235,5 +236,59 @@ func TestTheAssistantsModelSearchesByItself(t *testing.T) {
 				t.Errorf("the journal lacks %s: %s", prompt, shown)
 			}
 		})
+	}
+}
+
+// TestAModelsKeyShowsNowhere lets providers fail in all ways, one of which quotes the key, and looks for the key in all
+// that the server wrote and said.
+func TestAModelsKeyShowsNowhere(t *testing.T) {
+	const secret = "sk-live-0123456789abcdefghij"
+	steps := []modeltest.Step{}
+	for _, fault := range modeltest.Faults() {
+		if fault != modeltest.Stall { // it says nothing, for a minute
+			steps = append(steps, modeltest.Step{Fault: fault}, modeltest.Step{Fault: modeltest.Page}) // which is no row of failures
+		}
+	}
+	t.Setenv("PEER_KEY", secret)
+	for _, provider := range []string{"openai", "anthropic"} {
+		for name, accepted := range map[string]string{"faults": secret, "refused": "another"} {
+			t.Run(provider+" "+name, func(t *testing.T) {
+				peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: steps}}, "--key", accepted)
+				config := configFile(t, "default_model = \"peer\"\nlog_level = \"debug\"\n"+peer.config("peer", provider)+"key_env = \"PEER_KEY\"\nattempts = 1\n")
+				data := filepath.Join(t.TempDir(), "data")
+				project := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{"ferries.md": "# Ferries\n\nThe ferry leaves every hour.\n"}))
+				server := newTestServer(t, data, "--config", config)
+				cl := server.client(project.assistant)
+				said := ""
+				for range len(steps) {
+					q, err := ask(t.Context(), cl, project, "", "When does the ferry leave?")
+					said += q.answer + fmt.Sprint(err)
+				}
+				if asked := len(peer.asked()); name == "faults" && asked != len(steps) {
+					t.Errorf("asked %d times, want %d", asked, len(steps))
+				}
+				said += docent(t, "status", "--data", data, "--config", config, "--json")
+				server.stop()
+				if !strings.Contains(server.log.String(), "a turn failed") {
+					t.Errorf("nothing failed: %s", server.log)
+				}
+				err := filepath.WalkDir(data, func(path string, d fs.DirEntry, err error) error {
+					if err != nil || !d.Type().IsRegular() {
+						return err
+					}
+					b, err := os.ReadFile(path)
+					if strings.Contains(string(b), secret) {
+						t.Errorf("the key is in %s", path)
+					}
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				if strings.Contains(said, secret) || strings.Contains(server.log.String(), secret) {
+					t.Error("the key shows")
+				}
+			})
+		}
 	}
 }
