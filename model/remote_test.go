@@ -207,7 +207,7 @@ func TestFaultsBeforeTheFirstPiece(t *testing.T) {
 			}, false, "refuses its key"},
 			"no credit": {func(w http.ResponseWriter) {
 				if provider == model.OpenAI {
-					http.Error(w, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","code":"insufficient_quota"}}`, 429)
+					http.Error(w, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","code":"insufficient_quota"}}`, http.StatusTooManyRequests)
 					return
 				}
 				http.Error(w, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}`, 400)
