@@ -3,12 +3,12 @@ GO      ?= go
 BIN     := bin/docent
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: all help build run demo test torture lint fmt vet fuzz bench clean
+.PHONY: all help build run demo test torture lint fmt vet fuzz bench bench-journal clean
 
 all: fmt vet lint test ## format, vet, lint and test
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 build: ## build the one static binary, bin/docent
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $(BIN) ./cmd/docent
@@ -39,6 +39,9 @@ fuzz: ## fuzz each target for FUZZTIME (10s)
 
 bench: build ## measure concurrent assistant streams against the real server
 	@./scripts/bench $(or $(STREAMS),100 1000)
+
+bench-journal: ## measure the journal beside a plain log file and plain bbolt; ROUNDS=25 STREAMS=100000
+	@./scripts/bench-journal
 
 clean: ## remove what was built
 	rm -rf bin

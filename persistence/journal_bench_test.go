@@ -3,8 +3,10 @@ package persistence
 import (
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,56 +16,145 @@ import (
 	"go.etcd.io/bbolt"
 )
 
+// A benchStore is something that takes events of 512 bytes: op writes one for writer w and returns when it is on disk, size
+// says how much of the file is in use.
+type benchStore struct {
+	name string
+	open func(b *testing.B, path string, writers int) (op func(w int) error, size func() int64)
+}
+
+var benchStores = []benchStore{
+	{"journal", journalStore(0)},
+	{"journal+snapshots", journalStore(64)},
+	{"raw", rawStore},
+	{"update", boltStore((*bbolt.DB).Update)},
+	{"batch", boltStore((*bbolt.DB).Batch)},
+}
+
+// writeAll lets the writers call op until goOn says no, and returns how long each call took.
+func writeAll(b *testing.B, writers int, op func(int) error, goOn func() bool) *hdrhistogram.Histogram {
+	times := make([]*hdrhistogram.Histogram, writers)
+	var wg sync.WaitGroup
+	for w := range writers {
+		times[w] = hdrhistogram.New(1, 10_000_000, 3)
+		wg.Go(func() {
+			for goOn() {
+				began := time.Now()
+				if err := op(w); err != nil {
+					b.Error(err)
+					return
+				}
+				_ = times[w].RecordValue(time.Since(began).Microseconds())
+			}
+		})
+	}
+	wg.Wait()
+	for _, h := range times[1:] {
+		times[0].Merge(h)
+	}
+	return times[0]
+}
+
 // BenchmarkAppend answers: how many events of 512 bytes a second are on disk before their writers go on, how long one
 // waits, and how far that is from what the disk can do (a log file with one sync for all that wait) and from bbolt as it
 // comes (a transaction each, or Batch), where the key of an event is its stream and sequence number.
 //
 //	go test -run '^$' -bench 'Append$' -benchtime 3s ./persistence
 func BenchmarkAppend(b *testing.B) {
-	for _, store := range []struct {
-		name string
-		open func(b *testing.B, path string, writers int) (op func(w int) error, size func() int64)
-	}{
-		{"journal", journalStore(0)},
-		{"journal+snapshots", journalStore(64)},
-		{"raw", rawStore},
-		{"update", boltStore((*bbolt.DB).Update)},
-		{"batch", boltStore((*bbolt.DB).Batch)},
-	} {
-		for _, writers := range []int{1, 16, 256, 1024} {
+	for _, store := range benchStores {
+		for _, writers := range benchWriters {
 			b.Run(fmt.Sprintf("%s/writers=%d", store.name, writers), func(b *testing.B) {
 				op, size := store.open(b, filepath.Join(b.TempDir(), "store"), writers)
 				before := size()
-				times := make([]*hdrhistogram.Histogram, writers)
 				var left atomic.Int64
 				left.Store(int64(b.N))
-				var wg sync.WaitGroup
 				b.ResetTimer()
-				for w := range writers {
-					times[w] = hdrhistogram.New(1, 10_000_000, 3)
-					wg.Go(func() {
-						for left.Add(-1) >= 0 {
-							began := time.Now()
-							if err := op(w); err != nil {
-								b.Error(err)
-								return
-							}
-							_ = times[w].RecordValue(time.Since(began).Microseconds())
-						}
-					})
-				}
-				wg.Wait()
+				times := writeAll(b, writers, op, func() bool { return left.Add(-1) >= 0 })
 				b.StopTimer()
-				for _, h := range times[1:] {
-					times[0].Merge(h)
-				}
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
-				b.ReportMetric(float64(times[0].ValueAtQuantile(50)), "p50-µs")
-				b.ReportMetric(float64(times[0].ValueAtQuantile(99)), "p99-µs")
+				b.ReportMetric(float64(times.ValueAtQuantile(50)), "p50-µs")
+				b.ReportMetric(float64(times.ValueAtQuantile(99)), "p99-µs")
 				b.ReportMetric(float64(size()-before)/float64(b.N), "disk-B/event")
 			})
 		}
 	}
+}
+
+var benchWriters = []int{1, 16, 256, 1024}
+
+// BenchmarkAppendSideBySide answers how the stores compare on a machine that others use as well, where one figure after
+// another says more of the neighbours than of the store. All stores are open at once and take turns of a sixteenth of a
+// second, so that a slow moment meets all of them; each benchmark iteration is such a round. It prints the median of each
+// store's rate and 99th percentile, and the median over the rounds of the ratios within a round.
+//
+//	go test -run '^$' -bench AppendSideBySide -benchtime 25x ./persistence
+func BenchmarkAppendSideBySide(b *testing.B) {
+	type cell struct{ rate, p99 []float64 }
+	type running struct {
+		cell
+		op      func(int) error
+		size    func() int64
+		written int64
+		before  int64
+	}
+	cells := make(map[string]map[int]*running)
+	for _, store := range benchStores {
+		cells[store.name] = make(map[int]*running)
+		for _, writers := range benchWriters {
+			op, size := store.open(b, filepath.Join(b.TempDir(), "store"), writers)
+			cells[store.name][writers] = &running{op: op, size: size, before: size()}
+		}
+	}
+	b.ResetTimer()
+	for b.Loop() {
+		for _, writers := range benchWriters {
+			for _, i := range rand.Perm(len(benchStores)) {
+				c := cells[benchStores[i].name][writers]
+				began := time.Now()
+				times := writeAll(b, writers, c.op, func() bool { return time.Since(began) < time.Second/16 })
+				c.rate = append(c.rate, float64(times.TotalCount())/time.Since(began).Seconds())
+				c.p99 = append(c.p99, float64(times.ValueAtQuantile(99))/1000)
+				c.written += times.TotalCount()
+			}
+		}
+	}
+	b.StopTimer()
+	b.Logf("%-18s %10s %10s %10s %10s  %9s %12s", "events/s", "1", "16", "256", "1024", "p99 @256", "bytes @256")
+	for _, store := range benchStores {
+		line := fmt.Sprintf("%-18s", store.name)
+		for _, writers := range benchWriters {
+			line += fmt.Sprintf(" %10.0f", median(cells[store.name][writers].rate))
+		}
+		at := cells[store.name][256]
+		b.Logf("%s  %6.1f ms %12.0f", line, median(at.p99), float64(at.size()-at.before)/float64(at.written))
+	}
+	ratio := func(a, b []float64) float64 {
+		r := make([]float64, len(a))
+		for i := range a {
+			r[i] = a[i] / b[i]
+		}
+		return median(r)
+	}
+	for _, name := range []string{"journal", "journal+snapshots"} {
+		at := cells[name]
+		b.Logf("%s, 256 writers: %.0f times a lone writer, %.1f times Batch, %.1f times Update, %.2f of the log file", name,
+			ratio(at[256].rate, at[1].rate), ratio(at[256].rate, cells["batch"][256].rate), ratio(at[256].rate, cells["update"][256].rate),
+			ratio(at[256].rate, cells["raw"][256].rate))
+	}
+	own := cells["journal"][256]
+	b.ReportMetric(ratio(own.rate, cells["journal"][1].rate), "x-lone")
+	b.ReportMetric(ratio(own.rate, cells["batch"][256].rate), "x-batch")
+	b.ReportMetric(ratio(own.rate, cells["raw"][256].rate), "of-raw")
+	b.ReportMetric(median(own.p99), "p99-ms")
+	b.ReportMetric(median(cells["raw"][1].p99), "raw-lone-p99-ms")
+}
+
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	if n := len(v); n%2 == 0 {
+		return (v[n/2-1] + v[n/2]) / 2
+	}
+	return v[len(v)/2]
 }
 
 const benchEvent = 512
