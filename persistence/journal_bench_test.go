@@ -401,3 +401,108 @@ func BenchmarkRecover(b *testing.B) {
 	}
 	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "streams/s")
 }
+
+// BenchmarkHistory answers whether an append, a snapshot and a load cost more when much has gone before: the thousandth
+// event of a stream beside its first ones, and a new stream beside a hundred thousand (DOCENT_BENCH_STREAMS) others. The
+// young and the old take turns, so that a slow moment meets both.
+//
+//	DOCENT_BENCH_STREAMS=1000000 go test -run '^$' -bench History -benchtime 5x ./persistence
+func BenchmarkHistory(b *testing.B) {
+	n := 100_000
+	if s := os.Getenv("DOCENT_BENCH_STREAMS"); s != "" {
+		if _, err := fmt.Sscan(s, &n); err != nil {
+			b.Fatal(err)
+		}
+	}
+	const each = 100 // of each kind, in a round
+	state, data := make([]byte, 4096), make([]byte, benchEvent)
+	path := filepath.Join(b.TempDir(), "full.db")
+	full := openAt(b, path, JournalOptions{UnsafeNoSync: true, CheckpointEvery: time.Millisecond})
+	name := func(kind string, i int) string {
+		return fmt.Sprintf("%s/%016x%08d", kind, uint64(i)*0x9E3779B97F4A7C15, i)
+	}
+	live := func(j *Journal, stream string, after, events uint64) {
+		for seq := after; seq < after+events; seq++ {
+			if _, err := j.Append(b.Context(), Append{Stream: stream, After: seq, Events: []Event{{"bench.said.1", data}}}); err != nil {
+				b.Error(err)
+				return
+			}
+			if (seq+1)%20 == 0 || seq+1 == after+events {
+				j.Snapshot(stream, seq+1, state)
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for w := range 256 {
+		wg.Go(func() {
+			for i := w; i < n; i += 256 {
+				live(full, name("thread", i), 0, 1)
+			}
+		})
+	}
+	wg.Wait()
+	for i := range each {
+		live(full, name("old", i), 0, 1000)
+	}
+	flush(b, full)
+	if err := full.Close(); err != nil {
+		b.Fatal(err)
+	}
+	full = openAt(b, path, JournalOptions{})
+	empty := openNew(b, JournalOptions{})
+	newStreams := func(j *Journal, round int) time.Duration {
+		began := time.Now()
+		for i := range each {
+			live(j, name("new", round*each+i), 0, 1)
+		}
+		return time.Since(began)
+	}
+	turns := func(kind string, after uint64) time.Duration {
+		began := time.Now()
+		for i := range each {
+			live(full, name(kind, i), after, 2)
+		}
+		return time.Since(began)
+	}
+	loads := func(kind string, want uint64) time.Duration {
+		began := time.Now()
+		for i := range each {
+			if rec, err := full.Load(name(kind, i)); err != nil || rec.Seq != want {
+				b.Fatalf("%d, %v", rec.Seq, err)
+			}
+		}
+		return time.Since(began)
+	}
+	for i := range each {
+		live(full, name("young", i), 0, 1)
+	}
+	var first, last, youngTurn, oldTurn, youngLoad, oldLoad []float64
+	round := 0
+	b.ResetTimer()
+	for b.Loop() {
+		seq := uint64(2 * round)
+		first = append(first, newStreams(empty, round).Seconds())
+		last = append(last, newStreams(full, round).Seconds())
+		flush(b, full)
+		youngTurn = append(youngTurn, turns("young", 1+seq).Seconds())
+		oldTurn = append(oldTurn, turns("old", 1000+seq).Seconds())
+		flush(b, full)
+		youngLoad = append(youngLoad, loads("young", 3+seq).Seconds())
+		oldLoad = append(oldLoad, loads("old", 1002+seq).Seconds())
+		round++
+	}
+	b.StopTimer()
+	report := func(old, young []float64, unit string) {
+		r := make([]float64, len(old))
+		for i := range r {
+			r[i] = old[i] / young[i]
+		}
+		b.ReportMetric(median(r), unit)
+	}
+	report(last, first, "new-stream-x")
+	report(oldTurn, youngTurn, "turn-x")
+	report(oldLoad, youngLoad, "load-x")
+	b.ReportMetric(median(last)/each*1e6, "new-stream-µs")
+	b.ReportMetric(median(oldTurn)/each*1e6, "turn-µs")
+	b.ReportMetric(median(oldLoad)/each*1e6, "load-µs")
+}

@@ -43,6 +43,7 @@ type faultyDisk struct {
 	short   bool
 	sync    bool // fail the sync after write number fail
 	tripped int
+	record  func(b []byte, off int64) // hears of every write
 }
 
 func newFaultyDisk(t *testing.T, j *Journal) *faultyDisk {
@@ -77,6 +78,9 @@ func (d *faultyDisk) writeAt(b []byte, off int64) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ops++
+	if d.record != nil {
+		d.record(b, off)
+	}
 	if d.sync {
 		d.swap(d.saved)
 	} else if d.ops >= d.fail && d.ops <= d.last {
@@ -237,6 +241,83 @@ func storyWithFault(t *testing.T, fail, last int, short, sync bool) bool {
 		j.Close()
 	}
 	return tripped
+}
+
+// TestALossOfPowerLeavesTheLastCommitOrTheOneBefore takes the writes of a commit apart, as a disk that loses power does:
+// before the first sync any of its pages may be there, whole, in part, or not at all; the meta page comes after that sync,
+// one sector at a time.
+func TestALossOfPowerLeavesTheLastCommitOrTheOneBefore(t *testing.T) {
+	const sector, commits, images = 512, 30, 10
+	path, torn := filepath.Join(t.TempDir(), "journal.db"), filepath.Join(t.TempDir(), "torn.db")
+	j := openAt(t, path, JournalOptions{CheckpointEvery: time.Hour})
+	disk := newFaultyDisk(t, j)
+	type write struct {
+		off  int64
+		data []byte
+	}
+	var writes []write
+	disk.mu.Lock()
+	disk.record = func(b []byte, off int64) { writes = append(writes, write{off, bytes.Clone(b)}) }
+	disk.mu.Unlock()
+	put := func(image []byte, w write, n int) []byte {
+		if need := int(w.off) + n; need > len(image) {
+			image = append(image, make([]byte, need-len(image))...)
+		}
+		copy(image[w.off:], w.data[:n])
+		return image
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	model := map[string][]string{}
+	for i := range commits {
+		before := mustUsedPart(t, path)
+		disk.mu.Lock()
+		writes = nil
+		disk.mu.Unlock()
+		s, text := fmt.Sprint("job/", i%3), fmt.Sprint(i, "-", strings.Repeat("x", r.IntN(9000)))
+		mustAppend(t, j, Append{Stream: s, After: uint64(len(model[s])), Events: events(text), Pending: i%2 == 0})
+		disk.mu.Lock()
+		pages, meta := writes[:len(writes)-1], writes[len(writes)-1]
+		disk.mu.Unlock()
+		if meta.off >= int64(2*j.db.Info().PageSize) || len(pages) < 2 {
+			t.Fatalf("%d pages, and then one at %d", len(pages), meta.off)
+		}
+		for range images {
+			image, done := bytes.Clone(before), false
+			if r.IntN(3) > 0 {
+				for _, w := range pages {
+					image = put(image, w, r.IntN(len(w.data)/sector+1)*sector)
+				}
+			} else {
+				for _, w := range pages {
+					image = put(image, w, len(w.data))
+				}
+				sectors := r.IntN(len(meta.data)/sector + 1)
+				image, done = put(image, meta, sectors*sector), sectors > 0
+			}
+			if err := os.WriteFile(torn, image, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			after, err := OpenJournal(torn, JournalOptions{Log: quiet, UnsafeNoSync: true})
+			if err != nil {
+				t.Fatalf("commit %d: %v", i, err)
+			}
+			for _, other := range []string{"job/0", "job/1", "job/2"} {
+				want := model[other]
+				if done && other == s {
+					want = append(slices.Clone(want), text)
+				}
+				wantTexts(t, after, other, want...)
+			}
+			if err := after.Check(func(p JournalProblem) bool { t.Errorf("commit %d: %v", i, p); return true }); err != nil {
+				t.Fatal(err)
+			}
+			mustAppend(t, after, Append{Stream: "job/after", Events: events("it goes on")})
+			if err := after.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		model[s] = append(model[s], text)
+	}
 }
 
 func TestAFullDiskRefusesWritesServesReadsAndRecovers(t *testing.T) {
