@@ -259,7 +259,19 @@ func newJournalCommand() *cobra.Command {
 	}
 	repair.Flags().BoolVar(&yes, "yes", false, "do it")
 	repair.Flags().StringArrayVar(&aside, "stream", nil, "also take out this job or thread, damaged or not (may be given more than once)")
-	cmd.AddCommand(check, show, repair)
+	compact := &cobra.Command{
+		Use: "compact", Short: "Give the journal's free space back to the disk; the server must be stopped", Args: cobra.NoArgs,
+		Long: "Copy the journal into a new file without the space that is free in it, and put that in its place. The server must be\n" +
+			"stopped. The journal never needs this: it uses free space again. It needs room for both files while it works.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := LoadConfig(o.config, os.LookupEnv, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			return compactJournal(cmd, o, c)
+		},
+	}
+	cmd.AddCommand(check, show, repair, compact)
 	return cmd
 }
 
@@ -319,15 +331,44 @@ type journalRepaired struct {
 	Repairs []persistence.JournalRepair `json:"repairs"`
 }
 
-func repairJournal(cmd *cobra.Command, o *operator, c Config, aside []string, yes bool) (err error) {
+// openStopped opens the data directory of a server that is stopped and has a journal.
+func openStopped(c Config, command string) (*dataDir, error) {
 	if ok, err := hasFile(c.Data, journalFile); err != nil || !ok {
-		return errors.Join(fmt.Errorf("there is no journal in %s", c.Data), err)
+		return nil, errors.Join(fmt.Errorf("there is no journal in %s", c.Data), err)
 	}
-	dir, err := openDataDir(c.Data, "journal repair", 10*time.Second)
+	dir, err := openDataDir(c.Data, command, 10*time.Second)
 	var locked *lockedError
 	if errors.As(err, &locked) {
-		return fmt.Errorf("%w: stop the server first", err)
+		return nil, fmt.Errorf("%w: stop the server first", err)
 	}
+	return dir, err
+}
+
+type journalCompacted struct {
+	Before int64 `json:"bytesBefore"`
+	After  int64 `json:"bytesAfter"`
+}
+
+func compactJournal(cmd *cobra.Command, o *operator, c Config) error {
+	dir, err := openStopped(c, "journal compact")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	var done journalCompacted
+	done.Before, done.After, err = persistence.CompactJournal(dir.file(journalFile), persistence.JournalOptions{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return printJSON(cmd.OutOrStdout(), done)
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "the journal had %d bytes and has %d\n", done.Before, done.After)
+	return nil
+}
+
+func repairJournal(cmd *cobra.Command, o *operator, c Config, aside []string, yes bool) (err error) {
+	dir, err := openStopped(c, "journal repair")
 	if err != nil {
 		return err
 	}

@@ -181,6 +181,9 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 	if _, err := tryDocent(t, "journal", "repair", "--data", data, "--yes"); err == nil || !strings.Contains(err.Error(), "stop the server") {
 		t.Errorf("a repair beside a running server: %v", err)
 	}
+	if _, err := tryDocent(t, "journal", "compact", "--data", data); err == nil || !strings.Contains(err.Error(), "stop the server") {
+		t.Errorf("a compaction beside a running server: %v", err)
+	}
 	server.kill() // so that the events are still in the log
 	damageThread(t, data, bad.thread)
 
@@ -218,6 +221,10 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 	}
 	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil {
 		t.Errorf("after the repair: %v\n%s", err, out)
+	}
+	small := decodeOutput[journalCompacted](t, docent(t, "journal", "compact", "--data", data, "--json"))
+	if st, err := os.Stat(filepath.Join(data, journalFile)); err != nil || st.Size() != small.After || small.After > small.Before {
+		t.Errorf("%+v, %v", small, err)
 	}
 	server.start()
 	if _, err := ask(t.Context(), server.client(p.assistant), p, string(good.thread), "And pier two?"); err != nil {
