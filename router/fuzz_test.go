@@ -3,6 +3,7 @@ package router
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -109,6 +110,28 @@ func FuzzDiffs(f *testing.F) {
 		}
 		if q := forge.QuotePath(text); strings.ContainsAny(q, "\n\r\x00") {
 			t.Fatalf("%q was quoted as %q", text, q)
+		}
+	})
+}
+
+// FuzzPushes feeds what a code host says of a push: what is taken names a branch, a commit and a repository, and what is
+// refused is refused with a list of problems.
+func FuzzPushes(f *testing.F) {
+	f.Add([]byte(`{"ref":"refs/heads/main","after":"0123456789abcdef0123456789abcdef01234567","repository":{"full_name":"a/b","default_branch":"main"}}`))
+	f.Add([]byte(`{"ref":"refs/heads/x","after":"0123456789abcdef0123456789abcdef01234567","project":{"path_with_namespace":"a/b/c","default_branch":"main"}}`))
+	f.Add([]byte(`{"ref":"refs/tags/v1"}`))
+	f.Add([]byte(`[1]`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		push, ok, err := readPush(http.Header{"X-Github-Event": {"push"}}, raw)
+		var syntax *syntaxError
+		var invalid *api.InvalidError
+		switch {
+		case err == nil && ok:
+			if !api.ValidBranch(push.Branch) || !commitHash(push.Commit) || push.Repository == "" || control(push.Repository, false) {
+				t.Fatalf("%q was taken as %+v", raw, push)
+			}
+		case err != nil && !errors.As(err, &syntax) && (!errors.As(err, &invalid) || len(invalid.Problems) == 0):
+			t.Fatalf("%q: %v", raw, err)
 		}
 	})
 }
