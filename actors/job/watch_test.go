@@ -55,8 +55,7 @@ func BenchmarkAnEventThatIsFollowed(b *testing.B) {
 			a.seq = a.state.seq
 			until := time.Now().Add(time.Hour)
 			ready := make([]int, 0, followers)
-			var watch func(n int)
-			watch = func(n int) {
+			watch := func(n int) {
 				a.Command(Watch{Project: "p", After: a.seq, Until: until, Log: true}, nil, func(Reply, error) { ready = append(ready, n) })
 			}
 			for n := range followers {
