@@ -145,7 +145,7 @@ func TestAModelThatOnlySearchesIsStopped(t *testing.T) {
 }
 
 // serve is a registry whose model speaks to a stand-in.
-func serve(t *testing.T, provider string, h http.Handler, change func(*model.Named)) *model.Registry {
+func serve(t testing.TB, provider string, h http.Handler, change func(*model.Named)) *model.Registry {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
