@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"docent/api"
+	"docent/model/modeltest"
+	"docent/stream"
+)
+
+// TestTwoHundredJobsAtOnce gives a server 200 jobs of 20 steps each, with a model that takes 50 ms a step, while readers
+// ask the assistant. Every job must end with its own pull request; what it takes is told. With -short there are 20 jobs.
+// DOCENT_TEST_JOBS_SOURCE names another folder of documentation, DOCENT_TEST_JOBS_SETTINGS more settings.
+func TestTwoHundredJobsAtOnce(t *testing.T) {
+	jobs := 200
+	if testing.Short() {
+		jobs = 20
+	}
+	steps := []modeltest.Step{calling(readCall("work/page.md"))}
+	for i := range 8 {
+		steps = append(steps, calling(toolCall("grep", map[string]any{"pattern": fmt.Sprint("line ", i)})), calling(editCall("work/page.md", fmt.Sprintf("Line %d says little.", i), fmt.Sprintf("Line %d says more.", i))))
+	}
+	steps = append(steps, calling(toolCall("check", nil)), calling(finishCall), calling(finishCall))
+	if len(steps) != 20 {
+		t.Fatalf("%d steps", len(steps))
+	}
+	for i := range steps {
+		steps[i].Delay = 50 * time.Millisecond
+	}
+	peer := newTestProvider(t, []modeltest.Script{{Steps: steps}})
+	dir := t.TempDir()
+	source := os.Getenv("DOCENT_TEST_JOBS_SOURCE")
+	if source == "" {
+		source = filepath.Join("..", "..", "docs")
+	}
+	files := map[string]string{}
+	err := filepath.WalkDir(source, func(p string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(source, p)
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(p)
+		files[filepath.ToSlash(rel)] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page strings.Builder
+	page.WriteString("# Work\n\n")
+	for i := range 8 {
+		fmt.Fprintf(&page, "Line %d says little.\n\n", i)
+	}
+	files["work/page.md"] = page.String()
+	config := filepath.Join(dir, "docent.toml")
+	settings := strings.ReplaceAll(os.Getenv("DOCENT_TEST_JOBS_SETTINGS"), ";", "\n")
+	if err := os.WriteFile(config, []byte(settings+"\n"+peer.config("peer", "openai")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(dir, "data")
+	project := newTestProject(t, data, "docs", writeFiles(t, files), "--limit-project-hour", "-1", "--limit-ip-day", "-1", "--limit-key-month", "-1")
+	t.Setenv("GOMAXPROCS", "2")
+	server := newTestServer(t, data, "--config", config)
+	s := &modelledServer{server, peer, project}
+
+	idle := readersDuring(t, s, func() { time.Sleep(3 * time.Second) })
+	before := residentBytes(t, server.cmd.Process.Pid)
+	most, stop := int64(0), make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(50 * time.Millisecond):
+				most = max(most, residentBytes(t, server.cmd.Process.Pid))
+			}
+		}
+	})
+	var took time.Duration
+	processor := processorTime(t, server.cmd.Process.Pid)
+	ended := make([]api.Job, jobs)
+	busy := readersDuring(t, s, func() {
+		began := time.Now()
+		var wait sync.WaitGroup
+		for i := range jobs {
+			wait.Go(func() {
+				var made api.Job
+				body := map[string]string{"prompt": fmt.Sprintf("Job %d: say more.", i), "model": "peer"}
+				if err := s.client(project.admin).postJSON(t.Context(), "/v2/agent/"+project.id+"/job", body, &made); err != nil {
+					t.Errorf("job %d: %v", i, err)
+					return
+				}
+				ended[i] = s.awaitJob(t.Context(), made.ID)
+			})
+		}
+		wait.Wait()
+		took = time.Since(began)
+	})
+	processor = processorTime(t, server.cmd.Process.Pid) - processor
+	close(stop)
+	watching.Wait()
+	links := map[string]bool{}
+	for i, job := range ended {
+		if job.Status != api.JobCompleted || job.PRLink == nil || links[*job.PRLink] {
+			t.Fatalf("job %d: %+v\n%.4000s", i, job, s.log.String())
+		}
+		links[*job.PRLink] = true
+	}
+	if n := len(peer.asked()); n != jobs*20 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	if most > before+768<<20 {
+		t.Errorf("the server grew from %d to %d bytes", before, most)
+	}
+	t.Logf("%d jobs of 20 steps in %.1f s (%.2f cores); the server had %d MB before and %d MB at most", jobs, took.Seconds(), processor.Seconds()/took.Seconds(), before>>20, most>>20)
+	t.Logf("an answer's first event: idle p50 %v p99 %v (%d asked), with the jobs p50 %v p99 %v (%d asked)",
+		firstEventAt(idle, 50), firstEventAt(idle, 99), len(idle), firstEventAt(busy, 50), firstEventAt(busy, 99), len(busy))
+}
+
+func firstEventAt(list []time.Duration, n int) time.Duration {
+	if len(list) == 0 {
+		return 0
+	}
+	slices.Sort(list)
+	return list[min(len(list)*n/100, len(list)-1)].Round(100 * time.Microsecond)
+}
+
+// awaitJob waits until a job is active no more.
+func (s *modelledServer) awaitJob(ctx context.Context, id api.JobID) (job api.Job) {
+	ctx, cancel := context.WithTimeout(ctx, 8*time.Minute)
+	defer cancel()
+	for job.Status == api.JobActive || job.Status == "" {
+		if err := s.client(s.project.admin).getJSON(ctx, "/v2/agent/"+s.project.id+"/job/"+string(id)+"?wait=30", &job); err != nil {
+			s.t.Errorf("job %s: %v", id, err)
+			return job
+		}
+	}
+	return job
+}
+
+// readersDuring asks the assistant ten times a second while something goes on, and gives how long each answer's first
+// event took.
+func readersDuring(t *testing.T, s *modelledServer, do func()) []time.Duration {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	var mu sync.Mutex
+	var times []time.Duration
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			readers.Wait()
+			return times
+		case <-tick.C:
+			readers.Go(func() {
+				began := time.Now()
+				body := map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "How is the index rebuilt?"}}}
+				resp, err := s.client(s.project.assistant).do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+s.project.domain+"/message", body)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer resp.Body.Close()
+				decoder := stream.NewDecoder(stream.UIMessages, resp.Body)
+				if _, err := decoder.Next(); err != nil {
+					t.Error(err)
+					return
+				}
+				first := time.Since(began)
+				mu.Lock()
+				times = append(times, first)
+				mu.Unlock()
+				for {
+					if part, err := decoder.Next(); err != nil || part.Kind == stream.Finish {
+						return
+					}
+				}
+			})
+		}
+	}
+}
+
+// residentBytes is the memory of a process; zero where the system does not tell.
+func residentBytes(t testing.TB, pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	if err != nil {
+		t.Error(err)
+	}
+	return pages * int64(os.Getpagesize())
+}
+
+// processorTime is what a process has used of the processor.
+func processorTime(t testing.TB, pid int) time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text)[strings.LastIndexByte(string(text), ')')+1:])
+	user, err1 := strconv.ParseInt(fields[11], 10, 64)
+	system, err2 := strconv.ParseInt(fields[12], 10, 64)
+	if err1 != nil || err2 != nil {
+		t.Error(err1, err2)
+	}
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
