@@ -44,7 +44,7 @@ func (j jobResident) command(r *request) {
 
 func (s *System) newJobs() *directory {
 	deps := &job.Deps{
-		Journal: s.deps.Journal, Editor: s.deps.Editor, Forge: s.deps.Forge, Projects: s.deps.Projects, Slots: s.jobGate,
+		Journal: s.deps.Journal, Editor: s.deps.Editor, Forge: s.deps.Forge, Projects: s.deps.Projects, Slots: s.jobGate, Open: s.openGate,
 		Now: s.deps.Now, Log: s.log, Context: s.ctx, Go: s.effects.Go, Backoff: Backoff(s.deps.RetryFirst, s.deps.RetryLimit),
 		Patience: s.deps.Patience, RunLimit: s.deps.RunLimit,
 	}

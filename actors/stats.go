@@ -54,7 +54,10 @@ func (s *System) Stats() Stats {
 		DeadLetters: int(c.deadLetters.Load()), Unhandled: int(c.unhandled.Load()),
 	}
 	st.LiveJobs, st.LiveThreads = int(s.jobs.dir.live.Load()), int(s.threads.dir.live.Load())
+	open, before := s.openGate.load()
 	st.RunningJobs, st.WaitingJobs = s.jobGate.load()
+	st.RunningJobs = max(st.RunningJobs, open-st.WaitingJobs) // one that waits for a language model is at work
+	st.WaitingJobs += before
 	st.RunningTurns, st.WaitingTurns = s.turnGate.load()
 	s.parkedMu.Lock()
 	defer s.parkedMu.Unlock()

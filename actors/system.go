@@ -46,6 +46,7 @@ type Deps struct {
 	Context context.Context  // ends when the service stops; context.Background()
 
 	RunningJobs  int // runs that work at once; 4
+	OpenJobs     int // edits that are begun and not ended, with those that wait for a model; 64
 	RunningTurns int // answers that are written at once; 10,000
 
 	Idle   time.Duration // after which an actor with nothing to do goes to sleep; 5 min
@@ -84,7 +85,7 @@ func (d *Deps) defaults() error {
 		p *int
 		d int
 	}{
-		{&d.RunningJobs, 4}, {&d.RunningTurns, 10_000}, {&d.Awake, 100_000}, {&d.Shards, 32}, {&d.Waking, 64},
+		{&d.RunningJobs, 4}, {&d.OpenJobs, 64}, {&d.RunningTurns, 10_000}, {&d.Awake, 100_000}, {&d.Shards, 32}, {&d.Waking, 64},
 		{&d.MaxFailures, 5}, {&d.AnswerLimit, 256 << 10},
 	} {
 		if *v.p <= 0 {
@@ -118,6 +119,7 @@ type System struct {
 	jobs     Jobs
 	threads  Threads
 	jobGate  *gate
+	openGate *gate
 	turnGate *gate
 	counts   counts
 
@@ -146,7 +148,7 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 		return nil, fmt.Errorf("list pending streams: %w", err)
 	}
 	s := &System{deps: deps, log: deps.Log, woken: make(chan struct{}), ended: make(chan struct{}),
-		jobGate: newGate(deps.RunningJobs), turnGate: newGate(deps.RunningTurns)}
+		jobGate: newGate(deps.RunningJobs), openGate: newGate(max(deps.OpenJobs, deps.RunningJobs)), turnGate: newGate(deps.RunningTurns)}
 	s.counts.init()
 	s.ctx, s.cancel = context.WithCancel(deps.Context)
 	s.runtime = actor.NewActorSystem(

@@ -38,8 +38,9 @@ type Task struct {
 	// Record keeps a step. The loop goes on when it has returned, so what a model has answered is not asked again. Nil
 	// keeps nothing.
 	Record func(ctx context.Context, s Step) error
-	// Rest waits without holding what a run that works holds. Nil sleeps.
-	Rest func(ctx context.Context, d time.Duration) error
+	// Aside does what takes time but no work, such as asking a model, without holding what a run that works holds: others
+	// go on meanwhile. It fails with do's error, or when the run may not go on. Nil just does it.
+	Aside func(ctx context.Context, do func(ctx context.Context) error) error
 }
 
 // A Step is one answer of a language model with what led to it. What its calls gave is in the next step: in the last one

@@ -68,7 +68,7 @@ type loop struct {
 	limits   Limits
 	opts     Options
 	record   func(ctx context.Context, s Step) error
-	rest     func(ctx context.Context, d time.Duration) error
+	aside    func(ctx context.Context, do func(ctx context.Context) error) error
 	progress func(Progress)
 
 	talk     conversation
@@ -92,12 +92,12 @@ type loop struct {
 var errNewRound = errors.New("the recorded steps belong to another tree")
 
 func (a *Agent) loop(ctx context.Context, m LanguageModel, task Task, progress func(Progress)) (Result, error) {
-	l := &loop{model: m, limits: a.opts.Loop, opts: a.opts, record: task.Record, rest: task.Rest, progress: progress, began: time.Now()}
+	l := &loop{model: m, limits: a.opts.Loop, opts: a.opts, record: task.Record, aside: task.Aside, progress: progress, began: time.Now()}
 	if l.record == nil {
 		l.record = func(context.Context, Step) error { return nil }
 	}
-	if l.rest == nil {
-		l.rest = sleep
+	if l.aside == nil {
+		l.aside = func(ctx context.Context, do func(ctx context.Context) error) error { return do(ctx) }
 	}
 	steps := task.Steps
 	if n := len(steps); n > 0 {
@@ -238,12 +238,21 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 		if err := l.afford(chat); err != nil {
 			return s, err
 		}
-		reply, err := l.model.Chat(ctx, chat)
-		if err == nil {
-			return l.keep(ctx, s, reply, chat)
-		}
-		if ctx.Err() != nil {
+		var err, unkept error
+		again := l.aside(ctx, func(ctx context.Context) error {
+			var reply Reply
+			if reply, err = l.model.Chat(ctx, chat); err == nil {
+				s, unkept = l.keep(ctx, s, reply, chat)
+			}
+			return nil
+		})
+		switch {
+		case again != nil:
+			return s, again
+		case ctx.Err() != nil:
 			return s, ctx.Err()
+		case err == nil:
+			return s, unkept
 		}
 		var unavailable *Unavailable
 		pause := time.Second << min(failures, 5)
@@ -268,7 +277,7 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 				return s, &Failure{api.HaltError, "The language model failed: " + oneLine(err.Error(), 300) + ". Nothing was published.", err}
 			}
 		}
-		if err := l.rest(ctx, pause); err != nil {
+		if err := l.aside(ctx, func(ctx context.Context) error { return sleep(ctx, pause) }); err != nil {
 			return s, err
 		}
 	}

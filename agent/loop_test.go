@@ -111,7 +111,6 @@ type loopJob struct {
 	task  agent.Task
 	model *script
 	told  []agent.Progress
-	rests []time.Duration
 }
 
 func newLoop(t testing.TB, files map[string]string, say ...any) *loopJob {
@@ -133,12 +132,6 @@ func (j *loopJob) run() (agent.Result, error) {
 			}
 			j.steps = append(j.steps, s)
 			return nil
-		}
-	}
-	if task.Rest == nil {
-		task.Rest = func(ctx context.Context, d time.Duration) error {
-			j.rests = append(j.rests, d)
-			return ctx.Err()
 		}
 	}
 	return agent.New(j.opts).Edit(j.t.Context(), task, func(p agent.Progress) { j.told = append(j.told, p) })
@@ -284,7 +277,9 @@ func TestARunThatBreaksOffGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-func TestAnotherTreeBeginsAnew(t *testing.T) {
+func TestAnotherTreeBeginsAnew(t *testing.T) { synctest.Test(t, anotherTree) }
+
+func anotherTree(t *testing.T) {
 	j := newLoop(t, small(), read("guide.md"), replace("guide.md", "First", "Firstly"), errors.New("down"), errors.New("down"), errors.New("down"))
 	j.ends()
 	j.tree.commits = append(j.tree.commits, map[string]string{"guide.md": "# Other\n"})
@@ -428,15 +423,15 @@ func TestEachLimitEndsInItsOwnWords(t *testing.T) {
 		"away":    {agent.Limits{Patience: time.Minute}, []any{&agent.Unavailable{After: 40 * time.Second, Err: errors.New("open")}, &agent.Unavailable{After: 40 * time.Second, Err: errors.New("open")}}, "could not be asked for 1m0s", 2},
 		"broken":  {agent.Limits{}, []any{errors.New("500"), errors.New("500"), errors.New("500")}, "failed: 500", 3},
 	} {
-		t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			j := newLoop(t, big, c.say...)
 			j.opts.Loop = c.limits
 			m := j.ends()
 			if !strings.Contains(m, c.want) || !strings.Contains(m, "Nothing was published") {
-				t.Errorf("%q, want %q", m, c.want)
+				t.Errorf("%s: %q, want %q", name, m, c.want)
 			}
 			if c.asked >= 0 && len(j.model.asked) != c.asked {
-				t.Errorf("asked %d times, not %d", len(j.model.asked), c.asked)
+				t.Errorf("%s: asked %d times, not %d", name, len(j.model.asked), c.asked)
 			}
 			spent := j.opts.Loop
 			if n := len(j.steps); n > 0 && spent.Tokens > 0 && j.steps[n-1].Spent.Tokens > spent.Tokens {
@@ -467,14 +462,25 @@ func TestTimeEndsTheWork(t *testing.T) {
 }
 
 func TestAModelThatCannotBeAskedIsWaitedFor(t *testing.T) {
-	j := newLoop(t, small(), &agent.Unavailable{After: 30 * time.Second, Err: errors.New("limit")}, errors.New("cut off"), read("guide.md"), replace("guide.md", "First", "Firstly"), agent.ErrTooLong, finish, finish)
-	j.must()
-	if len(j.rests) != 2 || j.rests[0] != 30*time.Second {
-		t.Errorf("rested %v", j.rests)
-	}
-	if a, b := j.model.asked[0].Key, j.model.asked[2].Key; a != b {
-		t.Errorf("repeated under another key: %s, %s", a, b)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		j := newLoop(t, small(), &agent.Unavailable{After: 30 * time.Second, Err: errors.New("limit")}, errors.New("cut off"), read("guide.md"), replace("guide.md", "First", "Firstly"), agent.ErrTooLong, finish, finish)
+		aside := 0
+		j.task.Aside = func(ctx context.Context, do func(context.Context) error) error {
+			aside++
+			return do(ctx)
+		}
+		began := time.Now()
+		j.must()
+		if took := time.Since(began); took < 31*time.Second || took > 35*time.Second {
+			t.Errorf("waited %v", took)
+		}
+		if a, b := j.model.asked[0].Key, j.model.asked[2].Key; a != b {
+			t.Errorf("repeated under another key: %s, %s", a, b)
+		}
+		if aside != 9 { // seven calls and two pauses
+			t.Errorf("%d times aside", aside)
+		}
+	})
 }
 
 func TestCallsThatMakeNoSenseAreAnswered(t *testing.T) {

@@ -18,6 +18,7 @@ type Deps struct {
 	Forge    Forge
 	Projects Projects
 	Slots    Slots
+	Open     Slots // bounds how many edits are begun and not ended, be it that they work or that they wait for a model; nil does not
 	Now      func() time.Time
 	Log      *slog.Logger
 	Context  context.Context // ends when the service stops

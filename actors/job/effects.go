@@ -67,14 +67,7 @@ func rest(ctx context.Context, n int) error {
 	if n < free {
 		return nil
 	}
-	timer := time.NewTimer(min(longest, time.Second<<min(n-free, 10)))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return wait(ctx, min(longest, time.Second<<min(n-free, 10)))
 }
 
 func (e *effect) perform(stopped context.Context, phase phase) {
@@ -88,6 +81,13 @@ func (e *effect) perform(stopped context.Context, phase phase) {
 		return
 	}
 	ctx := stopped
+	if phase == editing && e.deps.Open != nil {
+		release, err := e.deps.Open.Acquire(ctx, e.state.project)
+		if err != nil {
+			return
+		}
+		defer release()
+	}
 	s := &slot{acquire: func() (func(), error) { return e.deps.Slots.Acquire(ctx, e.state.project) }}
 	if s.take() != nil {
 		return // stopped, not failed: recovery runs it again
@@ -164,7 +164,7 @@ func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
 		Attempts: e.state.interrupted + e.state.panicked + e.state.stale,
 		Base:     func(ctx context.Context) (agent.Tree, error) { return e.base(ctx, s, project, tip, tree) },
 		Steps:    e.state.steps, Record: e.keep,
-		Rest: func(ctx context.Context, d time.Duration) error { return hold(ctx, s, d) },
+		Aside: func(ctx context.Context, do func(context.Context) error) error { return aside(ctx, s, do) },
 	}, func(p agent.Progress) { e.run.progress.report(e.run, p) })
 	if err != nil {
 		return Edited{}, fmt.Errorf("edit: %w", err)
@@ -213,14 +213,22 @@ func (e *effect) keep(ctx context.Context, step agent.Step) error {
 	}
 }
 
-// hold waits without holding the slot.
-func hold(ctx context.Context, s *slot, d time.Duration) error {
+// aside does something without holding the slot.
+func aside(ctx context.Context, s *slot, do func(context.Context) error) error {
 	s.give()
+	if err := do(ctx); err != nil {
+		return err
+	}
+	return s.take()
+}
+
+// wait sleeps.
+func wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return s.take()
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -278,7 +286,7 @@ func (e *effect) patiently(ctx context.Context, s *slot, try func() error) error
 			return err
 		}
 		e.deps.Log.Warn("the code host does not answer, trying again", "job", e.state.id, "try", n, "pause", pause, "error", err)
-		if err := hold(ctx, s, pause); err != nil {
+		if err := aside(ctx, s, func(ctx context.Context) error { return wait(ctx, pause) }); err != nil {
 			return err
 		}
 	}

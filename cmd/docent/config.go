@@ -53,6 +53,7 @@ type Config struct {
 	StreamPace     Duration `toml:"stream_pace" usage:"least time between two writes of text to one reader; text that comes meanwhile goes together"`
 	MaxTurns       int      `toml:"max_turns" usage:"answers being written at once; further questions wait"`
 	MaxRunningJobs int      `toml:"max_running_jobs" usage:"jobs worked on at once; further jobs wait their turn"`
+	MaxOpenJobs    int      `toml:"max_open_jobs" usage:"jobs begun and not ended at once, those that wait for a language model among them"`
 	MaxOpenIndexes int      `toml:"max_open_indexes" usage:"search indexes held open at once"`
 	IndexMemory    int64    `toml:"index_memory" usage:"bytes that the open search indexes may hold altogether; the longest unused are closed"`
 	MemoryLimit    int64    `toml:"memory_limit" usage:"bytes of memory that the garbage collector aims to stay under; 0 leaves it to GOMEMLIMIT, and without that to three quarters of what the machine or the container has"`
@@ -133,7 +134,7 @@ func DefaultConfig() Config {
 		// What version 1 of the API calls its models.
 		ModelAliases: map[string]string{"sonnet": "", "opus": ""},
 		Limits:       api.Limits{ProjectHour: 100, KeyMonth: 10_000, OrgHour: 10_000, IPDay: 10_000},
-		MaxBody:      1 << 20, MaxRequests: 20_000, MaxStreams: 20_000, StreamPace: Duration{40 * time.Millisecond}, MaxTurns: 20_000, MaxRunningJobs: 2 * runtime.GOMAXPROCS(0),
+		MaxBody:      1 << 20, MaxRequests: 20_000, MaxStreams: 20_000, StreamPace: Duration{40 * time.Millisecond}, MaxTurns: 20_000, MaxRunningJobs: 2 * runtime.GOMAXPROCS(0), MaxOpenJobs: 64,
 		MaxOpenIndexes: 32, IndexMemory: 512 << 20, IdleAfter: Duration{2 * time.Minute}, PollInterval: Duration{time.Minute},
 		DrainTimeout: Duration{30 * time.Second}, JobTimeout: Duration{10 * time.Minute}, TurnTimeout: Duration{5 * time.Minute},
 		AgentSteps: 100, AgentTokens: 2_000_000, AgentCost: 300, AgentChange: 1 << 20,
@@ -301,7 +302,7 @@ func (m ModelConfig) problems() []api.Problem {
 
 // leastValues are the lower bounds of counts and durations (in nanoseconds).
 var leastValues = map[string]int64{
-	"max_body": 1024, "max_requests": 1, "max_streams": 1, "max_turns": 1, "max_running_jobs": 1, "max_open_indexes": 1, "index_memory": 1,
+	"max_body": 1024, "max_requests": 1, "max_streams": 1, "max_turns": 1, "max_running_jobs": 1, "max_open_jobs": 1, "max_open_indexes": 1, "index_memory": 1,
 	"memory_limit": 0, "stream_pace": 0, "idle_after": int64(time.Second), "poll_interval": 0, "drain_timeout": 0,
 	"job_timeout": int64(time.Second), "turn_timeout": int64(time.Second),
 	"thread_retention": 0, "agent_steps": 0, "agent_tokens": 0, "agent_cost": 0, "agent_change": 0,

@@ -160,7 +160,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 		Journal: a.journal, Projects: a.stores.catalog, Log: log, Now: clock, Context: a.work,
 		Editor: editor, Forge: treeForge{a.stores.hub},
 		Searcher: a.stores.library, Model: models,
-		Idle: c.IdleAfter.Duration, RunningJobs: c.MaxRunningJobs, RunningTurns: c.MaxTurns,
+		Idle: c.IdleAfter.Duration, RunningJobs: c.MaxRunningJobs, OpenJobs: c.MaxOpenJobs, RunningTurns: c.MaxTurns,
 		RunLimit: c.JobTimeout.Duration, TurnLimit: c.TurnTimeout.Duration,
 	})
 	if err != nil {
