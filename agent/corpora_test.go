@@ -341,3 +341,188 @@ func TestARunStopsWhenItsContextEnds(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// TestEveryOperationOnRealDocumentation carries out each of the thirteen operations on whole documentation sets. Every
+// page that it touches must read as soundly as before, every link that led somewhere must lead somewhere, what it was not
+// told to touch must be the same bytes, the inverse instruction, where there is one, must give back the original, and so
+// must "undo".
+func TestEveryOperationOnRealDocumentation(t *testing.T) {
+	roots := map[string][]string{"prometheus": {"/docs>"}, "mintlify": {"/>"}, "vite": {"/>docs"}}
+	for _, set := range sets {
+		if raceDetector && set != "vite" {
+			continue
+		}
+		files := corpus(t, set)
+		p, heading, lone := samplePage(files)
+		if p == "" {
+			t.Fatalf("%s has no page to try on", set)
+		}
+		dir := path.Dir(p)
+		type operation struct {
+			name, prompt, inverse string
+			only                  []string // files that may change; nil for any
+		}
+		ops := []operation{
+			{"replace", `replace "the " with "zyxwv " everywhere`, `replace "zyxwv " with "the " everywhere`, nil},
+			{"rename a term", `rename "configuration" to "zyxwvutsr" everywhere`, `rename "zyxwvutsr" to "configuration" everywhere`, nil},
+			{"insert after a heading", fmt.Sprintf(`add "A zyxwv paragraph." after heading "%s" in %s`, heading, p), `delete the paragraph containing "zyxwv" from ` + p, []string{p}},
+			{"insert before a heading", fmt.Sprintf(`add "A zyxwv paragraph." before heading "%s" in %s`, heading, p), `delete the paragraph containing "zyxwv" from ` + p, []string{p}},
+			{"append", `append "A zyxwv paragraph." to ` + p, `delete the paragraph containing "zyxwv" from ` + p, []string{p}},
+			{"prepend", `prepend "A zyxwv paragraph." to ` + p, `delete the paragraph containing "zyxwv" from ` + p, []string{p}},
+			{"delete a section", fmt.Sprintf(`delete section "%s" from %s`, lone, p), "", []string{p}},
+			{"create a page", `create page ` + dir + `/zyxwv-page.md titled "Zyxwv" with description "About zyxwv"`, `delete page ` + dir + `/zyxwv-page.md`, nil},
+			{"move a page", `move ` + p + ` to ` + dir + `/zyxwv-moved` + path.Ext(p), "", nil},
+			{"delete a page", `delete page ` + p + ` and unlink it`, "", nil},
+			{"fix links", `fix broken internal links`, "", nil},
+			{"front matter of one page", `set zyxwv of ` + p + ` to "Some: value"`, `remove zyxwv from the front matter of ` + p, []string{p}},
+			{"front matter of all", `set zyxwv to "x" in **/*.md*`, ``, nil},
+			{"navigation", ``, ``, nil},
+			{"typos", `fix typos`, "", nil},
+			{"a heading", fmt.Sprintf(`change heading "%s" to "Zyxwv heading" in %s`, heading, p), fmt.Sprintf(`change heading "Zyxwv heading" to "%s" in %s`, heading, p), nil},
+			{"lists", `use "*" for lists`, "", nil},
+			{"fences", `add language "text" to bare code fences`, "", nil},
+		}
+		for _, op := range ops {
+			t.Run(set+" "+op.name, func(t *testing.T) {
+				if op.name == "navigation" {
+					if set != "mintlify" {
+						t.Skip("its navigation is a program")
+					}
+					op.prompt, op.inverse = "remove "+p+" from the navigation", "" // where it stood is known to undo alone
+				}
+				j := newJob(t, files)
+				j.once = true
+				res := j.do(op.prompt)
+				if len(res.Changes) == 0 {
+					if op.name == "fix links" || op.name == "typos" || op.name == "fences" || op.name == "lists" {
+						t.Skipf("nothing to do: %.200s", res.Message)
+					}
+					t.Fatalf("%s: %s", op.prompt, res.Message)
+				}
+				now := j.tree.files()
+				moved := map[string]string{}
+				for _, c := range res.Changes {
+					if op.only != nil && !slices.Contains(op.only, c.Path) {
+						t.Errorf("%s is touched", c.Path)
+					}
+					if c.From != "" {
+						moved[c.Path] = c.From
+					}
+				}
+				for _, c := range res.Changes {
+					from := c.Path
+					if moved[from] != "" {
+						from = moved[from]
+					}
+					if c.Delete {
+						continue
+					}
+					if after := markup.Parse(c.Path, c.Content); len(after.Problems) > len(markup.Parse(from, []byte(files[from])).Problems) {
+						t.Errorf("%s: %v", c.Path, after.Problems)
+					}
+				}
+				for f, src := range now { // links: none is lost, and none leads nowhere that led somewhere
+					if !strings.HasSuffix(f, ".md") && !strings.HasSuffix(f, ".mdx") || src == files[f] && len(moved) == 0 && op.name != "delete a page" {
+						continue
+					}
+					from := f
+					if moved[f] != "" {
+						from = moved[f]
+					}
+					dead := func(all map[string]string, at, text string) (n int) {
+						for _, l := range markup.Parse(at, []byte(text)).Links {
+							if l.Dest != "" && !strings.ContainsAny(l.Dest, ":{") && !strings.HasPrefix(l.Dest, "#") && leads(all, at, l.Dest, roots[set]) == "" {
+								n++
+							}
+						}
+						return n
+					}
+					if was, is := dead(files, from, files[from]), dead(now, f, src); is > was {
+						t.Errorf("%s: %d links lead nowhere, %d did", f, is, was)
+					}
+				}
+				same := func(what string) {
+					t.Helper()
+					back := j.tree.files()
+					for f, want := range files {
+						if back[f] != want {
+							t.Errorf("%s: %s differs", what, f)
+							return
+						}
+					}
+					if len(back) != len(files) {
+						t.Errorf("%s: %d files, not %d", what, len(back), len(files))
+					}
+				}
+				j.must("undo")
+				same("undo")
+				if op.inverse != "" && !keepsAnchors(res.Message) {
+					j = newJob(t, files)
+					j.once = true
+					j.must(op.prompt)
+					j.must(op.inverse)
+					same(op.inverse)
+				}
+			})
+		}
+	}
+}
+
+// keepsAnchors tells that an instruction kept anchors of changed headings, which an inverse one has no reason to remove.
+func keepsAnchors(message string) bool { return strings.Contains(message, "Kept the anchor") }
+
+// samplePage finds a page that other pages link to in running text, with front matter, a plain heading in it that stands
+// alone, and another such that no link leads to.
+func samplePage(files map[string]string) (page, heading, lone string) {
+	var names []string
+	var all strings.Builder
+	for f, src := range files {
+		names = append(names, f)
+		all.WriteString(src)
+	}
+	text := all.String()
+	slices.Sort(names)
+	for _, f := range names {
+		src := files[f]
+		base := path.Base(f)
+		if !strings.HasSuffix(f, ".md") && !strings.HasSuffix(f, ".mdx") || strings.Count(f, "/") < 1 || base != strings.ToLower(base) || strings.HasPrefix(base, "index") || strings.Contains("/"+f, "/.") || !strings.HasSuffix(src, "\n") || strings.HasSuffix(src, "\n\n") {
+			continue
+		}
+		pg := markup.Parse(f, []byte(src))
+		if len(pg.Problems) > 0 || pg.Front.Kind == "" || len(pg.Tags) > 0 {
+			continue
+		}
+		name := "/" + strings.TrimSuffix(base, path.Ext(base))
+		linked := false
+		for _, other := range names {
+			linked = linked || other != f && strings.Contains(files[other], name+")")
+		}
+		if !linked || strings.Contains(text, name+`"`) && strings.Contains(text, `href="/`+strings.TrimSuffix(f, path.Ext(f))+`"`) {
+			continue
+		}
+		heading, lone = "", ""
+		for i, h := range pg.Headings {
+			raw := src[h.Inner.Start:h.Inner.End]
+			if i == 0 || raw != h.Text || strings.ContainsAny(raw, "\"\\<&`:*_[(") || h.Custom || strings.Contains(src[h.Span.Start:h.Span.End], "\n") {
+				continue
+			}
+			same := 0
+			for _, o := range pg.Headings {
+				if strings.EqualFold(o.Text, h.Text) {
+					same++
+				}
+			}
+			switch {
+			case same > 1:
+			case heading == "":
+				heading = raw
+			case lone == "" && !strings.Contains(text, "#"+h.Anchor) && (i+1 == len(pg.Headings) || pg.Headings[i+1].Level <= h.Level):
+				lone = raw
+			}
+		}
+		if heading != "" && lone != "" {
+			return f, heading, lone
+		}
+	}
+	return "", "", ""
+}

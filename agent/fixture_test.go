@@ -35,7 +35,7 @@ func (m *memTree) Commit() string { return fmt.Sprint("c", m.at) }
 func (m *memTree) list(n int) []api.File {
 	var out []api.File
 	for p, c := range m.commits[n] {
-		h := sha256.Sum256([]byte(c[:min(len(c), 1<<16)]))
+		h := sha256.Sum256([]byte(c))
 		out = append(out, api.File{Path: p, Hash: hex.EncodeToString(h[:]), Size: int64(len(c))})
 	}
 	slices.SortFunc(out, func(a, b api.File) int { return strings.Compare(a.Path, b.Path) })

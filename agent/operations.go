@@ -265,7 +265,11 @@ func (r *run) put(f string, before *markup.Page, out []byte, pin bool) error {
 
 type replaced struct{ before *markup.Page }
 
-var safeAnchor = regexp.MustCompile(`^[\p{L}\p{N}_.:’&/-]+$`)
+// What an anchor may hold where it is kept as {#anchor}, and where as an attribute.
+var (
+	safeAnchor      = regexp.MustCompile(`^[\p{L}\p{N}_.:’&/-]+$`)
+	attributeAnchor = regexp.MustCompile(`^[\p{L}\p{N}_.:’/$+@,;()!*%=?~-]+$`)
+)
 
 // pins gives the edits that keep anchors alive which links lead to and which the new words of a heading would end.
 func (r *run) pins(before, now *markup.Page) ([]markup.Edit, error) {
@@ -287,7 +291,7 @@ func (r *run) pins(before, now *markup.Page) ([]markup.Edit, error) {
 	want := map[int][]string{}
 	for _, l := range in {
 		f := l.to.fragment
-		if f == "" || is[f] || !was[f] || !safeAnchor.MatchString(f) {
+		if f == "" || is[f] || !was[f] || !safeAnchor.MatchString(f) && !attributeAnchor.MatchString(f) {
 			continue
 		}
 		for i, h := range before.Headings {
@@ -308,7 +312,7 @@ func (r *run) pins(before, now *markup.Page) ([]markup.Edit, error) {
 		sort.Strings(names)
 		h := now.Headings[i]
 		for k, name := range names {
-			if k == 0 && !h.Custom && r.site.takesIDs() {
+			if k == 0 && !h.Custom && r.site.takesIDs() && safeAnchor.MatchString(name) {
 				edits = append(edits, markup.Edit{Span: markup.Span{Start: h.Inner.End, End: h.Inner.End}, New: []byte(" {#" + name + "}")})
 				r.kept("Kept the anchor #%s of heading %s in %s, which links lead to", name, quote(h.Text), r.site.show(now.Path))
 				continue

@@ -313,7 +313,7 @@ func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 			}
 		}
 		for _, pr := range now.Problems {
-			if before[pr.Message]--; before[pr.Message] < 0 {
+			if before[pr.Message]--; before[pr.Message] < 0 && !r.undone {
 				fault("%s, line %d: %s", r.site.show(c.Path), pr.Line, pr.Message)
 			}
 		}
@@ -328,8 +328,12 @@ func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	restored := map[string]bool{} // by undo: what such a page links to, it linked to before
+	for _, c := range changes {
+		restored[c.Path] = r.undone && !c.Delete
+	}
 	for _, f := range sortedKeys(brokenNow) {
-		if brokenNow[f].n > r.before[f].n {
+		if brokenNow[f].n > r.before[f].n && !restored[brokenNow[f].page] {
 			fault("%s would link to %s, where nothing is", r.site.show(brokenNow[f].page), quote(brokenNow[f].dest))
 		}
 	}
