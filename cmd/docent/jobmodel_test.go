@@ -59,7 +59,7 @@ func newModelledServer(t *testing.T, provider, settings string, scripts ...model
 	peer := newTestProvider(t, scripts)
 	dir := t.TempDir()
 	config := filepath.Join(dir, "docent.toml")
-	if err := os.WriteFile(config, []byte("default_model = \"peer\"\n"+settings+"\n"+peer.config("peer", provider)), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte("default_model = \"peer\"\n"+settings+"\n"+peer.config("peer", provider)+"prompt_price = 2.0\ncompletion_price = 8.0\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	data := filepath.Join(dir, "data")
@@ -205,6 +205,7 @@ func TestEachLimitOfAJobHasItsOwnEnding(t *testing.T) {
 		"agent_tokens = 15000":                 "more than its 15000 tokens",
 		"job_timeout = \"2s\"":                 "did not end within 2s",
 		"agent_steps = 0\nagent_tokens = 9000": "more than its 9000 tokens",
+		"agent_cost = 5":                       "more than its limit of $0.05",
 	} {
 		t.Run(strings.SplitN(settings, " ", 2)[0], func(t *testing.T) {
 			steps := busy
