@@ -1,17 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -19,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"docent/forge/forgetest"
 	"docent/model/modeltest"
 )
 
@@ -249,90 +245,42 @@ func (m *modelStandIn) edit(a modeltest.Asked) []modeltest.Call {
 	return call("write_file", map[string]any{"path": found[1], "content": "---\ntitle: " + found[2] + "\n---\n\nmade by job\n"})
 }
 
-// A gitStandIn is a repository on a host that speaks git over HTTP and nothing else. It refuses, stalls, and breaks
-// connections off, also after it has done what it was asked.
-type gitStandIn struct {
-	*weather
-	url    string
-	bare   string
+// A hostStandIn is a code host in Gitea's dialect that refuses, stalls, and breaks connections off, also after it has done
+// what it was asked: with pull requests and with pushes.
+type hostStandIn struct {
+	*forgetest.StandIn
 	faulty atomic.Int64
 }
 
-// newGitStandIn serves a bare repository with these files; it is nil where git is not installed.
-func newGitStandIn(t *testing.T, w *weather, files map[string]string) *gitStandIn {
+// newHostStandIn starts a host that takes one token; it is nil where git is not installed.
+func newHostStandIn(t *testing.T, w *weather, token string) *hostStandIn {
 	t.Helper()
-	path, err := exec.LookPath("git")
-	if err != nil {
+	if _, err := exec.LookPath("git"); err != nil {
 		return nil
 	}
-	run := func(dir string, args ...string) string {
-		t.Helper()
-		cmd := exec.Command(path, append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "init.defaultBranch=main"}, args...)...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	h := &hostStandIn{StandIn: forgetest.NewStandIn(t)}
+	h.Tokens = []string{token}
+	h.Fault = func(*http.Request) (f forgetest.Fault) {
+		switch n := w.roll(100); {
+		case n < 3:
+			f = forgetest.Fault{Status: http.StatusInternalServerError, Body: `{"message":"something broke"}`}
+		case n < 5:
+			f = forgetest.Fault{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"1"}}, Body: `{"message":"slow down"}`}
+		case n < 7:
+			f = forgetest.Fault{Drop: true, Pause: 3 * time.Second}
+		case n < 10:
+			f = forgetest.Fault{Drop: true}
+		case n < 15:
+			f = forgetest.Fault{Act: true, Drop: true}
+		case n < 17:
+			f = forgetest.Fault{Act: true, Status: http.StatusBadGateway, Body: "bad gateway"}
+		case n < 19:
+			f = forgetest.Fault{Act: true, Drop: true, Pause: 2 * time.Second}
+		default:
+			return f
 		}
-		return strings.TrimSpace(string(out))
+		h.faulty.Add(1)
+		return f
 	}
-	if _, err := os.Stat(filepath.Join(run(t.TempDir(), "--exec-path"), "git-http-backend")); err != nil {
-		return nil
-	}
-	work, root := writeFiles(t, files), t.TempDir()
-	g := &gitStandIn{weather: w, bare: filepath.Join(root, "docs.git")}
-	run(work, "init", "-q")
-	run(work, "add", "-A")
-	run(work, "commit", "-q", "-m", "import")
-	run(work, "clone", "-q", "--bare", ".", g.bare)
-	backend := &cgi.Handler{Path: path, Args: []string{"http-backend"}, Stderr: io.Discard, Env: []string{
-		"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "REMOTE_USER=docent",
-		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*", "GIT_CONFIG_KEY_1=http.receivepack", "GIT_CONFIG_VALUE_1=true",
-	}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, backend) }))
-	t.Cleanup(server.Close)
-	g.url = server.URL + "/docs.git"
-	return g
-}
-
-func (g *gitStandIn) serve(w http.ResponseWriter, r *http.Request, backend http.Handler) {
-	fault := g.roll(100)
-	if fault < 20 {
-		g.faulty.Add(1)
-	}
-	switch {
-	case fault < 5:
-		http.Error(w, "the host is being mended", cmp.Or(map[int]int{0: http.StatusBadGateway, 1: http.StatusServiceUnavailable}[fault], http.StatusInternalServerError))
-		return
-	case fault < 7:
-		g.stall(r, 3*time.Second)
-		cutOff()
-	case fault < 10:
-		cutOff()
-	case fault < 16: // acts, and does not say so
-		backend.ServeHTTP(httptest.NewRecorder(), r)
-		cutOff()
-	case fault < 18: // acts, and says half of it
-		answer := httptest.NewRecorder()
-		backend.ServeHTTP(answer, r)
-		for name, values := range answer.Header() {
-			w.Header()[name] = values
-		}
-		w.WriteHeader(answer.Code)
-		text := answer.Body.Bytes()
-		_, _ = w.Write(text[:len(text)/2])
-		http.NewResponseController(w).Flush()
-		cutOff()
-	case fault < 20: // acts, and says so late
-		answer := httptest.NewRecorder()
-		backend.ServeHTTP(answer, r)
-		g.stall(r, 2*time.Second)
-		for name, values := range answer.Header() {
-			w.Header()[name] = values
-		}
-		w.WriteHeader(answer.Code)
-		_, _ = w.Write(answer.Body.Bytes())
-		return
-	}
-	backend.ServeHTTP(w, r)
+	return h
 }

@@ -114,15 +114,19 @@ timeout = "20s"
 		t.Fatal(err)
 	}
 	data := filepath.Join(t.TempDir(), "data")
+	const tokenVariable = "TOKEN_OF_TORTURE_TEST"
+	t.Setenv(tokenVariable, "the-token-of-the-code-host")
+	remote := newHostStandIn(t, air, os.Getenv(tokenVariable))
+	var away testProject
 	server := newTestServer(t, data, "--config", config)
 	limits := []string{"--model", "standin", "--limit-key-month", plentiful, "--limit-org-hour", plentiful, "--limit-ip-day", plentiful}
 	built := newTestProject(t, data, "harbour", writeFiles(t, files), append(limits, "--limit-project-hour", plentiful)...)
 	metered := newTestProject(t, data, "metered", writeFiles(t, files), append(limits, "--limit-project-hour", strconv.Itoa(meteredLimit))...)
 	projects := []testProject{built, built, built, built}
-	remote := newGitStandIn(t, air, files)
-	var away testProject
 	if remote != nil {
-		away = newTestProject(t, data, "away", remote.url, append(limits, "--host", "git", "--limit-project-hour", plentiful)...)
+		at := remote.Project(api.HostGitea, tokenVariable)
+		away = newTestProject(t, data, "away", at.Source, append(limits, "--host", string(at.Host), "--host-url", at.HostURL,
+			"--repository", at.Repository, "--token-env", at.TokenEnv, "--limit-project-hour", plentiful)...)
 		projects = append(projects, away)
 	}
 
@@ -179,10 +183,14 @@ timeout = "20s"
 		check.listing(away)
 	}
 	server.stop()
-	check.repository(filepath.Join(data, "repos", built.id+".git"), built, true)
-	check.repository(filepath.Join(data, "repos", metered.id+".git"), metered, true)
+	check.repository(filepath.Join(data, "repos", built.id+".git"), built, check.pulls(built))
+	check.repository(filepath.Join(data, "repos", metered.id+".git"), metered, check.pulls(metered))
 	if remote != nil {
-		check.repository(remote.bare, away, false)
+		heads := map[string]int{}
+		for _, pull := range remote.Pulls("") {
+			heads[pull.Head]++
+		}
+		check.repository(remote.Dir, away, heads)
 	}
 	check.threads(config, built, brain)
 	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil {
@@ -242,7 +250,7 @@ func (c *tortureCheck) awaitJobs(within time.Duration) {
 				}
 				c.others[reason]++
 				c.failed[j.ID] = true
-			} else if seen.project.id != "away" && j.PRLink == nil {
+			} else if j.PRLink == nil {
 				c.wrong("job %s ended without a pull request: %s", j.ID, j.Message)
 			}
 			if seen.link != "" && (j.PRLink == nil || *j.PRLink != seen.link) {
@@ -362,10 +370,22 @@ func (c *tortureCheck) listing(p testProject) {
 	}
 }
 
-// repository holds a host's repository against what was acknowledged: for each job one branch and, where the host has them,
-// one pull request, and on the branch each instruction's effect once. A branch that nobody was told of comes from a request
+// pulls counts the pull requests of the built-in host by their branch.
+func (c *tortureCheck) pulls(p testProject) map[string]int {
+	pulls := map[string]int{}
+	for line := range strings.Lines(docent(c, "pull", "list", "--data", c.data, "--project", p.id, "--json")) {
+		var pull api.PullRequest
+		if err := json.Unmarshal([]byte(line), &pull); err != nil {
+			c.Fatalf("%v: %s", err, line)
+		}
+		pulls[pull.Head]++
+	}
+	return pulls
+}
+
+// repository holds a host's repository against what was acknowledged: for each job one branch and one pull request, and on the branch each instruction's effect once. A branch that nobody was told of comes from a request
 // whose answer was lost.
-func (c *tortureCheck) repository(path string, p testProject, hasPulls bool) {
+func (c *tortureCheck) repository(path string, p testProject, pulls map[string]int) {
 	repo, err := git.PlainOpen(path)
 	if err != nil {
 		c.Fatal(err)
@@ -381,16 +401,6 @@ func (c *tortureCheck) repository(path string, p testProject, hasPulls bool) {
 	}); err != nil {
 		c.Fatal(err)
 	}
-	pulls := map[string]int{}
-	if hasPulls {
-		for line := range strings.Lines(docent(c, "pull", "list", "--data", c.data, "--project", p.id, "--json")) {
-			var pull api.PullRequest
-			if err := json.Unmarshal([]byte(line), &pull); err != nil {
-				c.Fatalf("%v: %s", err, line)
-			}
-			pulls[pull.Head]++
-		}
-	}
 	mine := map[string]*seenJob{}
 	for _, j := range c.jobs {
 		if j.project.id != p.id {
@@ -404,8 +414,13 @@ func (c *tortureCheck) repository(path string, p testProject, hasPulls bool) {
 		if _, ok := branches[branch]; !ok && !c.failed[j.id] {
 			c.wrong("job %s of %s has no branch", j.id, p.id)
 		}
-		if hasPulls && pulls[branch] != 1 && (!c.failed[j.id] || pulls[branch] > 1) {
+		if pulls[branch] != 1 && (!c.failed[j.id] || pulls[branch] > 1) {
 			c.wrong("job %s has %d pull requests", j.id, pulls[branch])
+		}
+	}
+	for branch, n := range pulls {
+		if n > 1 {
+			c.wrong("%s has %d pull requests", branch, n)
 		}
 	}
 	unknown := map[string]int{}
