@@ -295,7 +295,9 @@ func (s *shard) restart(ctx actor.Context, e *entry) {
 	if s.stopping || s.entries[e.id] != e || e.phase != failing {
 		return
 	}
-	s.d.system.counts.restarts.Add(1)
+	if !e.poisoned && e.parked.Load() == nil { // otherwise it comes back only to answer what waits, and goes
+		s.d.system.counts.restarts.Add(1)
+	}
 	e.trouble.supervisor.RestartChildren(e.pid)
 	if e.poisoned || e.parked.Load() != nil {
 		e.phase = leaving

@@ -365,8 +365,16 @@ func TestAnActorThatKeepsFailingIsRestartedLaterEachTimeAndThenParked(t *testing
 			t.Errorf("%v", err)
 		}
 		w.settled(good)
-		if st := w.system.Stats(); st.Failures != 6 || len(st.Parked) != 1 {
+		st := w.system.Stats()
+		if st.Failures != 6 || st.Restarts != 5 || len(st.Parked) != 1 || st.Parked[0].ID != string(bad) || st.Recoveries < 7 {
 			t.Errorf("%+v", st)
+		}
+		shown := gathered(t, w.system)
+		for name, want := range map[string]int{"failures_total": st.Failures, "restarts_total": st.Restarts, "parked": 1,
+			"dead_letters_total": st.DeadLetters, "recovery_seconds": st.Recoveries} {
+			if got, ok := shown["docent_actors_"+name]; !ok || got != float64(want) {
+				t.Errorf("docent_actors_%s is %v, want %d", name, got, want)
+			}
 		}
 	})
 }
@@ -490,28 +498,38 @@ func TestManyPendingStreamsWakeWhileTheServiceAnswers(t *testing.T) {
 	})
 }
 
+// gathered is what the metrics of a system show, of histograms how much they have counted.
+func gathered(t *testing.T, system prometheus.Collector) map[string]float64 {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	if err := r.Register(system); err != nil {
+		t.Fatal(err)
+	}
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]float64)
+	for _, f := range families {
+		switch m := f.GetMetric()[0]; {
+		case m.GetGauge() != nil:
+			got[f.GetName()] = m.GetGauge().GetValue()
+		case m.GetCounter() != nil:
+			got[f.GetName()] = m.GetCounter().GetValue()
+		case m.GetHistogram() != nil:
+			got[f.GetName()] = float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return got
+}
+
 func TestTheSystemIsACollector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil).start()
 		defer w.stop()
-		r := prometheus.NewPedanticRegistry()
-		if err := r.Register(w.system); err != nil {
-			t.Fatal(err)
-		}
 		w.create(newJob(), "nothing")
 		synctest.Wait()
-		families, err := r.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := make(map[string]float64)
-		for _, f := range families {
-			if m := f.GetMetric()[0]; m.GetGauge() != nil {
-				got[f.GetName()] = m.GetGauge().GetValue()
-			} else if m.GetHistogram() != nil {
-				got[f.GetName()] = float64(m.GetHistogram().GetSampleCount())
-			}
-		}
+		got := gathered(t, w.system)
 		if got["docent_actors_live"] != 1 || got["docent_actors_recovery_seconds"] != 1 {
 			t.Errorf("%v", got)
 		}

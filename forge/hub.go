@@ -70,9 +70,10 @@ type repo struct {
 	suspect atomic.Bool     // damage was met: the next sync builds the repository anew
 }
 
-// damaged remembers damage that was met, and says that trying again helps: the next sync mends it. A full disk passes too.
+// damaged remembers damage that was met, and says that trying again helps: the next sync mends it. A full or
+// read-only disk passes too.
 func (r *repo) damaged(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS) {
 		return fmt.Errorf("%w: %w", ErrTemporary, err)
 	}
 	if !errors.Is(err, errDamaged) {

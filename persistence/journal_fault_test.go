@@ -5,6 +5,7 @@ package persistence
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ import (
 // A faultyDisk stands between bbolt and the file. bbolt has no seam for it, since it wants an *os.File: writes go through its
 // own test hook, and a sync fails because the file's descriptor is, for that moment, a pipe's.
 type faultyDisk struct {
+	errno syscall.Errno // of a write that fails; ENOSPC where zero
 	t     *testing.T
 	fd    int
 	saved int // a second descriptor of the file
@@ -89,7 +91,7 @@ func (d *faultyDisk) writeAt(b []byte, off int64) (int, error) {
 			n, _ := unix.Pwrite(d.saved, b[:len(b)/2], off)
 			return n, io.ErrShortWrite
 		}
-		return 0, &os.PathError{Op: "write", Path: "journal", Err: syscall.ENOSPC}
+		return 0, &os.PathError{Op: "write", Path: "journal", Err: cmp.Or(d.errno, syscall.ENOSPC)}
 	}
 	n, err := unix.Pwrite(d.saved, b, off)
 	if d.sync && d.ops >= d.fail && d.ops <= d.last {
@@ -320,15 +322,22 @@ func TestALossOfPowerLeavesTheLastCommitOrTheOneBefore(t *testing.T) {
 	}
 }
 
-func TestAFullDiskRefusesWritesServesReadsAndRecovers(t *testing.T) {
+func TestADiskThatRefusesWritesServesReadsAndRecovers(t *testing.T) {
+	for name, errno := range map[string]syscall.Errno{"full": syscall.ENOSPC, "over quota": syscall.EDQUOT, "read-only": syscall.EROFS, "broken": syscall.EIO} {
+		t.Run(name, func(t *testing.T) { refusesWrites(t, errno) })
+	}
+}
+
+func refusesWrites(t *testing.T, errno syscall.Errno) {
 	j := openNew(t, JournalOptions{retryAfter: time.Nanosecond})
 	disk := newFaultyDisk(t, j)
+	disk.errno = errno
 	say(t, j, "job/a", "one")
 	disk.arm(1, 1<<30, false, false)
 	for range 5 {
 		_, err := j.Append(t.Context(), Append{Stream: "job/a", After: 1, Events: events("two")})
 		var busy *api.BusyError
-		if !errors.Is(err, api.ErrUnavailable) || !errors.Is(err, syscall.ENOSPC) || !errors.As(err, &busy) || busy.RetryAfter < time.Second {
+		if !errors.Is(err, api.ErrUnavailable) || !errors.Is(err, errno) || !errors.As(err, &busy) || busy.RetryAfter < time.Second {
 			t.Fatal(err)
 		}
 		wantTexts(t, j, "job/a", "one")

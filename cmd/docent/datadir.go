@@ -40,12 +40,12 @@ func (e *lockedError) Error() string {
 // holder: a command, never a server.
 func openDataDir(path, command string, patience time.Duration) (*dataDir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data directory: %w", err)
+		return nil, unwritable(path, fmt.Errorf("make the data directory: %w", err))
 	}
 	name := filepath.Join(path, "lock")
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open the data directory's lock: %w", err)
+		return nil, unwritable(path, fmt.Errorf("open the data directory's lock: %w", err))
 	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -71,6 +71,17 @@ func openDataDir(path, command string, patience time.Duration) (*dataDir, error)
 		return nil, fmt.Errorf("write the data directory's lock: %w", err)
 	}
 	return &dataDir{path: path, lock: file}, nil
+}
+
+// unwritable says what to do where nothing can be written to a data directory.
+func unwritable(path string, err error) error {
+	switch {
+	case errors.Is(err, unix.EROFS):
+		return fmt.Errorf("the data directory %s is on a read-only file system: mount it writable, or name another one with --data: %w", path, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("the data directory %s cannot be written to by user %d: change its owner or mode, or name another one with --data: %w", path, os.Getuid(), err)
+	}
+	return err
 }
 
 func writeAt(file *os.File, text []byte) error {

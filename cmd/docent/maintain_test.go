@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -380,9 +381,19 @@ func TestStatusTellsHowTheServerFares(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	out := docent(t, "status", "--data", data)
-	for _, want := range []string{"1 awake", "writable, position 3", "parked", server.url} {
+	for _, want := range []string{"1 awake", "writable, position 3", "0 failures, 0 restarts, 0 dead letters, 1 recoveries in", "parked", server.url} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the screen does not show %q:\n%s", want, out)
+		}
+	}
+	metrics, err := get(t.Context(), server.url+"/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"docent_actors_failures_total 0", "docent_actors_restarts_total 0", "docent_actors_parked 0", "docent_actors_dead_letters_total 0",
+		"docent_actors_recovery_seconds_count 1", "docent_journal_unavailable 0"} {
+		if !strings.Contains(string(metrics), "\n"+want+"\n") {
+			t.Errorf("the metrics do not show %q", want)
 		}
 	}
 }
@@ -473,4 +484,25 @@ func TestAFullDiskRefusesWritesAndPasses(t *testing.T) {
 	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// TestAReadOnlyDataDirectoryIsSaidPlainly starts the program in a mount namespace of its own, in which the data directory is
+// mounted read-only: also root cannot write there.
+func TestAReadOnlyDataDirectoryIsSaidPlainly(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	newTestProject(t, data, "harbour", writeFiles(t, harbour))
+	script := `mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 77; exec "$2" serve --data "$1" --listen 127.0.0.1:0`
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "unshare", "--mount", "sh", "-c", script, "sh", data, self(t))
+	cmd.Env = docentEnvironment()
+	out, err := cmd.CombinedOutput()
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) || ended.ExitCode() == 77 || strings.HasPrefix(string(out), "unshare:") {
+		t.Skipf("nothing can be mounted here: %v, %s", err, out)
+	}
+	if want := "the data directory " + data + " is on a read-only file system: mount it writable"; ended.ExitCode() != 1 || !strings.Contains(string(out), want) {
+		t.Errorf("status %d, %s; want %q", ended.ExitCode(), out, want)
+	}
+	newTestServer(t, data).stop() // writable again, it serves
 }

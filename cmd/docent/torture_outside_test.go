@@ -23,11 +23,10 @@ type weather struct {
 	faults atomic.Bool
 	mu     sync.Mutex
 	random *rand.Rand
-	calm   chan struct{} // closed when the faults stop: what stalls lets go
 }
 
 func newWeather(seed uint64) *weather {
-	return &weather{random: rand.New(rand.NewPCG(seed, 4)), calm: make(chan struct{})}
+	return &weather{random: rand.New(rand.NewPCG(seed, 4))}
 }
 
 // roll gives a number below n, or n itself in fair weather: no fault has that number.
@@ -39,25 +38,6 @@ func (w *weather) roll(n int) int {
 	defer w.mu.Unlock()
 	return w.random.IntN(n)
 }
-
-func (w *weather) clearUp() {
-	w.faults.Store(false)
-	close(w.calm)
-}
-
-// stall answers nothing until the caller has had enough, the weather clears up, or the time is over.
-func (w *weather) stall(r *http.Request, most time.Duration) {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-r.Context().Done():
-	case <-w.calm:
-	case <-timer.C:
-	}
-}
-
-// cutOff ends the connection in the middle of whatever was being said on it.
-func cutOff() { panic(http.ErrAbortHandler) }
 
 // A modelStandIn is a provider of language models that fails, stalls and breaks off, and remembers what it was asked under
 // which key. It answers questions, and edits with tools what an instruction of the test's clients asks for.

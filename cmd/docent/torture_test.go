@@ -164,7 +164,7 @@ timeout = "20s"
 			told.mu.Unlock()
 		}
 	}
-	air.clearUp()
+	air.faults.Store(false)
 	leave()
 	visitors.Wait()
 	if len(told.jobs) < 3*kills || len(told.questions) < 3*kills || told.lost < kills || brain.faulty == 0 {
