@@ -18,7 +18,7 @@ import (
 var gitPath, gitErr = exec.LookPath("git") // once: a test takes the search path away
 
 // git runs the system's git, the judge over what was written. Without it there is no verdict.
-func git(t *testing.T, dir string, args ...string) string {
+func git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	if gitErr != nil {
 		t.Skip("git is not installed: nobody to judge the repository")

@@ -34,7 +34,7 @@ const token = "ghp_TheSecretTokenThatNobodyMaySee"
 
 // serveGit serves a folder of bare repositories over http with git's own backend, to whoever has the token. before may
 // answer a request instead.
-func serveGit(t *testing.T, root string, before func(w http.ResponseWriter, r *http.Request, backend http.Handler) bool) *httptest.Server {
+func serveGit(t testing.TB, root string, before func(w http.ResponseWriter, r *http.Request, backend http.Handler) bool) *httptest.Server {
 	t.Helper()
 	if gitErr != nil {
 		t.Skip("git is not installed: nobody to serve the repository")
