@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"docent/api"
+	"docent/forge/forgetest"
+)
+
+// TestJobsPublishToCodeHosts connects each kind of code host from the command line alone, and lets jobs publish there: the
+// answer to the creation is lost, a follow-up comes, the pull request is merged and another follow-up comes. The token shows
+// in nothing that the server says or keeps.
+func TestJobsPublishToCodeHosts(t *testing.T) {
+	const secret = "hst_TheTokenThatNobodyMaySee"
+	for _, kind := range []api.HostKind{api.HostGitHub, api.HostGitLab, api.HostGitea} {
+		t.Run(string(kind), func(t *testing.T) {
+			host := forgetest.NewStandIn(t)
+			host.Tokens, host.Prune = []string{secret}, true
+			t.Setenv("HOSTED_DOCS_TOKEN", "wrong-"+secret)
+			data := filepath.Join(t.TempDir(), "data")
+			flags := []string{"--host", string(kind), "--host-url", host.URL, "--repository", "acme/docs", "--token-env", "HOSTED_DOCS_TOKEN", "--labels", "docs"}
+			if out, err := tryDocent(t, append([]string{"project", "add", "--data", data, "--id", "harbour", "--domain", "harbour.example.com"}, flags...)...); err == nil ||
+				!strings.Contains(err.Error(), "does not accept") || strings.Contains(err.Error()+out, secret) {
+				t.Errorf("with a wrong token the project is added, or the reason is not plain: %v", err)
+			}
+			t.Setenv("HOSTED_DOCS_TOKEN", secret)
+			s := &modelledServer{project: newTestProject(t, data, "harbour", "", flags...)}
+			var key struct{ Key string }
+			if err := json.Unmarshal([]byte(docent(t, "key", "create", "--data", data, "--project", "harbour", "--kind", "admin", "--name", "Ann Example <ann@example.org>", "--json")), &key); err != nil {
+				t.Fatal(err)
+			}
+			s.project.admin = key.Key
+			s.testServer = newTestServer(t, data, "--log-level", "debug")
+
+			var lost atomic.Int32
+			host.Do(func() {
+				host.Fault = func(r *http.Request) forgetest.Fault {
+					if r.Method == http.MethodPost && (strings.HasSuffix(r.URL.Path, "/pulls") || strings.HasSuffix(r.URL.Path, "/merge_requests")) && lost.Add(1) == 1 {
+						return forgetest.Fault{Act: true, Drop: true}
+					}
+					return forgetest.Fault{}
+				}
+			})
+			job := s.settled(s.create(`replace "Run it." with "Start it." in guide/setup.md`).ID)
+			branch := "docent/" + string(job.ID)
+			pulls := host.Pulls("")
+			if job.Status != api.JobCompleted || job.PRLink == nil || len(pulls) != 1 || pulls[0].Head != branch || lost.Load() == 0 {
+				t.Fatalf("job %+v, pull requests %+v", job, pulls)
+			}
+			if !strings.HasPrefix(*job.PRLink, host.URL+"/acme/docs/") || len(pulls[0].Labels) != 1 {
+				t.Errorf("linked to %s, labels %v", *job.PRLink, pulls[0].Labels)
+			}
+			if text := host.Git(t, "log", "-1", "--format=%B", branch); !strings.HasSuffix(text, "Co-authored-by: Ann Example <ann@example.org>") {
+				t.Errorf("the commit says %q", text)
+			}
+			if diff := host.Git(t, "diff", "main", branch); !strings.Contains(diff, "-Run it.\n+Start it.") || strings.Count(diff, "diff --git") != 1 {
+				t.Errorf("the diff is\n%s", diff)
+			}
+			first := *job.PRLink
+
+			s.follow(job.ID, `replace "Use it." with "Work with it." in guide/use.md`)
+			if job = s.settled(job.ID); job.PRLink == nil || *job.PRLink != first || len(host.Pulls("")) != 1 || len(host.Commits(t, branch)) != 3 {
+				t.Errorf("after a follow-up: %+v, pull requests %+v", job, host.Pulls(""))
+			}
+			host.Merge(t, branch)
+			s.follow(job.ID, `replace "Start it." with "Begin." in guide/setup.md`)
+			job = s.settled(job.ID)
+			if pulls = host.Pulls(""); job.PRLink == nil || *job.PRLink == first || len(pulls) != 2 || pulls[1].Head == branch || pulls[1].State != api.PullOpen {
+				t.Errorf("after the merge: %+v, pull requests %+v", job, pulls)
+			}
+
+			host.Do(func() { host.Tokens, host.ReadOnly = nil, []string{secret} })
+			job = s.settled(s.create(`replace "Welcome" with "Hello" in index.md`).ID)
+			if job.Status == api.JobCompleted || !strings.Contains(job.Message, "not write") {
+				t.Errorf("with a reading token: %+v", job)
+			}
+			host.Fsck(t)
+			s.stop()
+			if strings.Contains(s.log.String(), secret) {
+				t.Error("the token is in the log")
+			}
+			err := filepath.WalkDir(data, func(path string, d fs.DirEntry, err error) error {
+				if err != nil || !d.Type().IsRegular() {
+					return err
+				}
+				text, err := os.ReadFile(path)
+				if strings.Contains(string(text), secret) {
+					t.Errorf("%s holds the token", filepath.Base(path))
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
