@@ -27,7 +27,7 @@ import (
 )
 
 // analysisVersion names the rules of this file. An index made by other rules is rebuilt.
-const analysisVersion = 1
+const analysisVersion = 2
 
 // termsAnalyzer is the name under which Bleve knows our analyzer. Text is cut into terms by the scanner below, once,
 // for the index, for the lengths and for the closer look alike; what reaches Bleve is the terms with spaces between.
@@ -75,15 +75,16 @@ func languageOf(tag string) string {
 
 // A stemmer remembers what it has stemmed. It is not for use by several goroutines at once.
 type stemmer struct {
-	stem func(*snowballstem.Env) bool
-	env  *snowballstem.Env
-	seen map[string]string
+	stem   func(*snowballstem.Env) bool
+	env    *snowballstem.Env
+	seen   map[string]string
+	single bool // a doubled letter at the end counts once
 }
 
 const stemmerRemembers = 50_000 // words; beyond it starts afresh
 
 func newStemmer(language string) *stemmer {
-	return &stemmer{stem: stemmers[language], env: snowballstem.NewEnv(""), seen: make(map[string]string)}
+	return &stemmer{stem: stemmers[language], env: snowballstem.NewEnv(""), seen: make(map[string]string), single: language == "en"}
 }
 
 func (s *stemmer) of(word string) string {
@@ -98,6 +99,11 @@ func (s *stemmer) of(word string) string {
 	stem := s.env.Current()
 	if stem == "" {
 		stem = word
+	}
+	if s.single { // "adding" loses one d with its ending; "add" is the same word
+		if n := len(stem); n > 2 && stem[n-1] == stem[n-2] && strings.IndexByte("bdfgmnprt", stem[n-1]) >= 0 {
+			stem = stem[:n-1]
+		}
 	}
 	if len(s.seen) >= stemmerRemembers {
 		clear(s.seen)

@@ -32,6 +32,7 @@ type Tuning struct {
 	TitleCover     float64 `toml:"title_cover"`
 	HeadingCover   float64 `toml:"heading_cover"`
 	HeadingExact   float64 `toml:"heading_exact"` // where the query is the heading
+	HeadingNamed   float64 `toml:"heading_named"` // on top of it, where the query ends with the heading word for word
 	UnknownCount   float64 `toml:"unknown_count"` // a title word that was not asked for counts so often
 	Proximity      float64 `toml:"proximity"`
 	ProximityK     float64 `toml:"proximity_k"`
@@ -59,7 +60,7 @@ var DefaultTuning = Tuning{
 	B: [sectionFields]float64{0.3, 0.3, 0.5, 0.75}, BShort: 0.3, K: 2,
 	Page: [pageFields]float64{4, 4, 2, 2, 4, 0}, PageHeading: 2, PageBody: 0.7, PageCode: 0.6, PageK: 1.5,
 	PageShare: 0.3, IDFPower: 0.8,
-	Closer: 20, CloserShare: 0.6, TitleCover: 1.2, HeadingCover: 0.5, HeadingExact: 0.5, UnknownCount: 4, NameRest: 2, Proximity: 0.3, ProximityK: 2,
+	Closer: 20, CloserShare: 0.6, TitleCover: 1.2, HeadingCover: 0.5, HeadingExact: 0.5, HeadingNamed: 0.75, UnknownCount: 4, NameRest: 2, Proximity: 0.3, ProximityK: 2,
 	TitleStart: 0.6, TitleStartBase: 0.3, Slip1: 0.8, Slip2: 0.4, Prefix: 0.7, PrefixOfWord: 0.35, PrefixWords: 40, PrefixUntil: 3,
 	PartShare: 1, Neighbourhood: 0.1, Vote: 0.4, VoteK: 5, Abbreviation: 0.5, Boost: 0.03, Demotion: 0.25,
 }
@@ -600,8 +601,15 @@ func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candida
 			rec := s.sections[sec]
 			cover := s.coverage(groups, asked, total, rec.Head)
 			more := float32(t.HeadingCover) * total * cover
-			if cover > 0.99 && len(groups) > 1 {
-				more += float32(t.HeadingExact) * total // the query is the heading
+			if cover > 0.99 { // the query is the heading
+				heading := r.Sections[sec-s.firstOf[c.page]].Heading
+				named := names(q.Text, heading)
+				if len(groups) > 1 || named && strings.Contains(heading, " ") {
+					more += float32(t.HeadingExact) * total
+				}
+				if named {
+					more += float32(t.HeadingNamed) * total
+				}
 			}
 			more += float32(t.Proximity) * s.proximity(w, groups, asked, rec)
 			sum := score*(1-float32(t.PageShare)) + more
@@ -656,6 +664,14 @@ func (s *snapshot) vote(candidates []candidate, total float32) {
 		}
 		c.score += float32(s.tuning.Vote) * total * votes / (votes + float32(s.tuning.VoteK))
 	}
+}
+
+// names reports whether a query ends with a heading, word for word: "how do I install the app" names "Install the app" and
+// not "Installing apps".
+func names(query, heading string) bool {
+	query, heading = plainTitle(query), plainTitle(withoutCount(heading))
+	rest, ok := strings.CutSuffix(query, heading)
+	return ok && heading != "" && (rest == "" || strings.HasSuffix(rest, " "))
 }
 
 // coverage tells how well a title fits the query: the share of the title that was asked for, times the share of the query
@@ -819,6 +835,9 @@ const (
 	contentMost   = 8000
 )
 
+// contents are read into these, so that a hit takes only what it holds.
+var contents = sync.Pool{New: func() any { return new([contentMost]byte) }}
+
 // hit writes one section out, with the number of the section that follows what it shows.
 func (s *snapshot) hit(page, section uint32, score float64) (Hit, uint32, error) {
 	r := s.pages[page]
@@ -832,7 +851,9 @@ func (s *snapshot) hit(page, section uint32, score float64) (Hit, uint32, error)
 		end = r.Sections[k].End
 		after++
 	}
-	buf := make([]byte, max(0, min(end-sec.Start, contentMost)))
+	held := contents.Get().(*[contentMost]byte)
+	defer contents.Put(held)
+	buf := held[:max(0, min(end-sec.Start, contentMost))]
 	if _, err := s.text.ReadAt(buf, r.Offset+sec.Start); err != nil {
 		return Hit{}, 0, err
 	}

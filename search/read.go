@@ -2,6 +2,7 @@ package search
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -125,7 +126,7 @@ func describe(r *record, src *source) []*document.Document {
 		rec.Len[fieldHeading] = uint16(min(terms(s.heading, &rec.Body), 65535))
 		addField(doc, sectionFieldNames[fieldHeading], buf)
 		field(doc, sectionFieldNames[fieldTrail], &rec.Len[fieldTrail], s.trail...)
-		rec.Head = a.titleWords(s.heading, language)
+		rec.Head = a.titleWords(withoutCount(s.heading), language)
 		buf = nil
 		rec.Len[fieldBody] = uint16(min(terms(s.body, &rec.Body), 65535))
 		addField(doc, sectionFieldNames[fieldBody], buf)
@@ -195,4 +196,15 @@ func (a *analyser) titleWords(text, language string) wordList {
 		return w
 	}
 	return list(true)
+}
+
+// counted is what stands before a heading that counts: "2. ", "3) ", "Step 4: ".
+var counted = regexp.MustCompile(`^(?i:(step|part|pattern)\s+)?\d+(\.\d+)*\s*[.):–-]\s+`)
+
+// withoutCount is a heading without its number, which nobody asks for.
+func withoutCount(heading string) string {
+	if heading == "" || heading[0] > '9' && !strings.Contains("SsPp", heading[:1]) {
+		return heading
+	}
+	return heading[len(counted.FindString(heading)):]
 }
