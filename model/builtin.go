@@ -337,8 +337,11 @@ func items(text string) []string {
 		}
 		at := itemBelow.FindStringIndex(below)[0]
 		head := strings.TrimRight(first+"\n"+below[:at], "\n")
-		lines := dedent(strings.Split(below[at:], "\n"))
-		margin := strings.Repeat(" ", indent(strings.Split(below[at:], "\n")[0]))
+		lines := strings.Split(below[at:], "\n")
+		margin := strings.Repeat(" ", indent(lines[0]))
+		for n, l := range lines {
+			lines[n] = l[min(len(margin), indent(l)):]
+		}
 		nested := items(strings.Join(lines, "\n"))
 		for n := range nested {
 			nested[n] = margin + strings.ReplaceAll(nested[n], "\n", "\n"+margin)
@@ -734,7 +737,7 @@ func choose(q query, s *section, budget int, said *[]uint64) string {
 	last := 0 // the list or table that the last text is a part of
 	for i := range s.units {
 		u := &s.units[i]
-		if !taken[i] || u.kind == heading || slices.Contains(*said, u.print) {
+		if !taken[i] || u.kind == heading || u.words > 3 && slices.Contains(*said, u.print) {
 			continue
 		}
 		*said = append(*said, u.print)

@@ -235,3 +235,32 @@ func BenchmarkBuiltin(b *testing.B) {
 		}
 	})
 }
+
+// What answers is taken out of a long list or table item by item, with what it is below; the list is not quoted whole.
+func TestLongListsAndTablesAreTakenInParts(t *testing.T) {
+	options := "The file has these options:\n\n- `mode`: how it is written, among others\n"
+	table := "| option | what it does |\n| --- | --- |\n"
+	for _, name := range strings.Fields("alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu") {
+		options += "  - `" + name + "`: writes the letter " + name + " to the end of every line of the whole file\n"
+		table += "| `" + name + "` | puts the sign " + name + " between every two words of a page, and does so again whenever the page is written anew by somebody |\n"
+	}
+	options += "    Returns nothing.\n- `last`: the end\n"
+	passages := []Passage{
+		{Path: "a.md", Title: "Options", Text: options, Score: 0.9},
+		{Path: "b.md", Title: "Signs", Text: "All signs:\n\n" + table, Score: 0.8},
+	}
+	for question, want := range map[string][]string{
+		"how do I write the letter theta to every line": {"The file has these options:", "- `mode`: how it is written, among others\n  - `theta`: writes"},
+		"put the sign kappa between words of a page":    {"| option | what it does |\n| --- | --- |\n", "| `kappa` | puts the sign kappa"},
+	} {
+		text, _, _, _ := answerOf(t, Request{Question: question, Passages: passages})
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s: %q is not in\n%s", question, w, text)
+			}
+		}
+		if strings.Contains(text, "`last`") || strings.Count(text, "puts the sign") > 9 {
+			t.Errorf("%s: too much is quoted\n%s", question, text)
+		}
+	}
+}
