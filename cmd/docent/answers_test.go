@@ -318,6 +318,47 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 		t.Errorf("%d of %d questions are answered that the documentation does not answer", answered, len(unanswerable))
 	}
 
+	// Questions of our own, which nobody asked there: what the choice of blocks was looked at with, and what was written
+	// afterwards and not looked at again.
+	raw, err := os.ReadFile("testdata/questions.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own []struct {
+		judgedQuestion
+		Set   string `json:"set"`
+		Holds string `json:"holds"`
+	}
+	if err := json.Unmarshal(raw, &own); err != nil {
+		t.Fatal(err)
+	}
+	for set, bar := range map[string]struct{ right, held, denied int }{"tuned": {28, 30, 1}, "held out": {22, 26, 2}} {
+		asked, right, held, denied := 0, 0, 0, 0
+		for _, q := range own {
+			if q.Set != set {
+				continue
+			}
+			asked++
+			text, sources, _ := answer(q.Corpus, q.Query)
+			if len(sources) == 0 {
+				denied++
+				continue
+			}
+			first, holds := relevant(q.judgedQuestion, sources[0]), regexp.MustCompile(q.Holds).MatchString(text)
+			if first {
+				right++
+			}
+			if holds {
+				held++
+			}
+			t.Logf("%s, %s: %s\nright %v, holds what answers %v, sources %v\n%s\n", set, q.Corpus, q.Query, first, holds, sources, text)
+		}
+		t.Logf("%s: of %d questions of our own %d have the right first source, %d hold what answers, %d are denied an answer", set, asked, right, held, denied)
+		if right < bar.right || held < bar.held || denied > bar.denied {
+			t.Errorf("%s: %d of %d right, %d hold what answers, %d denied", set, right, asked, held, denied)
+		}
+	}
+
 	text, sources, _ := answer("prometheus", "What is a histogram and how does it differ from a summary?")
 	if len(sources) == 0 || !strings.HasSuffix(sources[0], "metric_types.md") && !strings.HasSuffix(sources[0], "histograms.md") {
 		t.Errorf("histograms: %v\n%s", sources, text)
