@@ -150,7 +150,7 @@ func (g *giteaHost) create(ctx context.Context, p hostedPull) (hostedPull, error
 		if _, gone := g.repository(ctx); gone != nil {
 			return hostedPull{}, gone
 		}
-		return hostedPull{}, &HostError{kind: ErrTemporary, Say: "Gitea does not know the pushed branch yet."}
+		return hostedPull{}, &HostError{Kind: ErrTemporary, Say: "Gitea does not know the pushed branch yet."}
 	case err != nil:
 		return hostedPull{}, err
 	}

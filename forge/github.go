@@ -90,8 +90,10 @@ func (g *githubHost) find(ctx context.Context, branch, _ string) (hostedPull, er
 	}
 	var best hostedPull
 	for _, pr := range list {
-		// A head that the host does not understand is a filter that it ignores; and a fork's owner may be the same.
-		if pr.GetHead().GetRef() != branch || pr.GetHead().GetRepo() != nil && !strings.EqualFold(pr.GetHead().GetRepo().GetFullName(), g.owner+"/"+g.name) {
+		// A filter that the host does not understand is one that it ignores; and a fork's owner may be the same. Names may have
+		// changed since the project was set up, numbers have not.
+		from, into := pr.GetHead().GetRepo(), pr.GetBase().GetRepo()
+		if pr.GetHead().GetRef() != branch || from != nil && into != nil && from.GetID() != into.GetID() {
 			continue
 		}
 		p := g.pull(pr)
@@ -146,7 +148,7 @@ func (g *githubHost) create(ctx context.Context, p hostedPull) (hostedPull, erro
 	case answered(err, http.StatusUnprocessableEntity) && said(err, "already exists"):
 		return hostedPull{}, errPullExists
 	case answered(err, http.StatusUnprocessableEntity) && said(err, "head sha can't be blank", "head ref must be a branch", "head invalid", "field head"):
-		return hostedPull{}, &HostError{kind: ErrTemporary, Say: "GitHub does not know the pushed branch yet."}
+		return hostedPull{}, &HostError{Kind: ErrTemporary, Say: "GitHub does not know the pushed branch yet."}
 	case err != nil:
 		return hostedPull{}, err
 	}

@@ -147,7 +147,7 @@ func (c *hostClient) once(req *http.Request, body []byte, write bool) (*http.Res
 		return nil, context.Cause(ctx)
 	}
 	if left := c.gate.closed(c.now()); left > 0 {
-		return nil, &HostError{kind: ErrTemporary, After: left,
+		return nil, &HostError{Kind: ErrTemporary, After: left,
 			Say: fmt.Sprintf("%s asked for fewer requests, for another %v.", c.name, left.Round(time.Second))}
 	}
 	if write {
@@ -176,7 +176,7 @@ func (c *hostClient) once(req *http.Request, body []byte, write bool) (*http.Res
 	case ctx.Err() != nil && err != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, &HostError{kind: ErrTemporary, Say: fmt.Sprintf("%s does not answer: %s.", c.name, c.clean(err.Error(), secret))}
+		return nil, &HostError{Kind: ErrTemporary, Say: fmt.Sprintf("%s does not answer: %s.", c.name, c.clean(err.Error(), secret))}
 	case len(data) > maxAnswer:
 		return nil, misconfigured("%s answers with more than %d bytes.", c.name, maxAnswer)
 	case res.StatusCode >= 300:

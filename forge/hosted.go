@@ -301,7 +301,7 @@ func (h *Hub) findAgain(ctx context.Context, host codeHost, p Publication, err e
 	case errors.Is(err, errPullExists) && lookErr != nil:
 		return hostedPull{}, lookErr
 	case errors.Is(err, errPullExists):
-		return hostedPull{}, &HostError{kind: ErrTemporary, Say: "The code host says that the branch has a pull request, but does not show it yet."}
+		return hostedPull{}, &HostError{Kind: ErrTemporary, Say: "The code host says that the branch has a pull request, but does not show it yet."}
 	}
 	return hostedPull{}, err
 }

@@ -11,17 +11,17 @@ import (
 // A HostError is what a code host has against a request, as a sentence for the user. It wraps ErrMisconfigured where
 // somebody has to change something first, and ErrTemporary where trying again helps.
 type HostError struct {
+	Kind  error // ErrMisconfigured or ErrTemporary
 	Say   string
 	After time.Duration // for how long the host wants to be left alone; zero where it does not say
 
-	kind     error
 	status   int    // of the host's answer; zero where there was none
 	text     string // the host's own words, cleaned
 	declined bool   // a push that came through was not let onto its branch: it is protected
 }
 
-func (e *HostError) Error() string { return e.kind.Error() + ": " + e.Say }
-func (e *HostError) Unwrap() error { return e.kind }
+func (e *HostError) Error() string { return e.Kind.Error() + ": " + e.Say }
+func (e *HostError) Unwrap() error { return e.Kind }
 
 // answered says whether the host answered with one of these statuses.
 func answered(err error, statuses ...int) bool {
@@ -59,14 +59,14 @@ func said(err error, words ...string) bool {
 }
 
 func misconfigured(format string, args ...any) *HostError {
-	return &HostError{kind: ErrMisconfigured, Say: fmt.Sprintf(format, args...)}
+	return &HostError{Kind: ErrMisconfigured, Say: fmt.Sprintf(format, args...)}
 }
 
 // refusalOf sorts an answer that is no success by what can be done about it.
 func (c *hostClient) refusalOf(status int, header http.Header, text string) *HostError {
-	e := &HostError{kind: ErrMisconfigured, status: status, text: text}
+	e := &HostError{Kind: ErrMisconfigured, status: status, text: text}
 	if wait, limited := c.limit(status, header, text); limited {
-		e.kind, e.After = ErrTemporary, wait
+		e.Kind, e.After = ErrTemporary, wait
 		e.Say = fmt.Sprintf("%s asks for fewer requests, for the next %v.", c.name, wait.Round(time.Second))
 		return e
 	}
@@ -84,7 +84,7 @@ func (c *hostClient) refusalOf(status int, header http.Header, text string) *Hos
 	case status == http.StatusNotFound:
 		e.Say = fmt.Sprintf("%s has no repository %s, or does not show it to %s%s.", c.name, c.repo, c.what, words)
 	case status == http.StatusRequestTimeout, status >= 500:
-		e.kind = ErrTemporary
+		e.Kind = ErrTemporary
 		e.Say = fmt.Sprintf("%s has trouble of its own now (status %d)%s.", c.name, status, words)
 	case status >= 300 && status < 400:
 		e.Say = fmt.Sprintf("%s says that %s is at another address now: set the project's repository and host address anew.", c.name, c.repo)

@@ -409,7 +409,7 @@ func (r *remote) refusal(branch, status string) error {
 	if strings.Contains(text, "failed to update ref") || strings.Contains(text, "cannot lock ref") || strings.Contains(text, "failed to lock") {
 		return fmt.Errorf("%w: push %s: %s", ErrTemporary, branch, text)
 	}
-	return &HostError{kind: ErrMisconfigured, declined: true, Say: fmt.Sprintf("The repository refuses the push to %s: %s.", branch, strings.TrimRight(text, "."))}
+	return &HostError{Kind: ErrMisconfigured, declined: true, Say: fmt.Sprintf("The repository refuses the push to %s: %s.", branch, strings.TrimRight(text, "."))}
 }
 
 // failure sorts an error of the transport by what can be done about it. The text is cleaned, the chain is cut: both may

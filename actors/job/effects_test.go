@@ -1,0 +1,42 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"docent/forge"
+)
+
+func TestACodeHostThatAsksForTimeIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &effect{deps: &Deps{
+			Log: slog.New(slog.DiscardHandler), Patience: 2 * time.Minute, Backoff: func(int) time.Duration { return time.Second },
+		}}
+		s := &slot{acquire: func() (func(), error) { return func() {}, nil }}
+		busy := func(after time.Duration) error {
+			return fmt.Errorf("publish: %w", &forge.HostError{Kind: forge.ErrTemporary, Say: "Busy.", After: after})
+		}
+		began, tries := time.Now(), 0
+		err := e.patiently(context.Background(), s, func() error {
+			if tries++; tries == 1 {
+				return busy(40 * time.Second)
+			}
+			return nil
+		})
+		if err != nil || tries != 2 || time.Since(began) != 40*time.Second {
+			t.Errorf("%d tries in %v: %v", tries, time.Since(began), err)
+		}
+		began, tries = time.Now(), 0
+		err = e.patiently(context.Background(), s, func() error { tries++; return busy(time.Hour) })
+		if tries != 1 || time.Since(began) != 0 {
+			t.Errorf("%d tries in %v of what takes longer than patience lasts", tries, time.Since(began))
+		}
+		if f := failed(err, began); f.Message != "Busy. Send the instruction again later." {
+			t.Errorf("the job says %q", f.Message)
+		}
+	})
+}
