@@ -142,7 +142,7 @@ func (l *loop) elapsed() time.Duration { return l.earlier + time.Since(l.began) 
 
 // work goes through the recorded steps and on from there.
 func (l *loop) work(ctx context.Context, task Task, steps []Step) (Result, error) {
-	ws, err := newWorkspace(ctx, task.Tree, task.DocsDir, l.opts)
+	ws, err := newWorkspace(ctx, task, l.opts)
 	if err != nil {
 		return Result{}, err
 	}

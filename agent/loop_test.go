@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,12 +82,11 @@ func (s *script) shown(n int) string {
 
 type args map[string]any
 
-var callID int
+var callID atomic.Int64
 
 func call(name string, a args) agent.Call {
 	b, _ := json.Marshal(a)
-	callID++
-	return agent.Call{ID: fmt.Sprint("c", callID), Name: name, Arguments: string(b)}
+	return agent.Call{ID: fmt.Sprint("c", callID.Add(1)), Name: name, Arguments: string(b)}
 }
 
 func calls(list ...agent.Call) agent.Reply { return agent.Reply{Calls: list} }

@@ -42,14 +42,17 @@ type Options struct {
 	Checks   Checks   // nil: no command of the operator's looks at results
 	Loop     Limits
 	Log      *slog.Logger // nil: what goes wrong inside is not logged
+
+	shared *sharedPages
 }
 
-// An Agent carries out instructions. It holds no state: one serves any number of jobs at the same time.
+// An Agent carries out instructions. It holds no state but pages that runs share: one serves any number of jobs at the same time.
 type Agent struct{ opts Options }
 
 // New makes an agent. Without Models it is the built-in one, which needs no language model.
 func New(opts Options) *Agent {
 	opts.Loop = opts.Loop.withDefaults()
+	opts.shared = &sharedPages{}
 	if opts.MaxFile <= 0 {
 		opts.MaxFile = 2 << 20
 	}
@@ -170,7 +173,7 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 	}
 	tell(fmt.Sprintf("Understood %s", count(len(ops), "operation")))
 
-	ws, err := newWorkspace(ctx, task.Tree, task.DocsDir, a.opts)
+	ws, err := newWorkspace(ctx, task, a.opts)
 	if err != nil {
 		return Result{}, err
 	}
@@ -268,7 +271,7 @@ func (r *run) check(changes []Change) ([]string, error) {
 func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 
-	base := &workspace{ctx: r.ctx, tree: r.ws.tree, docsDir: r.ws.docsDir, limits: r.ws.limits, base: r.ws.base, over: map[string]overlay{}, cache: r.ws.cache, folded: r.ws.folded}
+	base := &workspace{ctx: r.ctx, tree: r.ws.tree, project: r.ws.project, docsDir: r.ws.docsDir, limits: r.ws.limits, base: r.ws.base, over: map[string]overlay{}, cache: r.ws.cache, folded: r.ws.folded}
 	was := *r.site
 	was.ws, was.pages, was.marked = base, maps.Clone(r.site.pages), maps.Clone(r.site.marked)
 

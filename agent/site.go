@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"fmt"
 	"net/url"
 	"path"
@@ -26,13 +27,8 @@ type site struct {
 	listed   []string // the pages; for which list of files that holds
 	listedOf *string
 
-	pages  map[string]parsed
+	pages  map[string]*markup.Page
 	marked map[*markup.Page]map[string]bool // anchors of pages that import nothing
-}
-
-type parsed struct {
-	src  string
-	page *markup.Page
 }
 
 type siteKind string
@@ -48,7 +44,7 @@ const (
 )
 
 func openSite(ws *workspace, project api.Project) (*site, error) {
-	s := &site{ws: ws, project: project, pages: map[string]parsed{}, marked: map[*markup.Page]map[string]bool{}, kind: plain, root: ws.docsDir}
+	s := &site{ws: ws, project: project, pages: map[string]*markup.Page{}, marked: map[*markup.Page]map[string]bool{}, kind: plain, root: ws.docsDir}
 	depth := func(p string) int { return strings.Count(p, "/") }
 	best := func(p string) bool { return s.config == "" || depth(p) < depth(s.config) }
 	for _, f := range ws.files() {
@@ -202,14 +198,30 @@ func (s *site) page(p string) (*markup.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	if have, ok := s.pages[p]; ok && len(have.src) == len(src) && have.src == string(src) {
-		return have.page, nil
+	if have, ok := s.pages[p]; ok && bytes.Equal(have.Src, src) {
+		return have, nil
 	}
 	if !isText(src) {
 		return nil, refuse("%s is not text in UTF-8", p)
 	}
-	pg := markup.Parse(p, src)
-	s.pages[p] = parsed{string(src), pg}
+	name, named := s.ws.named(p)
+	if _, edited := s.ws.over[p]; edited {
+		named = false
+	}
+	var pg *markup.Page
+	if named {
+		pg = s.ws.limits.shared.find(name)
+	}
+	if pg == nil {
+		pg = markup.Parse(p, src)
+		if named {
+			pg = s.ws.limits.shared.keep(name, pg)
+		}
+	}
+	if named {
+		s.ws.cache[p] = pg.Src
+	}
+	s.pages[p] = pg
 	return pg, nil
 }
 

@@ -21,6 +21,7 @@ import (
 type workspace struct {
 	ctx     context.Context // of the run
 	tree    Tree
+	project api.ProjectID
 	docsDir string
 	limits  Options
 	base    map[string]api.File
@@ -43,13 +44,14 @@ func (r *refusal) Error() string { return r.text }
 
 func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
 
-func newWorkspace(ctx context.Context, tree Tree, docsDir string, limits Options) (*workspace, error) {
+func newWorkspace(ctx context.Context, task Task, limits Options) (*workspace, error) {
+	tree := task.Tree
 	files, err := tree.Files(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the files of %s: %w", tree.Commit(), err)
 	}
 	w := &workspace{
-		ctx: ctx, tree: tree, docsDir: cleanDir(docsDir), limits: limits,
+		ctx: ctx, tree: tree, project: task.Project.ID, docsDir: cleanDir(task.DocsDir), limits: limits,
 		base: make(map[string]api.File, len(files)), over: map[string]overlay{}, cache: map[string][]byte{}, folded: map[string]string{},
 	}
 	for _, f := range files {
@@ -126,6 +128,12 @@ func (w *workspace) original(p string) ([]byte, error) {
 	}
 	if f.Size > w.limits.MaxFile {
 		return nil, refuse("%s is larger than the %d bytes that are edited", p, w.limits.MaxFile)
+	}
+	if name, ok := w.named(p); ok && isPage(p) {
+		if page := w.limits.shared.find(name); page != nil {
+			w.cache[p] = page.Src
+			return page.Src, nil
+		}
 	}
 	b, err := w.tree.Read(w.ctx, p)
 	if err != nil {
