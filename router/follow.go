@@ -76,6 +76,9 @@ func (w *writer) end() {
 	w.forget()
 	w.leave()
 	w.reader.Close()
+	if w.rest != nil {
+		w.rest.Stop()
+	}
 	w.count()
 	w.m.open.Dec()
 }
@@ -105,13 +108,22 @@ func (w *writer) follow() error {
 		case took == 0 && !first && !w.keepAlive():
 			return w.left()
 		}
-		if w.texts && took > 0 && w.Bounds.Pace > 0 {
-			// What comes meanwhile goes together. Nothing wakes the reader: a gap of this length is not seen, and the
-			// answer's end may have it too.
-			time.Sleep(w.Bounds.Pace)
+		// What comes soon after goes together: a gap of this length is not seen. The end of the answer does not wait.
+		paced := w.texts && took > 0 && w.Bounds.Pace > 0
+		w.reader.Rest(paced)
+		if !paced {
+			<-w.reader.Ready()
 			continue
 		}
-		<-w.reader.Ready()
+		if w.rest == nil {
+			w.rest = time.NewTimer(w.Bounds.Pace)
+		} else {
+			w.rest.Reset(w.Bounds.Pace)
+		}
+		select {
+		case <-w.rest.C:
+		case <-w.reader.Ready():
+		}
 	}
 }
 
@@ -135,6 +147,7 @@ type writer struct {
 	ctx      context.Context // ends when the reader has gone
 	leave    func()          // the pulse
 	forget   func() bool     // the end of ctx
+	rest     *time.Timer     // between two writes of text
 	texts    bool            // text was written
 	last     time.Time       // of the last write
 	deadline time.Time       // that writes have now

@@ -105,14 +105,21 @@ func (l *Log) add(p *Part) {
 	l.marks = append(l.marks, uint32(len(p.Text)))
 }
 
-// wake tells every waiting reader once. The caller holds the lock.
+// wake tells every waiting reader once, but for those that rest, unless the log has ended. The caller holds the lock.
 func (l *Log) wake() {
-	for i, r := range l.waiting {
+	keep := 0
+	for _, r := range l.waiting {
+		if r.resting && !l.closed {
+			r.slot = keep
+			l.waiting[keep] = r
+			keep++
+			continue
+		}
 		r.slot = -1
-		l.waiting[i] = nil
 		r.signal()
 	}
-	l.waiting = l.waiting[:0]
+	clear(l.waiting[keep:])
+	l.waiting = l.waiting[:keep]
 }
 
 // Close ends the log: readers get what is left and then the end. Closing again changes nothing.
@@ -169,9 +176,10 @@ type Reader struct {
 	log   *Log
 	ready chan struct{}
 	// The rest is guarded by the log's lock.
-	pos    int
-	slot   int // index in log.waiting; -1 when not there
-	closed bool
+	pos     int
+	slot    int // index in log.waiting; -1 when not there
+	resting bool
+	closed  bool
 	// Where the next short text is: the chunk, and how much of it was read. They are those of part at, which is behind pos
 	// until the log has grown so far.
 	at, chunk, offset int
@@ -245,6 +253,20 @@ func (r *Reader) next(p *Part) {
 	text := l.text[r.chunk][r.offset : r.offset+int(mark)]
 	p.Text = unsafe.String(&text[0], len(text)) // bytes in a chunk never change
 	r.offset += int(mark)
+}
+
+// Rest says whether the reader wants to hear of the log's end alone for now, and not of every part: it will come by itself.
+func (r *Reader) Rest(resting bool) {
+	l := r.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.resting == resting {
+		return
+	}
+	r.resting = resting
+	if !resting && r.pos < len(l.marks) {
+		r.signal() // it has not heard of these
+	}
 }
 
 // Wake lets Ready yield, from any goroutine: there is something other than parts to look at.

@@ -268,6 +268,45 @@ func BenchmarkLog(b *testing.B) {
 	}
 }
 
+func TestAReaderAtRestHearsOfTheEndAlone(t *testing.T) {
+	l := stream.NewLog()
+	r, other := l.Reader(0), l.Reader(0)
+	rings := func(r *stream.Reader) bool {
+		select {
+		case <-r.Ready():
+			return true
+		default:
+			return false
+		}
+	}
+	<-r.Ready()
+	<-other.Ready()
+	r.Take()
+	other.Take()
+	r.Rest(true)
+	appendAll(t, l, text("a"))
+	if rings(r) || !rings(other) {
+		t.Fatal("an append wakes those that rest, or not the others")
+	}
+	r.Rest(false)
+	if !rings(r) {
+		t.Fatal("a reader that rests no more does not hear of what came meanwhile")
+	}
+	if got, _ := r.Take(); len(got) != 1 {
+		t.Fatalf("%d parts", len(got))
+	}
+	appendAll(t, l, text("b"))
+	if !rings(r) {
+		t.Fatal("a reader that does not rest is not woken")
+	}
+	r.Take()
+	r.Rest(true)
+	l.Close()
+	if !rings(r) {
+		t.Fatal("a reader at rest does not hear of the end")
+	}
+}
+
 func TestALogYieldsWhatWasAppendedHoweverItIsTaken(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 9))
 	for range 50 {
