@@ -3,7 +3,7 @@ GO      ?= go
 BIN     := bin/docent
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: all help build run demo test torture lint fmt vet fuzz bench bench-journal clean
+.PHONY: all help build run demo test torture lint fmt vet fuzz bench microbench bench-journal clean
 
 all: fmt vet lint test ## format, vet, lint and test
 
@@ -37,8 +37,11 @@ vet:
 fuzz: ## fuzz each target for FUZZTIME (10s)
 	@./scripts/fuzz $(or $(FUZZTIME),10s)
 
-bench: build ## measure concurrent assistant streams against the real server
-	@./scripts/bench $(or $(STREAMS),100 1000)
+bench: build ## measure a server under load, for some minutes; results go to bench/results (ROUNDS, SCALE, OUT)
+	@./scripts/bench
+
+microbench: ## run the benchmarks of every room, for benchstat (COUNT, BENCHTIME)
+	@./scripts/bench micro
 
 bench-journal: ## measure the journal beside a plain log file and plain bbolt; ROUNDS=25 STREAMS=100000
 	@./scripts/bench-journal

@@ -48,15 +48,15 @@ func (r Report) WriteHTML(w io.Writer) error {
 		return figures
 	}
 	groups := r.Groups()
-	var scenarios []string
+	var kinds []string
 	for _, g := range groups {
-		if !slices.Contains(scenarios, g.Scenario) {
-			scenarios = append(scenarios, g.Scenario)
+		if !slices.Contains(kinds, g.kind()) {
+			kinds = append(kinds, g.kind())
 		}
 	}
-	for _, name := range scenarios {
-		if curves := sizeCurves(sortedSizes(groups, name)); len(curves) > 0 {
-			data.Sections = append(data.Sections, section{Title: name + ": how it grows with the load", Figures: draw(curves)})
+	for _, kind := range kinds {
+		if curves := sizeCurves(sortedSizes(groups, kind)); len(curves) > 0 {
+			data.Sections = append(data.Sections, section{Title: kind + ": how it grows with the load", Figures: draw(curves)})
 		}
 	}
 	for _, g := range groups {
@@ -149,11 +149,22 @@ func (g Group) lineName(target, what string) string {
 	return target + ", " + what
 }
 
-// sortedSizes are the groups of a scenario in the order of their size.
-func sortedSizes(groups []Group, scenario string) []Group {
+// kind is what a group has in common with those of another size: all but the size.
+func (g Group) kind() string {
+	_, rest, found := strings.Cut(g.Load, ", ")
+	_, unit, _ := strings.Cut(g.Load, " ")
+	unit, _, _ = strings.Cut(unit, ", ")
+	if !found {
+		return g.Scenario + " (" + unit + ")"
+	}
+	return g.Scenario + " (" + unit + "; " + rest + ")"
+}
+
+// sortedSizes are the groups of a kind in the order of their size.
+func sortedSizes(groups []Group, kind string) []Group {
 	var out []Group
 	for _, g := range groups {
-		if g.Scenario == scenario && g.Size > 0 {
+		if g.kind() == kind && g.Size > 0 {
 			out = append(out, g)
 		}
 	}

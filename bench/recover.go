@@ -53,7 +53,8 @@ func (s Recover) Run(ctx context.Context) (Result, error) {
 		defer breakOff()
 		begun := make(chan error, 1)
 		go func() {
-			begun <- onSchedule(broken, Streams{Number: s.Number, Ramp: s.Ramp}.starts(), func(ctx context.Context, n int, due time.Time) error {
+			begun <- onSchedule(broken, Streams{Number: s.Number, Ramp: s.Ramp}.starts(), func(_ context.Context, n int, due time.Time) error {
+				// Who has begun reads until the server breaks it off.
 				if a, ok := r.accept(ctx, n, s.Questions[n%len(s.Questions)], due); ok {
 					mu.Lock()
 					accepted = append(accepted, a)

@@ -47,6 +47,8 @@ type Streams struct {
 // Load is the load in words.
 func (s Streams) Load() string {
 	switch {
+	case s.Turns > 1 && !s.Closed && s.Rate <= 0:
+		return fmt.Sprintf("%d threads of %d turns", s.Number, s.Turns)
 	case s.Closed:
 		return fmt.Sprintf("%d callers", s.Number)
 	case s.Rate > 0:

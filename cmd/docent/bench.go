@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ type benchRun struct {
 	slo                                 string
 	json                                bool
 	out                                 string
-	profile                             string
+	profile, commit                     string
 
 	progress Progress
 	lab      *lab // while it runs
@@ -107,6 +108,7 @@ func (b *benchRun) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&b.slo, "slo", "", "objective that must hold, such as 'ttfe.p99<200ms,lost=0'")
 	flags.BoolVar(&b.json, "json", false, "print the report as one JSON object in place of tables")
 	flags.StringVar(&b.out, "out", "", "also write the report to this path with .json and .html")
+	flags.StringVar(&b.commit, "commit", "", "version that the report names, where the build does not know its own")
 	flags.StringVar(&b.profile, "profile", "", "write processor and allocation profiles of the server that is started to this directory")
 }
 
@@ -184,19 +186,40 @@ func (s *streamsLoad) loads(b *benchRun) func() ([]load, error) {
 		}
 		var loads []load
 		for _, l := range all {
+			label := l.Load() + b.answers()
 			open := l.Number
 			if l.Rate > 0 {
 				answer := l.Delay + time.Duration(l.Parts)*l.Interval
 				open = int(l.Rate*min(l.For, answer+time.Minute).Seconds()) + 1
 			}
-			loads = append(loads, load{name: l.Load(), streams: open, limit: b.scripted() && l.Turns <= 1,
+			loads = append(loads, load{name: label, streams: open, limit: b.scripted() && l.Turns <= 1,
 				run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
 					l.Target, l.Progress = t, progress
-					return one(l.Run(ctx))
+					r, err := l.Run(ctx)
+					r.Load = label
+					return one(r, err)
 				}})
 		}
 		return loads, nil
 	}
+}
+
+// answers describes the answers of a load, so that loads with others are not taken for the same in a report.
+func (b *benchRun) answers() string {
+	switch {
+	case b.url != "":
+		return ""
+	case b.model != scriptedBench:
+		return ", built-in model"
+	}
+	text := fmt.Sprintf(", %d parts %v apart", b.parts, b.interval)
+	if b.pace != DefaultConfig().StreamPace.Duration {
+		text += fmt.Sprintf(", flushed every %v", b.pace)
+	}
+	if b.v1 {
+		text += ", v1"
+	}
+	return text
 }
 
 func (b *benchRun) readQuestions() ([]string, error) {
@@ -241,7 +264,7 @@ func (b *benchRun) run(cmd *cobra.Command, plan func() ([]load, error)) error {
 	} else if b.model != scriptedBench && b.model != "builtin" {
 		return usagef("--model is scripted or builtin, not %q", b.model)
 	}
-	report := bench.Report{Made: time.Now().UTC().Truncate(time.Second), Commit: benchCommit(buildVersion()), Machine: bench.ThisMachine(),
+	report := bench.Report{Made: time.Now().UTC().Truncate(time.Second), Commit: cmp.Or(b.commit, benchCommit(buildVersion())), Machine: bench.ThisMachine(),
 		Command: benchCommand(cmd)}
 	report.Machine.Shared = b.url == ""
 	lab, err := b.openLab(cmd, loads)
@@ -364,7 +387,7 @@ func benchCommand(cmd *cobra.Command) string {
 	words := []string{cmd.CommandPath()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "key", "admin-key", "url", "domain", "project", "profile", "out":
+		case "key", "admin-key", "url", "domain", "project", "profile", "out", "commit":
 		case "source", "questions":
 			words = append(words, "--"+f.Name, filepath.Base(f.Value.String()))
 		default:
