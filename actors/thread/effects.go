@@ -239,6 +239,9 @@ func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]
 		if err != nil {
 			return nil, fmt.Errorf("search: %w", err)
 		}
+		if hits == nil {
+			hits = make([]search.Hit, 0, min(most, len(texts)*len(found)))
+		}
 		for _, h := range found {
 			if s := (section{h.Path, h.Anchor}); !seen[s] && (pages[h.Path] || len(pages) < most) {
 				seen[s], pages[h.Path] = true, true
