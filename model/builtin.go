@@ -169,6 +169,7 @@ type section struct {
 	*leaf
 	scores []float64 // of the units
 	best   float64   // match of its best block
+	named  float64   // how well its heading fits
 	sure   float64   // of the search, as a share of how sure it is of its first passage
 	score  float64
 }
@@ -204,7 +205,7 @@ func compose(req Request) []quote {
 	rest := order[1:]
 	worth := func(at int) float64 {
 		s := sections[at]
-		v := s.sure * (1 + s.best + 0.3*q.headFit(s))
+		v := s.sure * (1 + s.best + 0.3*s.named)
 		if req.Passages[at].Path == req.Passages[order[0]].Path {
 			v *= 1.1
 		}
@@ -547,18 +548,24 @@ func (q query) match(s *section, u *unit) float64 {
 	}
 	score := 0.7*best + 0.3*sum/float64(max(len(q.aspects), 1))
 	// What answers stands in one sentence, one line or one item rather than here and there in a long block.
-	near := 0.0
+	near, whole := 0.0, 0.0
+	for _, t := range q.terms {
+		if u.terms[t] > 0 {
+			whole += q.weights.known[t]
+		}
+	}
+	if u.lines == nil {
+		near = whole
+	}
 	for _, line := range u.lines {
+		if near == whole { // no line holds more than all of them
+			break
+		}
 		got := 0.0
 		for _, t := range line {
 			got += q.weights.known[t]
 		}
 		near = max(near, got)
-	}
-	if u.lines == nil {
-		for t := range u.terms {
-			near += q.weights.known[t]
-		}
 	}
 	if q.total > 0 {
 		score = (score + near/q.total) / 2
@@ -600,7 +607,7 @@ func rank(req Request, q query, sections []*section) []int {
 		// The search has compared with the whole documentation: its order is right more often than any mixture with what
 		// the passages alone show, except that it does not know a definition when it sees one.
 		head := q.headFit(s)
-		s.sure = sure
+		s.sure, s.named = sure, head
 		s.score = sure + 0.1*head + 0.2*best
 		if q.whatIs && head >= 0.3 && q.defines(s) {
 			s.score += 0.35
@@ -956,26 +963,15 @@ func answers(req Request, q query, sections []*section) bool {
 // fit is what the verdict is made of.
 type fit struct {
 	passage float64 // share of the question's weight in the best passage
-	block   float64 // share in the best block with its headings
 	score   float64 // of the search's first passage
-	missing float64 // share of the question's weight that no passage has
 }
 
 func features(req Request, q query, sections []*section) fit {
 	var f fit
-	all := map[string]bool{}
 	for i, s := range sections {
 		f.passage = max(f.passage, q.coverage(func(t string) bool { return s.terms[t] }))
-		for i := range s.units {
-			u := &s.units[i]
-			f.block = max(f.block, q.coverage(func(t string) bool { return u.terms[t] > 0 || s.context[t] }))
-		}
 		f.score = max(f.score, req.Passages[i].Score)
-		for t := range s.terms {
-			all[t] = true
-		}
 	}
-	f.missing = 1 - q.coverage(func(t string) bool { return all[t] })
 	return f
 }
 
