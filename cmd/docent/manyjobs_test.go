@@ -19,11 +19,12 @@ import (
 )
 
 // TestTwoHundredJobsAtOnce gives a server 200 jobs of 20 steps each, with a model that takes 50 ms a step, while readers
-// ask the assistant. Every job must end with its own pull request; what it takes is told. With -short there are 20 jobs.
+// ask the assistant. Every job must end with its own pull request; what it takes is told. With -short, and under the race
+// detector, whose own memory and time would be measured, there are 20 jobs.
 // DOCENT_TEST_JOBS_SOURCE names another folder of documentation, DOCENT_TEST_JOBS_SETTINGS more settings.
 func TestTwoHundredJobsAtOnce(t *testing.T) {
 	jobs := 200
-	if testing.Short() {
+	if testing.Short() || raceDetector {
 		jobs = 20
 	}
 	steps := []modeltest.Step{calling(readCall("work/page.md"))}
@@ -123,7 +124,7 @@ func TestTwoHundredJobsAtOnce(t *testing.T) {
 	if n := len(peer.asked()); n != jobs*20 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	if most > before+768<<20 {
+	if !raceDetector && most > before+512<<20 {
 		t.Errorf("the server grew from %d to %d bytes", before, most)
 	}
 	t.Logf("%d jobs of 20 steps in %.1f s (%.2f cores); the server had %d MB before and %d MB at most", jobs, took.Seconds(), processor.Seconds()/took.Seconds(), before>>20, most>>20)
