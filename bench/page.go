@@ -179,6 +179,9 @@ func sizeCurves(groups []Group) []plot {
 	}
 	curve := func(title, label string, logY bool, value func(*Result) float64) plot {
 		p := plot{Title: title, XLabel: "load", YLabel: label, LogX: true, LogY: logY}
+		for _, g := range groups {
+			p.XTicks = append(p.XTicks, g.Size)
+		}
 		for _, t := range groups[0].Targets {
 			var l line
 			l.Name = t

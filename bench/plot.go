@@ -15,7 +15,8 @@ type plot struct {
 	XLabel     string
 	YLabel     string
 	LogX, LogY bool
-	XNames     []string // names of the x values 0, 1, 2 … where they are no numbers
+	XNames     []string  // names of the x values 0, 1, 2 … where they are no numbers
+	XTicks     []float64 // the x values that are named, where they are known
 	Lines      []line
 }
 
@@ -201,6 +202,20 @@ func (p plot) axis(horizontal bool) scale {
 					s.ticks = append(s.ticks, v)
 				}
 			}
+		}
+		if !horizontal {
+			for _, m := range []float64{1, 2, 5, 10} { // up to the next line of the grid
+				if v := math.Pow(10, math.Floor(math.Log10(high))) * m; v >= high*0.999 {
+					high = v
+					break
+				}
+			}
+			if len(s.ticks) == 0 || s.ticks[len(s.ticks)-1] < high*0.999 {
+				s.ticks = append(s.ticks, high)
+			}
+		}
+		if horizontal && len(p.XTicks) > 0 {
+			s.ticks = p.XTicks
 		}
 	default:
 		if !horizontal || low > 0 && low < high/2 {

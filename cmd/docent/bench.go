@@ -393,7 +393,13 @@ func benchCommand(cmd *cobra.Command) string {
 		default:
 			value := f.Value.String()
 			if list, ok := f.Value.(pflag.SliceValue); ok {
-				value = strings.Join(list.GetSlice(), ",")
+				numbers := list.GetSlice()
+				for i, n := range numbers {
+					if number, err := strconv.ParseFloat(n, 64); err == nil {
+						numbers[i] = strconv.FormatFloat(number, 'g', -1, 64)
+					}
+				}
+				value = strings.Join(numbers, ",")
 			}
 			if f.Value.Type() == "bool" {
 				words = append(words, "--"+f.Name)
