@@ -32,6 +32,30 @@ func secretIn(now, before string) string {
 	return ""
 }
 
+// published lists what the job had published when this instruction came: a follow-up's pull request holds that too, or goes on
+// from it.
+func (r *run) published(body *strings.Builder) {
+	const most = 20
+	var earlier []Instruction
+	for _, e := range r.task.Earlier {
+		if e.Commit != "" {
+			earlier = append(earlier, e)
+		}
+	}
+	if len(earlier) == 0 {
+		return
+	}
+	body.WriteString("Before that, in the same job:\n\n")
+	if left := len(earlier) - most; left > 0 {
+		fmt.Fprintf(body, "- %s\n", count(left, "older instruction"))
+		earlier = earlier[left:]
+	}
+	for _, e := range earlier {
+		fmt.Fprintf(body, "- %s: %s\n", codeText(oneLine(e.Prompt, 200)), plainText(oneLine(e.Message, 300)))
+	}
+	body.WriteString("\n")
+}
+
 // report writes the result: titles, the pull request's text and the word to the user, all from the same counts.
 func (r *run) report(changes []Change, checked []string, todos []api.Todo) Result {
 	title := "docs: " + r.titles[0]
@@ -43,6 +67,7 @@ func (r *run) report(changes []Change, checked []string, todos []api.Todo) Resul
 
 	var body strings.Builder
 	body.WriteString("## What was asked\n\n" + quoteBlock(r.task.Prompt) + "\n")
+	r.published(&body)
 	body.WriteString("## What changed\n\n")
 	for _, d := range r.done {
 		body.WriteString("- " + plainText(d) + "\n")

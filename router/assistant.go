@@ -355,7 +355,7 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	}
 	id, fresh := api.ThreadID(q.Thread), q.Thread == ""
 	if fresh {
-		id = api.ThreadID(s.ids.New(api.ThreadPrefix, x.started))
+		id = api.ThreadID(s.IDs.New(api.ThreadPrefix, x.started))
 	} else if !api.ValidID(api.ThreadPrefix, q.Thread) {
 		return turn, nil, missing("thread")
 	}
@@ -381,7 +381,7 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
 	turn, err = s.askThread(ctx, leave, id, thread.Ask{
-		Project: x.project, New: fresh, Turn: api.TurnID(s.ids.New(api.TurnPrefix, x.started)),
+		Project: x.project, New: fresh, Turn: api.TurnID(s.IDs.New(api.TurnPrefix, x.started)),
 		Message: q.Message, Chat: q.Chat, Caller: q.Caller, Channel: channel(req), ThreadKey: q.ThreadKey, Text: q.Text,
 		Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Key: x.key.ID, Uses: uses,
 	})

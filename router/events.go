@@ -232,7 +232,7 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 		return err
 	}
 	defer done()
-	id := api.JobID(s.ids.New(api.JobPrefix, x.started))
+	id := api.JobID(s.IDs.New(api.JobPrefix, x.started))
 	claim, err := s.claim(x, req.Request, "session "+string(x.project.ID), p.digest(), "job/"+string(id), "")
 	if err != nil {
 		return err

@@ -257,7 +257,7 @@ func (s *Server) createJob(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
-	id := api.JobID(s.ids.New(api.JobPrefix, x.started))
+	id := api.JobID(s.IDs.New(api.JobPrefix, x.started))
 	claim, err := s.claim(x, req.Request, "create "+string(x.project.ID), p.digest(), "job/"+string(id), "")
 	if err != nil {
 		return err
@@ -295,7 +295,7 @@ func (s *Server) followUp(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
-	ref := s.ids.New(api.TurnPrefix, x.started)
+	ref := s.IDs.New(api.TurnPrefix, x.started)
 	claim, err := s.claim(x, req.Request, "message "+string(id), p.digest(), "job/"+string(id), ref)
 	if err != nil {
 		return err

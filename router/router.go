@@ -37,7 +37,7 @@ type Deps struct {
 	Log     *slog.Logger
 	Metrics *prometheus.Registry // what /metrics shows; the edge adds its own
 	Now     func() time.Time
-	Newest  api.JobID                   // the newest job that there is: new ones come after it in listings, whatever the clock says
+	IDs     *api.IDs                    // of jobs, threads and turns; the router's own where nil
 	Ready   func(context.Context) error // why the service cannot serve yet; nil when it can
 	Version string
 
@@ -93,7 +93,6 @@ type Server struct {
 	routes  []route
 	router  *bunrouter.Router
 	metrics *metrics
-	ids     api.IDs // of jobs, threads and turns
 
 	admission  *admission
 	slots      chan struct{} // a request holds one while it is worked on
@@ -146,6 +145,9 @@ func New(deps Deps) (*Server, error) {
 	deps.Limits = api.Limits{ProjectHour: or(deps.Limits.ProjectHour, 100), KeyMonth: or(deps.Limits.KeyMonth, 10_000),
 		OrgHour: or(deps.Limits.OrgHour, 10_000), IPDay: or(deps.Limits.IPDay, 10_000)}
 	deps.Bounds = deps.Bounds.withDefaults()
+	if deps.IDs == nil {
+		deps.IDs = new(api.IDs)
+	}
 	s := &Server{
 		Deps:     deps,
 		slots:    make(chan struct{}, deps.Bounds.Requests),
@@ -153,7 +155,6 @@ func New(deps Deps) (*Server, error) {
 		pulse: newPulse(deps.Bounds.KeepAlive), chats: newChats(), attempts: newAttempts(),
 		csrf: http.NewCrossOriginProtection(),
 	}
-	s.ids.After(api.JobPrefix, string(deps.Newest))
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.admission = newAdmission(deps.Bounds.QueueTime)
 	s.spaces.New = func() any {

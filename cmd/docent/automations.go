@@ -40,6 +40,7 @@ type automations struct {
 	docs    automationDocs
 	updates func(context.Context, api.ProjectID) (api.UpdateID, error)
 	now     func() time.Time
+	ids     *api.IDs
 	pause   func(tries int) time.Duration
 	log     *slog.Logger
 
@@ -78,7 +79,7 @@ type automationDocs interface {
 
 func newAutomations(store automationStore, log *slog.Logger) *automations {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &automations{store: store, log: log, now: time.Now, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1),
+	return &automations{store: store, log: log, now: clock, ids: new(api.IDs), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1),
 		pause:   func(tries int) time.Duration { return min(time.Second<<min(tries, 10), 2*time.Minute) },
 		running: map[string]bool{}, turns: map[api.AutomationID]*sync.Mutex{}}
 }
@@ -349,14 +350,14 @@ func (a *automations) attempt(run api.AutomationRun) (api.AutomationRun, error) 
 		return run, err
 	}
 	if open {
-		claim.Owner, claim.Ref = job.Stream(au.Job), api.NewID(api.TurnPrefix, a.now())
+		claim.Owner, claim.Ref = job.Stream(au.Job), a.ids.New(api.TurnPrefix, a.now())
 		_, err := a.jobs.Ask(ctx, au.Job, job.FollowUp{Project: project.ID, ID: claim.Ref, Prompt: text, Claim: claim})
 		if done, err := outcome(run, au, au.Job, err); !errors.Is(err, api.ErrConflict) {
 			return done, err
 		}
 		claim.Ref = "" // it was archived just now
 	}
-	id := api.JobID(api.NewID(api.JobPrefix, a.now()))
+	id := api.JobID(a.ids.New(api.JobPrefix, a.now()))
 	claim.Owner = job.Stream(id)
 	_, err = a.jobs.Ask(ctx, id, job.Create{Project: project, User: api.KeyID(au.ID), Prompt: text, Draft: au.Draft, Claim: claim})
 	return outcome(run, au, id, err)

@@ -172,7 +172,14 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 
 	a.updates = newUpdates(a.stores, log)
 	a.closers = append(a.closers, a.updates.Close)
+	newest, err := a.stores.catalog.NewestJob(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids := new(api.IDs)
+	ids.After(api.JobPrefix, string(newest)) // listings are in the order of ids, whatever the clock says
 	a.automations = newAutomations(a.stores.catalog, log)
+	a.automations.ids = ids
 	a.automations.jobs, a.automations.claims = a.system.Jobs(), a.journal.Claim
 	a.automations.docs, a.automations.updates = repositoryDocs{a.stores}, a.updates.Start
 	a.closers = append(a.closers, a.automations.Close)
@@ -181,12 +188,8 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	if err != nil {
 		return nil, fmt.Errorf("read the secret of session cookies: %w", err)
 	}
-	newest, err := a.stores.catalog.NewestJob(ctx)
-	if err != nil {
-		return nil, err
-	}
 	a.edge, err = router.New(router.Deps{
-		Now: clock, Newest: newest,
+		Now: clock, IDs: ids,
 		Jobs: a.system.Jobs(), Threads: a.system.Threads(), Catalog: a.stores.catalog,
 		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: a.stores.library, Models: models, Pulls: a.stores.hub,
 		Updates: a.updates, Pushes: a.automations, Analytics: a.stores.catalog,
