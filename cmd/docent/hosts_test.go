@@ -22,7 +22,7 @@ func TestJobsPublishToCodeHosts(t *testing.T) {
 	for _, kind := range []api.HostKind{api.HostGitHub, api.HostGitLab, api.HostGitea} {
 		t.Run(string(kind), func(t *testing.T) {
 			host := forgetest.NewStandIn(t)
-			host.Tokens, host.Prune = []string{secret}, true
+			host.Do(func() { host.Tokens, host.Prune = []string{secret}, true })
 			t.Setenv("HOSTED_DOCS_TOKEN", "wrong-"+secret)
 			data := filepath.Join(t.TempDir(), "data")
 			flags := []string{"--host", string(kind), "--host-url", host.URL, "--repository", "acme/docs", "--token-env", "HOSTED_DOCS_TOKEN", "--labels", "docs"}

@@ -239,7 +239,7 @@ func newHostStandIn(t *testing.T, w *weather, token string) *hostStandIn {
 		return nil
 	}
 	h := &hostStandIn{StandIn: forgetest.NewStandIn(t)}
-	h.Tokens = []string{token}
+	h.Do(func() { h.Tokens = []string{token} })
 	h.Fault = func(*http.Request) (f forgetest.Fault) {
 		switch n := w.roll(100); {
 		case n < 3:
