@@ -86,8 +86,12 @@ func (h *Hub) hostClient(p api.Project, name, base string, authorize func(h http
 	}
 	g := h.gates[key]
 	h.mu.Unlock()
+	gap := time.Duration(0)
+	if p.Host == api.HostGitHub {
+		gap = h.o.WriteGap // no other host asks for one
+	}
 	return &hostClient{
-		name: name, what: what, repo: p.Repository, base: u, gate: g, gap: h.o.WriteGap, timeout: min(h.o.Timeout, time.Minute),
+		name: name, what: what, repo: p.Repository, base: u, gate: g, gap: gap, timeout: min(h.o.Timeout, time.Minute),
 		now: h.o.Now, retry: 200 * time.Millisecond,
 		secret:    func(ctx context.Context) (string, error) { return h.secret(ctx, p) },
 		authorize: authorize,

@@ -27,7 +27,7 @@ type Options struct {
 	MaxFile  int64         // bytes of one file; larger ones are not imported, read or written; 16 MiB where zero
 	MaxFiles int           // of a folder; 200,000 where zero
 	Timeout  time.Duration // of one exchange with a remote repository; 5 minutes where zero
-	WriteGap time.Duration // between two changes on one code host; a second, as GitHub asks for, where zero
+	WriteGap time.Duration // between two changes on GitHub, which asks for it; a second where zero
 	Now      func() time.Time
 
 	// CoAuthor names whoever asked for a publication, as "Name <address>"; empty where that is not known. Asked again, it
