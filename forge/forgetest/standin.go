@@ -286,9 +286,16 @@ func (s *StandIn) add(p *StandInPull) *StandInPull {
 
 // sha is where a branch stands; empty where there is none.
 func (s *StandIn) sha(branch string) string {
-	// A pushed branch is a file of its own: a process for each pull request of a listing would make the host slow.
+	// From the files first: a process for each pull request of a listing would make the host slow.
 	if loose, err := os.ReadFile(filepath.Join(s.Dir, "refs", "heads", filepath.FromSlash(branch))); err == nil && len(strings.TrimSpace(string(loose))) == 40 {
 		return strings.TrimSpace(string(loose))
+	}
+	if packed, err := os.ReadFile(filepath.Join(s.Dir, "packed-refs")); err == nil {
+		for line := range strings.Lines(string(packed)) {
+			if hash, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name == "refs/heads/"+branch && len(hash) == 40 {
+				return hash
+			}
+		}
 	}
 	out, err := exec.Command("git", "-C", s.Dir, "-c", "safe.directory=*", "rev-parse", "--verify", "-q", "refs/heads/"+branch).Output()
 	if err != nil {
