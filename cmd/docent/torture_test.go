@@ -526,6 +526,16 @@ func (c *tortureCheck) threads(config string, p testProject, brain *modelStandIn
 			c.Error(err)
 		}
 	}()
+	// A kill in the middle of an answer, and then an endpoint that is left alone because others failed there: the turn ends so,
+	// and the model has seen no fault of its own. That is rare; more of them are a defect.
+	var spared []string
+	defer func() {
+		if len(spared)*200 > len(c.questions) {
+			for _, s := range spared {
+				c.wrong("%s", s)
+			}
+		}
+	}()
 	for _, q := range c.questions {
 		e := awaitAnswer(c.T, a, p, acceptedQuestion{thread: q.thread, text: q.text})
 		if e == nil {
@@ -540,7 +550,7 @@ func (c *tortureCheck) threads(config string, p testProject, brain *modelStandIn
 			c.wrong("question %s was answered %q (%s); its reader saw %q finished", q.tag, e.Answer, e.Error, q.answer)
 		case e.Error != "" && asked.times > 0 && asked.faults == 0 && // one that was never asked met a model that was left alone for a while
 			!strings.Contains(e.Error, "broke off too often"):
-			c.wrong("question %s ended with %q, and the model was well", q.tag, e.Error)
+			spared = append(spared, fmt.Sprintf("question %s ended with %q, and the model was well", q.tag, e.Error))
 		case e.Error != "":
 			c.others[e.Error]++
 		case !strings.Contains(e.Answer, "answer "+q.tag+" of "+string(e.Turn)):
