@@ -221,19 +221,23 @@ func checkRepository(t *testing.T, data string, p testProject, jobs []*acceptedJ
 	}
 }
 
-func checkBranch(t *testing.T, repo *git.Repository, head plumbing.Hash, accepted *acceptedJob) {
-	t.Helper()
+// pageAt is a branch's newest commit, and what a page holds there.
+func pageAt(repo *git.Repository, head plumbing.Hash, name string) (*object.Commit, string, error) {
 	commit, err := repo.CommitObject(head)
 	if err != nil {
-		t.Errorf("job %s: %v", accepted.id, err)
-		return
+		return nil, "", err
 	}
-	file, err := commit.File(accepted.page)
+	file, err := commit.File(name)
 	if err != nil {
-		t.Errorf("job %s: page %s: %v", accepted.id, accepted.page, err)
-		return
+		return nil, "", fmt.Errorf("page %s: %w", name, err)
 	}
 	text, err := file.Contents()
+	return commit, text, err
+}
+
+func checkBranch(t *testing.T, repo *git.Repository, head plumbing.Hash, accepted *acceptedJob) {
+	t.Helper()
+	commit, text, err := pageAt(repo, head, accepted.page)
 	if err != nil {
 		t.Errorf("job %s: %v", accepted.id, err)
 		return
