@@ -66,6 +66,15 @@ type effect struct {
 	log      *stream.Log // the only one that this run writes to
 	exchange Exchange
 	state    state
+	release  func() // gives back the slot, where it is held
+}
+
+// take waits for a slot.
+func (e *effect) take(ctx context.Context) (err error) {
+	if e.release, err = e.deps.Slots.Acquire(ctx, e.state.project); err != nil {
+		e.release = func() {}
+	}
+	return err
 }
 
 func (e *effect) tell(body any) { e.self.Tell(&runMessage{run: e.run, body: body}) }
@@ -78,7 +87,12 @@ func rest(ctx context.Context, n int) error {
 	if n < free {
 		return nil
 	}
-	timer := time.NewTimer(min(longest, time.Second<<min(n-free, 10)))
+	return wait(ctx, min(longest, time.Second<<min(n-free, 10)))
+}
+
+// wait sleeps.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -98,11 +112,10 @@ func (e *effect) perform(stopped context.Context) {
 	if e.run.begin != nil && rest(stopped, e.state.interrupted) != nil {
 		return
 	}
-	release, err := e.deps.Slots.Acquire(stopped, e.state.project)
-	if err != nil {
+	if e.take(stopped) != nil {
 		return // stopped, not failed: recovery answers it anew
 	}
-	defer release()
+	defer func() { e.release() }()
 	if e.run.begin != nil {
 		e.tell(begun{attempt: e.run.attempt})
 		select {
@@ -196,7 +209,7 @@ func (e *effect) answer(ctx context.Context) turnDone {
 	req := b.request
 	b.request = model.Request{} // the model's alone: what it has read need not stay
 	req.Search = e.further(w, project.Options.SearchTool)
-	done.result, err = e.deps.Model.Answer(ctx, project.Model, req, w.write)
+	done.result, err = e.patiently(ctx, project.Model, req, w)
 	if err == nil {
 		err = ctx.Err() // a model that stops early when told to has not answered
 	}
@@ -218,6 +231,44 @@ func (e *effect) answer(ctx context.Context) turnDone {
 		done.err = fmt.Errorf("answer: %w", err)
 	}
 	return done
+}
+
+// patience is how long a turn waits, altogether, for a model that wants to be left alone: about as long as a person does
+// who sees that it is still at work.
+const patience = 30 * time.Second
+
+// patiently asks the model, and asks it again where it cannot be asked now: others may have met its faults, and this
+// question none. That goes on while nothing of the answer has been written, and for as long as patience lasts. Whoever
+// waits holds no slot.
+func (e *effect) patiently(ctx context.Context, name string, req model.Request, w *writer) (model.Result, error) {
+	const shortest = 250 * time.Millisecond
+	var spent model.Result
+	for waited := time.Duration(0); ; {
+		result, err := e.deps.Model.Answer(ctx, name, req, w.write)
+		// What earlier tries have used is paid for.
+		result.PromptTokens += spent.PromptTokens
+		result.CompletionTokens += spent.CompletionTokens
+		result.CachedTokens += spent.CachedTokens
+		result.Cost += spent.Cost
+		var later *model.Unavailable
+		if !errors.As(err, &later) || w.begun() || ctx.Err() != nil {
+			return result, err
+		}
+		pause := max(later.After, shortest)
+		if waited += pause; waited > patience {
+			return result, err
+		}
+		spent = result
+		e.deps.Log.Debug("a turn waits for its model", "project", e.state.project, "thread", e.state.id, "turn", e.run.turn, "pause", pause, "error", err)
+		e.release()
+		e.release = func() {}
+		if stopped := wait(ctx, pause); stopped != nil {
+			return result, errors.Join(err, stopped)
+		}
+		if stopped := e.take(ctx); stopped != nil {
+			return result, errors.Join(err, stopped)
+		}
+	}
 }
 
 // sectionsOfPage is how many sections of one page an answer may be made from: the one that is found first often names what
@@ -297,6 +348,9 @@ type writer struct {
 	cited   map[string]bool // paths
 	long    bool
 }
+
+// begun reports whether a reader has seen anything of the answer itself.
+func (w *writer) begun() bool { return w.all.Len() > 0 || len(w.sources) > 0 || w.long }
 
 func (w *writer) write(d model.Delta) error {
 	if len(d.Cite) > 0 {
