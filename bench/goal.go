@@ -26,7 +26,7 @@ func (g Goal) String() string { return g.text }
 // goalLatencies are the short names of latencies in a goal.
 var goalLatencies = map[string]string{
 	"ttfe": "firstEvent", "ttft": "firstText", "whole": "whole", "late": "late", "search": "search", "accepted": "accepted", "ended": "ended",
-	"ready": "ready", "resumed": "resumed", "refusal": "refusal",
+	"ready": "ready", "resumed": "resumed", "refusal": "refusal", "unloaded": "unloaded", "after": "after", "sent": "sent",
 }
 
 var goalStats = map[string]func(Latency) float64{
@@ -60,6 +60,12 @@ var goalFigures = map[string]goalFigure{
 	"allocs.part": {figure: (*Result).AllocationsPerPart},
 	"mem.stream":  {unit: byteUnit, figure: (*Result).MemoryPerStream},
 	"mem.max":     {unit: byteUnit, figure: func(r *Result) float64 { return float64(r.Server.Resident) }},
+}
+
+func init() {
+	for _, f := range figureNames {
+		goalFigures[f.key] = goalFigure{unit: f.unit, figure: func(r *Result) float64 { return r.Figures[f.key] }}
+	}
 }
 
 const goalExample = `such as ttfe.p99<200ms, lost=0, mem.stream<64KB or ratio.cpu.part<=1.25`

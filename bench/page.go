@@ -129,7 +129,7 @@ func (g Group) plots() []plot {
 		}
 		turns.Lines = append(turns.Lines, l)
 	}
-	return []plot{
+	return append(g.ownPlots(), []plot{
 		percentiles, turns,
 		series("Text parts a second", "parts/s", func(s Sample) float64 { return s.Parts }),
 		series("Completed a second", "requests/s", func(s Sample) float64 { return s.Completed }),
@@ -139,7 +139,26 @@ func (g Group) plots() []plot {
 		series("Processors busy with the server", "processors", func(s Sample) float64 { return s.CPU }),
 		series("Pauses for garbage collection", "ms/s", func(s Sample) float64 { return s.Pauses }),
 		series("Garbage collections", "collections/s", func(s Sample) float64 { return s.GC }),
+	}...)
+}
+
+// ownPlots are the diagrams that a scenario has of its own: those of the last round.
+func (g Group) ownPlots() []plot {
+	var plots []plot
+	for _, t := range g.Targets {
+		for _, c := range g.Rounds[t][len(g.Rounds[t])-1].Curves {
+			i := slices.IndexFunc(plots, func(p plot) bool { return p.Title == c.Title })
+			if i < 0 {
+				i = len(plots)
+				plots = append(plots, plot{Title: c.Title, XLabel: c.XLabel, YLabel: c.YLabel, LogX: c.LogX})
+				if c.LogX {
+					plots[i].XTicks = c.X
+				}
+			}
+			plots[i].Lines = append(plots[i].Lines, line{t, c.X, c.Y})
+		}
 	}
+	return plots
 }
 
 func (g Group) lineName(target, what string) string {

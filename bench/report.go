@@ -139,7 +139,28 @@ func latencyRows(key, name string, ratio bool) []row {
 var latencyNames = []struct{ key, name string }{
 	{"firstEvent", "first event"}, {"firstText", "first text"}, {"late", "part behind its schedule"}, {"whole", "whole answer"},
 	{"search", "search"}, {"accepted", "job accepted"}, {"ended", "job ended"}, {"ready", "ready again"}, {"resumed", "answer complete after the restart"},
-	{"refusal", "refusal"},
+	{"refusal", "refusal"}, {"unloaded", "whole answer, unloaded"}, {"unloadedFirst", "first text, unloaded"},
+	{"after", "whole answer after the load dropped"}, {"sent", "sent after it was due"},
+}
+
+// figureNames are the figures of a scenario's own that there may be, in the order of a report. Times are in milliseconds.
+var figureNames = []struct {
+	key, name, shown string
+	digits           int
+	unit             unit
+	scale            float64 // from the figure to what is shown
+	ratio            bool
+}{
+	{"overload.carried", "carried a second", "", 0, plainUnit, 1, false},
+	{"overload.offered", "offered a second", "", 0, plainUnit, 1, false},
+	{"overload.accepted", "completed a second past saturation", "", 0, plainUnit, 1, false},
+	{"overload.throughput", "completed past saturation to carried", "", 3, plainUnit, 1, false},
+	{"overload.p50", "whole answer past saturation to unloaded, p50", "", 2, plainUnit, 1, false},
+	{"overload.p99", "whole answer past saturation to unloaded, p99", "", 2, plainUnit, 1, false},
+	{"overload.recovery", "back to normal after the load dropped", "ms", 0, timeUnit, 1, false},
+	{"overload.client", "processors busy with the client past saturation", "", 2, plainUnit, 1, false},
+	{"cpu.marginal", "processor time a further part", "µs", 2, timeUnit, 1000, true},
+	{"cpu.turn", "processor time a turn without its parts", "µs", 0, timeUnit, 1000, true},
 }
 
 // rows are those that a group has something to say in.
@@ -157,6 +178,12 @@ func (g Group) rows() []row {
 	for _, l := range latencyNames {
 		all = append(all, latencyRows(l.key, l.name, l.key != "refusal")...)
 	}
+	for _, f := range figureNames {
+		all = append(all, row{name: f.name, unit: f.shown, digits: f.digits, figure: func(r *Result) float64 { return f.scale * r.Figures[f.key] }, ratio: f.ratio})
+	}
+	if g.Scenario == "overload" {
+		all = append(all, memoryAtMost)
+	}
 	if g.Scenario != "streams" && g.Scenario != "search" && g.Scenario != "jobs" {
 		// Several loads at once, or several processes one after another: what it cost is not one of them's.
 		return g.known(all)
@@ -173,11 +200,13 @@ func (g Group) rows() []row {
 			return ratio(float64(r.Server.Stacks-r.Before.Stacks)/1024, float64(r.MostOpen))
 		}, ratio: true},
 		row{name: "memory before", unit: "MB", digits: 1, figure: func(r *Result) float64 { return float64(r.Before.Resident) / (1 << 20) }},
-		row{name: "memory at most", unit: "MB", digits: 1, figure: func(r *Result) float64 { return float64(r.Server.Resident) / (1 << 20) }},
+		memoryAtMost,
 		row{name: "garbage collections", digits: 0, figure: func(r *Result) float64 { return float64(r.Server.Collections) }},
 	)
 	return g.known(all)
 }
+
+var memoryAtMost = row{name: "memory at most", unit: "MB", digits: 1, figure: func(r *Result) float64 { return float64(r.Server.Resident) / (1 << 20) }}
 
 // known are the rows that say something; what became of the requests always does.
 func (g Group) known(all []row) []row {

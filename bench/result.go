@@ -37,6 +37,11 @@ type Result struct {
 	// Turns are the medians of whole in milliseconds by the turn of a thread, where threads have several.
 	Turns []float64 `json:"turns,omitempty"`
 
+	// Figures are those that a scenario has of its own, by the names of figureNames.
+	Figures map[string]float64 `json:"figures,omitempty"`
+	// Curves are a scenario's own diagrams.
+	Curves []Curve `json:"curves,omitempty"`
+
 	Parts    int64   `json:"parts,omitempty"` // text parts read
 	Bytes    int64   `json:"bytes,omitempty"`
 	Reads    int64   `json:"reads,omitempty"`   // how often the client found something to read
@@ -62,6 +67,16 @@ type Sample struct {
 	Heap      int64   `json:"heap"`
 	Pauses    float64 `json:"pauses"` // milliseconds a second that the garbage collector stopped everything
 	GC        float64 `json:"gc"`     // collections a second
+}
+
+// A Curve is a diagram of what was measured at several points of one run.
+type Curve struct {
+	Title  string    `json:"title"`
+	XLabel string    `json:"xLabel"`
+	YLabel string    `json:"yLabel"`
+	LogX   bool      `json:"logX,omitempty"`
+	X      []float64 `json:"x"`
+	Y      []float64 `json:"y"`
 }
 
 // Stretch is how much longer the run took than its schedule; 0 where there is none.

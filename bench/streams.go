@@ -115,7 +115,7 @@ func (s Streams) Run(ctx context.Context) (Result, error) {
 	}
 	m := newMeter(s.Target, due, s.Progress, "firstEvent", "firstText", "whole", "late", "refusal")
 	r := &streamRun{Streams: s, meter: m, client: c, path: "/discovery/" + version + "/assistant/" + url.PathEscape(s.Domain) + "/message",
-		turns: make([]recorder, max(s.Turns, 1))}
+		into: m.recorders, turns: make([]recorder, max(s.Turns, 1))}
 	r.buffers.New = func() any { b := make([]byte, 4096); return &b }
 	result, err := m.run(ctx, func(ctx context.Context) error {
 		begin := time.Now()
@@ -147,6 +147,7 @@ type streamRun struct {
 	*meter
 	client  *client
 	path    string
+	into    map[string]*recorder // where latencies go
 	turns   []recorder
 	buffers sync.Pool
 }
@@ -266,7 +267,7 @@ func (r *streamRun) refusal(n int, resp *http.Response, due time.Time) asked {
 		if seconds, err := time.ParseDuration(resp.Header.Get("Retry-After") + "s"); err == nil {
 			a.retry = seconds
 		}
-		r.recorders["refusal"].record(n, time.Since(due))
+		r.into["refusal"].record(n, time.Since(due))
 	}
 	return a
 }
@@ -279,7 +280,7 @@ func (r *streamRun) readWhole(n int, body io.Reader) (asked, error) {
 // read reads a stream to its end. Times count from due, where it is not zero.
 func (r *streamRun) read(n int, body io.Reader, due time.Time) (asked, error) {
 	note := func(latency string, d time.Duration) {
-		if recorder := r.recorders[latency]; recorder != nil && !due.IsZero() {
+		if recorder := r.into[latency]; recorder != nil && !due.IsZero() {
 			recorder.record(n, d)
 		}
 	}

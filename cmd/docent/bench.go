@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -40,7 +41,7 @@ func newBenchCommand() *cobra.Command {
 	streams := &cobra.Command{Use: "streams", Short: "Concurrent assistant streams", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd, s.loads(b)) }}
 	s.flags(streams.Flags())
-	cmd.AddCommand(streams, newBenchSearchCommand(b), newBenchJobsCommand(b), newBenchRecoverCommand(b), newBenchMixedCommand(b),
+	cmd.AddCommand(streams, newBenchSearchCommand(b), newBenchJobsCommand(b), newBenchRecoverCommand(b), newBenchMixedCommand(b), newBenchOverloadCommand(b),
 		newBenchLimitCommand(b), newBenchModelCommand(b), newBenchReportCommand(b))
 	return cmd
 }
@@ -77,6 +78,7 @@ type benchRun struct {
 	interval, firstDelay, jitter, pace  time.Duration
 	v1, limit, pacedLimit               bool
 	rounds                              int
+	procs                               int
 	questions                           string
 	slo                                 string
 	json                                bool
@@ -104,6 +106,7 @@ func (b *benchRun) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&b.limit, "limit", false, "also measure a bare server that writes the same bytes at the same times")
 	flags.BoolVar(&b.pacedLimit, "limit-paced", false, "the bare server keeps to --pace too, so that both flush as often")
 	flags.IntVar(&b.rounds, "rounds", 1, "how often to measure; reports show medians")
+	flags.IntVar(&b.procs, "procs", 0, "processors that a server that is started may use; the bench then keeps to the others (0: both use all)")
 	flags.StringVar(&b.questions, "questions", "", "file with a question on each line")
 	flags.StringVar(&b.slo, "slo", "", "objective that must hold, such as 'ttfe.p99<200ms,lost=0'")
 	flags.BoolVar(&b.json, "json", false, "print the report as one JSON object in place of tables")
@@ -267,6 +270,13 @@ func (b *benchRun) run(cmd *cobra.Command, plan func() ([]load, error)) error {
 	report := bench.Report{Made: time.Now().UTC().Truncate(time.Second), Commit: cmp.Or(b.commit, benchCommit(buildVersion())), Machine: bench.ThisMachine(),
 		Command: benchCommand(cmd)}
 	report.Machine.Shared = b.url == ""
+	if b.procs > 0 {
+		if b.url != "" {
+			return usagef("--procs is for a server that is started here; it has no meaning with --url")
+		}
+		report.Machine.Used = b.procs
+		runtime.GOMAXPROCS(max(1, runtime.NumCPU()-b.procs))
+	}
 	lab, err := b.openLab(cmd, loads)
 	if lab != nil {
 		defer lab.cleanUp()

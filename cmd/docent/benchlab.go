@@ -36,7 +36,7 @@ func (b *benchRun) openLab(cmd *cobra.Command, loads []load) (*lab, error) {
 	if b.url != "" {
 		return l, nil
 	}
-	l.server = &demo{cmd: cmd, out: io.Discard}
+	l.server = &demo{cmd: cmd, out: io.Discard, procs: b.procs}
 	d := l.server
 	var err error
 	if d.dir, err = os.MkdirTemp("", "docent-bench-"); err != nil {
@@ -132,7 +132,7 @@ func (l *lab) start(ctx context.Context, name string) (t bench.Target, stop func
 		return bench.Target{Name: name, URL: l.url, Domain: l.domain, Key: l.key, Project: l.project, Admin: l.adminKey}, func() {}, nil
 	}
 	if name != docentTarget {
-		bare := &demo{cmd: l.cmd, out: io.Discard}
+		bare := &demo{cmd: l.cmd, out: io.Discard, procs: l.procs}
 		if bare.dir, err = os.MkdirTemp("", "docent-bench-"); err != nil {
 			return t, nil, err
 		}

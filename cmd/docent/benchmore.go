@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -144,6 +146,50 @@ func newBenchMixedCommand(b *benchRun) *cobra.Command {
 	cmd.Flags().Float64Var(&jobs, "job-rate", 1, "jobs a second")
 	cmd.Flags().DurationVar(&lasts, "for", 10*time.Second, "how long new ones come")
 	addPrompts(cmd, &prompts)
+	return cmd
+}
+
+func newBenchOverloadCommand(b *benchRun) *cobra.Command {
+	s := bench.Overload{}
+	cmd := &cobra.Command{Use: "overload", Short: "Twice the load that the server carries: what becomes of those it accepts, how fast it refuses the others, and when it is back to normal", Args: cobra.NoArgs,
+		Long: "Ask more than the server can carry. First it is found out how many questions a second that is, by callers who ask anew as\n" +
+			"soon as they have their answer (or --carried says it); then come a low rate, --factor times what it carries, and the low\n" +
+			"rate again. With --procs the server that is started gets some of the processors and the bench keeps to the others,\n" +
+			"so that it is not the client that is past saturation; `sent` says how late it was itself.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("model") {
+				b.model = "builtin"
+			}
+			if s.Carried <= 0 && b.scripted() && b.interval*time.Duration(b.parts)+b.firstDelay > 100*time.Millisecond {
+				return usagef("with answers that take their time, callers who wait for them do not find out what the server carries: say it with --carried")
+			}
+			return b.run(cmd, func() ([]load, error) {
+				questions, err := b.readQuestions()
+				if err != nil {
+					return nil, err
+				}
+				s := s
+				if s.Callers == 0 {
+					s.Callers = 8 * cmp.Or(b.procs, runtime.NumCPU())
+				}
+				s.Form, s.Questions, s.Scripted, s.Parts = b.form(), questions, b.scripted(), b.parts
+				name := fmt.Sprintf("%g times what it carries", s.Factor) + b.answers()
+				return []load{{name: name, run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
+					s := s
+					s.Target, s.Progress = t, progress
+					r, err := s.Run(ctx)
+					r.Load = name
+					return one(r, err)
+				}}}, nil
+			})
+		}}
+	cmd.Flags().Float64Var(&s.Carried, "carried", 0, "questions a second that the server carries (0: find out)")
+	cmd.Flags().IntVar(&s.Callers, "callers", 0, "callers who find it out (0: eight for each processor)")
+	cmd.Flags().DurationVar(&s.Find, "find", 5*time.Second, "how long they do")
+	cmd.Flags().Float64Var(&s.Factor, "factor", 2, "how much more than that is asked")
+	cmd.Flags().DurationVar(&s.Calm, "calm", 5*time.Second, "how long the low rate lasts before")
+	cmd.Flags().DurationVar(&s.For, "for", 8*time.Second, "how long the high rate lasts")
+	cmd.Flags().DurationVar(&s.After, "after", 4*time.Second, "how long the low rate lasts after")
 	return cmd
 }
 

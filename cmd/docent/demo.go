@@ -57,6 +57,7 @@ type demo struct {
 	url    string
 	server *exec.Cmd
 	ended  chan struct{} // closed when the server process has ended
+	procs  int           // processors that the server may use; all where 0
 
 	config  string // configuration file; none where empty
 	project projectAdded
@@ -289,6 +290,9 @@ func (d *demo) launch(ctx context.Context, listen string, args ...string) error 
 	defer log.Close()
 	d.server = exec.Command(self, args...)
 	d.server.Stdout, d.server.Stderr = log, log
+	if d.procs > 0 {
+		d.server.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", d.procs))
+	}
 	if err := d.server.Start(); err != nil {
 		return fmt.Errorf("start the server: %w", err)
 	}
