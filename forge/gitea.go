@@ -72,8 +72,9 @@ func (g *giteaHost) repository(ctx context.Context) (repository, error) {
 }
 
 // find asks for the one between two branches, which tells of closed ones too. There may be an open one beside a closed one,
-// or towards another base: those the list of open ones tells.
-func (g *giteaHost) find(ctx context.Context, branch, base string) (hostedPull, error) {
+// or towards another base: those the list of open ones tells. It is long where many jobs are open, and names the pull
+// requests of a branch that is gone otherwise: it is not read for one that is not there.
+func (g *giteaHost) find(ctx context.Context, branch, base string, there bool) (hostedPull, error) {
 	var one giteaPull
 	parts := strings.Split(branch, "/")
 	for i := range parts {
@@ -90,7 +91,10 @@ func (g *giteaHost) find(ctx context.Context, branch, base string) (hostedPull, 
 			return found, nil
 		}
 	}
-	const perPage, pages = 50, 40
+	perPage, pages := 50, 40
+	if !there {
+		perPage, pages = 1, 1 // only to hear whether the repository is there
+	}
 	for page := 1; page <= pages; page++ {
 		var list []giteaPull
 		query := url.Values{"state": {"open"}, "sort": {"newest"}, "page": {strconv.Itoa(page)}, "limit": {strconv.Itoa(perPage)}}

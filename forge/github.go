@@ -81,7 +81,7 @@ func (g *githubHost) repository(ctx context.Context) (repository, error) {
 	return repository{archived: r.GetArchived() || r.GetDisabled(), push: push}, nil
 }
 
-func (g *githubHost) find(ctx context.Context, branch, _ string) (hostedPull, error) {
+func (g *githubHost) find(ctx context.Context, branch, _ string, _ bool) (hostedPull, error) {
 	list, _, err := g.lib.PullRequests.List(ctx, g.owner, g.name, &github.PullRequestListOptions{
 		State: "all", Head: g.owner + ":" + branch, Sort: "created", Direction: "desc", ListOptions: github.ListOptions{PerPage: 100},
 	})

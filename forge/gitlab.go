@@ -57,7 +57,7 @@ func (g *gitlabHost) repository(ctx context.Context) (repository, error) {
 	return out, nil
 }
 
-func (g *gitlabHost) find(ctx context.Context, branch, _ string) (hostedPull, error) {
+func (g *gitlabHost) find(ctx context.Context, branch, _ string, _ bool) (hostedPull, error) {
 	list, _, err := g.lib.MergeRequests.ListProjectMergeRequests(g.repo, &gitlab.ListProjectMergeRequestsOptions{
 		ListOptions: gitlab.ListOptions{PerPage: 100}, State: gitlab.Ptr("all"), SourceBranch: &branch,
 		OrderBy: gitlab.Ptr("created_at"), Sort: gitlab.Ptr("desc"),

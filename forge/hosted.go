@@ -21,7 +21,8 @@ type codeHost interface {
 	// repository says what the credentials may do.
 	repository(ctx context.Context) (repository, error)
 	// find is the open pull request from a branch of the repository, else the youngest; its number is zero where there is none.
-	find(ctx context.Context, branch, base string) (hostedPull, error)
+	// There says whether the branch exists on the host.
+	find(ctx context.Context, branch, base string, there bool) (hostedPull, error)
 	get(ctx context.Context, number int) (hostedPull, error)
 	// create opens one. Where the branch has one already it fails with errPullExists.
 	create(ctx context.Context, p hostedPull) (hostedPull, error)
@@ -148,7 +149,7 @@ func (h *Hub) standHosted(ctx context.Context, s *site, t Tip, base plumbing.Has
 	if err != nil {
 		return t, err
 	}
-	pull, err := host.find(ctx, t.Branch, s.base)
+	pull, err := host.find(ctx, t.Branch, s.base, !head.IsZero())
 	if err != nil {
 		return t, err
 	}
@@ -169,7 +170,7 @@ func (h *Hub) publishHosted(ctx context.Context, s *site, p Publication, ours ob
 	if err != nil {
 		return Published{}, better(ctx, host, p.Project, err)
 	}
-	pull, err := host.find(ctx, p.Branch, p.Base)
+	pull, err := host.find(ctx, p.Branch, p.Base, !head.IsZero())
 	if err != nil {
 		return Published{}, err
 	}
@@ -298,7 +299,7 @@ func (h *Hub) findAgain(ctx context.Context, host codeHost, p Publication, err e
 	if ctx.Err() != nil {
 		return hostedPull{}, err
 	}
-	found, lookErr := host.find(ctx, p.Branch, p.Base)
+	found, lookErr := host.find(ctx, p.Branch, p.Base, true)
 	switch {
 	case lookErr == nil && found.number != 0:
 		return found, nil

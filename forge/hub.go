@@ -67,7 +67,26 @@ type repo struct {
 	mu      sync.Mutex    // guards store
 	store   *store
 	known   map[string]seen // files of the source folder, as last read
+	listed  *listing        // the source's branches, as last listed; nil where nobody waits who may use it
+	waiting atomic.Int32    // who waits for the turn
 	suspect atomic.Bool     // damage was met: the next sync builds the repository anew
+}
+
+// A listing says where a source's branches stood at a moment. Whoever asked before that moment need not ask the source
+// again: what waits for a repository's turn shares one.
+type listing struct {
+	began  time.Time // by the clock that cannot be set; the source was asked after it
+	source string
+	heads  map[string]plumbing.Hash
+	base   string // the source's default branch; of a folder, the branch that was imported to
+}
+
+// listingOf returns the repository's listing of a source where it is no older than a question that was asked at some time.
+func (r *repo) listingOf(source string, asked time.Time) *listing {
+	if l := r.listed; l != nil && l.source == source && l.began.After(asked) && !r.suspect.Load() {
+		return l
+	}
+	return nil
 }
 
 // damaged remembers damage that was met, and says that trying again helps: the next sync mends it. A full or
@@ -162,9 +181,16 @@ func (h *Hub) repo(id api.ProjectID) (*repo, error) {
 
 // acquire waits for the repository's turn.
 func (r *repo) acquire(ctx context.Context) (release func(), err error) {
+	r.waiting.Add(1)
+	defer r.waiting.Add(-1)
 	select {
 	case <-r.turn:
-		return func() { r.turn <- struct{}{} }, nil
+		return func() {
+			if r.waiting.Load() == 0 {
+				r.listed = nil
+			}
+			r.turn <- struct{}{}
+		}, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -200,7 +226,8 @@ type site struct {
 	source  source
 	repo    *repo
 	store   *store
-	base    string // the documentation's branch
+	base    string    // the documentation's branch
+	asked   time.Time // what the source said after this is new enough
 }
 
 func (s *site) pushes() bool { return s.project.Host == api.HostGit || hasPulls(s.project.Host) }
@@ -215,26 +242,28 @@ func (h *Hub) Sync(ctx context.Context, p api.Project, progress func(text string
 	if err != nil {
 		return Tip{}, false, err
 	}
+	asked := time.Now()
 	release, err := r.acquire(ctx)
 	if err != nil {
 		return Tip{}, false, err
 	}
 	defer release()
-	s, head, changed, err := h.sync(ctx, r, p, progress)
+	s, head, changed, err := h.sync(ctx, r, p, asked, progress)
 	if err != nil {
 		return Tip{}, false, fmt.Errorf("sync %s: %w", p.ID, err)
 	}
 	return Tip{Branch: s.base, Base: s.base, Commit: head.String(), Repo: s.source.name}, changed, nil
 }
 
-// sync is called with the repository's turn. A damaged repository is put aside and what is sound of it is kept.
-func (h *Hub) sync(ctx context.Context, r *repo, p api.Project, progress func(string)) (*site, plumbing.Hash, bool, error) {
+// sync is called with the repository's turn, by somebody who asked for it at some time before. A damaged repository is put
+// aside and what is sound of it is kept.
+func (h *Hub) sync(ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string)) (*site, plumbing.Hash, bool, error) {
 	err := errDamaged
 	if !r.suspect.Load() {
 		var s *site
 		var head plumbing.Hash
 		var changed bool
-		if s, head, changed, err = h.syncOnce(ctx, r, p, progress); !errors.Is(err, errDamaged) {
+		if s, head, changed, err = h.syncOnce(ctx, r, p, asked, progress); !errors.Is(err, errDamaged) {
 			return s, head, changed, r.damaged(err)
 		}
 	}
@@ -243,11 +272,12 @@ func (h *Hub) sync(ctx context.Context, r *repo, p api.Project, progress func(st
 		return nil, plumbing.ZeroHash, false, errors.Join(err, saveErr)
 	}
 	r.suspect.Store(false)
-	s, head, _, err := h.syncOnce(ctx, r, p, progress)
+	r.listed = nil
+	s, head, _, err := h.syncOnce(ctx, r, p, time.Now(), progress)
 	return s, head, true, r.damaged(err)
 }
 
-func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, progress func(string)) (*site, plumbing.Hash, bool, error) {
+func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string)) (*site, plumbing.Hash, bool, error) {
 	none := plumbing.ZeroHash
 	if err := Check(p); err != nil {
 		return nil, none, false, err
@@ -270,7 +300,7 @@ func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, progress fun
 	if err != nil {
 		return nil, none, false, err
 	}
-	s := &site{project: p, source: src, repo: r, store: st}
+	s := &site{project: p, source: src, repo: r, store: st, asked: asked}
 	if src.kind == gitRemote {
 		return h.fetch(ctx, s, progress)
 	}
@@ -284,6 +314,10 @@ func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, progress fun
 	if err != nil {
 		return nil, none, false, err
 	}
+	if l := r.listingOf(src.path, asked); l != nil && l.base == s.base && l.heads[s.base] == old {
+		return s, old, false, nil // the folder was read since, and nothing was merged into it after that
+	}
+	began := time.Now()
 	if err := h.resumeWriteBack(ctx, s, old); err != nil {
 		return nil, none, false, err
 	}
@@ -291,6 +325,7 @@ func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, progress fun
 	if err != nil {
 		return nil, none, false, err
 	}
+	r.listed = &listing{began: began, source: src.path, heads: map[string]plumbing.Hash{s.base: head}, base: s.base}
 	return s, head, head != old, nil
 }
 
@@ -381,7 +416,7 @@ func (h *Hub) fetch(ctx context.Context, s *site, progress func(string)) (*site,
 			return nil, none, false, err
 		}
 	}
-	branch, head, err := remote.fetch(ctx, s.store, s.project.Branch, haves)
+	branch, head, err := s.bring(ctx, remote, s.project.Branch, haves)
 	if errors.Is(err, ErrTemporary) && !old.IsZero() && !s.pushes() {
 		if _, err := s.store.commit(old); err != nil {
 			return nil, none, false, err
@@ -419,6 +454,29 @@ func (h *Hub) fetch(ctx context.Context, s *site, progress func(string)) (*site,
 		return nil, none, false, err
 	}
 	return s, head, head != old, nil
+}
+
+// bring brings a branch of the source into the store, without a reference to it. The source is asked only where the newest
+// listing does not tell where the branch stands, or the store does not have that. An empty name is the default branch.
+func (s *site) bring(ctx context.Context, remote *remote, branch string, haves []plumbing.Hash) (string, plumbing.Hash, error) {
+	if l := s.repo.listingOf(s.source.url, s.asked); l != nil {
+		name := branch
+		if name == "" {
+			name = l.base
+		}
+		head, ok := l.heads[name]
+		if !ok && name != "" {
+			return "", plumbing.ZeroHash, noBranch(name)
+		}
+		if ok && s.store.has(head) {
+			return name, head, nil
+		}
+	}
+	name, head, l, err := remote.fetch(ctx, s.store, branch, haves)
+	if l != nil {
+		s.repo.listed = l
+	}
+	return name, head, err
 }
 
 // history lists a commit and those before it, newest first, up to a number and to where the history ends.

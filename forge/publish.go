@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/mail"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -22,11 +23,12 @@ func (h *Hub) Tip(ctx context.Context, p api.Project, branch string) (Tip, error
 	if err != nil {
 		return Tip{}, err
 	}
+	asked := time.Now()
 	release, err := r.acquire(ctx)
 	if err != nil {
 		return Tip{}, err
 	}
-	tip, moved, err := h.tip(ctx, r, p, branch)
+	tip, moved, err := h.tip(ctx, r, p, branch, asked)
 	release()
 	if moved && h.o.Merged != nil {
 		h.o.Merged(p.ID)
@@ -37,18 +39,18 @@ func (h *Hub) Tip(ctx context.Context, p api.Project, branch string) (Tip, error
 	return tip, nil
 }
 
-func (h *Hub) tip(ctx context.Context, r *repo, p api.Project, branch string) (Tip, bool, error) {
+func (h *Hub) tip(ctx context.Context, r *repo, p api.Project, branch string, asked time.Time) (Tip, bool, error) {
 	if err := checkBranch(branch); err != nil {
 		return Tip{}, false, err
 	}
-	s, base, moved, err := h.sync(ctx, r, p, func(string) {})
+	s, base, moved, err := h.sync(ctx, r, p, asked, func(string) {})
 	if err != nil {
 		return Tip{}, false, err
 	}
 	t, err := h.stand(ctx, s, base, branch)
 	if errors.Is(err, errDamaged) {
 		r.suspect.Store(true)
-		if s, base, moved, err = h.sync(ctx, r, p, func(string) {}); err != nil {
+		if s, base, moved, err = h.sync(ctx, r, p, time.Now(), func(string) {}); err != nil {
 			return Tip{}, false, err
 		}
 		t, err = h.stand(ctx, s, base, branch)
@@ -121,7 +123,7 @@ func (h *Hub) fetchHead(ctx context.Context, s *site, branch string, base plumbi
 	if !old.IsZero() {
 		haves = append(haves, old)
 	}
-	_, head, err := remote.fetch(ctx, s.store, branch, haves)
+	_, head, err := s.bring(ctx, remote, branch, haves)
 	if errors.Is(err, errNoBranch) {
 		return plumbing.ZeroHash, nil
 	}
@@ -172,27 +174,28 @@ func (h *Hub) publish(ctx context.Context, p Publication) (Published, error) {
 	if err != nil {
 		return Published{}, err
 	}
+	asked := time.Now()
 	release, err := r.acquire(ctx)
 	if err != nil {
 		return Published{}, err
 	}
 	defer release()
 	if r.suspect.Load() {
-		if _, _, _, err := h.sync(ctx, r, p.Project, func(string) {}); err != nil {
+		if _, _, _, err := h.sync(ctx, r, p.Project, asked, func(string) {}); err != nil {
 			return Published{}, err
 		}
 	}
-	done, err := h.publishTo(ctx, r, src, docs, p)
+	done, err := h.publishTo(ctx, r, src, docs, p, asked)
 	return done, r.damaged(err)
 }
 
 // publishTo is called with the repository's turn, once the publication has a form that may be tried.
-func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p Publication) (Published, error) {
+func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p Publication, asked time.Time) (Published, error) {
 	st, err := h.open(r)
 	if err != nil {
 		return Published{}, err
 	}
-	s := &site{project: p.Project, source: src, repo: r, store: st, base: p.Base}
+	s := &site{project: p.Project, source: src, repo: r, store: st, base: p.Base, asked: asked}
 	if def, err := st.defaultBranch(); err != nil {
 		return Published{}, err
 	} else if fold(p.Branch) == fold(def) {
@@ -352,7 +355,7 @@ func (h *Hub) advance(ctx context.Context, s *site, branch string, old, new, par
 		if err != nil {
 			return err
 		}
-		if err := remote.push(ctx, s.store, branch, old, new, []plumbing.Hash{parent}); err != nil {
+		if err := s.push(ctx, remote, branch, old, new, parent); err != nil {
 			return err
 		}
 		if err := h.at("pushed"); err != nil {

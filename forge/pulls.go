@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -301,7 +302,7 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 	case api.PullClosed:
 		return pull, &api.StateError{Kind: api.ErrConflict, Reason: "the pull request is closed"}
 	}
-	s, base, _, err := h.sync(ctx, r, p, func(string) {})
+	s, base, _, err := h.sync(ctx, r, p, time.Now(), func(string) {})
 	if err != nil {
 		return pull, err
 	}
@@ -354,7 +355,7 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 		if err != nil {
 			return pull, err
 		}
-		if err := remote.push(ctx, st, s.base, base, c.hash, []plumbing.Hash{base, fork}); err != nil {
+		if err := s.push(ctx, remote, s.base, base, c.hash, base, fork); err != nil {
 			return pull, err
 		}
 		if err := h.at("merge pushed"); err != nil {

@@ -221,52 +221,54 @@ func (r *remote) uploads(ctx context.Context) (transport.UploadPackSession, *pac
 }
 
 // fetch brings a branch's commits into the store: the newest one alone where nothing is there yet, else what is new since.
-// An empty name is the remote's default branch. No reference is changed.
-func (r *remote) fetch(ctx context.Context, st *store, branch string, haves []plumbing.Hash) (string, plumbing.Hash, error) {
+// An empty name is the remote's default branch. No reference is changed. The listing is where the remote's branches stood, as
+// far as it told.
+func (r *remote) fetch(ctx context.Context, st *store, branch string, haves []plumbing.Hash) (string, plumbing.Hash, *listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	zero := plumbing.ZeroHash
+	l := &listing{began: time.Now(), source: r.url, heads: map[string]plumbing.Hash{}}
 	s, refs, err := r.uploads(ctx)
 	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		return "", zero, fmt.Errorf("%w: the repository is empty", ErrMisconfigured)
+		return "", zero, nil, fmt.Errorf("%w: the repository is empty", ErrMisconfigured)
 	}
 	if err != nil {
-		return "", zero, r.failure(ctx, "fetch", err)
+		return "", zero, nil, r.failure(ctx, "fetch", err)
 	}
 	defer s.Close()
-	heads := map[string]plumbing.Hash{}
 	for name, hash := range refs.References {
 		if b, ok := strings.CutPrefix(name, "refs/heads/"); ok {
-			heads[b] = hash
+			l.heads[b] = hash
 		}
 	}
+	l.base = defaultOf(refs, l.heads)
 	if branch == "" {
-		if branch = defaultOf(refs, heads); branch == "" {
-			return "", zero, fmt.Errorf("%w: the repository has no default branch; name one", ErrMisconfigured)
+		if branch = l.base; branch == "" {
+			return "", zero, l, fmt.Errorf("%w: the repository has no default branch; name one", ErrMisconfigured)
 		}
 	}
-	want, ok := heads[branch]
+	want, ok := l.heads[branch]
 	if !ok {
-		return "", zero, fmt.Errorf("%w: %w: the repository has no branch %q", ErrMisconfigured, errNoBranch, branch)
+		return "", zero, l, noBranch(branch)
 	}
 	if st.has(want) {
-		return branch, want, nil
+		return branch, want, l, nil
 	}
 	shallow, err := st.shallow()
 	if err != nil {
-		return "", zero, err
+		return "", zero, l, err
 	}
 	req := packp.NewUploadPackRequestFromCapabilities(refs.Capabilities)
 	req.Wants = []plumbing.Hash{want}
 	req.Haves = haves
 	if refs.Capabilities.Supports(capability.NoProgress) {
 		if err := req.Capabilities.Set(capability.NoProgress); err != nil {
-			return "", zero, err
+			return "", zero, l, err
 		}
 	}
 	if refs.Capabilities.Supports(capability.Shallow) && (len(haves) == 0 || len(shallow) > 0) {
 		if err := req.Capabilities.Set(capability.Shallow); err != nil {
-			return "", zero, err
+			return "", zero, l, err
 		}
 		if len(haves) == 0 {
 			req.Depth = packp.DepthCommits(1)
@@ -278,7 +280,7 @@ func (r *remote) fetch(ctx context.Context, st *store, branch string, haves []pl
 	}
 	res, err := s.UploadPack(ctx, req)
 	if err != nil {
-		return "", zero, r.failure(ctx, "fetch", err)
+		return "", zero, l, r.failure(ctx, "fetch", err)
 	}
 	defer res.Close()
 	var packs io.Reader = res
@@ -292,7 +294,7 @@ func (r *remote) fetch(ctx context.Context, st *store, branch string, haves []pl
 		packs = &countingReader{next: packs, told: r.told}
 	}
 	if err := st.readPack(packs); err != nil {
-		return "", zero, r.failure(ctx, "fetch", err)
+		return "", zero, l, r.failure(ctx, "fetch", err)
 	}
 	if len(res.Shallows) > 0 {
 		if shallow == nil {
@@ -302,13 +304,13 @@ func (r *remote) fetch(ctx context.Context, st *store, branch string, haves []pl
 			shallow[h] = true
 		}
 		if err := st.setShallow(shallow); err != nil {
-			return "", zero, err
+			return "", zero, l, err
 		}
 	}
 	if !st.has(want) {
-		return "", zero, fmt.Errorf("%w: the repository did not send the commit that it announced", ErrTemporary)
+		return "", zero, l, fmt.Errorf("%w: the repository did not send the commit that it announced", ErrTemporary)
 	}
-	return branch, want, nil
+	return branch, want, l, nil
 }
 
 // countingReader says now and then how much has come.
@@ -329,6 +331,23 @@ func (c *countingReader) Read(b []byte) (int, error) {
 }
 
 var errNoBranch = errors.New("no such branch")
+
+func noBranch(name string) error {
+	return fmt.Errorf("%w: %w: the repository has no branch %q", ErrMisconfigured, errNoBranch, name)
+}
+
+// push moves a branch at the source. What was listed before stays true where the source says that it did, and is forgotten
+// where it does not.
+func (s *site) push(ctx context.Context, remote *remote, branch string, old, new plumbing.Hash, known ...plumbing.Hash) error {
+	err := remote.push(ctx, s.store, branch, old, new, known)
+	switch l := s.repo.listed; {
+	case err != nil:
+		s.repo.listed = nil
+	case l != nil:
+		l.heads[branch] = new
+	}
+	return err
+}
 
 // push moves a branch from old to new, and nothing else; the remote checks that it still stands at old. known are
 // commits that the remote has. A push whose answer was lost counts when the remote shows our commit.

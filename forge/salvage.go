@@ -64,7 +64,7 @@ func (h *Hub) refill(ctx context.Context, st *store, p api.Project) error {
 		if err != nil {
 			return err
 		}
-		_, _, err = remote.fetch(ctx, st, p.Branch, nil)
+		_, _, _, err = remote.fetch(ctx, st, p.Branch, nil)
 		return err
 	}
 	root, err := os.OpenRoot(src.path)
