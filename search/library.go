@@ -21,13 +21,15 @@ import (
 
 // Options of a library. The zero value is fit for use.
 type Options struct {
-	MaxOpen    int           // indexes kept open; 64 where zero. Those in use are not counted out: a query never waits for another project's
-	IdleAfter  time.Duration // an index that was not used for so long is closed; 10 minutes where zero, never where negative
-	CacheBytes int64         // decoded postings kept for each open index; 32 MiB where zero
-	Memory     int64         // bytes that open indexes may hold altogether, as far as they can be counted; 512 MiB where zero. One index stays open whatever it holds
-	Workers    int           // goroutines of one update; GOMAXPROCS where zero
-	Log        *slog.Logger
-	Tuning     *Tuning // weights of the ranking; DefaultTuning where nil
+	MaxOpen     int           // indexes kept open; 64 where zero. Those in use are not counted out: a query never waits for another project's
+	IdleAfter   time.Duration // an index that was not used for so long is closed; 10 minutes where zero, never where negative
+	CacheBytes  int64         // decoded postings kept for each open index; 32 MiB where zero
+	TextBytes   int64         // sections that were found lately, written out, for each open index; 8 MiB where zero, none where negative
+	ResultBytes int64         // what queries found lately, for each open index; 4 MiB where zero, none where negative
+	Memory      int64         // bytes that open indexes may hold altogether, as far as they can be counted; 512 MiB where zero. One index stays open whatever it holds
+	Workers     int           // goroutines of one update; GOMAXPROCS where zero
+	Log         *slog.Logger
+	Tuning      *Tuning // weights of the ranking; DefaultTuning where nil
 }
 
 // A Library holds the index of every project under one folder. Indexes are opened when they are asked and closed when
@@ -43,6 +45,7 @@ type Library struct {
 	open    int // snapshots that are open and current
 	closed  bool
 	memory  atomic.Int64 // that open snapshots hold
+	tallies tallies
 	inUse   sync.WaitGroup
 	done    chan struct{}
 	swept   chan struct{}
@@ -74,6 +77,12 @@ func OpenLibrary(dir string, o Options) (*Library, error) {
 	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 32 << 20
+	}
+	if o.TextBytes == 0 {
+		o.TextBytes = 8 << 20
+	}
+	if o.ResultBytes == 0 {
+		o.ResultBytes = 4 << 20
 	}
 	if o.Memory == 0 {
 		o.Memory = 512 << 20
@@ -456,6 +465,7 @@ func (l *Library) Close() error {
 }
 
 // Search finds the sections that answer a query best, one for each page. ErrNotIndexed says that there is no index yet.
+// The lists within hits are shared with other callers: they may be read only.
 func (l *Library) Search(ctx context.Context, project api.ProjectID, q Query) ([]Hit, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	index "github.com/blevesearch/bleve_index_api"
 )
@@ -16,7 +15,26 @@ import (
 type postings struct {
 	sections []weighed
 	pages    []weighed
+
+	// Of a word of a question, whose weights are what it adds to scores:
+	variants []variant
+	idf      float32
+	known    bool // some document has it
 }
+
+// A termKey names what the postings of a snapshot are kept under.
+type termKey struct {
+	kind termKind
+	term string
+}
+
+type termKind uint8
+
+const (
+	indexed   termKind = iota // a term of the index
+	plainWord                 // a word as it is asked for, with all that counts as it
+	wholeName                 // a name of several parts
+)
 
 type weighed struct {
 	doc    uint32
@@ -96,9 +114,19 @@ func (s *snapshot) measure() {
 
 // decode reads the postings of a term from Bleve, or from what was decoded before.
 func (s *snapshot) decode(ctx context.Context, term string) (*postings, error) {
-	if p := s.cache.get(term); p != nil {
+	key := termKey{indexed, term}
+	if p, ok := s.terms.get(key); ok {
 		return p, nil
 	}
+	p, err := s.read(ctx, term)
+	if err == nil {
+		s.terms.put(key, p)
+	}
+	return p, err
+}
+
+// read reads the postings of a term from Bleve.
+func (s *snapshot) read(ctx context.Context, term string) (*postings, error) {
 	d := decoders.Get().(*decoder)
 	defer decoders.Put(d)
 	d.reset(len(s.sections), len(s.pages))
@@ -137,66 +165,11 @@ func (s *snapshot) decode(ctx context.Context, term string) (*postings, error) {
 			return nil, err
 		}
 	}
-	p := &postings{sections: d.takeSections(), pages: d.takePages()}
-	s.cache.put(term, p, s.cacheBytes)
-	return p, nil
+	return &postings{sections: d.takeSections(), pages: d.takePages()}, nil
 }
 
-// A postingCache keeps what was decoded in two generations. When the younger one has taken half of the room it becomes the
-// older one, and what was not asked for meanwhile is forgotten.
-type postingCache struct {
-	mu           sync.RWMutex
-	young, old   map[string]*postings
-	bytes, spare int64         // of the younger and the older one
-	held         *atomic.Int64 // what all caches of a library hold; nil where nobody counts
-}
-
-func (c *postingCache) size() int64 {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.bytes + c.spare
-}
-
-func (c *postingCache) get(term string) *postings {
-	c.mu.RLock()
-	p := c.young[term]
-	q := c.old[term]
-	c.mu.RUnlock()
-	if p == nil && q != nil {
-		c.mu.Lock()
-		if c.old[term] == q { // still there: it moves
-			delete(c.old, term)
-			c.young[term] = q
-			c.bytes += q.size(term)
-			c.spare -= q.size(term)
-		}
-		c.mu.Unlock()
-		return q
-	}
-	return p
-}
-
-func (c *postingCache) put(term string, p *postings, most int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.young == nil || c.bytes > most/2 {
-		if c.held != nil {
-			c.held.Add(-c.spare)
-		}
-		c.old, c.spare = c.young, c.bytes
-		c.young, c.bytes = make(map[string]*postings), 0
-	}
-	if c.young[term] == nil {
-		c.young[term] = p
-		c.bytes += p.size(term)
-		if c.held != nil {
-			c.held.Add(p.size(term))
-		}
-	}
-}
-
-func (p *postings) size(term string) int64 {
-	return int64(8*(len(p.sections)+len(p.pages)) + len(term) + 128)
+func (p *postings) size(key termKey) int64 {
+	return int64(8*(len(p.sections)+len(p.pages)) + 2*len(key.term) + 32*len(p.variants) + 192)
 }
 
 // walk visits the live documents that hold a term in a field.
@@ -273,19 +246,31 @@ func (d *decoder) page(n uint32, w float32)    { d.pages.add(n, w) }
 func (d *decoder) takeSections() []weighed     { return d.sections.take() }
 func (d *decoder) takePages() []weighed        { return d.pages.take() }
 
-// rarities tells how rare the words of titles and headings are: in how many sections they occur. Counted from the word
-// lists, so it is exact whatever the history of the index.
-type rarities struct {
-	idf     map[uint32]float32
-	unknown float32
+// A spread holds the numbers of many lists one after the other.
+type spread struct {
+	all  []float32
+	from []uint32 // where a list begins; one more at the end
 }
 
-func countRarities(s *snapshot) rarities {
-	counts := make(map[uint32]*[2]uint32)
+func (s *spread) of(i uint32) []float32 { return s.all[s.from[i]:s.from[i+1]] }
+
+// countRarities tells how rare the words of titles and headings are: in how many sections they occur. Counted from the word
+// lists, so it is exact whatever the history of the index.
+func (s *snapshot) countRarities() {
+	words := 0
+	for _, r := range s.pages {
+		words += r.TitleWords.len()
+	}
+	titles := words
+	for _, sec := range s.sections {
+		words += sec.Head.len()
+	}
+	table := newHashSet(words)
+	counts := make([][2]uint32, 0, words) // sections, last section seen
 	note := func(w wordList) {
 		for i := range w.len() {
-			if h := w.at(i); counts[h] == nil {
-				counts[h] = new([2]uint32)
+			if table.put(w.at(i), uint32(len(counts))) {
+				counts = append(counts, [2]uint32{0, math.MaxUint32})
 			}
 		}
 	}
@@ -295,17 +280,11 @@ func countRarities(s *snapshot) rarities {
 	for _, sec := range s.sections {
 		note(sec.Head)
 	}
-	table := newHashSet(len(counts))
-	entries := make([][2]uint32, 0, len(counts)) // sections, last section seen
-	for h := range counts {
-		table.put(h, uint32(len(entries)))
-		entries = append(entries, [2]uint32{0, math.MaxUint32})
-	}
 	see := func(w wordList, section uint32) {
 		for i := range w.len() {
-			if at, ok := table.get(w.at(i)); ok && entries[at][1] != section {
-				entries[at][0]++
-				entries[at][1] = section
+			if at, ok := table.get(w.at(i)); ok && counts[at][1] != section {
+				counts[at][0]++
+				counts[at][1] = section
 			}
 		}
 	}
@@ -317,26 +296,30 @@ func countRarities(s *snapshot) rarities {
 			see(s.sections[sec].Body, sec)
 		}
 	}
-	out := rarities{idf: make(map[uint32]float32, len(counts)), unknown: s.idf(0, len(s.sections))}
-	for h := range counts {
-		at, _ := table.get(h)
-		out.idf[h] = s.idf(int(entries[at][0]), len(s.sections))
+	rarity := make([]float32, len(counts))
+	for i, n := range counts {
+		rarity[i] = s.idf(int(n[0]), len(s.sections))
 	}
-	return out
+	fill := func(out *spread, lists, words int, list func(int) wordList) {
+		out.all, out.from = make([]float32, 0, words), make([]uint32, 1, lists+1)
+		for n := range lists {
+			w := list(n)
+			for i := range w.len() {
+				at, _ := table.get(w.at(i))
+				out.all = append(out.all, rarity[at])
+			}
+			out.from = append(out.from, uint32(len(out.all)))
+		}
+	}
+	fill(&s.titleIDF, len(s.pages), titles, func(n int) wordList { return s.pages[n].TitleWords })
+	fill(&s.headIDF, len(s.sections), words-titles, func(n int) wordList { return s.sections[n].Head })
 }
 
 func (s *snapshot) idf(df, n int) float32 {
 	return float32(math.Pow(math.Log(1+(float64(n)-float64(df)+0.5)/(float64(df)+0.5)), s.tuning.IDFPower))
 }
 
-func (r rarities) of(hash uint32) float32 {
-	if v, ok := r.idf[hash]; ok {
-		return v
-	}
-	return r.unknown
-}
-
-// A hashSet maps hashes to small numbers, in open addressing: the closer look asks it for every word that it passes.
+// A hashSet maps hashes to small numbers, in open addressing.
 type hashSet struct {
 	keys   []uint32
 	values []uint32 // number + 1; 0 is empty
@@ -351,15 +334,17 @@ func newHashSet(n int) *hashSet {
 	return &hashSet{keys: make([]uint32, size), values: make([]uint32, size), mask: uint32(size - 1)}
 }
 
-func (h *hashSet) put(key, value uint32) {
+// put says whether the key is new; one that is there keeps its number.
+func (h *hashSet) put(key, value uint32) bool {
 	i := (key * 2654435769) >> 7 & h.mask
 	for h.values[i] != 0 {
 		if h.keys[i] == key {
-			return
+			return false
 		}
 		i = (i + 1) & h.mask
 	}
 	h.keys[i], h.values[i] = key, value+1
+	return true
 }
 
 func (h *hashSet) get(key uint32) (uint32, bool) {

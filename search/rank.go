@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"math"
 	"slices"
 	"sort"
@@ -71,7 +72,7 @@ type group struct {
 	variants []variant
 	weight   float32 // of the group in the query: more than 1 where the word is repeated
 	idf      float32
-	pageIDF  float32
+	ready    *postings // what the word adds to scores at weight 1, where that is known
 }
 
 type variant struct {
@@ -91,27 +92,30 @@ func (g *group) add(term string, weight float64) {
 }
 
 // parse cuts a query into groups.
-func (s *snapshot) parse(ctx context.Context, q Query) ([]group, error) {
+func (s *snapshot) parse(ctx context.Context, w *scratch, q Query) ([]group, error) {
 	a := analysers.Get().(*analyser)
 	defer analysers.Put(a)
 	text := q.Text
-	if len(text) > 2000 {
-		text = strings.ToValidUTF8(text[:2000], "")
+	if len(text) > longestQuery {
+		text = strings.ToValidUTF8(text[:longestQuery], "")
 	}
-	var tokens []token
+	tokens := w.tokens[:0]
 	a.tokens(text, s.languages[0], func(t token) { tokens = append(tokens, t) })
-	keep := tokens[:0:0]
+	w.tokens = tokens
+	keep := w.keep[:0]
 	for _, t := range tokens {
 		if t.covers > 0 || !dropped[t.surface] {
 			keep = append(keep, t)
 		}
 	}
+	w.keep = keep
 	if len(keep) == 0 {
 		keep = tokens
 	}
 	end := len(strings.TrimRight(text, " \t\n"))
 	unfinished := q.Box && end == len(text)
-	var groups []group
+	groups := w.groups[:0]
+	defer func() { w.groups = groups }()
 	known := func(term string) (bool, error) {
 		p, err := s.decode(ctx, term)
 		return err == nil && (len(p.sections) > 0 || len(p.pages) > 0), err
@@ -123,6 +127,17 @@ func (s *snapshot) parse(ctx context.Context, q Query) ([]group, error) {
 	coveredUntil := -1 // parts up to here belong to a whole that is known
 	for _, t := range keep {
 		if t.covers > 0 {
+			if !q.Box {
+				p, err := s.word(ctx, a, w, wholeName, t.term)
+				if err != nil {
+					return nil, err
+				}
+				if p.known {
+					groups = append(groups, group{word: t.surface, variants: p.variants, weight: 1, ready: p})
+					coveredUntil = max(coveredUntil, t.at+t.covers)
+				}
+				continue
+			}
 			ok, err := known(t.term)
 			if err != nil {
 				return nil, err
@@ -158,13 +173,63 @@ func (s *snapshot) parse(ctx context.Context, q Query) ([]group, error) {
 		if repeated && !last {
 			continue
 		}
+		if !q.Box {
+			p, err := s.word(ctx, a, w, plainWord, t.surface)
+			if err != nil {
+				return nil, err
+			}
+			groups = append(groups, group{word: t.surface, variants: p.variants, weight: weight, ready: p})
+			continue
+		}
 		g := group{word: t.surface, weight: weight}
 		g.add(t.surface, 1)
 		for _, l := range s.languages {
 			g.add(a.stemmer(l).of(t.surface), 1)
 		}
-		if share := s.tuning.Abbreviation; share > 0 && !q.Box {
-			single := t.surface
+		isWord := false
+		for _, v := range g.variants {
+			ok, err := known(v.term)
+			if err != nil {
+				return nil, err
+			}
+			isWord = isWord || ok
+		}
+		if last && !(isWord && len(groups) >= s.tuning.PrefixUntil) {
+			share := s.tuning.Prefix
+			if isWord {
+				share = s.tuning.PrefixOfWord
+			}
+			s.begun(a, &g, share)
+		}
+		if !isWord && (!last || len(g.variants) <= 1+len(s.languages)) {
+			s.slips(a, &g, last)
+		}
+		if !repeated {
+			groups = append(groups, g)
+		}
+	}
+	return groups, nil
+}
+
+// longestQuery is how many bytes of a query are looked at.
+const longestQuery = 2000
+
+// word is a word of a question, as it counts wherever it is asked for: what counts as it, and what it adds to the scores
+// of sections and pages. In a search box a word's place matters, so it is not for those.
+func (s *snapshot) word(ctx context.Context, a *analyser, w *scratch, kind termKind, surface string) (*postings, error) {
+	key := termKey{kind, surface}
+	if p, ok := s.terms.get(key); ok {
+		return p, nil
+	}
+	g := group{word: strings.Clone(surface)}
+	key.term = g.word
+	g.add(g.word, 1)
+	if kind == plainWord {
+		for _, l := range s.languages {
+			g.add(a.stemmer(l).of(g.word), 1)
+		}
+		if share := s.tuning.Abbreviation; share > 0 {
+			single := g.word
 			if _, ok := abbreviations[single]; !ok {
 				single = strings.TrimSuffix(single, "s")
 			}
@@ -175,30 +240,45 @@ func (s *snapshot) parse(ctx context.Context, q Query) ([]group, error) {
 				}
 			}
 		}
-		isWord := false
-		for _, v := range g.variants {
-			ok, err := known(v.term)
-			if err != nil {
-				return nil, err
-			}
-			isWord = isWord || ok
+	}
+	if err := s.gather(ctx, w, &g, s.read); err != nil {
+		return nil, err
+	}
+	k, pageK := float32(s.tuning.K), float32(s.tuning.PageK)
+	p := &postings{variants: g.variants, idf: s.idf(len(w.sections.touched), len(s.sections)),
+		sections: make([]weighed, len(w.sections.touched)), pages: make([]weighed, len(w.pages.touched))}
+	// In the order in which they are found, which is that of a query that gathers them by itself.
+	for i, d := range w.sections.touched {
+		p.sections[i] = weighed{d, saturated(p.idf, w.sections.weight[d], k)}
+	}
+	for i, d := range w.pages.touched {
+		p.pages[i] = weighed{d, saturated(p.idf, w.pages.weight[d], pageK)}
+	}
+	p.known = len(p.sections) > 0 || len(p.pages) > 0
+	s.terms.put(key, p)
+	return p, nil
+}
+
+// gather sums what the variants of a group weigh in each document, into the scratch's accumulators of one group.
+func (s *snapshot) gather(ctx context.Context, w *scratch, g *group, read func(context.Context, string) (*postings, error)) error {
+	w.sections.reset(len(s.sections))
+	w.pages.reset(len(s.pages))
+	for _, v := range g.variants {
+		p, err := read(ctx, v.term)
+		if err != nil {
+			return err
 		}
-		if q.Box && last && !(isWord && len(groups) >= s.tuning.PrefixUntil) {
-			share := s.tuning.Prefix
-			if isWord {
-				share = s.tuning.PrefixOfWord
-			}
-			s.begun(a, &g, share)
+		for _, d := range p.sections {
+			w.sections.add(d.doc, d.weight*v.weight)
 		}
-		if q.Box && !isWord && (!last || len(g.variants) <= 1+len(s.languages)) {
-			s.slips(a, &g, last)
-		}
-		if !repeated {
-			groups = append(groups, g)
+		for _, d := range p.pages {
+			w.pages.add(d.doc, d.weight*v.weight)
 		}
 	}
-	return groups, nil
+	return nil
 }
+
+func saturated(idf, x, k float32) float32 { return idf * x * (k + 1) / (k + x) }
 
 // begun adds the words that a group's word is the beginning of.
 func (s *snapshot) begun(a *analyser, g *group, share float64) {
@@ -329,6 +409,20 @@ type scratch struct {
 	pageScore       accumulator
 	best            []bestSection
 	candidates      []candidate
+	top             []candidate
+	others          []other
+	asked           asked
+	tokens, keep    []token
+	groups          []group
+}
+
+// done lets go of what belongs to the query, and keeps the room.
+func (w *scratch) done() {
+	clear(w.tokens)
+	clear(w.keep)
+	clear(w.groups)
+	w.asked.clear()
+	scratches.Put(w)
 }
 
 type bestSection struct {
@@ -352,60 +446,63 @@ type other struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// search ranks.
-func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
+// A standing is a section that a search has found, with its score.
+type standing struct {
+	section uint32
+	score   float64
+}
+
+// rank finds the sections that answer a query best, in their order.
+func (s *snapshot) rank(ctx context.Context, q Query) ([]standing, error) {
+	w := scratches.Get().(*scratch)
+	defer w.done()
+	groups, err := s.parse(ctx, w, q)
+	if err != nil {
+		return nil, err
+	}
+	return s.rankGroups(ctx, w, q, groups)
+}
+
+func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups []group) ([]standing, error) {
+	if len(groups) == 0 {
+		return nil, nil
+	}
 	limit := q.Limit
 	if limit <= 0 {
 		limit = 5
 	}
-	if len(s.sections) == 0 || strings.TrimSpace(q.Text) == "" {
-		return nil, nil
-	}
-	groups, err := s.parse(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	if len(groups) == 0 {
-		return nil, nil
-	}
-	w := scratches.Get().(*scratch)
-	defer scratches.Put(w)
 	filter := s.filter(q)
 	t := s.tuning
 	w.sectionScore.reset(len(s.sections))
 	w.pageScore.reset(len(s.pages))
-	var total, pageTotal float32
+	var total float32
 	k, pageK := float32(t.K), float32(t.PageK)
 	for i := range groups {
 		g := &groups[i]
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		w.sections.reset(len(s.sections))
-		w.pages.reset(len(s.pages))
-		for _, v := range g.variants {
-			p, err := s.decode(ctx, v.term)
-			if err != nil {
-				return nil, err
+		if g.ready != nil && g.weight == 1 {
+			g.idf = g.ready.idf
+			total += g.idf
+			for _, d := range g.ready.sections {
+				w.sectionScore.add(d.doc, d.weight)
 			}
-			for _, d := range p.sections {
-				w.sections.add(d.doc, d.weight*v.weight)
+			for _, d := range g.ready.pages {
+				w.pageScore.add(d.doc, d.weight)
 			}
-			for _, d := range p.pages {
-				w.pages.add(d.doc, d.weight*v.weight)
-			}
+			continue
+		}
+		if err := s.gather(ctx, w, g, s.decode); err != nil {
+			return nil, err
 		}
 		g.idf = s.idf(len(w.sections.touched), len(s.sections)) * g.weight
-		g.pageIDF = g.idf
 		total += g.idf
-		pageTotal += g.pageIDF
 		for _, d := range w.sections.touched {
-			x := w.sections.weight[d]
-			w.sectionScore.add(d, g.idf*x*(k+1)/(k+x))
+			w.sectionScore.add(d, saturated(g.idf, w.sections.weight[d], k))
 		}
 		for _, d := range w.pages.touched {
-			x := w.pages.weight[d]
-			w.pageScore.add(d, g.pageIDF*x*(pageK+1)/(pageK+x))
+			w.pageScore.add(d, saturated(g.idf, w.pages.weight[d], pageK))
 		}
 	}
 	if total == 0 {
@@ -441,7 +538,7 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 		w.candidates = append(w.candidates, candidate{page: page, score: score, base: score, section: b.section})
 	}
 	closer := max(t.Closer, limit)
-	candidates := topCandidates(w.candidates, closer)
+	candidates := topCandidates(w.top[:0], w.candidates, closer)
 	started := s.startedTitles(q)
 	for page := range started {
 		if !slices.ContainsFunc(candidates, func(c candidate) bool { return c.page == page }) {
@@ -458,6 +555,7 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 			candidates = append(candidates, c)
 		}
 	}
+	w.top = candidates
 	s.lookCloser(w, groups, total, candidates, started, q)
 	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.page, b.page))
@@ -465,67 +563,57 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 	// The most that a page can have.
 	most := total*((1-share)*(k+1)+share*(pageK+1)) + total*float32(t.TitleCover+t.HeadingCover+t.HeadingExact+t.Vote) + total*float32(t.Proximity)
 	rate := func(score float32) float64 { return min(1, max(0, float64(score/most))) }
-	hits := make([]Hit, 0, min(limit, len(candidates)))
+	found := make([]standing, 0, min(limit, len(candidates))*max(1, min(q.Sections, 4)))
 	for n, c := range candidates {
 		if n == limit || rate(c.score) < q.Threshold {
 			break
 		}
-		hit, end, err := s.hit(c.page, c.section, rate(c.score))
-		if err != nil {
-			return nil, err
-		}
-		hits = append(hits, hit)
+		found = append(found, standing{c.section, rate(c.score)})
 		if q.Sections > 1 {
-			if hits, err = s.further(hits, c, end, q, rate); err != nil {
-				return nil, err
-			}
+			found = s.further(found, c, q, rate)
 		}
 	}
 	if q.Sections > 1 {
-		slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+		slices.SortStableFunc(found, func(a, b standing) int { return cmp.Compare(b.score, a.score) })
 	}
-	return hits, nil
+	return found, nil
 }
 
-// further adds the next best sections of a page of which one is there already, up to end.
-func (s *snapshot) further(hits []Hit, c candidate, end uint32, q Query, rate func(float32) float64) ([]Hit, error) {
+// further adds the next best sections of a page of which one is there already.
+func (s *snapshot) further(found []standing, c candidate, q Query, rate func(float32) float64) []standing {
 	slices.SortFunc(c.others, func(a, b other) int {
 		return cmp.Or(cmp.Compare(a.less, b.less), cmp.Compare(a.section, b.section))
 	})
-	type stretch struct{ from, to uint32 }
-	shown := []stretch{{c.section, end}}
+	first := len(found) - 1 // from here on they are of this page
 	for _, o := range c.others {
-		if len(shown) == q.Sections || rate(c.score-o.less) < q.Threshold {
+		if len(found)-first == q.Sections || rate(c.score-o.less) < q.Threshold {
 			break
 		}
-		if slices.ContainsFunc(shown, func(x stretch) bool { return o.section >= x.from && o.section < x.to }) {
+		if slices.ContainsFunc(found[first:], func(p standing) bool {
+			_, after := s.stretch(p.section)
+			return o.section >= p.section && o.section < after
+		}) {
 			continue
 		}
-		hit, end, err := s.hit(c.page, o.section, rate(c.score-o.less))
-		if err != nil {
-			return nil, err
-		}
-		shown = append(shown, stretch{o.section, end})
-		hits = append(hits, hit)
+		found = append(found, standing{o.section, rate(c.score - o.less)})
 	}
-	return hits, nil
+	return found
 }
 
-// topCandidates moves the n best to the front, in no order, and returns them.
-func topCandidates(c []candidate, n int) []candidate {
-	less := func(a, b candidate) bool { return a.score < b.score || a.score == b.score && a.page > b.page }
+// topCandidates appends the n best to heap, which is empty, in no order.
+func topCandidates(heap, c []candidate, n int) []candidate {
+	less := func(a, b *candidate) bool { return a.score < b.score || a.score == b.score && a.page > b.page }
+	heap = append(heap, c[:min(n, len(c))]...)
 	if len(c) <= n {
-		return slices.Clone(c)
+		return heap
 	}
-	heap := c[:0:0]
-	heap = append(heap, c[:n]...)
 	down := func(i int) {
 		for {
 			least := i
-			if l := 2*i + 1; l < n && less(heap[l], heap[least]) {
+			if l := 2*i + 1; l < n && less(&heap[l], &heap[least]) {
 				least = l
 			}
-			if r := 2*i + 2; r < n && less(heap[r], heap[least]) {
+			if r := 2*i + 2; r < n && less(&heap[r], &heap[least]) {
 				least = r
 			}
 			if least == i {
@@ -538,9 +626,9 @@ func topCandidates(c []candidate, n int) []candidate {
 	for i := n/2 - 1; i >= 0; i-- {
 		down(i)
 	}
-	for _, x := range c[n:] {
-		if less(heap[0], x) {
-			heap[0] = x
+	for i := n; i < len(c); i++ {
+		if less(&heap[0], &c[i]) {
+			heap[0] = c[i]
 			down(0)
 		}
 	}
@@ -571,35 +659,32 @@ func (s *snapshot) startedTitles(q Query) map[uint32]float32 {
 // lookCloser adds to the scores of candidates what titles, headings and the order of words tell.
 func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candidates []candidate, started map[uint32]float32, q Query) {
 	t := s.tuning
-	n := 0
-	for i := range groups {
-		n += len(groups[i].variants)
-	}
-	asked := newHashSet(n)
+	asked := &w.asked
 	for i := range groups {
 		for _, v := range groups[i].variants {
 			if v.weight >= 0.3 {
-				asked.put(v.hash, uint32(i))
+				asked.put(v.hash, i)
 			}
 		}
 	}
-	near := s.neighbourhood(q.CurrentPath)
+	w.others = w.others[:0]
+	near := s.neighbourhood(&q)
 	s.vote(candidates, total)
 	for i := range candidates {
 		c := &candidates[i]
 		r := s.pages[c.page]
-		extra := float32(t.TitleCover) * total * s.coverage(groups, asked, total, r.TitleWords)
+		extra := float32(t.TitleCover) * total * s.coverage(groups, asked, total, r.TitleWords, s.titleIDF.of(c.page))
 		// The best section, looked at closely.
 		bestSection, bestScore, bestExtra := c.section, float32(-1), float32(0)
 		floor := w.sectionScore.weight[c.section] * float32(t.CloserShare)
-		c.others = nil
+		from := len(w.others)
 		for sec := s.firstOf[c.page]; sec < s.firstOf[c.page+1]; sec++ {
 			score := w.sectionScore.weight[sec]
 			if score == 0 || score < floor && (q.Sections < 2 || score < floor*floorOfOthers) {
 				continue
 			}
 			rec := s.sections[sec]
-			cover := s.coverage(groups, asked, total, rec.Head)
+			cover := s.coverage(groups, asked, total, rec.Head, s.headIDF.of(sec))
 			more := float32(t.HeadingCover) * total * cover
 			if cover > 0.99 { // the query is the heading
 				heading := r.Sections[sec-s.firstOf[c.page]].Heading
@@ -611,16 +696,17 @@ func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candida
 					more += float32(t.HeadingNamed) * total
 				}
 			}
-			more += float32(t.Proximity) * s.proximity(w, groups, asked, rec)
+			more += float32(t.Proximity) * s.proximity(groups, asked, rec)
 			sum := score*(1-float32(t.PageShare)) + more
 			if q.Sections > 1 {
-				c.others = append(c.others, other{sec, -sum})
+				w.others = append(w.others, other{sec, -sum})
 			}
 			if sum > bestScore && score >= floor {
 				bestSection, bestScore, bestExtra = sec, sum, more-(1-float32(t.PageShare))*(w.sectionScore.weight[c.section]-score)
 			}
 		}
 		c.section = bestSection
+		c.others = w.others[from:]
 		for k := range c.others {
 			c.others[k].less = max(0, c.others[k].less+bestScore)
 		}
@@ -676,14 +762,23 @@ func names(query, heading string) bool {
 
 // coverage tells how well a title fits the query: the share of the title that was asked for, times the share of the query
 // that is in the title, both by rarity.
-func (s *snapshot) coverage(groups []group, asked *hashSet, total float32, title wordList) float32 {
-	n := title.len()
-	if n == 0 {
+func (s *snapshot) coverage(groups []group, asked *asked, total float32, title wordList, rarity []float32) float32 {
+	any := false
+	for k := range title.len() {
+		if asked.has(title.at(k)) {
+			any = true
+			break
+		}
+	}
+	for k := 0; k < len(title.Names) && !any; k++ {
+		any = asked.has(title.Names[k].Hash)
+	}
+	if !any {
 		return 0
 	}
 	var seen uint64 // groups found; beyond 64 the share is underestimated
-	var covered [64]bool
-	mark := func(g uint32) {
+	var covered, rest uint64
+	mark := func(g int) {
 		if g < 64 {
 			seen |= 1 << g
 		}
@@ -692,34 +787,32 @@ func (s *snapshot) coverage(groups []group, asked *hashSet, total float32, title
 		if g, ok := asked.get(name.Hash); ok {
 			mark(g)
 			for k := name.At; k < name.At+name.N && k < 64; k++ {
-				covered[k] = true
+				covered |= 1 << k
 			}
 		}
 	}
-	var rest [64]bool
 	for _, name := range title.Names {
 		for k := name.At; k < name.At+name.N && k < 64; k++ {
-			if _, ok := asked.get(title.at(int(k))); ok {
+			if asked.has(title.at(int(k))) {
 				for j := name.At; j < name.At+name.N && j < 64; j++ {
-					rest[j] = true
+					rest |= 1 << j
 				}
 			}
 		}
 	}
 	var inQuery, all float32
-	for k := range n {
-		hash := title.at(k)
-		idf := s.rarity.of(hash)
-		g, ok := asked.get(hash)
+	for k, idf := range rarity {
+		g, ok := asked.get(title.at(k))
 		if ok {
 			mark(g)
 		}
-		if ok || k < 64 && covered[k] {
+		switch {
+		case ok || k < 64 && covered&(1<<k) != 0:
 			inQuery += idf
 			all += idf
-		} else if k < 64 && rest[k] {
+		case k < 64 && rest&(1<<k) != 0:
 			all += idf * float32(s.tuning.NameRest)
-		} else {
+		default:
 			all += idf * float32(s.tuning.UnknownCount)
 		}
 	}
@@ -741,26 +834,42 @@ const floorOfOthers = 0.5
 const nearBy = 8 // words
 
 // proximity rewards words of the query that stand close to each other (BM25TP).
-func (s *snapshot) proximity(w *scratch, groups []group, asked *hashSet, rec *sectionRecord) float32 {
+func (s *snapshot) proximity(groups []group, asked *asked, rec *sectionRecord) float32 {
 	if len(groups) < 2 {
 		return 0
 	}
 	var acc [64]float32
-	lastAt, lastGroup := -1, uint32(0)
-	words := rec.Body
-	for i := range words.len() {
-		g, ok := asked.get(words.at(i))
-		if !ok || g >= 64 {
-			continue
-		}
-		if lastAt >= 0 && lastGroup != g {
-			if d := i - lastAt; d <= nearBy {
-				x := 1 / float32(d*d)
-				acc[g] += groups[lastGroup].idf * x
-				acc[lastGroup] += groups[g].idf * x
+	lastAt, lastGroup, any := -1, 0, false
+	words := rec.Body.Words
+	for from := 0; from < len(words); from += 16 {
+		to := len(words)
+		if from+16 <= len(words) { // four words at a time: mostly none of them was asked for
+			four := (*[16]byte)(words[from:])
+			if asked.first[askedPlace(binary.LittleEndian.Uint32(four[0:]))]|asked.first[askedPlace(binary.LittleEndian.Uint32(four[4:]))]|
+				asked.first[askedPlace(binary.LittleEndian.Uint32(four[8:]))]|asked.first[askedPlace(binary.LittleEndian.Uint32(four[12:]))] == 0 {
+				continue
 			}
+			to = from + 16
 		}
-		lastAt, lastGroup = i, g
+		for at := from; at+4 <= to; at += 4 {
+			g, ok := asked.get(binary.LittleEndian.Uint32(words[at:]))
+			if !ok || g >= 64 {
+				continue
+			}
+			i := at / 4
+			if lastAt >= 0 && lastGroup != g {
+				if d := i - lastAt; d <= nearBy {
+					x := 1 / float32(d*d)
+					acc[g] += groups[lastGroup].idf * x
+					acc[lastGroup] += groups[g].idf * x
+					any = true
+				}
+			}
+			lastAt, lastGroup = i, g
+		}
+	}
+	if !any {
+		return 0
 	}
 	k := float32(s.tuning.ProximityK) * float32(1-s.tuning.B[fieldBody]+s.tuning.B[fieldBody]*float64(rec.Len[fieldBody])/s.meanBody)
 	var sum float32
@@ -775,16 +884,25 @@ func (s *snapshot) proximity(w *scratch, groups []group, asked *hashSet, rec *se
 	return sum
 }
 
+// here is the page that the reader is on, where it is known.
+func (s *snapshot) here(q *Query) (uint32, bool) {
+	if q.CurrentPath == "" {
+		return 0, false
+	}
+	return s.find(q.CurrentPath)
+}
+
 // neighbourhood tells how near pages are to the one that the reader is on: 1 for the same folder, less for those further up.
-func (s *snapshot) neighbourhood(current string) func(*record) float32 {
-	page, ok := s.find(current)
-	if current == "" || !ok {
-		return func(*record) float32 { return 0 }
+func (s *snapshot) neighbourhood(q *Query) func(*record) float32 {
+	nowhere := func(*record) float32 { return 0 }
+	page, ok := s.here(q)
+	if !ok {
+		return nowhere
 	}
 	here := strings.Split(s.pages[page].Path, "/")
 	here = here[:len(here)-1]
 	if len(here) == 0 {
-		return func(*record) float32 { return 0 }
+		return nowhere
 	}
 	return func(r *record) float32 {
 		p := r.Path
@@ -804,13 +922,9 @@ func (s *snapshot) neighbourhood(current string) func(*record) float32 {
 // filter returns what a page has to be, or nil where nothing is asked.
 func (s *snapshot) filter(q Query) func(*record) bool {
 	f := q.Filter
-	if page, ok := s.find(q.CurrentPath); ok && q.CurrentPath != "" {
-		if f.Version == "" {
-			f.Version = s.pages[page].Version
-		}
-		if f.Language == "" {
-			f.Language = s.pages[page].Language
-		}
+	if page, ok := s.here(&q); ok {
+		f.Version = cmp.Or(f.Version, s.pages[page].Version)
+		f.Language = cmp.Or(f.Language, s.pages[page].Language)
 	}
 	if f.Version == "" && f.Language == "" && f.Tag == "" && len(f.Groups) == 0 {
 		return nil
@@ -827,39 +941,4 @@ func (s *snapshot) filter(q Query) func(*record) bool {
 		}
 		return f.Tag == "" || slices.ContainsFunc(r.Tags, func(t string) bool { return strings.EqualFold(t, f.Tag) })
 	}
-}
-
-// Bounds of a hit's content: a section that says little is shown with those below it.
-const (
-	contentEnough = 600
-	contentMost   = 8000
-)
-
-// contents are read into these, so that a hit takes only what it holds.
-var contents = sync.Pool{New: func() any { return new([contentMost]byte) }}
-
-// hit writes one section out, with the number of the section that follows what it shows.
-func (s *snapshot) hit(page, section uint32, score float64) (Hit, uint32, error) {
-	r := s.pages[page]
-	n := int(section - s.firstOf[page])
-	sec := &r.Sections[n]
-	end, after := sec.End, section+1
-	for k := n + 1; k < len(r.Sections) && end-sec.Start < contentEnough; k++ {
-		if below := &r.Sections[k]; sec.Level > 0 && below.Level <= sec.Level {
-			break
-		}
-		end = r.Sections[k].End
-		after++
-	}
-	held := contents.Get().(*[contentMost]byte)
-	defer contents.Put(held)
-	buf := held[:max(0, min(end-sec.Start, contentMost))]
-	if _, err := s.text.ReadAt(buf, r.Offset+sec.Start); err != nil {
-		return Hit{}, 0, err
-	}
-	return Hit{
-		Path: r.Path, Anchor: sec.Anchor, URL: s.url(r, sec.Anchor), Title: r.Title, Heading: sec.Heading,
-		Trail: slices.Clone(sec.Trail), Crumbs: slices.Clone(r.Crumbs), Content: strings.TrimSpace(strings.ToValidUTF8(string(buf), "")), Score: score,
-		Description: r.Description, Version: r.Version, Language: r.Language, Tags: slices.Clone(r.Tags),
-	}, after, nil
 }

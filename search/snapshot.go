@@ -49,15 +49,19 @@ type snapshot struct {
 	pageNorm    [pageFields][]float32
 	pageBody    []float32
 	pageCode    []float32
-	rarity      rarities // of the words in titles and headings
+	titleIDF    spread // how rare the words of a page's title are
+	headIDF     spread // the same for the headings of sections
 	meanBody    float64
 	words       []string // the dictionary, sorted
 	titles      []titleEntry
 	languages   []string // that pages are written in
-	cache       postingCache
 	living      sync.Map // word -> bool
-	cacheBytes  int64
-	fixed       int64 // bytes that it holds beside the cache
+	terms       cache[termKey, *postings]
+	shown       cache[uint32, *shown]
+	results     cache[resultKey, []standing]
+	flights     flights
+	tallies     *tallies
+	fixed       int64 // bytes that it holds beside the caches
 	memory      *atomic.Int64
 
 	relabelled atomic.Pointer[manifest]
@@ -92,7 +96,8 @@ func openSnapshot(dir string, l *Library) (_ *snapshot, err error) {
 	if err := verify(dir, m); err != nil {
 		return nil, err
 	}
-	s := &snapshot{dir: dir, manifest: m, tuning: &l.tuning, cacheBytes: l.options.CacheBytes}
+	s := &snapshot{dir: dir, manifest: m, tuning: &l.tuning, memory: &l.memory, tallies: &l.tallies}
+	s.remember(l.options)
 	if s.records, err = readRecords(filepath.Join(dir, "pages")); err != nil {
 		return nil, err
 	}
@@ -117,9 +122,21 @@ func openSnapshot(dir string, l *Library) (_ *snapshot, err error) {
 	liveGenerations[dir]++
 	liveMu.Unlock()
 	s.fixed = s.measureMemory()
-	s.memory, s.cache.held = &l.memory, &l.memory
 	s.memory.Add(s.fixed)
 	return s, nil
+}
+
+// remember makes the caches, which go with the snapshot.
+func (s *snapshot) remember(o Options) {
+	if s.tallies == nil {
+		s.tallies = new(tallies) // nobody counts
+	}
+	s.terms = cache[termKey, *postings]{most: o.CacheBytes, held: s.memory, tally: &s.tallies.terms,
+		size: func(k termKey, p *postings) int64 { return p.size(k) }}
+	s.shown = cache[uint32, *shown]{most: o.TextBytes, held: s.memory, tally: &s.tallies.texts,
+		size: func(_ uint32, v *shown) int64 { return v.size() }}
+	s.results = cache[resultKey, []standing]{most: o.ResultBytes, held: s.memory, tally: &s.tallies.results,
+		size: func(k resultKey, found []standing) int64 { return k.size() + int64(16*len(found)) }}
 }
 
 // What an open index takes beside what can be counted: Bleve's goroutines, buffers and tables.
@@ -141,11 +158,13 @@ func (s *snapshot) measureMemory() int64 {
 	for _, t := range s.titles {
 		n += int64(len(t.title)) + 24
 	}
-	return n + int64(len(s.rarity.idf))*16
+	return n + int64(len(s.titleIDF.all)+len(s.headIDF.all)+len(s.titleIDF.from)+len(s.headIDF.from))*4
 }
 
 // holds is how many bytes are free once the snapshot is closed.
-func (s *snapshot) holds() int64 { return s.fixed + s.cache.size() }
+func (s *snapshot) holds() int64 {
+	return s.fixed + s.terms.holds() + s.shown.holds() + s.results.holds()
+}
 
 func (s *snapshot) closeFiles() {
 	if s.reader != nil {
@@ -244,7 +263,7 @@ func (s *snapshot) build() error {
 		return err
 	}
 	s.measure()
-	s.rarity = countRarities(s)
+	s.countRarities()
 	return s.readDictionary()
 }
 
@@ -369,9 +388,11 @@ func readContent(text io.ReaderAt, r *record) ([]byte, error) {
 }
 
 // url is where a reader finds a page.
-func (s *snapshot) url(r *record, anchor string) string {
+func (s *snapshot) url(r *record, anchor string) string { return r.url(s.labels().SiteURL, anchor) }
+
+func (r *record) url(siteURL, anchor string) string {
 	out := (&url.URL{Path: "/" + r.Shown}).EscapedPath()
-	if site := strings.TrimRight(s.labels().SiteURL, "/"); site != "" {
+	if site := strings.TrimRight(siteURL, "/"); site != "" {
 		if out == "/" {
 			out = ""
 		}

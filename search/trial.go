@@ -30,9 +30,10 @@ func retuned(s *snapshot, t Tuning) *snapshot {
 	n := &snapshot{
 		shelf: s.shelf, dir: s.dir, manifest: s.manifest, records: s.records, index: s.index, reader: s.reader, text: s.text,
 		segments: s.segments, tuning: &t, pages: s.pages, pageOf: s.pageOf, firstOf: s.firstOf, sections: s.sections, sectionOf: s.sectionOf,
-		byKey: s.byKey, linksTo: s.linksTo, words: s.words, titles: s.titles, languages: s.languages, cacheBytes: s.cacheBytes,
+		byKey: s.byKey, linksTo: s.linksTo, words: s.words, titles: s.titles, languages: s.languages,
 	}
+	n.remember(s.shelf.library.options)
 	n.measure()
-	n.rarity = countRarities(n)
+	n.countRarities()
 	return n
 }

@@ -1,0 +1,141 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// What a query found is remembered with the snapshot that it was found in, so an update forgets all of it at once. Only
+// numbers and scores of sections are kept; they are written out anew for each caller, under the labels that the index has
+// then. Callers who ask the same at the same time search once.
+
+// A resultKey is all that a ranking depends on.
+type resultKey struct {
+	text                           string
+	limit, sections                int
+	threshold                      float64
+	box                            bool
+	here                           string // folder of the current page
+	version, language, tag, groups string
+}
+
+func (k resultKey) size() int64 {
+	return int64(len(k.text) + len(k.here) + len(k.version) + len(k.language) + len(k.tag) + len(k.groups) + 200)
+}
+
+type flight struct {
+	done  chan struct{}
+	found []standing
+	err   error
+}
+
+type flights struct {
+	mu    sync.Mutex
+	under map[resultKey]*flight
+}
+
+// errBrokenOff answers those who waited for a search that panicked.
+var errBrokenOff = errors.New("the search broke off")
+
+// key names what a query finds. It must be the same only where that is the same.
+func (s *snapshot) key(q *Query) resultKey {
+	k := resultKey{text: q.Text, limit: max(q.Limit, 0), sections: max(q.Sections, 1), threshold: q.Threshold, box: q.Box, tag: q.Filter.Tag}
+	if k.limit == 0 {
+		k.limit = 5
+	}
+	if !q.Box && len(q.Text) <= longestQuery {
+		k.text = spaced(q.Text) // a question's words are what counts, not how they are set apart
+	}
+	k.version, k.language = q.Filter.Version, q.Filter.Language
+	if page, ok := s.here(q); ok { // its folder, version and language are all of it that counts
+		r := s.pages[page]
+		k.here = path.Dir(r.Path)
+		k.version, k.language = cmp.Or(k.version, r.Version), cmp.Or(k.language, r.Language)
+	}
+	if len(q.Filter.Groups) > 0 {
+		groups := slices.Clone(q.Filter.Groups)
+		slices.Sort(groups)
+		k.groups = strings.Join(groups, "\x00")
+	}
+	return k
+}
+
+// spaced is a text with one space between its words.
+func spaced(text string) string {
+	plain := true
+	for i := range len(text) {
+		if c := text[i]; c >= 0x80 || c < ' ' || c == ' ' && (i == 0 || i == len(text)-1 || text[i-1] == ' ') {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return text
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// search finds what answers a query, by what is remembered or by ranking.
+func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
+	if len(s.sections) == 0 || strings.TrimSpace(q.Text) == "" {
+		return nil, nil
+	}
+	found, err := s.ranked(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return s.show(found)
+}
+
+func (s *snapshot) ranked(ctx context.Context, q Query) ([]standing, error) {
+	if s.results.most <= 0 { // nothing is remembered
+		return s.rank(ctx, q)
+	}
+	key := s.key(&q)
+	if found, ok := s.results.get(key); ok {
+		return found, nil
+	}
+	s.flights.mu.Lock()
+	f := s.flights.under[key]
+	if f == nil {
+		if found, ok := s.results.peek(key); ok { // its flight has just ended
+			s.flights.mu.Unlock()
+			s.tallies.results.shared.Add(1)
+			return found, nil
+		}
+		f = &flight{done: make(chan struct{}), err: errBrokenOff}
+		if s.flights.under == nil {
+			s.flights.under = make(map[resultKey]*flight)
+		}
+		s.flights.under[key] = f
+		s.flights.mu.Unlock()
+		s.fly(ctx, q, key, f)
+		return f.found, f.err
+	}
+	s.flights.mu.Unlock()
+	s.tallies.results.shared.Add(1)
+	select {
+	case <-f.done:
+		return f.found, f.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// fly ranks for all who wait. It is not ended by its caller's end: others may wait for it.
+func (s *snapshot) fly(ctx context.Context, q Query, key resultKey, f *flight) {
+	defer func() {
+		s.flights.mu.Lock()
+		delete(s.flights.under, key)
+		s.flights.mu.Unlock()
+		close(f.done)
+	}()
+	if f.found, f.err = s.rank(context.WithoutCancel(ctx), q); f.err == nil {
+		s.results.put(key, f.found)
+	}
+}

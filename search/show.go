@@ -1,0 +1,78 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Bounds of a hit's content: a section that says little is shown with those below it.
+const (
+	contentEnough = 600
+	contentMost   = 8000
+)
+
+// contents are read into these, so that a hit takes only what it holds.
+var contents = sync.Pool{New: func() any { return new([contentMost]byte) }}
+
+// stretch is where what a section shows ends: its offset in the page, and the number of the section that follows.
+func (s *snapshot) stretch(section uint32) (end int64, after uint32) {
+	page := s.pageOf[section]
+	sec := s.sections[section]
+	end, after = sec.End, section+1
+	for ; after < s.firstOf[page+1] && end-sec.Start < contentEnough; after++ {
+		below := s.sections[after]
+		if sec.Level > 0 && below.Level <= sec.Level {
+			break
+		}
+		end = below.End
+	}
+	return end, after
+}
+
+// A shown section is a hit without its score, as it was written out under the labels that the index had then.
+type shown struct {
+	labels *manifest
+	hit    Hit
+}
+
+func (v *shown) size() int64 { return int64(len(v.hit.Content)+len(v.hit.URL)) + 400 }
+
+// show writes out what was found.
+func (s *snapshot) show(found []standing) ([]Hit, error) {
+	labels := s.labels()
+	hits := make([]Hit, len(found))
+	for i, p := range found {
+		v, ok := s.shown.get(p.section)
+		if !ok || v.labels != labels {
+			var err error
+			if v, err = s.write(p.section, labels); err != nil {
+				return nil, err
+			}
+			if ok {
+				s.shown.drop(p.section)
+			}
+			s.shown.put(p.section, v)
+		}
+		hits[i] = v.hit
+		hits[i].Score = p.score
+	}
+	return hits, nil
+}
+
+// write writes one section out.
+func (s *snapshot) write(section uint32, labels *manifest) (*shown, error) {
+	r, sec := s.pages[s.pageOf[section]], s.sections[section]
+	end, _ := s.stretch(section)
+	held := contents.Get().(*[contentMost]byte)
+	defer contents.Put(held)
+	buf := held[:max(0, min(end-sec.Start, contentMost))]
+	if _, err := s.text.ReadAt(buf, r.Offset+sec.Start); err != nil {
+		return nil, err
+	}
+	return &shown{labels, Hit{
+		Path: r.Path, Anchor: sec.Anchor, URL: r.url(labels.SiteURL, sec.Anchor), Title: r.Title, Heading: sec.Heading,
+		Trail: slices.Clip(sec.Trail), Crumbs: slices.Clip(r.Crumbs), Content: strings.TrimSpace(strings.ToValidUTF8(string(buf), "")),
+		Description: r.Description, Version: r.Version, Language: r.Language, Tags: slices.Clip(r.Tags),
+	}}, nil
+}
