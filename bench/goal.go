@@ -189,6 +189,14 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("objective %s: %s (%s, %s: %.4g%s)", v.Goal, held, v.Target, v.Load, v.Value, v.Unit)
 }
 
+// value is what was measured, with its unit, or why nothing was.
+func (v Verdict) value() string {
+	if v.Why != "" {
+		return v.Why
+	}
+	return fmt.Sprintf("%.4g%s", v.Value, v.Unit)
+}
+
 // Judge holds every load of every target but the limit server against the goals: medians over the rounds; of losses,
 // refusals and completions the sum. What was not measured does not hold.
 func (r Report) Judge(goals []Goal) []Verdict {

@@ -12,11 +12,12 @@ import (
 // printer nor an eye for it.
 type plot struct {
 	Title      string
+	About      string // what it shows, in a sentence
 	XLabel     string
 	YLabel     string
 	LogX, LogY bool
-	XNames     []string  // names of the x values 0, 1, 2 … where they are no numbers
-	XTicks     []float64 // the x values that are named, where they are known
+	XNames     map[float64]string // the names of x values that are not named by their numbers
+	XTicks     []float64          // the x values that are named, where they are known
 	Lines      []line
 }
 
@@ -29,14 +30,32 @@ type line struct {
 const (
 	plotWidth, plotHeight           = 460.0, 280.0
 	plotLeft, plotRight             = 58.0, 12.0
-	plotTop, plotBottom             = 14.0, 44.0
-	legendRow, charWidth, legendGap = 18.0, 6.4, 46.0
+	plotTop, plotBottom             = 18.0, 44.0
+	legendRow, charWidth, legendGap = 20.0, 7.6, 46.0 // wide enough for the larger letters of a phone
 )
 
+var lineDashes = []string{"", "7 4", "2 3", "9 3 2 3", "12 4", "4 2 1 2"}
+
+// A palette is the colours of a plot: of paper, letters, grid and lines.
+type palette struct {
+	paper, ink, grid string
+	lines            []string
+}
+
 var (
-	lineColours = []string{"#0b5394", "#b45309", "#3f6212", "#6b21a8", "#111827", "#9f1239"}
-	lineDashes  = []string{"", "7 4", "2 3", "9 3 2 3", "12 4", "4 2 1 2"}
+	onPaper = palette{"#ffffff", "#111111", "#d4d4d4", []string{"#0b5394", "#b45309", "#3f6212", "#6b21a8", "#111827", "#9f1239"}}
+	onDark  = palette{"#14171a", "#e6e6e6", "#3c434a", []string{"#7db8f0", "#f0a35e", "#a3d977", "#c79bf2", "#f2f2f2", "#ff8fa8"}}
 )
+
+// style is what a plot's classes look like.
+func (p palette) style() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "svg text{font:12px system-ui,sans-serif;fill:%s}svg .grid{stroke:%s;stroke-width:1}svg .axis{stroke:%s;stroke-width:1;fill:none}", p.ink, p.grid, p.ink)
+	for i, colour := range p.lines {
+		fmt.Fprintf(&b, "svg .l%d{stroke:%s;fill:none;stroke-width:1.8}svg .f%d{fill:%s}svg .h%d{fill:%s;stroke:%s;stroke-width:1.5}", i, colour, i, colour, i, p.paper, colour)
+	}
+	return b.String()
+}
 
 // empty says that there is nothing to draw.
 func (p plot) empty() bool {
@@ -50,8 +69,20 @@ func (p plot) empty() bool {
 	return true
 }
 
-// SVG draws the plot.
-func (p plot) SVG() string {
+// SVG draws the plot for a page that has the style of a palette.
+func (p plot) SVG() string { return p.draw("", 0) }
+
+// Standalone draws the plot with its title as a file of its own, on white paper: what shows it may be light or dark.
+func (p plot) Standalone() string {
+	const head = 26.0
+	style := "<style>" + onPaper.style() + "</style>"
+	title := fmt.Sprintf(`<rect x="0" y="%g" width="100%%" height="100%%" fill="%s"/><text x="2" y="-9" style="font-weight:600;font-size:13px">%s</text>`,
+		-head, onPaper.paper, html.EscapeString(p.Title))
+	return p.draw(style+title, head) + "\n"
+}
+
+// draw draws the plot, with something before it and room for that above it.
+func (p plot) draw(before string, above float64) string {
 	var b strings.Builder
 	x, y := p.axis(true), p.axis(false)
 	legendWidth, rows := 0.0, 1.0
@@ -67,27 +98,31 @@ func (p plot) SVG() string {
 	}
 	height := plotHeight + rows*legendRow
 	bottom := plotHeight - plotBottom
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label=%q xmlns="http://www.w3.org/2000/svg">`, plotWidth, height, html.EscapeString(p.Title))
-	fmt.Fprintf(&b, `<title>%s</title>`, html.EscapeString(p.Title))
+	fmt.Fprintf(&b, `<svg viewBox="0 %g %g %g" role="img" aria-label="%s" xmlns="http://www.w3.org/2000/svg">`, -above, plotWidth, height+above,
+		html.EscapeString(strings.TrimSpace(p.Title+". "+p.About)))
+	b.WriteString(before)
 	for _, t := range y.ticks {
 		at := y.at(t)
-		fmt.Fprintf(&b, `<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, plotLeft, plotWidth-plotRight, at, at)
+		fmt.Fprintf(&b, `<path class="grid" d="M%g %.1fH%g"/>`, plotLeft, at, plotWidth-plotRight)
 		fmt.Fprintf(&b, `<text x="%g" y="%.1f" text-anchor="end">%s</text>`, plotLeft-5, at+4, short(t))
 	}
-	for i, t := range x.ticks {
+	for _, t := range x.ticks {
 		at := x.at(t)
-		fmt.Fprintf(&b, `<line class="tick" x1="%.1f" x2="%.1f" y1="%g" y2="%g"/>`, at, at, bottom, bottom+4)
-		name := short(t)
-		if len(p.XNames) > 0 {
-			name = p.XNames[i]
+		fmt.Fprintf(&b, `<path class="axis" d="M%.1f %gv4"/>`, at, bottom)
+		name, ok := p.XNames[t]
+		if !ok {
+			name = short(t)
 		}
 		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, at, bottom+17, html.EscapeString(name))
 	}
 	fmt.Fprintf(&b, `<path class="axis" d="M%g %gV%gH%g"/>`, plotLeft, plotTop, bottom, plotWidth-plotRight)
-	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="end">%s</text>`, plotWidth-plotRight, bottom+34, html.EscapeString(p.XLabel))
-	fmt.Fprintf(&b, `<text x="%g" y="%g">%s</text>`, 2.0, plotTop-3, html.EscapeString(p.YLabel))
+	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="end">%s</text>`, plotWidth-plotRight, bottom+35, html.EscapeString(p.XLabel))
+	fmt.Fprintf(&b, `<text x="%g" y="%g">%s</text>`, 2.0, plotTop-6, html.EscapeString(p.YLabel))
 	for i, l := range p.Lines {
-		colour, dash := lineColours[i%len(lineColours)], lineDashes[i%len(lineDashes)]
+		class, dash := fmt.Sprintf("l%d", i%len(onPaper.lines)), lineDashes[i%len(lineDashes)]
+		if dash != "" {
+			dash = fmt.Sprintf(` stroke-dasharray="%s"`, dash)
+		}
 		var path strings.Builder
 		var marks strings.Builder
 		last := math.Inf(-1)
@@ -102,31 +137,34 @@ func (p plot) SVG() string {
 			pen = "L"
 			if px-last >= 26 {
 				last = px
-				marks.WriteString(marker(i, px, py, colour))
+				marks.WriteString(marker(i, px, py))
 			}
 		}
-		fmt.Fprintf(&b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.8" stroke-dasharray="%s"/>%s`, path.String(), colour, dash, marks.String())
+		fmt.Fprintf(&b, `<path class="%s" d="%s"%s/>%s`, class, path.String(), dash, marks.String())
 		lx, ly := places[i].x, plotHeight+places[i].row*legendRow+4
-		fmt.Fprintf(&b, `<path d="M%g %gh28" stroke="%s" stroke-width="1.8" stroke-dasharray="%s"/>%s`, lx, ly, colour, dash, marker(i, lx+14, ly, colour))
+		fmt.Fprintf(&b, `<path class="%s" d="M%g %gh28"%s/>%s`, class, lx, ly, dash, marker(i, lx+14, ly))
 		fmt.Fprintf(&b, `<text x="%g" y="%g">%s</text>`, lx+33, ly+4, html.EscapeString(l.Name))
 	}
 	b.WriteString(`</svg>`)
 	return b.String()
 }
 
-// marker is the mark of a line's points: a circle, a square, a triangle, a diamond, a cross.
-func marker(n int, x, y float64, colour string) string {
-	switch n % 5 {
+// marker is the mark of a line's points: a circle, a square, a triangle, a diamond, a cross, a hollow circle.
+func marker(n int, x, y float64) string {
+	n %= len(onPaper.lines)
+	switch n {
 	case 0:
-		return fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`, x, y, colour)
+		return fmt.Sprintf(`<circle class="f0" cx="%.1f" cy="%.1f" r="3"/>`, x, y)
 	case 1:
-		return fmt.Sprintf(`<rect x="%.1f" y="%.1f" width="6" height="6" fill="#fff" stroke="%s" stroke-width="1.5"/>`, x-3, y-3, colour)
+		return fmt.Sprintf(`<path class="h1" d="M%.1f %.1fh6v6h-6z"/>`, x-3, y-3)
 	case 2:
-		return fmt.Sprintf(`<path d="M%.1f %.1fl4 7h-8z" fill="%s"/>`, x, y-4, colour)
+		return fmt.Sprintf(`<path class="f2" d="M%.1f %.1fl4 7h-8z"/>`, x, y-4)
 	case 3:
-		return fmt.Sprintf(`<path d="M%.1f %.1fl4 4l-4 4l-4 -4z" fill="#fff" stroke="%s" stroke-width="1.5"/>`, x, y-4, colour)
+		return fmt.Sprintf(`<path class="h3" d="M%.1f %.1fl4 4l-4 4l-4 -4z"/>`, x, y-4)
+	case 4:
+		return fmt.Sprintf(`<path class="h4" d="M%.1f %.1fl6 6m0 -6l-6 6"/>`, x-3, y-3)
 	}
-	return fmt.Sprintf(`<path d="M%.1f %.1fl6 6m0 -6l-6 6" stroke="%s" stroke-width="1.5"/>`, x-3, y-3, colour)
+	return fmt.Sprintf(`<circle class="h5" cx="%.1f" cy="%.1f" r="3"/>`, x, y)
 }
 
 // A scale brings values to places.
@@ -171,16 +209,14 @@ func (p plot) axis(horizontal bool) scale {
 		low, high = 0, 1
 		s.log = false
 	case horizontal && len(p.XNames) > 0:
-		for i := range p.XNames {
-			s.ticks = append(s.ticks, float64(i))
-		}
-		s.low, s.high = 0, float64(len(p.XNames)-1)
+		s.ticks = p.XTicks
+		s.low, s.high = low, max(high, low+1)
 		s.from += 12
 		return s
 	}
 	switch {
 	case s.log:
-		low, high = math.Pow(10, math.Floor(math.Log10(low)*1.0000001)), high*1.05
+		low, high = math.Pow(10, math.Floor(math.Log10(low)+1e-9)), high*1.05
 		if horizontal {
 			low = math.Inf(1)
 			for _, l := range p.Lines {

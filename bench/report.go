@@ -11,6 +11,8 @@ import (
 
 // A Report is everything that one run of the bench has measured.
 type Report struct {
+	Name    string    `json:"name,omitempty"`  // of a part of a suite
+	About   string    `json:"about,omitempty"` // what the part shows, in a sentence
 	Made    time.Time `json:"made"`
 	Commit  string    `json:"commit"` // of the bench, and of the server that it started
 	Command string    `json:"command"`
@@ -136,11 +138,21 @@ func latencyRows(key, name string, ratio bool) []row {
 }
 
 // latencyNames are the latencies that there may be, in the order of a report.
-var latencyNames = []struct{ key, name string }{
-	{"firstEvent", "first event"}, {"firstText", "first text"}, {"late", "part behind its schedule"}, {"whole", "whole answer"},
-	{"search", "search"}, {"accepted", "job accepted"}, {"ended", "job ended"}, {"ready", "ready again"}, {"resumed", "answer complete after the restart"},
-	{"refusal", "refusal"}, {"unloaded", "whole answer, unloaded"}, {"unloadedFirst", "first text, unloaded"},
-	{"after", "whole answer after the load dropped"}, {"sent", "sent after it was due"},
+var latencyNames = []struct{ key, name, about string }{
+	{"firstEvent", "first event", "From the moment at which a question was due until its answer began."},
+	{"firstText", "first text", "From the moment at which a question was due until the first words."},
+	{"late", "part behind its schedule", "How long after its time each piece of text arrived, counted from the first."},
+	{"whole", "whole answer", "From the moment at which a question was due until its answer was whole and stored."},
+	{"search", "search", "From the moment at which a search was due until its results were there."},
+	{"accepted", "job accepted", "From the moment at which a job was due until it was acknowledged, and on disk."},
+	{"ended", "job ended", "From the moment at which a job was due until its pull request was open."},
+	{"ready", "ready again", "From the kill until the server took requests again."},
+	{"resumed", "answer complete after the restart", "From the kill until a reader who came back had the whole answer."},
+	{"refusal", "refusal", "From the moment at which a question was due until it was turned away."},
+	{"unloaded", "whole answer, unloaded", "The same before the load came."},
+	{"unloadedFirst", "first text, unloaded", "From the moment at which a question was due until the first words, before the load came."},
+	{"after", "whole answer after the load dropped", "The same once the load had gone: back to where it was before, or not."},
+	{"sent", "sent after it was due", "How late the bench itself was: what it could not send in time is not the server's doing."},
 }
 
 // figureNames are the figures of a scenario's own that there may be, in the order of a report. Times are in milliseconds.

@@ -43,13 +43,18 @@ func TestThePageStandsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := page.String()
-	for _, outside := range []string{"src=", "href=", "url(", "@import", "<script"} {
+	for _, outside := range []string{"src=", "url(", "@import", "<script", "<link"} {
 		if strings.Contains(text, outside) {
 			t.Errorf("the page has %s", outside)
 		}
 	}
-	for _, want := range []string{"docent bench &lt;streams&gt;", "ttfe.p99&lt;1ms", "NOT HELD", "Latency by percentile", "Processors busy with the server",
-		"how it grows with the load", "@media print", "width=device-width"} {
+	for _, m := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(text, -1) {
+		if id, inside := strings.CutPrefix(m[1], "#"); !inside || strings.Count(text, `id="`+id+`"`) != 1 {
+			t.Errorf("a link leads to %q, which is not one place of the page", m[1])
+		}
+	}
+	for _, want := range []string{"docent bench &lt;streams&gt;", "ttfe.p99&lt;1ms", "not held", "First event by percentile", "Processors over time",
+		"How it grows with the load", "2 of 4 held", "prefers-color-scheme: dark", "@media print", "width=device-width"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -70,6 +75,62 @@ func TestThePageStandsAlone(t *testing.T) {
 		if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
 			t.Errorf("a place that is none: %s", svg)
 		}
+	}
+}
+
+func TestAPageHoldsThePartsOfASuite(t *testing.T) {
+	one, other := sampleReport(), sampleReport()
+	one.Name, one.About = "Many at once", "What a piece of text costs."
+	other.Name, other.Command, other.Commit = "The same again", "docent bench search", "v1.2.4"
+	var page bytes.Buffer
+	if err := WriteHTML(&page, one, other); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`<a href="#part1">Many at once</a>`, `<a href="#part2">The same again</a>`, "What a piece of text costs.", "4 of 8 held", "Of another version: v1.2.4", "docent bench search"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if err := WriteHTML(&page); err == nil {
+		t.Error("a page of nothing")
+	}
+}
+
+// Each step to the right is a tenth of the requests; where fewer than one is left there is nothing between the last step and
+// the longest.
+func TestPercentilesEndWhereThereAreNoMoreRequests(t *testing.T) {
+	curve := make([]float64, len(Quantiles))
+	for i := range curve {
+		curve[i] = float64(i + 1)
+	}
+	group := func(counts ...int64) plot {
+		g := Group{Rounds: map[string][]Result{}}
+		for i, n := range counts {
+			target := string(rune('a' + i))
+			g.Targets = append(g.Targets, target)
+			g.Rounds[target] = []Result{{Latencies: map[string]Latency{"firstEvent": {Count: n, Curve: curve}}}}
+		}
+		return g.percentiles("firstEvent", "first event", "")
+	}
+	names := func(p plot) (out []string) {
+		for _, at := range p.XTicks {
+			out = append(out, p.XNames[at])
+		}
+		return out
+	}
+	if got := names(group(100)); !reflect.DeepEqual(got, []string{"0", "50", "90", "99", "max"}) {
+		t.Errorf("of 100 requests %v", got)
+	}
+	p := group(10, 100000)
+	if got := names(p); !reflect.DeepEqual(got, []string{"0", "50", "90", "99", "99.9", "99.99", "max"}) {
+		t.Errorf("of 100000 requests %v", got)
+	}
+	few, many := p.Lines[0], p.Lines[1]
+	if len(few.X) >= len(many.X) || few.X[len(few.X)-1] != many.X[len(many.X)-1] || few.Y[len(few.Y)-1] != many.Y[len(many.Y)-1] {
+		t.Errorf("%+v\n%+v", few, many)
+	}
+	if step := many.X[5] - many.X[0]; math.Abs(step-1) > 1e-9 { // from 0 to 90
+		t.Errorf("a tenth of the requests is a step of %v", step)
 	}
 }
 

@@ -72,6 +72,7 @@ type Sample struct {
 // A Curve is a diagram of what was measured at several points of one run.
 type Curve struct {
 	Title  string    `json:"title"`
+	About  string    `json:"about,omitempty"` // what it shows, in a sentence
 	XLabel string    `json:"xLabel"`
 	YLabel string    `json:"yLabel"`
 	LogX   bool      `json:"logX,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,6 +85,7 @@ type benchRun struct {
 	json                                bool
 	out                                 string
 	profile, commit                     string
+	name, about                         string
 
 	progress Progress
 	lab      *lab // while it runs
@@ -111,6 +113,8 @@ func (b *benchRun) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&b.slo, "slo", "", "objective that must hold, such as 'ttfe.p99<200ms,lost=0'")
 	flags.BoolVar(&b.json, "json", false, "print the report as one JSON object in place of tables")
 	flags.StringVar(&b.out, "out", "", "also write the report to this path with .json and .html")
+	flags.StringVar(&b.name, "name", "", "what the report calls this measurement, for a page of several")
+	flags.StringVar(&b.about, "about", "", "what it shows, in a sentence")
 	flags.StringVar(&b.commit, "commit", "", "version that the report names, where the build does not know its own")
 	flags.StringVar(&b.profile, "profile", "", "write processor and allocation profiles of the server that is started to this directory")
 }
@@ -267,7 +271,7 @@ func (b *benchRun) run(cmd *cobra.Command, plan func() ([]load, error)) error {
 	} else if b.model != scriptedBench && b.model != "builtin" {
 		return usagef("--model is scripted or builtin, not %q", b.model)
 	}
-	report := bench.Report{Made: time.Now().UTC().Truncate(time.Second), Commit: cmp.Or(b.commit, benchCommit(buildVersion())), Machine: bench.ThisMachine(),
+	report := bench.Report{Name: b.name, About: b.about, Made: time.Now().UTC().Truncate(time.Second), Commit: cmp.Or(b.commit, benchCommit(buildVersion())), Machine: bench.ThisMachine(),
 		Command: benchCommand(cmd)}
 	report.Machine.Shared = b.url == ""
 	if b.procs > 0 {
@@ -311,7 +315,8 @@ func benchCommit(v versionInfo) string {
 	return v.Version
 }
 
-func (b *benchRun) report(cmd *cobra.Command, report bench.Report) error {
+// report shows a report, and as a page its parts, where it has several.
+func (b *benchRun) report(cmd *cobra.Command, report bench.Report, parts ...bench.Report) error {
 	var err error
 	if b.json {
 		err = report.WriteJSON(cmd.OutOrStdout())
@@ -319,7 +324,10 @@ func (b *benchRun) report(cmd *cobra.Command, report bench.Report) error {
 		err = report.WriteTable(cmd.OutOrStdout())
 	}
 	if err == nil && b.out != "" {
-		err = writeReport(b.out, report)
+		if len(parts) == 0 {
+			parts = []bench.Report{report}
+		}
+		err = writeReport(b.out, report, parts)
 	}
 	if err != nil {
 		return err
@@ -342,7 +350,7 @@ func (b *benchRun) report(cmd *cobra.Command, report bench.Report) error {
 	return nil
 }
 
-func writeReport(path string, report bench.Report) error {
+func writeReport(path string, report bench.Report, parts []bench.Report) error {
 	path = strings.TrimSuffix(strings.TrimSuffix(path, ".json"), ".html")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -354,7 +362,9 @@ func writeReport(path string, report bench.Report) error {
 		}
 		return errors.Join(content(file), file.Close())
 	}
-	return errors.Join(write(path+".json", report.WriteJSON), write(path+".html", report.WriteHTML))
+	return errors.Join(write(path+".json", report.WriteJSON), write(path+".html", func(w io.Writer) error {
+		return bench.WriteHTML(w, parts...)
+	}))
 }
 
 // newBenchReportCommand shows a stored report again, or several as one.
@@ -363,6 +373,7 @@ func newBenchReportCommand(b *benchRun) *cobra.Command {
 		Use: "report FILE.json…", Short: "Show reports that were written with --out, several as one; with --out and --slo too", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var all bench.Report
+			var parts []bench.Report
 			for i, name := range args {
 				file, err := os.Open(name)
 				if err != nil {
@@ -373,12 +384,16 @@ func newBenchReportCommand(b *benchRun) *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("%s: %w", name, err)
 				}
+				parts = append(parts, one)
 				if i == 0 {
 					all = one
+					all.Goals = slices.Clone(one.Goals)
 					continue
 				}
+				all.Name, all.About = "", ""
 				all.Command += "; " + one.Command
 				all.Results = append(all.Results, one.Results...)
+				all.Goals = append(all.Goals, one.Goals...)
 			}
 			if b.slo != "" {
 				goals, err := bench.ParseGoals(b.slo)
@@ -386,8 +401,11 @@ func newBenchReportCommand(b *benchRun) *cobra.Command {
 					return &usageError{err}
 				}
 				all.Goals = all.Judge(goals)
+				for i := range parts {
+					parts[i].Goals = parts[i].Judge(goals)
+				}
 			}
-			return b.report(cmd, all)
+			return b.report(cmd, all, parts...)
 		},
 	}
 }
@@ -397,7 +415,7 @@ func benchCommand(cmd *cobra.Command) string {
 	words := []string{cmd.CommandPath()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "key", "admin-key", "url", "domain", "project", "profile", "out", "commit":
+		case "key", "admin-key", "url", "domain", "project", "profile", "out", "commit", "name", "about":
 		case "source", "questions":
 			words = append(words, "--"+f.Name, filepath.Base(f.Value.String()))
 		default:
