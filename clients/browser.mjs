@@ -27,7 +27,7 @@ class Reader {
   async open() {
     this.context = await browser.newContext();
     this.page = await this.context.newPage();
-    this.page.setDefaultTimeout(30_000);
+    this.page.setDefaultTimeout(120_000);
     this.page.on("pageerror", (error) => this.faults.push(error));
     this.page.on("requestfailed", (request) => this.failures.push(`${request.method()} ${request.url()}: ${request.failure()?.errorText}`));
     this.page.on("request", (request) => request.method() === "POST" && this.questions.push(request.postDataJSON()));
@@ -120,7 +120,9 @@ async function restart() {
   assert.equal(response.status, 200, await response.text());
 }
 
-for (const [name, path, answers] of [["React", "/react/", "article.assistant"], ["plain", "/plain/", "article"]]) {
+const pages = [["React", "/react/", "article.assistant"], ["plain", "/plain/", "article"]].filter(([name]) => name === settings.page);
+assert.equal(pages.length, 1, "settings.page names one of the pages");
+for (const [name, path, answers] of pages) {
   const tell = (title, project, run) => story(title, path, answers, project, run);
 
   describe(`the ${name} page`, () => {

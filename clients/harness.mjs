@@ -30,7 +30,7 @@ export function mount(hook) {
 }
 
 /** until waits for a condition on what is rendered. */
-export async function until(what, condition, seconds = 30) {
+export async function until(what, condition, seconds = 120) {
   const deadline = Date.now() + seconds * 1000;
   for (;;) {
     const value = condition();

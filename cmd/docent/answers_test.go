@@ -225,6 +225,7 @@ func realQuestions(t *testing.T) []judgedQuestion {
 // The search and the built-in model together: real people's questions get an answer whose first source is the page that
 // was linked for them, and questions that the documentation does not answer are told so. The whole answers show with -v.
 func TestBuiltinAnswersAreJudged(t *testing.T) {
+	t.Parallel()
 	questions := realQuestions(t)
 	library, err := search.OpenLibrary(t.TempDir(), search.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

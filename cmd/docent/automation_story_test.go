@@ -20,7 +20,8 @@ import (
 // TestAutomationsFromPushToPullRequest lets an automation run by hand, by a change of the documentation and by a webhook,
 // over a restart, and looks that there is one open pull request at a time.
 func TestAutomationsFromPushToPullRequest(t *testing.T) {
-	t.Setenv("TEA_HOOK", "sesame")
+	t.Parallel()
+	setenv(t, "TEA_HOOK", "sesame")
 	data := filepath.Join(t.TempDir(), "data")
 	source := writeFiles(t, map[string]string{
 		"tea.md":            "# Tea\n\nPour teh water over teh leaves.\n",

@@ -192,6 +192,7 @@ func (c *clockwork) end(id api.JobID, state api.PullState) {
 }
 
 func TestAScheduledAutomationRunsOnceForEachTime(t *testing.T) {
+	t.Parallel()
 	c := startClockwork(t)
 	a := c.add(api.Automation{Cron: "0 6 * * *"})
 	start := c.at
@@ -231,6 +232,7 @@ func TestAScheduledAutomationRunsOnceForEachTime(t *testing.T) {
 }
 
 func TestARunSurvivesACrashAtAnyPoint(t *testing.T) {
+	t.Parallel()
 	c := startClockwork(t)
 	a := c.add(api.Automation{Cron: "* * * * *"})
 	c.tick(c.at)
@@ -274,6 +276,7 @@ func (failingStore) SaveRun(context.Context, api.AutomationRun) error {
 }
 
 func TestOnePullRequestIsAppendedTo(t *testing.T) {
+	t.Parallel()
 	c := startClockwork(t)
 	c.files["fresh.md"] = "Check {{repository}}{{commit}} on {{date}}."
 	a := c.add(api.Automation{Cron: "0 * * * *"})
@@ -315,6 +318,7 @@ func TestOnePullRequestIsAppendedTo(t *testing.T) {
 }
 
 func TestADayHasSoManyRuns(t *testing.T) {
+	t.Parallel()
 	c := startClockwork(t)
 	a := c.add(api.Automation{Cron: "0 * * * *", DailyCap: 3})
 	c.tick(c.at)
@@ -334,6 +338,7 @@ func TestADayHasSoManyRuns(t *testing.T) {
 }
 
 func TestAPushRunsAnAutomationOnce(t *testing.T) {
+	t.Parallel()
 	c := startClockwork(t)
 	ctx := t.Context()
 	docs := c.add(api.Automation{OnPush: true})
@@ -396,6 +401,7 @@ func TestAPushRunsAnAutomationOnce(t *testing.T) {
 }
 
 func TestARunThatCannotStartSaysWhy(t *testing.T) {
+	t.Parallel()
 	c := startClockwork(t)
 	many := make([]error, automationTries+1)
 	for i := range many {
@@ -429,6 +435,7 @@ func TestARunThatCannotStartSaysWhy(t *testing.T) {
 }
 
 func TestTimesOfACronLine(t *testing.T) {
+	t.Parallel()
 	at := func(s string) time.Time {
 		t.Helper()
 		v, err := time.Parse(time.RFC3339, s)

@@ -21,6 +21,7 @@ import (
 // a reader would. What the browser asks by itself, the preflights, is seen by a proxy between them.
 // scripts/install-browser installs what this needs; without it this says that it is left out.
 func TestExamplePagesInABrowser(t *testing.T) {
+	t.Parallel()
 	const clients, react, plain = "../../clients", "../../examples/react-chat", "../../examples/plain-chat"
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
@@ -37,62 +38,65 @@ func TestExamplePagesInABrowser(t *testing.T) {
 		t.Fatalf("build the React page: %v\n%s", err, out)
 	}
 
-	config := filepath.Join(t.TempDir(), "docent.toml")
-	if err := os.WriteFile(config, []byte("[models.slow]\nprovider = \"scripted\"\nrate = 30\nparts = 100\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	data := filepath.Join(t.TempDir(), "data")
-	server := newTestServer(t, data, "--config", config)
-	source := writeFiles(t, map[string]string{
-		"ferries.md":    "# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n\n## Tickets\n\nTickets cost four coins and are sold on board.\n",
-		"lighthouse.md": "# Lighthouse\n\nThe lighthouse stands at the end of the north mole.\n",
-	})
-	harbour := newTestProject(t, data, "harbour", source, "--site-url", "https://harbour.example.com")
-	slow := newTestProject(t, data, "slow", source, "--site-url", "https://slow.example.com", "--model", "slow")
+	for _, page := range []string{"React", "plain"} {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel() // each has a server of its own, which it restarts
+			config := configFile(t, "[models.slow]\nprovider = \"scripted\"\nrate = 30\nparts = 100\n")
+			data := filepath.Join(t.TempDir(), "data")
+			server := newTestServer(t, data, "--config", config)
+			source := writeFiles(t, map[string]string{
+				"ferries.md":    "# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n\n## Tickets\n\nTickets cost four coins and are sold on board.\n",
+				"lighthouse.md": "# Lighthouse\n\nThe lighthouse stands at the end of the north mole.\n",
+			})
+			harbour := newTestProject(t, data, "harbour", source, "--site-url", "https://harbour.example.com")
+			slow := newTestProject(t, data, "slow", source, "--site-url", "https://slow.example.com", "--model", "slow")
 
-	files := http.NewServeMux()
-	files.Handle("/react/", http.StripPrefix("/react", http.FileServer(http.Dir(filepath.Join(react, "dist")))))
-	files.Handle("/plain/", http.StripPrefix("/plain", http.FileServer(http.Dir(plain))))
-	pages := httptest.NewServer(files)
-	defer pages.Close()
-	// Another port and another name of this machine: another origin, and another site too.
-	origin := strings.Replace(pages.URL, "127.0.0.1", "localhost", 1)
+			files := http.NewServeMux()
+			files.Handle("/react/", http.StripPrefix("/react", http.FileServer(http.Dir(filepath.Join(react, "dist")))))
+			files.Handle("/plain/", http.StripPrefix("/plain", http.FileServer(http.Dir(plain))))
+			pages := httptest.NewServer(files)
+			defer pages.Close()
+			// Another port and another name of this machine: another origin, and another site too.
+			origin := strings.Replace(pages.URL, "127.0.0.1", "localhost", 1)
 
-	recorder := newRecorder(t, server.url)
-	control := http.NewServeMux()
-	control.HandleFunc("POST /restart", func(w http.ResponseWriter, _ *http.Request) {
-		server.kill()
-		if err := server.tryStart(); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
-	})
-	control.HandleFunc("GET /requests", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(recorder.requests())
-	})
-	controls := httptest.NewServer(control)
-	defer controls.Close()
+			recorder := newRecorder(t, server.url)
+			control := http.NewServeMux()
+			control.HandleFunc("POST /restart", func(w http.ResponseWriter, _ *http.Request) {
+				server.kill()
+				if err := server.tryStart(); err != nil {
+					http.Error(w, err.Error(), http.StatusInternalServerError)
+				}
+			})
+			control.HandleFunc("GET /requests", func(w http.ResponseWriter, _ *http.Request) {
+				_ = json.NewEncoder(w).Encode(recorder.requests())
+			})
+			controls := httptest.NewServer(control)
+			defer controls.Close()
 
-	settings, err := json.Marshal(map[string]any{
-		"chromium": chromium, "pages": origin, "server": recorder.url, "control": controls.URL,
-		"harbour": map[string]string{"domain": harbour.domain, "key": newTestKey(t, data, harbour.id, "assistant", "--origin", origin)},
-		"slow":    map[string]string{"domain": slow.domain, "key": newTestKey(t, data, slow.id, "assistant", "--origin", origin)},
-		"foreign": map[string]string{"domain": harbour.domain, "key": newTestKey(t, data, harbour.id, "assistant", "--origin", "https://www.example.com")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "node", "--test-reporter=tap", "browser.mjs")
-	cmd.Dir = clients
-	cmd.Env = append(os.Environ(), "DOCENT_BROWSER="+string(settings))
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Errorf("browser.mjs: %v\nthe server's log:\n%s", err, server.log)
+			settings, err := json.Marshal(map[string]any{
+				"page": page, "chromium": chromium, "pages": origin, "server": recorder.url, "control": controls.URL,
+				"harbour": map[string]string{"domain": harbour.domain, "key": newTestKey(t, data, harbour.id, "assistant", "--origin", origin)},
+				"slow":    map[string]string{"domain": slow.domain, "key": newTestKey(t, data, slow.id, "assistant", "--origin", origin)},
+				"foreign": map[string]string{"domain": harbour.domain, "key": newTestKey(t, data, harbour.id, "assistant", "--origin", "https://www.example.com")},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), "node", "--test-reporter=tap", "browser.mjs")
+			cmd.Dir = clients
+			cmd.Env = append(os.Environ(), "DOCENT_BROWSER="+string(settings))
+			out, err := cmd.CombinedOutput()
+			t.Logf("%s", out)
+			if err != nil {
+				t.Errorf("browser.mjs: %v\nthe server's log:\n%s", err, server.log)
+			}
+		})
 	}
 }
 
 // TestThePageWithoutALibraryIsAsDocumented holds the documented code against the page that the browser test uses.
 func TestThePageWithoutALibraryIsAsDocumented(t *testing.T) {
+	t.Parallel()
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("../..", name))
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 // TestAClockThatJumpsBreaksNothing sets the running server's clock back an hour and forward a day, and back again over a
 // restart: quotas are kept, listings and threads keep their order, times do not run backwards, and keys find what they made.
 func TestAClockThatJumpsBreaksNothing(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "clock")
 	set := func(wrong time.Duration) {
 		t.Helper()
@@ -32,7 +33,7 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 		}
 	}
 	set(0)
-	t.Setenv(clockFile, file)
+	setenv(t, clockFile, file)
 	data := filepath.Join(t.TempDir(), "data")
 	server := newTestServer(t, data)
 	source := writeFiles(t, map[string]string{"ferries.md": "# Ferries\n\nThe ferry leaves from pier two.\n\n## Tickets\n\nTickets cost four coins.\n"})

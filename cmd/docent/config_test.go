@@ -36,6 +36,7 @@ func configFile(t *testing.T, text string) string {
 }
 
 func TestFlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
+	t.Parallel()
 	file := configFile(t, "listen = \"127.0.0.1:1\"\nlog_level = \"warn\"\nidle_after = \"3s\"\n[limits]\nkey_month = 7\n")
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	flags.String("listen", "", "")
@@ -52,6 +53,7 @@ func TestFlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
 }
 
 func TestUnusableSettingIsNamed(t *testing.T) {
+	t.Parallel()
 	cases := []struct{ file, env, want string }{
 		{"listen = \"nowhere\"", "", "setting listen"},
 		{"listen = \"127.0.0.1:99999\"", "", "setting listen"},
@@ -86,6 +88,7 @@ func TestUnusableSettingIsNamed(t *testing.T) {
 }
 
 func TestEveryUnusableSettingIsListed(t *testing.T) {
+	t.Parallel()
 	_, err := LoadConfig(configFile(t, "listen = \"x\"\nlog_format = \"xml\"\nmax_turns = 0"), noEnvironment, nil)
 	for _, want := range []string{"setting listen", "setting log_format", "setting max_turns"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -95,6 +98,7 @@ func TestEveryUnusableSettingIsListed(t *testing.T) {
 }
 
 func TestModelFromTheEnvironmentBecomesTheDefault(t *testing.T) {
+	t.Parallel()
 	c, err := LoadConfig("", environment("DOCENT_MODEL_BASE_URL", "http://127.0.0.1:1/v1", "DOCENT_MODEL", "m", "DOCENT_MODEL_API_KEY", "k"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -126,6 +130,7 @@ func settingsTable() string {
 }
 
 func TestDocumentedSettingsAreTheRealOnes(t *testing.T) {
+	t.Parallel()
 	const path = "../../docs/deploy/configuration.mdx"
 	text, err := os.ReadFile(path)
 	if err != nil {

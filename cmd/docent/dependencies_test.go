@@ -9,6 +9,7 @@ import (
 )
 
 func TestEveryDirectRequirementIsJustified(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/decisions/0006-dependencies.md")
 	if err != nil {
 		t.Fatal(err)

@@ -59,6 +59,7 @@ func unpack(t *testing.T, name string) string {
 // The server's own search operation, over HTTP, finds what the judged queries ask for: the bars are those that the search
 // promises for every site, with the standard weights.
 func TestSearchOverHTTPIsJudged(t *testing.T) {
+	t.Parallel()
 	f, err := os.Open(filepath.Join(judgedFolder, "queries.jsonl"))
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skip("the judged queries are not beside the repository")
@@ -105,6 +106,7 @@ func TestSearchOverHTTPIsJudged(t *testing.T) {
 // An operator judges the search on queries of their own: in the data directory while a server runs on it, over HTTP, and
 // against other weights.
 func TestEvalCommandComparesWeights(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	source := writeFiles(t, map[string]string{
 		"tea.md":    "# Tea\n\nGreen tea is brewed at eighty degrees.\n",

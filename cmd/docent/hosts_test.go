@@ -18,19 +18,21 @@ import (
 // answer to the creation is lost, a follow-up comes, the pull request is merged and another follow-up comes. The token shows
 // in nothing that the server says or keeps.
 func TestJobsPublishToCodeHosts(t *testing.T) {
+	t.Parallel()
 	const secret = "hst_TheTokenThatNobodyMaySee"
 	for _, kind := range []api.HostKind{api.HostGitHub, api.HostGitLab, api.HostGitea} {
 		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
 			host := forgetest.NewStandIn(t)
 			host.Do(func() { host.Tokens, host.Prune = []string{secret}, true })
-			t.Setenv("HOSTED_DOCS_TOKEN", "wrong-"+secret)
+			setenv(t, "HOSTED_DOCS_TOKEN", "wrong-"+secret)
 			data := filepath.Join(t.TempDir(), "data")
 			flags := []string{"--host", string(kind), "--host-url", host.URL, "--repository", "acme/docs", "--token-env", "HOSTED_DOCS_TOKEN", "--labels", "docs"}
 			if out, err := tryDocent(t, append([]string{"project", "add", "--data", data, "--id", "harbour", "--domain", "harbour.example.com"}, flags...)...); err == nil ||
 				!strings.Contains(err.Error(), "does not accept") || strings.Contains(err.Error()+out, secret) {
 				t.Errorf("with a wrong token the project is added, or the reason is not plain: %v", err)
 			}
-			t.Setenv("HOSTED_DOCS_TOKEN", secret)
+			setenv(t, "HOSTED_DOCS_TOKEN", secret)
 			s := &modelledServer{project: newTestProject(t, data, "harbour", "", flags...)}
 			var key struct{ Key string }
 			if err := json.Unmarshal([]byte(docent(t, "key", "create", "--data", data, "--project", "harbour", "--kind", "admin", "--name", "Ann Example <ann@example.org>", "--json")), &key); err != nil {

@@ -28,6 +28,7 @@ var only = map[string][]string{
 }
 
 func TestEveryRoomImportsOnlyRoomsBelowIt(t *testing.T) {
+	t.Parallel()
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}:{{join .Imports ","}}`, "docent/...").Output()
 	if err != nil {
 		t.Fatalf("list the packages: %v", err)

@@ -17,6 +17,7 @@ import (
 )
 
 func TestADryRunShowsTheDiffAndPublishesNothing(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	source := writeFiles(t, map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n", "index.md": "# Home\n"})
 	p := newTestProject(t, data, "tea", source)
@@ -84,6 +85,7 @@ func TestADryRunShowsTheDiffAndPublishesNothing(t *testing.T) {
 
 // TestWatchGoesOnWhereItWasCutOff breaks the connection twice: once between two events and once in the middle of one.
 func TestWatchGoesOnWhereItWasCutOff(t *testing.T) {
+	t.Parallel()
 	id := api.NewID(api.JobPrefix, time.Now())
 	var asked []string
 	event := func(n int, kind, status string) string {
@@ -120,6 +122,7 @@ func TestWatchGoesOnWhereItWasCutOff(t *testing.T) {
 
 // TestASessionOfVersionOneWorksOnTheBranchThatItNames creates one as earlier clients do, and reads its run to the end.
 func TestASessionOfVersionOneWorksOnTheBranchThatItNames(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	source := writeFiles(t, map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n", "index.md": "# Home\n"})
 	p := newTestProject(t, data, "tea", source)

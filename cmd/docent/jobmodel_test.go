@@ -121,8 +121,10 @@ func (s *modelledServer) outcomes(word string) (list []string) {
 // TestAJobWithALanguageModel drives whole jobs over HTTP: the real server, a model in another process, in both providers'
 // forms, with the faults that the real ones have.
 func TestAJobWithALanguageModel(t *testing.T) {
+	t.Parallel()
 	for _, provider := range []string{"openai", "anthropic"} {
 		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
 			edit := editCall("ferries.md", "leaves every hour from pier two", "leaves every half hour from pier two")
 			script := func(match string, steps ...modeltest.Step) modeltest.Script {
 				return modeltest.Script{Match: match, Steps: steps}
@@ -192,6 +194,7 @@ func TestAJobWithALanguageModel(t *testing.T) {
 
 // TestEachLimitOfAJobHasItsOwnEnding sets one limit at a time and lets a model work on without end.
 func TestEachLimitOfAJobHasItsOwnEnding(t *testing.T) {
+	t.Parallel()
 	var busy []modeltest.Step
 	for i := range 40 {
 		busy = append(busy, calling(toolCall("grep", map[string]any{"pattern": fmt.Sprint("word ", i)})))
@@ -208,6 +211,7 @@ func TestEachLimitOfAJobHasItsOwnEnding(t *testing.T) {
 		"agent_cost = 5":                       "more than its limit of $0.05",
 	} {
 		t.Run(strings.SplitN(settings, " ", 2)[0], func(t *testing.T) {
+			t.Parallel()
 			steps := busy
 			if strings.HasPrefix(settings, "job_timeout") {
 				steps = slow
@@ -222,6 +226,7 @@ func TestEachLimitOfAJobHasItsOwnEnding(t *testing.T) {
 }
 
 func TestAJobIsCancelledInTheMiddleOfACall(t *testing.T) {
+	t.Parallel()
 	s := newModelledServer(t, "anthropic", "", modeltest.Script{Steps: []modeltest.Step{calling(readCall("ferries.md")), {Hold: "second", Text: "never said"}}})
 	job := s.create("Take your time.")
 	s.peer.held("second")
@@ -240,8 +245,10 @@ func TestAJobIsCancelledInTheMiddleOfACall(t *testing.T) {
 // TestAKilledServerGoesOnBehindTheLastAnswer kills the server while it waits for the model, starts it again, and lets it
 // end: what the model had answered is not asked again, and the call that was cut off bears the same key.
 func TestAKilledServerGoesOnBehindTheLastAnswer(t *testing.T) {
+	t.Parallel()
 	for _, provider := range []string{"openai", "anthropic"} {
 		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
 			s := newModelledServer(t, provider, "", modeltest.Script{Steps: []modeltest.Step{
 				calling(readCall("ferries.md")), calling(editCall("ferries.md", "four coins", "five coins")),
 				{Hold: "third", Calls: []modeltest.Call{editCall("ferries.md", "pier two", "pier three")}}, calling(finishCall), calling(finishCall),
@@ -347,6 +354,7 @@ func (g *heldPush) git(t *testing.T, args ...string) string {
 
 // TestAServerKilledWhilePublishingPublishesOnce kills the server after the push has taken effect and before it knows.
 func TestAServerKilledWhilePublishingPublishesOnce(t *testing.T) {
+	t.Parallel()
 	host := newHeldPush(t, ferries)
 	s := newModelledServer(t, "openai", "", modeltest.Script{Steps: []modeltest.Step{
 		calling(readCall("ferries.md")), calling(editCall("ferries.md", "four coins", "five coins")), calling(finishCall), calling(finishCall)}})
@@ -380,6 +388,7 @@ func TestAServerKilledWhilePublishingPublishesOnce(t *testing.T) {
 
 // TestFollowUpsOfAJobWithALanguageModel sends further instructions to a job whose pull request is open, merged and closed.
 func TestFollowUpsOfAJobWithALanguageModel(t *testing.T) {
+	t.Parallel()
 	price := func(old, now string) []modeltest.Step {
 		return []modeltest.Step{calling(readCall("ferries.md")), calling(editCall("ferries.md", old+" coins", now+" coins")), calling(finishCall), calling(finishCall)}
 	}
@@ -413,6 +422,7 @@ func TestFollowUpsOfAJobWithALanguageModel(t *testing.T) {
 
 // TestTheOperatorsCheckDecides sets a command that looks at every result, and a repository that would like to set one.
 func TestTheOperatorsCheckDecides(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "check") // one that another user reaches
 	if err != nil {
 		t.Fatal(err)
@@ -423,7 +433,7 @@ func TestTheOperatorsCheckDecides(t *testing.T) {
 	if err := errors.Join(os.WriteFile(check, []byte(script), 0o755), os.WriteFile(seen, nil, 0o666), os.Chmod(dir, 0o755), os.Chmod(seen, 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PEER_SECRET", "sk-never-shown")
+	setenv(t, "PEER_SECRET", "sk-never-shown")
 	s := newModelledServer(t, "openai", fmt.Sprintf("[checks.harbour]\ncommand = [%q]\ntimeout = \"20s\"", check), modeltest.Script{Steps: []modeltest.Step{
 		calling(readCall("ferries.md")), calling(editCall("ferries.md", "Tickets cost", "To utilise a ferry costs")), calling(finishCall),
 		calling(editCall("ferries.md", "To utilise a ferry", "A ferry")), calling(finishCall), calling(finishCall)}})

@@ -5,11 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
+	"maps"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,8 +39,19 @@ func TestMain(m *testing.M) {
 		playProvider()
 		return
 	}
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		// The tests mostly wait: for servers that start, for answers that come at a given speed, for other processes.
+		_ = flag.Set("test.parallel", strconv.Itoa(max(serversAtOnce, runtime.GOMAXPROCS(0))))
+	}
 	testscript.Main(m, map[string]func(){"docent": main, "model-provider": playProvider})
 }
+
+// serversAtOnce bounds how many tests with a server run at the same time: more than there are processors, and few enough for
+// each to get its share of a small machine.
+const serversAtOnce = 6
 
 // clockFile names a file that says by how much the program's clock is wrong.
 const clockFile = "CLOCK_OF_DOCENT_TEST"
@@ -69,7 +85,7 @@ func tryDocent(t testing.TB, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self(t), args...)
-	cmd.Env = docentEnvironment()
+	cmd.Env = docentEnvironment(t)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -78,15 +94,59 @@ func tryDocent(t testing.TB, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// docentEnvironment is this process's without the settings that a developer may have in it.
-func docentEnvironment() []string {
+// docentEnvironment is this process's without the settings that a developer may have in it, and with what the test has set.
+func docentEnvironment(t testing.TB) []string {
 	env := []string{runAsDocent + "=1"}
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, envPrefix) {
 			env = append(env, pair)
 		}
 	}
-	return env
+	for name := t.Name(); ; {
+		if own, ok := environments.Load(name); ok {
+			for key, value := range own.(map[string]string) {
+				env = append(env, key+"="+value)
+			}
+		}
+		cut := strings.LastIndexByte(name, '/')
+		if cut < 0 {
+			return env
+		}
+		name = name[:cut]
+	}
+}
+
+// environments are the variables of tests by their names.
+var environments sync.Map
+
+// setenv sets a variable for the programs that a test and its subtests start. Unlike t.Setenv it lets others run beside it.
+func setenv(t testing.TB, key, value string) {
+	t.Helper()
+	own := map[string]string{}
+	if before, ok := environments.Load(t.Name()); ok {
+		maps.Copy(own, before.(map[string]string))
+	} else {
+		t.Cleanup(func() { environments.Delete(t.Name()) })
+	}
+	own[key] = value
+	environments.Store(t.Name(), own)
+}
+
+// servers counts the addresses that were given out.
+var servers atomic.Uint32
+
+// ownAddress is a loopback address for a server that is stopped and started again. Where the system has more than one, each
+// server gets one for itself: nobody else can take its port while it is down.
+func ownAddress() (string, error) {
+	if runtime.GOOS == "linux" {
+		n, pid := servers.Add(1), os.Getpid()
+		own := net.IPv4(127, byte(1+pid%250), byte(1+n/250%250), byte(1+n%250))
+		if listener, err := net.Listen("tcp", net.JoinHostPort(own.String(), "0")); err == nil {
+			defer listener.Close()
+			return listener.Addr().String(), nil
+		}
+	}
+	return freeAddress()
 }
 
 func self(t testing.TB) string {
@@ -130,7 +190,7 @@ func (b *lockedBuffer) String() string {
 // newTestServer starts a server on a data directory and waits until it is ready.
 func newTestServer(t testing.TB, data string, flags ...string) *testServer {
 	t.Helper()
-	address, err := freeAddress()
+	address, err := ownAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +217,7 @@ func (s *testServer) tryStart() error {
 // launch starts the process and does not wait until it is ready.
 func (s *testServer) launch() error {
 	s.cmd = exec.Command(self(s.t), append([]string{serveCommand, "--data", s.data, "--listen", s.listen}, s.flags...)...)
-	s.cmd.Env = docentEnvironment()
+	s.cmd.Env = docentEnvironment(s.t)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		return err

@@ -59,6 +59,7 @@ func until(t testing.TB, what string, done func() bool) {
 // TestBackupUnderLoadIsWhole backs up a server that clients press, and serves the copy. Everything that was acknowledged
 // before the backup began must be in it, done once, and work must go on.
 func TestBackupUnderLoadIsWhole(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("puts load on a server; left out with -short")
 	}
@@ -131,6 +132,7 @@ func TestBackupUnderLoadIsWhole(t *testing.T) {
 
 // TestBackupOfAStoppedServer needs no server.
 func TestBackupOfAStoppedServer(t *testing.T) {
+	t.Parallel()
 	data, copied := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "copy")
 	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
 	docent(t, "backup", "--data", data, copied)
@@ -142,6 +144,7 @@ func TestBackupOfAStoppedServer(t *testing.T) {
 
 // TestMissingIndexesAreBuiltBeforeQuestionsAreTaken starts without the folder of the indexes.
 func TestMissingIndexesAreBuiltBeforeQuestionsAreTaken(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
 	if err := os.RemoveAll(filepath.Join(data, "index")); err != nil {
@@ -156,6 +159,7 @@ func TestMissingIndexesAreBuiltBeforeQuestionsAreTaken(t *testing.T) {
 // TestDamageIsNamedAndRepaired damages one thread's record. The server serves the rest, the check names the record, and after
 // the repair nothing is damaged.
 func TestDamageIsNamedAndRepaired(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
 	server := newTestServer(t, data)
@@ -264,6 +268,7 @@ func damageThread(t *testing.T, data string, id api.ThreadID) {
 
 // TestRebuiltCatalogIsTheSame rebuilds the listings with the server running and without one.
 func TestRebuiltCatalogIsTheSame(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	p := newTestProject(t, data, "harbour", writeFiles(t, harbour), unlimited...)
 	server := newTestServer(t, data)
@@ -295,6 +300,7 @@ func TestRebuiltCatalogIsTheSame(t *testing.T) {
 
 // TestOnePersonsThreadsAreRemoved removes one person's threads with the server running and another's without one.
 func TestOnePersonsThreadsAreRemoved(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
 	server := newTestServer(t, data)
@@ -345,6 +351,7 @@ func TestOnePersonsThreadsAreRemoved(t *testing.T) {
 
 // TestThreadsPastTheirRetentionGo keeps threads for a second.
 func TestThreadsPastTheirRetentionGo(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	config := filepath.Join(t.TempDir(), "docent.toml")
 	if err := os.WriteFile(config, []byte("thread_retention = \"1s\"\n"), 0o600); err != nil {
@@ -365,6 +372,7 @@ func TestThreadsPastTheirRetentionGo(t *testing.T) {
 
 // TestStatusTellsHowTheServerFares compares the screen with what was done.
 func TestStatusTellsHowTheServerFares(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
 	if _, err := tryDocent(t, "status", "--data", data); err == nil || !strings.Contains(err.Error(), "no server runs") {
@@ -401,6 +409,7 @@ func TestStatusTellsHowTheServerFares(t *testing.T) {
 // TestAFullDiskRefusesWritesAndPasses takes from the server the right to write beyond the first block of any file, as a full
 // disk does, and gives it back.
 func TestAFullDiskRefusesWritesAndPasses(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
 	server := newTestServer(t, data)
@@ -489,13 +498,14 @@ func TestAFullDiskRefusesWritesAndPasses(t *testing.T) {
 // TestAReadOnlyDataDirectoryIsSaidPlainly starts the program in a mount namespace of its own, in which the data directory is
 // mounted read-only: also root cannot write there.
 func TestAReadOnlyDataDirectoryIsSaidPlainly(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	newTestProject(t, data, "harbour", writeFiles(t, harbour))
 	script := `mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 77; exec "$2" serve --data "$1" --listen 127.0.0.1:0`
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "unshare", "--mount", "sh", "-c", script, "sh", data, self(t))
-	cmd.Env = docentEnvironment()
+	cmd.Env = docentEnvironment(t)
 	out, err := cmd.CombinedOutput()
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) || ended.ExitCode() == 77 || strings.HasPrefix(string(out), "unshare:") {

@@ -23,6 +23,7 @@ import (
 // detector, whose own memory and time would be measured, there are 20 jobs.
 // DOCENT_TEST_JOBS_SOURCE names another folder of documentation, DOCENT_TEST_JOBS_SETTINGS more settings.
 func TestTwoHundredJobsAtOnce(t *testing.T) {
+	t.Parallel()
 	jobs := 200
 	if testing.Short() || raceDetector {
 		jobs = 20
@@ -73,7 +74,7 @@ func TestTwoHundredJobsAtOnce(t *testing.T) {
 	}
 	data := filepath.Join(dir, "data")
 	project := newTestProject(t, data, "docs", writeFiles(t, files), "--limit-project-hour", "-1", "--limit-ip-day", "-1", "--limit-key-month", "-1")
-	t.Setenv("GOMAXPROCS", "2")
+	setenv(t, "GOMAXPROCS", "2")
 	server := newTestServer(t, data, "--config", config)
 	s := &modelledServer{server, peer, project}
 

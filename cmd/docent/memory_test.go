@@ -6,6 +6,7 @@ import (
 )
 
 func TestMemoryLimitFollowsWhatThereIs(t *testing.T) {
+	t.Parallel()
 	const machine = "MemTotal:       16777216 kB\nMemFree:         1000 kB\n"
 	for name, c := range map[string]struct {
 		setting     int64

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,8 +19,10 @@ import (
 // TestTheAssistantAnswersWithALanguageModel asks the real server, whose models are played by another process in both
 // providers' forms.
 func TestTheAssistantAnswersWithALanguageModel(t *testing.T) {
+	t.Parallel()
 	for _, provider := range []string{"openai", "anthropic"} {
 		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
 			peer := newTestProvider(t, []modeltest.Script{{Match: "ferry", Shared: true, Steps: []modeltest.Step{
 				{Fault: "429", RetryAfter: "0"},
 				{Fault: modeltest.Drop},
@@ -65,7 +68,8 @@ func TestTheAssistantAnswersWithALanguageModel(t *testing.T) {
 
 // TestAnEndpointThatFailsShows looks at what an operator sees of it.
 func TestAnEndpointThatFailsShows(t *testing.T) {
-	peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: []modeltest.Step{{Text: "It leaves every hour [1]."}, {Fault: "503", Times: 1000}}}})
+	t.Parallel()
+	peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: []modeltest.Step{{Text: "It leaves every hour [1]."}, {Fault: "503", RetryAfter: "90", Times: 1000}}}})
 	config := configFile(t, "default_model = \"peer\"\n"+peer.config("peer", "openai")+"prompt_price = 2.5\ncompletion_price = 10\nattempts = 5\n")
 	data := filepath.Join(t.TempDir(), "data")
 	project := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{
@@ -76,7 +80,9 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 	if _, err := ask(t.Context(), cl, project, "", "When does the ferry leave?"); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
+	// It asks for more time than a turn has patience for, so that each question fails at once: five of them until it is left
+	// alone, and one that is not let through.
+	for range 6 {
 		if _, err := ask(t.Context(), cl, project, "", "When does the ferry leave?"); err == nil {
 			t.Error("no error")
 		}
@@ -92,7 +98,7 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 		t.Fatalf("models %+v", s.Models)
 	}
 	m := s.Models[0]
-	if m.Name != "peer" || m.Endpoint != peer.url || m.State != "open" || m.Again <= 0 || m.Calls != 3 || m.Failures != 2 || m.Tokens == 0 || m.CostCents <= 0 {
+	if m.Name != "peer" || m.Endpoint != peer.url || m.State != "open" || m.Again <= 0 || m.Calls != 7 || m.Failures != 6 || m.Tokens == 0 || m.CostCents <= 0 {
 		t.Errorf("%+v", m)
 	}
 	if text := docent(t, "status", "--data", data, "--config", config); !strings.Contains(text, "FAILED REPEATEDLY") {
@@ -102,7 +108,7 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{`docent_model_endpoint_open{endpoint="` + peer.url + `",models="peer"} 1`, `docent_model_failures_total{model="peer"} 2`,
+	for _, line := range []string{`docent_model_endpoint_open{endpoint="` + peer.url + `",models="peer"} 1`, `docent_model_failures_total{model="peer"} 6`,
 		`docent_model_requests_total{model="peer"} 6`, `docent_model_cost_dollars_total{model="peer"} 0.0`} {
 		if !strings.Contains(string(page), line) {
 			t.Errorf("the metrics lack %s", line)
@@ -111,6 +117,7 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 }
 
 func TestModelsInTheConfiguration(t *testing.T) {
+	t.Parallel()
 	file := configFile(t, `
 [models.large]
 provider = "openai"
@@ -154,6 +161,7 @@ opus = "large"
 // TestAKillWhileTheModelIsAsked kills the server in the middle of a call. The question is answered after the start, and
 // the provider can tell by the key that it was asked the same again.
 func TestAKillWhileTheModelIsAsked(t *testing.T) {
+	t.Parallel()
 	peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: []modeltest.Step{{Hold: "answer", Text: "It leaves every hour [1]."}}}})
 	config := configFile(t, "default_model = \"peer\"\n"+peer.config("peer", "anthropic"))
 	data := filepath.Join(t.TempDir(), "data")
@@ -191,8 +199,10 @@ func TestAKillWhileTheModelIsAsked(t *testing.T) {
 // TestTheAssistantsModelSearchesByItself follows an answer whose model looked for more than it was given: what it found is
 // cited, shown to clients that want to see it, and what it cost is stored.
 func TestTheAssistantsModelSearchesByItself(t *testing.T) {
+	t.Parallel()
 	for _, provider := range []string{"openai", "anthropic"} {
 		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
 			peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: []modeltest.Step{
 				{Calls: []modeltest.Call{{Name: "search_docs", Arguments: `{"query":"fare coins"}`}}},
 				{Text: "Four coins [2]."},
@@ -242,6 +252,7 @@ func TestTheAssistantsModelSearchesByItself(t *testing.T) {
 // TestAModelsKeyShowsNowhere lets providers fail in all ways, one of which quotes the key, and looks for the key in all
 // that the server wrote and said.
 func TestAModelsKeyShowsNowhere(t *testing.T) {
+	t.Parallel()
 	const secret = "sk-live-0123456789abcdefghij"
 	steps := []modeltest.Step{}
 	for _, fault := range modeltest.Faults() {
@@ -249,10 +260,11 @@ func TestAModelsKeyShowsNowhere(t *testing.T) {
 			steps = append(steps, modeltest.Step{Fault: fault}, modeltest.Step{Fault: modeltest.Page}) // which is no row of failures
 		}
 	}
-	t.Setenv("PEER_KEY", secret)
+	setenv(t, "PEER_KEY", secret)
 	for _, provider := range []string{"openai", "anthropic"} {
 		for name, accepted := range map[string]string{"faults": secret, "refused": "another"} {
 			t.Run(provider+" "+name, func(t *testing.T) {
+				t.Parallel()
 				peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: steps}}, "--key", accepted)
 				config := configFile(t, "default_model = \"peer\"\nlog_level = \"debug\"\n"+peer.config("peer", provider)+"key_env = \"PEER_KEY\"\nattempts = 1\n")
 				data := filepath.Join(t.TempDir(), "data")
@@ -264,8 +276,10 @@ func TestAModelsKeyShowsNowhere(t *testing.T) {
 					q, err := ask(t.Context(), cl, project, "", "When does the ferry leave?")
 					said += q.answer + fmt.Sprint(err)
 				}
-				if asked := len(peer.asked()); name == "faults" && asked != len(steps) {
-					t.Errorf("asked %d times, want %d", asked, len(steps))
+				for _, step := range steps { // a question that may be asked again meets more than one
+					if name == "faults" && !slices.ContainsFunc(peer.asked(), func(a modeltest.Asked) bool { return a.Outcome == step.Fault }) {
+						t.Errorf("no question met the fault %s", step.Fault)
+					}
 				}
 				said += docent(t, "status", "--data", data, "--config", config, "--json")
 				server.stop()

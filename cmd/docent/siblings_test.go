@@ -103,6 +103,7 @@ func analyticsOf(t testing.TB, s *testServer, p testProject, threadID string) (r
 // TestReadersAreHeardAndTheDocumentationIsReadAnew asks, rates, searches and updates over HTTP, and reads what analytics
 // say of it: at once, after a kill, and from listings that were made anew.
 func TestReadersAreHeardAndTheDocumentationIsReadAnew(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	source := writeFiles(t, harbour)
 	p := newTestProject(t, data, "harbour", source)
@@ -214,6 +215,7 @@ func notFound(err error) bool {
 }
 
 func TestUpdateOfASourceThatIsGoneFails(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	source := writeFiles(t, harbour)
 	p := newTestProject(t, data, "harbour", source)
@@ -236,6 +238,7 @@ func TestUpdateOfASourceThatIsGoneFails(t *testing.T) {
 
 // TestAcceptedUpdateEndsWhateverHappens kills the server at random moments after it has accepted an update.
 func TestAcceptedUpdateEndsWhateverHappens(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	source := writeFiles(t, harbour)
 	p := newTestProject(t, data, "harbour", source)

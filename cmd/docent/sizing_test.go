@@ -9,6 +9,7 @@ import (
 )
 
 func TestSizingTablesAreTheMeasuredOnes(t *testing.T) {
+	t.Parallel()
 	const page, results = "../../docs/operate/load.mdx", "../../bench/results/"
 	var all bench.Report
 	for i, name := range []string{"streams", "unpaced", "open", "turns"} {

@@ -20,6 +20,7 @@ import (
 // the middle, and the server is killed while all of them are open. After the restart every accepted turn must be complete
 // in its thread, once.
 func TestEveryAcceptedTurnOfAStormIsComplete(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("opens a thousand streams; left out with -short")
 	}

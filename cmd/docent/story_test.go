@@ -20,6 +20,7 @@ func TestScripts(t *testing.T) {
 }
 
 func TestDemoShowsTheWholeOfDocent(t *testing.T) {
+	t.Parallel()
 	out := docent(t, "demo")
 	for _, want := range []string{"Thread: thr_", "Sources:", "Pull request: http://127.0.0.1:", "completed", "+description:", "is still completed", "goes on", "docent serve"} {
 		if !strings.Contains(out, want) {
@@ -29,6 +30,7 @@ func TestDemoShowsTheWholeOfDocent(t *testing.T) {
 }
 
 func TestOperatorsCommandsTakeEffectInARunningServer(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	server := newTestServer(t, data)
 	source := writeFiles(t, map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n"})
@@ -63,10 +65,11 @@ func TestOperatorsCommandsTakeEffectInARunningServer(t *testing.T) {
 }
 
 func TestSecondServerIsRefused(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	newTestServer(t, data)
 	cmd := exec.Command(self(t), serveCommand, "--data", data, "--listen", "127.0.0.1:0")
-	cmd.Env = docentEnvironment()
+	cmd.Env = docentEnvironment(t)
 	out, err := cmd.CombinedOutput()
 	if err == nil || cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(string(out), "in use by process") {
 		t.Errorf("the second server ended with %v: %s", err, out)
@@ -74,6 +77,7 @@ func TestSecondServerIsRefused(t *testing.T) {
 }
 
 func TestStoppingServerLetsAStreamFinish(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	config := filepath.Join(t.TempDir(), "docent.toml")
 	text := "[models.slow]\nprovider = \"scripted\"\nrate = 50\nparts = 50\n"
@@ -106,6 +110,7 @@ func TestStoppingServerLetsAStreamFinish(t *testing.T) {
 }
 
 func TestMergeUpdatesTheFolderAndTheAnswers(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	source := writeFiles(t, map[string]string{
 		"index.md": "---\ntitle: Home\n---\n\nWelcome.\n",
@@ -148,6 +153,7 @@ func TestMergeUpdatesTheFolderAndTheAnswers(t *testing.T) {
 }
 
 func TestUndoTakesBackWhatAJobDid(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	source := writeFiles(t, map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n", "index.md": "# Home\n"})
 	p := newTestProject(t, data, "tea", source)

@@ -12,6 +12,7 @@ import (
 // A page that is written, changed, put into a new folder or removed where the documentation lies is found, or not found
 // any more, without anybody asking for it: sources are not polled here.
 func TestFolderIsFollowed(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	files := writeFiles(t, map[string]string{"docs/tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n", "docent.toml": "poll_interval = \"0s\"\n"})
 	folder := filepath.Join(files, "docs")
