@@ -239,7 +239,7 @@ func (p plot) axis(horizontal bool) scale {
 				}
 			}
 		}
-		if !horizontal {
+		if !horizontal && len(steps) > 1 {
 			for _, m := range []float64{1, 2, 5, 10} { // up to the next line of the grid
 				if v := math.Pow(10, math.Floor(math.Log10(high))) * m; v >= high*0.999 {
 					high = v
