@@ -35,13 +35,6 @@ type Overload struct {
 // lowRate is how much of what a server carries is no load to speak of.
 const lowRate = 0.1
 
-// The phases of an overload.
-const (
-	unloadedPhase = iota
-	overloadedPhase
-	recoveredPhase
-)
-
 // Run puts the load on the server. Latencies of what was accepted: unloaded at the low rate, firstEvent, firstText and whole past
 // saturation, after when the load has dropped; sent is by how much the bench itself was late, which says whether it was
 // the client that was past saturation.
