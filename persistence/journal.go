@@ -63,6 +63,7 @@ type Journal struct {
 
 	mu     sync.Mutex // guards queue, ops, closed
 	queue  []*appendRequest
+	queued atomic.Int64 // the length of queue
 	ops    []*journalOp
 	closed bool
 	wake   chan struct{}
@@ -84,6 +85,7 @@ type Journal struct {
 
 	// The committer's own.
 	state     journalState
+	attempts  uint64         // to write a group
 	unsettled *journalCommit // written, but its last sync failed: whether it is there is not known yet
 	downUntil time.Time      // no attempt before then
 	downErr   error
@@ -115,6 +117,8 @@ type tail struct {
 	pos     []uint64
 	snapSeq uint64
 	gone    bool
+
+	changedBy, changedTo uint64 // the commit that last changed the stream, by its serial, and to which sequence number
 }
 
 func (t *tail) last() uint64 { return t.first + uint64(len(t.pos)) - 1 }
@@ -520,6 +524,7 @@ func (j *Journal) Append(ctx context.Context, a Append) (last uint64, err error)
 		return 0, fmt.Errorf("append to %s: %w", a.Stream, api.ErrShuttingDown)
 	}
 	j.queue = append(j.queue, r)
+	j.queued.Store(int64(len(j.queue)))
 	j.mu.Unlock()
 	j.poke()
 	select {
@@ -530,11 +535,13 @@ func (j *Journal) Append(ctx context.Context, a Append) (last uint64, err error)
 		}
 		<-r.done
 	}
-	if r.err != nil {
-		return 0, fmt.Errorf("append to %s: %w", a.Stream, r.err)
+	last, err = r.last, r.err
+	r.release()
+	if err != nil {
+		return 0, fmt.Errorf("append to %s: %w", a.Stream, err)
 	}
 	j.metrics.appendSeconds.Observe(time.Since(began).Seconds())
-	return r.last, nil
+	return last, nil
 }
 
 func (j *Journal) poke() {

@@ -68,12 +68,15 @@ func BenchmarkAppend(b *testing.B) {
 				before := size()
 				var left atomic.Int64
 				left.Store(int64(b.N))
+				cpu := processorTime(b)
 				b.ResetTimer()
 				times := writeAll(b, writers, op, func() bool { return left.Add(-1) >= 0 })
 				b.StopTimer()
+				cpu = processorTime(b) - cpu
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
 				b.ReportMetric(float64(times.ValueAtQuantile(50)), "p50-µs")
 				b.ReportMetric(float64(times.ValueAtQuantile(99)), "p99-µs")
+				b.ReportMetric(float64(cpu.Microseconds())/float64(b.N), "cpu-µs/event")
 				b.ReportMetric(float64(size()-before)/float64(b.N), "disk-B/event")
 			})
 		}

@@ -2,11 +2,13 @@ package persistence
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,15 +35,30 @@ const (
 	marksEvery = time.Second
 )
 
+// An appendRequest is one append on its way through the committer. Requests are used again, with their buffers.
 type appendRequest struct {
 	a     Append
 	hash  uint64
 	recs  [][]byte // sealed but for the position
+	buf   []byte   // that they stand in
 	bytes int
-	taken atomic.Bool // by the committer, or withdrawn by the caller
-	done  chan struct{}
+	taken atomic.Bool   // by the committer, or withdrawn by the caller
+	done  chan struct{} // receives once the committer is done with the request
 	last  uint64
 	err   error
+}
+
+var appendRequests = sync.Pool{New: func() any { return &appendRequest{done: make(chan struct{}, 1)} }}
+
+// release gives back a request that the committer has answered.
+func (r *appendRequest) release() {
+	const most = 64 << 10 // of a buffer that is kept
+	if cap(r.buf) > most {
+		r.buf = nil
+	}
+	clear(r.recs)
+	*r = appendRequest{recs: r.recs[:0], buf: r.buf[:0], done: r.done}
+	appendRequests.Put(r)
 }
 
 func newAppendRequest(a *Append) (*appendRequest, error) {
@@ -55,24 +72,25 @@ func newAppendRequest(a *Append) (*appendRequest, error) {
 	case a.Claim != nil && len(a.Claim.Owner) > maxStreamLen:
 		return nil, fmt.Errorf("a claim's owner has at most %d bytes", maxStreamLen)
 	}
-	r := &appendRequest{a: *a, hash: streamHash(a.Stream), done: make(chan struct{})}
+	size := 0
 	for i := range a.Events {
 		e := &a.Events[i]
 		if len(e.Type) > maxEventType {
 			return nil, fmt.Errorf("an event's type has at most %d bytes", maxEventType)
 		}
-		r.bytes += eventFixed + 16 + len(a.Stream) + len(e.Type) + len(e.Data)
+		size += eventFixed + 16 + len(a.Stream) + len(e.Type) + len(e.Data)
 	}
-	if r.bytes > maxAppendBytes {
-		return nil, fmt.Errorf("%d bytes are too many for one append", r.bytes)
+	if size > maxAppendBytes {
+		return nil, fmt.Errorf("%d bytes are too many for one append", size)
 	}
 	for i := range a.Uses {
 		if u := &a.Uses[i]; !u.Window.known() || len(u.Key) == 0 || len(u.Key) > maxUseKey {
 			return nil, fmt.Errorf("a use of %q in window %d cannot be stored", u.Key, u.Window)
 		}
 	}
-	buf := make([]byte, 0, r.bytes)
-	r.recs = make([][]byte, len(a.Events))
+	r := appendRequests.Get().(*appendRequest)
+	r.a, r.hash, r.bytes = *a, streamHash(a.Stream), size
+	buf := slices.Grow(r.buf, size)
 	for i, e := range a.Events {
 		rec := eventRecord{hash: r.hash, seq: a.After + uint64(i) + 1, stream: a.Stream, event: e}
 		if a.Pending && i == len(a.Events)-1 {
@@ -80,8 +98,9 @@ func newAppendRequest(a *Append) (*appendRequest, error) {
 		}
 		from := len(buf)
 		buf = appendEvent(buf, &rec)
-		r.recs[i] = buf[from:len(buf):len(buf)]
+		r.recs = append(r.recs, buf[from:len(buf):len(buf)])
 	}
+	r.buf = buf
 	return r, nil
 }
 
@@ -97,15 +116,18 @@ type journalCommit struct {
 	tx  *bbolt.Tx
 	id  int
 	now time.Time
+	// serial is another for each attempt to write a group.
+	serial uint64
 
 	events, snapshots, pendings, claims, uses *bbolt.Bucket
 
 	state     journalState
-	lasts     map[string]uint64 // last sequence number of the streams that this commit changed
+	lasts     map[string]uint64 // last sequence number of the streams without a tail that this commit changed
 	pending   map[string]bool   // what this commit changed
 	useCounts map[useSlot]uint32
 	bytes     int
 	wrote     bool
+	key       [8]byte // of the event that is written now
 
 	appended    []appendedEvents
 	removed     []string
@@ -118,6 +140,7 @@ type journalCommit struct {
 // appendedEvents are n events of a stream, from the sequence number first and the position pos on.
 type appendedEvents struct {
 	stream string
+	tail   *tail // as it was before; nil where the stream had none
 	hash   uint64
 	first  uint64
 	pos    uint64
@@ -131,26 +154,43 @@ type queuedSnapshot struct {
 	state  []byte
 }
 
+// A commitGroup is what one commit takes from the queue.
+type commitGroup struct {
+	reqs  []*appendRequest
+	ops   []*journalOp
+	bytes int
+	// Who was woken by the last commit may append again at once. So many appends have come when all of them have; there is
+	// nobody to wait for where it is 0.
+	awaited int
+	waited  time.Duration // for them, so far
+}
+
 // commitLoop is the committer. It takes what waits, commits it, wakes the waiters and takes what came meanwhile: there is
 // no waiting window, a group is as large as the time of one sync makes it.
 func (j *Journal) commitLoop() {
 	defer close(j.done)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	awaited := 0
 	for {
-		reqs, ops, closed := j.take()
-		work := len(reqs)+len(ops) > 0
+		g := &commitGroup{awaited: awaited}
+		closed := j.take(g, true)
+		if len(g.reqs)+len(g.ops) == 0 && !closed && j.gather(g) {
+			closed = j.take(g, true)
+		}
+		work := len(g.reqs)+len(g.ops) > 0
 		if !work && closed {
 			break
 		}
 		wait := j.background(false)
 		if work || wait == 0 {
-			j.commit(reqs, ops)
-			if len(reqs) > 1 {
-				j.gather(len(reqs))
+			j.commit(g)
+			if awaited = 0; len(g.reqs) > 1 {
+				awaited = len(g.reqs) + int(j.queued.Load())
 			}
 			continue
 		}
+		awaited = 0
 		timer.Reset(wait)
 		select {
 		case <-j.wake:
@@ -162,45 +202,53 @@ func (j *Journal) commitLoop() {
 }
 
 // gather gives those that were woken a moment: who appends again at once then shares one sync with those that came during
-// the last one, in place of waiting for the sync after it. It ends when nobody has come for a while that is short beside a
-// sync, and only where others were woken: a lone writer never waits.
-func (j *Journal) gather(woken int) {
+// the last one, in place of waiting for the sync after it. It says whether somebody came. It ends when nobody has for a
+// while that is short beside a sync, and only where others were woken: a lone writer never waits.
+func (j *Journal) gather(g *commitGroup) bool {
 	const still, most = 20 * time.Microsecond, 200 * time.Microsecond
+	if len(g.reqs) >= g.awaited || g.waited > most {
+		return false
+	}
 	begun := time.Now()
-	last, n, all := begun, j.queued(), 0
-	for all = n + woken; n < all; {
+	for {
+		waited := time.Since(begun)
+		if j.queued.Load() > 0 {
+			g.waited += waited
+			return true
+		}
+		if waited > still || g.waited+waited > most {
+			g.waited = most + 1
+			return false
+		}
 		runtime.Gosched()
-		now := time.Now()
-		if queued := j.queued(); queued > n {
-			n, last = queued, now
-		} else if now.Sub(last) > still || now.Sub(begun) > most {
-			return
+	}
+}
+
+// take moves what waits into g, up to the size of a group.
+func (j *Journal) take(g *commitGroup, first bool) (closed bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n := 0
+	if g.reqs == nil {
+		g.reqs = make([]*appendRequest, 0, max(len(j.queue), g.awaited))
+	}
+	for _, r := range j.queue {
+		if len(g.reqs) == groupAppends || g.bytes >= groupBytes {
+			break
+		}
+		if n++; r.taken.CompareAndSwap(false, true) {
+			g.bytes += r.bytes
+			g.reqs = append(g.reqs, r)
 		}
 	}
-}
-
-func (j *Journal) queued() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return len(j.queue)
-}
-
-// take empties the queue, up to the size of a group.
-func (j *Journal) take() ([]*appendRequest, []*journalOp, bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	n, size := 0, 0
-	for n < len(j.queue) && n < groupAppends && size < groupBytes {
-		size += j.queue[n].bytes
-		n++
+	left := copy(j.queue, j.queue[n:])
+	clear(j.queue[left:])
+	j.queue = j.queue[:left]
+	j.queued.Store(int64(left))
+	if first {
+		g.ops, j.ops = j.ops, nil
 	}
-	reqs := j.queue[:n:n]
-	if j.queue = j.queue[n:]; len(j.queue) == 0 {
-		j.queue = nil
-	}
-	ops := j.ops
-	j.ops = nil
-	return reqs, ops, j.closed
+	return j.closed
 }
 
 // background says how long there is nothing to do beside appends; 0 means that a commit is due. It starts a checkpoint
@@ -286,35 +334,28 @@ func (j *Journal) mergeTrim() {
 }
 
 // commit writes one group. Every request and operation is answered.
-func (j *Journal) commit(reqs []*appendRequest, ops []*journalOp) {
-	taken := reqs[:0:0]
-	for _, r := range reqs {
-		if r.taken.CompareAndSwap(false, true) {
-			taken = append(taken, r)
-		}
-	}
-	reqs = taken
+func (j *Journal) commit(g *commitGroup) {
 	began := time.Now()
-	err := j.tryCommit(reqs, ops)
+	err := j.tryCommit(g)
 	if err != nil {
 		// Those that were refused as well: what stood in their way may have been in the same group.
-		for _, r := range reqs {
+		for _, r := range g.reqs {
 			r.err = err
 		}
-		for _, op := range ops {
+		for _, op := range g.ops {
 			op.err = err
 		}
 	}
-	j.metrics.observe(reqs, time.Since(began), err)
-	for _, r := range reqs {
-		close(r.done)
+	j.metrics.observe(g.reqs, time.Since(began), err)
+	for _, r := range g.reqs {
+		r.done <- struct{}{} // and from here on it is another's
 	}
-	for _, op := range ops {
+	for _, op := range g.ops {
 		close(op.done)
 	}
 }
 
-func (j *Journal) tryCommit(reqs []*appendRequest, ops []*journalOp) error {
+func (j *Journal) tryCommit(g *commitGroup) error {
 	began := time.Now()
 	if began.Before(j.downUntil) {
 		return j.unavailable(j.downErr, j.downUntil.Sub(began))
@@ -323,7 +364,7 @@ func (j *Journal) tryCommit(reqs []*appendRequest, ops []*journalOp) error {
 	defer j.commitMu.Unlock()
 	err := j.settle()
 	if err == nil {
-		err = j.writeGroup(reqs, ops)
+		err = j.writeGroup(g)
 	}
 	if err == nil {
 		if j.downErr != nil {
@@ -387,6 +428,16 @@ func (j *Journal) settle() error {
 	return nil
 }
 
+// more takes into g what came while the earlier ones were written.
+func (j *Journal) more(g *commitGroup) bool {
+	if j.queued.Load() == 0 && !j.gather(g) {
+		return false
+	}
+	n := len(g.reqs)
+	j.take(g, false)
+	return len(g.reqs) > n
+}
+
 var (
 	// errPoisoned makes writeGroup begin anew without the request that failed half-way.
 	errPoisoned = errors.New("a request failed half-way")
@@ -394,20 +445,21 @@ var (
 	errFatal = errors.New("write")
 )
 
-func (j *Journal) writeGroup(reqs []*appendRequest, ops []*journalOp) error {
+func (j *Journal) writeGroup(g *commitGroup) error {
 	for {
-		err := j.writeOnce(reqs, ops)
+		err := j.writeOnce(g)
 		if !errors.Is(err, errPoisoned) {
 			return err
 		}
 	}
 }
 
-func (j *Journal) writeOnce(reqs []*appendRequest, ops []*journalOp) error {
+func (j *Journal) writeOnce(g *commitGroup) error {
+	j.attempts++
 	c := &journalCommit{
-		j: j, now: j.now(), state: j.state,
-		lasts: make(map[string]uint64, len(reqs)), pending: make(map[string]bool), useCounts: make(map[useSlot]uint32),
-		appended: make([]appendedEvents, 0, len(reqs)),
+		j: j, now: j.now(), serial: j.attempts, state: j.state,
+		lasts: make(map[string]uint64), pending: make(map[string]bool), useCounts: make(map[useSlot]uint32),
+		appended: make([]appendedEvents, 0, max(len(g.reqs), g.awaited)),
 	}
 	var err error
 	if err = guard(func() error { c.tx, err = j.db.Begin(true); return err }); err != nil {
@@ -423,7 +475,8 @@ func (j *Journal) writeOnce(reqs []*appendRequest, ops []*journalOp) error {
 	c.claims, c.uses = c.tx.Bucket(bucketClaims), c.tx.Bucket(bucketUses)
 	c.events.FillPercent = 0.95 // keys only rise
 	c.uses.FillPercent = 0.8
-	for _, r := range reqs {
+	for i := 0; i < len(g.reqs) || j.more(g); i++ {
+		r := g.reqs[i]
 		if r.err != nil { // it was the poisoned one
 			continue
 		}
@@ -439,7 +492,7 @@ func (j *Journal) writeOnce(reqs []*appendRequest, ops []*journalOp) error {
 			r.err = err
 		}
 	}
-	for _, op := range ops {
+	for _, op := range g.ops {
 		if op.err == nil {
 			if op.err = guard(func() error { return op.run(c) }); op.err != nil {
 				return errPoisoned // it may have written a part: begin anew without it
@@ -485,7 +538,8 @@ func (c *journalCommit) append(r *appendRequest) error {
 			return &ClaimedError{*held}
 		}
 	}
-	last, err := c.last(r.a.Stream)
+	t := c.j.tails[r.a.Stream]
+	last, err := c.lastOf(r.a.Stream, t)
 	if err != nil {
 		return err
 	}
@@ -500,8 +554,8 @@ func (c *journalCommit) append(r *appendRequest) error {
 	}
 	n := uint64(len(r.recs))
 	r.last = last + n
-	c.lasts[r.a.Stream] = r.last
-	c.appended = append(c.appended, appendedEvents{r.a.Stream, r.hash, last + 1, pos, n})
+	c.setLast(r.a.Stream, t, r.last)
+	c.appended = append(c.appended, appendedEvents{r.a.Stream, t, r.hash, last + 1, pos, n})
 	c.bytes += r.bytes
 	if r.a.Claim != nil {
 		if err := c.putClaim(r.a.Claim); err != nil {
@@ -517,9 +571,9 @@ func (c *journalCommit) append(r *appendRequest) error {
 }
 
 func (c *journalCommit) putEvent(pos uint64, rec []byte) error {
-	key := positionKey(pos)
+	key := binary.BigEndian.AppendUint64(c.key[:0], pos)
 	seal(key, rec)
-	if err := c.events.Put(key, rec); err != nil {
+	if err := c.events.Put(key, rec); err != nil { // which copies the key
 		return fmt.Errorf("%w: %w", errFatal, err)
 	}
 	c.state.position = pos
@@ -530,11 +584,19 @@ func (c *journalCommit) putEvent(pos uint64, rec []byte) error {
 
 // last is the stream's last sequence number, 0 where there is no such stream.
 func (c *journalCommit) last(stream string) (uint64, error) {
+	return c.lastOf(stream, c.j.tails[stream])
+}
+
+// lastOf is last of a stream whose tail is t, nil where it has none.
+func (c *journalCommit) lastOf(stream string, t *tail) (uint64, error) {
+	if t != nil {
+		if t.changedBy == c.serial {
+			return t.changedTo, nil
+		}
+		return t.last(), nil
+	}
 	if seq, ok := c.lasts[stream]; ok {
 		return seq, nil
-	}
-	if t := c.j.tails[stream]; t != nil {
-		return t.last(), nil
 	}
 	key := []byte(stream)
 	v := c.snapshots.Get(key)
@@ -546,6 +608,15 @@ func (c *journalCommit) last(stream string) (uint64, error) {
 		return 0, c.j.damaged("snapshot", stream, s.seq, err)
 	}
 	return s.seq, nil
+}
+
+// setLast remembers, for the rest of this commit, what it made of a stream.
+func (c *journalCommit) setLast(stream string, t *tail, seq uint64) {
+	if t != nil {
+		t.changedBy, t.changedTo = c.serial, seq
+	} else {
+		c.lasts[stream] = seq
+	}
 }
 
 // claim finds who holds a key now.
@@ -659,7 +730,7 @@ func (c *journalCommit) remove(stream string) error {
 	if err := c.putEvent(pos, appendEvent(nil, &mark)); err != nil {
 		return err
 	}
-	c.lasts[stream] = 0
+	c.setLast(stream, t, 0)
 	c.appended = append(c.appended, appendedEvents{stream: stream, hash: hash, pos: pos})
 	c.removed = append(c.removed, stream)
 	return nil
@@ -783,7 +854,10 @@ func (j *Journal) apply(c *journalCommit) {
 			j.covered = append(j.covered, trimEntry{pos: a.pos})
 			continue
 		}
-		t := j.tails[a.stream]
+		t := a.tail
+		if t == nil || t.gone {
+			t = j.tails[a.stream]
+		}
 		if t == nil {
 			t = &tail{stream: a.stream, hash: a.hash, first: a.first, snapSeq: a.first - 1}
 			j.tails[a.stream] = t
@@ -860,7 +934,7 @@ func (j *Journal) drop(stream string, hash uint64) {
 // through the whole file.
 func (j *Journal) finish() {
 	for j.background(true) == 0 {
-		if err := j.tryCommit(nil, nil); err != nil {
+		if err := j.tryCommit(&commitGroup{}); err != nil {
 			return // they are lost, which loses nothing
 		}
 	}
