@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"docent/api"
+)
+
+// inOwnMounts runs the test that calls it once more, in a process whose mounts are its own and end with it, and says
+// whether this is that process. Where the system does not allow that the test is skipped.
+func inOwnMounts(t *testing.T) bool {
+	t.Helper()
+	const inside = "DOCENT_TEST_OWN_MOUNTS"
+	if os.Getenv(inside) != "" {
+		return true
+	}
+	if err := exec.CommandContext(t.Context(), "unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", t.TempDir()).Run(); err != nil {
+		t.Skipf("nothing can be mounted here: %v", err)
+	}
+	cmd := exec.CommandContext(t.Context(), "unshare", "--mount", os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=10m")
+	cmd.Env = append(os.Environ(), inside+"=1")
+	out, err := cmd.CombinedOutput()
+	if t.Logf("%s", out); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Error(err)
+	}
+	return false
+}
+
+// A ballast fills a file system to the last block.
+type ballast struct {
+	t    *testing.T
+	path string
+}
+
+func (b ballast) fill() {
+	b.t.Helper()
+	f, err := os.Create(b.path)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer f.Close()
+	for block := make([]byte, 1<<20); len(block) >= 4096; {
+		if _, err := f.Write(block); errors.Is(err, unix.ENOSPC) {
+			block = block[:len(block)/2]
+		} else if err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+func (b ballast) drop() {
+	if err := os.Remove(b.path); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// TestADiskThatFillsUpUnderLoad gives the server a small disk of its own, for the journal, the catalogue, the indexes and the
+// repositories, and fills it to the last block, again and again, while clients create jobs, follow up and ask.
+func TestADiskThatFillsUpUnderLoad(t *testing.T) {
+	if !inOwnMounts(t) {
+		return
+	}
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })
+	data := filepath.Join(disk, "data")
+	p := newTestProject(t, data, "harbour", writeFiles(t, harbour), unlimited...)
+	server := newTestServer(t, data)
+	admin, reader := server.client(p.admin), server.client(p.assistant)
+	known := new(tally)
+	known.jobs = append(known.jobs, &acceptedJob{page: "made/first.md"})
+	var first api.Job
+	if err := admin.postJSON(t.Context(), "/v2/agent/"+p.id+"/job",
+		map[string]string{"prompt": `create page made/first.md titled "Page" with content: "made by job"`}, &first); err != nil {
+		t.Fatal(err)
+	}
+	known.jobs[0].id = first.ID
+	awaitJobs(t, server, p, known.jobs)
+
+	load, end := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	for w := range 4 {
+		clients.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(w), 1))
+			for n := 0; load.Err() == nil; n++ {
+				if w%2 == 0 {
+					known.createJobs(load, server.client(p.admin), p, 1000*(w+1)+n, random)
+				} else {
+					known.askQuestions(load, server.client(p.assistant), p, random)
+				}
+				select { // refused: a client that comes again some time later
+				case <-load.Done():
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+		})
+	}
+	weight := ballast{t, filepath.Join(disk, "ballast")}
+	for range 3 {
+		accepted := known.count()
+		until(t, "work is accepted", func() bool { return known.count() > accepted+5 })
+		weight.fill()
+		until(t, "the server says that it cannot write", func() bool {
+			_, err := os.Stat(data) // and the disk stays full
+			return err == nil && serverStatusOf(t, data).Journal.Unavailable
+		})
+		refusals, reads := 0, 0
+		until(t, "writes are refused, and reads go on", func() bool {
+			resp, err := postPrompt(t, server, p, "append \"x\" to made/first.md")
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != "":
+				refusals++
+			case resp.StatusCode >= 300:
+				t.Fatalf("a write to the full disk is answered %s", resp.Status)
+			}
+			var j api.Job
+			if err := admin.getJSON(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil || j.Status != api.JobCompleted {
+				t.Fatalf("a job cannot be read: %v, %+v", err, j)
+			}
+			var found any
+			if err := reader.postJSON(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"}, &found); err != nil {
+				t.Fatalf("documents cannot be searched: %v", err)
+			}
+			reads++
+			return refusals >= 20
+		})
+		weight.drop()
+		until(t, "the server takes work again by itself", func() bool { return !serverStatusOf(t, data).Journal.Unavailable })
+	}
+	accepted := known.count()
+	until(t, "work is accepted afterwards", func() bool { return known.count() > accepted+5 })
+	end()
+	clients.Wait()
+
+	// What ran into the full disk may have failed, but has ended; what completed is there once.
+	var completed []*acceptedJob
+	for _, accepted := range known.jobs {
+		var j api.Job
+		until(t, "job "+string(accepted.id)+" ends", func() bool {
+			if err := admin.getJSON(t.Context(), "/v2/agent/"+p.id+"/job/"+string(accepted.id), &j); err != nil {
+				t.Fatalf("acknowledged job %s: %v", accepted.id, err)
+			}
+			return j.Status != api.JobActive
+		})
+		if j.Status == api.JobCompleted {
+			completed = append(completed, accepted)
+		}
+	}
+	t.Logf("%d of %d jobs completed, %d questions", len(completed), len(known.jobs), len(known.questions))
+	checkListing(t, server, p, known.jobs)
+	server.stop()
+	checkRepository(t, data, p, completed)
+	checkThreads(t, data, "", p, known.questions)
+	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// count is how much was accepted so far.
+func (c *tally) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.jobs) + len(c.questions)
+}
+
+// postPrompt creates a job and returns the response, its body read.
+func postPrompt(t *testing.T, server *testServer, p testProject, prompt string) (*http.Response, error) {
+	body := strings.NewReader(fmt.Sprintf(`{"prompt":%q}`, prompt))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+"/v2/agent/"+p.id+"/job", body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+p.admin)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := server.client(p.admin).http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return resp, err
+}
