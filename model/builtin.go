@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"hash/maphash"
-	"regexp"
+	"math"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 )
 
@@ -141,32 +139,12 @@ type quote struct {
 	text    string
 }
 
-// A unit is one block with what is needed to weigh it.
-type unit struct {
-	block
-	terms   map[string]int
-	words   int
-	print   uint64     // the same for blocks with the same words
-	lines   [][]string // terms of each of its sentences or lines, where it has several
-	advises bool       // it tells a reader what to do
-	of      int        // the list or table that it is a part of, from 1; 0 where it stands for itself
-	head    string     // of a table's row: what stands above all rows
-}
-
-// A leaf is one passage, read. It is shared between answers and never changes.
-type leaf struct {
-	units   []unit
-	context map[string]bool // terms of title, heading and the headings above
-	head    map[string]bool // terms of the heading, or of the title where there is none
-	title   map[string]bool
-	terms   map[string]bool // all of it
-	words   int
-	bytes   int // of the passage
-}
-
 // A section is one passage as it fits one question.
 type section struct {
 	*leaf
+	terms  []int32   // of each term of the question, which of the passage's it is; -1 where it has none
+	counts []uint8   // for each unit, how often it has each term of the question
+	lines  []float64 // how much of the question each line holds
 	scores []float64 // of the units
 	best   float64   // match of its best block
 	named  float64   // how well its heading fits
@@ -177,15 +155,18 @@ type section struct {
 // A query is the question as it is matched.
 type query struct {
 	aspects []aspect
-	terms   []string // of all aspects, each once
-	weights weights
+	terms   []term    // of all aspects, each once
+	weights []float64 // of the terms: how few blocks have each
+	unknown float64   // weight of a term that no block has
+	byName  []int     // the terms in alphabetical order
 	total   float64
 	howTo   bool
 	whatIs  bool
 }
 
+// An aspect is one of the things that are asked, by its terms.
 type aspect struct {
-	terms []string
+	terms []int
 	total float64
 }
 
@@ -242,181 +223,24 @@ func compose(req Request) []quote {
 }
 
 func read(req Request) []*section {
+	all := make([]section, len(req.Passages))
 	out := make([]*section, len(req.Passages))
 	for i := range req.Passages {
-		l := leaves.of(&req.Passages[i])
-		out[i] = &section{leaf: l, scores: make([]float64, len(l.units))}
+		all[i].leaf = leaves.of(&req.Passages[i])
+		out[i] = &all[i]
 	}
 	return out
-}
-
-func newLeaf(p *Passage) *leaf {
-	l := &leaf{context: map[string]bool{}, head: map[string]bool{}, title: map[string]bool{}, terms: map[string]bool{}, bytes: len(p.Text) + 256}
-	for _, t := range terms(p.Title + " \n" + p.Heading + " \n" + strings.Join(p.Trail, " \n")) {
-		l.context[t] = true
-		l.terms[t] = true
-	}
-	for _, t := range terms(p.Title) {
-		l.title[t] = true
-	}
-	head := p.Heading
-	if head == "" {
-		head = p.Title
-	}
-	for _, t := range terms(head) {
-		l.head[t] = true
-	}
-	for n, b := range cut(p) {
-		parts, above := []string{b.text}, ""
-		words := len(strings.Fields(b.text))
-		switch {
-		case b.kind == list && words > longList:
-			parts = items(b.text)
-		case b.kind == table && words > longList:
-			parts, above = rows(b.text)
-		}
-		for _, text := range parts {
-			u := unit{block: block{b.kind, text}, terms: map[string]int{}, words: len(strings.Fields(text)), print: fingerprint(text), head: above, advises: b.kind != code && advises(text)}
-			if len(parts) > 1 {
-				u.of = n + 1
-			}
-			for _, t := range terms(text) {
-				u.terms[t]++
-				l.terms[t] = true
-			}
-			u.lines = lines(&u)
-			l.words += u.words
-			l.units = append(l.units, u)
-		}
-	}
-	return l
-}
-
-// lines are the terms of a unit's sentences, or of its lines where it is no running text; nil where there is one only.
-func lines(u *unit) (out [][]string) {
-	var parts []string
-	if u.kind == prose {
-		parts = sentences(u.text)
-	} else {
-		parts = strings.Split(u.text, "\n")
-	}
-	if len(parts) < 2 {
-		return nil
-	}
-	for _, p := range parts {
-		if found := terms(p); len(found) > 0 {
-			slices.Sort(found)
-			out = append(out, slices.Compact(found))
-		}
-	}
-	return out
-}
-
-// items cuts a list into its items, each with what is below it. The steps of a numbered list belong together unless there
-// are too many to be read.
-func items(text string) []string {
-	lines := strings.Split(text, "\n")
-	if m := item.FindStringSubmatch(lines[0]); m == nil || !strings.ContainsAny(m[2], "-*+") && len(strings.Fields(text)) <= longBlock {
-		return []string{text}
-	}
-	var out []string
-	start, coding := 0, false
-	for i, l := range lines {
-		if strings.HasPrefix(strings.TrimSpace(l), "```") {
-			coding = !coding
-		}
-		if i > start && !coding && indent(l) == 0 && item.MatchString(l) {
-			out = append(out, strings.Join(lines[start:i], "\n"))
-			start = i
-		}
-	}
-	out = append(out, strings.Join(lines[start:], "\n"))
-	for i := 0; i < len(out); i++ {
-		first, below, ok := strings.Cut(out[i], "\n")
-		if !ok || len(strings.Fields(out[i])) <= longList || !itemBelow.MatchString(below) {
-			continue
-		}
-		at := itemBelow.FindStringIndex(below)[0]
-		head := strings.TrimRight(first+"\n"+below[:at], "\n")
-		lines := strings.Split(below[at:], "\n")
-		margin := strings.Repeat(" ", indent(lines[0]))
-		for n, l := range lines {
-			lines[n] = l[min(len(margin), indent(l)):]
-		}
-		nested := items(strings.Join(lines, "\n"))
-		for n := range nested {
-			nested[n] = margin + strings.ReplaceAll(nested[n], "\n", "\n"+margin)
-		}
-		out = slices.Replace(out, i, i+1, append([]string{head}, nested...)...)
-		i += len(nested)
-	}
-	return out
-}
-
-var itemBelow = regexp.MustCompile(`(?m)^ +([-*+]|\d{1,9}[.)])\s+\S`)
-
-// rows cuts a table into its rows; above is what stands over them.
-func rows(text string) (out []string, above string) {
-	lines := strings.Split(text, "\n")
-	if len(lines) < 3 || strings.Trim(lines[1], "|-: ") != "" {
-		return []string{text}, ""
-	}
-	return lines[2:], lines[0] + "\n" + lines[1]
-}
-
-// shelf keeps passages that were read lately: the good sections of a documentation are found again and again. It has
-// two generations, so that it stays bounded without a list of who was used when.
-type shelf struct {
-	mu         sync.Mutex
-	young, old map[leafKey]*leaf
-	bytes      int
-}
-
-type leafKey struct{ path, url, title, heading, trail, text string }
-
-const shelfBytes = 4 << 20 // of passages in a generation; a leaf takes some five times its passage
-
-var leaves shelf
-
-func (s *shelf) of(p *Passage) *leaf {
-	k := leafKey{p.Path, p.URL, p.Title, p.Heading, strings.Join(p.Trail, "\n"), p.Text}
-	s.mu.Lock()
-	l, ok := s.young[k]
-	if !ok {
-		l, ok = s.old[k]
-		if ok {
-			s.put(k, l)
-		}
-	}
-	s.mu.Unlock()
-	if ok {
-		return l
-	}
-	l = newLeaf(p)
-	s.mu.Lock()
-	s.put(k, l)
-	s.mu.Unlock()
-	return l
-}
-
-func (s *shelf) put(k leafKey, l *leaf) {
-	if s.young == nil || s.bytes > shelfBytes {
-		s.old, s.young, s.bytes = s.young, map[leafKey]*leaf{}, 0
-	}
-	s.young[k] = l
-	s.bytes += l.bytes
 }
 
 // ask reads the question: its aspects and their terms, each weighed by how few blocks have it.
-func ask(question string, sections []*section) query {
-	q := query{weights: weights{df: map[string]int{}}}
+func ask(question string, sections []*section) *query {
+	q := &query{}
 	lower := strings.ToLower(strings.TrimSpace(question))
 	q.howTo = strings.Contains(lower, "how ") || strings.HasPrefix(lower, "can ") || strings.Contains(lower, "example")
 	for _, begin := range []string{"what is", "what are", "what's", "whats", "what does", "explain", "define"} {
 		q.whatIs = q.whatIs || strings.HasPrefix(lower, begin)
 	}
-	seen := map[string]bool{}
-	var topic []string
+	var topic []term
 	for _, clause := range clauses(question) {
 		var a aspect
 		found := terms(clause)
@@ -424,13 +248,13 @@ func ask(question string, sections []*section) query {
 			found = append(found, topic...)
 		}
 		for _, t := range found {
-			if slices.Contains(a.terms, t) {
-				continue
-			}
-			a.terms = append(a.terms, t)
-			if !seen[t] {
-				seen[t] = true
+			n := q.find(t.hash)
+			if n < 0 {
+				n = len(q.terms)
 				q.terms = append(q.terms, t)
+			}
+			if !slices.Contains(a.terms, n) {
+				a.terms = append(a.terms, n)
 			}
 		}
 		if topic == nil {
@@ -440,33 +264,82 @@ func ask(question string, sections []*section) query {
 			q.aspects = append(q.aspects, a)
 		}
 	}
+	q.byName = make([]int, len(q.terms))
+	for i := range q.byName {
+		q.byName[i] = i
+	}
+	slices.SortFunc(q.byName, func(a, b int) int { return strings.Compare(q.terms[a].text, q.terms[b].text) })
+	q.look(sections)
+	for i := range q.aspects {
+		for _, t := range q.aspects[i].terms {
+			q.aspects[i].total += q.weights[t]
+		}
+	}
+	for _, w := range q.weights {
+		q.total += w
+	}
+	return q
+}
+
+// find is the number of a term of the question, or -1.
+func (q *query) find(hash uint64) int {
+	for i := range q.terms {
+		if q.terms[i].hash == hash {
+			return i
+		}
+	}
+	return -1
+}
+
+// look finds the question's terms in the sections, and weighs them: rare ones among the units tell more, and a term that
+// no unit has tells most.
+func (q *query) look(sections []*section) {
+	n := len(q.terms)
+	units, cells, lines := 0, 0, 0
 	for _, s := range sections {
-		q.weights.units += len(s.units)
-		for _, t := range q.terms {
-			if !s.terms[t] {
+		units += len(s.units)
+		cells += len(s.units) * n
+		lines += s.lineCount
+	}
+	at, counts := make([]int32, len(sections)*n), make([]uint8, cells)
+	weights := make([]float64, n+lines+units)
+	q.weights, weights = weights[:n:n], weights[n:]
+	df := make([]int, n)
+	for _, s := range sections {
+		s.terms, at = at[:n:n], at[n:]
+		s.counts, counts = counts[:len(s.units)*n:len(s.units)*n], counts[len(s.units)*n:]
+		s.lines, weights = weights[:s.lineCount:s.lineCount], weights[s.lineCount:]
+		s.scores, weights = weights[:len(s.units):len(s.units)], weights[len(s.units):]
+		for t := range n {
+			v := s.leaf.find(q.terms[t].hash)
+			s.terms[t] = int32(v)
+			if v < 0 {
 				continue
 			}
-			for i := range s.units {
-				if s.units[i].terms[t] > 0 {
-					q.weights.df[t]++
+			found := s.inUnits.of(v)
+			df[t] += len(found)
+			for _, m := range found {
+				s.counts[int(m.at)*n+t] = m.times
+			}
+		}
+	}
+	weight := func(df int) float64 {
+		n, df_ := float64(units), float64(df)
+		return math.Log(1 + (n-df_+0.5)/(df_+0.5))
+	}
+	q.unknown = weight(0)
+	for t := range q.weights {
+		q.weights[t] = weight(df[t])
+	}
+	for _, s := range sections {
+		for _, t := range q.byName { // a line's sum is made in one order, so that equal lines weigh the same
+			if v := s.terms[t]; v >= 0 {
+				for _, m := range s.inLines.of(int(v)) {
+					s.lines[m.at] += q.weights[t]
 				}
 			}
 		}
 	}
-	known := make(map[string]float64, len(q.terms))
-	for _, t := range q.terms {
-		known[t] = q.weights.of(t)
-	}
-	q.weights.known = known
-	for i := range q.aspects {
-		for _, t := range q.aspects[i].terms {
-			q.aspects[i].total += q.weights.of(t)
-		}
-	}
-	for _, t := range q.terms {
-		q.total += q.weights.of(t)
-	}
-	return q
 }
 
 // clauses cuts a question at its ends of sentences and before a further question word.
@@ -506,39 +379,42 @@ func refers(clause string) bool {
 	return false
 }
 
-// coverage is the share of the question's weight that is among the terms.
-func (q query) coverage(has func(string) bool) float64 {
+// coverage is the share of the question's weight that is in a section.
+func (q *query) coverage(s *section) float64 {
 	if q.total == 0 {
 		return 0
 	}
 	sum := 0.0
-	for _, t := range q.terms {
-		if has(t) {
-			sum += q.weights.of(t)
+	for t, w := range q.weights {
+		if s.terms[t] >= 0 {
+			sum += w
 		}
 	}
 	return sum / q.total
 }
 
 // match is how well a unit fits a question: for each aspect the share of its weight in the block, less for what only the
-// headings above say; the best aspect counts most.
-func (q query) match(s *section, u *unit) float64 {
+// headings above say; the best aspect counts most. Counts are how often the unit has each term, lines how much of the
+// question each of its lines holds, where it has several.
+func (q *query) match(s *section, counts []uint8, lines []float64, words int, kind blockKind) float64 {
 	best, sum := 0.0, 0.0
-	for _, a := range q.aspects {
+	for i := range q.aspects {
+		a := &q.aspects[i]
 		if a.total == 0 {
 			continue
 		}
 		got := 0.0
 		for _, t := range a.terms {
-			w := q.weights.of(t)
-			switch n := u.terms[t]; {
+			w := q.weights[t]
+			switch n := counts[t]; {
 			case n > 1:
 				got += 1.15 * w
 			case n == 1:
 				got += w
-			case s.head[t]:
+			case s.terms[t] < 0:
+			case s.where[s.terms[t]]&inHead != 0:
 				got += 0.5 * w
-			case s.context[t]:
+			case s.where[s.terms[t]]&inContext != 0:
 				got += 0.25 * w
 			}
 		}
@@ -549,21 +425,17 @@ func (q query) match(s *section, u *unit) float64 {
 	score := 0.7*best + 0.3*sum/float64(max(len(q.aspects), 1))
 	// What answers stands in one sentence, one line or one item rather than here and there in a long block.
 	near, whole := 0.0, 0.0
-	for _, t := range q.terms {
-		if u.terms[t] > 0 {
-			whole += q.weights.known[t]
+	for t, w := range q.weights {
+		if counts[t] > 0 {
+			whole += w
 		}
 	}
-	if u.lines == nil {
+	if len(lines) == 0 {
 		near = whole
 	}
-	for _, line := range u.lines {
+	for _, got := range lines {
 		if near == whole { // no line holds more than all of them
 			break
-		}
-		got := 0.0
-		for _, t := range line {
-			got += q.weights.known[t]
 		}
 		near = max(near, got)
 	}
@@ -571,18 +443,18 @@ func (q query) match(s *section, u *unit) float64 {
 		score = (score + near/q.total) / 2
 	}
 	switch {
-	case u.words < 4:
+	case words < 4:
 		score *= 0.6
-	case u.kind == code && !q.howTo:
+	case kind == code && !q.howTo:
 		score *= 0.8
-	case u.words > 150:
+	case words > 150:
 		score *= 0.85
 	}
 	return score
 }
 
 // rank orders the passages.
-func rank(req Request, q query, sections []*section) []int {
+func rank(req Request, q *query, sections []*section) []int {
 	top := 0.0
 	for _, p := range req.Passages {
 		top = max(top, p.Score)
@@ -592,7 +464,8 @@ func rank(req Request, q query, sections []*section) []int {
 		best := 0.0
 		for n := range s.units {
 			if u := &s.units[n]; u.kind != heading {
-				s.scores[n] = q.match(s, u)
+				terms := len(q.terms)
+				s.scores[n] = q.match(s, s.counts[n*terms:(n+1)*terms], s.lines[u.firstLine:u.firstLine+u.lines], u.words, u.kind)
 				best = max(best, s.scores[n])
 			}
 		}
@@ -622,25 +495,30 @@ func rank(req Request, q query, sections []*section) []int {
 
 // headFit is how well the section's heading or the page's title names what is asked: the share of the heading that the
 // question has, times the share of one aspect that the heading has.
-func (q query) headFit(s *section) float64 {
+func (q *query) headFit(s *section) float64 {
 	best := 0.0
-	for _, head := range []map[string]bool{s.head, s.title} {
+	for _, head := range []struct {
+		terms []uint64
+		where where
+	}{{s.head, inHead}, {s.title, inTitle}} {
 		whole, got := 0.0, 0.0
-		for t := range head {
-			w := q.weights.of(t)
-			whole += w
-			if slices.Contains(q.terms, t) {
-				got += w
+		for _, t := range head.terms {
+			if n := q.find(t); n >= 0 {
+				whole += q.weights[n]
+				got += q.weights[n]
+			} else {
+				whole += q.unknown
 			}
 		}
 		if whole == 0 {
 			continue
 		}
-		for _, a := range q.aspects {
+		for i := range q.aspects {
+			a := &q.aspects[i]
 			have := 0.0
 			for _, t := range a.terms {
-				if head[t] {
-					have += q.weights.of(t)
+				if n := s.terms[t]; n >= 0 && s.where[n]&head.where != 0 {
+					have += q.weights[t]
 				}
 			}
 			if a.total > 0 {
@@ -653,7 +531,7 @@ func (q query) headFit(s *section) float64 {
 
 // defines reports whether a section begins by saying what the thing asked about is or does: "A histogram records …",
 // "Path parameters are …".
-func (q query) defines(s *section) bool {
+func (q *query) defines(s *section) bool {
 	for i := range s.units[:min(2, len(s.units))] {
 		if s.units[i].kind != prose {
 			continue
@@ -661,7 +539,7 @@ func (q query) defines(s *section) bool {
 		subject := false
 		for _, w := range split(firstWords(s.units[i].text)) {
 			lower := strings.ToLower(w.text)
-			if t := appendTerms(nil, w.text); len(t) > 0 && slices.Contains(q.aspects[0].terms, t[0]) {
+			if t := termsOf(w.text); len(t) > 0 && slices.Contains(q.aspects[0].terms, q.find(t[0].hash)) {
 				subject = true
 				continue
 			}
@@ -677,7 +555,7 @@ func (q query) defines(s *section) bool {
 }
 
 // choose takes the units of a section that fit, with what they lean on, in the order of the page.
-func choose(q query, s *section, budget int, said *[]uint64) string {
+func choose(q *query, s *section, budget int, said *[]uint64) string {
 	taken := make([]bool, len(s.units))
 	used := 0
 	take := func(i int) {
@@ -808,7 +686,7 @@ func (s *section) follows(i int, taken []bool) bool {
 
 // lean takes what a unit cannot stand without: the sentence that introduces a list or code, the list or code that a
 // paragraph announces, the paragraph that a "this" refers to.
-func (s *section) lean(q query, i int, take func(int)) {
+func (s *section) lean(q *query, i int, take func(int)) {
 	u := &s.units[i]
 	if u.kind != prose {
 		at := i - 1
@@ -828,15 +706,12 @@ func (s *section) lean(q query, i int, take func(int)) {
 	if u.kind == prose {
 		if i+1 < len(s.units) {
 			next := s.units[i+1].kind
-			if announces(u.text) && next != heading || next == code && q.howTo {
+			if u.announces && next != heading || next == code && q.howTo {
 				take(s.bestOf(i + 1))
 			}
 		}
-		if first := split(firstWords(u.text)); len(first) > 0 && i > 0 && s.units[i-1].kind != heading {
-			switch w := strings.ToLower(first[0].text); {
-			case pronouns[w], w == "however", w == "therefore", w == "for" && len(first) > 1 && strings.EqualFold(first[1].text, "example"):
-				take(i - 1)
-			}
+		if u.refers && i > 0 && s.units[i-1].kind != heading {
+			take(i - 1)
 		}
 	}
 }
@@ -897,7 +772,7 @@ func firstWords(s string) string {
 }
 
 // shorten leaves the best sentences of a paragraph that is too long, in their order.
-func (q query) shorten(s *section, u *unit, budget int) string {
+func (q *query) shorten(s *section, u *unit, budget int) string {
 	const long = 110
 	if u.words <= min(long, budget) {
 		return u.text
@@ -908,12 +783,15 @@ func (q query) shorten(s *section, u *unit, budget int) string {
 		score float64
 	}
 	var by []scored
+	counts := make([]uint8, len(q.terms))
 	for i, text := range all {
-		v := &unit{terms: map[string]int{}, words: len(strings.Fields(text))}
+		clear(counts)
 		for _, t := range terms(text) {
-			v.terms[t]++
+			if n := q.find(t.hash); n >= 0 && counts[n] < 2 {
+				counts[n]++
+			}
 		}
-		score := q.match(s, v)
+		score := q.match(s, counts, nil, countWords(text), 0)
 		if i == 0 {
 			score += 0.3 // a paragraph says first what it is about
 		}
@@ -925,7 +803,7 @@ func (q query) shorten(s *section, u *unit, budget int) string {
 	keep := make([]bool, len(all))
 	words := 0
 	for n, b := range by {
-		w := len(strings.Fields(all[b.at]))
+		w := countWords(all[b.at])
 		if n > 0 && words+w > min(long, budget) {
 			continue
 		}
@@ -941,21 +819,8 @@ func (q query) shorten(s *section, u *unit, budget int) string {
 	return strings.Join(out, " ")
 }
 
-var seed = maphash.MakeSeed()
-
-// fingerprint tells blocks apart by their words alone.
-func fingerprint(text string) uint64 {
-	var h maphash.Hash
-	h.SetSeed(seed)
-	for _, w := range split(text) {
-		h.WriteString(strings.ToLower(w.text))
-		h.WriteByte(' ')
-	}
-	return h.Sum64()
-}
-
 // answers decides whether the documentation answers at all.
-func answers(req Request, q query, sections []*section) bool {
+func answers(req Request, q *query, sections []*section) bool {
 	f := features(req, q, sections)
 	return f.verdict()
 }
@@ -966,10 +831,10 @@ type fit struct {
 	score   float64 // of the search's first passage
 }
 
-func features(req Request, q query, sections []*section) fit {
+func features(req Request, q *query, sections []*section) fit {
 	var f fit
 	for i, s := range sections {
-		f.passage = max(f.passage, q.coverage(func(t string) bool { return s.terms[t] }))
+		f.passage = max(f.passage, q.coverage(s))
 		f.score = max(f.score, req.Passages[i].Score)
 	}
 	return f

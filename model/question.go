@@ -1,6 +1,9 @@
 package model
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Standalone makes a search text from a question that leans on the conversation before it: "and how do I configure it?"
 // becomes that with the words of the earlier question that it leaves out. A question that stands by itself comes back
@@ -9,9 +12,9 @@ func Standalone(question string, history []Message) string {
 	if !elliptical(question) {
 		return question
 	}
-	have := map[string]bool{}
+	have := make(map[uint64]bool)
 	for _, t := range terms(question) {
-		have[t] = true
+		have[t.hash] = true
 	}
 	var add []string
 	for i := len(history) - 1; i >= 0 && len(add) < mostCarried; i-- {
@@ -21,9 +24,9 @@ func Standalone(question string, history []Message) string {
 		earlier := history[i].Text
 		for _, w := range split(earlier) {
 			fresh := false
-			for _, t := range appendTerms(nil, w.text) {
-				fresh = fresh || !have[t]
-				have[t] = true
+			for _, t := range termsOf(w.text) {
+				fresh = fresh || !have[t.hash]
+				have[t.hash] = true
 			}
 			if fresh && len(add) < mostCarried {
 				add = append(add, w.text)
@@ -45,37 +48,43 @@ const mostCarried = 8
 // elliptical reports whether a question says too little by itself: it begins as a continuation, points back with a
 // pronoun that nothing in it explains, or has hardly a word of its own.
 func elliptical(question string) bool {
-	words := split(question)
+	var room [64]word
+	words := appendWords(room[:0], question)
 	if len(words) == 0 {
 		return true
 	}
-	own := map[string]bool{}
-	for _, t := range terms(question) {
-		own[t] = true
+	own := make([]uint64, 0, 6) // different terms, as far as they are counted
+	for _, w := range words {
+		for _, t := range termsOf(w.text) {
+			if len(own) < 6 && !slices.Contains(own, t.hash) {
+				own = append(own, t.hash)
+			}
+		}
 	}
-	lower := make([]string, len(words))
-	for i, w := range words {
-		lower[i] = strings.ToLower(w.text)
-	}
-	start := strings.Join(lower[:min(2, len(lower))], " ")
+	first := words[0].text
 	switch {
 	case len(own) == 0:
 		return true
-	case len(own) <= 5 && (lower[0] == "and" || lower[0] == "but" || lower[0] == "or" || start == "what about" || start == "how about"):
+	case len(own) <= 5 && (strings.EqualFold(first, "and") || strings.EqualFold(first, "but") || strings.EqualFold(first, "or") ||
+		len(words) > 1 && (strings.EqualFold(first, "what") || strings.EqualFold(first, "how")) && strings.EqualFold(words[1].text, "about")):
 		return true
 	case len(own) <= 1 && len(words) <= 4 && !named(question):
 		return true
+	case len(own) > 5:
+		return false
 	}
 	// "it" that comes before the question's own nouns points back; after two of them it most likely points at those.
 	before := 0
-	for _, w := range lower {
-		switch w {
-		case "it", "its", "they", "them", "their", "these", "those", "that", "this":
-			if before < 2 && len(own) <= 5 {
-				return true
-			}
+	for _, w := range words {
+		if before >= 2 {
+			return false
 		}
-		before += len(appendTerms(nil, w))
+		lower := strings.ToLower(w.text)
+		switch lower {
+		case "it", "its", "they", "them", "their", "these", "those", "that", "this":
+			return true
+		}
+		before += len(termsOf(lower))
 	}
 	return false
 }

@@ -1,7 +1,7 @@
 package model
 
 import (
-	"math"
+	"hash/maphash"
 	"strings"
 	"sync"
 	"unicode"
@@ -42,8 +42,9 @@ type word struct {
 }
 
 // split cuts a text into words: letters and digits, with the inner marks that names have.
-func split(text string) []word {
-	var out []word
+func split(text string) []word { return appendWords(nil, text) }
+
+func appendWords(out []word, text string) []word {
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf && !alphanumeric[c] {
 			i++
@@ -93,29 +94,77 @@ func letter(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r))
 }
 
-// terms are the terms of a text, in order, function words left out.
-func terms(text string) []string {
-	var out []string
-	for _, w := range split(text) {
-		out = appendTerms(out, w.text)
+// A term is one term of a text, with its hash, by which terms are told apart where many of them are looked at.
+type term struct {
+	text string
+	hash uint64
+}
+
+// seed is that of all hashes: none of them outlives the process.
+var seed = maphash.MakeSeed()
+
+// appendAll appends the terms of a text, in order, function words left out.
+func appendAll(out []term, text string) []term {
+	var room [64]word
+	for _, w := range appendWords(room[:0], text) {
+		out = append(out, termsOf(w.text)...)
 	}
 	return out
 }
 
-func appendTerms(out []string, w string) []string {
+// terms are the terms of a text.
+func terms(text string) []term { return appendAll(nil, text) }
+
+// known are the terms of words as they are written: readers and documentation use the same few thousand. It starts over
+// rather than grow with what readers type.
+var known struct {
+	sync.RWMutex
+	words map[string][]term
+}
+
+const (
+	mostKnown    = 50_000
+	longestKnown = 40 // bytes of a word
+)
+
+// termsOf are the terms of one word. They are shared: they may be read only.
+func termsOf(w string) []term {
+	known.RLock()
+	out, ok := known.words[w]
+	known.RUnlock()
+	if ok {
+		return out
+	}
+	for _, t := range cutTerms(w) {
+		out = append(out, term{t, maphash.String(seed, t)})
+	}
+	if len(w) > longestKnown {
+		return out
+	}
+	known.Lock()
+	defer known.Unlock()
+	if known.words == nil || len(known.words) >= mostKnown {
+		known.words = make(map[string][]term)
+	}
+	known.words[strings.Clone(w)] = out
+	return out
+}
+
+func cutTerms(w string) []string {
+	w = strings.Clone(w) // terms are kept, the text that they stand in is not
 	w = strings.TrimSuffix(strings.TrimSuffix(w, "'s"), "’s")
 	lower := strings.ToLower(w)
 	if function[lower] {
-		return out
+		return nil
 	}
 	parts := parts(w)
 	if len(parts) < 2 {
 		if i := strings.IndexAny(lower, "'’"); i > 0 { // don't, you're
-			return out
+			return nil
 		}
-		return append(out, canonical(lower))
+		return []string{canonical(lower)}
 	}
-	out = append(out, lower)
+	out := []string{lower}
 	for _, p := range parts {
 		if p = strings.ToLower(p); !function[p] && len(p) > 1 {
 			out = append(out, canonical(p))
@@ -164,47 +213,11 @@ var aliases = map[string]string{
 	"url": "url", "urls": "url", "uri": "url",
 }
 
-var stems sync.Map // word → term; bounded by stemmed
-
-var stemmed struct {
-	sync.Mutex
-	n int
-}
-
 func canonical(lower string) string {
-	if t, ok := stems.Load(lower); ok {
-		return t.(string)
-	}
-	t, ok := aliases[lower]
-	if !ok {
-		env := snowball.NewEnv(lower)
-		english.Stem(env)
-		t = env.Current()
-	}
-	if len(lower) > 40 {
+	if t, ok := aliases[lower]; ok {
 		return t
 	}
-	stemmed.Lock()
-	defer stemmed.Unlock()
-	if stemmed.n++; stemmed.n > 50_000 { // start over rather than grow with what readers type
-		stems.Clear()
-		stemmed.n = 0
-	}
-	stems.Store(lower, t)
-	return t
-}
-
-// weights says how much each term tells: rare ones among the units tell more, and a term that no unit has tells most.
-type weights struct {
-	units int
-	df    map[string]int
-	known map[string]float64 // of the question's own terms
-}
-
-func (w weights) of(term string) float64 {
-	if v, ok := w.known[term]; ok {
-		return v
-	}
-	n, df := float64(w.units), float64(w.df[term])
-	return math.Log(1 + (n-df+0.5)/(df+0.5))
+	env := snowball.NewEnv(lower)
+	english.Stem(env)
+	return env.Current()
 }

@@ -1,0 +1,344 @@
+package model
+
+import (
+	"cmp"
+	"hash/maphash"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A leaf is one passage, read. It is shared between answers and never changes. What a question has to know of it is laid out
+// by term, so that matching costs what the question's own terms occur and not what the passage holds.
+type leaf struct {
+	of    Passage // as it was read, without its score
+	units []unit
+	words int
+
+	terms   []uint64 // hashes of the terms that it has, sorted
+	where   []where  // for each, where it stands beside the text
+	inUnits mentions // for each, the units that have it
+	inLines mentions // for each, the lines that have it
+	head    []uint64 // the terms of the heading, or of the title where there is none, in alphabetical order
+	title   []uint64
+
+	lineCount int
+}
+
+// A unit is one block with what is needed to weigh it.
+type unit struct {
+	block
+	words     int
+	print     uint64 // the same for blocks with the same words
+	firstLine int    // where its sentences or lines begin in those of the passage
+	lines     int    // how many it has; none where there is one only
+	advises   bool   // it tells a reader what to do
+	announces bool   // it speaks of what comes after it
+	refers    bool   // it points back at what comes before it
+	of        int    // the list or table that it is a part of, from 1; 0 where it stands for itself
+	head      string // of a table's row: what stands above all rows
+}
+
+type where uint8
+
+const (
+	inContext where = 1 << iota // title, heading and the headings above
+	inHead
+	inTitle
+)
+
+// A mention is a unit or line that has a term, and how often.
+type mention struct {
+	at    int32
+	times uint8
+}
+
+// mentions are those of all terms of a passage, term by term.
+type mentions struct {
+	from []int32 // where those of a term begin; one more at the end
+	all  []mention
+}
+
+func (m *mentions) of(term int) []mention { return m.all[m.from[term]:m.from[term+1]] }
+
+// find is the number of a term of the passage, or -1.
+func (l *leaf) find(hash uint64) int {
+	n, ok := slices.BinarySearch(l.terms, hash)
+	if !ok {
+		return -1
+	}
+	return n
+}
+
+// A sighting is one term at one place, before places are put together by term.
+type sighting struct {
+	hash uint64
+	at   int32
+}
+
+func newLeaf(p *Passage) *leaf {
+	l := &leaf{of: *p}
+	var found, inLines []sighting
+	var buf []term
+	see := func(out []sighting, text string, at int) []sighting {
+		buf = appendAll(buf[:0], text)
+		for _, t := range buf {
+			out = append(out, sighting{t.hash, int32(at)})
+		}
+		return out
+	}
+	for n, b := range cut(p) {
+		parts, above := []string{b.text}, ""
+		words := countWords(b.text)
+		switch {
+		case b.kind == list && words > longList:
+			parts = items(b.text)
+		case b.kind == table && words > longList:
+			parts, above = rows(b.text)
+		}
+		for _, text := range parts {
+			u := unit{block: block{b.kind, text}, words: words, print: fingerprint(text), head: above, firstLine: l.lineCount,
+				advises: b.kind != code && advises(text), announces: announces(text), refers: pointsBack(text)}
+			if len(parts) > 1 {
+				u.of, u.words = n+1, countWords(text)
+			}
+			found = see(found, text, len(l.units))
+			for _, line := range lines(&u) {
+				before := len(inLines)
+				if inLines = see(inLines, line, l.lineCount); len(inLines) > before {
+					l.lineCount++
+					u.lines++
+				}
+			}
+			l.words += u.words
+			l.units = append(l.units, u)
+		}
+	}
+	context := see(nil, p.Title+" \n"+p.Heading+" \n"+strings.Join(p.Trail, " \n"), 0)
+	l.terms = make([]uint64, 0, len(found)+len(context))
+	for _, list := range [][]sighting{found, context} {
+		for _, s := range list {
+			l.terms = append(l.terms, s.hash)
+		}
+	}
+	slices.Sort(l.terms)
+	l.terms = slices.Clone(slices.Compact(l.terms))
+	l.inUnits, l.inLines = l.gather(found), l.gather(inLines)
+	l.where = make([]where, len(l.terms))
+	for _, s := range context {
+		l.where[l.find(s.hash)] |= inContext
+	}
+	l.title = l.mark(p.Title, inTitle)
+	l.head = l.mark(cmp.Or(p.Heading, p.Title), inHead)
+	return l
+}
+
+// gather puts what was seen together by term.
+func (l *leaf) gather(seen []sighting) mentions {
+	slices.SortFunc(seen, func(a, b sighting) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.at, b.at)) })
+	m := mentions{from: make([]int32, 0, len(l.terms)+1), all: make([]mention, 0, len(seen))}
+	for _, hash := range l.terms {
+		first := len(m.all)
+		m.from = append(m.from, int32(first))
+		for ; len(seen) > 0 && seen[0].hash == hash; seen = seen[1:] {
+			if n := len(m.all); n > first && m.all[n-1].at == seen[0].at {
+				m.all[n-1].times = max(m.all[n-1].times, m.all[n-1].times+1) // 255 stands for more
+			} else {
+				m.all = append(m.all, mention{seen[0].at, 1})
+			}
+		}
+	}
+	m.from = append(m.from, int32(len(m.all)))
+	m.all = slices.Clip(m.all)
+	return m
+}
+
+// mark notes that the terms of a text stand in it, and lists them in alphabetical order.
+func (l *leaf) mark(text string, as where) []uint64 {
+	all := terms(text)
+	slices.SortFunc(all, func(a, b term) int { return strings.Compare(a.text, b.text) })
+	all = slices.Compact(all)
+	out := make([]uint64, len(all))
+	for i, t := range all {
+		out[i] = t.hash
+		l.where[l.find(t.hash)] |= as
+	}
+	return out
+}
+
+// size is about how many bytes a leaf takes.
+func (l *leaf) size() int {
+	return 400 + len(l.of.Text) + 112*len(l.units) + 17*len(l.terms) + 8*(len(l.inUnits.all)+len(l.inLines.all)) + len(l.of.Text) // the blocks' texts
+}
+
+// lines are a unit's sentences, or its lines where it is no running text; nil where there is one only.
+func lines(u *unit) []string {
+	var parts []string
+	if u.kind == prose {
+		parts = sentences(u.text)
+	} else {
+		parts = strings.Split(u.text, "\n")
+	}
+	if len(parts) < 2 {
+		return nil
+	}
+	return parts
+}
+
+// countWords is the length of strings.Fields.
+func countWords(s string) int {
+	n, within := 0, false
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			return n + len(strings.FieldsFunc(s[i:], unicode.IsSpace)) - joined(within, s[i:])
+		}
+		space := c == ' ' || c >= '\t' && c <= '\r'
+		if !space && !within {
+			n++
+		}
+		within = !space
+	}
+	return n
+}
+
+// joined is 1 where a word goes on in the rest of a text.
+func joined(within bool, rest string) int {
+	if r, _ := utf8.DecodeRuneInString(rest); within && !unicode.IsSpace(r) {
+		return 1
+	}
+	return 0
+}
+
+// pointsBack reports whether a paragraph cannot be understood without the one before it.
+func pointsBack(text string) bool {
+	first := split(firstWords(text))
+	if len(first) == 0 {
+		return false
+	}
+	w := strings.ToLower(first[0].text)
+	return pronouns[w] || w == "however" || w == "therefore" || w == "for" && len(first) > 1 && strings.EqualFold(first[1].text, "example")
+}
+
+// items cuts a list into its items, each with what is below it. The steps of a numbered list belong together unless there
+// are too many to be read.
+func items(text string) []string {
+	lines := strings.Split(text, "\n")
+	if m := item.FindStringSubmatch(lines[0]); m == nil || !strings.ContainsAny(m[2], "-*+") && len(strings.Fields(text)) <= longBlock {
+		return []string{text}
+	}
+	var out []string
+	start, coding := 0, false
+	for i, l := range lines {
+		if strings.HasPrefix(strings.TrimSpace(l), "```") {
+			coding = !coding
+		}
+		if i > start && !coding && indent(l) == 0 && item.MatchString(l) {
+			out = append(out, strings.Join(lines[start:i], "\n"))
+			start = i
+		}
+	}
+	out = append(out, strings.Join(lines[start:], "\n"))
+	for i := 0; i < len(out); i++ {
+		first, below, ok := strings.Cut(out[i], "\n")
+		if !ok || len(strings.Fields(out[i])) <= longList || !itemBelow.MatchString(below) {
+			continue
+		}
+		at := itemBelow.FindStringIndex(below)[0]
+		head := strings.TrimRight(first+"\n"+below[:at], "\n")
+		lines := strings.Split(below[at:], "\n")
+		margin := strings.Repeat(" ", indent(lines[0]))
+		for n, l := range lines {
+			lines[n] = l[min(len(margin), indent(l)):]
+		}
+		nested := items(strings.Join(lines, "\n"))
+		for n := range nested {
+			nested[n] = margin + strings.ReplaceAll(nested[n], "\n", "\n"+margin)
+		}
+		out = slices.Replace(out, i, i+1, append([]string{head}, nested...)...)
+		i += len(nested)
+	}
+	return out
+}
+
+var itemBelow = regexp.MustCompile(`(?m)^ +([-*+]|\d{1,9}[.)])\s+\S`)
+
+// rows cuts a table into its rows; above is what stands over them.
+func rows(text string) (out []string, above string) {
+	lines := strings.Split(text, "\n")
+	if len(lines) < 3 || strings.Trim(lines[1], "|-: ") != "" {
+		return []string{text}, ""
+	}
+	return lines[2:], lines[0] + "\n" + lines[1]
+}
+
+// shelf keeps passages that were read lately: the good sections of a documentation are found again and again. It has
+// two generations, so that it stays bounded without a list of who was used when.
+type shelf struct {
+	mu         sync.Mutex
+	young, old map[leafKey]*leaf
+	bytes      int
+}
+
+// A leafKey tells passages apart at a glance; whether it is the same passage is seen by comparing them, which costs nothing
+// where both have their text from the same place.
+type leafKey struct {
+	path, url, heading, end string
+	bytes                   int
+}
+
+const shelfBytes = 24 << 20 // of leaves in a generation
+
+var leaves shelf
+
+func (s *shelf) of(p *Passage) *leaf {
+	k := leafKey{p.Path, p.URL, p.Heading, p.Text[max(0, len(p.Text)-32):], len(p.Text)}
+	s.mu.Lock()
+	l := s.young[k]
+	if l == nil {
+		if l = s.old[k]; l != nil {
+			s.put(k, l)
+		}
+	}
+	s.mu.Unlock()
+	if l != nil && l.same(p) {
+		return l
+	}
+	l = newLeaf(p)
+	s.mu.Lock()
+	s.put(k, l)
+	s.mu.Unlock()
+	return l
+}
+
+func (l *leaf) same(p *Passage) bool {
+	o := &l.of
+	return o.Text == p.Text && o.Path == p.Path && o.URL == p.URL && o.Title == p.Title && o.Heading == p.Heading && slices.Equal(o.Trail, p.Trail)
+}
+
+func (s *shelf) put(k leafKey, l *leaf) {
+	if s.young == nil || s.bytes > shelfBytes {
+		s.old, s.young, s.bytes = s.young, map[leafKey]*leaf{}, 0
+	}
+	if was := s.young[k]; was != nil {
+		s.bytes -= was.size()
+		delete(s.young, k) // the key's texts are the new one's
+	}
+	s.young[k] = l
+	s.bytes += l.size()
+}
+
+// fingerprint tells blocks apart by their words alone.
+func fingerprint(text string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	var room [64]word
+	for _, w := range appendWords(room[:0], text) {
+		h.WriteString(strings.ToLower(w.text))
+		h.WriteByte(' ')
+	}
+	return h.Sum64()
+}
