@@ -1,19 +1,30 @@
 package router
 
 import (
+	"math"
+	"runtime"
+	runtimemetrics "runtime/metrics"
 	"sync"
 	"time"
 
 	"docent/api"
 )
 
-// An admission refuses commands while those before them wait too long for an actor and its journal. It goes by what it
-// measures, not by a guess at what the machine can do: the least time that a command took in the last interval. Where
-// even the luckiest one waited long, there is a queue that does not drain, and one more would only wait with the others; a
-// burst, or one command that is slow by itself, moves the least time by nothing.
+// An admission refuses work while there is a queue that does not drain. It goes by what it measures, not by a guess at what
+// the machine can do, and not by counts: ten thousand open streams that wait for their models are no queue.
 //
-// A few commands at once are always let in, and of the others one now and then: they show by their own time when the queue
-// has gone, or that it was only some actors that did not answer.
+// Two things are queued for. One is an actor and its journal: the measure is the least time that a command took in the last
+// interval. Where even the luckiest one waited long, one more would only wait with the others; a burst, or one command
+// that is slow by itself, moves the least time by nothing. A few commands at once are always let in, and of the others
+// one now and then: they show by their own time when the queue has gone, or that it was only some actors that did not
+// answer.
+//
+// The other is the processors. A question is inside from its arrival until its turn has found what the model is told. The
+// runtime measures how long goroutines were ready to run and did not. Where that is long, more come in than get out, and
+// those inside would take longer than a reader forgives, the admission is full: no more are let in than are inside then, and
+// that number is brought down until the processors' queue is short. What is accepted is then about as quick as ever, and
+// the rest hears at once that it is not. It ends when nothing was refused for a while. While the processors have room
+// there is no bound: on a slow disk as many are inside as it takes.
 type admission struct {
 	most     time.Duration // that a command may wait
 	interval time.Duration
@@ -28,46 +39,193 @@ type admission struct {
 	ended   int           // commands in it
 	least   time.Duration // that one of them took
 	queue   time.Duration // the least time of the interval before
+
+	delay   func() time.Duration // that goroutines were ready to run and did not, on average since the last call
+	fewest  int                  // inside that the processors need to be busy: the bound is not lower
+	inside  int
+	in, out int       // since looked
+	looked  time.Time // when the processors' queue was last looked at
+	pace    float64   // out a second, lately
+	waited  time.Duration
+	full    bool
+	bound   int       // of inside, while full
+	refused time.Time // when the last one was, for want of processors
 }
+
+const (
+	lookEvery = 20 * time.Millisecond
+	// longDelay of a goroutine that is ready to run is a queue; below shortDelay the processors have room. A question's
+	// beginning waits for a processor some ten times.
+	longDelay, shortDelay = time.Millisecond, 400 * time.Microsecond
+	// longBegin is how long those inside would take at the pace of those before them where there are too many.
+	longBegin = 40 * time.Millisecond
+	// calmAfter is how long nothing was refused when the processors are no longer called full.
+	calmAfter = 100 * time.Millisecond
+)
 
 func newAdmission(most time.Duration) *admission {
-	return &admission{most: most, interval: most, always: 16, now: time.Now}
+	return &admission{most: most, interval: most, always: 16, now: time.Now, delay: schedulerDelay(), fewest: 2 * runtime.GOMAXPROCS(0)}
 }
 
-// enter lets a command in, until leave is called, or says when to come back.
-func (a *admission) enter() (leave func(), err error) {
+// schedulerDelay tells how long goroutines have waited for a processor, on average since the last call.
+func schedulerDelay() func() time.Duration {
+	sample := []runtimemetrics.Sample{{Name: "/sched/latencies:seconds"}}
+	var before []uint64
+	return func() time.Duration {
+		runtimemetrics.Read(sample)
+		if sample[0].Value.Kind() != runtimemetrics.KindFloat64Histogram {
+			return 0 // a runtime that does not measure it
+		}
+		h := sample[0].Value.Float64Histogram()
+		if before == nil {
+			before = make([]uint64, len(h.Counts))
+		}
+		var n uint64
+		sum := 0.0
+		for i, count := range h.Counts {
+			if fresh := count - before[i]; fresh > 0 {
+				low, high := h.Buckets[i], h.Buckets[i+1]
+				if math.IsInf(low, -1) {
+					low = 0
+				}
+				if math.IsInf(high, 1) {
+					high = low
+				}
+				n += fresh
+				sum += float64(fresh) * (low + high) / 2
+			}
+		}
+		copy(before, h.Counts)
+		if n == 0 {
+			return 0
+		}
+		return time.Duration(sum / float64(n) * float64(time.Second))
+	}
+}
+
+// A place is what a piece of work takes in an admission.
+type place struct {
+	a        *admission
+	came     time.Time
+	answered bool
+	begun    bool
+}
+
+// enter lets a command in, or says when to come back. Its place is left in two steps.
+func (a *admission) enter() (*place, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	began := a.now()
-	a.roll(began)
+	now := a.now()
+	if err := a.crowded(now); err != nil {
+		return nil, err
+	}
+	a.roll(now)
 	if a.working >= a.always && a.queue > a.most {
-		if began.Sub(a.probed) >= a.interval/10 {
-			a.probed = began
-			return a.begin(began), nil
+		if now.Sub(a.probed) < a.interval/10 {
+			return nil, &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: min(max(a.queue, time.Second), 30*time.Second)}
 		}
-		return nil, &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: min(max(a.queue, time.Second), 30*time.Second)}
+		a.probed = now
 	}
-	return a.begin(began), nil
-}
-
-// begin counts a command in.
-func (a *admission) begin(began time.Time) (leave func()) {
 	if a.working == 0 {
-		a.moved = began
-	}
-	a.working++
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		now := a.now()
-		a.roll(now)
-		if took := now.Sub(began); a.ended == 0 || took < a.least {
-			a.least = took
-		}
-		a.ended++
-		a.working--
 		a.moved = now
 	}
+	a.working++
+	a.inside++
+	a.in++
+	return &place{a: a, came: now}, nil
+}
+
+// enterRead lets in what needs the processors only.
+func (a *admission) enterRead() (*place, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.crowded(a.now()); err != nil {
+		return nil, err
+	}
+	a.inside++
+	a.in++
+	return &place{a: a, answered: true}, nil
+}
+
+// refusal is why nothing is let in now for want of processors; nil where there is room. It is asked before anything is done
+// for a request.
+func (a *admission) refusal() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.crowded(a.now())
+}
+
+// crowded refuses while there are as many inside as may be. The caller holds the lock.
+func (a *admission) crowded(now time.Time) error {
+	a.look(now)
+	if !a.full || a.inside < a.bound {
+		return nil
+	}
+	a.refused = now
+	return &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Second}
+}
+
+// look finds out whether the processors have a queue.
+func (a *admission) look(now time.Time) {
+	past := now.Sub(a.looked)
+	if past < lookEvery {
+		return
+	}
+	a.waited = a.delay()
+	in, out := a.in, a.out
+	a.looked, a.in, a.out = now, 0, 0
+	weight := min(1, past.Seconds()/(5*lookEvery).Seconds())
+	a.pace += weight * (float64(out)/past.Seconds() - a.pace)
+	switch {
+	case !a.full:
+		if a.waited > longDelay && in > out && a.inside > 2*a.fewest && float64(a.inside) > a.pace*longBegin.Seconds() {
+			a.full, a.bound, a.refused = true, a.inside, now
+		}
+	case now.Sub(a.refused) > calmAfter:
+		a.full = false
+	case a.waited > longDelay:
+		a.bound = max(a.fewest, min(a.bound, a.inside)*3/4)
+	case a.waited < shortDelay:
+		a.bound += 1 + a.bound/8
+	}
+}
+
+// answer tells that the actor has answered: the work is on disk, or refused.
+func (p *place) answer() {
+	a := p.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p.answered {
+		return
+	}
+	p.answered = true
+	now := a.now()
+	a.roll(now)
+	if took := now.Sub(p.came); a.ended == 0 || took < a.least {
+		a.least = took
+	}
+	a.ended++
+	a.working--
+	a.moved = now
+}
+
+// begin tells that the work is under way, or will not be: what remains of it is the model's.
+func (p *place) begin() {
+	a := p.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p.begun {
+		return
+	}
+	p.begun = true
+	a.inside--
+	a.out++
+}
+
+// leave gives the place back whole.
+func (p *place) leave() {
+	p.answer()
+	p.begin()
 }
 
 // roll begins a new interval when the last one is over.
@@ -94,11 +252,28 @@ func (a *admission) standing() time.Duration {
 	return a.queue
 }
 
-// admitCommand lets a command that makes work go to its actor.
-func (s *Server) admitCommand() (leave func(), err error) {
-	leave, err = s.admission.enter()
+// processors is the time that goroutines lately waited for a processor, and how many questions may be inside: 0 where
+// there is no bound.
+func (a *admission) processors() (waited time.Duration, bound int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.look(a.now())
+	if a.full {
+		bound = a.bound
+	}
+	return a.waited, bound
+}
+
+// admitWork lets a command that makes work go to its actor.
+func (s *Server) admitWork() (*place, error) {
+	p, err := s.admission.enter()
+	return p, s.queued(err)
+}
+
+// queued counts a refusal of the admission.
+func (s *Server) queued(err error) error {
 	if err != nil {
 		s.metrics.refuse("queue")
 	}
-	return leave, err
+	return err
 }

@@ -3,6 +3,8 @@ package router
 import (
 	"context"
 	"errors"
+	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -66,7 +68,9 @@ func pressed(t *testing.T) (*Server, *delayedJobs) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Server{Deps: Deps{Jobs: jobs, Bounds: Bounds{}.withDefaults()}, metrics: m, admission: newAdmission(2 * time.Second)}, jobs
+	a := newAdmission(2 * time.Second)
+	a.delay = func() time.Duration { return 0 } // the processors have room
+	return &Server{Deps: Deps{Jobs: jobs, Bounds: Bounds{}.withDefaults()}, metrics: m, admission: a}, jobs
 }
 
 func TestCommandsAreRefusedWhileTheQueueStands(t *testing.T) {
@@ -145,4 +149,165 @@ func TestABurstAndASlowCommandAreNoQueue(t *testing.T) {
 		}
 		slow.Wait()
 	})
+}
+
+// A simulation of questions that need a processor: all that are inside share what there is, and what waits for a disk or a
+// model needs none.
+type simulation struct {
+	a      *admission
+	at     time.Time
+	carry  int             // questions a millisecond
+	stall  time.Duration   // that each waits for a disk, beside its work
+	inside []*simulated    // the oldest first
+	took   []time.Duration // of those that were accepted, in the order of their end
+	refuse []time.Duration // when, from the beginning
+	began  time.Time
+}
+
+type simulated struct {
+	place *place
+	ready time.Time
+	work  float64
+}
+
+func newSimulation(carry int, stall time.Duration) *simulation {
+	s := &simulation{carry: carry, stall: stall, at: time.Unix(1e9, 0)}
+	s.began = s.at
+	s.a = newAdmission(2 * time.Second)
+	s.a.fewest, s.a.now = 8, func() time.Time { return s.at }
+	s.a.delay = func() time.Duration { // what more than four do waits
+		return time.Duration(max(0, s.runnable()-4)) * 100 * time.Microsecond
+	}
+	return s
+}
+
+func (s *simulation) runnable() int {
+	n := 0
+	for _, q := range s.inside {
+		if !q.ready.After(s.at) {
+			n++
+		}
+	}
+	return n
+}
+
+// run lets questions come, so many in a millisecond.
+func (s *simulation) run(a int, during time.Duration) {
+	const step = 50 * time.Microsecond
+	due := 0.0
+	for end := s.at.Add(during); s.at.Before(end); s.at = s.at.Add(step) {
+		for due += float64(a) * step.Seconds() * 1000; due >= 1; due-- {
+			if s.a.refusal() != nil {
+				s.refuse = append(s.refuse, s.at.Sub(s.began))
+				continue
+			}
+			p, err := s.a.enter()
+			if err != nil {
+				s.refuse = append(s.refuse, s.at.Sub(s.began))
+				continue
+			}
+			p.answer()
+			s.inside = append(s.inside, &simulated{place: p, ready: s.at.Add(s.stall), work: 1})
+		}
+		share := float64(s.carry) * step.Seconds() * 1000 / float64(max(4, s.runnable()))
+		kept := s.inside[:0]
+		for _, q := range s.inside {
+			if !q.ready.After(s.at) {
+				q.work -= share
+			}
+			if q.work > 0 {
+				kept = append(kept, q)
+				continue
+			}
+			q.place.begin()
+			s.took = append(s.took, s.at.Sub(q.place.came))
+		}
+		s.inside = kept
+	}
+}
+
+func TestPastSaturationAcceptedQuestionsStayQuick(t *testing.T) {
+	s := newSimulation(2, 0)
+	s.run(1, time.Second)
+	if len(s.refuse) > 0 {
+		t.Fatalf("%d were refused at half of what the processors carry", len(s.refuse))
+	}
+	before := len(s.took)
+	s.run(4, 5*time.Second)
+	took := s.took[before:]
+	if len(took) < 2*5000*95/100 {
+		t.Errorf("%d were answered in the time of 10000", len(took))
+	}
+	slices.Sort(took)
+	if p50, p99 := took[len(took)/2], took[len(took)*99/100]; p50 > 12*time.Millisecond || p99 > longBegin+lookEvery {
+		t.Errorf("half took more than %v, one in a hundred more than %v", p50, p99)
+	}
+	dropped := s.at.Sub(s.began)
+	s.run(1, 2*time.Second)
+	if last := s.refuse[len(s.refuse)-1]; last > dropped+lookEvery {
+		t.Errorf("the last was refused %v after the load had dropped", last-dropped)
+	}
+	if _, bound := s.a.processors(); bound != 0 {
+		t.Errorf("a bound of %d remains", bound)
+	}
+}
+
+func TestABurstThatTheProcessorsWorkOffIsNotRefused(t *testing.T) {
+	s := newSimulation(2, 0)
+	for range 5 {
+		s.run(300, time.Millisecond) // three hundred at once
+		s.run(0, time.Second)
+	}
+	if len(s.refuse) > 0 {
+		t.Errorf("%d were refused", len(s.refuse))
+	}
+}
+
+func TestASlowDiskWithIdleProcessorsRefusesNothing(t *testing.T) {
+	s := newSimulation(2, 300*time.Millisecond) // hundreds are inside, none of them waits for a processor
+	s.run(1, 5*time.Second)
+	if len(s.refuse) > 0 {
+		t.Errorf("%d were refused", len(s.refuse))
+	}
+}
+
+func TestSearchesTellNothingOfTheJournal(t *testing.T) {
+	s := newSimulation(2, 0)
+	slow, err := s.a.enter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5000 {
+		p, err := s.a.enterRead()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.leave()
+		s.at = s.at.Add(time.Millisecond)
+	}
+	if s.a.standing() < 2*time.Second {
+		t.Error("the command that does not move is not seen among the searches")
+	}
+	slow.leave()
+	slow.leave() // a second time changes nothing
+	if s.a.inside != 0 || s.a.working != 0 {
+		t.Errorf("%d inside, %d at work", s.a.inside, s.a.working)
+	}
+}
+
+func TestTheRuntimeTellsHowLongGoroutinesWait(t *testing.T) {
+	delay := schedulerDelay()
+	delay()
+	var all sync.WaitGroup
+	for range 200 * runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for range 20 {
+				runtime.Gosched()
+			}
+		})
+	}
+	all.Wait()
+	if delay() <= 0 {
+		t.Error("nothing waited")
+	}
 }

@@ -369,21 +369,22 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 			end()
 		}
 	}()
-	leave, err := s.admitCommand()
+	place, err := s.admitWork()
 	if err != nil {
 		return turn, nil, err
 	}
 	uses := s.askUses(x)
 	give, err := s.reserve(x, uses)
 	if err != nil {
-		leave()
+		place.leave()
 		return turn, nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
-	turn, err = s.askThread(ctx, leave, id, thread.Ask{
+	turn, err = s.askThread(ctx, place, id, thread.Ask{
 		Project: x.project, New: fresh, Turn: api.TurnID(s.IDs.New(api.TurnPrefix, x.started)),
 		Message: q.Message, Chat: q.Chat, Caller: q.Caller, Channel: channel(req), ThreadKey: q.ThreadKey, Text: q.Text,
 		Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Key: x.key.ID, Uses: uses,
+		Briefed: place.begin,
 	})
 	cancel()
 	if err != nil {
@@ -396,12 +397,18 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 		give()
 	}
 	s.chats.put(x, q, turn)
-	return turn, end, nil
+	return turn, func() { place.begin(); end() }, nil
 }
 
-// askThread asks a thread's actor; leave is told when it has answered.
-func (s *Server) askThread(ctx context.Context, leave func(), id api.ThreadID, q thread.Ask) (thread.Turn, error) {
-	defer leave()
+// askThread asks a thread's actor. The question's place is left when the actor has answered, and what remains of it when the
+// turn has begun.
+func (s *Server) askThread(ctx context.Context, place *place, id api.ThreadID, q thread.Ask) (turn thread.Turn, err error) {
+	defer func() {
+		place.answer()
+		if err != nil || !turn.Fresh {
+			place.begin()
+		}
+	}()
 	return s.Threads.Ask(ctx, id, q)
 }
 

@@ -100,6 +100,11 @@ func (s *Server) searchDocs(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
+	place, err := s.admission.enterRead()
+	if err != nil {
+		return s.queued(err)
+	}
+	defer place.leave()
 	hits, err := s.Documents.Search(req.Context(), x.project.ID, l.Query)
 	if err != nil {
 		return err

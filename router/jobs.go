@@ -193,11 +193,11 @@ func (s *Server) earlier(c *persistence.Claim) (persistence.Claim, bool, error) 
 func (s *Server) command(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error) {
 	switch cmd.(type) {
 	case job.Create, job.FollowUp:
-		leave, err := s.admitCommand()
+		place, err := s.admitWork()
 		if err != nil {
 			return job.Reply{}, err
 		}
-		defer leave()
+		defer place.leave()
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Bounds.CommandTimeout)
 	defer cancel()

@@ -170,6 +170,17 @@ func New(deps Deps) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("router: register metrics: %w", err)
 	}
+	err = deps.Metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "docent_processor_wait_seconds",
+		Help: "How long goroutines lately were ready to run before they did, on average: the queue for the processors."},
+		func() float64 { waited, _ := s.admission.processors(); return waited.Seconds() }))
+	if err == nil {
+		err = deps.Metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "docent_questions_bound",
+			Help: "Questions that may be at their beginning at once while the processors are full; 0 while they are not."},
+			func() float64 { _, bound := s.admission.processors(); return float64(bound) }))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("router: register metrics: %w", err)
+	}
 	s.routes = s.table()
 	s.router = bunrouter.New(bunrouter.WithNotFoundHandler(s.noRoute), bunrouter.WithMethodNotAllowedHandler(s.noRoute))
 	for _, r := range s.routes {
@@ -283,6 +294,12 @@ func (s *Server) enter(r route) bunrouter.HandlerFunc {
 		}
 		if err := s.admit(x); err != nil {
 			return err
+		}
+		if r.access == assistant && r.method == http.MethodPost {
+			// Before anything is done for it: a refusal must cost next to nothing, or refusing is what the server does.
+			if err := s.admission.refusal(); err != nil {
+				return s.queued(err)
+			}
 		}
 		if s.isDraining() && (!safe(req.Method) || r.access == assistant) {
 			return &api.BusyError{Kind: api.ErrShuttingDown, RetryAfter: 5 * time.Second}

@@ -91,7 +91,7 @@ func (a *Actor) Recover() error {
 	if a.state.chat != "" && len(a.state.open) > 0 {
 		a.deps.Chats.Remember(a.state.project, a.state.caller, a.state.chat, a.id)
 	}
-	a.settle(true)
+	a.settle(true, nil)
 	return nil
 }
 
@@ -108,7 +108,11 @@ func (a *Actor) Command(cmd Command, reply func(any, error)) {
 			return
 		}
 		reply(turn, nil)
-		a.settle(false)
+		briefed := cmd.Briefed
+		if !turn.Fresh {
+			briefed = nil // it was told of the question that is repeated
+		}
+		a.settle(false, briefed)
 	case Resume:
 		turn, err := a.resume(cmd)
 		if err != nil {
@@ -242,12 +246,12 @@ func (a *Actor) result(msg *runMessage) {
 		if w, ok := a.state.pending(); ok && w.attempt == a.run.attempt {
 			close(a.run.begin)
 		}
-		a.settle(false)
+		a.settle(false, nil)
 		return
 	}
 	a.run.stop()
 	a.run = nil
-	a.settle(false)
+	a.settle(false, nil)
 }
 
 // commit makes events facts: first in the journal, then in the state, then in the streams.
@@ -389,15 +393,18 @@ func (a *Actor) snapshot() {
 	a.snapped = a.seq
 }
 
-// settle starts the turn that the state calls for, and stops a run that it no longer calls for.
-func (a *Actor) settle(recovered bool) {
+// settle starts the turn that the state calls for, and stops a run that it no longer calls for. Briefed is told when the
+// turn that starts has been briefed, or at once where none does.
+func (a *Actor) settle(recovered bool, briefed func()) {
 	w, ok := a.state.pending()
 	if a.run != nil && (!ok || a.run.attempt != w.attempt) {
 		a.run.stop()
 		a.run = nil
 	}
 	if ok && a.run == nil && a.deps.Context.Err() == nil {
-		a.start(w, recovered)
+		a.start(w, recovered, briefed)
+	} else if briefed != nil {
+		briefed()
 	}
 }
 

@@ -97,3 +97,44 @@ func TestAResultOfAnEarlierIncarnationIsNotListenedTo(t *testing.T) {
 		t.Errorf("the old run's result counts: %+v", e)
 	}
 }
+
+// Who lets questions in wants to know when one is no work any more: when the model is told all, or when it waits.
+func TestWhoAskedHearsWhenTheTurnIsBriefed(t *testing.T) {
+	h := new(held)
+	a := h.actor(t)
+	told := map[string]int{}
+	put := func(ask Ask, as string) {
+		ask.Briefed = func() { told[as]++ }
+		a.Command(ask, func(_ any, err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	first := opens("1", "why").Ask
+	put(first, "first")
+	if len(told) != 0 {
+		t.Fatal("told before anything was looked up")
+	}
+	put(first, "again")
+	second := opens("2", "and how").Ask
+	second.New = false
+	put(second, "second")
+	if told["second"] != 1 {
+		t.Error("a question that waits for the turn before it is not at work")
+	}
+	h.effects[0]()
+	if told["first"] != 1 || told["again"] != 0 || told["second"] != 1 {
+		t.Errorf("%v", told)
+	}
+	for _, msg := range h.messages {
+		a.Own(msg)
+	}
+	if len(h.effects) != 2 {
+		t.Fatalf("%d turns have begun", len(h.effects))
+	}
+	h.effects[1]()
+	if told["second"] != 1 {
+		t.Error("told twice")
+	}
+}

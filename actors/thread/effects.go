@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"docent/api"
@@ -36,8 +37,9 @@ type runMessage struct {
 }
 
 // start begins a run. Recovered says that an earlier one may have broken off: then the journal counts it first, once the
-// run's time has come, so that a question that kills the process does not do so for ever.
-func (a *Actor) start(w work, recovered bool) {
+// run's time has come, so that a question that kills the process does not do so for ever. Briefed, where there is one, is
+// told when the run has been briefed, however that ends.
+func (a *Actor) start(w work, recovered bool, briefed func()) {
 	ctx, cancel := context.WithCancel(a.deps.Context)
 	log := a.logs[w.turn]
 	if log == nil {
@@ -52,8 +54,14 @@ func (a *Actor) start(w work, recovered bool) {
 	}
 	a.run = r
 	e := &effect{deps: a.deps, self: a.self, run: r, log: log, exchange: a.state.open[0], state: a.state}
+	if briefed != nil {
+		e.briefed = sync.OnceFunc(briefed)
+	}
 	a.deps.Go(func() {
 		defer cancel()
+		if e.briefed != nil {
+			defer e.briefed()
+		}
 		e.perform(ctx)
 	})
 }
@@ -67,6 +75,7 @@ type effect struct {
 	exchange Exchange
 	state    state
 	release  func() // gives back the slot, where it is held
+	briefed  func() // tells that the model is told all; nil where nobody wants to know
 }
 
 // take waits for a slot.
@@ -200,6 +209,9 @@ func (e *effect) answer(ctx context.Context) turnDone {
 	var b briefing
 	var err error
 	aside(func() { b, err = e.brief(ctx) })
+	if e.briefed != nil {
+		e.briefed()
+	}
 	if err != nil {
 		done.err = err
 		return done

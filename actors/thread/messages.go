@@ -36,6 +36,9 @@ type (
 		Regenerate bool         // replace the last answer
 		Key        api.KeyID
 		Uses       []persistence.Use
+		// Briefed, where it is set, is told once for a question that was accepted as a new one: when its turn has found what
+		// the model is told, has ended without, or has to wait for the turns before it.
+		Briefed func()
 	}
 
 	// Resume asks for the stream of the newest turn, from its start; it is answered with a Turn while that turn goes on
