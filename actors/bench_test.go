@@ -153,7 +153,7 @@ func BenchmarkIdle(b *testing.B) {
 					ids[i] = newThread()
 				}
 				before := heap()
-				parallel(64, ids, func(id api.ThreadID) {
+				parallel(512, ids, func(id api.ThreadID) {
 					w.answered(id, opening("what is a histogram and what is a summary"))
 					w.answered(id, question("and how do I choose between the two of them"))
 				})

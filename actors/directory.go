@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +23,32 @@ type directory struct {
 	shards   []*actor.PID
 	live     atomic.Int64
 	awake    int // children that a shard keeps awake before it puts the longest unused to sleep
+
+	// All children have the same props: an own producer for each would take more memory than the rest that the runtime
+	// holds of an idle one. So a new incarnation asks here which entry it is of.
+	props  *actor.Props
+	mu     sync.Mutex
+	coming map[string]*entry
 }
+
+// expect says of which entry the next incarnation of a child is.
+func (d *directory) expect(e *entry) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.coming[e.id] = e
+}
+
+// arrived is the entry of a new incarnation; nil where none is expected.
+func (d *directory) arrived(id string) *entry {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e := d.coming[id]
+	delete(d.coming, id)
+	return e
+}
+
+// childID is the id of the job or thread that an actor is.
+func childID(pid *actor.PID) string { return pid.Id[strings.LastIndexByte(pid.Id, '/')+1:] }
 
 // send hands an envelope to the supervisor of its id.
 func (d *directory) send(e *envelope) {
@@ -54,11 +80,11 @@ type entry struct {
 	id         string
 	pid        *actor.PID
 	phase      phase
-	n          uint64 // envelopes forwarded
-	used       time.Time
-	prev, next *entry // in shard.used
+	poisoned   bool          // its end is in its mailbox: what comes now would be lost there
+	n          uint64        // envelopes forwarded
+	used       time.Duration // since the system began
+	prev, next *entry        // in shard.used
 	held       []*envelope
-	poisoned   bool     // its end is in its mailbox: what comes now would be lost there
 	trouble    *trouble // nil for one that never failed
 	parked     atomic.Pointer[ParkedError]
 }
@@ -153,7 +179,7 @@ func (s *shard) forward(ctx actor.Context, msg *envelope) {
 func (s *shard) pass(ctx actor.Context, e *entry, msg *envelope) {
 	e.n++
 	msg.n = e.n
-	e.used = time.Now()
+	e.used = s.now()
 	if e.phase == awake {
 		s.used.toEnd(e)
 	}
@@ -161,9 +187,10 @@ func (s *shard) pass(ctx actor.Context, e *entry, msg *envelope) {
 }
 
 func (s *shard) spawn(ctx actor.Context, e *entry) {
-	props := actor.PropsFromProducer(func() actor.Actor { return newEntity(s.d, e) }, actor.WithMailbox(mailbox))
-	pid, err := ctx.SpawnNamed(props, e.id)
+	s.d.expect(e)
+	pid, err := ctx.SpawnNamed(s.d.props, e.id)
 	if err != nil { // the name is taken until a child has ended, and that is when we forget it
+		s.d.arrived(e.id)
 		delete(s.entries, e.id)
 		panic(fmt.Errorf("spawn %s: %w", e.id, err))
 	}
@@ -180,15 +207,18 @@ func (s *shard) spawn(ctx actor.Context, e *entry) {
 var mailbox = actor.UnboundedLockfree()
 
 func (s *shard) sweepOld(ctx actor.Context) {
-	now := time.Now()
-	for n := s.used.len; n > 0 && now.Sub(s.used.first.used) >= s.d.system.deps.Idle; n-- {
+	now := s.now()
+	for n := s.used.len; n > 0 && now-s.used.first.used >= s.d.system.deps.Idle; n-- {
 		s.check(ctx, s.used.first)
 	}
 }
 
+// now is the time since the system began.
+func (s *shard) now() time.Duration { return time.Since(s.d.system.began) }
+
 // check asks a child whether it waits for anything. One that does is asked again when its turn comes anew.
 func (s *shard) check(ctx actor.Context, e *entry) {
-	e.used = time.Now()
+	e.used = s.now()
 	s.used.toEnd(e)
 	ctx.Send(e.pid, idleCheck{e.n})
 }
@@ -209,10 +239,11 @@ func (s *shard) letGo(ctx actor.Context, msg mayGo) {
 func (s *shard) terminated(ctx actor.Context, msg *actor.Terminated) {
 	s.d.system.counts.live.Add(-1)
 	s.d.live.Add(-1)
-	e := s.entries[msg.Who.Id[strings.LastIndexByte(msg.Who.Id, '/')+1:]]
+	e := s.entries[childID(msg.Who)]
 	if e == nil || s.stopping {
 		return
 	}
+	s.d.arrived(e.id) // of a restart that did not come about any more
 	if e.phase == awake {
 		s.used.remove(e)
 	}
@@ -240,7 +271,7 @@ func (s *shard) terminated(ctx actor.Context, msg *actor.Terminated) {
 func (s *shard) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, stats *actor.RestartStatistics, reason, _ any) {
 	stats.Reset() // it would grow for ever; we keep our own
 	s.d.system.counts.failures.Add(1)
-	e := s.entries[child.Id[strings.LastIndexByte(child.Id, '/')+1:]]
+	e := s.entries[childID(child)]
 	if e == nil || s.stopping {
 		supervisor.StopChildren(child)
 		return
@@ -298,6 +329,7 @@ func (s *shard) restart(ctx actor.Context, e *entry) {
 	if !e.poisoned && e.parked.Load() == nil { // otherwise it comes back only to answer what waits, and goes
 		s.d.system.counts.restarts.Add(1)
 	}
+	s.d.expect(e)
 	e.trouble.supervisor.RestartChildren(e.pid)
 	if e.poisoned || e.parked.Load() != nil {
 		e.phase = leaving
@@ -308,7 +340,7 @@ func (s *shard) restart(ctx actor.Context, e *entry) {
 		return
 	}
 	e.phase = awake
-	e.used = time.Now()
+	e.used = s.now()
 	s.used.toEnd(e)
 }
 

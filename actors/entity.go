@@ -53,19 +53,21 @@ type entity struct {
 	d         *directory
 	entry     *entry // shared by all incarnations
 	resident  resident
-	behaviour actor.Behavior
+	behaviour func(*entity, actor.Context)
 	n         uint64 // of the last envelope
 }
 
-func newEntity(d *directory, e *entry) *entity {
-	en := &entity{d: d, entry: e, behaviour: actor.NewBehavior()}
-	en.behaviour.Become(en.starting)
-	return en
-}
+func newEntity(d *directory) *entity { return &entity{d: d, behaviour: (*entity).starting} }
 
 // Receive is called by the runtime, for one message at a time.
 func (en *entity) Receive(ctx actor.Context) {
 	msg := ctx.Message()
+	if en.entry == nil { // the first message: Started
+		if en.entry = en.d.arrived(childID(ctx.Self())); en.entry == nil {
+			en.entry = &entry{id: childID(ctx.Self())} // for the log; nothing can be known of it
+			panic(fmt.Sprintf("%s %s began without being expected", en.d.kind, en.entry.id))
+		}
+	}
 	defer func() {
 		r := recover()
 		if r == nil {
@@ -84,7 +86,7 @@ func (en *entity) Receive(ctx actor.Context) {
 		}
 		panic(r) // to the supervisor
 	}()
-	en.behaviour.Receive(ctx)
+	en.behaviour(en, ctx)
 }
 
 // A parkFailure is a failure that trying again cannot cure.
@@ -97,7 +99,7 @@ func (en *entity) starting(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:
 		if en.entry.parked.Load() != nil {
-			en.behaviour.Become(en.parked)
+			en.behaviour = (*entity).parked
 			return
 		}
 		began := time.Now()
@@ -114,7 +116,7 @@ func (en *entity) starting(ctx actor.Context) {
 			panic(fmt.Errorf("recover: %w", err))
 		}
 		en.d.system.counts.recovered(time.Since(began))
-		en.behaviour.Become(en.running)
+		en.behaviour = (*entity).running
 	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
 	default:
 		en.unhandled(msg)

@@ -113,6 +113,7 @@ func ptr[T any](v T) *T { return &v }
 type System struct {
 	deps     Deps
 	log      *slog.Logger
+	began    time.Time
 	ctx      context.Context // ends with Deps.Context, or with Stop
 	cancel   context.CancelFunc
 	runtime  *actor.ActorSystem
@@ -147,7 +148,7 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 	if err := deps.Journal.Pending(func(stream string) bool { pending = append(pending, stream); return true }); err != nil {
 		return nil, fmt.Errorf("list pending streams: %w", err)
 	}
-	s := &System{deps: deps, log: deps.Log, woken: make(chan struct{}), ended: make(chan struct{}),
+	s := &System{deps: deps, log: deps.Log, began: time.Now(), woken: make(chan struct{}), ended: make(chan struct{}),
 		jobGate: newGate(deps.RunningJobs), openGate: newGate(max(deps.OpenJobs, deps.RunningJobs)), turnGate: newGate(deps.RunningTurns)}
 	s.counts.init()
 	s.ctx, s.cancel = context.WithCancel(deps.Context)
@@ -174,8 +175,10 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 }
 
 func (s *System) newDirectory(kind string, build func(string, teller) resident, hopeless func(error) bool) *directory {
-	return &directory{system: s, kind: kind, make: build, hopeless: hopeless, seed: maphash.MakeSeed(),
-		shards: make([]*actor.PID, s.deps.Shards), awake: max(1, s.deps.Awake/s.deps.Shards)}
+	d := &directory{system: s, kind: kind, make: build, hopeless: hopeless, seed: maphash.MakeSeed(),
+		shards: make([]*actor.PID, s.deps.Shards), awake: max(1, s.deps.Awake/s.deps.Shards), coming: make(map[string]*entry)}
+	d.props = actor.PropsFromProducer(func() actor.Actor { return newEntity(d) }, actor.WithMailbox(mailbox))
+	return d
 }
 
 // Jobs are the agent's jobs.
