@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -187,5 +188,19 @@ func TestAConversationGoesOnInItsThread(t *testing.T) {
 	}
 	if r.Completed != 20 || first.Load() != 5 || later.Load() != 15 || len(r.Turns) != 4 {
 		t.Errorf("%d first and %d later turns: %+v", first.Load(), later.Load(), r)
+	}
+}
+
+func TestATurnAndAFurtherPartAreToldApart(t *testing.T) {
+	long := Result{Completed: 100, Parts: 20_000, Server: Usage{CPU: 100 * (0.001 + 200*0.00001)}}
+	long.Divide(Result{Completed: 50, Parts: 1000, Server: Usage{CPU: 50 * (0.001 + 20*0.00001)}})
+	for name, want := range map[string]float64{"cpu.marginal": 0.01, "cpu.turn": 1} {
+		if got := long.Figures[name]; math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s is %v ms, not %v", name, got, want)
+		}
+	}
+	same := Result{Completed: 100, Parts: 20_000, Server: Usage{CPU: 1}}
+	if same.Divide(same); same.Figures != nil {
+		t.Errorf("answers of one length tell them apart: %v", same.Figures)
 	}
 }

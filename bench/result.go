@@ -89,6 +89,21 @@ func (r *Result) CPUPerPart() float64 { return ratio(r.Server.CPU*1e6, float64(r
 // CPUPerRequest is in microseconds, for each completed request.
 func (r *Result) CPUPerRequest() float64 { return ratio(r.Server.CPU*1e6, float64(r.Completed)) }
 
+// Divide tells what a turn costs by itself and what each further part does, from a second measurement of the same load with
+// answers of fewer parts: CPUPerPart divides all that the server has done by the parts.
+func (r *Result) Divide(short Result) {
+	parts := func(r *Result) float64 { return ratio(float64(r.Parts), float64(r.Completed)) }
+	if parts(r) <= parts(&short) || r.Server.CPU == 0 || short.Server.CPU == 0 {
+		return
+	}
+	further := (r.CPUPerRequest() - short.CPUPerRequest()) / (parts(r) - parts(&short))
+	if r.Figures == nil {
+		r.Figures = make(map[string]float64)
+	}
+	r.Figures["cpu.marginal"] = further / 1000
+	r.Figures["cpu.turn"] = (short.CPUPerRequest() - further*parts(&short)) / 1000
+}
+
 // AllocationsPerPart is in objects.
 func (r *Result) AllocationsPerPart() float64 {
 	return ratio(float64(r.Server.Allocations), float64(r.Parts))

@@ -141,6 +141,7 @@ type load struct {
 	name    string
 	streams int  // open at once at most, for the server's bounds
 	limit   bool // the limit server can serve it too
+	short   int  // parts of the answers in a second measurement, which tells a turn's cost from a part's; 0 for none
 	run     func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error)
 }
 
@@ -154,6 +155,7 @@ type streamsLoad struct {
 	ramp, lasts     time.Duration
 	closed, poisson bool
 	turns           int
+	marginal        int
 }
 
 func (s *streamsLoad) flags(flags *pflag.FlagSet) {
@@ -163,6 +165,7 @@ func (s *streamsLoad) flags(flags *pflag.FlagSet) {
 	flags.DurationVar(&s.lasts, "for", 10*time.Second, "how long --rate and --closed go on")
 	flags.BoolVar(&s.closed, "closed", false, "each caller asks anew as soon as it has its answer")
 	flags.BoolVar(&s.poisson, "poisson", false, "streams of --rate begin at random moments in place of even ones")
+	flags.IntVar(&s.marginal, "marginal", 0, "measure the load a second time with answers of so many parts, to tell what a turn costs from what each further part does (scripted model)")
 	flags.IntVar(&s.turns, "turns", 1, "questions that each caller asks, one after another in one thread")
 }
 
@@ -174,6 +177,9 @@ func (s *streamsLoad) loads(b *benchRun) func() ([]load, error) {
 		}
 		base := bench.Streams{Ramp: s.ramp, For: s.lasts, Closed: s.closed, Poisson: s.poisson, Turns: s.turns, Form: b.form(),
 			Questions: questions, Scripted: b.scripted(), Parts: b.parts, Delay: b.firstDelay, Interval: b.interval}
+		if s.marginal != 0 && (!b.scripted() || s.marginal < 1 || s.marginal >= b.parts || s.turns > 1 || s.closed) {
+			return nil, usagef("--marginal needs the scripted model, one turn a caller, and fewer parts than --parts")
+		}
 		var all []bench.Streams
 		if len(s.rates) > 0 {
 			if s.closed {
@@ -199,9 +205,10 @@ func (s *streamsLoad) loads(b *benchRun) func() ([]load, error) {
 				answer := l.Delay + time.Duration(l.Parts)*l.Interval
 				open = int(l.Rate*min(l.For, answer+time.Minute).Seconds()) + 1
 			}
-			loads = append(loads, load{name: label, streams: open, limit: b.scripted() && l.Turns <= 1,
+			loads = append(loads, load{name: label, streams: open, limit: b.scripted() && l.Turns <= 1, short: s.marginal,
 				run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
-					l.Target, l.Progress = t, progress
+					l := l
+					l.Target, l.Progress, l.Parts = t, progress, b.parts
 					r, err := l.Run(ctx)
 					r.Load = label
 					return one(r, err)

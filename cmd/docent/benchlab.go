@@ -25,6 +25,7 @@ type lab struct {
 	server *demo // its directory and keys; nil with --url
 
 	profiles string // address of the server's profiles; empty for none
+	config   string // of the server, without its model
 }
 
 const docentTarget = "docent"
@@ -62,9 +63,9 @@ func (b *benchRun) openLab(cmd *cobra.Command, loads []load) (*lab, error) {
 		config += fmt.Sprintf("profile_listen = %q\n", l.profiles)
 	}
 	config += "[limits]\nproject_hour = -1\nkey_month = -1\norg_hour = -1\nip_day = -1\n"
-	config += fmt.Sprintf("[models.bench]\nprovider = \"scripted\"\nfirst_delay = %q\nrate = %g\njitter = %q\nparts = %d\n", b.firstDelay, rate(b.interval), b.jitter, b.parts)
 	d.config = filepath.Join(d.dir, "docent.toml")
-	if err := os.WriteFile(d.config, []byte(config), 0o600); err != nil {
+	l.config = config
+	if err := l.script(b.parts); err != nil {
 		return l, err
 	}
 	model := b.model
@@ -72,6 +73,17 @@ func (b *benchRun) openLab(cmd *cobra.Command, loads []load) (*lab, error) {
 		model = "bench"
 	}
 	return l, d.makeProject(cmd.Context(), source, "--model", model)
+}
+
+// script sets how many parts the scripted model writes, of servers that are started from now on.
+func (l *lab) script(parts int) error {
+	l.parts = parts
+	if l.server == nil {
+		return nil
+	}
+	text := l.config + fmt.Sprintf("[models.bench]\nprovider = \"scripted\"\nfirst_delay = %q\nrate = %g\njitter = %q\nparts = %d\n",
+		l.firstDelay, rate(l.interval), l.jitter, parts)
+	return os.WriteFile(l.server.config, []byte(text), 0o600)
 }
 
 func (l *lab) cleanUp() {
@@ -93,8 +105,36 @@ func (l *lab) targets(load load, round int) []string {
 	return names
 }
 
-// measure puts one load on one target.
+// measure puts one load on one target, and where the load says so the same with short answers.
 func (l *lab) measure(ctx context.Context, name string, load load, round int) ([]bench.Result, error) {
+	results, err := l.once(ctx, name, load, round)
+	if err != nil || load.short == 0 {
+		return results, err
+	}
+	parts := l.parts
+	if err := l.script(load.short); err != nil {
+		return nil, err
+	}
+	short, err := l.once(ctx, name, load.named(fmt.Sprintf("%s (%d parts)", load.name, load.short)), round)
+	if err = errors.Join(err, l.script(parts)); err != nil {
+		return nil, err
+	}
+	for i := range results {
+		results[i].Divide(short[i])
+		results[i].Lost += short[i].Lost
+		results[i].Failures = append(results[i].Failures, short[i].Failures...)
+	}
+	return results, nil
+}
+
+// named is the load under another name.
+func (l load) named(name string) load {
+	l.name = name
+	return l
+}
+
+// once puts one load on one target.
+func (l *lab) once(ctx context.Context, name string, load load, round int) ([]bench.Result, error) {
 	target, stop, err := l.start(ctx, name)
 	if err != nil {
 		return nil, err
