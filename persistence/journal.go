@@ -69,7 +69,10 @@ type Journal struct {
 	wake   chan struct{}
 	stop   chan struct{} // closed by Close
 	done   chan struct{} // closed when the committer has ended
-	loops  sync.WaitGroup
+
+	requests sync.Pool // of *appendRequest
+
+	loops sync.WaitGroup
 
 	commitMu sync.Mutex // held over each commit
 	position atomic.Uint64
@@ -510,7 +513,7 @@ func (j *Journal) cover(t *tail, from uint64) {
 // A context that ends while a waits for its turn withdraws it. Once its commit has begun the append may still take
 // effect, so Append waits for the end of the commit and tells how it went.
 func (j *Journal) Append(ctx context.Context, a Append) (last uint64, err error) {
-	r, err := newAppendRequest(&a)
+	r, err := j.newAppendRequest(&a)
 	if err != nil {
 		return 0, fmt.Errorf("append to %s: %w", a.Stream, err)
 	}
@@ -536,7 +539,7 @@ func (j *Journal) Append(ctx context.Context, a Append) (last uint64, err error)
 		<-r.done
 	}
 	last, err = r.last, r.err
-	r.release()
+	j.release(r)
 	if err != nil {
 		return 0, fmt.Errorf("append to %s: %w", a.Stream, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,7 +34,7 @@ const (
 	marksEvery = time.Second
 )
 
-// An appendRequest is one append on its way through the committer. Requests are used again, with their buffers.
+// An appendRequest is one append on its way through the committer. A journal uses its requests again, with their buffers.
 type appendRequest struct {
 	a     Append
 	hash  uint64
@@ -48,20 +47,18 @@ type appendRequest struct {
 	err   error
 }
 
-var appendRequests = sync.Pool{New: func() any { return &appendRequest{done: make(chan struct{}, 1)} }}
-
 // release gives back a request that the committer has answered.
-func (r *appendRequest) release() {
+func (j *Journal) release(r *appendRequest) {
 	const most = 64 << 10 // of a buffer that is kept
 	if cap(r.buf) > most {
 		r.buf = nil
 	}
 	clear(r.recs)
 	*r = appendRequest{recs: r.recs[:0], buf: r.buf[:0], done: r.done}
-	appendRequests.Put(r)
+	j.requests.Put(r)
 }
 
-func newAppendRequest(a *Append) (*appendRequest, error) {
+func (j *Journal) newAppendRequest(a *Append) (*appendRequest, error) {
 	switch {
 	case len(a.Stream) == 0 || len(a.Stream) > maxStreamLen:
 		return nil, fmt.Errorf("a stream's name has 1 to %d bytes, not %d", maxStreamLen, len(a.Stream))
@@ -88,7 +85,10 @@ func newAppendRequest(a *Append) (*appendRequest, error) {
 			return nil, fmt.Errorf("a use of %q in window %d cannot be stored", u.Key, u.Window)
 		}
 	}
-	r := appendRequests.Get().(*appendRequest)
+	r, ok := j.requests.Get().(*appendRequest)
+	if !ok {
+		r = &appendRequest{done: make(chan struct{}, 1)}
+	}
 	r.a, r.hash, r.bytes = *a, streamHash(a.Stream), size
 	buf := slices.Grow(r.buf, size)
 	for i, e := range a.Events {
