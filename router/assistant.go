@@ -339,8 +339,7 @@ func (s *Server) ask(form stream.Form) func(*exchange, bunrouter.Request) error 
 		if err != nil {
 			return err
 		}
-		defer done()
-		return s.follow(x, req.Request, turn, form)
+		return s.follow(x, req.Request, turn, form, done)
 	}
 }
 
@@ -450,17 +449,17 @@ func (s *Server) resume(x *exchange, req bunrouter.Request, id string, form stre
 	if err != nil {
 		return err
 	}
-	defer done()
 	ctx, cancel := context.WithTimeout(req.Context(), s.Bounds.CommandTimeout)
-	defer cancel()
 	turn, err := s.Threads.Resume(ctx, x.thread, cmd)
-	if errors.Is(err, api.ErrNotFound) {
-		return nothing(x)
-	}
+	cancel()
 	if err != nil {
+		done()
+		if errors.Is(err, api.ErrNotFound) {
+			return nothing(x)
+		}
 		return err
 	}
-	return s.follow(x, req.Request, turn, form)
+	return s.follow(x, req.Request, turn, form, done)
 }
 
 // nothing says that there is no stream to resume.

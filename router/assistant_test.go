@@ -170,274 +170,292 @@ func (h *house) slow() <-chan *stream.Log {
 }
 
 func TestPartsArriveAsTheyAreWritten(t *testing.T) {
-	h := build(t)
-	logs := h.slow()
-	res := h.do("POST", v2, h.assistant, ask)
-	log, lines := <-logs, bufio.NewReader(res.Body)
-	until := func(want string) {
-		t.Helper()
-		for {
-			line, err := lines.ReadString('\n')
-			if err != nil {
-				t.Fatalf("the stream ended (%v) before %q", err, want)
-			}
-			if strings.Contains(line, want) {
-				return
+	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
+		h := build(t, way)
+		logs := h.slow()
+		res := h.do("POST", v2, h.assistant, ask)
+		log, lines := <-logs, bufio.NewReader(res.Body)
+		until := func(want string) {
+			t.Helper()
+			for {
+				line, err := lines.ReadString('\n')
+				if err != nil {
+					t.Fatalf("the stream ended (%v) before %q", err, want)
+				}
+				if strings.Contains(line, want) {
+					return
+				}
 			}
 		}
-	}
-	until(`"type":"start"`) // the head and the start are there before there is any text
-	for i := range 3 {
-		log.Append(stream.Part{Kind: stream.Text, Text: fmt.Sprintf("piece %d", i)})
-		until(fmt.Sprintf("piece %d", i))
-	}
-	log.Append(stream.Part{Kind: stream.Finish})
-	log.Close()
-	until("[DONE]")
-	if _, err := io.ReadAll(lines); err != nil {
-		t.Error(err)
-	}
+		until(`"type":"start"`) // the head and the start are there before there is any text
+		for i := range 3 {
+			log.Append(stream.Part{Kind: stream.Text, Text: fmt.Sprintf("piece %d", i)})
+			until(fmt.Sprintf("piece %d", i))
+		}
+		log.Append(stream.Part{Kind: stream.Finish})
+		log.Close()
+		until("[DONE]")
+		if _, err := io.ReadAll(lines); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestAnAnswerThatBreaksOffIsEndedInItsOwnForm(t *testing.T) {
-	h := build(t)
-	for path, want := range map[string]string{v1: "\n3:\"", v2: `data: {"type":"error","errorText":"`} {
-		h.threads.answer = func(cmd thread.Ask, log *stream.Log) {
-			log.Append(stream.Part{Kind: stream.Text, Text: "so far"})
-			log.Close()
+	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
+		h := build(t, way)
+		for path, want := range map[string]string{v1: "\n3:\"", v2: `data: {"type":"error","errorText":"`} {
+			h.threads.answer = func(cmd thread.Ask, log *stream.Log) {
+				log.Append(stream.Part{Kind: stream.Text, Text: "so far"})
+				log.Close()
+			}
+			body, _ := h.text(200, "POST", path, h.assistant, ask)
+			if !strings.Contains(body, "so far") || !strings.Contains(body, want) || !strings.HasSuffix(body, "\n") {
+				t.Errorf("%s: %q", path, body)
+			}
 		}
-		body, _ := h.text(200, "POST", path, h.assistant, ask)
-		if !strings.Contains(body, "so far") || !strings.Contains(body, want) || !strings.HasSuffix(body, "\n") {
-			t.Errorf("%s: %q", path, body)
-		}
-	}
+	})
 }
 
 func TestAReaderThatLeavesEndsNothingButItself(t *testing.T) {
-	h := build(t)
-	logs := h.slow()
-	ctx, leave := context.WithCancel(t.Context())
-	req, _ := http.NewRequestWithContext(ctx, "POST", h.url+v2, strings.NewReader(ask))
-	req.Header.Set("Authorization", "Bearer "+h.assistant)
-	req.Header.Set("Content-Type", "application/json")
-	res, err := h.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := <-logs
-	id := res.Header.Get("X-Thread-Id")
-	leave()
-	res.Body.Close()
-	if err := h.server.Drain(t.Context()); err != nil { // returns when no stream is open
-		t.Fatal(err)
-	}
-	if err := log.Append(stream.Part{Kind: stream.Text, Text: "still here"}); err != nil {
-		t.Errorf("the turn was ended with its reader: %v", err)
-	}
-	if id == "" {
-		t.Error("no thread id in the head")
-	}
-}
-
-func TestAnAnswerIsResumedFromItsStart(t *testing.T) {
-	h := build(t)
-	logs := h.slow()
-	chat := "abcdefghijklmnop"
-	body := strings.Replace(ask, `{"fp"`, `{"id":"`+chat+`","fp"`, 1)
-	first := h.do("POST", v2, h.assistant, body)
-	log, id := <-logs, first.Header.Get("X-Thread-Id")
-	log.Append(stream.Part{Kind: stream.Text, Text: "one"})
-	second := h.do("GET", v2+"/"+id+"/stream", h.assistant, "")
-	third := h.do("GET", v2+"/"+chat+"/stream", h.assistant, "")
-	old := h.do("GET", v1+"?chatId="+chat, h.assistant, "")
-	alias := h.do("GET", "/v2/assistant/docs.acme.example/message/"+id+"/stream", h.assistant, "")
-	oldAlias := h.do("GET", "/v1/assistant/docs.acme.example/message?chatId="+id, h.assistant, "")
-	log.Append(stream.Part{Kind: stream.Text, Text: "two"}, stream.Part{Kind: stream.Finish})
-	log.Close()
-	read := func(res *http.Response) string {
-		b, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		if got := res.Header.Get("X-Thread-Id"); got != id {
-			t.Errorf("X-Thread-Id %q, want %q", got, id)
-		}
-		return string(b)
-	}
-	whole := read(first)
-	for _, res := range []*http.Response{second, third, alias} {
-		if got := read(res); got != whole {
-			t.Errorf("resumed:\n%s\nwant\n%s", got, whole)
-		}
-		if res.Header.Get("X-Thread-Key") != "" {
-			t.Error("resuming tells the thread's key in the head")
-		}
-	}
-	for _, res := range []*http.Response{old, oldAlias} {
-		if got := read(res); !strings.Contains(got, "0:\"one\"\n") || !strings.Contains(got, "0:\"two\"\n") || !strings.Contains(got, "\nd:{") {
-			t.Errorf("resumed in the older form: %s", got)
-		}
-	}
-	h.text(200, "HEAD", v2+"/"+id+"/stream", h.assistant, "")
-	h.text(200, "HEAD", v1+"?chatId="+chat, h.assistant, "")
-	h.text(200, "HEAD", "/v2/assistant/docs.acme.example/message/"+id+"/stream", h.assistant, "")
-	h.text(200, "HEAD", "/v1/assistant/docs.acme.example/message?chatId="+chat, h.assistant, "")
-
-	second2 := h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme"})
-	h.text(204, "GET", v2+"/"+chat+"/stream", second2, "")               // another key's chat
-	h.text(204, "GET", v2+"/"+chat+"/stream?fp=user-2", h.assistant, "") // another caller's
-	h.text(204, "GET", v2+"/"+id+"/stream?fp=user-2", h.assistant, "")   //
-	h.text(204, "GET", v2+"/never-seen-before/stream", h.assistant, "")  //
-	h.text(204, "GET", v1+"?chatId=never-seen-before", h.assistant, "")  //
-	h.text(204, "GET", v2+"/thr_0123456789/stream", h.assistant, "")     //
-	h.text(204, "GET", v2+"/a%2Fb%20c%3F%25/stream", h.assistant, "")    // any string can be a chat's id
-	h.text(400, "GET", v1, h.assistant, "")                              // no id at all
-	h.text(400, "GET", v1+"?chatId=a&chatId=b", h.assistant, "")         //
-	short := strings.Replace(ask, `{"fp"`, `{"id":"main","fp"`, 1)       // an id that others could guess
-	res := h.do("POST", v2, h.assistant, short, "X-Forwarded-For", "192.0.2.7")
-	log = <-logs
-	log.Append(stream.Part{Kind: stream.Finish})
-	log.Close()
-	io.ReadAll(res.Body)
-	h.text(200, "GET", v2+"/main/stream", h.assistant, "", "X-Forwarded-For", "192.0.2.7")
-	h.text(204, "GET", v2+"/main/stream", h.assistant, "", "X-Forwarded-For", "192.0.2.8")
-}
-
-func TestAQuietStreamIsKeptAlive(t *testing.T) {
-	h := build(t, func(d *router.Deps) { d.Bounds.KeepAlive = 16 * time.Millisecond })
-	logs := h.slow()
-	for path, want := range map[string]string{v1: "\n", v2: ": ping\n"} {
-		res := h.do("POST", path, h.assistant, ask)
-		log, lines := <-logs, bufio.NewReader(res.Body)
-		for seen := 0; seen < 3; {
-			line, err := lines.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
-			if line == want {
-				seen++
-			}
-		}
-		log.Append(stream.Part{Kind: stream.Text, Text: "after"}, stream.Part{Kind: stream.Finish})
-		log.Close()
-		rest, err := io.ReadAll(lines)
-		if err != nil || !strings.Contains(string(rest), "after") {
-			t.Errorf("%s: %q, %v", path, rest, err)
-		}
-	}
-}
-
-func TestStreamsAreDrained(t *testing.T) {
-	h := build(t)
-	logs := h.slow()
-	res := h.do("POST", v2, h.assistant, ask)
-	log := <-logs
-	drained := make(chan error)
-	go func() { drained <- h.server.Drain(context.Background()) }()
-	for h.do("GET", "/readyz", "", "").StatusCode != 503 { // until the drain has begun
-	}
-	refused := h.json(503, "POST", v2, h.assistant, ask)
-	if refused["code"] != "shutting_down" {
-		t.Errorf("a new question while draining: %v", refused)
-	}
-	if got := h.json(503, "POST", "/v2/agent/acme/job", h.admin, `{"prompt":"p"}`); got["code"] != "shutting_down" {
-		t.Errorf("a new job while draining: %v", got)
-	}
-	h.json(200, "GET", "/v2/agent/acme/jobs", h.admin, "") // reads go on
-	h.json(200, "GET", "/healthz", "", "")
-	log.Append(stream.Part{Kind: stream.Text, Text: "to its end"}, stream.Part{Kind: stream.Finish})
-	log.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil || !strings.HasSuffix(string(b), "data: [DONE]\n\n") {
-		t.Errorf("%q, %v", b, err)
-	}
-	if err := <-drained; err != nil {
-		t.Error(err)
-	}
-}
-
-func TestStreamsThatOutlastTheDrainAreToldSo(t *testing.T) {
-	h := build(t)
-	logs := h.slow()
-	res := h.do("POST", v2, h.assistant, ask)
-	<-logs
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := h.server.Drain(ctx); err == nil {
-		t.Error("the drain says that all streams have ended")
-	}
-	b, err := io.ReadAll(res.Body)
-	if err != nil || !strings.Contains(string(b), `data: {"type":"error","errorText":"the service is restarting`) {
-		t.Errorf("%q, %v", b, err)
-	}
-}
-
-func TestTooManyStreamsAreRefusedBeforeTheQuestionIsAsked(t *testing.T) {
-	h := build(t, func(d *router.Deps) { d.Bounds.Streams = 2 })
-	logs := h.slow()
-	var open []*http.Response
-	for range 2 {
-		open = append(open, h.do("POST", v2, h.assistant, ask))
-	}
-	asked, used := h.threads.asked, h.quotas.total()
-	res := h.do("POST", v2, h.assistant, ask)
-	if body := decodeJSON(t, res.Body); res.StatusCode != 503 || body["code"] != "overloaded" || res.Header.Get("Retry-After") == "" {
-		t.Errorf("%d %v", res.StatusCode, body)
-	}
-	if h.threads.asked != asked || h.quotas.total() != used {
-		t.Error("a refused question was asked, or counted")
-	}
-	for range open {
-		(<-logs).Close()
-	}
-	for _, res := range open {
-		io.Copy(io.Discard, res.Body)
-	}
-	if err := h.server.Drain(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestTooManyRequestsAreRefused(t *testing.T) {
-	h := build(t, func(d *router.Deps) { d.Bounds.Requests = 1 })
-	logs := h.slow()
-	// A stream is no request in work: others are served beside it.
-	stream1 := h.do("POST", v2, h.assistant, ask)
-	h.json(200, "GET", "/v2/agent/acme/jobs", h.admin, "")
-	// A request whose body does not come is one.
-	r, w := io.Pipe()
-	got := make(chan int)
-	go func() {
-		req, _ := http.NewRequest("POST", h.url+"/v2/agent/acme/job", r)
-		req.Header.Set("Authorization", "Bearer "+h.admin)
+	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
+		h := build(t, way)
+		logs := h.slow()
+		ctx, leave := context.WithCancel(t.Context())
+		req, _ := http.NewRequestWithContext(ctx, "POST", h.url+v2, strings.NewReader(ask))
+		req.Header.Set("Authorization", "Bearer "+h.assistant)
 		req.Header.Set("Content-Type", "application/json")
 		res, err := h.client.Do(req)
 		if err != nil {
-			t.Error(err)
-			got <- 0
-			return
+			t.Fatal(err)
 		}
+		log := <-logs
+		id := res.Header.Get("X-Thread-Id")
+		leave()
 		res.Body.Close()
-		got <- res.StatusCode
-	}()
-	w.Write([]byte(`{"prompt":`))
-	for {
-		res := h.do("GET", "/v2/agent/acme/jobs", h.admin, "")
-		if res.StatusCode == 503 {
-			if body := decodeJSON(t, res.Body); body["code"] != "overloaded" {
-				t.Errorf("%v", body)
-			}
-			break
+		if err := h.server.Drain(t.Context()); err != nil { // returns when no stream is open
+			t.Fatal(err)
 		}
-	}
-	h.json(200, "GET", "/healthz", "", "") // probes are always answered
-	w.Write([]byte(`"p"}`))
-	w.Close()
-	if status := <-got; status != 201 {
-		t.Errorf("the request in work: %d", status)
-	}
-	(<-logs).Close()
-	io.Copy(io.Discard, stream1.Body)
+		if err := log.Append(stream.Part{Kind: stream.Text, Text: "still here"}); err != nil {
+			t.Errorf("the turn was ended with its reader: %v", err)
+		}
+		if id == "" {
+			t.Error("no thread id in the head")
+		}
+	})
+}
+
+func TestAnAnswerIsResumedFromItsStart(t *testing.T) {
+	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
+		h := build(t, way)
+		logs := h.slow()
+		chat := "abcdefghijklmnop"
+		body := strings.Replace(ask, `{"fp"`, `{"id":"`+chat+`","fp"`, 1)
+		first := h.do("POST", v2, h.assistant, body)
+		log, id := <-logs, first.Header.Get("X-Thread-Id")
+		log.Append(stream.Part{Kind: stream.Text, Text: "one"})
+		second := h.do("GET", v2+"/"+id+"/stream", h.assistant, "")
+		third := h.do("GET", v2+"/"+chat+"/stream", h.assistant, "")
+		old := h.do("GET", v1+"?chatId="+chat, h.assistant, "")
+		alias := h.do("GET", "/v2/assistant/docs.acme.example/message/"+id+"/stream", h.assistant, "")
+		oldAlias := h.do("GET", "/v1/assistant/docs.acme.example/message?chatId="+id, h.assistant, "")
+		log.Append(stream.Part{Kind: stream.Text, Text: "two"}, stream.Part{Kind: stream.Finish})
+		log.Close()
+		read := func(res *http.Response) string {
+			b, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			if got := res.Header.Get("X-Thread-Id"); got != id {
+				t.Errorf("X-Thread-Id %q, want %q", got, id)
+			}
+			return string(b)
+		}
+		whole := read(first)
+		for _, res := range []*http.Response{second, third, alias} {
+			if got := read(res); got != whole {
+				t.Errorf("resumed:\n%s\nwant\n%s", got, whole)
+			}
+			if res.Header.Get("X-Thread-Key") != "" {
+				t.Error("resuming tells the thread's key in the head")
+			}
+		}
+		for _, res := range []*http.Response{old, oldAlias} {
+			if got := read(res); !strings.Contains(got, "0:\"one\"\n") || !strings.Contains(got, "0:\"two\"\n") || !strings.Contains(got, "\nd:{") {
+				t.Errorf("resumed in the older form: %s", got)
+			}
+		}
+		h.text(200, "HEAD", v2+"/"+id+"/stream", h.assistant, "")
+		h.text(200, "HEAD", v1+"?chatId="+chat, h.assistant, "")
+		h.text(200, "HEAD", "/v2/assistant/docs.acme.example/message/"+id+"/stream", h.assistant, "")
+		h.text(200, "HEAD", "/v1/assistant/docs.acme.example/message?chatId="+chat, h.assistant, "")
+
+		second2 := h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme"})
+		h.text(204, "GET", v2+"/"+chat+"/stream", second2, "")               // another key's chat
+		h.text(204, "GET", v2+"/"+chat+"/stream?fp=user-2", h.assistant, "") // another caller's
+		h.text(204, "GET", v2+"/"+id+"/stream?fp=user-2", h.assistant, "")   //
+		h.text(204, "GET", v2+"/never-seen-before/stream", h.assistant, "")  //
+		h.text(204, "GET", v1+"?chatId=never-seen-before", h.assistant, "")  //
+		h.text(204, "GET", v2+"/thr_0123456789/stream", h.assistant, "")     //
+		h.text(204, "GET", v2+"/a%2Fb%20c%3F%25/stream", h.assistant, "")    // any string can be a chat's id
+		h.text(400, "GET", v1, h.assistant, "")                              // no id at all
+		h.text(400, "GET", v1+"?chatId=a&chatId=b", h.assistant, "")         //
+		short := strings.Replace(ask, `{"fp"`, `{"id":"main","fp"`, 1)       // an id that others could guess
+		res := h.do("POST", v2, h.assistant, short, "X-Forwarded-For", "192.0.2.7")
+		log = <-logs
+		log.Append(stream.Part{Kind: stream.Finish})
+		log.Close()
+		io.ReadAll(res.Body)
+		h.text(200, "GET", v2+"/main/stream", h.assistant, "", "X-Forwarded-For", "192.0.2.7")
+		h.text(204, "GET", v2+"/main/stream", h.assistant, "", "X-Forwarded-For", "192.0.2.8")
+	})
+}
+
+func TestAQuietStreamIsKeptAlive(t *testing.T) {
+	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
+		h := build(t, way, func(d *router.Deps) { d.Bounds.KeepAlive = 16 * time.Millisecond })
+		logs := h.slow()
+		for path, want := range map[string]string{v1: "\n", v2: ": ping\n"} {
+			res := h.do("POST", path, h.assistant, ask)
+			log, lines := <-logs, bufio.NewReader(res.Body)
+			for seen := 0; seen < 3; {
+				line, err := lines.ReadString('\n')
+				if err != nil {
+					t.Fatal(err)
+				}
+				if line == want {
+					seen++
+				}
+			}
+			log.Append(stream.Part{Kind: stream.Text, Text: "after"}, stream.Part{Kind: stream.Finish})
+			log.Close()
+			rest, err := io.ReadAll(lines)
+			if err != nil || !strings.Contains(string(rest), "after") {
+				t.Errorf("%s: %q, %v", path, rest, err)
+			}
+		}
+	})
+}
+
+func TestStreamsAreDrained(t *testing.T) {
+	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
+		h := build(t, way)
+		logs := h.slow()
+		res := h.do("POST", v2, h.assistant, ask)
+		log := <-logs
+		drained := make(chan error)
+		go func() { drained <- h.server.Drain(context.Background()) }()
+		for h.do("GET", "/readyz", "", "").StatusCode != 503 { // until the drain has begun
+		}
+		refused := h.json(503, "POST", v2, h.assistant, ask)
+		if refused["code"] != "shutting_down" {
+			t.Errorf("a new question while draining: %v", refused)
+		}
+		if got := h.json(503, "POST", "/v2/agent/acme/job", h.admin, `{"prompt":"p"}`); got["code"] != "shutting_down" {
+			t.Errorf("a new job while draining: %v", got)
+		}
+		h.json(200, "GET", "/v2/agent/acme/jobs", h.admin, "") // reads go on
+		h.json(200, "GET", "/healthz", "", "")
+		log.Append(stream.Part{Kind: stream.Text, Text: "to its end"}, stream.Part{Kind: stream.Finish})
+		log.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil || !strings.HasSuffix(string(b), "data: [DONE]\n\n") {
+			t.Errorf("%q, %v", b, err)
+		}
+		if err := <-drained; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestStreamsThatOutlastTheDrainAreToldSo(t *testing.T) {
+	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
+		h := build(t, way)
+		logs := h.slow()
+		res := h.do("POST", v2, h.assistant, ask)
+		<-logs
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := h.server.Drain(ctx); err == nil {
+			t.Error("the drain says that all streams have ended")
+		}
+		b, err := io.ReadAll(res.Body)
+		if err != nil || !strings.Contains(string(b), `data: {"type":"error","errorText":"the service is restarting`) {
+			t.Errorf("%q, %v", b, err)
+		}
+	})
+}
+
+func TestTooManyStreamsAreRefusedBeforeTheQuestionIsAsked(t *testing.T) {
+	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
+		h := build(t, way, func(d *router.Deps) { d.Bounds.Streams = 2 })
+		logs := h.slow()
+		var open []*http.Response
+		for range 2 {
+			open = append(open, h.do("POST", v2, h.assistant, ask))
+		}
+		asked, used := h.threads.asked, h.quotas.total()
+		res := h.do("POST", v2, h.assistant, ask)
+		if body := decodeJSON(t, res.Body); res.StatusCode != 503 || body["code"] != "overloaded" || res.Header.Get("Retry-After") == "" {
+			t.Errorf("%d %v", res.StatusCode, body)
+		}
+		if h.threads.asked != asked || h.quotas.total() != used {
+			t.Error("a refused question was asked, or counted")
+		}
+		for range open {
+			(<-logs).Close()
+		}
+		for _, res := range open {
+			io.Copy(io.Discard, res.Body)
+		}
+		if err := h.server.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestTooManyRequestsAreRefused(t *testing.T) {
+	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
+		h := build(t, way, func(d *router.Deps) { d.Bounds.Requests = 1 })
+		logs := h.slow()
+		// A stream is no request in work: others are served beside it.
+		stream1 := h.do("POST", v2, h.assistant, ask)
+		h.json(200, "GET", "/v2/agent/acme/jobs", h.admin, "")
+		// A request whose body does not come is one.
+		r, w := io.Pipe()
+		got := make(chan int)
+		go func() {
+			req, _ := http.NewRequest("POST", h.url+"/v2/agent/acme/job", r)
+			req.Header.Set("Authorization", "Bearer "+h.admin)
+			req.Header.Set("Content-Type", "application/json")
+			res, err := h.client.Do(req)
+			if err != nil {
+				t.Error(err)
+				got <- 0
+				return
+			}
+			res.Body.Close()
+			got <- res.StatusCode
+		}()
+		w.Write([]byte(`{"prompt":`))
+		for {
+			res := h.do("GET", "/v2/agent/acme/jobs", h.admin, "")
+			if res.StatusCode == 503 {
+				if body := decodeJSON(t, res.Body); body["code"] != "overloaded" {
+					t.Errorf("%v", body)
+				}
+				break
+			}
+		}
+		h.json(200, "GET", "/healthz", "", "") // probes are always answered
+		w.Write([]byte(`"p"}`))
+		w.Close()
+		if status := <-got; status != 201 {
+			t.Errorf("the request in work: %d", status)
+		}
+		(<-logs).Close()
+		io.Copy(io.Discard, stream1.Body)
+	})
 }
 
 func TestAskingIsLimitedInThreeWays(t *testing.T) {
@@ -477,49 +495,51 @@ func TestAskingIsLimitedInThreeWays(t *testing.T) {
 }
 
 func TestManyReadersOfManyAnswers(t *testing.T) {
-	h := build(t)
-	h.threads.answer = func(cmd thread.Ask, log *stream.Log) {
-		go func() {
-			for i := range 50 {
-				log.Append(stream.Part{Kind: stream.Text, Text: fmt.Sprintf("%s/%d ", cmd.Turn, i)})
-			}
-			log.Append(stream.Part{Kind: stream.Finish})
-			log.Close()
-		}()
-	}
-	var wg sync.WaitGroup
-	for range 50 {
-		wg.Go(func() {
-			res := h.do("POST", v2, h.assistant, ask)
-			d := stream.NewDecoder(stream.UIMessages, res.Body)
-			var text strings.Builder
-			var turn string
-			for {
-				p, err := d.Next()
-				if err == io.EOF {
-					break
+	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
+		h := build(t, way)
+		h.threads.answer = func(cmd thread.Ask, log *stream.Log) {
+			go func() {
+				for i := range 50 {
+					log.Append(stream.Part{Kind: stream.Text, Text: fmt.Sprintf("%s/%d ", cmd.Turn, i)})
 				}
-				if err != nil {
-					t.Error(err)
-					return
+				log.Append(stream.Part{Kind: stream.Finish})
+				log.Close()
+			}()
+		}
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				res := h.do("POST", v2, h.assistant, ask)
+				d := stream.NewDecoder(stream.UIMessages, res.Body)
+				var text strings.Builder
+				var turn string
+				for {
+					p, err := d.Next()
+					if err == io.EOF {
+						break
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					switch p.Kind {
+					case stream.Start:
+						turn = p.Message
+					case stream.Text:
+						text.WriteString(p.Text)
+					}
 				}
-				switch p.Kind {
-				case stream.Start:
-					turn = p.Message
-				case stream.Text:
-					text.WriteString(p.Text)
+				var want strings.Builder
+				for i := range 50 {
+					fmt.Fprintf(&want, "%s/%d ", turn, i)
 				}
-			}
-			var want strings.Builder
-			for i := range 50 {
-				fmt.Fprintf(&want, "%s/%d ", turn, i)
-			}
-			if text.String() != want.String() {
-				t.Errorf("read %q", text.String())
-			}
-		})
-	}
-	wg.Wait()
+				if text.String() != want.String() {
+					t.Errorf("read %q", text.String())
+				}
+			})
+		}
+		wg.Wait()
+	})
 }
 
 func TestTheDocumentationIsSearchedAndRead(t *testing.T) {

@@ -91,7 +91,8 @@ func (s *Server) jobEvents(x *exchange, req bunrouter.Request) error {
 	w := s.jobWriter(x, stream.UIMessages)
 	defer w.m.open.Dec()
 	if !w.write([]byte("retry: 1000\n\n")) {
-		return w.left()
+		w.left()
+		return nil
 	}
 	return s.tail(x, req.Request, w, after, reply, func(reply job.Reply) bool {
 		var buf []byte
@@ -155,7 +156,7 @@ func appendEvent(buf []byte, id uint64, name string, v any) []byte {
 func (s *Server) jobWriter(x *exchange, form stream.Form) *writer {
 	m := s.metrics.jobs
 	m.open.Inc()
-	return &writer{Server: s, x: x, rc: http.NewResponseController(x.ResponseWriter), enc: stream.NewEncoder(form), m: m}
+	return &writer{reading: reading{Server: s, enc: stream.NewEncoder(form), m: m}, x: x, rc: http.NewResponseController(x.ResponseWriter)}
 }
 
 // tail follows a job from a first reply until it is no longer active. Each reply is shown, and show is false when the reader
@@ -171,11 +172,13 @@ func (s *Server) tail(x *exchange, req *http.Request, w *writer, after uint64, r
 		switch {
 		case first || len(reply.Log) > 0 || reply.Row.Job.Status != api.JobActive:
 			if !show(reply) {
-				return w.left()
+				w.left()
+				return nil
 			}
 		default:
 			if !w.keepAlive() {
-				return w.left()
+				w.left()
+				return nil
 			}
 		}
 		if reply.Row.Job.Status != api.JobActive {
@@ -284,7 +287,7 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 		case api.JobFailed:
 			parts = append(parts, stream.Part{Kind: stream.Error, Text: row.Job.Message})
 		}
-		return w.parts(new(workspace), parts) && w.flush()
+		return w.parts(parts) && w.flush()
 	}, func(reason string) { w.fail(reason) })
 }
 

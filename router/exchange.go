@@ -24,6 +24,7 @@ type exchange struct {
 	http.ResponseWriter
 	id      string
 	started time.Time
+	began   time.Time // by the clock that cannot jump, for the duration
 	client  netip.Addr
 	secure  bool // the caller came over TLS, to us or to a trusted proxy
 
@@ -41,6 +42,7 @@ type exchange struct {
 	code   string // of the error
 	err    error  // for the log
 	slot   bool   // one of Server.slots is held
+	moved  bool   // a pump answers on, and accounts for it at the end
 }
 
 func (x *exchange) WriteHeader(status int) {
@@ -70,8 +72,7 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 // ServeHTTP answers one request: it names it, guards it and writes its line in the log.
 func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	x := &exchange{ResponseWriter: w, started: s.Now(), id: requestID(req), route: "unknown", patience: s.Bounds.WriteTimeout}
-	began := time.Now() // the clock that cannot jump, for the duration
+	x := &exchange{ResponseWriter: w, started: s.Now(), began: time.Now(), id: requestID(req), route: "unknown", patience: s.Bounds.WriteTimeout}
 	x.client, x.secure = s.peer(req)
 	h := w.Header()
 	h.Set("X-Request-Id", x.id)
@@ -88,8 +89,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			s.fail(x, req, errPanic)
 		}
 		s.release(x)
+		if x.moved {
+			return
+		}
 		s.metrics.inFlight.Dec()
-		s.note(x, req, time.Since(began))
+		s.note(req.Context(), x.account(req.Method))
 		if v != nil && x.status != http.StatusInternalServerError {
 			panic(http.ErrAbortHandler) // the response had begun: only a broken connection tells the client
 		}
@@ -104,42 +108,64 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
+// An account is what the log and the metrics say about a request at its end.
+type account struct {
+	id      string
+	client  netip.Addr
+	began   time.Time
+	method  string
+	route   string
+	key     api.KeyID
+	project api.ProjectID
+	job     api.JobID
+	thread  api.ThreadID
+	status  int
+	bytes   int64
+	code    string
+	err     error
+}
+
+func (x *exchange) account(method string) account {
+	return account{id: x.id, client: x.client, began: x.began, method: method, route: x.route, key: x.key.ID, project: x.project.ID,
+		job: x.job, thread: x.thread, status: x.status, bytes: x.bytes, code: x.code, err: x.err}
+}
+
 // note writes the request's line in the log and counts it.
-func (s *Server) note(x *exchange, req *http.Request, took time.Duration) {
-	status := x.status
-	if status == 0 {
-		if errors.Is(x.err, context.Canceled) {
-			status = statusGone
+func (s *Server) note(ctx context.Context, a account) {
+	took := time.Since(a.began)
+	if a.status == 0 {
+		if errors.Is(a.err, context.Canceled) {
+			a.status = statusGone
 		} else {
-			status = http.StatusOK
+			a.status = http.StatusOK
 		}
 	}
-	s.metrics.request(x.route, req.Method, status, took)
-	if x.route == "/healthz" || x.route == "/readyz" {
-		if status < 400 {
+	s.metrics.request(a.route, a.method, a.status, took)
+	if a.route == "/healthz" || a.route == "/readyz" {
+		if a.status < 400 {
 			return // a probe every second says nothing
 		}
 	}
 	level := slog.LevelInfo
-	if status >= 500 && status != http.StatusServiceUnavailable {
+	if a.status >= 500 && a.status != http.StatusServiceUnavailable {
 		level = slog.LevelError
 	}
-	if !s.Log.Enabled(req.Context(), level) {
+	if !s.Log.Enabled(ctx, level) {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 14)
-	attrs = append(attrs, slog.String("request", x.id), slog.String("method", req.Method), slog.String("route", x.route),
-		slog.Int("status", status), slog.Duration("took", took), slog.Int64("bytes", x.bytes), slog.String("client", x.client.String()))
-	for _, a := range []struct{ name, value string }{{"key", string(x.key.ID)}, {"project", string(x.project.ID)},
-		{"job", string(x.job)}, {"thread", string(x.thread)}, {"code", x.code}} {
-		if a.value != "" {
-			attrs = append(attrs, slog.String(a.name, a.value))
+	attrs = append(attrs, slog.String("request", a.id), slog.String("method", a.method), slog.String("route", a.route),
+		slog.Int("status", a.status), slog.Duration("took", took), slog.Int64("bytes", a.bytes), slog.String("client", a.client.String()))
+	for _, v := range []struct{ name, value string }{{"key", string(a.key)}, {"project", string(a.project)},
+		{"job", string(a.job)}, {"thread", string(a.thread)}, {"code", a.code}} {
+		if v.value != "" {
+			attrs = append(attrs, slog.String(v.name, v.value))
 		}
 	}
-	if x.err != nil {
-		attrs = append(attrs, slog.String("error", x.err.Error()))
+	if a.err != nil {
+		attrs = append(attrs, slog.String("error", a.err.Error()))
 	}
-	s.Log.LogAttrs(context.WithoutCancel(req.Context()), level, "request", attrs...)
+	s.Log.LogAttrs(context.WithoutCancel(ctx), level, "request", attrs...)
 }
 
 // admit takes a place among the requests that are worked on.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +32,8 @@ type house struct {
 	t       testing.TB
 	url     string
 	client  *http.Client // checked against the contract; follows no redirects
+	web     *httptest.Server
+	taken   atomic.Int64 // connections that pumps have taken
 	server  *router.Server
 	clock   *clock
 	log     *logged
@@ -83,6 +87,12 @@ func (l *logged) String() string {
 // build starts a server. Options change what it is given.
 func build(t testing.TB, options ...func(*router.Deps)) *house {
 	t.Helper()
+	return buildWith(t, func(*http.Server) {}, options...)
+}
+
+// buildWith is build with a change to the HTTP server.
+func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.Deps)) *house {
+	t.Helper()
 	now := &clock{now: time.Date(2026, 11, 21, 10, 0, 0, 123_000_000, time.UTC)}
 	claims := &claims{held: map[string]persistence.Claim{}}
 	h := &house{t: t, clock: now, log: &logged{},
@@ -118,7 +128,16 @@ func build(t testing.TB, options ...func(*router.Deps)) *house {
 		t.Fatal(err)
 	}
 	h.server = server
-	web := httptest.NewServer(server)
+	web := httptest.NewUnstartedServer(server)
+	change(web.Config)
+	server.Attach(web.Config)
+	web.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateHijacked {
+			h.taken.Add(1)
+		}
+	}
+	web.Start()
+	h.web = web
 	t.Cleanup(func() {
 		server.Close()
 		web.CloseClientConnections()
@@ -128,6 +147,13 @@ func build(t testing.TB, options ...func(*router.Deps)) *house {
 	h.client = &http.Client{Transport: checked{t, web.Client().Transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return h
+}
+
+// eachWay runs a test of streams that their handlers write, and of streams that pumps write.
+func eachWay(t *testing.T, test func(t *testing.T, way func(*router.Deps))) {
+	for name, settle := range map[string]time.Duration{"handler": time.Hour, "pump": -1} {
+		t.Run(name, func(t *testing.T) { test(t, func(d *router.Deps) { d.Bounds.Settle = settle }) })
+	}
 }
 
 // key makes a key and gives its secret.

@@ -35,15 +35,25 @@ func (s *Server) open() (done func(), err error) {
 }
 
 // follow writes an answer to one reader as it grows: all that there is in one write and one flush for each time that it
-// has grown. The reader's own slowness, or its end, is nobody else's: the turn goes on.
-func (s *Server) follow(x *exchange, req *http.Request, turn thread.Turn, form stream.Form) error {
+// has grown. The reader's own slowness, or its end, is nobody else's: the turn goes on. done is called at the stream's
+// end, which may be long after follow has returned: a stream that lasts is taken over by a pump.
+func (s *Server) follow(x *exchange, req *http.Request, turn thread.Turn, form stream.Form, done func()) error {
+	ended := true
+	defer func() {
+		if ended {
+			done()
+		}
+	}()
 	s.begin(x, &turn, form)
 	if req.Method == http.MethodHead {
 		return nil
 	}
 	w := s.newWriter(x, req, &turn, form)
 	defer w.end()
-	return w.follow()
+	if ended = w.follow(); !ended {
+		s.pumps.take(w, req, done)
+	}
+	return nil
 }
 
 // begin writes the head of the response.
@@ -64,10 +74,17 @@ func (s *Server) begin(x *exchange, turn *thread.Turn, form stream.Form) {
 
 // newWriter brings a log to a reader's socket. One channel is waited on: whatever there is to look at wakes the reader.
 func (s *Server) newWriter(x *exchange, req *http.Request, turn *thread.Turn, form stream.Form) *writer {
-	w := &writer{Server: s, x: x, rc: http.NewResponseController(x.ResponseWriter), enc: stream.NewEncoder(form), m: s.metrics.stream(form)}
-	w.reader, w.ctx = turn.Log.Reader(0), req.Context()
+	w := &writer{reading: reading{Server: s, enc: stream.NewEncoder(form), m: s.metrics.stream(form), log: turn.Log}, x: x,
+		rc: http.NewResponseController(x.ResponseWriter), ctx: req.Context()}
+	w.reader = turn.Log.Reader(0)
 	w.leave, w.forget = s.pulse.join(w.reader), context.AfterFunc(w.ctx, w.reader.Wake)
 	w.m.open.Inc()
+	if w.lasting = s.pumps.mayTake(req); w.lasting {
+		w.settle = time.AfterFunc(s.Bounds.Settle, func() {
+			w.settled.Store(true)
+			w.reader.Wake()
+		})
+	}
 	return w
 }
 
@@ -79,34 +96,40 @@ func (w *writer) end() {
 	if w.rest != nil {
 		w.rest.Stop()
 	}
+	if w.settle != nil {
+		w.settle.Stop()
+	}
 	w.count()
 	w.m.open.Dec()
 }
 
-// follow writes until the answer or the reader has ended. It waits here for minutes, in tens of thousands of goroutines:
-// what stands on the stack counts.
-func (w *writer) follow() error {
+// follow writes until the answer or the reader has ended, or until the stream has lasted so long that a pump takes it
+// over: then it says false, and the connection is no longer the handler's. Where no pump can have it, it waits here for
+// minutes, in tens of thousands of goroutines: what stands on the stack counts.
+func (w *writer) follow() (ended bool) {
 	for first := true; ; first = false {
 		took, more := w.take(first)
-		switch {
-		case w.err != nil:
-			return w.left()
-		case w.enc.Ended():
-			w.m.end("finished")
-			return nil
-		case !more: // the log ended without saying how
-			w.fail("the answer was interrupted; resume the stream or ask again")
-			w.m.end("broken")
-			return nil
-		case w.ctx.Err() != nil:
-			w.m.end("gone")
-			return nil
-		case w.isCut():
-			w.fail("the service is restarting; the answer goes on and can be resumed")
-			w.m.end("cut")
-			return nil
-		case took == 0 && !first && !w.keepAlive():
-			return w.left()
+		if w.err != nil {
+			w.left()
+			return true
+		}
+		how, reason := w.verdict(more)
+		if how != "finished" && w.ctx.Err() != nil {
+			how, reason = "gone", ""
+		}
+		if how != "" {
+			if reason != "" {
+				w.fail(reason)
+			}
+			w.m.end(how)
+			return true
+		}
+		if took == 0 && !first && !w.keepAlive() {
+			w.left()
+			return true
+		}
+		if w.lasting && w.settled.Load() && w.detach() {
+			return false
 		}
 		// What comes soon after goes together: a gap of this length is not seen. The end of the answer does not wait.
 		paced := w.texts && took > 0 && w.Bounds.Pace > 0
@@ -136,23 +159,17 @@ func (s *Server) isCut() bool {
 	}
 }
 
-// A writer brings parts to one reader's socket.
-type writer struct {
+// A reading is how far one reader was brought along an answer, whoever writes to its socket.
+type reading struct {
 	*Server
-	x        *exchange
-	rc       *http.ResponseController
-	enc      *stream.Encoder
-	m        *streamMetrics
-	reader   *stream.Reader  // nil where it is no answer that is followed
-	ctx      context.Context // ends when the reader has gone
-	leave    func()          // the pulse
-	forget   func() bool     // the end of ctx
-	rest     *time.Timer     // between two writes of text
-	texts    bool            // text was written
-	last     time.Time       // of the last write
-	deadline time.Time       // that writes have now
-	counted  time.Time       // when the figures below went to the metrics
-	err      error
+	enc     *stream.Encoder
+	m       *streamMetrics
+	log     *stream.Log
+	reader  *stream.Reader // nil where it is no answer that is followed
+	leave   func()         // the pulse
+	texts   bool           // text was written
+	last    time.Time      // of the last write
+	counted time.Time      // when the figures below went to the metrics
 
 	written, flushes, bytes int
 }
@@ -163,23 +180,85 @@ type workspace struct {
 	bytes []byte
 }
 
+func newWorkspace() *workspace {
+	return &workspace{parts: make([]stream.Part, 0, together), bytes: make([]byte, 0, 4096)}
+}
+
+// fill encodes what the log has more than the reader was given, until a chunk is full; then there may be more.
+func (r *reading) fill(space *workspace) (took int, more, full bool) {
+	for {
+		parts, more := r.reader.TakeInto(space.parts[:0], chunk-len(space.bytes))
+		for i := range parts {
+			r.texts = r.texts || parts[i].Kind == stream.Text
+			space.bytes = r.enc.Append(space.bytes, parts[i])
+		}
+		took += len(parts)
+		last := len(parts) < cap(space.parts)
+		clear(parts) // what they hold is the log's, and goes with it
+		if full = len(space.bytes) >= chunk; full || last {
+			r.written += took
+			return took, more, full
+		}
+	}
+}
+
+// verdict is how the stream ends, if it does, and what its reader is told where the answer itself does not say so.
+func (r *reading) verdict(more bool) (how, reason string) {
+	switch {
+	case r.enc.Ended():
+		return "finished", ""
+	case !more: // the log ended without saying how
+		return "broken", "the answer was interrupted; resume the stream or ask again"
+	case r.isCut():
+		return "cut", "the service is restarting; the answer goes on and can be resumed"
+	}
+	return "", ""
+}
+
+// quiet is whether the reader has heard nothing for some time, so that it must be told something lest somebody between
+// takes the connection for dead.
+func (r *reading) quiet() bool { return time.Since(r.last) >= r.Bounds.KeepAlive/2 }
+
+// count brings the stream's figures to the metrics, which all streams share.
+func (r *reading) count() {
+	r.m.parts.Add(float64(r.written))
+	r.m.flushes.Add(float64(r.flushes))
+	r.m.bytes.Add(float64(r.bytes))
+	r.written, r.flushes, r.bytes, r.counted = 0, 0, 0, r.last
+}
+
+// A writer brings parts to one reader's socket from the request's handler.
+type writer struct {
+	reading
+	x        *exchange
+	rc       *http.ResponseController
+	ctx      context.Context // ends when the reader has gone
+	forget   func() bool     // the end of ctx
+	rest     *time.Timer     // between two writes of text
+	lasting  bool            // a pump may take it over
+	settle   *time.Timer     // until it may
+	settled  atomic.Bool
+	conn     *connection // once it was taken from net/http
+	deadline time.Time   // that writes have now
+	err      error
+}
+
 // take writes what the log has more than the reader took; the response head goes with the first parts, or alone.
 func (w *writer) take(head bool) (took int, more bool) {
 	space := w.spaces.Get().(*workspace)
-	most := 0
 	defer func() {
 		if cap(space.bytes) <= keptSize {
-			clear(space.parts[:most]) // what they hold is the log's, and goes with it
 			w.spaces.Put(space)
 		}
 	}()
 	for {
-		parts, more := w.reader.TakeInto(space.parts[:0])
-		took, most = took+len(parts), max(most, len(parts))
-		if len(parts) > 0 && !w.parts(space, parts) {
+		space.bytes = space.bytes[:0]
+		n, more, full := w.fill(space)
+		took += n
+		if len(space.bytes) > 0 && !w.write(space.bytes) {
 			return took, more
 		}
-		if len(parts) == cap(space.parts) {
+		if full {
 			continue // there is more to go with it
 		}
 		if took > 0 || head {
@@ -189,28 +268,31 @@ func (w *writer) take(head bool) (took int, more bool) {
 	}
 }
 
-// parts writes the parts.
-func (w *writer) parts(space *workspace, parts []stream.Part) bool {
-	buf := space.bytes[:0]
+// parts writes parts that come from no log.
+func (w *writer) parts(parts []stream.Part) bool {
+	var buf []byte
 	for i := range parts {
-		w.texts = w.texts || parts[i].Kind == stream.Text
 		buf = w.enc.Append(buf, parts[i])
-		if len(buf) >= chunk && i < len(parts)-1 {
-			if !w.write(buf) {
-				return false
-			}
-			buf = buf[:0]
-		}
 	}
-	space.bytes = buf
 	w.written += len(parts)
 	return len(buf) == 0 || w.write(buf)
 }
 
-// keepAlive says something to a reader that has heard nothing for some time, so that nobody between takes the connection
-// for dead.
+// detach takes the connection from net/http. From then on the request and its response writer are not to be touched.
+func (w *writer) detach() bool {
+	conn, buffered, err := w.rc.Hijack()
+	if err != nil {
+		w.lasting = false
+		return false
+	}
+	w.x.moved = true
+	w.conn = newConnection(conn, buffered.Reader)
+	return true
+}
+
+// keepAlive says something to a reader that has heard nothing for some time.
 func (w *writer) keepAlive() bool {
-	if time.Since(w.last) < w.Bounds.KeepAlive/2 {
+	if !w.quiet() {
 		return true
 	}
 	return w.write(w.enc.KeepAlive(make([]byte, 0, 16))) && w.flush()
@@ -243,14 +325,6 @@ func (w *writer) begin() {
 	}
 }
 
-// count brings the stream's figures to the metrics, which all streams share.
-func (w *writer) count() {
-	w.m.parts.Add(float64(w.written))
-	w.m.flushes.Add(float64(w.flushes))
-	w.m.bytes.Add(float64(w.bytes))
-	w.written, w.flushes, w.bytes, w.counted = 0, 0, 0, w.last
-}
-
 func (w *writer) write(b []byte) bool {
 	w.begin()
 	if _, err := w.x.Write(b); err != nil {
@@ -271,13 +345,12 @@ func (w *writer) flush() bool {
 }
 
 // left notes that the reader has gone, or takes nothing in. That is the end of the reader only.
-func (w *writer) left() error {
+func (w *writer) left() {
 	if errors.Is(w.err, os.ErrDeadlineExceeded) {
 		w.m.end("stalled")
 	} else {
 		w.m.end("gone")
 	}
-	return nil
 }
 
 // A pulse wakes all open streams once in a period, spread over it, with one timer for all; and all of them at once when

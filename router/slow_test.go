@@ -31,41 +31,43 @@ func (h *house) raw(method, path, key string, length int) string {
 }
 
 func TestAReaderThatTakesNothingInLosesItsStreamAndNoOther(t *testing.T) {
-	h := build(t, func(d *router.Deps) { d.Bounds.WriteTimeout = 100 * time.Millisecond })
-	logs := h.slow()
-	stalled := h.dial()
-	fmt.Fprint(stalled, h.raw("POST", v2, h.assistant, len(ask)), ask)
-	log := <-logs
-	other := h.do("GET", v2+"/"+string(h.threadOf(log))+"/stream", h.assistant, "")
-	read := make(chan int64)
-	go func() {
-		n, err := io.Copy(io.Discard, other.Body)
-		if err != nil {
-			t.Error(err)
+	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
+		h := build(t, way, func(d *router.Deps) { d.Bounds.WriteTimeout = 100 * time.Millisecond })
+		logs := h.slow()
+		stalled := h.dial()
+		fmt.Fprint(stalled, h.raw("POST", v2, h.assistant, len(ask)), ask)
+		log := <-logs
+		other := h.do("GET", v2+"/"+string(h.threadOf(log))+"/stream", h.assistant, "")
+		read := make(chan int64)
+		go func() {
+			n, err := io.Copy(io.Discard, other.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			read <- n
+		}()
+		const parts, size = 400, 64 << 10 // more than the sockets take in
+		piece := strings.Repeat("x", size)
+		for range parts {
+			if err := log.Append(stream.Part{Kind: stream.Text, Text: piece}); err != nil {
+				t.Fatal(err)
+			}
 		}
-		read <- n
-	}()
-	const parts, size = 400, 64 << 10 // more than the sockets take in
-	piece := strings.Repeat("x", size)
-	for range parts {
-		if err := log.Append(stream.Part{Kind: stream.Text, Text: piece}); err != nil {
+		log.Append(stream.Part{Kind: stream.Finish})
+		log.Close()
+		if n := <-read; n < parts*size {
+			t.Errorf("the other reader got %d bytes", n)
+		}
+		if err := h.server.Drain(t.Context()); err != nil { // returns when the stalled one is given up
 			t.Fatal(err)
 		}
-	}
-	log.Append(stream.Part{Kind: stream.Finish})
-	log.Close()
-	if n := <-read; n < parts*size {
-		t.Errorf("the other reader got %d bytes", n)
-	}
-	if err := h.server.Drain(t.Context()); err != nil { // returns when the stalled one is given up
-		t.Fatal(err)
-	}
-	figures, _ := h.text(200, "GET", "/metrics", h.admin, "")
-	for _, want := range []string{`docent_streams_ended_total{form="v2",how="stalled"} 1`, `docent_streams_ended_total{form="v2",how="finished"} 1`} {
-		if !strings.Contains(figures, want) {
-			t.Errorf("the figures lack %s", want)
+		figures, _ := h.text(200, "GET", "/metrics", h.admin, "")
+		for _, want := range []string{`docent_streams_ended_total{form="v2",how="stalled"} 1`, `docent_streams_ended_total{form="v2",how="finished"} 1`} {
+			if !strings.Contains(figures, want) {
+				t.Errorf("the figures lack %s", want)
+			}
 		}
-	}
+	})
 }
 
 func (h *house) threadOf(log *stream.Log) string {
@@ -115,26 +117,28 @@ func TestABodyThatDoesNotArriveIsNotWaitedFor(t *testing.T) {
 
 // A stream's last write has its deadline; what the same connection is used for later has its own.
 func TestAConnectionOutlivesItsStreamsDeadline(t *testing.T) {
-	h := build(t, func(d *router.Deps) {
-		d.Bounds.WriteTimeout, d.Bounds.ReadTimeout = 200*time.Millisecond, 200*time.Millisecond
+	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
+		h := build(t, way, func(d *router.Deps) {
+			d.Bounds.WriteTimeout, d.Bounds.ReadTimeout = 200*time.Millisecond, 200*time.Millisecond
+		})
+		h.threads.answer = func(cmd thread.Ask, log *stream.Log) { log.Append(stream.Part{Kind: stream.Finish}); log.Close() }
+		id := h.create()
+		c := h.dial()
+		r := bufio.NewReader(c)
+		for range 2 {
+			fmt.Fprint(c, h.raw("POST", v2, h.assistant, len(ask)), ask)
+			res, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(b), "[DONE]") {
+				t.Fatalf("%q, %v", b, err)
+			}
+			fmt.Fprint(c, h.raw("GET", "/v2/agent/acme/job/"+id+"?wait=1", h.admin, 0)) // longer than the deadlines
+			if res, err = http.ReadResponse(r, nil); err != nil || res.StatusCode != 200 {
+				t.Fatalf("%v, %v", res, err)
+			}
+			decodeJSON(t, res.Body)
+		}
 	})
-	h.threads.answer = func(cmd thread.Ask, log *stream.Log) { log.Append(stream.Part{Kind: stream.Finish}); log.Close() }
-	id := h.create()
-	c := h.dial()
-	r := bufio.NewReader(c)
-	for range 2 {
-		fmt.Fprint(c, h.raw("POST", v2, h.assistant, len(ask)), ask)
-		res, err := http.ReadResponse(r, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(b), "[DONE]") {
-			t.Fatalf("%q, %v", b, err)
-		}
-		fmt.Fprint(c, h.raw("GET", "/v2/agent/acme/job/"+id+"?wait=1", h.admin, 0)) // longer than the deadlines
-		if res, err = http.ReadResponse(r, nil); err != nil || res.StatusCode != 200 {
-			t.Fatalf("%v, %v", res, err)
-		}
-		decodeJSON(t, res.Body)
-	}
 }

@@ -171,10 +171,17 @@ func (l *Log) Reader(from int) *Reader {
 	return r
 }
 
+// Watch is Reader for one who looks after many logs and waits on none of them: where a Reader's Ready would yield, changed
+// is called instead, from whatever goroutine changed the log and with the log locked. So it must not wait, nor use the log.
+func (l *Log) Watch(from int, changed func()) *Reader {
+	return &Reader{log: l, pos: max(from, 0), slot: -1, changed: changed}
+}
+
 // A Reader follows a log from its own position. It belongs to one goroutine, but for Wake.
 type Reader struct {
-	log   *Log
-	ready chan struct{}
+	log     *Log
+	ready   chan struct{}
+	changed func() // in place of ready
 	// The rest is guarded by the log's lock.
 	pos     int
 	slot    int // index in log.waiting; -1 when not there
@@ -187,11 +194,12 @@ type Reader struct {
 
 // Take returns all parts after the reader's position, without waiting; they are the caller's. They are none when there
 // is nothing new. more is false once the log has ended and everything was taken.
-func (r *Reader) Take() (parts []Part, more bool) { return r.TakeInto(nil) }
+func (r *Reader) Take() (parts []Part, more bool) { return r.TakeInto(nil, 0) }
 
 // TakeInto is Take into a slice of the caller's, from its beginning; where that has room, no more than fits into it is
-// taken. Where more was left, Ready yields at once.
-func (r *Reader) TakeInto(into []Part) (parts []Part, more bool) {
+// taken. Where bytes is not 0, nothing is taken after the part with which the parts hold so many. Where more was left,
+// Ready yields at once.
+func (r *Reader) TakeInto(into []Part, bytes int) (parts []Part, more bool) {
 	l := r.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,9 +216,16 @@ func (r *Reader) TakeInto(into []Part) (parts []Part, more bool) {
 			end = min(n, r.pos+cap(into))
 		}
 		parts = into[:0]
-		for r.at < end {
+		for held := 0; r.at < end; {
 			parts = append(parts, Part{})
-			r.next(&parts[len(parts)-1])
+			p := &parts[len(parts)-1]
+			r.next(p)
+			if bytes == 0 {
+				continue
+			}
+			if held += p.size(); held >= bytes {
+				break
+			}
 		}
 		r.pos = r.at
 	}
@@ -322,6 +337,10 @@ func (r *Reader) Close() {
 }
 
 func (r *Reader) signal() {
+	if r.changed != nil {
+		r.changed()
+		return
+	}
 	select {
 	case r.ready <- struct{}{}:
 	default: // one value is enough

@@ -307,19 +307,64 @@ func TestAReaderAtRestHearsOfTheEndAlone(t *testing.T) {
 	}
 }
 
+func TestAWatchIsToldOfWhatAReaderWaitsFor(t *testing.T) {
+	l := stream.NewLog()
+	told := 0
+	r := l.Watch(1, func() { told++ })
+	heard := func(want string, times int) {
+		t.Helper()
+		if told != times {
+			t.Fatalf("%s: told %d times, want %d", want, told, times)
+		}
+		told = 0
+	}
+	appendAll(t, l, text("a"), text("b"))
+	heard("before it took anything", 0)
+	if got, more := r.Take(); len(got) != 1 || got[0].Text != "b" || !more {
+		t.Fatalf("took %v, %v", got, more)
+	}
+	heard("all was taken", 0)
+	appendAll(t, l, text("c"))
+	appendAll(t, l, text("d"))
+	heard("two appends", 1)
+	r.TakeInto(make([]stream.Part, 0, 1), 0)
+	heard("something is left", 1)
+	r.Take()
+	r.Rest(true)
+	appendAll(t, l, text("e"))
+	heard("at rest", 0)
+	r.Rest(false)
+	heard("no more at rest", 1)
+	r.Take()
+	r.Wake()
+	heard("woken", 1)
+	l.Close()
+	heard("the end", 1)
+	if _, more := r.Take(); more {
+		t.Fatal("the end is not told")
+	}
+}
+
 func TestALogYieldsWhatWasAppendedHoweverItIsTaken(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 9))
 	for range 50 {
 		l := stream.NewLog()
 		readers := []*stream.Reader{l.Reader(0), l.Reader(3), l.Reader(100), l.Reader(0)}
-		room := []int{0, 5, 0, 1}
+		room, most := []int{0, 5, 0, 1}, []int{0, 100, 300, 0}
 		got := make([][]stream.Part, len(readers))
 		take := func(n int) bool {
 			var into []stream.Part
 			if room[n] > 0 {
 				into = make([]stream.Part, 0, room[n])
 			}
-			parts, more := readers[n].TakeInto(into)
+			parts, more := readers[n].TakeInto(into, most[n])
+			held := 0
+			for i, p := range parts {
+				if most[n] > 0 && held >= most[n] {
+					t.Fatalf("part %d was taken after %d bytes, of which %d were wanted", i, held, most[n])
+				}
+				held += len(p.ID) + len(p.Text) + len(p.URL)
+			}
 			if room[n] > 0 && len(parts) > room[n] {
 				t.Fatalf("took %d parts into room for %d", len(parts), room[n])
 			}

@@ -255,6 +255,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 		Handler: a.edge, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
+	a.edge.Attach(server)
 	stopProfiles, err := serveProfiles(a.config.ProfileListen, a.log)
 	if err != nil {
 		stopControl()

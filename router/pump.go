@@ -1,0 +1,785 @@
+package router
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"docent/stream"
+)
+
+// The pumps write the streams that last. A request's handler writes an answer's beginning; when the stream has lasted for
+// Bounds.Settle its connection is taken from net/http, with its buffers and goroutines, and a pump goes on. An open stream
+// that waits for its model is then a connection and a small struct; what there is to write on many streams is written by
+// few goroutines, each of which finds work for many streams whenever it is woken.
+//
+// A pump waits for nobody: it writes what a socket takes at once. A stream whose socket is full keeps what was encoded for it,
+// and is looked at again when the socket has room. After its end the connection waits, still without a goroutine, for
+// its next request, with which it is given back to the http.Server.
+//
+// Streams over TLS and HTTP/2, and those of a server that was not attached, stay with their handlers.
+type pumps struct {
+	server   *Server
+	all      []*pump
+	next     atomic.Uint32
+	watch    *watch        // what their connections are ready for; nil where this system has none
+	back     *returns      // connections that are given back
+	patience time.Duration // how long a connection may wait for its next request
+	ended    sync.WaitGroup
+	once     sync.Once
+}
+
+func newPumps(s *Server) *pumps {
+	ps := &pumps{server: s}
+	ps.back = newReturns(ps.wake)
+	return ps
+}
+
+// attachedTo is the key of a request's connection, where a pump may take it over.
+type attachedTo struct{ *pumps }
+
+// Attach lets streams of the http.Server whose handler is s leave net/http while they last. It is called once, before the
+// server serves anything. Shutdown of the http.Server closes connections that wait for their next request, and does not wait
+// for streams: Drain does.
+func (s *Server) Attach(server *http.Server) {
+	ps := s.pumps
+	ps.patience = or(or(server.IdleTimeout, server.ReadTimeout), time.Duration(1)<<61) // for ever, almost
+	if err := ps.start(); err != nil {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			s.Log.Warn("streams stay with their handlers", "error", err)
+		}
+		return
+	}
+	key := attachedTo{ps}
+	before := server.ConnContext
+	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if before != nil {
+			ctx = before(ctx, c)
+		}
+		switch c.(type) {
+		case *net.TCPConn, *resumed:
+			return context.WithValue(ctx, key, true)
+		}
+		return ctx
+	}
+	go func() {
+		if err := server.Serve(ps.back); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			s.Log.Error("connections whose streams have ended are no longer served", "error", err)
+		}
+	}()
+}
+
+func (ps *pumps) start() error {
+	w, err := newWatch()
+	if err != nil {
+		return fmt.Errorf("watch connections: %w", err)
+	}
+	ps.watch = w
+	for range runtime.GOMAXPROCS(0) {
+		p := newPump(ps)
+		ps.all = append(ps.all, p)
+		ps.ended.Go(p.run)
+	}
+	ps.ended.Go(w.run)
+	return nil
+}
+
+// close ends all streams and connections that the pumps have.
+func (ps *pumps) close() {
+	ps.once.Do(func() {
+		ps.back.Close()
+		for _, p := range ps.all {
+			p.close()
+		}
+		if ps.watch != nil {
+			ps.watch.close()
+		}
+	})
+	ps.ended.Wait()
+}
+
+// wake has all pumps look at all that they have.
+func (ps *pumps) wake() {
+	for _, p := range ps.all {
+		p.swept.Store(false)
+		p.ring()
+	}
+}
+
+// mayTake is whether a request's stream can be taken over: its connection is known and plain, net/http has written a head
+// that says chunks follow, and nothing of the request is left to read.
+func (ps *pumps) mayTake(req *http.Request) bool {
+	if ps.watch == nil || req.TLS != nil || req.ProtoMajor != 1 || req.ProtoMinor != 1 {
+		return false
+	}
+	if req.Method != http.MethodPost && req.ContentLength != 0 { // the body of a question was read to its end
+		return false
+	}
+	attached, _ := req.Context().Value(attachedTo{ps}).(bool)
+	return attached
+}
+
+// take takes over a stream whose connection the writer has detached.
+func (ps *pumps) take(w *writer, req *http.Request, done func()) {
+	// What the log's line says is kept, and nothing else of the request: strings of its head would hold all of it.
+	account := w.x.account(constant(req.Method))
+	account.id = strings.Clone(account.id)
+	f := &flow{reading: w.reading, connection: *w.conn, account: account, done: done, closes: req.Close}
+	f.written, f.flushes, f.reading.bytes = 0, 0, 0 // the writer counts its own
+	f.pump = ps.all[ps.next.Add(1)%uint32(len(ps.all))]
+	f.reader = w.log.Watch(w.reader.Pos(), f.mark)
+	f.leave = ps.server.pulse.join(f.reader)
+	f.m.open.Inc()
+	f.pump.adopt(f)
+}
+
+// constant is a method that streams have, as a string of its own.
+func constant(m string) string {
+	if m == http.MethodPost {
+		return http.MethodPost
+	}
+	return http.MethodGet
+}
+
+// A connection is one that was taken from net/http.
+type connection struct {
+	conn *net.TCPConn
+	raw  syscall.RawConn
+	read []byte // what net/http had read of the next request
+	err  error
+}
+
+func newConnection(c net.Conn, buffered *bufio.Reader) *connection {
+	read, _ := buffered.Peek(buffered.Buffered())
+	taken := &connection{read: append([]byte(nil), read...)}
+	switch c := c.(type) {
+	case *net.TCPConn:
+		taken.conn = c
+	case *resumed:
+		taken.conn = c.TCPConn
+		taken.read = append(taken.read, c.read...)
+	}
+	taken.raw, taken.err = taken.conn.SyscallConn()
+	return taken
+}
+
+// A phase is what a pump has a connection for.
+type phase uint8
+
+const (
+	streaming phase = iota
+	waiting         // for the next request
+	gone            // it is somebody else's, or closed
+)
+
+// What a connection is ready for.
+const (
+	readable = 1 << iota
+	writable
+	hungUp
+)
+
+// A flow is a stream that a pump writes, and later its connection while it waits for the next request. Everything but the
+// atomic fields and reader is the pump's goroutine's alone.
+type flow struct {
+	reading
+	connection
+	account
+	pump   *pump
+	done   func()
+	closes bool // the client wants the connection closed after the answer
+
+	phase   phase
+	found   uint32 // of what the connection was ready for
+	watched uint64 // its number in the watch
+	room    bool   // the watch tells of room for writing, too
+	out     []byte // what the socket has not taken yet
+	ending  string // how the stream ends when out is written
+
+	ready  atomic.Uint32 // what the watch has found
+	marked atomic.Bool   // in pump.marked
+	under  *flow         // there
+
+	queue          *queue
+	prev, next     *flow         // there
+	due            time.Duration // by the pump's clock
+	later, earlier *flow         // in pump.flows
+}
+
+// mark has the pump look at the flow. It may be called from anywhere and waits for nothing.
+func (f *flow) mark() {
+	if f.marked.Swap(true) {
+		return
+	}
+	p := f.pump
+	for {
+		top := p.marked.Load()
+		f.under = top
+		if p.marked.CompareAndSwap(top, f) {
+			break
+		}
+	}
+	p.ring()
+}
+
+// A queue holds flows in the order in which something is due; all of a queue have been given the same time.
+type queue struct{ first, last *flow }
+
+func (q *queue) push(f *flow, due time.Duration) {
+	f.unqueue()
+	f.queue, f.due, f.prev = q, due, q.last
+	if q.last == nil {
+		q.first = f
+	} else {
+		q.last.next = f
+	}
+	q.last = f
+}
+
+func (f *flow) unqueue() {
+	q := f.queue
+	if q == nil {
+		return
+	}
+	if f.prev == nil {
+		q.first = f.next
+	} else {
+		f.prev.next = f.next
+	}
+	if f.next == nil {
+		q.last = f.prev
+	} else {
+		f.next.prev = f.prev
+	}
+	f.queue, f.prev, f.next = nil, nil, nil
+}
+
+// A pump writes to many connections from one goroutine.
+type pump struct {
+	*pumps
+	marked atomic.Pointer[flow] // a stack of flows that there may be something to do for
+	asleep atomic.Bool
+	bell   chan struct{}
+	swept  atomic.Bool // what waits for its next request was told that there will be none
+
+	mu     sync.Mutex
+	closed bool // nothing more is adopted
+
+	// The goroutine's own.
+	flows   *flow         // all
+	resting queue         // streams that wait out their pace
+	stalled queue         // streams whose sockets are full
+	idle    queue         // connections that wait for their next request
+	grain   time.Duration // of the rests
+	epoch   time.Time
+	now     time.Time
+	clock   time.Duration // since epoch, like now
+	space   *workspace
+
+	out      []byte // for writeOut
+	wrote    int
+	errno    error
+	writeOut func(fd uintptr) bool
+}
+
+func newPump(ps *pumps) *pump {
+	p := &pump{pumps: ps, epoch: time.Now(), bell: make(chan struct{}, 1), space: newWorkspace(), grain: min(ps.server.Bounds.Pace/8, 5*time.Millisecond)}
+	p.swept.Store(true)
+	p.writeOut = func(fd uintptr) bool {
+		for {
+			p.wrote, p.errno = syscall.Write(int(fd), p.out)
+			if p.errno != syscall.EINTR {
+				return true // never wait here
+			}
+		}
+	}
+	return p
+}
+
+// ring wakes the pump where it sleeps.
+func (p *pump) ring() {
+	if p.asleep.Load() && p.asleep.CompareAndSwap(true, false) {
+		select {
+		case p.bell <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (p *pump) adopt(f *flow) {
+	p.mu.Lock()
+	closed := p.closed
+	if !closed {
+		f.mark()
+	}
+	p.mu.Unlock()
+	if closed {
+		f.end("cut")
+		f.conn.Close()
+	}
+}
+
+func (p *pump) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.asleep.Store(true) // so that it is rung for certain
+	p.ring()
+}
+
+func (p *pump) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
+func (p *pump) tick() {
+	p.now = time.Now()
+	p.clock = p.now.Sub(p.epoch)
+}
+
+func (p *pump) run() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		p.tick()
+		p.work()
+		if p.isClosed() {
+			p.work() // what was marked until then
+			p.clear()
+			return
+		}
+		next := time.Hour
+		for _, q := range [...]*queue{&p.resting, &p.stalled, &p.idle} {
+			if q.first != nil {
+				next = min(next, q.first.due-time.Since(p.epoch))
+			}
+		}
+		p.asleep.Store(true)
+		if p.marked.Load() != nil || !p.swept.Load() || next <= 0 {
+			p.asleep.Store(false)
+			continue
+		}
+		timer.Reset(next)
+		select {
+		case <-p.bell:
+			// Those who append come in crowds. Who is about to run goes first, and the pump finds what all of them wrote.
+			runtime.Gosched()
+		case <-timer.C:
+		}
+		p.asleep.Store(false)
+	}
+}
+
+// work looks at what was marked and at what is due.
+func (p *pump) work() {
+	var list *flow
+	for f := p.marked.Swap(nil); f != nil; { // first come, first served
+		under := f.under
+		f.under, list = list, f
+		f = under
+	}
+	for f := list; f != nil; {
+		under := f.under
+		f.under = nil
+		f.marked.Store(false) // before looking: who marks it from now on is seen the next time
+		p.look(f, false)
+		f = under
+	}
+	for _, q := range [...]*queue{&p.resting, &p.stalled, &p.idle} {
+		for f := q.first; f != nil && f.due <= p.clock; f = q.first {
+			f.unqueue()
+			p.look(f, true)
+		}
+	}
+	if !p.swept.Swap(true) || p.back.isClosed() {
+		for p.idle.first != nil {
+			p.drop(p.idle.first)
+		}
+	}
+}
+
+// clear closes what is left.
+func (p *pump) clear() {
+	for p.flows != nil {
+		f := p.flows
+		if f.phase == streaming {
+			f.end("cut")
+		}
+		p.drop(f)
+	}
+}
+
+// look does what there is to do for a flow. due is that its time in a queue is over.
+func (p *pump) look(f *flow, due bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.server.Log.Error("a stream panicked", "request", f.account.id, "thread", f.thread, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			if f.phase == streaming {
+				f.end("broken")
+			}
+			p.drop(f)
+		}
+	}()
+	switch f.phase {
+	case gone:
+		return
+	case streaming:
+		if f.watched == 0 && !p.begin(f) {
+			return
+		}
+		f.found |= f.ready.Swap(0)
+		p.stream(f, due)
+	case waiting:
+		f.found |= f.ready.Swap(0)
+		switch {
+		case f.found&readable != 0:
+			p.giveBack(f)
+		case due, f.found&hungUp != 0:
+			p.drop(f)
+		}
+	}
+}
+
+// begin takes up a flow.
+func (p *pump) begin(f *flow) bool {
+	if f.later = p.flows; f.later != nil {
+		f.later.earlier = f
+	}
+	p.flows = f
+	if f.connection.err == nil {
+		f.connection.err = p.watch.add(f)
+	}
+	if f.connection.err != nil {
+		p.server.Log.Error("a stream is cut off", "request", f.account.id, "error", f.connection.err)
+		f.end("cut")
+		p.drop(f)
+		return false
+	}
+	return true
+}
+
+const (
+	frameHead = 10 // room for the size of a chunk, in hexadecimal digits and a line end
+	lastChunk = "0\r\n\r\n"
+)
+
+// stream writes what there is of an answer.
+func (p *pump) stream(f *flow, due bool) {
+	if f.found&hungUp != 0 {
+		f.end("gone")
+		p.drop(f)
+		return
+	}
+	if len(f.out) > 0 {
+		switch {
+		case f.found&writable != 0:
+			f.found &^= writable
+			if !p.push(f, f.out) {
+				return
+			}
+			if len(f.out) > 0 {
+				if f.queue == nil { // its time is over, and it took nothing
+					f.end("stalled")
+					p.drop(f)
+				}
+				return
+			}
+			if f.ending != "" {
+				p.finish(f)
+				return
+			}
+		case due:
+			f.end("stalled")
+			p.drop(f)
+			return
+		case f.isCut(): // in the middle of a chunk there is nothing to be said
+			f.end("cut")
+			p.drop(f)
+			return
+		default:
+			return
+		}
+	}
+	f.unqueue()
+	space := p.space
+	space.bytes = append(space.bytes[:0], "0000000000"[:frameHead]...)
+	took, more, _ := f.fill(space)
+	how, reason := f.verdict(more)
+	switch {
+	case reason != "":
+		space.bytes = f.enc.Append(space.bytes, stream.Part{Kind: stream.Error, Text: reason})
+	case how == "" && took == 0 && f.quiet():
+		space.bytes = f.enc.KeepAlive(space.bytes)
+	}
+	f.ending = how
+	if size := len(space.bytes) - frameHead; size > 0 || how != "" {
+		f.reading.bytes += size
+		f.account.bytes += int64(size)
+		f.flushes++
+		if !p.push(f, frame(space, how != "")) {
+			return
+		}
+	}
+	if cap(space.bytes) > keptSize {
+		space.bytes = nil
+	}
+	switch {
+	case len(f.out) > 0:
+	case how != "":
+		p.finish(f)
+	default:
+		// What comes soon after goes together: a gap of this length is not seen. The end of the answer does not wait.
+		pace := p.server.Bounds.Pace
+		paced := f.texts && took > 0 && pace > 0
+		f.reader.Rest(paced)
+		if paced {
+			p.resting.push(f, (p.clock + pace + p.grain - 1).Truncate(p.grain)) // many end together
+		}
+	}
+}
+
+// frame makes a chunk of HTTP of what follows the room for its head, and ends the answer where it is the last.
+func frame(space *workspace, last bool) []byte {
+	b := space.bytes
+	from := frameHead
+	if size := len(b) - frameHead; size > 0 {
+		b = append(b, "\r\n"...)
+		from -= 2
+		b[from], b[from+1] = '\r', '\n'
+		for ; size > 0; size >>= 4 {
+			from--
+			b[from] = "0123456789abcdef"[size&15]
+		}
+	}
+	if last {
+		b = append(b, lastChunk...)
+	}
+	space.bytes = b
+	return b[from:]
+}
+
+// push writes what the socket takes and keeps the rest. It is false when the reader has gone.
+func (p *pump) push(f *flow, b []byte) bool {
+	f.last = p.now
+	total := len(b)
+	for len(b) > 0 {
+		p.out = b
+		if err := f.raw.Write(p.writeOut); err != nil {
+			p.errno = err
+		}
+		if p.errno != nil {
+			break
+		}
+		b = b[p.wrote:]
+	}
+	p.out = nil
+	if f.last.Sub(f.counted) > time.Second {
+		f.count()
+	}
+	switch {
+	case len(b) == 0:
+		if f.out != nil {
+			f.out = nil
+			f.unqueue()
+		}
+		return true
+	case p.errno == syscall.EAGAIN:
+		if f.out == nil {
+			b = append(make([]byte, 0, len(b)), b...)
+		}
+		if f.out == nil || len(b) < total {
+			p.stalled.push(f, p.clock+p.server.Bounds.WriteTimeout) // it is slow, and has not stopped
+		}
+		f.out = b
+		if !f.room {
+			f.room = true
+			if err := p.watch.room(f); err != nil {
+				p.server.Log.Error("a stream is cut off", "request", f.account.id, "error", err)
+				break
+			}
+		}
+		return true
+	}
+	f.end("gone")
+	p.drop(f)
+	return false
+}
+
+// finish ends a stream whose answer was written whole. The connection stays for the next request.
+func (p *pump) finish(f *flow) {
+	f.end(f.ending)
+	if f.closes || p.back.isClosed() {
+		p.drop(f)
+		return
+	}
+	if f.found&readable != 0 || len(f.read) > 0 {
+		p.giveBack(f)
+		return
+	}
+	f.phase = waiting
+	f.reading, f.done, f.out = reading{}, nil, nil
+	p.idle.push(f, p.clock+p.patience)
+}
+
+// end accounts for the end of the stream: nobody follows the answer any more.
+func (f *flow) end(how string) {
+	s := f.Server
+	f.leave()
+	f.reader.Close()
+	f.m.end(how)
+	f.count()
+	f.m.open.Dec()
+	s.metrics.inFlight.Dec()
+	s.note(context.Background(), f.account)
+	f.done()
+}
+
+// forget takes the flow off the pump.
+func (p *pump) forget(f *flow) {
+	f.phase = gone
+	f.unqueue()
+	p.watch.remove(f)
+	if f.earlier == nil {
+		if p.flows == f {
+			p.flows = f.later
+		}
+	} else {
+		f.earlier.later = f.later
+	}
+	if f.later != nil {
+		f.later.earlier = f.earlier
+	}
+	f.earlier, f.later = nil, nil
+}
+
+// giveBack lets net/http read the next request.
+func (p *pump) giveBack(f *flow) {
+	p.forget(f)
+	if err := p.watch.leave(f); err != nil {
+		f.conn.Close()
+		return
+	}
+	c := net.Conn(f.conn)
+	if len(f.read) > 0 {
+		c = &resumed{TCPConn: f.conn, read: f.read}
+	}
+	p.back.give(c)
+}
+
+// drop closes the connection. Where the client has sent more than was read, an immediate end would take from it what it
+// has not read yet.
+func (p *pump) drop(f *flow) {
+	if f.phase == gone {
+		return
+	}
+	p.forget(f)
+	if f.found&(readable|hungUp) == readable && f.conn.CloseWrite() == nil {
+		time.AfterFunc(500*time.Millisecond, func() { f.conn.Close() })
+		return
+	}
+	f.conn.Close()
+}
+
+// returns is the listener that hands out connections whose streams have ended.
+type returns struct {
+	mu     sync.Mutex
+	conns  []net.Conn
+	some   chan struct{}
+	ended  chan struct{}
+	closed atomic.Bool
+	wake   func() // when it is closed
+}
+
+func newReturns(wake func()) *returns {
+	return &returns{some: make(chan struct{}, 1), ended: make(chan struct{}), wake: wake}
+}
+
+func (r *returns) give(c net.Conn) {
+	r.mu.Lock()
+	closed := r.closed.Load()
+	if !closed {
+		r.conns = append(r.conns, c)
+	}
+	r.mu.Unlock()
+	if closed {
+		c.Close()
+		return
+	}
+	select {
+	case r.some <- struct{}{}:
+	default:
+	}
+}
+
+func (r *returns) Accept() (net.Conn, error) {
+	for {
+		r.mu.Lock()
+		if n := len(r.conns); n > 0 {
+			c := r.conns[0]
+			r.conns[0] = nil
+			if r.conns = r.conns[1:]; n == 1 {
+				r.conns = nil
+			}
+			r.mu.Unlock()
+			return c, nil
+		}
+		r.mu.Unlock()
+		select {
+		case <-r.some:
+		case <-r.ended:
+			return nil, net.ErrClosed
+		}
+	}
+}
+
+func (r *returns) Close() error {
+	r.mu.Lock()
+	if r.closed.Swap(true) {
+		r.mu.Unlock()
+		return nil
+	}
+	conns := r.conns
+	r.conns = nil
+	r.mu.Unlock()
+	close(r.ended)
+	for _, c := range conns {
+		c.Close()
+	}
+	r.wake()
+	return nil
+}
+
+func (r *returns) isClosed() bool { return r.closed.Load() }
+
+func (r *returns) Addr() net.Addr { return returnsAddr{} }
+
+type returnsAddr struct{}
+
+func (returnsAddr) Network() string { return "tcp" }
+func (returnsAddr) String() string  { return "connections whose streams have ended" }
+
+// resumed is a connection of whose next request something was read already.
+type resumed struct {
+	*net.TCPConn
+	read []byte
+}
+
+func (r *resumed) Read(b []byte) (int, error) {
+	if len(r.read) > 0 {
+		n := copy(b, r.read)
+		r.read = r.read[n:]
+		return n, nil
+	}
+	return r.TCPConn.Read(b)
+}
