@@ -14,7 +14,8 @@ import (
 // A leaf is one passage, read. It is shared between answers and never changes. What a question has to know of it is laid out
 // by term, so that matching costs what the question's own terms occur and not what the passage holds.
 type leaf struct {
-	of    Passage // as it was read, without its score
+	of    Passage // that it is read from
+	read  func()  // reads it, once for all who need it
 	units []unit
 	words int
 
@@ -81,6 +82,13 @@ type sighting struct {
 
 func newLeaf(p *Passage) *leaf {
 	l := &leaf{of: *p}
+	l.of.Score = 0
+	l.read = sync.OnceFunc(l.fill)
+	return l
+}
+
+func (l *leaf) fill() {
+	p := &l.of
 	var found, inLines []sighting
 	var buf []term
 	see := func(out []sighting, text string, at int) []sighting {
@@ -133,7 +141,6 @@ func newLeaf(p *Passage) *leaf {
 	}
 	l.title = l.mark(p.Title, inTitle)
 	l.head = l.mark(cmp.Or(p.Heading, p.Title), inHead)
-	return l
 }
 
 // gather puts what was seen together by term.
@@ -169,10 +176,8 @@ func (l *leaf) mark(text string, as where) []uint64 {
 	return out
 }
 
-// size is about how many bytes a leaf takes.
-func (l *leaf) size() int {
-	return 400 + len(l.of.Text) + 112*len(l.units) + 17*len(l.terms) + 8*(len(l.inUnits.all)+len(l.inLines.all)) + len(l.of.Text) // the blocks' texts
-}
+// size is about how many bytes a leaf takes once it is read: measured on documentation, with some to spare.
+func (l *leaf) size() int { return 1000 + 4*len(l.of.Text) }
 
 // lines are a unit's sentences, or its lines where it is no running text; nil where there is one only.
 func lines(u *unit) []string {
@@ -290,10 +295,11 @@ type leafKey struct {
 	bytes                   int
 }
 
-const shelfBytes = 24 << 20 // of leaves in a generation
+const shelfBytes = 20 << 20 // of leaves in a generation
 
 var leaves shelf
 
+// of is what a passage says, read by now. Who asks for a passage that somebody is reading waits for him.
 func (s *shelf) of(p *Passage) *leaf {
 	k := leafKey{p.Path, p.URL, p.Heading, p.Text[max(0, len(p.Text)-32):], len(p.Text)}
 	s.mu.Lock()
@@ -303,14 +309,12 @@ func (s *shelf) of(p *Passage) *leaf {
 			s.put(k, l)
 		}
 	}
-	s.mu.Unlock()
-	if l != nil && l.same(p) {
-		return l
+	if l == nil || !l.same(p) {
+		l = newLeaf(p)
+		s.put(k, l)
 	}
-	l = newLeaf(p)
-	s.mu.Lock()
-	s.put(k, l)
 	s.mu.Unlock()
+	l.read()
 	return l
 }
 

@@ -20,6 +20,7 @@ func FuzzWordsAreCountedAsFieldsAre(f *testing.F) {
 // A leaf knows of its passage what reading the passage term by term tells.
 func TestALeafHoldsTheTermsOfItsPassage(t *testing.T) {
 	l := newLeaf(&install)
+	l.read()
 	for i, u := range l.units {
 		for _, want := range terms(u.text) {
 			n := l.find(want.hash)
