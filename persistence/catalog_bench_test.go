@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"time"
 
 	"docent/api"
 )
 
-func benchCatalog(b *testing.B) *Catalog {
-	c, err := OpenCatalog(b.Context(), "sqlite:"+b.TempDir()+"/catalog.db", CatalogOptions{Log: slog.New(slog.DiscardHandler)})
+func benchCatalog(b *testing.B, stale time.Duration) *Catalog {
+	c, err := OpenCatalog(b.Context(), "sqlite:"+b.TempDir()+"/catalog.db", CatalogOptions{Log: slog.New(slog.DiscardHandler), Stale: stale})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -17,36 +18,43 @@ func benchCatalog(b *testing.B) *Catalog {
 	return c
 }
 
-// What every request pays: its key and its project.
+// What every request pays: its key and its project, from memory and, as it would be without, from the database.
 func BenchmarkLookup(b *testing.B) {
-	c := benchCatalog(b)
-	if _, err := c.AddProject(b.Context(), testProject("docs")); err != nil {
-		b.Fatal(err)
-	}
-	hash := [32]byte{1}
-	key, err := c.AddKey(b.Context(), api.Key{Kind: api.AssistantKey, Project: "docs"}, hash)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			k, err := c.KeyByHash(b.Context(), hash)
-			if err != nil || k.ID != key.ID {
+	for _, how := range []struct {
+		name  string
+		stale time.Duration
+	}{{"remembered", 0}, {"asked", time.Nanosecond}} {
+		b.Run(how.name, func(b *testing.B) {
+			c := benchCatalog(b, how.stale)
+			if _, err := c.AddProject(b.Context(), testProject("docs")); err != nil {
 				b.Fatal(err)
 			}
-			if _, err := c.ProjectByDomain(b.Context(), "docs.example.com"); err != nil {
+			hash := [32]byte{1}
+			key, err := c.AddKey(b.Context(), api.Key{Kind: api.AssistantKey, Project: "docs"}, hash)
+			if err != nil {
 				b.Fatal(err)
 			}
-			c.TouchKey(k.ID, c.now())
-		}
-	})
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					k, err := c.KeyByHash(b.Context(), hash)
+					if err != nil || k.ID != key.ID {
+						b.Fatal(err)
+					}
+					if _, err := c.ProjectByDomain(b.Context(), "docs.example.com"); err != nil {
+						b.Fatal(err)
+					}
+					c.TouchKey(k.ID, c.now())
+				}
+			})
+		})
+	}
 }
 
 // A page of the listing must not cost more because there are many jobs.
 func BenchmarkListing(b *testing.B) {
 	for _, jobs := range []int{100, 100_000} {
-		c, l := benchCatalog(b), newTestLog()
+		c, l := benchCatalog(b, 0), newTestLog()
 		for n := range jobs {
 			l.change(fmt.Sprintf("job/job_%08d", n), active("docs"))
 			if n%2 == 0 {
@@ -75,7 +83,7 @@ func BenchmarkListing(b *testing.B) {
 }
 
 func BenchmarkAddProject(b *testing.B) {
-	c := benchCatalog(b)
+	c := benchCatalog(b, 0)
 	n := 0
 	for b.Loop() {
 		if _, err := c.AddProject(b.Context(), testProject(fmt.Sprintf("docs%d", n))); err != nil {

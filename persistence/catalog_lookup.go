@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"docent/api"
 )
@@ -22,6 +25,8 @@ type lookup[K comparable, V any] struct {
 	load  func(context.Context, K) (V, error) // api.ErrNotFound where there is none
 	stale time.Duration
 	now   func() time.Time
+
+	hits, misses atomic.Uint64
 
 	mu      sync.RWMutex
 	found   map[K]found[V]
@@ -60,12 +65,15 @@ func (l *lookup[K, V]) get(ctx context.Context, key K) (V, error) {
 	until, gone := l.missing[key]
 	l.mu.RUnlock()
 	if ok && now.Before(hit.until) {
+		l.hits.Add(1)
 		return hit.value, nil
 	}
 	if gone && now.Before(until) {
+		l.hits.Add(1)
 		var none V
 		return none, api.ErrNotFound
 	}
+	l.misses.Add(1)
 
 	l.mu.Lock()
 	f, running := l.flights[key]
@@ -118,4 +126,22 @@ func dropOne[K comparable, V any](m map[K]V, most int) {
 		delete(m, k)
 		return
 	}
+}
+
+var descLookups = prometheus.NewDesc("docent_catalog_lookups_total",
+	"Look-ups of API keys, projects and domains, by what became of them: hit (answered from memory) or miss (asked of the database, or of who is asking it).",
+	[]string{"of", "result"}, nil)
+
+// Describe implements prometheus.Collector.
+func (c *Catalog) Describe(ch chan<- *prometheus.Desc) { ch <- descLookups }
+
+// Collect implements prometheus.Collector.
+func (c *Catalog) Collect(ch chan<- prometheus.Metric) {
+	count := func(of string, hits, misses *atomic.Uint64) {
+		ch <- prometheus.MustNewConstMetric(descLookups, prometheus.CounterValue, float64(hits.Load()), of, "hit")
+		ch <- prometheus.MustNewConstMetric(descLookups, prometheus.CounterValue, float64(misses.Load()), of, "miss")
+	}
+	count("keys", &c.keys.hits, &c.keys.misses)
+	count("projects", &c.projects.hits, &c.projects.misses)
+	count("domains", &c.domains.hits, &c.domains.misses)
 }

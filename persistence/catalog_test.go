@@ -381,6 +381,13 @@ func TestLookupsStayBounded(t *testing.T) {
 	if want := 2 * (mostFound + mostFound/2); loads != want {
 		t.Errorf("%d loads, want %d", loads, want)
 	}
+	missed := l.misses.Load()
+	for n := range l.found {
+		l.get(t.Context(), n)
+	}
+	if hits := l.hits.Load(); missed != uint64(loads) || hits != mostFound || l.misses.Load() != missed {
+		t.Errorf("counted %d misses and %d hits, of %d loads", l.misses.Load(), hits, loads)
+	}
 }
 
 func TestLookupThatBeganBeforeAChangeIsNotRemembered(t *testing.T) {

@@ -167,7 +167,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 		return nil, fmt.Errorf("start the actors: %w", err)
 	}
 	a.closers = append(a.closers, a.stopActors)
-	metrics.MustRegister(a.system, a.journal, models, a.stores.library)
+	metrics.MustRegister(a.system, a.journal, models, a.stores.library, a.stores.catalog)
 	a.models = models
 
 	a.updates = newUpdates(a.stores, log)
