@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"hash/maphash"
 	"regexp"
 	"slices"
 	"strings"
@@ -89,15 +88,9 @@ func newLeaf(p *Passage) *leaf {
 
 func (l *leaf) fill() {
 	p := &l.of
-	var found, inLines []sighting
-	var buf []term
-	see := func(out []sighting, text string, at int) []sighting {
-		buf = appendAll(buf[:0], text)
-		for _, t := range buf {
-			out = append(out, sighting{t.hash, int32(at)})
-		}
-		return out
-	}
+	d := desks.Get().(*desk)
+	defer desks.Put(d)
+	d.found, d.inLines = d.found[:0], d.inLines[:0]
 	for n, b := range cut(p) {
 		parts, above := []string{b.text}, ""
 		words := countWords(b.text)
@@ -108,58 +101,118 @@ func (l *leaf) fill() {
 			parts, above = rows(b.text)
 		}
 		for _, text := range parts {
-			u := unit{block: block{b.kind, text}, words: words, print: fingerprint(text), head: above, firstLine: l.lineCount,
-				advises: b.kind != code && advises(text), announces: announces(text), refers: pointsBack(text)}
+			u := unit{block: block{b.kind, text}, words: words, head: above, firstLine: l.lineCount, advises: b.kind != code && advises(text)}
+			if b.kind == prose {
+				u.announces, u.refers = announces(text), pointsBack(text)
+			}
 			if len(parts) > 1 {
 				u.of, u.words = n+1, countWords(text)
 			}
-			found = see(found, text, len(l.units))
-			for _, line := range lines(&u) {
-				before := len(inLines)
-				if inLines = see(inLines, line, l.lineCount); len(inLines) > before {
-					l.lineCount++
-					u.lines++
-				}
-			}
+			l.see(d, &u)
 			l.words += u.words
 			l.units = append(l.units, u)
 		}
 	}
-	context := see(nil, p.Title+" \n"+p.Heading+" \n"+strings.Join(p.Trail, " \n"), 0)
-	l.terms = make([]uint64, 0, len(found)+len(context))
-	for _, list := range [][]sighting{found, context} {
-		for _, s := range list {
-			l.terms = append(l.terms, s.hash)
-		}
+	d.context = d.context[:0]
+	for _, t := range terms(p.Title + " \n" + p.Heading + " \n" + strings.Join(p.Trail, " \n")) {
+		d.context = append(d.context, t.hash)
 	}
-	slices.Sort(l.terms)
-	l.terms = slices.Clone(slices.Compact(l.terms))
-	l.inUnits, l.inLines = l.gather(found), l.gather(inLines)
+	hashes := append(d.hashes[:0], d.context...)
+	for _, s := range d.found {
+		hashes = append(hashes, s.hash)
+	}
+	d.hashes = hashes
+	slices.Sort(hashes)
+	l.terms = slices.Clone(slices.Compact(hashes))
+	l.inUnits, l.inLines = d.gather(d.found, l), d.gather(d.inLines, l)
 	l.where = make([]where, len(l.terms))
-	for _, s := range context {
-		l.where[l.find(s.hash)] |= inContext
+	for _, hash := range d.context {
+		l.where[l.find(hash)] |= inContext
 	}
 	l.title = l.mark(p.Title, inTitle)
 	l.head = l.mark(cmp.Or(p.Heading, p.Title), inHead)
 }
 
-// gather puts what was seen together by term.
-func (l *leaf) gather(seen []sighting) mentions {
-	slices.SortFunc(seen, func(a, b sighting) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.at, b.at)) })
-	m := mentions{from: make([]int32, 0, len(l.terms)+1), all: make([]mention, 0, len(seen))}
-	for _, hash := range l.terms {
-		first := len(m.all)
-		m.from = append(m.from, int32(first))
-		for ; len(seen) > 0 && seen[0].hash == hash; seen = seen[1:] {
-			if n := len(m.all); n > first && m.all[n-1].at == seen[0].at {
-				m.all[n-1].times = max(m.all[n-1].times, m.all[n-1].times+1) // 255 stands for more
-			} else {
-				m.all = append(m.all, mention{seen[0].at, 1})
+// A desk is what reading a passage needs of room.
+type desk struct {
+	words          []word
+	found, inLines []sighting // terms, by unit and by line
+	context        []uint64
+	hashes         []uint64
+	next           []int32
+}
+
+var desks = sync.Pool{New: func() any { return new(desk) }}
+
+// see notes the terms of a unit and of its lines. No line ends within a word, so its words are the unit's that stand in it.
+func (l *leaf) see(d *desk, u *unit) {
+	d.words = appendWords(d.words[:0], u.text)
+	lines, at, end := lines(u), 0, 0 // end is where the line that is read ends
+	said := false                    // whether it has a term
+	h := uint64(len(d.words))
+	for _, w := range d.words {
+		for len(lines) > 0 && w.start >= end {
+			if said {
+				l.lineCount++
+				u.lines++
+				said = false
+			}
+			at += strings.Index(u.text[at:], lines[0])
+			end = at + len(lines[0])
+			at, lines = end, lines[1:]
+		}
+		r := readWord(w.text)
+		h = h*1099511628211 ^ r.print
+		for _, t := range r.terms {
+			d.found = append(d.found, sighting{t.hash, int32(len(l.units))})
+			if w.start < end {
+				d.inLines = append(d.inLines, sighting{t.hash, int32(l.lineCount)})
+				said = true
 			}
 		}
 	}
-	m.from = append(m.from, int32(len(m.all)))
-	m.all = slices.Clip(m.all)
+	if said {
+		l.lineCount++
+		u.lines++
+	}
+	u.print = h
+}
+
+// gather puts what was seen together by term. What was seen is in the order of its places.
+func (d *desk) gather(seen []sighting, l *leaf) mentions {
+	// Which term each is, and how many there are of it at most.
+	from := make([]int32, len(l.terms)+1)
+	for i := range seen {
+		n, _ := slices.BinarySearch(l.terms, seen[i].hash)
+		seen[i].hash = uint64(n)
+		from[n+1]++
+	}
+	for n := range l.terms {
+		from[n+1] += from[n]
+	}
+	m := mentions{from: from, all: make([]mention, len(seen))}
+	next := append(d.next[:0], from...)
+	d.next = next
+	for _, s := range seen {
+		n := next[s.hash]
+		if n > from[s.hash] && m.all[n-1].at == s.at {
+			if m.all[n-1].times < 255 { // which stands for more
+				m.all[n-1].times++
+			}
+			continue
+		}
+		m.all[n] = mention{s.at, 1}
+		next[s.hash]++
+	}
+	// Close the gaps that repetitions have left.
+	kept := int32(0)
+	for n := range l.terms {
+		first := kept
+		kept += int32(copy(m.all[kept:], m.all[from[n]:next[n]]))
+		from[n] = first
+	}
+	from[len(l.terms)] = kept
+	m.all = slices.Clone(m.all[:kept])
 	return m
 }
 
@@ -335,14 +388,13 @@ func (s *shelf) put(k leafKey, l *leaf) {
 	s.bytes += l.size()
 }
 
-// fingerprint tells blocks apart by their words alone.
+// fingerprint tells texts apart by their words alone.
 func fingerprint(text string) uint64 {
-	var h maphash.Hash
-	h.SetSeed(seed)
 	var room [64]word
-	for _, w := range appendWords(room[:0], text) {
-		h.WriteString(strings.ToLower(w.text))
-		h.WriteByte(' ')
+	words := appendWords(room[:0], text)
+	h := uint64(len(words))
+	for _, w := range words {
+		h = h*1099511628211 ^ readWord(w.text).print
 	}
-	return h.Sum64()
+	return h
 }

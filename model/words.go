@@ -115,11 +115,17 @@ func appendAll(out []term, text string) []term {
 // terms are the terms of a text.
 func terms(text string) []term { return appendAll(nil, text) }
 
-// known are the terms of words as they are written: readers and documentation use the same few thousand. It starts over
-// rather than grow with what readers type.
+// A reading is what one word as it is written says. It is shared: it may be read only.
+type reading struct {
+	terms []term
+	print uint64 // the same however the word is capitalised
+}
+
+// known are the readings of words: readers and documentation use the same few thousand. It starts over rather than grow with
+// what readers type.
 var known struct {
 	sync.RWMutex
-	words map[string][]term
+	words map[string]*reading
 }
 
 const (
@@ -127,28 +133,31 @@ const (
 	longestKnown = 40 // bytes of a word
 )
 
-// termsOf are the terms of one word. They are shared: they may be read only.
-func termsOf(w string) []term {
+func readWord(w string) *reading {
 	known.RLock()
-	out, ok := known.words[w]
+	r := known.words[w]
 	known.RUnlock()
-	if ok {
-		return out
+	if r != nil {
+		return r
 	}
+	r = &reading{print: maphash.String(seed, strings.ToLower(w))}
 	for _, t := range cutTerms(w) {
-		out = append(out, term{t, maphash.String(seed, t)})
+		r.terms = append(r.terms, term{t, maphash.String(seed, t)})
 	}
 	if len(w) > longestKnown {
-		return out
+		return r
 	}
 	known.Lock()
 	defer known.Unlock()
 	if known.words == nil || len(known.words) >= mostKnown {
-		known.words = make(map[string][]term)
+		known.words = make(map[string]*reading)
 	}
-	known.words[strings.Clone(w)] = out
-	return out
+	known.words[strings.Clone(w)] = r
+	return r
 }
+
+// termsOf are the terms of one word.
+func termsOf(w string) []term { return readWord(w).terms }
 
 func cutTerms(w string) []string {
 	w = strings.Clone(w) // terms are kept, the text that they stand in is not
