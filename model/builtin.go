@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -29,14 +30,12 @@ const (
 func (e extractive) answer(ctx context.Context, req Request, emit func(Delta) error) (Result, error) {
 	result := Result{Model: e.name, Reason: "stop"}
 	write := func(cite []int, text string) error {
-		for n, piece := range pieces(text) {
+		for piece := range pieces(text) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			d := Delta{Text: piece}
-			if n == 0 {
-				d.Cite = cite
-			}
+			d := Delta{Text: piece, Cite: cite}
+			cite = nil // with the first piece
 			result.CompletionTokens++
 			if err := emit(d); err != nil {
 				return err
@@ -52,11 +51,11 @@ func (e extractive) answer(ctx context.Context, req Request, emit func(Delta) er
 	for n, part := range plan {
 		p := &req.Passages[part.passage]
 		text := part.text
-		if len(plan) > 1 {
+		switch {
+		case n > 0:
+			text = "\n\n**" + title(p) + "**\n\n" + text
+		case len(plan) > 1:
 			text = "**" + title(p) + "**\n\n" + text
-		}
-		if n > 0 {
-			text = "\n\n" + text
 		}
 		if err := write([]int{part.passage}, text); err != nil {
 			return result, err
@@ -104,9 +103,12 @@ func title(p *Passage) string {
 }
 
 // pieces cuts an answer into what one event of a stream carries: a few words each, a line of code whole.
-func pieces(text string) []string {
+func pieces(text string) iter.Seq[string] {
+	return func(yield func(string) bool) { cutPieces(text, yield) }
+}
+
+func cutPieces(text string, yield func(string) bool) {
 	const words = 4
-	var out []string
 	start, n, coding := 0, 0, false
 	for i := 0; i < len(text); i++ {
 		end := false
@@ -123,14 +125,15 @@ func pieces(text string) []string {
 			}
 		}
 		if end && strings.TrimSpace(text[start:i+1]) != "" {
-			out = append(out, text[start:i+1])
+			if !yield(text[start : i+1]) {
+				return
+			}
 			start, n = i+1, 0
 		}
 	}
 	if start < len(text) {
-		out = append(out, text[start:])
+		yield(text[start:])
 	}
-	return out
 }
 
 // A quote is what the answer takes from one passage.
@@ -346,7 +349,8 @@ func (q *query) look(sections []*section) {
 func clauses(question string) []string {
 	var out []string
 	start := 0
-	words := split(question)
+	var room [64]word
+	words := appendWords(room[:0], question)
 	for i, w := range words {
 		if i == 0 || w.start == start {
 			continue
@@ -367,11 +371,15 @@ func clauses(question string) []string {
 			start = w.start
 		}
 	}
+	if out == nil {
+		return []string{question}
+	}
 	return append(out, question[start:])
 }
 
 func refers(clause string) bool {
-	for _, w := range split(clause) {
+	var room [64]word
+	for _, w := range appendWords(room[:0], clause) {
 		if pronouns[strings.ToLower(w.text)] {
 			return true
 		}
@@ -459,7 +467,7 @@ func rank(req Request, q *query, sections []*section) []int {
 	for _, p := range req.Passages {
 		top = max(top, p.Score)
 	}
-	var order []int
+	order := make([]int, 0, len(sections))
 	for i, s := range sections {
 		best := 0.0
 		for n := range s.units {
@@ -537,7 +545,8 @@ func (q *query) defines(s *section) bool {
 			continue
 		}
 		subject := false
-		for _, w := range split(firstWords(s.units[i].text)) {
+		var room [32]word
+		for _, w := range appendWords(room[:0], firstWords(s.units[i].text)) {
 			lower := strings.ToLower(w.text)
 			if t := termsOf(w.text); len(t) > 0 && slices.Contains(q.aspects[0].terms, q.find(t[0].hash)) {
 				subject = true

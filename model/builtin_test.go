@@ -153,7 +153,7 @@ func TestAnAnswerEndsWithItsContextAndWithItsReader(t *testing.T) {
 
 func TestPiecesAreTheWholeText(t *testing.T) {
 	for _, s := range []string{"", "a", "a b c d e f g h", "  x\n\n```go\nfunc main() { a b c d e f }\n```\n\ny", "trailing  \n", "\n\n\n", "ünï cödé 𝕏 𝕏 𝕏 𝕏 𝕏"} {
-		if got := strings.Join(pieces(s), ""); got != s {
+		if got := strings.Join(slices.Collect(pieces(s)), ""); got != s {
 			t.Errorf("%q became %q", s, got)
 		}
 	}
