@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// A Goal is one condition of an objective, such as ttfe.p99<200ms.
+// A Goal is one condition of an objective, such as ttfe.p99<200ms, or ttfe.p99@1000<200ms for the load of that size alone.
 type Goal struct {
 	text   string
-	ratio  bool // of the figure to that of the limit server
+	size   float64 // of the load that it is about; 0 for every one
+	ratio  bool    // of the figure to that of the limit server
 	metric string
 	stat   string // of a latency
 	op     string
@@ -68,7 +69,7 @@ func init() {
 	}
 }
 
-const goalExample = `such as ttfe.p99<200ms, lost=0, mem.stream<64KB or ratio.cpu.part<=1.25`
+const goalExample = `such as ttfe.p99<200ms, lost=0, mem.stream<64KB, ratio.cpu.part<=1.25 or ttfe.p99@1000<200ms`
 
 // ParseGoals reads an objective: conditions with commas between them.
 func ParseGoals(text string) ([]Goal, error) {
@@ -98,6 +99,13 @@ func parseGoal(text string) (Goal, error) {
 		if value, ok := strings.CutPrefix(rest, op); ok {
 			g.op, rest = strings.Replace(op, "==", "=", 1), strings.TrimSpace(value)
 			break
+		}
+	}
+	name, size, sized := strings.Cut(name, "@")
+	if sized {
+		var err error
+		if g.size, err = strconv.ParseFloat(size, 64); err != nil || g.size <= 0 {
+			return g, fmt.Errorf("%q is no size of a load; write a number of streams, or of requests a second", size)
 		}
 	}
 	if name, g.ratio = strings.CutPrefix(name, "ratio."); name == "" {
@@ -164,7 +172,7 @@ func GoalFigures() string {
 		names = append(names, latency+".STAT")
 	}
 	slices.Sort(names)
-	return strings.Join(names, ", ") + " (STAT: " + strings.Join(slices.Sorted(maps.Keys(goalStats)), ", ") + "), each also as ratio.…, to the limit server"
+	return strings.Join(names, ", ") + " (STAT: " + strings.Join(slices.Sorted(maps.Keys(goalStats)), ", ") + "), each also as ratio.…, to the limit server, and as …@SIZE for the load of that size alone"
 }
 
 // A Verdict is whether a goal was reached under one load.
@@ -184,7 +192,7 @@ func (v Verdict) String() string {
 		held = "NOT HELD"
 	}
 	if v.Why != "" {
-		return fmt.Sprintf("objective %s: %s (%s; %s)", v.Goal, held, v.Load, v.Why)
+		return fmt.Sprintf("objective %s: %s (%s)", v.Goal, held, strings.TrimPrefix(v.Load+"; "+v.Why, "; "))
 	}
 	return fmt.Sprintf("objective %s: %s (%s, %s: %.4g%s)", v.Goal, held, v.Target, v.Load, v.Value, v.Unit)
 }
@@ -202,11 +210,16 @@ func (v Verdict) value() string {
 func (r Report) Judge(goals []Goal) []Verdict {
 	var verdicts []Verdict
 	for _, goal := range goals {
+		met := false
 		for _, g := range r.Groups() {
+			if goal.size > 0 && goal.size != g.Size {
+				continue
+			}
 			for _, target := range g.Targets {
 				if target == limitName {
 					continue
 				}
+				met = true
 				v := Verdict{Goal: goal.text, Load: g.Scenario + ", " + g.Load, Target: target}
 				v.Value, v.Why = g.measure(goal, target)
 				if v.Why == "" {
@@ -220,6 +233,9 @@ func (r Report) Judge(goals []Goal) []Verdict {
 				}
 				verdicts = append(verdicts, v)
 			}
+		}
+		if !met && goal.size > 0 {
+			verdicts = append(verdicts, Verdict{Goal: goal.text, Why: fmt.Sprintf("no load of the size %g was measured", goal.size)})
 		}
 	}
 	return verdicts

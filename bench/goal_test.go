@@ -7,7 +7,7 @@ import (
 
 func judged() Report {
 	result := func(target string, p99, cpu float64, lost int) Result {
-		return Result{Scenario: "streams", Target: target, Load: "10 streams", Lost: lost, Parts: 1000, MostOpen: 10, Elapsed: 2, Planned: 2,
+		return Result{Scenario: "streams", Target: target, Load: "10 streams", Size: 10, Lost: lost, Parts: 1000, MostOpen: 10, Elapsed: 2, Planned: 2,
 			Latencies: map[string]Latency{"firstEvent": {Count: 10, P50: 1, P99: p99, Max: p99}},
 			Server:    Usage{CPU: cpu, Resident: 1 << 20}, Before: Usage{Resident: 1 << 19}}
 	}
@@ -22,6 +22,7 @@ func TestGoalsAreJudgedOnMediansAndSums(t *testing.T) {
 		"ttfe.p99<20ms": false, "ttfe.p99<=20ms": true, "ttfe<=20ms": true, "ttfe.p50 < 2ms": true, "lost=0": false, "lost==1": true, "lost<=1": true,
 		"stretch<=1.05": true, "cpu.part<=20us": true, "cpu.part<20µs": false, "mem.stream<52KB": true, "mem.stream<50KB": false,
 		"ratio.cpu.part<=2": true, "ratio.cpu.part<2": false, "ratio.ttfe.p99=4": true, "throughput>0": false, "late.p99<1s": false,
+		"ttfe.p99@10<=20ms": true, "ttfe.p99@10<20ms": false, "ratio.cpu.part@10<=2": true, "ttfe.p99@20<=20ms": false,
 	} {
 		goals, err := ParseGoals(text)
 		if err != nil {
@@ -47,6 +48,7 @@ func TestAnObjectiveThatCannotBeReadSaysWhatCan(t *testing.T) {
 		"mem.stream<64":       "amount of memory",
 		"lost<few":            "no number",
 		"ratio.ttfe.p99<20ms": "no number",
+		"ttfe@many<20ms":      "no size of a load",
 	} {
 		if _, err := ParseGoals(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, not %q", text, err, want)
