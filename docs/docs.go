@@ -3,7 +3,7 @@ package docs
 
 import "embed"
 
-// Files holds the pages and their navigation.
+// Files holds the pages, their pictures and their navigation.
 //
-//go:embed docs.json *.mdx agent api assistant concepts deploy operate
+//go:embed docs.json *.mdx agent api assistant concepts deploy images operate
 var Files embed.FS
