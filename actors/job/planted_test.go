@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"docent/agent"
 	"docent/api"
 )
 
@@ -95,6 +96,70 @@ var plants = map[string]machine{
 		}
 		return s.decide(msg, now)
 	}},
+	"a step is applied twice": {apply: func(s state, ev Event) state {
+		next := s.apply(ev)
+		if step, ok := ev.(Stepped); ok && len(next.steps) > 1 {
+			next.steps = append(slices.Clip(next.steps), step.Step)
+		}
+		return next
+	}},
+	"a step's answer is dropped": {apply: func(s state, ev Event) state {
+		if step, ok := ev.(Stepped); ok && step.Step.Number > 1 {
+			step.Step.Reply = agent.Reply{}
+			ev = step
+		}
+		return s.apply(ev)
+	}},
+	"a step is acknowledged and not kept": {decide: func(s state, msg any, now time.Time) ([]Event, error) {
+		if _, ok := msg.(stepped); ok && len(s.steps) == 2 {
+			return nil, nil
+		}
+		return s.decide(msg, now)
+	}},
+	"a step of an earlier attempt is kept": {decide: func(s state, msg any, now time.Time) ([]Event, error) {
+		if m, ok := msg.(stepped); ok {
+			m.attempt = s.attempt
+			msg = m
+		}
+		return s.decide(msg, now)
+	}},
+	"a step with the number of one that is there is kept": {decide: func(s state, msg any, now time.Time) ([]Event, error) {
+		if m, ok := msg.(stepped); ok && len(s.steps) > 0 && m.step.Round == s.steps[0].Round && m.step.Number <= len(s.steps) {
+			m.step.Number = len(s.steps) + 1
+			msg = m
+		}
+		return s.decide(msg, now)
+	}},
+	"a step that comes after one that is missing is kept": {decide: func(s state, msg any, now time.Time) ([]Event, error) {
+		if m, ok := msg.(stepped); ok && m.step.Number > len(s.steps)+1 {
+			m.step.Number = len(s.steps) + 1
+			msg = m
+		}
+		return s.decide(msg, now)
+	}},
+	"a step of an earlier round is kept": {decide: func(s state, msg any, now time.Time) ([]Event, error) {
+		if m, ok := msg.(stepped); ok && len(s.steps) > 0 && m.step.Round < s.steps[0].Round {
+			m.attempt, m.step.Round, m.step.Number, m.step.Commit = s.attempt, s.steps[0].Round, len(s.steps)+1, s.steps[0].Commit
+			msg = m
+		}
+		return s.decide(msg, now)
+	}},
+	"what follows overwrites the answer of an earlier step": {apply: func(s state, ev Event) state {
+		next := s.apply(ev)
+		if _, ok := ev.(Progressed); ok && len(next.steps) > 1 {
+			next.steps = slices.Clone(next.steps)
+			next.steps[0].Reply = next.steps[1].Reply
+		}
+		return next
+	}},
+	"a further round goes on from the steps of the last": {apply: func(s state, ev Event) state {
+		next := s.apply(ev)
+		if step, ok := ev.(Stepped); ok && len(s.steps) > 0 && step.Step.Round > s.steps[0].Round {
+			next.steps = append(slices.Clip(s.steps), step.Step)
+		}
+		return next
+	}},
+	"snapshots forget the newest step": {snapshot: func(s state) state { s.steps = s.steps[:max(0, len(s.steps)-1)]; return s }},
 	"steps are kept for the next instruction": {apply: func(s state, ev Event) state {
 		next := s.apply(ev)
 		if _, ok := ev.(Finished); ok {

@@ -128,7 +128,9 @@ type simulation struct {
 	commits  map[string][]string // the code host's, by branch
 	pulls    map[string]api.PullState
 	opened   int
-	spent    int // steps of instructions that ended
+	spent    int          // steps of instructions that ended
+	kept     []agent.Step // of the instruction in hand, by the simulation's own account
+	said     int          // answers of the model
 	where    string
 }
 
@@ -235,12 +237,17 @@ func (s *simulation) accept(id string) {
 
 // take does what the actor does with a message.
 func (s *simulation) take(msg any) error {
+	step, keeps := s.mustKeep(msg)
 	events, err := s.machine.taking(s.state, msg, s.now)
 	if s.story != nil {
 		s.story("%s: %T %+v -> %v, %v", s.where, msg, msg, events, err)
 	}
 	if err != nil {
 		return err
+	}
+	// The run goes on as soon as its step is acknowledged, so what is acknowledged is kept; and nothing else is.
+	if got := slices.ContainsFunc(events, func(ev Event) bool { _, ok := ev.(Stepped); return ok }); got != keeps {
+		s.fail("step %d of round %d: kept %v, want %v; before it were %d", step.Number, step.Round, got, keeps, len(s.kept))
 	}
 	for _, ev := range events {
 		stored, err := encode(ev)
@@ -252,10 +259,15 @@ func (s *simulation) take(msg any) error {
 		case Stepped:
 			s.own(msg)
 			s.broken = 0 // it goes on: what broke off before was not this step's fault
+			if step.Number == 1 {
+				s.kept = nil // a further round begins anew
+			}
+			s.kept = append(s.kept, step)
 		case Finished, Failed:
 			if n := len(s.state.steps); n > 0 {
 				s.spent += s.state.steps[n-1].Spent.Steps
 			}
+			s.kept = nil
 		}
 		switch ev := ev.(type) {
 		case Edited:
@@ -295,6 +307,22 @@ func (s *simulation) take(msg any) error {
 		s.snapAt = len(s.journal)
 	}
 	return nil
+}
+
+// mustKeep says whether a message is a step that has to be kept: the next one of the run in hand.
+func (s *simulation) mustKeep(msg any) (agent.Step, bool) {
+	m, ok := msg.(stepped)
+	if !ok || s.state.phase != editing || m.attempt != s.state.attempt {
+		return m.step, false
+	}
+	if len(s.kept) == 0 {
+		return m.step, m.step.Number == 1
+	}
+	newest := s.kept[len(s.kept)-1]
+	if m.step.Round == newest.Round {
+		return m.step, m.step.Number == newest.Number+1 && m.step.Commit == newest.Commit
+	}
+	return m.step, m.step.Round == newest.Round+1 && m.step.Number == 1
 }
 
 // crash forgets all but the journal. Results of runs of before may still arrive: the mailbox outlives a restart.
@@ -437,6 +465,8 @@ func (s *simulation) step(w work, commit string) {
 	for range s.rng.IntN(4) {
 		next.Number++
 		next.Spent.Steps++
+		s.said++
+		next.Reply.Text = fmt.Sprint("answer ", s.said) // asked again, a model says something else
 		s.flying = append(s.flying, stepped{attempt: w.attempt, step: next})
 	}
 }
@@ -487,6 +517,9 @@ func (s *simulation) check() {
 		if len(st.queue) == 0 || !strings.HasPrefix(step.Commit, st.queue[0].ID+" on ") {
 			s.fail("a step on %q is kept, of another instruction", step.Commit)
 		}
+	}
+	if len(st.steps)+len(s.kept) > 0 && !reflect.DeepEqual(st.steps, s.kept) {
+		s.fail("the steps of the instruction in hand are\n%+v\nrecorded were\n%+v", st.steps, s.kept)
 	}
 	if st.spent.Steps != s.spent {
 		s.fail("%d steps are counted, %d were recorded", st.spent.Steps, s.spent)
