@@ -1,6 +1,10 @@
 package forge
 
-import "docent/api"
+import (
+	"context"
+
+	"docent/api"
+)
 
 // Failing makes a hub fail after the steps for which fault returns an error.
 func Failing(o Options, fault func(step string) error) Options {
@@ -20,4 +24,34 @@ func Waiting(h *Hub, project api.ProjectID) int {
 		panic(err)
 	}
 	return int(r.waiting.Load())
+}
+
+// Packing makes a hub put loose objects into a pack once there are so many.
+func Packing(o Options, after int) Options {
+	o.packAfter = after
+	return o
+}
+
+// Packed waits until nothing of a project's repository is being packed.
+func Packed(h *Hub, project api.ProjectID) {
+	r, err := h.repo(project)
+	if err != nil {
+		panic(err)
+	}
+	r.packing.Lock()
+	defer r.packing.Unlock()
+}
+
+// Pack puts the loose objects of a project's repository into a pack now.
+func Pack(ctx context.Context, h *Hub, project api.ProjectID) error {
+	Packed(h, project)
+	r, err := h.repo(project)
+	if err != nil {
+		return err
+	}
+	st, err := h.open(r)
+	if err != nil {
+		return err
+	}
+	return st.pack(ctx, h.at, h.whenFree)
 }

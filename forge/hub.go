@@ -34,7 +34,8 @@ type Options struct {
 	// gives the same answer: it is part of the commit.
 	CoAuthor func(ctx context.Context, asker api.KeyID) (string, error)
 
-	fault func(step string) error // tests fail here; a step is named after what was done last
+	fault     func(step string) error // tests fail here; a step is named after what was done last
+	packAfter int                     // loose objects are packed
 }
 
 // A Hub serves all projects' repositories. Its methods may be called by many at once: work on one repository is done in
@@ -50,6 +51,11 @@ type Hub struct {
 	installs map[string]*installation // of GitHub Apps
 
 	steps sync.RWMutex // read-locked by what moves a branch together with a pull request
+	keep  sync.RWMutex // read-locked while files of objects have to stay where they are
+
+	work       context.Context // of what is done in the background; ends with the hub
+	stop       context.CancelFunc
+	background sync.WaitGroup // added to under mu, and not once repos is nil
 }
 
 // Still runs f while no publication, merge or closing of a pull request is half done; those that come meanwhile wait. What f
@@ -70,6 +76,8 @@ type repo struct {
 	listed  *listing        // the source's branches, as last listed; nil where nobody waits who may use it
 	waiting atomic.Int32    // who waits for the turn
 	suspect atomic.Bool     // damage was met: the next sync builds the repository anew
+	packing sync.Mutex      // held while objects are packed; nobody waits for the turn with it
+	free    func()          // called when a turn ends
 }
 
 // A listing says where a source's branches stood at a moment. Whoever asked before that moment need not ask the source
@@ -127,6 +135,9 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.packAfter <= 0 {
+		o.packAfter = packAfter
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("open forge: %w", err)
 	}
@@ -141,7 +152,9 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 			}
 		}
 	}
-	return &Hub{dir: dir, pulls: pulls, o: o, repos: map[api.ProjectID]*repo{}, gates: map[string]*gate{}, installs: map[string]*installation{}}, nil
+	h := &Hub{dir: dir, pulls: pulls, o: o, repos: map[api.ProjectID]*repo{}, gates: map[string]*gate{}, installs: map[string]*installation{}}
+	h.work, h.stop = context.WithCancel(context.Background())
+	return h, nil
 }
 
 // Shutdown waits for the work in hand, and lets no other begin.
@@ -150,6 +163,8 @@ func (h *Hub) Shutdown(ctx context.Context) error {
 	repos := h.repos
 	h.repos = nil
 	h.mu.Unlock()
+	h.stop()
+	h.background.Wait()
 	for _, r := range repos {
 		if _, err := r.acquire(ctx); err != nil { // never released
 			return fmt.Errorf("shut the forge down: %w", err)
@@ -173,6 +188,7 @@ func (h *Hub) repo(id api.ProjectID) (*repo, error) {
 	r := h.repos[id]
 	if r == nil {
 		r = &repo{project: id, turn: make(chan struct{}, 1)}
+		r.free = func() { h.tidy(r) }
 		r.turn <- struct{}{}
 		h.repos[id] = r
 	}
@@ -190,6 +206,7 @@ func (r *repo) acquire(ctx context.Context) (release func(), err error) {
 				r.listed = nil
 			}
 			r.turn <- struct{}{}
+			r.free()
 		}, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)

@@ -19,6 +19,8 @@ import (
 // from the damaged one as far as it is sound; a branch is kept where all that it reaches is found. The damaged files stay
 // for a person to look at.
 func (h *Hub) salvage(ctx context.Context, r *repo, p api.Project) error {
+	r.packing.Lock() // it works by names of files, which will be others
+	defer r.packing.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	dir := h.path(r.project)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
@@ -26,6 +27,9 @@ type store struct {
 	dir string
 	mu  sync.Mutex // go-git's storage is not made for use by several at once
 	sto *filesystem.Storage
+
+	loose atomic.Int64 // objects in files of their own, about
+	left  atomic.Int64 // of these, those that the last packing has left so
 }
 
 // errDamaged says that the repository's files are not what they should be.
@@ -104,6 +108,11 @@ func openStore(dir string) (*store, error) {
 		return nil, err
 	}
 	s.sto = filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(objectCache))
+	loose, err := s.looseObjects()
+	if err != nil {
+		return nil, err
+	}
+	s.loose.Store(int64(len(loose)))
 	return s, nil
 }
 
@@ -206,19 +215,20 @@ func (s *store) write(objects []object) error {
 	var g errgroup.Group
 	g.SetLimit(syncAtOnce)
 	for _, o := range missing {
-		hex := o.hash.String()
-		dir := filepath.Join(s.dir, "objects", hex[:2])
+		name := s.loosePath(o.hash)
+		dir := filepath.Dir(name)
 		if err := os.Mkdir(dir, 0o755); err == nil {
 			dirs[filepath.Join(s.dir, "objects")] = true
 		} else if !errors.Is(err, fs.ErrExist) {
 			return errors.Join(err, g.Wait())
 		}
 		dirs[dir] = true
-		g.Go(func() error { return s.place(filepath.Join(dir, hex[2:]), o) })
+		g.Go(func() error { return s.place(name, o) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	s.loose.Add(int64(len(missing)))
 	for dir := range dirs {
 		g.Go(func() error { return syncDir(dir) })
 	}

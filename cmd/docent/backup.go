@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -67,8 +68,9 @@ func (o *operations) backup(ctx context.Context, dir string, progress Progress) 
 	report = backupReport{Version: buildVersion().Version, Began: time.Now().UTC(), Notes: []string{"the search indexes are not in the backup: they are built again from the repositories"}}
 
 	// The journal, the pull requests and the references are taken as they stand at one moment, between two publications:
-	// a branch that were ahead of the journal would be written to a second time. Objects, which are only ever added, and
+	// a branch that were ahead of the journal would be written to a second time. Objects, which are only added meanwhile, and
 	// most of the journal are copied after that.
+	defer o.stores.hub.Hold()() // what is listed is there until it is copied
 	journal := o.startJournalCopy(filepath.Join(part, journalFile))
 	var repositories []*repositoryCopy
 	err = o.stores.hub.Still(func() error {
@@ -179,8 +181,8 @@ func (c *journalCopy) end() error {
 	return errors.Join(err, in.Close())
 }
 
-// A repositoryCopy is a copy of a bare repository that is in use. Objects are only ever added, and before the references
-// that name them: so references are read first, and are in the copy last.
+// A repositoryCopy is a copy of a bare repository that is in use. Objects are only added while the
+// hub holds them, and before the references that name them: so references are read first, and are in the copy last.
 type repositoryCopy struct {
 	from, to string
 	small    []smallFile
@@ -190,6 +192,16 @@ type smallFile struct {
 	name string
 	text []byte
 	mode fs.FileMode
+}
+
+// write writes the file to a copy that nobody uses yet, and syncs it.
+func (f smallFile) write(path string) error {
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode|0o200)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(f.text)
+	return errors.Join(err, out.Sync(), out.Close())
 }
 
 // readRepositories reads all but the objects of the bare repositories.
@@ -228,8 +240,8 @@ func readRepositories(from, to string) (list []*repositoryCopy, err error) {
 // filesAtOnce is how many files of a repository are copied at the same time: each is synced.
 const filesAtOnce = 8
 
-func (r *repositoryCopy) copy(ctx context.Context) (files int, err error) {
-	group, ctx := errgroup.WithContext(ctx)
+func (r *repositoryCopy) copy(stopped context.Context) (files int, err error) {
+	group, ctx := errgroup.WithContext(stopped)
 	group.SetLimit(filesAtOnce)
 	folders := []string{filepath.Dir(r.to), r.to}
 	err = eachFile(filepath.Join(r.from, "objects"), func(name string, mode fs.FileMode) (bool, error) {
@@ -254,15 +266,24 @@ func (r *repositoryCopy) copy(ctx context.Context) (files int, err error) {
 	if err := errors.Join(err, group.Wait()); err != nil {
 		return files, err
 	}
-	for _, f := range r.small {
+	group, ctx = errgroup.WithContext(stopped)
+	group.SetLimit(filesAtOnce)
+	for _, f := range r.small { // there may be thousands of branches
 		path := filepath.Join(r.to, f.name)
-		if err := writeFileAtomic(path, f.text, f.mode); err != nil {
-			return files, err
-		}
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return f.write(path)
+		})
 		folders = append(folders, filepath.Dir(path))
 		files++
 	}
-	for _, folder := range folders {
+	if err := group.Wait(); err != nil {
+		return files, err
+	}
+	slices.Sort(folders)
+	for _, folder := range slices.Compact(folders) {
 		if err := syncFolder(folder); err != nil {
 			return files, err
 		}
