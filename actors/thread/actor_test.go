@@ -138,3 +138,57 @@ func TestWhoAskedHearsWhenTheTurnIsBriefed(t *testing.T) {
 		t.Error("told twice")
 	}
 }
+
+// A clock that is set cuts no reader off from an answer that is being written, nor from one that was finished a moment ago
+// by a clock that ran ahead; and the thread's order does not depend on it.
+func TestAClockThatJumpsCutsNoReaderOff(t *testing.T) {
+	h := new(held)
+	a := h.actor(t)
+	clock := t0
+	a.deps.Now = func() time.Time { return clock }
+	ask := func(id string) {
+		t.Helper()
+		question := opens(id, "why").Ask
+		question.New = id == "1"
+		a.Command(question, func(_ any, err error) {
+			if err != nil {
+				t.Fatalf("question %s: %v", id, err)
+			}
+		})
+	}
+	resume := func(what string, there bool) {
+		t.Helper()
+		a.Command(Resume{Project: "p", Caller: opens("1", "why").Ask.Caller}, func(_ any, err error) {
+			if (err == nil) != there {
+				t.Errorf("%s: resumed: %v", what, err)
+			}
+		})
+	}
+	answer := func() {
+		h.effects[len(h.effects)-1]()
+		heard := h.messages
+		h.messages = nil
+		for _, msg := range heard {
+			a.Own(msg)
+		}
+	}
+	ask("1")
+	clock = t0.Add(24 * time.Hour)
+	resume("a day ahead, unfinished", true)
+	answer()
+	resume("a day ahead, finished", true)
+	clock = t0.Add(-time.Hour)
+	resume("an hour back, finished", true)
+	ask("2")
+	resume("an hour back, unfinished", true)
+	answer()
+	clock = t0.Add(24*time.Hour + 2*time.Minute)
+	resume("ahead again, beyond the grace", false)
+	var last time.Time
+	for _, e := range a.state.conversation().Turns {
+		if !e.Done || e.Asked.Before(last) || e.Ended.Before(e.Asked) {
+			t.Errorf("%s was asked at %v and ended at %v, after %v", e.Turn, e.Asked, e.Ended, last)
+		}
+		last = e.Ended
+	}
+}

@@ -59,9 +59,10 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 		defer resp.Body.Close()
 		return j, resp, json.NewDecoder(resp.Body).Decode(&j)
 	}
-	accepted := func(what string, left int) api.Job {
+	keyed := map[string]api.JobID{}
+	accepted := func(what, key string, left int) api.Job {
 		t.Helper()
-		j, resp, err := create("")
+		j, resp, err := create(key)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -69,6 +70,9 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 			t.Errorf("%s: %s is left, want %d", what, got, left)
 		}
 		made = append(made, j.ID)
+		if key != "" {
+			keyed[key] = j.ID
+		}
 		return j
 	}
 	limited := func(what string) {
@@ -112,6 +116,7 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	made = append(made, first.ID)
+	keyed["the-first"] = first.ID
 	awaitJobs(t, server, p, []*acceptedJob{{id: first.ID}})
 
 	set(-time.Hour)
@@ -119,7 +124,7 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 	if err != nil || again.ID != first.ID {
 		t.Errorf("a key used before the clock was set back: %s, %v, want job %s", again.ID, err, first.ID)
 	}
-	second := accepted("an hour back", 1)
+	second := accepted("an hour back", "while-it-was-back", 1)
 	var followed api.Job
 	if err := admin.postJSON(t.Context(), base+"/"+string(first.ID)+"/message", map[string]string{"prompt": `append "more" to p0.md`}, &followed); err != nil {
 		t.Fatal(err)
@@ -130,19 +135,29 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 	question("And from where does it leave?")
 
 	set(24 * time.Hour)
-	third := accepted("a day forward", 2)
+	third := accepted("a day forward", "while-it-was-ahead", 2)
 	awaitJobs(t, server, p, []*acceptedJob{{id: third.ID}})
 	listed("a day forward")
 	question("Who sells tickets?")
 
 	set(0)
 	limited("back again, four uses")
+	for key, id := range keyed {
+		if again, _, err := create(key); err != nil || again.ID != id {
+			t.Errorf("the key %q after the clock was back: %s, %v, want job %s", key, again.ID, err, id)
+		}
+	}
 	question("What do tickets cost, once more?")
 	server.kill()
 	server.start()
 	limited("back again, after a restart")
+	for key, id := range keyed {
+		if again, _, err := create(key); err != nil || again.ID != id {
+			t.Errorf("the key %q after a restart: %s, %v, want job %s", key, again.ID, err, id)
+		}
+	}
 	docent(t, "project", "set", "--data", data, "--id", p.id, "--limit-project-hour", "9")
-	fourth := accepted("after a restart", 4)
+	fourth := accepted("after a restart", "", 4)
 	awaitJobs(t, server, p, []*acceptedJob{{id: fourth.ID}})
 	listed("after a restart")
 	server.stop()
