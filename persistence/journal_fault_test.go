@@ -120,14 +120,22 @@ func (d *faultyDisk) arm(fail, last int, short, sync bool) {
 // story fail, once and for a while.
 func TestNothingAcknowledgedIsLostWhenTheDiskFails(t *testing.T) {
 	for _, kind := range []struct {
-		name        string
-		short, sync bool
-	}{{"error", false, false}, {"short write", true, false}, {"sync", false, true}} {
+		name              string
+		short, sync, grow bool
+	}{{"error", false, false, false}, {"short write", true, false, false}, {"sync", false, true, false}, {"error after growth", false, false, true}, {"sync after growth", false, true, true}} {
 		for _, length := range []int{1, 5} {
 			t.Run(fmt.Sprintf("%s/%d", kind.name, length), func(t *testing.T) {
 				t.Parallel()
 				for at := 1; ; at += (length + 1) / 2 {
-					if !storyWithFault(t, at, at+length-1, kind.short, kind.sync) {
+					fault := func(j *Journal) func() bool {
+						disk := newFaultyDisk(t, j)
+						if kind.grow {
+							growByPages(t, j)
+						}
+						disk.arm(at, at+length-1, kind.short, kind.sync)
+						return disk.heal
+					}
+					if !storyWithFault(t, at, fault) {
 						t.Logf("up to write %d", at)
 						if at < 10 {
 							t.Fatal("the story writes too little")
@@ -140,14 +148,72 @@ func TestNothingAcknowledgedIsLostWhenTheDiskFails(t *testing.T) {
 	}
 }
 
-// storyWithFault says whether the fault came to pass.
-func storyWithFault(t *testing.T, fail, last int, short, sync bool) bool {
+// growByPages has the file end where its last page does, and grow by a page more than is needed, so that every commit which
+// needs new pages extends it. Otherwise that is one in thousands.
+func growByPages(t *testing.T, j *Journal) (size int64) {
+	t.Helper()
+	if err := j.do(func(c *journalCommit) error {
+		j.db.AllocSize = j.db.Info().PageSize
+		size = c.tx.Size()
+		return j.file.Truncate(size)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return size
+}
+
+// TestJournalOnAFullDiskProcess is the process that TestNothingAcknowledgedIsLostWhenTheFileCannotGrow starts.
+func TestJournalOnAFullDiskProcess(t *testing.T) {
+	if os.Getenv("DOCENT_TEST_FULL_DISK") == "" {
+		t.Skip("it is started by another test")
+	}
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	limit := func(bytes uint64) {
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: min(bytes, was.Cur), Max: was.Max}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pages := 0
+	for ; ; pages++ {
+		if !storyWithFault(t, pages, func(j *Journal) func() bool {
+			limit(uint64(growByPages(t, j)) + uint64(pages*j.db.Info().PageSize))
+			return func() bool {
+				limit(was.Cur)
+				return j.Stats().Failed > 0
+			}
+		}) {
+			break
+		}
+	}
+	if pages < 10 {
+		t.Fatalf("the file needs %d pages more", pages)
+	}
+	t.Logf("up to %d pages more", pages)
+}
+
+// TestNothingAcknowledgedIsLostWhenTheFileCannotGrow lets a small story meet the end of the disk with every size of the file
+// that it comes to: where the file is extended, and not only where it is written. For that a process limits the size of
+// its files, which only a process of its own can do.
+func TestNothingAcknowledgedIsLostWhenTheFileCannotGrow(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestJournalOnAFullDiskProcess$", "-test.v")
+	cmd.Env = append(os.Environ(), "DOCENT_TEST_FULL_DISK=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestJournalOnAFullDiskProcess")) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}
+
+// storyWithFault says whether the fault came to pass. What begins the fault returns what ends it and says whether it did.
+func storyWithFault(t *testing.T, fail int, begin func(*Journal) (heal func() bool)) bool {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	j, err := OpenJournal(path, JournalOptions{Log: quiet, retryAfter: time.Nanosecond, CheckpointEvery: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	disk := newFaultyDisk(t, j)
 	model := map[string][]string{}
 	uncertain := "" // what the last append would have added, to the stream named doubtful
 	doubtful := ""
@@ -170,7 +236,7 @@ func storyWithFault(t *testing.T, fail, last int, short, sync bool) bool {
 			}
 		}
 	}
-	disk.arm(fail, last, short, sync)
+	heal := begin(j)
 	for i := range 12 {
 		s := fmt.Sprint("job/", i%3)
 		text := fmt.Sprint(i, "-", strings.Repeat("x", 700*(i%4)))
@@ -185,9 +251,23 @@ func storyWithFault(t *testing.T, fail, last int, short, sync bool) bool {
 			}
 			doubtful, uncertain = s, text
 			check(j, "while it cannot be written to") // reads go on
+			// What became of it is known when the disk can be written to again. Until then the file may be as a crash finds it.
+			heal()
+			crashed := filepath.Join(t.TempDir(), "crashed.db")
+			if b, err := usedPart(path); err != nil {
+				t.Fatal(err)
+			} else if err := os.WriteFile(crashed, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			after, err := OpenJournal(crashed, JournalOptions{Log: quiet, UnsafeNoSync: true})
+			if err != nil {
+				t.Fatalf("fault at %d, after a crash: %v", fail, err)
+			}
+			check(after, "after a crash")
+			if err := after.Close(); err != nil {
+				t.Fatal(err)
+			}
 			doubtful = ""
-			// What became of it is known when the disk can be written to again.
-			disk.heal()
 			for tries := 0; j.do(func(*journalCommit) error { return nil }) != nil; tries++ {
 				if tries > 10 {
 					t.Fatalf("fault at %d: it did not recover", fail)
@@ -209,7 +289,7 @@ func storyWithFault(t *testing.T, fail, last int, short, sync bool) bool {
 		}
 		check(j, "afterwards")
 	}
-	tripped := disk.heal()
+	tripped := heal()
 	// As a crash here would leave it: the committer does not write meanwhile.
 	crashed := filepath.Join(t.TempDir(), "copy.db")
 	if err := j.do(func(*journalCommit) error {
