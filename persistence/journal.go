@@ -61,14 +61,15 @@ type Journal struct {
 	db   *bbolt.DB
 	file *os.File // bbolt's own
 
-	mu     sync.Mutex // guards queue, ops, closed
-	queue  []*appendRequest
-	queued atomic.Int64 // the length of queue
-	ops    []*journalOp
-	closed bool
-	wake   chan struct{}
-	stop   chan struct{} // closed by Close
-	done   chan struct{} // closed when the committer has ended
+	mu          sync.Mutex // guards queue, queuedBytes, ops, closed
+	queue       []*appendRequest
+	queuedBytes int
+	queued      atomic.Int64 // the length of queue
+	ops         []*journalOp
+	closed      bool
+	wake        chan struct{}
+	stop        chan struct{} // closed by Close
+	done        chan struct{} // closed when the committer has ended
 
 	requests sync.Pool // of *appendRequest
 
@@ -88,9 +89,10 @@ type Journal struct {
 
 	// The committer's own.
 	state     journalState
-	attempts  uint64         // to write a group
-	unsettled *journalCommit // written, but its last sync failed: whether it is there is not known yet
-	downUntil time.Time      // no attempt before then
+	spare     []*appendRequest // room for the next queue
+	attempts  uint64           // to write a group
+	unsettled *journalCommit   // written, but its last sync failed: whether it is there is not known yet
+	downUntil time.Time        // no attempt before then
 	downErr   error
 	round     []queuedSnapshot
 	trim      []trimEntry // ascending
@@ -527,6 +529,7 @@ func (j *Journal) Append(ctx context.Context, a Append) (last uint64, err error)
 		return 0, fmt.Errorf("append to %s: %w", a.Stream, api.ErrShuttingDown)
 	}
 	j.queue = append(j.queue, r)
+	j.queuedBytes += r.bytes
 	j.queued.Store(int64(len(j.queue)))
 	j.mu.Unlock()
 	j.poke()

@@ -227,28 +227,35 @@ func (j *Journal) gather(g *commitGroup) bool {
 // take moves what waits into g, up to the size of a group.
 func (j *Journal) take(g *commitGroup, first bool) (closed bool) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	n := 0
-	if g.reqs == nil {
-		g.reqs = make([]*appendRequest, 0, max(len(j.queue), g.awaited))
-	}
-	for _, r := range j.queue {
-		if len(g.reqs) == groupAppends || g.bytes >= groupBytes {
-			break
+	n, size := len(j.queue), j.queuedBytes
+	if len(g.reqs)+n > groupAppends || g.bytes+size > groupBytes {
+		n, size = 0, 0
+		for n < len(j.queue) && len(g.reqs)+n < groupAppends && g.bytes+size < groupBytes {
+			size += j.queue[n].bytes
+			n++
 		}
-		if n++; r.taken.CompareAndSwap(false, true) {
+	}
+	taken := j.queue[:n]
+	j.queue = append(j.spare[:0], j.queue[n:]...)
+	j.queuedBytes -= size
+	j.queued.Store(int64(len(j.queue)))
+	if first {
+		g.ops, j.ops = j.ops, nil
+	}
+	closed = j.closed
+	j.mu.Unlock()
+	j.spare = taken
+	if g.reqs == nil {
+		g.reqs = make([]*appendRequest, 0, max(n, g.awaited))
+	}
+	for _, r := range taken {
+		if r.taken.CompareAndSwap(false, true) {
 			g.bytes += r.bytes
 			g.reqs = append(g.reqs, r)
 		}
 	}
-	left := copy(j.queue, j.queue[n:])
-	clear(j.queue[left:])
-	j.queue = j.queue[:left]
-	j.queued.Store(int64(left))
-	if first {
-		g.ops, j.ops = j.ops, nil
-	}
-	return j.closed
+	clear(taken)
+	return closed
 }
 
 // background says how long there is nothing to do beside appends; 0 means that a commit is due. It starts a checkpoint
