@@ -27,6 +27,7 @@ type ThreadRow struct {
 	Project   ProjectID
 	Caller    string // "anonymous" or a user id
 	Questions []QuestionRow
+	Part      bool // Questions are those that are new or have changed; the others stand
 }
 
 // A QuestionRow is one question that has come to its end, and its answer.

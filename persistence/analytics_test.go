@@ -41,7 +41,7 @@ func (l *threadLog) change(stream string, to func(*api.JobRow)) {
 	}
 }
 
-func (l *threadLog) loadThread(_ context.Context, stream string) (api.ThreadRow, bool, error) {
+func (l *threadLog) loadThread(_ context.Context, stream string, _ uint64) (api.ThreadRow, bool, error) {
 	if _, _, err := l.load(context.Background(), stream); err != nil {
 		return api.ThreadRow{}, false, err
 	}
@@ -327,6 +327,49 @@ func TestLongThreadWritesOnlyWhatIsNew(t *testing.T) {
 		want := []CallerCount{{"untouched", 1, 200, midday.Add(199 * time.Minute)}, {"anonymous", 1, 1, midday.Add(900 * time.Minute)}}
 		if got := all(t, AnalyticsQuery{Project: "docs", Limit: 5}, c.Callers); !slices.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
+		}
+	})
+}
+
+// A load that brings what has changed since what is stored leaves the other questions of the thread alone.
+func TestPartOfAThreadLeavesTheOthersAlone(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		c, l := p.open(CatalogOptions{}), newThreadLog()
+		var since []uint64
+		projector := NewThreadProjector(c, l, func(ctx context.Context, stream string, pos uint64) (api.ThreadRow, bool, error) {
+			row, ok, err := l.loadThread(ctx, stream, pos)
+			if since = append(since, pos); len(since) > 1 && len(row.Questions) > 1 {
+				row.Part, row.Questions = true, row.Questions[len(row.Questions)-1:]
+			}
+			return row, ok, err
+		}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+		step := func() {
+			t.Helper()
+			if _, err := projector.step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.edit(1, asks(asked("a", 1), asked("b", 2)))
+		step()
+		l.edit(1, asks(asked("c", 3)))
+		step()
+		l.edit(1, func(r *api.ThreadRow) { rated(api.RatedUp, 9, "/x")(&r.Questions[2]) })
+		step()
+		var listed []string
+		for _, q := range all(t, AnalyticsQuery{Project: "docs", Limit: 5}, c.Questions) {
+			listed = append(listed, string(q.ID)+string(q.Rating))
+		}
+		slices.Sort(listed)
+		if len(listed) != 3 || !strings.HasSuffix(listed[2], "up") {
+			t.Errorf("listed are %v", listed)
+		}
+		if len(since) != 3 || since[0] != 0 || since[1] == 0 || since[2] <= since[1] {
+			t.Errorf("loaded since %v", since)
+		}
+		l.removeThread(1)
+		step()
+		if left := all(t, AnalyticsQuery{Project: "docs", Limit: 5}, c.Questions); len(left) > 0 {
+			t.Errorf("left are %v", left)
 		}
 	})
 }

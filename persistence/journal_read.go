@@ -103,6 +103,44 @@ func (j *Journal) load1(stream string) (Recovered, error) {
 	return rec, nil
 }
 
+// LoadSince gives a stream's events after a position of the log, and the sequence of the first of them. There are none where
+// the stream has none there, or they were removed: what Load gives is true in any case.
+func (j *Journal) LoadSince(stream string, pos uint64) (first uint64, events []Event, err error) {
+	j.indexMu.RLock()
+	damage := j.damage[streamHash(stream)]
+	var positions []uint64
+	if t := j.tails[stream]; t != nil {
+		at, _ := slices.BinarySearch(t.pos, pos+1)
+		first, positions = t.first+uint64(at), slices.Clone(t.pos[at:])
+	}
+	j.indexMu.RUnlock()
+	if damage.err != nil {
+		return 0, nil, damage.err
+	}
+	err = j.view("load "+stream, func(tx *bbolt.Tx) error {
+		bucket := tx.Bucket(bucketEvents)
+		for i, pos := range positions {
+			key, seq := positionKey(pos), first+uint64(i)
+			v := bucket.Get(key)
+			if v == nil {
+				events = nil // the stream was removed, or a snapshot has taken their place
+				return nil
+			}
+			r, err := decodeEvent(key, v)
+			if err == nil && (r.stream != stream || r.seq != seq) {
+				err = fmt.Errorf("it is sequence %d of %q", r.seq, r.stream)
+			}
+			if err != nil {
+				return j.damaged("event", stream, seq, err)
+			}
+			r.event.Data = bytes.Clone(r.event.Data)
+			events = append(events, r.event)
+		}
+		return nil
+	})
+	return first, events, err
+}
+
 // Pending yields the streams whose last append said that they call for work, in order of their names.
 func (j *Journal) Pending(yield func(stream string) bool) error {
 	j.indexMu.RLock()

@@ -52,7 +52,7 @@ func newJobRow(r api.JobRow) (*jobRow, error) {
 func jobListing(load func(ctx context.Context, stream string) (api.JobRow, bool, error)) projection {
 	return projection{
 		name: jobsProjection, title: "the job listing", kind: "job", prefix: jobStreamPrefix, gap: projectGap,
-		load: func(ctx context.Context, stream string) (any, bool, error) {
+		load: func(ctx context.Context, stream string, _ uint64) (any, bool, error) {
 			row, ok, err := load(ctx, stream)
 			if err != nil || !ok {
 				return nil, ok, err

@@ -49,8 +49,9 @@ type projection struct {
 	kind   string        // of its streams, as the log's key for one of them
 	prefix string        // of its streams' names
 	gap    time.Duration // between transactions, where nobody waits
-	// load makes what is stored of a stream. It says false where the stream does not exist or holds nothing to show.
-	load func(ctx context.Context, stream string) (any, bool, error)
+	// load makes what is stored of a stream. It says false where the stream does not exist or holds nothing to show. What
+	// the stream's events up to the position since say is stored already.
+	load func(ctx context.Context, stream string, since uint64) (any, bool, error)
 	// write stores what load made, and removes what is stored of streams that are no more.
 	write func(ctx context.Context, tx bun.Tx, rows []any, gone []string) error
 	drop  func(ctx context.Context, tx bun.Tx) error // removes all that is stored
@@ -254,11 +255,12 @@ func (p *Projector) advance(ctx context.Context) (wrote bool, err error) {
 func (p *Projector) loadAll(ctx context.Context, streams []string) (rows []any, gone []string, err error) {
 	loaded := make([]any, len(streams))
 	absent := make([]bool, len(streams))
+	since := p.position()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, stream := range streams {
 		group.Go(func() error {
-			row, ok, err := p.load(ctx, stream)
+			row, ok, err := p.load(ctx, stream, since)
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()

@@ -29,8 +29,9 @@ const (
 
 // NewThreadProjector makes the projector of the questions that threads have answered, which analytics are made of, and
 // lets analytics wait for it. The row of a stream comes from load, which says false where the stream does not exist or
-// is no thread. It does nothing before Run.
-func NewThreadProjector(c *Catalog, source ProjectionSource, load func(ctx context.Context, stream string) (api.ThreadRow, bool, error), log *slog.Logger) *Projector {
+// is no thread, and may leave out questions that have not changed since a position of the journal (ThreadRow.Part). It does
+// nothing before Run.
+func NewThreadProjector(c *Catalog, source ProjectionSource, load func(ctx context.Context, stream string, since uint64) (api.ThreadRow, bool, error), log *slog.Logger) *Projector {
 	p := newProjector(c, source, c.questionListing(load), log)
 	c.threads.Store(p)
 	return p
@@ -130,11 +131,11 @@ func column(s string) string {
 }
 
 // questionListing is the copy of all questions that have come to their end.
-func (c *Catalog) questionListing(load func(ctx context.Context, stream string) (api.ThreadRow, bool, error)) projection {
+func (c *Catalog) questionListing(load func(ctx context.Context, stream string, since uint64) (api.ThreadRow, bool, error)) projection {
 	return projection{
 		name: threadsProjection, title: "the listing of questions", kind: "thread", prefix: threadStreamPrefix, gap: questionGap,
-		load: func(ctx context.Context, stream string) (any, bool, error) {
-			row, ok, err := load(ctx, stream)
+		load: func(ctx context.Context, stream string, since uint64) (any, bool, error) {
+			row, ok, err := load(ctx, stream, since)
 			if err != nil || !ok {
 				return nil, ok, err
 			}
@@ -146,7 +147,7 @@ func (c *Catalog) questionListing(load func(ctx context.Context, stream string) 
 					return nil, false, err
 				}
 			}
-			return loadedThread{row.ID, rows}, true, nil
+			return loadedThread{row.ID, row.Part, rows}, true, nil
 		},
 		write: writeQuestions,
 		drop: func(ctx context.Context, tx bun.Tx) error {
@@ -161,6 +162,7 @@ func (c *Catalog) questionListing(load func(ctx context.Context, stream string) 
 
 type loadedThread struct {
 	id   api.ThreadID
+	part bool // what is stored of other questions stays
 	rows []*questionRow
 }
 
@@ -172,16 +174,37 @@ func writeQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string)
 	}
 	threads := make([]string, 0, len(loaded)+len(gone))
 	threads = append(threads, gone...)
+	var parts []api.TurnID
 	for _, l := range loaded {
-		threads = append(threads, string(l.(loadedThread).id))
+		l := l.(loadedThread)
+		if !l.part {
+			threads = append(threads, string(l.id))
+			continue
+		}
+		for _, r := range l.rows {
+			parts = append(parts, r.ID)
+		}
 	}
-	var have []questionRow
-	if err := tx.NewSelect().Model(&have).Column("id", "version").Where("thread_id IN ?", bun.Tuple(threads)).Scan(ctx); err != nil {
-		return err
+	stored := make(map[api.TurnID]int64)
+	read := func(where string, among any) error {
+		var have []questionRow
+		if err := tx.NewSelect().Model(&have).Column("id", "version").Where(where, among).Scan(ctx); err != nil {
+			return err
+		}
+		for _, h := range have {
+			stored[h.ID] = h.Version
+		}
+		return nil
 	}
-	stored := make(map[api.TurnID]int64, len(have))
-	for _, h := range have {
-		stored[h.ID] = h.Version
+	if len(threads) > 0 {
+		if err := read("thread_id IN ?", bun.Tuple(threads)); err != nil {
+			return err
+		}
+	}
+	for chunk := range chunks(parts, 512) {
+		if err := read("id IN ?", bun.Tuple(chunk)); err != nil {
+			return err
+		}
 	}
 	var fresh []*questionRow
 	var rated []ratedPageRow

@@ -86,35 +86,3 @@ func History(id api.ThreadID, rec persistence.Recovered) (Conversation, bool, er
 	}
 	return s.conversation(), true, nil
 }
-
-// Row is a thread as analytics see it, from what the journal holds of it: its questions that have come to their end, and
-// the rated answers that were replaced. It is false where no thread was opened.
-func Row(id api.ThreadID, rec persistence.Recovered) (api.ThreadRow, bool, error) {
-	s, err := recovered(id, rec)
-	if err != nil || !s.opened {
-		return api.ThreadRow{}, false, err
-	}
-	row := api.ThreadRow{ID: id, Project: s.project, Caller: s.caller}
-	add := func(e Exchange, replaced bool) {
-		q := api.QuestionRow{ID: e.Turn, Thread: id, Project: s.project, Caller: s.caller, Channel: e.Channel, Page: e.Page,
-			Question: e.Question, Answer: e.Answer, Error: e.Error, Answered: e.Answered, Replaced: replaced, Model: e.Model,
-			Asked: e.Asked, Ended: e.Ended}
-		if e.Error != "" {
-			q.Answer = e.Text // as far as it had come
-		}
-		for _, s := range e.Sources {
-			q.Sources = append(q.Sources, api.PageRef{URL: s.URL, Title: s.Title})
-		}
-		if f := e.Feedback; f != nil {
-			q.Rating, q.Comment, q.Rated = f.Rating, f.Comment, f.At
-		}
-		row.Questions = append(row.Questions, q)
-	}
-	for _, e := range s.replaced {
-		add(e, true)
-	}
-	for _, e := range s.done {
-		add(e, false)
-	}
-	return row, true, nil
-}

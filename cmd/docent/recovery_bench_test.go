@@ -191,7 +191,7 @@ func fillDataDirectory(b *testing.B, data string, threads, jobs int) {
 			}
 			return job.Row(api.JobID(strings.TrimPrefix(stream, job.Stream(""))), rec)
 		}, log),
-		persistence.NewThreadProjector(stores.catalog, threadSource, func(context.Context, string) (api.ThreadRow, bool, error) {
+		persistence.NewThreadProjector(stores.catalog, threadSource, func(context.Context, string, uint64) (api.ThreadRow, bool, error) {
 			return api.ThreadRow{}, false, nil // a million questions in the catalogue are not what is measured
 		}, log),
 	} {

@@ -110,6 +110,7 @@ type app struct {
 	automations *automations
 
 	listings []*persistence.Projector
+	rows     thread.Rows // of the listing of questions
 	upkeep   upkeep
 
 	work       context.Context // ends when jobs and turns must stop
@@ -319,12 +320,20 @@ func (a *app) jobRow(_ context.Context, stream string) (api.JobRow, bool, error)
 }
 
 // threadRow is a thread as analytics see it, from its journal.
-func (a *app) threadRow(_ context.Context, stream string) (api.ThreadRow, bool, error) {
+func (a *app) threadRow(_ context.Context, stream string, since uint64) (api.ThreadRow, bool, error) {
+	id := api.ThreadID(strings.TrimPrefix(stream, thread.Stream("")))
+	first, events, err := a.journal.LoadSince(stream, since)
+	if err != nil {
+		return api.ThreadRow{}, false, err
+	}
+	if row, ok := a.rows.Changed(id, first, events); ok {
+		return row, true, nil
+	}
 	recovered, err := a.journal.Load(stream)
 	if err != nil {
 		return api.ThreadRow{}, false, err
 	}
-	return thread.Row(api.ThreadID(strings.TrimPrefix(stream, thread.Stream(""))), recovered)
+	return a.rows.Whole(id, recovered)
 }
 
 // treeForge gives the job's port the tree as an interface.

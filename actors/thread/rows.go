@@ -1,0 +1,126 @@
+package thread
+
+import (
+	"sync"
+
+	"docent/api"
+	"docent/persistence"
+)
+
+// Row is a thread as analytics see it, from what the journal holds of it: its questions that have come to their end, and
+// the rated answers that were replaced. It is false where no thread was opened.
+func Row(id api.ThreadID, rec persistence.Recovered) (api.ThreadRow, bool, error) {
+	s, err := recovered(id, rec)
+	if err != nil || !s.opened {
+		return api.ThreadRow{}, false, err
+	}
+	return s.row(), true, nil
+}
+
+func (s state) row() api.ThreadRow {
+	row := api.ThreadRow{ID: s.id, Project: s.project, Caller: s.caller}
+	add := func(e Exchange, replaced bool) {
+		q := api.QuestionRow{ID: e.Turn, Thread: s.id, Project: s.project, Caller: s.caller, Channel: e.Channel, Page: e.Page,
+			Question: e.Question, Answer: e.Answer, Error: e.Error, Answered: e.Answered, Replaced: replaced, Model: e.Model,
+			Asked: e.Asked, Ended: e.Ended}
+		if e.Error != "" {
+			q.Answer = e.Text // as far as it had come
+		}
+		for _, s := range e.Sources {
+			q.Sources = append(q.Sources, api.PageRef{URL: s.URL, Title: s.Title})
+		}
+		if f := e.Feedback; f != nil {
+			q.Rating, q.Comment, q.Rated = f.Rating, f.Comment, f.At
+		}
+		row.Questions = append(row.Questions, q)
+	}
+	for _, e := range s.replaced {
+		add(e, true)
+	}
+	for _, e := range s.done {
+		add(e, false)
+	}
+	return row
+}
+
+// Rows makes the rows of threads that change again and again, from their new events alone: what a question costs must
+// not grow with the thread that it is asked in. It remembers of each of the last threads how far it has come and what is
+// open there. The zero value is ready.
+type Rows struct {
+	mu       sync.Mutex
+	new, old map[api.ThreadID]rowState // when new is full it becomes old
+}
+
+// A rowState is a thread without its past.
+type rowState struct {
+	state
+	seq uint64
+}
+
+// rowsKept is how many threads are remembered at least.
+const rowsKept = 20_000
+
+// Whole is Row.
+func (r *Rows) Whole(id api.ThreadID, rec persistence.Recovered) (api.ThreadRow, bool, error) {
+	s, err := recovered(id, rec)
+	if err != nil || !s.opened {
+		r.forget(id)
+		return api.ThreadRow{}, false, err
+	}
+	r.remember(s, rec.Seq)
+	return s.row(), true, nil
+}
+
+// Changed is the part of the row that some events change, of which the first has the sequence given. It is false where it
+// takes the whole thread to tell: these are not the next events after those of the last row, or what they change lies
+// before them.
+func (r *Rows) Changed(id api.ThreadID, first uint64, events []persistence.Event) (api.ThreadRow, bool) {
+	r.mu.Lock()
+	last, ok := r.new[id]
+	if !ok {
+		last, ok = r.old[id]
+	}
+	r.mu.Unlock()
+	if !ok || len(events) == 0 || first != last.seq+1 {
+		return api.ThreadRow{}, false
+	}
+	s := last.state
+	for _, stored := range events {
+		ev, err := decode(stored)
+		if err != nil {
+			return api.ThreadRow{}, false
+		}
+		switch ev := ev.(type) {
+		case Rated:
+			if _, ok := s.find(ev.Turn); !ok {
+				return api.ThreadRow{}, false
+			}
+		case Asked:
+			if _, ok := s.newest(); ev.Replaces && !ok {
+				return api.ThreadRow{}, false
+			}
+		}
+		s = s.apply(ev)
+	}
+	r.remember(s, last.seq+uint64(len(events)))
+	row := s.row()
+	row.Part = true
+	return row, true
+}
+
+func (r *Rows) remember(s state, seq uint64) {
+	s.done, s.replaced = nil, nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.new == nil || len(r.new) >= rowsKept {
+		r.new, r.old = make(map[api.ThreadID]rowState), r.new
+	}
+	r.new[s.id] = rowState{s, seq}
+}
+
+func (r *Rows) forget(id api.ThreadID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.new, id)
+	delete(r.old, id)
+}
