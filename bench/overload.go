@@ -48,7 +48,11 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 	load := Streams{Target: s.Target, Form: s.Form, Questions: s.Questions, Scripted: s.Scripted, Parts: s.Parts}
 	if s.Carried <= 0 {
 		closed := load
-		closed.Closed, closed.Number, closed.For, closed.Progress = true, s.Callers, s.Find, s.Progress
+		closed.Closed, closed.Number, closed.Ramp, closed.For = true, s.Callers, time.Second, time.Second
+		if _, err := closed.Run(ctx); err != nil { // what is opened and remembered on the first use is
+			return Result{}, fmt.Errorf("warm up: %w", err)
+		}
+		closed.Ramp, closed.For, closed.Progress = 0, s.Find, s.Progress
 		found, err := closed.Run(ctx)
 		if err != nil {
 			return Result{}, fmt.Errorf("find out what the server carries: %w", err)

@@ -20,10 +20,10 @@ import (
 // answer.
 //
 // The other is the processors. A question is inside from its arrival until its turn has found what the model is told. The
-// runtime measures how long goroutines were ready to run and did not. Where that is long, more come in than get out, and
-// those inside would take longer than a reader forgives, the admission is full: no more are let in than are inside then, and
-// that number is brought down until the processors' queue is short. What is accepted is then about as quick as ever, and
-// the rest hears at once that it is not. It ends when nothing was refused for a while. While the processors have room
+// runtime measures how long goroutines were ready to run and did not. Where they wait, more questions come in than get out,
+// and those inside would take longer than a reader forgives, the admission is full: no more are let in than are
+// inside then, and that number is brought down until they take little longer than they did while the processors had room.
+// The rest hears at once that there is none. It ends when nothing was refused for a while. While the processors have room
 // there is no bound: on a slow disk as many are inside as it takes.
 type admission struct {
 	most     time.Duration // that a command may wait
@@ -43,10 +43,12 @@ type admission struct {
 	delay   func() time.Duration // that goroutines were ready to run and did not, on average since the last call
 	fewest  int                  // inside that the processors need to be busy: the bound is not lower
 	inside  int
-	in, out int       // since looked
-	looked  time.Time // when the processors' queue was last looked at
-	pace    float64   // out a second, lately
-	waited  time.Duration
+	looked  time.Time     // when the processors' queue was last looked at
+	in, out int           // since then
+	took    time.Duration // by those that got out, altogether
+	waited  time.Duration // for a processor, before that
+	pace    float64       // out a second, lately
+	usual   time.Duration // inside, while the processors have room
 	full    bool
 	bound   int       // of inside, while full
 	refused time.Time // when the last one was, for want of processors
@@ -54,9 +56,9 @@ type admission struct {
 
 const (
 	lookEvery = 20 * time.Millisecond
-	// longDelay of a goroutine that is ready to run is a queue; below shortDelay the processors have room. A question's
-	// beginning waits for a processor some ten times.
-	longDelay, shortDelay = time.Millisecond, 400 * time.Microsecond
+	// queueDelay of a goroutine that is ready to run, on average, says that the processors have a queue. Most of them are
+	// handed over at once even then, so it is far less than what a question waits.
+	queueDelay = 100 * time.Microsecond
 	// longBegin is how long those inside would take at the pace of those before them where there are too many.
 	longBegin = 40 * time.Millisecond
 	// calmAfter is how long nothing was refused when the processors are no longer called full.
@@ -64,7 +66,7 @@ const (
 )
 
 func newAdmission(most time.Duration) *admission {
-	return &admission{most: most, interval: most, always: 16, now: time.Now, delay: schedulerDelay(), fewest: 2 * runtime.GOMAXPROCS(0)}
+	return &admission{most: most, interval: most, always: 16, now: time.Now, delay: schedulerDelay(), fewest: 2 * runtime.GOMAXPROCS(0), usual: 5 * time.Millisecond}
 }
 
 // schedulerDelay tells how long goroutines have waited for a processor, on average since the last call.
@@ -139,12 +141,13 @@ func (a *admission) enter() (*place, error) {
 func (a *admission) enterRead() (*place, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.crowded(a.now()); err != nil {
+	now := a.now()
+	if err := a.crowded(now); err != nil {
 		return nil, err
 	}
 	a.inside++
 	a.in++
-	return &place{a: a, answered: true}, nil
+	return &place{a: a, came: now, answered: true}, nil
 }
 
 // refusal is why nothing is let in now for want of processors; nil where there is room. It is asked before anything is done
@@ -172,21 +175,29 @@ func (a *admission) look(now time.Time) {
 		return
 	}
 	a.waited = a.delay()
-	in, out := a.in, a.out
-	a.looked, a.in, a.out = now, 0, 0
-	weight := min(1, past.Seconds()/(5*lookEvery).Seconds())
-	a.pace += weight * (float64(out)/past.Seconds() - a.pace)
-	switch {
-	case !a.full:
-		if a.waited > longDelay && in > out && a.inside > 2*a.fewest && float64(a.inside) > a.pace*longBegin.Seconds() {
+	in, out, took := a.in, a.out, a.took
+	a.looked, a.in, a.out, a.took = now, 0, 0, 0
+	a.pace += min(1, past.Seconds()/(5*lookEvery).Seconds()) * (float64(out)/past.Seconds() - a.pace)
+	queue := a.waited > queueDelay
+	average := took / time.Duration(max(out, 1))
+	if !a.full {
+		switch {
+		case queue && in > out && a.inside > 2*a.fewest && float64(a.inside) > a.pace*longBegin.Seconds():
 			a.full, a.bound, a.refused = true, a.inside, now
+		case !queue && out > 0:
+			a.usual += (average - a.usual) / 16
 		}
+		return
+	}
+	switch {
 	case now.Sub(a.refused) > calmAfter:
 		a.full = false
-	case a.waited > longDelay:
+	case queue && average > 2*a.usual:
 		a.bound = max(a.fewest, min(a.bound, a.inside)*3/4)
-	case a.waited < shortDelay:
-		a.bound += 1 + a.bound/8
+	case queue && average > a.usual*3/2:
+		a.bound = max(a.fewest, a.bound-1-a.bound/16)
+	case !queue || out > 0 && average < a.usual*5/4:
+		a.bound += 1 + a.bound/16
 	}
 }
 
@@ -220,6 +231,7 @@ func (p *place) begin() {
 	p.begun = true
 	a.inside--
 	a.out++
+	a.took += a.now().Sub(p.came)
 }
 
 // leave gives the place back whole.

@@ -170,7 +170,7 @@ func newBenchOverloadCommand(b *benchRun) *cobra.Command {
 				}
 				s := s
 				if s.Callers == 0 {
-					s.Callers = 8 * cmp.Or(b.procs, runtime.NumCPU())
+					s.Callers = 24 * cmp.Or(b.procs, runtime.NumCPU())
 				}
 				s.Form, s.Questions, s.Scripted, s.Parts = b.form(), questions, b.scripted(), b.parts
 				name := fmt.Sprintf("%g times what it carries", s.Factor) + b.answers()
@@ -184,7 +184,7 @@ func newBenchOverloadCommand(b *benchRun) *cobra.Command {
 			})
 		}}
 	cmd.Flags().Float64Var(&s.Carried, "carried", 0, "questions a second that the server carries (0: find out)")
-	cmd.Flags().IntVar(&s.Callers, "callers", 0, "callers who find it out (0: eight for each processor)")
+	cmd.Flags().IntVar(&s.Callers, "callers", 0, "callers who find it out (0: 24 for each processor)")
 	cmd.Flags().DurationVar(&s.Find, "find", 5*time.Second, "how long they do")
 	cmd.Flags().Float64Var(&s.Factor, "factor", 2, "how much more than that is asked")
 	cmd.Flags().DurationVar(&s.Calm, "calm", 5*time.Second, "how long the low rate lasts before")
