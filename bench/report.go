@@ -171,6 +171,7 @@ var figureNames = []struct {
 	{"overload.p99", "whole answer past saturation to unloaded, p99", "", 2, plainUnit, 1, false},
 	{"overload.recovery", "back to normal after the load dropped", "ms", 0, timeUnit, 1, false},
 	{"overload.client", "processors busy with the client past saturation", "", 2, plainUnit, 1, false},
+	{"history.growth", "processor time, last to first", "", 3, plainUnit, 1, false},
 	{"cpu.marginal", "processor time a further part", "µs", 2, timeUnit, 1000, true},
 	{"cpu.turn", "processor time a turn without its parts", "µs", 0, timeUnit, 1000, true},
 }
@@ -196,7 +197,7 @@ func (g Group) rows() []row {
 	if g.Scenario == "overload" {
 		all = append(all, memoryAtMost)
 	}
-	if g.Scenario != "streams" && g.Scenario != "search" && g.Scenario != "jobs" {
+	if !slices.Contains([]string{"streams", "search", "jobs", "history"}, g.Scenario) {
 		// Several loads at once, or several processes one after another: what it cost is not one of them's.
 		return g.known(all)
 	}

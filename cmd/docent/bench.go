@@ -42,7 +42,7 @@ func newBenchCommand() *cobra.Command {
 	streams := &cobra.Command{Use: "streams", Short: "Concurrent assistant streams", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd, s.loads(b)) }}
 	s.flags(streams.Flags())
-	cmd.AddCommand(streams, newBenchSearchCommand(b), newBenchJobsCommand(b), newBenchRecoverCommand(b), newBenchMixedCommand(b), newBenchOverloadCommand(b),
+	cmd.AddCommand(streams, newBenchSearchCommand(b), newBenchJobsCommand(b), newBenchRecoverCommand(b), newBenchMixedCommand(b), newBenchOverloadCommand(b), newBenchHistoryCommand(b),
 		newBenchLimitCommand(b), newBenchModelCommand(b), newBenchReportCommand(b))
 	return cmd
 }
@@ -139,9 +139,10 @@ func (b *benchRun) scripted() bool { return b.url == "" && b.model == scriptedBe
 // A load is one measurement to be made: of any target, or of Docent's API only.
 type load struct {
 	name    string
-	streams int  // open at once at most, for the server's bounds
-	limit   bool // the limit server can serve it too
-	short   int  // parts of the answers in a second measurement, which tells a turn's cost from a part's; 0 for none
+	streams int                             // open at once at most, for the server's bounds
+	limit   bool                            // the limit server can serve it too
+	before  func(ctx context.Context) error // is done while no server runs; nothing where nil
+	short   int                             // parts of the answers in a second measurement, which tells a turn's cost from a part's; 0 for none
 	run     func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error)
 }
 

@@ -26,6 +26,8 @@ type lab struct {
 
 	profiles string // address of the server's profiles; empty for none
 	config   string // of the server, without its model
+
+	aThread, aJob *copied // what the history of `bench history` is made of
 }
 
 const docentTarget = "docent"
@@ -135,6 +137,11 @@ func (l load) named(name string) load {
 
 // once puts one load on one target.
 func (l *lab) once(ctx context.Context, name string, load load, round int) ([]bench.Result, error) {
+	if load.before != nil {
+		if err := load.before(ctx); err != nil {
+			return nil, err
+		}
+	}
 	target, stop, err := l.start(ctx, name)
 	if err != nil {
 		return nil, err
