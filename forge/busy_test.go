@@ -69,6 +69,25 @@ func busyJob(b *testing.B, hub *forge.Hub, p api.Project, job string) (tip, publ
 	return tip, time.Since(at)
 }
 
+// What a job costs on the built-in host after 2,000 others, as a backlog of 16 at a time.
+func BenchmarkJobsOnTheBuiltInHost(b *testing.B) {
+	hub, p, _ := benchHub(b, mintlify(b))
+	for n := range 2000 {
+		busyJob(b, hub, p, fmt.Sprintf("old-%d", n))
+	}
+	n := 0
+	for b.Loop() {
+		var jobs sync.WaitGroup
+		for range 16 {
+			n++
+			job := fmt.Sprintf("job-%d", n)
+			jobs.Go(func() { busyJob(b, hub, p, job) })
+		}
+		jobs.Wait()
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(n), "µs/job")
+}
+
 // What a job costs on a code host with 600 open pull requests: where it stands, and its commit with a pull request; one after the other,
 // and as a backlog of 16 at a time.
 func BenchmarkJobsOnABusyHost(b *testing.B) {

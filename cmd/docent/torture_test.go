@@ -219,7 +219,7 @@ type tortureCheck struct {
 }
 
 // excuses are the ends of a job that faults of the outside explain.
-var excuses = regexp.MustCompile(`^The work on this instruction broke off \d+ times|^The code host did not answer for a long time|^Others changed the branch|^The language model (could not be asked|failed)`)
+var excuses = regexp.MustCompile(`^The work on this instruction broke off \d+ times|^The code host did not answer for a long time|^The language model (could not be asked|failed)`)
 
 // awaitJobs waits until every acknowledged job has ended, for at most so long.
 func (c *tortureCheck) awaitJobs(within time.Duration) {
@@ -527,7 +527,7 @@ func (c *tortureCheck) threads(config string, p testProject, brain *modelStandIn
 			c.wrong("question %s has no end", q.tag)
 		case q.finished && (e.Error != "" || e.Answer != q.answer):
 			c.wrong("question %s was answered %q (%s); its reader saw %q finished", q.tag, e.Answer, e.Error, q.answer)
-		case e.Error != "" && asked.faults == 0 && !strings.Contains(e.Error, "broke off too often"):
+		case e.Error != "" && asked.faults == 0:
 			c.wrong("question %s ended with %q, and the model was well: it was asked %d times", q.tag, e.Error, asked.times)
 		case e.Error != "":
 			c.others[e.Error]++
