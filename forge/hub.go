@@ -50,8 +50,10 @@ type Hub struct {
 	gates    map[string]*gate         // of code hosts, by address and credential
 	installs map[string]*installation // of GitHub Apps
 
-	steps sync.RWMutex // read-locked by what moves a branch together with a pull request
-	keep  sync.RWMutex // read-locked while files of objects have to stay where they are
+	steps    sync.RWMutex // read-locked by what moves a branch together with a pull request
+	versions versions     // of the protocol that hosts speak
+
+	keep sync.RWMutex // read-locked while files of objects have to stay where they are
 
 	work       context.Context // of what is done in the background; ends with the hub
 	stop       context.CancelFunc
@@ -476,7 +478,13 @@ func (h *Hub) fetch(ctx context.Context, s *site, progress func(string)) (*site,
 // bring brings a branch of the source into the store, without a reference to it. The source is asked only where the newest
 // listing does not tell where the branch stands, or the store does not have that. An empty name is the default branch.
 func (s *site) bring(ctx context.Context, remote *remote, branch string, haves []plumbing.Hash) (string, plumbing.Hash, error) {
-	if l := s.repo.listingOf(s.source.url, s.asked); l != nil {
+	l := s.repo.listingOf(s.source.url, s.asked)
+	if l == nil && len(haves) > 0 {
+		if l = remote.heads(ctx); l != nil {
+			s.repo.listed = l
+		}
+	}
+	if l != nil {
 		name := branch
 		if name == "" {
 			name = l.base

@@ -42,6 +42,11 @@ type remote struct {
 	client  transport.Transport
 	timeout time.Duration
 	told    func(text string) // progress of what is received; may be nil
+
+	// Of a source that is reached over http.
+	web      *http.Client
+	basic    *githttp.BasicAuth
+	versions *versions
 }
 
 // dial prepares to talk; nothing is sent yet.
@@ -59,9 +64,10 @@ func (h *Hub) dial(ctx context.Context, src source, p api.Project) (*remote, err
 	}
 	switch ep.Protocol {
 	case "http", "https":
-		r.client = httpTransport()
+		r.client, r.web, r.versions = httpTransport(), httpClient(), &h.versions
 		if r.secret != "" {
-			r.auth = &githttp.BasicAuth{Username: "x-access-token", Password: r.secret} // hosts want some name, and ignore which
+			r.basic = &githttp.BasicAuth{Username: "x-access-token", Password: r.secret} // hosts want some name, and ignore which
+			r.auth = r.basic
 		}
 	case "ssh":
 		r.client = gitssh.DefaultClient
@@ -76,11 +82,11 @@ func (h *Hub) dial(ctx context.Context, src source, p api.Project) (*remote, err
 	return r, nil
 }
 
-// httpTransport follows a redirect only where it stays on the host: credentials and content belong to one place.
-var httpTransport = sync.OnceValue(func() transport.Transport {
+// httpClient follows a redirect only where it stays on the host: credentials and content belong to one place.
+var httpClient = sync.OnceValue(func() *http.Client {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.ResponseHeaderTimeout = time.Minute
-	return githttp.NewClientWithOptions(&http.Client{
+	return &http.Client{
 		Transport: shortErrors{base},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if !strings.EqualFold(req.URL.Hostname(), via[0].URL.Hostname()) {
@@ -88,7 +94,11 @@ var httpTransport = sync.OnceValue(func() transport.Transport {
 			}
 			return nil
 		},
-	}, &githttp.ClientOptions{CacheMaxEntries: 16, RedirectPolicy: githttp.FollowInitialRedirects})
+	}
+})
+
+var httpTransport = sync.OnceValue(func() transport.Transport {
+	return githttp.NewClientWithOptions(httpClient(), &githttp.ClientOptions{CacheMaxEntries: 16, RedirectPolicy: githttp.FollowInitialRedirects})
 })
 
 // shortErrors bounds what is read of an answer that is none: go-git reads error pages whole.

@@ -52,7 +52,7 @@ func TestJobsThatWaitShareAListing(t *testing.T) {
 		entered, held := make(chan struct{}), make(chan struct{})
 		s.Do(func() {
 			s.Seen = func(req *http.Request) {
-				if strings.HasSuffix(req.URL.Path, "/info/refs") && listings.Add(1) == 1 {
+				if lists(req) && listings.Add(1) == 1 {
 					close(entered)
 					<-held
 				}
@@ -81,7 +81,8 @@ func TestJobsThatWaitShareAListing(t *testing.T) {
 				t.Errorf("%s stands at %s, want %s", branch, tip.Commit, newest)
 			}
 		}
-		// The one ahead, one for all that waited, and one to fetch what somebody else has pushed.
+		// The one ahead, as it fetches what is new; that one is new enough for all that waited; and one to fetch what
+		// somebody else has pushed to a branch.
 		if n := listings.Load(); n != 3 {
 			t.Errorf("the host was asked %d times where its branches stand", n)
 		}
@@ -90,10 +91,93 @@ func TestJobsThatWaitShareAListing(t *testing.T) {
 		if tip := r.tip(t, "docent/job_1"); tip.Commit != s.Commits(t, "main")[0] {
 			t.Errorf("a job that came later stands at %s", tip.Commit)
 		}
-		if n := listings.Load(); n != 4 {
-			t.Errorf("a tip and its base were asked for %d times", n-3)
+		if n := listings.Load(); n != 5 {
+			t.Errorf("a tip and its base, which was to be fetched, were asked for %d times", n-3)
+		}
+		r.tip(t, "docent/job_1")
+		if n := listings.Load(); n != 6 {
+			t.Errorf("a tip and its base, which were there, were asked for %d times", n-5)
 		}
 	})
+}
+
+// lists tells whether a request asks where the branches stand, by either version of the protocol.
+func lists(req *http.Request) bool {
+	if req.Header.Get("Git-Protocol") != "" {
+		return req.Method == http.MethodPost
+	}
+	return strings.HasSuffix(req.URL.Path, "/info/refs")
+}
+
+// A host is asked for its branches alone where it speaks the protocol's second version; one that does not, or that has
+// trouble with it, is served as well.
+func TestBranchesAreListedByEitherVersion(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(s *forgetest.StandIn)
+		first  bool // the first version lists
+	}{
+		"the second version": {change: func(*forgetest.StandIn) {}},
+		"the first version":  {change: func(s *forgetest.StandIn) { s.OldGit = true }, first: true},
+		"a proxy that refuses what it does not know": {change: func(s *forgetest.StandIn) {
+			s.Fault = func(req *http.Request) (f forgetest.Fault) {
+				if req.Header.Get("Git-Protocol") != "" {
+					f = forgetest.Fault{Status: http.StatusBadRequest, Body: "{}"}
+				}
+				return f
+			}
+		}, first: true},
+		"answers that are cut off": {change: func(s *forgetest.StandIn) {
+			s.Fault = func(req *http.Request) (f forgetest.Fault) {
+				if req.Header.Get("Git-Protocol") != "" && req.Method == http.MethodPost {
+					f = forgetest.Fault{Status: http.StatusOK, Body: "003d"}
+				}
+				return f
+			}
+		}, first: true},
+		"answers that end before their end": {change: func(s *forgetest.StandIn) {
+			s.Fault = func(req *http.Request) (f forgetest.Fault) {
+				if req.Header.Get("Git-Protocol") != "" && req.Method == http.MethodPost {
+					f = forgetest.Fault{Status: http.StatusOK, Body: "003d1111111111111111111111111111111111111111 refs/heads/main\n"}
+				}
+				return f
+			}
+		}, first: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, p := standIn(t, api.HostGitea)
+			s.Do(func() { c.change(s) })
+			r := open(t, t.TempDir(), p, &forgetest.Pulls{}, quick)
+			first := r.tip(t, "docent/job_1")
+			s.Git(t, "update-ref", "refs/pull/1/head", first.Commit)
+			var one, two atomic.Int32
+			s.Do(func() {
+				s.Seen = func(req *http.Request) {
+					switch {
+					case !lists(req):
+					case req.Header.Get("Git-Protocol") != "":
+						two.Add(1)
+					default:
+						one.Add(1)
+					}
+				}
+			})
+			if again := r.tip(t, "docent/job_1"); again != first {
+				t.Errorf("the tip is %+v, and was %+v", again, first)
+			}
+			if (one.Load() > 0) != c.first || !c.first && two.Load() != 1 {
+				t.Errorf("listed %d times by the first version and %d times by the second", one.Load(), two.Load())
+			}
+			s.Push(t, "main", "news.md", "# News\n")
+			tip := r.tip(t, "docent/job_1")
+			if tip.Commit != s.Commits(t, "main")[0] || r.files(t, tip.Commit)["news.md"] != "# News\n" {
+				t.Errorf("what is new is not there: %+v", tip)
+			}
+			done := r.publish(t, "docent/job_1", put("a.md", "# A\n"))
+			if tip := r.tip(t, "docent/job_1"); tip.Commit != done.Commit || tip.Pull != api.PullOpen {
+				t.Errorf("the branch stands at %+v, published was %s", tip, done.Commit)
+			}
+		})
+	}
 }
 
 // What a job pushed is part of what those who wait are told, and a push that failed makes them ask again.

@@ -50,6 +50,7 @@ type StandIn struct {
 	Archived bool                          // the repository cannot be written to
 	NoDrafts bool                          // drafts are refused, as on some plans
 	Prune    bool                          // a branch goes when its pull request is merged
+	OldGit   bool                          // git speaks the first version of its protocol alone
 	Fault    func(req *http.Request) Fault // asked for each request, git's too
 	Seen     func(req *http.Request)       // told of each request
 	App      *StandInApp                   // a GitHub App that may ask for tokens
@@ -197,6 +198,9 @@ func (s *StandIn) answer(w http.ResponseWriter, r *http.Request, body []byte, gi
 	_, password, _ := r.BasicAuth()
 	s.mu.Lock()
 	writer, reader, archived := slices.Contains(s.Tokens, password), slices.Contains(s.ReadOnly, password), s.Archived
+	if s.OldGit {
+		r.Header.Del("Git-Protocol")
+	}
 	s.mu.Unlock()
 	writes := strings.HasSuffix(r.URL.Path, "/git-receive-pack") || r.URL.Query().Get("service") == "git-receive-pack"
 	switch {
