@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"docent/api"
@@ -35,6 +36,8 @@ type Deps struct {
 	TurnLimit time.Duration
 	// AnswerLimit bounds the bytes of one answer.
 	AnswerLimit int
+
+	resting atomic.Int64 // turns that wait for a model, without a slot
 }
 
 // Snapshots are written after snapshotEvery events, and after more in a long thread, so that what they cost altogether

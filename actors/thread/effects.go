@@ -249,6 +249,10 @@ func (e *effect) answer(ctx context.Context) turnDone {
 // who sees that it is still at work.
 const patience = 30 * time.Second
 
+// mostResting is how many turns wait so at a time. Where an endpoint is down under a heavy load, those beyond fail at once:
+// each that waits is memory.
+const mostResting = 5000
+
 // patiently asks the model, and asks it again where it cannot be asked now: others may have met its faults, and this
 // question none. That goes on while nothing of the answer has been written, and for as long as patience lasts. Whoever
 // waits holds no slot.
@@ -270,11 +274,17 @@ func (e *effect) patiently(ctx context.Context, name string, req model.Request, 
 		if waited += pause; waited > patience {
 			return result, err
 		}
+		if e.deps.resting.Add(1) > mostResting {
+			e.deps.resting.Add(-1)
+			return result, err
+		}
 		spent = result
 		e.deps.Log.Debug("a turn waits for its model", "project", e.state.project, "thread", e.state.id, "turn", e.run.turn, "pause", pause, "error", err)
 		e.release()
 		e.release = func() {}
-		if stopped := wait(ctx, pause); stopped != nil {
+		stopped := wait(ctx, pause)
+		e.deps.resting.Add(-1)
+		if stopped != nil {
 			return result, errors.Join(err, stopped)
 		}
 		if stopped := e.take(ctx); stopped != nil {

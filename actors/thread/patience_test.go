@@ -108,6 +108,7 @@ func TestAQuestionWaitsForAModelThatIsLeftAlone(t *testing.T) {
 		name    string
 		model   shunned
 		limit   time.Duration
+		others  int64 // that wait already
 		asked   []time.Duration
 		answer  string
 		failure bool
@@ -119,12 +120,14 @@ func TestAQuestionWaitsForAModelThatIsLeftAlone(t *testing.T) {
 		{name: "not for ever", model: shunned{after: 14 * time.Second, times: -1}, asked: []time.Duration{0, 14 * time.Second, 28 * time.Second}, failure: true},
 		{name: "not for long", model: shunned{after: 31 * time.Second, times: -1}, asked: []time.Duration{0}, failure: true},
 		{name: "not beyond the turn's limit", model: shunned{after: 20 * time.Second, times: -1}, limit: 12 * time.Second, asked: []time.Duration{0}, failure: true},
+		{name: "not where very many do", model: shunned{after: time.Second, times: -1}, others: mostResting, asked: []time.Duration{0}, failure: true},
 		{name: "not once something is written", model: shunned{after: time.Second, times: 1, first: "Bec"}, asked: []time.Duration{0}, answer: "Bec", failure: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &c.model
 				a := s.actor(t, t.Context(), cmp.Or(c.limit, 5*time.Minute))
+				a.deps.resting.Store(c.others)
 				turn := s.ask(t, a)
 				<-s.run()
 				s.hear(a)
@@ -143,6 +146,9 @@ func TestAQuestionWaitsForAModelThatIsLeftAlone(t *testing.T) {
 				}
 				if slices.ContainsFunc(s.keys, func(key string) bool { return key != string(turn.ID) }) {
 					t.Errorf("asked under the keys %q, of turn %s", s.keys, turn.ID)
+				}
+				if n := a.deps.resting.Load(); n != c.others {
+					t.Errorf("%d turns wait at the end, %d others did", n, c.others)
 				}
 				select {
 				case <-turn.Log.Done():
