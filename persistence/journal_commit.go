@@ -27,6 +27,7 @@ const (
 	groupTrim       = 4096
 	groupSweep      = 1024
 	snapshotsUrgent = 16 << 20 // queued bytes that do not wait for the next checkpoint
+	roundLong       = 4096     // snapshots of a checkpoint that make it hurry
 )
 
 const (
@@ -756,11 +757,18 @@ func (c *journalCommit) deleteEvent(pos uint64) error {
 	return nil
 }
 
-// checkpoint writes some of the snapshots of this round.
+// checkpoint writes some of the snapshots of this round. Where they come faster than that works them off, it writes as many
+// as the group has appends: who appends waits for them, but the queue does not run over.
 func (c *journalCommit) checkpoint() error {
-	size := 0
+	most, mostBytes, size := groupSnapshots, groupSnapBytes, 0
+	c.j.snapMu.Lock()
+	behind := len(c.j.round) > roundLong || c.j.snapBytes > snapshotsUrgent
+	c.j.snapMu.Unlock()
+	if behind {
+		most, mostBytes = max(most, len(c.appended)), groupBytes
+	}
 	for _, q := range c.j.round {
-		if c.round == groupSnapshots || size > groupSnapBytes {
+		if c.round == most || size > mostBytes {
 			break
 		}
 		c.round++

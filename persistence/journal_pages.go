@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -92,11 +96,15 @@ func verifyJournalFile(path string, o *JournalOptions) (*pageWalk, error) {
 type pageWalk struct {
 	data []byte
 	meta boltMeta
-	seen []uint64 // a bit for each page
+	seen []uint64      // a bit for each page, set atomically: branches of the trees are walked at the same time
+	free chan struct{} // holds one for each goroutine beside the first that may be started
 	// By bucket: the number of entries, and the keys that are not those which their values belong to.
 	entries     map[string]uint64
 	damagedKeys map[string][]string
 }
+
+// An extent is what a tree, or a part of it, consists of.
+type extent struct{ pages, entries uint64 }
 
 func readMeta(page []byte) (boltMeta, error) {
 	if len(page) < pageHead+64 {
@@ -151,19 +159,24 @@ func (w *pageWalk) file(acceptDamage bool) error {
 	}
 	w.seen = make([]uint64, w.meta.high/64+1)
 	w.entries, w.damagedKeys = make(map[string]uint64), make(map[string][]string)
+	w.free = make(chan struct{}, runtime.GOMAXPROCS(0)-1)
 	used := uint64(2)
-	n, err := w.tree(w.meta.root, nil, nil, 0, leafBucket, func(name, value []byte) error {
+	top, err := w.tree(w.meta.root, nil, nil, 0, leafBucket, func(name, value []byte) error {
 		if len(value) < inBucket {
 			return fmt.Errorf("bucket %q is cut off", name)
 		}
-		root, count := order.Uint64(value), uint64(0)
+		var mu sync.Mutex
+		var damaged []string
 		entry := func(key, value []byte) error {
-			if count++; !keySealed(key, value) {
-				w.damagedKeys[string(name)] = append(w.damagedKeys[string(name)], string(key))
+			if !keySealed(key, value) {
+				mu.Lock()
+				damaged = append(damaged, string(key))
+				mu.Unlock()
 			}
 			return nil
 		}
-		if root == 0 { // it stands in its parent's page
+		var of extent
+		if root := order.Uint64(value); root == 0 { // it stands in its parent's page
 			page := value[inBucket:]
 			if len(page) < pageHead || order.Uint16(page[8:]) != pageLeaf {
 				return fmt.Errorf("bucket %q is damaged", name)
@@ -171,20 +184,25 @@ func (w *pageWalk) file(acceptDamage bool) error {
 			if err := w.leaf(page, nil, nil, 0, entry); err != nil {
 				return fmt.Errorf("bucket %q: %w", name, err)
 			}
+			of.entries = uint64(order.Uint16(page[10:]))
 		} else {
-			pages, err := w.tree(root, nil, nil, 0, 0, entry)
-			if err != nil {
+			var err error
+			if of, err = w.tree(root, nil, nil, 0, 0, entry); err != nil {
 				return fmt.Errorf("bucket %q: %w", name, err)
 			}
-			used += pages
 		}
-		w.entries[string(name)] = count
+		used += of.pages
+		w.entries[string(name)] = of.entries
+		if len(damaged) > 0 {
+			slices.Sort(damaged)
+			w.damagedKeys[string(name)] = damaged
+		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	used += n
+	used += top.pages
 	return w.freePages(used)
 }
 
@@ -203,68 +221,84 @@ func (w *pageWalk) page(id uint64) (page []byte, pages uint64, err error) {
 		return nil, 0, fmt.Errorf("page %d is longer than the file", id)
 	}
 	for p := id; p < id+pages; p++ {
-		if w.seen[p/64]&(1<<(p%64)) != 0 {
+		if bit := uint64(1) << (p % 64); atomic.OrUint64(&w.seen[p/64], bit)&bit != 0 {
 			return nil, 0, fmt.Errorf("page %d is used twice", p)
 		}
-		w.seen[p/64] |= 1 << (p % 64)
 	}
 	return page[:pages*size], pages, nil
 }
 
 // tree walks over the pages below id, whose keys must lie from low on and before high; nil for no bound. Its entries must
-// have the given flags: those at the top are buckets, those below are not. It calls f for each entry and returns the number
-// of pages.
-func (w *pageWalk) tree(id uint64, low, high []byte, depth int, flags uint32, f func(key, value []byte) error) (uint64, error) {
+// have the given flags: those at the top are buckets, those below are not. It calls f for each entry, for those below from
+// several goroutines.
+func (w *pageWalk) tree(id uint64, low, high []byte, depth int, flags uint32, f func(key, value []byte) error) (extent, error) {
 	page, pages, err := w.page(id)
 	if err != nil {
-		return 0, err
+		return extent{}, err
 	}
+	of := extent{pages: pages}
 	count := int(order.Uint16(page[10:]))
 	switch order.Uint16(page[8:]) {
 	case pageLeaf:
 		if err := w.leaf(page, low, high, flags, f); err != nil {
-			return 0, fmt.Errorf("page %d: %w", id, err)
+			return of, fmt.Errorf("page %d: %w", id, err)
 		}
-		return pages, nil
+		of.entries = uint64(count)
+		return of, nil
 	case pageBranch:
 	default:
-		return 0, fmt.Errorf("page %d is of kind %#x", id, order.Uint16(page[8:]))
+		return of, fmt.Errorf("page %d is of kind %#x", id, order.Uint16(page[8:]))
 	}
 	if count == 0 || pageHead+count*pageElement > len(page) || depth > 64 {
-		return 0, fmt.Errorf("page %d cannot have %d entries", id, count)
+		return of, fmt.Errorf("page %d cannot have %d entries", id, count)
 	}
+	keys := make([][]byte, count, count+1)
 	end := uint64(count * pageElement) // of the entry before, from the first element on
-	key := func(i int) ([]byte, error) {
+	for i := range keys {
 		at := pageHead + i*pageElement
 		pos, ksize := uint64(order.Uint32(page[at:])), uint64(order.Uint32(page[at+4:]))
-		return span(page[pageHead:], &end, uint64(i*pageElement)+pos, ksize)
-	}
-	next, err := key(0)
-	for i := 0; i < count && err == nil; i++ {
-		this := next
-		if (low != nil && bytes.Compare(this, low) < 0) || (high != nil && bytes.Compare(this, high) >= 0) {
-			return 0, fmt.Errorf("page %d: entry %d is out of order", id, i)
+		if keys[i], err = span(page[pageHead:], &end, uint64(i*pageElement)+pos, ksize); err != nil {
+			return of, fmt.Errorf("page %d: %w", id, err)
 		}
-		until := high
-		if i+1 < count {
-			if next, err = key(i + 1); err != nil {
-				break
+		if (low != nil && bytes.Compare(keys[i], low) < 0) || (high != nil && bytes.Compare(keys[i], high) >= 0) ||
+			(i > 0 && bytes.Compare(keys[i-1], keys[i]) >= 0) {
+			return of, fmt.Errorf("page %d: entry %d is out of order", id, i)
+		}
+	}
+	keys = append(keys, high)
+	below := make([]extent, count)
+	errs := make([]error, count)
+	walk := func(i int) (err error) {
+		below[i], err = w.tree(order.Uint64(page[pageHead+i*pageElement+8:]), keys[i], keys[i+1], depth+1, flags, f)
+		return err
+	}
+	var others sync.WaitGroup
+	defer others.Wait() // also where walk panics: they read what is unmapped then
+	for i := range below {
+		if free := w.free; flags == 0 && depth < 2 { // the buckets one after the other, and not each page in a goroutine of its own
+			select {
+			case free <- struct{}{}:
+				others.Go(func() {
+					defer func() { <-free }()
+					errs[i] = guard(func() error { return walk(i) })
+				})
+				continue
+			default:
 			}
-			until = next
-			if bytes.Compare(this, next) >= 0 {
-				return 0, fmt.Errorf("page %d: entry %d is out of order", id, i+1)
-			}
 		}
-		var n uint64
-		if n, err = w.tree(order.Uint64(page[pageHead+i*pageElement+8:]), this, until, depth+1, flags, f); err != nil {
-			return 0, err
+		if errs[i] = walk(i); errs[i] != nil {
+			break
 		}
-		pages += n
 	}
-	if err != nil {
-		return 0, fmt.Errorf("page %d: %w", id, err)
+	others.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return of, err
+		}
+		of.pages += below[i].pages
+		of.entries += below[i].entries
 	}
-	return pages, nil
+	return of, nil
 }
 
 // leaf checks the entries of one page.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -218,6 +219,51 @@ func TestAppendsThatWaitShareACommit(t *testing.T) {
 	wg.Wait()
 	if s := j.Stats(); s.Commits-before != 1 || s.Appends != n {
 		t.Fatalf("%d commits for %d appends", s.Commits-before, s.Appends)
+	}
+}
+
+// TestSnapshotsKeepUpWithTheAppends has far more snapshots wait than one commit takes otherwise: each group writes at least
+// as many as it has appends, or else the queue would run over and drop some.
+func TestSnapshotsKeepUpWithTheAppends(t *testing.T) {
+	j := openNew(t, JournalOptions{CheckpointEvery: time.Hour})
+	const streams, n = roundLong + 1000, 300
+	many := func(kind string, count int) *sync.WaitGroup {
+		var wg sync.WaitGroup
+		for i := range count {
+			wg.Go(func() {
+				if _, err := j.Append(t.Context(), Append{Stream: fmt.Sprint(kind, i), Events: events("x")}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		return &wg
+	}
+	many("thread/", streams).Wait()
+	started, release := make(chan struct{}), make(chan struct{})
+	go j.do(func(*journalCommit) error { close(started); <-release; return nil })
+	<-started
+	waiting := many("job/", n)
+	for j.queued.Load() < n {
+		runtime.Gosched()
+	}
+	for i := range streams {
+		j.Snapshot(fmt.Sprint("thread/", i), 1, []byte("state"))
+	}
+	j.snapMu.Lock()
+	j.snapSince = time.Time{} // with the next commit
+	j.snapMu.Unlock()
+	before := j.Stats()
+	close(release)
+	waiting.Wait()
+	if err := j.do(func(*journalCommit) error {
+		now := j.Stats()
+		others := now.Commits - before.Commits - 1 // without appends
+		if got := now.Snapshots - before.Snapshots - others*groupSnapshots; got < n {
+			return fmt.Errorf("%d snapshots were written with %d appends", got, n)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 
