@@ -163,6 +163,8 @@ func TestADiskThatFillsUpUnderLoad(t *testing.T) {
 		})
 		if j.Status == api.JobCompleted {
 			completed = append(completed, accepted)
+		} else {
+			t.Logf("job %s: %s", j.ID, j.Message)
 		}
 	}
 	t.Logf("%d of %d jobs completed, %d questions", len(completed), len(known.jobs), len(known.questions))
