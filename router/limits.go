@@ -1,10 +1,8 @@
 package router
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"docent/api"
@@ -70,21 +68,23 @@ func (s *Server) standing(h http.Header, now time.Time, uses []persistence.Use) 
 	if len(uses) == 0 {
 		return
 	}
-	var policy, state strings.Builder
+	policy, state := make([]byte, 0, 160), make([]byte, 0, 160)
 	for i, u := range uses {
 		if i > 0 {
-			policy.WriteString(", ")
-			state.WriteString(", ")
+			policy, state = append(policy, ", "...), append(state, ", "...)
 		}
 		left, reset := s.Quotas.Standing(now, u)
-		fmt.Fprintf(&policy, `"%s";q=%d;w=%d`, u.Name, u.Limit, int(window(u.Window, now).Seconds()))
-		fmt.Fprintf(&state, `"%s";r=%d`, u.Name, max(left, 0))
+		policy = append(append(append(policy, '"'), u.Name...), `";q=`...)
+		policy = append(strconv.AppendInt(policy, int64(u.Limit), 10), ";w="...)
+		policy = strconv.AppendInt(policy, int64(window(u.Window, now).Seconds()), 10)
+		state = append(append(append(state, '"'), u.Name...), `";r=`...)
+		state = strconv.AppendInt(state, int64(max(left, 0)), 10)
 		if reset > 0 {
-			state.WriteString(";t=" + strconv.Itoa(int((reset+time.Second-1)/time.Second)))
+			state = strconv.AppendInt(append(state, ";t="...), int64((reset+time.Second-1)/time.Second), 10)
 		}
 	}
-	h.Set("RateLimit-Policy", policy.String())
-	h.Set("RateLimit", state.String())
+	h.Set("RateLimit-Policy", string(policy))
+	h.Set("RateLimit", string(state))
 }
 
 // window is how long a quota's window is.

@@ -301,10 +301,7 @@ const sectionsOfPage = 4
 // it is at most twice as many pages as one search gives.
 func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]search.Hit, error) {
 	var hits []search.Hit
-	type section struct{ path, anchor string }
-	seen := make(map[section]bool)
-	pages := make(map[string]bool)
-	most := 2 * cmp.Or(q.Limit, 5)
+	pages, most := 0, 2*cmp.Or(q.Limit, 5)
 	q.Sections = sectionsOfPage
 	for _, text := range texts {
 		q.Text = text
@@ -315,10 +312,21 @@ func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]
 		if hits == nil {
 			hits = make([]search.Hit, 0, min(most, len(texts)*len(found)))
 		}
-		for _, h := range found {
-			if s := (section{h.Path, h.Anchor}); !seen[s] && (pages[h.Path] || len(pages) < most) {
-				seen[s], pages[h.Path] = true, true
-				hits = append(hits, h)
+		for i := range found {
+			h, page, section := &found[i], false, false
+			for k := range hits { // a few dozen
+				if hits[k].Path == h.Path {
+					page, section = true, section || hits[k].Anchor == h.Anchor
+				}
+			}
+			if !page {
+				if pages == most {
+					continue
+				}
+				pages++
+			}
+			if !section {
+				hits = append(hits, *h)
 			}
 		}
 	}
