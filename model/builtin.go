@@ -250,6 +250,10 @@ func ask(question string, sections []*section) *query {
 		if refers(clause) { // "how does it differ": it is what was asked about before
 			found = append(found, topic...)
 		}
+		if q.terms == nil {
+			q.terms = make([]term, 0, max(16, len(found)))
+		}
+		a.terms = make([]int, 0, len(found))
 		for _, t := range found {
 			n := q.find(t.hash)
 			if n < 0 {
@@ -260,7 +264,7 @@ func ask(question string, sections []*section) *query {
 				a.terms = append(a.terms, n)
 			}
 		}
-		if topic == nil {
+		if len(topic) == 0 {
 			topic = found
 		}
 		if len(a.terms) > 0 {

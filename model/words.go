@@ -113,7 +113,7 @@ func appendAll(out []term, text string) []term {
 }
 
 // terms are the terms of a text.
-func terms(text string) []term { return appendAll(nil, text) }
+func terms(text string) []term { return appendAll(make([]term, 0, 16), text) }
 
 // A reading is what one word as it is written says. It is shared: it may be read only.
 type reading struct {

@@ -15,10 +15,10 @@ import (
 	"docent/api"
 )
 
-// BenchmarkSearch: how long one search takes, warm, in each of the judged documentation sets.
+// BenchmarkSearch: how long one search takes, warm but not remembered, in each of the judged documentation sets.
 func BenchmarkSearch(b *testing.B) {
 	queries := judgedQueries(b)
-	l := openTest(b, Options{})
+	l := openTest(b, Options{ResultBytes: -1})
 	for _, name := range corpora {
 		mustUpdate(b, l, api.Project{ID: api.ProjectID(name)}, corpus(b, name))
 		own := slices.DeleteFunc(slices.Clone(queries), func(q Judged) bool { return q.Corpus != name })
@@ -109,7 +109,7 @@ func large(sections int) *memTree {
 // BenchmarkLarge: a site of 100,000 sections.
 func BenchmarkLarge(b *testing.B) {
 	tree := large(100_000)
-	l := openTest(b, Options{IdleAfter: -1})
+	l := openTest(b, Options{IdleAfter: -1, ResultBytes: -1})
 	begin := time.Now()
 	rep := mustUpdate(b, l, api.Project{ID: "large"}, tree)
 	took := time.Since(begin)
