@@ -185,10 +185,7 @@ func (j *Journal) commitLoop() {
 		}
 		wait := j.background(false)
 		if work || wait == 0 {
-			j.commit(g)
-			if awaited = 0; len(g.reqs) > 1 {
-				awaited = len(g.reqs) + int(j.queued.Load())
-			}
+			awaited = j.commit(g)
 			continue
 		}
 		awaited = 0
@@ -225,7 +222,7 @@ func (j *Journal) gather(g *commitGroup) bool {
 	}
 }
 
-// take moves what waits into g, up to the size of a group.
+// take moves what waits into g, up to the size of a group; operations only where it is the first time for g.
 func (j *Journal) take(g *commitGroup, first bool) (closed bool) {
 	j.mu.Lock()
 	n, size := len(j.queue), j.queuedBytes
@@ -341,8 +338,9 @@ func (j *Journal) mergeTrim() {
 	j.covered = nil
 }
 
-// commit writes one group. Every request and operation is answered.
-func (j *Journal) commit(g *commitGroup) {
+// commit writes one group. Every request and operation is answered. It says how many appends there will be when those
+// that it woke have come again: see commitGroup.
+func (j *Journal) commit(g *commitGroup) (awaited int) {
 	began := time.Now()
 	err := j.tryCommit(g)
 	if err != nil {
@@ -355,12 +353,16 @@ func (j *Journal) commit(g *commitGroup) {
 		}
 	}
 	j.metrics.observe(g.reqs, time.Since(began), err)
+	if len(g.reqs) > 1 {
+		awaited = len(g.reqs) + int(j.queued.Load()) // before the first is woken, or it may count twice
+	}
 	for _, r := range g.reqs {
 		r.done <- struct{}{} // and from here on it is another's
 	}
 	for _, op := range g.ops {
 		close(op.done)
 	}
+	return awaited
 }
 
 func (j *Journal) tryCommit(g *commitGroup) error {
