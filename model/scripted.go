@@ -31,10 +31,11 @@ type scripted struct {
 	script Script
 	pieces []string // what piece n is: pieces[n%len(pieces)]
 	size   int      // of its window
+	wheel  *wheel
 }
 
 func newScripted(n Named) (*scripted, error) {
-	s := &scripted{name: n.Name, script: n.Script, size: or(n.Window, defaultWindow)}
+	s := &scripted{name: n.Name, script: n.Script, size: or(n.Window, defaultWindow), wheel: newWheel()}
 	switch {
 	case n.Script.First < 0 || n.Script.Rate < 0 || n.Script.Jitter < 0 || n.Script.Parts < 0:
 		return nil, errors.New("a script has no negative delay, rate, jitter or number of parts")
@@ -63,7 +64,7 @@ func newScripted(n Named) (*scripted, error) {
 func (s *scripted) answer(ctx context.Context, req Request, emit func(Delta) error) (Result, error) {
 	result := Result{Model: s.name, Reason: "stop", Answered: true}
 	begin := time.Now()
-	alarm := newAlarm(ctx)
+	alarm := s.newAlarm(ctx)
 	defer alarm.end()
 	random := rand.New(rand.NewPCG(1, uint64(len(req.Question))))
 	var cite []int
@@ -98,7 +99,7 @@ func (s *scripted) window() int {
 }
 
 func (s *scripted) chat(ctx context.Context, c Chat) (Reply, error) {
-	alarm := newAlarm(ctx)
+	alarm := s.newAlarm(ctx)
 	defer alarm.end()
 	if err := alarm.until(time.Now().Add(s.script.First)); err != nil {
 		return Reply{Model: s.name}, err
@@ -123,37 +124,33 @@ func (s *scripted) chat(ctx context.Context, c Chat) (Reply, error) {
 	return reply, nil
 }
 
-// An alarm sleeps again and again on one timer, and ends with its context. It waits on one channel alone: the end of the
+// An alarm sleeps again and again on a wheel, and ends with its context. It waits on one channel alone: the end of the
 // context rings the same bell, since an answer of hundreds of pieces waits as often, in tens of thousands of goroutines.
 type alarm struct {
+	sleeper
+	wheel *wheel
 	ctx   context.Context
-	timer *time.Timer
 	stop  func() bool
 }
 
-func newAlarm(ctx context.Context) *alarm {
-	timer := time.NewTimer(time.Hour)
-	return &alarm{ctx: ctx, timer: timer, stop: context.AfterFunc(ctx, func() { timer.Reset(0) })}
+func (s *scripted) newAlarm(ctx context.Context) *alarm {
+	a := &alarm{sleeper: sleeper{bell: make(chan struct{}, 1)}, wheel: s.wheel, ctx: ctx}
+	a.stop = context.AfterFunc(ctx, a.rouse)
+	return a
 }
 
-// until sleeps until the time has come, or until the context ends.
+// until sleeps until the time has come, or until the context ends. After its end there is no further sleep: the wheel may
+// still hold the sleeper.
 func (a *alarm) until(at time.Time) error {
 	if err := a.ctx.Err(); err != nil {
 		return err
 	}
-	left := time.Until(at)
-	if left <= 0 {
+	if time.Until(at) <= 0 {
 		return nil
 	}
-	a.timer.Reset(left)
-	if err := a.ctx.Err(); err != nil { // it may have ended before the timer was set, and rung the bell then
-		return err
-	}
-	<-a.timer.C
+	a.wheel.wake(&a.sleeper, at)
+	<-a.bell
 	return a.ctx.Err()
 }
 
-func (a *alarm) end() {
-	a.stop()
-	a.timer.Stop()
-}
+func (a *alarm) end() { a.stop() }

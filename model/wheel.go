@@ -1,0 +1,118 @@
+package model
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A wheel wakes sleepers to the millisecond, all that are due in the same one from one place. With a timer for each of
+// thousands of sleepers, each wake-up would rouse a processor of its own.
+//
+// Nobody waits for a lock: who goes to sleep puts itself on the stack of the millisecond in which it is due, and the
+// wheel's goroutine takes whole stacks. It runs while somebody sleeps.
+type wheel struct {
+	begin time.Time
+	slots [wheelSlots]atomic.Pointer[sleeper]
+	at    atomic.Int64 // the last millisecond whose sleepers were woken
+
+	sleeping atomic.Int64
+	mu       sync.Mutex
+	turning  bool
+}
+
+const (
+	wheelSlots = 4096
+	wheelTick  = time.Millisecond
+)
+
+func newWheel() *wheel { return &wheel{begin: time.Now()} }
+
+// A sleeper is woken again and again, through one channel.
+type sleeper struct {
+	bell  chan struct{}
+	due   int64 // millisecond of the wheel
+	under *sleeper
+}
+
+// rouse wakes a sleeper. One that is awake wakes from its next sleep at once.
+func (s *sleeper) rouse() {
+	select {
+	case s.bell <- struct{}{}:
+	default:
+	}
+}
+
+// wake has the sleeper woken at the time, or up to a tick later.
+func (w *wheel) wake(s *sleeper, at time.Time) {
+	s.due = int64((at.Sub(w.begin) + wheelTick - 1) / wheelTick)
+	if w.sleeping.Add(1) == 1 {
+		w.turn()
+	}
+	w.put(s)
+}
+
+// put puts a sleeper on the stack of its millisecond. Where the wheel has passed that already, its stack is taken again.
+func (w *wheel) put(s *sleeper) {
+	slot := &w.slots[s.due%wheelSlots]
+	due := s.due // it is the wheel's from here on
+	for {
+		top := slot.Load()
+		s.under = top
+		if slot.CompareAndSwap(top, s) {
+			break
+		}
+	}
+	if now := w.at.Load(); now >= due {
+		w.empty(slot, now)
+	}
+}
+
+// empty wakes the sleepers of a slot that are due, and puts back those of a later round.
+func (w *wheel) empty(slot *atomic.Pointer[sleeper], now int64) {
+	for s := slot.Swap(nil); s != nil; {
+		under := s.under
+		s.under = nil
+		if s.due > now {
+			w.put(s)
+		} else {
+			w.sleeping.Add(-1)
+			s.rouse()
+		}
+		s = under
+	}
+}
+
+// turn has the wheel's goroutine run.
+func (w *wheel) turn() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.turning {
+		return
+	}
+	w.turning = true
+	now := int64(time.Since(w.begin) / wheelTick)
+	w.at.Store(now)
+	for i := range w.slots { // others may have come meanwhile, for a time that has just been passed over
+		w.empty(&w.slots[i], now)
+	}
+	go w.run()
+}
+
+func (w *wheel) run() {
+	for {
+		next := time.Duration(w.at.Load()+1) * wheelTick
+		time.Sleep(next - time.Since(w.begin))
+		for now := int64(time.Since(w.begin) / wheelTick); w.at.Load() < now; {
+			at := w.at.Add(1) // before the slot is emptied: who comes to it later sees that it is passed
+			w.empty(&w.slots[at%wheelSlots], at)
+		}
+		w.mu.Lock()
+		if w.sleeping.Load() == 0 {
+			w.turning = false
+			w.mu.Unlock()
+			return
+		}
+		w.mu.Unlock()
+	}
+}
