@@ -135,14 +135,20 @@ func (e *effect) perform(stopped context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(stopped, e.deps.TurnLimit)
 	defer cancel()
-	done := e.answer(ctx)
-	if stopped.Err() != nil {
-		return // stopped, not failed
+	if done := e.answer(ctx); stopped.Err() == nil { // stopped is not failed
+		e.report(done)
 	}
+}
+
+// report tells the actor how the turn ended. It has a frame of its own, as has all that stands around the call of the
+// model: a goroutine waits in that for minutes, and tens of thousands of stacks hold what the frames below it take.
+//
+//go:noinline
+func (e *effect) report(done *turnDone) {
 	if done.err != nil {
 		e.deps.Log.Error("a turn failed", "project", e.state.project, "thread", e.state.id, "turn", e.run.turn, "error", done.err)
 	}
-	e.tell(done)
+	e.tell(*done)
 }
 
 // errLong stops a model that has written more than an answer may hold.
@@ -150,15 +156,24 @@ var errLong = errors.New("the answer is longer than allowed")
 
 // A briefing is what the model is told, and what is kept of it while the model answers.
 type briefing struct {
-	project api.Project
-	hits    []search.Hit // without what they say: the model has that
-	request model.Request
+	model      string // that its project wants
+	options    api.Options
+	candidates []candidate
+	request    model.Request
+}
+
+// A candidate is a section that the answer may cite: what is kept of a hit while the model answers.
+type candidate struct{ path, anchor, url, title, heading string }
+
+func newCandidate(h *search.Hit) candidate {
+	return candidate{path: h.Path, anchor: h.Anchor, url: h.URL, title: h.Title, heading: h.Heading}
 }
 
 // brief looks up and finds what the model is told.
-func (e *effect) brief(ctx context.Context) (b briefing, err error) {
-	if b.project, err = e.deps.Projects.Project(ctx, e.state.project); err != nil {
-		return b, fmt.Errorf("look up project %s: %w", e.state.project, err)
+func (e *effect) brief(ctx context.Context) (*briefing, error) {
+	project, err := e.deps.Projects.Project(ctx, e.state.project)
+	if err != nil {
+		return nil, fmt.Errorf("look up project %s: %w", e.state.project, err)
 	}
 	wanted := e.exchange.Wanted
 	if wanted == nil {
@@ -166,20 +181,21 @@ func (e *effect) brief(ctx context.Context) (b briefing, err error) {
 	}
 	history := e.state.history()
 	queries := model.Queries(e.exchange.Question, history)
-	if b.hits, err = e.search(ctx, wanted.Query, queries); err != nil {
-		return b, err
+	hits, err := e.search(ctx, wanted.Query, queries)
+	if err != nil {
+		return nil, err
 	}
-	if b.project.Options.SearchTool {
-		if err := e.log.Append(searchPart(e.run.turn, queries[0], b.hits)); err != nil {
-			return b, err
+	if project.Options.SearchTool {
+		if err := e.log.Append(searchPart(e.run.turn, queries[0], hits)); err != nil {
+			return nil, err
 		}
 	}
-	b.request = model.Request{
-		Question: e.exchange.Question, History: history, Passages: passages(b.hits), Context: wanted.Context,
-		Deflection: b.project.Deflection, Project: cmp.Or(b.project.Name, string(b.project.ID)), Key: string(e.run.turn),
-	}
-	for i := range b.hits {
-		b.hits[i].Content, b.hits[i].Trail = "", nil
+	b := &briefing{model: project.Model, options: project.Options, candidates: make([]candidate, 0, len(hits)), request: model.Request{
+		Question: e.exchange.Question, History: history, Passages: passages(hits), Context: wanted.Context,
+		Deflection: project.Deflection, Project: cmp.Or(project.Name, string(project.ID)), Key: string(e.run.turn),
+	}}
+	for i := range hits {
+		b.candidates = append(b.candidates, newCandidate(&hits[i]))
 	}
 	return b, nil
 }
@@ -204,27 +220,30 @@ func aside(work func()) {
 }
 
 // answer searches, asks the model and passes on what it writes, piece by piece.
-func (e *effect) answer(ctx context.Context) turnDone {
-	done := turnDone{attempt: e.run.attempt}
-	var b briefing
-	var err error
-	aside(func() { b, err = e.brief(ctx) })
+func (e *effect) answer(ctx context.Context) *turnDone {
+	done := &turnDone{attempt: e.run.attempt}
+	var b *briefing
+	aside(func() { b, done.err = e.brief(ctx) })
 	if e.briefed != nil {
 		e.briefed()
 	}
-	if err != nil {
-		done.err = err
+	if done.err != nil {
 		return done
 	}
-	project, hits := &b.project, b.hits
-	w := &writer{log: e.log, hits: hits, limit: e.deps.AnswerLimit, cited: make(map[string]bool)}
-	req := b.request
-	b.request = model.Request{} // the model's alone: what it has read need not stay
-	req.Search = e.further(w, project.Options.SearchTool)
-	done.result, err = e.patiently(ctx, project.Model, req, w)
+	w := &writer{log: e.log, candidates: b.candidates, limit: e.deps.AnswerLimit, cited: make(map[string]bool), request: &b.request}
+	b.request.Search = e.further(w, b.options.SearchTool)
+	err := e.patiently(ctx, b, w, &done.result)
 	if err == nil {
 		err = ctx.Err() // a model that stops early when told to has not answered
 	}
+	w.end(done, b.options, err)
+	return done
+}
+
+// end notes how the answer has ended, after it was written as far as it is.
+//
+//go:noinline
+func (w *writer) end(done *turnDone, options api.Options, err error) {
 	if w.long {
 		done.result.Reason, done.result.Answered, err = "length", true, nil
 	}
@@ -235,14 +254,13 @@ func (e *effect) answer(ctx context.Context) turnDone {
 		// A model that does not say what it used was told these pages.
 		w.cite(0, 1, 2)
 	}
-	if err == nil && done.result.Answered && project.Options.Suggestions {
-		w.text(suggestions(w.hits, w.cited))
+	if err == nil && done.result.Answered && options.Suggestions {
+		w.text(suggestions(w.candidates, w.cited))
 	}
 	done.text, done.sources = strings.Clone(w.all.String()), slices.Clip(w.sources) // kept as long as the thread is awake
 	if err != nil {
 		done.err = fmt.Errorf("answer: %w", err)
 	}
-	return done
 }
 
 // patience is how long a turn waits, altogether, for a model that wants to be left alone: about as long as a person does
@@ -256,41 +274,52 @@ const mostResting = 5000
 // patiently asks the model, and asks it again where it cannot be asked now: others may have met its faults, and this
 // question none. That goes on while nothing of the answer has been written, and for as long as patience lasts. Whoever
 // waits holds no slot.
-func (e *effect) patiently(ctx context.Context, name string, req model.Request, w *writer) (model.Result, error) {
-	const shortest = 250 * time.Millisecond
-	var spent model.Result
+func (e *effect) patiently(ctx context.Context, b *briefing, w *writer, result *model.Result) error {
 	for waited := time.Duration(0); ; {
-		result, err := e.deps.Model.Answer(ctx, name, req, w.write)
+		tried, err := e.deps.Model.Answer(ctx, b.model, b.request, w.write)
 		// What earlier tries have used is paid for.
-		result.PromptTokens += spent.PromptTokens
-		result.CompletionTokens += spent.CompletionTokens
-		result.CachedTokens += spent.CachedTokens
-		result.Cost += spent.Cost
-		var later *model.Unavailable
-		if !errors.As(err, &later) || w.begun() || ctx.Err() != nil {
-			return result, err
-		}
-		pause := max(later.After, shortest)
-		if waited += pause; waited > patience {
-			return result, err
-		}
-		if e.deps.resting.Add(1) > mostResting {
-			e.deps.resting.Add(-1)
-			return result, err
-		}
-		spent = result
-		e.deps.Log.Debug("a turn waits for its model", "project", e.state.project, "thread", e.state.id, "turn", e.run.turn, "pause", pause, "error", err)
-		e.release()
-		e.release = func() {}
-		stopped := wait(ctx, pause)
-		e.deps.resting.Add(-1)
-		if stopped != nil {
-			return result, errors.Join(err, stopped)
-		}
-		if stopped := e.take(ctx); stopped != nil {
-			return result, errors.Join(err, stopped)
+		tried.PromptTokens += result.PromptTokens
+		tried.CompletionTokens += result.CompletionTokens
+		tried.CachedTokens += result.CachedTokens
+		tried.Cost += result.Cost
+		*result = tried
+		if err == nil || w.begun() || ctx.Err() != nil || !e.again(ctx, &err, &waited) {
+			return err
 		}
 	}
+}
+
+// again waits for a model that may be asked later, and says whether it is asked again. A stop meanwhile is
+// joined to err.
+//
+//go:noinline
+func (e *effect) again(ctx context.Context, err *error, waited *time.Duration) bool {
+	const shortest = 250 * time.Millisecond
+	var later *model.Unavailable
+	if !errors.As(*err, &later) {
+		return false
+	}
+	pause := max(later.After, shortest)
+	if *waited += pause; *waited > patience {
+		return false
+	}
+	if e.deps.resting.Add(1) > mostResting {
+		e.deps.resting.Add(-1)
+		return false
+	}
+	e.deps.Log.Debug("a turn waits for its model", "project", e.state.project, "thread", e.state.id, "turn", e.run.turn, "pause", pause, "error", *err)
+	e.release()
+	e.release = func() {}
+	stopped := wait(ctx, pause)
+	e.deps.resting.Add(-1)
+	if stopped == nil {
+		stopped = e.take(ctx)
+	}
+	if stopped != nil {
+		*err = errors.Join(*err, stopped)
+		return false
+	}
+	return true
 }
 
 // sectionsOfPage is how many sections of one page an answer may be made from: the one that is found first often names what
@@ -355,12 +384,10 @@ func (e *effect) further(w *writer, show bool) func(context.Context, string) ([]
 		}
 		var found []model.Found
 		for i, p := range passages(hits) {
-			at := slices.IndexFunc(w.hits, func(h search.Hit) bool { return h.Path == p.Path && h.Anchor == p.Anchor })
+			at := slices.IndexFunc(w.candidates, func(c candidate) bool { return c.path == p.Path && c.anchor == p.Anchor })
 			if at < 0 {
-				at = len(w.hits)
-				h := hits[i]
-				h.Content, h.Trail = "", nil
-				w.hits = append(slices.Clip(w.hits), h)
+				at = len(w.candidates)
+				w.candidates = append(slices.Clip(w.candidates), newCandidate(&hits[i]))
 			}
 			found = append(found, model.Found{Passage: p, Index: at})
 		}
@@ -370,19 +397,31 @@ func (e *effect) further(w *writer, show bool) func(context.Context, string) ([]
 
 // A writer passes an answer on: text as it comes, before it the pages that it cites, each once and only retrieved ones.
 type writer struct {
-	log     *stream.Log
-	hits    []search.Hit
-	limit   int
-	all     strings.Builder
-	sources []Source
-	cited   map[string]bool // paths
-	long    bool
+	log        *stream.Log
+	candidates []candidate
+	request    *model.Request // until something is written: what the model was told need not stay then
+	limit      int
+	all        strings.Builder
+	sources    []Source
+	cited      map[string]bool // paths
+	long       bool
 }
 
 // begun reports whether a reader has seen anything of the answer itself.
 func (w *writer) begun() bool { return w.all.Len() > 0 || len(w.sources) > 0 || w.long }
 
+// forget lets go of what the model was told, once it will not be asked again.
+func (w *writer) forget() {
+	if w.begun() {
+		*w.request = model.Request{}
+		w.request = nil
+	}
+}
+
 func (w *writer) write(d model.Delta) error {
+	if w.request != nil {
+		defer w.forget()
+	}
 	if len(d.Cite) > 0 {
 		if err := w.cite(d.Cite...); err != nil {
 			return err
@@ -409,15 +448,15 @@ func (w *writer) text(s string) error {
 
 func (w *writer) cite(indexes ...int) error {
 	for _, i := range indexes {
-		if i < 0 || i >= len(w.hits) || w.cited[w.hits[i].Path] {
+		if i < 0 || i >= len(w.candidates) || w.cited[w.candidates[i].path] {
 			continue
 		}
-		h := w.hits[i]
-		s := Source{ID: fmt.Sprintf("s%d", len(w.sources)+1), URL: h.URL, Title: h.Title}
+		c := w.candidates[i]
+		s := Source{ID: fmt.Sprintf("s%d", len(w.sources)+1), URL: c.url, Title: c.title}
 		if err := w.log.Append(sourcePart(s)); err != nil {
 			return err
 		}
-		w.cited[h.Path] = true
+		w.cited[c.path] = true
 		w.sources = append(w.sources, s)
 	}
 	return nil
@@ -456,19 +495,19 @@ func usage(r model.Result) stream.Usage {
 const suggestionsStart = "\n\n```suggestions\n"
 
 // suggestions is a block of up to three further questions, about sections that were found and not cited.
-func suggestions(hits []search.Hit, cited map[string]bool) string {
+func suggestions(candidates []candidate, cited map[string]bool) string {
 	var b strings.Builder
 	n := 0
 	asked := make(map[string]bool)
-	for _, h := range hits {
-		about := strings.Join(strings.Fields(h.Heading), " ")
+	for _, c := range candidates {
+		about := strings.Join(strings.Fields(c.heading), " ")
 		if about == "" {
-			about = strings.Join(strings.Fields(h.Title), " ")
+			about = strings.Join(strings.Fields(c.title), " ")
 		}
-		if about == "" || cited[h.Path] || asked[h.Path] || n == 3 {
+		if about == "" || cited[c.path] || asked[c.path] || n == 3 {
 			continue
 		}
-		asked[h.Path] = true
+		asked[c.path] = true
 		if n == 0 {
 			b.WriteString(suggestionsStart)
 		}
