@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -22,6 +23,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"docent/api"
 )
 
 // runAsDocent makes the test binary the program itself: tests start it, kill it and start it again.
@@ -304,5 +307,40 @@ func writeFiles(t testing.TB, files map[string]string) string {
 }
 
 func (s *testServer) client(key string) *client {
-	return &client{base: s.url, key: key, http: &http.Client{Timeout: 2 * time.Minute}}
+	return &client{base: s.url, key: key, http: &http.Client{Timeout: 5 * time.Minute, Transport: patient{}}}
+}
+
+// patient comes back where the server has no room for a request, as it says: on a busy machine it turns some away.
+type patient struct{}
+
+func (patient) RoundTrip(req *http.Request) (*http.Response, error) {
+	for {
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil || resp.StatusCode != http.StatusServiceUnavailable {
+			return resp, err
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		resp.Body = io.NopCloser(bytes.NewReader(text))
+		if !bytes.Contains(text, []byte(api.ErrOverloaded.Error())) {
+			return resp, nil // it is unavailable for another reason, or may have begun
+		}
+		wait, err := time.ParseDuration(resp.Header.Get("Retry-After") + "s")
+		if err != nil {
+			return resp, nil
+		}
+		select {
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		case <-time.After(wait):
+		}
+		if req = req.Clone(req.Context()); req.GetBody != nil {
+			if req.Body, err = req.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+	}
 }
