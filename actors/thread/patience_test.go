@@ -12,6 +12,7 @@ import (
 
 	"docent/api"
 	"docent/model"
+	"docent/search"
 )
 
 // A shunned model says a number of times that it cannot be asked now, and then answers. It minds who holds a slot while
@@ -23,8 +24,9 @@ type shunned struct {
 	first    string
 	asked    []time.Duration // since the beginning
 	began    time.Time
-	inside   int   // slots that are held
-	sleeping []int // slots that were held a moment before each further question
+	inside   int      // slots that are held
+	told     []string // the question and the passages, each time
+	sleeping []int    // slots that were held a moment before each further question
 }
 
 func (s *shunned) Acquire(ctx context.Context, _ api.ProjectID) (func(), error) {
@@ -38,9 +40,18 @@ func (s *shunned) Acquire(ctx context.Context, _ api.ProjectID) (func(), error) 
 	return func() { s.inside-- }, nil
 }
 
+func (s *shunned) Search(context.Context, api.ProjectID, search.Query) ([]search.Hit, error) {
+	return []search.Hit{{Path: "a.md", Title: "A", Content: "Because it is so."}}, nil
+}
+
 func (s *shunned) Answer(_ context.Context, _ string, req model.Request, emit func(model.Delta) error) (model.Result, error) {
 	s.asked = append(s.asked, time.Since(s.began))
 	s.keys = append(s.keys, req.Key)
+	told := req.Question
+	for _, p := range req.Passages {
+		told += " " + p.Text
+	}
+	s.told = append(s.told, told)
 	if s.inside != 1 {
 		return model.Result{}, errors.New("asked without a slot")
 	}
@@ -143,6 +154,9 @@ func TestAQuestionWaitsForAModelThatIsLeftAlone(t *testing.T) {
 				}
 				if want := len(c.asked); e.Usage.Prompt != 3*want || e.Usage.Completion != want || e.Usage.Cached != 2*want || e.Usage.Cost != 5*int64(want) {
 					t.Errorf("%d tries used %+v", want, e.Usage)
+				}
+				if told := "why Because it is so."; slices.ContainsFunc(s.told, func(text string) bool { return text != told }) {
+					t.Errorf("the model was told %q, want %q each time", s.told, told)
 				}
 				if slices.ContainsFunc(s.keys, func(key string) bool { return key != string(turn.ID) }) {
 					t.Errorf("asked under the keys %q, of turn %s", s.keys, turn.ID)
