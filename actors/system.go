@@ -154,7 +154,8 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 	s.ctx, s.cancel = context.WithCancel(deps.Context)
 	s.runtime = actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(quiet{deps.Log.Handler()}) }),
-		actor.WithDeadLetterThrottleCount(1))
+		// Its own log of dead letters is one of what quiet leaves out; a goroutine counts them for this long.
+		actor.WithDeadLetterThrottleCount(1), actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	s.runtime.EventStream.Subscribe(s.deadLetter)
 	chats := &chats{claims: deps.Journal, now: deps.Now, log: deps.Log}
 	s.jobs = Jobs{system: s, dir: s.newJobs()}
