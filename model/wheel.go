@@ -1,6 +1,7 @@
 package model
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,7 @@ type wheel struct {
 const (
 	wheelSlots = 4096
 	wheelTick  = time.Millisecond
+	wheelGroup = 16
 )
 
 func newWheel() *wheel { return &wheel{begin: time.Now()} }
@@ -69,7 +71,12 @@ func (w *wheel) put(s *sleeper) {
 }
 
 // empty wakes the sleepers of a slot that are due, and puts back those of a later round.
-func (w *wheel) empty(slot *atomic.Pointer[sleeper], now int64) {
+func (w *wheel) empty(slot *atomic.Pointer[sleeper], now int64) { w.emptyIn(slot, now, wheelSlots) }
+
+// emptyIn is empty in groups: those of one run before those of the next are woken. A crowd woken at once would look like a want
+// of processors, to the runtime, which rouses idle ones, and to those who measure how long goroutines wait.
+func (w *wheel) emptyIn(slot *atomic.Pointer[sleeper], now int64, group int) {
+	woken := 0
 	for s := slot.Swap(nil); s != nil; {
 		under := s.under
 		s.under = nil
@@ -78,6 +85,9 @@ func (w *wheel) empty(slot *atomic.Pointer[sleeper], now int64) {
 		} else {
 			w.sleeping.Add(-1)
 			s.rouse()
+			if woken++; woken%group == 0 {
+				runtime.Gosched()
+			}
 		}
 		s = under
 	}
@@ -105,7 +115,7 @@ func (w *wheel) run() {
 		time.Sleep(next - time.Since(w.begin))
 		for now := int64(time.Since(w.begin) / wheelTick); w.at.Load() < now; {
 			at := w.at.Add(1) // before the slot is emptied: who comes to it later sees that it is passed
-			w.empty(&w.slots[at%wheelSlots], at)
+			w.emptyIn(&w.slots[at%wheelSlots], at, wheelGroup)
 		}
 		w.mu.Lock()
 		if w.sleeping.Load() == 0 {
