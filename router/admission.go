@@ -21,8 +21,8 @@ import (
 //
 // The other is the processors. A question is inside from its arrival until its turn has found what the model is told. The
 // runtime measures how long goroutines were ready to run and did not. Where they wait, more questions come in than get out,
-// and those inside would take longer than a reader forgives, the admission is full: no more are let in than are
-// inside then, and that number is brought down until they take little longer than they did while the processors had room.
+// and those inside would take longer than a reader forgives, the admission is full: nothing is let in until half of them have
+// got out, and the bound is brought down further until those inside take little longer than they did while the processors had room.
 // The rest hears at once that there is none. It ends when nothing was refused for a while. While the processors have room
 // there is no bound: on a slow disk as many are inside as it takes.
 type admission struct {
@@ -55,12 +55,12 @@ type admission struct {
 }
 
 const (
-	lookEvery = 20 * time.Millisecond
+	lookEvery = 10 * time.Millisecond
 	// queueDelay of a goroutine that is ready to run, on average, says that the processors have a queue. Most of them are
 	// handed over at once even then, so it is far less than what a question waits.
 	queueDelay = 100 * time.Microsecond
 	// longBegin is how long those inside would take at the pace of those before them where there are too many.
-	longBegin = 40 * time.Millisecond
+	longBegin = 20 * time.Millisecond
 	// calmAfter is how long nothing was refused when the processors are no longer called full.
 	calmAfter = 100 * time.Millisecond
 )
@@ -177,13 +177,13 @@ func (a *admission) look(now time.Time) {
 	a.waited = a.delay()
 	in, out, took := a.in, a.out, a.took
 	a.looked, a.in, a.out, a.took = now, 0, 0, 0
-	a.pace += min(1, past.Seconds()/(5*lookEvery).Seconds()) * (float64(out)/past.Seconds() - a.pace)
+	a.pace += min(1, past.Seconds()/(10*lookEvery).Seconds()) * (float64(out)/past.Seconds() - a.pace)
 	queue := a.waited > queueDelay
 	average := took / time.Duration(max(out, 1))
 	if !a.full {
 		switch {
 		case queue && in > out && a.inside > 2*a.fewest && float64(a.inside) > a.pace*longBegin.Seconds():
-			a.full, a.bound, a.refused = true, a.inside, now
+			a.full, a.bound, a.refused = true, max(a.fewest, a.inside/2), now
 		case !queue && out > 0:
 			a.usual += (average - a.usual) / 16
 		}
