@@ -26,7 +26,7 @@ type History struct {
 // segments are up to which turn each point of the curve goes.
 func (s History) segments() []int {
 	var to []int
-	for _, n := range []int{20, 50, 100, 200, 350, 500, 700, 850, 1000, 2000, 5000, 10_000} {
+	for _, n := range []int{50, 100, 200, 350, 500, 700, 850, 1000, 2000, 5000, 10_000} {
 		if n < s.Turns {
 			to = append(to, n)
 		}
@@ -45,6 +45,12 @@ func (s History) Run(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	defer c.close()
+	// What is opened and remembered on the first use is no history: every question is asked once before.
+	first := Streams{Target: s.Target, Number: s.Threads, Turns: (len(s.Questions) + s.Threads - 1) / s.Threads, Form: s.Form, Questions: s.Questions,
+		Scripted: s.Scripted, Parts: s.Parts}
+	if _, err := first.Run(ctx); err != nil {
+		return Result{}, fmt.Errorf("warm up: %w", err)
+	}
 	version := map[stream.Form]string{stream.DataStream: "v1", stream.UIMessages: "v2"}[s.Form]
 	m := newMeter(s.Target, s.Threads*s.Turns, s.Progress, "firstEvent", "firstText", "whole", "refusal")
 	r := &streamRun{Streams: Streams{Target: s.Target, Form: s.Form, Scripted: s.Scripted, Parts: s.Parts}, meter: m, client: c, into: m.recorders,

@@ -23,15 +23,15 @@ func TestLongConversationsGoOnInTheirThreads(t *testing.T) {
 		limit.ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	r, err := History{Target: Target{URL: server.URL, Domain: "docs"}, Threads: 3, Turns: 30, Form: stream.UIMessages, Questions: []string{"?"}, Scripted: true, Parts: 2}.Run(t.Context())
+	r, err := History{Target: Target{URL: server.URL, Domain: "docs"}, Threads: 3, Turns: 70, Form: stream.UIMessages, Questions: []string{"?"}, Scripted: true, Parts: 2}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if asked != 90 || r.Completed != 90 || r.Lost != 0 || len(r.Curves) != 2 {
+	if asked != 3*70+3 || r.Completed != 3*70 || r.Lost != 0 || len(r.Curves) != 2 {
 		t.Errorf("%d asked, %+v", asked, r)
 	}
 	for _, c := range r.Curves {
-		if !slices.Equal(c.X, []float64{10.5, 25.5}) || len(c.Y) != 2 {
+		if !slices.Equal(c.X, []float64{25.5, 60.5}) || len(c.Y) != 2 {
 			t.Errorf("%+v", c)
 		}
 	}

@@ -2,6 +2,7 @@ package router
 
 import (
 	"math"
+	"math/rand/v2"
 	"runtime"
 	runtimemetrics "runtime/metrics"
 	"sync"
@@ -63,6 +64,8 @@ const (
 	longBegin = 20 * time.Millisecond
 	// calmAfter is how long nothing was refused when the processors are no longer called full.
 	calmAfter = 100 * time.Millisecond
+	// comeBack is the time over which those who were refused are asked to come back, after a second.
+	comeBack = 2 * time.Second
 )
 
 func newAdmission(most time.Duration) *admission {
@@ -165,7 +168,8 @@ func (a *admission) crowded(now time.Time) error {
 		return nil
 	}
 	a.refused = now
-	return &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Second}
+	// Not all of them at the same moment again.
+	return &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Second + rand.N(comeBack)}
 }
 
 // look finds out whether the processors have a queue.
