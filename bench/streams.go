@@ -239,8 +239,14 @@ func (r *streamRun) ask(ctx context.Context, n int, text, thread, secret string,
 	}
 	defer stop()
 	if resp.StatusCode != http.StatusOK {
-		defer conn.Close()
-		return r.refusal(n, resp, due)
+		a := r.refusal(n, resp, due)
+		// A client that is refused keeps its connection, as browsers do.
+		if _, err := io.Copy(io.Discard, resp.Body); err == nil && stop() && !resp.Close {
+			r.client.keep(conn)
+		} else {
+			conn.Close()
+		}
+		return a
 	}
 	r.opened()
 	a, err := r.read(n, resp.Body, due)

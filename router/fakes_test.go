@@ -467,7 +467,7 @@ func (s *threads) Ask(ctx context.Context, id api.ThreadID, cmd thread.Ask) (thr
 	}
 	s.last = cmd
 	s.asked++
-	if cmd.Briefed != nil {
+	if cmd.Briefed != nil && !s.repeat {
 		cmd.Briefed() // what remains is to write the answer
 	}
 	turn := thread.Turn{Thread: id, ID: cmd.Turn, Log: stream.NewLog(), Fresh: !s.repeat}
