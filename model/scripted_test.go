@@ -121,6 +121,33 @@ func TestACancelledScriptEndsAtOnceAndTheOthersGoOn(t *testing.T) {
 	})
 }
 
+// In real time, where those who go to sleep and what wakes them run at once: nobody sleeps on, and nobody is early.
+func TestNobodyIsForgottenInACrowdOfScripts(t *testing.T) {
+	r := registry(t, scripted(model.Script{First: 3 * time.Millisecond, Rate: 700, Jitter: 2 * time.Millisecond, Parts: 60}))
+	var wg sync.WaitGroup
+	for i := range 400 {
+		wg.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			begin := time.Now()
+			n := 0
+			_, err := r.Answer(ctx, "load", request, func(model.Delta) error {
+				if due := 3*time.Millisecond + time.Duration(n)*time.Second/700 - time.Microsecond; time.Since(begin) < due {
+					t.Errorf("part %d comes before its time", n)
+				}
+				if n++; i%7 == 0 && n == 30 {
+					cancel()
+				}
+				return nil
+			})
+			if want := map[bool]int{true: 30, false: 60}[i%7 == 0]; n != want || (err != nil) != (want == 30) {
+				t.Errorf("%d parts, %v", n, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
 func TestTheWordsOfAScriptComeAgain(t *testing.T) {
 	r := registry(t, scripted(model.Script{Parts: 5, Text: "one two"}))
 	var got collected
