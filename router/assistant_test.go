@@ -422,29 +422,43 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 		stream1 := h.do("POST", v2, h.assistant, ask)
 		h.json(200, "GET", "/v2/agent/acme/jobs", h.admin, "")
 		// A request whose body does not come is one.
-		r, w := io.Pipe()
+		var w *io.PipeWriter
 		got := make(chan int)
-		go func() {
-			req, _ := http.NewRequest("POST", h.url+"/v2/agent/acme/job", r)
-			req.Header.Set("Authorization", "Bearer "+h.admin)
-			req.Header.Set("Content-Type", "application/json")
-			res, err := h.client.Do(req)
-			if err != nil {
-				t.Error(err)
-				got <- 0
-				return
-			}
-			res.Body.Close()
-			got <- res.StatusCode
-		}()
-		w.Write([]byte(`{"prompt":`))
-		for {
+		post := func() {
+			r, body := io.Pipe()
+			w = body
+			go func() {
+				req, _ := http.NewRequest("POST", h.url+"/v2/agent/acme/job", r)
+				req.Header.Set("Authorization", "Bearer "+h.admin)
+				req.Header.Set("Content-Type", "application/json")
+				res, err := h.client.Do(req)
+				r.Close()
+				if err != nil {
+					t.Error(err)
+					got <- 0
+					return
+				}
+				res.Body.Close()
+				got <- res.StatusCode
+			}()
+			w.Write([]byte(`{"prompt":`))
+		}
+		post()
+		for refused := false; !refused; {
 			res := h.do("GET", "/v2/agent/acme/jobs", h.admin, "")
-			if res.StatusCode == 503 {
+			if refused = res.StatusCode == 503; refused {
 				if body := decodeJSON(t, res.Body); body["code"] != "overloaded" {
 					t.Errorf("%v", body)
 				}
-				break
+			}
+			select {
+			case status := <-got: // it came while one of these was in work
+				if status != 503 {
+					t.Fatalf("a request whose body did not come: %d", status)
+				}
+				refused = false
+				post()
+			default:
 			}
 		}
 		h.json(200, "GET", "/healthz", "", "") // probes are always answered
