@@ -8,6 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"time"
+
+	"docent/stream"
 )
 
 // Questions are about Docent's own documentation, for a server that serves it.
@@ -30,15 +33,18 @@ var Questions = []string{
 	"How do I filter answers by version or language?",
 }
 
-// Warm makes a server open what it opens on the first use: n searches.
-func Warm(ctx context.Context, t Target, n int) error {
+// Warm makes a server do what it does on first use, so that it is not measured as the cost of a load: each question is
+// searched for, some of them again, and where asking is set also asked, in a thread of its own.
+func Warm(ctx context.Context, t Target, form stream.Form, questions []string, asking bool) error {
 	c, err := newClient(t.URL)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	for i := range n {
-		body, err := json.Marshal(map[string]any{"query": Questions[i%len(Questions)]})
+	const least, most, rate = 50, 500, 50
+	questions = questions[:min(len(questions), most)]
+	for i := range max(len(questions), least) {
+		body, err := json.Marshal(map[string]any{"query": questions[i%len(questions)]})
 		if err != nil {
 			return err
 		}
@@ -49,6 +55,16 @@ func Warm(ctx context.Context, t Target, n int) error {
 		if status != http.StatusOK {
 			return fmt.Errorf("warm up: status %d: %s", status, bytes.TrimSpace(answer))
 		}
+	}
+	if !asking {
+		return nil
+	}
+	r, err := Streams{Target: t, Form: form, Questions: questions, Rate: rate, For: time.Second * time.Duration(len(questions)) / rate}.Run(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("warm up: %w", err)
+	case r.Completed == 0:
+		return fmt.Errorf("warm up: no question was answered: %v", r.Failures)
 	}
 	return nil
 }

@@ -22,8 +22,9 @@ import (
 //
 // The other is the processors. A question is inside from its arrival until its turn has found what the model is told. The
 // runtime measures how long goroutines were ready to run and did not. Where they wait, more questions come in than get out,
-// and those inside would take longer than a reader forgives, the admission is full: nothing is let in until half of them have
-// got out, and the bound is brought down further until those inside take little longer than they did while the processors had room.
+// and those inside would take long, the processors have a backlog. A crowd that came at once makes one, and is served. Where it
+// stands for longer, the admission is full: nothing is let in until most of those inside have got out, and the bound is
+// brought down further until those inside take little longer than they did while the processors had room.
 // The rest hears at once that there is none. It ends when nothing was refused for a while. While the processors have room
 // there is no bound: on a slow disk as many are inside as it takes.
 type admission struct {
@@ -50,6 +51,7 @@ type admission struct {
 	waited  time.Duration // for a processor, before that
 	pace    float64       // out a second, lately
 	usual   time.Duration // inside, while the processors have room
+	stands  time.Time     // since when the processors have had a backlog; zero where they have none
 	full    bool
 	bound   int       // of inside, while full
 	refused time.Time // when the last one was, for want of processors
@@ -62,6 +64,9 @@ const (
 	queueDelay = 100 * time.Microsecond
 	// longBegin is how long those inside would take at the pace of those before them where there are too many.
 	longBegin = 20 * time.Millisecond
+	// burst is how long a backlog stands before it is more than a crowd that came at once: readers rather wait that long than
+	// ask again.
+	burst = 250 * time.Millisecond
 	// calmAfter is how long nothing was refused when the processors are no longer called full.
 	calmAfter = 100 * time.Millisecond
 	// comeBack is the time over which those who were refused are asked to come back, after a second.
@@ -185,11 +190,17 @@ func (a *admission) look(now time.Time) {
 	queue := a.waited > queueDelay
 	average := took / time.Duration(max(out, 1))
 	if !a.full {
-		switch {
-		case queue && in > out && a.inside > 2*a.fewest && float64(a.inside) > a.pace*longBegin.Seconds():
-			a.full, a.bound, a.refused = true, max(a.fewest, a.inside/2), now
-		case !queue && out > 0:
+		if !queue && out > 0 {
 			a.usual += (average - a.usual) / 16
+		}
+		short := a.pace * longBegin.Seconds()
+		switch {
+		case !queue || a.inside <= 2*a.fewest || float64(a.inside) <= short:
+			a.stands = time.Time{}
+		case a.stands.IsZero():
+			a.stands = now
+		case in > out && now.Sub(a.stands) >= burst:
+			a.full, a.bound, a.refused, a.stands = true, max(a.fewest, min(a.inside/2, int(short))), now, time.Time{}
 		}
 		return
 	}

@@ -238,7 +238,10 @@ func TestPastSaturationAcceptedQuestionsStayQuick(t *testing.T) {
 	if len(took) < 2*5000*95/100 {
 		t.Errorf("%d were answered in the time of 10000", len(took))
 	}
-	slices.Sort(took)
+	if slowest := slices.Max(took); slowest > burst*3/2 { // twice as many come as are carried: a backlog takes as long as it has grown, and half as long again with those that come to its end
+		t.Errorf("one took %v, until it was clear that this is no burst", slowest)
+	}
+	took = slices.Sorted(slices.Values(took[2*2*int(burst/time.Millisecond):])) // without the burst, and the time to work it off
 	if p50, p99 := took[len(took)/2], took[len(took)*99/100]; p50 > 12*time.Millisecond || p99 > longBegin+lookEvery {
 		t.Errorf("half took more than %v, one in a hundred more than %v", p50, p99)
 	}
@@ -255,7 +258,7 @@ func TestPastSaturationAcceptedQuestionsStayQuick(t *testing.T) {
 func TestABurstThatTheProcessorsWorkOffIsNotRefused(t *testing.T) {
 	s := newSimulation(2, 0)
 	for range 5 {
-		s.run(300, time.Millisecond) // three hundred at once
+		s.run(1000, time.Millisecond) // a thousand at once, work for half a second
 		s.run(0, time.Second)
 	}
 	if len(s.refuse) > 0 {

@@ -203,7 +203,11 @@ func (l *lab) start(ctx context.Context, name string) (t bench.Target, stop func
 		return t, nil, err
 	}
 	t = bench.Target{Name: name, URL: d.url, Domain: demoDomain, Key: d.assistant, Project: demoProject, Admin: d.admin}
-	if err := bench.Warm(ctx, t, 50); err != nil {
+	questions, err := l.readQuestions()
+	if err == nil {
+		err = bench.Warm(ctx, t, l.form(), questions, !l.scripted())
+	}
+	if err != nil {
 		d.stop()
 		return t, nil, err
 	}
