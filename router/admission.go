@@ -24,7 +24,7 @@ import (
 // runtime measures how long goroutines were ready to run and did not. Where they wait, more questions come in than get out,
 // and those inside would take long, the processors have a backlog. A crowd that came at once makes one, and is served. Where it
 // stands for longer, the admission is full: nothing is let in until most of those inside have got out, and the bound is
-// brought down further until those inside take little longer than they did while the processors had room.
+// brought down or up so that goroutines wait for a processor, but not for long.
 // The rest hears at once that there is none. It ends when nothing was refused for a while. While the processors have room
 // there is no bound: on a slow disk as many are inside as it takes.
 type admission struct {
@@ -47,10 +47,8 @@ type admission struct {
 	inside  int
 	looked  time.Time     // when the processors' queue was last looked at
 	in, out int           // since then
-	took    time.Duration // by those that got out, altogether
 	waited  time.Duration // for a processor, before that
 	pace    float64       // out a second, lately
-	usual   time.Duration // inside, while the processors have room
 	stands  time.Time     // since when the processors have had a backlog; zero where they have none
 	full    bool
 	bound   int       // of inside, while full
@@ -62,6 +60,8 @@ const (
 	// queueDelay of a goroutine that is ready to run, on average, says that the processors have a queue. Most of them are
 	// handed over at once even then, so it is far less than what a question waits.
 	queueDelay = 100 * time.Microsecond
+	// tolerable is what a goroutine may wait for a processor behind the door.
+	tolerable = 4 * queueDelay
 	// longBegin is how long those inside would take at the pace of those before them where there are too many.
 	longBegin = 20 * time.Millisecond
 	// burst is how long a backlog stands before it is more than a crowd that came at once: readers rather wait that long than
@@ -74,7 +74,7 @@ const (
 )
 
 func newAdmission(most time.Duration) *admission {
-	return &admission{most: most, interval: most, always: 16, now: time.Now, delay: schedulerDelay(), fewest: 2 * runtime.GOMAXPROCS(0), usual: 5 * time.Millisecond}
+	return &admission{most: most, interval: most, always: 16, now: time.Now, delay: schedulerDelay(), fewest: 2 * runtime.GOMAXPROCS(0)}
 }
 
 // schedulerDelay tells how long goroutines have waited for a processor, on average since the last call.
@@ -184,15 +184,11 @@ func (a *admission) look(now time.Time) {
 		return
 	}
 	a.waited = a.delay()
-	in, out, took := a.in, a.out, a.took
-	a.looked, a.in, a.out, a.took = now, 0, 0, 0
+	in, out := a.in, a.out
+	a.looked, a.in, a.out = now, 0, 0
 	a.pace += min(1, past.Seconds()/(10*lookEvery).Seconds()) * (float64(out)/past.Seconds() - a.pace)
 	queue := a.waited > queueDelay
-	average := took / time.Duration(max(out, 1))
 	if !a.full {
-		if !queue && out > 0 {
-			a.usual += (average - a.usual) / 16
-		}
 		short := a.pace * longBegin.Seconds()
 		switch {
 		case !queue || a.inside <= 2*a.fewest || float64(a.inside) <= short:
@@ -207,11 +203,11 @@ func (a *admission) look(now time.Time) {
 	switch {
 	case now.Sub(a.refused) > calmAfter:
 		a.full = false
-	case queue && average > 2*a.usual:
+	case a.waited > 3*tolerable/2:
 		a.bound = max(a.fewest, min(a.bound, a.inside)*3/4)
-	case queue && average > a.usual*3/2:
+	case a.waited > tolerable:
 		a.bound = max(a.fewest, a.bound-1-a.bound/16)
-	case !queue || out > 0 && average < a.usual*5/4:
+	default:
 		a.bound += 1 + a.bound/16
 	}
 }
@@ -246,7 +242,6 @@ func (p *place) begin() {
 	p.begun = true
 	a.inside--
 	a.out++
-	a.took += a.now().Sub(p.came)
 }
 
 // leave gives the place back whole.

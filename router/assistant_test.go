@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"reflect"
 	"strings"
@@ -421,51 +422,34 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 		// A stream is no request in work: others are served beside it.
 		stream1 := h.do("POST", v2, h.assistant, ask)
 		h.json(200, "GET", "/v2/agent/acme/jobs", h.admin, "")
-		// A request whose body does not come is one.
-		var w *io.PipeWriter
-		got := make(chan int)
-		post := func() {
-			r, body := io.Pipe()
-			w = body
-			go func() {
-				req, _ := http.NewRequest("POST", h.url+"/v2/agent/acme/job", r)
-				req.Header.Set("Authorization", "Bearer "+h.admin)
-				req.Header.Set("Content-Type", "application/json")
-				res, err := h.client.Do(req)
-				r.Close()
-				if err != nil {
-					t.Error(err)
-					got <- 0
-					return
-				}
-				res.Body.Close()
-				got <- res.StatusCode
-			}()
-			w.Write([]byte(`{"prompt":`))
+		// A request whose body does not come is one. It is asked for its body when it has its place.
+		body := `{"prompt":"p"}`
+		var post net.Conn
+		var from *bufio.Reader
+		for status := 0; status != http.StatusContinue; {
+			var err error
+			if post, err = net.Dial("tcp", strings.TrimPrefix(h.url, "http://")); err != nil {
+				t.Fatal(err)
+			}
+			defer post.Close()
+			fmt.Fprintf(post, "POST /v2/agent/acme/job HTTP/1.1\r\nHost: docs\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+				"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n", h.admin, len(body))
+			from = bufio.NewReader(post)
+			res, err := http.ReadResponse(from, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if status = res.StatusCode; status != http.StatusContinue && status != 503 { // the one before had its place still
+				t.Fatalf("a request that is to be asked for its body: %d", status)
+			}
 		}
-		post()
-		for refused := false; !refused; {
-			res := h.do("GET", "/v2/agent/acme/jobs", h.admin, "")
-			if refused = res.StatusCode == 503; refused {
-				if body := decodeJSON(t, res.Body); body["code"] != "overloaded" {
-					t.Errorf("%v", body)
-				}
-			}
-			select {
-			case status := <-got: // it came while one of these was in work
-				if status != 503 {
-					t.Fatalf("a request whose body did not come: %d", status)
-				}
-				refused = false
-				post()
-			default:
-			}
+		if refusal := h.json(503, "GET", "/v2/agent/acme/jobs", h.admin, ""); refusal["code"] != "overloaded" {
+			t.Errorf("%v", refusal)
 		}
 		h.json(200, "GET", "/healthz", "", "") // probes are always answered
-		w.Write([]byte(`"p"}`))
-		w.Close()
-		if status := <-got; status != 201 {
-			t.Errorf("the request in work: %d", status)
+		io.WriteString(post, body)
+		if res, err := http.ReadResponse(from, nil); err != nil || res.StatusCode != 201 {
+			t.Errorf("the request in work: %v, %v", res, err)
 		}
 		(<-logs).Close()
 		io.Copy(io.Discard, stream1.Body)
