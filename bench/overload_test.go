@@ -24,8 +24,8 @@ func TestPastSaturationCountsWhatIsAcceptedAndRefused(t *testing.T) {
 		limit.ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	r, err := Overload{Target: Target{URL: server.URL, Domain: "docs"}, Callers: 4, Find: 200 * time.Millisecond, Factor: 20,
-		Calm: 100 * time.Millisecond, For: 200 * time.Millisecond, After: 100 * time.Millisecond, Form: stream.UIMessages,
+	r, err := Overload{Target: Target{URL: server.URL, Domain: "docs"}, Callers: 4, Find: 200 * time.Millisecond, Factor: 4, // more would be the client's own saturation, and answers too late to count
+		Calm: 100 * time.Millisecond, For: time.Second, After: 100 * time.Millisecond, Form: stream.UIMessages,
 		Questions: []string{"?"}, Scripted: true, Parts: 3}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
