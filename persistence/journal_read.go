@@ -79,20 +79,14 @@ func (j *Journal) load1(stream string) (Recovered, error) {
 			if seq <= rec.SnapSeq {
 				continue
 			}
-			key := positionKey(pos)
-			v := events.Get(key)
-			if v == nil {
-				return fmt.Errorf("%w: %w", errMissing, j.damaged("event", stream, seq, errMissing))
-			}
-			r, err := decodeEvent(key, v)
-			if err == nil && (r.stream != stream || r.seq != seq) {
-				err = fmt.Errorf("it is sequence %d of %q", r.seq, r.stream)
+			event, err := j.event(events, pos, stream, seq)
+			if errors.Is(err, errMissing) {
+				return fmt.Errorf("%w: %w", err, j.damaged("event", stream, seq, err))
 			}
 			if err != nil {
-				return j.damaged("event", stream, seq, err)
+				return err
 			}
-			r.event.Data = bytes.Clone(r.event.Data)
-			rec.Events = append(rec.Events, r.event)
+			rec.Events = append(rec.Events, event)
 			rec.Seq = seq
 		}
 		return nil
@@ -101,6 +95,24 @@ func (j *Journal) load1(stream string) (Recovered, error) {
 		return Recovered{}, err
 	}
 	return rec, nil
+}
+
+// event reads one event of a stream, which the index says stands at pos. It fails with errMissing where nothing does.
+func (j *Journal) event(events *bbolt.Bucket, pos uint64, stream string, seq uint64) (Event, error) {
+	key := positionKey(pos)
+	v := events.Get(key)
+	if v == nil {
+		return Event{}, errMissing
+	}
+	r, err := decodeEvent(key, v)
+	if err == nil && (r.stream != stream || r.seq != seq) {
+		err = fmt.Errorf("it is sequence %d of %q", r.seq, r.stream)
+	}
+	if err != nil {
+		return Event{}, j.damaged("event", stream, seq, err)
+	}
+	r.event.Data = bytes.Clone(r.event.Data)
+	return r.event, nil
 }
 
 // LoadSince gives a stream's events after a position of the log, and the sequence of the first of them. There are none where
@@ -120,21 +132,15 @@ func (j *Journal) LoadSince(stream string, pos uint64) (first uint64, events []E
 	err = j.view("load "+stream, func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(bucketEvents)
 		for i, pos := range positions {
-			key, seq := positionKey(pos), first+uint64(i)
-			v := bucket.Get(key)
-			if v == nil {
+			event, err := j.event(bucket, pos, stream, first+uint64(i))
+			if errors.Is(err, errMissing) {
 				events = nil // the stream was removed, or a snapshot has taken their place
 				return nil
 			}
-			r, err := decodeEvent(key, v)
-			if err == nil && (r.stream != stream || r.seq != seq) {
-				err = fmt.Errorf("it is sequence %d of %q", r.seq, r.stream)
-			}
 			if err != nil {
-				return j.damaged("event", stream, seq, err)
+				return err
 			}
-			r.event.Data = bytes.Clone(r.event.Data)
-			events = append(events, r.event)
+			events = append(events, event)
 		}
 		return nil
 	})
