@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -51,11 +50,8 @@ func (s History) Run(ctx context.Context) (Result, error) {
 	if _, err := first.Run(ctx); err != nil {
 		return Result{}, fmt.Errorf("warm up: %w", err)
 	}
-	version := map[stream.Form]string{stream.DataStream: "v1", stream.UIMessages: "v2"}[s.Form]
 	m := newMeter(s.Target, s.Threads*s.Turns, s.Progress, "firstEvent", "firstText", "whole", "refusal")
-	r := &streamRun{Streams: Streams{Target: s.Target, Form: s.Form, Scripted: s.Scripted, Parts: s.Parts}, meter: m, client: c, into: m.recorders,
-		path: "/discovery/" + version + "/assistant/" + url.PathEscape(s.Domain) + "/message"}
-	r.buffers.New = func() any { b := make([]byte, 4096); return &b }
+	r := Streams{Target: s.Target, Form: s.Form, Scripted: s.Scripted, Parts: s.Parts}.prepare(m, c)
 	type thread struct{ id, secret string }
 	threads := make([]thread, s.Threads)
 	var at, cpu, whole []float64

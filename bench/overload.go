@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"sync"
 	"time"
 
@@ -70,19 +69,17 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 
 	starts, phases := s.starts()
 	m := newMeter(s.Target, len(starts), s.Progress, "firstEvent", "firstText", "whole", "refusal", "unloaded", "unloadedFirst", "after", "sent")
-	version := map[stream.Form]string{stream.DataStream: "v1", stream.UIMessages: "v2"}[s.Form]
 	runs := make([]*streamRun, 3)
 	for phase, into := range []map[string]string{
 		{"firstText": "unloadedFirst", "whole": "unloaded"},
 		{"firstEvent": "firstEvent", "firstText": "firstText", "whole": "whole"},
 		{"whole": "after"},
 	} {
-		r := &streamRun{Streams: load, meter: m, client: c, into: map[string]*recorder{"refusal": m.recorders["refusal"]},
-			path: "/discovery/" + version + "/assistant/" + url.PathEscape(s.Domain) + "/message"}
+		r := load.prepare(m, c)
+		r.into = map[string]*recorder{"refusal": m.recorders["refusal"]}
 		for from, to := range into {
 			r.into[from] = m.recorders[to]
 		}
-		r.buffers.New = func() any { b := make([]byte, 4096); return &b }
 		runs[phase] = r
 	}
 	var (

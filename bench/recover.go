@@ -42,9 +42,7 @@ func (s Recover) Run(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	m := newMeter(s.Target, s.Number, s.Progress, "ready", "resumed", "firstEvent")
-	r := &streamRun{Streams: Streams{Target: s.Target, Form: stream.UIMessages, Scripted: true, Parts: s.Parts}, meter: m, client: c, into: m.recorders,
-		path: "/discovery/v2/assistant/" + url.PathEscape(s.Domain) + "/message"}
-	r.buffers.New = func() any { b := make([]byte, 4096); return &b }
+	r := Streams{Target: s.Target, Form: stream.UIMessages, Scripted: true, Parts: s.Parts}.prepare(m, c)
 	var killed time.Time
 	result, err := m.run(ctx, func(ctx context.Context) error {
 		var accepted []acceptance

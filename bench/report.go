@@ -219,7 +219,7 @@ func (g Group) rows() []row {
 	return g.known(all)
 }
 
-var memoryAtMost = row{name: "memory at most", unit: "MB", digits: 1, figure: func(r *Result) float64 { return float64(r.Server.Resident) / (1 << 20) }}
+var memoryAtMost = row{name: "memory at most", unit: "MB", digits: 1, figure: largest}
 
 // known are the rows that say something; what became of the requests always does.
 func (g Group) known(all []row) []row {

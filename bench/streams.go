@@ -92,9 +92,8 @@ func (s Streams) planned(starts []time.Duration) time.Duration {
 // Run puts the load on the server. It fails only where it could not run at all; what the server did badly is in the
 // Result.
 func (s Streams) Run(ctx context.Context) (Result, error) {
-	version, ok := map[stream.Form]string{stream.DataStream: "v1", stream.UIMessages: "v2"}[s.Form]
 	switch {
-	case !ok:
+	case versions[s.Form] == "":
 		return Result{}, fmt.Errorf("form %v is neither of the two wire forms", s.Form)
 	case s.Number < 1 && s.Rate <= 0:
 		return Result{}, errors.New("a load needs at least one stream, or a rate")
@@ -114,9 +113,8 @@ func (s Streams) Run(ctx context.Context) (Result, error) {
 		due = 0
 	}
 	m := newMeter(s.Target, due, s.Progress, "firstEvent", "firstText", "whole", "late", "refusal")
-	r := &streamRun{Streams: s, meter: m, client: c, path: "/discovery/" + version + "/assistant/" + url.PathEscape(s.Domain) + "/message",
-		into: m.recorders, turns: make([]recorder, max(s.Turns, 1))}
-	r.buffers.New = func() any { b := make([]byte, 4096); return &b }
+	r := s.prepare(m, c)
+	r.turns = make([]recorder, max(s.Turns, 1))
 	result, err := m.run(ctx, func(ctx context.Context) error {
 		begin := time.Now()
 		var group errgroup.Group
@@ -150,6 +148,17 @@ type streamRun struct {
 	into    map[string]*recorder // where latencies go
 	turns   []recorder
 	buffers sync.Pool
+}
+
+// versions of the operation, by the form of its answers.
+var versions = map[stream.Form]string{stream.DataStream: "v1", stream.UIMessages: "v2"}
+
+// prepare makes ready to ask, one by one, the load's questions.
+func (s Streams) prepare(m *meter, c *client) *streamRun {
+	r := &streamRun{Streams: s, meter: m, client: c, into: m.recorders,
+		path: "/discovery/" + versions[s.Form] + "/assistant/" + url.PathEscape(s.Domain) + "/message"}
+	r.buffers.New = func() any { b := make([]byte, 4096); return &b }
+	return r
 }
 
 // caller asks what one caller asks.
