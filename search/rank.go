@@ -467,10 +467,7 @@ func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups [
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	limit := q.Limit
-	if limit <= 0 {
-		limit = 5
-	}
+	limit := q.pages()
 	filter := s.filter(q)
 	t := s.tuning
 	w.sectionScore.reset(len(s.sections))

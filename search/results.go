@@ -44,10 +44,7 @@ var errBrokenOff = errors.New("the search broke off")
 
 // key names what a query finds. It must be the same only where that is the same.
 func (s *snapshot) key(q *Query) resultKey {
-	k := resultKey{text: q.Text, limit: max(q.Limit, 0), sections: max(q.Sections, 1), threshold: q.Threshold, box: q.Box, tag: q.Filter.Tag}
-	if k.limit == 0 {
-		k.limit = 5
-	}
+	k := resultKey{text: q.Text, limit: q.pages(), sections: max(q.Sections, 1), threshold: q.Threshold, box: q.Box, tag: q.Filter.Tag}
 	if !q.Box && len(q.Text) <= longestQuery {
 		k.text = spaced(q.Text) // a question's words are what counts, not how they are set apart
 	}

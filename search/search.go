@@ -17,6 +17,14 @@ type Query struct {
 	Box         bool   // typed in a search box: slips are forgiven, the last word may be unfinished
 }
 
+// pages is how many a query finds at the most.
+func (q *Query) pages() int {
+	if q.Limit <= 0 {
+		return 5
+	}
+	return q.Limit
+}
+
 // A Filter leaves out pages of other kinds; empty fields filter nothing.
 type Filter struct {
 	Version  string   `json:"version,omitempty"`
