@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -234,39 +233,10 @@ func (l *lab) fill(ctx context.Context, c *copied, n int, prefix string, name fu
 
 // catchUp has the listings follow the journal to its end.
 func catchUp(ctx context.Context, stores *stores, journal *persistence.Journal) error {
-	log := slog.New(slog.DiscardHandler)
-	jobs, endJobs, err := persistence.FollowJournal(journal)
-	if err != nil {
-		return err
+	a := &app{stores: stores, journal: journal, log: slog.New(slog.DiscardHandler)}
+	err := a.startListings()
+	for _, p := range a.listings {
+		err = errors.Join(err, p.Wait(ctx, journal.Position()))
 	}
-	defer endJobs()
-	threads, endThreads, err := persistence.FollowThreads(journal)
-	if err != nil {
-		return err
-	}
-	defer endThreads()
-	running, stop := context.WithCancel(ctx)
-	var following errgroup.Group
-	var failed error
-	for _, p := range []*persistence.Projector{
-		persistence.NewProjector(stores.catalog, jobs, func(_ context.Context, stream string) (api.JobRow, bool, error) {
-			rec, err := journal.Load(stream)
-			if err != nil {
-				return api.JobRow{}, false, err
-			}
-			return job.Row(api.JobID(strings.TrimPrefix(stream, job.Stream(""))), rec)
-		}, log),
-		persistence.NewThreadProjector(stores.catalog, threads, func(_ context.Context, stream string, _ uint64) (api.ThreadRow, bool, error) {
-			rec, err := journal.Load(stream)
-			if err != nil {
-				return api.ThreadRow{}, false, err
-			}
-			return thread.Row(api.ThreadID(strings.TrimPrefix(stream, thread.Stream(""))), rec)
-		}, log),
-	} {
-		following.Go(func() error { p.Run(running); return nil })
-		failed = errors.Join(failed, p.Wait(ctx, journal.Position()))
-	}
-	stop()
-	return errors.Join(failed, following.Wait())
+	return errors.Join(err, a.close())
 }

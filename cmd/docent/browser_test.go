@@ -41,15 +41,7 @@ func TestExamplePagesInABrowser(t *testing.T) {
 	for _, page := range []string{"React", "plain"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel() // each has a server of its own, which it restarts
-			config := configFile(t, "[models.slow]\nprovider = \"scripted\"\nrate = 30\nparts = 100\n")
-			data := filepath.Join(t.TempDir(), "data")
-			server := newTestServer(t, data, "--config", config)
-			source := writeFiles(t, map[string]string{
-				"ferries.md":    "# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n\n## Tickets\n\nTickets cost four coins and are sold on board.\n",
-				"lighthouse.md": "# Lighthouse\n\nThe lighthouse stands at the end of the north mole.\n",
-			})
-			harbour := newTestProject(t, data, "harbour", source, "--site-url", "https://harbour.example.com")
-			slow := newTestProject(t, data, "slow", source, "--site-url", "https://slow.example.com", "--model", "slow")
+			server, data, harbour, slow := newChatServer(t, 30, 100)
 
 			files := http.NewServeMux()
 			files.Handle("/react/", http.StripPrefix("/react", http.FileServer(http.Dir(filepath.Join(react, "dist")))))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,15 +23,7 @@ func TestRealChatClients(t *testing.T) {
 	for _, client := range [][]string{{"v4.mjs"}, {"modern.mjs", "5"}, {"modern.mjs", "500"}, {"modern.mjs", "6"}, {"modern.mjs", "600"}, {"modern.mjs", "7"}} {
 		t.Run(strings.Join(client, " "), func(t *testing.T) {
 			t.Parallel() // each has a server of its own, which it restarts
-			config := configFile(t, "[models.slow]\nprovider = \"scripted\"\nrate = 40\nparts = 60\n")
-			data := filepath.Join(t.TempDir(), "data")
-			server := newTestServer(t, data, "--config", config)
-			source := writeFiles(t, map[string]string{
-				"ferries.md":    "# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n\n## Tickets\n\nTickets cost four coins and are sold on board.\n",
-				"lighthouse.md": "# Lighthouse\n\nThe lighthouse stands at the end of the north mole.\n",
-			})
-			harbour := newTestProject(t, data, "harbour", source, "--site-url", "https://harbour.example.com")
-			slow := newTestProject(t, data, "slow", source, "--site-url", "https://slow.example.com", "--model", "slow")
+			server, _, harbour, slow := newChatServer(t, 40, 60)
 			control := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				server.kill()
 				if err := server.tryStart(); err != nil {
@@ -53,4 +46,20 @@ func TestRealChatClients(t *testing.T) {
 			}
 		})
 	}
+}
+
+// newChatServer starts a server for chats: one project answers at once, the other from a model that writes parts pieces, so
+// many a second.
+func newChatServer(t *testing.T, rate, parts int) (server *testServer, data string, harbour, slow testProject) {
+	t.Helper()
+	config := configFile(t, fmt.Sprintf("[models.slow]\nprovider = \"scripted\"\nrate = %d\nparts = %d\n", rate, parts))
+	data = filepath.Join(t.TempDir(), "data")
+	server = newTestServer(t, data, "--config", config)
+	source := writeFiles(t, map[string]string{
+		"ferries.md":    "# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n\n## Tickets\n\nTickets cost four coins and are sold on board.\n",
+		"lighthouse.md": "# Lighthouse\n\nThe lighthouse stands at the end of the north mole.\n",
+	})
+	harbour = newTestProject(t, data, "harbour", source, "--site-url", "https://harbour.example.com")
+	slow = newTestProject(t, data, "slow", source, "--site-url", "https://slow.example.com", "--model", "slow")
+	return server, data, harbour, slow
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -184,13 +183,7 @@ func fillDataDirectory(b *testing.B, data string, threads, jobs int) {
 	}
 	defer endThreads()
 	for _, projector := range []*persistence.Projector{
-		persistence.NewProjector(stores.catalog, jobSource, func(_ context.Context, stream string) (api.JobRow, bool, error) {
-			rec, err := journal.Load(stream)
-			if err != nil {
-				return api.JobRow{}, false, err
-			}
-			return job.Row(api.JobID(strings.TrimPrefix(stream, job.Stream(""))), rec)
-		}, log),
+		persistence.NewProjector(stores.catalog, jobSource, (&app{journal: journal}).jobRow, log),
 		persistence.NewThreadProjector(stores.catalog, threadSource, func(context.Context, string, uint64) (api.ThreadRow, bool, error) {
 			return api.ThreadRow{}, false, nil // a million questions in the catalogue are not what is measured
 		}, log),
