@@ -44,7 +44,8 @@ const defaultLockTimeout = time.Second
 // A Journal keeps streams of events in one bbolt file, with what must be stored together with an event.
 //
 // One goroutine, the committer, writes: it takes the appends that wait, writes them in one transaction, syncs, and wakes
-// the waiters. So a lone append pays for one commit and a thousand share one. Reads take the file as it stood after the
+// the waiters. So a lone append pays for one commit and a thousand share one. One that may wait is written with the next
+// that may not. Reads take the file as it stood after the
 // last commit and never wait for a write.
 //
 // Snapshots are written some time later, and the events that a snapshot covers are removed, a few with each commit.
@@ -61,10 +62,11 @@ type Journal struct {
 	db   *bbolt.DB
 	file *os.File // bbolt's own
 
-	mu          sync.Mutex // guards queue, queuedBytes, ops, closed
+	mu          sync.Mutex // guards queue, queuedBytes, held, ops, closed
 	queue       []*appendRequest
 	queuedBytes int
 	queued      atomic.Int64 // the length of queue
+	held        heldAppends
 	ops         []*journalOp
 	closed      bool
 	wake        chan struct{}
@@ -187,6 +189,7 @@ func OpenJournal(path string, o JournalOptions) (_ *Journal, err error) {
 		holds: make(map[*uint64]struct{}), quotas: newQuotas(),
 	}
 	j.metrics.init()
+	j.held.init(j)
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("open journal %s: %w", path, err)
@@ -528,11 +531,14 @@ func (j *Journal) Append(ctx context.Context, a Append) (last uint64, err error)
 		j.mu.Unlock()
 		return 0, fmt.Errorf("append to %s: %w", a.Stream, api.ErrShuttingDown)
 	}
-	j.queue = append(j.queue, r)
-	j.queuedBytes += r.bytes
-	j.queued.Store(int64(len(j.queue)))
+	hold := a.MayWait && j.hold(r)
+	if !hold {
+		j.enqueue(r)
+	}
 	j.mu.Unlock()
-	j.poke()
+	if !hold {
+		j.poke()
+	}
 	select {
 	case <-r.done:
 	case <-ctx.Done():
@@ -546,8 +552,17 @@ func (j *Journal) Append(ctx context.Context, a Append) (last uint64, err error)
 	if err != nil {
 		return 0, fmt.Errorf("append to %s: %w", a.Stream, err)
 	}
-	j.metrics.appendSeconds.Observe(time.Since(began).Seconds())
+	if !a.MayWait {
+		j.metrics.appendSeconds.Observe(time.Since(began).Seconds())
+	}
 	return last, nil
+}
+
+// enqueue puts r where the committer takes it from. Its caller holds mu.
+func (j *Journal) enqueue(r *appendRequest) {
+	j.queue = append(j.queue, r)
+	j.queuedBytes += r.bytes
+	j.queued.Store(int64(len(j.queue)))
 }
 
 func (j *Journal) poke() {

@@ -167,7 +167,7 @@ type commitGroup struct {
 }
 
 // commitLoop is the committer. It takes what waits, commits it, wakes the waiters and takes what came meanwhile: there is
-// no waiting window, a group is as large as the time of one sync makes it.
+// no waiting window, a group is as large as the time of one sync makes it. Only what may wait is held back (heldAppends).
 func (j *Journal) commitLoop() {
 	defer close(j.done)
 	timer := time.NewTimer(time.Hour)
@@ -185,6 +185,10 @@ func (j *Journal) commitLoop() {
 		}
 		wait := j.background(false)
 		if work || wait == 0 {
+			if !work {
+				j.releaseHeld()
+				j.take(g, false)
+			}
 			awaited = j.commit(g)
 			continue
 		}
@@ -225,6 +229,12 @@ func (j *Journal) gather(g *commitGroup) bool {
 // take moves what waits into g, up to the size of a group; operations only where it is the first time for g.
 func (j *Journal) take(g *commitGroup, first bool) (closed bool) {
 	j.mu.Lock()
+	if slices.ContainsFunc(j.queue, func(r *appendRequest) bool { return !r.a.MayWait }) {
+		j.held.hurried(time.Now())
+	}
+	if len(j.queue)+len(j.ops) > 0 || j.closed {
+		j.letGo()
+	}
 	n, size := len(j.queue), j.queuedBytes
 	if len(g.reqs)+n > groupAppends || g.bytes+size > groupBytes {
 		n, size = 0, 0
@@ -353,8 +363,8 @@ func (j *Journal) commit(g *commitGroup) (awaited int) {
 		}
 	}
 	j.metrics.observe(g.reqs, time.Since(began), err)
-	if len(g.reqs) > 1 {
-		awaited = len(g.reqs) + int(j.queued.Load()) // before the first is woken, or it may count twice
+	if woken := hurried(g.reqs); woken > 1 {
+		awaited = woken + int(j.queued.Load()) // before the first is woken, or it may count twice
 	}
 	for _, r := range g.reqs {
 		r.done <- struct{}{} // and from here on it is another's

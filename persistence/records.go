@@ -38,6 +38,9 @@ type Append struct {
 	Pending bool
 	Uses    []Use  // quota uses that these events consume; reserved with Quotas.Reserve before
 	Claim   *Claim // idempotency key that these events answer
+	// MayWait lets the journal hold the append back for a few milliseconds, so that it shares the commit of one that
+	// comes meanwhile. It is for what nobody waits for at less than a human's pace.
+	MayWait bool
 }
 
 // A Claim binds an idempotency key to what it created. A second append with the same Key, within the Claim's life,

@@ -273,8 +273,10 @@ func (a *Actor) commit(events []Event, uses []persistence.Use, claim *persistenc
 	}
 	_, pending := next.pending()
 	// The append outlives the service's context: a stop must not leave it open whether it took place.
+	// The reader of an answer has all of its text by the time that it is stored, and then sees it end.
+	_, answered := events[len(events)-1].(Answered)
 	seq, err := a.deps.Journal.Append(context.WithoutCancel(a.deps.Context), persistence.Append{
-		Stream: a.stream, After: a.seq, Events: stored, Pending: pending, Uses: uses, Claim: claim})
+		Stream: a.stream, After: a.seq, Events: stored, Pending: pending, Uses: uses, Claim: claim, MayWait: answered})
 	switch {
 	case errors.Is(err, persistence.ErrSequence):
 		return fmt.Errorf("%w: append to %s: %w", api.ErrUnavailable, a.stream, err)

@@ -1,0 +1,172 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// busyJournal is one that lately had an append each millisecond.
+func busyJournal(t *testing.T, path string) *Journal {
+	t.Helper()
+	j, err := OpenJournal(path, JournalOptions{Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		time.Sleep(time.Millisecond)
+		mustAppend(t, j, Append{Stream: fmt.Sprint("job/", i), Events: events("x")})
+	}
+	return j
+}
+
+func TestAnAppendThatMayWaitSharesTheNextCommit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	for name, next := range map[string]func(*testing.T, *Journal){
+		"of an append": func(t *testing.T, j *Journal) { mustAppend(t, j, Append{Stream: "job/now", Events: events("x")}) },
+		"of another change": func(t *testing.T, j *Journal) {
+			if err := j.do(func(*journalCommit) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := busyJournal(t, path+name)
+				defer j.Close()
+				before := j.Stats().Commits
+				done := make(chan error, 3)
+				for i := range cap(done) {
+					go func() {
+						_, err := j.Append(t.Context(), Append{Stream: fmt.Sprint("thread/", i), Events: events("x"), MayWait: true})
+						done <- err
+					}()
+				}
+				synctest.Wait()
+				if n := j.Stats().Commits - before; len(done) != 0 || n != 0 {
+					t.Fatalf("%d of them are done, in %d commits", len(done), n)
+				}
+				next(t, j)
+				synctest.Wait()
+				if n := j.Stats().Commits - before; len(done) != cap(done) || n != 1 {
+					t.Fatalf("%d of three are done, in %d commits", len(done), n)
+				}
+				for range cap(done) {
+					if err := <-done; err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestAnAppendThatMayWaitDoesNotWaitLong(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	synctest.Test(t, func(t *testing.T) {
+		j := busyJournal(t, path)
+		defer j.Close()
+		took := func(stream string) time.Duration {
+			began := time.Now()
+			mustAppend(t, j, Append{Stream: stream, Events: events("x"), MayWait: true})
+			return time.Since(began)
+		}
+		if d := took("thread/a"); d != holdMost {
+			t.Fatalf("with others expected it waited %v", d)
+		}
+		if d := took("thread/b"); d != 0 {
+			t.Fatalf("with nobody for a while it waited %v", d)
+		}
+		time.Sleep(time.Minute)
+		mustAppend(t, j, Append{Stream: "job/now", Events: events("x")})
+		if d := took("thread/c"); d != 0 {
+			t.Fatalf("after a lone append it waited %v", d)
+		}
+	})
+}
+
+func TestManyAppendsThatMayWaitAreWrittenAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	synctest.Test(t, func(t *testing.T) {
+		j := busyJournal(t, path)
+		defer j.Close()
+		before, began := j.Stats().Appends, time.Now()
+		large := Append{Stream: "thread/large", Events: []Event{{"test.said.1", make([]byte, holdBytes)}}, MayWait: true}
+		mustAppend(t, j, large)
+		for i := range holdAppends {
+			go func() {
+				if _, err := j.Append(t.Context(), Append{Stream: fmt.Sprint("thread/", i), Events: events("x"), MayWait: true}); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		synctest.Wait()
+		if n := j.Stats().Appends - before; n != holdAppends+1 || !time.Now().Equal(began) {
+			t.Fatalf("%d are written after %v", n, time.Since(began))
+		}
+	})
+}
+
+func TestWhatIsHeldBackIsWrittenByClose(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	synctest.Test(t, func(t *testing.T) {
+		j := busyJournal(t, path)
+		began := time.Now()
+		result := make(chan error, 1)
+		go func() {
+			_, err := j.Append(t.Context(), Append{Stream: "thread/a", Events: events("one"), MayWait: true})
+			result <- err
+		}()
+		withdrawn, withdraw := context.WithCancel(t.Context())
+		gone := make(chan error, 1)
+		go func() {
+			_, err := j.Append(withdrawn, Append{Stream: "thread/b", Events: events("one"), MayWait: true})
+			gone <- err
+		}()
+		synctest.Wait()
+		withdraw()
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-result; err != nil || !time.Now().Equal(began) {
+			t.Fatalf("after %v: %v", time.Since(began), err)
+		}
+	})
+	j := openAt(t, path, JournalOptions{})
+	wantTexts(t, j, "thread/a", "one")
+	if rec := mustLoad(t, j, "thread/b"); rec.Seq != 0 {
+		t.Fatalf("the append that was withdrawn is there: %+v", rec)
+	}
+}
+
+func TestOneOfAWriterThatWaitsAndOneThatDoesNotWins(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	synctest.Test(t, func(t *testing.T) {
+		j := busyJournal(t, path)
+		defer j.Close()
+		results := make(chan error, 2)
+		for i, wait := range []bool{true, false} {
+			go func() {
+				_, err := j.Append(t.Context(), Append{Stream: "job/0", After: 1, Events: events(fmt.Sprint(i)), MayWait: wait})
+				results <- err
+			}()
+			synctest.Wait()
+		}
+		// Of two that want to be the same event one wins, whichever waited.
+		errs := []error{<-results, <-results}
+		if n := len(slices.DeleteFunc(errs, func(err error) bool { return err != nil })); n != 1 {
+			t.Fatalf("%d have won", n)
+		}
+		if rec := mustLoad(t, j, "job/0"); rec.Seq != 2 {
+			t.Fatalf("%+v", rec)
+		}
+	})
+}
