@@ -153,7 +153,8 @@ func (r *Registry) Resolve(name string) (string, error) {
 	return r.aliases[name], nil
 }
 
-// Answer lets the named model answer, in pieces; the empty name stands for the default. An error of emit ends the
+// Answer lets the named model answer, in pieces; the empty name stands for the default. Emit is called for one piece
+// after the other, not always from the caller's goroutine, and does not wait. An error of it ends the
 // answer and comes back as it is. An unknown name is an api.InvalidError, so a scripted model answers only where
 // somebody wrote its name down: in the request's project or as the configured default.
 func (r *Registry) Answer(ctx context.Context, name string, req Request, emit func(Delta) error) (Result, error) {

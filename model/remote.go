@@ -265,16 +265,24 @@ func (r *remote) ask(ctx context.Context, c Chat, text func(string) error, again
 		if !ok || try >= r.Attempts {
 			return fail(&Unavailable{Model: r.Name, After: max(wait, f.RetryAfter), Err: f})
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-inner.Done():
-			timer.Stop()
+		if pause(inner, wait) != nil {
 			if ctx.Err() != nil {
 				return ending{usage: spent}, ctx.Err()
 			}
 			return fail(&Unavailable{Model: r.Name, After: wait, Err: f})
 		}
+	}
+}
+
+// pause sleeps.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

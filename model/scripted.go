@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -62,33 +64,31 @@ func newScripted(n Named) (*scripted, error) {
 }
 
 func (s *scripted) answer(ctx context.Context, req Request, emit func(Delta) error) (Result, error) {
-	result := Result{Model: s.name, Reason: "stop", Answered: true}
-	begin := time.Now()
-	alarm := s.newAlarm(ctx)
-	defer alarm.end()
-	random := rand.New(rand.NewPCG(1, uint64(len(req.Question))))
-	var cite []int
+	r := &recital{scripted: s, ctx: ctx, emit: emit, begin: time.Now(), result: Result{Model: s.name, Reason: "stop", Answered: true}}
 	if len(req.Passages) > 0 {
-		cite = []int{0}
+		r.cite = []int{0}
 	}
-	for n := range s.script.Parts {
-		due := begin.Add(s.script.First)
-		if s.script.Rate > 0 {
-			due = due.Add(time.Duration(float64(n) / s.script.Rate * float64(time.Second)))
+	if s.script.Rate == 0 && s.script.Jitter == 0 { // no piece waits for its time but the first
+		err := pause(ctx, s.script.First)
+		for err == nil && r.n < s.script.Parts {
+			err = r.give()
 		}
-		if s.script.Jitter > 0 {
-			due = due.Add(time.Duration(random.Int64N(int64(s.script.Jitter))))
-		}
-		if err := alarm.until(due); err != nil {
-			return result, err
-		}
-		if err := emit(Delta{Text: s.pieces[n%len(s.pieces)], Cite: cite}); err != nil {
-			return result, err
-		}
-		cite = nil
-		result.CompletionTokens++
+		return r.result, err
 	}
-	return result, nil
+	if s.script.Jitter > 0 {
+		r.random = rand.New(rand.NewPCG(1, uint64(len(req.Question))))
+	}
+	r.due, r.done, r.fire = r.piece(0), make(chan struct{}), r.recite
+	stop := context.AfterFunc(ctx, func() { r.stop(ctx.Err()) })
+	defer stop()
+	if at, again := r.recite(r.begin); again {
+		s.wheel.wake(&r.sleeper, at)
+	}
+	<-r.done
+	if r.panicked != nil {
+		panic(r.panicked)
+	}
+	return r.result, r.err
 }
 
 func (s *scripted) window() int {
@@ -99,9 +99,7 @@ func (s *scripted) window() int {
 }
 
 func (s *scripted) chat(ctx context.Context, c Chat) (Reply, error) {
-	alarm := s.newAlarm(ctx)
-	defer alarm.end()
-	if err := alarm.until(time.Now().Add(s.script.First)); err != nil {
+	if err := pause(ctx, s.script.First); err != nil {
 		return Reply{Model: s.name}, err
 	}
 	n := 0
@@ -124,33 +122,89 @@ func (s *scripted) chat(ctx context.Context, c Chat) (Reply, error) {
 	return reply, nil
 }
 
-// An alarm sleeps again and again on a wheel, and ends with its context. It waits on one channel alone: the end of the
-// context rings the same bell, since an answer of hundreds of pieces waits as often, in tens of thousands of goroutines.
-type alarm struct {
+// A recital is an answer that is being given. Its pieces come from the wheel's goroutine: one of its own that is woken for each
+// of hundreds, among tens of thousands, would cost more than all that is done with a piece. So emit must not wait, or the
+// others of this model wait too.
+type recital struct {
 	sleeper
-	wheel *wheel
-	ctx   context.Context
-	stop  func() bool
+	*scripted
+	ctx    context.Context
+	emit   func(Delta) error
+	begin  time.Time
+	n      int       // the next piece
+	due    time.Time // when it is
+	cite   []int
+	random *rand.Rand // nil without jitter
+	done   chan struct{}
+
+	mu       sync.Mutex // held while pieces are given: whoever has seen the end sees no further one
+	ended    bool
+	result   Result
+	err      error
+	panicked any
 }
 
-func (s *scripted) newAlarm(ctx context.Context) *alarm {
-	a := &alarm{sleeper: sleeper{bell: make(chan struct{}, 1)}, wheel: s.wheel, ctx: ctx}
-	a.stop = context.AfterFunc(ctx, a.rouse)
-	return a
+// piece is when a piece is due.
+func (r *recital) piece(n int) time.Time {
+	due := r.begin.Add(r.script.First)
+	if r.script.Rate > 0 {
+		due = due.Add(time.Duration(float64(n) / r.script.Rate * float64(time.Second)))
+	}
+	if r.random != nil {
+		due = due.Add(time.Duration(r.random.Int64N(int64(r.script.Jitter))))
+	}
+	return due
 }
 
-// until sleeps until the time has come, or until the context ends. After its end there is no further sleep: the wheel may
-// still hold the sleeper.
-func (a *alarm) until(at time.Time) error {
-	if err := a.ctx.Err(); err != nil {
+// give gives the next piece.
+func (r *recital) give() error {
+	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	if time.Until(at) <= 0 {
-		return nil
+	if err := r.emit(Delta{Text: r.pieces[r.n%len(r.pieces)], Cite: r.cite}); err != nil {
+		return err
 	}
-	a.wheel.wake(&a.sleeper, at)
-	<-a.bell
-	return a.ctx.Err()
+	r.cite = nil
+	r.result.CompletionTokens++
+	r.n++
+	return nil
 }
 
-func (a *alarm) end() { a.stop() }
+// recite gives the pieces that are due, and says when it wants to go on.
+func (r *recital) recite(now time.Time) (next time.Time, again bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return next, false
+	}
+	defer func() {
+		if v := recover(); v != nil { // it is the asker's, and comes up there
+			r.panicked = fmt.Sprintf("%v\n%s", v, debug.Stack())
+			r.end(nil)
+			next, again = time.Time{}, false
+		}
+	}()
+	for !r.due.After(now) {
+		if err := r.give(); err != nil || r.n == r.script.Parts {
+			r.end(err)
+			return next, false
+		}
+		r.due = r.piece(r.n)
+	}
+	return r.due, true
+}
+
+// stop ends the recital where it has not ended by itself.
+func (r *recital) stop(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		r.end(err)
+	}
+}
+
+// end lets the asker go on. The caller holds the lock.
+func (r *recital) end(err error) {
+	r.ended, r.err = true, err
+	close(r.done)
+}

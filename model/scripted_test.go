@@ -121,6 +121,33 @@ func TestACancelledScriptEndsAtOnceAndTheOthersGoOn(t *testing.T) {
 	})
 }
 
+func TestAPanicOfEmitIsItsAskersAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := registry(t, scripted(model.Script{Rate: 10, Parts: 5}))
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			defer func() {
+				if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), "the third") {
+					t.Errorf("panic: %v", v)
+				}
+			}()
+			n := 0
+			_, err := r.Answer(t.Context(), "", request, func(model.Delta) error {
+				if n++; n == 3 {
+					panic("the third")
+				}
+				return nil
+			})
+			t.Errorf("came back with %v", err)
+		})
+		n := 0
+		if _, err := r.Answer(t.Context(), "", request, func(model.Delta) error { n++; return nil }); err != nil || n != 5 {
+			t.Errorf("%d parts, %v", n, err)
+		}
+		wg.Wait()
+	})
+}
+
 // In real time, where those who go to sleep and what wakes them run at once: nobody sleeps on, and nobody is early.
 func TestNobodyIsForgottenInACrowdOfScripts(t *testing.T) {
 	r := registry(t, scripted(model.Script{First: 3 * time.Millisecond, Rate: 700, Jitter: 2 * time.Millisecond, Parts: 60}))

@@ -1,14 +1,13 @@
 package model
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// A wheel wakes sleepers to the millisecond, all that are due in the same one from one place. With a timer for each of
-// thousands of sleepers, each wake-up would rouse a processor of its own.
+// A wheel calls sleepers to the millisecond, all that are due in the same one from one place. With a timer or a goroutine
+// for each of thousands of sleepers, each call would rouse a processor of its own.
 //
 // Nobody waits for a lock: who goes to sleep puts itself on the stack of the millisecond in which it is due, and the
 // wheel's goroutine takes whole stacks. It runs while somebody sleeps.
@@ -25,34 +24,28 @@ type wheel struct {
 const (
 	wheelSlots = 4096
 	wheelTick  = time.Millisecond
-	wheelGroup = 16
 )
 
 func newWheel() *wheel { return &wheel{begin: time.Now()} }
 
-// A sleeper is woken again and again, through one channel.
+// A sleeper is called when its time has come, and says when it wants to be called again.
 type sleeper struct {
-	bell  chan struct{}
+	fire  func(now time.Time) (next time.Time, again bool)
 	due   int64 // millisecond of the wheel
 	under *sleeper
 }
 
-// rouse wakes a sleeper. One that is awake wakes from its next sleep at once.
-func (s *sleeper) rouse() {
-	select {
-	case s.bell <- struct{}{}:
-	default:
-	}
-}
-
-// wake has the sleeper woken at the time, or up to a tick later.
+// wake has the sleeper called at the time, or up to a tick later.
 func (w *wheel) wake(s *sleeper, at time.Time) {
-	s.due = int64((at.Sub(w.begin) + wheelTick - 1) / wheelTick)
 	if w.sleeping.Add(1) == 1 {
 		w.turn()
 	}
+	s.due = w.tick(at)
 	w.put(s)
 }
+
+// tick is the first millisecond that is not before a time.
+func (w *wheel) tick(at time.Time) int64 { return int64((at.Sub(w.begin) + wheelTick - 1) / wheelTick) }
 
 // put puts a sleeper on the stack of its millisecond. Where the wheel has passed that already, its stack is taken again.
 func (w *wheel) put(s *sleeper) {
@@ -70,25 +63,21 @@ func (w *wheel) put(s *sleeper) {
 	}
 }
 
-// empty wakes the sleepers of a slot that are due, and puts back those of a later round.
-func (w *wheel) empty(slot *atomic.Pointer[sleeper], now int64) { w.emptyIn(slot, now, wheelSlots) }
-
-// emptyIn is empty in groups: those of one run before those of the next are woken. A crowd woken at once would look like a want
-// of processors, to the runtime, which rouses idle ones, and to those who measure how long goroutines wait.
-func (w *wheel) emptyIn(slot *atomic.Pointer[sleeper], now int64, group int) {
-	woken := 0
+// empty calls the sleepers of a slot that are due, and puts back those of a later round.
+func (w *wheel) empty(slot *atomic.Pointer[sleeper], now int64) {
 	for s := slot.Swap(nil); s != nil; {
 		under := s.under
 		s.under = nil
-		if s.due > now {
-			w.put(s)
-		} else {
-			w.sleeping.Add(-1)
-			s.rouse()
-			if woken++; woken%group == 0 {
-				runtime.Gosched()
+		if s.due <= now {
+			next, again := s.fire(w.begin.Add(time.Duration(now) * wheelTick))
+			if !again {
+				w.sleeping.Add(-1)
+				s = under
+				continue
 			}
+			s.due = w.tick(next)
 		}
+		w.put(s)
 		s = under
 	}
 }
@@ -115,7 +104,7 @@ func (w *wheel) run() {
 		time.Sleep(next - time.Since(w.begin))
 		for now := int64(time.Since(w.begin) / wheelTick); w.at.Load() < now; {
 			at := w.at.Add(1) // before the slot is emptied: who comes to it later sees that it is passed
-			w.emptyIn(&w.slots[at%wheelSlots], at, wheelGroup)
+			w.empty(&w.slots[at%wheelSlots], at)
 		}
 		w.mu.Lock()
 		if w.sleeping.Load() == 0 {
