@@ -81,9 +81,7 @@ func (s *scripted) answer(ctx context.Context, req Request, emit func(Delta) err
 	r.due, r.done, r.fire = r.piece(0), make(chan struct{}), r.recite
 	stop := context.AfterFunc(ctx, func() { r.stop(ctx.Err()) })
 	defer stop()
-	if at, again := r.recite(r.begin); again {
-		s.wheel.wake(&r.sleeper, at)
-	}
+	s.wheel.wake(&r.sleeper, r.due)
 	<-r.done
 	if r.panicked != nil {
 		panic(r.panicked)

@@ -35,12 +35,12 @@ type sleeper struct {
 	under *sleeper
 }
 
-// wake has the sleeper called at the time, or up to a tick later.
+// wake has the sleeper called at the time, or up to a tick later; not by the caller, as a rule, whose stack stays small so.
 func (w *wheel) wake(s *sleeper, at time.Time) {
 	if w.sleeping.Add(1) == 1 {
 		w.turn()
 	}
-	s.due = w.tick(at)
+	s.due = max(w.tick(at), w.at.Load()+1)
 	w.put(s)
 }
 

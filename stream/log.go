@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"unsafe"
 )
@@ -24,6 +25,7 @@ type Log struct {
 	mu      sync.Mutex
 	marks   []uint32 // one for each part: the length of a text, or where in others the part is
 	text    [][]byte // the texts, one after another; one that does not fit into a chunk begins the next
+	texts   int      // bytes of them
 	others  []Part   // parts that are no short text
 	bytes   int
 	closed  bool
@@ -94,14 +96,13 @@ func (l *Log) add(p *Part) {
 	}
 	n := len(l.text)
 	if n == 0 || cap(l.text[n-1])-len(l.text[n-1]) < len(p.Text) {
-		size := firstChunk
-		if n > 0 {
-			size = min(2*cap(l.text[n-1]), largest)
-		}
+		// Half as much as there is: what is not used of the last one is little beside all of them.
+		size := min(max(l.texts/2, firstChunk), largest)
 		l.text = append(l.text, make([]byte, 0, max(size, len(p.Text))))
 		n++
 	}
 	l.text[n-1] = append(l.text[n-1], p.Text...)
+	l.texts += len(p.Text)
 	l.marks = append(l.marks, uint32(len(p.Text)))
 }
 
@@ -149,6 +150,23 @@ func (l *Log) Size() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bytes
+}
+
+// Text is the text of the parts from number from on, as one.
+func (l *Log) Text(from int) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := Reader{log: l}
+	r.skip(min(from, len(l.marks)))
+	var all strings.Builder
+	all.Grow(l.texts) // what it is, but for parts before from and long ones
+	for r.at < len(l.marks) {
+		var p Part
+		if r.next(&p); p.Kind == Text {
+			all.WriteString(p.Text)
+		}
+	}
+	return all.String()
 }
 
 // Done is closed when the log has ended.

@@ -392,5 +392,14 @@ func TestALogYieldsWhatWasAppendedHoweverItIsTaken(t *testing.T) {
 				t.Fatalf("reader %d did not get what was appended", n)
 			}
 		}
+		for _, from := range []int{0, 3, 299, 300, 400} {
+			text := ""
+			for _, p := range want[min(from, len(want)):] {
+				text += p.Text
+			}
+			if l.Text(from) != text {
+				t.Fatalf("the text from part %d is not what was appended", from)
+			}
+		}
 	}
 }

@@ -230,7 +230,7 @@ func (e *effect) answer(ctx context.Context) *turnDone {
 	if done.err != nil {
 		return done
 	}
-	w := &writer{log: e.log, candidates: b.candidates, limit: e.deps.AnswerLimit, cited: make(map[string]bool), request: &b.request}
+	w := &writer{log: e.log, from: e.log.Len(), candidates: b.candidates, limit: e.deps.AnswerLimit, cited: make(map[string]bool), request: &b.request}
 	b.request.Search = e.further(w, b.options.SearchTool)
 	err := e.patiently(ctx, b, w, &done.result)
 	if err == nil {
@@ -247,7 +247,7 @@ func (w *writer) end(done *turnDone, options api.Options, err error) {
 	if w.long {
 		done.result.Reason, done.result.Answered, err = "length", true, nil
 	}
-	if err == nil && w.all.Len() == 0 {
+	if err == nil && w.size == 0 {
 		err = errors.New("the model wrote nothing")
 	}
 	if err == nil && done.result.Answered && len(w.sources) == 0 {
@@ -257,7 +257,7 @@ func (w *writer) end(done *turnDone, options api.Options, err error) {
 	if err == nil && done.result.Answered && options.Suggestions {
 		w.text(suggestions(w.candidates, w.cited))
 	}
-	done.text, done.sources = strings.Clone(w.all.String()), slices.Clip(w.sources) // kept as long as the thread is awake
+	done.text, done.sources = w.log.Text(w.from), slices.Clip(w.sources)
 	if err != nil {
 		done.err = fmt.Errorf("answer: %w", err)
 	}
@@ -401,14 +401,15 @@ type writer struct {
 	candidates []candidate
 	request    *model.Request // until something is written: what the model was told need not stay then
 	limit      int
-	all        strings.Builder
+	from       int // its first part in the log
+	size       int // bytes of text
 	sources    []Source
 	cited      map[string]bool // paths
 	long       bool
 }
 
 // begun reports whether a reader has seen anything of the answer itself.
-func (w *writer) begun() bool { return w.all.Len() > 0 || len(w.sources) > 0 || w.long }
+func (w *writer) begun() bool { return w.size > 0 || len(w.sources) > 0 || w.long }
 
 // forget lets go of what the model was told, once it will not be asked again.
 func (w *writer) forget() {
@@ -434,7 +435,7 @@ func (w *writer) write(d model.Delta) error {
 }
 
 func (w *writer) text(s string) error {
-	if w.long || w.all.Len()+len(s) > w.limit {
+	if w.long || w.size+len(s) > w.limit {
 		w.long = true
 		return errLong
 	}
@@ -442,7 +443,7 @@ func (w *writer) text(s string) error {
 		w.long = errors.Is(err, stream.ErrFull)
 		return err
 	}
-	w.all.WriteString(s)
+	w.size += len(s)
 	return nil
 }
 
