@@ -338,6 +338,9 @@ func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]
 		if err != nil {
 			return nil, fmt.Errorf("search: %w", err)
 		}
+		if len(texts) == 1 { // a search finds each section once
+			return found, nil
+		}
 		if hits == nil {
 			hits = make([]search.Hit, 0, min(most, len(texts)*len(found)))
 		}
