@@ -542,8 +542,9 @@ func (p *pump) stream(f *flow, due bool) {
 		p.finish(f)
 	default:
 		// What comes soon after goes together: a gap of this length is not seen. The end of the answer does not wait.
+		// What was written last may be the handler's, who had the stream until now.
 		pace := p.server.Bounds.Pace
-		paced := f.texts && took > 0 && pace > 0
+		paced := f.texts && pace > 0 && (took > 0 || p.now.Sub(f.last) < pace)
 		f.reader.Rest(paced)
 		if paced {
 			p.resting.push(f, (p.clock + pace + p.grain - 1).Truncate(p.grain)) // many end together

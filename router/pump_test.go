@@ -400,6 +400,9 @@ func TestAPumpPacesText(t *testing.T) {
 	res := head(t, bufio.NewReader(c))
 	log := <-logs
 	lines := bufio.NewReader(res.Body)
+	if _, err := lines.ReadString('\n'); err != nil { // the start has been written, alone
+		t.Fatal(err)
+	}
 	write(t, log, say("first"))
 	var got bytes.Buffer
 	for !strings.Contains(got.String(), "first") {
