@@ -136,8 +136,8 @@ func (ps *pumps) take(w *writer, req *http.Request, done func()) {
 	// What the log's line says is kept, and nothing else of the request: strings of its head would hold all of it.
 	account := w.x.account(constant(req.Method))
 	account.id = strings.Clone(account.id)
+	w.count() // its own; the flow begins with none
 	f := &flow{reading: w.reading, connection: *w.conn, account: account, done: done, closes: req.Close}
-	f.written, f.flushes, f.reading.bytes = 0, 0, 0 // the writer counts its own
 	f.pump = ps.all[ps.next.Add(1)%uint32(len(ps.all))]
 	f.reader = w.log.Watch(w.reader.Pos(), f.mark)
 	f.leave = ps.server.pulse.join(f.reader)
