@@ -6,6 +6,7 @@ import (
 	"runtime"
 	runtimemetrics "runtime/metrics"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"docent/api"
@@ -51,8 +52,9 @@ type admission struct {
 	pace    float64       // out a second, lately
 	stands  time.Time     // since when the processors have had a backlog; zero where they have none
 	full    bool
-	bound   int       // of inside, while full
-	refused time.Time // when the last one was, for want of processors
+	shut    atomic.Bool // the same, for who does not hold the lock
+	bound   int         // of inside, while full
+	refused time.Time   // when the last one was, for want of processors
 }
 
 const (
@@ -121,17 +123,41 @@ type place struct {
 	begun    bool
 }
 
-// enter lets a command in, or says when to come back. Its place is left in two steps.
-func (a *admission) enter() (*place, error) {
+// reserve lets a request in of which nothing is known yet, or says when to come back. While the processors have room
+// there is no need for a place: it is nil.
+func (a *admission) reserve() (*place, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.now()
-	if err := a.crowded(now); err != nil {
+	if err := a.crowded(now); err != nil || !a.full {
 		return nil, err
+	}
+	return a.inner(now), nil
+}
+
+// inner is a place for what needs the processors only. The caller holds the lock.
+func (a *admission) inner(now time.Time) *place {
+	a.inside++
+	a.in++
+	return &place{a: a, came: now, answered: true}
+}
+
+// enter lets a command in, which may have a place already, or says when to come back. The place is left in two steps.
+func (a *admission) enter(held *place) (*place, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.now()
+	if held == nil {
+		if err := a.crowded(now); err != nil {
+			return nil, err
+		}
 	}
 	a.roll(now)
 	if a.working >= a.always && a.queue > a.most {
 		if now.Sub(a.probed) < a.interval/10 {
+			if held != nil {
+				held.out()
+			}
 			return nil, &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: min(max(a.queue, time.Second), 30*time.Second)}
 		}
 		a.probed = now
@@ -140,22 +166,25 @@ func (a *admission) enter() (*place, error) {
 		a.moved = now
 	}
 	a.working++
-	a.inside++
-	a.in++
-	return &place{a: a, came: now}, nil
+	if held == nil {
+		held = a.inner(now)
+	}
+	held.came, held.answered = now, false
+	return held, nil
 }
 
 // enterRead lets in what needs the processors only.
-func (a *admission) enterRead() (*place, error) {
+func (a *admission) enterRead(held *place) (*place, error) {
+	if held != nil {
+		return held, nil
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.now()
 	if err := a.crowded(now); err != nil {
 		return nil, err
 	}
-	a.inside++
-	a.in++
-	return &place{a: a, came: now, answered: true}, nil
+	return a.inner(now), nil
 }
 
 // refusal is why nothing is let in now for want of processors; nil where there is room. It is asked before anything is done
@@ -197,12 +226,14 @@ func (a *admission) look(now time.Time) {
 			a.stands = now
 		case in > out && now.Sub(a.stands) >= burst:
 			a.full, a.bound, a.refused, a.stands = true, max(a.fewest, min(a.inside/2, int(short))), now, time.Time{}
+			a.shut.Store(true)
 		}
 		return
 	}
 	switch {
 	case now.Sub(a.refused) > calmAfter:
 		a.full = false
+		a.shut.Store(false)
 	case a.waited > 3*tolerable/2:
 		a.bound = max(a.fewest, min(a.bound, a.inside)*3/4)
 	case a.waited > tolerable:
@@ -233,15 +264,19 @@ func (p *place) answer() {
 
 // begin tells that the work is under way, or will not be: what remains of it is the model's.
 func (p *place) begin() {
-	a := p.a
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	p.a.mu.Lock()
+	defer p.a.mu.Unlock()
+	p.out()
+}
+
+// out is begin for who holds the lock.
+func (p *place) out() {
 	if p.begun {
 		return
 	}
 	p.begun = true
-	a.inside--
-	a.out++
+	p.a.inside--
+	p.a.out++
 }
 
 // leave gives the place back whole.
@@ -286,9 +321,9 @@ func (a *admission) processors() (waited time.Duration, bound int) {
 	return a.waited, bound
 }
 
-// admitWork lets a command that makes work go to its actor.
-func (s *Server) admitWork() (*place, error) {
-	p, err := s.admission.enter()
+// admitWork lets a command that makes work go to its actor, in the place that it has already, if it does.
+func (s *Server) admitWork(held *place) (*place, error) {
+	p, err := s.admission.enter(held)
 	return p, s.queued(err)
 }
 

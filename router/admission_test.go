@@ -201,7 +201,7 @@ func (s *simulation) run(a int, during time.Duration) {
 				s.refuse = append(s.refuse, s.at.Sub(s.began))
 				continue
 			}
-			p, err := s.a.enter()
+			p, err := s.a.enter(nil)
 			if err != nil {
 				s.refuse = append(s.refuse, s.at.Sub(s.began))
 				continue
@@ -276,12 +276,12 @@ func TestASlowDiskWithIdleProcessorsRefusesNothing(t *testing.T) {
 
 func TestSearchesTellNothingOfTheJournal(t *testing.T) {
 	s := newSimulation(2, 0)
-	slow, err := s.a.enter()
+	slow, err := s.a.enter(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 5000 {
-		p, err := s.a.enterRead()
+		p, err := s.a.enterRead(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

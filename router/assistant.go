@@ -368,7 +368,7 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 			end()
 		}
 	}()
-	place, err := s.admitWork()
+	place, err := s.admitWork(x.claim())
 	if err != nil {
 		return turn, nil, err
 	}

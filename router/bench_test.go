@@ -2,9 +2,7 @@ package router_test
 
 import (
 	"bufio"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -62,28 +60,27 @@ func BenchmarkPoll(b *testing.B) {
 	}
 }
 
-// BenchmarkRefusal is a question that is refused because the processors are full, on a connection that stays; the client's
-// share is two system calls and the reading of a head.
+// BenchmarkRefusal is a question that is refused because the processors are full, on a connection that stays: at the door,
+// and by the router, where the door cannot tell. The client's share is two system calls and the reading of a head.
 func BenchmarkRefusal(b *testing.B) {
-	h := build(b, func(d *router.Deps) { d.Log = nil })
-	h.server.Fill()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer conn.Close()
-	request := []byte(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: docs.example.com\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		v2, h.assistant, len(ask), ask))
-	in := bufio.NewReader(conn)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := conn.Write(request); err != nil {
-			b.Fatal(err)
-		}
-		res, err := http.ReadResponse(in, nil)
-		if err != nil || res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
-			b.Fatal(res, err)
-		}
-		io.Copy(io.Discard, res.Body)
+	for _, way := range []struct{ name, lines string }{{"door", ""}, {"router", "X-Odd: \xff\r\n"}} {
+		b.Run(way.name, func(b *testing.B) {
+			h := build(b, func(d *router.Deps) { d.Log = nil })
+			h.server.Fill(0)
+			conn := h.dial()
+			request := []byte(h.posed(v2, way.lines))
+			in := bufio.NewReader(conn)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := conn.Write(request); err != nil {
+					b.Fatal(err)
+				}
+				res, err := http.ReadResponse(in, nil)
+				if err != nil || res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
+					b.Fatal(res, err)
+				}
+				io.Copy(io.Discard, res.Body)
+			}
+		})
 	}
 }

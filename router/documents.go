@@ -100,7 +100,7 @@ func (s *Server) searchDocs(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
-	place, err := s.admission.enterRead()
+	place, err := s.admission.enterRead(x.place)
 	if err != nil {
 		return s.queued(err)
 	}

@@ -100,7 +100,6 @@ func read(err error, h http.Header) answer {
 		method  *methodError
 		key     *keyError
 		limit   *api.LimitError
-		busy    *api.BusyError
 	)
 	switch {
 	case errors.As(err, &syntax):
@@ -142,11 +141,7 @@ func read(err error, h http.Header) answer {
 		h.Set("Retry-After", "60")
 		return answer{http.StatusTooManyRequests, "rate_limited", api.ErrLimited.Error(), nil}
 	case errors.Is(err, api.ErrShuttingDown), errors.Is(err, api.ErrOverloaded), errors.Is(err, api.ErrUnavailable):
-		wait := time.Second
-		if errors.As(err, &busy) && busy.RetryAfter > 0 {
-			wait = busy.RetryAfter
-		}
-		h.Set("Retry-After", seconds(wait))
+		h.Set("Retry-After", seconds(retryAfter(err)))
 		switch {
 		case errors.Is(err, api.ErrShuttingDown):
 			return answer{http.StatusServiceUnavailable, "shutting_down", api.ErrShuttingDown.Error(), nil}
@@ -160,6 +155,15 @@ func read(err error, h http.Header) answer {
 	default:
 		return answer{http.StatusInternalServerError, "internal", "something went wrong here; the log knows it under this request id", nil}
 	}
+}
+
+// retryAfter is when somebody who was refused may come back.
+func retryAfter(err error) time.Duration {
+	var busy *api.BusyError
+	if errors.As(err, &busy) && busy.RetryAfter > 0 {
+		return busy.RetryAfter
+	}
+	return time.Second
 }
 
 // words are what a person may read of an error: the reason that was given for it, or the sentinel's own sentence. What it

@@ -41,6 +41,7 @@ type exchange struct {
 	bytes  int64
 	code   string // of the error
 	err    error  // for the log
+	place  *place // that the door let the request in for; it is left at the end at the latest
 	slot   bool   // one of Server.slots is held
 	moved  bool   // a pump answers on, and accounts for it at the end
 }
@@ -67,6 +68,20 @@ func (x *exchange) deadline() {
 	http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now().Add(x.patience)) // where it can
 }
 
+// begin writes what stands in every response.
+func (x *exchange) begin() {
+	h := x.Header()
+	h.Set("X-Request-Id", x.id)
+	h.Set("X-Content-Type-Options", "nosniff")
+}
+
+// claim makes the place that the request has the caller's.
+func (x *exchange) claim() *place {
+	p := x.place
+	x.place = nil
+	return p
+}
+
 // Unwrap lets http.ResponseController find deadlines and flushing.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
@@ -74,9 +89,7 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	x := &exchange{ResponseWriter: w, started: s.Now(), began: time.Now(), id: requestID(req), route: "unknown", patience: s.Bounds.WriteTimeout}
 	x.client, x.secure = s.peer(req)
-	h := w.Header()
-	h.Set("X-Request-Id", x.id)
-	h.Set("X-Content-Type-Options", "nosniff")
+	x.begin()
 	if req.ContentLength != 0 {
 		// Also for a body that nobody reads: the server reads it to its end after the answer.
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.Bounds.ReadTimeout))
@@ -89,6 +102,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			s.fail(x, req, errPanic)
 		}
 		s.release(x)
+		if x.place != nil {
+			x.place.leave()
+		}
 		if x.moved {
 			return
 		}
@@ -146,11 +162,7 @@ func (s *Server) note(ctx context.Context, a account) {
 			return // a probe every second says nothing
 		}
 	}
-	level := slog.LevelInfo
-	if a.status >= 500 && a.status != http.StatusServiceUnavailable {
-		level = slog.LevelError
-	}
-	if !s.Log.Enabled(ctx, level) {
+	if !s.logs(ctx, &a) {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 14)
@@ -165,8 +177,18 @@ func (s *Server) note(ctx context.Context, a account) {
 	if a.err != nil {
 		attrs = append(attrs, slog.String("error", a.err.Error()))
 	}
-	s.Log.LogAttrs(context.WithoutCancel(ctx), level, "request", attrs...)
+	s.Log.LogAttrs(context.WithoutCancel(ctx), a.level(), "request", attrs...)
 }
+
+func (a *account) level() slog.Level {
+	if a.status >= 500 && a.status != http.StatusServiceUnavailable {
+		return slog.LevelError
+	}
+	return slog.LevelInfo
+}
+
+// logs is whether the log wants to know of a request.
+func (s *Server) logs(ctx context.Context, a *account) bool { return s.Log.Enabled(ctx, a.level()) }
 
 // admit takes a place among the requests that are worked on.
 func (s *Server) admit(x *exchange) error {
@@ -190,18 +212,25 @@ func (s *Server) release(x *exchange) {
 
 // requestID is the caller's own, when it is sane, or a new one.
 func requestID(req *http.Request) string {
-	id := req.Header.Get("X-Request-Id")
+	if id := req.Header.Get("X-Request-Id"); sane(id) {
+		return id
+	}
+	return api.NewID(api.RequestPrefix, time.Now())
+}
+
+// sane is whether a request may have the id.
+func sane(id string) bool {
 	if len(id) == 0 || len(id) > 128 {
-		return api.NewID(api.RequestPrefix, time.Now())
+		return false
 	}
 	for i := range len(id) {
 		switch c := id[i]; {
 		case c >= '0' && c <= '9', c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', strings.IndexByte("-_.:+/=@", c) >= 0:
 		default:
-			return api.NewID(api.RequestPrefix, time.Now())
+			return false
 		}
 	}
-	return id
+	return true
 }
 
 // peer is who sent the request: the other end of the connection, or where that is a trusted proxy, the right-most

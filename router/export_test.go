@@ -2,11 +2,29 @@ package router
 
 import "time"
 
-// Fill makes the processors full, for good.
-func (s *Server) Fill() {
+// Fill makes the processors full until Drop, but for so many.
+func (s *Server) Fill(but int) {
 	a := s.admission
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.delay = func() time.Duration { return time.Second }
-	a.fewest, a.full, a.bound, a.refused = 0, true, 0, time.Now().Add(time.Hour)
+	a.fewest, a.full, a.bound, a.refused = but, true, but, time.Now().Add(time.Hour)
+	a.shut.Store(true)
+}
+
+// Drop gives the processors room again.
+func (s *Server) Drop() {
+	a := s.admission
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.delay = func() time.Duration { return 0 }
+	a.full = false
+	a.shut.Store(false)
+}
+
+// Inside is how many are.
+func (s *Server) Inside() int {
+	s.admission.mu.Lock()
+	defer s.admission.mu.Unlock()
+	return s.admission.inside
 }

@@ -33,7 +33,9 @@ type house struct {
 	url     string
 	client  *http.Client // checked against the contract; follows no redirects
 	web     *httptest.Server
-	taken   atomic.Int64 // connections that pumps have taken
+	taken   atomic.Int64  // connections that pumps have taken
+	active  atomic.Int64  // requests that net/http has read
+	idled   chan struct{} // tells when it waits for the next one
 	server  *router.Server
 	clock   *clock
 	log     *logged
@@ -95,7 +97,7 @@ func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.
 	t.Helper()
 	now := &clock{now: time.Date(2026, 11, 21, 10, 0, 0, 123_000_000, time.UTC)}
 	claims := &claims{held: map[string]persistence.Claim{}}
-	h := &house{t: t, clock: now, log: &logged{},
+	h := &house{t: t, clock: now, log: &logged{}, idled: make(chan struct{}, 1),
 		jobs:    &jobs{clock: now, claims: claims, all: map[api.JobID]*jobState{}},
 		threads: &threads{all: map[api.ThreadID]*threadState{}},
 		catalog: &catalog{keys: map[[32]byte]api.Key{}, projects: map[api.ProjectID]api.Project{}},
@@ -130,12 +132,21 @@ func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.
 	h.server = server
 	web := httptest.NewUnstartedServer(server)
 	change(web.Config)
-	server.Attach(web.Config)
 	web.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateHijacked {
+		switch state {
+		case http.StateHijacked:
 			h.taken.Add(1)
+		case http.StateActive:
+			h.active.Add(1)
+		case http.StateIdle:
+			select {
+			case h.idled <- struct{}{}:
+			default:
+			}
 		}
 	}
+	server.Attach(web.Config)
+	web.Listener = server.Listener(web.Listener)
 	web.Start()
 	h.web = web
 	t.Cleanup(func() {
@@ -443,6 +454,7 @@ type threads struct {
 	refuse error
 	repeat bool                                  // the next questions are answered as repeats
 	answer func(cmd thread.Ask, log *stream.Log) // writes the answer; a short one where nil
+	hold   func(cmd thread.Ask)                  // is called before a question is answered
 	last   thread.Ask
 	asked  int
 	rated  []thread.Rate
@@ -456,6 +468,9 @@ type threadState struct {
 }
 
 func (s *threads) Ask(ctx context.Context, id api.ThreadID, cmd thread.Ask) (thread.Turn, error) {
+	if s.hold != nil {
+		s.hold(cmd)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refuse != nil {

@@ -71,7 +71,7 @@ func (s *Server) rateAnswer(x *exchange, req bunrouter.Request) error {
 		return missing("message")
 	}
 	x.thread = api.ThreadID(v.Thread)
-	place, err := s.admitWork()
+	place, err := s.admitWork(x.claim())
 	if err != nil {
 		return err
 	}

@@ -193,7 +193,7 @@ func (s *Server) earlier(c *persistence.Claim) (persistence.Claim, bool, error) 
 func (s *Server) command(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error) {
 	switch cmd.(type) {
 	case job.Create, job.FollowUp:
-		place, err := s.admitWork()
+		place, err := s.admitWork(nil)
 		if err != nil {
 			return job.Reply{}, err
 		}

@@ -45,32 +45,35 @@ func newPumps(s *Server) *pumps {
 	return ps
 }
 
-// attachedTo is the key of a request's connection, where a pump may take it over.
+// attachedTo is the key of a request's connection, where a pump may take it over: an *entry, nil where it has passed no door.
 type attachedTo struct{ *pumps }
 
 // Attach lets streams of the http.Server whose handler is s leave net/http while they last. It is called once, before the
 // server serves anything. Shutdown of the http.Server closes connections that wait for their next request, and does not wait
 // for streams: Drain does.
 func (s *Server) Attach(server *http.Server) {
+	s.door.attach(server)
 	ps := s.pumps
 	ps.patience = or(or(server.IdleTimeout, server.ReadTimeout), time.Duration(1)<<61) // for ever, almost
-	if err := ps.start(); err != nil {
-		if !errors.Is(err, errors.ErrUnsupported) {
-			s.Log.Warn("streams stay with their handlers", "error", err)
-		}
-		return
-	}
 	key := attachedTo{ps}
 	before := server.ConnContext
 	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		if before != nil {
 			ctx = before(ctx, c)
 		}
-		switch c.(type) {
-		case *net.TCPConn, *resumed:
-			return context.WithValue(ctx, key, true)
+		switch c := c.(type) {
+		case *net.TCPConn:
+			return context.WithValue(ctx, key, (*entry)(nil))
+		case *entry:
+			return context.WithValue(ctx, key, c)
 		}
 		return ctx
+	}
+	if err := ps.start(); err != nil {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			s.Log.Warn("streams stay with their handlers", "error", err)
+		}
+		return
 	}
 	go func() {
 		if err := server.Serve(ps.back); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
@@ -127,7 +130,7 @@ func (ps *pumps) mayTake(req *http.Request) bool {
 	if req.Method != http.MethodPost && req.ContentLength != 0 { // the body of a question was read to its end
 		return false
 	}
-	attached, _ := req.Context().Value(attachedTo{ps}).(bool)
+	_, attached := req.Context().Value(attachedTo{ps}).(*entry)
 	return attached
 }
 
@@ -167,7 +170,7 @@ func newConnection(c net.Conn, buffered *bufio.Reader) *connection {
 	switch c := c.(type) {
 	case *net.TCPConn:
 		taken.conn = c
-	case *resumed:
+	case *entry:
 		taken.conn = c.TCPConn
 		taken.read = append(taken.read, c.read...)
 	}
@@ -673,11 +676,7 @@ func (p *pump) giveBack(f *flow) {
 		f.conn.Close()
 		return
 	}
-	c := net.Conn(f.conn)
-	if len(f.read) > 0 {
-		c = &resumed{TCPConn: f.conn, read: f.read}
-	}
-	p.back.give(c)
+	p.back.give(&entry{TCPConn: f.conn, door: p.server.door, read: f.read})
 }
 
 // drop closes the connection. Where the client has sent more than was read, an immediate end would take from it what it
@@ -771,18 +770,3 @@ type returnsAddr struct{}
 
 func (returnsAddr) Network() string { return "tcp" }
 func (returnsAddr) String() string  { return "connections whose streams have ended" }
-
-// resumed is a connection of whose next request something was read already.
-type resumed struct {
-	*net.TCPConn
-	read []byte
-}
-
-func (r *resumed) Read(b []byte) (int, error) {
-	if len(r.read) > 0 {
-		n := copy(b, r.read)
-		r.read = r.read[n:]
-		return n, nil
-	}
-	return r.TCPConn.Read(b)
-}

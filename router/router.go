@@ -111,6 +111,7 @@ type Server struct {
 
 	pulse    *pulse
 	pumps    *pumps
+	door     *door
 	chats    *chats
 	attempts *attempts
 	csrf     *http.CrossOriginProtection
@@ -183,6 +184,7 @@ func New(deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("router: register metrics: %w", err)
 	}
 	s.routes = s.table()
+	s.door = newDoor(s)
 	s.router = bunrouter.New(bunrouter.WithNotFoundHandler(s.noRoute), bunrouter.WithMethodNotAllowedHandler(s.noRoute))
 	for _, r := range s.routes {
 		s.router.Handle(r.method, r.pattern, s.enter(r))
@@ -202,6 +204,9 @@ type route struct {
 	access          access
 	serve           func(x *exchange, req bunrouter.Request) error
 }
+
+// early is whether its requests are refused before anything is done for them, where the processors are full.
+func (r *route) early() bool { return r.access == assistant && r.method == http.MethodPost }
 
 // An access is what a caller must show.
 type access uint8
@@ -296,10 +301,16 @@ func (s *Server) enter(r route) bunrouter.HandlerFunc {
 		if err := s.admit(x); err != nil {
 			return err
 		}
-		if r.access == assistant && r.method == http.MethodPost {
-			// Before anything is done for it: a refusal must cost next to nothing, or refusing is what the server does.
-			if err := s.admission.refusal(); err != nil {
-				return s.queued(err)
+		if r.early() {
+			// Before anything is done for it: a refusal must cost next to nothing, or refusing is what the server does. Most
+			// are turned away at the door; of those let in there some come here that had no need of a place.
+			if e, _ := req.Context().Value(attachedTo{s.pumps}).(*entry); e != nil {
+				x.place = e.taken()
+			}
+			if x.place == nil {
+				if err := s.admission.refusal(); err != nil {
+					return s.queued(err)
+				}
 			}
 		}
 		if s.isDraining() && (!safe(req.Method) || r.access == assistant) {
