@@ -38,6 +38,8 @@ func (p plain) Answer(_ context.Context, _ string, _ model.Request, emit func(mo
 	return model.Result{Model: "plain", Reason: "stop", Answered: true}, nil
 }
 
+func (plain) Local(string) bool { return false }
+
 // still edits nothing.
 type still struct{}
 

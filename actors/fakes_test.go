@@ -346,6 +346,8 @@ func (t *talker) Answer(ctx context.Context, _ string, req model.Request, emit f
 	return model.Result{Model: "talker", Reason: "stop", Answered: true, PromptTokens: 10, CompletionTokens: 5}, nil
 }
 
+func (*talker) Local(string) bool { return false }
+
 func (t *talker) seen() []model.Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()

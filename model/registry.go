@@ -183,6 +183,13 @@ func (r *Registry) Chat(ctx context.Context, name string, c Chat) (Reply, error)
 	return t.chat(ctx, c)
 }
 
+// Local is whether the processors of this machine make the named model's answers. A scripted model only waits.
+func (r *Registry) Local(name string) bool {
+	p, err := r.find(name)
+	_, local := p.(extractive)
+	return err == nil && local
+}
+
 // Window is how many tokens a conversation with the named model and its reply may have together. It is 0 for one that
 // holds no conversations, as the built-in one.
 func (r *Registry) Window(name string) (int, error) {

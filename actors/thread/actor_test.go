@@ -18,6 +18,8 @@ type held struct {
 	effects  []func()
 	messages []any
 	keys     []string // that the model was asked with
+	local    bool     // it is this machine's processors
+	asked    func()   // is called by the model, where there is one
 }
 
 func (h *held) Append(_ context.Context, a persistence.Append) (uint64, error) {
@@ -41,8 +43,13 @@ func (h *held) Search(context.Context, api.ProjectID, search.Query) ([]search.Hi
 }
 func (h *held) Answer(_ context.Context, _ string, req model.Request, emit func(model.Delta) error) (model.Result, error) {
 	h.keys = append(h.keys, req.Key)
+	if h.asked != nil {
+		h.asked()
+	}
 	return model.Result{}, emit(model.Delta{Text: "Because."})
 }
+
+func (h *held) Local(string) bool { return h.local }
 
 func (h *held) actor(t *testing.T) *Actor {
 	a := New(testID, &Deps{Journal: h, Searcher: h, Model: h, Projects: h, Slots: h, Chats: h, Now: time.Now, Log: slog.New(slog.DiscardHandler),
@@ -136,6 +143,22 @@ func TestWhoAskedHearsWhenTheTurnIsBriefed(t *testing.T) {
 	h.effects[1]()
 	if told["second"] != 1 {
 		t.Error("told twice")
+	}
+}
+
+// A model that this machine's processors are is work until it has answered.
+func TestALocalModelIsWorkUntilItHasAnswered(t *testing.T) {
+	for local, want := range map[bool]int{false: 1, true: 0} {
+		told, before := 0, -1
+		h := &held{local: local}
+		h.asked = func() { before = told }
+		ask := opens("1", "why").Ask
+		ask.Briefed = func() { told++ }
+		h.actor(t).Command(ask, func(any, error) {})
+		h.effects[0]()
+		if before != want || told != 1 {
+			t.Errorf("local %v: told %d times before the model answered, %d times in all", local, before, told)
+		}
 	}
 }
 

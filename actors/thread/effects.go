@@ -38,7 +38,7 @@ type runMessage struct {
 
 // start begins a run. Recovered says that an earlier one may have broken off: then the journal counts it first, once the
 // run's time has come, so that a question that kills the process does not do so for ever. Briefed, where there is one, is
-// told when the run has been briefed, however that ends.
+// told when the run has been briefed, however that ends; where the model is local, at the end of the run.
 func (a *Actor) start(w work, recovered bool, briefed func()) {
 	ctx, cancel := context.WithCancel(a.deps.Context)
 	log := a.logs[w.turn]
@@ -75,7 +75,7 @@ type effect struct {
 	exchange Exchange
 	state    state
 	release  func() // gives back the slot, where it is held
-	briefed  func() // tells that the model is told all; nil where nobody wants to know
+	briefed  func() // tells that the processors of this machine have done what is theirs; nil where nobody wants to know
 }
 
 // take waits for a slot.
@@ -224,11 +224,11 @@ func (e *effect) answer(ctx context.Context) *turnDone {
 	done := &turnDone{attempt: e.run.attempt}
 	var b *briefing
 	aside(func() { b, done.err = e.brief(ctx) })
-	if e.briefed != nil {
-		e.briefed()
-	}
 	if done.err != nil {
 		return done
+	}
+	if e.briefed != nil && !e.deps.Model.Local(b.model) {
+		e.briefed()
 	}
 	w := &writer{log: e.log, from: e.log.Len(), candidates: b.candidates, limit: e.deps.AnswerLimit, cited: make(map[string]bool), request: &b.request}
 	b.request.Search = e.further(w, b.options.SearchTool)

@@ -37,7 +37,8 @@ type (
 		Key        api.KeyID
 		Uses       []persistence.Use
 		// Briefed, where it is set, is told once for a question that was accepted as a new one: when its turn has found what
-		// the model is told, has ended without, or has to wait for the turns before it.
+		// the model is told, has ended without, or has to wait for the turns before it. Where the model is local, it is told
+		// when the answer is made.
 		Briefed func()
 	}
 

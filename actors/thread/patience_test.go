@@ -68,6 +68,8 @@ func (s *shunned) Answer(_ context.Context, _ string, req model.Request, emit fu
 	return used, emit(model.Delta{Text: "Because."})
 }
 
+func (*shunned) Local(string) bool { return false }
+
 // actor is a thread with this model, and with one question.
 func (s *shunned) actor(t *testing.T, ctx context.Context, limit time.Duration) *Actor {
 	t.Helper()

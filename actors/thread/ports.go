@@ -26,6 +26,8 @@ type Searcher interface {
 // A Model writes an answer in pieces. It stops soon after ctx ends.
 type Model interface {
 	Answer(ctx context.Context, name string, req model.Request, emit func(model.Delta) error) (model.Result, error)
+	// Local is whether the processors of this machine are what makes the answer.
+	Local(name string) bool
 }
 
 // Projects finds a project as it stands now.
