@@ -345,7 +345,7 @@ func TestPartOfAThreadLeavesTheOthersAlone(t *testing.T) {
 		}, slog.New(slog.NewTextHandler(t.Output(), nil)))
 		step := func() {
 			t.Helper()
-			if _, err := projector.step(t.Context()); err != nil {
+			if err := projector.step(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -36,7 +36,7 @@ const (
 	jobStreamPrefix = "job/"
 
 	projectBatch = 512                    // most streams in one transaction
-	projectGap   = 20 * time.Millisecond  // between transactions, where nobody waits: one sync for many changes
+	projectGap   = 100 * time.Millisecond // between steps, where nobody waits: one sync for many changes
 	storeEvery   = time.Second            // between writes of the position alone, while no stream changes
 	retryFirst   = 100 * time.Millisecond // after a failure; doubled up to retryMost
 	retryMost    = 5 * time.Second
@@ -48,7 +48,7 @@ type projection struct {
 	title  string        // for the log
 	kind   string        // of its streams, as the log's key for one of them
 	prefix string        // of its streams' names
-	gap    time.Duration // between transactions, where nobody waits
+	gap    time.Duration // between steps, where nobody waits
 	// load makes what is stored of a stream. It says false where the stream does not exist or holds nothing to show. What
 	// the stream's events up to the position since say is stored already.
 	load func(ctx context.Context, stream string, since uint64) (any, bool, error)
@@ -110,7 +110,7 @@ func (p *Projector) Run(ctx context.Context) {
 	}()
 	retry := retryFirst
 	for ctx.Err() == nil {
-		wrote, err := p.step(ctx)
+		err := p.step(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -119,9 +119,10 @@ func (p *Projector) Run(ctx context.Context) {
 			pause(ctx, retry, nil)
 			retry = min(2*retry, retryMost)
 			continue
-		case wrote:
-			pause(ctx, p.gap, p.hurry)
 		}
+		// Also after a step that had nothing to write: the journal may have hundreds of commits a second, none of them of a
+		// stream of this kind.
+		pause(ctx, p.gap, p.hurry)
 		retry = retryFirst
 		select {
 		case <-ctx.Done():
@@ -141,11 +142,11 @@ func pause(ctx context.Context, d time.Duration, hurry <-chan struct{}) {
 }
 
 // step brings the listing up to the journal's end.
-func (p *Projector) step(ctx context.Context) (wrote bool, err error) {
+func (p *Projector) step(ctx context.Context) error {
 	p.work.Lock()
 	defer p.work.Unlock()
 	if err := p.begin(ctx); err != nil {
-		return false, err
+		return err
 	}
 	return p.advance(ctx)
 }
@@ -197,7 +198,7 @@ func (p *Projector) Rebuild(ctx context.Context) error {
 	p.mu.Lock()
 	p.reached = 0
 	p.mu.Unlock()
-	if _, err := p.advance(ctx); err != nil {
+	if err := p.advance(ctx); err != nil {
 		return fmt.Errorf("rebuild %s: %w", p.title, err)
 	}
 	if reached := p.position(); reached > p.stored {
@@ -206,9 +207,8 @@ func (p *Projector) Rebuild(ctx context.Context) error {
 	return nil
 }
 
-// advance reads which streams changed, loads their rows, and writes them batch by batch, each with the position reached. It
-// says whether it wrote anything.
-func (p *Projector) advance(ctx context.Context) (wrote bool, err error) {
+// advance reads which streams changed, loads their rows, and writes them batch by batch, each with the position reached.
+func (p *Projector) advance(ctx context.Context) error {
 	from, last, end := p.position(), p.position(), p.source.Position()
 	var dirty []string
 	seen := make(map[string]bool)
@@ -221,7 +221,6 @@ func (p *Projector) advance(ctx context.Context) (wrote bool, err error) {
 			if err := p.write(ctx, rows, gone, reached); err != nil {
 				return err
 			}
-			wrote = true
 		}
 		dirty = dirty[:0]
 		clear(seen)
@@ -229,7 +228,7 @@ func (p *Projector) advance(ctx context.Context) (wrote bool, err error) {
 		return nil
 	}
 	var failed error
-	err = p.source.Since(from, func(pos uint64, stream string) bool {
+	err := p.source.Since(from, func(pos uint64, stream string) bool {
 		if strings.HasPrefix(stream, p.prefix) && !seen[stream] {
 			if len(dirty) == projectBatch {
 				failed = flush(last)
@@ -242,13 +241,13 @@ func (p *Projector) advance(ctx context.Context) (wrote bool, err error) {
 	})
 	switch {
 	case ctx.Err() != nil:
-		return wrote, ctx.Err()
+		return ctx.Err()
 	case failed != nil:
-		return wrote, failed
+		return failed
 	case err != nil:
-		return wrote, fmt.Errorf("read the journal from position %d: %w", from, err)
+		return fmt.Errorf("read the journal from position %d: %w", from, err)
 	}
-	return wrote, flush(max(last, end))
+	return flush(max(last, end))
 }
 
 // loadAll loads the rows of streams, and says which of them are no more.

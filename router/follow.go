@@ -80,10 +80,9 @@ func (s *Server) newWriter(x *exchange, req *http.Request, turn *thread.Turn, fo
 	w.leave, w.forget = s.pulse.join(w.reader), context.AfterFunc(w.ctx, w.reader.Wake)
 	w.m.open.Inc()
 	if w.lasting = s.pumps.mayTake(req); w.lasting {
-		w.settle = time.AfterFunc(s.Bounds.Settle, func() {
-			w.settled.Store(true)
-			w.reader.Wake()
-		})
+		// Parts that come after Settle tell that the stream lasts; the timer is for one that is silent.
+		w.begun = time.Now()
+		w.silent = time.AfterFunc(2*s.Bounds.Settle, w.reader.Wake)
 	}
 	return w
 }
@@ -96,8 +95,8 @@ func (w *writer) end() {
 	if w.rest != nil {
 		w.rest.Stop()
 	}
-	if w.settle != nil {
-		w.settle.Stop()
+	if w.silent != nil {
+		w.silent.Stop()
 	}
 	w.count()
 	w.m.open.Dec()
@@ -128,7 +127,7 @@ func (w *writer) follow() (ended bool) {
 			w.left()
 			return true
 		}
-		if w.lasting && w.settled.Load() && w.detach() {
+		if w.lasting && time.Since(w.begun) >= w.Bounds.Settle && w.detach() {
 			return false
 		}
 		// What comes soon after goes together: a gap of this length is not seen. The end of the answer does not wait.
@@ -236,8 +235,8 @@ type writer struct {
 	forget   func() bool     // the end of ctx
 	rest     *time.Timer     // between two writes of text
 	lasting  bool            // a pump may take it over
-	settle   *time.Timer     // until it may
-	settled  atomic.Bool
+	begun    time.Time
+	silent   *time.Timer
 	conn     *connection // once it was taken from net/http
 	deadline time.Time   // that writes have now
 	err      error
