@@ -73,7 +73,10 @@ func (j *Journal) load1(stream string) (Recovered, error) {
 				return err
 			}
 		}
-		events := tx.Bucket(bucketEvents)
+		var events *bbolt.Bucket
+		if len(positions) > 0 {
+			events = tx.Bucket(bucketEvents)
+		}
 		for i, pos := range positions {
 			seq := first + uint64(i)
 			if seq <= rec.SnapSeq {

@@ -102,20 +102,7 @@ func (a *Actor) Recover() error {
 func (a *Actor) Command(cmd Command, reply func(any, error)) {
 	switch cmd := cmd.(type) {
 	case Ask:
-		turn, err := a.ask(cmd)
-		if err != nil {
-			reply(nil, err)
-			if errors.Is(err, persistence.ErrSequence) {
-				panic(err) // another writer was there: start again from what the journal really holds
-			}
-			return
-		}
-		reply(turn, nil)
-		briefed := cmd.Briefed
-		if !turn.Fresh {
-			briefed = nil // it was told of the question that is repeated
-		}
-		a.settle(false, briefed)
+		a.put(&cmd, reply)
 	case Resume:
 		turn, err := a.resume(cmd)
 		if err != nil {
@@ -145,6 +132,24 @@ func (a *Actor) Command(cmd Command, reply func(any, error)) {
 	}
 }
 
+//go:noinline
+func (a *Actor) put(cmd *Ask, reply func(any, error)) {
+	turn, err := a.ask(cmd)
+	if err != nil {
+		reply(nil, err)
+		if errors.Is(err, persistence.ErrSequence) {
+			panic(err) // another writer was there: start again from what the journal really holds
+		}
+		return
+	}
+	reply(turn, nil)
+	briefed := cmd.Briefed
+	if !turn.Fresh {
+		briefed = nil // it was told of the question that is repeated
+	}
+	a.settle(false, briefed)
+}
+
 // forget removes the thread. Afterwards the actor is one of a thread that nobody opened.
 func (a *Actor) forget(cmd Forget) error {
 	if _, err := a.state.decide(Read{Project: cmd.Project}, a.now()); err != nil {
@@ -169,7 +174,7 @@ func (a *Actor) forget(cmd Forget) error {
 	return nil
 }
 
-func (a *Actor) ask(cmd Ask) (Turn, error) {
+func (a *Actor) ask(cmd *Ask) (Turn, error) {
 	now := a.now()
 	msg := asked{Ask: cmd}
 	var secret string

@@ -64,7 +64,7 @@ func (h *held) actor(t *testing.T) *Actor {
 // A question keeps its turn's id over restarts, so the model can tell by it that it is asked the same again.
 func TestTheModelIsAskedUnderTheTurnsID(t *testing.T) {
 	h := new(held)
-	ask := opens("1", "why").Ask
+	ask := *opens("1", "why").Ask
 	h.actor(t).Command(ask, func(_ any, err error) {
 		if err != nil {
 			t.Fatal(err)
@@ -83,7 +83,7 @@ func TestAResultOfAnEarlierIncarnationIsNotListenedTo(t *testing.T) {
 	h := new(held)
 	old := h.actor(t)
 	var turn Turn
-	old.Command(opens("1", "why").Ask, func(v any, err error) {
+	old.Command(*opens("1", "why").Ask, func(v any, err error) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,13 +118,13 @@ func TestWhoAskedHearsWhenTheTurnIsBriefed(t *testing.T) {
 			}
 		})
 	}
-	first := opens("1", "why").Ask
+	first := *opens("1", "why").Ask
 	put(first, "first")
 	if len(told) != 0 {
 		t.Fatal("told before anything was looked up")
 	}
 	put(first, "again")
-	second := opens("2", "and how").Ask
+	second := *opens("2", "and how").Ask
 	second.New = false
 	put(second, "second")
 	if told["second"] != 1 {
@@ -171,7 +171,7 @@ func TestAClockThatJumpsCutsNoReaderOff(t *testing.T) {
 	a.deps.Now = func() time.Time { return clock }
 	ask := func(id string) {
 		t.Helper()
-		question := opens(id, "why").Ask
+		question := *opens(id, "why").Ask
 		question.New = id == "1"
 		a.Command(question, func(_ any, err error) {
 			if err != nil {

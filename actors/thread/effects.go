@@ -492,7 +492,7 @@ func passages(hits []search.Hit) []model.Passage {
 	return out
 }
 
-func usage(r model.Result) stream.Usage {
+func usage(r *model.Result) stream.Usage {
 	return stream.Usage{Prompt: r.PromptTokens, Completion: r.CompletionTokens, Cached: r.CachedTokens, Cost: r.Cost}
 }
 

@@ -84,7 +84,7 @@ func (s *shunned) actor(t *testing.T, ctx context.Context, limit time.Duration) 
 
 func (s *shunned) ask(t *testing.T, a *Actor) (turn Turn) {
 	t.Helper()
-	a.Command(opens("1", "why").Ask, func(v any, err error) {
+	a.Command(*opens("1", "why").Ask, func(v any, err error) {
 		if err != nil {
 			t.Fatal(err)
 		}

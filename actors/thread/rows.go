@@ -71,7 +71,8 @@ func (r *Rows) Whole(id api.ThreadID, rec persistence.Recovered) (api.ThreadRow,
 	return s.row(), true, nil
 }
 
-// Changed is the part of the row that some events change, of which the first has the sequence given. It is false where it
+// Changed is the part of the row that some events change, of which the first has the sequence given; all of it where they
+// are all that there is of a thread that is not remembered. It is false where it
 // takes the whole thread to tell: these are not the next events after those of the last row, or what they change lies
 // before them.
 func (r *Rows) Changed(id api.ThreadID, first uint64, events []persistence.Event) (api.ThreadRow, bool) {
@@ -81,7 +82,11 @@ func (r *Rows) Changed(id api.ThreadID, first uint64, events []persistence.Event
 		last, ok = r.old[id]
 	}
 	r.mu.Unlock()
-	if !ok || len(events) == 0 || first != last.seq+1 {
+	whole := !ok && first == 1 // a young thread: these are all its events
+	if whole {
+		last.state.id = id
+	}
+	if !ok && !whole || len(events) == 0 || first != last.seq+1 {
 		return api.ThreadRow{}, false
 	}
 	s := last.state
@@ -102,9 +107,12 @@ func (r *Rows) Changed(id api.ThreadID, first uint64, events []persistence.Event
 		}
 		s = s.apply(ev)
 	}
+	if !s.opened {
+		return api.ThreadRow{}, false
+	}
 	r.remember(s, last.seq+uint64(len(events)))
 	row := s.row()
-	row.Part = true
+	row.Part = !whole
 	return row, true
 }
 

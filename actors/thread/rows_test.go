@@ -56,6 +56,9 @@ func TestRowsOfAThreadFollowItsChanges(t *testing.T) {
 			row, ok := rows.Changed(testID, uint64(taken)+1, rec.Events[taken:])
 			if ok {
 				parts++
+				if row.Part != (taken > 0) {
+					t.Fatalf("a row of the events from %d on is a part: %v", taken+1, row.Part)
+				}
 			} else {
 				whole, found, err := rows.Whole(testID, rec)
 				if err != nil || !found {
@@ -123,8 +126,8 @@ func TestRowsAreNotMadeOfEventsThatDoNotFollow(t *testing.T) {
 			t.Errorf("%s: %+v", name, row)
 		}
 	}
-	if _, ok := rows.Changed("thr_other", 1, rec.Events); ok {
-		t.Error("a thread that nobody has seen")
+	if _, ok := rows.Changed("thr_other", 2, rec.Events[1:]); ok {
+		t.Error("a thread whose beginning nobody has seen")
 	}
 	if _, ok := rows.Changed(testID, 4, rec.Events[3:]); !ok {
 		t.Error("the next events are not taken")

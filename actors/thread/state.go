@@ -49,7 +49,7 @@ type work struct {
 }
 
 // pending tells which work the state calls for. It is asked after every event and once after recovery.
-func (s state) pending() (work, bool) {
+func (s *state) pending() (work, bool) {
 	if len(s.open) == 0 {
 		return work{}, false
 	}
@@ -60,7 +60,7 @@ func (s state) pending() (work, bool) {
 type (
 	// asked is an Ask with the hash of the secret that a new thread gets.
 	asked struct {
-		Ask
+		*Ask
 		keyHash [32]byte
 	}
 	// begun asks whether a turn that was broken off before may be answered anew.
@@ -77,7 +77,7 @@ type (
 )
 
 // decide tells which facts follow from a message, or why none may. No events and no error: nothing changes.
-func (s state) decide(msg any, now time.Time) ([]Event, error) {
+func (s *state) decide(msg any, now time.Time) ([]Event, error) {
 	if last := s.latest(); now.Before(last) {
 		now = last // the clock was set back; a thread's time is not
 	}
@@ -92,7 +92,7 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 		}
 		return nil, nil
 	case Rate:
-		return s.rate(msg, now)
+		return s.rate(&msg, now)
 
 	case begun:
 		if !s.current(msg.attempt) {
@@ -111,21 +111,26 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 		}
 		return []Event{Retried{Turn: s.open[0].Turn, Reason: Panicked, At: now}}, nil
 	case turnDone:
-		if !s.current(msg.attempt) {
-			return nil, nil
-		}
-		turn := s.open[0].Turn
-		if msg.err != nil {
-			return []Event{TurnFailed{Turn: turn, Reason: "The answer could not be completed. Please try again.", Text: msg.text, At: now, Usage: usage(msg.result)}}, nil
-		}
-		return []Event{Answered{Turn: turn, Text: msg.text, Sources: msg.sources, Model: msg.result.Model, Answered: msg.result.Answered,
-			Usage: usage(msg.result), Reason: msg.result.Reason, At: now}}, nil
+		return s.end(&msg, now)
 	}
 	return nil, fmt.Errorf("a thread does not know %T", msg)
 }
 
+//go:noinline
+func (s *state) end(done *turnDone, now time.Time) ([]Event, error) {
+	if !s.current(done.attempt) {
+		return nil, nil
+	}
+	turn := s.open[0].Turn
+	if done.err != nil {
+		return []Event{TurnFailed{Turn: turn, Reason: "The answer could not be completed. Please try again.", Text: done.text, At: now, Usage: usage(&done.result)}}, nil
+	}
+	return []Event{Answered{Turn: turn, Text: done.text, Sources: done.sources, Model: done.result.Model, Answered: done.result.Answered,
+		Usage: usage(&done.result), Reason: done.result.Reason, At: now}}, nil
+}
+
 // latest is when something last happened in the thread, other than a rating.
-func (s state) latest() time.Time {
+func (s *state) latest() time.Time {
 	last := s.at
 	if e, ok := s.newest(); ok && e.Asked.After(last) {
 		last = e.Asked
@@ -137,10 +142,10 @@ func (s state) latest() time.Time {
 }
 
 // current reports whether a result is of the turn in hand.
-func (s state) current(attempt int) bool { return len(s.open) > 0 && attempt == s.attempt }
+func (s *state) current(attempt int) bool { return len(s.open) > 0 && attempt == s.attempt }
 
 // admit refuses whoever may not continue the thread, in the same way as if there were none.
-func (s state) admit(project api.ProjectID, caller, key string, keyRequired bool) error {
+func (s *state) admit(project api.ProjectID, caller, key string, keyRequired bool) error {
 	switch {
 	case !s.opened, s.project != project, s.caller != caller:
 		return api.ErrNotFound
@@ -155,14 +160,14 @@ func (s state) admit(project api.ProjectID, caller, key string, keyRequired bool
 	return nil
 }
 
-func (s state) ask(msg asked, now time.Time) ([]Event, error) {
+func (s *state) ask(msg asked, now time.Time) ([]Event, error) {
 	if !s.opened {
 		if !msg.New {
 			return nil, api.ErrNotFound
 		}
 		return []Event{
 			Opened{Project: msg.Project.ID, Caller: msg.Caller, KeyHash: msg.keyHash, At: now},
-			Asked{Exchange: exchange(msg.Ask, now), Chat: msg.Chat},
+			msg.event(now, false),
 		}, nil
 	}
 	repeat, again := s.repeat(msg.Ask)
@@ -179,10 +184,10 @@ func (s state) ask(msg asked, now time.Time) ([]Event, error) {
 	}
 	newest, ok := s.newest()
 	replaces := ok && (msg.Regenerate || msg.Message != "" && msg.Message == newest.Message)
-	return []Event{Asked{Exchange: exchange(msg.Ask, now), Replaces: replaces, Chat: msg.Chat}}, nil
+	return []Event{msg.event(now, replaces)}, nil
 }
 
-func (s state) rate(cmd Rate, now time.Time) ([]Event, error) {
+func (s *state) rate(cmd *Rate, now time.Time) ([]Event, error) {
 	caller := cmd.Caller
 	if caller == "" {
 		caller = s.caller
@@ -201,7 +206,7 @@ func (s state) rate(cmd Rate, now time.Time) ([]Event, error) {
 }
 
 // repeat finds the exchange that a question was put in already.
-func (s state) repeat(cmd Ask) (Exchange, bool) {
+func (s *state) repeat(cmd *Ask) (Exchange, bool) {
 	for _, list := range [][]Exchange{s.open, s.done} {
 		if i := slices.IndexFunc(list, func(e Exchange) bool { return e.Turn == cmd.Turn }); i >= 0 {
 			return list[i], true
@@ -214,7 +219,7 @@ func (s state) repeat(cmd Ask) (Exchange, bool) {
 	return newest, !newest.Done // once it is answered, the same message asks for another answer: SDK 4 regenerates so
 }
 
-func (s state) newest() (Exchange, bool) {
+func (s *state) newest() (Exchange, bool) {
 	if n := len(s.open); n > 0 {
 		return s.open[n-1], true
 	}
@@ -224,7 +229,7 @@ func (s state) newest() (Exchange, bool) {
 	return Exchange{}, false
 }
 
-func (s state) find(turn api.TurnID) (Exchange, bool) {
+func (s *state) find(turn api.TurnID) (Exchange, bool) {
 	for _, list := range [][]Exchange{s.open, s.done, s.replaced} {
 		for i := len(list) - 1; i >= 0; i-- {
 			if list[i].Turn == turn {
@@ -235,7 +240,15 @@ func (s state) find(turn api.TurnID) (Exchange, bool) {
 	return Exchange{}, false
 }
 
-func exchange(cmd Ask, now time.Time) Exchange {
+// event is the fact that the question was put. Like all that the actor's goroutine calls for a question it is kept from
+// growing its caller's frame: a goroutine begins with a small stack, and each time that it outgrows it the stack is copied.
+//
+//go:noinline
+func (a asked) event(now time.Time, replaces bool) Event {
+	return Asked{Exchange: exchange(a.Ask, now), Replaces: replaces, Chat: a.Chat}
+}
+
+func exchange(cmd *Ask, now time.Time) Exchange {
 	q := cmd.Query
 	q.Text = ""
 	return Exchange{Turn: cmd.Turn, Message: cmd.Message, Question: cmd.Text, Asked: now, Wanted: &Wanted{slices.Clone(cmd.Context), q},
@@ -260,12 +273,12 @@ func (s state) apply(ev Event) state {
 			s.chat = ev.Chat
 		}
 	case Answered:
-		s = s.end(ev.Turn, func(e *Exchange) {
+		s = s.close(ev.Turn, func(e *Exchange) {
 			e.Answer, e.Sources, e.Model, e.Answered = ev.Text, ev.Sources, ev.Model, ev.Answered
 			e.Usage, e.Reason, e.Ended = ev.Usage, ev.Reason, ev.At
 		})
 	case TurnFailed:
-		s = s.end(ev.Turn, func(e *Exchange) { e.Error, e.Text, e.Ended, e.Usage = ev.Reason, ev.Text, ev.At, ev.Usage })
+		s = s.close(ev.Turn, func(e *Exchange) { e.Error, e.Text, e.Ended, e.Usage = ev.Reason, ev.Text, ev.At, ev.Usage })
 	case Retried:
 		if ev.Reason == Panicked {
 			s.panicked++
@@ -303,8 +316,8 @@ func (s state) dropNewest() state {
 	return s
 }
 
-// end moves the turn in hand to the answered ones. What it took to answer is not kept.
-func (s state) end(turn api.TurnID, change func(*Exchange)) state {
+// close moves the turn in hand to the answered ones. What it took to answer is not kept.
+func (s state) close(turn api.TurnID, change func(*Exchange)) state {
 	if len(s.open) == 0 || s.open[0].Turn != turn {
 		return s
 	}
@@ -318,7 +331,7 @@ func (s state) end(turn api.TurnID, change func(*Exchange)) state {
 }
 
 // history is what a model is told of the conversation before the turn in hand: the newest answered exchanges that fit.
-func (s state) history() []model.Message {
+func (s *state) history() []model.Message {
 	var out []model.Message
 	size := 0
 	for i := len(s.done) - 1; i >= 0 && len(out) < 2*historyTurns; i-- {
@@ -342,6 +355,6 @@ func spoken(answer string) string {
 	return text
 }
 
-func (s state) conversation() Conversation {
+func (s *state) conversation() Conversation {
 	return Conversation{Thread: s.id, Project: s.project, Caller: s.caller, Opened: s.at, Chat: s.chat, Turns: slices.Concat(s.done, s.open)}
 }

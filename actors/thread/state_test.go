@@ -34,7 +34,7 @@ func opens(turn, text string) asked {
 }
 
 func asks(turn, text string) asked {
-	return asked{keyHash: testKey, Ask: Ask{Project: api.Project{ID: "p"}, Turn: api.TurnID(turn), Message: "m-" + turn, Caller: "ann", Text: text}}
+	return asked{keyHash: testKey, Ask: &Ask{Project: api.Project{ID: "p"}, Turn: api.TurnID(turn), Message: "m-" + turn, Caller: "ann", Text: text}}
 }
 
 func with(a asked, change func(*asked)) asked {
