@@ -256,22 +256,32 @@ func (p *Projector) loadAll(ctx context.Context, streams []string) (rows []any, 
 	absent := make([]bool, len(streams))
 	since := p.position()
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, stream := range streams {
+	load := func(i int) error {
+		row, ok, err := p.load(ctx, streams[i], since)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, api.ErrUnavailable):
+			return fmt.Errorf("load %s: %w", streams[i], err)
+		case err != nil:
+			// Trying again would hold up all others and not mend this one.
+			p.log.Error(p.title+" keeps what it had of one stream", p.kind, strings.TrimPrefix(streams[i], p.prefix), "error", err)
+			return nil
+		}
+		if absent[i] = !ok; ok {
+			loaded[i] = row
+		}
+		return nil
+	}
+	// A goroutine for each would cost as much as the loading.
+	const least = 16
+	each := max(least, (len(streams)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
+	for from := 0; from < len(streams); from += each {
 		group.Go(func() error {
-			row, ok, err := p.load(ctx, stream, since)
-			switch {
-			case ctx.Err() != nil:
-				return ctx.Err()
-			case errors.Is(err, api.ErrUnavailable):
-				return fmt.Errorf("load %s: %w", stream, err)
-			case err != nil:
-				// Trying again would hold up all others and not mend this one.
-				p.log.Error(p.title+" keeps what it had of one stream", p.kind, strings.TrimPrefix(stream, p.prefix), "error", err)
-				return nil
-			}
-			if absent[i] = !ok; ok {
-				loaded[i] = row
+			for i := from; i < min(from+each, len(streams)); i++ {
+				if err := load(i); err != nil {
+					return err
+				}
 			}
 			return nil
 		})
