@@ -1,6 +1,8 @@
 package router
 
 import (
+	linked "container/list"
+	"context"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -21,12 +23,14 @@ import (
 // one now and then: they show by their own time when the queue has gone, or that it was only some actors that did not
 // answer.
 //
-// The other is the processors. A question is inside from its arrival until its turn has found what the model is told. The
-// runtime measures how long goroutines were ready to run and did not. Where they wait, more questions come in than get out,
-// and those inside would take long, the processors have a backlog. A crowd that came at once makes one, and is served. Where it
-// stands for longer, the admission is full: nothing is let in until most of those inside have got out, and the bound is
-// brought down or up so that goroutines wait for a processor, but not for long.
-// The rest hears at once that there is none. It ends when nothing was refused for a while. While the processors have room
+// The other is the processors. A question is inside from its arrival until its turn has found what the model is told, or, where
+// this machine is the model, until its answer is made. The runtime measures how long goroutines were ready to run and did
+// not. Where they wait, and those inside would take long, the processors have a backlog, and there is a bound: it follows the queue
+// for the processors, so that they are busy and goroutines wait, but not for long.
+//
+// At first whoever comes beyond the bound waits: most likely it is a crowd that came at once, which is served one after
+// another. Where more come than get out, again and again, it is an overload: those who wait are refused, and so is everybody else
+// beyond the bound, at once. It ends when nothing was refused for a while. While the processors have room
 // there is no bound: on a slow disk as many are inside as it takes.
 type admission struct {
 	most     time.Duration // that a command may wait
@@ -50,11 +54,30 @@ type admission struct {
 	in, out int           // since then
 	waited  time.Duration // for a processor, before that
 	pace    float64       // out a second, lately
-	stands  time.Time     // since when the processors have had a backlog; zero where they have none
-	full    bool
-	shut    atomic.Bool // the same, for who does not hold the lock
-	bound   int         // of inside, while full
+	stands  time.Time     // since when more have come than got out, while crowded
+	state   crowding
+	shut    atomic.Bool // there is a bound; for who does not hold the lock
+	bound   int         // of inside, while there is one
 	refused time.Time   // when the last one was, for want of processors
+	came    int         // who wanted to be let in, since looked
+	waiting linked.List // of *waiter, while crowded; the first comes first
+}
+
+// A crowding says what becomes of those who come.
+type crowding uint8
+
+const (
+	roomy   crowding = iota // they are let in
+	crowded                 // beyond the bound they wait: most likely they came together, and will be no more
+	full                    // beyond the bound they are refused
+)
+
+// A waiter is somebody who waits to be let in.
+type waiter struct {
+	told  chan struct{} // closed when it is decided
+	place *place
+	err   error
+	at    *linked.Element
 }
 
 const (
@@ -63,12 +86,12 @@ const (
 	// handed over at once even then, so it is far less than what a question waits.
 	queueDelay = 100 * time.Microsecond
 	// tolerable is what a goroutine may wait for a processor behind the door.
-	tolerable = 4 * queueDelay
+	tolerable = 2 * queueDelay
 	// longBegin is how long those inside would take at the pace of those before them where there are too many.
 	longBegin = 20 * time.Millisecond
-	// burst is how long a backlog stands before it is more than a crowd that came at once: readers rather wait that long than
-	// ask again.
-	burst = 250 * time.Millisecond
+	// burst is how long more come than get out, in each of the times that it is looked, before they are more than a crowd that
+	// came at once: readers rather wait that long than ask again.
+	burst = 60 * time.Millisecond
 	// calmAfter is how long nothing was refused when the processors are no longer called full.
 	calmAfter = 100 * time.Millisecond
 	// comeBack is the time over which those who were refused are asked to come back, after a second.
@@ -76,7 +99,7 @@ const (
 )
 
 func newAdmission(most time.Duration) *admission {
-	return &admission{most: most, interval: most, always: 16, now: time.Now, delay: schedulerDelay(), fewest: 2 * runtime.GOMAXPROCS(0)}
+	return &admission{most: most, interval: most, always: 16, now: time.Now, delay: schedulerDelay(), fewest: 6 * runtime.GOMAXPROCS(0)}
 }
 
 // schedulerDelay tells how long goroutines have waited for a processor, on average since the last call.
@@ -123,16 +146,80 @@ type place struct {
 	begun    bool
 }
 
-// reserve lets a request in of which nothing is known yet, or says when to come back. While the processors have room
-// there is no need for a place: it is nil.
-func (a *admission) reserve() (*place, error) {
+// reserve lets a request in of which nothing is known yet, has it wait, or says when to come back. While the processors have
+// room there is no need for a place: it is nil.
+func (a *admission) reserve() (*place, *waiter, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.now()
-	if err := a.crowded(now); err != nil || !a.full {
-		return nil, err
+	a.look(now)
+	if a.state == roomy {
+		return nil, nil, nil
 	}
-	return a.inner(now), nil
+	a.came++
+	switch {
+	case a.inside < a.bound && a.waiting.Len() == 0:
+		return a.inner(now), nil, nil
+	case a.state == crowded:
+		w := &waiter{told: make(chan struct{})}
+		w.at = a.waiting.PushBack(w)
+		return nil, w, nil
+	}
+	return nil, nil, a.refuse(now)
+}
+
+// wait is reserve for who can wait, until ctx ends.
+func (a *admission) wait(ctx context.Context) (*place, error) {
+	p, w, err := a.reserve()
+	if w == nil {
+		return p, err
+	}
+	select {
+	case <-w.told:
+		return w.place, w.err
+	case <-ctx.Done():
+		a.forget(w)
+		return nil, ctx.Err()
+	}
+}
+
+// forget takes a waiter out who waits no more.
+func (a *admission) forget(w *waiter) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	select {
+	case <-w.told:
+		if w.place != nil {
+			w.place.out()
+		}
+	default:
+		a.waiting.Remove(w.at)
+	}
+}
+
+// letIn lets those in who wait, as far as there is room. The caller holds the lock.
+func (a *admission) letIn(now time.Time) {
+	for a.waiting.Len() > 0 && (a.state == roomy || a.inside < a.bound) {
+		w := a.waiting.Remove(a.waiting.Front()).(*waiter)
+		w.place = a.inner(now)
+		close(w.told)
+	}
+}
+
+// dismiss refuses those who wait. The caller holds the lock.
+func (a *admission) dismiss(now time.Time) {
+	for a.waiting.Len() > 0 {
+		w := a.waiting.Remove(a.waiting.Front()).(*waiter)
+		w.err = a.refuse(now)
+		close(w.told)
+	}
+}
+
+// close refuses those who wait when the service stops.
+func (a *admission) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dismiss(a.now())
 }
 
 // inner is a place for what needs the processors only. The caller holds the lock.
@@ -148,7 +235,7 @@ func (a *admission) enter(held *place) (*place, error) {
 	defer a.mu.Unlock()
 	now := a.now()
 	if held == nil {
-		if err := a.crowded(now); err != nil {
+		if err := a.busy(now); err != nil {
 			return nil, err
 		}
 	}
@@ -181,29 +268,26 @@ func (a *admission) enterRead(held *place) (*place, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.now()
-	if err := a.crowded(now); err != nil {
+	if err := a.busy(now); err != nil {
 		return nil, err
 	}
 	return a.inner(now), nil
 }
 
-// refusal is why nothing is let in now for want of processors; nil where there is room. It is asked before anything is done
-// for a request.
-func (a *admission) refusal() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.crowded(a.now())
-}
-
-// crowded refuses while there are as many inside as may be. The caller holds the lock.
-func (a *admission) crowded(now time.Time) error {
-	a.look(now)
-	if !a.full || a.inside < a.bound {
-		return nil
-	}
+// refuse is the answer to who is not let in. The caller holds the lock.
+func (a *admission) refuse(now time.Time) error {
 	a.refused = now
 	// Not all of them at the same moment again.
 	return &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Second + rand.N(comeBack)}
+}
+
+// busy refuses a command that has no place while there are as many inside as may be. The caller holds the lock.
+func (a *admission) busy(now time.Time) error {
+	a.look(now)
+	if a.state != full || a.inside < a.bound {
+		return nil
+	}
+	return a.refuse(now)
 }
 
 // look finds out whether the processors have a queue.
@@ -213,27 +297,18 @@ func (a *admission) look(now time.Time) {
 		return
 	}
 	a.waited = a.delay()
-	in, out := a.in, a.out
-	a.looked, a.in, a.out = now, 0, 0
+	came, out := max(a.came, a.in), a.out
+	a.looked, a.came, a.in, a.out = now, 0, 0, 0
 	a.pace += min(1, past.Seconds()/(10*lookEvery).Seconds()) * (float64(out)/past.Seconds() - a.pace)
-	queue := a.waited > queueDelay
-	if !a.full {
+	if a.state == roomy {
 		short := a.pace * longBegin.Seconds()
-		switch {
-		case !queue || a.inside <= 2*a.fewest || float64(a.inside) <= short:
-			a.stands = time.Time{}
-		case a.stands.IsZero():
-			a.stands = now
-		case in > out && now.Sub(a.stands) >= burst:
-			a.full, a.bound, a.refused, a.stands = true, max(a.fewest, min(a.inside/2, int(short))), now, time.Time{}
+		if a.waited > queueDelay && a.inside > a.fewest && float64(a.inside) > short {
+			a.state, a.stands, a.bound = crowded, now, max(a.fewest, int(short))
 			a.shut.Store(true)
 		}
 		return
 	}
 	switch {
-	case now.Sub(a.refused) > calmAfter:
-		a.full = false
-		a.shut.Store(false)
 	case a.waited > 3*tolerable/2:
 		a.bound = max(a.fewest, min(a.bound, a.inside)*3/4)
 	case a.waited > tolerable:
@@ -241,6 +316,23 @@ func (a *admission) look(now time.Time) {
 	default:
 		a.bound += 1 + a.bound/16
 	}
+	switch {
+	case a.state == full:
+		if now.Sub(a.refused) > calmAfter {
+			a.state = roomy
+		}
+	case a.waiting.Len() == 0 && a.inside <= a.bound:
+		a.state = roomy
+	case came <= out || a.waiting.Len() == 0:
+		a.stands = now
+	case now.Sub(a.stands) >= burst:
+		a.state = full
+		a.dismiss(now)
+	}
+	if a.state == roomy {
+		a.shut.Store(false)
+	}
+	a.letIn(now)
 }
 
 // answer tells that the actor has answered: the work is on disk, or refused.
@@ -277,6 +369,11 @@ func (p *place) out() {
 	p.begun = true
 	p.a.inside--
 	p.a.out++
+	if p.a.waiting.Len() > 0 {
+		now := p.a.now()
+		p.a.look(now)
+		p.a.letIn(now)
+	}
 }
 
 // leave gives the place back whole.
@@ -315,7 +412,7 @@ func (a *admission) processors() (waited time.Duration, bound int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.look(a.now())
-	if a.full {
+	if a.state != roomy {
 		bound = a.bound
 	}
 	return a.waited, bound

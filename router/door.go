@@ -203,7 +203,11 @@ func (d *door) turnsAway(e *entry, b []byte) bool {
 		return false
 	}
 	began := time.Now()
-	p, err := s.admission.reserve()
+	p, w, err := s.admission.reserve()
+	if w != nil {
+		<-w.told
+		p, err = w.place, w.err
+	}
 	if err == nil {
 		e.place = p
 		return false

@@ -8,7 +8,7 @@ func (s *Server) Fill(but int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.delay = func() time.Duration { return time.Second }
-	a.fewest, a.full, a.bound, a.refused = but, true, but, time.Now().Add(time.Hour)
+	a.fewest, a.state, a.bound, a.refused = but, full, but, time.Now().Add(time.Hour)
 	a.shut.Store(true)
 }
 
@@ -18,7 +18,7 @@ func (s *Server) Drop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.delay = func() time.Duration { return 0 }
-	a.full = false
+	a.state = roomy
 	a.shut.Store(false)
 }
 

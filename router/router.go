@@ -307,9 +307,12 @@ func (s *Server) enter(r route) bunrouter.HandlerFunc {
 			if e, _ := req.Context().Value(attachedTo{s.pumps}).(*entry); e != nil {
 				x.place = e.taken()
 			}
-			if x.place == nil {
-				if err := s.admission.refusal(); err != nil {
+			if x.place == nil && s.admission.shut.Load() {
+				var err error
+				if x.place, err = s.admission.wait(req.Context()); errors.Is(err, api.ErrOverloaded) {
 					return s.queued(err)
+				} else if err != nil {
+					return err // nobody waits for it any more
 				}
 			}
 		}
@@ -393,6 +396,7 @@ func (s *Server) isDraining() bool {
 }
 
 func (s *Server) beginDrain() {
+	s.admission.close()
 	close(s.draining)
 	s.leave()
 }
