@@ -27,7 +27,7 @@ func (g Goal) String() string { return g.text }
 // goalLatencies are the short names of latencies in a goal.
 var goalLatencies = map[string]string{
 	"ttfe": "firstEvent", "ttft": "firstText", "whole": "whole", "late": "late", "search": "search", "accepted": "accepted", "ended": "ended",
-	"ready": "ready", "resumed": "resumed", "refusal": "refusal", "unloaded": "unloaded", "after": "after", "sent": "sent",
+	"ready": "ready", "resumed": "resumed", "refusal": "refusal", "unloaded": "unloaded", "steady": "steady", "after": "after", "sent": "sent",
 }
 
 var goalStats = map[string]func(Latency) float64{

@@ -34,8 +34,12 @@ type Overload struct {
 // lowRate is how much of what a server carries is no load to speak of.
 const lowRate = 0.1
 
+// settled is when a server has found out that it is past saturation, and works as it will: figures from then on are told beside
+// those of the whole.
+const settled = time.Second
+
 // Run puts the load on the server. Latencies of what was accepted: unloaded at the low rate, firstEvent, firstText and whole past
-// saturation, after when the load has dropped; sent is by how much the bench itself was late, which says whether it was
+// saturation, steady the whole answers of those asked once the load has lasted a second, after when the load has dropped; sent is by how much the bench itself was late, which says whether it was
 // the client that was past saturation.
 func (s Overload) Run(ctx context.Context) (Result, error) {
 	if s.For <= 0 || s.Calm <= 0 || s.After <= 0 || len(s.Questions) == 0 {
@@ -68,7 +72,7 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 	defer c.close()
 
 	starts, phases := s.starts()
-	m := newMeter(s.Target, len(starts), s.Progress, "firstEvent", "firstText", "whole", "refusal", "unloaded", "unloadedFirst", "after", "sent")
+	m := newMeter(s.Target, len(starts), s.Progress, "firstEvent", "firstText", "whole", "refusal", "unloaded", "unloadedFirst", "steady", "after", "sent")
 	runs := make([]*streamRun, 3)
 	for phase, into := range []map[string]string{
 		{"firstText": "unloadedFirst", "whole": "unloaded"},
@@ -82,6 +86,7 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 		}
 		runs[phase] = r
 	}
+	steady := s.Calm + min(settled, s.For/2)
 	var (
 		mu       sync.Mutex
 		outcomes = make([]outcome, 0, len(starts))
@@ -110,9 +115,13 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 				return ctx.Err()
 			}
 			r.end(a.refused, a.err)
+			o := outcome{due: due.Sub(began), took: time.Since(due), refused: a.refused, good: a.err == nil}
+			if o.good && o.due >= steady && phases[n] == 1 {
+				m.recorders["steady"].record(n, o.took)
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			outcomes = append(outcomes, outcome{due: due.Sub(began), took: time.Since(due), refused: a.refused, good: a.err == nil})
+			outcomes = append(outcomes, o)
 			return nil
 		})
 		mu.Lock()
@@ -125,17 +134,21 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return result, err
 	}
-	accepted := 0
+	accepted, later := 0, 0
 	for _, o := range outcomes {
 		if end := o.due + o.took; o.good && end >= s.Calm && end < s.Calm+s.For {
 			accepted++
+			if end >= steady {
+				later++
+			}
 		}
 	}
-	unloaded, past := result.Latencies["unloaded"], result.Latencies["whole"]
+	unloaded, past, last := result.Latencies["unloaded"], result.Latencies["whole"], result.Latencies["steady"]
 	result.Figures = map[string]float64{
 		"overload.carried": s.Carried, "overload.offered": s.Factor * s.Carried, "overload.accepted": float64(accepted) / s.For.Seconds(),
 		"overload.throughput": float64(accepted) / s.For.Seconds() / s.Carried,
 		"overload.p50":        ratio(past.P50, unloaded.P50), "overload.p99": ratio(past.P99, unloaded.P99),
+		"overload.steady": float64(later) / (s.Calm + s.For - steady).Seconds() / s.Carried, "overload.steady.p50": ratio(last.P50, unloaded.P50), "overload.steady.p99": ratio(last.P99, unloaded.P99),
 		"overload.recovery": max(1, float64(recovery(outcomes, s.Calm+s.For, unloaded)/time.Millisecond)),
 		"overload.client":   client,
 	}

@@ -33,10 +33,13 @@ func TestPastSaturationCountsWhatIsAcceptedAndRefused(t *testing.T) {
 	if r.Refused == 0 || r.Completed == 0 || r.Lost != 0 || r.Asked != r.Refused+r.Completed {
 		t.Errorf("%d asked, %d completed, %d refused, %d lost", r.Asked, r.Completed, r.Refused, r.Lost)
 	}
+	if n, all := r.Latencies["steady"].Count, r.Latencies["whole"].Count; n == 0 || n >= all {
+		t.Errorf("%d of %d answers are of the later part", n, all)
+	}
 	if r.Latencies["refusal"].Count != int64(r.Refused) || r.Latencies["unloaded"].Count == 0 || r.Latencies["sent"].Count != int64(r.Asked) {
 		t.Errorf("%+v", r.Latencies)
 	}
-	for _, name := range []string{"overload.carried", "overload.throughput", "overload.p50", "overload.p99", "overload.recovery"} {
+	for _, name := range []string{"overload.carried", "overload.throughput", "overload.p50", "overload.p99", "overload.steady", "overload.steady.p50", "overload.steady.p99", "overload.recovery"} {
 		if r.Figures[name] <= 0 {
 			t.Errorf("%s is %v", name, r.Figures[name])
 		}
