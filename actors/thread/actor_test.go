@@ -152,7 +152,7 @@ func TestALocalModelIsWorkUntilItHasAnswered(t *testing.T) {
 		told, before := 0, -1
 		h := &held{local: local}
 		h.asked = func() { before = told }
-		ask := opens("1", "why").Ask
+		ask := *opens("1", "why").Ask
 		ask.Briefed = func() { told++ }
 		h.actor(t).Command(ask, func(any, error) {})
 		h.effects[0]()
