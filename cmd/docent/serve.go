@@ -44,6 +44,7 @@ func newServeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			go followLoad(cmd.Context())
 			return serve(cmd.Context(), c, cmd.ErrOrStderr())
 		},
 	}
