@@ -29,7 +29,7 @@ import (
 // for the processors, so that they are busy and goroutines wait, but not for long.
 //
 // At first whoever comes beyond the bound waits: most likely it is a crowd that came at once, which is served one after
-// another. Where more come than get out, again and again, it is an overload: those who wait are refused, and so is everybody else
+// another. Where about as many come as get out, or more, again and again, it is an overload: those who wait are refused, and so is everybody else
 // beyond the bound, at once. It ends when nothing was refused for a while. While the processors have room
 // there is no bound: on a slow disk as many are inside as it takes.
 type admission struct {
@@ -47,20 +47,19 @@ type admission struct {
 	least   time.Duration // that one of them took
 	queue   time.Duration // the least time of the interval before
 
-	delay   func() time.Duration // that goroutines were ready to run and did not, on average since the last call
-	fewest  int                  // inside that the processors need to be busy: the bound is not lower
-	inside  int
-	looked  time.Time     // when the processors' queue was last looked at
-	in, out int           // since then
-	waited  time.Duration // for a processor, before that
-	pace    float64       // out a second, lately
-	stands  time.Time     // since when more have come than got out, while crowded
-	state   crowding
-	shut    atomic.Bool // there is a bound; for who does not hold the lock
-	bound   int         // of inside, while there is one
-	refused time.Time   // when the last one was, for want of processors
-	came    int         // who wanted to be let in, since looked
-	waiting linked.List // of *waiter, while crowded; the first comes first
+	delay     func() time.Duration // that goroutines were ready to run and did not, on average since the last call
+	fewest    int                  // inside that the processors need to be busy: the bound is not lower
+	inside    int
+	looked    time.Time     // when the processors' queue was last looked at
+	came, out int           // since then: who wanted to be let in, and who has got out
+	waited    time.Duration // for a processor, before that
+	pace      float64       // out a second, lately
+	stands    time.Time     // since when about as many have come as got out, or more, while crowded
+	state     crowding
+	shut      atomic.Bool // there is a bound; for who does not hold the lock
+	bound     int         // of inside, while there is one
+	denied    time.Time   // when the last one was not let in at once, for want of processors
+	waiting   linked.List // of *waiter, while crowded, in the order in which they came
 }
 
 // A crowding says what becomes of those who come.
@@ -74,6 +73,7 @@ const (
 
 // A waiter is somebody who waits to be let in.
 type waiter struct {
+	came  time.Time
 	told  chan struct{} // closed when it is decided
 	place *place
 	err   error
@@ -89,10 +89,10 @@ const (
 	tolerable = 2 * queueDelay
 	// longBegin is how long those inside would take at the pace of those before them where there are too many.
 	longBegin = 20 * time.Millisecond
-	// burst is how long more come than get out, in each of the times that it is looked, before they are more than a crowd that
+	// burst is how long about as many come as get out, or more, while others wait, before they are more than a crowd that
 	// came at once: readers rather wait that long than ask again.
 	burst = 60 * time.Millisecond
-	// calmAfter is how long nothing was refused when the processors are no longer called full.
+	// calmAfter is how long nobody waited or was refused when there is no bound any more.
 	calmAfter = 100 * time.Millisecond
 	// comeBack is the time over which those who were refused are asked to come back, after a second.
 	comeBack = 2 * time.Second
@@ -161,7 +161,8 @@ func (a *admission) reserve() (*place, *waiter, error) {
 	case a.inside < a.bound && a.waiting.Len() == 0:
 		return a.inner(now), nil, nil
 	case a.state == crowded:
-		w := &waiter{told: make(chan struct{})}
+		w := &waiter{came: now, told: make(chan struct{})}
+		a.denied = now
 		w.at = a.waiting.PushBack(w)
 		return nil, w, nil
 	}
@@ -197,10 +198,16 @@ func (a *admission) forget(w *waiter) {
 	}
 }
 
-// letIn lets those in who wait, as far as there is room. The caller holds the lock.
+// letIn lets those in who wait, as far as there is room: who came last goes first, as long as nobody has waited for long. If
+// this is the beginning of an overload, those who will be refused are the ones who have waited, and the others are quick. The
+// caller holds the lock.
 func (a *admission) letIn(now time.Time) {
 	for a.waiting.Len() > 0 && (a.state == roomy || a.inside < a.bound) {
-		w := a.waiting.Remove(a.waiting.Front()).(*waiter)
+		next := a.waiting.Front()
+		if now.Sub(next.Value.(*waiter).came) < 2*burst {
+			next = a.waiting.Back()
+		}
+		w := a.waiting.Remove(next).(*waiter)
 		w.place = a.inner(now)
 		close(w.told)
 	}
@@ -225,7 +232,6 @@ func (a *admission) close() {
 // inner is a place for what needs the processors only. The caller holds the lock.
 func (a *admission) inner(now time.Time) *place {
 	a.inside++
-	a.in++
 	return &place{a: a, came: now, answered: true}
 }
 
@@ -238,6 +244,7 @@ func (a *admission) enter(held *place) (*place, error) {
 		if err := a.busy(now); err != nil {
 			return nil, err
 		}
+		a.came++
 	}
 	a.roll(now)
 	if a.working >= a.always && a.queue > a.most {
@@ -271,12 +278,13 @@ func (a *admission) enterRead(held *place) (*place, error) {
 	if err := a.busy(now); err != nil {
 		return nil, err
 	}
+	a.came++
 	return a.inner(now), nil
 }
 
 // refuse is the answer to who is not let in. The caller holds the lock.
 func (a *admission) refuse(now time.Time) error {
-	a.refused = now
+	a.denied = now
 	// Not all of them at the same moment again.
 	return &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Second + rand.N(comeBack)}
 }
@@ -297,13 +305,13 @@ func (a *admission) look(now time.Time) {
 		return
 	}
 	a.waited = a.delay()
-	came, out := max(a.came, a.in), a.out
-	a.looked, a.came, a.in, a.out = now, 0, 0, 0
+	came, out := a.came, a.out
+	a.looked, a.came, a.out = now, 0, 0
 	a.pace += min(1, past.Seconds()/(10*lookEvery).Seconds()) * (float64(out)/past.Seconds() - a.pace)
 	if a.state == roomy {
 		short := a.pace * longBegin.Seconds()
 		if a.waited > queueDelay && a.inside > a.fewest && float64(a.inside) > short {
-			a.state, a.stands, a.bound = crowded, now, max(a.fewest, int(short))
+			a.state, a.stands, a.denied, a.bound = crowded, now, now, max(a.fewest, int(short))
 			a.shut.Store(true)
 		}
 		return
@@ -317,20 +325,15 @@ func (a *admission) look(now time.Time) {
 		a.bound += 1 + a.bound/16
 	}
 	switch {
-	case a.state == full:
-		if now.Sub(a.refused) > calmAfter {
-			a.state = roomy
-		}
-	case a.waiting.Len() == 0 && a.inside <= a.bound:
+	case a.waiting.Len() == 0 && now.Sub(a.denied) > calmAfter:
 		a.state = roomy
-	case came <= out || a.waiting.Len() == 0:
+		a.shut.Store(false)
+	case a.state == full:
+	case 4*came <= 3*out || a.waiting.Len() == 0:
 		a.stands = now
 	case now.Sub(a.stands) >= burst:
 		a.state = full
 		a.dismiss(now)
-	}
-	if a.state == roomy {
-		a.shut.Store(false)
 	}
 	a.letIn(now)
 }

@@ -341,15 +341,15 @@ func TestWhoWaitsIsLetInOrDismissedOnce(t *testing.T) {
 		}
 		first.leave()
 		synctest.Wait()
-		if places[1] == nil || places[2] != nil || a.inside != 1 {
-			t.Errorf("%v and %v were let in, %d are inside", places[1], places[2], a.inside)
+		if places[2] == nil || places[1] != nil || a.inside != 1 {
+			t.Errorf("%v was let in and %v, %d are inside", places[2], places[1], a.inside)
 		}
 		a.close()
 		all.Wait()
-		if !errors.Is(errs[2], api.ErrOverloaded) || errs[1] != nil {
+		if !errors.Is(errs[1], api.ErrOverloaded) || errs[2] != nil {
 			t.Errorf("the others heard %v and %v", errs[1], errs[2])
 		}
-		places[1].leave()
+		places[2].leave()
 		if a.inside != 0 {
 			t.Errorf("%d are inside", a.inside)
 		}

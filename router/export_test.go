@@ -8,7 +8,7 @@ func (s *Server) Fill(but int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.delay = func() time.Duration { return time.Second }
-	a.fewest, a.state, a.bound, a.refused = but, full, but, time.Now().Add(time.Hour)
+	a.fewest, a.state, a.bound, a.denied = but, full, but, time.Now().Add(time.Hour)
 	a.shut.Store(true)
 }
 
