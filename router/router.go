@@ -177,7 +177,7 @@ func New(deps Deps) (*Server, error) {
 		func() float64 { waited, _ := s.admission.processors(); return waited.Seconds() }))
 	if err == nil {
 		err = deps.Metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "docent_questions_bound",
-			Help: "Questions that may be at their beginning at once while the processors are full; 0 while they are not."},
+			Help: "Questions that may be at work at once while the processors are full, with a model elsewhere until it is asked; 0 while they are not."},
 			func() float64 { _, bound := s.admission.processors(); return float64(bound) }))
 	}
 	if err != nil {
