@@ -44,7 +44,6 @@ func newServeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			go followLoad(cmd.Context())
 			return serve(cmd.Context(), c, cmd.ErrOrStderr())
 		},
 	}
