@@ -55,6 +55,7 @@ type admission struct {
 	waited    time.Duration // for a processor, before that
 	pace      float64       // out a second, lately
 	stands    time.Time     // since when about as many have come as got out, or more, while crowded
+	span      span
 	state     crowding
 	shut      atomic.Bool // there is a bound; for who does not hold the lock
 	bound     int         // of inside, while there is one
@@ -70,6 +71,13 @@ const (
 	crowded                 // beyond the bound they wait: most likely they came together, and will be no more
 	full                    // beyond the bound they are refused
 )
+
+// A span is as long as a burst, while somebody waits.
+type span struct {
+	from      time.Time
+	came, out int
+	after     bool // the one before, in which the queue grew
+}
 
 // A waiter is somebody who waits to be let in.
 type waiter struct {
@@ -312,6 +320,7 @@ func (a *admission) look(now time.Time) {
 		short := a.pace * longBegin.Seconds()
 		if a.waited > queueDelay && a.inside > a.fewest && float64(a.inside) > short {
 			a.state, a.stands, a.denied, a.bound = crowded, now, now, max(a.fewest, int(short))
+			a.span = span{from: now}
 			a.shut.Store(true)
 		}
 		return
@@ -329,14 +338,30 @@ func (a *admission) look(now time.Time) {
 		a.state = roomy
 		a.shut.Store(false)
 	case a.state == full:
-	case 4*came <= 3*out || a.waiting.Len() == 0:
-		a.stands = now
-	case now.Sub(a.stands) >= burst:
-		a.state = full
-		a.dismiss(now)
+	case a.waiting.Len() == 0:
+		a.stands, a.span = now, span{from: now}
+	default:
+		if !grows(came, out) {
+			a.stands = now
+		}
+		a.span.came += came
+		a.span.out += out
+		over := now.Sub(a.stands) >= burst
+		if now.Sub(a.span.from) >= burst { // what comes and gets out by fits and starts shows in the sum
+			grew := grows(a.span.came, a.span.out)
+			over = over || grew && a.span.after
+			a.span = span{from: now, after: grew}
+		}
+		if over {
+			a.state = full
+			a.dismiss(now)
+		}
 	}
 	a.letIn(now)
 }
+
+// grows is whether about as many have come as got out, or more: then those who wait will hardly become fewer.
+func grows(came, out int) bool { return 4*came > 3*out }
 
 // answer tells that the actor has answered: the work is on disk, or refused.
 func (p *place) answer() {

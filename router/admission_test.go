@@ -315,6 +315,24 @@ func TestACrowdThatTakesAMomentToComeIsNotRefused(t *testing.T) {
 	}
 }
 
+// A little more than is carried, by fits and starts: now and then there is a moment in which nobody comes.
+func TestAQueueThatStandsIsRefused(t *testing.T) {
+	s := newSimulation(2, 0)
+	s.run(1, time.Second)
+	before := len(s.took)
+	for range 100 {
+		s.run(3, 40*time.Millisecond)
+		s.run(0, 12*time.Millisecond)
+	}
+	took := slices.Sorted(slices.Values(s.took[before:]))
+	if p99 := took[len(took)*99/100]; p99 > burst {
+		t.Errorf("one in a hundred took more than %v", p99)
+	}
+	if s.longest > 2*burst+2*lookEvery {
+		t.Errorf("one waited %v to be refused", s.longest)
+	}
+}
+
 func TestWhoWaitsIsLetInOrDismissedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdmission(2 * time.Second)
