@@ -680,13 +680,13 @@ func (p *pump) giveBack(f *flow) {
 }
 
 // drop closes the connection. Where the client has sent more than was read, an immediate end would take from it what it
-// has not read yet.
+// has not read yet; of one that is closed after its answer that need not have been told by now.
 func (p *pump) drop(f *flow) {
 	if f.phase == gone {
 		return
 	}
 	p.forget(f)
-	if f.found&(readable|hungUp) == readable && f.conn.CloseWrite() == nil {
+	if f.found&hungUp == 0 && (f.found&readable != 0 || f.closes) && f.conn.CloseWrite() == nil {
 		time.AfterFunc(500*time.Millisecond, func() { f.conn.Close() })
 		return
 	}
