@@ -25,7 +25,7 @@ type Script struct {
 func Limit(form stream.Form, script Script) http.Handler {
 	registry := prometheus.NewRegistry()
 	flushes := prometheus.NewCounter(prometheus.CounterOpts{Name: "docent_stream_flushes_total", Help: "Flushes of streams to their readers."})
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), flushes)
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), AnonymousMemory(), flushes)
 	head, texts, tail := limitAnswer(form, script.Parts)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))

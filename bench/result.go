@@ -114,8 +114,12 @@ func (r *Result) AllocationsPerRequest() float64 {
 	return ratio(float64(r.Server.Allocations), float64(r.Completed))
 }
 
-// MemoryPerStream is in bytes, where most were open at once.
+// MemoryPerStream is in bytes, where most were open at once: without pages of files, where the server tells them apart. How
+// many of the journal's are mapped depends on what is stored, and not on what is open.
 func (r *Result) MemoryPerStream() float64 {
+	if r.Before.Anonymous > 0 {
+		return r.perStream(r.Server.Anonymous - r.Before.Anonymous)
+	}
 	return r.perStream(r.Server.Resident - r.Before.Resident)
 }
 
@@ -233,7 +237,7 @@ func (m *meter) run(ctx context.Context, work func(ctx context.Context) error) (
 	for _, most := range []struct {
 		to   *int64
 		seen int64
-	}{{&r.Server.Resident, w.most.Resident}, {&r.Server.Heap, w.most.Heap},
+	}{{&r.Server.Resident, w.most.Resident}, {&r.Server.Anonymous, w.most.Anonymous}, {&r.Server.Heap, w.most.Heap},
 		{&r.Server.Stacks, w.most.Stacks}, {&r.Server.Goroutines, w.most.Goroutines}, {&r.Server.OpenFiles, w.most.OpenFiles}} {
 		*most.to = max(*most.to, most.seen)
 	}
@@ -273,6 +277,7 @@ func (m *meter) watch(ctx context.Context, began time.Time, last Usage, metered 
 			Pauses: used.Pauses * 1000 / seconds, GC: float64(used.Collections) / seconds,
 		})
 		most.Resident, most.Heap, most.Stacks = max(most.Resident, now.Resident), max(most.Heap, now.Heap), max(most.Stacks, now.Stacks)
+		most.Anonymous = max(most.Anonymous, now.Anonymous)
 		most.Goroutines, most.OpenFiles = max(most.Goroutines, now.Goroutines), max(most.OpenFiles, now.OpenFiles)
 		at, last, parts, completed, refused = t, now, p, c, f
 		if m.progress != nil {

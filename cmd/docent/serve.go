@@ -24,6 +24,7 @@ import (
 	"docent/actors/thread"
 	"docent/agent"
 	"docent/api"
+	"docent/bench"
 	"docent/forge"
 	"docent/model"
 	"docent/persistence"
@@ -131,7 +132,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	}()
 	metrics := prometheus.NewRegistry()
 	a.upkeep.metrics = metrics
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), bench.AnonymousMemory())
 
 	if a.stores, err = openStores(ctx, dir, c, log); err != nil {
 		return nil, err
