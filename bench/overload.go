@@ -15,7 +15,7 @@ import (
 type Overload struct {
 	Target
 	// Carried is how many questions a second the server carries. Where it is 0, that is found out: Callers ask anew as soon
-	// as they have their answer, for as long as Find says.
+	// as they have their answer, for as long as Find says; where some are refused, half as many and a quarter too.
 	Carried float64
 	Callers int
 	Find    time.Duration
@@ -56,9 +56,20 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 			return Result{}, fmt.Errorf("warm up: %w", err)
 		}
 		closed.Ramp, closed.For, closed.Progress = 0, s.Find, s.Progress
-		found, err := closed.Run(ctx)
-		if err != nil {
-			return Result{}, fmt.Errorf("find out what the server carries: %w", err)
+		// With many callers the server may take it for an overload and refuse some: then fewer find more.
+		var found Result
+		for callers := s.Callers; callers > 0 && callers >= s.Callers/4; callers /= 2 {
+			closed.Number = callers
+			r, err := closed.Run(ctx)
+			if err != nil {
+				return Result{}, fmt.Errorf("find out what the server carries: %w", err)
+			}
+			if r.Throughput() > found.Throughput() || found.Asked == 0 {
+				found = r
+			}
+			if r.Refused == 0 {
+				break
+			}
 		}
 		if s.Carried = found.Throughput(); s.Carried == 0 {
 			return Result{}, fmt.Errorf("find out what the server carries: no question was answered: %v", found.Failures)
