@@ -25,6 +25,14 @@ func busyJournal(t *testing.T, path string) *Journal {
 	return j
 }
 
+// appending appends from a goroutine of its own, and says to done how it went.
+func appending(ctx context.Context, j *Journal, a Append, done chan<- error) {
+	go func() {
+		_, err := j.Append(ctx, a)
+		done <- err
+	}()
+}
+
 func TestAnAppendThatMayWaitSharesTheNextCommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	for name, next := range map[string]func(*testing.T, *Journal){
@@ -42,10 +50,7 @@ func TestAnAppendThatMayWaitSharesTheNextCommit(t *testing.T) {
 				before := j.Stats().Commits
 				done := make(chan error, 3)
 				for i := range cap(done) {
-					go func() {
-						_, err := j.Append(t.Context(), Append{Stream: fmt.Sprint("thread/", i), Events: events("x"), MayWait: true})
-						done <- err
-					}()
+					appending(t.Context(), j, Append{Stream: fmt.Sprint("thread/", i), Events: events("x"), MayWait: true}, done)
 				}
 				synctest.Wait()
 				if n := j.Stats().Commits - before; len(done) != 0 || n != 0 {
@@ -118,16 +123,10 @@ func TestWhatIsHeldBackIsWrittenByClose(t *testing.T) {
 		j := busyJournal(t, path)
 		began := time.Now()
 		result := make(chan error, 1)
-		go func() {
-			_, err := j.Append(t.Context(), Append{Stream: "thread/a", Events: events("one"), MayWait: true})
-			result <- err
-		}()
+		appending(t.Context(), j, Append{Stream: "thread/a", Events: events("one"), MayWait: true}, result)
 		withdrawn, withdraw := context.WithCancel(t.Context())
 		gone := make(chan error, 1)
-		go func() {
-			_, err := j.Append(withdrawn, Append{Stream: "thread/b", Events: events("one"), MayWait: true})
-			gone <- err
-		}()
+		appending(withdrawn, j, Append{Stream: "thread/b", Events: events("one"), MayWait: true}, gone)
 		synctest.Wait()
 		withdraw()
 		if err := <-gone; !errors.Is(err, context.Canceled) {
@@ -154,10 +153,7 @@ func TestOneOfAWriterThatWaitsAndOneThatDoesNotWins(t *testing.T) {
 		defer j.Close()
 		results := make(chan error, 2)
 		for i, wait := range []bool{true, false} {
-			go func() {
-				_, err := j.Append(t.Context(), Append{Stream: "job/0", After: 1, Events: events(fmt.Sprint(i)), MayWait: wait})
-				results <- err
-			}()
+			appending(t.Context(), j, Append{Stream: "job/0", After: 1, Events: events(fmt.Sprint(i)), MayWait: wait}, results)
 			synctest.Wait()
 		}
 		// Of two that want to be the same event one wins, whichever waited.
