@@ -203,11 +203,7 @@ func (d *door) turnsAway(e *entry, b []byte) bool {
 		return false
 	}
 	began := time.Now()
-	p, w, err := s.admission.reserve()
-	if w != nil {
-		<-w.told
-		p, err = w.place, w.err
-	}
+	p, err := s.admission.wait(context.Background())
 	if err == nil {
 		e.place = p
 		return false
