@@ -78,7 +78,7 @@ func (s *scripted) answer(ctx context.Context, req Request, emit func(Delta) err
 	if s.script.Jitter > 0 {
 		r.random = rand.New(rand.NewPCG(1, uint64(len(req.Question))))
 	}
-	r.due, r.done, r.fire = r.piece(0), make(chan struct{}), r.recite
+	r.due, r.done, r.fire = r.next(), make(chan struct{}), r.recite
 	stop := context.AfterFunc(ctx, func() { r.stop(ctx.Err()) })
 	defer stop()
 	s.wheel.wake(&r.sleeper, r.due)
@@ -142,11 +142,11 @@ type recital struct {
 	panicked any
 }
 
-// piece is when a piece is due.
-func (r *recital) piece(n int) time.Time {
+// next is when the next piece is due.
+func (r *recital) next() time.Time {
 	due := r.begin.Add(r.script.First)
 	if r.script.Rate > 0 {
-		due = due.Add(time.Duration(float64(n) / r.script.Rate * float64(time.Second)))
+		due = due.Add(time.Duration(float64(r.n) / r.script.Rate * float64(time.Second)))
 	}
 	if r.random != nil {
 		due = due.Add(time.Duration(r.random.Int64N(int64(r.script.Jitter))))
@@ -187,7 +187,7 @@ func (r *recital) recite(now time.Time) (next time.Time, again bool) {
 			r.end(err)
 			return next, false
 		}
-		r.due = r.piece(r.n)
+		r.due = r.next()
 	}
 	return r.due, true
 }

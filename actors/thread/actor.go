@@ -132,6 +132,8 @@ func (a *Actor) Command(cmd Command, reply func(any, error)) {
 	}
 }
 
+// put takes a question. It is kept out of the frame of Command, as asked.event is.
+//
 //go:noinline
 func (a *Actor) put(cmd *Ask, reply func(any, error)) {
 	turn, err := a.ask(cmd)
@@ -277,9 +279,9 @@ func (a *Actor) commit(events []Event, uses []persistence.Use, claim *persistenc
 		next = next.apply(ev)
 	}
 	_, pending := next.pending()
-	// The append outlives the service's context: a stop must not leave it open whether it took place.
 	// The reader of an answer has all of its text by the time that it is stored, and then sees it end.
 	_, answered := events[len(events)-1].(Answered)
+	// The append outlives the service's context: a stop must not leave it open whether it took place.
 	seq, err := a.deps.Journal.Append(context.WithoutCancel(a.deps.Context), persistence.Append{
 		Stream: a.stream, After: a.seq, Events: stored, Pending: pending, Uses: uses, Claim: claim, MayWait: answered})
 	switch {

@@ -116,6 +116,8 @@ func (s *state) decide(msg any, now time.Time) ([]Event, error) {
 	return nil, fmt.Errorf("a thread does not know %T", msg)
 }
 
+// end tells what follows from the end of the turn in hand. It is kept out of the frame of decide, as asked.event is.
+//
 //go:noinline
 func (s *state) end(done *turnDone, now time.Time) ([]Event, error) {
 	if !s.current(done.attempt) {
