@@ -439,6 +439,13 @@ func TestAFullDiskRefusesWritesAndPasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitJobs(t, server, p, []*acceptedJob{{id: first.ID}})
+	listed := func() {
+		t.Helper()
+		if out := docent(t, "job", "list", "--url", server.url, "--project", p.id, "--key", p.admin, "--json"); strings.Count(out, "\n") != 1 {
+			t.Errorf("jobs cannot be listed: %s", out)
+		}
+	}
+	listed() // which waits until the listing has followed the journal: on a full disk it cannot
 
 	limit := func(bytes uint64) {
 		t.Helper()
@@ -470,9 +477,7 @@ func TestAFullDiskRefusesWritesAndPasses(t *testing.T) {
 	if err := admin.getJSON(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil || j.Status != api.JobCompleted {
 		t.Errorf("a job cannot be read: %v, %+v", err, j)
 	}
-	if out := docent(t, "job", "list", "--url", server.url, "--project", p.id, "--key", p.admin, "--json"); strings.Count(out, "\n") != 1 {
-		t.Errorf("jobs cannot be listed: %s", out)
-	}
+	listed()
 	var found json.RawMessage
 	if err := reader.postJSON(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"}, &found); err != nil || !bytes.Contains(found, []byte("coins")) {
 		t.Errorf("documents cannot be searched: %v, %s", err, found)
