@@ -348,6 +348,7 @@ func (s *Server) ask(form stream.Form) func(*exchange, bunrouter.Request) error 
 //
 //go:noinline
 func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thread.Turn, done func(), err error) {
+	x.leaves = s.lasts(x, req)
 	q, err := s.readQuestion(x, req, form)
 	if err != nil {
 		return turn, nil, err
@@ -459,6 +460,7 @@ func (s *Server) resume(x *exchange, req bunrouter.Request, id string, form stre
 		}
 		return err
 	}
+	x.leaves = s.lasts(x, req.Request)
 	return s.follow(x, req.Request, turn, form, done)
 }
 

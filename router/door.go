@@ -106,6 +106,7 @@ type entry struct {
 	turned bool      // somebody was turned away since net/http set the time to wait
 	until  time.Time // that writing may take; zero where nothing bounds it
 	place  *place    // of the request that was let in last, until the router takes it
+	body   []byte    // of the request that was read last, where it is a question and there whole
 }
 
 // A stage is where net/http is with a connection.
@@ -124,7 +125,7 @@ func (e *entry) enter(state http.ConnState) {
 	case http.StateNew:
 		e.stage = fresh
 	case http.StateIdle:
-		e.stage = idle
+		e.stage, e.body = idle, nil
 	}
 	if state != http.StateActive && e.place != nil {
 		e.place.leave() // net/http has answered the request by itself
@@ -140,6 +141,14 @@ func (e *entry) SetReadDeadline(t time.Time) error {
 		e.stage = within // of the next request something is there already
 	}
 	return e.TCPConn.SetReadDeadline(t)
+}
+
+// whole is the body of a request that was read last, where all of it is there; nil otherwise.
+func (e *entry) whole(req *http.Request) []byte {
+	if e == nil || int64(len(e.body)) != req.ContentLength {
+		return nil
+	}
+	return e.body
 }
 
 // taken gives up the place of the request that was let in last.
@@ -169,8 +178,13 @@ func (e *entry) first(b []byte) (int, error) {
 	}
 	for {
 		n, err := e.TCPConn.Read(b)
-		if err == nil && len(b) == e.room && e.stage != idle && e.door.turnsAway(e, b[:n]) {
-			continue
+		if err == nil && len(b) == e.room && e.stage != idle {
+			if q, ok := e.door.plain(b[:n]); ok {
+				if e.door.turnsAway(e, b[:n], &q) {
+					continue
+				}
+				e.body = append([]byte(nil), q.body...)
+			}
 		}
 		e.stage = within
 		if e.turned {
@@ -192,14 +206,10 @@ func (e *entry) rest(err error) {
 	}
 }
 
-// turnsAway answers what was read, if it is a question and there is no room.
-func (d *door) turnsAway(e *entry, b []byte) bool {
+// turnsAway answers what was read, which is a question, if there is no room.
+func (d *door) turnsAway(e *entry, b []byte, q *plain) bool {
 	s := d.server
 	if !s.admission.shut.Load() || !d.open.Load() || s.isDraining() {
-		return false
-	}
-	q, ok := d.plain(b)
-	if !ok {
 		return false
 	}
 	began := time.Now()
@@ -252,6 +262,7 @@ func (d *door) client(e *entry, b []byte) (addr netip.Addr) {
 type plain struct {
 	target *target
 	id     []byte // that the caller gave it
+	body   []byte
 }
 
 var headEnd = []byte("\r\n\r\n")
@@ -264,7 +275,8 @@ func (d *door) plain(b []byte) (q plain, ok bool) {
 	if end < 0 || string(b[:min(len(method), len(b))]) != method {
 		return q, false
 	}
-	head, body := b[:end+2], len(b)-end-len(headEnd)
+	head := b[:end+2]
+	q.body = b[end+len(headEnd):]
 	line, head, _ := bytes.Cut(head, headEnd[:2])
 	path, ok := bytes.CutSuffix(line[len(method):], []byte(version))
 	if !ok {
@@ -337,7 +349,7 @@ func (d *door) plain(b []byte) (q plain, ok bool) {
 			}
 		}
 	}
-	return q, hosts == 1 && ids <= 1 && body == max(length, 0)
+	return q, hosts == 1 && ids <= 1 && len(q.body) == max(length, 0)
 }
 
 func is(b []byte, s string) bool { return strings.EqualFold(string(b), s) }

@@ -43,7 +43,9 @@ type exchange struct {
 	err    error  // for the log
 	place  *place // that the door let the request in for; it is left at the end at the latest
 	slot   bool   // one of Server.slots is held
-	moved  bool   // a pump answers on, and accounts for it at the end
+	leaves bool   // a pump answers, if the request is accepted
+	unread int    // bytes of the body that net/http has not been asked for
+	moved  bool   // a pump answers, and accounts for it at the end
 }
 
 func (x *exchange) WriteHeader(status int) {
@@ -90,7 +92,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	x := &exchange{ResponseWriter: w, started: s.Now(), began: time.Now(), id: requestID(req), route: "unknown", patience: s.Bounds.WriteTimeout}
 	x.client, x.secure = s.peer(req)
 	x.begin()
-	if req.ContentLength != 0 {
+	if req.ContentLength != 0 && s.pumps.entry(req).whole(req) == nil {
 		// Also for a body that nobody reads: the server reads it to its end after the answer.
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.Bounds.ReadTimeout))
 	}

@@ -118,7 +118,7 @@ func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.
 	}
 	h.admin = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Project: "acme", Name: "ci"})
 	h.assistant = h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme"})
-	deps := router.Deps{Jobs: h.jobs, Threads: h.threads, Catalog: h.catalog, Quotas: h.quotas, Claims: claims, Documents: h.docs, Models: fakeModels{}, Pulls: h.pulls,
+	deps := router.Deps{Jobs: h.jobs, Threads: h.threads, Catalog: h.catalog, Quotas: h.quotas, Claims: claims, Documents: h.docs, Models: fakeModels{local: true}, Pulls: h.pulls,
 		Updates: h.updates, Pushes: h.pushes, Analytics: h.stats,
 		Log: slog.New(slog.NewJSONHandler(h.log, nil)), Now: now.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("10.0.0.0/8")}}
@@ -162,8 +162,8 @@ func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.
 
 // eachWay runs a test of streams that their handlers write, and of streams that pumps write.
 func eachWay(t *testing.T, test func(t *testing.T, way func(*router.Deps))) {
-	for name, settle := range map[string]time.Duration{"handler": time.Hour, "pump": -1} {
-		t.Run(name, func(t *testing.T) { test(t, func(d *router.Deps) { d.Bounds.Settle = settle }) })
+	for name, local := range map[string]bool{"handler": true, "pump": false} {
+		t.Run(name, func(t *testing.T) { test(t, func(d *router.Deps) { d.Models = fakeModels{local: local} }) })
 	}
 }
 

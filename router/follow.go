@@ -36,28 +36,32 @@ func (s *Server) open() (done func(), err error) {
 
 // follow writes an answer to one reader as it grows: all that there is in one write and one flush for each time that it
 // has grown. The reader's own slowness, or its end, is nobody else's: the turn goes on. done is called at the stream's
-// end, which may be long after follow has returned: a stream that lasts is taken over by a pump.
+// end, which may be long after follow has returned: a stream that lasts is a pump's.
 func (s *Server) follow(x *exchange, req *http.Request, turn thread.Turn, form stream.Form, done func()) error {
-	ended := true
-	defer func() {
-		if ended {
-			done()
-		}
-	}()
-	s.begin(x, &turn, form)
+	s.head(x, &turn, form)
+	if req.Method != http.MethodHead && x.leaves && s.pumps.take(x, req, &turn, form, done) {
+		return nil
+	}
+	defer done()
+	x.deadline()
+	x.WriteHeader(http.StatusOK)
 	if req.Method == http.MethodHead {
 		return nil
 	}
 	w := s.newWriter(x, req, &turn, form)
 	defer w.end()
-	if ended = w.follow(); !ended {
-		s.pumps.take(w, req, done)
-	}
+	w.follow()
 	return nil
 }
 
-// begin writes the head of the response.
-func (s *Server) begin(x *exchange, turn *thread.Turn, form stream.Form) {
+// lasts is whether the answer to a request is one that a pump writes: its connection is one that can be taken from
+// net/http, and what it waits for is not this machine's own model, which has the answer at once.
+func (s *Server) lasts(x *exchange, req *http.Request) bool {
+	return s.pumps.mayTake(req) && !s.Models.Local(x.project.Model)
+}
+
+// head says what stands in the head of the response.
+func (s *Server) head(x *exchange, turn *thread.Turn, form stream.Form) {
 	s.release(x) // a stream is counted for itself
 	x.thread = turn.Thread
 	h := x.Header()
@@ -68,8 +72,6 @@ func (s *Server) begin(x *exchange, turn *thread.Turn, form stream.Form) {
 	if turn.Key != "" {
 		h.Set("X-Thread-Key", turn.Key)
 	}
-	x.deadline()
-	x.WriteHeader(http.StatusOK)
 }
 
 // newWriter brings a log to a reader's socket. One channel is waited on: whatever there is to look at wakes the reader.
@@ -79,11 +81,6 @@ func (s *Server) newWriter(x *exchange, req *http.Request, turn *thread.Turn, fo
 	w.reader = turn.Log.Reader(0)
 	w.leave, w.forget = s.pulse.join(w.reader), context.AfterFunc(w.ctx, w.reader.Wake)
 	w.m.open.Inc()
-	if w.lasting = s.pumps.mayTake(req); w.lasting {
-		// Parts that come after Settle tell that the stream lasts; the timer is for one that is silent.
-		w.begun = time.Now()
-		w.silent = time.AfterFunc(2*s.Bounds.Settle, w.reader.Wake)
-	}
 	return w
 }
 
@@ -95,22 +92,18 @@ func (w *writer) end() {
 	if w.rest != nil {
 		w.rest.Stop()
 	}
-	if w.silent != nil {
-		w.silent.Stop()
-	}
 	w.count()
 	w.m.open.Dec()
 }
 
-// follow writes until the answer or the reader has ended, or until the stream has lasted so long that a pump takes it
-// over: then it says false, and the connection is no longer the handler's. Where no pump can have it, it waits here for
-// minutes, in tens of thousands of goroutines: what stands on the stack counts.
-func (w *writer) follow() (ended bool) {
+// follow writes until the answer or the reader has ended. Where no pump can have the stream, it waits here for minutes, in
+// tens of thousands of goroutines: what stands on the stack counts.
+func (w *writer) follow() {
 	for first := true; ; first = false {
 		took, more := w.take(first)
 		if w.err != nil {
 			w.left()
-			return true
+			return
 		}
 		how, reason := w.verdict(more)
 		if how != "finished" && w.ctx.Err() != nil {
@@ -121,14 +114,11 @@ func (w *writer) follow() (ended bool) {
 				w.fail(reason)
 			}
 			w.m.end(how)
-			return true
+			return
 		}
 		if took == 0 && !first && !w.keepAlive() {
 			w.left()
-			return true
-		}
-		if w.lasting && time.Since(w.begun) >= w.Bounds.Settle && w.detach() {
-			return false
+			return
 		}
 		// What comes soon after goes together: a gap of this length is not seen. The end of the answer does not wait.
 		paced := w.texts && took > 0 && w.Bounds.Pace > 0
@@ -234,11 +224,7 @@ type writer struct {
 	ctx      context.Context // ends when the reader has gone
 	forget   func() bool     // the end of ctx
 	rest     *time.Timer     // between two writes of text
-	lasting  bool            // a pump may take it over
-	begun    time.Time
-	silent   *time.Timer
-	conn     *connection // once it was taken from net/http
-	deadline time.Time   // that writes have now
+	deadline time.Time       // that writes have now
 	err      error
 }
 
@@ -275,18 +261,6 @@ func (w *writer) parts(parts []stream.Part) bool {
 	}
 	w.written += len(parts)
 	return len(buf) == 0 || w.write(buf)
-}
-
-// detach takes the connection from net/http. From then on the request and its response writer are not to be touched.
-func (w *writer) detach() bool {
-	conn, buffered, err := w.rc.Hijack()
-	if err != nil {
-		w.lasting = false
-		return false
-	}
-	w.x.moved = true
-	w.conn = newConnection(conn, buffered.Reader)
-	return true
 }
 
 // keepAlive says something to a reader that has heard nothing for some time.

@@ -9,7 +9,11 @@ import (
 )
 
 // fakeModels knows all names but one, and two aliases.
-type fakeModels struct{}
+type fakeModels struct {
+	local bool // it is this machine
+}
+
+func (m fakeModels) Local(string) bool { return m.local }
 
 func (fakeModels) Resolve(name string) (string, error) {
 	switch name {

@@ -49,8 +49,12 @@ type Quotas interface {
 
 // Models knows the language models that jobs may ask for. Resolve is what a job keeps of a name: nothing where the
 // project's model is meant. A name that there is not is an api.InvalidError.
+//
+// Local is whether this machine's own processors make the answers of the model that a project has, so that they are there
+// at once.
 type Models interface {
 	Resolve(name string) (string, error)
+	Local(name string) bool
 }
 
 // Claims looks up idempotency keys.

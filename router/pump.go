@@ -2,6 +2,7 @@ package router
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,13 +16,14 @@ import (
 	"syscall"
 	"time"
 
+	"docent/actors/thread"
 	"docent/stream"
 )
 
-// The pumps write the streams that last. A request's handler writes an answer's beginning; when the stream has lasted for
-// Bounds.Settle its connection is taken from net/http, with its buffers and goroutines, and a pump goes on. An open stream
-// that waits for its model is then a connection and a small struct; what there is to write on many streams is written by
-// few goroutines, each of which finds work for many streams whenever it is woken.
+// The pumps write the streams that last, which are those that wait for a model elsewhere. Once a question is accepted its
+// connection is taken from net/http, with its buffers and goroutines, and a pump writes the answer from its head on. An open
+// stream that waits for its model is then a connection and a small struct; what there is to write on many streams is written
+// by few goroutines, each of which finds work for many streams whenever it is woken.
 //
 // A pump waits for nobody: it writes what a socket takes at once. A stream whose socket is full keeps what was encoded for it,
 // and is looked at again when the socket has room. After its end the connection waits, still without a goroutine, for
@@ -121,31 +123,60 @@ func (ps *pumps) wake() {
 	}
 }
 
-// mayTake is whether a request's stream can be taken over: its connection is known and plain, net/http has written a head
-// that says chunks follow, and nothing of the request is left to read.
+// mayTake is whether a request's stream can be taken: its connection is known and plain, it may be answered in chunks, and
+// nothing of the request will be left to read.
 func (ps *pumps) mayTake(req *http.Request) bool {
 	if ps.watch == nil || req.TLS != nil || req.ProtoMajor != 1 || req.ProtoMinor != 1 {
 		return false
 	}
-	if req.Method != http.MethodPost && req.ContentLength != 0 { // the body of a question was read to its end
+	if req.Method != http.MethodPost && req.ContentLength != 0 { // the body of a question is read to its end
 		return false
 	}
 	_, attached := req.Context().Value(attachedTo{ps}).(*entry)
 	return attached
 }
 
-// take takes over a stream whose connection the writer has detached.
-func (ps *pumps) take(w *writer, req *http.Request, done func()) {
+// entry is a request's connection, where it has passed the door; nil otherwise.
+func (ps *pumps) entry(req *http.Request) *entry {
+	e, _ := req.Context().Value(attachedTo{ps}).(*entry)
+	return e
+}
+
+// take takes the connection of a request that nothing was answered to yet from net/http, and has a pump write the stream. From then on the
+// request and its response writer are not to be touched.
+func (ps *pumps) take(x *exchange, req *http.Request, turn *thread.Turn, form stream.Form, done func()) bool {
+	conn, buffered, err := http.NewResponseController(x.ResponseWriter).Hijack()
+	if err != nil {
+		return false
+	}
+	s := ps.server
+	x.moved, x.status = true, http.StatusOK
 	// What the log's line says is kept, and nothing else of the request: strings of its head would hold all of it.
-	account := w.x.account(constant(req.Method))
+	account := x.account(constant(req.Method))
 	account.id = strings.Clone(account.id)
-	w.count() // its own; the flow begins with none
-	f := &flow{reading: w.reading, connection: *w.conn, account: account, done: done, closes: req.Close}
+	f := &flow{reading: reading{Server: s, enc: stream.NewEncoder(form), m: s.metrics.stream(form), log: turn.Log}, account: account,
+		connection: newConnection(conn, buffered.Reader, x.unread), head: headOf(x.Header(), req.Close), done: done, closes: req.Close}
 	f.pump = ps.all[ps.next.Add(1)%uint32(len(ps.all))]
-	f.reader = w.log.Watch(w.reader.Pos(), f.mark)
-	f.leave = ps.server.pulse.join(f.reader)
+	f.reader = turn.Log.Watch(0, f.mark)
+	f.leave = s.pulse.join(f.reader)
 	f.m.open.Inc()
 	f.pump.adopt(f)
+	return true
+}
+
+// headOf is the head of a response in chunks, as net/http writes it.
+func headOf(h http.Header, closes bool) []byte {
+	var b bytes.Buffer
+	b.Grow(512)
+	b.WriteString("HTTP/1.1 200 OK\r\n")
+	h.Write(&b) // into memory, which does not fail
+	b.WriteString("Date: ")
+	b.Write(time.Now().UTC().AppendFormat(b.AvailableBuffer(), http.TimeFormat))
+	if closes {
+		b.WriteString("\r\nConnection: close")
+	}
+	b.WriteString("\r\nTransfer-Encoding: chunked\r\n\r\n")
+	return b.Bytes()
 }
 
 // constant is a method that streams have, as a string of its own.
@@ -164,9 +195,11 @@ type connection struct {
 	err  error
 }
 
-func newConnection(c net.Conn, buffered *bufio.Reader) *connection {
+// newConnection takes over a connection, with what net/http has read of it after the request. Unread is how much of the
+// request itself is among that.
+func newConnection(c net.Conn, buffered *bufio.Reader, unread int) connection {
 	read, _ := buffered.Peek(buffered.Buffered())
-	taken := &connection{read: append([]byte(nil), read...)}
+	taken := connection{read: append([]byte(nil), read[unread:]...)}
 	switch c := c.(type) {
 	case *net.TCPConn:
 		taken.conn = c
@@ -208,6 +241,7 @@ type flow struct {
 	found   uint32 // of what the connection was ready for
 	watched uint64 // its number in the watch
 	room    bool   // the watch tells of room for writing, too
+	head    []byte // of the response, until it is written
 	out     []byte // what the socket has not taken yet
 	ending  string // how the stream ends when out is written
 
@@ -528,11 +562,15 @@ func (p *pump) stream(f *flow, due bool) {
 		space.bytes = f.enc.KeepAlive(space.bytes)
 	}
 	f.ending = how
-	if size := len(space.bytes) - frameHead; size > 0 || how != "" {
+	if size := len(space.bytes) - frameHead; size > 0 || how != "" || f.head != nil {
 		f.reading.bytes += size
 		f.account.bytes += int64(size)
 		f.flushes++
-		if !p.push(f, frame(space, how != "")) {
+		b := frame(space, how != "")
+		if f.head != nil {
+			f.head, b = nil, append(f.head, b...)
+		}
+		if !p.push(f, b) {
 			return
 		}
 	}
@@ -545,7 +583,6 @@ func (p *pump) stream(f *flow, due bool) {
 		p.finish(f)
 	default:
 		// What comes soon after goes together: a gap of this length is not seen. The end of the answer does not wait.
-		// What was written last may be the handler's, who had the stream until now.
 		pace := p.server.Bounds.Pace
 		paced := f.texts && pace > 0 && (took > 0 || p.now.Sub(f.last) < pace)
 		f.reader.Rest(paced)

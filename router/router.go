@@ -66,7 +66,6 @@ type Bounds struct {
 	WriteTimeout   time.Duration // for one write to a stream's reader: 30 s
 	CommandTimeout time.Duration // for an actor's answer: 30 s
 	QueueTime      time.Duration // that jobs, follow-ups and questions may wait for an actor's answer before more are refused: 2 s
-	Settle         time.Duration // that a stream lasts before a pump takes it from its handler (Server.Attach): 40 ms; less than 0 is none
 	Pace           time.Duration // least time between two writes of text to one reader; what comes meanwhile goes together: none
 	KeepAlive      time.Duration // at most about twice this between two writes on a stream: 15 s
 }
@@ -84,7 +83,7 @@ func (b Bounds) withDefaults() Bounds {
 		BodyBytes: or(b.BodyBytes, 1<<20), BodyMemory: or(b.BodyMemory, 64<<20),
 		Requests: or(b.Requests, 1024), Streams: or(b.Streams, 32768), Waits: or(b.Waits, 4096),
 		ReadTimeout: or(b.ReadTimeout, 30*time.Second), WriteTimeout: or(b.WriteTimeout, 30*time.Second),
-		CommandTimeout: or(b.CommandTimeout, 30*time.Second), QueueTime: or(b.QueueTime, 2*time.Second), Pace: b.Pace, Settle: or(b.Settle, 40*time.Millisecond), KeepAlive: or(b.KeepAlive, 15*time.Second),
+		CommandTimeout: or(b.CommandTimeout, 30*time.Second), QueueTime: or(b.QueueTime, 2*time.Second), Pace: b.Pace, KeepAlive: or(b.KeepAlive, 15*time.Second),
 	}
 }
 
@@ -304,7 +303,7 @@ func (s *Server) enter(r route) bunrouter.HandlerFunc {
 		if r.early() {
 			// Before anything is done for it: a refusal must cost next to nothing, or refusing is what the server does. Most
 			// are turned away at the door; of those let in there some come here that had no need of a place.
-			if e, _ := req.Context().Value(attachedTo{s.pumps}).(*entry); e != nil {
+			if e := s.pumps.entry(req.Request); e != nil {
 				x.place = e.taken()
 			}
 			if x.place == nil && s.admission.shut.Load() {
