@@ -28,6 +28,15 @@ type Script struct {
 
 const maxScript = 1_000_000
 
+// tick is by how much a piece may come late so that many come together, which costs each of them less: an eighth of the time
+// between two, from one to five milliseconds.
+func (s *Script) tick() time.Duration {
+	if s.Rate == 0 || s.Jitter > 0 {
+		return time.Millisecond
+	}
+	return min(max(time.Duration(float64(time.Second)/s.Rate/8), time.Millisecond), 5*time.Millisecond)
+}
+
 type scripted struct {
 	name   string
 	script Script
@@ -37,7 +46,7 @@ type scripted struct {
 }
 
 func newScripted(n Named) (*scripted, error) {
-	s := &scripted{name: n.Name, script: n.Script, size: or(n.Window, defaultWindow), wheel: newWheel()}
+	s := &scripted{name: n.Name, script: n.Script, size: or(n.Window, defaultWindow), wheel: newWheel(n.Script.tick())}
 	switch {
 	case n.Script.First < 0 || n.Script.Rate < 0 || n.Script.Jitter < 0 || n.Script.Parts < 0:
 		return nil, errors.New("a script has no negative delay, rate, jitter or number of parts")

@@ -6,32 +6,30 @@ import (
 	"time"
 )
 
-// A wheel calls sleepers to the millisecond, all that are due in the same one from one place. With a timer or a goroutine
+// A wheel calls sleepers to the tick, all that are due in the same one from one place. With a timer or a goroutine
 // for each of thousands of sleepers, each call would rouse a processor of its own.
 //
-// Nobody waits for a lock: who goes to sleep puts itself on the stack of the millisecond in which it is due, and the
+// Nobody waits for a lock: who goes to sleep puts itself on the stack of the tick in which it is due, and the
 // wheel's goroutine takes whole stacks. It runs while somebody sleeps.
 type wheel struct {
+	tick  time.Duration
 	begin time.Time
 	slots [wheelSlots]atomic.Pointer[sleeper]
-	at    atomic.Int64 // the last millisecond whose sleepers were woken
+	at    atomic.Int64 // the last tick whose sleepers were woken
 
 	sleeping atomic.Int64
 	mu       sync.Mutex
 	turning  bool
 }
 
-const (
-	wheelSlots = 4096
-	wheelTick  = time.Millisecond
-)
+const wheelSlots = 4096
 
-func newWheel() *wheel { return &wheel{begin: time.Now()} }
+func newWheel(tick time.Duration) *wheel { return &wheel{tick: tick, begin: time.Now()} }
 
 // A sleeper is called when its time has come, and says when it wants to be called again.
 type sleeper struct {
 	fire  func(now time.Time) (next time.Time, again bool)
-	due   int64 // millisecond of the wheel
+	due   int64 // tick of the wheel
 	under *sleeper
 }
 
@@ -40,14 +38,14 @@ func (w *wheel) wake(s *sleeper, at time.Time) {
 	if w.sleeping.Add(1) == 1 {
 		w.turn()
 	}
-	s.due = max(w.tick(at), w.at.Load()+1)
+	s.due = max(w.after(at), w.at.Load()+1)
 	w.put(s)
 }
 
-// tick is the first millisecond that is not before a time.
-func (w *wheel) tick(at time.Time) int64 { return int64((at.Sub(w.begin) + wheelTick - 1) / wheelTick) }
+// after is the first tick that is not before a time.
+func (w *wheel) after(at time.Time) int64 { return int64((at.Sub(w.begin) + w.tick - 1) / w.tick) }
 
-// put puts a sleeper on the stack of its millisecond. Where the wheel has passed that already, its stack is taken again.
+// put puts a sleeper on the stack of its tick. Where the wheel has passed that already, its stack is taken again.
 func (w *wheel) put(s *sleeper) {
 	slot := &w.slots[s.due%wheelSlots]
 	due := s.due // it is the wheel's from here on
@@ -69,13 +67,13 @@ func (w *wheel) empty(slot *atomic.Pointer[sleeper], now int64) {
 		under := s.under
 		s.under = nil
 		if s.due <= now {
-			next, again := s.fire(w.begin.Add(time.Duration(now) * wheelTick))
+			next, again := s.fire(w.begin.Add(time.Duration(now) * w.tick))
 			if !again {
 				w.sleeping.Add(-1)
 				s = under
 				continue
 			}
-			s.due = w.tick(next)
+			s.due = w.after(next)
 		}
 		w.put(s)
 		s = under
@@ -90,7 +88,7 @@ func (w *wheel) turn() {
 		return
 	}
 	w.turning = true
-	now := int64(time.Since(w.begin) / wheelTick)
+	now := int64(time.Since(w.begin) / w.tick)
 	w.at.Store(now)
 	for i := range w.slots { // others may have come meanwhile, for a time that has just been passed over
 		w.empty(&w.slots[i], now)
@@ -100,9 +98,9 @@ func (w *wheel) turn() {
 
 func (w *wheel) run() {
 	for {
-		next := time.Duration(w.at.Load()+1) * wheelTick
+		next := time.Duration(w.at.Load()+1) * w.tick
 		time.Sleep(next - time.Since(w.begin))
-		for now := int64(time.Since(w.begin) / wheelTick); w.at.Load() < now; {
+		for now := int64(time.Since(w.begin) / w.tick); w.at.Load() < now; {
 			at := w.at.Add(1) // before the slot is emptied: who comes to it later sees that it is passed
 			w.empty(&w.slots[at%wheelSlots], at)
 		}

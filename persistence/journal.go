@@ -67,6 +67,7 @@ type Journal struct {
 	queuedBytes int
 	queued      atomic.Int64 // the length of queue
 	held        heldAppends
+	busy        atomic.Int64 // the number of streams in pending
 	ops         []*journalOp
 	closed      bool
 	wake        chan struct{}
@@ -531,7 +532,7 @@ func (j *Journal) Append(ctx context.Context, a Append) (last uint64, err error)
 		j.mu.Unlock()
 		return 0, fmt.Errorf("append to %s: %w", a.Stream, api.ErrShuttingDown)
 	}
-	hold := a.MayWait && j.hold(r)
+	hold := j.hold(r)
 	if !hold {
 		j.enqueue(r)
 	}
@@ -552,7 +553,7 @@ func (j *Journal) Append(ctx context.Context, a Append) (last uint64, err error)
 	if err != nil {
 		return 0, fmt.Errorf("append to %s: %w", a.Stream, err)
 	}
-	if !a.MayWait {
+	if a.Urgency != Later {
 		j.metrics.appendSeconds.Observe(time.Since(began).Seconds())
 	}
 	return last, nil

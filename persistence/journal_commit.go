@@ -229,9 +229,6 @@ func (j *Journal) gather(g *commitGroup) bool {
 // take moves what waits into g, up to the size of a group; operations only where it is the first time for g.
 func (j *Journal) take(g *commitGroup, first bool) (closed bool) {
 	j.mu.Lock()
-	if slices.ContainsFunc(j.queue, func(r *appendRequest) bool { return !r.a.MayWait }) {
-		j.held.hurried(time.Now())
-	}
 	if len(j.queue)+len(j.ops) > 0 || j.closed {
 		j.letGo()
 	}
@@ -363,7 +360,7 @@ func (j *Journal) commit(g *commitGroup) (awaited int) {
 		}
 	}
 	j.metrics.observe(g.reqs, time.Since(began), err)
-	if woken := hurried(g.reqs); woken > 1 {
+	if woken := returning(g.reqs); woken > 1 {
 		awaited = woken + int(j.queued.Load()) // before the first is woken, or it may count twice
 	}
 	for _, r := range g.reqs {
@@ -900,6 +897,7 @@ func (j *Journal) apply(c *journalCommit) {
 			delete(j.pending, stream)
 		}
 	}
+	j.busy.Store(int64(len(j.pending)))
 	for _, s := range c.snapshotted {
 		if t := j.tails[s.stream]; t != nil {
 			from := t.snapSeq + 1

@@ -3,20 +3,27 @@ package persistence
 import "time"
 
 const (
-	holdMost    = 10 * time.Millisecond // that an append is held back
-	holdAppends = 64                    // or until there are so many
-	holdBytes   = 256 << 10             // or so much
-	holdRare    = 10 * holdMost         // a longer pause counts as one of this length: it is soon forgotten
+	laterMost   = 10 * time.Millisecond // that an append of urgency Later is held back
+	soonMost    = 8 * time.Millisecond  // and one of urgency Soon
+	soonEnough  = 4                     // of the latter, which are not held back any more
+	soonBusy    = 4                     // streams have work under way where the latter are held back
+	holdAppends = 64                    // that are held back at once
+	holdBytes   = 256 << 10             // and their size
+	holdRare    = 10 * laterMost        // a longer pause counts as one of this length: it is soon forgotten
 )
 
-// heldAppends may wait, and do so for company: each commit takes them along. They are held only where appends have come
-// so fast lately that one is to be expected in time; where little happens, an append that may wait is written at once, since
-// nobody would come. Journal.mu guards all of it.
+// heldAppends can wait, and do so for company: each commit takes them along. They are held only where appends have come
+// so fast lately that one is to be expected in time; where little happens, an append is written at once, since nobody would
+// come. Those that begin work wait for no more than are expected, and only where several streams have work under way: one
+// caller who asks again and again finds nobody to wait for. (PostgreSQL's commit_delay and commit_siblings are the same
+// idea.) Journal.mu guards all of it.
 type heldAppends struct {
 	reqs  []*appendRequest
+	soon  int // of urgency Soon among them
 	bytes int
 	due   *time.Timer
-	// Commits with appends that may not wait: when the last one began, and how far they were apart lately.
+	at    time.Time // when it is due
+	// Appends that want to be written before Later: when the last one came, and how far they were apart lately.
 	last time.Time
 	gap  time.Duration
 }
@@ -30,22 +37,37 @@ func (h *heldAppends) init(j *Journal) {
 	h.due.Stop()
 }
 
-// hurried notes that a commit begins which does not wait.
-func (h *heldAppends) hurried(now time.Time) {
-	h.gap += (min(now.Sub(h.last), holdRare) - h.gap) / 4
-	h.last = now
-}
-
 // hold keeps r back, or says that it is not to wait. Its caller holds mu.
 func (j *Journal) hold(r *appendRequest) bool {
-	h := &j.held
-	if h.gap >= holdMost || time.Since(h.last) >= holdMost || len(h.reqs) == holdAppends-1 || h.bytes+r.bytes > holdBytes {
+	h, now, most := &j.held, time.Now(), laterMost
+	if r.a.Urgency != Later {
+		h.gap += (min(now.Sub(h.last), holdRare) - h.gap) / 8
+		h.last = now
+	}
+	switch r.a.Urgency {
+	case AtOnce:
+		return false
+	case Soon:
+		if j.busy.Load() < soonBusy || h.soon+1 >= min(soonEnough, 1+int(soonMost/max(h.gap, 1))) {
+			return false
+		}
+		most = soonMost
+	case Later:
+		if h.gap >= laterMost || now.Sub(h.last) >= laterMost {
+			return false
+		}
+	}
+	if len(h.reqs) == holdAppends-1 || h.bytes+r.bytes > holdBytes {
 		return false
 	}
-	h.reqs = append(h.reqs, r)
+	if r.a.Urgency == Soon {
+		h.soon++
+	}
 	h.bytes += r.bytes
-	if len(h.reqs) == 1 {
-		h.due.Reset(holdMost)
+	h.reqs = append(h.reqs, r)
+	if at := now.Add(most); len(h.reqs) == 1 || at.Before(h.at) {
+		h.at = at
+		h.due.Reset(most)
 	}
 	return true
 }
@@ -61,7 +83,7 @@ func (j *Journal) letGo() {
 		j.enqueue(r)
 	}
 	clear(h.reqs)
-	h.reqs, h.bytes = h.reqs[:0], 0
+	h.reqs, h.soon, h.bytes = h.reqs[:0], 0, 0
 }
 
 func (j *Journal) releaseHeld() {
@@ -70,10 +92,10 @@ func (j *Journal) releaseHeld() {
 	j.mu.Unlock()
 }
 
-// hurried counts the appends whose writers are there again at once: not those who let theirs wait.
-func hurried(reqs []*appendRequest) (n int) {
+// returning counts the appends whose writers are there again at once: not those who let theirs wait.
+func returning(reqs []*appendRequest) (n int) {
 	for _, r := range reqs {
-		if !r.a.MayWait {
+		if r.a.Urgency == AtOnce {
 			n++
 		}
 	}

@@ -33,7 +33,7 @@ func appending(ctx context.Context, j *Journal, a Append, done chan<- error) {
 	}()
 }
 
-func TestAnAppendThatMayWaitSharesTheNextCommit(t *testing.T) {
+func TestAnAppendThatCanWaitSharesTheNextCommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	for name, next := range map[string]func(*testing.T, *Journal){
 		"of an append": func(t *testing.T, j *Journal) { mustAppend(t, j, Append{Stream: "job/now", Events: events("x")}) },
@@ -50,7 +50,7 @@ func TestAnAppendThatMayWaitSharesTheNextCommit(t *testing.T) {
 				before := j.Stats().Commits
 				done := make(chan error, 3)
 				for i := range cap(done) {
-					appending(t.Context(), j, Append{Stream: fmt.Sprint("thread/", i), Events: events("x"), MayWait: true}, done)
+					appending(t.Context(), j, Append{Stream: fmt.Sprint("thread/", i), Events: events("x"), Urgency: Later}, done)
 				}
 				synctest.Wait()
 				if n := j.Stats().Commits - before; len(done) != 0 || n != 0 {
@@ -71,17 +71,17 @@ func TestAnAppendThatMayWaitSharesTheNextCommit(t *testing.T) {
 	}
 }
 
-func TestAnAppendThatMayWaitDoesNotWaitLong(t *testing.T) {
+func TestAnAppendThatCanWaitDoesNotWaitLong(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	synctest.Test(t, func(t *testing.T) {
 		j := busyJournal(t, path)
 		defer j.Close()
 		took := func(stream string) time.Duration {
 			began := time.Now()
-			mustAppend(t, j, Append{Stream: stream, Events: events("x"), MayWait: true})
+			mustAppend(t, j, Append{Stream: stream, Events: events("x"), Urgency: Later})
 			return time.Since(began)
 		}
-		if d := took("thread/a"); d != holdMost {
+		if d := took("thread/a"); d != laterMost {
 			t.Fatalf("with others expected it waited %v", d)
 		}
 		if d := took("thread/b"); d != 0 {
@@ -95,17 +95,81 @@ func TestAnAppendThatMayWaitDoesNotWaitLong(t *testing.T) {
 	})
 }
 
-func TestManyAppendsThatMayWaitAreWrittenAtOnce(t *testing.T) {
+// atWork makes n streams of the journal have work under way.
+func atWork(t *testing.T, j *Journal, n int) {
+	t.Helper()
+	for i := range n {
+		mustAppend(t, j, Append{Stream: fmt.Sprint("thread/at-work-", i), Events: events("x"), Pending: true})
+	}
+}
+
+func TestAppendsThatBeginWorkShareACommit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	for _, c := range []struct {
+		apart      time.Duration
+		first, all time.Duration // until the first one is written, and all of twelve
+		commits    uint64
+	}{
+		{6 * time.Millisecond, 6 * time.Millisecond, 66 * time.Millisecond, 6}, // for one more
+		{3 * time.Millisecond, 6 * time.Millisecond, 33 * time.Millisecond, 4}, // for two more
+		{time.Millisecond, 3 * time.Millisecond, 11 * time.Millisecond, 3},     // for three more, and never for a fourth
+		{10 * time.Millisecond, 0, 110 * time.Millisecond, 12},                 // for nobody
+	} {
+		t.Run(c.apart.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := openAt(t, path+c.apart.String(), JournalOptions{})
+				defer j.Close()
+				atWork(t, j, soonBusy)
+				for i := range 100 { // until it is known how fast they come
+					time.Sleep(c.apart)
+					mustAppend(t, j, Append{Stream: fmt.Sprint("job/", i), Events: events("x")})
+				}
+				before, began := j.Stats().Commits, time.Now().Add(c.apart)
+				first := time.Duration(-1)
+				done := make(chan error, 12)
+				for i := range cap(done) {
+					time.Sleep(c.apart)
+					appending(t.Context(), j, Append{Stream: fmt.Sprint("thread/", i), Events: events("x"), Urgency: Soon}, done)
+					synctest.Wait()
+					if len(done) > 0 && first < 0 {
+						first = time.Since(began)
+					}
+				}
+				if n := j.Stats().Commits - before; len(done) != cap(done) || n != c.commits || first != c.first || time.Since(began) != c.all {
+					t.Errorf("the first one after %v, %d in %d commits after %v", first, len(done), n, time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+func TestAnAppendThatBeginsWorkDoesNotWaitLong(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	for busy, want := range map[int]time.Duration{soonBusy - 1: 0, soonBusy: soonMost} {
+		synctest.Test(t, func(t *testing.T) {
+			j := busyJournal(t, path+fmt.Sprint(busy))
+			defer j.Close()
+			atWork(t, j, busy)
+			began := time.Now()
+			mustAppend(t, j, Append{Stream: "thread/a", Events: events("x"), Urgency: Soon})
+			if d := time.Since(began); d != want {
+				t.Errorf("with %d streams at work it waited %v", busy, d)
+			}
+		})
+	}
+}
+
+func TestManyAppendsThatCanWaitAreWrittenAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	synctest.Test(t, func(t *testing.T) {
 		j := busyJournal(t, path)
 		defer j.Close()
 		before, began := j.Stats().Appends, time.Now()
-		large := Append{Stream: "thread/large", Events: []Event{{"test.said.1", make([]byte, holdBytes)}}, MayWait: true}
+		large := Append{Stream: "thread/large", Events: []Event{{"test.said.1", make([]byte, holdBytes)}}, Urgency: Later}
 		mustAppend(t, j, large)
 		for i := range holdAppends {
 			go func() {
-				if _, err := j.Append(t.Context(), Append{Stream: fmt.Sprint("thread/", i), Events: events("x"), MayWait: true}); err != nil {
+				if _, err := j.Append(t.Context(), Append{Stream: fmt.Sprint("thread/", i), Events: events("x"), Urgency: Later}); err != nil {
 					t.Error(err)
 				}
 			}()
@@ -123,10 +187,10 @@ func TestWhatIsHeldBackIsWrittenByClose(t *testing.T) {
 		j := busyJournal(t, path)
 		began := time.Now()
 		result := make(chan error, 1)
-		appending(t.Context(), j, Append{Stream: "thread/a", Events: events("one"), MayWait: true}, result)
+		appending(t.Context(), j, Append{Stream: "thread/a", Events: events("one"), Urgency: Later}, result)
 		withdrawn, withdraw := context.WithCancel(t.Context())
 		gone := make(chan error, 1)
-		appending(withdrawn, j, Append{Stream: "thread/b", Events: events("one"), MayWait: true}, gone)
+		appending(withdrawn, j, Append{Stream: "thread/b", Events: events("one"), Urgency: Later}, gone)
 		synctest.Wait()
 		withdraw()
 		if err := <-gone; !errors.Is(err, context.Canceled) {
@@ -152,8 +216,8 @@ func TestOneOfAWriterThatWaitsAndOneThatDoesNotWins(t *testing.T) {
 		j := busyJournal(t, path)
 		defer j.Close()
 		results := make(chan error, 2)
-		for i, wait := range []bool{true, false} {
-			appending(t.Context(), j, Append{Stream: "job/0", After: 1, Events: events(fmt.Sprint(i)), MayWait: wait}, results)
+		for i, urgency := range []Urgency{Later, AtOnce} {
+			appending(t.Context(), j, Append{Stream: "job/0", After: 1, Events: events(fmt.Sprint(i)), Urgency: urgency}, results)
 			synctest.Wait()
 		}
 		// Of two that want to be the same event one wins, whichever waited.

@@ -38,10 +38,22 @@ type Append struct {
 	Pending bool
 	Uses    []Use  // quota uses that these events consume; reserved with Quotas.Reserve before
 	Claim   *Claim // idempotency key that these events answer
-	// MayWait lets the journal hold the append back for a few milliseconds, so that it shares the commit of one that
-	// comes meanwhile. It is for what nobody waits for at less than a human's pace.
-	MayWait bool
+	Urgency Urgency
 }
+
+// An Urgency says how soon an append has to be on disk. A commit costs much beside what it writes, so whoever can wait for a few
+// milliseconds shares one.
+type Urgency uint8
+
+const (
+	// AtOnce is with the next commit.
+	AtOnce Urgency = iota
+	// Soon is for what begins work that takes far longer than a commit. Where many streams have work under way and others
+	// come fast, it waits for a few of them, for up to 8 ms.
+	Soon
+	// Later is for what nobody waits for at less than a human's pace. It goes with the commit of those who come next, within 10 ms.
+	Later
+)
 
 // A Claim binds an idempotency key to what it created. A second append with the same Key, within the Claim's life,
 // writes nothing and fails with a *ClaimedError.

@@ -279,11 +279,16 @@ func (a *Actor) commit(events []Event, uses []persistence.Use, claim *persistenc
 		next = next.apply(ev)
 	}
 	_, pending := next.pending()
-	// The reader of an answer has all of its text by the time that it is stored, and then sees it end.
-	_, answered := events[len(events)-1].(Answered)
+	urgency := persistence.AtOnce
+	switch events[len(events)-1].(type) {
+	case Asked:
+		urgency = persistence.Soon
+	case Answered: // its reader has all of its text by now, and then sees it end
+		urgency = persistence.Later
+	}
 	// The append outlives the service's context: a stop must not leave it open whether it took place.
 	seq, err := a.deps.Journal.Append(context.WithoutCancel(a.deps.Context), persistence.Append{
-		Stream: a.stream, After: a.seq, Events: stored, Pending: pending, Uses: uses, Claim: claim, MayWait: answered})
+		Stream: a.stream, After: a.seq, Events: stored, Pending: pending, Uses: uses, Claim: claim, Urgency: urgency})
 	switch {
 	case errors.Is(err, persistence.ErrSequence):
 		return fmt.Errorf("%w: append to %s: %w", api.ErrUnavailable, a.stream, err)
