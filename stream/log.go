@@ -87,23 +87,48 @@ func (l *Log) Append(parts ...Part) error {
 	return nil
 }
 
+// AppendText is Append of a part that is text, as nearly all are.
+func (l *Log) AppendText(text string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return ErrClosed
+	}
+	if l.limit > 0 && l.bytes+len(text) > l.limit {
+		return ErrFull
+	}
+	l.bytes += len(text)
+	l.addText(text)
+	l.wake()
+	return nil
+}
+
 // add stores a part. The caller holds the lock.
 func (l *Log) add(p *Part) {
-	if p.Kind != Text || len(p.Text) > shortText {
+	if p.Kind == Text {
+		l.addText(p.Text)
+		return
+	}
+	l.marks = append(l.marks, otherPart|uint32(len(l.others)))
+	l.others = append(l.others, *p)
+}
+
+func (l *Log) addText(text string) {
+	if len(text) > shortText {
 		l.marks = append(l.marks, otherPart|uint32(len(l.others)))
-		l.others = append(l.others, *p)
+		l.others = append(l.others, Part{Kind: Text, Text: text})
 		return
 	}
 	n := len(l.text)
-	if n == 0 || cap(l.text[n-1])-len(l.text[n-1]) < len(p.Text) {
+	if n == 0 || cap(l.text[n-1])-len(l.text[n-1]) < len(text) {
 		// Half as much as there is: what is not used of the last one is little beside all of them.
 		size := min(max(l.texts/2, firstChunk), largest)
-		l.text = append(l.text, make([]byte, 0, max(size, len(p.Text))))
+		l.text = append(l.text, make([]byte, 0, max(size, len(text))))
 		n++
 	}
-	l.text[n-1] = append(l.text[n-1], p.Text...)
-	l.texts += len(p.Text)
-	l.marks = append(l.marks, uint32(len(p.Text)))
+	l.text[n-1] = append(l.text[n-1], text...)
+	l.texts += len(text)
+	l.marks = append(l.marks, uint32(len(text)))
 }
 
 // wake tells every waiting reader once, but for those that rest, unless the log has ended. The caller holds the lock.

@@ -442,7 +442,7 @@ func (w *writer) text(s string) error {
 		w.long = true
 		return errLong
 	}
-	if err := w.log.Append(stream.Part{Kind: stream.Text, Text: s}); err != nil {
+	if err := w.log.AppendText(s); err != nil {
 		w.long = errors.Is(err, stream.ErrFull)
 		return err
 	}
