@@ -332,7 +332,7 @@ type pump struct {
 }
 
 func newPump(ps *pumps) *pump {
-	p := &pump{pumps: ps, epoch: time.Now(), bell: make(chan struct{}, 1), space: newWorkspace(), grain: min(ps.server.Bounds.Pace/8, 5*time.Millisecond)}
+	p := &pump{pumps: ps, epoch: time.Now(), bell: make(chan struct{}, 1), space: newWorkspace(), grain: min(ps.server.Bounds.Pace/5, 10*time.Millisecond)}
 	p.swept.Store(true)
 	p.writeOut = func(fd uintptr) bool {
 		for {
