@@ -44,9 +44,9 @@ const defaultLockTimeout = time.Second
 // A Journal keeps streams of events in one bbolt file, with what must be stored together with an event.
 //
 // One goroutine, the committer, writes: it takes the appends that wait, writes them in one transaction, syncs, and wakes
-// the waiters. So a lone append pays for one commit and a thousand share one. One that may wait is written with the next
-// that may not. Reads take the file as it stood after the
-// last commit and never wait for a write.
+// the waiters. So a lone append pays for one commit and a thousand share one. Those that can wait (Urgency) are
+// held for a few milliseconds where others are to be expected. Reads take the file as it stood after the last commit and
+// never wait for a write.
 //
 // Snapshots are written some time later, and the events that a snapshot covers are removed, a few with each commit.
 // What remains in the log are the events after each stream's snapshot; an index of these is kept in memory. A stream

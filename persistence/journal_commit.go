@@ -167,7 +167,7 @@ type commitGroup struct {
 }
 
 // commitLoop is the committer. It takes what waits, commits it, wakes the waiters and takes what came meanwhile: there is
-// no waiting window, a group is as large as the time of one sync makes it. Only what may wait is held back (heldAppends).
+// no waiting window, a group is as large as the time of one sync makes it. Only what can wait is held back (heldAppends).
 func (j *Journal) commitLoop() {
 	defer close(j.done)
 	timer := time.NewTimer(time.Hour)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"docent/actors/thread"
 	"docent/router"
 	"docent/stream"
 )
@@ -94,6 +95,66 @@ func TestAConnectionServesOneStreamAfterAnother(t *testing.T) {
 	}
 	if got := h.taken.Load(); got != 3 {
 		t.Errorf("%d of 3 streams went to a pump", got)
+	}
+}
+
+// However a question and what comes before and after it arrive, each is answered as itself, in order.
+func TestAConnectionIsInOrderAfterEachAnswer(t *testing.T) {
+	asking := func(text string) string {
+		return strings.Replace(strings.Replace(ask, `"text":"Hi?"`, `"text":"`+text+`"`, 1), `"content":"Hi?"`, `"content":""`, 1)
+	}
+	h := pumped(t)
+	asked := make(chan string, 1)
+	h.threads.answer = func(cmd thread.Ask, log *stream.Log) {
+		asked <- cmd.Text
+		log.AppendText("about " + cmd.Text[:3])
+		log.Append(stream.Part{Kind: stream.Finish})
+		log.Close()
+	}
+	question := func(body string) string { return h.raw("POST", v2, h.assistant, len(body)) + body }
+	c := h.dial()
+	r := bufio.NewReader(c)
+	stream := func(text string) {
+		t.Helper()
+		got := body(t, head(t, r))
+		if want := <-asked; want != text || !strings.Contains(got, `"about `+text[:3]+`"`) {
+			t.Errorf("asked %.20q, which came as %.20q, the answer is %q", text, want, got)
+		}
+	}
+	other := func(status int) {
+		t.Helper()
+		res, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := body(t, res); res.StatusCode != status {
+			t.Errorf("status %d, want %d: %s", res.StatusCode, status, got)
+		}
+	}
+	fmt.Fprint(c, question(asking("one")))
+	stream("one")
+	fmt.Fprint(c, question(asking("")+" ")) // refused, whole in one piece
+	other(400)
+	fmt.Fprint(c, question(asking("two")))
+	stream("two")
+	long := "long " + strings.Repeat("question ", 1000) + "end" // more than is read at once
+	fmt.Fprint(c, question(asking(long)))
+	stream(long)
+	search := `{"query":"install"}`
+	fmt.Fprint(c, h.raw("POST", "/v1/search/docs.acme.example", h.assistant, len(search))+search)
+	other(200)
+	three := question(asking("three"))
+	fmt.Fprint(c, h.raw("POST", "/v1/search/docs.acme.example", h.assistant, len(search))+search, three[:len(three)-20])
+	other(200)
+	fmt.Fprint(c, three[len(three)-20:])
+	stream("three")
+	fmt.Fprint(c, question(asking("four")), question(asking("five")))
+	stream("four")
+	stream("five")
+	fmt.Fprint(c, h.raw("GET", "/healthz", "", 0))
+	other(200)
+	if got := h.taken.Load(); got != 6 {
+		t.Errorf("%d of 6 streams went to a pump", got)
 	}
 }
 
