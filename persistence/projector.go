@@ -36,7 +36,8 @@ const (
 	jobStreamPrefix = "job/"
 
 	projectBatch = 512                    // most streams in one transaction
-	projectGap   = 100 * time.Millisecond // between steps, where nobody waits: one sync for many changes
+	pacedBatch   = 64                     // the same, where nobody waits
+	projectGap   = 100 * time.Millisecond // a step's time, where nobody waits: one sync for many changes
 	storeEvery   = time.Second            // between writes of the position alone, while no stream changes
 	retryFirst   = 100 * time.Millisecond // after a failure; doubled up to retryMost
 	retryMost    = 5 * time.Second
@@ -48,7 +49,7 @@ type projection struct {
 	title  string        // for the log
 	kind   string        // of its streams, as the log's key for one of them
 	prefix string        // of its streams' names
-	gap    time.Duration // between steps, where nobody waits
+	gap    time.Duration // a step's time, where nobody waits
 	// load makes what is stored of a stream. It says false where the stream does not exist or holds nothing to show. What
 	// the stream's events up to the position since say is stored already.
 	load func(ctx context.Context, stream string, since uint64) (any, bool, error)
@@ -69,7 +70,8 @@ type Projector struct {
 	hurry   chan struct{} // somebody waits
 
 	work   sync.Mutex // one step at a time: the loop's or a rebuild's
-	begun  bool       // guarded by work, as are the next two
+	begun  bool       // guarded by work, as are the next three
+	first  bool       // step, which may find the whole log
 	stored uint64     // the position in the catalogue
 	asOf   time.Time  // of the last write
 
@@ -110,6 +112,7 @@ func (p *Projector) Run(ctx context.Context) {
 	}()
 	retry := retryFirst
 	for ctx.Err() == nil {
+		began := time.Now()
 		err := p.step(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -122,13 +125,27 @@ func (p *Projector) Run(ctx context.Context) {
 		}
 		// Also after a step that had nothing to write: the journal may have hundreds of commits a second, none of them of a
 		// stream of this kind.
-		pause(ctx, p.gap, p.hurry)
+		p.rest(ctx, began.Add(p.gap))
 		retry = retryFirst
 		select {
 		case <-ctx.Done():
 		case <-p.source.Changed():
 		}
 	}
+}
+
+// rest waits until a time, or until somebody waits for the listing.
+func (p *Projector) rest(ctx context.Context, until time.Time) {
+	if left := time.Until(until); left > 0 && !p.awaited() {
+		pause(ctx, left, p.hurry)
+	}
+}
+
+// awaited is whether somebody waits for the listing.
+func (p *Projector) awaited() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting) > 0
 }
 
 func pause(ctx context.Context, d time.Duration, hurry <-chan struct{}) {
@@ -148,7 +165,11 @@ func (p *Projector) step(ctx context.Context) error {
 	if err := p.begin(ctx); err != nil {
 		return err
 	}
-	return p.advance(ctx)
+	gap := p.gap
+	if p.first {
+		gap, p.first = 0, false
+	}
+	return p.advance(ctx, gap)
 }
 
 // begin reads, once, how far the listing is, and drops it where the journal cannot take it from there.
@@ -171,7 +192,7 @@ func (p *Projector) begin(ctx context.Context) error {
 		}
 		pos = 0
 	}
-	p.begun, p.stored = true, pos
+	p.begun, p.first, p.stored = true, true, pos
 	p.reach(pos)
 	return nil
 }
@@ -198,7 +219,7 @@ func (p *Projector) Rebuild(ctx context.Context) error {
 	p.mu.Lock()
 	p.reached = 0
 	p.mu.Unlock()
-	if err := p.advance(ctx); err != nil {
+	if err := p.advance(ctx, 0); err != nil {
 		return fmt.Errorf("rebuild %s: %w", p.title, err)
 	}
 	if reached := p.position(); reached > p.stored {
@@ -208,8 +229,17 @@ func (p *Projector) Rebuild(ctx context.Context) error {
 }
 
 // advance reads which streams changed, loads their rows, and writes them batch by batch, each with the position reached.
-func (p *Projector) advance(ctx context.Context) error {
+// Where nobody waits, it does so evenly over the time given: what thousands of questions a second leave to be listed would
+// otherwise take all processors for half a second, once a second, and whoever asks meanwhile would wait.
+func (p *Projector) advance(ctx context.Context, over time.Duration) error {
 	from, last, end := p.position(), p.position(), p.source.Position()
+	began := time.Now()
+	batch := func() int {
+		if over > 0 && !p.awaited() {
+			return pacedBatch
+		}
+		return projectBatch
+	}
 	var dirty []string
 	seen := make(map[string]bool)
 	flush := func(reached uint64) error {
@@ -229,9 +259,13 @@ func (p *Projector) advance(ctx context.Context) error {
 	}
 	var failed error
 	err := p.source.Since(from, func(pos uint64, stream string) bool {
+		if over > 0 && pos > end {
+			return false // what has come meanwhile is the next step's
+		}
 		if strings.HasPrefix(stream, p.prefix) && !seen[stream] {
-			if len(dirty) == projectBatch {
+			if len(dirty) >= batch() {
 				failed = flush(last)
+				p.rest(ctx, began.Add(time.Duration(float64(over)*float64(last-from)/float64(end-from))))
 			}
 			seen[stream] = true
 			dirty = append(dirty, stream)
@@ -274,7 +308,7 @@ func (p *Projector) loadAll(ctx context.Context, streams []string) (rows []any, 
 		return nil
 	}
 	// A goroutine for each would cost as much as the loading.
-	const least = 16
+	const least = pacedBatch
 	each := max(least, (len(streams)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
 	for from := 0; from < len(streams); from += each {
 		group.Go(func() error {

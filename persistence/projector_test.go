@@ -351,6 +351,61 @@ func TestListingCatchesUpAtStart(t *testing.T) {
 	})
 }
 
+// What thousands of changes a second leave to be listed must not take the processors from those who ask.
+func TestListingIsWrittenEvenlyWhereNobodyWaits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	synctest.Test(t, func(t *testing.T) {
+		c, l := place{t, "sqlite:" + path}.open(CatalogOptions{}), newTestLog()
+		projector, stop := runProjector(t, c, l)
+		defer stop()
+		time.Sleep(projectGap) // the first step takes all that there is
+		const many = 10 * pacedBatch
+		rounds := 0
+		change := func() {
+			for n := range many {
+				l.change(jobStream(n), active([]string{"docs", "blog"}[rounds%2]))
+			}
+			rounds++
+		}
+		loaded := func() (n int) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			for _, times := range l.loads {
+				n += times
+			}
+			return n
+		}
+		change()
+		began := time.Now()
+		for before := 0; before < many; {
+			synctest.Wait()
+			now := loaded()
+			if now-before > pacedBatch {
+				t.Fatalf("%d were loaded at once", now-before)
+			}
+			if before = now; before < many {
+				time.Sleep(projectGap / 100)
+			}
+			if time.Since(began) > 2*projectGap {
+				t.Fatalf("after %v %d of %d are loaded", time.Since(began), before, many)
+			}
+		}
+		if got := listed(t, c, JobQuery{Project: "docs"}); len(got) != many {
+			t.Errorf("%d are listed", len(got))
+		}
+		time.Sleep(2 * projectGap)
+		change()
+		began = time.Now()
+		reach(t, projector)
+		if took := time.Since(began); took != 0 {
+			t.Errorf("who waited did so for %v of rests", took)
+		}
+		if got := listed(t, c, JobQuery{Project: "blog"}); len(got) != many {
+			t.Errorf("%d are listed for who waited", len(got))
+		}
+	})
+}
+
 func TestOlderRowNeverReplacesANewerOne(t *testing.T) {
 	eachPlace(t, func(t *testing.T, p place) {
 		c, l := p.open(CatalogOptions{}), newTestLog()
