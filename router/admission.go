@@ -48,7 +48,7 @@ type admission struct {
 	queue   time.Duration // the least time of the interval before
 
 	delay     func() time.Duration // that goroutines were ready to run and did not, on average since the last call
-	fewest    int                  // inside that the processors need to be busy: the bound is not lower
+	fewest    int                  // inside, that are no backlog; the bound goes down to half as many
 	inside    int
 	looked    time.Time     // when the processors' queue was last looked at
 	came, out int           // since then: who wanted to be let in, and who has got out
@@ -58,6 +58,7 @@ type admission struct {
 	span      span
 	state     crowding
 	shut      atomic.Bool // there is a bound; for who does not hold the lock
+	tell      func(bool)  // hears when there is a bound, and when there is none any more
 	bound     int         // of inside, while there is one
 	denied    time.Time   // when the last one was not let in at once, for want of processors
 	waiting   linked.List // of *waiter, while crowded, in the order in which they came
@@ -93,8 +94,8 @@ const (
 	// queueDelay of a goroutine that is ready to run, on average, says that the processors have a queue. Most of them are
 	// handed over at once even then, so it is far less than what a question waits.
 	queueDelay = 100 * time.Microsecond
-	// tolerable is what a goroutine may wait for a processor behind the door.
-	tolerable = 2 * queueDelay
+	// tolerable is what a goroutine may wait for a processor behind the door: less, and the processors are idle now and then.
+	tolerable = 4 * queueDelay
 	// longBegin is how long those inside would take at the pace of those before them where there are too many.
 	longBegin = 20 * time.Millisecond
 	// burst is how long about as many come as get out, or more, while others wait, before they are more than a crowd that
@@ -107,7 +108,7 @@ const (
 )
 
 func newAdmission(most time.Duration) *admission {
-	return &admission{most: most, interval: most, always: 16, now: time.Now, delay: schedulerDelay(), fewest: 6 * runtime.GOMAXPROCS(0)}
+	return &admission{most: most, interval: most, always: 16, now: time.Now, delay: schedulerDelay(), fewest: 6 * runtime.GOMAXPROCS(0), tell: func(bool) {}}
 }
 
 // schedulerDelay tells how long goroutines have waited for a processor, on average since the last call.
@@ -230,8 +231,8 @@ func (a *admission) dismiss(now time.Time) {
 	}
 }
 
-// close refuses those who wait when the service stops.
-func (a *admission) close() {
+// stop refuses those who wait when the service stops.
+func (a *admission) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.dismiss(a.now())
@@ -321,22 +322,22 @@ func (a *admission) look(now time.Time) {
 		if a.waited > queueDelay && a.inside > a.fewest && float64(a.inside) > short {
 			a.state, a.stands, a.denied, a.bound = crowded, now, now, max(a.fewest, int(short))
 			a.span = span{from: now}
-			a.shut.Store(true)
+			a.close(true)
 		}
 		return
 	}
 	switch {
 	case a.waited > 3*tolerable/2:
-		a.bound = max(a.fewest, min(a.bound, a.inside)*3/4)
+		a.bound = max((a.fewest+1)/2, a.bound*3/4)
 	case a.waited > tolerable:
-		a.bound = max(a.fewest, a.bound-1-a.bound/16)
+		a.bound = max((a.fewest+1)/2, a.bound-1-a.bound/16)
 	default:
 		a.bound += 1 + a.bound/16
 	}
 	switch {
 	case a.waiting.Len() == 0 && now.Sub(a.denied) > calmAfter:
 		a.state = roomy
-		a.shut.Store(false)
+		a.close(false)
 	case a.state == full:
 	case a.waiting.Len() == 0:
 		a.stands, a.span = now, span{from: now}
@@ -358,6 +359,12 @@ func (a *admission) look(now time.Time) {
 		}
 	}
 	a.letIn(now)
+}
+
+// close puts up the bound, or takes it away. The caller holds the lock.
+func (a *admission) close(shut bool) {
+	a.shut.Store(shut)
+	a.tell(shut)
 }
 
 // grows is whether about as many have come as got out, or more: then those who wait will hardly become fewer.

@@ -163,6 +163,7 @@ type simulation struct {
 	refuse  []time.Duration // when, from the beginning
 	waiting []*simulated
 	longest time.Duration // that one waited for a refusal
+	told    []bool        // whether there is a bound, each time that it came or went
 	began   time.Time
 }
 
@@ -191,8 +192,9 @@ func newSimulation(carry int, stall time.Duration) *simulation {
 	s.began = s.at
 	s.a = newAdmission(2 * time.Second)
 	s.a.fewest, s.a.now = 8, func() time.Time { return s.at }
+	s.a.tell = func(crowded bool) { s.told = append(s.told, crowded) }
 	s.a.delay = func() time.Duration { // what more than four do waits
-		return time.Duration(max(0, s.runnable()-4)) * 100 * time.Microsecond
+		return time.Duration(max(0, s.runnable()-4)) * 200 * time.Microsecond / time.Duration(s.carry)
 	}
 	return s
 }
@@ -286,6 +288,26 @@ func TestPastSaturationAcceptedQuestionsStayQuick(t *testing.T) {
 	if _, bound := s.a.processors(); bound != 0 {
 		t.Errorf("a bound of %d remains", bound)
 	}
+	if want := []bool{true, false}; !slices.Equal(s.told, want) {
+		t.Errorf("told was %v, want %v", s.told, want)
+	}
+}
+
+// Something else takes half of the processors for a while, as the garbage collector does.
+func TestFewerAreLetInWhileTheProcessorsHaveLess(t *testing.T) {
+	s := newSimulation(2, 0)
+	s.run(4, time.Second)
+	s.carry = 1
+	s.run(0, 2*lookEvery)
+	before := len(s.took)
+	s.run(4, time.Second)
+	took := slices.Sorted(slices.Values(s.took[before:]))
+	if len(took) < 950 {
+		t.Errorf("%d were answered in the time of 1000", len(took))
+	}
+	if p50, p99 := took[len(took)/2], took[len(took)*99/100]; p50 > 7*time.Millisecond || p99 > lookEvery {
+		t.Errorf("half took more than %v, one in a hundred more than %v: those inside are not fewer than at other times", p50, p99)
+	}
 }
 
 func TestABurstThatTheProcessorsWorkOffIsNotRefused(t *testing.T) {
@@ -362,7 +384,7 @@ func TestWhoWaitsIsLetInOrDismissedOnce(t *testing.T) {
 		if places[2] == nil || places[1] != nil || a.inside != 1 {
 			t.Errorf("%v was let in and %v, %d are inside", places[2], places[1], a.inside)
 		}
-		a.close()
+		a.stop()
 		all.Wait()
 		if !errors.Is(errs[1], api.ErrOverloaded) || errs[2] != nil {
 			t.Errorf("the others heard %v and %v", errs[1], errs[2])

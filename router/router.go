@@ -39,6 +39,7 @@ type Deps struct {
 	Now     func() time.Time
 	IDs     *api.IDs                    // of jobs, threads and turns; the router's own where nil
 	Ready   func(context.Context) error // why the service cannot serve yet; nil when it can
+	Crowded func(bool)                  // hears when questions are held back for want of processors, and when no more; it returns at once
 	Version string
 
 	// Secret signs sign-in cookies: at least 32 random bytes. It must outlive a restart, or everybody signs in anew.
@@ -159,6 +160,9 @@ func New(deps Deps) (*Server, error) {
 	}
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.admission = newAdmission(deps.Bounds.QueueTime)
+	if deps.Crowded != nil {
+		s.admission.tell = deps.Crowded
+	}
 	s.spaces.New = func() any { return newWorkspace() }
 	s.pumps = newPumps(s)
 	var err error
@@ -395,7 +399,7 @@ func (s *Server) isDraining() bool {
 }
 
 func (s *Server) beginDrain() {
-	s.admission.close()
+	s.admission.stop()
 	close(s.draining)
 	s.leave()
 }

@@ -2,7 +2,11 @@ package main
 
 import (
 	"io/fs"
+	"math"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestMemoryLimitFollowsWhatThereIs(t *testing.T) {
@@ -30,6 +34,40 @@ func TestMemoryLimitFollowsWhatThereIs(t *testing.T) {
 		}
 		if got := memoryLimit(c.setting, c.environment, read); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestTheCollectorStaysAwayWhileTheProcessorsAreShort(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var set []int
+		c := newCollecting("", 1<<30, func(percent int) int {
+			set = append(set, percent)
+			return 0
+		})
+		time.Sleep(2 * calmAfter)
+		for range 3 { // at the edge of what it carries
+			c.crowd(true)
+			time.Sleep(calmAfter / 2)
+			c.crowd(false)
+			time.Sleep(calmAfter / 2)
+		}
+		if want := []int{crowdedPercent, crowdedPercent, crowdedPercent}; !slices.Equal(set, want) {
+			t.Errorf("set were %v, want %v", set, want)
+		}
+		time.Sleep(calmAfter)
+		if last := set[len(set)-1]; last != calmPercent {
+			t.Errorf("%d is set once the processors have had room for %v", last, calmAfter)
+		}
+	})
+	for name, c := range map[string]*collecting{
+		"as somebody has set it":   newCollecting("200", 1<<30, nil),
+		"where memory is no bound": newCollecting("", math.MaxInt64, nil),
+	} {
+		c.crowd(true) // changes nothing
+		if c != nil {
+			t.Errorf("%s it would change", name)
 		}
 	}
 }
