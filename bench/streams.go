@@ -186,8 +186,13 @@ func (r *streamRun) caller(ctx context.Context, n int, due, end time.Time) error
 				a.thread, a.secret = "", "" // a new thread
 			}
 			if a.refused {
-				// A caller that is refused comes back when it was told to, as a good client does, or a second later.
-				if err := wait(ctx, time.Now().Add(max(a.retry, time.Second))); err != nil {
+				// A caller that is refused comes back when it was told to, as a good client does, or a second later. Where that
+				// is after the end it goes: a run that lasts for its wait would seem to have answered less in its time.
+				again := time.Now().Add(max(a.retry, time.Second))
+				if !again.Before(end) {
+					return nil
+				}
+				if err := wait(ctx, again); err != nil {
 					return err
 				}
 			}
