@@ -49,12 +49,12 @@ type admission struct {
 
 	delay     func() time.Duration // that goroutines were ready to run and did not, on average since the last call
 	fewest    int                  // inside, that are no backlog; the bound goes down to half as many
-	inside    int
-	looked    time.Time     // when the processors' queue was last looked at
-	came, out int           // since then: who wanted to be let in, and who has got out
-	waited    time.Duration // for a processor, before that
-	pace      float64       // out a second, lately
-	stands    time.Time     // since when about as many have come as got out, or more, while crowded
+	inside    int                  // what they take of the bound, which is in whole places
+	looked    time.Time            // when the processors' queue was last looked at
+	came, out int                  // since then: who wanted to be let in, and who has got out
+	waited    time.Duration        // for a processor, before that
+	pace      float64              // out a second, lately
+	stands    time.Time            // since when about as many have come as got out, or more, while crowded
 	span      span
 	state     crowding
 	shut      atomic.Bool // there is a bound; for who does not hold the lock
@@ -90,6 +90,10 @@ type waiter struct {
 }
 
 const (
+	// A question takes a wholePlace, and a smallPlace once it is known that its model is elsewhere: until that is asked, this
+	// machine does a third of the work that making an answer is, and for most of the time the question waits for the journal.
+	wholePlace, smallPlace = 3, 1
+
 	lookEvery = 10 * time.Millisecond
 	// queueDelay of a goroutine that is ready to run, on average, says that the processors have a queue. Most of them are
 	// handed over at once even then, so it is far less than what a question waits.
@@ -100,7 +104,7 @@ const (
 	longBegin = 20 * time.Millisecond
 	// burst is how long about as many come as get out, or more, while others wait, before they are more than a crowd that
 	// came at once: readers rather wait that long than ask again.
-	burst = 60 * time.Millisecond
+	burst = 100 * time.Millisecond
 	// calmAfter is how long nobody waited or was refused when there is no bound any more.
 	calmAfter = 100 * time.Millisecond
 	// comeBack is the time over which those who were refused are asked to come back, after a second.
@@ -151,6 +155,7 @@ func schedulerDelay() func() time.Duration {
 type place struct {
 	a        *admission
 	came     time.Time
+	takes    int // of the bound, until it has begun
 	answered bool
 	begun    bool
 }
@@ -167,7 +172,7 @@ func (a *admission) reserve() (*place, *waiter, error) {
 	}
 	a.came++
 	switch {
-	case a.inside < a.bound && a.waiting.Len() == 0:
+	case a.inside < wholePlace*a.bound && a.waiting.Len() == 0:
 		return a.inner(now), nil, nil
 	case a.state == crowded:
 		w := &waiter{came: now, told: make(chan struct{})}
@@ -211,7 +216,7 @@ func (a *admission) forget(w *waiter) {
 // this is the beginning of an overload, those who will be refused are the ones who have waited, and the others are quick. The
 // caller holds the lock.
 func (a *admission) letIn(now time.Time) {
-	for a.waiting.Len() > 0 && (a.state == roomy || a.inside < a.bound) {
+	for a.waiting.Len() > 0 && (a.state == roomy || a.inside < wholePlace*a.bound) {
 		next := a.waiting.Front()
 		if now.Sub(next.Value.(*waiter).came) < 2*burst {
 			next = a.waiting.Back()
@@ -240,8 +245,8 @@ func (a *admission) stop() {
 
 // inner is a place for what needs the processors only. The caller holds the lock.
 func (a *admission) inner(now time.Time) *place {
-	a.inside++
-	return &place{a: a, came: now, answered: true}
+	a.inside += wholePlace
+	return &place{a: a, came: now, takes: wholePlace, answered: true}
 }
 
 // enter lets a command in, which may have a place already, or says when to come back. The place is left in two steps.
@@ -301,7 +306,7 @@ func (a *admission) refuse(now time.Time) error {
 // busy refuses a command that has no place while there are as many inside as may be. The caller holds the lock.
 func (a *admission) busy(now time.Time) error {
 	a.look(now)
-	if a.state != full || a.inside < a.bound {
+	if a.state != full || a.inside < wholePlace*a.bound {
 		return nil
 	}
 	return a.refuse(now)
@@ -319,7 +324,7 @@ func (a *admission) look(now time.Time) {
 	a.pace += min(1, past.Seconds()/(10*lookEvery).Seconds()) * (float64(out)/past.Seconds() - a.pace)
 	if a.state == roomy {
 		short := a.pace * longBegin.Seconds()
-		if a.waited > queueDelay && a.inside > a.fewest && float64(a.inside) > short {
+		if a.waited > queueDelay && a.inside > wholePlace*a.fewest && float64(a.inside) > wholePlace*short {
 			a.state, a.stands, a.denied, a.bound = crowded, now, now, max(a.fewest, int(short))
 			a.span = span{from: now}
 			a.close(true)
@@ -402,12 +407,29 @@ func (p *place) out() {
 		return
 	}
 	p.begun = true
-	p.a.inside--
+	p.a.inside -= p.takes
 	p.a.out++
-	if p.a.waiting.Len() > 0 {
-		now := p.a.now()
-		p.a.look(now)
-		p.a.letIn(now)
+	p.a.next()
+}
+
+// elsewhere tells that the question's model is not this machine's.
+func (p *place) elsewhere() {
+	p.a.mu.Lock()
+	defer p.a.mu.Unlock()
+	if p.begun {
+		return
+	}
+	p.a.inside -= p.takes - smallPlace
+	p.takes = smallPlace
+	p.a.next()
+}
+
+// next lets those in who wait, when there is room. The caller holds the lock.
+func (a *admission) next() {
+	if a.waiting.Len() > 0 {
+		now := a.now()
+		a.look(now)
+		a.letIn(now)
 	}
 }
 

@@ -331,7 +331,7 @@ func TestACrowdThatTakesAMomentToComeIsNotRefused(t *testing.T) {
 		if len(s.refuse) > 0 {
 			t.Errorf("of a crowd that came within %v %d were refused", over, len(s.refuse))
 		}
-		if len(s.waiting) > 0 || s.a.inside > 8 {
+		if len(s.waiting) > 0 || s.a.inside > 8*wholePlace {
 			t.Errorf("two seconds later %d wait and %d are inside", len(s.waiting), s.a.inside)
 		}
 	}
@@ -381,7 +381,7 @@ func TestWhoWaitsIsLetInOrDismissedOnce(t *testing.T) {
 		}
 		first.leave()
 		synctest.Wait()
-		if places[2] == nil || places[1] != nil || a.inside != 1 {
+		if places[2] == nil || places[1] != nil || a.inside != wholePlace {
 			t.Errorf("%v was let in and %v, %d are inside", places[2], places[1], a.inside)
 		}
 		a.stop()
@@ -400,6 +400,58 @@ func TestWhoWaitsIsLetInOrDismissedOnce(t *testing.T) {
 		_, w, _ = a.reserve()
 		late.leave()
 		a.forget(w)
+		if a.inside != 0 {
+			t.Errorf("%d are inside", a.inside)
+		}
+	})
+}
+
+func TestQuestionsOfModelsElsewhereTakeLessRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAdmission(2 * time.Second)
+		a.delay = func() time.Duration { return tolerable }
+		a.fewest, a.bound, a.state = 1, 1, crowded
+		a.shut.Store(true)
+		a.looked, a.stands = time.Now(), time.Now()
+		let := make(chan *place, 5)
+		for range cap(let) {
+			go func() {
+				p, err := a.wait(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				let <- p
+			}()
+		}
+		var inside []*place
+		for range 3 { // three of them are as one
+			synctest.Wait()
+			if len(let) != 1 {
+				t.Fatalf("%d more were let in beside %d", len(let), len(inside))
+			}
+			p := <-let
+			p.elsewhere()
+			p.elsewhere() // it is that already
+			inside = append(inside, p)
+		}
+		synctest.Wait()
+		if len(let) != 0 {
+			t.Fatalf("%d more were let in beside %d", len(let), len(inside))
+		}
+		for range 2 {
+			inside[0].leave()
+			inside[0].elsewhere() // it is gone
+			synctest.Wait()
+			if len(let) != 1 {
+				t.Fatalf("%d more were let in for one that left", len(let))
+			}
+			p := <-let
+			p.elsewhere()
+			inside = append(inside[1:], p)
+		}
+		for _, p := range inside {
+			p.leave()
+		}
 		if a.inside != 0 {
 			t.Errorf("%d are inside", a.inside)
 		}

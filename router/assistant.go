@@ -348,7 +348,8 @@ func (s *Server) ask(form stream.Form) func(*exchange, bunrouter.Request) error 
 //
 //go:noinline
 func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thread.Turn, done func(), err error) {
-	x.leaves = s.lasts(x, req)
+	local := s.Models.Local(x.project.Model)
+	x.leaves = !local && s.pumps.mayTake(req)
 	q, err := s.readQuestion(x, req, form)
 	if err != nil {
 		return turn, nil, err
@@ -372,6 +373,9 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	place, err := s.admitWork(x.claim())
 	if err != nil {
 		return turn, nil, err
+	}
+	if !local {
+		place.elsewhere()
 	}
 	uses := s.askUses(x)
 	give, err := s.reserve(x, uses)
@@ -460,7 +464,7 @@ func (s *Server) resume(x *exchange, req bunrouter.Request, id string, form stre
 		}
 		return err
 	}
-	x.leaves = s.lasts(x, req.Request)
+	x.leaves = !s.Models.Local(x.project.Model) && s.pumps.mayTake(req.Request)
 	return s.follow(x, req.Request, turn, form, done)
 }
 

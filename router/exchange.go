@@ -43,7 +43,7 @@ type exchange struct {
 	err    error  // for the log
 	place  *place // that the door let the request in for; it is left at the end at the latest
 	slot   bool   // one of Server.slots is held
-	leaves bool   // a pump answers, if the request is accepted
+	leaves bool   // a pump answers if the request is accepted: its model is elsewhere, and its connection can be taken from net/http
 	unread int    // bytes of the body that net/http has not been asked for
 	moved  bool   // a pump answers, and accounts for it at the end
 }

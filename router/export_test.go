@@ -22,9 +22,9 @@ func (s *Server) Drop() {
 	a.shut.Store(false)
 }
 
-// Inside is how many are.
+// Inside is how many are, of whose models nothing is known.
 func (s *Server) Inside() int {
 	s.admission.mu.Lock()
 	defer s.admission.mu.Unlock()
-	return s.admission.inside
+	return s.admission.inside / wholePlace
 }

@@ -54,12 +54,6 @@ func (s *Server) follow(x *exchange, req *http.Request, turn thread.Turn, form s
 	return nil
 }
 
-// lasts is whether the answer to a request is one that a pump writes: its connection is one that can be taken from
-// net/http, and what it waits for is not this machine's own model, which has the answer at once.
-func (s *Server) lasts(x *exchange, req *http.Request) bool {
-	return s.pumps.mayTake(req) && !s.Models.Local(x.project.Model)
-}
-
 // head says what stands in the head of the response.
 func (s *Server) head(x *exchange, turn *thread.Turn, form stream.Form) {
 	s.release(x) // a stream is counted for itself
