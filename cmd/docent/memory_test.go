@@ -53,10 +53,12 @@ func TestTheCollectorStaysAwayWhileTheProcessorsAreShort(t *testing.T) {
 			c.crowd(false)
 			time.Sleep(calmAfter / 2)
 		}
+		synctest.Wait()
 		if want := []int{crowdedPercent, crowdedPercent, crowdedPercent}; !slices.Equal(set, want) {
 			t.Errorf("set were %v, want %v", set, want)
 		}
 		time.Sleep(calmAfter)
+		synctest.Wait()
 		if last := set[len(set)-1]; last != calmPercent {
 			t.Errorf("%d is set once the processors have had room for %v", last, calmAfter)
 		}
