@@ -50,7 +50,7 @@ const (
 )
 
 // A collecting keeps the garbage collector from the processors while they are short. It takes a quarter of them while it works,
-// on few processors in pieces of 10 ms, and past saturation it would work for a third of the time. Then it works a seventh as
+// on few processors in pieces of 10 ms, and past saturation it would work for a third of the time. Then it works an eighth as
 // often, and memory grows instead, as far as its limit.
 type collecting struct {
 	set func(percent int) int
