@@ -355,13 +355,19 @@ func TestAQueueThatStandsIsRefused(t *testing.T) {
 	}
 }
 
+// crowdedAdmission has room for one, and has others wait.
+func crowdedAdmission() *admission {
+	a := newAdmission(2 * time.Second)
+	a.delay = func() time.Duration { return tolerable }
+	a.fewest, a.bound, a.state = 1, 1, crowded
+	a.shut.Store(true)
+	a.looked, a.stands = time.Now(), time.Now()
+	return a
+}
+
 func TestWhoWaitsIsLetInOrDismissedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAdmission(2 * time.Second)
-		a.delay = func() time.Duration { return tolerable }
-		a.fewest, a.bound, a.state = 1, 1, crowded
-		a.shut.Store(true)
-		a.looked, a.stands = time.Now(), time.Now()
+		a := crowdedAdmission()
 		first, err := a.wait(t.Context())
 		if err != nil || first == nil {
 			t.Fatal(first, err)
@@ -408,11 +414,7 @@ func TestWhoWaitsIsLetInOrDismissedOnce(t *testing.T) {
 
 func TestQuestionsOfModelsElsewhereTakeLessRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAdmission(2 * time.Second)
-		a.delay = func() time.Duration { return tolerable }
-		a.fewest, a.bound, a.state = 1, 1, crowded
-		a.shut.Store(true)
-		a.looked, a.stands = time.Now(), time.Now()
+		a := crowdedAdmission()
 		let := make(chan *place, 5)
 		for range cap(let) {
 			go func() {

@@ -76,7 +76,7 @@ func (s *Server) readAll(x *exchange, req *http.Request, limit int64) ([]byte, f
 	if x.leaves {
 		// A body that is read to its end has net/http start a goroutine that reads from the connection, which would have to be
 		// stopped again before the connection can be taken.
-		if b := s.pumps.entry(req).whole(req); b != nil {
+		if b := x.conn.whole(req); b != nil {
 			x.unread = len(b)
 			return b, func() {}, nil
 		}

@@ -43,6 +43,7 @@ type exchange struct {
 	err    error  // for the log
 	place  *place // that the door let the request in for; it is left at the end at the latest
 	slot   bool   // one of Server.slots is held
+	conn   *entry // nil where the request has passed no door
 	leaves bool   // a pump answers if the request is accepted: its model is elsewhere, and its connection can be taken from net/http
 	unread int    // bytes of the body that net/http has not been asked for
 	moved  bool   // a pump answers, and accounts for it at the end
@@ -92,7 +93,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	x := &exchange{ResponseWriter: w, started: s.Now(), began: time.Now(), id: requestID(req), route: "unknown", patience: s.Bounds.WriteTimeout}
 	x.client, x.secure = s.peer(req)
 	x.begin()
-	if req.ContentLength != 0 && s.pumps.entry(req).whole(req) == nil {
+	x.conn, _ = s.pumps.entry(req)
+	if req.ContentLength != 0 && x.conn.whole(req) == nil {
 		// Also for a body that nobody reads: the server reads it to its end after the answer.
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.Bounds.ReadTimeout))
 	}

@@ -132,14 +132,14 @@ func (ps *pumps) mayTake(req *http.Request) bool {
 	if req.Method != http.MethodPost && req.ContentLength != 0 { // the body of a question is read to its end
 		return false
 	}
-	_, attached := req.Context().Value(attachedTo{ps}).(*entry)
+	_, attached := ps.entry(req)
 	return attached
 }
 
-// entry is a request's connection, where it has passed the door; nil otherwise.
-func (ps *pumps) entry(req *http.Request) *entry {
-	e, _ := req.Context().Value(attachedTo{ps}).(*entry)
-	return e
+// entry is a request's connection, where it has passed the door, and nil otherwise; and whether a pump may take it.
+func (ps *pumps) entry(req *http.Request) (e *entry, attached bool) {
+	e, attached = req.Context().Value(attachedTo{ps}).(*entry)
+	return e, attached
 }
 
 // take takes the connection of a request that nothing was answered to yet from net/http, and has a pump write the stream. From then on the

@@ -307,8 +307,8 @@ func (s *Server) enter(r route) bunrouter.HandlerFunc {
 		if r.early() {
 			// Before anything is done for it: a refusal must cost next to nothing, or refusing is what the server does. Most
 			// are turned away at the door; of those let in there some come here that had no need of a place.
-			if e := s.pumps.entry(req.Request); e != nil {
-				x.place = e.taken()
+			if x.conn != nil {
+				x.place = x.conn.taken()
 			}
 			if x.place == nil && s.admission.shut.Load() {
 				var err error
