@@ -37,6 +37,7 @@ const (
 
 	projectBatch = 512                    // most streams in one transaction
 	pacedBatch   = 64                     // the same, where nobody waits
+	breath       = 8                      // rows that are made before whoever waits for a processor goes first: under a millisecond
 	projectGap   = 100 * time.Millisecond // a step's time, where nobody waits: one sync for many changes
 	storeEvery   = time.Second            // between writes of the position alone, while no stream changes
 	retryFirst   = 100 * time.Millisecond // after a failure; doubled up to retryMost
@@ -315,6 +316,9 @@ func (p *Projector) loadAll(ctx context.Context, streams []string) (rows []any, 
 			for i := from; i < min(from+each, len(streams)); i++ {
 				if err := load(i); err != nil {
 					return err
+				}
+				if i%breath == breath-1 {
+					runtime.Gosched()
 				}
 			}
 			return nil

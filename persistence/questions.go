@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"log/slog"
+	"runtime"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -21,8 +22,9 @@ const (
 
 	// questionGap lets a question and its answer, and all that happens in busy threads, be written once.
 	questionGap = time.Second
-	// questionChunk is how many questions one statement writes: answers may be long.
-	questionChunk = 64
+	// questionChunk is how many questions one statement writes: that takes two or three milliseconds of a processor, and a
+	// statement by itself as much as some rows.
+	questionChunk = 32
 	// widest is how many bytes of a text go into a column that is indexed; PostgreSQL refuses longer index entries.
 	widest = 800
 )
@@ -247,6 +249,7 @@ func writeQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string)
 		if _, err := insert.Exec(ctx); err != nil {
 			return err
 		}
+		runtime.Gosched()
 	}
 	for chunk := range chunks(rated, 512) {
 		if _, err := tx.NewInsert().Model(&chunk).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
