@@ -42,10 +42,14 @@ func TestTheCollectorStaysAwayWhileTheProcessorsAreShort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var set []int
+		collected := 0
 		c := newCollecting("", 1<<30, func(percent int) int {
 			set = append(set, percent)
+			if percent == calmPercent && collected != 1 {
+				t.Errorf("it has collected %d times before it is to keep less", collected)
+			}
 			return 0
-		})
+		}, func() { collected++ })
 		time.Sleep(2 * calmAfter)
 		for range 3 { // at the edge of what it carries
 			c.crowd(true)
@@ -64,8 +68,8 @@ func TestTheCollectorStaysAwayWhileTheProcessorsAreShort(t *testing.T) {
 		}
 	})
 	for name, c := range map[string]*collecting{
-		"as somebody has set it":   newCollecting("200", 1<<30, nil),
-		"where memory is no bound": newCollecting("", math.MaxInt64, nil),
+		"as somebody has set it":   newCollecting("200", 1<<30, nil, nil),
+		"where memory is no bound": newCollecting("", math.MaxInt64, nil, nil),
 	} {
 		c.crowd(true) // changes nothing
 		if c != nil {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -198,7 +199,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 		Log: log, Metrics: metrics, Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
 		Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
 		Ready:   a.stores.catalog.Ping,
-		Crowded: newCollecting(os.Getenv("GOGC"), debug.SetMemoryLimit(-1), debug.SetGCPercent).crowd,
+		Crowded: newCollecting(os.Getenv("GOGC"), debug.SetMemoryLimit(-1), debug.SetGCPercent, runtime.GC).crowd,
 		Bounds:  router.Bounds{BodyBytes: c.MaxBody, Requests: c.MaxRequests, Streams: c.MaxStreams, Pace: c.StreamPace.Duration},
 	})
 	if err != nil {
