@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,15 +42,28 @@ func TestMemoryLimitFollowsWhatThereIs(t *testing.T) {
 func TestTheCollectorStaysAwayWhileTheProcessorsAreShort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var set []int
-		collected := 0
-		c := newCollecting("", 1<<30, func(percent int) int {
-			set = append(set, percent)
-			if percent == calmPercent && collected != 1 {
-				t.Errorf("it has collected %d times before it is to keep less", collected)
-			}
+		const collect = -1
+		var (
+			mu  sync.Mutex
+			did []int // the percentages that were set, and collections
+		)
+		do := func(what int) int {
+			mu.Lock()
+			defer mu.Unlock()
+			did = append(did, what)
 			return 0
-		}, func() { collected++ })
+		}
+		expect := func(want ...int) {
+			t.Helper()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if !slices.Equal(did, want) {
+				t.Errorf("it did %v, want %v", did, want)
+			}
+			did = nil
+		}
+		c := newCollecting("", 1<<30, do, func() { do(collect) })
 		time.Sleep(2 * calmAfter)
 		for range 3 { // at the edge of what it carries
 			c.crowd(true)
@@ -57,15 +71,9 @@ func TestTheCollectorStaysAwayWhileTheProcessorsAreShort(t *testing.T) {
 			c.crowd(false)
 			time.Sleep(calmAfter / 2)
 		}
-		synctest.Wait()
-		if want := []int{crowdedPercent, crowdedPercent, crowdedPercent}; !slices.Equal(set, want) {
-			t.Errorf("set were %v, want %v", set, want)
-		}
-		time.Sleep(calmAfter)
-		synctest.Wait()
-		if last := set[len(set)-1]; last != calmPercent {
-			t.Errorf("%d is set once the processors have had room for %v", last, calmAfter)
-		}
+		expect(crowdedPercent, crowdedPercent, crowdedPercent)
+		time.Sleep(calmAfter) // the processors have had room for long enough
+		expect(collect, calmPercent)
 	})
 	for name, c := range map[string]*collecting{
 		"as somebody has set it":   newCollecting("200", 1<<30, nil, nil),
