@@ -99,7 +99,7 @@ const (
 	// handed over at once even then, so it is far less than what a question waits.
 	queueDelay = 100 * time.Microsecond
 	// tolerable is what a goroutine may wait for a processor behind the door: less, and the processors are idle now and then.
-	tolerable = 5 * queueDelay / 2
+	tolerable = 4 * queueDelay
 	// longBegin is how long those inside would take at the pace of those before them where there are too many.
 	longBegin = 20 * time.Millisecond
 	// burst is how long about as many come as get out, or more, while others wait, before they are more than a crowd that
