@@ -106,6 +106,7 @@ func (p plot) draw(before string, above float64) string {
 		fmt.Fprintf(&b, `<path class="grid" d="M%g %.1fH%g"/>`, plotLeft, at, plotWidth-plotRight)
 		fmt.Fprintf(&b, `<text x="%g" y="%.1f" text-anchor="end">%s</text>`, plotLeft-5, at+4, short(t))
 	}
+	taken := math.Inf(-1) // where the last label ends
 	for _, t := range x.ticks {
 		at := x.at(t)
 		fmt.Fprintf(&b, `<path class="axis" d="M%.1f %gv4"/>`, at, bottom)
@@ -113,6 +114,11 @@ func (p plot) draw(before string, above float64) string {
 		if !ok {
 			name = short(t)
 		}
+		half := charWidth * float64(len([]rune(name))) / 2
+		if at-half < taken {
+			continue // its mark is still there
+		}
+		taken = at + half
 		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, at, bottom+17, html.EscapeString(name))
 	}
 	fmt.Fprintf(&b, `<path class="axis" d="M%g %gV%gH%g"/>`, plotLeft, plotTop, bottom, plotWidth-plotRight)

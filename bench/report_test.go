@@ -183,3 +183,17 @@ func TestPlotsDrawWhateverThereIs(t *testing.T) {
 		t.Error("steps are not 1, 2 and 5")
 	}
 }
+
+func TestLabelsThatHaveNoRoomGiveWay(t *testing.T) {
+	svg := plot{LogX: true, XTicks: []float64{1, 100.5, 101.5, 102.5, 10000}, Lines: []line{{"a", []float64{1, 100.5, 101.5, 102.5, 10000}, []float64{1, 1, 1, 1, 1}}}}.SVG()
+	var got []string
+	for _, m := range regexp.MustCompile(`text-anchor="middle">([^<]*)<`).FindAllStringSubmatch(svg, -1) {
+		got = append(got, m[1])
+	}
+	if want := []string{"1", "100.5", "10 k"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("labels %q, want %q", got, want)
+	}
+	if marks := strings.Count(svg, "v4\""); marks != 5 {
+		t.Errorf("%d of 5 values have a mark on the axis", marks)
+	}
+}
