@@ -89,6 +89,12 @@ func (c *collecting) crowd(is bool) {
 
 // calmDown collects before the percentage says that there is far too much: whoever needs memory then would have to help.
 func (c *collecting) calmDown() {
+	c.mu.Lock()
+	crowded := c.crowded
+	c.mu.Unlock()
+	if crowded {
+		return // they have become short again just as the time was over
+	}
 	c.collect()
 	c.mu.Lock()
 	defer c.mu.Unlock()

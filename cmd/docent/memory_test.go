@@ -63,7 +63,8 @@ func TestTheCollectorStaysAwayWhileTheProcessorsAreShort(t *testing.T) {
 			}
 			did = nil
 		}
-		c := newCollecting("", 1<<30, do, func() { do(collect) })
+		meanwhile := func() {} // happens during a collection
+		c := newCollecting("", 1<<30, do, func() { do(collect); meanwhile() })
 		time.Sleep(2 * calmAfter)
 		for range 3 { // at the edge of what it carries
 			c.crowd(true)
@@ -74,6 +75,14 @@ func TestTheCollectorStaysAwayWhileTheProcessorsAreShort(t *testing.T) {
 		expect(crowdedPercent, crowdedPercent, crowdedPercent)
 		time.Sleep(calmAfter) // the processors have had room for long enough
 		expect(collect, calmPercent)
+
+		c.crowd(true)
+		c.calmDown() // the timer had ended already
+		expect(crowdedPercent)
+		meanwhile = func() { c.crowd(true) }
+		c.crowd(false)
+		time.Sleep(2 * calmAfter)
+		expect(collect, crowdedPercent)
 	})
 	for name, c := range map[string]*collecting{
 		"as somebody has set it":   newCollecting("200", 1<<30, nil, nil),
