@@ -105,6 +105,7 @@ type entry struct {
 	room   int       // of net/http's buffer
 	turned bool      // somebody was turned away since net/http set the time to wait
 	until  time.Time // that writing may take; zero where nothing bounds it
+	input  *input    // once something was to be read
 	place  *place    // of the request that was let in last, until the router takes it
 	body   []byte    // of the request that was read last, where it is a question and there whole
 }
@@ -160,7 +161,7 @@ func (e *entry) taken() *place {
 
 func (e *entry) Read(b []byte) (int, error) {
 	if e.stage == within && len(e.read) == 0 {
-		return e.TCPConn.Read(b)
+		return e.receive(b)
 	}
 	return e.first(b)
 }
@@ -177,7 +178,7 @@ func (e *entry) first(b []byte) (int, error) {
 		return n, nil
 	}
 	for {
-		n, err := e.TCPConn.Read(b)
+		n, err := e.receive(b)
 		if err == nil && len(b) == e.room && e.stage != idle {
 			if q, ok := e.door.plain(b[:n]); ok {
 				if e.door.turnsAway(e, b[:n], &q) {

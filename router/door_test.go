@@ -3,13 +3,17 @@ package router_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -375,5 +379,73 @@ func TestTheDoorIsOpenWhileTheServerStops(t *testing.T) {
 	})
 	if n != 1 {
 		t.Errorf("net/http has read %d", n)
+	}
+}
+
+// net/http goes by what an error of a read is called, and by whether it is a timeout.
+func TestAConnectionBehindTheDoorReadsAsAnyOther(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	told := func(wrap func(net.Listener) net.Listener) (got []string) {
+		plain, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := wrap(plain)
+		defer l.Close()
+		pair := func() (client *net.TCPConn, server net.Conn) {
+			c, err := net.Dial("tcp", plain.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close(); s.Close() })
+			return c.(*net.TCPConn), s
+		}
+		read := func(c net.Conn, size int) {
+			b := make([]byte, size)
+			n, err := c.Read(b)
+			var ne net.Error
+			text := fmt.Sprintf("%q %v", b[:n], err)
+			got = append(got, fmt.Sprintf("%T %s; timeout %t; closed %t; reset %t", err, regexp.MustCompile(`:\d+`).ReplaceAllString(text, ""),
+				errors.As(err, &ne) && ne.Timeout(), errors.Is(err, net.ErrClosed), errors.Is(err, syscall.ECONNRESET)))
+		}
+		client, server := pair()
+		io.WriteString(client, "question")
+		read(server, 5)
+		read(server, 0)
+		read(server, 5)
+		server.SetReadDeadline(time.Now().Add(-time.Second))
+		read(server, 5)
+		server.SetReadDeadline(time.Now().Add(time.Millisecond))
+		read(server, 5)
+		server.SetReadDeadline(time.Time{})
+		client.CloseWrite()
+		read(server, 5)
+		server.Close()
+		read(server, 5)
+		client, server = pair()
+		client.SetLinger(0)
+		client.Close()
+		read(server, 5)
+		_, server = pair()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			read(server, 5)
+		}()
+		server.Close() // before the read or within it: it is told alike
+		<-ended
+		return got
+	}
+	want := told(func(l net.Listener) net.Listener { return l })
+	if got := told(h.server.Listener); !slices.Equal(got, want) {
+		t.Errorf("it reads\n%s\nand one that is not behind the door\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if len(want) != 9 || !strings.Contains(want[3], "timeout true") || !strings.Contains(want[6], "closed true") || !strings.Contains(want[7], "reset true") {
+		t.Errorf("not what was to be seen:\n%s", strings.Join(want, "\n"))
 	}
 }

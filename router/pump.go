@@ -335,12 +335,8 @@ func newPump(ps *pumps) *pump {
 	p := &pump{pumps: ps, epoch: time.Now(), bell: make(chan struct{}, 1), space: newWorkspace(), grain: min(ps.server.Bounds.Pace/5, 10*time.Millisecond)}
 	p.swept.Store(true)
 	p.writeOut = func(fd uintptr) bool {
-		for {
-			p.wrote, p.errno = syscall.Write(int(fd), p.out)
-			if p.errno != syscall.EINTR {
-				return true // never wait here
-			}
-		}
+		p.wrote, p.errno = writeNow(fd, p.out)
+		return true // never wait here
 	}
 	return p
 }

@@ -49,18 +49,18 @@ func (w *watch) run() {
 		n := 0
 		err := w.raw.Read(func(fd uintptr) bool {
 			var err error
-			n, err = syscall.EpollWait(int(fd), events[:], 0)
-			return n > 0 || err != nil && err != syscall.EINTR
+			n, err = eventsNow(fd, events[:])
+			return n > 0 || err != nil
 		})
 		if err != nil {
 			return // closed
 		}
 		w.mu.Lock()
-		for i := range max(n, 0) {
+		for i := range n {
 			flows[i] = w.flows[key(&events[i])]
 		}
 		w.mu.Unlock()
-		for i, f := range flows[:max(n, 0)] {
+		for i, f := range flows[:n] {
 			flows[i] = nil
 			if f == nil {
 				continue // no longer here
