@@ -89,7 +89,7 @@ func (p plot) draw(before string, above float64) string {
 	type place struct{ x, row float64 }
 	places := make([]place, len(p.Lines))
 	for i, l := range p.Lines {
-		width := legendGap + charWidth*float64(len([]rune(l.Name)))
+		width := legendGap + textWidth(l.Name)
 		if legendWidth > 0 && legendWidth+width > plotWidth-plotLeft {
 			legendWidth, rows = 0, rows+1
 		}
@@ -114,7 +114,7 @@ func (p plot) draw(before string, above float64) string {
 		if !ok {
 			name = short(t)
 		}
-		half := charWidth * float64(len([]rune(name))) / 2
+		half := textWidth(name) / 2
 		if at-half < taken {
 			continue // its mark is still there
 		}
@@ -154,6 +154,9 @@ func (p plot) draw(before string, above float64) string {
 	b.WriteString(`</svg>`)
 	return b.String()
 }
+
+// textWidth is at most what a text takes.
+func textWidth(text string) float64 { return charWidth * float64(len([]rune(text))) }
 
 // marker is the mark of a line's points: a circle, a square, a triangle, a diamond, a cross, a hollow circle.
 func marker(n int, x, y float64) string {

@@ -202,6 +202,9 @@ func TestDamagedObjectsAreLeftWhereTheyAre(t *testing.T) {
 	write(t, folder, map[string]string{"index.md": "# Home\n"})
 	r := packed(t, dir, folder, &forgetest.Pulls{}, nil)
 	r.many(t, 0, 8)
+	if n := looseObjects(t, dir); n < 20 {
+		t.Fatalf("%d loose objects", n)
+	}
 	page := plumbing.ComputeHash(plumbing.BlobObject, []byte("# Page 3\n")).String() // one that was not read, and so is not in memory
 	hurt := filepath.Join(dir, "docs.git", "objects", page[:2], page[2:])
 	if err := errors.Join(os.Chmod(hurt, 0o600), os.WriteFile(hurt, []byte("not an object"), 0o444)); err != nil {
