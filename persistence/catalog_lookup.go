@@ -61,21 +61,21 @@ func (l *lookup[K, V]) forget() {
 func (l *lookup[K, V]) get(ctx context.Context, key K) (V, error) {
 	now := l.now()
 	l.mu.RLock()
-	hit, ok := l.found[key]
-	until, gone := l.missing[key]
+	value, known, err := l.remembered(key, now)
 	l.mu.RUnlock()
-	if ok && now.Before(hit.until) {
+	if known {
 		l.hits.Add(1)
-		return hit.value, nil
+		return value, err
 	}
-	if gone && now.Before(until) {
-		l.hits.Add(1)
-		var none V
-		return none, api.ErrNotFound
-	}
-	l.misses.Add(1)
 
 	l.mu.Lock()
+	// Once more: a query of another may have ended between the two locks.
+	if value, known, err = l.remembered(key, now); known {
+		l.mu.Unlock()
+		l.hits.Add(1)
+		return value, err
+	}
+	l.misses.Add(1)
 	f, running := l.flights[key]
 	if !running {
 		f = &flight[V]{done: make(chan struct{})}
@@ -91,6 +91,17 @@ func (l *lookup[K, V]) get(ctx context.Context, key K) (V, error) {
 		var none V
 		return none, ctx.Err()
 	}
+}
+
+// remembered gives what is known of a key now. The lock is the caller's to hold.
+func (l *lookup[K, V]) remembered(key K, now time.Time) (value V, known bool, err error) {
+	if hit, ok := l.found[key]; ok && now.Before(hit.until) {
+		return hit.value, true, nil
+	}
+	if until, gone := l.missing[key]; gone && now.Before(until) {
+		return value, true, api.ErrNotFound
+	}
+	return value, false, nil
 }
 
 func (l *lookup[K, V]) fly(ctx context.Context, key K, f *flight[V]) {

@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -418,6 +419,35 @@ func TestLookupThatBeganBeforeAChangeIsNotRemembered(t *testing.T) {
 	<-before
 	if got := <-ask(); got != "new" {
 		t.Errorf("what was read before the change is remembered: %q", got)
+	}
+}
+
+func TestCallersAtOnceShareOneQuery(t *testing.T) {
+	const keys, callers = 2000, 8
+	var loads atomic.Int64
+	l := newLookup(CatalogOptions{Now: newTestClock().now, Stale: time.Hour}, func(_ context.Context, n int) (int, error) {
+		loads.Add(1)
+		if n%2 == 1 {
+			return 0, api.ErrNotFound
+		}
+		return n, nil
+	})
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for n := range keys {
+				if v, err := l.get(t.Context(), n); (n%2 == 1) != errors.Is(err, api.ErrNotFound) || err == nil && v != n {
+					t.Errorf("%d: got %d, error %v", n, v, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := loads.Load(); got != keys {
+		t.Errorf("%d queries for %d keys", got, keys)
+	}
+	if got := l.hits.Load() + l.misses.Load(); got != keys*callers {
+		t.Errorf("%d look-ups are counted, of %d", got, keys*callers)
 	}
 }
 
