@@ -3,10 +3,11 @@ package persistence
 import "time"
 
 const (
-	laterMost   = 10 * time.Millisecond // that an append of urgency Later is held back
-	soonMost    = 8 * time.Millisecond  // and one of urgency Soon
+	laterMost   = 10 * time.Millisecond // that an append of urgency Later is held back for those that come before
+	endsMost    = 20 * time.Millisecond // and for others of its kind
+	soonMost    = 16 * time.Millisecond // and one of urgency Soon
 	soonEnough  = 4                     // of the latter, which are not held back any more
-	soonBusy    = 4                     // streams have work under way where the latter are held back
+	holdBusy    = 4                     // streams have work under way where appends are held back for others of their kind
 	holdAppends = 64                    // that are held back at once
 	holdBytes   = 256 << 10             // and their size
 	holdRare    = 10 * laterMost        // a longer pause counts as one of this length: it is soon forgotten
@@ -14,22 +15,34 @@ const (
 
 // heldAppends can wait, and do so for company: each commit takes them along. They are held only where appends have come
 // so fast lately that one is to be expected in time; where little happens, an append is written at once, since nobody would
-// come. Those that begin work wait for no more than are expected, and only where several streams have work under way: one
-// caller who asks again and again finds nobody to wait for. (PostgreSQL's commit_delay and commit_siblings are the same
+// come. They wait for others of their kind only where several streams have work under way: one caller who asks again and
+// again finds nobody to wait for. Those that begin work wait for no more than are expected. (PostgreSQL's commit_delay and commit_siblings are the same
 // idea.) Journal.mu guards all of it.
 type heldAppends struct {
-	reqs  []*appendRequest
-	soon  int // of urgency Soon among them
-	bytes int
-	due   *time.Timer
-	at    time.Time // when it is due
-	// Appends that want to be written before Later: when the last one came, and how far they were apart lately.
+	reqs        []*appendRequest
+	soon        int // of urgency Soon among them
+	bytes       int
+	due         *time.Timer
+	at          time.Time // when it is due
+	first, ends paceOf    // of appends that want to be written before Later, and of those
+}
+
+// A paceOf knows when the last append of a kind came, and how far they were apart lately.
+type paceOf struct {
 	last time.Time
 	gap  time.Duration
 }
 
+func (p *paceOf) came(now time.Time) {
+	p.gap += (min(now.Sub(p.last), holdRare) - p.gap) / 8
+	p.last = now
+}
+
+// within says whether another one is to be expected before d is over.
+func (p *paceOf) within(d time.Duration, now time.Time) bool { return p.gap < d && now.Sub(p.last) < d }
+
 func (h *heldAppends) init(j *Journal) {
-	h.gap = holdRare
+	h.first.gap, h.ends.gap = holdRare, holdRare
 	h.due = time.AfterFunc(time.Hour, func() {
 		j.releaseHeld()
 		j.poke()
@@ -40,21 +53,24 @@ func (h *heldAppends) init(j *Journal) {
 // hold keeps r back, or says that it is not to wait. Its caller holds mu.
 func (j *Journal) hold(r *appendRequest) bool {
 	h, now, most := &j.held, time.Now(), laterMost
-	if r.a.Urgency != Later {
-		h.gap += (min(now.Sub(h.last), holdRare) - h.gap) / 8
-		h.last = now
-	}
 	switch r.a.Urgency {
 	case AtOnce:
+		h.first.came(now)
 		return false
 	case Soon:
-		if j.busy.Load() < soonBusy || h.soon+1 >= min(soonEnough, 1+int(soonMost/max(h.gap, 1))) {
+		h.first.came(now)
+		if j.busy.Load() < holdBusy || h.soon+1 >= min(soonEnough, 1+int(soonMost/max(h.first.gap, 1))) {
 			return false
 		}
 		most = soonMost
 	case Later:
-		if h.gap >= laterMost || now.Sub(h.last) >= laterMost {
-			return false
+		ends := j.busy.Load() >= holdBusy && h.ends.within(endsMost, now)
+		h.ends.came(now)
+		if !h.first.within(laterMost, now) {
+			if !ends {
+				return false
+			}
+			most = endsMost
 		}
 	}
 	if len(h.reqs) == holdAppends-1 || h.bytes+r.bytes > holdBytes {

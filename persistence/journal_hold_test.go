@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,6 +96,57 @@ func TestAnAppendThatCanWaitDoesNotWaitLong(t *testing.T) {
 	})
 }
 
+func TestEndsShareACommitWhereNobodyBegins(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	const ends = 41
+	for _, c := range []struct {
+		name    string
+		busy    int
+		apart   time.Duration
+		longest time.Duration
+		commits uint64
+	}{
+		{"fast", holdBusy, 6 * time.Millisecond, endsMost, 11}, // the first one after a pause, and then with the next three
+		{"slow", holdBusy, 2 * endsMost, 0, ends},
+		{"alone", holdBusy - 1, 6 * time.Millisecond, 0, ends},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := openAt(t, path+c.name, JournalOptions{})
+				defer j.Close()
+				atWork(t, j, c.busy)
+				time.Sleep(time.Minute) // since anything began
+				var waits []time.Duration
+				var mu sync.Mutex
+				end := func(i int) {
+					began := time.Now()
+					mustAppend(t, j, Append{Stream: fmt.Sprint("thread/", i), Events: events("x"), Urgency: Later})
+					mu.Lock()
+					waits = append(waits, time.Since(began))
+					mu.Unlock()
+				}
+				for i := range 100 { // until it is known how fast they come
+					time.Sleep(c.apart)
+					go end(i)
+				}
+				time.Sleep(endsMost)
+				synctest.Wait()
+				before := j.Stats().Commits
+				waits = nil
+				for i := range ends {
+					go end(100 + i)
+					time.Sleep(c.apart)
+				}
+				time.Sleep(endsMost)
+				synctest.Wait()
+				if n := j.Stats().Commits - before; n != c.commits || len(waits) != ends || slices.Max(waits) != c.longest {
+					t.Errorf("%d ends in %d commits, the longest wait %v", len(waits), n, slices.Max(waits))
+				}
+			})
+		})
+	}
+}
+
 // atWork makes n streams of the journal have work under way.
 func atWork(t *testing.T, j *Journal, n int) {
 	t.Helper()
@@ -110,16 +162,16 @@ func TestAppendsThatBeginWorkShareACommit(t *testing.T) {
 		first, all time.Duration // until the first one is written, and all of twelve
 		commits    uint64
 	}{
-		{6 * time.Millisecond, 6 * time.Millisecond, 66 * time.Millisecond, 6}, // for one more
-		{3 * time.Millisecond, 6 * time.Millisecond, 33 * time.Millisecond, 4}, // for two more
-		{time.Millisecond, 3 * time.Millisecond, 11 * time.Millisecond, 3},     // for three more, and never for a fourth
-		{10 * time.Millisecond, 0, 110 * time.Millisecond, 12},                 // for nobody
+		{12 * time.Millisecond, 12 * time.Millisecond, 132 * time.Millisecond, 6}, // for one more
+		{6 * time.Millisecond, 12 * time.Millisecond, 66 * time.Millisecond, 4},   // for two more
+		{2 * time.Millisecond, 6 * time.Millisecond, 22 * time.Millisecond, 3},    // for three more, and never for a fourth
+		{20 * time.Millisecond, 0, 220 * time.Millisecond, 12},                    // for nobody
 	} {
 		t.Run(c.apart.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j := openAt(t, path+c.apart.String(), JournalOptions{})
 				defer j.Close()
-				atWork(t, j, soonBusy)
+				atWork(t, j, holdBusy)
 				for i := range 100 { // until it is known how fast they come
 					time.Sleep(c.apart)
 					mustAppend(t, j, Append{Stream: fmt.Sprint("job/", i), Events: events("x")})
@@ -145,7 +197,7 @@ func TestAppendsThatBeginWorkShareACommit(t *testing.T) {
 
 func TestAnAppendThatBeginsWorkDoesNotWaitLong(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
-	for busy, want := range map[int]time.Duration{soonBusy - 1: 0, soonBusy: soonMost} {
+	for busy, want := range map[int]time.Duration{holdBusy - 1: 0, holdBusy: soonMost} {
 		synctest.Test(t, func(t *testing.T) {
 			j := busyJournal(t, path+fmt.Sprint(busy))
 			defer j.Close()

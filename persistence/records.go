@@ -49,9 +49,9 @@ const (
 	// AtOnce is with the next commit.
 	AtOnce Urgency = iota
 	// Soon is for what begins work that takes far longer than a commit. Where many streams have work under way and others
-	// come fast, it waits for a few of them, for up to 8 ms.
+	// come fast, it waits for a few of them, for up to 16 ms.
 	Soon
-	// Later is for what nobody waits for at less than a human's pace. It goes with the commit of those who come next, within 10 ms.
+	// Later is for what nobody waits for at less than a human's pace. It goes with the commit of those who come next, within 20 ms.
 	Later
 )
 
