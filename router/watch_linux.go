@@ -90,12 +90,7 @@ func (w *watch) close() { w.file.Close() }
 func (w *watch) control(f *flow, operation int, events uint32) error {
 	event := syscall.EpollEvent{Events: events, Fd: int32(f.watched), Pad: int32(f.watched >> 32)}
 	var failed error
-	err := f.raw.Control(func(fd uintptr) {
-		err := w.raw.Control(func(set uintptr) { failed = syscall.EpollCtl(int(set), operation, int(fd), &event) })
-		if err != nil {
-			failed = err
-		}
-	})
+	err := w.raw.Control(func(set uintptr) { failed = syscall.EpollCtl(int(set), operation, int(f.socket), &event) })
 	if err = errors.Join(err, failed); err != nil {
 		return &fs.PathError{Op: "epoll_ctl", Path: "connection", Err: err}
 	}
