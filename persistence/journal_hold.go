@@ -16,8 +16,8 @@ const (
 // heldAppends can wait, and do so for company: each commit takes them along. They are held only where appends have come
 // so fast lately that one is to be expected in time; where little happens, an append is written at once, since nobody would
 // come. They wait for others of their kind only where several streams have work under way: one caller who asks again and
-// again finds nobody to wait for. Those that begin work wait for no more than are expected. (PostgreSQL's commit_delay and commit_siblings are the same
-// idea.) Journal.mu guards all of it.
+// again finds nobody to wait for. Those that begin work wait for no more than are expected. (PostgreSQL's commit_delay and
+// commit_siblings are the same idea.) Journal.mu guards all of it.
 type heldAppends struct {
 	reqs        []*appendRequest
 	soon        int // of urgency Soon among them
@@ -52,25 +52,29 @@ func (h *heldAppends) init(j *Journal) {
 
 // hold keeps r back, or says that it is not to wait. Its caller holds mu.
 func (j *Journal) hold(r *appendRequest) bool {
-	h, now, most := &j.held, time.Now(), laterMost
+	h, now := &j.held, time.Now()
+	others := j.busy.Load() >= holdBusy
+	var most time.Duration
 	switch r.a.Urgency {
 	case AtOnce:
 		h.first.came(now)
 		return false
 	case Soon:
 		h.first.came(now)
-		if j.busy.Load() < holdBusy || h.soon+1 >= min(soonEnough, 1+int(soonMost/max(h.first.gap, 1))) {
+		if !others || h.soon+1 >= min(soonEnough, 1+int(soonMost/max(h.first.gap, 1))) {
 			return false
 		}
 		most = soonMost
 	case Later:
-		ends := j.busy.Load() >= holdBusy && h.ends.within(endsMost, now)
+		ends := others && h.ends.within(endsMost, now)
 		h.ends.came(now)
-		if !h.first.within(laterMost, now) {
-			if !ends {
-				return false
-			}
+		switch {
+		case h.first.within(laterMost, now):
+			most = laterMost
+		case ends:
 			most = endsMost
+		default:
+			return false
 		}
 	}
 	if len(h.reqs) == holdAppends-1 || h.bytes+r.bytes > holdBytes {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,31 +115,32 @@ func TestEndsShareACommitWhereNobodyBegins(t *testing.T) {
 				defer j.Close()
 				atWork(t, j, c.busy)
 				time.Sleep(time.Minute) // since anything began
-				var waits []time.Duration
-				var mu sync.Mutex
-				end := func(i int) {
-					began := time.Now()
-					mustAppend(t, j, Append{Stream: fmt.Sprint("thread/", i), Events: events("x"), Urgency: Later})
-					mu.Lock()
-					waits = append(waits, time.Since(began))
-					mu.Unlock()
+				next := 0
+				end := func(n int) (longest time.Duration) {
+					waits := make(chan time.Duration, n)
+					for range n {
+						next++
+						a := Append{Stream: fmt.Sprint("thread/", next), Events: events("x"), Urgency: Later}
+						go func() {
+							began := time.Now()
+							if _, err := j.Append(t.Context(), a); err != nil {
+								t.Error(err)
+							}
+							waits <- time.Since(began)
+						}()
+						time.Sleep(c.apart)
+					}
+					for range n {
+						longest = max(longest, <-waits)
+					}
+					return longest
 				}
-				for i := range 100 { // until it is known how fast they come
-					time.Sleep(c.apart)
-					go end(i)
-				}
+				end(100) // until it is known how fast they come
 				time.Sleep(endsMost)
-				synctest.Wait()
 				before := j.Stats().Commits
-				waits = nil
-				for i := range ends {
-					go end(100 + i)
-					time.Sleep(c.apart)
-				}
-				time.Sleep(endsMost)
-				synctest.Wait()
-				if n := j.Stats().Commits - before; n != c.commits || len(waits) != ends || slices.Max(waits) != c.longest {
-					t.Errorf("%d ends in %d commits, the longest wait %v", len(waits), n, slices.Max(waits))
+				longest := end(ends)
+				if n := j.Stats().Commits - before; n != c.commits || longest != c.longest {
+					t.Errorf("%d ends in %d commits, the longest wait %v", ends, n, longest)
 				}
 			})
 		})

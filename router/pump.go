@@ -168,7 +168,7 @@ func (ps *pumps) take(x *exchange, req *http.Request, turn *thread.Turn, form st
 // roundful is how many streams a pump is given before the next one is given any: a round over all of them takes it some 8 ms.
 const roundful = 1000
 
-// pick is the pump for another stream: the first that is not full, since each pump that is woken costs as much as ten writes;
+// pick is the pump for another stream: the first that is not full, since each pump that is woken costs as much as several writes;
 // where all are, each in turn.
 func (ps *pumps) pick() *pump {
 	for _, p := range ps.all {
