@@ -185,7 +185,7 @@ func newBenchOverloadCommand(b *benchRun) *cobra.Command {
 		}}
 	cmd.Flags().Float64Var(&s.Carried, "carried", 0, "questions a second that the server carries (0: find out)")
 	cmd.Flags().IntVar(&s.Callers, "callers", 0, "callers who find it out (0: 24 for each processor)")
-	cmd.Flags().DurationVar(&s.Find, "find", 5*time.Second, "how long they do")
+	cmd.Flags().DurationVar(&s.Find, "find", 8*time.Second, "how long they do; as long as the high rate, since work that lags behind has its share in both")
 	cmd.Flags().Float64Var(&s.Factor, "factor", 2, "how much more than that is asked")
 	cmd.Flags().DurationVar(&s.Calm, "calm", 5*time.Second, "how long the low rate lasts before")
 	cmd.Flags().DurationVar(&s.For, "for", 8*time.Second, "how long the high rate lasts")
