@@ -18,7 +18,7 @@ type Figure struct {
 // for a site. The figures are embedded as files in folder.
 func Sizing(folder string, parts ...Report) (text string, figures []Figure) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Measured on %s. The bare server is called limit.\n", parts[0].Machine)
+	fmt.Fprintf(&b, "Measured on %s. The bare server is called limit; it refuses nobody. Where a server refuses, the other figures are those of the questions that it accepted.\n", parts[0].Machine)
 	var all []Group
 	for _, part := range parts {
 		groups := part.Groups()
@@ -45,7 +45,7 @@ func sizingTables(b *strings.Builder, part Report, groups []Group) {
 		if i == 0 && part.Name != "" {
 			fmt.Fprintf(b, "\n**%s.** %s\n", part.Name, part.About)
 		}
-		fmt.Fprintf(b, "\n| Load | Server | First event, p50 / p99 | Processor time a request | Processor time a part | Processors busy | Memory an open stream | Memory at most | Lost |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+		fmt.Fprintf(b, "\n| Load | Server | First event, p50 / p99 | Run time to schedule | Processor time a request | Processor time a part | Processors busy | Memory an open stream | Memory at most | Refused | Lost |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 		for _, g := range sortedSizes(groups, kind) {
 			for _, t := range g.Targets {
 				at := func(pick func(Latency) float64) float64 {
@@ -55,11 +55,12 @@ func sizingTables(b *strings.Builder, part Report, groups []Group) {
 				if g.unit() == "a second" {
 					stream = "" // they are gone at once; what grew is not theirs
 				}
-				fmt.Fprintf(b, "| %s | %s | %.1f / %.1f ms | %.0f µs | %.1f µs | %.2f | %s | %.0f MB | %.0f |\n", g.Load, t,
-					at(func(l Latency) float64 { return l.P50 }), at(func(l Latency) float64 { return l.P99 }),
+				total := func(figure func(*Result) float64) float64 { return g.value(t, row{figure: figure, total: true}) }
+				refused := ratio(total(func(r *Result) float64 { return float64(r.Refused) }), total(func(r *Result) float64 { return float64(r.Asked) }))
+				fmt.Fprintf(b, "| %s | %s | %.1f / %.1f ms | %.2f | %.0f µs | %.1f µs | %.2f | %s | %.0f MB | %.3g %% | %.0f |\n", g.Load, t,
+					at(func(l Latency) float64 { return l.P50 }), at(func(l Latency) float64 { return l.P99 }), g.Median(t, (*Result).Stretch),
 					g.Median(t, (*Result).CPUPerRequest), g.Median(t, (*Result).CPUPerPart), g.Median(t, busy),
-					stream, g.Median(t, largest),
-					g.value(t, row{figure: func(r *Result) float64 { return float64(r.Lost) }, total: true}))
+					stream, g.Median(t, largest), 100*refused, total(func(r *Result) float64 { return float64(r.Lost) }))
 			}
 		}
 	}
