@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,6 +23,7 @@ type client struct {
 	host    string
 	tls     *tls.Config // nil for plain connections
 	local   bool        // the server is on this machine, which may be reached from all of 127.0.0.0/8
+	first   int64 // block of its addresses: others', and those of the run before, may have ports that are still taken
 	opened  atomic.Int64
 
 	mu   sync.Mutex
@@ -44,7 +46,7 @@ func newClient(target string) (*client, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%q is not the http or https address of a server", target)
 	}
-	c := &client{address: u.Host, host: u.Host}
+	c := &client{address: u.Host, host: u.Host, first: rand.Int64N(250 * 250)}
 	if u.Scheme == "https" {
 		c.tls = &tls.Config{ServerName: u.Hostname()}
 	}
@@ -85,17 +87,17 @@ func (c *client) dial(ctx context.Context) (*connection, error) {
 }
 
 // portsEach is how many connections to a server on the same machine are opened from one address. Linux looks for a free port among
-// those of one parity first, and where some 14,000 of them are taken it looks at all of them for each connection: a millisecond
-// or two of a processor that the server needs.
-const portsEach = 8000
+// those of one parity first, and where some 14,000 of them are taken, be it by connections that were closed less than a minute ago, it
+// looks at all of them for each connection: a millisecond or two of a processor that the server needs.
+const portsEach = 1000
 
 // from is the address that the next connection comes from; nil leaves it to the system.
 func (c *client) from() net.Addr {
 	if !c.local {
 		return nil
 	}
-	block := (c.opened.Add(1) - 1) / portsEach
-	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+block%200))}
+	block := c.first + (c.opened.Add(1)-1)/portsEach
+	return &net.TCPAddr{IP: net.IPv4(127, 0, byte(1+block/250%250), byte(1+block%250))}
 }
 
 // kept is the idle connection that was used last, or nil.
