@@ -23,7 +23,7 @@ type client struct {
 	host    string
 	tls     *tls.Config // nil for plain connections
 	local   bool        // the server is on this machine, which may be reached from all of 127.0.0.0/8
-	first   int64 // block of its addresses: others', and those of the run before, may have ports that are still taken
+	first   int64       // block of its addresses: others', and those of the run before, may have ports that are still taken
 	opened  atomic.Int64
 
 	mu   sync.Mutex
