@@ -55,10 +55,14 @@ func sizingTables(b *strings.Builder, part Report, groups []Group) {
 				if g.unit() == "a second" {
 					stream = "" // they are gone at once; what grew is not theirs
 				}
+				schedule := ""
+				if stretch := g.Median(t, (*Result).Stretch); stretch > 0 { // questions at a rate have none
+					schedule = fmt.Sprintf("%.2f", stretch)
+				}
 				total := func(figure func(*Result) float64) float64 { return g.value(t, row{figure: figure, total: true}) }
 				refused := ratio(total(func(r *Result) float64 { return float64(r.Refused) }), total(func(r *Result) float64 { return float64(r.Asked) }))
-				fmt.Fprintf(b, "| %s | %s | %.1f / %.1f ms | %.2f | %.0f µs | %.1f µs | %.2f | %s | %.0f MB | %.3g %% | %.0f |\n", g.Load, t,
-					at(func(l Latency) float64 { return l.P50 }), at(func(l Latency) float64 { return l.P99 }), g.Median(t, (*Result).Stretch),
+				fmt.Fprintf(b, "| %s | %s | %.1f / %.1f ms | %s | %.0f µs | %.1f µs | %.2f | %s | %.0f MB | %.3g %% | %.0f |\n", g.Load, t,
+					at(func(l Latency) float64 { return l.P50 }), at(func(l Latency) float64 { return l.P99 }), schedule,
 					g.Median(t, (*Result).CPUPerRequest), g.Median(t, (*Result).CPUPerPart), g.Median(t, busy),
 					stream, g.Median(t, largest), 100*refused, total(func(r *Result) float64 { return float64(r.Lost) }))
 			}

@@ -22,8 +22,8 @@ const (
 
 	// questionGap lets a question and its answer, and all that happens in busy threads, be written once.
 	questionGap = time.Second
-	// questionChunk is how many questions one statement writes: that takes a millisecond of a processor, and a
-	// statement by itself as much as some rows.
+	// questionChunk is how many questions one statement writes: that takes a millisecond of a processor, and a statement by
+	// itself as much as some rows.
 	questionChunk = 16
 	// widest is how many bytes of a text go into a column that is indexed; PostgreSQL refuses longer index entries.
 	widest = 800
