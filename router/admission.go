@@ -56,6 +56,7 @@ type admission struct {
 	pace      float64              // out a second, lately
 	stands    time.Time            // since when about as many have come as got out, or more, while crowded
 	span      span
+	pile      pile
 	state     crowding
 	shut      atomic.Bool // there is a bound; for who does not hold the lock
 	tell      func(bool)  // hears when there is a bound, and when there is none any more
@@ -78,6 +79,34 @@ type span struct {
 	from      time.Time
 	came, out int
 	after     bool // the one before, in which the queue grew
+}
+
+// A pile is those who came together to wait, until hardly anybody of them is left. One processor alone asks the network only
+// when nothing else is to be run, which is when those who waited are through: in the meantime nobody seems to come, and then
+// hundreds do. A crowd is one pile; where the next one is about as large as what got out of the one before, it is an overload.
+type pile struct {
+	began     time.Time // the first one
+	from      time.Time
+	came, out int // came is counted from where the one before was through
+	through   bool
+}
+
+// grew takes in what was seen at a look, and says whether a pile has followed on one of its size.
+func (p *pile) grew(now time.Time, came, out int, through bool) bool {
+	p.came += came
+	if through {
+		if !p.through {
+			p.through, p.came = true, 0
+		}
+		return false
+	}
+	again := false
+	if p.through {
+		again = now.Sub(p.began) >= burst && now.Sub(p.from) >= burst/4 && grows(p.came, p.out)
+		*p = pile{began: p.began, from: now}
+	}
+	p.out += out
+	return again
 }
 
 // A waiter is somebody who waits to be let in.
@@ -326,7 +355,7 @@ func (a *admission) look(now time.Time) {
 		short := a.pace * longBegin.Seconds()
 		if a.waited > queueDelay && a.inside > wholePlace*a.fewest && float64(a.inside) > wholePlace*short {
 			a.state, a.stands, a.denied, a.bound = crowded, now, now, max(a.fewest, int(short))
-			a.span = span{from: now}
+			a.span, a.pile = span{from: now}, pile{began: now, from: now}
 			a.close(true)
 		}
 		return
@@ -344,15 +373,18 @@ func (a *admission) look(now time.Time) {
 		a.state = roomy
 		a.close(false)
 	case a.state == full:
-	case a.waiting.Len() == 0:
-		a.stands, a.span = now, span{from: now}
 	default:
+		grew := a.pile.grew(now, came, out, a.waiting.Len() <= 3*a.bound)
+		if a.waiting.Len() == 0 {
+			a.stands, a.span = now, span{from: now}
+			break
+		}
 		if !grows(came, out) {
 			a.stands = now
 		}
 		a.span.came += came
 		a.span.out += out
-		over := now.Sub(a.stands) >= burst
+		over := grew || now.Sub(a.stands) >= burst
 		if now.Sub(a.span.from) >= burst { // what comes and gets out by fits and starts shows in the sum
 			grew := grows(a.span.came, a.span.out)
 			over = over || grew && a.span.after

@@ -156,8 +156,10 @@ func TestABurstAndASlowCommandAreNoQueue(t *testing.T) {
 type simulation struct {
 	a       *admission
 	at      time.Time
-	carry   int             // questions a millisecond
-	stall   time.Duration   // that each waits for a disk, beside its work
+	carry   int           // questions a millisecond
+	stall   time.Duration // that each waits for a disk, beside its work
+	deaf    bool          // while others wait, one in 5 ms is heard of
+	heard   time.Time
 	inside  []*simulated    // the oldest first
 	took    []time.Duration // of those that were accepted, in the order of their end
 	refuse  []time.Duration // when, from the beginning
@@ -214,7 +216,14 @@ func (s *simulation) run(a int, during time.Duration) {
 	const step = 50 * time.Microsecond
 	due := 0.0
 	for end := s.at.Add(during); s.at.Before(end); s.at = s.at.Add(step) {
-		for due += float64(a) * step.Seconds() * 1000; due >= 1; due-- {
+		due += float64(a) * step.Seconds() * 1000
+		heard := int(due)
+		if s.deaf && len(s.waiting) > 0 {
+			heard = min(heard, int(s.at.Sub(s.heard)/(5*time.Millisecond)))
+		}
+		for ; heard > 0; heard-- {
+			due--
+			s.heard = s.at
 			p, w, err := s.a.reserve()
 			switch {
 			case err != nil:
@@ -352,6 +361,28 @@ func TestAQueueThatStandsIsRefused(t *testing.T) {
 	}
 	if s.longest > 2*burst+2*lookEvery {
 		t.Errorf("one waited %v to be refused", s.longest)
+	}
+}
+
+// A processor that is alone asks the network only when there is nothing else to do, and so does not see who comes while
+// those who wait are let in.
+func TestAnOverloadIsSeenByAProcessorThatAsksTheNetworkRarely(t *testing.T) {
+	for _, load := range []int{3, 4, 5, 6} {
+		s := newSimulation(2, 0)
+		s.deaf = true
+		s.run(1, time.Second)
+		s.run(load, 2*time.Second)
+		if len(s.refuse) == 0 || s.refuse[0] > time.Second+2*burst {
+			t.Errorf("of %d questions where 2 are carried %d were refused, the first ones at %v", load, len(s.refuse), s.refuse[:min(1, len(s.refuse))])
+		}
+	}
+	s := newSimulation(2, 0)
+	s.deaf = true
+	s.run(1, time.Second)
+	s.run(25, 40*time.Millisecond) // a crowd, which takes half a second
+	s.run(1, time.Second)
+	if len(s.refuse) > 0 {
+		t.Errorf("%d of a crowd were refused", len(s.refuse))
 	}
 }
 
