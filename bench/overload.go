@@ -15,7 +15,9 @@ import (
 type Overload struct {
 	Target
 	// Carried is how many questions a second the server carries. Where it is 0, that is found out: Callers ask anew as soon
-	// as they have their answer, for as long as Find says; where some are refused, half as many and a quarter too.
+	// as they have their answer, for as long as Find says; where some are refused, half as many and a quarter too. The same
+	// number of callers ask again at the end, and what was completed is set beside the mean of both: a machine that others
+	// use too is not as fast at one time as at another.
 	Carried float64
 	Callers int
 	Find    time.Duration
@@ -49,32 +51,37 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 		s.Factor = 2
 	}
 	load := Streams{Target: s.Target, Form: s.Form, Questions: s.Questions, Scripted: s.Scripted, Parts: s.Parts}
-	if s.Carried <= 0 {
-		closed := load
-		closed.Closed, closed.Number, closed.Ramp, closed.For = true, s.Callers, time.Second, time.Second
-		if _, err := closed.Run(ctx); err != nil { // what is opened and remembered on the first use is
+	find := load
+	find.Closed, find.Number, find.Progress = true, s.Callers, s.Progress
+	unknown := s.Carried <= 0
+	if unknown {
+		warm := find
+		warm.Ramp, warm.For, warm.Progress = time.Second, time.Second, nil
+		if _, err := warm.Run(ctx); err != nil { // what is opened and remembered on the first use is
 			return Result{}, fmt.Errorf("warm up: %w", err)
 		}
-		closed.Ramp, closed.For, closed.Progress = 0, s.Find, s.Progress
+		find.For = s.Find
+		var failures []string
 		// With many callers the server may take it for an overload and refuse some: then fewer find more.
-		var found Result
 		for callers := s.Callers; callers > 0 && callers >= s.Callers/4; callers /= 2 {
-			closed.Number = callers
-			r, err := closed.Run(ctx)
+			try := find
+			try.Number = callers
+			found, err := try.Run(ctx)
 			if err != nil {
 				return Result{}, fmt.Errorf("find out what the server carries: %w", err)
 			}
-			if r.Throughput() > found.Throughput() || found.Asked == 0 {
-				found = r
+			if carried := found.Throughput(); carried > s.Carried {
+				s.Carried, find.Number = carried, callers
 			}
-			if r.Refused == 0 {
+			failures = found.Failures
+			if found.Refused == 0 {
 				break
 			}
 		}
-		if s.Carried = found.Throughput(); s.Carried == 0 {
-			return Result{}, fmt.Errorf("find out what the server carries: no question was answered: %v", found.Failures)
+		if s.Carried <= 0 {
+			return Result{}, fmt.Errorf("find out what the server carries: no question was answered: %v", failures)
 		}
-		s.Progress = nil // its end is that of the first one
+		s.Progress, find.Progress = nil, nil // its end is that of the first one
 	}
 	c, err := newClient(s.URL)
 	if err != nil {
@@ -145,6 +152,14 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return result, err
 	}
+	carried := s.Carried
+	if unknown {
+		again, err := find.Run(ctx)
+		if err != nil {
+			return result, fmt.Errorf("find out what the server carries afterwards: %w", err)
+		}
+		carried = (carried + again.Throughput()) / 2
+	}
 	accepted, later := 0, 0
 	for _, o := range outcomes {
 		if end := o.due + o.took; o.good && end >= s.Calm && end < s.Calm+s.For {
@@ -156,10 +171,10 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 	}
 	unloaded, past, last := result.Latencies["unloaded"], result.Latencies["whole"], result.Latencies["steady"]
 	result.Figures = map[string]float64{
-		"overload.carried": s.Carried, "overload.offered": s.Factor * s.Carried, "overload.accepted": float64(accepted) / s.For.Seconds(),
-		"overload.throughput": float64(accepted) / s.For.Seconds() / s.Carried,
+		"overload.carried": carried, "overload.offered": s.Factor * s.Carried, "overload.accepted": float64(accepted) / s.For.Seconds(),
+		"overload.throughput": float64(accepted) / s.For.Seconds() / carried,
 		"overload.p50":        ratio(past.P50, unloaded.P50), "overload.p99": ratio(past.P99, unloaded.P99),
-		"overload.steady": float64(later) / (s.Calm + s.For - steady).Seconds() / s.Carried, "overload.steady.p50": ratio(last.P50, unloaded.P50), "overload.steady.p99": ratio(last.P99, unloaded.P99),
+		"overload.steady": float64(later) / (s.Calm + s.For - steady).Seconds() / carried, "overload.steady.p50": ratio(last.P50, unloaded.P50), "overload.steady.p99": ratio(last.P99, unloaded.P99),
 		"overload.recovery": max(1, float64(recovery(outcomes, s.Calm+s.For, unloaded)/time.Millisecond)),
 		"overload.client":   client,
 	}
