@@ -80,6 +80,7 @@ type benchRun struct {
 	v1, limit, pacedLimit               bool
 	rounds                              int
 	procs                               int
+	shares                              *division // of the processors, with procs
 	questions                           string
 	slo                                 string
 	json                                bool
@@ -288,6 +289,10 @@ func (b *benchRun) run(cmd *cobra.Command, plan func() ([]load, error)) error {
 		}
 		report.Machine.Used = b.procs
 		runtime.GOMAXPROCS(max(1, runtime.NumCPU()-b.procs))
+		var err error
+		if b.shares, err = divideProcessors(b.procs); err != nil {
+			return err
+		}
 	}
 	lab, err := b.openLab(cmd, loads)
 	if lab != nil {

@@ -58,6 +58,7 @@ type demo struct {
 	server *exec.Cmd
 	ended  chan struct{} // closed when the server process has ended
 	procs  int           // processors that the server may use; all where 0
+	shares *division     // which they are; none where nil
 
 	config  string // configuration file; none where empty
 	project projectAdded
@@ -293,7 +294,11 @@ func (d *demo) launch(ctx context.Context, listen string, args ...string) error 
 	if d.procs > 0 {
 		d.server.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", d.procs))
 	}
-	if err := d.server.Start(); err != nil {
+	start := d.server.Start
+	if d.shares != nil {
+		start = func() error { return d.shares.start(d.server) }
+	}
+	if err := start(); err != nil {
 		return fmt.Errorf("start the server: %w", err)
 	}
 	ended := make(chan struct{})
