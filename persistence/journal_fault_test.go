@@ -433,47 +433,6 @@ func refusesWrites(t *testing.T, errno syscall.Errno) {
 	}
 }
 
-// richJournal makes a file with some of everything, and says what is in it.
-func richJournal(t *testing.T, path string, clean bool) (map[string]Recovered, map[string]Claim, []string) {
-	j := openAt(t, path, JournalOptions{CheckpointEvery: time.Hour})
-	r := rand.New(rand.NewPCG(1, 2))
-	claims := make(map[string]Claim)
-	if _, err := j.Follow("catalog"); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 400 {
-		s := fmt.Sprintf("thread/%03d", r.IntN(120))
-		rec := mustLoad(t, j, s)
-		c := Claim{Key: fmt.Sprint("key/", i), Owner: s, Ref: fmt.Sprint(i), Expires: time.Now().Add(time.Hour).UTC().Round(0)}
-		mustAppend(t, j, Append{Stream: s, After: rec.Seq, Events: events(strings.Repeat(fmt.Sprint(i, " "), 1+r.IntN(60)), "b"),
-			Pending: r.IntN(4) == 0, Claim: &c, Uses: []Use{{Key: "ip/" + s, Window: SlidingDay, Limit: 10}}})
-		claims[c.Key] = c
-		if r.IntN(3) == 0 {
-			j.Snapshot(s, rec.Seq+uint64(r.IntN(3)), bytes.Repeat([]byte{byte(i)}, r.IntN(3000)))
-		}
-		if i%100 == 50 {
-			flush(t, j)
-			f, err := j.Follow("catalog")
-			if err != nil {
-				t.Fatal(err)
-			}
-			f.Ack(j.Position() - 20)
-		}
-	}
-	flush(t, j)
-	want := make(map[string]Recovered)
-	for _, s := range list(t, func(y func(string) bool) error { return j.Streams("", y) }) {
-		want[s] = mustLoad(t, j, s)
-	}
-	pending := list(t, j.Pending)
-	if clean {
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return want, claims, pending
-}
-
 // sameStream compares what is known of a stream. A snapshot that cannot be found is no loss where all the events that it
 // covers are still there.
 func sameStream(got, want Recovered) bool {

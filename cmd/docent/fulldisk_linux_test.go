@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -200,4 +202,98 @@ func postPrompt(t *testing.T, server *testServer, p testProject, prompt string) 
 	defer resp.Body.Close()
 	_, err = io.Copy(io.Discard, resp.Body)
 	return resp, err
+}
+
+// TestAFullDiskRefusesWritesAndPasses takes from the server the right to write beyond the first block of any file, as a full
+// disk does, and gives it back.
+func TestAFullDiskRefusesWritesAndPasses(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
+	server := newTestServer(t, data)
+	admin, reader := server.client(p.admin), server.client(p.assistant)
+	create := func(n int) (api.Job, *http.Response, error) {
+		var made api.Job
+		body := strings.NewReader(fmt.Sprintf(`{"prompt":"create page made/%d.md titled \"Page\" with content: \"made\""}`, n))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+"/v2/agent/"+p.id+"/job", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+p.admin)
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := admin.http.Do(req)
+		if err != nil {
+			return made, nil, err
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err == nil && resp.StatusCode < 300 {
+			err = json.Unmarshal(text, &made)
+		}
+		return made, resp, err
+	}
+	first, _, err := create(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitJobs(t, server, p, []*acceptedJob{{id: first.ID}})
+	listed := func() {
+		t.Helper()
+		if out := docent(t, "job", "list", "--url", server.url, "--project", p.id, "--key", p.admin, "--json"); strings.Count(out, "\n") != 1 {
+			t.Errorf("jobs cannot be listed: %s", out)
+		}
+	}
+	listed() // which waits until the listing has followed the journal: on a full disk it cannot
+
+	limit := func(bytes uint64) {
+		t.Helper()
+		var old unix.Rlimit
+		pid := server.cmd.Process.Pid
+		if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, nil, &old); err != nil {
+			t.Skipf("the server's limits cannot be changed here: %v", err)
+		}
+		if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: min(bytes, old.Max), Max: old.Max}, nil); err != nil {
+			t.Skipf("the server's limits cannot be changed here: %v", err)
+		}
+	}
+	limit(4096)
+	for n := range 3 {
+		_, resp, err := create(1 + n)
+		if err != nil || resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+			t.Fatalf("a write to the full disk: %v, %v", err, resp)
+		}
+	}
+	if _, err := ask(t.Context(), reader, p, "", "What do tickets cost?"); err == nil {
+		t.Error("a question was taken that cannot be stored")
+	} else if refused := new(serverError); !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable {
+		t.Errorf("a question: %v", err)
+	}
+	if !serverStatusOf(t, data).Journal.Unavailable {
+		t.Error("the status does not say that the disk is full")
+	}
+	var j api.Job
+	if err := admin.getJSON(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil || j.Status != api.JobCompleted {
+		t.Errorf("a job cannot be read: %v, %+v", err, j)
+	}
+	listed()
+	var found json.RawMessage
+	if err := reader.postJSON(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"}, &found); err != nil || !bytes.Contains(found, []byte("coins")) {
+		t.Errorf("documents cannot be searched: %v, %s", err, found)
+	}
+
+	limit(unix.RLIM_INFINITY)
+	var second api.Job
+	until(t, "the server takes work again by itself", func() bool {
+		made, resp, err := create(9)
+		second = made
+		return err == nil && resp.StatusCode < 300
+	})
+	awaitJobs(t, server, p, []*acceptedJob{{id: second.ID}})
+	if _, err := ask(t.Context(), reader, p, "", "What do tickets cost?"); err != nil {
+		t.Errorf("a question afterwards: %v", err)
+	}
+	server.stop()
+	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
