@@ -374,7 +374,7 @@ func (a *admission) look(now time.Time) {
 		a.close(false)
 	case a.state == full:
 	default:
-		grew := a.pile.grew(now, came, out, a.waiting.Len() <= 3*a.bound)
+		over := a.pile.grew(now, came, out, a.waiting.Len() <= 3*a.bound)
 		if a.waiting.Len() == 0 {
 			a.stands, a.span = now, span{from: now}
 			break
@@ -384,7 +384,7 @@ func (a *admission) look(now time.Time) {
 		}
 		a.span.came += came
 		a.span.out += out
-		over := grew || now.Sub(a.stands) >= burst
+		over = over || now.Sub(a.stands) >= burst
 		if now.Sub(a.span.from) >= burst { // what comes and gets out by fits and starts shows in the sum
 			grew := grows(a.span.came, a.span.out)
 			over = over || grew && a.span.after

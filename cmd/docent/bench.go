@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -288,7 +287,6 @@ func (b *benchRun) run(cmd *cobra.Command, plan func() ([]load, error)) error {
 			return usagef("--procs is for a server that is started here; it has no meaning with --url")
 		}
 		report.Machine.Used = b.procs
-		runtime.GOMAXPROCS(max(1, runtime.NumCPU()-b.procs))
 		var err error
 		if b.shares, err = divideProcessors(b.procs); err != nil {
 			return err

@@ -39,7 +39,7 @@ func (b *benchRun) openLab(cmd *cobra.Command, loads []load) (*lab, error) {
 	if b.url != "" {
 		return l, nil
 	}
-	l.server = &demo{cmd: cmd, out: io.Discard, procs: b.procs, shares: b.shares}
+	l.server = &demo{cmd: cmd, out: io.Discard, shares: b.shares}
 	d := l.server
 	var err error
 	if d.dir, err = os.MkdirTemp("", "docent-bench-"); err != nil {
@@ -179,7 +179,7 @@ func (l *lab) start(ctx context.Context, name string) (t bench.Target, stop func
 		return bench.Target{Name: name, URL: l.url, Domain: l.domain, Key: l.key, Project: l.project, Admin: l.adminKey}, func() {}, nil
 	}
 	if name != docentTarget {
-		bare := &demo{cmd: l.cmd, out: io.Discard, procs: l.procs, shares: l.shares}
+		bare := &demo{cmd: l.cmd, out: io.Discard, shares: l.shares}
 		if bare.dir, err = os.MkdirTemp("", "docent-bench-"); err != nil {
 			return t, nil, err
 		}

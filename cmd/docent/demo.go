@@ -57,8 +57,7 @@ type demo struct {
 	url    string
 	server *exec.Cmd
 	ended  chan struct{} // closed when the server process has ended
-	procs  int           // processors that the server may use; all where 0
-	shares *division     // which they are; none where nil
+	shares *division     // of the processors
 
 	config  string // configuration file; none where empty
 	project projectAdded
@@ -291,14 +290,7 @@ func (d *demo) launch(ctx context.Context, listen string, args ...string) error 
 	defer log.Close()
 	d.server = exec.Command(self, args...)
 	d.server.Stdout, d.server.Stderr = log, log
-	if d.procs > 0 {
-		d.server.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", d.procs))
-	}
-	start := d.server.Start
-	if d.shares != nil {
-		start = func() error { return d.shares.start(d.server) }
-	}
-	if err := start(); err != nil {
+	if err := d.shares.start(d.server); err != nil {
 		return fmt.Errorf("start the server: %w", err)
 	}
 	ended := make(chan struct{})

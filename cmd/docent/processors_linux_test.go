@@ -65,7 +65,7 @@ func TestTheBenchKeepsToItsProcessors(t *testing.T) {
 }
 
 // allowed are the processors that any thread of a process may use.
-func allowed(t *testing.T, pid int) (any unix.CPUSet) {
+func allowed(t *testing.T, pid int) (by unix.CPUSet) {
 	t.Helper()
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
@@ -78,8 +78,8 @@ func allowed(t *testing.T, pid int) (any unix.CPUSet) {
 			continue // it has ended
 		}
 		for i := range set {
-			any[i] |= set[i]
+			by[i] |= set[i]
 		}
 	}
-	return any
+	return by
 }

@@ -4,9 +4,9 @@ package main
 
 import "os/exec"
 
-// A division does nothing where the system cannot keep a process to some processors.
-type division struct{}
+// An affinity says nothing where the system cannot keep a process to some processors.
+type affinity struct{}
 
-func divideProcessors(int) (*division, error) { return &division{}, nil }
+func divideAffinity(int) (affinity, error) { return affinity{}, nil }
 
-func (*division) start(server *exec.Cmd) error { return server.Start() }
+func (affinity) start(server *exec.Cmd) error { return server.Start() }
