@@ -158,6 +158,9 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 		if err != nil {
 			return result, fmt.Errorf("find out what the server carries afterwards: %w", err)
 		}
+		if again.Throughput() == 0 { // the mean would be half of what it is, and the ratio twice
+			return result, fmt.Errorf("find out what the server carries afterwards: no question was answered: %v", again.Failures)
+		}
 		carried = (carried + again.Throughput()) / 2
 	}
 	accepted, later := 0, 0
