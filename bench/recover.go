@@ -8,13 +8,14 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"docent/stream"
 )
 
 // Recover is what becomes of streams whose server is killed: Number of them begin over Ramp, the server is killed After
-// their begin and started again, and each accepted answer is resumed until it is whole.
+// their begin, but not before one of them was accepted, and started again, and each accepted answer is resumed until it is whole.
 type Recover struct {
 	Target
 	Number    int
@@ -47,21 +48,32 @@ func (s Recover) Run(ctx context.Context) (Result, error) {
 	result, err := m.run(ctx, func(ctx context.Context) error {
 		var accepted []acceptance
 		var mu sync.Mutex
+		var some atomic.Bool
+		first := make(chan struct{}) // a stream was accepted, or none will be
+		tell := sync.OnceFunc(func() { close(first) })
 		broken, breakOff := context.WithCancel(ctx)
 		defer breakOff()
 		begun := make(chan error, 1)
 		go func() {
 			begun <- onSchedule(broken, Streams{Number: s.Number, Ramp: s.Ramp}.starts(), func(_ context.Context, n int, due time.Time) error {
 				// Who has begun reads until the server breaks it off.
-				if a, ok := r.accept(ctx, n, s.Questions[n%len(s.Questions)], due); ok {
+				if a, ok := r.accept(ctx, n, s.Questions[n%len(s.Questions)], due, func() { some.Store(true); tell() }); ok {
 					mu.Lock()
 					accepted = append(accepted, a)
 					mu.Unlock()
 				}
 				return nil
 			})
+			tell()
 		}()
-		if err := wait(ctx, time.Now().Add(s.After)); err != nil {
+		err := wait(ctx, time.Now().Add(s.After))
+		if err == nil {
+			<-first
+			if !some.Load() {
+				err = errors.New("no stream was accepted: there is nothing that a killed server could lose")
+			}
+		}
+		if err != nil {
 			breakOff()
 			return errors.Join(err, <-begun)
 		}
@@ -94,8 +106,8 @@ func (s Recover) Run(ctx context.Context) (Result, error) {
 // An acceptance is what the head of a response has promised.
 type acceptance struct{ thread, secret string }
 
-// accept asks, and reads until the server is gone.
-func (r *streamRun) accept(ctx context.Context, n int, text string, due time.Time) (a acceptance, ok bool) {
+// accept asks, calls begun when the response has begun, and reads until the server is gone.
+func (r *streamRun) accept(ctx context.Context, n int, text string, due time.Time, begun func()) (a acceptance, ok bool) {
 	body, err := question(text, "", "")
 	if err != nil {
 		return a, false
@@ -110,6 +122,7 @@ func (r *streamRun) accept(ctx context.Context, n int, text string, due time.Tim
 		return a, false
 	}
 	r.opened()
+	begun()
 	_, _ = r.read(n, resp.Body, due) // it is meant to break off; what counts is what comes afterwards
 	r.open.Add(-1)
 	return acceptance{resp.Header.Get("X-Thread-Id"), resp.Header.Get("X-Thread-Key")}, true

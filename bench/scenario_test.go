@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -124,6 +125,38 @@ func TestRecoveryCountsAnswersThatDoNotComeBack(t *testing.T) {
 	}
 	if r.Completed != 3 || r.Lost != 1 || r.Latencies["resumed"].Count != 3 || r.Latencies["ready"].Count != 1 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Where no answer has begun a killed server loses nothing, which says nothing.
+func TestAServerIsKilledOnceAStreamWasAccepted(t *testing.T) {
+	head, _, _ := limitAnswer(stream.UIMessages, 5)
+	var begun atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer key" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		begun.Add(1)
+		w.Write(head)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	broken := errors.New("as far as it goes")
+	killed := int64(-1)
+	run := Recover{Target: Target{URL: server.URL, Domain: "docs", Key: "key"}, Number: 2, Questions: []string{"?"}, Parts: 5,
+		Restart: func(context.Context) error {
+			killed = begun.Load()
+			server.CloseClientConnections()
+			return broken
+		}}
+	if _, err := run.Run(t.Context()); !errors.Is(err, broken) || killed < 1 {
+		t.Errorf("killed with %d streams under way: %v", killed, err)
+	}
+	run.Key, killed = "", -1
+	if _, err := run.Run(t.Context()); err == nil || killed != -1 {
+		t.Errorf("killed with %d streams under way, where all are refused: %v", killed, err)
 	}
 }
 

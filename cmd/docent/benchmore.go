@@ -100,7 +100,7 @@ func newBenchRecoverCommand(b *benchRun) *cobra.Command {
 		}}
 	cmd.Flags().IntSliceVar(&streams, "streams", []int{200}, "streams; several numbers are measured one after another")
 	cmd.Flags().DurationVar(&ramp, "ramp", time.Second, "time over which their starts are spread")
-	cmd.Flags().DurationVar(&after, "kill-after", 2*time.Second, "when the server is killed, from the first start")
+	cmd.Flags().DurationVar(&after, "kill-after", 2*time.Second, "when the server is killed, from the first start; not before a stream was accepted")
 	return cmd
 }
 
