@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"docent/stream"
@@ -48,38 +47,36 @@ func (s Recover) Run(ctx context.Context) (Result, error) {
 	result, err := m.run(ctx, func(ctx context.Context) error {
 		var accepted []acceptance
 		var mu sync.Mutex
-		var some atomic.Bool
-		first := make(chan struct{}) // a stream was accepted, or none will be
-		tell := sync.OnceFunc(func() { close(first) })
+		heads := make(chan struct{}, s.Number) // of each that was accepted; closed when there will be no more
+		ctx, giveUp := context.WithCancel(ctx)
+		defer giveUp()
 		broken, breakOff := context.WithCancel(ctx)
 		defer breakOff()
 		begun := make(chan error, 1)
 		go func() {
 			begun <- onSchedule(broken, Streams{Number: s.Number, Ramp: s.Ramp}.starts(), func(_ context.Context, n int, due time.Time) error {
 				// Who has begun reads until the server breaks it off.
-				if a, ok := r.accept(ctx, n, s.Questions[n%len(s.Questions)], due, func() { some.Store(true); tell() }); ok {
+				if a, ok := r.accept(ctx, n, s.Questions[n%len(s.Questions)], due, heads); ok {
 					mu.Lock()
 					accepted = append(accepted, a)
 					mu.Unlock()
 				}
 				return nil
 			})
-			tell()
+			close(heads)
 		}()
 		err := wait(ctx, time.Now().Add(s.After))
 		if err == nil {
-			<-first
-			if !some.Load() {
+			if _, some := <-heads; !some {
 				err = errors.New("no stream was accepted: there is nothing that a killed server could lose")
 			}
 		}
-		if err != nil {
-			breakOff()
-			return errors.Join(err, <-begun)
+		if err == nil {
+			killed = time.Now()
+			err = s.Restart(ctx)
 		}
-		killed = time.Now()
-		if err := s.Restart(ctx); err != nil {
-			breakOff()
+		if err != nil {
+			giveUp() // the server may still be there, and its streams may last
 			return errors.Join(err, <-begun)
 		}
 		breakOff() // who was about to begin does not
@@ -106,8 +103,8 @@ func (s Recover) Run(ctx context.Context) (Result, error) {
 // An acceptance is what the head of a response has promised.
 type acceptance struct{ thread, secret string }
 
-// accept asks, calls begun when the response has begun, and reads until the server is gone.
-func (r *streamRun) accept(ctx context.Context, n int, text string, due time.Time, begun func()) (a acceptance, ok bool) {
+// accept asks, says when the response has begun, and reads until the server is gone.
+func (r *streamRun) accept(ctx context.Context, n int, text string, due time.Time, heads chan<- struct{}) (a acceptance, ok bool) {
 	body, err := question(text, "", "")
 	if err != nil {
 		return a, false
@@ -122,7 +119,7 @@ func (r *streamRun) accept(ctx context.Context, n int, text string, due time.Tim
 		return a, false
 	}
 	r.opened()
-	begun()
+	heads <- struct{}{}
 	_, _ = r.read(n, resp.Body, due) // it is meant to break off; what counts is what comes afterwards
 	r.open.Add(-1)
 	return acceptance{resp.Header.Get("X-Thread-Id"), resp.Header.Get("X-Thread-Key")}, true
