@@ -124,7 +124,7 @@ func TestADiskThatFillsUpUnderLoad(t *testing.T) {
 		})
 		refusals, reads := 0, 0
 		until(t, "writes are refused, and reads go on", func() bool {
-			resp, err := postPrompt(t, server, p, "append \"x\" to made/first.md")
+			_, resp, err := postPrompt(t, server, p, "append \"x\" to made/first.md")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,22 +186,24 @@ func (c *tally) count() int {
 	return len(c.jobs) + len(c.questions)
 }
 
-// postPrompt creates a job and returns the response, its body read.
-func postPrompt(t *testing.T, server *testServer, p testProject, prompt string) (*http.Response, error) {
+// postPrompt asks for a job and returns it, where it was created, and the response, its body read.
+func postPrompt(t *testing.T, server *testServer, p testProject, prompt string) (made api.Job, resp *http.Response, err error) {
 	body := strings.NewReader(fmt.Sprintf(`{"prompt":%q}`, prompt))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+"/v2/agent/"+p.id+"/job", body)
 	if err != nil {
-		return nil, err
+		return made, nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+p.admin)
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := server.client(p.admin).http.Do(req)
-	if err != nil {
-		return nil, err
+	if resp, err = server.client(p.admin).http.Do(req); err != nil {
+		return made, nil, err
 	}
 	defer resp.Body.Close()
-	_, err = io.Copy(io.Discard, resp.Body)
-	return resp, err
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode < 300 {
+		err = json.Unmarshal(text, &made)
+	}
+	return made, resp, err
 }
 
 // TestAFullDiskRefusesWritesAndPasses takes from the server the right to write beyond the first block of any file, as a full
@@ -213,24 +215,7 @@ func TestAFullDiskRefusesWritesAndPasses(t *testing.T) {
 	server := newTestServer(t, data)
 	admin, reader := server.client(p.admin), server.client(p.assistant)
 	create := func(n int) (api.Job, *http.Response, error) {
-		var made api.Job
-		body := strings.NewReader(fmt.Sprintf(`{"prompt":"create page made/%d.md titled \"Page\" with content: \"made\""}`, n))
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+"/v2/agent/"+p.id+"/job", body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+p.admin)
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := admin.http.Do(req)
-		if err != nil {
-			return made, nil, err
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err == nil && resp.StatusCode < 300 {
-			err = json.Unmarshal(text, &made)
-		}
-		return made, resp, err
+		return postPrompt(t, server, p, fmt.Sprintf("create page made/%d.md titled \"Page\" with content: \"made\"", n))
 	}
 	first, _, err := create(0)
 	if err != nil {
