@@ -11,6 +11,7 @@ import (
 	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v4"
 
+	"docent/formats"
 	"docent/markup"
 )
 
@@ -50,7 +51,7 @@ func (s *site) navigation() (*navigation, error) {
 		}
 		return n, nil
 	}
-	if _, err := hujson.Parse(src); err != nil {
+	if _, err := formats.JSONTree(src); err != nil {
 		return nil, refuse("%s does not parse: %v", s.config, err)
 	}
 	return n, nil
@@ -76,10 +77,10 @@ func (n *navigation) apply(edits []markup.Edit) error {
 	}
 	if n.yaml {
 		var v yaml.Node
-		if err := yaml.Unmarshal(out, &v); err != nil {
+		if err := formats.YAML(out, &v); err != nil {
 			return refuse("%s cannot be edited by itself: %v", n.file, err)
 		}
-	} else if _, err := hujson.Parse(out); err != nil {
+	} else if _, err := formats.JSONTree(out); err != nil {
 		return refuse("%s cannot be edited by itself: %v", n.file, err)
 	}
 	n.src = out
@@ -122,7 +123,7 @@ func member(o *hujson.Object, name string) *hujson.Value {
 
 // walk visits every page and every array of pages of the navigation.
 func (n *navigation) walk(page func(listed), group func(groupAt)) error {
-	root, err := hujson.Parse(n.src)
+	root, err := formats.JSONTree(n.src)
 	if err != nil {
 		return refuse("%s does not parse: %v", n.file, err)
 	}
@@ -413,7 +414,7 @@ func (n *navigation) rename(from, to string) (entries, addresses int, err error)
 		return 0, 0, err
 	}
 	entries = len(edits)
-	root, err := hujson.Parse(n.src)
+	root, err := formats.JSONTree(n.src)
 	if err != nil {
 		return 0, 0, refuse("%s does not parse: %v", n.file, err)
 	}
@@ -455,7 +456,7 @@ func leadsTo(at, file string) bool {
 
 // redirectFile finds the array of redirects: in the configuration, or in the file that it refers to.
 func (n *navigation) redirectFile() (*navigation, *hujson.Value, error) {
-	root, err := hujson.Parse(n.src)
+	root, err := formats.JSONTree(n.src)
 	if err != nil {
 		return nil, nil, refuse("%s does not parse: %v", n.file, err)
 	}
@@ -482,7 +483,7 @@ func (n *navigation) redirectFile() (*navigation, *hujson.Value, error) {
 			return nil, nil, err
 		}
 		other := &navigation{site: n.site, file: f, src: src}
-		v, err := hujson.Parse(src)
+		v, err := formats.JSONTree(src)
 		if err != nil {
 			return nil, nil, refuse("%s does not parse: %v", f, err)
 		}
@@ -585,7 +586,7 @@ func (n *navigation) redirect(from, to string) (*navigation, int, error) {
 	}
 	eol := eolOf(where.src)
 	if v == nil { // no redirects yet
-		root, err := hujson.Parse(where.src)
+		root, err := formats.JSONTree(where.src)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -623,7 +624,7 @@ func (n *navigation) redirect(from, to string) (*navigation, int, error) {
 // again finds the redirects anew after an edit.
 func (n *navigation) again(config *navigation) (*navigation, *hujson.Value, error) {
 	if n.file != config.file {
-		v, err := hujson.Parse(n.src)
+		v, err := formats.JSONTree(n.src)
 		return n, &v, err
 	}
 	return n.redirectFile()
@@ -730,7 +731,7 @@ type yamlEntry struct {
 
 func (n *navigation) yamlDoc() (*yaml.Node, error) {
 	var doc yaml.Node
-	if err := yaml.Unmarshal(n.src, &doc); err != nil {
+	if err := formats.YAML(n.src, &doc); err != nil {
 		return nil, err
 	}
 	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {

@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v4"
 
 	"docent/api"
+	"docent/formats"
 	"docent/markup"
 )
 
@@ -393,10 +393,10 @@ func unreadable(name string, content []byte) string {
 	var err error
 	switch strings.ToLower(path.Ext(name)) {
 	case ".json":
-		_, err = hujson.Parse(content)
+		_, err = formats.JSONTree(content)
 	case ".yml", ".yaml":
 		var v yaml.Node
-		err = yaml.Unmarshal(content, &v)
+		err = formats.YAML(content, &v)
 	}
 	if err == nil {
 		return ""

@@ -34,10 +34,12 @@ func JSON(src []byte, v any) error {
 	if err := checkDepth(jsonSyntax, src); err != nil {
 		return err
 	}
-	if json.Valid(src) {
-		return json.Unmarshal(src, v)
+	err := json.Unmarshal(src, v)
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return err
 	}
-	plain, err := hujson.Standardize(src)
+	plain, err := hujson.Standardize(bytes.Clone(src)) // it writes over comments
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
-	"go.yaml.in/yaml/v4"
+	"docent/formats"
 )
 
 // readFront finds the front matter that begins at start and sets Front and Body.
@@ -71,9 +70,9 @@ func readValues(kind string, src []byte) (values map[string]any, err error) {
 		}
 	}()
 	if kind == "toml" {
-		err = toml.Unmarshal(src, &values)
+		err = formats.TOML(src, &values)
 	} else {
-		err = yaml.Unmarshal(src, &values)
+		err = formats.YAML(src, &values)
 	}
 	if err != nil {
 		return nil, err
@@ -337,7 +336,7 @@ func (p *Page) frontQuote() byte {
 
 func yamlScalar(value string, text bool, quote byte) string {
 	var read any
-	err := yaml.Unmarshal([]byte(value), &read)
+	err := formats.YAML([]byte(value), &read)
 	if !text && err == nil && value != "" {
 		switch read.(type) {
 		case bool, int, float64:

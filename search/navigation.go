@@ -1,17 +1,14 @@
 package search
 
 import (
-	"encoding/json"
 	"maps"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/tailscale/hujson"
-	"go.yaml.in/yaml/v4"
-
 	"docent/api"
+	"docent/formats"
 )
 
 // A place is what a site's navigation says of a page.
@@ -37,12 +34,8 @@ func readNavigation(file string, content []byte, found func(page string, p place
 		return // sections name themselves
 	}
 	if strings.HasSuffix(file, ".json") {
-		plain, err := hujson.Standardize(content)
-		if err != nil {
-			return
-		}
 		var doc map[string]any
-		if json.Unmarshal(plain, &doc) == nil {
+		if formats.JSON(content, &doc) == nil {
 			walkNavigation(doc["navigation"], place{}, found)
 		}
 		return
@@ -52,7 +45,7 @@ func readNavigation(file string, content []byte, found func(page string, p place
 		DocsDir string `yaml:"docs_dir"`
 		Nav     any    `yaml:"nav"`
 	}
-	if yaml.Unmarshal(content, &doc) != nil {
+	if formats.YAML(content, &doc) != nil {
 		return
 	}
 	dir := doc.DocsDir

@@ -1,16 +1,13 @@
 package search
 
 import (
-	"encoding/json"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
-	"go.yaml.in/yaml/v4"
-
 	"docent/api"
+	"docent/formats"
 )
 
 // A site is how the generator of a documentation site names its pages. It is recognised by its files, and decides where
@@ -74,9 +71,9 @@ func findSite(p api.Project, records []*record, content func(*record) ([]byte, e
 					Label string `json:"label" yaml:"label"`
 				}
 				if path.Ext(r.Path) == ".json" {
-					err = json.Unmarshal(raw, &c)
+					err = formats.JSON(raw, &c)
 				} else {
-					err = yaml.Unmarshal(raw, &c)
+					err = formats.YAML(raw, &c)
 				}
 				if err == nil && c.Label != "" {
 					s.labels[path.Dir(r.Path)] = c.Label
@@ -106,11 +103,11 @@ func findSite(p api.Project, records []*record, content func(*record) ([]byte, e
 	if config != nil {
 		switch path.Ext(config.Path) { // a file that cannot be read sets nothing
 		case ".toml":
-			_ = toml.Unmarshal(raw, &settings)
+			_ = formats.TOML(raw, &settings)
 		case ".yml", ".yaml":
-			_ = yaml.Unmarshal(raw, &settings)
+			_ = formats.YAML(raw, &settings)
 		case ".json":
-			_ = json.Unmarshal(raw, &settings)
+			_ = formats.JSON(raw, &settings)
 		}
 	}
 	or := func(a, b string) string {

@@ -2,7 +2,6 @@ package search
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -11,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
 	"golang.org/x/net/html"
 
+	"docent/formats"
 	"docent/markup"
 )
 
@@ -443,12 +442,11 @@ func readHTML(r *record, src *source, content []byte) {
 // readOpenAPI makes a section of each operation of an OpenAPI document. Anything else is not for readers.
 func readOpenAPI(r *record, src *source, content []byte) bool {
 	var doc map[string]any
-	var err error
+	read := formats.YAML
 	if strings.EqualFold(path.Ext(r.Path), ".json") {
-		err = json.Unmarshal(content, &doc)
-	} else {
-		err = yaml.Unmarshal(content, &doc)
+		read = formats.JSON
 	}
+	err := read(content, &doc)
 	if err != nil || doc["openapi"] == nil && doc["swagger"] == nil {
 		return false
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +12,8 @@ import (
 // floors is the plan of the house: a room imports only rooms on floors below its own. What may be imported across
 // floors 1 to 4 beyond data types is kept small by ports.go in each room; this test keeps the arrows pointing down.
 var floors = map[string]int{
-	"docent/api": 0, "docent/stream": 0, "docent/markup": 0, "docent/docs": 0,
+	"docent/formats": -1, // what markup reads front matter with
+	"docent/api":     0, "docent/stream": 0, "docent/markup": 0, "docent/docs": 0,
 	"docent/router/openapi": 0, // the document alone
 	"docent/search":         1, "docent/model": 1, "docent/forge": 1, "docent/persistence": 1, "docent/agent": 1,
 	"docent/forge/forgetest": 2, // what every code host is tested with
@@ -25,6 +28,41 @@ var floors = map[string]int{
 var only = map[string][]string{
 	"docent/api": {}, "docent/docs": {},
 	"docent/actors": {"docent/actors/job", "docent/actors/thread", "docent/api", "docent/persistence"},
+}
+
+// parses lists the rooms that may call a parser that recurses with its input: docent/formats, which bounds the depth, and
+// those that read what the operator or Docent itself wrote.
+var parses = []string{"docent/formats", "docent/cmd/docent", "docent/router/openapi"}
+
+var parseCall = regexp.MustCompile(`\b(?:hujson|yaml|toml)\.(?:Parse|Standardize|Minimize|Format|Unmarshal|Load|NewDecoder|NewLoader)\(`)
+
+func TestRepositoryFilesAreParsedWithinADepth(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("go", "list", "-f", `{{$p := .}}{{range .GoFiles}}{{$p.ImportPath}}:{{$p.Dir}}/{{.}}{{"\n"}}{{end}}`, "docent/...").Output()
+	if err != nil {
+		t.Fatalf("list the files: %v", err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(out)) {
+		room, file, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if !ok {
+			continue
+		}
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		if slices.Contains(parses, room) {
+			continue
+		}
+		if call := parseCall.Find(src); call != nil {
+			t.Errorf("%s calls %s…): read files of repositories with docent/formats", file, call)
+		}
+	}
+	if seen < 100 {
+		t.Errorf("only %d files were looked at", seen)
+	}
 }
 
 func TestEveryRoomImportsOnlyRoomsBelowIt(t *testing.T) {
