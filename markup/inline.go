@@ -19,6 +19,8 @@ type leafScan struct {
 	tickAt  [64]int
 	ticked  bool
 	noTitle [2]bool
+	noParen bool // no further ) in the leaf
+	noAngle int  // before here no > ends a destination
 }
 
 // inline reads the text from start to limit, or to the end of its block where that comes first.
@@ -36,6 +38,7 @@ func (s *scanner) inline(start, limit int, oneLine, raw bool) (end, next int) {
 	atom := func(e int) { ls.atoms = append(ls.atoms, Span{i, e}); i = e }
 scan:
 	for i < limit {
+		s.steps++
 		switch src[i] {
 		case '\n':
 			le := i
@@ -230,6 +233,7 @@ func (s *scanner) closeTicks(ls *leafScan, i, limit, n int, oneLine, raw bool) i
 		ls.tickAt = [64]int{}
 	}
 	for i < limit {
+		s.steps++
 		switch s.src[i] {
 		case '`':
 			k := i
@@ -267,6 +271,7 @@ func (s *scanner) angle(i, limit int) int {
 			return 0
 		}
 		j := bytes.Index(src[i+4:], []byte("-->"))
+		s.steps += max(0, j)
 		if j < 0 {
 			s.noComment = true
 			s.problem(i, "the comment is not closed")
@@ -280,6 +285,7 @@ func (s *scanner) angle(i, limit int) int {
 		return e
 	}
 	t, e := s.tagAt(i, limit)
+	s.steps += max(0, e-i)
 	if e < 0 {
 		return 0
 	}
@@ -395,11 +401,26 @@ func (s *scanner) brace(i, limit int) int {
 		return 0
 	}
 	to := min(limit, i+4096)
-	j := bytes.Index(src[i+2:to], []byte(closer))
+	from := i + 2
+	var known *struct{ from, to int }
+	if len(closer) == 2 {
+		if known = &s.noClose[0]; closer == "%}" {
+			known = &s.noClose[1]
+		}
+		if from >= known.from && from < known.to { // only what was not looked at before
+			from = max(from, min(known.to, to)-1)
+		}
+	}
+	j := bytes.Index(src[from:to], []byte(closer))
 	if j < 0 {
+		s.steps += to - from
+		if known != nil {
+			known.from, known.to = i+2, to
+		}
 		return 0
 	}
-	e := i + 2 + j + len(closer)
+	s.steps += j
+	e := from + j + len(closer)
 	if bytes.Contains(src[i:e], []byte("\n\n")) || len(closer) == 1 && bytes.IndexByte(src[i:e], '\n') >= 0 {
 		return 0
 	}
@@ -738,6 +759,8 @@ func (s *scanner) definitions(ls *leafScan, start, end int) int {
 	return start
 }
 
+const maxBrackets = 32 // open at once
+
 type bracket struct {
 	at, text int
 	image    bool
@@ -754,11 +777,18 @@ type delimiter struct {
 func (s *scanner) walk(ls *leafScan, start, end int) {
 	src := s.src
 	table := s.tableFrom(ls, start, end)
-	var stack []bracket
-	var delims []delimiter
 	inactive := 0
+	var stack []bracket
+	open := func(b bracket) {
+		if stack = append(stack, b); len(stack) > maxBrackets { // the text of each is read with all that it holds
+			stack = stack[1:]
+			inactive = max(0, inactive-1)
+		}
+	}
+	var delims []delimiter
 	ai := 0
 	for i := start; i < end; {
+		s.steps++
 		for ai < len(ls.atoms) && ls.atoms[ai].End <= i {
 			ai++
 		}
@@ -775,12 +805,12 @@ func (s *scanner) walk(ls *leafScan, start, end int) {
 		switch c {
 		case '!':
 			if i+1 < stop && src[i+1] == '[' {
-				stack = append(stack, bracket{at: i, text: i + 2, image: true})
+				open(bracket{at: i, text: i + 2, image: true})
 				i++
 			}
 			i++
 		case '[':
-			stack = append(stack, bracket{at: i, text: i + 1})
+			open(bracket{at: i, text: i + 1})
 			i++
 		case ']':
 			n := len(stack) - 1
@@ -948,12 +978,20 @@ func (s *scanner) destination(ls *leafScan, i, end int) (at Span, e int) {
 		return j
 	}
 	j := skip(i + 1)
+	if ls.noParen {
+		return at, 0
+	}
 	if j < end && src[j] == '<' {
+		if j < ls.noAngle {
+			return at, 0
+		}
 		k := j + 1
 		for k < end && src[k] != '>' && src[k] != '\n' {
 			k++
 		}
+		s.steps += k - j
 		if k >= end || src[k] != '>' {
+			ls.noAngle = k
 			return at, 0
 		}
 		at, j = Span{j + 1, k}, k+1
@@ -977,6 +1015,7 @@ func (s *scanner) destination(ls *leafScan, i, end int) (at Span, e int) {
 			}
 			k++
 		}
+		s.steps += k - j
 		if depth != 0 {
 			return at, 0
 		}
@@ -1000,8 +1039,11 @@ func (s *scanner) destination(ls *leafScan, i, end int) (at Span, e int) {
 			}
 			k++
 		}
+		s.steps += k - t
 		if k >= end {
-			if q != ')' {
+			if q == ')' {
+				ls.noParen = true
+			} else {
 				ls.noTitle[which] = true
 			}
 			return at, 0

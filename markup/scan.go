@@ -13,6 +13,12 @@ import (
 // Parse reads a page. It is total: any bytes give a page, and every span of it lies within them. The time is linear in
 // the length, but for the front matter, which the YAML and TOML parsers read.
 func Parse(name string, src []byte) *Page {
+	p, _ := parse(name, src)
+	return p
+}
+
+// parse is Parse; it also counts its steps.
+func parse(name string, src []byte) (*Page, int) {
 	p := &Page{Path: name, Src: src, Format: formatOf(name)}
 	start := 0
 	if bytes.HasPrefix(src, []byte("\xef\xbb\xbf")) {
@@ -24,7 +30,7 @@ func Parse(name string, src []byte) *Page {
 			p.runs = []run{{Span: p.Body, kind: runProse}}
 			p.Prose = []Span{p.Body}
 		}
-		return p
+		return p, 0
 	}
 	p.readFront(start)
 	s := &scanner{p: p, src: src, mdx: p.Format == MDX, partners: map[string]int{}, vain: 8*len(src) + 4096}
@@ -33,7 +39,7 @@ func Parse(name string, src []byte) *Page {
 		pos = s.block(pos)
 	}
 	s.finish()
-	return p
+	return p, s.steps
 }
 
 func formatOf(name string) Format {
@@ -118,6 +124,13 @@ type scanner struct {
 	noComment bool
 	noRaw     map[string]bool
 	esmFailed bool
+	notRule   int // the byte for which a line was no thematic break of ruleMark
+	ruleMark  byte
+	noMath    int         // before here no line closes a block of formulas
+	noClose   [2]struct { // before here no }} and no %}
+		from, to int
+	}
+	steps int // bytes looked at, of which some are more than once; what tests hold to be linear
 }
 
 const maxProblems = 1000 // nobody reads more
@@ -138,8 +151,10 @@ func (s *scanner) mark(a, b int, k markKind) {
 func (s *scanner) lineEnd(pos int) (end, next int) {
 	i := bytes.IndexByte(s.src[pos:], '\n')
 	if i < 0 {
+		s.steps += len(s.src) - pos
 		return len(s.src), len(s.src)
 	}
+	s.steps += i
 	end = pos + i
 	next = end + 1
 	if end > pos && s.src[end-1] == '\r' {
@@ -160,6 +175,7 @@ func (s *scanner) indent(pos, end, col int) (int, int) {
 			return pos, col
 		}
 		pos++
+		s.steps++
 	}
 	return pos, col
 }
@@ -177,6 +193,7 @@ func (s *scanner) block(pos int) int {
 	// Containers.
 	fresh := false // a container has begun on this line
 	for whole || fresh {
+		s.steps++
 		if s.src[i] == '>' {
 			deep++
 			i++
@@ -328,22 +345,26 @@ func (s *scanner) listMarker(i, end int) (n, width int, ok bool) {
 	return 0, 0, false
 }
 
-// isRule tells a thematic break.
+// isRule tells a thematic break. A line may have as many list markers as bytes, and this is asked at each: the byte that
+// speaks against one speaks against all that are alike before it.
 func (s *scanner) isRule(i, end int) bool {
 	c := s.src[i]
-	if c != '-' && c != '*' && c != '_' {
+	if c != '-' && c != '*' && c != '_' || i < s.notRule && s.notRule < end && s.ruleMark == c {
 		return false
 	}
 	n := 0
-	for ; i < end; i++ {
-		switch s.src[i] {
+	for j := i; j < end; j++ {
+		switch s.src[j] {
 		case c:
 			n++
 		case ' ', '\t':
 		default:
+			s.steps += j - i
+			s.notRule, s.ruleMark = j, c
 			return false
 		}
 	}
+	s.steps += end - i
 	return n >= 3
 }
 
@@ -438,12 +459,15 @@ func (s *scanner) indentedCode(i, end, next int) int {
 }
 
 func (s *scanner) math(i, end, next int) int {
+	if i < s.noMath {
+		return 0
+	}
 	pos := next
 	for pos < len(s.src) {
 		le, nx := s.lineEnd(pos)
 		line := bytes.TrimSpace(s.src[pos:le])
 		if len(line) == 0 {
-			return 0
+			break
 		}
 		if string(line) == "$$" {
 			sp := Span{i, le}
@@ -456,6 +480,7 @@ func (s *scanner) math(i, end, next int) int {
 		}
 		pos = nx
 	}
+	s.noMath = pos
 	return 0
 }
 
@@ -736,6 +761,7 @@ func (s *scanner) finish() {
 	for i := range p.Links {
 		if l := &p.Links[i]; l.Text == "" && l.Inner.Start < l.Inner.End {
 			l.Text = p.Plain(l.Inner)
+			s.steps += l.Inner.End - l.Inner.Start
 		}
 	}
 	slugs := slugger{}

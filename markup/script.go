@@ -150,9 +150,11 @@ func (s *scanner) jsEnd(i, limit int) int {
 		to := min(limit, i+s.vain)
 		d := jsDepth{braces: true, plain: plain}
 		if e := d.feed(s.src[i:to], true); e >= 0 {
+			s.steps += e
 			return i + e
 		}
 		s.vain -= to - i
+		s.steps += to - i
 	}
 	return -1
 }
