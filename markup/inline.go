@@ -19,8 +19,6 @@ type leafScan struct {
 	tickAt  [64]int
 	ticked  bool
 	noTitle [2]bool
-	noParen bool // no further ) in the leaf
-	noAngle int  // before here no > ends a destination
 }
 
 // inline reads the text from start to limit, or to the end of its block where that comes first.
@@ -978,20 +976,13 @@ func (s *scanner) destination(ls *leafScan, i, end int) (at Span, e int) {
 		return j
 	}
 	j := skip(i + 1)
-	if ls.noParen {
-		return at, 0
-	}
 	if j < end && src[j] == '<' {
-		if j < ls.noAngle {
-			return at, 0
-		}
 		k := j + 1
-		for k < end && src[k] != '>' && src[k] != '\n' {
+		for k < end && src[k] != '>' && src[k] != '<' && src[k] != '\n' {
 			k++
 		}
 		s.steps += k - j
 		if k >= end || src[k] != '>' {
-			ls.noAngle = k
 			return at, 0
 		}
 		at, j = Span{j + 1, k}, k+1
@@ -1033,17 +1024,18 @@ func (s *scanner) destination(ls *leafScan, i, end int) (at Span, e int) {
 			return at, 0
 		}
 		k := t + 1
-		for k < end && src[k] != q {
+		for k < end && src[k] != q && !(q == ')' && src[k] == '(') {
 			if src[k] == '\\' {
 				k++
 			}
 			k++
 		}
 		s.steps += k - t
+		if k < end && src[k] != q {
+			return at, 0
+		}
 		if k >= end {
-			if q == ')' {
-				ls.noParen = true
-			} else {
+			if q != ')' {
 				ls.noTitle[which] = true
 			}
 			return at, 0
