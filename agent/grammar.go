@@ -384,7 +384,8 @@ func (l manyOps) run(r *run) error {
 type parser struct {
 	src   string
 	toks  []token
-	steps int // spent on matching; bounds what hostile input may cost
+	steps int // spent on matching an operation; bounds what hostile input may cost
+	spent int // on the operations before
 }
 
 // A misunderstanding says which part of a prompt was not understood, and why where that is known.
@@ -441,6 +442,7 @@ func (p *parser) operation(pos int, m *memory) (operation, int, string) {
 		c    captures
 	}
 	var best found
+	p.spent += p.steps
 	p.steps = 0
 	for i, f := range patterns {
 		f.root.match(p, pos, nil, func(to int, c captures) bool {
@@ -450,7 +452,7 @@ func (p *parser) operation(pos int, m *memory) (operation, int, string) {
 			return false // go on: the longest counts
 		})
 	}
-	if p.steps > maxSteps {
+	if !p.within() {
 		return nil, 0, "it is too tangled"
 	}
 	if best.to == 0 {

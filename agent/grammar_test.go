@@ -296,6 +296,44 @@ func TestHostilePromptsAreReadInBoundedTime(t *testing.T) {
 	}
 }
 
+func TestTwiceTheMarksAreTwiceTheWork(t *testing.T) {
+	steps := func(n int) int {
+		e := sentenceEnds{s: strings.Repeat(".", n) + "x"}
+		for i := range n {
+			if e.at(i) {
+				t.Fatalf("a sentence ends at %d, in the midst of a word", i)
+			}
+		}
+		return e.steps
+	}
+	if once, twice := steps(10_000), steps(20_000); twice > 3*once {
+		t.Errorf("%d steps, and %d for twice the marks", once, twice)
+	}
+	if e := (&sentenceEnds{s: `a.") b`}); !e.at(2) || !e.at(3) || e.at(0) {
+		t.Error("a sentence ends before a blank, whatever marks stand between")
+	}
+}
+
+func TestAPromptOfManyOperationsStaysFarFromTheBoundOnItsWork(t *testing.T) {
+	prompt := strings.Repeat("In guides/a.md, replace \"time series\" with \"timeseries\" in the headings, then rename b.md to c.md. ", maxOperations/2)
+	p := &parser{src: prompt, toks: lex(prompt)}
+	pos, n := p.skip(0), 0
+	for m := new(memory); pos < len(p.toks); n++ {
+		if to, ok := p.inPage(pos, m); ok {
+			pos = to
+		}
+		op, to, why := p.operation(pos, m)
+		if op == nil {
+			t.Fatalf("operation %d: %s", n, why)
+		}
+		pos = p.skip(to)
+	}
+	t.Logf("%d operations took %d steps", n, p.spent+p.steps)
+	if p.spent+p.steps > maxPromptSteps/4 {
+		t.Errorf("%d operations take %d steps of %d", n, p.spent+p.steps, maxPromptSteps)
+	}
+}
+
 func FuzzParseInstruction(f *testing.F) {
 	for _, e := range examples {
 		f.Add(e)

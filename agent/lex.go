@@ -42,6 +42,7 @@ func lex(s string) []token {
 		atLine = false
 	}
 	prev := ' '
+	ends := sentenceEnds{s: s}
 	open := map[string]bool{} // quotes and fences that are known to have no end; looking for it again would take long
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])
@@ -83,7 +84,7 @@ func lex(s string) []token {
 			prev = ' '
 			continue
 		}
-		if strings.ContainsRune(",;!?", r) || r == ':' && (i+1 == len(s) || unicode.IsSpace(rune(s[i+1]))) || r == '.' && endOfSentence(s, i+1) {
+		if strings.ContainsRune(",;!?", r) || r == ':' && (i+1 == len(s) || unicode.IsSpace(rune(s[i+1]))) || r == '.' && ends.at(i+1) {
 			add(mark, string(r), i, i+n)
 			i += n
 			prev = ' '
@@ -95,7 +96,7 @@ func lex(s string) []token {
 			if unicode.IsSpace(r) || strings.ContainsRune(",;!?()\"“”", r) && j > i {
 				break
 			}
-			if (r == '.' || r == ':') && endOfSentence(s, j+n) && j > i {
+			if (r == '.' || r == ':') && ends.at(j+n) && j > i {
 				break
 			}
 			j += n
@@ -107,18 +108,27 @@ func lex(s string) []token {
 	return out
 }
 
-func endOfSentence(s string, i int) bool {
-	for i < len(s) {
-		switch s[i] {
-		case ' ', '\t', '\n', '\r':
-			return true
-		case '"', '\'', ')', '.', ',', '!', '?', ';':
-			i++
-		default:
-			return strings.HasPrefix(s[i:], "”") || strings.HasPrefix(s[i:], "’")
-		}
+// sentenceEnds tells where a sentence may end: before a blank, or with marks between. A long run of marks is read once.
+type sentenceEnds struct {
+	s     string
+	known int  // the end of the run of marks that was read last
+	from  int  // and its beginning
+	is    bool // a sentence ends with it
+	steps int
+}
+
+func (e *sentenceEnds) at(i int) bool {
+	if e.from <= i && i < e.known {
+		return e.is
 	}
-	return true
+	j := i
+	for j < len(e.s) && strings.IndexByte("\"'),.!?;", e.s[j]) >= 0 {
+		j++
+	}
+	e.steps += 1 + j - i
+	e.from, e.known = i, j
+	e.is = j == len(e.s) || strings.IndexByte(" \t\n\r", e.s[j]) >= 0 || strings.HasPrefix(e.s[j:], "”") || strings.HasPrefix(e.s[j:], "’")
+	return e.is
 }
 
 // quoted reads up to the closing quote; a backslash escapes it. A literal may run over several lines, unless its quote is

@@ -80,10 +80,15 @@ func (n gapNode) match(p *parser, pos int, c captures, next func(int, captures) 
 // hostile input take long.
 func (p *parser) spend() bool {
 	p.steps++
-	return p.steps <= maxSteps
+	return p.within()
 }
 
-const maxSteps = 1_000_000
+func (p *parser) within() bool { return p.steps <= maxSteps && p.spent+p.steps <= maxPromptSteps }
+
+const (
+	maxSteps       = 1_000_000     // of one operation
+	maxPromptSteps = 3 * maxSteps // of all of a prompt: a hundred ordinary operations take some 200,000
+)
 
 func (n wordNode) match(p *parser, pos int, c captures, next func(int, captures) bool) bool {
 	if !p.spend() {
