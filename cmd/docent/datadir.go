@@ -14,8 +14,9 @@ import (
 
 // A dataDir is a data directory that this process holds alone.
 type dataDir struct {
-	path string
-	lock *os.File
+	path    string
+	lock    *os.File
+	crashed bool // the server before this one did
 }
 
 // A lockedError says which process holds a data directory.

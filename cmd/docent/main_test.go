@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 		if file := os.Getenv(clockFile); file != "" {
 			clock = settableClock(file)
 		}
+		if os.Getenv(crashOnMark) != "" {
+			beforeIndexing = crashWhereMarked
+		}
 		main() // what it starts runs as the program too
 		return
 	}

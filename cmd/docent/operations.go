@@ -95,6 +95,7 @@ func (o *operations) run(ctx context.Context, name string, params json.RawMessag
 			if err != nil {
 				return search.Report{}, fmt.Errorf("project %q: %w", p.ID, err)
 			}
+			o.stores.source.guard.forget(p.ID)
 			return o.stores.source.refresh(ctx, project, progress)
 		})
 	case opAutomationAdd:
@@ -162,6 +163,7 @@ func (o *operations) addProject(ctx context.Context, p api.Project, progress Pro
 	if err := o.stores.hub.Access(ctx, p); err != nil {
 		return projectAdded{}, err
 	}
+	o.stores.source.guard.forget(p.ID)
 	report, err := o.stores.source.refresh(ctx, p, progress)
 	if err != nil {
 		return projectAdded{}, errors.Join(err, o.stores.library.Remove(p.ID))
@@ -192,6 +194,7 @@ func (o *operations) setProject(ctx context.Context, p api.Project, progress Pro
 	if _, err := o.stores.catalog.UpdateProject(ctx, p); err != nil {
 		return search.Report{}, err
 	}
+	o.stores.source.guard.forget(p.ID)
 	return o.stores.source.refresh(ctx, p, progress)
 }
 
@@ -199,6 +202,7 @@ func (o *operations) removeProject(ctx context.Context, id api.ProjectID) error 
 	if err := o.stores.catalog.RemoveProject(ctx, id); err != nil {
 		return err
 	}
+	o.stores.source.guard.forget(id)
 	return o.stores.library.Remove(id)
 }
 

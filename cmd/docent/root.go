@@ -138,6 +138,9 @@ func buildVersion() versionInfo {
 	return v
 }
 
+// key tells builds apart, as far as the toolchain recorded it.
+func (v versionInfo) key() string { return v.Version + " " + v.Commit }
+
 func newConfigCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{

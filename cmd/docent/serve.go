@@ -79,6 +79,7 @@ func serve(ctx context.Context, c Config, stderr io.Writer) error {
 		return err
 	}
 	defer dir.Close()
+	dir.crashed = watchCrashes(dir, log)
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", c.Listen, err)

@@ -17,6 +17,7 @@ import (
 type source struct {
 	stores *stores
 	log    *slog.Logger
+	guard  *readGuard
 	slots  chan struct{} // how many projects are read at once
 
 	mu     sync.Mutex
@@ -28,9 +29,9 @@ type source struct {
 	heard  func(context.Context, api.ProjectID, string)
 }
 
-func newSource(s *stores, log *slog.Logger) *source {
+func newSource(s *stores, guard *readGuard, log *slog.Logger) *source {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &source{stores: s, log: log, slots: make(chan struct{}, 2), locks: map[api.ProjectID]*sync.Mutex{}, ctx: ctx, cancel: cancel}
+	return &source{stores: s, guard: guard, log: log, slots: make(chan struct{}, 2), locks: map[api.ProjectID]*sync.Mutex{}, ctx: ctx, cancel: cancel}
 }
 
 // Close ends what goes on in the background and waits for it.
@@ -65,9 +66,9 @@ func (s *source) refreshTo(ctx context.Context, p api.Project, progress Progress
 	case <-ctx.Done():
 		return forge.Tip{}, search.Report{}, ctx.Err()
 	}
-	tip, _, err := s.stores.hub.Sync(ctx, p, func(text string) { progress(text, 0, 0) })
+	tip, err := s.fetch(ctx, p, progress)
 	if err != nil {
-		return tip, search.Report{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
+		return tip, search.Report{}, err
 	}
 	s.mu.Lock()
 	watch, heard := s.watch, s.heard
@@ -80,6 +81,20 @@ func (s *source) refreshTo(ctx context.Context, p api.Project, progress Progress
 	return tip, report, err
 }
 
+// fetch brings the project's repository up to date with its source.
+func (s *source) fetch(ctx context.Context, p api.Project, progress Progress) (forge.Tip, error) {
+	end, err := s.guard.begin(p.ID, stepFetch, "")
+	if err != nil {
+		return forge.Tip{}, err
+	}
+	defer end()
+	tip, _, err := s.stores.hub.Sync(ctx, p, func(text string) { progress(text, 0, 0) })
+	if err != nil {
+		return tip, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
+	}
+	return tip, nil
+}
+
 // listen has heard called with the commit that a project's documentation was read at, each time.
 func (s *source) listen(heard func(context.Context, api.ProjectID, string)) {
 	s.mu.Lock()
@@ -87,8 +102,17 @@ func (s *source) listen(heard func(context.Context, api.ProjectID, string)) {
 	s.heard = heard
 }
 
+// beforeIndexing lets a test end the process where hostile content would.
+var beforeIndexing = func(api.Project) {}
+
 // index brings the project's index to a commit.
 func (s *source) index(ctx context.Context, p api.Project, commit string, progress Progress) (search.Report, error) {
+	end, err := s.guard.begin(p.ID, stepIndex, commit)
+	if err != nil {
+		return search.Report{}, err
+	}
+	defer end()
+	beforeIndexing(p)
 	tree, err := s.stores.hub.Tree(ctx, p, commit)
 	if err != nil {
 		return search.Report{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)

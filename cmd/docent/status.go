@@ -35,6 +35,7 @@ type serverStatus struct {
 	Journal journalStatus `json:"journal"`
 	Edge    edgeStatus    `json:"edge"`
 	Indexes int           `json:"openIndexes"`
+	LeftOut []string      `json:"leftOut,omitempty"` // projects that are not read, and why
 	Models  []modelStatus `json:"models"`
 }
 
@@ -115,6 +116,7 @@ func (a *app) status() (serverStatus, error) {
 			Unavailable: js.Down, Commits: js.Commits},
 		Edge:    edgeStatus{Refused: map[string]int{}},
 		Indexes: a.stores.library.Open(),
+		LeftOut: a.stores.source.guard.leftOut(),
 		Models:  []modelStatus{},
 	}
 	for _, e := range a.models.Endpoints() {

@@ -41,7 +41,11 @@ func openStores(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (
 	if s.library, err = search.OpenLibrary(dir.file("index"), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes, Memory: c.IndexMemory}); err != nil {
 		return s, fmt.Errorf("open the search indexes: %w", err)
 	}
-	s.source = newSource(s, log)
+	guard, err := openReadGuard(dir.file("reading"), buildVersion().key(), dir.crashed, clock, log)
+	if err != nil {
+		return s, err
+	}
+	s.source = newSource(s, guard, log)
 	s.hub, err = forge.Open(dir.file("repos"), s.catalog, forge.Options{Log: log, Now: clock, Merged: s.source.merged, CoAuthor: s.coAuthor})
 	if err != nil {
 		return s, fmt.Errorf("open the repositories: %w", err)

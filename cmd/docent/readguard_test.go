@@ -1,0 +1,152 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"docent/api"
+)
+
+// crashOnMark has the program crash where it reads a folder that holds markOfCrash, as hostile content would have it crash.
+const (
+	crashOnMark = "CRASH_OF_DOCENT_TEST"
+	markOfCrash = "crash.txt"
+)
+
+func crashWhereMarked(p api.Project) {
+	if _, err := os.Stat(filepath.Join(p.Source, markOfCrash)); err == nil {
+		ended := make(chan struct{})
+		go func() { defer close(ended); panic("hostile content") }() // where nobody recovers
+		<-ended
+		select {}
+	}
+}
+
+// A project whose content crashes the server is left out after the second time; the others are served all the while, and it is
+// read again once its source has changed.
+func TestAProjectThatCrashesTheServerIsLeftOutUntilItsSourceChanges(t *testing.T) {
+	t.Parallel()
+	setenv(t, crashOnMark, "1")
+	data := filepath.Join(t.TempDir(), "data")
+	folder := writeFiles(t, map[string]string{"index.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n"})
+	good := newTestProject(t, data, "harbour", writeFiles(t, harbour))
+	newTestProject(t, data, "hostile", folder)
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(markOfCrash, "x")
+	write("index.md", "# Tea\n\nHostile.\n")
+
+	address, err := ownAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &testServer{t: t, data: data, listen: address, url: "http://" + address, log: new(lockedBuffer)}
+	t.Cleanup(func() { server.kill() })
+	for range mostCrashes {
+		if err := server.launch(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-server.ended:
+		case <-time.After(time.Minute):
+			t.Fatalf("the server lives on:\n%s", server.log)
+		}
+	}
+	server.start()
+	until(t, "the project is left out", func() bool { return len(serverStatusOf(t, data).LeftOut) == 1 })
+	if why := serverStatusOf(t, data).LeftOut[0]; !strings.Contains(why, "project hostile is left out: the server ended 2 times while it read commit") {
+		t.Errorf("it says %q", why)
+	}
+	if !strings.Contains(server.log.String(), "the server before this one crashed") || !strings.Contains(server.log.String(), "hostile content") {
+		t.Errorf("the log does not say what happened:\n%s", server.log)
+	}
+	if q, err := ask(t.Context(), server.client(good.assistant), good, "", "What do tickets cost?"); err != nil || !strings.Contains(q.answer, "four coins") {
+		t.Errorf("%v: %q", err, q.answer)
+	}
+	if err := os.Remove(filepath.Join(folder, markOfCrash)); err != nil {
+		t.Fatal(err)
+	}
+	write("index.md", "# Tea\n\nHarmless again.\n")
+	docent(t, "index", "--data", data, "--project", "harbour") // the other project can be read while this one is left out
+	until(t, "the changed project is read", func() bool { return len(serverStatusOf(t, data).LeftOut) == 0 })
+}
+
+func TestWhatEndedTheProcessIsReadAgainWhenItMayHelp(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	dir := t.TempDir()
+	// died leaves what a process leaves behind that ends while it reads.
+	open := func(version string, crashed bool) *readGuard {
+		t.Helper()
+		g, err := openReadGuard(dir, version, crashed, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	reads := func(g *readGuard, step readStep, commit string) (func(), bool) {
+		end, err := g.begin("docs", step, commit)
+		return end, err == nil
+	}
+	die := func(n int, crashed bool, step readStep, commit string) *readGuard {
+		t.Helper()
+		g := open("1", false)
+		for range n {
+			if _, ok := reads(g, step, commit); !ok {
+				t.Fatal("it is left out too early")
+			}
+			g = open("1", crashed)
+		}
+		return g
+	}
+
+	g := die(mostCrashes, true, stepIndex, "c1")
+	if _, ok := reads(g, stepIndex, "c1"); ok {
+		t.Error("after two crashes it is read again")
+	}
+	if end, ok := reads(open("2", false), stepIndex, "c1"); !ok {
+		t.Error("another version does not read it")
+	} else {
+		end()
+	}
+	g = die(mostCrashes, true, stepIndex, "c1")
+	if end, ok := reads(g, stepIndex, "c2"); !ok {
+		t.Error("another commit is not read")
+	} else {
+		end()
+	}
+	g = die(mostCrashes, true, stepIndex, "c1")
+	g.forget("docs")
+	if end, ok := reads(g, stepIndex, "c1"); !ok || len(open("1", false).leftOut()) > 0 {
+		t.Error("an operator cannot have it read again")
+	} else {
+		end()
+	}
+	g = die(mostKills-1, false, stepIndex, "c1")
+	if end, ok := reads(g, stepIndex, "c1"); !ok {
+		t.Error("a few kills from outside leave it out")
+	} else {
+		end()
+	}
+	if left := open("1", true).leftOut(); len(left) > 0 {
+		t.Errorf("what was read whole is under suspicion: %v", left)
+	}
+	g = die(mostKills, false, stepFetch, "")
+	if _, ok := reads(g, stepFetch, ""); ok {
+		t.Error("after five kills it is fetched again")
+	}
+	now = now.Add(retryUnknown)
+	if end, ok := reads(g, stepFetch, ""); !ok {
+		t.Error("after an hour it is not fetched again")
+	} else {
+		end()
+	}
+}
