@@ -31,7 +31,8 @@ const (
 	maxComplaint   = 64 << 10
 	maxScratch     = 1 << 30 // bytes of a checkout, and of any file that a command writes
 	checksAtATime  = 2
-	checkLeftovers = 2 * time.Second // that what a command left behind may hold its output open
+	checkLeftovers = 5 * time.Second // that ending a command, and what it left behind, may take
+	statusNotRun   = 125             // of the shell that sets the limits and of what starts it: the command was not run
 )
 
 // Commands are the commands of projects. Each run has a folder of its own with nothing but the repository's files, an
@@ -171,7 +172,7 @@ func (c Command) run(ctx context.Context, scratch string, user int) (string, err
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	// The shell sets the limits and becomes the command: its words are arguments, never text of a script.
-	script := fmt.Sprintf("ulimit -c 0; ulimit -d %d && ulimit -t %d && ulimit -f %d || exit 125; exec \"$@\"", memory>>10, int64(timeout/time.Second)+1, maxScratch>>9)
+	script := fmt.Sprintf("ulimit -c 0; ulimit -d %d && ulimit -t %d && ulimit -f %d || exit %d; exec \"$@\"", memory>>10, int64(timeout/time.Second)+1, maxScratch>>9, statusNotRun)
 	cmd := exec.CommandContext(limited, "/bin/sh", append([]string{"-c", script, "check"}, c.Args...)...)
 	cmd.Dir = dir
 	cmd.Env = []string{
@@ -194,10 +195,12 @@ func (c Command) run(ctx context.Context, scratch string, user int) (string, err
 		return fmt.Sprintf("%s\n(it did not end within %v)", out.String(), timeout), nil
 	case err == nil || errors.Is(err, exec.ErrWaitDelay):
 		return "", nil
-	case errors.As(err, &status) && status.ExitCode() < 125 && status.ExitCode() >= 0 || errors.As(err, &status) && status.ExitCode() > 127:
-		return fmt.Sprintf("%s\n(%v)", out.String(), status), nil
+	case errors.As(err, &status) && status.ExitCode() > 128: // as a shell says it of a command that a signal ended
+		return fmt.Sprintf("%s\n(it was ended: signal %d)", out.String(), status.ExitCode()-128), nil
 	case errors.As(err, &status) && status.ExitCode() < 0:
 		return fmt.Sprintf("%s\n(it was ended: %v)", out.String(), status), nil
+	case errors.As(err, &status) && (status.ExitCode() < statusNotRun || status.ExitCode() == 128):
+		return fmt.Sprintf("%s\n(%v)", out.String(), status), nil
 	}
 	return "", fmt.Errorf("start %s: %w: %s", quote(c.Args[0]), err, oneLine(out.String(), 300))
 }

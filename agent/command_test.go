@@ -4,9 +4,14 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,6 +73,43 @@ func TestACommandSeesTheFilesAndNothingOfTheService(t *testing.T) {
 			}
 			if left, err := filepath.Glob(filepath.Join(folder, "*")); err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// What a command starts ends with it, also what has left its process group and session, and whose parent is gone.
+func TestNothingThatACommandStartedOutlivesIt(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
+		t.Skip("sessions of their own are ended on Linux, and made with setsid")
+	}
+	for name, c := range map[string]struct {
+		script  string
+		timeout time.Duration
+	}{
+		"it ended":          {script: `setsid sh -c 'echo $$ >>"$1/pids"; exec sleep 600' x "$1" & while [ ! -s "$1/pids" ]; do :; done`},
+		"twice removed":     {script: `setsid sh -c '(setsid sh -c "echo \$\$ >>\"\$1/pids\"; sleep 600; :" x "$1" &) ' x "$1"; while [ ! -s "$1/pids" ]; do :; done`},
+		"its time was over": {script: `setsid sh -c 'echo $$ >>"$1/pids"; exec sleep 600' x "$1" & sleep 600`, timeout: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			checks := &agent.Commands{Projects: map[api.ProjectID]agent.Command{"p": {Args: []string{"sh", "-c", c.script, "x", dir}, Timeout: c.timeout}}}
+			if says, _, err := checks.Check(t.Context(), api.Project{ID: "p"}, fileSet{"a.md": "x"}); err != nil || (says != "") != (c.timeout > 0) {
+				t.Fatalf("%q, %v", says, err)
+			}
+			pids, err := os.ReadFile(filepath.Join(dir, "pids"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for pid := range strings.Lines(string(pids)) {
+				n, err := strconv.Atoi(strings.TrimSpace(pid))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := syscall.Kill(n, 0); !errors.Is(err, syscall.ESRCH) {
+					t.Errorf("process %d lives on: %v", n, err)
+					_ = syscall.Kill(n, syscall.SIGKILL)
+				}
 			}
 		})
 	}

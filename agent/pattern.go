@@ -86,7 +86,7 @@ func (p *parser) spend() bool {
 func (p *parser) within() bool { return p.steps <= maxSteps && p.spent+p.steps <= maxPromptSteps }
 
 const (
-	maxSteps       = 1_000_000     // of one operation
+	maxSteps       = 1_000_000    // of one operation
 	maxPromptSteps = 3 * maxSteps // of all of a prompt: a hundred ordinary operations take some 200,000
 )
 
