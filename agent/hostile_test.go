@@ -222,6 +222,17 @@ func TestContentThatMayNotGoOutEndsTheWork(t *testing.T) {
 		"open tags":          {call("write_file", args{"path": "new.mdx", "content": "# X\n\n<Note>\n"}), "not closed"},
 		"broken JSON":        {call("write_file", args{"path": "data.json", "content": "{"}), "would not parse"},
 		"broken YAML":        {call("write_file", args{"path": "data.yml", "content": "a: [\n"}), "would not parse"},
+		"hooks of a build":   {call("write_file", args{"path": "mkdocs.yml", "content": "site_name: X\nhooks:\n  - evil.py\n"}), "left to people"},
+		"a function's name":  {call("write_file", args{"path": "mkdocs.yml", "content": "site_name: X\nextra:\n  a: !!python/object/apply:os.system [id]\n"}), "left to people"},
+		"plugins of a build": {call("write_file", args{"path": "_config.yml", "content": "title: X\nplugins_dir: evil\n"}), "left to people"},
+		"what Hugo may run":  {call("write_file", args{"path": "config.toml", "content": "title = \"X\"\n[security.exec]\nallow = [\".*\"]\n"}), "left to people"},
+		"required code":      {call("write_file", args{"path": "new.mdx", "content": "export const x = require('child_process').execSync('id')\n\n# X\n"}), "left to people"},
+		"an imported module": {call("write_file", args{"path": "new.mdx", "content": "import { execSync } from 'child_process'\n\n# X\n"}), "left to people"},
+		"an expression":      {call("write_file", args{"path": "new.mdx", "content": "# X\n\n{process.mainModule.require('fs').readFileSync('x')}\n"}), "left to people"},
+		"an attribute":       {call("write_file", args{"path": "new.mdx", "content": "# X\n\n<A b={fetch('x')} />\n"}), "left to people"},
+		"a spread":           {call("write_file", args{"path": "new.mdx", "content": "# X\n\n<A {...require('x')} />\n"}), "left to people"},
+		"a tagged template":  {call("write_file", args{"path": "new.mdx", "content": "# X\n\n{String.raw`x`}\n"}), "left to people"},
+		"code in a comment":  {call("write_file", args{"path": "new.mdx", "content": "# X\n\n{/* a */ eval('x') /* b */}\n"}), "left to people"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := newLoop(t, hostileSite(), calls(c.call), finish, finish, finish, finish)
@@ -230,6 +241,39 @@ func TestContentThatMayNotGoOutEndsTheWork(t *testing.T) {
 				t.Errorf("%s, want %s", m, c.want)
 			}
 		})
+	}
+}
+
+// TestCodeThatThePagesHaveAlreadyMayBeWrittenAgain moves and repeats what runs today, and adds what only holds values.
+func TestCodeThatThePagesHaveAlreadyMayBeWrittenAgain(t *testing.T) {
+	site := map[string]string{
+		"docs/docs.json":         `{"navigation":{"pages":["a","b"]}}`,
+		"docs/a.mdx":             "import { useState } from 'react'\nexport const twice = (n) => 2 * n\n\n# A\n\nIt is {twice(2)}.\n",
+		"docs/b.mdx":             "# B\n\nfoo\n",
+		"docs/snippets/note.mdx": "x\n",
+	}
+	content := "---\ntitle: C\n---\n\nimport { useState } from 'react'\nimport Note from '/snippets/note.mdx'\nexport const names = ['a (b)', \"c\"]\n\n" +
+		"{/* call() me */}\n\nIt is {twice(2)}, {names[0]}.\n\n<Card title=\"x (y)\" cols={2} style={{ color: 'rgb(1, 2, 3)' }} label={`a (b)`}>x</Card>\n"
+	j := newLoop(t, site, one("write_file", args{"path": "c.mdx", "content": content}), finish, finish, finish, finish)
+	j.docs = "docs"
+	if res := j.must(); len(res.Changes) == 0 {
+		t.Errorf("nothing was changed: %s", res.Message)
+	}
+}
+
+// TestAConfigurationKeepsWhatItRunsWhileItsNavigationChanges edits the part of mkdocs.yml that is documentation.
+func TestAConfigurationKeepsWhatItRunsWhileItsNavigationChanges(t *testing.T) {
+	site := map[string]string{
+		"mkdocs.yml": "site_name: X\nplugins:\n  - search\nmarkdown_extensions:\n  - pymdownx.emoji:\n      emoji_index: !!python/name:material.extensions.emoji.twemoji\nnav:\n  - A: a.md\n",
+		"docs/a.md":  "# A\n", "docs/b.md": "# B\n",
+	}
+	j := newLoop(t, site, read("mkdocs.yml"), replace("mkdocs.yml", "  - A: a.md\n", "  - A: a.md\n  - B: b.md\n"), finish, finish, finish, finish)
+	if res := j.must(); len(res.Changes) != 1 {
+		t.Errorf("%d changes: %s", len(res.Changes), res.Message)
+	}
+	j = newLoop(t, site, read("mkdocs.yml"), replace("mkdocs.yml", "  - search\n", "  - search\n  - evil\n"), finish, finish, finish, finish)
+	if m := j.ends(); !strings.Contains(m, "left to people") {
+		t.Error(m)
 	}
 }
 

@@ -76,6 +76,7 @@ type run struct {
 	left     []string // what was left, and why
 	titles   []string
 	counts   map[string]map[string]int // file -> what -> how often
+	known    *codeBase                 // what the documentation runs as it stands, once it was looked for
 	origin   map[string]string         // file moved -> where it was in the base
 	dropped  map[string]bool           // pages taken out of the navigation on request
 	replaced []replaced
@@ -299,6 +300,11 @@ func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 				fault("%s would hold characters that a reader does not see", r.site.show(c.Path))
 			}
 		}
+		if !r.undone {
+			if key := steeringChange(c.Path, old, c.Content); key != "" {
+				fault("%s would change %s, which says what the site's build runs: that is left to people", r.site.show(c.Path), quote(key))
+			}
+		}
 		if !isPage(c.Path) {
 			if why := unreadable(c.Path, c.Content); why != "" && (old == nil || unreadable(from, old) == "") {
 				fault("%s would not parse: %s", r.site.show(c.Path), why)
@@ -308,6 +314,18 @@ func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 		now, err := r.site.page(c.Path)
 		if err != nil {
 			return nil, nil, err
+		}
+		if !r.undone {
+			if r.known == nil {
+				known, err := was.codeBase()
+				if err != nil {
+					return nil, nil, err
+				}
+				r.known = &known
+			}
+			if what := r.site.newCode(now, *r.known); what != "" {
+				fault("%s would hold %s, which runs when the site is built: that is left to people", r.site.show(c.Path), what)
+			}
 		}
 		before := map[string]int{}
 		if old != nil {

@@ -542,11 +542,6 @@ func (l *loop) target(p string) (string, error) {
 	return f, nil
 }
 
-var buildFile = regexp.MustCompile(`(?i)^(?:package\.json|tsconfig.*\.json|deno\.jsonc?|composer\.json|renovate\.json5?|(?:netlify|vercel|wrangler|book|pyproject|cargo|fly)\.(?:toml|json)|.*\.config\.[cm]?[jt]sx?|(?:docker-)?compose\.ya?ml|action\.ya?ml|requirements.*\.txt|codecov\.ya?ml|\.?gitlab-ci\.ya?ml|azure-pipelines\.ya?ml|conf\.py)$`)
-
-// steering tells files whose content is run, or says what is.
-func steering(p string) bool { return buildFile.MatchString(path.Base(p)) }
-
 func (l *loop) writeFile(_ context.Context, a writeArgs) (string, error) {
 	f, err := l.target(a.Path)
 	if err != nil {

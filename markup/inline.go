@@ -382,6 +382,7 @@ func (s *scanner) brace(i, limit int) int {
 			s.mark(lit.End, e, markHidden)
 		} else {
 			s.mark(i, e, markTag)
+			s.p.Scripts = append(s.p.Scripts, Span{i + 1, e - 1})
 		}
 		return e
 	}
@@ -502,6 +503,7 @@ func (s *scanner) tagAt(i, limit int) (Tag, int) {
 			if e < 0 {
 				return t, -1
 			}
+			t.spreads = append(t.spreads, Span{j + 1, e - 1})
 			j = e
 			continue
 		case !isAttrName(c):
@@ -616,8 +618,12 @@ func (s *scanner) addTag(t Tag) {
 		s.mark(t.Span.Start, t.Span.End, markBreak)
 		cur = t.Span.End
 	}
+	p.Scripts = append(p.Scripts, t.spreads...)
 	for _, a := range t.Attrs {
 		v, ok := p.attrValue(a)
+		if a.Kind == "expression" && !ok {
+			p.Scripts = append(p.Scripts, a.Value)
+		}
 		if !ok {
 			continue
 		}

@@ -27,6 +27,7 @@ type Page struct {
 	Links    []Link
 	Code     []Code
 	Tags     []Tag
+	Scripts  []Span    // of MDX: imports and exports, and expressions that are more than one string; they run when the site is built
 	Prose    []Span    // what a reader sees as running text, in order: no code, no markup characters, no link destinations, no URLs
 	Problems []Problem // what a build of the site would refuse
 
@@ -90,6 +91,7 @@ type Tag struct {
 	Close   bool // </Name>
 	Self    bool // <Name/>
 	Attrs   []Attr
+	spreads []Span
 	Partner int // index of the matching tag in Page.Tags; -1 where there is none or none is needed
 }
 

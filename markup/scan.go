@@ -604,6 +604,7 @@ func (s *scanner) esm(start int) int {
 		s.problem(start, "the import or export does not end")
 	}
 	s.imports(start, end)
+	s.p.Scripts = append(s.p.Scripts, Span{start, end})
 	return end
 }
 
@@ -731,6 +732,7 @@ func (s *scanner) finish() {
 			p.Code = append(p.Code, Code{Span: Span{t.Span.Start, p.Tags[t.Partner].Span.End}, Inner: inner, Inline: t.Name == "code"})
 		}
 	}
+	slices.SortStableFunc(p.Scripts, func(a, b Span) int { return a.Start - b.Start })
 	slices.SortStableFunc(p.Code, func(a, b Code) int { return a.Span.Start - b.Span.Start })
 	for _, r := range s.refs {
 		dest, ok := s.defs[labelKey(r.label)]

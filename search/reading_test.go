@@ -276,3 +276,15 @@ func readAsGolden(t *testing.T, folder string, least int) {
 		t.Errorf("only %d files", n)
 	}
 }
+
+// TestASchemaThatNamesItselfManyTimesIsReadWithinABound reads a document whose schemas unfold to 60^5 when nobody counts.
+func TestASchemaThatNamesItselfManyTimesIsReadWithinABound(t *testing.T) {
+	all := strings.TrimSuffix(strings.Repeat(`{"$ref":"#/components/schemas/S"},`, 60), ",")
+	doc := `{"openapi":"3.1.0","info":{"title":"Bomb"},"paths":{"/x":{"post":{"summary":"X","requestBody":{"content":{"application/json":{"schema":` +
+		`{"$ref":"#/components/schemas/S"}}}}}}},"components":{"schemas":{"S":{"properties":{"a":{"type":"string"}},"allOf":[` + all + `]}}}}`
+	r := &record{Path: "openapi.json", Kind: kindPage}
+	src := readSource(r, []byte(doc))
+	if r.Kind != kindPage || len(src.sections) != 2 || !strings.Contains(src.sections[1].body, "POST /x") {
+		t.Errorf("%v: %d sections", r.Kind, len(src.sections))
+	}
+}

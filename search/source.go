@@ -439,6 +439,9 @@ func readHTML(r *record, src *source, content []byte) {
 	}
 }
 
+// maxSchemas is how many schemas of an OpenAPI document are read, each as often as it is referred to.
+const maxSchemas = 200_000
+
 // readOpenAPI makes a section of each operation of an OpenAPI document. Anything else is not for readers.
 func readOpenAPI(r *record, src *source, content []byte) bool {
 	var doc map[string]any
@@ -472,10 +475,11 @@ func readOpenAPI(r *record, src *source, content []byte) bool {
 		}
 		return m
 	}
+	left := maxSchemas // a schema may name itself many times at each of its levels
 	// properties lists what a schema's values are called and mean.
 	var properties func(v any, depth int) []string
 	properties = func(v any, depth int) (lines []string) {
-		if depth > 4 {
+		if left--; depth > 4 || left < 0 {
 			return nil
 		}
 		schema := resolve(v)
