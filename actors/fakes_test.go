@@ -67,6 +67,9 @@ func (m *memory) Append(_ context.Context, a persistence.Append) (uint64, error)
 		}
 		m.claims[a.Claim.Key] = *a.Claim
 	}
+	if m.claims[a.Release].Owner == a.Stream {
+		delete(m.claims, a.Release)
+	}
 	m.streams[a.Stream] = s
 	for _, e := range a.Events {
 		s.events = append(s.events, persistence.Event{Type: e.Type, Data: slices.Clone(e.Data)})

@@ -183,7 +183,7 @@ func TestJobsAndThreadsOutliveRestartsOnTheRealJournal(t *testing.T) {
 				}
 				break
 			}
-			turn, err := w.system.Threads().Resume(t.Context(), threads[i], thread.Resume{Project: "p", Caller: "anonymous"})
+			turn, err := w.system.Threads().Resume(t.Context(), threads[i], thread.Resume{Project: project("p"), Caller: "anonymous"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -68,7 +68,6 @@ type Deps struct {
 	RunLimit               time.Duration // one run of a job; 1 h
 	TurnLimit              time.Duration // one answer; 5 min
 	AnswerLimit            int           // bytes of one answer; 256 KiB
-	Grace                  time.Duration // for which a finished answer can be resumed; 1 min
 }
 
 func (d *Deps) defaults() error {
@@ -100,7 +99,7 @@ func (d *Deps) defaults() error {
 	for _, v := range []struct{ p, d *time.Duration }{
 		{&d.Idle, ptr(5 * time.Minute)}, {&d.FailureWindow, ptr(time.Minute)}, {&d.RetryFirst, ptr(200 * time.Millisecond)},
 		{&d.RetryLimit, ptr(15 * time.Second)}, {&d.Patience, ptr(2 * time.Minute)}, {&d.RunLimit, ptr(time.Hour)},
-		{&d.TurnLimit, ptr(5 * time.Minute)}, {&d.Grace, ptr(time.Minute)},
+		{&d.TurnLimit, ptr(5 * time.Minute)},
 	} {
 		if *v.p <= 0 {
 			*v.p = *v.d
@@ -162,9 +161,8 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 		// Its own log of dead letters is one of what quiet leaves out; a goroutine counts them for this long.
 		actor.WithDeadLetterThrottleCount(1), actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	s.runtime.EventStream.Subscribe(s.deadLetter)
-	chats := &chats{claims: deps.Journal, now: deps.Now, log: deps.Log}
 	s.jobs = Jobs{system: s, dir: s.newJobs()}
-	s.threads = Threads{system: s, dir: s.newThreads(chats), chats: chats}
+	s.threads = Threads{system: s, dir: s.newThreads()}
 	for _, d := range []*directory{s.jobs.dir, s.threads.dir} {
 		for i := range d.shards {
 			props := actor.PropsFromProducer(func() actor.Actor { return &shard{d: d} }, actor.WithMailbox(mailbox))

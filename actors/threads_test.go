@@ -91,10 +91,10 @@ func TestAQuestionIsAnsweredWithItsSources(t *testing.T) {
 			t.Errorf("%q, %v", text, end)
 		}
 		first, last := parts[0], parts[len(parts)-1]
-		if first.Kind != stream.Start || first.Message != string(turn.ID) || first.Thread != string(id) || first.Key != turn.Key {
+		if first.Kind != stream.Start || first.Message != string(turn.ID) || first.Thread != string(id) {
 			t.Errorf("start %+v", first)
 		}
-		if last.Thread != string(id) || last.Key != turn.Key || last.Reason != "stop" || last.Usage.Completion != 5 {
+		if last.Thread != string(id) || last.Reason != "stop" || last.Usage.Completion != 5 {
 			t.Errorf("finish %+v", last)
 		}
 		if parts[1].Kind != stream.Source || parts[1].URL != "/a" || parts[2].URL != "/b" || parts[3].Kind != stream.Text {
@@ -170,7 +170,7 @@ func TestWhoMayNotContinueAThreadFindsNone(t *testing.T) {
 		if _, err := w.system.Threads().Ask(t.Context(), newThread(), question("x")); !errors.Is(err, api.ErrNotFound) {
 			t.Errorf("an unknown thread: %v", err)
 		}
-		if _, err := w.system.Threads().Resume(t.Context(), id, thread.Resume{Project: "p", Caller: "ann"}); !errors.Is(err, api.ErrNotFound) {
+		if _, err := w.system.Threads().Resume(t.Context(), id, thread.Resume{Project: project("p"), Caller: "ann"}); !errors.Is(err, api.ErrNotFound) {
 			t.Errorf("resume by another caller: %v", err)
 		}
 		q := question("with the key")
@@ -358,11 +358,11 @@ func TestAnUnfinishedTurnIsAnsweredAfterARestart(t *testing.T) {
 		w.start()
 		defer w.stop()
 		<-w.system.Woken()
-		found, ok := w.system.Threads().Chat("p", "anonymous", "chat-0123456789")
+		found, ok := w.system.Threads().Chat("chat-0123456789")
 		if !ok || found != id {
 			t.Fatalf("the chat's thread: %s, %v", found, ok)
 		}
-		resumed, err := w.system.Threads().Resume(t.Context(), id, thread.Resume{Project: "p", Caller: "anonymous"})
+		resumed, err := w.system.Threads().Resume(t.Context(), id, thread.Resume{Project: project("p"), Caller: "anonymous"})
 		if err != nil || resumed.ID != waiting.ID {
 			t.Fatal(resumed, err)
 		}
@@ -406,7 +406,7 @@ func TestAForgottenThreadLeavesNothing(t *testing.T) {
 		if _, err := threads.Read(t.Context(), id, thread.Read{Project: "p"}); !errors.Is(err, api.ErrNotFound) {
 			t.Errorf("afterwards: %v", err)
 		}
-		if found, ok := threads.Chat("p", "anonymous", q.Chat); ok {
+		if found, ok := threads.Chat(q.Chat); ok {
 			t.Errorf("its chat still leads to %s", found)
 		}
 		synctest.Wait()
@@ -420,37 +420,183 @@ func TestAForgottenThreadLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestAFinishedAnswerCanBeResumedForAWhile(t *testing.T) {
+// TestAFinishedAnswerCanBeResumedAsLongAsItsThreadIsKept comes back after the actor has gone to sleep, after a restart and
+// after years, by the thread and by the chat, as an identified reader does whose client sends nothing but the chat.
+func TestAFinishedAnswerCanBeResumedAsLongAsItsThreadIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil).start()
 		id := newThread()
 		q := opening("what is it")
-		q.Chat = "chat-0123456789"
+		q.Chat, q.Caller = "chat-of-ann", "ann"
 		turn := w.put(id, q)
 		read(t, turn.Log)
-		resume := thread.Resume{Project: "p", Caller: "anonymous"}
-		for range 2 {
-			again, err := w.system.Threads().Resume(t.Context(), id, resume)
-			if err != nil {
-				t.Fatal(err)
-			}
-			parts := read(t, again.Log)
-			if text, end := told(parts); text != "You ask: what is it " || end != stream.Finish || again.ID != turn.ID || len(parts) != 5 {
-				t.Errorf("%+v", parts)
+		for _, after := range []time.Duration{0, 2 * time.Minute, 24 * time.Hour, 3 * 365 * 24 * time.Hour} {
+			time.Sleep(after) // the first of them outlast what keeps an actor awake
+			for name, resume := range map[string]thread.Resume{
+				"thread": {Project: project("p"), Caller: "ann"}, "chat": {Project: project("p"), Chat: q.Chat},
+			} {
+				found, ok := w.system.Threads().Chat(q.Chat)
+				if !ok || found != id {
+					t.Fatalf("after %v the chat's thread is %q, %v", after, found, ok)
+				}
+				again, err := w.system.Threads().Resume(t.Context(), found, resume)
+				if err != nil {
+					t.Fatalf("after %v by the %s: %v", after, name, err)
+				}
+				parts := read(t, again.Log)
+				if text, end := told(parts); text != "You ask: what is it " || end != stream.Finish || again.ID != turn.ID || again.Key != "" || len(parts) != 5 {
+					t.Errorf("after %v by the %s: %+v", after, name, parts)
+				}
 			}
 			w.stop() // and from the journal as well
 			w.start()
-			if found, ok := w.system.Threads().Chat("p", "anonymous", "chat-0123456789"); !ok || found != id {
-				t.Errorf("the chat's thread after a restart: %s, %v", found, ok)
-			}
 		}
 		defer w.stop()
-		time.Sleep(2 * time.Minute)
-		if _, err := w.system.Threads().Resume(t.Context(), id, resume); !errors.Is(err, api.ErrNotFound) {
-			t.Errorf("long after: %v", err)
+		if found, ok := w.system.Threads().Chat("chat-of-bob"); ok {
+			t.Errorf("another reader's chat leads to %s", found)
 		}
-		if _, ok := w.system.Threads().Chat("p", "ann", "chat-0123456789"); ok {
-			t.Error("another caller's chat is found")
+	})
+}
+
+// TestAChatLeadsToTheThreadItGoesOnIn asks in one thread from two chats, and in one chat in two threads.
+func TestAChatLeadsToTheThreadItGoesOnIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		first, second := newThread(), newThread()
+		put := func(id api.ThreadID, q thread.Ask, chat string) {
+			q.Chat = chat
+			read(t, w.put(id, q).Log)
+		}
+		leads := func(chat string, want api.ThreadID) {
+			t.Helper()
+			if got, _ := w.system.Threads().Chat(chat); got != want {
+				t.Errorf("chat %s leads to %q, want %q", chat, got, want)
+			}
+		}
+		put(first, opening("one of the questions"), "a")
+		leads("a", first)
+		put(first, question("two of the questions"), "b")
+		leads("a", "")
+		leads("b", first)
+		put(second, opening("three of the questions"), "b")
+		leads("b", second)
+		put(first, question("four of the questions"), "c") // gives up b, which is no longer its own
+		leads("b", second)
+		leads("c", first)
+		put(first, question("five of the questions"), "")
+		leads("c", first)
+		leads("", "")
+	})
+}
+
+// TestTheThreadKeyIsSentToTheOpenerOnly reads along with the opener, asks once more, and resumes: nobody else gets the key.
+func TestTheThreadKeyIsSentToTheOpenerOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		id := newThread()
+		q := opening("block")
+		q.Message = "m1"
+		opener := w.put(id, q)
+		if opener.Key == "" {
+			t.Fatal("the opener gets no key")
+		}
+		along, err := w.system.Threads().Resume(t.Context(), id, thread.Resume{Project: project("p"), Caller: "anonymous"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Turn, q.New = newTurn(), false
+		repeat := w.put(id, q)
+		close(w.talker.letGo)
+		for name, turn := range map[string]thread.Turn{"the opener's": opener, "who resumes": along, "who asks once more": repeat} {
+			if name != "the opener's" && turn.Key != "" {
+				t.Errorf("%s gets the key", name)
+			}
+			for _, part := range read(t, turn.Log) {
+				if part.Key != "" {
+					t.Errorf("the key is in the log, in a part of kind %v", part.Kind)
+				}
+			}
+		}
+		locked := thread.Resume{Project: project("p"), Caller: "anonymous"}
+		locked.Project.Options.RequireThreadKey = true
+		if _, err := w.system.Threads().Resume(t.Context(), id, locked); !errors.Is(err, thread.ErrKey) {
+			t.Errorf("without the key: %v", err)
+		}
+		locked.ThreadKey = opener.Key
+		if again, err := w.system.Threads().Resume(t.Context(), id, locked); err != nil || again.ID != opener.ID {
+			t.Errorf("with the key: %v", err)
+		}
+	})
+}
+
+// TestAnEarlierAnswerIsRegeneratedInItsPlace is what a reader of the chat SDK sees: the conversation up to that question, and
+// its new answer. What came after goes, is kept for the operator, and survives a restart.
+func TestAnEarlierAnswerIsRegeneratedInItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		id := newThread()
+		first := w.put(id, opening("one of the questions asked"))
+		read(t, first.Log)
+		read(t, w.put(id, question("two of the questions asked")).Log)
+		waiting := w.put(id, question("block while this is written"))
+		synctest.Wait()
+		q := question("one of the questions asked")
+		q.Regenerate, q.Instead = true, string(first.ID)
+		again := w.put(id, q)
+		if _, end := told(read(t, waiting.Log)); end != stream.Error {
+			t.Errorf("the stream of what came after ends with %v", end)
+		}
+		if text, end := told(read(t, again.Log)); end != stream.Finish || !strings.Contains(text, "one of") {
+			t.Errorf("%q, %v", text, end)
+		}
+		if h := w.talker.seen()[3].History; len(h) != 0 {
+			t.Errorf("the model is told what the reader does not see: %+v", h)
+		}
+		w.stop()
+		w.start()
+		defer w.stop()
+		c := w.conversation(id)
+		if len(c.Turns) != 1 || c.Turns[0].Turn != again.ID {
+			t.Errorf("the conversation is %+v", c.Turns)
+		}
+		if len(c.Replaced) != 3 || c.Replaced[1].Answer != "You ask: two of the questions asked " {
+			t.Errorf("kept are %+v", c.Replaced)
+		}
+	})
+}
+
+// TestAnotherTextUnderTheSameMessageIDIsAnswered puts a second question with the first one's id, as some clients give all of
+// their messages the same one; and then edits it, as useChat's stop, edit, send does.
+func TestAnotherTextUnderTheSameMessageIDIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		id := newThread()
+		q := opening("block this one")
+		q.Message = "m1"
+		first := w.put(id, q)
+		q.Turn, q.New, q.Text = newTurn(), false, "another one of the questions"
+		second := w.put(id, q)
+		if !second.Fresh || second.ID == first.ID {
+			t.Fatalf("the second question gets the first one's answer: %+v", second)
+		}
+		synctest.Wait()
+		q.Turn, q.Text, q.Instead = newTurn(), "an edited one of the questions", "m1"
+		edited := w.put(id, q)
+		if _, end := told(read(t, second.Log)); end != stream.Error {
+			t.Errorf("the stream of what was edited ends with %v", end)
+		}
+		close(w.talker.letGo)
+		if text, _ := told(read(t, first.Log)); !strings.Contains(text, "block this one") {
+			t.Errorf("the first answer is %q", text)
+		}
+		if text, _ := told(read(t, edited.Log)); !strings.Contains(text, "an edited one") {
+			t.Errorf("the edited question gets %q", text)
+		}
+		if n := len(w.conversation(id).Turns); n != 2 {
+			t.Errorf("%d exchanges", n)
 		}
 	})
 }
@@ -484,7 +630,7 @@ func TestAnAnswerThatCannotBeStoredIsToldAndKept(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		full(false)
-		resumed, err := w.system.Threads().Resume(t.Context(), id, thread.Resume{Project: "p", Caller: "anonymous"})
+		resumed, err := w.system.Threads().Resume(t.Context(), id, thread.Resume{Project: project("p"), Caller: "anonymous"})
 		if err != nil {
 			t.Fatal(err)
 		}

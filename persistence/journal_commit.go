@@ -579,6 +579,11 @@ func (c *journalCommit) append(r *appendRequest) error {
 			return err
 		}
 	}
+	if r.a.Release != "" {
+		if err := c.release(r.a.Release, r.a.Stream); err != nil {
+			return err
+		}
+	}
 	for _, u := range r.a.Uses {
 		if u.Limit >= 0 {
 			c.useCounts[useSlot{u.Window, u.Window.end(c.now), u.Key}]++

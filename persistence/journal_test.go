@@ -451,6 +451,25 @@ func TestOneOfManyClaimsWins(t *testing.T) {
 	}
 }
 
+// TestAClaimIsReleasedByItsHolder gives keys up in the append that takes another: only those that the stream holds.
+func TestAClaimIsReleasedByItsHolder(t *testing.T) {
+	j := openNew(t, JournalOptions{})
+	life := time.Now().Add(time.Hour)
+	claim := func(key, owner string) *Claim { return &Claim{Key: key, Owner: owner, Expires: life, Replaces: true} }
+	mustAppend(t, j, Append{Stream: "thread/a", Events: events("x"), Claim: claim("chat/1", "thread/a")})
+	mustAppend(t, j, Append{Stream: "thread/a", After: 1, Events: events("x"), Claim: claim("chat/2", "thread/a"), Release: "chat/1"})
+	mustAppend(t, j, Append{Stream: "thread/b", Events: events("x"), Release: "chat/2"}) // another's
+	mustAppend(t, j, Append{Stream: "thread/b", After: 1, Events: events("x"), Release: "chat/none"})
+	for key, owner := range map[string]string{"chat/1": "", "chat/2": "thread/a"} {
+		if c, _, err := j.Claim(key, time.Now()); err != nil || c.Owner != owner {
+			t.Errorf("%s is held by %q, %v, want %q", key, c.Owner, err, owner)
+		}
+	}
+	if n := j.state.counts[nClaims]; n != 1 {
+		t.Errorf("%d claims are counted", n)
+	}
+}
+
 func TestExpiredClaimsAndCountsAreSwept(t *testing.T) {
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	path := filepath.Join(t.TempDir(), "journal.db")

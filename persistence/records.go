@@ -38,6 +38,7 @@ type Append struct {
 	Pending bool
 	Uses    []Use  // quota uses that these events consume; reserved with Quotas.Reserve before
 	Claim   *Claim // idempotency key that these events answer
+	Release string // key of a claim that the stream gives up, where it holds it
 	Urgency Urgency
 }
 

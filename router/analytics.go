@@ -199,9 +199,16 @@ func (s *Server) readThread(x *exchange, req bunrouter.Request) error {
 		CreatedAt timestamp     `json:"createdAt"`
 		Caller    string        `json:"caller"`
 		Messages  []messageBody `json:"messages"`
-	}{c.Thread, timestamp(c.Opened), c.Caller, []messageBody{}}
-	for _, e := range c.Turns {
-		out.Messages = append(out.Messages, messageBody{ID: or(e.Message, string(e.Turn)+":question"), Role: "user", Content: e.Question, CreatedAt: timestamp(e.Asked)})
+		Replaced  []messageBody `json:"replaced"` // by other questions or answers, with what came after them
+	}{c.Thread, timestamp(c.Opened), c.Caller, messages(c.Turns), messages(c.Replaced)}
+	return encode(x, http.StatusOK, out)
+}
+
+// messages are a conversation's exchanges as their questions and answers.
+func messages(turns []thread.Exchange) []messageBody {
+	list := []messageBody{}
+	for _, e := range turns {
+		list = append(list, messageBody{ID: or(e.Message, string(e.Turn)+":question"), Role: "user", Content: e.Question, CreatedAt: timestamp(e.Asked)})
 		if !e.Done {
 			continue
 		}
@@ -217,9 +224,9 @@ func (s *Server) readThread(x *exchange, req bunrouter.Request) error {
 		if f := e.Feedback; f != nil {
 			m.Feedback = &verdictedBody{f.Rating, optional(f.Comment), timestamp(f.At)}
 		}
-		out.Messages = append(out.Messages, m)
+		list = append(list, m)
 	}
-	return encode(x, http.StatusOK, out)
+	return list
 }
 
 type callerBody struct {

@@ -299,13 +299,14 @@ func TestAnalyticsAreShown(t *testing.T) {
 			Sources: []thread.Source{{ID: "s1", URL: "/a#x", Title: "A"}}, Feedback: &thread.Feedback{Rating: api.RatedDown, At: at}},
 		{Turn: second, Question: "Why?", Asked: at, Done: true, Ended: at, Text: "Be", Error: "down"},
 		{Turn: "msg_3", Question: "When?", Asked: at},
-	}}}
+	}, Replaced: []thread.Exchange{{Turn: "msg_0", Message: "m0", Question: "What?", Asked: at}}}}
 	same("assistant/threads/"+string(id), fmt.Sprintf(`{"threadId":%q,"createdAt":%q,"caller":"ann","messages":[
 		{"id":"m1","role":"user","content":"How?","createdAt":%q},
 		{"id":%q,"role":"assistant","content":"So.","createdAt":%q,"sources":[{"title":"A","url":"/a#x"}],"resolutionStatus":"answered","model":"builtin","feedback":{"rating":"down","comment":null,"createdAt":%q}},
 		{"id":%q,"role":"user","content":"Why?","createdAt":%q},
 		{"id":%q,"role":"assistant","content":"Be","createdAt":%q,"sources":[],"resolutionStatus":"unanswered","error":"down"},
-		{"id":"msg_3:question","role":"user","content":"When?","createdAt":%q}]}`, id, stamp, stamp, first, stamp, stamp, second+":question", stamp, second, stamp, stamp))
+		{"id":"msg_3:question","role":"user","content":"When?","createdAt":%q}],
+		"replaced":[{"id":"m0","role":"user","content":"What?","createdAt":%q}]}`, id, stamp, stamp, first, stamp, stamp, second+":question", stamp, second, stamp, stamp, stamp))
 	h.json(404, "GET", base+"assistant/threads/"+api.NewID(api.ThreadPrefix, at), h.admin, "")
 	h.json(404, "GET", base+"assistant/threads/x", h.admin, "")
 	h.json(404, "GET", "/v1/analytics/acme-two/assistant/threads/"+string(id), h.admin, "")

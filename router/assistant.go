@@ -38,6 +38,7 @@ type question struct {
 	Message    string
 	Text       string
 	Regenerate bool
+	Instead    string
 	Context    []model.Snippet
 	Query      search.Query
 }
@@ -58,6 +59,7 @@ func decodeQuestion(body node, form stream.Form) (question, error) {
 		ps                                           problems
 		fp, messages, threadID, threadKey            node
 		pageSize, filter, snippets, path, chat, trig node
+		instead                                      node
 	)
 	if !ps.object(body) {
 		return q, ps.err()
@@ -84,6 +86,8 @@ func decodeQuestion(body node, form stream.Form) (question, error) {
 			chat = v
 		case "trigger":
 			trig = v
+		case "messageId":
+			instead = v
 		}
 	}
 	q.Caller = ps.required("fp", fp, length{min: 1, max: maxCaller})
@@ -91,6 +95,7 @@ func decodeQuestion(body node, form stream.Form) (question, error) {
 	q.ThreadKey = ps.nullable("threadKey", threadKey, length{max: maxID})
 	q.Chat = ps.nullable("id", chat, length{max: maxID})
 	trigger := ps.nullable("trigger", trig, length{max: maxID})
+	q.Instead = ps.nullable("messageId", instead, length{max: maxID})
 	q.Regenerate = strings.HasPrefix(trigger, "regenerate-")
 	q.Query.Limit = ps.whole("retrievalPageSize", pageSize, 1, 50, 5)
 	q.Query.Filter = ps.filter("filter", filter)
@@ -386,8 +391,8 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
 	turn, err = s.askThread(ctx, place, id, thread.Ask{
 		Project: x.project, New: fresh, Turn: api.TurnID(s.IDs.New(api.TurnPrefix, x.started)),
-		Message: q.Message, Chat: q.Chat, Caller: q.Caller, Channel: channel(req), ThreadKey: q.ThreadKey, Text: q.Text,
-		Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Key: x.key.ID, Uses: uses,
+		Message: q.Message, Chat: s.chat(x, req, q.Chat), Caller: q.Caller, Channel: channel(req), ThreadKey: or(q.ThreadKey, req.Header.Get(threadKeyHeader)), Text: q.Text,
+		Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Instead: q.Instead, Key: x.key.ID, Uses: uses,
 		Briefed: place.begin,
 	})
 	cancel()
@@ -400,7 +405,6 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	if !turn.Fresh {
 		give()
 	}
-	s.chats.put(x, q, turn)
 	return turn, func() { place.begin(); end() }, nil
 }
 
@@ -414,63 +418,4 @@ func (s *Server) askThread(ctx context.Context, place *place, id api.ThreadID, q
 		}
 	}()
 	return s.Threads.Ask(ctx, id, q)
-}
-
-// resumeStream serves the stream of a thread's newest answer from its start, and then live. There is none for a thread
-// that there is not, too: chat clients ask on every page load, with ids that they have just made up.
-func (s *Server) resumeStream(x *exchange, req bunrouter.Request) error {
-	return s.resume(x, req, param(req, "id"), stream.UIMessages)
-}
-
-// resumeChat is the form that version 4 of the chat SDK uses.
-func (s *Server) resumeChat(x *exchange, req bunrouter.Request) error {
-	var ps problems
-	id, ok := ps.queryOne(req.URL.Query(), "chatId")
-	if len(ps.list) == 0 && !ok {
-		ps.add("chatId", "is required: send the id of the chat or of the thread")
-	}
-	if err := ps.err(); err != nil {
-		return err
-	}
-	return s.resume(x, req, id, stream.DataStream)
-}
-
-func (s *Server) resume(x *exchange, req bunrouter.Request, id string, form stream.Form) error {
-	query := req.URL.Query()
-	cmd := thread.Resume{Project: x.project.ID, Caller: or(query.Get("fp"), anonymous), ThreadKey: query.Get("threadKey")}
-	if !api.ValidID(api.ThreadPrefix, id) {
-		known, ok := s.chats.find(x, id)
-		if !ok {
-			known.thread, ok = s.Threads.Chat(x.project.ID, cmd.Caller, id)
-			known.caller = cmd.Caller
-		}
-		if !ok || query.Has("fp") && query.Get("fp") != known.caller {
-			return nothing(x)
-		}
-		id, cmd.Caller, cmd.ThreadKey = string(known.thread), known.caller, or(cmd.ThreadKey, known.secret)
-	}
-	x.thread = api.ThreadID(id)
-	done, err := s.open()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(req.Context(), s.Bounds.CommandTimeout)
-	turn, err := s.Threads.Resume(ctx, x.thread, cmd)
-	cancel()
-	if err != nil {
-		done()
-		if errors.Is(err, api.ErrNotFound) {
-			return nothing(x)
-		}
-		return err
-	}
-	x.leaves = !s.Models.Local(x.project.Model) && s.pumps.mayTake(req.Request)
-	return s.follow(x, req.Request, turn, form, done)
-}
-
-// nothing says that there is no stream to resume.
-func nothing(x *exchange) error {
-	x.Header().Set("Cache-Control", "no-store")
-	x.WriteHeader(http.StatusNoContent)
-	return nil
 }

@@ -102,8 +102,8 @@ func TestAQuestionIsUnderstood(t *testing.T) {
 		t.Error("nobody is told that the turn has begun")
 	}
 	got.Briefed = nil
-	want := thread.Ask{Project: h.catalog.projects["acme"], New: true, Turn: got.Turn, Message: "m9", Chat: "chat-0123456789abcdef", Caller: "user-1", Channel: api.ChannelAPI,
-		Text: "What is\na é?", Regenerate: true, Key: got.Key, Uses: got.Uses,
+	want := thread.Ask{Project: h.catalog.projects["acme"], New: true, Turn: got.Turn, Message: "m9", Chat: got.Chat, Caller: "user-1", Channel: api.ChannelAPI,
+		Text: "What is\na é?", Regenerate: true, Instead: "m1", Key: got.Key, Uses: got.Uses,
 		Context: []model.Snippet{{Kind: "code", Text: "x := 1", Path: "a.mdx"}, {Kind: "textSelection", Text: "y"}},
 		Query:   search.Query{Limit: 7, CurrentPath: "guide/start", Filter: search.Filter{Version: "v2", Tag: "t", Groups: []string{"a", "b"}}}}
 	if !reflect.DeepEqual(got, want) {
@@ -274,8 +274,8 @@ func TestAnAnswerIsResumedFromItsStart(t *testing.T) {
 		}
 		whole := read(first)
 		for _, res := range []*http.Response{second, third, alias} {
-			if got := read(res); got != whole {
-				t.Errorf("resumed:\n%s\nwant\n%s", got, whole)
+			if got, want := read(res), strings.ReplaceAll(whole, `,"threadKey":"tk_secret"`, ""); got != want || len(want) == len(whole) {
+				t.Errorf("resumed:\n%s\nwant\n%s", got, want)
 			}
 			if res.Header.Get("X-Thread-Key") != "" {
 				t.Error("resuming tells the thread's key in the head")
@@ -301,14 +301,13 @@ func TestAnAnswerIsResumedFromItsStart(t *testing.T) {
 		h.text(204, "GET", v2+"/a%2Fb%20c%3F%25/stream", h.assistant, "")    // any string can be a chat's id
 		h.text(400, "GET", v1, h.assistant, "")                              // no id at all
 		h.text(400, "GET", v1+"?chatId=a&chatId=b", h.assistant, "")         //
-		short := strings.Replace(ask, `{"fp"`, `{"id":"main","fp"`, 1)       // an id that others could guess
+		short := strings.Replace(ask, `{"fp"`, `{"id":"main","fp"`, 1)
 		res := h.do("POST", v2, h.assistant, short, "X-Forwarded-For", "192.0.2.7")
 		log = <-logs
 		log.Append(stream.Part{Kind: stream.Finish})
 		log.Close()
 		io.ReadAll(res.Body)
 		h.text(200, "GET", v2+"/main/stream", h.assistant, "", "X-Forwarded-For", "192.0.2.7")
-		h.text(204, "GET", v2+"/main/stream", h.assistant, "", "X-Forwarded-For", "192.0.2.8")
 	})
 }
 
@@ -578,7 +577,7 @@ func TestBrowsersOnOtherOriginsMayAsk(t *testing.T) {
 		}
 	}
 	_, res := h.text(204, "OPTIONS", v2, "", "", "Access-Control-Request-Headers", "a;b")
-	header(t, res, "Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id")
+	header(t, res, "Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id, X-Thread-Key")
 	// Errors can be read too: of the key, of the body, of the method.
 	for _, res := range []*http.Response{
 		h.do("POST", v2, "", ask, "Origin", "https://site.example"),

@@ -449,21 +449,23 @@ func (c *claims) Claim(key string, now time.Time) (persistence.Claim, bool, erro
 
 // threads stands in for the actors of conversations; a test writes the answers.
 type threads struct {
-	mu     sync.Mutex
-	all    map[api.ThreadID]*threadState
-	refuse error
-	repeat bool                                  // the next questions are answered as repeats
-	answer func(cmd thread.Ask, log *stream.Log) // writes the answer; a short one where nil
-	hold   func(cmd thread.Ask)                  // is called before a question is answered
-	last   thread.Ask
-	asked  int
-	rated  []thread.Rate
-	read   map[api.ThreadID]thread.Conversation
+	mu      sync.Mutex
+	all     map[api.ThreadID]*threadState
+	refuse  error
+	repeat  bool                                  // the next questions are answered as repeats
+	answer  func(cmd thread.Ask, log *stream.Log) // writes the answer; a short one where nil
+	hold    func(cmd thread.Ask)                  // is called before a question is answered
+	last    thread.Ask
+	resumed thread.Resume
+	asked   int
+	rated   []thread.Rate
+	read    map[api.ThreadID]thread.Conversation
 }
 
 type threadState struct {
 	project api.ProjectID
 	caller  string
+	chat    string
 	turn    thread.Turn
 }
 
@@ -489,8 +491,8 @@ func (s *threads) Ask(ctx context.Context, id api.ThreadID, cmd thread.Ask) (thr
 	if cmd.New {
 		turn.Key = "tk_secret"
 	}
-	s.all[id] = &threadState{project: cmd.Project.ID, caller: cmd.Caller, turn: turn}
-	turn.Log.Append(stream.Part{Kind: stream.Start, Message: string(cmd.Turn), Thread: string(id), Key: turn.Key})
+	s.all[id] = &threadState{project: cmd.Project.ID, caller: cmd.Caller, chat: cmd.Chat, turn: turn}
+	turn.Log.Append(stream.Part{Kind: stream.Start, Message: string(cmd.Turn), Thread: string(id)})
 	if s.answer != nil {
 		s.answer(cmd, turn.Log)
 		return turn, nil
@@ -499,7 +501,7 @@ func (s *threads) Ask(ctx context.Context, id api.ThreadID, cmd thread.Ask) (thr
 		stream.Part{Kind: stream.Source, ID: "s1", URL: "https://docs.acme.example/page", Title: "Page"},
 		stream.Part{Kind: stream.Text, Text: "Hello "},
 		stream.Part{Kind: stream.Text, Text: "\"world\"\n"},
-		stream.Part{Kind: stream.Finish, Thread: string(id), Key: turn.Key, Reason: "stop"})
+		stream.Part{Kind: stream.Finish, Thread: string(id), Reason: "stop"})
 	turn.Log.Close()
 	return turn, nil
 }
@@ -508,9 +510,13 @@ func (s *threads) Resume(ctx context.Context, id api.ThreadID, cmd thread.Resume
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.all[id]
-	if t == nil || t.project != cmd.Project || t.caller != cmd.Caller {
+	if t == nil || t.project != cmd.Project.ID || cmd.Chat != t.chat && cmd.Chat != "" || t.caller != cmd.Caller && (cmd.Chat == "" || cmd.Caller != "") {
 		return thread.Turn{}, api.ErrNotFound
 	}
+	if cmd.ThreadKey != "tk_secret" && (cmd.ThreadKey != "" || cmd.Project.Options.RequireThreadKey) {
+		return thread.Turn{}, thread.ErrKey
+	}
+	s.resumed = cmd
 	turn := t.turn
 	turn.Key, turn.Fresh = "", false
 	return turn, nil
@@ -539,7 +545,14 @@ func (s *threads) Rate(_ context.Context, id api.ThreadID, cmd thread.Rate) erro
 	return nil
 }
 
-func (s *threads) Chat(project api.ProjectID, caller, chat string) (api.ThreadID, bool) {
+func (s *threads) Chat(chat string) (api.ThreadID, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, t := range s.all {
+		if chat != "" && t.chat == chat {
+			return id, true
+		}
+	}
 	return "", false
 }
 

@@ -64,13 +64,13 @@ func (s *Server) head(x *exchange, turn *thread.Turn, form stream.Form) {
 	}
 	h.Set("X-Thread-Id", string(turn.Thread))
 	if turn.Key != "" {
-		h.Set("X-Thread-Key", turn.Key)
+		h.Set(threadKeyHeader, turn.Key)
 	}
 }
 
 // newWriter brings a log to a reader's socket. One channel is waited on: whatever there is to look at wakes the reader.
 func (s *Server) newWriter(x *exchange, req *http.Request, turn *thread.Turn, form stream.Form) *writer {
-	w := &writer{reading: reading{Server: s, enc: stream.NewEncoder(form), m: s.metrics.stream(form), log: turn.Log}, x: x,
+	w := &writer{reading: reading{Server: s, enc: stream.NewEncoder(form).WithKey(turn.Key), m: s.metrics.stream(form), log: turn.Log}, x: x,
 		rc: http.NewResponseController(x.ResponseWriter), ctx: req.Context()}
 	w.reader = turn.Log.Reader(0)
 	w.leave, w.forget = s.pulse.join(w.reader), context.AfterFunc(w.ctx, w.reader.Wake)

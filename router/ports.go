@@ -24,8 +24,8 @@ type Threads interface {
 	Resume(ctx context.Context, id api.ThreadID, cmd thread.Resume) (thread.Turn, error)
 	Read(ctx context.Context, id api.ThreadID, cmd thread.Read) (thread.Conversation, error)
 	Rate(ctx context.Context, id api.ThreadID, cmd thread.Rate) error
-	// Chat finds the thread that a client's chat goes on in, as far as is remembered, also over a restart.
-	Chat(project api.ProjectID, caller, chat string) (api.ThreadID, bool)
+	// Chat finds the thread that a client's chat goes on in, named as in thread.Ask.
+	Chat(chat string) (api.ThreadID, bool)
 }
 
 // Catalog answers what is asked across actors. It caches: a look-up costs no query on the hot path, and a change made

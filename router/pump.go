@@ -154,7 +154,7 @@ func (ps *pumps) take(x *exchange, req *http.Request, turn *thread.Turn, form st
 	// What the log's line says is kept, and nothing else of the request: strings of its head would hold all of it.
 	account := x.account(constant(req.Method))
 	account.id = strings.Clone(account.id)
-	f := &flow{reading: reading{Server: s, enc: stream.NewEncoder(form), m: s.metrics.stream(form), log: turn.Log}, account: account,
+	f := &flow{reading: reading{Server: s, enc: stream.NewEncoder(form).WithKey(turn.Key), m: s.metrics.stream(form), log: turn.Log}, account: account,
 		connection: newConnection(conn, buffered.Reader, x.unread), head: headOf(x.Header(), req.Close), done: done, closes: req.Close}
 	f.pump = ps.pick()
 	f.pump.streams.Add(1)

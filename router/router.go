@@ -109,13 +109,13 @@ type Server struct {
 	leave    context.CancelFunc
 	ended    chan struct{} // yields a value when a stream ends while draining
 
-	pulse    *pulse
-	pumps    *pumps
-	door     *door
-	chats    *chats
-	attempts *attempts
-	csrf     *http.CrossOriginProtection
-	spaces   sync.Pool // of *workspace
+	pulse        *pulse
+	pumps        *pumps
+	door         *door
+	unknownProxy sync.Once
+	attempts     *attempts
+	csrf         *http.CrossOriginProtection
+	spaces       sync.Pool // of *workspace
 }
 
 // New builds the API. Close ends what it runs beside requests.
@@ -155,7 +155,7 @@ func New(deps Deps) (*Server, error) {
 		Deps:     deps,
 		slots:    make(chan struct{}, deps.Bounds.Requests),
 		draining: make(chan struct{}), cut: make(chan struct{}), ended: make(chan struct{}, 1),
-		pulse: newPulse(deps.Bounds.KeepAlive), chats: newChats(), attempts: newAttempts(),
+		pulse: newPulse(deps.Bounds.KeepAlive), attempts: newAttempts(),
 		csrf: http.NewCrossOriginProtection(),
 	}
 	s.leaving, s.leave = context.WithCancel(context.Background())

@@ -64,6 +64,12 @@ type Encoder struct {
 // NewEncoder returns an encoder for one answer.
 func NewEncoder(form Form) *Encoder { return &Encoder{form: form} }
 
+// WithKey has the encoder tell its one reader the thread's secret. The parts are every reader's.
+func (e *Encoder) WithKey(key string) *Encoder {
+	e.key = key
+	return e
+}
+
 // Ended reports whether the end of the stream was written: after Finish or Error. Parts that come later are left out.
 func (e *Encoder) Ended() bool { return e.ended }
 

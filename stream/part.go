@@ -10,11 +10,11 @@ package stream
 type Kind uint8
 
 const (
-	Start  Kind = iota + 1 // first part: Message, Thread, Key where the thread is new
+	Start  Kind = iota + 1 // first part: Message, Thread
 	Source                 // a page that the answer cites: ID, URL, Title
 	Text                   // a piece of the answer: Text
 	Search                 // the retrieval shown as a tool call named "search": ID, Query, Results
-	Finish                 // last part of a good answer: Thread, Key, Reason, usage. Written only once the answer is on disk
+	Finish                 // last part of a good answer: Thread, Reason, usage. Written only once the answer is on disk
 	Error                  // last part of a failed one: Text is for a person
 )
 
@@ -24,7 +24,7 @@ type Part struct {
 	ID      string
 	Message string // id of the answer's message, unique for each answer
 	Thread  string
-	Key     string // the thread's secret, only in the answer that opens the thread
+	Key     string // the thread's secret, as the reader that opens the thread decodes it; never in a log
 	Text    string
 	URL     string
 	Title   string

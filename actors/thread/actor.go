@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,15 +22,12 @@ type Deps struct {
 	Model    Model
 	Projects Projects
 	Slots    Slots
-	Chats    Chats
 	Now      func() time.Time
 	Log      *slog.Logger
 	Context  context.Context // ends when the service stops
 	Go       func(func())    // starts an effect; whoever stops the service waits for it
 	// Backoff is the pause before try n (from 1) of something that failed for now.
 	Backoff func(n int) time.Duration
-	// Grace is how long after its end a turn's stream can still be resumed.
-	Grace time.Duration
 	// TurnLimit bounds one answer altogether, waiting for its turn apart.
 	TurnLimit time.Duration
 	// AnswerLimit bounds the bytes of one answer.
@@ -44,15 +40,12 @@ type Deps struct {
 // grows with the thread and not with its square; and when the thread goes to sleep.
 const snapshotEvery = 64
 
-// chatLife is how long a chat is remembered after its newest question, or half of it longer.
-const chatLife = 48 * time.Hour
+// chatLife is longer than any thread is kept: a chat leads to its thread until the thread goes, or goes on in another chat.
+const chatLife = 100 * 365 * 24 * time.Hour
 
-// ChatKey is the key of the claim that tells which thread a client's chat continues in. The claim's owner is the thread's
+// ChatClaim is the key of the claim that tells which thread a client's chat continues in. The claim's owner is the thread's
 // stream.
-func ChatKey(project api.ProjectID, caller, chat string) string {
-	hash := sha256.Sum256([]byte(string(project) + "\x00" + caller + "\x00" + chat))
-	return "chat/" + base64.RawURLEncoding.EncodeToString(hash[:])
-}
+func ChatClaim(chat string) string { return "chat/" + chat }
 
 // An Actor is one thread at work. All its methods are called by one goroutine at a time; effects send it messages.
 type Actor struct {
@@ -89,10 +82,7 @@ func (a *Actor) Recover() error {
 	for _, e := range a.state.open {
 		// What a reader had seen of it before may differ from what comes now: the stream begins anew, and a reader who
 		// resumes gets one whole answer.
-		a.openLog(e.Turn, "")
-	}
-	if a.state.chat != "" && len(a.state.open) > 0 {
-		a.deps.Chats.Remember(a.state.project, a.state.caller, a.state.chat, a.id)
+		a.openLog(e.Turn)
 	}
 	a.settle(true, nil)
 	return nil
@@ -119,7 +109,7 @@ func (a *Actor) Command(cmd Command, reply func(any, error)) {
 	case Rate:
 		events, err := a.state.decide(cmd, a.now())
 		if err == nil {
-			err = a.commit(events, nil, nil)
+			err = a.commit(events, persistence.Append{})
 		}
 		reply(nil, err)
 		if errors.Is(err, persistence.ErrSequence) {
@@ -192,28 +182,24 @@ func (a *Actor) ask(cmd *Ask) (Turn, error) {
 		e, _ := a.state.repeat(cmd)
 		return Turn{Thread: a.id, ID: e.Turn, Log: a.logOf(e)}, nil
 	}
-	var claim *persistence.Claim
-	if newest, _ := a.state.newest(); cmd.Chat != "" && (cmd.Chat != a.state.chat || now.Sub(newest.Asked) > chatLife/2) {
-		claim = &persistence.Claim{Key: ChatKey(cmd.Project.ID, cmd.Caller, cmd.Chat), Owner: a.stream, Ref: string(cmd.Turn),
-			Expires: now.Add(chatLife), Replaces: true}
+	more := persistence.Append{Uses: cmd.Uses}
+	if cmd.Chat != "" && cmd.Chat != a.state.chat {
+		more.Claim = &persistence.Claim{Key: ChatClaim(cmd.Chat), Owner: a.stream, Ref: string(cmd.Turn), Expires: now.Add(chatLife), Replaces: true}
+		if a.state.chat != "" {
+			more.Release = ChatClaim(a.state.chat)
+		}
 	}
-	if err := a.commit(events, cmd.Uses, claim); err != nil {
+	if err := a.commit(events, more); err != nil {
 		return Turn{}, err
 	}
-	if cmd.Chat != "" {
-		a.deps.Chats.Remember(a.state.project, a.state.caller, cmd.Chat, a.id)
-	}
-	return Turn{Thread: a.id, ID: cmd.Turn, Key: secret, Log: a.openLog(cmd.Turn, secret), Fresh: true}, nil
+	return Turn{Thread: a.id, ID: cmd.Turn, Key: secret, Log: a.openLog(cmd.Turn), Fresh: true}, nil
 }
 
 func (a *Actor) resume(cmd Resume) (Turn, error) {
 	if _, err := a.state.decide(cmd, a.now()); err != nil {
 		return Turn{}, err
 	}
-	e, ok := a.state.newest()
-	if !ok || e.Done && a.now().Sub(e.Ended) > a.deps.Grace {
-		return Turn{}, fmt.Errorf("%w: no answer of this thread is under way", api.ErrNotFound)
-	}
+	e, _ := a.state.newest()
 	return Turn{Thread: a.id, ID: e.Turn, Log: a.logOf(e)}, nil
 }
 
@@ -234,7 +220,7 @@ func (a *Actor) result(msg *runMessage) {
 	}
 	events, err := a.state.decide(msg.body, a.now())
 	if err == nil {
-		err = a.commit(events, nil, nil)
+		err = a.commit(events, persistence.Append{})
 	}
 	switch {
 	case errors.Is(err, persistence.ErrSequence):
@@ -247,7 +233,7 @@ func (a *Actor) result(msg *runMessage) {
 		if done, ok := msg.body.(turnDone); ok && msg.tries == 1 {
 			turn := a.run.turn
 			finish(a.logs[turn], stream.Part{Kind: stream.Error, Text: "The answer could not be stored. Please load it again in a moment."})
-			replay(a.openLog(turn, a.run.key), done.sources, done.text)
+			replay(a.openLog(turn), done.sources, done.text)
 		}
 		time.AfterFunc(a.deps.Backoff(msg.tries), func() { a.self.Tell(msg) })
 		return
@@ -264,8 +250,9 @@ func (a *Actor) result(msg *runMessage) {
 	a.settle(false, nil)
 }
 
-// commit makes events facts: first in the journal, then in the state, then in the streams.
-func (a *Actor) commit(events []Event, uses []persistence.Use, claim *persistence.Claim) error {
+// commit makes events facts: first in the journal, together with what else the append has; then in the state, then in the
+// streams.
+func (a *Actor) commit(events []Event, more persistence.Append) error {
 	if len(events) == 0 {
 		return nil
 	}
@@ -279,16 +266,15 @@ func (a *Actor) commit(events []Event, uses []persistence.Use, claim *persistenc
 		next = next.apply(ev)
 	}
 	_, pending := next.pending()
-	urgency := persistence.AtOnce
+	more.Stream, more.After, more.Events, more.Pending, more.Urgency = a.stream, a.seq, stored, pending, persistence.AtOnce
 	switch events[len(events)-1].(type) {
 	case Asked:
-		urgency = persistence.Soon
+		more.Urgency = persistence.Soon
 	case Answered: // its reader has all of its text by now, and then sees it end
-		urgency = persistence.Later
+		more.Urgency = persistence.Later
 	}
 	// The append outlives the service's context: a stop must not leave it open whether it took place.
-	seq, err := a.deps.Journal.Append(context.WithoutCancel(a.deps.Context), persistence.Append{
-		Stream: a.stream, After: a.seq, Events: stored, Pending: pending, Uses: uses, Claim: claim, Urgency: urgency})
+	seq, err := a.deps.Journal.Append(context.WithoutCancel(a.deps.Context), more)
 	switch {
 	case errors.Is(err, persistence.ErrSequence):
 		return fmt.Errorf("%w: append to %s: %w", api.ErrUnavailable, a.stream, err)
@@ -311,12 +297,14 @@ func (a *Actor) commit(events []Event, uses []persistence.Use, claim *persistenc
 func (a *Actor) follow(before state, ev Event) {
 	switch ev := ev.(type) {
 	case Asked:
-		if old, ok := before.newest(); ev.Replaces && ok && !old.Done {
-			a.closeLog(old.Turn, stream.Part{Kind: stream.Error, Text: "This question was asked anew; its answer comes there."})
+		for _, old := range before.open {
+			if _, stays := index(a.state.open, old.Turn); !stays {
+				a.closeLog(old.Turn, stream.Part{Kind: stream.Error, Text: "This question was asked anew; its answer comes there."})
+			}
 		}
 	case Answered:
 		e, _ := a.state.find(ev.Turn)
-		a.closeLog(ev.Turn, finishPart(a.id, a.keyOf(ev.Turn), e))
+		a.closeLog(ev.Turn, finishPart(a.id, e))
 		a.deps.Log.Info("answered", "project", a.state.project, "thread", a.id, "turn", ev.Turn, "answered", ev.Answered,
 			"model", ev.Model, "sources", len(ev.Sources), "seconds", ev.At.Sub(e.Asked).Seconds())
 	case TurnFailed:
@@ -327,15 +315,16 @@ func (a *Actor) follow(before state, ev Event) {
 	case Retried:
 		if ev.Reason == Panicked { // the next run writes to a stream of its own
 			a.closeLog(ev.Turn, stream.Part{Kind: stream.Error, Text: "The answer broke off because of an internal error and is being written anew. Please load it again."})
-			a.openLog(ev.Turn, "")
+			a.openLog(ev.Turn)
 		}
 	}
 }
 
-// openLog opens the stream of a turn's answer. Its readers have the first part at once and then wait with the turn.
-func (a *Actor) openLog(turn api.TurnID, key string) *stream.Log {
+// openLog opens the stream of a turn's answer. Its readers have the first part at once and then wait with the turn. It is
+// every reader's: the thread's secret is not in it.
+func (a *Actor) openLog(turn api.TurnID) *stream.Log {
 	log := stream.NewLog(stream.Limit(2 * a.deps.AnswerLimit))
-	log.Append(stream.Part{Kind: stream.Start, Message: string(turn), Thread: string(a.id), Key: key})
+	log.Append(stream.Part{Kind: stream.Start, Message: string(turn), Thread: string(a.id)})
 	if a.logs == nil {
 		a.logs = make(map[api.TurnID]*stream.Log)
 	}
@@ -351,13 +340,6 @@ func (a *Actor) closeLog(turn api.TurnID, end stream.Part) {
 	}
 }
 
-func (a *Actor) keyOf(turn api.TurnID) string {
-	if a.run != nil && a.run.turn == turn {
-		return a.run.key
-	}
-	return ""
-}
-
 // logOf is the stream of an exchange's answer: the one that is being written, or one made from what is stored.
 func (a *Actor) logOf(e Exchange) *stream.Log {
 	if log, ok := a.logs[e.Turn]; ok {
@@ -371,7 +353,7 @@ func (a *Actor) logOf(e Exchange) *stream.Log {
 		return log
 	}
 	replay(log, e.Sources, e.Answer)
-	finish(log, finishPart(a.id, "", e))
+	finish(log, finishPart(a.id, e))
 	return log
 }
 
@@ -392,12 +374,12 @@ func finish(log *stream.Log, end stream.Part) {
 	log.Close()
 }
 
-func finishPart(thread api.ThreadID, key string, e Exchange) stream.Part {
+func finishPart(thread api.ThreadID, e Exchange) stream.Part {
 	reason := e.Reason
 	if reason == "" {
 		reason = "stop"
 	}
-	return stream.Part{Kind: stream.Finish, Message: string(e.Turn), Thread: string(thread), Key: key, Reason: reason, Usage: e.Usage}
+	return stream.Part{Kind: stream.Finish, Message: string(e.Turn), Thread: string(thread), Reason: reason, Usage: e.Usage}
 }
 
 func (a *Actor) snapshot() {

@@ -22,7 +22,6 @@ import (
 type run struct {
 	attempt int
 	turn    api.TurnID
-	key     string // the thread's secret, where the turn opened the thread
 	cancel  context.CancelFunc
 	begin   chan struct{} // closed when a turn that was broken off before may be answered anew; nil for a first attempt
 }
@@ -43,12 +42,9 @@ func (a *Actor) start(w work, recovered bool, briefed func()) {
 	ctx, cancel := context.WithCancel(a.deps.Context)
 	log := a.logs[w.turn]
 	if log == nil {
-		log = a.openLog(w.turn, "")
+		log = a.openLog(w.turn)
 	}
 	r := &run{attempt: w.attempt, turn: w.turn, cancel: cancel}
-	if parts, _ := log.Reader(0).Take(); len(parts) > 0 {
-		r.key = parts[0].Key
-	}
 	if recovered {
 		r.begin = make(chan struct{})
 	}

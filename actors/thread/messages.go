@@ -22,31 +22,40 @@ type (
 	// Ask puts a question; it is answered with a Turn once the question is on disk. New opens the thread; otherwise an
 	// unknown thread, one of another project, or one that the caller may not continue is api.ErrNotFound.
 	Ask struct {
-		Project    api.Project
-		New        bool
-		Turn       api.TurnID // made by the caller
-		Message    string     // the client's id of its message, where it has one: a message that comes again is not asked twice
-		Chat       string     // the client's id of its chat, where it has one
-		Caller     string     // fp: "anonymous" or a user id
+		Project api.Project
+		New     bool
+		Turn    api.TurnID // made by the caller
+		Message string     // the client's id of its message, where it has one: a message that comes again with the same text is not asked twice
+		// Chat names the client's chat and who asks in it, where there is a chat: whoever knows it may resume. Whoever asks
+		// makes it so that nobody else can.
+		Chat       string
+		Caller     string // fp: "anonymous" or a user id
 		Channel    api.Channel
 		ThreadKey  string // the thread's secret, where the client sends it
 		Text       string
 		Context    []model.Snippet
 		Query      search.Query // page size, filter and current path; Text is set by the thread
-		Regenerate bool         // replace the last answer
-		Key        api.KeyID
-		Uses       []persistence.Use
+		Regenerate bool         // another answer to a question that was asked
+		// Instead is the client's id of the message, or the id of the answer, that this question takes the place of, where
+		// the client names one. What came after goes too, as it does in the client.
+		Instead string
+		Key     api.KeyID
+		Uses    []persistence.Use
 		// Briefed, where it is set, is told once for a question that was accepted as a new one: when its turn has found what
 		// the model is told, has ended without, or has to wait for the turns before it. Where the model is local, it is told
 		// when the answer is made.
 		Briefed func()
 	}
 
-	// Resume asks for the stream of the newest turn, from its start; it is answered with a Turn while that turn goes on
-	// and for a grace time after its end, and with api.ErrNotFound otherwise.
+	// Resume asks for the stream of the newest turn, from its start; it is answered with a Turn, or with api.ErrNotFound
+	// where the caller may not continue the thread, which is ErrKey where only the key is missing or wrong. Where Chat is
+	// set, the newest question has to be of that chat, and Caller is looked at where it is given. Where Within is set,
+	// the newest turn goes on, or has ended no longer ago.
 	Resume struct {
-		Project   api.ProjectID
+		Project   api.Project
 		Caller    string
+		Chat      string
+		Within    time.Duration
 		ThreadKey string
 	}
 
@@ -103,8 +112,10 @@ type Conversation struct {
 	Project api.ProjectID
 	Caller  string
 	Opened  time.Time
-	Chat    string // the client's id of the chat that goes on here, where it has one
+	Chat    string // that the newest question was asked in, see Ask
 	Turns   []Exchange
+	// Replaced are exchanges that others took the place of, and what came after those; the newest of them.
+	Replaced []Exchange
 }
 
 // Used is when the conversation was last asked something or answered.
@@ -125,7 +136,7 @@ func (c Conversation) Claims() []string {
 	if c.Chat == "" {
 		return nil
 	}
-	return []string{ChatKey(c.Project, c.Caller, c.Chat)}
+	return []string{ChatClaim(c.Chat)}
 }
 
 // An Exchange is one question and its answer.
@@ -182,8 +193,10 @@ type (
 	}
 	Asked struct {
 		Exchange Exchange `cbor:"1,keyasint"`
-		Replaces bool     `cbor:"2,keyasint"` // the last exchange is replaced by this one
-		Chat     string   `cbor:"3,keyasint"`
+		Replaces bool     `cbor:"2,keyasint"` // an exchange is replaced by this one
+		Chat     string   `cbor:"3,keyasint"` // see Ask; in older events the client's own id, which leads nowhere
+		// From is the exchange that is replaced, with all that came after it; the last one in older events.
+		From api.TurnID `cbor:"4,keyasint,omitempty"`
 	}
 	Answered struct {
 		Turn     api.TurnID   `cbor:"1,keyasint"`

@@ -73,9 +73,9 @@ func (*shunned) Local(string) bool { return false }
 // actor is a thread with this model, and with one question.
 func (s *shunned) actor(t *testing.T, ctx context.Context, limit time.Duration) *Actor {
 	t.Helper()
-	a := New(testID, &Deps{Journal: s, Searcher: s, Model: s, Projects: s, Slots: s, Chats: s, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	a := New(testID, &Deps{Journal: s, Searcher: s, Model: s, Projects: s, Slots: s, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Context: ctx, Go: func(f func()) { s.effects = append(s.effects, f) }, Backoff: func(int) time.Duration { return time.Hour },
-		Grace: time.Minute, TurnLimit: limit, AnswerLimit: 1000}, s)
+		TurnLimit: limit, AnswerLimit: 1000}, s)
 	if err := a.Recover(); err != nil {
 		t.Fatal(err)
 	}

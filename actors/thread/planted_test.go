@@ -53,6 +53,21 @@ var plants = map[string]machine{
 		}
 		return events, err
 	}},
+	"what came after a regenerated answer stays": {apply: func(s state, ev Event) state {
+		if a, ok := ev.(Asked); ok && a.Replaces {
+			a.From = "" // the newest
+			ev = a
+		}
+		return s.apply(ev)
+	}},
+	"the same message id is the same message": {decide: func(s state, msg any, now time.Time) ([]Event, error) {
+		if m, ok := msg.(asked); ok && s.opened {
+			if e, _ := s.newest(); e.Message == m.Message && !e.Done {
+				return nil, nil
+			}
+		}
+		return s.decide(msg, now)
+	}},
 	"crashes are not counted": {decide: func(s state, msg any, now time.Time) ([]Event, error) {
 		if _, ok := msg.(begun); ok {
 			return nil, nil

@@ -40,10 +40,5 @@ type Slots interface {
 	Acquire(ctx context.Context, project api.ProjectID) (release func(), err error)
 }
 
-// Chats is told at once, without waiting for a disk, which thread a client's chat continues in, so that the chat's stream can be resumed by the chat's id.
-type Chats interface {
-	Remember(project api.ProjectID, caller, chat string, thread api.ThreadID)
-}
-
 // Self is the way by which the outside reaches the actor: a message to itself, from any goroutine.
 type Self interface{ Tell(msg any) }

@@ -35,7 +35,9 @@ func (s state) row() api.ThreadRow {
 		row.Questions = append(row.Questions, q)
 	}
 	for _, e := range s.replaced {
-		add(e, true)
+		if e.Feedback != nil {
+			add(e, true)
+		}
 	}
 	for _, e := range s.done {
 		add(e, false)
@@ -101,7 +103,7 @@ func (r *Rows) Changed(id api.ThreadID, first uint64, events []persistence.Event
 				return api.ThreadRow{}, false
 			}
 		case Asked:
-			if _, ok := s.newest(); ev.Replaces && !ok {
+			if ev.Replaces && !s.holds(ev.From) {
 				return api.ThreadRow{}, false
 			}
 		}
@@ -114,6 +116,17 @@ func (r *Rows) Changed(id api.ThreadID, first uint64, events []persistence.Event
 	row := s.row()
 	row.Part = !whole
 	return row, true
+}
+
+// holds reports whether a turn is in the conversation as far as it is remembered; the last one where none is named.
+func (s *state) holds(turn api.TurnID) bool {
+	if turn == "" {
+		_, ok := s.newest()
+		return ok
+	}
+	_, open := index(s.open, turn)
+	_, done := index(s.done, turn)
+	return open || done
 }
 
 func (r *Rows) remember(s state, seq uint64) {

@@ -42,7 +42,10 @@ func TestRowsOfAThreadFollowItsChanges(t *testing.T) {
 			case n < 3 || !s.opened:
 				turns++
 				ask := opens(fmt.Sprint(turns), fmt.Sprint("question ", turns))
-				ask.New, ask.Regenerate = !s.opened, random.IntN(5) == 0
+				ask.New = !s.opened
+				if turns := s.conversation().Turns; len(turns) > 0 && random.IntN(5) == 0 {
+					ask.Regenerate, ask.Instead = true, string(turns[max(0, len(turns)-1-random.IntN(3))].Turn)
+				}
 				commit(s.decide(ask, now))
 			case n < 8:
 				commit(s.decide(turnDone{attempt: s.attempt, text: fmt.Sprint("answer at ", now)}, now))

@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
@@ -19,8 +20,8 @@ const (
 	// What a model is told of the conversation so far.
 	historyTurns = 10
 	historyBytes = 16 << 10
-	// maxReplaced is how many answers are kept that were rated and then replaced.
-	maxReplaced = 16
+	// maxReplaced is how many exchanges are kept that were replaced.
+	maxReplaced = 256
 )
 
 // A state is all that is known of a thread. It is a value: apply returns a new one and leaves the old one as it was.
@@ -34,9 +35,10 @@ type state struct {
 
 	done []Exchange // answered or failed, oldest first
 	open []Exchange // accepted and unanswered, in the order asked; the first is in hand
-	// replaced are the newest answers that were rated before another one took their place: often the reason why.
+	// replaced are the newest exchanges that others took the place of, and what came after those: what the reader no longer
+	// sees. The operator does, and a rating is often the reason why.
 	replaced []Exchange
-	chat     string // of the newest question
+	chat     string // of the newest question that was asked in one
 	attempt  int    // of the turn in hand; results of earlier ones are ignored
 	// How often the turn in hand broke off.
 	interrupted, panicked int
@@ -85,7 +87,7 @@ func (s *state) decide(msg any, now time.Time) ([]Event, error) {
 	case asked:
 		return s.ask(msg, now)
 	case Resume:
-		return nil, s.admit(msg.Project, msg.Caller, msg.ThreadKey, false)
+		return nil, s.resume(&msg, now)
 	case Read:
 		if !s.opened || s.project != msg.Project {
 			return nil, api.ErrNotFound
@@ -146,18 +148,44 @@ func (s *state) latest() time.Time {
 // current reports whether a result is of the turn in hand.
 func (s *state) current(attempt int) bool { return len(s.open) > 0 && attempt == s.attempt }
 
+// ErrKey refuses whoever shows no key where one is required, or a wrong one. To all but those who could know of the thread
+// without it, that is a thread that there is not.
+var ErrKey = fmt.Errorf("%w: the thread's key is missing or wrong", api.ErrNotFound)
+
 // admit refuses whoever may not continue the thread, in the same way as if there were none.
-func (s *state) admit(project api.ProjectID, caller, key string, keyRequired bool) error {
-	switch {
-	case !s.opened, s.project != project, s.caller != caller:
+func (s *state) admit(project *api.Project, caller, key string) error {
+	if !s.opened || s.project != project.ID || s.caller != caller {
 		return api.ErrNotFound
-	case key == "" && keyRequired:
-		return api.ErrNotFound
-	case key != "":
-		hash := sha256.Sum256([]byte(key))
-		if subtle.ConstantTimeCompare(hash[:], s.keyHash[:]) != 1 {
+	}
+	return s.unlock(key, project.Options.RequireThreadKey)
+}
+
+// unlock looks at a key: at one that is shown also where none is required.
+func (s *state) unlock(key string, required bool) error {
+	if key == "" && !required {
+		return nil
+	}
+	hash := sha256.Sum256([]byte(key))
+	if subtle.ConstantTimeCompare(hash[:], s.keyHash[:]) != 1 {
+		return ErrKey
+	}
+	return nil
+}
+
+// resume refuses whoever may not read the newest answer. A chat stands for its caller: who knows it has asked in it.
+func (s *state) resume(cmd *Resume, now time.Time) error {
+	caller := cmd.Caller
+	if cmd.Chat != "" {
+		if subtle.ConstantTimeCompare([]byte(cmd.Chat), []byte(s.chat)) != 1 {
 			return api.ErrNotFound
 		}
+		caller = cmp.Or(caller, s.caller)
+	}
+	if err := s.admit(&cmd.Project, caller, cmd.ThreadKey); err != nil {
+		return err
+	}
+	if e, _ := s.newest(); cmd.Within > 0 && e.Done && now.Sub(e.Ended) > cmd.Within {
+		return api.ErrNotFound
 	}
 	return nil
 }
@@ -169,13 +197,16 @@ func (s *state) ask(msg asked, now time.Time) ([]Event, error) {
 		}
 		return []Event{
 			Opened{Project: msg.Project.ID, Caller: msg.Caller, KeyHash: msg.keyHash, At: now},
-			msg.event(now, false),
+			msg.event(now, ""),
 		}, nil
 	}
 	repeat, again := s.repeat(msg.Ask)
 	// Who opens a thread has no key to show yet, also when asking once more.
-	required := msg.Project.Options.RequireThreadKey && !(msg.New && again && repeat.Turn == msg.Turn)
-	if err := s.admit(msg.Project.ID, msg.Caller, msg.ThreadKey, required); err != nil {
+	project := msg.Project
+	if msg.New && again && repeat.Turn == msg.Turn {
+		project.Options.RequireThreadKey = false
+	}
+	if err := s.admit(&project, msg.Caller, msg.ThreadKey); err != nil {
 		return nil, err
 	}
 	if again {
@@ -184,9 +215,38 @@ func (s *state) ask(msg asked, now time.Time) ([]Event, error) {
 	if len(s.open) > maxWaiting {
 		return nil, &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: 10 * time.Second}
 	}
-	newest, ok := s.newest()
-	replaces := ok && (msg.Regenerate || msg.Message != "" && msg.Message == newest.Message)
-	return []Event{msg.event(now, replaces)}, nil
+	return []Event{msg.event(now, s.instead(msg.Ask))}, nil
+}
+
+// instead is the exchange that a question takes the place of, empty where it is a further one. The client says so, by the
+// ids of its messages, and shows its reader the conversation up to there and the new answer.
+func (s *state) instead(cmd *Ask) api.TurnID {
+	newest, _ := s.newest()
+	if !cmd.Regenerate && cmd.Instead == "" {
+		if same(cmd, &newest) { // SDK 4 regenerates without saying so
+			return newest.Turn
+		}
+		return ""
+	}
+	for _, id := range []string{cmd.Instead, cmd.Message} {
+		for _, list := range [][]Exchange{s.open, s.done} {
+			for i := len(list) - 1; i >= 0 && id != ""; i-- {
+				if string(list[i].Turn) == id || list[i].Message == id {
+					return list[i].Turn
+				}
+			}
+		}
+	}
+	// A client without ids means the newest. A message with an id that is not known here may never have got here.
+	if cmd.Regenerate && (cmd.Message == "" || newest.Message == "" || cmd.Text == newest.Question) {
+		return newest.Turn
+	}
+	return ""
+}
+
+// same reports whether a client's message is one that was asked: some clients give each of their messages the same id.
+func same(cmd *Ask, e *Exchange) bool {
+	return cmd.Message != "" && cmd.Message == e.Message && cmd.Text == e.Question
 }
 
 func (s *state) rate(cmd *Rate, now time.Time) ([]Event, error) {
@@ -194,7 +254,7 @@ func (s *state) rate(cmd *Rate, now time.Time) ([]Event, error) {
 	if caller == "" {
 		caller = s.caller
 	}
-	if err := s.admit(cmd.Project.ID, caller, cmd.ThreadKey, cmd.Project.Options.RequireThreadKey); err != nil {
+	if err := s.admit(&cmd.Project, caller, cmd.ThreadKey); err != nil {
 		return nil, err
 	}
 	e, ok := s.find(cmd.Turn)
@@ -210,12 +270,12 @@ func (s *state) rate(cmd *Rate, now time.Time) ([]Event, error) {
 // repeat finds the exchange that a question was put in already.
 func (s *state) repeat(cmd *Ask) (Exchange, bool) {
 	for _, list := range [][]Exchange{s.open, s.done} {
-		if i := slices.IndexFunc(list, func(e Exchange) bool { return e.Turn == cmd.Turn }); i >= 0 {
+		if i, ok := index(list, cmd.Turn); ok {
 			return list[i], true
 		}
 	}
 	newest, ok := s.newest()
-	if !ok || cmd.Regenerate || cmd.Message == "" || cmd.Message != newest.Message {
+	if !ok || cmd.Regenerate || !same(cmd, &newest) {
 		return Exchange{}, false
 	}
 	return newest, !newest.Done // once it is answered, the same message asks for another answer: SDK 4 regenerates so
@@ -231,23 +291,35 @@ func (s *state) newest() (Exchange, bool) {
 	return Exchange{}, false
 }
 
+// find finds an exchange of the conversation, or one that was rated before it was replaced.
 func (s *state) find(turn api.TurnID) (Exchange, bool) {
-	for _, list := range [][]Exchange{s.open, s.done, s.replaced} {
-		for i := len(list) - 1; i >= 0; i-- {
-			if list[i].Turn == turn {
-				return list[i], true
-			}
+	for _, list := range [][]Exchange{s.open, s.done} {
+		if i, ok := index(list, turn); ok {
+			return list[i], true
 		}
 	}
+	if i, ok := index(s.replaced, turn); ok && s.replaced[i].Feedback != nil {
+		return s.replaced[i], true
+	}
 	return Exchange{}, false
+}
+
+// index is the place of a turn in a list, where it is there.
+func index(list []Exchange, turn api.TurnID) (int, bool) {
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].Turn == turn {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 // event is the fact that the question was put. Like all that the actor's goroutine calls for a question it is kept from
 // growing its caller's frame: a goroutine begins with a small stack, and each time that it outgrows it the stack is copied.
 //
 //go:noinline
-func (a asked) event(now time.Time, replaces bool) Event {
-	return Asked{Exchange: exchange(a.Ask, now), Replaces: replaces, Chat: a.Chat}
+func (a asked) event(now time.Time, instead api.TurnID) Event {
+	return Asked{Exchange: exchange(a.Ask, now), Replaces: instead != "", From: instead, Chat: a.Chat}
 }
 
 func exchange(cmd *Ask, now time.Time) Exchange {
@@ -265,7 +337,7 @@ func (s state) apply(ev Event) state {
 		s.project, s.caller, s.keyHash, s.at = ev.Project, ev.Caller, ev.KeyHash, ev.At
 	case Asked:
 		if ev.Replaces {
-			s = s.dropNewest()
+			s = s.cut(ev.From)
 		}
 		if len(s.open) == 0 {
 			s = s.next()
@@ -290,7 +362,7 @@ func (s state) apply(ev Event) state {
 		}
 	case Rated:
 		for _, list := range []*[]Exchange{&s.open, &s.done, &s.replaced} {
-			if i := slices.IndexFunc(*list, func(e Exchange) bool { return e.Turn == ev.Turn }); i >= 0 {
+			if i, ok := index(*list, ev.Turn); ok {
 				*list = slices.Clone(*list) // the old state keeps its own
 				(*list)[i].Feedback = &ev.Feedback
 			}
@@ -306,14 +378,30 @@ func (s state) next() state {
 	return s
 }
 
-func (s state) dropNewest() state {
-	if n := len(s.open); n > 0 {
-		s.open = s.open[: n-1 : n-1]
-	} else if n := len(s.done); n > 0 {
-		if old := s.done[n-1]; old.Feedback != nil {
-			s.replaced = append(slices.Clone(s.replaced[max(0, len(s.replaced)-maxReplaced+1):]), old)
-		}
-		s.done = s.done[: n-1 : n-1] // the next append copies: the old state keeps its own
+// cut takes an exchange out of the conversation, with all that came after it. Events from before exchanges had to be named
+// mean the last one, and keep it only where it was rated.
+func (s state) cut(from api.TurnID) state {
+	named := from != ""
+	if newest, ok := s.newest(); ok && !named {
+		from = newest.Turn
+	}
+	var gone []Exchange
+	if i, ok := index(s.done, from); ok {
+		gone = slices.Concat(s.done[i:], s.open)
+		s.done, s.open = s.done[:i:i], nil // the next append copies: the old state keeps its own
+	} else if i, ok := index(s.open, from); ok {
+		gone = slices.Clone(s.open[i:])
+		s.open = s.open[:i:i]
+	}
+	for i := range gone {
+		gone[i].Wanted = nil // it will not be answered any more
+	}
+	if !named {
+		gone = slices.DeleteFunc(gone, func(e Exchange) bool { return !e.Done || e.Feedback == nil })
+	}
+	if len(gone) > 0 {
+		s.replaced = slices.Concat(s.replaced, gone)
+		s.replaced = s.replaced[max(0, len(s.replaced)-maxReplaced):]
 	}
 	return s
 }
@@ -358,5 +446,6 @@ func spoken(answer string) string {
 }
 
 func (s *state) conversation() Conversation {
-	return Conversation{Thread: s.id, Project: s.project, Caller: s.caller, Opened: s.at, Chat: s.chat, Turns: slices.Concat(s.done, s.open)}
+	return Conversation{Thread: s.id, Project: s.project, Caller: s.caller, Opened: s.at, Chat: s.chat, Turns: slices.Concat(s.done, s.open),
+		Replaced: slices.Clone(s.replaced)}
 }

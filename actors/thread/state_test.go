@@ -74,6 +74,9 @@ func play(s state, msgs ...any) (state, error) {
 
 func TestDecisions(t *testing.T) {
 	opened := []any{opens("1", "why"), answered}
+	opened = opened[:2:2]
+	three := append(opened, asks("2", "how"), answered, asks("3", "when"), answered)
+	three = three[:6:6]
 	for _, c := range []struct {
 		name string
 		msgs []any
@@ -91,6 +94,24 @@ func TestDecisions(t *testing.T) {
 		{name: "the same message after a failure", msgs: []any{opens("1", "why"), fails, with(asks("2", "why"), func(a *asked) { a.Message = "m-1" })}, want: "2?"},
 		{name: "no message id is no repeat", msgs: []any{with(opens("1", "why"), func(a *asked) { a.Message = "" }), with(asks("2", "why"), func(a *asked) { a.Message = "" })}, want: "1? 2?"},
 		{name: "an earlier message id is none", msgs: append(opened, asks("2", "how"), with(asks("3", "why"), func(a *asked) { a.Message = "m-1" })), want: "1 2? 3?"},
+		{name: "the same message id with another text", msgs: []any{opens("1", "why"), with(asks("2", "how"), func(a *asked) { a.Message = "m-1" })}, want: "1? 2?"},
+		{name: "the same message id with another text after the answer", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Message = "m-1" })), want: "1 2?"},
+		{name: "the same message after its answer", msgs: append(opened, with(asks("2", "why"), func(a *asked) { a.Message = "m-1" })), want: "2?"},
+		{name: "regenerate an earlier answer, named by its id", msgs: append(three, with(asks("4", "how"), func(a *asked) { a.Regenerate, a.Instead = true, "2" })), want: "1 4?"},
+		{name: "regenerate an earlier answer, named by its question", msgs: append(three, with(asks("4", "how"), func(a *asked) { a.Regenerate, a.Message = true, "m-2" })), want: "1 4?"},
+		{name: "regenerate the first answer", msgs: append(three, with(asks("4", "why"), func(a *asked) { a.Regenerate, a.Instead, a.Message = true, "1", "m-1" })), want: "4?"},
+		{name: "regenerate an earlier answer while others wait", msgs: []any{opens("1", "why"), asks("2", "how"), asks("3", "when"), answered,
+			with(asks("4", "why"), func(a *asked) { a.Regenerate, a.Instead = true, "1" })}, want: "4?"},
+		{name: "regenerate one that waits, named by its question", msgs: []any{opens("1", "why"), asks("2", "how"), asks("3", "when"),
+			with(asks("4", "how"), func(a *asked) { a.Regenerate, a.Message = true, "m-2" })}, want: "1? 4?"},
+		{name: "regenerate what never got here", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Regenerate = true })), want: "1 2?"},
+		{name: "edit an earlier question", msgs: append(three, with(asks("4", "what"), func(a *asked) { a.Instead, a.Message = "m-2", "m-2" })), want: "1 4?"},
+		{name: "edit the question that is answered", msgs: []any{opens("1", "why"), with(asks("2", "what"), func(a *asked) { a.Instead, a.Message = "m-1", "m-1" })}, want: "2?"},
+		{name: "edit twice", msgs: []any{opens("1", "why"), with(asks("2", "what"), func(a *asked) { a.Instead, a.Message = "m-1", "m-1" }),
+			with(asks("3", "when"), func(a *asked) { a.Instead, a.Message = "m-1", "m-1" }), answered}, want: "3"},
+		{name: "an edit that comes again", msgs: []any{opens("1", "why"), with(asks("2", "what"), func(a *asked) { a.Instead, a.Message = "m-1", "m-1" }),
+			with(asks("3", "what"), func(a *asked) { a.Instead, a.Message = "m-1", "m-1" })}, want: "2?"},
+		{name: "edit what never got here", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Instead = "m-2" })), want: "1 2?"},
 		{name: "regenerate", msgs: append(opened, with(asks("2", "why"), func(a *asked) { a.Regenerate = true })), want: "2?"},
 		{name: "regenerate while it is written", msgs: []any{opens("1", "why"), with(asks("2", "why"), func(a *asked) { a.Regenerate = true })}, want: "2?"},
 		{name: "regenerate one that waits", msgs: []any{opens("1", "why"), asks("2", "how"), with(asks("3", "how"), func(a *asked) { a.Regenerate = true })}, want: "1? 3?"},
@@ -177,7 +198,7 @@ func TestHistoryIsBoundedAndWithoutFailures(t *testing.T) {
 func TestOldStatesStayAsTheyWere(t *testing.T) {
 	s, _ := play(state{id: testID}, opens("1", "a"), answered, asks("2", "b"), answered)
 	before := fmt.Sprintf("%+v", s)
-	a, _ := play(s, with(asks("3", "c"), func(a *asked) { a.Regenerate = true }), answered)
+	a, _ := play(s, with(asks("3", "b"), func(a *asked) { a.Regenerate = true }), answered)
 	b, _ := play(s, asks("4", "d"), answered)
 	if a.done[1].Turn != "3" || len(a.done) != 2 || b.done[2].Turn != "4" || s.done[1].Turn != "2" {
 		t.Error("futures of one state share memory")
@@ -346,7 +367,7 @@ func TestRatingAgainTheSameChangesNothing(t *testing.T) {
 
 func TestReplacedAnswersAreBounded(t *testing.T) {
 	s, _ := play(state{id: testID}, opens("0", "why"), answered)
-	for i := range 3 * maxReplaced {
+	for i := range maxReplaced + 20 {
 		before := fmt.Sprintf("%+v", s.replaced)
 		next, err := play(s, rates(fmt.Sprint(i), api.RatedDown), with(asks(fmt.Sprint(i+1), "why"), func(a *asked) { a.Regenerate = true }), answered)
 		if err != nil {
@@ -357,8 +378,94 @@ func TestReplacedAnswersAreBounded(t *testing.T) {
 		}
 		s = next
 	}
-	if n := len(s.replaced); n != maxReplaced || s.replaced[n-1].Turn != api.TurnID(fmt.Sprint(3*maxReplaced-1)) {
+	if n := len(s.replaced); n != maxReplaced || s.replaced[n-1].Turn != api.TurnID(fmt.Sprint(maxReplaced+19)) {
 		t.Errorf("%d are kept, the newest is %s", n, s.replaced[n-1].Turn)
+	}
+}
+
+// TestWhatIsCutIsKept cuts a conversation at an earlier answer: the reader no longer sees what came after, and nothing of it
+// is lost.
+func TestWhatIsCutIsKept(t *testing.T) {
+	s, err := play(state{id: testID}, opens("1", "why"), answered, asks("2", "how"), answered, rates("2", api.RatedDown), asks("3", "when"),
+		with(asks("4", "why"), func(a *asked) { a.Regenerate, a.Instead, a.Message = true, "1", "m-1" }), answered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := s.snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = restore(testID, data); err != nil {
+		t.Fatal(err)
+	}
+	var kept []string
+	for _, e := range s.conversation().Replaced {
+		kept = append(kept, string(e.Turn)+" "+e.Question+" "+e.Answer)
+		if e.Wanted != nil {
+			t.Errorf("what turn %s came with is kept: it will not be answered", e.Turn)
+		}
+	}
+	if got, want := strings.Join(kept, "; "), "1 why Because.; 2 how Because.; 3 when "; got != want {
+		t.Errorf("kept are %q, want %q", got, want)
+	}
+	if h := s.history(); len(h) != 2 || h[0].Text != "why" {
+		t.Errorf("the model is told %+v", h)
+	}
+	row := rowOf(t, s)
+	if len(row.Questions) != 2 || row.Questions[0].ID != "2" || !row.Questions[0].Replaced || row.Questions[1].ID != "4" {
+		t.Errorf("analytics see %+v", row.Questions)
+	}
+}
+
+// TestWhoMayResume lists who reads the newest answer of a thread whose newest question was asked in a chat.
+func TestWhoMayResume(t *testing.T) {
+	inChat := with(opens("1", "why"), func(a *asked) { a.Chat = "chat" })
+	locked := api.Project{ID: "p", Options: api.Options{RequireThreadKey: true}}
+	p := api.Project{ID: "p"}
+	for _, c := range []struct {
+		name string
+		msgs []any
+		cmd  Resume
+		want error
+	}{
+		{name: "the caller", cmd: Resume{Project: p, Caller: "ann"}},
+		{name: "another caller", cmd: Resume{Project: p, Caller: "bob"}, want: api.ErrNotFound},
+		{name: "no caller", cmd: Resume{Project: p}, want: api.ErrNotFound},
+		{name: "another project", cmd: Resume{Project: api.Project{ID: "q"}, Caller: "ann"}, want: api.ErrNotFound},
+		{name: "the chat", cmd: Resume{Project: p, Chat: "chat"}},
+		{name: "the chat and its caller", cmd: Resume{Project: p, Chat: "chat", Caller: "ann"}},
+		{name: "the chat and another caller", cmd: Resume{Project: p, Chat: "chat", Caller: "bob"}, want: api.ErrNotFound},
+		{name: "another chat", cmd: Resume{Project: p, Chat: "other", Caller: "ann"}, want: api.ErrNotFound},
+		{name: "a chat that the thread no longer goes on in", msgs: []any{with(asks("2", "how"), func(a *asked) { a.Chat = "next" })}, cmd: Resume{Project: p, Chat: "chat"}, want: api.ErrNotFound},
+		{name: "the caller without the key", cmd: Resume{Project: locked, Caller: "ann"}, want: ErrKey},
+		{name: "the chat without the key", cmd: Resume{Project: locked, Chat: "chat"}, want: ErrKey},
+		{name: "with the key", cmd: Resume{Project: locked, Caller: "ann", ThreadKey: "secret"}},
+		{name: "the chat with the key", cmd: Resume{Project: locked, Chat: "chat", ThreadKey: "secret"}},
+		{name: "with a wrong key", cmd: Resume{Project: p, Caller: "ann", ThreadKey: "guess"}, want: ErrKey},
+		{name: "another caller with the key", cmd: Resume{Project: locked, Caller: "bob", ThreadKey: "secret"}, want: api.ErrNotFound},
+		{name: "while it is written", cmd: Resume{Project: p, Chat: "chat", Within: time.Nanosecond}},
+		{name: "soon after", msgs: []any{answered}, cmd: Resume{Project: p, Chat: "chat", Within: 10 * time.Second}},
+		{name: "later", msgs: []any{answered}, cmd: Resume{Project: p, Chat: "chat", Within: 9 * time.Second}, want: api.ErrNotFound},
+		{name: "years later", msgs: []any{answered}, cmd: Resume{Project: p, Chat: "chat"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := play(state{id: testID}, append([]any{inChat}, c.msgs...)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = s.decide(c.cmd, t0.Add(11*time.Second))
+			if !errors.Is(err, c.want) || c.want == api.ErrNotFound && errors.Is(err, ErrKey) {
+				t.Errorf("error %v, want %v", err, c.want)
+			}
+		})
+	}
+	s := state{id: testID}
+	if _, err := s.decide(Resume{Project: p, Chat: "chat"}, t0); !errors.Is(err, api.ErrNotFound) || errors.Is(err, ErrKey) {
+		t.Errorf("a thread that there is not: %v", err)
+	}
+	s, _ = play(s, opens("1", "why"))
+	if _, err := s.decide(Resume{Project: p, Chat: "chat"}, t0); !errors.Is(err, api.ErrNotFound) {
+		t.Errorf("a thread that was not asked in a chat: %v", err)
 	}
 }
 
