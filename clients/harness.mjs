@@ -12,7 +12,7 @@ const React = (await import("react")).default;
 const { createRoot } = await import("react-dom/client");
 const { SWRConfig } = await import("swr");
 
-export const { url, domain, key, slowDomain, slowKey, control } = JSON.parse(process.env.DOCENT_CLIENTS);
+export const { url, otherUrl, domain, key, slowDomain, slowKey, lockedDomain, lockedKey, control } = JSON.parse(process.env.DOCENT_CLIENTS);
 
 /** mount opens a page whose only content is the hook, and gives access to what the hook last returned. A page shares no
  * memory with another: SDK 4 keeps its messages in a cache that would otherwise outlive a reload. */
@@ -44,6 +44,14 @@ export async function until(what, condition, seconds = 120) {
 export async function restart() {
   const response = await fetch(control + "/restart", { method: "POST" });
   assert.equal(response.status, 200, await response.text());
+}
+
+/** conversation is what the server holds of a thread: the texts of its messages, in order. */
+export async function conversation(domain, thread) {
+  const response = await fetch(`${control}/threads/${domain.split(".")[0]}/${thread}`);
+  const body = await response.json();
+  assert.equal(response.status, 200, JSON.stringify(body));
+  return body.messages.map((m) => m.content);
 }
 
 let failed = 0;

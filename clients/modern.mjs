@@ -1,6 +1,6 @@
 // The chat SDK from version 5 on, against version 2 of the assistant operation.
 import assert from "node:assert/strict";
-import { domain, end, key, mount, restart, scenario, slowDomain, slowKey, until, url } from "./harness.mjs";
+import { conversation, domain, end, key, lockedDomain, lockedKey, mount, otherUrl, restart, scenario, slowDomain, slowKey, until, url } from "./harness.mjs";
 
 const version = process.argv[2]; // the suffix of the packages' names
 const { DefaultChatTransport } = await import(`ai${version}`);
@@ -8,16 +8,14 @@ const { useChat } = await import(`react${version}`);
 const { version: release } = (await import(`ai${version}/package.json`, { with: { type: "json" } })).default;
 console.log(`ai ${release}`);
 
-const api = (d) => `${url}/discovery/v2/assistant/${d}/message`;
-
-/** open mounts a chat. The thread's id is sent as soon as it is known, as a page would. */
-function open({ d = domain, k = key, id, messages, resume, body = {} } = {}) {
+/** open mounts a chat. The thread's id and key are sent as soon as they are known, as a page would. */
+function open({ at = url, d = domain, k = key, id, messages, resume, threadKey, body = {} } = {}) {
   const errors = [];
   const finished = [];
-  const thread = { id: null };
+  const thread = { id: null, key: threadKey };
   const transport = new DefaultChatTransport({
-    api: api(d),
-    headers: { Authorization: `Bearer ${k}` },
+    api: `${at}/discovery/v2/assistant/${d}/message`,
+    headers: () => ({ Authorization: `Bearer ${k}`, ...(thread.key ? { "X-Thread-Key": thread.key } : {}) }),
     body: () => ({ fp: "anonymous", threadId: thread.id, ...body }),
   });
   const options = {
@@ -119,8 +117,8 @@ await scenario("regenerate replaces the answer", async () => {
 });
 
 /** begin starts a slow answer in a chat of its own and leaves the page in the middle of it. */
-async function begin(id) {
-  const c = open({ d: slowDomain, k: slowKey, id });
+async function begin(id, options = {}) {
+  const c = open({ d: slowDomain, k: slowKey, id, ...options });
   await until("the page is there", () => c.chat);
   c.chat.sendMessage({ text: "Tell me slowly." });
   await until("some text is there", () => c.chat.messages.length === 2 && text(last(c)).length > 20);
@@ -128,8 +126,8 @@ async function begin(id) {
 }
 
 /** reload opens the same chat as a page that only kept the question, and waits for the whole answer. */
-async function reload(id, question) {
-  const c = open({ d: slowDomain, k: slowKey, id, messages: [question], resume: true });
+async function reload(id, question, options = {}) {
+  const c = open({ d: slowDomain, k: slowKey, id, messages: [question], resume: true, ...options });
   await until("the resumed answer is complete", () => c.chat?.status === "ready" && last(c)?.role === "assistant" && last(c).metadata?.threadId && c.finished.length > 0, 60);
   assert.deepEqual(c.errors, []);
   return c;
@@ -161,6 +159,108 @@ await scenario("resume after the server was killed and started again", async () 
   before.page.unmount();
   const after = await reload(id, question);
   assertWhole(last(after));
+  after.page.unmount();
+});
+
+// A page may have one chat id for all of its visitors.
+await scenario("two visitors with the same chat id see only their own answers", async () => {
+  const one = await begin("docs");
+  const two = open({ at: otherUrl, d: slowDomain, k: slowKey, id: "docs", resume: true });
+  await until("the other page is quiet", () => two.chat && (two.chat.status === "ready" || release === "5.0.0"));
+  assert.deepEqual(two.errors, []);
+  assert.equal(two.chat.messages.length, 0, "the other visitor sees nothing");
+  two.page.unmount();
+  const theirs = await begin("docs", { at: otherUrl });
+  assert.notEqual(last(theirs).metadata.threadId, last(one).metadata.threadId);
+  for (const [before, at] of [[one, url], [theirs, otherUrl]]) {
+    const thread = last(before).metadata.threadId;
+    const question = before.chat.messages[0];
+    before.page.unmount();
+    await before.chat.stop();
+    const after = await reload("docs", question, { at });
+    assertWhole(last(after));
+    assert.equal(last(after).metadata.threadId, thread, "each visitor's own thread");
+    after.page.unmount();
+  }
+});
+
+await scenario("an identified reader resumes after the server was killed and started again", async () => {
+  const id = `chat-${release}-${crypto.randomUUID()}`;
+  const identified = { body: { fp: "user-1" } };
+  const before = await begin(id, identified);
+  const question = before.chat.messages[0];
+  const thread = last(before).metadata.threadId;
+  await restart();
+  before.page.unmount();
+  const after = await reload(id, question, identified);
+  assertWhole(last(after));
+  assert.equal(last(after).metadata.threadId, thread);
+  after.page.unmount();
+  await restart(); // it is finished now, and only on disk
+  const later = await reload(id, question, identified);
+  assertWhole(last(later));
+  later.page.unmount();
+});
+
+await scenario("an earlier answer is regenerated, and the server holds what the page shows", async () => {
+  const c = open();
+  await until("the page is there", () => c.chat);
+  const first = await ask(c, "When does the ferry leave?");
+  await ask(c, "What do tickets cost?");
+  const question = c.chat.messages[0].id;
+  for (const messageId of [first.id, question]) {
+    await c.chat.regenerate({ messageId });
+    await until("the new answer is there", () => c.chat.status === "ready" && last(c).role === "assistant" && last(c).id !== first.id);
+    assert.deepEqual(c.errors, []);
+    assert.equal(c.chat.messages.length, 2);
+    assert.equal(last(c).metadata.threadId, first.metadata.threadId);
+    const held = await conversation(domain, c.thread.id);
+    assert.deepEqual(held, c.chat.messages.map(text));
+  }
+  c.page.unmount();
+});
+
+await scenario("stop, edit, send", async () => {
+  const c = open({ d: slowDomain, k: slowKey });
+  await until("the page is there", () => c.chat);
+  c.chat.sendMessage({ text: "Tell me slowly." });
+  await until("some text is there", () => c.chat.messages.length === 2 && text(last(c)).length > 20);
+  await c.chat.stop();
+  await until("it has stopped", () => c.chat.status === "ready");
+  c.thread.id = last(c).metadata.threadId;
+  const stopped = last(c).id;
+  await c.chat.sendMessage({ text: "Tell me something else.", messageId: c.chat.messages[0].id });
+  await until("the new answer is there", () => c.chat.status === "ready" && last(c).role === "assistant" && last(c).id !== stopped);
+  assert.deepEqual(c.errors, []);
+  assert.equal(c.chat.messages.length, 2);
+  assertWhole(last(c));
+  assert.deepEqual(await conversation(slowDomain, c.thread.id), c.chat.messages.map(text));
+  assert.equal(text(c.chat.messages[0]), "Tell me something else.");
+  c.page.unmount();
+});
+
+await scenario("where a thread key is required, only who has it resumes", async () => {
+  const id = `chat-${release}-${crypto.randomUUID()}`;
+  const locked = { d: lockedDomain, k: lockedKey };
+  const before = await begin(id, locked);
+  const question = before.chat.messages[0];
+  const { threadId, threadKey } = last(before).metadata;
+  assert.ok(threadKey, "the opener is told the key at once");
+  before.page.unmount();
+  await before.chat.stop();
+  for (const wrong of [undefined, "guess"]) {
+    const c = open({ ...locked, id, messages: [question], resume: true, threadKey: wrong });
+    await until("it is refused", () => c.errors.length > 0);
+    assert.equal(JSON.parse(c.errors[0].message).code, "not_found");
+    assert.equal(c.chat.messages.length, 1);
+    c.page.unmount();
+  }
+  const after = await reload(id, question, { ...locked, threadKey });
+  assertWhole(last(after));
+  assert.equal(last(after).metadata.threadKey, undefined, "the key is sent once");
+  after.thread.id = threadId;
+  await ask(after, "And again.");
+  assert.equal(last(after).metadata.threadId, threadId, "the thread goes on with the key");
   after.page.unmount();
 });
 

@@ -1,25 +1,23 @@
 // The chat SDK 4, against version 1 of the assistant operation.
 import assert from "node:assert/strict";
-import { domain, end, key, mount, restart, scenario, slowDomain, slowKey, until, url } from "./harness.mjs";
+import { conversation, domain, end, key, lockedDomain, lockedKey, mount, otherUrl, restart, scenario, slowDomain, slowKey, until, url } from "./harness.mjs";
 
 const { useChat } = await import("react4");
 const { version: release } = (await import("ai4/package.json", { with: { type: "json" } })).default;
 console.log(`ai ${release}`);
 
-const api = (d) => `${url}/discovery/v1/assistant/${d}/message`;
-
-function open({ d = domain, k = key, id, initialMessages, body = {} } = {}) {
+function open({ at = url, d = domain, k = key, id, initialMessages, threadKey, body = {} } = {}) {
   const errors = [];
   const finished = [];
   const headers = [];
   const thread = { id: null };
   const page = mount(() =>
     useChat({
-      api: api(d), ...(id ? { id } : {}), ...(initialMessages ? { initialMessages } : {}),
+      api: `${at}/discovery/v1/assistant/${d}/message`, ...(id ? { id } : {}), ...(initialMessages ? { initialMessages } : {}),
       sendExtraMessageFields: true,
-      headers: { Authorization: `Bearer ${k}` },
+      headers: { Authorization: `Bearer ${k}`, ...(threadKey ? { "X-Thread-Key": threadKey } : {}) },
       onError: (error) => errors.push(error),
-      onResponse: (response) => headers.push(response.headers.get("x-thread-id")),
+      onResponse: (response) => { headers.push(response.headers.get("x-thread-id")); thread.key = response.headers.get("x-thread-key"); },
       onFinish: (message) => finished.push(message),
     }),
   );
@@ -116,16 +114,16 @@ await scenario("reload replaces the answer", async () => {
   c.page.unmount();
 });
 
-async function begin(id) {
-  const c = open({ d: slowDomain, k: slowKey, id });
+async function begin(id, options = {}) {
+  const c = open({ d: slowDomain, k: slowKey, id, ...options });
   await until("the page is there", () => c.chat);
   send(c, "Tell me slowly.");
   await until("some text is there", () => last(c)?.role === "assistant" && last(c).content.length > 20);
   return c;
 }
 
-async function resume(id, question) {
-  const c = open({ d: slowDomain, k: slowKey, id, initialMessages: [question] });
+async function resume(id, question, options = {}) {
+  const c = open({ d: slowDomain, k: slowKey, id, initialMessages: [question], ...options });
   await until("the page is there", () => c.chat);
   c.chat.experimental_resume();
   await until("the resumed answer is complete", () => c.chat.status === "ready" && last(c)?.role === "assistant" && c.finished.length > 0, 60);
@@ -134,6 +132,18 @@ async function resume(id, question) {
   parts.forEach((part, n) => assert.equal(part, `part-${n}`));
   assert.equal(parts.length, 60);
   c.page.unmount();
+  return c;
+}
+
+/** refused resumes and gets an error that says something. SDK 4 takes an answer without a stream for an error, too. */
+async function refused(id, options = {}) {
+  const c = open({ d: slowDomain, k: slowKey, id, ...options });
+  await until("the page is there", () => c.chat);
+  c.chat.experimental_resume();
+  await until("it is refused", () => c.errors.length > 0);
+  assert.equal(c.chat.messages.length, 0);
+  c.page.unmount();
+  return c.errors[0].message;
 }
 
 await scenario("resume after a reload of the page", async () => {
@@ -150,6 +160,64 @@ await scenario("resume after the server was killed and started again", async () 
   const question = before.chat.messages[0];
   await restart();
   await resume(id, question);
+});
+
+// A page may have one chat id for all of its visitors.
+await scenario("two visitors with the same chat id see only their own answers", async () => {
+  const one = await begin("docs");
+  assert.equal(await refused("docs", { at: otherUrl }), "The response body is empty.");
+  const theirs = await begin("docs", { at: otherUrl });
+  assert.notEqual(theirs.headers[0], one.headers[0]);
+  for (const [before, at] of [[one, url], [theirs, otherUrl]]) {
+    const question = before.chat.messages[0];
+    before.chat.stop();
+    const after = await resume("docs", question, { at });
+    assert.equal(finishOf(after).threadId, before.headers[0], "each visitor's own thread");
+  }
+});
+
+await scenario("an identified reader resumes after the server was killed and started again", async () => {
+  const id = `chat-4-${crypto.randomUUID()}`;
+  const before = await begin(id, { body: { fp: "user-1" } });
+  const question = before.chat.messages[0];
+  await restart();
+  await resume(id, question);
+  await restart(); // it is finished now, and only on disk
+  await resume(id, question);
+});
+
+// SDK 4 does not say that a message was edited: the server sees another question under the same id, and answers it.
+await scenario("stop, edit, send", async () => {
+  const c = open({ d: slowDomain, k: slowKey });
+  await until("the page is there", () => c.chat);
+  send(c, "Tell me slowly.");
+  await until("some text is there", () => last(c)?.role === "assistant" && last(c).content.length > 20);
+  c.chat.stop();
+  await until("it has stopped", () => c.chat.status === "ready");
+  c.thread.id = c.headers[0];
+  const edited = { ...c.chat.messages[0], content: "Tell me something else.", parts: [{ type: "text", text: "Tell me something else." }] };
+  c.chat.setMessages([edited]);
+  await until("it is edited", () => c.chat.messages.length === 1);
+  c.chat.reload({ body: { fp: "anonymous", threadId: c.thread.id } });
+  await until("the new answer is there", () => c.chat.status === "ready" && c.finished.length === 1);
+  assert.deepEqual(c.errors, []);
+  const held = await conversation(slowDomain, c.thread.id);
+  assert.equal(held.at(-2), "Tell me something else.");
+  assert.equal(held.at(-1), last(c).content);
+  c.page.unmount();
+});
+
+await scenario("where a thread key is required, only who has it resumes", async () => {
+  const id = `chat-4-${crypto.randomUUID()}`;
+  const locked = { d: lockedDomain, k: lockedKey };
+  const before = await begin(id, locked);
+  assert.ok(before.thread.key, "the opener is told the key at once");
+  const question = before.chat.messages[0];
+  before.chat.stop();
+  for (const threadKey of [undefined, "guess"]) {
+    assert.equal(JSON.parse(await refused(id, { ...locked, threadKey })).code, "not_found");
+  }
+  await resume(id, question, { ...locked, threadKey: before.thread.key });
 });
 
 end();

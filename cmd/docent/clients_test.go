@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,16 +25,23 @@ func TestRealChatClients(t *testing.T) {
 	for _, client := range [][]string{{"v4.mjs"}, {"modern.mjs", "5"}, {"modern.mjs", "500"}, {"modern.mjs", "6"}, {"modern.mjs", "600"}, {"modern.mjs", "7"}} {
 		t.Run(strings.Join(client, " "), func(t *testing.T) {
 			t.Parallel() // each has a server of its own, which it restarts
-			server, _, harbour, slow := newChatServer(t, 40, 60)
-			control := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			server, data, harbour, slow := newChatServer(t, 40, 60)
+			locked := newTestProject(t, data, "locked", writeFiles(t, map[string]string{"a.md": "# A\n\nText.\n"}), "--model", "slow", "--require-thread-key")
+			operate := http.NewServeMux()
+			operate.HandleFunc("POST /restart", func(w http.ResponseWriter, _ *http.Request) {
 				server.kill()
 				if err := server.tryStart(); err != nil {
 					http.Error(w, err.Error(), http.StatusInternalServerError)
 				}
-			}))
+			})
+			operate.HandleFunc("GET /threads/{project}/{thread}", func(w http.ResponseWriter, req *http.Request) {
+				admin := map[string]string{harbour.id: harbour.admin, slow.id: slow.admin}[req.PathValue("project")]
+				forward(w, req, server.url+"/v1/analytics/"+req.PathValue("project")+"/assistant/threads/"+req.PathValue("thread"), admin)
+			})
+			control := httptest.NewServer(operate)
 			defer control.Close()
-			settings, err := json.Marshal(map[string]string{"url": server.url, "domain": harbour.domain, "key": harbour.assistant,
-				"slowDomain": slow.domain, "slowKey": slow.assistant, "control": control.URL})
+			settings, err := json.Marshal(map[string]string{"url": server.url, "otherUrl": fromAddress(t, server.url, "127.0.0.2"), "domain": harbour.domain, "key": harbour.assistant,
+				"slowDomain": slow.domain, "slowKey": slow.assistant, "lockedDomain": locked.domain, "lockedKey": locked.assistant, "control": control.URL})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,6 +55,57 @@ func TestRealChatClients(t *testing.T) {
 			}
 		})
 	}
+}
+
+// forward answers with what the address answers to a key.
+func forward(w http.ResponseWriter, req *http.Request, address, key string) {
+	out, err := http.NewRequestWithContext(req.Context(), http.MethodGet, address, nil)
+	if err == nil {
+		out.Header.Set("Authorization", "Bearer "+key)
+		var res *http.Response
+		if res, err = http.DefaultClient.Do(out); err == nil {
+			defer res.Body.Close()
+			w.WriteHeader(res.StatusCode)
+			_, err = io.Copy(w, res.Body)
+		}
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+	}
+}
+
+// fromAddress is another address of a server: what comes there reaches the server from a client address of its own, byte
+// for byte, as if the client were on another machine.
+func fromAddress(t *testing.T, server, address string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer client.Close()
+				there, err := dialer.Dial("tcp", strings.TrimPrefix(server, "http://"))
+				if err != nil {
+					return
+				}
+				defer there.Close()
+				go func() {
+					_, _ = io.Copy(there, client)
+					there.Close()
+				}()
+				_, _ = io.Copy(client, there)
+			}()
+		}
+	}()
+	return "http://" + listener.Addr().String()
 }
 
 // newChatServer starts a server for chats: one project answers at once, the other from a model that writes parts pieces, so
