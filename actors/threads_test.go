@@ -421,7 +421,7 @@ func TestAForgottenThreadLeavesNothing(t *testing.T) {
 }
 
 // TestAFinishedAnswerCanBeResumedAsLongAsItsThreadIsKept comes back after the actor has gone to sleep, after a restart and
-// after years, by the thread and by the chat, as an identified reader does whose client sends nothing but the chat.
+// after a day, by the thread and by the chat, as an identified reader does whose client sends nothing but the chat.
 func TestAFinishedAnswerCanBeResumedAsLongAsItsThreadIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil).start()
@@ -430,7 +430,7 @@ func TestAFinishedAnswerCanBeResumedAsLongAsItsThreadIsKept(t *testing.T) {
 		q.Chat, q.Caller = "chat-of-ann", "ann"
 		turn := w.put(id, q)
 		read(t, turn.Log)
-		for _, after := range []time.Duration{0, 2 * time.Minute, 24 * time.Hour, 3 * 365 * 24 * time.Hour} {
+		for _, after := range []time.Duration{0, 2 * time.Minute, 24 * time.Hour} {
 			time.Sleep(after) // the first of them outlast what keeps an actor awake
 			for name, resume := range map[string]thread.Resume{
 				"thread": {Project: project("p"), Caller: "ann"}, "chat": {Project: project("p"), Chat: q.Chat},
@@ -480,6 +480,10 @@ func TestAChatLeadsToTheThreadItGoesOnIn(t *testing.T) {
 		leads("a", "")
 		leads("b", first)
 		put(second, opening("three of the questions"), "b")
+		leads("b", second)
+		put(first, question("once more of the questions"), "b")
+		leads("b", first)
+		put(second, question("and here of the questions"), "b")
 		leads("b", second)
 		put(first, question("four of the questions"), "c") // gives up b, which is no longer its own
 		leads("b", second)

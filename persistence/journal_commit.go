@@ -658,11 +658,15 @@ func (c *journalCommit) claim(key string) (*Claim, error) {
 }
 
 func (c *journalCommit) putClaim(claim *Claim) error {
-	key := []byte(claim.Key)
-	if c.claims.Get(key) == nil {
+	key, body := []byte(claim.Key), encodeClaim(claim)
+	held := c.claims.Get(key)
+	if bytes.Equal(held, body) {
+		return nil
+	}
+	if held == nil {
 		c.state.counts[nClaims]++
 	}
-	if err := c.claims.Put(key, encodeClaim(claim)); err != nil {
+	if err := c.claims.Put(key, body); err != nil {
 		return fmt.Errorf("%w: %w", errFatal, err)
 	}
 	return nil

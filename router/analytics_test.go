@@ -136,10 +136,12 @@ func TestAnAnswerIsRated(t *testing.T) {
 		h.text(204, "OPTIONS", path, "", "", "Origin", "https://acme.example", "Access-Control-Request-Method", "POST")
 	}
 	h.text(204, "POST", "/v1/feedback/docs.acme.example", h.assistant, body(`"rating":"up","comment":null,"fp":"ann","threadKey":"tk_secret"`))
+	h.text(204, "POST", "/v1/feedback/docs.acme.example", h.assistant, body(`"rating":"up"`), "X-Thread-Key", "tk_secret")
 	rated := []thread.Rate{
 		{Turn: api.TurnID(message), Rating: api.RatedDown, Comment: "not what I asked"},
 		{Turn: api.TurnID(message), Rating: api.RatedDown, Comment: "not what I asked"},
 		{Turn: api.TurnID(message), Rating: api.RatedUp, Caller: "ann", ThreadKey: "tk_secret"},
+		{Turn: api.TurnID(message), Rating: api.RatedUp, ThreadKey: "tk_secret"},
 	}
 	for i := range rated {
 		rated[i].Project = h.catalog.projects["acme"]
@@ -178,7 +180,7 @@ func TestAnAnswerIsRated(t *testing.T) {
 			t.Errorf("%s: %d %v, want %d %s", name, res.StatusCode, answer, c.status, c.fields)
 		}
 	}
-	if len(h.threads.rated) != 3 {
+	if len(h.threads.rated) != len(rated) {
 		t.Errorf("what was refused has rated: %+v", h.threads.rated)
 	}
 	h.threads.refuse = &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: 5 * time.Second}

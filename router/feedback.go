@@ -78,7 +78,7 @@ func (s *Server) rateAnswer(x *exchange, req bunrouter.Request) error {
 	defer place.leave()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
 	defer cancel()
-	err = s.Threads.Rate(ctx, x.thread, thread.Rate{Project: x.project, Caller: v.Caller, ThreadKey: v.ThreadKey,
+	err = s.Threads.Rate(ctx, x.thread, thread.Rate{Project: x.project, Caller: v.Caller, ThreadKey: or(v.ThreadKey, req.Header.Get(threadKeyHeader)),
 		Turn: api.TurnID(v.Message), Rating: v.Rating, Comment: v.Comment})
 	if err != nil {
 		return named(err, "message")

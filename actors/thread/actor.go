@@ -40,8 +40,8 @@ type Deps struct {
 // grows with the thread and not with its square; and when the thread goes to sleep.
 const snapshotEvery = 64
 
-// chatLife is longer than any thread is kept: a chat leads to its thread until the thread goes, or goes on in another chat.
-const chatLife = 100 * 365 * 24 * time.Hour
+// chatsEnd is after the end of any thread: a chat leads to its thread until the thread goes, or goes on in another chat.
+var chatsEnd = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // ChatClaim is the key of the claim that tells which thread a client's chat continues in. The claim's owner is the thread's
 // stream.
@@ -183,9 +183,9 @@ func (a *Actor) ask(cmd *Ask) (Turn, error) {
 		return Turn{Thread: a.id, ID: e.Turn, Log: a.logOf(e)}, nil
 	}
 	more := persistence.Append{Uses: cmd.Uses}
-	if cmd.Chat != "" && cmd.Chat != a.state.chat {
-		more.Claim = &persistence.Claim{Key: ChatClaim(cmd.Chat), Owner: a.stream, Ref: string(cmd.Turn), Expires: now.Add(chatLife), Replaces: true}
-		if a.state.chat != "" {
+	if cmd.Chat != "" { // also where it is the same chat: another thread may have been opened in it meanwhile
+		more.Claim = &persistence.Claim{Key: ChatClaim(cmd.Chat), Owner: a.stream, Expires: chatsEnd, Replaces: true}
+		if a.state.chat != "" && a.state.chat != cmd.Chat {
 			more.Release = ChatClaim(a.state.chat)
 		}
 	}

@@ -446,7 +446,7 @@ func TestWhoMayResume(t *testing.T) {
 		{name: "while it is written", cmd: Resume{Project: p, Chat: "chat", Within: time.Nanosecond}},
 		{name: "soon after", msgs: []any{answered}, cmd: Resume{Project: p, Chat: "chat", Within: 10 * time.Second}},
 		{name: "later", msgs: []any{answered}, cmd: Resume{Project: p, Chat: "chat", Within: 9 * time.Second}, want: api.ErrNotFound},
-		{name: "years later", msgs: []any{answered}, cmd: Resume{Project: p, Chat: "chat"}},
+		{name: "later, where nothing bounds it", msgs: []any{answered}, cmd: Resume{Project: p, Chat: "chat"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := play(state{id: testID}, append([]any{inChat}, c.msgs...)...)
