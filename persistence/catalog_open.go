@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 	"github.com/uptrace/bun/migrate"
@@ -167,6 +169,17 @@ func (c *Catalog) openPostgres(ctx context.Context, dsn string) error {
 	return nil
 }
 
+// checksMigration is the migration that brings the checksums of rows and the identities of stores. The program fills them in.
+const checksMigration = "20261122000001"
+
+// forUpdate keeps others from changing the rows until the transaction ends. SQLite has one writer anyway.
+func forUpdate(q *bun.SelectQuery) *bun.SelectQuery {
+	if q.Dialect().Name() == dialect.PG {
+		return q.For("UPDATE")
+	}
+	return q
+}
+
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
@@ -215,7 +228,13 @@ func (c *Catalog) migrate(ctx context.Context, dialect schema.Dialect, types col
 	if err != nil {
 		return c.fail("migrate", err)
 	}
+	if slices.ContainsFunc(group.Migrations, func(m migrate.Migration) bool { return m.Name == checksMigration }) {
+		if err := errors.Join(identify(ctx, db), sealAll(ctx, db)); err != nil {
+			return c.fail("migrate", err)
+		}
+	}
 	first := &organizationRow{ID: DefaultOrg, Name: "Default", CreatedAt: stamp(c.now())}
+	setChecksum(first)
 	if _, err := db.NewInsert().Model(first).On("CONFLICT (id) DO NOTHING").Exec(ctx); err != nil {
 		return c.fail("make the default organization", err)
 	}

@@ -357,6 +357,9 @@ func (p *Projector) write(ctx context.Context, rows []any, gone []string, pos ui
 func (p *Projector) storePosition(ctx context.Context, tx bun.Tx, pos uint64) error {
 	_, err := tx.NewRaw("INSERT INTO projections (name, position) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET position = EXCLUDED.position",
 		p.name, pos).Exec(ctx)
+	if err == nil && pos > 0 {
+		_, err = tx.NewRaw("UPDATE stores SET position = ? WHERE name = ? AND position < ?", pos, storeJournal, pos).Exec(ctx)
+	}
 	return err
 }
 
