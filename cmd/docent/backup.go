@@ -71,7 +71,7 @@ func (o *operations) backup(ctx context.Context, dir string, progress Progress) 
 	// a branch that were ahead of the journal would be written to a second time. Objects, which are only added meanwhile, and
 	// most of the journal are copied after that.
 	defer o.stores.hub.Hold()() // what is listed is there until it is copied
-	journal := o.startJournalCopy(filepath.Join(part, journalFile))
+	journal := o.startJournalCopy(ctx, filepath.Join(part, journalFile))
 	var repositories []*repositoryCopy
 	err = o.stores.hub.Still(func() error {
 		progress("copying the journal", 0, 0)
@@ -137,9 +137,9 @@ type journalCopy struct {
 	size     int64
 }
 
-func (o *operations) startJournalCopy(path string) *journalCopy {
+func (o *operations) startJournalCopy(ctx context.Context, path string) *journalCopy {
 	return &journalCopy{path: path, begun: make(chan struct{}), ended: make(chan error, 1), start: func(w io.Writer) error {
-		return o.withJournal(func(j *persistence.Journal) error { return j.Backup(w) })
+		return o.withJournal(ctx, func(j *persistence.Journal) error { return j.Backup(w) })
 	}}
 }
 

@@ -33,7 +33,7 @@ func (o *operations) rebuildCatalog(ctx context.Context) (catalogRebuilt, error)
 	if o.app != nil {
 		return r, rebuild(o.app.listings)
 	}
-	return r, o.withJournal(func(j *persistence.Journal) error {
+	return r, o.withJournal(ctx, func(j *persistence.Journal) error {
 		a := &app{stores: o.stores, journal: j, log: slog.New(slog.DiscardHandler)}
 		if err := a.startListings(); err != nil {
 			return err

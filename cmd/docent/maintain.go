@@ -57,7 +57,7 @@ func (o *operations) maintain(ctx context.Context, name string, params json.RawM
 }
 
 // withJournal hands over the serving process's journal, or one that is opened for it.
-func (o *operations) withJournal(use func(*persistence.Journal) error) error {
+func (o *operations) withJournal(ctx context.Context, use func(*persistence.Journal) error) error {
 	if o.app != nil {
 		return use(o.app.journal)
 	}
@@ -65,7 +65,12 @@ func (o *operations) withJournal(use func(*persistence.Journal) error) error {
 	if err != nil {
 		return fmt.Errorf("open the journal: %w; `docent journal check` says more", err)
 	}
-	return errors.Join(use(j), j.Close())
+	unpair, err := pair(ctx, o.stores.dir, j, o.stores.catalog)
+	if err == nil {
+		err = use(j)
+		unpair()
+	}
+	return errors.Join(err, j.Close())
 }
 
 const journalFile = "journal.db"

@@ -144,6 +144,11 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
 	a.closers = append(a.closers, a.journal.Close)
+	unpair, err := pair(ctx, dir, a.journal, a.stores.catalog)
+	if err != nil {
+		return nil, err
+	}
+	a.closers = append(a.closers, func() error { unpair(); return nil })
 	if err := a.startListings(); err != nil {
 		return nil, fmt.Errorf("start the listings: %w", err)
 	}
