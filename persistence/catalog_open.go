@@ -131,7 +131,7 @@ func (c *Catalog) trySQLite(ctx context.Context, size int64, wait time.Duration)
 	}
 	if size > 0 && size <= checkedSize {
 		var verdict string
-		if err := read.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+		if err := read.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
 			return c.fail("check", err)
 		}
 		if verdict != "ok" {

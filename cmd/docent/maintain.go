@@ -22,6 +22,8 @@ const (
 	opJournalCheck   = "journal.check"
 	opJournalShow    = "journal.show"
 	opCatalogRebuild = "catalog.rebuild"
+	opCatalogCheck   = "catalog.check"
+	opCatalogAccept  = "catalog.accept"
 	opBackup         = "backup"
 	opThreadList     = "thread.list"
 	opThreadDelete   = "thread.delete"
@@ -39,6 +41,12 @@ func (o *operations) maintain(ctx context.Context, name string, params json.RawM
 		return inspect(name, params, &inspected{path: j.Path(), check: j.Check, JournalInspection: j.Inspect()})
 	case opCatalogRebuild:
 		return perform(params, func(struct{}) (catalogRebuilt, error) { return o.rebuildCatalog(ctx) })
+	case opCatalogCheck:
+		return perform(params, func(struct{}) (catalogReport, error) { return o.checkCatalog(ctx) })
+	case opCatalogAccept:
+		return perform(params, func(p rowParams) (struct{}, error) {
+			return struct{}{}, o.stores.catalog.Accept(ctx, p.Table, p.Row)
+		})
 	case opBackup:
 		return perform(params, func(p backupParams) (backupReport, error) { return o.backup(ctx, p.Dir, progress) })
 	case opThreadList:

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -232,6 +233,47 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 	server.start()
 	if _, err := ask(t.Context(), server.client(p.assistant), p, string(good.thread), "And pier two?"); err != nil {
 		t.Errorf("another thread after the repair: %v", err)
+	}
+}
+
+// TestADamagedRowOfTheCatalogIsNamed changes a key and a pull request behind the program's back: both are refused, the others
+// work, the check names them, and what is accepted works again.
+func TestADamagedRowOfTheCatalogIsNamed(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
+	other := newTestKey(t, data, p.id, "assistant")
+	db, err := sql.Open("sqlite", filepath.Join(data, "catalog.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var key string
+	err = db.QueryRow(`UPDATE keys SET body = replace(body, 'assistant', 'assistent') WHERE id = (SELECT MIN(id) FROM keys WHERE body LIKE '%assistant%') RETURNING id`).Scan(&key)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	named := func(what string) {
+		t.Helper()
+		out, err := tryDocent(t, "catalog", "check", "--data", data)
+		if err == nil || !strings.Contains(out, `row "`+key+`" of table keys`) || !strings.Contains(out, "docent catalog accept keys "+key) {
+			t.Errorf("%s: %v\n%s", what, err, out)
+		}
+	}
+	named("without a server")
+	server := newTestServer(t, data)
+	named("beside a server")
+	p.assistant, other = other, p.assistant
+	if _, err := ask(t.Context(), server.client(p.assistant), p, "", "What do tickets cost?"); err != nil {
+		t.Errorf("the other key: %v", err)
+	}
+	p.assistant = other
+	refused := new(serverError)
+	if _, err := ask(t.Context(), server.client(other), p, "", "What do tickets cost?"); !errors.As(err, &refused) || refused.Status != http.StatusInternalServerError {
+		t.Errorf("the damaged key: %v", err)
+	}
+	docent(t, "catalog", "accept", "--data", data, "keys", key)
+	if out, err := tryDocent(t, "catalog", "check", "--data", data); err != nil || !strings.Contains(out, "nothing is wrong") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
