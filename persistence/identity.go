@@ -93,7 +93,7 @@ func Adopt(ctx context.Context, j *Journal, c *Catalog) error {
 		return err
 	}
 	err = c.update(ctx, "empty the listings", func(ctx context.Context, tx bun.Tx) error {
-		for _, of := range []projection{jobListing(nil), c.questionListing(nil)} {
+		for _, of := range []projection{jobListing(c, nil), c.questionListing(nil)} {
 			if err := of.drop(ctx, tx); err != nil {
 				return err
 			}

@@ -20,24 +20,30 @@ func TestStoresThatDoNotBelongTogetherAreToldApart(t *testing.T) {
 		restored bool
 		want     string // what the reason says; empty where they belong together
 	}{
-		"as a crash leaves them":     {func(*journalIdentity, *catalogIdentity) {}, false, ""},
-		"both new":                   {func(j *journalIdentity, c *catalogIdentity) { *j, *c = journalIdentity{id: "j"}, catalogIdentity{id: "c"} }, false, ""},
-		"projects before the server": {func(j *journalIdentity, c *catalogIdentity) { *j, *c = journalIdentity{id: "j"}, catalogIdentity{id: "c", revision: 9} }, false, ""},
+		"as a crash leaves them": {func(*journalIdentity, *catalogIdentity) {}, false, ""},
+		"both new": {func(j *journalIdentity, c *catalogIdentity) {
+			*j, *c = journalIdentity{id: "j"}, catalogIdentity{id: "c"}
+		}, false, ""},
+		"projects before the server": {func(j *journalIdentity, c *catalogIdentity) {
+			*j, *c = journalIdentity{id: "j"}, catalogIdentity{id: "c", revision: 9}
+		}, false, ""},
 		"both of an older version": {func(j *journalIdentity, c *catalogIdentity) {
 			*j, *c = journalIdentity{position: 57, seen: 50}, catalogIdentity{id: "c", position: 55}
 		}, false, ""},
 		"of an older version, a rebuild broken off": {func(j *journalIdentity, c *catalogIdentity) {
 			*j, *c = journalIdentity{position: 57, seen: 50}, catalogIdentity{id: "c", position: 20, partial: true}
 		}, false, ""},
-		"a pair half made":                      {func(j *journalIdentity, c *catalogIdentity) { j.catalog, j.revision = "", 0 }, false, ""},
-		"restored, the catalogue copied later":  {func(j *journalIdentity, c *catalogIdentity) { c.position = 60 }, true, ""},
-		"the journal new":                       {func(j *journalIdentity, c *catalogIdentity) { *j = journalIdentity{id: "k"} }, false, "the journal is new"},
-		"the journal new after an upgrade":      {func(j *journalIdentity, c *catalogIdentity) { *j, c.journal = journalIdentity{id: "k"}, "" }, false, "last 55 events"},
-		"the journal another one's":             {func(j *journalIdentity, c *catalogIdentity) { j.id, j.catalog = "k", "d" }, false, "another journal"},
-		"the journal's end lost":                {func(j *journalIdentity, c *catalogIdentity) { j.position = 52 }, false, "last 3 events"},
-		"the catalogue new":                     {func(j *journalIdentity, c *catalogIdentity) { *c = catalogIdentity{id: "d"} }, false, "the catalogue is new"},
-		"the catalogue new after an upgrade":    {func(j *journalIdentity, c *catalogIdentity) { j.catalog, *c = "", catalogIdentity{id: "d"} }, false, "older copy"},
-		"the catalogue another one's":           {func(j *journalIdentity, c *catalogIdentity) { *c = catalogIdentity{id: "d", journal: "j", position: 57} }, false, "another catalogue"},
+		"a pair half made":                     {func(j *journalIdentity, c *catalogIdentity) { j.catalog, j.revision = "", 0 }, false, ""},
+		"restored, the catalogue copied later": {func(j *journalIdentity, c *catalogIdentity) { c.position = 60 }, true, ""},
+		"the journal new":                      {func(j *journalIdentity, c *catalogIdentity) { *j = journalIdentity{id: "k"} }, false, "the journal is new"},
+		"the journal new after an upgrade":     {func(j *journalIdentity, c *catalogIdentity) { *j, c.journal = journalIdentity{id: "k"}, "" }, false, "last 55 events"},
+		"the journal another one's":            {func(j *journalIdentity, c *catalogIdentity) { j.id, j.catalog = "k", "d" }, false, "another journal"},
+		"the journal's end lost":               {func(j *journalIdentity, c *catalogIdentity) { j.position = 52 }, false, "last 3 events"},
+		"the catalogue new":                    {func(j *journalIdentity, c *catalogIdentity) { *c = catalogIdentity{id: "d"} }, false, "the catalogue is new"},
+		"the catalogue new after an upgrade":   {func(j *journalIdentity, c *catalogIdentity) { j.catalog, *c = "", catalogIdentity{id: "d"} }, false, "older copy"},
+		"the catalogue another one's": {func(j *journalIdentity, c *catalogIdentity) {
+			*c = catalogIdentity{id: "d", journal: "j", position: 57}
+		}, false, "another catalogue"},
 		"the catalogue without its last change": {func(j *journalIdentity, c *catalogIdentity) { c.revision = 3 }, false, "last 2 changes"},
 		"the catalogue an older copy":           {func(j *journalIdentity, c *catalogIdentity) { c.position = 49 }, false, "position 49"},
 		"restored, the catalogue older":         {func(j *journalIdentity, c *catalogIdentity) { c.revision = 3 }, true, "last 2 changes"},

@@ -16,7 +16,7 @@ type catalogRebuilt struct {
 	Seconds  float64 `json:"seconds"`
 }
 
-// rebuildCatalog drops what the catalogue copies from the journal and makes it anew.
+// rebuildCatalog makes what the catalogue copies from the journal anew.
 func (o *operations) rebuildCatalog(ctx context.Context) (catalogRebuilt, error) {
 	began := time.Now()
 	var r catalogRebuilt
@@ -117,7 +117,7 @@ func newCatalogCommand() *cobra.Command {
 			return o.run(cmd, opCatalogAccept, rowParams{args[0], args[1]}, nil)
 		},
 	}, &cobra.Command{
-		Use: "rebuild", Short: "Drop the listings and make them anew from the journal; the server may run", Args: cobra.NoArgs,
+		Use: "rebuild", Short: "Make the listings anew from the journal; the server may run", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var r catalogRebuilt
 			if err := o.run(cmd, opCatalogRebuild, nil, &r); err != nil {
