@@ -105,17 +105,16 @@ func (c *Catalog) Close() error {
 		c.stop()
 		<-c.flushed
 		c.work.Wait()
-		err := c.writeTouches(context.Background())
+		if err := c.writeTouches(context.Background()); err != nil {
+			c.log.Warn("the last use of keys is not written", "error", err)
+		}
 		if err := c.writeSearches(context.Background(), true); err != nil {
 			c.log.Warn("the last searches are not counted", "error", err)
 		}
 		if c.read != c.write {
 			c.read.Close()
 		}
-		if closeErr := c.write.Close(); err == nil && closeErr != nil {
-			err = c.fail("close", closeErr)
-		}
-		c.closed = err
+		c.closed = c.fail("close", c.write.Close())
 	})
 	return c.closed
 }

@@ -58,7 +58,12 @@ func (c *Catalog) openSQLite(ctx context.Context, path string, o CatalogOptions)
 	}
 	deadline := time.Now().Add(o.LockWait)
 	for {
-		err := c.trySQLite(ctx, size, o.LockWait)
+		err := c.trySQLite(ctx, size, o.LockWait, "")
+		if noRoom(err) {
+			// A file beside the database, which processes share, cannot be made on a full disk. Where no other process has the
+			// database, its contents can be kept in memory.
+			err = c.trySQLite(ctx, size, o.LockWait, "unix-excl")
+		}
 		if err == nil {
 			return nil
 		}
@@ -101,9 +106,12 @@ func prepareFile(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-func (c *Catalog) trySQLite(ctx context.Context, size int64, wait time.Duration) (err error) {
+func (c *Catalog) trySQLite(ctx context.Context, size int64, wait time.Duration, vfs string) (err error) {
 	dsn := func(pragmas ...string) string {
 		q := url.Values{"_txlock": {"immediate"}, "_pragma": append(pragmas, "busy_timeout("+strconv.FormatInt(wait.Milliseconds(), 10)+")")}
+		if vfs != "" {
+			q.Set("vfs", vfs)
+		}
 		return (&url.URL{Scheme: "file", Path: c.path, RawQuery: q.Encode()}).String()
 	}
 	// FULL: the commit of a WAL is synced, so that what was acknowledged survives a power cut.
