@@ -138,7 +138,8 @@ func bind(ctx context.Context, j *Journal, c *Catalog, is journalIdentity, has c
 			return nil, err
 		}
 	}
-	if is.catalog != has.id || is.revision != has.revision {
+	// What it has not heard of yet is stored later: a disk may be full now.
+	if is.catalog != has.id || is.revision > has.revision {
 		is.catalog, is.revision = has.id, has.revision
 		if err := j.remember(is); err != nil {
 			return nil, err

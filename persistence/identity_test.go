@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.etcd.io/bbolt"
+
 	"docent/api"
 )
 
@@ -131,6 +133,44 @@ func TestAStoreIsNotTakenForANewOne(t *testing.T) {
 		pairs("adopted", j)
 		if got := listed(t, c, JobQuery{Project: "docs"}); len(got) != 0 {
 			t.Errorf("after the adoption the listing has %v before it is made anew", got)
+		}
+	})
+}
+
+// TestStoresOfAnOlderVersionBecomeAPair takes from both stores what they know of each other. They become a pair once; from then on
+// another journal is refused.
+func TestStoresOfAnOlderVersionBecomeAPair(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		path := filepath.Join(t.TempDir(), "journal.db")
+		j, c := openAt(t, path, JournalOptions{}), p.open(CatalogOptions{})
+		mustAppend(t, j, Append{Stream: "job/a", Events: events("x")})
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		db, err := bbolt.Open(path, 0o600, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Delete(metaIdentity) })
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for _, what := range []string{"at first", "again"} {
+			j := openAt(t, path, JournalOptions{})
+			end, err := Pair(t.Context(), j, c, false)
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			end()
+			wantTexts(t, j, "job/a", "x")
+			mustAppend(t, j, Append{Stream: "job/b-" + what, Events: events("y")})
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err = Pair(t.Context(), openAt(t, filepath.Join(t.TempDir(), "other.db"), JournalOptions{}), c, false)
+		if mismatch := new(MismatchError); !errors.As(err, &mismatch) {
+			t.Errorf("another journal afterwards: %v", err)
 		}
 	})
 }

@@ -209,7 +209,8 @@ func TestAServerStartsOnAFullDisk(t *testing.T) {
 		{"full, then killed", weight.fill, server.kill},
 		{"full, then stopped", weight.fill, server.stop},
 	} {
-		checkListing(t, server, p, jobs) // which waits until the listing has followed the journal
+		checkListing(t, server, p, jobs)   // which waits until the listing has followed the journal
+		newTestKey(t, data, p.id, "admin") // of which the journal may not have heard
 		end.first()
 		end.then()
 		server.start()
