@@ -125,16 +125,17 @@ func (o *operations) backup(ctx context.Context, dir string, progress Progress) 
 	if err := writeFileAtomic(filepath.Join(part, backupFile), append(text, '\n'), 0o600); err != nil {
 		return report, err
 	}
-	if err := os.Remove(marker.Name()); err != nil {
-		return report, err
-	}
 	if err := syncFolder(part); err != nil {
 		return report, err
 	}
 	if err := os.Rename(part, dir); err != nil {
 		return report, err
 	}
-	return report, syncFolder(filepath.Dir(dir))
+	// Not before: without it, what a kill leaves would stay.
+	if err := os.Remove(filepath.Join(dir, partMarker)); err != nil {
+		return report, err
+	}
+	return report, errors.Join(syncFolder(dir), syncFolder(filepath.Dir(dir)))
 }
 
 const (
