@@ -130,8 +130,14 @@ func (k Key) Validate(now time.Time) error {
 	return p.err()
 }
 
-// allowIP checks a list of addresses and CIDR ranges. A list that lets in every address is refused, also where it does so
-// in pieces: whoever wrote it believes that the key is protected.
+// The widest ranges that an allow list takes: no organization has a wider one, and a few of them would be everybody.
+const (
+	widestIPv4 = 8
+	widestIPv6 = 16
+)
+
+// allowIP checks a list of addresses and CIDR ranges. A list that lets in every address, or nearly so, is refused, also
+// where it does so in pieces: whoever wrote it believes that the key is protected.
 func (p *problems) allowIP(list []string) {
 	ranges := make(map[netip.Prefix]bool)
 	for i, entry := range list {
@@ -151,6 +157,14 @@ func (p *problems) allowIP(list []string) {
 		}
 		if prefix.Bits() == 0 {
 			p.add(field, "lets in every address; leave the list empty if that is meant")
+			continue
+		}
+		widest := widestIPv6
+		if prefix.Addr().Is4() {
+			widest = widestIPv4
+		}
+		if prefix.Bits() < widest {
+			p.add(field, "is wider than /%d; name the ranges that are meant, or leave the list empty to let in every address", widest)
 			continue
 		}
 		ranges[prefix.Masked()] = true

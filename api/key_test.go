@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -129,24 +130,21 @@ func TestKeyOptions(t *testing.T) {
 		key  Key
 		want []string
 	}{
-		"a plain admin key":       {admin(Key{}), nil},
-		"a plain assistant key":   {assistant(Key{}), nil},
-		"no kind":                 {Key{}, []string{"kind"}},
-		"unknown kind":            {Key{Kind: "root"}, []string{"kind"}},
-		"assistant, no project":   {Key{Kind: AssistantKey}, []string{"project"}},
-		"scopes":                  {admin(Key{Scopes: []string{"read", "write"}}), nil},
-		"unknown scope":           {admin(Key{Scopes: []string{"read", "delete"}}), []string{"scopes[1]"}},
-		"scopes of an assistant":  {assistant(Key{Scopes: []string{"read"}}), []string{"scopes[0]"}},
-		"expires later":           {admin(Key{ExpiresAt: at(time.Second)}), nil},
-		"expires now":             {admin(Key{ExpiresAt: at(0)}), []string{"expiresAt"}},
-		"expired":                 {admin(Key{ExpiresAt: at(-time.Hour)}), []string{"expiresAt"}},
-		"addresses":               {admin(Key{AllowIP: []string{"203.0.113.7", "2001:db8::1", "10.0.0.0/8", "2001:db8::/32", "10.1.2.3/16"}}), nil},
-		"catch-all":               {admin(Key{AllowIP: []string{"0.0.0.0/0", "::/0", "1.2.3.4/0"}}), []string{"allowIp[0]", "allowIp[1]", "allowIp[2]"}},
-		"catch-all in two halves": {admin(Key{AllowIP: []string{"0.0.0.0/1", "128.0.0.0/1"}}), []string{"allowIp"}},
-		"catch-all in pieces":     {admin(Key{AllowIP: []string{"::/1", "8000::/2", "c000::/3", "e000::/4", "f000::/5", "f800::/5", "1.1.1.1"}}), []string{"allowIp"}},
-		"all but one piece":       {admin(Key{AllowIP: []string{"::/1", "8000::/2", "c000::/3", "e000::/4", "f000::/5"}}), nil},
-		"no addresses":            {admin(Key{AllowIP: []string{"", "localhost", "1.2.3", "10.0.0.0/33", "fe80::1%eth0", "::ffff:1.2.3.4", "1.2.3.4:80"}}), []string{"allowIp[0]", "allowIp[1]", "allowIp[2]", "allowIp[3]", "allowIp[4]", "allowIp[5]", "allowIp[6]"}},
-		"origins":                 {assistant(Key{Origins: []string{"https://docs.example.com", "http://localhost:3000", "http://127.0.0.1:8080", "http://[::1]:3000", "https://xn--bcher-kva.example"}}), nil},
+		"a plain admin key":      {admin(Key{}), nil},
+		"a plain assistant key":  {assistant(Key{}), nil},
+		"no kind":                {Key{}, []string{"kind"}},
+		"unknown kind":           {Key{Kind: "root"}, []string{"kind"}},
+		"assistant, no project":  {Key{Kind: AssistantKey}, []string{"project"}},
+		"scopes":                 {admin(Key{Scopes: []string{"read", "write"}}), nil},
+		"unknown scope":          {admin(Key{Scopes: []string{"read", "delete"}}), []string{"scopes[1]"}},
+		"scopes of an assistant": {assistant(Key{Scopes: []string{"read"}}), []string{"scopes[0]"}},
+		"expires later":          {admin(Key{ExpiresAt: at(time.Second)}), nil},
+		"expires now":            {admin(Key{ExpiresAt: at(0)}), []string{"expiresAt"}},
+		"expired":                {admin(Key{ExpiresAt: at(-time.Hour)}), []string{"expiresAt"}},
+		"addresses":              {admin(Key{AllowIP: []string{"203.0.113.7", "2001:db8::1", "10.0.0.0/8", "2001:db8::/32", "10.1.2.3/16"}}), nil},
+		"catch-all":              {admin(Key{AllowIP: []string{"0.0.0.0/0", "::/0", "1.2.3.4/0"}}), []string{"allowIp[0]", "allowIp[1]", "allowIp[2]"}},
+		"no addresses":           {admin(Key{AllowIP: []string{"", "localhost", "1.2.3", "10.0.0.0/33", "fe80::1%eth0", "::ffff:1.2.3.4", "1.2.3.4:80"}}), []string{"allowIp[0]", "allowIp[1]", "allowIp[2]", "allowIp[3]", "allowIp[4]", "allowIp[5]", "allowIp[6]"}},
+		"origins":                {assistant(Key{Origins: []string{"https://docs.example.com", "http://localhost:3000", "http://127.0.0.1:8080", "http://[::1]:3000", "https://xn--bcher-kva.example"}}), nil},
 		"bad origins": {assistant(Key{Origins: []string{"*", "docs.example.com", "https://docs.example.com/", "https://Docs.example.com", "https://*.example.com",
 			"https://docs.example.com:443", "ftp://docs.example.com", "https://u@docs.example.com", "null", "https://docs.example.com:99999", "https://"}}),
 			[]string{"origins[0]", "origins[10]", "origins[1]", "origins[2]", "origins[3]", "origins[4]", "origins[5]", "origins[6]", "origins[7]", "origins[8]", "origins[9]"}},
@@ -159,5 +157,37 @@ func TestKeyOptions(t *testing.T) {
 				t.Errorf("problems with %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestAnAllowListIsNeverNearlyEverybody also where it is written in pieces.
+func TestAnAllowListIsNeverNearlyEverybody(t *testing.T) {
+	eights := func(n int) (list []string) { // the first n ranges of IPv4 with a prefix of 8 bits
+		for i := range n {
+			list = append(list, fmt.Sprintf("%d.0.0.0/8", i))
+		}
+		return list
+	}
+	for name, c := range map[string]struct {
+		list    []string
+		refused []string
+	}{
+		"one half":           {[]string{"0.0.0.0/1"}, []string{"allowIp[0]"}},
+		"two halves":         {[]string{"0.0.0.0/1", "128.0.0.0/1"}, []string{"allowIp[0]", "allowIp[1]"}},
+		"a bit too wide":     {[]string{"10.0.0.0/7", "2000::/15", "::/1"}, []string{"allowIp[0]", "allowIp[1]", "allowIp[2]"}},
+		"the widest ranges":  {[]string{"11.0.0.0/8", "2001::/16"}, nil},
+		"everybody in 256":   {append(eights(256), "1.1.1.1"), []string{"allowIp"}},
+		"all but one of 256": {eights(255), nil},
+	} {
+		err := Key{Kind: AdminKey, AllowIP: c.list}.Validate(time.Now())
+		var fields []string
+		if invalid := new(InvalidError); errors.As(err, &invalid) {
+			for _, p := range invalid.Problems {
+				fields = append(fields, p.Field)
+			}
+		}
+		if !slices.Equal(fields, c.refused) {
+			t.Errorf("%s: problems with %v, want %v", name, fields, c.refused)
+		}
 	}
 }

@@ -103,12 +103,7 @@ func (c *Catalog) current(ctx context.Context) error {
 	if p == nil {
 		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, listingWait)
-	defer cancel()
-	if err := p.Wait(waiting, Newest); err != nil && ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return nil // a list that is a little old is better than none
+	return p.await(ctx, Newest)
 }
 
 // page cuts what was read at the limit and says where the next page begins; it is empty on the last one.

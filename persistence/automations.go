@@ -11,7 +11,6 @@ import (
 	"docent/api"
 
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect"
 )
 
 // runsKept is how many runs of an automation are remembered.
@@ -24,6 +23,8 @@ type automationRow struct {
 	Project api.ProjectID    `bun:"project_id"`
 	Name    string           `bun:"name"`
 	Body    json.RawMessage  `bun:"body"`
+
+	Checksum int64 `bun:"checksum"`
 }
 
 type runRow struct {
@@ -34,16 +35,22 @@ type runRow struct {
 	At         int64            `bun:"at"`
 	Status     api.RunStatus    `bun:"status"`
 	Body       json.RawMessage  `bun:"body"`
+	Checksum   int64            `bun:"checksum"`
 }
 
 func newAutomationRow(a api.Automation) (*automationRow, error) {
 	a.CreatedAt, a.Next = stamp(a.CreatedAt), stampPtr(a.Next)
 	body, err := encodeBody(a)
-	return &automationRow{ID: a.ID, Project: a.Project, Name: a.Name, Body: body}, err
+	r := &automationRow{ID: a.ID, Project: a.Project, Name: a.Name, Body: body}
+	setChecksum(r)
+	return r, err
 }
 
 func (r *automationRow) automation() (api.Automation, error) {
 	var a api.Automation
+	if err := checkRow(r); err != nil {
+		return a, err
+	}
 	err := decodeBody(r.Body, &a, "automation "+string(r.ID))
 	a.ID, a.Project, a.Name = r.ID, r.Project, r.Name
 	return a, err
@@ -52,11 +59,16 @@ func (r *automationRow) automation() (api.Automation, error) {
 func newRunRow(r api.AutomationRun) (*runRow, error) {
 	r.At = stamp(r.At)
 	body, err := encodeBody(r)
-	return &runRow{Key: r.Key, Automation: r.Automation, At: r.At.UnixMilli(), Status: r.Status, Body: body}, err
+	row := &runRow{Key: r.Key, Automation: r.Automation, At: r.At.UnixMilli(), Status: r.Status, Body: body}
+	setChecksum(row)
+	return row, err
 }
 
 func (r *runRow) run() (api.AutomationRun, error) {
 	var run api.AutomationRun
+	if err := checkRow(r); err != nil {
+		return run, err
+	}
 	err := decodeBody(r.Body, &run, "automation run "+r.Key)
 	run.Key, run.Automation, run.Status = r.Key, r.Automation, r.Status
 	return run, err
@@ -72,26 +84,30 @@ func (c *Catalog) AddAutomation(ctx context.Context, a api.Automation) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.write.NewInsert().Model(row).Exec(ctx)
-	switch {
-	case violates(err, unique):
-		return conflict("the project %q has an automation %q already", a.Project, a.Name)
-	case violates(err, reference):
-		return noProject(a.Project)
-	}
-	return c.fail("add automation", err)
+	return c.change(ctx, "add automation", func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewInsert().Model(row).Exec(ctx)
+		switch {
+		case violates(err, unique):
+			return conflict("the project %q has an automation %q already", a.Project, a.Name)
+		case violates(err, reference):
+			return noProject(a.Project)
+		}
+		return err
+	})
 }
 
 // RemoveAutomation forgets an automation and its runs. Its jobs stay.
 func (c *Catalog) RemoveAutomation(ctx context.Context, id api.AutomationID) error {
-	res, err := c.write.NewDelete().Model((*automationRow)(nil)).Where("id = ?", id).Exec(ctx)
-	if err != nil {
-		return c.fail("remove automation", err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(c.fail("remove automation", err), noAutomation(id))
-	}
-	return nil
+	return c.change(ctx, "remove automation", func(ctx context.Context, tx bun.Tx) error {
+		res, err := tx.NewDelete().Model((*automationRow)(nil)).Where("id = ?", id).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, noAutomation(id))
+		}
+		return nil
+	})
 }
 
 // Automations lists the automations of a project, or of all where it is empty, oldest first.
@@ -104,6 +120,7 @@ func (c *Catalog) Automations(ctx context.Context, project api.ProjectID) ([]api
 	if err := q.Scan(ctx); err != nil {
 		return nil, c.fail("list automations", err)
 	}
+	rows = good(c, rows)
 	out := make([]api.Automation, len(rows))
 	for i := range rows {
 		var err error
@@ -137,17 +154,13 @@ func (c *Catalog) oneAutomation(ctx context.Context, q *bun.SelectQuery) (api.Au
 
 // ChangeAutomation changes what has become of an automation. Two changes at once both take place.
 func (c *Catalog) ChangeAutomation(ctx context.Context, id api.AutomationID, change func(*api.Automation)) error {
-	return c.update(ctx, "change automation", func(ctx context.Context, tx bun.Tx) error {
+	return c.change(ctx, "change automation", func(ctx context.Context, tx bun.Tx) error {
 		return c.changeAutomation(ctx, tx, id, func(a *api.Automation) error { change(a); return nil })
 	})
 }
 
 func (c *Catalog) changeAutomation(ctx context.Context, tx bun.Tx, id api.AutomationID, change func(*api.Automation) error) error {
-	q := tx.NewSelect().Where("id = ?", id)
-	if tx.Dialect().Name() == dialect.PG {
-		q = q.For("UPDATE") // SQLite has one writer
-	}
-	a, err := c.oneAutomation(ctx, q)
+	a, err := c.oneAutomation(ctx, forUpdate(tx.NewSelect().Where("id = ?", id)))
 	if err != nil {
 		return err
 	}
@@ -158,7 +171,7 @@ func (c *Catalog) changeAutomation(ctx context.Context, tx bun.Tx, id api.Automa
 	if err != nil {
 		return err
 	}
-	_, err = tx.NewUpdate().Model(row).Column("body").WherePK().Exec(ctx)
+	_, err = tx.NewUpdate().Model(row).Column("body", "checksum").WherePK().Exec(ctx)
 	return err
 }
 
@@ -166,7 +179,7 @@ func (c *Catalog) changeAutomation(ctx context.Context, tx bun.Tx, id api.Automa
 // the automation has run as often as it may on that day; else it is on disk as accepted, and OpenRuns tells of it until
 // SaveRun has stored how it went. The change of the automation is stored with it, whether the run is new or not.
 func (c *Catalog) BeginRun(ctx context.Context, run api.AutomationRun, change func(*api.Automation)) (_ api.AutomationRun, begun bool, err error) {
-	err = c.update(ctx, "begin a run", func(ctx context.Context, tx bun.Tx) error {
+	err = c.change(ctx, "begin a run", func(ctx context.Context, tx bun.Tx) error {
 		return c.changeAutomation(ctx, tx, run.Automation, func(a *api.Automation) error {
 			change(a)
 			run.Project, run.Status, run.Reason = a.Project, api.RunAccepted, ""
@@ -207,7 +220,7 @@ func (c *Catalog) SaveRun(ctx context.Context, run api.AutomationRun) error {
 	if err != nil {
 		return err
 	}
-	return c.update(ctx, "store a run", func(ctx context.Context, tx bun.Tx) error {
+	return c.change(ctx, "store a run", func(ctx context.Context, tx bun.Tx) error {
 		return c.changeAutomation(ctx, tx, run.Automation, func(a *api.Automation) error {
 			if a.Last != nil && a.Last.Key == run.Key {
 				a.Last = &run
@@ -215,7 +228,7 @@ func (c *Catalog) SaveRun(ctx context.Context, run api.AutomationRun) error {
 			if run.Job != "" {
 				a.Job = run.Job
 			}
-			_, err := tx.NewUpdate().Model(row).Column("status", "body").WherePK().Exec(ctx)
+			_, err := tx.NewUpdate().Model(row).Column("at", "status", "body", "checksum").WherePK().Exec(ctx)
 			return err
 		})
 	})
@@ -236,6 +249,7 @@ func (c *Catalog) runs(ctx context.Context, q *bun.SelectQuery) ([]api.Automatio
 	if err := q.Model(&rows).Scan(ctx); err != nil {
 		return nil, c.fail("list runs", err)
 	}
+	rows = good(c, rows)
 	out := make([]api.AutomationRun, len(rows))
 	for i := range rows {
 		var err error

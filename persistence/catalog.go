@@ -3,7 +3,9 @@ package persistence
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -51,6 +53,7 @@ type Catalog struct {
 	domains  *lookup[string, api.Project]
 	keys     *lookup[[32]byte, api.Key]
 	touched  touches
+	revision atomic.Uint64 // the number of the last change that is known here
 
 	projector atomic.Pointer[Projector] // of jobs
 	threads   atomic.Pointer[Projector]
@@ -102,17 +105,16 @@ func (c *Catalog) Close() error {
 		c.stop()
 		<-c.flushed
 		c.work.Wait()
-		err := c.writeTouches(context.Background())
+		if err := c.writeTouches(context.Background()); err != nil {
+			c.log.Warn("the last use of keys is not written", "error", err)
+		}
 		if err := c.writeSearches(context.Background(), true); err != nil {
 			c.log.Warn("the last searches are not counted", "error", err)
 		}
 		if c.read != c.write {
 			c.read.Close()
 		}
-		if closeErr := c.write.Close(); err == nil && closeErr != nil {
-			err = c.fail("close", closeErr)
-		}
-		c.closed = err
+		c.closed = c.fail("close", c.write.Close())
 	})
 	return c.closed
 }
@@ -144,6 +146,7 @@ type organizationRow struct {
 	ID        api.OrgID `bun:"id,pk"`
 	Name      string    `bun:"name"`
 	CreatedAt time.Time `bun:"created_at"`
+	Checksum  int64     `bun:"checksum"`
 }
 
 // Organizations lists all organizations.
@@ -152,6 +155,7 @@ func (c *Catalog) Organizations(ctx context.Context) ([]Organization, error) {
 	if err := c.read.NewSelect().Model(&rows).Order("id").Scan(ctx); err != nil {
 		return nil, c.fail("list organizations", err)
 	}
+	rows = good(c, rows)
 	out := make([]Organization, len(rows))
 	for i, r := range rows {
 		out[i] = Organization{ID: r.ID, Name: r.Name, CreatedAt: r.CreatedAt.UTC()}
@@ -168,29 +172,54 @@ func (c *Catalog) AddOrganization(ctx context.Context, o Organization) (Organiza
 	if o.ID == "" || o.Name == "" {
 		return Organization{}, &api.InvalidError{Problems: []api.Problem{{Field: "organization", Message: "needs an id and a name"}}}
 	}
-	_, err := c.write.NewInsert().Model(&organizationRow{ID: o.ID, Name: o.Name, CreatedAt: o.CreatedAt}).Exec(ctx)
-	if violates(err, unique) {
-		return Organization{}, conflict("an organization with the id %q exists already", o.ID)
-	}
-	return o, c.fail("add organization", err)
+	row := &organizationRow{ID: o.ID, Name: o.Name, CreatedAt: o.CreatedAt}
+	setChecksum(row)
+	err := c.change(ctx, "add organization", func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewInsert().Model(row).Exec(ctx)
+		if violates(err, unique) {
+			return conflict("an organization with the id %q exists already", o.ID)
+		}
+		return err
+	})
+	return o, err
 }
 
 type settingRow struct {
 	bun.BaseModel `bun:"table:settings"`
 
-	Name  string `bun:"name,pk"`
-	Value []byte `bun:"value"`
+	Name     string `bun:"name,pk"`
+	Value    []byte `bun:"value"`
+	Checksum int64  `bun:"checksum"`
 }
 
-// Secret is the installation's random secret of that name: 32 bytes, made on first use and the same ever after.
+// Secret is the installation's random secret of that name: 32 bytes, made on first use and the same ever after. A damaged one is
+// made anew: what it has signed is worth nothing then, and whoever was signed in signs in again.
 func (c *Catalog) Secret(ctx context.Context, name string) ([]byte, error) {
-	row := settingRow{Name: "secret/" + name, Value: make([]byte, 32)}
-	rand.Read(row.Value)
-	err := c.update(ctx, "keep the secret "+name, func(ctx context.Context, tx bun.Tx) error {
-		if _, err := tx.NewInsert().Model(&row).On("CONFLICT (name) DO NOTHING").Exec(ctx); err != nil {
+	row := settingRow{Name: "secret/" + name}
+	err := c.read.NewSelect().Model(&row).WherePK().Scan(ctx)
+	if err == nil && checkRow(&row) == nil {
+		return row.Value, nil
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, c.fail("read the secret "+name, err)
+	}
+	err = c.change(ctx, "keep the secret "+name, func(ctx context.Context, tx bun.Tx) error {
+		fresh := settingRow{Name: row.Name, Value: make([]byte, 32)}
+		rand.Read(fresh.Value)
+		setChecksum(&fresh)
+		if _, err := tx.NewInsert().Model(&fresh).On("CONFLICT (name) DO NOTHING").Exec(ctx); err != nil {
 			return err
 		}
-		return tx.NewSelect().Model(&row).WherePK().Scan(ctx) // another process may have been first
+		if err := tx.NewSelect().Model(&row).WherePK().Scan(ctx); err != nil { // another process may have been first
+			return err
+		}
+		if err := checkRow(&row); err != nil {
+			c.log.Error("a secret is damaged and made anew", "error", err)
+			row = fresh
+			_, err = tx.NewUpdate().Model(&fresh).WherePK().Exec(ctx)
+			return err
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err

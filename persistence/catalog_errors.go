@@ -50,6 +50,16 @@ func isBusy(err error) bool {
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
 }
 
+// noRoom says that SQLite could not make or enlarge a file.
+func noRoom(err error) bool {
+	var lite *sqlite.Error
+	if !errors.As(err, &lite) {
+		return false
+	}
+	code := lite.Code() & 0xff
+	return code == sqlite3.SQLITE_FULL || code == sqlite3.SQLITE_IOERR || code == sqlite3.SQLITE_CANTOPEN
+}
+
 // fail says what was being done to which catalogue, and sorts the driver's error: damage is ErrCorrupt, what may pass by
 // itself is api.ErrUnavailable. Errors that are the caller's own pass as they are.
 func (c *Catalog) fail(doing string, err error) error {
@@ -92,6 +102,6 @@ func passes(err error) bool {
 	}
 	var connect *pgconn.ConnectError
 	var network net.Error
-	return errors.As(err, &connect) || errors.As(err, &network) ||
+	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, net.ErrClosed)
 }

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 	"github.com/uptrace/bun/migrate"
@@ -56,7 +58,12 @@ func (c *Catalog) openSQLite(ctx context.Context, path string, o CatalogOptions)
 	}
 	deadline := time.Now().Add(o.LockWait)
 	for {
-		err := c.trySQLite(ctx, size, o.LockWait)
+		err := c.trySQLite(ctx, size, o.LockWait, "")
+		if noRoom(err) {
+			// A file beside the database, which processes share, cannot be made on a full disk. Where no other process has the
+			// database, its contents can be kept in memory.
+			err = c.trySQLite(ctx, size, o.LockWait, "unix-excl")
+		}
 		if err == nil {
 			return nil
 		}
@@ -99,9 +106,12 @@ func prepareFile(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-func (c *Catalog) trySQLite(ctx context.Context, size int64, wait time.Duration) (err error) {
+func (c *Catalog) trySQLite(ctx context.Context, size int64, wait time.Duration, vfs string) (err error) {
 	dsn := func(pragmas ...string) string {
 		q := url.Values{"_txlock": {"immediate"}, "_pragma": append(pragmas, "busy_timeout("+strconv.FormatInt(wait.Milliseconds(), 10)+")")}
+		if vfs != "" {
+			q.Set("vfs", vfs)
+		}
 		return (&url.URL{Scheme: "file", Path: c.path, RawQuery: q.Encode()}).String()
 	}
 	// FULL: the commit of a WAL is synced, so that what was acknowledged survives a power cut.
@@ -129,7 +139,7 @@ func (c *Catalog) trySQLite(ctx context.Context, size int64, wait time.Duration)
 	}
 	if size > 0 && size <= checkedSize {
 		var verdict string
-		if err := read.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+		if err := read.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
 			return c.fail("check", err)
 		}
 		if verdict != "ok" {
@@ -165,6 +175,17 @@ func (c *Catalog) openPostgres(ctx context.Context, dsn string) error {
 		return err
 	}
 	return nil
+}
+
+// checksMigration is the migration that brings the checksums of rows and the identities of stores. The program fills them in.
+const checksMigration = "20261122000001"
+
+// forUpdate keeps others from changing the rows until the transaction ends. SQLite has one writer anyway.
+func forUpdate(q *bun.SelectQuery) *bun.SelectQuery {
+	if q.Dialect().Name() == dialect.PG {
+		return q.For("UPDATE")
+	}
+	return q
 }
 
 //go:embed migrations/*.sql
@@ -215,7 +236,13 @@ func (c *Catalog) migrate(ctx context.Context, dialect schema.Dialect, types col
 	if err != nil {
 		return c.fail("migrate", err)
 	}
+	if slices.ContainsFunc(group.Migrations, func(m migrate.Migration) bool { return m.Name == checksMigration }) {
+		if err := errors.Join(identify(ctx, db), sealAll(ctx, db)); err != nil {
+			return c.fail("migrate", err)
+		}
+	}
 	first := &organizationRow{ID: DefaultOrg, Name: "Default", CreatedAt: stamp(c.now())}
+	setChecksum(first)
 	if _, err := db.NewInsert().Model(first).On("CONFLICT (id) DO NOTHING").Exec(ctx); err != nil {
 		return c.fail("make the default organization", err)
 	}

@@ -22,16 +22,22 @@ type projectRow struct {
 	Domain    string          `bun:"domain"`
 	Body      json.RawMessage `bun:"body"`
 	CreatedAt time.Time       `bun:"created_at"`
+	Checksum  int64           `bun:"checksum"`
 }
 
 func newProjectRow(p api.Project) (*projectRow, error) {
 	body, err := encodeBody(p)
-	return &projectRow{ID: p.ID, Org: p.Org, Domain: p.Domain, Body: body, CreatedAt: p.CreatedAt}, err
+	r := &projectRow{ID: p.ID, Org: p.Org, Domain: p.Domain, Body: body, CreatedAt: p.CreatedAt}
+	setChecksum(r)
+	return r, err
 }
 
 // project is the row as a resource. What has a column of its own comes from there.
 func (r *projectRow) project() (api.Project, error) {
 	var p api.Project
+	if err := checkRow(r); err != nil {
+		return p, err
+	}
 	if err := decodeBody(r.Body, &p, "project "+string(r.ID)); err != nil {
 		return api.Project{}, err
 	}
@@ -58,14 +64,21 @@ func (c *Catalog) AddProject(ctx context.Context, p api.Project) (api.Project, e
 	if err != nil {
 		return api.Project{}, err
 	}
-	_, err = c.write.NewInsert().Model(row).Exec(ctx)
-	switch {
-	case violates(err, unique):
+	err = c.change(ctx, "add project", func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewInsert().Model(row).Exec(ctx)
+		switch {
+		case violates(err, unique):
+			return errTaken
+		case violates(err, reference):
+			return fmt.Errorf("organization %q: %w", p.Org, api.ErrNotFound)
+		}
+		return err
+	})
+	if errors.Is(err, errTaken) {
 		return api.Project{}, c.taken(ctx, p)
-	case violates(err, reference):
-		return api.Project{}, fmt.Errorf("organization %q: %w", p.Org, api.ErrNotFound)
-	case err != nil:
-		return api.Project{}, c.fail("add project", err)
+	}
+	if err != nil {
+		return api.Project{}, err
 	}
 	c.forgetProjects()
 	return p, nil
@@ -77,31 +90,55 @@ func (c *Catalog) UpdateProject(ctx context.Context, p api.Project) (api.Project
 	if err := p.Validate(); err != nil {
 		return api.Project{}, err
 	}
-	row, err := newProjectRow(p)
+	err := c.change(ctx, "update project", func(ctx context.Context, tx bun.Tx) error {
+		var was projectRow
+		err := forUpdate(tx.NewSelect().Model(&was).Where("id = ?", p.ID)).Scan(ctx)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return noProject(p.ID)
+		case err == nil:
+			err = checkRow(&was)
+		}
+		if err != nil {
+			return err
+		}
+		p.Org, p.CreatedAt = was.Org, was.CreatedAt.UTC()
+		row, err := newProjectRow(p)
+		if err != nil {
+			return err
+		}
+		_, err = tx.NewUpdate().Model(row).WherePK().Exec(ctx)
+		if violates(err, unique) {
+			return errTaken
+		}
+		return err
+	})
+	if errors.Is(err, errTaken) {
+		return api.Project{}, c.taken(ctx, p)
+	}
 	if err != nil {
 		return api.Project{}, err
 	}
-	err = c.write.NewUpdate().Model(row).Column("domain", "body").WherePK().Returning("*").Scan(ctx)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return api.Project{}, noProject(p.ID)
-	case violates(err, unique):
-		return api.Project{}, c.taken(ctx, p)
-	case err != nil:
-		return api.Project{}, c.fail("update project", err)
-	}
 	c.forgetProjects()
-	return row.project()
+	return p, nil
 }
+
+var errTaken = errors.New("the id or the domain is taken")
 
 // RemoveProject forgets a project and its keys. Its jobs, threads and repository stay where they are.
 func (c *Catalog) RemoveProject(ctx context.Context, id api.ProjectID) error {
-	res, err := c.write.NewDelete().Model((*projectRow)(nil)).Where("id = ?", id).Exec(ctx)
+	err := c.change(ctx, "remove project", func(ctx context.Context, tx bun.Tx) error {
+		res, err := tx.NewDelete().Model((*projectRow)(nil)).Where("id = ?", id).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, noProject(id))
+		}
+		return nil
+	})
 	if err != nil {
-		return c.fail("remove project", err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(c.fail("remove project", err), noProject(id))
+		return err
 	}
 	c.forgetProjects()
 	c.keys.forget()
@@ -132,6 +169,7 @@ func (c *Catalog) Projects(ctx context.Context) ([]api.Project, error) {
 	if err := c.read.NewSelect().Model(&rows).Order("id").Scan(ctx); err != nil {
 		return nil, c.fail("list projects", err)
 	}
+	rows = good(c, rows)
 	out := make([]api.Project, len(rows))
 	for i := range rows {
 		p, err := rows[i].project()

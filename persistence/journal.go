@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -81,6 +82,7 @@ type Journal struct {
 	commitMu sync.Mutex // held over each commit
 	position atomic.Uint64
 	trimmed  atomic.Uint64
+	known    atomic.Pointer[journalIdentity] // its id and what it remembers of the catalogue
 
 	// The committer alone changes what indexMu guards, so it reads without the lock.
 	indexMu sync.RWMutex
@@ -316,6 +318,7 @@ func (j *Journal) load(entries map[string]uint64) error {
 }
 
 func (j *Journal) create() error {
+	j.known.Store(&journalIdentity{id: rand.Text()})
 	err := j.db.Update(func(tx *bbolt.Tx) error {
 		for _, name := range append([][]byte{bucketFollowers}, countedBuckets[:]...) {
 			if _, err := tx.CreateBucket(name); err != nil {
@@ -327,6 +330,9 @@ func (j *Journal) create() error {
 			return err
 		}
 		if err := b.Put(metaState, j.state.encode(metaState)); err != nil {
+			return err
+		}
+		if err := b.Put(metaIdentity, j.known.Load().encode()); err != nil {
 			return err
 		}
 		return b.Put(metaFormat, encodeFormat())
@@ -355,6 +361,16 @@ func (j *Journal) loadIndex(tx *bbolt.Tx, entries map[string]uint64) error {
 			return fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
 	}
+	known, err := decodeIdentity(tx.Bucket(bucketMeta).Get(metaIdentity))
+	if err != nil {
+		err = fmt.Errorf("%w: the journal's identity: %v", ErrCorrupt, err)
+		if !j.opts.AcceptDamage {
+			return err
+		}
+		j.log.Error("open a damaged journal", "error", err)
+		known = journalIdentity{}
+	}
+	j.known.Store(&known)
 	for i, name := range countedBuckets {
 		if tx.Bucket(name) == nil {
 			return fmt.Errorf("%w: bucket %s is missing", ErrCorrupt, name)

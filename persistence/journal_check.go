@@ -107,6 +107,9 @@ func checkJournal(tx *bbolt.Tx) (found []JournalProblem) {
 		report(bucketMeta, "", 0, 0, err)
 	}
 	known := err == nil
+	if _, err := decodeIdentity(meta.Get(metaIdentity)); err != nil {
+		report(bucketMeta, "", 0, 0, fmt.Errorf("the journal's identity: %w", err))
+	}
 	each := func(i int, f func(k, v []byte)) {
 		b := tx.Bucket(countedBuckets[i])
 		if b == nil {

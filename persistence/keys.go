@@ -27,11 +27,15 @@ type keyRow struct {
 	CreatedAt time.Time       `bun:"created_at"`
 	RevokedAt *time.Time      `bun:"revoked_at"`
 	LastUsed  *time.Time      `bun:"last_used_at"`
+	Checksum  int64           `bun:"checksum"`
 }
 
 // key is the row as a resource. What has a column of its own comes from there.
 func (r *keyRow) key() (api.Key, error) {
 	var k api.Key
+	if err := checkRow(r); err != nil {
+		return k, err
+	}
 	if err := decodeBody(r.Body, &k, "key "+string(r.ID)); err != nil {
 		return api.Key{}, err
 	}
@@ -55,10 +59,13 @@ func (c *Catalog) AddKey(ctx context.Context, k api.Key, hash [32]byte) (api.Key
 		k.ID = api.KeyID(api.NewID(api.KeyPrefix, k.CreatedAt))
 	}
 	k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.LastUsed = stamp(k.CreatedAt), stampPtr(k.ExpiresAt), nil, nil
-	err := c.update(ctx, "add key", func(ctx context.Context, tx bun.Tx) error {
+	err := c.change(ctx, "add key", func(ctx context.Context, tx bun.Tx) error {
 		if k.Project != "" {
 			var project projectRow
-			err := tx.NewSelect().Model(&project).Column("org_id").Where("id = ?", k.Project).Scan(ctx)
+			err := tx.NewSelect().Model(&project).Where("id = ?", k.Project).Scan(ctx)
+			if err == nil {
+				err = checkRow(&project)
+			}
 			switch {
 			case errors.Is(err, sql.ErrNoRows):
 				return noProject(k.Project)
@@ -77,7 +84,9 @@ func (c *Catalog) AddKey(ctx context.Context, k api.Key, hash [32]byte) (api.Key
 		if err != nil {
 			return err
 		}
-		_, err = tx.NewInsert().Model(&keyRow{ID: k.ID, Hash: hash[:], Org: k.Org, Project: k.Project, Body: body, CreatedAt: k.CreatedAt}).Exec(ctx)
+		row := &keyRow{ID: k.ID, Hash: hash[:], Org: k.Org, Project: k.Project, Body: body, CreatedAt: k.CreatedAt}
+		setChecksum(row)
+		_, err = tx.NewInsert().Model(row).Exec(ctx)
 		switch {
 		case violates(err, unique):
 			return conflict("this key exists already")
@@ -131,6 +140,7 @@ func (c *Catalog) Keys(ctx context.Context, q KeyQuery) ([]api.Key, error) {
 	if err := sel.Scan(ctx); err != nil {
 		return nil, c.fail("list keys", err)
 	}
+	rows = good(c, rows)
 	out := make([]api.Key, len(rows))
 	for i := range rows {
 		k, err := rows[i].key()
@@ -145,15 +155,26 @@ func (c *Catalog) Keys(ctx context.Context, q KeyQuery) ([]api.Key, error) {
 	return out, nil
 }
 
-// RevokeKey ends a key: the next look-up shows it as revoked. A key that is revoked already stays as it is.
+// RevokeKey ends a key: the next look-up shows it as revoked. A key that is revoked already stays as it is. One that is damaged
+// is refused anyway, and is revoked as it stands.
 func (c *Catalog) RevokeKey(ctx context.Context, id api.KeyID, at time.Time) error {
 	at = stamp(at)
-	res, err := c.write.NewUpdate().Model((*keyRow)(nil)).Set("revoked_at = COALESCE(revoked_at, ?)", at).Where("id = ?", id).Exec(ctx)
+	err := c.change(ctx, "revoke key", func(ctx context.Context, tx bun.Tx) error {
+		var row keyRow
+		err := forUpdate(tx.NewSelect().Model(&row).Where("id = ?", id)).Scan(ctx)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("key %q: %w", id, api.ErrNotFound)
+		}
+		if err != nil || row.RevokedAt != nil && checkRow(&row) == nil {
+			return err
+		}
+		row.RevokedAt = &at
+		setChecksum(&row)
+		_, err = tx.NewUpdate().Model(&row).Column("revoked_at", "checksum").WherePK().Exec(ctx)
+		return err
+	})
 	if err != nil {
-		return c.fail("revoke key", err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(c.fail("revoke key", err), fmt.Errorf("key %q: %w", id, api.ErrNotFound))
+		return err
 	}
 	c.keys.forget()
 	return nil

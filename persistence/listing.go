@@ -49,7 +49,7 @@ func newJobRow(r api.JobRow) (*jobRow, error) {
 }
 
 // jobListing is the copy of all jobs. A row that is there in a newer form stays.
-func jobListing(load func(ctx context.Context, stream string) (api.JobRow, bool, error)) projection {
+func jobListing(c *Catalog, load func(ctx context.Context, stream string) (api.JobRow, bool, error)) projection {
 	return projection{
 		name: jobsProjection, title: "the job listing", kind: "job", prefix: jobStreamPrefix, gap: projectGap,
 		load: func(ctx context.Context, stream string, _ uint64) (any, bool, error) {
@@ -85,19 +85,19 @@ func jobListing(load func(ctx context.Context, stream string) (api.JobRow, bool,
 			_, err := tx.NewDelete().Model((*jobRow)(nil)).Where("TRUE").Exec(ctx)
 			return err
 		},
+		listed: func(ctx context.Context, after string, n int) (ids []string, err error) {
+			err = c.read.NewSelect().Model((*jobRow)(nil)).Column("id").Where("id > ?", after).Order("id").Limit(int64(n)).Scan(ctx, &ids)
+			return ids, c.fail("read which jobs are listed", err)
+		},
 	}
 }
 
 // Jobs lists a project's jobs. It is a copy of what the journal holds, some milliseconds behind it.
 func (c *Catalog) Jobs(ctx context.Context, q JobQuery) ([]api.JobRow, error) {
 	if p := c.projector.Load(); p != nil && q.MinPos > 0 {
-		waiting, cancel := context.WithTimeout(ctx, listingWait)
-		err := p.Wait(waiting, q.MinPos)
-		cancel()
-		if err != nil && ctx.Err() != nil {
-			return nil, ctx.Err()
+		if err := p.await(ctx, q.MinPos); err != nil {
+			return nil, err
 		}
-		// Otherwise the copy is behind, and what is there is shown: a list that is a little old is better than none.
 	}
 	if !askable(string(q.Project)) || !askable(string(q.Before)) {
 		return nil, nil

@@ -57,6 +57,9 @@ type projection struct {
 	// write stores what load made, and removes what is stored of streams that are no more.
 	write func(ctx context.Context, tx bun.Tx, rows []any, gone []string) error
 	drop  func(ctx context.Context, tx bun.Tx) error // removes all that is stored
+	// listed reads which streams something is stored of, in the order of their names without the prefix, from the one after
+	// the name given.
+	listed func(ctx context.Context, after string, n int) ([]string, error)
 }
 
 // A Projector keeps a listing in the catalogue up with the journal: that of jobs, or that of the questions that threads
@@ -78,13 +81,15 @@ type Projector struct {
 
 	mu      sync.Mutex
 	reached uint64
+	whole   bool // the listing has come to where the journal ended when this projector began
+	target  uint64
 	waiting map[chan struct{}]uint64
 }
 
 // NewProjector makes the projector of a catalogue's job listings and lets the catalogue's listings wait for it. The row of
 // a stream comes from load, which says false where the stream does not exist or is no job. It does nothing before Run.
 func NewProjector(c *Catalog, source ProjectionSource, load func(ctx context.Context, stream string) (api.JobRow, bool, error), log *slog.Logger) *Projector {
-	p := newProjector(c, source, jobListing(load), log)
+	p := newProjector(c, source, jobListing(c, load), log)
 	c.projector.Store(p)
 	return p
 }
@@ -128,9 +133,13 @@ func (p *Projector) Run(ctx context.Context) {
 		// stream of this kind.
 		p.rest(ctx, began.Add(p.gap))
 		retry = retryFirst
+		if p.awaited() {
+			continue // whoever has come since the step, of which no change may be told
+		}
 		select {
 		case <-ctx.Done():
 		case <-p.source.Changed():
+		case <-p.hurry:
 		}
 	}
 }
@@ -194,6 +203,9 @@ func (p *Projector) begin(ctx context.Context) error {
 		pos = 0
 	}
 	p.begun, p.first, p.stored = true, true, pos
+	p.mu.Lock()
+	p.target = last
+	p.mu.Unlock()
 	p.reach(pos)
 	return nil
 }
@@ -208,25 +220,86 @@ func (p *Projector) drop(ctx context.Context) error {
 	})
 }
 
-// Rebuild drops the listing and makes it anew from the journal. Run need not be running. Listings are incomplete until it
-// returns.
+// Rebuild makes every row of the listing anew from the journal, and removes those of streams that are no more. Run need not be
+// running; where it is, the listing follows the journal all the while. Each row is there at any time, as it was or as it should
+// be: listings are complete also meanwhile, and where this breaks off.
 func (p *Projector) Rebuild(ctx context.Context) error {
-	p.work.Lock()
-	defer p.work.Unlock()
-	if err := p.drop(ctx); err != nil {
+	if err := p.rebuild(ctx); err != nil {
 		return fmt.Errorf("rebuild %s: %w", p.title, err)
-	}
-	p.begun, p.stored = true, 0
-	p.mu.Lock()
-	p.reached = 0
-	p.mu.Unlock()
-	if err := p.advance(ctx, 0); err != nil {
-		return fmt.Errorf("rebuild %s: %w", p.title, err)
-	}
-	if reached := p.position(); reached > p.stored {
-		return p.write(ctx, nil, nil, reached)
 	}
 	return nil
+}
+
+func (p *Projector) rebuild(ctx context.Context) error {
+	catchUp := func() error {
+		p.work.Lock()
+		defer p.work.Unlock()
+		if err := p.begin(ctx); err != nil {
+			return err
+		}
+		return p.advance(ctx, 0)
+	}
+	if err := catchUp(); err != nil { // from here on nothing is dropped
+		return err
+	}
+	known := make(map[string]bool)
+	var batch []string
+	flush := func() error {
+		err := p.renew(ctx, batch)
+		batch = batch[:0]
+		return err
+	}
+	var failed error
+	err := p.source.Since(0, func(_ uint64, stream string) bool {
+		if strings.HasPrefix(stream, p.prefix) && !known[stream] {
+			known[stream] = true
+			if batch = append(batch, stream); len(batch) >= projectBatch {
+				failed = flush()
+			}
+		}
+		return failed == nil && ctx.Err() == nil
+	})
+	if err := errors.Join(failed, err, ctx.Err()); err != nil {
+		return err
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	for after, more := "", true; more; {
+		names, err := p.listed(ctx, after, projectBatch)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if after = name; !known[p.prefix+name] { // it is no more, or has come meanwhile
+				batch = append(batch, p.prefix+name)
+			}
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+		more = len(names) == projectBatch
+	}
+	return catchUp()
+}
+
+// renew makes the rows of streams anew, also those that seem to be newer than what the journal has.
+func (p *Projector) renew(ctx context.Context, streams []string) error {
+	if len(streams) == 0 {
+		return nil
+	}
+	p.work.Lock()
+	defer p.work.Unlock()
+	rows, gone, made, err := p.loadAll(ctx, streams, 0)
+	if err != nil {
+		return err
+	}
+	return p.catalog.update(ctx, "write "+p.title, func(ctx context.Context, tx bun.Tx) error {
+		if err := p.projection.write(ctx, tx, nil, made); err != nil {
+			return err
+		}
+		return p.projection.write(ctx, tx, rows, gone)
+	})
 }
 
 // advance reads which streams changed, loads their rows, and writes them batch by batch, each with the position reached.
@@ -244,7 +317,7 @@ func (p *Projector) advance(ctx context.Context, over time.Duration) error {
 	var dirty []string
 	seen := make(map[string]bool)
 	flush := func(reached uint64) error {
-		rows, gone, err := p.loadAll(ctx, dirty)
+		rows, gone, _, err := p.loadAll(ctx, dirty, p.position())
 		if err != nil {
 			return err
 		}
@@ -285,11 +358,11 @@ func (p *Projector) advance(ctx context.Context, over time.Duration) error {
 	return flush(max(last, end))
 }
 
-// loadAll loads the rows of streams, and says which of them are no more.
-func (p *Projector) loadAll(ctx context.Context, streams []string) (rows []any, gone []string, err error) {
+// loadAll loads the rows of streams, and says which of them are no more and which have rows. What their events up to the
+// position since say may be left out.
+func (p *Projector) loadAll(ctx context.Context, streams []string, since uint64) (rows []any, gone, made []string, err error) {
 	loaded := make([]any, len(streams))
 	absent := make([]bool, len(streams))
-	since := p.position()
 	group, ctx := errgroup.WithContext(ctx)
 	load := func(i int) error {
 		row, ok, err := p.load(ctx, streams[i], since)
@@ -325,17 +398,18 @@ func (p *Projector) loadAll(ctx context.Context, streams []string) (rows []any, 
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	for i, stream := range streams {
 		switch {
 		case loaded[i] != nil:
 			rows = append(rows, loaded[i])
+			made = append(made, strings.TrimPrefix(stream, p.prefix))
 		case absent[i]:
 			gone = append(gone, strings.TrimPrefix(stream, p.prefix))
 		}
 	}
-	return rows, gone, nil
+	return rows, gone, made, nil
 }
 
 // write stores rows and position together.
@@ -357,6 +431,9 @@ func (p *Projector) write(ctx context.Context, rows []any, gone []string, pos ui
 func (p *Projector) storePosition(ctx context.Context, tx bun.Tx, pos uint64) error {
 	_, err := tx.NewRaw("INSERT INTO projections (name, position) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET position = EXCLUDED.position",
 		p.name, pos).Exec(ctx)
+	if err == nil && pos > 0 {
+		_, err = tx.NewRaw("UPDATE stores SET position = ? WHERE name = ? AND position < ?", pos, storeJournal, pos).Exec(ctx)
+	}
 	return err
 }
 
@@ -374,6 +451,7 @@ func (p *Projector) reach(pos uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reached = pos
+	p.whole = p.whole || pos >= p.target
 	for c, until := range p.waiting {
 		if until <= pos {
 			close(c)
@@ -406,6 +484,26 @@ func (p *Projector) Wait(ctx context.Context, pos uint64) error {
 		p.mu.Unlock()
 		return ctx.Err()
 	}
+}
+
+// await waits, for a short time, until the listing reflects the journal up to pos. Where it cannot, a listing that is a little old
+// is better than none. But one that is still on its way to where the journal ended when the process began may lack
+// most of what was acknowledged: it is unavailable.
+func (p *Projector) await(ctx context.Context, pos uint64) error {
+	waiting, cancel := context.WithTimeout(ctx, listingWait)
+	defer cancel()
+	if p.Wait(waiting, pos) == nil {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.whole {
+		return fmt.Errorf("%s is being made from the journal: %w", p.title, &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: listingWait})
+	}
+	return nil
 }
 
 // FollowJournal makes the journal the source of the job listings' projector. The journal keeps what the listing has not

@@ -26,6 +26,7 @@ type testLog struct {
 	rows    map[string]api.JobRow
 	faults  map[string]error // of loading
 	loads   map[string]int
+	look    func() // called at each loading
 	changed chan struct{}
 }
 
@@ -96,6 +97,12 @@ func (l *testLog) remove(stream string) {
 
 func (l *testLog) load(_ context.Context, stream string) (api.JobRow, bool, error) {
 	l.mu.Lock()
+	look := l.look
+	l.mu.Unlock()
+	if look != nil {
+		look()
+	}
+	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.loads[stream]++
 	if err := l.faults[stream]; err != nil {
@@ -109,6 +116,12 @@ func (l *testLog) setFault(stream string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.faults[stream] = err
+}
+
+func (l *testLog) setLook(look func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.look = look
 }
 
 // a job of a project, active.
@@ -686,5 +699,90 @@ func TestListingFollowsTheJournal(t *testing.T) {
 		write(7, "d")
 		check(c, projector)
 		stop()
+	})
+}
+
+// TestARebuildLeavesEveryListingWhole lists while a rebuild goes on, and after one that was broken off at any row: what is
+// acknowledged is there all the time, also what is made meanwhile.
+func TestARebuildLeavesEveryListingWhole(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		c, l := p.open(CatalogOptions{}), newTestLog()
+		projector, _ := runProjector(t, c, l)
+		const jobs = projectBatch + 40
+		for n := range jobs {
+			l.change(jobStream(n), active("docs"))
+		}
+		reach(t, projector)
+		made := jobs
+		for _, stop := range []int{0, 1, 20, projectBatch, projectBatch + 20, jobs + 1} {
+			rebuilding, cancel := context.WithCancel(t.Context())
+			looked := 0
+			var mu sync.Mutex
+			l.setLook(func() {
+				mu.Lock()
+				looked++
+				now, n := looked, made
+				mu.Unlock()
+				if now > stop {
+					cancel()
+				}
+				if now%100 == 1 {
+					if got := len(listed(t, c, JobQuery{Project: "docs"})); got < jobs {
+						t.Errorf("at row %d of a rebuild %d of %d jobs are listed", now, got, n)
+					}
+				}
+			})
+			err := projector.Rebuild(rebuilding)
+			l.setLook(nil)
+			cancel()
+			if stop > 0 && stop < jobs && !errors.Is(err, context.Canceled) {
+				t.Errorf("a rebuild that was stopped after %d rows: %v", stop, err)
+			}
+			if got := len(listed(t, c, JobQuery{Project: "docs", MinPos: Newest})); got != made {
+				t.Errorf("after a rebuild that was stopped after %d rows %d of %d jobs are listed", stop, got, made)
+			}
+			l.change(jobStream(made), active("docs"))
+			made++
+			if got := len(listed(t, c, JobQuery{Project: "docs", MinPos: Newest})); got != made {
+				t.Errorf("after a job more %d of %d jobs are listed", got, made)
+			}
+		}
+	})
+}
+
+// TestAListingThatIsNotWholeYetIsUnavailable has the projector begin far behind the journal and fail on its way.
+func TestAListingThatIsNotWholeYetIsUnavailable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	synctest.Test(t, func(t *testing.T) {
+		c, l := place{t, "sqlite:" + path}.open(CatalogOptions{}), newTestLog()
+		for n := range 2*projectBatch + 1 {
+			l.change(jobStream(n), active("docs"))
+		}
+		l.setFault(jobStream(2*projectBatch), api.ErrUnavailable)
+		projector, _ := runProjector(t, c, l)
+		_, err := c.Jobs(t.Context(), JobQuery{Project: "docs", MinPos: Newest})
+		if busy := new(api.BusyError); !errors.As(err, &busy) || !errors.Is(err, api.ErrUnavailable) || busy.RetryAfter <= 0 {
+			t.Errorf("a listing that lacks a job: %v", err)
+		}
+		l.setFault(jobStream(2*projectBatch), nil)
+		reach(t, projector)
+		if got := listed(t, c, JobQuery{Project: "docs", MinPos: Newest}); len(got) != 2*projectBatch+1 {
+			t.Errorf("%d jobs are listed", len(got))
+		}
+	})
+}
+
+// TestWhoWaitsForAListingNeedsNoChange empties the listing of an idle journal behind the projector's back: whoever waits sets it
+// to work.
+func TestWhoWaitsForAListingNeedsNoChange(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	synctest.Test(t, func(t *testing.T) {
+		c, l := place{t, "sqlite:" + path}.open(CatalogOptions{}), newTestLog()
+		l.change(jobStream(1), active("docs"))
+		projector, _ := runProjector(t, c, l)
+		reach(t, projector)
+		synctest.Wait()                               // it waits for a change
+		l.changes = append(l.changes, "thread/thr_1") // of which it is not told
+		reach(t, projector)
 	})
 }

@@ -23,16 +23,30 @@ type pullRow struct {
 	State     api.PullState   `bun:"state"`
 	Body      json.RawMessage `bun:"body"`
 	CreatedAt time.Time       `bun:"created_at"`
+	Checksum  int64           `bun:"checksum"`
+}
+
+type counterRow struct {
+	bun.BaseModel `bun:"table:counters"`
+
+	Name     string `bun:"name,pk"`
+	Value    int64  `bun:"value"`
+	Checksum int64  `bun:"checksum"`
 }
 
 func newPullRow(p api.PullRequest) (*pullRow, error) {
 	body, err := encodeBody(p)
-	return &pullRow{ID: p.ID, Project: p.Project, Number: p.Number, Head: p.Head, State: p.State, Body: body, CreatedAt: p.CreatedAt}, err
+	r := &pullRow{ID: p.ID, Project: p.Project, Number: p.Number, Head: p.Head, State: p.State, Body: body, CreatedAt: p.CreatedAt}
+	setChecksum(r)
+	return r, err
 }
 
 // pull is the row as a resource. What has a column of its own comes from there.
 func (r *pullRow) pull() (api.PullRequest, error) {
 	var p api.PullRequest
+	if err := checkRow(r); err != nil {
+		return p, err
+	}
 	if err := decodeBody(r.Body, &p, "pull request "+r.ID); err != nil {
 		return api.PullRequest{}, err
 	}
@@ -66,11 +80,10 @@ func (c *Catalog) AddPull(ctx context.Context, p api.PullRequest) (api.PullReque
 	p.State, p.MergedAs, p.ClosedAt = api.PullOpen, "", nil
 
 	var open api.PullRequest
-	err := c.update(ctx, "open a pull request", func(ctx context.Context, tx bun.Tx) error {
+	err := c.change(ctx, "open a pull request", func(ctx context.Context, tx bun.Tx) error {
 		// The counter's row is the lock: whoever opens another one in this project waits here, and sees this one after.
-		err := tx.NewRaw("INSERT INTO counters (name, value) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = counters.value + 1 RETURNING value",
-			"pulls/"+string(p.Project)).Scan(ctx, &p.Number)
-		if err != nil {
+		var err error
+		if p.Number, err = next(ctx, tx, "pulls/"+string(p.Project)); err != nil {
 			return err
 		}
 		open, err = c.onePull(ctx, tx.NewSelect().Where("project_id = ?", p.Project).Where("head = ?", p.Head).Where("state = ?", api.PullOpen))
@@ -99,6 +112,25 @@ func (c *Catalog) AddPull(ctx context.Context, p api.PullRequest) (api.PullReque
 	return p, nil
 }
 
+// next takes the next number of a counter, whose row is locked until the transaction ends.
+func next(ctx context.Context, tx bun.Tx, name string) (int, error) {
+	row := counterRow{Name: name, Value: 1}
+	setChecksum(&row)
+	err := tx.NewRaw("INSERT INTO counters (name, value, checksum) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET value = counters.value + 1 RETURNING value, checksum",
+		row.Name, row.Value, row.Checksum).Scan(ctx, &row.Value, &row.Checksum)
+	if err != nil || row.Value == 1 {
+		return int(row.Value), err
+	}
+	row.Value-- // what the checksum is of
+	if err := checkRow(&row); err != nil {
+		return 0, err
+	}
+	row.Value++
+	setChecksum(&row)
+	_, err = tx.NewUpdate().Model(&row).Column("checksum").WherePK().Exec(ctx)
+	return int(row.Value), err
+}
+
 var errOpenAlready = errors.New("a pull request is open for this branch")
 
 // UpdatePull stores a pull request's title, text, state and times, and answers with what is stored then; project, number,
@@ -110,28 +142,33 @@ func (c *Catalog) UpdatePull(ctx context.Context, p api.PullRequest) (api.PullRe
 	default:
 		return api.PullRequest{}, &api.InvalidError{Problems: []api.Problem{{Field: "state", Message: "must be open, merged or closed"}}}
 	}
+	if !askable(p.ID) {
+		return api.PullRequest{}, fmt.Errorf("pull request %q: %w", p.ID, api.ErrNotFound)
+	}
 	p.UpdatedAt, p.ClosedAt = stamp(p.UpdatedAt), stampPtr(p.ClosedAt)
-	row, err := newPullRow(p)
+	err := c.change(ctx, "update a pull request", func(ctx context.Context, tx bun.Tx) error {
+		was, err := c.onePull(ctx, forUpdate(tx.NewSelect().Where("id = ?", p.ID)))
+		if err != nil {
+			return err
+		}
+		if was.State == api.PullMerged && p.State != api.PullMerged {
+			return conflict("pull request #%d is merged already", was.Number)
+		}
+		p.Project, p.Number, p.Head, p.CreatedAt = was.Project, was.Number, was.Head, was.CreatedAt
+		row, err := newPullRow(p)
+		if err != nil {
+			return err
+		}
+		_, err = tx.NewUpdate().Model(row).WherePK().Exec(ctx)
+		if violates(err, unique) {
+			return conflict("another pull request is open for the branch %q", p.Head)
+		}
+		return err
+	})
 	if err != nil {
 		return api.PullRequest{}, err
 	}
-	res, err := c.write.NewUpdate().Model(row).Column("state", "body").WherePK().
-		Where("state <> ? OR ? = ?", api.PullMerged, p.State, api.PullMerged).Exec(ctx)
-	switch {
-	case violates(err, unique):
-		return api.PullRequest{}, conflict("another pull request is open for the branch %q", p.Head)
-	case err != nil:
-		return api.PullRequest{}, c.fail("update a pull request", err)
-	}
-	n, err := res.RowsAffected()
-	if err != nil {
-		return api.PullRequest{}, c.fail("update a pull request", err)
-	}
-	stored, err := c.Pull(ctx, p.ID)
-	if err != nil || n > 0 {
-		return stored, err
-	}
-	return stored, conflict("pull request #%d is merged already", stored.Number)
+	return p, nil
 }
 
 // Pull finds a pull request by its id; api.ErrNotFound where there is none.
@@ -162,6 +199,7 @@ func (c *Catalog) Pulls(ctx context.Context, project api.ProjectID, state api.Pu
 	if err := sel.Scan(ctx); err != nil {
 		return nil, c.fail("list pull requests", err)
 	}
+	rows = good(c, rows)
 	out := make([]api.PullRequest, len(rows))
 	for i := range rows {
 		p, err := rows[i].pull()

@@ -159,6 +159,11 @@ func (c *Catalog) questionListing(load func(ctx context.Context, stream string, 
 			_, err := tx.NewDelete().Model((*questionRow)(nil)).Where("TRUE").Exec(ctx)
 			return err
 		},
+		listed: func(ctx context.Context, after string, n int) (ids []string, err error) {
+			err = c.read.NewSelect().Model((*questionRow)(nil)).Distinct().Column("thread_id").Where("thread_id > ?", after).
+				Order("thread_id").Limit(int64(n)).Scan(ctx, &ids)
+			return ids, c.fail("read which threads are listed", err)
+		},
 	}
 }
 

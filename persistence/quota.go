@@ -1,6 +1,9 @@
 package persistence
 
 import (
+	"cmp"
+	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -16,7 +19,8 @@ import (
 //
 // The clock may jump. Forward, it ends windows early, as the time that it shows says; what ended is kept for another
 // day, so that it counts again when the clock comes back. Backward, uses that now lie in the future are counted as if
-// they had just happened: none is forgotten, and none counts for longer than one more window.
+// they had just happened, for one more window; their own time is kept, so that they count by it again when the clock is
+// right. None is forgotten.
 //
 // A use with a negative limit is not counted.
 type Quotas struct {
@@ -34,6 +38,7 @@ type quotaCounter struct{ slots []quotaSlot }
 
 type quotaSlot struct {
 	end   int64 // Unix seconds; the slot counts until then
+	again int64 // the same for a slot that lies in the future, where not 0: the clock went back
 	count int
 }
 
@@ -163,13 +168,11 @@ func (q *Quotas) Standing(now time.Time, use Use) (left int, reset time.Duration
 	}
 	c.settle(use.Window, now)
 	reset = use.Window.reset(now)
-	for _, s := range c.slots {
-		if until := s.until(now); until > 0 {
-			reset = until
-			break
-		}
+	slots := c.counting(use.Window, now)
+	if len(slots) > 0 {
+		reset = slots[0].until(now)
 	}
-	return max(0, use.Limit-c.count(now)), reset
+	return max(0, use.Limit-total(slots)), reset
 }
 
 func (w Window) reset(now time.Time) time.Duration {
@@ -212,15 +215,37 @@ func (q *Quotas) add(k quotaKey, end int64, n int) {
 	}
 	c.slots = append(c.slots, quotaSlot{})
 	copy(c.slots[i+1:], c.slots[i:])
-	c.slots[i] = quotaSlot{end, n}
+	c.slots[i] = quotaSlot{end: end, count: n}
 }
 
 func (s quotaSlot) until(now time.Time) time.Duration { return time.Unix(s.end, 0).Sub(now) }
 
-func (c *quotaCounter) count(now time.Time) int {
-	n := 0
-	for i := len(c.slots) - 1; i >= 0 && c.slots[i].until(now) > 0; i-- {
-		n += c.slots[i].count
+// counting are the slots that count at now, that which ends first before the others. Of one whose uses lie in the future,
+// the end is that until which they count again.
+func (c *quotaCounter) counting(w Window, now time.Time) []quotaSlot {
+	latest := w.latest(now)
+	ended := sort.Search(len(c.slots), func(i int) bool { return c.slots[i].until(now) > 0 })
+	slots := c.slots[ended:]
+	past := len(slots)
+	for past > 0 && slots[past-1].end > latest {
+		past--
+	}
+	if past == len(slots) {
+		return slots
+	}
+	out := slices.Clone(slots[:past])
+	for _, s := range slots[past:] {
+		if s.end = s.again; s.until(now) > 0 {
+			out = append(out, s)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b quotaSlot) int { return cmp.Compare(a.end, b.end) })
+	return out
+}
+
+func total(slots []quotaSlot) (n int) {
+	for _, s := range slots {
+		n += s.count
 	}
 	return n
 }
@@ -233,42 +258,35 @@ func (c *quotaCounter) room(w Window, now time.Time, most int) (time.Duration, b
 	if c == nil {
 		return 0, true
 	}
-	n := c.count(now)
+	slots := c.counting(w, now)
+	n := total(slots)
 	if n <= most {
 		return 0, true
 	}
-	for _, s := range c.slots {
-		if until := s.until(now); until > 0 {
-			if n -= s.count; n <= most {
-				return until, false
-			}
+	for _, s := range slots {
+		if n -= s.count; n <= most {
+			return s.until(now), false
 		}
 	}
 	return w.reset(now), false
 }
 
-// settle counts uses that lie in the future as if they had happened at now.
+// settle has uses that lie in the future count as if they had happened at now. Where they count so already, since the clock
+// went back, that does not begin again.
 func (c *quotaCounter) settle(w Window, now time.Time) {
-	latest, moved := w.latest(now), 0
-	for n := len(c.slots); n > 0 && c.slots[n-1].end > latest; n-- {
-		moved += c.slots[n-1].count
-		c.slots = c.slots[:n-1]
+	latest, end := w.latest(now), w.end(now)
+	for i := len(c.slots) - 1; i >= 0; i-- {
+		switch s := &c.slots[i]; {
+		case s.end > latest:
+			if s.again == 0 || s.again > latest {
+				s.again = end
+			}
+		case s.again != 0:
+			s.again = 0 // the clock is right
+		case s.until(now) <= 0:
+			return // and so have all earlier ones ended
+		}
 	}
-	if moved == 0 {
-		return
-	}
-	end := w.end(now)
-	i := len(c.slots)
-	for i > 0 && c.slots[i-1].end > end {
-		i--
-	}
-	if i > 0 && c.slots[i-1].end == end {
-		c.slots[i-1].count += moved
-		return
-	}
-	c.slots = append(c.slots, quotaSlot{})
-	copy(c.slots[i+1:], c.slots[i:])
-	c.slots[i] = quotaSlot{end, moved}
 }
 
 // take removes one use: from the slot that ends at end, or else from the nearest earlier one, or else from the first.

@@ -206,6 +206,49 @@ func TestAClockThatJumpsBreaksNoWindow(t *testing.T) {
 	}
 }
 
+// TestAClockThatGoesBackAndForthForgetsNoUse sets the clock back, lets something be used, and sets it right again.
+func TestAClockThatGoesBackAndForthForgetsNoUse(t *testing.T) {
+	for _, w := range []Window{SlidingHour, SlidingDay, CalendarMonth} {
+		for _, jump := range []time.Duration{2 * time.Hour, 20 * time.Hour, 40 * 24 * time.Hour} {
+			q := newQuotas()
+			use := []Use{{"n", "k", w, 30}}
+			take := func(now time.Time, n int) {
+				t.Helper()
+				for range n {
+					if err := q.Reserve(now, use); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			left := func(now time.Time) int {
+				left, _ := q.Standing(now, use[0])
+				return left
+			}
+			take(noon, 21)
+			back := noon.Add(-jump)
+			take(back, 1)
+			q.sweep(back)
+			if got := left(back); got != 8 {
+				t.Errorf("window %d, clock back by %v: %d left, want 8", w, jump, got)
+			}
+			// Nobody is refused for longer than one more window, however long the clock stays so.
+			later := back.Add(w.length(back) + time.Duration(w.slot())*time.Second)
+			if jump > 2*w.length(back) {
+				if got := left(later); got != 30 {
+					t.Errorf("window %d, a window after the clock went back by %v: %d left, want all", w, jump, got)
+				}
+			}
+			if got := left(noon.Add(time.Minute)); got > 9 {
+				t.Errorf("window %d, clock back by %v and right again: %d left, want 9 at most", w, jump, got)
+			}
+			take(noon.Add(time.Minute), 8)
+			if got := left(noon.Add(2 * time.Minute)); got > 1 {
+				t.Errorf("window %d, clock back by %v and right again, 8 more uses: %d left", w, jump, got)
+			}
+		}
+	}
+}
+
 func TestOldCountsAreForgotten(t *testing.T) {
 	q := newQuotas()
 	for i := range 1000 {

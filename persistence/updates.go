@@ -22,16 +22,23 @@ type updateRow struct {
 	Project api.ProjectID    `bun:"project_id"`
 	Status  api.UpdateStatus `bun:"status"`
 	Body    json.RawMessage  `bun:"body"`
+
+	Checksum int64 `bun:"checksum"`
 }
 
 func newUpdateRow(u api.Update) (*updateRow, error) {
 	u.CreatedAt, u.StartedAt, u.EndedAt = stamp(u.CreatedAt), stampPtr(u.StartedAt), stampPtr(u.EndedAt)
 	body, err := encodeBody(u)
-	return &updateRow{ID: u.ID, Project: u.Project, Status: u.Status, Body: body}, err
+	r := &updateRow{ID: u.ID, Project: u.Project, Status: u.Status, Body: body}
+	setChecksum(r)
+	return r, err
 }
 
 func (r *updateRow) update() (api.Update, error) {
 	var u api.Update
+	if err := checkRow(r); err != nil {
+		return u, err
+	}
 	err := decodeBody(r.Body, &u, "update "+string(r.ID))
 	u.ID, u.Project, u.Status = r.ID, r.Project, r.Status
 	return u, err
@@ -48,12 +55,17 @@ func (c *Catalog) AddUpdate(ctx context.Context, project api.ProjectID) (u api.U
 		return api.Update{}, false, err
 	}
 	for {
-		res, err := c.write.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx)
-		if err != nil {
-			return api.Update{}, false, c.fail("queue an update", err)
-		}
-		if n, err := res.RowsAffected(); err != nil || n > 0 {
-			return u, true, c.fail("queue an update", err)
+		var n int64
+		err := c.change(ctx, "queue an update", func(ctx context.Context, tx bun.Tx) error {
+			res, err := tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx)
+			if err != nil {
+				return err
+			}
+			n, err = res.RowsAffected()
+			return err
+		})
+		if err != nil || n > 0 {
+			return u, err == nil, err
 		}
 		waiting, err := c.oneUpdate(ctx, c.write.NewSelect().Where("project_id = ?", project).Where("status = ?", api.UpdateQueued))
 		if !errors.Is(err, api.ErrNotFound) {
@@ -69,8 +81,8 @@ func (c *Catalog) SaveUpdate(ctx context.Context, u api.Update) error {
 	if err != nil {
 		return err
 	}
-	return c.update(ctx, "store an update", func(ctx context.Context, tx bun.Tx) error {
-		res, err := tx.NewUpdate().Model(row).Column("status", "body").WherePK().
+	return c.change(ctx, "store an update", func(ctx context.Context, tx bun.Tx) error {
+		res, err := tx.NewUpdate().Model(row).Column("status", "body", "checksum").WherePK().
 			Where("status IN (?, ?)", api.UpdateQueued, api.UpdateInProgress).Exec(ctx)
 		if err != nil {
 			return err
@@ -109,6 +121,7 @@ func (c *Catalog) OpenUpdates(ctx context.Context) ([]api.Update, error) {
 	if err != nil {
 		return nil, c.fail("list updates", err)
 	}
+	rows = good(c, rows)
 	out := make([]api.Update, len(rows))
 	for i := range rows {
 		if out[i], err = rows[i].update(); err != nil {

@@ -246,7 +246,7 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 			Digest: digest, Owner: "job/" + string(id), Expires: s.Now().Add(repeatLife)}
 	}
 	reply, err := s.accept(x, req.Context(), id, claim, func(uses []persistence.Use) job.Command {
-		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft, Branch: p.Branch, Uses: uses, Claim: claim}
+		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft, Branch: p.Branch, At: x.started, Uses: uses, Claim: claim}
 	})
 	if err != nil {
 		return named(err, "job")

@@ -260,7 +260,7 @@ func (s *Server) createJob(x *exchange, req bunrouter.Request) error {
 		return err
 	}
 	reply, err := s.accept(x, req.Context(), id, claim, func(uses []persistence.Use) job.Command {
-		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft, DryRun: p.DryRun, Uses: uses, Claim: claim}
+		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft, DryRun: p.DryRun, At: x.started, Uses: uses, Claim: claim}
 	})
 	if err != nil {
 		return named(err, "job")

@@ -29,8 +29,9 @@ type (
 		Prompt  string
 		Model   string // empty for the project's
 		Draft   bool
-		Branch  string // where the changes go; empty for a name made from the job's id
-		DryRun  bool   // nothing is published: the log has the diff
+		Branch  string    // where the changes go; empty for a name made from the job's id
+		DryRun  bool      // nothing is published: the log has the diff
+		At      time.Time // when it was asked for, which the job's id is made of; when it arrives where zero
 		Uses    []persistence.Use
 		Claim   *persistence.Claim
 	}

@@ -245,8 +245,12 @@ func (s state) create(cmd Create, now time.Time) ([]Event, error) {
 	if model == "" {
 		model = cmd.Project.Model
 	}
+	at := now // neighbours in a listing, which is in the order of ids, are in the order of these times as well
+	if !cmd.At.IsZero() && cmd.At.Before(now) && now.Sub(cmd.At) < time.Minute {
+		at = cmd.At
+	}
 	return []Event{
-		Created{Project: cmd.Project.ID, Job: s.id, User: cmd.User, Source: source, Model: model, Draft: cmd.Draft, At: now,
+		Created{Project: cmd.Project.ID, Job: s.id, User: cmd.User, Source: source, Model: model, Draft: cmd.Draft, At: at,
 			Branch: cmd.Branch, DryRun: cmd.DryRun},
 		Prompted{ID: string(s.id), Prompt: cmd.Prompt, At: now},
 	}, nil

@@ -333,3 +333,20 @@ func TestStories(t *testing.T) {
 		})
 	}
 }
+
+// TestAJobWasCreatedWhenItsIDWasMade: listings are in the order of ids. A time that cannot be right is left out.
+func TestAJobWasCreatedWhenItsIDWasMade(t *testing.T) {
+	for name, c := range map[string]struct{ at, want time.Time }{
+		"a moment before": {t0.Add(-437 * time.Millisecond), t0.Add(-437 * time.Millisecond)},
+		"not said":        {time.Time{}, t0},
+		"in the future":   {t0.Add(time.Second), t0},
+		"long ago":        {t0.Add(-time.Hour), t0},
+	} {
+		cmd := create("append x")
+		cmd.At = c.at
+		s, err := play(t, state{id: testID}, cmd)
+		if err != nil || !s.createdAt.Equal(c.want) {
+			t.Errorf("%s: created at %v, want %v (%v)", name, s.createdAt, c.want, err)
+		}
+	}
+}

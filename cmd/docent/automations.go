@@ -357,9 +357,10 @@ func (a *automations) attempt(run api.AutomationRun) (api.AutomationRun, error) 
 		}
 		claim.Ref = "" // it was archived just now
 	}
-	id := api.JobID(a.ids.New(api.JobPrefix, a.now()))
+	now := a.now()
+	id := api.JobID(a.ids.New(api.JobPrefix, now))
 	claim.Owner = job.Stream(id)
-	_, err = a.jobs.Ask(ctx, id, job.Create{Project: project, User: api.KeyID(au.ID), Prompt: text, Draft: au.Draft, Claim: claim})
+	_, err = a.jobs.Ask(ctx, id, job.Create{Project: project, User: api.KeyID(au.ID), Prompt: text, Draft: au.Draft, At: now, Claim: claim})
 	return outcome(run, au, id, err)
 }
 

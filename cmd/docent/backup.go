@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"docent/persistence"
 )
@@ -57,21 +58,29 @@ func (o *operations) backup(ctx context.Context, dir string, progress Progress) 
 	if rel, err := filepath.Rel(data, dir); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 		return report, fmt.Errorf("%s is inside the data directory", dir)
 	}
-	part := dir + ".part"
-	if err := os.RemoveAll(part); err != nil {
+	part := dir + partSuffix
+	if err := removeKilledBackups(filepath.Dir(dir)); err != nil {
 		return report, fmt.Errorf("clear what an earlier backup left: %w", err)
 	}
-	if err := os.MkdirAll(part, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(part), 0o700); err != nil {
 		return report, err
 	}
+	if err := os.Mkdir(part, 0o700); err != nil {
+		return report, fmt.Errorf("another backup is on its way to %s, or an earlier version of docent left %s, which can be removed: %w", dir, part, err)
+	}
 	defer os.RemoveAll(part) // gone by its name when all went well
+	marker, err := markBackup(part)
+	if err != nil {
+		return report, err
+	}
+	defer marker.Close()
 	report = backupReport{Version: buildVersion().Version, Began: time.Now().UTC(), Notes: []string{"the search indexes are not in the backup: they are built again from the repositories"}}
 
 	// The journal, the pull requests and the references are taken as they stand at one moment, between two publications:
 	// a branch that were ahead of the journal would be written to a second time. Objects, which are only added meanwhile, and
 	// most of the journal are copied after that.
 	defer o.stores.hub.Hold()() // what is listed is there until it is copied
-	journal := o.startJournalCopy(filepath.Join(part, journalFile))
+	journal := o.startJournalCopy(ctx, filepath.Join(part, journalFile))
 	var repositories []*repositoryCopy
 	err = o.stores.hub.Still(func() error {
 		progress("copying the journal", 0, 0)
@@ -122,7 +131,59 @@ func (o *operations) backup(ctx context.Context, dir string, progress Progress) 
 	if err := os.Rename(part, dir); err != nil {
 		return report, err
 	}
-	return report, syncFolder(filepath.Dir(dir))
+	// Not before: without it, what a kill leaves would stay.
+	if err := os.Remove(filepath.Join(dir, partMarker)); err != nil {
+		return report, err
+	}
+	return report, errors.Join(syncFolder(dir), syncFolder(filepath.Dir(dir)))
+}
+
+const (
+	// partSuffix ends the name of a backup on its way.
+	partSuffix = ".part"
+	// partMarker is a file in it that is locked as long as the process lives.
+	partMarker = "backup.running"
+)
+
+// markBackup marks a folder as a backup that this process makes.
+func markBackup(part string) (*os.File, error) {
+	marker, err := os.OpenFile(filepath.Join(part, partMarker), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(marker.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", marker.Name(), err), marker.Close())
+	}
+	return marker, nil
+}
+
+// removeKilledBackups removes what backups left in a folder whose processes died. Those that are on their way are locked, and
+// folders that no backup has marked are somebody else's.
+func removeKilledBackups(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasSuffix(e.Name(), partSuffix) {
+			continue
+		}
+		part := filepath.Join(folder, e.Name())
+		if _, err := os.Lstat(filepath.Join(part, partMarker)); err != nil {
+			continue
+		}
+		marker, err := markBackup(part)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(os.RemoveAll(part), marker.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A journalCopy is a copy of the journal that is being made.
@@ -137,9 +198,9 @@ type journalCopy struct {
 	size     int64
 }
 
-func (o *operations) startJournalCopy(path string) *journalCopy {
+func (o *operations) startJournalCopy(ctx context.Context, path string) *journalCopy {
 	return &journalCopy{path: path, begun: make(chan struct{}), ended: make(chan error, 1), start: func(w io.Writer) error {
-		return o.withJournal(func(j *persistence.Journal) error { return j.Backup(w) })
+		return o.withJournal(ctx, func(j *persistence.Journal) error { return j.Backup(w) })
 	}}
 }
 

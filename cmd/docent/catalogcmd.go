@@ -16,7 +16,7 @@ type catalogRebuilt struct {
 	Seconds  float64 `json:"seconds"`
 }
 
-// rebuildCatalog drops what the catalogue copies from the journal and makes it anew.
+// rebuildCatalog makes what the catalogue copies from the journal anew.
 func (o *operations) rebuildCatalog(ctx context.Context) (catalogRebuilt, error) {
 	began := time.Now()
 	var r catalogRebuilt
@@ -33,7 +33,7 @@ func (o *operations) rebuildCatalog(ctx context.Context) (catalogRebuilt, error)
 	if o.app != nil {
 		return r, rebuild(o.app.listings)
 	}
-	return r, o.withJournal(func(j *persistence.Journal) error {
+	return r, o.withJournal(ctx, func(j *persistence.Journal) error {
 		a := &app{stores: o.stores, journal: j, log: slog.New(slog.DiscardHandler)}
 		if err := a.startListings(); err != nil {
 			return err
@@ -44,12 +44,80 @@ func (o *operations) rebuildCatalog(ctx context.Context) (catalogRebuilt, error)
 	})
 }
 
+type (
+	catalogReport struct {
+		Catalog  string           `json:"catalog"`
+		Rows     int              `json:"rows"`
+		Found    int              `json:"found"`
+		Problems []catalogProblem `json:"problems,omitempty"` // the first so many
+	}
+	catalogProblem struct {
+		Table   string `json:"table,omitempty"`
+		Row     string `json:"row,omitempty"`
+		Problem string `json:"problem"`
+		Advice  string `json:"advice"`
+	}
+	rowParams struct {
+		Table string `json:"table"`
+		Row   string `json:"row"`
+	}
+)
+
+// checkCatalog reads all rows that carry checksums.
+func (o *operations) checkCatalog(ctx context.Context) (catalogReport, error) {
+	r := catalogReport{Catalog: o.stores.catalog.String()}
+	var err error
+	r.Rows, err = o.stores.catalog.Check(ctx, func(p persistence.CatalogProblem) bool {
+		shown := catalogProblem{Table: p.Table, Row: p.Row, Problem: p.Err.Error(), Advice: "restore a backup"}
+		if p.Row != "" {
+			shown.Advice = "the row is refused and the others work: restore a backup; or, where what it holds is right, take it as it stands with `docent catalog accept " +
+				p.Table + " " + p.Row + "`"
+		}
+		if r.Found++; len(r.Problems) < mostProblems {
+			r.Problems = append(r.Problems, shown)
+		}
+		return true
+	})
+	return r, err
+}
+
 func newCatalogCommand() *cobra.Command {
 	o := new(operator)
 	cmd := &cobra.Command{Use: "catalog", Short: "Look after the catalogue"}
 	operatorFlags(cmd, o)
 	cmd.AddCommand(&cobra.Command{
-		Use: "rebuild", Short: "Drop the listings and make them anew from the journal; the server may run", Args: cobra.NoArgs,
+		Use: "check", Short: "Read everything that stands in the catalogue alone and say what is damaged; the server may run", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var r catalogReport
+			if err := o.run(cmd, opCatalogCheck, nil, &r); err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if o.json {
+				if err := printJSON(out, r); err != nil {
+					return err
+				}
+			} else {
+				for _, p := range r.Problems {
+					fmt.Fprintf(out, "%s\n  %s\n", p.Problem, p.Advice)
+				}
+				fmt.Fprintf(out, "%s: %d rows with checksums\n", r.Catalog, r.Rows)
+			}
+			if r.Found > 0 {
+				return fmt.Errorf("wrong in the catalogue: %d", r.Found)
+			}
+			if !o.json {
+				fmt.Fprintln(out, "nothing is wrong")
+			}
+			return nil
+		},
+	}, &cobra.Command{
+		Use: "accept TABLE ROW", Short: "Take a damaged row as it stands, once you know that what it holds is right; the server may run", Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd, opCatalogAccept, rowParams{args[0], args[1]}, nil)
+		},
+	}, &cobra.Command{
+		Use: "rebuild", Short: "Make the listings anew from the journal; the server may run", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var r catalogRebuilt
 			if err := o.run(cmd, opCatalogRebuild, nil, &r); err != nil {

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,23 +14,26 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"docent/api"
 )
 
 // The operator's commands (project, key, index, pull) run where the data directory is: in the serving process where
 // there is one, so that they take effect at once, and otherwise in the command's own process. To a serving process
-// they go over a loopback listener of its own, whose address and secret stand in a file that only the data
-// directory's owner can read.
+// they go over a Unix socket in the data directory, which only the directory's owner can open. So each side knows that
+// the other one is the owner's: nobody else can take the place of a server that was killed.
 
-const controlFile = "control.json"
-
-type controlAddress struct {
-	Address string `json:"address"`
-	Secret  string `json:"secret"`
-}
+const (
+	controlSocket = "control.sock"
+	// controlFile held the address and the secret of older versions.
+	controlFile = "control.json"
+)
 
 // A controlLine is one line of an answer: progress while the operation runs, and at the end a result or an error.
 type controlLine struct {
@@ -61,25 +62,18 @@ func (e *controlError) Error() string {
 
 // serveControl lets the operator's commands reach this process until the returned function is called.
 func serveControl(dir *dataDir, ops *operations, log *slog.Logger) (stop func(), err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	for _, left := range []string{controlSocket, controlFile} { // by a server that was killed; its lock is ours now
+		if err := os.Remove(dir.file(left)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("clear what an earlier server left: %w", err)
+		}
+	}
+	listener, err := listenControl(dir.file(controlSocket))
 	if err != nil {
 		return nil, fmt.Errorf("listen for the operator's commands: %w", err)
 	}
-	secret := rand.Text()
 	server := &http.Server{
 		ReadHeaderTimeout: 5 * time.Second,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+secret)) != 1 {
-				http.Error(w, "unauthorized", http.StatusUnauthorized)
-				return
-			}
-			answerControl(w, r, ops, log)
-		}),
-	}
-	text, _ := json.Marshal(controlAddress{Address: listener.Addr().String(), Secret: secret})
-	if err := writeFileAtomic(dir.file(controlFile), text, 0o600); err != nil {
-		listener.Close()
-		return nil, fmt.Errorf("write %s: %w", controlFile, err)
+		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answerControl(w, r, ops, log) }),
 	}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -87,13 +81,63 @@ func serveControl(dir *dataDir, ops *operations, log *slog.Logger) (stop func(),
 		}
 	}()
 	return func() {
-		os.Remove(dir.file(controlFile))
+		os.Remove(dir.file(controlSocket))
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		if server.Shutdown(ctx) != nil {
 			server.Close()
 		}
 	}, nil
+}
+
+// longestSocket is how long the path of a Unix socket may be: 107 bytes on Linux, 103 on other systems.
+const longestSocket = 103
+
+// socketPath makes a path that is short enough. Where it has to hold a folder open for that, done lets it go.
+func socketPath(path string) (short string, done func(), err error) {
+	if len(path) <= longestSocket {
+		return path, func() {}, nil
+	}
+	if runtime.GOOS != "linux" {
+		return "", nil, fmt.Errorf("the path %s is longer than the %d bytes that this system allows: use a data directory with a shorter name", path, longestSocket)
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return "", nil, err
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), filepath.Base(path)), func() { folder.Close() }, nil
+}
+
+// listenControl makes the socket, which only its owner can open from the moment when it is there.
+func listenControl(path string) (net.Listener, error) {
+	short, done, err := socketPath(path)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) {
+			_ = unix.Fchmod(int(fd), 0o600) // Linux gives the file the mode of the socket; elsewhere this may not be possible
+		})
+	}}
+	listener, err := config.Listen(context.Background(), "unix", short)
+	if err != nil {
+		return nil, err
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false) // a successor's may stand there by then
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return listener, nil
+}
+
+func dialControl(ctx context.Context, path string) (net.Conn, error) {
+	short, done, err := socketPath(path)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return new(net.Dialer).DialContext(ctx, "unix", short)
 }
 
 func answerControl(w http.ResponseWriter, r *http.Request, ops *operations, log *slog.Logger) {
@@ -164,32 +208,27 @@ func operateWith(ctx context.Context, c Config, name string, params, result any,
 var errNoServer = errors.New("no server has this data directory")
 
 func operateRemote(ctx context.Context, data, name string, params []byte, progress Progress) (json.RawMessage, error) {
-	text, err := os.ReadFile(filepath.Join(data, controlFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errNoServer
-	}
+	socket := filepath.Join(data, controlSocket)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://docent/"+name, bytes.NewReader(params))
 	if err != nil {
 		return nil, err
 	}
-	var control controlAddress
-	if err := json.Unmarshal(text, &control); err != nil {
-		return nil, fmt.Errorf("read %s: %w", controlFile, err)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+control.Address+"/"+name, bytes.NewReader(params))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Authorization", "Bearer "+control.Secret)
-	resp, err := (&http.Client{Transport: &http.Transport{Proxy: nil}}).Do(req)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, errNoServer // the file is what a killed server left behind
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialControl(ctx, socket)
+	}}
+	resp, err := (&http.Client{Transport: transport}).Do(req)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("the server on %s belongs to another user: %w", data, err)
+	default:
+		return nil, errNoServer // there is no socket, or the one that a killed server left behind
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, errNoServer // another process has the port now
+		return nil, fmt.Errorf("the server answers %s", resp.Status)
 	}
 	scanner := bufio.NewScanner(resp.Body)
 	scanner.Buffer(nil, 64<<20)
@@ -217,7 +256,7 @@ func operateHere(ctx context.Context, c Config, name string, params []byte, prog
 		return nil, err
 	}
 	defer dir.Close()
-	stores, err := openStores(ctx, dir, c, slog.New(slog.DiscardHandler))
+	stores, err := openStores(ctx, dir, c, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 	if err != nil {
 		return nil, err
 	}

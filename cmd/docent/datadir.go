@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,12 +67,22 @@ func openDataDir(path, command string, patience time.Duration) (*dataDir, error)
 			return nil, &lockedError{path: path, holder: holder}
 		}
 	}
+	// Always of one length, so that on a full disk what is there is written over. Where even that fails the holder has no name.
 	text, _ := json.Marshal(lockHolder{PID: os.Getpid(), Command: command})
-	if err := errors.Join(file.Truncate(0), writeAt(file, text)); err != nil {
+	text = append(text, bytes.Repeat([]byte{' '}, max(0, lockLength-len(text)))...)
+	if err := errors.Join(writeAt(file, text), file.Truncate(int64(len(text)))); err != nil && !diskFull(err) {
 		file.Close()
 		return nil, fmt.Errorf("write the data directory's lock: %w", err)
 	}
 	return &dataDir{path: path, lock: file}, nil
+}
+
+// lockLength is how many bytes the lock's text has at least.
+const lockLength = 128
+
+// diskFull says that there is no room on the disk: what is stored can be served, and room may be made.
+func diskFull(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }
 
 // unwritable says what to do where nothing can be written to a data directory.

@@ -179,6 +179,79 @@ func TestADiskThatFillsUpUnderLoad(t *testing.T) {
 	}
 }
 
+// TestAServerStartsOnAFullDisk stops and kills a server on a disk that is full to the last block, and starts it there: it serves
+// what can be read, refuses writes with 503, and takes work by itself once there is room.
+func TestAServerStartsOnAFullDisk(t *testing.T) {
+	if !inOwnMounts(t) {
+		return
+	}
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })
+	data := filepath.Join(disk, "data")
+	p := newTestProject(t, data, "harbour", writeFiles(t, harbour), unlimited...)
+	server := newTestServer(t, data)
+	first, _, err := postPrompt(t, server, p, `create page made/first.md titled "Page" with content: "made"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := []*acceptedJob{{id: first.ID}}
+	awaitJobs(t, server, p, jobs)
+	weight := ballast{t, filepath.Join(disk, "ballast")}
+	for _, end := range []struct {
+		name        string
+		first, then func()
+	}{
+		{"stopped, then full", server.stop, weight.fill},
+		{"killed, then full", server.kill, weight.fill},
+		{"full, then killed", weight.fill, server.kill},
+		{"full, then stopped", weight.fill, server.stop},
+	} {
+		checkListing(t, server, p, jobs)   // which waits until the listing has followed the journal
+		newTestKey(t, data, p.id, "admin") // of which the journal may not have heard
+		end.first()
+		end.then()
+		server.start()
+		admin, reader := server.client(p.admin), server.client(p.assistant)
+		var j api.Job
+		if err := admin.getJSON(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil || j.Status != api.JobCompleted {
+			t.Errorf("%s: a job cannot be read: %v, %+v", end.name, err, j)
+		}
+		var found json.RawMessage
+		if err := reader.postJSON(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"}, &found); err != nil || !bytes.Contains(found, []byte("coins")) {
+			t.Errorf("%s: documents cannot be searched: %v, %s", end.name, err, found)
+		}
+		refused := false
+		for range 200 { // there may be free pages in the journal's file
+			made, resp, err := postPrompt(t, server, p, `create page made/more.md titled "Page" with content: "made"`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if refused = resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != ""; refused {
+				break
+			}
+			jobs = append(jobs, &acceptedJob{id: made.ID})
+		}
+		if !refused {
+			t.Errorf("%s: writes are not refused", end.name)
+		}
+		if !serverStatusOf(t, data).Journal.Unavailable {
+			t.Errorf("%s: the status does not say that the disk is full", end.name)
+		}
+		weight.drop()
+		until(t, "the server takes work again by itself", func() bool {
+			made, resp, err := postPrompt(t, server, p, `create page made/after.md titled "Page" with content: "made"`)
+			if err == nil && resp.StatusCode < 300 {
+				jobs = append(jobs, &acceptedJob{id: made.ID})
+			}
+			return err == nil && resp.StatusCode < 300
+		})
+	}
+	checkListing(t, server, p, jobs)
+}
+
 // count is how much was accepted so far.
 func (c *tally) count() int {
 	c.mu.Lock()

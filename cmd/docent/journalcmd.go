@@ -271,7 +271,7 @@ func newJournalCommand() *cobra.Command {
 			return compactJournal(cmd, o, c)
 		},
 	}
-	cmd.AddCommand(check, show, repair, compact)
+	cmd.AddCommand(check, show, repair, compact, newAdoptCommand(o))
 	return cmd
 }
 
@@ -336,6 +336,11 @@ func openStopped(c Config, command string) (*dataDir, error) {
 	if ok, err := hasFile(c.Data, journalFile); err != nil || !ok {
 		return nil, errors.Join(fmt.Errorf("there is no journal in %s", c.Data), err)
 	}
+	return openStoppedDir(c, command)
+}
+
+// openStoppedDir opens the data directory of a server that is stopped.
+func openStoppedDir(c Config, command string) (*dataDir, error) {
 	dir, err := openDataDir(c.Data, command, 10*time.Second)
 	var locked *lockedError
 	if errors.As(err, &locked) {
@@ -397,7 +402,7 @@ func repairJournal(cmd *cobra.Command, o *operator, c Config, aside []string, ye
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	keep := &keeper{folder: dir.file("set-aside")}
+	keep := &keeper{folder: dir.file("set-aside"), name: "journal"}
 	repairs, err := j.Repair(aside, keep.add, keep.close)
 	if err != nil {
 		return errors.Join(err, keep.discard())
@@ -425,23 +430,13 @@ func repairJournal(cmd *cobra.Command, o *operator, c Config, aside []string, ye
 // A keeper writes records that are taken out to a file, as they stand.
 type keeper struct {
 	folder string
+	name   string // what the file's name begins with
 	path   string
 	file   *os.File
 	buffer *bufio.Writer
 }
 
 func (k *keeper) add(r persistence.JournalRecord) error {
-	if k.file == nil {
-		if err := os.MkdirAll(k.folder, 0o700); err != nil {
-			return err
-		}
-		var err error
-		k.path = filepath.Join(k.folder, "journal-"+time.Now().UTC().Format("20060102T150405.000Z")+".jsonl")
-		if k.file, err = os.OpenFile(k.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
-			return err
-		}
-		k.buffer = bufio.NewWriter(k.file)
-	}
 	line := map[string]any{"bucket": r.Bucket, "key": r.Key, "value": r.Value} // the bytes in base64
 	for name, v := range map[string]string{"stream": r.Stream, "type": r.Event.Type} {
 		if v != "" {
@@ -455,6 +450,22 @@ func (k *keeper) add(r persistence.JournalRecord) error {
 	}
 	if r.Err != nil {
 		line["problem"] = r.Err.Error()
+	}
+	return k.line(line)
+}
+
+// line writes one line, to a file that the first one makes.
+func (k *keeper) line(line map[string]any) error {
+	if k.file == nil {
+		if err := os.MkdirAll(k.folder, 0o700); err != nil {
+			return err
+		}
+		var err error
+		k.path = filepath.Join(k.folder, k.name+"-"+time.Now().UTC().Format("20060102T150405.000Z")+".jsonl")
+		if k.file, err = os.OpenFile(k.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+			return err
+		}
+		k.buffer = bufio.NewWriter(k.file)
 	}
 	return printJSON(k.buffer, line)
 }

@@ -22,6 +22,8 @@ const (
 	opJournalCheck   = "journal.check"
 	opJournalShow    = "journal.show"
 	opCatalogRebuild = "catalog.rebuild"
+	opCatalogCheck   = "catalog.check"
+	opCatalogAccept  = "catalog.accept"
 	opBackup         = "backup"
 	opThreadList     = "thread.list"
 	opThreadDelete   = "thread.delete"
@@ -39,6 +41,12 @@ func (o *operations) maintain(ctx context.Context, name string, params json.RawM
 		return inspect(name, params, &inspected{path: j.Path(), check: j.Check, JournalInspection: j.Inspect()})
 	case opCatalogRebuild:
 		return perform(params, func(struct{}) (catalogRebuilt, error) { return o.rebuildCatalog(ctx) })
+	case opCatalogCheck:
+		return perform(params, func(struct{}) (catalogReport, error) { return o.checkCatalog(ctx) })
+	case opCatalogAccept:
+		return perform(params, func(p rowParams) (struct{}, error) {
+			return struct{}{}, o.stores.catalog.Accept(ctx, p.Table, p.Row)
+		})
 	case opBackup:
 		return perform(params, func(p backupParams) (backupReport, error) { return o.backup(ctx, p.Dir, progress) })
 	case opThreadList:
@@ -57,7 +65,7 @@ func (o *operations) maintain(ctx context.Context, name string, params json.RawM
 }
 
 // withJournal hands over the serving process's journal, or one that is opened for it.
-func (o *operations) withJournal(use func(*persistence.Journal) error) error {
+func (o *operations) withJournal(ctx context.Context, use func(*persistence.Journal) error) error {
 	if o.app != nil {
 		return use(o.app.journal)
 	}
@@ -65,7 +73,12 @@ func (o *operations) withJournal(use func(*persistence.Journal) error) error {
 	if err != nil {
 		return fmt.Errorf("open the journal: %w; `docent journal check` says more", err)
 	}
-	return errors.Join(use(j), j.Close())
+	unpair, err := pair(ctx, o.stores.dir, j, o.stores.catalog)
+	if err == nil {
+		err = use(j)
+		unpair()
+	}
+	return errors.Join(err, j.Close())
 }
 
 const journalFile = "journal.db"

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -140,6 +141,47 @@ func TestBackupOfAStoppedServer(t *testing.T) {
 	}
 }
 
+// TestAKilledBackupLeavesNothingForEver finds beside a new backup what killed ones left, one that is on its way, and a folder of
+// somebody else's with such a name.
+func TestAKilledBackupLeavesNothingForEver(t *testing.T) {
+	t.Parallel()
+	data, folder := filepath.Join(t.TempDir(), "data"), t.TempDir()
+	newTestProject(t, data, "harbour", writeFiles(t, harbour))
+	for _, name := range []string{"killed", "running", "other"} {
+		if err := os.MkdirAll(filepath.Join(folder, name+partSuffix, "repos"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	killed, err := markBackup(filepath.Join(folder, "killed"+partSuffix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed.Close() // as by the end of its process
+	running, err := markBackup(filepath.Join(folder, "running"+partSuffix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Close()
+	docent(t, "backup", "--data", data, filepath.Join(folder, "whole"))
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := []string{"other.part", "running.part", "whole"}; !slices.Equal(names, want) {
+		t.Errorf("there are %v, want %v", names, want)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "whole", partMarker)); err == nil {
+		t.Error("the backup is still marked as one on its way")
+	}
+	if _, err := tryDocent(t, "backup", "--data", data, filepath.Join(folder, "running")); err == nil || !strings.Contains(err.Error(), "on its way") {
+		t.Errorf("a backup beside one on its way to the same folder: %v", err)
+	}
+}
+
 // TestMissingIndexesAreBuiltBeforeQuestionsAreTaken starts without the folder of the indexes.
 func TestMissingIndexesAreBuiltBeforeQuestionsAreTaken(t *testing.T) {
 	t.Parallel()
@@ -232,6 +274,47 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 	server.start()
 	if _, err := ask(t.Context(), server.client(p.assistant), p, string(good.thread), "And pier two?"); err != nil {
 		t.Errorf("another thread after the repair: %v", err)
+	}
+}
+
+// TestADamagedRowOfTheCatalogIsNamed changes a key and a pull request behind the program's back: both are refused, the others
+// work, the check names them, and what is accepted works again.
+func TestADamagedRowOfTheCatalogIsNamed(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
+	other := newTestKey(t, data, p.id, "assistant")
+	db, err := sql.Open("sqlite", filepath.Join(data, "catalog.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var key string
+	err = db.QueryRow(`UPDATE keys SET body = replace(body, 'assistant', 'assistent') WHERE id = (SELECT MIN(id) FROM keys WHERE body LIKE '%assistant%') RETURNING id`).Scan(&key)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	named := func(what string) {
+		t.Helper()
+		out, err := tryDocent(t, "catalog", "check", "--data", data)
+		if err == nil || !strings.Contains(out, `row "`+key+`" of table keys`) || !strings.Contains(out, "docent catalog accept keys "+key) {
+			t.Errorf("%s: %v\n%s", what, err, out)
+		}
+	}
+	named("without a server")
+	server := newTestServer(t, data)
+	named("beside a server")
+	p.assistant, other = other, p.assistant
+	if _, err := ask(t.Context(), server.client(p.assistant), p, "", "What do tickets cost?"); err != nil {
+		t.Errorf("the other key: %v", err)
+	}
+	p.assistant = other
+	refused := new(serverError)
+	if _, err := ask(t.Context(), server.client(other), p, "", "What do tickets cost?"); !errors.As(err, &refused) || refused.Status != http.StatusInternalServerError {
+		t.Errorf("the damaged key: %v", err)
+	}
+	docent(t, "catalog", "accept", "--data", data, "keys", key)
+	if out, err := tryDocent(t, "catalog", "check", "--data", data); err != nil || !strings.Contains(out, "nothing is wrong") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -143,6 +143,11 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
 	a.closers = append(a.closers, a.journal.Close)
+	unpair, err := pair(ctx, dir, a.journal, a.stores.catalog)
+	if err != nil {
+		return nil, err
+	}
+	a.closers = append(a.closers, func() error { unpair(); return nil })
 	if err := a.startListings(); err != nil {
 		return nil, fmt.Errorf("start the listings: %w", err)
 	}
@@ -241,13 +246,7 @@ func (a *app) follow(projector *persistence.Projector, end func()) {
 
 // serve accepts requests until ctx ends, then stops: no new work, streams drain, actors stop, stores close.
 func (a *app) serve(ctx context.Context, listener net.Listener) error {
-	ops := a.stores.operations()
-	ops.app = a
-	stopControl, err := serveControl(a.dir, ops, a.log)
-	if err != nil {
-		a.cancelWork()
-		return errors.Join(err, a.close())
-	}
+	stopControl := a.control(ctx)
 	following, stopFollowing := context.WithCancel(ctx)
 	followed := make(chan struct{})
 	go func() {
@@ -296,6 +295,41 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	a.log.Info("stopped")
 	return err
 }
+
+// control lets the operator's commands reach this process until the returned function is called. Where that cannot be, as on a
+// full disk, it tries again: readers can be served without it.
+func (a *app) control(ctx context.Context) (stop func()) {
+	ops := a.stores.operations()
+	ops.app = a
+	stop, err := serveControl(a.dir, ops, a.log)
+	if err == nil {
+		return stop
+	}
+	a.log.Error("the operator's commands cannot reach this server yet", "error", err)
+	ctx, cancel := context.WithCancel(ctx)
+	stopped := make(chan func(), 1)
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				stopped <- func() {}
+				return
+			case <-time.After(controlRetry):
+				if stop, err := serveControl(a.dir, ops, a.log); err == nil {
+					stopped <- stop
+					return
+				}
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		(<-stopped)()
+	}
+}
+
+// controlRetry is how long after a failure the operator's commands are listened for again.
+const controlRetry = 2 * time.Second
 
 func (a *app) stopActors() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)

@@ -17,6 +17,7 @@ import (
 // stores are what an operator's command and the server both need: the catalogue, the repositories and the indexes.
 type stores struct {
 	config  Config
+	dir     *dataDir
 	catalog *persistence.Catalog
 	hub     *forge.Hub
 	library *search.Library
@@ -25,18 +26,21 @@ type stores struct {
 }
 
 func openStores(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *stores, err error) {
-	s := &stores{config: c}
+	s := &stores{config: c, dir: dir}
 	defer func() {
 		if err != nil {
 			s.Close()
 		}
 	}()
-	dsn := c.CatalogDSN
-	if dsn == "" {
-		dsn = "sqlite:" + dir.file("catalog.db")
+	dsn := catalogDSN(dir, c)
+	if err := catalogInPlace(dir, dsn); err != nil {
+		return s, err
 	}
 	if s.catalog, err = persistence.OpenCatalog(ctx, dsn, persistence.CatalogOptions{Log: log, Now: clock}); err != nil {
 		return s, fmt.Errorf("open the catalogue: %w", err)
+	}
+	if err := journalInPlace(ctx, dir, s.catalog); err != nil {
+		return s, err
 	}
 	if s.library, err = search.OpenLibrary(dir.file("index"), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes, Memory: c.IndexMemory}); err != nil {
 		return s, fmt.Errorf("open the search indexes: %w", err)

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"docent/persistence"
+)
+
+// catalogDSN names the catalogue of a data directory.
+func catalogDSN(dir *dataDir, c Config) string {
+	if c.CatalogDSN != "" {
+		return c.CatalogDSN
+	}
+	return "sqlite:" + dir.file("catalog.db")
+}
+
+// catalogFile is the catalogue's file; empty where it is on PostgreSQL.
+func catalogFile(dsn string) string {
+	path, ok := strings.CutPrefix(dsn, "sqlite:")
+	if !ok {
+		return ""
+	}
+	return strings.TrimPrefix(path, "//")
+}
+
+// fileSize is 0 where there is no file.
+func fileSize(path string) (int64, error) {
+	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return st.Size(), nil
+}
+
+// whatNow says what to do about stores that do not belong together.
+func whatNow(dir *dataDir, err error) error {
+	var mismatch *persistence.MismatchError
+	if !errors.As(err, &mismatch) {
+		return err
+	}
+	return fmt.Errorf("%w. Put both back from the same backup; or, to go on with what is there, look at what `docent journal adopt --data %s` says", err, dir.path)
+}
+
+// catalogInPlace refuses a journal beside which the catalogue's file is missing or empty, before a new one is made in its place.
+func catalogInPlace(dir *dataDir, dsn string) error {
+	file := catalogFile(dsn)
+	if file == "" {
+		return nil
+	}
+	catalog, err := fileSize(file)
+	if err != nil {
+		return err
+	}
+	journal, err := fileSize(dir.file(journalFile))
+	if err != nil || catalog > 0 || journal == 0 {
+		return err
+	}
+	return whatNow(dir, &persistence.MismatchError{Reason: fmt.Sprintf("there is a journal, and the catalogue's file %s is missing or empty", file)})
+}
+
+// journalInPlace refuses a catalogue that has worked with a journal which is not there, before a new one is made in its place.
+func journalInPlace(ctx context.Context, dir *dataDir, catalog *persistence.Catalog) error {
+	size, err := fileSize(dir.file(journalFile))
+	if err != nil || size > 0 {
+		return err
+	}
+	seen, worked, err := catalog.SeenJournal(ctx)
+	if err != nil || !worked {
+		return err
+	}
+	return whatNow(dir, &persistence.MismatchError{Reason: fmt.Sprintf("the journal %s is missing or empty, and %s has seen one up to position %d",
+		dir.file(journalFile), catalog, seen)})
+}
+
+// pair makes sure that the journal and the catalogue of a data directory belong together; restored says whether they were put
+// back from a backup.
+func pair(ctx context.Context, dir *dataDir, journal *persistence.Journal, catalog *persistence.Catalog) (end func(), err error) {
+	restored := false
+	text, err := os.ReadFile(dir.file(backupFile))
+	switch {
+	case err == nil:
+		restored = true
+		var report backupReport
+		if err := json.Unmarshal(text, &report); err != nil {
+			return nil, fmt.Errorf("read %s: %w", backupFile, err)
+		}
+		if at := journal.Position(); at < report.Position {
+			return nil, whatNow(dir, &persistence.MismatchError{Reason: fmt.Sprintf("the backup's journal ends at position %d, and this one at position %d", report.Position, at)})
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	end, err = persistence.Pair(ctx, journal, catalog, restored)
+	return end, whatNow(dir, err)
+}
+
+// An adoption says what is wrong with two stores, and what is given up when they are used together all the same.
+type adoption struct {
+	Reason  string `json:"reason,omitempty"`
+	Listed  int    `json:"listedOnly"`     // rows of the listings of which the journal knows nothing
+	Kept    string `json:"kept,omitempty"` // the file that holds these
+	Adopted bool   `json:"adopted"`
+}
+
+func newAdoptCommand(o *operator) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "adopt", Short: "Go on with a journal and a catalogue that do not belong together; the server must be stopped", Args: cobra.NoArgs,
+		Long: "Go on with the journal and the catalogue of the data directory as they stand, although one of them is missing, another\n" +
+			"one's, or an older copy. Where there is a backup of both, restore that instead. The server must be stopped.\n\n" +
+			"The listings are made anew from the journal. What they list of jobs and questions that the journal does not know is first\n" +
+			"written to a file in the folder set-aside of the data directory. Without --yes nothing is changed: the command says what\n" +
+			"is wrong and what would be given up.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := LoadConfig(o.config, os.LookupEnv, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			done, err := adopt(cmd.Context(), c, yes)
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if o.json {
+				err = printJSON(out, done)
+			} else {
+				err = printAdoption(out, done)
+			}
+			if err == nil && done.Reason != "" && !done.Adopted {
+				return errors.New("nothing was changed; make a copy of the data directory and run this again with --yes")
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
+	return cmd
+}
+
+func printAdoption(out io.Writer, a adoption) error {
+	if a.Reason == "" {
+		_, err := fmt.Fprintln(out, "the journal and the catalogue belong together")
+		return err
+	}
+	fmt.Fprintln(out, a.Reason)
+	fmt.Fprintf(out, "%d listed jobs and questions are not in the journal\n", a.Listed)
+	if a.Adopted {
+		fmt.Fprintln(out, "the journal and the catalogue belong together now; the listings are made anew when the server starts")
+	}
+	if a.Kept != "" {
+		fmt.Fprintf(out, "what was listed alone stands in %s, a row a line\n", a.Kept)
+	}
+	return nil
+}
+
+func adopt(ctx context.Context, c Config, yes bool) (done adoption, err error) {
+	if _, err := os.Stat(c.Data); err != nil {
+		return done, fmt.Errorf("there is no data directory: %w", err)
+	}
+	dir, err := openStoppedDir(c, "journal adopt")
+	if err != nil {
+		return done, err
+	}
+	defer dir.Close()
+	if !yes { // what is missing is not made yet
+		for _, missing := range []struct {
+			path string
+			what string
+		}{{dir.file(journalFile), "the journal"}, {catalogFile(catalogDSN(dir, c)), "the catalogue"}} {
+			if missing.path == "" {
+				continue
+			}
+			size, err := fileSize(missing.path)
+			if err != nil {
+				return done, err
+			}
+			if size == 0 {
+				done.Reason = fmt.Sprintf("%s %s is missing or empty: a new one would be made", missing.what, missing.path)
+			}
+		}
+		if done.Reason != "" {
+			return done, nil
+		}
+	}
+	log := slog.New(slog.DiscardHandler)
+	catalog, err := persistence.OpenCatalog(ctx, catalogDSN(dir, c), persistence.CatalogOptions{Log: log})
+	if err != nil {
+		return done, fmt.Errorf("open the catalogue: %w", err)
+	}
+	defer func() { err = errors.Join(err, catalog.Close()) }()
+	journal, err := persistence.OpenJournal(dir.file(journalFile), persistence.JournalOptions{Log: log})
+	if err != nil {
+		return done, fmt.Errorf("open the journal: %w; `docent journal check` says more", err)
+	}
+	defer func() { err = errors.Join(err, journal.Close()) }()
+	if done.Reason, err = persistence.Disagreement(ctx, journal, catalog); err != nil || done.Reason == "" {
+		return done, err
+	}
+	keep := &keeper{folder: dir.file("set-aside"), name: "listings"}
+	err = catalog.ListedOnly(ctx, journal, func(table, id string, body json.RawMessage) error {
+		done.Listed++
+		if !yes {
+			return nil
+		}
+		return keep.line(map[string]any{"table": table, "id": id, "row": body})
+	})
+	if err != nil || !yes {
+		return done, errors.Join(err, keep.discard())
+	}
+	if err := keep.close(); err != nil {
+		return done, err
+	}
+	done.Kept = keep.path
+	if err := persistence.Adopt(ctx, journal, catalog); err != nil {
+		return done, err
+	}
+	if err := os.Remove(dir.file(backupFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return done, err
+	}
+	done.Adopted = true
+	return done, nil
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"docent/api"
+)
+
+// TestNoStoreIsTakenForANewOne puts in the place of the journal, and then of the catalogue, nothing, an empty file and an older
+// copy. The server refuses to start and says why; what was acknowledged is there when the right one is put back.
+func TestNoStoreIsTakenForANewOne(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	p := newTestProject(t, data, "harbour", writeFiles(t, harbour), unlimited...)
+	server := newTestServer(t, data)
+	var jobs []*acceptedJob
+	create := func() {
+		t.Helper()
+		prompt := fmt.Sprintf(`create page made/%d.md titled "Page" with content: "made"`, len(jobs))
+		var made api.Job
+		if err := server.client(p.admin).postJSON(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": prompt}, &made); err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs, &acceptedJob{id: made.ID})
+		awaitJobs(t, server, p, jobs)
+	}
+	listed := func(what string) {
+		t.Helper()
+		out := docent(t, "job", "list", "--url", server.url, "--project", p.id, "--key", p.admin, "--limit", "0", "--json")
+		if got := strings.Count(out, "\n"); got != len(jobs) {
+			t.Errorf("%s: %d jobs are listed, want %d", what, got, len(jobs))
+		}
+	}
+	stores := []string{journalFile, "catalog.db", "catalog.db-wal", "catalog.db-shm"}
+	keep := func() map[string][]byte {
+		t.Helper()
+		kept := map[string][]byte{}
+		for _, name := range stores {
+			text, err := os.ReadFile(filepath.Join(data, name))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if err == nil {
+				kept[name] = text
+			}
+		}
+		return kept
+	}
+	put := func(name string, text []byte) { // nil for no file
+		t.Helper()
+		path := filepath.Join(data, name)
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if text != nil {
+			if err := os.WriteFile(path, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	create()
+	listed("at first")
+	server.stop()
+	older := keep()
+	server.start()
+	create()
+	docent(t, "key", "create", "--data", data, "--project", p.id, "--kind", "admin")
+	listed("with a second job")
+	server.stop()
+	newest := keep()
+
+	refused := func(what string, change func(), want string) {
+		t.Helper()
+		for _, name := range stores {
+			put(name, newest[name])
+		}
+		change()
+		began := keep()
+		err := server.tryStart()
+		if err == nil {
+			server.kill()
+			t.Errorf("%s: the server started", what)
+			return
+		}
+		if text := err.Error(); !strings.Contains(text, want) || !strings.Contains(text, "docent journal adopt") {
+			t.Errorf("%s: %v, want %q and what to do", what, err, want)
+		}
+		if text, err := tryDocent(t, "journal", "adopt", "--data", data); err == nil || !strings.Contains(err.Error(), "--yes") || text == "" {
+			t.Errorf("%s: an adoption without --yes: %v, %s", what, err, text)
+		}
+		for name, text := range began {
+			if now := keep(); len(text) == 0 && len(now[name]) > 0 || now[name] == nil {
+				t.Errorf("%s: %s had %d bytes and has %d", what, name, len(text), len(now[name]))
+			}
+		}
+		for _, name := range []string{journalFile, "catalog.db"} {
+			if _, err := os.Stat(filepath.Join(data, name)); err == nil && began[name] == nil {
+				t.Errorf("%s: %s was made", what, name)
+			}
+		}
+	}
+	refused("no journal", func() { put(journalFile, nil) }, "journal.db is missing or empty")
+	if _, err := tryDocent(t, "project", "list", "--data", data); err == nil || !strings.Contains(err.Error(), "missing or empty") {
+		t.Errorf("a command without the journal: %v", err)
+	}
+	refused("an empty journal", func() { put(journalFile, []byte{}) }, "journal.db is missing or empty")
+	refused("an older journal", func() { put(journalFile, older[journalFile]) }, "events are lost")
+	refused("no catalogue", func() { put("catalog.db", nil) }, "catalog.db is missing or empty")
+	if _, err := tryDocent(t, "project", "list", "--data", data); err == nil || !strings.Contains(err.Error(), "missing or empty") {
+		t.Errorf("a command without the catalogue: %v", err)
+	}
+	refused("an empty catalogue", func() { put("catalog.db", []byte{}) }, "catalog.db is missing or empty")
+	refused("an older catalogue", func() { put("catalog.db", older["catalog.db"]) }, "the catalogue is an older copy")
+
+	for _, name := range stores {
+		put(name, newest[name])
+	}
+	server.start()
+	listed("with the right stores put back")
+	server.stop()
+
+	// Without a backup of the journal: what was listed is kept, and the server starts.
+	put(journalFile, nil)
+	done := decodeOutput[adoption](t, docent(t, "journal", "adopt", "--data", data, "--yes", "--json"))
+	kept, err := os.ReadFile(done.Kept)
+	if err != nil || !done.Adopted || done.Listed != len(jobs) {
+		t.Errorf("%+v, %v", done, err)
+	}
+	for _, j := range jobs {
+		if !strings.Contains(string(kept), string(j.id)) {
+			t.Errorf("what was listed of %s is not kept:\n%s", j.id, kept)
+		}
+	}
+	server.start()
+	jobs = nil
+	listed("with a new journal")
+	create()
+	listed("after a job in the new journal")
+	server.stop()
+
+	// Nor one of the catalogue: the jobs are in the journal.
+	for _, name := range stores[1:] {
+		put(name, nil)
+	}
+	docent(t, "journal", "adopt", "--data", data, "--yes")
+	p = newTestProject(t, data, "harbour", writeFiles(t, harbour), unlimited...)
+	server.start()
+	listed("with a new catalogue")
+}
+
+// TestADatabaseServesOneDataDirectory points a second data directory at the catalogue of a first one.
+func TestADatabaseServesOneDataDirectory(t *testing.T) {
+	t.Parallel()
+	shared := "sqlite:" + filepath.Join(t.TempDir(), "shared.db")
+	if dsn := os.Getenv("DOCENT_TEST_POSTGRES"); dsn != "" {
+		shared = ownDatabase(t, dsn)
+	}
+	first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+	docent(t, "project", "add", "--data", first, "--catalog-dsn", shared, "--id", "harbour", "--domain", "harbour.example.com", "--source", writeFiles(t, harbour))
+	server := newTestServer(t, first, "--catalog-dsn", shared)
+	server.stop()
+	if _, err := tryDocent(t, "serve", "--data", second, "--catalog-dsn", shared, "--listen", "127.0.0.1:0"); err == nil || !strings.Contains(err.Error(), "journal.db is missing or empty") {
+		t.Errorf("a server on a second directory: %v", err)
+	}
+	if _, err := tryDocent(t, "project", "list", "--data", second, "--catalog-dsn", shared); err == nil {
+		t.Error("a command on a second directory works")
+	}
+	newTestServer(t, second).stop() // with a catalogue of its own
+	if _, err := tryDocent(t, "serve", "--data", second, "--catalog-dsn", shared, "--listen", "127.0.0.1:0"); err == nil || !strings.Contains(err.Error(), "works with another") {
+		t.Errorf("a server on a second directory with a journal: %v", err)
+	}
+	server.start()
+}
+
+// ownDatabase makes an empty schema of a PostgreSQL database for the test and gives the DSN that uses it.
+func ownDatabase(t *testing.T, dsn string) string {
+	t.Helper()
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "test_" + strings.ToLower(rand.Text())
+	if _, err := db.Exec("CREATE SCHEMA " + name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, err := db.Exec("DROP SCHEMA " + name + " CASCADE")
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("search_path", name)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
