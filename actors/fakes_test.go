@@ -351,6 +351,12 @@ func (t *talker) Answer(ctx context.Context, _ string, req model.Request, emit f
 
 func (*talker) Local(string) bool { return false }
 
+func (*talker) FallsBack(string, error) bool { return false }
+
+func (*talker) Fallback(context.Context, string, model.Request, func(model.Delta) error) (model.Result, error) {
+	panic("no model answers in its place")
+}
+
 func (t *talker) seen() []model.Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -50,6 +50,12 @@ func (h *held) Answer(_ context.Context, _ string, req model.Request, emit func(
 
 func (h *held) Local(string) bool { return h.local }
 
+func (h *held) FallsBack(string, error) bool { return false }
+
+func (h *held) Fallback(context.Context, string, model.Request, func(model.Delta) error) (model.Result, error) {
+	panic("no model answers in its place")
+}
+
 func (h *held) actor(t *testing.T) *Actor {
 	a := New(testID, &Deps{Journal: h, Searcher: h, Model: h, Projects: h, Slots: h, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Context: t.Context(), Go: func(f func()) { h.effects = append(h.effects, f) }, Backoff: func(int) time.Duration { return time.Hour },

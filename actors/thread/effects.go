@@ -267,22 +267,45 @@ const patience = 30 * time.Second
 // each that waits is memory.
 const mostResting = 5000
 
-// patiently asks the model, and asks it again where it cannot be asked now: others may have met its faults, and this
-// question none. That goes on while nothing of the answer has been written, and for as long as patience lasts. Whoever
-// waits holds no slot.
+// patiently asks the model, or where it fails before it has written anything, the one that answers in its place. Where
+// none does it is asked again if it cannot be asked now: others may have met its faults, and this question none. That goes
+// on for as long as patience lasts. Whoever waits holds no slot.
 func (e *effect) patiently(ctx context.Context, b *briefing, w *writer, result *model.Result) error {
 	for waited := time.Duration(0); ; {
 		tried, err := e.deps.Model.Answer(ctx, b.model, b.request, w.write)
-		// What earlier tries have used is paid for.
-		tried.PromptTokens += result.PromptTokens
-		tried.CompletionTokens += result.CompletionTokens
-		tried.CachedTokens += result.CachedTokens
-		tried.Cost += result.Cost
+		addUse(&tried, result)
 		*result = tried
-		if err == nil || w.begun() || ctx.Err() != nil || !e.again(ctx, &err, &waited) {
+		if err == nil || w.begun() || ctx.Err() != nil {
+			return err
+		}
+		if e.deps.Model.FallsBack(b.model, err) {
+			return e.fallBack(ctx, b, w, result, err)
+		}
+		if !e.again(ctx, &err, &waited) {
 			return err
 		}
 	}
+}
+
+// fallBack lets another model answer in place of the one that failed.
+//
+//go:noinline
+func (e *effect) fallBack(ctx context.Context, b *briefing, w *writer, result *model.Result, cause error) error {
+	e.deps.Log.Warn("the built-in model answers in place of one that failed", "project", e.state.project, "thread", e.state.id, "turn", e.run.turn, "error", cause)
+	var instead model.Result
+	var err error
+	aside(func() { instead, err = e.deps.Model.Fallback(ctx, b.model, b.request, w.write) })
+	addUse(&instead, result)
+	*result = instead
+	return err
+}
+
+// addUse adds what earlier tries have used: it is paid for.
+func addUse(result, earlier *model.Result) {
+	result.PromptTokens += earlier.PromptTokens
+	result.CompletionTokens += earlier.CompletionTokens
+	result.CachedTokens += earlier.CachedTokens
+	result.Cost += earlier.Cost
 }
 
 // again waits for a model that may be asked later, and says whether it is asked again. A stop meanwhile is

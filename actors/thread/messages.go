@@ -159,6 +159,8 @@ type Exchange struct {
 	Channel  api.Channel  `cbor:"18,keyasint,omitempty" json:"-"`
 	Page     string       `cbor:"19,keyasint,omitempty" json:"-"` // that the reader was on
 	Feedback *Feedback    `cbor:"20,keyasint,omitempty" json:"-"` // nil where the answer is not rated
+	// FallbackFor is the model that was asked and could not answer, where Model answered in its place.
+	FallbackFor string `cbor:"21,keyasint,omitempty" json:"fallbackFor,omitempty"`
 }
 
 // Feedback is what a reader thinks of an answer.
@@ -207,6 +209,8 @@ type (
 		Usage    stream.Usage `cbor:"6,keyasint"`
 		At       time.Time    `cbor:"7,keyasint"`
 		Reason   string       `cbor:"8,keyasint"`
+
+		FallbackFor string `cbor:"9,keyasint,omitempty"`
 	}
 	// Retried says that the turn in hand broke off without a result: it is answered anew, from its start.
 	Retried struct {

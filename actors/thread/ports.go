@@ -28,6 +28,10 @@ type Model interface {
 	Answer(ctx context.Context, name string, req model.Request, emit func(model.Delta) error) (model.Result, error)
 	// Local is whether the processors of this machine are what makes the answer.
 	Local(name string) bool
+	// FallsBack is whether another model answers where this one gave an error and has written nothing.
+	FallsBack(name string, cause error) bool
+	// Fallback lets that other model answer. The answer says so.
+	Fallback(ctx context.Context, name string, req model.Request, emit func(model.Delta) error) (model.Result, error)
 }
 
 // Projects finds a project as it stands now.

@@ -386,6 +386,7 @@ func modelConfig(c Config) model.Config {
 		out.Models = append(out.Models, model.Named{
 			Name: name, Provider: m.Provider, BaseURL: m.BaseURL, Model: m.Model, Key: m.key,
 			MaxTokens: m.MaxTokens, Window: m.Window, Total: m.Timeout.Duration, Idle: m.Idle.Duration, Attempts: m.Attempts, Whole: m.Whole, Searches: m.Searches,
+			NoFallback: m.Fallback != nil && !*m.Fallback, FallbackAfter: m.FallbackAfter.Duration,
 			Price:  model.Price{Prompt: m.PromptPrice, Cached: m.CachedPrice, Completion: m.CompletionPrice},
 			Script: model.Script{First: m.FirstDelay.Duration, Rate: m.Rate, Jitter: m.Jitter.Duration, Parts: m.Parts, Text: m.Text},
 		})
