@@ -294,6 +294,8 @@ func (w *writer) seen() []agent.Task {
 // docs finds three sections, two of them of one page.
 type docs struct{}
 
+func (docs) Indexed(context.Context, api.ProjectID) error { return nil }
+
 func (docs) Search(_ context.Context, p api.ProjectID, q search.Query) ([]search.Hit, error) {
 	if strings.Contains(q.Text, "broken index") {
 		return nil, errors.New("the index is broken")

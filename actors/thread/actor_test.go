@@ -48,7 +48,8 @@ func (h *held) Answer(_ context.Context, _ string, req model.Request, emit func(
 	return model.Result{}, emit(model.Delta{Text: "Because."})
 }
 
-func (h *held) Local(string) bool { return h.local }
+func (h *held) Indexed(context.Context, api.ProjectID) error { return nil }
+func (h *held) Local(string) bool                            { return h.local }
 
 func (h *held) FallsBack(string, error) bool { return false }
 

@@ -129,11 +129,49 @@ func (e *effect) perform(stopped context.Context) {
 			return
 		}
 	}
-	ctx, cancel := context.WithTimeout(stopped, e.deps.TurnLimit)
-	defer cancel()
-	if done := e.answer(ctx); stopped.Err() == nil { // stopped is not failed
+	var done *turnDone
+	for times, again := 0, true; again; times++ {
+		ctx, cancel := context.WithTimeout(stopped, e.deps.TurnLimit)
+		done = e.answer(ctx)
+		cancel()
+		again = done.unindexed && times < mostUnindexed && e.indexed(stopped, &done.err)
+	}
+	if stopped.Err() == nil { // stopped is not failed
 		e.report(done)
 	}
+}
+
+// mostUnindexed is how often a turn waits for an index: one that cannot be used whenever it was made is on a bad disk.
+const mostUnindexed = 3
+
+// indexed waits until the project has an index, without a slot, and says whether it has: an index that is made anew, after an
+// upgrade or because it was damaged, is no reason to fail a question. It gives up where the index could not be made for
+// as long as patience lasts; that it takes long to make is none.
+//
+//go:noinline
+func (e *effect) indexed(ctx context.Context, err *error) bool {
+	const pause = 5 * time.Second
+	e.deps.Log.Info("a turn waits for its project's index", "project", e.state.project, "thread", e.state.id, "turn", e.run.turn, "error", *err)
+	e.release()
+	e.release = func() {}
+	if e.briefed != nil {
+		e.briefed() // which others wait for
+	}
+	for failing := time.Duration(0); ; failing += pause {
+		failed := e.deps.Searcher.Indexed(ctx, e.state.project)
+		if failed == nil {
+			break
+		}
+		if failing >= patience || wait(ctx, pause) != nil {
+			*err = errors.Join(*err, failed)
+			return false
+		}
+	}
+	if stopped := e.take(ctx); stopped != nil {
+		*err = errors.Join(*err, stopped)
+		return false
+	}
+	return true
 }
 
 // report tells the actor how the turn ended. It has a frame of its own, as has all that stands around the call of the
@@ -221,6 +259,7 @@ func (e *effect) answer(ctx context.Context) *turnDone {
 	var b *briefing
 	aside(func() { b, done.err = e.brief(ctx) })
 	if done.err != nil {
+		done.unindexed = errors.Is(done.err, search.ErrNotIndexed)
 		return done
 	}
 	if e.briefed != nil && !e.deps.Model.Local(b.model) {
@@ -393,6 +432,9 @@ func (e *effect) further(w *writer, show bool) func(context.Context, string) ([]
 			q = e.exchange.Wanted.Query
 		}
 		hits, err := e.search(ctx, q, []string{query})
+		if errors.Is(err, search.ErrNotIndexed) && e.deps.Searcher.Indexed(ctx, e.state.project) == nil {
+			hits, err = e.search(ctx, q, []string{query})
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -20,7 +20,10 @@ type Journal interface {
 
 // A Searcher finds what the documentation of a project says.
 type Searcher interface {
+	// Search answers search.ErrNotIndexed where the project has no index that can be used.
 	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
+	// Indexed has such a project's index made, and returns when it is there, or with the reason why it cannot be made now.
+	Indexed(ctx context.Context, project api.ProjectID) error
 }
 
 // A Model writes an answer in pieces. It stops soon after ctx ends.

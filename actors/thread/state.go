@@ -74,6 +74,8 @@ type (
 		sources []Source
 		result  model.Result
 		err     error
+
+		unindexed bool // there was no index to answer from, and nothing was written
 	}
 	turnPanicked struct{ attempt int }
 )
