@@ -167,6 +167,9 @@ type query struct {
 	whatIs  bool
 }
 
+// mostAspects bounds the things that are asked at once.
+const mostAspects = 8
+
 // An aspect is one of the things that are asked, by its terms.
 type aspect struct {
 	terms []int
@@ -176,7 +179,7 @@ type aspect struct {
 // compose chooses what to quote; nothing where the documentation does not answer.
 func compose(req Request) []quote {
 	sections := read(req)
-	q := ask(Standalone(req.Question, req.History), sections)
+	q := ask(Standalone(req.Question, req.History, req.Context), sections)
 	if len(q.terms) == 0 || !answers(req, q, sections) {
 		return nil
 	}
@@ -244,7 +247,15 @@ func ask(question string, sections []*section) *query {
 		q.whatIs = q.whatIs || strings.HasPrefix(lower, begin)
 	}
 	var topic []term
-	for _, clause := range clauses(question) {
+	parts := clauses(question)
+	if len(parts) > mostAspects { // the rest is one
+		n := 0
+		for _, p := range parts[:mostAspects-1] {
+			n += len(p)
+		}
+		parts = append(parts[:mostAspects-1], question[n:])
+	}
+	for _, clause := range parts {
 		var a aspect
 		found := terms(clause)
 		if refers(clause) { // "how does it differ": it is what was asked about before

@@ -214,8 +214,8 @@ func (e *effect) brief(ctx context.Context) (*briefing, error) {
 		wanted = &Wanted{}
 	}
 	history := e.state.history()
-	queries := model.Queries(e.exchange.Question, history)
-	hits, err := e.search(ctx, wanted.Query, queries)
+	queries := model.Queries(e.exchange.Question, history, wanted.Context)
+	hits, err := e.search(ctx, wanted.placed(), queries)
 	if err != nil {
 		return nil, err
 	}
@@ -429,7 +429,7 @@ func (e *effect) further(w *writer, show bool) func(context.Context, string) ([]
 	return func(ctx context.Context, query string) ([]model.Found, error) {
 		var q search.Query
 		if e.exchange.Wanted != nil {
-			q = e.exchange.Wanted.Query
+			q = e.exchange.Wanted.placed()
 		}
 		hits, err := e.search(ctx, q, []string{query})
 		if errors.Is(err, search.ErrNotIndexed) && e.deps.Searcher.Indexed(ctx, e.state.project) == nil {

@@ -6,6 +6,7 @@
 package thread
 
 import (
+	"cmp"
 	"time"
 
 	"docent/api"
@@ -174,6 +175,15 @@ type Feedback struct {
 type Wanted struct {
 	Context []model.Snippet `cbor:"1,keyasint"`
 	Query   search.Query    `cbor:"2,keyasint"`
+}
+
+// placed is the query of a reader who is on the page that he has selected something of, unless he says where he is.
+func (w *Wanted) placed() search.Query {
+	q := w.Query
+	for _, s := range w.Context {
+		q.CurrentPath = cmp.Or(q.CurrentPath, s.Path)
+	}
+	return q
 }
 
 // A Source is a page that an answer cites.
