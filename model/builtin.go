@@ -109,13 +109,13 @@ func pieces(text string) iter.Seq[string] {
 
 func cutPieces(text string, yield func(string) bool) {
 	const words = 4
-	start, n, coding := 0, 0, false
+	start, first, n, coding := 0, -1, 0, false // first is where something stands after start; -1 where nothing does
 	for i := 0; i < len(text); i++ {
 		end := false
 		switch text[i] {
 		case '\n':
 			end = true
-			if strings.HasPrefix(strings.TrimSpace(text[start:i]), "```") {
+			if first >= 0 && strings.HasPrefix(text[first:i], "```") {
 				coding = !coding
 			}
 		case ' ':
@@ -123,12 +123,17 @@ func cutPieces(text string, yield func(string) bool) {
 				n++
 				end = n >= words && i+1 < len(text) && text[i+1] != ' ' && text[i+1] != '\n'
 			}
+		case '\t', '\r':
+		default:
+			if first < 0 {
+				first = i
+			}
 		}
-		if end && strings.TrimSpace(text[start:i+1]) != "" {
+		if end && first >= 0 {
 			if !yield(text[start : i+1]) {
 				return
 			}
-			start, n = i+1, 0
+			start, first, n = i+1, -1, 0
 		}
 	}
 	if start < len(text) {
