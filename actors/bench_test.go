@@ -40,6 +40,12 @@ func (p plain) Answer(_ context.Context, _ string, _ model.Request, emit func(mo
 
 func (plain) Local(string) bool { return false }
 
+func (plain) FallsBack(string, error) bool { return false }
+
+func (plain) Fallback(context.Context, string, model.Request, func(model.Delta) error) (model.Result, error) {
+	panic("no model answers in its place")
+}
+
 // still edits nothing.
 type still struct{}
 

@@ -294,6 +294,8 @@ func (w *writer) seen() []agent.Task {
 // docs finds three sections, two of them of one page.
 type docs struct{}
 
+func (docs) Indexed(context.Context, api.ProjectID) error { return nil }
+
 func (docs) Search(_ context.Context, p api.ProjectID, q search.Query) ([]search.Hit, error) {
 	if strings.Contains(q.Text, "broken index") {
 		return nil, errors.New("the index is broken")
@@ -350,6 +352,12 @@ func (t *talker) Answer(ctx context.Context, _ string, req model.Request, emit f
 }
 
 func (*talker) Local(string) bool { return false }
+
+func (*talker) FallsBack(string, error) bool { return false }
+
+func (*talker) Fallback(context.Context, string, model.Request, func(model.Delta) error) (model.Result, error) {
+	panic("no model answers in its place")
+}
 
 func (t *talker) seen() []model.Request {
 	t.mu.Lock()

@@ -693,6 +693,8 @@ type library struct {
 	texts []string
 }
 
+func (*library) Indexed(context.Context, api.ProjectID) error { return nil }
+
 func (l *library) Search(_ context.Context, _ api.ProjectID, q search.Query) ([]search.Hit, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -228,7 +228,7 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 		summary = true
 	}
 	tooLong := 0
-	waited := time.Duration(0)
+	var since time.Time // that the model cannot be asked
 	for failures := 0; ; {
 		s := Step{Round: l.step.Round, Number: l.step.Number + 1, Commit: l.step.Commit, State: l.state(), Before: l.before, Summary: summary,
 			Repairs: l.repairs, Reviewed: l.reviewed, Misses: l.misses}
@@ -239,6 +239,7 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 			return s, err
 		}
 		var err, unkept error
+		asked := time.Now()
 		again := l.aside(ctx, func(ctx context.Context) error {
 			var reply Reply
 			if reply, err = l.model.Chat(ctx, chat); err == nil {
@@ -266,11 +267,16 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 			l.talk.shrink()
 			continue
 		case errors.As(err, &unavailable):
-			pause = max(unavailable.After, pause)
 			failures++
-			if waited += pause; waited > l.limits.Patience {
-				return s, &Failure{api.HaltError, fmt.Sprintf("The language model could not be asked for %v. Send the instruction again later. Nothing was published.", l.limits.Patience), err}
+			if since.IsZero() {
+				since = asked
 			}
+			waited := time.Since(since)
+			if waited >= l.limits.Patience {
+				return s, &Failure{api.HaltError, fmt.Sprintf("The language model could not be asked for %v: %s. Send the instruction again later. Nothing was published.",
+					waited.Round(time.Second), oneLine(unavailable.Err.Error(), 300)), err}
+			}
+			pause = min(max(unavailable.After, pause), l.limits.Patience-waited)
 			l.tell("The language model cannot be asked now; waiting")
 		default:
 			if failures++; failures > l.limits.Transient {

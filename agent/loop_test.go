@@ -420,7 +420,7 @@ func TestEachLimitEndsInItsOwnWords(t *testing.T) {
 		"cut":     {agent.Limits{}, []any{agent.Reply{Text: "x", Reason: "length"}, agent.Reply{Text: "x", Reason: "length"}, agent.Reply{Text: "x", Reason: "length"}}, "no usable answer 3 times", 3},
 		"refused": {agent.Limits{}, []any{agent.ErrRefused}, "declined", 1},
 		"long":    {agent.Limits{}, []any{agent.ErrTooLong, agent.ErrTooLong}, "window", 2},
-		"away":    {agent.Limits{Patience: time.Minute}, []any{&agent.Unavailable{After: 40 * time.Second, Err: errors.New("open")}, &agent.Unavailable{After: 40 * time.Second, Err: errors.New("open")}}, "could not be asked for 1m0s", 2},
+		"away":    {agent.Limits{Patience: time.Minute}, []any{away, away, away}, "could not be asked for 1m0s: model m at h cannot be reached.", 3},
 		"broken":  {agent.Limits{}, []any{errors.New("500"), errors.New("500"), errors.New("500")}, "failed: 500", 3},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -436,6 +436,27 @@ func TestEachLimitEndsInItsOwnWords(t *testing.T) {
 			spent := j.opts.Loop
 			if n := len(j.steps); n > 0 && spent.Tokens > 0 && j.steps[n-1].Spent.Tokens > spent.Tokens {
 				t.Errorf("%d tokens are spent", j.steps[n-1].Spent.Tokens)
+			}
+		})
+	}
+}
+
+var away = &agent.Unavailable{After: 40 * time.Second, Err: errors.New("model m at h cannot be reached")}
+
+// What a job says of the time that it has waited for its model is what a clock shows.
+func TestTheTimeThatAModelWasWaitedForIsTheTrueOne(t *testing.T) {
+	for name, after := range map[string]time.Duration{"short pauses": 0, "long pauses": 40 * time.Second, "one pause is longer": time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			var say []any
+			for range 200 {
+				say = append(say, &agent.Unavailable{After: after, Err: errors.New("model m at h cannot be reached")})
+			}
+			j := newLoop(t, small(), say...)
+			j.opts.Loop.Patience = 2 * time.Minute
+			began := time.Now()
+			m := j.ends()
+			if took := time.Since(began); took != 2*time.Minute || !strings.Contains(m, "could not be asked for 2m0s: model m at h cannot be reached.") {
+				t.Errorf("%s: after %v: %s", name, took, m)
 			}
 		})
 	}

@@ -50,6 +50,8 @@ type QuestionRow struct {
 	Rating   Rating // empty where nobody has rated the answer
 	Comment  string
 	Rated    time.Time
+
+	FallbackFor string `json:",omitzero"` // the model that was asked and could not answer, where Model answered in its place
 }
 
 // A PageRef is a place in the documentation that an answer cites.

@@ -1,9 +1,11 @@
 package model
 
 import (
+	"cmp"
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,6 +28,8 @@ type block struct {
 	text string
 }
 
+const tagPattern = `</?[A-Za-z][A-Za-z0-9.:-]*(?:\s+[A-Za-z_:@.#][^<>]*?)?\s*/?>|</?>`
+
 var (
 	comment     = regexp.MustCompile(`(?s)<!--.*?-->|\{/\*.*?\*/\}`)
 	shortcode   = regexp.MustCompile(`\{\{[<%].*?[%>]\}\}`)
@@ -39,7 +43,8 @@ var (
 	explicitID  = regexp.MustCompile(`\s*\{\s*#[^}]*\}\s*$`)
 	definition  = regexp.MustCompile(`^\s{0,3}\[[^\]]+\]:\s+\S+`)
 	rule        = regexp.MustCompile(`^\s{0,3}([-*_]\s*){3,}$`)
-	tag         = regexp.MustCompile(`</?[A-Za-z][A-Za-z0-9.:-]*(?:\s+[A-Za-z_:@.#][^<>]*?)?\s*/?>|</?>`)
+	tag         = regexp.MustCompile(tagPattern)
+	leadingTag  = regexp.MustCompile(`^(?:` + tagPattern + `)`)
 	titled      = regexp.MustCompile(`<[A-Z][A-Za-z0-9.]*\s[^<>]*?\b(?:title|label|header)="([^"]+)"`)
 	field       = regexp.MustCompile(`<[A-Za-z]*Field\s[^<>]*?\b(?:name|path|query|body|header)="([^"]+)"`)
 	definitions = regexp.MustCompile(`^\s{0,3}:\s+`)
@@ -93,13 +98,30 @@ type cutter struct {
 	blocks []block
 	kind   blockKind
 	lines  []string // of the block that is being read
+	lazy   []string // lines that go on with the last of them
 	blank  bool     // the line before was empty
 	margin int      // columns that a list's continuation has at least
 	inside bool     // within an admonition by indentation
 	open   string   // a tag that began on an earlier line
 }
 
+// add puts a line to the block that is being read.
+func (c *cutter) add(line string) {
+	c.settle()
+	c.lines = append(c.lines, line)
+}
+
+// settle puts to the last line what goes on with it.
+func (c *cutter) settle() {
+	if len(c.lazy) > 0 {
+		last := &c.lines[len(c.lines)-1]
+		*last += " " + strings.Join(c.lazy, " ")
+		c.lazy = nil
+	}
+}
+
 func (c *cutter) flush() {
+	c.settle()
 	lines := c.lines
 	kind := c.kind
 	c.lines, c.kind = nil, 0
@@ -170,10 +192,19 @@ func (c *cutter) fenced(lines []string, i int, f []string) int {
 		}
 		body = append(body, l[min(indent(l), margin):])
 	}
-	marks := "```"
-	for strings.Contains(strings.Join(body, "\n"), marks) {
-		marks += "`"
+	longest := 2
+	for _, l := range body {
+		run := 0
+		for i := range len(l) {
+			if l[i] != '`' {
+				run = 0
+				continue
+			}
+			run++
+			longest = max(longest, run)
+		}
 	}
+	marks := strings.Repeat("`", longest+1)
 	for len(body) > 0 && strings.TrimSpace(body[0]) == "" {
 		body = body[1:]
 	}
@@ -185,11 +216,11 @@ func (c *cutter) fenced(lines []string, i int, f []string) int {
 	}
 	if within {
 		pad := strings.Repeat(" ", margin)
-		c.lines = append(c.lines, pad+marks+lang)
+		c.add(pad + marks + lang)
 		for _, l := range body {
-			c.lines = append(c.lines, pad+l)
+			c.add(pad + l)
 		}
-		c.lines = append(c.lines, pad+marks)
+		c.add(pad + marks)
 		return i
 	}
 	c.blocks = append(c.blocks, block{code, marks + lang + "\n" + strings.Join(body, "\n") + "\n" + marks})
@@ -216,7 +247,7 @@ func (c *cutter) line(line string) {
 		if c.kind == prose || c.kind == table {
 			c.flush()
 		} else if c.kind != 0 {
-			c.lines = append(c.lines, "")
+			c.add("")
 		}
 		c.blank = true
 		return
@@ -281,16 +312,16 @@ func (c *cutter) line(line string) {
 			c.flush()
 			c.kind, c.margin = list, len(m[1])+2
 		}
-		c.lines = append(c.lines, line)
+		c.add(line)
 		return
 	}
 	if c.kind == list {
 		if indent(line) >= c.margin || !blank && indent(line) > 0 {
-			c.lines = append(c.lines, line)
+			c.add(line)
 			return
 		}
 		if !blank { // a lazy continuation
-			c.lines[len(c.lines)-1] += " " + trimmed
+			c.lazy = append(c.lazy, trimmed)
 			return
 		}
 		c.flush()
@@ -300,7 +331,7 @@ func (c *cutter) line(line string) {
 			c.flush()
 			c.kind = table
 		}
-		c.lines = append(c.lines, trimmed)
+		c.add(trimmed)
 		return
 	}
 	if c.kind == table {
@@ -311,7 +342,7 @@ func (c *cutter) line(line string) {
 			c.flush()
 			c.kind = code
 		}
-		c.lines = append(c.lines, line)
+		c.add(line)
 		return
 	}
 	if c.kind == code {
@@ -324,7 +355,7 @@ func (c *cutter) line(line string) {
 		}
 	}
 	c.kind = prose
-	c.lines = append(c.lines, trimmed)
+	c.add(trimmed)
 }
 
 // labels keeps what a tag's attributes show to a reader.
@@ -344,8 +375,21 @@ func (c *cutter) label(title string) {
 
 // inline takes tags and images out of running text and makes its links lead somewhere or be plain text. Code spans stay
 // as they are.
-func (c *cutter) inline(s string) string {
+func (c *cutter) inline(s string) string { return c.within(s, 0) }
+
+// deepestLink is how far the texts of links and images are read for further ones: an image in a link is as deep as a page goes.
+const deepestLink = 4
+
+// within is inline for the text of so many links within each other.
+func (c *cutter) within(s string, depth int) string {
 	var out strings.Builder
+	out.Grow(len(s))
+	var links brackets
+	if depth < deepestLink {
+		links = pairs(s)
+	}
+	tagEnd, braceEnd := ahead{s: s, end: ">"}, ahead{s: s, end: "}"}
+	shortcodeEnd, otherEnd := ahead{s: s, end: ">}}"}, ahead{s: s, end: "%}}"}
 	for i := 0; i < len(s); {
 		switch s[i] {
 		case '\\':
@@ -369,29 +413,31 @@ func (c *cutter) inline(s string) string {
 			continue
 		case '!':
 			if i+1 < len(s) && s[i+1] == '[' {
-				if _, _, n, ok := link(s[i+1:]); ok {
-					i += 1 + n
+				if _, _, end, ok := links.link(s, i+1); ok {
+					i = end
 					continue
 				}
 			}
 		case '[':
-			if text, dest, n, ok := link(s[i:]); ok {
-				text = c.inline(text)
+			if text, dest, end, ok := links.link(s, i); ok {
+				text = c.within(text, depth+1)
 				if dest = resolve(c.page, dest); dest != "" && strings.TrimSpace(text) != "" {
 					out.WriteString("[" + text + "](" + dest + ")")
 				} else {
 					out.WriteString(text)
 				}
-				i += n
+				i = end
 				continue
 			}
 		case '<':
-			if loc := tag.FindStringIndex(within(s[i:])); loc != nil && loc[0] == 0 {
-				if name := strings.ToLower(s[i : i+loc[1]]); strings.HasPrefix(name, "<br") || strings.HasPrefix(name, "<p") || strings.HasPrefix(name, "</p") {
-					out.WriteByte(' ')
+			if end := tagEnd.from(i); end >= 0 {
+				if n := len(leadingTag.FindString(s[i : end+1])); n > 0 {
+					if name := strings.ToLower(s[i:min(i+3, len(s))]); name == "<br" || strings.HasPrefix(name, "<p") || name == "</p" {
+						out.WriteByte(' ')
+					}
+					i += n
+					continue
 				}
-				i += loc[1]
-				continue
 			}
 		case '&':
 			if strings.HasPrefix(s[i:], "&nbsp;") {
@@ -401,8 +447,12 @@ func (c *cutter) inline(s string) string {
 			}
 		case '{':
 			if strings.HasPrefix(s[i:], "{{<") || strings.HasPrefix(s[i:], "{{%") {
-				if loc := shortcode.FindStringIndex(s[i:]); loc != nil && loc[0] == 0 {
-					i += loc[1]
+				end, other := shortcodeEnd.from(i+3), otherEnd.from(i+3)
+				if end < 0 || other >= 0 && other < end {
+					end = other
+				}
+				if end >= 0 {
+					i = end + len(">}}")
 					continue
 				}
 			}
@@ -412,9 +462,11 @@ func (c *cutter) inline(s string) string {
 				continue
 			}
 			// An attribute list of an extended Markdown: {.class}, {:target="_blank"}, {.external-link target="_blank"}.
-			if end := strings.IndexByte(s[i:], '}'); end > 1 && (s[i+1] == '.' || s[i+1] == ':' || s[i+1] == '#') {
-				i += end + 1
-				continue
+			if i+1 < len(s) && (s[i+1] == '.' || s[i+1] == ':' || s[i+1] == '#') {
+				if end := braceEnd.from(i); end >= 0 {
+					i = end + 1
+					continue
+				}
 			}
 		}
 		out.WriteByte(s[i])
@@ -423,54 +475,92 @@ func (c *cutter) inline(s string) string {
 	return out.String()
 }
 
-// within is the stretch up to the end of the first tag, so that a lone "<" does not have the whole text searched.
-func within(s string) string {
-	if at := strings.IndexByte(s, '>'); at >= 0 {
-		return s[:at+1]
-	}
-	return ""
+// ahead finds the next place of a mark in a text that is read from its start. All questions together cost one reading.
+type ahead struct {
+	s, end string
+	at     int // where it was found last; the text's length where it does not come any more
+	begun  bool
 }
 
-// link reads [text](dest "title"), [text][label] and [text][] at the start of s; n is its length. A reference has no
-// destination: its definition stands elsewhere.
-func link(s string) (text, dest string, n int, ok bool) {
-	depth, end := 0, -1
-	for i := 0; i < len(s) && end < 0; i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case '[':
-			depth++
-		case ']':
-			if depth--; depth == 0 {
-				end = i
-			}
+// from is where the mark is at i or after it, or -1. It is asked of places in their order.
+func (a *ahead) from(i int) int {
+	if !a.begun || a.at < i {
+		a.begun = true
+		if i > len(a.s) {
+			i = len(a.s)
+		}
+		if n := strings.Index(a.s[i:], a.end); n >= 0 {
+			a.at = i + n
+		} else {
+			a.at = len(a.s)
 		}
 	}
-	if end < 0 || end+1 >= len(s) {
+	if a.at == len(a.s) {
+		return -1
+	}
+	return a.at
+}
+
+// brackets tell where each bracket and parenthesis that is opened in a text is closed.
+type brackets struct{ square, round []pair }
+
+// A pair is what is opened and closed at two places; closed is -1 where it is not. Lists are in the order of opening.
+type pair struct{ opened, closed int }
+
+func pairs(s string) (b brackets) {
+	if strings.IndexByte(s, ']') < 0 {
+		return b
+	}
+	var square, round []int // those that are open, by their place in the list
+	escaped := false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '(':
+			round, b.round = append(round, len(b.round)), append(b.round, pair{i, -1})
+		case c == ')' && len(round) > 0:
+			b.round[round[len(round)-1]].closed = i
+			round = round[:len(round)-1]
+		case escaped:
+		case c == '[':
+			square, b.square = append(square, len(b.square)), append(b.square, pair{i, -1})
+		case c == ']' && len(square) > 0:
+			b.square[square[len(square)-1]].closed = i
+			square = square[:len(square)-1]
+		}
+		escaped = s[i] == '\\' && !escaped
+	}
+	return b
+}
+
+// closing is where that is closed which is opened at a place; -1 where nothing is.
+func closing(list []pair, opened int) int {
+	i, ok := slices.BinarySearchFunc(list, opened, func(p pair, at int) int { return cmp.Compare(p.opened, at) })
+	if !ok {
+		return -1
+	}
+	return list[i].closed
+}
+
+// link reads [text](dest "title"), [text][label] and [text][] where s has an opening bracket; end is behind it. A reference has no
+// destination: its definition stands elsewhere.
+func (b brackets) link(s string, at int) (text, dest string, end int, ok bool) {
+	closed := closing(b.square, at)
+	if closed < 0 || closed+1 >= len(s) {
 		return "", "", 0, false
 	}
-	text = s[1:end]
-	switch s[end+1] {
+	text = s[at+1 : closed]
+	switch s[closed+1] {
 	case '(':
-		depth = 0
-		for i := end + 1; i < len(s); i++ {
-			switch s[i] {
-			case '(':
-				depth++
-			case ')':
-				if depth--; depth == 0 {
-					dest = strings.TrimSpace(s[end+2 : i])
-					if at := strings.IndexAny(dest, " \t"); at >= 0 && !strings.HasPrefix(dest, "<") {
-						dest = dest[:at]
-					}
-					return text, strings.Trim(dest, "<>"), i + 1, true
-				}
+		if end := closing(b.round, closed+1); end >= 0 {
+			dest = strings.TrimSpace(s[closed+2 : end])
+			if at := strings.IndexAny(dest, " \t"); at >= 0 && !strings.HasPrefix(dest, "<") {
+				dest = dest[:at]
 			}
+			return text, strings.Trim(dest, "<>"), end + 1, true
 		}
 	case '[':
-		if close := strings.IndexByte(s[end+2:], ']'); close >= 0 {
-			return text, "", end + 2 + close + 1, true
+		if n := strings.IndexByte(s[closed+2:], ']'); n >= 0 {
+			return text, "", closed + 2 + n + 1, true
 		}
 	}
 	return "", "", 0, false

@@ -28,6 +28,7 @@ type breaker struct {
 	until   time.Time // open until then; zero while closed
 	probing bool
 	opened  int // times, since the start
+	last    Failure
 }
 
 // A permit is one try at an endpoint.
@@ -60,20 +61,31 @@ func (p permit) good() {
 	p.b.failed, p.b.pause, p.b.until, p.b.probing = 0, 0, time.Time{}, false
 }
 
-// bad says that the endpoint failed. After is how long it wants to be left alone; zero where it does not say.
-func (p permit) bad(after time.Duration) {
+// bad says that the endpoint failed, and how.
+func (p permit) bad(f *Failure) {
 	b := p.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.failed++
+	b.last = *f
 	if p.probe {
 		b.probing = false
 	} else if !b.until.IsZero() || b.failed < tripAfter {
 		return // one that began before the breaker opened tells nothing new
 	}
 	b.pause = min(max(2*b.pause, firstPause), lastPause)
-	b.until = time.Now().Add(min(max(b.pause, after), lastPause))
+	b.until = time.Now().Add(min(max(b.pause, f.RetryAfter), lastPause))
 	b.opened++
+}
+
+// why is what a model is told that is not let through: how the endpoint failed last.
+func (b *breaker) why(model string) *Failure {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f := b.last
+	f.Model, f.RetryAfter = model, 0
+	f.Detail = strings.TrimSpace(f.Detail + " (it failed repeatedly and is left alone for a while)")
+	return &f
 }
 
 // void says nothing of the endpoint: the caller ended the try. The next one may probe in its place.
@@ -165,8 +177,10 @@ type Use struct {
 	Calls    int64 // answers and turns of conversations
 	Failures int64 // of these, those that failed
 	Tries    int64 // requests, repeated ones included
-	Tokens   struct{ Prompt, Cached, Completion int64 }
-	Cost     int64 // in millionths of a US dollar
+	// Fallbacks are answers that the built-in model gave in its place.
+	Fallbacks int64
+	Tokens    struct{ Prompt, Cached, Completion int64 }
+	Cost      int64 // in millionths of a US dollar
 }
 
 // Uses lists the models that are reached over HTTP with what they were used for, by name.
@@ -178,7 +192,7 @@ func (r *Registry) Uses() []Use {
 			continue
 		}
 		c := &m.used
-		u := Use{Model: name, Calls: c.calls.Load(), Failures: c.failures.Load(), Tries: c.tries.Load(), Cost: c.cost.Load()}
+		u := Use{Model: name, Calls: c.calls.Load(), Failures: c.failures.Load(), Tries: c.tries.Load(), Fallbacks: r.fallbacks[name].Load(), Cost: c.cost.Load()}
 		u.Tokens.Prompt, u.Tokens.Cached, u.Tokens.Completion = c.prompt.Load(), c.cached.Load(), c.completion.Load()
 		list = append(list, u)
 	}

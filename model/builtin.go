@@ -109,13 +109,13 @@ func pieces(text string) iter.Seq[string] {
 
 func cutPieces(text string, yield func(string) bool) {
 	const words = 4
-	start, n, coding := 0, 0, false
+	start, first, n, coding := 0, -1, 0, false // first is where something stands after start; -1 where nothing does
 	for i := 0; i < len(text); i++ {
 		end := false
 		switch text[i] {
 		case '\n':
 			end = true
-			if strings.HasPrefix(strings.TrimSpace(text[start:i]), "```") {
+			if first >= 0 && strings.HasPrefix(text[first:i], "```") {
 				coding = !coding
 			}
 		case ' ':
@@ -123,12 +123,17 @@ func cutPieces(text string, yield func(string) bool) {
 				n++
 				end = n >= words && i+1 < len(text) && text[i+1] != ' ' && text[i+1] != '\n'
 			}
+		case '\t', '\r':
+		default:
+			if first < 0 {
+				first = i
+			}
 		}
-		if end && strings.TrimSpace(text[start:i+1]) != "" {
+		if end && first >= 0 {
 			if !yield(text[start : i+1]) {
 				return
 			}
-			start, n = i+1, 0
+			start, first, n = i+1, -1, 0
 		}
 	}
 	if start < len(text) {
@@ -167,6 +172,9 @@ type query struct {
 	whatIs  bool
 }
 
+// mostAspects bounds the things that are asked at once.
+const mostAspects = 8
+
 // An aspect is one of the things that are asked, by its terms.
 type aspect struct {
 	terms []int
@@ -176,7 +184,7 @@ type aspect struct {
 // compose chooses what to quote; nothing where the documentation does not answer.
 func compose(req Request) []quote {
 	sections := read(req)
-	q := ask(Standalone(req.Question, req.History), sections)
+	q := ask(Standalone(req.Question, req.History, req.Context), sections)
 	if len(q.terms) == 0 || !answers(req, q, sections) {
 		return nil
 	}
@@ -244,7 +252,15 @@ func ask(question string, sections []*section) *query {
 		q.whatIs = q.whatIs || strings.HasPrefix(lower, begin)
 	}
 	var topic []term
-	for _, clause := range clauses(question) {
+	parts := clauses(question)
+	if len(parts) > mostAspects { // the rest is one
+		n := 0
+		for _, p := range parts[:mostAspects-1] {
+			n += len(p)
+		}
+		parts = append(parts[:mostAspects-1], question[n:])
+	}
+	for _, clause := range parts {
 		var a aspect
 		found := terms(clause)
 		if refers(clause) { // "how does it differ": it is what was asked about before

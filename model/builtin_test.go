@@ -171,15 +171,15 @@ func TestFollowUpsAreSearchedWithWhatTheyLeaveOut(t *testing.T) {
 		"remote_write":                            "remote_write",
 		"Where do I set the path of `rules.yml`?": "Where do I set the path of `rules.yml`?",
 	} {
-		if got := Standalone(question, history); got != want {
+		if got := Standalone(question, history, nil); got != want {
 			t.Errorf("%q became %q, want %q", question, got, want)
 		}
-		if got := Standalone(question, nil); got != question {
+		if got := Standalone(question, nil, nil); got != question {
 			t.Errorf("without history %q became %q", question, got)
 		}
 	}
 	chain := append(history, Message{Role: "user", Text: "and how do I configure it?"}, Message{Role: "assistant", Text: "…"})
-	if got, want := Standalone("is it possible in YAML?", chain), "is it possible in YAML? configure histogram"; got != want {
+	if got, want := Standalone("is it possible in YAML?", chain, nil), "is it possible in YAML? configure histogram"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for question, want := range map[string][]string{
@@ -187,7 +187,7 @@ func TestFollowUpsAreSearchedWithWhatTheyLeaveOut(t *testing.T) {
 		"How do I install and configure it":                          {"How do I install and configure it"},
 		"Is it fast? Thanks!":                                        {"Is it fast? Thanks!"},
 	} {
-		if got := Queries(question, nil); !slices.Equal(got, want) {
+		if got := Queries(question, nil, nil); !slices.Equal(got, want) {
 			t.Errorf("%q: %q", question, got)
 		}
 	}
@@ -204,8 +204,8 @@ func FuzzBuiltin(f *testing.F) {
 		if result.Answered != (len(cite) > 0) || text == "" {
 			t.Errorf("%+v, cited %v, %q", result, cite, text)
 		}
-		Standalone(question, []Message{{Role: "user", Text: page}})
-		Queries(question, nil)
+		Standalone(question, []Message{{Role: "user", Text: page}}, []Snippet{{Kind: "code", Text: page}})
+		Queries(question, nil, nil)
 	})
 }
 

@@ -9,12 +9,13 @@ var (
 	failures     = prometheus.NewDesc("docent_model_failures_total", "Of these, those that failed.", []string{"model"}, nil)
 	requests     = prometheus.NewDesc("docent_model_requests_total", "Requests to a model's endpoint, repeated ones included.", []string{"model"}, nil)
 	tokensUsed   = prometheus.NewDesc("docent_model_tokens_total", "Tokens by kind: prompt (cached ones included), cached, completion.", []string{"model", "kind"}, nil)
+	fallbacks    = prometheus.NewDesc("docent_model_fallbacks_total", "Answers that the built-in model gave because this model could not; without a name those of models that are not configured any more.", []string{"model"}, nil)
 	spent        = prometheus.NewDesc("docent_model_cost_dollars_total", "What the tokens cost by the configured prices.", []string{"model"}, nil)
 )
 
 // Describe and Collect show endpoints and use as metrics.
 func (r *Registry) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{endpointOpen, endpointTrip, calls, failures, requests, tokensUsed, spent} {
+	for _, d := range []*prometheus.Desc{endpointOpen, endpointTrip, calls, failures, requests, fallbacks, tokensUsed, spent} {
 		ch <- d
 	}
 }
@@ -33,9 +34,13 @@ func (r *Registry) Collect(ch chan<- prometheus.Metric) {
 		count(calls, float64(u.Calls))
 		count(failures, float64(u.Failures))
 		count(requests, float64(u.Tries))
+		count(fallbacks, float64(u.Fallbacks))
 		count(tokensUsed, float64(u.Tokens.Prompt), "prompt")
 		count(tokensUsed, float64(u.Tokens.Cached), "cached")
 		count(tokensUsed, float64(u.Tokens.Completion), "completion")
 		count(spent, float64(u.Cost)/1e6)
+	}
+	if n := r.fallbacks[""].Load(); n > 0 {
+		ch <- prometheus.MustNewConstMetric(fallbacks, prometheus.CounterValue, float64(n), "")
 	}
 }

@@ -54,6 +54,7 @@ type Delta struct {
 // A Result says how an answer ended.
 type Result struct {
 	Model            string // which one worked, as shown to users
+	FallbackFor      string // the one that was asked and could not answer, where this one answered in its place
 	Reason           string // "stop" or "length"
 	Answered         bool   // false when the documentation does not say
 	PromptTokens     int

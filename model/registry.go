@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"docent/api"
@@ -48,6 +49,9 @@ type Named struct {
 	Attempts  int           // tries until the first piece of an answer came; 3 where zero
 	Backoff   time.Duration // first wait between two tries, where the provider names none; half a second where zero
 
+	NoFallback    bool          // the built-in model does not answer in its place
+	FallbackAfter time.Duration // of silence before an answer begins, the built-in model does; 30 seconds where zero, Idle at most
+
 	Script    Script            // of the scripted provider
 	Transport http.RoundTripper // how an HTTP provider is reached; a shared one with sound limits where nil
 }
@@ -65,15 +69,16 @@ type talker interface {
 
 // A Registry holds the configured models.
 type Registry struct {
-	models   map[string]provider
-	aliases  map[string]string
-	names    []string
-	standard string
+	models    map[string]provider
+	aliases   map[string]string
+	names     []string
+	standard  string
+	fallbacks map[string]*atomic.Int64 // answers that the built-in model gave in place of others, by the others' names
 }
 
 // New checks the configuration and makes its models. Nothing is reached over the network yet.
 func New(c Config) (*Registry, error) {
-	r := &Registry{models: map[string]provider{}, aliases: c.Aliases, standard: c.Default}
+	r := &Registry{models: map[string]provider{}, aliases: c.Aliases, standard: c.Default, fallbacks: map[string]*atomic.Int64{"": new(atomic.Int64)}}
 	endpoints := breakers{}
 	var problems []error
 	for i, n := range c.Models {
@@ -92,6 +97,7 @@ func New(c Config) (*Registry, error) {
 		}
 		r.models[n.Name] = p
 		r.names = append(r.names, n.Name)
+		r.fallbacks[n.Name] = new(atomic.Int64)
 	}
 	if _, taken := r.models[Builtin]; !taken {
 		r.models[Builtin] = extractive{name: Builtin}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -30,12 +31,18 @@ const (
 	longestLine      = 1 << 20
 	longestStream    = 64 << 20
 	longestError     = 64 << 10
+
+	// Where the built-in model can answer instead, a reader is not kept waiting for one that fails.
+	defaultFallbackAfter = 30 * time.Second // of silence before the answer begins
+	soonEnough           = 5 * time.Second  // a try that failed is repeated so long after the question was put, and not later
+	connectLimit         = 5 * time.Second  // an address that nothing answers at
 )
 
 // A Failure says why a model gave no answer, or only the beginning of one. Its text holds no secret and nothing that
 // the provider wrote beyond its own short message.
 type Failure struct {
 	Model      string        // as configured
+	Host       string        // of its address
 	Reason     string        // for a person
 	Detail     string        // for the log: what the provider said
 	Status     int           // of the provider's answer; 0 where there was none
@@ -48,7 +55,11 @@ type Failure struct {
 func (f *Failure) Unwrap() error { return f.cause }
 
 func (f *Failure) Error() string {
-	s := "model " + f.Model + " " + f.Reason
+	s := "model " + f.Model
+	if f.Host != "" {
+		s += " at " + f.Host
+	}
+	s += " " + f.Reason
 	if f.Status != 0 {
 		s += fmt.Sprintf(" (status %d)", f.Status)
 	}
@@ -74,12 +85,14 @@ var (
 var shared = func() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 64
+	t.DialContext = (&net.Dialer{Timeout: connectLimit, KeepAlive: 30 * time.Second}).DialContext
 	return t
 }()
 
 // A remote model is reached over HTTP.
 type remote struct {
 	Named
+	host    string
 	client  *http.Client
 	call    func(ctx context.Context, line *line, c Chat, text func(string) error) (ending, error)
 	breaker *breaker
@@ -114,7 +127,7 @@ func newRemote(n Named, endpoints breakers) (provider, error) {
 		return nil, errors.New("the public endpoint needs a key")
 	case n.Whole && n.Provider != OpenAI:
 		return nil, errors.New("answers in one piece are for endpoints that speak OpenAI's form")
-	case n.MaxTokens < 0 || n.Window < 0 || n.Idle < 0 || n.Total < 0 || n.Attempts < 0 || n.Backoff < 0:
+	case n.MaxTokens < 0 || n.Window < 0 || n.Idle < 0 || n.Total < 0 || n.Attempts < 0 || n.Backoff < 0 || n.FallbackAfter < 0:
 		return nil, errors.New("limits are not negative")
 	}
 	n.BaseURL = strings.TrimRight(n.BaseURL, "/")
@@ -124,13 +137,14 @@ func newRemote(n Named, endpoints breakers) (provider, error) {
 	n.Total = or(n.Total, defaultTotal)
 	n.Attempts = or(n.Attempts, defaultAttempts)
 	n.Backoff = or(n.Backoff, defaultBackoff)
+	n.FallbackAfter = or(n.FallbackAfter, defaultFallbackAfter)
 	if n.Window-n.MaxTokens < 1024 {
 		return nil, fmt.Errorf("a window of %d tokens leaves less than 1024 for the question beside an answer of %d", n.Window, n.MaxTokens)
 	}
 	if n.Transport == nil {
 		n.Transport = shared
 	}
-	r := &remote{Named: n, breaker: endpoints.at(n.BaseURL, n.Key), client: &http.Client{
+	r := &remote{Named: n, host: u.Host, breaker: endpoints.at(n.BaseURL, n.Key), client: &http.Client{
 		Transport: n.Transport,
 		// A redirect would carry the question, and on the same host the key, to where nobody configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -183,7 +197,7 @@ func (r *remote) chat(ctx context.Context, c Chat) (Reply, error) {
 	}, func(f *Failure) bool {
 		said.Reset()
 		return f.Temporary()
-	})
+	}, false)
 	if err != nil {
 		return Reply{Model: r.Name}, err
 	}
@@ -203,8 +217,10 @@ func callID(c Chat, n int) string {
 }
 
 // ask puts a conversation to the provider and gives the text of its answer as it comes. It is put again after a
-// failure where again allows it: it forgets what the try gave, or says that this has been used.
-func (r *remote) ask(ctx context.Context, c Chat, text func(string) error, again func(*Failure) bool) (ending, error) {
+// failure where again allows it: it forgets what the try gave, or says that this has been used. Hurry says that another
+// model can answer, and a reader waits.
+func (r *remote) ask(ctx context.Context, c Chat, text func(string) error, again func(*Failure) bool, hurry bool) (ending, error) {
+	began := time.Now()
 	inner, stop := context.WithTimeoutCause(ctx, r.Total, errTotal)
 	defer stop()
 	var refused error // by text: the caller ended the answer
@@ -229,12 +245,12 @@ func (r *remote) ask(ctx context.Context, c Chat, text func(string) error, again
 		permit, wait, ok := r.breaker.admit()
 		if !ok {
 			if last == nil {
-				last = &Failure{Model: r.Name, Reason: "is left alone for a while", Detail: "its endpoint failed repeatedly", temporary: true}
+				last = r.breaker.why(r.Name)
 			}
 			return fail(&Unavailable{Model: r.Name, After: wait, Err: last})
 		}
 		r.used.tries.Add(1)
-		end, err := r.once(inner, c, put)
+		end, err := r.once(inner, c, put, hurry)
 		end.usage.Cost = r.Price.of(end.usage, end.written)
 		r.used.add(end.usage)
 		spent.add(end.usage)
@@ -251,7 +267,7 @@ func (r *remote) ask(ctx context.Context, c Chat, text func(string) error, again
 			permit.void()
 			return ending{usage: spent}, ctx.Err() // ended by the caller, which is no failure of the model
 		case failed && f.Temporary():
-			permit.bad(f.RetryAfter)
+			permit.bad(f)
 		case inner.Err() != nil:
 			permit.void()
 		default:
@@ -262,7 +278,7 @@ func (r *remote) ask(ctx context.Context, c Chat, text func(string) error, again
 		}
 		last = f
 		wait, ok = r.wait(f, try)
-		if !ok || try >= r.Attempts {
+		if !ok || try >= r.Attempts || hurry && time.Since(began)+wait > soonEnough {
 			return fail(&Unavailable{Model: r.Name, After: max(wait, f.RetryAfter), Err: f})
 		}
 		if pause(inner, wait) != nil {
@@ -305,12 +321,15 @@ func (r *remote) wait(f *Failure, try int) (time.Duration, bool) {
 }
 
 // once makes one try and turns whatever goes wrong into a Failure.
-func (r *remote) once(ctx context.Context, c Chat, text func(string) error) (ending, error) {
+func (r *remote) once(ctx context.Context, c Chat, text func(string) error, hurry bool) (ending, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	l := &line{client: r.client, key: c.Key, idle: r.Idle, cancel: cancel, whole: r.Whole}
+	l := &line{client: r.client, key: c.Key, idle: r.Idle, first: r.Idle, cancel: cancel, whole: r.Whole}
+	if hurry {
+		l.first = min(r.Idle, r.FallbackAfter)
+	}
 	if r.Whole {
-		l.idle = r.Total // nothing comes until all is written
+		l.idle, l.first = r.Total, r.Total // nothing comes until all is written
 	}
 	defer l.close()
 	if c.MaxTokens <= 0 {
@@ -321,7 +340,7 @@ func (r *remote) once(ctx context.Context, c Chat, text func(string) error) (end
 	if err == nil {
 		return end, nil
 	}
-	f := &Failure{Model: r.Name, Status: l.status, RetryAfter: l.retryAfter(time.Now())}
+	f := &Failure{Model: r.Name, Host: r.host, Status: l.status, RetryAfter: l.retryAfter(time.Now())}
 	var said *said
 	if errors.As(err, &said) {
 		f.cause = said.means
@@ -404,6 +423,7 @@ type line struct {
 	client *http.Client
 	key    string
 	idle   time.Duration
+	first  time.Duration // of silence before the answer's first byte
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	status int
@@ -418,7 +438,7 @@ func (l *line) Do(req *http.Request) (*http.Response, error) {
 	if l.key != "" {
 		req.Header.Set("Idempotency-Key", l.key)
 	}
-	l.timer = time.AfterFunc(l.idle, func() { l.cancel(errIdle) })
+	l.timer = time.AfterFunc(l.first, func() { l.cancel(errIdle) })
 	resp, err := l.client.Do(req)
 	l.timer.Stop()
 	if err != nil {
@@ -468,6 +488,7 @@ type guarded struct {
 	inLine  int // bytes since the last end of a line
 	lenient bool
 	whole   bool // one long line
+	begun   bool // something was read
 }
 
 func (g *guarded) Read(p []byte) (int, error) {
@@ -481,9 +502,14 @@ func (g *guarded) Read(p []byte) (int, error) {
 	if len(p) > g.left {
 		p = p[:g.left]
 	}
-	g.line.timer.Reset(g.line.idle)
+	silence := g.line.idle
+	if !g.begun {
+		silence = g.line.first
+	}
+	g.line.timer.Reset(silence)
 	n, err := g.line.body.Read(p)
 	g.line.timer.Stop()
+	g.begun = g.begun || n > 0
 	g.left -= n
 	if at := bytes.LastIndexByte(p[:n], '\n'); at >= 0 {
 		g.inLine = n - at - 1

@@ -419,7 +419,7 @@ func TestTheProvidersRetryAfterIsObeyed(t *testing.T) {
 				begin := time.Now()
 				asked := 0
 				wire := providers[provider]
-				r := registry(t, model.Named{Name: "r", Provider: provider, Model: "m", Key: secret,
+				r := registry(t, model.Named{Name: "r", Provider: provider, Model: "m", Key: secret, NoFallback: true,
 					Transport: transport(func(req *http.Request) (*http.Response, error) {
 						if asked++; asked == 1 {
 							after := "7"

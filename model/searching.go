@@ -83,7 +83,7 @@ func (a *answering) run(ctx context.Context, result *Result) error {
 			}
 			raw.WriteString(s)
 			return a.c.write(s)
-		}, func(f *Failure) bool { return f.temporary && raw.Len() == 0 })
+		}, func(f *Failure) bool { return f.temporary && raw.Len() == 0 }, !a.NoFallback)
 		result.PromptTokens += end.usage.PromptTokens
 		result.CachedTokens += end.usage.CachedTokens
 		result.CompletionTokens += end.usage.CompletionTokens
@@ -101,7 +101,7 @@ func (a *answering) run(ctx context.Context, result *Result) error {
 		result.Reason = end.reason
 		if len(end.calls) == 0 || end.reason == "length" || round > a.limit {
 			if !spoke {
-				return &Failure{Model: a.Name, Reason: "gave an empty answer"}
+				return &Failure{Model: a.Name, Host: a.host, Reason: "gave an empty answer"}
 			}
 			if result.Reason == "tools" {
 				result.Reason = "stop" // it goes on searching, and has been told to stop

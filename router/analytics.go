@@ -110,6 +110,7 @@ type conversationBody struct {
 	Error      *string      `json:"error"`
 	Rating     *string      `json:"rating"`
 	Comment    *string      `json:"comment"`
+	Fallback   *string      `json:"fallbackFor"`
 }
 
 type totalsBody struct {
@@ -142,7 +143,7 @@ func (s *Server) listConversations(x *exchange, req bunrouter.Request) error {
 		out.Conversations[i] = conversationBody{ID: r.Thread, MessageID: r.ID, Timestamp: timestamp(r.Asked), Query: r.Question, Response: r.Answer,
 			Type: "answer", Sources: sourceBodies(r.Sources), Resolution: resolution(r.Answered), PageURL: optional(pageURL(x.project, r.Page)),
 			Caller: r.Caller, Channel: optional(string(r.Channel)), Model: r.Model, Error: optional(r.Error),
-			Rating: optional(string(r.Rating)), Comment: optional(r.Comment)}
+			Rating: optional(string(r.Rating)), Comment: optional(r.Comment), Fallback: optional(r.FallbackFor)}
 	}
 	if q.After == "" {
 		t, err := s.Analytics.Totals(req.Context(), q)
@@ -171,6 +172,7 @@ type messageBody struct {
 	Sources    *[]sourceBody  `json:"sources,omitempty"`
 	Resolution string         `json:"resolutionStatus,omitempty"`
 	Model      string         `json:"model,omitempty"`
+	Fallback   string         `json:"fallbackFor,omitempty"`
 	Error      string         `json:"error,omitempty"`
 	Feedback   *verdictedBody `json:"feedback,omitempty"`
 }
@@ -217,7 +219,7 @@ func messages(turns []thread.Exchange) []messageBody {
 			sources = append(sources, sourceBody{src.Title, src.URL})
 		}
 		m := messageBody{ID: string(e.Turn), Role: "assistant", Content: e.Answer, CreatedAt: timestamp(e.Ended), Sources: &sources,
-			Resolution: resolution(e.Answered), Model: e.Model, Error: e.Error}
+			Resolution: resolution(e.Answered), Model: e.Model, Fallback: e.FallbackFor, Error: e.Error}
 		if e.Error != "" {
 			m.Content = e.Text // as far as it had come
 		}

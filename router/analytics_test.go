@@ -240,7 +240,7 @@ func TestAnalyticsAreShown(t *testing.T) {
 	turn := func() api.TurnID { return api.TurnID(api.NewID(api.TurnPrefix, at)) }
 	first, second := turn(), turn()
 	h.stats.rows = []api.QuestionRow{
-		{ID: first, Thread: id, Caller: "ann", Channel: api.ChannelWeb, Page: "/guide", Question: "How?", Answer: "So.", Answered: true, Model: "builtin",
+		{ID: first, Thread: id, Caller: "ann", Channel: api.ChannelWeb, Page: "/guide", Question: "How?", Answer: "So.", Answered: true, Model: "builtin", FallbackFor: "large",
 			Sources: []api.PageRef{{URL: "/a#x", Title: "A"}, {URL: "/a#y", Title: "A"}, {URL: "/b", Title: "B"}}, Asked: at, Ended: at, Rating: api.RatedDown, Comment: "no", Rated: at},
 		{ID: second, Thread: id, Caller: "ann", Question: "Why?", Error: "down", Model: "builtin", Asked: at, Ended: at, Rating: api.RatedUp, Rated: at, Replaced: true},
 	}
@@ -266,9 +266,9 @@ func TestAnalyticsAreShown(t *testing.T) {
 	}
 	conversations := fmt.Sprintf(`"conversations":[
 		{"id":%q,"messageId":%q,"timestamp":%q,"query":"How?","response":"So.","responseType":"answer","sources":[{"title":"A","url":"/a#x"},{"title":"A","url":"/a#y"},{"title":"B","url":"/b"}],
-		 "resolutionStatus":"answered","queryCategory":null,"pageUrl":"https://docs.acme.example/guide","caller":"ann","channel":"web","model":"builtin","error":null,"rating":"down","comment":"no"},
+		 "resolutionStatus":"answered","queryCategory":null,"pageUrl":"https://docs.acme.example/guide","caller":"ann","channel":"web","model":"builtin","error":null,"rating":"down","comment":"no","fallbackFor":"large"},
 		{"id":%q,"messageId":%q,"timestamp":%q,"query":"Why?","response":"","responseType":"answer","sources":[],
-		 "resolutionStatus":"unanswered","queryCategory":null,"pageUrl":null,"caller":"ann","channel":null,"model":"builtin","error":"down","rating":"up","comment":null}]`,
+		 "resolutionStatus":"unanswered","queryCategory":null,"pageUrl":null,"caller":"ann","channel":null,"model":"builtin","error":"down","rating":"up","comment":null,"fallbackFor":null}]`,
 		id, first, stamp, id, second, stamp)
 	same("assistant", `{`+conversations+`,"totals":{"threads":1,"callers":1,"questions":5,"answered":3,"unanswered":1,"failed":1,"thumbsUp":1,"thumbsDown":1},"nextCursor":null,"hasMore":false}`)
 	if h.stats.last.Limit != 100 || !h.stats.last.From.IsZero() || h.stats.last.Project != "acme" {
@@ -297,14 +297,14 @@ func TestAnalyticsAreShown(t *testing.T) {
 	}
 
 	h.threads.read = map[api.ThreadID]thread.Conversation{id: {Thread: id, Project: "acme", Caller: "ann", Opened: at, Turns: []thread.Exchange{
-		{Turn: first, Message: "m1", Question: "How?", Asked: at, Answer: "So.", Answered: true, Done: true, Ended: at, Model: "builtin",
+		{Turn: first, Message: "m1", Question: "How?", Asked: at, Answer: "So.", Answered: true, Done: true, Ended: at, Model: "builtin", FallbackFor: "large",
 			Sources: []thread.Source{{ID: "s1", URL: "/a#x", Title: "A"}}, Feedback: &thread.Feedback{Rating: api.RatedDown, At: at}},
 		{Turn: second, Question: "Why?", Asked: at, Done: true, Ended: at, Text: "Be", Error: "down"},
 		{Turn: "msg_3", Question: "When?", Asked: at},
 	}, Replaced: []thread.Exchange{{Turn: "msg_0", Message: "m0", Question: "What?", Asked: at}}}}
 	same("assistant/threads/"+string(id), fmt.Sprintf(`{"threadId":%q,"createdAt":%q,"caller":"ann","messages":[
 		{"id":"m1","role":"user","content":"How?","createdAt":%q},
-		{"id":%q,"role":"assistant","content":"So.","createdAt":%q,"sources":[{"title":"A","url":"/a#x"}],"resolutionStatus":"answered","model":"builtin","feedback":{"rating":"down","comment":null,"createdAt":%q}},
+		{"id":%q,"role":"assistant","content":"So.","createdAt":%q,"sources":[{"title":"A","url":"/a#x"}],"resolutionStatus":"answered","model":"builtin","fallbackFor":"large","feedback":{"rating":"down","comment":null,"createdAt":%q}},
 		{"id":%q,"role":"user","content":"Why?","createdAt":%q},
 		{"id":%q,"role":"assistant","content":"Be","createdAt":%q,"sources":[],"resolutionStatus":"unanswered","error":"down"},
 		{"id":"msg_3:question","role":"user","content":"When?","createdAt":%q}],

@@ -18,13 +18,14 @@ import (
 )
 
 const (
-	maxCaller   = 256    // characters of fp
-	maxQuestion = 32_000 // characters of the newest message
-	maxSnippets = 100    // entries of context
-	maxSnippet  = 50_000 // characters of one
-	maxPath     = 200    // characters of currentPath
-	maxName     = 200    // characters of a filter's value
-	maxID       = 256    // characters of a chat's or message's id, which clients make
+	maxCaller   = 256     // characters of fp
+	maxQuestion = 32_000  // characters of the newest message
+	maxSnippets = 100     // entries of context
+	maxSnippet  = 50_000  // characters of one
+	maxContext  = 100_000 // bytes of all together: they are journaled with the question
+	maxPath     = 200     // characters of currentPath
+	maxName     = 200     // characters of a filter's value
+	maxID       = 256     // characters of a chat's or message's id, which clients make
 )
 
 // anonymous is the caller that sends no id of a user.
@@ -143,6 +144,7 @@ func (p *problems) snippets(field string, n node) []model.Snippet {
 		return nil
 	}
 	var list []model.Snippet
+	size := 0
 	for i, entry := range n.elements {
 		if i == maxSnippets {
 			p.add(field, "must have at most %d entries", maxSnippets)
@@ -173,6 +175,10 @@ func (p *problems) snippets(field string, n node) []model.Snippet {
 		}
 		p.nullable(at+".elementId", element, length{max: 1000})
 		list = append(list, s)
+		size += len(s.Text)
+	}
+	if size > maxContext {
+		p.add(field, "must have at most %d bytes of text altogether, and has %d: send what the question is about", maxContext, size)
 	}
 	return list
 }

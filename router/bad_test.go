@@ -150,6 +150,8 @@ func TestBadRequests(t *testing.T) {
 		{"POST", v2, h.assistant, with(`"filter":[]`), 400, "invalid_request", "filter", nil},
 		{"POST", v2, h.assistant, with(`"filter":{"version":1,"language":[],"tag":{},"groups":["a",2]}`), 400, "invalid_request", "filter.version filter.language filter.tag filter.groups[1]", nil},
 		{"POST", v2, h.assistant, with(`"context":{}`), 400, "invalid_request", "context", nil},
+		{"POST", v2, h.assistant, with(`"context":[` + strings.Repeat(`{"type":"code","value":"`+strings.Repeat("x", 40_000)+`"},`, 2) + `{"type":"code","value":"` + strings.Repeat("y", 20_001) + `"}]`), 400, "invalid_request", "context", nil},
+		{"POST", v1, h.assistant, with(`"context":[` + strings.Repeat(`{"type":"code","value":"`+strings.Repeat("x", 50_000)+`"},`, 2) + `{"type":"code","value":"y"}]`), 400, "invalid_request", "context", nil},
 		{"POST", v2, h.assistant, with(`"context":[{"type":"image","value":"x"},{"type":"code"},5,{"type":"code","value":"x","path":1}]`), 400, "invalid_request", "context[0].type context[1].value context[2] context[3].path", nil},
 		{"POST", v2, h.assistant, with(`"currentPath":"` + long(201) + `"`), 400, "invalid_request", "currentPath", nil},
 		{"POST", v2, h.assistant, with(`"currentPath":7`), 400, "invalid_request", "currentPath", nil},

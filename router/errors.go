@@ -13,6 +13,7 @@ import (
 
 	"docent/api"
 	"docent/forge"
+	"docent/search"
 )
 
 // statusGone stands in the log for a caller that left before there was an answer; nothing is sent with it.
@@ -149,6 +150,9 @@ func read(err error, h http.Header) answer {
 			return answer{http.StatusServiceUnavailable, "overloaded", api.ErrUnavailable.Error(), nil}
 		}
 		return answer{http.StatusServiceUnavailable, "overloaded", api.ErrOverloaded.Error(), nil}
+	case errors.Is(err, search.ErrNotIndexed):
+		h.Set("Retry-After", "2")
+		return answer{http.StatusServiceUnavailable, "overloaded", "the documentation is being indexed, try again shortly", nil}
 	case errors.Is(err, context.DeadlineExceeded):
 		h.Set("Retry-After", "1")
 		return answer{http.StatusServiceUnavailable, "overloaded", "the service did not answer in time; look whether the request took effect before you repeat it", nil}

@@ -674,8 +674,11 @@ func (d *documents) Search(ctx context.Context, project api.ProjectID, q search.
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.last = q
-	if q.Text == "nothing" {
+	switch q.Text {
+	case "nothing":
 		return nil, nil
+	case "no index":
+		return nil, fmt.Errorf("%w: gen-1/text is damaged", search.ErrNotIndexed)
 	}
 	return []search.Hit{{Path: "guide/start.mdx", Anchor: "run", URL: "https://docs.acme.example/guide/start#run", Title: "Start", Heading: "Run",
 		Trail: []string{"Start", "Run"}, Content: "Run it.", Score: .75, Tags: []string{"how-to"}}}, nil

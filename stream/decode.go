@@ -37,6 +37,7 @@ type Decoder struct {
 	ended   bool // the last part was read
 	thread  string
 	key     string
+	model   string           // that has answered in place of another
 	calls   map[string]*Part // tool calls whose result has not come yet
 	texts   map[string]bool  // text parts that are open
 	err     error
@@ -148,6 +149,8 @@ type (
 		Usage        wireUsage `json:"usage"`
 		ThreadID     string    `json:"threadId"`
 		ThreadKey    string    `json:"threadKey"`
+		Model        string    `json:"model"`
+		Fallback     bool      `json:"fallback"`
 	}
 	wireSource struct {
 		SourceType string `json:"sourceType"`
@@ -181,6 +184,8 @@ type (
 		Metadata  *struct {
 			ThreadID  string `json:"threadId"`
 			ThreadKey string `json:"threadKey"`
+			Model     string `json:"model"`
+			Fallback  bool   `json:"fallback"`
 		} `json:"messageMetadata"`
 		ToolCallID *string         `json:"toolCallId"`
 		ToolName   string          `json:"toolName"`
@@ -230,6 +235,7 @@ func (d *Decoder) takeLine(line []byte) error {
 			var f wireFinish
 			if json.Unmarshal(item, &f) == nil && f.Type == "finish" {
 				d.ids(f.ThreadID, f.ThreadKey)
+				d.mark(f.Model, f.Fallback)
 			}
 		}
 	case 'f':
@@ -283,7 +289,7 @@ func (d *Decoder) takeLine(line []byte) error {
 		if code == 'd' && !d.ended {
 			d.ended = true
 			d.ids(f.ThreadID, f.ThreadKey)
-			d.push(Part{Kind: Finish, Thread: d.thread, Key: d.key, Reason: *f.FinishReason,
+			d.push(Part{Kind: Finish, Thread: d.thread, Key: d.key, Reason: *f.FinishReason, Model: d.model, Fallback: d.model != "",
 				Usage: Usage{Prompt: int(f.Usage.PromptTokens), Completion: int(f.Usage.CompletionTokens)}})
 		}
 	case 'b', 'c', 'g', 'i', 'j', 'k': // of the protocol, but never sent by this service
@@ -405,10 +411,11 @@ func (d *Decoder) dispatch(data []byte) error {
 	case "finish":
 		if c.Metadata != nil {
 			d.ids(c.Metadata.ThreadID, c.Metadata.ThreadKey)
+			d.mark(c.Metadata.Model, c.Metadata.Fallback)
 		}
 		if !d.ended {
 			d.ended = true
-			d.push(Part{Kind: Finish, Thread: d.thread, Key: d.key})
+			d.push(Part{Kind: Finish, Thread: d.thread, Key: d.key, Model: d.model, Fallback: d.model != ""})
 		}
 	case "start-step", "abort", "reasoning-start", "reasoning-delta", "reasoning-end", "source-document", "file",
 		"tool-input-start", "tool-input-delta", "tool-input-error", "tool-output-error", "tool-output-denied",
@@ -427,6 +434,13 @@ func (d *Decoder) ids(thread, key string) {
 	}
 	if key != "" {
 		d.key = key
+	}
+}
+
+// mark notes which model has answered in place of another.
+func (d *Decoder) mark(model string, fallback bool) {
+	if fallback {
+		d.model = model
 	}
 }
 

@@ -59,6 +59,7 @@ type Encoder struct {
 	sources int    // sources so far
 	calls   int    // tool calls so far
 	delta   []byte // what stands before the text of a delta
+	instead string // the model that has answered in place of another
 }
 
 // NewEncoder returns an encoder for one answer.
@@ -153,6 +154,7 @@ func (e *Encoder) line(dst []byte, p *Part) []byte {
 			dst = append(dst, code, ':', '[')
 			dst = append(dst, `{"type":"finish"`...)
 			dst = e.ids(dst, true)
+			dst = e.fallback(dst, true)
 			dst = append(dst, "}]\n"...)
 		}
 		dst = e.endLine(dst, reason, p.Usage)
@@ -322,17 +324,34 @@ func (e *Encoder) remember(p *Part) {
 	if p.Key != "" {
 		e.key = p.Key
 	}
+	if p.Fallback {
+		e.instead = p.Model
+	}
 }
 
 // metadata is where every version of the client looks for the thread's id; at the top level of an event early ones
 // refuse it.
 func (e *Encoder) metadata(dst []byte) []byte {
-	if e.thread == "" && e.key == "" {
+	if e.thread == "" && e.key == "" && e.instead == "" {
 		return dst
 	}
 	dst = append(dst, `,"messageMetadata":{`...)
 	dst = e.ids(dst, false)
+	dst = e.fallback(dst, e.thread != "" || e.key != "")
 	return append(dst, '}')
+}
+
+// fallback says which model has answered in place of another, where one did.
+func (e *Encoder) fallback(dst []byte, comma bool) []byte {
+	if e.instead == "" {
+		return dst
+	}
+	if comma {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"model":`...)
+	dst = appendString(dst, e.instead)
+	return append(dst, `,"fallback":true`...)
 }
 
 // ids appends the thread's id and key as members of an object, after a comma where there are members before them.

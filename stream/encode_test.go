@@ -90,6 +90,27 @@ data: [DONE]
 	}
 }
 
+// Both forms tell which model has answered in place of another, where clients look for the thread's id.
+func TestAnAnswerOfAnotherModelIsMarked(t *testing.T) {
+	for form, mark := range map[stream.Form]string{
+		stream.DataStream: `8:[{"type":"finish","threadId":"thr_1","model":"builtin","fallback":true}]`,
+		stream.UIMessages: `data: {"type":"finish","messageMetadata":{"threadId":"thr_1","model":"builtin","fallback":true}}`,
+	} {
+		text := encode(form, stream.Part{Kind: stream.Start, Message: "msg_1", Thread: "thr_1"}, stream.Part{Kind: stream.Text, Text: "So."},
+			stream.Part{Kind: stream.Finish, Thread: "thr_1", Reason: "stop", Model: "builtin", Fallback: true})
+		if strings.Count(text, mark) != 1 {
+			t.Errorf("%v: %s", form, text)
+		}
+		parts, err := decode(form, strings.NewReader(text))
+		if end := parts[len(parts)-1]; err != nil || end.Model != "builtin" || !end.Fallback {
+			t.Errorf("%v: read as %+v, %v", form, end, err)
+		}
+		if text := encode(form, answer...); strings.Contains(text, "fallback") {
+			t.Errorf("%v: an answer of the model itself is marked: %s", form, text)
+		}
+	}
+}
+
 func TestTheSearchIsAStepOfItsOwn(t *testing.T) {
 	parts := []stream.Part{
 		{Kind: stream.Start, Message: "m", Thread: "t"},

@@ -14,7 +14,7 @@ const (
 	Source                 // a page that the answer cites: ID, URL, Title
 	Text                   // a piece of the answer: Text
 	Search                 // the retrieval shown as a tool call named "search": ID, Query, Results
-	Finish                 // last part of a good answer: Thread, Reason, usage. Written only once the answer is on disk
+	Finish                 // last part of a good answer: Thread, Reason, usage, Model and Fallback. Written only once the answer is on disk
 	Error                  // last part of a failed one: Text is for a person
 )
 
@@ -32,6 +32,9 @@ type Part struct {
 	Results []Result
 	Reason  string // why the answer ended: "stop" or "length"
 	Usage   Usage
+
+	Model    string // that has answered, where it did so in place of another
+	Fallback bool
 }
 
 // A Result is one retrieved section, as the search tool call shows it.

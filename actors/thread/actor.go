@@ -306,7 +306,7 @@ func (a *Actor) follow(before state, ev Event) {
 		e, _ := a.state.find(ev.Turn)
 		a.closeLog(ev.Turn, finishPart(a.id, e))
 		a.deps.Log.Info("answered", "project", a.state.project, "thread", a.id, "turn", ev.Turn, "answered", ev.Answered,
-			"model", ev.Model, "sources", len(ev.Sources), "seconds", ev.At.Sub(e.Asked).Seconds())
+			"model", ev.Model, "fallbackFor", ev.FallbackFor, "sources", len(ev.Sources), "seconds", ev.At.Sub(e.Asked).Seconds())
 	case TurnFailed:
 		a.closeLog(ev.Turn, stream.Part{Kind: stream.Error, Text: ev.Reason})
 		a.deps.Log.Warn("turn failed", "project", a.state.project, "thread", a.id, "turn", ev.Turn, "reason", ev.Reason)
@@ -379,7 +379,11 @@ func finishPart(thread api.ThreadID, e Exchange) stream.Part {
 	if reason == "" {
 		reason = "stop"
 	}
-	return stream.Part{Kind: stream.Finish, Message: string(e.Turn), Thread: string(thread), Reason: reason, Usage: e.Usage}
+	p := stream.Part{Kind: stream.Finish, Message: string(e.Turn), Thread: string(thread), Reason: reason, Usage: e.Usage}
+	if e.FallbackFor != "" {
+		p.Model, p.Fallback = e.Model, true // which model should have answered is not for readers
+	}
+	return p
 }
 
 func (a *Actor) snapshot() {

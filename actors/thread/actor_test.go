@@ -48,7 +48,14 @@ func (h *held) Answer(_ context.Context, _ string, req model.Request, emit func(
 	return model.Result{}, emit(model.Delta{Text: "Because."})
 }
 
-func (h *held) Local(string) bool { return h.local }
+func (h *held) Indexed(context.Context, api.ProjectID) error { return nil }
+func (h *held) Local(string) bool                            { return h.local }
+
+func (h *held) FallsBack(string, error) bool { return false }
+
+func (h *held) Fallback(context.Context, string, model.Request, func(model.Delta) error) (model.Result, error) {
+	panic("no model answers in its place")
+}
 
 func (h *held) actor(t *testing.T) *Actor {
 	a := New(testID, &Deps{Journal: h, Searcher: h, Model: h, Projects: h, Slots: h, Now: time.Now, Log: slog.New(slog.DiscardHandler),

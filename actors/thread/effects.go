@@ -129,11 +129,49 @@ func (e *effect) perform(stopped context.Context) {
 			return
 		}
 	}
-	ctx, cancel := context.WithTimeout(stopped, e.deps.TurnLimit)
-	defer cancel()
-	if done := e.answer(ctx); stopped.Err() == nil { // stopped is not failed
+	var done *turnDone
+	for times, again := 0, true; again; times++ {
+		ctx, cancel := context.WithTimeout(stopped, e.deps.TurnLimit)
+		done = e.answer(ctx)
+		cancel()
+		again = done.unindexed && times < mostUnindexed && e.indexed(stopped, &done.err)
+	}
+	if stopped.Err() == nil { // stopped is not failed
 		e.report(done)
 	}
+}
+
+// mostUnindexed is how often a turn waits for an index: one that cannot be used whenever it was made is on a bad disk.
+const mostUnindexed = 3
+
+// indexed waits until the project has an index, without a slot, and says whether it has: an index that is made anew, after an
+// upgrade or because it was damaged, is no reason to fail a question. It gives up where the index could not be made for
+// as long as patience lasts; that it takes long to make is none.
+//
+//go:noinline
+func (e *effect) indexed(ctx context.Context, err *error) bool {
+	const pause = 5 * time.Second
+	e.deps.Log.Info("a turn waits for its project's index", "project", e.state.project, "thread", e.state.id, "turn", e.run.turn, "error", *err)
+	e.release()
+	e.release = func() {}
+	if e.briefed != nil {
+		e.briefed() // which others wait for
+	}
+	for failing := time.Duration(0); ; failing += pause {
+		failed := e.deps.Searcher.Indexed(ctx, e.state.project)
+		if failed == nil {
+			break
+		}
+		if failing >= patience || wait(ctx, pause) != nil {
+			*err = errors.Join(*err, failed)
+			return false
+		}
+	}
+	if stopped := e.take(ctx); stopped != nil {
+		*err = errors.Join(*err, stopped)
+		return false
+	}
+	return true
 }
 
 // report tells the actor how the turn ended. It has a frame of its own, as has all that stands around the call of the
@@ -176,8 +214,8 @@ func (e *effect) brief(ctx context.Context) (*briefing, error) {
 		wanted = &Wanted{}
 	}
 	history := e.state.history()
-	queries := model.Queries(e.exchange.Question, history)
-	hits, err := e.search(ctx, wanted.Query, queries)
+	queries := model.Queries(e.exchange.Question, history, wanted.Context)
+	hits, err := e.search(ctx, wanted.placed(), queries)
 	if err != nil {
 		return nil, err
 	}
@@ -221,6 +259,7 @@ func (e *effect) answer(ctx context.Context) *turnDone {
 	var b *briefing
 	aside(func() { b, done.err = e.brief(ctx) })
 	if done.err != nil {
+		done.unindexed = errors.Is(done.err, search.ErrNotIndexed)
 		return done
 	}
 	if e.briefed != nil && !e.deps.Model.Local(b.model) {
@@ -267,22 +306,45 @@ const patience = 30 * time.Second
 // each that waits is memory.
 const mostResting = 5000
 
-// patiently asks the model, and asks it again where it cannot be asked now: others may have met its faults, and this
-// question none. That goes on while nothing of the answer has been written, and for as long as patience lasts. Whoever
-// waits holds no slot.
+// patiently asks the model, or where it fails before it has written anything, the one that answers in its place. Where
+// none does it is asked again if it cannot be asked now: others may have met its faults, and this question none. That goes
+// on for as long as patience lasts. Whoever waits holds no slot.
 func (e *effect) patiently(ctx context.Context, b *briefing, w *writer, result *model.Result) error {
 	for waited := time.Duration(0); ; {
 		tried, err := e.deps.Model.Answer(ctx, b.model, b.request, w.write)
-		// What earlier tries have used is paid for.
-		tried.PromptTokens += result.PromptTokens
-		tried.CompletionTokens += result.CompletionTokens
-		tried.CachedTokens += result.CachedTokens
-		tried.Cost += result.Cost
+		addUse(&tried, result)
 		*result = tried
-		if err == nil || w.begun() || ctx.Err() != nil || !e.again(ctx, &err, &waited) {
+		if err == nil || w.begun() || ctx.Err() != nil {
+			return err
+		}
+		if e.deps.Model.FallsBack(b.model, err) {
+			return e.fallBack(ctx, b, w, result, err)
+		}
+		if !e.again(ctx, &err, &waited) {
 			return err
 		}
 	}
+}
+
+// fallBack lets another model answer in place of the one that failed.
+//
+//go:noinline
+func (e *effect) fallBack(ctx context.Context, b *briefing, w *writer, result *model.Result, cause error) error {
+	e.deps.Log.Warn("the built-in model answers in place of one that failed", "project", e.state.project, "thread", e.state.id, "turn", e.run.turn, "error", cause)
+	var instead model.Result
+	var err error
+	aside(func() { instead, err = e.deps.Model.Fallback(ctx, b.model, b.request, w.write) })
+	addUse(&instead, result)
+	*result = instead
+	return err
+}
+
+// addUse adds what earlier tries have used: it is paid for.
+func addUse(result, earlier *model.Result) {
+	result.PromptTokens += earlier.PromptTokens
+	result.CompletionTokens += earlier.CompletionTokens
+	result.CachedTokens += earlier.CachedTokens
+	result.Cost += earlier.Cost
 }
 
 // again waits for a model that may be asked later, and says whether it is asked again. A stop meanwhile is
@@ -367,9 +429,12 @@ func (e *effect) further(w *writer, show bool) func(context.Context, string) ([]
 	return func(ctx context.Context, query string) ([]model.Found, error) {
 		var q search.Query
 		if e.exchange.Wanted != nil {
-			q = e.exchange.Wanted.Query
+			q = e.exchange.Wanted.placed()
 		}
 		hits, err := e.search(ctx, q, []string{query})
+		if errors.Is(err, search.ErrNotIndexed) && e.deps.Searcher.Indexed(ctx, e.state.project) == nil {
+			hits, err = e.search(ctx, q, []string{query})
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@
 package thread
 
 import (
+	"cmp"
 	"time"
 
 	"docent/api"
@@ -159,6 +160,8 @@ type Exchange struct {
 	Channel  api.Channel  `cbor:"18,keyasint,omitempty" json:"-"`
 	Page     string       `cbor:"19,keyasint,omitempty" json:"-"` // that the reader was on
 	Feedback *Feedback    `cbor:"20,keyasint,omitempty" json:"-"` // nil where the answer is not rated
+	// FallbackFor is the model that was asked and could not answer, where Model answered in its place.
+	FallbackFor string `cbor:"21,keyasint,omitempty" json:"fallbackFor,omitempty"`
 }
 
 // Feedback is what a reader thinks of an answer.
@@ -172,6 +175,15 @@ type Feedback struct {
 type Wanted struct {
 	Context []model.Snippet `cbor:"1,keyasint"`
 	Query   search.Query    `cbor:"2,keyasint"`
+}
+
+// placed is the query of a reader who is on the page that he has selected something of, unless he says where he is.
+func (w *Wanted) placed() search.Query {
+	q := w.Query
+	for _, s := range w.Context {
+		q.CurrentPath = cmp.Or(q.CurrentPath, s.Path)
+	}
+	return q
 }
 
 // A Source is a page that an answer cites.
@@ -207,6 +219,8 @@ type (
 		Usage    stream.Usage `cbor:"6,keyasint"`
 		At       time.Time    `cbor:"7,keyasint"`
 		Reason   string       `cbor:"8,keyasint"`
+
+		FallbackFor string `cbor:"9,keyasint,omitempty"`
 	}
 	// Retried says that the turn in hand broke off without a result: it is answered anew, from its start.
 	Retried struct {

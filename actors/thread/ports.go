@@ -20,7 +20,10 @@ type Journal interface {
 
 // A Searcher finds what the documentation of a project says.
 type Searcher interface {
+	// Search answers search.ErrNotIndexed where the project has no index that can be used.
 	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
+	// Indexed has such a project's index made, and returns when it is there, or with the reason why it cannot be made now.
+	Indexed(ctx context.Context, project api.ProjectID) error
 }
 
 // A Model writes an answer in pieces. It stops soon after ctx ends.
@@ -28,6 +31,10 @@ type Model interface {
 	Answer(ctx context.Context, name string, req model.Request, emit func(model.Delta) error) (model.Result, error)
 	// Local is whether the processors of this machine are what makes the answer.
 	Local(name string) bool
+	// FallsBack is whether another model answers where this one gave an error and has written nothing.
+	FallsBack(name string, cause error) bool
+	// Fallback lets that other model answer. The answer says so.
+	Fallback(ctx context.Context, name string, req model.Request, emit func(model.Delta) error) (model.Result, error)
 }
 
 // Projects finds a project as it stands now.

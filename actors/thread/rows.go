@@ -21,7 +21,7 @@ func (s state) row() api.ThreadRow {
 	row := api.ThreadRow{ID: s.id, Project: s.project, Caller: s.caller}
 	add := func(e Exchange, replaced bool) {
 		q := api.QuestionRow{ID: e.Turn, Thread: s.id, Project: s.project, Caller: s.caller, Channel: e.Channel, Page: e.Page,
-			Question: e.Question, Answer: e.Answer, Error: e.Error, Answered: e.Answered, Replaced: replaced, Model: e.Model,
+			Question: e.Question, Answer: e.Answer, Error: e.Error, Answered: e.Answered, Replaced: replaced, Model: e.Model, FallbackFor: e.FallbackFor,
 			Asked: e.Asked, Ended: e.Ended}
 		if e.Error != "" {
 			q.Answer = e.Text // as far as it had come

@@ -74,6 +74,8 @@ type (
 		sources []Source
 		result  model.Result
 		err     error
+
+		unindexed bool // there was no index to answer from, and nothing was written
 	}
 	turnPanicked struct{ attempt int }
 )
@@ -127,10 +129,14 @@ func (s *state) end(done *turnDone, now time.Time) ([]Event, error) {
 	}
 	turn := s.open[0].Turn
 	if done.err != nil {
-		return []Event{TurnFailed{Turn: turn, Reason: "The answer could not be completed. Please try again.", Text: done.text, At: now, Usage: usage(&done.result)}}, nil
+		reason := "The answer could not be completed. Please try again."
+		if done.text != "" {
+			reason = "The answer broke off here and is not complete. Please ask again."
+		}
+		return []Event{TurnFailed{Turn: turn, Reason: reason, Text: done.text, At: now, Usage: usage(&done.result)}}, nil
 	}
 	return []Event{Answered{Turn: turn, Text: done.text, Sources: done.sources, Model: done.result.Model, Answered: done.result.Answered,
-		Usage: usage(&done.result), Reason: done.result.Reason, At: now}}, nil
+		Usage: usage(&done.result), Reason: done.result.Reason, At: now, FallbackFor: done.result.FallbackFor}}, nil
 }
 
 // latest is when something last happened in the thread, other than a rating.
@@ -349,7 +355,7 @@ func (s state) apply(ev Event) state {
 	case Answered:
 		s = s.close(ev.Turn, func(e *Exchange) {
 			e.Answer, e.Sources, e.Model, e.Answered = ev.Text, ev.Sources, ev.Model, ev.Answered
-			e.Usage, e.Reason, e.Ended = ev.Usage, ev.Reason, ev.At
+			e.Usage, e.Reason, e.Ended, e.FallbackFor = ev.Usage, ev.Reason, ev.At, ev.FallbackFor
 		})
 	case TurnFailed:
 		s = s.close(ev.Turn, func(e *Exchange) { e.Error, e.Text, e.Ended, e.Usage = ev.Reason, ev.Text, ev.At, ev.Usage })
@@ -439,8 +445,9 @@ func (s *state) history() []model.Message {
 	return out
 }
 
-// spoken is an answer without the block of suggestions at its end.
+// spoken is an answer without what was put around it: the notice that another model answers, the block of suggestions.
 func spoken(answer string) string {
+	answer = strings.TrimPrefix(answer, model.FallbackNotice)
 	text, _, _ := strings.Cut(answer, suggestionsStart)
 	return text
 }

@@ -475,7 +475,7 @@ func TestRowHoldsWhatHasEnded(t *testing.T) {
 	want := api.ThreadRow{ID: testID, Project: "p", Caller: "ann", Questions: []api.QuestionRow{
 		{ID: "1", Thread: testID, Project: "p", Caller: "ann", Channel: api.ChannelWeb, Page: "/guide", Question: "why", Answer: "Because.", Answered: true, Model: "m",
 			Sources: []api.PageRef{{URL: "/a", Title: "A"}}, Asked: t0, Ended: t0.Add(time.Second)},
-		{ID: "2", Thread: testID, Project: "p", Caller: "ann", Question: "how", Answer: "Bec", Error: "The answer could not be completed. Please try again.",
+		{ID: "2", Thread: testID, Project: "p", Caller: "ann", Question: "how", Answer: "Bec", Error: "The answer broke off here and is not complete. Please ask again.",
 			Asked: t0.Add(2 * time.Second), Ended: t0.Add(3 * time.Second)},
 	}}
 	if got := rowOf(t, s); !reflect.DeepEqual(got, want) {

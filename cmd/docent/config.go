@@ -85,6 +85,10 @@ type ModelConfig struct {
 	Whole     bool     `toml:"whole"`      // ask for answers in one piece: for servers that do not stream calls of tools
 	Searches  int      `toml:"searches"`   // of the model's own for one answer; 3 where 0, none where negative
 
+	// Where it cannot answer a reader, the built-in model does.
+	Fallback      *bool    `toml:"fallback"`       // true where it is left out
+	FallbackAfter Duration `toml:"fallback_after"` // of silence before an answer begins; 30 seconds where 0
+
 	// US dollars for a million tokens.
 	PromptPrice     float64 `toml:"prompt_price"`
 	CachedPrice     float64 `toml:"cached_price"` // of the prompt's tokens those that the endpoint had kept; like the others where 0
@@ -281,6 +285,9 @@ func (m ModelConfig) problems() []api.Problem {
 		if price < 0 || price != price || price > 1e6 {
 			list = append(list, api.Problem{Field: field, Message: "must be US dollars for a million tokens"})
 		}
+	}
+	if m.FallbackAfter.Duration < 0 {
+		list = append(list, api.Problem{Field: "fallback_after", Message: "must not be negative"})
 	}
 	switch m.Provider {
 	case "builtin", "scripted":

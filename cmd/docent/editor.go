@@ -72,8 +72,8 @@ var _ agent.Searcher = agentSearch{}
 func (s agentSearch) Search(ctx context.Context, project, query string, limit int) ([]agent.Found, error) {
 	hits, err := s.library.Search(ctx, api.ProjectID(project), search.Query{Text: query, Limit: limit})
 	if err != nil {
-		if errors.Is(err, api.ErrNotFound) {
-			return nil, errors.New("the documentation is not indexed yet")
+		if errors.Is(err, search.ErrNotIndexed) {
+			return nil, search.ErrNotIndexed // the agent need not know which file is damaged
 		}
 		return nil, err
 	}

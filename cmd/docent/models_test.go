@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"docent/agent"
 	"docent/model"
 	"docent/model/modeltest"
 	"docent/stream"
@@ -80,11 +82,12 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 	if _, err := ask(t.Context(), cl, project, "", "When does the ferry leave?"); err != nil {
 		t.Fatal(err)
 	}
-	// It asks for more time than a turn has patience for, so that each question fails at once: five of them until it is left
-	// alone, and one that is not let through.
+	// It asks for more time than a reader has, so that the built-in model answers at once: to five questions until it is left
+	// alone, and to one that is not let through.
 	for range 6 {
-		if _, err := ask(t.Context(), cl, project, "", "When does the ferry leave?"); err == nil {
-			t.Error("no error")
+		q, err := ask(t.Context(), cl, project, "", "When does the ferry leave?")
+		if text, marked := strings.CutPrefix(q.answer, model.FallbackNotice); err != nil || !marked || !strings.Contains(text, "leaves every hour from pier two") {
+			t.Errorf("answered %q, %v", q.answer, err)
 		}
 	}
 	if asked := len(peer.asked()); asked != 6 {
@@ -101,17 +104,88 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 	if m.Name != "peer" || m.Endpoint != peer.url || m.State != "open" || m.Again <= 0 || m.Calls != 7 || m.Failures != 6 || m.Tokens == 0 || m.CostCents <= 0 {
 		t.Errorf("%+v", m)
 	}
-	if text := docent(t, "status", "--data", data, "--config", config); !strings.Contains(text, "FAILED REPEATEDLY") {
+	text := docent(t, "status", "--data", data, "--config", config)
+	if !strings.Contains(text, "FAILED REPEATEDLY") || !strings.Contains(text, "the built-in model answered 6 times in its place") {
 		t.Error(text)
+	}
+	if said := server.log.String(); strings.Count(said, "the built-in model answers in place of one that failed") != 6 || !strings.Contains(said, "status 503") {
+		t.Error(said)
 	}
 	page, err := get(t.Context(), server.url+"/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{`docent_model_endpoint_open{endpoint="` + peer.url + `",models="peer"} 1`, `docent_model_failures_total{model="peer"} 6`,
-		`docent_model_requests_total{model="peer"} 6`, `docent_model_cost_dollars_total{model="peer"} 0.0`} {
+		`docent_model_requests_total{model="peer"} 6`, `docent_model_cost_dollars_total{model="peer"} 0.0`,
+		`docent_model_fallbacks_total{model="peer"} 6`} {
 		if !strings.Contains(string(page), line) {
 			t.Errorf("the metrics lack %s", line)
+		}
+	}
+}
+
+// TestTheAnswerOfTheBuiltinModelShowsInTheHistory follows one answer from a model that cannot be reached through analytics; and
+// a model whose owner wants its errors.
+func TestTheAnswerOfTheBuiltinModelShowsInTheHistory(t *testing.T) {
+	t.Parallel()
+	const table = "[models.%s]\nprovider = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\nattempts = 1\n"
+	config := configFile(t, "default_model = \"away\"\n"+fmt.Sprintf(table, "away")+fmt.Sprintf(table, "strict")+"fallback = false\n")
+	data := filepath.Join(t.TempDir(), "data")
+	project := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{
+		"ferries.md": "---\ntitle: Ferries\n---\n\nThe ferry to the island leaves every hour from pier two.\n",
+	}))
+	server := newTestServer(t, data, "--config", config)
+	cl := server.client(project.assistant)
+	for _, form := range []stream.Form{stream.DataStream, stream.UIMessages} {
+		path := map[stream.Form]string{stream.DataStream: "/discovery/v1/assistant/", stream.UIMessages: "/discovery/v2/assistant/"}[form]
+		resp, err := cl.do(t.Context(), http.MethodPost, path+project.domain+"/message",
+			map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "When does the ferry leave?"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var end stream.Part
+		decoder := stream.NewDecoder(form, resp.Body)
+		for end.Kind != stream.Finish {
+			if end, err = decoder.Next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		resp.Body.Close()
+		if end.Model != "builtin" || !end.Fallback {
+			t.Errorf("%v ends with %+v", form, end)
+		}
+	}
+	var shown struct {
+		Conversations []struct{ Model, FallbackFor string }
+	}
+	page, err := server.client(project.admin).do(t.Context(), http.MethodGet, "/v1/analytics/harbour/assistant", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer page.Body.Close()
+	if err := json.NewDecoder(page.Body).Decode(&shown); err != nil || len(shown.Conversations) != 2 || shown.Conversations[0].Model != "builtin" || shown.Conversations[0].FallbackFor != "away" {
+		t.Errorf("%+v, %v", shown, err)
+	}
+	c, err := LoadConfig(config, noEnvironment, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := model.New(modelConfig(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, falls := range map[string]bool{"away": true, "strict": false} {
+		lm, err := languageModels{r}.LanguageModel(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = lm.Chat(t.Context(), agent.Chat{Turns: []agent.Turn{{Role: "user", Text: "x"}}})
+		var u *agent.Unavailable
+		if !errors.As(err, &u) || !strings.HasPrefix(u.Err.Error(), "model "+name+" at 127.0.0.1:1 cannot be reached: ") || !strings.Contains(u.Err.Error(), "connection refused") {
+			t.Errorf("a job is told %v", err)
+		}
+		if r.FallsBack(name, err) != falls {
+			t.Errorf("the built-in model answers for %s: %v", name, !falls)
 		}
 	}
 }
@@ -283,7 +357,7 @@ func TestAModelsKeyShowsNowhere(t *testing.T) {
 				}
 				said += docent(t, "status", "--data", data, "--config", config, "--json")
 				server.stop()
-				if !strings.Contains(server.log.String(), "a turn failed") {
+				if said := server.log.String(); !strings.Contains(said, "a turn failed") && !strings.Contains(said, "in place of one that failed") {
 					t.Errorf("nothing failed: %s", server.log)
 				}
 				err := filepath.WalkDir(data, func(path string, d fs.DirEntry, err error) error {

@@ -164,10 +164,11 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	if err != nil {
 		return nil, fmt.Errorf("set up the agent: %w", err)
 	}
+	docs := documents{a.stores.library, a.stores.source}
 	a.system, err = actors.Start(ctx, actors.Deps{
 		Journal: a.journal, Projects: a.stores.catalog, Log: log, Now: clock, Context: a.work,
 		Editor: editor, Forge: treeForge{a.stores.hub},
-		Searcher: a.stores.library, Model: models,
+		Searcher: docs, Model: models,
 		Idle: c.IdleAfter.Duration, RunningJobs: c.MaxRunningJobs, OpenJobs: c.MaxOpenJobs, RunningTurns: c.MaxTurns,
 		RunLimit: c.JobTimeout.Duration, TurnLimit: c.TurnTimeout.Duration,
 	})
@@ -199,7 +200,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	a.edge, err = router.New(router.Deps{
 		Now: clock, IDs: ids,
 		Jobs: a.system.Jobs(), Threads: a.system.Threads(), Catalog: a.stores.catalog,
-		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: a.stores.library, Models: models, Pulls: a.stores.hub,
+		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: docs, Models: models, Pulls: a.stores.hub,
 		Updates: a.updates, Pushes: a.automations, Analytics: a.stores.catalog,
 		Log: log, Metrics: metrics, Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
 		Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
@@ -387,7 +388,7 @@ var (
 	_ job.Journal      = (*persistence.Journal)(nil)
 	_ job.Projects     = (*persistence.Catalog)(nil)
 	_ thread.Journal   = (*persistence.Journal)(nil)
-	_ thread.Searcher  = (*search.Library)(nil)
+	_ thread.Searcher  = documents{}
 	_ thread.Model     = (*model.Registry)(nil)
 	_ thread.Projects  = (*persistence.Catalog)(nil)
 	_ forge.PullStore  = (*persistence.Catalog)(nil)
@@ -395,7 +396,7 @@ var (
 	_ router.Catalog   = (*persistence.Catalog)(nil)
 	_ router.Quotas    = (*persistence.Quotas)(nil)
 	_ router.Claims    = (*persistence.Journal)(nil)
-	_ router.Documents = (*search.Library)(nil)
+	_ router.Documents = documents{}
 	_ router.Pulls     = (*forge.Hub)(nil)
 	_ router.Threads   = (*actors.Threads)(nil)
 	_ router.Analytics = (*persistence.Catalog)(nil)
@@ -418,6 +419,7 @@ func modelConfig(c Config) model.Config {
 		out.Models = append(out.Models, model.Named{
 			Name: name, Provider: m.Provider, BaseURL: m.BaseURL, Model: m.Model, Key: m.key,
 			MaxTokens: m.MaxTokens, Window: m.Window, Total: m.Timeout.Duration, Idle: m.Idle.Duration, Attempts: m.Attempts, Whole: m.Whole, Searches: m.Searches,
+			NoFallback: m.Fallback != nil && !*m.Fallback, FallbackAfter: m.FallbackAfter.Duration,
 			Price:  model.Price{Prompt: m.PromptPrice, Cached: m.CachedPrice, Completion: m.CompletionPrice},
 			Script: model.Script{First: m.FirstDelay.Duration, Rate: m.Rate, Jitter: m.Jitter.Duration, Parts: m.Parts, Text: m.Text},
 		})

@@ -27,11 +27,22 @@ type source struct {
 	work   sync.WaitGroup
 	watch  *folderWatch // of a server; nil in a command
 	heard  func(context.Context, api.ProjectID, string)
+	making map[api.ProjectID]*making
 }
+
+// A making is one attempt to give a project an index that had none that could be used.
+type making struct {
+	done chan struct{}
+	err  error // once it is done
+	ends time.Time
+}
+
+// makeAgain is how long after an attempt that failed the next one begins at the earliest.
+const makeAgain = 4 * time.Second
 
 func newSource(s *stores, guard *readGuard, log *slog.Logger) *source {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &source{stores: s, guard: guard, log: log, slots: make(chan struct{}, 2), locks: map[api.ProjectID]*sync.Mutex{}, ctx: ctx, cancel: cancel}
+	return &source{stores: s, guard: guard, log: log, slots: make(chan struct{}, 2), locks: map[api.ProjectID]*sync.Mutex{}, making: map[api.ProjectID]*making{}, ctx: ctx, cancel: cancel}
 }
 
 // Close ends what goes on in the background and waits for it.
@@ -60,6 +71,11 @@ func (s *source) refreshTo(ctx context.Context, p api.Project, progress Progress
 	lock := s.lock(p.ID)
 	lock.Lock()
 	defer lock.Unlock()
+	return s.read(ctx, p, progress)
+}
+
+// read is refreshTo for whoever has the project's lock.
+func (s *source) read(ctx context.Context, p api.Project, progress Progress) (forge.Tip, search.Report, error) {
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
@@ -142,6 +158,82 @@ func (s *source) merged(id api.ProjectID) {
 		}
 		s.report(id, err)
 	})
+}
+
+// make has the index of a project made that has none that can be used, unless somebody is at it.
+func (s *source) make(id api.ProjectID) *making {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.making[id]; m != nil && (m.ends.IsZero() || time.Since(m.ends) < makeAgain) {
+		return m
+	}
+	m := &making{done: make(chan struct{})}
+	if m.err = s.ctx.Err(); m.err != nil {
+		close(m.done)
+		return m
+	}
+	s.making[id] = m
+	s.work.Go(func() {
+		err := s.makeNow(id)
+		s.report(id, err)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		m.err, m.ends = err, time.Now()
+		if err == nil {
+			delete(s.making, id)
+		}
+		close(m.done)
+	})
+	return m
+}
+
+func (s *source) makeNow(id api.ProjectID) error {
+	p, err := s.stores.catalog.Project(s.ctx, id)
+	if err != nil {
+		return err
+	}
+	lock := s.lock(id)
+	lock.Lock()
+	defer lock.Unlock()
+	if s.stores.library.Commit(id) != "" {
+		return nil // whoever had the lock has made it
+	}
+	_, _, err = s.read(s.ctx, p, func(string, int, int) {})
+	return err
+}
+
+// documents is the library as those see it who answer readers. An index that cannot be used is made anew as soon as somebody
+// wants it.
+type documents struct {
+	*search.Library
+	source *source
+}
+
+func (d documents) Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error) {
+	hits, err := d.Library.Search(ctx, project, q)
+	if errors.Is(err, search.ErrNotIndexed) {
+		d.source.make(project)
+	}
+	return hits, err
+}
+
+func (d documents) Page(ctx context.Context, project api.ProjectID, path string, groups []string) (search.Page, error) {
+	page, err := d.Library.Page(ctx, project, path, groups)
+	if errors.Is(err, search.ErrNotIndexed) {
+		d.source.make(project)
+	}
+	return page, err
+}
+
+// Indexed returns when the project has an index, or when it could not be made.
+func (d documents) Indexed(ctx context.Context, project api.ProjectID) error {
+	m := d.source.make(project)
+	select {
+	case <-m.done:
+		return m.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // follow looks at every project's source now, when its folder changes, and every interval, until ctx ends.

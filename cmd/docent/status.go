@@ -91,6 +91,7 @@ type (
 		Failures  int64   `json:"failures"`
 		Tokens    int64   `json:"tokens"` // of prompts and answers
 		CostCents float64 `json:"costCents"`
+		Fallbacks int64   `json:"fallbacks"` // answers that the built-in model gave in its place
 	}
 	edgeStatus struct {
 		Streams  int            `json:"openStreams"`
@@ -123,7 +124,7 @@ func (a *app) status() (serverStatus, error) {
 		for _, u := range a.models.Uses() {
 			if slices.Contains(e.Models, u.Model) {
 				s.Models = append(s.Models, modelStatus{Name: u.Model, Endpoint: e.Address, State: e.State, Again: e.After.Seconds(), Calls: u.Calls,
-					Failures: u.Failures, Tokens: u.Tokens.Prompt + u.Tokens.Completion, CostCents: float64(u.Cost) / 1e4})
+					Failures: u.Failures, Tokens: u.Tokens.Prompt + u.Tokens.Completion, CostCents: float64(u.Cost) / 1e4, Fallbacks: u.Fallbacks})
 			}
 		}
 	}
@@ -261,6 +262,9 @@ func printStatus(w io.Writer, s serverStatus) error {
 			state = ", FAILED REPEATEDLY: left alone for " + seconds(m.Again)
 		case model.EndpointHalfOpen:
 			state = ", FAILED REPEATEDLY: the next call tries it"
+		}
+		if m.Fallbacks > 0 {
+			state += fmt.Sprintf(", the built-in model answered %d times in its place", m.Fallbacks)
 		}
 		line(name, "%s at %s: %d calls, %d failed, %d tokens, $%.2f%s", m.Name, m.Endpoint, m.Calls, m.Failures, m.Tokens, m.CostCents/100, state)
 	}
