@@ -114,7 +114,7 @@ func (p *Projector) Run(ctx context.Context) {
 	retry := retryFirst
 	for ctx.Err() == nil {
 		began := time.Now()
-		err := p.step(ctx)
+		err := api.Guard(func() error { return p.step(ctx) })
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -292,7 +292,12 @@ func (p *Projector) loadAll(ctx context.Context, streams []string) (rows []any, 
 	since := p.position()
 	group, ctx := errgroup.WithContext(ctx)
 	load := func(i int) error {
-		row, ok, err := p.load(ctx, streams[i], since)
+		var row any
+		var ok bool
+		err := api.Guard(func() (err error) {
+			row, ok, err = p.load(ctx, streams[i], since)
+			return err
+		})
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -56,7 +56,7 @@ func (s *source) refresh(ctx context.Context, p api.Project, progress Progress) 
 }
 
 // refreshTo is refresh; it also says to where on which branch.
-func (s *source) refreshTo(ctx context.Context, p api.Project, progress Progress) (forge.Tip, search.Report, error) {
+func (s *source) refreshTo(ctx context.Context, p api.Project, progress Progress) (tip forge.Tip, report search.Report, err error) {
 	lock := s.lock(p.ID)
 	lock.Lock()
 	defer lock.Unlock()
@@ -66,18 +66,21 @@ func (s *source) refreshTo(ctx context.Context, p api.Project, progress Progress
 	case <-ctx.Done():
 		return forge.Tip{}, search.Report{}, ctx.Err()
 	}
-	tip, err := s.fetch(ctx, p, progress)
-	if err != nil {
-		return tip, search.Report{}, err
-	}
-	s.mu.Lock()
-	watch, heard := s.watch, s.heard
-	s.mu.Unlock()
-	watch.add(p)
-	report, err := s.index(ctx, p, tip.Commit, progress)
-	if err == nil && heard != nil {
-		heard(ctx, p.ID, tip.Commit)
-	}
+	// Repositories hold anything: what one of them makes the program panic with is no other project's concern.
+	err = api.Guard(func() error {
+		if tip, err = s.fetch(ctx, p, progress); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		watch, heard := s.watch, s.heard
+		s.mu.Unlock()
+		watch.add(p)
+		report, err = s.index(ctx, p, tip.Commit, progress)
+		if err == nil && heard != nil {
+			heard(ctx, p.ID, tip.Commit)
+		}
+		return err
+	})
 	return tip, report, err
 }
 
