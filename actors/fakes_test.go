@@ -178,7 +178,9 @@ func (h *host) Tip(_ context.Context, p api.Project, branch string) (forge.Tip, 
 	return tip, nil
 }
 
-func (h *host) Source(p api.Project) api.Source { return api.Source{Repository: string(p.ID), Ref: base} }
+func (h *host) Source(p api.Project) api.Source {
+	return api.Source{Repository: string(p.ID), Ref: base}
+}
 
 func (h *host) Tree(_ context.Context, _ api.Project, commit string) (agent.Tree, error) {
 	return tree(commit), nil

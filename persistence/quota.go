@@ -112,7 +112,7 @@ func (q *Quotas) Reserve(now time.Time, uses []Use) error {
 			c.settle(u.Window, now)
 		}
 		if wait, ok := c.room(u.Window, now, u.Limit-want); !ok && (refused == nil || wait > refused.RetryAfter) {
-			refused = &api.LimitError{Name: u.Name, Limit: u.Limit, Window: u.Window.length(now), RetryAfter: wait}
+			refused = &api.LimitError{Name: u.Name, Limit: u.Limit, Window: u.Window.length(now), RetryAfter: min(wait, u.Window.length(now))}
 		}
 	}
 	if refused != nil {
@@ -165,7 +165,7 @@ func (q *Quotas) Standing(now time.Time, use Use) (left int, reset time.Duration
 	reset = use.Window.reset(now)
 	for _, s := range c.slots {
 		if until := s.until(now); until > 0 {
-			reset = until
+			reset = min(until, use.Window.length(now)) // the slot may end later: nobody is told to wait for longer than the window
 			break
 		}
 	}

@@ -468,12 +468,23 @@ func (p *problems) strings(field string, n node, most int, l length) []string {
 
 // encode writes a resource.
 func encode(x *exchange, status int, v any) error {
-	body, err := json.Marshal(v)
+	body, err := marshal(v)
 	if err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}
 	write(x, status, "application/json", body)
 	return nil
+}
+
+// marshal is json.Marshal that leaves <, > and & as they are: people read what is answered, and browsers take it for JSON alone.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 func write(x *exchange, status int, kind string, body []byte) {

@@ -3,10 +3,8 @@ package router
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -136,7 +134,7 @@ func lastSeen(req *http.Request) (uint64, error) {
 
 // appendEvent appends a server-sent event. JSON holds no line break, so one data line is enough.
 func appendEvent(buf []byte, id uint64, name string, v any) []byte {
-	data, err := json.Marshal(v)
+	data, err := marshal(v)
 	if err != nil {
 		return buf // strings, numbers and times: cannot happen
 	}
@@ -214,7 +212,6 @@ const repeatLife = 10 * time.Second
 
 // createSession makes a job in the manner of version 1, and streams its run.
 func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
-	deprecated(x, "/v2/agent/"+url.PathEscape(string(x.project.ID))+"/job")
 	if _, err := idempotencyKey(req.Request); err != nil {
 		return err
 	}

@@ -692,7 +692,7 @@ func (d *documents) Page(ctx context.Context, project api.ProjectID, path string
 	if path != "guide/start" && path != "staff" || path == "staff" && !slices.Contains(groups, "staff") {
 		return search.Page{}, api.ErrNotFound
 	}
-	return search.Page{Path: path + ".mdx", Content: "# Start\n"}, nil
+	return search.Page{Path: path + ".mdx", Content: "# Start\n\nRun `a <b> && c`.\n"}, nil
 }
 
 type pulls struct {

@@ -292,6 +292,7 @@ func (s *Server) crossOrigin() []string {
 
 // enter is what every operation passes before it is served.
 func (s *Server) enter(r route) bunrouter.HandlerFunc {
+	successor := r.successor()
 	return func(w http.ResponseWriter, req bunrouter.Request) error {
 		x := w.(*exchange)
 		x.route, x.page = r.pattern, r.access == page
@@ -319,6 +320,9 @@ func (s *Server) enter(r route) bunrouter.HandlerFunc {
 				}
 			}
 		}
+		if successor != "" {
+			deprecate(x.Header(), successor, req)
+		}
 		if s.isDraining() && (!safe(req.Method) || r.access == assistant) {
 			return &api.BusyError{Kind: api.ErrShuttingDown, RetryAfter: 5 * time.Second}
 		}
@@ -332,6 +336,9 @@ func (s *Server) enter(r route) bunrouter.HandlerFunc {
 			return r.serve(x, req)
 		}
 		if err := s.authorise(x, req, kind); err != nil {
+			if kind == api.AssistantKey {
+				err = forReader(err)
+			}
 			return err
 		}
 		if r.access != admin {
