@@ -128,7 +128,7 @@ func (s *Server) readAll(x *exchange, req *http.Request, limit int64) ([]byte, f
 			case errors.Is(err, os.ErrDeadlineExceeded):
 				x.Header().Set("Connection", "close")
 				return nil, nil, &syntaxError{"the body did not arrive in time"}
-			case req.Context().Err() != nil:
+			case !errors.Is(err, io.ErrUnexpectedEOF) && req.Context().Err() != nil:
 				return nil, nil, req.Context().Err()
 			}
 			return nil, nil, &syntaxError{"the body ends before its announced length"}

@@ -251,8 +251,8 @@ func (s *Server) fail(x *exchange, req *http.Request, err error) {
 		return
 	}
 	if errors.Is(err, context.Canceled) && req.Context().Err() != nil {
-		x.code = "client_gone"
-		return // nobody reads it
+		x.code, x.aborted = "client_gone", true
+		return // nobody reads it, or one who has half closed the connection: that must not look like an answer
 	}
 	h := x.Header()
 	for _, name := range []string{"Content-Length", "ETag", "Cache-Control"} {

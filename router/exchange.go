@@ -37,16 +37,17 @@ type exchange struct {
 	job     api.JobID
 	thread  api.ThreadID
 
-	status int
-	bytes  int64
-	code   string // of the error
-	err    error  // for the log
-	place  *place // that the door let the request in for; it is left at the end at the latest
-	slot   bool   // one of Server.slots is held
-	conn   *entry // nil where the request has passed no door
-	leaves bool   // a pump answers if the request is accepted: its model is elsewhere, and its connection can be taken from net/http
-	unread int    // bytes of the body that net/http has not been asked for
-	moved  bool   // a pump answers, and accounts for it at the end
+	status  int
+	bytes   int64
+	code    string // of the error
+	err     error  // for the log
+	place   *place // that the door let the request in for; it is left at the end at the latest
+	slot    bool   // one of Server.slots is held
+	conn    *entry // nil where the request has passed no door
+	leaves  bool   // a pump answers if the request is accepted: its model is elsewhere, and its connection can be taken from net/http
+	unread  int    // bytes of the body that net/http has not been asked for
+	aborted bool   // the connection ends without an answer
+	moved   bool   // a pump answers, and accounts for it at the end
 }
 
 func (x *exchange) WriteHeader(status int) {
@@ -114,8 +115,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 		s.metrics.inFlight.Dec()
 		s.note(req.Context(), x.account(req.Method))
-		if v != nil && x.status != http.StatusInternalServerError {
-			panic(http.ErrAbortHandler) // the response had begun: only a broken connection tells the client
+		if x.aborted || v != nil && x.status != http.StatusInternalServerError {
+			panic(http.ErrAbortHandler) // the response had begun, or there is none: only a broken connection tells the client
 		}
 	}()
 	if path := req.URL.EscapedPath(); path != "/" && (bunrouter.CleanPath(path) != path || strings.HasSuffix(path, "/")) {

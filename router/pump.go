@@ -249,6 +249,7 @@ const (
 const (
 	readable = 1 << iota
 	writable
+	halfClosed // the client sends nothing more: it has gone, or it reads on
 	hungUp
 )
 
@@ -266,6 +267,7 @@ type flow struct {
 	found   uint32 // of what the connection was ready for
 	watched uint64 // its number in the watch
 	room    bool   // the watch tells of room for writing, too
+	probed  bool   // something was written since the client sends nothing more
 	head    []byte // of the response, until it is written
 	out     []byte // what the socket has not taken yet
 	ending  string // how the stream ends when out is written
@@ -598,9 +600,11 @@ func (p *pump) stream(f *flow, due bool) {
 	switch {
 	case reason != "":
 		space.bytes = f.enc.Append(space.bytes, stream.Part{Kind: stream.Error, Text: reason})
-	case how == "" && took == 0 && f.quiet():
+	case how == "" && took == 0 && (f.quiet() || f.found&halfClosed != 0 && !f.probed):
+		// Where the client is no more, its system answers what is written with the end of the connection.
 		space.bytes = f.enc.KeepAlive(space.bytes)
 	}
+	f.probed = f.probed || f.found&halfClosed != 0
 	f.ending = how
 	if size := len(space.bytes) - frameHead; size > 0 || how != "" || f.head != nil {
 		f.reading.bytes += size

@@ -210,8 +210,7 @@ func TestAPartIsLargerThanASocketTakes(t *testing.T) {
 // The end of a connection is noticed while there is nothing to write.
 func TestAClientThatGoesIsNoticedInSilence(t *testing.T) {
 	for name, leave := range map[string]func(c *net.TCPConn) error{
-		"closes":      func(c *net.TCPConn) error { return c.Close() },
-		"half closes": func(c *net.TCPConn) error { return c.CloseWrite() },
+		"closes": func(c *net.TCPConn) error { return c.Close() },
 		"resets": func(c *net.TCPConn) error {
 			c.SetLinger(0)
 			return c.Close()
