@@ -77,28 +77,13 @@ func (d *door) attach(server *http.Server) {
 	}
 }
 
-// Listener lets questions that come through l be turned away at the door. It is for a plain listener of the http.Server
-// that was attached.
-func (s *Server) Listener(l net.Listener) net.Listener { return &entries{Listener: l, door: s.door} }
-
-type entries struct {
-	net.Listener
-	door *door
-}
-
-func (l *entries) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if tcp, ok := c.(*net.TCPConn); ok && err == nil {
-		return &entry{TCPConn: tcp, door: l.door}, nil
-	}
-	return c, err
-}
+// entry lets questions that come through c be turned away at the door.
+func (d *door) entry(c *conn) net.Conn { return &entry{conn: c, door: d} }
 
 // An entry is a connection as net/http sees it.
 type entry struct {
-	*net.TCPConn
+	*conn
 	door *door
-	read []byte // what was read of the next request before net/http got the connection
 
 	// Of the goroutine that serves the connection, which waits for whoever else reads from it.
 	stage  stage
@@ -172,13 +157,20 @@ func (e *entry) first(b []byte) (int, error) {
 		e.room = len(b)
 	}
 	if len(e.read) > 0 {
-		e.stage = within
 		n := copy(b, e.read)
 		e.read = e.read[n:]
-		return n, nil
+		if n = e.skip(b, n); n > 0 {
+			e.stage = within
+			return n, nil
+		}
 	}
 	for {
 		n, err := e.receive(b)
+		if n > 0 && err == nil {
+			if n = e.skip(b, n); n == 0 {
+				continue
+			}
+		}
 		if err == nil && len(b) == e.room && e.stage != idle {
 			if q, ok := e.door.plain(b[:n]); ok {
 				if e.door.turnsAway(e, b[:n], &q) {
@@ -235,7 +227,7 @@ func (d *door) turnsAway(e *entry, b []byte, q *plain) bool {
 	}
 	a.bytes = int64(d.says.length(a.id))
 	s.note(context.Background(), a)
-	_, err = e.Write(space.bytes)
+	_, err = e.TCPConn.Write(space.bytes)
 	s.spaces.Put(space)
 	e.turned = true
 	if err != nil {

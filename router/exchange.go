@@ -94,6 +94,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	x := &exchange{ResponseWriter: w, started: s.Now(), began: time.Now(), id: requestID(req), route: "unknown", patience: s.Bounds.WriteTimeout}
 	x.client, x.secure = s.peer(req)
 	x.begin()
+	handle(req)
 	x.conn, _ = s.pumps.entry(req)
 	if req.ContentLength != 0 && x.conn.whole(req) == nil {
 		// Also for a body that nobody reads: the server reads it to its end after the answer.
@@ -119,6 +120,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			panic(http.ErrAbortHandler) // the response had begun, or there is none: only a broken connection tells the client
 		}
 	}()
+	if req.Method == http.MethodOptions && req.URL.Path == "*" { // of the service itself (RFC 9110, 9.3.7)
+		x.Header().Set("Allow", "GET, HEAD, OPTIONS, POST")
+		x.WriteHeader(http.StatusNoContent)
+		return
+	}
 	if path := req.URL.EscapedPath(); path != "/" && (bunrouter.CleanPath(path) != path || strings.HasSuffix(path, "/")) {
 		// The router would redirect, and a redirected POST becomes a GET.
 		s.fail(x, req, &api.StateError{Kind: api.ErrNotFound, Reason: "there is no such operation: a path has no empty parts and no slash at its end"})

@@ -56,6 +56,7 @@ type attachedTo struct{ *pumps }
 // for streams: Drain does.
 func (s *Server) Attach(server *http.Server) {
 	s.door.attach(server)
+	attachConns(server)
 	ps := s.pumps
 	ps.patience = or(or(server.IdleTimeout, server.ReadTimeout), time.Duration(1)<<61) // for ever, almost
 	key := attachedTo{ps}
@@ -65,7 +66,7 @@ func (s *Server) Attach(server *http.Server) {
 			ctx = before(ctx, c)
 		}
 		switch c := c.(type) {
-		case *net.TCPConn:
+		case *net.TCPConn, *conn:
 			return context.WithValue(ctx, key, (*entry)(nil))
 		case *entry:
 			return context.WithValue(ctx, key, c)
@@ -224,6 +225,9 @@ func newConnection(c net.Conn, buffered *bufio.Reader, unread int) connection {
 	switch c := c.(type) {
 	case *net.TCPConn:
 		taken.conn = c
+	case *conn:
+		taken.conn = c.TCPConn
+		taken.read = append(taken.read, c.read...)
 	case *entry:
 		taken.conn = c.TCPConn
 		taken.read = append(taken.read, c.read...)
@@ -758,7 +762,7 @@ func (p *pump) giveBack(f *flow) {
 		f.conn.Close()
 		return
 	}
-	p.back.give(&entry{TCPConn: f.conn, door: p.server.door, read: f.read})
+	p.back.give(p.server.door.entry(&conn{TCPConn: f.conn, server: p.server, read: f.read, lines: emptyLines}))
 }
 
 // drop closes the connection. Where the client has sent more than was read, an immediate end would take from it what it
