@@ -53,7 +53,8 @@ func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind)
 	if !strings.EqualFold(scheme, "Bearer") || secret == "" {
 		return errNoKey
 	}
-	key, err := s.principal(req.Context(), secret, x.client, x.started)
+	// A client that sends nothing more may read on: what is looked up for it is short, and is not broken off.
+	key, err := s.principal(context.WithoutCancel(req.Context()), secret, x.client, x.started)
 	if err != nil {
 		if errors.Is(err, api.ErrUnauthorized) {
 			s.metrics.refuse("unauthorized")
@@ -80,7 +81,7 @@ func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind)
 // and so is, for an assistant key, every project but its own.
 func (s *Server) place(x *exchange, req bunrouter.Request) error {
 	if x.key.Kind == api.AdminKey {
-		project, err := s.Catalog.Project(req.Context(), api.ProjectID(param(req, "projectId")))
+		project, err := s.Catalog.Project(context.WithoutCancel(req.Context()), api.ProjectID(param(req, "projectId")))
 		if err != nil {
 			return named(err, "project")
 		}
@@ -90,7 +91,7 @@ func (s *Server) place(x *exchange, req bunrouter.Request) error {
 		x.project = project
 		return nil
 	}
-	project, err := s.Catalog.ProjectByDomain(req.Context(), param(req, "domain"))
+	project, err := s.Catalog.ProjectByDomain(context.WithoutCancel(req.Context()), param(req, "domain"))
 	if err != nil {
 		return named(err, "domain")
 	}

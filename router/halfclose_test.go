@@ -2,10 +2,12 @@ package router_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -55,6 +57,21 @@ func TestAHalfClosedConnectionKeepsItsStream(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A stream is found and resumed also for a client that sends nothing more, which ends the request's context.
+func TestAStreamIsResumedForAClientThatSendsNothingMore(t *testing.T) {
+	h := build(t)
+	_, asked := h.text(200, "POST", v2, h.assistant, ask)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	req := httptest.NewRequestWithContext(ctx, "GET", v2+"/"+asked.Header.Get("X-Thread-Id")+"/stream", nil)
+	req.Header.Set("Authorization", "Bearer "+h.assistant)
+	res := httptest.NewRecorder()
+	h.server.ServeHTTP(res, req)
+	if got := res.Body.String(); res.Code != 200 || !strings.HasSuffix(got, "data: [DONE]\n\n") {
+		t.Errorf("%d %q", res.Code, got)
+	}
 }
 
 // The same for a job that is followed; and one who has gone is noticed.
