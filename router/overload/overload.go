@@ -29,11 +29,9 @@ type Rule struct {
 }
 
 const (
-	// window is the time that the measured rate looks back.
+	// window is the time that the measured rate looks back. What was assumed before counts for a third after it, and for an
+	// eighth after two: a crowd is answered the faster the more of it has come.
 	window = time.Second
-	// evidence is how much time of measuring the assumption counts for that a new queue begins with: after a second it
-	// counts for an eighth.
-	evidence = window / 4
 	// forget is the time in which most of a measured rate is forgotten while nobody waits: neighbours come and go.
 	forget = 5 * time.Second
 	// tick is how often the queue is looked at while somebody waits.
@@ -74,30 +72,27 @@ func (r Rule) decide(l load) (verdict, time.Duration) {
 	return waits, expected
 }
 
-// A meter measures the rate at which requests leave while others wait. While nobody waits it would measure how many come.
+// A meter measures the rate at which requests leave while others wait, a second. While nobody waits it would measure how many
+// come.
 type meter struct {
-	assumed    float64 // rate while nothing is known
-	done, busy float64 // requests and seconds, each the less the longer ago
-	at         time.Time
+	assumed float64 // while nothing is known
+	rate    float64
+	at      time.Time
 }
 
 // pass takes in the time until now, in which there were others waiting or not.
 func (m *meter) pass(now time.Time, waited bool) {
 	past := max(now.Sub(m.at), 0)
 	m.at = now
-	if !waited {
-		kept := math.Exp(-past.Seconds() / forget.Seconds())
-		m.busy = kept*m.busy + (1-kept)*evidence.Seconds()
-		m.done = kept*m.done + (1-kept)*evidence.Seconds()*m.assumed
+	if waited {
+		m.rate *= math.Exp(-min(past, lapse).Seconds() / window.Seconds())
 		return
 	}
-	past = min(past, lapse)
-	kept := math.Exp(-past.Seconds() / window.Seconds())
-	m.busy = kept*m.busy + past.Seconds()
-	m.done *= kept
+	m.rate = m.assumed + (m.rate-m.assumed)*math.Exp(-past.Seconds()/forget.Seconds())
 }
 
-func (m *meter) rate() float64 { return m.done / m.busy }
+// left takes in a request that has left while others waited.
+func (m *meter) left() { m.rate += 1 / window.Seconds() }
 
 // A Queue lets requests in by a Rule.
 type Queue struct {
@@ -131,8 +126,8 @@ type waiter struct {
 func New(rule Rule) *Queue { return newQueue(rule, time.Now) }
 
 func newQueue(rule Rule, now func() time.Time) *Queue {
-	rate, seconds := float64(rule.Working+rule.Waiting)/rule.Limit.Seconds(), evidence.Seconds()
-	q := &Queue{rule: rule, now: now, meter: meter{assumed: rate, done: rate * seconds, busy: seconds, at: now()}}
+	rate := float64(rule.Working+rule.Waiting) / rule.Limit.Seconds()
+	q := &Queue{rule: rule, now: now, meter: meter{assumed: rate, rate: rate, at: now()}}
 	q.timer = time.AfterFunc(time.Hour, q.look)
 	q.timer.Stop()
 	return q
@@ -219,14 +214,14 @@ func (q *Queue) Standing() Standing {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.pass()
-	s := Standing{Working: q.working.Len(), Waiting: q.waiting.Len(), Rate: q.meter.rate()}
+	s := Standing{Working: q.working.Len(), Waiting: q.waiting.Len(), Rate: q.meter.rate}
 	_, s.Expected = q.rule.decide(q.load())
 	return s
 }
 
 // What follows is called with the lock held.
 
-func (q *Queue) load() load { return load{q.working.Len(), q.waiting.Len(), q.meter.rate()} }
+func (q *Queue) load() load { return load{q.working.Len(), q.waiting.Len(), q.meter.rate} }
 
 // pass takes in the time that has passed, before anything changes.
 func (q *Queue) pass() { q.meter.pass(q.now(), q.waiting.Len() > 0) }
@@ -263,7 +258,7 @@ func (q *Queue) leave(p *Place) {
 	}
 	p.left = true
 	if q.waiting.Len() > 0 {
-		q.meter.done++
+		q.meter.left()
 	}
 	q.release(p)
 }
