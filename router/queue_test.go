@@ -135,6 +135,12 @@ func TestAQuestionWaitsForItsTurnAndIsRefusedWhereTheQueueIsFull(t *testing.T) {
 	<-inside
 	fmt.Fprint(second, h.posed(v2, ""))
 	h.waits(1)
+	figures, _ := h.text(200, "GET", "/metrics", h.admin, "")
+	for _, want := range []string{"docent_queue_working 1\n", "docent_queue_waiting 1\n", "docent_queue_seconds ", "docent_queue_rate "} {
+		if !strings.Contains(figures, "\n"+want) {
+			t.Errorf("the figures lack %s", want)
+		}
+	}
 	fmt.Fprint(third, h.posed(v2, ""))
 	if res, _ := answered(t, bufio.NewReader(third)); res.StatusCode != 503 {
 		t.Errorf("the third is answered with %d", res.StatusCode)

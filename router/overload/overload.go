@@ -232,6 +232,7 @@ func (q *Queue) judge() (verdict, error) {
 		return refused, errClosed
 	}
 	q.pass()
+	q.expire()
 	v, expected := q.rule.decide(q.load())
 	if v == refused {
 		return v, &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: retryAfter(expected, rand.Float64())}
@@ -276,18 +277,23 @@ func (q *Queue) release(p *Place) {
 	}
 }
 
-// look is at the queue every tick while somebody waits: places whose lease is over go to those who wait.
+// expire gives places whose lease is over to those who wait.
+func (q *Queue) expire() {
+	for q.working.Len() > 0 {
+		p := q.working.Front().Value.(*Place)
+		if q.meter.at.Sub(p.since) < q.rule.Lease {
+			return
+		}
+		q.release(p)
+	}
+}
+
+// look is at the queue every tick while somebody waits.
 func (q *Queue) look() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.pass()
-	for q.working.Len() > 0 {
-		p := q.working.Front().Value.(*Place)
-		if q.meter.at.Sub(p.since) < q.rule.Lease {
-			break
-		}
-		q.release(p)
-	}
+	q.expire()
 	if q.waiting.Len() > 0 {
 		q.timer.Reset(tick)
 	}

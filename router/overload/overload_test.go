@@ -287,6 +287,11 @@ func TestARequestThatIsSlowByItselfHoldsUpNobodyElse(t *testing.T) {
 		if done, _, _ := m.answered(); done != 1 {
 			t.Error("whoever came then is not answered")
 		}
+		if p, err := m.Enter(m.t.Context()); err != nil { // while nobody waits, at once
+			t.Error(err)
+		} else {
+			p.Leave()
+		}
 		for _, p := range stuck {
 			p.Leave()
 			p.Leave()
