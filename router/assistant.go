@@ -12,6 +12,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/model"
+	"docent/router/overload"
 	"docent/search"
 	"docent/stream"
 )
@@ -353,8 +354,7 @@ func (s *Server) ask(form stream.Form) func(*exchange, bunrouter.Request) error 
 //
 //go:noinline
 func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thread.Turn, done func(), err error) {
-	local := s.Models.Local(x.project.Model)
-	x.leaves = !local && s.pumps.mayTake(req)
+	x.leaves = !s.Models.Local(x.project.Model) && s.pumps.mayTake(req)
 	q, err := s.readQuestion(x, req, form)
 	if err != nil {
 		return turn, nil, err
@@ -375,17 +375,14 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 			end()
 		}
 	}()
-	place, err := s.admitWork(x.claim())
+	place, err := s.enqueue(req.Context())
 	if err != nil {
 		return turn, nil, err
-	}
-	if !local {
-		place.elsewhere()
 	}
 	uses := s.askUses(x)
 	give, err := s.reserve(x, uses)
 	if err != nil {
-		place.leave()
+		place.Leave()
 		return turn, nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
@@ -393,7 +390,7 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 		Project: x.project, New: fresh, Turn: api.TurnID(s.IDs.New(api.TurnPrefix, x.started)),
 		Message: q.Message, Chat: s.chat(x, req, q.Chat), Caller: q.Caller, Channel: channel(req), ThreadKey: or(q.ThreadKey, req.Header.Get(threadKeyHeader)), Text: q.Text,
 		Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Instead: q.Instead, Key: x.key.ID, Uses: uses,
-		Briefed: place.begin,
+		Briefed: place.Leave,
 	})
 	cancel()
 	if err != nil {
@@ -405,16 +402,15 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	if !turn.Fresh {
 		give()
 	}
-	return turn, func() { place.begin(); end() }, nil
+	return turn, func() { place.Leave(); end() }, nil
 }
 
-// askThread asks a thread's actor. The question's place is left when the actor has answered, and what remains of it when the
-// turn has begun.
-func (s *Server) askThread(ctx context.Context, place *place, id api.ThreadID, q thread.Ask) (turn thread.Turn, err error) {
+// askThread asks a thread's actor. The question's place is left when its turn has found what the model is told, or where there
+// will be none.
+func (s *Server) askThread(ctx context.Context, place *overload.Place, id api.ThreadID, q thread.Ask) (turn thread.Turn, err error) {
 	defer func() {
-		place.answer()
 		if err != nil || !turn.Fresh {
-			place.begin()
+			place.Leave()
 		}
 	}()
 	return s.Threads.Ask(ctx, id, q)

@@ -60,27 +60,22 @@ func BenchmarkPoll(b *testing.B) {
 	}
 }
 
-// BenchmarkRefusal is a question that is refused because the processors are full, on a connection that stays: at the door,
-// and by the router, where the door cannot tell. The client's share is two system calls and the reading of a head.
+// BenchmarkRefusal is a question that is refused, on a connection that stays. The client's share is two system calls and the
+// reading of a head.
 func BenchmarkRefusal(b *testing.B) {
-	for _, way := range []struct{ name, lines string }{{"door", ""}, {"router", "X-Odd: \xff\r\n"}} {
-		b.Run(way.name, func(b *testing.B) {
-			h := build(b, func(d *router.Deps) { d.Log = nil })
-			h.server.Fill(0)
-			conn := h.dial()
-			request := []byte(h.posed(v2, way.lines))
-			in := bufio.NewReader(conn)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := conn.Write(request); err != nil {
-					b.Fatal(err)
-				}
-				res, err := http.ReadResponse(in, nil)
-				if err != nil || res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
-					b.Fatal(res, err)
-				}
-				io.Copy(io.Discard, res.Body)
-			}
-		})
+	h := buildWith(b, router.Filled, func(d *router.Deps) { d.Log = nil })
+	conn := h.dial()
+	request := []byte(h.posed(v2, ""))
+	in := bufio.NewReader(conn)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := conn.Write(request); err != nil {
+			b.Fatal(err)
+		}
+		res, err := http.ReadResponse(in, nil)
+		if err != nil || res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
+			b.Fatal(res, err)
+		}
+		io.Copy(io.Discard, res.Body)
 	}
 }

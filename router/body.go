@@ -73,14 +73,6 @@ func (s *Server) readAll(x *exchange, req *http.Request, limit int64) ([]byte, f
 	if req.ContentLength > limit {
 		return nil, nil, &sizeError{limit}
 	}
-	if x.leaves {
-		// A body that is read to its end has net/http start a goroutine that reads from the connection, which would have to be
-		// stopped again before the connection can be taken.
-		if b := x.conn.whole(req); b != nil {
-			x.unread = len(b)
-			return b, func() {}, nil
-		}
-	}
 	body := http.MaxBytesReader(x.ResponseWriter, req.Body, limit)
 	size := int64(4096)
 	if n := req.ContentLength; n >= 0 && n < size {

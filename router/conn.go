@@ -25,7 +25,7 @@ type listener struct {
 func (l *listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if tcp, ok := c.(*net.TCPConn); ok && err == nil {
-		return l.server.door.entry(&conn{TCPConn: tcp, server: l.server}), nil
+		return &conn{TCPConn: tcp, server: l.server}, nil
 	}
 	return c, err
 }
@@ -95,19 +95,8 @@ func (c *conn) Write(b []byte) (int, error) {
 	return c.TCPConn.Write(b)
 }
 
-func (c *conn) self() *conn { return c }
-
 // connKey is the key of a request's conn.
 type connKey struct{}
-
-// connOf is what net/http calls a connection as a conn, if it is one.
-func connOf(c net.Conn) (*conn, bool) {
-	own, ok := c.(interface{ self() *conn })
-	if !ok {
-		return nil, false
-	}
-	return own.self(), true
-}
 
 // handle notes that a request has come to the handler.
 func handle(req *http.Request) {
@@ -124,7 +113,7 @@ func attachConns(server *http.Server) {
 		if known != nil {
 			ctx = known(ctx, c)
 		}
-		if own, ok := connOf(c); ok {
+		if own, ok := c.(*conn); ok {
 			ctx = context.WithValue(ctx, connKey{}, own)
 		}
 		return ctx
@@ -134,7 +123,7 @@ func attachConns(server *http.Server) {
 		if state != nil {
 			state(c, now)
 		}
-		if own, ok := connOf(c); ok && now == http.StateIdle { // the answer is written
+		if own, ok := c.(*conn); ok && now == http.StateIdle { // the answer is written
 			own.handed = false
 		}
 	}

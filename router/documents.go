@@ -100,11 +100,11 @@ func (s *Server) searchDocs(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
-	place, err := s.admission.enterRead(x.place)
+	place, err := s.enqueue(req.Context())
 	if err != nil {
-		return s.queued(err)
+		return err
 	}
-	defer place.leave()
+	defer place.Leave()
 	hits, err := s.Documents.Search(req.Context(), x.project.ID, l.Query)
 	if err != nil {
 		return err

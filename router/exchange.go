@@ -41,11 +41,8 @@ type exchange struct {
 	bytes   int64
 	code    string // of the error
 	err     error  // for the log
-	place   *place // that the door let the request in for; it is left at the end at the latest
 	slot    bool   // one of Server.slots is held
-	conn    *entry // nil where the request has passed no door
 	leaves  bool   // a pump answers if the request is accepted: its model is elsewhere, and its connection can be taken from net/http
-	unread  int    // bytes of the body that net/http has not been asked for
 	aborted bool   // the connection ends without an answer
 	moved   bool   // a pump answers, and accounts for it at the end
 }
@@ -79,13 +76,6 @@ func (x *exchange) begin() {
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
-// claim makes the place that the request has the caller's.
-func (x *exchange) claim() *place {
-	p := x.place
-	x.place = nil
-	return p
-}
-
 // Unwrap lets http.ResponseController find deadlines and flushing.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
@@ -95,8 +85,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	x.client, x.secure = s.peer(req)
 	x.begin()
 	handle(req)
-	x.conn, _ = s.pumps.entry(req)
-	if req.ContentLength != 0 && x.conn.whole(req) == nil {
+	if req.ContentLength != 0 {
 		// Also for a body that nobody reads: the server reads it to its end after the answer.
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.Bounds.ReadTimeout))
 	}
@@ -108,9 +97,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			s.fail(x, req, errPanic)
 		}
 		s.release(x)
-		if x.place != nil {
-			x.place.leave()
-		}
 		if x.moved {
 			return
 		}

@@ -1,35 +1,29 @@
 package router
 
 import (
+	"context"
+	"net/http"
 	"runtime"
 	"time"
+
+	"docent/router/overload"
 )
 
-// Fill makes the processors full until Drop, but for so many.
-func (s *Server) Fill(but int) {
-	a := s.admission
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.delay = func() time.Duration { return time.Second }
-	a.fewest, a.state, a.bound, a.denied = but, full, but, time.Now().Add(time.Hour)
-	a.shut.Store(true)
+// Fill has everybody refused from now on who makes work. It is called before the server serves anything.
+func (s *Server) Fill() {
+	s.queue = overload.New(overload.Rule{Working: 1, Limit: time.Second, Lease: time.Hour})
+	if _, err := s.queue.Enter(context.Background()); err != nil {
+		panic(err)
+	}
 }
 
-// Drop gives the processors room again.
-func (s *Server) Drop() {
-	a := s.admission
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.delay = func() time.Duration { return 0 }
-	a.state = roomy
-	a.shut.Store(false)
-}
+// Filled is a change to an HTTP server whose handler is a Server.
+func Filled(web *http.Server) { web.Handler.(*Server).Fill() }
 
-// Inside is how many are, of whose models nothing is known.
-func (s *Server) Inside() int {
-	s.admission.mu.Lock()
-	defer s.admission.mu.Unlock()
-	return s.admission.inside / wholePlace
+// Queue is how many are worked on and how many wait.
+func (s *Server) Queue() (working, waiting int) {
+	q := s.queue.Standing()
+	return q.Working, q.Waiting
 }
 
 // A Taken is a stream that has left net/http and that its pump does not have yet.

@@ -33,9 +33,8 @@ type house struct {
 	url     string
 	client  *http.Client // checked against the contract; follows no redirects
 	web     *httptest.Server
-	taken   atomic.Int64  // connections that pumps have taken
-	active  atomic.Int64  // requests that net/http has read
-	idled   chan struct{} // tells when it waits for the next one
+	taken   atomic.Int64 // connections that pumps have taken
+	active  atomic.Int64 // requests that net/http has read
 	server  *router.Server
 	clock   *clock
 	log     *logged
@@ -97,7 +96,7 @@ func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.
 	t.Helper()
 	now := &clock{now: time.Date(2026, 11, 21, 10, 0, 0, 123_000_000, time.UTC)}
 	claims := &claims{held: map[string]persistence.Claim{}}
-	h := &house{t: t, clock: now, log: &logged{}, idled: make(chan struct{}, 1),
+	h := &house{t: t, clock: now, log: &logged{},
 		jobs:    &jobs{clock: now, claims: claims, all: map[api.JobID]*jobState{}},
 		threads: &threads{all: map[api.ThreadID]*threadState{}},
 		catalog: &catalog{keys: map[[32]byte]api.Key{}, projects: map[api.ProjectID]api.Project{}},
@@ -138,11 +137,6 @@ func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.
 			h.taken.Add(1)
 		case http.StateActive:
 			h.active.Add(1)
-		case http.StateIdle:
-			select {
-			case h.idled <- struct{}{}:
-			default:
-			}
 		}
 	}
 	server.Attach(web.Config)

@@ -71,11 +71,11 @@ func (s *Server) rateAnswer(x *exchange, req bunrouter.Request) error {
 		return missing("message")
 	}
 	x.thread = api.ThreadID(v.Thread)
-	place, err := s.admitWork(x.claim())
+	place, err := s.enqueue(req.Context())
 	if err != nil {
 		return err
 	}
-	defer place.leave()
+	defer place.Leave()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
 	defer cancel()
 	err = s.Threads.Rate(ctx, x.thread, thread.Rate{Project: x.project, Caller: v.Caller, ThreadKey: or(v.ThreadKey, req.Header.Get(threadKeyHeader)),

@@ -1,18 +1,12 @@
 package router
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
-	"net"
 	"net/http"
 	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/uptrace/bunrouter"
 
 	"docent/api"
 	"docent/forge"
@@ -141,77 +135,3 @@ func FuzzPushes(f *testing.F) {
 		}
 	})
 }
-
-// FuzzDoor holds the door's reading of requests against net/http's: what it takes for one plain request is one, with nothing
-// left over, that a server answers and keeps the connection for; and nothing less is.
-func FuzzDoor(f *testing.F) {
-	const head = "POST /v1/search/d HTTP/1.1\r\nHost: d\r\nContent-Length: 2\r\n"
-	for _, seed := range []string{
-		head + "\r\n{}", head + "Connection: keep-alive\r\nX-Request-Id: a\r\n\r\n{}", head + "X: \t a,\tb \r\n\r\n{}",
-		"POST /discovery/v2/assistant/a.b/message HTTP/1.1\r\nhost: [::1]:80\r\n\r\n", head + "Content-Length: 2\r\n\r\n{}", head + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-		head + "Connection: close\r\n\r\n{}", head + "Host: e\r\n\r\n{}", head + "A b: c\r\n\r\n{}", head + "\n\r\n{}", head + " a\r\n\r\n{}", head + ":\r\n\r\n{}",
-		"POST /v1/page/%2e HTTP/1.1\r\nHost:\r\nContent-Length: 00\r\n\r\n", "POST /v1/feedback/.. HTTP/1.1\r\nHost: d:x:y\r\n\r\n", head + "Upgrade: h2c\r\nTrailer: x\r\nExpect: 1\r\n\r\n{}",
-	} {
-		f.Add([]byte(seed))
-	}
-	s := &Server{Deps: Deps{Bounds: Bounds{}.withDefaults()}}
-	s.routes = s.table()
-	d := newDoor(s)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		q, ok := d.plain(b)
-		if !ok {
-			return
-		}
-		for _, n := range []int{len(b) - 1, len(b) / 2} {
-			if _, ok := d.plain(b[:n]); ok {
-				t.Errorf("%q is whole, and so are its first %d bytes", b, n)
-			}
-		}
-		if _, ok := d.plain(append(bytes.Clone(b), 'P')); ok {
-			t.Errorf("%q is whole, and so it is with another byte", b)
-		}
-		in := bufio.NewReader(bytes.NewReader(b))
-		req, err := http.ReadRequest(in)
-		if err != nil {
-			t.Fatalf("%q: %v", b, err)
-		}
-		if _, err := io.Copy(io.Discard, req.Body); err != nil || in.Buffered() > 0 {
-			t.Errorf("%q: its body: %v, and %d bytes are left", b, err, in.Buffered())
-		}
-		path := req.URL.EscapedPath()
-		if req.Method != http.MethodPost || !req.ProtoAtLeast(1, 1) || req.Close || len(req.TransferEncoding) > 0 || !matches(q.target.pattern, path) || bunrouter.CleanPath(path) != path ||
-			string(q.id) != req.Header.Get("X-Request-Id") {
-			t.Errorf("%q was read as %+v for %s with the id %q", b, req, q.target.pattern, q.id)
-		}
-		// What a server demands beyond that.
-		client, server := net.Pipe()
-		served := 0
-		web := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ })}
-		go web.Serve(&one{conn: server})
-		defer web.Close()
-		go client.Write(append(bytes.Clone(b), "GET / HTTP/1.1\r\nHost: d\r\nConnection: close\r\n\r\n"...))
-		answers := bufio.NewReader(client)
-		for range 2 {
-			if res, err := http.ReadResponse(answers, nil); err != nil || res.StatusCode != http.StatusOK {
-				t.Fatalf("%q: the server says %v, %v", b, res, err)
-			}
-		}
-		if _, err := answers.ReadByte(); err != io.EOF || served != 2 {
-			t.Errorf("%q: %d requests, and then %v", b, served, err)
-		}
-	})
-}
-
-// one is a listener that has one connection.
-type one struct{ conn net.Conn }
-
-func (o *one) Accept() (net.Conn, error) {
-	if o.conn == nil {
-		return nil, net.ErrClosed
-	}
-	c := o.conn
-	o.conn = nil
-	return c, nil
-}
-func (o *one) Close() error   { return nil }
-func (o *one) Addr() net.Addr { return &net.TCPAddr{} }

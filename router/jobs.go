@@ -191,14 +191,6 @@ func (s *Server) earlier(c *persistence.Claim) (persistence.Claim, bool, error) 
 // command asks a job's actor. The actor's answer is waited for even when the caller has gone: whether a use of the
 // quota counts depends on it.
 func (s *Server) command(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error) {
-	switch cmd.(type) {
-	case job.Create, job.FollowUp:
-		place, err := s.admitWork(nil)
-		if err != nil {
-			return job.Reply{}, err
-		}
-		defer place.leave()
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Bounds.CommandTimeout)
 	defer cancel()
 	return s.Jobs.Ask(ctx, id, cmd)
@@ -214,6 +206,11 @@ func (s *Server) accept(x *exchange, ctx context.Context, id api.JobID, claim *p
 	if found {
 		return s.holder(x, ctx, held)
 	}
+	place, err := s.enqueue(ctx)
+	if err != nil {
+		return job.Reply{}, err
+	}
+	defer place.Leave()
 	uses := s.jobUses(x)
 	give, err := s.reserve(x, uses)
 	if err != nil {

@@ -1,12 +1,15 @@
 package router
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
 
 	"docent/api"
 	"docent/persistence"
+	"docent/router/overload"
 )
 
 // Names of the quotas, as people and the RateLimit headers read them.
@@ -103,4 +106,22 @@ func window(w persistence.Window, now time.Time) time.Duration {
 func (s *Server) overloaded(reason string) error {
 	s.metrics.refuse(reason)
 	return &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Second}
+}
+
+// answerWithin is the time within which whoever is let in is expected to see the answer begin: who would have to wait longer is
+// refused. It is two seconds, of which a fifth is kept for what the expectation may be wrong by.
+const answerWithin = 2 * time.Second * 4 / 5
+
+// enqueue takes a place for a request that makes work, for which it may have to wait in the queue.
+func (s *Server) enqueue(ctx context.Context) (*overload.Place, error) {
+	p, err := s.queue.Enter(ctx)
+	return p, s.queued(err)
+}
+
+// queued counts a refusal of the queue.
+func (s *Server) queued(err error) error {
+	if errors.Is(err, api.ErrOverloaded) {
+		s.metrics.refuse("queue")
+	}
+	return err
 }

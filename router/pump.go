@@ -48,14 +48,13 @@ func newPumps(s *Server) *pumps {
 	return ps
 }
 
-// attachedTo is the key of a request's connection, where a pump may take it over: an *entry, nil where it has passed no door.
+// attachedTo is the key of a request's context that says that a pump may take its connection over.
 type attachedTo struct{ *pumps }
 
 // Attach lets streams of the http.Server whose handler is s leave net/http while they last. It is called once, before the
 // server serves anything. Shutdown of the http.Server closes connections that wait for their next request, and does not wait
 // for streams: Drain does.
 func (s *Server) Attach(server *http.Server) {
-	s.door.attach(server)
 	attachConns(server)
 	ps := s.pumps
 	ps.patience = or(or(server.IdleTimeout, server.ReadTimeout), time.Duration(1)<<61) // for ever, almost
@@ -65,11 +64,9 @@ func (s *Server) Attach(server *http.Server) {
 		if before != nil {
 			ctx = before(ctx, c)
 		}
-		switch c := c.(type) {
+		switch c.(type) {
 		case *net.TCPConn, *conn:
-			return context.WithValue(ctx, key, (*entry)(nil))
-		case *entry:
-			return context.WithValue(ctx, key, c)
+			return context.WithValue(ctx, key, true)
 		}
 		return ctx
 	}
@@ -134,14 +131,7 @@ func (ps *pumps) mayTake(req *http.Request) bool {
 	if req.Method != http.MethodPost && req.ContentLength != 0 { // the body of a question is read to its end
 		return false
 	}
-	_, attached := ps.entry(req)
-	return attached
-}
-
-// entry is a request's connection, where it has passed the door, and nil otherwise; and whether a pump may take it.
-func (ps *pumps) entry(req *http.Request) (e *entry, attached bool) {
-	e, attached = req.Context().Value(attachedTo{ps}).(*entry)
-	return e, attached
+	return req.Context().Value(attachedTo{ps}) != nil
 }
 
 // take takes the connection of a request that nothing was answered to yet from net/http, and has a pump write the stream. From then on the
@@ -157,7 +147,7 @@ func (ps *pumps) take(x *exchange, req *http.Request, turn *thread.Turn, form st
 	account := x.account(constant(req.Method))
 	account.id = strings.Clone(account.id)
 	f := &flow{reading: reading{Server: s, enc: stream.NewEncoder(form).WithKey(turn.Key), m: s.metrics.stream(form), log: turn.Log}, account: account,
-		connection: newConnection(conn, buffered.Reader, x.unread), head: headOf(x.Header(), req.Close), done: done, closes: req.Close}
+		connection: newConnection(conn, buffered.Reader), head: headOf(x.Header(), req.Close), done: done, closes: req.Close}
 	f.pump = ps.pick()
 	f.pump.streams.Add(1)
 	f.m.open.Inc()
@@ -217,18 +207,14 @@ type connection struct {
 	err    error
 }
 
-// newConnection takes over a connection, with what net/http has read of it after the request. Unread is how much of the
-// request itself is among that.
-func newConnection(c net.Conn, buffered *bufio.Reader, unread int) connection {
+// newConnection takes over a connection, with what net/http has read of it after the request.
+func newConnection(c net.Conn, buffered *bufio.Reader) connection {
 	read, _ := buffered.Peek(buffered.Buffered())
-	taken := connection{read: append([]byte(nil), read[unread:]...)}
+	taken := connection{read: append([]byte(nil), read...)}
 	switch c := c.(type) {
 	case *net.TCPConn:
 		taken.conn = c
 	case *conn:
-		taken.conn = c.TCPConn
-		taken.read = append(taken.read, c.read...)
-	case *entry:
 		taken.conn = c.TCPConn
 		taken.read = append(taken.read, c.read...)
 	}
@@ -762,7 +748,7 @@ func (p *pump) giveBack(f *flow) {
 		f.conn.Close()
 		return
 	}
-	p.back.give(p.server.door.entry(&conn{TCPConn: f.conn, server: p.server, read: f.read, lines: emptyLines}))
+	p.back.give(&conn{TCPConn: f.conn, server: p.server, read: f.read, lines: emptyLines})
 }
 
 // drop closes the connection. Where the client has sent more than was read, an immediate end would take from it what it

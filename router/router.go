@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/router/overload"
 	"docent/stream"
 )
 
@@ -39,7 +41,6 @@ type Deps struct {
 	Now     func() time.Time
 	IDs     *api.IDs                    // of jobs, threads and turns; the router's own where nil
 	Ready   func(context.Context) error // why the service cannot serve yet; nil when it can
-	Crowded func(bool)                  // hears when questions are held back for want of processors, and when no more; it returns at once
 	Version string
 
 	// Secret signs sign-in cookies: at least 32 random bytes. It must outlive a restart, or everybody signs in anew.
@@ -60,13 +61,15 @@ type Deps struct {
 type Bounds struct {
 	BodyBytes      int64         // of one request: 1 MiB
 	BodyMemory     int64         // of all request bodies that are being read: 64 MiB
-	Requests       int           // worked on at once, streams not counted: 1024
+	Requests       int           // had at once, waiting ones too, streams not counted: 1024
+	Working        int           // questions, searches, jobs and feedback worked on at once; more wait: 16 for each processor
+	Waiting        int           // of those, waiting at once: 2048 for each processor
+	Lease          time.Duration // that one of them counts as worked on, however long it is: 250 ms
 	Streams        int           // open at once: 32768
 	Waits          int           // polls held open at once; beyond them polls are answered without waiting: 4096
 	ReadTimeout    time.Duration // for the body of a request: 30 s
 	WriteTimeout   time.Duration // for one write to a stream's reader: 30 s
 	CommandTimeout time.Duration // for an actor's answer: 30 s
-	QueueTime      time.Duration // that jobs, follow-ups and questions may wait for an actor's answer before more are refused: 2 s
 	Pace           time.Duration // least time between two writes of text to one reader; what comes meanwhile goes together: none
 	KeepAlive      time.Duration // at most about twice this between two writes on a stream: 15 s
 }
@@ -82,9 +85,9 @@ func or[T comparable](v, otherwise T) T {
 func (b Bounds) withDefaults() Bounds {
 	return Bounds{
 		BodyBytes: or(b.BodyBytes, 1<<20), BodyMemory: or(b.BodyMemory, 64<<20),
-		Requests: or(b.Requests, 1024), Streams: or(b.Streams, 32768), Waits: or(b.Waits, 4096),
+		Requests: or(b.Requests, 1024), Working: or(b.Working, 16*runtime.GOMAXPROCS(0)), Waiting: or(b.Waiting, 2048*runtime.GOMAXPROCS(0)), Lease: or(b.Lease, 250*time.Millisecond), Streams: or(b.Streams, 32768), Waits: or(b.Waits, 4096),
 		ReadTimeout: or(b.ReadTimeout, 30*time.Second), WriteTimeout: or(b.WriteTimeout, 30*time.Second),
-		CommandTimeout: or(b.CommandTimeout, 30*time.Second), QueueTime: or(b.QueueTime, 2*time.Second), Pace: b.Pace, KeepAlive: or(b.KeepAlive, 15*time.Second),
+		CommandTimeout: or(b.CommandTimeout, 30*time.Second), Pace: b.Pace, KeepAlive: or(b.KeepAlive, 15*time.Second),
 	}
 }
 
@@ -95,7 +98,7 @@ type Server struct {
 	router  *bunrouter.Router
 	metrics *metrics
 
-	admission  *admission
+	queue      *overload.Queue
 	slots      chan struct{} // a request holds one while it is worked on
 	streams    atomic.Int64  // open now
 	waits      atomic.Int64  // polls held open now
@@ -111,7 +114,6 @@ type Server struct {
 
 	pulse        *pulse
 	pumps        *pumps
-	door         *door
 	unknownProxy sync.Once
 	attempts     *attempts
 	csrf         *http.CrossOriginProtection
@@ -159,35 +161,32 @@ func New(deps Deps) (*Server, error) {
 		csrf: http.NewCrossOriginProtection(),
 	}
 	s.leaving, s.leave = context.WithCancel(context.Background())
-	s.admission = newAdmission(deps.Bounds.QueueTime)
-	if deps.Crowded != nil {
-		s.admission.tell = deps.Crowded
-	}
+	s.queue = overload.New(overload.Rule{Working: deps.Bounds.Working, Waiting: deps.Bounds.Waiting, Limit: answerWithin, Lease: deps.Bounds.Lease})
 	s.spaces.New = func() any { return newWorkspace() }
 	s.pumps = newPumps(s)
 	var err error
 	if s.metrics, err = newMetrics(deps.Metrics); err != nil {
 		return nil, fmt.Errorf("router: register metrics: %w", err)
 	}
-	err = deps.Metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "docent_queue_seconds",
-		Help: "Least time that a job, follow-up or question lately waited for its actor's answer."},
-		func() float64 { return s.admission.standing().Seconds() }))
-	if err != nil {
-		return nil, fmt.Errorf("router: register metrics: %w", err)
-	}
-	err = deps.Metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "docent_processor_wait_seconds",
-		Help: "How long goroutines lately were ready to run before they did, on average: the queue for the processors."},
-		func() float64 { waited, _ := s.admission.processors(); return waited.Seconds() }))
-	if err == nil {
-		err = deps.Metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "docent_questions_bound",
-			Help: "Questions that may be at work at once while the processors are full, with a model elsewhere until it is asked; 0 while they are not."},
-			func() float64 { _, bound := s.admission.processors(); return float64(bound) }))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("router: register metrics: %w", err)
+	for _, g := range []struct {
+		name, help string
+		value      func(overload.Standing) float64
+	}{
+		{"docent_queue_seconds", "Time in which a job, follow-up, question or search that comes now is expected to have its answer begun; 0 where nobody waits.",
+			func(q overload.Standing) float64 { return q.Expected.Seconds() }},
+		{"docent_queue_waiting", "Jobs, follow-ups, questions and searches that wait to be worked on.",
+			func(q overload.Standing) float64 { return float64(q.Waiting) }},
+		{"docent_queue_working", "Jobs, follow-ups, questions and searches that are worked on, until the model is asked.",
+			func(q overload.Standing) float64 { return float64(q.Working) }},
+		{"docent_queue_rate", "Jobs, follow-ups, questions and searches that this machine gets done in a second, as lately measured while others waited.",
+			func(q overload.Standing) float64 { return q.Rate }},
+	} {
+		gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, func() float64 { return g.value(s.queue.Standing()) })
+		if err := deps.Metrics.Register(gauge); err != nil {
+			return nil, fmt.Errorf("router: register metrics: %w", err)
+		}
 	}
 	s.routes = s.table()
-	s.door = newDoor(s)
 	s.router = bunrouter.New(bunrouter.WithNotFoundHandler(s.noRoute), bunrouter.WithMethodNotAllowedHandler(s.noRoute))
 	for _, r := range s.routes {
 		s.router.Handle(r.method, r.pattern, s.enter(r))
@@ -208,7 +207,7 @@ type route struct {
 	serve           func(x *exchange, req bunrouter.Request) error
 }
 
-// early is whether its requests are refused before anything is done for them, where the processors are full.
+// early is whether its requests are refused before anything is done for them, where those who come would wait for too long.
 func (r *route) early() bool { return r.access == assistant && r.method == http.MethodPost }
 
 // An access is what a caller must show.
@@ -299,6 +298,9 @@ func (s *Server) enter(r route) bunrouter.HandlerFunc {
 		if r.access == assistant {
 			allowOrigin(x.Header())
 		}
+		if successor != "" {
+			deprecate(x.Header(), successor, req)
+		}
 		if r.access == probe {
 			return r.serve(x, req)
 		}
@@ -306,22 +308,11 @@ func (s *Server) enter(r route) bunrouter.HandlerFunc {
 			return err
 		}
 		if r.early() {
-			// Before anything is done for it: a refusal must cost next to nothing, or refusing is what the server does. Most
-			// are turned away at the door; of those let in there some come here that had no need of a place.
-			if x.conn != nil {
-				x.place = x.conn.taken()
+			// Before anything is done for it: a refusal must cost little, or refusing is what the server does. Its place it
+			// gets when the request is read and may be answered: whoever is slow to send it, or has no key, takes none.
+			if err := s.queue.Check(); err != nil {
+				return s.queued(err)
 			}
-			if x.place == nil && s.admission.shut.Load() {
-				var err error
-				if x.place, err = s.admission.wait(req.Context()); errors.Is(err, api.ErrOverloaded) {
-					return s.queued(err)
-				} else if err != nil {
-					return err // nobody waits for it any more
-				}
-			}
-		}
-		if successor != "" {
-			deprecate(x.Header(), successor, req)
 		}
 		if s.isDraining() && (!safe(req.Method) || r.access == assistant) {
 			return &api.BusyError{Kind: api.ErrShuttingDown, RetryAfter: 5 * time.Second}
@@ -406,8 +397,8 @@ func (s *Server) isDraining() bool {
 }
 
 func (s *Server) beginDrain() {
-	s.admission.stop()
 	close(s.draining)
+	s.queue.Close()
 	s.leave()
 }
 

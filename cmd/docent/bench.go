@@ -42,7 +42,7 @@ func newBenchCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd, s.loads(b)) }}
 	s.flags(streams.Flags())
 	cmd.AddCommand(streams, newBenchSearchCommand(b), newBenchJobsCommand(b), newBenchRecoverCommand(b), newBenchMixedCommand(b), newBenchOverloadCommand(b), newBenchHistoryCommand(b),
-		newBenchLimitCommand(b), newBenchModelCommand(b), newBenchReportCommand(b))
+		newBenchLimitCommand(b), newBenchModelCommand(b), newBenchReportCommand(b), newBenchSpinCommand())
 	return cmd
 }
 
@@ -80,6 +80,8 @@ type benchRun struct {
 	rounds                              int
 	procs                               int
 	shares                              *division // of the processors, with procs
+	neighbours                          int
+	cold                                bool
 	questions                           string
 	slo                                 string
 	json                                bool
@@ -109,6 +111,8 @@ func (b *benchRun) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&b.pacedLimit, "limit-paced", false, "the bare server keeps to --pace too, so that both flush as often")
 	flags.IntVar(&b.rounds, "rounds", 1, "how often to measure; reports show medians")
 	flags.IntVar(&b.procs, "procs", 0, "processors that a server that is started may use; the bench then keeps to the others (0: both use all)")
+	flags.IntVar(&b.neighbours, "neighbours", 0, "so many processes that only spin run beside the servers that are started")
+	flags.BoolVar(&b.cold, "cold", false, "measure a server that is started as it is just after its start; it is warmed up otherwise")
 	flags.StringVar(&b.questions, "questions", "", "file with a question on each line")
 	flags.StringVar(&b.slo, "slo", "", "objective that must hold, such as 'ttfe.p99<200ms,lost=0'")
 	flags.BoolVar(&b.json, "json", false, "print the report as one JSON object in place of tables")
@@ -225,7 +229,7 @@ func (b *benchRun) answers() string {
 	case b.url != "":
 		return ""
 	case b.model != scriptedBench:
-		return ", built-in model"
+		return ", built-in model" + b.beside()
 	}
 	text := fmt.Sprintf(", %d parts %v apart", b.parts, b.interval)
 	if b.pace != DefaultConfig().StreamPace.Duration {
@@ -234,7 +238,7 @@ func (b *benchRun) answers() string {
 	if b.v1 {
 		text += ", v1"
 	}
-	return text
+	return text + b.beside()
 }
 
 func (b *benchRun) readQuestions() ([]string, error) {
@@ -282,6 +286,9 @@ func (b *benchRun) run(cmd *cobra.Command, plan func() ([]load, error)) error {
 	report := bench.Report{Name: b.name, About: b.about, Made: time.Now().UTC().Truncate(time.Second), Commit: cmp.Or(b.commit, benchCommit(buildVersion())), Machine: bench.ThisMachine(),
 		Command: benchCommand(cmd)}
 	report.Machine.Shared = b.url == ""
+	if (b.neighbours > 0 || b.cold) && b.url != "" {
+		return usagef("--neighbours and --cold are for a server that is started here; they have no meaning with --url")
+	}
 	if b.procs > 0 {
 		if b.url != "" {
 			return usagef("--procs is for a server that is started here; it has no meaning with --url")

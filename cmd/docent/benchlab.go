@@ -136,12 +136,17 @@ func (l load) named(name string) load {
 }
 
 // once puts one load on one target.
-func (l *lab) once(ctx context.Context, name string, load load, round int) ([]bench.Result, error) {
+func (l *lab) once(ctx context.Context, name string, load load, round int) (results []bench.Result, err error) {
 	if load.before != nil {
 		if err := load.before(ctx); err != nil {
 			return nil, err
 		}
 	}
+	alone, err := l.startNeighbours()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, alone()) }()
 	target, stop, err := l.start(ctx, name)
 	if err != nil {
 		return nil, err
@@ -159,7 +164,7 @@ func (l *lab) once(ctx context.Context, name string, load load, round int) ([]be
 	if err != nil {
 		return nil, err
 	}
-	results, err := load.run(ctx, target, progress)
+	results, err = load.run(ctx, target, progress)
 	for i := range results {
 		results[i].Target, results[i].Round = name, round+1
 	}
@@ -204,7 +209,7 @@ func (l *lab) start(ctx context.Context, name string) (t bench.Target, stop func
 	}
 	t = bench.Target{Name: name, URL: d.url, Domain: demoDomain, Key: d.assistant, Project: demoProject, Admin: d.admin}
 	questions, err := l.readQuestions()
-	if err == nil {
+	if err == nil && !l.cold {
 		err = bench.Warm(ctx, t, l.form(), questions, !l.scripted())
 	}
 	if err != nil {

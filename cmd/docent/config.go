@@ -48,7 +48,7 @@ type Config struct {
 	Checks map[string]CheckConfig `toml:"checks"`
 
 	MaxBody        int64    `toml:"max_body" usage:"bytes of a request body"`
-	MaxRequests    int      `toml:"max_requests" usage:"requests in work at once; more are refused with 503"`
+	MaxRequests    int      `toml:"max_requests" usage:"requests in work or waiting at once, streams not counted; more are refused with 503"`
 	MaxStreams     int      `toml:"max_streams" usage:"assistant streams open at once; more are refused with 503"`
 	StreamPace     Duration `toml:"stream_pace" usage:"least time between two writes of text to one reader; text that comes meanwhile goes together"`
 	MaxTurns       int      `toml:"max_turns" usage:"answers being written at once; further questions wait"`

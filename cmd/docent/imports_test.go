@@ -16,6 +16,7 @@ var floors = map[string]int{
 	"docent/api":     0, "docent/stream": 0, "docent/markup": 0, "docent/docs": 0,
 	"docent/router/openapi": 0, // the document alone
 	"docent/search":         1, "docent/model": 1, "docent/forge": 1, "docent/persistence": 1, "docent/agent": 1,
+	"docent/router/overload": 1, // who is let in
 	"docent/forge/forgetest": 2, // what every code host is tested with
 	"docent/model/modeltest": 2, // plays the providers of language models
 	"docent/actors/job":      2, "docent/actors/thread": 2,

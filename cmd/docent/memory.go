@@ -1,11 +1,8 @@
 package main
 
 import (
-	"math"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 )
 
 // memoryLimit is what the garbage collector should stay under, in bytes: the setting, and without one three quarters of
@@ -38,67 +35,4 @@ func memoryLimit(setting int64, environment string, read func(file string) ([]by
 		}
 	}
 	return least / 4 * 3
-}
-
-const (
-	// crowdedPercent is how much is made anew before the garbage collector works again, of what is in use, while the processors
-	// are short; calmPercent is the runtime's own figure.
-	crowdedPercent, calmPercent = 1600, 100
-	// calmAfter is how long the processors have room before it is the runtime's own again: at the edge of what a server
-	// carries it would otherwise collect each time that there is room for a moment.
-	calmAfter = 250 * time.Millisecond
-)
-
-// A collecting keeps the garbage collector from the processors while they are short. It takes a quarter of them while it works,
-// on few processors in pieces of 10 ms, and past saturation it would work for a third of the time. Then it works a sixteenth
-// as often, and memory grows instead, as far as its limit.
-type collecting struct {
-	set     func(percent int) int
-	collect func() // works once, while the others go on
-
-	mu      sync.Mutex
-	crowded bool
-	calm    *time.Timer
-}
-
-// newCollecting is nil where somebody has said how often to collect (GOGC), or where memory has no limit.
-func newCollecting(environment string, limit int64, set func(percent int) int, collect func()) *collecting {
-	if environment != "" || limit == math.MaxInt64 {
-		return nil
-	}
-	c := &collecting{set: set, collect: collect}
-	c.calm = time.AfterFunc(calmAfter, c.calmDown)
-	c.calm.Stop()
-	return c
-}
-
-// crowd hears when the processors are short, and when they have room again.
-func (c *collecting) crowd(is bool) {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.crowded = is; !is {
-		c.calm.Reset(calmAfter)
-		return
-	}
-	c.calm.Stop()
-	c.set(crowdedPercent)
-}
-
-// calmDown collects before the percentage says that there is far too much: whoever needs memory then would have to help.
-func (c *collecting) calmDown() {
-	c.mu.Lock()
-	crowded := c.crowded
-	c.mu.Unlock()
-	if crowded {
-		return // they have become short again just as the time was over
-	}
-	c.collect()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.crowded {
-		c.set(calmPercent)
-	}
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -199,9 +198,8 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 		Updates: a.updates, Pushes: a.automations, Analytics: a.stores.catalog,
 		Log: log, Metrics: metrics, Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
 		Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
-		Ready:   a.stores.catalog.Ping,
-		Crowded: newCollecting(os.Getenv("GOGC"), debug.SetMemoryLimit(-1), debug.SetGCPercent, runtime.GC).crowd,
-		Bounds:  router.Bounds{BodyBytes: c.MaxBody, Requests: c.MaxRequests, Streams: c.MaxStreams, Pace: c.StreamPace.Duration},
+		Ready:  a.stores.catalog.Ping,
+		Bounds: router.Bounds{BodyBytes: c.MaxBody, Requests: c.MaxRequests, Streams: c.MaxStreams, Pace: c.StreamPace.Duration},
 	})
 	if err != nil {
 		return nil, err

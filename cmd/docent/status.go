@@ -95,7 +95,7 @@ type (
 	edgeStatus struct {
 		Streams  int            `json:"openStreams"`
 		InFlight int            `json:"requestsInFlight"`
-		Queue    float64        `json:"queueSeconds"` // that commands waited lately
+		Queue    float64        `json:"queueSeconds"` // until who comes now is expected to be answered
 		Refused  map[string]int `json:"refused,omitempty"`
 	}
 )

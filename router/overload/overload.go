@@ -1,0 +1,300 @@
+// Package overload decides who is let in when more is asked than the machine carries.
+//
+// So many requests are worked on at once, and others wait in the order in which they came. Nobody is refused who could be
+// answered within the limit: whoever comes is told at once how it is, by Little's law. The requests before it, divided by the
+// rate at which requests lately left while others waited, are the time after which it will have its answer. What is beyond the
+// limit, or beyond the bound of the queue, is refused with the time after which to try again. Whoever is let in to wait is
+// not refused later.
+package overload
+
+import (
+	"container/list"
+	"context"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"docent/api"
+)
+
+// A Rule says who waits and who is refused.
+type Rule struct {
+	Working int           // at once; more wait
+	Waiting int           // at once; more are refused
+	Limit   time.Duration // within which whoever is let in should have its answer
+	// Lease is how long a request that is worked on counts as that. One that takes longer is slow by itself, and holds up nobody
+	// else: it waits for a disk, or its actor does not answer.
+	Lease time.Duration
+}
+
+const (
+	// window is the time that the measured rate looks back. What was assumed before counts for a third after it, and for an
+	// eighth after two: a crowd is answered the faster the more of it has come.
+	window = time.Second
+	// forget is the time in which most of a measured rate is forgotten while nobody waits: neighbours come and go.
+	forget = 5 * time.Second
+	// tick is how often the queue is looked at while somebody waits.
+	tick = 50 * time.Millisecond
+	// lapse is the most that counts of the time between two looks. What is longer is a process that did not run at all,
+	// which says nothing about what it carries.
+	lapse = 5 * tick
+
+	leastRetry, mostRetry = time.Second, 30 * time.Second
+)
+
+// A load is what a decision goes by.
+type load struct {
+	working, waiting int
+	rate             float64 // at which requests leave, a second
+}
+
+type verdict uint8
+
+const (
+	enters verdict = iota
+	waits
+	refused
+)
+
+// decide is the rule: what becomes of a request that comes now, and after which time it is expected to have its answer.
+func (r Rule) decide(l load) (verdict, time.Duration) {
+	if l.working < r.Working && l.waiting == 0 {
+		return enters, 0
+	}
+	expected := mostRetry
+	if s := float64(l.working+l.waiting+1) / l.rate; s < mostRetry.Seconds() {
+		expected = time.Duration(s * float64(time.Second))
+	}
+	if l.waiting >= r.Waiting || expected > r.Limit {
+		return refused, expected
+	}
+	return waits, expected
+}
+
+// A meter measures the rate at which requests leave while others wait, a second. While nobody waits it would measure how many
+// come.
+type meter struct {
+	assumed float64 // while nothing is known
+	rate    float64
+	at      time.Time
+}
+
+// pass takes in the time until now, in which there were others waiting or not.
+func (m *meter) pass(now time.Time, waited bool) {
+	past := max(now.Sub(m.at), 0)
+	m.at = now
+	if waited {
+		m.rate *= math.Exp(-min(past, lapse).Seconds() / window.Seconds())
+		return
+	}
+	m.rate = m.assumed + (m.rate-m.assumed)*math.Exp(-past.Seconds()/forget.Seconds())
+}
+
+// left takes in a request that has left while others waited.
+func (m *meter) left() { m.rate += 1 / window.Seconds() }
+
+// A Queue lets requests in by a Rule.
+type Queue struct {
+	rule Rule
+	now  func() time.Time
+
+	mu      sync.Mutex
+	meter   meter
+	working list.List // of *Place, the oldest first
+	waiting list.List // of *waiter, the oldest first
+	timer   *time.Timer
+	closed  bool
+}
+
+// A Place is what a request has while it is worked on.
+type Place struct {
+	queue *Queue
+	since time.Time
+	at    *list.Element // nil where it no longer counts
+	left  bool
+}
+
+type waiter struct {
+	told  chan struct{} // closed when it is decided
+	place *Place
+	err   error
+}
+
+// New makes a queue. Of its rate nothing is known: it is assumed that a full queue can be answered within the limit, so that
+// at first the bound alone refuses.
+func New(rule Rule) *Queue { return newQueue(rule, time.Now) }
+
+func newQueue(rule Rule, now func() time.Time) *Queue {
+	rate := float64(rule.Working+rule.Waiting) / rule.Limit.Seconds()
+	q := &Queue{rule: rule, now: now, meter: meter{assumed: rate, rate: rate, at: now()}}
+	q.timer = time.AfterFunc(time.Hour, q.look)
+	q.timer.Stop()
+	return q
+}
+
+// Check refuses whom Enter would refuse, and takes no place: for before a request is read.
+func (q *Queue) Check() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_, err := q.judge()
+	return err
+}
+
+// Enter gives the request a place, for which it may wait until ctx ends, or refuses it at once with an *api.BusyError. The
+// place is to be left.
+func (q *Queue) Enter(ctx context.Context) (*Place, error) {
+	q.mu.Lock()
+	v, err := q.judge()
+	if err != nil {
+		q.mu.Unlock()
+		return nil, err
+	}
+	if v == enters {
+		p := q.start()
+		q.mu.Unlock()
+		return p, nil
+	}
+	w := &waiter{told: make(chan struct{})}
+	at := q.waiting.PushBack(w)
+	if q.waiting.Len() == 1 {
+		q.timer.Reset(tick)
+	}
+	q.mu.Unlock()
+	select {
+	case <-w.told:
+		return w.place, w.err
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.pass()
+	select {
+	case <-w.told: // in that very moment
+		if w.place != nil {
+			q.leave(w.place)
+		}
+	default:
+		q.waiting.Remove(at)
+	}
+	return nil, ctx.Err()
+}
+
+// Leave gives the place to the next one. A second time changes nothing.
+func (p *Place) Leave() {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	p.queue.pass()
+	p.queue.leave(p)
+}
+
+// Close refuses those who wait and whoever comes: the service stops.
+func (q *Queue) Close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for q.waiting.Len() > 0 {
+		w := q.waiting.Remove(q.waiting.Front()).(*waiter)
+		w.err = errClosed
+		close(w.told)
+	}
+}
+
+var errClosed = &api.BusyError{Kind: api.ErrShuttingDown, RetryAfter: 5 * time.Second}
+
+// A Standing is how a queue stands.
+type Standing struct {
+	Working, Waiting int
+	Expected         time.Duration // until whoever comes now is let in and has its answer; 0 where nobody waits
+	Rate             float64       // at which requests leave while others wait, a second, as far as it was measured
+}
+
+// Standing tells it.
+func (q *Queue) Standing() Standing {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.pass()
+	s := Standing{Working: q.working.Len(), Waiting: q.waiting.Len(), Rate: q.meter.rate}
+	_, s.Expected = q.rule.decide(q.load())
+	return s
+}
+
+// What follows is called with the lock held.
+
+func (q *Queue) load() load { return load{q.working.Len(), q.waiting.Len(), q.meter.rate} }
+
+// pass takes in the time that has passed, before anything changes.
+func (q *Queue) pass() { q.meter.pass(q.now(), q.waiting.Len() > 0) }
+
+// judge decides about a request that comes now.
+func (q *Queue) judge() (verdict, error) {
+	if q.closed {
+		return refused, errClosed
+	}
+	q.pass()
+	q.expire()
+	v, expected := q.rule.decide(q.load())
+	if v == refused {
+		return v, &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: retryAfter(expected, rand.Float64())}
+	}
+	return v, nil
+}
+
+// retryAfter is when someone who is refused should try again: when those before it will have their answers, and not all of
+// them at the same moment. Spread is from 0 to 1.
+func retryAfter(expected time.Duration, spread float64) time.Duration {
+	after := max(expected, leastRetry)
+	return min(after+time.Duration(spread*float64(after)), mostRetry)
+}
+
+func (q *Queue) start() *Place {
+	p := &Place{queue: q, since: q.meter.at}
+	p.at = q.working.PushBack(p)
+	return p
+}
+
+func (q *Queue) leave(p *Place) {
+	if p.left {
+		return
+	}
+	p.left = true
+	if q.waiting.Len() > 0 {
+		q.meter.left()
+	}
+	q.release(p)
+}
+
+func (q *Queue) release(p *Place) {
+	if p.at == nil {
+		return
+	}
+	q.working.Remove(p.at)
+	p.at = nil
+	if q.waiting.Len() > 0 {
+		w := q.waiting.Remove(q.waiting.Front()).(*waiter)
+		w.place = q.start()
+		close(w.told)
+	}
+}
+
+// expire gives places whose lease is over to those who wait.
+func (q *Queue) expire() {
+	for q.working.Len() > 0 {
+		p := q.working.Front().Value.(*Place)
+		if q.meter.at.Sub(p.since) < q.rule.Lease {
+			return
+		}
+		q.release(p)
+	}
+}
+
+// look is at the queue every tick while somebody waits.
+func (q *Queue) look() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.pass()
+	q.expire()
+	if q.waiting.Len() > 0 {
+		q.timer.Reset(tick)
+	}
+}
