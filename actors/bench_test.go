@@ -53,6 +53,8 @@ func (still) Edit(context.Context, agent.Task, func(agent.Progress)) (agent.Resu
 	return agent.Result{Model: "still", Message: "Nothing to change."}, nil
 }
 
+func (still) Model(string) string { return "still" }
+
 func benchWorld(b *testing.B, change func(*actors.Deps)) *world {
 	w := newWorld(b, func(d *actors.Deps) {
 		d.Log, d.Shards, d.Model, d.Editor = discard, 32, plain{strings.Repeat("word ", 40)}, still{}
@@ -216,6 +218,8 @@ func BenchmarkRecover(b *testing.B) {
 }
 
 type asleep struct{}
+
+func (asleep) Model(string) string { return "asleep" }
 
 func (asleep) Edit(ctx context.Context, _ agent.Task, _ func(agent.Progress)) (agent.Result, error) {
 	<-ctx.Done()

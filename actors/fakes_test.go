@@ -178,6 +178,10 @@ func (h *host) Tip(_ context.Context, p api.Project, branch string) (forge.Tip, 
 	return tip, nil
 }
 
+func (h *host) Source(p api.Project) api.Source {
+	return api.Source{Repository: string(p.ID), Ref: base}
+}
+
 func (h *host) Tree(_ context.Context, _ api.Project, commit string) (agent.Tree, error) {
 	return tree(commit), nil
 }
@@ -283,6 +287,13 @@ func (w *writer) Edit(ctx context.Context, task agent.Task, progress func(agent.
 	return agent.Result{Model: "rules-1", Title: "Did " + task.Prompt, Commit: task.Prompt, Body: "body", Message: "Done: " + task.Prompt,
 		Changes: []agent.Change{{Path: "a.md", Content: []byte(task.Prompt)}},
 		Todos:   []api.Todo{{ID: "1", Content: task.Prompt, Status: "completed", Priority: "medium"}}}, nil
+}
+
+func (w *writer) Model(name string) string {
+	if name != "" {
+		return "the model called " + name
+	}
+	return "rules-1"
 }
 
 func (w *writer) seen() []agent.Task {

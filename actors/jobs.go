@@ -22,9 +22,12 @@ func (j *Jobs) Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Repl
 		return job.Reply{}, api.ErrNotFound // no actor is started for what cannot be an id
 	}
 	read := false
-	switch cmd.(type) {
+	switch c := cmd.(type) {
 	case nil:
 		return job.Reply{}, errors.New("a nil command")
+	case job.Create: // here and not in the actor, which reads no files
+		c.Source, c.Works = j.system.deps.Forge.Source(c.Project), j.system.deps.Editor.Model(c.Asks())
+		cmd = c
 	case job.Read, job.Watch:
 		read = true
 	}

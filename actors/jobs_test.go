@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +68,36 @@ func TestAJobBecomesOnePullRequest(t *testing.T) {
 		rec, _ := w.journal.Load(job.Stream(id))
 		if listed, ok, err := job.Row(id, rec); err != nil || !ok || fmt.Sprint(listed.Job.Message, listed.Seq) != fmt.Sprint(row.Job.Message, row.Seq) {
 			t.Errorf("the row for listings %+v, %v, %v is not the actor's %+v", listed, ok, err, row)
+		}
+	})
+}
+
+// What a job works on and with is right in the first answer, which is all that the caller of a job that waits for its turn sees.
+func TestAJobShowsItsSourceAndModelFromTheFirstAnswerOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		for _, c := range []struct{ asked, projects, want string }{
+			{"", "", "rules-1"}, {"", "its own", "the model called its own"}, {"another", "its own", "the model called another"},
+		} {
+			p := project("p")
+			p.Repository, p.Branch, p.Source, p.Model = "", "", "/srv/secret/place", c.projects
+			id := newJob()
+			first := w.ask(id, job.Create{Project: p, Prompt: "nothing", Model: c.asked})
+			if want := (api.Source{Repository: "p", Ref: base}); first.Job.Source != want || first.Job.Model != c.want {
+				t.Errorf("the first answer says %+v and %q", first.Job.Source, first.Job.Model)
+			}
+			last := w.settled(id)
+			if last.Job.Source != first.Job.Source {
+				t.Errorf("the last answer says %+v", last.Job.Source)
+			}
+			if got, want := w.writer.seen(), cmp.Or(c.asked, c.projects); got[len(got)-1].Model != want {
+				t.Errorf("the editor was asked for %q, not for %q", got[len(got)-1].Model, want)
+			}
+			rec, _ := w.journal.Load(job.Stream(id))
+			if listed, ok, err := job.Row(id, rec); err != nil || !ok || listed.Job.Source != last.Job.Source {
+				t.Errorf("the row for listings is %+v, %v, %v", listed, ok, err)
+			}
 		}
 	})
 }

@@ -28,6 +28,7 @@ type steady struct {
 
 func (s *steady) LanguageModel(string) (agent.LanguageModel, error) { return s, nil }
 func (s *steady) Window() int                                       { return 100_000 }
+func (s *steady) Name() string                                      { return "steady" }
 
 func (s *steady) Chat(ctx context.Context, c agent.Chat) (agent.Reply, error) {
 	s.mu.Lock()

@@ -29,6 +29,8 @@ type script struct {
 
 func (s *script) LanguageModel(string) (agent.LanguageModel, error) { return s, nil }
 
+func (s *script) Name() string { return "scripted" }
+
 func (s *script) Window() int {
 	if s.window == 0 {
 		return 100_000

@@ -9,6 +9,7 @@ import (
 
 // A LanguageModel answers a conversation, perhaps with calls of tools. A call that is repeated bears the same key.
 type LanguageModel interface {
+	Name() string // as a job shows it
 	Chat(ctx context.Context, c Chat) (Reply, error)
 	// Window is how many tokens prompt and reply may have together.
 	Window() int

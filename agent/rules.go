@@ -138,6 +138,20 @@ func (a *Agent) Edit(ctx context.Context, task Task, progress func(Progress)) (R
 	return a.rules(ctx, task, progress)
 }
 
+// Model is what a task with that model's name will say of which one worked, as far as is known before it does.
+func (a *Agent) Model(name string) string {
+	if a.opts.Models == nil {
+		return Rules
+	}
+	switch m, err := a.opts.Models.LanguageModel(name); {
+	case err != nil:
+		return name // the task will fail, and say so
+	case m != nil:
+		return m.Name()
+	}
+	return Rules
+}
+
 func newRun(ctx context.Context, ws *workspace, task Task, model string) (*run, error) {
 	r := &run{ctx: ctx, ws: ws, task: task, counts: map[string]map[string]int{}, origin: map[string]string{}, dropped: map[string]bool{}, model: model}
 	var err error

@@ -296,6 +296,9 @@ func (h *Hub) sync(ctx context.Context, r *repo, p api.Project, asked time.Time,
 	return s, head, true, r.damaged(err)
 }
 
+// defaultFolderBranch is the branch of a folder's repository where the project names none.
+const defaultFolderBranch = "main"
+
 func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string)) (*site, plumbing.Hash, bool, error) {
 	none := plumbing.ZeroHash
 	if err := Check(p); err != nil {
@@ -309,7 +312,7 @@ func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.T
 	if errors.Is(err, fs.ErrNotExist) {
 		head := p.Branch
 		if head == "" {
-			head = "main"
+			head = defaultFolderBranch
 		}
 		if err := createStore(h.path(p.ID), head); err != nil {
 			return nil, none, false, fmt.Errorf("create the repository: %w", err)
@@ -324,7 +327,7 @@ func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.T
 		return h.fetch(ctx, s, progress)
 	}
 	if s.base = p.Branch; s.base == "" {
-		s.base = "main"
+		s.base = defaultFolderBranch
 	}
 	if err := st.setDefault(s.base); err != nil {
 		return nil, none, false, err

@@ -125,6 +125,37 @@ func TestFolderIsImportedWithoutWhatToolsLeaveBehind(t *testing.T) {
 	}
 }
 
+// What a job shows before it has begun is what it shows later on, and costs no look at the source.
+func TestTheSourceOfAProjectIsKnownAtOnce(t *testing.T) {
+	folder, bare := t.TempDir(), bareSource(t)
+	write(t, folder, forgetest.Files)
+	git(t, bare, "branch", "-m", "main", "trunk")
+	named := func(p api.Project, repository, branch string) api.Project {
+		p.Repository, p.Branch = repository, branch
+		return p
+	}
+	for name, c := range map[string]struct {
+		project api.Project
+		before  api.Source
+		after   api.Source
+	}{
+		"a folder":                {project(folder), api.Source{Repository: "acme", Ref: "main"}, api.Source{Repository: "acme", Ref: "main"}},
+		"a folder and a branch":   {named(project(folder), "", "docs"), api.Source{Repository: "acme", Ref: "docs"}, api.Source{Repository: "acme", Ref: "docs"}},
+		"a repository":            {project("file://" + bare), api.Source{Repository: "acme"}, api.Source{Repository: "acme", Ref: "trunk"}},
+		"a repository and branch": {named(project("file://"+bare), "acme/docs", "trunk"), api.Source{Repository: "acme/docs", Ref: "trunk"}, api.Source{Repository: "acme/docs", Ref: "trunk"}},
+	} {
+		r := open(t, t.TempDir(), c.project, &forgetest.Pulls{}, forge.Options{})
+		r.project.ID = "acme"
+		if got := r.Source(r.project); got != c.before {
+			t.Errorf("%s: %+v before it was read, want %+v", name, got, c.before)
+		}
+		tip, _ := r.sync(t)
+		if got := r.Source(r.project); got != c.after || got != (api.Source{Repository: tip.Repo, Ref: tip.Base}) {
+			t.Errorf("%s: %+v, want %+v, and a job will say %s, %s", name, got, c.after, tip.Repo, tip.Base)
+		}
+	}
+}
+
 func TestFolderThatVanishesTakesNothingAlong(t *testing.T) {
 	folder := t.TempDir()
 	write(t, folder, forgetest.Files)

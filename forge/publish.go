@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,45 @@ func (h *Hub) Tip(ctx context.Context, p api.Project, branch string) (Tip, error
 		return Tip{}, fmt.Errorf("look up %s in %s: %w", branch, p.ID, err)
 	}
 	return tip, nil
+}
+
+// Source is what the project's jobs work on, without asking the source: the repository as the API shows it, and its branch as it
+// was read last. The branch is empty where the project names none and its repository was not read yet.
+func (h *Hub) Source(p api.Project) api.Source {
+	known := api.Source{Repository: cmp.Or(p.Repository, string(p.ID)), Ref: p.Branch}
+	src, err := resolve(p)
+	if err != nil {
+		return known // the job will say what is wrong
+	}
+	known.Repository = src.name
+	switch {
+	case known.Ref != "":
+	case src.kind == gitRemote:
+		known.Ref = h.readBranch(p.ID)
+	default:
+		known.Ref = defaultFolderBranch
+	}
+	return known
+}
+
+// readBranch is the default branch of a project's repository as it was read last; empty where it was not.
+func (h *Hub) readBranch(id api.ProjectID) string {
+	r, err := h.repo(id)
+	if err != nil {
+		return ""
+	}
+	st, err := h.open(r)
+	if err != nil {
+		return ""
+	}
+	branch, err := st.defaultBranch()
+	if err != nil {
+		return ""
+	}
+	if head, err := st.head(branch); err != nil || head.IsZero() {
+		return "" // it was made, and nothing was fetched yet
+	}
+	return branch
 }
 
 func (h *Hub) tip(ctx context.Context, r *repo, p api.Project, branch string, asked time.Time) (Tip, bool, error) {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
+
+	"docent/api"
 )
 
 // Every publication leaves some objects in files of their own. Once there are many, they are put into a pack, beside the
@@ -261,7 +263,7 @@ func (h *Hub) tidy(r *repo) {
 		defer h.background.Done()
 		defer r.packing.Unlock()
 		before := st.loose.Load()
-		err := st.pack(h.work, h.at, h.whenFree)
+		err := api.Guard(func() error { return st.pack(h.work, h.at, h.whenFree) })
 		st.left.Store(st.loose.Load())
 		switch {
 		case h.work.Err() != nil:

@@ -159,6 +159,17 @@ func (r *Registry) Resolve(name string) (string, error) {
 	return r.aliases[name], nil
 }
 
+// Name is the configured name of the model that a name stands for: an alias's own model, and the default for the empty name.
+func (r *Registry) Name(name string) string {
+	if _, own := r.models[name]; own {
+		return name
+	}
+	if alias, is := r.aliases[name]; is {
+		name = alias
+	}
+	return or(name, r.standard)
+}
+
 // Answer lets the named model answer, in pieces; the empty name stands for the default. Emit is called for one piece
 // after the other, not always from the caller's goroutine, and does not wait. An error of it ends the
 // answer and comes back as it is. An unknown name is an api.InvalidError, so a scripted model answers only where

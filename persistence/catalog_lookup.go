@@ -108,7 +108,10 @@ func (l *lookup[K, V]) fly(ctx context.Context, key K, f *flight[V]) {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	defer close(f.done)
-	f.value, f.err = l.load(ctx, key)
+	f.err = api.Guard(func() (err error) {
+		f.value, err = l.load(ctx, key)
+		return err
+	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.flights[key] != f {

@@ -119,7 +119,7 @@ func (p *Projector) Run(ctx context.Context) {
 	retry := retryFirst
 	for ctx.Err() == nil {
 		began := time.Now()
-		err := p.step(ctx)
+		err := api.Guard(func() error { return p.step(ctx) })
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -365,7 +365,12 @@ func (p *Projector) loadAll(ctx context.Context, streams []string, since uint64)
 	absent := make([]bool, len(streams))
 	group, ctx := errgroup.WithContext(ctx)
 	load := func(i int) error {
-		row, ok, err := p.load(ctx, streams[i], since)
+		var row any
+		var ok bool
+		err := api.Guard(func() (err error) {
+			row, ok, err = p.load(ctx, streams[i], since)
+			return err
+		})
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -105,12 +105,17 @@ func (l *testLog) load(_ context.Context, stream string) (api.JobRow, bool, erro
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.loads[stream]++
-	if err := l.faults[stream]; err != nil {
+	if err := l.faults[stream]; err == errPanics {
+		panic(err)
+	} else if err != nil {
 		return api.JobRow{}, false, err
 	}
 	row, ok := l.rows[stream]
 	return row, ok, nil
 }
+
+// errPanics is a fault that comes as a panic.
+var errPanics = errors.New("an odd record")
 
 func (l *testLog) setFault(stream string, err error) {
 	l.mu.Lock()
@@ -172,6 +177,31 @@ func listed(t *testing.T, c *Catalog, q JobQuery) []string {
 		out = append(out, strings.TrimPrefix(string(r.Job.ID), "job_"))
 	}
 	return out
+}
+
+func TestAStreamWhoseReadingPanicsHoldsUpNoOther(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		c, l := p.open(CatalogOptions{}), newTestLog()
+		projector, _ := runProjector(t, c, l)
+		l.setFault(jobStream(1), errPanics)
+		for n := range 3 {
+			l.change(jobStream(n), active("docs"))
+		}
+		reach(t, projector)
+		if got := listed(t, c, JobQuery{Project: "docs"}); !slices.Equal(got, []string{"0002", "0000"}) {
+			t.Errorf("listed are %v", got)
+		}
+	})
+}
+
+func TestALookUpThatPanicsIsAnErrorForThoseWhoWaitForIt(t *testing.T) {
+	l := newLookup(CatalogOptions{Now: time.Now, Stale: time.Minute}, func(context.Context, string) (int, error) { panic("an odd row") })
+	for range 2 {
+		var panicked *api.PanicError
+		if _, err := l.get(t.Context(), "key"); !errors.As(err, &panicked) {
+			t.Errorf("the look-up says %v", err)
+		}
+	}
 }
 
 func TestJobsAreListedNewestFirst(t *testing.T) {

@@ -117,7 +117,7 @@ func (q *Quotas) Reserve(now time.Time, uses []Use) error {
 			c.settle(u.Window, now)
 		}
 		if wait, ok := c.room(u.Window, now, u.Limit-want); !ok && (refused == nil || wait > refused.RetryAfter) {
-			refused = &api.LimitError{Name: u.Name, Limit: u.Limit, Window: u.Window.length(now), RetryAfter: wait}
+			refused = &api.LimitError{Name: u.Name, Limit: u.Limit, Window: u.Window.length(now), RetryAfter: min(wait, u.Window.length(now))}
 		}
 	}
 	if refused != nil {
@@ -170,7 +170,7 @@ func (q *Quotas) Standing(now time.Time, use Use) (left int, reset time.Duration
 	reset = use.Window.reset(now)
 	slots := c.counting(use.Window, now)
 	if len(slots) > 0 {
-		reset = slots[0].until(now)
+		reset = min(slots[0].until(now), use.Window.length(now)) // the slot may end later: nobody is told to wait for longer than the window
 	}
 	return max(0, use.Limit-total(slots)), reset
 }

@@ -49,6 +49,23 @@ func TestAQuotaIsKeptByAnyNumberAtOnce(t *testing.T) {
 	}
 }
 
+// A use may count until the end of its slot, which lies after the window; nobody is told to wait for that long.
+func TestNobodyIsToldToWaitForLongerThanTheWindow(t *testing.T) {
+	for _, use := range []Use{{"project-hour", "p", SlidingHour, 1}, {"ip-day", "ip", SlidingDay, 1}} {
+		q := newQuotas()
+		for _, now := range []time.Time{noon, noon.Add(19 * time.Second)} {
+			q.Reserve(now, []Use{use}) // the first one is accepted
+			var limit *api.LimitError
+			if err := q.Reserve(now, []Use{use}); !errors.As(err, &limit) || limit.RetryAfter > limit.Window {
+				t.Errorf("%s: %v", use.Name, err)
+			}
+			if _, reset := q.Standing(now, use); reset > limit.Window {
+				t.Errorf("%s: more in %v", use.Name, reset)
+			}
+		}
+	}
+}
+
 func TestReserveTakesAllOrNone(t *testing.T) {
 	q := newQuotas()
 	uses := []Use{
@@ -62,7 +79,7 @@ func TestReserveTakesAllOrNone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantLimit(t, q.Reserve(noon, uses), "ip-day", 24*time.Hour+15*time.Minute)
+	wantLimit(t, q.Reserve(noon, uses), "ip-day", 24*time.Hour)
 	for i, want := range []int{8, 1, 0, -1} {
 		if left, _ := q.Standing(noon, uses[i]); left != want {
 			t.Errorf("%s: %d left, want %d", uses[i].Name, left, want)

@@ -479,8 +479,12 @@ func TestAskingIsLimitedInThreeWays(t *testing.T) {
 			h.catalog.projects["acme"] = p
 			h.text(200, "POST", v1, h.assistant, ask)
 			used := h.quotas.total()
-			if got := h.json(429, "POST", v1, h.assistant, ask); !strings.Contains(got["error"].(string), name) {
+			got := h.json(429, "POST", v1, h.assistant, ask)
+			if said := got["error"].(string); got["limit"] != name || !strings.HasSuffix(said, "Please try again in 2 minutes.") || strings.Contains(said, name) || strings.Contains(said, "limit") {
 				t.Errorf("%v", got)
+			}
+			if !strings.Contains(h.log.String(), name) {
+				t.Errorf("the log does not say which limit: %s", h.log.String())
 			}
 			if h.quotas.total() != used {
 				t.Error("a refused question was counted")

@@ -19,10 +19,24 @@ import (
 // What a caller is told about a key that is refused. A key that was revoked, has expired or never was reads the same:
 // who guesses keys learns nothing.
 var (
-	errNoKey  = &keyError{kind: api.ErrUnauthorized, reason: "send an API key: Authorization: Bearer <key>"}
+	errNoKey  = &keyError{kind: api.ErrUnauthorized, reason: `send an API key in the header Authorization: the word Bearer, a space and the key`}
 	errBadKey = &keyError{kind: api.ErrUnauthorized, reason: "this API key is not valid: it is mistyped, unknown, revoked or expired",
 		challenge: `error="invalid_token"`}
 )
+
+// forReader is the refusal of a key in words for the readers of a site. Chat clients show them what they are answered, and whose key
+// it is are others.
+func forReader(err error) error {
+	switch err {
+	case errNoKey:
+		return &keyError{kind: errNoKey.kind, challenge: errNoKey.challenge,
+			reason: "The assistant and the search do not work here: this page sends no API key. Please tell those who run this site."}
+	case errBadKey:
+		return &keyError{kind: errBadKey.kind, challenge: errBadKey.challenge,
+			reason: "The assistant and the search do not work here: the API key of this page is mistyped, unknown, revoked or expired. Please tell those who run this site."}
+	}
+	return err
+}
 
 // authorise finds out who calls and whether that key may do this from there.
 func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind) error {
@@ -39,7 +53,8 @@ func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind)
 	if !strings.EqualFold(scheme, "Bearer") || secret == "" {
 		return errNoKey
 	}
-	key, err := s.principal(req.Context(), secret, x.client, x.started)
+	// A client that sends nothing more may read on: what is looked up for it is short, and is not broken off.
+	key, err := s.principal(context.WithoutCancel(req.Context()), secret, x.client, x.started)
 	if err != nil {
 		if errors.Is(err, api.ErrUnauthorized) {
 			s.metrics.refuse("unauthorized")
@@ -66,7 +81,7 @@ func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind)
 // and so is, for an assistant key, every project but its own.
 func (s *Server) place(x *exchange, req bunrouter.Request) error {
 	if x.key.Kind == api.AdminKey {
-		project, err := s.Catalog.Project(req.Context(), api.ProjectID(param(req, "projectId")))
+		project, err := s.Catalog.Project(context.WithoutCancel(req.Context()), api.ProjectID(param(req, "projectId")))
 		if err != nil {
 			return named(err, "project")
 		}
@@ -76,7 +91,7 @@ func (s *Server) place(x *exchange, req bunrouter.Request) error {
 		x.project = project
 		return nil
 	}
-	project, err := s.Catalog.ProjectByDomain(req.Context(), param(req, "domain"))
+	project, err := s.Catalog.ProjectByDomain(context.WithoutCancel(req.Context()), param(req, "domain"))
 	if err != nil {
 		return named(err, "domain")
 	}

@@ -120,7 +120,7 @@ func (s *Server) readAll(x *exchange, req *http.Request, limit int64) ([]byte, f
 			case errors.Is(err, os.ErrDeadlineExceeded):
 				x.Header().Set("Connection", "close")
 				return nil, nil, &syntaxError{"the body did not arrive in time"}
-			case req.Context().Err() != nil:
+			case !errors.Is(err, io.ErrUnexpectedEOF) && req.Context().Err() != nil:
 				return nil, nil, req.Context().Err()
 			}
 			return nil, nil, &syntaxError{"the body ends before its announced length"}
@@ -460,12 +460,23 @@ func (p *problems) strings(field string, n node, most int, l length) []string {
 
 // encode writes a resource.
 func encode(x *exchange, status int, v any) error {
-	body, err := json.Marshal(v)
+	body, err := marshal(v)
 	if err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}
 	write(x, status, "application/json", body)
 	return nil
+}
+
+// marshal is json.Marshal that leaves <, > and & as they are: people read what is answered, and browsers take it for JSON alone.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 func write(x *exchange, status int, kind string, body []byte) {

@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -79,6 +78,7 @@ type answer struct {
 	code    string
 	message string
 	details []api.Problem
+	limit   string
 }
 
 // errorBody is the one form of an error on the wire. Clients read "error" on most operations, "message" on the page
@@ -87,6 +87,7 @@ type errorBody struct {
 	Error     string        `json:"error"`
 	Message   string        `json:"message"`
 	Code      string        `json:"code"`
+	Limit     string        `json:"limit,omitempty"` // which quota is used up
 	Details   []api.Problem `json:"details,omitempty"`
 	RequestID string        `json:"requestId"`
 }
@@ -104,60 +105,59 @@ func read(err error, h http.Header) answer {
 	)
 	switch {
 	case errors.As(err, &syntax):
-		return answer{http.StatusBadRequest, "invalid_json", syntax.reason, []api.Problem{{Field: "body", Message: syntax.reason}}}
+		return answer{status: http.StatusBadRequest, code: "invalid_json", message: syntax.reason, details: []api.Problem{{Field: "body", Message: syntax.reason}}}
 	case errors.As(err, &invalid):
-		return answer{http.StatusBadRequest, "invalid_request", summary(invalid), invalid.Problems}
+		return answer{status: http.StatusBadRequest, code: "invalid_request", message: summary(invalid), details: invalid.Problems}
 	case errors.Is(err, api.ErrInvalid):
-		return answer{http.StatusBadRequest, "invalid_request", words(err, api.ErrInvalid), nil}
+		return answer{status: http.StatusBadRequest, code: "invalid_request", message: words(err, api.ErrInvalid)}
 	case errors.Is(err, api.ErrUnauthorized):
 		h.Set("WWW-Authenticate", `Bearer realm="docent"`)
 		if errors.As(err, &key) && key.challenge != "" {
 			h.Set("WWW-Authenticate", `Bearer realm="docent", `+key.challenge)
 		}
-		return answer{http.StatusUnauthorized, "unauthorized", words(err, api.ErrUnauthorized), nil}
+		return answer{status: http.StatusUnauthorized, code: "unauthorized", message: words(err, api.ErrUnauthorized)}
 	case errors.Is(err, api.ErrForbidden):
 		if errors.As(err, &key) && key.challenge != "" {
 			h.Set("WWW-Authenticate", `Bearer realm="docent", `+key.challenge)
 		}
-		return answer{http.StatusForbidden, "forbidden", words(err, api.ErrForbidden), nil}
+		return answer{status: http.StatusForbidden, code: "forbidden", message: words(err, api.ErrForbidden)}
 	case errors.Is(err, api.ErrNotFound):
-		return answer{http.StatusNotFound, "not_found", words(err, api.ErrNotFound), nil}
+		return answer{status: http.StatusNotFound, code: "not_found", message: words(err, api.ErrNotFound)}
 	case errors.As(err, &method):
 		h.Set("Allow", strings.Join(method.allow, ", "))
-		return answer{http.StatusMethodNotAllowed, "method_not_allowed", method.Error(), nil}
+		return answer{status: http.StatusMethodNotAllowed, code: "method_not_allowed", message: method.Error()}
 	case errors.As(err, &media):
 		h.Set("Accept-Post", "application/json")
-		return answer{http.StatusUnsupportedMediaType, "unsupported_media_type", media.reason, nil}
+		return answer{status: http.StatusUnsupportedMediaType, code: "unsupported_media_type", message: media.reason}
 	case errors.As(err, &size):
-		return answer{http.StatusRequestEntityTooLarge, "body_too_large", size.Error(), nil}
+		return answer{status: http.StatusRequestEntityTooLarge, code: "body_too_large", message: size.Error()}
 	case errors.Is(err, forge.ErrMergeConflict):
-		return answer{http.StatusConflict, "conflict", forge.ErrMergeConflict.Error(), nil}
+		return answer{status: http.StatusConflict, code: "conflict", message: forge.ErrMergeConflict.Error()}
 	case errors.Is(err, api.ErrConflict):
-		return answer{http.StatusConflict, "conflict", words(err, api.ErrConflict), nil}
+		return answer{status: http.StatusConflict, code: "conflict", message: words(err, api.ErrConflict)}
 	case errors.As(err, &limit):
 		h.Set("Retry-After", seconds(limit.RetryAfter))
-		return answer{http.StatusTooManyRequests, "rate_limited", fmt.Sprintf("the %s limit of %d uses is used up, try again in %s seconds",
-			limit.Name, limit.Limit, seconds(limit.RetryAfter)), nil}
+		return answer{status: http.StatusTooManyRequests, code: "rate_limited", message: usedUp(limit), limit: limit.Name}
 	case errors.Is(err, api.ErrLimited):
 		h.Set("Retry-After", "60")
-		return answer{http.StatusTooManyRequests, "rate_limited", api.ErrLimited.Error(), nil}
+		return answer{status: http.StatusTooManyRequests, code: "rate_limited", message: "Too many requests came. Please try again in a minute."}
 	case errors.Is(err, api.ErrShuttingDown), errors.Is(err, api.ErrOverloaded), errors.Is(err, api.ErrUnavailable):
 		h.Set("Retry-After", seconds(retryAfter(err)))
 		switch {
 		case errors.Is(err, api.ErrShuttingDown):
-			return answer{http.StatusServiceUnavailable, "shutting_down", api.ErrShuttingDown.Error(), nil}
+			return answer{status: http.StatusServiceUnavailable, code: "shutting_down", message: api.ErrShuttingDown.Error()}
 		case errors.Is(err, api.ErrUnavailable):
-			return answer{http.StatusServiceUnavailable, "overloaded", api.ErrUnavailable.Error(), nil}
+			return answer{status: http.StatusServiceUnavailable, code: "overloaded", message: api.ErrUnavailable.Error()}
 		}
-		return answer{http.StatusServiceUnavailable, "overloaded", api.ErrOverloaded.Error(), nil}
+		return answer{status: http.StatusServiceUnavailable, code: "overloaded", message: api.ErrOverloaded.Error()}
 	case errors.Is(err, search.ErrNotIndexed):
 		h.Set("Retry-After", "2")
-		return answer{http.StatusServiceUnavailable, "overloaded", "the documentation is being indexed, try again shortly", nil}
+		return answer{status: http.StatusServiceUnavailable, code: "overloaded", message: "the documentation is being indexed, try again shortly"}
 	case errors.Is(err, context.DeadlineExceeded):
 		h.Set("Retry-After", "1")
-		return answer{http.StatusServiceUnavailable, "overloaded", "the service did not answer in time; look whether the request took effect before you repeat it", nil}
+		return answer{status: http.StatusServiceUnavailable, code: "overloaded", message: "the service did not answer in time; look whether the request took effect before you repeat it"}
 	default:
-		return answer{http.StatusInternalServerError, "internal", "something went wrong here; the log knows it under this request id", nil}
+		return answer{status: http.StatusInternalServerError, code: "internal", message: "something went wrong here; the log knows it under this request id"}
 	}
 }
 
@@ -204,6 +204,43 @@ func summary(e *api.InvalidError) string {
 	return b.String()
 }
 
+// usedUp says that a quota is used up, to who reads it: chat clients show a reader of the site what they are answered, and only
+// the operators of the site can do something about its numbers. Those stand in the log and in the headers.
+func usedUp(e *api.LimitError) string {
+	what := "Too many requests came."
+	switch e.Name {
+	case projectHour:
+		what = fmt.Sprintf("This project has used up its %d jobs and follow-ups of an hour.", e.Limit)
+	case keyMonth:
+		what = "The assistant has answered as many questions as it may this month."
+	case orgHour:
+		what = "The assistant is asked more than it may answer at the moment."
+	case ipDay:
+		what = "Too many questions came from your network today."
+	}
+	return what + " Please try again in " + inWords(e.RetryAfter) + "."
+}
+
+// inWords is a time to wait, rounded up to the unit that a person would count it in.
+func inWords(d time.Duration) string {
+	count := func(unit time.Duration, name string) string {
+		n := max(1, int((d+unit-1)/unit))
+		if n > 1 {
+			name += "s"
+		}
+		return fmt.Sprintf("%d %s", n, name)
+	}
+	switch {
+	case d <= 90*time.Second:
+		return count(time.Second, "second")
+	case d <= 90*time.Minute:
+		return count(time.Minute, "minute")
+	case d <= 36*time.Hour:
+		return count(time.Hour, "hour")
+	}
+	return count(24*time.Hour, "day")
+}
+
 // seconds rounds up, so that who waits as long is not refused again for a fraction.
 func seconds(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
@@ -218,8 +255,8 @@ func (s *Server) fail(x *exchange, req *http.Request, err error) {
 		return
 	}
 	if errors.Is(err, context.Canceled) && req.Context().Err() != nil {
-		x.code = "client_gone"
-		return // nobody reads it
+		x.code, x.aborted = "client_gone", true
+		return // nobody reads it, or one who has half closed the connection: that must not look like an answer
 	}
 	h := x.Header()
 	for _, name := range []string{"Content-Length", "ETag", "Cache-Control"} {
@@ -227,14 +264,14 @@ func (s *Server) fail(x *exchange, req *http.Request, err error) {
 	}
 	a := read(err, h)
 	x.code = a.code
-	if a.status < 500 {
+	if a.status < 500 && a.limit == "" {
 		x.err = nil // the code says it
 	}
 	if x.page && wantsPage(req) {
 		s.failPage(x, req, a)
 		return
 	}
-	body, err := json.Marshal(errorBody{Error: a.message, Message: a.message, Code: a.code, Details: a.details, RequestID: x.id})
+	body, err := marshal(errorBody{Error: a.message, Message: a.message, Code: a.code, Limit: a.limit, Details: a.details, RequestID: x.id})
 	if err != nil {
 		body = []byte(`{}`) // strings only: cannot happen
 	}

@@ -3,10 +3,8 @@ package router
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -88,7 +86,7 @@ func (s *Server) jobEvents(x *exchange, req bunrouter.Request) error {
 	if req.Method == http.MethodHead {
 		return nil
 	}
-	w := s.jobWriter(x, stream.UIMessages)
+	w := s.jobWriter(x, req.Request, stream.UIMessages)
 	defer w.m.open.Dec()
 	if !w.write([]byte("retry: 1000\n\n")) {
 		w.left()
@@ -136,7 +134,7 @@ func lastSeen(req *http.Request) (uint64, error) {
 
 // appendEvent appends a server-sent event. JSON holds no line break, so one data line is enough.
 func appendEvent(buf []byte, id uint64, name string, v any) []byte {
-	data, err := json.Marshal(v)
+	data, err := marshal(v)
 	if err != nil {
 		return buf // strings, numbers and times: cannot happen
 	}
@@ -153,10 +151,10 @@ func appendEvent(buf []byte, id uint64, name string, v any) []byte {
 }
 
 // jobWriter is the writer of a stream that follows a job. The form serves keep-alives and, in version 1, the rest as well.
-func (s *Server) jobWriter(x *exchange, form stream.Form) *writer {
+func (s *Server) jobWriter(x *exchange, req *http.Request, form stream.Form) *writer {
 	m := s.metrics.jobs
 	m.open.Inc()
-	return &writer{reading: reading{Server: s, enc: stream.NewEncoder(form), m: m}, x: x, rc: http.NewResponseController(x.ResponseWriter)}
+	return &writer{reading: reading{Server: s, enc: stream.NewEncoder(form), m: m}, x: x, ctx: req.Context(), rc: http.NewResponseController(x.ResponseWriter)}
 }
 
 // tail follows a job from a first reply until it is no longer active. Each reply is shown, and show is false when the reader
@@ -165,7 +163,7 @@ func (s *Server) jobWriter(x *exchange, form stream.Form) *writer {
 // again goes on where the log ended.
 func (s *Server) tail(x *exchange, req *http.Request, w *writer, after uint64, reply job.Reply, show func(job.Reply) bool, cut func(reason string)) error {
 	defer w.count()
-	ctx, cancel := context.WithCancel(req.Context())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
 	defer cancel()
 	defer context.AfterFunc(s.leaving, cancel)()
 	for first := true; ; first = false {
@@ -187,15 +185,22 @@ func (s *Server) tail(x *exchange, req *http.Request, w *writer, after uint64, r
 		}
 		seen := max(after, reply.Row.Seq)
 		until := time.Now().Add(s.Bounds.KeepAlive)
+		if w.probes == 1 {
+			until = time.Now().Add(probeAgain)
+		}
 		wait, done := context.WithDeadline(ctx, until.Add(s.Bounds.CommandTimeout)) // an actor that never answers holds no stream
+		stop := func() bool { return true }
+		if w.probes == 0 {
+			stop = context.AfterFunc(req.Context(), done)
+		}
 		next, err := s.Jobs.Ask(wait, x.job, job.Watch{Project: x.project.ID, After: seen, Until: until, Log: true})
+		told := !stop()
 		done()
 		switch {
 		case err == nil:
 			reply, after = next, seen
-		case req.Context().Err() != nil:
-			w.m.end("gone")
-			return nil
+		case told && ctx.Err() == nil:
+			reply.Log, after = nil, seen // the reader may have gone
 		case s.isDraining() || errors.Is(err, api.ErrShuttingDown):
 			cut("the service is restarting; the job goes on and can be followed again")
 			w.m.end("cut")
@@ -214,7 +219,6 @@ const repeatLife = 10 * time.Second
 
 // createSession makes a job in the manner of version 1, and streams its run.
 func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
-	deprecated(x, "/v2/agent/"+url.PathEscape(string(x.project.ID))+"/job")
 	if _, err := idempotencyKey(req.Request); err != nil {
 		return err
 	}
@@ -264,7 +268,7 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 	h.Set("X-Branch-Name", reply.Row.Branch)
 	x.deadline()
 	x.WriteHeader(http.StatusOK)
-	w := s.jobWriter(x, stream.DataStream)
+	w := s.jobWriter(x, req.Request, stream.DataStream)
 	defer w.m.open.Dec()
 	started := false
 	return s.tail(x, req.Request, w, 0, reply, func(reply job.Reply) bool {

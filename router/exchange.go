@@ -37,13 +37,14 @@ type exchange struct {
 	job     api.JobID
 	thread  api.ThreadID
 
-	status int
-	bytes  int64
-	code   string // of the error
-	err    error  // for the log
-	slot   bool   // one of Server.slots is held
-	leaves bool   // a pump answers if the request is accepted: its model is elsewhere, and its connection can be taken from net/http
-	moved  bool   // a pump answers, and accounts for it at the end
+	status  int
+	bytes   int64
+	code    string // of the error
+	err     error  // for the log
+	slot    bool   // one of Server.slots is held
+	leaves  bool   // a pump answers if the request is accepted: its model is elsewhere, and its connection can be taken from net/http
+	aborted bool   // the connection ends without an answer
+	moved   bool   // a pump answers, and accounts for it at the end
 }
 
 func (x *exchange) WriteHeader(status int) {
@@ -83,6 +84,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	x := &exchange{ResponseWriter: w, started: s.Now(), began: time.Now(), id: requestID(req), route: "unknown", patience: s.Bounds.WriteTimeout}
 	x.client, x.secure = s.peer(req)
 	x.begin()
+	handle(req)
 	if req.ContentLength != 0 {
 		// Also for a body that nobody reads: the server reads it to its end after the answer.
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.Bounds.ReadTimeout))
@@ -100,10 +102,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 		s.metrics.inFlight.Dec()
 		s.note(req.Context(), x.account(req.Method))
-		if v != nil && x.status != http.StatusInternalServerError {
-			panic(http.ErrAbortHandler) // the response had begun: only a broken connection tells the client
+		if x.aborted || v != nil && x.status != http.StatusInternalServerError {
+			panic(http.ErrAbortHandler) // the response had begun, or there is none: only a broken connection tells the client
 		}
 	}()
+	if req.Method == http.MethodOptions && req.URL.Path == "*" { // of the service itself (RFC 9110, 9.3.7)
+		x.Header().Set("Allow", "GET, HEAD, OPTIONS, POST")
+		x.WriteHeader(http.StatusNoContent)
+		return
+	}
 	if path := req.URL.EscapedPath(); path != "/" && (bunrouter.CleanPath(path) != path || strings.HasSuffix(path, "/")) {
 		// The router would redirect, and a redirected POST becomes a GET.
 		s.fail(x, req, &api.StateError{Kind: api.ErrNotFound, Reason: "there is no such operation: a path has no empty parts and no slash at its end"})

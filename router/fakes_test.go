@@ -500,6 +500,9 @@ func (s *threads) Ask(ctx context.Context, id api.ThreadID, cmd thread.Ask) (thr
 }
 
 func (s *threads) Resume(ctx context.Context, id api.ThreadID, cmd thread.Resume) (thread.Turn, error) {
+	if err := ctx.Err(); err != nil {
+		return thread.Turn{}, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.all[id]
@@ -570,6 +573,9 @@ func (c *catalog) Project(ctx context.Context, id api.ProjectID) (api.Project, e
 func (c *catalog) ProjectByDomain(ctx context.Context, domain string) (api.Project, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return api.Project{}, err
+	}
 	for _, p := range c.projects {
 		if p.Domain == domain {
 			return p, nil
@@ -581,6 +587,9 @@ func (c *catalog) ProjectByDomain(ctx context.Context, domain string) (api.Proje
 func (c *catalog) KeyByHash(ctx context.Context, hash [32]byte) (api.Key, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return api.Key{}, err
+	}
 	if c.fail != nil {
 		return api.Key{}, c.fail
 	}
@@ -688,7 +697,7 @@ func (d *documents) Page(ctx context.Context, project api.ProjectID, path string
 	if path != "guide/start" && path != "staff" || path == "staff" && !slices.Contains(groups, "staff") {
 		return search.Page{}, api.ErrNotFound
 	}
-	return search.Page{Path: path + ".mdx", Content: "# Start\n"}, nil
+	return search.Page{Path: path + ".mdx", Content: "# Start\n\nRun `a <b> && c`.\n"}, nil
 }
 
 type pulls struct {

@@ -100,9 +100,6 @@ func (w *writer) follow() {
 			return
 		}
 		how, reason := w.verdict(more)
-		if how != "finished" && w.ctx.Err() != nil {
-			how, reason = "gone", ""
-		}
 		if how != "" {
 			if reason != "" {
 				w.fail(reason)
@@ -215,7 +212,9 @@ type writer struct {
 	reading
 	x        *exchange
 	rc       *http.ResponseController
-	ctx      context.Context // ends when the reader has gone
+	ctx      context.Context // ends when the reader sends nothing more
+	probes   int             // how often the reader was written to since, to find out whether it has gone
+	probed   time.Time       // when it was first
 	forget   func() bool     // the end of ctx
 	rest     *time.Timer     // between two writes of text
 	deadline time.Time       // that writes have now
@@ -257,12 +256,34 @@ func (w *writer) parts(parts []stream.Part) bool {
 	return len(buf) == 0 || w.write(buf)
 }
 
-// keepAlive says something to a reader that has heard nothing for some time.
+// keepAlive says something to a reader that has heard nothing for some time, or that may have gone.
 func (w *writer) keepAlive() bool {
-	if !w.quiet() {
+	if !w.mayHaveGone() && !w.quiet() {
 		return true
 	}
 	return w.write(w.enc.KeepAlive(make([]byte, 0, 16))) && w.flush()
+}
+
+// probeAgain is after which time a reader is written to a second time that may have gone.
+const probeAgain = time.Second
+
+// mayHaveGone is whether the reader is to be written to, to find out. The end of what it sends ends the request's context, be it
+// that the reader has gone or that it has half closed the connection and reads on. Where it has gone, its system answers what is
+// written with the end of the connection, and what is written after that fails.
+func (w *writer) mayHaveGone() bool {
+	switch {
+	case w.ctx.Err() == nil || w.probes == 2:
+		return false
+	case w.probes == 1 && time.Since(w.probed) < probeAgain:
+		return false
+	}
+	if w.probes++; w.probes == 1 {
+		w.probed = time.Now()
+		if w.reader != nil {
+			time.AfterFunc(probeAgain, w.reader.Wake)
+		}
+	}
+	return true
 }
 
 // fail ends the stream in its own form, after what was sent: a fault cannot be a status any more.

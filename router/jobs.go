@@ -419,7 +419,7 @@ func (s *Server) await(x *exchange, req bunrouter.Request, reply job.Reply, body
 
 // tagged is a job's representation, and the entity tag that stands for exactly these bytes.
 func (s *Server) tagged(x *exchange, req *http.Request, reply job.Reply) (body []byte, tag string, err error) {
-	body, err = json.Marshal(s.jobBody(x, req, reply.Row.Job))
+	body, err = marshal(s.jobBody(x, req, reply.Row.Job))
 	if err != nil {
 		return nil, "", fmt.Errorf("encode the job: %w", err)
 	}

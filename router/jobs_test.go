@@ -323,7 +323,8 @@ func TestAQuotaThatIsUsedUpIsNamed(t *testing.T) {
 	h.json(200, "POST", "/v2/agent/acme/job/"+first+"/message", h.admin, `{"prompt":"p"}`)
 	res := h.do("POST", "/v2/agent/acme/job", h.admin, `{"prompt":"p"}`)
 	body := decodeJSON(t, res.Body)
-	if res.StatusCode != 429 || body["code"] != "rate_limited" || !strings.Contains(body["error"].(string), "project-hour") ||
+	if res.StatusCode != 429 || body["code"] != "rate_limited" || body["limit"] != "project-hour" ||
+		body["error"] != "This project has used up its 2 jobs and follow-ups of an hour. Please try again in 2 minutes." ||
 		res.Header.Get("Retry-After") != "91" || res.Header.Get("RateLimit") != `"project-hour";r=0;t=1800` ||
 		res.Header.Get("RateLimit-Policy") != `"project-hour";q=2;w=3600` {
 		t.Errorf("%d %v %v", res.StatusCode, body, res.Header)

@@ -39,6 +39,7 @@ type pumps struct {
 	patience time.Duration // how long a connection may wait for its next request
 	ended    sync.WaitGroup
 	once     sync.Once
+	adopting func(*flow) // a test's, before a stream is handed to its pump
 }
 
 func newPumps(s *Server) *pumps {
@@ -54,6 +55,7 @@ type attachedTo struct{ *pumps }
 // server serves anything. Shutdown of the http.Server closes connections that wait for their next request, and does not wait
 // for streams: Drain does.
 func (s *Server) Attach(server *http.Server) {
+	attachConns(server)
 	ps := s.pumps
 	ps.patience = or(or(server.IdleTimeout, server.ReadTimeout), time.Duration(1)<<61) // for ever, almost
 	key := attachedTo{ps}
@@ -63,7 +65,7 @@ func (s *Server) Attach(server *http.Server) {
 			ctx = before(ctx, c)
 		}
 		switch c.(type) {
-		case *net.TCPConn, *returned:
+		case *net.TCPConn, *conn:
 			return context.WithValue(ctx, key, true)
 		}
 		return ctx
@@ -148,9 +150,14 @@ func (ps *pumps) take(x *exchange, req *http.Request, turn *thread.Turn, form st
 		connection: newConnection(conn, buffered.Reader), head: headOf(x.Header(), req.Close), done: done, closes: req.Close}
 	f.pump = ps.pick()
 	f.pump.streams.Add(1)
+	f.m.open.Inc()
+	// The pulse and the log may wake the stream from here on, while it is not whole: that counts once the pump has it.
+	f.marked.Store(true)
 	f.reader = turn.Log.Watch(0, f.mark)
 	f.leave = s.pulse.join(f.reader)
-	f.m.open.Inc()
+	if ps.adopting != nil {
+		ps.adopting(f)
+	}
 	f.pump.adopt(f)
 	return true
 }
@@ -207,7 +214,7 @@ func newConnection(c net.Conn, buffered *bufio.Reader) connection {
 	switch c := c.(type) {
 	case *net.TCPConn:
 		taken.conn = c
-	case *returned:
+	case *conn:
 		taken.conn = c.TCPConn
 		taken.read = append(taken.read, c.read...)
 	}
@@ -232,6 +239,7 @@ const (
 const (
 	readable = 1 << iota
 	writable
+	halfClosed // the client sends nothing more: it has gone, or it reads on
 	hungUp
 )
 
@@ -249,9 +257,11 @@ type flow struct {
 	found   uint32 // of what the connection was ready for
 	watched uint64 // its number in the watch
 	room    bool   // the watch tells of room for writing, too
+	probed  bool   // something was written since the client sends nothing more
 	head    []byte // of the response, until it is written
 	out     []byte // what the socket has not taken yet
 	ending  string // how the stream ends when out is written
+	over    bool   // the stream's end is accounted for
 
 	ready  atomic.Uint32 // what the watch has found
 	marked atomic.Bool   // in pump.marked
@@ -263,11 +273,16 @@ type flow struct {
 	later, earlier *flow         // in pump.flows
 }
 
-// mark has the pump look at the flow. It may be called from anywhere and waits for nothing.
+// mark has the pump look at the flow. It may be called from anywhere and waits for nothing. Before the pump has the flow it
+// does nothing.
 func (f *flow) mark() {
-	if f.marked.Swap(true) {
-		return
+	if !f.marked.Swap(true) {
+		f.present()
 	}
+}
+
+// present puts a marked flow before its pump.
+func (f *flow) present() {
 	p := f.pump
 	for {
 		top := p.marked.Load()
@@ -352,16 +367,17 @@ func (p *pump) ring() {
 	}
 }
 
+// adopt makes the flow the pump's.
 func (p *pump) adopt(f *flow) {
 	p.mu.Lock()
 	closed := p.closed
 	if !closed {
-		f.mark()
+		f.present()
 	}
 	p.mu.Unlock()
 	if closed {
+		defer f.conn.Close()
 		f.end("cut")
-		f.conn.Close()
 	}
 }
 
@@ -439,34 +455,53 @@ func (p *pump) work() {
 		}
 	}
 	if !p.swept.Swap(true) || p.back.isClosed() {
-		for p.idle.first != nil {
-			p.drop(p.idle.first)
+		for f := p.idle.first; f != nil; {
+			next := f.next
+			p.abandon(f, "cut")
+			f = next
 		}
 	}
 }
 
 // clear closes what is left.
 func (p *pump) clear() {
-	for p.flows != nil {
-		f := p.flows
-		if f.phase == streaming {
-			f.end("cut")
-		}
-		p.drop(f)
+	for f := p.flows; f != nil; {
+		later := f.later
+		p.abandon(f, "cut")
+		f = later
+	}
+}
+
+// abandon ends a stream and closes its connection, whatever state they are in. It does not panic.
+func (p *pump) abandon(f *flow, how string) {
+	defer p.contain(f)
+	defer p.drop(f)
+	if f.phase == streaming {
+		f.end(how)
+	}
+}
+
+// contain keeps a panic in one stream from ending the process, and all other streams with it. It is deferred.
+func (p *pump) contain(f *flow) {
+	if v := recover(); v != nil {
+		p.server.Log.Error("a stream panicked", "request", f.account.id, "thread", f.thread, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 	}
 }
 
 // look does what there is to do for a flow. due is that its time in a queue is over.
 func (p *pump) look(f *flow, due bool) {
+	whole := false
 	defer func() {
-		if v := recover(); v != nil {
-			p.server.Log.Error("a stream panicked", "request", f.account.id, "thread", f.thread, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-			if f.phase == streaming {
-				f.end("broken")
-			}
-			p.drop(f)
+		if !whole {
+			p.abandon(f, "broken")
 		}
 	}()
+	defer p.contain(f)
+	p.serve(f, due)
+	whole = true
+}
+
+func (p *pump) serve(f *flow, due bool) {
 	switch f.phase {
 	case gone:
 		return
@@ -555,9 +590,11 @@ func (p *pump) stream(f *flow, due bool) {
 	switch {
 	case reason != "":
 		space.bytes = f.enc.Append(space.bytes, stream.Part{Kind: stream.Error, Text: reason})
-	case how == "" && took == 0 && f.quiet():
+	case how == "" && took == 0 && (f.quiet() || f.found&halfClosed != 0 && !f.probed):
+		// Where the client is no more, its system answers what is written with the end of the connection.
 		space.bytes = f.enc.KeepAlive(space.bytes)
 	}
+	f.probed = f.probed || f.found&halfClosed != 0
 	f.ending = how
 	if size := len(space.bytes) - frameHead; size > 0 || how != "" || f.head != nil {
 		f.reading.bytes += size
@@ -667,18 +704,23 @@ func (p *pump) finish(f *flow) {
 	p.idle.push(f, p.clock+p.patience)
 }
 
-// end accounts for the end of the stream: nobody follows the answer any more.
+// end accounts for the end of the stream, once: nobody follows the answer any more. Where one of its steps panics, the others are
+// done all the same, so that no place stays taken.
 func (f *flow) end(how string) {
+	if f.over {
+		return
+	}
+	f.over = true
 	s := f.Server
-	f.leave()
-	f.reader.Close()
+	defer f.done()
+	defer s.note(context.Background(), f.account)
 	f.pump.streams.Add(-1)
 	f.m.end(how)
 	f.count()
 	f.m.open.Dec()
 	s.metrics.inFlight.Dec()
-	s.note(context.Background(), f.account)
-	f.done()
+	defer f.reader.Close()
+	f.leave()
 }
 
 // forget takes the flow off the pump.
@@ -706,7 +748,7 @@ func (p *pump) giveBack(f *flow) {
 		f.conn.Close()
 		return
 	}
-	p.back.give(&returned{TCPConn: f.conn, read: f.read})
+	p.back.give(&conn{TCPConn: f.conn, server: p.server, read: f.read, lines: emptyLines})
 }
 
 // drop closes the connection. Where the client has sent more than was read, an immediate end would take from it what it

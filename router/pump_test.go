@@ -210,8 +210,7 @@ func TestAPartIsLargerThanASocketTakes(t *testing.T) {
 // The end of a connection is noticed while there is nothing to write.
 func TestAClientThatGoesIsNoticedInSilence(t *testing.T) {
 	for name, leave := range map[string]func(c *net.TCPConn) error{
-		"closes":      func(c *net.TCPConn) error { return c.Close() },
-		"half closes": func(c *net.TCPConn) error { return c.CloseWrite() },
+		"closes": func(c *net.TCPConn) error { return c.Close() },
 		"resets": func(c *net.TCPConn) error {
 			c.SetLinger(0)
 			return c.Close()
@@ -238,6 +237,69 @@ func TestAClientThatGoesIsNoticedInSilence(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The pulse may wake a stream that has left net/http before its pump has it, and before it is whole.
+func TestAStreamThatIsWokenBeforeItsPumpHasItIsServed(t *testing.T) {
+	h := pumped(t)
+	h.threads.answer = func(_ thread.Ask, log *stream.Log) { // whole before the stream is
+		write(t, log, say("words"))
+		finish(t, log)
+	}
+	h.server.OnTake(router.Taken.Wake)
+	c := h.dial()
+	fmt.Fprint(c, h.question())
+	if got := body(t, head(t, bufio.NewReader(c))); strings.Count(got, "words") != 1 || !strings.HasSuffix(got, "data: [DONE]\n\n") {
+		t.Errorf("the answer is %q", got)
+	}
+	if strings.Contains(h.log.String(), "panic") {
+		t.Errorf("the log says %s", h.log.String())
+	}
+}
+
+// A panic in one stream, also in what ends it, ends that stream alone, and its place is free again.
+func TestAPanicInAStreamEndsThatStreamAlone(t *testing.T) {
+	h := pumped(t)
+	logs := h.slow()
+	other := h.dial()
+	fmt.Fprint(other, h.question())
+	reader := bufio.NewReader(other)
+	res := head(t, reader)
+	log := <-logs
+	for range 3 {
+		broken := make(chan struct{})
+		h.server.OnTake(func(s router.Taken) {
+			s.Break()
+			close(broken)
+		})
+		c := h.dial()
+		fmt.Fprint(c, h.question())
+		finish(t, <-logs)
+		<-broken
+		if got, err := io.ReadAll(c); len(got) > 0 && err == nil {
+			t.Errorf("the reader of a stream that panicked got %q", got)
+		}
+	}
+	h.server.OnTake(func(router.Taken) {})
+	finish(t, log)
+	body(t, res)
+	fmt.Fprint(other, h.question())
+	res = head(t, reader)
+	finish(t, <-logs)
+	body(t, res)
+	if err := h.server.Drain(t.Context()); err != nil { // returns when no place is taken
+		t.Fatal(err)
+	}
+	figures, _ := h.text(200, "GET", "/metrics", h.admin, "")
+	for _, want := range []string{`docent_streams_ended_total{form="v2",how="broken"} 3`, `docent_streams_ended_total{form="v2",how="finished"} 2`,
+		`docent_streams_open{form="v2"} 0`, "docent_http_requests_in_flight 1"} {
+		if !strings.Contains(figures, want) {
+			t.Errorf("the figures lack %s", want)
+		}
+	}
+	if n := strings.Count(h.log.String(), "a stream panicked"); n != 6 {
+		t.Errorf("the log tells of %d panics, not of 3 in a stream and 3 at its end: %s", n, h.log.String())
 	}
 }
 

@@ -88,7 +88,7 @@ func (s *Server) resume(x *exchange, req bunrouter.Request, id string, form stre
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(req.Context(), s.Bounds.CommandTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
 	turn, err := s.Threads.Resume(ctx, x.thread, cmd)
 	cancel()
 	if err != nil {

@@ -291,11 +291,15 @@ func (s *Server) crossOrigin() []string {
 
 // enter is what every operation passes before it is served.
 func (s *Server) enter(r route) bunrouter.HandlerFunc {
+	successor := r.successor()
 	return func(w http.ResponseWriter, req bunrouter.Request) error {
 		x := w.(*exchange)
 		x.route, x.page = r.pattern, r.access == page
 		if r.access == assistant {
 			allowOrigin(x.Header())
+		}
+		if successor != "" {
+			deprecate(x.Header(), successor, req)
 		}
 		if r.access == probe {
 			return r.serve(x, req)
@@ -323,6 +327,9 @@ func (s *Server) enter(r route) bunrouter.HandlerFunc {
 			return r.serve(x, req)
 		}
 		if err := s.authorise(x, req, kind); err != nil {
+			if kind == api.AssistantKey {
+				err = forReader(err)
+			}
 			return err
 		}
 		if r.access != admin {

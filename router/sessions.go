@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -42,14 +41,7 @@ func (s *Server) sessionBody(x *exchange, req *http.Request, row api.JobRow) ses
 		CreatedAt: timestamp(v.CreatedAt)}
 }
 
-// deprecated marks an answer of version 1 (RFC 9745) and names what follows it.
-func deprecated(x *exchange, successor string) {
-	x.Header().Set("Deprecation", "@1767225600") // 2026-01-01
-	x.Header().Set("Link", "<"+successor+`>; rel="successor-version"`)
-}
-
 func (s *Server) listSessions(x *exchange, req bunrouter.Request) error {
-	deprecated(x, "/v2/agent/"+url.PathEscape(string(x.project.ID))+"/jobs")
 	var ps problems
 	query := req.URL.Query()
 	q := persistence.JobQuery{Project: x.project.ID, MinPos: persistence.Newest, // who created a job finds it
@@ -72,7 +64,6 @@ func (s *Server) listSessions(x *exchange, req bunrouter.Request) error {
 }
 
 func (s *Server) readSession(x *exchange, req bunrouter.Request) error {
-	deprecated(x, "/v2/agent/"+url.PathEscape(string(x.project.ID))+"/job/"+url.PathEscape(param(req, "id")))
 	id, err := jobID(x, req)
 	if err != nil {
 		return err

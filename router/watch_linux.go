@@ -72,7 +72,10 @@ func (w *watch) run() {
 			if events[i].Events&syscall.EPOLLOUT != 0 {
 				ready |= writable
 			}
-			if events[i].Events&(syscall.EPOLLRDHUP|syscall.EPOLLHUP|syscall.EPOLLERR) != 0 {
+			if events[i].Events&syscall.EPOLLRDHUP != 0 {
+				ready |= halfClosed
+			}
+			if events[i].Events&(syscall.EPOLLHUP|syscall.EPOLLERR) != 0 {
 				ready |= hungUp
 			}
 			if ready == readable && f.ready.Load()&readable != 0 {

@@ -157,7 +157,7 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(u.library.options.Workers)
 	for _, r := range changed {
-		g.Go(func() error {
+		g.Go(onPage(r, func() error {
 			if err := gctx.Err(); err != nil {
 				return err
 			}
@@ -183,7 +183,7 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 			}
 			progress(int(done.Add(1)), len(changed))
 			return nil
-		})
+		}))
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -497,6 +497,18 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 	return err
 }
 
+// onPage is work on one page. What the page makes the program panic with says which page it is, and ends the update alone.
+func onPage(r *record, work func() error) func() error {
+	return func() error {
+		err := api.Guard(work)
+		var panicked *api.PanicError
+		if errors.As(err, &panicked) {
+			return fmt.Errorf("page %s: %w", r.Path, err)
+		}
+		return err
+	}
+}
+
 // documents makes the documents of pages, several at a time, and hands them on one page at a time. A record is kept once
 // and without its sections afterwards.
 func (u *update) documents(ctx context.Context, todo []*record, keep func(*record) error, use func(*record, []*document.Document) error) error {
@@ -504,7 +516,7 @@ func (u *update) documents(ctx context.Context, todo []*record, keep func(*recor
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(u.library.options.Workers)
 	for _, r := range todo {
-		g.Go(func() error {
+		g.Go(onPage(r, func() error {
 			if err := gctx.Err(); err != nil {
 				return err
 			}
@@ -543,7 +555,7 @@ func (u *update) documents(ctx context.Context, todo []*record, keep func(*recor
 			}
 			r.Sections = nil
 			return nil
-		})
+		}))
 	}
 	return g.Wait()
 }

@@ -103,6 +103,36 @@ func (t *countingTree) Read(ctx context.Context, p string) ([]byte, error) {
 	return t.memTree.Read(ctx, p)
 }
 
+// A brokenTree has a page that makes the program panic, wherever that page is read.
+type brokenTree struct {
+	*memTree
+	page string
+}
+
+func (t *brokenTree) Read(ctx context.Context, p string) ([]byte, error) {
+	if p == t.page {
+		panic("an odd page")
+	}
+	return t.memTree.Read(ctx, p)
+}
+
+// One bad page ends the update that reads it, and neither the process nor what was there before.
+func TestAPageThatPanicsEndsItsUpdateAlone(t *testing.T) {
+	l := openTest(t, Options{})
+	tree := made(20, 0)
+	mustUpdate(t, l, docs, tree)
+	next := &memTree{commit: "round-1", files: maps.Clone(tree.files)}
+	next.files[madePath(7)] = madePage(7, 1)
+	_, err := l.Update(t.Context(), docs, &brokenTree{next, madePath(7)}, func(int, int) {})
+	if err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(madePath(7), "docs/")) || !strings.Contains(err.Error(), "an odd page") {
+		t.Fatalf("the update says %v", err)
+	}
+	if c := l.Commit(docs.ID); c != tree.commit {
+		t.Errorf("the index is of commit %q, want %q", c, tree.commit)
+	}
+	mustUpdate(t, l, docs, next)
+}
+
 func TestUpdateReadsOnlyWhatChanged(t *testing.T) {
 	l := openTest(t, Options{})
 	tree := made(1000, 0)

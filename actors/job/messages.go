@@ -6,6 +6,7 @@
 package job
 
 import (
+	"cmp"
 	"time"
 
 	"docent/agent"
@@ -34,6 +35,9 @@ type (
 		At      time.Time // when it was asked for, which the job's id is made of; when it arrives where zero
 		Uses    []persistence.Use
 		Claim   *persistence.Claim
+		// What the job shows until its first edit. Whoever passes the command on to the actor fills it in.
+		Source api.Source
+		Works  string // the model that will work
 	}
 
 	// FollowUp gives the job one more instruction. A repeated ID changes nothing.
@@ -62,6 +66,9 @@ type (
 	// Cancel ends an active job: failed, with the message "cancelled".
 	Cancel struct{ Project api.ProjectID }
 )
+
+// Asks is the model that the job asks for; empty for the default.
+func (c Create) Asks() string { return cmp.Or(c.Model, c.Project.Model) }
 
 func (Create) command()   {}
 func (FollowUp) command() {}
@@ -102,6 +109,7 @@ type (
 		At      time.Time     `cbor:"7,keyasint"`
 		Branch  string        `cbor:"8,keyasint,omitempty"`
 		DryRun  bool          `cbor:"9,keyasint,omitempty"`
+		Works   string        `cbor:"10,keyasint,omitempty"` // the model that the job shows; empty in events of before it was kept
 	}
 	// Prompted adds an instruction. The first one follows Created in the same append.
 	Prompted struct {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,7 +50,7 @@ type state struct {
 	project api.ProjectID
 	user    api.KeyID
 	source  api.Source
-	model   string // as users see it: asked for at first, then the one that worked
+	model   string // as users see it: the one that will work, and then the one that worked
 	asked   string // for by the creator, or the project's then; a name of the configuration
 	draft   bool
 	dryRun  bool   // nothing is published
@@ -237,21 +238,13 @@ func (s state) create(cmd Create, now time.Time) ([]Event, error) {
 		}
 		return nil, nil
 	}
-	source := api.Source{Repository: cmd.Project.Repository, Ref: cmd.Project.Branch}
-	if source.Repository == "" {
-		source.Repository = cmd.Project.Source
-	}
-	model := cmd.Model
-	if model == "" {
-		model = cmd.Project.Model
-	}
 	at := now // neighbours in a listing, which is in the order of ids, are in the order of these times as well
 	if !cmd.At.IsZero() && cmd.At.Before(now) && now.Sub(cmd.At) < time.Minute {
 		at = cmd.At
 	}
 	return []Event{
-		Created{Project: cmd.Project.ID, Job: s.id, User: cmd.User, Source: source, Model: model, Draft: cmd.Draft, At: at,
-			Branch: cmd.Branch, DryRun: cmd.DryRun},
+		Created{Project: cmd.Project.ID, Job: s.id, User: cmd.User, Source: cmd.Source, Model: cmd.Asks(), Draft: cmd.Draft, At: at,
+			Branch: cmd.Branch, DryRun: cmd.DryRun, Works: cmd.Works},
 		Prompted{ID: string(s.id), Prompt: cmd.Prompt, At: now},
 	}, nil
 }
@@ -344,7 +337,8 @@ func (s state) after(ev Event) state {
 	switch ev := ev.(type) {
 	case Created:
 		s.created = true
-		s.project, s.user, s.source, s.model, s.draft = ev.Project, ev.User, ev.Source, ev.Model, ev.Draft
+		s.project, s.user, s.source, s.draft = ev.Project, ev.User, ev.Source, ev.Draft
+		s.model = cmp.Or(ev.Works, ev.Model)
 		s.dryRun, s.wish = ev.DryRun, ev.Branch
 		s.asked = ev.Model
 		s.number, s.branch = 1, s.branchName(1)

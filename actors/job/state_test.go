@@ -24,7 +24,7 @@ var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 const testID = api.JobID("job_1")
 
 func create(prompt string) Create {
-	return Create{Project: api.Project{ID: "p", Repository: "o/r", Branch: "main"}, User: "key_1", Prompt: prompt}
+	return Create{Project: api.Project{ID: "p"}, User: "key_1", Prompt: prompt, Source: api.Source{Repository: "o/r", Ref: "main"}, Works: "rules-1"}
 }
 
 func edit(branch string, number int, paths ...string) Edited {
@@ -215,6 +215,7 @@ func everyEvent() []Event {
 			Before: []agent.Turn{{Role: "tool", Text: "t", CallID: "c1", Failed: true}, {Role: "assistant", Calls: []agent.Call{{ID: "c1", Name: "n", Arguments: "{}"}}}},
 			Reply:  agent.Reply{Model: "m", Text: "x", Calls: []agent.Call{{ID: "c2", Name: "n", Arguments: "{"}}, Reason: "tools", Usage: agent.Usage{PromptTokens: 1, CachedTokens: 2, CompletionTokens: 3, Cost: 4}},
 			Spent:  agent.Spent{Steps: 1, Tokens: 2, Cost: 3, Time: 4, Bytes: 5}}},
+		Created{Project: "p", Job: testID, Works: "rules-1", At: t0},
 	}
 }
 

@@ -253,7 +253,11 @@ func (a *automations) begin(run api.AutomationRun) {
 // carryOut brings a run to a job, unless the server stops before or the automation is removed.
 func (a *automations) carryOut(run api.AutomationRun) {
 	for tries := 0; a.ctx.Err() == nil; tries++ {
-		started, err := a.attempt(run)
+		var started api.AutomationRun
+		err := api.Guard(func() (err error) {
+			started, err = a.attempt(run)
+			return err
+		})
 		switch {
 		case err == nil:
 			started.Status = api.RunStarted

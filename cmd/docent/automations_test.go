@@ -85,6 +85,9 @@ func (c *clockwork) Ask(_ context.Context, id api.JobID, cmd job.Command) (job.R
 func (c *clockwork) file(_ context.Context, _ api.Project, path string) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if path == "panic.md" {
+		panic("an odd file")
+	}
 	if text, ok := c.files[path]; ok {
 		return []byte(text), nil
 	}
@@ -417,6 +420,7 @@ func TestARunThatCannotStartSaysWhy(t *testing.T) {
 		"an empty file":  {file: "empty.md", status: api.RunFailed, reason: "is empty"},
 		"no text":        {file: "image.png", status: api.RunFailed, reason: "is no text"},
 		"too long":       {file: "long.md", status: api.RunFailed, reason: "more than 100000 characters"},
+		"a panic":        {file: "panic.md", status: api.RunFailed, reason: "the server's log has the reason"},
 		"refused twice":  {file: "fresh.md", refuse: many[:2], status: api.RunStarted},
 		"refused always": {file: "fresh.md", refuse: many, status: api.RunFailed, reason: "the code host does not answer now"},
 		"another fault":  {file: "fresh.md", refuse: []error{errors.New("secret path")}, status: api.RunFailed, reason: "the server's log has the reason"},

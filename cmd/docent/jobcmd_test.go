@@ -52,10 +52,16 @@ func TestADryRunShowsTheDiffAndPublishesNothing(t *testing.T) {
 		t.Errorf("%v: %s", err, text)
 	}
 
-	// The same for good, followed after it has ended: the whole log is there.
-	var made api.Job
-	if err := json.Unmarshal([]byte(job("create", "--json", "--wait", `replace "eighty" with "seventy" in tea.md`)), &made); err != nil {
+	// The same for good, followed after it has ended: the whole log is there. What it works on and with was right at once.
+	var first, made api.Job
+	if err := server.client(p.admin).postJSON(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": `replace "eighty" with "seventy" in tea.md`}, &first); err != nil {
 		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(job("watch", "--json", string(first.ID))), &made); err != nil {
+		t.Fatal(err)
+	}
+	if want := (api.Source{Repository: "tea", Ref: "main"}); first.Source != want || made.Source != want || first.Model != "rules-1" || made.Model != first.Model {
+		t.Errorf("the job works on %+v with %q, and later on %+v with %q", first.Source, first.Model, made.Source, made.Model)
 	}
 	lines := strings.Split(strings.TrimSpace(job("watch", "--events", "--json", string(made.ID))), "\n")
 	var types []string

@@ -19,7 +19,7 @@ func (l languageModels) LanguageModel(name string) (agent.LanguageModel, error) 
 	if err != nil || window == 0 {
 		return nil, err
 	}
-	return languageModel{l.registry, name, window}, nil
+	return languageModel{l.registry, l.registry.Name(name), window}, nil
 }
 
 type languageModel struct {
@@ -27,6 +27,8 @@ type languageModel struct {
 	name     string
 	window   int
 }
+
+func (l languageModel) Name() string { return l.name }
 
 func (l languageModel) Window() int { return l.window }
 

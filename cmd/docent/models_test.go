@@ -221,6 +221,11 @@ opus = "large"
 			t.Errorf("%s is %q, %v", name, got, err)
 		}
 	}
+	for name, want := range map[string]string{"": "builtin", "sonnet": "builtin", "opus": "large", "large": "large", "rules-1": "builtin"} {
+		if got := r.Name(name); got != want {
+			t.Errorf("%q stands for %q, not for %q", name, got, want)
+		}
+	}
 	for text, want := range map[string]string{
 		"[model_aliases]\nopus = \"huge\"":                                         "setting model_aliases.opus",
 		"[models.a]\nprovider = \"openai\"\nmodel = \"m\"\nprompt_price = -1":      "setting models.a.prompt_price",

@@ -75,25 +75,28 @@ func (s *source) refreshTo(ctx context.Context, p api.Project, progress Progress
 }
 
 // read is refreshTo for whoever has the project's lock.
-func (s *source) read(ctx context.Context, p api.Project, progress Progress) (forge.Tip, search.Report, error) {
+func (s *source) read(ctx context.Context, p api.Project, progress Progress) (tip forge.Tip, report search.Report, err error) {
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	case <-ctx.Done():
 		return forge.Tip{}, search.Report{}, ctx.Err()
 	}
-	tip, err := s.fetch(ctx, p, progress)
-	if err != nil {
-		return tip, search.Report{}, err
-	}
-	s.mu.Lock()
-	watch, heard := s.watch, s.heard
-	s.mu.Unlock()
-	watch.add(p)
-	report, err := s.index(ctx, p, tip.Commit, progress)
-	if err == nil && heard != nil {
-		heard(ctx, p.ID, tip.Commit)
-	}
+	// Repositories hold anything: what one of them makes the program panic with is no other project's concern.
+	err = api.Guard(func() error {
+		if tip, err = s.fetch(ctx, p, progress); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		watch, heard := s.watch, s.heard
+		s.mu.Unlock()
+		watch.add(p)
+		report, err = s.index(ctx, p, tip.Commit, progress)
+		if err == nil && heard != nil {
+			heard(ctx, p.ID, tip.Commit)
+		}
+		return err
+	})
 	return tip, report, err
 }
 

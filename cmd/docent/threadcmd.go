@@ -154,7 +154,10 @@ func (a *app) retain(ctx context.Context, retention time.Duration) {
 		var removed int
 		var err error
 		if today.believe(now, time.Since(started)) {
-			removed, err = a.removeUnused(ctx, now.Add(-retention))
+			err = api.Guard(func() (err error) {
+				removed, err = a.removeUnused(ctx, now.Add(-retention))
+				return err
+			})
 		} else {
 			a.log.Warn("the clock was set: no thread is removed for its age until it has gone on like that for a day", "by", today.by())
 		}

@@ -1,0 +1,185 @@
+package router
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"docent/api"
+)
+
+// Listener has what comes through l answered as the API answers also where net/http answers by itself. It is for a plain listener of
+// the http.Server that was attached.
+func (s *Server) Listener(l net.Listener) net.Listener { return &listener{l, s} }
+
+type listener struct {
+	net.Listener
+	server *Server
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if tcp, ok := c.(*net.TCPConn); ok && err == nil {
+		return &conn{TCPConn: tcp, server: l.server}, nil
+	}
+	return c, err
+}
+
+// A conn is a connection as net/http has it. Two things are done here, for which net/http offers no other place: its own answers, to
+// what it does not take for a request, are put into the API's form, and empty lines before a request that comes after a stream are
+// passed over.
+type conn struct {
+	*net.TCPConn
+	server *Server
+	read   []byte // of the next request, before net/http got the connection
+	lines  int    // how many bytes of empty lines may still come before the request
+
+	// Of the goroutine that serves the connection.
+	handed bool // a request is with the handler, or its answer is being written
+}
+
+// emptyLines are as many bytes of empty lines before a request as net/http passes over behind a POST: two line ends.
+const emptyLines = 4
+
+func (c *conn) Read(b []byte) (int, error) {
+	for {
+		n, err := c.next(b)
+		if n == 0 || err != nil {
+			return n, err
+		}
+		if n = c.skip(b, n); n > 0 {
+			return n, nil
+		}
+	}
+}
+
+// skip takes empty lines out of the n bytes that were read, and says how many are left.
+func (c *conn) skip(b []byte, n int) int {
+	if c.lines == 0 {
+		return n
+	}
+	skipped := 0
+	for skipped < min(n, c.lines) && (b[skipped] == '\r' || b[skipped] == '\n') {
+		skipped++
+	}
+	if c.lines -= skipped; skipped < n {
+		c.lines = 0
+	}
+	return copy(b, b[skipped:n])
+}
+
+func (c *conn) next(b []byte) (int, error) {
+	if len(c.read) == 0 {
+		return c.TCPConn.Read(b)
+	}
+	n := copy(b, c.read)
+	c.read = c.read[n:]
+	return n, nil
+}
+
+// Write puts what net/http says outside of any request, such as that it cannot read one, into the API's form.
+func (c *conn) Write(b []byte) (int, error) {
+	if !c.handed {
+		if own := c.server.ownAnswer(b, c.RemoteAddr()); own != nil {
+			if _, err := c.TCPConn.Write(own); err != nil {
+				return 0, err
+			}
+			return len(b), nil
+		}
+	}
+	return c.TCPConn.Write(b)
+}
+
+// connKey is the key of a request's conn.
+type connKey struct{}
+
+// handle notes that a request has come to the handler.
+func handle(req *http.Request) {
+	if c, ok := req.Context().Value(connKey{}).(*conn); ok {
+		c.handed = true
+	}
+}
+
+// attachConns has the http.Server tell its conns what goes on.
+func attachConns(server *http.Server) {
+	server.DisableGeneralOptionsHandler = true // "OPTIONS *" is the API's to answer
+	known := server.ConnContext
+	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if known != nil {
+			ctx = known(ctx, c)
+		}
+		if own, ok := c.(*conn); ok {
+			ctx = context.WithValue(ctx, connKey{}, own)
+		}
+		return ctx
+	}
+	state := server.ConnState
+	server.ConnState = func(c net.Conn, now http.ConnState) {
+		if state != nil {
+			state(c, now)
+		}
+		if own, ok := c.(*conn); ok && now == http.StateIdle { // the answer is written
+			own.handed = false
+		}
+	}
+}
+
+// ownAnswer is the API's form of an answer that net/http gives by itself, nil where b is none. Of the request nothing is known, also
+// not the id that the caller gave it.
+func (s *Server) ownAnswer(b []byte, from net.Addr) []byte {
+	line, text, ok := bytes.Cut(b, []byte("\r\n"))
+	if !ok || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) || len(line) < len("HTTP/1.1 400") {
+		return nil
+	}
+	status, err := strconv.Atoi(string(line[9:12]))
+	if err != nil || status < 400 {
+		return nil
+	}
+	_, text, _ = bytes.Cut(text, []byte("\r\n\r\n"))
+	_, reason, _ := strings.Cut(string(text), ": ")
+	a := unread(status, reason)
+	now := time.Now()
+	id := api.NewID(api.RequestPrefix, now)
+	body, err := marshal(errorBody{Error: a.message, Message: a.message, Code: a.code, Details: a.details, RequestID: id})
+	if err != nil {
+		return nil // strings only: cannot happen
+	}
+	h := http.Header{}
+	h.Set("X-Request-Id", id)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Date", now.UTC().Format(http.TimeFormat))
+	allowOrigin(h) // a page that sends too many cookies, say
+	res := http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: h, Close: true, ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}
+	var out bytes.Buffer
+	if err := res.Write(&out); err != nil {
+		return nil // into memory: cannot happen
+	}
+	s.note(context.Background(), account{id: id, client: address(from.String()), began: now, route: "unknown", status: status, bytes: int64(len(body)), code: a.code})
+	return out.Bytes()
+}
+
+// unread says why net/http did not take something for a request.
+func unread(status int, reason string) answer {
+	switch status {
+	case http.StatusExpectationFailed:
+		return answer{status: status, code: "expectation_failed", message: "the header Expect can only be 100-continue: leave it out"}
+	case http.StatusRequestHeaderFieldsTooLarge:
+		return answer{status: status, code: "headers_too_large", message: "the headers of the request are larger than what is taken: send fewer or shorter ones, such as cookies"}
+	case http.StatusNotImplemented:
+		return answer{status: status, code: "not_implemented", message: "the header Transfer-Encoding can only be chunked"}
+	case http.StatusHTTPVersionNotSupported:
+		return answer{status: status, code: "version_not_supported", message: "the version of HTTP must be 1.0 or 1.1"}
+	}
+	message := "the request is not HTTP that can be read"
+	if reason != "" {
+		message += ": " + reason
+	}
+	return answer{status: status, code: "invalid_request", message: message, details: []api.Problem{{Field: "request", Message: or(reason, "is not HTTP that can be read")}}}
+}
