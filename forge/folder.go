@@ -247,7 +247,7 @@ func (im *importer) read(ctx context.Context, progress func(string)) error {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				data, err := readRegular(im.root, f.path, im.max)
+				data, err := im.load(f.path)
 				if errors.Is(err, fs.ErrNotExist) {
 					f.gone = true
 					return nil
@@ -257,10 +257,11 @@ func (im *importer) read(ctx context.Context, progress func(string)) error {
 				}
 				o := newObject(plumbing.BlobObject, data)
 				f.hash = o.hash
-				if !im.store.has(o.hash) {
+				there, err := im.store.has(o.hash)
+				if err == nil && !there {
 					contents[i] = &o
 				}
-				return nil
+				return err
 			})
 		}
 		if err := g.Wait(); err != nil {
@@ -299,6 +300,12 @@ func (im *importer) read(ctx context.Context, progress func(string)) error {
 	}
 	im.known = known
 	return nil
+}
+
+// load reads a file of the folder.
+func (im *importer) load(name string) ([]byte, error) {
+	defer im.store.disk.take()()
+	return readRegular(im.root, name, im.max)
 }
 
 // readRegular reads a file that is one: no link, no pipe, and the same one throughout.

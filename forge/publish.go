@@ -202,7 +202,11 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 		return Published{}, fmt.Errorf("%w: %q is the branch that the documentation is served from", ErrRefused, p.Branch)
 	}
 	parent := plumbing.NewHash(p.Parent)
-	if !plumbing.IsHash(p.Parent) || !st.has(parent) {
+	there, err := st.has(parent)
+	if err != nil {
+		return Published{}, err
+	}
+	if !plumbing.IsHash(p.Parent) || !there {
 		return Published{}, fmt.Errorf("%w: the commit %q that the changes build on is not there", ErrMoved, cut(p.Parent, 60))
 	}
 	from, err := st.commit(parent)

@@ -125,7 +125,11 @@ func (t *Tree) other(ctx context.Context, hash string) (commit, error) {
 		return commit{}, err
 	}
 	id := plumbing.NewHash(hash)
-	if !plumbing.IsHash(hash) || !t.store.has(id) {
+	there, err := t.store.has(id)
+	if err != nil {
+		return commit{}, t.repo.damaged(err)
+	}
+	if !plumbing.IsHash(hash) || !there {
 		return commit{}, fmt.Errorf("no commit %q: %w", cut(hash, 60), api.ErrNotFound)
 	}
 	c, err := t.store.commit(id)
