@@ -198,6 +198,19 @@ func (s *store) lost() (map[string]string, error) {
 	return out, nil
 }
 
+// found strikes a reference off the list of those that were lost.
+func (s *store) found(name string) error {
+	lost, err := s.lost()
+	if err != nil || lost[name] == "" {
+		return err
+	}
+	delete(lost, name)
+	if len(lost) == 0 {
+		return os.Remove(filepath.Join(s.dir, lostFile))
+	}
+	return s.setLost(lost)
+}
+
 func (s *store) setLost(lost map[string]string) error {
 	if len(lost) == 0 {
 		return nil
@@ -285,32 +298,7 @@ func (h *Hub) carryOver(old, fresh *store) (map[string]string, error) {
 		lost[name] = "its commits could not be read any more when the repository was built anew on " + when +
 			"; they are lost, unless the job's next instruction finds them or a backup has them"
 	}
-	for hash := range cut { // the history ends where the parents are not there, and nowhere else
-		c, err := fresh.commit(hash)
-		if errors.Is(err, errDamaged) {
-			delete(cut, hash)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		whole := true
-		for _, p := range c.parents {
-			there, err := fresh.has(p)
-			if err != nil {
-				return nil, err
-			}
-			whole = whole && there
-		}
-		if whole {
-			delete(cut, hash)
-		}
-	}
-	if len(cut) > 0 {
-		if err := fresh.setShallow(cut); err != nil {
-			return nil, err
-		}
-	} else if err := os.Remove(filepath.Join(fresh.dir, "shallow")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := fresh.cutOff(cut); err != nil {
 		return nil, err
 	}
 	switch b, err := old.disk.readFile(filepath.Join(old.dir, intentFile)); {
@@ -327,6 +315,38 @@ func (h *Hub) carryOver(old, fresh *store) (map[string]string, error) {
 		}
 	}
 	return lost, fresh.setLost(lost)
+}
+
+// cutOff notes where the history ends, of the commits where it may.
+func (s *store) cutOff(cut map[plumbing.Hash]bool) error {
+	for hash := range cut { // the history ends where the parents are not there, and nowhere else
+		c, err := s.commit(hash)
+		if errors.Is(err, errDamaged) {
+			delete(cut, hash)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		whole := true
+		for _, p := range c.parents {
+			there, err := s.has(p)
+			if err != nil {
+				return err
+			}
+			whole = whole && there
+		}
+		if whole {
+			delete(cut, hash)
+		}
+	}
+	if len(cut) > 0 {
+		return s.setShallow(cut)
+	}
+	if err := os.Remove(filepath.Join(s.dir, "shallow")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // copyFrom copies what a commit reaches and is not there yet; each object is checked on the way. From itself, a repository
