@@ -144,7 +144,7 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 	if o.packAfter <= 0 {
 		o.packAfter = packAfter
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open forge: %w", err)
 	}
 	entries, err := os.ReadDir(dir)

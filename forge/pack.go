@@ -434,7 +434,7 @@ func (s *store) installPack(f *os.File, sum plumbing.Hash, w *idxfile.Writer) er
 	if _, err := idxfile.NewEncoder(&b).Encode(index); err != nil {
 		return fmt.Errorf("index objects: %w", err)
 	}
-	if err := f.Chmod(0o444); err != nil {
+	if err := f.Chmod(0o400); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
@@ -443,7 +443,7 @@ func (s *store) installPack(f *os.File, sum plumbing.Hash, w *idxfile.Writer) er
 	name := filepath.Join(s.packs(), "pack-"+sum.String())
 	tmp := f.Name() + ".idx"
 	defer os.Remove(tmp)
-	if err := writeFile(tmp, b.Bytes(), 0o444); err != nil {
+	if err := writeFile(tmp, b.Bytes(), 0o400); err != nil {
 		return err
 	}
 	if err := os.Rename(tmp, name+".idx"); err != nil {

@@ -56,11 +56,8 @@ func createStore(dir, head string) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		return err
-	}
 	for _, d := range []string{"objects/pack", "objects/info", "refs/heads", "refs/tags"} {
-		if err := os.MkdirAll(filepath.Join(tmp, d), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(tmp, d), 0o700); err != nil {
 			return err
 		}
 	}
@@ -70,7 +67,7 @@ func createStore(dir, head string) error {
 		{"description", "Docent documentation repository\n"},
 	}
 	for _, f := range files {
-		if err := writeFile(filepath.Join(tmp, f.name), []byte(f.text), 0o644); err != nil {
+		if err := writeFile(filepath.Join(tmp, f.name), []byte(f.text), 0o600); err != nil {
 			return err
 		}
 	}
@@ -195,7 +192,7 @@ func (s *store) write(objects []object) error {
 	for _, o := range missing {
 		name := s.loosePath(o.hash)
 		dir := filepath.Dir(name)
-		if err := os.Mkdir(dir, 0o755); err == nil {
+		if err := os.Mkdir(dir, 0o700); err == nil {
 			dirs[filepath.Join(s.dir, "objects")] = true
 		} else if !errors.Is(err, fs.ErrExist) {
 			return errors.Join(err, g.Wait())
@@ -246,7 +243,7 @@ func (s *store) place(name string, o object) error {
 	if _, err := f.Write(b.Bytes()); err != nil {
 		return err
 	}
-	if err := f.Chmod(0o444); err != nil {
+	if err := f.Chmod(0o400); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
@@ -267,7 +264,7 @@ func (s *store) setRef(name string, old, new plumbing.Hash) error {
 	if err != nil {
 		return fmt.Errorf("set %s: %w", name, err)
 	}
-	lock, err := os.OpenFile(path+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	lock, err := os.OpenFile(path+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", name, err)
 	}
@@ -418,10 +415,10 @@ func (s *store) tooManyNames() error {
 
 // writeFile writes a new file and syncs it; the directory is the caller's to sync.
 func writeFile(name string, data []byte, mode os.FileMode) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if errors.Is(err, fs.ErrPermission) { // a read-only leftover of the same name
 		if os.Remove(name) == nil {
-			f, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+			f, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 		}
 	}
 	if err != nil {
@@ -442,7 +439,7 @@ func writeFile(name string, data []byte, mode os.FileMode) error {
 
 // replaceFile changes a file so that a crash leaves the old or the new content.
 func replaceFile(name string, data []byte) error {
-	if err := writeFile(name+".new", data, 0o644); err != nil {
+	if err := writeFile(name+".new", data, 0o600); err != nil {
 		return err
 	}
 	if err := os.Rename(name+".new", name); err != nil {
@@ -468,7 +465,7 @@ func mkdirAll(dir string) (changed []string, err error) {
 	if changed, err = mkdirAll(filepath.Dir(dir)); err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	return append(changed, filepath.Dir(dir)), nil

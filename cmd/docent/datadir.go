@@ -66,6 +66,10 @@ func openDataDir(path, command string, patience time.Duration) (*dataDir, error)
 			return nil, &lockedError{path: path, holder: holder}
 		}
 	}
+	if err := ownersOnly(path); err != nil {
+		file.Close()
+		return nil, unwritable(path, err)
+	}
 	text, _ := json.Marshal(lockHolder{PID: os.Getpid(), Command: command})
 	if err := errors.Join(file.Truncate(0), writeAt(file, text)); err != nil {
 		file.Close()
