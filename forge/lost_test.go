@@ -2,6 +2,8 @@ package forge_test
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,4 +103,56 @@ func TestABranchThatPeopleRemovedStaysAway(t *testing.T) {
 	if err != nil || tip.Commit != git(t, bare, "rev-parse", "HEAD") {
 		t.Errorf("the branch stands at %+v, %v", tip, err)
 	}
+}
+
+// An operator may have git pack a repository while the server is stopped, references too.
+func TestARepositoryThatGitHasPackedIsRead(t *testing.T) {
+	const n = 30
+	folder := t.TempDir()
+	write(t, folder, forgetest.Files)
+	r := open(t, t.TempDir(), project(folder), &forgetest.Pulls{}, forge.Options{})
+	long := strings.Repeat("A line that is the same in each version.\n", 400)
+	for i := range n {
+		r.publish(t, "docent/long", put("long.md", fmt.Sprintf("%s%d\n%s", long, i, long)))
+	}
+	r.pages(t, 3)
+	git(t, r.repository(), "gc", "-q", "--aggressive", "--prune=now")
+	if out := git(t, r.repository(), "count-objects", "-v"); !strings.Contains(out, "count: 0\n") || !strings.Contains(git(t, r.repository(), "for-each-ref"), "docent/long") {
+		t.Fatal(out)
+	}
+	r = open(t, r.dir, r.project, r.pulls, forge.Options{})
+	r.complete(t, 3)
+	tip := r.tip(t, "docent/long")
+	if text := r.files(t, tip.Commit)["long.md"]; text != fmt.Sprintf("%s%d\n%s", long, n-1, long) {
+		t.Errorf("the page has %d bytes", len(text))
+	}
+	for _, commit := range strings.Fields(git(t, r.repository(), "log", "--format=%H", "docent/long")) { // each through its differences
+		if got, want := r.files(t, commit)["long.md"], git(t, r.repository(), "ls-tree", commit, "long.md"); (want == "") != (got == "") {
+			t.Errorf("at %s the page has %d bytes, git says %q", commit, len(got), want)
+		}
+	}
+	r.publish(t, "docent/long", put("long.md", "short\n"))
+	fsck(t, r.repository())
+}
+
+func TestWhatIsFetchedAsDifferencesIsWhatGitHas(t *testing.T) {
+	work := t.TempDir()
+	git(t, work, "init", "-q")
+	files := map[string]string{}
+	for i := range 600 { // more than are kept one by one
+		files[fmt.Sprintf("guide/page-%d.md", i)] = fmt.Sprintf("# Page %d\n\n%s%d\n", i, strings.Repeat(fmt.Sprintf("A line of group %d.\n", i%7), 60), i)
+	}
+	write(t, work, files)
+	git(t, work, "add", "-A")
+	git(t, work, "commit", "-q", "-m", "one")
+	git(t, work, "gc", "-q", "--aggressive")
+	r := open(t, t.TempDir(), project("file://"+work), &forgetest.Pulls{}, forge.Options{})
+	tip, _ := r.sync(t)
+	if list := git(t, r.repository(), "cat-file", "--batch-all-objects", "--batch-check=%(deltabase)"); !strings.ContainsAny(strings.ReplaceAll(list, strings.Repeat("0", 40), ""), "123456789abcdef") {
+		t.Fatal("nothing came as a difference")
+	}
+	if got := r.files(t, tip.Commit); !maps.Equal(got, files) {
+		t.Errorf("%d files, not those that were committed", len(got))
+	}
+	fsck(t, r.repository())
 }
