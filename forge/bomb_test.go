@@ -23,8 +23,7 @@ import (
 
 // A hostile repository is made here, not kept: it is small and stands for very much.
 
-// hostile is a bare repository whose branch main has a tree that make gives. Its objects are added by hand, as git would
-// have to hold them in memory.
+// hostile is a bare repository. Its objects are added by hand, since git would hold them in memory.
 type hostile struct {
 	t   *testing.T
 	dir string
@@ -102,7 +101,7 @@ func manyNames(t *testing.T) *hostile {
 	return h
 }
 
-// withPage adds a page beside a tree, so that something of a repository can be read.
+// onSecondProject is a project that nobody means any harm.
 func onSecondProject(t *testing.T) *rig {
 	t.Helper()
 	folder := t.TempDir()
@@ -122,7 +121,7 @@ func refusal(t *testing.T, r *rig, err error, limit string) {
 	}
 }
 
-// listing counts what a reading of all files takes, and fails as it fails.
+// listing reads the names of all files.
 func listing(t *testing.T, r *rig, commit string) error {
 	t.Helper()
 	tree, err := r.Tree(t.Context(), r.project, commit)
@@ -335,7 +334,7 @@ func TestPacksBeyondALimitAreRefusedBeforeTheyAreInflated(t *testing.T) {
 				at = next
 			}
 		}, "67108864 bytes", kilo},
-		{"many objects", func(p *packing) { p.count = 3_000_000 }, "2000000", kilo},
+		{"many objects", func(p *packing) { p.count = 3_000_000 }, "1000000", kilo},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			folder := t.TempDir()
@@ -406,5 +405,38 @@ func TestASecondProjectAnswersBesideAHostileOne(t *testing.T) {
 	}
 	if list := good.asides(t); len(list) > 0 {
 		t.Errorf("put aside: %v", list)
+	}
+}
+
+// A folder, a work tree and what is fetched have the same limit.
+func TestEverySourceHasTheLimitOfFiles(t *testing.T) {
+	files := map[string]string{}
+	for i := range 12 {
+		files[fmt.Sprintf("page-%d.md", i)] = "# Page\n"
+	}
+	for _, kind := range []string{"folder", "work tree", "repository"} {
+		t.Run(kind, func(t *testing.T) {
+			source := t.TempDir()
+			write(t, source, files)
+			if kind != "folder" {
+				git(t, source, "init", "-q")
+				git(t, source, "add", "-A")
+				git(t, source, "commit", "-q", "-m", "one")
+			}
+			if kind == "repository" {
+				source = "file://" + source
+			}
+			r := open(t, t.TempDir(), project(source), &forgetest.Pulls{}, forge.Options{MaxFiles: 10})
+			tip, _, err := r.Sync(t.Context(), r.project, nil)
+			if err == nil {
+				err = listing(t, r, tip.Commit)
+			}
+			refusal(t, r, err, "10 files")
+			r = open(t, t.TempDir(), project(source), &forgetest.Pulls{}, forge.Options{MaxFiles: 12})
+			tip, _ = r.sync(t)
+			if err := listing(t, r, tip.Commit); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

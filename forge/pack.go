@@ -125,7 +125,7 @@ func (s *store) readPack(r io.Reader) error {
 	if n > s.disk.maxBytes {
 		return s.tooManyBytes()
 	}
-	in := &incoming{store: s, file: f, end: n - sha1.Size, byHash: map[plumbing.Hash]int{}, onOffset: map[int64][]int{}, onHash: map[plumbing.Hash][]int{}}
+	in := &incoming{store: s, file: f, end: n - sha1.Size, onOffset: map[int64][]int{}, onHash: map[plumbing.Hash][]int{}}
 	if err := in.read(); err != nil {
 		return fmt.Errorf("index objects: %w", err)
 	}
@@ -162,9 +162,8 @@ type incoming struct {
 	sum   plumbing.Hash
 
 	objects  []incomingObject
-	total    int64 // bytes of all objects, inflated
-	work     int64 // bytes that putting together the differences has taken
-	byHash   map[plumbing.Hash]int
+	total    int64           // bytes of all objects, inflated
+	work     int64           // bytes that putting together the differences has taken
 	onOffset map[int64][]int // differences, by where the object stands that they change
 	onHash   map[plumbing.Hash][]int
 	bases    *cache.BufferLRU
@@ -221,7 +220,7 @@ func (in *incoming) read() error {
 }
 
 // objectsPerFile is how many objects a fetch may have for each file that a commit may have: its history comes along.
-const objectsPerFile = 10
+const objectsPerFile = 5
 
 // next reads one object's header, and what follows up to its end.
 func (in *incoming) next(r *offsetReader) error {
@@ -282,8 +281,6 @@ func (in *incoming) next(r *offsetReader) error {
 		in.onOffset[o.at-o.back] = append(in.onOffset[o.at-o.back], i)
 	case plumbing.REFDeltaObject:
 		in.onHash[o.ref] = append(in.onHash[o.ref], i)
-	default:
-		in.byHash[o.hash] = i
 	}
 	return nil
 }
