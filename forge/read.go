@@ -146,6 +146,14 @@ func passing(err error) error {
 		Say: fmt.Sprintf("The server cannot use its own copy of the repository now (%v).", reason(err))}, err)
 }
 
+// unwritten sorts an error about writing a repository's file: rights that were taken away may come back.
+func unwritten(err error) error {
+	if err != nil && !errors.Is(err, ErrTemporary) && (errors.Is(err, fs.ErrPermission) || exhausted(err)) {
+		return passing(err)
+	}
+	return err
+}
+
 // exhausted tells the errors of a machine that is short of something, or whose disk fails: they say nothing of what was read.
 func exhausted(err error) bool {
 	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EAGAIN, syscall.ESTALE, syscall.ETIMEDOUT} {

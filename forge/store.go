@@ -112,11 +112,11 @@ func openStore(dir string, project api.ProjectID, d *disk) (*store, error) {
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, sorted(err)
 	}
 	loose, err := s.looseObjects()
 	if err != nil {
-		return nil, err
+		return nil, sorted(err)
 	}
 	s.loose.Store(int64(len(loose)))
 	return s, nil
@@ -164,7 +164,9 @@ func (s *store) commit(hash plumbing.Hash) (commit, error) {
 }
 
 // write stores the objects that are not there yet. When it returns they are on disk.
-func (s *store) write(objects []object) error {
+func (s *store) write(objects []object) error { return unwritten(s.writeMissing(objects)) }
+
+func (s *store) writeMissing(objects []object) error {
 	seen := make(map[plumbing.Hash]bool, len(objects))
 	missing := make([]object, 0, len(objects))
 	for _, o := range objects {
@@ -259,6 +261,10 @@ func (s *store) head(branch string) (plumbing.Hash, error) {
 
 // setRef moves a reference from old to new, under git's own lock file, and syncs it.
 func (s *store) setRef(name string, old, new plumbing.Hash) error {
+	return unwritten(s.moveRef(name, old, new))
+}
+
+func (s *store) moveRef(name string, old, new plumbing.Hash) error {
 	path := filepath.Join(s.dir, filepath.FromSlash(name))
 	made, err := mkdirAll(filepath.Dir(path))
 	if err != nil {
@@ -439,13 +445,14 @@ func writeFile(name string, data []byte, mode os.FileMode) error {
 
 // replaceFile changes a file so that a crash leaves the old or the new content.
 func replaceFile(name string, data []byte) error {
-	if err := writeFile(name+".new", data, 0o600); err != nil {
-		return err
+	err := writeFile(name+".new", data, 0o600)
+	if err == nil {
+		err = os.Rename(name+".new", name)
 	}
-	if err := os.Rename(name+".new", name); err != nil {
-		return err
+	if err == nil {
+		err = syncDir(filepath.Dir(name))
 	}
-	return syncDir(filepath.Dir(name))
+	return unwritten(err)
 }
 
 func syncDir(dir string) error {
