@@ -155,6 +155,7 @@ type host struct {
 	pulls     map[string]*api.PullRequest
 	published int
 	opened    int
+	keeps     bool                            // it can bring a lost commit back
 	fail      func(p forge.Publication) error // before a publication takes effect
 	lose      func(p forge.Publication) error // after it has
 }
@@ -165,12 +166,20 @@ func newHost() *host {
 
 const base = "main"
 
-func (h *host) Tip(_ context.Context, p api.Project, branch string) (forge.Tip, error) {
+func (h *host) TipAfter(_ context.Context, p api.Project, branch, published string) (forge.Tip, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	tip := forge.Tip{Branch: branch, Base: base, Commit: "base", Repo: string(p.ID)}
 	if pull := h.pulls[branch]; pull != nil {
 		tip.Pull = pull.State
+	}
+	if published != "" && tip.Pull == api.PullOpen && !slices.Contains(h.branches[branch], published) {
+		if h.keeps {
+			h.branches[branch] = []string{published}
+			tip.Restored, tip.Commit = true, published
+			return tip, nil
+		}
+		return forge.Tip{}, &forge.HostError{Kind: forge.ErrLost, Say: "The commit " + published + " is lost."}
 	}
 	if commits := h.branches[branch]; len(commits) > 0 && (tip.Pull == "" || tip.Pull == api.PullOpen) {
 		tip.Commit = commits[len(commits)-1]

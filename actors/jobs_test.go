@@ -151,6 +151,43 @@ func TestAFollowUpAfterAMergeOpensANewPullRequest(t *testing.T) {
 	})
 }
 
+func TestAFollowUpToALostBranchFailsPlainly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.start()
+		defer w.stop()
+		id := newJob()
+		w.create(id, "one")
+		row := w.settled(id)
+		if row.Job.Status != api.JobCompleted {
+			t.Fatalf("%+v", row.Job)
+		}
+		w.host.mu.Lock()
+		delete(w.host.branches, row.Branch)
+		w.host.mu.Unlock()
+		w.ask(id, job.FollowUp{Project: "p", ID: "f", Prompt: "two"})
+		row = w.settled(id)
+		if row.Job.Status != api.JobFailed || row.Halt != api.HaltError || !strings.HasSuffix(row.Job.Message, " is lost.") {
+			t.Errorf("%+v", row)
+		}
+		if w.host.published != 1 || len(w.writer.seen()) != 1 {
+			t.Errorf("published %d times, edited %d times", w.host.published, len(w.writer.seen()))
+		}
+		w.host.keeps = true // as after the repository was restored
+		w.ask(id, job.FollowUp{Project: "p", ID: "g", Prompt: "three"})
+		if row = w.settled(id); row.Job.Status != api.JobCompleted || w.host.commits(row.Branch) != 2 {
+			t.Errorf("%+v with %d commits", row, w.host.commits(row.Branch))
+		}
+		r, err := w.system.Jobs().Ask(t.Context(), id, job.Watch{Project: "p", Log: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(r.Log, func(e job.Entry) bool { return strings.Contains(e.Text, "brought back") }) {
+			t.Errorf("the log does not say that the commit was brought back: %+v", r.Log)
+		}
+	})
+}
+
 func TestFollowUpsToAnActiveJobAreDoneInTheOrderSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil).start()

@@ -24,7 +24,11 @@ type delta struct {
 }
 
 // compare lists the paths that differ, in order. Links and submodules count, folders do not.
-func (s *store) compare(before, after plumbing.Hash, prefix string, out []delta) ([]delta, error) {
+func (s *store) compare(before, after plumbing.Hash) ([]delta, error) {
+	return s.compareBelow(&[2]walk{{store: s}, {store: s}}, before, after, "", nil)
+}
+
+func (s *store) compareBelow(n *[2]walk, before, after plumbing.Hash, prefix string, out []delta) ([]delta, error) {
 	if before == after {
 		return out, nil
 	}
@@ -58,6 +62,14 @@ func (s *store) compare(before, after plumbing.Hash, prefix string, out []delta)
 			continue
 		}
 		p := prefix + name
+		for i, e := range []entry{a, b} {
+			if e.hash.IsZero() {
+				continue
+			}
+			if err := n[i].add(p, e); err != nil {
+				return nil, err
+			}
+		}
 		var ah, bh plumbing.Hash
 		if a.isDir() {
 			ah, a = a.hash, entry{}
@@ -68,7 +80,7 @@ func (s *store) compare(before, after plumbing.Hash, prefix string, out []delta)
 		if a != b {
 			out = append(out, delta{path: p, old: a, new: b})
 		}
-		if out, err = s.compare(ah, bh, p+"/", out); err != nil {
+		if out, err = s.compareBelow(n, ah, bh, p+"/", out); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +89,7 @@ func (s *store) compare(before, after plumbing.Hash, prefix string, out []delta)
 
 // diff renders what differs between two trees.
 func (s *store) diff(before, after plumbing.Hash) (Diff, error) {
-	deltas, err := s.compare(before, after, "", nil)
+	deltas, err := s.compare(before, after)
 	if err != nil {
 		return Diff{}, err
 	}

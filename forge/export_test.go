@@ -2,6 +2,7 @@ package forge
 
 import (
 	"context"
+	"io"
 
 	"docent/api"
 )
@@ -54,4 +55,26 @@ func Pack(ctx context.Context, h *Hub, project api.ProjectID) error {
 		return err
 	}
 	return st.pack(ctx, h.at, h.whenFree)
+}
+
+// OnDisk fails the reading of a hub's own files where fault returns an error: op is "open" or "read".
+func OnDisk(o Options, fault func(op, name string) error) Options {
+	o.diskFault = fault
+	return o
+}
+
+// Inflated is how many bytes a hub has inflated to look at them, and how many of those it held in memory.
+func Inflated(h *Hub) (all, held int64) { return h.disk.inflated.Load(), h.disk.held.Load() }
+
+// ReadPack brings a pack into a project's repository as a fetch does.
+func ReadPack(h *Hub, project api.ProjectID, pack io.Reader) error {
+	r, err := h.repo(project)
+	if err != nil {
+		return err
+	}
+	st, err := h.open(r)
+	if err != nil {
+		return err
+	}
+	return st.readPack(pack)
 }

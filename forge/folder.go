@@ -2,6 +2,7 @@ package forge
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -108,6 +109,11 @@ func (im *importer) track(base plumbing.Hash, src source) error {
 	if err != nil {
 		return err
 	}
+	if n, err := indexed(dir); err != nil {
+		return fmt.Errorf("%w: read the index of the working tree: %w", ErrMisconfigured, err)
+	} else if n > im.limit {
+		return im.store.tooManyNames()
+	}
 	index, err := filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(0)).Index()
 	if err != nil {
 		return fmt.Errorf("%w: read the index of the working tree: %w", ErrMisconfigured, err)
@@ -118,6 +124,23 @@ func (im *importer) track(base plumbing.Hash, src source) error {
 		}
 	}
 	return nil
+}
+
+// indexed is how many files a working tree's index says that it has, before the index is read whole.
+func indexed(gitDir string) (int, error) {
+	f, err := os.Open(path.Join(gitDir, "index"))
+	if errors.Is(err, fs.ErrNotExist) { // nothing was ever added
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	var head [12]byte // "DIRC", version, count
+	if _, err := io.ReadFull(f, head[:]); err != nil {
+		return 0, err
+	}
+	return int(binary.BigEndian.Uint32(head[8:])), nil
 }
 
 // gitDir finds a working tree's git files; a linked working tree has a file that says where they are.
@@ -215,7 +238,7 @@ func (im *importer) list(ctx context.Context, dir string, onlyTracked bool) erro
 				continue
 			}
 			if im.files = append(im.files, found{path: p, info: info}); len(im.files) > im.limit {
-				return fmt.Errorf("%w: the folder holds more than %d files", ErrMisconfigured, im.limit)
+				return im.store.tooManyNames()
 			}
 		}
 	}
@@ -247,7 +270,7 @@ func (im *importer) read(ctx context.Context, progress func(string)) error {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				data, err := readRegular(im.root, f.path, im.max)
+				data, err := im.load(f.path)
 				if errors.Is(err, fs.ErrNotExist) {
 					f.gone = true
 					return nil
@@ -257,10 +280,11 @@ func (im *importer) read(ctx context.Context, progress func(string)) error {
 				}
 				o := newObject(plumbing.BlobObject, data)
 				f.hash = o.hash
-				if !im.store.has(o.hash) {
+				there, err := im.store.has(o.hash)
+				if err == nil && !there {
 					contents[i] = &o
 				}
-				return nil
+				return err
 			})
 		}
 		if err := g.Wait(); err != nil {
@@ -299,6 +323,12 @@ func (im *importer) read(ctx context.Context, progress func(string)) error {
 	}
 	im.known = known
 	return nil
+}
+
+// load reads a file of the folder.
+func (im *importer) load(name string) ([]byte, error) {
+	defer im.store.disk.take()()
+	return readRegular(im.root, name, im.max)
 }
 
 // readRegular reads a file that is one: no link, no pipe, and the same one throughout.

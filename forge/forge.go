@@ -20,6 +20,8 @@ var (
 	ErrMisconfigured = errors.New("the code host is not configured rightly")
 	// ErrTemporary says that trying again later may help.
 	ErrTemporary = errors.New("the code host does not answer now")
+	// ErrLost says that a branch does not hold what was published to it, and that nothing here does.
+	ErrLost = errors.New("a published commit is lost")
 	// ErrMergeConflict says that a pull request's files changed on the base branch too.
 	ErrMergeConflict = errors.New("the pull request conflicts with its base branch")
 )
@@ -69,6 +71,8 @@ type Tip struct {
 	Commit string
 	Pull   api.PullState // of the branch's pull request; empty where there is none
 	Repo   string        // the repository as the API shows it
+
+	Restored bool // the branch had lost a commit that was published to it, and has it again
 }
 
 // A Diff is what a pull request changes.

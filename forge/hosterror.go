@@ -9,9 +9,9 @@ import (
 )
 
 // A HostError is what a code host has against a request, as a sentence for the user. It wraps ErrMisconfigured where
-// somebody has to change something first, and ErrTemporary where trying again helps.
+// somebody has to change something first, ErrTemporary where trying again helps, and ErrLost where neither does.
 type HostError struct {
-	Kind  error // ErrMisconfigured or ErrTemporary
+	Kind  error // ErrMisconfigured, ErrTemporary or ErrLost
 	Say   string
 	After time.Duration // for how long the host wants to be left alone; zero where it does not say
 

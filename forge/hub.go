@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -25,7 +23,8 @@ type Options struct {
 	Log      *slog.Logger
 	Author   string        // of commits, with address: "Docent agent <agent@docent.invalid>" where empty
 	MaxFile  int64         // bytes of one file; larger ones are not imported, read or written; 16 MiB where zero
-	MaxFiles int           // of a folder; 200,000 where zero
+	MaxFiles int           // of a folder, and of a commit; 200,000 where zero
+	MaxBytes int64         // that one fetch may bring, inflated; 4 GiB where zero
 	Timeout  time.Duration // of one exchange with a remote repository; 5 minutes where zero
 	WriteGap time.Duration // between two changes on GitHub, which asks for it; a second where zero
 	Now      func() time.Time
@@ -34,8 +33,9 @@ type Options struct {
 	// gives the same answer: it is part of the commit.
 	CoAuthor func(ctx context.Context, asker api.KeyID) (string, error)
 
-	fault     func(step string) error // tests fail here; a step is named after what was done last
-	packAfter int                     // loose objects are packed
+	fault     func(step string) error     // tests fail here; a step is named after what was done last
+	diskFault func(op, name string) error // tests fail the reading of a repository's files here: "open" and "read"
+	packAfter int                         // loose objects are packed
 }
 
 // A Hub serves all projects' repositories. Its methods may be called by many at once: work on one repository is done in
@@ -44,6 +44,7 @@ type Hub struct {
 	dir   string
 	pulls PullStore
 	o     Options
+	disk  *disk
 
 	mu       sync.Mutex
 	repos    map[api.ProjectID]*repo
@@ -99,13 +100,13 @@ func (r *repo) listingOf(source string, asked time.Time) *listing {
 	return nil
 }
 
-// damaged remembers damage that was met, and says that trying again helps: the next sync mends it. A full or
-// read-only disk passes too.
+// damaged remembers damage that was met, and says that trying again helps: the next sync mends it. What the machine is short
+// of comes back too, and a disk that fails is for somebody to look at: neither is damage.
 func (r *repo) damaged(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS) {
-		return fmt.Errorf("%w: %w", ErrTemporary, err)
-	}
 	if !errors.Is(err, errDamaged) {
+		if exhausted(err) && !errors.Is(err, ErrTemporary) {
+			return passing(err)
+		}
 		return err
 	}
 	r.suspect.Store(true)
@@ -128,6 +129,9 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 	if o.MaxFiles <= 0 {
 		o.MaxFiles = 200_000
 	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = 4 << 30
+	}
 	if o.Timeout <= 0 {
 		o.Timeout = 5 * time.Minute
 	}
@@ -140,7 +144,7 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 	if o.packAfter <= 0 {
 		o.packAfter = packAfter
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open forge: %w", err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -154,7 +158,15 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 			}
 		}
 	}
-	h := &Hub{dir: dir, pulls: pulls, o: o, repos: map[api.ProjectID]*repo{}, gates: map[string]*gate{}, installs: map[string]*installation{}}
+	h := &Hub{dir: dir, pulls: pulls, o: o, disk: newDisk(o.MaxFiles, o.MaxBytes), repos: map[api.ProjectID]*repo{}, gates: map[string]*gate{}, installs: map[string]*installation{}}
+	h.disk.fault = o.diskFault
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), ".mended"); ok {
+			if err := h.exchange(api.ProjectID(id)); err != nil {
+				return nil, fmt.Errorf("open forge: %w", err)
+			}
+		}
+	}
 	h.work, h.stop = context.WithCancel(context.Background())
 	return h, nil
 }
@@ -217,19 +229,41 @@ func (r *repo) acquire(ctx context.Context) (release func(), err error) {
 
 func (h *Hub) path(id api.ProjectID) string { return filepath.Join(h.dir, string(id)+".git") }
 
-// open returns the project's repository; an error of fs.ErrNotExist where it has none yet.
+// open returns the project's repository; errNoRepository where it has none yet.
 func (h *Hub) open(r *repo) (*store, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.store != nil {
 		return r.store, nil
 	}
-	s, err := openStore(h.path(r.project))
+	s, err := openStore(h.path(r.project), r.project, h.disk)
+	if errors.Is(err, errNoRepository) {
+		s, err = h.takeUp(r)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("open the repository of %s: %w", r.project, err)
+		return nil, fmt.Errorf("open the repository of %s: %w", r.project, r.damaged(err))
 	}
 	r.store = s
 	return s, nil
+}
+
+// takeUp looks for what a salvage has left that broke off while the repository was being exchanged.
+func (h *Hub) takeUp(r *repo) (*store, error) {
+	if err := h.exchange(r.project); err != nil {
+		return nil, err
+	}
+	s, err := openStore(h.path(r.project), r.project, h.disk)
+	if !errors.Is(err, errNoRepository) {
+		return s, err
+	}
+	list, listErr := h.asides(r.project)
+	switch {
+	case listErr != nil:
+		return nil, listErr
+	case len(list) > 0:
+		return nil, fmt.Errorf("%w: it was put aside, and nothing has taken its place", errDamaged)
+	}
+	return nil, err
 }
 
 func (h *Hub) at(step string) error {
@@ -309,7 +343,7 @@ func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.T
 		return nil, none, false, err
 	}
 	st, err := h.open(r)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, errNoRepository) {
 		head := p.Branch
 		if head == "" {
 			head = defaultFolderBranch
@@ -496,8 +530,10 @@ func (s *site) bring(ctx context.Context, remote *remote, branch string, haves [
 		if !ok && name != "" {
 			return "", plumbing.ZeroHash, noBranch(name)
 		}
-		if ok && s.store.has(head) {
-			return name, head, nil
+		if ok {
+			if there, err := s.store.has(head); err != nil || there {
+				return name, head, err
+			}
 		}
 	}
 	name, head, l, err := remote.fetch(ctx, s.store, branch, haves)
@@ -573,7 +609,11 @@ func (h *Hub) Tree(ctx context.Context, p api.Project, hash string) (*Tree, erro
 		return nil, fmt.Errorf("read %s: %q is no commit: %w", p.ID, cut(hash, 60), api.ErrNotFound)
 	}
 	id := plumbing.NewHash(hash)
-	if !st.has(id) {
+	there, err := st.has(id)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", p.ID, r.damaged(err))
+	}
+	if !there {
 		return nil, fmt.Errorf("read %s: no commit %s: %w", p.ID, hash, api.ErrNotFound)
 	}
 	c, err := st.commit(id)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/mail"
 	"strings"
 	"time"
@@ -20,6 +21,13 @@ var ErrNoChange = errors.New("the changes leave every file as it is")
 // Tip says where a branch stands after the source was read anew. Where the branch does not exist, or its pull request is
 // merged or closed, Commit is the head of the documentation's branch.
 func (h *Hub) Tip(ctx context.Context, p api.Project, branch string) (Tip, error) {
+	return h.TipAfter(ctx, p, branch, "")
+}
+
+// TipAfter is Tip for a branch that a commit was published to, which is empty where none was. On the built-in host, where
+// nobody else moves it, the branch of an open pull request must hold that commit: where it does not, it is brought back, and
+// where the commit is nowhere any more that is ErrLost. On other hosts the people there decide what becomes of a branch.
+func (h *Hub) TipAfter(ctx context.Context, p api.Project, branch, published string) (Tip, error) {
 	r, err := h.repo(p.ID)
 	if err != nil {
 		return Tip{}, err
@@ -29,7 +37,7 @@ func (h *Hub) Tip(ctx context.Context, p api.Project, branch string) (Tip, error
 	if err != nil {
 		return Tip{}, err
 	}
-	tip, moved, err := h.tip(ctx, r, p, branch, asked)
+	tip, moved, err := h.tip(ctx, r, p, branch, published, asked)
 	release()
 	if moved && h.o.Merged != nil {
 		h.o.Merged(p.ID)
@@ -79,7 +87,7 @@ func (h *Hub) readBranch(id api.ProjectID) string {
 	return branch
 }
 
-func (h *Hub) tip(ctx context.Context, r *repo, p api.Project, branch string, asked time.Time) (Tip, bool, error) {
+func (h *Hub) tip(ctx context.Context, r *repo, p api.Project, branch, published string, asked time.Time) (Tip, bool, error) {
 	if err := checkBranch(branch); err != nil {
 		return Tip{}, false, err
 	}
@@ -87,19 +95,19 @@ func (h *Hub) tip(ctx context.Context, r *repo, p api.Project, branch string, as
 	if err != nil {
 		return Tip{}, false, err
 	}
-	t, err := h.stand(ctx, s, base, branch)
+	t, err := h.stand(ctx, s, base, branch, published)
 	if errors.Is(err, errDamaged) {
 		r.suspect.Store(true)
 		if s, base, moved, err = h.sync(ctx, r, p, time.Now(), func(string) {}); err != nil {
 			return Tip{}, false, err
 		}
-		t, err = h.stand(ctx, s, base, branch)
+		t, err = h.stand(ctx, s, base, branch, published)
 	}
 	return t, moved, r.damaged(err)
 }
 
 // stand is the branch's tip, given the head of the documentation's branch.
-func (h *Hub) stand(ctx context.Context, s *site, base plumbing.Hash, branch string) (Tip, error) {
+func (h *Hub) stand(ctx context.Context, s *site, base plumbing.Hash, branch, published string) (Tip, error) {
 	t := Tip{Branch: branch, Base: s.base, Commit: base.String(), Repo: s.source.name}
 	if branch == s.base {
 		return t, nil
@@ -140,10 +148,86 @@ func (h *Hub) stand(ctx context.Context, s *site, base plumbing.Hash, branch str
 	default:
 		t.Pull = pull.State
 	}
+	if t.Pull == api.PullOpen && published != "" {
+		if head, t.Restored, err = h.hold(s, branch, head, published); err != nil {
+			return Tip{}, err
+		}
+	}
 	if !head.IsZero() && (t.Pull == "" || t.Pull == api.PullOpen) {
 		t.Commit = head.String()
 	}
 	return t, nil
+}
+
+// hold makes sure that a branch holds a commit that was published to it.
+func (h *Hub) hold(s *site, branch string, head plumbing.Hash, published string) (plumbing.Hash, bool, error) {
+	want := plumbing.NewHash(published)
+	if !plumbing.IsHash(published) || head == want {
+		return head, false, nil
+	}
+	if !head.IsZero() {
+		if ok, err := s.store.contains(head, want); err != nil || ok {
+			return head, false, err
+		}
+	}
+	if err := h.find(s, want); err != nil {
+		if errors.Is(err, errDamaged) {
+			h.o.Log.Error("a published commit is lost", "project", s.project.ID, "branch", branch, "commit", published, "error", err)
+			err = &HostError{Kind: ErrLost, Say: fmt.Sprintf("The commit %.12s that this job published before is lost: the branch %s does not hold it, and it cannot be read from the repository. "+
+				"Nothing was changed. Restore the repository from a backup, or send all instructions again as a new job.", published, branch)}
+		}
+		return head, false, err
+	}
+	if !head.IsZero() {
+		ahead, err := s.store.contains(want, head)
+		if err != nil {
+			return head, false, err
+		}
+		if !ahead {
+			return head, false, &HostError{Kind: ErrLost, Say: fmt.Sprintf("The branch %s does not hold the commit %.12s that this job published before: it was moved to other commits. "+
+				"Nothing was changed. Send the instruction as a new job, or set the branch to a commit that holds both.", branch, published)}
+		}
+	}
+	if err := s.store.setRef("refs/heads/"+branch, head, want); err != nil {
+		return head, false, err
+	}
+	h.o.Log.Warn("a branch had lost a published commit, which was found and brought back", "project", s.project.ID, "branch", branch, "commit", published)
+	return want, true, s.store.found("refs/heads/" + branch)
+}
+
+// find makes sure that a commit is there with all that it reaches: in the repository, or in a damaged one that made way.
+func (h *Hub) find(s *site, want plumbing.Hash) error {
+	cut, err := s.store.shallow()
+	if err != nil {
+		return err
+	}
+	err = s.store.copyFrom(s.store, want, cut)
+	if !errors.Is(err, errDamaged) {
+		return err
+	}
+	list, listErr := h.asides(s.project.ID)
+	if listErr != nil {
+		return listErr
+	}
+	for _, dir := range list {
+		from := salvaged(dir, s.project.ID, h.disk)
+		older, err := from.shallow()
+		if err != nil {
+			return err
+		}
+		both := maps.Clone(older)
+		if both == nil {
+			both = map[plumbing.Hash]bool{}
+		}
+		maps.Copy(both, cut)
+		switch err := s.store.copyFrom(from, want, both); {
+		case err == nil && len(older) > 0:
+			return s.store.cutOff(both)
+		case !errors.Is(err, errDamaged):
+			return err
+		}
+	}
+	return err
 }
 
 // fetchHead brings a remote branch into the store under the same name; zero where the remote has no such branch.
@@ -242,7 +326,11 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 		return Published{}, fmt.Errorf("%w: %q is the branch that the documentation is served from", ErrRefused, p.Branch)
 	}
 	parent := plumbing.NewHash(p.Parent)
-	if !plumbing.IsHash(p.Parent) || !st.has(parent) {
+	there, err := st.has(parent)
+	if err != nil {
+		return Published{}, err
+	}
+	if !plumbing.IsHash(p.Parent) || !there {
 		return Published{}, fmt.Errorf("%w: the commit %q that the changes build on is not there", ErrMoved, cut(p.Parent, 60))
 	}
 	from, err := st.commit(parent)

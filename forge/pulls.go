@@ -134,20 +134,33 @@ func (s *store) ends(pull api.PullRequest) (ends, error) {
 		return ends{}, err
 	}
 	if head.IsZero() {
-		return ends{}, fmt.Errorf("its branch %q is gone: %w", pull.Head, api.ErrNotFound)
+		return ends{}, s.gone(pull.Head)
 	}
 	base, err := s.head(pull.Base)
 	if err != nil {
 		return ends{}, err
 	}
 	if base.IsZero() {
-		return ends{}, fmt.Errorf("its base branch %q is gone: %w", pull.Base, api.ErrNotFound)
+		return ends{}, s.gone(pull.Base)
 	}
 	fork, err := s.mergeBase(base, head)
 	if err != nil {
 		return ends{}, err
 	}
 	return ends{fork, head}, nil
+}
+
+// gone says what there is to say of a branch that is not there.
+func (s *store) gone(branch string) error {
+	lost, err := s.lost()
+	if err != nil {
+		return err
+	}
+	reason := fmt.Sprintf("the branch %q of this pull request is gone", branch)
+	if why, ok := lost["refs/heads/"+branch]; ok {
+		reason += ": " + why
+	}
+	return &api.StateError{Kind: api.ErrNotFound, Reason: reason}
 }
 
 // keepEnds makes the ends of a pull request stay what they are now.
@@ -315,7 +328,7 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 		return pull, err
 	}
 	if head.IsZero() {
-		return pull, &api.StateError{Kind: api.ErrConflict, Reason: fmt.Sprintf("the branch %q is gone", pull.Head)}
+		return pull, &api.StateError{Kind: api.ErrConflict, Reason: "not merged: " + st.gone(pull.Head).Error()}
 	}
 	if in, err := st.contains(base, head); err != nil {
 		return pull, err
@@ -457,7 +470,7 @@ func (h *Hub) Close(ctx context.Context, id string) (api.PullRequest, error) {
 
 // mergeTrees brings what changed from base to theirs into ours. Files that both sides changed are merged by lines.
 func (s *store) mergeTrees(base, ours, theirs plumbing.Hash) (plumbing.Hash, []object, error) {
-	m := &treeMerge{store: s}
+	m := &treeMerge{store: s, met: walk{store: s}}
 	hash, err := m.merge("", base, ours, theirs)
 	if err != nil {
 		return plumbing.ZeroHash, nil, err
@@ -484,6 +497,7 @@ func names(files []string) string {
 
 type treeMerge struct {
 	store     *store
+	met       walk // met on the way
 	objects   []object
 	conflicts []string
 }
@@ -495,7 +509,7 @@ func (m *treeMerge) merge(prefix string, base, ours, theirs plumbing.Hash) (plum
 	case base == ours:
 		return theirs, nil
 	}
-	names := map[string]*[3]entry{}
+	sides := map[string]*[3]entry{}
 	var order []string
 	for i, hash := range []plumbing.Hash{base, ours, theirs} {
 		if hash.IsZero() {
@@ -506,17 +520,20 @@ func (m *treeMerge) merge(prefix string, base, ours, theirs plumbing.Hash) (plum
 			return plumbing.ZeroHash, err
 		}
 		for _, e := range entries {
-			if names[e.name] == nil {
-				names[e.name] = new([3]entry)
+			if sides[e.name] == nil {
+				sides[e.name] = new([3]entry)
 				order = append(order, e.name)
+				if err := m.met.add(prefix+e.name, e); err != nil {
+					return plumbing.ZeroHash, err
+				}
 			}
-			names[e.name][i] = e
+			sides[e.name][i] = e
 		}
 	}
 	slices.Sort(order)
 	var out []entry
 	for _, name := range order {
-		e, err := m.entry(prefix+name, *names[name])
+		e, err := m.entry(prefix+name, *sides[name])
 		if err != nil {
 			return plumbing.ZeroHash, err
 		}

@@ -261,8 +261,8 @@ func (r *remote) fetch(ctx context.Context, st *store, branch string, haves []pl
 	if !ok {
 		return "", zero, l, noBranch(branch)
 	}
-	if st.has(want) {
-		return branch, want, l, nil
+	if there, err := st.has(want); err != nil || there {
+		return branch, want, l, err
 	}
 	shallow, err := st.shallow()
 	if err != nil {
@@ -317,7 +317,9 @@ func (r *remote) fetch(ctx context.Context, st *store, branch string, haves []pl
 			return "", zero, l, err
 		}
 	}
-	if !st.has(want) {
+	if there, err := st.has(want); err != nil {
+		return "", zero, l, err
+	} else if !there {
 		return "", zero, l, fmt.Errorf("%w: the repository did not send the commit that it announced", ErrTemporary)
 	}
 	return branch, want, l, nil
@@ -447,8 +449,9 @@ func (r *remote) failure(ctx context.Context, doing string, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: %w", doing, cause)
 	}
+	var said *HostError
 	switch {
-	case errors.Is(err, errDamaged), errors.Is(err, os.ErrPermission):
+	case errors.Is(err, errDamaged), errors.Is(err, os.ErrPermission), errors.As(err, &said), exhausted(err):
 		return fmt.Errorf("%s: %w", doing, err)
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed), errors.Is(err, transport.ErrInvalidAuthMethod):
 		return misconfigured("The repository refuses the credentials (while trying to %s).", doing)
@@ -484,20 +487,20 @@ func (s *store) packFor(head plumbing.Hash, there map[plumbing.Hash]bool) ([]byt
 	var objects []object
 	seen := map[plumbing.Hash]bool{}
 	total := 0
-	add := func(kind plumbing.ObjectType, hash plumbing.Hash) error {
+	add := func(kind plumbing.ObjectType, hash plumbing.Hash) (fresh bool, err error) {
 		if seen[hash] {
-			return nil
+			return false, nil
 		}
 		seen[hash] = true
 		data, err := s.read(kind, hash)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if total += len(data); total > maxPush {
-			return fmt.Errorf("%w: the push has more than %d bytes", ErrRefused, maxPush)
+			return false, fmt.Errorf("%w: the push has more than %d bytes", ErrRefused, maxPush)
 		}
 		objects = append(objects, object{kind: kind, hash: hash, data: data})
-		return nil
+		return true, nil
 	}
 	queue := []plumbing.Hash{head}
 	for len(queue) > 0 {
@@ -510,7 +513,7 @@ func (s *store) packFor(head plumbing.Hash, there map[plumbing.Hash]bool) ([]byt
 		if err != nil {
 			return nil, err
 		}
-		if err := add(plumbing.CommitObject, hash); err != nil {
+		if _, err := add(plumbing.CommitObject, hash); err != nil {
 			return nil, err
 		}
 		var before plumbing.Hash
@@ -524,7 +527,7 @@ func (s *store) packFor(head plumbing.Hash, there map[plumbing.Hash]bool) ([]byt
 			}
 			queue = append(queue, c.parents...)
 		}
-		if err := s.added(before, c.tree, add); err != nil {
+		if err := s.added(before, c.tree, 0, add); err != nil {
 			return nil, err
 		}
 	}
@@ -546,12 +549,16 @@ func (s *store) packFor(head plumbing.Hash, there map[plumbing.Hash]bool) ([]byt
 
 const maxPush = 256 << 20
 
-// added calls add for the trees and files of one tree that another does not hold at the same place.
-func (s *store) added(before, after plumbing.Hash, add func(plumbing.ObjectType, plumbing.Hash) error) error {
+// added calls add for the trees and files of one tree that another does not hold at the same place. A tree that add knows
+// is not gone through again: one may stand in many places.
+func (s *store) added(before, after plumbing.Hash, depth int, add func(plumbing.ObjectType, plumbing.Hash) (fresh bool, err error)) error {
 	if before == after {
 		return nil
 	}
-	if err := add(plumbing.TreeObject, after); err != nil {
+	if depth > maxDepth {
+		return s.tooDeep()
+	}
+	if fresh, err := add(plumbing.TreeObject, after); err != nil || !fresh {
 		return err
 	}
 	had := map[string]entry{}
@@ -576,11 +583,11 @@ func (s *store) added(before, after plumbing.Hash, add func(plumbing.ObjectType,
 			if !old.isDir() {
 				old.hash = plumbing.ZeroHash
 			}
-			if err := s.added(old.hash, e.hash, add); err != nil {
+			if err := s.added(old.hash, e.hash, depth+1, add); err != nil {
 				return err
 			}
 		case e.isFile() || e.mode.IsFile():
-			if err := add(plumbing.BlobObject, e.hash); err != nil {
+			if _, err := add(plumbing.BlobObject, e.hash); err != nil {
 				return err
 			}
 		}

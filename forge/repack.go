@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 
 	"docent/api"
 )
@@ -64,26 +63,22 @@ type ownPack struct {
 
 // made lists the packs that packing has made and that are there, the smallest first.
 func (s *store) made() ([]ownPack, error) {
-	text, err := os.ReadFile(filepath.Join(s.dir, ownPacks))
-	if errors.Is(err, fs.ErrNotExist) {
+	text, err := s.disk.readFile(filepath.Join(s.dir, ownPacks))
+	if missing(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, passing(err)
 	}
 	var list []ownPack
 	for _, name := range strings.Fields(string(text)) {
 		p := ownPack{name: name}
-		data, err := os.ReadFile(s.packPath(name, ".idx"))
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !exists(s.packPath(name, ".pack")) {
+		if !exists(s.packPath(name, ".idx")) || !exists(s.packPath(name, ".pack")) {
 			continue
 		}
+		index, err := s.disk.readIndex(s.packPath(name, ".idx"))
 		if err != nil {
-			return nil, err
-		}
-		index := idxfile.NewMemoryIndex()
-		if err := idxfile.NewDecoder(bytes.NewReader(data)).Decode(index); err != nil {
-			return nil, fmt.Errorf("%w: index of pack %s: %w", errDamaged, name, err)
+			return nil, fmt.Errorf("index of pack %s: %w", name, err)
 		}
 		entries, err := index.Entries()
 		if err != nil {
@@ -183,7 +178,7 @@ func (s *store) packObjects(ctx context.Context, objects []plumbing.Hash, at fun
 			return "", kept, nil
 		}
 		name, bad, err := s.packAll(ctx, objects, at)
-		if bad.IsZero() {
+		if bad.IsZero() || errors.Is(err, ErrTemporary) {
 			return name, kept, err
 		}
 		kept[bad] = true // how many there are stands at a pack's beginning: once more, without it
@@ -237,7 +232,7 @@ func (s *store) removePack(name string) error {
 			return err
 		}
 	}
-	s.sto.Reindex()
+	s.forget()
 	return nil
 }
 

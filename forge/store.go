@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,21 +11,26 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/klauspost/compress/zlib"
 	"golang.org/x/sync/errgroup"
+
+	"docent/api"
 )
 
 // A store is one bare repository on disk. Objects are written whole and synced before they get their names, references
-// after the objects that they name: at any moment what a reference reaches is there. go-git reads it; go-git's own
-// writing syncs nothing and changes references in place, so writing is done here.
+// after the objects that they name: at any moment what a reference reaches is there. go-git's own writing syncs nothing and
+// changes references in place, so writing is done here; read.go says why reading is.
 type store struct {
-	dir string
-	mu  sync.Mutex // go-git's storage is not made for use by several at once
-	sto *filesystem.Storage
+	dir     string
+	project api.ProjectID
+	disk    *disk
+	cache   *cache.ObjectLRU
+	damaged bool // it is read for what is sound in it: packs without a sound index are left out
+
+	mu      sync.Mutex // held while something is read: no file of objects goes meanwhile
+	indexed []*pack    // all packs; nil where they have to be looked for
 
 	loose atomic.Int64 // objects in files of their own, about
 	left  atomic.Int64 // of these, those that the last packing has left so
@@ -34,6 +38,9 @@ type store struct {
 
 // errDamaged says that the repository's files are not what they should be.
 var errDamaged = errors.New("the repository is damaged")
+
+// errNoRepository says that the project has no repository yet.
+var errNoRepository = fmt.Errorf("there is no repository yet: %w", fs.ErrNotExist)
 
 const (
 	objectCache = 4 << 20 // bytes of objects kept for each open repository
@@ -49,11 +56,8 @@ func createStore(dir, head string) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		return err
-	}
 	for _, d := range []string{"objects/pack", "objects/info", "refs/heads", "refs/tags"} {
-		if err := os.MkdirAll(filepath.Join(tmp, d), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(tmp, d), 0o700); err != nil {
 			return err
 		}
 	}
@@ -63,7 +67,7 @@ func createStore(dir, head string) error {
 		{"description", "Docent documentation repository\n"},
 	}
 	for _, f := range files {
-		if err := writeFile(filepath.Join(tmp, f.name), []byte(f.text), 0o644); err != nil {
+		if err := writeFile(filepath.Join(tmp, f.name), []byte(f.text), 0o600); err != nil {
 			return err
 		}
 	}
@@ -79,20 +83,23 @@ func createStore(dir, head string) error {
 }
 
 // openStore opens a repository and clears what a crash has left: temporary files, locks, an index without its pack.
-func openStore(dir string) (*store, error) {
-	s := &store{dir: dir}
+func openStore(dir string, project api.ProjectID, d *disk) (*store, error) {
+	s := &store{dir: dir, project: project, disk: d, cache: cache.NewObjectLRU(objectCache)}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoRepository
+	}
 	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err != nil {
-		return nil, err
+		return nil, sorted(err)
 	}
 	entries, err := os.ReadDir(s.packs())
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+		return nil, sorted(err)
 	}
 	for _, e := range entries {
 		name := filepath.Join(s.packs(), e.Name())
 		stem, isIndex := strings.CutSuffix(name, ".idx")
-		_, missing := os.Stat(stem + ".pack")
-		if strings.HasPrefix(e.Name(), "tmp_") || isIndex && missing != nil {
+		_, err := os.Stat(stem + ".pack")
+		if strings.HasPrefix(e.Name(), "tmp_") || isIndex && errors.Is(err, fs.ErrNotExist) {
 			if err := os.Remove(name); err != nil {
 				return nil, err
 			}
@@ -105,12 +112,11 @@ func openStore(dir string) (*store, error) {
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, sorted(err)
 	}
-	s.sto = filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(objectCache))
 	loose, err := s.looseObjects()
 	if err != nil {
-		return nil, err
+		return nil, sorted(err)
 	}
 	s.loose.Store(int64(len(loose)))
 	return s, nil
@@ -130,47 +136,6 @@ func (s *store) read(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte, erro
 	return data, nil
 }
 
-func (s *store) load(hash plumbing.Hash) ([]byte, plumbing.ObjectType, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o, err := s.sto.EncodedObject(plumbing.AnyObject, hash)
-	if err != nil {
-		return nil, 0, fmt.Errorf("%w: read object %s: %w", errDamaged, hash, err)
-	}
-	if o.Size() > maxObject {
-		return nil, 0, fmt.Errorf("object %s of %d bytes is too large", hash, o.Size())
-	}
-	r, err := o.Reader()
-	if err != nil {
-		return nil, 0, fmt.Errorf("%w: read object %s: %w", errDamaged, hash, err)
-	}
-	defer r.Close()
-	data := make([]byte, o.Size())
-	if _, err := io.ReadFull(r, data); err != nil {
-		return nil, 0, fmt.Errorf("%w: read object %s: %w", errDamaged, hash, err)
-	}
-	if hashObject(o.Type(), data) != hash {
-		return nil, 0, fmt.Errorf("%w: object %s has other content", errDamaged, hash)
-	}
-	return data, o.Type(), nil
-}
-
-func (s *store) has(hash plumbing.Hash) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sto.HasEncodedObject(hash) == nil
-}
-
-func (s *store) size(hash plumbing.Hash) (int64, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n, err := s.sto.EncodedObjectSize(hash)
-	if err != nil {
-		return 0, fmt.Errorf("%w: size of object %s: %w", errDamaged, hash, err)
-	}
-	return n, nil
-}
-
 func (s *store) tree(hash plumbing.Hash) ([]entry, error) {
 	data, err := s.read(plumbing.TreeObject, hash)
 	if err != nil {
@@ -179,6 +144,9 @@ func (s *store) tree(hash plumbing.Hash) ([]entry, error) {
 	entries, err := decodeTree(data)
 	if err != nil {
 		return nil, fmt.Errorf("%w: tree %s: %w", errDamaged, hash, err)
+	}
+	if len(entries) > 2*s.disk.maxFiles {
+		return nil, s.tooManyNames()
 	}
 	return entries, nil
 }
@@ -196,14 +164,23 @@ func (s *store) commit(hash plumbing.Hash) (commit, error) {
 }
 
 // write stores the objects that are not there yet. When it returns they are on disk.
-func (s *store) write(objects []object) error {
+func (s *store) write(objects []object) error { return unwritten(s.writeMissing(objects)) }
+
+func (s *store) writeMissing(objects []object) error {
 	seen := make(map[plumbing.Hash]bool, len(objects))
 	missing := make([]object, 0, len(objects))
 	for _, o := range objects {
-		if !seen[o.hash] && !s.has(o.hash) {
-			missing = append(missing, o)
+		if seen[o.hash] {
+			continue
 		}
 		seen[o.hash] = true
+		there, err := s.has(o.hash)
+		if err != nil {
+			return err
+		}
+		if !there {
+			missing = append(missing, o)
+		}
 	}
 	if len(missing) == 0 {
 		return nil
@@ -217,7 +194,7 @@ func (s *store) write(objects []object) error {
 	for _, o := range missing {
 		name := s.loosePath(o.hash)
 		dir := filepath.Dir(name)
-		if err := os.Mkdir(dir, 0o755); err == nil {
+		if err := os.Mkdir(dir, 0o700); err == nil {
 			dirs[filepath.Join(s.dir, "objects")] = true
 		} else if !errors.Is(err, fs.ErrExist) {
 			return errors.Join(err, g.Wait())
@@ -230,7 +207,10 @@ func (s *store) write(objects []object) error {
 	}
 	s.loose.Add(int64(len(missing)))
 	for dir := range dirs {
-		g.Go(func() error { return syncDir(dir) })
+		g.Go(func() error {
+			defer s.disk.take()()
+			return syncDir(dir)
+		})
 	}
 	return g.Wait()
 }
@@ -255,6 +235,7 @@ func (s *store) place(name string, o object) error {
 	if err := z.Close(); err != nil {
 		return err
 	}
+	defer s.disk.take()()
 	f, err := os.CreateTemp(s.packs(), "tmp_obj_")
 	if err != nil {
 		return err
@@ -264,7 +245,7 @@ func (s *store) place(name string, o object) error {
 	if _, err := f.Write(b.Bytes()); err != nil {
 		return err
 	}
-	if err := f.Chmod(0o444); err != nil {
+	if err := f.Chmod(0o400); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
@@ -278,30 +259,18 @@ func (s *store) head(branch string) (plumbing.Hash, error) {
 	return s.ref("refs/heads/" + branch)
 }
 
-func (s *store) ref(name string) (plumbing.Hash, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ref, err := s.sto.Reference(plumbing.ReferenceName(name))
-	if errors.Is(err, plumbing.ErrReferenceNotFound) {
-		return plumbing.ZeroHash, nil
-	}
-	if err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("%w: reference %s: %w", errDamaged, name, err)
-	}
-	if ref.Type() != plumbing.HashReference {
-		return plumbing.ZeroHash, fmt.Errorf("%w: reference %s names another", errDamaged, name)
-	}
-	return ref.Hash(), nil
-}
-
 // setRef moves a reference from old to new, under git's own lock file, and syncs it.
 func (s *store) setRef(name string, old, new plumbing.Hash) error {
+	return unwritten(s.moveRef(name, old, new))
+}
+
+func (s *store) moveRef(name string, old, new plumbing.Hash) error {
 	path := filepath.Join(s.dir, filepath.FromSlash(name))
 	made, err := mkdirAll(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("set %s: %w", name, err)
 	}
-	lock, err := os.OpenFile(path+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	lock, err := os.OpenFile(path+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", name, err)
 	}
@@ -348,9 +317,9 @@ func (s *store) setDefault(branch string) error {
 
 // defaultBranch is the one that HEAD names.
 func (s *store) defaultBranch() (string, error) {
-	b, err := os.ReadFile(filepath.Join(s.dir, "HEAD"))
+	b, err := s.disk.readFile(filepath.Join(s.dir, "HEAD"))
 	if err != nil {
-		return "", err
+		return "", sorted(err)
 	}
 	branch, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "ref: refs/heads/")
 	if !ok || checkBranch(branch) != nil {
@@ -361,12 +330,12 @@ func (s *store) defaultBranch() (string, error) {
 
 // shallow lists the commits whose parents are left out on purpose.
 func (s *store) shallow() (map[plumbing.Hash]bool, error) {
-	b, err := os.ReadFile(filepath.Join(s.dir, "shallow"))
-	if errors.Is(err, fs.ErrNotExist) {
+	b, err := s.disk.readFile(filepath.Join(s.dir, "shallow"))
+	if missing(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, passing(err)
 	}
 	out := map[plumbing.Hash]bool{}
 	for _, line := range strings.Fields(string(b)) {
@@ -385,17 +354,24 @@ func (s *store) setShallow(hashes map[plumbing.Hash]bool) error {
 
 // walkTree calls each for every file and directory below a tree, in git's order, until it fails.
 func (s *store) walkTree(hash plumbing.Hash, prefix string, each func(path string, e entry) error) error {
+	return s.walkBelow(&walk{store: s}, hash, prefix, each)
+}
+
+func (s *store) walkBelow(n *walk, hash plumbing.Hash, prefix string, each func(path string, e entry) error) error {
 	entries, err := s.tree(hash)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		path := prefix + e.name
+		if err := n.add(path, e); err != nil {
+			return err
+		}
 		if err := each(path, e); err != nil {
 			return err
 		}
 		if e.isDir() {
-			if err := s.walkTree(e.hash, path+"/", each); err != nil {
+			if err := s.walkBelow(n, e.hash, path+"/", each); err != nil {
 				return err
 			}
 		}
@@ -403,12 +379,52 @@ func (s *store) walkTree(hash plumbing.Hash, prefix string, each func(path strin
 	return nil
 }
 
+// A walk counts what it meets in trees: a few objects that name each other again and again can stand for any number of files,
+// and for folders of any depth.
+type walk struct {
+	store          *store
+	files, folders int
+	bytes          int64
+}
+
+const (
+	maxPath  = 4096      // bytes of a path; checkPath refuses a longer one
+	maxDepth = 2048      // folders within each other: so many have such a path
+	maxNames = 256 << 20 // bytes of all paths of a commit
+)
+
+func (n *walk) add(path string, e entry) error {
+	if e.isDir() {
+		n.folders++
+	} else {
+		n.files++
+	}
+	n.bytes += int64(len(path))
+	switch {
+	case max(n.files, n.folders) > n.store.disk.maxFiles:
+		return n.store.tooManyNames()
+	case len(path) > maxPath:
+		return n.store.tooMuch("a path in it is longer than %d bytes", maxPath)
+	case n.bytes > maxNames:
+		return n.store.tooMuch("the paths of its files have more than %d bytes together", int64(maxNames))
+	}
+	return nil
+}
+
+func (s *store) tooDeep() error {
+	return s.tooMuch("a folder in it lies more than %d folders deep", maxDepth)
+}
+
+func (s *store) tooManyNames() error {
+	return s.tooMuch("it holds more than %d files or folders", s.disk.maxFiles)
+}
+
 // writeFile writes a new file and syncs it; the directory is the caller's to sync.
 func writeFile(name string, data []byte, mode os.FileMode) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if errors.Is(err, fs.ErrPermission) { // a read-only leftover of the same name
 		if os.Remove(name) == nil {
-			f, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+			f, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 		}
 	}
 	if err != nil {
@@ -429,13 +445,14 @@ func writeFile(name string, data []byte, mode os.FileMode) error {
 
 // replaceFile changes a file so that a crash leaves the old or the new content.
 func replaceFile(name string, data []byte) error {
-	if err := writeFile(name+".new", data, 0o644); err != nil {
-		return err
+	err := writeFile(name+".new", data, 0o600)
+	if err == nil {
+		err = os.Rename(name+".new", name)
 	}
-	if err := os.Rename(name+".new", name); err != nil {
-		return err
+	if err == nil {
+		err = syncDir(filepath.Dir(name))
 	}
-	return syncDir(filepath.Dir(name))
+	return unwritten(err)
 }
 
 func syncDir(dir string) error {
@@ -455,7 +472,7 @@ func mkdirAll(dir string) (changed []string, err error) {
 	if changed, err = mkdirAll(filepath.Dir(dir)); err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	return append(changed, filepath.Dir(dir)), nil

@@ -36,6 +36,7 @@ func (t *Tree) Files(ctx context.Context) ([]api.File, error) {
 		return append([]api.File(nil), t.files...), nil
 	}
 	files := []api.File{}
+	sizes := map[plumbing.Hash]int64{} // one file may have many names
 	err := t.store.walkTree(t.root, "", func(path string, e entry) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -43,9 +44,13 @@ func (t *Tree) Files(ctx context.Context) ([]api.File, error) {
 		if !e.isFile() {
 			return nil
 		}
-		size, err := t.store.size(e.hash)
-		if err != nil {
-			return err
+		size, ok := sizes[e.hash]
+		if !ok {
+			var err error
+			if size, err = t.store.size(e.hash); err != nil {
+				return err
+			}
+			sizes[e.hash] = size
 		}
 		files = append(files, api.File{Path: path, Hash: e.hash.String(), Size: size})
 		return nil
@@ -125,7 +130,11 @@ func (t *Tree) other(ctx context.Context, hash string) (commit, error) {
 		return commit{}, err
 	}
 	id := plumbing.NewHash(hash)
-	if !plumbing.IsHash(hash) || !t.store.has(id) {
+	there, err := t.store.has(id)
+	if err != nil {
+		return commit{}, t.repo.damaged(err)
+	}
+	if !plumbing.IsHash(hash) || !there {
 		return commit{}, fmt.Errorf("no commit %q: %w", cut(hash, 60), api.ErrNotFound)
 	}
 	c, err := t.store.commit(id)

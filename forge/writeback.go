@@ -28,12 +28,12 @@ func (h *Hub) intendWriteBack(s *site, from, to plumbing.Hash) error {
 
 // intent reads what is still to be written back; zero where nothing is.
 func (s *store) intent() (from, to plumbing.Hash, err error) {
-	b, err := os.ReadFile(filepath.Join(s.dir, intentFile))
-	if errors.Is(err, fs.ErrNotExist) {
+	b, err := s.disk.readFile(filepath.Join(s.dir, intentFile))
+	if missing(err) {
 		return from, to, nil
 	}
 	if err != nil {
-		return from, to, err
+		return from, to, passing(err)
 	}
 	a, z, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
 	if !plumbing.IsHash(a) || !plumbing.IsHash(z) {
@@ -56,7 +56,11 @@ func (h *Hub) resumeWriteBack(ctx context.Context, s *site, head plumbing.Hash) 
 		return err
 	}
 	merged := false
-	if !head.IsZero() && s.store.has(to) {
+	there, err := s.store.has(to)
+	if err != nil {
+		return err
+	}
+	if there && !head.IsZero() {
 		if merged, err = s.store.contains(head, to); err != nil {
 			return err
 		}
@@ -131,7 +135,7 @@ func (s *store) between(from, to plumbing.Hash) ([]delta, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.compare(a.tree, b.tree, "", nil)
+	return s.compare(a.tree, b.tree)
 }
 
 // writeBack makes the folder's files what the merge made of them. A file that was changed in the folder meanwhile gets

@@ -701,10 +701,11 @@ func (d *documents) Page(ctx context.Context, project api.ProjectID, path string
 }
 
 type pulls struct {
-	mu    sync.Mutex
-	all   map[string]api.PullRequest
-	diffs map[string]forge.Diff
-	fail  error
+	mu       sync.Mutex
+	all      map[string]api.PullRequest
+	diffs    map[string]forge.Diff
+	fail     error
+	failDiff error
 }
 
 func (p *pulls) Pull(ctx context.Context, id string) (api.PullRequest, error) {
@@ -719,7 +720,7 @@ func (p *pulls) Pull(ctx context.Context, id string) (api.PullRequest, error) {
 func (p *pulls) Diff(ctx context.Context, id string) (forge.Diff, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.diffs[id], nil
+	return p.diffs[id], p.failDiff
 }
 
 func (p *pulls) set(id string, state api.PullState) (api.PullRequest, error) {

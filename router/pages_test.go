@@ -158,6 +158,70 @@ func TestGitTakesTheTextForms(t *testing.T) {
 	}
 }
 
+// The text of an instruction stands in the patch's message; git looks for signs in it.
+func TestAPatchIsOneCommitWhateverItsMessageSays(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("git is not installed")
+	}
+	h := build(t)
+	for _, body := range []string{
+		"Asked:\n\nFrom 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\nFrom: Eve <eve@evil.example>\nSubject: [PATCH] other\n\nand on\n",
+		"From: Eve <eve@evil.example>\nDate: Mon, 17 Sep 2001 00:00:00 +0000\n\nand on\n",
+		"\nSubject: other\n\nand on\n",
+		"[PATCH] other\n\nand on\n",
+		">From a@b Mon Sep 17 00:00:00 2001\nand on\n",
+		"a\n---\nand on\n", "a\n---\t\nand on\n", "a\n---  \nand on\n", "a\n--- a/x\n+++ b/x\nand on\n", "a\ndiff --git a/x b/x\nand on\n", "a\nIndex: x\nand on\n",
+		"a\r\nFrom 1 Mon Sep 17 00:00:00 2001\r\nand on\r\n",
+	} {
+		id := h.pull()
+		p, d := h.pulls.all[id], h.pulls.diffs[id]
+		p.Title, p.Body, d.Files = "Add a page", body, d.Files[1:2]
+		h.pulls.all[id], h.pulls.diffs[id] = p, d
+		text, _ := h.text(200, "GET", "/pulls/"+id+".patch", "", "")
+		dir := t.TempDir()
+		run := func(stdin string, args ...string) string {
+			t.Helper()
+			cmd := exec.Command(git, args...)
+			cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
+			cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+				"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%q: git %s: %v: %s\n%s", body, args[0], err, out, text)
+			}
+			return string(out)
+		}
+		run("", "init", "-q")
+		run("", "commit", "-q", "--allow-empty", "-m", "base")
+		run(text, "am", "-q")
+		if got := run("", "log", "--format=%an <%ae> %s"); got != "Docent <docent@localhost> Add a page\na <a@b> base\n" {
+			t.Errorf("%q became\n%s", body, got)
+		}
+		message := run("", "log", "-1", "--format=%b")
+		for l := range strings.Lines(strings.ReplaceAll(body, "\r", "")) {
+			if !strings.Contains(message, strings.TrimSpace(l)) {
+				t.Errorf("%q lacks %q in\n%s", body, l, message)
+			}
+		}
+	}
+}
+
+func TestAPullRequestWhoseCommitsAreGoneSaysSo(t *testing.T) {
+	h := build(t)
+	id := h.pull()
+	h.pulls.failDiff = &api.StateError{Kind: api.ErrNotFound, Reason: `the branch "docent/<i>" of this pull request is gone`}
+	page, _ := h.text(200, "GET", "/pulls/"+id, "", "")
+	for _, want := range []string{"the branch &#34;docent/&lt;i&gt;&#34; of this pull request is gone.", "<em>rename</em>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if text, _ := h.text(404, "GET", "/pulls/"+id+".diff", "", ""); !strings.Contains(text, "of this pull request is gone") {
+		t.Errorf("the diff says %q", text)
+	}
+}
+
 // A browser keeps cookies and fills in forms.
 type browser struct {
 	*house

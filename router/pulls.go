@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/mail"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -49,7 +50,8 @@ func (s *Server) showPull(x *exchange, req bunrouter.Request) error {
 	}
 	x.project.ID, x.job = p.Project, p.Job
 	diff, err := s.Pulls.Diff(req.Context(), id)
-	if err != nil {
+	var gone *api.StateError // its commits are not there: the page shows the rest and says so
+	if err != nil && (form != "" || !errors.As(err, &gone)) {
 		return named(err, "pull request")
 	}
 	switch form {
@@ -66,6 +68,9 @@ func (s *Server) showPull(x *exchange, req bunrouter.Request) error {
 		return fmt.Errorf("render the pull request's text: %w", err)
 	}
 	v.Body = template.HTML(body.String()) // goldmark's own, without raw HTML
+	if gone != nil {
+		v.Body = template.HTML("<p role=\"status\"><strong>"+template.HTMLEscapeString(gone.Reason)+".</strong></p>\n") + v.Body
+	}
 	left := maxShownLines
 	for i, f := range diff.Files {
 		fv := fileView{FileDiff: f, Anchor: fmt.Sprintf("file-%d", i+1)}
@@ -209,11 +214,13 @@ func patch(p api.PullRequest, d forge.Diff) []byte {
 	fmt.Fprintf(&b, "From %040d Mon Sep 17 00:00:00 2001\n", 0)
 	fmt.Fprintf(&b, "From: %s\nDate: %s\nSubject: [PATCH] %s\n", from.String(), p.UpdatedAt.UTC().Format(time.RFC1123Z), oneLine(p.Title))
 	b.WriteString("MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n\n")
+	first := true
 	for l := range strings.Lines(p.Body) {
 		l = strings.TrimRight(l, "\r\n")
-		if l == "---" || strings.HasPrefix(l, "diff ") || strings.HasPrefix(l, "--- ") || strings.HasPrefix(l, "Index: ") {
-			l = " " + l // it would end the message
+		if endsMessage(l) || first && inBodyHeader.MatchString(l) {
+			l = " " + l
 		}
+		first = first && strings.TrimSpace(l) == ""
 		b.WriteString(l + "\n")
 	}
 	b.WriteString("---\n")
@@ -224,5 +231,18 @@ func patch(p api.PullRequest, d forge.Diff) []byte {
 	b.WriteString(d.String())
 	return b.Bytes()
 }
+
+// endsMessage tells the lines at which `git am` takes a mail's text to be over, or another mail to begin.
+func endsMessage(line string) bool {
+	for _, sign := range []string{"diff ", "--- ", "Index: ", "From ", ">From "} {
+		if strings.HasPrefix(line, sign) {
+			return true
+		}
+	}
+	return strings.TrimRight(line, " \t") == "---"
+}
+
+// inBodyHeader are the lines that `git am` takes for the author or the subject where a text begins with them.
+var inBodyHeader = regexp.MustCompile(`^([A-Za-z-]+:|\[PATCH)`)
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

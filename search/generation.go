@@ -231,10 +231,15 @@ func checksum(path string) (int64, uint32, error) {
 	}
 }
 
+// create makes a file that nobody but its owner may read, as all of an index is.
+func create(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+}
+
 // replaceFile writes a file so that a crash leaves the old content or the new.
 func replaceFile(path string, content []byte) error {
 	tmp := path + ".new"
-	f, err := os.Create(tmp)
+	f, err := create(tmp)
 	if err != nil {
 		return err
 	}
@@ -273,7 +278,7 @@ type recordWriter struct {
 }
 
 func createRecords(path string) (*recordWriter, error) {
-	f, err := os.Create(path)
+	f, err := create(path)
 	if err != nil {
 		return nil, err
 	}

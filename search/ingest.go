@@ -421,7 +421,7 @@ func (u *update) count() {
 
 // write makes the generation in dir.
 func (u *update) write(ctx context.Context, dir string, todo []*record) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	m := manifest{Schema: schemaVersion, Analysis: analysisVersion, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.project.SiteURL}
@@ -599,12 +599,17 @@ func (u *update) writeWhole(ctx context.Context, dir, index string, todo []*reco
 		if err != nil {
 			return fmt.Errorf("make empty index: %w", err)
 		}
-		return idx.Close()
+		return cmp.Or(idx.Close(), ownersOnly(index))
 	}
 	if err := b.Close(); err != nil {
 		return fmt.Errorf("finish index: %w", err)
 	}
-	return removeBuildFolders(dir)
+	return cmp.Or(ownersOnly(index), removeBuildFolders(dir))
+}
+
+// ownersOnly takes the rights of others away from the one file of an index that Bleve gives them.
+func ownersOnly(index string) error {
+	return os.Chmod(filepath.Join(index, "index_meta.json"), 0o600)
 }
 
 // removeBuildFolders takes away what the builder used on its way.
@@ -681,7 +686,7 @@ func linkIndex(from, to string) error {
 		}
 		target := filepath.Join(to, rel)
 		if d.IsDir() {
-			return os.MkdirAll(target, 0o755)
+			return os.MkdirAll(target, 0o700)
 		}
 		if filepath.Ext(p) == ".zap" {
 			if os.Link(p, target) == nil {
@@ -698,7 +703,7 @@ func copyFile(from, to string) error {
 		return err
 	}
 	defer in.Close()
-	out, err := os.Create(to)
+	out, err := create(to)
 	if err != nil {
 		return err
 	}
@@ -710,7 +715,7 @@ func copyFile(from, to string) error {
 
 // writeText writes the contents of all files one after the other.
 func (u *update) writeText(name string) (_ *os.File, err error) {
-	f, err := os.Create(name)
+	f, err := create(name)
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func OpenLibrary(dir string, o Options) (*Library, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the documentation index: %w", err)
 	}
 	l := &Library{dir: dir, options: o, tuning: DefaultTuning, log: o.Log, shelves: make(map[api.ProjectID]*shelf), done: make(chan struct{}), swept: make(chan struct{})}
@@ -314,7 +314,7 @@ func (s *shelf) load() (*snapshot, error) {
 
 // nextGeneration names the folder of the next generation and removes what an update that did not end left behind.
 func (s *shelf) nextGeneration() (string, error) {
-	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return "", err
 	}
 	current := ""

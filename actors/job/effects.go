@@ -137,7 +137,11 @@ func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
 	number, branch := max(e.state.number, 1), ""
 	for {
 		branch = e.state.branchName(number)
-		if err := e.patiently(ctx, s, func() error { tip, err = e.deps.Forge.Tip(ctx, project, branch); return err }); err != nil {
+		published := ""
+		if branch == e.state.branch {
+			published = e.state.commit
+		}
+		if err := e.patiently(ctx, s, func() error { tip, err = e.deps.Forge.TipAfter(ctx, project, branch, published); return err }); err != nil {
 			return Edited{}, fmt.Errorf("look for %s: %w", branch, err)
 		}
 		if branch == tip.Base {
@@ -148,6 +152,9 @@ func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
 			break
 		}
 		number++ // what was merged or closed is done with: the next pull request comes from a branch of its own
+	}
+	if tip.Restored {
+		e.run.progress.report(e.run, agent.Progress{Text: fmt.Sprintf("The branch %s had lost the commit that this job published before. It was found and brought back.", branch)})
 	}
 	var tree agent.Tree
 	if err := e.patiently(ctx, s, func() error { tree, err = e.deps.Forge.Tree(ctx, project, tip.Commit); return err }); err != nil {
@@ -187,7 +194,7 @@ func (e *effect) base(ctx context.Context, s *slot, project api.Project, tip for
 	}
 	// A branch that is not there stands for the base.
 	none := e.state.branchName(max(e.state.number, 1) + maxBranches)
-	err := e.patiently(ctx, s, func() (err error) { tip, err = e.deps.Forge.Tip(ctx, project, none); return err })
+	err := e.patiently(ctx, s, func() (err error) { tip, err = e.deps.Forge.TipAfter(ctx, project, none, ""); return err })
 	if err != nil {
 		return nil, fmt.Errorf("look for the base branch: %w", err)
 	}

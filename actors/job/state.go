@@ -311,8 +311,10 @@ func failed(err error, now time.Time) Failed {
 		return Failed{Reason: f.reason, Message: f.message, At: now}
 	case errors.As(err, &given):
 		return Failed{Reason: given.Reason, Message: given.Message, At: now}
-	case errors.As(err, &host) && errors.Is(err, forge.ErrMisconfigured):
+	case errors.As(err, &host) && errors.Is(host, forge.ErrMisconfigured):
 		return Failed{Reason: api.HaltMisconfigured, Message: clip(oneLine(host.Say), 500), At: now}
+	case errors.As(err, &host) && errors.Is(host, forge.ErrLost):
+		return Failed{Reason: api.HaltError, Message: clip(oneLine(host.Say), 500), At: now}
 	case errors.As(err, &host):
 		return Failed{Reason: api.HaltError, Message: clip(oneLine(host.Say), 400) + " Send the instruction again later.", At: now}
 	case errors.Is(err, forge.ErrMisconfigured):

@@ -299,9 +299,12 @@ func (e *runError) Unwrap() error { return e.err }
 func runFailure(err error) string {
 	var own *runError
 	var state *api.StateError
+	var said *forge.HostError
 	switch {
 	case errors.As(err, &own):
 		return own.reason
+	case errors.As(err, &said):
+		return said.Say
 	case errors.Is(err, forge.ErrMisconfigured):
 		return forge.ErrMisconfigured.Error()
 	case errors.Is(err, forge.ErrTemporary):

@@ -281,7 +281,7 @@ func readRepositories(from, to string) (list []*repositoryCopy, err error) {
 			case name == "objects" || strings.HasSuffix(name, ".lock"):
 				return false, nil
 			case mode.IsDir():
-				return true, os.MkdirAll(filepath.Join(r.to, name), 0o755)
+				return true, os.MkdirAll(filepath.Join(r.to, name), 0o700)
 			}
 			text, err := os.ReadFile(filepath.Join(r.from, name))
 			if errors.Is(err, fs.ErrNotExist) {
@@ -309,7 +309,7 @@ func (r *repositoryCopy) copy(stopped context.Context) (files int, err error) {
 		target := filepath.Join(r.to, "objects", name)
 		if mode.IsDir() {
 			folders = append(folders, target)
-			return true, os.MkdirAll(target, 0o755)
+			return true, os.MkdirAll(target, 0o700)
 		}
 		files++
 		group.Go(func() error {

@@ -67,6 +67,10 @@ func openDataDir(path, command string, patience time.Duration) (*dataDir, error)
 			return nil, &lockedError{path: path, holder: holder}
 		}
 	}
+	if err := ownersOnly(path); err != nil {
+		file.Close()
+		return nil, unwritable(path, err)
+	}
 	// Always of one length, so that on a full disk what is there is written over. Where even that fails the holder has no name.
 	text, _ := json.Marshal(lockHolder{PID: os.Getpid(), Command: command})
 	text = append(text, bytes.Repeat([]byte{' '}, max(0, lockLength-len(text)))...)

@@ -174,6 +174,8 @@ type testServer struct {
 	cmd    *exec.Cmd
 	log    *lockedBuffer
 	ended  chan struct{} // closed when the process has ended
+
+	openFiles int // that the process may have; no limit of the test's where zero
 }
 
 type lockedBuffer struct {
@@ -222,7 +224,11 @@ func (s *testServer) tryStart() error {
 
 // launch starts the process and does not wait until it is ready.
 func (s *testServer) launch() error {
-	s.cmd = exec.Command(self(s.t), append([]string{serveCommand, "--data", s.data, "--listen", s.listen}, s.flags...)...)
+	args := append([]string{self(s.t), serveCommand, "--data", s.data, "--listen", s.listen}, s.flags...)
+	if s.openFiles > 0 {
+		args = append([]string{"/bin/sh", "-c", `ulimit -n "$0" && exec "$@"`, strconv.Itoa(s.openFiles)}, args...)
+	}
+	s.cmd = exec.Command(args[0], args[1:]...)
 	s.cmd.Env = docentEnvironment(s.t)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {

@@ -265,7 +265,10 @@ func (u *updates) end(run *updateRun, err error) {
 func failure(err error) string {
 	var state *api.StateError
 	var invalid *api.InvalidError
+	var said *forge.HostError
 	switch {
+	case errors.As(err, &said):
+		return "failed: " + said.Say
 	case errors.Is(err, forge.ErrMisconfigured):
 		return "failed: " + forge.ErrMisconfigured.Error()
 	case errors.Is(err, forge.ErrTemporary):

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"docent/api"
+)
+
+// A server that is short of file descriptors once took its repositories for damaged, put them aside, and lost the branches of
+// all open pull requests.
+func TestPullRequestsOutliveALackOfFileDescriptors(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/bin/sh"); err != nil {
+		t.Skip("no shell to set a limit with")
+	}
+	const open, more = 40, 40
+	files := map[string]string{}
+	for i := range 300 { // each job looks at all of them
+		files[fmt.Sprintf("guide/page-%03d.md", i)] = fmt.Sprintf("# Page %d\n\nThe word number%d stands here.\n", i, i)
+	}
+	data := filepath.Join(t.TempDir(), "data")
+	p := newTestProject(t, data, "docs", writeFiles(t, files), "--limit-project-hour", "-1", "--limit-ip-day", "-1", "--limit-key-month", "-1")
+	server := newTestServer(t, data)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	create := func(i int) (api.Job, error) {
+		var made api.Job
+		body := map[string]string{"prompt": fmt.Sprintf(`replace "number%d" with "changed%d" in guide/page-%03d.md`, i, i, i)}
+		for {
+			err := server.client(p.admin).postJSON(ctx, "/v2/agent/docs/job", body, &made, "Idempotency-Key", fmt.Sprint("job-", i))
+			if err == nil || ctx.Err() != nil {
+				return made, err
+			}
+			time.Sleep(50 * time.Millisecond) // a connection that was not accepted, or an answer that was not given
+		}
+	}
+	await := func(id api.JobID) (job api.Job) {
+		for job.Status != api.JobCompleted && job.Status != api.JobFailed && ctx.Err() == nil {
+			if server.client(p.admin).getJSON(ctx, "/v2/agent/docs/job/"+string(id), &job) != nil {
+				job = api.Job{}
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		return job
+	}
+	together := func(from, to int, each func(i int)) {
+		var wait sync.WaitGroup
+		slots := make(chan struct{}, 8)
+		for i := from; i < to; i++ {
+			slots <- struct{}{}
+			wait.Go(func() {
+				defer func() { <-slots }()
+				each(i)
+			})
+		}
+		wait.Wait()
+	}
+	links := make([]string, open+more)
+	job := func(i int) {
+		made, err := create(i)
+		if err != nil {
+			t.Errorf("job %d: %v", i, err)
+			return
+		}
+		switch done := await(made.ID); {
+		case done.Status == api.JobCompleted && done.PRLink != nil:
+			links[i] = *done.PRLink
+		case i < open, !strings.Contains(done.Message, "again later"):
+			t.Errorf("job %d ended as %+v", i, done)
+		}
+	}
+	// shown asks for a pull request's diff. What cannot be answered for the moment is asked for again; what is gone is gone.
+	shown := func(i int) {
+		if links[i] == "" {
+			return
+		}
+		for ctx.Err() == nil {
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, links[i]+".diff", nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			resp, err := http.DefaultClient.Do(req)
+			var text []byte
+			status := 0
+			if err == nil {
+				status = resp.StatusCode
+				text, err = io.ReadAll(resp.Body)
+				resp.Body.Close()
+			}
+			switch {
+			case err == nil && status == http.StatusOK && strings.Contains(string(text), fmt.Sprintf("+The word changed%d stands here.", i)):
+				return
+			case err != nil, status >= 500:
+				time.Sleep(50 * time.Millisecond)
+			default:
+				t.Errorf("pull request %d: %d: %s", i, status, text)
+				return
+			}
+		}
+		t.Errorf("pull request %d was not shown", i)
+	}
+
+	together(0, open, job)
+	if t.Failed() {
+		t.Fatal("the pull requests could not be made")
+	}
+	server.stop()
+	server.openFiles = 256
+	server.start()
+
+	// Connections that nobody uses take what descriptors there are, until the jobs have met that.
+	busy, release := context.WithCancel(ctx)
+	var idle sync.WaitGroup
+	for range 300 {
+		idle.Go(func() {
+			for busy.Err() == nil {
+				c, err := (&net.Dialer{}).DialContext(busy, "tcp", server.listen)
+				if err != nil {
+					time.Sleep(20 * time.Millisecond)
+					continue
+				}
+				stop := context.AfterFunc(busy, func() { c.Close() })
+				_, _ = c.Read(make([]byte, 1)) // until the server ends it
+				stop()
+				c.Close()
+			}
+		})
+	}
+	var looking sync.WaitGroup
+	looking.Go(func() { together(0, open, shown) })
+	looking.Go(func() {
+		defer release()
+		for ctx.Err() == nil && !met(server.log.String()) {
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	together(open, open+more, job)
+	if !met(server.log.String()) {
+		t.Error("no job was short of descriptors")
+	}
+	looking.Wait()
+	idle.Wait()
+
+	check := func(when string) {
+		t.Helper()
+		together(0, open+more, shown)
+		aside, err := filepath.Glob(filepath.Join(data, "repos", "*.damaged-*"))
+		if err != nil || len(aside) > 0 {
+			t.Errorf("%s: put aside: %v, %v", when, aside, err)
+		}
+		if t.Failed() {
+			t.Fatalf("%s, with this log:\n%s", when, server.log)
+		}
+	}
+	check("afterwards")
+	server.stop()
+	server.start()
+	check("after a restart")
+	server.stop()
+	server.openFiles = 0
+	server.start()
+	check("with enough descriptors")
+	if _, err := os.Lstat(filepath.Join(data, "repos", "docs.git", "docent-lost")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("something was noted as lost: %v", err)
+	}
+}
+
+// met reports whether a job was short of file descriptors, and waited.
+func met(log string) bool {
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "trying again") && strings.Contains(line, "too many open files") {
+			return true
+		}
+	}
+	return false
+}

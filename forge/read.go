@@ -1,0 +1,793 @@
+package forge
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/klauspost/compress/zlib"
+)
+
+// Reading of git's objects and references. go-git's own storage leaves files open until the garbage collector runs, inflates
+// an object whole whatever its size, and turns errors of the operating system into text, so that a lack of file descriptors
+// looks like damage. Here a file is closed when its object is read, sizes are looked at before anything is inflated, and
+// an error is damage only where what was read is not what it should be.
+
+// A disk is what all repositories of a hub share: how many of their files may be open at a time, and how much is read of one.
+type disk struct {
+	files    chan struct{} // one token for each file that is open
+	maxFiles int           // of one commit
+	maxBytes int64         // that one fetch may inflate to
+
+	fault func(op, name string) error // tests fail here: "open" and "read"
+	// For tests: bytes that were inflated, and those of them that were held in memory.
+	inflated, held atomic.Int64
+}
+
+// openFiles bounds the object files that are open at a time, in all repositories together.
+const openFiles = 32
+
+func newDisk(maxFiles int, maxBytes int64) *disk {
+	return &disk{files: make(chan struct{}, openFiles), maxFiles: maxFiles, maxBytes: maxBytes}
+}
+
+// take waits until one more file may be open. Whoever has a token asks for no second one.
+func (d *disk) take() (give func()) {
+	d.files <- struct{}{}
+	return func() { <-d.files }
+}
+
+func (d *disk) at(op, name string) error {
+	if d.fault == nil {
+		return nil
+	}
+	return d.fault(op, name)
+}
+
+// A diskFile remembers what the operating system had against reading it: what goes wrong above that is the content's fault.
+type diskFile struct {
+	*os.File
+	disk *disk
+	give func()
+	err  error
+}
+
+func (d *disk) open(name string) (*diskFile, error) {
+	give := d.take()
+	err := d.at("open", name)
+	var f *os.File
+	if err == nil {
+		f, err = os.Open(name)
+	}
+	if err != nil {
+		give()
+		return nil, err
+	}
+	return &diskFile{File: f, disk: d, give: give}, nil
+}
+
+func (f *diskFile) Close() error {
+	defer f.give()
+	return f.File.Close()
+}
+
+func (f *diskFile) ReadAt(b []byte, off int64) (int, error) {
+	if err := f.disk.at("read", f.Name()); err != nil {
+		f.err = err
+		return 0, err
+	}
+	n, err := f.File.ReadAt(b, off)
+	if err != nil && err != io.EOF {
+		f.err = err
+	}
+	return n, err
+}
+
+func (f *diskFile) Read(b []byte) (int, error) {
+	if err := f.disk.at("read", f.Name()); err != nil {
+		f.err = err
+		return 0, err
+	}
+	n, err := f.File.Read(b)
+	if err != nil && err != io.EOF {
+		f.err = err
+	}
+	return n, err
+}
+
+// fault sorts an error that came up while the file was read.
+func (f *diskFile) fault(err error) error {
+	var limit *HostError
+	switch {
+	case err == nil:
+		return nil
+	case f.err != nil:
+		return sorted(f.err)
+	case errors.As(err, &limit):
+		return err
+	}
+	return fmt.Errorf("%w: %w", errDamaged, err)
+}
+
+// sorted sorts an error of the operating system about a repository's file: one that is not there is damage; all else passes,
+// or is the operator's to mend, and says nothing of the repository.
+func sorted(err error) error {
+	switch {
+	case err == nil, errors.Is(err, errDamaged), errors.Is(err, ErrTemporary):
+		return err
+	case missing(err):
+		return fmt.Errorf("%w: %v", errDamaged, err) // not "no such file" to those who ask for one of the documentation's
+	}
+	return passing(err)
+}
+
+// missing says that there is no such file: something else under its name, or under that of its folder, counts as that.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR)
+}
+
+// passing gives an error of the machine the form of one for which trying again helps.
+func passing(err error) error {
+	return fmt.Errorf("%w: %w", &HostError{Kind: ErrTemporary,
+		Say: fmt.Sprintf("The server cannot use its own copy of the repository now (%v).", reason(err))}, err)
+}
+
+// unwritten sorts an error about writing a repository's file: rights that were taken away may come back.
+func unwritten(err error) error {
+	if err != nil && !errors.Is(err, ErrTemporary) && (errors.Is(err, fs.ErrPermission) || exhausted(err)) {
+		return passing(err)
+	}
+	return err
+}
+
+// exhausted tells the errors of a machine that is short of something, or whose disk fails: they say nothing of what was read.
+func exhausted(err error) bool {
+	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EAGAIN, syscall.ESTALE, syscall.ETIMEDOUT} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// tooMuch says that a repository goes beyond a limit: nothing passes by waiting.
+func (s *store) tooMuch(format string, args ...any) error {
+	return misconfigured("The repository of %s goes beyond a limit: %s.", s.project, fmt.Sprintf(format, args...))
+}
+
+// inflaters hold their tables and windows.
+var inflaters sync.Pool
+
+// inflate calls use with the inflated bytes of r, which is read no further than their end where it is an io.ByteReader.
+func (d *disk) inflate(r io.Reader, use func(io.Reader) error) error {
+	z, ok := inflaters.Get().(io.ReadCloser)
+	if !ok {
+		var err error
+		if z, err = zlib.NewReader(r); err != nil {
+			return err
+		}
+	} else if err := z.(zlib.Resetter).Reset(r, nil); err != nil {
+		inflaters.Put(z)
+		return err
+	}
+	defer inflaters.Put(z)
+	counted := &counter{next: z}
+	defer func() { d.inflated.Add(counted.n) }()
+	return use(counted)
+}
+
+type counter struct {
+	next io.Reader
+	n    int64
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.next.Read(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// exactly reads what is said to be size bytes, to their end.
+func (d *disk) exactly(r io.Reader, size int64) ([]byte, error) {
+	d.held.Add(size)
+	data := make([]byte, size)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return nil, err
+	}
+	return data, atEnd(r)
+}
+
+// atEnd checks that nothing follows, and with it the checksum of what came.
+func atEnd(r io.Reader) error {
+	var one [1]byte
+	switch n, err := io.ReadFull(r, one[:]); {
+	case n > 0:
+		return errMalformed // longer than it says
+	case err != io.EOF:
+		return err
+	}
+	return nil
+}
+
+// A loose object's header is its kind and its size.
+func looseHeader(r io.Reader) (plumbing.ObjectType, int64, error) {
+	head := make([]byte, 0, 32)
+	for one := make([]byte, 1); ; {
+		if _, err := io.ReadFull(r, one); err != nil {
+			return 0, 0, err
+		}
+		if one[0] == 0 {
+			break
+		}
+		if head = append(head, one[0]); len(head) == cap(head) {
+			return 0, 0, errMalformed
+		}
+	}
+	word, number, _ := strings.Cut(string(head), " ")
+	kind, err := plumbing.ParseObjectType(word)
+	if err != nil {
+		return 0, 0, errMalformed
+	}
+	size, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || size < 0 {
+		return 0, 0, errMalformed
+	}
+	return kind, size, nil
+}
+
+// A place is where an object is: in a pack, or in a file of its own.
+type place struct {
+	pack   *pack
+	offset int64
+}
+
+// A pack's index is in memory while the repository is open.
+type pack struct {
+	name   string // its hash
+	index  *idxfile.MemoryIndex
+	number int64            // among the packs of the repository
+	bases  *cache.BufferLRU // of all of them
+}
+
+// find looks an object up; false where it is in no file. Called under the lock.
+func (s *store) find(hash plumbing.Hash) (place, bool, error) {
+	name := s.loosePath(hash)
+	switch info, err := os.Lstat(name); {
+	case err == nil && info.Mode().IsRegular():
+		return place{}, true, nil
+	case err != nil && !missing(err):
+		return place{}, false, passing(err)
+	}
+	if err := s.loadPacks(); err != nil {
+		return place{}, false, err
+	}
+	for _, p := range s.indexed {
+		offset, err := p.index.FindOffset(hash)
+		if err == nil {
+			return place{p, offset}, true, nil
+		}
+		if !errors.Is(err, plumbing.ErrObjectNotFound) {
+			return place{}, false, fmt.Errorf("%w: index of pack %s: %w", errDamaged, p.name, err)
+		}
+	}
+	return place{}, false, nil
+}
+
+// loadPacks reads the indexes of all packs, once. Called under the lock.
+func (s *store) loadPacks() error {
+	if s.indexed != nil {
+		return nil
+	}
+	entries, err := os.ReadDir(s.packs())
+	if err != nil && !(s.damaged && missing(err)) {
+		return sorted(err)
+	}
+	list := []*pack{}
+	bases := cache.NewBufferLRU(objectCache)
+	for _, e := range entries {
+		name, isPack := strings.CutSuffix(strings.TrimPrefix(e.Name(), "pack-"), ".pack")
+		if !isPack || !plumbing.IsHash(name) {
+			continue
+		}
+		index, err := s.disk.readIndex(s.packPath(name, ".idx"))
+		if err == nil && plumbing.Hash(index.PackfileChecksum).String() != name {
+			err = fmt.Errorf("%w: it is that of another", errDamaged)
+		}
+		if s.damaged && errors.Is(err, errDamaged) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("index of pack %s: %w", name, err)
+		}
+		list = append(list, &pack{name, index, int64(len(list)), bases})
+	}
+	s.indexed = list
+	return nil
+}
+
+// readIndex reads a pack's index. The decoder looks at the file's size before it believes what the file says of itself.
+func (d *disk) readIndex(name string) (*idxfile.MemoryIndex, error) {
+	f, err := d.open(name)
+	if err != nil {
+		return nil, sorted(err)
+	}
+	defer f.Close()
+	index := idxfile.NewMemoryIndex()
+	if err := idxfile.NewDecoder(struct {
+		*bufio.Reader
+		stater
+	}{bufio.NewReader(f), f.File}).Decode(index); err != nil {
+		return nil, f.fault(err)
+	}
+	return index, nil
+}
+
+type stater interface{ Stat() (fs.FileInfo, error) }
+
+// has says whether an object is there, whole or not.
+func (s *store) has(hash plumbing.Hash) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok, err := s.find(hash)
+	if err != nil {
+		return false, fmt.Errorf("look for object %s: %w", hash, err)
+	}
+	return ok, nil
+}
+
+// size is an object's size, which is read without the object.
+func (s *store) size(hash plumbing.Hash) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok, err := s.find(hash)
+	var n int64
+	switch {
+	case err != nil:
+	case !ok:
+		err = fmt.Errorf("%w: it is missing", errDamaged)
+	case at.pack == nil:
+		err = s.readLoose(hash, func(_ plumbing.ObjectType, size int64, _ io.Reader) error {
+			n = size
+			return nil
+		})
+	default:
+		n, err = s.packedSize(at)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("size of object %s: %w", hash, err)
+	}
+	return n, nil
+}
+
+// load returns an object's content, checked against its name.
+func (s *store) load(hash plumbing.Hash) ([]byte, plumbing.ObjectType, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o, ok := s.cached(hash); ok {
+		return bytes.Clone(o.data), o.kind, nil // whoever reads may change it
+	}
+	data, kind, err := s.loadFrom(hash)
+	if err == nil && hashObject(kind, data) != hash {
+		err = fmt.Errorf("%w: it has other content", errDamaged)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read object %s: %w", hash, err)
+	}
+	s.keep(object{kind: kind, hash: hash, data: data})
+	return data, kind, nil
+}
+
+func (s *store) loadFrom(hash plumbing.Hash) (data []byte, kind plumbing.ObjectType, err error) {
+	at, ok, err := s.find(hash)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case !ok:
+		return nil, 0, fmt.Errorf("%w: it is missing", errDamaged)
+	case at.pack != nil:
+		return s.loadPacked(at)
+	}
+	err = s.readLoose(hash, func(k plumbing.ObjectType, size int64, r io.Reader) error {
+		if kind = k; size > maxObject {
+			return s.tooLarge(size)
+		}
+		data, err = s.disk.exactly(r, size)
+		return err
+	})
+	return data, kind, err
+}
+
+func (s *store) tooLarge(size int64) error {
+	return s.tooMuch("an object of %d bytes is more than the %d that are read of one", size, int64(maxObject))
+}
+
+func (s *store) readLoose(hash plumbing.Hash, use func(kind plumbing.ObjectType, size int64, r io.Reader) error) error {
+	f, err := s.disk.open(s.loosePath(hash))
+	if err != nil {
+		return sorted(err)
+	}
+	defer f.Close()
+	return f.fault(s.disk.inflate(f, func(r io.Reader) error {
+		kind, size, err := looseHeader(r)
+		if err != nil {
+			return err
+		}
+		return use(kind, size, r)
+	}))
+}
+
+// A packedObject is what stands before an object in a pack.
+type packedObject struct {
+	kind plumbing.ObjectType // or a kind of difference to another object
+	size int64               // of what follows, inflated
+	back int64               // how far before this one the other stands
+	ref  plumbing.Hash       // or its name
+}
+
+func (p packedObject) isDelta() bool {
+	return p.kind == plumbing.OFSDeltaObject || p.kind == plumbing.REFDeltaObject
+}
+
+// readPacked reads what stands before an object.
+func readPacked(r interface {
+	io.Reader
+	io.ByteReader
+}) (p packedObject, err error) {
+	c, err := r.ReadByte()
+	if err != nil {
+		return p, err
+	}
+	p.kind, p.size = plumbing.ObjectType(c>>4&7), int64(c&15)
+	for shift := 4; c&0x80 != 0; shift += 7 {
+		if shift > 53 {
+			return p, errMalformed
+		}
+		if c, err = r.ReadByte(); err != nil {
+			return p, err
+		}
+		p.size |= int64(c&0x7f) << shift
+	}
+	switch p.kind {
+	case plumbing.CommitObject, plumbing.TreeObject, plumbing.BlobObject, plumbing.TagObject:
+	case plumbing.REFDeltaObject:
+		_, err = io.ReadFull(r, p.ref[:])
+	case plumbing.OFSDeltaObject:
+		if c, err = r.ReadByte(); err != nil {
+			return p, err
+		}
+		p.back = int64(c & 0x7f)
+		for c&0x80 != 0 {
+			if p.back > 1<<55 {
+				return p, errMalformed
+			}
+			if c, err = r.ReadByte(); err != nil {
+				return p, err
+			}
+			p.back = (p.back+1)<<7 | int64(c&0x7f)
+		}
+	default:
+		return p, errMalformed
+	}
+	return p, err
+}
+
+// deltaSize is the size of what a difference leads to; it stands at its beginning, after the size of what it changes.
+func deltaSize(r io.Reader) (int64, error) {
+	var b bufio.Reader
+	b.Reset(io.LimitReader(r, 20))
+	var size int64
+	for range 2 {
+		size = 0
+		for shift := 0; ; shift += 7 {
+			c, err := b.ReadByte()
+			if err != nil {
+				return 0, err
+			}
+			if shift > 56 {
+				return 0, errMalformed
+			}
+			size |= int64(c&0x7f) << shift
+			if c&0x80 == 0 {
+				break
+			}
+		}
+	}
+	return size, nil
+}
+
+// maxChain is how many differences may lie between an object and one that is there whole; git makes at most 4,095.
+const maxChain = 4096
+
+// An openPack is a pack while an object of it is read.
+type openPack struct {
+	*diskFile
+	limit func(size int64) error
+}
+
+// header goes to an object and reads what stands before it.
+func (f openPack) header(offset int64) (packedObject, *bufio.Reader, error) {
+	r := bufio.NewReaderSize(io.NewSectionReader(f.diskFile, offset, 1<<62-offset), 4096)
+	p, err := readPacked(r)
+	return p, r, err
+}
+
+// content reads what follows an object's header; it is looked at before whether that is too large.
+func (f openPack) content(p packedObject, r io.Reader) (data []byte, err error) {
+	if p.size > maxObject {
+		return nil, f.limit(p.size)
+	}
+	err = f.disk.inflate(r, func(r io.Reader) error {
+		data, err = f.disk.exactly(r, p.size)
+		return err
+	})
+	return data, err
+}
+
+// base is where the object stands that a difference is to.
+func (p packedObject) base(offset int64, index *idxfile.MemoryIndex) (int64, error) {
+	if p.kind == plumbing.REFDeltaObject {
+		return index.FindOffset(p.ref)
+	}
+	if p.back <= 0 || p.back >= offset {
+		return 0, errMalformed
+	}
+	return offset - p.back, nil
+}
+
+func (s *store) packedSize(at place) (n int64, err error) {
+	file, err := s.disk.open(s.packPath(at.pack.name, ".pack"))
+	if err != nil {
+		return 0, sorted(err)
+	}
+	defer file.Close()
+	f := openPack{diskFile: file, limit: s.tooLarge}
+	p, r, err := f.header(at.offset)
+	if n = p.size; err == nil && p.isDelta() {
+		err = s.disk.inflate(r, func(r io.Reader) error {
+			n, err = deltaSize(r)
+			return err
+		})
+	}
+	return n, f.fault(err)
+}
+
+func (s *store) loadPacked(at place) ([]byte, plumbing.ObjectType, error) {
+	file, err := s.disk.open(s.packPath(at.pack.name, ".pack"))
+	if err != nil {
+		return nil, 0, sorted(err)
+	}
+	defer file.Close()
+	f := openPack{diskFile: file, limit: s.tooLarge}
+	data, kind, err := f.object(at.offset, at.pack)
+	return data, kind, f.fault(err)
+}
+
+// object puts an object together from the one that is there whole and the differences to it.
+func (f openPack) object(offset int64, in *pack) ([]byte, plumbing.ObjectType, error) {
+	type step struct {
+		at    int64
+		delta []byte
+	}
+	var steps []step
+	var data []byte
+	var kind plumbing.ObjectType
+	for total := int64(0); ; {
+		var ok bool
+		if data, kind, ok = in.base(offset); ok {
+			if len(steps) == 0 {
+				data = bytes.Clone(data) // whoever reads may change it
+			}
+			break
+		}
+		p, r, err := f.header(offset)
+		if err != nil {
+			return nil, 0, err
+		}
+		if data, err = f.content(p, r); err != nil {
+			return nil, 0, err
+		}
+		if kind = p.kind; !p.isDelta() {
+			if len(steps) > 0 {
+				in.keepBase(offset, kind, data)
+			}
+			break
+		}
+		steps = append(steps, step{offset, data})
+		if total += p.size; total > maxObject {
+			return nil, 0, f.limit(total)
+		}
+		if len(steps) > maxChain {
+			return nil, 0, errMalformed
+		}
+		if offset, err = p.base(offset, in.index); err != nil {
+			return nil, 0, err
+		}
+	}
+	for i := len(steps) - 1; i >= 0; i-- {
+		var err error
+		if data, err = f.disk.patch(data, steps[i].delta, f.limit); err != nil {
+			return nil, 0, err
+		}
+		in.keepBase(steps[i].at, kind, data)
+	}
+	return data, kind, nil
+}
+
+// base is an object that others are differences to, as it was met before.
+func (p *pack) base(offset int64) ([]byte, plumbing.ObjectType, bool) {
+	b, ok := p.bases.Get(p.number<<40 | offset)
+	if !ok {
+		return nil, 0, false
+	}
+	return b[1:], plumbing.ObjectType(b[0]), true
+}
+
+func (p *pack) keepBase(offset int64, kind plumbing.ObjectType, data []byte) {
+	if len(data) <= keptBase && offset < 1<<40 {
+		p.bases.Put(p.number<<40|offset, append([]byte{byte(kind)}, data...))
+	}
+}
+
+// keptBase is the largest object that is kept for those that are differences to it.
+const keptBase = 1 << 20
+
+// patch makes an object from another and the difference to it.
+func (d *disk) patch(base, delta []byte, limit func(int64) error) ([]byte, error) {
+	size, err := deltaSize(bytes.NewReader(delta))
+	if err != nil {
+		return nil, err
+	}
+	if size > maxObject {
+		return nil, limit(size)
+	}
+	d.inflated.Add(size)
+	d.held.Add(size)
+	return packfile.PatchDelta(base, delta)
+}
+
+// forget has the packs looked for anew. Called under the lock.
+func (s *store) forget() { s.indexed = nil }
+
+// Trees and commits are read again and again; of files only small ones are kept.
+const keptObject = 256 << 10
+
+func (s *store) cached(hash plumbing.Hash) (object, bool) {
+	o, ok := s.cache.Get(hash)
+	if !ok {
+		return object{}, false
+	}
+	return object(o.(*cachedObject).object), true
+}
+
+func (s *store) keep(o object) {
+	if len(o.data) <= keptObject {
+		o.data = bytes.Clone(o.data)
+		s.cache.Put(&cachedObject{object: o})
+	}
+}
+
+// A cachedObject is an object in the form that the cache takes.
+type cachedObject struct {
+	plumbing.MemoryObject
+	object object
+}
+
+func (o *cachedObject) Hash() plumbing.Hash { return o.object.hash }
+func (o *cachedObject) Size() int64         { return int64(len(o.object.data)) }
+
+// ref is what a reference names; zero where there is none.
+func (s *store) ref(name string) (plumbing.Hash, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	hash, err := s.readRef(name)
+	if err != nil {
+		return plumbing.ZeroHash, fmt.Errorf("reference %s: %w", name, err)
+	}
+	return hash, nil
+}
+
+func (s *store) readRef(name string) (plumbing.Hash, error) {
+	text, err := s.disk.readFile(filepath.Join(s.dir, filepath.FromSlash(name)))
+	if missing(err) {
+		packed, err := s.packedRefs()
+		return packed[name], err
+	}
+	if err != nil {
+		return plumbing.ZeroHash, passing(err)
+	}
+	return parseRef(text)
+}
+
+func parseRef(text []byte) (plumbing.Hash, error) {
+	switch id := strings.TrimSpace(string(text)); {
+	case id == "":
+		return plumbing.ZeroHash, fmt.Errorf("%w: it is empty", errDamaged)
+	case !plumbing.IsHash(id):
+		return plumbing.ZeroHash, fmt.Errorf("%w: it names no object", errDamaged)
+	default:
+		return plumbing.NewHash(id), nil
+	}
+}
+
+// packedRefs are the references that git has put into one file; only git does so.
+func (s *store) packedRefs() (map[string]plumbing.Hash, error) {
+	text, err := s.disk.readFile(filepath.Join(s.dir, "packed-refs"))
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, passing(err)
+	}
+	out := map[string]plumbing.Hash{}
+	for line := range strings.Lines(string(text)) {
+		id, name, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if ok && plumbing.IsHash(id) {
+			out[name] = plumbing.NewHash(id)
+		}
+	}
+	return out, nil
+}
+
+// refs are all references, and what is wrong with those that are damaged.
+func (s *store) refs() (refs map[string]plumbing.Hash, damaged map[string]error, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if refs, err = s.packedRefs(); err != nil {
+		return nil, nil, err
+	}
+	if refs == nil {
+		refs = map[string]plumbing.Hash{}
+	}
+	damaged = map[string]error{}
+	err = filepath.WalkDir(filepath.Join(s.dir, "refs"), func(path string, d fs.DirEntry, err error) error {
+		if missing(err) {
+			return nil
+		}
+		if err != nil {
+			return passing(err)
+		}
+		if d.IsDir() || strings.HasSuffix(path, ".lock") {
+			return nil
+		}
+		rel, err := filepath.Rel(s.dir, path)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		switch hash, err := s.readRef(name); {
+		case errors.Is(err, errDamaged):
+			delete(refs, name)
+			damaged[name] = err
+		case err != nil:
+			return err
+		default:
+			refs[name] = hash
+		}
+		return nil
+	})
+	return refs, damaged, err
+}
+
+// readFile reads a small file of a repository.
+func (d *disk) readFile(name string) ([]byte, error) {
+	f, err := d.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
