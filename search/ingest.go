@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"hash/fnv"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"docent/api"
+	"docent/site"
 )
 
 const (
@@ -209,7 +211,7 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 func relativeAbove(docsDir, p string) (string, bool) {
 	dir := path.Dir(p)
 	base := path.Base(p)
-	if siteFile(p) == "" || strings.HasPrefix(base, "_category_.") {
+	if site.Configures(p) == "" || strings.HasPrefix(base, "_category_.") {
 		return "", false
 	}
 	for _, sub := range []string{"config/_default", ".vitepress", ".vitepress/config"} { // its own folder lies beside the pages'
@@ -241,25 +243,25 @@ func (u *update) derive() []*record {
 	for _, r := range u.records {
 		switch r.Kind {
 		case kindPage:
-			byKey[pageKey(r.Path)] = r
+			byKey[site.PageKey(r.Path)] = r
 		case kindPart:
 			parts[r.Path] = r
 		}
 	}
-	where := findSite(u.project, u.records, u.content)
+	where := u.site()
 	titles := make(map[string]string) // of folders, by their index pages
 	shown := make(map[*record]string, len(byKey))
 	for _, r := range u.records {
 		if r.Kind != kindPage {
 			continue
 		}
-		shown[r] = where.address(r)
+		shown[r] = where.Shown(r.page())
 		for _, address := range append([]string{shown[r]}, r.Aliases...) {
-			if key := addressKey(address); byKey[key] == nil {
+			if key := site.AddressKey(address); byKey[key] == nil {
 				byKey[key] = r
 			}
 		}
-		if key := pageKey(r.Path); key == strings.Trim(path.Dir(r.Path), "./") {
+		if key := site.PageKey(r.Path); key == strings.Trim(path.Dir(r.Path), "./") {
 			titles[path.Dir(r.Path)] = r.Title
 		}
 	}
@@ -291,18 +293,18 @@ func (u *update) derive() []*record {
 		}
 		slices.Sort(links)
 		address := shown[r]
-		at, listed := nav[pageKey(r.Path)]
-		if !listed && where.kind == api.SiteDocusaurus {
-			at, listed = nav[withoutNumbers(pageKey(r.Path))]
+		at, listed := nav[site.PageKey(r.Path)]
+		if !listed && where.Kind == api.SiteDocusaurus {
+			at, listed = nav[site.WithoutNumbers(site.PageKey(r.Path))]
 		}
 		if !listed {
-			at = nav[addressKey(address)]
+			at = nav[site.AddressKey(address)]
 		}
-		if len(at.crumbs) == 0 {
-			at.crumbs = where.crumbs(r, titles)
+		if len(at.Crumbs) == 0 {
+			at.Crumbs = where.Crumbs(r.page(), titles)
 		}
 		h := fnv.New64a()
-		fmt.Fprintf(h, "%q %q %q %q %q", at.names, at.crumbs, at.version, at.language, address)
+		fmt.Fprintf(h, "%q %q %q %q %q", at.Names, at.Crumbs, at.Version, at.Language, address)
 		for _, s := range links {
 			fmt.Fprintf(h, "l%d:%s", len(s), s)
 		}
@@ -333,10 +335,30 @@ func (u *update) derive() []*record {
 				src.parts = append(src.parts, p)
 			}
 		}
-		r.Derived, r.Shown, r.Crumbs = derived, address, at.crumbs
+		r.Derived, r.Shown, r.Crumbs = derived, address, at.Crumbs
 		todo = append(todo, r)
 	}
 	return todo
+}
+
+// site is what the files say of the generator.
+func (u *update) site() site.Site {
+	files := make([]string, len(u.records))
+	byPath := make(map[string]*record, len(u.records))
+	for i, r := range u.records {
+		files[i], byPath[r.Path] = r.Path, r
+	}
+	return site.Open(u.project, files, func(p string) ([]byte, error) {
+		if r := byPath[p]; r != nil {
+			return u.content(r)
+		}
+		return nil, fs.ErrNotExist
+	})
+}
+
+// page is what a record's file says of its own address.
+func (r *record) page() site.Page {
+	return site.Page{Path: r.Path, Title: r.Title, Slug: r.Slug, ID: r.ID, Address: r.Address}
 }
 
 // content is a file's text: as read now, or as the old generation holds it.
@@ -351,8 +373,8 @@ func (u *update) content(r *record) ([]byte, error) {
 }
 
 // navigation reads the files that name pages. Their contents are at hand even when they have not changed.
-func (u *update) navigation() map[string]place {
-	places := make(map[string]place)
+func (u *update) navigation() map[string]site.Place {
+	places := make(map[string]site.Place)
 	for _, r := range u.records {
 		if r.Kind != kindNavigation {
 			continue
@@ -362,24 +384,24 @@ func (u *update) navigation() map[string]place {
 			u.library.log.Warn("navigation cannot be read", "project", u.project.ID, "path", r.Path, "error", err)
 			continue
 		}
-		readNavigation(r.Path, content, func(page string, p place) {
+		site.ReadNavigation(r.Path, content, func(page string, p site.Place) {
 			dir := path.Join("/", u.project.DocsDir, path.Dir(r.Path))
-			if strings.HasPrefix(page, "/") && siteFile(r.Path) == api.SiteVitePress {
+			if strings.HasPrefix(page, "/") && site.Configures(r.Path) == api.SiteVitePress {
 				dir = strings.TrimSuffix(strings.TrimSuffix(dir, "/config"), "/.vitepress")
 			}
 			full := path.Join(dir, page)
 			if rest, ok := strings.CutPrefix(full+"/", path.Join("/", u.project.DocsDir)+"/"); ok && u.project.DocsDir != "" {
 				full = "/" + rest
 			}
-			key := pageKey(full)
+			key := site.PageKey(full)
 			known, ok := places[key]
 			if !ok {
 				places[key] = p
 				return
 			}
-			for _, name := range p.names { // listed twice: under the first place, by both names
-				if !slices.Contains(known.names, name) {
-					known.names = append(slices.Clone(known.names), name)
+			for _, name := range p.Names { // listed twice: under the first place, by both names
+				if !slices.Contains(known.Names, name) {
+					known.Names = append(slices.Clone(known.Names), name)
 				}
 			}
 			places[key] = known

@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	"github.com/blevesearch/bleve/v2/document"
+
+	"docent/site"
 )
 
 // A source is one file as reading it gives it, before other files add to it.
 type source struct {
 	sections []section
-	place    place          // in the navigation
+	place    site.Place     // in the navigation
 	links    []string       // texts of the links that point to the page
 	parts    []string       // paths of the imported files that are there
 	uses     map[string]int // where the text shows an imported file
@@ -27,8 +29,6 @@ type section struct {
 	body, code      string
 }
 
-var pageExtensions = map[string]bool{".md": true, ".mdx": true, ".markdown": true, ".html": true, ".htm": true, ".txt": true, ".rst": true, ".adoc": true}
-
 // partFolders hold texts that are only seen within other pages.
 var partFolders = map[string]bool{"snippets": true, "_snippets": true, "_partials": true, "_includes": true, "partials": true, "includes": true}
 
@@ -36,7 +36,7 @@ var partFolders = map[string]bool{"snippets": true, "_snippets": true, "_partial
 func classify(p string) kind {
 	base := path.Base(p)
 	dirs := strings.Split(path.Dir(p), "/")
-	if siteFile(p) != "" && !slices.Contains(dirs, "node_modules") {
+	if site.Configures(p) != "" && !slices.Contains(dirs, "node_modules") {
 		return kindNavigation
 	}
 	for _, d := range dirs {
@@ -48,7 +48,7 @@ func classify(p string) kind {
 	if low := strings.ToLower(base); (ext == ".json" || ext == ".yaml" || ext == ".yml") && (strings.Contains(low, "openapi") || strings.Contains(low, "swagger")) {
 		return kindPage
 	}
-	if strings.HasPrefix(base, ".") || !pageExtensions[ext] {
+	if strings.HasPrefix(base, ".") || !site.IsPage(base) {
 		return kindIgnored
 	}
 	if ext == ".txt" && (base == "robots.txt" || base == "requirements.txt" || base == "CMakeLists.txt") {
@@ -63,19 +63,6 @@ func classify(p string) kind {
 		return kindPart
 	}
 	return kindPage
-}
-
-// pageKey is the path of a page as links and navigation name it: without extension, leading slash and index.
-func pageKey(p string) string {
-	p = strings.Trim(path.Clean("/"+p), "/")
-	if pageExtensions[strings.ToLower(path.Ext(p))] {
-		p = strings.TrimSuffix(p, path.Ext(p))
-	}
-	switch base := path.Base(p); base {
-	case "index", "_index", "README", "readme":
-		p = strings.TrimSuffix(strings.TrimSuffix(p, base), "/")
-	}
-	return p
 }
 
 // maxWords bounds what the closer look keeps of one section.
@@ -111,12 +98,12 @@ func describe(r *record, src *source) []*document.Document {
 	}
 	r.Sections = r.Sections[:0:0]
 	docs := make([]*document.Document, 0, len(src.sections))
-	r.Titles = src.place.names
+	r.Titles = src.place.Names
 	if r.Version == "" {
-		r.Version = src.place.version
+		r.Version = src.place.Version
 	}
-	if r.Language == "" && src.place.language != "" {
-		r.Language = src.place.language
+	if r.Language == "" && src.place.Language != "" {
+		r.Language = src.place.Language
 		language = languageOf(r.Language)
 	}
 	for n, s := range src.sections {
@@ -152,8 +139,8 @@ func describe(r *record, src *source) []*document.Document {
 	r.PageLen[fieldTitle] = uint16(min(n, 65535))
 	r.TitleLen = uint16(r.TitleWords.len())
 	addField(first, pageFieldNames[fieldTitle], buf)
-	field(first, pageFieldNames[fieldPath], &r.PageLen[fieldPath], strings.ReplaceAll(pageKey(r.Path), "/", " / "))
-	field(first, pageFieldNames[fieldKeywords], &r.PageLen[fieldKeywords], slices.Concat(r.Keywords, r.Tags, src.place.crumbs)...)
+	field(first, pageFieldNames[fieldPath], &r.PageLen[fieldPath], strings.ReplaceAll(site.PageKey(r.Path), "/", " / "))
+	field(first, pageFieldNames[fieldKeywords], &r.PageLen[fieldKeywords], slices.Concat(r.Keywords, r.Tags, src.place.Crumbs)...)
 	field(first, pageFieldNames[fieldLinks], &r.PageLen[fieldLinks], src.links...)
 	field(first, pageFieldNames[fieldDescription], &r.PageLen[fieldDescription], r.Description)
 	buf = nil

@@ -144,28 +144,3 @@ func TestAliasesAndSidebarLabelsNameAPage(t *testing.T) {
 		t.Errorf("%v", texts(hits))
 	}
 }
-
-// Only what is written out is read of a configuration that is a program.
-func TestLiteralsAreReadWithoutRunningThem(t *testing.T) {
-	for src, want := range map[string]any{
-		`{a: 1, 'b-c': "x\"y", "d": [true, null, 2.5,], /* c */ e: f(1, [2]), ...g, h, i() { return {} }, j: 'k' + l, m: ` + "`n`" + `, o: ` + "`p${q}`" + ` } // end`: map[string]any{
-			"a": 1.0, "b-c": `x"y`, "d": []any{true, 2.5}, "m": "n"},
-		`[{text: 'A'}, [b].map(x => x), c ? d : e, {text: 'F'}] as const`: []any{map[string]any{"text": "A"}, map[string]any{"text": "F"}},
-		`sidebars`: nil,
-		`{`:        map[string]any{},
-		`[`:        []any{},
-		`{a:`:      map[string]any{},
-		`"a`:       "a",
-	} {
-		if got, _ := literal(src); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s\ngot  %#v\nwant %#v", src, got, want)
-		}
-	}
-}
-
-func FuzzLiteral(f *testing.F) {
-	f.Add(`{a: [1, 'b', {c}], d: e(f)}`)
-	f.Add("[[[[[[")
-	f.Add("{a:/*")
-	f.Fuzz(func(_ *testing.T, src string) { literal(src) }) // ends
-}

@@ -19,6 +19,7 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 
 	"docent/api"
+	"docent/site"
 )
 
 // A snapshot is one generation, open, with what ranking needs in arrays by dense numbers: pages in the order of their
@@ -225,7 +226,7 @@ func (s *snapshot) build() error {
 	}
 	s.firstOf = append(s.firstOf, uint32(len(s.sections)))
 	for page, r := range s.pages {
-		s.byKey[pageKey(r.Path)] = uint32(page)
+		s.byKey[site.PageKey(r.Path)] = uint32(page)
 	}
 	for _, addresses := range []func(*record) []string{
 		func(r *record) []string { return []string{r.Shown} },
@@ -233,7 +234,7 @@ func (s *snapshot) build() error {
 	} {
 		for page, r := range s.pages {
 			for _, address := range addresses(r) {
-				key := addressKey(address)
+				key := site.AddressKey(address)
 				if _, taken := s.byKey[key]; !taken {
 					s.byKey[key] = uint32(page)
 				}
@@ -392,11 +393,11 @@ func (s *snapshot) url(r *record, anchor string) string { return r.url(s.labels(
 
 func (r *record) url(siteURL, anchor string) string {
 	out := (&url.URL{Path: "/" + r.Shown}).EscapedPath()
-	if site := strings.TrimRight(siteURL, "/"); site != "" {
+	if base := strings.TrimRight(siteURL, "/"); base != "" {
 		if out == "/" {
 			out = ""
 		}
-		out = site + out
+		out = base + out
 	}
 	if anchor != "" {
 		out += "#" + anchor
@@ -422,8 +423,8 @@ func (s *snapshot) page(p string, groups []string) (Page, error) {
 
 // find looks a page up by anything that names it.
 func (s *snapshot) find(p string) (uint32, bool) {
-	if site := strings.TrimRight(s.labels().SiteURL, "/"); site != "" {
-		if rest, ok := strings.CutPrefix(p, site); ok && (rest == "" || strings.ContainsAny(rest[:1], "/?#")) {
+	if base := strings.TrimRight(s.labels().SiteURL, "/"); base != "" {
+		if rest, ok := strings.CutPrefix(p, base); ok && (rest == "" || strings.ContainsAny(rest[:1], "/?#")) {
 			p = rest
 		}
 	}
@@ -439,9 +440,9 @@ func (s *snapshot) find(p string) (uint32, bool) {
 			return uint32(i), true
 		}
 	}
-	page, ok := s.byKey[pageKey(p)]
+	page, ok := s.byKey[site.PageKey(p)]
 	if !ok {
-		page, ok = s.byKey[addressKey(p)]
+		page, ok = s.byKey[site.AddressKey(p)]
 	}
 	return page, ok
 }

@@ -14,6 +14,7 @@ import (
 
 	"docent/formats"
 	"docent/markup"
+	"docent/site"
 )
 
 // maxLevel is the deepest heading that begins a section of its own.
@@ -111,7 +112,7 @@ func linkTarget(from, to string) (string, bool) {
 	if !strings.HasPrefix(to, "/") {
 		to = path.Join(path.Dir(from), to)
 	}
-	return pageKey(to), true
+	return site.PageKey(to), true
 }
 
 var importName = regexp.MustCompile(`import\s+(?:\{\s*)?([A-Za-z_$][\w$]*)`)
@@ -272,7 +273,7 @@ func leaves(v any) (out []string) {
 
 // titleOfPath makes a title of the last name in a path.
 func titleOfPath(p string) string {
-	key := pageKey(p)
+	key := site.PageKey(p)
 	if key == "" {
 		return "Home"
 	}
@@ -294,16 +295,12 @@ func versionOfPath(p string) string {
 	return ""
 }
 
-// translations are the folders that hold one language's pages. Codes that are common English folder names are left out.
-var translations = strings.Fields(`ar bg bn ca cs da de el en es et fa fi fr he hi hr hu ja ko lt lv ms nb nl pl pt ro ru sk sl sr sv ta th tr uk ur vi zh
-	pt-br zh-cn zh-tw zh-hans zh-hant en-us en-gb es-419 fr-ca`)
-
 func languageOfPath(p string) string {
 	dirs := strings.Split(path.Dir(p), "/")
 	if len(dirs) > 1 && slices.Contains([]string{"i18n", "locales", "translations", "content", "docs"}, dirs[0]) {
 		dirs = dirs[1:]
 	}
-	if code := strings.ToLower(strings.ReplaceAll(dirs[0], "_", "-")); slices.Contains(translations, code) {
+	if code := strings.ToLower(strings.ReplaceAll(dirs[0], "_", "-")); slices.Contains(site.Translations, code) {
 		return dirs[0]
 	}
 	return ""

@@ -1,4 +1,4 @@
-package search
+package site
 
 import (
 	"maps"
@@ -11,17 +11,17 @@ import (
 	"docent/formats"
 )
 
-// A place is what a site's navigation says of a page.
-type place struct {
-	names    []string // the page's titles there
-	crumbs   []string // titles of the groups above it
-	version  string
-	language string
+// A Place is what a site's navigation says of a page.
+type Place struct {
+	Names    []string // the page's titles there
+	Crumbs   []string // titles of the groups above it
+	Version  string
+	Language string
 }
 
-// readNavigation reads docs.json, mint.json, mkdocs.yml, and the sidebars of VitePress and Docusaurus as far as they are written out. What it does not understand it passes over.
-func readNavigation(file string, content []byte, found func(page string, p place)) {
-	switch siteFile(file) {
+// ReadNavigation reads docs.json, mint.json, mkdocs.yml, and the sidebars of VitePress and Docusaurus as far as they are written out. What it does not understand it passes over.
+func ReadNavigation(file string, content []byte, found func(page string, p Place)) {
+	switch Configures(file) {
 	case api.SiteVitePress:
 		readVitePress(string(content), found)
 		return
@@ -36,7 +36,7 @@ func readNavigation(file string, content []byte, found func(page string, p place
 	if strings.HasSuffix(file, ".json") {
 		var doc map[string]any
 		if formats.JSON(content, &doc) == nil {
-			walkNavigation(doc["navigation"], place{}, found)
+			walkNavigation(doc["navigation"], Place{}, found)
 		}
 		return
 	}
@@ -52,14 +52,14 @@ func readNavigation(file string, content []byte, found func(page string, p place
 	if dir == "" {
 		dir = "docs"
 	}
-	walkNav(doc.Nav, place{}, func(page string, p place) {
+	walkNav(doc.Nav, Place{}, func(page string, p Place) {
 		found(page, p)
 		found(path.Join(dir, page), p)
 	})
 }
 
 // walkNavigation follows the tree of docs.json: groups, tabs, anchors, dropdowns, versions and languages in any order.
-func walkNavigation(node any, above place, found func(string, place)) {
+func walkNavigation(node any, above Place, found func(string, Place)) {
 	switch n := node.(type) {
 	case string:
 		found(n, above)
@@ -71,14 +71,14 @@ func walkNavigation(node any, above place, found func(string, place)) {
 		here := above
 		for _, key := range []string{"group", "tab", "anchor", "dropdown", "product"} {
 			if name, ok := n[key].(string); ok {
-				here.crumbs = append(slices.Clone(here.crumbs), name)
+				here.Crumbs = append(slices.Clone(here.Crumbs), name)
 			}
 		}
 		if v, ok := n["version"].(string); ok {
-			here.version = v
+			here.Version = v
 		}
 		if l, ok := n["language"].(string); ok {
-			here.language = l
+			here.Language = l
 		}
 		if root, ok := n["root"].(string); ok {
 			found(root, here)
@@ -90,7 +90,7 @@ func walkNavigation(node any, above place, found func(string, place)) {
 }
 
 // walkNav follows the tree of mkdocs.yml.
-func walkNav(node any, above place, found func(string, place)) {
+func walkNav(node any, above Place, found func(string, Place)) {
 	switch n := node.(type) {
 	case string:
 		found(n, above)
@@ -102,11 +102,11 @@ func walkNav(node any, above place, found func(string, place)) {
 		for name, x := range n {
 			here := above
 			if page, ok := x.(string); ok {
-				here.names = []string{name}
+				here.Names = []string{name}
 				found(page, here)
 				continue
 			}
-			here.crumbs = append(slices.Clone(here.crumbs), name)
+			here.Crumbs = append(slices.Clone(here.Crumbs), name)
 			walkNav(x, here, found)
 		}
 	}
@@ -118,15 +118,15 @@ var (
 )
 
 // readVitePress reads the sidebars that a configuration writes out.
-func readVitePress(src string, found func(string, place)) {
+func readVitePress(src string, found func(string, Place)) {
 	for _, at := range sidebarKey.FindAllStringIndex(src, -1) {
-		v, _ := literal(src[at[1]:])
-		walkSidebar(v, "", place{}, found)
+		v, _ := Literal(src[at[1]:])
+		walkSidebar(v, "", Place{}, found)
 	}
 }
 
 // walkSidebar follows groups of {text, link, items}, by path or in one list.
-func walkSidebar(node any, base string, above place, found func(string, place)) {
+func walkSidebar(node any, base string, above Place, found func(string, Place)) {
 	switch n := node.(type) {
 	case []any:
 		for _, x := range n {
@@ -140,14 +140,14 @@ func walkSidebar(node any, base string, above place, found func(string, place)) 
 		if link, ok := n["link"].(string); ok && !strings.Contains(link, ":") {
 			here := above
 			if named {
-				here.names = []string{text}
+				here.Names = []string{text}
 			}
 			link, _, _ = strings.Cut(link, "#")
 			found("/"+strings.TrimPrefix(base+link, "/"), here)
 		}
 		here := above
 		if named {
-			here.crumbs = append(slices.Clone(here.crumbs), text)
+			here.Crumbs = append(slices.Clone(here.Crumbs), text)
 		}
 		if items, ok := n["items"]; ok {
 			walkSidebar(items, base, here, found)
@@ -164,12 +164,12 @@ func walkSidebar(node any, base string, above place, found func(string, place)) 
 }
 
 // readSidebars reads Docusaurus's sidebars where they are written out.
-func readSidebars(src string, found func(string, place)) {
+func readSidebars(src string, found func(string, Place)) {
 	for _, at := range sidebarObject.FindAllStringIndex(src, -1) {
-		if v, _ := literal(src[at[1]-1:]); v != nil {
+		if v, _ := Literal(src[at[1]-1:]); v != nil {
 			if m, ok := v.(map[string]any); ok {
 				for _, name := range slices.Sorted(maps.Keys(m)) {
-					walkCategories(m[name], place{}, found)
+					walkCategories(m[name], Place{}, found)
 				}
 			}
 		}
@@ -177,8 +177,8 @@ func readSidebars(src string, found func(string, place)) {
 }
 
 // walkCategories follows documents by their id, {type: 'category', label, items, link} and the short form {label: [...]}.
-func walkCategories(node any, above place, found func(string, place)) {
-	page := func(id string, p place) {
+func walkCategories(node any, above Place, found func(string, Place)) {
+	page := func(id string, p Place) {
 		found(id, p)
 		found("docs/"+id, p)
 	}
@@ -197,7 +197,7 @@ func walkCategories(node any, above place, found func(string, place)) {
 		case "doc", "ref":
 			if id, ok := n["id"].(string); ok {
 				if label != "" {
-					here.names = []string{label}
+					here.Names = []string{label}
 				}
 				page(id, here)
 			}
@@ -205,15 +205,15 @@ func walkCategories(node any, above place, found func(string, place)) {
 			if link, ok := n["link"].(map[string]any); ok {
 				if id, ok := link["id"].(string); ok {
 					own := above
-					own.names = []string{label}
+					own.Names = []string{label}
 					page(id, own)
 				}
 			}
-			here.crumbs = append(slices.Clone(here.crumbs), label)
+			here.Crumbs = append(slices.Clone(here.Crumbs), label)
 			walkCategories(n["items"], here, found)
 		case "":
 			for _, name := range slices.Sorted(maps.Keys(n)) {
-				here.crumbs = append(slices.Clone(above.crumbs), name)
+				here.Crumbs = append(slices.Clone(above.Crumbs), name)
 				walkCategories(n[name], here, found)
 			}
 		}

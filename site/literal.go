@@ -1,14 +1,14 @@
-package search
+package site
 
 import (
 	"strconv"
 	"strings"
 )
 
-// literal reads the value that stands at the beginning of a JavaScript text, as far as it is written out: objects, arrays,
+// Literal reads the value that stands at the beginning of a JavaScript text, as far as it is written out: objects, arrays,
 // texts and numbers. Anything that would have to be run is nil, and what stands around it is read all the same. rest is
 // the text behind the value.
-func literal(src string) (value any, rest string) {
+func Literal(src string) (value any, rest string) {
 	p := literalReader{src: src}
 	return p.value(0), p.src[p.at:]
 }

@@ -1,4 +1,4 @@
-package search
+package site
 
 import (
 	"path"
@@ -10,10 +10,11 @@ import (
 	"docent/formats"
 )
 
-// A site is how the generator of a documentation site names its pages. It is recognised by its files, and decides where
-// a reader finds a page; the project's SiteURL is where the documentation folder itself is shown.
-type site struct {
-	kind    api.SiteKind
+// A Site is how the generator of a documentation site names its pages. It is recognised by its files, and decides where
+// a reader finds a page; the project's SiteURL is where the documentation folder itself is shown. Paths are relative to the
+// documentation folder; those of files above it begin with "../".
+type Site struct {
+	Kind    api.SiteKind
 	content string            // folder that holds the pages, relative to the repository's root
 	docsDir string            // the project's
 	route   map[string]string // folders of the site that are shown under another name
@@ -21,8 +22,8 @@ type site struct {
 	labels  map[string]string // titles of folders, by their path relative to the documentation folder
 }
 
-// siteFile tells what a file of this name configures; empty for any other.
-func siteFile(p string) api.SiteKind {
+// Configures tells what a file of this name configures; empty for any other.
+func Configures(p string) api.SiteKind {
 	base, dir := path.Base(p), path.Base(path.Dir(p))
 	stem := strings.TrimSuffix(base, path.Ext(base))
 	switch {
@@ -46,62 +47,71 @@ var (
 	routeBase = regexp.MustCompile(`\brouteBasePath\s*:\s*['"]([^'"]*)['"]`)
 )
 
-// findSite recognises the generator. What a project says of itself goes before what its files say.
-func findSite(p api.Project, records []*record, content func(*record) ([]byte, error)) site {
-	s := site{kind: p.Site, docsDir: p.DocsDir, content: p.DocsDir, route: map[string]string{}, labels: map[string]string{}}
+// A Page is what a page says of its own address.
+type Page struct {
+	Path    string
+	Title   string
+	Slug    string // last part of the page's address, or all of it, where the front matter sets it
+	ID      string // the same by Docusaurus's older rule
+	Address string // the whole address where the front matter sets that
+}
+
+// Open recognises the generator. What a project says of itself goes before what its files say.
+func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site {
+	s := Site{Kind: p.Site, docsDir: p.DocsDir, content: p.DocsDir, route: map[string]string{}, labels: map[string]string{}}
 	rank := map[api.SiteKind]int{api.SiteMintlify: 5, api.SiteMkDocs: 4, api.SiteDocusaurus: 3, api.SiteVitePress: 2, api.SiteHugo: 1}
-	var config *record
+	config := ""
 	found := api.SiteKind("")
-	for _, r := range records {
-		kind := siteFile(r.Path)
-		if kind == api.SiteHugo && path.Base(r.Path) == "config.toml" && !slices.ContainsFunc(records, func(o *record) bool {
-			return strings.HasPrefix(path.Join(p.DocsDir, o.Path), path.Join(p.DocsDir, path.Dir(r.Path), "content")+"/")
+	for _, file := range files {
+		kind := Configures(file)
+		if kind == api.SiteHugo && path.Base(file) == "config.toml" && !slices.ContainsFunc(files, func(o string) bool {
+			return strings.HasPrefix(path.Join(p.DocsDir, o), path.Join(p.DocsDir, path.Dir(file), "content")+"/")
 		}) {
 			continue // a config.toml of something else
 		}
-		if kind == "" && r.Kind == kindPage && strings.HasPrefix(path.Base(r.Path), "_index.") {
+		if kind == "" && IsPage(file) && strings.HasPrefix(path.Base(file), "_index.") {
 			kind = api.SiteHugo
 		}
 		if kind == "" || p.Site != "" && kind != p.Site {
 			continue
 		}
-		if strings.HasPrefix(path.Base(r.Path), "_category_.") {
-			if raw, err := content(r); err == nil {
+		if strings.HasPrefix(path.Base(file), "_category_.") {
+			if raw, err := read(file); err == nil {
 				var c struct {
 					Label string `json:"label" yaml:"label"`
 				}
-				if path.Ext(r.Path) == ".json" {
+				if path.Ext(file) == ".json" {
 					err = formats.JSON(raw, &c)
 				} else {
 					err = formats.YAML(raw, &c)
 				}
 				if err == nil && c.Label != "" {
-					s.labels[path.Dir(r.Path)] = c.Label
+					s.labels[path.Dir(file)] = c.Label
 				}
 			}
 		}
 		// The file that is nearest to the root speaks for the site.
-		better := config == nil || r.Kind == kindNavigation && (config.Kind != kindNavigation || strings.Count(r.Path, "/") < strings.Count(config.Path, "/"))
-		if rank[kind] > rank[found] || kind == found && better && !strings.HasPrefix(path.Base(r.Path), "sidebars.") {
-			found, config = kind, r
+		better := config == "" || Configures(file) != "" && (Configures(config) == "" || strings.Count(file, "/") < strings.Count(config, "/"))
+		if rank[kind] > rank[found] || kind == found && better && !strings.HasPrefix(path.Base(file), "sidebars.") {
+			found, config = kind, file
 		}
 	}
-	if s.kind == "" {
-		s.kind = found
+	if s.Kind == "" {
+		s.Kind = found
 	}
 	var raw []byte
 	dir := p.DocsDir
-	if config != nil && config.Kind == kindNavigation {
-		dir = path.Join(p.DocsDir, path.Dir(config.Path))
-		raw, _ = content(config)
+	if Configures(config) != "" {
+		dir = path.Join(p.DocsDir, path.Dir(config))
+		raw, _ = read(config)
 	}
 	var settings struct {
 		DocsDir       string `yaml:"docs_dir"`
 		DirectoryURLs *bool  `yaml:"use_directory_urls"`
 		ContentDir    string `yaml:"contentDir" toml:"contentDir" json:"contentDir"`
 	}
-	if config != nil {
-		switch path.Ext(config.Path) { // a file that cannot be read sets nothing
+	if config != "" {
+		switch path.Ext(config) { // a file that cannot be read sets nothing
 		case ".toml":
 			_ = formats.TOML(raw, &settings)
 		case ".yml", ".yaml":
@@ -116,16 +126,16 @@ func findSite(p api.Project, records []*record, content func(*record) ([]byte, e
 		}
 		return b
 	}
-	switch s.kind {
+	switch s.Kind {
 	case api.SiteMintlify:
 		s.content = dir
 	case api.SiteMkDocs:
-		if config != nil {
+		if config != "" {
 			s.content = path.Join(dir, or(settings.DocsDir, "docs"))
 		}
 		s.html = settings.DirectoryURLs != nil && !*settings.DirectoryURLs
 	case api.SiteVitePress:
-		if config != nil {
+		if config != "" {
 			dir = strings.TrimSuffix(strings.TrimSuffix(dir, "/config"), ".vitepress")
 			s.content = path.Clean(dir)
 			if m := srcDir.FindSubmatch(raw); m != nil {
@@ -134,14 +144,14 @@ func findSite(p api.Project, records []*record, content func(*record) ([]byte, e
 		}
 		s.html = !cleanURLs.Match(raw)
 	case api.SiteHugo:
-		if config != nil && config.Kind == kindNavigation {
+		if Configures(config) != "" {
 			dir = strings.TrimSuffix(strings.TrimSuffix(dir, "config/_default"), "/")
 			s.content = path.Join(dir, or(settings.ContentDir, "content"))
-		} else if slices.ContainsFunc(records, func(r *record) bool { return strings.HasPrefix(r.Path, "content/") }) {
+		} else if slices.ContainsFunc(files, func(f string) bool { return strings.HasPrefix(f, "content/") }) {
 			s.content = path.Join(p.DocsDir, "content")
 		}
 	case api.SiteDocusaurus:
-		if config != nil && strings.HasPrefix(path.Base(config.Path), "docusaurus.config.") {
+		if config != "" && strings.HasPrefix(path.Base(config), "docusaurus.config.") {
 			s.content = dir
 		}
 		s.route["docs"] = "docs"
@@ -159,7 +169,7 @@ func findSite(p api.Project, records []*record, content func(*record) ([]byte, e
 
 // relative is a page's path below the folder that holds the site's pages; where the documentation folder is that folder,
 // or within it, below the documentation folder.
-func (s *site) relative(p string) string {
+func (s *Site) relative(p string) string {
 	if s.content == s.docsDir || s.content == "" || strings.HasPrefix(s.docsDir, s.content+"/") {
 		return p
 	}
@@ -183,8 +193,8 @@ func withoutNumber(name string) string {
 	return name
 }
 
-// withoutNumbers takes the numbers by which Docusaurus orders files off every part of a path.
-func withoutNumbers(p string) string {
+// WithoutNumbers takes the numbers by which Docusaurus orders files off every part of a path.
+func WithoutNumbers(p string) string {
 	parts := strings.Split(p, "/")
 	for i := range parts {
 		parts[i] = withoutNumber(parts[i])
@@ -192,15 +202,15 @@ func withoutNumbers(p string) string {
 	return strings.Join(parts, "/")
 }
 
-// address is where the site shows a page: a path without leading slash, with the slash or extension at its end that the
+// Shown is where the site shows a page: a path without leading slash, with the slash or extension at its end that the
 // generator gives it.
-func (s *site) address(r *record) string {
+func (s *Site) Shown(r Page) string {
 	if r.Address != "" {
 		return strings.TrimPrefix(r.Address, "/")
 	}
 	rel := s.relative(r.Path)
 	dir, stem := path.Split(rel)
-	if pageExtensions[strings.ToLower(path.Ext(stem))] {
+	if IsPage(stem) {
 		stem = strings.TrimSuffix(stem, path.Ext(stem))
 	}
 	dir = strings.TrimSuffix(dir, "/")
@@ -217,7 +227,7 @@ func (s *site) address(r *record) string {
 		}
 		return p + "/"
 	}
-	switch s.kind {
+	switch s.Kind {
 	case api.SiteDocusaurus:
 		prefix := ""
 		if m := versioned.FindStringSubmatch(rel); m != nil {
@@ -229,7 +239,7 @@ func (s *site) address(r *record) string {
 		} else if rest, ok := strings.CutPrefix(rel, "src/pages/"); ok {
 			dir = path.Dir(rest)
 		}
-		dir = withoutNumbers(strings.Trim(path.Clean("/"+dir), "/"))
+		dir = WithoutNumbers(strings.Trim(path.Clean("/"+dir), "/"))
 		stem = withoutNumber(stem)
 		if r.ID != "" {
 			stem = r.ID
@@ -242,7 +252,7 @@ func (s *site) address(r *record) string {
 		}
 		return strings.Trim(path.Join(prefix, own), "/")
 	case api.SiteHugo:
-		for _, code := range translations {
+		for _, code := range Translations {
 			if rest, ok := strings.CutSuffix(stem, "."+code); ok {
 				stem, dir = rest, path.Join(code, dir)
 				index = stem == "index" || stem == "_index"
@@ -264,7 +274,7 @@ func (s *site) address(r *record) string {
 			return folder(dir)
 		case s.html:
 			return join(stem + ".html")
-		case s.kind == api.SiteMkDocs:
+		case s.Kind == api.SiteMkDocs:
 			return folder(join(stem))
 		}
 		return join(stem)
@@ -286,15 +296,15 @@ func (s *site) address(r *record) string {
 	return join(stem)
 }
 
-// addressKey is an address as links are compared by: without what stands at its end by the generator's rule alone.
-func addressKey(address string) string {
+// AddressKey is an address as links are compared by: without what stands at its end by the generator's rule alone.
+func AddressKey(address string) string {
 	address = strings.TrimSuffix(strings.Trim(address, "/"), ".html")
 	return address
 }
 
-// crumbs are the titles of the folders above a page, where the generator shows them.
-func (s *site) crumbs(r *record, titles map[string]string) []string {
-	if s.kind != api.SiteHugo && s.kind != api.SiteDocusaurus {
+// Crumbs are the titles of the folders above a page, where the generator shows them.
+func (s *Site) Crumbs(r Page, titles map[string]string) []string {
+	if s.Kind != api.SiteHugo && s.Kind != api.SiteDocusaurus {
 		return nil
 	}
 	var out []string
@@ -313,4 +323,26 @@ func (s *site) crumbs(r *record, titles map[string]string) []string {
 	}
 	slices.Reverse(out)
 	return out
+}
+
+// Translations are the folders that hold one language's pages. Codes that are common English folder names are left out.
+var Translations = strings.Fields(`ar bg bn ca cs da de el en es et fa fi fr he hi hr hu ja ko lt lv ms nb nl pl pt ro ru sk sl sr sv ta th tr uk ur vi zh
+	pt-br zh-cn zh-tw zh-hans zh-hant en-us en-gb es-419 fr-ca`)
+
+var pageExtensions = map[string]bool{".md": true, ".mdx": true, ".markdown": true, ".html": true, ".htm": true, ".txt": true, ".rst": true, ".adoc": true}
+
+// IsPage tells from its name whether a file holds text for readers.
+func IsPage(p string) bool { return pageExtensions[strings.ToLower(path.Ext(p))] }
+
+// PageKey is the path of a page as links and navigation name it: without extension, leading slash and index.
+func PageKey(p string) string {
+	p = strings.Trim(path.Clean("/"+p), "/")
+	if IsPage(p) {
+		p = strings.TrimSuffix(p, path.Ext(p))
+	}
+	switch base := path.Base(p); base {
+	case "index", "_index", "README", "readme":
+		p = strings.TrimSuffix(strings.TrimSuffix(p, base), "/")
+	}
+	return p
 }
