@@ -17,6 +17,8 @@ import (
 	"strings"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"docent/site"
 )
 
 // The index of a project is a generation: a folder that nobody changes once it is complete.
@@ -32,7 +34,7 @@ import (
 // checked against the manifest before it is used.
 
 // schemaVersion names the form of a generation and of the documents in it.
-const schemaVersion = 3
+const schemaVersion = 4
 
 type manifest struct {
 	Schema   int            `json:"schema"`
@@ -79,6 +81,7 @@ type record struct {
 	Shown       string   // path of the page on the site, by the rule of its generator
 	Crumbs      []string // titles of the groups or folders above it
 	Hidden      bool     // found by its path, not by searching
+	Front       site.Front
 	Boost       float32
 	Links       []link   // to other pages, in the order of the text
 	Imports     []string // files whose text a reader sees in this page
@@ -96,6 +99,7 @@ const (
 	kindNavigation      // names and orders pages
 	kindPart            // seen only within the pages that import it
 	kindIgnored         // read and found to be nothing to index
+	kindLeftOut         // could be a page, and the site does not show it
 )
 
 type link struct {

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/document"
@@ -49,6 +50,13 @@ type update struct {
 	sources map[*record]*source
 	fresh   map[*record][]byte // contents that were read now
 	written *os.File           // the new generation's text, once it is complete
+	where   site.Site          // how the site's generator shows the pages
+	places  map[string]site.Place
+	sizes   map[string]int64         // of all files of the tree, by their paths in it
+	decided map[string]site.Decision // what becomes of the files that may be pages, by path
+
+	passing sync.Mutex
+	passed  map[string]string // why other files are no pages, by path; nil where nobody asks
 	report  Report
 }
 
@@ -85,11 +93,12 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, pr
 	if err := u.read(ctx, progress); err != nil {
 		return Report{}, fmt.Errorf("read the documentation of %s: %w", project.ID, err)
 	}
+	u.decide(ctx, time.Now())
 	todo := u.derive()
 	u.count()
 	if u.old != nil && len(todo) == 0 && len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) == 0 && len(u.old.records) == len(u.records) {
-		if u.old.manifest.Commit != u.report.Commit || u.old.manifest.SiteURL != project.SiteURL {
-			err = shelf.relabel(u.old, u.report.Commit, project.SiteURL)
+		if u.old.manifest.Commit != u.report.Commit || u.old.manifest.SiteURL != u.report.SiteURL {
+			err = shelf.relabel(u.old, u.report.Commit, u.report.SiteURL)
 		}
 		return u.report, err
 	}
@@ -122,7 +131,9 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 		}
 	}
 	var changed []*record
+	u.sizes = make(map[string]int64, len(files))
 	for _, f := range files {
+		u.sizes[f.Path] = f.Size
 		rel := f.Path
 		if u.project.DocsDir != "" {
 			var ok bool
@@ -137,9 +148,13 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 		}
 		k := classify(rel)
 		if k == kindIgnored {
+			if site.IsPage(rel) {
+				u.pass(rel, "hidden files and folders, and those of programs, are no pages")
+			}
 			continue
 		}
 		if f.Size > maxFileSize {
+			u.pass(rel, "is bigger than a page that someone wrote")
 			u.library.log.Warn("file is too big to be indexed", "project", u.project.ID, "path", f.Path, "bytes", f.Size)
 			continue
 		}
@@ -169,6 +184,7 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 			}
 			var src *source
 			if len(content) > maxFileSize || !isText(content) {
+				u.pass(r.Path, "is no text")
 				r.Kind, content = kindIgnored, nil
 			} else {
 				r.Size, r.CRC = int64(len(content)), crc32.Checksum(content, castagnoli)
@@ -248,14 +264,13 @@ func (u *update) derive() []*record {
 			parts[r.Path] = r
 		}
 	}
-	where := u.site()
 	titles := make(map[string]string) // of folders, by their index pages
 	shown := make(map[*record]string, len(byKey))
 	for _, r := range u.records {
 		if r.Kind != kindPage {
 			continue
 		}
-		shown[r] = where.Shown(r.page())
+		shown[r] = u.where.Shown(r.page())
 		for _, address := range append([]string{shown[r]}, r.Aliases...) {
 			if key := site.AddressKey(address); byKey[key] == nil {
 				byKey[key] = r
@@ -281,7 +296,6 @@ func (u *update) derive() []*record {
 			incoming[to][l.Text]++
 		}
 	}
-	nav := u.navigation()
 	var todo []*record
 	for i, r := range u.records {
 		if r.Kind != kindPage {
@@ -293,18 +307,12 @@ func (u *update) derive() []*record {
 		}
 		slices.Sort(links)
 		address := shown[r]
-		at, listed := nav[site.PageKey(r.Path)]
-		if !listed && where.Kind == api.SiteDocusaurus {
-			at, listed = nav[site.WithoutNumbers(site.PageKey(r.Path))]
-		}
-		if !listed {
-			at = nav[site.AddressKey(address)]
-		}
+		at, _ := u.place(r, address)
 		if len(at.Crumbs) == 0 {
-			at.Crumbs = where.Crumbs(r.page(), titles)
+			at.Crumbs = u.where.Crumbs(r.page(), titles)
 		}
 		h := fnv.New64a()
-		fmt.Fprintf(h, "%q %q %q %q %q", at.Names, at.Crumbs, at.Version, at.Language, address)
+		fmt.Fprintf(h, "%q %q %q %q %q %t", at.Names, at.Crumbs, at.Version, at.Language, address, r.Hidden)
 		for _, s := range links {
 			fmt.Fprintf(h, "l%d:%s", len(s), s)
 		}
@@ -341,19 +349,115 @@ func (u *update) derive() []*record {
 	return todo
 }
 
-// site is what the files say of the generator.
-func (u *update) site() site.Site {
-	files := make([]string, len(u.records))
-	byPath := make(map[string]*record, len(u.records))
-	for i, r := range u.records {
-		files[i], byPath[r.Path] = r.Path, r
+// pass notes why a file is not even looked at as a page.
+func (u *update) pass(file, why string) {
+	u.passing.Lock()
+	defer u.passing.Unlock()
+	if u.passed != nil {
+		u.passed[file] = why
 	}
-	return site.Open(u.project, files, func(p string) ([]byte, error) {
+}
+
+// decide finds out which files the site shows as pages, and which it does not.
+func (u *update) decide(ctx context.Context, now time.Time) {
+	read := u.reader(ctx)
+	u.where = u.site(read)
+	u.places = u.navigation(read)
+	u.report.SiteURL, u.report.SiteURLFrom = u.where.Address()
+	u.report.Warnings = u.where.Warnings()
+	importer := make(map[string]string)
+	for _, r := range u.records {
+		for _, p := range r.Imports {
+			if p != r.Path && importer[p] == "" {
+				importer[p] = r.Path
+			}
+		}
+	}
+	var entries []site.Entry
+	var numbers []int
+	for i, r := range u.records {
+		if r.Kind == kindNavigation || r.Kind == kindIgnored {
+			continue
+		}
+		e := site.Entry{Path: r.Path, Front: r.Front, OpenAPI: !site.IsPage(r.Path), Importer: importer[r.Path]}
+		if at, ok := u.place(r, u.where.Shown(r.page())); ok {
+			e.Place = &at
+		}
+		entries, numbers = append(entries, e), append(numbers, i)
+	}
+	u.decided = make(map[string]site.Decision, len(entries))
+	for n, d := range u.where.Decide(entries, now) {
+		r := u.records[numbers[n]]
+		u.decided[r.Path] = d
+		kind := kindPage
+		switch d.State {
+		case site.Included:
+			kind = kindPart
+		case site.LeftOut:
+			kind = kindLeftOut
+		}
+		if !d.State.IsPage() {
+			u.report.LeftOut++
+		}
+		hidden := d.State == site.Unlisted
+		if r.Kind == kind && r.Hidden == hidden {
+			continue
+		}
+		if _, fresh := u.fresh[r]; !fresh { // queries read the old generation's record now
+			clone := *r
+			r = &clone
+			u.records[numbers[n]] = r
+		}
+		if kind != kindPage {
+			delete(u.sources, r)
+		}
+		if r.Kind != kind {
+			r.Sections, r.Derived = nil, 0
+		}
+		r.Kind, r.Hidden = kind, hidden
+	}
+}
+
+// place is what the navigation says of a page.
+func (u *update) place(r *record, address string) (site.Place, bool) {
+	at, listed := u.places[site.PageKey(r.Path)]
+	if !listed && u.where.Kind == api.SiteDocusaurus {
+		at, listed = u.places[site.WithoutNumbers(site.PageKey(r.Path))]
+	}
+	if !listed {
+		at, listed = u.places[site.AddressKey(address)]
+	}
+	return at, listed
+}
+
+// site is what the files say of the generator.
+func (u *update) site(read func(string) ([]byte, error)) site.Site {
+	files := make([]string, len(u.records))
+	for i, r := range u.records {
+		files[i] = r.Path
+	}
+	return site.Open(u.project, files, read)
+}
+
+// reader reads files of the site by their paths from the documentation folder, those too that the index does not hold.
+func (u *update) reader(ctx context.Context) func(string) ([]byte, error) {
+	byPath := make(map[string]*record, len(u.records))
+	for _, r := range u.records {
+		byPath[r.Path] = r
+	}
+	return func(p string) ([]byte, error) {
 		if r := byPath[p]; r != nil {
 			return u.content(r)
 		}
-		return nil, fs.ErrNotExist
-	})
+		full := path.Join(u.project.DocsDir, p)
+		if !fs.ValidPath(full) || u.sizes[full] > maxFileSize {
+			return nil, fs.ErrNotExist
+		}
+		if _, there := u.sizes[full]; !there {
+			return nil, fs.ErrNotExist
+		}
+		return u.tree.Read(ctx, full)
+	}
 }
 
 // page is what a record's file says of its own address.
@@ -373,7 +477,7 @@ func (u *update) content(r *record) ([]byte, error) {
 }
 
 // navigation reads the files that name pages. Their contents are at hand even when they have not changed.
-func (u *update) navigation() map[string]site.Place {
+func (u *update) navigation(read func(string) ([]byte, error)) map[string]site.Place {
 	places := make(map[string]site.Place)
 	for _, r := range u.records {
 		if r.Kind != kindNavigation {
@@ -384,7 +488,7 @@ func (u *update) navigation() map[string]site.Place {
 			u.library.log.Warn("navigation cannot be read", "project", u.project.ID, "path", r.Path, "error", err)
 			continue
 		}
-		site.ReadNavigation(r.Path, content, func(page string, p site.Place) {
+		site.ReadNavigation(r.Path, content, read, func(page string, p site.Place) {
 			dir := path.Join("/", u.project.DocsDir, path.Dir(r.Path))
 			if strings.HasPrefix(page, "/") && site.Configures(r.Path) == api.SiteVitePress {
 				dir = strings.TrimSuffix(strings.TrimSuffix(dir, "/config"), "/.vitepress")
@@ -399,6 +503,7 @@ func (u *update) navigation() map[string]site.Place {
 				places[key] = p
 				return
 			}
+			known.Hidden = known.Hidden && p.Hidden
 			for _, name := range p.Names { // listed twice: under the first place, by both names
 				if !slices.Contains(known.Names, name) {
 					known.Names = append(slices.Clone(known.Names), name)
@@ -446,7 +551,7 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	m := manifest{Schema: schemaVersion, Analysis: analysisVersion, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.project.SiteURL}
+	m := manifest{Schema: schemaVersion, Analysis: analysisVersion, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.report.SiteURL}
 	for _, r := range u.records {
 		m.NextUID = max(m.NextUID, r.UID+1)
 	}

@@ -17,6 +17,7 @@ type source struct {
 	place    site.Place     // in the navigation
 	links    []string       // texts of the links that point to the page
 	parts    []string       // paths of the imported files that are there
+	dests    []string       // where its links lead to, as they are written
 	uses     map[string]int // where the text shows an imported file
 }
 
@@ -29,10 +30,8 @@ type section struct {
 	body, code      string
 }
 
-// partFolders hold texts that are only seen within other pages.
-var partFolders = map[string]bool{"snippets": true, "_snippets": true, "_partials": true, "_includes": true, "partials": true, "includes": true}
-
-// classify tells from its path what a file is to the index.
+// classify tells from its path alone what a file can be to the index. Which pages the site shows is decided when all files
+// are known.
 func classify(p string) kind {
 	base := path.Base(p)
 	dirs := strings.Split(path.Dir(p), "/")
@@ -53,14 +52,6 @@ func classify(p string) kind {
 	}
 	if ext == ".txt" && (base == "robots.txt" || base == "requirements.txt" || base == "CMakeLists.txt") {
 		return kindIgnored
-	}
-	for _, d := range dirs {
-		if partFolders[d] {
-			return kindPart
-		}
-	}
-	if strings.HasPrefix(base, "_") && !strings.HasPrefix(base, "_index.") {
-		return kindPart
 	}
 	return kindPage
 }

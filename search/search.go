@@ -6,6 +6,8 @@
 // it anew. An index that has come to its state by many updates answers as one that was made at once.
 package search
 
+import "docent/site"
+
 // A Query asks for the sections that answer Text best.
 type Query struct {
 	Text        string
@@ -69,4 +71,8 @@ type Report struct {
 	Removed  []string
 	Pages    int // in the index now
 	Sections int
+	LeftOut  int // files that could be pages, and that the site does not show
+	// Where readers find the documentation, and what says so. Both are empty where nobody does.
+	SiteURL, SiteURLFrom string
+	Warnings             []site.Warning // what of the site's configuration could not be read
 }

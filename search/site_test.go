@@ -75,8 +75,9 @@ func TestPagesAreWhereTheirGeneratorShowsThem(t *testing.T) {
 				"content/Guide Book/Start.md": page("title: Start\nweight: 10\naliases: [/old/start/]"), "content/Guide Book/b.md": page("title: B\nslug: bee"),
 				"content/Guide Book/u.md": page("title: U\nurl: /direct/"), "content/Guide Book/bundle/index.md": page("title: Bundle"), "content/Guide Book/start.fr.md": page("title: Début"),
 			},
-			want: map[string]string{"content/_index.md": "/", "content/Guide Book/_index.md": "/guide-book/", "content/Guide Book/Start.md": "/guide-book/start/ The guide", "content/Guide Book/b.md": "/guide-book/bee/ The guide",
-				"content/Guide Book/u.md": "/direct/ The guide", "content/Guide Book/bundle/index.md": "/guide-book/bundle/ The guide", "content/Guide Book/start.fr.md": "/fr/guide-book/start/ The guide"},
+			want: map[string]string{"content/_index.md": "https://acme.example", "content/Guide Book/_index.md": "https://acme.example/guide-book/", "content/Guide Book/Start.md": "https://acme.example/guide-book/start/ The guide",
+				"content/Guide Book/b.md": "https://acme.example/guide-book/bee/ The guide", "content/Guide Book/u.md": "https://acme.example/direct/ The guide",
+				"content/Guide Book/bundle/index.md": "https://acme.example/guide-book/bundle/ The guide", "content/Guide Book/start.fr.md": "https://acme.example/fr/guide-book/start/ The guide"},
 		}, {
 			name:    "mkdocs above the documentation folder",
 			project: api.Project{DocsDir: "docs", SiteURL: "https://acme.example"},

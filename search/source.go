@@ -29,10 +29,13 @@ func readSource(r *record, content []byte) *source {
 	r.Title, r.Description, r.Version, r.Language, r.Slug, r.ID, r.Address = "", "", "", "", "", "", ""
 	r.Aliases = nil
 	r.Tags, r.Keywords, r.Groups, r.Links, r.Imports = nil, nil, nil, nil, nil
-	r.Hidden, r.Boost, r.Body = false, 0, 0
+	r.Front, r.Boost, r.Body = site.Front{}, 0, 0
 	src := &source{uses: make(map[string]int)}
 	switch strings.ToLower(path.Ext(r.Path)) {
 	case ".html", ".htm":
+		if bytes.HasPrefix(content, []byte("---")) || bytes.HasPrefix(content, []byte("+++")) {
+			r.Front = site.ReadFront(markup.Parse(r.Path, content).Front.Values)
+		}
 		readHTML(r, src, content)
 	case ".json", ".yaml", ".yml":
 		if !readOpenAPI(r, src, content) {
@@ -58,9 +61,6 @@ func readMarkup(r *record, src *source, content []byte) {
 	p := markup.Parse(r.Path, content)
 	r.Body = int64(p.Body.Start)
 	readFront(r, src, p.Front.Values)
-	if r.Kind != kindPage {
-		return
-	}
 	// A page's first heading of level 1 is its title and no section: what follows it is the beginning of the page.
 	lead := ""
 	if len(p.Headings) > 0 && p.Headings[0].Level == 1 {
@@ -92,6 +92,7 @@ func readMarkup(r *record, src *source, content []byte) {
 	for _, l := range p.Links {
 		switch l.Kind {
 		case markup.InlineLink, markup.ReferenceLink, markup.AttributeLink:
+			src.dests = append(src.dests, l.Dest)
 			if to, ok := linkTarget(r.Path, l.Dest); ok && strings.TrimSpace(l.Text) != "" {
 				r.Links = append(r.Links, link{To: to, Text: strings.TrimSpace(l.Text)})
 			}
@@ -197,19 +198,7 @@ func readFront(r *record, src *source, front map[string]any) {
 		}
 		return out
 	}
-	is := func(key string, want bool) bool {
-		switch v := front[key].(type) {
-		case bool:
-			return v == want
-		case string:
-			return strings.EqualFold(v, strconv.FormatBool(want))
-		}
-		return false
-	}
-	if is("draft", true) || is("published", false) {
-		r.Kind = kindIgnored // not on the site
-		return
-	}
+	r.Front = site.ReadFront(front)
 	r.Title = text("title")
 	r.Description = text("description", "summary")
 	r.Keywords = list("keywords")
@@ -230,12 +219,8 @@ func readFront(r *record, src *source, front map[string]any) {
 	r.Groups = list("groups")
 	r.Version = text("version")
 	r.Language = text("language", "lang", "locale")
-	r.Hidden = is("hidden", true) || is("noindex", true) || is("unlisted", true) || is("searchable", false) || is("search", false)
 	boost, _ := strconv.ParseFloat(text("boost"), 32)
 	if m, ok := front["search"].(map[string]any); ok {
-		if x, ok := m["exclude"].(bool); ok && x {
-			r.Hidden = true
-		}
 		if b, err := strconv.ParseFloat(fmt.Sprint(m["boost"]), 32); err == nil {
 			boost = b
 		}

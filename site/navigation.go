@@ -1,6 +1,7 @@
 package site
 
 import (
+	"errors"
 	"maps"
 	"path"
 	"regexp"
@@ -17,10 +18,13 @@ type Place struct {
 	Crumbs   []string // titles of the groups above it
 	Version  string
 	Language string
+	Hidden   bool // it is in the navigation, and readers do not see it there
 }
 
 // ReadNavigation reads docs.json, mint.json, mkdocs.yml, and the sidebars of VitePress and Docusaurus as far as they are written out. What it does not understand it passes over.
-func ReadNavigation(file string, content []byte, found func(page string, p Place)) {
+//
+// read reads another file that a docs.json takes parts from; its path is relative as that of file is.
+func ReadNavigation(file string, content []byte, read func(string) ([]byte, error), found func(page string, p Place)) {
 	switch Configures(file) {
 	case api.SiteVitePress:
 		readVitePress(string(content), found)
@@ -30,12 +34,14 @@ func ReadNavigation(file string, content []byte, found func(page string, p Place
 			readSidebars(string(content), found)
 		}
 		return
-	case api.SiteHugo:
-		return // sections name themselves
+	case api.SiteHugo, api.SiteStarlight:
+		return // sections name themselves; sidebars are made of folders as a rule
+	}
+	if path.Base(file) == ".mintignore" {
+		return
 	}
 	if strings.HasSuffix(file, ".json") {
-		var doc map[string]any
-		if formats.JSON(content, &doc) == nil {
+		if doc, _, err := readDocs(file, content, read); err == nil {
 			walkNavigation(doc["navigation"], Place{}, found)
 		}
 		return
@@ -56,6 +62,73 @@ func ReadNavigation(file string, content []byte, found func(page string, p Place
 		found(page, p)
 		found(path.Join(dir, page), p)
 	})
+}
+
+// readDocs reads docs.json with the files that it takes parts from. missing is one of these that cannot be read.
+func readDocs(file string, content []byte, read func(string) ([]byte, error)) (doc map[string]any, missing string, err error) {
+	parse := func(content []byte) (v any, err error) {
+		err = formats.JSON(content, &v)
+		return v, err
+	}
+	v, err := parse(content)
+	if err != nil {
+		return nil, "", err
+	}
+	const mostFiles = 200 // a file may take in itself
+	files := 0
+	var expand func(v any, dir string) any
+	expand = func(v any, dir string) any {
+		switch v := v.(type) {
+		case []any:
+			out := make([]any, len(v))
+			for i, x := range v {
+				out[i] = expand(x, dir)
+			}
+			return out
+		case map[string]any:
+			out := make(map[string]any, len(v))
+			for k, x := range v {
+				if k != "$ref" {
+					out[k] = expand(x, dir)
+				}
+			}
+			ref, ok := v["$ref"].(string)
+			if !ok {
+				return out
+			}
+			name := path.Join(dir, ref)
+			if files++; files > mostFiles {
+				missing = name
+				return out
+			}
+			raw, err := read(name)
+			var other any
+			if err == nil {
+				other, err = parse(raw)
+			}
+			if err != nil {
+				missing = name
+				return out
+			}
+			other = expand(other, path.Dir(name))
+			m, ok := other.(map[string]any)
+			if !ok {
+				return other
+			}
+			for k, x := range m {
+				if _, own := out[k]; !own {
+					out[k] = x
+				}
+			}
+			return out
+		}
+		return v
+	}
+	doc, ok := expand(v, path.Dir(file)).(map[string]any)
+	if !ok {
+		return nil, missing, errors.New("is no object")
+	}
+	return doc, missing, nil
 }
 
 // walkNavigation follows the tree of docs.json: groups, tabs, anchors, dropdowns, versions and languages in any order.
@@ -79,6 +152,11 @@ func walkNavigation(node any, above Place, found func(string, Place)) {
 		}
 		if l, ok := n["language"].(string); ok {
 			here.Language = l
+		}
+		if n["searchable"] == true {
+			here.Hidden = false
+		} else if n["hidden"] == true {
+			here.Hidden = true
 		}
 		if root, ok := n["root"].(string); ok {
 			found(root, here)

@@ -1,6 +1,8 @@
 package site
 
 import (
+	"bytes"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -17,9 +19,52 @@ type Site struct {
 	Kind    api.SiteKind
 	content string            // folder that holds the pages, relative to the repository's root
 	docsDir string            // the project's
-	route   map[string]string // folders of the site that are shown under another name
 	html    bool              // pages end in .html
 	labels  map[string]string // titles of folders, by their path relative to the documentation folder
+
+	config    string // the file that configures the site, as it is named among the files; empty where there is none
+	warnings  []Warning
+	project   api.Project
+	exclude   ignoreList // the project's
+	include   ignoreList
+	origin    string           // address of the site's root as the configuration states it, without a slash at its end
+	stated    string           // where it states it
+	ignored   ignoreList       // what the configuration leaves out, in the syntax of .gitignore
+	ignoring  string           // the file that holds these patterns
+	drafts    ignoreList       // MkDocs's draft_docs
+	globs     []string         // VitePress's srcExclude
+	redirects []*regexp.Regexp // Mintlify's
+	rewrites  []rewrite        // VitePress's
+	plugins   []plugin         // Docusaurus's folders of content
+	trees     []tree           // Hugo's content folders of several languages
+	language  string           // Hugo's default language
+	build     hugoBuild
+	allShown  bool // Mintlify: pages outside of the navigation are searched too
+	unlisted  bool // the navigation lists what is searched
+}
+
+// A Warning is something of a configuration that bears on what is published and cannot be read.
+type Warning struct {
+	File string `json:"file"`
+	Text string `json:"text"`
+}
+
+func (s *Site) warn(file, format string, args ...any) {
+	w := Warning{path.Join(s.docsDir, file), fmt.Sprintf(format, args...)}
+	if !slices.Contains(s.warnings, w) {
+		s.warnings = append(s.warnings, w)
+	}
+}
+
+// Warnings say what of the site's configuration could not be read.
+func (s *Site) Warnings() []Warning { return s.warnings }
+
+// Config is the file that configures the site, relative to the repository's root; empty where there is none.
+func (s *Site) Config() string {
+	if s.config == "" {
+		return ""
+	}
+	return path.Join(s.docsDir, s.config)
 }
 
 // Configures tells what a file of this name configures; empty for any other.
@@ -27,7 +72,7 @@ func Configures(p string) api.SiteKind {
 	base, dir := path.Base(p), path.Base(path.Dir(p))
 	stem := strings.TrimSuffix(base, path.Ext(base))
 	switch {
-	case base == "docs.json" || base == "mint.json":
+	case base == "docs.json" || base == "mint.json" || base == ".mintignore":
 		return api.SiteMintlify
 	case base == "mkdocs.yml" || base == "mkdocs.yaml":
 		return api.SiteMkDocs
@@ -35,17 +80,15 @@ func Configures(p string) api.SiteKind {
 		return api.SiteDocusaurus
 	case stem == "config" && dir == ".vitepress" || stem == "index" && strings.HasSuffix(path.Dir(p), ".vitepress/config"):
 		return api.SiteVitePress
-	case stem == "hugo" && slices.Contains([]string{".toml", ".yaml", ".yml", ".json"}, path.Ext(base)), base == "config.toml", stem == "config" && dir == "_default":
+	case stem == "astro.config":
+		return api.SiteStarlight
+	case base == "versions.json" || strings.HasSuffix(base, "_versions.json"):
+		return api.SiteDocusaurus
+	case stem == "hugo" && slices.Contains([]string{".toml", ".yaml", ".yml", ".json"}, path.Ext(base)), base == "config.toml", dir == "_default" && slices.Contains([]string{"config", "languages", "module"}, stem) && path.Base(path.Dir(path.Dir(p))) == "config":
 		return api.SiteHugo
 	}
 	return ""
 }
-
-var (
-	cleanURLs = regexp.MustCompile(`\bcleanUrls\s*:\s*true\b`)
-	srcDir    = regexp.MustCompile(`\bsrcDir\s*:\s*['"]([^'"]+)['"]`)
-	routeBase = regexp.MustCompile(`\brouteBasePath\s*:\s*['"]([^'"]*)['"]`)
-)
 
 // A Page is what a page says of its own address.
 type Page struct {
@@ -56,12 +99,12 @@ type Page struct {
 	Address string // the whole address where the front matter sets that
 }
 
-// Open recognises the generator. What a project says of itself goes before what its files say.
+// Open recognises the generator and reads its configuration. What a project says of itself goes before what its files say.
 func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site {
-	s := Site{Kind: p.Site, docsDir: p.DocsDir, content: p.DocsDir, route: map[string]string{}, labels: map[string]string{}}
-	rank := map[api.SiteKind]int{api.SiteMintlify: 5, api.SiteMkDocs: 4, api.SiteDocusaurus: 3, api.SiteVitePress: 2, api.SiteHugo: 1}
-	config := ""
-	found := api.SiteKind("")
+	s := Site{Kind: p.Site, docsDir: p.DocsDir, content: p.DocsDir, labels: map[string]string{}, project: p,
+		exclude: fixedList(p.Exclude...), include: fixedList(p.Include...)}
+	rank := map[api.SiteKind]int{api.SiteMintlify: 6, api.SiteMkDocs: 5, api.SiteDocusaurus: 4, api.SiteVitePress: 3, api.SiteStarlight: 2, api.SiteHugo: 1}
+	found, config := api.SiteKind(""), ""
 	for _, file := range files {
 		kind := Configures(file)
 		if kind == api.SiteHugo && path.Base(file) == "config.toml" && !slices.ContainsFunc(files, func(o string) bool {
@@ -76,96 +119,89 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 			continue
 		}
 		if strings.HasPrefix(path.Base(file), "_category_.") {
-			if raw, err := read(file); err == nil {
-				var c struct {
-					Label string `json:"label" yaml:"label"`
-				}
-				if path.Ext(file) == ".json" {
-					err = formats.JSON(raw, &c)
-				} else {
-					err = formats.YAML(raw, &c)
-				}
-				if err == nil && c.Label != "" {
-					s.labels[path.Dir(file)] = c.Label
-				}
+			s.readLabel(file, read)
+		}
+		if !speaks(file) {
+			continue
+		}
+		if kind == api.SiteStarlight {
+			if raw, err := read(file); err != nil || !bytes.Contains(raw, []byte("@astrojs/starlight")) {
+				continue // a site of Astro that is made in another way
 			}
 		}
 		// The file that is nearest to the root speaks for the site.
-		better := config == "" || Configures(file) != "" && (Configures(config) == "" || strings.Count(file, "/") < strings.Count(config, "/"))
-		if rank[kind] > rank[found] || kind == found && better && !strings.HasPrefix(path.Base(file), "sidebars.") {
+		better := config == "" || weight(file) > weight(config) || weight(file) == weight(config) && strings.Count(file, "/") < strings.Count(config, "/")
+		if rank[kind] > rank[found] || kind == found && better {
 			found, config = kind, file
 		}
 	}
 	if s.Kind == "" {
 		s.Kind = found
 	}
-	var raw []byte
-	dir := p.DocsDir
-	if Configures(config) != "" {
-		dir = path.Join(p.DocsDir, path.Dir(config))
-		raw, _ = read(config)
-	}
-	var settings struct {
-		DocsDir       string `yaml:"docs_dir"`
-		DirectoryURLs *bool  `yaml:"use_directory_urls"`
-		ContentDir    string `yaml:"contentDir" toml:"contentDir" json:"contentDir"`
-	}
-	if config != "" {
-		switch path.Ext(config) { // a file that cannot be read sets nothing
-		case ".toml":
-			_ = formats.TOML(raw, &settings)
-		case ".yml", ".yaml":
-			_ = formats.YAML(raw, &settings)
-		case ".json":
-			_ = formats.JSON(raw, &settings)
-		}
-	}
-	or := func(a, b string) string {
-		if a != "" {
-			return a
-		}
-		return b
+	if config != "" && weight(config) > 0 {
+		s.config = config
 	}
 	switch s.Kind {
 	case api.SiteMintlify:
-		s.content = dir
+		s.openMintlify(files, read)
 	case api.SiteMkDocs:
-		if config != "" {
-			s.content = path.Join(dir, or(settings.DocsDir, "docs"))
-		}
-		s.html = settings.DirectoryURLs != nil && !*settings.DirectoryURLs
+		s.openMkDocs(read)
 	case api.SiteVitePress:
-		if config != "" {
-			dir = strings.TrimSuffix(strings.TrimSuffix(dir, "/config"), ".vitepress")
-			s.content = path.Clean(dir)
-			if m := srcDir.FindSubmatch(raw); m != nil {
-				s.content = path.Join(dir, string(m[1]))
-			}
-		}
-		s.html = !cleanURLs.Match(raw)
+		s.openVitePress(read)
 	case api.SiteHugo:
-		if Configures(config) != "" {
-			dir = strings.TrimSuffix(strings.TrimSuffix(dir, "config/_default"), "/")
-			s.content = path.Join(dir, or(settings.ContentDir, "content"))
-		} else if slices.ContainsFunc(files, func(f string) bool { return strings.HasPrefix(f, "content/") }) {
-			s.content = path.Join(p.DocsDir, "content")
-		}
+		s.openHugo(files, read)
 	case api.SiteDocusaurus:
-		if config != "" && strings.HasPrefix(path.Base(config), "docusaurus.config.") {
-			s.content = dir
-		}
-		s.route["docs"] = "docs"
-		if m := routeBase.FindSubmatch(raw); m != nil {
-			s.route["docs"] = strings.Trim(string(m[1]), "/")
-		}
+		s.openDocusaurus(files, read)
 	case api.SiteStarlight:
-		s.content = path.Join(p.DocsDir, "src/content/docs")
+		s.openStarlight(read)
 	}
 	if s.content == "." {
 		s.content = ""
 	}
 	return s
 }
+
+// speaks tells whether a file says by itself which generator makes the site.
+func speaks(file string) bool {
+	switch base := path.Base(file); {
+	case base == ".mintignore", strings.HasSuffix(base, "versions.json"), path.Base(path.Dir(file)) == "_default" && !strings.HasPrefix(base, "config.") && !strings.HasPrefix(base, "hugo."):
+		return false
+	}
+	return true
+}
+
+// weight is how much of the site a file configures.
+func weight(file string) int {
+	switch base := path.Base(file); {
+	case Configures(file) == "", strings.HasPrefix(base, "sidebars."), strings.HasPrefix(base, "_category_."):
+		return 0
+	}
+	return 1
+}
+
+func (s *Site) readLabel(file string, read func(string) ([]byte, error)) {
+	var c struct {
+		Label string `json:"label" yaml:"label"`
+	}
+	raw, err := read(file)
+	if err != nil {
+		return
+	}
+	if path.Ext(file) == ".json" {
+		err = formats.JSON(raw, &c)
+	} else {
+		err = formats.YAML(raw, &c)
+	}
+	if err == nil && c.Label != "" {
+		s.labels[path.Dir(file)] = c.Label
+	}
+}
+
+// Content is the folder that holds the site's pages, relative to the repository's root.
+func (s *Site) Content() string { return s.content }
+
+// folder is the folder that a configuration file lies in, relative to the repository's root.
+func (s *Site) folder() string { return path.Join(s.docsDir, path.Dir(s.config)) }
 
 // relative is a page's path below the folder that holds the site's pages; where the documentation folder is that folder,
 // or within it, below the documentation folder.
@@ -182,8 +218,6 @@ func (s *Site) relative(p string) string {
 var (
 	numbered  = regexp.MustCompile(`^\d+\s*[-_.]+\s*([^-_.\s].*)$`)
 	notNumber = regexp.MustCompile(`^(\d{2,4}[-_.]\d{2}|\d+[-_.]\d+)`) // dates and versions
-	versioned = regexp.MustCompile(`^versioned_docs/version-([^/]+)/`)
-	localized = regexp.MustCompile(`^i18n/([^/]+)/docusaurus-plugin-content-docs/(?:current|version-([^/]+))/`)
 )
 
 func withoutNumber(name string) string {
@@ -215,6 +249,12 @@ func (s *Site) Shown(r Page) string {
 	}
 	dir = strings.TrimSuffix(dir, "/")
 	index := slices.Contains([]string{"index", "_index", "README", "readme"}, stem)
+	switch s.Kind {
+	case api.SiteVitePress, api.SiteStarlight, api.SiteMintlify:
+		index = stem == "index"
+	case api.SiteHugo:
+		index = stem == "index" || stem == "_index"
+	}
 	join := func(slug string) string {
 		if strings.HasPrefix(slug, "/") {
 			return strings.Trim(path.Clean(slug), "/")
@@ -229,15 +269,15 @@ func (s *Site) Shown(r Page) string {
 	}
 	switch s.Kind {
 	case api.SiteDocusaurus:
-		prefix := ""
-		if m := versioned.FindStringSubmatch(rel); m != nil {
-			prefix, dir = path.Join(s.route["docs"], m[1]), strings.TrimPrefix(dir+"/", m[0])
-		} else if m := localized.FindStringSubmatch(rel); m != nil {
-			prefix, dir = path.Join(m[1], s.route["docs"], m[2]), strings.TrimPrefix(dir+"/", m[0])
-		} else if rest, ok := strings.CutPrefix(rel, "docs/"); ok {
-			prefix, dir = s.route["docs"], path.Dir(rest)
-		} else if rest, ok := strings.CutPrefix(rel, "src/pages/"); ok {
-			dir = path.Dir(rest)
+		at := s.locate(r.Path)
+		if dir = path.Dir(at.rel); at.plugin.kind == blogPlugin {
+			return at.post(r)
+		}
+		if at.plugin.kind == pagesPlugin {
+			if index {
+				return strings.Trim(path.Join(at.prefix, dir), "/")
+			}
+			return strings.Trim(path.Join(at.prefix, dir, stem), "/")
 		}
 		dir = WithoutNumbers(strings.Trim(path.Clean("/"+dir), "/"))
 		stem = withoutNumber(stem)
@@ -250,11 +290,17 @@ func (s *Site) Shown(r Page) string {
 		} else if r.ID == "" && (strings.EqualFold(stem, "index") || strings.EqualFold(stem, "readme") || strings.EqualFold(stem, path.Base(dir))) {
 			own = dir
 		}
-		return strings.Trim(path.Join(prefix, own), "/")
+		return strings.Trim(path.Join(at.prefix, own), "/")
 	case api.SiteHugo:
+		if prefix, rest, ok := s.inTree(r.Path); ok {
+			dir = path.Join(prefix, strings.Trim(path.Dir("/"+rest), "/"))
+		}
 		for _, code := range Translations {
 			if rest, ok := strings.CutSuffix(stem, "."+code); ok {
-				stem, dir = rest, path.Join(code, dir)
+				stem = rest
+				if code != s.language {
+					dir = path.Join(code, dir)
+				}
 				index = stem == "index" || stem == "_index"
 			}
 		}
@@ -269,6 +315,13 @@ func (s *Site) Shown(r Page) string {
 		}
 		return folder(strings.ReplaceAll(strings.ToLower(own), " ", "-"))
 	case api.SiteMkDocs, api.SiteVitePress:
+		if s.Kind == api.SiteMkDocs && !mkDocsPage(rel) {
+			return rel // is copied as it is
+		}
+		if to, ok := s.rewritten(rel); ok {
+			dir, stem = path.Split(strings.TrimSuffix(to, path.Ext(to)))
+			dir, index = strings.TrimSuffix(dir, "/"), stem == "index"
+		}
 		switch {
 		case index:
 			return folder(dir)
