@@ -85,8 +85,12 @@ func lowerKeys(values map[string]any) map[string]any {
 
 func readBuild(values map[string]any) (b Build) {
 	for _, key := range []string{"_build", "build"} {
-		m, _ := values[key].(map[string]any)
+		m, ok := values[key].(map[string]any)
+		if !ok {
+			continue
+		}
 		m = lowerKeys(m)
+		b.Render, b.List = "always", "always" // where they stand at all, nothing of them comes from above
 		word := func(v any) string {
 			switch s := strings.ToLower(strings.TrimSpace(fmt.Sprint(v))); s {
 			case "false", "0":
@@ -112,15 +116,17 @@ func readBuild(values map[string]any) (b Build) {
 	return b
 }
 
+const mostCascades = 100 // of one page: each is held against all pages below
+
 // readCascades reads one set of values, or a list of sets with a target each.
 func readCascades(v any) (out []Cascade) {
 	switch v := v.(type) {
 	case []any:
-		for _, x := range v {
+		for _, x := range v[:min(len(v), mostCascades)] {
 			out = append(out, readCascades(x)...)
 		}
 	case []map[string]any: // as TOML gives it
-		for _, x := range v {
+		for _, x := range v[:min(len(v), mostCascades)] {
 			out = append(out, readCascades(x)...)
 		}
 	case map[string]any:
@@ -132,7 +138,7 @@ func readCascades(v any) (out []Cascade) {
 				c.Path, _ = t["path"].(string)
 				c.Kind, _ = t["kind"].(string)
 				c.Lang, _ = t["lang"].(string)
-				if env, ok := t["environment"].(string); ok && !globs([]string{env}, "production") {
+				if env, ok := t["environment"].(string); ok && !strings.Contains(env, "*") && !strings.Contains(env, "production") {
 					return nil
 				}
 			}

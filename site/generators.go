@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"go.yaml.in/yaml/v4"
 
 	"docent/api"
@@ -125,6 +124,7 @@ func (s *Site) openMkDocs(read func(string) ([]byte, error)) {
 	}
 	s.content = path.Join(s.folder(), "docs")
 	var doc map[string]yaml.Node // values may hold tags of Python
+	from := map[string]string{}  // which file sets what
 	for file, n := s.config, 0; n < 10; n++ {
 		raw, err := read(file)
 		var part map[string]yaml.Node
@@ -141,7 +141,7 @@ func (s *Site) openMkDocs(read func(string) ([]byte, error)) {
 		base := part["INHERIT"]
 		for k, v := range part {
 			if _, own := doc[k]; !own && k != "INHERIT" {
-				doc[k] = v
+				doc[k], from[k] = v, file
 			}
 		}
 		if base.Value == "" {
@@ -172,9 +172,9 @@ func (s *Site) openMkDocs(read func(string) ([]byte, error)) {
 	if n := doc["use_directory_urls"]; strings.EqualFold(n.Value, "false") {
 		s.html = true
 	}
-	s.ignored, s.ignoring = s.ignores(s.config, strings.Split(text("exclude_docs"), "\n")), s.config
-	s.drafts = s.ignores(s.config, strings.Split(text("draft_docs"), "\n"))
-	s.setOrigin(s.config, "site_url", text("site_url"))
+	s.ignored, s.ignoring = s.ignores(from["exclude_docs"], strings.Split(text("exclude_docs"), "\n")), from["exclude_docs"]
+	s.drafts, s.drafting = s.ignores(from["draft_docs"], strings.Split(text("draft_docs"), "\n")), from["draft_docs"]
+	s.setOrigin(from["site_url"], "site_url", text("site_url"))
 	var plugins []any
 	if n, ok := doc["plugins"]; ok && n.Decode(&plugins) == nil {
 		for _, p := range plugins {
@@ -260,16 +260,17 @@ func strs(v any) (out []string, whole bool) {
 }
 
 // globList reads a list of globs and says what of it cannot be read.
-func (s *Site) globList(file, key string, v any) []string {
+func (s *Site) globList(file, key string, v any) []glob {
 	list, whole := strs(v)
 	if !whole {
 		s.warn(file, "%s is computed; set --exclude", key)
 	}
-	var out []string
-	for _, g := range list {
-		g = strings.TrimPrefix(g, "./")
-		if !doublestar.ValidatePattern(g) || regexp.MustCompile(`[!+@?*]\(`).MatchString(g) || strings.HasPrefix(g, "!") {
-			s.warn(file, "the pattern %q of %s is not understood; set --exclude", g, key)
+	var out []glob
+	for _, text := range list {
+		text = strings.TrimPrefix(text, "./")
+		g, err := compileGlob(text, true)
+		if err != nil || extended.MatchString(text) || strings.HasPrefix(text, "!") {
+			s.warn(file, "the pattern %q of %s is not understood; set --exclude", text, key)
 			continue
 		}
 		out = append(out, g)
@@ -277,13 +278,7 @@ func (s *Site) globList(file, key string, v any) []string {
 	return out
 }
 
-// globs tells whether one of the patterns matches.
-func globs(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(g string) bool {
-		ok, err := doublestar.Match(g, name)
-		return ok && err == nil
-	})
-}
+var extended = regexp.MustCompile(`[!+@?*]\(`)
 
 // spreads says that an object takes in another one, which may set what it does not.
 func (s *Site) spreads(file string, m map[string]any) {
@@ -516,14 +511,17 @@ type plugin struct {
 	root             string // of the site
 	folder           string // relative to the repository's root
 	route            string
-	include, exclude []string
+	include, exclude []glob
 	current          bool     // the version that is being written is shown
 	versions         []string // that are shown; nil for all
 	versioned        bool     // versions says what there is
 	whole            bool     // its folder is not known: it is the whole content
 }
 
-var underscored = []string{"**/_*.{js,jsx,ts,tsx,md,mdx}", "**/_*/**", "**/*.test.{js,jsx,ts,tsx}", "**/__tests__/**"}
+var (
+	underscored = fixedGlobs("**/_*.{js,jsx,ts,tsx,md,mdx}", "**/_*/**", "**/*.test.{js,jsx,ts,tsx}", "**/__tests__/**")
+	markdown    = fixedGlobs("**/*.{md,mdx}")
+)
 
 func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error)) {
 	root := s.docsDir
@@ -549,7 +547,7 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 			s.warn(s.config, "options of the plugin %s are computed; set --exclude", kind)
 		}
 		s.spreads(s.config, options)
-		p := plugin{kind: kind, id: "default", root: root, current: true, exclude: underscored, include: []string{"**/*.{md,mdx}"}}
+		p := plugin{kind: kind, id: "default", root: root, current: true, exclude: underscored, include: markdown}
 		p.folder, p.route = map[pluginKind]string{docsPlugin: "docs", blogPlugin: "blog", pagesPlugin: "src/pages"}[kind], map[pluginKind]string{docsPlugin: "docs", blogPlugin: "blog"}[kind]
 		for key, to := range map[string]*string{"path": &p.folder, "routeBasePath": &p.route, "id": &p.id} {
 			switch v := options[key].(type) {
@@ -567,7 +565,7 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 		if v, ok := options["exclude"]; ok {
 			p.exclude = s.globList(s.config, "exclude", v)
 			if _, whole := strs(v); !whole {
-				p.exclude = append(p.exclude, underscored...) // as a rule a computed list adds to the usual one
+				p.exclude = append(slices.Clone(p.exclude), underscored...) // as a rule a computed list adds to the usual one
 			}
 		}
 		p.current = options["includeCurrentVersion"] != false
@@ -648,7 +646,7 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 		add(pagesPlugin, nil)
 	}
 	if !known {
-		s.plugins = append(s.plugins, plugin{kind: docsPlugin, id: "default", root: root, folder: root, include: []string{"**/*.{md,mdx}"}, exclude: underscored, current: true, whole: true})
+		s.plugins = append(s.plugins, plugin{kind: docsPlugin, id: "default", root: root, folder: root, include: markdown, exclude: underscored, current: true, whole: true})
 	}
 	// The deepest folder counts.
 	slices.SortStableFunc(s.plugins, func(a, b plugin) int { return len(b.folder) - len(a.folder) })

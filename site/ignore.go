@@ -5,20 +5,18 @@ import (
 	"path"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"docent/api"
 )
 
 // An ignore list holds patterns in the syntax of .gitignore. Of several that match a file the last one decides.
 //
-// It is made of doublestar's globs, since the matcher of go-git does not go back in a pattern such as "**/a/b" and passes
-// over "a/**.md": it would publish what the list leaves out.
+// The matcher of go-git does not go back in a pattern such as "**/a/b" and passes over "a/**.md": it would publish what the
+// list leaves out.
 type ignoreList []ignorePattern
 
 type ignorePattern struct {
 	text   string // as it is written
-	glob   string
+	glob   glob
 	keep   bool // begins with "!"
 	folder bool // matches folders only
 }
@@ -40,24 +38,19 @@ func ignoreLines(lines []string) (out ignoreList, bad []string) {
 		if line = strings.TrimPrefix(line, "/"); line == "" {
 			continue
 		}
-		parts := strings.Split(line, "/")
-		for i, part := range parts {
-			if part != "**" {
-				for strings.Contains(part, "**") {
-					part = strings.ReplaceAll(part, "**", "*")
-				}
-				parts[i] = strings.NewReplacer("{", `\{`, "}", `\}`).Replace(part)
-			}
-		}
-		p.glob = strings.Join(parts, "/")
 		if !anchored {
-			p.glob = "**/" + p.glob
+			line = "**/" + line
 		}
-		if doublestar.ValidatePattern(p.glob) {
-			out = append(out, p)
-		} else {
+		var err error
+		if p.glob, err = compileGlob(line, false); err != nil {
 			bad = append(bad, p.text)
+			continue
 		}
+		out = append(out, p)
+	}
+	const most = 1000 // each is held against each file
+	if len(out) > most {
+		return fixedList("**"), append(bad, fmt.Sprintf("more than %d patterns: everything is left out", most))
 	}
 	return out, bad
 }
@@ -94,7 +87,7 @@ func CheckPatterns(p api.Project) error {
 }
 
 func (p *ignorePattern) matches(name string, folder bool) bool {
-	return (folder || !p.folder) && doublestar.MatchUnvalidated(p.glob, name)
+	return (folder || !p.folder) && p.glob.re.MatchString(name)
 }
 
 // last is the last pattern that matches a file or, in the way of pathspec, a folder above it; nil where none does.

@@ -45,7 +45,7 @@ var instructions = []string{"claude.md", "claude.local.md", "agents.md", "agents
 
 // Decide says of each file whether the site shows it. What the project says goes before what the site's files say.
 func (s *Site) Decide(entries []Entry, now time.Time) []Decision {
-	d := decider{Site: s, now: now, entries: make(map[string]*Entry, len(entries)), bundles: map[string]string{}}
+	d := decider{Site: s, now: now, entries: make(map[string]*Entry, len(entries)), bundles: map[string]string{}, targets: map[string]glob{}}
 	for i := range entries {
 		e := &entries[i]
 		d.entries[e.Path] = e
@@ -69,6 +69,7 @@ type decider struct {
 	*Site
 	now     time.Time
 	entries map[string]*Entry
+	targets map[string]glob
 	bundles map[string]string // folders that are one page of Hugo, with the file that is the page
 }
 
@@ -213,13 +214,13 @@ func (d *decider) mkDocs(e *Entry) Decision {
 	}
 	if by := d.ignored.last(rel); by != nil {
 		if !by.keep {
-			return Decision{LeftOut, "exclude_docs: " + by.text, d.Config()}
+			return Decision{LeftOut, "exclude_docs: " + by.text, d.file(d.ignoring)}
 		}
 	} else if mkDocsTemplates.last(rel) != nil {
 		return Decision{LeftOut, "MkDocs leaves out /templates/", ""}
 	}
 	if by := d.drafts.last(rel); by != nil && !by.keep {
-		return Decision{LeftOut, "draft_docs: " + by.text, d.Config()}
+		return Decision{LeftOut, "draft_docs: " + by.text, d.file(d.drafting)}
 	}
 	if ext := strings.ToLower(path.Ext(rel)); ext == ".mdx" || ext == ".rst" || ext == ".adoc" {
 		return d.formats(e) // a reader finds the source at most
@@ -261,8 +262,8 @@ func (d *decider) vitePress(e *Entry) Decision {
 			return Decision{LeftOut, "VitePress leaves out " + base, ""}
 		}
 		for _, g := range d.globs {
-			if globs([]string{g}, name) || globs([]string{g}, name+"/") && name != rel {
-				return Decision{Included, "srcExclude: " + g, d.Config()}
+			if g.re.MatchString(name) || g.re.MatchString(name+"/") && name != rel {
+				return Decision{Included, "srcExclude: " + g.text, d.Config()}
 			}
 		}
 	}
@@ -289,8 +290,8 @@ func (d *decider) docusaurus(e *Entry) Decision {
 		return Decision{Included, fmt.Sprintf("no pattern of include of the plugin %s matches", pl.kind), d.Config()}
 	}
 	for _, g := range pl.exclude {
-		if globs([]string{g}, rel) {
-			return Decision{Included, fmt.Sprintf("exclude of the plugin %s: %s", pl.kind, g), d.Config()}
+		if g.re.MatchString(rel) {
+			return Decision{Included, fmt.Sprintf("exclude of the plugin %s: %s", pl.kind, g.text), d.Config()}
 		}
 	}
 	if pl.kind == docsPlugin {
@@ -355,6 +356,19 @@ func (d *decider) hugo(e *Entry) Decision {
 	return Decision{Published, "lies in the content folder", d.Config()}
 }
 
+// target tells whether a pattern of a cascade matches. One that is none matches everything: what it would leave out stays out.
+func (d *decider) target(pattern, name string) bool {
+	if pattern == "" {
+		return true
+	}
+	g, known := d.targets[pattern]
+	if !known {
+		g, _ = compileGlob(strings.ToLower(pattern), true)
+		d.targets[pattern] = g
+	}
+	return g.re == nil || g.re.MatchString(name)
+}
+
 // hugoBuild is what a page, those above it and the site say of building it, and which file says each.
 func (d *decider) hugoBuild(e *Entry, rel string) (b, from Build) {
 	take := func(x Build, file string) {
@@ -381,11 +395,9 @@ func (d *decider) hugoBuild(e *Entry, rel string) (b, from Build) {
 	}
 	cascade := func(list []Cascade, file string) {
 		for _, c := range list {
-			if c.Path != "" && !globs([]string{strings.ToLower(c.Path)}, logical) || c.Kind != "" && !globs([]string{strings.ToLower(c.Kind)}, kind) ||
-				c.Lang != "" && !globs([]string{c.Lang}, d.language) {
-				continue
+			if d.target(c.Path, logical) && d.target(c.Kind, kind) && d.target(c.Lang, d.language) {
+				take(c.Build, file)
 			}
-			take(c.Build, file)
 		}
 	}
 	for dir := path.Dir(e.Path); ; dir = path.Dir(dir) {

@@ -32,7 +32,8 @@ type Site struct {
 	ignored   ignoreList       // what the configuration leaves out, in the syntax of .gitignore
 	ignoring  string           // the file that holds these patterns
 	drafts    ignoreList       // MkDocs's draft_docs
-	globs     []string         // VitePress's srcExclude
+	drafting  string           // the file that holds these
+	globs     []glob           // VitePress's srcExclude
 	redirects []*regexp.Regexp // Mintlify's
 	rewrites  []rewrite        // VitePress's
 	plugins   []plugin         // Docusaurus's folders of content
