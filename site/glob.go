@@ -18,7 +18,7 @@ var errGlob = errors.New("is no pattern")
 
 // compileGlob reads a pattern with *, ?, ** between slashes, classes and, where braces says so, {a,b}.
 func compileGlob(text string, braces bool) (glob, error) {
-	const longest = 1000
+	const longest = 500
 	if len(text) > longest {
 		return glob{}, errGlob
 	}

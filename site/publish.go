@@ -81,6 +81,10 @@ func (d *decider) projectLeavesOut(p string) bool {
 }
 
 func (d *decider) decide(e *Entry) Decision {
+	const deepest = 100 // patterns are held against each folder above a file
+	if strings.Count(e.Path, "/") > deepest {
+		return Decision{LeftOut, fmt.Sprintf("lies below more than %d folders", deepest), ""}
+	}
 	if by := d.exclude.lastAsGit(e.Path); by != nil {
 		if by.keep {
 			return Decision{Published, "--exclude " + by.text, ""}

@@ -122,11 +122,7 @@ func newProjectAddCommand(o *operator) *cobra.Command {
 			if err := o.run(cmd, opProjectAdd, p, &added); err != nil {
 				return err
 			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), added)
-			}
-			printProject(cmd, added)
-			return nil
+			return printProject(cmd, o.json, added)
 		},
 	}
 	projectFlags(cmd, &p)
@@ -157,11 +153,7 @@ func newProjectSetCommand(o *operator) *cobra.Command {
 				if err := o.run(cmd, opProjectSet, old, &set); err != nil {
 					return err
 				}
-				if o.json {
-					return printJSON(cmd.OutOrStdout(), set)
-				}
-				printProject(cmd, set)
-				return nil
+				return printProject(cmd, o.json, set)
 			}
 			return fmt.Errorf("there is no project %q", p.ID)
 		},
@@ -200,12 +192,9 @@ func mergeFlags(cmd *cobra.Command, old *api.Project, given api.Project) {
 }
 
 // printProject says what was read of a project, and loudly what its readers would miss.
-func printProject(cmd *cobra.Command, p projectAdded) {
+func printProject(cmd *cobra.Command, asJSON bool, p projectAdded) error {
 	out, loud := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	fmt.Fprintf(out, "project %s: %d pages, %d sections at %.12s\n", p.ID, p.Pages, p.Sections, p.Commit)
-	if p.Address != "" {
-		fmt.Fprintf(out, "Readers find the pages at %s (%s).\n", p.Address, p.AddressFrom)
-	} else {
+	if p.Address == "" {
 		fmt.Fprintf(loud, "WARNING: it is not known where readers find the pages, so that sources in answers are paths without an address.\n"+
 			"  Say it with: docent project set --id %s --site-url https://...\n", p.ID)
 	}
@@ -215,9 +204,17 @@ func printProject(cmd *cobra.Command, p projectAdded) {
 	if p.Pages == 0 {
 		fmt.Fprintf(loud, "WARNING: no page is public. `docent project check %s` says why.\n", p.ID)
 	}
+	if asJSON {
+		return printJSON(out, p)
+	}
+	fmt.Fprintf(out, "project %s: %d pages, %d sections at %.12s\n", p.ID, p.Pages, p.Sections, p.Commit)
+	if p.Address != "" {
+		fmt.Fprintf(out, "Readers find the pages at %s (%s).\n", p.Address, p.AddressFrom)
+	}
 	if p.LeftOut > 0 {
 		fmt.Fprintf(out, "%d files are no pages of the site; `docent project check %s` lists what is public and what is not.\n", p.LeftOut, p.ID)
 	}
+	return nil
 }
 
 func newProjectCheckCommand(o *operator) *cobra.Command {
