@@ -365,11 +365,11 @@ func (u *update) decide(ctx context.Context, now time.Time) {
 	u.places = u.navigation(read)
 	u.report.SiteURL, u.report.SiteURLFrom = u.where.Address()
 	u.report.Warnings = u.where.Warnings()
-	importer := make(map[string]string)
+	importers := make(map[string][]string)
 	for _, r := range u.records {
 		for _, p := range r.Imports {
-			if p != r.Path && importer[p] == "" {
-				importer[p] = r.Path
+			if list := importers[p]; p != r.Path && (len(list) == 0 || list[len(list)-1] != r.Path) {
+				importers[p] = append(list, r.Path)
 			}
 		}
 	}
@@ -379,7 +379,7 @@ func (u *update) decide(ctx context.Context, now time.Time) {
 		if r.Kind == kindNavigation || r.Kind == kindIgnored {
 			continue
 		}
-		e := site.Entry{Path: r.Path, Front: r.Front, OpenAPI: !site.IsPage(r.Path), Importer: importer[r.Path]}
+		e := site.Entry{Path: r.Path, Front: r.Front, OpenAPI: !site.IsPage(r.Path), Importers: importers[r.Path]}
 		if at, ok := u.place(r, u.where.Shown(r.page())); ok {
 			e.Place = &at
 		}

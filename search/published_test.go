@@ -2,8 +2,11 @@ package search
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -229,4 +232,59 @@ func TestCheckListsWhatTheIndexHolds(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What is published follows the project's settings and the site's files at the next update, and an index that came there by
+// many updates is the one that is made at once.
+func TestWhatIsPublishedFollowsSettingsAndFiles(t *testing.T) {
+	l := openTest(t, Options{})
+	files := map[string]string{
+		"docs.json": `{"navigation": {"pages": ["index", "plan", "use"]}}`, "index.mdx": "# Home\n", "plan.mdx": "# Plan\n\nThe launch codename is Bluefin.\n",
+		"use.mdx": "import Part from '/snippets/part.mdx'\n\n## Use\n\n<Part />\n", "snippets/part.mdx": "Wombats dig.\n",
+	}
+	p := api.Project{ID: "p"}
+	found := func(text string) string {
+		t.Helper()
+		hits := mustSearch(t, l, "p", Query{Text: text})
+		if len(hits) == 0 {
+			return ""
+		}
+		return hits[0].Path
+	}
+	for n, step := range []struct {
+		change            func()
+		codename, wombats string
+		readable          bool // plan.mdx, by its path
+	}{
+		{func() {}, "plan.mdx", "use.mdx", true},
+		{func() { p.Exclude = []string{"plan.mdx"} }, "", "use.mdx", false},
+		{func() { p.Exclude = nil }, "plan.mdx", "use.mdx", true},
+		{func() { files[".mintignore"] = "plan.mdx\n" }, "", "use.mdx", false},
+		{func() { files[".mintignore"] = "snippets/\n" }, "plan.mdx", "", true},
+		{func() { delete(files, ".mintignore") }, "plan.mdx", "use.mdx", true},
+		{func() { files["docs.json"] = `{"navigation": {"pages": ["index", "use"]}}` }, "", "use.mdx", true},
+		{func() { files["docs.json"] = `{"navigation": {"pages": ["index", "use"]}, "seo": {"indexing": "all"}}` }, "plan.mdx", "use.mdx", true},
+		{func() { p.Site = api.SitePlain }, "plan.mdx", "use.mdx", true},
+		{func() { p.Include = []string{"use.mdx"} }, "", "use.mdx", false},
+	} {
+		step.change()
+		mustUpdate(t, l, p, &memTree{commit: fmt.Sprint(n), files: maps.Clone(files)})
+		if got := found("launch codename Bluefin"); got != step.codename {
+			t.Errorf("step %d: the codename is found in %q, want %q", n, got, step.codename)
+		}
+		if got := found("wombats"); got != step.wombats {
+			t.Errorf("step %d: wombats are found in %q, want %q", n, got, step.wombats)
+		}
+		if _, err := l.Page(t.Context(), "p", "plan", nil); (err == nil) != step.readable {
+			t.Errorf("step %d: the page is read: %v", n, err)
+		}
+		fresh := openTest(t, Options{})
+		mustUpdate(t, fresh, p, &memTree{commit: fmt.Sprint(n), files: maps.Clone(files)})
+		for _, q := range []string{"launch codename Bluefin", "wombats dig", "home"} {
+			one, other := mustSearch(t, l, "p", Query{Text: q}), mustSearch(t, fresh, "p", Query{Text: q})
+			if !reflect.DeepEqual(one, other) {
+				t.Errorf("step %d, %q: by updates %v, at once %v", n, q, texts(one), texts(other))
+			}
+		}
+	}
 }

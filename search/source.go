@@ -34,7 +34,7 @@ func readSource(r *record, content []byte) *source {
 	switch strings.ToLower(path.Ext(r.Path)) {
 	case ".html", ".htm":
 		if bytes.HasPrefix(content, []byte("---")) || bytes.HasPrefix(content, []byte("+++")) {
-			r.Front = site.ReadFront(markup.Parse(r.Path, content).Front.Values)
+			r.Front = frontOf(markup.Parse(r.Path, content))
 		}
 		readHTML(r, src, content)
 	case ".json", ".yaml", ".yml":
@@ -57,10 +57,19 @@ func readSource(r *record, content []byte) *source {
 	return src
 }
 
+// frontOf is what a page's front matter says of whether the site shows it.
+func frontOf(p *markup.Page) site.Front {
+	if p.Front.Values == nil && p.Front.Kind != "" {
+		return site.ReadFrontText(string(p.Src[p.Front.Body.Start:p.Front.Body.End]))
+	}
+	return site.ReadFront(p.Front.Values)
+}
+
 func readMarkup(r *record, src *source, content []byte) {
 	p := markup.Parse(r.Path, content)
 	r.Body = int64(p.Body.Start)
 	readFront(r, src, p.Front.Values)
+	r.Front = frontOf(p)
 	// A page's first heading of level 1 is its title and no section: what follows it is the beginning of the page.
 	lead := ""
 	if len(p.Headings) > 0 && p.Headings[0].Level == 1 {
@@ -198,7 +207,6 @@ func readFront(r *record, src *source, front map[string]any) {
 		}
 		return out
 	}
-	r.Front = site.ReadFront(front)
 	r.Title = text("title")
 	r.Description = text("description", "summary")
 	r.Keywords = list("keywords")

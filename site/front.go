@@ -64,6 +64,27 @@ func ReadFront(values map[string]any) Front {
 	return f
 }
 
+// ReadFrontText is ReadFront for front matter that does not parse: a draft with a slip in it is a draft all the same.
+func ReadFrontText(text string) Front {
+	values := make(map[string]any)
+	for line := range strings.Lines(text) {
+		i := strings.IndexAny(line, ":=")
+		if i <= 0 {
+			continue
+		}
+		value, _, _ := strings.Cut(line[i+1:], " #")
+		if key := strings.TrimSpace(line[:i]); values[key] == nil {
+			values[key] = strings.Trim(strings.TrimSpace(value), `"'`)
+		}
+	}
+	for _, key := range []string{"_build", "build"} {
+		if values["render"] != nil && values[key] != nil {
+			values[key] = map[string]any{"render": values["render"]}
+		}
+	}
+	return ReadFront(values)
+}
+
 func saysBool(v any, want string) bool {
 	switch v := v.(type) {
 	case bool:

@@ -53,8 +53,10 @@ func (s *Site) Address() (address, from string) {
 			}
 		}
 	case api.SiteHugo:
-		if prefix, rel, ok := s.inTree("x.md"); ok && s.docsDir != "" {
-			below = path.Join(prefix, strings.ToLower(path.Dir("/"+rel)))
+		if t, rel, ok := s.treeOf("x.md"); ok {
+			if s.docsDir == t.folder || strings.HasPrefix(s.docsDir, t.folder+"/") {
+				below = path.Join(t.language, t.mounted, strings.ToLower(path.Dir("/"+rel)))
+			}
 			break
 		}
 		fallthrough
@@ -362,8 +364,20 @@ func (s *Site) openStarlight(read func(string) ([]byte, error)) {
 	}
 }
 
-// A tree is a folder of Hugo's content, and what its pages' addresses begin with.
-type tree struct{ folder, prefix string }
+// A tree is a folder of Hugo's content. Its pages' addresses begin with the language, where that is shown, and the folder
+// that it is mounted as.
+type tree struct{ folder, language, mounted string }
+
+// treeOf is the folder of Hugo's content that a page lies in, and the page's path there.
+func (s *Site) treeOf(p string) (t tree, rel string, ok bool) {
+	full := path.Join(s.docsDir, p)
+	for _, x := range s.trees {
+		if below, in := strings.CutPrefix(full, x.folder+"/"); in && (!ok || len(x.folder) > len(t.folder)) {
+			t, rel, ok = x, below, true
+		}
+	}
+	return t, rel, ok
+}
 
 // hugoBuild is what Hugo's configuration says of all pages.
 type hugoBuild struct {
@@ -374,17 +388,11 @@ type hugoBuild struct {
 
 // inTree is where in Hugo's content a page lies; its path there, and what its address begins with.
 func (s *Site) inTree(p string) (prefix, rel string, ok bool) {
-	full := path.Join(s.docsDir, p)
-	best := -1
-	for i, t := range s.trees {
-		if strings.HasPrefix(full, t.folder+"/") && (best < 0 || len(t.folder) > len(s.trees[best].folder)) {
-			best = i
-		}
+	t, rel, ok := s.treeOf(p)
+	if ok && s.docsDir != "" && (s.docsDir == t.folder || strings.HasPrefix(s.docsDir, t.folder+"/")) {
+		return "", "", false // the documentation folder's address says it
 	}
-	if best < 0 || s.docsDir != "" && (s.docsDir == s.trees[best].folder || strings.HasPrefix(s.docsDir, s.trees[best].folder+"/")) && p != "x.md" {
-		return "", "", false
-	}
-	return s.trees[best].prefix, strings.TrimPrefix(full, s.trees[best].folder+"/"), true
+	return path.Join(t.language, t.mounted), rel, ok
 }
 
 func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
@@ -438,7 +446,7 @@ func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
 		m = lowerKeys(m)
 		t := tree{folder: path.Join(dir, text(m["contentdir"]))}
 		if !strings.EqualFold(code, s.language) || settings["defaultcontentlanguageinsubdir"] == true {
-			t.prefix = strings.ToLower(code)
+			t.language = strings.ToLower(code)
 		}
 		if text(m["contentdir"]) != "" {
 			own = append(own, t)
@@ -453,9 +461,9 @@ func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
 			if source == "" || target != "content" && !strings.HasPrefix(target, "content/") {
 				continue
 			}
-			t := tree{folder: path.Join(dir, source), prefix: strings.TrimPrefix(strings.TrimPrefix(target, "content"), "/")}
+			t := tree{folder: path.Join(dir, source), mounted: strings.TrimPrefix(strings.TrimPrefix(target, "content"), "/")}
 			if lang := text(m["lang"]); lang != "" && !strings.EqualFold(lang, s.language) {
-				t.prefix = path.Join(strings.ToLower(lang), t.prefix)
+				t.language = strings.ToLower(lang)
 			}
 			own = append(own, t)
 			for _, k := range []string{"excludefiles", "includefiles", "files"} {

@@ -33,11 +33,11 @@ type Decision struct {
 
 // An Entry is a file that may be a page.
 type Entry struct {
-	Path     string
-	Front    Front
-	OpenAPI  bool   // a document that describes an API
-	Importer string // a file that shows this one's text; empty where none does
-	Place    *Place // in the navigation; nil where it is not there
+	Path      string
+	Front     Front
+	OpenAPI   bool     // a document that describes an API
+	Importers []string // files that show this one's text
+	Place     *Place   // in the navigation; nil where it is not there
 }
 
 // instructions are files that tell programs how to work on the repository. They are no pages, wherever they lie.
@@ -73,6 +73,22 @@ type decider struct {
 	bundles map[string]string // folders that are one page of Hugo, with the file that is the page
 }
 
+// importer is a file of the site that shows this one's text; empty where none does.
+func (d *decider) importer(e *Entry) string {
+	for _, p := range e.Importers {
+		above := d.entries[p]
+		if above == nil {
+			return p
+		}
+		alone := *above
+		alone.Importers = nil
+		if d.decide(&alone).State != LeftOut {
+			return p
+		}
+	}
+	return ""
+}
+
 func (d *decider) file(p string) string { return path.Join(d.docsDir, p) }
 
 func (d *decider) projectLeavesOut(p string) bool {
@@ -93,7 +109,7 @@ func (d *decider) decide(e *Entry) Decision {
 	}
 	if len(d.include) > 0 {
 		if by := d.include.lastAsGit(e.Path); by == nil || by.keep {
-			return Decision{LeftOut, "no pattern of --include matches", ""}
+			return Decision{Included, "no pattern of --include matches", ""} // a page that shows its text shows it all the same
 		}
 	}
 	if slices.Contains(instructions, strings.ToLower(path.Base(e.Path))) {
@@ -160,8 +176,8 @@ func (d *decider) plain(e *Entry) Decision {
 			return Decision{Included, "names that begin with _ are parts of pages", ""}
 		}
 	}
-	if e.Importer != "" {
-		return Decision{Included, "is imported", d.file(e.Importer)}
+	if p := d.importer(e); p != "" {
+		return Decision{Included, "is imported", d.file(p)}
 	}
 	return Decision{Published, "is a page of the folder", ""}
 }
@@ -189,8 +205,8 @@ func (d *decider) mintlify(e *Entry) Decision {
 	if strings.HasPrefix(rel, "snippets/") || strings.HasPrefix(rel, "_snippets/") {
 		return Decision{Included, "Mintlify makes no pages of what lies in " + rel[:strings.IndexByte(rel, '/')], ""}
 	}
-	if e.Importer != "" {
-		return Decision{Included, "is imported", d.file(e.Importer)}
+	if p := d.importer(e); p != "" {
+		return Decision{Included, "is imported", d.file(p)}
 	}
 	switch {
 	case d.allShown:
@@ -313,8 +329,8 @@ var hugoFormats = map[string]bool{".md": true, ".mdown": true, ".markdown": true
 
 func (d *decider) hugo(e *Entry) Decision {
 	rel, ok := d.inside(e.Path)
-	if prefix, below, in := d.inTree(e.Path); in {
-		rel, ok = path.Join(prefix, below), true
+	if t, below, in := d.treeOf(e.Path); in {
+		rel, ok = path.Join(t.mounted, below), true
 	}
 	if !ok {
 		return d.outside(d.Config())
