@@ -49,7 +49,7 @@ func (s *Site) Address() (address, from string) {
 	case api.SiteDocusaurus:
 		for _, p := range s.plugins {
 			if s.docsDir == p.folder || strings.HasPrefix(s.docsDir, p.folder+"/") {
-				below = path.Join(p.route, WithoutNumbers(strings.TrimPrefix(s.docsDir, p.folder)))
+				below = path.Join(p.route, p.versionPath("current"), WithoutNumbers(strings.TrimPrefix(s.docsDir, p.folder)))
 			}
 		}
 	case api.SiteHugo:
@@ -520,10 +520,12 @@ type plugin struct {
 	folder           string // relative to the repository's root
 	route            string
 	include, exclude []glob
-	current          bool     // the version that is being written is shown
-	versions         []string // that are shown; nil for all
-	versioned        bool     // versions says what there is
-	whole            bool     // its folder is not known: it is the whole content
+	current          bool              // the version that is being written is shown
+	versions         []string          // that are shown; nil for all
+	versioned        bool              // versions says what there is
+	paths            map[string]string // of versions, in the address; where it is not said, the rule of versionPath
+	last             string            // the version that is shown without a path of its own; empty where there is one version
+	whole            bool              // its folder is not known: it is the whole content
 }
 
 var (
@@ -590,6 +592,22 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 			var list []string
 			if raw, err := read(name); err == nil && formats.JSON(raw, &list) == nil {
 				p.versions, p.versioned = list, true
+			}
+		}
+		for _, v := range p.versions {
+			if v != "current" && p.last == "" {
+				p.last = v
+			}
+		}
+		if last, ok := options["lastVersion"].(string); ok {
+			p.last = last
+		}
+		p.paths = map[string]string{}
+		versions, _ := options["versions"].(map[string]any)
+		for v, o := range versions {
+			m, _ := o.(map[string]any)
+			if to, ok := m["path"].(string); ok {
+				p.paths[v] = to
 			}
 		}
 		s.plugins = append(s.plugins, p)
@@ -679,6 +697,20 @@ func versionsFile(id string) string {
 	return id + "_versions.json"
 }
 
+// versionPath is what the addresses of a version's pages begin with, behind the route.
+func (p *plugin) versionPath(version string) string {
+	if to, ok := p.paths[version]; ok {
+		return to
+	}
+	switch {
+	case version == p.last, version == "current" && p.last == "":
+		return ""
+	case version == "current":
+		return "next"
+	}
+	return version
+}
+
 // A location is where a file lies in the content of a Docusaurus site.
 type location struct {
 	plugin  plugin
@@ -710,7 +742,7 @@ func (s *Site) locate(p string) location {
 		}
 		if rest, ok := below(path.Join(pl.root, name("versioned_docs"))); ok && pl.kind == docsPlugin && strings.HasPrefix(rest, "version-") {
 			if version, rel, ok := strings.Cut(strings.TrimPrefix(rest, "version-"), "/"); ok {
-				at.rel, at.version, at.prefix = rel, version, path.Join(pl.route, version)
+				at.rel, at.version, at.prefix = rel, version, path.Join(pl.route, pl.versionPath(version))
 				return at
 			}
 		}
@@ -719,10 +751,8 @@ func (s *Site) locate(p string) location {
 			if rest, ok := strings.CutPrefix(rest, name("docusaurus-plugin-content-"+string(pl.kind))+"/"); ok {
 				at.rel, at.prefix = rest, path.Join(locale, pl.route)
 				if version, rel, ok := strings.Cut(rest, "/"); ok && pl.kind == docsPlugin {
-					at.rel = rel
-					if number, old := strings.CutPrefix(version, "version-"); old {
-						at.version, at.prefix = number, path.Join(at.prefix, number)
-					}
+					at.rel, at.version = rel, strings.TrimPrefix(version, "version-")
+					at.prefix = path.Join(at.prefix, pl.versionPath(at.version))
 				}
 				return at
 			}
@@ -731,7 +761,7 @@ func (s *Site) locate(p string) location {
 			if at.rel = rest; s.docsDir == pl.folder || strings.HasPrefix(s.docsDir, pl.folder+"/") {
 				at.rel = p // the documentation folder's address says the rest
 			} else {
-				at.prefix = pl.route
+				at.prefix = path.Join(pl.route, pl.versionPath("current"))
 			}
 			return at
 		}
