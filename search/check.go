@@ -61,7 +61,9 @@ func (l *Library) Check(ctx context.Context, project api.Project, tree Tree) (Ch
 	if err := u.read(ctx, func(int, int) {}); err != nil {
 		return Check{}, fmt.Errorf("read the documentation of %s: %w", project.ID, err)
 	}
-	u.decide(ctx, time.Now())
+	if err := u.decide(ctx, time.Now()); err != nil {
+		return Check{}, fmt.Errorf("read the documentation of %s: %w", project.ID, err)
+	}
 	c := Check{
 		Project: project.ID, Commit: tree.Commit(), Site: u.where.Kind, Config: u.where.Config(), Address: u.report.SiteURL, AddressFrom: u.report.SiteURLFrom,
 		Pages: []CheckedPage{}, LeftOut: []LeftOut{}, DeadLinks: []DeadLink{}, Warnings: append([]site.Warning{}, u.where.Warnings()...),

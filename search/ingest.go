@@ -93,7 +93,9 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, pr
 	if err := u.read(ctx, progress); err != nil {
 		return Report{}, fmt.Errorf("read the documentation of %s: %w", project.ID, err)
 	}
-	u.decide(ctx, time.Now())
+	if err := u.decide(ctx, time.Now()); err != nil {
+		return Report{}, fmt.Errorf("read the documentation of %s: %w", project.ID, err)
+	}
 	todo := u.derive()
 	u.count()
 	if u.old != nil && len(todo) == 0 && len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) == 0 && len(u.old.records) == len(u.records) {
@@ -359,9 +361,12 @@ func (u *update) pass(file, why string) {
 }
 
 // decide finds out which files the site shows as pages, and which it does not.
-func (u *update) decide(ctx context.Context, now time.Time) {
+func (u *update) decide(ctx context.Context, now time.Time) error {
 	read := u.reader(ctx)
 	u.where = u.site(read)
+	if err := u.where.Unreadable(); err != nil {
+		return err // the site that readers see was made before, and so is the index that they are answered from
+	}
 	u.places = u.navigation(read)
 	u.report.SiteURL, u.report.SiteURLFrom = u.where.Address()
 	u.report.Warnings = u.where.Warnings()
@@ -416,6 +421,7 @@ func (u *update) decide(ctx context.Context, now time.Time) {
 		}
 		r.Kind, r.Hidden = kind, hidden
 	}
+	return nil
 }
 
 // place is what the navigation says of a page.

@@ -288,3 +288,29 @@ func TestWhatIsPublishedFollowsSettingsAndFiles(t *testing.T) {
 		}
 	}
 }
+
+// A configuration that cannot be read says nothing of what is left out: readers are answered from the state before, as they see
+// the site that was made before. The project may say itself what is public.
+func TestAConfigurationThatCannotBeReadMakesNothingPublic(t *testing.T) {
+	for name, slip := range map[string]string{"docs.json": "{", "mkdocs.yml": "exclude_docs: [", "hugo.toml": "x ="} {
+		l := openTest(t, Options{})
+		good := map[string]string{"docs.json": `{"navigation": {"pages": ["index"]}}`, "mkdocs.yml": "docs_dir: .\n", "hugo.toml": "contentDir = '.'\n"}[name]
+		files := map[string]string{name: good, "index.md": "# Home\n\nWombats dig.\n"}
+		mustUpdate(t, l, api.Project{ID: "p"}, &memTree{commit: "1", files: maps.Clone(files)})
+		files[name], files["secret.md"] = slip, "The launch codename is Bluefin.\n"
+		tree := &memTree{commit: "2", files: files}
+		if _, err := l.Update(t.Context(), api.Project{ID: "p"}, tree, nil); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "--exclude") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if hits := mustSearch(t, l, "p", Query{Text: "codename Bluefin"}); len(hits) > 0 {
+			t.Errorf("%s: found in %v", name, texts(hits))
+		}
+		if hits := mustSearch(t, l, "p", Query{Text: "wombats"}); len(hits) != 1 {
+			t.Errorf("%s: the state before is gone", name)
+		}
+		mustUpdate(t, l, api.Project{ID: "p", Site: api.SitePlain, Exclude: []string{"secret.md"}}, tree)
+		if hits := mustSearch(t, l, "p", Query{Text: "wombats"}); len(hits) != 1 || l.Commit("p") != "2" {
+			t.Errorf("%s: the project cannot say it itself", name)
+		}
+	}
+}

@@ -90,7 +90,7 @@ func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {
 		doc, missing, err = readDocs(s.config, raw, read)
 	}
 	if err != nil {
-		s.warn(s.config, "cannot be read, so that pages outside of its navigation are not told apart: %v", err)
+		s.unreadable(s.config, err)
 		return
 	}
 	of := func(v any, keys ...string) any {
@@ -134,7 +134,7 @@ func (s *Site) openMkDocs(read func(string) ([]byte, error)) {
 			err = formats.YAML(raw, &part)
 		}
 		if err != nil {
-			s.warn(file, "cannot be read: %v", err)
+			s.unreadable(file, err)
 			break
 		}
 		if doc == nil {
@@ -423,7 +423,7 @@ func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
 			}
 		}
 		if err != nil {
-			s.warn(f, "cannot be read: %v", err)
+			s.unreadable(f, err)
 			continue
 		}
 		doc = lowerKeys(doc)

@@ -24,6 +24,7 @@ type Site struct {
 
 	config    string // the file that configures the site, as it is named among the files; empty where there is none
 	warnings  []Warning
+	broken    error // why a configuration cannot be read
 	project   api.Project
 	exclude   ignoreList // the project's
 	include   ignoreList
@@ -56,6 +57,18 @@ func (s *Site) warn(file, format string, args ...any) {
 		s.warnings = append(s.warnings, w)
 	}
 }
+
+// unreadable notes a configuration that the generator could not read either.
+func (s *Site) unreadable(file string, err error) {
+	s.warn(file, "cannot be read: %v", err)
+	if len(s.project.Include)+len(s.project.Exclude) == 0 && s.broken == nil {
+		s.broken = fmt.Errorf("%s cannot be read, so that it is not known what the site leaves out: %w; mend it, or say what is public with --include or --exclude", path.Join(s.docsDir, file), err)
+	}
+}
+
+// Unreadable says why it is not known what the site publishes: its configuration cannot be read, and the project does not say it
+// either. It is nil where that is known.
+func (s *Site) Unreadable() error { return s.broken }
 
 // Warnings say what of the site's configuration could not be read.
 func (s *Site) Warnings() []Warning { return s.warnings }
