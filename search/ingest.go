@@ -39,15 +39,16 @@ const (
 
 // An update is one run of Update.
 type update struct {
-	library *Library
-	project api.Project
-	tree    Tree
-	old     *snapshot // nil where there is nothing to build upon
-	records []*record // the new generation's, in the order of their paths
-	sources map[*record]*source
-	fresh   map[*record][]byte // contents that were read now
-	written *os.File           // the new generation's text, once it is complete
-	report  Report
+	library  *Library
+	project  api.Project
+	tree     Tree
+	old      *snapshot // nil where there is nothing to build upon
+	records  []*record // the new generation's, in the order of their paths
+	sources  map[*record]*source
+	fresh    map[*record][]byte // contents that were read now
+	written  *os.File           // the new generation's text, once it is complete
+	report   Report
+	language string // the site's default
 }
 
 // Update makes the index of a project show the tree. Files that have not changed since the last update are not read. Until
@@ -85,7 +86,8 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, pr
 	}
 	todo := u.derive()
 	u.count()
-	if u.old != nil && len(todo) == 0 && len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) == 0 && len(u.old.records) == len(u.records) {
+	if u.old != nil && len(todo) == 0 && len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) == 0 && len(u.old.records) == len(u.records) &&
+		u.old.manifest.Language == u.language {
 		if u.old.manifest.Commit != u.report.Commit || u.old.manifest.SiteURL != project.SiteURL {
 			err = shelf.relabel(u.old, u.report.Commit, project.SiteURL)
 		}
@@ -209,7 +211,7 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 func relativeAbove(docsDir, p string) (string, bool) {
 	dir := path.Dir(p)
 	base := path.Base(p)
-	if siteFile(p) == "" || strings.HasPrefix(base, "_category_.") {
+	if siteFile(p) == "" && !layoutFile(p) || strings.HasPrefix(base, "_category_.") {
 		return "", false
 	}
 	for _, sub := range []string{"config/_default", ".vitepress", ".vitepress/config"} { // its own folder lies beside the pages'
@@ -247,6 +249,8 @@ func (u *update) derive() []*record {
 		}
 	}
 	where := findSite(u.project, u.records, u.content)
+	where.layout = u.layout(where)
+	u.language = where.layout.language
 	titles := make(map[string]string) // of folders, by their index pages
 	shown := make(map[*record]string, len(byKey))
 	for _, r := range u.records {
@@ -280,6 +284,18 @@ func (u *update) derive() []*record {
 		}
 	}
 	nav := u.navigation()
+	places := make(map[*record]place, len(shown))
+	for r, address := range shown {
+		at, listed := nav[pageKey(r.Path)]
+		if !listed && where.kind == api.SiteDocusaurus {
+			at, listed = nav[withoutNumbers(pageKey(r.Path))]
+		}
+		if !listed {
+			at = nav[addressKey(address)]
+		}
+		places[r] = at
+	}
+	editions := where.layout.editions(places)
 	var todo []*record
 	for i, r := range u.records {
 		if r.Kind != kindPage {
@@ -290,19 +306,12 @@ func (u *update) derive() []*record {
 			links = append(links, text)
 		}
 		slices.Sort(links)
-		address := shown[r]
-		at, listed := nav[pageKey(r.Path)]
-		if !listed && where.kind == api.SiteDocusaurus {
-			at, listed = nav[withoutNumbers(pageKey(r.Path))]
-		}
-		if !listed {
-			at = nav[addressKey(address)]
-		}
+		address, at, v := shown[r], places[r], editions[r]
 		if len(at.crumbs) == 0 {
 			at.crumbs = where.crumbs(r, titles)
 		}
 		h := fnv.New64a()
-		fmt.Fprintf(h, "%q %q %q %q %q", at.names, at.crumbs, at.version, at.language, address)
+		fmt.Fprintf(h, "%q %q %q %q %v %q %q %q", at.names, at.crumbs, address, v.versions, v.current, v.language, v.set, v.same)
 		for _, s := range links {
 			fmt.Fprintf(h, "l%d:%s", len(s), s)
 		}
@@ -334,6 +343,7 @@ func (u *update) derive() []*record {
 			}
 		}
 		r.Derived, r.Shown, r.Crumbs = derived, address, at.crumbs
+		r.Versions, r.Current, r.Locale, r.Docs, r.Same = v.versions, v.current, v.language, v.set, v.same
 		todo = append(todo, r)
 	}
 	return todo
@@ -348,6 +358,23 @@ func (u *update) content(r *record) ([]byte, error) {
 		return readContent(u.written, r)
 	}
 	return u.old.content(r)
+}
+
+// layout reads how the site keeps versions and languages apart.
+func (u *update) layout(where site) *layout {
+	var files []siteConfig
+	var pages []string
+	for _, r := range u.records {
+		switch r.Kind {
+		case kindPage:
+			pages = append(pages, r.Path)
+		case kindNavigation:
+			if text, err := u.content(r); err == nil { // else navigation tells of it
+				files = append(files, siteConfig{strings.TrimPrefix(path.Join("/", u.project.DocsDir, r.Path), "/"), text})
+			}
+		}
+	}
+	return newLayout(where.kind, where.content, u.project.DocsDir, files, pages)
 }
 
 // navigation reads the files that name pages. Their contents are at hand even when they have not changed.
@@ -377,11 +404,7 @@ func (u *update) navigation() map[string]place {
 				places[key] = p
 				return
 			}
-			for _, name := range p.names { // listed twice: under the first place, by both names
-				if !slices.Contains(known.names, name) {
-					known.names = append(slices.Clone(known.names), name)
-				}
-			}
+			known.join(p)
 			places[key] = known
 		})
 	}
@@ -424,7 +447,7 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	m := manifest{Schema: schemaVersion, Analysis: analysisVersion, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.project.SiteURL}
+	m := manifest{Schema: schemaVersion, Analysis: analysisVersion, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.project.SiteURL, Language: u.language}
 	for _, r := range u.records {
 		m.NextUID = max(m.NextUID, r.UID+1)
 	}

@@ -15,7 +15,8 @@ import (
 type place struct {
 	names    []string // the page's titles there
 	crumbs   []string // titles of the groups above it
-	version  string
+	versions []string // that list it, the one that readers see first before the others
+	current  bool     // one of them is what readers see first
 	language string
 }
 
@@ -36,7 +37,7 @@ func readNavigation(file string, content []byte, found func(page string, p place
 	if strings.HasSuffix(file, ".json") {
 		var doc map[string]any
 		if formats.JSON(content, &doc) == nil {
-			walkNavigation(doc["navigation"], place{}, found)
+			readVersions(doc, found)
 		}
 		return
 	}
@@ -58,6 +59,43 @@ func readNavigation(file string, content []byte, found func(page string, p place
 	})
 }
 
+// readVersions reads the navigation of docs.json, and of mint.json, which lists its versions beside it.
+func readVersions(doc map[string]any, found func(string, place)) {
+	first := ""
+	if list, ok := doc["versions"].([]any); ok {
+		for _, i := range defaultFirst(list) {
+			name, ok := list[i].(string)
+			if !ok {
+				name, ok = entry(list[i], "name")
+			}
+			if ok && first == "" {
+				first = name
+			}
+		}
+	}
+	walkNavigation(doc["navigation"], place{}, func(page string, p place) {
+		p.current = p.current || first != "" && slices.Contains(p.versions, first)
+		found(page, p)
+	})
+}
+
+// join adds what a second listing of a page says.
+func (p *place) join(other place) {
+	for _, name := range other.names { // under the first place, by both names
+		if !slices.Contains(p.names, name) {
+			p.names = append(slices.Clone(p.names), name)
+		}
+	}
+	for _, name := range other.versions {
+		if !slices.Contains(p.versions, name) {
+			p.versions = append(slices.Clone(p.versions), name)
+		}
+	}
+	if other.current && !p.current {
+		p.versions, p.current = append(slices.Clone(other.versions), slices.DeleteFunc(slices.Clone(p.versions), func(name string) bool { return slices.Contains(other.versions, name) })...), true
+	}
+}
+
 // walkNavigation follows the tree of docs.json: groups, tabs, anchors, dropdowns, versions and languages in any order.
 func walkNavigation(node any, above place, found func(string, place)) {
 	switch n := node.(type) {
@@ -75,7 +113,7 @@ func walkNavigation(node any, above place, found func(string, place)) {
 			}
 		}
 		if v, ok := n["version"].(string); ok {
-			here.version = v
+			here.versions = []string{v}
 		}
 		if l, ok := n["language"].(string); ok {
 			here.language = l
@@ -83,7 +121,14 @@ func walkNavigation(node any, above place, found func(string, place)) {
 		if root, ok := n["root"].(string); ok {
 			found(root, here)
 		}
-		for _, key := range []string{"pages", "groups", "tabs", "anchors", "dropdowns", "products", "versions", "languages", "menu"} {
+		if list, ok := n["versions"].([]any); ok {
+			for at, i := range defaultFirst(list) {
+				in := here
+				in.current = at == 0
+				walkNavigation(list[i], in, found)
+			}
+		}
+		for _, key := range []string{"pages", "groups", "tabs", "anchors", "dropdowns", "products", "languages", "menu"} {
 			walkNavigation(n[key], here, found)
 		}
 	}

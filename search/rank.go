@@ -460,15 +460,19 @@ func (s *snapshot) rank(ctx context.Context, q Query) ([]standing, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.rankGroups(ctx, w, q, groups)
+	sc, err := s.scopeOf(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	return s.rankIn(ctx, w, q, groups, sc)
 }
 
-func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups []group) ([]standing, error) {
+func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups []group, sc *scope) ([]standing, error) {
 	if len(groups) == 0 {
 		return nil, nil
 	}
 	limit := q.pages()
-	filter := s.filter(q)
+	filter := s.filter(&q, sc)
 	t := s.tuning
 	w.sectionScore.reset(len(s.sections))
 	w.pageScore.reset(len(s.pages))
@@ -525,7 +529,7 @@ func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups [
 	for _, page := range w.pageScore.touched {
 		b := w.best[page]
 		w.best[page] = bestSection{}
-		if filter != nil && !filter(s.pages[page]) || filter == nil && (s.pages[page].Hidden || len(s.pages[page].Groups) > 0) {
+		if !filter(page) {
 			continue
 		}
 		if b.score == 0 {
@@ -536,11 +540,10 @@ func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups [
 	}
 	closer := max(t.Closer, limit)
 	candidates := topCandidates(w.top[:0], w.candidates, closer)
-	started := s.startedTitles(q)
+	started := s.startedTitles(q, filter)
 	for page := range started {
 		if !slices.ContainsFunc(candidates, func(c candidate) bool { return c.page == page }) {
-			r := s.pages[page]
-			if filter != nil && !filter(r) || filter == nil && (r.Hidden || len(r.Groups) > 0) || len(r.Sections) == 0 {
+			if len(s.pages[page].Sections) == 0 {
 				continue
 			}
 			c := candidate{page: page, section: s.firstOf[page]}
@@ -633,7 +636,7 @@ func topCandidates(heap, c []candidate, n int) []candidate {
 }
 
 // startedTitles finds pages whose title begins with what is typed, and how much of the title that is.
-func (s *snapshot) startedTitles(q Query) map[uint32]float32 {
+func (s *snapshot) startedTitles(q Query, filter func(uint32) bool) map[uint32]float32 {
 	if !q.Box || s.tuning.TitleStart == 0 {
 		return nil
 	}
@@ -643,7 +646,11 @@ func (s *snapshot) startedTitles(q Query) map[uint32]float32 {
 	}
 	at := sort.Search(len(s.titles), func(i int) bool { return s.titles[i].title >= typed })
 	var out map[uint32]float32
-	for n := 0; at < len(s.titles) && n < 50 && strings.HasPrefix(s.titles[at].title, typed); at, n = at+1, n+1 {
+	for n := 0; at < len(s.titles) && n < 50 && strings.HasPrefix(s.titles[at].title, typed); at++ {
+		if !filter(s.titles[at].page) {
+			continue
+		}
+		n++
 		if out == nil {
 			out = make(map[uint32]float32)
 		}
@@ -886,7 +893,7 @@ func (s *snapshot) here(q *Query) (uint32, bool) {
 	if q.CurrentPath == "" {
 		return 0, false
 	}
-	return s.find(q.CurrentPath)
+	return s.find("/" + s.addressPath(q.CurrentPath))
 }
 
 // neighbourhood tells how near pages are to the one that the reader is on: 1 for the same folder, less for those further up.
@@ -916,24 +923,12 @@ func (s *snapshot) neighbourhood(q *Query) func(*record) float32 {
 	}
 }
 
-// filter returns what a page has to be, or nil where nothing is asked.
-func (s *snapshot) filter(q Query) func(*record) bool {
-	f := q.Filter
-	if page, ok := s.here(&q); ok {
-		f.Version = cmp.Or(f.Version, s.pages[page].Version)
-		f.Language = cmp.Or(f.Language, s.pages[page].Language)
-	}
-	if f.Version == "" && f.Language == "" && f.Tag == "" && len(f.Groups) == 0 {
-		return nil
-	}
-	return func(r *record) bool {
-		if r.Hidden || !allowed(r, f.Groups) {
-			return false
-		}
-		if f.Version != "" && r.Version != "" && !strings.EqualFold(r.Version, f.Version) {
-			return false
-		}
-		if f.Language != "" && languageOf(r.Language) != languageOf(f.Language) {
+// filter returns what a page has to be.
+func (s *snapshot) filter(q *Query, sc *scope) func(page uint32) bool {
+	f := &q.Filter
+	return func(page uint32) bool {
+		r := s.pages[page]
+		if r.Hidden || !allowed(r, f.Groups) || !s.inScope(sc, page) {
 			return false
 		}
 		return f.Tag == "" || slices.ContainsFunc(r.Tags, func(t string) bool { return strings.EqualFold(t, f.Tag) })

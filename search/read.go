@@ -36,7 +36,7 @@ var partFolders = map[string]bool{"snippets": true, "_snippets": true, "_partial
 func classify(p string) kind {
 	base := path.Base(p)
 	dirs := strings.Split(path.Dir(p), "/")
-	if siteFile(p) != "" && !slices.Contains(dirs, "node_modules") {
+	if (siteFile(p) != "" || layoutFile(p)) && !slices.Contains(dirs, "node_modules") {
 		return kindNavigation
 	}
 	for _, d := range dirs {
@@ -85,7 +85,7 @@ const maxWords = 4000
 func describe(r *record, src *source) []*document.Document {
 	a := analysers.Get().(*analyser)
 	defer analysers.Put(a)
-	language := languageOf(r.Language)
+	language := languageOf(r.Locale)
 	surface := make(map[string]struct{}, 256)
 	var buf []byte
 	// terms writes the terms of a text to buf and remembers its words; it returns their number.
@@ -112,13 +112,6 @@ func describe(r *record, src *source) []*document.Document {
 	r.Sections = r.Sections[:0:0]
 	docs := make([]*document.Document, 0, len(src.sections))
 	r.Titles = src.place.names
-	if r.Version == "" {
-		r.Version = src.place.version
-	}
-	if r.Language == "" && src.place.language != "" {
-		r.Language = src.place.language
-		language = languageOf(r.Language)
-	}
 	for n, s := range src.sections {
 		doc := document.NewDocument(sectionID(r.UID, n))
 		rec := sectionRecord{Anchor: s.anchor, Heading: s.heading, Level: s.level, Trail: s.trail, Start: int64(s.start), End: int64(s.end)}

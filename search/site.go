@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -19,6 +20,7 @@ type site struct {
 	route   map[string]string // folders of the site that are shown under another name
 	html    bool              // pages end in .html
 	labels  map[string]string // titles of folders, by their path relative to the documentation folder
+	layout  *layout
 }
 
 // siteFile tells what a file of this name configures; empty for any other.
@@ -221,11 +223,11 @@ func (s *site) address(r *record) string {
 	case api.SiteDocusaurus:
 		prefix := ""
 		if m := versioned.FindStringSubmatch(rel); m != nil {
-			prefix, dir = path.Join(s.route["docs"], m[1]), strings.TrimPrefix(dir+"/", m[0])
+			prefix, dir = path.Join(s.route["docs"], s.layout.instance("").versionPath(m[1])), strings.TrimPrefix(dir+"/", m[0])
 		} else if m := localized.FindStringSubmatch(rel); m != nil {
-			prefix, dir = path.Join(m[1], s.route["docs"], m[2]), strings.TrimPrefix(dir+"/", m[0])
+			prefix, dir = path.Join(m[1], s.route["docs"], s.layout.instance("").versionPath(cmp.Or(m[2], "current"))), strings.TrimPrefix(dir+"/", m[0])
 		} else if rest, ok := strings.CutPrefix(rel, "docs/"); ok {
-			prefix, dir = s.route["docs"], path.Dir(rest)
+			prefix, dir = path.Join(s.route["docs"], s.layout.instance("").versionPath("current")), path.Dir(rest)
 		} else if rest, ok := strings.CutPrefix(rel, "src/pages/"); ok {
 			dir = path.Dir(rest)
 		}
@@ -242,12 +244,10 @@ func (s *site) address(r *record) string {
 		}
 		return strings.Trim(path.Join(prefix, own), "/")
 	case api.SiteHugo:
-		for _, code := range translations {
-			if rest, ok := strings.CutSuffix(stem, "."+code); ok {
-				stem, dir = rest, path.Join(code, dir)
-				index = stem == "index" || stem == "_index"
-			}
-		}
+		language, rest := s.layout.addressOf(r.Path)
+		dir, stem = path.Split(s.relative(rest))
+		dir, stem = path.Join(language, dir), strings.TrimSuffix(stem, path.Ext(stem))
+		index = stem == "index" || stem == "_index"
 		own := join(stem)
 		switch {
 		case r.Slug != "" && stem == "index": // a bundle: the folder is the page

@@ -44,12 +44,6 @@ func readSource(r *record, content []byte) *source {
 	if r.Title == "" {
 		r.Title = titleOfPath(r.Path)
 	}
-	if r.Version == "" {
-		r.Version = versionOfPath(r.Path)
-	}
-	if r.Language == "" {
-		r.Language = languageOfPath(r.Path)
-	}
 	return src
 }
 
@@ -228,7 +222,9 @@ func readFront(r *record, src *source, front map[string]any) {
 	r.Tags = list("tags", "tag")
 	r.Groups = list("groups")
 	r.Version = text("version")
-	r.Language = text("language", "lang", "locale")
+	if tag := text("language", "lang", "locale"); isLanguage(tag) { // a page about Python may say language: python
+		r.Language = tag
+	}
 	r.Hidden = is("hidden", true) || is("noindex", true) || is("unlisted", true) || is("searchable", false) || is("search", false)
 	boost, _ := strconv.ParseFloat(text("boost"), 32)
 	if m, ok := front["search"].(map[string]any); ok {
@@ -283,30 +279,6 @@ func titleOfPath(p string) string {
 	}
 	words[0] = strings.ToUpper(words[0][:1]) + words[0][1:]
 	return strings.Join(words, " ")
-}
-
-var versionFolder = regexp.MustCompile(`(?:^|/)version-([^/]+)/`)
-
-func versionOfPath(p string) string {
-	if m := versionFolder.FindStringSubmatch(p); m != nil {
-		return m[1]
-	}
-	return ""
-}
-
-// translations are the folders that hold one language's pages. Codes that are common English folder names are left out.
-var translations = strings.Fields(`ar bg bn ca cs da de el en es et fa fi fr he hi hr hu ja ko lt lv ms nb nl pl pt ro ru sk sl sr sv ta th tr uk ur vi zh
-	pt-br zh-cn zh-tw zh-hans zh-hant en-us en-gb es-419 fr-ca`)
-
-func languageOfPath(p string) string {
-	dirs := strings.Split(path.Dir(p), "/")
-	if len(dirs) > 1 && slices.Contains([]string{"i18n", "locales", "translations", "content", "docs"}, dirs[0]) {
-		dirs = dirs[1:]
-	}
-	if code := strings.ToLower(strings.ReplaceAll(dirs[0], "_", "-")); slices.Contains(translations, code) {
-		return dirs[0]
-	}
-	return ""
 }
 
 // voidTags have no end.
