@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/blevesearch/bleve/v2/analysis/lang/ar"
 	"github.com/blevesearch/bleve/v2/analysis/lang/bg"
@@ -128,12 +129,16 @@ func scriptOf(text string) []string {
 	return []string{"Latn"}
 }
 
-// languageOfText is the number of the site's language that a text is written in; not ok where the text does not tell.
-func (s *snapshot) languageOfText(ctx context.Context, text string) (at int, ok bool, err error) {
+// languageOfText is the number of the site's language that a text is written in; not ok where the text does not tell. A
+// last word that is not finished tells nothing.
+func (s *snapshot) languageOfText(ctx context.Context, text string, unfinished bool) (at int, ok bool, err error) {
 	if len(text) > longestQuery {
 		text = strings.ToValidUTF8(text[:longestQuery], "")
 	}
 	codes := scriptOf(text)
+	if last, _ := utf8.DecodeLastRuneInString(text); unfinished && wordRune(last) && codes[0] == "Latn" {
+		text = strings.TrimRightFunc(text, wordRune)
+	}
 	var possible []int
 	for i, l := range s.locales {
 		if script, _ := l.tag.Script(); slices.Contains(codes, script.String()) || i == 0 && codes[0] == "Latn" { // names are Latin everywhere

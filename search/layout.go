@@ -68,6 +68,8 @@ func layoutFile(p string) bool {
 		return true // Docusaurus
 	case stem == "languages" && dir == "_default":
 		return true // Hugo
+	case stem == "config" && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(base)):
+		return true // Hugo, before its files had its name
 	case stem == "astro.config" || stem == "next.config":
 		return true // Starlight, Nextra
 	}
@@ -788,7 +790,7 @@ func (l *layout) editions(places map[*record]place) map[*record]edition {
 		switch {
 		case v.told || len(own) == 0:
 		case len(at.versions) > 0:
-			v.versions, v.current, v.told = at.versions, at.current, true
+			v.versions, v.current, v.told, v.set = at.versions, at.current, true, at.docs
 		default:
 			v.versions = own
 		}

@@ -17,6 +17,7 @@ type place struct {
 	crumbs   []string // titles of the groups above it
 	versions []string // that list it, the one that readers see first before the others
 	current  bool     // one of them is what readers see first
+	docs     string   // the product, where each has versions of its own
 	language string
 }
 
@@ -111,6 +112,9 @@ func walkNavigation(node any, above place, found func(string, place)) {
 			if name, ok := n[key].(string); ok {
 				here.crumbs = append(slices.Clone(here.crumbs), name)
 			}
+		}
+		if name, ok := n["product"].(string); ok {
+			here.docs = name
 		}
 		if v, ok := n["version"].(string); ok {
 			here.versions = []string{v}

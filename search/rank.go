@@ -91,8 +91,8 @@ func (g *group) add(term string, weight float64) {
 	g.variants = append(g.variants, variant{term, hashTerm(term), float32(weight)})
 }
 
-// parse cuts a query into groups.
-func (s *snapshot) parse(ctx context.Context, w *scratch, q Query) ([]group, error) {
+// parse cuts a query into groups, by the words' stems in the languages of the pages that are looked at.
+func (s *snapshot) parse(ctx context.Context, w *scratch, q Query, languages []string) ([]group, error) {
 	a := analysers.Get().(*analyser)
 	defer analysers.Put(a)
 	text := q.Text
@@ -100,7 +100,7 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query) ([]group, err
 		text = strings.ToValidUTF8(text[:longestQuery], "")
 	}
 	tokens := w.tokens[:0]
-	a.tokens(text, s.languages[0], func(t token) { tokens = append(tokens, t) })
+	a.tokens(text, languages[0], func(t token) { tokens = append(tokens, t) })
 	w.tokens = tokens
 	keep := w.keep[:0]
 	for _, t := range tokens {
@@ -128,7 +128,7 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query) ([]group, err
 	for _, t := range keep {
 		if t.covers > 0 {
 			if !q.Box {
-				p, err := s.word(ctx, a, w, wholeName, t.term)
+				p, err := s.word(ctx, a, w, languages, wholeName, t.term)
 				if err != nil {
 					return nil, err
 				}
@@ -149,7 +149,7 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query) ([]group, err
 				if ok {
 					share = s.tuning.PrefixOfWord
 				}
-				s.begun(a, &g, share)
+				s.begun(a, &g, languages, share)
 				ok = ok || len(g.variants) > 1
 			}
 			if ok {
@@ -174,7 +174,7 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query) ([]group, err
 			continue
 		}
 		if !q.Box {
-			p, err := s.word(ctx, a, w, plainWord, t.surface)
+			p, err := s.word(ctx, a, w, languages, plainWord, t.surface)
 			if err != nil {
 				return nil, err
 			}
@@ -183,7 +183,7 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query) ([]group, err
 		}
 		g := group{word: t.surface, weight: weight}
 		g.add(t.surface, 1)
-		for _, l := range s.languages {
+		for _, l := range languages {
 			g.add(a.stemmer(l).of(t.surface), 1)
 		}
 		isWord := false
@@ -199,10 +199,10 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query) ([]group, err
 			if isWord {
 				share = s.tuning.PrefixOfWord
 			}
-			s.begun(a, &g, share)
+			s.begun(a, &g, languages, share)
 		}
-		if !isWord && (!last || len(g.variants) <= 1+len(s.languages)) {
-			s.slips(a, &g, last)
+		if !isWord && (!last || len(g.variants) <= 1+len(languages)) {
+			s.slips(a, &g, languages, last)
 		}
 		if !repeated {
 			groups = append(groups, g)
@@ -216,8 +216,11 @@ const longestQuery = 2000
 
 // word is a word of a question, as it counts wherever it is asked for: what counts as it, and what it adds to the scores
 // of sections and pages. In a search box a word's place matters, so it is not for those.
-func (s *snapshot) word(ctx context.Context, a *analyser, w *scratch, kind termKind, surface string) (*postings, error) {
-	key := termKey{kind, surface}
+func (s *snapshot) word(ctx context.Context, a *analyser, w *scratch, languages []string, kind termKind, surface string) (*postings, error) {
+	key := termKey{kind, surface, languages[0]}
+	if len(languages) > 1 {
+		key.language = "" // all of the site's
+	}
 	if p, ok := s.terms.get(key); ok {
 		return p, nil
 	}
@@ -225,7 +228,7 @@ func (s *snapshot) word(ctx context.Context, a *analyser, w *scratch, kind termK
 	key.term = g.word
 	g.add(g.word, 1)
 	if kind == plainWord {
-		for _, l := range s.languages {
+		for _, l := range languages {
 			g.add(a.stemmer(l).of(g.word), 1)
 		}
 		if share := s.tuning.Abbreviation; share > 0 {
@@ -235,7 +238,7 @@ func (s *snapshot) word(ctx context.Context, a *analyser, w *scratch, kind termK
 			}
 			for _, other := range abbreviations[single] {
 				g.add(other, share)
-				for _, l := range s.languages {
+				for _, l := range languages {
 					g.add(a.stemmer(l).of(other), share)
 				}
 			}
@@ -281,7 +284,7 @@ func (s *snapshot) gather(ctx context.Context, w *scratch, g *group, read func(c
 func saturated(idf, x, k float32) float32 { return idf * x * (k + 1) / (k + x) }
 
 // begun adds the words that a group's word is the beginning of.
-func (s *snapshot) begun(a *analyser, g *group, share float64) {
+func (s *snapshot) begun(a *analyser, g *group, languages []string, share float64) {
 	from := sort.SearchStrings(s.words, g.word)
 	n := 0
 	for i := from; i < len(s.words) && n < s.tuning.PrefixWords && strings.HasPrefix(s.words[i], g.word); i++ {
@@ -290,7 +293,7 @@ func (s *snapshot) begun(a *analyser, g *group, share float64) {
 		}
 		n++
 		g.add(s.words[i], share)
-		for _, l := range s.languages {
+		for _, l := range languages {
 			g.add(a.stemmer(l).of(s.words[i]), share)
 		}
 	}
@@ -298,7 +301,7 @@ func (s *snapshot) begun(a *analyser, g *group, share float64) {
 
 // slips adds the words that a group's word may have been meant to be: up to three, at one slip, or from eight letters on
 // at two.
-func (s *snapshot) slips(a *analyser, g *group, unfinished bool) {
+func (s *snapshot) slips(a *analyser, g *group, languages []string, unfinished bool) {
 	word := []rune(g.word)
 	if len(word) < 3 {
 		return
@@ -349,7 +352,7 @@ func (s *snapshot) slips(a *analyser, g *group, unfinished bool) {
 			share = s.tuning.Slip2
 		}
 		g.add(c.word, share)
-		for _, l := range s.languages {
+		for _, l := range languages {
 			g.add(a.stemmer(l).of(c.word), share)
 		}
 	}
@@ -456,15 +459,11 @@ type standing struct {
 func (s *snapshot) rank(ctx context.Context, q Query) ([]standing, error) {
 	w := scratches.Get().(*scratch)
 	defer w.done()
-	groups, err := s.parse(ctx, w, q)
-	if err != nil {
-		return nil, err
-	}
 	sc, err := s.scopeOf(ctx, &q)
 	if err != nil {
 		return nil, err
 	}
-	return s.rankIn(ctx, w, q, groups, sc)
+	return s.rankIn(ctx, w, q, sc)
 }
 
 func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups []group, sc *scope) ([]standing, error) {

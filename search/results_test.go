@@ -179,7 +179,7 @@ func TestShortcutsRankAsThePlainWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := scratches.Get().(*scratch)
-			groups, err := snap.parse(t.Context(), w, q)
+			groups, err := snap.parse(t.Context(), w, q, snap.languages)
 			if err != nil {
 				t.Fatal(err)
 			}

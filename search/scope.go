@@ -81,8 +81,7 @@ func (s *snapshot) findEditions() {
 		for _, v := range r.Versions {
 			s.hasVersion[versionOfDocs{r.Docs, strings.ToLower(v)}] = true
 		}
-		key := r.Docs + "\x00" + r.Same
-		same[key] = append(same[key], uint32(page))
+		same[r.Same] = append(same[r.Same], uint32(page))
 	}
 	if len(s.locales) > 1 {
 		s.same = same
@@ -179,7 +178,7 @@ func (s *snapshot) scopeOf(ctx context.Context, q *Query) (scope, error) {
 		return sc, nil
 	}
 	for _, text := range q.asked() {
-		at, ok, err := s.languageOfText(ctx, text)
+		at, ok, err := s.languageOfText(ctx, text, q.Box && len(q.Asked) == 0)
 		if err != nil {
 			return sc, err
 		}
@@ -229,7 +228,7 @@ func (s *snapshot) inVersion(sc *scope, page uint32) bool {
 // translated reports whether the reader has a page of the site's own language in theirs.
 func (s *snapshot) translated(sc *scope, page uint32) bool {
 	r := s.pages[page]
-	return slices.ContainsFunc(s.same[r.Docs+"\x00"+r.Same], func(other uint32) bool {
+	return slices.ContainsFunc(s.same[r.Same], func(other uint32) bool {
 		return int(s.localeOf[other]) == sc.locale && s.inVersion(sc, other)
 	})
 }
@@ -241,15 +240,15 @@ const foreignLead = 2
 // rankIn ranks the pages of a scope. All that it finds is in one language. Where the reader's language was not asked for by
 // name, and has nothing, pages that are not translated into it answer; and where nobody knows the reader's language, that
 // of the page that fits best.
-func (s *snapshot) rankIn(ctx context.Context, w *scratch, q Query, groups []group, sc scope) ([]standing, error) {
-	found, err := s.rankGroups(ctx, w, q, groups, &sc)
+func (s *snapshot) rankIn(ctx context.Context, w *scratch, q Query, sc scope) ([]standing, error) {
+	found, err := s.rankScope(ctx, w, q, &sc)
 	switch {
 	case err != nil || sc.strict || sc.anything || len(s.locales) == 1:
 		return found, err
 	case sc.certain && sc.locale > 0:
 		second := sc
 		second.foreign = true
-		other, err := s.rankGroups(ctx, w, q, groups, &second)
+		other, err := s.rankScope(ctx, w, q, &second)
 		if err == nil && len(other) > 0 && (len(found) == 0 || other[0].score >= foreignLead*found[0].score) {
 			return other, nil
 		}
@@ -257,14 +256,33 @@ func (s *snapshot) rankIn(ctx context.Context, w *scratch, q Query, groups []gro
 	case !sc.certain && q.Box && len(found) == 0: // a word that is not finished tells no language
 		second := sc
 		second.locale = everyLocale
-		other, err := s.rankGroups(ctx, w, q, groups, &second)
+		other, err := s.rankScope(ctx, w, q, &second)
 		if err != nil || len(other) == 0 {
 			return nil, err
 		}
 		second.locale = int(s.localeOf[s.pageOf[other[0].section]])
-		return s.rankGroups(ctx, w, q, groups, &second)
+		return s.rankScope(ctx, w, q, &second)
 	}
 	return found, nil
+}
+
+// rankScope ranks the pages of one scope, by the words of its language.
+func (s *snapshot) rankScope(ctx context.Context, w *scratch, q Query, sc *scope) ([]standing, error) {
+	languages := s.languages
+	switch {
+	case sc.nothing:
+		return nil, nil
+	case sc.foreign:
+		languages = []string{languageOf(s.locales[0].name)}
+	case sc.locale >= 0:
+		languages = []string{languageOf(s.locales[sc.locale].name)}
+	}
+	groups, err := s.parse(ctx, w, q, languages)
+	if err != nil {
+		return nil, err
+	}
+	w.asked.clear()
+	return s.rankGroups(ctx, w, q, groups, sc)
 }
 
 // versionShown is the name of the page's version that a reader of this version sees.

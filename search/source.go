@@ -47,12 +47,18 @@ func readSource(r *record, content []byte) *source {
 	return src
 }
 
+// numericVersion finds a version that is written as a number: 1.10 is not 1.1.
+var numericVersion = regexp.MustCompile(`(?m)^version[ \t]*[:=][ \t]*(\d+(?:\.\d+)?)[ \t\r]*(?:#.*)?$`)
+
 func readMarkup(r *record, src *source, content []byte) {
 	p := markup.Parse(r.Path, content)
 	r.Body = int64(p.Body.Start)
 	readFront(r, src, p.Front.Values)
 	if r.Kind != kindPage {
 		return
+	}
+	if m := numericVersion.FindSubmatch(p.Src[p.Front.Body.Start:p.Front.Body.End]); m != nil {
+		r.Version = string(m[1])
 	}
 	// A page's first heading of level 1 is its title and no section: what follows it is the beginning of the page.
 	lead := ""
