@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -129,6 +130,16 @@ func scriptOf(text string) []string {
 	return []string{"Latn"}
 }
 
+// scriptRank is where a language's script stands among those that a text may be in: Han alone is Chinese before it is
+// Japanese.
+func (s *snapshot) scriptRank(at int, codes []string) int {
+	script, _ := s.locales[at].tag.Script()
+	if script.String() == "Hant" && slices.Contains(codes, "Hans") {
+		return 0
+	}
+	return max(0, slices.Index(codes, script.String()))
+}
+
 // languageOfText is the number of the site's language that a text is written in; not ok where the text does not tell. A
 // last word that is not finished tells nothing.
 func (s *snapshot) languageOfText(ctx context.Context, text string, unfinished bool) (at int, ok bool, err error) {
@@ -151,6 +162,7 @@ func (s *snapshot) languageOfText(ctx context.Context, text string, unfinished b
 	case len(possible) == 1:
 		return possible[0], true, nil
 	}
+	slices.SortStableFunc(possible, func(a, b int) int { return cmp.Compare(s.scriptRank(a, codes), s.scriptRank(b, codes)) })
 	own := possible[0] // the site's own language, where it has the same script
 	words := strings.FieldsFunc(fold(text), func(r rune) bool { return !wordRune(r) })
 	grammatical := make([]int, len(s.locales))
@@ -188,16 +200,22 @@ func (s *snapshot) languageOfText(ctx context.Context, text string, unfinished b
 	}
 	best, bestLead, bestKnown, told := own, 0, 0, own > 0 // its script is not that of the site's own language
 	for _, i := range possible[1:] {
-		lead, known := grammatical[i]-grammatical[own], 0
-		for _, on := range where {
-			if on[i] {
+		lead, known, strange := grammatical[i]-grammatical[own], 0, 0
+		for k, on := range where {
+			switch {
+			case on[i]:
 				known++
+			case !slices.Contains(on, true) && !grammarOf(languageOf(s.locales[i].name))[tokens[k].surface]:
+				strange++
 			}
 			if on[i] && !on[own] {
 				lead++
 			} else if on[own] && !on[i] {
 				lead--
 			}
+		}
+		if lead > 0 && lead < strange {
+			continue // words of a language that the site does not have
 		}
 		told = told || lead != 0
 		if lead > bestLead || lead == bestLead && lead > 0 && known > bestKnown {

@@ -356,3 +356,97 @@ func TestJudgedQuestionsAreAnsweredInOneVersionAndOneLanguage(t *testing.T) {
 		}
 	}
 }
+
+// A version is shown where its generator shows it: the one that readers see first without its name.
+func TestVersionsAndLanguagesStandInAddresses(t *testing.T) {
+	config := func(docs string) string {
+		return "export default { i18n: { defaultLocale: 'en', locales: ['en', 'fr'] }, presets: [['classic', { docs: {" + docs + "} }]], plugins: [['@docusaurus/plugin-content-docs', { id: 'sdk', path: 'sdk', routeBasePath: 'api' }]] }"
+	}
+	files := map[string]string{
+		"versions.json": `["2", "1"]`, "docs/a.md": "# A\n", "versioned_docs/version-2/a.md": "# A\n", "versioned_docs/version-1/a.md": "# A\n",
+		"i18n/fr/docusaurus-plugin-content-docs/current/a.md": "# A\n", "i18n/fr/docusaurus-plugin-content-docs/version-2/a.md": "# A\n", "i18n/fr/docusaurus-plugin-content-docs/version-1/a.md": "# A\n",
+		"i18n/fr/docusaurus-plugin-content-pages/about.md": "# A\n", "sdk/b.md": "# B\n", "sdk_versions.json": `["9"]`, "sdk_versioned_docs/version-9/b.md": "# B\n",
+	}
+	for _, c := range []struct{ docs, want string }{
+		{"", "/about /api/b /api/next/b /docs/1/a /docs/a /docs/next/a /fr/about /fr/docs/1/a /fr/docs/a /fr/docs/next/a"},
+		{"lastVersion: 'current', routeBasePath: '/'", "/1/a /2/a /a /api/b /api/next/b /fr/1/a /fr/2/a /fr/a /fr/about"},
+		{"lastVersion: '1', versions: { current: { path: 'edge' }, 2: { path: 'two' } }", "/api/b /api/next/b /docs/a /docs/edge/a /docs/two/a /fr/about /fr/docs/a /fr/docs/edge/a /fr/docs/two/a"},
+	} {
+		l := openTest(t, Options{})
+		files["docusaurus.config.js"] = config(c.docs)
+		mustUpdate(t, l, api.Project{ID: "x"}, &memTree{commit: "1", files: maps.Clone(files)})
+		s, err := l.acquire("x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range s.pages {
+			got = append(got, s.url(r, ""))
+			if p, err := l.Page(t.Context(), "x", s.url(r, ""), nil); err != nil || p.Path != r.Path {
+				t.Errorf("%s leads to %s, not to %s: %v", s.url(r, ""), p.Path, r.Path, err)
+			}
+		}
+		s.release()
+		slices.Sort(got)
+		if want := strings.TrimPrefix(c.want, "/about "); strings.Join(got, " ") != want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.docs, strings.Join(got, " "), want)
+		}
+	}
+	l := openTest(t, Options{})
+	mustUpdate(t, l, api.Project{ID: "x"}, &memTree{commit: "1", files: docusaurusSite})
+	for address, want := range map[string]string{"/fr/docs/wombat": "docs/wombat.md", "/fr/docs/install": "i18n/fr/docusaurus-plugin-content-docs/current/install.md", "/docs/install": "docs/install.md"} {
+		if p, err := l.Page(t.Context(), "x", address, nil); err != nil || p.Path != want {
+			t.Errorf("%s is %s, want %s: %v", address, p.Path, want, err)
+		}
+	}
+}
+
+// Versions are in the order of their numbers.
+func TestVersionsAreOrderedByTheirNumbers(t *testing.T) {
+	ordered := []string{"next", "v0.9", "1.0-rc.1", "1.0", "1.2.x", "1.9", "v1.10", "2", "10.1", "latest"}
+	for i, a := range ordered {
+		for k, b := range ordered {
+			if got := compareVersions(a, b); got != cmp.Compare(i, k) {
+				t.Errorf("%s and %s compare as %d", a, b, got)
+			}
+		}
+	}
+}
+
+// The language of a question is one of the site's, and no other language is taken for what the site does not have.
+func TestTheLanguageOfAQuestionIsOneOfTheSites(t *testing.T) {
+	l := openTest(t, Options{})
+	files := map[string]string{}
+	for code, text := range map[string]string{
+		"en": "Install the server and configure the proxy. Comment syntax and webhooks.", "de": "Der Server wird installiert und der Proxy eingerichtet. Webhooks.",
+		"fr": "Installez le serveur et configurez le proxy.", "es": "Instalar el servidor y configurar el proxy.", "pt-BR": "Instalar o servidor e configurar o proxy.",
+		"ja": "サーバーをインストールして、プロキシを設定します。", "zh-CN": "安装服务器并配置代理。", "zh-TW": "安裝伺服器並設定代理。", "ko": "서버를 설치하고 프록시를 구성합니다.",
+		"ru": "Установите сервер и настройте прокси.", "uk": "Встановіть сервер і налаштуйте проксі.", "pl": "Zainstaluj serwer i skonfiguruj proxy.",
+	} {
+		files[code+"/a.md"] = "# 1\n\n" + text + "\n"
+	}
+	mustUpdate(t, l, api.Project{ID: "x"}, &memTree{commit: "1", files: files})
+	s, err := l.acquire("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.release()
+	for text, want := range map[string]string{
+		"how do I install the server?": "en", "install": "en", "server proxy": "en", "comment syntax": "en", "webhooks": "en", "proxy": "", "x7f": "",
+		"wie richte ich den Proxy ein?": "de", "comment installer le serveur ?": "fr", "où est le proxy": "fr", "configurar el servidor": "es", "como configurar o servidor do meu proxy": "pt-BR",
+		"servidor": "es", "サーバーの設定": "ja", "配置 proxy server": "zh-CN", "設定代理": "zh-TW", "서버 설치": "ko", "как настроить сервер": "ru", "налаштуйте сервер": "uk", "jak zainstalować serwer": "pl",
+		"cum se instalează?": "", "what does 代理 mean in the proxy": "en",
+	} {
+		at, ok, err := s.languageOfText(t.Context(), text, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if ok {
+			got = s.locales[at].shown
+		}
+		if got != want {
+			t.Errorf("%q is taken for %q, want %q", text, got, want)
+		}
+	}
+}

@@ -45,6 +45,7 @@ type layout struct {
 // A docsInstance is one documentation of a Docusaurus site, with versions of its own.
 type docsInstance struct {
 	id, folder string
+	route      string            // what its addresses begin with
 	labels     map[string]string // by name of the version
 	paths      map[string]string
 	names      []string // of the versions, the newest first; without the current one
@@ -389,7 +390,7 @@ var docsPlugin = regexp.MustCompile(`plugin-content-docs['"]\s*,\s*\{`)
 // readInstances reads the documentations of a Docusaurus configuration: that of the preset, and those of the plugin.
 func readInstances(src string) (out []*docsInstance) {
 	read := func(m map[string]any) {
-		of := &docsInstance{id: "default", folder: "docs", labels: map[string]string{}, paths: map[string]string{}}
+		of := &docsInstance{id: "default", folder: "docs", route: "docs", labels: map[string]string{}, paths: map[string]string{}}
 		set := func(to *string, key string) {
 			if s, ok := m[key].(string); ok {
 				*to = s
@@ -397,6 +398,7 @@ func readInstances(src string) (out []*docsInstance) {
 		}
 		set(&of.id, "id")
 		set(&of.folder, "path")
+		set(&of.route, "routeBasePath")
 		set(&of.last, "lastVersion")
 		of.folder = strings.TrimPrefix(path.Clean("/"+of.folder), "/")
 		versions, _ := m["versions"].(map[string]any)
@@ -450,9 +452,9 @@ func (l *layout) instance(id string) *docsInstance {
 			return of
 		}
 	}
-	of := &docsInstance{id: id, folder: "docs", labels: map[string]string{}, paths: map[string]string{}}
+	of := &docsInstance{id: id, folder: "docs", route: "docs", labels: map[string]string{}, paths: map[string]string{}}
 	if id != "default" {
-		of.folder = id
+		of.folder, of.route = id, id
 	}
 	l.docs = append(l.docs, of)
 	return of
@@ -570,7 +572,9 @@ func (l *layout) of(p string, named []string) edition {
 		if m := localizedRest.FindStringSubmatch(full); m != nil {
 			return edition{language: m[1], same: pageKey(path.Join(map[string]string{"blog": "blog", "pages": "src/pages"}[m[2]], m[3]))}
 		}
-		return edition{same: pageKey(full)}
+		if len(l.locales) > 0 {
+			return edition{same: pageKey(full)}
+		}
 	}
 	v := edition{}
 	v.language, full = l.languageOfPath(p)
@@ -805,6 +809,35 @@ func (l *layout) editions(places map[*record]place) map[*record]edition {
 		out[r] = *v
 	}
 	return out
+}
+
+// docsAddress is what the addresses of a page of Docusaurus begin with, for its language, its documentation and its version,
+// and the page's path below that. The path is from the folder that holds the site, or from the documentation folder where that is within it.
+func (l *layout) docsAddress(p string) (prefix, rest string) {
+	in := func(locale string, of *docsInstance, name, rest string) (string, string) {
+		if strings.EqualFold(locale, l.language) {
+			locale = ""
+		}
+		return path.Join(locale, strings.Trim(of.route, "/"), of.versionPath(name)), rest
+	}
+	if m := versionedDocs.FindStringSubmatch(p); m != nil {
+		return in("", l.instance(m[1]), m[2], m[3])
+	}
+	if m := localizedDocs.FindStringSubmatch(p); m != nil {
+		return in(m[1], l.instance(m[2]), strings.TrimPrefix(m[3], "version-"), m[4])
+	}
+	if m := localizedRest.FindStringSubmatch(p); m != nil {
+		return path.Join(m[1], map[string]string{"blog": "blog", "pages": ""}[m[2]]), m[3]
+	}
+	if rest, ok := strings.CutPrefix(p, "src/pages/"); ok {
+		return "", rest
+	}
+	for _, of := range l.docs {
+		if rest, ok := strings.CutPrefix(p, of.folder+"/"); ok && of.folder != "" {
+			return in("", of, "current", rest)
+		}
+	}
+	return "", p
 }
 
 // addressOf is what stands for a page's language at the beginning of its address, and the page's path without it.

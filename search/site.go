@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -17,7 +16,6 @@ type site struct {
 	kind    api.SiteKind
 	content string            // folder that holds the pages, relative to the repository's root
 	docsDir string            // the project's
-	route   map[string]string // folders of the site that are shown under another name
 	html    bool              // pages end in .html
 	labels  map[string]string // titles of folders, by their path relative to the documentation folder
 	layout  *layout
@@ -45,12 +43,11 @@ func siteFile(p string) api.SiteKind {
 var (
 	cleanURLs = regexp.MustCompile(`\bcleanUrls\s*:\s*true\b`)
 	srcDir    = regexp.MustCompile(`\bsrcDir\s*:\s*['"]([^'"]+)['"]`)
-	routeBase = regexp.MustCompile(`\brouteBasePath\s*:\s*['"]([^'"]*)['"]`)
 )
 
 // findSite recognises the generator. What a project says of itself goes before what its files say.
 func findSite(p api.Project, records []*record, content func(*record) ([]byte, error)) site {
-	s := site{kind: p.Site, docsDir: p.DocsDir, content: p.DocsDir, route: map[string]string{}, labels: map[string]string{}}
+	s := site{kind: p.Site, docsDir: p.DocsDir, content: p.DocsDir, labels: map[string]string{}}
 	rank := map[api.SiteKind]int{api.SiteMintlify: 5, api.SiteMkDocs: 4, api.SiteDocusaurus: 3, api.SiteVitePress: 2, api.SiteHugo: 1}
 	var config *record
 	found := api.SiteKind("")
@@ -146,10 +143,6 @@ func findSite(p api.Project, records []*record, content func(*record) ([]byte, e
 		if config != nil && strings.HasPrefix(path.Base(config.Path), "docusaurus.config.") {
 			s.content = dir
 		}
-		s.route["docs"] = "docs"
-		if m := routeBase.FindSubmatch(raw); m != nil {
-			s.route["docs"] = strings.Trim(string(m[1]), "/")
-		}
 	case api.SiteStarlight:
 		s.content = path.Join(p.DocsDir, "src/content/docs")
 	}
@@ -174,8 +167,6 @@ func (s *site) relative(p string) string {
 var (
 	numbered  = regexp.MustCompile(`^\d+\s*[-_.]+\s*([^-_.\s].*)$`)
 	notNumber = regexp.MustCompile(`^(\d{2,4}[-_.]\d{2}|\d+[-_.]\d+)`) // dates and versions
-	versioned = regexp.MustCompile(`^versioned_docs/version-([^/]+)/`)
-	localized = regexp.MustCompile(`^i18n/([^/]+)/docusaurus-plugin-content-docs/(?:current|version-([^/]+))/`)
 )
 
 func withoutNumber(name string) string {
@@ -221,16 +212,8 @@ func (s *site) address(r *record) string {
 	}
 	switch s.kind {
 	case api.SiteDocusaurus:
-		prefix := ""
-		if m := versioned.FindStringSubmatch(rel); m != nil {
-			prefix, dir = path.Join(s.route["docs"], s.layout.instance("").versionPath(m[1])), strings.TrimPrefix(dir+"/", m[0])
-		} else if m := localized.FindStringSubmatch(rel); m != nil {
-			prefix, dir = path.Join(m[1], s.route["docs"], s.layout.instance("").versionPath(cmp.Or(m[2], "current"))), strings.TrimPrefix(dir+"/", m[0])
-		} else if rest, ok := strings.CutPrefix(rel, "docs/"); ok {
-			prefix, dir = path.Join(s.route["docs"], s.layout.instance("").versionPath("current")), path.Dir(rest)
-		} else if rest, ok := strings.CutPrefix(rel, "src/pages/"); ok {
-			dir = path.Dir(rest)
-		}
+		prefix, rest := s.layout.docsAddress(rel)
+		dir = path.Dir(rest)
 		dir = withoutNumbers(strings.Trim(path.Clean("/"+dir), "/"))
 		stem = withoutNumber(stem)
 		if r.ID != "" {
