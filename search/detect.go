@@ -201,11 +201,12 @@ func (s *snapshot) languageOfText(ctx context.Context, text string, unfinished b
 	best, bestLead, bestKnown, told := own, 0, 0, own > 0 // its script is not that of the site's own language
 	for _, i := range possible[1:] {
 		lead, known, strange := grammatical[i]-grammatical[own], 0, 0
+		grammar := grammarOf(languageOf(s.locales[i].name))
 		for k, on := range where {
 			switch {
 			case on[i]:
 				known++
-			case !slices.Contains(on, true) && !grammarOf(languageOf(s.locales[i].name))[tokens[k].surface]:
+			case !slices.Contains(on, true) && !grammar[tokens[k].surface]:
 				strange++
 			}
 			if on[i] && !on[own] {

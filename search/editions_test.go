@@ -154,6 +154,13 @@ func TestDocusaurusVersionsAndTranslationsAreKeptApart(t *testing.T) {
 			{Query{Text: "machine", Filter: Filter{Version: "v4"}}, "sdk_versioned_docs/version-v4/b.md v4"},
 		},
 	}, {
+		name: "under a path of the domain", project: api.Project{SiteURL: "https://acme.example/base"}, files: docusaurusSite,
+		asked: []askedQuery{
+			{Query{Text: "machine", CurrentPath: "/base/docs/1.0/install"}, list(old, blog, about)},
+			{Query{Text: "machine", CurrentPath: "https://acme.example/base/docs/1.0/install?x#y"}, list(old, blog, about)},
+			{Query{Text: "machine", CurrentPath: "/base/fr/docs/wombat"}, list(fr, deeper, blogFr)},
+		},
+	}, {
 		name: "only the docs folder is read", project: api.Project{DocsDir: "website/docs"},
 		files: map[string]string{"website/docusaurus.config.js": "module.exports = {}", "website/versions.json": `["2", "1"]`, "website/docs/a.md": "# A\n\nmachine\n"},
 		asked: []askedQuery{{Query{Text: "machine"}, "a.md Next"}, {Query{Text: "machine", Filter: Filter{Version: "1"}}, ""}},
@@ -232,6 +239,10 @@ func TestGeneratorsSayWhichLanguageAPageIsIn(t *testing.T) {
 			asked: both("start.md", "fr/start.md")},
 		{name: "starlight", project: api.Project{Site: api.SiteStarlight}, files: map[string]string{"astro.config.mjs": "export default defineConfig({ integrations: [starlight({ defaultLocale: 'root', locales: { root: { label: 'English', lang: 'en' }, fr: { label: 'Français' } } })] })",
 			"src/content/docs/start.md": en, "src/content/docs/fr/start.md": fr}, asked: both("src/content/docs/start.md", "src/content/docs/fr/start.md")},
+		{name: "starlight, not recognised", files: map[string]string{"astro.config.mjs": "export default defineConfig({ integrations: [starlight({ defaultLocale: 'en', locales: { en: { label: 'English' }, fr: { label: 'Français' } } })] })",
+			"src/content/docs/en/start.md": en, "src/content/docs/fr/start.md": fr}, asked: both("src/content/docs/en/start.md", "src/content/docs/fr/start.md")},
+		{name: "nextra, folders", files: map[string]string{"next.config.js": "module.exports = withNextra({ i18n: { locales: ['en', 'fr'], defaultLocale: 'en' } })", "content/en/start.mdx": en, "content/fr/start.mdx": fr},
+			asked: both("content/en/start.mdx", "content/fr/start.mdx")},
 		{name: "nextra", files: map[string]string{"next.config.mjs": "export default withNextra({ i18n: { locales: ['en', 'fr'], defaultLocale: 'en' } })", "pages/start.en.mdx": en, "pages/start.fr.mdx": fr},
 			asked: both("pages/start.en.mdx", "pages/start.fr.mdx")},
 		{name: "front matter", files: map[string]string{"start.md": front("title: Start\nlang: en", "The gadget is here."), "debut.md": front("title: Début\nlang: fr", "Le gadget est ici.")}, asked: both("start.md", "debut.md")},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"net/url"
 	"slices"
 	"sort"
 	"strings"
@@ -892,7 +893,17 @@ func (s *snapshot) here(q *Query) (uint32, bool) {
 	if q.CurrentPath == "" {
 		return 0, false
 	}
-	return s.find("/" + s.addressPath(q.CurrentPath))
+	address := s.addressPath(q.CurrentPath)
+	if page, ok := s.find("/" + address); ok {
+		return page, true
+	}
+	// What a browser calls the path begins with that of the site's own address.
+	if site, err := url.Parse(s.labels().SiteURL); err == nil {
+		if rest, ok := strings.CutPrefix(address, strings.Trim(site.Path, "/")+"/"); ok && rest != "" {
+			return s.find("/" + rest)
+		}
+	}
+	return 0, false
 }
 
 // neighbourhood tells how near pages are to the one that the reader is on: 1 for the same folder, less for those further up.

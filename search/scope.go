@@ -34,6 +34,9 @@ type scope struct {
 
 const everyLocale = -1
 
+// mostLocales bounds what folders that look like languages cost. Pages of further ones count as the site's own.
+const mostLocales = 1000
+
 // foldTag writes a language's name as it is compared.
 func foldTag(tag string) string { return strings.ToLower(strings.ReplaceAll(tag, "_", "-")) }
 
@@ -67,14 +70,14 @@ func (s *snapshot) findEditions() {
 		}
 	}
 	s.locales = []locale{{name: foldTag(cmp.Or(named, "en")), shown: named, tag: parseTag(cmp.Or(named, "en"))}}
+	numbers := map[string]int{"": 0, s.locales[0].name: 0}
 	for page, r := range s.pages {
-		at := 0
-		if r.Locale != "" {
-			name := foldTag(r.Locale)
-			if at = slices.IndexFunc(s.locales, func(l locale) bool { return l.name == name }); at < 0 {
-				at = len(s.locales)
-				s.locales = append(s.locales, locale{name: name, shown: r.Locale, tag: parseTag(r.Locale)})
-			}
+		name := foldTag(r.Locale)
+		at, known := numbers[name]
+		if !known && len(s.locales) < mostLocales {
+			at = len(s.locales)
+			numbers[name] = at
+			s.locales = append(s.locales, locale{name: name, shown: r.Locale, tag: parseTag(r.Locale)})
 		}
 		s.localeOf[page] = uint16(at)
 		s.locales[at].pages++
