@@ -256,6 +256,9 @@ func TestGeneratorsSayWhichLanguageAPageIsIn(t *testing.T) {
 			"src/content/docs/start.md": en, "src/content/docs/2.0/start.md": en, "src/content/docs/1.0/start.md": en}, asked: []askedQuery{
 			{Query{Text: "gadget"}, "src/content/docs/start.md 3.0"}, {Query{Text: "gadget", Filter: Filter{Version: "one"}}, "src/content/docs/1.0/start.md One"},
 			{Query{Text: "gadget", CurrentPath: "/2.0/start/"}, "src/content/docs/2.0/start.md 2.0"}}},
+		{name: "no generator, a folder for each version", files: map[string]string{"version-1.0/a.md": en, "version-2.0/a.md": en, "version-1.0/b.md": en, "b.md": en, "version-1.0/only.md": en}, asked: []askedQuery{
+			{Query{Text: "gadget"}, "b.md, version-1.0/only.md 1.0, version-2.0/a.md 2.0"}, {Query{Text: "gadget", Filter: Filter{Version: "1.0"}}, "version-1.0/a.md 1.0, version-1.0/b.md 1.0, version-1.0/only.md 1.0"},
+			{Query{Text: "gadget", CurrentPath: "/version-1.0/a"}, "version-1.0/a.md 1.0, version-1.0/b.md 1.0, version-1.0/only.md 1.0"}}},
 		{name: "versions in front matter", files: map[string]string{"a/x.md": front("title: X\nversion: 1.9", "The gadget."), "a-new/x.md": front("title: X\nversion: 1.10", "The gadget."), "1.9/y.md": front("title: Y\nversion: 1.9", "The gadget."),
 			"1.10/y.md": front("title: Y\nversion: 1.10", "The gadget."), "z.md": front("title: Z", "The gadget.")}, asked: []askedQuery{
 			// Nothing says that 1.9 is over: of y there is a newer one, of x nobody knows.
@@ -458,6 +461,19 @@ func TestTheLanguageOfAQuestionIsOneOfTheSites(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%q is taken for %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A word is found with an article before it, and without.
+func TestElidedArticlesAreNoPartOfAWord(t *testing.T) {
+	l := openTest(t, Options{})
+	mustUpdate(t, l, api.Project{ID: "x"}, &memTree{commit: "1", files: map[string]string{
+		"fr/a.md": "# Début\n\nL’installation de l'outil jusqu'ici.\n", "it/a.md": "# Inizio\n\nPrima dell'installazione.\n", "en/a.md": "# Begin\n\nDon't ask the user's name.\n",
+	}})
+	for q, want := range map[string]string{"installation": "fr/a.md /fr", "l'outil": "fr/a.md /fr", "installazione": "it/a.md /it", "don't ask": "en/a.md /en", "user": "en/a.md /en"} {
+		if got := editionsFound(t, l, Query{Text: q}); got != want {
+			t.Errorf("%q finds %q, want %q", q, got, want)
 		}
 	}
 }

@@ -151,10 +151,12 @@ func (l *layout) of(p string, named []string) edition {
 
 var versionFolder = regexp.MustCompile(`^version-([^/]+)$`)
 
-// translations are the folders that hold one language's pages where no configuration names them. Codes that are common
-// English folder names are left out.
+// translations are the folders that hold one language's pages where no configuration names them; doubtful ones are words of
+// English too, and hold a language's pages where these stand elsewhere in English.
 var translations = strings.Fields(`ar bg bn ca cs da de el en es et fa fi fr he hi hr hu ja ko lt lv ms nb nl pl pt ro ru sk sl sr sv ta th tr uk ur vi zh
 	pt-br zh-cn zh-tw zh-hans zh-hant en-us en-gb es-419 fr-ca`)
+
+var doubtful = []string{"az", "be", "hy", "id", "is", "it", "ka", "km", "mk", "my", "no", "si", "sq", "te"}
 
 // languageOfPath is the language that a page's folder or the end of its name stand for, and its path without it.
 func (l *layout) languageOfPath(p string) (tag, rest string) {
@@ -206,8 +208,10 @@ func (l *layout) languageOfPath(p string) (tag, rest string) {
 	if len(dirs) > 2 && slices.Contains([]string{"i18n", "locales", "translations", "content", "docs"}, dirs[0]) {
 		at = 1
 	}
-	if code := strings.ToLower(strings.ReplaceAll(dirs[at], "_", "-")); slices.Contains(translations, code) {
-		return dirs[at], path.Join(path.Join(dirs[:at]...), path.Join(dirs[at+1:]...))
+	above, below := path.Join(dirs[:at]...), path.Join(dirs[at+1:]...)
+	code := foldTag(dirs[at])
+	if slices.Contains(translations, code) || slices.Contains(doubtful, code) && (l.pages[pageKey(path.Join(above, below))] || l.pages[pageKey(path.Join(above, "en", below))]) {
+		return dirs[at], path.Join(above, below)
 	}
 	return "", rest
 }

@@ -86,7 +86,7 @@ func (s *snapshot) findEditions() {
 		}
 		same[r.Same] = append(same[r.Same], uint32(page))
 	}
-	if len(s.locales) > 1 {
+	if len(s.locales) > 1 || len(s.hasVersion) > 0 {
 		s.same = same
 	}
 }
@@ -216,16 +216,20 @@ func (s *snapshot) inScope(sc *scope, page uint32) bool {
 
 func (s *snapshot) inVersion(sc *scope, page uint32) bool {
 	r := s.pages[page]
-	of := func(version string) bool {
-		return slices.ContainsFunc(r.Versions, func(v string) bool { return strings.EqualFold(v, version) })
-	}
 	switch {
 	case sc.only != "":
-		return of(sc.only)
-	case sc.version == "" || len(r.Versions) == 0:
+		return r.of(sc.only)
+	case sc.version == "":
 		return r.Current
+	case len(r.Versions) == 0: // unless it is the newer state of a page of the reader's version
+		return !slices.ContainsFunc(s.same[r.Same], func(other uint32) bool { return s.pages[other].of(sc.version) })
 	}
-	return of(sc.version) || r.Current && !s.hasVersion[versionOfDocs{r.Docs, sc.version}]
+	return r.of(sc.version) || r.Current && !s.hasVersion[versionOfDocs{r.Docs, sc.version}]
+}
+
+// of reports whether a page belongs to a version.
+func (r *record) of(version string) bool {
+	return slices.ContainsFunc(r.Versions, func(v string) bool { return strings.EqualFold(v, version) })
 }
 
 // translated reports whether the reader has a page of the site's own language in theirs.

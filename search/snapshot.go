@@ -59,7 +59,7 @@ type snapshot struct {
 	locales     []locale // the same as the site names them, its own first
 	localeOf    []uint16 // of a page
 	hasVersion  map[versionOfDocs]bool
-	same        map[string][]uint32 // pages that are one in several versions and languages; nil where there is one language
+	same        map[string][]uint32 // pages that are one in several versions and languages; nil where there is one language and no version
 	living      sync.Map            // word -> bool
 	terms       cache[termKey, *postings]
 	shown       cache[uint32, *shown]
