@@ -936,9 +936,10 @@ func (s *snapshot) neighbourhood(q *Query) func(*record) float32 {
 // filter returns what a page has to be.
 func (s *snapshot) filter(q *Query, sc *scope) func(page uint32) bool {
 	f := &q.Filter
+	one := len(s.locales) == 1 && len(s.hasVersion) == 0 && sc.only == "" && !sc.nothing // a site of one version and language
 	return func(page uint32) bool {
 		r := s.pages[page]
-		if r.Hidden || !allowed(r, f.Groups) || !s.inScope(sc, page) {
+		if r.Hidden || !allowed(r, f.Groups) || !one && !s.inScope(sc, page) {
 			return false
 		}
 		return f.Tag == "" || slices.ContainsFunc(r.Tags, func(t string) bool { return strings.EqualFold(t, f.Tag) })
