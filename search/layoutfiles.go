@@ -2,18 +2,16 @@ package search
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
-	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v4"
 
 	"docent/api"
+	"docent/formats"
 )
 
 // A siteConfig is a file that configures a site.
@@ -183,12 +181,8 @@ func (l *layout) readStarlight(src []byte) {
 
 // readMintlify reads which languages a navigation has, and which is the default one: the one that says so, or the first.
 func (l *layout) readMintlify(src []byte) {
-	plain, err := hujson.Standardize(src)
-	if err != nil {
-		return
-	}
 	var doc map[string]any
-	if json.Unmarshal(plain, &doc) != nil {
+	if formats.JSON(src, &doc) != nil {
 		return
 	}
 	var walk func(v any)
@@ -252,7 +246,7 @@ func (l *layout) readMkDocs(src []byte) {
 		Theme   yaml.Node `yaml:"theme"` // nodes, since keys beside those that are looked at may hold tags of Python
 		Plugins yaml.Node `yaml:"plugins"`
 	}
-	if yaml.Unmarshal(src, &doc) != nil {
+	if formats.YAML(src, &doc) != nil {
 		return
 	}
 	var settings func(n *yaml.Node, use func(*yaml.Node))
@@ -313,11 +307,11 @@ func (l *layout) readHugo(f siteConfig) {
 	var doc map[string]any
 	switch path.Ext(f.path) {
 	case ".toml":
-		_ = toml.Unmarshal(f.text, &doc)
+		_ = formats.TOML(f.text, &doc)
 	case ".yaml", ".yml":
-		_ = yaml.Unmarshal(f.text, &doc)
+		_ = formats.YAML(f.text, &doc)
 	case ".json":
-		_ = json.Unmarshal(f.text, &doc)
+		_ = formats.JSON(f.text, &doc)
 	}
 	doc = lowerKeys(doc)
 	site := strings.TrimSuffix(strings.TrimSuffix(path.Dir(f.path), "config/_default"), "/")
@@ -456,7 +450,7 @@ func (l *layout) findInstances(files []siteConfig, pages []string) {
 		}
 		for _, f := range files {
 			var names []string
-			if f.path == path.Join(l.root, file) && json.Unmarshal(f.text, &names) == nil && len(names) > 0 {
+			if f.path == path.Join(l.root, file) && formats.JSON(f.text, &names) == nil && len(names) > 0 {
 				of.names, of.listed = names, true
 			}
 		}
