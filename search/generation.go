@@ -42,6 +42,7 @@ type manifest struct {
 	Commit   string         `json:"commit"`
 	DocsDir  string         `json:"docsDir"`
 	SiteURL  string         `json:"siteUrl"`
+	Language string         `json:"language"` // the site's default, where something says it
 	NextUID  uint32         `json:"nextUid"`
 	Pages    int            `json:"pages"`
 	Sections int            `json:"sections"`
@@ -69,8 +70,13 @@ type record struct {
 	Title       string
 	Titles      []string // other names of the page: in navigation, in the sidebar
 	Description string
-	Version     string
-	Language    string
+	Version     string   // of the front matter
+	Language    string   // of the front matter
+	Versions    []string // names of the version that it belongs to, the one that is shown first; of all that share it
+	Current     bool     // found by readers who name no version
+	Locale      string   // its language; empty for the site's default where nothing names that
+	Docs        string   // which docs of the site it belongs to, where several have versions of their own
+	Same        string   // names the page in all versions and languages
 	Tags        []string
 	Keywords    []string
 	Groups      []string

@@ -98,7 +98,8 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, pr
 	}
 	todo := u.derive()
 	u.count()
-	if u.old != nil && len(todo) == 0 && len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) == 0 && len(u.old.records) == len(u.records) {
+	if u.old != nil && len(todo) == 0 && len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) == 0 && len(u.old.records) == len(u.records) &&
+		u.old.manifest.Language == u.where.Language() {
 		if u.old.manifest.Commit != u.report.Commit || u.old.manifest.SiteURL != u.report.SiteURL {
 			err = shelf.relabel(u.old, u.report.Commit, u.report.SiteURL)
 		}
@@ -229,7 +230,7 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 func relativeAbove(docsDir, p string) (string, bool) {
 	dir := path.Dir(p)
 	base := path.Base(p)
-	if site.Configures(p) == "" || strings.HasPrefix(base, "_category_.") {
+	if site.Configures(p) == "" && !site.Lays(p) || strings.HasPrefix(base, "_category_.") {
 		return "", false
 	}
 	for _, sub := range []string{"config/_default", ".vitepress", ".vitepress/config"} { // its own folder lies beside the pages'
@@ -298,6 +299,7 @@ func (u *update) derive() []*record {
 			incoming[to][l.Text]++
 		}
 	}
+	editions := u.editions(shown)
 	var todo []*record
 	for i, r := range u.records {
 		if r.Kind != kindPage {
@@ -308,13 +310,13 @@ func (u *update) derive() []*record {
 			links = append(links, text)
 		}
 		slices.Sort(links)
-		address := shown[r]
+		address, v := shown[r], editions[r]
 		at, _ := u.place(r, address)
 		if len(at.Crumbs) == 0 {
 			at.Crumbs = u.where.Crumbs(r.page(), titles)
 		}
 		h := fnv.New64a()
-		fmt.Fprintf(h, "%q %q %q %q %q %t", at.Names, at.Crumbs, at.Version, at.Language, address, r.Hidden)
+		fmt.Fprintf(h, "%q %q %q %t %q %t %q %q %q", at.Names, at.Crumbs, address, r.Hidden, v.Versions, v.Current, v.Language, v.Docs, v.Same)
 		for _, s := range links {
 			fmt.Fprintf(h, "l%d:%s", len(s), s)
 		}
@@ -346,6 +348,7 @@ func (u *update) derive() []*record {
 			}
 		}
 		r.Derived, r.Shown, r.Crumbs = derived, address, at.Crumbs
+		r.Versions, r.Current, r.Locale, r.Docs, r.Same = v.Versions, v.Current, v.Language, v.Docs, v.Same
 		todo = append(todo, r)
 	}
 	return todo
@@ -482,6 +485,24 @@ func (u *update) content(r *record) ([]byte, error) {
 	return u.old.content(r)
 }
 
+// editions tells the version and the language of each page.
+func (u *update) editions(shown map[*record]string) map[*record]site.Edition {
+	var pages []site.EditionPage
+	var records []*record
+	for _, r := range u.records {
+		if address, ok := shown[r]; ok {
+			at, _ := u.place(r, address)
+			pages = append(pages, site.EditionPage{Path: r.Path, Version: r.Version, Language: r.Language, Place: at})
+			records = append(records, r)
+		}
+	}
+	out := make(map[*record]site.Edition, len(pages))
+	for i, v := range u.where.Editions(pages) {
+		out[records[i]] = v
+	}
+	return out
+}
+
 // navigation reads the files that name pages. Their contents are at hand even when they have not changed.
 func (u *update) navigation(read func(string) ([]byte, error)) map[string]site.Place {
 	places := make(map[string]site.Place)
@@ -509,12 +530,7 @@ func (u *update) navigation(read func(string) ([]byte, error)) map[string]site.P
 				places[key] = p
 				return
 			}
-			known.Hidden = known.Hidden && p.Hidden
-			for _, name := range p.Names { // listed twice: under the first place, by both names
-				if !slices.Contains(known.Names, name) {
-					known.Names = append(slices.Clone(known.Names), name)
-				}
-			}
+			known.Join(p)
 			places[key] = known
 		})
 	}
@@ -557,7 +573,7 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	m := manifest{Schema: schemaVersion, Analysis: analysisVersion, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.report.SiteURL}
+	m := manifest{Schema: schemaVersion, Analysis: analysisVersion, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.report.SiteURL, Language: u.where.Language()}
 	for _, r := range u.records {
 		m.NextUID = max(m.NextUID, r.UID+1)
 	}

@@ -618,15 +618,17 @@ func TestFiltersAndCurrentPage(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	for want, q := range map[string]Query{
-		"all/install.md de/install.md v1/install.md": {Text: "install", Filter: Filter{Version: "v1"}},
-		"all/install.md": {Text: "install", Filter: Filter{Tag: "ops"}},
-		"de/install.md":  {Text: "installieren", Filter: Filter{Language: "de"}},
-		"all/install.md de/install.md v2/install.md":               {Text: "install", CurrentPath: "/v2/other"},
-		"all/install.md de/install.md v1/install.md v2/install.md": {Text: "widgets", Limit: 9},
+		"v1/install.md":                {Text: "install", Filter: Filter{Version: "v1"}},
+		"all/install.md":               {Text: "install", Filter: Filter{Tag: "ops"}},
+		"de/install.md":                {Text: "installieren", Filter: Filter{Language: "de"}},
+		"all/install.md v2/install.md": {Text: "install", CurrentPath: "/v2/other"},
 	} {
 		if got := paths(q); got != want {
 			t.Errorf("%+v: %s, want %s", q, got, want)
 		}
+	}
+	if got := paths(Query{Text: "widgets", Limit: 9}); got != "all/install.md v2/install.md" {
+		t.Errorf("without a filter: %s", got)
 	}
 	if hits := mustSearch(t, l, "f", Query{Text: "install widget", CurrentPath: "v2/other", Limit: 1}); hits[0].Path != "v2/install.md" {
 		t.Errorf("from v2: %v", texts(hits))

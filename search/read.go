@@ -35,7 +35,7 @@ type section struct {
 func classify(p string) kind {
 	base := path.Base(p)
 	dirs := strings.Split(path.Dir(p), "/")
-	if site.Configures(p) != "" && !slices.Contains(dirs, "node_modules") {
+	if (site.Configures(p) != "" || site.Lays(p)) && !slices.Contains(dirs, "node_modules") {
 		return kindNavigation
 	}
 	for _, d := range dirs {
@@ -63,7 +63,7 @@ const maxWords = 4000
 func describe(r *record, src *source) []*document.Document {
 	a := analysers.Get().(*analyser)
 	defer analysers.Put(a)
-	language := languageOf(r.Language)
+	language := languageOf(r.Locale)
 	surface := make(map[string]struct{}, 256)
 	var buf []byte
 	// terms writes the terms of a text to buf and remembers its words; it returns their number.
@@ -90,13 +90,6 @@ func describe(r *record, src *source) []*document.Document {
 	r.Sections = r.Sections[:0:0]
 	docs := make([]*document.Document, 0, len(src.sections))
 	r.Titles = src.place.Names
-	if r.Version == "" {
-		r.Version = src.place.Version
-	}
-	if r.Language == "" && src.place.Language != "" {
-		r.Language = src.place.Language
-		language = languageOf(r.Language)
-	}
 	for n, s := range src.sections {
 		doc := document.NewDocument(sectionID(r.UID, n))
 		rec := sectionRecord{Anchor: s.anchor, Heading: s.heading, Level: s.level, Trail: s.trail, Start: int64(s.start), End: int64(s.end)}

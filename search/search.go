@@ -15,8 +15,13 @@ type Query struct {
 	Sections    int     // of one page at most; its best one alone where zero
 	Threshold   float64 // leave out what scores less; 0 to 1
 	Filter      Filter
-	CurrentPath string // page that the reader is on; its neighbours and its version come first
+	CurrentPath string // page that the reader is on; its version and its language are searched, its neighbours come first
 	Box         bool   // typed in a search box: slips are forgiven, the last word may be unfinished
+	// Everywhere looks in all versions and languages, which readers never see side by side.
+	Everywhere bool `cbor:"-"`
+	// Asked are the reader's own words, the newest first, where Text is not: they tell which language is wanted where
+	// neither the filter nor the current page does.
+	Asked []string `cbor:"-"`
 }
 
 // pages is how many a query finds at the most.
@@ -27,7 +32,7 @@ func (q *Query) pages() int {
 	return q.Limit
 }
 
-// A Filter leaves out pages of other kinds; empty fields filter nothing.
+// A Filter leaves out pages of other kinds. Where Version or Language is empty, the reader's are meant: see Query.
 type Filter struct {
 	Version  string   `json:"version,omitempty"`
 	Language string   `json:"language,omitempty"`

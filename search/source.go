@@ -48,12 +48,6 @@ func readSource(r *record, content []byte) *source {
 	if r.Title == "" {
 		r.Title = titleOfPath(r.Path)
 	}
-	if r.Version == "" {
-		r.Version = versionOfPath(r.Path)
-	}
-	if r.Language == "" {
-		r.Language = languageOfPath(r.Path)
-	}
 	return src
 }
 
@@ -65,11 +59,17 @@ func frontOf(p *markup.Page) site.Front {
 	return site.ReadFront(p.Front.Values)
 }
 
+// numericVersion finds a version that is written as a number: 1.10 is not 1.1.
+var numericVersion = regexp.MustCompile(`(?m)^version[ \t]*[:=][ \t]*(\d+(?:\.\d+)?)[ \t\r]*(?:#.*)?$`)
+
 func readMarkup(r *record, src *source, content []byte) {
 	p := markup.Parse(r.Path, content)
 	r.Body = int64(p.Body.Start)
 	readFront(r, src, p.Front.Values)
 	r.Front = frontOf(p)
+	if m := numericVersion.FindSubmatch(p.Src[p.Front.Body.Start:p.Front.Body.End]); m != nil {
+		r.Version = string(m[1])
+	}
 	// A page's first heading of level 1 is its title and no section: what follows it is the beginning of the page.
 	lead := ""
 	if len(p.Headings) > 0 && p.Headings[0].Level == 1 {
@@ -226,7 +226,9 @@ func readFront(r *record, src *source, front map[string]any) {
 	r.Tags = list("tags", "tag")
 	r.Groups = list("groups")
 	r.Version = text("version")
-	r.Language = text("language", "lang", "locale")
+	if tag := text("language", "lang", "locale"); site.IsLanguage(tag) { // a page about Python may say language: python
+		r.Language = tag
+	}
 	boost, _ := strconv.ParseFloat(text("boost"), 32)
 	if m, ok := front["search"].(map[string]any); ok {
 		if b, err := strconv.ParseFloat(fmt.Sprint(m["boost"]), 32); err == nil {
@@ -277,26 +279,6 @@ func titleOfPath(p string) string {
 	}
 	words[0] = strings.ToUpper(words[0][:1]) + words[0][1:]
 	return strings.Join(words, " ")
-}
-
-var versionFolder = regexp.MustCompile(`(?:^|/)version-([^/]+)/`)
-
-func versionOfPath(p string) string {
-	if m := versionFolder.FindStringSubmatch(p); m != nil {
-		return m[1]
-	}
-	return ""
-}
-
-func languageOfPath(p string) string {
-	dirs := strings.Split(path.Dir(p), "/")
-	if len(dirs) > 1 && slices.Contains([]string{"i18n", "locales", "translations", "content", "docs"}, dirs[0]) {
-		dirs = dirs[1:]
-	}
-	if code := strings.ToLower(strings.ReplaceAll(dirs[0], "_", "-")); slices.Contains(site.Translations, code) {
-		return dirs[0]
-	}
-	return ""
 }
 
 // voidTags have no end.

@@ -749,6 +749,9 @@ func (s *Site) locate(p string) location {
 		if rest, ok := below(path.Join(pl.root, "i18n")); ok {
 			locale, rest, _ := strings.Cut(rest, "/")
 			if rest, ok := strings.CutPrefix(rest, name("docusaurus-plugin-content-"+string(pl.kind))+"/"); ok {
+				if locale == s.layout.byDefault {
+					locale = ""
+				}
 				at.rel, at.prefix = rest, path.Join(locale, pl.route)
 				if version, rel, ok := strings.Cut(rest, "/"); ok && pl.kind == docsPlugin {
 					at.rel, at.version = rel, strings.TrimPrefix(version, "version-")

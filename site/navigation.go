@@ -16,7 +16,9 @@ import (
 type Place struct {
 	Names    []string // the page's titles there
 	Crumbs   []string // titles of the groups above it
-	Version  string
+	Versions []string // that list it, the one that readers see first before the others
+	Current  bool     // one of them is what readers see first
+	Docs     string   // the product, where each has versions of its own
 	Language string
 	Hidden   bool // it is in the navigation, and readers do not see it there
 }
@@ -42,7 +44,7 @@ func ReadNavigation(file string, content []byte, read func(string) ([]byte, erro
 	}
 	if strings.HasSuffix(file, ".json") {
 		if doc, _, err := readDocs(file, content, read); err == nil {
-			walkNavigation(doc["navigation"], Place{}, found)
+			readVersions(doc, found)
 		}
 		return
 	}
@@ -62,6 +64,45 @@ func ReadNavigation(file string, content []byte, read func(string) ([]byte, erro
 		found(page, p)
 		found(path.Join(dir, page), p)
 	})
+}
+
+// readVersions reads the navigation of docs.json, and of mint.json, which lists its versions beside it.
+func readVersions(doc map[string]any, found func(string, Place)) {
+	first := ""
+	if list, ok := doc["versions"].([]any); ok {
+		for _, i := range defaultFirst(list) {
+			name, ok := list[i].(string)
+			if !ok {
+				name, ok = entry(list[i], "name")
+			}
+			if ok && first == "" {
+				first = name
+			}
+		}
+	}
+	walkNavigation(doc["navigation"], Place{}, func(page string, p Place) {
+		p.Current = p.Current || first != "" && slices.Contains(p.Versions, first)
+		found(page, p)
+	})
+}
+
+// Join adds what a second listing of a page says.
+func (p *Place) Join(other Place) {
+	p.Hidden = p.Hidden && other.Hidden
+	for _, name := range other.Names { // under the first place, by both names
+		if !slices.Contains(p.Names, name) {
+			p.Names = append(slices.Clone(p.Names), name)
+		}
+	}
+	for _, name := range other.Versions {
+		if !slices.Contains(p.Versions, name) {
+			p.Versions = append(slices.Clone(p.Versions), name)
+		}
+	}
+	if other.Current && !p.Current {
+		rest := slices.DeleteFunc(slices.Clone(p.Versions), func(name string) bool { return slices.Contains(other.Versions, name) })
+		p.Versions, p.Current = append(slices.Clone(other.Versions), rest...), true
+	}
 }
 
 // readDocs reads docs.json with the files that it takes parts from. missing is one of these that cannot be read.
@@ -147,8 +188,11 @@ func walkNavigation(node any, above Place, found func(string, Place)) {
 				here.Crumbs = append(slices.Clone(here.Crumbs), name)
 			}
 		}
+		if name, ok := n["product"].(string); ok {
+			here.Docs = name
+		}
 		if v, ok := n["version"].(string); ok {
-			here.Version = v
+			here.Versions = []string{v}
 		}
 		if l, ok := n["language"].(string); ok {
 			here.Language = l
@@ -161,7 +205,14 @@ func walkNavigation(node any, above Place, found func(string, Place)) {
 		if root, ok := n["root"].(string); ok {
 			found(root, here)
 		}
-		for _, key := range []string{"pages", "groups", "tabs", "anchors", "dropdowns", "products", "versions", "languages", "menu"} {
+		if list, ok := n["versions"].([]any); ok {
+			for at, i := range defaultFirst(list) {
+				in := here
+				in.Current = at == 0
+				walkNavigation(list[i], in, found)
+			}
+		}
+		for _, key := range []string{"pages", "groups", "tabs", "anchors", "dropdowns", "products", "languages", "menu"} {
 			walkNavigation(n[key], here, found)
 		}
 	}

@@ -3,6 +3,7 @@ package site
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -43,6 +44,7 @@ type Site struct {
 	build     hugoBuild
 	allShown  bool // Mintlify: pages outside of the navigation are searched too
 	unlisted  bool // the navigation lists what is searched
+	layout    *layout
 }
 
 // A Warning is something of a configuration that bears on what is published and cannot be read.
@@ -172,6 +174,7 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 	if s.content == "." {
 		s.content = ""
 	}
+	s.readLayout(files, read)
 	return s
 }
 
@@ -269,6 +272,14 @@ func (s *Site) Shown(r Page) string {
 	case api.SiteHugo:
 		index = stem == "index" || stem == "_index"
 	}
+	if tag, rest := s.layout.languageOfPath(r.Path); s.Kind == api.SiteMkDocs && len(s.layout.locales) > 0 && tag != "" { // the plug-in i18n
+		if strings.EqualFold(tag, s.layout.byDefault) {
+			tag = ""
+		}
+		rel = path.Join(tag, rest)
+		dir, stem = path.Split(strings.TrimSuffix(rel, path.Ext(rel)))
+		dir, index = strings.TrimSuffix(dir, "/"), slices.Contains([]string{"index", "README", "readme"}, stem)
+	}
 	join := func(slug string) string {
 		if strings.HasPrefix(slug, "/") {
 			return strings.Trim(path.Clean(slug), "/")
@@ -309,7 +320,7 @@ func (s *Site) Shown(r Page) string {
 		if prefix, rest, ok := s.inTree(r.Path); ok {
 			dir = path.Join(prefix, strings.Trim(path.Dir("/"+rest), "/"))
 		}
-		for _, code := range Translations {
+		for _, code := range slices.Concat(Translations, slices.Sorted(maps.Keys(s.layout.locales))) {
 			if rest, ok := strings.CutSuffix(stem, "."+code); ok {
 				stem = rest
 				if code != s.language {
