@@ -130,6 +130,9 @@ func (s *source) index(ctx context.Context, p api.Project, commit string, progre
 
 // check says what of a project is public at a commit.
 func (s *source) check(ctx context.Context, p api.Project, commit string) (search.Check, error) {
+	lock := s.lock(p.ID)
+	lock.Lock()
+	defer lock.Unlock()
 	end, err := s.guard.begin(p.ID, stepIndex, commit)
 	if err != nil {
 		return search.Check{}, err
