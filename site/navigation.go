@@ -115,8 +115,8 @@ func readDocs(file string, content []byte, read func(string) ([]byte, error)) (d
 	if err != nil {
 		return nil, "", err
 	}
-	const mostFiles = 200 // a file may take in itself
-	files := 0
+	const mostFiles, mostBytes = 200, 8 << 20 // a file may take in itself
+	files, size := 0, 0
 	var expand func(v any, dir string) any
 	expand = func(v any, dir string) any {
 		switch v := v.(type) {
@@ -143,6 +143,10 @@ func readDocs(file string, content []byte, read func(string) ([]byte, error)) (d
 				return out
 			}
 			raw, err := read(name)
+			if size += len(raw); size > mostBytes {
+				missing = name
+				return out
+			}
 			var other any
 			if err == nil {
 				other, err = parse(raw)

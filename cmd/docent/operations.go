@@ -197,11 +197,7 @@ func (o *operations) checkProject(ctx context.Context, id api.ProjectID, progres
 	if err != nil {
 		return search.Check{}, err
 	}
-	tree, err := o.stores.hub.Tree(ctx, project, report.Commit)
-	if err != nil {
-		return search.Check{}, fmt.Errorf("read the documentation of %s: %w", id, err)
-	}
-	return o.stores.library.Check(ctx, project, tree)
+	return o.stores.source.check(ctx, project, report.Commit)
 }
 
 // check says what is wrong with a project's settings.
