@@ -28,6 +28,8 @@ type Project struct {
 	DocsDir    string    `json:"docsDir,omitempty"` // sub-folder that holds the documentation, slash-separated; the root where empty
 	SiteURL    string    `json:"siteUrl,omitempty"` // where readers find the pages; citations link there
 	Site       SiteKind  `json:"site,omitempty"`    // what makes the site of the pages, which decides their URLs; recognised by its files where empty
+	Include    []string  `json:"include,omitempty"` // patterns as in .gitignore: where there are any, only what one of them matches is a page
+	Exclude    []string  `json:"exclude,omitempty"` // the same: what they match is no page; "!" brings back what the site leaves out
 	Host       HostKind  `json:"host"`
 	HostURL    string    `json:"hostUrl,omitempty"`    // base URL of a code host that is not the public one
 	Repository string    `json:"repository,omitempty"` // OWNER/NAME on the code host

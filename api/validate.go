@@ -24,6 +24,7 @@ func (p Project) WithDefaults() Project {
 	}
 	p.HostURL = strings.TrimRight(p.HostURL, "/")
 	p.SiteURL = strings.TrimRight(p.SiteURL, "/")
+	p.Include, p.Exclude = withoutEmpty(p.Include), withoutEmpty(p.Exclude)
 	p.Repository = strings.TrimSuffix(strings.Trim(p.Repository, "/"), ".git")
 	if p.Source == "" && p.Repository != "" {
 		web := p.HostURL
@@ -75,11 +76,43 @@ func (p Project) Validate() error {
 	default:
 		out.add("site", "must be plain, mintlify, docusaurus, vitepress, hugo, mkdocs or starlight")
 	}
+	out.patterns("include", p.Include)
+	out.patterns("exclude", p.Exclude)
 	if p.Deflection != "" && !validWebURL(p.Deflection) && !validMail(p.Deflection) {
 		out.add("deflection", "must be an e-mail address or an http or https URL")
 	}
 	out.host(p)
 	return out.err()
+}
+
+// withoutEmpty is a list without its empty texts, which a command line gives to clear it.
+func withoutEmpty(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if s = strings.TrimSpace(s); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// patterns checks a list of patterns as .gitignore has them.
+func (p *problems) patterns(field string, list []string) {
+	const most = 200
+	if len(list) > most {
+		p.add(field, "must have at most %d patterns", most)
+	}
+	for i, s := range list {
+		p.text(indexed(field, i), s, 500)
+		switch {
+		case strings.HasPrefix(s, "#"):
+			p.add(indexed(field, i), "is a comment; write \\# for a name that begins with #")
+		case field == "include" && strings.HasPrefix(s, "!"):
+			p.add(indexed(field, i), "must not begin with !; what is to be left out belongs to exclude")
+		case strings.Trim(s, "!/") == "":
+			p.add(indexed(field, i), "names nothing; write ** for everything")
+		}
+	}
 }
 
 // host checks what the kind of code host asks for.

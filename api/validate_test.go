@@ -1,6 +1,7 @@
 package api
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -81,8 +82,11 @@ func TestProjectProblemsDoNotRepeatSecrets(t *testing.T) {
 func TestProjectDefaults(t *testing.T) {
 	got := Project{ID: "docs", Domain: " Docs.Example.COM ", DocsDir: "./docs/", Source: "/srv", Repository: "/acme/docs.git", SiteURL: "https://a.example/"}.WithDefaults()
 	want := Project{ID: "docs", Domain: "docs.example.com", DocsDir: "docs", Source: "/srv", Repository: "acme/docs", SiteURL: "https://a.example", Host: HostBuiltin}
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if got := (Project{Exclude: []string{" a ", ""}}).WithDefaults().Exclude; !slices.Equal(got, []string{"a"}) {
+		t.Errorf("patterns %q", got)
 	}
 	if got := (Project{DocsDir: "."}).WithDefaults().DocsDir; got != "" {
 		t.Errorf("the docs folder %q stands for the root", got)

@@ -169,6 +169,7 @@ func TestProjectIsStoredInFull(t *testing.T) {
 		want.SiteURL, want.Host, want.HostURL, want.Repository = "https://docs.example.com", api.HostGitHub, "https://github.example.com", "acme/docs"
 		want.AppID, want.Labels = 17, "docs, by Docent"
 		want.TokenEnv, want.WebhookEnv, want.Model, want.Deflection, want.Site = "GITHUB_TOKEN", "HOOK_SECRET", "m'1", "help@example.com", "hugo"
+		want.Include, want.Exclude = []string{"docs/**", `a\ b`}, []string{"*.draft.md", "!k'p \"?\" {{x}}.md"}
 
 		c := p.open(CatalogOptions{})
 		added := must(c.AddProject(t.Context(), want))(t)
@@ -282,10 +283,10 @@ func TestChangesToAProjectShowAtOnce(t *testing.T) {
 		updated := must(c.UpdateProject(t.Context(), change))(t)
 		want := added
 		want.Domain, want.Model = "new.example.com", "big"
-		if updated != want {
+		if !reflect.DeepEqual(updated, want) {
 			t.Errorf("UpdateProject answered\n%+v, want\n%+v", updated, want)
 		}
-		if got := must(c.Project(t.Context(), "docs"))(t); got != want {
+		if got := must(c.Project(t.Context(), "docs"))(t); !reflect.DeepEqual(got, want) {
 			t.Errorf("after the update\n%+v, want\n%+v", got, want)
 		}
 		if _, err := c.ProjectByDomain(t.Context(), "docs.example.com"); !errors.Is(err, api.ErrNotFound) {

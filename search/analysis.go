@@ -27,7 +27,7 @@ import (
 )
 
 // analysisVersion names the rules of this file. An index made by other rules is rebuilt.
-const analysisVersion = 2
+const analysisVersion = 3
 
 // termsAnalyzer is the name under which Bleve knows our analyzer. Text is cut into terms by the scanner below, once,
 // for the index, for the lengths and for the closer look alike; what reaches Bleve is the terms with spaces between.
@@ -208,6 +208,11 @@ func (a *analyser) tokens(text, language string, emit func(token)) int {
 	return at
 }
 
+// elided are the words of French, Italian and Catalan that lose their last letter before a vowel: l'installation is found as
+// installation is.
+var elided = map[string]bool{"l": true, "d": true, "j": true, "m": true, "n": true, "s": true, "t": true, "c": true, "qu": true, "jusqu": true, "lorsqu": true,
+	"puisqu": true, "quoiqu": true, "un": true, "all": true, "dall": true, "dell": true, "nell": true, "sull": true, "quest": true, "quell": true}
+
 func isWordByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c >= utf8.RuneSelf
 }
@@ -219,10 +224,12 @@ func (a *analyser) name(text string, begin, start, end, at int, stem *stemmer, e
 		return at
 	}
 	if cut := strings.IndexAny(word, "'’"); cut > 0 && !strings.ContainsAny(word[:cut], "-.@_") {
-		// Possessives lose their ending, contractions their apostrophe.
+		// Possessives lose their ending, elided articles go, contractions lose their apostrophe.
 		rest := strings.Trim(word[cut:], "'’")
 		if rest == "s" || rest == "S" {
 			word = word[:cut]
+		} else if len(rest) > 2 && elided[strings.ToLower(word[:cut])] {
+			word = rest
 		} else {
 			word = strings.NewReplacer("'", "", "’", "").Replace(word)
 		}

@@ -17,6 +17,8 @@ import (
 	"strings"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"docent/site"
 )
 
 // The index of a project is a generation: a folder that nobody changes once it is complete.
@@ -32,7 +34,7 @@ import (
 // checked against the manifest before it is used.
 
 // schemaVersion names the form of a generation and of the documents in it.
-const schemaVersion = 3
+const schemaVersion = 4
 
 type manifest struct {
 	Schema   int            `json:"schema"`
@@ -40,6 +42,7 @@ type manifest struct {
 	Commit   string         `json:"commit"`
 	DocsDir  string         `json:"docsDir"`
 	SiteURL  string         `json:"siteUrl"`
+	Language string         `json:"language"` // the site's default, where something says it
 	NextUID  uint32         `json:"nextUid"`
 	Pages    int            `json:"pages"`
 	Sections int            `json:"sections"`
@@ -67,8 +70,13 @@ type record struct {
 	Title       string
 	Titles      []string // other names of the page: in navigation, in the sidebar
 	Description string
-	Version     string
-	Language    string
+	Version     string   // of the front matter
+	Language    string   // of the front matter
+	Versions    []string // names of the version that it belongs to, the one that is shown first; of all that share it
+	Current     bool     // found by readers who name no version
+	Locale      string   // its language; empty for the site's default where nothing names that
+	Docs        string   // which docs of the site it belongs to, where several have versions of their own
+	Same        string   // names the page in all versions and languages
 	Tags        []string
 	Keywords    []string
 	Groups      []string
@@ -79,6 +87,7 @@ type record struct {
 	Shown       string   // path of the page on the site, by the rule of its generator
 	Crumbs      []string // titles of the groups or folders above it
 	Hidden      bool     // found by its path, not by searching
+	Front       site.Front
 	Boost       float32
 	Links       []link   // to other pages, in the order of the text
 	Imports     []string // files whose text a reader sees in this page
@@ -96,6 +105,7 @@ const (
 	kindNavigation      // names and orders pages
 	kindPart            // seen only within the pages that import it
 	kindIgnored         // read and found to be nothing to index
+	kindLeftOut         // could be a page, and the site does not show it
 )
 
 type link struct {

@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"hash/fnv"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/document"
@@ -25,6 +27,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"docent/api"
+	"docent/site"
 )
 
 const (
@@ -47,6 +50,13 @@ type update struct {
 	sources map[*record]*source
 	fresh   map[*record][]byte // contents that were read now
 	written *os.File           // the new generation's text, once it is complete
+	where   site.Site          // how the site's generator shows the pages
+	places  map[string]site.Place
+	sizes   map[string]int64         // of all files of the tree, by their paths in it
+	decided map[string]site.Decision // what becomes of the files that may be pages, by path
+
+	passing sync.Mutex
+	passed  map[string]string // why other files are no pages, by path; nil where nobody asks
 	report  Report
 }
 
@@ -83,11 +93,15 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, pr
 	if err := u.read(ctx, progress); err != nil {
 		return Report{}, fmt.Errorf("read the documentation of %s: %w", project.ID, err)
 	}
+	if err := u.decide(ctx, time.Now()); err != nil {
+		return Report{}, fmt.Errorf("read the documentation of %s: %w", project.ID, err)
+	}
 	todo := u.derive()
 	u.count()
-	if u.old != nil && len(todo) == 0 && len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) == 0 && len(u.old.records) == len(u.records) {
-		if u.old.manifest.Commit != u.report.Commit || u.old.manifest.SiteURL != project.SiteURL {
-			err = shelf.relabel(u.old, u.report.Commit, project.SiteURL)
+	if u.old != nil && len(todo) == 0 && len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) == 0 && len(u.old.records) == len(u.records) &&
+		u.old.manifest.Language == u.where.Language() {
+		if u.old.manifest.Commit != u.report.Commit || u.old.manifest.SiteURL != u.report.SiteURL {
+			err = shelf.relabel(u.old, u.report.Commit, u.report.SiteURL)
 		}
 		return u.report, err
 	}
@@ -120,7 +134,9 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 		}
 	}
 	var changed []*record
+	u.sizes = make(map[string]int64, len(files))
 	for _, f := range files {
+		u.sizes[f.Path] = f.Size
 		rel := f.Path
 		if u.project.DocsDir != "" {
 			var ok bool
@@ -135,9 +151,13 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 		}
 		k := classify(rel)
 		if k == kindIgnored {
+			if site.IsPage(rel) {
+				u.pass(rel, "hidden files and folders, and those of programs, are no pages")
+			}
 			continue
 		}
 		if f.Size > maxFileSize {
+			u.pass(rel, "is bigger than a page that someone wrote")
 			u.library.log.Warn("file is too big to be indexed", "project", u.project.ID, "path", f.Path, "bytes", f.Size)
 			continue
 		}
@@ -167,6 +187,7 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 			}
 			var src *source
 			if len(content) > maxFileSize || !isText(content) {
+				u.pass(r.Path, "is no text")
 				r.Kind, content = kindIgnored, nil
 			} else {
 				r.Size, r.CRC = int64(len(content)), crc32.Checksum(content, castagnoli)
@@ -209,7 +230,7 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 func relativeAbove(docsDir, p string) (string, bool) {
 	dir := path.Dir(p)
 	base := path.Base(p)
-	if siteFile(p) == "" || strings.HasPrefix(base, "_category_.") {
+	if site.Configures(p) == "" && !site.Lays(p) || strings.HasPrefix(base, "_category_.") {
 		return "", false
 	}
 	for _, sub := range []string{"config/_default", ".vitepress", ".vitepress/config"} { // its own folder lies beside the pages'
@@ -241,25 +262,24 @@ func (u *update) derive() []*record {
 	for _, r := range u.records {
 		switch r.Kind {
 		case kindPage:
-			byKey[pageKey(r.Path)] = r
+			byKey[site.PageKey(r.Path)] = r
 		case kindPart:
 			parts[r.Path] = r
 		}
 	}
-	where := findSite(u.project, u.records, u.content)
 	titles := make(map[string]string) // of folders, by their index pages
 	shown := make(map[*record]string, len(byKey))
 	for _, r := range u.records {
 		if r.Kind != kindPage {
 			continue
 		}
-		shown[r] = where.address(r)
+		shown[r] = u.where.Shown(r.page())
 		for _, address := range append([]string{shown[r]}, r.Aliases...) {
-			if key := addressKey(address); byKey[key] == nil {
+			if key := site.AddressKey(address); byKey[key] == nil {
 				byKey[key] = r
 			}
 		}
-		if key := pageKey(r.Path); key == strings.Trim(path.Dir(r.Path), "./") {
+		if key := site.PageKey(r.Path); key == strings.Trim(path.Dir(r.Path), "./") {
 			titles[path.Dir(r.Path)] = r.Title
 		}
 	}
@@ -279,7 +299,7 @@ func (u *update) derive() []*record {
 			incoming[to][l.Text]++
 		}
 	}
-	nav := u.navigation()
+	editions := u.editions(shown)
 	var todo []*record
 	for i, r := range u.records {
 		if r.Kind != kindPage {
@@ -290,19 +310,13 @@ func (u *update) derive() []*record {
 			links = append(links, text)
 		}
 		slices.Sort(links)
-		address := shown[r]
-		at, listed := nav[pageKey(r.Path)]
-		if !listed && where.kind == api.SiteDocusaurus {
-			at, listed = nav[withoutNumbers(pageKey(r.Path))]
-		}
-		if !listed {
-			at = nav[addressKey(address)]
-		}
-		if len(at.crumbs) == 0 {
-			at.crumbs = where.crumbs(r, titles)
+		address, v := shown[r], editions[r]
+		at, _ := u.place(r, address)
+		if len(at.Crumbs) == 0 {
+			at.Crumbs = u.where.Crumbs(r.page(), titles)
 		}
 		h := fnv.New64a()
-		fmt.Fprintf(h, "%q %q %q %q %q", at.names, at.crumbs, at.version, at.language, address)
+		fmt.Fprintf(h, "%q %q %q %t %q %t %q %q %q", at.Names, at.Crumbs, address, r.Hidden, v.Versions, v.Current, v.Language, v.Docs, v.Same)
 		for _, s := range links {
 			fmt.Fprintf(h, "l%d:%s", len(s), s)
 		}
@@ -333,10 +347,131 @@ func (u *update) derive() []*record {
 				src.parts = append(src.parts, p)
 			}
 		}
-		r.Derived, r.Shown, r.Crumbs = derived, address, at.crumbs
+		r.Derived, r.Shown, r.Crumbs = derived, address, at.Crumbs
+		r.Versions, r.Current, r.Locale, r.Docs, r.Same = v.Versions, v.Current, v.Language, v.Docs, v.Same
 		todo = append(todo, r)
 	}
 	return todo
+}
+
+// pass notes why a file is not even looked at as a page.
+func (u *update) pass(file, why string) {
+	u.passing.Lock()
+	defer u.passing.Unlock()
+	if u.passed != nil {
+		u.passed[file] = why
+	}
+}
+
+// decide finds out which files the site shows as pages, and which it does not.
+func (u *update) decide(ctx context.Context, now time.Time) error {
+	read := u.reader(ctx)
+	u.where = u.site(read)
+	if err := u.where.Unreadable(); err != nil {
+		return err // the site that readers see was made before, and so is the index that they are answered from
+	}
+	u.places = u.navigation(read)
+	u.report.SiteURL, u.report.SiteURLFrom = u.where.Address()
+	u.report.Warnings = u.where.Warnings()
+	importers := make(map[string][]string)
+	for _, r := range u.records {
+		for _, p := range r.Imports {
+			if list := importers[p]; p != r.Path && (len(list) == 0 || list[len(list)-1] != r.Path) {
+				importers[p] = append(list, r.Path)
+			}
+		}
+	}
+	var entries []site.Entry
+	var numbers []int
+	for i, r := range u.records {
+		if r.Kind == kindNavigation || r.Kind == kindIgnored {
+			continue
+		}
+		e := site.Entry{Path: r.Path, Front: r.Front, OpenAPI: !site.IsPage(r.Path), Importers: importers[r.Path]}
+		if at, ok := u.place(r, u.where.Shown(r.page())); ok {
+			e.Place = &at
+		}
+		entries, numbers = append(entries, e), append(numbers, i)
+	}
+	u.decided = make(map[string]site.Decision, len(entries))
+	for n, d := range u.where.Decide(entries, now) {
+		r := u.records[numbers[n]]
+		u.decided[r.Path] = d
+		kind := kindPage
+		switch d.State {
+		case site.Included:
+			kind = kindPart
+		case site.LeftOut:
+			kind = kindLeftOut
+		}
+		if !d.State.IsPage() {
+			u.report.LeftOut++
+		}
+		hidden := d.State == site.Unlisted
+		if r.Kind == kind && r.Hidden == hidden {
+			continue
+		}
+		if _, fresh := u.fresh[r]; !fresh { // queries read the old generation's record now
+			clone := *r
+			r = &clone
+			u.records[numbers[n]] = r
+		}
+		if kind != kindPage {
+			delete(u.sources, r)
+		}
+		if r.Kind != kind {
+			r.Sections, r.Derived = nil, 0
+		}
+		r.Kind, r.Hidden = kind, hidden
+	}
+	return nil
+}
+
+// place is what the navigation says of a page.
+func (u *update) place(r *record, address string) (site.Place, bool) {
+	at, listed := u.places[site.PageKey(r.Path)]
+	if !listed && u.where.Kind == api.SiteDocusaurus {
+		at, listed = u.places[site.WithoutNumbers(site.PageKey(r.Path))]
+	}
+	if !listed {
+		at, listed = u.places[site.AddressKey(address)]
+	}
+	return at, listed
+}
+
+// site is what the files say of the generator.
+func (u *update) site(read func(string) ([]byte, error)) site.Site {
+	files := make([]string, len(u.records))
+	for i, r := range u.records {
+		files[i] = r.Path
+	}
+	return site.Open(u.project, files, read)
+}
+
+// reader reads files of the site by their paths from the documentation folder, those too that the index does not hold.
+func (u *update) reader(ctx context.Context) func(string) ([]byte, error) {
+	byPath := make(map[string]*record, len(u.records))
+	for _, r := range u.records {
+		byPath[r.Path] = r
+	}
+	return func(p string) ([]byte, error) {
+		if r := byPath[p]; r != nil {
+			return u.content(r)
+		}
+		full := path.Join(u.project.DocsDir, p)
+		if !fs.ValidPath(full) || u.sizes[full] > maxFileSize {
+			return nil, fs.ErrNotExist
+		}
+		if _, there := u.sizes[full]; !there {
+			return nil, fs.ErrNotExist
+		}
+		return u.tree.Read(ctx, full)
+	}
+}
+
+// page is what a record's file says of its own address.
+func (r *record) page() site.Page {
+	return site.Page{Path: r.Path, Title: r.Title, Slug: r.Slug, ID: r.ID, Address: r.Address}
 }
 
 // content is a file's text: as read now, or as the old generation holds it.
@@ -350,9 +485,27 @@ func (u *update) content(r *record) ([]byte, error) {
 	return u.old.content(r)
 }
 
+// editions tells the version and the language of each page.
+func (u *update) editions(shown map[*record]string) map[*record]site.Edition {
+	var pages []site.EditionPage
+	var records []*record
+	for _, r := range u.records {
+		if address, ok := shown[r]; ok {
+			at, _ := u.place(r, address)
+			pages = append(pages, site.EditionPage{Path: r.Path, Version: r.Version, Language: r.Language, Place: at})
+			records = append(records, r)
+		}
+	}
+	out := make(map[*record]site.Edition, len(pages))
+	for i, v := range u.where.Editions(pages) {
+		out[records[i]] = v
+	}
+	return out
+}
+
 // navigation reads the files that name pages. Their contents are at hand even when they have not changed.
-func (u *update) navigation() map[string]place {
-	places := make(map[string]place)
+func (u *update) navigation(read func(string) ([]byte, error)) map[string]site.Place {
+	places := make(map[string]site.Place)
 	for _, r := range u.records {
 		if r.Kind != kindNavigation {
 			continue
@@ -362,26 +515,22 @@ func (u *update) navigation() map[string]place {
 			u.library.log.Warn("navigation cannot be read", "project", u.project.ID, "path", r.Path, "error", err)
 			continue
 		}
-		readNavigation(r.Path, content, func(page string, p place) {
+		site.ReadNavigation(r.Path, content, read, func(page string, p site.Place) {
 			dir := path.Join("/", u.project.DocsDir, path.Dir(r.Path))
-			if strings.HasPrefix(page, "/") && siteFile(r.Path) == api.SiteVitePress {
+			if strings.HasPrefix(page, "/") && site.Configures(r.Path) == api.SiteVitePress {
 				dir = strings.TrimSuffix(strings.TrimSuffix(dir, "/config"), "/.vitepress")
 			}
 			full := path.Join(dir, page)
 			if rest, ok := strings.CutPrefix(full+"/", path.Join("/", u.project.DocsDir)+"/"); ok && u.project.DocsDir != "" {
 				full = "/" + rest
 			}
-			key := pageKey(full)
+			key := site.PageKey(full)
 			known, ok := places[key]
 			if !ok {
 				places[key] = p
 				return
 			}
-			for _, name := range p.names { // listed twice: under the first place, by both names
-				if !slices.Contains(known.names, name) {
-					known.names = append(slices.Clone(known.names), name)
-				}
-			}
+			known.Join(p)
 			places[key] = known
 		})
 	}
@@ -424,7 +573,7 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	m := manifest{Schema: schemaVersion, Analysis: analysisVersion, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.project.SiteURL}
+	m := manifest{Schema: schemaVersion, Analysis: analysisVersion, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.report.SiteURL, Language: u.where.Language()}
 	for _, r := range u.records {
 		m.NextUID = max(m.NextUID, r.UID+1)
 	}

@@ -648,15 +648,17 @@ func TestFiltersAndCurrentPage(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	for want, q := range map[string]Query{
-		"all/install.md de/install.md v1/install.md": {Text: "install", Filter: Filter{Version: "v1"}},
-		"all/install.md": {Text: "install", Filter: Filter{Tag: "ops"}},
-		"de/install.md":  {Text: "installieren", Filter: Filter{Language: "de"}},
-		"all/install.md de/install.md v2/install.md":               {Text: "install", CurrentPath: "/v2/other"},
-		"all/install.md de/install.md v1/install.md v2/install.md": {Text: "widgets", Limit: 9},
+		"v1/install.md":                {Text: "install", Filter: Filter{Version: "v1"}},
+		"all/install.md":               {Text: "install", Filter: Filter{Tag: "ops"}},
+		"de/install.md":                {Text: "installieren", Filter: Filter{Language: "de"}},
+		"all/install.md v2/install.md": {Text: "install", CurrentPath: "/v2/other"},
 	} {
 		if got := paths(q); got != want {
 			t.Errorf("%+v: %s, want %s", q, got, want)
 		}
+	}
+	if got := paths(Query{Text: "widgets", Limit: 9}); got != "all/install.md v2/install.md" {
+		t.Errorf("without a filter: %s", got)
 	}
 	if hits := mustSearch(t, l, "f", Query{Text: "install widget", CurrentPath: "v2/other", Limit: 1}); hits[0].Path != "v2/install.md" {
 		t.Errorf("from v2: %v", texts(hits))
@@ -676,13 +678,15 @@ func TestPagesFollowTheirNeighbours(t *testing.T) {
 	l := openTest(t, Options{})
 	p := api.Project{ID: "n"}
 	files := map[string]string{
-		"docs.json":         `{"navigation": {"versions": [{"version": "v9", "groups": [{"group": "Beginnings", "pages": ["page"]}]}]}}`,
+		"docs.json":         `{"navigation": {"groups": [{"group": "More", "pages": ["other"]}], "versions": [{"version": "v9", "groups": [{"group": "Beginnings", "pages": ["page"]}]}]}}`,
 		"page.mdx":          "---\ntitle: Page\n---\nimport Part from \"/snippets/part.mdx\"\n\n## Here\n\n<Part />\n\n## There\n\nNothing else.\n",
 		"other.mdx":         "---\ntitle: Other\n---\nRead [the wombat handbook](/page).\n",
 		"snippets/part.mdx": "Quokkas are small.\n",
 		"deep/openapi.json": `{"openapi": "3.1.0", "info": {"title": "Burrows"}, "paths": {"/burrows": {"post": {"operationId": "dig", "summary": "Dig a burrow"}}}}`,
-		"old.html":          "<html><head><title>Old times</title><script>var platypus</script></head><body><h1>Old times</h1><p>Long ago.</p><h2 id=\"eggs\">Eggs</h2><p>Echidnas lay eggs.</p></body></html>",
 		"package.json":      `{"name": "bandicoot"}`,
+	}
+	plain := map[string]string{
+		"old.html": "<html><head><title>Old times</title><script>var platypus</script></head><body><h1>Old times</h1><p>Long ago.</p><h2 id=\"eggs\">Eggs</h2><p>Echidnas lay eggs.</p></body></html>",
 	}
 	update := func() {
 		t.Helper()
@@ -699,7 +703,7 @@ func TestPagesFollowTheirNeighbours(t *testing.T) {
 	update()
 	for text, want := range map[string]string{
 		"quokkas": "page.mdx#here v9", "wombat handbook": "other.mdx# ", "beginnings": "page.mdx#here v9", "dig a burrow": "deep/openapi.json#dig ",
-		"echidnas": "old.html#eggs ", "platypus": "", "bandicoot": "",
+		"echidnas": "", "bandicoot": "",
 	} {
 		if got := best(text); got != want {
 			t.Errorf("%q finds %q, want %q", text, got, want)
@@ -708,9 +712,16 @@ func TestPagesFollowTheirNeighbours(t *testing.T) {
 	if hits := mustSearch(t, l, "n", Query{Text: "wombat"}); len(hits) != 2 {
 		t.Errorf("a link's text describes its target: %v", texts(hits))
 	}
+	mustUpdate(t, l, api.Project{ID: "html"}, &memTree{commit: "1", files: plain})
+	if hits := mustSearch(t, l, "html", Query{Text: "echidnas"}); len(hits) != 1 || hits[0].Anchor != "eggs" {
+		t.Errorf("a page in HTML: %v", texts(hits))
+	}
+	if hits := mustSearch(t, l, "html", Query{Text: "platypus"}); len(hits) != 0 {
+		t.Errorf("a script is found: %v", texts(hits))
+	}
 	files["snippets/part.mdx"] = "Numbats are striped.\n"
 	files["other.mdx"] = "---\ntitle: Other\n---\nRead [the dingo handbook](/page).\n"
-	files["docs.json"] = `{"navigation": {"groups": [{"group": "Endings", "pages": ["page"]}]}}`
+	files["docs.json"] = `{"navigation": {"groups": [{"group": "Endings", "pages": ["page", "other"]}]}}`
 	update()
 	for text, want := range map[string]string{"quokkas": "", "numbats": "page.mdx#here ", "wombat": "", "endings": "page.mdx#here ", "beginnings": ""} {
 		if got := best(text); got != want {

@@ -22,7 +22,7 @@ func TestALongQueryIsReadUpToItsBound(t *testing.T) {
 	for name, text := range map[string]string{"words": words.String(), "one name": strings.Repeat("a-", 1<<19), "one word": strings.Repeat("a", 1<<20), "characters": strings.Repeat("語", 1<<18)} {
 		for _, box := range []bool{false, true} {
 			w := new(scratch)
-			groups, err := snap.parse(t.Context(), w, Query{Text: text, Box: box})
+			groups, err := snap.parse(t.Context(), w, Query{Text: text, Box: box}, snap.languages)
 			if err != nil || len(w.tokens) == 0 || len(w.tokens) > 2*longestQuery || len(groups) > len(w.tokens) {
 				t.Errorf("%s: %d tokens, %d groups, %v", name, len(w.tokens), len(groups), err)
 			}

@@ -24,8 +24,9 @@ type postings struct {
 
 // A termKey names what the postings of a snapshot are kept under.
 type termKey struct {
-	kind termKind
-	term string
+	kind     termKind
+	term     string
+	language string // of the stems that count as the word; empty for all of the site's
 }
 
 type termKind uint8
@@ -114,7 +115,7 @@ func (s *snapshot) measure() {
 
 // decode reads the postings of a term from Bleve, or from what was decoded before.
 func (s *snapshot) decode(ctx context.Context, term string) (*postings, error) {
-	key := termKey{indexed, term}
+	key := termKey{kind: indexed, term: term}
 	if p, ok := s.terms.get(key); ok {
 		return p, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"net/url"
 	"slices"
 	"sort"
 	"strings"
@@ -91,8 +92,8 @@ func (g *group) add(term string, weight float64) {
 	g.variants = append(g.variants, variant{term, hashTerm(term), float32(weight)})
 }
 
-// parse cuts a query into groups.
-func (s *snapshot) parse(ctx context.Context, w *scratch, q Query) ([]group, error) {
+// parse cuts a query into groups, by the words' stems in the languages of the pages that are looked at.
+func (s *snapshot) parse(ctx context.Context, w *scratch, q Query, languages []string) ([]group, error) {
 	a := analysers.Get().(*analyser)
 	defer analysers.Put(a)
 	text := q.Text
@@ -100,7 +101,7 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query) ([]group, err
 		text = strings.ToValidUTF8(text[:longestQuery], "")
 	}
 	tokens := w.tokens[:0]
-	a.tokens(text, s.languages[0], func(t token) { tokens = append(tokens, t) })
+	a.tokens(text, languages[0], func(t token) { tokens = append(tokens, t) })
 	w.tokens = tokens
 	keep := w.keep[:0]
 	for _, t := range tokens {
@@ -128,7 +129,7 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query) ([]group, err
 	for _, t := range keep {
 		if t.covers > 0 {
 			if !q.Box {
-				p, err := s.word(ctx, a, w, wholeName, t.term)
+				p, err := s.word(ctx, a, w, languages, wholeName, t.term)
 				if err != nil {
 					return nil, err
 				}
@@ -149,7 +150,7 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query) ([]group, err
 				if ok {
 					share = s.tuning.PrefixOfWord
 				}
-				s.begun(a, &g, share)
+				s.begun(a, &g, languages, share)
 				ok = ok || len(g.variants) > 1
 			}
 			if ok {
@@ -174,7 +175,7 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query) ([]group, err
 			continue
 		}
 		if !q.Box {
-			p, err := s.word(ctx, a, w, plainWord, t.surface)
+			p, err := s.word(ctx, a, w, languages, plainWord, t.surface)
 			if err != nil {
 				return nil, err
 			}
@@ -183,7 +184,7 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query) ([]group, err
 		}
 		g := group{word: t.surface, weight: weight}
 		g.add(t.surface, 1)
-		for _, l := range s.languages {
+		for _, l := range languages {
 			g.add(a.stemmer(l).of(t.surface), 1)
 		}
 		isWord := false
@@ -199,10 +200,10 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query) ([]group, err
 			if isWord {
 				share = s.tuning.PrefixOfWord
 			}
-			s.begun(a, &g, share)
+			s.begun(a, &g, languages, share)
 		}
-		if !isWord && (!last || len(g.variants) <= 1+len(s.languages)) {
-			s.slips(a, &g, last)
+		if !isWord && (!last || len(g.variants) <= 1+len(languages)) {
+			s.slips(a, &g, languages, last)
 		}
 		if !repeated {
 			groups = append(groups, g)
@@ -216,8 +217,11 @@ const longestQuery = 2000
 
 // word is a word of a question, as it counts wherever it is asked for: what counts as it, and what it adds to the scores
 // of sections and pages. In a search box a word's place matters, so it is not for those.
-func (s *snapshot) word(ctx context.Context, a *analyser, w *scratch, kind termKind, surface string) (*postings, error) {
-	key := termKey{kind, surface}
+func (s *snapshot) word(ctx context.Context, a *analyser, w *scratch, languages []string, kind termKind, surface string) (*postings, error) {
+	key := termKey{kind, surface, languages[0]}
+	if len(languages) > 1 {
+		key.language = "" // all of the site's
+	}
 	if p, ok := s.terms.get(key); ok {
 		return p, nil
 	}
@@ -225,7 +229,7 @@ func (s *snapshot) word(ctx context.Context, a *analyser, w *scratch, kind termK
 	key.term = g.word
 	g.add(g.word, 1)
 	if kind == plainWord {
-		for _, l := range s.languages {
+		for _, l := range languages {
 			g.add(a.stemmer(l).of(g.word), 1)
 		}
 		if share := s.tuning.Abbreviation; share > 0 {
@@ -235,7 +239,7 @@ func (s *snapshot) word(ctx context.Context, a *analyser, w *scratch, kind termK
 			}
 			for _, other := range abbreviations[single] {
 				g.add(other, share)
-				for _, l := range s.languages {
+				for _, l := range languages {
 					g.add(a.stemmer(l).of(other), share)
 				}
 			}
@@ -281,7 +285,7 @@ func (s *snapshot) gather(ctx context.Context, w *scratch, g *group, read func(c
 func saturated(idf, x, k float32) float32 { return idf * x * (k + 1) / (k + x) }
 
 // begun adds the words that a group's word is the beginning of.
-func (s *snapshot) begun(a *analyser, g *group, share float64) {
+func (s *snapshot) begun(a *analyser, g *group, languages []string, share float64) {
 	from := sort.SearchStrings(s.words, g.word)
 	n := 0
 	for i := from; i < len(s.words) && n < s.tuning.PrefixWords && strings.HasPrefix(s.words[i], g.word); i++ {
@@ -290,7 +294,7 @@ func (s *snapshot) begun(a *analyser, g *group, share float64) {
 		}
 		n++
 		g.add(s.words[i], share)
-		for _, l := range s.languages {
+		for _, l := range languages {
 			g.add(a.stemmer(l).of(s.words[i]), share)
 		}
 	}
@@ -298,7 +302,7 @@ func (s *snapshot) begun(a *analyser, g *group, share float64) {
 
 // slips adds the words that a group's word may have been meant to be: up to three, at one slip, or from eight letters on
 // at two.
-func (s *snapshot) slips(a *analyser, g *group, unfinished bool) {
+func (s *snapshot) slips(a *analyser, g *group, languages []string, unfinished bool) {
 	word := []rune(g.word)
 	if len(word) < 3 {
 		return
@@ -349,7 +353,7 @@ func (s *snapshot) slips(a *analyser, g *group, unfinished bool) {
 			share = s.tuning.Slip2
 		}
 		g.add(c.word, share)
-		for _, l := range s.languages {
+		for _, l := range languages {
 			g.add(a.stemmer(l).of(c.word), share)
 		}
 	}
@@ -456,19 +460,19 @@ type standing struct {
 func (s *snapshot) rank(ctx context.Context, q Query) ([]standing, error) {
 	w := scratches.Get().(*scratch)
 	defer w.done()
-	groups, err := s.parse(ctx, w, q)
+	sc, err := s.scopeOf(ctx, &q)
 	if err != nil {
 		return nil, err
 	}
-	return s.rankGroups(ctx, w, q, groups)
+	return s.rankIn(ctx, w, q, sc)
 }
 
-func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups []group) ([]standing, error) {
+func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups []group, sc *scope) ([]standing, error) {
 	if len(groups) == 0 {
 		return nil, nil
 	}
 	limit := q.pages()
-	filter := s.filter(q)
+	filter := s.filter(&q, sc)
 	t := s.tuning
 	w.sectionScore.reset(len(s.sections))
 	w.pageScore.reset(len(s.pages))
@@ -525,7 +529,7 @@ func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups [
 	for _, page := range w.pageScore.touched {
 		b := w.best[page]
 		w.best[page] = bestSection{}
-		if filter != nil && !filter(s.pages[page]) || filter == nil && (s.pages[page].Hidden || len(s.pages[page].Groups) > 0) {
+		if !filter(page) {
 			continue
 		}
 		if b.score == 0 {
@@ -536,11 +540,10 @@ func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups [
 	}
 	closer := max(t.Closer, limit)
 	candidates := topCandidates(w.top[:0], w.candidates, closer)
-	started := s.startedTitles(q)
+	started := s.startedTitles(q, filter)
 	for page := range started {
 		if !slices.ContainsFunc(candidates, func(c candidate) bool { return c.page == page }) {
-			r := s.pages[page]
-			if filter != nil && !filter(r) || filter == nil && (r.Hidden || len(r.Groups) > 0) || len(r.Sections) == 0 {
+			if len(s.pages[page].Sections) == 0 {
 				continue
 			}
 			c := candidate{page: page, section: s.firstOf[page]}
@@ -633,7 +636,7 @@ func topCandidates(heap, c []candidate, n int) []candidate {
 }
 
 // startedTitles finds pages whose title begins with what is typed, and how much of the title that is.
-func (s *snapshot) startedTitles(q Query) map[uint32]float32 {
+func (s *snapshot) startedTitles(q Query, filter func(uint32) bool) map[uint32]float32 {
 	if !q.Box || s.tuning.TitleStart == 0 {
 		return nil
 	}
@@ -643,7 +646,11 @@ func (s *snapshot) startedTitles(q Query) map[uint32]float32 {
 	}
 	at := sort.Search(len(s.titles), func(i int) bool { return s.titles[i].title >= typed })
 	var out map[uint32]float32
-	for n := 0; at < len(s.titles) && n < 50 && strings.HasPrefix(s.titles[at].title, typed); at, n = at+1, n+1 {
+	for n := 0; at < len(s.titles) && n < 50 && strings.HasPrefix(s.titles[at].title, typed); at++ {
+		if !filter(s.titles[at].page) {
+			continue
+		}
+		n++
 		if out == nil {
 			out = make(map[uint32]float32)
 		}
@@ -886,7 +893,17 @@ func (s *snapshot) here(q *Query) (uint32, bool) {
 	if q.CurrentPath == "" {
 		return 0, false
 	}
-	return s.find(q.CurrentPath)
+	address := s.addressPath(q.CurrentPath)
+	if page, ok := s.find("/" + address); ok {
+		return page, true
+	}
+	// What a browser calls the path begins with that of the site's own address.
+	if site, err := url.Parse(s.labels().SiteURL); err == nil {
+		if rest, ok := strings.CutPrefix(address, strings.Trim(site.Path, "/")+"/"); ok && rest != "" {
+			return s.find("/" + rest)
+		}
+	}
+	return 0, false
 }
 
 // neighbourhood tells how near pages are to the one that the reader is on: 1 for the same folder, less for those further up.
@@ -916,24 +933,13 @@ func (s *snapshot) neighbourhood(q *Query) func(*record) float32 {
 	}
 }
 
-// filter returns what a page has to be, or nil where nothing is asked.
-func (s *snapshot) filter(q Query) func(*record) bool {
-	f := q.Filter
-	if page, ok := s.here(&q); ok {
-		f.Version = cmp.Or(f.Version, s.pages[page].Version)
-		f.Language = cmp.Or(f.Language, s.pages[page].Language)
-	}
-	if f.Version == "" && f.Language == "" && f.Tag == "" && len(f.Groups) == 0 {
-		return nil
-	}
-	return func(r *record) bool {
-		if r.Hidden || !allowed(r, f.Groups) {
-			return false
-		}
-		if f.Version != "" && r.Version != "" && !strings.EqualFold(r.Version, f.Version) {
-			return false
-		}
-		if f.Language != "" && languageOf(r.Language) != languageOf(f.Language) {
+// filter returns what a page has to be.
+func (s *snapshot) filter(q *Query, sc *scope) func(page uint32) bool {
+	f := &q.Filter
+	one := len(s.locales) == 1 && len(s.hasVersion) == 0 && sc.only == "" && !sc.nothing // a site of one version and language
+	return func(page uint32) bool {
+		r := s.pages[page]
+		if r.Hidden || !allowed(r, f.Groups) || !one && !s.inScope(sc, page) {
 			return false
 		}
 		return f.Tag == "" || slices.ContainsFunc(r.Tags, func(t string) bool { return strings.EqualFold(t, f.Tag) })

@@ -7,14 +7,17 @@ import (
 	"strings"
 
 	"github.com/blevesearch/bleve/v2/document"
+
+	"docent/site"
 )
 
 // A source is one file as reading it gives it, before other files add to it.
 type source struct {
 	sections []section
-	place    place          // in the navigation
+	place    site.Place     // in the navigation
 	links    []string       // texts of the links that point to the page
 	parts    []string       // paths of the imported files that are there
+	dests    []string       // where its links lead to, as they are written
 	uses     map[string]int // where the text shows an imported file
 }
 
@@ -27,16 +30,12 @@ type section struct {
 	body, code      string
 }
 
-var pageExtensions = map[string]bool{".md": true, ".mdx": true, ".markdown": true, ".html": true, ".htm": true, ".txt": true, ".rst": true, ".adoc": true}
-
-// partFolders hold texts that are only seen within other pages.
-var partFolders = map[string]bool{"snippets": true, "_snippets": true, "_partials": true, "_includes": true, "partials": true, "includes": true}
-
-// classify tells from its path what a file is to the index.
+// classify tells from its path alone what a file can be to the index. Which pages the site shows is decided when all files
+// are known.
 func classify(p string) kind {
 	base := path.Base(p)
 	dirs := strings.Split(path.Dir(p), "/")
-	if siteFile(p) != "" && !slices.Contains(dirs, "node_modules") {
+	if (site.Configures(p) != "" || site.Lays(p)) && !slices.Contains(dirs, "node_modules") {
 		return kindNavigation
 	}
 	for _, d := range dirs {
@@ -48,34 +47,13 @@ func classify(p string) kind {
 	if low := strings.ToLower(base); (ext == ".json" || ext == ".yaml" || ext == ".yml") && (strings.Contains(low, "openapi") || strings.Contains(low, "swagger")) {
 		return kindPage
 	}
-	if strings.HasPrefix(base, ".") || !pageExtensions[ext] {
+	if strings.HasPrefix(base, ".") || !site.IsPage(base) {
 		return kindIgnored
 	}
 	if ext == ".txt" && (base == "robots.txt" || base == "requirements.txt" || base == "CMakeLists.txt") {
 		return kindIgnored
 	}
-	for _, d := range dirs {
-		if partFolders[d] {
-			return kindPart
-		}
-	}
-	if strings.HasPrefix(base, "_") && !strings.HasPrefix(base, "_index.") {
-		return kindPart
-	}
 	return kindPage
-}
-
-// pageKey is the path of a page as links and navigation name it: without extension, leading slash and index.
-func pageKey(p string) string {
-	p = strings.Trim(path.Clean("/"+p), "/")
-	if pageExtensions[strings.ToLower(path.Ext(p))] {
-		p = strings.TrimSuffix(p, path.Ext(p))
-	}
-	switch base := path.Base(p); base {
-	case "index", "_index", "README", "readme":
-		p = strings.TrimSuffix(strings.TrimSuffix(p, base), "/")
-	}
-	return p
 }
 
 // maxWords bounds what the closer look keeps of one section.
@@ -85,7 +63,7 @@ const maxWords = 4000
 func describe(r *record, src *source) []*document.Document {
 	a := analysers.Get().(*analyser)
 	defer analysers.Put(a)
-	language := languageOf(r.Language)
+	language := languageOf(r.Locale)
 	surface := make(map[string]struct{}, 256)
 	var buf []byte
 	// terms writes the terms of a text to buf and remembers its words; it returns their number.
@@ -111,14 +89,7 @@ func describe(r *record, src *source) []*document.Document {
 	}
 	r.Sections = r.Sections[:0:0]
 	docs := make([]*document.Document, 0, len(src.sections))
-	r.Titles = src.place.names
-	if r.Version == "" {
-		r.Version = src.place.version
-	}
-	if r.Language == "" && src.place.language != "" {
-		r.Language = src.place.language
-		language = languageOf(r.Language)
-	}
+	r.Titles = src.place.Names
 	for n, s := range src.sections {
 		doc := document.NewDocument(sectionID(r.UID, n))
 		rec := sectionRecord{Anchor: s.anchor, Heading: s.heading, Level: s.level, Trail: s.trail, Start: int64(s.start), End: int64(s.end)}
@@ -152,8 +123,8 @@ func describe(r *record, src *source) []*document.Document {
 	r.PageLen[fieldTitle] = uint16(min(n, 65535))
 	r.TitleLen = uint16(r.TitleWords.len())
 	addField(first, pageFieldNames[fieldTitle], buf)
-	field(first, pageFieldNames[fieldPath], &r.PageLen[fieldPath], strings.ReplaceAll(pageKey(r.Path), "/", " / "))
-	field(first, pageFieldNames[fieldKeywords], &r.PageLen[fieldKeywords], slices.Concat(r.Keywords, r.Tags, src.place.crumbs)...)
+	field(first, pageFieldNames[fieldPath], &r.PageLen[fieldPath], strings.ReplaceAll(site.PageKey(r.Path), "/", " / "))
+	field(first, pageFieldNames[fieldKeywords], &r.PageLen[fieldKeywords], slices.Concat(r.Keywords, r.Tags, src.place.Crumbs)...)
 	field(first, pageFieldNames[fieldLinks], &r.PageLen[fieldLinks], src.links...)
 	field(first, pageFieldNames[fieldDescription], &r.PageLen[fieldDescription], r.Description)
 	buf = nil

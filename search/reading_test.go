@@ -244,7 +244,7 @@ func readAsGolden(t *testing.T, folder string, least int) {
 			r := &record{Path: filepath.Base(f), Kind: kindPage}
 			src := readSource(r, content)
 			var b strings.Builder
-			fmt.Fprintf(&b, "kind %d title %q description %q hidden %v keywords %q groups %q links %v\n", r.Kind, r.Title, r.Description, r.Hidden, r.Keywords, r.Groups, r.Links)
+			fmt.Fprintf(&b, "kind %d title %q description %q hidden %t keywords %q groups %q links %v\n", r.Kind, r.Title, r.Description, r.Front.Hidden != "", r.Keywords, r.Groups, r.Links)
 			for _, s := range src.sections {
 				fmt.Fprintf(&b, "section %d %q #%s %q\n", s.level, s.heading, s.anchor, s.trail)
 				for line := range strings.Lines(s.body) {

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"path"
@@ -22,10 +21,13 @@ type resultKey struct {
 	box                            bool
 	here                           string // folder of the current page
 	version, language, tag, groups string
+	everywhere                     bool
+	reader                         reader
+	asked                          string // what tells the reader's language, where nothing else does
 }
 
 func (k resultKey) size() int64 {
-	return int64(len(k.text) + len(k.here) + len(k.version) + len(k.language) + len(k.tag) + len(k.groups) + 200)
+	return int64(len(k.text) + len(k.here) + len(k.version) + len(k.language) + len(k.tag) + len(k.groups) + len(k.asked) + len(k.reader.version) + 240)
 }
 
 type flight struct {
@@ -49,10 +51,12 @@ func (s *snapshot) key(q *Query) resultKey {
 		k.text = spaced(q.Text) // a question's words are what counts, not how they are set apart
 	}
 	k.version, k.language = q.Filter.Version, q.Filter.Language
+	k.everywhere, k.reader = q.Everywhere, s.readerOf(q)
 	if page, ok := s.here(q); ok { // its folder, version and language are all of it that counts
-		r := s.pages[page]
-		k.here = path.Dir(r.Path)
-		k.version, k.language = cmp.Or(k.version, r.Version), cmp.Or(k.language, r.Language)
+		k.here = path.Dir(s.pages[page].Path)
+	}
+	if len(s.locales) > 1 && k.language == "" && k.reader.locale < 0 {
+		k.asked = strings.Join(q.Asked, "\x00")
 	}
 	if len(q.Filter.Groups) > 0 {
 		groups := slices.Clone(q.Filter.Groups)
@@ -86,7 +90,11 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.show(found)
+	version := q.Filter.Version
+	if version == "" {
+		version = s.readerOf(&q).version
+	}
+	return s.show(found, version)
 }
 
 func (s *snapshot) ranked(ctx context.Context, q Query) ([]standing, error) {

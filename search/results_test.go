@@ -61,7 +61,7 @@ func TestOtherQuestionsAreRankedAnew(t *testing.T) {
 		{Text: "common things", Box: true}, {Text: "common things ", Box: true}, {Text: "common things", CurrentPath: "/part1/page-1"},
 		{Text: "common things", CurrentPath: "/part2/page-2"}, {Text: "common things", Filter: Filter{Version: "v1"}},
 		{Text: "common things", Filter: Filter{Language: "de"}}, {Text: "common things", Filter: Filter{Tag: "v1"}},
-		{Text: "common things", Filter: Filter{Groups: []string{"a", "b"}}}, {Text: "common things", Filter: Filter{Groups: []string{"ab"}}},
+		{Text: "common things", Filter: Filter{Groups: []string{"a", "b"}}}, {Text: "common things", Filter: Filter{Groups: []string{"ab"}}}, {Text: "common things", Everywhere: true},
 	} {
 		ask(q, true)
 		ask(q, false)
@@ -179,14 +179,14 @@ func TestShortcutsRankAsThePlainWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := scratches.Get().(*scratch)
-			groups, err := snap.parse(t.Context(), w, q)
+			groups, err := snap.parse(t.Context(), w, q, snap.languages)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i := range groups {
 				groups[i].ready = nil
 			}
-			plain, err := snap.rankGroups(t.Context(), w, q, groups)
+			plain, err := snap.rankGroups(t.Context(), w, q, groups, &scope{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,8 @@
 // it anew. An index that has come to its state by many updates answers as one that was made at once.
 package search
 
+import "docent/site"
+
 // A Query asks for the sections that answer Text best.
 type Query struct {
 	Text        string
@@ -13,8 +15,13 @@ type Query struct {
 	Sections    int     // of one page at most; its best one alone where zero
 	Threshold   float64 // leave out what scores less; 0 to 1
 	Filter      Filter
-	CurrentPath string // page that the reader is on; its neighbours and its version come first
+	CurrentPath string // page that the reader is on; its version and its language are searched, its neighbours come first
 	Box         bool   // typed in a search box: slips are forgiven, the last word may be unfinished
+	// Everywhere looks in all versions and languages, which readers never see side by side.
+	Everywhere bool `cbor:"-"`
+	// Asked are the reader's own words, the newest first, where Text is not: they tell which language is wanted where
+	// neither the filter nor the current page does.
+	Asked []string `cbor:"-"`
 }
 
 // pages is how many a query finds at the most.
@@ -25,7 +32,7 @@ func (q *Query) pages() int {
 	return q.Limit
 }
 
-// A Filter leaves out pages of other kinds; empty fields filter nothing.
+// A Filter leaves out pages of other kinds. Where Version or Language is empty, the reader's are meant: see Query.
 type Filter struct {
 	Version  string   `json:"version,omitempty"`
 	Language string   `json:"language,omitempty"`
@@ -69,4 +76,8 @@ type Report struct {
 	Removed  []string
 	Pages    int // in the index now
 	Sections int
+	LeftOut  int // files that could be pages, and that the site does not show
+	// Where readers find the documentation, and what says so. Both are empty where nobody does.
+	SiteURL, SiteURLFrom string
+	Warnings             []site.Warning // what of the site's configuration could not be read
 }

@@ -38,8 +38,8 @@ type shown struct {
 
 func (v *shown) size() int64 { return int64(len(v.hit.Content)+len(v.hit.URL)) + 400 }
 
-// show writes out what was found.
-func (s *snapshot) show(found []standing) ([]Hit, error) {
+// show writes out what was found by a query from this version; empty where it is the current one.
+func (s *snapshot) show(found []standing, version string) ([]Hit, error) {
 	labels := s.labels()
 	hits := make([]Hit, len(found))
 	for i, p := range found {
@@ -56,6 +56,7 @@ func (s *snapshot) show(found []standing) ([]Hit, error) {
 		}
 		hits[i] = v.hit
 		hits[i].Score = p.score
+		hits[i].Version = s.pages[s.pageOf[p.section]].versionShown(version)
 	}
 	return hits, nil
 }
@@ -73,6 +74,6 @@ func (s *snapshot) write(section uint32, labels *manifest) (*shown, error) {
 	return &shown{labels, Hit{
 		Path: r.Path, Anchor: sec.Anchor, URL: r.url(labels.SiteURL, sec.Anchor), Title: r.Title, Heading: sec.Heading,
 		Trail: slices.Clip(sec.Trail), Crumbs: slices.Clip(r.Crumbs), Content: strings.TrimSpace(strings.ToValidUTF8(string(buf), "")),
-		Description: r.Description, Version: r.Version, Language: r.Language, Tags: slices.Clip(r.Tags),
+		Description: r.Description, Language: s.locales[s.localeOf[s.pageOf[section]]].shown, Tags: slices.Clip(r.Tags),
 	}}, nil
 }

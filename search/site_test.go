@@ -75,8 +75,9 @@ func TestPagesAreWhereTheirGeneratorShowsThem(t *testing.T) {
 				"content/Guide Book/Start.md": page("title: Start\nweight: 10\naliases: [/old/start/]"), "content/Guide Book/b.md": page("title: B\nslug: bee"),
 				"content/Guide Book/u.md": page("title: U\nurl: /direct/"), "content/Guide Book/bundle/index.md": page("title: Bundle"), "content/Guide Book/start.fr.md": page("title: Début"),
 			},
-			want: map[string]string{"content/_index.md": "/", "content/Guide Book/_index.md": "/guide-book/", "content/Guide Book/Start.md": "/guide-book/start/ The guide", "content/Guide Book/b.md": "/guide-book/bee/ The guide",
-				"content/Guide Book/u.md": "/direct/ The guide", "content/Guide Book/bundle/index.md": "/guide-book/bundle/ The guide", "content/Guide Book/start.fr.md": "/fr/guide-book/start/ The guide"},
+			want: map[string]string{"content/_index.md": "https://acme.example", "content/Guide Book/_index.md": "https://acme.example/guide-book/", "content/Guide Book/Start.md": "https://acme.example/guide-book/start/ The guide",
+				"content/Guide Book/b.md": "https://acme.example/guide-book/bee/ The guide", "content/Guide Book/u.md": "https://acme.example/direct/ The guide",
+				"content/Guide Book/bundle/index.md": "https://acme.example/guide-book/bundle/ The guide", "content/Guide Book/start.fr.md": "https://acme.example/fr/guide-book/start/ The guide"},
 		}, {
 			name:    "mkdocs above the documentation folder",
 			project: api.Project{DocsDir: "docs", SiteURL: "https://acme.example"},
@@ -143,29 +144,4 @@ func TestAliasesAndSidebarLabelsNameAPage(t *testing.T) {
 	if hits := mustSearch(t, l, "x", Query{Text: "wombats"}); len(hits) != 1 || hits[0].Path != "content/b.md" {
 		t.Errorf("%v", texts(hits))
 	}
-}
-
-// Only what is written out is read of a configuration that is a program.
-func TestLiteralsAreReadWithoutRunningThem(t *testing.T) {
-	for src, want := range map[string]any{
-		`{a: 1, 'b-c': "x\"y", "d": [true, null, 2.5,], /* c */ e: f(1, [2]), ...g, h, i() { return {} }, j: 'k' + l, m: ` + "`n`" + `, o: ` + "`p${q}`" + ` } // end`: map[string]any{
-			"a": 1.0, "b-c": `x"y`, "d": []any{true, 2.5}, "m": "n"},
-		`[{text: 'A'}, [b].map(x => x), c ? d : e, {text: 'F'}] as const`: []any{map[string]any{"text": "A"}, map[string]any{"text": "F"}},
-		`sidebars`: nil,
-		`{`:        map[string]any{},
-		`[`:        []any{},
-		`{a:`:      map[string]any{},
-		`"a`:       "a",
-	} {
-		if got, _ := literal(src); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s\ngot  %#v\nwant %#v", src, got, want)
-		}
-	}
-}
-
-func FuzzLiteral(f *testing.F) {
-	f.Add(`{a: [1, 'b', {c}], d: e(f)}`)
-	f.Add("[[[[[[")
-	f.Add("{a:/*")
-	f.Fuzz(func(_ *testing.T, src string) { literal(src) }) // ends
 }

@@ -19,6 +19,7 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 
 	"docent/api"
+	"docent/site"
 )
 
 // A snapshot is one generation, open, with what ranking needs in arrays by dense numbers: pages in the order of their
@@ -38,9 +39,10 @@ type snapshot struct {
 	pageOf    []uint32 // page of a section
 	firstOf   []uint32 // first section of a page; one more at the end
 	sections  []*sectionRecord
-	sectionOf []int32 // section of a Bleve document number; -1 where deleted
-	byKey     map[string]uint32
-	linksTo   [][]uint32 // pages that a page links to, sorted
+	sectionOf []int32           // section of a Bleve document number; -1 where deleted
+	byKey     map[string]uint32 // pages by path without extension, then by address
+	byAddress map[string]uint32 // pages by the address that readers see
+	linksTo   [][]uint32        // pages that a page links to, sorted
 
 	// Weight by which a term frequency counts, by document: the field's weight over the length's norm.
 	sectionNorm [sectionFields][]float32
@@ -54,8 +56,12 @@ type snapshot struct {
 	meanBody    float64
 	words       []string // the dictionary, sorted
 	titles      []titleEntry
-	languages   []string // that pages are written in
-	living      sync.Map // word -> bool
+	languages   []string // that pages are written in: primary subtags
+	locales     []locale // the same as the site names them, its own first
+	localeOf    []uint16 // of a page
+	hasVersion  map[versionOfDocs]bool
+	same        map[string][]uint32 // pages that are one in several versions and languages; nil where there is one language and no version
+	living      sync.Map            // word -> bool
 	terms       cache[termKey, *postings]
 	shown       cache[uint32, *shown]
 	results     cache[resultKey, []standing]
@@ -151,7 +157,10 @@ func (s *snapshot) measureMemory() int64 {
 		}
 	}
 	n += int64(len(s.sections)) * (4*sectionFields + 24)
-	n += int64(len(s.pages)) * (4*(2*pageFields+3) + 100)
+	n += int64(len(s.pages)) * (4*(2*pageFields+3) + 160)
+	for key, pages := range s.same {
+		n += int64(len(key)+4*len(pages)) + 64
+	}
 	for _, w := range s.words {
 		n += int64(len(w)) + 16
 	}
@@ -199,7 +208,7 @@ func (s *snapshot) labels() *manifest {
 // build fills the arrays.
 func (s *snapshot) build() error {
 	byUID := make(map[uint32]uint32)
-	s.byKey = make(map[string]uint32)
+	s.byKey, s.byAddress = make(map[string]uint32), make(map[string]uint32)
 	languages := make(map[string]bool)
 	for _, r := range s.records {
 		if r.Kind != kindPage {
@@ -213,7 +222,7 @@ func (s *snapshot) build() error {
 			s.sections = append(s.sections, &r.Sections[i])
 			s.pageOf = append(s.pageOf, page)
 		}
-		languages[languageOf(r.Language)] = true
+		languages[languageOf(r.Locale)] = true
 		if title := plainTitle(r.Title); title != "" && !r.Hidden {
 			s.titles = append(s.titles, titleEntry{title, page})
 			for _, other := range r.Titles {
@@ -224,8 +233,9 @@ func (s *snapshot) build() error {
 		}
 	}
 	s.firstOf = append(s.firstOf, uint32(len(s.sections)))
+	s.findEditions()
 	for page, r := range s.pages {
-		s.byKey[pageKey(r.Path)] = uint32(page)
+		s.byKey[site.PageKey(r.Path)] = uint32(page)
 	}
 	for _, addresses := range []func(*record) []string{
 		func(r *record) []string { return []string{r.Shown} },
@@ -233,9 +243,11 @@ func (s *snapshot) build() error {
 	} {
 		for page, r := range s.pages {
 			for _, address := range addresses(r) {
-				key := addressKey(address)
-				if _, taken := s.byKey[key]; !taken {
-					s.byKey[key] = uint32(page)
+				key := site.AddressKey(address)
+				for _, names := range []map[string]uint32{s.byKey, s.byAddress} {
+					if _, taken := names[key]; !taken {
+						names[key] = uint32(page)
+					}
 				}
 			}
 		}
@@ -392,11 +404,11 @@ func (s *snapshot) url(r *record, anchor string) string { return r.url(s.labels(
 
 func (r *record) url(siteURL, anchor string) string {
 	out := (&url.URL{Path: "/" + r.Shown}).EscapedPath()
-	if site := strings.TrimRight(siteURL, "/"); site != "" {
+	if base := strings.TrimRight(siteURL, "/"); base != "" {
 		if out == "/" {
 			out = ""
 		}
-		out = site + out
+		out = base + out
 	}
 	if anchor != "" {
 		out += "#" + anchor
@@ -406,6 +418,12 @@ func (r *record) url(siteURL, anchor string) string {
 
 func (s *snapshot) page(p string, groups []string) (Page, error) {
 	number, ok := s.find(p)
+	if !ok { // a page that is not translated is shown at the translation's address too
+		first, rest, _ := strings.Cut(s.addressPath(p), "/")
+		if slices.ContainsFunc(s.locales, func(l locale) bool { return l.name == site.FoldTag(first) }) {
+			number, ok = s.find("/" + rest)
+		}
+	}
 	if !ok {
 		return Page{}, fmt.Errorf("page %q: %w", p, api.ErrNotFound)
 	}
@@ -420,28 +438,33 @@ func (s *snapshot) page(p string, groups []string) (Page, error) {
 	return Page{Path: r.Path, Title: r.Title, URL: s.url(r, ""), Content: string(content[r.Body:]), Groups: slices.Clone(r.Groups)}, nil
 }
 
-// find looks a page up by anything that names it.
+// find looks a page up by anything that names it. What begins with a slash, or with the site's address, is an address
+// before it is the path of a file: docs/a.md may be shown at /docs/next/a, and /docs/a be the same page of the release.
 func (s *snapshot) find(p string) (uint32, bool) {
-	if site := strings.TrimRight(s.labels().SiteURL, "/"); site != "" {
-		if rest, ok := strings.CutPrefix(p, site); ok && (rest == "" || strings.ContainsAny(rest[:1], "/?#")) {
-			p = rest
-		}
+	address := s.addressPath(p)
+	shown := strings.HasPrefix(p, "/") || strings.Contains(p, "://")
+	byPath := func(p string) (uint32, bool) {
+		i, ok := slices.BinarySearchFunc(s.pages, p, func(r *record, p string) int { return strings.Compare(r.Path, p) })
+		return uint32(i), ok
 	}
-	if u, err := url.Parse(p); err == nil {
-		p = u.Path
-	}
-	if i, ok := slices.BinarySearchFunc(s.pages, strings.TrimPrefix(p, "/"), func(r *record, p string) int { return strings.Compare(r.Path, p) }); ok {
-		return uint32(i), true
+	if page, ok := byPath(address); ok {
+		return page, true
 	}
 	if docs := s.manifest.DocsDir; docs != "" {
-		rest, ok := strings.CutPrefix(strings.TrimPrefix(p, "/"), docs+"/")
-		if i, found := slices.BinarySearchFunc(s.pages, rest, func(r *record, p string) int { return strings.Compare(r.Path, p) }); ok && found {
-			return uint32(i), true
+		if rest, ok := strings.CutPrefix(address, docs+"/"); ok {
+			if page, ok := byPath(rest); ok {
+				return page, true
+			}
 		}
 	}
-	page, ok := s.byKey[pageKey(p)]
+	if shown {
+		if page, ok := s.byAddress[site.AddressKey(address)]; ok {
+			return page, true
+		}
+	}
+	page, ok := s.byKey[site.PageKey(address)]
 	if !ok {
-		page, ok = s.byKey[addressKey(p)]
+		page, ok = s.byKey[site.AddressKey(address)]
 	}
 	return page, ok
 }

@@ -14,6 +14,7 @@ import (
 
 	"docent/formats"
 	"docent/markup"
+	"docent/site"
 )
 
 // maxLevel is the deepest heading that begins a section of its own.
@@ -28,10 +29,13 @@ func readSource(r *record, content []byte) *source {
 	r.Title, r.Description, r.Version, r.Language, r.Slug, r.ID, r.Address = "", "", "", "", "", "", ""
 	r.Aliases = nil
 	r.Tags, r.Keywords, r.Groups, r.Links, r.Imports = nil, nil, nil, nil, nil
-	r.Hidden, r.Boost, r.Body = false, 0, 0
+	r.Front, r.Boost, r.Body = site.Front{}, 0, 0
 	src := &source{uses: make(map[string]int)}
 	switch strings.ToLower(path.Ext(r.Path)) {
 	case ".html", ".htm":
+		if bytes.HasPrefix(content, []byte("---")) || bytes.HasPrefix(content, []byte("+++")) {
+			r.Front = frontOf(markup.Parse(r.Path, content))
+		}
 		readHTML(r, src, content)
 	case ".json", ".yaml", ".yml":
 		if !readOpenAPI(r, src, content) {
@@ -44,21 +48,27 @@ func readSource(r *record, content []byte) *source {
 	if r.Title == "" {
 		r.Title = titleOfPath(r.Path)
 	}
-	if r.Version == "" {
-		r.Version = versionOfPath(r.Path)
-	}
-	if r.Language == "" {
-		r.Language = languageOfPath(r.Path)
-	}
 	return src
 }
+
+// frontOf is what a page's front matter says of whether the site shows it.
+func frontOf(p *markup.Page) site.Front {
+	if p.Front.Values == nil && p.Front.Kind != "" {
+		return site.ReadFrontText(string(p.Src[p.Front.Body.Start:p.Front.Body.End]))
+	}
+	return site.ReadFront(p.Front.Values)
+}
+
+// numericVersion finds a version that is written as a number: 1.10 is not 1.1.
+var numericVersion = regexp.MustCompile(`(?m)^version[ \t]*[:=][ \t]*(\d+(?:\.\d+)?)[ \t\r]*(?:#.*)?$`)
 
 func readMarkup(r *record, src *source, content []byte) {
 	p := markup.Parse(r.Path, content)
 	r.Body = int64(p.Body.Start)
 	readFront(r, src, p.Front.Values)
-	if r.Kind != kindPage {
-		return
+	r.Front = frontOf(p)
+	if m := numericVersion.FindSubmatch(p.Src[p.Front.Body.Start:p.Front.Body.End]); m != nil {
+		r.Version = string(m[1])
 	}
 	// A page's first heading of level 1 is its title and no section: what follows it is the beginning of the page.
 	lead := ""
@@ -91,6 +101,7 @@ func readMarkup(r *record, src *source, content []byte) {
 	for _, l := range p.Links {
 		switch l.Kind {
 		case markup.InlineLink, markup.ReferenceLink, markup.AttributeLink:
+			src.dests = append(src.dests, l.Dest)
 			if to, ok := linkTarget(r.Path, l.Dest); ok && strings.TrimSpace(l.Text) != "" {
 				r.Links = append(r.Links, link{To: to, Text: strings.TrimSpace(l.Text)})
 			}
@@ -111,7 +122,7 @@ func linkTarget(from, to string) (string, bool) {
 	if !strings.HasPrefix(to, "/") {
 		to = path.Join(path.Dir(from), to)
 	}
-	return pageKey(to), true
+	return site.PageKey(to), true
 }
 
 var importName = regexp.MustCompile(`import\s+(?:\{\s*)?([A-Za-z_$][\w$]*)`)
@@ -196,19 +207,6 @@ func readFront(r *record, src *source, front map[string]any) {
 		}
 		return out
 	}
-	is := func(key string, want bool) bool {
-		switch v := front[key].(type) {
-		case bool:
-			return v == want
-		case string:
-			return strings.EqualFold(v, strconv.FormatBool(want))
-		}
-		return false
-	}
-	if is("draft", true) || is("published", false) {
-		r.Kind = kindIgnored // not on the site
-		return
-	}
 	r.Title = text("title")
 	r.Description = text("description", "summary")
 	r.Keywords = list("keywords")
@@ -228,13 +226,11 @@ func readFront(r *record, src *source, front map[string]any) {
 	r.Tags = list("tags", "tag")
 	r.Groups = list("groups")
 	r.Version = text("version")
-	r.Language = text("language", "lang", "locale")
-	r.Hidden = is("hidden", true) || is("noindex", true) || is("unlisted", true) || is("searchable", false) || is("search", false)
+	if tag := text("language", "lang", "locale"); site.IsLanguage(tag) { // a page about Python may say language: python
+		r.Language = tag
+	}
 	boost, _ := strconv.ParseFloat(text("boost"), 32)
 	if m, ok := front["search"].(map[string]any); ok {
-		if x, ok := m["exclude"].(bool); ok && x {
-			r.Hidden = true
-		}
 		if b, err := strconv.ParseFloat(fmt.Sprint(m["boost"]), 32); err == nil {
 			boost = b
 		}
@@ -272,7 +268,7 @@ func leaves(v any) (out []string) {
 
 // titleOfPath makes a title of the last name in a path.
 func titleOfPath(p string) string {
-	key := pageKey(p)
+	key := site.PageKey(p)
 	if key == "" {
 		return "Home"
 	}
@@ -283,30 +279,6 @@ func titleOfPath(p string) string {
 	}
 	words[0] = strings.ToUpper(words[0][:1]) + words[0][1:]
 	return strings.Join(words, " ")
-}
-
-var versionFolder = regexp.MustCompile(`(?:^|/)version-([^/]+)/`)
-
-func versionOfPath(p string) string {
-	if m := versionFolder.FindStringSubmatch(p); m != nil {
-		return m[1]
-	}
-	return ""
-}
-
-// translations are the folders that hold one language's pages. Codes that are common English folder names are left out.
-var translations = strings.Fields(`ar bg bn ca cs da de el en es et fa fi fr he hi hr hu ja ko lt lv ms nb nl pl pt ro ru sk sl sr sv ta th tr uk ur vi zh
-	pt-br zh-cn zh-tw zh-hans zh-hant en-us en-gb es-419 fr-ca`)
-
-func languageOfPath(p string) string {
-	dirs := strings.Split(path.Dir(p), "/")
-	if len(dirs) > 1 && slices.Contains([]string{"i18n", "locales", "translations", "content", "docs"}, dirs[0]) {
-		dirs = dirs[1:]
-	}
-	if code := strings.ToLower(strings.ReplaceAll(dirs[0], "_", "-")); slices.Contains(translations, code) {
-		return dirs[0]
-	}
-	return ""
 }
 
 // voidTags have no end.

@@ -3,6 +3,7 @@ package thread
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,6 +21,8 @@ type held struct {
 	keys     []string // that the model was asked with
 	local    bool     // it is this machine's processors
 	asked    func()   // is called by the model, where there is one
+	further  string   // what the model searches by itself, where there is something
+	queries  []search.Query
 }
 
 func (h *held) Append(_ context.Context, a persistence.Append) (uint64, error) {
@@ -37,13 +40,19 @@ func (h *held) Acquire(context.Context, api.ProjectID) (func(), error) {
 func (h *held) Project(_ context.Context, id api.ProjectID) (api.Project, error) {
 	return api.Project{ID: id}, nil
 }
-func (h *held) Search(context.Context, api.ProjectID, search.Query) ([]search.Hit, error) {
+func (h *held) Search(_ context.Context, _ api.ProjectID, q search.Query) ([]search.Hit, error) {
+	h.queries = append(h.queries, q)
 	return nil, nil
 }
-func (h *held) Answer(_ context.Context, _ string, req model.Request, emit func(model.Delta) error) (model.Result, error) {
+func (h *held) Answer(ctx context.Context, _ string, req model.Request, emit func(model.Delta) error) (model.Result, error) {
 	h.keys = append(h.keys, req.Key)
 	if h.asked != nil {
 		h.asked()
+	}
+	if h.further != "" {
+		if _, err := req.Search(ctx, h.further); err != nil {
+			return model.Result{}, err
+		}
 	}
 	return model.Result{}, emit(model.Delta{Text: "Because."})
 }
@@ -219,5 +228,40 @@ func TestAClockThatJumpsCutsNoReaderOff(t *testing.T) {
 			t.Errorf("%s was asked at %v and ended at %v, after %v", e.Turn, e.Asked, e.Ended, last)
 		}
 		last = e.Ended
+	}
+}
+
+// Whatever is searched for an answer, also by the model and in its words, is searched with the reader's filter and page, and
+// with the words by which the reader's language is known.
+func TestEverySearchForAnAnswerKnowsTheReader(t *testing.T) {
+	h := &held{further: "kettle temperature"}
+	a := h.actor(t)
+	command := func(cmd asked) {
+		t.Helper()
+		cmd.Query = search.Query{CurrentPath: "/docs/1.0/kettle", Filter: search.Filter{Tag: "tea"}}
+		a.Command(*cmd.Ask, func(_ any, err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+		h.effects[len(h.effects)-1]()
+		for _, m := range h.messages {
+			a.Own(m)
+		}
+		h.messages = nil
+	}
+	command(opens("1", "comment chauffer la bouilloire ?"))
+	command(asks("2", "et le thé ?"))
+	if len(h.queries) < 4 {
+		t.Fatalf("there were %d searches", len(h.queries))
+	}
+	for i, q := range h.queries {
+		want := []string{"comment chauffer la bouilloire ?"}
+		if i >= len(h.queries)/2 {
+			want = []string{"et le thé ?", "comment chauffer la bouilloire ?"}
+		}
+		if !slices.Equal(q.Asked, want) || q.CurrentPath != "/docs/1.0/kettle" || q.Filter.Tag != "tea" {
+			t.Errorf("search %d: %+v", i, q)
+		}
 	}
 }

@@ -389,7 +389,7 @@ const sectionsOfPage = 4
 func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]search.Hit, error) {
 	var hits []search.Hit
 	pages, most := 0, 2*cmp.Or(q.Limit, 5)
-	q.Sections = sectionsOfPage
+	q.Sections, q.Asked = sectionsOfPage, e.asked()
 	for _, text := range texts {
 		q.Text = text
 		found, err := e.deps.Searcher.Search(ctx, e.state.project, q)
@@ -421,6 +421,18 @@ func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]
 		}
 	}
 	return hits, nil
+}
+
+// asked is what the reader has asked in this thread, the newest first. Its language is the one that every search for the
+// answer looks in, in whatever words a model searches.
+func (e *effect) asked() []string {
+	texts := []string{e.exchange.Question}
+	for _, m := range slices.Backward(e.state.history()) {
+		if m.Role == "user" {
+			texts = append(texts, m.Text)
+		}
+	}
+	return texts
 }
 
 // further lets a model search by itself, as the reader may: with the filter of the question. What it finds can be cited.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"docent/search"
 	"docent/stream"
 )
 
@@ -28,7 +29,7 @@ type answerSource struct {
 
 func newAskCommand() *cobra.Command {
 	c := new(client)
-	var domain, thread, threadKey, caller string
+	var q question
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "ask QUESTION", Short: "Ask the assistant and print the answer as it is written", Args: cobra.ExactArgs(1),
@@ -37,12 +38,13 @@ func newAskCommand() *cobra.Command {
 			if err := required(cmd, "domain", "key"); err != nil {
 				return err
 			}
+			q.text = args[0]
 			out := cmd.OutOrStdout()
 			text := out
 			if asJSON {
 				text = io.Discard
 			}
-			a, err := c.ask(cmd, question{domain: domain, thread: thread, key: threadKey, caller: caller, text: args[0]}, text)
+			a, err := c.ask(cmd, q, text)
 			if err != nil {
 				return err
 			}
@@ -56,10 +58,13 @@ func newAskCommand() *cobra.Command {
 	}
 	clientFlags(cmd, c)
 	flags := cmd.Flags()
-	flags.StringVar(&domain, "domain", envOr("DOMAIN", ""), "domain of the project (DOCENT_DOMAIN)")
-	flags.StringVar(&thread, "thread", "", "continue this thread")
-	flags.StringVar(&threadKey, "thread-key", "", "the thread's secret, where the project asks for it")
-	flags.StringVar(&caller, "fp", "anonymous", "who asks: anonymous or a user id")
+	flags.StringVar(&q.domain, "domain", envOr("DOMAIN", ""), "domain of the project (DOCENT_DOMAIN)")
+	flags.StringVar(&q.thread, "thread", "", "continue this thread")
+	flags.StringVar(&q.key, "thread-key", "", "the thread's secret, where the project asks for it")
+	flags.StringVar(&q.caller, "fp", "anonymous", "who asks: anonymous or a user id")
+	flags.StringVar(&q.version, "version", "", "answer from this version of the documentation only")
+	flags.StringVar(&q.language, "language", "", "answer from pages in this language only, such as fr")
+	flags.StringVar(&q.page, "current-path", "", "the page that the reader is on; its version and language are answered from")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object when the answer is complete")
 	return cmd
 }
@@ -74,7 +79,7 @@ func printSources(w io.Writer, a answer) {
 	fmt.Fprintf(w, "\nThread: %s\n", a.ThreadID)
 }
 
-type question struct{ domain, thread, key, caller, text string }
+type question struct{ domain, thread, key, caller, text, version, language, page string }
 
 // ask puts a question over version 2 of the API and writes the answer's text to w as it comes.
 func (c *client) ask(cmd *cobra.Command, q question, w io.Writer) (answer, error) {
@@ -89,6 +94,12 @@ func (c *client) ask(cmd *cobra.Command, q question, w io.Writer) (answer, error
 	}
 	if q.key != "" {
 		body["threadKey"] = q.key
+	}
+	if q.version != "" || q.language != "" {
+		body["filter"] = search.Filter{Version: q.version, Language: q.language}
+	}
+	if q.page != "" {
+		body["currentPath"] = q.page
 	}
 	resp, err := c.do(cmd.Context(), http.MethodPost, "/discovery/v2/assistant/"+url.PathEscape(q.domain)+"/message", body)
 	if err != nil {

@@ -70,7 +70,7 @@ type agentSearch struct{ library *search.Library }
 var _ agent.Searcher = agentSearch{}
 
 func (s agentSearch) Search(ctx context.Context, project, query string, limit int) ([]agent.Found, error) {
-	hits, err := s.library.Search(ctx, api.ProjectID(project), search.Query{Text: query, Limit: limit})
+	hits, err := s.library.Search(ctx, api.ProjectID(project), search.Query{Text: query, Limit: limit, Everywhere: true}) // whoever edits a page wants its translations and versions too
 	if err != nil {
 		if errors.Is(err, search.ErrNotIndexed) {
 			return nil, search.ErrNotIndexed // the agent need not know which file is damaged

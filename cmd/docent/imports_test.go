@@ -10,24 +10,26 @@ import (
 )
 
 // floors is the plan of the house: a room imports only rooms on floors below its own. What may be imported across
-// floors 1 to 4 beyond data types is kept small by ports.go in each room; this test keeps the arrows pointing down.
+// floors 1 to 5 beyond data types is kept small by ports.go in each room; this test keeps the arrows pointing down.
 var floors = map[string]int{
 	"docent/formats": -1, // what markup reads front matter with
 	"docent/api":     0, "docent/stream": 0, "docent/markup": 0, "docent/docs": 0,
 	"docent/router/openapi": 0, // the document alone
-	"docent/search":         1, "docent/model": 1, "docent/forge": 1, "docent/persistence": 1, "docent/agent": 1,
-	"docent/router/overload": 1, // who is let in
-	"docent/forge/forgetest": 2, // what every code host is tested with
-	"docent/model/modeltest": 2, // plays the providers of language models
-	"docent/actors/job":      2, "docent/actors/thread": 2,
-	"docent/actors": 3,
-	"docent/router": 4, "docent/bench": 4,
-	"docent/cmd/docent": 5,
+	"docent/site":           1,
+	"docent/search":         2, "docent/model": 2, "docent/forge": 2, "docent/persistence": 2, "docent/agent": 2,
+	"docent/router/overload": 2, // who is let in
+	"docent/forge/forgetest": 3, // what every code host is tested with
+	"docent/model/modeltest": 3, // plays the providers of language models
+	"docent/actors/job":      3, "docent/actors/thread": 3,
+	"docent/actors": 4,
+	"docent/router": 5, "docent/bench": 5,
+	"docent/cmd/docent": 6,
 }
 
 // only lists rooms that may import less than their floor allows.
 var only = map[string][]string{
 	"docent/api": {}, "docent/docs": {},
+	"docent/site":   {"docent/api", "docent/formats", "docent/markup"},
 	"docent/actors": {"docent/actors/job", "docent/actors/thread", "docent/api", "docent/persistence"},
 }
 

@@ -11,6 +11,7 @@ import (
 	"docent/forge"
 	"docent/persistence"
 	"docent/search"
+	"docent/site"
 )
 
 // The operations of the operator's commands, by name.
@@ -19,6 +20,7 @@ const (
 	opProjectSet    = "project.set"
 	opProjectList   = "project.list"
 	opProjectRemove = "project.remove"
+	opProjectCheck  = "project.check"
 	opKeyCreate     = "key.create"
 	opKeyList       = "key.list"
 	opKeyRevoke     = "key.revoke"
@@ -38,6 +40,11 @@ type (
 		Commit   string `json:"commit"`
 		Pages    int    `json:"pages"`
 		Sections int    `json:"sections"`
+		// What the site's files say.
+		LeftOut     int            `json:"leftOut"`
+		Address     string         `json:"address,omitempty"` // where readers find the documentation
+		AddressFrom string         `json:"addressFrom,omitempty"`
+		Warnings    []site.Warning `json:"warnings,omitempty"`
 	}
 	keyParams struct {
 		ID        api.KeyID     `json:"id,omitempty"`
@@ -74,9 +81,11 @@ func (o *operations) run(ctx context.Context, name string, params json.RawMessag
 	case opProjectAdd:
 		return perform(params, func(p api.Project) (projectAdded, error) { return o.addProject(ctx, p, progress) })
 	case opProjectSet:
-		return perform(params, func(p api.Project) (search.Report, error) { return o.setProject(ctx, p, progress) })
+		return perform(params, func(p api.Project) (projectAdded, error) { return o.setProject(ctx, p, progress) })
 	case opProjectList:
 		return perform(params, func(struct{}) ([]api.Project, error) { return o.stores.catalog.Projects(ctx) })
+	case opProjectCheck:
+		return perform(params, func(p projectParams) (search.Check, error) { return o.checkProject(ctx, p.ID, progress) })
 	case opProjectRemove:
 		return perform(params, func(p projectParams) (struct{}, error) { return struct{}{}, o.removeProject(ctx, p.ID) })
 	case opKeyCreate:
@@ -169,12 +178,34 @@ func (o *operations) addProject(ctx context.Context, p api.Project, progress Pro
 		return projectAdded{}, errors.Join(err, o.stores.library.Remove(p.ID))
 	}
 	added, err := o.stores.catalog.AddProject(ctx, p)
-	return projectAdded{Project: added, Commit: report.Commit, Pages: report.Pages, Sections: report.Sections}, err
+	return read(added, report), err
+}
+
+// read is a project with what reading its documentation has found.
+func read(p api.Project, r search.Report) projectAdded {
+	return projectAdded{Project: p, Commit: r.Commit, Pages: r.Pages, Sections: r.Sections,
+		LeftOut: r.LeftOut, Address: r.SiteURL, AddressFrom: r.SiteURLFrom, Warnings: r.Warnings}
+}
+
+// checkProject brings the index up to date and says what is public of the same commit.
+func (o *operations) checkProject(ctx context.Context, id api.ProjectID, progress Progress) (search.Check, error) {
+	project, err := o.stores.catalog.Project(ctx, id)
+	if err != nil {
+		return search.Check{}, err
+	}
+	report, err := o.stores.source.refresh(ctx, project, progress)
+	if err != nil {
+		return search.Check{}, err
+	}
+	return o.stores.source.check(ctx, project, report.Commit)
 }
 
 // check says what is wrong with a project's settings.
 func (o *operations) check(p api.Project) error {
 	if err := p.Validate(); err != nil {
+		return err
+	}
+	if err := site.CheckPatterns(p); err != nil {
 		return err
 	}
 	if err := forge.Check(p); err != nil {
@@ -183,19 +214,21 @@ func (o *operations) check(p api.Project) error {
 	return o.stores.checkModel(p.Model)
 }
 
-func (o *operations) setProject(ctx context.Context, p api.Project, progress Progress) (search.Report, error) {
+func (o *operations) setProject(ctx context.Context, p api.Project, progress Progress) (projectAdded, error) {
 	p = p.WithDefaults()
 	if err := o.check(p); err != nil {
-		return search.Report{}, err
+		return projectAdded{}, err
 	}
 	if err := o.stores.hub.Access(ctx, p); err != nil {
-		return search.Report{}, err
+		return projectAdded{}, err
 	}
-	if _, err := o.stores.catalog.UpdateProject(ctx, p); err != nil {
-		return search.Report{}, err
+	p, err := o.stores.catalog.UpdateProject(ctx, p)
+	if err != nil {
+		return projectAdded{}, err
 	}
 	o.stores.source.guard.forget(p.ID)
-	return o.stores.source.refresh(ctx, p, progress)
+	report, err := o.stores.source.refresh(ctx, p, progress)
+	return read(p, report), err
 }
 
 func (o *operations) removeProject(ctx context.Context, id api.ProjectID) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 
 	"docent/api"
 	"docent/search"
+	"docent/site"
 )
 
 // An operator runs operations on the data directory that a command's flags name.
@@ -45,9 +47,9 @@ func (o *operator) run(cmd *cobra.Command, name string, params, result any) erro
 
 func newProjectCommand() *cobra.Command {
 	o := new(operator)
-	cmd := &cobra.Command{Use: "project", Short: "Add, list, change and remove documentation sets"}
+	cmd := &cobra.Command{Use: "project", Short: "Add, list, check, change and remove documentation sets"}
 	operatorFlags(cmd, o)
-	cmd.AddCommand(newProjectAddCommand(o), newProjectSetCommand(o),
+	cmd.AddCommand(newProjectAddCommand(o), newProjectSetCommand(o), newProjectCheckCommand(o),
 		&cobra.Command{
 			Use: "list", Short: "List the projects", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
@@ -78,8 +80,10 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar(&p.Source, "source", "", "where the documentation is: a folder, a git repository on disk, or a git URL; follows from --host and --repository where they are given")
 	flags.StringVar(&p.Branch, "branch", "", "branch of the repository (its default branch where empty)")
 	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
-	flags.StringVar(&p.SiteURL, "site-url", "", "where readers find the published pages; citations link there")
+	flags.StringVar(&p.SiteURL, "site-url", "", "where readers find the published pages; citations link there; follows from the site's configuration where it says so")
 	flags.StringVar((*string)(&p.Site), "site", "", "what makes the site, which decides the pages' URLs: plain, mintlify, docusaurus, vitepress, hugo, mkdocs or starlight; recognised by its files where not given")
+	flags.StringArrayVar(&p.Include, "include", nil, "only what this pattern matches is a page; as in .gitignore, relative to the documentation folder (repeatable; '' for none)")
+	flags.StringArrayVar(&p.Exclude, "exclude", nil, "what this pattern matches is no page; as in .gitignore, where ! brings back what the site leaves out (repeatable; '' for none)")
 	flags.StringVar((*string)(&p.Host), "host", string(api.HostBuiltin), "code host: builtin, github, gitlab, gitea or git")
 	flags.StringVar(&p.HostURL, "host-url", "", "address of a code host that is not the public one")
 	flags.StringVar(&p.Repository, "repository", "", "OWNER/NAME on the code host")
@@ -118,11 +122,7 @@ func newProjectAddCommand(o *operator) *cobra.Command {
 			if err := o.run(cmd, opProjectAdd, p, &added); err != nil {
 				return err
 			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), added)
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "project %s: %d pages, %d sections at %.12s\n", added.ID, added.Pages, added.Sections, added.Commit)
-			return nil
+			return printProject(cmd, o.json, added)
 		},
 	}
 	projectFlags(cmd, &p)
@@ -149,7 +149,11 @@ func newProjectSetCommand(o *operator) *cobra.Command {
 				if cmd.Flags().Changed("source") {
 					old.Source = absoluteSource(old.Source)
 				}
-				return o.run(cmd, opProjectSet, old, nil)
+				var set projectAdded
+				if err := o.run(cmd, opProjectSet, old, &set); err != nil {
+					return err
+				}
+				return printProject(cmd, o.json, set)
 			}
 			return fmt.Errorf("there is no project %q", p.ID)
 		},
@@ -164,7 +168,8 @@ func mergeFlags(cmd *cobra.Command, old *api.Project, given api.Project) {
 		"domain": func() { old.Domain = given.Domain }, "name": func() { old.Name = given.Name },
 		"source": func() { old.Source = given.Source }, "branch": func() { old.Branch = given.Branch },
 		"docs-dir": func() { old.DocsDir = given.DocsDir }, "site-url": func() { old.SiteURL = given.SiteURL },
-		"site": func() { old.Site = given.Site },
+		"site":    func() { old.Site = given.Site },
+		"include": func() { old.Include = given.Include }, "exclude": func() { old.Exclude = given.Exclude },
 		"host": func() { old.Host = given.Host }, "host-url": func() { old.HostURL = given.HostURL },
 		"repository": func() { old.Repository = given.Repository }, "token-env": func() { old.TokenEnv = given.TokenEnv },
 		"webhook-env": func() { old.WebhookEnv = given.WebhookEnv },
@@ -184,6 +189,112 @@ func mergeFlags(cmd *cobra.Command, old *api.Project, given api.Project) {
 			apply()
 		}
 	}
+}
+
+// printProject says what was read of a project, and loudly what its readers would miss.
+func printProject(cmd *cobra.Command, asJSON bool, p projectAdded) error {
+	out, loud := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if p.Address == "" {
+		fmt.Fprintf(loud, "WARNING: it is not known where readers find the pages, so that sources in answers are paths without an address.\n"+
+			"  Say it with: docent project set --id %s --site-url https://...\n", p.ID)
+	}
+	for _, w := range p.Warnings {
+		fmt.Fprintf(loud, "WARNING: %s: %s\n", w.File, w.Text)
+	}
+	if p.Pages == 0 {
+		fmt.Fprintf(loud, "WARNING: no page is public. `docent project check %s` says why.\n", p.ID)
+	}
+	if asJSON {
+		return printJSON(out, p)
+	}
+	fmt.Fprintf(out, "project %s: %d pages, %d sections at %.12s\n", p.ID, p.Pages, p.Sections, p.Commit)
+	if p.Address != "" {
+		fmt.Fprintf(out, "Readers find the pages at %s (%s).\n", p.Address, p.AddressFrom)
+	}
+	if p.LeftOut > 0 {
+		fmt.Fprintf(out, "%d files are no pages of the site; `docent project check %s` lists what is public and what is not.\n", p.LeftOut, p.ID)
+	}
+	return nil
+}
+
+func newProjectCheckCommand(o *operator) *cobra.Command {
+	return &cobra.Command{
+		Use: "check ID", Short: "List what of a project is public and why, what is left out, and links that lead nowhere", Args: cobra.ExactArgs(1),
+		Long: "Reads the project's documentation as it is now and lists every page that readers can be answered from, with its URL and the rule that\n" +
+			"makes it public; every file that is left out, with the rule and the file that says so; links between pages that lead to no public page;\n" +
+			"where readers find the site; and what of the site's configuration could not be read.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var c search.Check
+			if err := o.run(cmd, opProjectCheck, projectParams{ID: api.ProjectID(args[0])}, &c); err != nil {
+				return err
+			}
+			if o.json {
+				return printJSON(cmd.OutOrStdout(), c)
+			}
+			return printCheck(cmd.OutOrStdout(), c)
+		},
+	}
+}
+
+func printCheck(out io.Writer, c search.Check) error {
+	w := bufio.NewWriter(out)
+	made := string(c.Site)
+	if c.Config != "" {
+		made += " (" + c.Config + ")"
+	}
+	fmt.Fprintf(w, "project %s at %.12s, made by: %s\n", c.Project, c.Commit, made)
+	if c.Address != "" {
+		fmt.Fprintf(w, "address: %s (%s)\n", c.Address, c.AddressFrom)
+	} else {
+		fmt.Fprintf(w, "address: not known, so that sources are paths only; set --site-url\n")
+	}
+	reason := func(why, file string) string {
+		if file != "" {
+			return why + " (" + file + ")"
+		}
+		return why
+	}
+	rows := func(title string, n int, row func(i int) []string) {
+		if n == 0 {
+			return
+		}
+		fmt.Fprintf(w, "\n%s: %d\n", title, n)
+		table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+		for i := range n {
+			fmt.Fprintln(table, "  "+strings.Join(row(i), "\t"))
+		}
+		table.Flush()
+	}
+	var found, direct []search.CheckedPage
+	for _, p := range c.Pages {
+		if p.State == site.Unlisted {
+			direct = append(direct, p)
+		} else {
+			found = append(found, p)
+		}
+	}
+	page := func(list []search.CheckedPage) func(int) []string {
+		return func(i int) []string { return []string{list[i].URL, list[i].Path, reason(list[i].Why, list[i].File)} }
+	}
+	rows("Public pages", len(found), page(found))
+	rows("Public pages that are not found by searching", len(direct), page(direct))
+	rows("Left out", len(c.LeftOut), func(i int) []string {
+		l := c.LeftOut[i]
+		return []string{l.Path, string(l.State), reason(l.Why, l.File)}
+	})
+	rows("Links that lead to no public page", len(c.DeadLinks), func(i int) []string {
+		l := c.DeadLinks[i]
+		return []string{l.Path, l.Link, l.Why}
+	})
+	rows("Warnings", len(c.Warnings), func(i int) []string { return []string{c.Warnings[i].File, c.Warnings[i].Text} })
+	fmt.Fprintln(w)
+	if len(c.Pages) == 0 {
+		fmt.Fprintln(w, "No page is public.")
+	}
+	if len(c.DeadLinks)+len(c.Warnings) == 0 && c.Address != "" && len(c.Pages) > 0 {
+		fmt.Fprintln(w, "Nothing wrong was found.")
+	}
+	return w.Flush()
 }
 
 // absoluteSource makes a path independent of where the command was started; a URL stays as it is.

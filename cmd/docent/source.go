@@ -147,6 +147,23 @@ func (s *source) index(ctx context.Context, p api.Project, commit string, progre
 	return report, nil
 }
 
+// check says what of a project is public at a commit.
+func (s *source) check(ctx context.Context, p api.Project, commit string) (search.Check, error) {
+	lock := s.lock(p.ID)
+	lock.Lock()
+	defer lock.Unlock()
+	end, err := s.guard.begin(p.ID, stepIndex, commit)
+	if err != nil {
+		return search.Check{}, err
+	}
+	defer end()
+	tree, err := s.stores.hub.Tree(ctx, p, commit)
+	if err != nil {
+		return search.Check{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
+	}
+	return s.stores.library.Check(ctx, p, tree)
+}
+
 // merged indexes a project anew in the background: its documentation has just changed.
 func (s *source) merged(id api.ProjectID) {
 	s.mu.Lock()

@@ -1,21 +1,75 @@
-package search
+package site
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 )
 
-// literal reads the value that stands at the beginning of a JavaScript text, as far as it is written out: objects, arrays,
+// Literal reads the value that stands at the beginning of a JavaScript text, as far as it is written out: objects, arrays,
 // texts and numbers. Anything that would have to be run is nil, and what stands around it is read all the same. rest is
 // the text behind the value.
-func literal(src string) (value any, rest string) {
+func Literal(src string) (value any, rest string) {
 	p := literalReader{src: src}
 	return p.value(0), p.src[p.at:]
 }
 
+// Computed stands, in what Settings reads, for a value that would have to be run.
+type Computed struct{}
+
+var (
+	objectBegins = regexp.MustCompile(`(?:=|\bexport\s+default|\breturn|\()\s*\{`)
+	identifier   = regexp.MustCompile(`^[A-Za-z_$][\w$]*$`)
+)
+
+// Settings reads the object that a configuration in JavaScript or TypeScript makes, as far as it is written out: the one with
+// the most of these keys. A name stands for the value that the same file gives it. What would have to be run is Computed;
+// so is the key "..." of an object that another one is spread into.
+func Settings(src string, keys ...string) map[string]any {
+	const mostObjects = 100 // in a configuration the one that is looked for stands among the first
+	var best map[string]any
+	most := 0
+	for _, at := range objectBegins.FindAllStringIndex(src, mostObjects) {
+		p := literalReader{src: src, at: at[1] - 1, marks: true}
+		m, _ := p.object(0).(map[string]any)
+		n := 0
+		for _, k := range keys {
+			if _, ok := m[k]; ok {
+				n++
+			}
+		}
+		if n > most {
+			best, most = m, n
+		}
+	}
+	return best
+}
+
 type literalReader struct {
-	src string
-	at  int
+	src   string
+	at    int
+	marks bool // what has to be run is Computed
+	names int  // that were looked up
+}
+
+// run is the value of what has to be run; a name may be given a value elsewhere in the file.
+func (p *literalReader) run(word string, depth int) any {
+	const mostNames = 50
+	if !p.marks || word == "null" || word == "undefined" {
+		return nil
+	}
+	if p.names++; depth < deepestLiteral && p.names < mostNames && identifier.MatchString(word) {
+		declared := regexp.MustCompile(`\b(?:const|let|var)\s+` + regexp.QuoteMeta(word) + `\s*(?::[^=;]*)?=\s*`)
+		if at := declared.FindStringIndex(p.src); at != nil {
+			there := literalReader{src: p.src, at: at[1], marks: true, names: p.names}
+			v := there.value(depth + 1)
+			p.names = there.names
+			if v != nil {
+				return v
+			}
+		}
+	}
+	return Computed{}
 }
 
 // space passes over blanks and comments.
@@ -57,7 +111,7 @@ func (p *literalReader) value(depth int) any {
 	switch c := p.peek(); {
 	case depth > deepestLiteral:
 		p.skip()
-		return nil
+		return p.run("", depth)
 	case c == '{':
 		v = p.object(depth)
 	case c == '[':
@@ -76,8 +130,8 @@ func (p *literalReader) value(depth int) any {
 		v = list
 	case c == '"' || c == '\'' || c == '`':
 		text, ok := p.text()
-		if ok {
-			v = text
+		if v = text; !ok {
+			v = p.run("", depth)
 		}
 	default:
 		start := p.at
@@ -89,13 +143,13 @@ func (p *literalReader) value(depth int) any {
 		if n, err := strconv.ParseFloat(word, 64); err == nil {
 			return n
 		}
-		return nil
+		return p.run(word, depth)
 	}
 	switch p.peek() {
 	case ',', ']', '}', ')', ';', 0:
 	default: // `[…].map(…)`, `'a' + b`: it has to be run
 		if after := p.src[p.at:]; !strings.HasPrefix(after, "as ") && !strings.HasPrefix(after, "satisfies ") && depth > 0 {
-			v = nil
+			v = p.run("", depth)
 		}
 		if depth > 0 {
 			p.skip()
@@ -124,7 +178,20 @@ func (p *literalReader) object(depth int) any {
 				out[key] = v
 			}
 		} else {
+			spread := strings.HasPrefix(p.src[before:], "...")
+			method := p.peek() == '('
 			p.skip() // a spread, a shorthand or a method
+			if name := key; p.marks && (spread || key != "") {
+				if spread {
+					key = "..."
+				}
+				if spread || method {
+					name = ""
+				}
+				if v := p.run(name, depth); v != nil {
+					out[key] = v
+				}
+			}
 		}
 		if p.peek() == ',' || p.at == before {
 			p.at = min(p.at+1, len(p.src))

@@ -1,0 +1,426 @@
+package site
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"docent/api"
+	"docent/formats"
+)
+
+// A Site is how the generator of a documentation site names its pages. It is recognised by its files, and decides where
+// a reader finds a page; the project's SiteURL is where the documentation folder itself is shown. Paths are relative to the
+// documentation folder; those of files above it begin with "../".
+type Site struct {
+	Kind    api.SiteKind
+	content string            // folder that holds the pages, relative to the repository's root
+	docsDir string            // the project's
+	html    bool              // pages end in .html
+	labels  map[string]string // titles of folders, by their path relative to the documentation folder
+
+	config    string // the file that configures the site, as it is named among the files; empty where there is none
+	warnings  []Warning
+	broken    error // why a configuration cannot be read
+	project   api.Project
+	exclude   ignoreList // the project's
+	include   ignoreList
+	origin    string           // address of the site's root as the configuration states it, without a slash at its end
+	stated    string           // where it states it
+	ignored   ignoreList       // what the configuration leaves out, in the syntax of .gitignore
+	ignoring  string           // the file that holds these patterns
+	drafts    ignoreList       // MkDocs's draft_docs
+	drafting  string           // the file that holds these
+	globs     []glob           // VitePress's srcExclude
+	redirects []*regexp.Regexp // Mintlify's
+	rewrites  []rewrite        // VitePress's
+	plugins   []plugin         // Docusaurus's folders of content
+	trees     []tree           // Hugo's content folders of several languages
+	language  string           // Hugo's default language
+	build     hugoBuild
+	allShown  bool // Mintlify: pages outside of the navigation are searched too
+	unlisted  bool // the navigation lists what is searched
+	layout    *layout
+}
+
+// A Warning is something of a configuration that bears on what is published and cannot be read.
+type Warning struct {
+	File string `json:"file"`
+	Text string `json:"text"`
+}
+
+func (s *Site) warn(file, format string, args ...any) {
+	w := Warning{path.Join(s.docsDir, file), fmt.Sprintf(format, args...)}
+	if !slices.Contains(s.warnings, w) {
+		s.warnings = append(s.warnings, w)
+	}
+}
+
+// unreadable notes a configuration that the generator could not read either.
+func (s *Site) unreadable(file string, err error) {
+	s.warn(file, "cannot be read: %v", err)
+	if len(s.project.Include)+len(s.project.Exclude) == 0 && s.broken == nil {
+		s.broken = fmt.Errorf("%s cannot be read, so that it is not known what the site leaves out: %w; mend it, or say what is public with --include or --exclude", path.Join(s.docsDir, file), err)
+	}
+}
+
+// Unreadable says why it is not known what the site publishes: its configuration cannot be read, and the project does not say it
+// either. It is nil where that is known.
+func (s *Site) Unreadable() error { return s.broken }
+
+// Warnings say what of the site's configuration could not be read.
+func (s *Site) Warnings() []Warning { return s.warnings }
+
+// Config is the file that configures the site, relative to the repository's root; empty where there is none.
+func (s *Site) Config() string {
+	if s.config == "" {
+		return ""
+	}
+	return path.Join(s.docsDir, s.config)
+}
+
+// Configures tells what a file of this name configures; empty for any other.
+func Configures(p string) api.SiteKind {
+	base, dir := path.Base(p), path.Base(path.Dir(p))
+	stem := strings.TrimSuffix(base, path.Ext(base))
+	switch {
+	case base == "docs.json" || base == "mint.json" || base == ".mintignore":
+		return api.SiteMintlify
+	case base == "mkdocs.yml" || base == "mkdocs.yaml":
+		return api.SiteMkDocs
+	case stem == "docusaurus.config" || stem == "sidebars" || stem == "_category_":
+		return api.SiteDocusaurus
+	case stem == "config" && dir == ".vitepress" || stem == "index" && strings.HasSuffix(path.Dir(p), ".vitepress/config"):
+		return api.SiteVitePress
+	case stem == "astro.config":
+		return api.SiteStarlight
+	case base == "versions.json" || strings.HasSuffix(base, "_versions.json"):
+		return api.SiteDocusaurus
+	case stem == "hugo" && slices.Contains([]string{".toml", ".yaml", ".yml", ".json"}, path.Ext(base)), base == "config.toml", dir == "_default" && slices.Contains([]string{"config", "languages", "module"}, stem) && path.Base(path.Dir(path.Dir(p))) == "config":
+		return api.SiteHugo
+	}
+	return ""
+}
+
+// A Page is what a page says of its own address.
+type Page struct {
+	Path    string
+	Title   string
+	Slug    string // last part of the page's address, or all of it, where the front matter sets it
+	ID      string // the same by Docusaurus's older rule
+	Address string // the whole address where the front matter sets that
+}
+
+// Open recognises the generator and reads its configuration. What a project says of itself goes before what its files say.
+func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site {
+	s := Site{Kind: p.Site, docsDir: p.DocsDir, content: p.DocsDir, labels: map[string]string{}, project: p,
+		exclude: fixedList(p.Exclude...), include: fixedList(p.Include...)}
+	rank := map[api.SiteKind]int{api.SiteMintlify: 6, api.SiteMkDocs: 5, api.SiteDocusaurus: 4, api.SiteVitePress: 3, api.SiteStarlight: 2, api.SiteHugo: 1}
+	found, config := api.SiteKind(""), ""
+	for _, file := range files {
+		kind := Configures(file)
+		if kind == api.SiteHugo && path.Base(file) == "config.toml" && !slices.ContainsFunc(files, func(o string) bool {
+			return strings.HasPrefix(path.Join(p.DocsDir, o), path.Join(p.DocsDir, path.Dir(file), "content")+"/")
+		}) {
+			continue // a config.toml of something else
+		}
+		if kind == "" && IsPage(file) && strings.HasPrefix(path.Base(file), "_index.") {
+			kind = api.SiteHugo
+		}
+		if kind == "" || p.Site != "" && kind != p.Site {
+			continue
+		}
+		if strings.HasPrefix(path.Base(file), "_category_.") {
+			s.readLabel(file, read)
+		}
+		if !speaks(file) {
+			continue
+		}
+		if kind == api.SiteStarlight {
+			if raw, err := read(file); err != nil || !bytes.Contains(raw, []byte("@astrojs/starlight")) {
+				continue // a site of Astro that is made in another way
+			}
+		}
+		// The file that is nearest to the root speaks for the site.
+		better := config == "" || weight(file) > weight(config) || weight(file) == weight(config) && strings.Count(file, "/") < strings.Count(config, "/")
+		if rank[kind] > rank[found] || kind == found && better {
+			found, config = kind, file
+		}
+	}
+	if s.Kind == "" {
+		s.Kind = found
+	}
+	if config != "" && weight(config) > 0 {
+		s.config = config
+	}
+	switch s.Kind {
+	case api.SiteMintlify:
+		s.openMintlify(files, read)
+	case api.SiteMkDocs:
+		s.openMkDocs(read)
+	case api.SiteVitePress:
+		s.openVitePress(read)
+	case api.SiteHugo:
+		s.openHugo(files, read)
+	case api.SiteDocusaurus:
+		s.openDocusaurus(files, read)
+	case api.SiteStarlight:
+		s.openStarlight(read)
+	}
+	if s.content == "." {
+		s.content = ""
+	}
+	s.readLayout(files, read)
+	return s
+}
+
+// speaks tells whether a file says by itself which generator makes the site.
+func speaks(file string) bool {
+	switch base := path.Base(file); {
+	case base == ".mintignore", strings.HasSuffix(base, "versions.json"), path.Base(path.Dir(file)) == "_default" && !strings.HasPrefix(base, "config.") && !strings.HasPrefix(base, "hugo."):
+		return false
+	}
+	return true
+}
+
+// weight is how much of the site a file configures.
+func weight(file string) int {
+	switch base := path.Base(file); {
+	case Configures(file) == "", strings.HasPrefix(base, "sidebars."), strings.HasPrefix(base, "_category_."):
+		return 0
+	}
+	return 1
+}
+
+func (s *Site) readLabel(file string, read func(string) ([]byte, error)) {
+	var c struct {
+		Label string `json:"label" yaml:"label"`
+	}
+	raw, err := read(file)
+	if err != nil {
+		return
+	}
+	if path.Ext(file) == ".json" {
+		err = formats.JSON(raw, &c)
+	} else {
+		err = formats.YAML(raw, &c)
+	}
+	if err == nil && c.Label != "" {
+		s.labels[path.Dir(file)] = c.Label
+	}
+}
+
+// Content is the folder that holds the site's pages, relative to the repository's root.
+func (s *Site) Content() string { return s.content }
+
+// folder is the folder that a configuration file lies in, relative to the repository's root.
+func (s *Site) folder() string { return path.Join(s.docsDir, path.Dir(s.config)) }
+
+// relative is a page's path below the folder that holds the site's pages; where the documentation folder is that folder,
+// or within it, below the documentation folder.
+func (s *Site) relative(p string) string {
+	if s.content == s.docsDir || s.content == "" || strings.HasPrefix(s.docsDir, s.content+"/") {
+		return p
+	}
+	if rest, ok := strings.CutPrefix(path.Join(s.docsDir, p), s.content+"/"); ok {
+		return rest
+	}
+	return p
+}
+
+var (
+	numbered  = regexp.MustCompile(`^\d+\s*[-_.]+\s*([^-_.\s].*)$`)
+	notNumber = regexp.MustCompile(`^(\d{2,4}[-_.]\d{2}|\d+[-_.]\d+)`) // dates and versions
+)
+
+func withoutNumber(name string) string {
+	if m := numbered.FindStringSubmatch(name); m != nil && !notNumber.MatchString(name) {
+		return m[1]
+	}
+	return name
+}
+
+// WithoutNumbers takes the numbers by which Docusaurus orders files off every part of a path.
+func WithoutNumbers(p string) string {
+	parts := strings.Split(p, "/")
+	for i := range parts {
+		parts[i] = withoutNumber(parts[i])
+	}
+	return strings.Join(parts, "/")
+}
+
+// Shown is where the site shows a page: a path without leading slash, with the slash or extension at its end that the
+// generator gives it.
+func (s *Site) Shown(r Page) string {
+	if r.Address != "" {
+		return strings.TrimPrefix(r.Address, "/")
+	}
+	rel := s.relative(r.Path)
+	dir, stem := path.Split(rel)
+	if IsPage(stem) {
+		stem = strings.TrimSuffix(stem, path.Ext(stem))
+	}
+	dir = strings.TrimSuffix(dir, "/")
+	index := slices.Contains([]string{"index", "_index", "README", "readme"}, stem)
+	switch s.Kind {
+	case api.SiteVitePress, api.SiteStarlight, api.SiteMintlify:
+		index = stem == "index"
+	case api.SiteHugo:
+		index = stem == "index" || stem == "_index"
+	}
+	if tag, rest := s.layout.languageOfPath(r.Path); s.Kind == api.SiteMkDocs && len(s.layout.locales) > 0 && tag != "" { // the plug-in i18n
+		if strings.EqualFold(tag, s.layout.byDefault) {
+			tag = ""
+		}
+		rel = path.Join(tag, rest)
+		dir, stem = path.Split(strings.TrimSuffix(rel, path.Ext(rel)))
+		dir, index = strings.TrimSuffix(dir, "/"), slices.Contains([]string{"index", "README", "readme"}, stem)
+	}
+	join := func(slug string) string {
+		if strings.HasPrefix(slug, "/") {
+			return strings.Trim(path.Clean(slug), "/")
+		}
+		return strings.TrimPrefix(path.Join("/", dir, slug), "/")
+	}
+	folder := func(p string) string { // as a folder's address
+		if p = strings.Trim(p, "/"); p == "" {
+			return ""
+		}
+		return p + "/"
+	}
+	switch s.Kind {
+	case api.SiteDocusaurus:
+		at := s.locate(r.Path)
+		if dir = path.Dir(at.rel); at.plugin.kind == blogPlugin {
+			return at.post(r)
+		}
+		if at.plugin.kind == pagesPlugin {
+			if index {
+				return strings.Trim(path.Join(at.prefix, dir), "/")
+			}
+			return strings.Trim(path.Join(at.prefix, dir, stem), "/")
+		}
+		dir = WithoutNumbers(strings.Trim(path.Clean("/"+dir), "/"))
+		stem = withoutNumber(stem)
+		if r.ID != "" {
+			stem = r.ID
+		}
+		own := join(stem)
+		if r.Slug != "" {
+			own = join(r.Slug)
+		} else if r.ID == "" && (strings.EqualFold(stem, "index") || strings.EqualFold(stem, "readme") || strings.EqualFold(stem, path.Base(dir))) {
+			own = dir
+		}
+		return strings.Trim(path.Join(at.prefix, own), "/")
+	case api.SiteHugo:
+		if prefix, rest, ok := s.inTree(r.Path); ok {
+			dir = path.Join(prefix, strings.Trim(path.Dir("/"+rest), "/"))
+		}
+		for _, code := range slices.Concat(Translations, slices.Sorted(maps.Keys(s.layout.locales))) {
+			if rest, ok := strings.CutSuffix(stem, "."+code); ok {
+				stem = rest
+				if code != s.language {
+					dir = path.Join(code, dir)
+				}
+				index = stem == "index" || stem == "_index"
+			}
+		}
+		own := join(stem)
+		switch {
+		case r.Slug != "" && stem == "index": // a bundle: the folder is the page
+			own = path.Join(path.Dir(dir), r.Slug)
+		case r.Slug != "" && stem != "_index":
+			own = join(strings.Trim(r.Slug, "/"))
+		case index:
+			own = dir
+		}
+		return folder(strings.ReplaceAll(strings.ToLower(own), " ", "-"))
+	case api.SiteMkDocs, api.SiteVitePress:
+		if s.Kind == api.SiteMkDocs && !mkDocsPage(rel) {
+			return rel // is copied as it is
+		}
+		if to, ok := s.rewritten(rel); ok {
+			dir, stem = path.Split(strings.TrimSuffix(to, path.Ext(to)))
+			dir, index = strings.TrimSuffix(dir, "/"), stem == "index"
+		}
+		switch {
+		case index:
+			return folder(dir)
+		case s.html:
+			return join(stem + ".html")
+		case s.Kind == api.SiteMkDocs:
+			return folder(join(stem))
+		}
+		return join(stem)
+	case api.SiteStarlight:
+		if r.Slug != "" {
+			return folder(r.Slug)
+		}
+		if index {
+			return folder(strings.ToLower(dir))
+		}
+		return folder(strings.ToLower(join(stem)))
+	}
+	if r.Slug != "" {
+		return join(r.Slug)
+	}
+	if index {
+		return strings.Trim(path.Clean("/"+dir), "/")
+	}
+	return join(stem)
+}
+
+// AddressKey is an address as links are compared by: without what stands at its end by the generator's rule alone.
+func AddressKey(address string) string {
+	address = strings.TrimSuffix(strings.Trim(address, "/"), ".html")
+	return address
+}
+
+// Crumbs are the titles of the folders above a page, where the generator shows them.
+func (s *Site) Crumbs(r Page, titles map[string]string) []string {
+	if s.Kind != api.SiteHugo && s.Kind != api.SiteDocusaurus {
+		return nil
+	}
+	var out []string
+	dir := path.Dir(r.Path)
+	if strings.HasPrefix(path.Base(r.Path), "_index.") {
+		dir = path.Dir(dir)
+	}
+	for ; dir != "." && dir != "/" && path.Join(s.docsDir, dir) != s.content && !strings.HasPrefix(dir, ".."); dir = path.Dir(dir) {
+		name := s.labels[dir]
+		if name == "" {
+			name = titles[dir]
+		}
+		if name != "" && name != r.Title {
+			out = append(out, name)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// Translations are the folders that hold one language's pages. Codes that are common English folder names are left out.
+var Translations = strings.Fields(`ar bg bn ca cs da de el en es et fa fi fr he hi hr hu ja ko lt lv ms nb nl pl pt ro ru sk sl sr sv ta th tr uk ur vi zh
+	pt-br zh-cn zh-tw zh-hans zh-hant en-us en-gb es-419 fr-ca`)
+
+var pageExtensions = map[string]bool{".md": true, ".mdx": true, ".markdown": true, ".html": true, ".htm": true, ".txt": true, ".rst": true, ".adoc": true}
+
+// IsPage tells from its name whether a file holds text for readers.
+func IsPage(p string) bool { return pageExtensions[strings.ToLower(path.Ext(p))] }
+
+// PageKey is the path of a page as links and navigation name it: without extension, leading slash and index.
+func PageKey(p string) string {
+	p = strings.Trim(path.Clean("/"+p), "/")
+	if IsPage(p) {
+		p = strings.TrimSuffix(p, path.Ext(p))
+	}
+	switch base := path.Base(p); base {
+	case "index", "_index", "README", "readme":
+		p = strings.TrimSuffix(strings.TrimSuffix(p, base), "/")
+	}
+	return p
+}
