@@ -140,6 +140,7 @@ func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.
 		}
 	}
 	server.Attach(web.Config)
+	web.Listener = server.Listener(web.Listener)
 	web.Start()
 	h.web = web
 	t.Cleanup(func() {

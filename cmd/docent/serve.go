@@ -268,7 +268,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	}
 	defer stopProfiles()
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go func() { failed <- server.Serve(a.edge.Listener(listener)) }()
 	a.upkeep.begin(a.work, a)
 	a.updates.resume()
 	a.automations.start()
