@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +77,9 @@ func TestSearchOverHTTPIsJudged(t *testing.T) {
 	server := newTestServer(t, data)
 	byCorpus := map[string][]search.Judged{}
 	for _, q := range queries {
+		if slices.Equal(q.Relevant, []string{"CLAUDE.md"}) {
+			continue // the set was judged when every file was a page; what tells programs how to work on a repository is none
+		}
 		byCorpus[q.Corpus] = append(byCorpus[q.Corpus], q)
 	}
 	var all []search.Outcome
