@@ -765,21 +765,6 @@ func (p *pump) drop(f *flow) {
 	f.conn.Close()
 }
 
-// A returned connection is given back to net/http, with what was read of its next request already.
-type returned struct {
-	*net.TCPConn
-	read []byte
-}
-
-func (c *returned) Read(b []byte) (int, error) {
-	if len(c.read) == 0 {
-		return c.TCPConn.Read(b)
-	}
-	n := copy(b, c.read)
-	c.read = c.read[n:]
-	return n, nil
-}
-
 // returns is the listener that hands out connections whose streams have ended.
 type returns struct {
 	mu     sync.Mutex
