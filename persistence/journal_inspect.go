@@ -13,7 +13,7 @@ import (
 
 // A JournalRecord is one entry of a journal's file as it stands there, damaged or not.
 type JournalRecord struct {
-	Bucket   string // "events", "snapshots", "pending", "claims" or "uses"
+	Bucket   string // "events", "snapshots", "pending", "claims", "uses" or "meta"
 	Key      []byte
 	Value    []byte // as stored, with its checksums
 	Stream   string // as far as it could be read

@@ -78,7 +78,28 @@ func (r *repair) run(aside []string) error {
 	}); err != nil {
 		return err
 	}
+	if err := r.identity(); err != nil {
+		return err
+	}
 	return r.marks()
+}
+
+// identity takes out a damaged record of which journal this is and which catalogue it works with.
+func (r *repair) identity() error {
+	meta := r.c.tx.Bucket(bucketMeta)
+	value := bytes.Clone(meta.Get(metaIdentity))
+	_, damage := decodeIdentity(value)
+	if damage == nil {
+		return nil
+	}
+	if err := r.keep(JournalRecord{Bucket: string(bucketMeta), Key: metaIdentity, Value: value, Err: damage}); err != nil {
+		return err
+	}
+	if err := meta.Delete(metaIdentity); err != nil {
+		return fmt.Errorf("%w: %w", errFatal, err)
+	}
+	r.did(bucketMeta, string(metaIdentity), "which journal this is was taken out; `docent journal adopt` has the catalogue take it as it stands", false, 1)
+	return nil
 }
 
 // streams mends or takes out the streams that are damaged.

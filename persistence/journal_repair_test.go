@@ -320,3 +320,48 @@ func damageRecord(t testing.TB, path string, bucket, key []byte) {
 		t.Fatal(err)
 	}
 }
+
+// TestADamagedIdentityIsTakenOut damages the record of which journal this is, which says nothing of what was acknowledged.
+func TestADamagedIdentityIsTakenOut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	j := openAt(t, path, JournalOptions{})
+	is := journalIdentity{id: "of the journal", catalog: "of the catalogue", revision: 7}
+	if err := j.remember(is); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		body := bytes.Clone(tx.Bucket(bucketMeta).Get(metaIdentity))
+		body[len(body)-1] ^= 1
+		return tx.Bucket(bucketMeta).Put(metaIdentity, body)
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenJournal(path, JournalOptions{Log: quiet}); !errors.Is(err, ErrCorrupt) {
+		t.Fatalf("a damaged identity is taken as it stands: %v", err)
+	}
+	if j, err = OpenJournal(path, JournalOptions{Log: quiet, AcceptDamage: true}); err != nil {
+		t.Fatal(err)
+	}
+	var kept []JournalRecord
+	done, err := j.Repair(nil, func(r JournalRecord) error { kept = append(kept, r); return nil }, nothing)
+	if err := errors.Join(err, j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if len(kept) != 1 || kept[0].Bucket != "meta" || len(done) != 1 || done[0].Lost {
+		t.Errorf("kept %+v, done %+v", kept, done)
+	}
+	if err := CheckJournal(path, func(p JournalProblem) bool { t.Error(p); return true }); err != nil {
+		t.Fatal(err)
+	}
+	if err := openAt(t, path, JournalOptions{}).Close(); err != nil {
+		t.Fatal(err)
+	}
+}
