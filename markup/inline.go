@@ -401,21 +401,20 @@ func (s *scanner) brace(i, limit int) int {
 	}
 	to := min(limit, i+4096)
 	from := i + 2
-	var known *struct{ from, to int }
-	if len(closer) == 2 {
-		if known = &s.noClose[0]; closer == "%}" {
-			known = &s.noClose[1]
-		}
-		if from >= known.from && from < known.to { // only what was not looked at before
-			from = max(from, min(known.to, to)-1)
-		}
+	known := &s.noClose[0]
+	switch closer {
+	case "}}":
+		known = &s.noClose[1]
+	case "%}":
+		known = &s.noClose[2]
+	}
+	if from >= known.from && from < known.to { // only what was not looked at before
+		from = max(from, min(known.to, to)-1)
 	}
 	j := bytes.Index(src[from:to], []byte(closer))
 	if j < 0 {
 		s.steps += to - from
-		if known != nil {
-			known.from, known.to = i+2, to
-		}
+		known.from, known.to = i+2, to
 		return 0
 	}
 	s.steps += j

@@ -127,7 +127,7 @@ type scanner struct {
 	notRule   int // the byte for which a line was no thematic break of ruleMark
 	ruleMark  byte
 	noMath    int         // before here no line closes a block of formulas
-	noClose   [2]struct { // before here no }} and no %}
+	noClose   [3]struct { // between these no }, no }} and no %}
 		from, to int
 	}
 	steps int // bytes looked at, of which some are more than once; what tests hold to be linear
