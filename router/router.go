@@ -62,7 +62,7 @@ type Bounds struct {
 	BodyBytes      int64         // of one request: 1 MiB
 	BodyMemory     int64         // of all request bodies that are being read: 64 MiB
 	Requests       int           // had at once, waiting ones too, streams not counted: 1024
-	Working        int           // questions, searches, jobs and feedback worked on at once; more wait: 16 for each processor
+	Working        int           // questions, searches, jobs and feedback worked on at once; more wait: 48 for each processor
 	Waiting        int           // of those, waiting at once: 2048 for each processor
 	Lease          time.Duration // that one of them counts as worked on, however long it is: 250 ms
 	Streams        int           // open at once: 32768
@@ -85,7 +85,7 @@ func or[T comparable](v, otherwise T) T {
 func (b Bounds) withDefaults() Bounds {
 	return Bounds{
 		BodyBytes: or(b.BodyBytes, 1<<20), BodyMemory: or(b.BodyMemory, 64<<20),
-		Requests: or(b.Requests, 1024), Working: or(b.Working, 16*runtime.GOMAXPROCS(0)), Waiting: or(b.Waiting, 2048*runtime.GOMAXPROCS(0)), Lease: or(b.Lease, 250*time.Millisecond), Streams: or(b.Streams, 32768), Waits: or(b.Waits, 4096),
+		Requests: or(b.Requests, 1024), Working: or(b.Working, 48*runtime.GOMAXPROCS(0)), Waiting: or(b.Waiting, 2048*runtime.GOMAXPROCS(0)), Lease: or(b.Lease, 250*time.Millisecond), Streams: or(b.Streams, 32768), Waits: or(b.Waits, 4096),
 		ReadTimeout: or(b.ReadTimeout, 30*time.Second), WriteTimeout: or(b.WriteTimeout, 30*time.Second),
 		CommandTimeout: or(b.CommandTimeout, 30*time.Second), Pace: b.Pace, KeepAlive: or(b.KeepAlive, 15*time.Second),
 	}
