@@ -329,7 +329,8 @@ func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if !r.undone {
+		// Most pages run nothing that would have to be there already: only for others is the whole documentation looked at.
+		if !r.undone && r.site.newCode(now, codeBase{}) != "" {
 			if r.known == nil {
 				known, err := was.codeBase()
 				if err != nil {
