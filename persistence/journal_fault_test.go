@@ -448,7 +448,7 @@ func sameStream(got, want Recovered) bool {
 // TestEveryFlippedBitIsFoundOrHarmless flips one bit of a journal at a time.
 func TestEveryFlippedBitIsFoundOrHarmless(t *testing.T) {
 	rounds := 500
-	if testing.Short() {
+	if testing.Short() || raceDetector {
 		rounds = 100
 	}
 	for _, clean := range []bool{true, false} {
