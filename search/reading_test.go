@@ -178,6 +178,7 @@ func countWords(texts ...string) map[string]int {
 // No word that a reader sees is lost, and none that a reader does not see is indexed: what is indexed of each page of a
 // real site lies between two slow readings, one that takes only what is surely seen and one that takes all that may be.
 func TestNothingVisibleIsLostAndNothingInvisibleIsIndexed(t *testing.T) {
+	skipUnderRace(t)
 	seen, pages := 0, realPages(t)
 	for name, src := range pages {
 		r := &record{Path: name, Kind: kindPage}

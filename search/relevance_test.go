@@ -152,6 +152,7 @@ var misses = flag.Bool("misses", false, "list the judged queries whose page is n
 // The judged queries find their pages. The bars stand just under what is reached: a change that costs a few queries is
 // seen here.
 func TestRelevance(t *testing.T) {
+	skipUnderRace(t)
 	l := openTest(t, Options{})
 	queries := judgedQueries(t)
 	indexCorpora(t, l)
@@ -220,5 +221,13 @@ func TestRelevance(t *testing.T) {
 		if *misses && (o.Rank == 0 || o.Rank > 5) {
 			t.Logf("%s %s %q wants %v (rank %d), has %v", o.Judged.Corpus, o.Judged.Kind, o.Judged.Query, o.Judged.Relevant, o.Rank, o.Found)
 		}
+	}
+}
+
+// skipUnderRace is for tests in one goroutine that take minutes under the race detector. CI runs them without it.
+func skipUnderRace(t *testing.T) {
+	t.Helper()
+	if raceDetector {
+		t.Skip("one goroutine: CI runs it without the race detector")
 	}
 }

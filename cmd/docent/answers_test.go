@@ -1,4 +1,4 @@
-package main_test
+package main
 
 import (
 	"archive/tar"
@@ -23,8 +23,6 @@ import (
 	"docent/model"
 	"docent/search"
 )
-
-const judgedFolder = "../../../shared/relevance"
 
 // unanswerable are questions that a reader might well ask and that the documentation does not answer: another product's
 // features, prices, people, things that the product does not do. They share words with it.
@@ -225,6 +223,9 @@ func realQuestions(t *testing.T) []judgedQuestion {
 // The search and the built-in model together: real people's questions get an answer whose first source is the page that
 // was linked for them, and questions that the documentation does not answer are told so. The whole answers show with -v.
 func TestBuiltinAnswersAreJudged(t *testing.T) {
+	if raceDetector {
+		t.Skip("computes only; CI runs it without the race detector")
+	}
 	t.Parallel()
 	questions := realQuestions(t)
 	library, err := search.OpenLibrary(t.TempDir(), search.Options{Log: slog.New(slog.DiscardHandler)})

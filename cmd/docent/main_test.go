@@ -30,6 +30,9 @@ import (
 // runAsDocent makes the test binary the program itself: tests start it, kill it and start it again.
 const runAsDocent = "DOCENT_TEST_RUN_MAIN"
 
+// raceOptions is the variable that the race detector takes its options from.
+const raceOptions = "GORACE"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(runAsDocent) != "" {
 		if file := os.Getenv(clockFile); file != "" {
@@ -44,6 +47,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(runAsProvider) != "" {
 		playProvider()
 		return
+	}
+	if os.Getenv(raceOptions) == "" {
+		// A program that was built with the race detector waits a second at its end by default.
+		_ = os.Setenv(raceOptions, "atexit_sleep_ms=10")
 	}
 	flag.Parse()
 	given := false

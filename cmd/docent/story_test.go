@@ -16,7 +16,10 @@ import (
 )
 
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/script"})
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Setup: func(env *testscript.Env) error {
+		env.Setenv(raceOptions, os.Getenv(raceOptions))
+		return nil
+	}})
 }
 
 func TestDemoShowsTheWholeOfDocent(t *testing.T) {
