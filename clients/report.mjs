@@ -1,11 +1,13 @@
 // The load report in a real browser, opened from the disk: it asks for nothing, fits a phone and a sheet of paper, and no
 // letter of its plots lies outside of them or over another. Prints what is wrong, a line each.
+import { readFileSync } from "node:fs";
 import { chromium } from "playwright-core";
 
 const { page: address, chromium: executablePath, pdf } = JSON.parse(process.env.DOCENT_REPORT);
 const problems = [];
 const browser = await chromium.launch({ executablePath, args: ["--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
 
+const axe = readFileSync(new URL("./node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const millimetre = 96 / 25.4;
 for (const [name, width, media, scheme] of [
   ["a phone", 390, "screen", "light"], ["a phone in the dark", 390, "screen", "dark"], ["a screen", 1280, "screen", "light"],
@@ -58,6 +60,11 @@ for (const [name, width, media, scheme] of [
     return out;
   }, media);
   problems.push(...found.map((p) => `on ${name}: ${p}`));
+  if (media === "screen") {
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate(() => axe.run({ resultTypes: ["violations"] }));
+    problems.push(...violations.map((v) => `on ${name}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(" | ")}`));
+  }
   if (media === "print") await page.pdf({ path: pdf, preferCSSPageSize: true });
   await context.close();
 }

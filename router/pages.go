@@ -23,25 +23,38 @@ var css string
 //go:embed pages.html
 var pagesHTML string
 
+//go:embed pages.js
+var script string
+
+//go:embed favicon.svg
+var favicon []byte
+
 var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
-	"css":  func() template.CSS { return template.CSS(css) },
-	"when": func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
-	"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"css":    func() template.CSS { return template.CSS(css) },
+	"script": func() template.JS { return template.JS(script) },
+	"when":   func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
+	"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 }).Parse(pagesHTML))
 
-// policy lets a page load nothing and run nothing: its style is its own, named by its hash, and its forms come back here.
+// policy lets a page load and run nothing but its own: its style and its script, named by their hashes, its icon, and more of
+// itself. Its forms come back here.
 var policy = func() string {
-	sum := sha256.Sum256([]byte(css))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-		"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	hash := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return "default-src 'none'; style-src " + hash(css) + "; script-src " + hash(script) +
+		"; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }()
 
 type pullView struct {
 	Pull     api.PullRequest
+	Project  string
 	Diff     forge.Diff
 	Title    string
 	Body     template.HTML
 	Files    []fileView
+	One      bool // of the files is shown, which was asked for
 	SignedIn bool
 	MayMerge bool
 	Token    string
@@ -51,6 +64,7 @@ type fileView struct {
 	forge.FileDiff
 	Anchor   string
 	Hunks    []hunk
+	Later    bool // its changes are fetched when it is opened
 	TooLarge bool
 }
 
@@ -93,6 +107,13 @@ func (s *Server) failPage(x *exchange, req *http.Request, a answer) {
 // wantsPage reports whether the caller is a browser that shows a page.
 func wantsPage(req *http.Request) bool {
 	return strings.Contains(req.Header.Get("Accept"), "text/html")
+}
+
+// icon is what browsers show beside a page's name.
+func (s *Server) icon(x *exchange, _ bunrouter.Request) error {
+	x.Header().Set("Cache-Control", "public, max-age=86400")
+	write(x, http.StatusOK, "image/svg+xml", favicon)
+	return nil
 }
 
 // index says what this is to whoever opens the address in a browser.

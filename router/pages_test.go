@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"math"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -49,7 +50,7 @@ func TestThePullRequestPage(t *testing.T) {
 	for _, want := range []string{
 		`Rename &lt;b&gt;&#34;A&#34;&lt;/b&gt; <span class="dim">#7</span>`, `<span class="state open">open</span>`,
 		`<em>rename</em>`, `<td align="center">2</td>`,
-		"5 files changed", `docs/a.md`, `docs/from.md → docs/to.md`, `A binary file.`,
+		"5 files changed", `<strong>acme</strong>: <code>docent/job_1</code> into`, `docs/a.md`, `docs/from.md → docs/to.md`, `A binary file.`,
 		`<tr class="same"><td class="no">10</td><td class="no">10</td><td class="mark"></td><td>same &lt;i&gt;</td></tr>`,
 		`<tr class="del"><td class="no">11</td><td class="no"></td><td class="mark">−</td><td>old A</td></tr>`,
 		`<tr class="add"><td class="no"></td><td class="no">11</td><td class="mark">+</td><td>new &lt;B&gt;</td></tr>`,
@@ -60,15 +61,22 @@ func TestThePullRequestPage(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	for _, never := range []string{"<script", "javascript:", "Merge</button>"} {
+	for _, never := range []string{"alert(1)</script", "javascript:", "Merge</button>"} {
 		if strings.Contains(page, never) {
 			t.Errorf("the page has %q", never)
 		}
 	}
-	// The policy names exactly the style that the page has.
-	style := regexp.MustCompile(`(?s)<style>(.*?)</style>`).FindStringSubmatch(page)
-	sum := sha256.Sum256([]byte(style[1]))
-	want := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	// The policy names exactly the style and the script that the page has.
+	hash := func(element string) string {
+		found := regexp.MustCompile("(?s)<"+element+">(.*?)</"+element+">").FindAllStringSubmatch(page, -1)
+		if len(found) != 1 {
+			t.Fatalf("%d of %s", len(found), element)
+		}
+		sum := sha256.Sum256([]byte(found[0][1]))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	want := "default-src 'none'; style-src " + hash("style") + "; script-src " + hash("script") +
+		"; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 	header(t, res, "Content-Security-Policy", want)
 	if strings.Contains(page, "style=") {
 		t.Error("an inline style, which the policy refuses")
@@ -99,6 +107,103 @@ func TestADiffTooLargeForAPageIsLeftToItsText(t *testing.T) {
 	}
 	if text, _ := h.text(200, "GET", "/pulls/"+id+".diff", "", ""); !strings.Contains(text, many) {
 		t.Error("the text lacks lines")
+	}
+}
+
+// A page with hundreds of changed files is small: most files' changes are fetched when they are opened, each by its own address.
+func TestAPageOfManyFilesLoadsThemAsTheyAreOpened(t *testing.T) {
+	h := build(t)
+	id := h.pull()
+	var d forge.Diff
+	for i := range 217 {
+		d.Files = append(d.Files, forge.FileDiff{Path: fmt.Sprintf("docs/page & %d.md", i), Status: "modified", Added: 12, Deleted: 12,
+			Unified: "@@ -1,12 +1,12 @@\n" + strings.Repeat("-"+strings.Repeat("old ", 20)+"\n", 12) + strings.Repeat(fmt.Sprintf("+new %d ", i)+strings.Repeat("new ", 20)+"\n", 12)})
+	}
+	h.pulls.diffs[id] = d
+	page, _ := h.text(200, "GET", "/pulls/"+id, "", "")
+	if len(page) > 300_000 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	if n := strings.Count(page, "<details"); n != 217 {
+		t.Errorf("%d files are listed", n)
+	}
+	link := regexp.MustCompile(`<a href="(/pulls/[^"]*)">Show the changes of docs/page &amp; 216.md</a>`).FindStringSubmatch(page)
+	if link == nil || strings.Contains(page, "+new 216") {
+		t.Fatal("the last file is not left for later")
+	}
+	one, _ := h.text(200, "GET", html.UnescapeString(link[1]), "", "")
+	if n := strings.Count(one, "<td>new 216 new"); n != 12 || strings.Count(one, "<details") != 1 {
+		t.Errorf("its own page has %d of its lines", n)
+	}
+	if page, _ := h.text(404, "GET", "/pulls/"+id+"?file=nope.md", "", "", "Accept", "text/html"); !strings.Contains(page, "no such file nope.md") {
+		t.Errorf("a file that was not changed: %s", page)
+	}
+}
+
+// Text is read at 4.5:1 and more (WCAG 2.2, 1.4.3), in light and in dark.
+func TestColoursOfPagesHaveEnoughContrast(t *testing.T) {
+	h := build(t)
+	page, _ := h.text(200, "GET", "/", "", "")
+	blocks := regexp.MustCompile(`:root\{([^}]*)\}`).FindAllStringSubmatch(page, -1)
+	if len(blocks) != 2 {
+		t.Fatalf("%d sets of colours", len(blocks))
+	}
+	for i, scheme := range []string{"light", "dark"} {
+		colour := map[string]string{"white": "#ffffff", "black": "#0d1013"}
+		for _, m := range regexp.MustCompile(`--([a-z-]+):(#[0-9a-f]+)`).FindAllStringSubmatch(blocks[i][1], -1) {
+			colour[m[1]] = m[2]
+		}
+		onState := "white"
+		if scheme == "dark" {
+			onState = "black"
+		}
+		for _, pair := range [][2]string{
+			{"ink", "paper"}, {"ink", "soft"}, {"ink", "add"}, {"ink", "del"}, {"dim", "paper"}, {"dim", "soft"}, {"link", "paper"}, {"link", "soft"},
+			{"no", "paper"}, {"no", "add-n"}, {"no", "del-n"}, {"open", "paper"}, {"open", "soft"}, {"closed", "paper"}, {"closed", "soft"},
+			{"white", "go"}, {onState, "open"}, {onState, "merged"}, {onState, "closed"},
+		} {
+			if got := contrast(t, colour[pair[0]], colour[pair[1]]); got < 4.5 {
+				t.Errorf("%s: %s on %s is %.2f:1", scheme, pair[0], pair[1], got)
+			}
+		}
+	}
+}
+
+// contrast is the ratio of WCAG 2.2.
+func contrast(t *testing.T, a, b string) float64 {
+	t.Helper()
+	luminance := func(s string) float64 {
+		if len(s) == 4 {
+			s = "#" + strings.Repeat(s[1:2], 2) + strings.Repeat(s[2:3], 2) + strings.Repeat(s[3:4], 2)
+		}
+		var c [3]int
+		if _, err := fmt.Sscanf(s, "#%02x%02x%02x", &c[0], &c[1], &c[2]); err != nil {
+			t.Fatalf("colour %q: %v", s, err)
+		}
+		sum := 0.0
+		for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+			v := float64(c[i]) / 255
+			if v <= 0.04045 {
+				v /= 12.92
+			} else {
+				v = math.Pow((v+0.055)/1.055, 2.4)
+			}
+			sum += weight * v
+		}
+		return sum
+	}
+	x, y := luminance(a), luminance(b)
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+func TestPagesHaveAnIcon(t *testing.T) {
+	h := build(t)
+	for _, path := range []string{"/favicon.svg", "/favicon.ico"} {
+		icon, res := h.text(200, "GET", path, "", "")
+		header(t, res, "Content-Type", "image/svg+xml")
+		if !strings.HasPrefix(icon, "<svg") {
+			t.Errorf("%s is %q", path, icon)
+		}
 	}
 }
 

@@ -20,8 +20,12 @@ import (
 	"docent/forge"
 )
 
-// maxShownLines are the lines of a diff on its page. What goes beyond is left to the text form.
-const maxShownLines = 20_000
+const (
+	// shownAtOnce are the lines of changes on the page of a pull request. The other files' are fetched as they are opened.
+	shownAtOnce = 1_000
+	// maxShownLines are the lines of one file's changes. More are left to the text form.
+	maxShownLines = 20_000
+)
 
 // markdown renders what people and models write. Raw HTML and links that run programs are left out: that is goldmark's
 // default, which nothing here may change. Table cells are aligned by attribute, since the page takes no inline styles.
@@ -71,17 +75,36 @@ func (s *Server) showPull(x *exchange, req bunrouter.Request) error {
 	if gone != nil {
 		v.Body = template.HTML("<p role=\"status\"><strong>"+template.HTMLEscapeString(gone.Reason)+".</strong></p>\n") + v.Body
 	}
-	left := maxShownLines
+	one := req.URL.Query().Get("file")
+	v.One = one != ""
+	left := shownAtOnce
+	if v.One {
+		left = maxShownLines
+	}
 	for i, f := range diff.Files {
+		if v.One && f.Path != one {
+			continue
+		}
 		fv := fileView{FileDiff: f, Anchor: fmt.Sprintf("file-%d", i+1)}
-		if n := strings.Count(f.Unified, "\n"); n > left {
+		switch n := strings.Count(f.Unified, "\n"); {
+		case n > maxShownLines:
 			fv.TooLarge = true
-		} else {
+		case n > left:
+			fv.Later = true
+		default:
 			left -= n
 			fv.Hunks = hunks(f.Unified)
 		}
 		v.Files = append(v.Files, fv)
 	}
+	if v.One && len(v.Files) == 0 {
+		return missing("file " + one + " among the changes of this pull request")
+	}
+	project, err := s.Catalog.Project(req.Context(), p.Project)
+	if err != nil {
+		return named(err, "pull request")
+	}
+	v.Project = or(project.Name, string(project.ID))
 	who, ok, err := s.session(x, req)
 	if err != nil {
 		return err

@@ -257,6 +257,8 @@ func (s *Server) table() []route {
 		{"GET", "/pulls/:id", page, s.showPull}, // also {id}.diff and {id}.patch
 		{"POST", "/pulls/:id/merge", page, s.mergePull},
 		{"POST", "/pulls/:id/close", page, s.closePull},
+		{"GET", "/favicon.svg", page, s.icon},
+		{"GET", "/favicon.ico", page, s.icon}, // what browsers ask for on pages that name none
 		{"GET", "/login", page, s.showLogin},
 		{"POST", "/login", page, s.login},
 		{"POST", "/logout", page, s.logout},

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -83,6 +85,48 @@ func TestExamplePagesInABrowser(t *testing.T) {
 				t.Errorf("browser.mjs: %v\nthe server's log:\n%s", err, server.log)
 			}
 		})
+	}
+}
+
+// TestPagesInABrowser uses the server's own pages as a maintainer does, with a pull request of many files.
+func TestPagesInABrowser(t *testing.T) {
+	t.Parallel()
+	const clients = "../../clients"
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("the pages are left out: there is no chromium; scripts/install-browser installs it")
+	}
+	for _, name := range []string{"playwright-core", "axe-core"} {
+		if _, err := os.Stat(filepath.Join(clients, "node_modules", name)); err != nil {
+			t.Skip("the pages are left out: scripts/install-browser installs what drives the browser (it needs npm)")
+		}
+	}
+	files := map[string]string{}
+	for i := range 150 {
+		files[fmt.Sprintf("guides/page-%d.md", i)] = fmt.Sprintf("# Page %d\n\n%s", i, strings.Repeat("The Harbour is open. See the long line about `code` in the Harbour.\n\n", 8))
+	}
+	data := filepath.Join(t.TempDir(), "data")
+	server := newTestServer(t, data)
+	p := newTestProject(t, data, "harbour", writeFiles(t, files))
+	out := docent(t, "job", "create", "--url", server.url, "--project", p.id, "--key", p.admin, "--wait", "Rename \"Harbour\" to \"Port\".")
+	pull := regexp.MustCompile(regexp.QuoteMeta(server.url) + `/pulls/\w+`).FindString(out)
+	if pull == "" {
+		t.Fatalf("no pull request in %s", out)
+	}
+	settings, err := json.Marshal(map[string]string{"server": server.url, "pull": pull, "key": p.admin, "chromium": chromium})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "node", "pages.mjs")
+	cmd.Dir = clients
+	cmd.Env = append(os.Environ(), "DOCENT_PAGES="+string(settings))
+	var problems, wrong bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &problems, &wrong
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("pages.mjs: %v\n%s", err, wrong.String())
+	}
+	if problems.Len() > 0 {
+		t.Errorf("the pages are not as they should be:\n%s", problems.String())
 	}
 }
 
