@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -55,13 +56,14 @@ type snapshot struct {
 	headIDF     spread // the same for the headings of sections
 	meanBody    float64
 	words       []string // the dictionary, sorted
+	wordPages   []uint32 // how many pages have each, counting those that are deleted
 	titles      []titleEntry
 	languages   []string // that pages are written in: primary subtags
 	locales     []locale // the same as the site names them, its own first
 	localeOf    []uint16 // of a page
 	hasVersion  map[versionOfDocs]bool
 	same        map[string][]uint32 // pages that are one in several versions and languages; nil where there is one language and no version
-	living      sync.Map            // word -> bool
+	living      sync.Map            // word -> the number of pages that have it
 	terms       cache[termKey, *postings]
 	shown       cache[uint32, *shown]
 	results     cache[resultKey, []standing]
@@ -162,7 +164,7 @@ func (s *snapshot) measureMemory() int64 {
 		n += int64(len(key)+4*len(pages)) + 64
 	}
 	for _, w := range s.words {
-		n += int64(len(w)) + 16
+		n += int64(len(w)) + 20
 	}
 	for _, t := range s.titles {
 		n += int64(len(t.title)) + 24
@@ -339,32 +341,31 @@ func (s *snapshot) readDictionary() error {
 			break
 		}
 		s.words = append(s.words, strings.Clone(entry.Term))
+		s.wordPages = append(s.wordPages, uint32(min(entry.Count, math.MaxUint32)))
 	}
-	if !slices.IsSorted(s.words) {
-		slices.Sort(s.words)
-		s.words = slices.Compact(s.words)
+	if !slices.IsSorted(s.words) { // all that is looked up in it needs the order
+		return errors.New("read dictionary: its words are not in order")
 	}
 	return nil
 }
 
-// alive reports whether a word of the dictionary is on any page. Bleve's dictionaries still hold the words of deleted
-// documents until their segments are written afresh.
-func (s *snapshot) alive(word string) bool {
+// used is how many pages have a word of the dictionary. Bleve's dictionaries still hold the words of deleted documents until
+// their segments are written afresh.
+func (s *snapshot) used(word int) uint32 {
 	if s.manifest.Dead == 0 {
-		return true
+		return s.wordPages[word]
 	}
-	if known, ok := s.living.Load(word); ok {
-		return known.(bool)
+	text := s.words[word]
+	if known, ok := s.living.Load(text); ok {
+		return known.(uint32)
 	}
-	found := false
-	r, err := s.reader.TermFieldReader(context.Background(), []byte(word), pageFieldNames[fieldSurface], false, false, false)
-	if err == nil {
-		doc, err := r.Next(nil)
-		found = err == nil && doc != nil
+	pages := uint32(0)
+	if r, err := s.reader.TermFieldReader(context.Background(), []byte(text), pageFieldNames[fieldSurface], false, false, false); err == nil {
+		pages = uint32(min(r.Count(), math.MaxUint32))
 		r.Close()
 	}
-	s.living.Store(word, found)
-	return found
+	s.living.Store(text, pages)
+	return pages
 }
 
 // plainTitle is a title as it is compared with what is typed: lower case, words only.
