@@ -126,8 +126,10 @@ type scanner struct {
 	esmFailed bool
 	notRule   int // the byte for which a line was no thematic break of ruleMark
 	ruleMark  byte
-	noMath    int         // before here no line closes a block of formulas
-	noClose   [3]struct { // between these no }, no }} and no %}
+	noMath    int             // before here no line closes a block of formulas
+	verbatim  int             // templates before here are text: they stand in Liquid's raw
+	notClosed map[string]Span // by the name of a template: between these none closes it
+	noClose   [5]struct {     // between these no }, no }}, no %}, no *} and no !}
 		from, to int
 	}
 	steps int // bytes looked at, of which some are more than once; what tests hold to be linear
@@ -282,7 +284,8 @@ func (s *scanner) block(pos int) int {
 		s.list = append(s.list, col+4)
 		s.leaf(i+n, true, false)
 		return next
-	case c == '<' && bytes.HasPrefix(s.src[i:end], []byte("<<<")):
+	case c == '<' && bytes.HasPrefix(s.src[i:end], []byte("<<<")), c == '-' && !s.mdx && scissors(s.src[i:end]):
+		s.p.Templates = append(s.p.Templates, Template{Span: Span{i, end}})
 		return next
 	case c == '$' && strings.TrimSpace(string(s.src[i:end])) == "$$":
 		if n := s.math(i, end, next); n > 0 {
