@@ -292,8 +292,9 @@ var calledTemplate = regexp.MustCompile(`\{\{(?:<[^*]*?>|%[^*]*?%)\}\}`)
 
 // Readable is a stretch of the page as readers have it, still in Markdown: templates are gone but for the text that they carry,
 // comments are gone, and links lead to where the site's own do. link is asked for each link's destination, without templates;
-// where it says no, the text of the link stays alone. shortcodes says that they are called within code too, as Hugo does.
-func (p *Page) Readable(span Span, shortcodes bool, link func(dest string) (string, bool)) string {
+// where it says no, the text of the link stays alone. below says that the destination is one below the site's root, as templates
+// give it. shortcodes says that they are called within code too, as Hugo does.
+func (p *Page) Readable(span Span, shortcodes bool, link func(dest string, below bool) (string, bool)) string {
 	var edits []Edit
 	within := func(s Span) bool { return s.Start >= span.Start && s.End <= span.End }
 	add := func(at Span, text string) { edits = append(edits, Edit{at, []byte(text)}) }
@@ -320,7 +321,7 @@ func (p *Page) Readable(span Span, shortcodes bool, link func(dest string) (stri
 		dest := TemplateTarget(l.Dest)
 		to, ok := dest, dest != ""
 		if ok {
-			to, ok = link(dest)
+			to, ok = link(dest, dest != l.Dest)
 		}
 		switch {
 		case ok && to != l.Dest:

@@ -52,7 +52,7 @@ func TestReadersSeeNoTemplatesAndNoComments(t *testing.T) {
 	}
 }
 
-func asIs(dest string) (string, bool) { return dest, true }
+func asIs(dest string, _ bool) (string, bool) { return dest, true }
 
 func TestLinksWithTemplatesLeadToTheirPages(t *testing.T) {
 	t.Parallel()
@@ -70,7 +70,10 @@ func TestLinksWithTemplatesLeadToTheirPages(t *testing.T) {
 	} {
 		p := markup.Parse("a.md", []byte(c.page))
 		asked := ""
-		got := p.Readable(markup.Span{End: len(c.page)}, true, func(dest string) (string, bool) {
+		got := p.Readable(markup.Span{End: len(c.page)}, true, func(dest string, below bool) (string, bool) {
+			if below == strings.Contains(c.page, "[p]: /x") {
+				t.Errorf("%s: below the root: %v", c.page, below)
+			}
 			if asked = dest; strings.HasPrefix(dest, "https:") {
 				t.Errorf("%s: asked for %q", c.page, dest)
 			}

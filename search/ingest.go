@@ -100,8 +100,8 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, pr
 	u.count()
 	if u.old != nil && len(todo) == 0 && len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) == 0 && len(u.old.records) == len(u.records) &&
 		u.old.manifest.Language == u.where.Language() {
-		if u.old.manifest.Commit != u.report.Commit || u.old.manifest.SiteURL != u.report.SiteURL {
-			err = shelf.relabel(u.old, u.report.Commit, u.report.SiteURL)
+		if label := labelOf(&u.where); u.old.manifest.Commit != u.report.Commit || u.old.manifest.SiteURL != u.report.SiteURL || u.old.manifest.Site != label {
+			err = shelf.relabel(u.old, u.report.Commit, u.report.SiteURL, label)
 		}
 		return u.report, err
 	}
@@ -469,6 +469,9 @@ func (u *update) reader(ctx context.Context) func(string) ([]byte, error) {
 	}
 }
 
+// source is the name that says how the record's text is read.
+func (r *record) source() string { return r.Path }
+
 // page is what a record's file says of its own address.
 func (r *record) page() site.Page {
 	return site.Page{Path: r.Path, Title: r.Title, Slug: r.Slug, ID: r.ID, Address: r.Address}
@@ -573,7 +576,7 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	m := manifest{Schema: schemaVersion, Analysis: analysisVersion, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.report.SiteURL, Language: u.where.Language()}
+	m := manifest{Schema: schemaVersion, Analysis: analysisVersion, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.report.SiteURL, Site: labelOf(&u.where), Language: u.where.Language()}
 	for _, r := range u.records {
 		m.NextUID = max(m.NextUID, r.UID+1)
 	}

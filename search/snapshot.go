@@ -436,7 +436,7 @@ func (s *snapshot) page(p string, groups []string) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	return Page{Path: r.Path, Title: r.Title, URL: s.url(r, ""), Content: string(content[r.Body:]), Groups: slices.Clone(r.Groups)}, nil
+	return Page{Path: r.Path, Title: r.Title, URL: s.url(r, ""), Content: s.readable(r, content[r.Body:], s.labels()), Groups: slices.Clone(r.Groups)}, nil
 }
 
 // find looks a page up by anything that names it. What begins with a slash, or with the site's address, is an address

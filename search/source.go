@@ -102,7 +102,11 @@ func readMarkup(r *record, src *source, content []byte) {
 		switch l.Kind {
 		case markup.InlineLink, markup.ReferenceLink, markup.AttributeLink:
 			src.dests = append(src.dests, l.Dest)
-			if to, ok := linkTarget(r.Path, l.Dest); ok && strings.TrimSpace(l.Text) != "" {
+			dest := markup.TemplateTarget(l.Dest)
+			if dest != l.Dest && strings.Contains(dest, "/") && !strings.HasPrefix(dest, ".") {
+				dest = "/" + strings.TrimPrefix(dest, "/") // ref names pages from the root
+			}
+			if to, ok := linkTarget(r.Path, dest); ok && strings.TrimSpace(l.Text) != "" {
 				r.Links = append(r.Links, link{To: to, Text: strings.TrimSpace(l.Text)})
 			}
 		case markup.ImportLink:

@@ -73,6 +73,28 @@ func (s *Site) Address() (address, from string) {
 	return s.origin + (&url.URL{Path: "/" + below}).EscapedPath(), s.stated
 }
 
+// LinkBase is the path, without slashes at its ends, that the generator puts before a link that begins with a slash; ok is false
+// where it leaves such links as they are, so that they lead to the root of the host.
+func (s *Site) LinkBase() (base string, ok bool) {
+	switch s.Kind {
+	case api.SiteDocusaurus, api.SiteVitePress:
+		if s.base != "" {
+			return s.base, true
+		}
+		fallthrough
+	case api.SiteMintlify:
+		address := s.origin
+		if address == "" {
+			address = s.project.SiteURL
+		}
+		if u, err := url.Parse(address); err == nil {
+			return strings.Trim(u.Path, "/"), true
+		}
+		return "", true
+	}
+	return "", false
+}
+
 func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {
 	if s.config == "" {
 		return
@@ -311,6 +333,9 @@ func (s *Site) openVitePress(read func(string) ([]byte, error)) {
 		s.warn(s.config, "srcDir is computed; set --docs-dir")
 	}
 	s.html = doc["cleanUrls"] != true
+	if base, ok := doc["base"].(string); ok {
+		s.base = strings.Trim(base, "/")
+	}
 	s.globs = s.globList(s.config, "srcExclude", doc["srcExclude"])
 	switch to := doc["rewrites"].(type) {
 	case nil:
@@ -676,6 +701,9 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 	}
 	// The deepest folder counts.
 	slices.SortStableFunc(s.plugins, func(a, b plugin) int { return len(b.folder) - len(a.folder) })
+	if base, ok := doc["baseUrl"].(string); ok {
+		s.base = strings.Trim(base, "/")
+	}
 	if address, ok := doc["url"].(string); ok {
 		base, _ := doc["baseUrl"].(string)
 		if _, computed := doc["baseUrl"].(Computed); computed {

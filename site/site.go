@@ -30,6 +30,7 @@ type Site struct {
 	exclude   ignoreList // the project's
 	include   ignoreList
 	origin    string           // address of the site's root as the configuration states it, without a slash at its end
+	base      string           // path of the site's root as the configuration states it, without slashes at its ends
 	stated    string           // where it states it
 	ignored   ignoreList       // what the configuration leaves out, in the syntax of .gitignore
 	ignoring  string           // the file that holds these patterns
