@@ -538,7 +538,8 @@ func (s *scanner) atx(i, end int) int {
 	return n
 }
 
-var customID = regexp.MustCompile(`[ \t]*(?:\{:?[ \t]*#([^\s{}]+)(?:[ \t]+[^{}]*)?\}|\{/\*[ \t]*#([^\s{}]+)[ \t]*\*/\})[ \t]*$`)
+// customID finds an explicit id; %{#id}% is how translated sites of VitePress write it, as others take braces for values.
+var customID = regexp.MustCompile(`[ \t]*(?:%\{#([^\s{}]+)\}%|\{:?[ \t]*#([^\s{}]+)(?:[ \t]+[^{}]*)?\}|\{/\*[ \t]*#([^\s{}]+)[ \t]*\*/\})[ \t]*$`)
 
 func (s *scanner) heading(i, n, end int) {
 	a, _ := s.indent(i+n, end, 0)
@@ -566,13 +567,13 @@ func (s *scanner) heading(i, n, end int) {
 // customAnchor takes an explicit id off the end of a heading.
 func (s *scanner) customAnchor(h *Heading, a, b int) int {
 	from := max(a, b-256)
-	if b > a && s.src[b-1] == '}' {
+	if b > a && (s.src[b-1] == '}' || s.src[b-1] == '%') {
 		if m := customID.FindSubmatchIndex(s.src[from:b]); m != nil {
 			h.Custom = true
-			if m[2] >= 0 {
-				h.Anchor = string(s.src[from+m[2] : from+m[3]])
-			} else {
-				h.Anchor = string(s.src[from+m[4] : from+m[5]])
+			for k := 2; k < len(m); k += 2 {
+				if m[k] >= 0 {
+					h.Anchor = string(s.src[from+m[k] : from+m[k+1]])
+				}
 			}
 			return from + m[0]
 		}

@@ -198,7 +198,7 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 			u.fresh[r] = content
 			if src != nil {
 				if held += len(content); held > holdParsed {
-					src.sections = nil // read again when it is indexed: memory stays bounded
+					src.sections, src.headings = nil, nil // read again when it is indexed: memory stays bounded
 				}
 				u.sources[r] = src
 			}
@@ -316,7 +316,7 @@ func (u *update) derive() []*record {
 			at.Crumbs = u.where.Crumbs(r.page(), titles)
 		}
 		h := fnv.New64a()
-		fmt.Fprintf(h, "%q %q %q %t %q %t %q %q %q", at.Names, at.Crumbs, address, r.Hidden, v.Versions, v.Current, v.Language, v.Docs, v.Same)
+		fmt.Fprintf(h, "%q %q %q %q %t %q %t %q %q %q", u.where.AnchorRule(), at.Names, at.Crumbs, address, r.Hidden, v.Versions, v.Current, v.Language, v.Docs, v.Same)
 		for _, s := range links {
 			fmt.Fprintf(h, "l%d:%s", len(s), s)
 		}
@@ -696,6 +696,7 @@ func (u *update) documents(ctx context.Context, todo []*record, keep func(*recor
 				}
 				src.include(p, text)
 			}
+			src.name(&u.where)
 			docs := describe(r, src)
 			mu.Lock()
 			defer mu.Unlock()

@@ -79,10 +79,15 @@ func readMarkup(r *record, src *source, content []byte) {
 		}
 	}
 	sections := p.Sections(maxLevel)
+	src.headings = p.Headings
+	numbers := make(map[int]int, len(p.Headings))
+	for i, h := range p.Headings {
+		numbers[h.Span.Start] = i + 1
+	}
 	for i, s := range sections {
-		t := section{heading: s.Heading, anchor: s.Anchor, level: s.Level, trail: s.Trail, start: s.Span.Start, end: s.Span.End, body: s.Body, code: s.Code}
+		t := section{heading: s.Heading, anchor: s.Anchor, number: numbers[s.Span.Start], level: s.Level, trail: s.Trail, start: s.Span.Start, end: s.Span.End, body: s.Body, code: s.Code}
 		if lead != "" && i < 2 && s.Level == 1 && s.Span.Start == p.Headings[0].Span.Start {
-			t.heading, t.anchor, t.level, t.trail = "", "", 0, nil
+			t.heading, t.anchor, t.number, t.level, t.trail = "", "", 0, 0, nil
 			t.body = s.Heading + "\n\n" + s.Body
 			if i == 1 { // text, as a rule an import or an image, stood before it
 				before := &src.sections[0]

@@ -199,6 +199,7 @@ func (s *Site) openMkDocs(read func(string) ([]byte, error)) {
 	s.ignored, s.ignoring = s.ignores(from["exclude_docs"], strings.Split(text("exclude_docs"), "\n")), from["exclude_docs"]
 	s.drafts, s.drafting = s.ignores(from["draft_docs"], strings.Split(text("draft_docs"), "\n")), from["draft_docs"]
 	s.setOrigin(from["site_url"], "site_url", text("site_url"))
+	s.toc = readToc(doc["markdown_extensions"])
 	var plugins []any
 	if n, ok := doc["plugins"]; ok && n.Decode(&plugins) == nil {
 		for _, p := range plugins {
@@ -511,6 +512,12 @@ func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
 		s.build.ignore = append(s.build.ignore, re)
 	}
 	s.setOrigin(s.config, "baseURL", text(settings["baseurl"]))
+	parser := settings
+	for _, key := range []string{"markup", "goldmark", "parser"} {
+		m, _ := parser[key].(map[string]any)
+		parser = lowerKeys(m)
+	}
+	s.anchorType = orElse(text(parser["autoidtype"]), text(parser["autoheadingidtype"]))
 }
 
 func orElse(a, b string) string {
@@ -566,7 +573,7 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 		root = s.folder()
 		s.content = root
 		if raw, err := read(s.config); err == nil {
-			doc = Settings(string(raw), "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName")
+			doc = Settings(string(raw), "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName", "markdown")
 			if doc == nil && len(strings.TrimSpace(string(raw))) > 0 && !emptyExport.Match(raw) {
 				s.warn(s.config, "its settings are computed; set --exclude and --site-url")
 			}
@@ -701,6 +708,9 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 	}
 	// The deepest folder counts.
 	slices.SortStableFunc(s.plugins, func(a, b plugin) int { return len(b.folder) - len(a.folder) })
+	markdownOptions, _ := doc["markdown"].(map[string]any)
+	anchors, _ := markdownOptions["anchors"].(map[string]any)
+	s.keepCase = anchors["maintainCase"] == true
 	if base, ok := doc["baseUrl"].(string); ok {
 		s.base = strings.Trim(base, "/")
 	}

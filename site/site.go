@@ -46,6 +46,10 @@ type Site struct {
 	allShown  bool // Mintlify: pages outside of the navigation are searched too
 	unlisted  bool // the navigation lists what is searched
 	layout    *layout
+	// What the configuration says of the anchors of headings.
+	anchorType string // Hugo's autoHeadingIDType
+	keepCase   bool   // Docusaurus's maintainCase
+	toc        tocRule
 }
 
 // A Warning is something of a configuration that bears on what is published and cannot be read.
