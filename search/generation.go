@@ -85,6 +85,7 @@ type record struct {
 	ID          string   // the same by Docusaurus's older rule
 	Address     string   // the whole address where the front matter sets that
 	Aliases     []string // earlier addresses
+	Renders     string   // the operation of an API that the page shows, by its front matter: "GET /pets"
 	Shown       string   // path of the page on the site, by the rule of its generator
 	Crumbs      []string // titles of the groups or folders above it
 	Hidden      bool     // found by its path, not by searching

@@ -156,6 +156,9 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 			}
 			continue
 		}
+		if f.Size > maxFileSize && k == kindPage && isData(rel) && !describesByName(rel) {
+			continue
+		}
 		if f.Size > maxFileSize {
 			u.pass(rel, "is bigger than a page that someone wrote")
 			u.library.log.Warn("file is too big to be indexed", "project", u.project.ID, "path", f.Path, "bytes", f.Size)
@@ -186,8 +189,14 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 				return err
 			}
 			var src *source
+			text, forReaders := content, true
+			if r.Kind == kindPage && len(content) <= maxFileSize {
+				text, forReaders = pageText(r.Path, content)
+			}
 			if len(content) > maxFileSize || !isText(content) {
 				u.pass(r.Path, "is no text")
+				r.Kind, content = kindIgnored, nil
+			} else if content = text; !forReaders {
 				r.Kind, content = kindIgnored, nil
 			} else {
 				r.Size, r.CRC = int64(len(content)), crc32.Checksum(content, castagnoli)
@@ -455,7 +464,7 @@ func (u *update) reader(ctx context.Context) func(string) ([]byte, error) {
 		byPath[r.Path] = r
 	}
 	return func(p string) ([]byte, error) {
-		if r := byPath[p]; r != nil {
+		if r := byPath[p]; r != nil && (r.Kind == kindNavigation || site.IsPage(p)) { // of other files something else is kept
 			return u.content(r)
 		}
 		full := path.Join(u.project.DocsDir, p)
@@ -470,7 +479,12 @@ func (u *update) reader(ctx context.Context) func(string) ([]byte, error) {
 }
 
 // source is the name that says how the record's text is read.
-func (r *record) source() string { return r.Path }
+func (r *record) source() string {
+	if isData(r.Path) {
+		return r.Path + ".md" // see pageText
+	}
+	return r.Path
+}
 
 // page is what a record's file says of its own address.
 func (r *record) page() site.Page {
@@ -647,6 +661,12 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 	m.Pages, m.Sections = u.report.Pages, u.report.Sections
 	_, err = writeManifest(dir, m)
 	return err
+}
+
+// describesByName tells a document that describes an API by its name.
+func describesByName(p string) bool {
+	base := strings.ToLower(path.Base(p))
+	return strings.Contains(base, "openapi") || strings.Contains(base, "swagger")
 }
 
 // onPage is work on one page. What the page makes the program panic with says which page it is, and ends the update alone.

@@ -966,7 +966,7 @@ func (s *snapshot) filter(q *Query, sc *scope) func(page uint32) bool {
 	one := len(s.locales) == 1 && len(s.hasVersion) == 0 && sc.only == "" && !sc.nothing // a site of one version and language
 	return func(page uint32) bool {
 		r := s.pages[page]
-		if r.Hidden || !allowed(r, f.Groups) || !one && !s.inScope(sc, page) {
+		if r.Hidden || s.covered[page] || !allowed(r, f.Groups) || !one && !s.inScope(sc, page) {
 			return false
 		}
 		return f.Tag == "" || slices.ContainsFunc(r.Tags, func(t string) bool { return strings.EqualFold(t, f.Tag) })

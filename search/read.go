@@ -47,8 +47,8 @@ func classify(p string) kind {
 		}
 	}
 	ext := strings.ToLower(path.Ext(base))
-	if low := strings.ToLower(base); (ext == ".json" || ext == ".yaml" || ext == ".yml") && (strings.Contains(low, "openapi") || strings.Contains(low, "swagger")) {
-		return kindPage
+	if isData(base) && !strings.HasPrefix(base, ".") {
+		return kindPage // where it describes an API
 	}
 	if strings.HasPrefix(base, ".") || !site.IsPage(base) {
 		return kindIgnored

@@ -43,7 +43,10 @@ type snapshot struct {
 	sectionOf []int32           // section of a Bleve document number; -1 where deleted
 	byKey     map[string]uint32 // pages by path without extension, then by address
 	byAddress map[string]uint32 // pages by the address that readers see
-	linksTo   [][]uint32        // pages that a page links to, sorted
+	// Operations of APIs, and the pages that show nothing but one.
+	renderedBy map[string]uint32
+	covered    map[uint32]bool
+	linksTo    [][]uint32 // pages that a page links to, sorted
 
 	// Weight by which a term frequency counts, by document: the field's weight over the length's norm.
 	sectionNorm [sectionFields][]float32
@@ -254,6 +257,7 @@ func (s *snapshot) build() error {
 			}
 		}
 	}
+	s.findOperations()
 	s.linksTo = make([][]uint32, len(s.pages))
 	for page, r := range s.pages {
 		to := make([]uint32, 0, len(r.Links))
@@ -323,6 +327,41 @@ func (s *snapshot) numberDocuments(byUID map[uint32]uint32) error {
 		s.segments = int(n)
 	}
 	return nil
+}
+
+// findOperations finds the pages that show the operations of APIs. One that holds nothing else is found by the operation.
+func (s *snapshot) findOperations() {
+	s.renderedBy, s.covered = make(map[string]uint32), make(map[uint32]bool)
+	for page, r := range s.pages {
+		if _, taken := s.renderedBy[r.Renders]; !taken && r.Renders != "" && !isData(r.Path) {
+			s.renderedBy[r.Renders] = uint32(page)
+		}
+	}
+	if len(s.renderedBy) == 0 {
+		return
+	}
+	for _, r := range s.pages {
+		if !isData(r.Path) || r.Hidden {
+			continue
+		}
+		for _, sec := range r.Sections {
+			page, ok := s.renderedBy[operationOf(sec.Heading)]
+			if ok && len(s.pages[page].Groups) == 0 && !slices.ContainsFunc(s.pages[page].Sections, func(own sectionRecord) bool { return own.Len[fieldBody]+own.Len[fieldCode] > 0 }) {
+				s.covered[page] = true
+			}
+		}
+	}
+}
+
+// address is where a reader finds a section of a page: of an operation of an API, the page of the site that shows it.
+func (s *snapshot) address(r *record, sec *sectionRecord, labels *manifest) string {
+	if isData(r.Path) {
+		if page, ok := s.renderedBy[operationOf(sec.Heading)]; ok {
+			return s.pages[page].url(labels.SiteURL, "")
+		}
+		return r.url(labels.SiteURL, "")
+	}
+	return r.url(labels.SiteURL, sec.Anchor)
 }
 
 // readDictionary collects the words of all pages.
