@@ -77,6 +77,8 @@ func (s *Site) Address() (address, from string) {
 // where it leaves such links as they are, so that they lead to the root of the host.
 func (s *Site) LinkBase() (base string, ok bool) {
 	switch s.Kind {
+	case api.SiteNext:
+		return s.base, s.base != ""
 	case api.SiteDocusaurus, api.SiteVitePress:
 		if s.base != "" {
 			return s.base, true

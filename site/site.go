@@ -43,6 +43,7 @@ type Site struct {
 	trees     []tree           // Hugo's content folders of several languages
 	language  string           // Hugo's default language
 	build     hugoBuild
+	numbers   bool // Next.js: folders and files have numbers that are not in addresses
 	allShown  bool // Mintlify: pages outside of the navigation are searched too
 	unlisted  bool // the navigation lists what is searched
 	layout    *layout
@@ -179,6 +180,7 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 	if s.content == "." {
 		s.content = ""
 	}
+	s.openNext(files, read)
 	s.readLayout(files, read)
 	return s
 }
@@ -298,6 +300,8 @@ func (s *Site) Shown(r Page) string {
 		return p + "/"
 	}
 	switch s.Kind {
+	case api.SiteNext:
+		return s.nextPath(r.Path)
 	case api.SiteDocusaurus:
 		at := s.locate(r.Path)
 		if dir = path.Dir(at.rel); at.plugin.kind == blogPlugin {
