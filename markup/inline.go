@@ -397,6 +397,13 @@ func (s *scanner) brace(i, limit int) int {
 	if i+1 >= limit {
 		return 0
 	}
+	if bytes.HasPrefix(src[i:limit], []byte("{/*")) { // pages that end in .md are MDX to some generators
+		if e := s.comment(i, limit); e > 0 {
+			s.mark(i, e, markTag)
+			s.p.Comments = append(s.p.Comments, Span{i, e})
+			return e
+		}
+	}
 	closer := "}"
 	switch src[i+1] {
 	case '{':

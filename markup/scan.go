@@ -285,7 +285,7 @@ func (s *scanner) block(pos int) int {
 		s.leaf(i+n, true, false)
 		return next
 	case c == '<' && bytes.HasPrefix(s.src[i:end], []byte("<<<")), c == '-' && !s.mdx && scissors(s.src[i:end]):
-		s.p.Templates = append(s.p.Templates, Template{Span: Span{i, end}})
+		s.p.Templates = append(s.p.Templates, Template{Span: Span{i, end}, kind: fileTags})
 		return next
 	case c == '$' && strings.TrimSpace(string(s.src[i:end])) == "$$":
 		if n := s.math(i, end, next); n > 0 {

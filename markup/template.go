@@ -12,8 +12,19 @@ import (
 type Template struct {
 	Span Span
 	Text Span // of Span, what a reader sees in its place; empty where nothing is known
+	kind Templates
 	term bool // Text is the name of a term, with hyphens for blanks
 }
+
+// Templates are the kinds of templates that a generator knows. Any other one is text to it.
+type Templates uint8
+
+const (
+	Shortcodes Templates = 1 << iota // {{< x >}} and {{% x %}}, within code too: Hugo
+	Values                           // {{ x }}: Liquid, Jinja, Vue
+	Tags                             // {% x %}: Liquid, Jinja
+	fileTags                         // what takes in files: of several, and text to none
+)
 
 // Parameters by which shortcodes carry text, the first that is there counts.
 var templateText = []string{"text", "title", "label", "caption", "header", "heading", "summary", "content", "name", "alt", "description"}
@@ -37,13 +48,21 @@ func (s *scanner) template(i, e, limit int) int {
 	if bytes.HasPrefix(body, []byte("{{/*")) {
 		return hide(e)
 	}
-	t := Template{Span: Span{i, e}}
+	t := Template{Span: Span{i, e}, kind: fileTags}
 	a, b := i+2, e-2
 	if b < a {
 		b = a
 	}
 	short := body[1] == '{' && (body[2] == '<' || body[2] == '%')
 	liquid := body[1] == '%'
+	switch {
+	case short:
+		t.kind = Shortcodes
+	case liquid:
+		t.kind = Tags
+	case body[1] == '{':
+		t.kind = Values
+	}
 	if short {
 		a++
 		b = max(a, b-1)
@@ -120,6 +139,30 @@ func (s *scanner) commentEnd(from, limit int, short bool) int {
 	return s.closing(from, limit, "endcomment")
 }
 
+// comment is where a comment of MDX ends; 0 where it does not.
+func (s *scanner) comment(i, limit int) int {
+	const end = "*/}"
+	if lost, ok := s.notClosed[end]; ok && i >= lost.Start && limit <= lost.End {
+		return 0
+	}
+	j := bytes.Index(s.src[i:limit], []byte(end))
+	if j < 0 {
+		s.steps += limit - i
+		s.lose(end, i, limit)
+		return 0
+	}
+	s.steps += j
+	return i + j + len(end)
+}
+
+// lose notes that nothing of a name closes a template between two places.
+func (s *scanner) lose(name string, from, to int) {
+	if s.notClosed == nil {
+		s.notClosed = map[string]Span{}
+	}
+	s.notClosed[name] = Span{from, to}
+}
+
 // closing finds the template of a name that stands alone, and gives its end; 0 where there is none.
 func (s *scanner) closing(from, limit int, name string) int {
 	if lost, ok := s.notClosed[name]; ok && from >= lost.Start && limit <= lost.End {
@@ -154,10 +197,7 @@ func (s *scanner) closing(from, limit int, name string) int {
 			return b
 		}
 	}
-	if s.notClosed == nil {
-		s.notClosed = map[string]Span{}
-	}
-	s.notClosed[name] = Span{from, limit}
+	s.lose(name, from, limit)
 	return 0
 }
 
@@ -292,9 +332,9 @@ var calledTemplate = regexp.MustCompile(`\{\{(?:<[^*]*?>|%[^*]*?%)\}\}`)
 
 // Readable is a stretch of the page as readers have it, still in Markdown: templates are gone but for the text that they carry,
 // comments are gone, and links lead to where the site's own do. link is asked for each link's destination, without templates;
-// where it says no, the text of the link stays alone. below says that the destination is one below the site's root, as templates
-// give it. shortcodes says that they are called within code too, as Hugo does.
-func (p *Page) Readable(span Span, shortcodes bool, link func(dest string, below bool) (string, bool)) string {
+// where it says no, the text of the link stays alone. known are the templates that the site's generator knows. below says that the destination is one below the site's root, as templates
+// give it.
+func (p *Page) Readable(span Span, known Templates, link func(dest string, below bool) (string, bool)) string {
 	var edits []Edit
 	within := func(s Span) bool { return s.Start >= span.Start && s.End <= span.End }
 	add := func(at Span, text string) { edits = append(edits, Edit{at, []byte(text)}) }
@@ -338,7 +378,7 @@ func (p *Page) Readable(span Span, shortcodes bool, link func(dest string, below
 		}
 	}
 	for _, t := range p.Templates {
-		if within(t.Span) {
+		if within(t.Span) && (known|fileTags)&t.kind != 0 {
 			text := string(p.Src[t.Text.Start:t.Text.End])
 			if raw := string(p.Src[t.Span.Start:t.Span.End]); shownTemplate.MatchString(raw) {
 				text = shownTemplate.ReplaceAllString(raw, "{{$1$2$3}}")
@@ -354,7 +394,7 @@ func (p *Page) Readable(span Span, shortcodes bool, link func(dest string, below
 		}
 		was := p.Src[c.Inner.Start:c.Inner.End]
 		now := was
-		if shortcodes {
+		if known&Shortcodes != 0 {
 			now = calledTemplate.ReplaceAll(now, nil)
 		}
 		now = shownTemplate.ReplaceAll(now, []byte("{{$1$2$3}}"))

@@ -24,6 +24,7 @@ var templates = []struct{ name, page, index, shown string }{
 	{"Liquid's include", "{% include note.html content=\"Mind it.\" %}", "Mind it.", "Mind it."},
 	{"Vue's values", "Version {{ version }} of {{ 'it' }}.", "Version of it.", "Version  of it."},
 	{"HTML comments", "a\n\n<!-- secret\n\n# Hidden\n-->\n\nb <!-- c -->d", "a\n\nb d", "a\n\n\nb d"},
+	{"MDX comments in Markdown", "a {/* secret\n\n# Hidden */}b {/* open", "a b {/* open", "a b {/* open"},
 	{"files that are taken in", "Before.\n--8<-- \"a.md\"\n\n{! a.md !}\n\n{* ../a.py hl[1] *}\n\n<<< @/a.js\n\nAfter {*not this*}.", "Before.\n\nAfter {not this}.", "Before.\n\n\n\n\n\n\n\n\nAfter {*not this*}."},
 }
 
@@ -34,20 +35,34 @@ func TestReadersSeeNoTemplatesAndNoComments(t *testing.T) {
 		if got := p.Plain(markup.Span{End: len(c.page)}); got != c.index {
 			t.Errorf("%s: the index has %q, not %q", c.name, got, c.index)
 		}
-		if got := p.Readable(markup.Span{End: len(c.page)}, true, asIs); got != c.shown {
+		if got := p.Readable(markup.Span{End: len(c.page)}, everything, asIs); got != c.shown {
 			t.Errorf("%s: readers see %q, not %q", c.name, got, c.shown)
 		}
 	}
 	const mdx = "import A from './a'\n\na {/* secret */}b\n\n{/*\nsecret\n\n# Hidden\n*/}\n\n## Title {/* #own */}\n\n{1 /* not */}"
 	p := markup.Parse("a.mdx", []byte(mdx))
-	if got, want := p.Readable(markup.Span{End: len(mdx)}, false, asIs), "import A from './a'\n\na b\n\n\n## Title\n\n{1 /* not */}"; got != want {
+	if got, want := p.Readable(markup.Span{End: len(mdx)}, 0, asIs), "import A from './a'\n\na b\n\n\n## Title\n\n{1 /* not */}"; got != want {
 		t.Errorf("MDX: readers see %q, not %q", got, want)
 	}
 	const code = "```\nv{{< skew 1 >}} {{ .Value }} {{</* a */>}}\n```\n"
 	p = markup.Parse("a.md", []byte(code))
-	for called, want := range map[bool]string{true: "```\nv {{ .Value }} {{< a >}}\n```\n", false: "```\nv{{< skew 1 >}} {{ .Value }} {{< a >}}\n```\n"} {
+	for called, want := range map[markup.Templates]string{everything: "```\nv {{ .Value }} {{< a >}}\n```\n", markup.Values: "```\nv{{< skew 1 >}} {{ .Value }} {{< a >}}\n```\n"} {
 		if got := p.Readable(markup.Span{End: len(code)}, called, asIs); got != want {
 			t.Errorf("code: readers see %q, not %q", got, want)
+		}
+	}
+}
+
+const everything = markup.Shortcodes | markup.Values | markup.Tags
+
+// What a generator does not know is text to it, and so to its readers.
+func TestTemplatesOfOtherGeneratorsAreText(t *testing.T) {
+	t.Parallel()
+	const page = "a {{< x >}} b {{ y }} c {% z %} d"
+	p := markup.Parse("a.md", []byte(page))
+	for known, want := range map[markup.Templates]string{0: page, markup.Shortcodes: "a  b {{ y }} c {% z %} d", markup.Values: "a {{< x >}} b  c {% z %} d", markup.Values | markup.Tags: "a {{< x >}} b  c  d"} {
+		if got := p.Readable(markup.Span{End: len(page)}, known, asIs); got != want {
+			t.Errorf("%d: readers see %q, not %q", known, got, want)
 		}
 	}
 }
@@ -70,7 +85,7 @@ func TestLinksWithTemplatesLeadToTheirPages(t *testing.T) {
 	} {
 		p := markup.Parse("a.md", []byte(c.page))
 		asked := ""
-		got := p.Readable(markup.Span{End: len(c.page)}, true, func(dest string, below bool) (string, bool) {
+		got := p.Readable(markup.Span{End: len(c.page)}, everything, func(dest string, below bool) (string, bool) {
 			if below == strings.Contains(c.page, "[p]: /x") {
 				t.Errorf("%s: below the root: %v", c.page, below)
 			}

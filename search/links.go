@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"docent/api"
+	"docent/markup"
 	"docent/site"
 )
 
@@ -14,10 +15,12 @@ type siteLabel struct {
 	Kind     api.SiteKind `json:"kind,omitempty"`
 	Base     string       `json:"base,omitempty"` // path of the site's root, without slashes at its ends
 	AddsBase bool         `json:"addsBase,omitempty"`
+	// The templates that the generator knows.
+	Templates markup.Templates `json:"templates,omitempty"`
 }
 
 func labelOf(where *site.Site) siteLabel {
-	l := siteLabel{Kind: where.Kind}
+	l := siteLabel{Kind: where.Kind, Templates: where.Templates()}
 	l.Base, l.AddsBase = where.LinkBase()
 	return l
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 
-	"docent/api"
 	"docent/markup"
 )
 
@@ -89,7 +88,7 @@ func (s *snapshot) write(section uint32, labels *manifest) (*shown, error) {
 // readable is a part of a page as readers have it: see markup.Page.Readable.
 func (s *snapshot) readable(r *record, part []byte, labels *manifest) string {
 	src := append([]byte{'\n'}, part...) // so that a line of hyphens does not begin front matter
-	return markup.Parse(r.source(), src).Readable(markup.Span{Start: 1, End: len(src)}, labels.Site.Kind == api.SiteHugo, func(dest string, below bool) (string, bool) {
+	return markup.Parse(r.source(), src).Readable(markup.Span{Start: 1, End: len(src)}, labels.Site.Templates, func(dest string, below bool) (string, bool) {
 		return s.leadsTo(r, dest, below, labels), true
 	})
 }

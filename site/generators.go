@@ -12,6 +12,7 @@ import (
 
 	"docent/api"
 	"docent/formats"
+	"docent/markup"
 )
 
 // origin sets the address of the site as a file states it. Addresses that come with an example say nothing.
@@ -95,6 +96,25 @@ func (s *Site) LinkBase() (base string, ok bool) {
 		return "", true
 	}
 	return "", false
+}
+
+// Templates are the kinds of templates that the generator replaces in pages. Of a site whose generator is not known they are all:
+// what is not told is not shown.
+func (s *Site) Templates() markup.Templates {
+	switch s.Kind {
+	case api.SiteHugo:
+		return markup.Shortcodes
+	case api.SiteMkDocs:
+		if s.macros {
+			return markup.Values | markup.Tags
+		}
+		return 0
+	case api.SiteStarlight:
+		return 0
+	case api.SiteVitePress, api.SiteDocusaurus, api.SiteMintlify, api.SiteNext:
+		return markup.Values
+	}
+	return markup.Shortcodes | markup.Values | markup.Tags
 }
 
 func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {
@@ -206,6 +226,9 @@ func (s *Site) openMkDocs(read func(string) ([]byte, error)) {
 	if n, ok := doc["plugins"]; ok && n.Decode(&plugins) == nil {
 		for _, p := range plugins {
 			m, _ := p.(map[string]any)
+			if _, ok := m["macros"]; ok || p == "macros" {
+				s.macros = true
+			}
 			if _, ok := m["exclude"]; ok || p == "exclude" {
 				s.warn(s.config, "the plugin exclude is not read; set --exclude")
 			}

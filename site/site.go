@@ -51,6 +51,7 @@ type Site struct {
 	anchorType string // Hugo's autoHeadingIDType
 	keepCase   bool   // Docusaurus's maintainCase
 	toc        tocRule
+	macros     bool // the plug-in macros of MkDocs
 }
 
 // A Warning is something of a configuration that bears on what is published and cannot be read.
