@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,7 +101,7 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, pr
 	u.count()
 	if u.old != nil && len(todo) == 0 && len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) == 0 && len(u.old.records) == len(u.records) &&
 		u.old.manifest.Language == u.where.Language() {
-		if label := labelOf(&u.where); u.old.manifest.Commit != u.report.Commit || u.old.manifest.SiteURL != u.report.SiteURL || u.old.manifest.Site != label {
+		if label := labelOf(&u.where); u.old.manifest.Commit != u.report.Commit || u.old.manifest.SiteURL != u.report.SiteURL || !reflect.DeepEqual(u.old.manifest.Site, label) {
 			err = shelf.relabel(u.old, u.report.Commit, u.report.SiteURL, label)
 		}
 		return u.report, err

@@ -15,12 +15,14 @@ type siteLabel struct {
 	Kind     api.SiteKind `json:"kind,omitempty"`
 	Base     string       `json:"base,omitempty"` // path of the site's root, without slashes at its ends
 	AddsBase bool         `json:"addsBase,omitempty"`
+	// Folders of the pages that are made of the operations of APIs, by the paths of their descriptions.
+	APIs map[string]string `json:"apis,omitempty"`
 	// The templates that the generator knows.
 	Templates markup.Templates `json:"templates,omitempty"`
 }
 
 func labelOf(where *site.Site) siteLabel {
-	l := siteLabel{Kind: where.Kind, Templates: where.Templates()}
+	l := siteLabel{Kind: where.Kind, Templates: where.Templates(), APIs: where.APIs()}
 	l.Base, l.AddsBase = where.LinkBase()
 	return l
 }

@@ -124,6 +124,9 @@ type operation struct {
 	item map[string]any
 }
 
+// notPublic are the marks of operations that are in no documentation: of Mintlify and of Redocly.
+var notPublic = []string{"x-excluded", "x-hidden", "x-internal"}
+
 var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
 func (w *apiWriter) write() {
@@ -158,7 +161,7 @@ func (w *apiWriter) write() {
 			item := w.resolve(items[name])
 			for _, method := range methods {
 				op := object(item[method])
-				if op == nil {
+				if op == nil || slices.ContainsFunc(notPublic, func(key string) bool { return op[key] == true || item[key] == true }) {
 					continue
 				}
 				call := strings.ToUpper(method) + " " + strings.Join(strings.Fields(name), " ")

@@ -82,3 +82,29 @@ func TestOperationsAreSectionsThatCiteTheirPages(t *testing.T) {
 		}
 	}
 }
+
+// Pages that Mintlify makes of a description in the navigation are cited, too. What is marked as not public is in no answer.
+func TestOperationsInTheNavigationCiteThePagesMadeOfThem(t *testing.T) {
+	t.Parallel()
+	for docs, want := range map[string]string{
+		`{"navigation": {"tabs": [{"tab": "API", "openapi": "/reference/shop.yml"}]}}`:                                                  "https://x.com/api-reference/pets/add-a-pet",
+		`{"navigation": {"groups": [{"group": "API", "openapi": {"source": "reference/shop.yml", "directory": "/api"}, "pages": []}]}}`: "https://x.com/api/pets/add-a-pet",
+		`{"navigation": {"groups": [{"group": "API", "openapi": ["other.yml"]}]}}`:                                                      "https://x.com/reference/shop.yml",
+	} {
+		l := openTest(t, Options{})
+		spec := strings.Replace(petsAPI, "  /pets:\n", "  /hidden:\n    get: {summary: Pet of the bandicoot, x-hidden: true}\n  /pets:\n", 1)
+		files := map[string]string{"docs.json": "{}", "reference/shop.yml": spec, "index.mdx": "Welcome"}
+		for _, files["docs.json"] = range []string{"{}", docs} { // the second one changes no page
+			if _, err := l.Update(t.Context(), api.Project{ID: "p", SiteURL: "https://x.com"}, &memTree{commit: files["docs.json"], files: files}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hits, err := l.Search(t.Context(), "p", Query{Text: "add a pet", Limit: 1})
+		if err != nil || len(hits) != 1 || hits[0].URL != want {
+			t.Errorf("found %+v, not %s: %v", hits, want, err)
+		}
+		if hits, err := l.Search(t.Context(), "p", Query{Text: "bandicoot"}); err != nil || len(hits) > 0 {
+			t.Errorf("found %+v, %v", hits, err)
+		}
+	}
+}

@@ -359,9 +359,34 @@ func (s *snapshot) address(r *record, sec *sectionRecord, labels *manifest) stri
 		if page, ok := s.renderedBy[operationOf(sec.Heading)]; ok {
 			return s.pages[page].url(labels.SiteURL, "")
 		}
+		if made := s.made(r, sec, labels); made != "" {
+			return (&record{Shown: made}).url(labels.SiteURL, "")
+		}
 		return r.url(labels.SiteURL, "")
 	}
 	return r.url(labels.SiteURL, sec.Anchor)
+}
+
+// made is the address of the page that the generator makes of an operation; empty where it is not known.
+func (s *snapshot) made(r *record, sec *sectionRecord, labels *manifest) string {
+	folder, ok := labels.Site.APIs[r.Path]
+	call, summary, _ := strings.Cut(sec.Heading, ": ")
+	if !ok || operationOf(sec.Heading) == "" {
+		return ""
+	}
+	address := func(sec *sectionRecord, call, summary string) string {
+		method, at, _ := strings.Cut(call, " ")
+		return site.OperationAddress(folder, strings.Join(sec.Trail[:min(1, len(sec.Trail))], ""), method, at, summary)
+	}
+	own := address(sec, call, summary)
+	for i := range r.Sections {
+		other := &r.Sections[i]
+		call, summary, _ := strings.Cut(other.Heading, ": ")
+		if other.Start != sec.Start && operationOf(other.Heading) != "" && address(other, call, summary) == own {
+			return "" // one of them has a number, by their order in the document
+		}
+	}
+	return own
 }
 
 // readDictionary collects the words of all pages.

@@ -96,3 +96,19 @@ func TestExplicitAnchorsAreKept(t *testing.T) {
 		}
 	}
 }
+
+// The expected names are those of prepareStringToBeValidFilename of @mintlify/common 1.0.1211.
+func TestOperationsAreWhereMintlifyShowsThem(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][5]string{
+		{"Pets & Dogs", "get", "/pets", "List (all) pets, please.", "api-reference/pets-&-dogs/list-all-pets-please"},
+		{"", "GET", "/pets/{petId}/toys", "", "api-reference/get-pets-toys"},
+		{"Users", "PUT", "/x", "User's -- data", "api-reference/users/users--data"},
+		{"a", "PUT", "/x", "{a} b", "api-reference/a/-b"},
+		{"a", "PUT", "/x", "Créer: un", "api-reference/a/créer:-un"},
+	} {
+		if got := OperationAddress("api-reference", c[0], c[1], c[2], c[3]); got != c[4] {
+			t.Errorf("%v is at %q, not at %q", c, got, c[4])
+		}
+	}
+}

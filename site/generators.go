@@ -148,6 +148,8 @@ func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {
 		s.unlisted = false
 		s.warn(s.config, "takes in %s, which cannot be read, so that pages outside of the navigation are not told apart", missing)
 	}
+	s.apis = map[string]string{}
+	s.readAPIs(doc["navigation"])
 	redirects, _ := doc["redirects"].([]any)
 	for _, r := range redirects {
 		if from, ok := of(r, "source").(string); ok {
@@ -162,6 +164,60 @@ func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {
 			s.setOrigin(s.config, strings.Join(keys, "."), address)
 		}
 	}
+}
+
+// readAPIs finds the descriptions of APIs that the navigation of Mintlify names: a page is made of each of their operations.
+func (s *Site) readAPIs(v any) {
+	add := func(file, folder string) {
+		if file != "" && !strings.Contains(file, "://") {
+			s.apis[path.Join(path.Dir(s.config), strings.TrimPrefix(file, "/"))] = strings.Trim(orElse(folder, "api-reference"), "/")
+		}
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, x := range v {
+			s.readAPIs(x)
+		}
+	case map[string]any:
+		for key, x := range v {
+			if key != "openapi" {
+				s.readAPIs(x)
+				continue
+			}
+			files, _ := strs(x)
+			if m, ok := x.(map[string]any); ok {
+				folder, _ := m["directory"].(string)
+				files, _ = strs(m["source"])
+				for _, file := range files {
+					add(file, folder)
+				}
+				continue
+			}
+			for _, file := range files {
+				add(file, "")
+			}
+		}
+	}
+}
+
+// APIs are the folders of the pages that the generator makes of the operations of APIs, by the paths of their descriptions.
+func (s *Site) APIs() map[string]string { return s.apis }
+
+var pathParameter = regexp.MustCompile(`\{.*?\}`)
+
+// OperationAddress is where Mintlify shows an operation of an API in a folder, by the rule of @mintlify/common.
+func OperationAddress(folder, tag, method, at, summary string) string {
+	name := func(s string) string {
+		s = pathParameter.ReplaceAllString(strings.ReplaceAll(s, " ", "-"), "-")
+		s = strings.TrimSuffix(strings.TrimPrefix(s, "-"), "-")
+		s = strings.NewReplacer("{", "", "}", "", "(", "", ")", "", ",", "", ".", "", "'", "", "\n", "", "/", "").Replace(s)
+		return markup.Lower(strings.ReplaceAll(s, "--", "-"))
+	}
+	page := name(summary)
+	if summary == "" {
+		page = strings.ToLower(method) + "-" + name(at)
+	}
+	return path.Join(folder, name(tag), page)
 }
 
 func (s *Site) openMkDocs(read func(string) ([]byte, error)) {

@@ -51,7 +51,8 @@ type Site struct {
 	anchorType string // Hugo's autoHeadingIDType
 	keepCase   bool   // Docusaurus's maintainCase
 	toc        tocRule
-	macros     bool // the plug-in macros of MkDocs
+	apis       map[string]string // Mintlify: folders of the pages that are made of descriptions of APIs, by their paths
+	macros     bool              // the plug-in macros of MkDocs
 }
 
 // A Warning is something of a configuration that bears on what is published and cannot be read.
