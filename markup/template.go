@@ -279,9 +279,18 @@ func (p *parameters) text(name string) (text Span, term bool) {
 // relref, Jekyll's link and post_url, and values that stand for the site's own address. It is empty where nothing tells.
 // A destination without templates is its own target.
 func TemplateTarget(dest string) string {
-	if !strings.Contains(dest, "{{") && !strings.Contains(dest, "{%") {
+	if !hasTemplate(dest) {
 		return dest
 	}
+	if to := templateTarget(dest); !hasTemplate(to) {
+		return to
+	}
+	return ""
+}
+
+func hasTemplate(dest string) bool { return strings.Contains(dest, "{{") || strings.Contains(dest, "{%") }
+
+func templateTarget(dest string) string {
 	if m := refTemplate.FindStringSubmatch(dest); m != nil {
 		p := parameters{src: []byte(m[1]), end: len(m[1])}
 		p.trim()
@@ -311,7 +320,7 @@ func TemplateTarget(dest string) string {
 	if m := liquidURL.FindStringSubmatch(dest); m != nil {
 		return m[1] + m[2]
 	}
-	if rest := siteAddress.ReplaceAllString(dest, ""); rest != dest && strings.HasPrefix(rest, "/") && !strings.Contains(rest, "{") {
+	if rest := siteAddress.ReplaceAllString(dest, ""); rest != dest && strings.HasPrefix(rest, "/") {
 		return rest
 	}
 	return ""

@@ -102,7 +102,10 @@ func relatives(from *record, to string, kind api.SiteKind) []string {
 	if rooted, ok := strings.CutPrefix(to, "/"); ok {
 		return []string{rooted}
 	}
-	beside := strings.TrimPrefix(path.Join("/", path.Dir(from.Path), to), "/")
+	beside := path.Join(path.Dir(from.Path), to)
+	if strings.HasPrefix(beside, "..") {
+		return nil // out of the documentation
+	}
 	folder := "/" + from.Shown
 	if !strings.HasSuffix(folder, "/") {
 		folder = path.Dir(folder)
