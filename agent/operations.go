@@ -706,6 +706,7 @@ func (o *deleteSectionOp) run(r *run) error {
 	if err := r.edit(p, []markup.Edit{{Span: cut}}, "sections deleted", n); err != nil {
 		return err
 	}
+	r.means(p.Path)
 	r.did("Deleted the section %s from %s%s", quote(p.Headings[i].Text), r.site.show(p.Path), func() string {
 		if n > 1 {
 			return fmt.Sprintf(", with %s below it", count(n-1, "section"))
@@ -828,6 +829,7 @@ func (o *deleteTextOp) run(r *run) error {
 	if err := r.edit(at, []markup.Edit{{Span: cut}}, unit+"s deleted", 1); err != nil {
 		return err
 	}
+	r.means(at.Path)
 	r.did("Deleted the %s containing %s from %s", unit, quote(o.text), r.site.show(at.Path))
 	r.headline("delete a %s from %s", unit, r.site.show(at.Path))
 	return nil

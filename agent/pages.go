@@ -549,6 +549,7 @@ func (o *deletePageOp) run(r *run) error {
 	if err := r.ws.remove(f); err != nil {
 		return err
 	}
+	r.means(f)
 	r.tally(f, "page deleted", 1)
 	if n > 0 {
 		r.did("Deleted %s; %s to it turned into text", r.site.show(f), count(n, "link"))

@@ -81,6 +81,9 @@ type run struct {
 	dropped  map[string]bool           // pages taken out of the navigation on request
 	replaced []replaced
 	undone   bool
+	meant    map[string]bool // files that built-in instructions delete; nil where a language model works
+	wish     *wishes         // what the instruction says about deleting, once it was read
+	review   bool            // a person looks at the change before it is on the documentation's branch
 
 	model  string                // that does the work
 	before map[string]faultCount // broken links of the base, once they were counted
@@ -196,6 +199,7 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 	if err != nil {
 		return Result{}, err
 	}
+	r.meant = map[string]bool{}
 	stop := func(i int, err error) (Result, error) {
 		if ctx.Err() != nil {
 			return Result{}, ctx.Err()
@@ -286,9 +290,8 @@ func (r *run) check(changes []Change) ([]string, error) {
 func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 
-	base := &workspace{ctx: r.ctx, tree: r.ws.tree, project: r.ws.project, docsDir: r.ws.docsDir, limits: r.ws.limits, base: r.ws.base, over: map[string]overlay{}, cache: r.ws.cache, folded: r.ws.folded}
-	was := *r.site
-	was.ws, was.pages, was.marked = base, maps.Clone(r.site.pages), maps.Clone(r.site.marked)
+	was := r.base()
+	base := was.ws
 
 	for _, c := range changes {
 		if c.Delete {
@@ -354,6 +357,13 @@ func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 			}
 		}
 	}
+	unasked, asked, err := r.unasked(changes, was)
+	if err != nil {
+		return nil, nil, err
+	}
+	if unasked != "" {
+		fault("%s", unasked)
+	}
 	// Links: those that led somewhere must do so still, and new ones must.
 	if r.before == nil {
 		if r.before, _, err = was.faults(nil); err != nil {
@@ -415,10 +425,21 @@ func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 		fmt.Sprintf("no internal link or anchor that worked is broken, and none was added that leads nowhere (%s looked at)", count(links, "link")),
 		"no secret and no hidden character was added, and nothing outside the documentation was touched",
 	}
+	if asked != "" {
+		checked = append(checked, asked)
+	}
 	if navNow != nil {
 		checked = append(checked, fmt.Sprintf("the navigation in %s parses and has lost no page (%s)", navNow.file, count(navs, "entry")))
 	}
 	return faults, checked, nil
+}
+
+// base is the site as it was before the run.
+func (r *run) base() *site {
+	was := *r.site
+	was.ws = &workspace{ctx: r.ctx, tree: r.ws.tree, project: r.ws.project, docsDir: r.ws.docsDir, limits: r.ws.limits, base: r.ws.base, over: map[string]overlay{}, cache: r.ws.cache, folded: r.ws.folded}
+	was.pages, was.marked, was.listed, was.listedOf = maps.Clone(r.site.pages), maps.Clone(r.site.marked), nil, nil
+	return &was
 }
 
 // unreadable tells why a file of data does not parse.

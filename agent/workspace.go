@@ -323,11 +323,18 @@ func isText(b []byte) bool {
 func (w *workspace) changes() ([]Change, error) {
 	var out []Change
 	var size int64
+	moved := map[string]bool{}
+	for _, o := range w.over {
+		moved[o.from] = true
+	}
 	for p, o := range w.over {
 		_, had := w.base[p]
 		if o.deleted {
 			if had {
 				out = append(out, Change{Path: p, Delete: true})
+				if !moved[p] {
+					size += w.base[p].Size
+				}
 			}
 			continue
 		}
@@ -352,7 +359,7 @@ func (w *workspace) changes() ([]Change, error) {
 		return nil, refuse("the instructions change %d files, more than the %d that one change may", len(out), w.limits.MaxFiles)
 	}
 	if size > w.limits.MaxChange {
-		return nil, refuse("the changed files have %d bytes together, more than the %d that one change may", size, w.limits.MaxChange)
+		return nil, refuse("the changed and deleted files have %d bytes together, more than the %d that one change may", size, w.limits.MaxChange)
 	}
 	return out, nil
 }
