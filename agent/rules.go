@@ -164,7 +164,23 @@ func newRun(ctx context.Context, ws *workspace, task Task, model string) (*run, 
 
 // rules carries out instructions of fixed forms.
 func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (Result, error) {
-	m := &memory{}
+	var ws *workspace
+	var r *run
+	open := func() (*site, error) {
+		if r != nil {
+			return r.site, nil
+		}
+		var err error
+		if ws, err = newWorkspace(ctx, task, a.opts); err == nil {
+			r, err = newRun(ctx, ws, task, Rules)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return r.site, nil
+	}
+	names := &pages{open: open}
+	m := &memory{guide: names}
 	for _, e := range task.Earlier {
 		if e.Commit == "" {
 			continue // it changed nothing, so nothing follows from it
@@ -178,9 +194,14 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 	if err != nil {
 		var mis *misunderstanding
 		if errors.As(err, &mis) {
-			return nothing(mis.Error() + " Nothing was changed.\n\n" + manual(task.Tree)), nil
+			return mis.result(), nil
 		}
 		return Result{}, err
+	}
+	for _, said := range m.context {
+		if page := names.mentioned(said); page != "" {
+			return (&misunderstanding{part: said, detail: true, why: fmt.Sprintf("it may say where, since there is the page %s, or why. Say “in %s” in the instruction where that is meant, or leave the sentence out", page, page)}).result(), nil
+		}
 	}
 	todos := make([]api.Todo, len(ops))
 	for i, op := range ops {
@@ -191,15 +212,13 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 	}
 	tell(fmt.Sprintf("Understood %s", count(len(ops), "operation")))
 
-	ws, err := newWorkspace(ctx, task, a.opts)
-	if err != nil {
-		return Result{}, err
-	}
-	r, err := newRun(ctx, ws, task, Rules)
-	if err != nil {
+	if _, err := open(); err != nil {
 		return Result{}, err
 	}
 	r.meant = map[string]bool{}
+	for _, said := range m.context {
+		r.kept("Taken as context and not as an instruction: %s", quote(said))
+	}
 	stop := func(i int, err error) (Result, error) {
 		if ctx.Err() != nil {
 			return Result{}, ctx.Err()
@@ -215,7 +234,10 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 				todos[k].Status = "pending" // undone: all or nothing
 			}
 		}
-		res := nothing("Nothing was changed: " + ref.text + ".")
+		res := nothing("Nothing was changed: "+ref.text+".", api.OutcomeNeedsDetail)
+		if ref.idle && len(ops) == 1 {
+			res.Outcome = api.OutcomeNothingToDo
+		}
 		if len(ops) > 1 && i < len(ops) {
 			res.Message = fmt.Sprintf("Nothing was changed, as one part cannot be done (%s): %s.", ops[i].todo(), ref.text)
 		}
@@ -245,7 +267,7 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 		return stop(len(ops), err)
 	}
 	if len(changes) == 0 {
-		return nothing("Nothing was changed: the pages are as the instruction asks already."), nil
+		return nothing("Nothing was changed: the pages are as the instruction asks already.", api.OutcomeNothingToDo), nil
 	}
 	checked, err := r.check(changes)
 	if err != nil {
@@ -254,19 +276,35 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 	return r.report(changes, checked, todos), nil
 }
 
-func nothing(message string) Result { return Result{Model: Rules, Message: message} }
+func nothing(message string, outcome api.Outcome) Result {
+	return Result{Model: Rules, Message: message, Outcome: outcome}
+}
 
-// manual lists what the rules can do with a tree.
-func manual(tree Tree) string {
-	var b strings.Builder
-	b.WriteString("I work without a language model and carry out instructions of these forms, several in one prompt if you like:\n")
-	for _, e := range examples {
-		if _, ok := tree.(History); !ok && strings.HasPrefix(e, "undo") {
-			continue
-		}
-		b.WriteString("\n- " + e)
+// result tells the user what was not understood, and what to say instead.
+func (e *misunderstanding) result() Result {
+	text := e.Error() + " Nothing was changed"
+	if e.others {
+		text += ", also not by the other parts: a prompt is carried out whole or not at all"
 	}
-	return b.String()
+	text += "."
+	if e.nearest != "" {
+		text += "\n\nThe nearest instruction that I know: " + e.nearest
+		var fill []string
+		if strings.Contains(e.nearest, "PAGE") {
+			fill = append(fill, "the path of a page for PAGE")
+		}
+		if strings.Contains(e.nearest, "…") {
+			fill = append(fill, "your words for …")
+		}
+		if len(fill) > 0 {
+			text += "\n(Put " + strings.Join(fill, ", and ") + ".)"
+		}
+	}
+	outcome := api.OutcomeNotUnderstood
+	if e.detail {
+		outcome = api.OutcomeNeedsDetail
+	}
+	return nothing(text+"\n\nI work without a language model and carry out instructions of fixed forms. “docent job create --help” lists them, and so does the page agent/instructions of Docent's documentation.", outcome)
 }
 
 // check refuses changes that would break something.

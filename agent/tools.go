@@ -954,7 +954,7 @@ func (l *loop) unchanged(a finishArgs) Result {
 	spared := l.notDeleted()
 	message += "\n\nNothing was changed." + spared
 	outcome := api.OutcomeNothingToDo
-	if spared != "" || len(a.NotDone) > 0 {
+	if spared != "" || len(a.NotDone) > 0 || strings.HasSuffix(strings.TrimSpace(a.Summary), "?") { // it says what it lacks, or asks
 		outcome = api.OutcomeNeedsDetail
 	}
 	return Result{Model: l.run.model, Message: message, Todos: l.closed(), Outcome: outcome}

@@ -38,11 +38,19 @@ type overlay struct {
 }
 
 // A refusal is something that the instructions ask for and the workspace does not allow. It is for the user to read.
-type refusal struct{ text string }
+type refusal struct {
+	text string
+	idle bool // there is nothing to change
+}
 
 func (r *refusal) Error() string { return r.text }
 
-func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
+func refuse(format string, args ...any) error { return &refusal{text: fmt.Sprintf(format, args...)} }
+
+// idle is a refusal because there is nothing to change: what is asked for is so already, or occurs nowhere.
+func idle(format string, args ...any) error {
+	return &refusal{text: fmt.Sprintf(format, args...), idle: true}
+}
 
 func newWorkspace(ctx context.Context, task Task, limits Options) (*workspace, error) {
 	tree := task.Tree
