@@ -173,6 +173,7 @@ type deleteObject struct {
 	many   bool     // more than one
 	folder bool     // as folders
 	part   bool     // what follows "page" may be a part of it as well as a title
+	among  []string // "it", or what is merged: one of these
 }
 
 var (
@@ -203,12 +204,26 @@ func isName(t token) bool {
 	return t.kind == literalText && !strings.Contains(t.text, "\n") || t.kind == word && pathLike(t.text)
 }
 
+const (
+	maxWishes = 200 // words of deletion in a prompt that are looked at: what hostile input may cost is bounded
+	maxObject = 500 // tokens behind one
+)
+
 // readWishes finds the words of deletion of an instruction and what each is about.
 func readWishes(prompt string, before []token) wishes {
 	var w wishes
 	toks := lex(prompt)
-	start := 0 // of the sentence
-	for i, t := range toks {
+	paths := func(list []token) (out []string) {
+		for _, x := range list {
+			if isName(x) && pathLike(x.text) {
+				out = append(out, x.text)
+			}
+		}
+		return out
+	}
+	start, told := 0, -1 // where the sentence begins, and the last whose names were noted
+	for i, n := 0, 0; i < len(toks) && n < maxWishes; i++ {
+		t := toks[i]
 		if t.kind == mark && strings.Contains(".;!?•", t.text) || t.kind == newline {
 			start = i + 1
 			continue
@@ -216,27 +231,31 @@ func readWishes(prompt string, before []token) wishes {
 		if t.kind != word {
 			continue
 		}
-		base := deleteVerbs[t.low] || t.low == "rid" && i > 0 && strings.HasPrefix(toks[i-1].low, "get") || t.low == "away" && i > 0 && strings.HasPrefix(toks[i-1].low, "throw")
+		asks := deleteVerbs[t.low] || t.low == "rid" && i > 0 && strings.HasPrefix(toks[i-1].low, "get") || t.low == "away" && i > 0 && strings.HasPrefix(toks[i-1].low, "throw")
 		passive := deletePast[t.low] && i > start && (toks[i-1].low == "be" || toks[i-1].low == "get")
-		switch {
-		case joinVerbs[t.low]: // what is merged or split goes, and its name with it
-			for _, x := range sentenceOf(toks, start) {
-				if isName(x) && pathLike(x.text) && !strings.ContainsAny(x.text, "*?[{") && !strings.HasSuffix(x.text, "/") {
-					w.objects = append(w.objects, deleteObject{paths: []string{x.text}})
-				}
-			}
-			continue
-		case !base && !passive:
+		if !asks && !passive && !joinVerbs[t.low] {
 			continue
 		}
-		for _, x := range sentenceOf(toks, start) {
-			if isName(x) {
-				w.touched = append(w.touched, x.text)
+		n++
+		sentence := sentenceOf(toks, start)
+		if joinVerbs[t.low] { // what is merged or split may go
+			if told != start {
+				told = start
+				w.objects = append(w.objects, deleteObject{among: paths(sentence), pages: true, many: true})
+			}
+			continue
+		}
+		if told != start {
+			told = start
+			for _, x := range sentence {
+				if isName(x) && !slices.Contains(w.touched, x.text) {
+					w.touched = append(w.touched, x.text)
+				}
 			}
 		}
 		if negated(toks[start:i]) {
 			for _, x := range sentenceOf(toks, i) {
-				if isName(x) {
+				if isName(x) && !slices.Contains(w.kept, x.text) {
 					w.kept = append(w.kept, x.text)
 				}
 			}
@@ -244,20 +263,24 @@ func readWishes(prompt string, before []token) wishes {
 		}
 		var o deleteObject
 		var kept []string
-		if passive {
+		switch {
+		case passive:
 			end := i
 			for end > start && auxiliaries[toks[end-1].low] {
 				end--
 			}
-			o, kept = readObject(toks[start:end])
-		} else if i+1 < len(toks) && (toks[i+1].low == "it" || toks[i+1].low == "them") {
-			for _, x := range append(slices.Clone(before), toks[:i]...) { // what was named before
-				if isName(x) && pathLike(x.text) {
-					o.paths = append(o.paths, x.text)
-				}
+			o, kept = readObject(toks[max(start, end-maxObject):end])
+		case i+1 < len(toks) && (toks[i+1].low == "it" || toks[i+1].low == "them"): // what was named last
+			named := paths(toks[:i])
+			if len(named) == 0 {
+				named = paths(before)
 			}
-		} else {
-			o, kept = readObject(toks[i+1:])
+			if len(named) > 0 && toks[i+1].low == "it" {
+				named = named[len(named)-1:]
+			}
+			o = deleteObject{among: named, pages: len(named) > 0, many: true}
+		default:
+			o, kept = readObject(toks[i+1 : min(len(toks), i+1+maxObject)])
 		}
 		w.kept = append(w.kept, kept...)
 		if len(o.paths) > 0 || o.pages {
@@ -309,9 +332,11 @@ func readObject(toks []token) (o deleteObject, kept []string) {
 			if len(words) > 0 {
 				return deleteObject{}, kept // the section "X", the comma before …
 			}
-			if pathLike(t.text) {
+			switch {
+			case slices.Contains(o.paths, t.text):
+			case pathLike(t.text):
 				o.paths = append(o.paths, t.text)
-			} else {
+			default:
 				found = append(found, t.text)
 			}
 			joined = false
@@ -405,6 +430,11 @@ func (w wishes) inWords(base *site, list []deletion) bool {
 	return slices.ContainsFunc(w.objects, func(o deleteObject) bool {
 		if !o.pages || o.part || len(o.paths) > 0 || !o.many && len(list) > 1 {
 			return false
+		}
+		if len(o.among) > 0 {
+			return !slices.ContainsFunc(list, func(d deletion) bool {
+				return !slices.ContainsFunc(o.among, func(name string) bool { return !strings.HasSuffix(name, "/") && base.called(name, d.path) })
+			})
 		}
 		return !slices.ContainsFunc(o.titles, func(title string) bool { // a title of some page is no description
 			return slices.ContainsFunc(all, func(f string) bool { return base.titled(title, f) || o.folder && base.called(title+"/", f) })

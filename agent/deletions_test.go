@@ -70,10 +70,10 @@ func TestAModelDeletesWhatTheInstructionNames(t *testing.T) {
 		{"Delete these pages:\n- old/p1.md\n- old/p2.md\n", []string{"1", "2"}, false},
 		{"Delete all pages in old/ except old/p0.md.", []string{"1", "2", "3", "4", "5", "6", "7"}, true},
 		{"old/p6.md can be removed.", []string{"6"}, false},
-		{"Look at old/p7.md. If nothing is right in it, delete it.", []string{"7"}, false},
+		{"Look at old/p7.md. If nothing is right in it, delete it.", []string{"7"}, true},
 		{"Delete the pages about the old site.", []string{"1", "2", "3", "4", "5"}, true},
 		{"Delete the page that nobody reads", []string{"2"}, true},
-		{"Merge old/p1.md and old/p2.md into getting-started.md", []string{"1", "2"}, false},
+		{"Merge old/p1.md and old/p2.md into getting-started.md", []string{"1", "2"}, true},
 		{"drop old/p[12].md", []string{"1", "2"}, false},
 		{"Delete the folder old", []string{"0", "1", "2", "3", "4", "5", "6", "7"}, true},
 	} {
@@ -196,5 +196,15 @@ func TestInstructionsOfFixedFormsDeleteAFewPagesAndMoreOnlyWithAReview(t *testin
 	j.must(`create page new/a.md titled "A"`)
 	if res := j.must("undo that"); res.Review {
 		t.Error("a page that the job made itself is taken back only with a review")
+	}
+}
+
+// A prompt that tries to make the reading of its words of deletion long is read all the same.
+func TestHostileWordsOfDeletionAreReadInBoundedTime(t *testing.T) {
+	for _, unit := range []string{"delete a.md ", "delete ", "delete the page and the page in ", "merge a.md ", "delete it ", "delete a.md, b.md and\n- ", "be deleted ", "do not delete a.md "} {
+		j := newLoop(t, many(), one("delete_file", args{"path": "old/p1.md"}), finish, finish)
+		j.task.Prompt = strings.Repeat(unit, 99_000/len(unit))
+		j.model.window = 1_000_000
+		j.must()
 	}
 }

@@ -422,6 +422,9 @@ type misunderstanding struct {
 
 func (e *misunderstanding) Error() string {
 	s := "I did not understand " + quote(e.part)
+	if e.detail {
+		s = "More detail is needed for " + quote(e.part)
+	}
 	if e.why != "" {
 		s += ": " + e.why
 	}
@@ -463,9 +466,6 @@ func parse(prompt string, m *memory) ([]operation, error) {
 			if op, to, mis = p.byTitle(pos, m); op == nil {
 				if mis == nil {
 					mis = &misunderstanding{part: p.sentence(begin), why: why, nearest: p.nearest(begin, p.sentenceEnd(pos), "PAGE"), detail: p.formed}
-					if mis.nearest != "" && !p.formed {
-						mis.why = "" // the form shows what is to be in quotes
-					}
 				}
 				mis.others = len(ops) > 0
 				return nil, mis
@@ -505,9 +505,6 @@ func (p *parser) operation(pos int, m *memory) (operation, int, string) {
 		return nil, 0, "it is too tangled"
 	}
 	if best.to == 0 {
-		if verbs[p.toks[pos].low] && !strings.ContainsAny(p.sentence(pos), "\"'`“‘«") {
-			return nil, 0, "if it holds words that are meant as they stand, put them in quotes"
-		}
 		return nil, 0, ""
 	}
 	saved := *m
@@ -532,7 +529,7 @@ func (p *parser) ends(pos int) bool {
 	case newline:
 		return true
 	case word:
-		return slices.Contains([]string{"and", "then", "also", "please", "thanks", "thank", "finally", "next", "but", "&", "because", "since"}, t.low)
+		return slices.Contains([]string{"and", "then", "also", "please", "thanks", "thank", "finally", "next", "but", "&", "because", "since", "—", "–"}, t.low)
 	}
 	return false
 }
@@ -542,7 +539,7 @@ var fillers = [][]string{
 	{"i'd", "like", "you", "to"}, {"i", "need", "you", "to"}, {"you", "should"}, {"we", "should"}, {"let's"}, {"let", "us"}, {"then"}, {"and"}, {"also"}, {"next"}, {"finally"},
 	{"first"}, {"second"}, {"third"}, {"after", "that"}, {"afterwards"}, {"now"}, {"just"}, {"docent"}, {"do", "the", "following"},
 	{"make", "the", "following", "changes"}, {"make", "these", "changes"}, {"apply", "the", "following", "changes"}, {"do", "this"}, {"for", "me"}, {"ok"}, {"okay"}, {"but"}, {"&"}, {"afterward"}, {"lastly"},
-	{"do", "these", "things"}, {"in", "addition"}, {"search", "and"}, {"find", "and"}, {"in", "the", "docs"}, {"in", "our", "docs"}, {"throughout", "the", "docs"}, {"in", "the", "documentation"}, {"additionally"},
+	{"do", "these", "things"}, {"in", "addition"}, {"search", "and"}, {"find", "and"}, {"in", "the", "docs"}, {"in", "our", "docs"}, {"throughout", "the", "docs"}, {"in", "the", "documentation"}, {"additionally"}, {"—"}, {"–"}, {"could", "someone"}, {"can", "someone"},
 }
 
 // skip passes over what stands between operations: marks, line ends and words of courtesy.

@@ -22,7 +22,7 @@ var (
 		please here here's heres are is what i i'd we we'd need want would like have got do make apply also and for you today now asks ask to be done as follows below just`)
 	thankWords = wordSet(`thanks thank thx ty cheers`)
 	closings   = wordSet(`best kind warm regards sincerely yours wishes`)
-	farewells  = [][]string{{"that's", "all"}, {"that", "is", "all"}, {"that's", "it"}, {"that", "is", "it"}, {"that's", "everything"}, {"nothing", "else"}, {"good", "morning"}, {"good", "afternoon"}, {"good", "evening"}, {"good", "day"}}
+	farewells  = [][]string{{"that's", "all"}, {"that", "is", "all"}, {"that's", "it"}, {"that", "is", "it"}, {"that's", "everything"}, {"nothing", "else"}, {"good", "morning"}, {"good", "afternoon"}, {"good", "evening"}, {"good", "day"}, {"no", "rush"}, {"no", "hurry"}, {"let", "me", "know"}}
 	statements = wordSet(`we we've we're our i i've i'm my it it's its they they've their he she there there's this that these those the a an as since because fyi background context some all today yesterday recently currently now last`)
 	subjects   = wordSet(`we we've we're i i've i'm it it's they they've he she there there's that's`)
 	pastWords  = wordSet(`became got went began made came took left bought sold built wrote grew won lost said told found met sent kept`)
@@ -119,14 +119,18 @@ func (p *parser) courtesy(pos int) int {
 			if stop(k) {
 				return k
 			}
-			if k-i == n || p.toks[k].kind != word || isOrder(p.toks[k].low) || pathLike(p.toks[k].text) || p.toks[k].low == "please" {
+			if k-i == n || p.toks[k].kind != word || isOrder(p.toks[k].low) || placeWords[p.toks[k].low] || limitWords[p.toks[k].low] || pathLike(p.toks[k].text) || p.toks[k].low == "please" {
 				return i
 			}
 		}
 	}
 	for _, f := range farewells {
 		if pos+len(f) <= len(p.toks) && slices.EqualFunc(p.toks[pos:pos+len(f)], f, func(t token, w string) bool { return t.low == w }) {
-			if end := few(pos+len(f), 3); stop(end) {
+			n := 3
+			if f[0] == "let" { // me know when it is done
+				n = 8
+			}
+			if end := few(pos+len(f), n); stop(end) {
 				return end
 			}
 		}
@@ -229,7 +233,10 @@ type guide interface {
 // page alone has that title, the operation is on it; else the misunderstanding says that the path is missing.
 func (p *parser) byTitle(pos int, m *memory) (operation, int, *misunderstanding) {
 	end := p.sentenceEnd(pos)
-	for i := end - 1; i > pos+1; i-- {
+	if end-pos > 100 {
+		return nil, 0, nil // what hostile input may cost is bounded
+	}
+	for i := end - 1; i > pos+1 && p.within(); i-- {
 		if !pageNouns[p.toks[i].low] {
 			continue
 		}
@@ -330,6 +337,10 @@ func (p *parser) nearest(from, to int, page string) string {
 				}
 			}
 		}
+		section := verb == "rename" && words[0].low == "change" && said["section"] // its heading is what is renamed
+		if section {
+			score = 7
+		}
 		if score == 0 && !said[words[0].low] {
 			score = -2
 		}
@@ -362,8 +373,14 @@ func (p *parser) nearest(from, to int, page string) string {
 			best = head
 		}
 	}
-	if len(texts) == 0 {
+	if len(texts) == 0 && (strings.HasPrefix(best, "replace ") || strings.HasPrefix(best, "rename ") || strings.HasPrefix(best, "change ")) {
 		texts = unquoted(toks)
+	}
+	if len(texts) == 0 && len(paths) == 0 && !isOrder(toks[0].low) {
+		return ""
+	}
+	if len(paths) == 0 && said["everywhere"] {
+		page = "everywhere"
 	}
 	var b strings.Builder
 	at := 0
@@ -387,13 +404,47 @@ func (p *parser) nearest(from, to int, page string) string {
 			b.WriteString(best[t.start:t.end])
 		}
 	}
-	return b.String() + best[at:]
+	return strings.Replace(b.String()+best[at:], " in everywhere", " everywhere", 1)
+}
+
+// placed tells whether an operation says itself where it works.
+func placed(op operation) bool {
+	in := func(s scope) bool { return s.all || len(s.in) > 0 }
+	switch o := op.(type) {
+	case *replaceOp:
+		return in(o.scope)
+	case *renameOp:
+		return in(o.scope)
+	case *fixLinksOp:
+		return in(o.scope)
+	case *typosOp:
+		return in(o.scope)
+	case *listsOp:
+		return in(o.scope)
+	case *fencesOp:
+		return in(o.scope)
+	case *frontOp:
+		return in(o.scope)
+	case *headingOp:
+		return o.page != ""
+	case *insertOp:
+		return o.page != ""
+	case *sectionOp:
+		return o.page != ""
+	case *deleteSectionOp:
+		return o.page != ""
+	case *deleteTextOp:
+		return o.page != ""
+	case manyOps:
+		return !slices.ContainsFunc(o, func(op operation) bool { return !placed(op) })
+	}
+	return true
 }
 
 // unquoted takes the words that were meant as they stand out of a sentence without quotes: rename A B to C in …
 func unquoted(toks []token) (out []string) {
 	var words []string
-	begun := false
+	begun, parted := false, false
 	flush := func() {
 		if len(words) > 0 {
 			out = append(out, strings.Join(words, " "))
@@ -408,15 +459,22 @@ func unquoted(toks []token) (out []string) {
 			begun = isOrder(t.low)
 		case t.low == "to" || t.low == "with" || t.low == "by" || t.low == "into" || t.low == "as":
 			flush()
+			parted = true
 		case t.low == "in" || t.low == "on" || t.low == "from" || t.low == "everywhere" || t.low == "throughout" || t.low == "after" || t.low == "before":
 			flush()
+			if !parted {
+				return nil
+			}
 			return out
-		case len(words) == 0 && (reserved[t.low] || nouns[t.low] != "" || t.low == "product" || t.low == "name"):
+		case len(words)+len(out) == 0 && (reserved[t.low] || nouns[t.low] != "" || t.low == "product" || t.low == "name"):
 		default:
 			words = append(words, t.text)
 		}
 	}
 	flush()
+	if !parted {
+		return nil
+	}
 	return out
 }
 

@@ -36,7 +36,7 @@ func TestCourtesyLeadInsAndContextDoNotSinkThePrompt(t *testing.T) {
 		{before: "Dear Docent,\n\nplease do the following:\n\n1. "}, {before: "Here are my changes:\n- "}, {before: "A few small requests:\n\n* "}, {before: "One thing: "}, {before: "I have two small changes:\n\n- "},
 		{before: "Good morning, "}, {before: "TODO: "}, {before: "Two edits, please:\n- "},
 		{after: ". Thanks!"}, {after: "\n\nThank you very much in advance."}, {after: ". Thanks for your help!"}, {after: ", thanks"}, {after: ". Many thanks,\nAnna"}, {after: "\n\nBest regards,\nAnna Smith"},
-		{after: ". Cheers, Tom"}, {after: ". That's all."}, {after: ". That's all for now, thanks!"}, {after: " please and thank you"}, {after: ". Thanks, " + `rename "X" to "Y" in a.md`},
+		{after: ". Cheers, Tom"}, {after: ". That's all."}, {after: ". No rush."}, {after: ". Let me know when it is done."}, {after: " — thanks"}, {before: "As discussed yesterday, ", context: "As discussed yesterday"}, {after: ". That's all for now, thanks!"}, {after: " please and thank you"}, {after: ". Thanks, " + `rename "X" to "Y" in a.md`},
 	} {
 		ops, context, part := shapes(c.before + order + c.after)
 		want := 1
@@ -82,6 +82,10 @@ func TestTheNearestFormIsNamedWithThePersonsOwnWords(t *testing.T) {
 		`erase the section "Old" of guides/a.md`:                                     `delete section "Old" from guides/a.md`,
 		`make a new page called "Tips" somewhere`:                                    `create page PAGE titled "Tips"`,
 		`the heading "Setup" ought to be changed to "Installation" in a.md`:          `change heading "Setup" to "Installation" in a.md`,
+		`rename the section Getting Started to Start in a.md please`:                 `change heading "Getting Started" to "Start" in a.md`,
+		`swap "a" for "b" everywhere`:                                                `replace "a" with "b" everywhere`,
+		"Update the docs for version 5":                                              `replace "…" with "…" in PAGE`,
+		"Our style guide was changed":                                                "",
 		`relocate a.md so that it is b.md`:                                           `move a.md to b.md`,
 		`please correct all the spelling errors that you find in guides/`:            `fix typos in guides/`,
 		`write a description of a.md which is "D \"x\""`:                             `set description of a.md to "D \"x\""`,

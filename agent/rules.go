@@ -199,6 +199,9 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 		return Result{}, err
 	}
 	for _, said := range m.context {
+		if !slices.ContainsFunc(ops, func(op operation) bool { return !placed(op) }) {
+			break
+		}
 		if page := names.mentioned(said); page != "" {
 			return (&misunderstanding{part: said, detail: true, why: fmt.Sprintf("it may say where, since there is the page %s, or why. Say “in %s” in the instruction where that is meant, or leave the sentence out", page, page)}).result(), nil
 		}
