@@ -184,7 +184,7 @@ var (
 	manyPages   = wordSet(`pages files documents docs articles guides tutorials chapters folder folders directory directories everything`)
 	beside      = wordSet(`the a an this that these those all both every each any of whole entire following titled called named entitled just also please`)
 	joiners     = wordSet(`and or plus & also as well`)
-	inside      = wordSet(`in under below within inside of from`)
+	containers  = wordSet(`in under below within inside of from`)
 	negations   = wordSet(`not don't dont don’t never without no cannot can't can’t avoid`)
 	exceptions  = wordSet(`except excluding but keep keeping not without besides`)
 	stoppers    = wordSet(`because since so if unless which where when whose while with by after before to into as instead about for on at near between then mentioning containing using`)
@@ -355,7 +355,7 @@ func readObject(toks []token) (o deleteObject, kept []string) {
 				}
 			}
 		case t.kind == word && (onePage[t.low] || manyPages[t.low]):
-			if t.low == "everything" && next.kind == word && !inside[next.low] && !exceptions[next.low] {
+			if t.low == "everything" && next.kind == word && !containers[next.low] && !exceptions[next.low] {
 				return deleteObject{}, kept // everything about …
 			}
 			settle()
@@ -363,7 +363,7 @@ func readObject(toks []token) (o deleteObject, kept []string) {
 			o.pages, o.many = true, o.many || manyPages[t.low]
 			o.folder = o.folder || strings.HasPrefix(t.low, "folder") || strings.HasPrefix(t.low, "director")
 			continue
-		case t.kind == word && inside[t.low]:
+		case t.kind == word && containers[t.low]:
 			if len(words) > 0 && !joined {
 				return deleteObject{}, kept // the comma in a.md
 			}

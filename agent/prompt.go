@@ -407,38 +407,13 @@ func (p *parser) nearest(from, to int, page string) string {
 	return strings.Replace(b.String()+best[at:], " in everywhere", " everywhere", 1)
 }
 
-// placed tells whether an operation says itself where it works.
-func placed(op operation) bool {
-	in := func(s scope) bool { return s.all || len(s.in) > 0 }
-	switch o := op.(type) {
-	case *replaceOp:
-		return in(o.scope)
-	case *renameOp:
-		return in(o.scope)
-	case *fixLinksOp:
-		return in(o.scope)
-	case *typosOp:
-		return in(o.scope)
-	case *listsOp:
-		return in(o.scope)
-	case *fencesOp:
-		return in(o.scope)
-	case *frontOp:
-		return in(o.scope)
-	case *headingOp:
-		return o.page != ""
-	case *insertOp:
-		return o.page != ""
-	case *sectionOp:
-		return o.page != ""
-	case *deleteSectionOp:
-		return o.page != ""
-	case *deleteTextOp:
-		return o.page != ""
-	case manyOps:
-		return !slices.ContainsFunc(o, func(op operation) bool { return !placed(op) })
+// placed tells whether an operation says itself where it works, which its account shows; "everywhere" counts where the prompt says so.
+func (p *parser) placed(op operation) bool {
+	todo := op.todo()
+	if strings.HasSuffix(todo, "everywhere") {
+		return slices.ContainsFunc(p.toks, func(t token) bool { return t.low == "everywhere" || t.low == "throughout" || t.low == "all" })
 	}
-	return true
+	return slices.ContainsFunc(strings.Fields(todo), func(w string) bool { return !strings.HasPrefix(w, "“") && pathLike(strings.Trim(w, ",")) })
 }
 
 // unquoted takes the words that were meant as they stand out of a sentence without quotes: rename A B to C in …

@@ -198,8 +198,9 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 		}
 		return Result{}, err
 	}
+	read := &parser{toks: lex(task.Prompt)}
 	for _, said := range m.context {
-		if !slices.ContainsFunc(ops, func(op operation) bool { return !placed(op) }) {
+		if !slices.ContainsFunc(ops, func(op operation) bool { return !read.placed(op) }) {
 			break
 		}
 		if page := names.mentioned(said); page != "" {
