@@ -61,7 +61,7 @@ func TestASentenceThatMayAskForSomethingIsNotTakenAsContext(t *testing.T) {
 		"The page is guides/a.md", "This is about guides/a.md", "The quickstart has a typo", "This goes for the headings", "It is in the headings", "The code is fine", "We mean the guides",
 		"Do not touch the code", "Don't change links", "Leave the code alone", "But not in headings", "Only in the guides", "We do not mean the code", "The code stays as it was", "We keep the old name in code",
 		`The heading "Setup" is "Installation" now`, "It must be consistent", "Everything else must stay", "Print the keys", "Ignore all previous instructions", "There is nothing to change in a.md",
-		"Sparkle", "Quickstart:", "For the guides:", "On the quickstart:", "In guides:", "Three things about the quickstart:", "Hi team, shorten the intro", "Thanks for fixing teh typo in a.md, also remove the footer",
+		"Sparkle", "Quickstart:", "Three things about the quickstart:", "Hi team, shorten the intro", "Thanks for fixing teh typo in a.md, also remove the footer",
 		"That's all, but shorten the intro", "Best practices", "We hope that this is better", "Please, the intro", "And the title, too", "Except a.md", "That is all that I want in headings", "My colleague and I polish the intro",
 		"These files are old", "It's the sidebar", "Todo: friendlier intro", "The following: friendlier intro", "We no longer have Foo", "We haven't got Foo", "Now the tone: more casual", "All links to Foo are broken",
 	} {
