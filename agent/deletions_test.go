@@ -140,6 +140,10 @@ func TestAPageThatIsLeftWithoutContentIsDeleted(t *testing.T) {
 			t.Errorf("%s, asked for: %s", name, res.Message)
 		}
 	}
+	k := newLoop(t, map[string]string{"a.mdx": "# A\n\nText.\n", "b.mdx": "# B\n"}, read("a.mdx"), one("write_file", args{"path": "a.mdx", "content": "# A\n\n{/* gone */}\n", "overwrite": true}), finish, finish, finish, finish)
+	if m := k.ends(); !strings.Contains(m, "without content") {
+		t.Error(m)
+	}
 	// Moved first, and emptied then.
 	j := newLoop(t, many(), one("move_file", args{"from": "old/p1.md", "to": "p1.md"}), read("p1.md"), one("write_file", args{"path": "p1.md", "content": "# Old 1\n", "overwrite": true}), finish, finish, finish, finish)
 	j.task.Prompt = "Move old/p1.md to the top."
@@ -147,8 +151,8 @@ func TestAPageThatIsLeftWithoutContentIsDeleted(t *testing.T) {
 		t.Error(m)
 	}
 	// By an instruction of a fixed form.
-	k := newJob(t, map[string]string{"a.md": "# A\n\nfoo\n", "b.md": "# B\n\nfoo bar\n"})
-	if res := k.do(`replace "foo" with "<!-- foo -->" in a.md`); len(res.Changes) > 0 || !strings.Contains(res.Message, "1 page would be left without content (a.md)") || !strings.Contains(res.Message, "delete page a.md") {
+	f := newJob(t, map[string]string{"a.md": "# A\n\nfoo\n", "b.md": "# B\n\nfoo bar\n"})
+	if res := f.do(`replace "foo" with "<!-- foo -->" in a.md`); len(res.Changes) > 0 || !strings.Contains(res.Message, "1 page would be left without content (a.md)") || !strings.Contains(res.Message, "delete page a.md") {
 		t.Errorf("%d changes: %s", len(res.Changes), res.Message)
 	}
 }

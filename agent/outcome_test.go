@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -117,6 +118,22 @@ func TestContextIsReportedAndNeverSaysWhere(t *testing.T) {
 		}
 	}
 }
+
+// A tree that cannot be read is no instruction that needs detail.
+func TestATreeThatCannotBeReadIsNoLackOfDetail(t *testing.T) {
+	dead := errors.New("no disk")
+	_, err := agent.New(agent.Options{}).Edit(context.Background(), agent.Task{Prompt: "fix typos on the getting started page", Tree: unreadableTree{tree(starters()), dead}}, nil)
+	if !errors.Is(err, dead) {
+		t.Errorf("%v", err)
+	}
+}
+
+type unreadableTree struct {
+	*memTree
+	err error
+}
+
+func (u unreadableTree) Read(context.Context, string) ([]byte, error) { return nil, u.err }
 
 // What the forms ask for goes on after an instruction that was not understood: nothing of it is remembered.
 func TestAnInstructionThatWasNotUnderstoodIsNotRemembered(t *testing.T) {

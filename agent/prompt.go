@@ -458,20 +458,20 @@ type pages struct {
 	open func() (*site, error)
 	all  []*markup.Page
 	site *site
+	err  error // the documentation cannot be read
 }
 
 func (g *pages) load() bool {
-	if g.site == nil {
+	if g.site == nil && g.err == nil {
 		s, err := g.open()
-		if err != nil {
-			return false
+		if err == nil {
+			g.all, err = s.all()
 		}
-		if g.all, err = s.all(); err != nil {
-			return false
+		if g.err = err; err == nil {
+			g.site = s
 		}
-		g.site = s
 	}
-	return true
+	return g.err == nil
 }
 
 func (g *pages) exactly(words string) (out []string) {

@@ -191,6 +191,9 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 		}
 	}
 	ops, err := parse(task.Prompt, m)
+	if names.err != nil {
+		return Result{}, names.err
+	}
 	if err != nil {
 		var mis *misunderstanding
 		if errors.As(err, &mis) {
