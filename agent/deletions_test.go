@@ -171,6 +171,21 @@ func TestTheNavigationIsNotDeletedOnTheWay(t *testing.T) {
 	}
 }
 
+func TestAMoveIsNoWayToDelete(t *testing.T) {
+	j := newLoop(t, many(), one("move_file", args{"from": "old/p1.md", "to": "x.md"}), one("delete_file", args{"path": "x.md"}), finish, finish)
+	j.task.Prompt = "Fix a typo."
+	if res := j.must(); deleted(res) != 1 || res.Changes[1].From != "old/p1.md" || !strings.Contains(res.Message, "wanted to delete 1 file") {
+		t.Errorf("%d changes: %s", len(res.Changes), res.Message)
+	}
+	// Put over another page's content, the page is gone as well.
+	j = newLoop(t, many(), read("old/p1.md"), one("write_file", args{"path": "old/p1.md", "content": "---\ntitle: x\n---\n", "overwrite": true}),
+		one("move_file", args{"from": "old/p1.md", "to": "x.md"}), finish, finish, finish, finish)
+	j.task.Prompt = "Move old/p1.md to x.md."
+	if m := j.ends(); !strings.Contains(m, "without content") {
+		t.Error(m)
+	}
+}
+
 func TestAMovedPageIsNotADeletedOne(t *testing.T) {
 	files := many()
 	var say []any

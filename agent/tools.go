@@ -713,9 +713,9 @@ func (l *loop) deleteFile(_ context.Context, a deleteArgs) (string, error) {
 	if !l.ws.exists(f) {
 		return "", refuse("there is no file %s", quote(a.Path))
 	}
-	if l.ws.had(f) {
+	if first := l.first(f); l.ws.had(first) { // it may have been moved before
 		base := l.base()
-		d := []deletion{{path: f}}
+		d := []deletion{{path: first}}
 		if w := l.wishes(); !w.names(base, d[0]) && !w.inWords(base, d) {
 			if !slices.Contains(l.spared, f) {
 				l.spared = append(l.spared, f)
