@@ -211,4 +211,3 @@ var (
 		"steps summary syntax tips usage warning what's why next-steps see-also further-reading related-pages getting-started before-you-begin " +
 		"learn-more what's-next table-of-contents")
 )
-
