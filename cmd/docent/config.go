@@ -53,7 +53,7 @@ type Config struct {
 	StreamPace     Duration `toml:"stream_pace" usage:"least time between two writes of text to one reader; text that comes meanwhile goes together"`
 	MaxTurns       int      `toml:"max_turns" usage:"answers being written at once; further questions wait"`
 	MaxRunningJobs int      `toml:"max_running_jobs" usage:"jobs worked on at once; further jobs wait their turn"`
-	MaxOpenJobs    int      `toml:"max_open_jobs" usage:"jobs begun and not ended at once, those that wait for a language model among them"`
+	MaxOpenJobs    int      `toml:"max_open_jobs" usage:"maximum number of unfinished jobs, including those that wait for a model"`
 	MaxOpenIndexes int      `toml:"max_open_indexes" usage:"search indexes held open at once"`
 	IndexMemory    int64    `toml:"index_memory" usage:"bytes that the open search indexes may hold altogether; the longest unused are closed"`
 	MemoryLimit    int64    `toml:"memory_limit" usage:"bytes of memory that the garbage collector aims to stay under; 0 leaves it to GOMEMLIMIT, and without that to three quarters of what the machine or the container has"`
