@@ -196,10 +196,13 @@ type briefing struct {
 }
 
 // A candidate is a section that the answer may cite: what is kept of a hit while the model answers.
-type candidate struct{ path, anchor, url, title, heading string }
+type candidate struct {
+	path, anchor, url, title, heading string
+	score                             float64
+}
 
 func newCandidate(h *search.Hit) candidate {
-	return candidate{path: h.Path, anchor: h.Anchor, url: h.URL, title: h.Title, heading: h.Heading}
+	return candidate{path: h.Path, anchor: h.Anchor, url: h.URL, title: h.Title, heading: h.Heading, score: h.Score}
 }
 
 // brief looks up and finds what the model is told.
@@ -266,6 +269,9 @@ func (e *effect) answer(ctx context.Context) *turnDone {
 	}
 	w := &writer{log: e.log, from: e.log.Len(), candidates: b.candidates, limit: e.deps.AnswerLimit, cited: make(map[string]bool), request: &b.request}
 	b.request.Search = e.further(w, b.options.SearchTool)
+	if b.options.Suggestions {
+		w.used = make(map[int]bool)
+	}
 	err := e.patiently(ctx, b, w, &done.result)
 	if err == nil {
 		err = ctx.Err() // a model that stops early when told to has not answered
@@ -488,6 +494,7 @@ type writer struct {
 	size       int // bytes of text
 	sources    []Source
 	cited      map[string]bool // paths
+	used       map[int]bool    // candidates; nil where nobody asks
 	long       bool
 }
 
@@ -532,7 +539,13 @@ func (w *writer) text(s string) error {
 
 func (w *writer) cite(indexes ...int) error {
 	for _, i := range indexes {
-		if i < 0 || i >= len(w.candidates) || w.cited[w.candidates[i].path] {
+		if i < 0 || i >= len(w.candidates) {
+			continue
+		}
+		if w.used != nil {
+			w.used[i] = true
+		}
+		if w.cited[w.candidates[i].path] {
 			continue
 		}
 		c := w.candidates[i]

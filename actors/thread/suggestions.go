@@ -53,23 +53,26 @@ func SuggestionsBegin(text string) int {
 	return len(text)
 }
 
-// suggestions is the block for an answer: questions about pages that were found and not cited. Each was put to the
-// documentation, and its page is a part of the answer.
+// suggestions is the block for an answer: questions about sections that were found and not used, and have about as much to do
+// with what the reader asks as the best one. Each was put to the documentation, and its section is a part of the answer.
 func (e *effect) suggestions(ctx context.Context, w *writer) string {
 	english := isEnglish(e.exchange.Question)
 	var lines strings.Builder
-	var tried []string // pages
-	n := 0
+	tried := []string{e.exchange.Question}
+	n, best := 0, 0.0
 	for _, c := range w.candidates {
-		if len(tried) == mostTried || n == mostSuggestions {
+		best = max(best, c.score)
+	}
+	for i, c := range w.candidates {
+		if len(tried) > mostTried || n == mostSuggestions {
 			break
 		}
 		text := questionAbout(c, english)
-		if text == "" || c.url == "" || w.cited[c.path] || slices.Contains(tried, c.path) {
+		if text == "" || c.url == "" || c.score < best/2 || w.used[i] || slices.Contains(tried, text) {
 			continue
 		}
-		tried = append(tried, c.path)
-		if !e.answered(ctx, text, c.path) {
+		tried = append(tried, text)
+		if !e.answered(ctx, text, c) {
 			continue
 		}
 		n++
@@ -84,8 +87,8 @@ func (e *effect) suggestions(ctx context.Context, w *writer) string {
 // suggestedURL keeps an address within its brackets.
 var suggestedURL = strings.NewReplacer("[", "%5B", "]", "%5D", "(", "%28", ")", "%29", "\n", "", " ", "%20")
 
-// answered is whether the documentation answers a question, with what a page says.
-func (e *effect) answered(ctx context.Context, question, page string) bool {
+// answered is whether the documentation answers a question, with what a section says.
+func (e *effect) answered(ctx context.Context, question string, section candidate) bool {
 	var q search.Query
 	if e.exchange.Wanted != nil {
 		q = e.exchange.Wanted.placed()
@@ -97,7 +100,7 @@ func (e *effect) answered(ctx context.Context, question, page string) bool {
 	cites := false
 	result, err := e.deps.Model.Answer(ctx, model.Builtin, model.Request{Question: question, Passages: passages(hits)}, func(d model.Delta) error {
 		for _, i := range d.Cite {
-			cites = cites || i >= 0 && i < len(hits) && hits[i].Path == page
+			cites = cites || i >= 0 && i < len(hits) && hits[i].Path == section.path && hits[i].Anchor == section.anchor
 		}
 		return nil
 	})
@@ -136,6 +139,10 @@ func asQuestion(heading string) string {
 	if len(words) > 1 {
 		second = strings.ToLower(words[1])
 	}
+	head := words // of the phrase: what comes before "of", "with" and their like
+	if at := slices.IndexFunc(words, func(w string) bool { return prepositions[w] }); at > 0 {
+		head = words[:at]
+	}
 	switch {
 	case first == "how" && second == "to" && len(words) > 2:
 		return "How do I " + lowerFirst(strings.Join(words[2:], " ")) + "?"
@@ -147,12 +154,20 @@ func asQuestion(heading string) string {
 		return heading + "?"
 	case questionWords[first]:
 		return "" // "What Docent is", "Why GraphQL": what was meant cannot be told
-	case verbs[first] && len(words) > 1, verbsOrNouns[first] && leadsToObject[second]:
+	case strings.Contains(heading, ":"), prepositions[first], first == "understanding":
+		return ""
+	case verbs[first] && len(words) > 1, verbsOrNouns[first] && (leadsToObject[second] || second == "and" && len(words) > 3),
+		determiners[second] && !prepositions[first] && !strings.HasSuffix(first, "ing"): // "Mute an alert", whatever the verb
 		return "How do I " + first + " " + strings.Join(words[1:], " ") + "?"
 	case strings.HasSuffix(first, "ing") && len(words) > 1 && !gerundNouns[first]:
+		if len(words) == 2 && plural(second) { // as "alerting rules"
+			return "How do " + first + " " + words[1] + " work?"
+		}
 		return "How does " + first + " " + strings.Join(words[1:], " ") + " work?"
-	case plural(words[len(words)-1]) || slices.Contains(words, "and"):
+	case plural(head[len(head)-1]) || slices.Contains(head, "and"):
 		return "What are " + heading + "?"
+	case len(words) > 1 && capitalised(words[0]) && !slices.ContainsFunc(words[1:], capitalised) && first != "the": // of a name every word is
+		return "What is the " + heading + "?"
 	default:
 		return "What is " + heading + "?"
 	}
@@ -166,9 +181,15 @@ func lowerFirst(s string) string {
 	return string(unicode.ToLower(r)) + s[size:]
 }
 
+func capitalised(word string) bool {
+	r, _ := utf8.DecodeRuneInString(word)
+	return unicode.IsUpper(r)
+}
+
 func plural(word string) bool {
 	word = strings.ToLower(word)
-	return len(word) > 3 && strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "ss") && !strings.HasSuffix(word, "us") && !strings.HasSuffix(word, "is")
+	return len(word) > 3 && strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "ss") && !strings.HasSuffix(word, "us") && !strings.HasSuffix(word, "is") &&
+		!strings.HasSuffix(word, "lytics")
 }
 
 // isEnglish is whether a question has words that only English ones are asked with.
@@ -192,22 +213,24 @@ func set(words string) map[string]bool {
 var (
 	questionWords = set("how what when where which who why")
 	auxiliaries   = set("is are do does did can could should will would must has have was were")
-	englishWords  = set("the does can my with it's i'm should could you your this that there and")
+	englishWords  = set("the does can my with it's i'm should could you your this that there and of for on a an")
 
 	// Verbs that headings of documentation begin with. The second ones are nouns as well ("Set types"), unless what follows
 	// is an object.
-	verbs = set("add allow assign attach choose configure connect convert create customize customise define delete deploy detect disable download " +
-		"embed enable ensure extend find fix generate get give handle hide implement include install integrate invite keep make manage migrate modify " +
-		"prepare prevent publish remove rename replace revoke send serve specify subscribe troubleshoot understand unsubscribe upgrade validate verify write")
-	verbsOrNouns = set("build call change check copy debug edit export filter import limit link load log merge monitor move open process put query read record " +
+	verbs = set("add allow apply assign attach choose configure connect convert create customize customise define delete deploy detect disable download " +
+		"avoid embed enable ensure extend find fix generate get give handle hide implement include install integrate invite keep let make manage migrate modify " +
+		"prepare prevent publish put remove rename replace restrict revoke send serve specify subscribe troubleshoot understand unsubscribe upgrade validate verify write")
+	verbsOrNouns = set("build call change check copy debug edit export filter import limit link load log merge monitor move open process query read record " +
 		"release request reset restore review rotate route run save scale search secure select set share show sort start stop store style switch sync test track transform " +
 		"translate turn update upload use view watch")
 	leadsToObject = set("a an the your its up on off out in into to from with without multiple several all")
+	prepositions  = set("of with for in on at by from to as via without about behind under inside outside beyond after before over through")
+	determiners   = set("a an the your")
 	gerundNouns   = set("string thing king ring setting building")
 
 	// Headings that say nothing without their page's title.
-	genericHeadings = set("about appendix background conclusion description details example examples faq features further goals introduction intro notes note " +
+	genericHeadings = set("about appendix background conclusion configuration description details example examples faq features further goals installation introduction intro notes note " +
 		"more next options output overview parameters prerequisites reference references related remarks requirements result results resources returns see " +
-		"steps summary syntax tips usage warning what's why next-steps see-also further-reading related-pages getting-started before-you-begin " +
+		"steps setup summary syntax tips usage warning what's why next-steps see-also further-reading related-pages getting-started before-you-begin " +
 		"learn-more what's-next table-of-contents")
 )

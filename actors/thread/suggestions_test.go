@@ -22,6 +22,17 @@ func TestAHeadingBecomesAQuestion(t *testing.T) {
 		{"Overview", "Overview", ""},
 		{"", "", ""},
 		{"`docent serve` (the server)", "", "What is docent serve?"},
+		{"Let us host it", "", "How do I let us host it?"},
+		{"Show and hide content", "", "How do I show and hide content?"},
+		{"Alerting rules", "", "How do alerting rules work?"},
+		{"Adobe Analytics", "", "What is Adobe Analytics?"},
+		{"Retry-After header", "", "What is the Retry-After header?"},
+		{"Alternative: run it in a container", "", ""},
+		{"Histograms with native buckets", "", "What are Histograms with native buckets?"},
+		{"Histogram with native buckets", "", "What is the Histogram with native buckets?"},
+		{"Node metrics", "", "What are Node metrics?"},
+		{"Mute an alert", "", "How do I mute an alert?"},
+		{"Under the hood", "", ""},
 		{"API and CLI", "", "What are API and CLI?"},
 	} {
 		if got := questionAbout(candidate{heading: test.heading, title: test.title}, true); got != test.want {

@@ -590,7 +590,7 @@ func TestSuggestionsAreAnswered(t *testing.T) {
 		}
 		return a
 	}
-	a := ask("How do I revoke a key?")
+	a := ask("What is an alert?")
 	if len(a.Suggestions) == 0 || strings.Contains(a.Text, "```suggestions") {
 		t.Fatalf("%+v", a)
 	}
@@ -602,13 +602,13 @@ func TestSuggestionsAreAnswered(t *testing.T) {
 			t.Errorf("%q is not answered: %q", s.Text, next.Text)
 		}
 	}
-	people := docent(t, "ask", "--url", server.url, "--domain", p.domain, "--key", p.assistant, "How do I revoke a key?")
+	people := docent(t, "ask", "--url", server.url, "--domain", p.domain, "--key", p.assistant, "What is an alert?")
 	if strings.Contains(people, "suggestions") || !strings.Contains(people, "\nYou can also ask:\n  "+a.Suggestions[0].Text+"\n") {
 		t.Errorf("people are shown:\n%s", people)
 	}
 	// The hosted platform's widget reads the block from the stream as it is.
 	resp, err := server.client(p.assistant).do(t.Context(), "POST", "/discovery/v1/assistant/"+p.domain+"/message",
-		map[string]any{"fp": "anonymous", "messages": []map[string]any{{"role": "user", "content": "How do I revoke a key?"}}})
+		map[string]any{"fp": "anonymous", "messages": []map[string]any{{"role": "user", "content": "What is an alert?"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
