@@ -149,6 +149,10 @@ const modelKeyEnv = envPrefix + "MODEL_API_KEY"
 // commands.
 var otherVariables = []string{"MODEL_BASE_URL", "MODEL", "MODEL_API_KEY", "CONFIG", "URL", "KEY", "PROJECT", "DOMAIN"}
 
+// othersVariables begin variables that others set: Kubernetes and Docker for a service that is called docent, and this
+// project's tests.
+var othersVariables = []string{"SERVICE_", "PORT", "TEST_"}
+
 // unknownVariables says which of the environment's variables look like settings and are none. Variables that hold secrets
 // have names of the operator's choice: those of the configuration and of the projects are known.
 func (c *Config) unknownVariables(environ []string, projects []api.Project) []string {
@@ -171,7 +175,7 @@ func (c *Config) unknownVariables(environ []string, projects []api.Project) []st
 	var lines []string
 	for _, pair := range environ {
 		name, _, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, envPrefix) || known[name] || strings.HasPrefix(name, envPrefix+"TEST_") { // of this project's own tests
+		if !strings.HasPrefix(name, envPrefix) || known[name] || slices.ContainsFunc(othersVariables, func(p string) bool { return strings.HasPrefix(name, envPrefix+p) }) {
 			continue
 		}
 		lines = append(lines, fmt.Sprintf("the environment variable %s is no setting and has no effect%s", name, didYouMean("", near(name, settings))))

@@ -114,7 +114,7 @@ func TestOnlyVariablesWithoutAnEffectAreUnknown(t *testing.T) {
 	c := DefaultConfig()
 	c.Models = map[string]ModelConfig{"m": {KeyEnv: "DOCENT_MODEL_TOKEN"}}
 	environ := []string{"PATH=/bin", "DOCENT_LISTEN=x", "DOCENT_LIMITS_IP_DAY=1", "DOCENT_CONFIG=f", "DOCENT_KEY=k", "DOCENT_MODEL_TOKEN=t",
-		"DOCENT_HUB_FILE=f", "DOCENT_HOOK=h", "DOCENT_IPDAY=1", "DOCENT_LIMITS_IP_DAYS=1"}
+		"DOCENT_HUB_FILE=f", "DOCENT_HOOK=h", "DOCENT_SERVICE_PORT_HTTP=80", "DOCENT_PORT=tcp://10.0.0.1:80", "DOCENT_IPDAY=1", "DOCENT_LIMITS_IP_DAYS=1"}
 	got := c.unknownVariables(environ, []api.Project{{TokenEnv: "DOCENT_HUB", WebhookEnv: "DOCENT_HOOK"}})
 	want := []string{"the environment variable DOCENT_IPDAY is no setting and has no effect",
 		"the environment variable DOCENT_LIMITS_IP_DAYS is no setting and has no effect (did you mean DOCENT_LIMITS_IP_DAY?)"}
