@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -114,7 +115,7 @@ func flagWords(cmd *cobra.Command, err error) error {
 	}
 	var lines []string
 	for _, p := range list {
-		name, _, _ := strings.Cut(p.Field, "[")
+		name, index, _ := strings.Cut(p.Field, "[")
 		for _, word := range []string{dashed(name), otherwiseNamed[name]} {
 			f := cmd.Flags().Lookup(word)
 			switch {
@@ -124,6 +125,11 @@ func flagWords(cmd *cobra.Command, err error) error {
 				p.Field = "the name"
 			default:
 				p.Field = "--" + word
+				if values, err := cmd.Flags().GetStringArray(word); err == nil {
+					if i, err := strconv.Atoi(strings.TrimSuffix(index, "]")); err == nil && i >= 0 && i < len(values) {
+						p.Field += " " + strconv.Quote(values[i])
+					}
+				}
 			}
 			break
 		}

@@ -38,6 +38,7 @@ func TestAServerWithoutProjectsSaysWhatToDoNext(t *testing.T) {
 	setenv(t, "DOCENT_WIKI_TOKEN", "x") // a project names it
 	data := filepath.Join(t.TempDir(), "data")
 	server := newTestServer(t, data)
+	server.stop() // and its log is whole
 	log := server.log.String()
 	for _, line := range []string{"docent project add docs --data " + data + " --domain", "docent key create --data " + data + " --project docs --kind assistant", "--kind admin",
 		"DOCENT_PUBLIC_ULR is no setting and has no effect (did you mean DOCENT_PUBLIC_URL?)", "DOCENT_WIKI_TOKEN is no setting"} {
@@ -47,18 +48,18 @@ func TestAServerWithoutProjectsSaysWhatToDoNext(t *testing.T) {
 	}
 	source := writeFiles(t, map[string]string{"index.md": "# Wiki\n"})
 	docent(t, "project", "add", "wiki", "--data", data, "--domain", "wiki.example.com", "--source", source, "--webhook-env", "DOCENT_WIKI_TOKEN")
-	server.stop()
 	server.log = new(lockedBuffer)
 	_, port, _ := net.SplitHostPort(server.listen)
 	server.listen = ":" + port
 	server.start()
-	log = server.log.String()
-	if strings.Contains(log, "no project yet") || strings.Contains(log, "WIKI_TOKEN") || !strings.Contains(log, "url=http://localhost:"+port) || !strings.Contains(log, "set public_url") {
-		t.Errorf("the server says:\n%s", log)
-	}
 	status := docent(t, "status", "--data", data)
 	if !strings.Contains(status, "http://localhost:"+port) {
 		t.Error(status)
+	}
+	server.stop()
+	log = server.log.String()
+	if strings.Contains(log, "no project yet") || strings.Contains(log, "WIKI_TOKEN") || !strings.Contains(log, "url=http://localhost:"+port) || !strings.Contains(log, "set public_url") {
+		t.Errorf("the server says:\n%s", log)
 	}
 }
 
