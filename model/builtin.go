@@ -19,6 +19,7 @@ type extractive struct{ name string }
 // What an answer may hold. Words of code and tables count too, so that an answer stays readable.
 const (
 	mostPassages = 4
+	mostDoubtful = 3   // where they may not answer
 	mostOfPage   = 3   // passages of one page
 	mainWords    = 170 // of the first passage; a section that is not longer is taken whole
 	moreWords    = 90  // of each further passage
@@ -43,16 +44,21 @@ func (e extractive) answer(ctx context.Context, req Request, emit func(Delta) er
 		}
 		return nil
 	}
-	plan := compose(req)
+	plan, sure := compose(req)
 	if len(plan) == 0 {
 		return result, write(nil, deflect(req))
 	}
-	result.Answered = true
+	result.Answered = sure
+	if !sure {
+		if err := write(nil, unsure(req)); err != nil {
+			return result, err
+		}
+	}
 	for n, part := range plan {
 		p := &req.Passages[part.passage]
 		text := part.text
 		switch {
-		case n > 0:
+		case n > 0 || !sure:
 			text = "\n\n**" + title(p) + "**\n\n" + text
 		case len(plan) > 1:
 			text = "**" + title(p) + "**\n\n" + text
@@ -61,19 +67,31 @@ func (e extractive) answer(ctx context.Context, req Request, emit func(Delta) er
 			return result, err
 		}
 	}
+	if !sure && strings.TrimSpace(req.Deflection) != "" {
+		return result, write(nil, "\n\n"+askHere(req.Deflection))
+	}
 	return result, nil
+}
+
+// subject is the documentation as a sentence begins with it.
+func subject(req Request) string {
+	switch {
+	case req.Project == "":
+		return "The documentation"
+	case strings.Contains(strings.ToLower(req.Project), "doc"):
+		return req.Project
+	}
+	return "The " + req.Project + " documentation"
+}
+
+// unsure comes before what may be no answer.
+func unsure(req Request) string {
+	return subject(req) + " does not seem to answer this question. The closest that it says:"
 }
 
 // deflect says that the documentation does not answer, and where to ask.
 func deflect(req Request) string {
-	name := "The documentation"
-	if req.Project != "" {
-		name = "The " + req.Project + " documentation"
-		if strings.Contains(strings.ToLower(req.Project), "doc") {
-			name = req.Project
-		}
-	}
-	text := name + " does not answer this question."
+	text := subject(req) + " does not answer this question."
 	if strings.TrimSpace(req.Deflection) == "" {
 		return text + " You could try other words, or name the feature or setting that it is about."
 	}
@@ -181,16 +199,25 @@ type aspect struct {
 	total float64
 }
 
-// compose chooses what to quote; nothing where the documentation does not answer.
-func compose(req Request) []quote {
+// compose chooses what to quote: nothing where the documentation does not answer, and less where it is not sure that it does.
+func compose(req Request) (quotes []quote, sure bool) {
 	sections := read(req)
-	q := ask(Standalone(req.Question, req.History, req.Context), sections)
-	if len(q.terms) == 0 || !answers(req, q, sections) {
-		return nil
+	question := Standalone(req.Question, req.History, req.Context)
+	q := ask(question, sections)
+	if len(q.terms) == 0 {
+		return nil, false
+	}
+	found := fits(req, question, q, sections).finding()
+	if found == denied {
+		return nil, false
 	}
 	order := rank(req, q, sections)
 	if len(order) == 0 {
-		return nil
+		return nil, false
+	}
+	most := mostPassages
+	if found == doubtful {
+		most = mostDoubtful
 	}
 	// The first section is the one to begin with. What else is said is where the best blocks are.
 	first := sections[order[0]]
@@ -208,7 +235,7 @@ func compose(req Request) []quote {
 	var pages [][]quote
 	quoted := 0
 	for n, at := range order {
-		if quoted == mostPassages {
+		if quoted == most {
 			break
 		}
 		path := req.Passages[at].Path
@@ -230,7 +257,7 @@ func compose(req Request) []quote {
 			pages[page] = append(pages[page], quote{at, text})
 		}
 	}
-	return slices.Concat(pages...)
+	return slices.Concat(pages...), found == answered
 }
 
 func read(req Request) []*section {
@@ -846,35 +873,4 @@ func (q *query) shorten(s *section, u *unit, budget int) string {
 		}
 	}
 	return strings.Join(out, " ")
-}
-
-// answers decides whether the documentation answers at all.
-func answers(req Request, q *query, sections []*section) bool {
-	f := features(req, q, sections)
-	return f.verdict()
-}
-
-// fit is what the verdict is made of.
-type fit struct {
-	passage float64 // share of the question's weight in the best passage
-	score   float64 // of the search's first passage
-}
-
-func features(req Request, q *query, sections []*section) fit {
-	var f fit
-	for i, s := range sections {
-		f.passage = max(f.passage, q.coverage(s))
-		f.score = max(f.score, req.Passages[i].Score)
-	}
-	return f
-}
-
-// verdict weighs how sure the search is, which has the whole documentation to compare with, and a little how much of the
-// question one passage holds. The line was drawn on the judged questions, on descriptions of pages, on questions asked
-// of another product's documentation, and on questions that no documentation answers (cmd/docent/answers_test.go).
-func (f fit) verdict() bool {
-	if f.score == 0 { // passages of unknown worth
-		return f.passage >= 0.5
-	}
-	return f.passage >= 0.1 && f.score+0.1*f.passage >= 0.195
 }
