@@ -25,7 +25,12 @@ const (
 	moreWords    = 90  // of each further passage
 	shortLead    = 40  // of the paragraph that a section begins with, up to which it is always taken
 	longBlock    = 220 // words from which an item, a row or steps are not taken; code no more than its passage has room for
-	longList     = 70  // words from which the items of a list and the rows of a table are taken one by one
+	longList     = 70  // words from which the items of a list are taken one by one
+	longTable    = 150 // the same for the rows of a table, which its lines hold together
+	longCompare  = 330 // words up to which a table is taken whole that compares what is asked about
+	shortRest    = 40  // words up to which the rest of a list or table is taken with what fits
+	mostNamed    = 6   // rows that are taken because the question names them
+	listed       = 100 // words of a list or table that are shown from its beginning where the question asks which there are
 )
 
 func (e extractive) answer(ctx context.Context, req Request, emit func(Delta) error) (Result, error) {
@@ -188,6 +193,7 @@ type query struct {
 	total   float64
 	howTo   bool
 	whatIs  bool
+	lists   bool // it asks which there are
 }
 
 // mostAspects bounds the things that are asked at once.
@@ -277,6 +283,9 @@ func ask(question string, sections []*section) *query {
 	q.howTo = strings.Contains(lower, "how ") || strings.HasPrefix(lower, "can ") || strings.Contains(lower, "example")
 	for _, begin := range []string{"what is", "what are", "what's", "whats", "what does", "explain", "define"} {
 		q.whatIs = q.whatIs || strings.HasPrefix(lower, begin)
+	}
+	for _, begin := range []string{"which ", "what are", "list ", "show all", "show me all"} {
+		q.lists = q.lists || strings.HasPrefix(lower, begin)
 	}
 	var topic []term
 	parts := clauses(question)
@@ -631,6 +640,7 @@ func choose(q *query, s *section, budget int, said *[]uint64) string {
 		}
 	} else {
 		byScore := make([]int, 0, len(s.units))
+		named := 0
 		lead := slices.IndexFunc(s.units, func(u unit) bool { return u.kind == prose })
 		for i := range s.units {
 			u := &s.units[i]
@@ -646,6 +656,13 @@ func choose(q *query, s *section, budget int, said *[]uint64) string {
 			}
 			if u.advises && score > 0 {
 				score += 0.1
+			}
+			whole, share := q.row(u.named)
+			score += 0.5 * whole * share
+			if whole == 1 && named < mostNamed {
+				named++
+				take(i)
+				s.lean(q, i, take)
 			}
 			s.scores[i] = score
 			byScore = append(byScore, i)
@@ -674,42 +691,8 @@ func choose(q *query, s *section, budget int, said *[]uint64) string {
 			s.lean(q, i, take)
 		}
 	}
-	var out []string
-	last := 0 // the list or table that the last text is a part of
-	for i := range s.units {
-		u := &s.units[i]
-		if !taken[i] || u.kind == heading || u.words > 3 && slices.Contains(*said, u.print) {
-			continue
-		}
-		*said = append(*said, u.print)
-		if u.of > 0 && u.of == last {
-			out[len(out)-1] += "\n" + u.text
-			continue
-		}
-		last = u.of
-		// What a step, a tab or a small heading just above says belongs to the first block under it.
-		label := ""
-		if i > 0 && s.units[i-1].kind == heading {
-			label = "**" + strings.Trim(s.units[i-1].text, "*") + "**\n\n"
-		}
-		if u.head != "" {
-			label += u.head + "\n"
-		}
-		text := u.text
-		if u.kind == prose {
-			text = q.shorten(s, u, budget)
-			if !s.follows(i, taken) { // what it announces is not quoted
-				if t, ok := strings.CutSuffix(text, ":"); ok {
-					text = t + "."
-					if all := sentences(t); len(all) > 1 {
-						text = strings.Join(all[:len(all)-1], " ")
-					}
-				}
-			}
-		}
-		out = append(out, label+text)
-	}
-	return strings.Join(out, "\n\n")
+	s.complete(q, taken, *said, take)
+	return s.write(q, taken, budget, said)
 }
 
 // remedy is the paragraph that tells a reader best what to do, or -1 where none does or one is taken already.

@@ -32,14 +32,16 @@ type leaf struct {
 type unit struct {
 	block
 	words     int
-	print     uint64 // the same for blocks with the same words
-	firstLine int    // where its sentences or lines begin in those of the passage
-	lines     int    // how many it has; none where there is one only
-	advises   bool   // it tells a reader what to do
-	announces bool   // it speaks of what comes after it
-	refers    bool   // it points back at what comes before it
-	of        int    // the list or table that it is a part of, from 1; 0 where it stands for itself
-	head      string // of a table's row: what stands above all rows
+	print     uint64   // the same for blocks with the same words
+	firstLine int      // where its sentences or lines begin in those of the passage
+	lines     int      // how many it has; none where there is one only
+	advises   bool     // it tells a reader what to do
+	announces bool     // it speaks of what comes after it
+	refers    bool     // it points back at what comes before it
+	of        int      // the list or table that it is a part of, from 1; 0 where it stands for itself
+	head      string   // of a table's row: what stands above all rows
+	named     []uint64 // of a table's row: the terms of its first cell, by which it is looked up
+	columns   []uint64 // the terms of that
 }
 
 type where uint8
@@ -97,16 +99,23 @@ func (l *leaf) fill() {
 		switch {
 		case b.kind == list && words > longList:
 			parts = items(b.text)
-		case b.kind == table && words > longList:
+		case b.kind == table && words > longTable:
 			parts, above = rows(b.text)
 		}
+		columns := hashesOf(above)
 		for _, text := range parts {
-			u := unit{block: block{b.kind, text}, words: words, head: above, firstLine: l.lineCount, advises: b.kind != code && advises(text)}
+			u := unit{block: block{b.kind, text}, words: words, head: above, columns: columns, firstLine: l.lineCount, advises: b.kind != code && advises(text)}
 			if b.kind == prose {
 				u.announces, u.refers = announces(text), pointsBack(text)
 			}
 			if len(parts) > 1 {
 				u.of, u.words = n+1, countWords(text)
+				if b.kind == table {
+					u.named = hashesOf(firstCell(text))
+				}
+				for _, hash := range columns { // a row says what it says under its columns
+					d.found = append(d.found, sighting{hash, int32(len(l.units))})
+				}
 			}
 			l.see(d, &u)
 			l.words += u.words
@@ -331,6 +340,31 @@ func rows(text string) (out []string, above string) {
 		return []string{text}, ""
 	}
 	return lines[2:], lines[0] + "\n" + lines[1]
+}
+
+// firstCell is what a table's row is looked up by.
+func firstCell(row string) string {
+	row = strings.TrimPrefix(strings.TrimSpace(row), "|")
+	for i := 0; i < len(row); i++ {
+		switch row[i] {
+		case '\\':
+			i++
+		case '|':
+			return row[:i]
+		}
+	}
+	return row
+}
+
+// hashesOf are those of a text's terms, each once.
+func hashesOf(text string) []uint64 {
+	var out []uint64
+	for _, t := range terms(text) {
+		if !slices.Contains(out, t.hash) {
+			out = append(out, t.hash)
+		}
+	}
+	return out
 }
 
 // shelf keeps passages that were read lately: the good sections of a documentation are found again and again. It has
