@@ -85,23 +85,17 @@ func (q *query) row(cell []uint64) (whole, share float64) {
 
 // write puts together what is taken of a section, in the order of the page.
 func (s *section) write(q *query, taken []bool, budget int, said *[]uint64) string {
-	var out []string
-	add := func(label, text string) {
-		if label != "" {
-			text = label + "\n\n" + text
-		}
-		out = append(out, text)
-	}
+	out := make([]string, 0, 16)
 	label := "" // what a step, a tab or a small heading says belongs to the first block under it
 	for i, end := 0, 0; i < len(s.units); i = end {
 		end = s.end(i)
 		u := &s.units[i]
 		if u.kind == heading {
-			label = "**" + strings.Trim(u.text, "*") + "**"
+			label = u.text
 			continue
 		}
-		var parts []string
-		left := 0
+		text, left := u.head, 0
+		some := false
 		for n := i; n < end; n++ {
 			switch p := &s.units[n]; {
 			case p.words > 3 && slices.Contains(*said, p.print): // it stands further up
@@ -109,26 +103,28 @@ func (s *section) write(q *query, taken []bool, budget int, said *[]uint64) stri
 				left++
 			default:
 				*said = append(*said, p.print)
-				parts = append(parts, p.text)
+				if text == "" {
+					text = p.text
+				} else {
+					text += "\n" + p.text
+				}
+				some = true
 			}
 		}
-		text := strings.Join(parts, "\n")
-		if u.kind == prose && text != "" {
-			text = s.lead(q, i, taken, *said, budget)
-		}
-		if text == "" {
-			if u.kind != prose || len(parts) == 0 {
-				label = ""
+		if some && u.kind == prose {
+			if text = s.lead(q, i, taken, *said, budget); text == "" {
+				continue // what it led to keeps the label
 			}
-			continue
 		}
-		if u.head != "" {
-			text = u.head + "\n" + text
+		if some && label != "" {
+			out = append(out, "**"+strings.Trim(label, "*")+"**")
 		}
-		add(label, text)
 		label = ""
-		if left > 0 {
-			add("", s.more(u, left))
+		if some {
+			out = append(out, text)
+		}
+		if some && left > 0 {
+			out = append(out, s.more(u, left))
 		}
 	}
 	return strings.Join(out, "\n\n")
