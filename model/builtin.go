@@ -209,11 +209,15 @@ type aspect struct {
 func compose(req Request) (quotes []quote, sure bool) {
 	sections := read(req)
 	question := Standalone(req.Question, req.History, req.Context)
+	points := false
+	if about := excerpt(req.Context); about != "" && pointsAtText(gist(req.Question)) { // "explain this code": that it is code tells nothing
+		question, points = about, true
+	}
 	q := ask(question, sections)
 	if len(q.terms) == 0 {
 		return nil, false
 	}
-	found := fits(req, question, q, sections).finding()
+	found := fits(req, question, q, sections).finding(points)
 	if found == denied {
 		return nil, false
 	}

@@ -149,13 +149,18 @@ const (
 	answered
 )
 
-// Where the lines are drawn: 0 is where nine of ten near misses are not taken for answered, doubt is where one in twenty
-// questions that the first page answers is denied.
-const doubt = -2.5
+// Where the lines are drawn. At 0 nine of ten near misses are not taken for answered; at doubt one in thirty questions that
+// the first page answers is denied. Alone is for what the search does not rate, pointed for a text that the reader has
+// selected: it most likely stands in the documentation.
+const (
+	doubt   = -2.5
+	alone   = 0.3
+	pointed = 0.1
+)
 
-func (f fit) finding() finding {
+func (f fit) finding(points bool) finding {
 	switch sum := f.sum(); {
-	case f.search == 0 && f.held >= 0.3 || f.search > 0 && sum >= 0: // a search that rates nothing
+	case points && f.held >= pointed, f.search == 0 && f.held >= alone, f.search > 0 && sum >= 0:
 		return answered
 	case f.search > 0 && sum >= doubt:
 		return doubtful
