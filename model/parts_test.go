@@ -113,3 +113,28 @@ func TestWhatMayBeNoAnswerIsCalledThat(t *testing.T) {
 		}
 	}
 }
+
+// Over our own documentation: what was once cut under words that promised all of it.
+func TestOurOwnTablesAreQuotedWholeOrCounted(t *testing.T) {
+	t.Parallel()
+	j := newJudge(t)
+	for question, want := range map[string][]string{
+		"How do I make a backup?":      {"is in it:\n\n| Part |", "`journal.db`", "`catalog.db`", "`repos/`", "`backup.json`"},
+		"Which settings can I change?": {"| `data` |", "| `listen` |", " more rows]("},
+		// A word or a name is asked about as it stands.
+		"installation":  {"docent"},
+		"poll_interval": {"`poll_interval`"},
+		"webhooks":      {"webhook"},
+	} {
+		req, _ := j.request(t, ourOwn, question)
+		text, _, _, result := answerOf(t, req)
+		if !result.Answered {
+			t.Errorf("%s: not answered: %s", question, text)
+		}
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s: %q is not in\n%s", question, w, text)
+			}
+		}
+	}
+}

@@ -34,7 +34,7 @@ func fits(req Request, question string, q *query, sections []*section) fit {
 	}
 	f.weight = total / q.unknown
 	for _, s := range sections {
-		held := s.about(weights) / total * s.line(q) / q.total
+		held := s.about(weights, names) / total * s.line(q) / q.total
 		if held <= f.held {
 			continue
 		}
@@ -97,12 +97,17 @@ func isName(w string, begins bool) bool {
 	return strings.IndexFunc(w, unicode.IsLetter) >= 0 && strings.ContainsAny(w, "0123456789_.")
 }
 
-// about is how much of the question a passage is about: a word that it says often, or in its heading, counts nearly whole.
-func (s *section) about(weights []float64) float64 {
+// about is how much of the question a passage is about: a word that it says often, or in its heading, counts nearly whole, a
+// name that it says counts whole.
+func (s *section) about(weights []float64, names []bool) float64 {
 	sum := 0.0
 	for t, w := range weights {
 		n := s.terms[t]
 		if n < 0 || w == 0 {
+			continue
+		}
+		if names[t] {
+			sum += w
 			continue
 		}
 		times := 0.0
