@@ -7,15 +7,26 @@ import (
 	"testing"
 )
 
+func places(list []place) string {
+	var out []string
+	for _, p := range list {
+		out = append(out, p.String())
+	}
+	return strings.Join(out, "+")
+}
+
 // shape shows what an instruction was understood as.
 func shape(op operation) string {
 	s := func(sc scope) string {
 		var out []string
-		if len(sc.in) > 0 {
-			out = append(out, "in "+strings.Join(sc.in, "+"))
+		for _, list := range sc.in {
+			out = append(out, "in "+places(list))
 		}
 		if len(sc.except) > 0 {
-			out = append(out, "except "+strings.Join(sc.except, "+"))
+			out = append(out, "except "+places(sc.except))
+		}
+		if len(sc.parts) > 0 {
+			out = append(out, "parts "+scope{parts: sc.parts}.String())
 		}
 		for name, on := range map[string]bool{"code": sc.code} {
 			if on {
@@ -36,21 +47,27 @@ func shape(op operation) string {
 		}
 		return " (" + strings.Join(out, ", ") + ")"
 	}
+	at := ""
+	if w := op.where(); w != nil {
+		for _, list := range w.in {
+			at += places(list)
+		}
+	}
 	switch o := op.(type) {
 	case *replaceOp:
 		return fmt.Sprintf("replace %s -> %s%s", o.from, o.to, s(o.scope))
 	case *renameOp:
 		return fmt.Sprintf("rename %s -> %s%s", o.from, o.to, s(o.scope))
 	case *insertOp:
-		return fmt.Sprintf("insert %q before=%v section=%v %s @%s", o.text, o.before, o.section, o.heading, o.page)
+		return fmt.Sprintf("insert %q before=%v section=%v %s @%s", o.text, o.before, o.section, o.heading, at)
 	case *sectionOp:
-		return fmt.Sprintf("section %s %q before=%v near=%s @%s", o.title, o.text, o.before, o.near, o.page)
+		return fmt.Sprintf("section %s %q before=%v near=%s @%s", o.title, o.text, o.before, o.near, at)
 	case *appendOp:
-		return fmt.Sprintf("append %q top=%v section=%s @%s", o.text, o.top, o.section, o.page)
+		return fmt.Sprintf("append %q top=%v section=%s @%s", o.text, o.top, o.section, at)
 	case *deleteSectionOp:
-		return fmt.Sprintf("delete section %s @%s", o.heading, o.page)
+		return fmt.Sprintf("delete section %s @%s", o.heading, at)
 	case *deleteTextOp:
-		return fmt.Sprintf("delete line=%v %s @%s", o.line, o.text, o.page)
+		return fmt.Sprintf("delete line=%v %s @%s", o.unit == "line", o.text, at)
 	case *createOp:
 		return fmt.Sprintf("create %s title=%s description=%s group=%s content=%q", o.page, o.title, o.description, o.group, o.content)
 	case *moveOp:
@@ -69,16 +86,16 @@ func shape(op operation) string {
 	case *navOp:
 		return fmt.Sprintf("nav %s group=%s after=%s before=%s top=%v remove=%v", o.page, o.group, o.after, o.before, o.top, o.remove)
 	case *headingOp:
-		return fmt.Sprintf("heading %s -> %s @%s", o.from, o.to, o.page)
+		return fmt.Sprintf("heading %s -> %s @%s", o.from, o.to, at)
 	case *listsOp:
 		return fmt.Sprintf("lists %c%s", o.marker, s(o.scope))
 	case *fencesOp:
 		return fmt.Sprintf("fences %s%s", o.lang, s(o.scope))
 	case *undoOp:
 		return "undo"
-	case manyOps:
+	case *manyOps:
 		var l []string
-		for _, x := range o {
+		for _, x := range *o {
 			l = append(l, shape(x))
 		}
 		return strings.Join(l, " & ")
@@ -105,7 +122,7 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		{`replace "http://a.example" with "https://b.example" everywhere`, []string{`replace http://a.example -> https://b.example`}},
 		{`Could you replace foo with bar in x.md?`, []string{`replace foo -> bar (in x.md)`}},
 		{`use "b" instead of "a" in x.md`, []string{`replace a -> b (in x.md)`}},
-		{`replace the word "a" with "b" in the file x.md`, []string{`replace a -> b (in x.md)`}},
+		{`replace the word "a" with "b" in the file x.md`, []string{`replace a -> b (in x.md, words)`}},
 		{`In guides/a.md, replace "x" with "y" in guides/a.md`, []string{`replace x -> y (in guides/a.md)`}},
 		{`remove "a" from x.md`, []string{`replace a ->  (in x.md)`}},
 		{`replace "it's" with "it is"`, []string{`replace it's -> it is`}},
@@ -319,7 +336,7 @@ func TestAPromptOfManyOperationsStaysFarFromTheBoundOnItsWork(t *testing.T) {
 	p := &parser{src: prompt, toks: lex(prompt)}
 	pos, n := p.skip(0), 0
 	for m := new(memory); pos < len(p.toks); n++ {
-		if to, ok := p.inPage(pos, m); ok {
+		if to, _, ok := p.lead(pos, m); ok {
 			pos = to
 		}
 		op, to, why := p.operation(pos, m)

@@ -19,9 +19,12 @@ type request struct {
 	outcomes     []map[string]string // the whole documentation set afterwards
 }
 
+// mostRefused is how many of the edits that are wanted are refused. It only gets smaller.
+const mostRefused = 17
+
 // TestNoRequestOfAMaintainerIsCarriedOutWrongly runs the requests of testdata/maintainer/prompts.txt, which were written
 // before the grammar was looked at. Not one may be carried out in another way than wanted. That a wanted edit is refused is
-// allowed; the number of these is pinned, so that it gets smaller only.
+// allowed, and counted.
 func TestNoRequestOfAMaintainerIsCarriedOutWrongly(t *testing.T) {
 	docs := maintained(t)
 	right, refused, wrong := 0, 0, 0
@@ -43,12 +46,12 @@ func TestNoRequestOfAMaintainerIsCarriedOutWrongly(t *testing.T) {
 				want = difference(docs, r.outcomes[0])
 			}
 			wrong++
-			t.Logf("WRONG: %s: %q\n%s\n--- what came out:\n%s--- what was wanted:\n%s", r.name, r.prompt, firstLine(res.Message), difference(docs, after), want)
+			t.Errorf("WRONG: %s: %q\n%s\n--- what came out:\n%s--- what was wanted:\n%s", r.name, r.prompt, firstLine(res.Message), difference(docs, after), want)
 		}
 	}
 	t.Logf("%d requests: %d right, %d refused where an edit was wanted, %d wrong", len(requests), right, refused, wrong)
-	if wrong > 24 || refused > 47 {
-		t.Error("more than before")
+	if refused > mostRefused {
+		t.Errorf("%d wanted edits are refused; at most %d were", refused, mostRefused)
 	}
 }
 
