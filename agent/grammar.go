@@ -106,12 +106,25 @@ func init() {
 		m.term = [2]string{op.from, op.to}
 		return op, nil
 	}
-	const noun = `[[the] (word|words|term|terms|phrase|expression <words> / text|string / url|link|address <address>)]`
+	const noun = `[[the] (word|words|term|terms|phrase|expression <words> / text|string|sentence / url|link|address <address>)]`
 	const many = `[all|every|each|any] [of] [the] [occurrences|occurrence|instances|instance|mentions|mention|uses|use|references] [of|to]`
 	form(`replace|substitute|swap|exchange `+many+` `+noun+` <a:val> (with|by|→) `+noun+` <b:lit> <:scope>`, replace)
+	form(`replace|substitute|swap|exchange <a:lit> (with|by) <b:lit> (, / and / , and) <a:lit> (with|by) <b:lit> { (, / and / , and) <a:lit> (with|by) <b:lit> } <:scope>`, func(c captures, m *memory) (operation, error) {
+		var list manyOps
+		from, to := c.all("a"), c.all("b")
+		for i := range from {
+			for _, before := range to[:i] {
+				if strings.Contains(before.text, from[i].text) {
+					return nil, fmt.Errorf("%s is in what another part puts in: say them in two instructions, in the order in which they are meant", quote(from[i].text))
+				}
+			}
+			list = append(list, &replaceOp{from: from[i].text, to: to[i].text, located: located{readScope(c, m)}})
+		}
+		return &list, nil
+	})
 	form(`find `+many+` `+noun+` <a:lit> and replace (it/them) (with|by) `+noun+` <b:lit> <:scope>`, replace)
 	form(`replace|substitute|swap|exchange `+many+` `+noun+` <a:bare> (with|by) `+noun+` <b:bare> <:scope>`, replace)
-	form(`change|convert|update|turn `+many+` `+noun+` <a:lit> (to|into|with) `+noun+` <b:lit> <:scope>`, replace)
+	form(`change|convert|update|turn|correct|spell `+many+` `+noun+` <a:lit> (to|into|with) `+noun+` <b:lit> <:scope>`, replace)
 	form(`use <b:lit> instead of <a:lit> <:scope>`, replace)
 	form(`(remove|delete|drop|strip) `+many+` `+noun+` <a:lit> <:scope>`, func(c captures, m *memory) (operation, error) {
 		op, err := replace(c, m)
@@ -181,6 +194,7 @@ func init() {
 	const sectionOf = `[the] (section|heading) <h:lit> / [the] <h:lit> (section|heading)`
 	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+` [of] [the] [page|file] <page:page> [[,] [in|under|to|at|within] (`+sectionOf+`)]`, appendTo)
 	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+` [of] (`+sectionOf+`) [,] (in|of|on|to|from) [the] [page|file] <page:page>`, appendTo)
+	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+` [of] (`+sectionOf+`)`, appendTo)
 	form(`prepend `+textNoun+` <t:text> (to|on|in) [the] [start|beginning|top] [of] [the] [page|file] <page:page> <top>`, appendTo)
 	form(`prepend `+textNoun+` <t:text> (to|on|in) [the] [start|beginning|top] [of] (`+sectionOf+`) [,] (in|of|on|to) [the] [page|file] <page:page> <top>`, appendTo)
 	form(`append|add|insert|put `+textNoun+` (to|in) [the] [end] [of] [the] [page|file] <page:page> [[,] (in|under|to|below) (`+sectionOf+` / <h:lit>)] : (<t:text>/<t:rest>)`, appendTo)
@@ -283,6 +297,11 @@ func init() {
 	form(`add [a|the] [front] [matter|frontmatter] [key|field] <key:key> [:] <v:lit> (to|in) [the] [front matter of] `+fmPages, set)
 	form(`add [a|the] [front] [matter|frontmatter] [key|field] <key:key> [with] [the] [value] [of|=|:] <v:val> (to|in) [the] front matter (of|in) `+fmPages, set)
 	form(`give `+fmPages+` (the/a) [new] <key:key> <v:lit>`, set)
+	for _, key := range []string{"title", "description"} {
+		form(`change|update [the|its] `+key+` (to|as) <v:lit> <:scope>`, func(c captures, m *memory) (operation, error) {
+			return set(c.with(capture{name: "key", text: key}), m)
+		})
+	}
 	form(`retitle `+fmPages+` (to|as) <v:lit> <retitle>`, func(c captures, m *memory) (operation, error) {
 		return set(c.with(capture{name: "key", text: "title"}), m)
 	})
@@ -622,7 +641,8 @@ func (p *parser) lead(pos int, m *memory) (to, until int, ok bool) {
 	list := p.colon(last) && slices.ContainsFunc(p.toks[last:to], func(t token) bool { return t.kind == newline })
 	for until = to; until < len(p.toks); until++ {
 		t := p.toks[until]
-		if list && t.kind == newline && until+1 < len(p.toks) && p.toks[until+1].kind == newline || !list && p.ended(until, until+1) {
+		below := list && t.kind == newline && until+1 < len(p.toks) && p.toks[until+1].kind == newline
+		if below || !list && p.ended(until, until+1) && !(t.text == ";" && p.colon(last)) {
 			break
 		}
 	}

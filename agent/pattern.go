@@ -402,7 +402,7 @@ func init() {
 		/ [,|and|but] also [in|within|inside] [the] (links/urls/link targets) [too] <links>
 		/ [,] [and] including [in] [the] (links/urls/link targets) <links>
 		/ [,|and] in [the] (links/urls/link targets) (too/as well) <links>
-		/ [,|and] (including/also in/also) [the|all] (headings [and titles]/titles [and headings]/prose/text)
+		/ [,] [and] (including/also in/also) [the|all] <also> (headings <part-headings> [and titles <part-titles>]/titles <part-titles> [and headings <part-headings>]/prose|text <part-text>)
 		/ [,] (case-insensitive/case-insensitively/ignoring case/ignore case/regardless of case/case insensitive/case insensitively/in any case) <nocase>
 		/ [,] (case-sensitive/case-sensitively/matching case/match case/case sensitive/case sensitively/in exactly this case/with exact case/exact case) <case>
 		/ [,] [only|as|matching] [a] (whole-word/whole-words/whole word/whole words) [only] <words>

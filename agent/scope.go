@@ -142,7 +142,7 @@ func readScope(c captures, m *memory) scope {
 		}
 		return list
 	}
-	one := false
+	one, also := false, false
 	for _, x := range c {
 		switch x.name {
 		case "in":
@@ -155,12 +155,17 @@ func readScope(c captures, m *memory) scope {
 		case "except":
 			s.except = append(s.except, named(x)...)
 		case "parts":
-			s.parts = append(s.parts, nil)
+			s.parts, also = append(s.parts, nil), false
+		case "also": // besides the parts that were named; without any, all of them are meant anyway
+			also = true
 		case "one":
 			one = true
 		case "section", "below":
-			s.parts = append(s.parts, []part{{kind: x.name, heading: x.text}})
+			s.parts, also = append(s.parts, []part{{kind: x.name, heading: x.text}}), false
 		default:
+			if also && len(s.parts) == 0 {
+				continue
+			}
 			if kind, ok := strings.CutPrefix(x.name, "part-"); ok && len(s.parts) > 0 {
 				i := len(s.parts) - 1
 				s.parts[i] = append(s.parts[i], part{kind: strings.ReplaceAll(kind, "-", " "), one: one})
