@@ -31,8 +31,12 @@ var examples = []string{
 	`add a section "Limits" with content "There are none." to quickstart.md`,
 	`delete section "Old things" from quickstart.md`,
 	`delete the paragraph containing "deprecated" from quickstart.md`,
+	`delete the table row containing "deprecated" from quickstart.md`,
+	`delete the list item containing "deprecated" from quickstart.md`,
+	`remove "very" from quickstart.md`,
 	`create page guides/new.md titled "New" with content: Some text.`,
 	`move guides/old.md to guides/new.md`,
+	`move the folder guides to howto`,
 	`delete page guides/old.md and unlink it`,
 	`fix broken links`,
 	`set description of quickstart.md to "Start here"`,
@@ -367,12 +371,14 @@ func init() {
 			return nil, fmt.Errorf("nothing before it could be done again")
 		}
 		var list manyOps
-		for _, op := range m.ops {
-			w, ok := op.(scoped)
-			if !ok {
-				return nil, fmt.Errorf("%q cannot be done in another place by itself", op.todo())
+		for _, done := range m.ops {
+			for _, op := range members(done) {
+				w, ok := op.(scoped)
+				if !ok {
+					return nil, fmt.Errorf("%q cannot be done in another place by itself", op.todo())
+				}
+				list = append(list, w.within(s))
 			}
-			list = append(list, w.within(s))
 		}
 		if len(list) == 1 {
 			return list[0], nil
@@ -395,6 +401,14 @@ type scoped interface {
 }
 
 type manyOps []operation
+
+// members are the operations that one instruction asks for.
+func members(op operation) []operation {
+	if list, ok := op.(*manyOps); ok {
+		return *list
+	}
+	return []operation{op}
+}
 
 func (l *manyOps) todo() string {
 	var out []string
@@ -472,13 +486,14 @@ func parse(prompt string, m *memory) ([]operation, error) {
 		if p.ended(end, from) {
 			sentence = nil
 		}
-		if _, ok := op.(scoped); ok {
-			if why := oneOfAll(sentence, op); why != "" {
+		for _, one := range members(op) {
+			if _, ok := one.(scoped); !ok {
+				continue
+			}
+			if why := oneOfAll(sentence, one); why != "" {
 				return nil, &misunderstanding{p.sentence(from), why}
 			}
-			if op.where() != nil {
-				sentence = append(sentence, op)
-			}
+			sentence = append(sentence, one)
 		}
 		end = to
 		ops = append(ops, op)
@@ -672,8 +687,8 @@ type leading struct {
 func (l *leading) settle(op operation, lead *scope) string {
 	first := l.first
 	l.first = false
-	if list, ok := op.(*manyOps); ok {
-		for _, one := range *list {
+	if list := members(op); len(list) != 1 || list[0] != op {
+		for _, one := range list {
 			l.first = first
 			if why := l.settle(one, lead); why != "" {
 				return why
@@ -685,7 +700,7 @@ func (l *leading) settle(op operation, lead *scope) string {
 	s := op.where()
 	switch {
 	case s == nil && first:
-		return fmt.Sprintf("“%s” is not limited to places: name its page in the instruction itself", lowerFirst(op.todo()))
+		return fmt.Sprintf("“%s” is not limited to places: write the page with its folder in the instruction itself", lowerFirst(op.todo()))
 	case s == nil:
 		return ""
 	case lead != nil:
@@ -707,7 +722,7 @@ func (l *leading) settle(op operation, lead *scope) string {
 func oneOfAll(sentence []operation, op operation) string {
 	s := op.where()
 	for _, other := range sentence {
-		if o := other.where(); s != nil && o.placed() != s.placed() {
+		if o := other.where(); o.placed() != s.placed() {
 			placed := s
 			if o.placed() {
 				placed = o

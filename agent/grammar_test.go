@@ -3,6 +3,8 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -233,6 +235,18 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		{"Please do the following:\n- rename \"A\" to \"B\"\n- move a.md to b.md\n* fix broken links\n", []string{`rename A -> B`, `move a.md -> b.md`, `fix links`}},
 		{"1. set title of a.md to \"T\"\n2. append \"x\" to it\n", []string{`set title=T (in a.md)`, `append "x" top=false section= @a.md`}},
 		{`replace "a" with "b" in x.md and "c" in y.md`, nil},
+		{`replace "a" with "b" and "c" with "d" in x.md`, []string{`replace a -> b (in x.md) & replace c -> d (in x.md)`}},
+		{`replace "a" with "b" and "b" with "a" in x.md`, nil},
+		{`replace "a" with "b" and "c" with "d", and fix typos in x.md`, nil},
+		{`In x.md, replace "a" with "b". Fix typos in y.md.`, []string{`replace a -> b (in x.md)`, `fix typos (in y.md)`}},
+		{`In x.md: replace "a" with "b"; fix typos`, []string{`replace a -> b (in x.md)`, `fix typos (in x.md)`}},
+		{`In the headings, rename "a" to "b"`, []string{`rename a -> b (parts in the headings)`}},
+		{`replace "a" with "b" in headings and tables of x.md`, []string{`replace a -> b (in x.md, parts in the headings and the tables)`}},
+		{`replace "a" with "b" in the tables of x.md, also in headings`, []string{`replace a -> b (in x.md, parts in the tables and the headings)`}},
+		{`replace "a" with "b" in code`, []string{`replace a -> b (parts in the code)`}},
+		{`replace "a" with "b" in links too`, []string{`replace a -> b (links)`}},
+		{`in x.md, change the title to "T"`, []string{`set title=T (in x.md)`}},
+		{`move the folder guides to howto`, []string{`move guides -> howto`}},
 		{`create page a.md titled "T". Add it to the navigation under "G".`, []string{`create a.md title=T description= group= content=""`, `nav a.md group=G after= before= top=false remove=false`}},
 		{`rename "A" to "B" in a.md, and also in b.md`, []string{`rename A -> B (in a.md)`, `rename A -> B (in b.md)`}},
 		{`In a.md, delete section "H"`, []string{`delete section H @a.md`}},
@@ -256,6 +270,9 @@ func TestFollowUpsReferToWhatCameBefore(t *testing.T) {
 		{[]string{`rename "A" to "B" in a.md`, `also in b.md`}, `rename A -> B (in b.md)`},
 		{[]string{`replace "a" with "b" in a.md, also in code`, `Do the same in guides/*.md`}, `replace a -> b (in guides/*.md, code)`},
 		{[]string{`fix typos in a.md`, `and in b.md too`}, `fix typos (in b.md)`},
+		{[]string{`fix broken links and typos in a.md`, `and in b.md too`}, `fix links (in b.md) & fix typos (in b.md)`},
+		{[]string{`replace "a" with "b" in the headings of a.md`, `also in b.md`}, `replace a -> b (in b.md, parts in the headings)`},
+		{[]string{`replace "a" with "b" in a.md`, `In b.md, do the same.`}, `replace a -> b (in b.md)`},
 		{[]string{`rename "A" to "B" everywhere`, `rename it to "C"`}, `rename B -> C`},
 		{[]string{`create page guides/a.md titled "T"`, `rename it to guides/b.md`}, `move guides/a.md -> guides/b.md`},
 		{[]string{`create page guides/a.md titled "T"`, `append "x" to it`}, `append "x" top=false section= @guides/a.md`},
@@ -297,6 +314,30 @@ func TestEveryExampleIsUnderstood(t *testing.T) {
 		if _, err := parse(e, &memory{}); err != nil {
 			t.Errorf("%q: %v", e, err)
 		}
+	}
+}
+
+// TestEveryInstructionOfTheDocsIsUnderstood reads the tables of the page on instructions.
+func TestEveryInstructionOfTheDocsIsUnderstood(t *testing.T) {
+	page, err := os.ReadFile("../docs/agent/instructions.mdx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, cells := range regexp.MustCompile("(?m)^\\| [^|]* \\| (.*) \\|$").FindAllStringSubmatch(string(page), -1) {
+		for _, code := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
+			prompt := code[1]
+			if strings.HasPrefix(prompt, "in ") || strings.HasPrefix(prompt, "under ") || prompt == "everywhere" { // what stands at the end of one
+				prompt = `replace "a" with "b" ` + prompt
+			}
+			if _, err := parse(prompt, &memory{}); err != nil {
+				t.Errorf("%q: %v", prompt, err)
+			}
+			n++
+		}
+	}
+	if n < 35 {
+		t.Errorf("only %d instructions", n)
 	}
 }
 
