@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -365,7 +366,7 @@ func init() {
 			return nil, fmt.Errorf("it does not say where to do the same")
 		}
 		if s.only {
-			return nil, fmt.Errorf("it narrows what comes before it: say so in one instruction")
+			return nil, errors.New(narrows)
 		}
 		if len(m.ops) == 0 {
 			return nil, fmt.Errorf("nothing before it could be done again")
@@ -447,6 +448,8 @@ func (e *misunderstanding) Error() string {
 	}
 	return s + "."
 }
+
+const narrows = "it narrows what comes before it: say so in one instruction"
 
 const (
 	maxPrompt     = 100_000
@@ -533,6 +536,9 @@ func (p *parser) operation(pos int, m *memory) (operation, int, string) {
 			return nil, 0, "if it holds words that are meant as they stand, put them in quotes"
 		}
 		return nil, 0, ""
+	}
+	if patterns[best.form].again && pos > 0 && p.toks[pos-1].low == "but" {
+		return nil, 0, narrows
 	}
 	for _, x := range best.c {
 		if at, found := p.instructionIn(x.rest); found {

@@ -246,6 +246,14 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		{`replace "a" with "b" in code`, []string{`replace a -> b (parts in the code)`}},
 		{`replace "a" with "b" in links too`, []string{`replace a -> b (links)`}},
 		{`in x.md, change the title to "T"`, []string{`set title=T (in x.md)`}},
+		{`replace "a" with "b" in the headings of x.md, in tables too`, []string{`replace a -> b (in x.md, parts in the headings and the tables)`}},
+		{`replace "a" with "b" in x.md, in headings too`, []string{`replace a -> b (in x.md)`}},
+		{`replace "a" with "b" everywhere but in x.md`, []string{`replace a -> b (except x.md)`}},
+		{`replace "a" with "b" in all pages but x.md`, []string{`replace a -> b (except x.md)`}},
+		{`Except in blog/, replace "a" with "b"`, []string{`replace a -> b (except blog/)`}},
+		{`replace "a" with "b" in x.md, but in y.md`, nil},
+		{`replace "a" with "b" in x.md but not in code`, nil},
+		{`replace "a" with "b" in x.md except the headings`, nil},
 		{`move the folder guides to howto`, []string{`move guides -> howto`}},
 		{`create page a.md titled "T". Add it to the navigation under "G".`, []string{`create a.md title=T description= group= content=""`, `nav a.md group=G after= before= top=false remove=false`}},
 		{`rename "A" to "B" in a.md, and also in b.md`, []string{`rename A -> B (in a.md)`, `rename A -> B (in b.md)`}},
@@ -324,7 +332,7 @@ func TestEveryInstructionOfTheDocsIsUnderstood(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, cells := range regexp.MustCompile("(?m)^\\| [^|]* \\| (.*) \\|$").FindAllStringSubmatch(string(page), -1) {
+	for _, cells := range regexp.MustCompile(`(?m)^\| [^|]* \| (.*) \|$`).FindAllStringSubmatch(string(page), -1) {
 		for _, code := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
 			prompt := code[1]
 			if strings.HasPrefix(prompt, "in ") || strings.HasPrefix(prompt, "under ") || prompt == "everywhere" { // what stands at the end of one

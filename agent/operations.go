@@ -1046,6 +1046,9 @@ func (o *frontOp) todo() string {
 	return fmt.Sprintf("Set %s to %s %s", o.key, quote(o.value), o.scope)
 }
 
+// Keys whose value no page shares with another one.
+var ownValue = map[string]bool{"title": true, "description": true, "sidebarTitle": true, "sidebar_label": true, "slug": true, "permalink": true, "id": true, "url": true}
+
 func (o *frontOp) within(s scope) operation {
 	c := *o
 	c.scope = o.scope.elsewhere(s)
@@ -1054,6 +1057,9 @@ func (o *frontOp) within(s scope) operation {
 
 func (o *frontOp) run(r *run) error {
 	pages := r.pages()
+	if named := slices.Concat(o.scope.in...); !o.remove && ownValue[o.key] && len(pages) > len(named) {
+		return refuse("that would give %s the same %s %s; name the pages", count(len(pages), "page"), o.key, o.scope)
+	}
 	n := 0
 	for _, f := range pages {
 		p, err := r.site.page(f)

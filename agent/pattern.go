@@ -386,7 +386,7 @@ func (scopeRef) match(p *parser, pos int, c captures, next func(int, captures) b
 func init() {
 	const (
 		in    = `(in|on|within|inside|throughout|across|under|from|for|to|of|over)`
-		only  = `[,] [but] [only|just <only>] `
+		only  = `[,] [[but] only|just <only>] `
 		parts = `(headings|headers <part-headings> / heading <one> <part-headings> / titles|title <part-titles> / descriptions|description <part-descriptions>
 			/ front matter|frontmatter <part-front-matter> / frontmatter <part-front-matter>
 			/ (link texts|text/texts of [the] links/link titles) <part-link-texts> / (link targets|target|destinations|destination|urls|addresses/targets of [the] links/urls|addresses) <part-link-targets>
@@ -398,7 +398,7 @@ func init() {
 	scopeNode = compile(`{
 		[,|and|but] also [in|within|inside] [the] (code [blocks|fences|spans|samples|examples] / inline code) [too] <code>
 		/ [,] [and] including [in] [the] (code [blocks|fences|spans|samples|examples] / inline code) <code>
-		/ [,|and] in [the] code [blocks|fences|spans|samples|examples] (too/as well) <code>
+		/ [,|and] in [the] (code [blocks|fences|spans|samples|examples] / inline code) (too/as well) <code>
 		/ [,|and|but] also [in|within|inside] [the] (links/urls/link targets) [too] <links>
 		/ [,] [and] including [in] [the] (links/urls/link targets) <links>
 		/ [,|and] in [the] (links/urls/link targets) (too/as well) <links>
@@ -407,9 +407,10 @@ func init() {
 		/ [,] (case-sensitive/case-sensitively/matching case/match case/case sensitive/case sensitively/in exactly this case/with exact case/exact case) <case>
 		/ [,] [only|as|matching] [a] (whole-word/whole-words/whole word/whole words) [only] <words>
 		/ [,] (also within words/also inside words/including [parts] [of] [longer] words/partial words) <within>
-		/ ` + only + ` everywhere|anywhere <all>
+		/ [,] [and] in [the|all] <also> (headings <part-headings> / titles <part-titles> / tables <part-tables> / lists <part-lists>) (too/as well)
+		/ ` + only + ` everywhere|anywhere <all> [but [in|for|on] [the] <except:places>]
 		/ ` + only + in + ` [all|every|each] [of] [the] [whole|entire|our|your|my] (docs|documentation|site|everything|content) <all>
-		/ ` + only + in + ` (all|every|each) [of] [the|our|your|my] (pages|page|files|file) <all>
+		/ ` + only + in + ` (all|every|each) [of] [the|our|your|my] (pages|page|files|file) <all> [but [in|for|on] [the] <except:places>]
 		/ ` + only + in + ` [the|our|your|my] (pages|files) <all>
 		/ ` + only + in + ` [only] [all|every|each] [of] [the|their|its] <parts> ` + parts + ` { (, / and / or / , and / , or) [in] [the] ` + parts + ` } [only]
 		/ ` + only + in + ` [only] [all|every|each] [of] [the] [pages|files|page|file|everything] (in|under|within|inside|throughout|across|below|on <in:places> / of|from <in:paths>)

@@ -84,6 +84,8 @@ func TestAnInstructionNeverRunsInMorePlacesThanItsWordsName(t *testing.T) {
 		{prompt: `In b.md, delete the page cat.md and unlink it.`, refused: "not limited to places"},
 		{prompt: `Replace "cat" with "dog" on the page.`, refused: "which page is meant"},
 		{prompt: `Replace the link "cat" with "dog".`, refused: "link targets"},
+		{prompt: `Set the title of blog/ to "X".`, refused: "the same title"},
+		{prompt: `Replace "cat" with "dog" everywhere but in a.md, b.md, cat.md and blog/.`, want: map[string][]string{"blog.md": {"cat", "dog"}}},
 		{prompt: `Remove "cat".`, refused: "from where"},
 		{prompt: `Delete "More".`, refused: "from where"},
 		{prompt: `In b.md, delete the section "More", also in code.`, refused: "no meaning"},
