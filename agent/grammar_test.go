@@ -248,6 +248,8 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		{`in x.md, change the title to "T"`, []string{`set title=T (in x.md)`}},
 		{`replace "a" with "b" in the headings of x.md, in tables too`, []string{`replace a -> b (in x.md, parts in the headings and the tables)`}},
 		{`replace "a" with "b" in x.md, in headings too`, []string{`replace a -> b (in x.md)`}},
+		{`In x.md only, replace "a" with "b"`, []string{`replace a -> b (in x.md)`}},
+		{`replace "a" with "b" in prose only in x.md`, []string{`replace a -> b (in x.md, parts in the text)`}},
 		{`replace "a" with "b" everywhere but in x.md`, []string{`replace a -> b (except x.md)`}},
 		{`replace "a" with "b" in all pages but x.md`, []string{`replace a -> b (except x.md)`}},
 		{`Except in blog/, replace "a" with "b"`, []string{`replace a -> b (except blog/)`}},

@@ -412,14 +412,14 @@ func init() {
 		/ ` + only + in + ` [all|every|each] [of] [the] [whole|entire|our|your|my] (docs|documentation|site|everything|content) <all>
 		/ ` + only + in + ` (all|every|each) [of] [the|our|your|my] (pages|page|files|file) <all> [but [in|for|on] [the] <except:places>]
 		/ ` + only + in + ` [the|our|your|my] (pages|files) <all>
+		/ [,|but] [in] prose only <parts> <part-text>
+		/ [,|but] only in [the] (prose/text) <parts> <part-text>
 		/ ` + only + in + ` [only] [all|every|each] [of] [the|their|its] <parts> ` + parts + ` { (, / and / or / , and / , or) [in] [the] ` + parts + ` } [only]
 		/ ` + only + in + ` [only] [all|every|each] [of] [the] [pages|files|page|file|everything] (in|under|within|inside|throughout|across|below|on <in:places> / of|from <in:paths>)
-		/ ` + only + ` (in|on|within|inside|throughout|across|under) [only] <in:places>
+		/ ` + only + ` (in|on|within|inside|throughout|across|under) [only] <in:places> [only <only>]
 		/ ` + only + ` (from|for|to|of|over) [only] <in:paths>
 		/ ` + only + in + ` [only] [the] (section|chapter <section:lit> / <section:lit> section|chapter)
 		/ ` + only + ` under|beneath|below [the] (heading|title|section <below:lit> / <below:lit> heading|title|section)
-		/ [,|but] [in] prose only <parts> <part-text>
-		/ [,|but] only in [the] (prose/text) <parts> <part-text>
 		/ [,|but] (except/excluding/but not/not/other than/apart from) [in|for|on] [the] [page|pages|file|files] <except:places>
 		/ too/as well
 	}`)
