@@ -1016,7 +1016,7 @@ func renumbered(p *markup.Page, gone markup.Span) []markup.Edit {
 		case lineStart(p.Src, it.Start) == gone.Start:
 			last, column, end = n, col, it.End
 		case last < 0 || it.Start < end:
-		case it.Start != end || col != column || n != last+1:
+		case lineStart(p.Src, it.Start) != end || col != column || n != last+1:
 			return edits
 		default:
 			edits = append(edits, markup.Edit{Span: at, New: []byte(strconv.Itoa(last))})

@@ -160,6 +160,25 @@ func TestDeletingARowOrAnItemLeavesTheOthers(t *testing.T) {
 	}
 }
 
+func TestANumberedListGoesOnCounting(t *testing.T) {
+	for name, c := range map[string]struct{ before, item, after string }{
+		"the first":          {"1. one\n2. two\n3. three\n\nText.\n", "one", "1. two\n2. three\n\nText.\n"},
+		"the last":           {"1. one\n2. two\n", "two", "1. one\n"},
+		"apart":              {"1. one\n\n2. two\n\n   more\n\n3. three\n", "one", "1. two\n\n   more\n\n2. three\n"},
+		"nested":             {"- a\n  1. one\n  2. two\n     - deep\n  3. three\n- b\n", "one", "- a\n  1. two\n     - deep\n  2. three\n- b\n"},
+		"with what is below": {"1. one\n   - deep\n2. two\n", "one", "1. two\n"},
+		"all the same":       {"1. one\n1. two\n1. three\n", "two", "1. one\n1. three\n"},
+		"another list":       {"1. one\n2. two\n\nText.\n\n3. three\n", "one", "1. two\n\nText.\n\n3. three\n"},
+		"from ten on":        {"9. one\n10. two\n11. three\n", "one", "9. two\n10. three\n"},
+	} {
+		j := newJob(t, map[string]string{"a.md": c.before})
+		j.must(`delete the list item containing "` + c.item + `" from a.md`)
+		if got := j.tree.files()["a.md"]; got != c.after {
+			t.Errorf("%s: %q, want %q", name, got, c.after)
+		}
+	}
+}
+
 func TestADeletedSectionLeavesTheDefinitionsThatOthersUse(t *testing.T) {
 	for name, c := range map[string]struct{ before, after string }{
 		"the last one":  {"# A\n\nSee [x][one] and [two].\n\n## Old\n\n[x][three].\n\n[one]: https://one.example\n[Two]: https://two.example\n[three]: https://three.example\n", "# A\n\nSee [x][one] and [two].\n\n[one]: https://one.example\n[Two]: https://two.example\n"},
