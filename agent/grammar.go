@@ -40,6 +40,7 @@ var examples = []string{
 	`move the folder guides to howto`,
 	`delete page guides/old.md and unlink it`,
 	`fix broken links`,
+	`change the links to guides/old.md to guides/new.md`,
 	`set description of quickstart.md to "Start here"`,
 	`remove keywords from the front matter of quickstart.md`,
 	`add guides/new.md to navigation under "Guides"`,
@@ -126,6 +127,15 @@ func init() {
 			list = append(list, &replaceOp{from: from[i].text, to: to[i].text, located: located{readScope(c, m)}})
 		}
 		return &list, nil
+	})
+	form(`change|update|replace|point|set [all|every|any] [the] (link|links) to <a:val> (to|with|by|into) <b:val> <:scope>`, func(c captures, m *memory) (operation, error) {
+		return m.each(c, func(l located) operation { return &linkOp{dest: c.text("a"), to: c.text("b"), located: l} })
+	})
+	form(`change|update|set [the] (url|target|address|destination) of [the] link <a:lit> [(in|on) [the] [page|file] <page:page>] (to|into) <b:val> <:scope>`, func(c captures, m *memory) (operation, error) {
+		return m.each(c, func(l located) operation { return &linkOp{text: c.text("a"), to: c.text("b"), located: l} })
+	})
+	form(`point [the] link <a:lit> [(in|on) [the] [page|file] <page:page>] (to|at) <b:val> <:scope>`, func(c captures, m *memory) (operation, error) {
+		return m.each(c, func(l located) operation { return &linkOp{text: c.text("a"), to: c.text("b"), located: l} })
 	})
 	form(`find `+many+` `+noun+` <a:lit> and replace (it/them) (with|by) `+noun+` <b:lit> <:scope>`, replace)
 	form(`replace|substitute|swap|exchange `+many+` `+noun+` <a:bare> (with|by) `+noun+` <b:bare> <:scope>`, replace)
@@ -742,7 +752,7 @@ func oneOfAll(sentence []operation, op operation) string {
 var verbs = map[string]bool{}
 
 func init() {
-	for _, v := range strings.Fields("replace substitute swap exchange change convert update turn use remove delete drop rename insert add put place write append prepend create make move fix correct set give undo edit label mark list normalise normalize find retitle relocate repair resolve unset clear hide strip prefer tag spell link unlink revert apply repeat do include") {
+	for _, v := range strings.Fields("replace substitute swap exchange change convert update turn use remove delete drop rename insert add put place write append prepend create make move fix correct set give undo edit label mark list normalise normalize find retitle relocate repair resolve unset clear hide strip prefer tag spell link unlink point revert apply repeat do include") {
 		verbs[v] = true
 	}
 }

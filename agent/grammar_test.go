@@ -91,6 +91,11 @@ func shape(op operation) string {
 		return fmt.Sprintf("heading %s -> %s @%s", o.from, o.to, at)
 	case *listsOp:
 		return fmt.Sprintf("lists %c%s", o.marker, s(o.scope))
+	case *linkOp:
+		if o.dest != "" {
+			return fmt.Sprintf("links %s -> %s%s", o.dest, o.to, s(o.scope))
+		}
+		return fmt.Sprintf("link %s -> %s%s", o.text, o.to, s(o.scope))
 	case *fencesOp:
 		return fmt.Sprintf("fences %s%s", o.lang, s(o.scope))
 	case *undoOp:
@@ -256,6 +261,9 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		{`replace "a" with "b" in x.md, but in y.md`, nil},
 		{`replace "a" with "b" in x.md but not in code`, nil},
 		{`replace "a" with "b" in x.md except the headings`, nil},
+		{`change the link to a.md to b.md in c.md`, []string{`links a.md -> b.md (in c.md)`}},
+		{`In c.md, point the link "A" to https://b.example.`, []string{`link A -> https://b.example (in c.md)`}},
+		{`change the URL of the link "A" in c.md to b.md#x`, []string{`link A -> b.md#x (in c.md)`}},
 		{`move the folder guides to howto`, []string{`move guides -> howto`}},
 		{`create page a.md titled "T". Add it to the navigation under "G".`, []string{`create a.md title=T description= group= content=""`, `nav a.md group=G after= before= top=false remove=false`}},
 		{`rename "A" to "B" in a.md, and also in b.md`, []string{`rename A -> B (in a.md)`, `rename A -> B (in b.md)`}},

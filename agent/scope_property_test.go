@@ -40,7 +40,7 @@ var allOperations = []string{
 	`replace "the" with "qqq"`, `replace the word "zyxwv" with "qqq"`, `rename "zyxwv" to "qqq"`, `remove "zyxwv"`, `replace "zyxwv" with "qqq", also in code`, `replace "zyxwv" with "qqq", also in links`,
 	`add "A qqq." after heading "Zyxwv heading the first"`, `append "A qqq." to it`, `prepend "A qqq." to it`, `add a section "Qqq" with content "A qqq."`, `add a section "Qqq" with content "A qqq." after section "Zyxwv heading the first"`,
 	`delete section "Zyxwv heading the second"`, `delete the heading "Zyxwv heading the second"`, `delete the paragraph containing "zyxwv paragraph"`, `delete the table row containing "zyxwv row"`, `delete the list item containing "zyxwv item"`, `delete the line containing "zyxwv block"`,
-	`change heading "Zyxwv heading the first" to "Qqq"`, `fix typos`, `fix broken links`, `fix broken links and typos`, `set zyxwv to "x"`, `remove title from the front matter`, `use "-" for lists`, `add language "text" to bare code fences`,
+	`change heading "Zyxwv heading the first" to "Qqq"`, `change the links to "nowhere-zyxwv.md" to "https://qqq.example"`, `fix typos`, `fix broken links`, `fix broken links and typos`, `set zyxwv to "x"`, `remove title from the front matter`, `use "-" for lists`, `add language "text" to bare code fences`,
 	`create page qqq/new.md titled "Qqq"`, `move the page %PAGE% to qqq/moved.md`, `delete page %PAGE% and unlink it`, `add %PAGE% to navigation under "Qqq"`, `undo that`, `do the same`,
 }
 

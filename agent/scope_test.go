@@ -317,6 +317,27 @@ func TestContentDoesNotTakeInTheNextInstruction(t *testing.T) {
 	}
 }
 
+func TestLinksArePointedElsewhereAndNothingElse(t *testing.T) {
+	files := map[string]string{
+		"a.md": "# A\n\n[one](b.md) [two](b.md#part) [three](dir/c.md) [out](https://x.example) b.md `b.md`\n", "b.md": "# B\n\n## Part\n\n[one](dir/c.md)\n",
+		"dir/c.md": "# C\n\n[up](../b.md) ![b](../b.md)\n",
+	}
+	for _, c := range []asked{
+		{prompt: `change the links to b.md to dir/c.md in a.md`, want: map[string][]string{"a.md": {"[one](b.md)", "[one](dir/c.md)"}}},
+		{prompt: `In dir/, change the link to b.md to a.md`, want: map[string][]string{"dir/c.md": {"../b.md", "../a.md"}}},
+		{prompt: `change the link to b.md#part to https://y.example`, want: map[string][]string{"a.md": {"b.md#part", "https://y.example"}}},
+		{prompt: `change the link to https://x.example to dir/c.md`, want: map[string][]string{"a.md": {"https://x.example", "dir/c.md"}}},
+		{prompt: `In b.md, point the link "one" to a.md.`, want: map[string][]string{"b.md": {"dir/c.md", "a.md"}}},
+		{prompt: `change the URL of the link "out" in a.md to https://y.example.`, want: map[string][]string{"a.md": {"https://x.example", "https://y.example"}}},
+		{prompt: `point the link "one" to a.md everywhere`, refused: "2 links have the text"},
+		{prompt: `change the link to nothere.md to a.md`, refused: "no link leads to"},
+		{prompt: `change the link to b.md to nothere.md`, refused: "there is no page"},
+		{prompt: `change the link to b.md#part to dir/c.md#nothere`, refused: "where nothing is"},
+	} {
+		c.run(t, files)
+	}
+}
+
 // A linkedTree is a tree with symbolic links.
 type linkedTree struct {
 	*memTree
