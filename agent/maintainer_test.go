@@ -20,7 +20,7 @@ type request struct {
 }
 
 // mostRefused is how many of the edits that are wanted are refused. It only gets smaller.
-const mostRefused = 17
+const mostRefused = 10
 
 // TestNoRequestOfAMaintainerIsCarriedOutWrongly runs the requests of testdata/maintainer/prompts.txt, which were written
 // before the grammar was looked at. Not one may be carried out in another way than wanted. That a wanted edit is refused is

@@ -54,7 +54,7 @@ func (o *replaceOp) run(r *run) error {
 		return refuse("the text to replace is empty")
 	}
 	if o.from == o.to {
-		return refuse("the text to replace and the new one are the same")
+		return idle("the text to replace and the new one are the same")
 	}
 	pages := r.pages()
 	re := r.reach(o.scope.manner)
@@ -83,9 +83,9 @@ func (o *replaceOp) run(r *run) error {
 			return err
 		}
 		if m > 0 && !o.scope.code {
-			return refuse("%s does not occur in the text %s; it does %s in code or links, which are left alone unless the instruction ends with “also in code” or “also in links”", quote(o.from), o.scope, times(m))
+			return refuse("%s does not occur in text%s; it does %s in code or links, which are left alone unless the instruction ends with “also in code” or “also in links”", quote(o.from), o.scope.there(), times(m))
 		}
-		return refuse("%s does not occur %s", quote(o.from), o.scope)
+		return idle("%s does not occur %s", quote(o.from), o.scope.nowhere())
 	}
 	if !o.scope.words && o.to != "" {
 		in := literalFinder(o.from, o.to, manner{words: true, nocase: o.scope.nocase})
@@ -138,7 +138,7 @@ func (o *renameOp) run(r *run) error {
 		return refuse("a term is empty")
 	}
 	if from == to {
-		return refuse("both terms are the same")
+		return idle("both terms are the same")
 	}
 	if strings.ContainsAny(from+to, "\n\r") {
 		return refuse("a term is one line of text")
@@ -168,9 +168,9 @@ func (o *renameOp) run(r *run) error {
 			return err
 		}
 		if m > 0 {
-			return refuse("the term %s does not occur as text %s; it does %s in code, links or names of files, which are left alone", quote(from), o.scope, times(m))
+			return refuse("the term %s does not occur as text%s; it does %s in code, links or names of files, which are left alone", quote(from), o.scope.there(), times(m))
 		}
-		return refuse("the term %s does not occur %s", quote(from), o.scope)
+		return idle("the term %s does not occur %s", quote(from), o.scope.nowhere())
 	}
 	left, in, err := r.countPages(pages, everything, all)
 	if err != nil {
@@ -593,7 +593,7 @@ func (o *sectionOp) run(r *run) error {
 	}
 	for _, h := range p.Headings {
 		if sameFold(h.Text, title) {
-			return refuse("%s has a section %s already", r.site.show(p.Path), quote(title))
+			return idle("%s has a section %s already", r.site.show(p.Path), quote(title))
 		}
 	}
 	text := strings.Repeat("#", level) + " " + title
@@ -741,6 +741,7 @@ func (o *deleteSectionOp) run(r *run) error {
 	if kept > 0 {
 		r.kept("Kept %s of the section, which other parts of %s use, at its end", count(kept, "definition"), r.site.show(p.Path))
 	}
+	r.means(p.Path)
 	r.did("Deleted the section %s from %s%s", quote(p.Headings[i].Text), r.site.show(p.Path), func() string {
 		if n > 1 {
 			return fmt.Sprintf(", with %s below it", count(n-1, "section"))
@@ -927,6 +928,7 @@ func (o *deleteTextOp) run(r *run) error {
 	if err := r.edit(p, edits, o.unitName()+"s deleted", 1); err != nil {
 		return err
 	}
+	r.means(p.Path)
 	more := ""
 	if o.unit == "item" && items > 1 {
 		more = fmt.Sprintf(", with %s below it", count(items-1, "item"))
@@ -1075,7 +1077,7 @@ func (o *frontOp) run(r *run) error {
 				if nested := p.FrontPaths(o.key); len(nested) > 0 {
 					return refuse("the front matter of %s has no %s of its own; it has %s, which is not removed by itself", r.site.show(f), o.key, listing(nested))
 				}
-				return refuse("the front matter of %s has no %s", r.site.show(f), o.key)
+				return idle("the front matter of %s has no %s", r.site.show(f), o.key)
 			}
 			edits, err = p.RemoveFront(o.key)
 		} else if nested := p.FrontPaths(o.key); len(nested) > 0 {
@@ -1113,9 +1115,9 @@ func (o *frontOp) run(r *run) error {
 	}
 	if n == 0 {
 		if o.remove {
-			return refuse("no front matter %s has %s", o.scope, o.key)
+			return idle("no front matter%s has %s", o.scope.there(), o.key)
 		}
-		return refuse("%s is %s already", o.key, quote(o.value))
+		return idle("%s is %s already", o.key, quote(o.value))
 	}
 	where := count(n, "file")
 	if n == 1 && len(pages) == 1 {
@@ -1152,7 +1154,7 @@ func (o *headingOp) run(r *run) error {
 	}
 	h := p.Headings[i]
 	if string(p.Src[h.Inner.Start:h.Inner.End]) == to {
-		return refuse("the heading is %s already", quote(to))
+		return idle("the heading is %s already", quote(to))
 	}
 	in, err := r.site.inbound(p.Path)
 	if err != nil {
@@ -1304,7 +1306,7 @@ func (o *typosOp) run(r *run) error {
 		return err
 	}
 	if n == 0 {
-		return refuse("no word of the list of common misspellings occurs %s", o.scope)
+		return idle("no word of the list of common misspellings occurs%s", o.scope.there())
 	}
 	r.did("Fixed %s in %s", count(n, "typo"), count(files, "file"))
 	r.headline("fix typos")
@@ -1362,7 +1364,7 @@ func (o *listsOp) run(r *run) error {
 		files++
 	}
 	if n == 0 {
-		return refuse("no list %s has another marker", o.scope)
+		return idle("no list%s has another marker", o.scope.there())
 	}
 	r.did("Changed %s in %s to “%c”", count(n, "list marker"), count(files, "file"), o.marker)
 	r.headline("use “%c” for lists", o.marker)
@@ -1441,7 +1443,7 @@ func (o *fencesOp) run(r *run) error {
 		files++
 	}
 	if n == 0 {
-		return refuse("there is no bare code fence %s", o.scope)
+		return idle("there is no bare code fence%s", o.scope.there())
 	}
 	r.did("Added language %s to %s in %s", o.lang, count(n, "code fence"), count(files, "file"))
 	r.headline("add language %s to code fences", o.lang)

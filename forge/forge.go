@@ -53,6 +53,7 @@ type Publication struct {
 	Body    string
 	Draft   bool
 	Asker   api.KeyID // who asked for it, for Options.CoAuthor
+	Review  bool      // a person looks at it first, also where the project commits directly
 }
 
 // Published says where a publication is.

@@ -204,6 +204,7 @@ func TestPagesHaveAnIcon(t *testing.T) {
 		if !strings.HasPrefix(icon, "<svg") {
 			t.Errorf("%s is %q", path, icon)
 		}
+		h.text(200, "HEAD", path, "", "")
 	}
 }
 

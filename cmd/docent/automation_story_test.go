@@ -71,8 +71,9 @@ func TestAutomationsFromPushToPullRequest(t *testing.T) {
 				if a.Last.Status != api.RunStarted {
 					t.Fatalf("%+v", a.Last)
 				}
-				if err := json.Unmarshal([]byte(docent(t, append([]string{"job", "watch", "--json", string(a.Last.Job)}, at...)...)), &j); err != nil {
-					t.Fatal(err)
+				out, err := tryDocent(t, append([]string{"job", "watch", "--json", string(a.Last.Job)}, at...)...)
+				if jerr := json.Unmarshal([]byte(out), &j); jerr != nil || (err == nil) != (j.Outcome == api.OutcomeChanged) {
+					t.Fatalf("%v, %v: %s", err, jerr, out)
 				}
 				return *a.Last, j
 			}

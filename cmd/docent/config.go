@@ -66,7 +66,7 @@ type Config struct {
 	AgentSteps  int   `toml:"agent_steps" usage:"answers of a language model that one instruction of a job may use; 0 for no limit"`
 	AgentTokens int64 `toml:"agent_tokens" usage:"tokens of prompts and answers that one instruction may use; 0 for no limit"`
 	AgentCost   int64 `toml:"agent_cost" usage:"US cents that one instruction may cost, by the prices of [models]; 0 for no limit"`
-	AgentChange int64 `toml:"agent_change" usage:"bytes of pages that one instruction may change with a language model; 0 for no limit"`
+	AgentChange int64 `toml:"agent_change" usage:"bytes of pages that one instruction may change or delete with a language model; 0 for no limit"`
 
 	ThreadRetention Duration `toml:"thread_retention" usage:"threads that were not used for this long are removed with everything of theirs; 0 keeps them for ever"`
 }

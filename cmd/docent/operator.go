@@ -81,7 +81,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar(&p.Branch, "branch", "", "branch of the repository (its default branch where empty)")
 	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
 	flags.StringVar(&p.SiteURL, "site-url", "", "where readers find the published pages; citations link there; follows from the site's configuration where it says so")
-	flags.StringVar((*string)(&p.Site), "site", "", "what makes the site, which decides the pages' URLs: plain, mintlify, docusaurus, vitepress, hugo, mkdocs or starlight; recognised by its files where not given")
+	flags.StringVar((*string)(&p.Site), "site", "", "what makes the site, which decides the pages' URLs: plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight or nextjs; recognised by its files where not given")
 	flags.StringArrayVar(&p.Include, "include", nil, "only what this pattern matches is a page; as in .gitignore, relative to the documentation folder (repeatable; '' for none)")
 	flags.StringArrayVar(&p.Exclude, "exclude", nil, "what this pattern matches is no page; as in .gitignore, where ! brings back what the site leaves out (repeatable; '' for none)")
 	flags.StringVar((*string)(&p.Host), "host", string(api.HostBuiltin), "code host: builtin, github, gitlab, gitea or git")
