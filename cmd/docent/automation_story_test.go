@@ -34,7 +34,7 @@ func TestAutomationsFromPushToPullRequest(t *testing.T) {
 		{"--prompt .docent/none --cron @daily", "there is no file"}, {"--prompt .docent/nothing --cron @daily", "is empty"},
 		{"--prompt .docent/typos.md", "cron: is required"}, {"--prompt .docent/typos.md --cron 61", "five fields"},
 		{"--prompt ../x --cron @daily", "inside the repository"}, {"--prompt .docent/typos.md --cron @daily --time-zone Nowhere", "time zone"},
-		{"--prompt .docent/typos.md --on-push-of api", "OWNER/NAME"}, {"--prompt .docent/typos.md --cron @daily --daily-cap 0", "dailyCap"},
+		{"--prompt .docent/typos.md --on-push-of api", "OWNER/NAME"}, {"--prompt .docent/typos.md --cron @daily --daily-cap 0", "--daily-cap"},
 	} {
 		args := append([]string{"automation", "add", "--data", data, "--project", p.id, "--name", "bad"}, strings.Fields(c.flags)...)
 		if _, err := tryDocent(t, args...); err == nil || !strings.Contains(err.Error(), c.want) {
