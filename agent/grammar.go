@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,47 +15,14 @@ type memory struct {
 
 	guide   guide    // to the pages; nil where there is none
 	context []string // what the prompt says that is no instruction
+	lead    *scope   // what was said before the instruction that is read
 }
 
 // An operation is one thing that the rules can do.
 type operation interface {
-	todo() string // what is to be done, in one line
+	todo() string  // what is to be done, in one line
+	where() *scope // where; nil for what is about things that it names itself
 	run(r *run) error
-}
-
-// A scope is where a text operation works, and how it compares.
-type scope struct {
-	in, except         []string
-	all                bool
-	code, links, prose bool
-	words, parts       bool
-	nocase, exactCase  bool
-}
-
-func readScope(c captures, m *memory) scope {
-	s := scope{
-		all: c.has("all"), code: c.has("code"), links: c.has("links"), prose: c.has("prose"),
-		words: c.has("words"), parts: c.has("parts"), nocase: c.has("nocase"), exactCase: c.has("case"),
-	}
-	for _, x := range c.all("in") {
-		for _, p := range x.paths {
-			if p == "" {
-				p = m.page
-			}
-			s.in = append(s.in, p)
-		}
-	}
-	for _, x := range c.all("except") {
-		s.except = append(s.except, x.paths...)
-	}
-	return s
-}
-
-func (s scope) String() string {
-	if len(s.in) == 0 {
-		return "everywhere"
-	}
-	return "in " + strings.Join(s.in, ", ")
 }
 
 // Example instructions, one for each thing that the rules can do.
@@ -66,10 +34,15 @@ var examples = []string{
 	`add a section "Limits" with content "There are none." to quickstart.md`,
 	`delete section "Old things" from quickstart.md`,
 	`delete the paragraph containing "deprecated" from quickstart.md`,
+	`delete the table row containing "deprecated" from quickstart.md`,
+	`delete the list item containing "deprecated" from quickstart.md`,
+	`remove "very" from quickstart.md`,
 	`create page guides/new.md titled "New" with content: Some text.`,
 	`move guides/old.md to guides/new.md`,
+	`move the folder guides to howto`,
 	`delete page guides/old.md and unlink it`,
 	`fix broken links`,
+	`point the links to guides/old.md to guides/new.md`,
 	`set description of quickstart.md to "Start here"`,
 	`remove keywords from the front matter of quickstart.md`,
 	`add guides/new.md to navigation under "Guides"`,
@@ -107,7 +80,16 @@ const (
 var patterns []pattern
 
 func form(s string, build func(c captures, m *memory) (operation, error)) {
-	patterns = append(patterns, pattern{compile(s), build})
+	patterns = append(patterns, pattern{root: compile(s), build: build})
+}
+
+// each is for an operation that does one thing in every place of its scope.
+func (m *memory) each(c captures, build func(l located) operation) (operation, error) {
+	s := readScope(c, m)
+	if s.manner != (manner{}) {
+		return nil, fmt.Errorf("what it says of code, links, words or case has no meaning for this")
+	}
+	return build(located{s}), nil
 }
 
 // page settles which page a capture means.
@@ -126,37 +108,73 @@ func (m *memory) pageOf(c captures, name string) (string, error) {
 	return m.page, nil
 }
 
-// optional is as pageOf, but a page need not be named.
-func (m *memory) optional(c captures, name string) string {
-	p, err := m.pageOf(c, name)
-	if err != nil {
-		return ""
+// at is where an operation on one place works: the page that it names, else the one that was named last. It has no use for
+// words that say how to compare.
+func (m *memory) at(c captures) (located, error) {
+	s := readScope(c, m)
+	if s.manner != (manner{}) {
+		return located{}, fmt.Errorf("what it says of code, links, words or case has no meaning for this")
 	}
-	return p
+	if x, ok := c.get("page"); ok && x.text != "" {
+		m.page = x.text
+	}
+	if len(s.in) == 0 && !s.all && m.lead == nil && m.page != "" {
+		s.in = [][]place{{{m.page, pagePlace}}}
+	}
+	return located{s}, nil
 }
 
 func init() {
 	replace := func(c captures, m *memory) (operation, error) {
-		op := &replaceOp{from: c.text("a"), to: c.text("b"), scope: readScope(c, m)}
+		op := &replaceOp{from: c.text("a"), to: c.text("b"), located: located{readScope(c, m)}}
+		if c.has("address") && !addressLike(op.from) {
+			return nil, fmt.Errorf("it does not say whether the text of links or their target is meant: say “in link texts” or “in link targets”")
+		}
 		m.term = [2]string{op.from, op.to}
 		return op, nil
 	}
-	const noun = `[the] [word|words|phrase|text|term|string|terms|expression|url|link]`
+	const noun = `[[the] (word|words|term|terms|phrase|expression <words> / text|string|sentence / url|link|address <address>)]`
 	const many = `[all|every|each|any] [of] [the] [occurrences|occurrence|instances|instance|mentions|mention|uses|use|references] [of|to]`
 	form(`replace|substitute|swap|exchange `+many+` `+noun+` <a:val> (with|by|→) `+noun+` <b:lit> <:scope>`, replace)
+	form(`replace|substitute|swap|exchange <a:lit> (with|by) <b:lit> (, / and / , and) <a:lit> (with|by) <b:lit> { (, / and / , and) <a:lit> (with|by) <b:lit> } <:scope>`, func(c captures, m *memory) (operation, error) {
+		var list manyOps
+		from, to := c.all("a"), c.all("b")
+		for i := range from {
+			for _, before := range to[:i] {
+				if strings.Contains(before.text, from[i].text) {
+					return nil, fmt.Errorf("%s is in what another part puts in: say them in two instructions, in the order in which they are meant", quote(from[i].text))
+				}
+			}
+			list = append(list, &replaceOp{from: from[i].text, to: to[i].text, located: located{readScope(c, m)}})
+		}
+		return &list, nil
+	})
+	form(`change|update|replace|point|set [all|every|any] [the] (link|links) to <a:val> (to|with|by|into) <b:val> <:scope>`, func(c captures, m *memory) (operation, error) {
+		return m.each(c, func(l located) operation { return &linkOp{dest: c.text("a"), to: c.text("b"), located: l} })
+	})
+	form(`change|update|set [the] (url|target|address|destination) of [the] link <a:lit> [(in|on) [the] [page|file] <page:page>] (to|into) <b:val> <:scope>`, func(c captures, m *memory) (operation, error) {
+		return m.each(c, func(l located) operation { return &linkOp{text: c.text("a"), to: c.text("b"), located: l} })
+	})
+	form(`point [the] link <a:lit> [(in|on) [the] [page|file] <page:page>] (to|at) <b:val> <:scope>`, func(c captures, m *memory) (operation, error) {
+		return m.each(c, func(l located) operation { return &linkOp{text: c.text("a"), to: c.text("b"), located: l} })
+	})
 	form(`find `+many+` `+noun+` <a:lit> and replace (it/them) (with|by) `+noun+` <b:lit> <:scope>`, replace)
 	form(`replace|substitute|swap|exchange `+many+` `+noun+` <a:bare> (with|by) `+noun+` <b:bare> <:scope>`, replace)
-	form(`change|convert|update|turn `+many+` `+noun+` <a:lit> (to|into|with) `+noun+` <b:lit> <:scope>`, replace)
+	form(`change|convert|update|turn|correct|spell `+many+` `+noun+` <a:lit> (to|into|with) `+noun+` <b:lit> <:scope>`, replace)
 	form(`use <b:lit> instead of <a:lit> <:scope>`, replace)
-	form(`(remove|delete|drop|strip) `+many+` `+noun+` <a:lit> (from/in) [the] [page|pages|file|files] <in:paths> <:scope>`, func(c captures, m *memory) (operation, error) {
-		return &replaceOp{from: c.text("a"), scope: readScope(c, m)}, nil
+	form(`(remove|delete|drop|strip) `+many+` `+noun+` <a:lit> <:scope>`, func(c captures, m *memory) (operation, error) {
+		op, err := replace(c, m)
+		if op, ok := op.(*replaceOp); err == nil && ok && len(op.scope.in)+len(op.scope.parts) == 0 && !op.scope.all && m.lead == nil {
+			return nil, fmt.Errorf("it does not say from where: name the page, or say “everywhere”")
+		}
+		return op, err
 	})
 	rename := func(c captures, m *memory) (operation, error) {
 		a := c.text("a")
 		if a == "it" {
 			a = ""
 		}
-		op := &renameOp{from: a, to: c.text("b"), scope: readScope(c, m)}
+		op := &renameOp{from: a, to: c.text("b"), located: located{readScope(c, m)}}
 		m.term = [2]string{op.from, op.to}
 		if pathLike(op.from) && pathLike(op.to) { // a page, where there is one
 			m.page = op.to
@@ -171,14 +189,14 @@ func init() {
 		if m.term[1] == "" {
 			return nil, fmt.Errorf("nothing before it says what %q is", "it")
 		}
-		op := &renameOp{from: m.term[1], to: c.text("b"), scope: readScope(c, m)}
+		op := &renameOp{from: m.term[1], to: c.text("b"), located: located{readScope(c, m)}}
 		m.term = [2]string{op.from, op.to}
 		return op, nil
 	})
 
 	insert := func(c captures, m *memory) (operation, error) {
-		op := &insertOp{text: c.text("t"), heading: c.text("h"), before: c.has("before"), section: c.has("wholesection"), page: m.optional(c, "page")}
-		return op, nil
+		at, err := m.at(c)
+		return &insertOp{c.text("t"), c.text("h"), c.has("before"), c.has("wholesection"), at}, err
 	}
 	const textNoun = `[the|a|this] [following|new] [text|paragraph|line|note|sentence|content|block|words|list|table|warning|tip] [:]`
 	form(`insert|add|put|place|write `+textNoun+` <t:text> [directly|right|immediately] `+beforeAfter+` [the] [heading|title] <h:lit> [heading] [`+ofPage+`]`, insert)
@@ -187,7 +205,8 @@ func init() {
 	form(`(insert|add) `+textNoun+` `+beforeAfter+` [the] [heading] <h:lit> [heading] `+ofPage+` : (<t:text>/<t:rest>)`, insert)
 
 	section := func(c captures, m *memory) (operation, error) {
-		return &sectionOp{title: c.text("title"), text: c.text("t"), near: c.text("h"), before: c.has("before"), page: m.optional(c, "page")}, nil
+		at, err := m.at(c)
+		return &sectionOp{c.text("title"), c.text("t"), c.text("h"), c.has("before"), at}, err
 	}
 	form(`insert|add|create|write|append|make [a|the] [new] section [titled|called|named] [with] [the] [heading|title] <title:lit> {
 		[with|and] [the] (content|text|body) [:] <t:text> / (saying/containing/that says) [:] <t:text>
@@ -201,28 +220,41 @@ func init() {
 	} [[~] [with|and] [the|this] [following] [content|text|body] : (<t:text>/<t:rest>)]`, section)
 
 	appendTo := func(c captures, m *memory) (operation, error) {
-		page, err := m.pageOf(c, "page")
-		if err != nil {
-			return nil, err
+		at, err := m.at(c)
+		if err == nil && len(at.scope.in) == 0 && m.lead == nil {
+			err = fmt.Errorf("nothing before it says which page is meant")
 		}
-		return &appendOp{text: c.text("t"), section: c.text("h"), top: c.has("top"), page: page}, nil
+		return &appendOp{c.text("t"), c.text("h"), c.has("top"), at}, err
 	}
 	const where = `{[at|to|in] [the] [very] (end|bottom) / [at|to|in] [the] [very] (start|beginning|top) <top>}`
 	const sectionOf = `[the] (section|heading) <h:lit> / [the] <h:lit> (section|heading)`
 	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+` [of] [the] [page|file] <page:page> [[,] [in|under|to|at|within] (`+sectionOf+`)]`, appendTo)
 	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+` [of] (`+sectionOf+`) [,] (in|of|on|to|from) [the] [page|file] <page:page>`, appendTo)
+	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+` [of] (`+sectionOf+`)`, appendTo)
 	form(`prepend `+textNoun+` <t:text> (to|on|in) [the] [start|beginning|top] [of] [the] [page|file] <page:page> <top>`, appendTo)
 	form(`prepend `+textNoun+` <t:text> (to|on|in) [the] [start|beginning|top] [of] (`+sectionOf+`) [,] (in|of|on|to) [the] [page|file] <page:page> <top>`, appendTo)
 	form(`append|add|insert|put `+textNoun+` (to|in) [the] [end] [of] [the] [page|file] <page:page> [[,] (in|under|to|below) (`+sectionOf+` / <h:lit>)] : (<t:text>/<t:rest>)`, appendTo)
 	form(`append|add (to|at) [the] [end] [of] [the] [page|file] <page:page> [the] [following] [text] : (<t:text>/<t:rest>)`, appendTo)
 
-	form(`delete|remove|drop [the] [whole|entire] ([section] [titled|called|named|under|with] [the] [heading] <h:lit> [section] <sec> / section <h:lit> / <h:lit> section) [`+ofPage+`]`,
+	form(`delete|remove|drop [the] [whole|entire] (section [titled|called|named|under|with] [the] [heading] (<h:lit>/<h:bare>) / <h:lit> section) <:scope>`,
 		func(c captures, m *memory) (operation, error) {
-			return &deleteSectionOp{heading: c.text("h"), page: m.optional(c, "page")}, nil
+			at, err := m.at(c)
+			return &deleteSectionOp{heading: c.text("h"), located: at}, err
 		})
-	form(`delete|remove|drop [the] (paragraph <para>/line <line>/list item <line>/item <line>/bullet [point] <line>) (containing/with/that contains/that says/which contains/including/saying) [the] [text|phrase|word|words] <x:lit> [`+ofPage+`]`,
+	form(`delete|remove|drop [the] (heading <h:lit> / <h:lit> heading) <:scope>`, func(c captures, m *memory) (operation, error) {
+		at, err := m.at(c)
+		return &deleteSectionOp{heading: c.text("h"), line: true, located: at}, err
+	})
+	form(`delete|remove|drop [the] (paragraph <paragraph>/line <line>/row <row>/table row <row>/list item <item>/item <item>/bullet [point] <item>) (containing/with/that contains/that says/which contains/including/saying) [the] [text|phrase|word|words] <x:lit> <:scope>`,
 		func(c captures, m *memory) (operation, error) {
-			return &deleteTextOp{text: c.text("x"), line: c.has("line"), page: m.optional(c, "page")}, nil
+			at, err := m.at(c)
+			op := &deleteTextOp{text: c.text("x"), located: at}
+			for _, unit := range []string{"paragraph", "line", "row", "item"} {
+				if c.has(unit) {
+					op.unit = unit
+				}
+			}
+			return op, err
 		})
 
 	create := func(c captures, m *memory) (operation, error) {
@@ -252,6 +284,9 @@ func init() {
 	form(`move|relocate [the] [page|file] <page:page> (to|into|under|as) [the] [folder|directory] <to:path>`, move)
 	form(`rename [the] [page|file] <page:path> (to|into|as) <to:path>`, move)
 	form(`rename [the] (page|file) <page:page> (to|into|as) <to:path>`, move)
+	form(`move|relocate|rename [the] (folder|directory <dir:val> / <dir:val> folder|directory) (to|into|as) [the] [folder|directory] <to:val>`, func(c captures, m *memory) (operation, error) {
+		return &moveOp{from: c.text("dir"), to: c.text("to"), folder: true}, nil
+	})
 	form(`rename it (to|into|as) <to:path>`, func(c captures, m *memory) (operation, error) {
 		return move(c.with(capture{name: "page"}), m)
 	})
@@ -268,29 +303,27 @@ func init() {
 	form(`delete|remove it `+unlink, func(c captures, m *memory) (operation, error) { return remove(c.with(capture{name: "page"}), m) })
 
 	form(`fix|repair|correct|resolve [all] [of] [the|any] [broken|dead|invalid] [internal|relative] links <:scope>`, func(c captures, m *memory) (operation, error) {
-		return &fixLinksOp{scope: readScope(c, m)}, nil
+		return m.each(c, func(l located) operation { return &fixLinksOp{l} })
 	})
 	form(`fix|repair|correct [all] [of] [the|any] broken [internal] links and [the|all] (typos/spelling/misspellings) <:scope>`, func(c captures, m *memory) (operation, error) {
-		return manyOps{&fixLinksOp{readScope(c, m)}, &typosOp{readScope(c, m)}}, nil
+		return m.each(c, func(l located) operation { return &manyOps{&fixLinksOp{l}, &typosOp{l}} })
 	})
 	form(`fix|correct [all] [of] [the|any] (typos/typo/spelling/misspellings/spelling mistakes/spelling errors/misspelled words/common misspellings) <:scope>`, func(c captures, m *memory) (operation, error) {
-		return &typosOp{scope: readScope(c, m)}, nil
+		return m.each(c, func(l located) operation { return &typosOp{l} })
 	})
 
 	set := func(c captures, m *memory) (operation, error) {
-		op := &frontOp{key: c.text("key"), value: c.text("v"), was: c.text("was"), scope: readScope(c, m)}
-		if len(op.scope.in) == 0 && !op.scope.all {
-			if m.page == "" {
-				return nil, fmt.Errorf("it does not say which page's %s is meant", op.key)
-			}
-			op.scope.in = []string{m.page}
+		at, err := m.at(c)
+		op := &frontOp{key: c.text("key"), value: c.text("v"), was: c.text("was"), located: at}
+		if err == nil && !op.scope.placed() && m.lead == nil {
+			err = fmt.Errorf("it does not say which page's %s is meant", op.key)
 		}
-		if len(op.scope.in) == 1 {
-			m.page = op.scope.in[0]
+		if len(op.scope.in) == 1 && len(op.scope.in[0]) == 1 {
+			m.page = op.scope.in[0][0].name
 		}
-		return op, nil
+		return op, err
 	}
-	const fmPages = `([all|every] [the] [page|pages|file|files] <in:paths>)`
+	const fmPages = `([all|every|each] [of] [the] [page|pages|file|files] [in|under|of|within] <in:places>)`
 	form(`set|change|update|make [the] [front] [matter|frontmatter] [key|field] <key:key> [key|field] (of|in|on|for) `+fmPages+` (to|as|=|:|be) <v:val>`, set)
 	form(`change|update|set [the] <key:key> (of|in|on) `+fmPages+` from <was:lit> to <v:lit>`, set)
 	form(`set [the] [front] [matter|frontmatter] [key|field] <key:key> (to|=|:) <v:val> (in|on|for|of) [the front matter of] `+fmPages, set)
@@ -300,11 +333,17 @@ func init() {
 	form(`add [a|the] [front] [matter|frontmatter] [key|field] <key:key> [:] <v:lit> (to|in) [the] [front matter of] `+fmPages, set)
 	form(`add [a|the] [front] [matter|frontmatter] [key|field] <key:key> [with] [the] [value] [of|=|:] <v:val> (to|in) [the] front matter (of|in) `+fmPages, set)
 	form(`give `+fmPages+` (the/a) [new] <key:key> <v:lit>`, set)
+	for _, key := range []string{"title", "description"} {
+		form(`change|update [the|its] `+key+` (to|as) <v:lit> <:scope>`, func(c captures, m *memory) (operation, error) {
+			return set(c.with(capture{name: "key", text: key}), m)
+		})
+	}
 	form(`retitle `+fmPages+` (to|as) <v:lit> <retitle>`, func(c captures, m *memory) (operation, error) {
 		return set(c.with(capture{name: "key", text: "title"}), m)
 	})
 	unset := func(c captures, m *memory) (operation, error) {
-		return &frontOp{key: c.text("key"), remove: true, scope: readScope(c, m)}, nil
+		at, err := m.at(c)
+		return &frontOp{key: c.text("key"), remove: true, located: at}, err
 	}
 	form(`remove|delete|drop|unset|clear [the] [front] [matter|frontmatter] [key|field] <key:key> [key|field] (from|in|of) [the] [front] [matter|frontmatter] [of|in] `+fmPages, unset)
 
@@ -322,11 +361,12 @@ func init() {
 	form(`remove|drop|delete|hide [the] [page] <page:page> from [the] (navigation|nav|sidebar|menu) <gone>`, nav)
 
 	heading := func(c captures, m *memory) (operation, error) {
-		return &headingOp{from: c.text("a"), to: c.text("b"), page: m.optional(c, "page")}, nil
+		at, err := m.at(c)
+		return &headingOp{c.text("a"), c.text("b"), at}, err
 	}
-	form(`change|rename|replace|update|edit [the] [section] (heading|title) <a:lit> (to|with|as|into|by) <b:lit> [`+ofPage+`]`, heading)
-	form(`change|rename|replace|update|edit [the] <a:lit> (heading/section heading) (to|with|as|into|by) <b:lit> [`+ofPage+`]`, heading)
-	form(`rename [the] section <a:lit> (to|as|into) <b:lit> [`+ofPage+`]`, heading)
+	form(`change|rename|replace|update|edit [the] [section] (heading|title) <a:lit> (to|with|as|into|by) <b:lit> <:scope>`, heading)
+	form(`change|rename|replace|update|edit [the] <a:lit> (heading/section heading) (to|with|as|into|by) <b:lit> <:scope>`, heading)
+	form(`rename [the] section <a:lit> (to|as|into) <b:lit> <:scope>`, heading)
 	form(`change|rename|update [the] heading <a:lit> `+ofPage+` (to|into|as) <b:lit>`, heading)
 
 	lists := func(c captures, m *memory) (operation, error) {
@@ -335,7 +375,7 @@ func init() {
 		if !ok {
 			return nil, fmt.Errorf("%q is no list marker: *, - and + are", oneLine(c.text("m"), 20))
 		}
-		return &listsOp{marker: mk, scope: readScope(c, m)}, nil
+		return m.each(c, func(l located) operation { return &listsOp{mk, l} })
 	}
 	form(`use|prefer <m:val> (for|as) [the|all] [bullet|unordered] [list] (lists|list|markers|marker|bullets|bullet|items) <:scope>`, lists)
 	form(`normalise|normalize|change|convert [all] [the] [bullet|unordered] (list markers/lists/bullets) (to|into) [use] <m:val> <:scope>`, lists)
@@ -343,7 +383,7 @@ func init() {
 		if !keyWord.MatchString(strings.NewReplacer("+", "p", "#", "s", "-", "_").Replace(c.text("l"))) {
 			return nil, fmt.Errorf("%q is no name of a language", oneLine(c.text("l"), 20))
 		}
-		return &fencesOp{lang: c.text("l"), scope: readScope(c, m)}, nil
+		return m.each(c, func(l located) operation { return &fencesOp{c.text("l"), l} })
 	}
 	form(`add|set [the] language <l:val> (to|on|for) [all] [the] [bare|plain|unlabelled|unlabeled|untagged] [code] (fences|fence|blocks|block) [without [a] language] <:scope>`, fences)
 	form(`label|mark|tag [all] [the] [bare|plain|unlabelled|unlabeled|untagged] [code] (fences|fence|blocks|block) [without [a] language] (as|with) <l:val> <:scope>`, fences)
@@ -353,28 +393,37 @@ func init() {
 	})
 	again := func(c captures, m *memory) (operation, error) {
 		s := readScope(c, m)
-		if len(s.in) == 0 && !s.all {
+		if !s.placed() && m.lead == nil {
 			return nil, fmt.Errorf("it does not say where to do the same")
+		}
+		if s.only {
+			return nil, errors.New(narrows)
 		}
 		if len(m.ops) == 0 {
 			return nil, fmt.Errorf("nothing before it could be done again")
 		}
 		var list manyOps
-		for _, op := range m.ops {
-			w, ok := op.(scoped)
-			if !ok {
-				return nil, fmt.Errorf("%q cannot be done in another place by itself", op.todo())
+		for _, done := range m.ops {
+			for _, op := range members(done) {
+				w, ok := op.(scoped)
+				if !ok {
+					return nil, fmt.Errorf("%q cannot be done in another place by itself", op.todo())
+				}
+				list = append(list, w.within(s))
 			}
-			list = append(list, w.within(s))
 		}
 		if len(list) == 1 {
 			return list[0], nil
 		}
-		return list, nil
+		return &list, nil
 	}
+	before := len(patterns)
 	form(`[do|make|apply|repeat] [the|exactly] [the] same [change|changes|edit|thing|replacement|rename|fix|instruction] [again] <:scope>`, again)
 	form(`[do|repeat] (it|this|that) [again] <:scope>`, again)
 	form(`<:scope>`, again)
+	for i := range patterns[before:] {
+		patterns[before+i].again = true
+	}
 }
 
 // A scoped operation can be done again in another place.
@@ -385,17 +434,27 @@ type scoped interface {
 
 type manyOps []operation
 
-func (l manyOps) todo() string {
+// members are the operations that one instruction asks for.
+func members(op operation) []operation {
+	if list, ok := op.(*manyOps); ok {
+		return *list
+	}
+	return []operation{op}
+}
+
+func (l *manyOps) todo() string {
 	var out []string
-	for _, op := range l {
+	for _, op := range *l {
 		out = append(out, op.todo())
 	}
 	return strings.Join(out, "; ")
 }
 
-func (l manyOps) run(r *run) error {
-	for _, op := range l {
-		if err := op.run(r); err != nil {
+func (l *manyOps) where() *scope { return nil } // each has its own
+
+func (l *manyOps) run(r *run) error {
+	for _, op := range *l {
+		if err := r.confined(op); err != nil {
 			return err
 		}
 	}
@@ -431,6 +490,8 @@ func (e *misunderstanding) Error() string {
 	return s + "."
 }
 
+const narrows = "it narrows what comes before it: say so in one instruction"
+
 const (
 	maxPrompt     = 100_000
 	maxOperations = 100
@@ -443,6 +504,11 @@ func parse(prompt string, m *memory) ([]operation, error) {
 	}
 	p := &parser{src: prompt, toks: lex(prompt)}
 	var ops []operation
+	var led leading
+	var sentence []operation // that work in a scope, of the sentence that is read
+	end := 0                 // of the instruction before
+	m.lead = nil
+	defer func() { m.lead = nil }()
 	m.context = nil
 	pos := p.skip(0)
 	for pos < len(p.toks) {
@@ -450,12 +516,14 @@ func parse(prompt string, m *memory) ([]operation, error) {
 			return nil, &misunderstanding{part: p.sentence(pos), why: fmt.Sprintf("more than %d operations in one instruction", maxOperations)}
 		}
 		begin := pos
-		if to, ok := p.inPage(pos, m); ok {
-			pos = to
+		if to, until, ok := p.lead(pos, m); ok {
+			pos, led.until, led.first = to, until, true
+		} else if begin >= led.until && m.lead != nil {
+			led.past, m.lead = m.lead, nil
 		}
 		op, to, why := p.operation(pos, m)
 		if op == nil {
-			if end, said := p.aside(pos); end > pos {
+			if end, said := p.aside(pos); end > pos && pos == begin {
 				if said != "" {
 					m.context = append(m.context, said)
 				}
@@ -471,6 +539,22 @@ func parse(prompt string, m *memory) ([]operation, error) {
 				return nil, mis
 			}
 		}
+		if why := led.settle(op, m.lead); why != "" {
+			return nil, &misunderstanding{part: p.sentence(begin), why: why, detail: true, others: len(ops) > 0}
+		}
+		if p.ended(end, begin) {
+			sentence = nil
+		}
+		for _, one := range members(op) {
+			if _, ok := one.(scoped); !ok {
+				continue
+			}
+			if why := oneOfAll(sentence, one); why != "" {
+				return nil, &misunderstanding{part: p.sentence(begin), why: why, detail: true, others: len(ops) > 0}
+			}
+			sentence = append(sentence, one)
+		}
+		end = to
 		ops = append(ops, op)
 		m.ops = []operation{op}
 		pos = p.skip(to)
@@ -507,6 +591,14 @@ func (p *parser) operation(pos int, m *memory) (operation, int, string) {
 	if best.to == 0 {
 		return nil, 0, ""
 	}
+	if patterns[best.form].again && pos > 0 && p.toks[pos-1].low == "but" {
+		return nil, 0, narrows
+	}
+	for _, x := range best.c {
+		if at, found := p.instructionIn(x.rest); found {
+			return nil, 0, "where its content ends is not certain, as " + quote(p.sentence(at)) + " in it reads as an instruction: put the content in quotes or in a fenced block"
+		}
+	}
 	saved := *m
 	op, err := patterns[best.form].build(best.c, m)
 	if err != nil {
@@ -515,6 +607,31 @@ func (p *parser) operation(pos int, m *memory) (operation, int, string) {
 		return nil, 0, err.Error()
 	}
 	return op, best.to, ""
+}
+
+// instructionIn looks for an instruction in content that runs to the end of the prompt, behind its first sentence.
+func (p *parser) instructionIn(rest int) (pos int, found bool) {
+	if rest == 0 {
+		return 0, false
+	}
+	for pos = rest + 1; pos < len(p.toks) && p.within(); pos++ {
+		if before := p.toks[pos-1]; before.low != "then" && !p.ended(pos-1, pos) || before.kind == word && before.low != "then" {
+			continue
+		}
+		at := p.skip(pos)
+		if at >= len(p.toks) || p.toks[at].kind != word || !verbs[p.toks[at].low] {
+			continue
+		}
+		for _, f := range patterns {
+			if f.again {
+				continue
+			}
+			if f.root.match(p, at, nil, func(to int, _ captures) bool { return to > at && p.ends(to) }) {
+				return at, true
+			}
+		}
+	}
+	return 0, !p.within()
 }
 
 // ends tells whether an operation may end before the token at pos.
@@ -571,26 +688,116 @@ next:
 	return pos
 }
 
-var inPageForm = compile(`in|on|for [the] [page|file] <page:path> [,|:] [please]`)
-
-// inPage reads "In guides/a.md, …", which names the page for what follows.
-func (p *parser) inPage(pos int, m *memory) (int, bool) {
-	end := 0
-	inPageForm.match(p, pos, nil, func(to int, c captures) bool {
-		if to < len(p.toks) && p.toks[to].kind == word && verbs[p.toks[to].low] {
-			end = to
-			m.page = c.text("page")
-			return true
+// lead reads “In guides/a.md, …” and “In the headings: …”, which is where the instructions of its sentence work. With a
+// colon at the end of its line it is for the lines below. What it says is in m.lead; until is the token where that ends.
+func (p *parser) lead(pos int, m *memory) (to, until int, ok bool) {
+	var best captures
+	last := 0
+	leadNode.match(p, pos, nil, func(at int, c captures) bool {
+		if at == pos || at <= last {
+			return false
 		}
-		return false
+		next := p.skip(at)
+		if next < len(p.toks) && p.toks[next].kind == word && verbs[p.toks[next].low] && (p.colon(at) || !p.ended(at, next)) {
+			last, best = at, c
+		}
+		return false // go on: the longest counts
 	})
-	return end, end > 0
+	if last == 0 {
+		return 0, 0, false
+	}
+	s := readScope(best, m)
+	s.only = false
+	m.lead = &s
+	m.page = ""
+	if len(s.in) == 1 && len(s.in[0]) == 1 && s.in[0][0].kind != folderPlace && !strings.HasSuffix(s.in[0][0].name, "/") && !strings.ContainsAny(s.in[0][0].name, "*?[{") {
+		m.page = s.in[0][0].name
+	}
+	to = p.skip(last)
+	list := p.colon(last) && slices.ContainsFunc(p.toks[last:to], func(t token) bool { return t.kind == newline })
+	for until = to; until < len(p.toks); until++ {
+		t := p.toks[until]
+		below := list && t.kind == newline && until+1 < len(p.toks) && p.toks[until+1].kind == newline
+		if below || !list && p.ended(until, until+1) && !(t.text == ";" && p.colon(last)) {
+			break
+		}
+	}
+	return to, until, true
+}
+
+// colon tells whether a colon stands right before or behind the border of two tokens.
+func (p *parser) colon(at int) bool {
+	return p.toks[at-1].kind == mark && p.toks[at-1].text == ":" || at < len(p.toks) && p.toks[at].kind == mark && p.toks[at].text == ":"
+}
+
+// ended tells whether a sentence, a line or an item of a list ends between two tokens.
+func (p *parser) ended(from, to int) bool {
+	return slices.ContainsFunc(p.toks[from:to], func(t token) bool {
+		return t.kind == newline || t.kind == mark && strings.Contains(".;!?•", t.text)
+	})
+}
+
+// What was said before instructions, while a prompt is read.
+type leading struct {
+	until int    // the token where it ends
+	first bool   // the next instruction is the first one after it
+	past  *scope // what has ended
+}
+
+// settle narrows an operation by what was said before it, or tells why it cannot.
+func (l *leading) settle(op operation, lead *scope) string {
+	first := l.first
+	l.first = false
+	if list := members(op); len(list) != 1 || list[0] != op {
+		for _, one := range list {
+			l.first = first
+			if why := l.settle(one, lead); why != "" {
+				return why
+			}
+		}
+		l.first = false
+		return ""
+	}
+	s := op.where()
+	switch {
+	case s == nil && first:
+		return fmt.Sprintf("“%s” is not limited to places: write the page with its folder in the instruction itself", lowerFirst(op.todo()))
+	case s == nil:
+		return ""
+	case lead != nil:
+		s.narrow(*lead)
+	case l.past != nil && !s.placed():
+		return fmt.Sprintf("it does not say whether it is %s too, or everywhere", *l.past)
+	}
+	for _, list := range s.in {
+		for _, in := range list {
+			if in.name == "" {
+				return "nothing before it says which page is meant"
+			}
+		}
+	}
+	return ""
+}
+
+// oneOfAll refuses a sentence in which one instruction says where it works and another does not: it may be meant for both.
+func oneOfAll(sentence []operation, op operation) string {
+	s := op.where()
+	for _, other := range sentence {
+		if o := other.where(); o.placed() != s.placed() {
+			placed := s
+			if o.placed() {
+				placed = o
+			}
+			return fmt.Sprintf("one part of it says where, and another does not: say %s or “everywhere” in each", quote(placed.String()))
+		}
+	}
+	return ""
 }
 
 var verbs = map[string]bool{}
 
 func init() {
-	for _, v := range strings.Fields("replace substitute swap exchange change convert update turn use remove delete drop rename insert add put place write append prepend create make move fix correct set give undo edit label mark list normalise normalize") {
+	for _, v := range strings.Fields("replace substitute swap exchange change convert update turn use remove delete drop rename insert add put place write append prepend create make move fix correct set give undo edit label mark list normalise normalize find retitle relocate repair resolve unset clear hide strip prefer tag spell link unlink point revert apply repeat do include") {
 		verbs[v] = true
 	}
 }

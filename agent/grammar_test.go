@@ -3,19 +3,32 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
+
+func places(list []place) string {
+	var out []string
+	for _, p := range list {
+		out = append(out, p.String())
+	}
+	return strings.Join(out, "+")
+}
 
 // shape shows what an instruction was understood as.
 func shape(op operation) string {
 	s := func(sc scope) string {
 		var out []string
-		if len(sc.in) > 0 {
-			out = append(out, "in "+strings.Join(sc.in, "+"))
+		for _, list := range sc.in {
+			out = append(out, "in "+places(list))
 		}
 		if len(sc.except) > 0 {
-			out = append(out, "except "+strings.Join(sc.except, "+"))
+			out = append(out, "except "+places(sc.except))
+		}
+		if len(sc.parts) > 0 {
+			out = append(out, "parts "+scope{parts: sc.parts}.String())
 		}
 		for name, on := range map[string]bool{"code": sc.code} {
 			if on {
@@ -36,21 +49,27 @@ func shape(op operation) string {
 		}
 		return " (" + strings.Join(out, ", ") + ")"
 	}
+	at := ""
+	if w := op.where(); w != nil {
+		for _, list := range w.in {
+			at += places(list)
+		}
+	}
 	switch o := op.(type) {
 	case *replaceOp:
 		return fmt.Sprintf("replace %s -> %s%s", o.from, o.to, s(o.scope))
 	case *renameOp:
 		return fmt.Sprintf("rename %s -> %s%s", o.from, o.to, s(o.scope))
 	case *insertOp:
-		return fmt.Sprintf("insert %q before=%v section=%v %s @%s", o.text, o.before, o.section, o.heading, o.page)
+		return fmt.Sprintf("insert %q before=%v section=%v %s @%s", o.text, o.before, o.section, o.heading, at)
 	case *sectionOp:
-		return fmt.Sprintf("section %s %q before=%v near=%s @%s", o.title, o.text, o.before, o.near, o.page)
+		return fmt.Sprintf("section %s %q before=%v near=%s @%s", o.title, o.text, o.before, o.near, at)
 	case *appendOp:
-		return fmt.Sprintf("append %q top=%v section=%s @%s", o.text, o.top, o.section, o.page)
+		return fmt.Sprintf("append %q top=%v section=%s @%s", o.text, o.top, o.section, at)
 	case *deleteSectionOp:
-		return fmt.Sprintf("delete section %s @%s", o.heading, o.page)
+		return fmt.Sprintf("delete section %s @%s", o.heading, at)
 	case *deleteTextOp:
-		return fmt.Sprintf("delete line=%v %s @%s", o.line, o.text, o.page)
+		return fmt.Sprintf("delete line=%v %s @%s", o.unit == "line", o.text, at)
 	case *createOp:
 		return fmt.Sprintf("create %s title=%s description=%s group=%s content=%q", o.page, o.title, o.description, o.group, o.content)
 	case *moveOp:
@@ -69,16 +88,21 @@ func shape(op operation) string {
 	case *navOp:
 		return fmt.Sprintf("nav %s group=%s after=%s before=%s top=%v remove=%v", o.page, o.group, o.after, o.before, o.top, o.remove)
 	case *headingOp:
-		return fmt.Sprintf("heading %s -> %s @%s", o.from, o.to, o.page)
+		return fmt.Sprintf("heading %s -> %s @%s", o.from, o.to, at)
 	case *listsOp:
 		return fmt.Sprintf("lists %c%s", o.marker, s(o.scope))
+	case *linkOp:
+		if o.dest != "" {
+			return fmt.Sprintf("links %s -> %s%s", o.dest, o.to, s(o.scope))
+		}
+		return fmt.Sprintf("link %s -> %s%s", o.text, o.to, s(o.scope))
 	case *fencesOp:
 		return fmt.Sprintf("fences %s%s", o.lang, s(o.scope))
 	case *undoOp:
 		return "undo"
-	case manyOps:
+	case *manyOps:
 		var l []string
-		for _, x := range o {
+		for _, x := range *o {
 			l = append(l, shape(x))
 		}
 		return strings.Join(l, " & ")
@@ -105,7 +129,7 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		{`replace "http://a.example" with "https://b.example" everywhere`, []string{`replace http://a.example -> https://b.example`}},
 		{`Could you replace foo with bar in x.md?`, []string{`replace foo -> bar (in x.md)`}},
 		{`use "b" instead of "a" in x.md`, []string{`replace a -> b (in x.md)`}},
-		{`replace the word "a" with "b" in the file x.md`, []string{`replace a -> b (in x.md)`}},
+		{`replace the word "a" with "b" in the file x.md`, []string{`replace a -> b (in x.md, words)`}},
 		{`In guides/a.md, replace "x" with "y" in guides/a.md`, []string{`replace x -> y (in guides/a.md)`}},
 		{`remove "a" from x.md`, []string{`replace a ->  (in x.md)`}},
 		{`replace "it's" with "it is"`, []string{`replace it's -> it is`}},
@@ -216,6 +240,31 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		{"Please do the following:\n- rename \"A\" to \"B\"\n- move a.md to b.md\n* fix broken links\n", []string{`rename A -> B`, `move a.md -> b.md`, `fix links`}},
 		{"1. set title of a.md to \"T\"\n2. append \"x\" to it\n", []string{`set title=T (in a.md)`, `append "x" top=false section= @a.md`}},
 		{`replace "a" with "b" in x.md and "c" in y.md`, nil},
+		{`replace "a" with "b" and "c" with "d" in x.md`, []string{`replace a -> b (in x.md) & replace c -> d (in x.md)`}},
+		{`replace "a" with "b" and "b" with "a" in x.md`, nil},
+		{`replace "a" with "b" and "c" with "d", and fix typos in x.md`, nil},
+		{`In x.md, replace "a" with "b". Fix typos in y.md.`, []string{`replace a -> b (in x.md)`, `fix typos (in y.md)`}},
+		{`In x.md: replace "a" with "b"; fix typos`, []string{`replace a -> b (in x.md)`, `fix typos (in x.md)`}},
+		{`In the headings, rename "a" to "b"`, []string{`rename a -> b (parts in the headings)`}},
+		{`replace "a" with "b" in headings and tables of x.md`, []string{`replace a -> b (in x.md, parts in the headings and the tables)`}},
+		{`replace "a" with "b" in the tables of x.md, also in headings`, []string{`replace a -> b (in x.md, parts in the tables and the headings)`}},
+		{`replace "a" with "b" in code`, []string{`replace a -> b (parts in the code)`}},
+		{`replace "a" with "b" in links too`, []string{`replace a -> b (links)`}},
+		{`in x.md, change the title to "T"`, []string{`set title=T (in x.md)`}},
+		{`replace "a" with "b" in the headings of x.md, in tables too`, []string{`replace a -> b (in x.md, parts in the headings and the tables)`}},
+		{`replace "a" with "b" in x.md, in headings too`, []string{`replace a -> b (in x.md)`}},
+		{`In x.md only, replace "a" with "b"`, []string{`replace a -> b (in x.md)`}},
+		{`replace "a" with "b" in prose only in x.md`, []string{`replace a -> b (in x.md, parts in the text)`}},
+		{`replace "a" with "b" everywhere but in x.md`, []string{`replace a -> b (except x.md)`}},
+		{`replace "a" with "b" in all pages but x.md`, []string{`replace a -> b (except x.md)`}},
+		{`Except in blog/, replace "a" with "b"`, []string{`replace a -> b (except blog/)`}},
+		{`replace "a" with "b" in x.md, but in y.md`, nil},
+		{`replace "a" with "b" in x.md but not in code`, nil},
+		{`replace "a" with "b" in x.md except the headings`, nil},
+		{`change the link to a.md to b.md in c.md`, []string{`links a.md -> b.md (in c.md)`}},
+		{`In c.md, point the link "A" to https://b.example.`, []string{`link A -> https://b.example (in c.md)`}},
+		{`change the URL of the link "A" in c.md to b.md#x`, []string{`link A -> b.md#x (in c.md)`}},
+		{`move the folder guides to howto`, []string{`move guides -> howto`}},
 		{`create page a.md titled "T". Add it to the navigation under "G".`, []string{`create a.md title=T description= group= content=""`, `nav a.md group=G after= before= top=false remove=false`}},
 		{`rename "A" to "B" in a.md, and also in b.md`, []string{`rename A -> B (in a.md)`, `rename A -> B (in b.md)`}},
 		{`In a.md, delete section "H"`, []string{`delete section H @a.md`}},
@@ -239,6 +288,9 @@ func TestFollowUpsReferToWhatCameBefore(t *testing.T) {
 		{[]string{`rename "A" to "B" in a.md`, `also in b.md`}, `rename A -> B (in b.md)`},
 		{[]string{`replace "a" with "b" in a.md, also in code`, `Do the same in guides/*.md`}, `replace a -> b (in guides/*.md, code)`},
 		{[]string{`fix typos in a.md`, `and in b.md too`}, `fix typos (in b.md)`},
+		{[]string{`fix broken links and typos in a.md`, `and in b.md too`}, `fix links (in b.md) & fix typos (in b.md)`},
+		{[]string{`replace "a" with "b" in the headings of a.md`, `also in b.md`}, `replace a -> b (in b.md, parts in the headings)`},
+		{[]string{`replace "a" with "b" in a.md`, `In b.md, do the same.`}, `replace a -> b (in b.md)`},
 		{[]string{`rename "A" to "B" everywhere`, `rename it to "C"`}, `rename B -> C`},
 		{[]string{`create page guides/a.md titled "T"`, `rename it to guides/b.md`}, `move guides/a.md -> guides/b.md`},
 		{[]string{`create page guides/a.md titled "T"`, `append "x" to it`}, `append "x" top=false section= @guides/a.md`},
@@ -283,6 +335,30 @@ func TestEveryExampleIsUnderstood(t *testing.T) {
 	}
 }
 
+// TestEveryInstructionOfTheDocsIsUnderstood reads the tables of the page on instructions.
+func TestEveryInstructionOfTheDocsIsUnderstood(t *testing.T) {
+	page, err := os.ReadFile("../docs/agent/instructions.mdx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, cells := range regexp.MustCompile(`(?m)^\| [^|]* \| (.*) \|$`).FindAllStringSubmatch(string(page), -1) {
+		for _, code := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
+			prompt := code[1]
+			if strings.HasPrefix(prompt, "in ") || strings.HasPrefix(prompt, "under ") || prompt == "everywhere" { // what stands at the end of one
+				prompt = `replace "a" with "b" ` + prompt
+			}
+			if _, err := parse(prompt, &memory{}); err != nil {
+				t.Errorf("%q: %v", prompt, err)
+			}
+			n++
+		}
+	}
+	if n < 35 {
+		t.Errorf("only %d instructions", n)
+	}
+}
+
 // A parser that tried every way to read such prompts would not finish.
 func TestHostilePromptsAreReadInBoundedTime(t *testing.T) {
 	for _, unit := range []string{
@@ -320,7 +396,7 @@ func TestAPromptOfManyOperationsStaysFarFromTheBoundOnItsWork(t *testing.T) {
 	p := &parser{src: prompt, toks: lex(prompt)}
 	pos, n := p.skip(0), 0
 	for m := new(memory); pos < len(p.toks); n++ {
-		if to, ok := p.inPage(pos, m); ok {
+		if to, _, ok := p.lead(pos, m); ok {
 			pos = to
 		}
 		op, to, why := p.operation(pos, m)

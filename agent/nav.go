@@ -667,6 +667,7 @@ func (r *run) moveInNavigation(nav *navigation, from, to string) error {
 type navOp struct {
 	page, group, after, before string
 	top, remove                bool
+	unlocated
 }
 
 func (o *navOp) todo() string {

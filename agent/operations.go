@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -32,7 +33,7 @@ func addressLike(s string) bool {
 // Replace text.
 type replaceOp struct {
 	from, to string
-	scope    scope
+	located
 }
 
 func (o *replaceOp) todo() string {
@@ -44,18 +45,8 @@ func (o *replaceOp) todo() string {
 
 func (o *replaceOp) within(s scope) operation {
 	c := *o
-	c.scope = merge(o.scope, s)
+	c.scope = o.scope.elsewhere(s)
 	return &c
-}
-
-// merge takes the places of the second scope and the manner of both.
-func merge(old, now scope) scope {
-	now.code = now.code || old.code
-	now.links = now.links || old.links
-	now.words = now.words || old.words
-	now.nocase = now.nocase || old.nocase
-	now.exactCase = now.exactCase || old.exactCase
-	return now
 }
 
 func (o *replaceOp) run(r *run) error {
@@ -65,22 +56,29 @@ func (o *replaceOp) run(r *run) error {
 	if o.from == o.to {
 		return idle("the text to replace and the new one are the same")
 	}
-	pages, err := r.pages(o.scope)
-	if err != nil {
-		return err
-	}
-	re := reach{code: o.scope.code, links: o.scope.links || addressLike(o.from), attrs: true, front: true}
+	pages := r.pages()
+	re := r.reach(o.scope.manner)
+	re.links = re.links || addressLike(o.from)
 	if hasMarkup(o.from) && !addressLike(o.from) {
 		re.raw, re.front = true, false
 	}
-	find := literalFinder(o.from, o.to, o.scope)
-	n, files, err := r.rewritePages(pages, re, find, "replaced")
+	find := literalFinder(o.from, o.to, o.scope.manner)
+	if o.to == "" {
+		find = removing(find)
+	}
+	if err := r.oneMeaning(o.scope, pages, find, o.from); err != nil {
+		return err
+	}
+	what := "replaced"
+	if o.to == "" {
+		what = "removed"
+	}
+	n, files, err := r.rewritePages(pages, re, find, what)
 	if err != nil {
 		return err
 	}
 	if n == 0 {
-		other := reach{code: true, links: true, attrs: true, front: true}
-		m, _, err := r.countPages(pages, other, find)
+		m, _, err := r.countPages(pages, r.reach(manner{code: true, links: true}), find)
 		if err != nil {
 			return err
 		}
@@ -90,7 +88,7 @@ func (o *replaceOp) run(r *run) error {
 		return idle("%s does not occur %s", quote(o.from), o.scope.nowhere())
 	}
 	if !o.scope.words && o.to != "" {
-		in := literalFinder(o.from, o.to, scope{words: true, nocase: o.scope.nocase})
+		in := literalFinder(o.from, o.to, manner{words: true, nocase: o.scope.nocase})
 		r.partOf(n, re, in, find)
 	}
 	verb := "Replaced"
@@ -117,7 +115,7 @@ func times(n int) string {
 // Rename a term.
 type renameOp struct {
 	from, to string
-	scope    scope
+	located
 }
 
 func (o *renameOp) todo() string {
@@ -126,12 +124,13 @@ func (o *renameOp) todo() string {
 
 func (o *renameOp) within(s scope) operation {
 	c := *o
-	c.scope = merge(o.scope, s)
+	c.scope = o.scope.elsewhere(s)
 	return &c
 }
 
 func (o *renameOp) run(r *run) error {
-	if f, err := r.site.find(o.from); err == nil && (pathLike(o.from) || pathLike(o.to)) && isPage(f) {
+	_, dir := r.below(strings.TrimSuffix(o.from, "/"))
+	if f, err := r.site.find(o.from); (pathLike(o.from) || pathLike(o.to)) && (err == nil && isPage(f) || dir && strings.HasSuffix(o.from, "/")) {
 		return (&moveOp{from: o.from, to: o.to}).run(r)
 	}
 	from, to := strings.TrimSpace(o.from), strings.TrimSpace(o.to)
@@ -144,19 +143,27 @@ func (o *renameOp) run(r *run) error {
 	if strings.ContainsAny(from+to, "\n\r") {
 		return refuse("a term is one line of text")
 	}
-	pages, err := r.pages(o.scope)
+	pages := r.pages()
+	find := termFinder(from, to, o.scope.manner)
+	if err := r.oneMeaning(o.scope, pages, find, from); err != nil {
+		return err
+	}
+	any := o.scope.manner
+	any.nocase = true
+	every, _, err := r.countPages(pages, r.reach(any), termFinder(from, to, any))
 	if err != nil {
 		return err
 	}
-	re := reach{code: o.scope.code, links: o.scope.links, attrs: true, front: true}
-	find := termFinder(from, to, o.scope)
-	n, files, err := r.rewritePages(pages, re, find, "renamed")
+	n, files, err := r.rewritePages(pages, r.reach(o.scope.manner), find, "renamed")
 	if err != nil {
 		return err
 	}
-	all := literalFinder(from, "", scope{nocase: true, words: true})
+	all, everything := literalFinder(from, "", manner{nocase: true, words: true}), r.reach(manner{code: true, links: true})
+	if n == 0 && every > 0 {
+		return refuse("the term %s does not occur %s written so; it does %s in another case: end the instruction with “ignoring case” to rename these", quote(from), o.scope, times(every))
+	}
 	if n == 0 {
-		m, _, err := r.countPages(pages, reach{code: true, links: true, attrs: true, front: true}, all)
+		m, _, err := r.countPages(pages, everything, all)
 		if err != nil {
 			return err
 		}
@@ -165,7 +172,7 @@ func (o *renameOp) run(r *run) error {
 		}
 		return idle("the term %s does not occur %s", quote(from), o.scope.nowhere())
 	}
-	left, in, err := r.countPages(pages, reach{code: true, links: true, attrs: true, front: true}, literalFinder(from, "", scope{nocase: true, words: true}))
+	left, in, err := r.countPages(pages, everything, all)
 	if err != nil {
 		return err
 	}
@@ -173,6 +180,10 @@ func (o *renameOp) run(r *run) error {
 		left = 0 // the new term holds the old one
 	}
 	r.did("Renamed %s to %s: %s in %s", quote(from), quote(to), count(n, "occurrence"), count(files, "file"))
+	if other := every - n; other > 0 && !o.scope.exactCase {
+		r.kept("Left %s of %s in another case; say “ignoring case” to rename such", count(other, "occurrence"), quote(from))
+		left -= other
+	}
 	if left > 0 {
 		r.kept("Left %s in %s in code, links, URLs and names, where %s is not text", count(left, "occurrence"), count(in, "file"), quote(from))
 	}
@@ -202,6 +213,11 @@ func (r *run) rewritePages(pages []string, re reach, find finder, what string) (
 		}
 		if k == 0 || bytes.Equal(out, p.Src) {
 			continue
+		}
+		if what == "removed" {
+			if all := hollow(p, markup.Parse(f, out)); all != "" {
+				return 0, 0, refuse("in %s, that is all of %s", r.site.show(f), all)
+			}
 		}
 		if err := r.put(f, p, out, true); err != nil {
 			return 0, 0, err
@@ -330,31 +346,39 @@ func (s *site) takesIDs() bool {
 	return s.kind == mintlify || s.kind == docusaurus || s.kind == vitepress || s.kind == hugo
 }
 
-// heading finds the one heading with a text, on a page or on the whole site.
-func (r *run) heading(page, text string) (*markup.Page, int, error) {
-	if strings.TrimSpace(text) == "" {
-		return nil, 0, refuse("a heading is empty")
-	}
-	var pages []*markup.Page
-	if page != "" {
-		f, err := r.site.find(page)
-		if err != nil {
-			return nil, 0, err
+// readable parses the pages of bounds. One that cannot be read is left out, unless it is the only one.
+func (r *run) readable(b *bounds) ([]*markup.Page, error) {
+	var out []*markup.Page
+	for _, f := range b.pages {
+		if err := r.ctx.Err(); err != nil {
+			return nil, err
 		}
 		p, err := r.site.page(f)
 		if err != nil {
-			return nil, 0, err
+			if _, ok := err.(*refusal); ok && len(b.pages) > 1 {
+				continue
+			}
+			return nil, err
 		}
-		if err := r.ws.writable(f); err != nil {
-			return nil, 0, err
-		}
-		pages = append(pages, p)
-	} else {
-		all, err := r.site.all()
-		if err != nil {
-			return nil, 0, err
-		}
-		pages = all
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// heading finds the one heading with a text where the operation works.
+func (r *run) heading(text string) (*markup.Page, int, error) { return r.headingIn(r.bounds, text) }
+
+func (r *run) headingIn(b *bounds, text string) (*markup.Page, int, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, 0, refuse("a heading is empty")
+	}
+	pages, err := r.readable(b)
+	if err != nil {
+		return nil, 0, err
+	}
+	page := ""
+	if len(pages) == 1 && !b.free {
+		page = r.site.show(pages[0].Path)
 	}
 	type at struct {
 		p *markup.Page
@@ -365,6 +389,9 @@ func (r *run) heading(page, text string) (*markup.Page, int, error) {
 		var found []at
 		for _, p := range pages {
 			for i, h := range p.Headings {
+				if regions, whole := b.within(p); !whole && !inside(h.Span, regions) && !inside(h.Inner, regions) {
+					continue
+				}
 				if same(h.Text, text) || same(string(p.Src[h.Inner.Start:h.Inner.End]), text) {
 					found = append(found, at{p, i})
 				}
@@ -375,18 +402,21 @@ func (r *run) heading(page, text string) (*markup.Page, int, error) {
 		}
 		if len(found) > 1 {
 			if page == "" {
-				return nil, 0, refuse("there are %d headings %s; say in which page", len(found), quote(text))
+				var in []string
+				for _, f := range found {
+					if name := r.site.show(f.p.Path); !slices.Contains(in, name) {
+						in = append(in, name)
+					}
+				}
+				return nil, 0, refuse("there are %d headings %s; say in which page: %s", len(found), quote(text), listing(in))
 			}
 			return nil, 0, refuse("%s has %d headings %s, so none is certain", page, len(found), quote(text))
 		}
 	}
-	where := "no page has"
 	if page != "" {
-		where = page + " has no"
-	} else {
-		return nil, 0, refuse("no page has a heading %s", quote(text))
+		return nil, 0, refuse("%s has no heading %s", page, quote(text))
 	}
-	return nil, 0, refuse("%s heading %s", where, quote(text))
+	return nil, 0, refuse("no page has a heading %s", quote(text))
 }
 
 // sectionEnd is where the section of a heading ends: at the next heading of its level or above.
@@ -485,8 +515,9 @@ func (r *run) edit(p *markup.Page, edits []markup.Edit, what string, n int) erro
 
 // Insert a block beside a heading.
 type insertOp struct {
-	text, heading, page string
-	before, section     bool
+	text, heading   string
+	before, section bool
+	located
 }
 
 func (o *insertOp) todo() string {
@@ -494,18 +525,14 @@ func (o *insertOp) todo() string {
 	if o.before {
 		side = "before"
 	}
-	s := fmt.Sprintf("Insert %s %s heading %s", quote(o.text), side, quote(o.heading))
-	if o.page != "" {
-		s += " in " + o.page
-	}
-	return s
+	return fmt.Sprintf("Insert %s %s heading %s", quote(o.text), side, quote(o.heading)) + o.scope.describe()
 }
 
 func (o *insertOp) run(r *run) error {
 	if strings.TrimSpace(o.text) == "" {
 		return refuse("the text to insert is empty")
 	}
-	p, i, err := r.heading(o.page, o.heading)
+	p, i, err := r.heading(o.heading)
 	if err != nil {
 		return err
 	}
@@ -530,16 +557,13 @@ func (o *insertOp) run(r *run) error {
 
 // Add a section.
 type sectionOp struct {
-	title, text, near, page string
-	before                  bool
+	title, text, near string
+	before            bool
+	located
 }
 
 func (o *sectionOp) todo() string {
-	s := "Add a section " + quote(o.title)
-	if o.page != "" {
-		s += " to " + o.page
-	}
-	return s
+	return "Add a section " + quote(o.title) + o.scope.describe()
 }
 
 func (o *sectionOp) run(r *run) error {
@@ -550,7 +574,7 @@ func (o *sectionOp) run(r *run) error {
 	var p *markup.Page
 	level, at := 2, 0
 	if o.near != "" {
-		q, i, err := r.heading(o.page, o.near)
+		q, i, err := r.heading(o.near)
 		if err != nil {
 			return err
 		}
@@ -560,16 +584,11 @@ func (o *sectionOp) run(r *run) error {
 			at = backOver(p.Src, sectionEnd(p, i), lineAfter(p.Src, p.Headings[i].Span.End))
 		}
 	} else {
-		if o.page == "" {
-			return refuse("the instruction does not say which page the section belongs to")
-		}
-		f, err := r.site.find(o.page)
+		q, err := r.page()
 		if err != nil {
 			return err
 		}
-		if p, err = r.site.page(f); err != nil {
-			return err
-		}
+		p = q
 		at = backOver(p.Src, p.Body.End, p.Body.Start)
 	}
 	for _, h := range p.Headings {
@@ -591,8 +610,9 @@ func (o *sectionOp) run(r *run) error {
 
 // Append or prepend text to a page or a section.
 type appendOp struct {
-	text, section, page string
-	top                 bool
+	text, section string
+	top           bool
+	located
 }
 
 func (o *appendOp) todo() string {
@@ -600,7 +620,7 @@ func (o *appendOp) todo() string {
 	if o.top {
 		verb = "Prepend"
 	}
-	s := fmt.Sprintf("%s %s to %s", verb, quote(o.text), o.page)
+	s := fmt.Sprintf("%s %s", verb, quote(o.text)) + o.scope.describe()
 	if o.section != "" {
 		s += " in section " + quote(o.section)
 	}
@@ -614,7 +634,7 @@ func (o *appendOp) run(r *run) error {
 	var p *markup.Page
 	var at int
 	if o.section != "" {
-		q, i, err := r.heading(o.page, o.section)
+		q, i, err := r.heading(o.section)
 		if err != nil {
 			return err
 		}
@@ -624,16 +644,11 @@ func (o *appendOp) run(r *run) error {
 			at = backOver(p.Src, sectionEnd(p, i), first)
 		}
 	} else {
-		f, err := r.site.find(o.page)
+		q, err := r.page()
 		if err != nil {
 			return err
 		}
-		if p, err = r.site.page(f); err != nil {
-			return err
-		}
-		if !isPage(f) {
-			return refuse("%s is no Markdown page", r.site.show(f))
-		}
+		p = q
 		if o.top {
 			at = afterTitle(p)
 		} else {
@@ -674,22 +689,38 @@ func afterTitle(p *markup.Page) int {
 }
 
 // Delete a section.
-type deleteSectionOp struct{ heading, page string }
+type deleteSectionOp struct {
+	heading string
+	line    bool // the heading alone; the text under it stays
+	located
+}
 
 func (o *deleteSectionOp) todo() string {
-	s := "Delete section " + quote(o.heading)
-	if o.page != "" {
-		s += " from " + o.page
+	if o.line {
+		return "Delete the heading " + quote(o.heading) + o.scope.describe()
 	}
-	return s
+	return "Delete section " + quote(o.heading) + o.scope.describe()
 }
 
 func (o *deleteSectionOp) run(r *run) error {
-	p, i, err := r.heading(o.page, o.heading)
+	p, i, err := r.heading(o.heading)
 	if err != nil {
 		return err
 	}
-	cut := markup.Span{Start: lineStart(p.Src, p.Headings[i].Span.Start), End: sectionEnd(p, i)}
+	h := p.Headings[i]
+	cut := markup.Span{Start: lineStart(p.Src, h.Span.Start), End: sectionEnd(p, i)}
+	if o.line {
+		cut.End = lineAfter(p.Src, h.Span.End)
+		if emptyLine(p.Src, cut.End) && (cut.Start == p.Body.Start || emptyLine(p.Src, lineStart(p.Src, cut.Start-1))) {
+			cut.End = lineAfter(p.Src, cut.End)
+		}
+		if err := r.edit(p, []markup.Edit{{Span: cut}}, "headings deleted", 1); err != nil {
+			return err
+		}
+		r.did("Deleted the heading %s from %s; the text under it stays", quote(h.Text), r.site.show(p.Path))
+		r.headline("delete the heading %s from %s", quote(h.Text), r.site.show(p.Path))
+		return nil
+	}
 	cut.End = closeTags(p, cut)
 	if err := whole(p, cut); err != nil {
 		return err
@@ -703,8 +734,12 @@ func (o *deleteSectionOp) run(r *run) error {
 			n++
 		}
 	}
-	if err := r.edit(p, []markup.Edit{{Span: cut}}, "sections deleted", n); err != nil {
+	edits, kept := keepDefinitions(p, cut)
+	if err := r.edit(p, append([]markup.Edit{{Span: cut}}, edits...), "sections deleted", n); err != nil {
 		return err
+	}
+	if kept > 0 {
+		r.kept("Kept %s of the section, which other parts of %s use, at its end", count(kept, "definition"), r.site.show(p.Path))
 	}
 	r.means(p.Path)
 	r.did("Deleted the section %s from %s%s", quote(p.Headings[i].Text), r.site.show(p.Path), func() string {
@@ -715,6 +750,72 @@ func (o *deleteSectionOp) run(r *run) error {
 	}())
 	r.headline("delete the section %s from %s", quote(p.Headings[i].Text), r.site.show(p.Path))
 	return nil
+}
+
+var footnote = regexp.MustCompile(`(?m)^ {0,3}\[(\^[^\]\s]+)\]:`)
+
+// keepDefinitions gives the edits that carry definitions of links and footnotes which other parts of the page use over to
+// its end.
+func keepDefinitions(p *markup.Page, cut markup.Span) ([]markup.Edit, int) {
+	in := func(s markup.Span) bool { return s.Start >= cut.Start && s.Start < cut.End }
+	code := func(at int) bool {
+		return slices.ContainsFunc(p.Code, func(c markup.Code) bool { return c.Span.Start <= at && at < c.Span.End })
+	}
+	used, stays := map[string]bool{}, map[string]bool{}
+	for _, l := range p.Links {
+		switch {
+		case l.Kind == markup.ReferenceLink && !in(l.Span):
+			used[l.Label] = true
+		case l.Kind == markup.ReferenceDefinition && !in(l.Span):
+			stays[l.Label] = true
+		}
+	}
+	var texts []string
+	for _, l := range p.Links {
+		if l.Kind == markup.ReferenceDefinition && in(l.Span) && used[l.Label] && !stays[l.Label] {
+			stays[l.Label] = true
+			texts = append(texts, string(p.Src[l.Span.Start:l.Span.End]))
+		}
+	}
+	links := len(texts)
+	eol := eolOf(p.Src)
+	for _, m := range footnote.FindAllSubmatchIndex(p.Src[cut.Start:cut.End], -1) {
+		start := cut.Start + m[0]
+		mark := []byte("[" + string(p.Src[cut.Start+m[2]:cut.Start+m[3]]) + "]")
+		if code(start) || !bytes.Contains(p.Src[:cut.Start], mark) && !bytes.Contains(p.Src[cut.End:], mark) {
+			continue
+		}
+		end := lineAfter(p.Src, start)
+		for at := end; at < cut.End; at = lineAfter(p.Src, at) { // its further lines, and paragraphs that are indented
+			if blank := emptyLine(p.Src, at); !blank && (emptyLine(p.Src, lineStart(p.Src, at-1)) && p.Src[at] != ' ' && p.Src[at] != '\t' || footnote.Match(p.Src[at:lineAfter(p.Src, at)])) {
+				break
+			} else if !blank {
+				end = lineAfter(p.Src, at)
+			}
+		}
+		texts = append(texts, strings.TrimRight(string(p.Src[start:end]), "\r\n"))
+	}
+	if len(texts) == 0 {
+		return nil, 0
+	}
+	block := strings.Join(texts[:links], eol)
+	for _, t := range texts[links:] {
+		if block != "" {
+			block += eol + eol
+		}
+		block += t
+	}
+	at, before := backOver(p.Src, p.Body.End, p.Body.Start), ""
+	if cut.End >= at { // the section is the last one: its blank lines go with it
+		at = cut.End
+		before = eol
+	} else if !endsBlank(p.Src[:at]) {
+		before = eol
+		if p.Src[at-1] != '\n' {
+			before += eol
+		}
+	}
+	return []markup.Edit{{Span: markup.Span{Start: at, End: at}, New: []byte(before + block + eol)}}, len(texts)
 }
 
 // closeTags shortens a section that runs past the end of the component that it stands in.
@@ -738,114 +839,198 @@ func whole(p *markup.Page, cut markup.Span) error {
 	return nil
 }
 
-// Delete a paragraph or a line.
+// Delete a paragraph, a line, a row of a table or an item of a list.
 type deleteTextOp struct {
-	text, page string
-	line       bool
+	text, unit string
+	located
+}
+
+func (o *deleteTextOp) unitName() string {
+	switch o.unit {
+	case "row":
+		return "table row"
+	case "item":
+		return "list item"
+	}
+	return o.unit
 }
 
 func (o *deleteTextOp) todo() string {
-	unit := "paragraph"
-	if o.line {
-		unit = "line"
-	}
-	return fmt.Sprintf("Delete the %s containing %s", unit, quote(o.text))
+	return fmt.Sprintf("Delete the %s containing %s", o.unitName(), quote(o.text)) + o.scope.describe()
+}
+
+// A cut is one place that could be meant, or the reason why it is not.
+type cut struct {
+	p    *markup.Page
+	span markup.Span
+	why  error
 }
 
 func (o *deleteTextOp) run(r *run) error {
 	if strings.TrimSpace(o.text) == "" {
 		return refuse("the text to look for is empty")
 	}
-	unit := "paragraph"
-	if o.line {
-		unit = "line"
-	}
-	var pages []*markup.Page
-	if o.page != "" {
-		f, err := r.site.find(o.page)
-		if err != nil {
-			return err
-		}
-		p, err := r.site.page(f)
-		if err != nil {
-			return err
-		}
-		if err := r.ws.writable(f); err != nil {
-			return err
-		}
-		pages = append(pages, p)
-	} else {
-		all, err := r.site.all()
-		if err != nil {
-			return err
-		}
-		pages = all
+	pages, err := r.readable(r.bounds)
+	if err != nil {
+		return err
 	}
 	re := regexp.MustCompile(wrapping(strings.TrimSpace(o.text)))
-	var at *markup.Page
-	var cuts []markup.Span
+	var cuts []cut
 	for _, p := range pages {
+		regions, everywhere := r.bounds.within(p)
 		for _, m := range re.FindAllIndex(p.Src[p.Body.Start:], -1) {
-			cut := markup.Span{Start: lineStart(p.Src, p.Body.Start+m[0]), End: lineAfter(p.Src, p.Body.Start+m[1]-1)}
-			if !o.line {
-				for cut.Start > p.Body.Start && !blankLine(p.Src, lineStart(p.Src, cut.Start-1)) && !isHeadingLine(p, lineStart(p.Src, cut.Start-1)) {
-					cut.Start = lineStart(p.Src, cut.Start-1)
-				}
-				for cut.End < len(p.Src) && !blankLine(p.Src, cut.End) {
-					cut.End = lineAfter(p.Src, cut.End)
-				}
+			at := markup.Span{Start: p.Body.Start + m[0], End: p.Body.Start + m[1]}
+			if !everywhere && !inside(at, regions) {
+				continue
 			}
-			cut.Start = max(cut.Start, p.Body.Start)
-			if n := len(cuts); n == 0 || at != p || cuts[n-1] != cut {
-				cuts = append(cuts, cut)
-				at = p
+			c := o.cut(r, p, at)
+			if !slices.ContainsFunc(cuts, func(x cut) bool { return x.p == p && x.span == c.span }) {
+				cuts = append(cuts, c)
 			}
 		}
+	}
+	where := "no " + o.unitName()
+	if len(pages) == 1 && !r.bounds.free {
+		where += " of " + r.site.show(pages[0].Path)
+	}
+	if certain := slices.DeleteFunc(slices.Clone(cuts), func(c cut) bool { return c.why != nil }); len(certain) > 0 {
+		cuts = certain
+	} else if len(cuts) > 0 {
+		return cuts[0].why
 	}
 	switch {
-	case len(cuts) == 0 && o.page != "":
-		return refuse("no %s of %s contains %s", unit, o.page, quote(o.text))
 	case len(cuts) == 0:
-		return refuse("no %s contains %s", unit, quote(o.text))
+		return refuse("%s contains %s", where, quote(o.text))
 	case len(cuts) > 1:
-		return refuse("%d %ss contain %s, so none is certain", len(cuts), unit, quote(o.text))
+		return refuse("%d %ss contain %s, so none is certain", len(cuts), o.unitName(), quote(o.text))
 	}
-	cut := cuts[0]
-	for _, c := range at.Code {
-		if !c.Inline && c.Span.Start < cut.End && cut.Start < c.Span.End && (c.Span.Start < cut.Start || c.Span.End > cut.End) && !o.line {
-			return refuse("%s stands within a block of code in %s", quote(o.text), at.Path)
-		}
-	}
-	if err := whole(at, cut); err != nil {
+	p, span := cuts[0].p, cuts[0].span
+	if err := whole(p, span); err != nil {
 		return err
 	}
-	if !o.line { // and one of the blank lines around it
-		if cut.End < len(at.Src) && blankLine(at.Src, cut.End) {
-			cut.End = lineAfter(at.Src, cut.End)
-		} else if cut.Start > at.Body.Start && blankLine(at.Src, lineStart(at.Src, cut.Start-1)) {
-			cut.Start = max(lineStart(at.Src, cut.Start-1), at.Body.Start)
+	items := 0
+	for _, it := range p.Items {
+		if it.Start >= span.Start && it.End <= span.End {
+			items++
 		}
 	}
-	if err := r.edit(at, []markup.Edit{{Span: cut}}, unit+"s deleted", 1); err != nil {
+	if o.unit != "line" && o.unit != "row" { // and one of the blank lines around it
+		if span.End < len(p.Src) && emptyLine(p.Src, span.End) && (o.unit == "paragraph" || span.Start == p.Body.Start || emptyLine(p.Src, lineStart(p.Src, span.Start-1))) {
+			span.End = lineAfter(p.Src, span.End)
+		} else if o.unit == "paragraph" && span.Start > p.Body.Start && emptyLine(p.Src, lineStart(p.Src, span.Start-1)) {
+			span.Start = max(lineStart(p.Src, span.Start-1), p.Body.Start)
+		}
+	}
+	edits := []markup.Edit{{Span: span}}
+	if o.unit == "item" {
+		edits = append(edits, renumbered(p, span)...)
+	}
+	if err := r.edit(p, edits, o.unitName()+"s deleted", 1); err != nil {
 		return err
 	}
-	r.means(at.Path)
-	r.did("Deleted the %s containing %s from %s", unit, quote(o.text), r.site.show(at.Path))
-	r.headline("delete a %s from %s", unit, r.site.show(at.Path))
+	r.means(p.Path)
+	more := ""
+	if o.unit == "item" && items > 1 {
+		more = fmt.Sprintf(", with %s below it", count(items-1, "item"))
+	}
+	r.did("Deleted the %s containing %s from %s%s", o.unitName(), quote(o.text), r.site.show(p.Path), more)
+	r.headline("delete a %s from %s", o.unitName(), r.site.show(p.Path))
 	return nil
 }
 
-func blankLine(src []byte, at int) bool {
-	return at >= len(src) || len(bytes.TrimSpace(src[at:lineAfter(src, at)])) == 0
-}
-
-func isHeadingLine(p *markup.Page, at int) bool {
-	for _, h := range p.Headings {
-		if h.Span.Start >= at && h.Span.Start < lineAfter(p.Src, at) {
-			return true
+// cut finds what would go with a place in the text.
+func (o *deleteTextOp) cut(r *run, p *markup.Page, at markup.Span) cut {
+	lines := func(s markup.Span) markup.Span {
+		return markup.Span{Start: max(lineStart(p.Src, s.Start), p.Body.Start), End: lineAfter(p.Src, max(s.End-1, s.Start))}
+	}
+	holds := func(s markup.Span) bool { return s.Start <= at.Start && at.End <= s.End }
+	not := func(format string, args ...any) cut {
+		return cut{p, lines(at), refuse("%s stands in %s of %s", quote(o.text), fmt.Sprintf(format, args...), r.site.show(p.Path))}
+	}
+	table := slices.IndexFunc(p.Tables, holds)
+	item := -1
+	for i, it := range p.Items {
+		if holds(it) {
+			item = i // the innermost comes last
 		}
 	}
-	return false
+	code := slices.ContainsFunc(p.Code, func(c markup.Code) bool { return !c.Inline && holds(c.Span) })
+	switch o.unit {
+	case "line":
+		if table >= 0 && at.Start < lineAfter(p.Src, lineAfter(p.Src, p.Tables[table].Start)) {
+			return not("the head of a table")
+		}
+		return cut{p: p, span: lines(at)}
+	case "row":
+		switch {
+		case code || table < 0:
+			return not("no table")
+		case at.Start < lineAfter(p.Src, lineAfter(p.Src, p.Tables[table].Start)):
+			return not("the head of a table")
+		}
+		return cut{p: p, span: lines(at)}
+	case "item":
+		if item < 0 || code {
+			return not("no list item")
+		}
+		it := p.Items[item]
+		span := lines(markup.Span{Start: it.Start, End: it.End})
+		span.End = max(backOver(p.Src, span.End, lineAfter(p.Src, it.Start)), lineAfter(p.Src, it.Start))
+		if strings.TrimLeft(string(p.Src[span.Start:it.Start]), " \t>") != "" {
+			return not("an item that begins within the line of another, which is not deleted by itself")
+		}
+		return cut{p: p, span: span}
+	}
+	switch block := slices.IndexFunc(p.Blocks, holds); {
+	case code:
+		return not("a block of code")
+	case table >= 0:
+		return not("a table: say “delete the table row containing …”, which leaves the others; it is in a table")
+	case slices.ContainsFunc(p.Headings, func(h markup.Heading) bool { return holds(h.Span) }):
+		return not("a heading")
+	case block < 0:
+		return not("no paragraph")
+	case item >= 0 && lineStart(p.Src, p.Items[item].Start) == lineStart(p.Src, p.Blocks[block].Start):
+		return not("a list: say “delete the list item containing …”, which leaves the others; it is in an item")
+	default:
+		return cut{p: p, span: lines(p.Blocks[block])}
+	}
+}
+
+// renumbered gives the edits that keep a numbered list counting on when one of its items goes.
+func renumbered(p *markup.Page, gone markup.Span) []markup.Edit {
+	marker := func(s markup.Span) (number, column int, at markup.Span) {
+		end := s.Start
+		for end < s.End && p.Src[end] >= '0' && p.Src[end] <= '9' {
+			end++
+		}
+		n, err := strconv.Atoi(string(p.Src[s.Start:end]))
+		if err != nil {
+			return -1, 0, at
+		}
+		return n, s.Start - lineStart(p.Src, s.Start), markup.Span{Start: s.Start, End: end}
+	}
+	var edits []markup.Edit
+	last, column, end := -1, 0, 0
+	for _, it := range p.Items {
+		n, col, at := marker(it)
+		switch {
+		case lineStart(p.Src, it.Start) == gone.Start:
+			last, column, end = n, col, it.End
+		case last < 0 || it.Start < end:
+		case lineStart(p.Src, it.Start) != end || col != column || n != last+1:
+			return edits
+		default:
+			edits = append(edits, markup.Edit{Span: at, New: []byte(strconv.Itoa(last))})
+			last, end = n, it.End
+		}
+	}
+	return edits
+}
+
+// emptyLine tells a blank line, also within a quotation.
+func emptyLine(src []byte, at int) bool {
+	return at >= len(src) || len(bytes.Trim(src[at:lineAfter(src, at)], "> \t\r\n")) == 0
 }
 
 // Set or remove a key of the front matter.
@@ -853,7 +1038,7 @@ type frontOp struct {
 	key, value string
 	was        string // what it must be now; empty for anything
 	remove     bool
-	scope      scope
+	located
 }
 
 func (o *frontOp) todo() string {
@@ -863,16 +1048,19 @@ func (o *frontOp) todo() string {
 	return fmt.Sprintf("Set %s to %s %s", o.key, quote(o.value), o.scope)
 }
 
+// Keys whose value no page shares with another one.
+var ownValue = map[string]bool{"title": true, "description": true, "sidebarTitle": true, "sidebar_label": true, "slug": true, "permalink": true, "id": true, "url": true}
+
 func (o *frontOp) within(s scope) operation {
 	c := *o
-	c.scope = s
+	c.scope = o.scope.elsewhere(s)
 	return &c
 }
 
 func (o *frontOp) run(r *run) error {
-	pages, err := r.pages(o.scope)
-	if err != nil {
-		return err
+	pages := r.pages()
+	if named := slices.Concat(o.scope.in...); !o.remove && ownValue[o.key] && len(pages) > len(named) {
+		return refuse("that would give %s the same %s %s; name the pages", count(len(pages), "page"), o.key, o.scope)
 	}
 	n := 0
 	for _, f := range pages {
@@ -886,10 +1074,21 @@ func (o *frontOp) run(r *run) error {
 				if len(pages) > 1 {
 					continue
 				}
+				if nested := p.FrontPaths(o.key); len(nested) > 0 {
+					return refuse("the front matter of %s has no %s of its own; it has %s, which is not removed by itself", r.site.show(f), o.key, listing(nested))
+				}
 				return idle("the front matter of %s has no %s", r.site.show(f), o.key)
 			}
 			edits, err = p.RemoveFront(o.key)
+		} else if nested := p.FrontPaths(o.key); len(nested) > 0 {
+			if len(nested) > 1 {
+				return refuse("the front matter of %s has %s; say which one is meant", r.site.show(f), listing(nested))
+			}
+			edits, err = p.SetNested(nested[0], o.value, o.was)
 		} else {
+			if _, holds := p.Front.Values[o.key].(map[string]any); holds {
+				return refuse("%s of %s holds other keys; name one of them, as “%s.…”", o.key, r.site.show(f), o.key)
+			}
 			if now := fmt.Sprint(p.Front.Values[o.key]); o.was != "" && now != o.was {
 				return refuse("%s of %s is %s, not %s", o.key, r.site.show(f), quote(now), quote(o.was))
 			}
@@ -935,10 +1134,13 @@ func (o *frontOp) run(r *run) error {
 }
 
 // Change a heading; links to its anchor follow.
-type headingOp struct{ from, to, page string }
+type headingOp struct {
+	from, to string
+	located
+}
 
 func (o *headingOp) todo() string {
-	return fmt.Sprintf("Change heading %s to %s", quote(o.from), quote(o.to))
+	return fmt.Sprintf("Change heading %s to %s", quote(o.from), quote(o.to)) + o.scope.describe()
 }
 
 func (o *headingOp) run(r *run) error {
@@ -946,7 +1148,7 @@ func (o *headingOp) run(r *run) error {
 	if to == "" || strings.ContainsAny(to, "\r\n") {
 		return refuse("a heading is one line of text")
 	}
-	p, i, err := r.heading(o.page, o.from)
+	p, i, err := r.heading(o.from)
 	if err != nil {
 		return err
 	}
@@ -1001,10 +1203,11 @@ func (o *headingOp) run(r *run) error {
 		return err
 	}
 	if n := len(own) - 1; n > 0 {
+		r.bounds.followed[p.Path] = true
 		r.tally(p.Path, "links rewritten", n)
 	}
 	for _, q := range inOrder(others) {
-		if err := r.edit(q, others[q], "links rewritten", len(others[q])); err != nil {
+		if err := r.follow(q, others[q]); err != nil {
 			return err
 		}
 	}
@@ -1041,10 +1244,12 @@ func inOrder(m map[*markup.Page][]markup.Edit) []*markup.Page {
 }
 
 // Fix typos.
-type typosOp struct{ scope scope }
+type typosOp struct{ located }
 
-func (o *typosOp) todo() string             { return "Fix typos " + o.scope.String() }
-func (o *typosOp) within(s scope) operation { return &typosOp{s} }
+func (o *typosOp) todo() string { return "Fix typos " + o.scope.String() }
+func (o *typosOp) within(s scope) operation {
+	return &typosOp{located{o.scope.elsewhere(s)}}
+}
 
 var typoWords = func() func(w string) (string, bool) {
 	fixes := map[string]string{}
@@ -1071,10 +1276,7 @@ var typoWords = func() func(w string) (string, bool) {
 var asciiWord = regexp.MustCompile(`[A-Za-z][A-Za-z']*[A-Za-z]`)
 
 func (o *typosOp) run(r *run) error {
-	pages, err := r.pages(o.scope)
-	if err != nil {
-		return err
-	}
+	pages := r.pages()
 	find := func(src []byte, at markup.Span) []hit {
 		var out []hit
 		for _, m := range asciiWord.FindAllIndex(src[at.Start:at.End], -1) {
@@ -1099,7 +1301,7 @@ func (o *typosOp) run(r *run) error {
 	if foreign > 0 {
 		r.kept("Left %s of another language than English", count(foreign, "page"))
 	}
-	n, files, err := r.rewritePages(pages, reach{attrs: true, front: true}, find, "typos fixed")
+	n, files, err := r.rewritePages(pages, r.reach(manner{}), find, "typos fixed")
 	if err != nil {
 		return err
 	}
@@ -1114,21 +1316,19 @@ func (o *typosOp) run(r *run) error {
 // Use one list marker.
 type listsOp struct {
 	marker byte
-	scope  scope
+	located
 }
 
-func (o *listsOp) todo() string             { return fmt.Sprintf("Use “%c” for lists %s", o.marker, o.scope) }
-func (o *listsOp) within(s scope) operation { return &listsOp{o.marker, s} }
+func (o *listsOp) todo() string { return fmt.Sprintf("Use “%c” for lists %s", o.marker, o.scope) }
+func (o *listsOp) within(s scope) operation {
+	return &listsOp{o.marker, located{o.scope.elsewhere(s)}}
+}
 
 var bullet = regexp.MustCompile(`^([ \t>]*(?:[-*+][ \t]+|[0-9]{1,9}[.)][ \t]+)*?)([-*+])(?:[ \t]+\S|[ \t]*\r?$)`)
 
 func (o *listsOp) run(r *run) error {
-	pages, err := r.pages(o.scope)
-	if err != nil {
-		return err
-	}
 	n, files := 0, 0
-	for _, f := range pages {
+	for _, f := range r.pages() {
 		p, err := r.site.page(f)
 		if err != nil || !isPage(f) {
 			continue
@@ -1146,7 +1346,7 @@ func (o *listsOp) run(r *run) error {
 			}
 			edits = append(edits, markup.Edit{Span: markup.Span{Start: k, End: k + 1}, New: []byte{o.marker}})
 		}
-		if len(edits) == 0 {
+		if edits = r.keep(p, edits); len(edits) == 0 {
 			continue
 		}
 		out, err := markup.Apply(p.Src, edits)
@@ -1200,22 +1400,20 @@ func (r *run) isBullet(p *markup.Page, at int) bool {
 
 // Give bare code fences a language.
 type fencesOp struct {
-	lang  string
-	scope scope
+	lang string
+	located
 }
 
 func (o *fencesOp) todo() string {
 	return fmt.Sprintf("Add language %s to bare code fences %s", o.lang, o.scope)
 }
-func (o *fencesOp) within(s scope) operation { return &fencesOp{o.lang, s} }
+func (o *fencesOp) within(s scope) operation {
+	return &fencesOp{o.lang, located{o.scope.elsewhere(s)}}
+}
 
 func (o *fencesOp) run(r *run) error {
-	pages, err := r.pages(o.scope)
-	if err != nil {
-		return err
-	}
 	n, files := 0, 0
-	for _, f := range pages {
+	for _, f := range r.pages() {
 		p, err := r.site.page(f)
 		if err != nil || !isPage(f) {
 			continue
@@ -1235,7 +1433,7 @@ func (o *fencesOp) run(r *run) error {
 			}
 			edits = append(edits, markup.Edit{Span: markup.Span{Start: k, End: k}, New: []byte(o.lang)})
 		}
-		if len(edits) == 0 {
+		if edits = r.keep(p, edits); len(edits) == 0 {
 			continue
 		}
 		if err := r.edit(p, edits, "code fences labelled", len(edits)); err != nil {

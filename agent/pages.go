@@ -150,7 +150,10 @@ func relative(dir, to string) string {
 }
 
 // Create a page.
-type createOp struct{ page, title, description, group, content string }
+type createOp struct {
+	page, title, description, group, content string
+	unlocated
+}
 
 func (o *createOp) todo() string { return "Create page " + o.page }
 
@@ -163,8 +166,8 @@ func (o *createOp) run(r *run) error {
 		return refuse("%s exists already", r.site.show(f))
 	}
 	for _, ext := range []string{".md", ".mdx", ".markdown"} {
-		if r.ws.exists(stem(f) + ext) {
-			return refuse("%s exists already and has the same address", r.site.show(stem(f)+ext))
+		if other := r.ws.twin(stem(f) + ext); other != "" {
+			return refuse("%s exists already and has the same address", r.site.show(other))
 		}
 	}
 	title := oneLine(o.title, 200)
@@ -307,14 +310,28 @@ func (s *site) compose(f, title, description, content string) ([]byte, error) {
 }
 
 // Move a page; links, navigation and redirects follow.
-type moveOp struct{ from, to string }
+type moveOp struct {
+	from, to string
+	folder   bool // it was said to be one
+	unlocated
+}
 
 func (o *moveOp) todo() string { return fmt.Sprintf("Move %s to %s", o.from, o.to) }
 
 func (o *moveOp) run(r *run) error {
+	pages, dir := r.below(strings.Trim(strings.TrimPrefix(o.from, "./"), "/"))
+	if dir && (o.folder || strings.HasSuffix(o.from, "/")) {
+		return o.moveFolder(r, pages)
+	}
+	if o.folder {
+		return refuse("there is no folder %s", quote(o.from))
+	}
 	from, err := r.site.find(o.from)
 	if err != nil {
 		return err
+	}
+	if dir && isIndex(from) && !strings.EqualFold(path.Base(o.from), path.Base(from)) {
+		return refuse("%s is a folder; say “move the folder …”, or name one of its pages, as %s", quote(o.from), r.site.show(from))
 	}
 	if !isPage(from) {
 		return refuse("%s is no Markdown page", r.site.show(from))
@@ -344,7 +361,7 @@ func (o *moveOp) run(r *run) error {
 		return refuse("%s exists already", r.site.show(to))
 	}
 	for _, ext := range []string{".md", ".mdx", ".markdown"} {
-		if other := stem(to) + ext; r.ws.exists(other) && other != from {
+		if other := r.ws.twin(stem(to) + ext); other != "" && other != from {
 			return refuse("%s exists already and has the same address", r.site.show(other))
 		}
 	}
@@ -449,6 +466,47 @@ func (o *moveOp) run(r *run) error {
 	return r.moveInNavigation(nav, from, to)
 }
 
+// moveFolder moves the pages of a folder; its other files stay where they are.
+func (o *moveOp) moveFolder(r *run, pages []string) error {
+	from, to := strings.Trim(strings.TrimPrefix(o.from, "./"), "/"), strings.Trim(strings.TrimPrefix(o.to, "./"), "/")
+	if len(pages) == 0 {
+		return refuse("the folder %s has no pages", quote(o.from))
+	}
+	if err := cleanPath(to); err != nil {
+		return err
+	}
+	if isPage(to) {
+		return refuse("%s is a folder, and %s names a page", quote(o.from), quote(o.to))
+	}
+	root := ""
+	for _, d := range []string{path.Join(r.ws.docsDir, from), path.Join(r.site.root, from), from} {
+		if strings.HasPrefix(pages[0], d+"/") {
+			root = d
+			break
+		}
+	}
+	target := path.Join(strings.TrimSuffix(root, from), to)
+	if target == root || strings.HasPrefix(target, root+"/") {
+		return refuse("%s lies within %s", quote(o.to), quote(o.from))
+	}
+	if _, there := r.below(to); there || r.ws.isDir(target) {
+		return refuse("there is a folder %s already; move the pages into it one by one", quote(o.to))
+	}
+	titles := len(r.titles)
+	for _, f := range pages {
+		one := &moveOp{from: r.site.show(f), to: r.site.show(path.Join(target, strings.TrimPrefix(f, root+"/")))}
+		if err := one.run(r); err != nil {
+			return err
+		}
+	}
+	r.titles = r.titles[:titles]
+	r.headline("move %s/ to %s/", from, to)
+	if n := len(slices.DeleteFunc(slices.Clone(r.ws.files()), func(f string) bool { return !strings.HasPrefix(f, root+"/") })); n > 0 {
+		r.kept("Left %s in %s/, which are no pages", count(n, "file"), from)
+	}
+	return nil
+}
+
 // importPath writes the module of an import from a page to a file.
 func (r *run) importPath(from string, t target, file, orig string) string {
 	name := file
@@ -472,6 +530,7 @@ func (r *run) importPath(from string, t target, file, orig string) string {
 type deletePageOp struct {
 	page   string
 	unlink bool
+	unlocated
 }
 
 func (o *deletePageOp) todo() string {
@@ -483,6 +542,10 @@ func (o *deletePageOp) todo() string {
 
 func (o *deletePageOp) run(r *run) error {
 	f, err := r.site.find(o.page)
+	_, dir := r.below(strings.Trim(strings.TrimPrefix(o.page, "./"), "/"))
+	if dir && (strings.HasSuffix(o.page, "/") || err == nil && isIndex(f) && !strings.EqualFold(path.Base(o.page), path.Base(f))) {
+		return refuse("%s is a folder; name the page", quote(o.page))
+	}
 	if err != nil {
 		return err
 	}
@@ -578,23 +641,21 @@ func (o *deletePageOp) run(r *run) error {
 }
 
 // Fix broken links.
-type fixLinksOp struct{ scope scope }
+type fixLinksOp struct{ located }
 
-func (o *fixLinksOp) todo() string             { return "Fix broken internal links " + o.scope.String() }
-func (o *fixLinksOp) within(s scope) operation { return &fixLinksOp{s} }
+func (o *fixLinksOp) todo() string { return "Fix broken internal links " + o.scope.String() }
+func (o *fixLinksOp) within(s scope) operation {
+	return &fixLinksOp{located{o.scope.elsewhere(s)}}
+}
 
 func (o *fixLinksOp) run(r *run) error {
-	pages, err := r.pages(o.scope)
-	if err != nil {
-		return err
-	}
 	redirects, err := r.site.redirects()
 	if err != nil {
 		return err
 	}
 	fixed, files := 0, 0
 	var left []string
-	for _, f := range pages {
+	for _, f := range r.pages() {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
@@ -603,7 +664,11 @@ func (o *fixLinksOp) run(r *run) error {
 			continue
 		}
 		var edits []markup.Edit
+		regions, whole := r.bounds.within(p)
 		for _, l := range r.site.broken(p, redirects) {
+			if !whole && !inside(l.At, regions) {
+				continue
+			}
 			next, ok := r.site.repair(p, l)
 			if !ok || next == l.Dest {
 				left = append(left, r.site.show(f)+": "+oneLine(l.Dest, 120))
@@ -779,7 +844,7 @@ func english(p *markup.Page) bool {
 }
 
 // Undo an earlier instruction of the job.
-type undoOp struct{}
+type undoOp struct{ unlocated }
 
 func (o *undoOp) todo() string { return "Undo the last instruction" }
 

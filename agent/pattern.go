@@ -16,6 +16,7 @@ import (
 type pattern struct {
 	root  node
 	build func(c captures, m *memory) (operation, error)
+	again bool // it does what was done before once more
 }
 
 type node interface {
@@ -27,8 +28,9 @@ type captures []capture
 
 type capture struct {
 	name, text string
-	paths      []string
+	places     []place
 	token      token
+	rest       int // the token from which on the rest of the prompt was taken; 0 where it was not
 }
 
 func (c captures) all(name string) (out []capture) {
@@ -143,7 +145,7 @@ func (n capNode) match(p *parser, pos int, c captures, next func(int, captures) 
 		if pos >= len(p.toks) || p.isContent(pos) && p.ends(pos+1) { // quoted or fenced, it ends where that does
 			return false
 		}
-		return next(len(p.toks), c.with(capture{name: n.name, text: strings.TrimSpace(p.src[p.toks[pos].start:])}))
+		return next(len(p.toks), c.with(capture{name: n.name, text: strings.TrimSpace(p.src[p.toks[pos].start:]), rest: pos}))
 	}
 	for pos < len(p.toks) && p.toks[pos].kind == newline && n.kind == "text" {
 		pos++
@@ -181,9 +183,9 @@ func (n capNode) match(p *parser, pos int, c captures, next func(int, captures) 
 			}
 		}
 		return (t.kind == literalText && !strings.Contains(t.text, "\n") || t.kind == word && !reserved[t.low]) && one(t.text)
-	case "paths":
-		return p.paths(pos, nil, func(to int, list []string) bool {
-			return next(to, c.with(capture{name: n.name, paths: list, token: t}))
+	case "paths", "places": // with "paths", a bare word must look like a path
+		return p.places(pos, nil, n.kind == "paths", func(to int, list []place) bool {
+			return next(to, c.with(capture{name: n.name, places: list, token: t}))
 		})
 	}
 	panic("no such capture: " + n.kind)
@@ -202,32 +204,62 @@ func (p *parser) isContent(pos int) bool {
 	return t.kind == literalText
 }
 
-// paths reads a list of paths: a.md, b.md and c/*.md. The longest comes first.
-func (p *parser) paths(pos int, list []string, next func(int, []string) bool) bool {
+var placeNouns = map[string]placeKind{"page": pagePlace, "file": pagePlace, "folder": folderPlace, "directory": folderPlace}
+
+// places reads a list of pages and folders: a.md, the folder b and c/*.md. The longest comes first.
+func (p *parser) places(pos int, list []place, paths bool, next func(int, []place) bool) bool {
 	if pos >= len(p.toks) || len(list) >= 200 || !p.spend() {
 		return false
 	}
-	t := p.toks[pos]
-	switch {
-	case t.kind == word && t.low == "it" && len(list) == 0:
-		list = append(slices.Clip(list), "")
-	case (t.kind == word || t.kind == literalText) && (pathLike(t.text) || len(list) == 0 && !reserved[t.low] && !strings.ContainsAny(t.text, "\n")):
-		list = append(slices.Clip(list), t.text)
-	default:
+	low := func(i int) string {
+		if i < len(p.toks) && p.toks[i].kind == word {
+			return p.toks[i].low
+		}
+		return ""
+	}
+	at := pos
+	if low(at) == "the" || low(at) == "this" || low(at) == "that" {
+		at++
+	}
+	kind, noun := placeNouns[low(at)]
+	if noun {
+		at++
+	}
+	if at >= len(p.toks) {
+		return noun && kind == pagePlace && len(list) == 0 && next(at, []place{{"", pagePlace}})
+	}
+	t := p.toks[at]
+	if (t.kind == word || t.kind == literalText) && (pathLike(t.text) || noun && t.kind == literalText || !reserved[t.low] && !notPlaces[t.low] && !strings.Contains(t.text, "\n")) {
+		to := at + 1
+		k := kind
+		after, named := placeNouns[low(to)]
+		if named && !noun {
+			to, k = to+1, after
+		}
+		if (len(list) == 0 && !paths || pathLike(t.text) || noun || named) && p.morePlaces(to, append(slices.Clip(list), place{t.text, k}), next) {
+			return true
+		}
+	}
+	if len(list) > 0 {
 		return false
 	}
-	at := pos + 1
+	if low(pos) == "it" {
+		return p.morePlaces(pos+1, []place{{"", pagePlace}}, next)
+	}
+	return noun && kind == pagePlace && p.morePlaces(at, []place{{"", pagePlace}}, next) // "the page"
+}
+
+// morePlaces goes on with a list of places, or ends it.
+func (p *parser) morePlaces(at int, list []place, next func(int, []place) bool) bool {
 	q := at
 	for q < len(p.toks) && (p.toks[q].kind == mark && p.toks[q].text == "," || p.toks[q].low == "and" || p.toks[q].low == "or") {
 		q++
 	}
-	if q > at && q < len(p.toks) && (p.toks[q].kind == word || p.toks[q].kind == literalText) && pathLike(p.toks[q].text) {
-		if p.paths(q, list, next) {
-			return true
-		}
-	}
-	return next(at, list)
+	return q > at && p.places(q, list, false, next) || next(at, list)
 }
+
+// Words after "for" and "in" that name no page.
+var notPlaces = map[string]bool{"me": true, "us": true, "general": true, "case": true, "addition": true}
 
 var keyWord = regexp.MustCompile(`^[A-Za-z_][\w.-]*$`)
 
@@ -342,8 +374,8 @@ func (r *patternReader) alternatives(closer string) node {
 	return append(alts, seq)
 }
 
-// scopeNode is where an operation works and how: it stands in many patterns.
-var scopeNode node
+// scopeNode is where an operation works and how: it stands in many patterns, and before instructions.
+var scopeNode, leadNode node
 
 type scopeRef struct{}
 
@@ -352,20 +384,44 @@ func (scopeRef) match(p *parser, pos int, c captures, next func(int, captures) b
 }
 
 func init() {
+	const (
+		in    = `(in|on|within|inside|throughout|across|under|from|for|to|of|over)`
+		only  = `[,] [[but] only|just <only>] `
+		parts = `(headings|headers <part-headings> / heading <one> <part-headings> / titles|title <part-titles> / descriptions|description <part-descriptions>
+			/ front matter|frontmatter <part-front-matter> / frontmatter <part-front-matter>
+			/ (link texts|text/texts of [the] links/link titles) <part-link-texts> / (link targets|target|destinations|destination|urls|addresses/targets of [the] links/urls|addresses) <part-link-targets>
+			/ links|hyperlinks <part-links> / link|hyperlink <one> <part-links>
+			/ code (blocks|fences|samples|examples|snippets) <part-code-blocks> / code (block|fence|sample|example|snippet) <one> <part-code-blocks>
+			/ inline code [spans] <part-inline-code> / code spans <part-inline-code> / code <part-code>
+			/ tables <part-tables> / table <one> <part-tables> / lists|bullets <part-lists> / list items|bullets <part-lists> / list <one> <part-lists>)`
+	)
 	scopeNode = compile(`{
-		everywhere <all>
-		/ (in|on|within|inside|throughout|across|over|for) [all|every|each] [of] [the] [whole|entire|our|your|my] (docs|documentation|site|pages|page|files|file|everything|content) <all>
-		/ (in|on|within|inside|throughout|across|under|from|for|to) [all|every|each] [the] [page|pages|file|files|folder|directory|everything] [in|under|of|within] [the] [folder|directory] <in:paths> [page|file|folder|directory]
-		/ [,|and] [also|and] (in/including [in]) [the] (code [blocks|fences|spans|samples|examples] [too]/inline code) [as] [well] <code>
-		/ [,|and] [also|and] (in/including [in]) [the] (links [too]/urls [too]/link targets [too]) <links>
-		/ [,|and] [also] (including/in) [the|all] (headings [and titles]/titles [and headings]/prose/text)
-		/ [,|but] [in] prose only <prose>
-		/ [,|but] only in [the] (prose/text) <prose>
+		[,|and|but] also [in|within|inside] [the] (code [blocks|fences|spans|samples|examples] / inline code) [too] <code>
+		/ [,] [and] including [in] [the] (code [blocks|fences|spans|samples|examples] / inline code) <code>
+		/ [,|and] in [the] (code [blocks|fences|spans|samples|examples] / inline code) (too/as well) <code>
+		/ [,|and|but] also [in|within|inside] [the] (links/urls/link targets) [too] <links>
+		/ [,] [and] including [in] [the] (links/urls/link targets) <links>
+		/ [,|and] in [the] (links/urls/link targets) (too/as well) <links>
+		/ [,] [and] (including/also in/also) [the|all] <also> (headings <part-headings> [and titles <part-titles>]/titles <part-titles> [and headings <part-headings>]/prose|text <part-text>)
 		/ [,] (case-insensitive/case-insensitively/ignoring case/ignore case/regardless of case/case insensitive/case insensitively/in any case) <nocase>
 		/ [,] (case-sensitive/case-sensitively/matching case/match case/case sensitive/case sensitively/in exactly this case/with exact case/exact case) <case>
 		/ [,] [only|as|matching] [a] (whole-word/whole-words/whole word/whole words) [only] <words>
-		/ [,] (also within words/also inside words/including [parts] [of] [longer] words/partial words) <parts>
-		/ [,|but] (except/excluding/but not/not) [in|for|on] [the] [page|pages|file|files] <except:paths>
+		/ [,] (also within words/also inside words/including [parts] [of] [longer] words/partial words) <within>
+		/ [,] [and] in [the|all] <also> (headings <part-headings> / titles <part-titles> / tables <part-tables> / lists <part-lists>) (too/as well)
+		/ ` + only + ` everywhere|anywhere <all> [but [in|for|on] [the] <except:places>]
+		/ ` + only + in + ` [all|every|each] [of] [the] [whole|entire|our|your|my] (docs|documentation|site|everything|content) <all>
+		/ ` + only + in + ` (all|every|each) [of] [the|our|your|my] (pages|page|files|file) <all> [but [in|for|on] [the] <except:places>]
+		/ ` + only + in + ` [the|our|your|my] (pages|files) <all>
+		/ [,|but] [in] prose only <parts> <part-text>
+		/ [,|but] only in [the] (prose/text) <parts> <part-text>
+		/ ` + only + in + ` [only] [all|every|each] [of] [the|their|its] <parts> ` + parts + ` { (, / and / or / , and / , or) [in] [the] ` + parts + ` } [only]
+		/ ` + only + in + ` [only] [all|every|each] [of] [the] [pages|files|page|file|everything] (in|under|within|inside|throughout|across|below|on <in:places> / of|from <in:paths>)
+		/ ` + only + ` (in|on|within|inside|throughout|across|under) [only] <in:places> [only <only>]
+		/ ` + only + ` (from|for|to|of|over) [only] <in:paths>
+		/ ` + only + in + ` [only] [the] (section|chapter <section:lit> / <section:lit> section|chapter)
+		/ ` + only + ` under|beneath|below [the] (heading|title|section <below:lit> / <below:lit> heading|title|section)
+		/ [,|but] (except/excluding/but not/not/other than/apart from) [in|for|on] [the] [page|pages|file|files] <except:places>
 		/ too/as well
 	}`)
+	leadNode = compile(`[only|just] (<:scope> / [the] [page|file] <page:path> :)`)
 }

@@ -31,6 +31,12 @@ type History interface {
 	ReadAt(ctx context.Context, commit, path string) ([]byte, error)
 }
 
+// Linked is a Tree that also names what is neither a file nor a folder: symbolic links and submodules. Nothing is written to
+// them or below them.
+type Linked interface {
+	Links(ctx context.Context) ([]string, error)
+}
+
 // Options bound what one instruction may do. Zero means the default.
 type Options struct {
 	MaxFile   int64 // bytes of one file; 2 MiB
@@ -80,6 +86,7 @@ type run struct {
 	origin   map[string]string         // file moved -> where it was in the base
 	dropped  map[string]bool           // pages taken out of the navigation on request
 	replaced []replaced
+	bounds   *bounds // of the operation that is carried out
 	undone   bool
 	meant    map[string]bool // files that built-in instructions delete; nil where a language model works
 	wish     *wishes         // what the instruction says about deleting, once it was read
@@ -262,7 +269,7 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 		tell(todos[i].Content)
 		before := len(r.done)
 		r.replaced = nil
-		if err := op.run(r); err != nil {
+		if err := r.confined(op); err != nil {
 			return stop(i, err)
 		}
 		todos[i].Status = "completed"

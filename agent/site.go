@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"docent/api"
 	"docent/markup"
 )
@@ -581,8 +583,15 @@ func (s *site) find(p string) (string, error) {
 		tries = append(tries, name)
 	}
 	for _, t := range tries {
-		if f := s.lookup(t); f != "" && s.ws.inDocs(f) {
-			return f, nil
+		for _, form := range []string{t, norm.NFC.String(t), norm.NFD.String(t)} {
+			if f := s.lookup(form); f != "" && s.ws.inDocs(f) {
+				return f, nil
+			}
+		}
+	}
+	for _, t := range tries {
+		if err := s.ws.viaLink(t); err != nil {
+			return "", err
 		}
 	}
 	if rel, ok := under(s.prefix, name); ok && s.prefix != "" {

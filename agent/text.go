@@ -29,8 +29,46 @@ type finder func(src []byte, at markup.Span) []hit
 type reach struct {
 	code, links bool
 	raw         bool // the source as written, fenced code apart unless code is set
-	attrs       bool
 	front       bool
+	bounds      *bounds // nil for no others than these
+}
+
+// reach is what a text operation with a manner touches within its scope: code, where that is what the scope is made of.
+func (r *run) reach(m manner) reach {
+	s := &r.bounds.scope
+	return reach{
+		code:   m.code || s.has("code", "code blocks", "inline code"),
+		links:  m.links || s.has("links", "link targets"),
+		front:  true,
+		bounds: r.bounds,
+	}
+}
+
+// oneMeaning refuses to take “the links” for their texts and for their targets where either could be meant.
+func (r *run) oneMeaning(s scope, pages []string, find finder, what string) error {
+	if !s.has("links") {
+		return nil
+	}
+	texts, targets := 0, 0
+	for _, f := range pages {
+		p, err := r.site.page(f)
+		if err != nil {
+			continue
+		}
+		regions, _ := r.bounds.within(p)
+		count := func(spans []markup.Span) (n int) {
+			for _, sp := range clip(joined(spans), regions) {
+				n += len(find(p.Src, sp))
+			}
+			return n
+		}
+		texts += count(linkTexts(p))
+		targets += count(linkTargets(p))
+	}
+	if texts > 0 && targets > 0 {
+		return refuse("%s stands in the texts of links %s and in their targets; say “in link texts” or “in link targets”", quote(what), times(texts))
+	}
+	return nil
 }
 
 // rewrite changes the text of a page and gives the new source with the number of places.
@@ -47,12 +85,10 @@ func rewrite(p *markup.Page, re reach, find finder) ([]byte, int, error) {
 		spans = append(spans, markup.Span{Start: at, End: p.Body.End})
 	} else {
 		spans = append(spans, p.Prose...)
-		if re.attrs {
-			for _, t := range p.Tags {
-				for _, a := range t.Attrs {
-					if v, ok := p.AttrText(t, a); ok {
-						spans = append(spans, v)
-					}
+		for _, t := range p.Tags {
+			for _, a := range t.Attrs {
+				if v, ok := p.AttrText(t, a); ok {
+					spans = append(spans, v)
 				}
 			}
 		}
@@ -70,6 +106,10 @@ func rewrite(p *markup.Page, re reach, find finder) ([]byte, int, error) {
 		}
 	}
 	slices.SortFunc(spans, func(a, b markup.Span) int { return a.Start - b.Start })
+	regions, everywhere := re.bounds.within(p)
+	if !everywhere {
+		spans = clip(spans, regions)
+	}
 	var edits []markup.Edit
 	n, last := 0, 0
 	for _, sp := range spans {
@@ -86,6 +126,9 @@ func rewrite(p *markup.Page, re reach, find finder) ([]byte, int, error) {
 		for _, key := range frontText {
 			v, ok := p.Front.Values[key].(string)
 			if !ok {
+				continue
+			}
+			if at, found := p.FrontValue(key); !everywhere && (!found || !inside(at, regions)) {
 				continue
 			}
 			now, k := inString(v, find)
@@ -144,7 +187,7 @@ func frontEdit(p *markup.Page, key, want string, find finder, n int) ([]markup.E
 }
 
 // literalFinder finds text as given; runs of blanks match any, as text wraps.
-func literalFinder(from, to string, sc scope) finder {
+func literalFinder(from, to string, sc manner) finder {
 	expr := wrapping(from)
 	if sc.nocase {
 		expr = "(?i)" + expr
@@ -161,6 +204,66 @@ func literalFinder(from, to string, sc scope) finder {
 		}
 		return out
 	}
+}
+
+// removing takes a blank away with each text that goes, where two would be left or one before a mark.
+func removing(find finder) finder {
+	return func(src []byte, at markup.Span) []hit {
+		hits := find(src, at)
+		for i, h := range hits {
+			if h.text != "" || isSpace(src[h.Start]) || isSpace(src[h.End-1]) {
+				continue
+			}
+			ends := h.End >= len(src) || isSpace(src[h.End]) || strings.IndexByte(".,;:!?)", src[h.End]) >= 0
+			switch {
+			case h.Start > at.Start && src[h.Start-1] == ' ' && ends && (h.Start-1 == at.Start || !isSpace(src[h.Start-2])):
+				hits[i].Start--
+			case (h.Start == at.Start || src[h.Start-1] == '\n') && h.End < at.End && src[h.End] == ' ' && (h.Start == 0 || src[h.Start-1] == '\n' || src[h.Start-1] == ' '):
+				hits[i].End++
+			}
+		}
+		return hits
+	}
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+// hollow tells what a page has more of than before that has nothing in it: what is left where all of a text was removed.
+func hollow(before, now *markup.Page) string {
+	count := func(p *markup.Page) (headings, texts, targets, front int) {
+		for _, h := range p.Headings {
+			if h.Text == "" {
+				headings++
+			}
+		}
+		for _, l := range p.Links {
+			if l.Dest == "" {
+				targets++
+			}
+			if (l.Kind == markup.InlineLink || l.Kind == markup.ReferenceLink) && l.Text == "" && len(bytes.TrimSpace(p.Src[l.Inner.Start:l.Inner.End])) == 0 {
+				texts++
+			}
+		}
+		for _, k := range frontText {
+			if v, ok := p.Front.Values[k]; ok && (v == nil || v == "") {
+				front++
+			}
+		}
+		return headings, texts, targets, front
+	}
+	h0, x0, t0, f0 := count(before)
+	h1, x1, t1, f1 := count(now)
+	switch {
+	case h1 > h0 || len(now.Headings) < len(before.Headings):
+		return "the words of a heading, which would be left without any; say “delete the section …” or “delete the heading …”"
+	case x1 > x0 || t1 > t0 || len(now.Links) < len(before.Links):
+		return "the text or the target of a link, which would be left without one; say “replace …” with what is to stand there"
+	case f1 > f0:
+		return "a value of the front matter; say “remove … from the front matter”"
+	case len(now.Blocks) < len(before.Blocks):
+		return "a paragraph or list item; say “delete the paragraph containing …” or “delete the list item containing …”"
+	}
+	return ""
 }
 
 func wrapping(text string) string {
@@ -211,11 +314,12 @@ func isWordRune(r rune) bool {
 	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
-// termFinder finds a term as a word of its own, in any case form, with its regular plural, and gives the new term the
-// same form. What looks like code without being marked so (a path, a flag, a host name) is left.
-func termFinder(from, to string, sc scope) finder {
+// termFinder finds a term as a word of its own, with its regular plural. A term in small letters is found in any case form
+// and the new one gets the same form; one with a capital is a name, and "go" is not "Go". What looks like code without being
+// marked so (a path, a flag, a host name) is left.
+func termFinder(from, to string, sc manner) finder {
 	re := regexp.MustCompile("(?i)" + wrapping(from))
-	if sc.exactCase {
+	if sc.exactCase || !sc.nocase && from != strings.ToLower(from) {
 		re = regexp.MustCompile(wrapping(from))
 	}
 	plural := unicode.IsLetter(lastRune(from)) && unicode.IsLetter(lastRune(to)) && unicode.ToLower(lastRune(from)) != 's'
@@ -319,89 +423,83 @@ func codeLike(src []byte, sp, at markup.Span, slashed, hyphened bool) bool {
 	return false
 }
 
-// pages settles which pages a scope means.
-func (r *run) pages(sc scope) ([]string, error) {
+// expand gives the pages that a path, a folder or a pattern names.
+func (r *run) expand(in place) ([]string, error) {
+	name := strings.TrimPrefix(strings.TrimPrefix(in.name, "./"), "/")
+	if in.name == "" {
+		return nil, refuse("nothing before it says which page is meant")
+	}
+	if strings.ContainsAny(name, "*?[{") {
+		return r.matching(in.name, name)
+	}
+	folder := strings.TrimSuffix(name, "/")
+	below, dir := r.below(folder)
+	if in.kind == folderPlace || in.kind == anyPlace && folder != name && dir {
+		if len(below) == 0 {
+			return nil, refuse("there is no folder %s with pages", quote(folder))
+		}
+		return below, nil
+	}
+	if in.kind == pagePlace && folder != name && dir {
+		return nil, refuse("%s is a folder; name one of its pages", quote(in.name))
+	}
+	f, err := r.site.find(in.name)
+	named := err == nil && strings.EqualFold(path.Base(f), path.Base(folder)) // with its extension
+	index := err == nil && isIndex(f) && !named
+	if len(below) > 0 && !named && in.kind == anyPlace {
+		if err == nil && !index {
+			return nil, refuse("%s is a page, %s, and a folder; say %s or %s", quote(in.name), r.site.show(f), quote(r.site.show(f)), quote(folder+"/"))
+		}
+		return below, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !isPage(f) && !textExts[strings.ToLower(path.Ext(f))] {
+		return nil, refuse("%s is no text that is edited", f)
+	}
+	return []string{f}, r.ws.writable(f)
+}
+
+// matching gives the pages that a pattern fits.
+func (r *run) matching(said, pattern string) ([]string, error) {
+	for _, seg := range strings.Split(pattern, "/") {
+		if seg == ".." || strings.EqualFold(seg, ".git") {
+			return nil, refuse("the path %s leaves the documentation", quote(said))
+		}
+	}
 	var out []string
-	if len(sc.in) == 0 {
-		out = r.site.list()
+	for _, f := range r.site.list() {
+		if globbed(pattern, f) || globbed(pattern, r.site.show(f)) || r.site.root != "" && globbed(pattern, strings.TrimPrefix(f, r.site.root+"/")) {
+			out = append(out, f)
+		}
 	}
-	for _, in := range sc.in {
-		if in == "" {
-			return nil, refuse("nothing before it says which page is meant")
-		}
-		got, err := r.expand(in)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, got...)
-	}
-	slices.Sort(out)
-	out = slices.Compact(out)
-	for _, ex := range sc.except {
-		drop, err := r.expand(ex)
-		if err != nil {
-			return nil, err
-		}
-		out = slices.DeleteFunc(out, func(p string) bool { return slices.Contains(drop, p) })
+	if len(out) == 0 {
+		return nil, refuse("no page matches %s", quote(said))
 	}
 	return out, nil
 }
 
-// expand gives the pages that a path, a folder or a glob names.
-func (r *run) expand(in string) ([]string, error) {
-	name := strings.TrimPrefix(strings.TrimPrefix(in, "./"), "/")
-	if strings.ContainsAny(name, "*?[{") {
-		for _, seg := range strings.Split(name, "/") {
-			if seg == ".." || strings.EqualFold(seg, ".git") {
-				return nil, refuse("the path %s leaves the documentation", quote(in))
-			}
-		}
-		var out []string
-		for _, f := range r.site.list() {
-			if globbed(name, f) || globbed(name, r.site.show(f)) || r.site.root != "" && globbed(name, strings.TrimPrefix(f, r.site.root+"/")) {
-				out = append(out, f)
-			}
-		}
-		if len(out) == 0 {
-			return nil, refuse("no page matches %s", quote(in))
-		}
-		return out, nil
+// below gives the pages of a folder, and whether there is one.
+func (r *run) below(folder string) (pages []string, dir bool) {
+	if cleanPath(folder) != nil {
+		return nil, false
 	}
-	f, err := r.site.find(in)
-	folder := strings.TrimSuffix(name, "/")
-	if err == nil && (strings.TrimSuffix(name, "/") == name || !isIndex(f)) {
-		if !isPage(f) {
-			if err := r.ws.writable(f); err != nil {
-				return nil, err
-			}
-			if !textExts[strings.ToLower(path.Ext(f))] {
-				return nil, refuse("%s is no text that is edited", f)
+	for _, d := range []string{path.Join(r.ws.docsDir, folder), path.Join(r.site.root, folder), folder} {
+		if !r.ws.isDir(d) || d != r.ws.docsDir && !r.ws.inDocs(d+"/x") {
+			continue
+		}
+		dir = true
+		for _, p := range r.site.list() {
+			if strings.HasPrefix(p, d+"/") {
+				pages = append(pages, p)
 			}
 		}
-		if !isIndex(f) || strings.HasSuffix(strings.ToLower(name), strings.ToLower(path.Base(f))) {
-			return []string{f}, r.ws.writable(f)
+		if len(pages) > 0 {
+			break
 		}
 	}
-	if cleanPath(folder) == nil {
-		for _, dir := range []string{path.Join(r.ws.docsDir, folder), path.Join(r.site.root, folder), folder} {
-			if !r.ws.isDir(dir) || dir != r.ws.docsDir && !r.ws.inDocs(dir+"/x") {
-				continue
-			}
-			var out []string
-			for _, p := range r.site.list() {
-				if strings.HasPrefix(p, dir+"/") {
-					out = append(out, p)
-				}
-			}
-			if len(out) > 0 {
-				return out, nil
-			}
-		}
-	}
-	if err == nil {
-		return []string{f}, r.ws.writable(f)
-	}
-	return nil, err
+	return pages, dir
 }
 
 // A count is a number with its noun.

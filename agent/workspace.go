@@ -13,6 +13,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"docent/api"
 )
 
@@ -26,7 +28,8 @@ type workspace struct {
 	limits  Options
 	base    map[string]api.File
 	over    map[string]overlay
-	folded  map[string]string // lower-case name of each file and folder -> its name
+	links   map[string]bool   // symbolic links and submodules
+	folded  map[string]string // folded name of each file and folder -> its name
 	cache   map[string][]byte
 	sorted  []string // what is there now; nil when it must be listed anew
 }
@@ -68,6 +71,16 @@ func newWorkspace(ctx context.Context, task Task, limits Options) (*workspace, e
 	for _, f := range files {
 		w.fold(f.Path)
 	}
+	if t, ok := tree.(Linked); ok {
+		links, err := t.Links(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list the links of %s: %w", tree.Commit(), err)
+		}
+		w.links = make(map[string]bool, len(links))
+		for _, p := range links {
+			w.links[p] = true
+		}
+	}
 	return w, nil
 }
 
@@ -76,9 +89,36 @@ func cleanDir(d string) string {
 	return d
 }
 
+// folded is a name as file systems compare it that do not tell case or the forms of Unicode apart.
+func folded(p string) string { return norm.NFC.String(strings.ToLower(norm.NFC.String(p))) }
+
+// twin finds the file that has a name, or has it in another form of Unicode; empty where there is none.
+func (w *workspace) twin(p string) string {
+	if w.exists(p) {
+		return p
+	}
+	if other, ok := w.folded[folded(p)]; ok && w.exists(other) && norm.NFC.String(other) == norm.NFC.String(p) {
+		return other
+	}
+	return ""
+}
+
+// viaLink refuses a name that is a symbolic link or a submodule, or lies below one.
+func (w *workspace) viaLink(p string) error {
+	for q := p; len(w.links) > 0 && q != "." && q != "/"; q = path.Dir(q) {
+		if w.links[q] {
+			if q == p {
+				return refuse("%s is a symbolic link or a submodule, which is not edited; name the file that it leads to", p)
+			}
+			return refuse("%s lies below %s, which is a symbolic link or a submodule and is not edited; name the file by its own folder", p, q)
+		}
+	}
+	return nil
+}
+
 func (w *workspace) fold(p string) {
 	for ; p != "." && p != ""; p = path.Dir(p) {
-		low := strings.ToLower(p)
+		low := folded(p)
 		if other, ok := w.folded[low]; !ok || other != p && !w.there(other) {
 			w.folded[low] = p
 		}
@@ -236,9 +276,15 @@ func (w *workspace) writable(p string) error {
 	if w.exists(p) {
 		return nil
 	}
-	// A new name: none may differ in case alone, and none may need a file to be a folder.
+	if err := w.viaLink(p); err != nil {
+		return err
+	}
+	// A new name: none may differ in case or in the form of Unicode alone, and none may need a file to be a folder.
 	for q := p; q != "."; q = path.Dir(q) {
-		if other, ok := w.folded[strings.ToLower(q)]; ok && other != q && w.there(other) {
+		if other, ok := w.folded[folded(q)]; ok && other != q && w.there(other) {
+			if norm.NFC.String(q) == norm.NFC.String(other) {
+				return refuse("there is %s already: its name is the same, in another form of Unicode", other)
+			}
 			return refuse("%s and %s differ only in upper and lower case", p, other)
 		}
 		if q != p && w.exists(q) {

@@ -427,6 +427,9 @@ func TestLinksAndSubmodulesAreNoFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if got, err := tree.Links(t.Context()); err != nil || !slices.Equal(got, []string{"folder", "guide/up", "link.md", "sub"}) {
+		t.Errorf("links = %v, %v", got, err)
+	}
 	for _, path := range []string{"link.md", "folder", "folder/a.md", "guide/up/index.md", "sub", "sub/x"} {
 		if _, err := tree.Read(t.Context(), path); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("reading %s: %v", path, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,6 +23,7 @@ type Tree struct {
 
 	mu    sync.Mutex
 	files []api.File
+	links []string
 	byDir map[plumbing.Hash][]entry // trees that were read
 }
 
@@ -35,13 +37,16 @@ func (t *Tree) Files(ctx context.Context) ([]api.File, error) {
 	if t.files != nil {
 		return append([]api.File(nil), t.files...), nil
 	}
-	files := []api.File{}
+	files, links := []api.File{}, []string{}
 	sizes := map[plumbing.Hash]int64{} // one file may have many names
 	err := t.store.walkTree(t.root, "", func(path string, e entry) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if !e.isFile() {
+			if !e.isDir() {
+				links = append(links, path)
+			}
 			return nil
 		}
 		size, ok := sizes[e.hash]
@@ -58,8 +63,18 @@ func (t *Tree) Files(ctx context.Context) ([]api.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", t.commit, t.repo.damaged(err))
 	}
-	t.files = files
+	t.files, t.links = files, links
 	return append([]api.File(nil), files...), nil
+}
+
+// Links lists what is no file and no folder: symbolic links and submodules.
+func (t *Tree) Links(ctx context.Context) ([]string, error) {
+	if _, err := t.Files(ctx); err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.links), nil
 }
 
 // Read returns a file's content, and fs.ErrNotExist where there is no such file.

@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
 
 	"docent/formats"
 )
@@ -378,4 +382,124 @@ func tomlScalar(value string, text bool) string {
 		}
 	}
 	return yamlQuote(value)
+}
+
+// FrontPaths names the values of the front matter that stand below others and that a key may mean, with dots between:
+// seo.title for title, and for seo.title. A key that stands at the top means nothing else.
+func (p *Page) FrontPaths(key string) []string {
+	if _, ok := p.Front.Values[key]; ok {
+		return nil
+	}
+	var out []string
+	var walk func(prefix string, v any)
+	walk = func(prefix string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, below := range v {
+				name := prefix + k
+				if prefix != "" && (k == key || name == key) {
+					out = append(out, name)
+				}
+				walk(name+".", below)
+			}
+		case []any:
+			for i, below := range v {
+				walk(fmt.Sprintf("%s%d.", prefix, i+1), below)
+			}
+		}
+	}
+	walk("", p.Front.Values)
+	slices.Sort(out)
+	return out
+}
+
+// SetNested gives the edit that sets a value below others, named as by FrontPaths, leaving every other byte as it is. Where
+// was is not empty, it must be the value now.
+func (p *Page) SetNested(path, value, was string) ([]Edit, error) {
+	if p.Front.Kind != "yaml" {
+		return nil, fmt.Errorf("%s stands in a table of the front matter of %s, which is not edited", path, p.Path)
+	}
+	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f || r == 0xFFFD }) {
+		return nil, fmt.Errorf("the value of %s is not one line of text", path)
+	}
+	var doc yaml.Node
+	if err := formats.YAML(p.Src[p.Front.Body.Start:p.Front.Body.End], &doc); err != nil {
+		return nil, fmt.Errorf("the front matter of %s does not parse", p.Path)
+	}
+	node := nestedNode(&doc, path)
+	if node == nil || node.Kind != yaml.ScalarNode || node.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		return nil, fmt.Errorf("%s of %s is no value on one line", path, p.Path)
+	}
+	if was != "" && node.Value != was {
+		return nil, fmt.Errorf("%s of %s is %q, not %q", path, p.Path, node.Value, was)
+	}
+	at := p.Front.Body.Start
+	for range node.Line - 1 {
+		at = nextLine(p.Src, at, p.Front.Body.End)
+	}
+	end := nextLine(p.Src, at, p.Front.Body.End)
+	for i := 1; i < node.Column && at < end; i++ {
+		_, n := utf8.DecodeRune(p.Src[at:end])
+		at += n
+	}
+	val := bytes.TrimRight(p.Src[at:end], "\r\n")
+	if c := trailingComment(val); c >= 0 {
+		val = val[:c]
+	}
+	val = bytes.TrimRight(val, " \t")
+	quote := byte(0)
+	if len(val) > 0 && (val[0] == '"' || val[0] == '\'') {
+		quote = val[0]
+	}
+	edits := []Edit{{Span{at, at + len(val)}, []byte(yamlScalar(value, node.Tag == "!!str", quote))}}
+	out, err := Apply(p.Src, edits)
+	if err != nil {
+		return nil, err
+	}
+	q := &Page{Path: p.Path, Src: out, Body: Span{p.bom(), len(out)}}
+	q.readFront(p.bom())
+	var now yaml.Node
+	if q.Front.Values == nil || formats.YAML(out[q.Front.Body.Start:q.Front.Body.End], &now) != nil {
+		return nil, fmt.Errorf("%s cannot be edited by itself in the front matter of %s", path, p.Path)
+	}
+	if set := nestedNode(&now, path); set == nil || set.Value != value {
+		return nil, fmt.Errorf("%s cannot hold %q in the front matter of %s", path, value, p.Path)
+	} else { // but for this value, nothing is other than before
+		set.Value, set.Tag, node.Value, node.Tag = "", "", "", ""
+	}
+	if !sameNodes(&doc, &now) {
+		return nil, fmt.Errorf("%s cannot be edited by itself in the front matter of %s", path, p.Path)
+	}
+	return edits, nil
+}
+
+// nestedNode finds the value that a path names; nil where there is none.
+func nestedNode(n *yaml.Node, path string) *yaml.Node {
+	if n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
+		return nestedNode(n.Content[0], path)
+	}
+	if path == "" {
+		return n
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if rest, ok := strings.CutPrefix(path, n.Content[i].Value); ok && (rest == "" || rest[0] == '.') {
+				if found := nestedNode(n.Content[i+1], strings.TrimPrefix(rest, ".")); found != nil {
+					return found
+				}
+			}
+		}
+	case yaml.SequenceNode:
+		number, rest, _ := strings.Cut(path, ".")
+		if i, err := strconv.Atoi(number); err == nil && i > 0 && i <= len(n.Content) {
+			return nestedNode(n.Content[i-1], rest)
+		}
+	}
+	return nil
+}
+
+// sameNodes tells whether two trees of nodes hold the same values.
+func sameNodes(a, b *yaml.Node) bool {
+	return a.Kind == b.Kind && a.Value == b.Value && a.Tag == b.Tag && slices.EqualFunc(a.Content, b.Content, sameNodes)
 }

@@ -20,11 +20,12 @@ type leafScan struct {
 	tickAt  [64]int
 	ticked  bool
 	noTitle [2]bool
+	heading bool
 }
 
 // inline reads the text from start to limit, or to the end of its block where that comes first.
 func (s *scanner) inline(start, limit int, oneLine, raw bool) (end, next int) {
-	ls := &leafScan{lines: []int{start}}
+	ls := &leafScan{lines: []int{start}, heading: len(s.p.Headings) > 0 && s.p.Headings[len(s.p.Headings)-1].Inner == Span{start, limit}}
 	src := s.src
 	setext := 0
 	if oneLine {
@@ -147,6 +148,7 @@ scan:
 		}
 		b = s.customAnchor(&h, start, b)
 		h.Inner = Span{start, b}
+		ls.heading = true
 		s.mark(b, end, markHidden)
 		s.p.Headings = append(s.p.Headings, h)
 	}
@@ -781,7 +783,7 @@ func (s *scanner) definitions(ls *leafScan, start, end int) int {
 			s.defs[key] = unescape(s.src[dest.Start:dest.End])
 		}
 		s.p.Links = append(s.p.Links, Link{
-			Kind: ReferenceDefinition, Dest: string(s.src[dest.Start:dest.End]), Span: Span{at, le}, At: dest, Text: label,
+			Kind: ReferenceDefinition, Dest: string(s.src[dest.Start:dest.End]), Span: Span{at, le}, At: dest, Text: label, Label: labelKey(label),
 		})
 		start = end
 		if n+1 < len(ls.lines) {
@@ -809,6 +811,12 @@ type delimiter struct {
 func (s *scanner) walk(ls *leafScan, start, end int) {
 	src := s.src
 	table := s.tableFrom(ls, start, end)
+	if table < end {
+		s.p.Tables = append(s.p.Tables, Span{table, end})
+	}
+	if !ls.heading && start < table {
+		s.p.Blocks = append(s.p.Blocks, Span{start, table})
+	}
 	inactive := 0
 	var stack []bracket
 	open := func(b bracket) {

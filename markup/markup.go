@@ -27,6 +27,9 @@ type Page struct {
 	Links    []Link
 	Code     []Code
 	Tags     []Tag
+	Blocks   []Span // paragraphs and the text of list items, in order: no headings, no tables
+	Tables   []Span // from the header row to the last one
+	Items    []Span // list items, each from its marker to the next block that is not part of it; a nested one within its parent
 	// What the generator replaces, and what it leaves out, of text that is no code.
 	Templates []Template
 	Comments  []Span
@@ -76,6 +79,7 @@ type Link struct {
 	At    Span   // Dest within it; empty for a ReferenceLink, whose destination stands in its definition
 	Inner Span   // the text between the brackets; empty where the form has none
 	Text  string // as a reader sees it
+	Label string // of a ReferenceLink and its ReferenceDefinition: the same for both
 }
 
 // A Code is a stretch of code.

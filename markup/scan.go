@@ -38,6 +38,8 @@ func parse(name string, src []byte) (*Page, int) {
 	for pos < len(src) {
 		pos = s.block(pos)
 	}
+	s.list = nil
+	s.closeItems(len(src))
 	s.finish()
 	return p, s.steps
 }
@@ -104,12 +106,17 @@ type reference struct {
 	label        string
 }
 
+// An openItem is a list item while it is read.
+type openItem struct{ index, depth int } // in Page.Items; how many entries of scanner.list it needs
+
 type scanner struct {
 	p    *Page
 	src  []byte
 	mdx  bool
 	list []int // columns at which the content of the open list items begins
 	deep int   // block quotes around the current line
+
+	items []openItem // that have no end yet
 
 	leaves   []Span
 	marks    []mark
@@ -229,6 +236,9 @@ func (s *scanner) block(pos int) int {
 			if !ok {
 				break
 			}
+			s.closeItems(pos)
+			s.items = append(s.items, openItem{len(s.p.Items), len(s.list) + 1})
+			s.p.Items = append(s.p.Items, Span{i, i})
 			j, c := s.indent(i+m, end, col+width)
 			if c-(col+width) > 4 || j == end {
 				c = col + width + 1
@@ -250,6 +260,7 @@ func (s *scanner) block(pos int) int {
 			return next
 		}
 	}
+	s.closeItems(pos)
 	if i == end {
 		return next
 	}
@@ -303,6 +314,14 @@ func (s *scanner) block(pos int) int {
 		return next
 	}
 	return s.leaf(i, false, !s.mdx && c == '<' && s.htmlBlock(i, end))
+}
+
+// closeItems ends the list items that the block at pos is no part of.
+func (s *scanner) closeItems(pos int) {
+	for n := len(s.items) - 1; n >= 0 && s.items[n].depth > len(s.list); n-- {
+		s.p.Items[s.items[n].index].End = pos
+		s.items = s.items[:n]
+	}
 }
 
 // rawBlock tells whether a block of raw HTML ends with the line on which the construct at i does, not with a blank line.
@@ -743,7 +762,7 @@ func (s *scanner) finish() {
 		if !ok {
 			continue
 		}
-		p.Links = append(p.Links, Link{Kind: ReferenceLink, Dest: dest, Span: r.whole, At: Span{r.whole.End, r.whole.End}, Inner: r.inner})
+		p.Links = append(p.Links, Link{Kind: ReferenceLink, Dest: dest, Span: r.whole, At: Span{r.whole.End, r.whole.End}, Inner: r.inner, Label: labelKey(r.label)})
 		s.mark(r.whole.Start, r.inner.Start, markHidden)
 		s.mark(r.inner.End, r.whole.End, markHidden)
 		if r.whole.End <= r.inner.End+3 { // [label] and [label][]: a change of the text would lose the definition

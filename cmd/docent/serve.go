@@ -419,6 +419,7 @@ func (f treeForge) Tree(ctx context.Context, p api.Project, commit string) (agen
 // Each port with what serves it.
 var (
 	_ agent.History    = (*forge.Tree)(nil)
+	_ agent.Linked     = (*forge.Tree)(nil)
 	_ job.Forge        = treeForge{}
 	_ job.Editor       = (*agent.Agent)(nil)
 	_ job.Journal      = (*persistence.Journal)(nil)

@@ -1,0 +1,185 @@
+package agent_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+// A request is what a maintainer writes, and what must come out of it: one of several sets of files, or nothing.
+type request struct {
+	name, prompt string
+	refuse       bool                // nothing may change
+	outcomes     []map[string]string // the whole documentation set afterwards
+}
+
+// mostRefused is how many of the edits that are wanted are refused. It only gets smaller.
+const mostRefused = 10
+
+// TestNoRequestOfAMaintainerIsCarriedOutWrongly runs the requests of testdata/maintainer/prompts.txt, which were written
+// before the grammar was looked at. Not one may be carried out in another way than wanted. That a wanted edit is refused is
+// allowed, and counted.
+func TestNoRequestOfAMaintainerIsCarriedOutWrongly(t *testing.T) {
+	docs := maintained(t)
+	right, refused, wrong := 0, 0, 0
+	requests := maintainersRequests(t, docs)
+	for _, r := range requests {
+		j := newJob(t, docs)
+		j.once = true
+		res := j.do(r.prompt)
+		after := keptAnchorsOff(j.tree.files())
+		switch {
+		case len(res.Changes) == 0 && r.refuse, slices.ContainsFunc(r.outcomes, func(want map[string]string) bool { return maps.Equal(want, after) }):
+			right++
+		case len(res.Changes) == 0:
+			refused++
+			t.Logf("refused: %s: %q: %s", r.name, r.prompt, firstLine(res.Message))
+		default:
+			want := "nothing changed"
+			if len(r.outcomes) > 0 {
+				want = difference(docs, r.outcomes[0])
+			}
+			wrong++
+			t.Errorf("WRONG: %s: %q\n%s\n--- what came out:\n%s--- what was wanted:\n%s", r.name, r.prompt, firstLine(res.Message), difference(docs, after), want)
+		}
+	}
+	t.Logf("%d requests: %d right, %d refused where an edit was wanted, %d wrong", len(requests), right, refused, wrong)
+	if refused > mostRefused {
+		t.Errorf("%d wanted edits are refused; at most %d were", refused, mostRefused)
+	}
+}
+
+func firstLine(s string) string { return strings.SplitN(s, "\n", 2)[0] }
+
+// difference shows what is not the same in two documentation sets.
+func difference(a, b map[string]string) string {
+	var out strings.Builder
+	names := slices.Sorted(maps.Keys(a))
+	for f := range b {
+		if _, ok := a[f]; !ok {
+			names = append(names, f)
+		}
+	}
+	for _, f := range names {
+		if a[f] != b[f] {
+			out.WriteString(udiff.Unified(f, f, a[f], b[f]))
+		}
+	}
+	return out.String()
+}
+
+// keptAnchorsOff takes the anchors off that are kept for changed headings: whether one is kept is another test's question.
+func keptAnchorsOff(files map[string]string) map[string]string {
+	out := map[string]string{}
+	for f, src := range files {
+		out[f] = strip(src)
+	}
+	return out
+}
+
+// maintained reads the documentation set of testdata/maintainer.
+func maintained(t *testing.T) map[string]string {
+	t.Helper()
+	root := filepath.Join("testdata", "maintainer", "docs")
+	files := map[string]string{}
+	err := filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		rel, _ := filepath.Rel(root, p)
+		files[filepath.ToSlash(rel)] = string(b)
+		return err
+	})
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files: %v", len(files), err)
+	}
+	return files
+}
+
+// maintainersRequests reads testdata/maintainer/prompts.txt, which says how it is written.
+func maintainersRequests(t *testing.T, docs map[string]string) []request {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", "maintainer", "prompts.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []request
+	for _, part := range strings.Split("\n"+string(b), "\n=== ")[1:] {
+		head, want, ok := strings.Cut(part, "\n---\n")
+		name, prompt, named := strings.Cut(head, "\n")
+		if !ok || !named {
+			t.Fatalf("no outcome: %s", part)
+		}
+		r := request{name: name, prompt: prompt}
+		for _, alternative := range strings.Split(strings.TrimRight(want, "\n"), "\nor\n") {
+			if alternative == "refuse" {
+				r.refuse = true
+				continue
+			}
+			files, err := outcome(docs, alternative)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			r.outcomes = append(r.outcomes, files)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// outcome applies what is wanted to the documentation set.
+func outcome(docs map[string]string, want string) (map[string]string, error) {
+	files := maps.Clone(docs)
+	file := ""
+	var old, now []string
+	hunk := func() error {
+		defer func() { old, now = nil, nil }()
+		switch text := strings.Join(old, ""); {
+		case len(old)+len(now) == 0:
+		case file == "":
+			return fmt.Errorf("a hunk of no file: %q", now)
+		case text == "":
+			files[file] += strings.Join(now, "")
+		case strings.Count("\n"+files[file], "\n"+text) != 1:
+			return fmt.Errorf("%s has it %d times: %q", file, strings.Count("\n"+files[file], "\n"+text), text)
+		default:
+			files[file] = strings.Replace("\n"+files[file], "\n"+text, "\n"+strings.Join(now, ""), 1)[1:]
+		}
+		return nil
+	}
+	for line := range strings.Lines(want + "\n") {
+		if text := line[1:]; line[0] == ' ' || line[0] == '-' || line[0] == '+' {
+			if line[0] != '+' {
+				old = append(old, text)
+			}
+			if line[0] != '-' {
+				now = append(now, text)
+			}
+			continue
+		}
+		if err := hunk(); err != nil {
+			return nil, err
+		}
+		words := strings.Fields(line)
+		switch {
+		case words[0] == "@@":
+			continue
+		case words[0] == "gone":
+			delete(files, words[1])
+		case words[0] == "moved" && files[words[1]] != "":
+			files[words[3]] = files[words[1]]
+			delete(files, words[1])
+		case words[0] == "in" && files[words[1]] == "", words[0] == "new" && files[words[1]] != "", words[0] != "in" && words[0] != "new":
+			return nil, fmt.Errorf("not understood: %s", line)
+		}
+		file = words[len(words)-1]
+	}
+	return files, hunk()
+}
