@@ -288,7 +288,9 @@ func TemplateTarget(dest string) string {
 	return ""
 }
 
-func hasTemplate(dest string) bool { return strings.Contains(dest, "{{") || strings.Contains(dest, "{%") }
+func hasTemplate(dest string) bool {
+	return strings.Contains(dest, "{{") || strings.Contains(dest, "{%")
+}
 
 func templateTarget(dest string) string {
 	if m := refTemplate.FindStringSubmatch(dest); m != nil {
