@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"path"
 	"slices"
 	"sort"
@@ -69,7 +68,7 @@ func New(opts Options) *Agent {
 type run struct {
 	ctx  context.Context
 	ws   *workspace
-	site *site
+	site *documentation
 	task Task
 
 	done     []string // what was done, a sentence each
@@ -155,7 +154,7 @@ func (a *Agent) Model(name string) string {
 func newRun(ctx context.Context, ws *workspace, task Task, model string) (*run, error) {
 	r := &run{ctx: ctx, ws: ws, task: task, counts: map[string]map[string]int{}, origin: map[string]string{}, dropped: map[string]bool{}, model: model}
 	var err error
-	r.site, err = openSite(ws, task.Project)
+	r.site, err = openDocumentation(ws, task.Project)
 	return r, err
 }
 
@@ -287,8 +286,10 @@ func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 
 	base := &workspace{ctx: r.ctx, tree: r.ws.tree, project: r.ws.project, docsDir: r.ws.docsDir, limits: r.ws.limits, base: r.ws.base, over: map[string]overlay{}, cache: r.ws.cache, folded: r.ws.folded}
-	was := *r.site
-	was.ws, was.pages, was.marked = base, maps.Clone(r.site.pages), maps.Clone(r.site.marked)
+	was, err := r.site.at(base)
+	if err != nil {
+		return nil, nil, err
+	}
 
 	for _, c := range changes {
 		if c.Delete {
@@ -443,12 +444,8 @@ type faultCount struct {
 }
 
 // faults counts the broken links of the site, by where they stand and lead to in terms of the base.
-func (s *site) faults(origin map[string]string) (map[string]faultCount, int, error) {
+func (s *documentation) faults(origin map[string]string) (map[string]faultCount, int, error) {
 	all, err := s.all()
-	if err != nil {
-		return nil, 0, err
-	}
-	redirects, err := s.redirects()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -470,7 +467,7 @@ func (s *site) faults(origin map[string]string) (map[string]faultCount, int, err
 			return nil, 0, err
 		}
 		n += len(p.Links)
-		for _, l := range s.broken(p, redirects) {
+		for _, l := range s.broken(p) {
 			t := s.resolve(p.Path, l)
 			to := t.path
 			if t.file != "" {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -270,7 +271,7 @@ What you may rely on:
 	if l.ws.docsDir != "" {
 		fmt.Fprintf(&b, "- The documentation folder is %s. Paths are given from it.\n", l.ws.docsDir)
 	}
-	fmt.Fprintf(&b, "- The site: %s", l.site.kind)
+	fmt.Fprintf(&b, "- The site: %s", cmp.Or(l.site.generator.Generator(), "Markdown"))
 	if nav, err := l.site.navigation(); err == nil && nav != nil {
 		fmt.Fprintf(&b, ", its navigation is in %s", l.site.show(nav.file))
 	}

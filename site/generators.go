@@ -44,7 +44,16 @@ func (s *Site) Address() (address, from string) {
 	if s.origin == "" {
 		return "", ""
 	}
-	below := "" // the documentation folder may be a part of the site
+	below := s.below()
+	if below == "" {
+		return s.origin, s.stated
+	}
+	return s.origin + (&url.URL{Path: "/" + below}).EscapedPath(), s.stated
+}
+
+// below is the documentation folder's place on the site, of which it may be a part.
+func (s *Site) below() string {
+	below := ""
 	switch s.Kind {
 	case api.SiteDocusaurus:
 		for _, p := range s.plugins {
@@ -67,10 +76,7 @@ func (s *Site) Address() (address, from string) {
 			below = s.docsDir
 		}
 	}
-	if below = strings.Trim(below, "/."); below == "" {
-		return s.origin, s.stated
-	}
-	return s.origin + (&url.URL{Path: "/" + below}).EscapedPath(), s.stated
+	return strings.Trim(below, "/.")
 }
 
 func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {

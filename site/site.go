@@ -110,9 +110,10 @@ func Configures(p string) api.SiteKind {
 type Page struct {
 	Path    string
 	Title   string
-	Slug    string // last part of the page's address, or all of it, where the front matter sets it
-	ID      string // the same by Docusaurus's older rule
-	Address string // the whole address where the front matter sets that
+	Slug    string   // last part of the page's address, or all of it, where the front matter sets it
+	ID      string   // the same by Docusaurus's older rule
+	Address string   // the whole address where the front matter sets that
+	Aliases []string // older addresses that lead to it
 }
 
 // Open recognises the generator and reads its configuration. What a project says of itself goes before what its files say.
