@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"docent/api"
 	"docent/markup"
@@ -21,6 +22,7 @@ import (
 type documentation struct {
 	ws        *workspace
 	project   api.Project
+	now       time.Time
 	generator site.Site
 	root      string // folder that the pages' paths begin at, relative to the repository
 	prefix    string // what root-relative links begin with before that, without slashes
@@ -36,9 +38,9 @@ type documentation struct {
 	seen   int                              // how much of the workspace's log shown knows of
 }
 
-func openDocumentation(ws *workspace, project api.Project) (*documentation, error) {
+func openDocumentation(ws *workspace, project api.Project, now time.Time) (*documentation, error) {
 	project.DocsDir = ws.docsDir
-	s := &documentation{ws: ws, project: project, pages: map[string]*markup.Page{}, marked: map[*markup.Page]map[string]bool{}}
+	s := &documentation{ws: ws, project: project, now: now, pages: map[string]*markup.Page{}, marked: map[*markup.Page]map[string]bool{}}
 	return s, s.open()
 }
 
@@ -100,27 +102,35 @@ func (s *documentation) addresses() *site.Map {
 		_ = s.open() // what cannot be read any more is seen when it is edited or checked
 		s.shown = nil
 	}
-	add := func(f string) {
-		rel, ok := site.Relative(s.ws.docsDir, f)
-		if !ok {
-			return
+	read := func(f string) (site.Page, site.Front) {
+		rel, _ := site.Relative(s.ws.docsDir, f)
+		p, err := s.page(f)
+		if err != nil {
+			return site.Page{Path: rel}, site.Front{}
 		}
-		at := site.Page{Path: rel}
-		if p, err := s.page(f); err == nil {
-			at = site.ReadPage(rel, p.Front.Values)
-		}
-		s.shown.Add(at)
+		return site.ReadPage(rel, p.Front.Values), site.ReadFront(p.Front.Values)
 	}
 	changed := s.ws.log[s.seen:]
 	s.seen = len(s.ws.log)
 	if s.shown == nil {
+		var pages []site.Page
+		var entries []site.Entry
+		for _, f := range s.list() {
+			p, front := read(f)
+			pages, entries = append(pages, p), append(entries, site.Entry{Path: p.Path, Front: front})
+		}
 		s.shown = s.generator.Map()
-		changed = s.list()
+		for i, d := range s.generator.Decide(entries, s.now) {
+			s.shown.Add(pages[i], d.State.IsPage())
+		}
+		return s.shown
 	}
 	for _, f := range changed {
-		rel, _ := site.Relative(s.ws.docsDir, f)
-		if s.shown.Remove(rel); s.ws.exists(f) && s.editable(f) {
-			add(f)
+		p, _ := read(f)
+		_, known := s.shown.Address(p.Path)
+		shows := !known || s.shown.Shows(p.Path)
+		if s.shown.Remove(p.Path); s.ws.exists(f) && s.editable(f) {
+			s.shown.Add(p, shows)
 		}
 	}
 	return s.shown
@@ -148,6 +158,18 @@ func (s *documentation) roots() []string {
 		if s.generated() && s.ws.inDocs(path.Join(dir, "x")) && !slices.Contains(out, dir) {
 			out = append(out, dir)
 		}
+	}
+	return out
+}
+
+// prefixes are what addresses from the site's root may begin with before those of the documentation.
+func (s *documentation) prefixes() []string {
+	out := []string{s.prefix}
+	if base := s.generator.Base(); base != s.prefix {
+		out = append(out, base)
+	}
+	if s.generated() && !slices.Contains(out, "") {
+		out = append(out, "") // some generators put it before links by themselves
 	}
 	return out
 }
@@ -427,12 +449,8 @@ func (s *documentation) resolve(from string, l markup.Link) target {
 	}
 	if strings.HasPrefix(p, "/") {
 		t.form = rootForm
-		prefixes := []string{s.prefix}
-		if s.generated() && s.prefix != "" {
-			prefixes = append(prefixes, "") // some generators put it before links by themselves
-		}
 		first, ours := t, false
-		for _, prefix := range prefixes {
+		for _, prefix := range s.prefixes() {
 			rel, ok := under(prefix, p)
 			if !ok {
 				continue
@@ -728,9 +746,11 @@ func (s *documentation) find(p string) (string, error) {
 		}
 	}
 	if strings.HasPrefix(p, "/") && !s.ws.exists(path.Join(s.ws.docsDir, p)) { // an address goes before a path without its extension
-		if rel, ok := under(s.prefix, p); ok {
-			if f := s.shownAt(rel); f != "" {
-				return f, nil
+		for _, prefix := range s.prefixes() {
+			if rel, ok := under(prefix, p); ok {
+				if f := s.shownAt(rel); f != "" {
+					return f, nil
+				}
 			}
 		}
 	}

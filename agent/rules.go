@@ -154,7 +154,7 @@ func (a *Agent) Model(name string) string {
 func newRun(ctx context.Context, ws *workspace, task Task, model string) (*run, error) {
 	r := &run{ctx: ctx, ws: ws, task: task, counts: map[string]map[string]int{}, origin: map[string]string{}, dropped: map[string]bool{}, model: model}
 	var err error
-	r.site, err = openDocumentation(ws, task.Project)
+	r.site, err = openDocumentation(ws, task.Project, task.Now)
 	return r, err
 }
 

@@ -79,14 +79,15 @@ func (s *Site) Base() string {
 
 // A Map finds pages by their addresses, and addresses by their pages.
 type Map struct {
-	site  *Site
-	pages map[string]Page
-	files map[string][]string // by address
+	site   *Site
+	pages  map[string]Page
+	hidden map[string]bool     // files that the site does not show
+	files  map[string][]string // by address
 }
 
 // Map makes a map of the site without pages.
 func (s *Site) Map() *Map {
-	return &Map{site: s, pages: map[string]Page{}, files: map[string][]string{}}
+	return &Map{site: s, pages: map[string]Page{}, hidden: map[string]bool{}, files: map[string][]string{}}
 }
 
 // names are the addresses that lead to a page, its own one first.
@@ -98,15 +99,21 @@ func (m *Map) names(p Page) []string {
 	return out
 }
 
-// Add enters a page.
-func (m *Map) Add(p Page) {
+// Add enters a file. Where the site does not show it, it is found only where no page has its address.
+func (m *Map) Add(p Page, shown bool) {
 	m.Remove(p.Path)
-	m.pages[p.Path] = p
+	m.pages[p.Path], m.hidden[p.Path] = p, !shown
 	for _, key := range m.names(p) {
 		files := m.files[key]
 		i, _ := slices.BinarySearch(files, p.Path)
 		m.files[key] = slices.Insert(files, i, p.Path)
 	}
+}
+
+// Shows tells whether a file is a page of the site.
+func (m *Map) Shows(file string) bool {
+	_, known := m.pages[file]
+	return known && !m.hidden[file]
 }
 
 // Remove takes a page out.
@@ -116,6 +123,7 @@ func (m *Map) Remove(file string) {
 		return
 	}
 	delete(m.pages, file)
+	delete(m.hidden, file)
 	for _, key := range m.names(p) {
 		m.files[key] = slices.DeleteFunc(m.files[key], func(f string) bool { return f == file })
 		if len(m.files[key]) == 0 {
@@ -124,19 +132,24 @@ func (m *Map) Remove(file string) {
 	}
 }
 
-// Find is the page at an address that is relative to the documentation folder's. Where several pages claim it, one whose
-// own address it is goes before one that only had it once.
+// Find is the page at an address that is relative to the documentation folder's. Where several files claim it, what the site
+// shows goes before what it does not, and a page whose own address it is before one that only had it once.
 func (m *Map) Find(address string) (file string, ok bool) {
 	key := AddressKey(address)
+	best := 0
 	for _, f := range m.files[key] {
-		if AddressKey(m.site.Shown(m.pages[f])) == key {
-			return f, true
+		rank := 1
+		if !m.hidden[f] {
+			rank += 2
 		}
-		if !ok {
-			file, ok = f, true
+		if AddressKey(m.site.Shown(m.pages[f])) == key {
+			rank++
+		}
+		if rank > best {
+			file, best = f, rank
 		}
 	}
-	return file, ok
+	return file, best > 0
 }
 
 // Address is where a page is shown, as Shown gives it.
