@@ -822,6 +822,9 @@ func (o *undoOp) run(r *run) error {
 			break
 		}
 	}
+	if last != nil && last.Pull == api.PullClosed {
+		return refuse("the pull request that held %s was closed without being merged, so there is nothing to undo", quote(last.Prompt))
+	}
 	if last == nil {
 		return refuse("no earlier instruction of this job has changed anything, so there is nothing to undo")
 	}

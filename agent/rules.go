@@ -80,6 +80,7 @@ type run struct {
 	dropped  map[string]bool           // pages taken out of the navigation on request
 	replaced []replaced
 	undone   bool
+	whole    []pulledFile // of the pull request, where it holds earlier instructions too
 
 	model  string                // that does the work
 	before map[string]faultCount // broken links of the base, once they were counted
@@ -245,6 +246,9 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 	checked, err := r.check(changes)
 	if err != nil {
 		return stop(len(ops), err)
+	}
+	if err := r.compare(changes); err != nil {
+		return Result{}, err
 	}
 	return r.report(changes, checked, todos), nil
 }

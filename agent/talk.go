@@ -293,6 +293,9 @@ func (l *loop) opening() (Turn, error) {
 		b.WriteString("Earlier instructions of this job, done before (the pages show their results):\n\n")
 		for _, e := range l.task.Earlier[max(len(l.task.Earlier)-10, 0):] {
 			fmt.Fprintf(&b, "- %s\n  Outcome: %s\n", oneLine(e.Prompt, 400), oneLine(e.Message, 400))
+			if e.Commit != "" && e.Pull == api.PullClosed {
+				b.WriteString("  Its pull request was closed without being merged: the pages do not hold what it did.\n")
+			}
 		}
 		b.WriteString("\n")
 	}

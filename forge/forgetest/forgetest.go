@@ -210,6 +210,9 @@ func followUp(t *testing.T, h Host) {
 	p := Publication(h.Project, h.tip(t, "docent/job_1"), "# Set up\n\nNew.\n")
 	first := h.publish(t, p)
 	tip := h.tip(t, p.Branch)
+	if tip.Fork != p.Parent || p.Parent == tip.Commit {
+		t.Errorf("the branch begins at %s, want %s", tip.Fork, p.Parent)
+	}
 	next := Publication(h.Project, tip, "# Set up\n\nNewer.\n")
 	next.Title, next.At = "Another title", at.Add(time.Minute)
 	second := h.publish(t, next)
