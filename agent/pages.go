@@ -409,6 +409,8 @@ func (o *moveOp) run(r *run) error {
 	if self == nil {
 		return refuse("%s cannot be read as text", r.site.show(from))
 	}
+	namings := r.site.named(from)
+	id, sidebar := r.site.id(from)
 	if err := r.ws.move(from, to); err != nil { // its new address is known from here on
 		return err
 	}
@@ -470,13 +472,12 @@ func (o *moveOp) run(r *run) error {
 	}
 	r.did("Moved %s to %s; %s rewritten", r.site.show(from), r.site.show(to), count(links+others, "link"))
 	r.headline("move %s to %s", r.site.show(from), r.site.show(to))
-	if nav == nil {
-		if r.site.generated() {
-			r.kept("The navigation was not edited: %s", r.site.navWhy())
+	if nav != nil {
+		if err := r.moveInNavigation(nav, from, to); err != nil {
+			return err
 		}
-		return nil
 	}
-	return r.moveInNavigation(nav, from, to)
+	return r.moveInPrograms(namings, id, sidebar, from, to)
 }
 
 // importPath writes the module of an import from a page to a file.
@@ -576,6 +577,13 @@ func (o *deletePageOp) run(r *run) error {
 	if err != nil {
 		return err
 	}
+	id, _ := r.site.id(f)
+	before := len(r.done)
+	if err := r.dropFromPrograms(f); err != nil {
+		return err
+	}
+	dropped := slices.Clone(r.done[before:])
+	r.done = r.done[:before]
 	if err := r.ws.remove(f); err != nil {
 		return err
 	}
@@ -586,10 +594,9 @@ func (o *deletePageOp) run(r *run) error {
 		r.did("Deleted %s", r.site.show(f))
 	}
 	r.headline("delete the page %s", r.site.show(f))
+	r.done = append(r.done, dropped...)
+	r.stillNamed(f, id)
 	if nav == nil {
-		if r.site.generated() {
-			r.kept("The navigation was not edited: %s", r.site.navWhy())
-		}
 		return nil
 	}
 	k, err := nav.drop(f)

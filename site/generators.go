@@ -532,6 +532,7 @@ type plugin struct {
 	paths            map[string]string // of versions, in the address; where it is not said, the rule of versionPath
 	last             string            // the version that is shown without a path of its own; empty where there is one version
 	whole            bool              // its folder is not known: it is the whole content
+	sidebar          string            // file of its sidebars, relative to the repository's root; empty where it is not known
 }
 
 var (
@@ -543,11 +544,13 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 	root := s.docsDir
 	known := strings.HasPrefix(path.Base(s.config), "docusaurus.config.")
 	var doc map[string]any
+	text := "" // of the configuration
 	if known {
 		root = s.folder()
 		s.content = root
 		if raw, err := read(s.config); err == nil {
-			doc = Settings(string(raw), "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName")
+			text = string(raw)
+			doc = Settings(text, "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName")
 			if doc == nil && len(strings.TrimSpace(string(raw))) > 0 && !emptyExport.Match(raw) {
 				s.warn(s.config, "its settings are computed; set --exclude and --site-url")
 			}
@@ -575,6 +578,9 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 			}
 		}
 		p.folder, p.route = path.Join(root, p.folder), strings.Trim(p.route, "/")
+		if kind == docsPlugin {
+			p.sidebar = s.sidebarOf(p, options["sidebarPath"], text, files)
+		}
 		if v, ok := options["include"]; ok && kind != pagesPlugin {
 			p.include = s.globList(s.config, "include", v)
 		}
@@ -678,7 +684,8 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 		add(pagesPlugin, nil)
 	}
 	if !known {
-		s.plugins = append(s.plugins, plugin{kind: docsPlugin, id: "default", root: root, folder: root, include: markdown, exclude: underscored, current: true, whole: true})
+		s.plugins = append(s.plugins, plugin{kind: docsPlugin, id: "default", root: root, folder: root, include: markdown, exclude: underscored, current: true, whole: true,
+			sidebar: s.sidebarOf(plugin{id: "default", root: root}, nil, "", files)})
 	}
 	// The deepest folder counts.
 	slices.SortStableFunc(s.plugins, func(a, b plugin) int { return len(b.folder) - len(a.folder) })
@@ -692,6 +699,29 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 	} else if doc["url"] != nil {
 		s.warn(s.config, "url is computed; set --site-url")
 	}
+}
+
+var sidebarPath = regexp.MustCompile(`\bsidebarPath\s*:\s*require\.resolve\(\s*['"]([^'"]+)['"]`)
+
+// sidebarOf is the file of a plugin's sidebars. A path that is computed is known where it is the only one.
+func (s *Site) sidebarOf(p plugin, option any, config string, files []string) string {
+	switch v := option.(type) {
+	case string:
+		return path.Join(p.root, v)
+	case Computed:
+		if found := sidebarPath.FindAllStringSubmatch(config, -1); len(found) == 1 && strings.Count(config, "sidebarPath") == 1 {
+			return path.Join(p.root, found[0][1])
+		}
+		return ""
+	}
+	if p.id == "default" {
+		for _, f := range files {
+			if full := path.Join(s.docsDir, f); path.Dir(full) == path.Clean("./"+p.root) && strings.HasPrefix(path.Base(f), "sidebars.") {
+				return full
+			}
+		}
+	}
+	return ""
 }
 
 var emptyExport = regexp.MustCompile(`^\s*(?:export\s+default|module\.exports\s*=)\s*\{\s*\}\s*;?\s*$`)
