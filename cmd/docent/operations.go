@@ -45,6 +45,8 @@ type (
 		Address     string         `json:"address,omitempty"` // where readers find the documentation
 		AddressFrom string         `json:"addressFrom,omitempty"`
 		Warnings    []site.Warning `json:"warnings,omitempty"`
+		// Open is what the code host does not tell of the credentials.
+		Open string `json:"open,omitempty"`
 	}
 	keyParams struct {
 		ID        api.KeyID     `json:"id,omitempty"`
@@ -169,7 +171,8 @@ func (o *operations) addProject(ctx context.Context, p api.Project, progress Pro
 			return projectAdded{}, err
 		}
 	}
-	if err := o.stores.hub.Access(ctx, p); err != nil {
+	open, err := o.stores.hub.Rights(ctx, p)
+	if err != nil {
 		return projectAdded{}, err
 	}
 	o.stores.source.guard.forget(p.ID)
@@ -178,13 +181,13 @@ func (o *operations) addProject(ctx context.Context, p api.Project, progress Pro
 		return projectAdded{}, errors.Join(err, o.stores.library.Remove(p.ID))
 	}
 	added, err := o.stores.catalog.AddProject(ctx, p)
-	return read(added, report), err
+	return read(added, report, open), err
 }
 
 // read is a project with what reading its documentation has found.
-func read(p api.Project, r search.Report) projectAdded {
+func read(p api.Project, r search.Report, open string) projectAdded {
 	return projectAdded{Project: p, Commit: r.Commit, Pages: r.Pages, Sections: r.Sections,
-		LeftOut: r.LeftOut, Address: r.SiteURL, AddressFrom: r.SiteURLFrom, Warnings: r.Warnings}
+		LeftOut: r.LeftOut, Address: r.SiteURL, AddressFrom: r.SiteURLFrom, Warnings: r.Warnings, Open: open}
 }
 
 // checkProject brings the index up to date and says what is public of the same commit.
@@ -219,16 +222,17 @@ func (o *operations) setProject(ctx context.Context, p api.Project, progress Pro
 	if err := o.check(p); err != nil {
 		return projectAdded{}, err
 	}
-	if err := o.stores.hub.Access(ctx, p); err != nil {
+	open, err := o.stores.hub.Rights(ctx, p)
+	if err != nil {
 		return projectAdded{}, err
 	}
-	p, err := o.stores.catalog.UpdateProject(ctx, p)
+	p, err = o.stores.catalog.UpdateProject(ctx, p)
 	if err != nil {
 		return projectAdded{}, err
 	}
 	o.stores.source.guard.forget(p.ID)
 	report, err := o.stores.source.refresh(ctx, p, progress)
-	return read(p, report), err
+	return read(p, report, open), err
 }
 
 func (o *operations) removeProject(ctx context.Context, id api.ProjectID) error {
