@@ -872,6 +872,7 @@ func (o *undoOp) run(r *run) error {
 	}
 	slices.Sort(paths)
 	n := 0
+	programs := r.site.programs()
 	for _, p := range paths {
 		now, had := r.ws.base[p]
 		if want, ok := is[p]; ok != had || ok && want != now.Hash {
@@ -889,7 +890,11 @@ func (o *undoOp) run(r *run) error {
 			if cur, err := r.ws.read(p); err == nil && bytes.Equal(cur, old) {
 				continue
 			}
-			if err := r.ws.write(p, old); err != nil {
+			write := r.ws.write
+			if slices.Contains(programs, p) { // of which texts alone had been changed
+				write = r.ws.rewrite
+			}
+			if err := write(p, old); err != nil {
 				return err
 			}
 		}

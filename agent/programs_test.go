@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"maps"
 	"path"
 	"strings"
 	"testing"
@@ -58,6 +59,10 @@ func TestAMovedOrDeletedPageLeavesNoEntryBehind(t *testing.T) {
 			}
 			if strings.Contains(res.Message, "still names") {
 				t.Error(res.Message)
+			}
+			j.must("undo")
+			if got := j.tree.files(); !maps.Equal(got, c.files) {
+				t.Errorf("undone: %s: %q", j.last.Message, got[c.nav])
 			}
 		})
 	}

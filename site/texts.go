@@ -191,7 +191,8 @@ func collect(src string, b *bracket, base string, out *[]Text) {
 	}
 }
 
-// entryOf is what takes out the entry that a property names a page in: the whole object, where it stands for nothing more.
+// entryOf is what takes out the entry that a property names a page in: the whole object in a list, or the property "link"
+// that has it for its value. Where an object holds entries of its own, it is the property alone. Any other object may need it.
 func entryOf(src string, b *bracket, i int) [2]int {
 	more := slices.ContainsFunc(b.parts, func(p part) bool { return p.key == "items" || p.key == "children" })
 	switch {
@@ -199,8 +200,10 @@ func entryOf(src string, b *bracket, i int) [2]int {
 		return [2]int{}
 	case more:
 		return cutOf(src, b, i)
+	case b.within.open == '[' || b.within.parts[b.at].key == "link":
+		return cutOf(src, b.within, b.at)
 	}
-	return cutOf(src, b.within, b.at)
+	return [2]int{}
 }
 
 // cutOf is what takes out one part, with its comma and, where it stands alone, its lines.

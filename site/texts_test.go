@@ -25,6 +25,7 @@ export default {
     ],
   },
   docs: ['one', 'two', { type: 'category', link: { type: 'doc', id: 'three' }, items: ['four'] }] as const,
+  logo: { src: 'x.svg', href: '/home' },
   computed: 'a' + 'b',
   call: link('no'),
 }
@@ -32,7 +33,7 @@ function more(): Item[] { return [ { text: 'D', link: '/d' } ] }
 `
 	var got strings.Builder
 	for _, x := range Texts(src) {
-		if x.Key == "text" || x.Key == "type" {
+		if x.Key == "text" || x.Key == "type" || x.Key == "src" {
 			continue
 		}
 		fmt.Fprintf(&got, "%s|%s|%s|%s|%s\n", src[x.Start:x.End], x.Key, x.List, x.Base, strings.Join(strings.Fields(src[x.Cut[0]:x.Cut[1]]), " "))
@@ -44,6 +45,7 @@ function more(): Item[] { return [ { text: 'D', link: '/d' } ] }
 'two'||||'two',
 'three'|id|||link: { type: 'doc', id: 'three' },
 'four'||items||'four'
+'/home'|href|||
 '/d'|link|||{ text: 'D', link: '/d' }
 `
 	if got.String() != want {
