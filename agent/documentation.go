@@ -26,6 +26,8 @@ type documentation struct {
 	generator site.Site
 	root      string // folder that the pages' paths begin at, relative to the repository
 	prefix    string // what root-relative links begin with before that, without slashes
+	own       string // where readers find the documentation folder; empty where that is not known
+	base      string // the path of that
 	ends      *bool  // links to pages end in a slash; nil when not counted yet
 	dots      *bool  // links to neighbours begin with "./"; nil when not counted yet
 
@@ -81,10 +83,12 @@ func (s *documentation) open() error {
 		return failed // what cannot be read now is not what is not there
 	}
 	s.shown = nil
+	s.own, _ = s.generator.Address()
+	s.base = s.generator.Base()
 	if s.root = s.ws.docsDir; !s.generated() {
 		return s.findRoot()
 	}
-	s.prefix = s.generator.Base()
+	s.prefix = s.base
 	if dir := s.generator.Pages(); s.ws.inDocs(dir+"/x") && s.ws.isDir(dir) {
 		s.root = dir
 	}
@@ -165,8 +169,8 @@ func (s *documentation) roots() []string {
 // prefixes are what addresses from the site's root may begin with before those of the documentation.
 func (s *documentation) prefixes() []string {
 	out := []string{s.prefix}
-	if base := s.generator.Base(); base != s.prefix {
-		out = append(out, base)
+	if s.base != s.prefix {
+		out = append(out, s.base)
 	}
 	if s.generated() && !slices.Contains(out, "") {
 		out = append(out, "") // some generators put it before links by themselves
@@ -188,8 +192,8 @@ func (s *documentation) findRoot() error {
 		}
 	}
 	prefixes := []string{""}
-	if base := s.generator.Base(); base != "" {
-		prefixes = append(prefixes, base)
+	if s.base != "" {
+		prefixes = append(prefixes, s.base)
 	}
 	if s.ws.docsDir != "" {
 		prefixes = append(prefixes, path.Base(s.ws.docsDir))
@@ -424,7 +428,7 @@ const (
 
 // resolve follows a destination from a page.
 func (s *documentation) resolve(from string, l markup.Link) target {
-	if own, _ := s.generator.Address(); own != "" && l.Kind != markup.AutoLink && strings.HasPrefix(l.Dest, own+"/") {
+	if own := s.own; own != "" && l.Kind != markup.AutoLink && strings.HasPrefix(l.Dest, own+"/") {
 		p, rest, ok := localPath(strings.TrimPrefix(l.Dest, own))
 		if !ok {
 			return target{}
@@ -739,7 +743,7 @@ func (s *documentation) inbound(file string) ([]inbound, error) {
 
 // find settles which file a user's path means.
 func (s *documentation) find(p string) (string, error) {
-	if own, _ := s.generator.Address(); own != "" && (p == own || strings.HasPrefix(p, own+"/")) {
+	if own := s.own; own != "" && (p == own || strings.HasPrefix(p, own+"/")) {
 		p, _, _ = localPath(strings.TrimPrefix(p, own) + "/")
 		if f := s.shownAt(p); f != "" {
 			return f, nil

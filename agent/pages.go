@@ -92,8 +92,7 @@ func (s *documentation) address(from string, t target, file, orig string) string
 	case rootForm:
 		out = "/" + path.Join(t.prefix, below())
 	case siteForm:
-		own, _ := s.generator.Address()
-		out = own + "/" + below()
+		out = s.own + "/" + below()
 		if slash {
 			out = strings.TrimSuffix(out, "/") + "/"
 		}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"path"
 	"regexp"
 	"slices"
@@ -184,7 +185,8 @@ var tables = regexp.MustCompile(`(?i)(?:^|/)(?:_?toc\.ya?ml|\.pages|_?meta\.(?:j
 // stillNamed says which files name a page that is not there any more. id is its name in programs.
 func (r *run) stillNamed(page, id string) {
 	const most = 2000
-	split := r.site.generator.Kind == api.SiteMintlify // its navigation may take in other files
+	config, err := r.ws.read(r.site.navFile())
+	split := r.site.generator.Kind == api.SiteMintlify && err == nil && bytes.Contains(config, []byte(`"$ref"`)) // it takes in other files
 	programs := r.site.programs()
 	looked := 0
 	for _, f := range r.ws.files() {

@@ -81,18 +81,19 @@ func (s *Site) Base() string {
 type Map struct {
 	site   *Site
 	pages  map[string]Page
+	shown  map[string]string   // by file
 	hidden map[string]bool     // files that the site does not show
 	files  map[string][]string // by address
 }
 
 // Map makes a map of the site without pages.
 func (s *Site) Map() *Map {
-	return &Map{site: s, pages: map[string]Page{}, hidden: map[string]bool{}, files: map[string][]string{}}
+	return &Map{site: s, pages: map[string]Page{}, shown: map[string]string{}, hidden: map[string]bool{}, files: map[string][]string{}}
 }
 
 // names are the addresses that lead to a page, its own one first.
 func (m *Map) names(p Page) []string {
-	out := []string{AddressKey(m.site.Shown(p))}
+	out := []string{AddressKey(m.shown[p.Path])}
 	for _, a := range p.Aliases {
 		out = append(out, AddressKey(a))
 	}
@@ -102,7 +103,7 @@ func (m *Map) names(p Page) []string {
 // Add enters a file. Where the site does not show it, it is found only where no page has its address.
 func (m *Map) Add(p Page, shown bool) {
 	m.Remove(p.Path)
-	m.pages[p.Path], m.hidden[p.Path] = p, !shown
+	m.pages[p.Path], m.shown[p.Path], m.hidden[p.Path] = p, m.site.Shown(p), !shown
 	for _, key := range m.names(p) {
 		files := m.files[key]
 		i, _ := slices.BinarySearch(files, p.Path)
@@ -122,14 +123,15 @@ func (m *Map) Remove(file string) {
 	if !ok {
 		return
 	}
-	delete(m.pages, file)
-	delete(m.hidden, file)
 	for _, key := range m.names(p) {
 		m.files[key] = slices.DeleteFunc(m.files[key], func(f string) bool { return f == file })
 		if len(m.files[key]) == 0 {
 			delete(m.files, key)
 		}
 	}
+	delete(m.pages, file)
+	delete(m.shown, file)
+	delete(m.hidden, file)
 }
 
 // Find is the page at an address that is relative to the documentation folder's. Where several files claim it, what the site
@@ -142,7 +144,7 @@ func (m *Map) Find(address string) (file string, ok bool) {
 		if !m.hidden[f] {
 			rank += 2
 		}
-		if AddressKey(m.site.Shown(m.pages[f])) == key {
+		if AddressKey(m.shown[f]) == key {
 			rank++
 		}
 		if rank > best {
@@ -154,9 +156,6 @@ func (m *Map) Find(address string) (file string, ok bool) {
 
 // Address is where a page is shown, as Shown gives it.
 func (m *Map) Address(file string) (string, bool) {
-	p, ok := m.pages[file]
-	if !ok {
-		return "", false
-	}
-	return m.site.Shown(p), true
+	address, ok := m.shown[file]
+	return address, ok
 }
