@@ -527,6 +527,17 @@ func (o *deletePageOp) run(r *run) error {
 		return err
 	}
 	in = slices.DeleteFunc(in, func(l inbound) bool { return l.page.Path == f })
+	edits := map[*markup.Page][]markup.Edit{}
+	listed := 0
+	in = slices.DeleteFunc(in, func(l inbound) bool { // an entry of a page that is the navigation goes as a whole
+		at, ok := summaryEntry(l)
+		if ok {
+			edits[l.page] = append(edits[l.page], markup.Edit{Span: at})
+			listed++
+		}
+		return ok
+	})
+	summaries := inOrder(edits)
 	if len(in) > 0 && !o.unlink {
 		var from []string
 		for _, l := range in {
@@ -536,7 +547,6 @@ func (o *deletePageOp) run(r *run) error {
 		}
 		return refuse("%s is linked to %s, from %s; end the instruction with “and unlink it” to turn these links into text", r.site.show(f), times(len(in)), listing(from))
 	}
-	edits := map[*markup.Page][]markup.Edit{}
 	n := 0
 	for _, l := range in {
 		switch l.link.Kind {
@@ -568,7 +578,11 @@ func (o *deletePageOp) run(r *run) error {
 				k++
 			}
 		}
-		if err := r.edit(p, edits[p], "links turned into text", k); err != nil {
+		what, n := "links turned into text", k
+		if k == 0 {
+			what, n = "navigation entries removed", len(edits[p])
+		}
+		if err := r.edit(p, edits[p], what, n); err != nil {
 			return err
 		}
 	}
@@ -593,8 +607,10 @@ func (o *deletePageOp) run(r *run) error {
 		r.did("Deleted %s", r.site.show(f))
 	}
 	r.headline("delete the page %s", r.site.show(f))
-	r.done = append(r.done, dropped...)
-	r.stillNamed(f, id)
+	if r.done = append(r.done, dropped...); listed > 0 {
+		r.did("Removed it from the navigation in %s", listing(pathsOf(summaries)))
+	}
+	defer r.stillNamed(f, id)
 	if nav == nil {
 		return nil
 	}
@@ -610,6 +626,35 @@ func (o *deletePageOp) run(r *run) error {
 		r.did("Removed it from the navigation")
 	}
 	return nil
+}
+
+// summaryEntry is the line of a list that names a page in a page that is the navigation: mdBook's SUMMARY.md, or docsify's bars.
+// One that has entries below it stays.
+func summaryEntry(l inbound) (markup.Span, bool) {
+	switch path.Base(l.page.Path) {
+	case "SUMMARY.md", "_sidebar.md", "_navbar.md":
+	default:
+		return markup.Span{}, false
+	}
+	src := l.page.Src
+	start, end := lineStart(src, l.link.Span.Start), lineAfter(src, l.link.Span.End)
+	lead, rest := string(src[start:l.link.Span.Start]), string(src[l.link.Span.End:end])
+	marker := strings.TrimSpace(lead)
+	if l.link.Kind != markup.InlineLink || len(marker) != 1 || !strings.Contains("-*+", marker) || strings.TrimSpace(rest) != "" {
+		return markup.Span{}, false
+	}
+	indent := func(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
+	if next := string(src[end:lineAfter(src, end)]); strings.TrimSpace(next) != "" && indent(next) > indent(lead) {
+		return markup.Span{}, false
+	}
+	return markup.Span{Start: start, End: end}, true
+}
+
+func pathsOf(pages []*markup.Page) (out []string) {
+	for _, p := range pages {
+		out = append(out, p.Path)
+	}
+	return out
 }
 
 // Fix broken links.

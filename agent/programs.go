@@ -191,10 +191,17 @@ func (r *run) stillNamed(page, id string) {
 	looked := 0
 	for _, f := range r.ws.files() {
 		rel, ok := site.Relative(r.ws.docsDir, f)
-		if !ok || f == r.site.navFile() || strings.Contains("/"+f, "/node_modules/") || isPage(f) {
+		if !ok || strings.Contains("/"+f, "/node_modules/") || f == r.site.navFile() && path.Ext(f) == ".json" { // whose redirects name what was there
 			continue
 		}
-		if !site.Concerns(rel) && !tables.MatchString(f) && !slices.Contains(programs, f) && !(split && path.Ext(f) == ".json") {
+		tree := false // a page of Sphinx's that lists others
+		if isPage(f) {
+			p, err := r.site.page(f)
+			if tree = err == nil && bytes.Contains(p.Src, []byte("{toctree}")); !tree {
+				continue
+			}
+		}
+		if !tree && !site.Concerns(rel) && !tables.MatchString(f) && !slices.Contains(programs, f) && !(split && path.Ext(f) == ".json") {
 			continue
 		}
 		if looked++; looked > most {
@@ -222,13 +229,14 @@ func (r *run) stillNamed(page, id string) {
 	}
 }
 
-// namesAny tells whether a file names one of some paths as a whole: in quotes, or on a line of its own.
+// namesAny tells whether a file names one of some paths as a whole: in quotes, on a line of its own, or in a list of YAML.
 func namesAny(file, src string, names []string) bool {
+	quoted := slices.Contains([]string{".json", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".jsx", ".tsx", ".toml"}, path.Ext(file))
 	for _, name := range names {
 		q := regexp.QuoteMeta(name) + `(?:\.mdx?|\.markdown|\.html?)?`
 		expr := `["'` + "`" + `]/?` + q + `/?(?:#[^"'` + "`" + `\n]*)?["'` + "`" + `]`
-		if ext := path.Ext(file); ext == ".rst" || ext == ".yml" || ext == ".yaml" || ext == "" || ext == ".pages" {
-			expr += `|(?m:^[ \t]*(?:-[ \t]+)?(?:[\w "']+:[ \t]+|[^\n<]*<)?/?` + q + `>?[ \t]*\r?$)`
+		if !quoted {
+			expr += `|(?m:^[ \t]*(?:-[ \t]+)?(?:[\w "']+:[ \t]+|[^\n<]*<)?/?` + q + `>?[ \t]*\r?$)|[\[{,][ \t]*(?:[^\n,\[\]{}]+:[ \t]+)?/?` + q + `[ \t]*[,\]}]`
 		}
 		if regexp.MustCompile(expr).MatchString(src) {
 			return true

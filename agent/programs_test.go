@@ -41,7 +41,7 @@ func TestAMovedOrDeletedPageLeavesNoEntryBehind(t *testing.T) {
 		{"MkDocs", map[string]string{"mkdocs.yml": "site_name: X\nnav:\n  - A: guides/a.md\n  - guides/b.md\n", "docs/guides/a.md": "# A\n", "docs/guides/b.md": "# B\n"},
 			"guides/a.md", "more/c.md", "mkdocs.yml", strings.NewReplacer("guides/a", "more/c").Replace, "site_name: X\nnav:\n  - guides/b.md\n"},
 		{"mdBook", map[string]string{"book.toml": "[book]\n", "src/SUMMARY.md": "# Summary\n\n- [A](guides/a.md)\n- [B](guides/b.md)\n", "src/guides/a.md": "# A\n", "src/guides/b.md": "# B\n"},
-			"src/guides/a.md", "src/more/c.md", "src/SUMMARY.md", strings.NewReplacer("guides/a", "more/c").Replace, "# Summary\n\n- A\n- [B](guides/b.md)\n"},
+			"src/guides/a.md", "src/more/c.md", "src/SUMMARY.md", strings.NewReplacer("guides/a", "more/c").Replace, "# Summary\n\n- [B](guides/b.md)\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := newJob(t, c.files)
@@ -53,7 +53,7 @@ func TestAMovedOrDeletedPageLeavesNoEntryBehind(t *testing.T) {
 				t.Error(res.Message)
 			}
 			j = newJob(t, c.files)
-			res = j.must("delete page " + c.from + " and unlink it")
+			res = j.must("delete page " + c.from)
 			if got := j.tree.files()[c.nav]; got != c.gone {
 				t.Errorf("deleted: %s\ngot\n%s\nwant\n%s", res.Message, got, c.gone)
 			}
@@ -81,6 +81,9 @@ func TestANavigationThatStillNamesAPageIsSaid(t *testing.T) {
 		{"Sphinx", "", map[string]string{"conf.py": "project = 'X'\n", "index.rst": "Title\n=====\n\n.. toctree::\n\n   guides/a\n   B <guides/b>\n", "guides/a.md": "# A\n", "guides/b.md": "# B\n"}, "guides/a.md", "index.rst still names guides/a.md"},
 		{"Jupyter Book", "", map[string]string{"_toc.yml": "format: jb-book\nroot: index\nchapters:\n- file: guides/a\n", "index.md": "# I\n", "guides/a.md": "# A\n"}, "guides/a.md", "_toc.yml still names guides/a.md"},
 		{"Nextra", "", map[string]string{"guides/_meta.json": `{"a": "The A", "b": "The B"}`, "guides/a.md": "# A\n", "guides/b.md": "# B\n"}, "guides/a.md", "guides/_meta.json still names guides/a.md"},
+		{"a page of Sphinx", "", map[string]string{"conf.py": "project = 'X'\n", "index.md": "# X\n\n```{toctree}\nguides/a\nguides/b.md\n```\n", "guides/a.md": "# A\n", "guides/b.md": "# B\n"}, "guides/b.md", "index.md still names guides/b.md"},
+		{"a list of MkDocs on one line", "", map[string]string{"mkdocs.yml": "site_name: X\nnav: [{A: guides/a.md}, guides/b.md]\n", "docs/guides/a.md": "# A\n", "docs/guides/b.md": "# B\n"}, "docs/guides/a.md", "mkdocs.yml still names docs/guides/a.md"},
+		{"another language of MkDocs", "", map[string]string{"mkdocs.yml": "site_name: X\nINHERIT: base.yml\n", "docs/guides/a.md": "# A\n", "extra/mkdocs.yml": "docs_dir: ../docs\nnav:\n  - A: ../docs/guides/a.md\n  - docs/guides/a.md\n"}, "docs/guides/a.md", "extra/mkdocs.yml still names"},
 		{"a menu of Hugo", "", map[string]string{"hugo.toml": "title = 'X'\n[[menus.main]]\nname = 'A'\npageRef = '/guides/a'\n", "content/guides/a.md": "---\ntitle: A\n---\n"}, "guides/a.md", "hugo.toml still names content/guides/a.md"},
 	} {
 		for _, prompt := range []string{"move " + c.from + " to elsewhere/new-name" + path.Ext(c.from), "delete page " + c.from} {
