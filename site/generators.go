@@ -126,16 +126,13 @@ func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {
 	}
 }
 
-func (s *Site) openMkDocs(read func(string) ([]byte, error)) {
-	if s.config == "" {
-		return
-	}
-	s.content = path.Join(s.folder(), "docs")
-	var doc map[string]yaml.Node // values may hold tags of Python
-	from := map[string]string{}  // which file sets what
-	for file, n := s.config, 0; n < 10; n++ {
+// readMkDocs reads a configuration with those that it inherits from. from tells which file sets what, and base is the file that
+// it inherits from itself.
+func (s *Site) readMkDocs(file string, read func(string) ([]byte, error)) (doc map[string]yaml.Node, from map[string]string, base string) {
+	from = map[string]string{}
+	for n := 0; n < 10; n++ {
 		raw, err := read(file)
-		var part map[string]yaml.Node
+		var part map[string]yaml.Node // values may hold tags of Python
 		if err == nil {
 			err = formats.YAML(raw, &part)
 		}
@@ -146,17 +143,47 @@ func (s *Site) openMkDocs(read func(string) ([]byte, error)) {
 		if doc == nil {
 			doc = map[string]yaml.Node{}
 		}
-		base := part["INHERIT"]
 		for k, v := range part {
 			if _, own := doc[k]; !own && k != "INHERIT" {
 				doc[k], from[k] = v, file
 			}
 		}
-		if base.Value == "" {
+		above := part["INHERIT"]
+		if above.Value == "" {
 			break
 		}
-		file = path.Join(path.Dir(file), base.Value)
+		file = path.Join(path.Dir(file), above.Value)
+		if base == "" {
+			base = file
+		}
 	}
+	return doc, from, base
+}
+
+// openLanguages finds the languages of a site that has a configuration for each, in a folder of the language's name. Their pages
+// are shown below that name.
+func (s *Site) openLanguages(files []string, read func(string) ([]byte, error)) {
+	for _, file := range files {
+		tag := path.Base(path.Dir(file))
+		if file == s.config || Configures(file) != api.SiteMkDocs || path.Dir(path.Dir(file)) != path.Dir(path.Dir(s.config)) || !IsLanguage(tag) {
+			continue
+		}
+		doc, _, _ := s.readMkDocs(file, read)
+		s.trees = append(s.trees, tree{folder: path.Join(s.docsDir, path.Dir(file), orElse(doc["docs_dir"].Value, "docs")), language: tag})
+	}
+}
+
+func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
+	if s.config == "" {
+		return
+	}
+	doc, from, base := s.readMkDocs(s.config, read)
+	if Configures(base) == api.SiteMkDocs && slices.Contains(files, base) { // one language of a site: the other's rules are for all
+		s.config = base
+		doc, from, _ = s.readMkDocs(s.config, read)
+	}
+	s.content = path.Join(s.folder(), "docs")
+	s.openLanguages(files, read)
 	if doc == nil {
 		return
 	}
