@@ -16,9 +16,9 @@ import (
 	"docent/site"
 )
 
-// A documentation is the pages as their readers meet them: the addresses they are reached by, and the links between them.
-// Its addresses are those of docent/site, where search has its own from. It reads the workspace as it is now; a page is
-// parsed again only when its bytes have changed.
+// A documentation is the pages as their readers meet them: the addresses they are reached by, which are those that search
+// shows too, and the links between them. It reads the workspace as it is now; a page is parsed again only when its bytes have
+// changed.
 type documentation struct {
 	ws        *workspace
 	project   api.Project

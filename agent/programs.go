@@ -191,8 +191,11 @@ func (r *run) stillNamed(page, id string) {
 	looked := 0
 	for _, f := range r.ws.files() {
 		rel, ok := site.Relative(r.ws.docsDir, f)
-		if !ok || strings.Contains("/"+f, "/node_modules/") || f == r.site.navFile() && path.Ext(f) == ".json" { // whose redirects name what was there
+		if !ok || strings.Contains("/"+f, "/node_modules/") {
 			continue
+		}
+		if f == r.site.navFile() && path.Ext(f) == ".json" && r.ws.writable(f) == nil {
+			continue // it was edited, and its redirects name what was there
 		}
 		tree := false // a page of Sphinx's that lists others
 		if isPage(f) {

@@ -76,6 +76,8 @@ func TestANavigationThatStillNamesAPageIsSaid(t *testing.T) {
 		from, says string
 	}{
 		{"a sidebar outside of the documentation", "docs", map[string]string{"docusaurus.config.js": "export default { presets: [['classic', {}]] }", "sidebars.js": "module.exports = { docs: ['a', 'b'] }\n", "docs/a.md": "# A\n", "docs/b.md": "# B\n"}, "a.md", "sidebars.js still names a.md"},
+		{"a docs.json outside of the documentation", "docs", map[string]string{"docs.json": `{"navigation": {"pages": ["docs/a", "docs/b"]}}`, "docs/a.mdx": "---\ntitle: A\n---\n", "docs/b.mdx": "---\ntitle: B\n---\n"}, "a.mdx", "docs.json still names a.mdx"},
+		{"a mkdocs.yml outside of the documentation", "docs", map[string]string{"mkdocs.yml": "site_name: X\nnav:\n  - A: a.md\n  - b.md\n", "docs/a.md": "# A\n", "docs/b.md": "# B\n"}, "a.md", "mkdocs.yml still names a.md"},
 		{"a computed entry", "", map[string]string{".vitepress/config.ts": "const a = '/guide/a' + end\nexport default { themeConfig: { sidebar: [] } }\n", "guide/a.md": "# A\n"}, "guide/a.md", ".vitepress/config.ts still names guide/a.md"},
 		{"a part of docs.json", "", map[string]string{"docs.json": `{"navigation": {"$ref": "nav/main.json"}}`, "nav/main.json": `{"groups": [{"group": "G", "pages": ["guides/a", "guides/b"]}]}`, "guides/a.mdx": "---\ntitle: A\n---\n", "guides/b.mdx": "---\ntitle: B\n---\n"}, "guides/a.mdx", "nav/main.json still names guides/a.mdx"},
 		{"Sphinx", "", map[string]string{"conf.py": "project = 'X'\n", "index.rst": "Title\n=====\n\n.. toctree::\n\n   guides/a\n   B <guides/b>\n", "guides/a.md": "# A\n", "guides/b.md": "# B\n"}, "guides/a.md", "index.rst still names guides/a.md"},

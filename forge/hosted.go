@@ -101,12 +101,15 @@ func (h *Hub) look(ctx context.Context, p api.Project, branch, base string, ther
 		return nil, hostedPull{}, err
 	}
 	pull, err := host.find(ctx, branch, base, there)
-	if !host.redirected() {
+	if err != nil || !host.redirected() {
 		return host, pull, err
 	}
 	r, err := host.repository(ctx)
 	if err != nil {
 		return nil, hostedPull{}, err
+	}
+	if r.name == p.Repository {
+		return host, pull, err
 	}
 	now := p
 	if now.Repository = r.name; r.name == "" || Check(now) != nil {
