@@ -646,22 +646,35 @@ func TestAnAnswerThatCannotBeStoredIsToldAndKept(t *testing.T) {
 
 func TestTheProjectsOptionsShowTheSearchAndSuggestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, func(d *actors.Deps) { d.Projects = shown{} }).start()
+		w := newWorld(t, func(d *actors.Deps) { d.Projects, d.Searcher = shown{}, titled{} }).start()
 		defer w.stop()
 		id := newThread()
 		parts := read(t, w.put(id, opening("what is it")).Log)
-		if p := parts[1]; p.Kind != stream.Search || p.Query != "what is it" || len(p.Results) != 3 || p.Results[0].Content != "a says" || p.ID == "" {
+		if p := parts[1]; p.Kind != stream.Search || p.Query != "what is it" || len(p.Results) != 4 || p.Results[0].Content != "a says" || p.ID == "" {
 			t.Errorf("%+v", p)
 		}
 		text, _ := told(parts)
-		if want := "\n\n```suggestions\nThird?\n```\n"; !strings.HasSuffix(text, want) {
+		if want := "\n\n```suggestions\n(Third?)[/c]\n```\n"; !strings.HasSuffix(text, want) {
 			t.Errorf("%q", text)
 		}
 		read(t, w.put(id, question("what more is there to say")).Log)
-		if h := w.talker.seen()[1].History; strings.Contains(h[1].Text, "suggestions") {
-			t.Errorf("%q", h[1].Text)
+		for _, r := range w.talker.seen() {
+			if len(r.History) > 0 && strings.Contains(r.History[1].Text, "suggestions") {
+				t.Errorf("%q", r.History[1].Text)
+			}
 		}
 	})
+}
+
+// titled finds what docs finds, the page first whose heading is asked for. There is a fourth one, that no question finds.
+type titled struct{ docs }
+
+func (d titled) Search(ctx context.Context, p api.ProjectID, q search.Query) ([]search.Hit, error) {
+	hits, err := d.docs.Search(ctx, p, q)
+	if q.Text == "Third?" {
+		return hits[2:], err
+	}
+	return append(hits, search.Hit{Path: "d.md", URL: "/d", Title: "D", Heading: "Fourth?", Content: "d says"}), err
 }
 
 type shown struct{}

@@ -108,7 +108,7 @@ type Change struct {
 	From    string // where the file was moved from
 }
 
-// A Result is what an instruction led to. No changes is a valid result: Message says why.
+// A Result is what an instruction led to. No changes is a valid result: Outcome and Message say why.
 type Result struct {
 	Model   string // which one worked: "rules-1" for the built-in instructions
 	Changes []Change
@@ -117,6 +117,11 @@ type Result struct {
 	Body    string // of the pull request, Markdown: what was asked, what changed, what was checked, what could not be done
 	Message string // the agent's word to the user
 	Todos   []api.Todo
+	// Review says that a person looks at the changes before they are on the documentation's branch, also where the project has them
+	// committed there directly.
+	Review bool `cbor:",omitempty"`
+	// Outcome says what became of the instruction. It is never empty.
+	Outcome api.Outcome `cbor:",omitempty"`
 }
 
 // Progress is what a run reports while it goes on.

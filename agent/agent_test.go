@@ -3,6 +3,8 @@ package agent_test
 import (
 	"strings"
 	"testing"
+
+	"docent/api"
 )
 
 func TestAnInstructionThatIsNotUnderstoodChangesNothing(t *testing.T) {
@@ -15,8 +17,11 @@ func TestAnInstructionThatIsNotUnderstoodChangesNothing(t *testing.T) {
 		if len(res.Changes) > 0 {
 			t.Errorf("%q changed something: %s", prompt, res.Message)
 		}
-		if !strings.Contains(res.Message, "did not understand") || !strings.Contains(res.Message, `rename "Old Name" to "New Name" everywhere`) {
-			t.Errorf("%q: %s", prompt, res.Message)
+		if !strings.Contains(res.Message, "did not understand") || !strings.Contains(res.Message, "docent job create --help") || res.Outcome != api.OutcomeNotUnderstood {
+			t.Errorf("%q: %s: %s", prompt, res.Outcome, res.Message)
+		}
+		if n := strings.Count(res.Message, "\n"); n > 6 {
+			t.Errorf("%q: %d lines: %s", prompt, n, res.Message)
 		}
 	}
 }
@@ -120,7 +125,7 @@ func TestOperationsChangeWhatTheySay(t *testing.T) {
 
 func TestWhatCannotBeDoneIsSaidAndNothingChanges(t *testing.T) {
 	for _, c := range []struct{ prompt, message string }{
-		{`replace "nowhere" with "x" everywhere`, "does not occur everywhere"},
+		{`replace "nowhere" with "x" everywhere`, "does not occur anywhere"},
 		{`replace "npm" with "x" everywhere`, "also in code"},
 		{`rename "nowhere" to "x" everywhere`, "does not occur"},
 		{`rename "A" to "B" in nothere.md`, "there is no page"},

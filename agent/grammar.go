@@ -11,6 +11,9 @@ type memory struct {
 	page string      // the page that was named last
 	term [2]string   // the term that was renamed last, and to what
 	ops  []operation // of the last instruction that was understood
+
+	guide   guide    // to the pages; nil where there is none
+	context []string // what the prompt says that is no instruction
 }
 
 // An operation is one thing that the rules can do.
@@ -54,7 +57,7 @@ func (s scope) String() string {
 	return "in " + strings.Join(s.in, ", ")
 }
 
-// Example instructions, one for each thing that the rules can do; part of every refusal.
+// Example instructions, one for each thing that the rules can do.
 var examples = []string{
 	`replace "log in" with "sign in" in guides/*.md`,
 	`rename "Old Name" to "New Name" everywhere`,
@@ -76,6 +79,25 @@ var examples = []string{
 	`add language "bash" to bare code fences in quickstart.md`,
 	`undo that`,
 }
+
+// there is the scope behind a negation, with a blank before it: nothing where it is the whole documentation.
+func (s scope) there() string {
+	if len(s.in) == 0 {
+		return ""
+	}
+	return " " + s.String()
+}
+
+// nowhere is the scope behind "does not occur".
+func (s scope) nowhere() string {
+	if len(s.in) == 0 {
+		return "anywhere"
+	}
+	return s.String()
+}
+
+// Examples are instructions that the built-in agent carries out, one of each form.
+func Examples() []string { return slices.Clone(examples) }
 
 const (
 	beforeAfter = `(before|above <before>/after|below|under|beneath|underneath|following <after>)`
@@ -386,13 +408,23 @@ type parser struct {
 	toks  []token
 	steps int // spent on matching an operation; bounds what hostile input may cost
 	spent int // on the operations before
+
+	formed bool // the last operation that was not understood had the words of a form
 }
 
 // A misunderstanding says which part of a prompt was not understood, and why where that is known.
-type misunderstanding struct{ part, why string }
+type misunderstanding struct {
+	part, why string
+	nearest   string // the form that comes nearest, with the prompt's own words
+	detail    bool   // all but a detail was understood
+	others    bool   // other parts were understood
+}
 
 func (e *misunderstanding) Error() string {
 	s := "I did not understand " + quote(e.part)
+	if e.detail {
+		s = "More detail is needed for " + quote(e.part)
+	}
 	if e.why != "" {
 		s += ": " + e.why
 	}
@@ -407,28 +439,44 @@ const (
 // parse reads a prompt as a list of operations, or says what it did not understand. It changes nothing but the memory.
 func parse(prompt string, m *memory) ([]operation, error) {
 	if len(prompt) > maxPrompt {
-		return nil, &misunderstanding{prompt, "it is too long"}
+		return nil, &misunderstanding{part: prompt, why: "it is too long"}
 	}
 	p := &parser{src: prompt, toks: lex(prompt)}
 	var ops []operation
+	m.context = nil
 	pos := p.skip(0)
 	for pos < len(p.toks) {
 		if len(ops) == maxOperations {
-			return nil, &misunderstanding{p.sentence(pos), fmt.Sprintf("more than %d operations in one instruction", maxOperations)}
+			return nil, &misunderstanding{part: p.sentence(pos), why: fmt.Sprintf("more than %d operations in one instruction", maxOperations)}
 		}
+		begin := pos
 		if to, ok := p.inPage(pos, m); ok {
 			pos = to
 		}
 		op, to, why := p.operation(pos, m)
 		if op == nil {
-			return nil, &misunderstanding{p.sentence(pos), why}
+			if end, said := p.aside(pos); end > pos {
+				if said != "" {
+					m.context = append(m.context, said)
+				}
+				pos = p.skip(end)
+				continue
+			}
+			var mis *misunderstanding
+			if op, to, mis = p.byTitle(pos, m); op == nil {
+				if mis == nil {
+					mis = &misunderstanding{part: p.sentence(begin), why: why, nearest: p.nearest(begin, p.sentenceEnd(pos), "PAGE"), detail: p.formed}
+				}
+				mis.others = len(ops) > 0
+				return nil, mis
+			}
 		}
 		ops = append(ops, op)
 		m.ops = []operation{op}
 		pos = p.skip(to)
 	}
 	if len(ops) == 0 {
-		return nil, &misunderstanding{prompt, "it asks for nothing"}
+		return nil, &misunderstanding{part: prompt, why: "it asks for nothing"}
 	}
 	m.ops = ops
 	return ops, nil
@@ -442,6 +490,7 @@ func (p *parser) operation(pos int, m *memory) (operation, int, string) {
 		c    captures
 	}
 	var best found
+	p.formed = false
 	p.spent += p.steps
 	p.steps = 0
 	for i, f := range patterns {
@@ -456,15 +505,13 @@ func (p *parser) operation(pos int, m *memory) (operation, int, string) {
 		return nil, 0, "it is too tangled"
 	}
 	if best.to == 0 {
-		if verbs[p.toks[pos].low] && !strings.ContainsAny(p.sentence(pos), "\"'`“‘«") {
-			return nil, 0, "if it holds words that are meant as they stand, put them in quotes"
-		}
 		return nil, 0, ""
 	}
 	saved := *m
 	op, err := patterns[best.form].build(best.c, m)
 	if err != nil {
 		*m = saved
+		p.formed = true
 		return nil, 0, err.Error()
 	}
 	return op, best.to, ""
@@ -482,7 +529,7 @@ func (p *parser) ends(pos int) bool {
 	case newline:
 		return true
 	case word:
-		return slices.Contains([]string{"and", "then", "also", "please", "thanks", "thank", "finally", "next", "but", "&"}, t.low)
+		return slices.Contains([]string{"and", "then", "also", "please", "thanks", "thank", "finally", "next", "but", "&", "because", "since", "—", "–"}, t.low)
 	}
 	return false
 }
@@ -490,9 +537,9 @@ func (p *parser) ends(pos int) bool {
 var fillers = [][]string{
 	{"please"}, {"kindly"}, {"could", "you"}, {"can", "you"}, {"would", "you"}, {"will", "you"}, {"i", "want", "you", "to"}, {"i", "would", "like", "you", "to"},
 	{"i'd", "like", "you", "to"}, {"i", "need", "you", "to"}, {"you", "should"}, {"we", "should"}, {"let's"}, {"let", "us"}, {"then"}, {"and"}, {"also"}, {"next"}, {"finally"},
-	{"first"}, {"second"}, {"third"}, {"after", "that"}, {"afterwards"}, {"now"}, {"just"}, {"hi"}, {"hello"}, {"hey"}, {"docent"}, {"thanks"}, {"thank", "you"}, {"do", "the", "following"},
+	{"first"}, {"second"}, {"third"}, {"after", "that"}, {"afterwards"}, {"now"}, {"just"}, {"docent"}, {"do", "the", "following"},
 	{"make", "the", "following", "changes"}, {"make", "these", "changes"}, {"apply", "the", "following", "changes"}, {"do", "this"}, {"for", "me"}, {"ok"}, {"okay"}, {"but"}, {"&"}, {"afterward"}, {"lastly"},
-	{"do", "these", "things"}, {"in", "addition"}, {"search", "and"}, {"find", "and"}, {"in", "the", "docs"}, {"in", "our", "docs"}, {"throughout", "the", "docs"}, {"in", "the", "documentation"}, {"additionally"},
+	{"do", "these", "things"}, {"in", "addition"}, {"search", "and"}, {"find", "and"}, {"in", "the", "docs"}, {"in", "our", "docs"}, {"throughout", "the", "docs"}, {"in", "the", "documentation"}, {"additionally"}, {"—"}, {"–"}, {"could", "someone"}, {"can", "someone"},
 }
 
 // skip passes over what stands between operations: marks, line ends and words of courtesy.

@@ -288,6 +288,7 @@ func TestHostilePromptsAreReadInBoundedTime(t *testing.T) {
 	for _, unit := range []string{
 		"in in ", "replace ", "replace \"a\" with \"b\" in a.md and ", "a.md, ", "\"", "'a ", "“", "`", "`` ` ", "~~~a\n", "```a\n", "the ", "and ", "create page a.md titled \"T\" and with ",
 		"in all every each of the whole docs ", "- ", "1. ", "rename \"A\" to \"B\" in the the ", ", also in code", "\\\"", "(", "add \"x\" to the end of ", "fix typos in a.md and in b.md and in ",
+		"We the x page ", "the x page the y page\n", "thanks ", "Thanks X. ", "hi ", "Best,\n", "We are, ", "We are. ", "so ", "replace \"a\" on the x page ", "delete the page and the page in ",
 	} {
 		prompt := strings.Repeat(unit, 99_000/len(unit))
 		if _, err := parse(prompt, &memory{}); err == nil {

@@ -81,6 +81,7 @@ type loop struct {
 	earlier  time.Duration // worked before this run
 	todos    []api.Todo
 	read     map[string]bool // files that the model has seen
+	spared   []string        // files that it was not let delete
 	calls    []string        // the last calls with their results
 	repairs  int
 	reviewed string
@@ -153,7 +154,7 @@ func (l *loop) work(ctx context.Context, task Task, steps []Step) (Result, error
 		return Result{}, err
 	}
 	l.read, l.todos, l.calls, l.before = map[string]bool{}, nil, nil, nil
-	l.repairs, l.reviewed, l.misses = 0, "", 0
+	l.repairs, l.reviewed, l.misses, l.spared = 0, "", 0, nil
 	system, err := l.system(ctx)
 	if err != nil {
 		return Result{}, err
@@ -541,13 +542,23 @@ func (l *loop) call(ctx context.Context, c Call, cut bool) (text string, failed 
 // bounds holds the edits to their limits.
 func (l *loop) bounds() error {
 	changed := int64(0)
+	moved := map[string]bool{}
+	for _, o := range l.ws.over {
+		moved[o.from] = true
+	}
 	for p, o := range l.ws.over {
+		if o.deleted {
+			if !moved[p] {
+				changed += l.ws.base[p].Size
+			}
+			continue
+		}
 		var old []byte
 		at := p
 		if o.from != "" {
 			at = o.from
 		}
-		if _, ok := l.ws.base[at]; ok && !o.deleted {
+		if _, ok := l.ws.base[at]; ok {
 			b, err := l.ws.original(at)
 			if err != nil {
 				continue
@@ -557,7 +568,7 @@ func (l *loop) bounds() error {
 		changed += changedBytes(old, o.content)
 	}
 	if changed > l.limits.Bytes {
-		return l.ends("The agent changed %d bytes, more than the %d that one instruction may change. Ask for less at a time.", changed, l.limits.Bytes)
+		return l.ends("The agent changed or deleted %d bytes, more than the %d that one instruction may change. Ask for less at a time.", changed, l.limits.Bytes)
 	}
 	return nil
 }

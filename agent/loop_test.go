@@ -231,12 +231,15 @@ func TestARunThatBreaksOffGoesOnWhereItWas(t *testing.T) {
 		one("delete_file", args{"path": "guide.md", "unlink": true}),
 		finish, finish,
 	}
+	const prompt = "Make the pages better and delete guide.md."
 	whole := newLoop(t, small(), say...)
+	whole.task.Prompt = prompt
 	want := whole.must()
 	dead := errors.New("the process ends")
 	for at := range len(say) {
 		for _, kept := range []bool{false, true} {
 			j := newLoop(t, small(), say...)
+			j.task.Prompt = prompt
 			j.task.Record = func(_ context.Context, s agent.Step) error {
 				if len(j.steps) == at && !kept {
 					return dead
@@ -360,6 +363,7 @@ func TestMovesAndDeletionsTakeLinksAndNavigationAlong(t *testing.T) {
 		one("write_file", args{"path": "faq.mdx", "content": "---\ntitle: FAQ\n---\n\nNone yet.\n", "group": "Start"}),
 		finish, finish)
 	j.docs = "docs"
+	j.task.Prompt = "Move the guide into tour/, delete setup.mdx, and write an FAQ."
 	res := j.must()
 	nav := content(t, res, "docs/docs.json")
 	for _, want := range []string{`"tour/guide"`, `"faq"`, `"source": "/guide"`} {

@@ -242,7 +242,7 @@ func (n *navigation) add(file, title, group, after, before string, top bool) (st
 		return "", err
 	}
 	if slices.Contains(have, file) {
-		return "", refuse("%s is in the navigation already", n.site.show(file))
+		return "", idle("%s is in the navigation already", n.site.show(file))
 	}
 	if n.yaml {
 		return n.yamlAdd(file, title, group, after, before, top)
@@ -687,7 +687,7 @@ func (o *navOp) run(r *run) error {
 			return err
 		}
 		if k == 0 {
-			return refuse("%s is not in the navigation", r.site.show(f))
+			return idle("%s is not in the navigation", r.site.show(f))
 		}
 		r.dropped[f] = true
 		r.tally(nav.file, "navigation entries removed", k)

@@ -64,7 +64,7 @@ func (o *replaceOp) run(r *run) error {
 		return refuse("the text to replace is empty")
 	}
 	if o.from == o.to {
-		return refuse("the text to replace and the new one are the same")
+		return idle("the text to replace and the new one are the same")
 	}
 	pages, err := r.pages(o.scope)
 	if err != nil {
@@ -86,9 +86,9 @@ func (o *replaceOp) run(r *run) error {
 			return err
 		}
 		if m > 0 && !o.scope.code {
-			return refuse("%s does not occur in the text %s; it does %s in code or links, which are left alone unless the instruction ends with “also in code” or “also in links”", quote(o.from), o.scope, times(m))
+			return refuse("%s does not occur in text%s; it does %s in code or links, which are left alone unless the instruction ends with “also in code” or “also in links”", quote(o.from), o.scope.there(), times(m))
 		}
-		return refuse("%s does not occur %s", quote(o.from), o.scope)
+		return idle("%s does not occur %s", quote(o.from), o.scope.nowhere())
 	}
 	if !o.scope.words && o.to != "" {
 		in := literalFinder(o.from, o.to, scope{words: true, nocase: o.scope.nocase})
@@ -140,7 +140,7 @@ func (o *renameOp) run(r *run) error {
 		return refuse("a term is empty")
 	}
 	if from == to {
-		return refuse("both terms are the same")
+		return idle("both terms are the same")
 	}
 	if strings.ContainsAny(from+to, "\n\r") {
 		return refuse("a term is one line of text")
@@ -162,9 +162,9 @@ func (o *renameOp) run(r *run) error {
 			return err
 		}
 		if m > 0 {
-			return refuse("the term %s does not occur as text %s; it does %s in code, links or names of files, which are left alone", quote(from), o.scope, times(m))
+			return refuse("the term %s does not occur as text%s; it does %s in code, links or names of files, which are left alone", quote(from), o.scope.there(), times(m))
 		}
-		return refuse("the term %s does not occur %s", quote(from), o.scope)
+		return idle("the term %s does not occur %s", quote(from), o.scope.nowhere())
 	}
 	left, in, err := r.countPages(pages, reach{code: true, links: true, attrs: true, front: true}, literalFinder(from, "", scope{nocase: true, words: true}))
 	if err != nil {
@@ -575,7 +575,7 @@ func (o *sectionOp) run(r *run) error {
 	}
 	for _, h := range p.Headings {
 		if sameFold(h.Text, title) {
-			return refuse("%s has a section %s already", r.site.show(p.Path), quote(title))
+			return idle("%s has a section %s already", r.site.show(p.Path), quote(title))
 		}
 	}
 	text := strings.Repeat("#", level) + " " + title
@@ -707,6 +707,7 @@ func (o *deleteSectionOp) run(r *run) error {
 	if err := r.edit(p, []markup.Edit{{Span: cut}}, "sections deleted", n); err != nil {
 		return err
 	}
+	r.means(p.Path)
 	r.did("Deleted the section %s from %s%s", quote(p.Headings[i].Text), r.site.show(p.Path), func() string {
 		if n > 1 {
 			return fmt.Sprintf(", with %s below it", count(n-1, "section"))
@@ -829,6 +830,7 @@ func (o *deleteTextOp) run(r *run) error {
 	if err := r.edit(at, []markup.Edit{{Span: cut}}, unit+"s deleted", 1); err != nil {
 		return err
 	}
+	r.means(at.Path)
 	r.did("Deleted the %s containing %s from %s", unit, quote(o.text), r.site.show(at.Path))
 	r.headline("delete a %s from %s", unit, r.site.show(at.Path))
 	return nil
@@ -885,7 +887,7 @@ func (o *frontOp) run(r *run) error {
 				if len(pages) > 1 {
 					continue
 				}
-				return refuse("the front matter of %s has no %s", r.site.show(f), o.key)
+				return idle("the front matter of %s has no %s", r.site.show(f), o.key)
 			}
 			edits, err = p.RemoveFront(o.key)
 		} else {
@@ -915,9 +917,9 @@ func (o *frontOp) run(r *run) error {
 	}
 	if n == 0 {
 		if o.remove {
-			return refuse("no front matter %s has %s", o.scope, o.key)
+			return idle("no front matter%s has %s", o.scope.there(), o.key)
 		}
-		return refuse("%s is %s already", o.key, quote(o.value))
+		return idle("%s is %s already", o.key, quote(o.value))
 	}
 	where := count(n, "file")
 	if n == 1 && len(pages) == 1 {
@@ -951,7 +953,7 @@ func (o *headingOp) run(r *run) error {
 	}
 	h := p.Headings[i]
 	if string(p.Src[h.Inner.Start:h.Inner.End]) == to {
-		return refuse("the heading is %s already", quote(to))
+		return idle("the heading is %s already", quote(to))
 	}
 	in, err := r.site.inbound(p.Path)
 	if err != nil {
@@ -1103,7 +1105,7 @@ func (o *typosOp) run(r *run) error {
 		return err
 	}
 	if n == 0 {
-		return refuse("no word of the list of common misspellings occurs %s", o.scope)
+		return idle("no word of the list of common misspellings occurs%s", o.scope.there())
 	}
 	r.did("Fixed %s in %s", count(n, "typo"), count(files, "file"))
 	r.headline("fix typos")
@@ -1163,7 +1165,7 @@ func (o *listsOp) run(r *run) error {
 		files++
 	}
 	if n == 0 {
-		return refuse("no list %s has another marker", o.scope)
+		return idle("no list%s has another marker", o.scope.there())
 	}
 	r.did("Changed %s in %s to “%c”", count(n, "list marker"), count(files, "file"), o.marker)
 	r.headline("use “%c” for lists", o.marker)
@@ -1244,7 +1246,7 @@ func (o *fencesOp) run(r *run) error {
 		files++
 	}
 	if n == 0 {
-		return refuse("there is no bare code fence %s", o.scope)
+		return idle("there is no bare code fence%s", o.scope.there())
 	}
 	r.did("Added language %s to %s in %s", o.lang, count(n, "code fence"), count(files, "file"))
 	r.headline("add language %s to code fences", o.lang)

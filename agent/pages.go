@@ -356,7 +356,7 @@ func (o *moveOp) run(r *run) error {
 		return err
 	}
 	if to == from {
-		return refuse("%s is there already", r.site.show(to))
+		return idle("%s is there already", r.site.show(to))
 	}
 	if r.ws.exists(to) {
 		return refuse("%s exists already", r.site.show(to))
@@ -600,6 +600,7 @@ func (o *deletePageOp) run(r *run) error {
 	if err := r.ws.remove(f); err != nil {
 		return err
 	}
+	r.means(f)
 	r.tally(f, "page deleted", 1)
 	if n > 0 {
 		r.did("Deleted %s; %s to it turned into text", r.site.show(f), count(n, "link"))
@@ -703,7 +704,7 @@ func (o *fixLinksOp) run(r *run) error {
 		if len(left) > 0 {
 			return refuse("%s, but for none is one target certain: %s", brokenText(len(left)), listing(left))
 		}
-		return refuse("there is no broken internal link %s", o.scope)
+		return idle("there is no broken internal link%s", o.scope.there())
 	}
 	r.did("Fixed %s in %s%s", count(fixed, "broken link"), count(files, "file"), func() string {
 		if len(left) > 0 {
@@ -877,7 +878,7 @@ func (o *undoOp) run(r *run) error {
 		return refuse("the pull request that held %s was closed without being merged, so there is nothing to undo", quote(last.Prompt))
 	}
 	if last == nil {
-		return refuse("no earlier instruction of this job has changed anything, so there is nothing to undo")
+		return idle("no earlier instruction of this job has changed anything, so there is nothing to undo")
 	}
 	h, ok := r.task.Tree.(History)
 	if !ok {
@@ -946,7 +947,7 @@ func (o *undoOp) run(r *run) error {
 		n++
 	}
 	if n == 0 {
-		return refuse("%s is undone already", quote(last.Prompt))
+		return idle("%s is undone already", quote(last.Prompt))
 	}
 	r.undone = true
 	r.did("Undid %s: %s as before", quote(last.Prompt), count(n, "file"))

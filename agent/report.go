@@ -350,6 +350,7 @@ func (r *run) report(changes []Change, checked []string, todos []api.Todo) Resul
 	}
 	return Result{
 		Model: r.model, Changes: changes, Title: title, Commit: commit.String(), Body: body.String(), Message: message, Todos: todos,
+		Review: r.review, Outcome: api.OutcomeChanged,
 	}
 }
 

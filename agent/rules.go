@@ -80,7 +80,10 @@ type run struct {
 	dropped  map[string]bool           // pages taken out of the navigation on request
 	replaced []replaced
 	undone   bool
-	whole    []pulledFile // of the pull request, where it holds earlier instructions too
+	whole    []pulledFile    // of the pull request, where it holds earlier instructions too
+	meant    map[string]bool // files that built-in instructions delete; nil where a language model works
+	wish     *wishes         // what the instruction says about deleting, once it was read
+	review   bool            // a person looks at the change before it is on the documentation's branch
 
 	model  string                // that does the work
 	before map[string]faultCount // broken links of the base, once they were counted
@@ -161,7 +164,23 @@ func newRun(ctx context.Context, ws *workspace, task Task, model string) (*run, 
 
 // rules carries out instructions of fixed forms.
 func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (Result, error) {
-	m := &memory{}
+	var ws *workspace
+	var r *run
+	open := func() (*documentation, error) {
+		if r != nil {
+			return r.site, nil
+		}
+		var err error
+		if ws, err = newWorkspace(ctx, task, a.opts); err == nil {
+			r, err = newRun(ctx, ws, task, Rules)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return r.site, nil
+	}
+	names := &pages{open: open}
+	m := &memory{guide: names}
 	for _, e := range task.Earlier {
 		if e.Commit == "" {
 			continue // it changed nothing, so nothing follows from it
@@ -172,12 +191,24 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 		}
 	}
 	ops, err := parse(task.Prompt, m)
+	if names.err != nil {
+		return Result{}, names.err
+	}
 	if err != nil {
 		var mis *misunderstanding
 		if errors.As(err, &mis) {
-			return nothing(mis.Error() + " Nothing was changed.\n\n" + manual(task.Tree)), nil
+			return mis.result(), nil
 		}
 		return Result{}, err
+	}
+	read := &parser{toks: lex(task.Prompt)}
+	for _, said := range m.context {
+		if !slices.ContainsFunc(ops, func(op operation) bool { return !read.placed(op) }) {
+			break
+		}
+		if page := names.mentioned(said); page != "" {
+			return (&misunderstanding{part: said, detail: true, why: fmt.Sprintf("it may say where, since there is the page %s, or why. Say “in %s” in the instruction where that is meant, or leave the sentence out", page, page)}).result(), nil
+		}
 	}
 	todos := make([]api.Todo, len(ops))
 	for i, op := range ops {
@@ -188,13 +219,12 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 	}
 	tell(fmt.Sprintf("Understood %s", count(len(ops), "operation")))
 
-	ws, err := newWorkspace(ctx, task, a.opts)
-	if err != nil {
+	if _, err := open(); err != nil {
 		return Result{}, err
 	}
-	r, err := newRun(ctx, ws, task, Rules)
-	if err != nil {
-		return Result{}, err
+	r.meant = map[string]bool{}
+	for _, said := range m.context {
+		r.kept("Taken as context and not as an instruction: %s", quote(said))
 	}
 	stop := func(i int, err error) (Result, error) {
 		if ctx.Err() != nil {
@@ -211,7 +241,10 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 				todos[k].Status = "pending" // undone: all or nothing
 			}
 		}
-		res := nothing("Nothing was changed: " + ref.text + ".")
+		res := nothing("Nothing was changed: "+ref.text+".", api.OutcomeNeedsDetail)
+		if ref.idle && len(ops) == 1 {
+			res.Outcome = api.OutcomeNothingToDo
+		}
 		if len(ops) > 1 && i < len(ops) {
 			res.Message = fmt.Sprintf("Nothing was changed, as one part cannot be done (%s): %s.", ops[i].todo(), ref.text)
 		}
@@ -241,7 +274,7 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 		return stop(len(ops), err)
 	}
 	if len(changes) == 0 {
-		return nothing("Nothing was changed: the pages are as the instruction asks already."), nil
+		return nothing("Nothing was changed: the pages are as the instruction asks already.", api.OutcomeNothingToDo), nil
 	}
 	checked, err := r.check(changes)
 	if err != nil {
@@ -253,19 +286,35 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 	return r.report(changes, checked, todos), nil
 }
 
-func nothing(message string) Result { return Result{Model: Rules, Message: message} }
+func nothing(message string, outcome api.Outcome) Result {
+	return Result{Model: Rules, Message: message, Outcome: outcome}
+}
 
-// manual lists what the rules can do with a tree.
-func manual(tree Tree) string {
-	var b strings.Builder
-	b.WriteString("I work without a language model and carry out instructions of these forms, several in one prompt if you like:\n")
-	for _, e := range examples {
-		if _, ok := tree.(History); !ok && strings.HasPrefix(e, "undo") {
-			continue
-		}
-		b.WriteString("\n- " + e)
+// result tells the user what was not understood, and what to say instead.
+func (e *misunderstanding) result() Result {
+	text := e.Error() + " Nothing was changed"
+	if e.others {
+		text += ", also not by the other parts: a prompt is carried out whole or not at all"
 	}
-	return b.String()
+	text += "."
+	if e.nearest != "" {
+		text += "\n\nThe nearest instruction that I know: " + e.nearest
+		var fill []string
+		if strings.Contains(e.nearest, "PAGE") {
+			fill = append(fill, "the path of a page for PAGE")
+		}
+		if strings.Contains(e.nearest, "…") {
+			fill = append(fill, "your words for …")
+		}
+		if len(fill) > 0 {
+			text += "\n(Put " + strings.Join(fill, ", and ") + ".)"
+		}
+	}
+	outcome := api.OutcomeNotUnderstood
+	if e.detail {
+		outcome = api.OutcomeNeedsDetail
+	}
+	return nothing(text+"\n\nI work without a language model and carry out instructions of fixed forms. “docent job create --help” lists them, and so does the page agent/instructions of Docent's documentation.", outcome)
 }
 
 // check refuses changes that would break something.
@@ -289,11 +338,11 @@ func (r *run) check(changes []Change) ([]string, error) {
 func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 
-	base := &workspace{ctx: r.ctx, tree: r.ws.tree, project: r.ws.project, docsDir: r.ws.docsDir, limits: r.ws.limits, base: r.ws.base, over: map[string]overlay{}, cache: r.ws.cache, folded: r.ws.folded}
-	was, err := r.site.at(base)
+	was, err := r.base()
 	if err != nil {
 		return nil, nil, err
 	}
+	base := was.ws
 
 	for _, c := range changes {
 		if c.Delete {
@@ -359,6 +408,13 @@ func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 			}
 		}
 	}
+	unasked, asked, err := r.unasked(changes, was)
+	if err != nil {
+		return nil, nil, err
+	}
+	if unasked != "" {
+		fault("%s", unasked)
+	}
 	// Links: those that led somewhere must do so still, and new ones must.
 	if r.before == nil {
 		if r.before, _, err = was.faults(nil); err != nil {
@@ -420,10 +476,18 @@ func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 		fmt.Sprintf("no internal link or anchor that worked is broken, and none was added that leads nowhere (%s looked at)", count(links, "link")),
 		"no secret and no hidden character was added, and nothing outside the documentation was touched",
 	}
+	if asked != "" {
+		checked = append(checked, asked)
+	}
 	if navNow != nil {
 		checked = append(checked, fmt.Sprintf("the navigation in %s parses and has lost no page (%s)", navNow.file, count(navs, "entry")))
 	}
 	return faults, checked, nil
+}
+
+// base is the documentation as it was before the run.
+func (r *run) base() (*documentation, error) {
+	return r.site.at(&workspace{ctx: r.ctx, tree: r.ws.tree, project: r.ws.project, docsDir: r.ws.docsDir, limits: r.ws.limits, base: r.ws.base, over: map[string]overlay{}, cache: r.ws.cache, folded: r.ws.folded})
 }
 
 // unreadable tells why a file of data does not parse.

@@ -261,7 +261,8 @@ How to work:
 - Several calls in one answer are carried out in order.
 - move_file rewrites links, navigation and redirects; do not do that by hand.
 - A new page belongs in the navigation: write_file takes the group.
-- Invent no facts, no options and no addresses. What the documentation and the instruction do not say, leave out, and name it under not_done.
+- Invent no facts, no options and no addresses. What the documentation and the instruction do not say, leave out, and name it under not_done. Where the instruction cannot be carried out without it, change nothing.
+- Delete a page only where the instruction names it, or asks in words for pages to be deleted.
 - Before you finish, call check. Then call finish with a short summary for the reviewer.
 
 What you may rely on:

@@ -179,7 +179,7 @@ func init() {
 			object("!path", "string", "the file", "!content", "string", "all of it", "group", "string", "group of the navigation that lists a new page", "overwrite", "boolean", "replace an existing file")}, false, on((*loop).writeFile)},
 		{Tool{"move_file", "Move or rename a page. Links to it and in it, the navigation and redirects follow.",
 			object("!from", "string", "the page", "!to", "string", "its new path")}, false, on((*loop).moveFile)},
-		{Tool{"delete_file", "Delete a file. A page that others link to is only deleted with unlink, which turns these links into text.",
+		{Tool{"delete_file", "Delete a file that the instruction names, or asks in words to delete. A page that others link to is only deleted with unlink, which turns these links into text.",
 			object("!path", "string", "the file", "unlink", "boolean", "turn links to it into text")}, false, on((*loop).deleteFile)},
 		{Tool{"check", "Check what you have changed: front matter, Markdown and MDX, links and anchors, images, navigation, secrets. Only problems that your edits bring are shown.",
 			object()}, true, on(func(l *loop, ctx context.Context, _ struct{}) (string, error) { return l.checkTool(ctx) })},
@@ -718,6 +718,19 @@ func (l *loop) deleteFile(_ context.Context, a deleteArgs) (string, error) {
 	if !l.ws.exists(f) {
 		return "", refuse("there is no file %s", quote(a.Path))
 	}
+	if first := l.first(f); l.ws.had(first) { // it may have been moved before
+		base, err := l.base()
+		if err != nil {
+			return "", err
+		}
+		d := []deletion{{path: first}}
+		if w := l.wishes(); !w.names(base, d[0]) && !w.inWords(base, d) {
+			if !slices.Contains(l.spared, f) {
+				l.spared = append(l.spared, f)
+			}
+			return "", refuse("the instruction does not ask for %s to be deleted, so it stays; go on without, and name it under not_done where it is in the way", l.site.show(f))
+		}
+	}
 	done, left := len(l.done), len(l.left)
 	if isPage(f) {
 		if err := (&deletePageOp{page: l.site.show(f), unlink: a.Unlink}).run(l.run); err != nil {
@@ -949,7 +962,29 @@ func (l *loop) unchanged(a finishArgs) Result {
 	for _, n := range a.NotDone {
 		message += "\n- " + oneLine(n, 300)
 	}
-	return Result{Model: l.run.model, Message: message + "\n\nNothing was changed.", Todos: l.closed()}
+	spared := l.notDeleted()
+	message += "\n\nNothing was changed." + spared
+	outcome := api.OutcomeNothingToDo
+	if spared != "" || len(a.NotDone) > 0 || strings.HasSuffix(strings.TrimSpace(a.Summary), "?") { // it says what it lacks, or asks
+		outcome = api.OutcomeNeedsDetail
+	}
+	return Result{Model: l.run.model, Message: message, Todos: l.closed(), Outcome: outcome}
+}
+
+// notDeleted tells the user which deletions the model was refused.
+func (l *loop) notDeleted() string {
+	var names []string
+	for _, f := range l.spared {
+		if l.ws.exists(f) {
+			names = append(names, l.site.show(f))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("\n\nThe model wanted to delete %s, which the instruction does not ask for: %s. They were left. To delete a page, name it, for instance “delete page %s”.",
+		count(len(names), "file"), listing(names), names[0])
 }
 
 // closed is the list of todos at the end.
@@ -997,6 +1032,7 @@ func (l *loop) result(a finishArgs, changes []Change, checked []string) Result {
 	for _, n := range r.left {
 		res.Message += "\n- " + n
 	}
+	res.Message += l.notDeleted()
 	return res
 }
 

@@ -39,11 +39,19 @@ type overlay struct {
 }
 
 // A refusal is something that the instructions ask for and the workspace does not allow. It is for the user to read.
-type refusal struct{ text string }
+type refusal struct {
+	text string
+	idle bool // there is nothing to change
+}
 
 func (r *refusal) Error() string { return r.text }
 
-func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
+func refuse(format string, args ...any) error { return &refusal{text: fmt.Sprintf(format, args...)} }
+
+// idle is a refusal because there is nothing to change: what is asked for is so already, or occurs nowhere.
+func idle(format string, args ...any) error {
+	return &refusal{text: fmt.Sprintf(format, args...), idle: true}
+}
 
 func newWorkspace(ctx context.Context, task Task, limits Options) (*workspace, error) {
 	tree := task.Tree
@@ -326,11 +334,18 @@ func isText(b []byte) bool {
 func (w *workspace) changes() ([]Change, error) {
 	var out []Change
 	var size int64
+	moved := map[string]bool{}
+	for _, o := range w.over {
+		moved[o.from] = true
+	}
 	for p, o := range w.over {
 		_, had := w.base[p]
 		if o.deleted {
 			if had {
 				out = append(out, Change{Path: p, Delete: true})
+				if !moved[p] {
+					size += w.base[p].Size
+				}
 			}
 			continue
 		}
@@ -355,7 +370,7 @@ func (w *workspace) changes() ([]Change, error) {
 		return nil, refuse("the instructions change %d files, more than the %d that one change may", len(out), w.limits.MaxFiles)
 	}
 	if size > w.limits.MaxChange {
-		return nil, refuse("the changed files have %d bytes together, more than the %d that one change may", size, w.limits.MaxChange)
+		return nil, refuse("the changed and deleted files have %d bytes together, more than the %d that one change may", size, w.limits.MaxChange)
 	}
 	return out, nil
 }

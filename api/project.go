@@ -122,4 +122,5 @@ const (
 	SiteHugo       SiteKind = "hugo"
 	SiteMkDocs     SiteKind = "mkdocs"
 	SiteStarlight  SiteKind = "starlight"
+	SiteNext       SiteKind = "nextjs" // Nextra, Fumadocs and others
 )

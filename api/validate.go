@@ -72,9 +72,9 @@ func (p Project) Validate() error {
 		out.add("siteUrl", "must be an http or https URL without credentials")
 	}
 	switch p.Site {
-	case "", SitePlain, SiteMintlify, SiteDocusaurus, SiteVitePress, SiteHugo, SiteMkDocs, SiteStarlight:
+	case "", SitePlain, SiteMintlify, SiteDocusaurus, SiteVitePress, SiteHugo, SiteMkDocs, SiteStarlight, SiteNext:
 	default:
-		out.add("site", "must be plain, mintlify, docusaurus, vitepress, hugo, mkdocs or starlight")
+		out.add("site", "must be plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight or nextjs")
 	}
 	out.patterns("include", p.Include)
 	out.patterns("exclude", p.Exclude)

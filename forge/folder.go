@@ -18,9 +18,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"golang.org/x/sync/errgroup"
+
+	docsite "docent/site"
 )
 
 // neverImported are folders and files that tools leave behind. What a .gitignore names is left out too.
@@ -72,16 +73,18 @@ type importer struct {
 	limit   int
 	known   map[string]seen // of the last import; replaced when this one is done
 	now     time.Time
-	git     bool            // only tracked files belong to the import
+	git     bool            // repositories within the folder are not ours
+	had     bool            // there were files at the last import
 	tracked map[string]bool // files that belong to it whatever is ignored
 	dirs    map[string]bool // folders on the way to those
-	ignored []gitignore.Pattern
+	ignored docsite.GitIgnore
 
 	files   []found
 	skipped []string // why something was left out
 }
 
-// track adds the files of the last import, and those that git tracks where the folder is a working tree.
+// track finds the files that belong to the import whatever is ignored: those of the last import or, where the folder is a
+// working tree, those that git tracks. A new page of a working tree that nothing ignores is one too, before "git add".
 func (im *importer) track(base plumbing.Hash, src source) error {
 	im.tracked, im.dirs = map[string]bool{}, map[string]bool{}
 	add := func(p string) {
@@ -93,7 +96,10 @@ func (im *importer) track(base plumbing.Hash, src source) error {
 	if !base.IsZero() {
 		err := im.store.walkTree(base, "", func(p string, e entry) error {
 			if e.isFile() {
-				add(p)
+				im.had = true
+				if src.kind != workTree {
+					add(p)
+				}
 			}
 			return nil
 		})
@@ -107,6 +113,9 @@ func (im *importer) track(base plumbing.Hash, src source) error {
 	im.git = true
 	dir, err := gitDir(src.path)
 	if err != nil {
+		return err
+	}
+	if err := im.excluded(dir); err != nil {
 		return err
 	}
 	if n, err := indexed(dir); err != nil {
@@ -124,6 +133,34 @@ func (im *importer) track(base plumbing.Hash, src source) error {
 		}
 	}
 	return nil
+}
+
+// excluded reads what the repository of a working tree ignores beside its .gitignore files.
+func (im *importer) excluded(gitDir string) error {
+	common := gitDir
+	if b, err := os.ReadFile(path.Join(gitDir, "commondir")); err == nil { // of a linked working tree
+		if common = strings.TrimSpace(string(b)); !path.IsAbs(common) {
+			common = path.Join(gitDir, common)
+		}
+	}
+	f, err := os.Open(path.Join(common, "info", "exclude"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: read what the working tree ignores: %w", ErrMisconfigured, reason(err))
+	}
+	defer f.Close()
+	return im.ignore("", f)
+}
+
+// ignore reads the patterns that count for a folder.
+func (im *importer) ignore(dir string, from io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(from, 1<<20))
+	if err == nil {
+		im.ignored.Add(dir, string(data))
+	}
+	return err
 }
 
 // indexed is how many files a working tree's index says that it has, before the index is read whole.
@@ -176,33 +213,23 @@ func (im *importer) list(ctx context.Context, dir string, onlyTracked bool) erro
 	if dir == "" {
 		name = "."
 	}
-	if f, err := im.root.Open(path.Join(name, ".gitignore")); err == nil && !im.git {
-		data, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if f, err := im.root.Open(path.Join(name, ".gitignore")); err == nil {
+		err := im.ignore(dir, f)
 		f.Close()
 		if err != nil {
 			return err
-		}
-		var domain []string
-		if dir != "" {
-			domain = strings.Split(dir, "/")
-		}
-		for line := range strings.Lines(string(data)) {
-			if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" && line[0] != '#' {
-				im.ignored = append(im.ignored, gitignore.ParsePattern(line, domain))
-			}
 		}
 	}
 	entries, err := fs.ReadDir(im.root.FS(), name)
 	if err != nil {
 		return fmt.Errorf("read the folder %q: %w", dir, err)
 	}
-	matcher := gitignore.NewMatcher(im.ignored)
 	for _, e := range entries {
 		p := path.Join(dir, e.Name())
 		if e.Name() == ".git" || isPart(e.Name()) {
 			continue
 		}
-		out := im.git || onlyTracked || neverImported[e.Name()] || matcher.Match(strings.Split(p, "/"), e.IsDir())
+		out := !im.tracked[p] && (onlyTracked || neverImported[e.Name()] || im.ignored.Ignores(p, e.IsDir()))
 		switch {
 		case e.IsDir():
 			if out && !im.dirs[p] {
@@ -218,7 +245,7 @@ func (im *importer) list(ctx context.Context, dir string, onlyTracked bool) erro
 			if err := im.list(ctx, p, out); err != nil {
 				return err
 			}
-		case out && !im.tracked[p]:
+		case out:
 		case e.Type()&fs.ModeSymlink != 0:
 			im.skipped = append(im.skipped, fmt.Sprintf("%q: a symbolic link", p))
 		case !e.Type().IsRegular():

@@ -17,7 +17,7 @@ var (
 	// ErrMoved says that the branch has commits that the edits do not build on: read again and edit anew.
 	ErrMoved = errors.New("the branch has moved on")
 	// ErrMisconfigured says that the code host refuses the project's address or credentials.
-	ErrMisconfigured = errors.New("the code host is not configured rightly")
+	ErrMisconfigured = errors.New("the project's source or code host is not set up correctly")
 	// ErrTemporary says that trying again later may help.
 	ErrTemporary = errors.New("the code host does not answer now")
 	// ErrLost says that a branch does not hold what was published to it, and that nothing here does.
@@ -53,6 +53,7 @@ type Publication struct {
 	Body    string
 	Draft   bool
 	Asker   api.KeyID // who asked for it, for Options.CoAuthor
+	Review  bool      // a person looks at it first, also where the project commits directly
 }
 
 // Published says where a publication is.

@@ -257,7 +257,7 @@ func (h *Hub) publishHosted(ctx context.Context, s *site, p Publication, ours ob
 	if err != nil {
 		return Published{}, err
 	}
-	if p.Project.Direct && head.IsZero() && pull.number == 0 {
+	if p.Project.Direct && !p.Review && head.IsZero() && pull.number == 0 {
 		done, err := h.publishDirect(ctx, s, p, ours, objects, parent)
 		if !declined(err) {
 			return done, better(ctx, host, p.Project, err)

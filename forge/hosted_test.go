@@ -468,6 +468,39 @@ func TestDirectModeFallsBackToAPullRequest(t *testing.T) {
 	}
 }
 
+// A change that a person is to look at first leaves the documentation's branch alone, also where changes go there directly.
+func TestAChangeForReviewIsNotCommittedDirectly(t *testing.T) {
+	for _, kind := range append([]api.HostKind{api.HostGit}, hostKinds...) {
+		t.Run(string(kind), func(t *testing.T) {
+			s, p := standIn(t, kind)
+			p.Direct = true
+			if kind == api.HostGit {
+				p.HostURL = ""
+			}
+			r := open(t, t.TempDir(), p, &forgetest.Pulls{}, quick)
+			before := s.Commits(t, "main")
+			pub := forgetest.Publication(p, r.tip(t, "docent/job_1"), "# Set up\n\nNew.\n")
+			pub.Review = true
+			var done forge.Published
+			for range 2 {
+				var err error
+				if done, err = r.Publish(t.Context(), pub); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := s.Commits(t, "main"); !slices.Equal(got, before) {
+				t.Errorf("main has %v", got)
+			}
+			if got := s.Commits(t, pub.Branch); len(got) != 2 || got[0] != done.Commit {
+				t.Errorf("the branch has %v", got)
+			}
+			if kind != api.HostGit && (len(s.Pulls(pub.Branch)) != 1 || done.Link == "") {
+				t.Errorf("pull requests %+v, published %+v", s.Pulls(pub.Branch), done)
+			}
+		})
+	}
+}
+
 func TestBranchThatIsGoneWithItsMerge(t *testing.T) {
 	onHosts(t, func(t *testing.T, s *forgetest.StandIn, r *rig) {
 		p := forgetest.Publication(r.project, r.tip(t, "docent/job_1"), "# Set up\n\nNew.\n")

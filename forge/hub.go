@@ -408,7 +408,7 @@ func (h *Hub) importFolder(ctx context.Context, s *site, old plumbing.Hash, prog
 	if err := im.list(ctx, "", false); err != nil {
 		return plumbing.ZeroHash, err
 	}
-	if len(im.files) == 0 && len(im.tracked) > 0 {
+	if len(im.files) == 0 && (im.had || len(im.tracked) > 0) {
 		return plumbing.ZeroHash, fmt.Errorf("%w: the folder %q is empty but was not before; nothing is changed until it has files again", ErrTemporary, s.source.path)
 	}
 	if err := im.read(ctx, progress); err != nil {

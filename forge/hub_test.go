@@ -178,24 +178,31 @@ func TestFolderThatVanishesTakesNothingAlong(t *testing.T) {
 	}
 }
 
-func TestWorkingTreeGivesItsTrackedFiles(t *testing.T) {
+func TestAWorkingTreeGivesTheFilesThatGitDoesNotIgnore(t *testing.T) {
 	folder := t.TempDir()
 	git(t, folder, "init", "-q")
 	write(t, folder, map[string]string{"index.md": "# Home\n", "guide/a.md": "a\n", ".gitignore": "*.log\n", "kept.log": "tracked all the same\n", "gone.md": "x"})
 	git(t, folder, "add", "-f", ".")
 	git(t, folder, "commit", "-q", "-m", "start")
-	write(t, folder, map[string]string{"new.md": "not tracked", "b.log": "ignored", "index.md": "# Edited, not committed\n"})
+	write(t, folder, map[string]string{"new.md": "not tracked\n", "guide/new.md": "# New\n", "b.log": "ignored", "index.md": "# Edited, not committed\n",
+		"guide/.gitignore": "**/a/b\n/secret/\n", "guide/a/a/b": "ignored", "guide/secret/x.md": "ignored", "secret/x.md": "not ignored here\n",
+		"node_modules/x/README.md": "never", ".git/info/exclude": "# mine\nmine.md\n", "mine.md": "ignored", "renamed.md": "x"})
 	os.Remove(filepath.Join(folder, "gone.md"))
 	head := git(t, folder, "rev-parse", "HEAD")
 
 	r := open(t, t.TempDir(), project(folder), &forgetest.Pulls{}, forge.Options{})
 	tip, _ := r.sync(t)
 	files := r.files(t, tip.Commit)
-	if got, want := slices.Sorted(maps.Keys(files)), []string{".gitignore", "guide/a.md", "index.md", "kept.log"}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(files)), []string{".gitignore", "guide/.gitignore", "guide/a.md", "guide/new.md", "index.md", "kept.log", "new.md", "renamed.md", "secret/x.md"}; !slices.Equal(got, want) {
 		t.Errorf("imported %v, want %v", got, want)
 	}
 	if files["index.md"] != "# Edited, not committed\n" {
 		t.Errorf("index.md = %q", files["index.md"])
+	}
+	// What is ignored from now on is no longer there, though it was imported before.
+	write(t, folder, map[string]string{".gitignore": "*.log\nnew.md\n"})
+	if tip, _ = r.sync(t); r.files(t, tip.Commit)["new.md"] != "" || r.files(t, tip.Commit)["guide/new.md"] != "" {
+		t.Errorf("imported %v though new.md is ignored", slices.Sorted(maps.Keys(r.files(t, tip.Commit))))
 	}
 	// A page that a merge brought is not tracked by the working tree's git, and is there all the same.
 	r.publish(t, "docent/job_1", put("guide/b.md", "b\n"))

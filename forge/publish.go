@@ -376,7 +376,7 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 	if err != nil {
 		return Published{}, err
 	}
-	if p.Project.Direct && s.pushes() && head.IsZero() {
+	if p.Project.Direct && !p.Review && s.pushes() && head.IsZero() {
 		done, err := h.publishDirect(ctx, s, p, ours, objects, parent)
 		if !declined(err) {
 			return done, err

@@ -17,7 +17,7 @@ type sourceKind int
 
 const (
 	plainFolder sourceKind = iota + 1 // imported as it is
-	workTree                          // a git working tree: its tracked files are imported
+	workTree                          // a git working tree: its files are imported, but those that git ignores
 	gitRemote                         // a repository that is fetched from and pushed to
 )
 

@@ -3,6 +3,7 @@ package markup
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -197,6 +198,9 @@ func (s *scanner) continues(pos int, raw bool) (ok bool, at, level, after int) {
 			return false, j, 0, next
 		}
 	}
+	if !s.mdx && scissors(s.src[j:end]) {
+		return false, j, 0, next
+	}
 	if near && s.isRule(j, end) {
 		return false, j, 0, next
 	}
@@ -277,6 +281,7 @@ func (s *scanner) angle(i, limit int) int {
 		}
 		e := i + 4 + j + 3
 		s.mark(i, e, markTag)
+		s.p.Comments = append(s.p.Comments, Span{i, e})
 		return e
 	}
 	if e := s.autolink(i, limit); e > 0 {
@@ -383,11 +388,21 @@ func (s *scanner) brace(i, limit int) int {
 		} else {
 			s.mark(i, e, markTag)
 			s.p.Scripts = append(s.p.Scripts, Span{i + 1, e - 1})
+			if in := bytes.TrimSpace(src[i+1 : e-1]); bytes.HasPrefix(in, []byte("/*")) && bytes.Index(in, []byte("*/")) == len(in)-2 {
+				s.p.Comments = append(s.p.Comments, Span{i, e})
+			}
 		}
 		return e
 	}
 	if i+1 >= limit {
 		return 0
+	}
+	if bytes.HasPrefix(src[i:limit], []byte("{/*")) { // pages that end in .md are MDX to some generators
+		if e := s.comment(i, limit); e > 0 {
+			s.mark(i, e, markTag)
+			s.p.Comments = append(s.p.Comments, Span{i, e})
+			return e
+		}
 	}
 	closer := "}"
 	switch src[i+1] {
@@ -395,6 +410,10 @@ func (s *scanner) brace(i, limit int) int {
 		closer = "}}"
 	case '%':
 		closer = "%}"
+	case '*': // what takes in another file, of Python-Markdown's extensions
+		closer = "*}"
+	case '!':
+		closer = "!}"
 	case ':', '#', '.':
 	default:
 		return 0
@@ -407,6 +426,10 @@ func (s *scanner) brace(i, limit int) int {
 		known = &s.noClose[1]
 	case "%}":
 		known = &s.noClose[2]
+	case "*}":
+		known = &s.noClose[3]
+	case "!}":
+		known = &s.noClose[4]
 	}
 	if from >= known.from && from < known.to { // only what was not looked at before
 		from = max(from, min(known.to, to)-1)
@@ -421,6 +444,12 @@ func (s *scanner) brace(i, limit int) int {
 	e := from + j + len(closer)
 	if bytes.Contains(src[i:e], []byte("\n\n")) || len(closer) == 1 && bytes.IndexByte(src[i:e], '\n') >= 0 {
 		return 0
+	}
+	if len(closer) == 2 {
+		if i < s.verbatim && !rawEnd.Match(src[i:e]) || src[i+1] != '{' && src[i+1] != '%' && !fileTemplate.Match(src[i:e]) {
+			return 0
+		}
+		return s.template(i, e, limit)
 	}
 	s.mark(i, e, markTag)
 	return e
@@ -998,6 +1027,12 @@ func (s *scanner) destination(ls *leafScan, i, end int) (at Span, e int) {
 			if c == '\\' && k+1 < end && isPunct(src[k+1]) {
 				k += 2
 				continue
+			}
+			if c == '{' && !s.mdx {
+				if at, ok := slices.BinarySearchFunc(ls.atoms, k, func(a Span, k int) int { return a.Start - k }); ok { // a template
+					k = ls.atoms[at].End
+					continue
+				}
 			}
 			if c == '(' {
 				if depth++; depth > 32 {

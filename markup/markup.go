@@ -27,9 +27,12 @@ type Page struct {
 	Links    []Link
 	Code     []Code
 	Tags     []Tag
-	Scripts  []Span    // of MDX: imports and exports, and expressions that are more than one string; they run when the site is built
-	Prose    []Span    // what a reader sees as running text, in order: no code, no markup characters, no link destinations, no URLs
-	Problems []Problem // what a build of the site would refuse
+	// What the generator replaces, and what it leaves out, of text that is no code.
+	Templates []Template
+	Comments  []Span
+	Scripts   []Span    // of MDX: imports and exports, and expressions that are more than one string; they run when the site is built
+	Prose     []Span    // what a reader sees as running text, in order: no code, no markup characters, no link destinations, no URLs
+	Problems  []Problem // what a build of the site would refuse
 
 	runs []run // the visible parts in order, prose and other
 }

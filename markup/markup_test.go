@@ -362,6 +362,9 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(b, strings.HasSuffix(p, "x"))
 	}
+	for _, c := range templates {
+		f.Add([]byte(c.page), false)
+	}
 	f.Add([]byte("---\na: b\n---\n- > ```\n  > x\n\n[a]: <b> \"c\"\n\\"), false)
 	f.Fuzz(func(t *testing.T, src []byte, mdx bool) {
 		name := "a.md"
@@ -370,6 +373,19 @@ func FuzzParse(f *testing.F) {
 		}
 		p := markup.Parse(name, src)
 		sound(t, p)
+		for _, c := range p.Comments {
+			if c.Start < 0 || c.End > len(src) || c.Start >= c.End {
+				t.Fatalf("%q has a comment at %v", src, c)
+			}
+		}
+		if shown := p.Readable(markup.Span{End: len(src)}, everything, func(dest string, below bool) (string, bool) {
+			if strings.Contains(dest, "{{") || strings.Contains(dest, "{%") {
+				t.Fatalf("%q leads to %q", src, dest)
+			}
+			return dest, !below
+		}); len(p.Templates)+len(p.Comments)+len(p.Links)+len(p.Headings)+len(p.Code) == 0 && shown != string(src) {
+			t.Fatalf("%q is shown as %q", src, shown)
+		}
 		if edits, err := p.SetFront("title", "A: \"b\" #c"); err == nil {
 			out, err := markup.Apply(src, edits)
 			if err != nil {

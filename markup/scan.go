@@ -126,8 +126,10 @@ type scanner struct {
 	esmFailed bool
 	notRule   int // the byte for which a line was no thematic break of ruleMark
 	ruleMark  byte
-	noMath    int         // before here no line closes a block of formulas
-	noClose   [3]struct { // between these no }, no }} and no %}
+	noMath    int             // before here no line closes a block of formulas
+	verbatim  int             // templates before here are text: they stand in Liquid's raw
+	notClosed map[string]Span // by the name of a template: between these none closes it
+	noClose   [5]struct {     // between these no }, no }}, no %}, no *} and no !}
 		from, to int
 	}
 	steps int // bytes looked at, of which some are more than once; what tests hold to be linear
@@ -282,7 +284,8 @@ func (s *scanner) block(pos int) int {
 		s.list = append(s.list, col+4)
 		s.leaf(i+n, true, false)
 		return next
-	case c == '<' && bytes.HasPrefix(s.src[i:end], []byte("<<<")):
+	case c == '<' && bytes.HasPrefix(s.src[i:end], []byte("<<<")), c == '-' && !s.mdx && scissors(s.src[i:end]):
+		s.p.Templates = append(s.p.Templates, Template{Span: Span{i, end}, kind: fileTags})
 		return next
 	case c == '$' && strings.TrimSpace(string(s.src[i:end])) == "$$":
 		if n := s.math(i, end, next); n > 0 {
@@ -535,7 +538,8 @@ func (s *scanner) atx(i, end int) int {
 	return n
 }
 
-var customID = regexp.MustCompile(`[ \t]*(?:\{:?[ \t]*#([^\s{}]+)(?:[ \t]+[^{}]*)?\}|\{/\*[ \t]*#([^\s{}]+)[ \t]*\*/\})[ \t]*$`)
+// customID finds an explicit id; %{#id}% is how translated sites of VitePress write it, as others take braces for values.
+var customID = regexp.MustCompile(`[ \t]*(?:%\{#([^\s{}]+)\}%|\{:?[ \t]*#([^\s{}]+)(?:[ \t]+[^{}]*)?\}|\{/\*[ \t]*#([^\s{}]+)[ \t]*\*/\})[ \t]*$`)
 
 func (s *scanner) heading(i, n, end int) {
 	a, _ := s.indent(i+n, end, 0)
@@ -563,13 +567,13 @@ func (s *scanner) heading(i, n, end int) {
 // customAnchor takes an explicit id off the end of a heading.
 func (s *scanner) customAnchor(h *Heading, a, b int) int {
 	from := max(a, b-256)
-	if b > a && s.src[b-1] == '}' {
+	if b > a && (s.src[b-1] == '}' || s.src[b-1] == '%') {
 		if m := customID.FindSubmatchIndex(s.src[from:b]); m != nil {
 			h.Custom = true
-			if m[2] >= 0 {
-				h.Anchor = string(s.src[from+m[2] : from+m[3]])
-			} else {
-				h.Anchor = string(s.src[from+m[4] : from+m[5]])
+			for k := 2; k < len(m); k += 2 {
+				if m[k] >= 0 {
+					h.Anchor = string(s.src[from+m[k] : from+m[k+1]])
+				}
 			}
 			return from + m[0]
 		}

@@ -11,21 +11,37 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
 )
 
-// Slug is GitHub's rule for the anchor of a heading: lower case, letters, digits, hyphens and underscores only, a hyphen
-// for each space.
-func Slug(text string) string {
+// Slug is GitHub's rule for the anchor of a heading, as the library github-slugger has it: lower case; letters, digits, hyphens
+// and underscores only; a hyphen for each space.
+func Slug(text string) string { return SlugInCase(Lower(text)) }
+
+// SlugInCase is Slug with upper and lower case as they are.
+func SlugInCase(text string) string {
 	var b strings.Builder
-	for _, r := range strings.ToLower(strings.TrimSpace(text)) {
+	for _, r := range strings.TrimSpace(text) {
 		switch {
 		case r == ' ' || r == '\n' || r == '\t':
 			b.WriteByte('-')
-		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r):
+		case r == '-' || unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control):
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
+}
+
+// Lower is a text in lower case by the rules of Unicode, as JavaScript and Python have them: a letter may become two.
+func Lower(text string) string {
+	for i := range len(text) {
+		if text[i] >= 0x80 {
+			return cases.Lower(language.Und).String(text)
+		}
+	}
+	return strings.ToLower(text)
 }
 
 // slugger makes slugs unique within a page as GitHub does, by a number that counts up.

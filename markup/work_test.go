@@ -13,6 +13,8 @@ var repeated = []struct{ before, again, then, after string }{
 	{again: "`x``y"}, {again: "``\n`"}, {again: "~~~x\n"}, {again: "<a b="}, {again: "<a b='\""}, {again: "<!--"}, {again: "<pre>"}, {again: "<b>", then: "</b>"}, {again: "<a {"},
 	{again: "# x\n"}, {again: "x\n===\n"}, {again: "**x_*"}, {again: "\\ "}, {again: "&amp"}, {again: "|-|\n"}, {again: "[a]: b\n"}, {again: "[^a]: b\n\n"}, {again: "import x from 'y'\n"},
 	{again: "export const a = {\n"}, {again: "!!! a\n    "}, {again: ":::a\n"}, {again: "> "}, {again: ">\n- "}, {again: "<script>"}, {again: "http://a("}, {again: "/*"}, {again: "'`"},
+	{again: "{{< comment >}}"}, {again: "{% comment %}"}, {again: "{% raw %}"}, {before: "# ", again: "{{< comment >}}"}, {again: "{! "}, {again: "{/* "}, {again: "{/**/}{/* "}, {again: "{* a.b"}, {again: "--8<--\n"},
+	{again: "[x]({{< ref a >}}"}, {again: "{{< a b="}, {again: "{{< comment >}}/comment"}, {again: "{% raw %}endraw"},
 }
 
 func TestTwiceTheTextIsTwiceTheWork(t *testing.T) {

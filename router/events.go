@@ -31,6 +31,8 @@ type eventBody struct {
 	Branch string           `json:"branch,omitempty"`
 	Commit string           `json:"commit,omitempty"`
 	PRLink *string          `json:"prLink,omitempty"`
+
+	Outcome api.Outcome `json:"outcome,omitempty"`
 }
 
 type toolBody struct {
@@ -42,7 +44,7 @@ type toolBody struct {
 
 func (s *Server) eventBody(x *exchange, req *http.Request, e job.Entry) eventBody {
 	b := eventBody{ID: e.Seq, Type: e.Type, At: timestamp(e.At), Status: e.Status, Title: e.Title, Text: e.Text, Todos: e.Todos,
-		Files: e.Files, Diff: e.Diff, Branch: e.Branch, Commit: e.Commit}
+		Files: e.Files, Diff: e.Diff, Branch: e.Branch, Commit: e.Commit, Outcome: e.Outcome}
 	if e.Tool != nil {
 		b.Tool = &toolBody{e.Tool.Name, e.Tool.Input, e.Tool.Output, e.Tool.Failed}
 	}

@@ -98,8 +98,8 @@ func TestAJobIsFollowedFromAnyEvent(t *testing.T) {
 	if e := <-stream; e.id != "5" || entry(t, e)["prLink"] != h.url+link {
 		t.Errorf("%+v", e)
 	}
-	h.jobs.add(id, job.Entry{Type: job.EntryFinished, Text: "Done."}, ended)
-	if e := <-stream; e.id != "6" || entry(t, e)["status"] != "completed" {
+	h.jobs.add(id, job.Entry{Type: job.EntryFinished, Text: "Done.", Outcome: api.OutcomeChanged}, ended)
+	if e := <-stream; e.id != "6" || entry(t, e)["status"] != "completed" || entry(t, e)["outcome"] != "changed" {
 		t.Errorf("%+v", e)
 	}
 	if e := <-stream; e.id != "" || e.name != "end" || entry(t, e)["prLink"] != h.url+link {

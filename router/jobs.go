@@ -38,10 +38,15 @@ type jobBody struct {
 	Title      string        `json:"title"`
 	Message    string        `json:"message"`
 	UpdatedAt  timestamp     `json:"updatedAt"`
+	Outcome    *api.Outcome  `json:"outcome"`
 }
 
 func (s *Server) jobBody(x *exchange, req *http.Request, j api.Job) jobBody {
-	return jobBody{ID: j.ID, Status: j.Status, Source: j.Source, Model: j.Model, PRLink: s.link(x, req, j.PRLink),
+	var outcome *api.Outcome
+	if j.Outcome != "" {
+		outcome = &j.Outcome
+	}
+	return jobBody{Outcome: outcome, ID: j.ID, Status: j.Status, Source: j.Source, Model: j.Model, PRLink: s.link(x, req, j.PRLink),
 		CreatedAt: timestamp(j.CreatedAt), ArchivedAt: stamp(j.ArchivedAt), Title: j.Title, Message: j.Message,
 		UpdatedAt: timestamp(j.UpdatedAt)}
 }

@@ -37,10 +37,15 @@ func TestAJobIsCreatedReadAndFollowedUp(t *testing.T) {
 		t.Errorf("command: %+v", cmd)
 	}
 
+	if outcome, ok := created["outcome"]; !ok || outcome != nil {
+		t.Errorf("the outcome of an active job is %v", outcome)
+	}
 	link := "/pulls/pr_1"
-	h.jobs.change(api.JobID(id), func(r *api.JobRow) { r.Job.Status, r.Job.PRLink = api.JobCompleted, &link })
+	h.jobs.change(api.JobID(id), func(r *api.JobRow) {
+		r.Job.Status, r.Job.PRLink, r.Job.Outcome = api.JobCompleted, &link, api.OutcomeChanged
+	})
 	read := h.json(200, "GET", res.Header.Get("Location"), h.admin, "")
-	if read["status"] != "completed" || read["prLink"] != h.url+"/pulls/pr_1" {
+	if read["outcome"] != "changed" || read["status"] != "completed" || read["prLink"] != h.url+"/pulls/pr_1" {
 		t.Errorf("read: %v", read)
 	}
 	again := h.json(200, "POST", res.Header.Get("Location")+"/message", h.admin, `{"prompt":"and the title"}`)

@@ -204,6 +204,9 @@ func TestPagesHaveAnIcon(t *testing.T) {
 		if !strings.HasPrefix(icon, "<svg") {
 			t.Errorf("%s is %q", path, icon)
 		}
+		if body, _ := h.text(200, "HEAD", path, "", ""); body != "" {
+			t.Errorf("HEAD %s: %.40q", path, body)
+		}
 	}
 }
 

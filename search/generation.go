@@ -34,7 +34,7 @@ import (
 // checked against the manifest before it is used.
 
 // schemaVersion names the form of a generation and of the documents in it.
-const schemaVersion = 4
+const schemaVersion = 5
 
 type manifest struct {
 	Schema   int            `json:"schema"`
@@ -42,6 +42,7 @@ type manifest struct {
 	Commit   string         `json:"commit"`
 	DocsDir  string         `json:"docsDir"`
 	SiteURL  string         `json:"siteUrl"`
+	Site     siteLabel      `json:"site"`
 	Language string         `json:"language"` // the site's default, where something says it
 	NextUID  uint32         `json:"nextUid"`
 	Pages    int            `json:"pages"`
@@ -84,6 +85,7 @@ type record struct {
 	ID          string   // the same by Docusaurus's older rule
 	Address     string   // the whole address where the front matter sets that
 	Aliases     []string // earlier addresses
+	Renders     string   // the operation of an API that the page shows, by its front matter: "GET /pets"
 	Shown       string   // path of the page on the site, by the rule of its generator
 	Crumbs      []string // titles of the groups or folders above it
 	Hidden      bool     // found by its path, not by searching

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,8 +101,8 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, pr
 	u.count()
 	if u.old != nil && len(todo) == 0 && len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) == 0 && len(u.old.records) == len(u.records) &&
 		u.old.manifest.Language == u.where.Language() {
-		if u.old.manifest.Commit != u.report.Commit || u.old.manifest.SiteURL != u.report.SiteURL {
-			err = shelf.relabel(u.old, u.report.Commit, u.report.SiteURL)
+		if label := labelOf(&u.where); u.old.manifest.Commit != u.report.Commit || u.old.manifest.SiteURL != u.report.SiteURL || !reflect.DeepEqual(u.old.manifest.Site, label) {
+			err = shelf.relabel(u.old, u.report.Commit, u.report.SiteURL, label)
 		}
 		return u.report, err
 	}
@@ -148,6 +149,9 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 			}
 			continue
 		}
+		if f.Size > maxFileSize && k == kindPage && isData(rel) && !describesByName(rel) {
+			continue
+		}
 		if f.Size > maxFileSize {
 			u.pass(rel, "is bigger than a page that someone wrote")
 			u.library.log.Warn("file is too big to be indexed", "project", u.project.ID, "path", f.Path, "bytes", f.Size)
@@ -178,8 +182,14 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 				return err
 			}
 			var src *source
+			text, forReaders := content, true
+			if r.Kind == kindPage && len(content) <= maxFileSize {
+				text, forReaders = pageText(r.Path, content)
+			}
 			if len(content) > maxFileSize || !isText(content) {
 				u.pass(r.Path, "is no text")
+				r.Kind, content = kindIgnored, nil
+			} else if content = text; !forReaders {
 				r.Kind, content = kindIgnored, nil
 			} else {
 				r.Size, r.CRC = int64(len(content)), crc32.Checksum(content, castagnoli)
@@ -190,7 +200,7 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 			u.fresh[r] = content
 			if src != nil {
 				if held += len(content); held > holdParsed {
-					src.sections = nil // read again when it is indexed: memory stays bounded
+					src.sections, src.headings = nil, nil // read again when it is indexed: memory stays bounded
 				}
 				u.sources[r] = src
 			}
@@ -286,7 +296,7 @@ func (u *update) derive() []*record {
 			at.Crumbs = u.where.Crumbs(r.page(), titles)
 		}
 		h := fnv.New64a()
-		fmt.Fprintf(h, "%q %q %q %t %q %t %q %q %q", at.Names, at.Crumbs, address, r.Hidden, v.Versions, v.Current, v.Language, v.Docs, v.Same)
+		fmt.Fprintf(h, "%q %q %q %q %t %q %t %q %q %q", u.where.AnchorRule(), at.Names, at.Crumbs, address, r.Hidden, v.Versions, v.Current, v.Language, v.Docs, v.Same)
 		for _, s := range links {
 			fmt.Fprintf(h, "l%d:%s", len(s), s)
 		}
@@ -425,7 +435,7 @@ func (u *update) reader(ctx context.Context) func(string) ([]byte, error) {
 		byPath[r.Path] = r
 	}
 	return func(p string) ([]byte, error) {
-		if r := byPath[p]; r != nil {
+		if r := byPath[p]; r != nil && (r.Kind == kindNavigation || site.IsPage(p)) { // of other files something else is kept
 			return u.content(r)
 		}
 		full := path.Join(u.project.DocsDir, p)
@@ -437,6 +447,14 @@ func (u *update) reader(ctx context.Context) func(string) ([]byte, error) {
 		}
 		return u.tree.Read(ctx, full)
 	}
+}
+
+// source is the name that says how the record's text is read.
+func (r *record) source() string {
+	if isData(r.Path) {
+		return r.Path + ".md" // see pageText
+	}
+	return r.Path
 }
 
 // page is what a record's file says of its own address.
@@ -543,7 +561,7 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	m := manifest{Schema: schemaVersion, Analysis: analysisVersion, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.report.SiteURL, Language: u.where.Language()}
+	m := manifest{Schema: schemaVersion, Analysis: analysisVersion, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.report.SiteURL, Site: labelOf(&u.where), Language: u.where.Language()}
 	for _, r := range u.records {
 		m.NextUID = max(m.NextUID, r.UID+1)
 	}
@@ -616,6 +634,12 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 	return err
 }
 
+// describesByName tells a document that describes an API by its name.
+func describesByName(p string) bool {
+	base := strings.ToLower(path.Base(p))
+	return strings.Contains(base, "openapi") || strings.Contains(base, "swagger")
+}
+
 // onPage is work on one page. What the page makes the program panic with says which page it is, and ends the update alone.
 func onPage(r *record, work func() error) func() error {
 	return func() error {
@@ -663,6 +687,7 @@ func (u *update) documents(ctx context.Context, todo []*record, keep func(*recor
 				}
 				src.include(p, text)
 			}
+			src.name(&u.where)
 			docs := describe(r, src)
 			mu.Lock()
 			defer mu.Unlock()

@@ -377,9 +377,9 @@ func (s *shelf) serve(gen string) error {
 }
 
 // relabel records that a generation shows another commit as well.
-func (s *shelf) relabel(snap *snapshot, commit, siteURL string) error {
+func (s *shelf) relabel(snap *snapshot, commit, siteURL string, label siteLabel) error {
 	m := snap.manifest
-	m.Commit, m.SiteURL = commit, siteURL
+	m.Commit, m.SiteURL, m.Site = commit, siteURL, label
 	if err := saveManifest(snap.dir, m); err != nil {
 		return err
 	}

@@ -284,20 +284,46 @@ func (s *snapshot) gather(ctx context.Context, w *scratch, g *group, read func(c
 
 func saturated(idf, x, k float32) float32 { return idf * x * (k + 1) / (k + x) }
 
-// begun adds the words that a group's word is the beginning of.
+// begun adds the words that a group's word is the beginning of: of all these, the ones that most pages have.
 func (s *snapshot) begun(a *analyser, g *group, languages []string, share float64) {
-	from := sort.SearchStrings(s.words, g.word)
-	n := 0
-	for i := from; i < len(s.words) && n < s.tuning.PrefixWords && strings.HasPrefix(s.words[i], g.word); i++ {
-		if s.words[i] == g.word || !s.alive(s.words[i]) {
-			continue
-		}
-		n++
-		g.add(s.words[i], share)
+	for _, w := range s.completions(g.word, s.tuning.PrefixWords) {
+		g.add(w, share)
 		for _, l := range languages {
-			g.add(a.stemmer(l).of(s.words[i]), share)
+			g.add(a.stemmer(l).of(w), share)
 		}
 	}
+}
+
+// completions are the words that begin with another one, the most used first. A single letter begins a good part of all
+// words, and this is asked at each key that is pressed: so they are looked through once, and not sorted.
+func (s *snapshot) completions(begin string, most int) []string {
+	if most <= 0 {
+		return nil
+	}
+	type counted struct {
+		word  string
+		pages uint32
+	}
+	var best []counted
+	for i := sort.SearchStrings(s.words, begin); i < len(s.words) && strings.HasPrefix(s.words[i], begin); i++ {
+		if s.words[i] == begin || len(best) == most && s.wordPages[i] <= best[most-1].pages {
+			continue
+		}
+		w := counted{s.words[i], s.used(i)}
+		if w.pages == 0 || len(best) == most && w.pages <= best[most-1].pages {
+			continue
+		}
+		if len(best) == most {
+			best = best[:most-1]
+		}
+		at := sort.Search(len(best), func(k int) bool { return best[k].pages < w.pages }) // of equals the first in the alphabet
+		best = slices.Insert(best, at, w)
+	}
+	out := make([]string, len(best))
+	for i, w := range best {
+		out[i] = w.word
+	}
+	return out
 }
 
 // slips adds the words that a group's word may have been meant to be: up to three, at one slip, or from eight letters on
@@ -312,18 +338,19 @@ func (s *snapshot) slips(a *analyser, g *group, languages []string, unfinished b
 		allowed = 2
 	}
 	type candidate struct {
+		at   int // in the dictionary
 		word string
 		slip int
 		same int // letters in common at the start
 	}
 	var found []candidate
 	visit := func(from, to int) {
-		for _, w := range s.words[from:to] {
+		for i, w := range s.words[from:to] {
 			if d := len(w) - len(g.word); d > 2*allowed || d < -2*allowed {
 				continue
 			}
 			if n := slipsBetween(word, w, allowed); n <= allowed {
-				found = append(found, candidate{w, n, commonPrefix(g.word, w)})
+				found = append(found, candidate{from + i, w, n, commonPrefix(g.word, w)})
 			}
 		}
 	}
@@ -344,7 +371,7 @@ func (s *snapshot) slips(a *analyser, g *group, languages []string, unfinished b
 		if n == 3 {
 			break
 		}
-		if !s.alive(c.word) {
+		if s.used(c.at) == 0 {
 			continue
 		}
 		n++
@@ -939,7 +966,7 @@ func (s *snapshot) filter(q *Query, sc *scope) func(page uint32) bool {
 	one := len(s.locales) == 1 && len(s.hasVersion) == 0 && sc.only == "" && !sc.nothing // a site of one version and language
 	return func(page uint32) bool {
 		r := s.pages[page]
-		if r.Hidden || !allowed(r, f.Groups) || !one && !s.inScope(sc, page) {
+		if r.Hidden || s.covered[page] || !allowed(r, f.Groups) || !one && !s.inScope(sc, page) {
 			return false
 		}
 		return f.Tag == "" || slices.ContainsFunc(r.Tags, func(t string) bool { return strings.EqualFold(t, f.Tag) })

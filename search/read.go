@@ -8,6 +8,7 @@ import (
 
 	"github.com/blevesearch/bleve/v2/document"
 
+	"docent/markup"
 	"docent/site"
 )
 
@@ -19,12 +20,14 @@ type source struct {
 	parts    []string       // paths of the imported files that are there
 	dests    []string       // where its links lead to, as they are written
 	uses     map[string]int // where the text shows an imported file
+	headings []markup.Heading
 }
 
 // A section is a stretch of a page from one heading to the next.
 type section struct {
 	heading, anchor string
 	level           int
+	number          int // of the heading among all headings of a page in Markdown, from 1; 0 for any other
 	trail           []string
 	start, end      int
 	body, code      string
@@ -44,8 +47,8 @@ func classify(p string) kind {
 		}
 	}
 	ext := strings.ToLower(path.Ext(base))
-	if low := strings.ToLower(base); (ext == ".json" || ext == ".yaml" || ext == ".yml") && (strings.Contains(low, "openapi") || strings.Contains(low, "swagger")) {
-		return kindPage
+	if isData(base) && !strings.HasPrefix(base, ".") {
+		return kindPage // where it describes an API
 	}
 	if strings.HasPrefix(base, ".") || !site.IsPage(base) {
 		return kindIgnored
@@ -54,6 +57,16 @@ func classify(p string) kind {
 		return kindIgnored
 	}
 	return kindPage
+}
+
+// name gives the sections the anchors that the site's generator does.
+func (s *source) name(where *site.Site) {
+	anchors := where.Anchors(s.headings)
+	for i := range s.sections {
+		if t := &s.sections[i]; t.number > 0 {
+			t.anchor = anchors[t.number-1]
+		}
+	}
 }
 
 // maxWords bounds what the closer look keeps of one section.

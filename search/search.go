@@ -59,7 +59,7 @@ type Hit struct {
 	Tags        []string
 }
 
-// A Page is a whole page as it is stored.
+// A Page is a whole page, without what its readers do not see: comments, and what the site's generator replaces.
 type Page struct {
 	Path    string
 	Title   string

@@ -4,16 +4,19 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"docent/markup"
 )
 
 // Bounds of a hit's content: a section that says little is shown with those below it.
 const (
 	contentEnough = 600
 	contentMost   = 8000
+	sourceMost    = 4 * contentMost // of the source: what readers do not see is taken out of it
 )
 
 // contents are read into these, so that a hit takes only what it holds.
-var contents = sync.Pool{New: func() any { return new([contentMost]byte) }}
+var contents = sync.Pool{New: func() any { return new([sourceMost]byte) }}
 
 // stretch is where what a section shows ends: its offset in the page, and the number of the section that follows.
 func (s *snapshot) stretch(section uint32) (end int64, after uint32) {
@@ -65,15 +68,27 @@ func (s *snapshot) show(found []standing, version string) ([]Hit, error) {
 func (s *snapshot) write(section uint32, labels *manifest) (*shown, error) {
 	r, sec := s.pages[s.pageOf[section]], s.sections[section]
 	end, _ := s.stretch(section)
-	held := contents.Get().(*[contentMost]byte)
+	held := contents.Get().(*[sourceMost]byte)
 	defer contents.Put(held)
-	buf := held[:max(0, min(end-sec.Start, contentMost))]
+	buf := held[:max(0, min(end-sec.Start, sourceMost))]
 	if _, err := s.text.ReadAt(buf, r.Offset+sec.Start); err != nil {
 		return nil, err
 	}
+	content := strings.TrimSpace(strings.ToValidUTF8(s.readable(r, buf, labels), ""))
+	if len(content) > contentMost {
+		content = strings.TrimSpace(strings.ToValidUTF8(content[:contentMost], ""))
+	}
 	return &shown{labels, Hit{
-		Path: r.Path, Anchor: sec.Anchor, URL: r.url(labels.SiteURL, sec.Anchor), Title: r.Title, Heading: sec.Heading,
-		Trail: slices.Clip(sec.Trail), Crumbs: slices.Clip(r.Crumbs), Content: strings.TrimSpace(strings.ToValidUTF8(string(buf), "")),
+		Path: r.Path, Anchor: sec.Anchor, URL: s.address(r, sec, labels), Title: r.Title, Heading: sec.Heading,
+		Trail: slices.Clip(sec.Trail), Crumbs: slices.Clip(r.Crumbs), Content: content,
 		Description: r.Description, Language: s.locales[s.localeOf[s.pageOf[section]]].shown, Tags: slices.Clip(r.Tags),
 	}}, nil
+}
+
+// readable is a part of a page as readers have it: see markup.Page.Readable.
+func (s *snapshot) readable(r *record, part []byte, labels *manifest) string {
+	src := append([]byte{'\n'}, part...) // so that a line of hyphens does not begin front matter
+	return markup.Parse(r.source(), src).Readable(markup.Span{Start: 1, End: len(src)}, labels.Site.Templates, func(dest string, below bool) (string, bool) {
+		return s.leadsTo(r, dest, below, labels), true
+	})
 }

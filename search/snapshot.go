@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -42,7 +43,10 @@ type snapshot struct {
 	sectionOf []int32           // section of a Bleve document number; -1 where deleted
 	byKey     map[string]uint32 // pages by path without extension, then by address
 	byAddress map[string]uint32 // pages by the address that readers see
-	linksTo   [][]uint32        // pages that a page links to, sorted
+	// Operations of APIs, and the pages that show nothing but one.
+	renderedBy map[string]uint32
+	covered    map[uint32]bool
+	linksTo    [][]uint32 // pages that a page links to, sorted
 
 	// Weight by which a term frequency counts, by document: the field's weight over the length's norm.
 	sectionNorm [sectionFields][]float32
@@ -55,13 +59,14 @@ type snapshot struct {
 	headIDF     spread // the same for the headings of sections
 	meanBody    float64
 	words       []string // the dictionary, sorted
+	wordPages   []uint32 // how many pages have each, counting those that are deleted
 	titles      []titleEntry
 	languages   []string // that pages are written in: primary subtags
 	locales     []locale // the same as the site names them, its own first
 	localeOf    []uint16 // of a page
 	hasVersion  map[versionOfDocs]bool
 	same        map[string][]uint32 // pages that are one in several versions and languages; nil where there is one language and no version
-	living      sync.Map            // word -> bool
+	living      sync.Map            // word -> the number of pages that have it
 	terms       cache[termKey, *postings]
 	shown       cache[uint32, *shown]
 	results     cache[resultKey, []standing]
@@ -162,7 +167,7 @@ func (s *snapshot) measureMemory() int64 {
 		n += int64(len(key)+4*len(pages)) + 64
 	}
 	for _, w := range s.words {
-		n += int64(len(w)) + 16
+		n += int64(len(w)) + 20
 	}
 	for _, t := range s.titles {
 		n += int64(len(t.title)) + 24
@@ -252,6 +257,7 @@ func (s *snapshot) build() error {
 			}
 		}
 	}
+	s.findOperations()
 	s.linksTo = make([][]uint32, len(s.pages))
 	for page, r := range s.pages {
 		to := make([]uint32, 0, len(r.Links))
@@ -323,6 +329,66 @@ func (s *snapshot) numberDocuments(byUID map[uint32]uint32) error {
 	return nil
 }
 
+// findOperations finds the pages that show the operations of APIs. One that holds nothing else is found by the operation.
+func (s *snapshot) findOperations() {
+	s.renderedBy, s.covered = make(map[string]uint32), make(map[uint32]bool)
+	for page, r := range s.pages {
+		if _, taken := s.renderedBy[r.Renders]; !taken && r.Renders != "" && !isData(r.Path) {
+			s.renderedBy[r.Renders] = uint32(page)
+		}
+	}
+	if len(s.renderedBy) == 0 {
+		return
+	}
+	for _, r := range s.pages {
+		if !isData(r.Path) || r.Hidden {
+			continue
+		}
+		for _, sec := range r.Sections {
+			page, ok := s.renderedBy[operationOf(sec.Heading)]
+			if ok && len(s.pages[page].Groups) == 0 && !slices.ContainsFunc(s.pages[page].Sections, func(own sectionRecord) bool { return own.Len[fieldBody]+own.Len[fieldCode] > 0 }) {
+				s.covered[page] = true
+			}
+		}
+	}
+}
+
+// address is where a reader finds a section of a page: of an operation of an API, the page of the site that shows it.
+func (s *snapshot) address(r *record, sec *sectionRecord, labels *manifest) string {
+	if isData(r.Path) {
+		if page, ok := s.renderedBy[operationOf(sec.Heading)]; ok {
+			return s.pages[page].url(labels.SiteURL, "")
+		}
+		if made := s.made(r, sec, labels); made != "" {
+			return (&record{Shown: made}).url(labels.SiteURL, "")
+		}
+		return r.url(labels.SiteURL, "")
+	}
+	return r.url(labels.SiteURL, sec.Anchor)
+}
+
+// made is the address of the page that the generator makes of an operation; empty where it is not known.
+func (s *snapshot) made(r *record, sec *sectionRecord, labels *manifest) string {
+	folder, ok := labels.Site.APIs[r.Path]
+	call, summary, _ := strings.Cut(sec.Heading, ": ")
+	if !ok || operationOf(sec.Heading) == "" {
+		return ""
+	}
+	address := func(sec *sectionRecord, call, summary string) string {
+		method, at, _ := strings.Cut(call, " ")
+		return site.OperationAddress(folder, strings.Join(sec.Trail[:min(1, len(sec.Trail))], ""), method, at, summary)
+	}
+	own := address(sec, call, summary)
+	for i := range r.Sections {
+		other := &r.Sections[i]
+		call, summary, _ := strings.Cut(other.Heading, ": ")
+		if other.Start != sec.Start && operationOf(other.Heading) != "" && address(other, call, summary) == own {
+			return "" // one of them has a number, by their order in the document
+		}
+	}
+	return own
+}
+
 // readDictionary collects the words of all pages.
 func (s *snapshot) readDictionary() error {
 	dict, err := s.reader.FieldDict(pageFieldNames[fieldSurface])
@@ -339,32 +405,31 @@ func (s *snapshot) readDictionary() error {
 			break
 		}
 		s.words = append(s.words, strings.Clone(entry.Term))
+		s.wordPages = append(s.wordPages, uint32(min(entry.Count, math.MaxUint32)))
 	}
-	if !slices.IsSorted(s.words) {
-		slices.Sort(s.words)
-		s.words = slices.Compact(s.words)
+	if !slices.IsSorted(s.words) { // all that is looked up in it needs the order
+		return errors.New("read dictionary: its words are not in order")
 	}
 	return nil
 }
 
-// alive reports whether a word of the dictionary is on any page. Bleve's dictionaries still hold the words of deleted
-// documents until their segments are written afresh.
-func (s *snapshot) alive(word string) bool {
+// used is how many pages have a word of the dictionary. Bleve's dictionaries still hold the words of deleted documents until
+// their segments are written afresh.
+func (s *snapshot) used(word int) uint32 {
 	if s.manifest.Dead == 0 {
-		return true
+		return s.wordPages[word]
 	}
-	if known, ok := s.living.Load(word); ok {
-		return known.(bool)
+	text := s.words[word]
+	if known, ok := s.living.Load(text); ok {
+		return known.(uint32)
 	}
-	found := false
-	r, err := s.reader.TermFieldReader(context.Background(), []byte(word), pageFieldNames[fieldSurface], false, false, false)
-	if err == nil {
-		doc, err := r.Next(nil)
-		found = err == nil && doc != nil
+	pages := uint32(0)
+	if r, err := s.reader.TermFieldReader(context.Background(), []byte(text), pageFieldNames[fieldSurface], false, false, false); err == nil {
+		pages = uint32(min(r.Count(), math.MaxUint32))
 		r.Close()
 	}
-	s.living.Store(word, found)
-	return found
+	s.living.Store(text, pages)
+	return pages
 }
 
 // plainTitle is a title as it is compared with what is typed: lower case, words only.
@@ -435,7 +500,7 @@ func (s *snapshot) page(p string, groups []string) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	return Page{Path: r.Path, Title: r.Title, URL: s.url(r, ""), Content: string(content[r.Body:]), Groups: slices.Clone(r.Groups)}, nil
+	return Page{Path: r.Path, Title: r.Title, URL: s.url(r, ""), Content: s.readable(r, content[r.Body:], s.labels()), Groups: slices.Clone(r.Groups)}, nil
 }
 
 // find looks a page up by anything that names it. What begins with a slash, or with the site's address, is an address

@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/net/html"
 
-	"docent/formats"
 	"docent/markup"
 	"docent/site"
 )
@@ -26,7 +25,7 @@ func readSource(r *record, content []byte) *source {
 	if r.Kind != kindPage {
 		return &source{}
 	}
-	r.Title, r.Description, r.Version, r.Language, r.Slug, r.ID, r.Address = "", "", "", "", "", "", ""
+	r.Title, r.Description, r.Version, r.Language, r.Slug, r.ID, r.Address, r.Renders = "", "", "", "", "", "", "", ""
 	r.Aliases = nil
 	r.Tags, r.Keywords, r.Groups, r.Links, r.Imports = nil, nil, nil, nil, nil
 	r.Front, r.Boost, r.Body = site.Front{}, 0, 0
@@ -37,11 +36,6 @@ func readSource(r *record, content []byte) *source {
 			r.Front = frontOf(markup.Parse(r.Path, content))
 		}
 		readHTML(r, src, content)
-	case ".json", ".yaml", ".yml":
-		if !readOpenAPI(r, src, content) {
-			r.Kind = kindIgnored
-			return src
-		}
 	default:
 		readMarkup(r, src, content)
 	}
@@ -49,6 +43,15 @@ func readSource(r *record, content []byte) *source {
 		r.Title = titleOfPath(r.Path)
 	}
 	return src
+}
+
+// pageText is the text of a file as it is indexed and shown: of a document that describes an API the page that it makes. ok is
+// false where the file holds nothing for readers.
+func pageText(name string, content []byte) (text []byte, ok bool) {
+	if isData(name) {
+		return apiPage(name, content)
+	}
+	return content, true
 }
 
 // frontOf is what a page's front matter says of whether the site shows it.
@@ -63,7 +66,7 @@ func frontOf(p *markup.Page) site.Front {
 var numericVersion = regexp.MustCompile(`(?m)^version[ \t]*[:=][ \t]*(\d+(?:\.\d+)?)[ \t\r]*(?:#.*)?$`)
 
 func readMarkup(r *record, src *source, content []byte) {
-	p := markup.Parse(r.Path, content)
+	p := markup.Parse(r.source(), content)
 	r.Body = int64(p.Body.Start)
 	readFront(r, src, p.Front.Values)
 	r.Front = frontOf(p)
@@ -79,10 +82,15 @@ func readMarkup(r *record, src *source, content []byte) {
 		}
 	}
 	sections := p.Sections(maxLevel)
+	src.headings = p.Headings
+	numbers := make(map[int]int, len(p.Headings))
+	for i, h := range p.Headings {
+		numbers[h.Span.Start] = i + 1
+	}
 	for i, s := range sections {
-		t := section{heading: s.Heading, anchor: s.Anchor, level: s.Level, trail: s.Trail, start: s.Span.Start, end: s.Span.End, body: s.Body, code: s.Code}
+		t := section{heading: s.Heading, anchor: s.Anchor, number: numbers[s.Span.Start], level: s.Level, trail: s.Trail, start: s.Span.Start, end: s.Span.End, body: s.Body, code: s.Code}
 		if lead != "" && i < 2 && s.Level == 1 && s.Span.Start == p.Headings[0].Span.Start {
-			t.heading, t.anchor, t.level, t.trail = "", "", 0, nil
+			t.heading, t.anchor, t.number, t.level, t.trail = "", "", 0, 0, nil
 			t.body = s.Heading + "\n\n" + s.Body
 			if i == 1 { // text, as a rule an import or an image, stood before it
 				before := &src.sections[0]
@@ -102,7 +110,11 @@ func readMarkup(r *record, src *source, content []byte) {
 		switch l.Kind {
 		case markup.InlineLink, markup.ReferenceLink, markup.AttributeLink:
 			src.dests = append(src.dests, l.Dest)
-			if to, ok := linkTarget(r.Path, l.Dest); ok && strings.TrimSpace(l.Text) != "" {
+			dest := markup.TemplateTarget(l.Dest)
+			if dest != l.Dest && strings.Contains(dest, "/") && !strings.HasPrefix(dest, ".") {
+				dest = "/" + strings.TrimPrefix(dest, "/") // ref names pages from the root
+			}
+			if to, ok := linkTarget(r.Path, dest); ok && strings.TrimSpace(l.Text) != "" {
 				r.Links = append(r.Links, link{To: to, Text: strings.TrimSpace(l.Text)})
 			}
 		case markup.ImportLink:
@@ -213,6 +225,11 @@ func readFront(r *record, src *source, front map[string]any) {
 	for _, name := range []string{text("sidebarTitle"), text("sidebar_label"), text("linkTitle"), text("openapi"), text("api")} {
 		if name != "" && name != r.Title {
 			r.Keywords = append(r.Keywords, name)
+		}
+	}
+	for _, said := range []string{text("openapi"), text("api")} {
+		if call := rendered(said); call != "" && r.Renders == "" {
+			r.Renders = call
 		}
 	}
 	// Other names of the page, as the sites' generators keep them: old addresses, and what a reference page is generated from.
@@ -399,137 +416,4 @@ func readHTML(r *record, src *source, content []byte) {
 	if len(src.sections) == 0 {
 		src.sections = []section{{end: len(content)}}
 	}
-}
-
-// maxSchemas is how many schemas of an OpenAPI document are read, each as often as it is referred to.
-const maxSchemas = 200_000
-
-// readOpenAPI makes a section of each operation of an OpenAPI document. Anything else is not for readers.
-func readOpenAPI(r *record, src *source, content []byte) bool {
-	var doc map[string]any
-	read := formats.YAML
-	if strings.EqualFold(path.Ext(r.Path), ".json") {
-		read = formats.JSON
-	}
-	err := read(content, &doc)
-	if err != nil || doc["openapi"] == nil && doc["swagger"] == nil {
-		return false
-	}
-	str := func(m map[string]any, key string) string { s, _ := m[key].(string); return strings.TrimSpace(s) }
-	of := func(v any) map[string]any { m, _ := v.(map[string]any); return m }
-	// resolve follows references within the document.
-	resolve := func(v any) map[string]any {
-		m := of(v)
-		for range 8 { // a chain may lead back to itself
-			ref, ok := m["$ref"].(string)
-			if !ok {
-				break
-			}
-			rest, local := strings.CutPrefix(ref, "#/")
-			if !local {
-				break
-			}
-			at := any(doc)
-			for part := range strings.SplitSeq(rest, "/") {
-				at = of(at)[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]
-			}
-			m = of(at)
-		}
-		return m
-	}
-	left := maxSchemas // a schema may name itself many times at each of its levels
-	// properties lists what a schema's values are called and mean.
-	var properties func(v any, depth int) []string
-	properties = func(v any, depth int) (lines []string) {
-		if left--; depth > 4 || left < 0 {
-			return nil
-		}
-		schema := resolve(v)
-		for prop, v := range of(schema["properties"]) {
-			p := resolve(v)
-			line := prop + " " + str(p, "description")
-			if values, ok := p["enum"].([]any); ok {
-				line += " " + strings.Trim(fmt.Sprint(values), "[]")
-			}
-			lines = append(lines, strings.TrimSpace(line))
-			lines = append(lines, properties(p, depth+1)...)
-		}
-		for _, key := range []string{"allOf", "oneOf", "anyOf"} {
-			list, _ := schema[key].([]any)
-			for _, v := range list {
-				lines = append(lines, properties(v, depth+1)...)
-			}
-		}
-		if items, ok := schema["items"]; ok {
-			lines = append(lines, properties(items, depth+1)...)
-		}
-		return lines
-	}
-	info := of(doc["info"])
-	r.Title, r.Description = str(info, "title"), ""
-	src.sections = []section{{end: 0, body: r.Title + "\n\n" + str(info, "description")}}
-	paths := of(doc["paths"])
-	names := make([]string, 0, len(paths))
-	for name := range paths {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		item := of(paths[name])
-		for _, method := range []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"} {
-			op := of(item[method])
-			if op == nil {
-				continue
-			}
-			s := section{heading: str(op, "summary"), level: 2, anchor: str(op, "operationId")}
-			call := strings.ToUpper(method) + " " + name
-			if s.heading == "" {
-				s.heading = call
-			}
-			if s.anchor == "" {
-				s.anchor = markup.Slug(call)
-			}
-			if tags, ok := op["tags"].([]any); ok && len(tags) > 0 {
-				s.trail = []string{fmt.Sprint(tags[0])}
-			}
-			lines := []string{call, str(op, "description")}
-			for _, list := range []any{item["parameters"], op["parameters"]} {
-				params, _ := list.([]any)
-				for _, p := range params {
-					p := resolve(p)
-					lines = append(lines, str(p, "name")+" "+str(p, "description"))
-				}
-			}
-			body := resolve(op["requestBody"])
-			if d := str(body, "description"); d != "" {
-				lines = append(lines, d)
-			}
-			for _, media := range of(body["content"]) {
-				lines = append(lines, properties(of(media)["schema"], 0)...)
-			}
-			for code, v := range of(op["responses"]) {
-				lines = append(lines, code+" "+str(resolve(v), "description"))
-			}
-			slices.Sort(lines[2:])
-			lines = slices.Compact(lines)
-			s.body = strings.Join(lines, "\n")
-			// What is shown is the operation's own lines of the file, as far as they can be told.
-			s.start, s.end = operationSpan(content, name, method)
-			src.sections = append(src.sections, s)
-		}
-	}
-	return true
-}
-
-// operationSpan finds the text of an operation: from the name of its path to a bound.
-func operationSpan(content []byte, name, method string) (int, int) {
-	at := bytes.Index(content, []byte(name+"\""))
-	if at < 0 {
-		at = bytes.Index(content, []byte(name+":"))
-	}
-	if at < 0 {
-		return 0, 0
-	}
-	start := at + max(0, bytes.Index(content[at:], []byte(method)))
-	return start, min(len(content), start+2000)
 }

@@ -12,6 +12,7 @@ import (
 
 	"docent/api"
 	"docent/formats"
+	"docent/markup"
 )
 
 // origin sets the address of the site as a file states it. Addresses that come with an example say nothing.
@@ -79,6 +80,49 @@ func (s *Site) below() string {
 	return strings.Trim(below, "/.")
 }
 
+// LinkBase is the path, without slashes at its ends, that the generator puts before a link that begins with a slash; ok is false
+// where it leaves such links as they are, so that they lead to the root of the host.
+func (s *Site) LinkBase() (base string, ok bool) {
+	switch s.Kind {
+	case api.SiteNext:
+		return s.base, s.base != ""
+	case api.SiteDocusaurus, api.SiteVitePress:
+		if s.base != "" {
+			return s.base, true
+		}
+		fallthrough
+	case api.SiteMintlify:
+		address := s.origin
+		if address == "" {
+			address = s.project.SiteURL
+		}
+		if u, err := url.Parse(address); err == nil {
+			return strings.Trim(u.Path, "/"), true
+		}
+		return "", true
+	}
+	return "", false
+}
+
+// Templates are the kinds of templates that the generator replaces in pages. Of a site whose generator is not known they are all:
+// what is not told is not shown.
+func (s *Site) Templates() markup.Templates {
+	switch s.Kind {
+	case api.SiteHugo:
+		return markup.Shortcodes
+	case api.SiteMkDocs:
+		if s.macros {
+			return markup.Values | markup.Tags
+		}
+		return 0
+	case api.SiteStarlight:
+		return 0
+	case api.SiteVitePress, api.SiteDocusaurus, api.SiteMintlify, api.SiteNext:
+		return markup.Values
+	}
+	return markup.Shortcodes | markup.Values | markup.Tags
+}
+
 func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {
 	if s.config == "" {
 		return
@@ -110,6 +154,8 @@ func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {
 		s.unlisted = false
 		s.warn(s.config, "takes in %s, which cannot be read, so that pages outside of the navigation are not told apart", missing)
 	}
+	s.apis = map[string]string{}
+	s.readAPIs(doc["navigation"])
 	redirects, _ := doc["redirects"].([]any)
 	for _, r := range redirects {
 		if from, ok := of(r, "source").(string); ok {
@@ -124,6 +170,60 @@ func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {
 			s.setOrigin(s.config, strings.Join(keys, "."), address)
 		}
 	}
+}
+
+// readAPIs finds the descriptions of APIs that the navigation of Mintlify names: a page is made of each of their operations.
+func (s *Site) readAPIs(v any) {
+	add := func(file, folder string) {
+		if file != "" && !strings.Contains(file, "://") {
+			s.apis[path.Join(path.Dir(s.config), strings.TrimPrefix(file, "/"))] = strings.Trim(orElse(folder, "api-reference"), "/")
+		}
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, x := range v {
+			s.readAPIs(x)
+		}
+	case map[string]any:
+		for key, x := range v {
+			if key != "openapi" {
+				s.readAPIs(x)
+				continue
+			}
+			files, _ := strs(x)
+			if m, ok := x.(map[string]any); ok {
+				folder, _ := m["directory"].(string)
+				files, _ = strs(m["source"])
+				for _, file := range files {
+					add(file, folder)
+				}
+				continue
+			}
+			for _, file := range files {
+				add(file, "")
+			}
+		}
+	}
+}
+
+// APIs are the folders of the pages that the generator makes of the operations of APIs, by the paths of their descriptions.
+func (s *Site) APIs() map[string]string { return s.apis }
+
+var pathParameter = regexp.MustCompile(`\{.*?\}`)
+
+// OperationAddress is where Mintlify shows an operation of an API in a folder, by the rule of @mintlify/common.
+func OperationAddress(folder, tag, method, at, summary string) string {
+	name := func(s string) string {
+		s = pathParameter.ReplaceAllString(strings.ReplaceAll(s, " ", "-"), "-")
+		s = strings.TrimSuffix(strings.TrimPrefix(s, "-"), "-")
+		s = strings.NewReplacer("{", "", "}", "", "(", "", ")", "", ",", "", ".", "", "'", "", "\n", "", "/", "").Replace(s)
+		return markup.Lower(strings.ReplaceAll(s, "--", "-"))
+	}
+	page := name(summary)
+	if summary == "" {
+		page = strings.ToLower(method) + "-" + name(at)
+	}
+	return path.Join(folder, name(tag), page)
 }
 
 // readMkDocs reads a configuration with those that it inherits from. from tells which file sets what, and base is the file that
@@ -210,10 +310,14 @@ func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
 	s.ignored, s.ignoring = s.ignores(from["exclude_docs"], strings.Split(text("exclude_docs"), "\n")), from["exclude_docs"]
 	s.drafts, s.drafting = s.ignores(from["draft_docs"], strings.Split(text("draft_docs"), "\n")), from["draft_docs"]
 	s.setOrigin(from["site_url"], "site_url", text("site_url"))
+	s.toc = readToc(doc["markdown_extensions"])
 	var plugins []any
 	if n, ok := doc["plugins"]; ok && n.Decode(&plugins) == nil {
 		for _, p := range plugins {
 			m, _ := p.(map[string]any)
+			if _, ok := m["macros"]; ok || p == "macros" {
+				s.macros = true
+			}
 			if _, ok := m["exclude"]; ok || p == "exclude" {
 				s.warn(s.config, "the plugin exclude is not read; set --exclude")
 			}
@@ -344,6 +448,9 @@ func (s *Site) openVitePress(read func(string) ([]byte, error)) {
 		s.warn(s.config, "srcDir is computed; set --docs-dir")
 	}
 	s.html = doc["cleanUrls"] != true
+	if base, ok := doc["base"].(string); ok {
+		s.base = strings.Trim(base, "/")
+	}
 	s.globs = s.globList(s.config, "srcExclude", doc["srcExclude"])
 	switch to := doc["rewrites"].(type) {
 	case nil:
@@ -519,6 +626,12 @@ func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
 		s.build.ignore = append(s.build.ignore, re)
 	}
 	s.setOrigin(s.config, "baseURL", text(settings["baseurl"]))
+	parser := settings
+	for _, key := range []string{"markup", "goldmark", "parser"} {
+		m, _ := parser[key].(map[string]any)
+		parser = lowerKeys(m)
+	}
+	s.anchorType = orElse(text(parser["autoidtype"]), text(parser["autoheadingidtype"]))
 }
 
 func orElse(a, b string) string {
@@ -577,7 +690,7 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 		s.content = root
 		if raw, err := read(s.config); err == nil {
 			text = string(raw)
-			doc = Settings(text, "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName")
+			doc = Settings(text, "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName", "markdown")
 			if doc == nil && len(strings.TrimSpace(string(raw))) > 0 && !emptyExport.Match(raw) {
 				s.warn(s.config, "its settings are computed; set --exclude and --site-url")
 			}
@@ -716,6 +829,12 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 	}
 	// The deepest folder counts.
 	slices.SortStableFunc(s.plugins, func(a, b plugin) int { return len(b.folder) - len(a.folder) })
+	markdownOptions, _ := doc["markdown"].(map[string]any)
+	anchors, _ := markdownOptions["anchors"].(map[string]any)
+	s.keepCase = anchors["maintainCase"] == true
+	if base, ok := doc["baseUrl"].(string); ok {
+		s.base = strings.Trim(base, "/")
+	}
 	if address, ok := doc["url"].(string); ok {
 		base, _ := doc["baseUrl"].(string)
 		if _, computed := doc["baseUrl"].(Computed); computed {

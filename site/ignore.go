@@ -120,3 +120,39 @@ func (l ignoreList) lastAsGit(file string) *ignorePattern {
 	}
 	return deciding
 }
+
+// A GitIgnore holds the .gitignore files of a folder and of those below it.
+type GitIgnore struct{ lists []folderIgnores }
+
+type folderIgnores struct {
+	folder string // with a slash at its end; empty for the root
+	list   ignoreList
+}
+
+// Add takes in the text of the file that counts for a folder. What counts for the folders above it comes first. Lines that
+// are no patterns leave nothing out, as with git.
+func (g *GitIgnore) Add(folder, text string) {
+	if folder != "" {
+		folder += "/"
+	}
+	if list, _ := ignoreLines(strings.Split(text, "\n")); len(list) > 0 {
+		g.lists = append(g.lists, folderIgnores{folder, list})
+	}
+}
+
+// Ignores tells whether a file or a folder is left out, where none of the folders above it is.
+func (g *GitIgnore) Ignores(name string, folder bool) bool {
+	for i := len(g.lists) - 1; i >= 0; i-- {
+		rel, below := strings.CutPrefix(name, g.lists[i].folder)
+		if !below {
+			continue
+		}
+		list := g.lists[i].list
+		for k := len(list) - 1; k >= 0; k-- {
+			if list[k].matches(rel, folder) {
+				return !list[k].keep
+			}
+		}
+	}
+	return false
+}

@@ -44,6 +44,9 @@ func (s *Site) readLayout(names []string, read func(string) ([]byte, error)) {
 	if kind == api.SiteDocusaurus && s.config != "" {
 		root = s.folder()
 	}
+	if kind == api.SiteNext {
+		kind = "" // what its configuration says is read for any site
+	}
 	if root == "." {
 		root = ""
 	}

@@ -30,6 +30,7 @@ type Site struct {
 	exclude   ignoreList // the project's
 	include   ignoreList
 	origin    string           // address of the site's root as the configuration states it, without a slash at its end
+	base      string           // path of the site's root as the configuration states it, without slashes at its ends
 	stated    string           // where it states it
 	ignored   ignoreList       // what the configuration leaves out, in the syntax of .gitignore
 	ignoring  string           // the file that holds these patterns
@@ -42,9 +43,16 @@ type Site struct {
 	trees     []tree           // Hugo's content folders of several languages
 	language  string           // Hugo's default language
 	build     hugoBuild
+	numbers   bool // Next.js: folders and files have numbers that are not in addresses
 	allShown  bool // Mintlify: pages outside of the navigation are searched too
 	unlisted  bool // the navigation lists what is searched
 	layout    *layout
+	// What the configuration says of the anchors of headings.
+	anchorType string // Hugo's autoHeadingIDType
+	keepCase   bool   // Docusaurus's maintainCase
+	toc        tocRule
+	apis       map[string]string // Mintlify: folders of the pages that are made of descriptions of APIs, by their paths
+	macros     bool              // the plug-in macros of MkDocs
 }
 
 // A Warning is something of a configuration that bears on what is published and cannot be read.
@@ -175,6 +183,7 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 	if s.content == "." {
 		s.content = ""
 	}
+	s.openNext(files, read)
 	s.readLayout(files, read)
 	return s
 }
@@ -298,6 +307,8 @@ func (s *Site) Shown(r Page) string {
 		return p + "/"
 	}
 	switch s.Kind {
+	case api.SiteNext:
+		return s.nextPath(r.Path)
 	case api.SiteDocusaurus:
 		at := s.locate(r.Path)
 		if dir = path.Dir(at.rel); at.plugin.kind == blogPlugin {

@@ -25,7 +25,7 @@ const (
 	EntryEdited    EntryType = "edited"    // the edit is made: Files, Diff, and Branch where it is to be published
 	EntryPublished EntryType = "published" // the edit stands on the code host: Branch, Commit, Link
 	EntryRetried   EntryType = "retried"   // the work is taken up once more: Text says why
-	EntryFinished  EntryType = "finished"  // the instruction ended well: Text
+	EntryFinished  EntryType = "finished"  // the instruction ended well: Text, and Outcome
 	EntryFailed    EntryType = "failed"    // the instruction, and those that waited, ended without success: Text
 	EntryArchived  EntryType = "archived"
 )
@@ -46,6 +46,8 @@ type Entry struct {
 	Branch string        `cbor:"11,keyasint,omitempty"`
 	Commit string        `cbor:"12,keyasint,omitempty"`
 	Link   string        `cbor:"13,keyasint,omitempty"`
+
+	Outcome api.Outcome `cbor:"14,keyasint,omitempty"`
 }
 
 // A ToolUse is one use of a tool, in few words.
@@ -114,6 +116,7 @@ func (s state) entry(ev Event) (Entry, bool) {
 		e.Type, e.At, e.Text = EntryRetried, ev.At, "the branch moved"
 	case Finished:
 		e.Type, e.At, e.Text = EntryFinished, ev.At, ev.Message
+		e.Outcome = ev.Outcome
 	case Failed:
 		e.Type, e.At, e.Text = EntryFailed, ev.At, ev.Message
 	case Archived:

@@ -158,8 +158,9 @@ type (
 	}
 	// Finished ends the instruction in hand well; the next one, if any, starts.
 	Finished struct {
-		Message string    `cbor:"1,keyasint"`
-		At      time.Time `cbor:"2,keyasint"`
+		Message string      `cbor:"1,keyasint"`
+		At      time.Time   `cbor:"2,keyasint"`
+		Outcome api.Outcome `cbor:"3,keyasint,omitempty"` // empty in events of before it was kept
 	}
 	// Failed ends the instruction in hand, and those that wait, without success.
 	Failed struct {

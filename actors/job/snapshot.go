@@ -50,6 +50,7 @@ type snapshotV1 struct {
 	Asked       *string             `cbor:"33,keyasint,omitempty"` // nil in snapshots of before it was kept
 	Steps       []agent.Step        `cbor:"34,keyasint,omitempty"`
 	Spent       agent.Spent         `cbor:"35,keyasint"`
+	Outcome     api.Outcome         `cbor:"36,keyasint,omitempty"`
 }
 
 func (s state) snapshot() ([]byte, error) {
@@ -61,7 +62,7 @@ func (s state) snapshot() ([]byte, error) {
 		Branch: s.branch, Number: s.number, Commit: s.commit, Earlier: s.earlier, Log: s.log,
 		CreatedAt: s.createdAt, UpdatedAt: s.updatedAt, Archived: s.archived,
 		Seq: s.seq, Dropped: s.dropped, DryRun: s.dryRun, Wish: s.wish,
-		Asked: &s.asked, Steps: s.steps, Spent: s.spent,
+		Asked: &s.asked, Steps: s.steps, Spent: s.spent, Outcome: s.outcome,
 	}
 	if s.phase == publishing {
 		v.Edited = &s.edited
@@ -92,7 +93,7 @@ func restore(id api.JobID, data []byte) (state, error) {
 		branch: v.Branch, number: v.Number, commit: v.Commit, earlier: v.Earlier, log: v.Log,
 		createdAt: v.CreatedAt, updatedAt: v.UpdatedAt, archived: v.Archived,
 		seq: v.Seq, dropped: v.Dropped, logBytes: logBytes(v.Log), dryRun: v.DryRun, wish: v.Wish,
-		steps: v.Steps, spent: v.Spent,
+		steps: v.Steps, spent: v.Spent, outcome: v.Outcome,
 	}
 	switch {
 	case v.Asked != nil:

@@ -70,6 +70,7 @@ type state struct {
 	halt      api.HaltReason
 	title     string
 	message   string
+	outcome   api.Outcome // of the last instruction; empty while one is worked on, and where it failed
 	todos     []api.Todo
 	link      string // of the pull request
 	branch    string // where the job's changes are, or would go
@@ -271,10 +272,10 @@ func (s state) editDone(msg editDone, now time.Time) ([]Event, error) {
 	ev := msg.edited
 	ev.At = now
 	if len(ev.Result.Changes) == 0 {
-		return []Event{ev, Finished{Message: ev.Result.Message, At: now}}, nil
+		return []Event{ev, Finished{Message: ev.Result.Message, At: now, Outcome: cmp.Or(ev.Result.Outcome, api.OutcomeNothingToDo)}}, nil
 	}
 	if s.dryRun {
-		return []Event{ev, Finished{Message: strings.TrimPrefix(ev.Result.Message+"\n\nThis was a dry run: nothing was published.", "\n\n"), At: now}}, nil
+		return []Event{ev, Finished{Message: strings.TrimPrefix(ev.Result.Message+"\n\nThis was a dry run: nothing was published.", "\n\n"), At: now, Outcome: api.OutcomeChanged}}, nil
 	}
 	return []Event{ev}, nil
 }
@@ -289,9 +290,9 @@ func (s state) publishDone(msg publishDone, now time.Time) ([]Event, error) {
 		if msg.result.Text != "" { // a host without pull requests: the user passes the request on
 			message += "\n\n" + msg.result.Text
 		}
-		return []Event{Published{Result: msg.result, At: now}, Finished{Message: message, At: now}}, nil
+		return []Event{Published{Result: msg.result, At: now}, Finished{Message: message, At: now, Outcome: api.OutcomeChanged}}, nil
 	case errors.Is(msg.err, forge.ErrNoChange):
-		return []Event{Finished{Message: "Nothing had to be changed: the pages are as the instruction wants them.", At: now}}, nil
+		return []Event{Finished{Message: "Nothing had to be changed: the pages are as the instruction wants them.", At: now, Outcome: api.OutcomeNothingToDo}}, nil
 	case errors.Is(msg.err, forge.ErrMoved) && s.stale+1 < maxStale:
 		return []Event{Stale{At: now}}, nil
 	case errors.Is(msg.err, forge.ErrMoved):
@@ -432,7 +433,7 @@ func (s state) after(ev Event) state {
 			s.earlier = append(last(s.earlier, maxEarlier-1), done)
 			s.queue = slices.Clone(s.queue[1:])
 		}
-		s.message = ev.Message
+		s.message, s.outcome = ev.Message, ev.Outcome
 		s.phase, s.edited = idle, Edited{}
 		s = s.settle()
 		s.attempt++
@@ -482,7 +483,7 @@ func (s state) next() state {
 	s.attempt++
 	s.interrupted, s.panicked, s.stale = 0, 0, 0
 	s.status, s.halt = api.JobActive, api.HaltProcessing
-	s.message = ""
+	s.message, s.outcome = "", ""
 	s.todos = nil
 	return s
 }
@@ -493,7 +494,7 @@ func (s state) row(seq uint64) api.JobRow {
 		Project: s.project,
 		Job: api.Job{
 			ID: s.id, Status: s.status, Source: s.source, Model: s.model,
-			CreatedAt: s.createdAt, Title: s.title, Message: s.message, UpdatedAt: s.updatedAt,
+			CreatedAt: s.createdAt, Title: s.title, Message: s.message, UpdatedAt: s.updatedAt, Outcome: s.outcome,
 		},
 		Branch: s.branch, Halt: s.halt, Todos: slices.Clone(s.todos), User: string(s.user),
 		Archived: !s.archived.IsZero(), Seq: seq,

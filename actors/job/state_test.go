@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +160,60 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
+// A client learns from a job, and from the event that ends an instruction, what became of it.
+func TestAJobSaysWhatBecameOfItsLastInstruction(t *testing.T) {
+	with := func(o api.Outcome) editDone {
+		e := edit("docent/job_1", 1)
+		e.Result.Outcome = o
+		return editDone{edited: e}
+	}
+	dry := create("x")
+	dry.DryRun = true
+	done := []any{create("x"), edits, publish}
+	for _, c := range []struct {
+		name string
+		msgs []any
+		want api.Outcome
+	}{
+		{"active", []any{create("x")}, ""},
+		{"being published", []any{create("x"), edits}, ""},
+		{"published", done, api.OutcomeChanged},
+		{"a dry run", []any{dry, edits}, api.OutcomeChanged},
+		{"nothing to do", []any{create("x"), with(api.OutcomeNothingToDo)}, api.OutcomeNothingToDo},
+		{"no outcome said", []any{create("x"), with("")}, api.OutcomeNothingToDo},
+		{"not understood", []any{create("x"), with(api.OutcomeNotUnderstood)}, api.OutcomeNotUnderstood},
+		{"needs detail", []any{create("x"), with(api.OutcomeNeedsDetail)}, api.OutcomeNeedsDetail},
+		{"nothing left to publish", []any{create("x"), edits, publishDone{err: forge.ErrNoChange}}, api.OutcomeNothingToDo},
+		{"failed", []any{create("x"), editDone{err: errors.New("x")}}, ""},
+		{"a follow-up is worked on", append(slices.Clone(done), follow), ""},
+		{"a follow-up failed", append(slices.Clone(done), follow, editDone{err: errors.New("x")}), ""},
+		{"a follow-up was not understood", append(slices.Clone(done), follow, with(api.OutcomeNotUnderstood)), api.OutcomeNotUnderstood},
+	} {
+		s, err := play(t, state{id: testID}, c.msgs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.row(1).Job.Outcome; got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+		if last := s.log[len(s.log)-1]; last.Type == EntryFinished && last.Outcome != c.want {
+			t.Errorf("%s: the log says %q", c.name, last.Outcome)
+		}
+		data, err := s.snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := restore(testID, data); err != nil || again.outcome != c.want {
+			t.Errorf("%s: after a restart %q, %v", c.name, again.outcome, err)
+		}
+	}
+	// An event of before outcomes were kept.
+	s, _ := play(t, state{id: testID}, create("x"))
+	if s = s.apply(Finished{Message: "d", At: t0}); s.row(1).Job.Outcome != "" || s.status != api.JobCompleted {
+		t.Errorf("%+v", s.row(1).Job)
+	}
+}
+
 func TestProgressShowsInTheRow(t *testing.T) {
 	todo := []api.Todo{{ID: "1", Content: "look", Status: "in_progress", Priority: "high"}}
 	s, err := play(t, state{id: testID}, create("Rename a\n\nto b"), progressed{Progress: agent.Progress{Title: "Rename  a", Todos: todo, Text: "one\nreading b.md"}})
@@ -216,6 +271,8 @@ func everyEvent() []Event {
 			Reply:  agent.Reply{Model: "m", Text: "x", Calls: []agent.Call{{ID: "c2", Name: "n", Arguments: "{"}}, Reason: "tools", Usage: agent.Usage{PromptTokens: 1, CachedTokens: 2, CompletionTokens: 3, Cost: 4}},
 			Spent:  agent.Spent{Steps: 1, Tokens: 2, Cost: 3, Time: 4, Bytes: 5}}},
 		Created{Project: "p", Job: testID, Works: "rules-1", At: t0},
+		Finished{Message: "d", At: t0, Outcome: api.OutcomeNeedsDetail},
+		Edited{Branch: "b", Number: 1, At: t0, Result: agent.Result{Message: "d", Review: true, Outcome: api.OutcomeChanged}},
 	}
 }
 

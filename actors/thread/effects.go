@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -197,10 +196,13 @@ type briefing struct {
 }
 
 // A candidate is a section that the answer may cite: what is kept of a hit while the model answers.
-type candidate struct{ path, anchor, url, title, heading string }
+type candidate struct {
+	path, anchor, url, title, heading string
+	score                             float64
+}
 
 func newCandidate(h *search.Hit) candidate {
-	return candidate{path: h.Path, anchor: h.Anchor, url: h.URL, title: h.Title, heading: h.Heading}
+	return candidate{path: h.Path, anchor: h.Anchor, url: h.URL, title: h.Title, heading: h.Heading, score: h.Score}
 }
 
 // brief looks up and finds what the model is told.
@@ -267,18 +269,25 @@ func (e *effect) answer(ctx context.Context) *turnDone {
 	}
 	w := &writer{log: e.log, from: e.log.Len(), candidates: b.candidates, limit: e.deps.AnswerLimit, cited: make(map[string]bool), request: &b.request}
 	b.request.Search = e.further(w, b.options.SearchTool)
+	if b.options.Suggestions {
+		w.used = make(map[int]bool)
+	}
 	err := e.patiently(ctx, b, w, &done.result)
 	if err == nil {
 		err = ctx.Err() // a model that stops early when told to has not answered
 	}
-	w.end(done, b.options, err)
+	var suggest func() string
+	if b.options.Suggestions {
+		suggest = func() string { return e.suggestions(ctx, w) }
+	}
+	w.end(done, suggest, err)
 	return done
 }
 
 // end notes how the answer has ended, after it was written as far as it is.
 //
 //go:noinline
-func (w *writer) end(done *turnDone, options api.Options, err error) {
+func (w *writer) end(done *turnDone, suggest func() string, err error) {
 	if w.long {
 		done.result.Reason, done.result.Answered, err = "length", true, nil
 	}
@@ -289,8 +298,12 @@ func (w *writer) end(done *turnDone, options api.Options, err error) {
 		// A model that does not say what it used was told these pages.
 		w.cite(0, 1, 2)
 	}
-	if err == nil && done.result.Answered && options.Suggestions {
-		w.text(suggestions(w.candidates, w.cited))
+	if err == nil && done.result.Answered && suggest != nil {
+		aside(func() {
+			if block := suggest(); block != "" {
+				_ = w.text(block) // an answer that has no room for it goes without
+			}
+		})
 	}
 	done.text, done.sources = w.log.Text(w.from), slices.Clip(w.sources)
 	if err != nil {
@@ -481,6 +494,7 @@ type writer struct {
 	size       int // bytes of text
 	sources    []Source
 	cited      map[string]bool // paths
+	used       map[int]bool    // candidates; nil where nobody asks
 	long       bool
 }
 
@@ -525,7 +539,13 @@ func (w *writer) text(s string) error {
 
 func (w *writer) cite(indexes ...int) error {
 	for _, i := range indexes {
-		if i < 0 || i >= len(w.candidates) || w.cited[w.candidates[i].path] {
+		if i < 0 || i >= len(w.candidates) {
+			continue
+		}
+		if w.used != nil {
+			w.used[i] = true
+		}
+		if w.cited[w.candidates[i].path] {
 			continue
 		}
 		c := w.candidates[i]
@@ -567,36 +587,4 @@ func passages(hits []search.Hit) []model.Passage {
 
 func usage(r *model.Result) stream.Usage {
 	return stream.Usage{Prompt: r.PromptTokens, Completion: r.CompletionTokens, Cached: r.CachedTokens, Cost: r.Cost}
-}
-
-const suggestionsStart = "\n\n```suggestions\n"
-
-// suggestions is a block of up to three further questions, about sections that were found and not cited.
-func suggestions(candidates []candidate, cited map[string]bool) string {
-	var b strings.Builder
-	n := 0
-	asked := make(map[string]bool)
-	for _, c := range candidates {
-		about := strings.Join(strings.Fields(c.heading), " ")
-		if about == "" {
-			about = strings.Join(strings.Fields(c.title), " ")
-		}
-		if about == "" || cited[c.path] || asked[c.path] || n == 3 {
-			continue
-		}
-		asked[c.path] = true
-		if n == 0 {
-			b.WriteString(suggestionsStart)
-		}
-		n++
-		if strings.HasSuffix(about, "?") {
-			b.WriteString(about + "\n")
-		} else {
-			fmt.Fprintf(&b, "What do the docs say about %q?\n", about)
-		}
-	}
-	if n > 0 {
-		b.WriteString("```\n")
-	}
-	return b.String()
 }

@@ -447,8 +447,7 @@ func (s *state) history() []model.Message {
 
 // spoken is an answer without what was put around it: the notice that another model answers, the block of suggestions.
 func spoken(answer string) string {
-	answer = strings.TrimPrefix(answer, model.FallbackNotice)
-	text, _, _ := strings.Cut(answer, suggestionsStart)
+	text, _ := Suggested(strings.TrimPrefix(answer, model.FallbackNotice))
 	return text
 }
 

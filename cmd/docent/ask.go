@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"docent/actors/thread"
 	"docent/search"
 	"docent/stream"
 )
@@ -20,6 +21,8 @@ type answer struct {
 	MessageID string         `json:"messageId"`
 	Text      string         `json:"text"`
 	Sources   []answerSource `json:"sources"`
+	// Questions that the documentation answers too, where the project offers them.
+	Suggestions []thread.Suggestion `json:"suggestions,omitempty"`
 }
 
 type answerSource struct {
@@ -76,6 +79,12 @@ func printSources(w io.Writer, a answer) {
 			fmt.Fprintf(w, "  %s  %s\n", s.Title, s.URL)
 		}
 	}
+	if len(a.Suggestions) > 0 {
+		fmt.Fprintln(w, "\nYou can also ask:")
+		for _, s := range a.Suggestions {
+			fmt.Fprintf(w, "  %s\n", s.Text)
+		}
+	}
 	fmt.Fprintf(w, "\nThread: %s\n", a.ThreadID)
 }
 
@@ -107,6 +116,13 @@ func (c *client) ask(cmd *cobra.Command, q question, w io.Writer) (answer, error
 	}
 	defer resp.Body.Close()
 	a := answer{Sources: []answerSource{}}
+	var whole string // with the block of suggestions, which is for programs
+	shown := 0
+	show := func(upTo int) error {
+		_, err := io.WriteString(w, whole[shown:upTo])
+		shown = upTo
+		return err
+	}
 	decoder := stream.NewDecoder(stream.UIMessages, resp.Body)
 	for {
 		part, err := decoder.Next()
@@ -120,8 +136,8 @@ func (c *client) ask(cmd *cobra.Command, q question, w io.Writer) (answer, error
 		case stream.Start:
 			a.ThreadID, a.ThreadKey, a.MessageID = part.Thread, part.Key, part.Message
 		case stream.Text:
-			a.Text += part.Text
-			if _, err := io.WriteString(w, part.Text); err != nil {
+			whole += part.Text
+			if err := show(max(shown, thread.SuggestionsBegin(whole))); err != nil {
 				return a, err
 			}
 		case stream.Source:
@@ -129,7 +145,8 @@ func (c *client) ask(cmd *cobra.Command, q question, w io.Writer) (answer, error
 		case stream.Error:
 			return a, errors.New(part.Text)
 		case stream.Finish:
-			return a, nil
+			a.Text, a.Suggestions = thread.Suggested(whole)
+			return a, show(max(shown, len(a.Text)))
 		}
 	}
 }

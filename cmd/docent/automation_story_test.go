@@ -34,7 +34,7 @@ func TestAutomationsFromPushToPullRequest(t *testing.T) {
 		{"--prompt .docent/none --cron @daily", "there is no file"}, {"--prompt .docent/nothing --cron @daily", "is empty"},
 		{"--prompt .docent/typos.md", "cron: is required"}, {"--prompt .docent/typos.md --cron 61", "five fields"},
 		{"--prompt ../x --cron @daily", "inside the repository"}, {"--prompt .docent/typos.md --cron @daily --time-zone Nowhere", "time zone"},
-		{"--prompt .docent/typos.md --on-push-of api", "OWNER/NAME"}, {"--prompt .docent/typos.md --cron @daily --daily-cap 0", "dailyCap"},
+		{"--prompt .docent/typos.md --on-push-of api", "OWNER/NAME"}, {"--prompt .docent/typos.md --cron @daily --daily-cap 0", "--daily-cap"},
 	} {
 		args := append([]string{"automation", "add", "--data", data, "--project", p.id, "--name", "bad"}, strings.Fields(c.flags)...)
 		if _, err := tryDocent(t, args...); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -71,8 +71,9 @@ func TestAutomationsFromPushToPullRequest(t *testing.T) {
 				if a.Last.Status != api.RunStarted {
 					t.Fatalf("%+v", a.Last)
 				}
-				if err := json.Unmarshal([]byte(docent(t, append([]string{"job", "watch", "--json", string(a.Last.Job)}, at...)...)), &j); err != nil {
-					t.Fatal(err)
+				out, err := tryDocent(t, append([]string{"job", "watch", "--json", string(a.Last.Job)}, at...)...)
+				if jerr := json.Unmarshal([]byte(out), &j); jerr != nil || (err == nil) != (j.Outcome == api.OutcomeChanged) {
+					t.Fatalf("%v, %v: %s", err, jerr, out)
 				}
 				return *a.Last, j
 			}

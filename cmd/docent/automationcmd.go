@@ -42,7 +42,7 @@ func (o *operations) addAutomation(ctx context.Context, a api.Automation) (api.A
 	}
 	project, err := o.stores.catalog.Project(ctx, a.Project)
 	if err != nil {
-		return a, fmt.Errorf("project %q: %w", a.Project, err)
+		return a, err
 	}
 	if a.Cron != "" {
 		next, err := nextTime(a, now)
@@ -130,11 +130,11 @@ func newAutomationCommand() *cobra.Command {
 	operatorFlags(cmd, o)
 	var a api.Automation
 	add := &cobra.Command{
-		Use: "add", Short: "Add an automation", Args: cobra.NoArgs,
-		Example: "  docent automation add --project docs --name fresh --prompt .docent/fresh.md --cron '0 6 * * 1' --time-zone Europe/Berlin\n" +
-			"  docent automation add --project docs --name api --prompt .docent/api.md --on-push-of acme/api",
+		Use: "add NAME", Short: "Add an automation", SuggestFor: []string{"create", "new"},
+		Example: "  docent automation add fresh --project docs --prompt .docent/fresh.md --cron '0 6 * * 1' --time-zone Europe/Berlin\n" +
+			"  docent automation add api --project docs --prompt .docent/api.md --on-push-of acme/api",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := required(cmd, "project", "name", "prompt"); err != nil {
+			if err := required(cmd, "project", "prompt"); err != nil {
 				return err
 			}
 			if err := o.run(cmd, opAutomationAdd, a, &a); err != nil {
@@ -149,7 +149,6 @@ func newAutomationCommand() *cobra.Command {
 	}
 	flags := add.Flags()
 	flags.StringVar((*string)(&a.Project), "project", "", "project")
-	flags.StringVar(&a.Name, "name", "", "name to recognise it by")
 	flags.StringVar(&a.Prompt, "prompt", "", "path of the file with the instruction, in the documentation's repository")
 	flags.StringVar(&a.Cron, "cron", "", "when: minute, hour, day of the month, month, day of the week, such as '0 6 * * 1'")
 	flags.StringVar(&a.TimeZone, "time-zone", "", "time zone of --cron, such as Europe/Berlin (UTC where empty)")
@@ -158,6 +157,7 @@ func newAutomationCommand() *cobra.Command {
 	flags.StringVar(&a.Branch, "branch", "", "branch of --on-push-of (its default branch where empty)")
 	flags.IntVar(&a.DailyCap, "daily-cap", 5, "how often it may run in a day")
 	flags.BoolVar(&a.Draft, "draft", false, "open pull requests as drafts")
+	named(add, &a.Name, "name", "the automation's NAME", false)
 
 	var project string
 	list := &cobra.Command{
@@ -170,10 +170,10 @@ func newAutomationCommand() *cobra.Command {
 			return printRows(cmd.OutOrStdout(), o.json, all, "ID\tPROJECT\tNAME\tWHEN\tNEXT\tLAST\tJOB", func(a api.Automation) string {
 				next, last := "on a push", "never"
 				if a.Next != nil {
-					next = a.Next.Local().Format(time.DateTime)
+					next = shownTime(*a.Next)
 				}
 				if r := a.Last; r != nil {
-					last = strings.TrimSuffix(fmt.Sprintf("%s %s: %s", r.At.Local().Format(time.DateTime), r.Status, r.Reason), ": ")
+					last = strings.TrimSuffix(fmt.Sprintf("%s %s: %s", shownTime(r.At), r.Status, r.Reason), ": ")
 				}
 				return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", a.ID, a.Project, a.Name, automationWhen(a), next, last, cmp.Or(string(a.Job), "-"))
 			})
@@ -181,14 +181,17 @@ func newAutomationCommand() *cobra.Command {
 	}
 	list.Flags().StringVar(&project, "project", "", "only those of this project")
 	remove := &cobra.Command{
-		Use: "remove ID|NAME", Short: "Remove an automation; its jobs and pull requests stay", Args: cobra.ExactArgs(1),
+		Use: "remove NAME|ID", Short: "Remove an automation; its jobs and pull requests stay", Args: cobra.ExactArgs(1), SuggestFor: []string{"delete", "rm"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.run(cmd, opAutomationRemove, automationParams{Project: api.ProjectID(project), ID: args[0]}, nil)
+			if err := o.run(cmd, opAutomationRemove, automationParams{Project: api.ProjectID(project), ID: args[0]}, nil); err != nil {
+				return err
+			}
+			return o.did(cmd, map[string]string{"removed": args[0]}, "automation %s is removed", args[0])
 		},
 	}
 	remove.Flags().StringVar(&project, "project", "", "project, where several have one of that name")
 	run := &cobra.Command{
-		Use: "run ID|NAME", Short: "Run an automation now, or when the server starts; it counts as one of the day's runs", Args: cobra.ExactArgs(1),
+		Use: "run NAME|ID", Short: "Run an automation now, or when the server starts; it counts as one of the day's runs", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var a api.Automation
 			if err := o.run(cmd, opAutomationRun, automationParams{Project: api.ProjectID(project), ID: args[0]}, &a); err != nil {
@@ -233,7 +236,7 @@ func automationState(a api.Automation) string {
 		return string(r.Status) + ": " + r.Reason
 	}
 	if a.Next != nil {
-		return "next at " + a.Next.Local().Format(time.DateTime)
+		return "next at " + shownTime(*a.Next)
 	}
 	return "on a push"
 }

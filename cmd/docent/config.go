@@ -53,7 +53,7 @@ type Config struct {
 	StreamPace     Duration `toml:"stream_pace" usage:"least time between two writes of text to one reader; text that comes meanwhile goes together"`
 	MaxTurns       int      `toml:"max_turns" usage:"answers being written at once; further questions wait"`
 	MaxRunningJobs int      `toml:"max_running_jobs" usage:"jobs worked on at once; further jobs wait their turn"`
-	MaxOpenJobs    int      `toml:"max_open_jobs" usage:"jobs begun and not ended at once, those that wait for a language model among them"`
+	MaxOpenJobs    int      `toml:"max_open_jobs" usage:"maximum number of unfinished jobs, including those that wait for a model"`
 	MaxOpenIndexes int      `toml:"max_open_indexes" usage:"search indexes held open at once"`
 	IndexMemory    int64    `toml:"index_memory" usage:"bytes that the open search indexes may hold altogether; the longest unused are closed"`
 	MemoryLimit    int64    `toml:"memory_limit" usage:"bytes of memory that the garbage collector aims to stay under; 0 leaves it to GOMEMLIMIT, and without that to three quarters of what the machine or the container has"`
@@ -66,10 +66,20 @@ type Config struct {
 	AgentSteps  int   `toml:"agent_steps" usage:"answers of a language model that one instruction of a job may use; 0 for no limit"`
 	AgentTokens int64 `toml:"agent_tokens" usage:"tokens of prompts and answers that one instruction may use; 0 for no limit"`
 	AgentCost   int64 `toml:"agent_cost" usage:"US cents that one instruction may cost, by the prices of [models]; 0 for no limit"`
-	AgentChange int64 `toml:"agent_change" usage:"bytes of pages that one instruction may change with a language model; 0 for no limit"`
+	AgentChange int64 `toml:"agent_change" usage:"bytes of pages that one instruction may change or delete with a language model; 0 for no limit"`
 
 	ThreadRetention Duration `toml:"thread_retention" usage:"threads that were not used for this long are removed with everything of theirs; 0 keeps them for ever"`
+
+	from map[string]string // where each setting has its value from, by its name; from its default where it is not there
 }
+
+// Where a setting has its value from.
+const (
+	fromDefault     = "default"
+	fromFile        = "file"
+	fromEnvironment = "environment"
+	fromFlag        = "flag"
+)
 
 // A ModelConfig is one [models.NAME] table.
 type ModelConfig struct {
@@ -152,6 +162,7 @@ const envPrefix = "DOCENT_"
 // environment, and over that the flags that were given.
 func LoadConfig(path string, environ func(string) (string, bool), flags *pflag.FlagSet) (Config, error) {
 	c := DefaultConfig()
+	var written map[string]bool
 	if path != "" {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -160,13 +171,23 @@ func LoadConfig(path string, environ func(string) (string, bool), flags *pflag.F
 		if err := toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields().Decode(&c); err != nil {
 			return c, fmt.Errorf("%s: %w", path, tomlError(err))
 		}
+		if written, err = settingsIn(text); err != nil {
+			return c, fmt.Errorf("%s: %w", path, tomlError(err))
+		}
 	}
 	settings := c.settings()
+	c.from = map[string]string{}
+	for _, s := range settings {
+		if written[s.Name] {
+			c.from[s.Name] = fromFile
+		}
+	}
 	for _, s := range settings {
 		if text, ok := environ(s.Env()); ok {
 			if err := s.Set(text); err != nil {
 				return c, fmt.Errorf("environment variable %s: %w", s.Env(), err)
 			}
+			c.from[s.Name] = fromEnvironment
 		}
 	}
 	c.modelFromEnvironment(environ)
@@ -178,6 +199,7 @@ func LoadConfig(path string, environ func(string) (string, bool), flags *pflag.F
 			if err := s.Set(f.Value.String()); err != nil {
 				return c, fmt.Errorf("--%s: %w", s.Flag, err)
 			}
+			c.from[s.Name] = fromFlag
 		}
 	}
 	for name, m := range c.Models {
@@ -204,6 +226,7 @@ func (c *Config) modelFromEnvironment(environ func(string) (string, bool)) {
 	c.Models["default"] = ModelConfig{Provider: "openai", BaseURL: base, Model: name, key: key}
 	if _, chosen := environ(envPrefix + "DEFAULT_MODEL"); !chosen && c.Model == "builtin" {
 		c.Model = "default"
+		c.from["default_model"] = fromEnvironment
 	}
 }
 
@@ -418,6 +441,9 @@ func (c *Config) settings() []Setting {
 	v, d := reflect.ValueOf(c).Elem(), reflect.ValueOf(&defaults).Elem()
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
+		if !field.IsExported() {
+			continue
+		}
 		name := field.Tag.Get("toml")
 		switch field.Type {
 		case reflect.TypeFor[map[string]ModelConfig](), reflect.TypeFor[map[string]CheckConfig](), reflect.TypeFor[map[string]string]():
@@ -431,6 +457,24 @@ func (c *Config) settings() []Setting {
 		}
 	}
 	return list
+}
+
+// settingsIn names the settings that a configuration file has.
+func settingsIn(text []byte) (map[string]bool, error) {
+	var tables map[string]any
+	if err := toml.Unmarshal(text, &tables); err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for name, value := range tables {
+		found[name] = true
+		if table, ok := value.(map[string]any); ok {
+			for inner := range table {
+				found[name+"."+inner] = true
+			}
+		}
+	}
+	return found, nil
 }
 
 // tomlError says where in the file the mistake is.

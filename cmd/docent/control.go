@@ -251,6 +251,13 @@ func operateRemote(ctx context.Context, data, name string, params []byte, progre
 
 // operateHere opens the stores that the operations need in this process.
 func operateHere(ctx context.Context, c Config, name string, params []byte, progress Progress) (json.RawMessage, error) {
+	if name != opProjectAdd {
+		if ok, err := isDataDir(c.Data); err != nil {
+			return nil, unwritable(c.Data, err)
+		} else if !ok {
+			return nil, noDataDir(c.Data)
+		}
+	}
 	dir, err := openDataDir(c.Data, "command", 30*time.Second)
 	if err != nil {
 		return nil, err

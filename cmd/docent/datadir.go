@@ -38,6 +38,21 @@ func (e *lockedError) Error() string {
 	return fmt.Sprintf("the data directory %s is in use by process %d (docent %s)", e.path, e.holder.PID, e.holder.Command)
 }
 
+// isDataDir is whether docent has worked with a directory.
+func isDataDir(path string) (bool, error) {
+	for _, name := range []string{"lock", journalFile, "catalog.db"} { // a backup has no lock
+		if ok, err := hasFile(path, name); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// noDataDir says that there is no data directory: a command that makes nothing has nothing to show, and the name is mistyped.
+func noDataDir(path string) error {
+	return fmt.Errorf("no data directory at %s: name the right one with --data (or DOCENT_DATA); `docent project add` and `docent serve` make one", path)
+}
+
 // openDataDir makes the directory where there is none, and takes its lock, waiting up to patience for a short-lived
 // holder: a command, never a server.
 func openDataDir(path, command string, patience time.Duration) (*dataDir, error) {

@@ -235,10 +235,10 @@ func (d *demo) goOn(took time.Duration) {
 	d.step("Done in %.1f s. How to go on", took.Seconds())
 	fmt.Fprintf(d.out, `Serve your own documentation (a folder, a git repository or a git URL):
 
-  docent project add --data ./data --id docs --domain docs.example.com --source PATH-or-URL
-  docent key create  --data ./data --project docs --kind assistant
-  docent key create  --data ./data --project docs --kind admin
-  docent serve       --data ./data --listen 127.0.0.1:8080
+  docent serve                                                              # in a terminal of its own
+  docent project add docs --domain docs.example.com --source PATH-or-URL
+  export ASSISTANT_KEY=$(docent key create --project docs --kind assistant)
+  export ADMIN_KEY=$(docent key create --project docs --kind admin)
 
 Ask from the shell:
 

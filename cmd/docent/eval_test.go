@@ -20,7 +20,12 @@ const judgedFolder = "../../../shared/relevance"
 // unpack writes a judged documentation set into a folder, as an operator has it.
 func unpack(t *testing.T, name string) string {
 	t.Helper()
-	f, err := os.Open(filepath.Join(judgedFolder, name+".tar.gz"))
+	return unpackFile(t, filepath.Join(judgedFolder, name+".tar.gz"))
+}
+
+func unpackFile(t *testing.T, archive string) string {
+	t.Helper()
+	f, err := os.Open(archive)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,13 +43,13 @@ func newEvalCommand() *cobra.Command {
 	var file, project, domain, corpus, against string
 	var misses bool
 	cmd := &cobra.Command{
-		Use: "eval", Short: "Judge the search on your own queries, and compare two configurations", Args: cobra.NoArgs,
+		Use: "eval [PROJECT]", Short: "Judge the search on your own queries, and compare two configurations",
 		Long: "Asks every query of a file and judges what is found. The file has one JSON object a line:\n\n" +
 			`  {"query": "rotate a key", "relevant": ["guides/keys.md"], "sections": ["guides/keys.md#rotate"], "kind": "question"}` + "\n\n" +
-			"With --project the index in the data directory is asked, also while a server runs on it; with --domain and --key a\n" +
+			"With PROJECT its index in the data directory is asked, also while a server runs on it; with --domain and --key a\n" +
 			"server's search operation over HTTP. --against names a TOML file with weights that differ from the standard ones\n" +
 			"(--weights prints those), and shows what they would change.",
-		Example: "  docent eval --data DIR --project docs --queries judged.jsonl --against weights.toml\n" +
+		Example: "  docent eval docs --queries judged.jsonl --against weights.toml\n" +
 			"  docent eval --url https://docent.example --domain docs.example.com --key $KEY --queries judged.jsonl",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if weights, _ := cmd.Flags().GetBool("weights"); weights {
@@ -62,7 +62,7 @@ func newEvalCommand() *cobra.Command {
 				domain = "" // of the environment
 			}
 			if (project == "") == (domain == "") {
-				return usagef("docent eval needs either --project or --domain; see 'docent eval --help'")
+				return usagef("eval needs either a PROJECT or --domain; see 'docent eval --help'")
 			}
 			queries, err := readJudged(file, cmp.Or(corpus, project), corpus != "")
 			if err != nil {
@@ -70,7 +70,7 @@ func newEvalCommand() *cobra.Command {
 			}
 			if domain != "" {
 				if against != "" {
-					return usagef("--against compares weights on an index: it needs --project, not --domain")
+					return usagef("--against compares weights on an index: it needs a PROJECT, not --domain")
 				}
 				outcomes, err := c.evaluate(cmd.Context(), domain, queries)
 				if err != nil {
@@ -103,12 +103,12 @@ func newEvalCommand() *cobra.Command {
 	clientFlags(cmd, c)
 	flags := cmd.Flags()
 	flags.StringVar(&file, "queries", "", "judged queries, one JSON object a line")
-	flags.StringVar(&project, "project", "", "project in the data directory")
 	flags.StringVar(&domain, "domain", envOr("DOMAIN", ""), "domain of a project of a running server (DOCENT_DOMAIN)")
 	flags.StringVar(&corpus, "corpus", "", "ask only the queries of this corpus, where the file has several; the project's id where it is one of them")
 	flags.StringVar(&against, "against", "", "TOML file with other weights to compare with")
 	flags.BoolVar(&misses, "misses", false, "list the queries whose page is not among the first five, and those that differ")
 	flags.Bool("weights", false, "print the standard weights and end")
+	named(cmd, &project, "project", "a PROJECT", true)
 	return cmd
 }
 

@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"docent/api"
 	"docent/forge/forgetest"
+	"docent/model/modeltest"
 )
 
 // TestJobsPublishToCodeHosts connects each kind of code host from the command line alone, and lets jobs publish there: the
@@ -103,4 +105,57 @@ func TestJobsPublishToCodeHosts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A model that deletes every page and says that it fixed a typo leaves no trace, and what a person asks to be deleted in words waits
+// for a review, also in a project whose changes are committed directly.
+func TestADirectProjectIsNeverEmptied(t *testing.T) {
+	t.Parallel()
+	var deletions []modeltest.Call
+	for name := range forgetest.Files {
+		deletions = append(deletions, toolCall("delete_file", map[string]any{"path": name, "unlink": true}))
+	}
+	typo := toolCall("finish", map[string]any{"summary": "Fixed a typo.", "title": "fix a typo"})
+	steps := []modeltest.Step{calling(deletions...), calling(deletions...), calling(typo), calling(typo)}
+	peer := newTestProvider(t, []modeltest.Script{{Match: "typo", Steps: steps}, {Match: "all pages", Steps: steps}})
+	host := forgetest.NewStandIn(t)
+	dir := t.TempDir()
+	config, data := filepath.Join(dir, "docent.toml"), filepath.Join(dir, "data")
+	if err := os.WriteFile(config, []byte("default_model = \"peer\"\n"+peer.config("peer", "openai")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	host.Do(func() { host.Tokens = []string{"hst_any"} })
+	setenv(t, "HOSTED_DOCS_TOKEN", "hst_any")
+	flags := []string{"--direct", "--host", "gitea", "--host-url", host.URL, "--repository", "acme/docs", "--token-env", "HOSTED_DOCS_TOKEN"}
+	s := &modelledServer{project: newTestProject(t, data, "harbour", "", flags...)}
+	s.testServer = newTestServer(t, data, "--config", config)
+	before := host.Commits(t, "main")
+
+	job := s.settled(s.create("Fix the typo in index.md").ID)
+	if job.Outcome != api.OutcomeNeedsDetail || job.PRLink != nil || !strings.Contains(job.Message, "wanted to delete") || !strings.Contains(job.Message, "does not ask for") {
+		t.Errorf("%+v", job)
+	}
+	if now := host.Commits(t, "main"); !slices.Equal(now, before) || len(host.Pulls("")) > 0 {
+		t.Errorf("main has %v, was %v; pull requests %+v", now, before, host.Pulls(""))
+	}
+	job = s.settled(s.create("Delete all pages").ID)
+	if job.Outcome != api.OutcomeChanged || job.PRLink == nil || !strings.Contains(job.Message, "waits for a review") {
+		t.Errorf("%+v\n%s", job, s.log)
+	}
+	if now := host.Commits(t, "main"); !slices.Equal(now, before) || len(host.Pulls("")) != 1 {
+		t.Errorf("main has %v, was %v; pull requests %+v", now, before, host.Pulls(""))
+	}
+	// What is no deletion goes to main as before.
+	if job = s.settled(s.createWith(`replace "Welcome" with "Hello" in index.md`, "builtin").ID); job.Outcome != api.OutcomeChanged || job.PRLink != nil || len(host.Commits(t, "main")) != len(before)+1 {
+		t.Errorf("%+v, main has %v", job, host.Commits(t, "main"))
+	}
+}
+
+func (s *modelledServer) createWith(prompt, model string) api.Job {
+	s.t.Helper()
+	var made api.Job
+	if err := s.client(s.project.admin).postJSON(s.t.Context(), "/v2/agent/"+s.project.id+"/job", map[string]string{"prompt": prompt, "model": model}, &made); err != nil {
+		s.t.Fatal(err)
+	}
+	return made
 }

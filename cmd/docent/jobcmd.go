@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"docent/agent"
 	"docent/api"
 )
 
@@ -57,6 +58,8 @@ func newJobCommand() *cobra.Command {
 	}
 	create := &cobra.Command{
 		Use: "create PROMPT", Short: "Create a job", Args: cobra.ExactArgs(1),
+		Long: "Create a job. Without a language model it takes instructions of fixed forms, several in one prompt:\n\n  " +
+			strings.Join(agent.Examples(), "\n  ") + "\n\nWith --wait or --dry-run: " + exitStatuses,
 		Example: `  docent job create --project docs --key $KEY 'rename "Alertmanager" to "Alert Manager" everywhere'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd); err != nil {
@@ -133,7 +136,7 @@ func newJobCommand() *cobra.Command {
 	watch := &cobra.Command{
 		Use: "watch ID", Short: "Follow a job until it has ended", Args: cobra.ExactArgs(1),
 		Long: "Follow a job until it has ended: its log from the start on standard error, and then the job on standard output. A connection\n" +
-			"that breaks is taken up where it was. The exit status is 1 where the job has failed.",
+			"that breaks is taken up where it was.\n\n" + exitStatuses,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd); err != nil {
 				return err
@@ -161,11 +164,18 @@ func newJobCommand() *cobra.Command {
 	var status, archived string
 	list := &cobra.Command{
 		Use: "list", Short: "List jobs, newest first", Args: cobra.NoArgs,
+		Long: "List jobs, newest first, a line each: id, status, outcome, when it was made, title, and the pull request's link.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := check(cmd); err != nil {
 				return err
 			}
-			return c.listJobs(cmd, path("jobs"), status, archived, limit, show)
+			line := func(cmd *cobra.Command, j api.Job) error {
+				if asJSON {
+					return printJSON(cmd.OutOrStdout(), j)
+				}
+				return printJobLine(cmd.OutOrStdout(), j)
+			}
+			return c.listJobs(cmd, path("jobs"), status, archived, limit, line)
 		},
 	}
 	list.Flags().IntVar(&limit, "limit", 20, "how many at most; 0 for all")
@@ -286,6 +296,9 @@ func (c *client) dryRun(cmd *cobra.Command, path string, asJSON bool) error {
 				Diff  string        `json:"diff"`
 			}{j, append([]changedFile{}, edit.Files...), edit.Diff})
 		}
+		if j.Outcome != api.OutcomeChanged && j.Status == api.JobCompleted {
+			fmt.Fprintln(cmd.ErrOrStderr(), j.Message)
+		}
 		_, err := io.WriteString(cmd.OutOrStdout(), edit.Diff)
 		return err
 	})
@@ -315,7 +328,7 @@ func (c *client) follow(cmd *cobra.Command, path string, event func(jobEvent) er
 			if end.Status == api.JobFailed {
 				return fmt.Errorf("job %s failed: %s", end.ID, end.Message)
 			}
-			return nil
+			return outcomeError(*end)
 		case errors.As(err, &shown):
 			return shown.err
 		case errors.As(err, &answer) && answer.Status != http.StatusServiceUnavailable && answer.Status != http.StatusBadGateway && answer.Status != http.StatusGatewayTimeout,
@@ -332,6 +345,19 @@ func (c *client) follow(cmd *cobra.Command, path string, event func(jobEvent) er
 		case <-time.After(min(pause<<(failures-1), 10*time.Second)):
 		}
 	}
+}
+
+// outcomeError gives a job that has ended well without a change an exit status of its own. What there is to say about it was shown.
+func outcomeError(j api.Job) error {
+	switch j.Outcome {
+	case api.OutcomeNothingToDo:
+		return &statusError{exitNothingToDo, fmt.Errorf("job %s: there was nothing to change", j.ID)}
+	case api.OutcomeNotUnderstood:
+		return &statusError{exitNotUnderstood, fmt.Errorf("job %s: the instruction was not understood, and nothing was changed", j.ID)}
+	case api.OutcomeNeedsDetail:
+		return &statusError{exitNeedsDetail, fmt.Errorf("job %s: the instruction needs more detail, and nothing was changed", j.ID)}
+	}
+	return nil
 }
 
 // A showError is the command's own trouble with an event, not the connection's.
@@ -429,6 +455,20 @@ func (c *client) listJobs(cmd *cobra.Command, path, status, archived string, lim
 		}
 		cursor = *body.NextCursor
 	}
+}
+
+// exitStatuses is what a script may know of a job that the command has waited for.
+const exitStatuses = "The exit status is 0 where pages were changed, 1 where the job has failed, 3 where there was nothing to change,\n" +
+	"4 where the instruction was not understood, and 5 where it needs more detail."
+
+// printJobLine shows a job on one line; "docent job show" has the rest.
+func printJobLine(w io.Writer, j api.Job) error {
+	line := fmt.Sprintf("%s  %-9s  %-14s  %s  %s", j.ID, j.Status, cmp.Or(string(j.Outcome), "-"), j.CreatedAt.Local().Format(time.DateTime), strings.Join(strings.Fields(j.Title), " "))
+	if j.PRLink != nil {
+		line += "  " + *j.PRLink
+	}
+	_, err := fmt.Fprintln(w, plainLine(line))
+	return err
 }
 
 func printJob(w io.Writer, j api.Job) error {

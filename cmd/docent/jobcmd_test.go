@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -165,5 +166,68 @@ func TestASessionOfVersionOneWorksOnTheBranchThatItNames(t *testing.T) {
 	text, _ = create(pull.Base)
 	if !strings.Contains(text, "name another one") || !strings.Contains(text, `d:{"finishReason":"error"`) {
 		t.Errorf("a session on %s:\n%s", pull.Base, text)
+	}
+}
+
+// A script tells by the exit status what became of an instruction, and a person by a short message.
+func TestTheExitStatusSaysWhatBecameOfTheInstruction(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	source := writeFiles(t, map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n", "index.md": "# Home\n"})
+	p := newTestProject(t, data, "tea", source)
+	server := newTestServer(t, data)
+	at := []string{"--url", server.url, "--project", p.id, "--key", p.admin}
+	var made api.Job
+	for _, c := range []struct {
+		prompt  string
+		status  int
+		outcome api.Outcome
+	}{
+		{`Hi team, we have warmer tea now. Please replace "eighty" with "ninety" in tea.md. Thanks!`, 0, api.OutcomeChanged},
+		{`replace "nowhere" with "x" everywhere`, exitNothingToDo, api.OutcomeNothingToDo},
+		{"make the docs better please", exitNotUnderstood, api.OutcomeNotUnderstood},
+		{`change the heading "Tea" to "Teas" on the nowhere page`, exitNeedsDetail, api.OutcomeNeedsDetail},
+	} {
+		for _, flag := range []string{"--wait", "--dry-run"} {
+			out, err := tryDocent(t, append([]string{"job", "create", flag, "--json", c.prompt}, at...)...)
+			var exit *exec.ExitError
+			status := 0
+			if errors.As(err, &exit) {
+				status = exit.ExitCode()
+			}
+			var j api.Job
+			if jerr := json.Unmarshal([]byte(out), &j); jerr != nil || status != c.status || j.Outcome != c.outcome || j.Status != api.JobCompleted {
+				t.Errorf("%q %s: status %d, %v, %v\n%s", c.prompt, flag, status, err, jerr, out)
+			}
+			made = j
+		}
+		// Who comes later learns the same.
+		_, err := tryDocent(t, append([]string{"job", "watch", string(made.ID)}, at...)...)
+		var exit *exec.ExitError
+		if errors.As(err, &exit) != (c.status != 0) || exit != nil && exit.ExitCode() != c.status {
+			t.Errorf("watch %q: %v", c.prompt, err)
+		}
+	}
+	_, err := tryDocent(t, append([]string{"job", "message", string(made.ID), "--wait", "make it shine"}, at...)...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitNotUnderstood || !strings.Contains(err.Error(), "was not understood") {
+		t.Errorf("a follow-up: %v", err)
+	}
+	// The list has a line for each job, whatever its message is.
+	lines := strings.Split(strings.TrimSpace(docent(t, append([]string{"job", "list"}, at...)...)), "\n")
+	if len(lines) != 8 {
+		t.Fatalf("%d lines for 8 jobs:\n%s", len(lines), strings.Join(lines, "\n"))
+	}
+	for i, want := range []string{"not_understood", "needs_detail", "not_understood", "not_understood", "nothing_to_do", "nothing_to_do", "changed", "changed"} {
+		if !strings.HasPrefix(lines[i], "job_") || !strings.Contains(lines[i], "  completed  "+want) {
+			t.Errorf("line %d is not %s: %s", i+1, want, lines[i])
+		}
+	}
+	if !strings.Contains(lines[7], "/pulls/pr_") {
+		t.Errorf("no link: %s", lines[7])
+	}
+	// The list of forms is where messages say that it is.
+	if help := docent(t, "job", "create", "--help"); !strings.Contains(help, `rename "Old Name" to "New Name" everywhere`) || !strings.Contains(help, "exit status") {
+		t.Error(help)
 	}
 }

@@ -175,6 +175,9 @@ func showRecord(stream string, r persistence.JournalRecord) shownRecord {
 
 // inspectHere reads the journal's file where no server has it.
 func inspectHere(_ context.Context, c Config, name string, params []byte, _ Progress) (json.RawMessage, error) {
+	if ok, err := isDataDir(c.Data); err == nil && !ok {
+		return nil, noDataDir(c.Data)
+	}
 	path := filepath.Join(c.Data, journalFile)
 	if ok, err := hasFile(c.Data, journalFile); err != nil || !ok {
 		return nil, errors.Join(fmt.Errorf("there is no journal in %s", c.Data), err)
@@ -198,7 +201,7 @@ func inspectHere(_ context.Context, c Config, name string, params []byte, _ Prog
 
 func newJournalCommand() *cobra.Command {
 	o := new(operator)
-	cmd := &cobra.Command{Use: "journal", Short: "Check, show and repair what jobs and threads know of themselves"}
+	cmd := &cobra.Command{Use: "journal", Short: "Check, inspect and repair the event journal"}
 	operatorFlags(cmd, o)
 	ask := func(cmd *cobra.Command, name string, params, result any) error {
 		c, err := LoadConfig(o.config, os.LookupEnv, cmd.Flags())
@@ -333,6 +336,9 @@ type journalRepaired struct {
 
 // openStopped opens the data directory of a server that is stopped and has a journal.
 func openStopped(c Config, command string) (*dataDir, error) {
+	if ok, err := isDataDir(c.Data); err == nil && !ok {
+		return nil, noDataDir(c.Data)
+	}
 	if ok, err := hasFile(c.Data, journalFile); err != nil || !ok {
 		return nil, errors.Join(fmt.Errorf("there is no journal in %s", c.Data), err)
 	}
@@ -341,6 +347,11 @@ func openStopped(c Config, command string) (*dataDir, error) {
 
 // openStoppedDir opens the data directory of a server that is stopped.
 func openStoppedDir(c Config, command string) (*dataDir, error) {
+	if ok, err := isDataDir(c.Data); err != nil {
+		return nil, unwritable(c.Data, err)
+	} else if !ok {
+		return nil, noDataDir(c.Data)
+	}
 	dir, err := openDataDir(c.Data, command, 10*time.Second)
 	var locked *lockedError
 	if errors.As(err, &locked) {

@@ -15,7 +15,36 @@ import (
 const (
 	exitFailed = 1 // it failed and said why
 	exitUsage  = 2 // the command line cannot be understood
+
+	// Of commands that wait for a job which has ended well, by its outcome; 0 where pages were changed.
+	exitNothingToDo   = 3
+	exitNotUnderstood = 4
+	exitNeedsDetail   = 5
 )
+
+// A statusError ends the command with an exit status of its own.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string { return e.err.Error() }
+func (e *statusError) Unwrap() error { return e.err }
+
+// exitStatus is what the command's error means for scripts.
+func exitStatus(err error) int {
+	var usage *usageError
+	var status *statusError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &status):
+		return status.status
+	}
+	return exitFailed
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -26,9 +55,5 @@ func main() {
 		return
 	}
 	fmt.Fprintln(os.Stderr, "docent:", err)
-	var usage *usageError
-	if errors.As(err, &usage) {
-		os.Exit(exitUsage)
-	}
-	os.Exit(exitFailed)
+	os.Exit(exitStatus(err))
 }

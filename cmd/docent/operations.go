@@ -1,10 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"docent/api"
@@ -104,7 +110,7 @@ func (o *operations) run(ctx context.Context, name string, params json.RawMessag
 		return perform(params, func(p projectParams) (search.Report, error) {
 			project, err := o.stores.catalog.Project(ctx, p.ID)
 			if err != nil {
-				return search.Report{}, fmt.Errorf("project %q: %w", p.ID, err)
+				return search.Report{}, err
 			}
 			o.stores.source.guard.forget(p.ID)
 			return o.stores.source.refresh(ctx, project, progress)
@@ -128,14 +134,28 @@ func (o *operations) run(ctx context.Context, name string, params json.RawMessag
 	case opPullDiff:
 		return perform(params, func(p pullParams) (string, error) {
 			diff, err := o.stores.hub.Diff(ctx, p.ID)
-			return diff.String(), err
+			return diff.String(), noPull(p.ID, err)
 		})
 	case opPullMerge:
-		return perform(params, func(p pullParams) (api.PullRequest, error) { return o.stores.hub.Merge(ctx, p.ID) })
+		return perform(params, func(p pullParams) (api.PullRequest, error) {
+			merged, err := o.stores.hub.Merge(ctx, p.ID)
+			return merged, noPull(p.ID, err)
+		})
 	case opPullClose:
-		return perform(params, func(p pullParams) (api.PullRequest, error) { return o.stores.hub.Close(ctx, p.ID) })
+		return perform(params, func(p pullParams) (api.PullRequest, error) {
+			closed, err := o.stores.hub.Close(ctx, p.ID)
+			return closed, noPull(p.ID, err)
+		})
 	}
 	return o.maintain(ctx, name, params, progress)
+}
+
+// noPull says which pull request there is not, and where their ids are.
+func noPull(id string, err error) error {
+	if errors.Is(err, api.ErrNotFound) {
+		return fmt.Errorf("pull request %q: %w; `docent pull list` lists them", id, api.ErrNotFound)
+	}
+	return err
 }
 
 // perform decodes the parameters of an operation and encodes its result.
@@ -177,6 +197,9 @@ func (o *operations) addProject(ctx context.Context, p api.Project, progress Pro
 	}
 	o.stores.source.guard.forget(p.ID)
 	report, err := o.stores.source.refresh(ctx, p, progress)
+	if err == nil {
+		err = o.checkDocsDir(ctx, p, report.Commit)
+	}
 	if err != nil {
 		return projectAdded{}, errors.Join(err, o.stores.library.Remove(p.ID))
 	}
@@ -217,17 +240,114 @@ func (o *operations) check(p api.Project) error {
 	return o.stores.checkModel(p.Model)
 }
 
+// checkDocsDir says which folders hold pages where the one that a project names holds none: the name is mistyped.
+func (o *operations) checkDocsDir(ctx context.Context, p api.Project, commit string) error {
+	if p.DocsDir == "" {
+		return nil
+	}
+	tree, err := o.stores.hub.Tree(ctx, p, commit)
+	if err != nil {
+		return err
+	}
+	files, err := tree.Files(ctx)
+	if err != nil {
+		return err
+	}
+	var pages []string
+	for _, f := range files {
+		if !site.IsPage(f.Path) {
+			continue
+		}
+		if strings.HasPrefix(f.Path, p.DocsDir+"/") {
+			return nil
+		}
+		pages = append(pages, f.Path)
+	}
+	message := fmt.Sprintf("the folder %q holds no page", p.DocsDir)
+	if len(pages) == 0 {
+		message += ", and neither does any other folder of the source"
+	} else {
+		message += "; these folders do: " + pageFolders(pages)
+	}
+	return &api.InvalidError{Problems: []api.Problem{{Field: "docsDir", Message: message}}}
+}
+
+// pageFolders names the folders that hold pages, those with most first: of each part of the source the deepest folder that has
+// all of its pages.
+func pageFolders(pages []string) string {
+	const most = 5
+	parts := map[string][]string{}
+	for _, page := range pages {
+		part, _, below := strings.Cut(page, "/")
+		if !below {
+			part = "" // the root
+		}
+		parts[part] = append(parts[part], page)
+	}
+	names := slices.SortedFunc(maps.Keys(parts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(parts[b]), len(parts[a])), cmp.Compare(a, b))
+	})
+	var said []string
+	for _, part := range names[:min(most, len(names))] {
+		folder := "the root (leave out --docs-dir)"
+		if part != "" {
+			folder = path.Dir(parts[part][0])
+			for _, page := range parts[part] {
+				for !strings.HasPrefix(page, folder+"/") {
+					folder = path.Dir(folder)
+				}
+			}
+		}
+		count := "1 page"
+		if n := len(parts[part]); n > 1 {
+			count = fmt.Sprint(n, " pages")
+		}
+		said = append(said, folder+": "+count)
+	}
+	if more := len(names) - most; more > 0 {
+		said = append(said, fmt.Sprint("and ", more, " more"))
+	}
+	return strings.Join(said, ", ")
+}
+
+// readAlike is whether two projects' settings differ in nothing that decides what is read and indexed of the documentation.
+func readAlike(a, b api.Project) bool {
+	a.Name, a.Domain, a.Labels, a.Direct, a.WebhookEnv = b.Name, b.Domain, b.Labels, b.Direct, b.WebhookEnv
+	a.Model, a.Deflection, a.Limits, a.Options = b.Model, b.Deflection, b.Limits, b.Options
+	a.Org, a.CreatedAt = b.Org, b.CreatedAt
+	return reflect.DeepEqual(a, b)
+}
+
 func (o *operations) setProject(ctx context.Context, p api.Project, progress Progress) (projectAdded, error) {
 	p = p.WithDefaults()
 	if err := o.check(p); err != nil {
 		return projectAdded{}, err
 	}
+	old, err := o.stores.catalog.Project(ctx, p.ID)
+	if err != nil {
+		return projectAdded{}, err
+	}
+	if commit := o.stores.library.Commit(p.ID); commit != "" && readAlike(old, p) {
+		if p, err = o.stores.catalog.UpdateProject(ctx, p); err != nil {
+			return projectAdded{}, err
+		}
+		report, err := o.stores.source.again(ctx, p, commit, progress)
+		return read(p, report, ""), err
+	}
 	open, err := o.stores.hub.Rights(ctx, p)
 	if err != nil {
 		return projectAdded{}, err
 	}
-	p, err = o.stores.catalog.UpdateProject(ctx, p)
-	if err != nil {
+	if p.DocsDir != "" {
+		tip, _, err := o.stores.hub.Sync(ctx, p, func(text string) { progress(text, 0, 0) })
+		if err == nil {
+			err = o.checkDocsDir(ctx, p, tip.Commit)
+		}
+		if err != nil {
+			return projectAdded{}, err
+		}
+	}
+	if p, err = o.stores.catalog.UpdateProject(ctx, p); err != nil {
 		return projectAdded{}, err
 	}
 	o.stores.source.guard.forget(p.ID)
@@ -246,7 +366,7 @@ func (o *operations) removeProject(ctx context.Context, id api.ProjectID) error 
 func (o *operations) createKey(ctx context.Context, p keyParams) (keyMade, error) {
 	project, err := o.stores.catalog.Project(ctx, p.Project)
 	if err != nil {
-		return keyMade{}, fmt.Errorf("project %q: %w", p.Project, err)
+		return keyMade{}, err
 	}
 	now := time.Now().UTC()
 	key := api.Key{

@@ -42,14 +42,40 @@ func (o *operator) run(cmd *cobra.Command, name string, params, result any) erro
 	}
 	progress, end := showProgress(cmd.ErrOrStderr(), slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
 	defer end()
-	return operate(cmd.Context(), c, name, params, result, progress)
+	return flagWords(cmd, operate(cmd.Context(), c, name, params, result, progress))
 }
+
+// makesDataDir is the data directory that a command will make; empty where it is there.
+func (o *operator) makesDataDir(cmd *cobra.Command) (string, error) {
+	c, err := LoadConfig(o.config, os.LookupEnv, cmd.Flags())
+	if err != nil {
+		return "", err
+	}
+	if ok, err := isDataDir(c.Data); ok || err != nil {
+		return "", err
+	}
+	return filepath.Abs(c.Data)
+}
+
+// shownTime is a time as tables show it, in the zone of whoever reads it.
+func shownTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
 func newProjectCommand() *cobra.Command {
 	o := new(operator)
 	cmd := &cobra.Command{Use: "project", Short: "Add, list, check, change and remove documentation sets"}
 	operatorFlags(cmd, o)
-	cmd.AddCommand(newProjectAddCommand(o), newProjectSetCommand(o), newProjectCheckCommand(o),
+	var gone string
+	remove := &cobra.Command{
+		Use: "remove NAME", Short: "Remove a project, its keys and its index; jobs, threads and its repository stay on disk", SuggestFor: []string{"delete", "rm"},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.run(cmd, opProjectRemove, projectParams{ID: api.ProjectID(gone)}, nil); err != nil {
+				return err
+			}
+			return o.did(cmd, map[string]string{"removed": gone}, "project %s is removed, with its keys and its index", gone)
+		},
+	}
+	named(remove, &gone, "id", "the project's NAME", false)
+	cmd.AddCommand(newProjectAddCommand(o), newProjectSetCommand(o), newProjectCheckCommand(o), remove,
 		&cobra.Command{
 			Use: "list", Short: "List the projects", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,27 +87,31 @@ func newProjectCommand() *cobra.Command {
 					return fmt.Sprintf("%s\t%s\t%s\t%s", p.ID, p.Domain, p.Host, p.Source)
 				})
 			},
-		},
-		&cobra.Command{
-			Use: "remove ID", Short: "Remove a project, its keys and its index; jobs, threads and its repository stay on disk", Args: cobra.ExactArgs(1),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return o.run(cmd, opProjectRemove, projectParams{ID: api.ProjectID(args[0])}, nil)
-			},
 		})
 	return cmd
+}
+
+// did says what was done where there is nothing else to show.
+func (o *operator) did(cmd *cobra.Command, object any, format string, args ...any) error {
+	if o.json {
+		return printJSON(cmd.OutOrStdout(), object)
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...)
+	return err
 }
 
 // projectFlags adds the flags that describe a project.
 func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags := cmd.Flags()
-	flags.StringVar((*string)(&p.ID), "id", "", "name of the project in agent URLs")
 	flags.StringVar(&p.Domain, "domain", "", "name of the project in assistant URLs, for instance docs.example.com")
-	flags.StringVar(&p.Name, "name", "", "name shown to people")
+	flags.StringVar(&p.Name, "title", "", "name shown to people")
+	flags.StringVar(&p.Name, "name", "", "as --title, for scripts of earlier versions")
+	_ = flags.MarkHidden("name") // it is there
 	flags.StringVar(&p.Source, "source", "", "where the documentation is: a folder, a git repository on disk, or a git URL; follows from --host and --repository where they are given")
 	flags.StringVar(&p.Branch, "branch", "", "branch of the repository (its default branch where empty)")
 	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
 	flags.StringVar(&p.SiteURL, "site-url", "", "where readers find the published pages; citations link there; follows from the site's configuration where it says so")
-	flags.StringVar((*string)(&p.Site), "site", "", "what makes the site, which decides the pages' URLs: plain, mintlify, docusaurus, vitepress, hugo, mkdocs or starlight; recognised by its files where not given")
+	flags.StringVar((*string)(&p.Site), "site", "", "site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight or nextjs; recognised by its files where not given")
 	flags.StringArrayVar(&p.Include, "include", nil, "only what this pattern matches is a page; as in .gitignore, relative to the documentation folder (repeatable; '' for none)")
 	flags.StringArrayVar(&p.Exclude, "exclude", nil, "what this pattern matches is no page; as in .gitignore, where ! brings back what the site leaves out (repeatable; '' for none)")
 	flags.StringVar((*string)(&p.Host), "host", string(api.HostBuiltin), "code host: builtin, github, gitlab, gitea or git")
@@ -106,37 +136,45 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 func newProjectAddCommand(o *operator) *cobra.Command {
 	var p api.Project
 	cmd := &cobra.Command{
-		Use: "add", Short: "Add a project: read its documentation and index it", Args: cobra.NoArgs,
-		Example: "  docent project add --data DIR --id docs --domain docs.example.com --source ./my-docs",
+		Use: "add NAME", Short: "Add a project: read its documentation and index it", SuggestFor: []string{"create", "new"},
+		Long: "Add a project: read its documentation and index it. NAME is the project's name in commands and in the URLs of the agent.\n" +
+			"Where there is no data directory yet, one is made.",
+		Example: "  docent project add docs --domain docs.example.com --source ./my-docs",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if p = p.WithDefaults(); p.Source == "" { // that of a code host follows from its address
-				if err := required(cmd, "id", "domain", "source"); err != nil {
+				if err := required(cmd, "domain", "source"); err != nil {
 					return err
 				}
 			}
-			if err := required(cmd, "id", "domain"); err != nil {
+			if err := required(cmd, "domain"); err != nil {
 				return err
 			}
 			p.Source = absoluteSource(p.Source)
+			made, err := o.makesDataDir(cmd)
+			if err != nil {
+				return err
+			}
 			var added projectAdded
 			if err := o.run(cmd, opProjectAdd, p, &added); err != nil {
 				return err
+			}
+			if made != "" {
+				fmt.Fprintf(cmd.ErrOrStderr(), "made the data directory %s\n", made)
 			}
 			return printProject(cmd, o.json, added)
 		},
 	}
 	projectFlags(cmd, &p)
+	named(cmd, (*string)(&p.ID), "id", "the project's NAME", false)
 	return cmd
 }
 
 func newProjectSetCommand(o *operator) *cobra.Command {
 	var p api.Project
 	cmd := &cobra.Command{
-		Use: "set", Short: "Change settings of a project; flags that are not given keep their value", Args: cobra.NoArgs,
+		Use: "set NAME", Short: "Change settings of a project; flags that are not given keep their value", SuggestFor: []string{"update", "change", "edit"},
+		Example: "  docent project set docs --site-url https://docs.example.com",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := required(cmd, "id"); err != nil {
-				return err
-			}
 			var projects []api.Project
 			if err := o.run(cmd, opProjectList, nil, &projects); err != nil {
 				return err
@@ -155,17 +193,19 @@ func newProjectSetCommand(o *operator) *cobra.Command {
 				}
 				return printProject(cmd, o.json, set)
 			}
-			return fmt.Errorf("there is no project %q", p.ID)
+			return fmt.Errorf("there is no project %q; `docent project list` lists them", p.ID)
 		},
 	}
 	projectFlags(cmd, &p)
+	named(cmd, (*string)(&p.ID), "id", "the project's NAME", false)
 	return cmd
 }
 
 // mergeFlags sets in old what was given on the command line.
 func mergeFlags(cmd *cobra.Command, old *api.Project, given api.Project) {
 	set := map[string]func(){
-		"domain": func() { old.Domain = given.Domain }, "name": func() { old.Name = given.Name },
+		"domain": func() { old.Domain = given.Domain },
+		"title":  func() { old.Name = given.Name }, "name": func() { old.Name = given.Name },
 		"source": func() { old.Source = given.Source }, "branch": func() { old.Branch = given.Branch },
 		"docs-dir": func() { old.DocsDir = given.DocsDir }, "site-url": func() { old.SiteURL = given.SiteURL },
 		"site":    func() { old.Site = given.Site },
@@ -196,7 +236,7 @@ func printProject(cmd *cobra.Command, asJSON bool, p projectAdded) error {
 	out, loud := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if p.Address == "" {
 		fmt.Fprintf(loud, "WARNING: it is not known where readers find the pages, so that sources in answers are paths without an address.\n"+
-			"  Say it with: docent project set --id %s --site-url https://...\n", p.ID)
+			"  Say it with: docent project set %s --site-url https://...\n", p.ID)
 	}
 	for _, w := range p.Warnings {
 		fmt.Fprintf(loud, "WARNING: %s: %s\n", w.File, w.Text)
@@ -221,14 +261,15 @@ func printProject(cmd *cobra.Command, asJSON bool, p projectAdded) error {
 }
 
 func newProjectCheckCommand(o *operator) *cobra.Command {
-	return &cobra.Command{
-		Use: "check ID", Short: "List what of a project is public and why, what is left out, and links that lead nowhere", Args: cobra.ExactArgs(1),
+	var name string
+	cmd := &cobra.Command{
+		Use: "check NAME", Short: "List what of a project is public and why, what is left out, and links that lead nowhere",
 		Long: "Reads the project's documentation as it is now and lists every page that readers can be answered from, with its URL and the rule that\n" +
 			"makes it public; every file that is left out, with the rule and the file that says so; links between pages that lead to no public page;\n" +
 			"where readers find the site; and what of the site's configuration could not be read.",
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			var c search.Check
-			if err := o.run(cmd, opProjectCheck, projectParams{ID: api.ProjectID(args[0])}, &c); err != nil {
+			if err := o.run(cmd, opProjectCheck, projectParams{ID: api.ProjectID(name)}, &c); err != nil {
 				return err
 			}
 			if o.json {
@@ -237,6 +278,8 @@ func newProjectCheckCommand(o *operator) *cobra.Command {
 			return printCheck(cmd.OutOrStdout(), c)
 		},
 	}
+	named(cmd, &name, "id", "the project's NAME", false)
+	return cmd
 }
 
 func printCheck(out io.Writer, c search.Check) error {
@@ -367,7 +410,7 @@ func newKeyCommand() *cobra.Command {
 			return printRows(cmd.OutOrStdout(), o.json, keys, "ID\tKIND\tPROJECT\tNAME\tSECRET\tSTATE\tLAST USED", func(k api.Key) string {
 				last := "never"
 				if k.LastUsed != nil {
-					last = k.LastUsed.Local().Format(time.DateTime)
+					last = shownTime(*k.LastUsed)
 				}
 				return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", k.ID, k.Kind, k.Project, k.Name, k.Hint, keyState(k, time.Now()), last)
 			})
@@ -375,9 +418,12 @@ func newKeyCommand() *cobra.Command {
 	}
 	list.Flags().StringVar(&project, "project", "", "only keys of this project")
 	cmd.AddCommand(create, list, &cobra.Command{
-		Use: "revoke ID", Short: "Revoke a key, from the next request on", Args: cobra.ExactArgs(1),
+		Use: "revoke ID", Short: "Revoke a key, from the next request on", Args: cobra.ExactArgs(1), SuggestFor: []string{"remove", "delete"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.run(cmd, opKeyRevoke, keyParams{ID: api.KeyID(args[0])}, nil)
+			if err := o.run(cmd, opKeyRevoke, keyParams{ID: api.KeyID(args[0])}, nil); err != nil {
+				return err
+			}
+			return o.did(cmd, map[string]string{"revoked": args[0]}, "key %s is revoked", args[0])
 		},
 	})
 	return cmd
@@ -410,11 +456,8 @@ func newIndexCommand() *cobra.Command {
 	o := new(operator)
 	var project string
 	cmd := &cobra.Command{
-		Use: "index", Short: "Read a project's documentation again now and index what changed", Args: cobra.NoArgs,
+		Use: "index PROJECT", Short: "Read a project's documentation again now and index what changed",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := required(cmd, "project"); err != nil {
-				return err
-			}
 			var report search.Report
 			if err := o.run(cmd, opIndex, projectParams{ID: api.ProjectID(project)}, &report); err != nil {
 				return err
@@ -428,7 +471,7 @@ func newIndexCommand() *cobra.Command {
 		},
 	}
 	operatorFlags(cmd, o)
-	cmd.Flags().StringVar(&project, "project", "", "project to index")
+	named(cmd, &project, "project", "a PROJECT", false)
 	return cmd
 }
 

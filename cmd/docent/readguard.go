@@ -120,7 +120,7 @@ func (e *readEntry) reason() string {
 	if e.Commit != "" {
 		what, until = "commit "+e.Commit, "its source changes"
 	}
-	return fmt.Sprintf("project %s is left out: the server ended %d times while it read %s; it is read again once %s, or with `docent index --project %s`",
+	return fmt.Sprintf("project %s is left out: the server ended %d times while it read %s; it is read again once %s, or with `docent index %s`",
 		e.Project, e.Crashes+e.Kills, what, until, e.Project)
 }
 

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -28,16 +28,18 @@ func newRootCommand() *cobra.Command {
 		Short: "An agent and an assistant for your documentation, in one binary",
 		Long: "Docent edits documentation on request and opens pull requests (the agent), and answers readers' questions\n" +
 			"from it in a stream, with sources (the assistant). Start with `docent demo`, or:\n\n" +
-			"  docent project add --data DIR --id docs --domain docs.example.com --source PATH-or-URL\n" +
-			"  docent key create --data DIR --project docs --kind assistant\n" +
-			"  docent serve --data DIR --listen 127.0.0.1:8080",
+			"  docent project add docs --domain docs.example.com --source PATH-or-URL\n" +
+			"  docent key create --project docs --kind assistant\n" +
+			"  docent serve\n\n" +
+			"A command takes what it acts on as its argument (`project set docs`, `pull merge ID`), and what that belongs to as a\n" +
+			"flag (`--project docs`).",
+		Version:       buildVersion().Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see '%s --help'", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
+	root.SetVersionTemplate(buildVersion().String() + "\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newServeCommand(), newDemoCommand(), newBenchCommand(),
@@ -64,7 +66,7 @@ func wrapArgErrors(cmd *cobra.Command) {
 		cmd.Args = cobra.ArbitraryArgs
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown command %q; see '%s --help'", strings.Join(args, " "), cmd.CommandPath())
+				return unknownCommand(cmd, args[0])
 			}
 			return cmd.Help()
 		}
@@ -83,7 +85,7 @@ func required(cmd *cobra.Command, flags ...string) error {
 		}
 	}
 	if len(missing) > 0 {
-		return usagef("%s needs %s; see '%s --help'", cmd.CommandPath(), strings.Join(missing, ", "), cmd.CommandPath())
+		return usagef("%s needs %s; see '%s --help'", commandName(cmd), strings.Join(missing, ", "), cmd.CommandPath())
 	}
 	return nil
 }
@@ -104,8 +106,8 @@ func newVersionCommand() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), v)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "docent %s (%s, %s/%s)\n", v.Version, v.Go, v.OS, v.Arch)
-			return nil
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), v)
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -120,14 +122,22 @@ type versionInfo struct {
 	Arch    string `json:"arch"`
 }
 
+// String is the version as people read it.
+func (v versionInfo) String() string {
+	return fmt.Sprintf("docent %s (%s, %s/%s)", v.Version, v.Go, v.OS, v.Arch)
+}
+
+// version is what the Makefile says that it builds, for binaries in which the toolchain records none.
+var version string
+
 // buildVersion is what the Go toolchain recorded in the binary.
 func buildVersion() versionInfo {
-	v := versionInfo{Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	v := versionInfo{Version: cmp.Or(version, "(devel)"), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
 	}
-	if info.Main.Version != "" {
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
 		v.Version = info.Main.Version
 	}
 	for _, s := range info.Settings {
@@ -140,33 +150,3 @@ func buildVersion() versionInfo {
 
 // key tells builds apart, as far as the toolchain recorded it.
 func (v versionInfo) key() string { return v.Version + " " + v.Commit }
-
-func newConfigCommand() *cobra.Command {
-	var file string
-	cmd := &cobra.Command{
-		Use: "config", Short: "Show every setting: its value, where it can be set, and what it is for", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := LoadConfig(file, os.LookupEnv, nil)
-			if err != nil {
-				return err
-			}
-			out := cmd.OutOrStdout()
-			for _, s := range c.settings() {
-				value := s.String()
-				if s.Name == "catalog_dsn" && value != "" {
-					value = "(set)" // it may hold a password
-				}
-				fmt.Fprintf(out, "%-22s = %-16s %s  # %s\n", s.Name, value, s.Env(), s.Usage)
-			}
-			for name, m := range c.Models {
-				fmt.Fprintf(out, "models.%s: provider %s, model %s\n", name, m.Provider, m.Model)
-			}
-			for name, check := range c.Checks {
-				fmt.Fprintf(out, "checks.%s: %q\n", name, check.Command)
-			}
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&file, "config", os.Getenv(envPrefix+"CONFIG"), "configuration file (TOML)")
-	return cmd
-}

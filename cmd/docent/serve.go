@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,12 +49,7 @@ func newServeCommand() *cobra.Command {
 			return serve(cmd.Context(), c, cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", os.Getenv(envPrefix+"CONFIG"), "configuration file (TOML)")
-	for _, s := range new(Config).settings() {
-		if s.Flag != "" {
-			cmd.Flags().String(s.Flag, s.Default, fmt.Sprintf("%s (%s)", s.Usage, s.Env()))
-		}
-	}
+	settingFlags(cmd, &file)
 	return cmd
 }
 
@@ -84,14 +80,54 @@ func serve(ctx context.Context, c Config, stderr io.Writer) error {
 		return fmt.Errorf("listen on %s: %w", c.Listen, err)
 	}
 	defer listener.Close()
+	everywhere := false
 	if c.PublicURL == "" {
-		c.PublicURL = "http://" + listener.Addr().String()
+		c.PublicURL, everywhere = ownURL(listener.Addr())
 	}
 	a, err := newApp(ctx, dir, c, log)
 	if err != nil {
 		return err
 	}
+	if everywhere {
+		log.Warn("links to pull requests lead to this machine alone: set public_url to the address under which others reach it", "url", c.PublicURL)
+	}
+	a.greet(ctx, stderr)
 	return a.serve(ctx, listener)
+}
+
+// ownURL is the address under which this machine reaches a listener. One that listens on all of the machine's addresses has
+// none that a link could begin with; it also listens where the machine calls itself.
+func ownURL(addr net.Addr) (url string, everywhere bool) {
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return "http://" + net.JoinHostPort("localhost", strconv.Itoa(tcp.Port)), true
+	}
+	return "http://" + addr.String(), false
+}
+
+// greet says what an operator should know who has just started the server: variables that were meant to be settings, and on
+// an empty data directory what to do next.
+func (a *app) greet(ctx context.Context, stderr io.Writer) {
+	projects, err := a.stores.catalog.Projects(ctx)
+	if err != nil {
+		a.log.Error("list the projects", "error", err)
+		return
+	}
+	for _, line := range a.config.unknownVariables(os.Environ(), projects) {
+		a.log.Warn(line)
+	}
+	if len(projects) > 0 {
+		return
+	}
+	next := []string{
+		"docent project add docs --data " + a.config.Data + " --domain docs.example.com --source PATH-or-URL",
+		"docent key create --data " + a.config.Data + " --project docs --kind assistant",
+		"docent key create --data " + a.config.Data + " --project docs --kind admin",
+	}
+	if a.config.LogFormat == "json" {
+		a.log.Info("there is no project yet", "next", next)
+		return
+	}
+	fmt.Fprintf(stderr, "There is no project yet. Add one and make its keys, while this server runs:\n\n  %s\n\n", strings.Join(next, "\n  "))
 }
 
 // clock is where all rooms take the time from. A test sets it back and forward.

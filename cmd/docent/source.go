@@ -147,6 +147,14 @@ func (s *source) index(ctx context.Context, p api.Project, commit string, progre
 	return report, nil
 }
 
+// again brings the index to the commit that it is at, which says what there is.
+func (s *source) again(ctx context.Context, p api.Project, commit string, progress Progress) (search.Report, error) {
+	lock := s.lock(p.ID)
+	lock.Lock()
+	defer lock.Unlock()
+	return s.index(ctx, p, commit, progress)
+}
+
 // check says what of a project is public at a commit.
 func (s *source) check(ctx context.Context, p api.Project, commit string) (search.Check, error) {
 	lock := s.lock(p.ID)

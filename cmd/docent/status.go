@@ -213,7 +213,10 @@ func newStatusCommand() *cobra.Command {
 	return cmd
 }
 
-func noServerHere(context.Context, Config, string, []byte, Progress) (json.RawMessage, error) {
+func noServerHere(_ context.Context, c Config, _ string, _ []byte, _ Progress) (json.RawMessage, error) {
+	if ok, err := isDataDir(c.Data); err == nil && !ok {
+		return nil, noDataDir(c.Data)
+	}
 	return nil, errors.New("no server runs on this data directory")
 }
 
@@ -226,11 +229,11 @@ func printStatus(w io.Writer, s serverStatus) error {
 	line("docent", "%s, process %d, up %s", s.Version, s.PID, time.Duration(s.Uptime*float64(time.Second)).Round(time.Second))
 	line("address", "%s", s.URL)
 	line("data", "%s", s.Data)
-	takenUp := "being taken up"
+	takenUp := "are being resumed"
 	if s.Start.TakenUp > 0 {
-		takenUp = "taken up after " + seconds(s.Start.TakenUp)
+		takenUp = "resumed after " + seconds(s.Start.TakenUp)
 	}
-	line("start", "ready after %s; %d streams called for work, %s", seconds(s.Start.Ready), s.Start.Pending, takenUp)
+	line("start", "ready after %s; %d unfinished jobs and answers %s", seconds(s.Start.Ready), s.Start.Pending, takenUp)
 	line("jobs", "%d working, %d queued, %d awake", s.Jobs.Working, s.Jobs.Queued, s.Jobs.Awake)
 	line("threads", "%d answering, %d queued, %d awake", s.Threads.Answering, s.Threads.Queued, s.Threads.Awake)
 	line("actors", "%d failures, %d restarts, %d dead letters, %d recoveries in %s", s.Actors.Failures, s.Actors.Restarts,

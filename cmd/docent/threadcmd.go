@@ -219,7 +219,6 @@ func newThreadCommand() *cobra.Command {
 	flags := func(cmd *cobra.Command) *cobra.Command {
 		cmd.Flags().StringVar((*string)(&p.Project), "project", "", "project")
 		cmd.Flags().StringVar(&p.Caller, "fp", "", "only threads of this person: the fp that the client sent")
-		cmd.Flags().StringVar((*string)(&p.Thread), "thread", "", "only this thread")
 		return cmd
 	}
 	report := func(cmd *cobra.Command, list threadList) error {
@@ -227,11 +226,11 @@ func newThreadCommand() *cobra.Command {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%d threads cannot be read, and are not looked at; `docent journal check` names them\n", list.Unreadable)
 		}
 		return printRows(cmd.OutOrStdout(), o.json, list.Threads, "ID\tFP\tOPENED\tLAST USED\tQUESTIONS", func(t threadRow) string {
-			return fmt.Sprintf("%s\t%s\t%s\t%s\t%d", t.ID, t.Caller, t.Opened.Format(time.DateTime), t.Used.Format(time.DateTime), t.Questions)
+			return fmt.Sprintf("%s\t%s\t%s\t%s\t%d", t.ID, t.Caller, shownTime(t.Opened), shownTime(t.Used), t.Questions)
 		})
 	}
 	list := flags(&cobra.Command{
-		Use: "list", Short: "List the threads of a project", Args: cobra.NoArgs,
+		Use: "list [ID]", Short: "List the threads of a project, or one thread",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := required(cmd, "project"); err != nil {
 				return err
@@ -244,8 +243,8 @@ func newThreadCommand() *cobra.Command {
 		},
 	})
 	remove := flags(&cobra.Command{
-		Use: "delete", Short: "Remove one person's threads, or one thread, with everything of theirs", Args: cobra.NoArgs,
-		Long: "Remove one person's threads (--fp), or one thread (--thread), with everything of theirs: questions, answers and listings.\n" +
+		Use: "delete [ID]", Short: "Remove one thread, or one person's threads, with everything of theirs", SuggestFor: []string{"remove", "rm"},
+		Long: "Remove one thread (ID), or one person's threads (--fp), with everything of theirs: questions, answers and listings.\n" +
 			"The server may run; an answer that is being written breaks off. Backups made before still hold them.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := required(cmd, "project"); err != nil {
@@ -253,9 +252,9 @@ func newThreadCommand() *cobra.Command {
 			}
 			switch {
 			case p.Caller == "" && p.Thread == "":
-				return usagef("%s needs --fp or --thread; see '%s --help'", cmd.CommandPath(), cmd.CommandPath())
+				return usagef("%s needs the ID of a thread, or --fp; see '%s --help'", commandName(cmd), cmd.CommandPath())
 			case p.Caller == "anonymous" && p.Thread == "":
-				return usagef("anonymous is everybody who gave no name, not one person: name threads with --thread, or set thread_retention")
+				return usagef("anonymous is everybody who gave no name, not one person: name threads by their ID, or set thread_retention")
 			}
 			var gone threadList
 			if err := o.run(cmd, opThreadDelete, p, &gone); err != nil {
@@ -268,6 +267,8 @@ func newThreadCommand() *cobra.Command {
 			return err
 		},
 	})
+	named(list, (*string)(&p.Thread), "thread", "a thread's ID", true)
+	named(remove, (*string)(&p.Thread), "thread", "a thread's ID", true)
 	cmd.AddCommand(list, remove)
 	return cmd
 }

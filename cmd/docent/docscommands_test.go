@@ -1,0 +1,640 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// What the documentation prints is typed as it is printed, page by page and block by block, in a shell, on a documentation set
+// that is somebody else's.
+
+// A fence is a fenced block of a page.
+type fence struct {
+	page     string
+	line     int // of its first line
+	language string
+	text     string
+}
+
+func (f fence) String() string { return fmt.Sprintf("%s:%d", f.page, f.line) }
+
+var fenceStart = regexp.MustCompile("^( *)```([a-z]*)")
+
+func readFences(t testing.TB, page string) []fence {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", filepath.FromSlash(page)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []fence
+	var open *fence
+	indent := ""
+	for i, line := range strings.Split(string(text), "\n") {
+		m := fenceStart.FindStringSubmatch(line)
+		switch {
+		case open == nil && m != nil:
+			open, indent = &fence{page: page, line: i + 2, language: m[2]}, m[1]
+		case open != nil && strings.TrimSpace(line) == "```":
+			list = append(list, *open)
+			open = nil
+		case open != nil:
+			open.text += strings.TrimPrefix(line, indent) + "\n"
+		}
+	}
+	if open != nil {
+		t.Fatalf("%s: a fence is not closed", open)
+	}
+	return list
+}
+
+// publishedPages are the pages that people read commands from.
+func publishedPages(t testing.TB) []string {
+	t.Helper()
+	list := []string{"README.md", "examples/README.md", "examples/plain-chat/README.md", "examples/react-chat/README.md"}
+	err := filepath.WalkDir("../../docs", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".mdx") {
+			list = append(list, strings.TrimPrefix(filepath.ToSlash(path), "../../"))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// notTyped are commands that this test does not run, each with the reason. page may be empty: in all pages. Those of docent are
+// parsed all the same.
+var notTyped = []struct{ page, begins, reason string }{
+	{"", "make ", "the target is looked up in the Makefile; CI builds, tests and runs the demo with it"},
+	{"docs/deploy/install.mdx", "sudo ", "it changes the system, as root; TestTheServiceFileIsRight has systemd judge the unit, and the commands of docent are parsed"},
+	{"docs/deploy/install.mdx", "curl ", "it asks the service that systemd has started"},
+	{"docs/deploy/code-hosts.mdx", "docent project add docs", "it needs a code host; TestJobsPublishToCodeHosts plays all of them"},
+	{"docs/deploy/postgresql.mdx", "docent serve", "it needs PostgreSQL; TestADatabaseServesOneDataDirectory starts servers on it where there is one"},
+	{"docs/operate/load.mdx", "docent bench", "it measures for minutes; TestScripts has the bench at work on small loads"},
+	{"README.md", "bin/docent bench", "it measures for minutes; TestScripts has the bench at work on small loads"},
+	{"docs/assistant/examples.mdx", "cd examples/", "TestExamplePagesInABrowser builds, serves and uses both pages"},
+	{"docs/assistant/examples.mdx", "npm ", "TestExamplePagesInABrowser runs the build"},
+	{"docs/assistant/examples.mdx", "python3 -m http.server", "it serves until it is stopped; TestExamplePagesInABrowser serves the page"},
+	{"examples/plain-chat/README.md", "python3 -m http.server", "it serves until it is stopped; TestExamplePagesInABrowser serves the page"},
+	{"examples/plain-chat/README.md", "xdg-open ", "it opens a browser; TestExamplePagesInABrowser has one"},
+	{"examples/react-chat/README.md", "npm ", "TestExamplePagesInABrowser runs the build"},
+	{"examples/react-chat/README.md", "xdg-open ", "it opens a browser; TestExamplePagesInABrowser has one"},
+	{"docs/operate/troubleshooting.mdx", "docent journal adopt", "a journal and a catalogue that belong together are not adopted; TestNoStoreIsTakenForANewOne adopts others"},
+}
+
+// otherLanguages are the blocks that are no commands, and what holds them to the truth.
+var otherLanguages = map[string]string{
+	"toml": "read as a configuration", "json": "parsed", "ini": "TestTheServiceFileIsRight",
+	"js": "TestThePageWithoutALibraryIsAsDocumented", "tsx": "TestRealChatClients has useChat of these versions",
+	"http": "the router's contract with openapi.yaml", "nginx": "it needs nginx", "text": "shown, not typed", "": "shown, not typed",
+}
+
+// A sandbox is a folder with somebody's documentation, a shell that keeps its variables, and the server that it has started.
+type sandbox struct {
+	t      *testing.T
+	dir    string
+	listen string
+	server *exec.Cmd
+	log    *lockedBuffer
+	ended  chan struct{}
+	used   map[int]bool // of notTyped
+}
+
+// newSandbox has the documentation at ./docs and ./my-docs, and docent in ./bin, on the PATH where installed.
+func newSandbox(t *testing.T, documentation func(dir string) error, installed bool) *sandbox {
+	t.Helper()
+	for _, tool := range []string{"bash", "curl", "jq"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("commands of the documentation are left out: %s is not installed; scripts/install-test-needs installs it", tool)
+		}
+	}
+	address, err := ownAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sandbox{t: t, dir: t.TempDir(), listen: address, used: map[int]bool{}}
+	for _, name := range []string{"docs", "my-docs"} {
+		if err := documentation(filepath.Join(s.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(s.dir, "bin"), 0o755), os.Symlink(self(t), filepath.Join(s.dir, "bin", "docent")), os.Mkdir(filepath.Join(s.dir, "backup"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	state := "DOCENT_LISTEN=" + address + "\nDOCENT_URL=http://" + address + "\n"
+	if installed {
+		state += "PATH=" + filepath.Join(s.dir, "bin") + ":$PATH\n"
+	}
+	s.write("state", state)
+	s.write("folder", s.dir)
+	t.Cleanup(s.stopServer)
+	return s
+}
+
+func (s *sandbox) write(name, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, "."+name), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// shell is a command that runs a script as the next lines of the terminal.
+func (s *sandbox) shell(script string) *exec.Cmd {
+	const terminal = `set -aeuo pipefail; . "$0/.state"; cd "$(cat "$0/.folder")"
+trap 'declare -p | grep -E "^declare -[a-z]*x[a-z]* " | sed "s/^declare/declare -g/" | grep -vE " (SHLVL|PWD|OLDPWD|_)=" > "$0/.state"; pwd > "$0/.folder"' EXIT
+`
+	cmd := exec.CommandContext(s.t.Context(), "bash", "-c", terminal+script, s.dir)
+	cmd.Env = docentEnvironment(s.t)
+	return cmd
+}
+
+// typed replaces what whoever types the commands has other names for: the address, folders of the system, and ids.
+func (s *sandbox) typed(text string) string {
+	text = strings.NewReplacer("127.0.0.1:8080", s.listen, "/var/lib/docent", filepath.Join(s.dir, "data"), "/backup/", filepath.Join(s.dir, "backup")+"/").Replace(text)
+	for _, kind := range []struct{ id, list string }{
+		{"pr", "pull list --project docs --state open"}, {"job", "job list --project docs --key $ADMIN_KEY"}, {"key", "key list"}, {"thr", "thread list --project docs"},
+	} {
+		if strings.Contains(text, kind.id+"_…") {
+			text = strings.ReplaceAll(text, kind.id+"_…", s.newest(kind.list))
+		}
+	}
+	return text
+}
+
+// newest is the id in the last line of a list that is in the order of time, or in the first where it is the other way round.
+func (s *sandbox) newest(list string) string {
+	s.t.Helper()
+	out, err := s.shell("docent " + list + " --json").Output()
+	if err != nil {
+		s.t.Fatalf("docent %s: %v", list, err)
+	}
+	var ids []string
+	for line := range strings.Lines(string(out)) {
+		var row struct {
+			ID string `json:"id"`
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			s.t.Fatalf("docent %s: %v: %s", list, err, line)
+		}
+		ids = append(ids, row.ID)
+	}
+	if len(ids) == 0 {
+		s.t.Fatalf("docent %s lists nothing", list)
+	}
+	return slices.Max(ids)
+}
+
+var serves = regexp.MustCompile(`^(bin/)?docent serve\b`)
+
+var comment = regexp.MustCompile(`(?m) +# .*$`)
+
+// commands are the lines of a block, with those that a backslash or an open quote goes on in put together.
+func commands(text string) []string {
+	var list []string
+	whole := ""
+	for line := range strings.Lines(text) {
+		whole += line
+		if strings.HasSuffix(line, "\\\n") || strings.Count(comment.ReplaceAllString(whole, ""), "'")%2 == 1 {
+			continue
+		}
+		list = append(list, whole)
+		whole = ""
+	}
+	if whole != "" {
+		list = append(list, whole)
+	}
+	return list
+}
+
+// run types a block, and returns what it printed.
+func (s *sandbox) run(f fence) string {
+	s.t.Helper()
+	var script strings.Builder
+	serving := ""
+	for _, command := range commands(f.text) {
+		at := slices.IndexFunc(notTyped, func(n struct{ page, begins, reason string }) bool {
+			return (n.page == "" || n.page == f.page) && strings.HasPrefix(command, n.begins)
+		})
+		switch {
+		case at >= 0:
+			s.used[at] = true
+			s.parse(f, command)
+		case serves.MatchString(command):
+			serving = command
+		case serving != "":
+			s.t.Fatalf("%s: %q comes after the command that serves, in the same terminal", f, command)
+		default:
+			script.WriteString(command)
+		}
+	}
+	cmd := s.shell(s.typed(script.String()))
+	var both bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &both, &both
+	if err := cmd.Run(); err != nil {
+		s.t.Fatalf("%s: %v\n%s\nsays:\n%s\nthe server:\n%v", f, err, f.text, &both, s.log)
+	}
+	if serving != "" {
+		s.serve(s.typed(serving))
+	}
+	return both.String()
+}
+
+var docentWords = regexp.MustCompile(`(^|[ (/])docent ([^|)]*)`)
+
+// parse has the program itself read the arguments of a command that is not run.
+func (s *sandbox) parse(f fence, command string) {
+	s.t.Helper()
+	if target, ok := strings.CutPrefix(command, "make "); ok {
+		makefile, err := os.ReadFile("../../Makefile")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if name := strings.Fields(target)[0]; !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + `:`).Match(makefile) {
+			s.t.Errorf("%s: the Makefile has no %s", f, name)
+		}
+		return
+	}
+	m := docentWords.FindStringSubmatch(strings.Replace(command, "sudo -u docent ", "", 1))
+	if m == nil || strings.HasPrefix(command, "sudo install") || strings.HasPrefix(command, "sudo useradd") || strings.HasPrefix(command, "sudo systemctl") || strings.HasPrefix(command, "curl") {
+		return
+	}
+	out, err := exec.CommandContext(s.t.Context(), "bash", "-c", `docent() { printf '%s\0' "$@"; }; docent `+m[2]).Output()
+	if err != nil {
+		s.t.Fatalf("%s: %v", f, err)
+	}
+	args := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	root := newRootCommand()
+	found, rest, err := root.Find(args)
+	if err == nil {
+		err = found.ParseFlags(rest)
+	}
+	if err == nil && found.Args != nil {
+		err = found.Args(found, found.Flags().Args())
+	}
+	if err != nil || found == root {
+		s.t.Errorf("%s: %q: %v", f, command, err)
+	}
+}
+
+// serve runs a command that serves in a terminal of its own, until the next one does.
+func (s *sandbox) serve(command string) {
+	s.t.Helper()
+	s.stopServer()
+	s.log, s.ended = new(lockedBuffer), make(chan struct{})
+	s.server = s.shell("trap - EXIT\nexec " + command)
+	s.server.Stdout, s.server.Stderr = s.log, s.log
+	if err := s.server.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	go func(server *exec.Cmd, ended chan struct{}) {
+		_ = server.Wait()
+		close(ended)
+	}(s.server, s.ended)
+	ready := &testServer{t: s.t, url: "http://" + s.listen, log: s.log, ended: s.ended, cmd: s.server}
+	if err := ready.awaitReady(); err != nil {
+		s.t.Fatalf("%s: %v", command, err)
+	}
+}
+
+func (s *sandbox) stopServer() {
+	if s.server == nil {
+		return
+	}
+	_ = s.server.Process.Signal(os.Interrupt)
+	select {
+	case <-s.ended:
+	case <-time.After(time.Minute):
+		_ = s.server.Process.Kill()
+		<-s.ended
+	}
+	s.server = nil
+}
+
+// tidepool is the documentation of somebody else's product.
+func tidepool(dir string) error { return os.CopyFS(dir, os.DirFS("testdata/tidepool")) }
+
+// The quickstart and the README's first minutes work as they are printed, on documentation that Docent has never seen.
+func TestTheQuickstartWorksOnAnyDocumentation(t *testing.T) {
+	t.Parallel()
+	sets := map[string]func(*testing.T, string) error{"tidepool": func(_ *testing.T, dir string) error { return tidepool(dir) }}
+	const corpora = "../../../shared/corpora/"
+	for _, name := range []string{"vite-docs", "mintlify-docs"} {
+		if _, err := os.Stat(corpora + name + ".tar.gz"); err == nil {
+			sets[name] = func(t *testing.T, dir string) error {
+				return os.CopyFS(dir, os.DirFS(unpackFile(t, corpora+name+".tar.gz")))
+			}
+		}
+	}
+	if _, err := os.Stat(corpora + "prometheus-docs.bundle"); err == nil {
+		sets["prometheus-docs"] = func(_ *testing.T, dir string) error {
+			out, err := exec.Command("git", "clone", "--quiet", corpora+"prometheus-docs.bundle", dir).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			return nil
+		}
+	}
+	for name, documentation := range sets {
+		for _, page := range []string{"docs/quickstart.mdx", "README.md"} {
+			if page == "README.md" && name != "tidepool" {
+				continue
+			}
+			t.Run(name+"/"+filepath.Base(page), func(t *testing.T) {
+				t.Parallel()
+				s := newSandbox(t, func(dir string) error { return documentation(t, dir) }, false)
+				said := ""
+				for _, f := range readFences(t, page) {
+					if f.language == "bash" {
+						said += s.run(f)
+					}
+				}
+				for _, want := range []string{"pages, ", "dct_adm_", "Thread: thr_", "Created ", "http://" + s.listen + "/pulls/pr_"} {
+					if page == "README.md" && want == "dct_adm_" {
+						continue // it goes into a variable, and is not shown
+					}
+					if !strings.Contains(said, want) {
+						t.Errorf("nothing says %q:\n%s", want, said)
+					}
+				}
+				if page == "README.md" {
+					return
+				}
+				if !strings.Contains(said, "merged") || !strings.Contains(said, "-title: Trying Docent") && !strings.Contains(said, "Trying Docent") {
+					t.Errorf("it was not merged, or the last command shows no diff:\n%s", said)
+				}
+				written, err := filepath.Glob(filepath.Join(s.dir, "my-docs", "*", "trying-docent.md"))
+				if _, at := os.Stat(filepath.Join(s.dir, "my-docs", "trying-docent.md")); at != nil && (err != nil || len(written) != 1) {
+					t.Errorf("the page was not written into the folder: %v %v", written, err)
+				}
+			})
+		}
+	}
+}
+
+// Every other page begins where the quickstart ends: with a project, keys, a server, and a pull request that is open.
+func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	used := map[int]bool{}
+	ran, expected := 0, 0
+	t.Cleanup(func() {
+		if t.Failed() || ran < expected { // some were left out
+			return
+		}
+		for i, n := range notTyped {
+			if !used[i] {
+				t.Errorf("no page has %q any more (%s)", n.page+": "+n.begins, n.reason)
+			}
+		}
+	})
+	reasons := slices.Collect(maps.Values(otherLanguages))
+	for _, n := range notTyped {
+		reasons = append(reasons, n.reason)
+	}
+	tests := testNames(t)
+	for _, name := range regexp.MustCompile(`Test[A-Z]\w+`).FindAllString(strings.Join(reasons, "\n"), -1) {
+		if !tests[name] {
+			t.Errorf("there is no %s any more", name)
+		}
+	}
+	for _, page := range publishedPages(t) {
+		var blocks []fence
+		settings := ""
+		for _, f := range readFences(t, page) {
+			switch {
+			case f.language == "bash":
+				blocks = append(blocks, f)
+			case otherLanguages[f.language] == "":
+				t.Errorf("%s: nothing is known of blocks in %q: say in this test what holds them to the truth", f, f.language)
+			case f.language == "toml":
+				settings += f.text // a page's blocks make one file
+			case f.language == "json" && !json.Valid([]byte(f.text)):
+				t.Errorf("%s: it is not JSON", f)
+			case f.language != "bash" && regexp.MustCompile(`(?m)^(\$ )?(bin/)?(docent|make|curl) `).MatchString(f.text):
+				t.Errorf("%s: it holds commands: begin it with ```bash", f)
+			}
+		}
+		if settings != "" {
+			readSettings(t, page, settings)
+		}
+		if len(blocks) == 0 || page == "docs/quickstart.mdx" || page == "README.md" {
+			for _, f := range blocks { // which the test of the quickstart runs
+				for i, n := range notTyped {
+					used[i] = used[i] || (n.page == "" || n.page == page) && strings.Contains("\n"+f.text, "\n"+n.begins)
+				}
+			}
+			continue
+		}
+		expected++
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			s := newSandbox(t, tidepool, true)
+			s.begin()
+			for _, f := range blocks {
+				s.run(f)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			ran++
+			for i := range s.used {
+				used[i] = true
+			}
+		})
+	}
+}
+
+// testNames are the tests of this package.
+func testNames(t testing.TB) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(text, -1) {
+			names[string(m[1])] = true
+		}
+	}
+	return names
+}
+
+// begin does what the quickstart does.
+func (s *sandbox) begin() {
+	s.t.Helper()
+	s.serve("docent serve")
+	s.run(fence{page: "the beginning", text: `
+docent project add docs --domain docs.example.com --source ./my-docs
+ADMIN_KEY=$(docent key create --project docs --kind admin)
+ASSISTANT_KEY=$(docent key create --project docs --kind assistant)
+docent key create --project docs --kind assistant # that can be revoked
+docent ask --domain docs.example.com --key "$ASSISTANT_KEY" "How do I rotate a key?"
+docent job create --wait --project docs --key "$ADMIN_KEY" 'append "Thank you." to index.md'
+`})
+}
+
+func readSettings(t *testing.T, page, text string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "docent.toml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadConfig(file, func(name string) (string, bool) { return "x", !strings.HasPrefix(name, envPrefix) }, nil); err != nil {
+		t.Errorf("%s: %v", page, err)
+	}
+}
+
+// The service file of the documentation is one that systemd takes, and the steps beside it make what it needs.
+func TestTheServiceFileIsRight(t *testing.T) {
+	t.Parallel()
+	const page = "docs/deploy/install.mdx"
+	var unit, steps string
+	for _, f := range readFences(t, page) {
+		switch f.language {
+		case "ini":
+			unit += f.text
+		case "bash":
+			steps += f.text
+		}
+	}
+	value := func(key string) string {
+		m := regexp.MustCompile(`(?m)^` + key + `=(.*)$`).FindStringSubmatch(unit)
+		if m == nil {
+			t.Fatalf("the unit has no %s", key)
+		}
+		return m[1]
+	}
+	start := strings.Fields(value("ExecStart"))
+	root := newRootCommand()
+	cmd, rest, err := root.Find(start[1:])
+	if err != nil || cmd.Name() != serveCommand || cmd.ParseFlags(rest) != nil {
+		t.Errorf("%q is no command that serves: %v", start, err)
+	}
+	data, _ := cmd.Flags().GetString("data")
+	if state := "/var/lib/" + value("StateDirectory"); data != state {
+		t.Errorf("the server's data is in %s, and systemd makes %s", data, state)
+	}
+	config, _ := cmd.Flags().GetString("config")
+	for _, made := range []string{"install -m 755 bin/docent " + start[0], "useradd .* " + value("User"), "/dev/null " + config,
+		"/dev/null " + strings.TrimPrefix(value("EnvironmentFile"), "-"), "systemctl enable --now docent"} {
+		if !regexp.MustCompile(`(?m)^sudo .*` + made + `$`).MatchString(steps) {
+			t.Errorf("no step has %q", made)
+		}
+	}
+	for line := range strings.Lines(steps) {
+		if strings.Contains(line, "docent project") || strings.Contains(line, "docent key") {
+			if !strings.HasPrefix(line, "sudo -u "+value("User")+" ") || !strings.Contains(line, "--data "+data+" ") {
+				t.Errorf("%q makes files that the service cannot open, or elsewhere", line)
+			}
+		}
+	}
+	analyse, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Log("what systemd itself says of the unit is left out: there is no systemd-analyze")
+		return
+	}
+	file := filepath.Join(t.TempDir(), "docent.service")
+	me, err := user.Current() // in place of the user that the steps make
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := regexp.MustCompile(`(?m)^User=.*\n`).ReplaceAllString(strings.Replace(unit, start[0], self(t), 1), "User="+me.Username+"\n")
+	here = regexp.MustCompile(`(?m)^Group=.*\n`).ReplaceAllString(here, "")
+	if err := os.WriteFile(file, []byte(here), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, analyse, "verify", "--man=no", "--recursive-errors=no", file).CombinedOutput(); err != nil || bytes.Contains(out, []byte("docent.service")) {
+		t.Errorf("systemd-analyze: %v\n%s", err, out)
+	}
+}
+
+// What `--suggestions` adds to an answer is what the widget of the hosted platform reads, and asking it gives an answer.
+func TestSuggestionsAreAnswered(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	server := newTestServer(t, data)
+	source := filepath.Join(t.TempDir(), "docs")
+	if err := tidepool(source); err != nil {
+		t.Fatal(err)
+	}
+	p := newTestProject(t, data, "tidepool", source, "--suggestions")
+	ask := func(question string) answer {
+		t.Helper()
+		var a answer
+		out := docent(t, "ask", "--url", server.url, "--domain", p.domain, "--key", p.assistant, "--json", question)
+		if err := json.Unmarshal([]byte(out), &a); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	a := ask("What is an alert?")
+	if len(a.Suggestions) == 0 || strings.Contains(a.Text, "```suggestions") {
+		t.Fatalf("%+v", a)
+	}
+	for _, s := range a.Suggestions {
+		if !strings.HasSuffix(s.Text, "?") || !strings.HasPrefix(s.URL, "https://tidepool.acme.dev/manual/") || strings.Contains(s.Text, "the docs say") {
+			t.Errorf("%+v", s)
+		}
+		if next := ask(s.Text); len(next.Sources) == 0 {
+			t.Errorf("%q is not answered: %q", s.Text, next.Text)
+		}
+	}
+	people := docent(t, "ask", "--url", server.url, "--domain", p.domain, "--key", p.assistant, "What is an alert?")
+	if strings.Contains(people, "suggestions") || !strings.Contains(people, "\nYou can also ask:\n  "+a.Suggestions[0].Text+"\n") {
+		t.Errorf("people are shown:\n%s", people)
+	}
+	// The hosted platform's widget reads the block from the stream as it is.
+	resp, err := server.client(p.assistant).do(t.Context(), "POST", "/discovery/v1/assistant/"+p.domain+"/message",
+		map[string]any{"fp": "anonymous", "messages": []map[string]any{{"role": "user", "content": "What is an alert?"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text := ""
+	stream, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(stream)) {
+		var part string
+		if code, value, ok := strings.Cut(line, ":"); ok && code == "0" && json.Unmarshal([]byte(value), &part) == nil {
+			text += part
+		}
+	}
+	_, block, found := strings.Cut(text, "```suggestions\n")
+	block, _, closed := strings.Cut(block, "```")
+	lines := strings.Split(strings.TrimSpace(block), "\n")
+	if !found || !closed || len(lines) != len(a.Suggestions) {
+		t.Fatalf("the stream has %q", text)
+	}
+	for i, line := range lines {
+		// The widget's own expression.
+		m := regexp.MustCompile(`\(([^)]*)\)\[([^\]]*)\]`).FindStringSubmatch(line)
+		if m == nil || m[1] != a.Suggestions[i].Text || m[2] != a.Suggestions[i].URL {
+			t.Errorf("%q", line)
+		}
+	}
+}

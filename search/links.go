@@ -1,0 +1,122 @@
+package search
+
+import (
+	"net/url"
+	"path"
+	"strings"
+
+	"docent/api"
+	"docent/markup"
+	"docent/site"
+)
+
+// A siteLabel is what bears on where the links of a site lead.
+type siteLabel struct {
+	Kind     api.SiteKind `json:"kind,omitempty"`
+	Base     string       `json:"base,omitempty"` // path of the site's root, without slashes at its ends
+	AddsBase bool         `json:"addsBase,omitempty"`
+	// Folders of the pages that are made of the operations of APIs, by the paths of their descriptions.
+	APIs map[string]string `json:"apis,omitempty"`
+	// The templates that the generator knows.
+	Templates markup.Templates `json:"templates,omitempty"`
+}
+
+func labelOf(where *site.Site) siteLabel {
+	l := siteLabel{Kind: where.Kind, Templates: where.Templates(), APIs: where.APIs()}
+	l.Base, l.AddsBase = where.LinkBase()
+	return l
+}
+
+// leadsTo is where a link on a page leads for a reader of the site: the address of the page that it names, as the generator
+// would find it. What names no page stays as it is, with the base that the generator puts before it. A destination below the
+// site's root is one that templates put there.
+func (s *snapshot) leadsTo(from *record, dest string, belowRoot bool, labels *manifest) string {
+	to, rest := dest, ""
+	if i := strings.IndexAny(dest, "?#"); i >= 0 {
+		to, rest = dest[:i], dest[i:]
+	}
+	inRepository := strings.HasPrefix(to, "@site/")
+	to = strings.TrimPrefix(to, "@site")
+	if to == "" || strings.HasPrefix(to, "//") || strings.Contains(strings.SplitN(to, "/", 2)[0], ":") {
+		return dest
+	}
+	if plain, err := url.PathUnescape(to); err == nil {
+		to = plain
+	}
+	address := func(r *record) string { return r.url(labels.SiteURL, "") + rest }
+	if !strings.HasPrefix(to, "/") || inRepository {
+		for _, p := range relatives(from, to, labels.Site.Kind) {
+			if page, ok := s.find(p); ok {
+				return address(s.pages[page])
+			}
+		}
+		if labels.Site.Kind == api.SiteHugo && !strings.Contains(to, "/") { // the only page of this name
+			var found *record
+			for _, r := range s.pages {
+				if path.Base(site.PageKey(r.Path)) == site.PageKey(to) {
+					if found != nil {
+						return dest
+					}
+					found = r
+				}
+			}
+			if found != nil {
+				return address(found)
+			}
+		}
+		return dest
+	}
+	host, own := "", "" // of the documentation folder's address
+	if u, err := url.Parse(labels.SiteURL); err == nil && labels.SiteURL != "" {
+		own = strings.TrimRight(u.Path, "/")
+		u.Path, u.RawPath, u.RawQuery, u.Fragment = "", "", "", ""
+		host = u.String()
+	} else if labels.Site.AddsBase && labels.Site.Base != "" {
+		own = "/" + labels.Site.Base
+	}
+	meant := []string{to}
+	switch {
+	case belowRoot:
+		meant = []string{own + to}
+	case labels.Site.AddsBase && labels.Site.Base != "":
+		meant = []string{"/" + labels.Site.Base + to, to}
+		if strings.HasPrefix(to+"/", "/"+labels.Site.Base+"/") { // as some write it, though it is put before it again
+			meant[0], meant[1] = meant[1], meant[0]
+		}
+	case labels.Site.Kind == "" || labels.Site.Kind == api.SitePlain:
+		meant = append(meant, own+to)
+	}
+	for _, full := range meant {
+		if below, ok := strings.CutPrefix(full, own); ok && (below == "" || below[0] == '/') {
+			if page, ok := s.find("/" + strings.TrimPrefix(below, "/")); ok {
+				return address(s.pages[page])
+			}
+		}
+	}
+	return host + (&url.URL{Path: meant[0]}).EscapedPath() + rest
+}
+
+// relatives are the paths that a link may mean which does not begin with a slash. Paths of files are found beside the file,
+// those of addresses beside the address.
+func relatives(from *record, to string, kind api.SiteKind) []string {
+	if rooted, ok := strings.CutPrefix(to, "/"); ok {
+		return []string{rooted}
+	}
+	beside := path.Join(path.Dir(from.Path), to)
+	if strings.HasPrefix(beside, "..") {
+		return nil // out of the documentation
+	}
+	folder := "/" + from.Shown
+	if !strings.HasSuffix(folder, "/") {
+		folder = path.Dir(folder)
+	}
+	shown := path.Join("/", folder, to)
+	out := []string{beside, shown}
+	if !site.IsPage(to) && kind != "" && kind != api.SitePlain && kind != api.SiteMintlify {
+		out = []string{shown, beside}
+	}
+	if kind == api.SiteHugo { // as its ref finds pages
+		out = append(out, "/"+to)
+	}
+	return out
+}

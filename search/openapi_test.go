@@ -1,0 +1,110 @@
+package search
+
+import (
+	"strings"
+	"testing"
+
+	"docent/api"
+)
+
+const petsAPI = `openapi: 3.1.0
+info: {title: Pet shop, description: "# Intro\nAll about pets."}
+servers: [{url: https://api.example.com/v1}]
+tags: [{name: Pets, description: Those that are for sale.}]
+paths:
+  /pets/{petId}:
+    get:
+      tags: [Pets]
+      operationId: getPet
+      summary: Get a pet
+      description: "Reads one pet.\n\n## Limits\nTen a second, as {{plan}} says."
+      parameters:
+        - {name: petId, in: path, required: true, schema: {type: string}, description: "the pet | its id"}
+        - {name: fields, in: query, schema: {type: array, items: {type: string}, default: all}}
+      responses: {'200': {description: The pet}, '404': {description: No such pet}}
+  /pets:
+    post:
+      tags: [Pets]
+      summary: Add a pet
+      requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}}
+components:
+  schemas:
+    Pet:
+      required: [name]
+      properties:
+        name: {type: string, description: what it is called}
+        kind: {type: string, enum: [cat, dog]}
+        owner: {type: object, properties: {email: {type: string}}}
+`
+
+// An operation is a section with its parameters as a table, whatever the document is called, and cites the page that shows it.
+func TestOperationsAreSectionsThatCiteTheirPages(t *testing.T) {
+	t.Parallel()
+	l := openTest(t, Options{})
+	files := map[string]string{
+		"docs.json":          "{}",
+		"reference/shop.yml": petsAPI,
+		"reference/get.mdx":  "---\ntitle: Read a pet\nopenapi: reference/shop.yml GET /pets/{petId}\n---\n",
+		"package.json":       `{"name": "x", "openapi": "no version", "keywords": ["bandicoot"]}`,
+		"settings.yaml":      "nested:\n  openapi: 3.0.0\nwords: bandicoot\n",
+	}
+	for round := range 2 { // the second time from what the index holds
+		files["index.mdx"] = "---\ntitle: Home\n---\nWelcome " + strings.Repeat("again ", round)
+		report, err := l.Update(t.Context(), api.Project{ID: "p", SiteURL: "https://x.com"}, &memTree{commit: files["index.mdx"], files: files}, nil)
+		if err != nil || report.Pages != 3 {
+			t.Fatalf("%d pages, %v", report.Pages, err)
+		}
+		hits, err := l.Search(t.Context(), "p", Query{Text: "get a pet", Limit: 1})
+		if err != nil || len(hits) == 0 {
+			t.Fatalf("%v, %v", hits, err)
+		}
+		const want = "### GET /pets/{petId}: Get a pet\n\nReads one pet.\n\n##### Limits\nTen a second, as \\{{plan}} says.\n\nParameters:\n\n" +
+			"| Name | In | Type | Required | Description |\n| --- | --- | --- | --- | --- |\n" +
+			"| `petId` | path | string | yes | the pet \\| its id |\n| `fields` | query | array of string | no | Default: `all`. |\n\n" +
+			"Responses:\n\n| Status | Description |\n| --- | --- |\n| `200` | The pet |\n| `404` | No such pet |"
+		if h := hits[0]; h.Path != "reference/shop.yml" || h.Heading != "GET /pets/{petId}: Get a pet" || h.Anchor != "getPet" || h.URL != "https://x.com/reference/get" || !strings.HasPrefix(h.Content, want) {
+			t.Errorf("found %s %q %s %s:\n%s\nnot\n%s", h.Path, h.Heading, h.Anchor, h.URL, h.Content, want)
+		}
+		hits, err = l.Search(t.Context(), "p", Query{Text: "what is it called", Limit: 5})
+		if err != nil || len(hits) == 0 || hits[0].URL != "https://x.com/reference/shop.yml" || !strings.Contains(hits[0].Content, "| `kind` | string | no | One of `cat`, `dog`. |\n| `name` | string | yes | what it is called |\n| `owner` | object | no |  |\n| `owner.email` | string | no |  |") {
+			t.Errorf("%+v, %v", hits, err)
+		}
+		for _, text := range []string{"bandicoot", "read a pet"} { // the page that shows nothing but the operation is found by that
+			hits, err := l.Search(t.Context(), "p", Query{Text: text, Limit: 5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range hits {
+				if h.Path == "reference/get.mdx" || text == "bandicoot" {
+					t.Errorf("%s finds %s", text, h.Path)
+				}
+			}
+		}
+	}
+}
+
+// Pages that Mintlify makes of a description in the navigation are cited, too. What is marked as not public is in no answer.
+func TestOperationsInTheNavigationCiteThePagesMadeOfThem(t *testing.T) {
+	t.Parallel()
+	for docs, want := range map[string]string{
+		`{"navigation": {"tabs": [{"tab": "API", "openapi": "/reference/shop.yml"}]}}`:                                                  "https://x.com/api-reference/pets/add-a-pet",
+		`{"navigation": {"groups": [{"group": "API", "openapi": {"source": "reference/shop.yml", "directory": "/api"}, "pages": []}]}}`: "https://x.com/api/pets/add-a-pet",
+		`{"navigation": {"groups": [{"group": "API", "openapi": ["other.yml"]}]}}`:                                                      "https://x.com/reference/shop.yml",
+	} {
+		l := openTest(t, Options{})
+		spec := strings.Replace(petsAPI, "  /pets:\n", "  /hidden:\n    get: {summary: Pet of the bandicoot, x-hidden: true}\n  /pets:\n", 1)
+		files := map[string]string{"docs.json": "{}", "reference/shop.yml": spec, "index.mdx": "Welcome"}
+		for _, files["docs.json"] = range []string{"{}", docs} { // the second one changes no page
+			if _, err := l.Update(t.Context(), api.Project{ID: "p", SiteURL: "https://x.com"}, &memTree{commit: files["docs.json"], files: files}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hits, err := l.Search(t.Context(), "p", Query{Text: "add a pet", Limit: 1})
+		if err != nil || len(hits) != 1 || hits[0].URL != want {
+			t.Errorf("found %+v, not %s: %v", hits, want, err)
+		}
+		if hits, err := l.Search(t.Context(), "p", Query{Text: "bandicoot"}); err != nil || len(hits) > 0 {
+			t.Errorf("found %+v, %v", hits, err)
+		}
+	}
+}

@@ -1,0 +1,382 @@
+package site
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v4"
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"docent/api"
+	"docent/markup"
+)
+
+// An anchorRule is how a generator names the headings of a page in addresses.
+type anchorRule struct {
+	name  string // two rules of one name give the same anchors
+	slug  func(text string) string
+	again func(slug string, n int, taken func(string) bool) string // the anchor of a heading whose slug is taken
+	first bool                                                     // explicit anchors are taken before any slug is made
+	shown func(slug string) string                                 // what pages make of a slug that is unique; nil where that is it
+}
+
+// Anchors are the anchors that the site's generator gives the headings of one page, in their order: explicit ones as they
+// are, and of each other heading its slug, made unique.
+func (s *Site) Anchors(headings []markup.Heading) []string {
+	rule := s.anchorRule()
+	out := make([]string, len(headings))
+	used := make(map[string]bool, len(headings))
+	for _, h := range headings {
+		if h.Custom && rule.first {
+			used[h.Anchor] = true
+		}
+	}
+	counts := make(map[string]int)
+	for i, h := range headings {
+		anchor := h.Anchor
+		if !h.Custom {
+			slug := rule.slug(h.Text)
+			if anchor = slug; used[anchor] || anchor == "" && s.Kind == api.SiteMkDocs {
+				anchor = rule.again(slug, counts[slug], func(a string) bool { return used[a] })
+			}
+			counts[slug]++
+		}
+		out[i], used[anchor] = anchor, true
+		if rule.shown != nil && !h.Custom {
+			out[i] = rule.shown(anchor)
+		}
+	}
+	return out
+}
+
+// AnchorRule names the rule of the anchors: where it is the same as before, so are they.
+func (s *Site) AnchorRule() string { return s.anchorRule().name }
+
+func (s *Site) anchorRule() anchorRule {
+	rule := anchorRule{name: "github", slug: markup.Slug, again: numbered1}
+	switch s.Kind {
+	case api.SiteDocusaurus:
+		if s.keepCase {
+			rule.name, rule.slug = "github, case kept", markup.SlugInCase
+		}
+	case api.SiteVitePress:
+		rule.name, rule.slug = "vitepress", vitePressSlug
+	case api.SiteStarlight:
+		rule.name, rule.slug = "astro", func(text string) string { return strings.TrimSuffix(markup.Slug(text), "-") }
+	case api.SiteMintlify:
+		rule.name, rule.slug, rule.again, rule.shown = "mintlify", mintlifySlug, numbered2, mintlifyShown
+	case api.SiteHugo:
+		rule.name, rule.slug = "hugo "+s.anchorType, func(text string) string { return hugoSlug(s.anchorType, text) }
+	case api.SiteMkDocs:
+		rule = anchorRule{name: fmt.Sprintf("mkdocs %+v", s.toc), slug: s.toc.slug, again: underscored1, first: true}
+	}
+	return rule
+}
+
+// numbered1 counts from 1: a, a-1, a-2.
+func numbered1(slug string, _ int, taken func(string) bool) string {
+	return firstFree(slug+"-", 1, taken)
+}
+
+// numbered2 counts from 2: a, a-2, a-3.
+func numbered2(slug string, n int, taken func(string) bool) string {
+	return firstFree(slug+"-", n+1, taken)
+}
+
+func firstFree(stem string, n int, taken func(string) bool) string {
+	for ; ; n++ {
+		if out := stem + strconv.Itoa(n); !taken(out) {
+			return out
+		}
+	}
+}
+
+var counted = regexp.MustCompile(`^(.*)_([0-9]{1,9})$`)
+
+// underscored1 counts on from a number that is there: a, a_1; a_2, a_3.
+func underscored1(slug string, _ int, taken func(string) bool) string {
+	n := 1
+	if m := counted.FindStringSubmatch(slug); m != nil {
+		n, _ = strconv.Atoi(m[2])
+		slug, n = m[1], n+1
+	}
+	return firstFree(slug+"_", n, taken)
+}
+
+var (
+	vitePressGone    = regexp.MustCompile(`[\x{0300}-\x{036F}\x00-\x1f]`)
+	vitePressSpecial = regexp.MustCompile("[\\s\\p{Z}\\x{feff}~`!@#$%^&*()\\-_+=[\\]{}|\\\\;:\"'“”‘’<>,.?/]+")
+	emojiName        = regexp.MustCompile(`(^|\s):[a-z][a-z0-9_+-]*:`)
+)
+
+// vitePressSlug is slugify of @mdit-vue/shared.
+func vitePressSlug(text string) string {
+	text = emojiName.ReplaceAllString(text, "$1")
+	text = vitePressGone.ReplaceAllString(norm.NFKD.String(text), "")
+	text = strings.Trim(vitePressSpecial.ReplaceAllString(text, "-"), "-")
+	if text != "" && text[0] >= '0' && text[0] <= '9' {
+		text = "_" + text
+	}
+	return markup.Lower(text)
+}
+
+// hugoSlug is Hugo's for autoHeadingIDType, which is "github" where it is not set.
+func hugoSlug(kind, text string) string {
+	var b strings.Builder
+	if kind == "blackfriday" {
+		dash := false
+		for _, r := range text {
+			if !unicode.IsLetter(r) && !unicode.IsNumber(r) {
+				dash = true
+				continue
+			}
+			if dash && b.Len() > 0 {
+				b.WriteByte('-')
+			}
+			dash = false
+			b.WriteRune(unicode.ToLower(r))
+		}
+	} else {
+		if kind == "github-ascii" {
+			text = withoutAccents(text)
+		}
+		for _, r := range strings.TrimSpace(text) {
+			switch {
+			case kind == "github-ascii" && r >= 0x80:
+			case r == '-' || r == ' ':
+				b.WriteByte('-')
+			case r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				b.WriteRune(unicode.ToLower(r))
+			}
+		}
+	}
+	if b.Len() == 0 {
+		return "heading"
+	}
+	return b.String()
+}
+
+func withoutAccents(text string) string {
+	var b strings.Builder
+	for _, r := range norm.NFD.String(text) {
+		if !unicode.Is(unicode.Mn, r) {
+			b.WriteRune(r)
+		}
+	}
+	return norm.NFC.String(b.String())
+}
+
+// A tocRule is how the extension toc of Python-Markdown makes anchors, with the functions of PyMdown.
+type tocRule struct {
+	Separator string
+	Pymdown   bool   // spaces become separators one by one
+	Unicode   bool   // letters other than ASCII stay
+	Case      string // of PyMdown: none, lower, lower-ascii, fold
+	Encode    bool   // letters other than ASCII are written with percent signs
+	Normalize string
+}
+
+var tags = regexp.MustCompile(`</?[^>]*>`)
+
+func (t tocRule) slug(text string) string {
+	separator := t.Separator
+	if separator == "" {
+		separator = "-"
+	}
+	word := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) }
+	var b strings.Builder
+	if t.Pymdown {
+		form := norm.NFC
+		switch t.Normalize {
+		case "NFD":
+			form = norm.NFD
+		case "NFKC":
+			form = norm.NFKC
+		case "NFKD":
+			form = norm.NFKD
+		}
+		text = strings.TrimSpace(tags.ReplaceAllString(form.String(text), ""))
+		switch t.Case {
+		case "lower":
+			text = markup.Lower(text)
+		case "lower-ascii":
+			text = strings.Map(func(r rune) rune {
+				if r >= 'A' && r <= 'Z' {
+					r += 'a' - 'A'
+				}
+				return r
+			}, text)
+		case "fold":
+			text = cases.Fold().String(text)
+		}
+		for _, r := range text {
+			switch {
+			case r == ' ':
+				b.WriteString(separator)
+			case r == '-' || word(r):
+				b.WriteRune(r)
+			}
+		}
+		if t.Encode {
+			return strings.NewReplacer("+", "%20", "%7E", "~").Replace(url.QueryEscape(b.String()))
+		}
+		return b.String()
+	}
+	if !t.Unicode {
+		text = norm.NFKD.String(text)
+	}
+	for _, r := range text {
+		if (t.Unicode || r < 0x80) && (r == '-' || word(r) || unicode.IsSpace(r)) {
+			b.WriteRune(r)
+		}
+	}
+	text = markup.Lower(strings.TrimSpace(b.String()))
+	b.Reset()
+	between := false // a run of separators and blanks is one separator
+	for _, r := range text {
+		if unicode.IsSpace(r) || strings.ContainsRune(separator, r) {
+			between = true
+			continue
+		}
+		if between {
+			b.WriteString(separator)
+		}
+		between = false
+		b.WriteRune(r)
+	}
+	if between {
+		b.WriteString(separator)
+	}
+	return b.String()
+}
+
+// readToc reads how the extension toc is set among the extensions of Markdown.
+func readToc(n yaml.Node) tocRule {
+	var t tocRule
+	each(n, func(name string, options yaml.Node) {
+		if name != "toc" && name != "markdown.extensions.toc" {
+			return
+		}
+		each(options, func(key string, v yaml.Node) {
+			switch key {
+			case "separator":
+				t.Separator = v.Value
+			case "slugify":
+				t.read(v)
+			}
+		})
+	})
+	return t
+}
+
+// read takes a function that makes slugs, by its name in Python.
+func (t *tocRule) read(v yaml.Node) {
+	name := v.Value
+	if _, tagged, ok := strings.Cut(v.Tag, "python/"); ok {
+		if _, of, ok := strings.Cut(tagged, ":"); ok {
+			name = of
+		}
+	}
+	switch name[strings.LastIndexByte(name, '.')+1:] {
+	case "slugify_unicode":
+		t.Unicode = true
+	case "uslugify":
+		t.Pymdown, t.Case = true, "lower"
+	case "uslugify_encoded":
+		t.Pymdown, t.Case, t.Encode = true, "lower", true
+	case "uslugify_cased":
+		t.Pymdown = true
+	case "uslugify_cased_encoded":
+		t.Pymdown, t.Encode = true, true
+	case "gfm":
+		t.Pymdown, t.Case = true, "lower-ascii"
+	case "gfm_encoded":
+		t.Pymdown, t.Case, t.Encode = true, "lower-ascii", true
+	case "slugify":
+		if !strings.Contains(name, "pymdownx") {
+			return
+		}
+		t.Pymdown = true
+		set := func(key string, v yaml.Node) {
+			switch key {
+			case "case":
+				t.Case = v.Value
+			case "percent_encode":
+				t.Encode = strings.EqualFold(v.Value, "true")
+			case "normalize":
+				t.Normalize = v.Value
+			}
+		}
+		each(v, func(key string, v yaml.Node) {
+			if key == "kwds" {
+				each(v, set)
+			}
+			set(key, v)
+		})
+	}
+}
+
+// each visits what a mapping has, or a list of names and of mappings.
+func each(n yaml.Node, visit func(key string, value yaml.Node)) {
+	if n.Kind == yaml.AliasNode && n.Alias != nil {
+		n = *n.Alias
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			visit(n.Content[i].Value, *n.Content[i+1])
+		}
+	case yaml.SequenceNode:
+		for _, entry := range n.Content {
+			if entry.Kind == yaml.ScalarNode {
+				visit(entry.Value, yaml.Node{})
+				continue
+			}
+			if entry.Kind == yaml.MappingNode {
+				each(*entry, visit)
+			}
+		}
+	}
+}
+
+var (
+	blanks       = regexp.MustCompile(`[\s\p{Z}\x{feff}]+`)
+	encodedByte  = regexp.MustCompile(`%[0-9A-F]{2}`)
+	slugGone     = regexp.MustCompile(`[^a-z0-9_]+`)
+	encodedGone  = regexp.MustCompile(`[^a-zA-Z0-9%_]+`)
+	contraction  = regexp.MustCompile(`([a-zA-Z0-9]+)-([ts])(-|$)`)
+	severalDash  = regexp.MustCompile(`-{2,}`)
+	unencoded    = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*", "%7E", "~")
+	mintlifyGone = strings.NewReplacer("?", "", ",", "", ";", "", ":", "", "!", "", "'", "", `"`, "", "(", "", ")", "", "[", "", "]", "", "{", "", "}", "")
+)
+
+// mintlifySlug is slugify of @mintlify/common: other characters than ASCII are encoded before the words are joined.
+func mintlifySlug(text string) string {
+	text = unencoded.Replace(url.QueryEscape(blanks.ReplaceAllString(strings.TrimSpace(markup.Lower(text)), "-")))
+	if encodedByte.MatchString(text) {
+		text = encodedGone.ReplaceAllString(text, "-")
+	} else {
+		text = slugGone.ReplaceAllString(text, "-")
+	}
+	text = contraction.ReplaceAllString(text, "$1$2$3")
+	text = severalDash.ReplaceAllString(text, "-")
+	return strings.TrimSuffix(strings.TrimPrefix(text, "-"), "-")
+}
+
+// mintlifyShown is a slug as the anchor on a page: decoded, without punctuation and pictures.
+func mintlifyShown(text string) string {
+	if plain, err := url.PathUnescape(text); err == nil {
+		text = plain
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.So, r) || r >= 0x1f3fb && r <= 0x1f3ff || r == 0x200d || r == 0xfe0e || r == 0xfe0f {
+			return -1 // a picture
+		}
+		return r
+	}, mintlifyGone.Replace(text))
+}

@@ -1,0 +1,104 @@
+package site
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"docent/api"
+)
+
+// Sites that are made with Next.js: by Nextra, by Fumadocs, by a router of its own, or in the way of its documentation, whose
+// folders have numbers that order them.
+
+var (
+	twoDigits = regexp.MustCompile(`^\d{2,3}[-_.]+(\D.*)$`)
+	group     = regexp.MustCompile(`^\([^()]+\)$`)
+)
+
+// openNext recognises a site of Next.js by its configuration, by folders of names in parentheses, or by numbered folders.
+func (s *Site) openNext(files []string, read func(string) ([]byte, error)) {
+	if s.Kind != "" && s.Kind != api.SiteNext {
+		return
+	}
+	grouped, mdx, others, top := false, false, false, map[string]bool{}
+	for _, f := range files {
+		base := path.Base(f)
+		if stem := strings.TrimSuffix(base, path.Ext(base)); stem == "next.config" && (s.config == "" || strings.Count(f, "/") < strings.Count(s.config, "/")) {
+			s.config = f
+		}
+		others = others || base == "SUMMARY.md" || base == "_sidebar.md" // mdBook and Docsify show names as they are
+		if strings.HasPrefix(f, "../") || !IsPage(f) {
+			continue
+		}
+		dir := path.Dir(f)
+		mdx = mdx || path.Ext(base) == ".mdx"
+		grouped = grouped || slices.ContainsFunc(strings.Split(dir, "/"), group.MatchString)
+		if first, _, below := strings.Cut(f, "/"); below || PageKey(f) != "" && strings.ToLower(PageKey(f)) != "readme" {
+			if !strings.HasPrefix(first, ".") && !strings.HasPrefix(first, "_") {
+				top[first] = true
+			}
+		}
+	}
+	s.numbers = len(top) > 1 && mdx && !others
+	for name := range top {
+		s.numbers = s.numbers && twoDigits.MatchString(name)
+	}
+	if s.config != "" || s.numbers || grouped && mdx && !others {
+		s.Kind = api.SiteNext
+	}
+	if s.Kind != api.SiteNext || s.config == "" {
+		return
+	}
+	if raw, err := read(s.config); err == nil {
+		if base, ok := Settings(string(raw), "basePath", "i18n", "output", "images", "reactStrictMode", "pageExtensions")["basePath"].(string); ok {
+			s.base = strings.Trim(base, "/")
+		}
+	}
+}
+
+// routers are the folders that hold the pages of Next.js, Nextra and Fumadocs.
+var routers = []string{"src/content", "content", "src/app", "app", "src/pages", "pages"}
+
+// nextPath is where Next.js shows a file, without the folders that only order or group pages.
+func (s *Site) nextPath(p string) string {
+	full, app := p, strings.Contains("/"+s.docsDir+"/", "/app/")
+	if root := path.Dir(s.config); !strings.HasPrefix(root, "..") { // else the documentation folder's address says the rest
+		if s.config != "" {
+			full = strings.TrimPrefix(full, root+"/")
+		}
+		for _, folder := range routers {
+			if rest, ok := strings.CutPrefix(full, folder+"/"); ok {
+				full, app = rest, path.Base(folder) == "app"
+				break
+			}
+		}
+	}
+	full = strings.TrimSuffix(full, path.Ext(full))
+	if app {
+		full = strings.TrimSuffix(strings.TrimSuffix("/"+full, "/page"), "/")
+	}
+	if dot := path.Ext(full); dot != "" { // a language that the configuration names
+		if tag := s.layout.locales[FoldTag(dot[1:])]; tag != "" {
+			full = strings.TrimSuffix(full, dot)
+			if !strings.EqualFold(tag, s.layout.byDefault) {
+				full = path.Join(tag, full)
+			}
+		}
+	}
+	var parts []string
+	for part := range strings.SplitSeq(strings.Trim(full, "/"), "/") {
+		if group.MatchString(part) {
+			continue
+		}
+		if m := twoDigits.FindStringSubmatch(part); m != nil && s.numbers {
+			part = m[1]
+		}
+		parts = append(parts, part)
+	}
+	if n := len(parts); n > 0 && parts[n-1] == "index" {
+		parts = parts[:n-1]
+	}
+	return strings.Join(parts, "/")
+}
