@@ -54,7 +54,7 @@ func (t fileTree) Read(_ context.Context, p string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-var siteKinds = []api.SiteKind{"", api.SitePlain, api.SiteMintlify, api.SiteDocusaurus, api.SiteVitePress, api.SiteHugo, api.SiteMkDocs, api.SiteStarlight}
+var siteKinds = []api.SiteKind{"", api.SitePlain, api.SiteMintlify, api.SiteDocusaurus, api.SiteVitePress, api.SiteHugo, api.SiteMkDocs, api.SiteStarlight, api.SiteNext}
 
 // Whatever --site says, a page that a search shows at an address is the page that the agent edits when it is named by that
 // address. The sites are those of the generators' rules, and whole documentation sets where they lie beside the checkout.
