@@ -29,6 +29,9 @@ type Task struct {
 	Now      time.Time
 	Attempts int // how often this instruction has been tried before
 
+	// Fork is the tree that the pull request's changes are counted from, where the job's branch holds some already. Nil means
+	// Tree.
+	Fork func(ctx context.Context) (Tree, error)
 	// Base is the tree of the branch that the changes are meant for: what steers the agent is read there, not on a
 	// branch that anybody may have pushed to. Nil means Tree.
 	Base func(ctx context.Context) (Tree, error)
@@ -90,6 +93,11 @@ type Instruction struct {
 	Prompt  string
 	Message string // what the agent said at its end
 	Commit  string // where it ended in a commit
+	Branch  string // that the commit was made for
+
+	// Pull is the state of the pull request that it went into: open where this instruction adds to it. It is empty where that
+	// is not known.
+	Pull api.PullState `cbor:"-"`
 }
 
 // A Change is one file as it is to be. Paths are relative to the repository's root.

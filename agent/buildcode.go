@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"docent/api"
 	"docent/formats"
 	"docent/markup"
 )
@@ -80,8 +81,8 @@ type codeBase struct {
 }
 
 // codeIn lists the code of a page that runs when the site is built, and the modules that it imports.
-func (s *site) codeIn(p *markup.Page) (scripts, modules []string) {
-	if s.kind == docusaurus && p.Format == markup.Markdown { // Docusaurus reads its .md as MDX
+func (s *documentation) codeIn(p *markup.Page) (scripts, modules []string) {
+	if s.generator.Kind == api.SiteDocusaurus && p.Format == markup.Markdown { // Docusaurus reads its .md as MDX
 		p = markup.Parse(stem(p.Path)+".mdx", p.Src)
 	}
 	for _, sp := range p.Scripts {
@@ -94,7 +95,7 @@ func (s *site) codeIn(p *markup.Page) (scripts, modules []string) {
 			}
 		}
 	}
-	if s.kind == vitepress { // whose pages are Vue components
+	if s.generator.Kind == api.SiteVitePress { // whose pages are Vue components
 		for i, t := range p.Tags {
 			if strings.EqualFold(t.Name, "script") && !t.Close {
 				end := len(p.Src)
@@ -120,7 +121,7 @@ func (s *site) codeIn(p *markup.Page) (scripts, modules []string) {
 var mustache = regexp.MustCompile(`\{\{((?s:.*?))\}\}`)
 
 // codeBase reads what the documentation runs as it stands.
-func (s *site) codeBase() (codeBase, error) {
+func (s *documentation) codeBase() (codeBase, error) {
 	known := codeBase{scripts: map[string]bool{}, modules: map[string]bool{}}
 	pages, err := s.all()
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *site) codeBase() (codeBase, error) {
 }
 
 // newCode tells what code a page would run that the documentation does not run already and that does more than hold values.
-func (s *site) newCode(p *markup.Page, known codeBase) string {
+func (s *documentation) newCode(p *markup.Page, known codeBase) string {
 	scripts, modules := s.codeIn(p)
 	for _, m := range modules {
 		if !known.modules[m] && !ownModule(m) {

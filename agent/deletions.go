@@ -90,7 +90,7 @@ func (r *run) means(file string) {
 // unasked says what is wrong with the deletions among the changes, or nothing: a page is deleted or emptied only where the
 // instruction says so. Both ways of editing go through here before there is a result. It also settles whether a person looks at
 // the change before it is on the documentation's branch.
-func (r *run) unasked(changes []Change, base *site) (fault string, checked string, err error) {
+func (r *run) unasked(changes []Change, base *documentation) (fault string, checked string, err error) {
 	list, err := r.deletions(changes)
 	if err != nil || len(list) == 0 {
 		return "", "", err
@@ -405,7 +405,7 @@ func readObject(toks []token) (o deleteObject, kept []string) {
 }
 
 // names tells whether the instruction names a file as one to delete.
-func (w wishes) names(base *site, d deletion) bool {
+func (w wishes) names(base *documentation, d deletion) bool {
 	is := func(name string) bool { return base.called(name, d.path) }
 	if slices.ContainsFunc(w.kept, is) {
 		return false
@@ -420,7 +420,7 @@ func (w wishes) names(base *site, d deletion) bool {
 }
 
 // inWords tells whether the instruction asks for pages to be deleted that it describes and does not name.
-func (w wishes) inWords(base *site, list []deletion) bool {
+func (w wishes) inWords(base *documentation, list []deletion) bool {
 	if slices.ContainsFunc(list, func(d deletion) bool {
 		return !isPage(d.path) || slices.ContainsFunc(w.kept, func(name string) bool { return base.called(name, d.path) })
 	}) {
@@ -443,7 +443,7 @@ func (w wishes) inWords(base *site, list []deletion) bool {
 }
 
 // called tells whether a name means a file: its path or address, a folder that it is in, or a glob.
-func (s *site) called(name, file string) bool {
+func (s *documentation) called(name, file string) bool {
 	name = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(name), "./"), "/")
 	if own := strings.TrimSuffix(s.project.SiteURL, "/"); own != "" {
 		name = strings.TrimPrefix(name, strings.TrimPrefix(own, "/")+"/")
@@ -467,7 +467,7 @@ func (s *site) called(name, file string) bool {
 }
 
 // titled tells whether a name is the title of a page, or what its file is called.
-func (s *site) titled(name, file string) bool {
+func (s *documentation) titled(name, file string) bool {
 	if sameFold(humanise(stem(path.Base(file))), name) || sameFold(stem(path.Base(file)), name) {
 		return true
 	}

@@ -84,7 +84,8 @@ func (o *linkOp) run(r *run) error {
 			switch {
 			case to.file == "":
 			case t.local:
-				next = r.site.address(p.Path, t.form, t.file, to.file, strings.TrimSuffix(l.Dest, "#"+t.fragment)) + to.anchor
+				t.byAlias = false // the link leads to another page now
+				next = r.site.address(p.Path, t, to.file, strings.TrimSuffix(l.Dest, "#"+t.fragment)) + to.anchor
 			default:
 				next = relative(path.Dir(p.Path), to.file) + to.anchor
 			}

@@ -6,10 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"docent/api"
 )
@@ -523,7 +526,7 @@ func (l *loop) call(ctx context.Context, c Call, cut bool) (text string, failed 
 		}
 	case errors.As(err, &ref):
 		l.restore(before)
-		text, failed, err = upperFirst(ref.text)+".", true, nil
+		text, failed, err = l.sentence(ref.text), true, nil
 	case err != nil:
 		return "", false, nil, err
 	}
@@ -623,9 +626,12 @@ func (l *loop) tell(text string) {
 	l.progress(p)
 }
 
-func upperFirst(s string) string {
-	if s == "" {
-		return s
+// sentence makes one of a refusal. A path that it begins with stays as it is.
+func (l *loop) sentence(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	first, n := utf8.DecodeRuneInString(text)
+	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) || l.ws.there(path.Join(l.ws.docsDir, word)) {
+		return text + "."
 	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	return string(unicode.ToUpper(first)) + text[n:] + "."
 }

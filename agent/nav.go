@@ -11,48 +11,58 @@ import (
 	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v4"
 
+	"docent/api"
 	"docent/formats"
 	"docent/markup"
 )
 
 // A navigation is a file that lists the pages, edited by byte ranges so that its layout and comments stay.
 type navigation struct {
-	site *site
+	site *documentation
 	file string
 	src  []byte
 	yaml bool
 }
 
-func (s *site) navWhy() string {
+func (s *documentation) navWhy() string {
 	switch {
-	case s.config != "" && !s.ws.inDocs(s.config):
-		return s.config + " lies outside the documentation folder"
-	case s.kind == docusaurus || s.kind == vitepress || s.kind == astro:
-		return "that of " + string(s.kind) + " is a program"
-	case s.kind == hugo:
+	case s.navFile() != "" && !s.ws.inDocs(s.navFile()):
+		return s.navFile() + " lies outside the documentation folder"
+	case s.generator.Kind == api.SiteDocusaurus || s.generator.Kind == api.SiteVitePress || s.generator.Kind == api.SiteStarlight:
+		return "that of " + s.generator.Generator() + " is a program"
+	case s.generator.Kind == api.SiteHugo:
 		return "that of Hugo follows from its pages"
 	}
 	return "there is no docs.json, mint.json or mkdocs.yml"
 }
 
+// navFile is the file that holds the navigation and is edited as data; empty where there is none.
+func (s *documentation) navFile() string {
+	if s.generator.Kind == api.SiteMintlify || s.generator.Kind == api.SiteMkDocs {
+		return s.generator.Config()
+	}
+	return ""
+}
+
 // navigation opens the site's navigation as it is now; nil where there is none that can be edited.
-func (s *site) navigation() (*navigation, error) {
-	if s.config == "" || s.ws.writable(s.config) != nil || !s.ws.exists(s.config) {
+func (s *documentation) navigation() (*navigation, error) {
+	file := s.navFile()
+	if file == "" || s.ws.writable(file) != nil || !s.ws.exists(file) {
 		return nil, nil
 	}
-	src, err := s.ws.read(s.config)
+	src, err := s.ws.read(file)
 	if err != nil {
 		return nil, err
 	}
-	n := &navigation{site: s, file: s.config, src: src, yaml: s.kind == mkdocs}
+	n := &navigation{site: s, file: file, src: src, yaml: s.generator.Kind == api.SiteMkDocs}
 	if n.yaml {
 		if _, err := n.yamlNav(); err != nil {
-			return nil, refuse("%s does not parse: %v", s.config, err)
+			return nil, refuse("%s does not parse: %v", file, err)
 		}
 		return n, nil
 	}
 	if _, err := formats.JSONTree(src); err != nil {
-		return nil, refuse("%s does not parse: %v", s.config, err)
+		return nil, refuse("%s does not parse: %v", file, err)
 	}
 	return n, nil
 }
@@ -498,23 +508,6 @@ func (n *navigation) redirectFile() (*navigation, *hujson.Value, error) {
 	return n, m, nil
 }
 
-// redirects gives the site's redirects, from path to path.
-func (s *site) redirects() (map[string]string, error) {
-	out := map[string]string{}
-	n, err := s.navigation()
-	if err != nil || n == nil || n.yaml {
-		return out, nil //nolint:nilerr // a site without readable configuration has none
-	}
-	_, v, err := n.redirectFile()
-	if err != nil || v == nil {
-		return out, nil //nolint:nilerr
-	}
-	for _, r := range readRedirects(v) {
-		out[strings.TrimSuffix(r.source, "/")] = r.dest
-	}
-	return out, nil
-}
-
 type redirect struct {
 	source, dest string
 	at           *hujson.Value // of the destination
@@ -741,18 +734,8 @@ func (n *navigation) yamlDoc() (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-func (n *navigation) yamlDir() string {
-	dir := path.Dir(n.file)
-	sub := "docs"
-	if doc, err := n.yamlDoc(); err == nil {
-		for i := 0; i+1 < len(doc.Content); i += 2 {
-			if doc.Content[i].Value == "docs_dir" {
-				sub = doc.Content[i+1].Value
-			}
-		}
-	}
-	return path.Join(dir, sub)
-}
+// yamlDir is the folder that mkdocs.yml names the pages from.
+func (n *navigation) yamlDir() string { return n.site.generator.Content() }
 
 func (n *navigation) yamlNav() ([]yamlEntry, error) {
 	doc, err := n.yamlDoc()

@@ -14,6 +14,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/golangci/misspell"
 
+	"docent/api"
 	"docent/markup"
 )
 
@@ -342,8 +343,8 @@ func (r *run) pins(before, now *markup.Page) ([]markup.Edit, error) {
 }
 
 // takesIDs tells whether the site's generator reads {#id} behind a heading.
-func (s *site) takesIDs() bool {
-	return s.kind == mintlify || s.kind == docusaurus || s.kind == vitepress || s.kind == hugo
+func (s *documentation) takesIDs() bool {
+	return s.generator.Kind == api.SiteMintlify || s.generator.Kind == api.SiteDocusaurus || s.generator.Kind == api.SiteVitePress || s.generator.Kind == api.SiteHugo
 }
 
 // readable parses the pages of bounds. One that cannot be read is left out, unless it is the only one.

@@ -10,28 +10,45 @@ import (
 	"strings"
 	"unicode"
 
+	"docent/api"
 	"docent/markup"
+	"docent/site"
 )
 
-// address writes the destination of a link from a page to a file, in the form that the link had.
-func (s *site) address(from string, form linkForm, was, file, orig string) string {
+// address writes the destination of a link from a page to a file, in the form that the link had when it led to t.
+func (s *documentation) address(from string, t target, file, orig string) string {
 	p, rest := orig, ""
 	if i := strings.IndexAny(orig, "?#"); i >= 0 {
 		p, rest = orig[:i], orig[i:]
 	}
-	if form == sameForm {
+	if t.form == sameForm || t.byAlias {
 		return orig
 	}
-	name := file
-	slash := strings.HasSuffix(p, "/")
-	if isPage(file) {
-		ext := strings.ToLower(path.Ext(strings.TrimSuffix(p, "/")))
-		named := pageExts[ext] || ext == ".html" || ext == ".htm"
+	name, slash := file, strings.HasSuffix(p, "/")
+	ext := strings.ToLower(path.Ext(strings.TrimSuffix(p, "/")))
+	html := ext == ".html" || ext == ".htm"
+	folder, beside := stem(from), path.Dir(from) // what relative links start from
+	switch {
+	case t.byAddress:
+		at := s.addressOf(file)
+		if at == t.shown && (t.form == rootForm || t.form == siteForm) {
+			return orig // it is shown where it was
+		}
+		name = site.AddressKey(at)
+		if html && name != "" && !strings.HasSuffix(at, "/") {
+			name += ext
+			slash = false
+		} else if isIndex(t.file) && !isIndex(file) {
+			slash = s.slashed()
+		}
+		folder = site.AddressKey(s.addressOf(from))
+		beside = path.Dir(folder)
+	case isPage(file):
 		last := strings.ToLower(stem(path.Base(p)))
 		explicit := last == "index" || last == "readme" || last == "_index"
 		switch {
 		case pageExts[ext]:
-		case named:
+		case html:
 			name = stem(file) + ext
 		default:
 			name = stem(file)
@@ -40,11 +57,11 @@ func (s *site) address(from string, form linkForm, was, file, orig string) strin
 				if name == "." {
 					name = ""
 				}
-			} else if isIndex(was) && !explicit {
-				slash = s.slashed
+			} else if isIndex(t.file) && !explicit {
+				slash = s.slashed()
 			}
 		}
-		if named {
+		if pageExts[ext] || html {
 			slash = false
 		}
 	}
@@ -58,25 +75,24 @@ func (s *site) address(from string, form linkForm, was, file, orig string) strin
 		}
 		return out
 	}
-	var out string
-	switch form {
-	case rootForm:
-		out = name
-		if s.root != "" {
-			out = strings.TrimPrefix(strings.TrimPrefix(name, s.root), "/")
+	below := func() string { // the name from the root that the link starts at
+		out := name
+		if !t.byAddress && t.root != "" {
+			out = strings.TrimPrefix(strings.TrimPrefix(name, t.root), "/")
 		}
 		for _, pub := range []string{"public/", "static/"} {
 			if !isPage(file) && strings.HasPrefix(out, pub) && !strings.HasPrefix(strings.TrimPrefix(p, "/"), pub) {
-				out = strings.TrimPrefix(out, pub)
-				break
+				return strings.TrimPrefix(out, pub)
 			}
 		}
-		if s.prefix != "" && (strings.HasPrefix(strings.TrimPrefix(p, "/"), s.prefix+"/") || strings.Trim(p, "/") == s.prefix) {
-			out = strings.TrimSuffix(s.prefix+"/"+out, "/")
-		}
-		out = "/" + out
+		return out
+	}
+	var out string
+	switch t.form {
+	case rootForm:
+		out = "/" + path.Join(t.prefix, below())
 	case siteForm:
-		out = strings.TrimSuffix(s.project.SiteURL, "/") + "/" + strings.TrimPrefix(strings.TrimPrefix(name, s.root), "/")
+		out = s.own + "/" + below()
 		if slash {
 			out = strings.TrimSuffix(out, "/") + "/"
 		}
@@ -84,7 +100,9 @@ func (s *site) address(from string, form linkForm, was, file, orig string) strin
 	case fileForm:
 		out = rel(path.Dir(from))
 	case urlForm:
-		out = rel(stem(from))
+		out = rel(folder)
+	case besideForm:
+		out = rel(beside)
 	}
 	if slash && !strings.HasSuffix(out, "/") {
 		out += "/"
@@ -99,7 +117,7 @@ func (s *site) address(from string, form linkForm, was, file, orig string) strin
 }
 
 // dotted tells whether links to a page's neighbours begin with "./": on the page or, where it has none, on the site.
-func (s *site) dotted(from string) bool {
+func (s *documentation) dotted(from string) bool {
 	count := func(p *markup.Page) (n int) {
 		for _, l := range p.Links {
 			d, _, ok := localPath(l.Dest)
@@ -197,7 +215,7 @@ func (r *run) listPage(f, title, group string) error {
 		if group != "" {
 			return refuse("the navigation of this site cannot be edited: %s", r.site.navWhy())
 		}
-		if r.site.kind != plain {
+		if r.site.generated() {
 			r.kept("The navigation was not edited: %s", r.site.navWhy())
 		}
 		return nil
@@ -233,7 +251,7 @@ func humanise(name string) string {
 }
 
 // compose writes a new page in the manner of the site's other pages.
-func (s *site) compose(f, title, description, content string) ([]byte, error) {
+func (s *documentation) compose(f, title, description, content string) ([]byte, error) {
 	all, err := s.all()
 	if err != nil {
 		return nil, err
@@ -261,7 +279,7 @@ func (s *site) compose(f, title, description, content string) ([]byte, error) {
 	var b strings.Builder
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	switch {
-	case s.kind != mintlify && len(all) > 0 && front*2 < len(all) && description == "":
+	case s.generator.Kind != api.SiteMintlify && len(all) > 0 && front*2 < len(all) && description == "":
 		if !strings.HasPrefix(body, "# ") {
 			b.WriteString("# " + title + "\n\n")
 		}
@@ -274,7 +292,7 @@ func (s *site) compose(f, title, description, content string) ([]byte, error) {
 	default:
 		p := markup.Parse(f, []byte("---\n---\n"))
 		set := func(key, value string) error {
-			if quoted*2 >= front || s.kind == mintlify {
+			if quoted*2 >= front || s.generator.Kind == api.SiteMintlify {
 				at := p.Front.Body.End
 				out, err := markup.Apply(p.Src, []markup.Edit{{Span: markup.Span{Start: at, End: at}, New: []byte(key + ": \"" + escape.Replace(value) + "\"\n")}})
 				if err != nil {
@@ -374,8 +392,13 @@ func (o *moveOp) run(r *run) error {
 	if err != nil {
 		return err
 	}
-	edits := map[*markup.Page][]markup.Edit{}
-	links, others := 0, 0
+	type passage struct { // a link that has to follow
+		page *markup.Page
+		link markup.Link
+		to   target
+		file string
+	}
+	var follow []passage
 	var self *markup.Page
 	for _, p := range all {
 		if p.Path == from {
@@ -389,48 +412,59 @@ func (o *moveOp) run(r *run) error {
 			if !t.local || t.form == sameForm {
 				continue
 			}
-			at, file := p.Path, t.file
-			if at == from {
-				at = to
-			}
+			file := t.file
 			switch {
 			case file == from:
 				file = to
 			case p.Path != from || t.form == rootForm || t.form == siteForm:
 				continue
 			}
-			var next string
-			if file == "" { // leads nowhere that is known; it shall lead there still
-				if d, rest, ok := localPath(l.Dest); ok && !strings.Contains(l.Dest, "%") {
-					next = relative(path.Dir(to), path.Join(path.Dir(from), d))
-					if strings.HasPrefix(d, "./") && !strings.HasPrefix(next, ".") {
-						next = "./" + next
-					}
-					if strings.HasSuffix(d, "/") {
-						next += "/"
-					}
-					next += rest
-				} else {
-					continue
-				}
-			} else if l.Kind == markup.ImportLink {
-				next = r.importPath(at, t, file, l.Dest)
-			} else {
-				next = r.site.address(at, t.form, t.file, file, l.Dest)
-			}
-			if next == l.Dest {
-				continue
-			}
-			edits[p] = append(edits[p], markup.Edit{Span: l.At, New: []byte(next)})
-			if p.Path == from {
-				others++
-			} else {
-				links++
-			}
+			follow = append(follow, passage{p, l, t, file})
 		}
 	}
 	if self == nil {
 		return refuse("%s cannot be read as text", r.site.show(from))
+	}
+	namings := r.site.named(from)
+	id, sidebar := r.site.id(from)
+	if err := r.ws.move(from, to); err != nil { // its new address is known from here on
+		return err
+	}
+	edits := map[*markup.Page][]markup.Edit{}
+	links, others := 0, 0
+	for _, f := range follow {
+		p, l, t, at := f.page, f.link, f.to, f.page.Path
+		if at == from {
+			at = to
+		}
+		var next string
+		if f.file == "" { // leads nowhere that is known; it shall lead there still
+			d, rest, ok := localPath(l.Dest)
+			if !ok || strings.Contains(l.Dest, "%") {
+				continue
+			}
+			next = relative(path.Dir(to), path.Join(path.Dir(from), d))
+			if strings.HasPrefix(d, "./") && !strings.HasPrefix(next, ".") {
+				next = "./" + next
+			}
+			if strings.HasSuffix(d, "/") {
+				next += "/"
+			}
+			next += rest
+		} else if l.Kind == markup.ImportLink {
+			next = r.importPath(at, t, f.file, l.Dest)
+		} else {
+			next = r.site.address(at, t, f.file, l.Dest)
+		}
+		if next == l.Dest {
+			continue
+		}
+		edits[p] = append(edits[p], markup.Edit{Span: l.At, New: []byte(next)})
+		if p.Path == from {
+			others++
+		} else {
+			links++
+		}
 	}
 	for _, p := range inOrder(edits) {
 		if p.Path == from {
@@ -444,9 +478,6 @@ func (o *moveOp) run(r *run) error {
 	if err != nil {
 		return fmt.Errorf("rewrite the links of %s: %w", from, err)
 	}
-	if err := r.ws.move(from, to); err != nil {
-		return err
-	}
 	if err := r.ws.write(to, out); err != nil {
 		return err
 	}
@@ -457,13 +488,12 @@ func (o *moveOp) run(r *run) error {
 	}
 	r.did("Moved %s to %s; %s rewritten", r.site.show(from), r.site.show(to), count(links+others, "link"))
 	r.headline("move %s to %s", r.site.show(from), r.site.show(to))
-	if nav == nil {
-		if r.site.kind != plain {
-			r.kept("The navigation was not edited: %s", r.site.navWhy())
+	if nav != nil {
+		if err := r.moveInNavigation(nav, from, to); err != nil {
+			return err
 		}
-		return nil
 	}
-	return r.moveInNavigation(nav, from, to)
+	return r.moveInPrograms(namings, id, sidebar, from, to)
 }
 
 // moveFolder moves the pages of a folder; its other files stay where they are.
@@ -560,6 +590,17 @@ func (o *deletePageOp) run(r *run) error {
 		return err
 	}
 	in = slices.DeleteFunc(in, func(l inbound) bool { return l.page.Path == f })
+	edits := map[*markup.Page][]markup.Edit{}
+	listed := 0
+	in = slices.DeleteFunc(in, func(l inbound) bool { // an entry of a page that is the navigation goes as a whole
+		at, ok := summaryEntry(l)
+		if ok {
+			edits[l.page] = append(edits[l.page], markup.Edit{Span: at})
+			listed++
+		}
+		return ok
+	})
+	summaries := inOrder(edits)
 	if len(in) > 0 && !o.unlink {
 		var from []string
 		for _, l := range in {
@@ -569,7 +610,6 @@ func (o *deletePageOp) run(r *run) error {
 		}
 		return refuse("%s is linked to %s, from %s; end the instruction with “and unlink it” to turn these links into text", r.site.show(f), times(len(in)), listing(from))
 	}
-	edits := map[*markup.Page][]markup.Edit{}
 	n := 0
 	for _, l := range in {
 		switch l.link.Kind {
@@ -601,7 +641,11 @@ func (o *deletePageOp) run(r *run) error {
 				k++
 			}
 		}
-		if err := r.edit(p, edits[p], "links turned into text", k); err != nil {
+		what, n := "links turned into text", k
+		if k == 0 {
+			what, n = "navigation entries removed", len(edits[p])
+		}
+		if err := r.edit(p, edits[p], what, n); err != nil {
 			return err
 		}
 	}
@@ -609,6 +653,13 @@ func (o *deletePageOp) run(r *run) error {
 	if err != nil {
 		return err
 	}
+	id, _ := r.site.id(f)
+	before := len(r.done)
+	if err := r.dropFromPrograms(f); err != nil {
+		return err
+	}
+	dropped := slices.Clone(r.done[before:])
+	r.done = r.done[:before]
 	if err := r.ws.remove(f); err != nil {
 		return err
 	}
@@ -620,10 +671,11 @@ func (o *deletePageOp) run(r *run) error {
 		r.did("Deleted %s", r.site.show(f))
 	}
 	r.headline("delete the page %s", r.site.show(f))
+	if r.done = append(r.done, dropped...); listed > 0 {
+		r.did("Removed it from the navigation in %s", listing(pathsOf(summaries)))
+	}
+	defer r.stillNamed(f, id)
 	if nav == nil {
-		if r.site.kind != plain {
-			r.kept("The navigation was not edited: %s", r.site.navWhy())
-		}
 		return nil
 	}
 	k, err := nav.drop(f)
@@ -640,6 +692,35 @@ func (o *deletePageOp) run(r *run) error {
 	return nil
 }
 
+// summaryEntry is the line of a list that names a page in a page that is the navigation: mdBook's SUMMARY.md, or docsify's bars.
+// One that has entries below it stays.
+func summaryEntry(l inbound) (markup.Span, bool) {
+	switch path.Base(l.page.Path) {
+	case "SUMMARY.md", "_sidebar.md", "_navbar.md":
+	default:
+		return markup.Span{}, false
+	}
+	src := l.page.Src
+	start, end := lineStart(src, l.link.Span.Start), lineAfter(src, l.link.Span.End)
+	lead, rest := string(src[start:l.link.Span.Start]), string(src[l.link.Span.End:end])
+	marker := strings.TrimSpace(lead)
+	if l.link.Kind != markup.InlineLink || len(marker) != 1 || !strings.Contains("-*+", marker) || strings.TrimSpace(rest) != "" {
+		return markup.Span{}, false
+	}
+	indent := func(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
+	if next := string(src[end:lineAfter(src, end)]); strings.TrimSpace(next) != "" && indent(next) > indent(lead) {
+		return markup.Span{}, false
+	}
+	return markup.Span{Start: start, End: end}, true
+}
+
+func pathsOf(pages []*markup.Page) (out []string) {
+	for _, p := range pages {
+		out = append(out, p.Path)
+	}
+	return out
+}
+
 // Fix broken links.
 type fixLinksOp struct{ located }
 
@@ -649,10 +730,6 @@ func (o *fixLinksOp) within(s scope) operation {
 }
 
 func (o *fixLinksOp) run(r *run) error {
-	redirects, err := r.site.redirects()
-	if err != nil {
-		return err
-	}
 	fixed, files := 0, 0
 	var left []string
 	for _, f := range r.pages() {
@@ -665,7 +742,7 @@ func (o *fixLinksOp) run(r *run) error {
 		}
 		var edits []markup.Edit
 		regions, whole := r.bounds.within(p)
-		for _, l := range r.site.broken(p, redirects) {
+		for _, l := range r.site.broken(p) {
 			if !whole && !inside(l.At, regions) {
 				continue
 			}
@@ -712,7 +789,7 @@ func brokenText(n int) string {
 }
 
 // repair gives the destination that a broken link must have meant, where exactly one is certain.
-func (s *site) repair(p *markup.Page, l markup.Link) (string, bool) {
+func (s *documentation) repair(p *markup.Page, l markup.Link) (string, bool) {
 	if l.Kind == markup.ImportLink {
 		return "", false
 	}
@@ -737,15 +814,17 @@ func (s *site) repair(p *markup.Page, l markup.Link) (string, bool) {
 		}
 		return l.Dest[:strings.IndexByte(l.Dest, '#')+1] + found[0], true
 	}
-	file, ok := s.meant(t.path)
+	file, ok := s.meant(t.path, func(f string) string { return f })
+	if !ok && t.asked != "" && s.generated() {
+		if file, ok = s.meant(t.asked, s.addressOf); ok {
+			t.byAddress = !pageExts[strings.ToLower(path.Ext(t.asked))]
+		}
+	}
 	if !ok {
 		return "", false
 	}
-	form := t.form
-	if form == urlForm {
-		form = fileForm
-	}
-	next := s.address(p.Path, form, file, file, l.Dest)
+	t.file = file
+	next := s.address(p.Path, t, file, l.Dest)
 	if t.fragment != "" {
 		if q, err := s.page(file); err != nil || !s.anchors(q, 3)[t.fragment] {
 			return "", false
@@ -765,8 +844,9 @@ func squash(s string) string {
 }
 
 // meant gives the one page that a path must have meant: the same but for case or separators, or moved to another folder
-// with its name, which no other page has, and the rest of its path kept but for one folder.
-func (s *site) meant(want string) (string, bool) {
+// with its name, which no other page has, and the rest of its path kept but for one folder. called says what a page's path
+// is: that of its file, or its address.
+func (s *documentation) meant(want string, called func(file string) string) (string, bool) {
 	clean := func(p string) string {
 		p = strings.ToLower(strings.Trim(p, "/"))
 		for _, e := range []string{".md", ".mdx", ".markdown", ".html", ".htm"} {
@@ -781,7 +861,7 @@ func (s *site) meant(want string) (string, bool) {
 	var same, moved []string
 	names := 0
 	for _, f := range s.list() {
-		c := clean(f)
+		c := clean(called(f))
 		if c == target || strings.NewReplacer("_", "-").Replace(c) == strings.NewReplacer("_", "-").Replace(target) {
 			same = append(same, f)
 		}
@@ -859,6 +939,9 @@ func (o *undoOp) run(r *run) error {
 			break
 		}
 	}
+	if last != nil && last.Pull == api.PullClosed {
+		return refuse("the pull request that held %s was closed without being merged, so there is nothing to undo", quote(last.Prompt))
+	}
 	if last == nil {
 		return idle("no earlier instruction of this job has changed anything, so there is nothing to undo")
 	}
@@ -899,6 +982,7 @@ func (o *undoOp) run(r *run) error {
 	}
 	slices.Sort(paths)
 	n := 0
+	programs := r.site.programs()
 	for _, p := range paths {
 		now, had := r.ws.base[p]
 		if want, ok := is[p]; ok != had || ok && want != now.Hash {
@@ -916,7 +1000,11 @@ func (o *undoOp) run(r *run) error {
 			if cur, err := r.ws.read(p); err == nil && bytes.Equal(cur, old) {
 				continue
 			}
-			if err := r.ws.write(p, old); err != nil {
+			write := r.ws.write
+			if slices.Contains(programs, p) { // of which texts alone had been changed
+				write = r.ws.rewrite
+			}
+			if err := write(p, old); err != nil {
 				return err
 			}
 		}

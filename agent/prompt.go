@@ -455,9 +455,9 @@ func unquoted(toks []token) (out []string) {
 
 // pages is a guide to a site that is opened when it is first needed.
 type pages struct {
-	open func() (*site, error)
+	open func() (*documentation, error)
 	all  []*markup.Page
-	site *site
+	site *documentation
 	err  error // the documentation cannot be read
 }
 

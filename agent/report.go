@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
 
 	"docent/api"
 )
@@ -32,67 +35,235 @@ func secretIn(now, before string) string {
 	return ""
 }
 
-// published lists what the job had published when this instruction came: a follow-up's pull request holds that too, or goes on
-// from it.
+// published lists what the job had published when this instruction came, by whether it is in the same pull request.
 func (r *run) published(body *strings.Builder) {
-	const most = 20
-	var earlier []Instruction
-	for _, e := range r.task.Earlier {
-		if e.Commit != "" {
-			earlier = append(earlier, e)
+	for _, group := range []struct {
+		state api.PullState
+		title string
+	}{
+		{api.PullOpen, "Before that, in this pull request:"},
+		{api.PullMerged, "Before that, in the same job, and merged already:"},
+		{api.PullClosed, "Not in this pull request, since the one that held it was closed without being merged:"},
+	} {
+		const most = 20
+		var earlier []Instruction
+		for _, e := range r.task.Earlier {
+			if e.Commit != "" && e.Pull == group.state {
+				earlier = append(earlier, e)
+			}
 		}
+		if len(earlier) == 0 {
+			continue
+		}
+		body.WriteString(group.title + "\n\n")
+		if left := len(earlier) - most; left > 0 {
+			fmt.Fprintf(body, "- %s\n", count(left, "older instruction"))
+			earlier = earlier[left:]
+		}
+		for _, e := range earlier {
+			fmt.Fprintf(body, "- %s: %s\n", codeText(oneLine(e.Prompt, 200)), plainText(oneLine(e.Message, 300)))
+		}
+		body.WriteString("\n")
 	}
-	if len(earlier) == 0 {
-		return
-	}
-	body.WriteString("Before that, in the same job:\n\n")
-	if left := len(earlier) - most; left > 0 {
-		fmt.Fprintf(body, "- %s\n", count(left, "older instruction"))
-		earlier = earlier[left:]
-	}
-	for _, e := range earlier {
-		fmt.Fprintf(body, "- %s: %s\n", codeText(oneLine(e.Prompt, 200)), plainText(oneLine(e.Message, 300)))
-	}
-	body.WriteString("\n")
 }
 
-// report writes the result: titles, the pull request's text and the word to the user, all from the same counts.
-func (r *run) report(changes []Change, checked []string, todos []api.Todo) Result {
-	title := "docs: " + r.titles[0]
-	if n := len(r.titles); n > 1 {
-		title += fmt.Sprintf(" and %d more", n-1)
-	}
-	title = oneLine(title, 100)
-	subject := oneLine(title, 71)
+// A pulledFile is one file of a pull request, compared with where its branch began.
+type pulledFile struct {
+	path    string
+	from    string // former path where it was moved
+	status  string // added, deleted; empty for a change
+	added   int    // lines
+	removed int
+	counted bool // the lines are known
+}
 
-	var body strings.Builder
-	body.WriteString("## What was asked\n\n" + quoteBlock(r.task.Prompt) + "\n")
-	r.published(&body)
-	body.WriteString("## What changed\n\n")
-	for _, d := range r.done {
-		body.WriteString("- " + plainText(d) + "\n")
+// compare finds out what the pull request changes as a whole, where the job's branch held something before this
+// instruction.
+func (r *run) compare(changes []Change) error {
+	if r.task.Fork == nil {
+		return nil
 	}
-	const most = 200
-	listedFiles := 0
+	fork, err := r.task.Fork(r.ctx)
+	if err != nil {
+		return err
+	}
+	list, err := fork.Files(r.ctx)
+	if err != nil {
+		return fmt.Errorf("list the files of %s: %w", fork.Commit(), err)
+	}
+	before := make(map[string]api.File, len(list))
+	for _, f := range list {
+		before[f.Path] = f
+	}
+	now := map[string]Change{}
+	for _, c := range changes {
+		now[c.Path] = c
+	}
+	read := func(t Tree, p string) ([]byte, error) {
+		if f := before[p]; f.Size > r.ws.limits.MaxFile || r.ws.base[p].Size > r.ws.limits.MaxFile {
+			return nil, nil
+		}
+		b, err := t.Read(r.ctx, p)
+		if err != nil {
+			return nil, fmt.Errorf("read %s of %s: %w", p, t.Commit(), err)
+		}
+		return b, nil
+	}
+	// What is there at the end, and what is not.
+	var differ []string
+	for p, f := range r.ws.base {
+		if _, again := now[p]; !again && (before[p].Hash == "" || before[p].Hash != f.Hash) {
+			differ = append(differ, p)
+		}
+	}
+	for p := range before {
+		if _, again := now[p]; !again && !r.ws.had(p) {
+			differ = append(differ, p)
+		}
+	}
+	for p := range now {
+		differ = append(differ, p)
+	}
+	slices.Sort(differ)
+	gone, fresh := map[string][]byte{}, map[string][]byte{}
+	r.whole = []pulledFile{}
+	for _, p := range slices.Compact(differ) {
+		var old, content []byte
+		_, was := before[p]
+		c, changed := now[p]
+		is := changed && !c.Delete || !changed && r.ws.had(p)
+		if was {
+			if old, err = read(fork, p); err != nil {
+				return err
+			}
+		}
+		if changed {
+			content = c.Content
+		} else if is {
+			if content, err = read(r.task.Tree, p); err != nil {
+				return err
+			}
+		}
+		switch {
+		case !was && !is, was && is && bytes.Equal(old, content):
+		case was && is:
+			f := pulledFile{path: p}
+			f.count(old, content)
+			r.whole = append(r.whole, f)
+		case was:
+			gone[p] = old
+		default:
+			fresh[p] = content
+		}
+	}
+	for _, p := range sortedKeys(fresh) {
+		from := r.origin[p]
+		if _, ok := gone[from]; !ok {
+			from = ""
+			for _, g := range sortedKeys(gone) { // moved by an earlier instruction: the text is the same but for its links
+				if mostlySame(gone[g], fresh[p]) {
+					from = g
+					break
+				}
+			}
+		}
+		f := pulledFile{path: p, from: from, status: "added"}
+		if from != "" {
+			f.status = ""
+			f.count(gone[from], fresh[p])
+			delete(gone, from)
+		} else {
+			f.count(nil, fresh[p])
+		}
+		r.whole = append(r.whole, f)
+	}
+	for p, old := range gone {
+		f := pulledFile{path: p, status: "deleted"}
+		f.count(old, nil)
+		r.whole = append(r.whole, f)
+	}
+	slices.SortFunc(r.whole, func(a, b pulledFile) int { return strings.Compare(a.path, b.path) })
+	return nil
+}
+
+// mostlySame tells whether most lines of two texts are the same.
+func mostlySame(a, b []byte) bool {
+	if len(a) == 0 || len(b) == 0 || len(a) > 2*len(b) || len(b) > 2*len(a) {
+		return false
+	}
+	lines := map[string]int{}
+	n := 0
+	for line := range bytes.Lines(a) {
+		lines[string(line)]++
+		n++
+	}
+	same, m := 0, 0
+	for line := range bytes.Lines(b) {
+		if m++; lines[string(line)] > 0 {
+			lines[string(line)]--
+			same++
+		}
+	}
+	return 2*same > max(n, m)
+}
+
+func (f *pulledFile) count(old, now []byte) {
+	const most = 1 << 20
+	if len(old)+len(now) > most || !isText(old) || !isText(now) {
+		return
+	}
+	f.counted = true
+	body := false
+	for line := range strings.Lines(udiff.Unified("a", "b", string(old), string(now))) {
+		switch {
+		case strings.HasPrefix(line, "@@"):
+			body = true
+		case body && line[0] == '+':
+			f.added++
+		case body && line[0] == '-':
+			f.removed++
+		}
+	}
+}
+
+const mostListed = 200
+
+// listWhole writes the files of the whole pull request.
+func (r *run) listWhole(body *strings.Builder) {
+	fmt.Fprintf(body, "\nThe pull request as a whole, with its earlier instructions, changes %s:\n\n", count(len(r.whole), "file"))
+	for i, f := range r.whole {
+		if i == mostListed {
+			fmt.Fprintf(body, "- and %d more\n", len(r.whole)-mostListed)
+			return
+		}
+		body.WriteString("- " + codeText(f.path))
+		switch {
+		case f.from != "":
+			body.WriteString(" (moved from " + codeText(f.from) + ")")
+		case f.status != "":
+			body.WriteString(" (" + f.status + ")")
+		}
+		if f.counted {
+			fmt.Fprintf(body, ": %s added, %d removed", count(f.added, "line"), f.removed)
+		}
+		body.WriteString("\n")
+	}
+}
+
+// listChanges writes the files that this instruction changes, with what it did in each.
+func (r *run) listChanges(body *strings.Builder, changes []Change) {
 	moved := map[string]bool{}
 	for _, c := range changes {
 		if c.From != "" {
 			moved[c.From] = true
 		}
 	}
-	files := 0
-	for _, c := range changes {
-		if !c.Delete || !moved[c.Path] {
-			files++
-		}
-	}
-	fmt.Fprintf(&body, "\n%s:\n\n", count(files, "file"))
-	for _, c := range changes {
-		if c.Delete && moved[c.Path] {
-			continue
-		}
-		if listedFiles++; listedFiles > most {
-			continue
+	changes = slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Delete && moved[c.Path] })
+	fmt.Fprintf(body, "\n%s:\n\n", count(len(changes), "file"))
+	for i, c := range changes {
+		if i == mostListed {
+			fmt.Fprintf(body, "- and %d more\n", len(changes)-mostListed)
+			return
 		}
 		body.WriteString("- " + codeText(c.Path))
 		switch {
@@ -114,8 +285,28 @@ func (r *run) report(changes []Change, checked []string, todos []api.Todo) Resul
 		}
 		body.WriteString("\n")
 	}
-	if listedFiles > most {
-		fmt.Fprintf(&body, "- and %d more\n", listedFiles-most)
+}
+
+// report writes the result: titles, the pull request's text and the word to the user, all from the same counts.
+func (r *run) report(changes []Change, checked []string, todos []api.Todo) Result {
+	title := "docs: " + r.titles[0]
+	if n := len(r.titles); n > 1 {
+		title += fmt.Sprintf(" and %d more", n-1)
+	}
+	title = oneLine(title, 100)
+	subject := oneLine(title, 71)
+
+	var body strings.Builder
+	body.WriteString("## What was asked\n\n" + quoteBlock(r.task.Prompt) + "\n")
+	r.published(&body)
+	body.WriteString("## What changed\n\n")
+	for _, d := range r.done {
+		body.WriteString("- " + plainText(d) + "\n")
+	}
+	if r.whole != nil {
+		r.listWhole(&body)
+	} else {
+		r.listChanges(&body, changes)
 	}
 	body.WriteString("\n## What was checked\n\n")
 	for _, c := range checked {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"path"
 	"slices"
 	"sort"
@@ -75,7 +74,7 @@ func New(opts Options) *Agent {
 type run struct {
 	ctx  context.Context
 	ws   *workspace
-	site *site
+	site *documentation
 	task Task
 
 	done     []string // what was done, a sentence each
@@ -88,6 +87,7 @@ type run struct {
 	replaced []replaced
 	bounds   *bounds // of the operation that is carried out
 	undone   bool
+	whole    []pulledFile    // of the pull request, where it holds earlier instructions too
 	meant    map[string]bool // files that built-in instructions delete; nil where a language model works
 	wish     *wishes         // what the instruction says about deleting, once it was read
 	review   bool            // a person looks at the change before it is on the documentation's branch
@@ -165,7 +165,7 @@ func (a *Agent) Model(name string) string {
 func newRun(ctx context.Context, ws *workspace, task Task, model string) (*run, error) {
 	r := &run{ctx: ctx, ws: ws, task: task, counts: map[string]map[string]int{}, origin: map[string]string{}, dropped: map[string]bool{}, model: model}
 	var err error
-	r.site, err = openSite(ws, task.Project)
+	r.site, err = openDocumentation(ws, task.Project, task.Now)
 	return r, err
 }
 
@@ -173,7 +173,7 @@ func newRun(ctx context.Context, ws *workspace, task Task, model string) (*run, 
 func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (Result, error) {
 	var ws *workspace
 	var r *run
-	open := func() (*site, error) {
+	open := func() (*documentation, error) {
 		if r != nil {
 			return r.site, nil
 		}
@@ -287,6 +287,9 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 	if err != nil {
 		return stop(len(ops), err)
 	}
+	if err := r.compare(changes); err != nil {
+		return Result{}, err
+	}
 	return r.report(changes, checked, todos), nil
 }
 
@@ -342,7 +345,10 @@ func (r *run) check(changes []Change) ([]string, error) {
 func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 
-	was := r.base()
+	was, err := r.base()
+	if err != nil {
+		return nil, nil, err
+	}
 	base := was.ws
 
 	for _, c := range changes {
@@ -486,12 +492,9 @@ func (r *run) problems(changes []Change) (faults, checked []string, err error) {
 	return faults, checked, nil
 }
 
-// base is the site as it was before the run.
-func (r *run) base() *site {
-	was := *r.site
-	was.ws = &workspace{ctx: r.ctx, tree: r.ws.tree, project: r.ws.project, docsDir: r.ws.docsDir, limits: r.ws.limits, base: r.ws.base, over: map[string]overlay{}, cache: r.ws.cache, folded: r.ws.folded}
-	was.pages, was.marked, was.listed, was.listedOf = maps.Clone(r.site.pages), maps.Clone(r.site.marked), nil, nil
-	return &was
+// base is the documentation as it was before the run.
+func (r *run) base() (*documentation, error) {
+	return r.site.at(&workspace{ctx: r.ctx, tree: r.ws.tree, project: r.ws.project, docsDir: r.ws.docsDir, limits: r.ws.limits, base: r.ws.base, over: map[string]overlay{}, cache: r.ws.cache, folded: r.ws.folded})
 }
 
 // unreadable tells why a file of data does not parse.
@@ -516,12 +519,8 @@ type faultCount struct {
 }
 
 // faults counts the broken links of the site, by where they stand and lead to in terms of the base.
-func (s *site) faults(origin map[string]string) (map[string]faultCount, int, error) {
+func (s *documentation) faults(origin map[string]string) (map[string]faultCount, int, error) {
 	all, err := s.all()
-	if err != nil {
-		return nil, 0, err
-	}
-	redirects, err := s.redirects()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -543,7 +542,7 @@ func (s *site) faults(origin map[string]string) (map[string]faultCount, int, err
 			return nil, 0, err
 		}
 		n += len(p.Links)
-		for _, l := range s.broken(p, redirects) {
+		for _, l := range s.broken(p) {
 			t := s.resolve(p.Path, l)
 			to := t.path
 			if t.file != "" {

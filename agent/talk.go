@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -271,7 +272,7 @@ What you may rely on:
 	if l.ws.docsDir != "" {
 		fmt.Fprintf(&b, "- The documentation folder is %s. Paths are given from it.\n", l.ws.docsDir)
 	}
-	fmt.Fprintf(&b, "- The site: %s", l.site.kind)
+	fmt.Fprintf(&b, "- The site: %s", cmp.Or(l.site.generator.Generator(), "Markdown"))
 	if nav, err := l.site.navigation(); err == nil && nav != nil {
 		fmt.Fprintf(&b, ", its navigation is in %s", l.site.show(nav.file))
 	}
@@ -293,6 +294,9 @@ func (l *loop) opening() (Turn, error) {
 		b.WriteString("Earlier instructions of this job, done before (the pages show their results):\n\n")
 		for _, e := range l.task.Earlier[max(len(l.task.Earlier)-10, 0):] {
 			fmt.Fprintf(&b, "- %s\n  Outcome: %s\n", oneLine(e.Prompt, 400), oneLine(e.Message, 400))
+			if e.Commit != "" && e.Pull == api.PullClosed {
+				b.WriteString("  Its pull request was closed without being merged: the pages do not hold what it did.\n")
+			}
 		}
 		b.WriteString("\n")
 	}

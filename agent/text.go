@@ -440,7 +440,7 @@ func (r *run) expand(in place) ([]string, error) {
 		}
 		return below, nil
 	}
-	if in.kind == pagePlace && folder != name && dir {
+	if in.kind == pagePlace && folder != name && dir && !strings.HasPrefix(in.name, "/") { // which may be an address
 		return nil, refuse("%s is a folder; name one of its pages", quote(in.name))
 	}
 	f, err := r.site.find(in.name)

@@ -606,10 +606,15 @@ func (l *loop) writeFile(_ context.Context, a writeArgs) (string, error) {
 			}
 			return "", err
 		}
-		if l.run.left = l.run.left[:before]; !l.listed(f) {
-			text += " It is in no navigation yet: " + l.navHint()
-		} else {
-			text += " It is listed in the navigation."
+		l.run.left = l.run.left[:before]
+		if nav, err := l.site.navigation(); err == nil && nav != nil {
+			if l.listed(f) {
+				text += " It is listed in the navigation."
+			} else {
+				text += " It is in no navigation yet: " + l.navHint()
+			}
+		} else if l.site.generated() {
+			text += " The navigation was not edited: " + l.site.navWhy() + "."
 		}
 	}
 	return text + l.lint(f), nil
@@ -714,7 +719,10 @@ func (l *loop) deleteFile(_ context.Context, a deleteArgs) (string, error) {
 		return "", refuse("there is no file %s", quote(a.Path))
 	}
 	if first := l.first(f); l.ws.had(first) { // it may have been moved before
-		base := l.base()
+		base, err := l.base()
+		if err != nil {
+			return "", err
+		}
 		d := []deletion{{path: first}}
 		if w := l.wishes(); !w.names(base, d[0]) && !w.inWords(base, d) {
 			if !slices.Contains(l.spared, f) {
@@ -881,6 +889,9 @@ func (l *loop) finish(ctx context.Context, a finishArgs) (string, bool, *Result,
 		if !c.Delete && c.From == "" && isPage(c.Path) && !l.ws.had(c.Path) && !l.listed(c.Path) {
 			l.kept("%s is in no navigation", l.site.show(c.Path))
 		}
+	}
+	if err := l.compare(changes); err != nil {
+		return "", true, nil, err
 	}
 	res := l.result(a, changes, checked)
 	return "", false, &res, nil

@@ -32,6 +32,7 @@ type workspace struct {
 	folded  map[string]string // folded name of each file and folder -> its name
 	cache   map[string][]byte
 	sorted  []string // what is there now; nil when it must be listed anew
+	log     []string // files written and removed, in order
 }
 
 type overlay struct {
@@ -324,6 +325,7 @@ func (w *workspace) write(p string, content []byte) error {
 		w.fold(p)
 	}
 	w.over[p] = overlay{content: content, from: w.over[p].from}
+	w.log = append(w.log, p)
 	return nil
 }
 
@@ -340,6 +342,7 @@ func (w *workspace) remove(p string) error {
 		delete(w.over, p)
 	}
 	w.sorted = nil
+	w.log = append(w.log, p)
 	return nil
 }
 

@@ -58,9 +58,12 @@ func (g *giteaHost) path(rest string) string {
 	return "/repos/" + url.PathEscape(g.owner) + "/" + url.PathEscape(g.name) + rest
 }
 
+func (g *giteaHost) redirected() bool { return g.c.moved.Load() }
+
 func (g *giteaHost) repository(ctx context.Context) (repository, error) {
 	var r struct {
-		Archived    bool `json:"archived"`
+		FullName    string `json:"full_name"`
+		Archived    bool   `json:"archived"`
 		Permissions *struct {
 			Push bool `json:"push"`
 		} `json:"permissions"`
@@ -68,7 +71,7 @@ func (g *giteaHost) repository(ctx context.Context) (repository, error) {
 	if err := g.c.ask(ctx, http.MethodGet, g.path(""), nil, nil, &r); err != nil {
 		return repository{}, err
 	}
-	return repository{archived: r.Archived, push: r.Permissions == nil || r.Permissions.Push}, nil
+	return repository{name: r.FullName, archived: r.Archived, push: r.Permissions == nil || r.Permissions.Push}, nil
 }
 
 // find asks for the one between two branches, which tells of closed ones too. There may be an open one beside a closed one,

@@ -71,14 +71,25 @@ func newGitHub(c *hostClient, p api.Project) (*githubHost, error) {
 	return &githubHost{c: c, lib: lib, owner: owner, name: name, web: githubWeb(p.HostURL), app: p.AppID != 0}, nil
 }
 
+func (g *githubHost) redirected() bool { return g.c.moved.Load() }
+
 func (g *githubHost) repository(ctx context.Context) (repository, error) {
-	r, _, err := g.lib.Repositories.Get(ctx, g.owner, g.name)
+	r, res, err := g.lib.Repositories.Get(ctx, g.owner, g.name)
 	if err != nil {
 		return repository{}, g.c.failure(ctx, err)
 	}
+	pulls := unsaid
+	if scopes := res.Header.Values("X-OAuth-Scopes"); len(scopes) > 0 && !g.app { // a classic token's; others have none
+		pulls = denied
+		for scope := range strings.SplitSeq(strings.Join(scopes, ","), ",") {
+			if scope = strings.TrimSpace(scope); scope == "repo" || scope == "public_repo" && !r.GetPrivate() {
+				pulls = granted
+			}
+		}
+	}
 	// The permissions are a user's; what an app may do shows with the push itself.
 	push := g.app || r.Permissions == nil || r.GetPermissions().GetPush()
-	return repository{archived: r.GetArchived() || r.GetDisabled(), push: push}, nil
+	return repository{name: r.GetFullName(), archived: r.GetArchived() || r.GetDisabled(), push: push, pulls: pulls}, nil
 }
 
 func (g *githubHost) find(ctx context.Context, branch, _ string, _ bool) (hostedPull, error) {

@@ -2,7 +2,9 @@ package forge
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,12 +46,25 @@ func (h *Hub) gitlab(p api.Project) (*gitlabHost, error) {
 	return &gitlabHost{c: c, lib: lib, repo: p.Repository, web: web}, nil
 }
 
+func (g *gitlabHost) redirected() bool { return g.c.moved.Load() }
+
 func (g *gitlabHost) repository(ctx context.Context) (repository, error) {
 	p, _, err := g.lib.Projects.GetProject(g.repo, nil, gitlab.WithContext(ctx))
 	if err != nil {
 		return repository{}, g.c.failure(ctx, err)
 	}
-	out := repository{archived: p.Archived, push: true}
+	out := repository{name: p.PathWithNamespace, archived: p.Archived, push: true}
+	var token struct {
+		Scopes []string `json:"scopes"`
+	}
+	switch err := g.c.ask(ctx, http.MethodGet, "/personal_access_tokens/self", nil, nil, &token); {
+	case err == nil && slices.Contains(token.Scopes, "api"):
+		out.pulls = granted
+	case err == nil && len(token.Scopes) > 0:
+		out.pulls = denied
+	case err != nil && !errors.Is(err, ErrMisconfigured): // a token of another kind is not known there
+		return repository{}, err
+	}
 	if perms := p.Permissions; perms != nil && (perms.ProjectAccess != nil || perms.GroupAccess != nil) {
 		out.push = perms.ProjectAccess != nil && perms.ProjectAccess.AccessLevel >= gitlab.DeveloperPermissions ||
 			perms.GroupAccess != nil && perms.GroupAccess.AccessLevel >= gitlab.DeveloperPermissions

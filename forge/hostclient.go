@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -58,6 +59,8 @@ type hostClient struct {
 	timeout time.Duration // of one request
 	now     func() time.Time
 	retry   time.Duration // before the second try of a reading request; the third waits four times as long
+
+	moved atomic.Bool // an answer came from another address
 
 	secret    func(ctx context.Context) (string, error)
 	authorize func(h http.Header, secret string)
@@ -181,6 +184,7 @@ func (c *hostClient) once(req *http.Request, body []byte, write bool) (*http.Res
 		return nil, misconfigured("%s answers with more than %d bytes.", c.name, maxAnswer)
 	case res.StatusCode >= 300:
 		if at := res.Header.Get("Location"); at != "" && res.StatusCode < 400 {
+			c.moved.Store(true)
 			break // the client follows it, or asks no further
 		}
 		refusal := c.refusalOf(res.StatusCode, res.Header, c.clean(errorText(data), secret))

@@ -30,14 +30,27 @@ type codeHost interface {
 	describe(ctx context.Context, number int, body string) error
 	// label adds labels to those that the pull request has.
 	label(ctx context.Context, number int, labels []string) error
+	// redirected says that the host has answered from another address: the repository has a new name.
+	redirected() bool
 }
 
 var errPullExists = errors.New("the branch has a pull request already")
 
 type repository struct {
+	name     string // OWNER/NAME as it is now
 	archived bool
 	push     bool
+	pulls    right // to open pull requests
 }
+
+// A right is what the host says of one: many do not tell what a token may do, as opposed to whoever it belongs to.
+type right string
+
+const (
+	granted right = "granted"
+	denied  right = "denied"
+	unsaid  right = ""
+)
 
 type hostedPull struct {
 	number int
@@ -59,6 +72,11 @@ func hasPulls(kind api.HostKind) bool {
 
 // hosted is the project's code host.
 func (h *Hub) hosted(p api.Project) (codeHost, error) {
+	h.mu.Lock()
+	if name := h.renamed[hostName(p)]; name != "" {
+		p.Repository = name
+	}
+	h.mu.Unlock()
 	switch p.Host {
 	case api.HostGitHub:
 		return h.github(p)
@@ -68,6 +86,44 @@ func (h *Hub) hosted(p api.Project) (codeHost, error) {
 		return h.gitea(p)
 	}
 	return nil, misconfigured("There is no code host of kind %q.", p.Host)
+}
+
+// hostName names a repository among those of all hosts, as a project does.
+func hostName(p api.Project) string {
+	return fmt.Sprint(p.Host, " ", p.HostURL, " ", strings.ToLower(p.Repository))
+}
+
+// look finds a branch's pull request. Where the repository has a new name, which hosts show to readers alone, everything that
+// follows goes to that one.
+func (h *Hub) look(ctx context.Context, p api.Project, branch, base string, there bool) (codeHost, hostedPull, error) {
+	host, err := h.hosted(p)
+	if err != nil {
+		return nil, hostedPull{}, err
+	}
+	pull, err := host.find(ctx, branch, base, there)
+	if err != nil || !host.redirected() {
+		return host, pull, err
+	}
+	r, err := host.repository(ctx)
+	if err != nil {
+		return nil, hostedPull{}, err
+	}
+	if r.name == p.Repository {
+		return host, pull, err
+	}
+	now := p
+	if now.Repository = r.name; r.name == "" || Check(now) != nil {
+		return nil, hostedPull{}, misconfigured("The repository %s has another name now, which its host does not tell: set the project's repository anew.", p.Repository)
+	}
+	h.o.Log.Warn("the repository has a new name on its host: set it with project set --repository", "project", p.ID, "was", p.Repository, "is", r.name)
+	h.mu.Lock()
+	h.renamed[hostName(p)] = r.name
+	h.mu.Unlock()
+	if host, err = h.hosted(p); err != nil {
+		return nil, hostedPull{}, err
+	}
+	pull, err = host.find(ctx, branch, base, there)
+	return host, pull, err
 }
 
 // hostClient is the way to the host's API with the project's credentials.
@@ -102,30 +158,61 @@ func (h *Hub) hostClient(p api.Project, name, base string, authorize func(h http
 // Access says whether the project's code host can be published to: the repository is there, and the credentials may write
 // to it. The error is a sentence for the operator. It changes nothing.
 func (h *Hub) Access(ctx context.Context, p api.Project) error {
+	_, err := h.Rights(ctx, p)
+	return err
+}
+
+// Rights is Access, and says in a sentence what the host does not tell beforehand; nothing where all is known.
+func (h *Hub) Rights(ctx context.Context, p api.Project) (open string, err error) {
 	if !hasPulls(p.Host) {
-		return nil
+		return "", nil
 	}
 	if err := Check(p); err != nil {
-		return err
+		return "", err
 	}
 	host, err := h.hosted(p)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return access(ctx, host, p)
+	r, err := access(ctx, host, p)
+	if err != nil {
+		return "", err
+	}
+	// The host says what whoever the credentials belong to may do; what they may do themselves, git says when it is asked
+	// for a push that does not follow.
+	src, err := resolve(p)
+	if err != nil {
+		return "", err
+	}
+	remote, err := h.dial(ctx, src, p)
+	if err != nil {
+		return "", err
+	}
+	if err := remote.mayPush(ctx); errors.Is(err, ErrMisconfigured) {
+		return "", misconfigured("The credentials in %s may read %s but not write to it: git is refused a push. A token needs the right to write the repository's contents and its pull requests.", p.TokenEnv, p.Repository)
+	} else if err != nil {
+		return "", err
+	}
+	switch r.pulls {
+	case denied:
+		return "", misconfigured("The credentials in %s may write to %s but not open pull requests in it: the token lacks the right to use the host's API for that.", p.TokenEnv, p.Repository)
+	case unsaid:
+		open = fmt.Sprintf("The host does not tell beforehand whether the credentials in %s may open pull requests: the first job shows it.", p.TokenEnv)
+	}
+	return open, nil
 }
 
-func access(ctx context.Context, host codeHost, p api.Project) error {
+func access(ctx context.Context, host codeHost, p api.Project) (repository, error) {
 	r, err := host.repository(ctx)
 	switch {
 	case err != nil:
-		return err
+		return r, err
 	case r.archived:
-		return misconfigured("The repository %s is archived on its host: nothing can be changed in it.", p.Repository)
+		return r, misconfigured("The repository %s is archived on its host: nothing can be changed in it.", p.Repository)
 	case !r.push:
-		return misconfigured("The credentials in %s may read %s but not write to it.", p.TokenEnv, p.Repository)
+		return r, misconfigured("The credentials in %s may read %s but not write to it.", p.TokenEnv, p.Repository)
 	}
-	return nil
+	return r, nil
 }
 
 // better explains a refused push by what the host's API knows of the repository, where it knows more than git said.
@@ -133,7 +220,7 @@ func better(ctx context.Context, host codeHost, p api.Project, err error) error 
 	if err == nil || !errors.Is(err, ErrMisconfigured) {
 		return err
 	}
-	if why := access(ctx, host, p); errors.Is(why, ErrMisconfigured) {
+	if _, why := access(ctx, host, p); errors.Is(why, ErrMisconfigured) {
 		return why
 	}
 	return err
@@ -141,15 +228,11 @@ func better(ctx context.Context, host codeHost, p api.Project, err error) error 
 
 // standHosted is a branch's tip where the code host keeps the pull requests.
 func (h *Hub) standHosted(ctx context.Context, s *site, t Tip, base plumbing.Hash) (Tip, error) {
-	host, err := h.hosted(s.project)
-	if err != nil {
-		return t, err
-	}
 	head, err := h.fetchHead(ctx, s, t.Branch, base)
 	if err != nil {
 		return t, err
 	}
-	pull, err := host.find(ctx, t.Branch, s.base, !head.IsZero())
+	_, pull, err := h.look(ctx, s.project, t.Branch, s.base, !head.IsZero())
 	if err != nil {
 		return t, err
 	}
@@ -170,7 +253,7 @@ func (h *Hub) publishHosted(ctx context.Context, s *site, p Publication, ours ob
 	if err != nil {
 		return Published{}, better(ctx, host, p.Project, err)
 	}
-	pull, err := host.find(ctx, p.Branch, p.Base, !head.IsZero())
+	host, pull, err := h.look(ctx, p.Project, p.Branch, p.Base, !head.IsZero())
 	if err != nil {
 		return Published{}, err
 	}

@@ -274,7 +274,11 @@ func TestMomentaryTroubleOfAHostIsSatOut(t *testing.T) {
 	onHosts(t, func(t *testing.T, s *forgetest.StandIn, r *rig) {
 		for _, f := range []forgetest.Fault{{Status: 500, Body: "panic"}, {Drop: true}} {
 			met := failing(s, f, reads)
-			if err := r.Access(t.Context(), r.project); err != nil || met.Load() != 2 {
+			want := int64(2)
+			if r.project.Host == api.HostGitLab {
+				want = 3 // it is asked about the token, too
+			}
+			if err := r.Access(t.Context(), r.project); err != nil || int64(met.Load()) != want {
 				t.Errorf("%+v: %v after %d requests", f, err, met.Load())
 			}
 		}
@@ -669,4 +673,26 @@ func TestRedirectOfAHostsAPIKeepsTheToken(t *testing.T) {
 	if leaked.Load() {
 		t.Error("the other host was asked")
 	}
+}
+
+// What a token's scopes leave out is refused before the first job; what a host does not tell of a token is said.
+func TestATokenThatMayNotOpenPullRequestsIsRefusedOrItIsSaidThatNobodyKnows(t *testing.T) {
+	onHosts(t, func(t *testing.T, s *forgetest.StandIn, r *rig) {
+		open, err := r.Rights(t.Context(), r.project)
+		if err != nil || !strings.Contains(open, "DOCENT_TEST_TOKEN") {
+			t.Errorf("without scopes: %q, %v", open, err)
+		}
+		if r.project.Host == api.HostGitea {
+			return // it never tells
+		}
+		for scopes, allowed := range map[string]bool{"api": r.project.Host == api.HostGitLab, "repo": r.project.Host == api.HostGitHub, "read:user, write_repository": false} {
+			s.Do(func() { s.Scopes = strings.Split(scopes, ", ") })
+			switch open, err := r.Rights(t.Context(), r.project); {
+			case allowed && (err != nil || open != ""):
+				t.Errorf("%s: %q, %v", scopes, open, err)
+			case !allowed && (!errors.Is(err, forge.ErrMisconfigured) || !strings.Contains(err.Error(), "pull requests")):
+				t.Errorf("%s: %q, %v", scopes, open, err)
+			}
+		}
+	})
 }

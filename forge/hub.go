@@ -50,6 +50,7 @@ type Hub struct {
 	repos    map[api.ProjectID]*repo
 	gates    map[string]*gate         // of code hosts, by address and credential
 	installs map[string]*installation // of GitHub Apps
+	renamed  map[string]string        // repositories that have another name than projects say, by hostName
 
 	steps    sync.RWMutex // read-locked by what moves a branch together with a pull request
 	versions versions     // of the protocol that hosts speak
@@ -158,7 +159,7 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 			}
 		}
 	}
-	h := &Hub{dir: dir, pulls: pulls, o: o, disk: newDisk(o.MaxFiles, o.MaxBytes), repos: map[api.ProjectID]*repo{}, gates: map[string]*gate{}, installs: map[string]*installation{}}
+	h := &Hub{dir: dir, pulls: pulls, o: o, disk: newDisk(o.MaxFiles, o.MaxBytes), repos: map[api.ProjectID]*repo{}, gates: map[string]*gate{}, installs: map[string]*installation{}, renamed: map[string]string{}}
 	h.disk.fault = o.diskFault
 	for _, e := range entries {
 		if id, ok := strings.CutSuffix(e.Name(), ".mended"); ok {

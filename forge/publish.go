@@ -103,7 +103,22 @@ func (h *Hub) tip(ctx context.Context, r *repo, p api.Project, branch, published
 		}
 		t, err = h.stand(ctx, s, base, branch, published)
 	}
+	if err == nil {
+		t.Fork, err = s.store.fork(base, t.Commit)
+	}
 	return t, moved, r.damaged(err)
+}
+
+// fork is the newest commit that a branch has in common with its base; empty where none is known.
+func (s *store) fork(base plumbing.Hash, commit string) (string, error) {
+	at, err := s.mergeBase(base, plumbing.NewHash(commit))
+	if errors.Is(err, errUnrelated) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return at.String(), nil
 }
 
 // stand is the branch's tip, given the head of the documentation's branch.

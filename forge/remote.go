@@ -382,6 +382,25 @@ func (r *remote) push(ctx context.Context, st *store, branch string, old, new pl
 	return err
 }
 
+// mayPush asks for a push, and does not make it.
+func (r *remote) mayPush(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	ep, err := transport.NewEndpoint(r.url)
+	if err != nil {
+		return r.failure(ctx, "ask for a push", err)
+	}
+	s, err := r.client.NewReceivePackSession(ep, r.auth)
+	if err != nil {
+		return r.failure(ctx, "ask for a push", err)
+	}
+	defer s.Close()
+	if _, err := s.AdvertisedReferencesContext(ctx); err != nil && !errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		return r.failure(ctx, "ask for a push", err)
+	}
+	return nil
+}
+
 func (r *remote) send(ctx context.Context, st *store, branch string, old, new plumbing.Hash, known []plumbing.Hash) error {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -134,6 +135,7 @@ func (s *Server) listConversations(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
+	address := cmp.Or(x.project.SiteURL, s.Documents.Address(x.project.ID))
 	out := struct {
 		Conversations []conversationBody `json:"conversations"`
 		Totals        *totalsBody        `json:"totals,omitempty"`
@@ -141,7 +143,7 @@ func (s *Server) listConversations(x *exchange, req bunrouter.Request) error {
 	}{Conversations: make([]conversationBody, len(rows)), pageBody: nextPage(next)}
 	for i, r := range rows {
 		out.Conversations[i] = conversationBody{ID: r.Thread, MessageID: r.ID, Timestamp: timestamp(r.Asked), Query: r.Question, Response: r.Answer,
-			Type: "answer", Sources: sourceBodies(r.Sources), Resolution: resolution(r.Answered), PageURL: optional(pageURL(x.project, r.Page)),
+			Type: "answer", Sources: sourceBodies(r.Sources), Resolution: resolution(r.Answered), PageURL: optional(pageURL(address, r.Page)),
 			Caller: r.Caller, Channel: optional(string(r.Channel)), Model: r.Model, Error: optional(r.Error),
 			Rating: optional(string(r.Rating)), Comment: optional(r.Comment), Fallback: optional(r.FallbackFor)}
 	}
@@ -155,12 +157,18 @@ func (s *Server) listConversations(x *exchange, req bunrouter.Request) error {
 	return encode(x, http.StatusOK, out)
 }
 
-// pageURL is where a reader was who sent that path.
-func pageURL(p api.Project, path string) string {
+// pageURL is where a reader was who sent that path: as an address on the site, or below the documentation's.
+func pageURL(address, path string) string {
 	if path == "" || strings.HasPrefix(path, "https://") || strings.HasPrefix(path, "http://") {
 		return path
 	}
-	return strings.TrimRight(p.SiteURL, "/") + "/" + strings.TrimLeft(path, "/")
+	address, path = strings.TrimRight(address, "/"), "/"+strings.TrimLeft(path, "/")
+	if u, err := url.Parse(address); err == nil && u.Path != "" {
+		if rest, ok := strings.CutPrefix(path+"/", u.Path+"/"); ok {
+			path = "/" + strings.TrimSuffix(rest, "/")
+		}
+	}
+	return address + path
 }
 
 // messageBody is one message of a thread. What stands behind createdAt comes with answers only.

@@ -230,6 +230,25 @@ func TestTheDocumentationIsReadAnew(t *testing.T) {
 	h.json(503, "POST", "/v1/project/update/acme", h.admin, "")
 }
 
+// Where a reader was is told by the site's address as search knows it: also where its configuration states that, not the
+// project.
+func TestAReadersPlaceIsAtTheAddressThatTheSiteStates(t *testing.T) {
+	h := build(t)
+	h.docs.address = "https://docs.acme.example/base"
+	at := h.clock.Now()
+	for page, want := range map[string]any{
+		"/guide": "https://docs.acme.example/base/guide", "base/guide/": "https://docs.acme.example/base/guide/", "/basement": "https://docs.acme.example/base/basement",
+		"https://docs.acme.example/x": "https://docs.acme.example/x", "": nil,
+	} {
+		h.stats.rows = []api.QuestionRow{{ID: api.TurnID(api.NewID(api.TurnPrefix, at)), Thread: api.ThreadID(api.NewID(api.ThreadPrefix, at)), Page: page, Asked: at}}
+		got := h.json(200, "GET", "/v1/analytics/acme/assistant", h.admin, "")
+		row := got["conversations"].([]any)[0].(map[string]any)
+		if row["pageUrl"] != want {
+			t.Errorf("%q is at %v, want %v", page, row["pageUrl"], want)
+		}
+	}
+}
+
 func TestAnalyticsAreShown(t *testing.T) {
 	h := build(t)
 	p := h.catalog.projects["acme"]

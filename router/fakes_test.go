@@ -676,6 +676,7 @@ func (q *quotas) total() int {
 }
 
 type documents struct {
+	address string // of the site, as its configuration states it
 	mu   sync.Mutex
 	last search.Query
 }
@@ -693,6 +694,8 @@ func (d *documents) Search(ctx context.Context, project api.ProjectID, q search.
 	return []search.Hit{{Path: "guide/start.mdx", Anchor: "run", URL: "https://docs.acme.example/guide/start#run", Title: "Start", Heading: "Run",
 		Trail: []string{"Start", "Run"}, Content: "Run it.", Score: .75, Tags: []string{"how-to"}}}, nil
 }
+
+func (d *documents) Address(api.ProjectID) string { return d.address }
 
 func (d *documents) Page(ctx context.Context, project api.ProjectID, path string, groups []string) (search.Page, error) {
 	if path != "guide/start" && path != "staff" || path == "staff" && !slices.Contains(groups, "staff") {

@@ -67,6 +67,8 @@ type Claims interface {
 type Documents interface {
 	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
 	Page(ctx context.Context, project api.ProjectID, path string, groups []string) (search.Page, error)
+	// Address is where readers find the documentation; empty where that is not known.
+	Address(project api.ProjectID) string
 }
 
 // Pulls shows, merges and closes the built-in host's pull requests. A merge that cannot be done is

@@ -138,17 +138,9 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 	u.sizes = make(map[string]int64, len(files))
 	for _, f := range files {
 		u.sizes[f.Path] = f.Size
-		rel := f.Path
-		if u.project.DocsDir != "" {
-			var ok bool
-			if rel, ok = strings.CutPrefix(f.Path, u.project.DocsDir+"/"); !ok {
-				// Above the documentation folder only the site's own files count.
-				above, found := relativeAbove(u.project.DocsDir, f.Path)
-				if !found {
-					continue
-				}
-				rel = above
-			}
+		rel, ok := site.Relative(u.project.DocsDir, f.Path)
+		if !ok {
+			continue
 		}
 		k := classify(rel)
 		if k == kindIgnored {
@@ -234,28 +226,6 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 		}
 	}
 	return nil
-}
-
-// relativeAbove is the path, from the documentation folder, of a file that configures the site and lies in a folder above.
-func relativeAbove(docsDir, p string) (string, bool) {
-	dir := path.Dir(p)
-	base := path.Base(p)
-	if site.Configures(p) == "" && !site.Lays(p) || strings.HasPrefix(base, "_category_.") {
-		return "", false
-	}
-	for _, sub := range []string{"config/_default", ".vitepress", ".vitepress/config"} { // its own folder lies beside the pages'
-		if strings.HasSuffix("/"+dir, "/"+sub) {
-			dir = path.Dir(dir)
-			if sub != ".vitepress" {
-				dir = path.Dir(dir)
-			}
-		}
-	}
-	if dir != "." && !strings.HasPrefix(docsDir+"/", dir+"/") {
-		return "", false
-	}
-	up := strings.Count(docsDir, "/") + 1
-	return strings.Repeat("../", up) + p, true
 }
 
 // isText refuses what holds a zero byte or is mostly not UTF-8, as images and archives do.

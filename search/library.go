@@ -399,6 +399,17 @@ func (l *Library) Commit(project api.ProjectID) string {
 	return snap.labels().Commit
 }
 
+// Address is where readers find the documentation of a project, as it was indexed: as the project says it, or as the
+// site's configuration does. It is empty where neither does, and where there is no index that can be used.
+func (l *Library) Address(project api.ProjectID) string {
+	snap, err := l.acquire(project)
+	if err != nil {
+		return ""
+	}
+	defer snap.release()
+	return snap.labels().SiteURL
+}
+
 // Remove forgets a project. Queries that are under way end as they began.
 func (l *Library) Remove(project api.ProjectID) error {
 	s, err := l.shelf(project)

@@ -38,7 +38,7 @@ type section struct {
 func classify(p string) kind {
 	base := path.Base(p)
 	dirs := strings.Split(path.Dir(p), "/")
-	if (site.Configures(p) != "" || site.Lays(p)) && !slices.Contains(dirs, "node_modules") {
+	if site.Concerns(p) {
 		return kindNavigation
 	}
 	for _, d := range dirs {

@@ -235,9 +235,6 @@ func readFront(r *record, src *source, front map[string]any) {
 	// Other names of the page, as the sites' generators keep them: old addresses, and what a reference page is generated from.
 	for _, alias := range list("aliases", "redirect_from") {
 		r.Keywords = append(r.Keywords, strings.ReplaceAll(strings.Trim(alias, "/"), "/", " "))
-		if strings.HasPrefix(alias, "/") {
-			r.Aliases = append(r.Aliases, alias)
-		}
 	}
 	r.Keywords = append(r.Keywords, leaves(front["params"])...)
 	r.Tags = list("tags", "tag")
@@ -255,15 +252,8 @@ func readFront(r *record, src *source, front map[string]any) {
 	if boost > 0 {
 		r.Boost = float32(min(boost, 10))
 	}
-	if slug := text("slug"); !strings.Contains(slug, ":") {
-		r.Slug = slug
-	}
-	if id := text("id"); !strings.ContainsAny(id, ":/ ") {
-		r.ID = id
-	}
-	if address := text("permalink", "url"); address != "" && !strings.Contains(address, ":") {
-		r.Address = "/" + strings.TrimPrefix(address, "/")
-	}
+	at := site.ReadPage(r.Path, front)
+	r.Slug, r.ID, r.Address, r.Aliases = at.Slug, at.ID, at.Address, at.Aliases
 }
 
 // leaves collects the texts in a value, in the order of its keys.

@@ -191,3 +191,61 @@ func readTime(values map[string]any, keys ...string) int64 {
 	}
 	return 0
 }
+
+// ReadPage reads from a page's front matter what it says of its own address. Names differ between the generators.
+func ReadPage(file string, values map[string]any) Page {
+	p := Page{Path: file, Title: frontText(values, "title")}
+	if slug := frontText(values, "slug"); !strings.Contains(slug, ":") {
+		p.Slug = slug
+	}
+	if id := frontText(values, "id"); !strings.ContainsAny(id, ":/ ") {
+		p.ID = id
+	}
+	if address := frontText(values, "permalink", "url"); address != "" && !strings.Contains(address, ":") {
+		p.Address = "/" + strings.TrimPrefix(address, "/")
+	}
+	for _, alias := range frontList(values, "aliases", "redirect_from") {
+		if strings.HasPrefix(alias, "/") {
+			p.Aliases = append(p.Aliases, alias)
+		}
+	}
+	return p
+}
+
+// frontText is the first of these keys that holds a text or a number.
+func frontText(values map[string]any, keys ...string) string {
+	for _, k := range keys {
+		switch v := values[k].(type) {
+		case string:
+			if v = strings.TrimSpace(v); v != "" {
+				return v
+			}
+		case int, int64, uint64, float64:
+			return fmt.Sprint(v)
+		}
+	}
+	return ""
+}
+
+// frontList is the texts of lists, or those that commas separate, under these keys.
+func frontList(values map[string]any, keys ...string) (out []string) {
+	for _, k := range keys {
+		var list []string
+		switch v := values[k].(type) {
+		case string:
+			list = strings.Split(v, ",")
+		case []any:
+			for _, x := range v {
+				if x != nil {
+					list = append(list, fmt.Sprint(x))
+				}
+			}
+		}
+		for _, text := range list {
+			if text = strings.TrimSpace(text); text != "" {
+				out = append(out, text)
+			}
+		}
+	}
+	return out
+}

@@ -45,7 +45,16 @@ func (s *Site) Address() (address, from string) {
 	if s.origin == "" {
 		return "", ""
 	}
-	below := "" // the documentation folder may be a part of the site
+	below := s.below()
+	if below == "" {
+		return s.origin, s.stated
+	}
+	return s.origin + (&url.URL{Path: "/" + below}).EscapedPath(), s.stated
+}
+
+// below is the documentation folder's place on the site, of which it may be a part.
+func (s *Site) below() string {
+	below := ""
 	switch s.Kind {
 	case api.SiteDocusaurus:
 		for _, p := range s.plugins {
@@ -68,10 +77,7 @@ func (s *Site) Address() (address, from string) {
 			below = s.docsDir
 		}
 	}
-	if below = strings.Trim(below, "/."); below == "" {
-		return s.origin, s.stated
-	}
-	return s.origin + (&url.URL{Path: "/" + below}).EscapedPath(), s.stated
+	return strings.Trim(below, "/.")
 }
 
 // LinkBase is the path, without slashes at its ends, that the generator puts before a link that begins with a slash; ok is false
@@ -220,16 +226,13 @@ func OperationAddress(folder, tag, method, at, summary string) string {
 	return path.Join(folder, name(tag), page)
 }
 
-func (s *Site) openMkDocs(read func(string) ([]byte, error)) {
-	if s.config == "" {
-		return
-	}
-	s.content = path.Join(s.folder(), "docs")
-	var doc map[string]yaml.Node // values may hold tags of Python
-	from := map[string]string{}  // which file sets what
-	for file, n := s.config, 0; n < 10; n++ {
+// readMkDocs reads a configuration with those that it inherits from. from tells which file sets what, and base is the file that
+// it inherits from itself.
+func (s *Site) readMkDocs(file string, read func(string) ([]byte, error)) (doc map[string]yaml.Node, from map[string]string, base string) {
+	from = map[string]string{}
+	for n := 0; n < 10; n++ {
 		raw, err := read(file)
-		var part map[string]yaml.Node
+		var part map[string]yaml.Node // values may hold tags of Python
 		if err == nil {
 			err = formats.YAML(raw, &part)
 		}
@@ -240,17 +243,47 @@ func (s *Site) openMkDocs(read func(string) ([]byte, error)) {
 		if doc == nil {
 			doc = map[string]yaml.Node{}
 		}
-		base := part["INHERIT"]
 		for k, v := range part {
 			if _, own := doc[k]; !own && k != "INHERIT" {
 				doc[k], from[k] = v, file
 			}
 		}
-		if base.Value == "" {
+		above := part["INHERIT"]
+		if above.Value == "" {
 			break
 		}
-		file = path.Join(path.Dir(file), base.Value)
+		file = path.Join(path.Dir(file), above.Value)
+		if base == "" {
+			base = file
+		}
 	}
+	return doc, from, base
+}
+
+// openLanguages finds the languages of a site that has a configuration for each, in a folder of the language's name. Their pages
+// are shown below that name.
+func (s *Site) openLanguages(files []string, read func(string) ([]byte, error)) {
+	for _, file := range files {
+		tag := path.Base(path.Dir(file))
+		if file == s.config || Configures(file) != api.SiteMkDocs || path.Dir(path.Dir(file)) != path.Dir(path.Dir(s.config)) || !IsLanguage(tag) {
+			continue
+		}
+		doc, _, _ := s.readMkDocs(file, read)
+		s.trees = append(s.trees, tree{folder: path.Join(s.docsDir, path.Dir(file), orElse(doc["docs_dir"].Value, "docs")), language: tag})
+	}
+}
+
+func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
+	if s.config == "" {
+		return
+	}
+	doc, from, base := s.readMkDocs(s.config, read)
+	if Configures(base) == api.SiteMkDocs && slices.Contains(files, base) { // one language of a site: the other's rules are for all
+		s.config = base
+		doc, from, _ = s.readMkDocs(s.config, read)
+	}
+	s.content = path.Join(s.folder(), "docs")
+	s.openLanguages(files, read)
 	if doc == nil {
 		return
 	}
@@ -639,6 +672,7 @@ type plugin struct {
 	paths            map[string]string // of versions, in the address; where it is not said, the rule of versionPath
 	last             string            // the version that is shown without a path of its own; empty where there is one version
 	whole            bool              // its folder is not known: it is the whole content
+	sidebar          string            // file of its sidebars, relative to the repository's root; empty where it is not known
 }
 
 var (
@@ -650,11 +684,13 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 	root := s.docsDir
 	known := strings.HasPrefix(path.Base(s.config), "docusaurus.config.")
 	var doc map[string]any
+	text := "" // of the configuration
 	if known {
 		root = s.folder()
 		s.content = root
 		if raw, err := read(s.config); err == nil {
-			doc = Settings(string(raw), "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName", "markdown")
+			text = string(raw)
+			doc = Settings(text, "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName", "markdown")
 			if doc == nil && len(strings.TrimSpace(string(raw))) > 0 && !emptyExport.Match(raw) {
 				s.warn(s.config, "its settings are computed; set --exclude and --site-url")
 			}
@@ -682,6 +718,9 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 			}
 		}
 		p.folder, p.route = path.Join(root, p.folder), strings.Trim(p.route, "/")
+		if kind == docsPlugin {
+			p.sidebar = s.sidebarOf(p, options["sidebarPath"], text, files)
+		}
 		if v, ok := options["include"]; ok && kind != pagesPlugin {
 			p.include = s.globList(s.config, "include", v)
 		}
@@ -785,7 +824,8 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 		add(pagesPlugin, nil)
 	}
 	if !known {
-		s.plugins = append(s.plugins, plugin{kind: docsPlugin, id: "default", root: root, folder: root, include: markdown, exclude: underscored, current: true, whole: true})
+		s.plugins = append(s.plugins, plugin{kind: docsPlugin, id: "default", root: root, folder: root, include: markdown, exclude: underscored, current: true, whole: true,
+			sidebar: s.sidebarOf(plugin{id: "default", root: root}, nil, "", files)})
 	}
 	// The deepest folder counts.
 	slices.SortStableFunc(s.plugins, func(a, b plugin) int { return len(b.folder) - len(a.folder) })
@@ -805,6 +845,29 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 	} else if doc["url"] != nil {
 		s.warn(s.config, "url is computed; set --site-url")
 	}
+}
+
+var sidebarPath = regexp.MustCompile(`\bsidebarPath\s*:\s*require\.resolve\(\s*['"]([^'"]+)['"]`)
+
+// sidebarOf is the file of a plugin's sidebars. A path that is computed is known where it is the only one.
+func (s *Site) sidebarOf(p plugin, option any, config string, files []string) string {
+	switch v := option.(type) {
+	case string:
+		return path.Join(p.root, v)
+	case Computed:
+		if found := sidebarPath.FindAllStringSubmatch(config, -1); len(found) == 1 && strings.Count(config, "sidebarPath") == 1 {
+			return path.Join(p.root, found[0][1])
+		}
+		return ""
+	}
+	if p.id == "default" {
+		for _, f := range files {
+			if full := path.Join(s.docsDir, f); path.Dir(full) == path.Clean("./"+p.root) && strings.HasPrefix(path.Base(f), "sidebars.") {
+				return full
+			}
+		}
+	}
+	return ""
 }
 
 var emptyExport = regexp.MustCompile(`^\s*(?:export\s+default|module\.exports\s*=)\s*\{\s*\}\s*;?\s*$`)

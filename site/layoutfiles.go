@@ -88,6 +88,15 @@ func (s *Site) readLayout(names []string, read func(string) ([]byte, error)) {
 			l.docs = append(l.docs, readInstances(string(f.text))...)
 		}
 	}
+	if kind == api.SiteMkDocs {
+		for _, t := range s.trees {
+			l.folders[t.folder] = t.language
+		}
+		if tag := path.Base(s.folder()); len(s.trees) > 0 && IsLanguage(tag) {
+			l.setDefault(tag)
+			l.folders[s.content] = tag
+		}
+	}
 	if kind == api.SiteDocusaurus || kind == api.SitePlain || kind == "" {
 		l.findInstances(files, pages)
 	}

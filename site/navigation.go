@@ -252,8 +252,13 @@ var (
 
 // readVitePress reads the sidebars that a configuration writes out.
 func readVitePress(src string, found func(string, Place)) {
+	read := 0 // up to where: what stands within a sidebar is read with it
 	for _, at := range sidebarKey.FindAllStringIndex(src, -1) {
-		v, _ := Literal(src[at[1]:])
+		if at[0] < read {
+			continue
+		}
+		v, rest := Literal(src[at[1]:])
+		read = len(src) - len(rest)
 		walkSidebar(v, "", Place{}, found)
 	}
 }
@@ -298,8 +303,14 @@ func walkSidebar(node any, base string, above Place, found func(string, Place)) 
 
 // readSidebars reads Docusaurus's sidebars where they are written out.
 func readSidebars(src string, found func(string, Place)) {
+	read := 0
 	for _, at := range sidebarObject.FindAllStringIndex(src, -1) {
-		if v, _ := Literal(src[at[1]-1:]); v != nil {
+		if at[0] < read {
+			continue
+		}
+		v, rest := Literal(src[at[1]-1:])
+		read = len(src) - len(rest)
+		if v != nil {
 			if m, ok := v.(map[string]any); ok {
 				for _, name := range slices.Sorted(maps.Keys(m)) {
 					walkCategories(m[name], Place{}, found)

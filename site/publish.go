@@ -229,6 +229,9 @@ var mkDocsTemplates = fixedList("/templates/")
 
 func (d *decider) mkDocs(e *Entry) Decision {
 	rel, ok := d.inside(e.Path)
+	if _, below, in := d.treeOf(e.Path); in {
+		rel, ok = below, true
+	}
 	if !ok {
 		return d.outside(d.Config())
 	}

@@ -118,9 +118,10 @@ func Configures(p string) api.SiteKind {
 type Page struct {
 	Path    string
 	Title   string
-	Slug    string // last part of the page's address, or all of it, where the front matter sets it
-	ID      string // the same by Docusaurus's older rule
-	Address string // the whole address where the front matter sets that
+	Slug    string   // last part of the page's address, or all of it, where the front matter sets it
+	ID      string   // the same by Docusaurus's older rule
+	Address string   // the whole address where the front matter sets that
+	Aliases []string // older addresses that lead to it
 }
 
 // Open recognises the generator and reads its configuration. What a project says of itself goes before what its files say.
@@ -169,7 +170,7 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 	case api.SiteMintlify:
 		s.openMintlify(files, read)
 	case api.SiteMkDocs:
-		s.openMkDocs(read)
+		s.openMkDocs(files, read)
 	case api.SiteVitePress:
 		s.openVitePress(read)
 	case api.SiteHugo:
@@ -281,7 +282,11 @@ func (s *Site) Shown(r Page) string {
 	case api.SiteHugo:
 		index = stem == "index" || stem == "_index"
 	}
-	if tag, rest := s.layout.languageOfPath(r.Path); s.Kind == api.SiteMkDocs && len(s.layout.locales) > 0 && tag != "" { // the plug-in i18n
+	if t, below, ok := s.treeOf(r.Path); s.Kind == api.SiteMkDocs && ok {
+		rel = path.Join(t.language, below)
+		dir, stem = path.Split(strings.TrimSuffix(rel, path.Ext(rel)))
+		dir, index = strings.TrimSuffix(dir, "/"), slices.Contains([]string{"index", "README", "readme"}, stem)
+	} else if tag, rest := s.layout.languageOfPath(r.Path); s.Kind == api.SiteMkDocs && len(s.layout.locales) > 0 && tag != "" { // the plug-in i18n
 		if strings.EqualFold(tag, s.layout.byDefault) {
 			tag = ""
 		}

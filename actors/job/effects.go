@@ -1,10 +1,12 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -135,6 +137,7 @@ func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
 	}
 	var tip forge.Tip
 	number, branch := max(e.state.number, 1), ""
+	over := map[string]api.PullState{} // branches whose pull requests are merged or closed
 	for {
 		branch = e.state.branchName(number)
 		published := ""
@@ -151,6 +154,7 @@ func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
 		if tip.Pull != api.PullMerged && tip.Pull != api.PullClosed {
 			break
 		}
+		over[branch] = tip.Pull
 		number++ // what was merged or closed is done with: the next pull request comes from a branch of its own
 	}
 	if tip.Restored {
@@ -166,8 +170,8 @@ func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
 		id = fmt.Sprint("at ", in.At.UnixMilli())
 	}
 	result, err := e.deps.Editor.Edit(ctx, agent.Task{
-		Project: project, Job: e.state.id, ID: id, Model: e.state.asked, Prompt: in.Prompt, Earlier: e.state.earlier,
-		Tree: tree, DocsDir: project.DocsDir, Now: e.deps.Now(),
+		Project: project, Job: e.state.id, ID: id, Model: e.state.asked, Prompt: in.Prompt, Earlier: e.earlier(tip, over),
+		Tree: tree, Fork: e.fork(s, project, tip), DocsDir: project.DocsDir, Now: e.deps.Now(),
 		Attempts: e.state.interrupted + e.state.panicked + e.state.stale,
 		Base:     func(ctx context.Context) (agent.Tree, error) { return e.base(ctx, s, project, tip, tree) },
 		Steps:    e.state.steps, Record: e.keep,
@@ -185,6 +189,39 @@ func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
 		return Edited{}, err
 	}
 	return Edited{Branch: branch, Number: number, Base: tip.Base, Parent: tip.Commit, Repo: tip.Repo, Result: result, Files: files, Diff: diff}, nil
+}
+
+// earlier are the job's earlier instructions, with what has become of the pull requests that they went into.
+func (e *effect) earlier(tip forge.Tip, over map[string]api.PullState) []agent.Instruction {
+	out := slices.Clone(e.state.earlier)
+	for i := range out {
+		if out[i].Commit == "" {
+			continue
+		}
+		switch at := cmp.Or(out[i].Branch, e.state.branch); {
+		case over[at] != "":
+			out[i].Pull = over[at]
+		case at == tip.Branch && tip.Fork != tip.Commit:
+			out[i].Pull = api.PullOpen
+		case at == tip.Branch:
+			out[i].Pull = api.PullMerged // it went to the base itself
+		}
+	}
+	return out
+}
+
+// fork is the tree that the pull request's changes are counted from; nil where the job's branch holds nothing yet.
+func (e *effect) fork(s *slot, project api.Project, tip forge.Tip) func(context.Context) (agent.Tree, error) {
+	if tip.Fork == "" || tip.Fork == tip.Commit {
+		return nil
+	}
+	return func(ctx context.Context) (tree agent.Tree, err error) {
+		err = e.patiently(ctx, s, func() error { tree, err = e.deps.Forge.Tree(ctx, project, tip.Fork); return err })
+		if err != nil {
+			return nil, fmt.Errorf("read the repository at %s: %w", tip.Fork, err)
+		}
+		return tree, nil
+	}
 }
 
 // base is the tree of the branch that the changes are meant for, as it is now.

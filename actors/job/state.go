@@ -428,7 +428,7 @@ func (s state) after(ev Event) state {
 		if len(s.queue) > 0 {
 			done := agent.Instruction{Prompt: clip(s.queue[0].Prompt, maxText), Message: clip(ev.Message, maxText)}
 			if s.phase == publishing {
-				done.Commit = s.commit
+				done.Commit, done.Branch = s.commit, s.branch
 			}
 			s.earlier = append(last(s.earlier, maxEarlier-1), done)
 			s.queue = slices.Clone(s.queue[1:])

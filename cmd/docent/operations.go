@@ -51,6 +51,8 @@ type (
 		Address     string         `json:"address,omitempty"` // where readers find the documentation
 		AddressFrom string         `json:"addressFrom,omitempty"`
 		Warnings    []site.Warning `json:"warnings,omitempty"`
+		// Open is what the code host does not tell of the credentials.
+		Open string `json:"open,omitempty"`
 	}
 	keyParams struct {
 		ID        api.KeyID     `json:"id,omitempty"`
@@ -189,7 +191,8 @@ func (o *operations) addProject(ctx context.Context, p api.Project, progress Pro
 			return projectAdded{}, err
 		}
 	}
-	if err := o.stores.hub.Access(ctx, p); err != nil {
+	open, err := o.stores.hub.Rights(ctx, p)
+	if err != nil {
 		return projectAdded{}, err
 	}
 	o.stores.source.guard.forget(p.ID)
@@ -201,13 +204,13 @@ func (o *operations) addProject(ctx context.Context, p api.Project, progress Pro
 		return projectAdded{}, errors.Join(err, o.stores.library.Remove(p.ID))
 	}
 	added, err := o.stores.catalog.AddProject(ctx, p)
-	return read(added, report), err
+	return read(added, report, open), err
 }
 
 // read is a project with what reading its documentation has found.
-func read(p api.Project, r search.Report) projectAdded {
+func read(p api.Project, r search.Report, open string) projectAdded {
 	return projectAdded{Project: p, Commit: r.Commit, Pages: r.Pages, Sections: r.Sections,
-		LeftOut: r.LeftOut, Address: r.SiteURL, AddressFrom: r.SiteURLFrom, Warnings: r.Warnings}
+		LeftOut: r.LeftOut, Address: r.SiteURL, AddressFrom: r.SiteURLFrom, Warnings: r.Warnings, Open: open}
 }
 
 // checkProject brings the index up to date and says what is public of the same commit.
@@ -329,9 +332,10 @@ func (o *operations) setProject(ctx context.Context, p api.Project, progress Pro
 			return projectAdded{}, err
 		}
 		report, err := o.stores.source.again(ctx, p, commit, progress)
-		return read(p, report), err
+		return read(p, report, ""), err
 	}
-	if err := o.stores.hub.Access(ctx, p); err != nil {
+	open, err := o.stores.hub.Rights(ctx, p)
+	if err != nil {
 		return projectAdded{}, err
 	}
 	if p.DocsDir != "" {
@@ -348,7 +352,7 @@ func (o *operations) setProject(ctx context.Context, p api.Project, progress Pro
 	}
 	o.stores.source.guard.forget(p.ID)
 	report, err := o.stores.source.refresh(ctx, p, progress)
-	return read(p, report), err
+	return read(p, report, open), err
 }
 
 func (o *operations) removeProject(ctx context.Context, id api.ProjectID) error {

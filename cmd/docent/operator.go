@@ -241,6 +241,9 @@ func printProject(cmd *cobra.Command, asJSON bool, p projectAdded) error {
 	for _, w := range p.Warnings {
 		fmt.Fprintf(loud, "WARNING: %s: %s\n", w.File, w.Text)
 	}
+	if p.Open != "" {
+		fmt.Fprintf(loud, "NOTE: %s\n", p.Open)
+	}
 	if p.Pages == 0 {
 		fmt.Fprintf(loud, "WARNING: no page is public. `docent project check %s` says why.\n", p.ID)
 	}

@@ -19,6 +19,7 @@ type Forge interface {
 	Tip(ctx context.Context, p api.Project, branch string) (forge.Tip, error)
 	Tree(ctx context.Context, p api.Project, commit string) (*forge.Tree, error)
 	Publish(ctx context.Context, p forge.Publication) (forge.Published, error)
+	Access(ctx context.Context, p api.Project) error
 }
 
 // A Host is a fresh repository on a code host with the files of Files on its documentation's branch.
@@ -35,6 +36,11 @@ type Host struct {
 	Close func(t *testing.T, branch string)
 	// Push adds a commit of somebody else to a branch.
 	Push func(t *testing.T, branch, path, content string)
+	// Narrow takes from the project's credentials the right to write, though whoever they belong to has it; nil where the host
+	// has no credentials.
+	Narrow func(t *testing.T)
+	// Rename gives the repository another name, to which those who ask for the old one are sent; nil where it has none.
+	Rename func(t *testing.T)
 }
 
 // Files are what a Host starts with.
@@ -76,6 +82,8 @@ func Test(t *testing.T, open func(t *testing.T) Host) {
 		{"ManyBranchesAtOnce", many},
 		{"SameBranchAtOnce", sameAtOnce},
 		{"DeletedAndMovedFiles", deleted},
+		{"CredentialsThatMayNotWriteAreRefusedBeforehand", narrow},
+		{"ARenamedRepositoryKeepsItsRequests", renamed},
 	}
 	for _, part := range parts {
 		t.Run(part.name, func(t *testing.T) { part.run(t, open(t)) })
@@ -210,6 +218,9 @@ func followUp(t *testing.T, h Host) {
 	p := Publication(h.Project, h.tip(t, "docent/job_1"), "# Set up\n\nNew.\n")
 	first := h.publish(t, p)
 	tip := h.tip(t, p.Branch)
+	if tip.Fork != p.Parent || p.Parent == tip.Commit {
+		t.Errorf("the branch begins at %s, want %s", tip.Fork, p.Parent)
+	}
 	next := Publication(h.Project, tip, "# Set up\n\nNewer.\n")
 	next.Title, next.At = "Another title", at.Add(time.Minute)
 	second := h.publish(t, next)
@@ -228,6 +239,41 @@ func followUp(t *testing.T, h Host) {
 	if now := h.Commits(t, p.Branch); now[0] != second.Commit {
 		t.Error("a late repeat moved the branch")
 	}
+}
+
+func narrow(t *testing.T, h Host) {
+	h.tip(t, "docent/job_1")
+	if err := h.Forge.Access(t.Context(), h.Project); err != nil {
+		t.Errorf("access: %v", err)
+	}
+	if h.Narrow == nil {
+		return
+	}
+	h.Narrow(t)
+	if err := h.Forge.Access(t.Context(), h.Project); !errors.Is(err, forge.ErrMisconfigured) {
+		t.Errorf("access without the right to write: %v", err)
+	}
+}
+
+// renamed: no branch is left without a pull request, and no pull request is opened twice.
+func renamed(t *testing.T, h Host) {
+	first := Publication(h.Project, h.tip(t, "docent/job_1"), "# Set up\n\nNew.\n")
+	done := h.publish(t, first)
+	if h.Rename == nil {
+		return // the host has no names
+	}
+	h.Rename(t)
+	next := Publication(h.Project, h.tip(t, first.Branch), "# Set up\n\nNewer.\n")
+	next.At = at.Add(time.Minute)
+	if again := h.publish(t, next); again.Number != done.Number || again.New {
+		t.Errorf("after the renaming %+v, before %+v", again, done)
+	}
+	h.requests(t, first.Branch, 1)
+	other := Publication(h.Project, h.tip(t, "docent/job_2"), "# Set up\n\nOther.\n")
+	if made := h.publish(t, other); !made.New {
+		t.Errorf("a new branch: %+v", made)
+	}
+	h.requests(t, other.Branch, 1)
 }
 
 func othersCommits(t *testing.T, h Host) {

@@ -47,6 +47,9 @@ type StandIn struct {
 	mu       sync.Mutex
 	Tokens   []string                      // that may do everything
 	ReadOnly []string                      // tokens that may read
+	Narrow   []string                      // tokens that may read, of somebody who may do everything
+	Scopes   []string                      // what GitHub and GitLab say that a token may do; they say nothing where it is empty
+	Former   string                        // OWNER/NAME that the repository had before: it answers to that too, as its dialect does
 	Archived bool                          // the repository cannot be written to
 	NoDrafts bool                          // drafts are refused, as on some plans
 	Prune    bool                          // a branch goes when its pull request is merged
@@ -187,6 +190,9 @@ func (s *StandIn) answer(w http.ResponseWriter, r *http.Request, body []byte, gi
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			x := &exchange{w: w, r: r, body: body}
+			if s.movedOn(x, prefix, rest) {
+				return
+			}
 			for part := range strings.SplitSeq(strings.Trim(rest, "/"), "/") {
 				plain, _ := url.PathUnescape(part)
 				x.parts = append(x.parts, plain)
@@ -197,7 +203,12 @@ func (s *StandIn) answer(w http.ResponseWriter, r *http.Request, body []byte, gi
 	}
 	_, password, _ := r.BasicAuth()
 	s.mu.Lock()
-	writer, reader, archived := slices.Contains(s.Tokens, password), slices.Contains(s.ReadOnly, password), s.Archived
+	writer, reader, archived := slices.Contains(s.Tokens, password), slices.Contains(slices.Concat(s.ReadOnly, s.Narrow), password), s.Archived
+	for _, name := range []string{s.Former, s.Owner + "/" + s.Name} { // git is served under both names
+		if rest, ok := strings.CutPrefix(r.URL.Path, "/"+name+".git/"); ok && name != "" {
+			r.URL.Path = "/" + filepath.Base(filepath.Dir(s.Dir)) + "/" + filepath.Base(s.Dir) + "/" + rest
+		}
+	}
 	if s.OldGit {
 		r.Header.Del("Git-Protocol")
 	}
@@ -212,6 +223,40 @@ func (s *StandIn) answer(w http.ResponseWriter, r *http.Request, body []byte, gi
 	default:
 		git.ServeHTTP(w, r)
 	}
+}
+
+// Rename gives the repository another owner and name.
+func (s *StandIn) Rename(owner, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Former, s.Owner, s.Name = s.Owner+"/"+s.Name, owner, name
+}
+
+// movedOn answers a request for the repository's former name: readers are sent on; GitLab refuses the others.
+func (s *StandIn) movedOn(x *exchange, prefix, rest string) bool {
+	was, is := "repos/"+s.Former, "repos/"+s.Owner+"/"+s.Name
+	if prefix == "/api/v4/" {
+		was, is = "projects/"+url.PathEscape(s.Former), "projects/"+url.PathEscape(s.Owner+"/"+s.Name)
+	}
+	after, ok := strings.CutPrefix(rest, was)
+	if !ok || s.Former == "" || after != "" && after[0] != '/' {
+		return false
+	}
+	status := http.StatusTemporaryRedirect
+	switch {
+	case prefix == "/api/v4/" && x.r.Method != http.MethodGet:
+		x.say(http.StatusMethodNotAllowed, map[string]any{"message": "405 Non GET methods are not allowed for moved projects"})
+		return true
+	case prefix != "/api/v1/" && x.r.Method == http.MethodGet:
+		status = http.StatusMovedPermanently
+	}
+	to := prefix + is + after
+	if x.r.URL.RawQuery != "" {
+		to += "?" + x.r.URL.RawQuery
+	}
+	x.w.Header().Set("Location", s.URL+to)
+	x.say(status, map[string]any{"message": "Moved Permanently", "url": s.URL + to})
+	return true
 }
 
 // An exchange is one request to the API and its answer.
@@ -253,10 +298,10 @@ func (x *exchange) number(i int) int {
 	return n
 }
 
-// rights are what a token may do: 0 nothing, 1 read, 2 write.
+// rights are what the host says that a token may do: 0 nothing, 1 read, 2 write.
 func (s *StandIn) rights(token string) int {
 	switch {
-	case slices.Contains(s.Tokens, token):
+	case slices.Contains(s.Tokens, token), slices.Contains(s.Narrow, token):
 		return 2
 	case slices.Contains(s.ReadOnly, token):
 		return 1
@@ -457,5 +502,7 @@ func (s *StandIn) Host(f Forge, p api.Project) Host {
 		Merge:    func(t *testing.T, branch string) { s.Merge(t, branch) },
 		Close:    func(t *testing.T, branch string) { s.Close(t, branch) },
 		Push:     func(t *testing.T, branch, path, content string) { s.Push(t, branch, path, content) },
+		Narrow:   func(t *testing.T) { s.Do(func() { s.Narrow, s.Tokens = s.Tokens, nil }) },
+		Rename:   func(t *testing.T) { s.Rename("newco", "manual") },
 	}
 }

@@ -50,6 +50,9 @@ func (s *StandIn) github(x *exchange) {
 	rest := x.parts[3:]
 	switch {
 	case x.is("GET", "repos", "*", "*"):
+		if len(s.Scopes) > 0 {
+			x.w.Header().Set("X-OAuth-Scopes", strings.Join(s.Scopes, ", "))
+		}
 		x.say(http.StatusOK, s.githubRepository(rights))
 	case x.is("GET", "repos", "*", "*", "pulls"):
 		query := x.r.URL.Query()
@@ -233,6 +236,9 @@ func (s *StandIn) gitlab(x *exchange) {
 	switch {
 	case rights == 0:
 		x.say(http.StatusUnauthorized, map[string]any{"message": "401 Unauthorized"})
+		return
+	case x.is("GET", "personal_access_tokens", "self") && len(s.Scopes) > 0:
+		x.say(http.StatusOK, map[string]any{"id": 1, "name": "docent", "scopes": s.Scopes, "active": true, "revoked": false})
 		return
 	case len(x.parts) < 2 || x.parts[0] != "projects" || x.parts[1] != s.Owner+"/"+s.Name:
 		x.say(http.StatusNotFound, map[string]any{"message": "404 Project Not Found"})

@@ -2,96 +2,187 @@ package agent
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/text/unicode/norm"
 
 	"docent/api"
 	"docent/markup"
+	"docent/site"
 )
 
-// A site is the documentation as its readers meet it: pages, the addresses they are reached by, and the links between
-// them. It reads the workspace as it is now; a page is parsed again only when its bytes have changed.
-type site struct {
-	ws      *workspace
-	project api.Project
-	kind    siteKind
-	config  string // docs.json, mint.json or mkdocs.yml; empty where there is none that can be edited
-	root    string // folder that "/" stands for, relative to the repository
-	prefix  string // what root-relative links begin with before that, without slashes
-	slashed bool   // links to pages end in a slash
-	dots    *bool  // links to neighbours begin with "./"; nil when not counted yet
+// A documentation is the pages as their readers meet them: the addresses they are reached by, which are those that search
+// shows too, and the links between them. It reads the workspace as it is now; a page is parsed again only when its bytes have
+// changed.
+type documentation struct {
+	ws        *workspace
+	project   api.Project
+	now       time.Time
+	generator site.Site
+	root      string // folder that the pages' paths begin at, relative to the repository
+	prefix    string // what root-relative links begin with before that, without slashes
+	own       string // where readers find the documentation folder; empty where that is not known
+	base      string // the path of that
+	ends      *bool  // links to pages end in a slash; nil when not counted yet
+	dots      *bool  // links to neighbours begin with "./"; nil when not counted yet
 
 	listed   []string // the pages; for which list of files that holds
 	listedOf *string
 
 	pages  map[string]*markup.Page
 	marked map[*markup.Page]map[string]bool // anchors of pages that import nothing
+	shown  *site.Map                        // where the pages are shown; nil when not looked for yet
+	seen   int                              // how much of the workspace's log shown knows of
 }
 
-type siteKind string
+func openDocumentation(ws *workspace, project api.Project, now time.Time) (*documentation, error) {
+	project.DocsDir = ws.docsDir
+	s := &documentation{ws: ws, project: project, now: now, pages: map[string]*markup.Page{}, marked: map[*markup.Page]map[string]bool{}}
+	return s, s.open()
+}
 
-const (
-	mintlify   siteKind = "docs.json"
-	mkdocs     siteKind = "MkDocs"
-	docusaurus siteKind = "Docusaurus"
-	vitepress  siteKind = "VitePress"
-	hugo       siteKind = "Hugo"
-	astro      siteKind = "Astro"
-	plain      siteKind = "Markdown"
-)
+// at is the same documentation in another workspace.
+func (s *documentation) at(ws *workspace) (*documentation, error) {
+	other := *s
+	other.ws, other.pages, other.marked, other.shown, other.seen = ws, maps.Clone(s.pages), maps.Clone(s.marked), nil, 0
+	if slices.ContainsFunc(s.ws.log, s.configures) {
+		return &other, other.open()
+	}
+	return &other, nil
+}
 
-func openSite(ws *workspace, project api.Project) (*site, error) {
-	s := &site{ws: ws, project: project, pages: map[string]*markup.Page{}, marked: map[*markup.Page]map[string]bool{}, kind: plain, root: ws.docsDir}
-	depth := func(p string) int { return strings.Count(p, "/") }
-	best := func(p string) bool { return s.config == "" || depth(p) < depth(s.config) }
-	for _, f := range ws.files() {
-		switch base := path.Base(f); {
-		case (base == "docs.json" || base == "mint.json") && ws.inDocs(f) && depth(f) <= depth(ws.docsDir+"/x")+2:
-			if s.kind != mintlify || best(f) {
-				s.kind, s.config = mintlify, f
-			}
-		case s.kind == mintlify:
-		case base == "mkdocs.yml" || base == "mkdocs.yaml":
-			if s.kind != mkdocs || best(f) {
-				s.kind, s.config = mkdocs, f
-			}
-		case s.kind == mkdocs:
-		case strings.HasPrefix(base, "docusaurus.config."):
-			s.kind = docusaurus
-		case strings.Contains("/"+f, "/.vitepress/"):
-			s.kind = vitepress
-		case base == "hugo.toml" || base == "hugo.yaml" || base == "config.toml" && ws.isDir("content"):
-			s.kind = hugo
-		case strings.HasPrefix(base, "astro.config."):
-			s.kind = astro
+// configures tells whether a file says how the site is made.
+func (s *documentation) configures(p string) bool {
+	rel, ok := site.Relative(s.ws.docsDir, p)
+	return ok && site.Concerns(rel)
+}
+
+// open finds out how the site is made.
+func (s *documentation) open() error {
+	var files []string
+	for _, f := range s.ws.files() {
+		if rel, ok := site.Relative(s.ws.docsDir, f); ok && (site.Concerns(rel) || site.IsPage(rel) && !private(rel)) {
+			files = append(files, rel)
 		}
 	}
-	if s.kind == mintlify {
-		if s.root = path.Dir(s.config); s.root == "." {
-			s.root = ""
+	var failed error
+	s.generator = site.Open(s.project, files, func(p string) ([]byte, error) {
+		src, err := s.ws.read(path.Join(s.ws.docsDir, p))
+		var refused *refusal
+		if err != nil && !notExist(err) && !errors.As(err, &refused) {
+			failed = err
 		}
-		return s, nil
+		return src, err
+	})
+	if failed != nil {
+		return failed // what cannot be read now is not what is not there
 	}
-	if s.kind == mkdocs {
-		src, err := ws.read(s.config)
+	s.shown = nil
+	s.own, _ = s.generator.Address()
+	s.base = s.generator.Base()
+	if s.root = s.ws.docsDir; !s.generated() {
+		return s.findRoot()
+	}
+	s.prefix = s.base
+	if dir := s.generator.Pages(); s.ws.inDocs(dir+"/x") && s.ws.isDir(dir) {
+		s.root = dir
+	}
+	return nil
+}
+
+// generated tells whether it is known what makes the site, and so where its pages are shown.
+func (s *documentation) generated() bool {
+	return s.generator.Kind != "" && s.generator.Kind != api.SitePlain
+}
+
+// addresses are those of the pages as they are now.
+func (s *documentation) addresses() *site.Map {
+	if slices.ContainsFunc(s.ws.log[s.seen:], s.configures) {
+		_ = s.open() // what cannot be read any more is seen when it is edited or checked
+		s.shown = nil
+	}
+	read := func(f string) (site.Page, site.Front) {
+		rel, _ := site.Relative(s.ws.docsDir, f)
+		p, err := s.page(f)
 		if err != nil {
-			return nil, err
+			return site.Page{Path: rel}, site.Front{}
 		}
-		if dir := (&navigation{site: s, file: s.config, src: src, yaml: true}).yamlDir(); ws.isDir(dir) {
-			s.root = dir
+		return site.ReadPage(rel, p.Front.Values), site.ReadFront(p.Front.Values)
+	}
+	changed := s.ws.log[s.seen:]
+	s.seen = len(s.ws.log)
+	if s.shown == nil {
+		var pages []site.Page
+		var entries []site.Entry
+		for _, f := range s.list() {
+			p, front := read(f)
+			pages, entries = append(pages, p), append(entries, site.Entry{Path: p.Path, Front: front})
+		}
+		s.shown = s.generator.Map()
+		for i, d := range s.generator.Decide(entries, s.now) {
+			s.shown.Add(pages[i], d.State.IsPage())
+		}
+		return s.shown
+	}
+	for _, f := range changed {
+		p, _ := read(f)
+		_, known := s.shown.Address(p.Path)
+		shows := !known || s.shown.Shows(p.Path)
+		if s.shown.Remove(p.Path); s.ws.exists(f) && s.editable(f) {
+			s.shown.Add(p, shows)
 		}
 	}
-	return s, s.findRoot()
+	return s.shown
 }
 
-// findRoot finds out which folder root-relative links start from, and what stands before: the pair that most of them
-// resolve with.
-func (s *site) findRoot() error {
+// shownAt finds the page that is shown at an address; empty where there is none.
+func (s *documentation) shownAt(address string) string {
+	if rel, ok := s.addresses().Find(address); ok {
+		return path.Join(s.ws.docsDir, rel)
+	}
+	return ""
+}
+
+// addressOf is where a page is shown, as Shown gives it.
+func (s *documentation) addressOf(file string) string {
+	rel, _ := site.Relative(s.ws.docsDir, file)
+	address, _ := s.addresses().Address(rel)
+	return address
+}
+
+// roots are the folders that a path from the root may begin at.
+func (s *documentation) roots() []string {
+	out := []string{s.root}
+	for _, dir := range []string{s.generator.Content(), s.ws.docsDir} {
+		if s.generated() && s.ws.inDocs(path.Join(dir, "x")) && !slices.Contains(out, dir) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// prefixes are what addresses from the site's root may begin with before those of the documentation.
+func (s *documentation) prefixes() []string {
+	out := []string{s.prefix}
+	if s.base != s.prefix {
+		out = append(out, s.base)
+	}
+	if s.generated() && !slices.Contains(out, "") {
+		out = append(out, "") // some generators put it before links by themselves
+	}
+	return out
+}
+
+// findRoot finds out, where no generator says it, which folder root-relative links start from, and what stands before: the
+// pair that most of them resolve with.
+func (s *documentation) findRoot() error {
 	list, err := s.all()
 	if err != nil {
 		return err
@@ -103,27 +194,18 @@ func (s *site) findRoot() error {
 		}
 	}
 	prefixes := []string{""}
-	if u, err := url.Parse(s.project.SiteURL); err == nil && strings.Trim(u.Path, "/") != "" {
-		prefixes = append(prefixes, strings.Trim(u.Path, "/"))
+	if s.base != "" {
+		prefixes = append(prefixes, s.base)
 	}
 	if s.ws.docsDir != "" {
 		prefixes = append(prefixes, path.Base(s.ws.docsDir))
 	}
 	prefixes = append(prefixes, "docs")
-	var dests []string
-	slash, bare := 0, 0
-	for _, p := range list {
-		for _, l := range p.Links {
-			if d, _, ok := localPath(l.Dest); ok && strings.HasPrefix(d, "/") && len(d) > 1 {
-				dests = append(dests, d)
-			}
-		}
-	}
 	most := 0
 	for _, prefix := range prefixes {
 		for _, root := range roots {
 			n := 0
-			for _, d := range dests {
+			for _, d := range rooted(list) {
 				rel, ok := under(prefix, d)
 				if ok && s.lookup(path.Join(root, rel)) != "" {
 					n++
@@ -134,19 +216,40 @@ func (s *site) findRoot() error {
 			}
 		}
 	}
-	for _, d := range dests {
-		if rel, ok := under(s.prefix, d); ok {
-			if f := s.lookup(path.Join(s.root, rel)); f != "" && isPage(f) && !isIndex(f) {
-				if strings.HasSuffix(d, "/") {
-					slash++
-				} else {
-					bare++
-				}
+	return nil
+}
+
+// rooted are the destinations in pages that begin at the site's root.
+func rooted(pages []*markup.Page) (dests []string) {
+	for _, p := range pages {
+		for _, l := range p.Links {
+			if d, _, ok := localPath(l.Dest); ok && strings.HasPrefix(d, "/") && len(d) > 1 {
+				dests = append(dests, d)
 			}
 		}
 	}
-	s.slashed = slash > bare
-	return nil
+	return dests
+}
+
+// slashed tells whether links to pages end in a slash.
+func (s *documentation) slashed() bool {
+	if s.ends == nil {
+		n := 0
+		list, _ := s.all() // as far as they can be read
+		for _, d := range rooted(list) {
+			t := s.resolve("", markup.Link{Dest: d})
+			switch {
+			case t.file == "" || !isPage(t.file) || isIndex(t.file):
+			case strings.HasSuffix(d, "/"):
+				n++
+			default:
+				n--
+			}
+		}
+		ends := n > 0
+		s.ends = &ends
+	}
+	return *s.ends
 }
 
 func under(prefix, dest string) (string, bool) {
@@ -171,12 +274,12 @@ func isIndex(p string) bool {
 }
 
 // editable tells whether a file is a page of the documentation.
-func (s *site) editable(p string) bool {
+func (s *documentation) editable(p string) bool {
 	return isPage(p) && s.ws.inDocs(p) && s.ws.writable(p) == nil
 }
 
 // list names the pages, in order.
-func (s *site) list() []string {
+func (s *documentation) list() []string {
 	files := s.ws.files()
 	if len(files) == 0 {
 		return nil
@@ -195,7 +298,7 @@ func (s *site) list() []string {
 }
 
 // page parses a page as it is now.
-func (s *site) page(p string) (*markup.Page, error) {
+func (s *documentation) page(p string) (*markup.Page, error) {
 	src, err := s.ws.read(p)
 	if err != nil {
 		return nil, err
@@ -228,7 +331,7 @@ func (s *site) page(p string) (*markup.Page, error) {
 }
 
 // all parses every page that can be read; one that is too large or no text is left out.
-func (s *site) all() ([]*markup.Page, error) {
+func (s *documentation) all() ([]*markup.Page, error) {
 	var out []*markup.Page
 	for _, f := range s.list() {
 		if err := s.ws.ctx.Err(); err != nil {
@@ -273,7 +376,7 @@ func fragment(rest string) string {
 }
 
 // lookup finds the file that an address without prefix leads to; empty where there is none.
-func (s *site) lookup(p string) string {
+func (s *documentation) lookup(p string) string {
 	p = strings.Trim(path.Clean("/"+p), "/")
 	if p != "" && s.ws.exists(p) {
 		return p
@@ -305,31 +408,38 @@ type target struct {
 	fragment string
 	form     linkForm
 	path     string // as it was looked for, relative to the repository
+	asked    string // the same as an address below the documentation's, of a link from the root
+
+	byAddress bool   // the link names the page's address, not its file
+	byAlias   bool   // it names an older address of the page, which the page takes along
+	shown     string // the page's address then
+	prefix    string // what a link from the root begins with before the path
+	root      string // the folder that the path was found to start from
 }
 
 type linkForm uint8
 
 const (
-	sameForm linkForm = iota // #fragment alone
-	rootForm                 // /path
-	fileForm                 // relative to the file's folder
-	urlForm                  // relative to the page's address, taken as a folder
-	siteForm                 // the whole address, beginning with the site's own
+	sameForm   linkForm = iota // #fragment alone
+	rootForm                   // /path
+	fileForm                   // relative to the file's folder
+	urlForm                    // relative to the page's address, taken as a folder
+	besideForm                 // relative to the folder of the page's address
+	siteForm                   // the whole address, beginning with the site's own
 )
 
 // resolve follows a destination from a page.
-func (s *site) resolve(from string, l markup.Link) target {
-	if own := strings.TrimSuffix(s.project.SiteURL, "/"); own != "" && l.Kind != markup.AutoLink && strings.HasPrefix(l.Dest, own+"/") {
+func (s *documentation) resolve(from string, l markup.Link) target {
+	if own := s.own; own != "" && l.Kind != markup.AutoLink && strings.HasPrefix(l.Dest, own+"/") {
 		p, rest, ok := localPath(strings.TrimPrefix(l.Dest, own))
 		if !ok {
 			return target{}
 		}
-		at := strings.Trim(path.Join(s.root, p), "/")
-		f := s.lookup(at)
-		if f == "" {
+		t := target{local: true, fragment: fragment(rest), form: siteForm}
+		if t = s.rooted(t, p, ""); t.file == "" {
 			return target{} // the published site may have more than this repository
 		}
-		return target{local: true, file: f, fragment: fragment(rest), form: siteForm, path: at}
+		return t
 	}
 	p, rest, ok := localPath(l.Dest)
 	if !ok {
@@ -340,57 +450,127 @@ func (s *site) resolve(from string, l markup.Link) target {
 		t.file, t.form = from, sameForm
 		return t
 	}
-	if l.Kind == markup.ImportLink && !strings.HasPrefix(p, ".") && !strings.HasPrefix(p, "/") {
-		return target{} // a package
-	}
-	find := func(at string) string {
-		if l.Kind == markup.ImportLink {
-			if s.ws.exists(at) {
-				return at
-			}
-			for _, ext := range []string{".js", ".jsx", ".ts", ".tsx", ".mdx", ".md", ".json"} {
-				if s.ws.exists(at + ext) {
-					return at + ext
-				}
-			}
-			return ""
-		}
-		return s.lookup(at)
+	if l.Kind == markup.ImportLink {
+		return s.imported(from, p, t)
 	}
 	if strings.HasPrefix(p, "/") {
 		t.form = rootForm
-		rel, ok := under(s.prefix, p)
-		if ok {
-			t.path = path.Join(s.root, rel)
-			t.file = find(t.path)
-		}
-		if t.file == "" {
-			for _, pub := range []string{"public", "static"} {
-				if f := path.Join(s.root, pub, p); s.ws.exists(f) {
-					t.file = f
-				}
+		first, ours := t, false
+		for _, prefix := range s.prefixes() {
+			rel, ok := under(prefix, p)
+			if !ok {
+				continue
+			}
+			found := s.rooted(t, rel, prefix)
+			if found.file != "" {
+				return found
+			}
+			if prefix == s.prefix {
+				first, ours = found, true
 			}
 		}
-		if !ok && t.file == "" {
+		if f := s.static(p); f != "" {
+			first.file = f
+			return first
+		}
+		if !ours {
 			return target{} // another part of the site
 		}
-		return t
+		return first
 	}
 	t.form = fileForm
 	t.path = path.Join(path.Dir(from), p)
-	t.file = find(t.path)
-	if t.file == "" && !isIndex(from) && l.Kind != markup.ImportLink {
-		at := path.Join(strings.TrimSuffix(from, path.Ext(from)), p)
-		if f := find(at); f != "" {
-			t.form, t.path, t.file = urlForm, at, f
+	if t.file = s.lookup(t.path); t.file != "" {
+		return t
+	}
+	shown := s.addressOf(from)
+	folder, beside := path.Join("/", shown, p), path.Join("/", path.Dir(strings.TrimSuffix("/"+shown, "/")), p)
+	try := []struct {
+		form linkForm
+		at   string
+	}{{besideForm, beside}, {urlForm, folder}}
+	if strings.HasSuffix(shown, "/") {
+		slices.Reverse(try)
+	}
+	for _, c := range try {
+		if f := s.shownAt(c.at); f != "" {
+			t.form, t.path, t.file = c.form, f, f
+			t.byAddress, t.shown = true, s.addressOf(f)
+			return t
 		}
+	}
+	if !isIndex(from) {
+		if at := path.Join(stem(from), p); s.lookup(at) != "" {
+			t.form, t.path, t.file = urlForm, at, s.lookup(at)
+		}
+	}
+	return t
+}
+
+// rooted follows a path from the root of the documentation's addresses.
+func (s *documentation) rooted(t target, p, prefix string) target {
+	t.prefix, t.root, t.asked = prefix, s.root, strings.Trim(p, "/")
+	if !pageExts[strings.ToLower(path.Ext(p))] {
+		if f := s.shownAt(p); f != "" {
+			t.file, t.path, t.byAddress, t.shown = f, f, true, s.addressOf(f)
+			t.byAlias = site.AddressKey(p) != site.AddressKey(t.shown)
+			return t
+		}
+	}
+	for i, root := range s.roots() {
+		at := path.Join(root, p)
+		if i == 0 {
+			t.path = at
+		}
+		if f := s.lookup(at); f != "" {
+			t.file, t.path, t.root = f, at, root
+			break
+		}
+	}
+	return t
+}
+
+// static finds a file that is published as it is.
+func (s *documentation) static(p string) string {
+	for _, root := range s.roots() {
+		for _, pub := range []string{"public", "static"} {
+			if f := path.Join(root, pub, p); s.ws.exists(f) {
+				return f
+			}
+		}
+	}
+	return ""
+}
+
+// imported follows the module of an import.
+func (s *documentation) imported(from, p string, t target) target {
+	switch {
+	case strings.HasPrefix(p, "/"):
+		rel, ok := under(s.prefix, p)
+		if !ok {
+			return target{}
+		}
+		t.form, t.path = rootForm, path.Join(s.root, rel)
+	case strings.HasPrefix(p, "."):
+		t.form, t.path = fileForm, path.Join(path.Dir(from), p)
+	default:
+		return target{} // a package
+	}
+	for _, ext := range []string{"", ".js", ".jsx", ".ts", ".tsx", ".mdx", ".md", ".json"} {
+		if s.ws.exists(t.path + ext) {
+			t.file = t.path + ext
+			return t
+		}
+	}
+	if t.form == rootForm {
+		t.file = s.static(p)
 	}
 	return t
 }
 
 // anchors gives everything that a fragment may name on a page. The site generators' rules for slugs differ, so every
 // common one is accepted.
-func (s *site) anchors(p *markup.Page, depth int) map[string]bool {
+func (s *documentation) anchors(p *markup.Page, depth int) map[string]bool {
 	if a, ok := s.marked[p]; ok {
 		return a
 	}
@@ -506,7 +686,7 @@ func slugs(text string) []string {
 }
 
 // broken lists the links of a page that lead nowhere on the site.
-func (s *site) broken(p *markup.Page, redirects map[string]string) []markup.Link {
+func (s *documentation) broken(p *markup.Page) []markup.Link {
 	var out []markup.Link
 	for _, l := range p.Links {
 		if l.Kind == markup.ReferenceLink || l.Kind == markup.AutoLink {
@@ -517,7 +697,7 @@ func (s *site) broken(p *markup.Page, redirects map[string]string) []markup.Link
 			continue
 		}
 		if t.file == "" {
-			if d, _, _ := localPath(l.Dest); redirects[strings.TrimSuffix(d, "/")] != "" {
+			if d, _, _ := localPath(l.Dest); t.form == rootForm && s.generator.Redirects(d) {
 				continue
 			}
 			out = append(out, l)
@@ -544,7 +724,7 @@ type inbound struct {
 }
 
 // inbound lists the links that lead to a file.
-func (s *site) inbound(file string) ([]inbound, error) {
+func (s *documentation) inbound(file string) ([]inbound, error) {
 	all, err := s.all()
 	if err != nil {
 		return nil, err
@@ -564,7 +744,22 @@ func (s *site) inbound(file string) ([]inbound, error) {
 }
 
 // find settles which file a user's path means.
-func (s *site) find(p string) (string, error) {
+func (s *documentation) find(p string) (string, error) {
+	if own := s.own; own != "" && (p == own || strings.HasPrefix(p, own+"/")) {
+		p, _, _ = localPath(strings.TrimPrefix(p, own) + "/")
+		if f := s.shownAt(p); f != "" {
+			return f, nil
+		}
+	}
+	if strings.HasPrefix(p, "/") && !s.ws.exists(path.Join(s.ws.docsDir, p)) { // an address goes before a path without its extension
+		for _, prefix := range s.prefixes() {
+			if rel, ok := under(prefix, p); ok {
+				if f := s.shownAt(rel); f != "" {
+					return f, nil
+				}
+			}
+		}
+	}
 	name := strings.TrimPrefix(p, "./")
 	name = strings.TrimPrefix(name, "/")
 	if name == "" {
@@ -599,6 +794,9 @@ func (s *site) find(p string) (string, error) {
 			return f, nil
 		}
 	}
+	if f := s.shownAt(name); f != "" && s.generated() {
+		return f, nil
+	}
 	for _, t := range tries {
 		if s.ws.exists(t) && !s.ws.inDocs(t) {
 			return "", refuse("%s lies outside the documentation folder %s", t, s.ws.docsDir)
@@ -632,7 +830,7 @@ func listing(l []string) string {
 }
 
 // fresh settles where a new page goes.
-func (s *site) fresh(p string) (string, error) {
+func (s *documentation) fresh(p string) (string, error) {
 	name := strings.TrimPrefix(strings.TrimPrefix(p, "./"), "/")
 	if err := cleanPath(name); err != nil {
 		return "", err
@@ -659,13 +857,13 @@ func (s *site) fresh(p string) (string, error) {
 }
 
 // ext is the extension that most pages have.
-func (s *site) ext() string {
+func (s *documentation) ext() string {
 	counts := map[string]int{}
 	for _, f := range s.list() {
 		counts[strings.ToLower(path.Ext(f))]++
 	}
 	best := ".md"
-	if s.kind == mintlify {
+	if s.generator.Kind == api.SiteMintlify {
 		best = ".mdx"
 	}
 	for _, e := range []string{".md", ".mdx", ".markdown"} {
@@ -677,7 +875,7 @@ func (s *site) ext() string {
 }
 
 // show names a file for people: relative to the documentation folder.
-func (s *site) show(p string) string {
+func (s *documentation) show(p string) string {
 	if s.ws.docsDir == "" {
 		return p
 	}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"docent/agent"
+	"docent/api"
+	"docent/search"
+	"docent/site"
+)
+
+// A fileTree is a repository in memory.
+type fileTree map[string]string
+
+var (
+	_ agent.Tree  = fileTree{}
+	_ search.Tree = fileTree{}
+)
+
+func (fileTree) Commit() string { return "1" }
+
+func (t fileTree) Files(context.Context) ([]api.File, error) {
+	var out []api.File
+	for _, p := range slices.Sorted(maps.Keys(t)) {
+		out = append(out, api.File{Path: p, Size: int64(len(t[p])), Hash: fmt.Sprintf("%x", sha1.Sum([]byte(t[p])))})
+	}
+	return out, nil
+}
+
+func (t fileTree) Read(_ context.Context, p string) ([]byte, error) {
+	text, ok := t[p]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return []byte(text), nil
+}
+
+var siteKinds = []api.SiteKind{"", api.SitePlain, api.SiteMintlify, api.SiteDocusaurus, api.SiteVitePress, api.SiteHugo, api.SiteMkDocs, api.SiteStarlight, api.SiteNext}
+
+// Whatever --site says, a page that a search shows at an address is the page that the agent edits when it is named by that
+// address. The sites are those of the generators' rules, and whole documentation sets where they lie beside the checkout.
+func TestSearchAndAgentAgreeOnWhereEachPageIsShown(t *testing.T) {
+	t.Parallel()
+	names, err := filepath.Glob("../../search/testdata/published/*.txtar")
+	if err != nil || len(names) < 5 {
+		t.Fatalf("%d sites: %v", len(names), err)
+	}
+	for _, name := range names {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, tree := api.Project{ID: "p"}, fileTree{}
+		for line := range strings.Lines(string(a.Comment)) {
+			if dir, ok := strings.CutPrefix(line, "docs-dir: "); ok {
+				p.DocsDir = strings.TrimSpace(dir)
+			}
+		}
+		for _, f := range a.Files {
+			tree[f.Name] = string(f.Data)
+		}
+		for _, kind := range siteKinds {
+			p.Site = kind
+			t.Run(filepath.Base(name)+" as "+string(kind), func(t *testing.T) { agree(t, p, tree, 1000) })
+		}
+	}
+	for _, set := range []struct {
+		name, dir string
+		kinds     []api.SiteKind
+	}{
+		{"docusaurus", "", []api.SiteKind{"", api.SitePlain}}, {"electron", "", []api.SiteKind{"", api.SiteDocusaurus}}, {"fastapi", "", []api.SiteKind{""}},
+		{"hugo", "", []api.SiteKind{"", api.SiteStarlight}}, {"mintlify", "", []api.SiteKind{"", api.SiteHugo}}, {"prometheus", "docs", []api.SiteKind{"", api.SiteMkDocs}},
+		{"vite", "", []api.SiteKind{""}}, {"vite", "docs", []api.SiteKind{""}},
+	} {
+		tree := readSet(t, set.name)
+		for _, kind := range set.kinds {
+			t.Run(set.name+" as "+string(kind), func(t *testing.T) {
+				agree(t, api.Project{ID: "p", DocsDir: set.dir, Site: kind, SiteURL: "https://docs.acme.dev/base"}, tree, 60)
+			})
+		}
+	}
+}
+
+func readSet(t *testing.T, name string) fileTree {
+	t.Helper()
+	f, err := os.Open("../../../shared/relevance/" + name + ".tar.gz")
+	if err != nil {
+		t.Skip("no documentation sets beside the checkout")
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := fileTree{}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return tree
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		b, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree[strings.TrimPrefix(h.Name, "./")] = string(b)
+	}
+}
+
+var marked = regexp.MustCompile(`zyxwv\d+`)
+
+// agree has the agent append a word of its own to each page, named by the address that a search gives it.
+func agree(t *testing.T, p api.Project, tree fileTree, most int) {
+	t.Helper()
+	library, err := search.OpenLibrary(t.TempDir(), search.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { library.Close() })
+	check, err := library.Check(t.Context(), p, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Site != "" && check.Site != p.Site {
+		t.Fatalf("the site is %s, not %s", check.Site, p.Site)
+	}
+	taken := map[string]int{} // pages at one address
+	for _, c := range check.Pages {
+		taken[site.AddressKey(c.URL)]++
+	}
+	step := max(len(check.Pages)/most, 1)
+	var prompt strings.Builder
+	want := map[string]string{} // words by the file that they belong in
+	for i := 0; i < len(check.Pages); i += step {
+		c := check.Pages[i]
+		if ext := path.Ext(c.Path); ext != ".md" && ext != ".mdx" || taken[site.AddressKey(c.URL)] > 1 || strings.Contains(path.Clean("/"+c.Path), "/.") {
+			continue // the agent edits Markdown, and readers find one page at an address
+		}
+		at, err := url.Parse(c.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := strings.TrimSuffix(at.Path, "/")
+		if address == "" || strings.Count(address, "/") < 1 || strings.ContainsAny(address, "\" ") {
+			continue
+		}
+		word := fmt.Sprintf("zyxwv%d", i)
+		want[path.Join(p.DocsDir, c.Path)] = word
+		fmt.Fprintf(&prompt, "Append \"%s\" to %q.\n", word, address)
+	}
+	if len(want) == 0 {
+		return
+	}
+	res, err := agent.New(agent.Options{}).Edit(t.Context(), agent.Task{Project: p, Prompt: prompt.String(), Tree: tree, DocsDir: p.DocsDir, Now: time.Unix(0, 0)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(res.Changes) == 0 {
+		t.Fatalf("the agent found none of %d pages: %.300s", len(want), res.Message)
+	}
+	got := map[string]string{}
+	for _, c := range res.Changes {
+		got[c.Path] = strings.Join(marked.FindAllString(string(c.Content), -1), ", ")
+	}
+	for file, word := range want {
+		if got[file] != word {
+			t.Errorf("%s was to get %q and got %q", file, word, got[file])
+		}
+	}
+}

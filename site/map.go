@@ -1,0 +1,161 @@
+package site
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"docent/api"
+)
+
+// Relative names a file of the repository as Open knows it: by its path from the documentation folder. Of what lies above
+// that folder, only the files that configure the site are known.
+func Relative(docsDir, p string) (string, bool) {
+	if docsDir == "" {
+		return p, true
+	}
+	if rel, ok := strings.CutPrefix(p, docsDir+"/"); ok {
+		return rel, true
+	}
+	dir := path.Dir(p)
+	base := path.Base(p)
+	if Configures(p) == "" && !Lays(p) || strings.HasPrefix(base, "_category_.") {
+		return "", false
+	}
+	for _, sub := range []string{"config/_default", ".vitepress", ".vitepress/config"} { // its own folder lies beside the pages'
+		if strings.HasSuffix("/"+dir, "/"+sub) {
+			dir = path.Dir(dir)
+			if sub != ".vitepress" {
+				dir = path.Dir(dir)
+			}
+		}
+	}
+	if dir != "." && !strings.HasPrefix(docsDir+"/", dir+"/") {
+		return "", false
+	}
+	up := strings.Count(docsDir, "/") + 1
+	return strings.Repeat("../", up) + p, true
+}
+
+// Concerns tells whether a file, named as Open knows it, says something of the site as a whole.
+func Concerns(p string) bool {
+	return (Configures(p) != "" || Lays(p)) && !slices.Contains(strings.Split(path.Dir(p), "/"), "node_modules")
+}
+
+// Generator is what makes the site, as people call it; empty where that is not known.
+func (s *Site) Generator() string { return generators[s.Kind] }
+
+// Pages is the folder that a new page belongs in, relative to the repository's root: the content folder, or the part of
+// it that holds the documentation's pages.
+func (s *Site) Pages() string {
+	switch s.Kind {
+	case api.SiteDocusaurus:
+		for _, p := range s.plugins {
+			if p.kind == docsPlugin && p.id == "default" {
+				return p.folder
+			}
+		}
+	case api.SiteHugo:
+		for _, t := range s.trees {
+			if t.language == "" && t.mounted == "" {
+				return t.folder
+			}
+		}
+	}
+	return s.content
+}
+
+// Base is the path at which the documentation folder is shown, without slashes at its ends: what addresses from the site's
+// root begin with before that of a page.
+func (s *Site) Base() string {
+	if address, _ := s.Address(); address != "" {
+		if u, err := url.Parse(address); err == nil {
+			return strings.Trim(u.Path, "/")
+		}
+	}
+	return s.below()
+}
+
+// A Map finds pages by their addresses, and addresses by their pages.
+type Map struct {
+	site   *Site
+	pages  map[string]Page
+	shown  map[string]string   // by file
+	hidden map[string]bool     // files that the site does not show
+	files  map[string][]string // by address
+}
+
+// Map makes a map of the site without pages.
+func (s *Site) Map() *Map {
+	return &Map{site: s, pages: map[string]Page{}, shown: map[string]string{}, hidden: map[string]bool{}, files: map[string][]string{}}
+}
+
+// names are the addresses that lead to a page, its own one first.
+func (m *Map) names(p Page) []string {
+	out := []string{AddressKey(m.shown[p.Path])}
+	for _, a := range p.Aliases {
+		out = append(out, AddressKey(a))
+	}
+	return out
+}
+
+// Add enters a file. Where the site does not show it, it is found only where no page has its address.
+func (m *Map) Add(p Page, shown bool) {
+	m.Remove(p.Path)
+	m.pages[p.Path], m.shown[p.Path], m.hidden[p.Path] = p, m.site.Shown(p), !shown
+	for _, key := range m.names(p) {
+		files := m.files[key]
+		i, _ := slices.BinarySearch(files, p.Path)
+		m.files[key] = slices.Insert(files, i, p.Path)
+	}
+}
+
+// Shows tells whether a file is a page of the site.
+func (m *Map) Shows(file string) bool {
+	_, known := m.pages[file]
+	return known && !m.hidden[file]
+}
+
+// Remove takes a page out.
+func (m *Map) Remove(file string) {
+	p, ok := m.pages[file]
+	if !ok {
+		return
+	}
+	for _, key := range m.names(p) {
+		m.files[key] = slices.DeleteFunc(m.files[key], func(f string) bool { return f == file })
+		if len(m.files[key]) == 0 {
+			delete(m.files, key)
+		}
+	}
+	delete(m.pages, file)
+	delete(m.shown, file)
+	delete(m.hidden, file)
+}
+
+// Find is the page at an address that is relative to the documentation folder's. Where several files claim it, what the site
+// shows goes before what it does not, and a page whose own address it is before one that only had it once.
+func (m *Map) Find(address string) (file string, ok bool) {
+	key := AddressKey(address)
+	best := 0
+	for _, f := range m.files[key] {
+		rank := 1
+		if !m.hidden[f] {
+			rank += 2
+		}
+		if AddressKey(m.shown[f]) == key {
+			rank++
+		}
+		if rank > best {
+			file, best = f, rank
+		}
+	}
+	return file, best > 0
+}
+
+// Address is where a page is shown, as Shown gives it.
+func (m *Map) Address(file string) (string, bool) {
+	address, ok := m.shown[file]
+	return address, ok
+}
