@@ -400,7 +400,7 @@ func (p *Page) Readable(span Span, known Templates, link func(dest string, below
 		}
 	}
 	for _, c := range p.Code {
-		if !within(c.Span) || bytes.Index(p.Src[c.Inner.Start:c.Inner.End], []byte("{{")) < 0 {
+		if !within(c.Span) || !bytes.Contains(p.Src[c.Inner.Start:c.Inner.End], []byte("{{")) {
 			continue
 		}
 		was := p.Src[c.Inner.Start:c.Inner.End]

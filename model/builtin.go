@@ -447,20 +447,6 @@ func refers(clause string) bool {
 	return false
 }
 
-// coverage is the share of the question's weight that is in a section.
-func (q *query) coverage(s *section) float64 {
-	if q.total == 0 {
-		return 0
-	}
-	sum := 0.0
-	for t, w := range q.weights {
-		if s.terms[t] >= 0 {
-			sum += w
-		}
-	}
-	return sum / q.total
-}
-
 // match is how well a unit fits a question: for each aspect the share of its weight in the block, less for what only the
 // headings above say; the best aspect counts most. Counts are how often the unit has each term, lines how much of the
 // question each of its lines holds, where it has several.
