@@ -677,8 +677,8 @@ func (q *quotas) total() int {
 
 type documents struct {
 	address string // of the site, as its configuration states it
-	mu   sync.Mutex
-	last search.Query
+	mu      sync.Mutex
+	last    search.Query
 }
 
 func (d *documents) Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error) {
