@@ -22,6 +22,14 @@ func sampled(n int) int {
 	return n
 }
 
+// skipUnderRace is for tests in one goroutine that take long under the race detector. CI runs them without it.
+func skipUnderRace(t *testing.T) {
+	t.Helper()
+	if raceDetector {
+		t.Skip("one goroutine: CI runs it without the race detector")
+	}
+}
+
 var sets = []string{"prometheus", "mintlify", "vite"}
 
 // outside lists what a rename must not touch: code, destinations, tags apart from their text, keys of front matter.
@@ -240,6 +248,7 @@ func TestAMoveRewritesEveryLinkAndTheWayBackGivesTheSameBytes(t *testing.T) {
 }
 
 func TestInverseInstructionsGiveBackTheBytes(t *testing.T) {
+	skipUnderRace(t)
 	for _, set := range sets {
 		t.Run(set, func(t *testing.T) {
 			files := corpus(t, set)
@@ -306,6 +315,7 @@ func TestInverseInstructionsGiveBackTheBytes(t *testing.T) {
 }
 
 func TestWholeSetOperationsKeepEveryPageSound(t *testing.T) {
+	skipUnderRace(t)
 	for _, set := range sets {
 		if raceDetector && set == "mintlify" {
 			continue
@@ -347,6 +357,7 @@ func TestARunStopsWhenItsContextEnds(t *testing.T) {
 // told to touch must be the same bytes, the inverse instruction, where there is one, must give back the original, and so
 // must "undo".
 func TestEveryOperationOnRealDocumentation(t *testing.T) {
+	skipUnderRace(t)
 	roots := map[string][]string{"prometheus": {"/docs>"}, "mintlify": {"/>"}, "vite": {"/>docs"}}
 	for _, set := range sets {
 		if raceDetector && set != "vite" {
