@@ -109,8 +109,8 @@ func (s *Server) overloaded(reason string) error {
 }
 
 // answerWithin is the time within which whoever is let in is expected to see the answer begin: who would have to wait longer is
-// refused. It is two seconds, of which a fifth is kept for what the expectation may be wrong by.
-const answerWithin = 2 * time.Second * 4 / 5
+// refused. It is two seconds, of which a third is kept for what the expectation may be wrong by and for the time before the queue.
+const answerWithin = 2 * time.Second * 2 / 3
 
 // enqueue takes a place for a request that makes work, for which it may have to wait in the queue.
 func (s *Server) enqueue(ctx context.Context) (*overload.Place, error) {

@@ -62,8 +62,8 @@ type Bounds struct {
 	BodyBytes      int64         // of one request: 1 MiB
 	BodyMemory     int64         // of all request bodies that are being read: 64 MiB
 	Requests       int           // had at once, waiting ones too, streams not counted: 1024
-	Working        int           // questions, searches, jobs and feedback worked on at once; more wait: 48 for each processor
-	Waiting        int           // of those, waiting at once: 2048 for each processor
+	Working        int           // questions, searches, jobs and feedback worked on at once; more wait: 48 for each thread that runs Go's code
+	Waiting        int           // of those, waiting at once: 2048 for each thread that runs Go's code
 	Lease          time.Duration // that one of them counts as worked on, however long it is: 250 ms
 	Streams        int           // open at once: 32768
 	Waits          int           // polls held open at once; beyond them polls are answered without waiting: 4096

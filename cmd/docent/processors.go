@@ -26,6 +26,6 @@ func (d *division) start(server *exec.Cmd) error {
 	if d == nil {
 		return server.Start()
 	}
-	server.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", d.procs))
+	server.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", d.procs+1)) // as the server sets it by itself (oneThreadMore)
 	return d.affinity.start(server)
 }
