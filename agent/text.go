@@ -430,7 +430,9 @@ func (r *run) expand(in place) ([]string, error) {
 		return nil, refuse("nothing before it says which page is meant")
 	}
 	if strings.ContainsAny(name, "*?[{") {
-		return r.matching(in.name, name)
+		if f, err := r.site.find(in.name); err != nil || !isPage(f) { // a page of a route with a parameter is called [name].md
+			return r.matching(in.name, name)
+		}
 	}
 	folder := strings.TrimSuffix(name, "/")
 	below, dir := r.below(folder)
