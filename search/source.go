@@ -184,19 +184,7 @@ func (s *source) include(name string, content []byte) {
 
 // readFront takes from the front matter what bears on finding the page. Names differ between site generators.
 func readFront(r *record, src *source, front map[string]any) {
-	text := func(keys ...string) string {
-		for _, k := range keys {
-			switch v := front[k].(type) {
-			case string:
-				if v = strings.TrimSpace(v); v != "" {
-					return v
-				}
-			case int, int64, uint64, float64:
-				return fmt.Sprint(v)
-			}
-		}
-		return ""
-	}
+	text := func(keys ...string) string { return site.FrontText(front, keys...) }
 	list := func(keys ...string) (out []string) {
 		for _, k := range keys {
 			switch v := front[k].(type) {

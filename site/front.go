@@ -194,14 +194,14 @@ func readTime(values map[string]any, keys ...string) int64 {
 
 // ReadPage reads from a page's front matter what it says of its own address. Names differ between the generators.
 func ReadPage(file string, values map[string]any) Page {
-	p := Page{Path: file, Title: frontText(values, "title")}
-	if slug := frontText(values, "slug"); !strings.Contains(slug, ":") {
+	p := Page{Path: file, Title: FrontText(values, "title")}
+	if slug := FrontText(values, "slug"); !strings.Contains(slug, ":") {
 		p.Slug = slug
 	}
-	if id := frontText(values, "id"); !strings.ContainsAny(id, ":/ ") {
+	if id := FrontText(values, "id"); !strings.ContainsAny(id, ":/ ") {
 		p.ID = id
 	}
-	if address := frontText(values, "permalink", "url"); address != "" && !strings.Contains(address, ":") {
+	if address := FrontText(values, "permalink", "url"); address != "" && !strings.Contains(address, ":") {
 		p.Address = "/" + strings.TrimPrefix(address, "/")
 	}
 	for _, alias := range frontList(values, "aliases", "redirect_from") {
@@ -212,8 +212,8 @@ func ReadPage(file string, values map[string]any) Page {
 	return p
 }
 
-// frontText is the first of these keys that holds a text or a number.
-func frontText(values map[string]any, keys ...string) string {
+// FrontText is the first of these keys that holds a text or a number.
+func FrontText(values map[string]any, keys ...string) string {
 	for _, k := range keys {
 		switch v := values[k].(type) {
 		case string:
