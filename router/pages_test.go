@@ -330,6 +330,17 @@ func TestAPullRequestWhoseCommitsAreGoneSaysSo(t *testing.T) {
 	}
 }
 
+func TestAPullRequestOutlivesItsProject(t *testing.T) {
+	h := build(t)
+	id := h.pull()
+	h.catalog.mu.Lock()
+	delete(h.catalog.projects, "acme")
+	h.catalog.mu.Unlock()
+	if page, _ := h.text(200, "GET", "/pulls/"+id, "", ""); !strings.Contains(page, "<strong>acme</strong>") {
+		t.Errorf("the page does not name its project: %s", page)
+	}
+}
+
 // A browser keeps cookies and fills in forms.
 type browser struct {
 	*house

@@ -101,10 +101,10 @@ func (s *Server) showPull(x *exchange, req bunrouter.Request) error {
 		return missing("file " + one + " among the changes of this pull request")
 	}
 	project, err := s.Catalog.Project(req.Context(), p.Project)
-	if err != nil {
-		return named(err, "pull request")
+	if err != nil && !errors.Is(err, api.ErrNotFound) { // a removed project's requests can still be read
+		return err
 	}
-	v.Project = or(project.Name, string(project.ID))
+	v.Project = or(project.Name, string(p.Project))
 	who, ok, err := s.session(x, req)
 	if err != nil {
 		return err
