@@ -31,7 +31,7 @@ func (o *operations) automations() *automations {
 	if o.app != nil {
 		return o.app.automations
 	}
-	return newAutomations(o.stores.catalog, o.stores.source.log)
+	return newAutomations(o.stores.catalog, o.stores.source.Log)
 }
 
 func (o *operations) addAutomation(ctx context.Context, a api.Automation) (api.Automation, error) {

@@ -430,8 +430,8 @@ func (a *app) settle(ctx context.Context) error {
 			continue
 		}
 		missing.Go(func() {
-			_, err := a.stores.source.refresh(ctx, p, func(string, int, int) {})
-			a.stores.source.report(p.ID, err) // the others can be served
+			_, err := a.stores.source.Refresh(ctx, p, func(string, int, int) {})
+			a.stores.source.Report(p.ID, err) // the others can be served
 		})
 	}
 	if missing.Wait(); !restored {

@@ -43,6 +43,9 @@ var mayImport = []struct {
 	{"docent/actors/thread", []string{"docent/api", "docent/model", "docent/persistence", "docent/search", "docent/stream"}},
 	{"docent/actors", []string{"docent/actors/job", "docent/actors/thread", "docent/api", "docent/persistence"}},
 
+	// What the server does by itself: it follows the sources of documentation.
+	{"docent/ingest", []string{"docent/api", "docent/forge", "docent/search"}},
+
 	// The edge, the load suite, the program.
 	{"docent/router", []string{
 		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/forge", "docent/model", "docent/persistence",
@@ -51,7 +54,7 @@ var mayImport = []struct {
 	{"docent/bench", []string{"docent/stream"}},
 	{"docent/cmd/docent", []string{
 		"docent/actors", "docent/actors/job", "docent/actors/thread", "docent/agent", "docent/api", "docent/bench", "docent/docs",
-		"docent/forge", "docent/model", "docent/persistence", "docent/router", "docent/search", "docent/site", "docent/stream",
+		"docent/forge", "docent/ingest", "docent/model", "docent/persistence", "docent/router", "docent/search", "docent/site", "docent/stream",
 	}},
 }
 

@@ -112,8 +112,8 @@ func (o *operations) run(ctx context.Context, name string, params json.RawMessag
 			if err != nil {
 				return search.Report{}, err
 			}
-			o.stores.source.guard.forget(p.ID)
-			return o.stores.source.refresh(ctx, project, progress)
+			o.stores.source.Forget(p.ID)
+			return o.stores.source.Refresh(ctx, project, progress)
 		})
 	case opAutomationAdd:
 		return perform(params, func(a api.Automation) (api.Automation, error) { return o.addAutomation(ctx, a) })
@@ -195,8 +195,8 @@ func (o *operations) addProject(ctx context.Context, p api.Project, progress Pro
 	if err != nil {
 		return projectAdded{}, err
 	}
-	o.stores.source.guard.forget(p.ID)
-	report, err := o.stores.source.refresh(ctx, p, progress)
+	o.stores.source.Forget(p.ID)
+	report, err := o.stores.source.Refresh(ctx, p, progress)
 	if err == nil {
 		err = o.checkDocsDir(ctx, p, report.Commit)
 	}
@@ -219,11 +219,11 @@ func (o *operations) checkProject(ctx context.Context, id api.ProjectID, progres
 	if err != nil {
 		return search.Check{}, err
 	}
-	report, err := o.stores.source.refresh(ctx, project, progress)
+	report, err := o.stores.source.Refresh(ctx, project, progress)
 	if err != nil {
 		return search.Check{}, err
 	}
-	return o.stores.source.check(ctx, project, report.Commit)
+	return o.stores.source.Check(ctx, project, report.Commit)
 }
 
 // check says what is wrong with a project's settings.
@@ -331,7 +331,7 @@ func (o *operations) setProject(ctx context.Context, p api.Project, progress Pro
 		if p, err = o.stores.catalog.UpdateProject(ctx, p); err != nil {
 			return projectAdded{}, err
 		}
-		report, err := o.stores.source.again(ctx, p, commit, progress)
+		report, err := o.stores.source.Again(ctx, p, commit, progress)
 		return read(p, report, ""), err
 	}
 	open, err := o.stores.hub.Rights(ctx, p)
@@ -350,8 +350,8 @@ func (o *operations) setProject(ctx context.Context, p api.Project, progress Pro
 	if p, err = o.stores.catalog.UpdateProject(ctx, p); err != nil {
 		return projectAdded{}, err
 	}
-	o.stores.source.guard.forget(p.ID)
-	report, err := o.stores.source.refresh(ctx, p, progress)
+	o.stores.source.Forget(p.ID)
+	report, err := o.stores.source.Refresh(ctx, p, progress)
 	return read(p, report, open), err
 }
 
@@ -359,7 +359,7 @@ func (o *operations) removeProject(ctx context.Context, id api.ProjectID) error 
 	if err := o.stores.catalog.RemoveProject(ctx, id); err != nil {
 		return err
 	}
-	o.stores.source.guard.forget(id)
+	o.stores.source.Forget(id)
 	return o.stores.library.Remove(id)
 }
 

@@ -8,11 +8,12 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"docent/ingest"
 )
 
-// A Progress hears how far a piece of work is: what is being done, and how much of how much (a total of 0 where that is
-// not known).
-type Progress func(text string, done, total int)
+// A Progress hears how far a piece of work is.
+type Progress = ingest.Progress
 
 // showProgress shows progress on w where it is a terminal, and logs it now and then elsewhere. The returned function
 // ends the display.

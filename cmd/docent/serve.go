@@ -28,6 +28,7 @@ import (
 	"docent/api"
 	"docent/bench"
 	"docent/forge"
+	"docent/ingest"
 	"docent/model"
 	"docent/persistence"
 	"docent/router"
@@ -144,6 +145,9 @@ func (a *app) greet(ctx context.Context, stderr io.Writer) {
 // clock is where all rooms take the time from. A test sets it back and forward.
 var clock = time.Now
 
+// beforeIndexing lets a test end the process where hostile content would.
+var beforeIndexing func(api.Project)
+
 // An app is every room, wired.
 type app struct {
 	config  Config
@@ -153,7 +157,7 @@ type app struct {
 	journal *persistence.Journal
 	system  *actors.System
 	edge    *router.Server
-	updates *updates
+	updates *ingest.Updates
 	models  *model.Registry
 
 	automations *automations
@@ -211,7 +215,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	if err != nil {
 		return nil, fmt.Errorf("set up the agent: %w", err)
 	}
-	docs := documents{a.stores.library, a.stores.source}
+	docs := ingest.Documents{Library: a.stores.library, Reader: a.stores.source}
 	a.system, err = actors.Start(ctx, actors.Deps{
 		Journal: a.journal, Projects: a.stores.catalog, Log: log, Now: clock, Context: a.work,
 		Editor: editor, Forge: treeForge{a.stores.hub},
@@ -226,7 +230,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	metrics.MustRegister(a.system, a.journal, models, a.stores.library, a.stores.catalog)
 	a.models = models
 
-	a.updates = newUpdates(a.stores, log)
+	a.updates = ingest.NewUpdates(a.stores.source)
 	a.closers = append(a.closers, a.updates.Close)
 	newest, err := a.stores.catalog.NewestJob(ctx)
 	if err != nil {
@@ -239,7 +243,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	a.automations.jobs, a.automations.claims = a.system.Jobs(), a.journal.Claim
 	a.automations.docs, a.automations.updates = repositoryDocs{a.stores}, a.updates.Start
 	a.closers = append(a.closers, a.automations.Close)
-	a.stores.source.listen(a.automations.docsAt)
+	a.stores.source.Listen(a.automations.docsAt)
 	secret, err := a.stores.catalog.Secret(ctx, "session-cookies")
 	if err != nil {
 		return nil, fmt.Errorf("read the secret of session cookies: %w", err)
@@ -299,7 +303,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	followed := make(chan struct{})
 	go func() {
 		defer close(followed)
-		a.stores.source.follow(following, a.config.PollInterval.Duration)
+		a.stores.source.Follow(following, a.config.PollInterval.Duration)
 	}()
 	server := &http.Server{
 		Handler: a.edge, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
@@ -317,7 +321,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(a.edge.Listener(listener)) }()
 	a.upkeep.begin(a.work, a)
-	a.updates.resume()
+	a.updates.Resume()
 	a.automations.start()
 	a.log.Info("serving", "address", listener.Addr().String(), "url", a.config.PublicURL, "data", a.config.Data)
 
@@ -429,30 +433,33 @@ func (f treeForge) Tree(ctx context.Context, p api.Project, commit string) (agen
 
 // Each port with what serves it.
 var (
-	_ agent.History    = (*forge.Tree)(nil)
-	_ agent.Linked     = (*forge.Tree)(nil)
-	_ job.Forge        = treeForge{}
-	_ job.Editor       = (*agent.Agent)(nil)
-	_ job.Journal      = (*persistence.Journal)(nil)
-	_ job.Projects     = (*persistence.Catalog)(nil)
-	_ thread.Journal   = (*persistence.Journal)(nil)
-	_ thread.Searcher  = documents{}
-	_ thread.Model     = (*model.Registry)(nil)
-	_ thread.Projects  = (*persistence.Catalog)(nil)
-	_ forge.PullStore  = (*persistence.Catalog)(nil)
-	_ search.Tree      = (*forge.Tree)(nil)
-	_ router.Catalog   = (*persistence.Catalog)(nil)
-	_ router.Quotas    = (*persistence.Quotas)(nil)
-	_ router.Claims    = (*persistence.Journal)(nil)
-	_ router.Documents = documents{}
-	_ router.Pulls     = (*forge.Hub)(nil)
-	_ router.Threads   = (*actors.Threads)(nil)
-	_ router.Analytics = (*persistence.Catalog)(nil)
-	_ router.Updates   = (*updates)(nil)
-	_ router.Models    = (*model.Registry)(nil)
-	_ router.Pushes    = (*automations)(nil)
-	_ automationStore  = (*persistence.Catalog)(nil)
-	_ automationJobs   = (*actors.Jobs)(nil)
+	_ agent.History       = (*forge.Tree)(nil)
+	_ agent.Linked        = (*forge.Tree)(nil)
+	_ job.Forge           = treeForge{}
+	_ job.Editor          = (*agent.Agent)(nil)
+	_ job.Journal         = (*persistence.Journal)(nil)
+	_ job.Projects        = (*persistence.Catalog)(nil)
+	_ thread.Journal      = (*persistence.Journal)(nil)
+	_ thread.Searcher     = ingest.Documents{}
+	_ thread.Model        = (*model.Registry)(nil)
+	_ thread.Projects     = (*persistence.Catalog)(nil)
+	_ forge.PullStore     = (*persistence.Catalog)(nil)
+	_ search.Tree         = (*forge.Tree)(nil)
+	_ ingest.Catalog      = (*persistence.Catalog)(nil)
+	_ ingest.Repositories = (*forge.Hub)(nil)
+	_ ingest.Index        = (*search.Library)(nil)
+	_ router.Catalog      = (*persistence.Catalog)(nil)
+	_ router.Quotas       = (*persistence.Quotas)(nil)
+	_ router.Claims       = (*persistence.Journal)(nil)
+	_ router.Documents    = ingest.Documents{}
+	_ router.Pulls        = (*forge.Hub)(nil)
+	_ router.Threads      = (*actors.Threads)(nil)
+	_ router.Analytics    = (*persistence.Catalog)(nil)
+	_ router.Updates      = (*ingest.Updates)(nil)
+	_ router.Models       = (*model.Registry)(nil)
+	_ router.Pushes       = (*automations)(nil)
+	_ automationStore     = (*persistence.Catalog)(nil)
+	_ automationJobs      = (*actors.Jobs)(nil)
 )
 
 func modelConfig(c Config) model.Config {

@@ -117,7 +117,7 @@ func (a *app) status() (serverStatus, error) {
 			Unavailable: js.Down, Commits: js.Commits},
 		Edge:    edgeStatus{Refused: map[string]int{}},
 		Indexes: a.stores.library.Open(),
-		LeftOut: a.stores.source.guard.leftOut(),
+		LeftOut: a.stores.source.LeftOut(),
 		Models:  []modelStatus{},
 	}
 	for _, e := range a.models.Endpoints() {

@@ -10,6 +10,7 @@ import (
 
 	"docent/api"
 	"docent/forge"
+	"docent/ingest"
 	"docent/persistence"
 	"docent/search"
 )
@@ -21,7 +22,7 @@ type stores struct {
 	catalog *persistence.Catalog
 	hub     *forge.Hub
 	library *search.Library
-	source  *source
+	source  *ingest.Reader
 	adding  sync.Mutex // held while a project is added
 }
 
@@ -45,15 +46,18 @@ func openStores(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (
 	if s.library, err = search.OpenLibrary(dir.file("index"), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes, Memory: c.IndexMemory}); err != nil {
 		return s, fmt.Errorf("open the search indexes: %w", err)
 	}
-	guard, err := openReadGuard(dir.file("reading"), buildVersion().key(), dir.crashed, clock, log)
-	if err != nil {
-		return s, err
-	}
-	s.source = newSource(s, guard, log)
-	s.hub, err = forge.Open(dir.file("repos"), s.catalog, forge.Options{Log: log, Now: clock, Merged: s.source.merged, CoAuthor: s.coAuthor})
+	merged := func(project api.ProjectID) { s.source.Merged(project) }
+	s.hub, err = forge.Open(dir.file("repos"), s.catalog, forge.Options{Log: log, Now: clock, Merged: merged, CoAuthor: s.coAuthor})
 	if err != nil {
 		return s, fmt.Errorf("open the repositories: %w", err)
 	}
+	guard, err := ingest.OpenGuard(dir.file("reading"), buildVersion().key(), dir.crashed, clock, log)
+	if err != nil {
+		return s, err
+	}
+	s.source = ingest.New(ingest.Deps{
+		Catalog: s.catalog, Repositories: s.hub, Index: s.library, Guard: guard, Log: log, BeforeIndexing: beforeIndexing,
+	})
 	return s, nil
 }
 

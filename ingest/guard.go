@@ -1,17 +1,14 @@
-package main
+package ingest
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,11 +21,11 @@ const (
 	retryUnknown = time.Hour // until a source is fetched again whose fetching ended the process: its commit is not known
 )
 
-// A readGuard keeps a project whose content ends the process from doing so at each start. That a source is being read stands in
+// A Guard keeps a project whose content ends the process from doing so at each start. That a source is being read stands in
 // a file of its own while it is; a server that finds such a file knows what its predecessor died of. After mostCrashes deaths
 // the source is left out until its commit changes, another version of Docent reads it, or an operator asks for it. A source that
 // was being read when the process ended is read while no other is, so that the next death is put down to the right one.
-type readGuard struct {
+type Guard struct {
 	dir     string
 	version string
 	now     func() time.Time
@@ -58,9 +55,9 @@ const (
 	stepIndex readStep = "index" // of its files
 )
 
-// openReadGuard reads what the process before left behind. crashed tells whether that process ended by its own fault.
-func openReadGuard(dir, version string, crashed bool, now func() time.Time, log *slog.Logger) (*readGuard, error) {
-	g := &readGuard{dir: dir, version: version, now: now, log: log, entries: map[string]*readEntry{}}
+// OpenGuard reads what the process before left behind. crashed tells whether that process ended by its own fault.
+func OpenGuard(dir, version string, crashed bool, now func() time.Time, log *slog.Logger) (*Guard, error) {
+	g := &Guard{dir: dir, version: version, now: now, log: log, entries: map[string]*readEntry{}}
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
 		return nil, err
@@ -92,12 +89,12 @@ func openReadGuard(dir, version string, crashed bool, now func() time.Time, log 
 
 func (e *readEntry) key() string { return string(e.Project) + " " + string(e.Step) }
 
-func (g *readGuard) file(e *readEntry) string {
+func (g *Guard) file(e *readEntry) string {
 	return filepath.Join(g.dir, url.PathEscape(string(e.Project))+"."+string(e.Step)+".json")
 }
 
 // save writes an entry. Without it a death is not counted; that is no reason not to read, so a full disk is none.
-func (g *readGuard) save(e *readEntry) {
+func (g *Guard) save(e *readEntry) {
 	text, err := json.Marshal(e)
 	if err == nil {
 		err = errors.Join(os.MkdirAll(g.dir, 0o700), os.WriteFile(g.file(e), text, 0o600))
@@ -125,7 +122,7 @@ func (e *readEntry) reason() string {
 }
 
 // begin notes that a source is read now, and refuses where it is left out. The caller calls end when it has been read, or not.
-func (g *readGuard) begin(project api.ProjectID, step readStep, commit string) (end func(), err error) {
+func (g *Guard) begin(project api.ProjectID, step readStep, commit string) (end func(), err error) {
 	now := g.now()
 	g.mu.Lock()
 	e := g.entries[(&readEntry{Project: project, Step: step}).key()]
@@ -160,8 +157,8 @@ func (g *readGuard) begin(project api.ProjectID, step readStep, commit string) (
 	}, nil
 }
 
-// forget has a project read again, whatever came of it before: an operator asked for it.
-func (g *readGuard) forget(project api.ProjectID) {
+// Forget has a project read again, whatever came of it before: an operator asked for it.
+func (g *Guard) Forget(project api.ProjectID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for key, e := range g.entries {
@@ -172,8 +169,8 @@ func (g *readGuard) forget(project api.ProjectID) {
 	}
 }
 
-// leftOut lists why projects are left out.
-func (g *readGuard) leftOut() []string {
+// LeftOut lists why projects are left out.
+func (g *Guard) LeftOut() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var out []string
@@ -184,30 +181,4 @@ func (g *readGuard) leftOut() []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// crashFile holds what the Go runtime says when it ends the process: a panic that nobody recovers, a stack that overflows.
-const crashFile = "crash.log"
-
-// watchCrashes tells whether the process before this one crashed, moves what it said aside, and has the runtime write there.
-func watchCrashes(dir *dataDir, log *slog.Logger) (crashed bool) {
-	name := dir.file(crashFile)
-	if text, err := os.ReadFile(name); err == nil && len(text) > 0 {
-		crashed = true
-		kept := strings.TrimSuffix(name, ".log") + ".last.log"
-		first, _, _ := strings.Cut(string(text), "\n")
-		log.Error("the server before this one crashed", "reason", first, "trace", kept)
-		if err := os.Rename(name, kept); err != nil {
-			log.Warn("the trace of a crash stays where it is", "error", err)
-		}
-	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err == nil {
-		err = debug.SetCrashOutput(f, debug.CrashOptions{})
-		err = errors.Join(err, io.Closer(f).Close()) // the runtime has a descriptor of its own
-	}
-	if err != nil {
-		log.Warn("a crash of the server would not be noted", "error", err)
-	}
-	return crashed
 }

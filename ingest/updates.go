@@ -1,4 +1,4 @@
-package main
+package ingest
 
 import (
 	"context"
@@ -24,11 +24,11 @@ const (
 	updateFiles    = 1000 // files of each kind that an update names
 )
 
-// updates read documentation anew when a client asks for it. A run that was accepted stands in the catalogue before the
+// Updates read documentation anew when a client asks for it. A run that was accepted stands in the catalogue before the
 // client hears of it, and is begun again by the next server where this one dies in it. The runs of a project come one
 // after the other; who asks while one waits to begin gets that one.
-type updates struct {
-	stores *stores
+type Updates struct {
+	reader *Reader
 	log    *slog.Logger
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -40,13 +40,14 @@ type updates struct {
 	running map[api.UpdateID]*updateRun
 }
 
-func newUpdates(s *stores, log *slog.Logger) *updates {
+// NewUpdates are those that the reader carries out. They do nothing by themselves before Resume.
+func NewUpdates(reader *Reader) *Updates {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &updates{stores: s, log: log, ctx: ctx, cancel: cancel, turns: map[api.ProjectID]*sync.Mutex{}, running: map[api.UpdateID]*updateRun{}}
+	return &Updates{reader: reader, log: reader.Log, ctx: ctx, cancel: cancel, turns: map[api.ProjectID]*sync.Mutex{}, running: map[api.UpdateID]*updateRun{}}
 }
 
 // Close breaks off what runs; the next server begins it again.
-func (u *updates) Close() error {
+func (u *Updates) Close() error {
 	u.mu.Lock()
 	u.closed = true
 	u.mu.Unlock()
@@ -55,12 +56,12 @@ func (u *updates) Close() error {
 	return nil
 }
 
-// resume begins again what was accepted and has not ended.
-func (u *updates) resume() {
+// Resume begins again what was accepted and has not ended.
+func (u *Updates) Resume() {
 	u.run(func() {
 		var open []api.Update
 		err := u.insist("list the updates that have not ended", func() (err error) {
-			open, err = u.stores.catalog.OpenUpdates(u.ctx)
+			open, err = u.reader.Catalog.OpenUpdates(u.ctx)
 			return err
 		})
 		if err != nil {
@@ -73,8 +74,8 @@ func (u *updates) resume() {
 }
 
 // Start accepts an update.
-func (u *updates) Start(ctx context.Context, project api.ProjectID) (api.UpdateID, error) {
-	up, added, err := u.stores.catalog.AddUpdate(ctx, project)
+func (u *Updates) Start(ctx context.Context, project api.ProjectID) (api.UpdateID, error) {
+	up, added, err := u.reader.Catalog.AddUpdate(ctx, project)
 	if err != nil {
 		return "", err
 	}
@@ -85,18 +86,18 @@ func (u *updates) Start(ctx context.Context, project api.ProjectID) (api.UpdateI
 }
 
 // Status is an update as it stands now.
-func (u *updates) Status(ctx context.Context, id api.UpdateID) (api.Update, error) {
+func (u *Updates) Status(ctx context.Context, id api.UpdateID) (api.Update, error) {
 	u.mu.Lock()
 	run := u.running[id]
 	u.mu.Unlock()
 	if run != nil {
 		return run.view(), nil
 	}
-	return u.stores.catalog.Update(ctx, id)
+	return u.reader.Catalog.Update(ctx, id)
 }
 
 // run does something in the background, unless the server stops.
-func (u *updates) run(f func()) {
+func (u *Updates) run(f func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.closed {
@@ -104,9 +105,9 @@ func (u *updates) run(f func()) {
 	}
 }
 
-// begin carries an update out when its turn comes. Whoever begins one twice does it once: Start and resume may both have
+// begin carries an update out when its turn comes. Whoever begins one twice does it once: Start and Resume may both have
 // heard of it.
-func (u *updates) begin(up api.Update) {
+func (u *Updates) begin(up api.Update) {
 	u.mu.Lock()
 	_, twice := u.running[up.ID]
 	if !twice && !u.closed {
@@ -132,7 +133,7 @@ func (u *updates) begin(up api.Update) {
 }
 
 // carryOut brings a run to its end, unless the server stops before.
-func (u *updates) carryOut(run *updateRun) {
+func (u *Updates) carryOut(run *updateRun) {
 	up := run.view()
 	if up.Attempts >= updateAttempts {
 		u.end(run, fmt.Errorf("%w: it broke off %d times", errGivenUp, up.Attempts))
@@ -151,7 +152,7 @@ func (u *updates) carryOut(run *updateRun) {
 		run.change(func(up *api.Update) { up.Attempts-- }) // stopped, not failed
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
-		if err := u.stores.catalog.SaveUpdate(ctx, run.view()); err != nil {
+		if err := u.reader.Catalog.SaveUpdate(ctx, run.view()); err != nil {
 			u.log.Warn("an update that was broken off counts as begun", "update", up.ID, "error", err)
 		}
 		return
@@ -165,7 +166,7 @@ var (
 )
 
 // perform reads and indexes the documentation, and says what has changed.
-func (u *updates) perform(run *updateRun) (err error) {
+func (u *Updates) perform(run *updateRun) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			u.log.Error("an update panicked", "update", run.view().ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
@@ -173,17 +174,17 @@ func (u *updates) perform(run *updateRun) (err error) {
 		}
 	}()
 	id := run.view().Project
-	project, err := u.stores.catalog.Project(u.ctx, id)
+	project, err := u.reader.Catalog.Project(u.ctx, id)
 	if err != nil {
 		return fmt.Errorf("find project %s: %w", id, err)
 	}
 	run.say("reading the documentation")
-	tip, report, err := u.stores.source.refreshTo(u.ctx, project, run.progress)
+	tip, report, err := u.reader.refreshTo(u.ctx, project, run.progress)
 	if err != nil {
 		return err
 	}
 	commit := api.UpdateCommit{SHA: report.Commit, Ref: tip.Branch, Added: report.Added, Modified: report.Modified, Removed: report.Removed}
-	tree, err := u.stores.hub.Tree(u.ctx, project, report.Commit)
+	tree, err := u.reader.Repositories.Tree(u.ctx, project, report.Commit)
 	if err != nil {
 		return err
 	}
@@ -211,8 +212,8 @@ func (u *updates) perform(run *updateRun) (err error) {
 
 // before lists the files that there were after the project's last successful update, or where there was none, before the
 // commit.
-func (u *updates) before(tree *forge.Tree, id api.ProjectID, commit string) ([]api.File, error) {
-	last, err := u.stores.catalog.LastUpdate(u.ctx, id)
+func (u *Updates) before(tree *forge.Tree, id api.ProjectID, commit string) ([]api.File, error) {
+	last, err := u.reader.Catalog.LastUpdate(u.ctx, id)
 	if err == nil {
 		if files, err := tree.FilesAt(u.ctx, last.Commit.SHA); !errors.Is(err, api.ErrNotFound) {
 			return files, err
@@ -246,7 +247,7 @@ func changed(before, now []api.File) (added, modified, removed []string) {
 }
 
 // end stores how a run ended.
-func (u *updates) end(run *updateRun, err error) {
+func (u *Updates) end(run *updateRun, err error) {
 	now := time.Now().UTC()
 	up := run.view()
 	if err != nil {
@@ -291,12 +292,12 @@ func failure(err error) string {
 
 // save stores how far a run has come, as often as it takes. It fails where the server stops, and where the update is no
 // more.
-func (u *updates) save(run *updateRun) error {
-	return u.insist("store an update", func() error { return u.stores.catalog.SaveUpdate(u.ctx, run.view()) })
+func (u *Updates) save(run *updateRun) error {
+	return u.insist("store an update", func() error { return u.reader.Catalog.SaveUpdate(u.ctx, run.view()) })
 }
 
 // insist tries something until it is done, the server stops, or it cannot be done.
-func (u *updates) insist(doing string, do func() error) error {
+func (u *Updates) insist(doing string, do func() error) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 10*time.Second) {
 		err := do()
 		if err == nil || u.ctx.Err() != nil {

@@ -1,0 +1,45 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+
+	"docent/api"
+	"docent/search"
+)
+
+// Documents is the library as those see it who answer readers. An index that cannot be used is made anew as soon as somebody
+// wants it.
+type Documents struct {
+	*search.Library
+	Reader *Reader
+}
+
+// Search is the library's.
+func (d Documents) Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error) {
+	hits, err := d.Library.Search(ctx, project, q)
+	if errors.Is(err, search.ErrNotIndexed) {
+		d.Reader.make(project)
+	}
+	return hits, err
+}
+
+// Page is the library's.
+func (d Documents) Page(ctx context.Context, project api.ProjectID, path string, groups []string) (search.Page, error) {
+	page, err := d.Library.Page(ctx, project, path, groups)
+	if errors.Is(err, search.ErrNotIndexed) {
+		d.Reader.make(project)
+	}
+	return page, err
+}
+
+// Indexed returns when the project has an index, or when it could not be made.
+func (d Documents) Indexed(ctx context.Context, project api.ProjectID) error {
+	m := d.Reader.make(project)
+	select {
+	case <-m.done:
+		return m.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,52 @@
+package ingest
+
+import (
+	"context"
+	"log/slog"
+
+	"docent/api"
+	"docent/forge"
+	"docent/search"
+)
+
+// Deps is what reading documentation needs of the outside.
+type Deps struct {
+	Catalog      Catalog
+	Repositories Repositories
+	Index        Index
+	Guard        *Guard
+	Log          *slog.Logger
+
+	// BeforeIndexing is called with each project before its files are indexed; nil for nothing. A test ends the process here, as
+	// hostile content would.
+	BeforeIndexing func(api.Project)
+}
+
+// A Catalog holds the projects, and the updates that clients asked for.
+type Catalog interface {
+	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
+	Projects(ctx context.Context) ([]api.Project, error)
+
+	AddUpdate(ctx context.Context, project api.ProjectID) (u api.Update, added bool, err error)
+	SaveUpdate(ctx context.Context, u api.Update) error
+	Update(ctx context.Context, id api.UpdateID) (api.Update, error)
+	LastUpdate(ctx context.Context, project api.ProjectID) (api.Update, error)
+	OpenUpdates(ctx context.Context) ([]api.Update, error)
+}
+
+// Repositories hold the documentation as it came from its sources.
+type Repositories interface {
+	Sync(ctx context.Context, p api.Project, progress func(text string)) (tip forge.Tip, moved bool, err error)
+	Tree(ctx context.Context, p api.Project, commit string) (*forge.Tree, error)
+}
+
+// An Index is what readers' questions are answered from.
+type Index interface {
+	Commit(project api.ProjectID) string
+	Update(ctx context.Context, p api.Project, tree search.Tree, progress func(done, total int)) (search.Report, error)
+	Check(ctx context.Context, p api.Project, tree search.Tree) (search.Check, error)
+}
+
+// A Progress hears how far a piece of work is: what is being done, and how much of how much (a total of 0 where that is
+// not known).
+type Progress func(text string, done, total int)

@@ -1,0 +1,277 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"docent/api"
+	"docent/forge"
+	"docent/search"
+)
+
+// A Reader keeps the indexes true to the repositories: it reads a project's documentation and indexes what changed.
+type Reader struct {
+	Deps
+	slots chan struct{} // how many projects are read at once
+
+	mu     sync.Mutex
+	locks  map[api.ProjectID]*sync.Mutex // one reading of a project at a time
+	ctx    context.Context               // ends with Close
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	watch  *folderWatch // of a server; nil in a command
+	heard  func(context.Context, api.ProjectID, string)
+	making map[api.ProjectID]*making
+}
+
+// A making is one attempt to give a project an index that had none that could be used.
+type making struct {
+	done chan struct{}
+	err  error // once it is done
+	ends time.Time
+}
+
+// makeAgain is how long after an attempt that failed the next one begins at the earliest.
+const makeAgain = 4 * time.Second
+
+// New makes a Reader. It does nothing by itself before Follow.
+func New(deps Deps) *Reader {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Reader{
+		Deps: deps, slots: make(chan struct{}, 2), locks: map[api.ProjectID]*sync.Mutex{}, making: map[api.ProjectID]*making{},
+		ctx: ctx, cancel: cancel,
+	}
+}
+
+// Close ends what goes on in the background and waits for it.
+func (s *Reader) Close() {
+	s.cancel()
+	s.work.Wait()
+}
+
+func (s *Reader) lock(id api.ProjectID) *sync.Mutex {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.locks[id] == nil {
+		s.locks[id] = new(sync.Mutex)
+	}
+	return s.locks[id]
+}
+
+// Refresh reads the project's documentation and brings its index up to date.
+func (s *Reader) Refresh(ctx context.Context, p api.Project, progress Progress) (search.Report, error) {
+	_, report, err := s.refreshTo(ctx, p, progress)
+	return report, err
+}
+
+// refreshTo is Refresh; it also says to where on which branch.
+func (s *Reader) refreshTo(ctx context.Context, p api.Project, progress Progress) (forge.Tip, search.Report, error) {
+	lock := s.lock(p.ID)
+	lock.Lock()
+	defer lock.Unlock()
+	return s.read(ctx, p, progress)
+}
+
+// read is refreshTo for whoever has the project's lock.
+func (s *Reader) read(ctx context.Context, p api.Project, progress Progress) (tip forge.Tip, report search.Report, err error) {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return forge.Tip{}, search.Report{}, ctx.Err()
+	}
+	// Repositories hold anything: what one of them makes the program panic with is no other project's concern.
+	err = api.Guard(func() error {
+		if tip, err = s.fetch(ctx, p, progress); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		watch, heard := s.watch, s.heard
+		s.mu.Unlock()
+		watch.add(p)
+		report, err = s.index(ctx, p, tip.Commit, progress)
+		if err == nil && heard != nil {
+			heard(ctx, p.ID, tip.Commit)
+		}
+		return err
+	})
+	return tip, report, err
+}
+
+// fetch brings the project's repository up to date with its source.
+func (s *Reader) fetch(ctx context.Context, p api.Project, progress Progress) (forge.Tip, error) {
+	end, err := s.Guard.begin(p.ID, stepFetch, "")
+	if err != nil {
+		return forge.Tip{}, err
+	}
+	defer end()
+	tip, _, err := s.Repositories.Sync(ctx, p, func(text string) { progress(text, 0, 0) })
+	if err != nil {
+		return tip, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
+	}
+	return tip, nil
+}
+
+// Listen has heard called with the commit that a project's documentation was read at, each time.
+func (s *Reader) Listen(heard func(context.Context, api.ProjectID, string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = heard
+}
+
+// index brings the project's index to a commit.
+func (s *Reader) index(ctx context.Context, p api.Project, commit string, progress Progress) (search.Report, error) {
+	end, err := s.Guard.begin(p.ID, stepIndex, commit)
+	if err != nil {
+		return search.Report{}, err
+	}
+	defer end()
+	if s.BeforeIndexing != nil {
+		s.BeforeIndexing(p)
+	}
+	tree, err := s.Repositories.Tree(ctx, p, commit)
+	if err != nil {
+		return search.Report{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
+	}
+	report, err := s.Index.Update(ctx, p, tree, func(done, total int) { progress("indexing "+string(p.ID), done, total) })
+	if err != nil {
+		return report, fmt.Errorf("index the documentation of %s: %w", p.ID, err)
+	}
+	if changed := len(report.Added) + len(report.Modified) + len(report.Removed); changed > 0 {
+		s.Log.Info("documentation indexed", "project", p.ID, "commit", commit, "pages", report.Pages, "sections", report.Sections,
+			"added", len(report.Added), "modified", len(report.Modified), "removed", len(report.Removed))
+	}
+	return report, nil
+}
+
+// Again brings the index to the commit that it is at, which says what there is.
+func (s *Reader) Again(ctx context.Context, p api.Project, commit string, progress Progress) (search.Report, error) {
+	lock := s.lock(p.ID)
+	lock.Lock()
+	defer lock.Unlock()
+	return s.index(ctx, p, commit, progress)
+}
+
+// Check says what of a project is public at a commit.
+func (s *Reader) Check(ctx context.Context, p api.Project, commit string) (search.Check, error) {
+	lock := s.lock(p.ID)
+	lock.Lock()
+	defer lock.Unlock()
+	end, err := s.Guard.begin(p.ID, stepIndex, commit)
+	if err != nil {
+		return search.Check{}, err
+	}
+	defer end()
+	tree, err := s.Repositories.Tree(ctx, p, commit)
+	if err != nil {
+		return search.Check{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
+	}
+	return s.Index.Check(ctx, p, tree)
+}
+
+// Merged indexes a project anew in the background: its documentation has just changed.
+func (s *Reader) Merged(id api.ProjectID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return
+	}
+	s.work.Go(func() {
+		p, err := s.Catalog.Project(s.ctx, id)
+		if err == nil {
+			_, err = s.Refresh(s.ctx, p, func(string, int, int) {})
+		}
+		s.Report(id, err)
+	})
+}
+
+// make has the index of a project made that has none that can be used, unless somebody is at it.
+func (s *Reader) make(id api.ProjectID) *making {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.making[id]; m != nil && (m.ends.IsZero() || time.Since(m.ends) < makeAgain) {
+		return m
+	}
+	m := &making{done: make(chan struct{})}
+	if m.err = s.ctx.Err(); m.err != nil {
+		close(m.done)
+		return m
+	}
+	s.making[id] = m
+	s.work.Go(func() {
+		err := s.makeNow(id)
+		s.Report(id, err)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		m.err, m.ends = err, time.Now()
+		if err == nil {
+			delete(s.making, id)
+		}
+		close(m.done)
+	})
+	return m
+}
+
+func (s *Reader) makeNow(id api.ProjectID) error {
+	p, err := s.Catalog.Project(s.ctx, id)
+	if err != nil {
+		return err
+	}
+	lock := s.lock(id)
+	lock.Lock()
+	defer lock.Unlock()
+	if s.Index.Commit(id) != "" {
+		return nil // whoever had the lock has made it
+	}
+	_, _, err = s.read(s.ctx, p, func(string, int, int) {})
+	return err
+}
+
+// Follow looks at every project's source now, when its folder changes, and every interval, until ctx ends.
+func (s *Reader) Follow(ctx context.Context, interval time.Duration) {
+	watch := newFolderWatch(s.Log, s.Merged)
+	s.mu.Lock()
+	s.watch = watch
+	s.mu.Unlock()
+	defer watch.Close()
+	for {
+		projects, err := s.Catalog.Projects(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.Log.Error("list the projects", "error", err)
+		}
+		var round sync.WaitGroup
+		for _, p := range projects {
+			round.Go(func() {
+				_, err := s.Refresh(ctx, p, func(string, int, int) {})
+				s.Report(p.ID, err)
+			})
+		}
+		round.Wait()
+		var next <-chan time.Time // never, where there is no interval
+		if interval > 0 {
+			next = time.After(interval)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-next:
+		}
+	}
+}
+
+// Report logs why a project's documentation could not be read; it is tried again later.
+func (s *Reader) Report(id api.ProjectID, err error) {
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, api.ErrNotFound) {
+		s.Log.Error("the documentation could not be brought up to date", "project", id, "error", err)
+	}
+}
+
+// Forget has a project read again, whatever came of it before.
+func (s *Reader) Forget(project api.ProjectID) { s.Guard.Forget(project) }
+
+// LeftOut lists why projects are left out.
+func (s *Reader) LeftOut() []string { return s.Guard.LeftOut() }
