@@ -3,15 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"docent/api"
+	"docent/automation"
 )
 
 const (
@@ -26,14 +25,6 @@ type automationParams struct {
 	ID      string        `json:"id,omitempty"` // or its name
 }
 
-// automations are those of the serving process, or in a command's own process ones that only store what is to be done.
-func (o *operations) automations() *automations {
-	if o.app != nil {
-		return o.app.automations
-	}
-	return newAutomations(o.stores.catalog, o.stores.source.Log)
-}
-
 func (o *operations) addAutomation(ctx context.Context, a api.Automation) (api.Automation, error) {
 	now := time.Now().UTC()
 	a.ID, a.CreatedAt = api.AutomationID(api.NewID(api.AutomationPrefix, now)), now
@@ -44,37 +35,14 @@ func (o *operations) addAutomation(ctx context.Context, a api.Automation) (api.A
 	if err != nil {
 		return a, err
 	}
-	if a.Cron != "" {
-		next, err := nextTime(a, now)
-		if err != nil {
-			return a, err
-		}
-		a.Next = &next
-	}
-	tip, _, err := o.stores.hub.Sync(ctx, project, func(string) {})
-	if err != nil {
+	if a, err = automation.Check(ctx, repositories{o.stores.hub}, project, a, now); err != nil {
 		return a, err
 	}
-	tree, err := o.stores.hub.Tree(ctx, project, tip.Commit)
-	if err != nil {
-		return a, err
-	}
-	data, err := tree.Read(ctx, a.Prompt)
-	if errors.Is(err, fs.ErrNotExist) {
-		return a, &api.InvalidError{Problems: []api.Problem{{Field: "prompt", Message: fmt.Sprintf("there is no file %q in the documentation's repository", a.Prompt)}}}
-	}
-	if err != nil {
-		return a, err
-	}
-	if _, err := promptText(a.Prompt, data, strings.NewReplacer()); err != nil {
-		return a, err
-	}
-	a.Seen = tip.Commit
 	if err := o.stores.catalog.AddAutomation(ctx, a); err != nil {
 		return a, err
 	}
 	if o.app != nil {
-		o.app.automations.changed()
+		o.app.automations.Wake()
 	}
 	return a, nil
 }
@@ -117,8 +85,15 @@ func (o *operations) runAutomation(ctx context.Context, p automationParams) (api
 	if err != nil {
 		return a, err
 	}
-	run := api.AutomationRun{Automation: a.ID, Trigger: api.TriggerManual, Commit: a.Seen, Key: string(a.ID) + " manual " + api.NewID("", time.Now())}
-	if _, err := o.automations().fire(ctx, run, func(*api.Automation) {}); err != nil {
+	now := time.Now().UTC()
+	run := api.AutomationRun{Automation: a.ID, Trigger: api.TriggerManual, At: now, Commit: a.Seen, Key: string(a.ID) + " manual " + api.NewID("", now)}
+	unchanged := func(*api.Automation) {}
+	if o.app != nil {
+		err = o.app.automations.Accept(ctx, run, unchanged)
+	} else {
+		_, _, err = o.stores.catalog.BeginRun(ctx, run, unchanged)
+	}
+	if err != nil {
 		return a, err
 	}
 	return o.stores.catalog.Automation(ctx, a.ID)

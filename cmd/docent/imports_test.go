@@ -43,8 +43,9 @@ var mayImport = []struct {
 	{"docent/actors/thread", []string{"docent/api", "docent/model", "docent/persistence", "docent/search", "docent/stream"}},
 	{"docent/actors", []string{"docent/actors/job", "docent/actors/thread", "docent/api", "docent/persistence"}},
 
-	// What the server does by itself: it follows the sources of documentation.
+	// What the server does by itself.
 	{"docent/ingest", []string{"docent/api", "docent/forge", "docent/search"}},
+	{"docent/automation", []string{"docent/actors/job", "docent/api", "docent/forge", "docent/persistence"}},
 
 	// The edge, the load suite, the program.
 	{"docent/router", []string{
@@ -53,7 +54,8 @@ var mayImport = []struct {
 	}},
 	{"docent/bench", []string{"docent/stream"}},
 	{"docent/cmd/docent", []string{
-		"docent/actors", "docent/actors/job", "docent/actors/thread", "docent/agent", "docent/api", "docent/bench", "docent/docs",
+		"docent/actors", "docent/actors/job", "docent/actors/thread", "docent/agent", "docent/api", "docent/automation", "docent/bench",
+		"docent/docs",
 		"docent/forge", "docent/ingest", "docent/model", "docent/persistence", "docent/router", "docent/search", "docent/site", "docent/stream",
 	}},
 }

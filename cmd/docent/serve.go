@@ -26,6 +26,7 @@ import (
 	"docent/actors/thread"
 	"docent/agent"
 	"docent/api"
+	"docent/automation"
 	"docent/bench"
 	"docent/forge"
 	"docent/ingest"
@@ -160,7 +161,7 @@ type app struct {
 	updates *ingest.Updates
 	models  *model.Registry
 
-	automations *automations
+	automations *automation.Runner
 
 	listings []*persistence.Projector
 	rows     thread.Rows // of the listing of questions
@@ -238,12 +239,15 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 	}
 	ids := new(api.IDs)
 	ids.After(api.JobPrefix, string(newest)) // listings are in the order of ids, whatever the clock says
-	a.automations = newAutomations(a.stores.catalog, log)
-	a.automations.ids = ids
-	a.automations.jobs, a.automations.claims = a.system.Jobs(), a.journal.Claim
-	a.automations.docs, a.automations.updates = repositoryDocs{a.stores}, a.updates.Start
+	a.automations, err = automation.New(automation.Deps{
+		Catalog: a.stores.catalog, Jobs: a.system.Jobs(), Claims: a.journal, Documentation: repositories{a.stores.hub},
+		Updates: a.updates, IDs: ids, Now: clock, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
 	a.closers = append(a.closers, a.automations.Close)
-	a.stores.source.Listen(a.automations.docsAt)
+	a.stores.source.Listen(a.automations.DocumentationAt)
 	secret, err := a.stores.catalog.Secret(ctx, "session-cookies")
 	if err != nil {
 		return nil, fmt.Errorf("read the secret of session cookies: %w", err)
@@ -322,7 +326,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	go func() { failed <- server.Serve(a.edge.Listener(listener)) }()
 	a.upkeep.begin(a.work, a)
 	a.updates.Resume()
-	a.automations.start()
+	a.automations.Start()
 	a.log.Info("serving", "address", listener.Addr().String(), "url", a.config.PublicURL, "data", a.config.Data)
 
 	select {
@@ -431,35 +435,59 @@ func (f treeForge) Tree(ctx context.Context, p api.Project, commit string) (agen
 	return f.Hub.Tree(ctx, p, commit)
 }
 
+// repositories give automations what they need of the documentation's repositories.
+type repositories struct{ *forge.Hub }
+
+func (r repositories) File(ctx context.Context, p api.Project, path string) ([]byte, string, error) {
+	tip, _, err := r.Sync(ctx, p, func(string) {})
+	if err != nil {
+		return nil, "", err
+	}
+	tree, err := r.Tree(ctx, p, tip.Commit)
+	if err != nil {
+		return nil, "", err
+	}
+	data, err := tree.Read(ctx, path)
+	return data, tip.Commit, err
+}
+
+func (r repositories) PullState(ctx context.Context, p api.Project, branch string) (api.PullState, error) {
+	tip, err := r.Tip(ctx, p, branch)
+	return tip.Pull, err
+}
+
 // Each port with what serves it.
 var (
-	_ agent.History       = (*forge.Tree)(nil)
-	_ agent.Linked        = (*forge.Tree)(nil)
-	_ job.Forge           = treeForge{}
-	_ job.Editor          = (*agent.Agent)(nil)
-	_ job.Journal         = (*persistence.Journal)(nil)
-	_ job.Projects        = (*persistence.Catalog)(nil)
-	_ thread.Journal      = (*persistence.Journal)(nil)
-	_ thread.Searcher     = ingest.Documents{}
-	_ thread.Model        = (*model.Registry)(nil)
-	_ thread.Projects     = (*persistence.Catalog)(nil)
-	_ forge.PullStore     = (*persistence.Catalog)(nil)
-	_ search.Tree         = (*forge.Tree)(nil)
-	_ ingest.Catalog      = (*persistence.Catalog)(nil)
-	_ ingest.Repositories = (*forge.Hub)(nil)
-	_ ingest.Index        = (*search.Library)(nil)
-	_ router.Catalog      = (*persistence.Catalog)(nil)
-	_ router.Quotas       = (*persistence.Quotas)(nil)
-	_ router.Claims       = (*persistence.Journal)(nil)
-	_ router.Documents    = ingest.Documents{}
-	_ router.Pulls        = (*forge.Hub)(nil)
-	_ router.Threads      = (*actors.Threads)(nil)
-	_ router.Analytics    = (*persistence.Catalog)(nil)
-	_ router.Updates      = (*ingest.Updates)(nil)
-	_ router.Models       = (*model.Registry)(nil)
-	_ router.Pushes       = (*automations)(nil)
-	_ automationStore     = (*persistence.Catalog)(nil)
-	_ automationJobs      = (*actors.Jobs)(nil)
+	_ agent.History            = (*forge.Tree)(nil)
+	_ agent.Linked             = (*forge.Tree)(nil)
+	_ job.Forge                = treeForge{}
+	_ job.Editor               = (*agent.Agent)(nil)
+	_ job.Journal              = (*persistence.Journal)(nil)
+	_ job.Projects             = (*persistence.Catalog)(nil)
+	_ thread.Journal           = (*persistence.Journal)(nil)
+	_ thread.Searcher          = ingest.Documents{}
+	_ thread.Model             = (*model.Registry)(nil)
+	_ thread.Projects          = (*persistence.Catalog)(nil)
+	_ forge.PullStore          = (*persistence.Catalog)(nil)
+	_ search.Tree              = (*forge.Tree)(nil)
+	_ ingest.Catalog           = (*persistence.Catalog)(nil)
+	_ ingest.Repositories      = (*forge.Hub)(nil)
+	_ ingest.Index             = (*search.Library)(nil)
+	_ router.Catalog           = (*persistence.Catalog)(nil)
+	_ router.Quotas            = (*persistence.Quotas)(nil)
+	_ router.Claims            = (*persistence.Journal)(nil)
+	_ router.Documents         = ingest.Documents{}
+	_ router.Pulls             = (*forge.Hub)(nil)
+	_ router.Threads           = (*actors.Threads)(nil)
+	_ router.Analytics         = (*persistence.Catalog)(nil)
+	_ router.Updates           = (*ingest.Updates)(nil)
+	_ router.Models            = (*model.Registry)(nil)
+	_ router.Pushes            = (*automation.Runner)(nil)
+	_ automation.Catalog       = (*persistence.Catalog)(nil)
+	_ automation.Claims        = (*persistence.Journal)(nil)
+	_ automation.Documentation = repositories{}
+	_ automation.Jobs          = (*actors.Jobs)(nil)
+	_ automation.Updates       = (*ingest.Updates)(nil)
 )
 
 func modelConfig(c Config) model.Config {

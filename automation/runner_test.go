@@ -1,4 +1,4 @@
-package main
+package automation
 
 import (
 	"context"
@@ -18,10 +18,10 @@ import (
 	"docent/persistence"
 )
 
-// A clockwork is automations with a clock that the test sets, on a real catalogue, and with stand-ins for jobs and
+// A clockwork is a Runner with a clock that the test sets, on a real catalogue, and with stand-ins for jobs and
 // repository.
 type clockwork struct {
-	*automations
+	*Runner
 	t       *testing.T
 	catalog *persistence.Catalog
 
@@ -82,22 +82,48 @@ func (c *clockwork) Ask(_ context.Context, id api.JobID, cmd job.Command) (job.R
 	return job.Reply{Row: *c.jobs[id], Fresh: true}, nil
 }
 
-func (c *clockwork) file(_ context.Context, _ api.Project, path string) ([]byte, error) {
+func (c *clockwork) File(_ context.Context, _ api.Project, path string) ([]byte, string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if path == "panic.md" {
 		panic("an odd file")
 	}
 	if text, ok := c.files[path]; ok {
-		return []byte(text), nil
+		return []byte(text), "", nil
 	}
-	return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
+	return nil, "", &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
 }
 
-func (c *clockwork) pull(_ context.Context, _ api.Project, branch string) (api.PullState, error) {
+func (c *clockwork) PullState(_ context.Context, _ api.Project, branch string) (api.PullState, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pulls[branch], nil
+}
+
+func (c *clockwork) Claim(key string, _ time.Time) (persistence.Claim, bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held, ok := c.claims[key]
+	return held, ok, nil
+}
+
+// Start is that of an update.
+func (c *clockwork) Start(context.Context, api.ProjectID) (api.UpdateID, error) { return "upd_1", nil }
+
+// pending carries out what is accepted, one run after the other.
+func (c *clockwork) pending() {
+	c.t.Helper()
+	for {
+		if err := c.beginPending(); err != nil {
+			c.t.Fatal(err)
+		}
+		c.work.Wait()
+		select {
+		case <-c.wake:
+		default:
+			return
+		}
+	}
 }
 
 // startClockwork opens a catalogue with a project; the clock stands at 10:00 on a Saturday.
@@ -114,7 +140,7 @@ func startClockwork(t *testing.T) *clockwork {
 		claims: map[string]persistence.Claim{}, files: map[string]string{"fresh.md": "Check it.\n"}, pulls: map[string]api.PullState{}}
 	c.restart()
 	t.Cleanup(func() {
-		c.automations.Close()
+		c.Runner.Close()
 		catalog.Close()
 	})
 	return c
@@ -122,25 +148,20 @@ func startClockwork(t *testing.T) *clockwork {
 
 // restart is a new process on the same catalogue and journal.
 func (c *clockwork) restart() {
-	if c.automations != nil {
-		c.automations.Close()
+	if c.Runner != nil {
+		c.Runner.Close()
 	}
-	a := newAutomations(c.catalog, slog.New(slog.DiscardHandler))
-	a.jobs, a.docs = c, c
-	a.claims = func(key string, _ time.Time) (persistence.Claim, bool, error) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		held, ok := c.claims[key]
-		return held, ok, nil
+	r, err := New(Deps{Catalog: c.catalog, Jobs: c, Claims: c, Documentation: c, Updates: c, IDs: new(api.IDs), Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.at
+		}})
+	if err != nil {
+		c.t.Fatal(err)
 	}
-	a.updates = func(context.Context, api.ProjectID) (api.UpdateID, error) { return "upd_1", nil }
-	a.now = func() time.Time {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.at
-	}
-	a.pause = func(int) time.Duration { return 0 }
-	c.automations = a
+	r.pause = func(int) time.Duration { return 0 }
+	c.Runner = r
 }
 
 func (c *clockwork) add(a api.Automation) api.Automation {
@@ -166,10 +187,10 @@ func (c *clockwork) tick(at time.Time) int {
 	c.at = at
 	before := len(c.asked)
 	c.mu.Unlock()
-	if wait := c.step(); wait <= 0 || wait > automationTick {
-		c.t.Errorf("the loop would wait %v", wait)
+	if wait, err := c.acceptDue(); err != nil || wait <= 0 || wait > tick {
+		c.t.Errorf("the loop would wait %v, %v", wait, err)
 	}
-	c.work.Wait()
+	c.pending()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.asked) - before
@@ -223,7 +244,7 @@ func TestAScheduledAutomationRunsOnceForEachTime(t *testing.T) {
 	} {
 		if step.restart {
 			c.restart()
-			c.resume()
+			c.pending()
 		}
 		if got := c.tick(step.at); got != step.runs {
 			t.Errorf("%s: %d runs, want %d", step.what, got, step.runs)
@@ -241,15 +262,16 @@ func TestARunSurvivesACrashAtAnyPoint(t *testing.T) {
 	c.tick(c.at)
 
 	// Accepted, and the process dies.
-	c.automations.jobs = nil
-	c.tick(c.at.Add(time.Minute))
+	c.at = c.at.Add(time.Minute)
+	if _, err := c.acceptDue(); err != nil {
+		t.Fatal(err)
+	}
 	if last := c.view(a.ID).Last; last == nil || last.Status != api.RunAccepted {
 		t.Fatalf("%+v", last)
 	}
 	c.restart()
-	c.resume()
-	c.resume() // whoever hears of it twice carries it out once
-	c.work.Wait()
+	c.pending()
+	c.pending() // it is carried out once
 	first := c.view(a.ID)
 	if len(c.asked) != 1 || first.Last.Status != api.RunStarted || first.Job == "" || first.Last.Job != first.Job {
 		t.Fatalf("%q, %+v", c.asked, first.Last)
@@ -259,12 +281,11 @@ func TestARunSurvivesACrashAtAnyPoint(t *testing.T) {
 	c.end(first.Job, api.PullOpen)
 	c.lose = true
 	c.refuse = nil
-	c.automations.store = failingStore{c.catalog}
+	c.Catalog = failingStore{c.catalog}
 	c.tick(c.at.Add(time.Minute))
 	c.end(first.Job, api.PullMerged)
 	c.restart()
-	c.resume()
-	c.work.Wait()
+	c.pending()
 	second := c.view(a.ID)
 	if len(c.asked) != 2 || second.Last.Status != api.RunStarted || second.Last.Job != first.Job || !second.Last.FollowUp {
 		t.Errorf("%q, %+v", c.asked, second.Last)
@@ -348,23 +369,23 @@ func TestAPushRunsAnAutomationOnce(t *testing.T) {
 	code := c.add(api.Automation{Repository: "acme/api"})
 	release := c.add(api.Automation{Repository: "Acme/API", Branch: "release"})
 	count := func() int {
-		c.work.Wait()
+		c.pending()
 		n := len(c.asked)
 		c.asked = nil
 		return n
 	}
 	commit := func(n int) string { return fmt.Sprintf("%040d", n) }
 
-	c.docsAt(ctx, "p", commit(1)) // where it begins
+	c.DocumentationAt(ctx, "p", commit(1)) // where it begins
 	if n := count(); n != 0 {
 		t.Errorf("%d runs for what was there before", n)
 	}
 	for range 3 {
-		c.docsAt(ctx, "p", commit(2))
+		c.DocumentationAt(ctx, "p", commit(2))
 	}
 	c.restart()
-	c.resume()
-	c.docsAt(ctx, "p", commit(2))
+	c.pending()
+	c.DocumentationAt(ctx, "p", commit(2))
 	if n := count(); n != 1 || c.view(docs.ID).Last.Commit != commit(2) {
 		t.Errorf("%d runs for one push", n)
 	}
@@ -406,7 +427,7 @@ func TestAPushRunsAnAutomationOnce(t *testing.T) {
 func TestARunThatCannotStartSaysWhy(t *testing.T) {
 	t.Parallel()
 	c := startClockwork(t)
-	many := make([]error, automationTries+1)
+	many := make([]error, maxTries+1)
 	for i := range many {
 		many[i] = fmt.Errorf("x: %w", forge.ErrTemporary)
 	}
@@ -428,10 +449,10 @@ func TestARunThatCannotStartSaysWhy(t *testing.T) {
 		c.files["empty.md"], c.files["image.png"], c.files["long.md"] = " \n", "\x89PNG\x00", strings.Repeat("x", maxPromptFile+1)
 		a := c.add(api.Automation{OnPush: true, Prompt: s.file})
 		c.refuse = s.refuse
-		if _, err := c.fire(t.Context(), api.AutomationRun{Automation: a.ID, Key: name}, func(*api.Automation) {}); err != nil {
+		if err := c.Accept(t.Context(), api.AutomationRun{Automation: a.ID, Key: name}, func(*api.Automation) {}); err != nil {
 			t.Fatal(err)
 		}
-		c.work.Wait()
+		c.pending()
 		if last := c.view(a.ID).Last; last.Status != s.status || !strings.Contains(last.Reason, s.reason) || s.reason == "" && last.Reason != "" {
 			t.Errorf("%s: %+v", name, last)
 		}
@@ -460,7 +481,7 @@ func TestTimesOfACronLine(t *testing.T) {
 		{"30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", ""},
 		{"30 2 * * *", "Europe/Berlin", "2026-10-25T01:30:00Z", "2026-10-26T01:30:00Z"},
 	} {
-		got, err := nextTime(api.Automation{Cron: c.cron, TimeZone: c.zone}, at(c.after))
+		got, err := NextTime(api.Automation{Cron: c.cron, TimeZone: c.zone}, at(c.after))
 		if err != nil {
 			t.Errorf("%s: %v", c.cron, err)
 			continue
@@ -475,7 +496,7 @@ func TestTimesOfACronLine(t *testing.T) {
 	for _, bad := range []api.Automation{{Cron: "daily"}, {Cron: "* * * *"}, {Cron: "0 0 6 * * 1"}, {Cron: "61 * * * *"}, {Cron: "0 0 30 2 *"},
 		{Cron: "@nonsense"}, {Cron: "TZ= * * * *"}, {Cron: "0 6 * * 1", TimeZone: "Mars/Olympus"}, {Cron: "0 6 * * 1", TimeZone: "../etc/passwd"}} {
 		var invalid *api.InvalidError
-		if next, err := nextTime(bad, at("2026-11-21T10:00:00Z")); !errors.As(err, &invalid) {
+		if next, err := NextTime(bad, at("2026-11-21T10:00:00Z")); !errors.As(err, &invalid) {
 			t.Errorf("%q in %q is %v, %v", bad.Cron, bad.TimeZone, next, err)
 		}
 	}
@@ -483,7 +504,7 @@ func TestTimesOfACronLine(t *testing.T) {
 	for _, line := range []string{"30 2 * * *", "*/7 1-3 * * *", "0 3 * * 0"} {
 		when, days := at("2026-01-01T00:00:00Z"), map[string]int{}
 		for when.Before(at("2027-01-01T00:00:00Z")) {
-			next, err := nextTime(api.Automation{Cron: line, TimeZone: "Europe/Berlin"}, when)
+			next, err := NextTime(api.Automation{Cron: line, TimeZone: "Europe/Berlin"}, when)
 			if err != nil || !next.After(when) {
 				t.Fatalf("%s after %v is %v, %v", line, when, next, err)
 			}

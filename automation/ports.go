@@ -1,0 +1,70 @@
+package automation
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"docent/actors/job"
+	"docent/api"
+	"docent/persistence"
+)
+
+// Deps is what a Runner needs of the outside. All of it is required.
+type Deps struct {
+	Catalog       Catalog
+	Jobs          Jobs
+	Claims        Claims
+	Documentation Documentation
+	Updates       Updates
+	IDs           *api.IDs
+	Now           func() time.Time
+	Log           *slog.Logger
+}
+
+func (d Deps) complete() error {
+	for name, missing := range map[string]bool{
+		"Catalog": d.Catalog == nil, "Jobs": d.Jobs == nil, "Claims": d.Claims == nil, "Documentation": d.Documentation == nil,
+		"Updates": d.Updates == nil, "IDs": d.IDs == nil, "Now": d.Now == nil, "Log": d.Log == nil,
+	} {
+		if missing {
+			return fmt.Errorf("automation: Deps.%s is missing", name)
+		}
+	}
+	return nil
+}
+
+// A Catalog holds the automations and their runs.
+type Catalog interface {
+	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
+	Automation(ctx context.Context, id api.AutomationID) (api.Automation, error)
+	Automations(ctx context.Context, project api.ProjectID) ([]api.Automation, error)
+	ChangeAutomation(ctx context.Context, id api.AutomationID, change func(*api.Automation)) error
+	BeginRun(ctx context.Context, run api.AutomationRun, change func(*api.Automation)) (_ api.AutomationRun, begun bool, _ error)
+	SaveRun(ctx context.Context, run api.AutomationRun) error
+	OpenRuns(ctx context.Context) ([]api.AutomationRun, error)
+}
+
+// Jobs take the instructions.
+type Jobs interface {
+	Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error)
+}
+
+// Claims are the journal's: who holds a key.
+type Claims interface {
+	Claim(key string, now time.Time) (persistence.Claim, bool, error)
+}
+
+// Documentation is a project's repository.
+type Documentation interface {
+	// File reads a file as it is now on the documentation's branch, and says at which commit that is.
+	File(ctx context.Context, p api.Project, path string) (data []byte, commit string, err error)
+	// PullState is the state of a branch's pull request; empty where there is none.
+	PullState(ctx context.Context, p api.Project, branch string) (api.PullState, error)
+}
+
+// Updates read a project's documentation anew.
+type Updates interface {
+	Start(ctx context.Context, project api.ProjectID) (api.UpdateID, error)
+}
