@@ -19,6 +19,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/bench"
+	"docent/client"
 	"docent/persistence"
 )
 
@@ -108,8 +109,8 @@ func (l *lab) storeThreads(ctx context.Context, n int) error {
 	if l.aThread == nil {
 		var id string
 		stream, rec, err := l.sample(ctx, func(ctx context.Context) (string, error) {
-			c := client{base: l.server.url, key: l.server.assistant, http: http.DefaultClient}
-			a, err := c.ask(l.cmd, question{domain: demoDomain, caller: "bench", text: bench.Questions[0]}, io.Discard)
+			c := client.Client{Base: l.server.url, Key: l.server.assistant, HTTP: http.DefaultClient}
+			a, err := c.Ask(ctx, client.Question{Domain: demoDomain, Caller: "bench", Text: bench.Questions[0]}, io.Discard)
 			id = a.ThreadID
 			return thread.Stream(api.ThreadID(a.ThreadID)), err
 		})
@@ -135,11 +136,11 @@ func (l *lab) storeJobs(ctx context.Context, n int) error {
 	if l.aJob == nil {
 		var j api.Job
 		stream, rec, err := l.sample(ctx, func(ctx context.Context) (string, error) {
-			c := client{base: l.server.url, key: l.server.admin, http: http.DefaultClient}
+			c := client.Client{Base: l.server.url, Key: l.server.admin, HTTP: http.DefaultClient}
 			base := "/v2/agent/" + demoProject + "/job"
-			err := c.postJSON(ctx, base, map[string]any{"prompt": "fix broken internal links", "dryRun": true}, &j)
+			err := c.Post(ctx, base, map[string]any{"prompt": "fix broken internal links", "dryRun": true}, &j)
 			for err == nil && j.Status == api.JobActive {
-				err = c.getJSON(ctx, base+"/"+string(j.ID)+"?wait=30", &j)
+				err = c.Get(ctx, base+"/"+string(j.ID)+"?wait=30", &j)
 			}
 			return job.Stream(j.ID), err
 		})

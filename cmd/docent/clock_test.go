@@ -16,6 +16,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/client"
 )
 
 // TestAClockThatJumpsBreaksNothing sets the running server's clock back an hour and forward a day, and back again over a
@@ -54,7 +55,7 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 		if key != "" {
 			page = "p0" // with its key it is the same request
 		}
-		resp, err = admin.do(t.Context(), http.MethodPost, base, map[string]string{"prompt": "create page " + page + ".md titled \"P\" with content: \"x\""}, header...)
+		resp, err = admin.Do(t.Context(), http.MethodPost, base, map[string]string{"prompt": "create page " + page + ".md titled \"P\" with content: \"x\""}, header...)
 		if err != nil {
 			return j, nil, err
 		}
@@ -80,14 +81,14 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 	limited := func(what string) {
 		t.Helper()
 		_, _, err := create("")
-		if refused := new(serverError); !errors.As(err, &refused) || refused.Status != http.StatusTooManyRequests {
+		if refused := new(client.Error); !errors.As(err, &refused) || refused.Status != http.StatusTooManyRequests {
 			t.Errorf("%s: %v, want the limit to hold", what, err)
 		}
 	}
 	listed := func(what string) {
 		t.Helper()
 		var page struct{ Jobs []api.Job }
-		if err := admin.getJSON(t.Context(), "/v2/agent/"+p.id+"/jobs", &page); err != nil {
+		if err := admin.Get(t.Context(), "/v2/agent/"+p.id+"/jobs", &page); err != nil {
 			t.Fatal(err)
 		}
 		var ids []api.JobID
@@ -128,7 +129,7 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 	}
 	second := accepted("an hour back", "while-it-was-back", 1)
 	var followed api.Job
-	if err := admin.postJSON(t.Context(), base+"/"+string(first.ID)+"/message", map[string]string{"prompt": `append "more" to p0.md`}, &followed); err != nil {
+	if err := admin.Post(t.Context(), base+"/"+string(first.ID)+"/message", map[string]string{"prompt": `append "more" to p0.md`}, &followed); err != nil {
 		t.Fatal(err)
 	}
 	awaitJobs(t, server, p, []*acceptedJob{{id: first.ID}, {id: second.ID}})

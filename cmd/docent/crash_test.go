@@ -22,6 +22,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/client"
 	"docent/stream"
 )
 
@@ -48,13 +49,13 @@ type tally struct {
 }
 
 // createJobs creates jobs and sends them follow-ups until the server dies.
-func (c *tally) createJobs(ctx context.Context, cl *client, p testProject, page int, random *rand.Rand) {
+func (c *tally) createJobs(ctx context.Context, cl *client.Client, p testProject, page int, random *rand.Rand) {
 	base := "/v2/agent/" + p.id
 	for n := 0; ctx.Err() == nil; n++ {
 		name := fmt.Sprintf("made/p%d-%d.md", page, n)
 		var made api.Job
 		prompt := fmt.Sprintf(`create page %s titled "Page %d %d" with content: "made by job"`, name, page, n)
-		if err := cl.postJSON(ctx, base+"/job", map[string]string{"prompt": prompt}, &made); err != nil {
+		if err := cl.Post(ctx, base+"/job", map[string]string{"prompt": prompt}, &made); err != nil {
 			return
 		}
 		accepted := &acceptedJob{id: made.ID, page: name}
@@ -66,7 +67,7 @@ func (c *tally) createJobs(ctx context.Context, cl *client, p testProject, page 
 			next := accepted.followUps + 1
 			c.mu.Unlock()
 			prompt := fmt.Sprintf(`append "line %d of follow-ups" to %s`, next, name)
-			if err := cl.postJSON(ctx, base+"/job/"+string(made.ID)+"/message", map[string]string{"prompt": prompt}, new(api.Job)); err != nil {
+			if err := cl.Post(ctx, base+"/job/"+string(made.ID)+"/message", map[string]string{"prompt": prompt}, new(api.Job)); err != nil {
 				return
 			}
 			c.mu.Lock()
@@ -77,7 +78,7 @@ func (c *tally) createJobs(ctx context.Context, cl *client, p testProject, page 
 }
 
 // askQuestions asks in threads of one or two questions until the server dies.
-func (c *tally) askQuestions(ctx context.Context, cl *client, p testProject, random *rand.Rand) {
+func (c *tally) askQuestions(ctx context.Context, cl *client.Client, p testProject, random *rand.Rand) {
 	for n := 0; ctx.Err() == nil; n++ {
 		id := ""
 		for turn := range 1 + random.IntN(2) {
@@ -97,12 +98,12 @@ func (c *tally) askQuestions(ctx context.Context, cl *client, p testProject, ran
 }
 
 // ask puts one question. The question counts as accepted once the response header is there.
-func ask(ctx context.Context, cl *client, p testProject, id, text string) (acceptedQuestion, error) {
+func ask(ctx context.Context, cl *client.Client, p testProject, id, text string) (acceptedQuestion, error) {
 	body := map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": text}}}
 	if id != "" {
 		body["threadId"] = id
 	}
-	resp, err := cl.do(ctx, http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body)
+	resp, err := cl.Do(ctx, http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body)
 	if err != nil {
 		return acceptedQuestion{}, err
 	}
@@ -141,7 +142,7 @@ func awaitJobs(t *testing.T, server *testServer, p testProject, jobs []*accepted
 	for _, accepted := range jobs {
 		for {
 			var j api.Job
-			if err := cl.getJSON(ctx, "/v2/agent/"+p.id+"/job/"+string(accepted.id)+"?wait=30", &j); err != nil {
+			if err := cl.Get(ctx, "/v2/agent/"+p.id+"/job/"+string(accepted.id)+"?wait=30", &j); err != nil {
 				t.Fatalf("acknowledged job %s: %v", accepted.id, err)
 			}
 			if j.Status == api.JobActive {

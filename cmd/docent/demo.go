@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"docent/api"
+	"docent/client"
 	"docent/docs"
 )
 
@@ -137,10 +138,10 @@ func (d *demo) reader(ctx context.Context) (string, error) {
 	return first.ThreadID, nil
 }
 
-func (d *demo) ask(thread, text string) (answer, error) {
+func (d *demo) ask(thread, text string) (client.Answer, error) {
 	d.say("> %s\n", text)
-	c := client{base: d.url, key: d.assistant, http: http.DefaultClient}
-	a, err := c.ask(d.cmd, question{domain: demoDomain, thread: thread, caller: "anonymous", text: text}, d.out)
+	c := client.Client{Base: d.url, Key: d.assistant, HTTP: http.DefaultClient}
+	a, err := c.Ask(d.cmd.Context(), client.Question{Domain: demoDomain, Thread: thread, Caller: "anonymous", Text: text}, d.out)
 	if err != nil {
 		return a, err
 	}
@@ -177,15 +178,15 @@ func (d *demo) maintainer(ctx context.Context) (api.Job, error) {
 // job posts a prompt and waits until the job has ended.
 func (d *demo) job(ctx context.Context, path, prompt string) (api.Job, error) {
 	d.say("> %s\n", prompt)
-	c := client{base: d.url, key: d.admin, http: http.DefaultClient}
+	c := client.Client{Base: d.url, Key: d.admin, HTTP: http.DefaultClient}
 	base := "/v2/agent/" + demoProject
 	var j api.Job
-	if err := c.postJSON(ctx, base+path, map[string]string{"prompt": prompt}, &j); err != nil {
+	if err := c.Post(ctx, base+path, map[string]string{"prompt": prompt}, &j); err != nil {
 		return j, err
 	}
 	d.say("%s  %s", j.ID, j.Status)
 	for j.Status == api.JobActive {
-		if err := c.getJSON(ctx, base+"/job/"+string(j.ID)+"?wait=30", &j); err != nil {
+		if err := c.Get(ctx, base+"/job/"+string(j.ID)+"?wait=30", &j); err != nil {
 			return j, err
 		}
 	}
@@ -214,9 +215,9 @@ func (d *demo) crash(ctx context.Context, thread string, j api.Job) error {
 	if err := d.start(ctx, listen); err != nil {
 		return err
 	}
-	c := client{base: d.url, key: d.admin, http: http.DefaultClient}
+	c := client.Client{Base: d.url, Key: d.admin, HTTP: http.DefaultClient}
 	var after api.Job
-	if err := c.getJSON(ctx, "/v2/agent/"+demoProject+"/job/"+string(j.ID), &after); err != nil {
+	if err := c.Get(ctx, "/v2/agent/"+demoProject+"/job/"+string(j.ID), &after); err != nil {
 		return err
 	}
 	if after.Status != j.Status || after.PRLink == nil || *after.PRLink != *j.PRLink {
@@ -366,7 +367,7 @@ func get(ctx context.Context, url string) (string, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return "", responseError(resp)
+		return "", client.ResponseError(resp)
 	}
 	text, err := io.ReadAll(bufio.NewReader(resp.Body))
 	return string(text), err

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"docent/client"
 )
 
 // What the documentation prints is typed as it is printed, page by page and block by block, in a shell, on a documentation set
@@ -583,7 +585,7 @@ func TestSuggestionsAreAnswered(t *testing.T) {
 	p := newTestProject(t, data, "tidepool", source, "--suggestions")
 	ask := func(question string) answer {
 		t.Helper()
-		var a answer
+		var a client.Answer
 		out := docent(t, "ask", "--url", server.url, "--domain", p.domain, "--key", p.assistant, "--json", question)
 		if err := json.Unmarshal([]byte(out), &a); err != nil {
 			t.Fatal(err)
@@ -607,7 +609,7 @@ func TestSuggestionsAreAnswered(t *testing.T) {
 		t.Errorf("people are shown:\n%s", people)
 	}
 	// The hosted platform's widget reads the block from the stream as it is.
-	resp, err := server.client(p.assistant).do(t.Context(), "POST", "/discovery/v1/assistant/"+p.domain+"/message",
+	resp, err := server.client(p.assistant).Do(t.Context(), "POST", "/discovery/v1/assistant/"+p.domain+"/message",
 		map[string]any{"fp": "anonymous", "messages": []map[string]any{{"role": "user", "content": "What is an alert?"}}})
 	if err != nil {
 		t.Fatal(err)

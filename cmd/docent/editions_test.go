@@ -32,7 +32,7 @@ func TestReadersAreAnsweredInTheirVersionAndLanguage(t *testing.T) {
 	cl := server.client(p.assistant)
 	post := func(path string, body map[string]any) *http.Response {
 		t.Helper()
-		resp, err := cl.do(t.Context(), http.MethodPost, path, body)
+		resp, err := cl.Do(t.Context(), http.MethodPost, path, body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -90,7 +90,7 @@ func TestSearchOverHTTPIsJudged(t *testing.T) {
 	var all []search.Outcome
 	for corpus, own := range byCorpus {
 		p := newTestProject(t, data, corpus, unpack(t, corpus))
-		outcomes, err := server.client(p.assistant).evaluate(t.Context(), p.domain, own)
+		outcomes, err := evaluateRemote(t.Context(), server.client(p.assistant), p.domain, own)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"docent/api"
+	"docent/client"
 	"docent/search"
 )
 
@@ -39,7 +40,7 @@ type evaluation struct {
 }
 
 func newEvalCommand() *cobra.Command {
-	o, c := new(operator), new(client)
+	o, c := new(operator), new(client.Client)
 	var file, project, domain, corpus, against string
 	var misses bool
 	cmd := &cobra.Command{
@@ -72,7 +73,7 @@ func newEvalCommand() *cobra.Command {
 				if against != "" {
 					return usagef("--against compares weights on an index: it needs a PROJECT, not --domain")
 				}
-				outcomes, err := c.evaluate(cmd.Context(), domain, queries)
+				outcomes, err := evaluateRemote(cmd.Context(), c, domain, queries)
 				if err != nil {
 					return err
 				}
@@ -173,8 +174,8 @@ func (o *operations) evaluate(ctx context.Context, p evaluateParams) ([]search.O
 	})
 }
 
-// evaluate asks a server's search operation.
-func (c *client) evaluate(ctx context.Context, domain string, queries []search.Judged) ([]search.Outcome, error) {
+// evaluateRemote asks a server's search operation.
+func evaluateRemote(ctx context.Context, c *client.Client, domain string, queries []search.Judged) ([]search.Outcome, error) {
 	return evaluateTwice(ctx, queries, func(ctx context.Context, q search.Judged) ([]search.Found, error) {
 		var hits []struct {
 			Path     string `json:"path"`
@@ -183,8 +184,8 @@ func (c *client) evaluate(ctx context.Context, domain string, queries []search.J
 			} `json:"metadata"`
 		}
 		for {
-			err := c.postJSON(ctx, "/discovery/v1/search/"+url.PathEscape(domain), map[string]any{"query": q.Query, "pageSize": 10}, &hits)
-			var refused *serverError
+			err := c.Post(ctx, "/discovery/v1/search/"+url.PathEscape(domain), map[string]any{"query": q.Query, "pageSize": 10}, &hits)
+			var refused *client.Error
 			if errors.As(err, &refused) && refused.Status == http.StatusTooManyRequests { // the judged queries are many; the key's rate is the server's
 				select {
 				case <-ctx.Done():

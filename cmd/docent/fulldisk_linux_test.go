@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"docent/api"
+	"docent/client"
 )
 
 // inOwnMounts runs the test that calls it once more, in a process whose mounts are its own and end with it, and says
@@ -88,7 +89,7 @@ func TestADiskThatFillsUpUnderLoad(t *testing.T) {
 	known := new(tally)
 	known.jobs = append(known.jobs, &acceptedJob{page: "made/first.md"})
 	var first api.Job
-	if err := admin.postJSON(t.Context(), "/v2/agent/"+p.id+"/job",
+	if err := admin.Post(t.Context(), "/v2/agent/"+p.id+"/job",
 		map[string]string{"prompt": `create page made/first.md titled "Page" with content: "made by job"`}, &first); err != nil {
 		t.Fatal(err)
 	}
@@ -135,11 +136,11 @@ func TestADiskThatFillsUpUnderLoad(t *testing.T) {
 				t.Fatalf("a write to the full disk is answered %s", resp.Status)
 			}
 			var j api.Job
-			if err := admin.getJSON(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil || j.Status != api.JobCompleted {
+			if err := admin.Get(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil || j.Status != api.JobCompleted {
 				t.Fatalf("a job cannot be read: %v, %+v", err, j)
 			}
 			var found any
-			if err := reader.postJSON(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"}, &found); err != nil {
+			if err := reader.Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"}, &found); err != nil {
 				t.Fatalf("documents cannot be searched: %v", err)
 			}
 			reads++
@@ -158,7 +159,7 @@ func TestADiskThatFillsUpUnderLoad(t *testing.T) {
 	for _, accepted := range known.jobs {
 		var j api.Job
 		until(t, "job "+string(accepted.id)+" ends", func() bool {
-			if err := admin.getJSON(t.Context(), "/v2/agent/"+p.id+"/job/"+string(accepted.id), &j); err != nil {
+			if err := admin.Get(t.Context(), "/v2/agent/"+p.id+"/job/"+string(accepted.id), &j); err != nil {
 				t.Fatalf("acknowledged job %s: %v", accepted.id, err)
 			}
 			return j.Status != api.JobActive
@@ -216,11 +217,11 @@ func TestAServerStartsOnAFullDisk(t *testing.T) {
 		server.start()
 		admin, reader := server.client(p.admin), server.client(p.assistant)
 		var j api.Job
-		if err := admin.getJSON(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil || j.Status != api.JobCompleted {
+		if err := admin.Get(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil || j.Status != api.JobCompleted {
 			t.Errorf("%s: a job cannot be read: %v, %+v", end.name, err, j)
 		}
 		var found json.RawMessage
-		if err := reader.postJSON(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"}, &found); err != nil || !bytes.Contains(found, []byte("coins")) {
+		if err := reader.Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"}, &found); err != nil || !bytes.Contains(found, []byte("coins")) {
 			t.Errorf("%s: documents cannot be searched: %v, %s", end.name, err, found)
 		}
 		refused := false
@@ -268,7 +269,7 @@ func postPrompt(t *testing.T, server *testServer, p testProject, prompt string) 
 	}
 	req.Header.Set("Authorization", "Bearer "+p.admin)
 	req.Header.Set("Content-Type", "application/json")
-	if resp, err = server.client(p.admin).http.Do(req); err != nil {
+	if resp, err = server.client(p.admin).HTTP.Do(req); err != nil {
 		return made, nil, err
 	}
 	defer resp.Body.Close()
@@ -323,19 +324,19 @@ func TestAFullDiskRefusesWritesAndPasses(t *testing.T) {
 	}
 	if _, err := ask(t.Context(), reader, p, "", "What do tickets cost?"); err == nil {
 		t.Error("a question was taken that cannot be stored")
-	} else if refused := new(serverError); !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable {
+	} else if refused := new(client.Error); !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable {
 		t.Errorf("a question: %v", err)
 	}
 	if !serverStatusOf(t, data).Journal.Unavailable {
 		t.Error("the status does not say that the disk is full")
 	}
 	var j api.Job
-	if err := admin.getJSON(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil || j.Status != api.JobCompleted {
+	if err := admin.Get(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil || j.Status != api.JobCompleted {
 		t.Errorf("a job cannot be read: %v, %+v", err, j)
 	}
 	listed()
 	var found json.RawMessage
-	if err := reader.postJSON(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"}, &found); err != nil || !bytes.Contains(found, []byte("coins")) {
+	if err := reader.Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"}, &found); err != nil || !bytes.Contains(found, []byte("coins")) {
 		t.Errorf("documents cannot be searched: %v, %s", err, found)
 	}
 

@@ -154,7 +154,7 @@ func TestADirectProjectIsNeverEmptied(t *testing.T) {
 func (s *modelledServer) createWith(prompt, model string) api.Job {
 	s.t.Helper()
 	var made api.Job
-	if err := s.client(s.project.admin).postJSON(s.t.Context(), "/v2/agent/"+s.project.id+"/job", map[string]string{"prompt": prompt, "model": model}, &made); err != nil {
+	if err := s.client(s.project.admin).Post(s.t.Context(), "/v2/agent/"+s.project.id+"/job", map[string]string{"prompt": prompt, "model": model}, &made); err != nil {
 		s.t.Fatal(err)
 	}
 	return made

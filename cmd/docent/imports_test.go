@@ -53,8 +53,9 @@ var mayImport = []struct {
 		"docent/router/openapi", "docent/router/overload", "docent/search", "docent/stream",
 	}},
 	{"docent/bench", []string{"docent/stream"}},
+	{"docent/client", []string{"docent/actors/thread", "docent/api", "docent/search", "docent/stream"}},
 	{"docent/cmd/docent", []string{
-		"docent/actors", "docent/actors/job", "docent/actors/thread", "docent/agent", "docent/api", "docent/automation", "docent/bench",
+		"docent/actors", "docent/actors/job", "docent/actors/thread", "docent/agent", "docent/api", "docent/automation", "docent/bench", "docent/client",
 		"docent/docs",
 		"docent/forge", "docent/ingest", "docent/model", "docent/persistence", "docent/router", "docent/search", "docent/site", "docent/stream",
 	}},

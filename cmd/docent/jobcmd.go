@@ -1,16 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -19,10 +13,11 @@ import (
 
 	"docent/agent"
 	"docent/api"
+	"docent/client"
 )
 
 func newJobCommand() *cobra.Command {
-	c := new(client)
+	c := new(client.Client)
 	var project string
 	var asJSON bool
 	cmd := &cobra.Command{Use: "job", Short: "Give the agent work and see what became of it"}
@@ -47,13 +42,13 @@ func newJobCommand() *cobra.Command {
 	var idempotency, model string
 	var wait, draft, dryRun, events bool
 	// logged shows the events of a job that is followed.
-	logged := func(cmd *cobra.Command) func(jobEvent) error {
-		return func(e jobEvent) error {
+	logged := func(cmd *cobra.Command) func(client.Event) error {
+		return func(e client.Event) error {
 			if events {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", e.raw)
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", e.Raw)
 				return err
 			}
-			return e.print(cmd.ErrOrStderr())
+			return printEvent(cmd.ErrOrStderr(), e)
 		}
 	}
 	create := &cobra.Command{
@@ -80,14 +75,14 @@ func newJobCommand() *cobra.Command {
 				header = []string{"Idempotency-Key", idempotency}
 			}
 			var j api.Job
-			if err := c.postJSON(cmd.Context(), path("job"), body, &j, header...); err != nil {
+			if err := c.Post(cmd.Context(), path("job"), body, &j, header...); err != nil {
 				return err
 			}
 			if dryRun {
-				return c.dryRun(cmd, path("job", string(j.ID)), asJSON)
+				return followDryRun(cmd, c, path("job", string(j.ID)), asJSON)
 			}
 			if wait {
-				return c.follow(cmd, path("job", string(j.ID)), logged(cmd), show)
+				return follow(cmd, c, path("job", string(j.ID)), logged(cmd), show)
 			}
 			return show(cmd, j)
 		},
@@ -105,7 +100,7 @@ func newJobCommand() *cobra.Command {
 				return err
 			}
 			var j api.Job
-			if err := c.getJSON(cmd.Context(), path("job", args[0]), &j); err != nil {
+			if err := c.Get(cmd.Context(), path("job", args[0]), &j); err != nil {
 				return err
 			}
 			return show(cmd, j)
@@ -122,11 +117,11 @@ func newJobCommand() *cobra.Command {
 			if idempotency != "" {
 				header = []string{"Idempotency-Key", idempotency}
 			}
-			if err := c.postJSON(cmd.Context(), path("job", args[0], "message"), map[string]any{"prompt": args[1]}, &j, header...); err != nil {
+			if err := c.Post(cmd.Context(), path("job", args[0], "message"), map[string]any{"prompt": args[1]}, &j, header...); err != nil {
 				return err
 			}
 			if wait {
-				return c.follow(cmd, path("job", args[0]), logged(cmd), show)
+				return follow(cmd, c, path("job", args[0]), logged(cmd), show)
 			}
 			return show(cmd, j)
 		},
@@ -141,7 +136,7 @@ func newJobCommand() *cobra.Command {
 			if err := check(cmd); err != nil {
 				return err
 			}
-			return c.follow(cmd, path("job", args[0]), logged(cmd), show)
+			return follow(cmd, c, path("job", args[0]), logged(cmd), show)
 		},
 	}
 	watch.Flags().BoolVar(&events, "events", false, "print each event as a line of JSON on standard output, before the job")
@@ -153,7 +148,7 @@ func newJobCommand() *cobra.Command {
 					return err
 				}
 				var j api.Job
-				if err := c.postJSON(cmd.Context(), path("job", args[0], verb), map[string]any{}, &j); err != nil {
+				if err := c.Post(cmd.Context(), path("job", args[0], verb), map[string]any{}, &j); err != nil {
 					return err
 				}
 				return show(cmd, j)
@@ -169,13 +164,23 @@ func newJobCommand() *cobra.Command {
 			if err := check(cmd); err != nil {
 				return err
 			}
-			line := func(cmd *cobra.Command, j api.Job) error {
-				if asJSON {
-					return printJSON(cmd.OutOrStdout(), j)
+			filter := url.Values{}
+			for name, value := range map[string]string{"status": status, "archived": archived} {
+				if value != "" {
+					filter.Set(name, value)
 				}
-				return printJobLine(cmd.OutOrStdout(), j)
 			}
-			return c.listJobs(cmd, path("jobs"), status, archived, limit, line)
+			for j, err := range c.Jobs(cmd.Context(), path("jobs"), filter, limit) {
+				if err == nil && asJSON {
+					err = printJSON(cmd.OutOrStdout(), j)
+				} else if err == nil {
+					err = printJobLine(cmd.OutOrStdout(), j)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 	list.Flags().IntVar(&limit, "limit", 20, "how many at most; 0 for all")
@@ -186,39 +191,8 @@ func newJobCommand() *cobra.Command {
 	return cmd
 }
 
-// A jobEvent is one entry of a job's log.
-type jobEvent struct {
-	raw    []byte
-	ID     uint64        `json:"id"`
-	Type   string        `json:"type"`
-	At     time.Time     `json:"at"`
-	Status api.JobStatus `json:"status"`
-	Title  string        `json:"title"`
-	Text   string        `json:"text"`
-	Todos  []api.Todo    `json:"todos"`
-	Tool   *struct {
-		Name   string `json:"name"`
-		Input  string `json:"input"`
-		Output string `json:"output"`
-		Failed bool   `json:"failed"`
-	} `json:"tool"`
-	Files  []changedFile `json:"files"`
-	Diff   string        `json:"diff"`
-	Branch string        `json:"branch"`
-	Commit string        `json:"commit"`
-	PRLink *string       `json:"prLink"`
-}
-
-type changedFile struct {
-	Path    string `json:"path"`
-	From    string `json:"from,omitempty"`
-	Status  string `json:"status"`
-	Added   int    `json:"added"`
-	Removed int    `json:"removed"`
-}
-
-// print shows the event as lines for people.
-func (e jobEvent) print(w io.Writer) error {
+// printEvent shows an entry of a job's log as lines for people.
+func printEvent(w io.Writer, e client.Event) error {
 	var b strings.Builder
 	line := func(text string) {
 		for i, l := range strings.Split(strings.TrimSpace(text), "\n") {
@@ -279,22 +253,22 @@ func plainLine(s string) string {
 	}, s)
 }
 
-// dryRun follows a job that publishes nothing, and shows what it would have changed: as a diff that can be applied, or in
+// followDryRun follows a job that publishes nothing, and shows what it would have changed: as a diff that can be applied, or in
 // the job's JSON.
-func (c *client) dryRun(cmd *cobra.Command, path string, asJSON bool) error {
-	var edit jobEvent
-	return c.follow(cmd, path, func(e jobEvent) error {
+func followDryRun(cmd *cobra.Command, c *client.Client, path string, asJSON bool) error {
+	var edit client.Event
+	return follow(cmd, c, path, func(e client.Event) error {
 		if e.Type == "edited" {
 			edit = e
 		}
-		return e.print(cmd.ErrOrStderr())
+		return printEvent(cmd.ErrOrStderr(), e)
 	}, func(cmd *cobra.Command, j api.Job) error {
 		if asJSON {
 			return printJSON(cmd.OutOrStdout(), struct {
 				api.Job
-				Files []changedFile `json:"files"`
+				Files []client.File `json:"files"`
 				Diff  string        `json:"diff"`
-			}{j, append([]changedFile{}, edit.Files...), edit.Diff})
+			}{j, append([]client.File{}, edit.Files...), edit.Diff})
 		}
 		if j.Outcome != api.OutcomeChanged && j.Status == api.JobCompleted {
 			fmt.Fprintln(cmd.ErrOrStderr(), j.Message)
@@ -304,47 +278,21 @@ func (c *client) dryRun(cmd *cobra.Command, path string, asJSON bool) error {
 	})
 }
 
-// reconnects is how often in a row a broken stream is taken up again before the command gives up.
-const reconnects = 10
-
-// follow reads the job's log until the job has ended, and shows where it has come to rest. A stream that breaks off is
-// taken up after the last event that was seen.
-func (c *client) follow(cmd *cobra.Command, path string, event func(jobEvent) error, show func(*cobra.Command, api.Job) error) error {
-	var after uint64
-	pause, failures := 500*time.Millisecond, 0
-	for {
-		end, err := c.readEvents(cmd.Context(), path, after, func(e jobEvent) error {
-			after, failures = e.ID, 0
-			return event(e)
-		})
-		var answer *serverError
-		var shown *showError
-		var usage *usageError
-		switch {
-		case err == nil && end != nil:
-			if err := show(cmd, *end); err != nil {
-				return err
-			}
-			if end.Status == api.JobFailed {
-				return fmt.Errorf("job %s failed: %s", end.ID, end.Message)
-			}
-			return outcomeError(*end)
-		case errors.As(err, &shown):
-			return shown.err
-		case errors.As(err, &answer) && answer.Status != http.StatusServiceUnavailable && answer.Status != http.StatusBadGateway && answer.Status != http.StatusGatewayTimeout,
-			cmd.Context().Err() != nil, errors.As(err, &usage), after == 0 && err != nil:
-			return err
-		}
-		if failures++; failures > reconnects {
-			return fmt.Errorf("the job's log breaks off again and again: %w", cmp.Or(err, io.ErrUnexpectedEOF))
-		}
+// follow shows a job's log until the job has ended, and then the job.
+func follow(cmd *cobra.Command, c *client.Client, path string, event func(client.Event) error, show func(*cobra.Command, api.Job) error) error {
+	j, err := c.Follow(cmd.Context(), path, event, func() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "the connection broke off, following on")
-		select {
-		case <-cmd.Context().Done():
-			return cmd.Context().Err()
-		case <-time.After(min(pause<<(failures-1), 10*time.Second)):
-		}
+	})
+	if err != nil {
+		return err
 	}
+	if err := show(cmd, j); err != nil {
+		return err
+	}
+	if j.Status == api.JobFailed {
+		return fmt.Errorf("job %s failed: %s", j.ID, j.Message)
+	}
+	return outcomeError(j)
 }
 
 // outcomeError gives a job that has ended well without a change an exit status of its own. What there is to say about it was shown.
@@ -358,103 +306,6 @@ func outcomeError(j api.Job) error {
 		return &statusError{exitNeedsDetail, fmt.Errorf("job %s: the instruction needs more detail, and nothing was changed", j.ID)}
 	}
 	return nil
-}
-
-// A showError is the command's own trouble with an event, not the connection's.
-type showError struct{ err error }
-
-func (e *showError) Error() string { return e.err.Error() }
-
-// readEvents reads one stream of a job's log. The job is nil where the stream broke off.
-func (c *client) readEvents(ctx context.Context, path string, after uint64, event func(jobEvent) error) (*api.Job, error) {
-	resp, err := c.do(ctx, http.MethodGet, path+"/events", nil, "Accept", "text/event-stream", "Last-Event-ID", strconv.FormatUint(after, 10))
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusNoContent { // all was seen but the end
-		var j api.Job
-		err := c.getJSON(ctx, path, &j)
-		return &j, err
-	}
-	lines := bufio.NewReader(resp.Body)
-	var name, data string
-	for {
-		text, err := lines.ReadString('\n')
-		if errors.Is(err, io.EOF) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the job's log: %w", err)
-		}
-		field, value, _ := strings.Cut(strings.TrimSuffix(text, "\n"), ": ")
-		switch field {
-		case "event":
-			name = value
-		case "data":
-			data = value
-		case "":
-			if text != "\n" || data == "" {
-				name = ""
-				continue // a comment
-			}
-			switch name {
-			case "end":
-				var j api.Job
-				if err := json.Unmarshal([]byte(data), &j); err != nil {
-					return nil, fmt.Errorf("read the job's log: %w", err)
-				}
-				return &j, nil
-			case "omitted":
-			default:
-				e := jobEvent{raw: []byte(data)}
-				if err := json.Unmarshal(e.raw, &e); err != nil {
-					return nil, fmt.Errorf("read the job's log: %w", err)
-				}
-				if err := event(e); err != nil {
-					return nil, &showError{err}
-				}
-			}
-			name, data = "", ""
-		}
-	}
-}
-
-func (c *client) listJobs(cmd *cobra.Command, path, status, archived string, limit int, show func(*cobra.Command, api.Job) error) error {
-	cursor := ""
-	for shown := 0; ; {
-		page := 100
-		if limit > 0 {
-			page = min(page, limit-shown)
-		}
-		query := url.Values{"limit": {fmt.Sprint(page)}}
-		if status != "" {
-			query.Set("status", status)
-		}
-		if archived != "" {
-			query.Set("archived", archived)
-		}
-		if cursor != "" {
-			query.Set("cursor", cursor)
-		}
-		var body struct {
-			Jobs       []api.Job `json:"jobs"`
-			NextCursor *string   `json:"nextCursor"`
-		}
-		if err := c.getJSON(cmd.Context(), path+"?"+query.Encode(), &body); err != nil {
-			return err
-		}
-		for _, j := range body.Jobs {
-			if err := show(cmd, j); err != nil {
-				return err
-			}
-			shown++
-		}
-		if body.NextCursor == nil || *body.NextCursor == "" || (limit > 0 && shown >= limit) {
-			return nil
-		}
-		cursor = *body.NextCursor
-	}
 }
 
 // exitStatuses is what a script may know of a job that the command has waited for.

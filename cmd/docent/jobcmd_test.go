@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/client"
 )
 
 func TestADryRunShowsTheDiffAndPublishesNothing(t *testing.T) {
@@ -37,7 +38,7 @@ func TestADryRunShowsTheDiffAndPublishesNothing(t *testing.T) {
 	}
 	var dry struct {
 		api.Job
-		Files []changedFile
+		Files []client.File
 		Diff  string
 	}
 	if err := json.Unmarshal([]byte(job("create", "--dry-run", "--json", `replace "eighty" with "seventy" in tea.md`)), &dry); err != nil {
@@ -55,7 +56,7 @@ func TestADryRunShowsTheDiffAndPublishesNothing(t *testing.T) {
 
 	// The same for good, followed after it has ended: the whole log is there. What it works on and with was right at once.
 	var first, made api.Job
-	if err := server.client(p.admin).postJSON(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": `replace "eighty" with "seventy" in tea.md`}, &first); err != nil {
+	if err := server.client(p.admin).Post(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": `replace "eighty" with "seventy" in tea.md`}, &first); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal([]byte(job("watch", "--json", string(first.ID))), &made); err != nil {
@@ -67,7 +68,7 @@ func TestADryRunShowsTheDiffAndPublishesNothing(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(job("watch", "--events", "--json", string(made.ID))), "\n")
 	var types []string
 	for _, line := range lines[:len(lines)-1] { // the last one is the job
-		var e jobEvent
+		var e client.Event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
@@ -137,7 +138,7 @@ func TestASessionOfVersionOneWorksOnTheBranchThatItNames(t *testing.T) {
 	create := func(branch string) (string, http.Header) {
 		t.Helper()
 		body := map[string]any{"messages": []any{map[string]any{"role": "system", "content": `replace "eighty" with "seventy" in tea.md`}}, "asDraft": "true", "branch": branch}
-		resp, err := server.client(p.admin).do(t.Context(), http.MethodPost, "/v1/agent/tea/job", body)
+		resp, err := server.client(p.admin).Do(t.Context(), http.MethodPost, "/v1/agent/tea/job", body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -70,7 +70,7 @@ func newModelledServer(t *testing.T, provider, settings string, scripts ...model
 func (s *modelledServer) create(prompt string) api.Job {
 	s.t.Helper()
 	var made api.Job
-	if err := s.client(s.project.admin).postJSON(s.t.Context(), "/v2/agent/"+s.project.id+"/job", map[string]string{"prompt": prompt}, &made); err != nil {
+	if err := s.client(s.project.admin).Post(s.t.Context(), "/v2/agent/"+s.project.id+"/job", map[string]string{"prompt": prompt}, &made); err != nil {
 		s.t.Fatal(err)
 	}
 	return made
@@ -78,7 +78,7 @@ func (s *modelledServer) create(prompt string) api.Job {
 
 func (s *modelledServer) follow(id api.JobID, prompt string) {
 	s.t.Helper()
-	if err := s.client(s.project.admin).postJSON(s.t.Context(), "/v2/agent/"+s.project.id+"/job/"+string(id)+"/message", map[string]string{"prompt": prompt}, new(api.Job)); err != nil {
+	if err := s.client(s.project.admin).Post(s.t.Context(), "/v2/agent/"+s.project.id+"/job/"+string(id)+"/message", map[string]string{"prompt": prompt}, new(api.Job)); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -87,7 +87,7 @@ func (s *modelledServer) follow(id api.JobID, prompt string) {
 func (s *modelledServer) settled(id api.JobID) (job api.Job) {
 	s.t.Helper()
 	for began := time.Now(); ; {
-		if err := s.client(s.project.admin).getJSON(s.t.Context(), "/v2/agent/"+s.project.id+"/job/"+string(id)+"?wait=10", &job); err != nil {
+		if err := s.client(s.project.admin).Get(s.t.Context(), "/v2/agent/"+s.project.id+"/job/"+string(id)+"?wait=10", &job); err != nil {
 			s.t.Fatal(err)
 		}
 		if job.Status != api.JobActive {
@@ -230,7 +230,7 @@ func TestAJobIsCancelledInTheMiddleOfACall(t *testing.T) {
 	s := newModelledServer(t, "anthropic", "", modeltest.Script{Steps: []modeltest.Step{calling(readCall("ferries.md")), {Hold: "second", Text: "never said"}}})
 	job := s.create("Take your time.")
 	s.peer.held("second")
-	if err := s.client(s.project.admin).postJSON(t.Context(), "/v2/agent/"+s.project.id+"/job/"+string(job.ID)+"/cancel", nil, &job); err != nil {
+	if err := s.client(s.project.admin).Post(t.Context(), "/v2/agent/"+s.project.id+"/job/"+string(job.ID)+"/cancel", nil, &job); err != nil {
 		t.Fatal(err)
 	}
 	if job.Status != api.JobFailed || job.Message != "cancelled" {

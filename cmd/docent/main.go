@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"docent/client"
 )
 
 // Exit statuses that scripts rely on.
@@ -34,11 +36,12 @@ func (e *statusError) Unwrap() error { return e.err }
 // exitStatus is what the command's error means for scripts.
 func exitStatus(err error) int {
 	var usage *usageError
+	var address *client.AddressError
 	var status *statusError
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &address):
 		return exitUsage
 	case errors.As(err, &status):
 		return status.status

@@ -25,6 +25,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"docent/api"
+	"docent/client"
 )
 
 // runAsDocent makes the test binary the program itself: tests start it, kill it and start it again.
@@ -322,8 +323,8 @@ func writeFiles(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-func (s *testServer) client(key string) *client {
-	return &client{base: s.url, key: key, http: &http.Client{Timeout: 5 * time.Minute, Transport: patient{}}}
+func (s *testServer) client(key string) *client.Client {
+	return &client.Client{Base: s.url, Key: key, HTTP: &http.Client{Timeout: 5 * time.Minute, Transport: patient{}}}
 }
 
 // patient comes back where the server has no room for a request, as it says: on a busy machine it turns some away.

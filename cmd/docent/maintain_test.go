@@ -22,6 +22,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/client"
 )
 
 var harbour = map[string]string{
@@ -116,7 +117,7 @@ func TestBackupUnderLoadIsWhole(t *testing.T) {
 	checkListing(t, restored, p, jobs)
 	cl := restored.client(p.admin)
 	var more api.Job
-	if err := cl.postJSON(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": `create page after.md titled "After" with content: "made after"`}, &more); err != nil {
+	if err := cl.Post(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": `create page after.md titled "After" with content: "made after"`}, &more); err != nil {
 		t.Fatal(err)
 	}
 	awaitJobs(t, restored, p, []*acceptedJob{{id: more.ID}})
@@ -239,8 +240,8 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 	server.start()
 	awaitParked := func() []parkedStatus {
 		body := map[string]any{"fp": "anonymous", "threadId": bad.thread, "messages": []any{map[string]any{"role": "user", "content": "And now?"}}}
-		var refused *serverError
-		if _, err := server.client(p.assistant).do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body); !errors.As(err, &refused) || refused.Status != http.StatusInternalServerError {
+		var refused *client.Error
+		if _, err := server.client(p.assistant).Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body); !errors.As(err, &refused) || refused.Status != http.StatusInternalServerError {
 			t.Errorf("the damaged thread answers %v", err)
 		}
 		return serverStatusOf(t, data).Actors.Parked
@@ -308,7 +309,7 @@ func TestADamagedRowOfTheCatalogIsNamed(t *testing.T) {
 		t.Errorf("the other key: %v", err)
 	}
 	p.assistant = other
-	refused := new(serverError)
+	refused := new(client.Error)
 	if _, err := ask(t.Context(), server.client(other), p, "", "What do tickets cost?"); !errors.As(err, &refused) || refused.Status != http.StatusInternalServerError {
 		t.Errorf("the damaged key: %v", err)
 	}
@@ -357,7 +358,7 @@ func TestRebuiltCatalogIsTheSame(t *testing.T) {
 	for n := range 5 {
 		var made api.Job
 		prompt := fmt.Sprintf(`create page made/%d.md titled "Page %d" with content: "made"`, n, n)
-		if err := server.client(p.admin).postJSON(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": prompt}, &made); err != nil {
+		if err := server.client(p.admin).Post(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": prompt}, &made); err != nil {
 			t.Fatal(err)
 		}
 		jobs = append(jobs, &acceptedJob{id: made.ID})
@@ -388,7 +389,7 @@ func TestOnePersonsThreadsAreRemoved(t *testing.T) {
 	put := func(person, secret string) {
 		t.Helper()
 		body := map[string]any{"fp": person, "messages": []any{map[string]any{"role": "user", "content": secret}}}
-		resp, err := server.client(p.assistant).do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body)
+		resp, err := server.client(p.assistant).Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body)
 		if err != nil {
 			t.Fatal(err)
 		}

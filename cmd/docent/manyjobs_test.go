@@ -102,7 +102,7 @@ func TestTwoHundredJobsAtOnce(t *testing.T) {
 			wait.Go(func() {
 				var made api.Job
 				body := map[string]string{"prompt": fmt.Sprintf("Job %d: say more.", i), "model": "peer"}
-				if err := s.client(project.admin).postJSON(t.Context(), "/v2/agent/"+project.id+"/job", body, &made); err != nil {
+				if err := s.client(project.admin).Post(t.Context(), "/v2/agent/"+project.id+"/job", body, &made); err != nil {
 					t.Errorf("job %d: %v", i, err)
 					return
 				}
@@ -146,7 +146,7 @@ func (s *modelledServer) awaitJob(ctx context.Context, id api.JobID) (job api.Jo
 	ctx, cancel := context.WithTimeout(ctx, 8*time.Minute)
 	defer cancel()
 	for job.Status == api.JobActive || job.Status == "" {
-		if err := s.client(s.project.admin).getJSON(ctx, "/v2/agent/"+s.project.id+"/job/"+string(id)+"?wait=30", &job); err != nil {
+		if err := s.client(s.project.admin).Get(ctx, "/v2/agent/"+s.project.id+"/job/"+string(id)+"?wait=30", &job); err != nil {
 			s.t.Errorf("job %s: %v", id, err)
 			return job
 		}
@@ -177,7 +177,7 @@ func readersDuring(t *testing.T, s *modelledServer, do func()) []time.Duration {
 			readers.Go(func() {
 				began := time.Now()
 				body := map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "How is the index rebuilt?"}}}
-				resp, err := s.client(s.project.assistant).do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+s.project.domain+"/message", body)
+				resp, err := s.client(s.project.assistant).Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+s.project.domain+"/message", body)
 				if err != nil {
 					t.Error(err)
 					return

@@ -138,7 +138,7 @@ func TestTheAnswerOfTheBuiltinModelShowsInTheHistory(t *testing.T) {
 	cl := server.client(project.assistant)
 	for _, form := range []stream.Form{stream.DataStream, stream.UIMessages} {
 		path := map[stream.Form]string{stream.DataStream: "/discovery/v1/assistant/", stream.UIMessages: "/discovery/v2/assistant/"}[form]
-		resp, err := cl.do(t.Context(), http.MethodPost, path+project.domain+"/message",
+		resp, err := cl.Do(t.Context(), http.MethodPost, path+project.domain+"/message",
 			map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "When does the ferry leave?"}}})
 		if err != nil {
 			t.Fatal(err)
@@ -158,7 +158,7 @@ func TestTheAnswerOfTheBuiltinModelShowsInTheHistory(t *testing.T) {
 	var shown struct {
 		Conversations []struct{ Model, FallbackFor string }
 	}
-	page, err := server.client(project.admin).do(t.Context(), http.MethodGet, "/v1/analytics/harbour/assistant", nil)
+	page, err := server.client(project.admin).Do(t.Context(), http.MethodGet, "/v1/analytics/harbour/assistant", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestAKillWhileTheModelIsAsked(t *testing.T) {
 	}))
 	server := newTestServer(t, data, "--config", config)
 	path := "/discovery/v2/assistant/" + project.domain + "/message"
-	resp, err := server.client(project.assistant).do(t.Context(), http.MethodPost, path,
+	resp, err := server.client(project.assistant).Do(t.Context(), http.MethodPost, path,
 		map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "When does the ferry leave?"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func TestAKillWhileTheModelIsAsked(t *testing.T) {
 	}
 	server.start()
 	peer.release("answer")
-	resp, err = server.client(project.assistant).do(t.Context(), http.MethodGet, path+"/"+thread+"/stream", nil)
+	resp, err = server.client(project.assistant).Do(t.Context(), http.MethodGet, path+"/"+thread+"/stream", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func TestTheAssistantsModelSearchesByItself(t *testing.T) {
 				"tariffs.md": "---\ntitle: Tariffs\n---\n\nThe fare is four coins.\n",
 			}))
 			server := newTestServer(t, data, "--config", config)
-			resp, err := server.client(project.assistant).do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+project.domain+"/message",
+			resp, err := server.client(project.assistant).Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+project.domain+"/message",
 				map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "When does the ferry leave?"}}})
 			if err != nil {
 				t.Fatal(err)

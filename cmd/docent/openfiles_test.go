@@ -40,7 +40,7 @@ func TestPullRequestsOutliveALackOfFileDescriptors(t *testing.T) {
 		var made api.Job
 		body := map[string]string{"prompt": fmt.Sprintf(`replace "number%d" with "changed%d" in guide/page-%03d.md`, i, i, i)}
 		for {
-			err := server.client(p.admin).postJSON(ctx, "/v2/agent/docs/job", body, &made, "Idempotency-Key", fmt.Sprint("job-", i))
+			err := server.client(p.admin).Post(ctx, "/v2/agent/docs/job", body, &made, "Idempotency-Key", fmt.Sprint("job-", i))
 			if err == nil || ctx.Err() != nil {
 				return made, err
 			}
@@ -49,7 +49,7 @@ func TestPullRequestsOutliveALackOfFileDescriptors(t *testing.T) {
 	}
 	await := func(id api.JobID) (job api.Job) {
 		for job.Status != api.JobCompleted && job.Status != api.JobFailed && ctx.Err() == nil {
-			if server.client(p.admin).getJSON(ctx, "/v2/agent/docs/job/"+string(id), &job) != nil {
+			if server.client(p.admin).Get(ctx, "/v2/agent/docs/job/"+string(id), &job) != nil {
 				job = api.Job{}
 			}
 			time.Sleep(50 * time.Millisecond)

@@ -27,7 +27,7 @@ func TestNoStoreIsTakenForANewOne(t *testing.T) {
 		t.Helper()
 		prompt := fmt.Sprintf(`create page made/%d.md titled "Page" with content: "made"`, len(jobs))
 		var made api.Job
-		if err := server.client(p.admin).postJSON(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": prompt}, &made); err != nil {
+		if err := server.client(p.admin).Post(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": prompt}, &made); err != nil {
 			t.Fatal(err)
 		}
 		jobs = append(jobs, &acceptedJob{id: made.ID})

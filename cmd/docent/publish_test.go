@@ -49,7 +49,7 @@ func TestExcludedPagesAreNeitherAnsweredNorOfferedAsSources(t *testing.T) {
 		}
 		client := server.client(p.assistant)
 		var hits json.RawMessage
-		if err := client.postJSON(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "launch codename Bluefin", "pageSize": 50}, &hits); err != nil {
+		if err := client.Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "launch codename Bluefin", "pageSize": 50}, &hits); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(hits), "Bluefin") {
@@ -57,7 +57,7 @@ func TestExcludedPagesAreNeitherAnsweredNorOfferedAsSources(t *testing.T) {
 		}
 		for _, name := range secrets {
 			var page json.RawMessage
-			if err := client.postJSON(t.Context(), "/discovery/v1/page/"+p.domain, map[string]any{"path": name}, &page); err == nil && strings.Contains(string(page), "Bluefin") {
+			if err := client.Post(t.Context(), "/discovery/v1/page/"+p.domain, map[string]any{"path": name}, &page); err == nil && strings.Contains(string(page), "Bluefin") {
 				t.Errorf("%s: %s is read: %s", kind, name, page)
 			}
 		}
@@ -98,7 +98,7 @@ func TestProjectCheckListsWhatIsPublic(t *testing.T) {
 		t.Errorf("dead are %q", c.DeadLinks)
 	}
 	var hits json.RawMessage
-	if err := server.client(p.assistant).postJSON(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "codename"}, &hits); err != nil || strings.Contains(string(hits), "Bluefin") {
+	if err := server.client(p.assistant).Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "codename"}, &hits); err != nil || strings.Contains(string(hits), "Bluefin") {
 		t.Errorf("the search finds %s, %v", hits, err)
 	}
 	text := docent(t, "project", "check", "docs", "--data", data)

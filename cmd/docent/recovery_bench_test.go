@@ -106,7 +106,7 @@ func fillDataDirectory(b *testing.B, data string, threads, jobs int) {
 	server.stop() // the thread goes to sleep, with a snapshot
 	server.start()
 	var j api.Job
-	if err := server.client(p.admin).postJSON(b.Context(), "/v2/agent/"+p.id+"/job", map[string]any{
+	if err := server.client(p.admin).Post(b.Context(), "/v2/agent/"+p.id+"/job", map[string]any{
 		"prompt": `append "A widget is never full." to index.md`, "dryRun": true}, &j); err != nil {
 		b.Fatal(err)
 	}

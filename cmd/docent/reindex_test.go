@@ -82,7 +82,7 @@ func TestQuestionsInHandOutliveAnUpgradeOfTheIndex(t *testing.T) {
 			project := newTestProject(t, data, "harbour", writeFiles(t, harbour))
 			server := newTestServer(t, data, "--config", config)
 			path := "/discovery/v2/assistant/" + project.domain + "/message"
-			resp, err := server.client(project.assistant).do(t.Context(), http.MethodPost, path,
+			resp, err := server.client(project.assistant).Do(t.Context(), http.MethodPost, path,
 				map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "When does the ferry leave?"}}})
 			if err != nil {
 				t.Fatal(err)
@@ -93,7 +93,7 @@ func TestQuestionsInHandOutliveAnUpgradeOfTheIndex(t *testing.T) {
 			befall(t, data, "harbour")
 			server.start()
 			peer.release("answer")
-			resumed, err := server.client(project.assistant).do(t.Context(), http.MethodGet, path+"/"+resp.Header.Get("X-Thread-Id")+"/stream", nil)
+			resumed, err := server.client(project.assistant).Do(t.Context(), http.MethodGet, path+"/"+resp.Header.Get("X-Thread-Id")+"/stream", nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,7 +38,7 @@ func TestWhatTheReaderHasSelectedBearsOnTheAnswer(t *testing.T) {
 			path := map[stream.Form]string{stream.DataStream: "/discovery/v1/assistant/", stream.UIMessages: "/discovery/v2/assistant/"}[form]
 			put := func(p testProject, context any) string {
 				t.Helper()
-				resp, err := server.client(p.assistant).do(t.Context(), http.MethodPost, path+p.domain+"/message",
+				resp, err := server.client(p.assistant).Do(t.Context(), http.MethodPost, path+p.domain+"/message",
 					map[string]any{"fp": "anonymous", "context": context, "messages": []any{map[string]any{"role": "user", "content": c.question}}})
 				if err != nil {
 					t.Fatal(err)

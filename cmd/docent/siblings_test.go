@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/client"
 )
 
 // What a client reads of the operations beside jobs and messages: no more of each answer than a test needs.
@@ -49,7 +50,7 @@ func startUpdate(t testing.TB, s *testServer, p testProject) string {
 	var made struct {
 		StatusID string `json:"statusId"`
 	}
-	if err := s.client(p.admin).postJSON(t.Context(), "/v1/project/update/"+p.id, nil, &made); err != nil {
+	if err := s.client(p.admin).Post(t.Context(), "/v1/project/update/"+p.id, nil, &made); err != nil {
 		t.Fatal(err)
 	}
 	return made.StatusID
@@ -60,7 +61,7 @@ func awaitUpdate(t testing.TB, s *testServer, p testProject, id string) (u updat
 	t.Helper()
 	until(t, "the update ends", func() bool {
 		u = updateStatus{}
-		if err := s.client(p.admin).getJSON(t.Context(), "/v1/project/update-status/"+id, &u); err != nil {
+		if err := s.client(p.admin).Get(t.Context(), "/v1/project/update-status/"+id, &u); err != nil {
 			t.Fatal(err)
 		}
 		return u.Status == api.UpdateSuccess || u.Status == api.UpdateFailure
@@ -75,7 +76,7 @@ func askAs(t testing.TB, s *testServer, p testProject, fp, question string) answ
 
 func rateAnswer(t testing.TB, s *testServer, p testProject, a answer, rating, comment string) {
 	t.Helper()
-	resp, err := s.client(p.assistant).do(t.Context(), http.MethodPost, "/discovery/v1/feedback/"+p.domain,
+	resp, err := s.client(p.assistant).Do(t.Context(), http.MethodPost, "/discovery/v1/feedback/"+p.domain,
 		map[string]any{"threadId": a.ThreadID, "messageId": a.MessageID, "rating": rating, "comment": comment})
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +94,7 @@ func analyticsOf(t testing.TB, s *testServer, p testProject, threadID string) (r
 		"assistant": &read.Conversations, "assistant/threads/" + threadID: &read.Thread, "assistant/caller-stats": &read.Callers,
 		"searches": &read.Searches, "feedback": &read.Feedback, "feedback/by-page": &read.Pages,
 	} {
-		if err := s.client(p.admin).getJSON(t.Context(), base+path, out); err != nil {
+		if err := s.client(p.admin).Get(t.Context(), base+path, out); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -133,13 +134,13 @@ func TestReadersAreHeardAndTheDocumentationIsReadAnew(t *testing.T) {
 	rateAnswer(t, server, p, good, "down", "typo")
 	rateAnswer(t, server, p, good, "up", "")
 	rateAnswer(t, server, p, bad, "down", "which island?")
-	if err := server.client(p.assistant).postJSON(t.Context(), "/discovery/v1/feedback/"+p.domain,
+	if err := server.client(p.assistant).Post(t.Context(), "/discovery/v1/feedback/"+p.domain,
 		map[string]any{"threadId": good.ThreadID, "messageId": bad.MessageID, "rating": "up"}, nil); !notFound(err) {
 		t.Errorf("a message of another thread is rated: %v", err)
 	}
 	for _, q := range []string{"whales", "Tickets", "submarine"} {
 		var hits []any
-		if err := server.client(p.assistant).postJSON(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": q}, &hits); err != nil {
+		if err := server.client(p.assistant).Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": q}, &hits); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -204,13 +205,13 @@ func TestReadersAreHeardAndTheDocumentationIsReadAnew(t *testing.T) {
 	var left struct {
 		Totals struct{ Questions, Callers, ThumbsDown int }
 	}
-	if err := server.client(p.admin).getJSON(t.Context(), "/v1/analytics/"+p.id+"/assistant", &left); err != nil || left.Totals.Questions != 1 || left.Totals.Callers != 1 || left.Totals.ThumbsDown != 0 {
+	if err := server.client(p.admin).Get(t.Context(), "/v1/analytics/"+p.id+"/assistant", &left); err != nil || left.Totals.Questions != 1 || left.Totals.Callers != 1 || left.Totals.ThumbsDown != 0 {
 		t.Errorf("after bob's threads were removed: %+v, %v", left, err)
 	}
 }
 
 func notFound(err error) bool {
-	var e *serverError
+	var e *client.Error
 	return errors.As(err, &e) && e.Status == http.StatusNotFound
 }
 

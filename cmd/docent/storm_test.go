@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/client"
 	"docent/stream"
 )
 
@@ -76,12 +77,12 @@ func TestEveryAcceptedTurnOfAStormIsComplete(t *testing.T) {
 // joinStorm asks one question, and comes back where it is refused: a thousand at once are more than most machines carry. Of
 // ten readers one stalls after the first part, one leaves after it, and eight read on until
 // the server dies.
-func (c *tally) joinStorm(ctx context.Context, cl *client, p testProject, n int, random *rand.Rand, killed <-chan struct{}, opened func()) {
+func (c *tally) joinStorm(ctx context.Context, cl *client.Client, p testProject, n int, random *rand.Rand, killed <-chan struct{}, opened func()) {
 	q := acceptedQuestion{text: "Question " + strconv.Itoa(n)}
 	var resp *http.Response
 	var err error
-	for refused := new(serverError); ; {
-		resp, err = cl.do(ctx, http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message",
+	for refused := new(client.Error); ; {
+		resp, err = cl.Do(ctx, http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message",
 			map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": q.text}}})
 		if !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable {
 			break

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"docent/api"
+	"docent/client"
 )
 
 func TestScripts(t *testing.T) {
@@ -40,7 +41,7 @@ func TestOperatorsCommandsTakeEffectInARunningServer(t *testing.T) {
 	p := newTestProject(t, data, "tea", source)
 
 	out := docent(t, "ask", "--url", server.url, "--domain", p.domain, "--key", p.assistant, "--json", "At how many degrees is green tea brewed?")
-	var a answer
+	var a client.Answer
 	if err := json.Unmarshal([]byte(out), &a); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestStoppingServerLetsAStreamFinish(t *testing.T) {
 	begun := make(chan struct{})
 	go func() {
 		cl := server.client(p.assistant)
-		resp, err := cl.do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message",
+		resp, err := cl.Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message",
 			map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "Tea?"}}})
 		close(begun)
 		if err != nil {
@@ -141,7 +142,7 @@ func TestMergeUpdatesTheFolderAndTheAnswers(t *testing.T) {
 	}
 	deadline := time.Now().Add(30 * time.Second)
 	for {
-		var a answer
+		var a client.Answer
 		out := docent(t, "ask", "--url", server.url, "--domain", p.domain, "--key", p.assistant, "--json", "At how many degrees is green tea brewed?")
 		if err := json.Unmarshal([]byte(out), &a); err != nil {
 			t.Fatal(err)

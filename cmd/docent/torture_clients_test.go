@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/client"
 	"docent/stream"
 )
 
@@ -129,8 +130,8 @@ type visitor struct {
 	done     int
 }
 
-func (v *visitor) client(key string) *client {
-	return &client{base: v.server.url, key: key, http: visitors}
+func (v *visitor) client(key string) *client.Client {
+	return &client.Client{Base: v.server.url, Key: key, HTTP: visitors}
 }
 
 // visitors share connections, as far as kills leave any. A request that gets no answer in this time has hung.
@@ -183,7 +184,7 @@ func (v *visitor) judge(doing string, err error) fate {
 	if v.hard.Err() != nil {
 		return unknown
 	}
-	var said *serverError
+	var said *client.Error
 	if !errors.As(err, &said) {
 		var late interface{ Timeout() bool }
 		if errors.As(err, &late) && late.Timeout() {
@@ -211,7 +212,7 @@ func (v *visitor) insist(quota, doing string, p testProject, path string, body a
 			header = append(header, "Idempotency-Key", key)
 		}
 		j = api.Job{}
-		switch v.judge(doing, v.client(p.admin).postJSON(v.hard, path, body, &j, header...)) {
+		switch v.judge(doing, v.client(p.admin).Post(v.hard, path, body, &j, header...)) {
 		case acknowledged:
 			v.count(quota, sent, true)
 			return j, true
@@ -291,7 +292,7 @@ func (v *visitor) makeJob(ctx context.Context, p testProject) {
 func (v *visitor) watch(ctx context.Context, j *seenJob, times int) (there bool) {
 	for range times {
 		var now api.Job
-		err := v.client(j.project.admin).getJSON(ctx, "/v2/agent/"+j.project.id+"/job/"+string(j.id)+"?wait=3", &now)
+		err := v.client(j.project.admin).Get(ctx, "/v2/agent/"+j.project.id+"/job/"+string(j.id)+"?wait=3", &now)
 		if ctx.Err() != nil {
 			return false
 		}
@@ -330,7 +331,7 @@ func (v *visitor) meter() {
 	name := fmt.Sprintf("metered/v%d-%d.md", v.number, v.done)
 	sent := time.Now()
 	var made api.Job
-	err := v.client(v.metered.admin).postJSON(v.hard, "/v2/agent/"+v.metered.id+"/job",
+	err := v.client(v.metered.admin).Post(v.hard, "/v2/agent/"+v.metered.id+"/job",
 		map[string]string{"prompt": fmt.Sprintf(`create page %s titled "Metered" with content: "made by job"`, name), "model": "builtin"}, &made)
 	switch v.judge("create "+name, err) {
 	case acknowledged:
@@ -352,7 +353,7 @@ func (v *visitor) list(ctx context.Context, p testProject) {
 	var page struct {
 		Jobs []api.Job `json:"jobs"`
 	}
-	if err := v.client(p.admin).getJSON(ctx, "/v2/agent/"+p.id+"/jobs?limit=100", &page); ctx.Err() != nil || v.judge("list", err) != acknowledged {
+	if err := v.client(p.admin).Get(ctx, "/v2/agent/"+p.id+"/jobs?limit=100", &page); ctx.Err() != nil || v.judge("list", err) != acknowledged {
 		return
 	}
 	listed := map[api.JobID]bool{}
@@ -420,7 +421,7 @@ func (v *visitor) put(p testProject, q *seenQuestion, chat string, thread api.Th
 	}
 	for {
 		sent := time.Now()
-		resp, err := v.client(p.assistant).do(v.hard, http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body)
+		resp, err := v.client(p.assistant).Do(v.hard, http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body)
 		switch v.judge("ask "+q.tag, err) {
 		case acknowledged:
 			v.count("questions", sent, true)
@@ -446,7 +447,7 @@ func (v *visitor) resume(ctx context.Context, p testProject, thread api.ThreadID
 		if !v.pause(ctx, 200*time.Millisecond) {
 			return "", ctx.Err()
 		}
-		resp, err := v.client(p.assistant).do(ctx, http.MethodGet, "/discovery/v2/assistant/"+p.domain+"/message/"+string(thread)+"/stream", nil)
+		resp, err := v.client(p.assistant).Do(ctx, http.MethodGet, "/discovery/v2/assistant/"+p.domain+"/message/"+string(thread)+"/stream", nil)
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}

@@ -232,7 +232,7 @@ func (c *tortureCheck) awaitJobs(within time.Duration) {
 		path := "/v2/agent/" + seen.project.id + "/job/" + string(seen.id)
 		for {
 			var j api.Job
-			err := cl.getJSON(ctx, path+"?wait=20", &j)
+			err := cl.Get(ctx, path+"?wait=20", &j)
 			if ctx.Err() != nil {
 				c.unended(within)
 			}
@@ -269,7 +269,7 @@ func (c *tortureCheck) unended(within time.Duration) {
 	active := map[string]int{}
 	for _, seen := range c.jobs {
 		var j api.Job
-		if err := c.server.client(seen.project.admin).getJSON(c.Context(), "/v2/agent/"+seen.project.id+"/job/"+string(seen.id), &j); err != nil || j.Status != api.JobActive {
+		if err := c.server.client(seen.project.admin).Get(c.Context(), "/v2/agent/"+seen.project.id+"/job/"+string(seen.id), &j); err != nil || j.Status != api.JobActive {
 			continue
 		}
 		if active[seen.project.id]++; active[seen.project.id] < 4 {
@@ -313,7 +313,7 @@ func (c *tortureCheck) quotas(projects []testProject, metered testProject) {
 		}
 		seen[p.id] = true
 		sent := time.Now()
-		resp, err := c.server.client(p.admin).do(c.Context(), http.MethodPost, "/v2/agent/"+p.id+"/job", map[string]string{"prompt": "do nothing that can be understood", "model": "builtin"})
+		resp, err := c.server.client(p.admin).Do(c.Context(), http.MethodPost, "/v2/agent/"+p.id+"/job", map[string]string{"prompt": "do nothing that can be understood", "model": "builtin"})
 		if err != nil {
 			c.wrong("a job at the end: %v", err)
 			continue

@@ -27,7 +27,7 @@ func TestFolderIsFollowed(t *testing.T) {
 				Path    string `json:"path"`
 				Content string `json:"content"`
 			}
-			if err := client.postJSON(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": query}, &hits); err != nil {
+			if err := client.Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": query}, &hits); err != nil {
 				t.Fatal(err)
 			}
 			got := ""
