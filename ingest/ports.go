@@ -49,4 +49,4 @@ type Index interface {
 
 // A Progress hears how far a piece of work is: what is being done, and how much of how much (a total of 0 where that is
 // not known).
-type Progress func(text string, done, total int)
+type Progress = func(text string, done, total int)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"docent/api"
+	"docent/control"
 )
 
 // What a command acts on is its argument: `project set NAME`, `index PROJECT`, `pull merge ID`. What that belongs to is a
@@ -103,7 +104,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 func flagWords(cmd *cobra.Command, err error) error {
 	var list []api.Problem
 	var here *api.InvalidError
-	var there *controlError // of the serving process
+	var there *control.Error // of the serving process
 	switch {
 	case errors.As(err, &here):
 		list = here.Problems

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"docent/datadir"
 	"docent/persistence"
 )
 
@@ -37,10 +38,6 @@ type (
 		Notes        []string  `json:"notes"`
 	}
 )
-
-// backupFile marks a directory as a backup. A server that starts on one makes what the catalogue copies from the journal
-// anew, and then removes it.
-const backupFile = "backup.json"
 
 // backup copies the data directory to dir, which must not be there.
 func (o *operations) backup(ctx context.Context, dir string, progress Progress) (report backupReport, err error) {
@@ -80,7 +77,7 @@ func (o *operations) backup(ctx context.Context, dir string, progress Progress) 
 	// a branch that were ahead of the journal would be written to a second time. Objects, which are only added meanwhile, and
 	// most of the journal are copied after that.
 	defer o.stores.hub.Hold()() // what is listed is there until it is copied
-	journal := o.startJournalCopy(ctx, filepath.Join(part, journalFile))
+	journal := o.startJournalCopy(ctx, filepath.Join(part, datadir.Journal))
 	var repositories []*repositoryCopy
 	err = o.stores.hub.Still(func() error {
 		progress("copying the journal", 0, 0)
@@ -122,10 +119,10 @@ func (o *operations) backup(ctx context.Context, dir string, progress Progress) 
 	if err != nil {
 		return report, err
 	}
-	if err := writeFileAtomic(filepath.Join(part, backupFile), append(text, '\n'), 0o600); err != nil {
+	if err := datadir.WriteFile(filepath.Join(part, datadir.Backup), append(text, '\n'), 0o600); err != nil {
 		return report, err
 	}
-	if err := syncFolder(part); err != nil {
+	if err := datadir.SyncFolder(part); err != nil {
 		return report, err
 	}
 	if err := os.Rename(part, dir); err != nil {
@@ -135,7 +132,7 @@ func (o *operations) backup(ctx context.Context, dir string, progress Progress) 
 	if err := os.Remove(filepath.Join(dir, partMarker)); err != nil {
 		return report, err
 	}
-	return report, errors.Join(syncFolder(dir), syncFolder(filepath.Dir(dir)))
+	return report, errors.Join(datadir.SyncFolder(dir), datadir.SyncFolder(filepath.Dir(dir)))
 }
 
 const (
@@ -345,7 +342,7 @@ func (r *repositoryCopy) copy(stopped context.Context) (files int, err error) {
 	}
 	slices.Sort(folders)
 	for _, folder := range slices.Compact(folders) {
-		if err := syncFolder(folder); err != nil {
+		if err := datadir.SyncFolder(folder); err != nil {
 			return files, err
 		}
 	}
@@ -402,7 +399,7 @@ func copyFile(from, to string, mode fs.FileMode) error {
 // made anew, since they were copied after the journal and may tell of what is no longer to come; and indexes that are not
 // there are built, or the questions that wait would find nothing.
 func (a *app) settle(ctx context.Context) error {
-	restored, err := hasFile(a.config.Data, backupFile)
+	restored, err := datadir.Has(a.config.Data, datadir.Backup)
 	if err != nil {
 		return err
 	}
@@ -417,7 +414,7 @@ func (a *app) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	folders, err := os.ReadDir(a.dir.file("index"))
+	folders, err := os.ReadDir(a.dir.File(datadir.Index))
 	if err != nil {
 		return err
 	}
@@ -438,7 +435,7 @@ func (a *app) settle(ctx context.Context) error {
 		return nil
 	}
 	a.log.Info("a restored backup is put to use", "position", a.journal.Position())
-	return os.Remove(a.dir.file(backupFile))
+	return os.Remove(a.dir.File(datadir.Backup))
 }
 
 func newBackupCommand() *cobra.Command {

@@ -20,6 +20,7 @@ import (
 	"docent/api"
 	"docent/bench"
 	"docent/client"
+	"docent/datadir"
 	"docent/persistence"
 )
 
@@ -178,7 +179,7 @@ func (l *lab) sample(ctx context.Context, make func(context.Context) (stream str
 // offline opens the data directory while no server runs on it.
 func (l *lab) offline(do func(*stores, *persistence.Journal) error) (err error) {
 	log := slog.New(slog.DiscardHandler)
-	dir, err := openDataDir(l.server.data(), "bench", 10*time.Second)
+	dir, err := datadir.Open(l.server.data(), "bench", 10*time.Second)
 	if err != nil {
 		return err
 	}
@@ -188,7 +189,7 @@ func (l *lab) offline(do func(*stores, *persistence.Journal) error) (err error) 
 		return err
 	}
 	defer stores.Close()
-	journal, err := persistence.OpenJournal(dir.file("journal.db"), persistence.JournalOptions{Log: log, UnsafeNoSync: true})
+	journal, err := persistence.OpenJournal(dir.File(datadir.Journal), persistence.JournalOptions{Log: log, UnsafeNoSync: true})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/client"
+	"docent/datadir"
 )
 
 // TestAClockThatJumpsBreaksNothing sets the running server's clock back an hour and forward a day, and back again over a
@@ -165,7 +166,7 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 	listed("after a restart")
 	server.stop()
 
-	dir, err := openDataDir(data, serveCommand, time.Second)
+	dir, err := datadir.Open(data, datadir.Server, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"docent/datadir"
 )
 
 // TestNobodyElseAnswersTheOperator kills a server and lets another process wait where commands were sent to by earlier versions:
@@ -18,7 +20,7 @@ func TestNobodyElseAnswersTheOperator(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
 	server := newTestServer(t, data)
-	info, err := os.Lstat(filepath.Join(data, controlSocket))
+	info, err := os.Lstat(filepath.Join(data, datadir.Socket))
 	if err != nil || info.Mode() != os.ModeSocket|0o600 {
 		t.Errorf("the operator's socket: %v, %v", info, err)
 	}
@@ -37,14 +39,14 @@ func TestNobodyElseAnswersTheOperator(t *testing.T) {
 	go func() { _ = stranger.Serve(thief) }()
 	defer stranger.Close()
 	text := `{"address":"` + thief.Addr().String() + `","secret":"X"}`
-	if err := os.WriteFile(filepath.Join(data, controlFile), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(data, datadir.OldControl), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if after := docent(t, "key", "list", "--data", data, "--project", p.id, "--json"); after != keys || asked.Load() != 0 {
 		t.Errorf("%d commands went to a stranger, who told\n%s", asked.Load(), after)
 	}
 	server.start()
-	if _, err := os.Stat(filepath.Join(data, controlFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(data, datadir.OldControl)); err == nil {
 		t.Error("the address of an earlier version is still there")
 	}
 	if s := serverStatusOf(t, data); s.PID != server.cmd.Process.Pid {

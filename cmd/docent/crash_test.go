@@ -23,6 +23,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/client"
+	"docent/datadir"
 	"docent/stream"
 )
 
@@ -271,7 +272,7 @@ func checkThreads(t *testing.T, data, config string, p testProject, questions []
 		t.Fatal(err)
 	}
 	c.Data, c.Listen = data, "127.0.0.1:0"
-	dir, err := openDataDir(data, serveCommand, time.Second)
+	dir, err := datadir.Open(data, datadir.Server, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"docent/api"
 	"docent/client"
+	"docent/datadir"
 	"docent/docs"
 )
 
@@ -275,7 +276,7 @@ func (d *demo) start(ctx context.Context, listen string) error {
 			return err
 		}
 	}
-	return d.launch(ctx, listen, serveCommand, "--data", d.data(), "--listen", listen, "--config", d.config)
+	return d.launch(ctx, listen, datadir.Server, "--data", d.data(), "--listen", listen, "--config", d.config)
 }
 
 // launch runs this binary with some arguments and waits until it serves at the address.

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"docent/client"
+	"docent/datadir"
 )
 
 // What the documentation prints is typed as it is printed, page by page and block by block, in a shell, on a documentation set
@@ -530,7 +531,7 @@ func TestTheServiceFileIsRight(t *testing.T) {
 	start := strings.Fields(value("ExecStart"))
 	root := newRootCommand()
 	cmd, rest, err := root.Find(start[1:])
-	if err != nil || cmd.Name() != serveCommand || cmd.ParseFlags(rest) != nil {
+	if err != nil || cmd.Name() != datadir.Server || cmd.ParseFlags(rest) != nil {
 		t.Errorf("%q is no command that serves: %v", start, err)
 	}
 	data, _ := cmd.Flags().GetString("data")

@@ -9,12 +9,13 @@ import (
 
 	"docent/agent"
 	"docent/api"
+	"docent/datadir"
 	"docent/model"
 	"docent/search"
 )
 
 // newEditor builds the agent that carries out the instructions of jobs.
-func newEditor(c Config, dir *dataDir, models *model.Registry, library *search.Library, log *slog.Logger) (*agent.Agent, error) {
+func newEditor(c Config, dir *datadir.Dir, models *model.Registry, library *search.Library, log *slog.Logger) (*agent.Agent, error) {
 	checks, err := projectChecks(c, dir)
 	if err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func newEditor(c Config, dir *dataDir, models *model.Registry, library *search.L
 const nobody = 65534
 
 // projectChecks are the commands that the operator has set for projects; nil where there are none.
-func projectChecks(c Config, dir *dataDir) (agent.Checks, error) {
+func projectChecks(c Config, dir *datadir.Dir) (agent.Checks, error) {
 	if len(c.Checks) == 0 {
 		return nil, nil
 	}
@@ -40,7 +41,7 @@ func projectChecks(c Config, dir *dataDir) (agent.Checks, error) {
 	if os.Geteuid() == 0 {
 		commands.User = nobody // who also cannot reach into the data directory
 	} else {
-		commands.Folder = dir.file("checks")
+		commands.Folder = dir.File(datadir.Checks)
 		if err := os.RemoveAll(commands.Folder); err != nil { // what a server that was killed has left
 			return nil, fmt.Errorf("empty the folder of checks: %w", err)
 		}

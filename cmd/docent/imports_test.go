@@ -28,6 +28,8 @@ var mayImport = []struct {
 	{"docent/router/openapi", nil},
 	{"docent/markup", []string{"docent/formats"}},
 	{"docent/site", []string{"docent/api", "docent/formats", "docent/markup"}},
+	{"docent/datadir", nil},
+	{"docent/control", []string{"docent/api", "docent/datadir"}},
 
 	// The capabilities. They know nothing of each other.
 	{"docent/agent", []string{"docent/api", "docent/formats", "docent/markup", "docent/site"}},
@@ -56,7 +58,7 @@ var mayImport = []struct {
 	{"docent/client", []string{"docent/actors/thread", "docent/api", "docent/search", "docent/stream"}},
 	{"docent/cmd/docent", []string{
 		"docent/actors", "docent/actors/job", "docent/actors/thread", "docent/agent", "docent/api", "docent/automation", "docent/bench", "docent/client",
-		"docent/docs",
+		"docent/control", "docent/datadir", "docent/docs",
 		"docent/forge", "docent/ingest", "docent/model", "docent/persistence", "docent/router", "docent/search", "docent/site", "docent/stream",
 	}},
 }

@@ -17,6 +17,7 @@ import (
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
+	"docent/datadir"
 	"docent/persistence"
 )
 
@@ -175,14 +176,14 @@ func showRecord(stream string, r persistence.JournalRecord) shownRecord {
 
 // inspectHere reads the journal's file where no server has it.
 func inspectHere(_ context.Context, c Config, name string, params []byte, _ Progress) (json.RawMessage, error) {
-	if ok, err := isDataDir(c.Data); err == nil && !ok {
-		return nil, noDataDir(c.Data)
+	if ok, err := datadir.Used(c.Data); err == nil && !ok {
+		return nil, datadir.Missing(c.Data)
 	}
-	path := filepath.Join(c.Data, journalFile)
-	if ok, err := hasFile(c.Data, journalFile); err != nil || !ok {
+	path := filepath.Join(c.Data, datadir.Journal)
+	if ok, err := datadir.Has(c.Data, datadir.Journal); err != nil || !ok {
 		return nil, errors.Join(fmt.Errorf("there is no journal in %s", c.Data), err)
 	}
-	dir, err := openDataDir(c.Data, "journal", 10*time.Second)
+	dir, err := datadir.Open(c.Data, "journal", 10*time.Second)
 	if err != nil {
 		return nil, err
 	}
@@ -335,25 +336,25 @@ type journalRepaired struct {
 }
 
 // openStopped opens the data directory of a server that is stopped and has a journal.
-func openStopped(c Config, command string) (*dataDir, error) {
-	if ok, err := isDataDir(c.Data); err == nil && !ok {
-		return nil, noDataDir(c.Data)
+func openStopped(c Config, command string) (*datadir.Dir, error) {
+	if ok, err := datadir.Used(c.Data); err == nil && !ok {
+		return nil, datadir.Missing(c.Data)
 	}
-	if ok, err := hasFile(c.Data, journalFile); err != nil || !ok {
+	if ok, err := datadir.Has(c.Data, datadir.Journal); err != nil || !ok {
 		return nil, errors.Join(fmt.Errorf("there is no journal in %s", c.Data), err)
 	}
 	return openStoppedDir(c, command)
 }
 
 // openStoppedDir opens the data directory of a server that is stopped.
-func openStoppedDir(c Config, command string) (*dataDir, error) {
-	if ok, err := isDataDir(c.Data); err != nil {
-		return nil, unwritable(c.Data, err)
+func openStoppedDir(c Config, command string) (*datadir.Dir, error) {
+	if ok, err := datadir.Used(c.Data); err != nil {
+		return nil, datadir.Unwritable(c.Data, err)
 	} else if !ok {
-		return nil, noDataDir(c.Data)
+		return nil, datadir.Missing(c.Data)
 	}
-	dir, err := openDataDir(c.Data, command, 10*time.Second)
-	var locked *lockedError
+	dir, err := datadir.Open(c.Data, command, 10*time.Second)
+	var locked *datadir.LockedError
 	if errors.As(err, &locked) {
 		return nil, fmt.Errorf("%w: stop the server first", err)
 	}
@@ -372,7 +373,7 @@ func compactJournal(cmd *cobra.Command, o *operator, c Config) error {
 	}
 	defer dir.Close()
 	var done journalCompacted
-	done.Before, done.After, err = persistence.CompactJournal(dir.file(journalFile), persistence.JournalOptions{Log: slog.New(slog.DiscardHandler)})
+	done.Before, done.After, err = persistence.CompactJournal(dir.File(datadir.Journal), persistence.JournalOptions{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
@@ -390,7 +391,7 @@ func repairJournal(cmd *cobra.Command, o *operator, c Config, aside []string, ye
 	}
 	defer dir.Close()
 	if !yes {
-		path := dir.file(journalFile)
+		path := dir.File(datadir.Journal)
 		found := 0
 		if err := persistence.CheckJournal(path, func(p persistence.JournalProblem) bool {
 			found++
@@ -405,7 +406,7 @@ func repairJournal(cmd *cobra.Command, o *operator, c Config, aside []string, ye
 		}
 		return fmt.Errorf("%d damaged and %d named: nothing was changed; make a copy of %s and run this again with --yes", found, len(aside), path)
 	}
-	j, err := persistence.OpenJournal(dir.file(journalFile), persistence.JournalOptions{Log: slog.New(slog.DiscardHandler), AcceptDamage: true})
+	j, err := persistence.OpenJournal(dir.File(datadir.Journal), persistence.JournalOptions{Log: slog.New(slog.DiscardHandler), AcceptDamage: true})
 	if errors.Is(err, persistence.ErrCorrupt) {
 		return fmt.Errorf("%w: this is more than can be repaired here; restore a backup", err)
 	}
@@ -413,7 +414,7 @@ func repairJournal(cmd *cobra.Command, o *operator, c Config, aside []string, ye
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	keep := &keeper{folder: dir.file("set-aside"), name: "journal"}
+	keep := &keeper{folder: dir.File(datadir.SetAside), name: "journal"}
 	repairs, err := j.Repair(aside, keep.add, keep.close)
 	if err != nil {
 		return errors.Join(err, keep.discard())
@@ -486,7 +487,7 @@ func (k *keeper) close() error {
 	if k.file == nil {
 		return nil
 	}
-	return errors.Join(k.buffer.Flush(), k.file.Sync(), k.file.Close(), syncFolder(k.folder))
+	return errors.Join(k.buffer.Flush(), k.file.Sync(), k.file.Close(), datadir.SyncFolder(k.folder))
 }
 
 // discard removes the file of a repair that did not take place.
@@ -496,13 +497,4 @@ func (k *keeper) discard() error {
 	}
 	k.file.Close()
 	return os.Remove(k.path)
-}
-
-// syncFolder brings the names in a folder to the disk.
-func syncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -26,6 +26,7 @@ import (
 
 	"docent/api"
 	"docent/client"
+	"docent/datadir"
 )
 
 // runAsDocent makes the test binary the program itself: tests start it, kill it and start it again.
@@ -232,7 +233,7 @@ func (s *testServer) tryStart() error {
 
 // launch starts the process and does not wait until it is ready.
 func (s *testServer) launch() error {
-	args := append([]string{self(s.t), serveCommand, "--data", s.data, "--listen", s.listen}, s.flags...)
+	args := append([]string{self(s.t), datadir.Server, "--data", s.data, "--listen", s.listen}, s.flags...)
 	if s.openFiles > 0 {
 		args = append([]string{"/bin/sh", "-c", `ulimit -n "$0" && exec "$@"`, strconv.Itoa(s.openFiles)}, args...)
 	}

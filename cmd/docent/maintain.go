@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"docent/datadir"
 	"docent/persistence"
 )
 
@@ -69,7 +70,7 @@ func (o *operations) withJournal(ctx context.Context, use func(*persistence.Jour
 	if o.app != nil {
 		return use(o.app.journal)
 	}
-	j, err := persistence.OpenJournal(filepath.Join(o.stores.config.Data, journalFile), persistence.JournalOptions{Log: slog.New(slog.DiscardHandler)})
+	j, err := persistence.OpenJournal(filepath.Join(o.stores.config.Data, datadir.Journal), persistence.JournalOptions{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return fmt.Errorf("open the journal: %w; `docent journal check` says more", err)
 	}
@@ -79,17 +80,6 @@ func (o *operations) withJournal(ctx context.Context, use func(*persistence.Jour
 		unpair()
 	}
 	return errors.Join(err, j.Close())
-}
-
-const journalFile = "journal.db"
-
-// hasFile says whether a data directory holds a file.
-func hasFile(dir, name string) (bool, error) {
-	_, err := os.Stat(filepath.Join(dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // upkeep is what a serving process does and knows beside its work.

@@ -23,6 +23,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/client"
+	"docent/datadir"
 )
 
 var harbour = map[string]string{
@@ -110,7 +111,7 @@ func TestBackupUnderLoadIsWhole(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	restored := newTestServer(t, copied)
-	if _, err := os.Stat(filepath.Join(copied, backupFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(copied, datadir.Backup)); err == nil {
 		t.Error("the restored directory still calls itself a backup")
 	}
 	awaitJobs(t, restored, p, jobs)
@@ -234,7 +235,7 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 	damageThread(t, data, bad.thread)
 
 	out, err := tryDocent(t, "journal", "check", "--data", data)
-	if err == nil || !strings.Contains(out, "stream thread/"+string(bad.thread)+", sequence 3") || !strings.Contains(out, journalFile) {
+	if err == nil || !strings.Contains(out, "stream thread/"+string(bad.thread)+", sequence 3") || !strings.Contains(out, datadir.Journal) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	server.start()
@@ -246,7 +247,7 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 		}
 		return serverStatusOf(t, data).Actors.Parked
 	}
-	if parked := awaitParked(); len(parked) != 1 || parked[0].ID != string(bad.thread) || !strings.Contains(parked[0].Reason, journalFile) || !strings.Contains(parked[0].Reason, "sequence 3") {
+	if parked := awaitParked(); len(parked) != 1 || parked[0].ID != string(bad.thread) || !strings.Contains(parked[0].Reason, datadir.Journal) || !strings.Contains(parked[0].Reason, "sequence 3") {
 		t.Errorf("parked: %+v", parked)
 	}
 	if _, err := ask(t.Context(), server.client(p.assistant), p, string(good.thread), "And the lighthouse?"); err != nil {
@@ -269,7 +270,7 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 		t.Errorf("after the repair: %v\n%s", err, out)
 	}
 	small := decodeOutput[journalCompacted](t, docent(t, "journal", "compact", "--data", data, "--json"))
-	if st, err := os.Stat(filepath.Join(data, journalFile)); err != nil || st.Size() != small.After || small.After > small.Before {
+	if st, err := os.Stat(filepath.Join(data, datadir.Journal)); err != nil || st.Size() != small.After || small.After > small.Before {
 		t.Errorf("%+v, %v", small, err)
 	}
 	server.start()
@@ -322,7 +323,7 @@ func TestADamagedRowOfTheCatalogIsNamed(t *testing.T) {
 // damageThread flips a bit in a thread's last event.
 func damageThread(t *testing.T, data string, id api.ThreadID) {
 	t.Helper()
-	db, err := bbolt.Open(filepath.Join(data, journalFile), 0o600, nil)
+	db, err := bbolt.Open(filepath.Join(data, datadir.Journal), 0o600, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

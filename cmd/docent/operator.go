@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"docent/api"
+	"docent/datadir"
 	"docent/search"
 	"docent/site"
 )
@@ -51,7 +52,7 @@ func (o *operator) makesDataDir(cmd *cobra.Command) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if ok, err := isDataDir(c.Data); ok || err != nil {
+	if ok, err := datadir.Used(c.Data); ok || err != nil {
 		return "", err
 	}
 	return filepath.Abs(c.Data)

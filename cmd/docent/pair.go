@@ -13,15 +13,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"docent/datadir"
 	"docent/persistence"
 )
 
 // catalogDSN names the catalogue of a data directory.
-func catalogDSN(dir *dataDir, c Config) string {
+func catalogDSN(dir *datadir.Dir, c Config) string {
 	if c.CatalogDSN != "" {
 		return c.CatalogDSN
 	}
-	return "sqlite:" + dir.file("catalog.db")
+	return "sqlite:" + dir.File(datadir.Catalog)
 }
 
 // catalogFile is the catalogue's file; empty where it is on PostgreSQL.
@@ -46,16 +47,16 @@ func fileSize(path string) (int64, error) {
 }
 
 // whatNow says what to do about stores that do not belong together.
-func whatNow(dir *dataDir, err error) error {
+func whatNow(dir *datadir.Dir, err error) error {
 	var mismatch *persistence.MismatchError
 	if !errors.As(err, &mismatch) {
 		return err
 	}
-	return fmt.Errorf("%w. Put both back from the same backup; or, to go on with what is there, look at what `docent journal adopt --data %s` says", err, dir.path)
+	return fmt.Errorf("%w. Put both back from the same backup; or, to go on with what is there, look at what `docent journal adopt --data %s` says", err, dir.Path)
 }
 
 // catalogInPlace refuses a journal beside which the catalogue's file is missing or empty, before a new one is made in its place.
-func catalogInPlace(dir *dataDir, dsn string) error {
+func catalogInPlace(dir *datadir.Dir, dsn string) error {
 	file := catalogFile(dsn)
 	if file == "" {
 		return nil
@@ -64,7 +65,7 @@ func catalogInPlace(dir *dataDir, dsn string) error {
 	if err != nil {
 		return err
 	}
-	journal, err := fileSize(dir.file(journalFile))
+	journal, err := fileSize(dir.File(datadir.Journal))
 	if err != nil || catalog > 0 || journal == 0 {
 		return err
 	}
@@ -72,8 +73,8 @@ func catalogInPlace(dir *dataDir, dsn string) error {
 }
 
 // journalInPlace refuses a catalogue that has worked with a journal which is not there, before a new one is made in its place.
-func journalInPlace(ctx context.Context, dir *dataDir, catalog *persistence.Catalog) error {
-	size, err := fileSize(dir.file(journalFile))
+func journalInPlace(ctx context.Context, dir *datadir.Dir, catalog *persistence.Catalog) error {
+	size, err := fileSize(dir.File(datadir.Journal))
 	if err != nil || size > 0 {
 		return err
 	}
@@ -82,20 +83,20 @@ func journalInPlace(ctx context.Context, dir *dataDir, catalog *persistence.Cata
 		return err
 	}
 	return whatNow(dir, &persistence.MismatchError{Reason: fmt.Sprintf("the journal %s is missing or empty, and %s has seen one up to position %d",
-		dir.file(journalFile), catalog, seen)})
+		dir.File(datadir.Journal), catalog, seen)})
 }
 
 // pair makes sure that the journal and the catalogue of a data directory belong together; restored says whether they were put
 // back from a backup.
-func pair(ctx context.Context, dir *dataDir, journal *persistence.Journal, catalog *persistence.Catalog) (end func(), err error) {
+func pair(ctx context.Context, dir *datadir.Dir, journal *persistence.Journal, catalog *persistence.Catalog) (end func(), err error) {
 	restored := false
-	text, err := os.ReadFile(dir.file(backupFile))
+	text, err := os.ReadFile(dir.File(datadir.Backup))
 	switch {
 	case err == nil:
 		restored = true
 		var report backupReport
 		if err := json.Unmarshal(text, &report); err != nil {
-			return nil, fmt.Errorf("read %s: %w", backupFile, err)
+			return nil, fmt.Errorf("read %s: %w", datadir.Backup, err)
 		}
 		if at := journal.Position(); at < report.Position {
 			return nil, whatNow(dir, &persistence.MismatchError{Reason: fmt.Sprintf("the backup's journal ends at position %d, and this one at position %d", report.Position, at)})
@@ -178,7 +179,7 @@ func adopt(ctx context.Context, c Config, yes bool) (done adoption, err error) {
 		for _, missing := range []struct {
 			path string
 			what string
-		}{{dir.file(journalFile), "the journal"}, {catalogFile(catalogDSN(dir, c)), "the catalogue"}} {
+		}{{dir.File(datadir.Journal), "the journal"}, {catalogFile(catalogDSN(dir, c)), "the catalogue"}} {
 			if missing.path == "" {
 				continue
 			}
@@ -200,7 +201,7 @@ func adopt(ctx context.Context, c Config, yes bool) (done adoption, err error) {
 		return done, fmt.Errorf("open the catalogue: %w", err)
 	}
 	defer func() { err = errors.Join(err, catalog.Close()) }()
-	journal, err := persistence.OpenJournal(dir.file(journalFile), persistence.JournalOptions{Log: log})
+	journal, err := persistence.OpenJournal(dir.File(datadir.Journal), persistence.JournalOptions{Log: log})
 	if err != nil {
 		return done, fmt.Errorf("open the journal: %w; `docent journal check` says more", err)
 	}
@@ -208,7 +209,7 @@ func adopt(ctx context.Context, c Config, yes bool) (done adoption, err error) {
 	if done.Reason, err = persistence.Disagreement(ctx, journal, catalog); err != nil || done.Reason == "" {
 		return done, err
 	}
-	keep := &keeper{folder: dir.file("set-aside"), name: "listings"}
+	keep := &keeper{folder: dir.File(datadir.SetAside), name: "listings"}
 	err = catalog.ListedOnly(ctx, journal, func(table, id string, body json.RawMessage) error {
 		done.Listed++
 		if !yes {
@@ -226,7 +227,7 @@ func adopt(ctx context.Context, c Config, yes bool) (done adoption, err error) {
 	if err := persistence.Adopt(ctx, journal, catalog); err != nil {
 		return done, err
 	}
-	if err := os.Remove(dir.file(backupFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(dir.File(datadir.Backup)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return done, err
 	}
 	done.Adopted = true

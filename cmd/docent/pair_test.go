@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/datadir"
 )
 
 // TestNoStoreIsTakenForANewOne puts in the place of the journal, and then of the catalogue, nothing, an empty file and an older
@@ -40,7 +41,7 @@ func TestNoStoreIsTakenForANewOne(t *testing.T) {
 			t.Errorf("%s: %d jobs are listed, want %d", what, got, len(jobs))
 		}
 	}
-	stores := []string{journalFile, "catalog.db", "catalog.db-wal", "catalog.db-shm"}
+	stores := []string{datadir.Journal, "catalog.db", "catalog.db-wal", "catalog.db-shm"}
 	keep := func() map[string][]byte {
 		t.Helper()
 		kept := map[string][]byte{}
@@ -102,18 +103,18 @@ func TestNoStoreIsTakenForANewOne(t *testing.T) {
 				t.Errorf("%s: %s had %d bytes and has %d", what, name, len(text), len(now[name]))
 			}
 		}
-		for _, name := range []string{journalFile, "catalog.db"} {
+		for _, name := range []string{datadir.Journal, "catalog.db"} {
 			if _, err := os.Stat(filepath.Join(data, name)); err == nil && began[name] == nil {
 				t.Errorf("%s: %s was made", what, name)
 			}
 		}
 	}
-	refused("no journal", func() { put(journalFile, nil) }, "journal.db is missing or empty")
+	refused("no journal", func() { put(datadir.Journal, nil) }, "journal.db is missing or empty")
 	if _, err := tryDocent(t, "project", "list", "--data", data); err == nil || !strings.Contains(err.Error(), "missing or empty") {
 		t.Errorf("a command without the journal: %v", err)
 	}
-	refused("an empty journal", func() { put(journalFile, []byte{}) }, "journal.db is missing or empty")
-	refused("an older journal", func() { put(journalFile, older[journalFile]) }, "events are lost")
+	refused("an empty journal", func() { put(datadir.Journal, []byte{}) }, "journal.db is missing or empty")
+	refused("an older journal", func() { put(datadir.Journal, older[datadir.Journal]) }, "events are lost")
 	refused("no catalogue", func() { put("catalog.db", nil) }, "catalog.db is missing or empty")
 	if _, err := tryDocent(t, "project", "list", "--data", data); err == nil || !strings.Contains(err.Error(), "missing or empty") {
 		t.Errorf("a command without the catalogue: %v", err)
@@ -129,7 +130,7 @@ func TestNoStoreIsTakenForANewOne(t *testing.T) {
 	server.stop()
 
 	// Without a backup of the journal: what was listed is kept, and the server starts.
-	put(journalFile, nil)
+	put(datadir.Journal, nil)
 	done := decodeOutput[adoption](t, docent(t, "journal", "adopt", "--data", data, "--yes", "--json"))
 	kept, err := os.ReadFile(done.Kept)
 	if err != nil || !done.Adopted || done.Listed != len(jobs) {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"docent/datadir"
 )
 
 // A server that is measured with --procs has its processors to itself: each thread of the bench keeps to the others.
@@ -43,7 +45,7 @@ func TestTheBenchKeepsToItsProcessors(t *testing.T) {
 			pids, _ := os.ReadFile(file)
 			for pid := range strings.FieldsSeq(string(pids)) {
 				line, _ := os.ReadFile("/proc/" + pid + "/cmdline")
-				if args := strings.Split(string(line), "\x00"); len(args) > 1 && args[1] == serveCommand {
+				if args := strings.Split(string(line), "\x00"); len(args) > 1 && args[1] == datadir.Server {
 					server, _ = strconv.Atoi(pid)
 				}
 			}

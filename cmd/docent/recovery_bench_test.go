@@ -18,6 +18,7 @@ import (
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
+	"docent/datadir"
 	"docent/persistence"
 )
 
@@ -113,7 +114,7 @@ func fillDataDirectory(b *testing.B, data string, threads, jobs int) {
 	server.kill() // the job's events are still in the log
 
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	dir, err := openDataDir(data, serveCommand, 10*time.Second)
+	dir, err := datadir.Open(data, datadir.Server, 10*time.Second)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func fillDataDirectory(b *testing.B, data string, threads, jobs int) {
 		b.Fatal(err)
 	}
 	defer stores.Close()
-	journal, err := persistence.OpenJournal(dir.file("journal.db"), persistence.JournalOptions{Log: log, UnsafeNoSync: true, CheckpointEvery: time.Millisecond})
+	journal, err := persistence.OpenJournal(dir.File(datadir.Journal), persistence.JournalOptions{Log: log, UnsafeNoSync: true, CheckpointEvery: time.Millisecond})
 	if err != nil {
 		b.Fatal(err)
 	}

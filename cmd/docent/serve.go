@@ -28,6 +28,8 @@ import (
 	"docent/api"
 	"docent/automation"
 	"docent/bench"
+	"docent/control"
+	"docent/datadir"
 	"docent/forge"
 	"docent/ingest"
 	"docent/model"
@@ -36,13 +38,10 @@ import (
 	"docent/search"
 )
 
-// serveCommand is the name under which a server holds its data directory.
-const serveCommand = "serve"
-
 func newServeCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use: serveCommand, Short: "Run the server in the foreground", Args: cobra.NoArgs,
+		Use: datadir.Server, Short: "Run the server in the foreground", Args: cobra.NoArgs,
 		Long: "Run the server in the foreground. SIGTERM or Ctrl-C stops it gently: open streams may finish, up to drain_timeout.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := LoadConfig(file, os.LookupEnv, cmd.Flags())
@@ -82,12 +81,12 @@ func serve(ctx context.Context, c Config, stderr io.Writer) error {
 		debug.SetMemoryLimit(limit)
 	}
 	oneThreadMore(os.Getenv("GOMAXPROCS"))
-	dir, err := openDataDir(c.Data, serveCommand, 10*time.Second)
+	dir, err := datadir.Open(c.Data, datadir.Server, 10*time.Second)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	dir.crashed = watchCrashes(dir, log)
+	dir.WatchCrashes(log)
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", c.Listen, err)
@@ -153,7 +152,7 @@ var beforeIndexing func(api.Project)
 type app struct {
 	config  Config
 	log     *slog.Logger
-	dir     *dataDir
+	dir     *datadir.Dir
 	stores  *stores
 	journal *persistence.Journal
 	system  *actors.System
@@ -173,7 +172,7 @@ type app struct {
 }
 
 // newApp opens the stores, the journal and the actors, and builds the edge. What is pending wakes in the background.
-func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *app, err error) {
+func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (_ *app, err error) {
 	a := &app{config: c, log: log, dir: dir}
 	a.upkeep.began = time.Now()
 	a.work, a.cancelWork = context.WithCancel(context.WithoutCancel(ctx))
@@ -191,7 +190,7 @@ func newApp(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *a
 		return nil, err
 	}
 	a.closers = append(a.closers, a.stores.Close)
-	if a.journal, err = persistence.OpenJournal(dir.file("journal.db"), persistence.JournalOptions{Log: log, Now: clock}); err != nil {
+	if a.journal, err = persistence.OpenJournal(dir.File(datadir.Journal), persistence.JournalOptions{Log: log, Now: clock}); err != nil {
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
 	a.closers = append(a.closers, a.journal.Close)
@@ -357,7 +356,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 func (a *app) control(ctx context.Context) (stop func()) {
 	ops := a.stores.operations()
 	ops.app = a
-	stop, err := serveControl(a.dir, ops, a.log)
+	stop, err := control.Serve(a.dir, ops.run, a.log)
 	if err == nil {
 		return stop
 	}
@@ -371,7 +370,7 @@ func (a *app) control(ctx context.Context) (stop func()) {
 				stopped <- func() {}
 				return
 			case <-time.After(controlRetry):
-				if stop, err := serveControl(a.dir, ops, a.log); err == nil {
+				if stop, err := control.Serve(a.dir, ops.run, a.log); err == nil {
 					stopped <- stop
 					return
 				}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"docent/datadir"
 	"docent/model"
 )
 
@@ -214,8 +215,8 @@ func newStatusCommand() *cobra.Command {
 }
 
 func noServerHere(_ context.Context, c Config, _ string, _ []byte, _ Progress) (json.RawMessage, error) {
-	if ok, err := isDataDir(c.Data); err == nil && !ok {
-		return nil, noDataDir(c.Data)
+	if ok, err := datadir.Used(c.Data); err == nil && !ok {
+		return nil, datadir.Missing(c.Data)
 	}
 	return nil, errors.New("no server runs on this data directory")
 }

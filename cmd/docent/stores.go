@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/datadir"
 	"docent/forge"
 	"docent/ingest"
 	"docent/persistence"
@@ -18,7 +19,7 @@ import (
 // stores are what an operator's command and the server both need: the catalogue, the repositories and the indexes.
 type stores struct {
 	config  Config
-	dir     *dataDir
+	dir     *datadir.Dir
 	catalog *persistence.Catalog
 	hub     *forge.Hub
 	library *search.Library
@@ -26,7 +27,7 @@ type stores struct {
 	adding  sync.Mutex // held while a project is added
 }
 
-func openStores(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (_ *stores, err error) {
+func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (_ *stores, err error) {
 	s := &stores{config: c, dir: dir}
 	defer func() {
 		if err != nil {
@@ -43,15 +44,15 @@ func openStores(ctx context.Context, dir *dataDir, c Config, log *slog.Logger) (
 	if err := journalInPlace(ctx, dir, s.catalog); err != nil {
 		return s, err
 	}
-	if s.library, err = search.OpenLibrary(dir.file("index"), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes, Memory: c.IndexMemory}); err != nil {
+	if s.library, err = search.OpenLibrary(dir.File(datadir.Index), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes, Memory: c.IndexMemory}); err != nil {
 		return s, fmt.Errorf("open the search indexes: %w", err)
 	}
 	merged := func(project api.ProjectID) { s.source.Merged(project) }
-	s.hub, err = forge.Open(dir.file("repos"), s.catalog, forge.Options{Log: log, Now: clock, Merged: merged, CoAuthor: s.coAuthor})
+	s.hub, err = forge.Open(dir.File(datadir.Repos), s.catalog, forge.Options{Log: log, Now: clock, Merged: merged, CoAuthor: s.coAuthor})
 	if err != nil {
 		return s, fmt.Errorf("open the repositories: %w", err)
 	}
-	guard, err := ingest.OpenGuard(dir.file("reading"), buildVersion().key(), dir.crashed, clock, log)
+	guard, err := ingest.OpenGuard(dir.File(datadir.Reading), buildVersion().key(), dir.Crashed, clock, log)
 	if err != nil {
 		return s, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"docent/api"
 	"docent/client"
+	"docent/datadir"
 )
 
 func TestScripts(t *testing.T) {
@@ -72,7 +73,7 @@ func TestSecondServerIsRefused(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	newTestServer(t, data)
-	cmd := exec.Command(self(t), serveCommand, "--data", data, "--listen", "127.0.0.1:0")
+	cmd := exec.Command(self(t), datadir.Server, "--data", data, "--listen", "127.0.0.1:0")
 	cmd.Env = docentEnvironment(t)
 	out, err := cmd.CombinedOutput()
 	if err == nil || cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(string(out), "in use by process") {

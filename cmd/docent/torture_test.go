@@ -23,6 +23,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/datadir"
 )
 
 // What a run by hand may set, with what holds where it does not.
@@ -501,7 +502,7 @@ func (c *tortureCheck) threads(config string, p testProject, brain *modelStandIn
 		c.Fatal(err)
 	}
 	conf.Data, conf.Listen = c.data, "127.0.0.1:0"
-	dir, err := openDataDir(c.data, serveCommand, time.Second)
+	dir, err := datadir.Open(c.data, datadir.Server, time.Second)
 	if err != nil {
 		c.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package datadir
 
 import (
 	"errors"
@@ -9,14 +9,12 @@ import (
 	"strings"
 )
 
-// crashFile holds what the Go runtime says when it ends the process: a panic that nobody recovers, a stack that overflows.
-const crashFile = "crash.log"
-
-// watchCrashes tells whether the process before this one crashed, moves what it said aside, and has the runtime write there.
-func watchCrashes(dir *dataDir, log *slog.Logger) (crashed bool) {
-	name := dir.file(crashFile)
+// WatchCrashes finds out whether the process before this one crashed, moves what it said aside, and has the Go runtime write to
+// the same file when it ends this process: for a panic that nobody recovers, or a stack that overflows.
+func (d *Dir) WatchCrashes(log *slog.Logger) {
+	name := d.File(crashFile)
 	if text, err := os.ReadFile(name); err == nil && len(text) > 0 {
-		crashed = true
+		d.Crashed = true
 		kept := strings.TrimSuffix(name, ".log") + ".last.log"
 		first, _, _ := strings.Cut(string(text), "\n")
 		log.Error("the server before this one crashed", "reason", first, "trace", kept)
@@ -30,7 +28,6 @@ func watchCrashes(dir *dataDir, log *slog.Logger) (crashed bool) {
 		err = errors.Join(err, io.Closer(f).Close()) // the runtime has a descriptor of its own
 	}
 	if err != nil {
-		log.Warn("a crash of the server would not be noted", "error", err)
+		log.Warn("a crash of the server would leave no trace", "error", err)
 	}
-	return crashed
 }

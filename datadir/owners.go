@@ -1,4 +1,4 @@
-package main
+package datadir
 
 import (
 	"errors"
@@ -40,10 +40,10 @@ func ownersOnly(dir string) error {
 // docentMade tells what Docent makes in its data directory. What else lies there is somebody else's.
 func docentMade(name string) bool {
 	switch name {
-	case "repos", "index", "checks", "set-aside", "reading", "lock", controlFile, backupFile:
+	case Repos, Index, Checks, SetAside, Reading, lock, OldControl, Backup:
 		return true
 	}
-	for _, start := range []string{"catalog.db", journalFile, "crash."} {
+	for _, start := range []string{Catalog, Journal, "crash."} {
 		if strings.HasPrefix(name, start) {
 			return true
 		}

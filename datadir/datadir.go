@@ -1,0 +1,184 @@
+// Package datadir is the directory that a server keeps everything in: its layout, the lock that lets one process have it, the
+// rights of its files, and what the runtime says when the process crashes.
+package datadir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Server is the command that serves a data directory. It holds the lock for long, all other commands for a moment.
+const Server = "serve"
+
+// What lies in a data directory.
+const (
+	Journal   = "journal.db"
+	Catalog   = "catalog.db" // unless it is on PostgreSQL
+	Repos     = "repos"
+	Index     = "index"
+	Checks    = "checks"    // what the operator's commands that check results write
+	Reading   = "reading"   // which sources are being read
+	SetAside  = "set-aside" // records that were taken out of a store
+	Socket    = "control.sock"
+	Backup    = "backup.json" // marks a copy; a server that starts on one makes what the catalogue copies from the journal anew
+	lock      = "lock"
+	crashFile = "crash.log"
+	// OldControl held the address and the secret of older versions.
+	OldControl = "control.json"
+)
+
+// A Dir is a data directory that this process holds alone.
+type Dir struct {
+	Path    string
+	Crashed bool // the server before this one did; see WatchCrashes
+
+	lock *os.File
+}
+
+// A LockedError says which process holds a data directory.
+type LockedError struct {
+	Path   string
+	Holder Holder
+}
+
+// A Holder is a process that has a data directory.
+type Holder struct {
+	PID     int    `json:"pid"`
+	Command string `json:"command"`
+}
+
+func (e *LockedError) Error() string {
+	if e.Holder.PID == 0 {
+		return fmt.Sprintf("the data directory %s is in use by another process", e.Path)
+	}
+	return fmt.Sprintf("the data directory %s is in use by process %d (docent %s)", e.Path, e.Holder.PID, e.Holder.Command)
+}
+
+// Used reports whether docent has worked with a directory.
+func Used(path string) (bool, error) {
+	for _, name := range []string{lock, Journal, Catalog} { // a backup has no lock
+		if ok, err := Has(path, name); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// Missing says that there is no data directory: a command that makes nothing has nothing to show, and the name is mistyped.
+func Missing(path string) error {
+	return fmt.Errorf("no data directory at %s: name the right one with --data (or DOCENT_DATA); `docent project add` and `docent serve` make one", path)
+}
+
+// Open makes the directory where there is none, and takes its lock, waiting up to patience for a short-lived
+// holder: a command, never a server.
+func Open(path, command string, patience time.Duration) (*Dir, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, Unwritable(path, fmt.Errorf("make the data directory: %w", err))
+	}
+	name := filepath.Join(path, lock)
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, Unwritable(path, fmt.Errorf("open the data directory's lock: %w", err))
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			file.Close()
+			return nil, fmt.Errorf("lock the data directory %s: %w", path, err)
+		}
+		var holder Holder
+		if text, err := os.ReadFile(name); err == nil {
+			_ = json.Unmarshal(text, &holder) // it may be half written; then the holder is not named
+		}
+		if holder.Command == Server || time.Now().After(deadline) {
+			file.Close()
+			return nil, &LockedError{Path: path, Holder: holder}
+		}
+	}
+	if err := ownersOnly(path); err != nil {
+		file.Close()
+		return nil, Unwritable(path, err)
+	}
+	// Always of one length, so that on a full disk what is there is written over. Where even that fails the holder has no name.
+	text, _ := json.Marshal(Holder{PID: os.Getpid(), Command: command})
+	text = append(text, bytes.Repeat([]byte{' '}, max(0, lockLength-len(text)))...)
+	if err := errors.Join(writeAt(file, text), file.Truncate(int64(len(text)))); err != nil && !Full(err) {
+		file.Close()
+		return nil, fmt.Errorf("write the data directory's lock: %w", err)
+	}
+	return &Dir{Path: path, lock: file}, nil
+}
+
+// lockLength is how many bytes the lock's text has at least.
+const lockLength = 128
+
+// Full says that there is no room on the disk: what is stored can be served, and room may be made.
+func Full(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
+}
+
+// Unwritable says what to do where nothing can be written to a data directory.
+func Unwritable(path string, err error) error {
+	switch {
+	case errors.Is(err, unix.EROFS):
+		return fmt.Errorf("the data directory %s is on a read-only file system: mount it writable, or name another one with --data: %w", path, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("the data directory %s cannot be written to by user %d: change its owner or mode, or name another one with --data: %w", path, os.Getuid(), err)
+	}
+	return err
+}
+
+func writeAt(file *os.File, text []byte) error {
+	_, err := file.WriteAt(text, 0)
+	return err
+}
+
+// Close gives the directory back. A process that dies gives it back too.
+func (d *Dir) Close() error { return d.lock.Close() }
+
+// File is the path of one file or folder in the directory.
+func (d *Dir) File(name string) string { return filepath.Join(d.Path, name) }
+
+// WriteFile replaces a file whole: a reader sees the old one or the new one.
+func WriteFile(path string, text []byte, mode fs.FileMode) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(text)
+	err = errors.Join(err, temp.Chmod(mode), temp.Sync(), temp.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), path)
+}
+
+// Has reports whether a directory holds a file.
+func Has(dir, name string) (bool, error) {
+	_, err := os.Stat(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// SyncFolder brings the names in a folder to the disk.
+func SyncFolder(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
