@@ -16,6 +16,7 @@ import (
 
 	"docent/datadir"
 	"docent/persistence"
+	"docent/retention"
 )
 
 // The operations that keep a data directory in order, by name.
@@ -101,7 +102,9 @@ func (u *upkeep) begin(ctx context.Context, a *app) {
 		case <-ctx.Done():
 		}
 	}()
-	if retention := a.config.ThreadRetention.Duration; retention > 0 {
-		go a.retain(ctx, retention)
+	if unused := a.config.ThreadRetention.Duration; unused > 0 {
+		keeper := retention.Keeper{Threads: a.system.Threads(), Now: clock, Log: a.log,
+			Journal: func() retention.Streams { return a.journal.Inspect() }}
+		go keeper.Keep(ctx, unused)
 	}
 }

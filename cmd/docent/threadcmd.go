@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +13,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/persistence"
+	"docent/retention"
 )
 
 type (
@@ -38,32 +37,12 @@ type (
 	}
 )
 
-// deletesAtOnce bounds how many threads are removed at the same time: they share commits.
-const deletesAtOnce = 16
-
-// eachThread yields the threads in a journal, and counts those that cannot be read.
-func eachThread(j *persistence.Journal, yield func(thread.Conversation) bool) (unreadable int, err error) {
-	prefix := thread.Stream("")
-	err = j.Inspect().Streams(func(stream string, rec persistence.Recovered) bool {
-		id, ok := strings.CutPrefix(stream, prefix)
-		if !ok {
-			return true
-		}
-		c, ok, err := thread.History(api.ThreadID(id), rec)
-		if err != nil {
-			unreadable++
-		}
-		return !ok || yield(c)
-	})
-	return unreadable, err
-}
-
 func (o *operations) listThreads(ctx context.Context, p threadParams) (list threadList, err error) {
 	if _, err := o.stores.catalog.Project(ctx, p.Project); err != nil && !errors.Is(err, api.ErrNotFound) {
 		return list, err // threads of a project that was removed can be listed, and removed
 	}
 	err = o.withJournal(ctx, func(j *persistence.Journal) error {
-		list.Unreadable, err = eachThread(j, func(c thread.Conversation) bool {
+		list.Unreadable, err = retention.Each(j.Inspect(), func(c thread.Conversation) bool {
 			if c.Project == p.Project && (p.Caller == "" || c.Caller == p.Caller) && (p.Thread == "" || c.Thread == p.Thread) {
 				list.Threads = append(list.Threads, threadRow{c.Thread, c.Project, c.Caller, c.Opened, c.Used(), len(c.Turns), c.Claims()})
 			}
@@ -90,7 +69,7 @@ func (o *operations) deleteThreads(ctx context.Context, p threadParams, progress
 		var mu sync.Mutex // guards done and progress
 		done := 0
 		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(deletesAtOnce)
+		group.SetLimit(retention.AtOnce)
 		for _, row := range list.Threads {
 			group.Go(func() error {
 				var err error
@@ -111,104 +90,6 @@ func (o *operations) deleteThreads(ctx context.Context, p threadParams, progress
 		}
 		return group.Wait()
 	})
-}
-
-// timeOfDay watches whether the clock that tells it is set: it should go on as the one that cannot be set does.
-type timeOfDay struct {
-	from     time.Time     // what it said at the start
-	believed time.Duration // by which it is ahead of what ran since
-	seen     time.Duration // the same, at the last look
-	since    time.Duration // when it was last set, by the clock that cannot be
-}
-
-const (
-	clockSet      = 10 * time.Minute // a difference that no correction of a running clock makes between two looks
-	clockBelieved = 25 * time.Hour   // after which one that was set is taken to be right
-)
-
-// believe says whether the time of day, a while after the start, is to be relied on.
-func (d *timeOfDay) believe(now time.Time, ran time.Duration) bool {
-	ahead := now.Sub(d.from) - ran
-	if (ahead - d.seen).Abs() > clockSet {
-		d.since = ran
-	}
-	d.seen = ahead
-	if d.by().Abs() > clockSet && ran-d.since < clockBelieved {
-		return false
-	}
-	d.believed = ahead
-	return true
-}
-
-// by is by how much the clock was set since it was last believed.
-func (d *timeOfDay) by() time.Duration { return d.seen - d.believed }
-
-// retain removes, now and then, the threads that were not used for longer than retention. What is removed does not come
-// back, so a time of day that was set while the server ran is not believed at once.
-func (a *app) retain(ctx context.Context, retention time.Duration) {
-	every := min(max(retention/10, time.Second), 6*time.Hour)
-	started := time.Now()
-	today := timeOfDay{from: clock().Round(0)}
-	for {
-		began, now := time.Now(), clock().Round(0)
-		var removed int
-		var err error
-		if today.believe(now, time.Since(started)) {
-			err = api.Guard(func() (err error) {
-				removed, err = a.removeUnused(ctx, now.Add(-retention))
-				return err
-			})
-		} else {
-			a.log.Warn("the clock was set: no thread is removed for its age until it has gone on like that for a day", "by", today.by())
-		}
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			a.log.Error("threads past their retention could not be removed", "removed", removed, "error", err)
-		case removed > 0:
-			a.log.Info("threads past their retention were removed", "removed", removed, "seconds", time.Since(began).Seconds())
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(every):
-		}
-	}
-}
-
-func (a *app) removeUnused(ctx context.Context, unused time.Time) (int, error) {
-	type old struct {
-		id      api.ThreadID
-		project api.ProjectID
-	}
-	var list []old
-	if _, err := eachThread(a.journal, func(c thread.Conversation) bool {
-		if c.Used().Before(unused) {
-			list = append(list, old{c.Thread, c.Project})
-		}
-		return ctx.Err() == nil
-	}); err != nil {
-		return 0, err
-	}
-	var removed atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(deletesAtOnce)
-	for _, t := range list {
-		group.Go(func() error {
-			err := a.system.Threads().Forget(ctx, t.id, thread.Forget{Project: t.project, Unused: unused})
-			switch {
-			case err == nil:
-				removed.Add(1)
-			case errors.Is(err, api.ErrConflict), errors.Is(err, api.ErrNotFound): // it was used, or removed, meanwhile
-			default:
-				return fmt.Errorf("remove thread %s: %w", t.id, err)
-			}
-			return nil
-		})
-	}
-	err := group.Wait()
-	return int(removed.Load()), err
 }
 
 func newThreadCommand() *cobra.Command {
