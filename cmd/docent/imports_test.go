@@ -48,6 +48,7 @@ var mayImport = []struct {
 	// What the server does by itself.
 	{"docent/ingest", []string{"docent/api", "docent/forge", "docent/search"}},
 	{"docent/automation", []string{"docent/actors/job", "docent/api", "docent/forge", "docent/persistence"}},
+	{"docent/backup", []string{"docent/datadir", "docent/persistence"}},
 	{"docent/retention", []string{"docent/actors/thread", "docent/api", "docent/persistence"}},
 
 	// The edge, the load suite, the program.
@@ -58,7 +59,8 @@ var mayImport = []struct {
 	{"docent/bench", []string{"docent/stream"}},
 	{"docent/client", []string{"docent/actors/thread", "docent/api", "docent/search", "docent/stream"}},
 	{"docent/cmd/docent", []string{
-		"docent/actors", "docent/actors/job", "docent/actors/thread", "docent/agent", "docent/api", "docent/automation", "docent/bench", "docent/client",
+		"docent/actors", "docent/actors/job", "docent/actors/thread", "docent/agent", "docent/api", "docent/automation", "docent/backup",
+		"docent/bench", "docent/client",
 		"docent/control", "docent/datadir", "docent/docs",
 		"docent/forge", "docent/ingest", "docent/model", "docent/persistence", "docent/retention", "docent/router", "docent/search",
 		"docent/site", "docent/stream",

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"docent/backup"
 	"docent/datadir"
 	"docent/persistence"
 	"docent/retention"
@@ -50,7 +51,7 @@ func (o *operations) maintain(ctx context.Context, name string, params json.RawM
 			return struct{}{}, o.stores.catalog.Accept(ctx, p.Table, p.Row)
 		})
 	case opBackup:
-		return perform(params, func(p backupParams) (backupReport, error) { return o.backup(ctx, p.Dir, progress) })
+		return perform(params, func(p backupParams) (backup.Report, error) { return o.backup(ctx, p.Dir, progress) })
 	case opThreadList:
 		return perform(params, func(p threadParams) (threadList, error) { return o.listThreads(ctx, p) })
 	case opThreadDelete:

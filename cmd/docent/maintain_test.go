@@ -22,6 +22,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/backup"
 	"docent/client"
 	"docent/datadir"
 )
@@ -93,7 +94,7 @@ func TestBackupUnderLoadIsWhole(t *testing.T) {
 	questions := slices.Clone(told.questions)
 	told.mu.Unlock()
 
-	report := decodeOutput[backupReport](t, docent(t, "backup", "--data", data, "--json", copied))
+	report := decodeOutput[backup.Report](t, docent(t, "backup", "--data", data, "--json", copied))
 	if report.Position == 0 || report.Repositories != 1 || report.CatalogBytes == 0 {
 		t.Errorf("%+v", report)
 	}
@@ -140,47 +141,6 @@ func TestBackupOfAStoppedServer(t *testing.T) {
 	server := newTestServer(t, copied)
 	if _, err := ask(t.Context(), server.client(p.assistant), p, "", "What do tickets cost?"); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestAKilledBackupLeavesNothingForEver finds beside a new backup what killed ones left, one that is on its way, and a folder of
-// somebody else's with such a name.
-func TestAKilledBackupLeavesNothingForEver(t *testing.T) {
-	t.Parallel()
-	data, folder := filepath.Join(t.TempDir(), "data"), t.TempDir()
-	newTestProject(t, data, "harbour", writeFiles(t, harbour))
-	for _, name := range []string{"killed", "running", "other"} {
-		if err := os.MkdirAll(filepath.Join(folder, name+partSuffix, "repos"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	killed, err := markBackup(filepath.Join(folder, "killed"+partSuffix))
-	if err != nil {
-		t.Fatal(err)
-	}
-	killed.Close() // as by the end of its process
-	running, err := markBackup(filepath.Join(folder, "running"+partSuffix))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer running.Close()
-	docent(t, "backup", "--data", data, filepath.Join(folder, "whole"))
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	if want := []string{"other.part", "running.part", "whole"}; !slices.Equal(names, want) {
-		t.Errorf("there are %v, want %v", names, want)
-	}
-	if _, err := os.Stat(filepath.Join(folder, "whole", partMarker)); err == nil {
-		t.Error("the backup is still marked as one on its way")
-	}
-	if _, err := tryDocent(t, "backup", "--data", data, filepath.Join(folder, "running")); err == nil || !strings.Contains(err.Error(), "on its way") {
-		t.Errorf("a backup beside one on its way to the same folder: %v", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"docent/backup"
 	"docent/datadir"
 	"docent/persistence"
 )
@@ -94,7 +95,7 @@ func pair(ctx context.Context, dir *datadir.Dir, journal *persistence.Journal, c
 	switch {
 	case err == nil:
 		restored = true
-		var report backupReport
+		var report backup.Report
 		if err := json.Unmarshal(text, &report); err != nil {
 			return nil, fmt.Errorf("read %s: %w", datadir.Backup, err)
 		}
