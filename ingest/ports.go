@@ -26,6 +26,10 @@ type Deps struct {
 type Catalog interface {
 	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
 	Projects(ctx context.Context) ([]api.Project, error)
+	ProjectByDomain(ctx context.Context, domain string) (api.Project, error)
+	AddProject(ctx context.Context, p api.Project) (api.Project, error)
+	UpdateProject(ctx context.Context, p api.Project) (api.Project, error)
+	RemoveProject(ctx context.Context, id api.ProjectID) error
 
 	AddUpdate(ctx context.Context, project api.ProjectID) (u api.Update, added bool, err error)
 	SaveUpdate(ctx context.Context, u api.Update) error
@@ -38,6 +42,8 @@ type Catalog interface {
 type Repositories interface {
 	Sync(ctx context.Context, p api.Project, progress func(text string)) (tip forge.Tip, moved bool, err error)
 	Tree(ctx context.Context, p api.Project, commit string) (*forge.Tree, error)
+	// Rights says what a code host leaves open of the project's credentials, or why they do not do.
+	Rights(ctx context.Context, p api.Project) (open string, err error)
 }
 
 // An Index is what readers' questions are answered from.
@@ -45,6 +51,7 @@ type Index interface {
 	Commit(project api.ProjectID) string
 	Update(ctx context.Context, p api.Project, tree search.Tree, progress func(done, total int)) (search.Report, error)
 	Check(ctx context.Context, p api.Project, tree search.Tree) (search.Check, error)
+	Remove(project api.ProjectID) error
 }
 
 // A Progress hears how far a piece of work is: what is being done, and how much of how much (a total of 0 where that is

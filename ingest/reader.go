@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -16,7 +15,8 @@ import (
 // A Reader keeps the indexes true to the repositories: it reads a project's documentation and indexes what changed.
 type Reader struct {
 	Deps
-	slots chan struct{} // how many projects are read at once
+	adding sync.Mutex    // held while a project is added: two additions of one id must not both read into its repository
+	slots  chan struct{} // how many projects are read at once
 
 	mu     sync.Mutex
 	locks  map[api.ProjectID]*sync.Mutex // one reading of a project at a time
@@ -148,25 +148,29 @@ func (s *Reader) index(ctx context.Context, p api.Project, commit string, progre
 	return report, nil
 }
 
-// Again brings the index to the commit that it is at, which says what there is.
-func (s *Reader) Again(ctx context.Context, p api.Project, commit string, progress Progress) (search.Report, error) {
+// again brings the index to the commit that it is at, which says what there is.
+func (s *Reader) again(ctx context.Context, p api.Project, commit string, progress Progress) (search.Report, error) {
 	lock := s.lock(p.ID)
 	lock.Lock()
 	defer lock.Unlock()
 	return s.index(ctx, p, commit, progress)
 }
 
-// Check says what of a project is public at a commit.
-func (s *Reader) Check(ctx context.Context, p api.Project, commit string) (search.Check, error) {
+// Check brings a project's index up to date and says what is public of the same commit.
+func (s *Reader) Check(ctx context.Context, p api.Project, progress Progress) (search.Check, error) {
+	report, err := s.Refresh(ctx, p, progress)
+	if err != nil {
+		return search.Check{}, err
+	}
 	lock := s.lock(p.ID)
 	lock.Lock()
 	defer lock.Unlock()
-	end, err := s.Guard.begin(p.ID, stepIndex, commit)
+	end, err := s.Guard.begin(p.ID, stepIndex, report.Commit)
 	if err != nil {
 		return search.Check{}, err
 	}
 	defer end()
-	tree, err := s.Repositories.Tree(ctx, p, commit)
+	tree, err := s.Repositories.Tree(ctx, p, report.Commit)
 	if err != nil {
 		return search.Check{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
 	}

@@ -25,7 +25,7 @@ type automationParams struct {
 	ID      string        `json:"id,omitempty"` // or its name
 }
 
-func (o *operations) addAutomation(ctx context.Context, a api.Automation) (api.Automation, error) {
+func (o *operations) addAutomation(ctx context.Context, a api.Automation, _ Progress) (api.Automation, error) {
 	now := time.Now().UTC()
 	a.ID, a.CreatedAt = api.AutomationID(api.NewID(api.AutomationPrefix, now)), now
 	if err := a.Validate(); err != nil {
@@ -71,16 +71,20 @@ func (o *operations) findAutomation(ctx context.Context, p automationParams) (ap
 	return api.Automation{}, &api.StateError{Kind: api.ErrConflict, Reason: fmt.Sprintf("%d projects have an automation %q: name one with --project", len(found), p.ID)}
 }
 
-func (o *operations) removeAutomation(ctx context.Context, p automationParams) error {
+func (o *operations) listAutomations(ctx context.Context, p automationParams, _ Progress) ([]api.Automation, error) {
+	return o.stores.catalog.Automations(ctx, p.Project)
+}
+
+func (o *operations) removeAutomation(ctx context.Context, p automationParams, _ Progress) (struct{}, error) {
 	a, err := o.findAutomation(ctx, p)
 	if err != nil {
-		return err
+		return struct{}{}, err
 	}
-	return o.stores.catalog.RemoveAutomation(ctx, a.ID)
+	return struct{}{}, o.stores.catalog.RemoveAutomation(ctx, a.ID)
 }
 
 // runAutomation accepts a run now. Without a server, the next one carries it out.
-func (o *operations) runAutomation(ctx context.Context, p automationParams) (api.Automation, error) {
+func (o *operations) runAutomation(ctx context.Context, p automationParams, _ Progress) (api.Automation, error) {
 	a, err := o.findAutomation(ctx, p)
 	if err != nil {
 		return a, err

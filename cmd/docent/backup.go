@@ -16,11 +16,13 @@ import (
 	"docent/persistence"
 )
 
+const opBackup = "backup"
+
 type backupParams struct {
 	Dir string `json:"dir"`
 }
 
-func (o *operations) backup(ctx context.Context, dir string, progress Progress) (backup.Report, error) {
+func (o *operations) backup(ctx context.Context, p backupParams, progress Progress) (backup.Report, error) {
 	from := backup.Source{
 		Data: o.stores.config.Data, Version: buildVersion().Version, Repositories: o.stores.hub,
 		Journal: func(ctx context.Context, w io.Writer) error {
@@ -30,7 +32,7 @@ func (o *operations) backup(ctx context.Context, dir string, progress Progress) 
 	if dsn := o.stores.config.CatalogDSN; dsn == "" || strings.HasPrefix(dsn, "sqlite:") {
 		from.Catalog = o.stores.catalog.Backup
 	}
-	return backup.Make(ctx, dir, from, progress)
+	return backup.Make(ctx, p.Dir, from, progress)
 }
 
 // settle puts right, before anything works on it, what a data directory lacks that was put back from a backup. Listings are

@@ -11,13 +11,19 @@ import (
 	"docent/persistence"
 )
 
+const (
+	opCatalogRebuild = "catalog.rebuild"
+	opCatalogCheck   = "catalog.check"
+	opCatalogAccept  = "catalog.accept"
+)
+
 type catalogRebuilt struct {
 	Position uint64  `json:"position"` // of the journal that the listings reflect
 	Seconds  float64 `json:"seconds"`
 }
 
 // rebuildCatalog makes what the catalogue copies from the journal anew.
-func (o *operations) rebuildCatalog(ctx context.Context) (catalogRebuilt, error) {
+func (o *operations) rebuildCatalog(ctx context.Context, _ struct{}, _ Progress) (catalogRebuilt, error) {
 	began := time.Now()
 	var r catalogRebuilt
 	rebuild := func(listings []*persistence.Projector) error {
@@ -64,7 +70,7 @@ type (
 )
 
 // checkCatalog reads all rows that carry checksums.
-func (o *operations) checkCatalog(ctx context.Context) (catalogReport, error) {
+func (o *operations) checkCatalog(ctx context.Context, _ struct{}, _ Progress) (catalogReport, error) {
 	r := catalogReport{Catalog: o.stores.catalog.String()}
 	var err error
 	r.Rows, err = o.stores.catalog.Check(ctx, func(p persistence.CatalogProblem) bool {
@@ -79,6 +85,10 @@ func (o *operations) checkCatalog(ctx context.Context) (catalogReport, error) {
 		return true
 	})
 	return r, err
+}
+
+func (o *operations) acceptRow(ctx context.Context, p rowParams, _ Progress) (struct{}, error) {
+	return struct{}{}, o.stores.catalog.Accept(ctx, p.Table, p.Row)
 }
 
 func newCatalogCommand() *cobra.Command {

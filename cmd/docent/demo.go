@@ -22,6 +22,7 @@ import (
 	"docent/client"
 	"docent/datadir"
 	"docent/docs"
+	"docent/ingest"
 )
 
 func newDemoCommand() *cobra.Command {
@@ -62,7 +63,7 @@ type demo struct {
 	shares *division     // of the processors
 
 	config  string // configuration file; none where empty
-	project projectAdded
+	project ingest.Project
 
 	admin, assistant string // keys
 }

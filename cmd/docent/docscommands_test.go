@@ -584,7 +584,7 @@ func TestSuggestionsAreAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newTestProject(t, data, "tidepool", source, "--suggestions")
-	ask := func(question string) answer {
+	ask := func(question string) client.Answer {
 		t.Helper()
 		var a client.Answer
 		out := docent(t, "ask", "--url", server.url, "--domain", p.domain, "--key", p.assistant, "--json", question)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"docent/client"
 	"docent/stream"
 )
 
@@ -101,7 +102,7 @@ func TestReadersAreAnsweredInTheirVersionAndLanguage(t *testing.T) {
 	}
 	command := func(flags ...string) string {
 		out := docent(t, append([]string{"ask", "--url", server.url, "--domain", p.domain, "--key", p.assistant, "--json", english}, flags...)...)
-		return decodeOutput[answer](t, out).Text
+		return decodeOutput[client.Answer](t, out).Text
 	}
 	for _, c := range []struct {
 		flags []string

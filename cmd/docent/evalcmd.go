@@ -154,7 +154,7 @@ func readTuning(file string) (search.Tuning, error) {
 
 // evaluate asks a project's index. Every query is asked twice and judged the second time: the latency is that of an index
 // in use.
-func (o *operations) evaluate(ctx context.Context, p evaluateParams) ([]search.Outcome, error) {
+func (o *operations) evaluate(ctx context.Context, p evaluateParams, _ Progress) ([]search.Outcome, error) {
 	tuning := search.DefaultTuning
 	if p.Tuning != nil {
 		tuning = *p.Tuning

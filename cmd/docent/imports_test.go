@@ -46,7 +46,7 @@ var mayImport = []struct {
 	{"docent/actors", []string{"docent/actors/job", "docent/actors/thread", "docent/api", "docent/persistence"}},
 
 	// What the server does by itself.
-	{"docent/ingest", []string{"docent/api", "docent/forge", "docent/search"}},
+	{"docent/ingest", []string{"docent/api", "docent/forge", "docent/search", "docent/site"}},
 	{"docent/automation", []string{"docent/actors/job", "docent/api", "docent/forge", "docent/persistence"}},
 	{"docent/backup", []string{"docent/datadir", "docent/persistence"}},
 	{"docent/retention", []string{"docent/actors/thread", "docent/api", "docent/persistence"}},

@@ -21,6 +21,11 @@ import (
 	"docent/persistence"
 )
 
+const (
+	opJournalCheck = "journal.check"
+	opJournalShow  = "journal.show"
+)
+
 type (
 	journalReport struct {
 		File      string           `json:"file"`
@@ -67,11 +72,31 @@ type inspected struct {
 	*persistence.JournalInspection
 }
 
-func inspect(name string, params json.RawMessage, j *inspected) (json.RawMessage, error) {
-	if name == opJournalShow {
-		return perform(params, func(p streamParams) ([]shownRecord, error) { return j.show(p.Stream) })
+func (o *operations) checkJournal(context.Context, struct{}, Progress) (journalReport, error) {
+	j, err := o.inspectJournal()
+	if err != nil {
+		return journalReport{}, err
 	}
-	return perform(params, func(struct{}) (journalReport, error) { return j.report() })
+	return j.report()
+}
+
+func (o *operations) showStream(_ context.Context, p streamParams, _ Progress) ([]shownRecord, error) {
+	j, err := o.inspectJournal()
+	if err != nil {
+		return nil, err
+	}
+	return j.show(p.Stream)
+}
+
+func (o *operations) inspectJournal() (*inspected, error) {
+	if o.journal != nil {
+		return o.journal, nil
+	}
+	if o.app == nil {
+		return nil, errNoServer
+	}
+	j := o.app.journal
+	return &inspected{path: j.Path(), check: j.Check, JournalInspection: j.Inspect()}, nil
 }
 
 // report reads everything: the records, and whether jobs and threads can be made of them.
@@ -175,7 +200,7 @@ func showRecord(stream string, r persistence.JournalRecord) shownRecord {
 }
 
 // inspectHere reads the journal's file where no server has it.
-func inspectHere(_ context.Context, c Config, name string, params []byte, _ Progress) (json.RawMessage, error) {
+func inspectHere(ctx context.Context, c Config, name string, params []byte, progress Progress) (json.RawMessage, error) {
 	if ok, err := datadir.Used(c.Data); err == nil && !ok {
 		return nil, datadir.Missing(c.Data)
 	}
@@ -197,7 +222,7 @@ func inspectHere(_ context.Context, c Config, name string, params []byte, _ Prog
 	case !errors.Is(err, persistence.ErrCorrupt):
 		return nil, err
 	}
-	return inspect(name, params, j)
+	return (&operations{journal: j}).run(ctx, name, params, progress)
 }
 
 func newJournalCommand() *cobra.Command {

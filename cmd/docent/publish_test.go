@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"docent/client"
 	"docent/search"
 )
 
@@ -33,7 +34,7 @@ func TestExcludedPagesAreNeitherAnsweredNorOfferedAsSources(t *testing.T) {
 		}
 		p := newTestProject(t, data, kind, writeFiles(t, files))
 		out := docent(t, "ask", "--url", server.url, "--domain", p.domain, "--key", p.assistant, "--json", "What is the launch codename?")
-		var got answer
+		var got client.Answer
 		if err := json.Unmarshal([]byte(out), &got); err != nil {
 			t.Fatal(err)
 		}

@@ -69,12 +69,12 @@ func awaitUpdate(t testing.TB, s *testServer, p testProject, id string) (u updat
 	return u
 }
 
-func askAs(t testing.TB, s *testServer, p testProject, fp, question string) answer {
+func askAs(t testing.TB, s *testServer, p testProject, fp, question string) client.Answer {
 	t.Helper()
-	return decodeOutput[answer](t, docent(t, "ask", "--url", s.url, "--domain", p.domain, "--key", p.assistant, "--fp", fp, "--json", question))
+	return decodeOutput[client.Answer](t, docent(t, "ask", "--url", s.url, "--domain", p.domain, "--key", p.assistant, "--fp", fp, "--json", question))
 }
 
-func rateAnswer(t testing.TB, s *testServer, p testProject, a answer, rating, comment string) {
+func rateAnswer(t testing.TB, s *testServer, p testProject, a client.Answer, rating, comment string) {
 	t.Helper()
 	resp, err := s.client(p.assistant).Do(t.Context(), http.MethodPost, "/discovery/v1/feedback/"+p.domain,
 		map[string]any{"threadId": a.ThreadID, "messageId": a.MessageID, "rating": rating, "comment": comment})
@@ -155,7 +155,7 @@ func TestReadersAreHeardAndTheDocumentationIsReadAnew(t *testing.T) {
 	}
 	conversations := read.Conversations["conversations"].([]any)
 	for i, want := range []struct {
-		of       answer
+		of       client.Answer
 		caller   string
 		answered string
 		rating   any

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -101,6 +100,15 @@ type (
 		Refused  map[string]int `json:"refused,omitempty"`
 	}
 )
+
+const opStatus = "status"
+
+func (o *operations) status(context.Context, struct{}, Progress) (serverStatus, error) {
+	if o.app == nil {
+		return serverStatus{}, errNoServer
+	}
+	return o.app.status()
+}
 
 func (a *app) status() (serverStatus, error) {
 	v := buildVersion()
@@ -218,7 +226,7 @@ func noServerHere(_ context.Context, c Config, _ string, _ []byte, _ Progress) (
 	if ok, err := datadir.Used(c.Data); err == nil && !ok {
 		return nil, datadir.Missing(c.Data)
 	}
-	return nil, errors.New("no server runs on this data directory")
+	return nil, errNoServer
 }
 
 func printStatus(w io.Writer, s serverStatus) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"docent/api"
@@ -24,7 +23,6 @@ type stores struct {
 	hub     *forge.Hub
 	library *search.Library
 	source  *ingest.Reader
-	adding  sync.Mutex // held while a project is added
 }
 
 func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (_ *stores, err error) {

@@ -16,6 +16,11 @@ import (
 	"docent/retention"
 )
 
+const (
+	opThreadList   = "thread.list"
+	opThreadDelete = "thread.delete"
+)
+
 type (
 	threadParams struct {
 		Project api.ProjectID `json:"project"`
@@ -37,7 +42,7 @@ type (
 	}
 )
 
-func (o *operations) listThreads(ctx context.Context, p threadParams) (list threadList, err error) {
+func (o *operations) listThreads(ctx context.Context, p threadParams, progress Progress) (list threadList, err error) {
 	if _, err := o.stores.catalog.Project(ctx, p.Project); err != nil && !errors.Is(err, api.ErrNotFound) {
 		return list, err // threads of a project that was removed can be listed, and removed
 	}
@@ -58,7 +63,7 @@ func (o *operations) deleteThreads(ctx context.Context, p threadParams, progress
 	if p.Caller == "" && p.Thread == "" {
 		return threadList{}, errors.New("name the person (fp) or the thread")
 	}
-	list, err := o.listThreads(ctx, p)
+	list, err := o.listThreads(ctx, p, progress)
 	if err != nil {
 		return list, err
 	}

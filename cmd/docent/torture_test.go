@@ -324,7 +324,7 @@ func (c *tortureCheck) quotas(projects []testProject, metered testProject) {
 		hold("jobs and follow-ups of "+p.id, c.uses[p.id], atoi(plentiful)-left(resp, "project-hour"), time.Hour)
 	}
 	sent := time.Now()
-	resp, err := c.server.client(projects[0].assistant).do(c.Context(), http.MethodPost, "/discovery/v2/assistant/"+projects[0].domain+"/message",
+	resp, err := c.server.client(projects[0].assistant).Do(c.Context(), http.MethodPost, "/discovery/v2/assistant/"+projects[0].domain+"/message",
 		map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "And what does it cost in the end? (q 0.0.0)"}}})
 	if err != nil {
 		c.wrong("a question at the end: %v", err)

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"docent/api"
+	"docent/persistence"
+)
+
+const (
+	opKeyCreate = "key.create"
+	opKeyList   = "key.list"
+	opKeyRevoke = "key.revoke"
+)
+
+type (
+	keyParams struct {
+		ID        api.KeyID     `json:"id,omitempty"`
+		Project   api.ProjectID `json:"project"`
+		Kind      api.KeyKind   `json:"kind"`
+		Name      string        `json:"name"`
+		ExpiresAt *time.Time    `json:"expiresAt"`
+		AllowIP   []string      `json:"allowIp"`
+		Scopes    []string      `json:"scopes"`
+		Origins   []string      `json:"origins"`
+	}
+	keyMade struct {
+		ID   api.KeyID   `json:"id"`
+		Key  string      `json:"key"`
+		Kind api.KeyKind `json:"kind"`
+		Name string      `json:"name,omitempty"`
+	}
+)
+
+func (o *operations) createKey(ctx context.Context, p keyParams, _ Progress) (keyMade, error) {
+	project, err := o.stores.catalog.Project(ctx, p.Project)
+	if err != nil {
+		return keyMade{}, err
+	}
+	now := time.Now().UTC()
+	key := api.Key{
+		ID: api.KeyID(api.NewID(api.KeyPrefix, now)), Kind: p.Kind, Org: project.Org, Project: project.ID, Name: p.Name,
+		Scopes: p.Scopes, AllowIP: p.AllowIP, Origins: p.Origins, CreatedAt: now, ExpiresAt: p.ExpiresAt,
+	}
+	if err := key.Validate(now); err != nil {
+		return keyMade{}, err
+	}
+	secret := api.NewSecret(p.Kind)
+	key.Hint = api.SecretHint(secret)
+	if _, err := o.stores.catalog.AddKey(ctx, key, api.HashSecret(secret)); err != nil {
+		return keyMade{}, err
+	}
+	return keyMade{ID: key.ID, Key: secret, Kind: key.Kind, Name: key.Name}, nil
+}
+
+func (o *operations) listKeys(ctx context.Context, p projectParams, _ Progress) ([]api.Key, error) {
+	return o.stores.catalog.Keys(ctx, persistence.KeyQuery{Project: p.ID})
+}
+
+func (o *operations) revokeKey(ctx context.Context, p keyParams, _ Progress) (struct{}, error) {
+	return struct{}{}, o.stores.catalog.RevokeKey(ctx, p.ID, time.Now())
+}
+
+func newKeyCommand() *cobra.Command {
+	o := new(operator)
+	cmd := &cobra.Command{Use: "key", Short: "Make, list and revoke API keys"}
+	operatorFlags(cmd, o)
+	var params keyParams
+	var expires string
+	create := &cobra.Command{
+		Use: "create", Short: "Make a key; its secret is shown once", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := required(cmd, "project", "kind"); err != nil {
+				return err
+			}
+			if expires != "" {
+				at, err := parseExpiry(expires)
+				if err != nil {
+					return err
+				}
+				params.ExpiresAt = &at
+			}
+			var made keyMade
+			if err := o.run(cmd, opKeyCreate, params, &made); err != nil {
+				return err
+			}
+			if o.json {
+				return printJSON(cmd.OutOrStdout(), made)
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), "The key is shown once; keep it safe:")
+			fmt.Fprintln(cmd.OutOrStdout(), made.Key)
+			return nil
+		},
+	}
+	flags := create.Flags()
+	flags.StringVar((*string)(&params.Project), "project", "", "project that the key is for")
+	flags.StringVar((*string)(&params.Kind), "kind", "", "admin (agent and management) or assistant (may be used in browsers)")
+	flags.StringVar(&params.Name, "name", "", "name to recognise it by")
+	flags.StringVar(&expires, "expires", "", "when it ends: a time such as 2027-01-31T00:00:00Z, or a duration such as 720h")
+	flags.StringArrayVar(&params.AllowIP, "allow-ip", nil, "address or CIDR range that may use it (repeatable)")
+	flags.StringArrayVar(&params.Scopes, "scope", nil, "read or write, for admin keys (repeatable; both where none is given)")
+	flags.StringArrayVar(&params.Origins, "origin", nil, "browser origin that may use it, for assistant keys (repeatable)")
+
+	var project string
+	list := &cobra.Command{
+		Use: "list", Short: "List the keys, without their secrets", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var keys []api.Key
+			if err := o.run(cmd, opKeyList, projectParams{ID: api.ProjectID(project)}, &keys); err != nil {
+				return err
+			}
+			return printRows(cmd.OutOrStdout(), o.json, keys, "ID\tKIND\tPROJECT\tNAME\tSECRET\tSTATE\tLAST USED", func(k api.Key) string {
+				last := "never"
+				if k.LastUsed != nil {
+					last = shownTime(*k.LastUsed)
+				}
+				return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", k.ID, k.Kind, k.Project, k.Name, k.Hint, keyState(k, time.Now()), last)
+			})
+		},
+	}
+	list.Flags().StringVar(&project, "project", "", "only keys of this project")
+	cmd.AddCommand(create, list, &cobra.Command{
+		Use: "revoke ID", Short: "Revoke a key, from the next request on", Args: cobra.ExactArgs(1), SuggestFor: []string{"remove", "delete"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.run(cmd, opKeyRevoke, keyParams{ID: api.KeyID(args[0])}, nil); err != nil {
+				return err
+			}
+			return o.did(cmd, map[string]string{"revoked": args[0]}, "key %s is revoked", args[0])
+		},
+	})
+	return cmd
+}
+
+func parseExpiry(text string) (time.Time, error) {
+	if d, err := time.ParseDuration(text); err == nil {
+		return time.Now().Add(d), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, usagef("--expires %q is neither a time such as 2027-01-31T00:00:00Z nor a duration such as 720h", text)
+}
+
+func keyState(k api.Key, now time.Time) string {
+	switch {
+	case k.RevokedAt != nil:
+		return "revoked"
+	case k.ExpiresAt != nil && !now.Before(*k.ExpiresAt):
+		return "expired"
+	default:
+		return "active"
+	}
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"docent/retention"
+)
+
+// upkeep is what a serving process does and knows beside its work.
+type upkeep struct {
+	metrics *prometheus.Registry
+	began   time.Time
+	ready   atomic.Int64 // nanoseconds from the beginning until requests were taken
+	woken   atomic.Int64 // nanoseconds until all that was pending had been taken up
+	pending int          // streams that called for work at the start
+}
+
+// begin begins the upkeep once the server takes requests. It ends with ctx.
+func (u *upkeep) begin(ctx context.Context, a *app) {
+	u.ready.Store(int64(time.Since(u.began)))
+	go func() {
+		select {
+		case <-a.system.Woken():
+			u.woken.Store(int64(time.Since(u.began)))
+		case <-ctx.Done():
+		}
+	}()
+	if unused := a.config.ThreadRetention.Duration; unused > 0 {
+		keeper := retention.Keeper{Threads: a.system.Threads(), Now: clock, Log: a.log,
+			Journal: func() retention.Streams { return a.journal.Inspect() }}
+		go keeper.Keep(ctx, unused)
+	}
+}
