@@ -21,6 +21,7 @@ var mayImport = []struct {
 }{
 	// What everything stands on.
 	{"docent/api", nil},
+	{"docent/backoff", nil},
 	{"docent/docs", nil},
 	{"docent/formats", nil},
 	{"docent/stream", nil},
