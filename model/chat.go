@@ -1,8 +1,11 @@
 package model
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -22,6 +25,14 @@ type Turn struct {
 	Calls  []Call // of an assistant
 	CallID string // of a tool: the call that this answers
 	Failed bool   // of a tool: the call went wrong, and Text says how
+}
+
+// CallID names the n-th call of the reply to a conversation where the provider does not: the same conversation gives the
+// same name.
+func (c Chat) CallID(n int) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %d %d", c.Key, len(c.Turns), n)
+	return "call_" + hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // A Tool is what the model may call.
@@ -53,6 +64,14 @@ type Usage struct {
 	CachedTokens     int // of the prompt's tokens
 	CompletionTokens int
 	Cost             int64
+}
+
+// Add adds what another call took.
+func (u *Usage) Add(v Usage) {
+	u.PromptTokens += v.PromptTokens
+	u.CachedTokens += v.CachedTokens
+	u.CompletionTokens += v.CompletionTokens
+	u.Cost += v.Cost
 }
 
 // Why a chat failed, beside errors that say so in words.

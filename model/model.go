@@ -1,9 +1,25 @@
-// Package model writes answers. A Model gets a question, the conversation so far and passages of the documentation,
-// and streams text. The built-in one needs nothing: it answers with the documentation's own sentences. Others speak to
-// a language model over HTTP; the scripted one is for tests and load benches and has to be named explicitly.
+// Package model is what models are asked and what they answer. A model gets a question, the conversation so far and passages
+// of the documentation, and streams text. The rooms below it are models: builtin needs nothing and answers with the
+// documentation's own sentences, remote asks language models over HTTP, scripted is for tests and load benches. registry
+// binds them.
 package model
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Providers of a model.
+const (
+	Builtin   = "builtin"   // the documentation's own sentences; needs nothing
+	OpenAI    = "openai"    // any endpoint that speaks OpenAI's chat completions
+	Anthropic = "anthropic" // Anthropic's messages
+	Scripted  = "scripted"  // a fixed text at a fixed pace, for tests and load benches
+)
+
+// FallbackNotice is what an answer begins with that the built-in model gives in place of another.
+const FallbackNotice = "*The language model is not available at the moment, so this answer is put together from the documentation's own sentences.*\n\n"
 
 // A Request is what a model is asked.
 type Request struct {
@@ -18,6 +34,18 @@ type Request struct {
 	// Key names the question: whenever it is put again, after a failure or a restart, it bears the same key. A provider that
 	// knows Idempotency-Key can tell by it that it has answered before.
 	Key string
+}
+
+// AskHere sends the reader to the address where the documentation does not answer.
+func (r *Request) AskHere() string {
+	address := strings.Join(strings.Fields(r.Deflection), " ")
+	switch {
+	case strings.Contains(address, "@") && !strings.Contains(address, "/"):
+		return fmt.Sprintf("You can ask here: [%s](mailto:%s).", address, address)
+	case strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://"):
+		return fmt.Sprintf("You can ask here: <%s>.", address)
+	}
+	return "You can ask here: " + address + "."
 }
 
 // A Message is one earlier utterance.
@@ -43,6 +71,24 @@ type Passage struct {
 	Trail   []string // headings above it
 	Text    string   // the section in Markdown
 	Score   float64  // 0 to 1, comparable between questions
+}
+
+// Label names a passage to a reader, by its page and its section.
+func (p *Passage) Label() string {
+	switch {
+	case p.Heading == "" || strings.EqualFold(p.Heading, p.Title):
+		return p.Title
+	case p.Title == "":
+		return p.Heading
+	}
+	return p.Title + ": " + p.Heading
+}
+
+// A Found is a section that a model's own search found. Index is what a Delta's Cite names it by: a passage of the
+// request bears its place there.
+type Found struct {
+	Passage
+	Index int
 }
 
 // A Delta is a piece of an answer: text, or a citation of one of the request's passages (its index), or of a Found's, or both.

@@ -12,6 +12,7 @@ import (
 
 	"docent/api"
 	"docent/model"
+	"docent/model/builtin"
 	"docent/search"
 	"docent/stream"
 )
@@ -216,7 +217,7 @@ func (e *effect) brief(ctx context.Context) (*briefing, error) {
 		wanted = &Wanted{}
 	}
 	history := e.state.history()
-	queries := model.Queries(e.exchange.Question, history, wanted.Context)
+	queries := builtin.Queries(e.exchange.Question, history, wanted.Context)
 	hits, err := e.search(ctx, wanted.placed(), queries)
 	if err != nil {
 		return nil, err

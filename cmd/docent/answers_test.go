@@ -21,6 +21,7 @@ import (
 
 	"docent/api"
 	"docent/model"
+	"docent/model/registry"
 	"docent/search"
 )
 
@@ -167,7 +168,7 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = library.Close() })
-	models, err := model.New(model.Config{})
+	models, err := registry.New(registry.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

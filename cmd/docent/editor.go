@@ -10,12 +10,12 @@ import (
 	"docent/agent"
 	"docent/api"
 	"docent/datadir"
-	"docent/model"
+	"docent/model/registry"
 	"docent/search"
 )
 
 // newEditor builds the agent that carries out the instructions of jobs.
-func newEditor(c Config, dir *datadir.Dir, models *model.Registry, library *search.Library, log *slog.Logger) (*agent.Agent, error) {
+func newEditor(c Config, dir *datadir.Dir, models *registry.Registry, library *search.Library, log *slog.Logger) (*agent.Agent, error) {
 	checks, err := projectChecks(c, dir)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,9 @@ var mayImport = []struct {
 	{"docent/backoff", nil},
 	{"docent/docs", nil},
 	{"docent/formats", nil},
+	{"docent/internal/growth", nil},
 	{"docent/stream", nil},
+	{"docent/model", nil},
 	{"docent/model/modeltest", nil},
 	{"docent/router/openapi", nil},
 	{"docent/markup", []string{"docent/formats"}},
@@ -36,14 +38,21 @@ var mayImport = []struct {
 	{"docent/agent", []string{"docent/api", "docent/formats", "docent/markup", "docent/site"}},
 	{"docent/forge", []string{"docent/api", "docent/site"}},
 	{"docent/forge/forgetest", []string{"docent/api", "docent/forge"}},
-	{"docent/model", []string{"docent/api"}},
+	{"docent/model/builtin", []string{"docent/model"}},
+	{"docent/model/remote", []string{"docent/model"}},
+	{"docent/model/scripted", []string{"docent/model"}},
+	{"docent/model/registry", []string{
+		"docent/api", "docent/model", "docent/model/builtin", "docent/model/remote", "docent/model/scripted",
+	}},
 	{"docent/persistence", []string{"docent/api"}},
 	{"docent/router/overload", []string{"docent/api"}},
 	{"docent/search", []string{"docent/api", "docent/formats", "docent/markup", "docent/site"}},
 
 	// The actors. A job and a thread know nothing of each other.
 	{"docent/actors/job", []string{"docent/agent", "docent/api", "docent/forge", "docent/persistence"}},
-	{"docent/actors/thread", []string{"docent/api", "docent/model", "docent/persistence", "docent/search", "docent/stream"}},
+	{"docent/actors/thread", []string{
+		"docent/api", "docent/model", "docent/model/builtin", "docent/persistence", "docent/search", "docent/stream",
+	}},
 	{"docent/actors", []string{"docent/actors/job", "docent/actors/thread", "docent/api", "docent/persistence"}},
 
 	// What the server does by itself.
@@ -63,8 +72,8 @@ var mayImport = []struct {
 		"docent/actors", "docent/actors/job", "docent/actors/thread", "docent/agent", "docent/api", "docent/automation", "docent/backup",
 		"docent/bench", "docent/client",
 		"docent/control", "docent/datadir", "docent/docs",
-		"docent/forge", "docent/ingest", "docent/model", "docent/persistence", "docent/retention", "docent/router", "docent/search",
-		"docent/site", "docent/stream",
+		"docent/forge", "docent/ingest", "docent/model", "docent/model/registry", "docent/model/remote", "docent/model/scripted",
+		"docent/persistence", "docent/retention", "docent/router", "docent/search", "docent/site", "docent/stream",
 	}},
 }
 

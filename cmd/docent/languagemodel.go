@@ -6,11 +6,12 @@ import (
 
 	"docent/agent"
 	"docent/model"
+	"docent/model/registry"
 )
 
 // languageModels lets the agent speak to the configured models. One that holds no conversations, as the built-in one, is
 // no language model: the agent then follows instructions of fixed forms.
-type languageModels struct{ registry *model.Registry }
+type languageModels struct{ registry *registry.Registry }
 
 var _ agent.Models = languageModels{}
 
@@ -23,7 +24,7 @@ func (l languageModels) LanguageModel(name string) (agent.LanguageModel, error) 
 }
 
 type languageModel struct {
-	registry *model.Registry
+	registry *registry.Registry
 	name     string
 	window   int
 }

@@ -15,6 +15,8 @@ import (
 	"docent/agent"
 	"docent/model"
 	"docent/model/modeltest"
+	"docent/model/registry"
+	"docent/model/remote"
 	"docent/stream"
 )
 
@@ -170,7 +172,7 @@ func TestTheAnswerOfTheBuiltinModelShowsInTheHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := model.New(modelConfig(c))
+	r, err := registry.New(modelConfig(c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,10 +211,10 @@ opus = "large"
 		t.Fatal(err)
 	}
 	m := modelConfig(c)
-	if n := m.Models[0]; n.Attempts != 7 || n.Price != (model.Price{Prompt: 2.5, Cached: 0.25, Completion: 10}) {
+	if n := m.Models[0]; n.Remote.Attempts != 7 || n.Remote.Price != (remote.Price{Prompt: 2.5, Cached: 0.25, Completion: 10}) {
 		t.Errorf("%+v", n)
 	}
-	r, err := model.New(m)
+	r, err := registry.New(m)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,9 @@ import (
 	"docent/forge"
 	"docent/ingest"
 	"docent/model"
+	"docent/model/registry"
+	"docent/model/remote"
+	"docent/model/scripted"
 	"docent/persistence"
 	"docent/router"
 	"docent/search"
@@ -158,7 +161,7 @@ type app struct {
 	system  *actors.System
 	edge    *router.Server
 	updates *ingest.Updates
-	models  *model.Registry
+	models  *registry.Registry
 
 	automations *automation.Runner
 
@@ -207,7 +210,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	}
 	a.upkeep.pending = a.journal.Stats().Pending
 
-	models, err := model.New(modelConfig(c))
+	models, err := registry.New(modelConfig(c))
 	if err != nil {
 		return nil, fmt.Errorf("set up the models: %w", err)
 	}
@@ -465,7 +468,7 @@ var (
 	_ job.Projects             = (*persistence.Catalog)(nil)
 	_ thread.Journal           = (*persistence.Journal)(nil)
 	_ thread.Searcher          = ingest.Documents{}
-	_ thread.Model             = (*model.Registry)(nil)
+	_ thread.Model             = (*registry.Registry)(nil)
 	_ thread.Projects          = (*persistence.Catalog)(nil)
 	_ forge.PullStore          = (*persistence.Catalog)(nil)
 	_ search.Tree              = (*forge.Tree)(nil)
@@ -480,7 +483,7 @@ var (
 	_ router.Threads           = (*actors.Threads)(nil)
 	_ router.Analytics         = (*persistence.Catalog)(nil)
 	_ router.Updates           = (*ingest.Updates)(nil)
-	_ router.Models            = (*model.Registry)(nil)
+	_ router.Models            = (*registry.Registry)(nil)
 	_ router.Pushes            = (*automation.Runner)(nil)
 	_ automation.Catalog       = (*persistence.Catalog)(nil)
 	_ automation.Claims        = (*persistence.Journal)(nil)
@@ -489,8 +492,8 @@ var (
 	_ automation.Updates       = (*ingest.Updates)(nil)
 )
 
-func modelConfig(c Config) model.Config {
-	out := model.Config{Default: c.Model, Aliases: maps.Clone(c.ModelAliases)}
+func modelConfig(c Config) registry.Config {
+	out := registry.Config{Default: c.Model, Aliases: maps.Clone(c.ModelAliases)}
 	if _, taken := out.Aliases[agent.Rules]; !taken {
 		if out.Aliases == nil {
 			out.Aliases = map[string]string{}
@@ -498,12 +501,18 @@ func modelConfig(c Config) model.Config {
 		out.Aliases[agent.Rules] = model.Builtin // which a job reports that the built-in instructions carried out
 	}
 	for name, m := range c.Models {
-		out.Models = append(out.Models, model.Named{
-			Name: name, Provider: m.Provider, BaseURL: m.BaseURL, Model: m.Model, Key: m.key,
-			MaxTokens: m.MaxTokens, Window: m.Window, Total: m.Timeout.Duration, Idle: m.Idle.Duration, Attempts: m.Attempts, Whole: m.Whole, Searches: m.Searches,
-			NoFallback: m.Fallback != nil && !*m.Fallback, FallbackAfter: m.FallbackAfter.Duration,
-			Price:  model.Price{Prompt: m.PromptPrice, Cached: m.CachedPrice, Completion: m.CompletionPrice},
-			Script: model.Script{First: m.FirstDelay.Duration, Rate: m.Rate, Jitter: m.Jitter.Duration, Parts: m.Parts, Text: m.Text},
+		out.Models = append(out.Models, registry.Named{
+			Name: name, Provider: m.Provider,
+			Remote: remote.Config{
+				BaseURL: m.BaseURL, Model: m.Model, Key: m.key, Whole: m.Whole, Searches: m.Searches, Attempts: m.Attempts,
+				MaxTokens: m.MaxTokens, Window: m.Window, Total: m.Timeout.Duration, Idle: m.Idle.Duration,
+				NoFallback: m.Fallback != nil && !*m.Fallback, FallbackAfter: m.FallbackAfter.Duration,
+				Price: remote.Price{Prompt: m.PromptPrice, Cached: m.CachedPrice, Completion: m.CompletionPrice},
+			},
+			Script: scripted.Script{
+				First: m.FirstDelay.Duration, Rate: m.Rate, Jitter: m.Jitter.Duration, Parts: m.Parts, Text: m.Text,
+				Window: m.Window,
+			},
 		})
 	}
 	return out

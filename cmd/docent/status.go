@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"docent/datadir"
-	"docent/model"
+	"docent/model/remote"
 )
 
 // A serverStatus is how the running server fares.
@@ -270,9 +270,9 @@ func printStatus(w io.Writer, s serverStatus) error {
 			name = ""
 		}
 		switch m.State {
-		case model.EndpointOpen:
+		case remote.Open:
 			state = ", FAILED REPEATEDLY: left alone for " + seconds(m.Again)
-		case model.EndpointHalfOpen:
+		case remote.HalfOpen:
 			state = ", FAILED REPEATEDLY: the next call tries it"
 		}
 		if m.Fallbacks > 0 {

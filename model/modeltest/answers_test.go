@@ -13,6 +13,8 @@ import (
 
 	"docent/model"
 	"docent/model/modeltest"
+	"docent/model/registry"
+	"docent/model/remote"
 )
 
 // A library is what a model's own searches find: passages by a word of theirs.
@@ -34,7 +36,7 @@ func (l *library) search(_ context.Context, query string) ([]model.Found, error)
 }
 
 // ask lets a model answer a question with the first two passages of a library.
-func (l *library) ask(t *testing.T, r *model.Registry, change func(*model.Request)) (text string, cited []int, result model.Result, err error) {
+func (l *library) ask(t *testing.T, r *registry.Registry, change func(*model.Request)) (text string, cited []int, result model.Result, err error) {
 	t.Helper()
 	req := model.Request{Question: "What does the ferry cost?", Passages: l.passages[:2], Search: l.search, Key: "turn_1"}
 	if change != nil {
@@ -63,7 +65,7 @@ func search(query string) modeltest.Call {
 
 func TestAModelSearchesByItselfAndCitesWhatItFound(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
-		s, r := open(t, provider, func(n *model.Named) { n.Price = model.Price{Prompt: 1, Completion: 1} }, modeltest.Script{Shared: true, Steps: []modeltest.Step{
+		s, r := open(t, provider, func(n *registry.Named) { n.Remote.Price = remote.Price{Prompt: 1, Completion: 1} }, modeltest.Script{Shared: true, Steps: []modeltest.Step{
 			{Calls: []modeltest.Call{search("costs"), search("piers")}},
 			{Fault: "503"},
 			{Text: "Let me see.", Calls: []modeltest.Call{{Name: "search_docs", Arguments: `{"query":`}, {Name: "browse", Arguments: "{}"}, search("costs"), search("")}},
@@ -130,7 +132,7 @@ func TestAModelThatOnlySearchesIsStopped(t *testing.T) {
 			}
 			l := ferries()
 			_, _, result, err := l.ask(t, serve(t, provider, s, nil), nil)
-			var f *model.Failure
+			var f *remote.Failure
 			if fails != (errors.As(err, &f) && strings.Contains(f.Reason, "empty")) || !fails && result.Reason != "stop" {
 				t.Errorf("%q: %+v, %v", words, result, err)
 			}
@@ -145,15 +147,15 @@ func TestAModelThatOnlySearchesIsStopped(t *testing.T) {
 }
 
 // serve is a registry whose model speaks to a stand-in.
-func serve(t testing.TB, provider string, h http.Handler, change func(*model.Named)) *model.Registry {
+func serve(t testing.TB, provider string, h http.Handler, change func(*registry.Named)) *registry.Registry {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	n := model.Named{Name: "m", Provider: provider, BaseURL: server.URL + "/v1", Model: "m-1", Key: key, Backoff: 1}
+	n := registry.Named{Name: "m", Provider: provider, Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: key, Backoff: 1}}
 	if change != nil {
 		change(&n)
 	}
-	r, err := model.New(model.Config{Models: []model.Named{n}, Default: "m"})
+	r, err := registry.New(registry.Config{Models: []registry.Named{n}, Default: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +175,7 @@ func TestAnswersWithSearchesFitTheWindow(t *testing.T) {
 				{Text: "First.", Calls: []modeltest.Call{search("ferry"), search("island"), search("hour")}}, {Calls: []modeltest.Call{search("coins")}}, {Text: "Four [1]."},
 			}})
 			s.Window = window * 5 / 4 // envelopes of JSON count there, and this room's estimate is in text
-			r := serve(t, provider, s, func(n *model.Named) { n.Window, n.MaxTokens = window, 500 })
+			r := serve(t, provider, s, func(n *registry.Named) { n.Remote.Window, n.Remote.MaxTokens = window, 500 })
 			_, cited, _, err := l.ask(t, r, func(req *model.Request) {
 				req.History = []model.Message{{Role: "user", Text: long}, {Role: "assistant", Text: long}}
 				req.Context = []model.Snippet{{Kind: "code", Text: long}}
@@ -229,7 +231,7 @@ func TestAServerThatTakesNoToolsAnswersWithoutThem(t *testing.T) {
 				}
 				w.Header().Set("Content-Type", seen.Header().Get("Content-Type"))
 				_, _ = w.Write(seen.Body.Bytes())
-			}), func(n *model.Named) { n.Attempts = 1 })
+			}), func(n *registry.Named) { n.Remote.Attempts = 1 })
 			for range 2 {
 				text, cited, _, err := ferries().ask(t, r, nil)
 				if err != nil || text != "Every hour." || !slices.Equal(cited, []int{0}) {
@@ -253,7 +255,7 @@ func TestASearchThatFailsEndsTheAnswer(t *testing.T) {
 }
 
 func TestSearchesCanBeTurnedOff(t *testing.T) {
-	s, r := open(t, model.OpenAI, func(n *model.Named) { n.Searches = -1 }, modeltest.Script{Steps: []modeltest.Step{{Text: "Yes [1]."}}})
+	s, r := open(t, model.OpenAI, func(n *registry.Named) { n.Remote.Searches = -1 }, modeltest.Script{Steps: []modeltest.Step{{Text: "Yes [1]."}}})
 	if _, _, _, err := ferries().ask(t, r, nil); err != nil || len(s.Asked()[0].Tools) != 0 || strings.Contains(s.Asked()[0].System, "search_docs") {
 		t.Errorf("%+v, %v", s.Asked(), err)
 	}

@@ -15,22 +15,24 @@ import (
 
 	"docent/model"
 	"docent/model/modeltest"
+	"docent/model/registry"
+	"docent/model/remote"
 )
 
 const key = "sk-stand-in-0123456789"
 
 // open starts a stand-in and a registry whose model speaks to it.
-func open(t *testing.T, provider string, change func(*model.Named), scripts ...modeltest.Script) (*modeltest.Server, *model.Registry) {
+func open(t *testing.T, provider string, change func(*registry.Named), scripts ...modeltest.Script) (*modeltest.Server, *registry.Registry) {
 	t.Helper()
 	s := modeltest.New(scripts...)
 	s.Key = key
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	n := model.Named{Name: "m", Provider: provider, BaseURL: server.URL + "/v1", Model: "m-1", Key: key, Backoff: time.Millisecond}
+	n := registry.Named{Name: "m", Provider: provider, Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: key, Backoff: time.Millisecond}}
 	if change != nil {
 		change(&n)
 	}
-	r, err := model.New(model.Config{Models: []model.Named{n}, Default: "m"})
+	r, err := registry.New(registry.Config{Models: []registry.Named{n}, Default: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,10 +123,10 @@ func TestFaults(t *testing.T) {
 		t.Run(fault, func(t *testing.T) {
 			each(t, func(t *testing.T, provider string) {
 				for _, step := range []modeltest.Step{{Fault: fault}, {Fault: fault, Text: "Half of an answer", Calls: []modeltest.Call{{Name: "edit", Arguments: `{"a":"b"}`}}}} {
-					s, r := open(t, provider, func(n *model.Named) {
-						n.Attempts = 2
+					s, r := open(t, provider, func(n *registry.Named) {
+						n.Remote.Attempts = 2
 						if fault == modeltest.Stall {
-							n.Idle = 50 * time.Millisecond
+							n.Remote.Idle = 50 * time.Millisecond
 						}
 					}, modeltest.Script{Steps: []modeltest.Step{step, {Text: "Good."}}})
 					reply, err := r.Chat(t.Context(), "", user("Go."))
@@ -250,7 +252,7 @@ func TestAStandInAsAProcess(t *testing.T) {
 		return page
 	}
 	do(http.MethodPut, "/scripts", []modeltest.Script{{Steps: []modeltest.Step{{Hold: "here", Text: "Go on."}}}})
-	r, err := model.New(model.Config{Models: []model.Named{{Name: "m", Provider: model.OpenAI, BaseURL: url + "/v1", Model: "m-1"}}, Default: "m"})
+	r, err := registry.New(registry.Config{Models: []registry.Named{{Name: "m", Provider: model.OpenAI, Remote: remote.Config{BaseURL: url + "/v1", Model: "m-1"}}}, Default: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +284,7 @@ func TestAStandInAsAProcess(t *testing.T) {
 // Small servers that do not stream calls are asked for whole answers; their faults are told like the others'.
 func TestAnswersInOnePiece(t *testing.T) {
 	ask := func(steps ...modeltest.Step) (*modeltest.Server, model.Reply, error) {
-		s, r := open(t, model.OpenAI, func(n *model.Named) { n.Whole = true }, modeltest.Script{Steps: steps})
+		s, r := open(t, model.OpenAI, func(n *registry.Named) { n.Remote.Whole = true }, modeltest.Script{Steps: steps})
 		reply, err := r.Chat(t.Context(), "", user("Go."))
 		return s, reply, err
 	}

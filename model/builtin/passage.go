@@ -1,0 +1,436 @@
+package builtin
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"docent/model"
+)
+
+// A leaf is one passage, read. It is shared between answers and never changes. What a question has to know of it is laid out
+// by term, so that matching costs what the question's own terms occur and not what the passage holds.
+type leaf struct {
+	of    model.Passage // that it is read from
+	read  func()        // reads it, once for all who need it
+	units []unit
+	words int
+
+	terms   []uint64 // hashes of the terms that it has, sorted
+	where   []where  // for each, where it stands beside the text
+	inUnits mentions // for each, the units that have it
+	inLines mentions // for each, the lines that have it
+	head    []uint64 // the terms of the heading, or of the title where there is none, in alphabetical order
+	title   []uint64
+
+	lineCount int
+}
+
+// A unit is one block with what is needed to weigh it.
+type unit struct {
+	block
+	words     int
+	print     uint64   // the same for blocks with the same words
+	firstLine int      // where its sentences or lines begin in those of the passage
+	lines     int      // how many it has; none where there is one only
+	advises   bool     // it tells a reader what to do
+	announces bool     // it speaks of what comes after it
+	refers    bool     // it points back at what comes before it
+	of        int      // the list or table that it is a part of, from 1; 0 where it stands for itself
+	head      string   // of a table's row: what stands above all rows
+	named     []uint64 // of a table's row: the terms of its first cell, by which it is looked up
+	columns   []uint64 // the terms of that
+}
+
+type where uint8
+
+const (
+	inContext where = 1 << iota // title, heading and the headings above
+	inHead
+	inTitle
+)
+
+// A mention is a unit or line that has a term, and how often.
+type mention struct {
+	at    int32
+	times uint8
+}
+
+// mentions are those of all terms of a passage, term by term.
+type mentions struct {
+	from []int32 // where those of a term begin; one more at the end
+	all  []mention
+}
+
+func (m *mentions) of(term int) []mention { return m.all[m.from[term]:m.from[term+1]] }
+
+// find is the number of a term of the passage, or -1.
+func (l *leaf) find(hash uint64) int {
+	n, ok := slices.BinarySearch(l.terms, hash)
+	if !ok {
+		return -1
+	}
+	return n
+}
+
+// A sighting is one term at one place, before places are put together by term.
+type sighting struct {
+	hash uint64
+	at   int32
+}
+
+func newLeaf(p *model.Passage) *leaf {
+	l := &leaf{of: *p}
+	l.of.Score = 0
+	l.read = sync.OnceFunc(l.fill)
+	return l
+}
+
+func (l *leaf) fill() {
+	p := &l.of
+	d := desks.Get().(*desk)
+	defer desks.Put(d)
+	d.found, d.inLines = d.found[:0], d.inLines[:0]
+	for n, b := range cut(p) {
+		parts, above := []string{b.text}, ""
+		words := countWords(b.text)
+		switch {
+		case b.kind == list && words > longList:
+			parts = items(b.text)
+		case b.kind == table && words > longTable:
+			parts, above = rows(b.text)
+		}
+		columns := hashesOf(above)
+		for _, text := range parts {
+			u := unit{block: block{b.kind, text}, words: words, head: above, columns: columns, firstLine: l.lineCount, advises: b.kind != code && advises(text)}
+			if b.kind == prose {
+				u.announces, u.refers = announces(text), pointsBack(text)
+			}
+			if len(parts) > 1 {
+				u.of, u.words = n+1, countWords(text)
+				if b.kind == table {
+					u.named = hashesOf(firstCell(text))
+				}
+				for _, hash := range columns { // a row says what it says under its columns
+					d.found = append(d.found, sighting{hash, int32(len(l.units))})
+				}
+			}
+			l.see(d, &u)
+			l.words += u.words
+			l.units = append(l.units, u)
+		}
+	}
+	d.context = d.context[:0]
+	for _, t := range terms(p.Title + " \n" + p.Heading + " \n" + strings.Join(p.Trail, " \n")) {
+		d.context = append(d.context, t.hash)
+	}
+	hashes := append(d.hashes[:0], d.context...)
+	for _, s := range d.found {
+		hashes = append(hashes, s.hash)
+	}
+	d.hashes = hashes
+	slices.Sort(hashes)
+	l.terms = slices.Clone(slices.Compact(hashes))
+	l.inUnits, l.inLines = d.gather(d.found, l), d.gather(d.inLines, l)
+	l.where = make([]where, len(l.terms))
+	for _, hash := range d.context {
+		l.where[l.find(hash)] |= inContext
+	}
+	l.title = l.mark(p.Title, inTitle)
+	l.head = l.mark(cmp.Or(p.Heading, p.Title), inHead)
+}
+
+// A desk is what reading a passage needs of room.
+type desk struct {
+	words          []word
+	found, inLines []sighting // terms, by unit and by line
+	context        []uint64
+	hashes         []uint64
+	next           []int32
+}
+
+var desks = sync.Pool{New: func() any { return new(desk) }}
+
+// see notes the terms of a unit and of its lines. No line ends within a word, so its words are the unit's that stand in it.
+func (l *leaf) see(d *desk, u *unit) {
+	d.words = appendWords(d.words[:0], u.text)
+	lines, at, end := lines(u), 0, 0 // end is where the line that is read ends
+	said := false                    // whether it has a term
+	h := uint64(len(d.words))
+	for _, w := range d.words {
+		for len(lines) > 0 && w.start >= end {
+			if said {
+				l.lineCount++
+				u.lines++
+				said = false
+			}
+			at += strings.Index(u.text[at:], lines[0])
+			end = at + len(lines[0])
+			at, lines = end, lines[1:]
+		}
+		r := readWord(w.text)
+		h = h*1099511628211 ^ r.print
+		for _, t := range r.terms {
+			d.found = append(d.found, sighting{t.hash, int32(len(l.units))})
+			if w.start < end {
+				d.inLines = append(d.inLines, sighting{t.hash, int32(l.lineCount)})
+				said = true
+			}
+		}
+	}
+	if said {
+		l.lineCount++
+		u.lines++
+	}
+	u.print = h
+}
+
+// gather puts what was seen together by term. What was seen is in the order of its places.
+func (d *desk) gather(seen []sighting, l *leaf) mentions {
+	// Which term each is, and how many there are of it at most.
+	from := make([]int32, len(l.terms)+1)
+	for i := range seen {
+		n, _ := slices.BinarySearch(l.terms, seen[i].hash)
+		seen[i].hash = uint64(n)
+		from[n+1]++
+	}
+	for n := range l.terms {
+		from[n+1] += from[n]
+	}
+	m := mentions{from: from, all: make([]mention, len(seen))}
+	next := append(d.next[:0], from...)
+	d.next = next
+	for _, s := range seen {
+		n := next[s.hash]
+		if n > from[s.hash] && m.all[n-1].at == s.at {
+			if m.all[n-1].times < 255 { // which stands for more
+				m.all[n-1].times++
+			}
+			continue
+		}
+		m.all[n] = mention{s.at, 1}
+		next[s.hash]++
+	}
+	// Close the gaps that repetitions have left.
+	kept := int32(0)
+	for n := range l.terms {
+		first := kept
+		kept += int32(copy(m.all[kept:], m.all[from[n]:next[n]]))
+		from[n] = first
+	}
+	from[len(l.terms)] = kept
+	m.all = slices.Clone(m.all[:kept])
+	return m
+}
+
+// mark notes that the terms of a text stand in it, and lists them in alphabetical order.
+func (l *leaf) mark(text string, as where) []uint64 {
+	all := terms(text)
+	slices.SortFunc(all, func(a, b term) int { return strings.Compare(a.text, b.text) })
+	all = slices.Compact(all)
+	out := make([]uint64, len(all))
+	for i, t := range all {
+		out[i] = t.hash
+		l.where[l.find(t.hash)] |= as
+	}
+	return out
+}
+
+// size is about how many bytes a leaf takes once it is read: measured on documentation, with some to spare.
+func (l *leaf) size() int { return 1000 + 4*len(l.of.Text) }
+
+// lines are a unit's sentences, or its lines where it is no running text; nil where there is one only.
+func lines(u *unit) []string {
+	var parts []string
+	if u.kind == prose {
+		parts = sentences(u.text)
+	} else {
+		parts = strings.Split(u.text, "\n")
+	}
+	if len(parts) < 2 {
+		return nil
+	}
+	return parts
+}
+
+// countWords is the length of strings.Fields.
+func countWords(s string) int {
+	n, within := 0, false
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			return n + len(strings.FieldsFunc(s[i:], unicode.IsSpace)) - joined(within, s[i:])
+		}
+		space := c == ' ' || c >= '\t' && c <= '\r'
+		if !space && !within {
+			n++
+		}
+		within = !space
+	}
+	return n
+}
+
+// joined is 1 where a word goes on in the rest of a text.
+func joined(within bool, rest string) int {
+	if r, _ := utf8.DecodeRuneInString(rest); within && !unicode.IsSpace(r) {
+		return 1
+	}
+	return 0
+}
+
+// pointsBack reports whether a paragraph cannot be understood without the one before it.
+func pointsBack(text string) bool {
+	first := split(firstWords(text))
+	if len(first) == 0 {
+		return false
+	}
+	w := strings.ToLower(first[0].text)
+	return pronouns[w] || w == "however" || w == "therefore" || w == "for" && len(first) > 1 && strings.EqualFold(first[1].text, "example")
+}
+
+// items cuts a list into its items, each with what is below it. The steps of a numbered list belong together unless there
+// are too many to be read.
+func items(text string) []string {
+	lines := strings.Split(text, "\n")
+	if m := item.FindStringSubmatch(lines[0]); m == nil || !strings.ContainsAny(m[2], "-*+") && len(strings.Fields(text)) <= longBlock {
+		return []string{text}
+	}
+	var out []string
+	start, coding := 0, false
+	for i, l := range lines {
+		if strings.HasPrefix(strings.TrimSpace(l), "```") {
+			coding = !coding
+		}
+		if i > start && !coding && indent(l) == 0 && item.MatchString(l) {
+			out = append(out, strings.Join(lines[start:i], "\n"))
+			start = i
+		}
+	}
+	out = append(out, strings.Join(lines[start:], "\n"))
+	for i := 0; i < len(out); i++ {
+		first, below, ok := strings.Cut(out[i], "\n")
+		if !ok || len(strings.Fields(out[i])) <= longList || !itemBelow.MatchString(below) {
+			continue
+		}
+		at := itemBelow.FindStringIndex(below)[0]
+		head := strings.TrimRight(first+"\n"+below[:at], "\n")
+		lines := strings.Split(below[at:], "\n")
+		margin := strings.Repeat(" ", indent(lines[0]))
+		for n, l := range lines {
+			lines[n] = l[min(len(margin), indent(l)):]
+		}
+		nested := items(strings.Join(lines, "\n"))
+		for n := range nested {
+			nested[n] = margin + strings.ReplaceAll(nested[n], "\n", "\n"+margin)
+		}
+		out = slices.Replace(out, i, i+1, append([]string{head}, nested...)...)
+		i += len(nested)
+	}
+	return out
+}
+
+var itemBelow = regexp.MustCompile(`(?m)^ +([-*+]|\d{1,9}[.)])\s+\S`)
+
+// rows cuts a table into its rows; above is what stands over them.
+func rows(text string) (out []string, above string) {
+	lines := strings.Split(text, "\n")
+	if len(lines) < 3 || strings.Trim(lines[1], "|-: ") != "" {
+		return []string{text}, ""
+	}
+	return lines[2:], lines[0] + "\n" + lines[1]
+}
+
+// firstCell is what a table's row is looked up by.
+func firstCell(row string) string {
+	row = strings.TrimPrefix(strings.TrimSpace(row), "|")
+	for i := 0; i < len(row); i++ {
+		switch row[i] {
+		case '\\':
+			i++
+		case '|':
+			return row[:i]
+		}
+	}
+	return row
+}
+
+// hashesOf are those of a text's terms, each once.
+func hashesOf(text string) []uint64 {
+	var out []uint64
+	for _, t := range terms(text) {
+		if !slices.Contains(out, t.hash) {
+			out = append(out, t.hash)
+		}
+	}
+	return out
+}
+
+// shelf keeps passages that were read lately: the good sections of a documentation are found again and again. It has
+// two generations, so that it stays bounded without a list of who was used when.
+type shelf struct {
+	mu         sync.Mutex
+	young, old map[leafKey]*leaf
+	bytes      int
+}
+
+// A leafKey tells passages apart at a glance; whether it is the same passage is seen by comparing them, which costs nothing
+// where both have their text from the same place.
+type leafKey struct {
+	path, url, heading, end string
+	bytes                   int
+}
+
+const shelfBytes = 20 << 20 // of leaves in a generation
+
+var leaves shelf
+
+// of is what a passage says, read by now. Who asks for a passage that somebody is reading waits for him.
+func (s *shelf) of(p *model.Passage) *leaf {
+	k := leafKey{p.Path, p.URL, p.Heading, p.Text[max(0, len(p.Text)-32):], len(p.Text)}
+	s.mu.Lock()
+	l := s.young[k]
+	if l == nil {
+		if l = s.old[k]; l != nil {
+			s.put(k, l)
+		}
+	}
+	if l == nil || !l.same(p) {
+		l = newLeaf(p)
+		s.put(k, l)
+	}
+	s.mu.Unlock()
+	l.read()
+	return l
+}
+
+func (l *leaf) same(p *model.Passage) bool {
+	o := &l.of
+	return o.Text == p.Text && o.Path == p.Path && o.URL == p.URL && o.Title == p.Title && o.Heading == p.Heading && slices.Equal(o.Trail, p.Trail)
+}
+
+func (s *shelf) put(k leafKey, l *leaf) {
+	if s.young == nil || s.bytes > shelfBytes {
+		s.old, s.young, s.bytes = s.young, map[leafKey]*leaf{}, 0
+	}
+	if was := s.young[k]; was != nil {
+		s.bytes -= was.size()
+		delete(s.young, k) // the key's texts are the new one's
+	}
+	s.young[k] = l
+	s.bytes += l.size()
+}
+
+// fingerprint tells texts apart by their words alone.
+func fingerprint(text string) uint64 {
+	var room [64]word
+	words := appendWords(room[:0], text)
+	h := uint64(len(words))
+	for _, w := range words {
+		h = h*1099511628211 ^ readWord(w.text).print
+	}
+	return h
+}

@@ -1,0 +1,89 @@
+package builtin
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"docent/model"
+)
+
+func FuzzWordsAreCountedAsFieldsAre(f *testing.F) {
+	for _, s := range []string{"", " ", "a", " a  b\tc\n", "ünï cödé x", "a\u00a0b", "a ü", "aü b", "a\u2003 b", "\xff a \xff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if got, want := countWords(s), len(strings.Fields(s)); got != want {
+			t.Errorf("%q has %d words, counted %d", s, want, got)
+		}
+	})
+}
+
+// A leaf knows of its passage what reading the passage term by term tells.
+func TestALeafHoldsTheTermsOfItsPassage(t *testing.T) {
+	l := newLeaf(&install)
+	l.read()
+	for i, u := range l.units {
+		for _, want := range terms(u.text) {
+			n := l.find(want.hash)
+			if n < 0 {
+				t.Fatalf("%q is not there", want.text)
+			}
+			times := 0
+			for _, o := range terms(u.text) {
+				if o == want {
+					times++
+				}
+			}
+			if !slices.Contains(l.inUnits.of(n), mention{int32(i), uint8(times)}) {
+				t.Errorf("%q is %d times in unit %d: %v", want.text, times, i, l.inUnits.of(n))
+			}
+		}
+		line := u.firstLine
+		for _, text := range lines(&u) {
+			found := terms(text)
+			for _, want := range found {
+				if !slices.ContainsFunc(l.inLines.of(l.find(want.hash)), func(m mention) bool { return m.at == int32(line) }) {
+					t.Errorf("%q is in line %d", want.text, line)
+				}
+			}
+			if len(found) > 0 {
+				line++
+			}
+		}
+		if line != u.firstLine+u.lines {
+			t.Errorf("unit %d has %d lines, not %d", i, u.lines, line-u.firstLine)
+		}
+	}
+	for _, want := range terms(install.Heading) {
+		if n := l.find(want.hash); n < 0 || l.where[n]&(inHead|inContext) != inHead|inContext || !slices.Contains(l.head, want.hash) {
+			t.Errorf("%q is in the heading", want.text)
+		}
+	}
+}
+
+// The shelf gives a passage its own leaf, whatever else looks like it, and stays within its room.
+func TestTheShelfTellsPassagesApart(t *testing.T) {
+	var s shelf
+	a, b := install, install
+	b.Text = strings.Replace(b.Text, "one", "two", 1)
+	for range 3 {
+		if s.of(&a).of.Text != a.Text || s.of(&b).of.Text != b.Text {
+			t.Fatal("one passage is taken for the other")
+		}
+	}
+	c := a
+	c.Text = strings.Clone(a.Text)
+	if s.of(&a) != s.of(&c) {
+		t.Error("the same passage is read twice")
+	}
+	for i := range 100_000 {
+		p := model.Passage{Path: strings.Repeat("x", i%97), URL: strings.Repeat("y", i/97), Title: "T", Text: "A text."}
+		if s.of(&p); s.bytes > shelfBytes+10_000 {
+			t.Fatalf("%d bytes after %d passages", s.bytes, i)
+		}
+	}
+	if s.old == nil {
+		t.Error("no generation has ended")
+	}
+}

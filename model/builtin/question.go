@@ -1,0 +1,200 @@
+package builtin
+
+import (
+	"slices"
+	"strings"
+
+	"docent/model"
+)
+
+// Standalone makes a search text from a question that leans on the conversation before it: "and how do I configure it?"
+// becomes that with the words of the earlier question that it leaves out. A question that stands by itself comes back
+// as it is. What the reader has selected goes before the conversation: "what does this mean?" is about that.
+func Standalone(question string, history []model.Message, selected []model.Snippet) string {
+	question = gist(question)
+	if about := excerpt(selected); about != "" && (elliptical(question) || pointsAtText(question)) {
+		return strings.TrimSpace(question) + " " + about
+	}
+	if !elliptical(question) {
+		return question
+	}
+	have := make(map[uint64]bool)
+	for _, t := range terms(question) {
+		have[t.hash] = true
+	}
+	var add []string
+	for i := len(history) - 1; i >= 0 && len(add) < mostCarried; i-- {
+		if history[i].Role != "user" {
+			continue
+		}
+		earlier := history[i].Text
+		for _, w := range split(earlier) {
+			fresh := false
+			for _, t := range termsOf(w.text) {
+				fresh = fresh || !have[t.hash]
+				have[t.hash] = true
+			}
+			if fresh && len(add) < mostCarried {
+				add = append(add, w.text)
+			}
+		}
+		if !elliptical(earlier) {
+			break
+		}
+	}
+	if len(add) == 0 {
+		return question
+	}
+	return strings.TrimSpace(question) + " " + strings.Join(add, " ")
+}
+
+// longestAsked is how many bytes of a question are looked for, and of each text that the reader has selected. A longer question is a
+// text with the question before or after it.
+const longestAsked = 2000
+
+// gist is a question, or the beginning and the end of a long one.
+func gist(question string) string {
+	if len(question) <= longestAsked {
+		return question
+	}
+	const half = longestAsked/2 - 1
+	begin, end := question[:half], question[len(question)-half:]
+	if at := strings.LastIndexAny(begin, " \n"); at > 0 {
+		begin = begin[:at]
+	}
+	if at := strings.IndexAny(end, " \n"); at >= 0 {
+		end = end[at:]
+	}
+	return strings.ToValidUTF8(begin, "") + "\n" + strings.ToValidUTF8(end, "")
+}
+
+// mostSelected bounds the words taken over from what the reader has selected, of all texts together.
+const mostSelected = 24
+
+// excerpt is what tells what the reader has selected: its first words that mean something, each once.
+func excerpt(selected []model.Snippet) string {
+	var out []string
+	have := make(map[uint64]bool)
+	for _, s := range selected[:min(len(selected), mostSelected)] {
+		text := s.Text
+		if len(text) > longestAsked {
+			text = strings.ToValidUTF8(text[:longestAsked], "")
+		}
+		for _, w := range split(text) {
+			if len(out) == mostSelected {
+				return strings.Join(out, " ")
+			}
+			fresh := false
+			for _, t := range termsOf(w.text) {
+				fresh = fresh || !have[t.hash]
+				have[t.hash] = true
+			}
+			if fresh {
+				out = append(out, w.text)
+			}
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// forText are words for a text that a reader points at, and for its parts.
+var forText = set("code snippet text selection selected highlighted paragraph sentence section block example command line lines part word phrase first second third last next")
+
+// pointsAtText reports whether a question says no more than that it is about a text: "explain the second line".
+func pointsAtText(question string) bool {
+	var room [64]word
+	for _, w := range appendWords(room[:0], question) {
+		if !forText[strings.ToLower(w.text)] && len(termsOf(w.text)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// mostCarried bounds the words taken over from earlier questions: more would drown the new one.
+const mostCarried = 8
+
+// elliptical reports whether a question says too little by itself: it begins as a continuation, points back with a
+// pronoun that nothing in it explains, or has hardly a word of its own.
+func elliptical(question string) bool {
+	var room [64]word
+	words := appendWords(room[:0], question)
+	if len(words) == 0 {
+		return true
+	}
+	own := make([]uint64, 0, 6) // different terms, as far as they are counted
+	for _, w := range words {
+		for _, t := range termsOf(w.text) {
+			if len(own) < 6 && !slices.Contains(own, t.hash) {
+				own = append(own, t.hash)
+			}
+		}
+	}
+	first := words[0].text
+	switch {
+	case len(own) == 0:
+		return true
+	case len(own) <= 5 && (strings.EqualFold(first, "and") || strings.EqualFold(first, "but") || strings.EqualFold(first, "or") ||
+		len(words) > 1 && (strings.EqualFold(first, "what") || strings.EqualFold(first, "how")) && strings.EqualFold(words[1].text, "about")):
+		return true
+	case len(own) <= 1 && len(words) <= 4 && !named(question):
+		return true
+	case len(own) > 5:
+		return false
+	}
+	// "it" that comes before the question's own nouns points back; after two of them it most likely points at those.
+	before := 0
+	for _, w := range words {
+		if before >= 2 {
+			return false
+		}
+		lower := strings.ToLower(w.text)
+		switch lower {
+		case "it", "its", "they", "them", "their", "these", "those", "that", "this":
+			return true
+		}
+		before += len(termsOf(lower))
+	}
+	return false
+}
+
+// named reports whether a short question is a name of its own, such as a setting or a flag.
+func named(question string) bool {
+	return strings.ContainsAny(question, "_.-/`") || strings.ToLower(question) != question && strings.ToUpper(question[:1])+question[1:] != question
+}
+
+// mostQueries bounds the searches for one question.
+const mostQueries = 4
+
+// Queries are the searches that find what a question asks: the question itself, standing alone, and where it asks two
+// things each of them; where the reader has selected something, the question together with that. The passages of a later
+// search come after those of the first.
+func Queries(question string, history []model.Message, selected []model.Snippet) []string {
+	question = gist(question)
+	whole := Standalone(question, history, selected)
+	out := []string{whole}
+	parts := clauses(question)
+	if len(parts) > 1 {
+		before, pointed := slices.Clone(history), selected
+		for _, p := range parts {
+			if len(out) == mostQueries {
+				break
+			}
+			if len(terms(p)) == 0 && !refers(p) {
+				continue
+			}
+			out = append(out, strings.TrimSpace(Standalone(p, before, pointed)))
+			before = append(before, model.Message{Role: "user", Text: p})
+			if !elliptical(p) {
+				pointed = nil // "it" is what this part is about
+			}
+		}
+		if len(out) < 3 {
+			out = out[:1]
+		}
+	}
+	if about := excerpt(selected); about != "" && whole == question {
+		out = append(out[:min(len(out), mostQueries-1)], strings.TrimSpace(question)+" "+about)
+	}
+	return out
+}

@@ -1,0 +1,444 @@
+package builtin
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"docent/api"
+	"docent/model"
+	"docent/search"
+)
+
+var (
+	fetch = flag.Bool("fetch", false, "load the documentation sets of TestVerdicts from the Go module proxy")
+	refit = flag.Bool("fit", false, "fit the verdict's weights to the tuning half, and print them with what they cost")
+)
+
+// Documentation sets that the verdict is judged on: folders of Go modules, which the module proxy keeps as they are. The
+// weights are fitted to the questions of the tuning half and to those that the answers are judged with; the held-out half
+// is for looking only.
+var verdictSets = map[string]struct{ module, folder string }{
+	"goreleaser":    {"github.com/goreleaser/goreleaser/v2@v2.13.0", "www/docs"},
+	"fiber":         {"github.com/gofiber/fiber/v3@v3.1.0", "docs"},
+	"argo-rollouts": {"github.com/argoproj/argo-rollouts@v1.8.3", "docs"},
+	"task":          {"github.com/go-task/task/v3@v3.54.0", "website/src/latest/docs"},
+	"docent":        {"", "../../docs"},
+}
+
+const (
+	answeredThere = "answered"  // by the pages that are named
+	nearMiss      = "near miss" // in the documentation's words, about what it does not say
+	farOff        = "far off"
+)
+
+type verdictQuestion struct {
+	Set      string   `json:"set"` // "tuning" or "held out"
+	Corpus   string   `json:"corpus"`
+	Kind     string   `json:"kind"`
+	Query    string   `json:"query"`
+	Relevant []string `json:"relevant"`
+	Holds    string   `json:"holds"`  // what each relevant page says
+	Absent   string   `json:"absent"` // what no page says
+}
+
+// A pages tree is a documentation set in memory.
+type pagesTree struct {
+	name  string
+	files map[string][]byte
+}
+
+func (p pagesTree) Commit() string { return p.name }
+
+func (p pagesTree) Files(context.Context) ([]api.File, error) {
+	var out []api.File
+	for name, body := range p.files {
+		sum := sha256.Sum256(body)
+		out = append(out, api.File{Path: name, Hash: hex.EncodeToString(sum[:]), Size: int64(len(body))})
+	}
+	return out, nil
+}
+
+func (p pagesTree) Read(_ context.Context, name string) ([]byte, error) {
+	body, ok := p.files[name]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return body, nil
+}
+
+// openPages reads a documentation set; false where it is not on this machine.
+func openPages(t *testing.T, corpus string) (pagesTree, bool) {
+	t.Helper()
+	tree := pagesTree{corpus, map[string][]byte{}}
+	set, ok := verdictSets[corpus]
+	if !ok {
+		return openJudged(t, corpus)
+	}
+	root := set.folder
+	if set.module != "" {
+		load := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", set.module)
+		load.Dir, load.Env = t.TempDir(), append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+		if !*fetch {
+			load.Env = append(load.Env, "GOPROXY=off")
+		}
+		out, err := load.Output()
+		var got struct{ Dir, Error string }
+		if jsonErr := json.Unmarshal(out, &got); jsonErr != nil || err != nil || got.Dir == "" {
+			if *fetch {
+				t.Fatalf("load %s: %v %v %s", set.module, err, jsonErr, got.Error)
+			}
+			return tree, false
+		}
+		root = filepath.Join(got.Dir, filepath.FromSlash(set.folder))
+	}
+	pages := os.DirFS(root)
+	err := fs.WalkDir(pages, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		switch path.Ext(name) {
+		case ".md", ".mdx", ".json":
+			tree.files[name], err = fs.ReadFile(pages, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree, true
+}
+
+// openJudged reads one of the sets that the search is judged on.
+func openJudged(t *testing.T, corpus string) (pagesTree, bool) {
+	t.Helper()
+	tree := pagesTree{corpus, map[string][]byte{}}
+	raw, err := os.ReadFile(filepath.Join(judgedThere, corpus+".tar.gz"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return tree, false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return tree, true
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag == tar.TypeReg {
+			if tree.files[strings.TrimPrefix(h.Name, "./")], err = io.ReadAll(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+const judgedThere = "../../../shared/relevance"
+
+// A judge asks questions as the assistant does.
+type judge struct {
+	library *search.Library
+	pages   map[string]pagesTree
+	missing map[string]bool
+}
+
+func newJudge(t *testing.T) *judge {
+	t.Helper()
+	library, err := search.OpenLibrary(t.TempDir(), search.Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = library.Close() })
+	return &judge{library, map[string]pagesTree{}, map[string]bool{}}
+}
+
+// request is a question with what is found for it; false where its documentation is not on this machine.
+func (j *judge) request(t *testing.T, corpus, question string) (model.Request, bool) {
+	t.Helper()
+	project := api.Project{ID: api.ProjectID(corpus), SiteURL: "https://docs.example"}
+	if _, ok := j.pages[corpus]; !ok && !j.missing[corpus] {
+		tree, ok := openPages(t, corpus)
+		if j.missing[corpus] = !ok; ok {
+			j.pages[corpus] = tree
+			if _, err := j.library.Update(t.Context(), project, tree, func(int, int) {}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if j.missing[corpus] {
+		return model.Request{}, false
+	}
+	hits, err := j.library.Search(t.Context(), project.ID, search.Query{Text: question, Limit: 5, Sections: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := model.Request{Question: question, Project: corpus}
+	for _, h := range hits {
+		req.Passages = append(req.Passages, model.Passage{Path: h.Path, Anchor: h.Anchor, URL: h.URL, Title: h.Title, Heading: h.Heading,
+			Trail: h.Trail, Text: h.Content, Score: h.Score})
+	}
+	return req, true
+}
+
+// found reports whether the search's first passage is of a page that answers.
+func (q verdictQuestion) found(req model.Request) bool {
+	return len(req.Passages) > 0 && slices.ContainsFunc(q.Relevant, func(p string) bool {
+		return req.Passages[0].Path == p || strings.HasSuffix(req.Passages[0].Path, "/"+p)
+	})
+}
+
+// check reports where a question is not as it says that it is.
+func (q verdictQuestion) check(t *testing.T, pages pagesTree) {
+	t.Helper()
+	for _, p := range q.Relevant {
+		if body, ok := pages.files[p]; !ok || !regexp.MustCompile(q.Holds).Match(body) {
+			t.Errorf("%s: %s does not hold %s: %s", q.Corpus, p, q.Holds, q.Query)
+		}
+	}
+	if q.Absent == "" {
+		return
+	}
+	absent := regexp.MustCompile("(?i)" + q.Absent)
+	for p, body := range pages.files {
+		if strings.HasSuffix(p, ".md") && absent.Match(body) || strings.HasSuffix(p, ".mdx") && absent.Match(body) {
+			t.Errorf("%s: %s holds %s, so this may be answered: %s", q.Corpus, p, q.Absent, q.Query)
+		}
+	}
+}
+
+func verdictOf(req model.Request) fit {
+	sections := read(req)
+	q := ask(req.Question, sections)
+	if len(q.terms) == 0 {
+		return fit{}
+	}
+	return fits(req, req.Question, q, sections)
+}
+
+// Whether the documentation answers is told right as often as it was, on documentation that the verdict was not fitted to.
+// A near miss that is taken for answered is the worse mistake, so the line is drawn for these.
+func TestVerdicts(t *testing.T) {
+	if raceDetector {
+		t.Skip("computes only; CI runs it without the race detector")
+	}
+	t.Parallel()
+	var questions []verdictQuestion
+	readFile(t, "testdata/verdicts.json", &questions)
+	j := newJudge(t)
+	type tally struct{ denied, doubtful, of int }
+	tallies := map[string]map[string]tally{}
+	var samples []sample
+	for _, q := range questions {
+		req, ok := j.request(t, q.Corpus, q.Query)
+		if !ok {
+			continue
+		}
+		if q.Corpus == ourOwn && q.Absent != "" && slices.ContainsFunc(slices.Collect(maps.Values(j.pages[ourOwn].files)), regexp.MustCompile("(?i)"+q.Absent).Match) {
+			continue // our own documentation goes on, and may answer it by now
+		}
+		q.check(t, j.pages[q.Corpus])
+		kind := q.Kind
+		if kind == answeredThere && !q.found(req) {
+			kind = notFirst
+		}
+		f := verdictOf(req)
+		text, cited, _, result := answerOf(t, req)
+		if tallies[q.Corpus] == nil {
+			tallies[q.Corpus] = map[string]tally{}
+		}
+		n := tallies[q.Corpus][kind]
+		n.of++
+		switch {
+		case result.Answered:
+		case len(cited) > 0:
+			n.doubtful++
+		default:
+			n.denied++
+		}
+		tallies[q.Corpus][kind] = n
+		if !result.Answered && !strings.Contains(text, "does not answer") && !strings.Contains(text, "does not seem to answer") {
+			t.Errorf("%s: it is not said that this is no answer:\n%s", q.Query, text)
+		}
+		if kind != notFirst {
+			samples = append(samples, sample{f, q.Set, q.Kind})
+			if result.Answered != (kind == answeredThere) {
+				t.Logf("%s, %s, %.2f from %+.2f: %s", q.Corpus, kind, f.sum(), f, q.Query)
+			}
+		}
+	}
+	for _, corpus := range slices.Sorted(maps.Keys(verdictSets)) {
+		if j.missing[corpus] {
+			t.Logf("%s is not on this machine: go test ./model/builtin -run TestVerdicts -fetch loads it", corpus)
+			continue
+		}
+		for _, kind := range []string{answeredThere, notFirst, nearMiss, farOff} {
+			n := tallies[corpus][kind]
+			t.Logf("%s, %s: %d denied, %d doubtful, of %d", corpus, kind, n.denied, n.doubtful, n.of)
+		}
+		bar := verdictBars[corpus]
+		yes, near, far := tallies[corpus][answeredThere], tallies[corpus][nearMiss], tallies[corpus][farOff]
+		if taken := near.of - near.denied - near.doubtful; taken > bar.near {
+			t.Errorf("%s: %d of %d near misses are taken for answered", corpus, taken, near.of)
+		}
+		if far.denied+far.doubtful < far.of {
+			t.Errorf("%s: %d of %d questions that are far off are denied", corpus, far.denied, far.of)
+		}
+		if yes.denied > bar.denied || yes.doubtful > bar.doubtful {
+			t.Errorf("%s: of %d questions that the first page answers %d are denied and %d are in doubt", corpus, yes.of, yes.denied, yes.doubtful)
+		}
+	}
+	if *refit {
+		j.fit(t, samples)
+	}
+}
+
+// What each set reaches: near misses that are taken for answered, questions that the first page answers and that are denied,
+// and those whose answer is shown as what is closest, at most.
+var verdictBars = map[string]struct{ near, denied, doubtful int }{
+	"goreleaser": {4, 0, 7}, "fiber": {3, 0, 4}, // tuning: 7 of 68, 0 and 11 of 56
+	"argo-rollouts": {2, 0, 3}, "task": {6, 2, 7}, // held out, with the next: 8 of 78, 2 and 12 of 65
+	ourOwn: {1, 1, 3}, // one more of each than now: these pages are being written
+}
+
+const (
+	ourOwn   = "docent"
+	notFirst = "answered, another page first"
+)
+
+func readFile(t *testing.T, name string, into any) {
+	t.Helper()
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A sample is one question as the weights are fitted to it.
+type sample struct {
+	fit
+	set, kind string
+}
+
+func (s sample) values() [5]float64 {
+	return [5]float64{s.search, s.held, s.search * s.weight, s.missing, 1}
+}
+
+// fit finds the weights of a logistic regression over the tuning half, and prints them with the share of each kind that
+// would be denied for lines drawn higher and lower.
+func (j *judge) fit(t *testing.T, samples []sample) {
+	add := func(corpus, question, kind string, relevant []string) {
+		if req, ok := j.request(t, corpus, question); ok && (kind != answeredThere || (verdictQuestion{Relevant: relevant}).found(req)) {
+			samples = append(samples, sample{verdictOf(req), "tuning", kind})
+		}
+	}
+	var own []verdictQuestion
+	readFile(t, "../../cmd/docent/testdata/questions.json", &own)
+	for _, q := range own {
+		add(q.Corpus, q.Query, answeredThere, q.Relevant)
+	}
+	readFile(t, "../../cmd/docent/testdata/unanswerable.json", &own)
+	for _, q := range own {
+		add(q.Corpus, q.Query, farOff, nil)
+	}
+	if f, err := os.Open(filepath.Join(judgedThere, "queries.jsonl")); err == nil {
+		lines := bufio.NewScanner(f)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			var q verdictQuestion
+			if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
+				t.Fatal(err)
+			}
+			if q.Kind == "question" {
+				add(q.Corpus, q.Query, answeredThere, q.Relevant)
+			}
+		}
+		_ = f.Close()
+	}
+	var w [5]float64
+	for range 200_000 {
+		var gradient [5]float64
+		n := 0
+		for _, s := range samples {
+			if s.set != "tuning" {
+				continue
+			}
+			n++
+			x, y, sum := s.values(), 0.0, 0.0
+			if s.kind == answeredThere {
+				y = 1
+			}
+			for k := range w {
+				sum += w[k] * x[k]
+			}
+			for k := range w {
+				gradient[k] += (y - 1/(1+math.Exp(-sum))) * x[k]
+			}
+		}
+		for k := range w {
+			w[k] += 2 * (gradient[k] - 0.01*w[k]) / float64(n)
+		}
+	}
+	t.Logf("search %.1f, held %.1f, search·weight %.1f, missing %.1f, constant %.2f", w[0], w[1], w[2], w[3], w[4])
+	for line := -3.0; line <= 2.01; line += 0.25 {
+		row := ""
+		for _, set := range []string{"tuning", "held out"} {
+			for _, kind := range []string{answeredThere, nearMiss, farOff} {
+				denied, of := 0, 0
+				for _, s := range samples {
+					if s.set != set || s.kind != kind {
+						continue
+					}
+					of++
+					sum := 0.0
+					for k, v := range s.values() {
+						sum += w[k] * v
+					}
+					if sum < line {
+						denied++
+					}
+				}
+				row += " " + percent(denied, of)
+			}
+			row += " |"
+		}
+		t.Logf("below %+.2f, tuning | held out, each answered, near miss, far off:%s", line, row)
+	}
+}
+
+func percent(n, of int) string {
+	if of == 0 {
+		return "–"
+	}
+	return strconv.Itoa(int(math.Round(100*float64(n)/float64(of)))) + " %"
+}

@@ -1,0 +1,232 @@
+package builtin
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	snowball "github.com/blevesearch/snowballstem"
+	"github.com/blevesearch/snowballstem/english"
+)
+
+// A term is a word as questions and passages are compared by: lower case, stemmed where it is an English word. A name
+// of several parts (root_path, generateStaticParams, --dry-run) is one term, and each of its parts another.
+
+// function holds words that carry no meaning of their own, and the scaffolding of questions.
+var function = set(`a an the this that these those there here it its is are was were be been being am do does did doing done
+	can could should would will shall may might must have has had having i me my mine we us our you your he she they them their
+	what which who whom whose when where why how and or but if then else so than as at by for from in into of off on onto out over
+	to up with within about above below between through during before after again also just only very too any some all each every
+	both few many much more most other such own same let lets please tell explain show give want wants need needs like get gets getting
+	got way ways thing things something anything someone use uses used using work works working make makes making possible able
+	happen happens mean means yes no vs versus differ differs difference differences different compare compared s t re ve ll m d
+	hello hi hey thanks thank because since though although however therefore already still really actually instead etc`)
+
+// pronouns point back at something said before.
+var pronouns = set(`it its they them their this that these those one ones he she his her same there`)
+
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// A word is one word of a text with its place.
+type word struct {
+	text       string // as written
+	start, end int
+}
+
+// split cuts a text into words: letters and digits, with the inner marks that names have.
+func split(text string) []word { return appendWords(nil, text) }
+
+func appendWords(out []word, text string) []word {
+	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf && !alphanumeric[c] {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if !letter(r) {
+			i += n
+			continue
+		}
+		start := i
+		for i < len(text) {
+			if c := text[i]; c < utf8.RuneSelf && alphanumeric[c] {
+				i++
+				continue
+			}
+			r, n = utf8.DecodeRuneInString(text[i:])
+			if letter(r) {
+				i += n
+				continue
+			}
+			// A mark within a name: snake_case, kebab-case, docs.json, it's.
+			if (r == '_' || r == '-' || r == '.' || r == '\'' || r == '’') && i+n < len(text) {
+				if after, _ := utf8.DecodeRuneInString(text[i+n:]); letter(after) {
+					i += n
+					continue
+				}
+			}
+			break
+		}
+		out = append(out, word{text[start:i], start, i})
+	}
+	return out
+}
+
+var alphanumeric = func() (t [utf8.RuneSelf]bool) {
+	for c := range t {
+		t[c] = c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	return t
+}()
+
+func letter(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r >= 0 && alphanumeric[r]
+	}
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r))
+}
+
+// A term is one term of a text, with its hash, by which terms are told apart where many of them are looked at.
+type term struct {
+	text string
+	hash uint64
+}
+
+// seed is that of all hashes: none of them outlives the process.
+var seed = maphash.MakeSeed()
+
+// appendAll appends the terms of a text, in order, function words left out.
+func appendAll(out []term, text string) []term {
+	var room [64]word
+	for _, w := range appendWords(room[:0], text) {
+		out = append(out, termsOf(w.text)...)
+	}
+	return out
+}
+
+// terms are the terms of a text.
+func terms(text string) []term { return appendAll(make([]term, 0, 16), text) }
+
+// A reading is what one word as it is written says. It is shared: it may be read only.
+type reading struct {
+	terms []term
+	print uint64 // the same however the word is capitalised
+}
+
+// known are the readings of words: readers and documentation use the same few thousand. It starts over rather than grow with
+// what readers type.
+var known struct {
+	sync.RWMutex
+	words map[string]*reading
+}
+
+const (
+	mostKnown    = 50_000
+	longestKnown = 40 // bytes of a word
+)
+
+func readWord(w string) *reading {
+	known.RLock()
+	r := known.words[w]
+	known.RUnlock()
+	if r != nil {
+		return r
+	}
+	r = &reading{print: maphash.String(seed, strings.ToLower(w))}
+	for _, t := range cutTerms(w) {
+		r.terms = append(r.terms, term{t, maphash.String(seed, t)})
+	}
+	if len(w) > longestKnown {
+		return r
+	}
+	known.Lock()
+	defer known.Unlock()
+	if known.words == nil || len(known.words) >= mostKnown {
+		known.words = make(map[string]*reading)
+	}
+	known.words[strings.Clone(w)] = r
+	return r
+}
+
+// termsOf are the terms of one word.
+func termsOf(w string) []term { return readWord(w).terms }
+
+func cutTerms(w string) []string {
+	w = strings.Clone(w) // terms are kept, the text that they stand in is not
+	w = strings.TrimSuffix(strings.TrimSuffix(w, "'s"), "’s")
+	lower := strings.ToLower(w)
+	if function[lower] {
+		return nil
+	}
+	parts := parts(w)
+	if len(parts) < 2 {
+		if i := strings.IndexAny(lower, "'’"); i > 0 { // don't, you're
+			return nil
+		}
+		return []string{canonical(lower)}
+	}
+	out := []string{lower}
+	for _, p := range parts {
+		if p = strings.ToLower(p); !function[p] && len(p) > 1 {
+			out = append(out, canonical(p))
+		}
+	}
+	return out
+}
+
+// parts cuts a name at its marks, and where a small letter meets a capital.
+func parts(w string) []string {
+	var out []string
+	start := 0
+	var before rune
+	for i, r := range w {
+		switch {
+		case r == '_' || r == '-' || r == '.' || r == '\'' || r == '’':
+			if i > start {
+				out = append(out, w[start:i])
+			}
+			start = i + utf8.RuneLen(r)
+		case unicode.IsUpper(r) && unicode.IsLower(before):
+			out = append(out, w[start:i])
+			start = i
+		}
+		before = r
+	}
+	if start < len(w) {
+		out = append(out, w[start:])
+	}
+	return out
+}
+
+// aliases are words of the trade that are written in several ways; documentation uses one, its readers another.
+var aliases = map[string]string{
+	"configuration": "config", "configure": "config", "configured": "config", "configuring": "config", "configurable": "config", "configurations": "config", "configs": "config",
+	"environment": "env", "environments": "env", "envs": "env",
+	"directory": "folder", "directories": "folder", "folders": "folder", "subfolder": "folder", "subfolders": "folder", "subdirectory": "folder",
+	"documentation": "doc", "docs": "doc", "documents": "doc",
+	"application": "app", "applications": "app", "apps": "app",
+	"repository": "repo", "repositories": "repo", "repos": "repo",
+	"authentication": "auth", "authenticate": "auth", "authorization": "auth", "authorize": "auth",
+	"delete": "remov", "deleting": "remov", "deleted": "remov", "deletes": "remov",
+	"parameter": "param", "parameters": "param", "params": "param",
+	"javascript": "js", "typescript": "ts",
+	"images": "imag", "image": "imag", "picture": "imag", "pictures": "imag",
+	"url": "url", "urls": "url", "uri": "url",
+}
+
+func canonical(lower string) string {
+	if t, ok := aliases[lower]; ok {
+		return t
+	}
+	env := snowball.NewEnv(lower)
+	english.Stem(env)
+	return env.Current()
+}

@@ -1,0 +1,31 @@
+package builtin
+
+import (
+	"testing"
+
+	"docent/internal/growth"
+	"docent/model"
+)
+
+// Work on what readers and pages write.
+func TestWorkGrowsNoFasterThanItsText(t *testing.T) {
+	growth.Check(t, "docent/model/builtin,regexp,github.com/blevesearch/snowballstem/english",
+		func(_ *testing.T, text string) { Queries(text, nil, nil) },
+		func(_ *testing.T, text string) { Queries("why?", []model.Message{{Role: "user", Text: text}}, nil) },
+		func(_ *testing.T, text string) { Queries("why?", nil, []model.Snippet{{Text: text}, {Text: text}}) },
+		func(t *testing.T, text string) {
+			answerOf(t, model.Request{Question: text, Passages: []model.Passage{install}})
+		},
+		func(t *testing.T, text string) {
+			answerOf(t, model.Request{Question: "x", Passages: []model.Passage{{Path: "a.mdx", URL: "https://docs.example/a", Title: "A", Text: text + "\n\nx", Score: 1}}})
+		},
+		func(t *testing.T, text string) {
+			answerOf(t, model.Request{Question: "x", Passages: []model.Passage{{Path: "a.md", Title: "A", Text: text, Score: 1}}})
+		},
+		func(_ *testing.T, text string) {
+			for range pieces(text) {
+				continue
+			}
+		},
+	)
+}

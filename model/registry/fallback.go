@@ -1,0 +1,37 @@
+package registry
+
+import (
+	"context"
+
+	"docent/model"
+	"docent/model/builtin"
+	"docent/model/remote"
+)
+
+// FallsBack reports whether the built-in model answers where the named one gave this error and has written nothing: it
+// failed, or has left the configuration.
+func (r *Registry) FallsBack(name string, cause error) bool {
+	p, err := r.find(name)
+	if err != nil {
+		return true
+	}
+	m, ok := p.(*remote.Model)
+	return ok && m.Replaceable(cause)
+}
+
+// Fallback lets the built-in model answer in place of the named one, and has it say so first.
+func (r *Registry) Fallback(ctx context.Context, name string, req model.Request, emit func(model.Delta) error) (model.Result, error) {
+	asked := r.Name(name)
+	counted, ok := r.fallbacks[asked]
+	if !ok {
+		counted = r.fallbacks[""]
+	}
+	counted.Add(1)
+	var result model.Result
+	err := emit(model.Delta{Text: model.FallbackNotice})
+	if err == nil {
+		result, err = builtin.New(model.Builtin).Answer(ctx, req, emit)
+	}
+	result.FallbackFor = asked
+	return result, err
+}

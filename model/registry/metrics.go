@@ -1,0 +1,71 @@
+package registry
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"docent/model/remote"
+)
+
+var (
+	endpointOpen = prometheus.NewDesc("docent_model_endpoint_open", "1 while an endpoint that failed repeatedly is left alone, 0.5 while one call tries it.", []string{"endpoint", "models"}, nil)
+	endpointTrip = prometheus.NewDesc("docent_model_endpoint_opened_total", "How often an endpoint was left alone.", []string{"endpoint", "models"}, nil)
+	calls        = prometheus.NewDesc("docent_model_calls_total", "Answers and turns of conversations asked of a model.", []string{"model"}, nil)
+	failures     = prometheus.NewDesc("docent_model_failures_total", "Of these, those that failed.", []string{"model"}, nil)
+	requests     = prometheus.NewDesc("docent_model_requests_total", "Requests to a model's endpoint, repeated ones included.", []string{"model"}, nil)
+	tokensUsed   = prometheus.NewDesc("docent_model_tokens_total", "Tokens by kind: prompt (cached ones included), cached, completion.", []string{"model", "kind"}, nil)
+	fallbacks    = prometheus.NewDesc("docent_model_fallbacks_total", "Answers that the built-in model gave because this model could not; without a name those of models that are not configured any more.", []string{"model"}, nil)
+	spent        = prometheus.NewDesc("docent_model_cost_dollars_total", "What the tokens cost by the configured prices.", []string{"model"}, nil)
+)
+
+// A Use is what a model that is reached over HTTP was used for since the start.
+type Use struct {
+	remote.Use
+	Fallbacks int64 // answers that the built-in model gave in its place
+}
+
+// Uses lists the models that are reached over HTTP with what they were used for, by name.
+func (r *Registry) Uses() []Use {
+	var list []Use
+	for _, u := range r.remotes.Uses() {
+		list = append(list, Use{u, r.fallbacks[u.Model].Load()})
+	}
+	return list
+}
+
+// Endpoints lists the addresses of all models that are reached over HTTP, by the models' names.
+func (r *Registry) Endpoints() []remote.Endpoint { return r.remotes.Endpoints() }
+
+// Describe and Collect show endpoints and use as metrics.
+func (r *Registry) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{endpointOpen, endpointTrip, calls, failures, requests, fallbacks, tokensUsed, spent} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (r *Registry) Collect(ch chan<- prometheus.Metric) {
+	for _, e := range r.Endpoints() {
+		models := strings.Join(e.Models, ",")
+		open := map[string]float64{remote.Open: 1, remote.HalfOpen: 0.5}[e.State]
+		ch <- prometheus.MustNewConstMetric(endpointOpen, prometheus.GaugeValue, open, e.Address, models)
+		ch <- prometheus.MustNewConstMetric(endpointTrip, prometheus.CounterValue, float64(e.Opened), e.Address, models)
+	}
+	for _, u := range r.Uses() {
+		count := func(d *prometheus.Desc, v float64, labels ...string) {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, append([]string{u.Model}, labels...)...)
+		}
+		count(calls, float64(u.Calls))
+		count(failures, float64(u.Failures))
+		count(requests, float64(u.Tries))
+		count(fallbacks, float64(u.Fallbacks))
+		count(tokensUsed, float64(u.Tokens.Prompt), "prompt")
+		count(tokensUsed, float64(u.Tokens.Cached), "cached")
+		count(tokensUsed, float64(u.Tokens.Completion), "completion")
+		count(spent, float64(u.Cost)/1e6)
+	}
+	if n := r.fallbacks[""].Load(); n > 0 {
+		ch <- prometheus.MustNewConstMetric(fallbacks, prometheus.CounterValue, float64(n), "")
+	}
+}

@@ -1,0 +1,200 @@
+package remote
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"docent/model"
+)
+
+// How an endpoint that fails is spared.
+const (
+	tripAfter  = 5               // failed tries in a row, of whatever callers
+	firstPause = 5 * time.Second // doubled each time that a probe fails
+	lastPause  = 2 * time.Minute
+	probePause = 2 * time.Second // for those who come while the probe is under way
+)
+
+// A breaker keeps callers from an endpoint that fails: after some failures in a row it opens, and all are refused at
+// once instead of waiting for one more failure each. When its pause is over a single call goes through; what becomes of
+// it closes the breaker or makes the pause longer.
+type breaker struct {
+	address string // scheme and host
+	mu      sync.Mutex
+	failed  int // in a row
+	pause   time.Duration
+	until   time.Time // open until then; zero while closed
+	probing bool
+	opened  int // times, since the start
+	last    Failure
+}
+
+// A permit is one try at an endpoint.
+type permit struct {
+	b     *breaker
+	probe bool
+}
+
+// admit lets a try through, or says how long to stay away.
+func (b *breaker) admit() (permit, time.Duration, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.until.IsZero() {
+		return permit{b: b}, 0, true
+	}
+	if wait := time.Until(b.until); wait > 0 {
+		return permit{}, wait, false
+	}
+	if b.probing {
+		return permit{}, probePause, false
+	}
+	b.probing = true
+	return permit{b, true}, 0, true
+}
+
+// good says that the endpoint answered, be it with a refusal.
+func (p permit) good() {
+	p.b.mu.Lock()
+	defer p.b.mu.Unlock()
+	p.b.failed, p.b.pause, p.b.until, p.b.probing = 0, 0, time.Time{}, false
+}
+
+// bad says that the endpoint failed, and how.
+func (p permit) bad(f *Failure) {
+	b := p.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failed++
+	b.last = *f
+	if p.probe {
+		b.probing = false
+	} else if !b.until.IsZero() || b.failed < tripAfter {
+		return // one that began before the breaker opened tells nothing new
+	}
+	b.pause = min(max(2*b.pause, firstPause), lastPause)
+	b.until = time.Now().Add(min(max(b.pause, f.RetryAfter), lastPause))
+	b.opened++
+}
+
+// why is what a model is told that is not let through: how the endpoint failed last.
+func (b *breaker) why(model string) *Failure {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f := b.last
+	f.Model, f.RetryAfter = model, 0
+	f.Detail = strings.TrimSpace(f.Detail + " (it failed repeatedly and is left alone for a while)")
+	return &f
+}
+
+// void says nothing of the endpoint: the caller ended the try. The next one may probe in its place.
+func (p permit) void() {
+	p.b.mu.Lock()
+	defer p.b.mu.Unlock()
+	if p.probe {
+		p.b.probing = false
+	}
+}
+
+// A Set holds models that are reached over HTTP. Those at the same address with the same key have one breaker in common.
+type Set struct {
+	models   []*Model
+	breakers map[[2]string]*breaker // by address and key
+}
+
+func (s *Set) breaker(base, key string) *breaker {
+	id := [2]string{base, key}
+	b := s.breakers[id]
+	if b == nil {
+		b = &breaker{address: base}
+		if u, err := url.Parse(base); err == nil {
+			b.address = u.Scheme + "://" + u.Host
+		}
+		if s.breakers == nil {
+			s.breakers = map[[2]string]*breaker{}
+		}
+		s.breakers[id] = b
+	}
+	return b
+}
+
+// States of an endpoint.
+const (
+	Closed   = "closed"    // calls go through
+	Open     = "open"      // calls are refused at once
+	HalfOpen = "half-open" // one call is tried
+)
+
+// An Endpoint is how the address behind some models fares.
+type Endpoint struct {
+	Address  string
+	Models   []string // that are reached there
+	State    string
+	Failures int           // tries that failed in a row
+	Opened   int           // how often calls have been cut off since the start
+	After    time.Duration // until the next try is let through, while it is open
+}
+
+// Endpoints lists the addresses of the models, by the models' names.
+func (s *Set) Endpoints() []Endpoint {
+	models := map[*breaker][]string{}
+	for _, m := range s.models {
+		models[m.breaker] = append(models[m.breaker], m.name)
+	}
+	var list []Endpoint
+	for b, names := range models {
+		slices.Sort(names)
+		b.mu.Lock()
+		e := Endpoint{Address: b.address, Models: names, State: Closed, Failures: b.failed, Opened: b.opened}
+		switch wait := time.Until(b.until); {
+		case b.until.IsZero():
+		case wait > 0:
+			e.State, e.After = Open, wait
+		default:
+			e.State = HalfOpen
+		}
+		b.mu.Unlock()
+		list = append(list, e)
+	}
+	slices.SortFunc(list, func(a, b Endpoint) int { return strings.Compare(a.Models[0], b.Models[0]) })
+	return list
+}
+
+// A counter counts what a model was used for.
+type counter struct {
+	calls, failures, tries           atomic.Int64
+	prompt, cached, completion, cost atomic.Int64
+}
+
+func (c *counter) add(u model.Usage) {
+	c.prompt.Add(int64(u.PromptTokens))
+	c.cached.Add(int64(u.CachedTokens))
+	c.completion.Add(int64(u.CompletionTokens))
+	c.cost.Add(u.Cost)
+}
+
+// A Use is what a model was used for since the start. What broke off is in it as far as the provider told.
+type Use struct {
+	Model    string
+	Calls    int64 // answers and turns of conversations
+	Failures int64 // of these, those that failed
+	Tries    int64 // requests, repeated ones included
+	Tokens   struct{ Prompt, Cached, Completion int64 }
+	Cost     int64 // in millionths of a US dollar
+}
+
+// Uses lists the models with what they were used for, by name.
+func (s *Set) Uses() []Use {
+	var list []Use
+	for _, m := range s.models {
+		c := &m.used
+		u := Use{Model: m.name, Calls: c.calls.Load(), Failures: c.failures.Load(), Tries: c.tries.Load(), Cost: c.cost.Load()}
+		u.Tokens.Prompt, u.Tokens.Cached, u.Tokens.Completion = c.prompt.Load(), c.cached.Load(), c.completion.Load()
+		list = append(list, u)
+	}
+	slices.SortFunc(list, func(a, b Use) int { return strings.Compare(a.Model, b.Model) })
+	return list
+}
