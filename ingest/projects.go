@@ -62,6 +62,7 @@ func (s *Reader) Add(ctx context.Context, p api.Project, progress Progress) (Pro
 		err = s.checkDocsDir(ctx, p, report.Commit)
 	}
 	if err != nil {
+		s.folders().forget(p.ID)
 		return Project{}, errors.Join(err, s.Index.Remove(p.ID))
 	}
 	added, err := s.Catalog.AddProject(ctx, p)
@@ -207,5 +208,6 @@ func (s *Reader) Remove(ctx context.Context, id api.ProjectID) error {
 		return err
 	}
 	s.Forget(id)
+	s.folders().forget(id)
 	return s.Index.Remove(id)
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"docent/api"
 	"docent/forge"
 	"docent/search"
@@ -19,8 +21,8 @@ type Reader struct {
 	slots  chan struct{} // how many projects are read at once
 
 	mu     sync.Mutex
-	locks  map[api.ProjectID]*sync.Mutex // one reading of a project at a time
-	ctx    context.Context               // ends with Close
+	turns  map[api.ProjectID]*turn
+	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	watch  *folderWatch // of a server; nil in a command
@@ -42,7 +44,7 @@ const makeAgain = 4 * time.Second
 func New(deps Deps) *Reader {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Reader{
-		Deps: deps, slots: make(chan struct{}, 2), locks: map[api.ProjectID]*sync.Mutex{}, making: map[api.ProjectID]*making{},
+		Deps: deps, slots: make(chan struct{}, 2), turns: map[api.ProjectID]*turn{}, making: map[api.ProjectID]*making{},
 		ctx: ctx, cancel: cancel,
 	}
 }
@@ -53,15 +55,6 @@ func (s *Reader) Close() {
 	s.work.Wait()
 }
 
-func (s *Reader) lock(id api.ProjectID) *sync.Mutex {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.locks[id] == nil {
-		s.locks[id] = new(sync.Mutex)
-	}
-	return s.locks[id]
-}
-
 // Refresh reads the project's documentation and brings its index up to date.
 func (s *Reader) Refresh(ctx context.Context, p api.Project, progress Progress) (search.Report, error) {
 	_, report, err := s.refreshTo(ctx, p, progress)
@@ -70,13 +63,15 @@ func (s *Reader) Refresh(ctx context.Context, p api.Project, progress Progress) 
 
 // refreshTo is Refresh; it also says to where on which branch.
 func (s *Reader) refreshTo(ctx context.Context, p api.Project, progress Progress) (forge.Tip, search.Report, error) {
-	lock := s.lock(p.ID)
-	lock.Lock()
-	defer lock.Unlock()
+	end, err := s.turn(ctx, p.ID)
+	if err != nil {
+		return forge.Tip{}, search.Report{}, err
+	}
+	defer end()
 	return s.read(ctx, p, progress)
 }
 
-// read is refreshTo for whoever has the project's lock.
+// read is refreshTo for whoever has the project's turn.
 func (s *Reader) read(ctx context.Context, p api.Project, progress Progress) (tip forge.Tip, report search.Report, err error) {
 	select {
 	case s.slots <- struct{}{}:
@@ -89,10 +84,10 @@ func (s *Reader) read(ctx context.Context, p api.Project, progress Progress) (ti
 		if tip, err = s.fetch(ctx, p, progress); err != nil {
 			return err
 		}
+		s.folders().add(p)
 		s.mu.Lock()
-		watch, heard := s.watch, s.heard
+		heard := s.heard
 		s.mu.Unlock()
-		watch.add(p)
 		report, err = s.index(ctx, p, tip.Commit, progress)
 		if err == nil && heard != nil {
 			heard(ctx, p.ID, tip.Commit)
@@ -100,6 +95,13 @@ func (s *Reader) read(ctx context.Context, p api.Project, progress Progress) (ti
 		return err
 	})
 	return tip, report, err
+}
+
+// folders is what watches folders; nil, which does nothing, in a command.
+func (s *Reader) folders() *folderWatch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watch
 }
 
 // fetch brings the project's repository up to date with its source.
@@ -150,9 +152,11 @@ func (s *Reader) index(ctx context.Context, p api.Project, commit string, progre
 
 // again brings the index to the commit that it is at, which says what there is.
 func (s *Reader) again(ctx context.Context, p api.Project, commit string, progress Progress) (search.Report, error) {
-	lock := s.lock(p.ID)
-	lock.Lock()
-	defer lock.Unlock()
+	end, err := s.turn(ctx, p.ID)
+	if err != nil {
+		return search.Report{}, err
+	}
+	defer end()
 	return s.index(ctx, p, commit, progress)
 }
 
@@ -162,9 +166,11 @@ func (s *Reader) Check(ctx context.Context, p api.Project, progress Progress) (s
 	if err != nil {
 		return search.Check{}, err
 	}
-	lock := s.lock(p.ID)
-	lock.Lock()
-	defer lock.Unlock()
+	endTurn, err := s.turn(ctx, p.ID)
+	if err != nil {
+		return search.Check{}, err
+	}
+	defer endTurn()
 	end, err := s.Guard.begin(p.ID, stepIndex, report.Commit)
 	if err != nil {
 		return search.Check{}, err
@@ -225,11 +231,13 @@ func (s *Reader) makeNow(id api.ProjectID) error {
 	if err != nil {
 		return err
 	}
-	lock := s.lock(id)
-	lock.Lock()
-	defer lock.Unlock()
+	end, err := s.turn(s.ctx, id)
+	if err != nil {
+		return err
+	}
+	defer end()
 	if s.Index.Commit(id) != "" {
-		return nil // whoever had the lock has made it
+		return nil // whoever had the turn has made it
 	}
 	_, _, err = s.read(s.ctx, p, func(string, int, int) {})
 	return err
@@ -247,14 +255,16 @@ func (s *Reader) Follow(ctx context.Context, interval time.Duration) {
 		if err != nil && ctx.Err() == nil {
 			s.Log.Error("list the projects", "error", err)
 		}
-		var round sync.WaitGroup
+		var round errgroup.Group
+		round.SetLimit(cap(s.slots))
 		for _, p := range projects {
-			round.Go(func() {
+			round.Go(func() error {
 				_, err := s.Refresh(ctx, p, func(string, int, int) {})
 				s.Report(p.ID, err)
+				return nil
 			})
 		}
-		round.Wait()
+		_ = round.Wait()
 		var next <-chan time.Time // never, where there is no interval
 		if interval > 0 {
 			next = time.After(interval)

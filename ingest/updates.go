@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -24,120 +22,112 @@ const (
 	updateFiles    = 1000 // files of each kind that an update names
 )
 
-// Updates read documentation anew when a client asks for it. A run that was accepted stands in the catalogue before the
-// client hears of it, and is begun again by the next server where this one dies in it. The runs of a project come one
-// after the other; who asks while one waits to begin gets that one.
+// Updates read documentation again when a client asks for it. An update that was accepted is in the catalogue before the client
+// hears of it; what the catalogue has as open is pending, for this server or the next. The updates of a project come one after
+// the other, and a request that comes while one waits to begin gets that one.
 type Updates struct {
 	reader *Reader
-	log    *slog.Logger
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	work   sync.WaitGroup
+	wake   chan struct{}
 
 	mu      sync.Mutex
-	closed  bool
-	turns   map[api.ProjectID]*sync.Mutex // one run of a project at a time
-	running map[api.UpdateID]*updateRun
+	running map[api.ProjectID]*updateRun
 }
 
 // NewUpdates are those that the reader carries out. They do nothing by themselves before Resume.
 func NewUpdates(reader *Reader) *Updates {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Updates{reader: reader, log: reader.Log, ctx: ctx, cancel: cancel, turns: map[api.ProjectID]*sync.Mutex{}, running: map[api.UpdateID]*updateRun{}}
+	return &Updates{reader: reader, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), running: map[api.ProjectID]*updateRun{}}
 }
 
 // Close breaks off what runs; the next server begins it again.
 func (u *Updates) Close() error {
-	u.mu.Lock()
-	u.closed = true
-	u.mu.Unlock()
 	u.cancel()
 	u.work.Wait()
 	return nil
 }
 
-// Resume begins again what was accepted and has not ended.
+// Resume carries out what is pending, now and until Close. It is called at most once.
 func (u *Updates) Resume() {
-	u.run(func() {
-		var open []api.Update
-		err := u.insist("list the updates that have not ended", func() (err error) {
-			open, err = u.reader.Catalog.OpenUpdates(u.ctx)
-			return err
-		})
-		if err != nil {
-			return
-		}
-		for _, up := range open {
-			u.begin(up)
+	u.work.Go(func() {
+		for u.ctx.Err() == nil {
+			var again <-chan time.Time // never, where the catalogue could be read
+			if u.insist("list the updates that have not ended", u.beginPending) != nil {
+				again = time.After(10 * time.Second)
+			}
+			select {
+			case <-u.ctx.Done():
+			case <-u.wake:
+			case <-again:
+			}
 		}
 	})
 }
 
 // Start accepts an update.
 func (u *Updates) Start(ctx context.Context, project api.ProjectID) (api.UpdateID, error) {
-	up, added, err := u.reader.Catalog.AddUpdate(ctx, project)
+	up, _, err := u.reader.Catalog.AddUpdate(ctx, project)
 	if err != nil {
 		return "", err
 	}
-	if added {
-		u.begin(up)
-	}
+	u.again()
 	return up.ID, nil
 }
 
-// Status is an update as it stands now.
+// again has what is pending begun.
+func (u *Updates) again() {
+	select {
+	case u.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Status is an update as it is now.
 func (u *Updates) Status(ctx context.Context, id api.UpdateID) (api.Update, error) {
 	u.mu.Lock()
-	run := u.running[id]
-	u.mu.Unlock()
-	if run != nil {
-		return run.view(), nil
+	defer u.mu.Unlock()
+	for _, run := range u.running {
+		if up := run.view(); up.ID == id {
+			return up, nil
+		}
 	}
 	return u.reader.Catalog.Update(ctx, id)
 }
 
-// run does something in the background, unless the server stops.
-func (u *Updates) run(f func()) {
+// beginPending begins the updates that the catalogue has as open, at most one of a project at a time.
+func (u *Updates) beginPending() error {
+	open, err := u.reader.Catalog.OpenUpdates(u.ctx)
+	if err != nil {
+		return err
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.closed {
-		u.work.Go(f)
+	for _, up := range open { // oldest first
+		if u.running[up.Project] != nil {
+			continue
+		}
+		run := &updateRun{update: up}
+		u.running[up.Project] = run
+		u.work.Go(func() {
+			stored := u.carryOut(run)
+			u.mu.Lock()
+			delete(u.running, up.Project) // the catalogue says the same now
+			u.mu.Unlock()
+			if stored {
+				u.again() // the project's next one
+			}
+		})
 	}
+	return nil
 }
 
-// begin carries an update out when its turn comes. Whoever begins one twice does it once: Start and Resume may both have
-// heard of it.
-func (u *Updates) begin(up api.Update) {
-	u.mu.Lock()
-	_, twice := u.running[up.ID]
-	if !twice && !u.closed {
-		u.running[up.ID] = &updateRun{update: up}
-	}
-	run, turn := u.running[up.ID], u.turns[up.Project]
-	if turn == nil {
-		turn = new(sync.Mutex)
-		u.turns[up.Project] = turn
-	}
-	u.mu.Unlock()
-	if twice {
-		return
-	}
-	u.run(func() {
-		turn.Lock()
-		defer turn.Unlock()
-		u.carryOut(run)
-		u.mu.Lock()
-		delete(u.running, up.ID) // the catalogue says the same now
-		u.mu.Unlock()
-	})
-}
-
-// carryOut brings a run to its end, unless the server stops before.
-func (u *Updates) carryOut(run *updateRun) {
+// carryOut brings an update to its end, unless the server stops before. It says whether the catalogue has the end.
+func (u *Updates) carryOut(run *updateRun) (stored bool) {
 	up := run.view()
 	if up.Attempts >= updateAttempts {
-		u.end(run, fmt.Errorf("%w: it broke off %d times", errGivenUp, up.Attempts))
-		return
+		return u.end(run, fmt.Errorf("%w: it broke off %d times", errGivenUp, up.Attempts))
 	}
 	now := time.Now().UTC()
 	run.change(func(up *api.Update) {
@@ -145,34 +135,25 @@ func (u *Updates) carryOut(run *updateRun) {
 	})
 	// Stored first: who asks from now on may have changed what this run has read already.
 	if u.save(run) != nil {
-		return
+		return false
 	}
-	err := u.perform(run)
+	err := api.Guard(func() error { return u.perform(run) })
 	if u.ctx.Err() != nil && err != nil {
 		run.change(func(up *api.Update) { up.Attempts-- }) // stopped, not failed
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		if err := u.reader.Catalog.SaveUpdate(ctx, run.view()); err != nil {
-			u.log.Warn("an update that was broken off counts as begun", "update", up.ID, "error", err)
+			u.reader.Log.Warn("an update that was broken off counts as begun", "update", up.ID, "error", err)
 		}
-		return
+		return false
 	}
-	u.end(run, err)
+	return u.end(run, err)
 }
 
-var (
-	errGivenUp  = errors.New("the update is given up")
-	errPanicked = errors.New("the program failed in it")
-)
+var errGivenUp = errors.New("the update is given up")
 
 // perform reads and indexes the documentation, and says what has changed.
-func (u *Updates) perform(run *updateRun) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			u.log.Error("an update panicked", "update", run.view().ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			err = errPanicked
-		}
-	}()
+func (u *Updates) perform(run *updateRun) error {
 	id := run.view().Project
 	project, err := u.reader.Catalog.Project(u.ctx, id)
 	if err != nil {
@@ -246,20 +227,20 @@ func changed(before, now []api.File) (added, modified, removed []string) {
 	return added, modified, slices.Sorted(maps.Keys(old))
 }
 
-// end stores how a run ended.
-func (u *Updates) end(run *updateRun, err error) {
+// end stores how an update ended. What cannot be stored has not ended, and is begun again by the next server.
+func (u *Updates) end(run *updateRun, err error) (stored bool) {
 	now := time.Now().UTC()
 	up := run.view()
 	if err != nil {
 		text := failure(err)
 		run.say(text)
-		u.log.Error("an update failed", "project", up.Project, "update", up.ID, "error", err)
+		u.reader.Log.Error("an update failed", "project", up.Project, "update", up.ID, "error", err)
 		run.change(func(up *api.Update) { up.Status, up.EndedAt, up.Summary = api.UpdateFailure, &now, text })
 	} else {
 		run.say("done: " + up.Summary)
 		run.change(func(up *api.Update) { up.Status, up.EndedAt = api.UpdateSuccess, &now })
 	}
-	_ = u.save(run) // what could not be stored has not ended, and is begun again
+	return u.save(run) == nil
 }
 
 // failure is why an update failed, in words that name nothing of the machine; the log has the rest.
@@ -303,7 +284,7 @@ func (u *Updates) insist(doing string, do func() error) error {
 		if err == nil || u.ctx.Err() != nil {
 			return err
 		}
-		u.log.Warn("an update waits for the catalogue", "doing", doing, "error", err, "again", pause)
+		u.reader.Log.Warn("an update waits for the catalogue", "doing", doing, "error", err, "again", pause)
 		if !errors.Is(err, api.ErrUnavailable) {
 			return err
 		}

@@ -3,8 +3,10 @@ package ingest
 import (
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -80,12 +82,40 @@ func (w *folderWatch) add(p api.Project) {
 		return
 	}
 	w.mu.Lock()
-	known := w.roots[p.ID] == root
+	before := w.roots[p.ID]
+	w.mu.Unlock()
+	if before == root {
+		return
+	}
+	w.forget(p.ID)
+	w.mu.Lock()
 	w.roots[p.ID] = root
 	w.mu.Unlock()
-	if !known {
-		w.walk(p.ID, root)
+	w.walk(p.ID, root)
+}
+
+// forget ends watching for a project. Folders that another project's documentation comes from too stay watched.
+func (w *folderWatch) forget(id api.ProjectID) {
+	if w == nil {
+		return
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.roots, id)
+	if s := w.due[id]; s != nil {
+		s.timer.Stop()
+		delete(w.due, id)
+	}
+	for _, folder := range w.system.WatchList() {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(w.roots)), func(root string) bool { return within(folder, root) }) {
+			_ = w.system.Remove(folder) // it may be gone
+		}
+	}
+}
+
+// within reports whether a file or folder is in a folder, or is that folder.
+func within(name, folder string) bool {
+	return name == folder || strings.HasPrefix(name, folder+string(filepath.Separator))
 }
 
 // walk watches a folder and those within, but for what the documentation cannot be in. Of a git repository it is the
@@ -148,7 +178,7 @@ func (w *folderWatch) note(event fsnotify.Event) {
 	w.mu.Lock()
 	var touched []api.ProjectID
 	for id, root := range w.roots {
-		if event.Name == root || strings.HasPrefix(event.Name, root+string(filepath.Separator)) {
+		if within(event.Name, root) {
 			touched = append(touched, id)
 		}
 	}

@@ -310,7 +310,7 @@ func streamName(name string) (string, error) {
 	case strings.Contains(name, "/"):
 		return name, nil
 	case strings.HasPrefix(name, api.JobPrefix):
-		return "job/" + name, nil
+		return job.Stream(api.JobID(name)), nil
 	case strings.HasPrefix(name, api.ThreadPrefix):
 		return thread.Stream(api.ThreadID(name)), nil
 	}

@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -288,45 +289,43 @@ func (a *app) startListings() error {
 
 func (a *app) follow(projector *persistence.Projector, end func()) {
 	a.listings = append(a.listings, projector)
+	a.closers = append(a.closers, func() error { end(); return nil })
+	a.background(projector.Run)
+}
+
+// background runs f until the app closes. What was opened before f began is closed after it has ended.
+func (a *app) background(f func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		projector.Run(ctx)
-	}()
+	var running sync.WaitGroup
+	running.Go(func() { f(ctx) })
 	a.closers = append(a.closers, func() error {
 		cancel()
-		<-ended
-		end()
+		running.Wait()
 		return nil
 	})
 }
 
 // serve accepts requests until ctx ends, then stops: no new work, streams drain, actors stop, stores close.
 func (a *app) serve(ctx context.Context, listener net.Listener) error {
+	stopProfiles, err := serveProfiles(a.config.ProfileListen, a.log)
+	if err != nil {
+		a.cancelWork()
+		return errors.Join(err, a.close())
+	}
+	defer stopProfiles()
 	stopControl := a.control(ctx)
 	following, stopFollowing := context.WithCancel(ctx)
-	followed := make(chan struct{})
-	go func() {
-		defer close(followed)
-		a.stores.source.Follow(following, a.config.PollInterval.Duration)
-	}()
+	defer stopFollowing()
+	var followed sync.WaitGroup
+	followed.Go(func() { a.stores.source.Follow(following, a.config.PollInterval.Duration) })
 	server := &http.Server{
 		Handler: a.edge, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
 	a.edge.Attach(server)
-	stopProfiles, err := serveProfiles(a.config.ProfileListen, a.log)
-	if err != nil {
-		stopControl()
-		stopFollowing()
-		a.cancelWork()
-		return errors.Join(err, a.close())
-	}
-	defer stopProfiles()
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(a.edge.Listener(listener)) }()
-	a.upkeep.begin(a.work, a)
+	a.upkeep.begin(a)
 	a.updates.Resume()
 	a.automations.Start()
 	a.log.Info("serving", "address", listener.Addr().String(), "url", a.config.PublicURL, "data", a.config.Data)
@@ -347,7 +346,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	}
 	stopControl()
 	stopFollowing()
-	<-followed
+	followed.Wait()
 	a.cancelWork()
 	err = errors.Join(err, a.close())
 	a.log.Info("stopped")
@@ -410,7 +409,7 @@ func (a *app) jobRow(_ context.Context, stream string) (api.JobRow, bool, error)
 	if err != nil {
 		return api.JobRow{}, false, err
 	}
-	return job.Row(api.JobID(strings.TrimPrefix(stream, "job/")), recovered)
+	return job.Row(api.JobID(strings.TrimPrefix(stream, job.Stream(""))), recovered)
 }
 
 // threadRow is a thread as analytics see it, from its journal.

@@ -19,19 +19,19 @@ type upkeep struct {
 	pending int          // streams that called for work at the start
 }
 
-// begin begins the upkeep once the server takes requests. It ends with ctx.
-func (u *upkeep) begin(ctx context.Context, a *app) {
+// begin begins the upkeep once the server takes requests. It ends before the app closes.
+func (u *upkeep) begin(a *app) {
 	u.ready.Store(int64(time.Since(u.began)))
-	go func() {
+	a.background(func(ctx context.Context) {
 		select {
 		case <-a.system.Woken():
 			u.woken.Store(int64(time.Since(u.began)))
 		case <-ctx.Done():
 		}
-	}()
+	})
 	if unused := a.config.ThreadRetention.Duration; unused > 0 {
 		keeper := retention.Keeper{Threads: a.system.Threads(), Now: clock, Log: a.log,
 			Journal: func() retention.Streams { return a.journal.Inspect() }}
-		go keeper.Keep(ctx, unused)
+		a.background(func(ctx context.Context) { keeper.Keep(ctx, unused) })
 	}
 }
