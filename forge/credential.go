@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/forge/failure"
 )
 
 // readSecret is what the project's environment variable holds, or the file that the variable with _FILE behind its name
@@ -31,19 +32,19 @@ func readSecret(variable string) (string, error) {
 	}
 	path := os.Getenv(variable + "_FILE")
 	if path == "" {
-		return "", misconfigured("The environment variable %s, which is to hold the code host's credentials, is empty.", variable)
+		return "", failure.Misconfigured("The environment variable %s, which is to hold the code host's credentials, is empty.", variable)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return "", misconfigured("The file that %s_FILE names cannot be read: %v.", variable, reason(err))
+		return "", failure.Misconfigured("The file that %s_FILE names cannot be read: %v.", variable, failure.Reason(err))
 	}
 	if len(data) > 64<<10 {
-		return "", misconfigured("The file that %s_FILE names is too large to be a token or a key.", variable)
+		return "", failure.Misconfigured("The file that %s_FILE names is too large to be a token or a key.", variable)
 	}
 	if secret := strings.TrimSpace(string(data)); secret != "" {
 		return secret, nil
 	}
-	return "", misconfigured("The file that %s_FILE names is empty.", variable)
+	return "", failure.Misconfigured("The file that %s_FILE names is empty.", variable)
 }
 
 // secret is what a project's repository is reached with now: its token, its SSH key, or its app's token of the hour.

@@ -21,6 +21,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"golang.org/x/sync/errgroup"
 
+	"docent/forge/failure"
 	docsite "docent/site"
 )
 
@@ -148,7 +149,7 @@ func (im *importer) excluded(gitDir string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%w: read what the working tree ignores: %w", ErrMisconfigured, reason(err))
+		return fmt.Errorf("%w: read what the working tree ignores: %w", ErrMisconfigured, failure.Reason(err))
 	}
 	defer f.Close()
 	return im.ignore("", f)
@@ -185,14 +186,14 @@ func gitDir(dir string) (string, error) {
 	p := path.Join(dir, ".git")
 	info, err := os.Stat(p)
 	if err != nil {
-		return "", fmt.Errorf("%w: open the working tree: %w", ErrMisconfigured, reason(err))
+		return "", fmt.Errorf("%w: open the working tree: %w", ErrMisconfigured, failure.Reason(err))
 	}
 	if info.IsDir() {
 		return p, nil
 	}
 	b, err := os.ReadFile(p)
 	if err != nil {
-		return "", fmt.Errorf("%w: open the working tree: %w", ErrMisconfigured, reason(err))
+		return "", fmt.Errorf("%w: open the working tree: %w", ErrMisconfigured, failure.Reason(err))
 	}
 	to, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "gitdir: ")
 	if !ok {

@@ -10,21 +10,22 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/forge/failure"
 )
 
 // Errors that a job can act on.
 var (
-	// ErrMoved says that the branch has commits that the edits do not build on: read again and edit anew.
-	ErrMoved = errors.New("the branch has moved on")
-	// ErrMisconfigured says that the code host refuses the project's address or credentials.
-	ErrMisconfigured = errors.New("the project's source or code host is not set up correctly")
-	// ErrTemporary says that trying again later may help.
-	ErrTemporary = errors.New("the code host does not answer now")
-	// ErrLost says that a branch does not hold what was published to it, and that nothing here does.
-	ErrLost = errors.New("a published commit is lost")
+	ErrMoved         = failure.ErrMoved
+	ErrMisconfigured = failure.ErrMisconfigured
+	ErrTemporary     = failure.ErrTemporary
+	ErrLost          = failure.ErrLost
+	ErrRefused       = failure.ErrRefused
 	// ErrMergeConflict says that a pull request's files changed on the base branch too.
 	ErrMergeConflict = errors.New("the pull request conflicts with its base branch")
 )
+
+// A HostError is what a code host or a repository has against a request, as a sentence for the user.
+type HostError = failure.Error
 
 // A ConflictError names the files for which a merge is refused. It wraps ErrMergeConflict.
 type ConflictError struct{ Files []string }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"docent/api"
+	"docent/forge/failure"
 )
 
 // giteaHost is a repository on a Gitea or Forgejo server.
@@ -157,7 +158,7 @@ func (g *giteaHost) create(ctx context.Context, p hostedPull) (hostedPull, error
 		if _, gone := g.repository(ctx); gone != nil {
 			return hostedPull{}, gone
 		}
-		return hostedPull{}, &HostError{Kind: ErrTemporary, Say: "Gitea does not know the pushed branch yet."}
+		return hostedPull{}, &failure.Error{Kind: ErrTemporary, Say: "Gitea does not know the pushed branch yet."}
 	case err != nil:
 		return hostedPull{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-github/v92/github"
 
 	"docent/api"
+	"docent/forge/failure"
 )
 
 // githubHost is a repository on GitHub or a GitHub Enterprise server.
@@ -65,7 +66,7 @@ func newGitHub(c *hostClient, p api.Project) (*githubHost, error) {
 	lib, err := github.NewClient(github.WithHTTPClient(c.client()), github.WithURLs(&base, &base), github.WithDisableRateLimitCheck(),
 		github.WithUserAgent("docent"))
 	if err != nil {
-		return nil, misconfigured("The host's address is not understood.")
+		return nil, failure.Misconfigured("The host's address is not understood.")
 	}
 	owner, name, _ := strings.Cut(p.Repository, "/")
 	return &githubHost{c: c, lib: lib, owner: owner, name: name, web: githubWeb(p.HostURL), app: p.AppID != 0}, nil
@@ -159,7 +160,7 @@ func (g *githubHost) create(ctx context.Context, p hostedPull) (hostedPull, erro
 	case answered(err, http.StatusUnprocessableEntity) && said(err, "already exists"):
 		return hostedPull{}, errPullExists
 	case answered(err, http.StatusUnprocessableEntity) && said(err, "head sha can't be blank", "head ref must be a branch", "head invalid", "field head"):
-		return hostedPull{}, &HostError{Kind: ErrTemporary, Say: "GitHub does not know the pushed branch yet."}
+		return hostedPull{}, &failure.Error{Kind: ErrTemporary, Say: "GitHub does not know the pushed branch yet."}
 	case err != nil:
 		return hostedPull{}, err
 	}
@@ -193,7 +194,7 @@ func (h *Hub) githubApp(p api.Project) (*githubApp, error) {
 	}
 	key, err := parseAppKey(text)
 	if err != nil {
-		return nil, misconfigured("%s does not hold the app's private key: it must be the PEM file that GitHub gave.", p.TokenEnv)
+		return nil, failure.Misconfigured("%s does not hold the app's private key: it must be the PEM file that GitHub gave.", p.TokenEnv)
 	}
 	c, err := h.hostClient(p, "GitHub", githubAPI(p.HostURL), func(header http.Header, secret string) {
 		header.Set("Authorization", "Bearer "+secret)
@@ -211,7 +212,7 @@ func (h *Hub) githubApp(p api.Project) (*githubApp, error) {
 func (a *githubApp) installation(ctx context.Context) (int64, error) {
 	in, _, err := a.lib.Apps.GetRepositoryInstallation(ctx, a.owner, a.name)
 	if err = a.c.failure(ctx, err); answered(err, http.StatusNotFound) {
-		return 0, misconfigured("The GitHub app %d is not installed on %s/%s.", a.id, a.owner, a.name)
+		return 0, failure.Misconfigured("The GitHub app %d is not installed on %s/%s.", a.id, a.owner, a.name)
 	}
 	return in.GetID(), err
 }

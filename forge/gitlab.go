@@ -11,6 +11,7 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go/v2"
 
 	"docent/api"
+	"docent/forge/failure"
 )
 
 // gitlabHost is a project on gitlab.com or another GitLab server. Its pull requests are merge requests.
@@ -41,7 +42,7 @@ func (h *Hub) gitlab(p api.Project) (*gitlabHost, error) {
 	lib, err := gitlab.NewClient("", gitlab.WithBaseURL(web), gitlab.WithHTTPClient(c.client()), gitlab.WithoutRetries(),
 		gitlab.WithCustomLimiter(unlimited{}), gitlab.WithUserAgent("docent"))
 	if err != nil {
-		return nil, misconfigured("The host's address is not understood.")
+		return nil, failure.Misconfigured("The host's address is not understood.")
 	}
 	return &gitlabHost{c: c, lib: lib, repo: p.Repository, web: web}, nil
 }

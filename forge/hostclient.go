@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"docent/forge/failure"
 )
 
 // A gate is what all requests under one credential to one code host pass: one at a time, writes with a gap between them,
@@ -48,7 +50,7 @@ func (g *gate) close(until time.Time) {
 
 // A hostClient carries requests to a code host's API. The libraries for the hosts talk through it, so that for all of them
 // the same holds: credentials go to the host alone and into a header alone, the host's limits are kept, answers are
-// bounded, and whatever is no success is a *HostError with clean words.
+// bounded, and whatever is no success is a *failure.Error with clean words.
 type hostClient struct {
 	name    string // of the host, for people
 	what    string // the credential, for people
@@ -84,7 +86,7 @@ func (c *hostClient) client() *http.Client {
 		case len(via) > 5, req.Method != first.Method:
 			return http.ErrUseLastResponse
 		case !strings.EqualFold(req.URL.Host, first.URL.Host) || req.URL.Scheme != first.URL.Scheme:
-			return misconfigured("%s redirects to another host, where the credentials do not belong.", c.name)
+			return failure.Misconfigured("%s redirects to another host, where the credentials do not belong.", c.name)
 		}
 		return nil
 	}}
@@ -112,7 +114,7 @@ func (c *hostClient) RoundTrip(req *http.Request) (*http.Response, error) {
 			renewed = true
 			continue // with the next secret
 		}
-		var e *HostError
+		var e *failure.Error
 		again := reading && try < 3 && errors.Is(err, ErrTemporary) && !(errors.As(err, &e) && e.After > 0)
 		if !again {
 			return nil, err
@@ -136,7 +138,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 func (c *hostClient) once(req *http.Request, body []byte, write bool) (*http.Response, error) {
 	if !strings.EqualFold(req.URL.Host, c.base.Host) || req.URL.Scheme != c.base.Scheme {
-		return nil, misconfigured("%s points to another host, where the credentials do not belong.", c.name)
+		return nil, failure.Misconfigured("%s points to another host, where the credentials do not belong.", c.name)
 	}
 	ctx := req.Context()
 	secret, err := c.secret(ctx) // before the turn: getting one may need requests of its own
@@ -150,7 +152,7 @@ func (c *hostClient) once(req *http.Request, body []byte, write bool) (*http.Res
 		return nil, context.Cause(ctx)
 	}
 	if left := c.gate.closed(c.now()); left > 0 {
-		return nil, &HostError{Kind: ErrTemporary, After: left,
+		return nil, &failure.Error{Kind: ErrTemporary, After: left,
 			Say: fmt.Sprintf("%s asked for fewer requests, for another %v.", c.name, left.Round(time.Second))}
 	}
 	if write {
@@ -179,15 +181,15 @@ func (c *hostClient) once(req *http.Request, body []byte, write bool) (*http.Res
 	case ctx.Err() != nil && err != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, &HostError{Kind: ErrTemporary, Say: fmt.Sprintf("%s does not answer: %s.", c.name, c.clean(err.Error(), secret))}
+		return nil, &failure.Error{Kind: ErrTemporary, Say: fmt.Sprintf("%s does not answer: %s.", c.name, failure.Quote(err.Error(), secret))}
 	case len(data) > maxAnswer:
-		return nil, misconfigured("%s answers with more than %d bytes.", c.name, maxAnswer)
+		return nil, failure.Misconfigured("%s answers with more than %d bytes.", c.name, maxAnswer)
 	case res.StatusCode >= 300:
 		if at := res.Header.Get("Location"); at != "" && res.StatusCode < 400 {
 			c.moved.Store(true)
 			break // the client follows it, or asks no further
 		}
-		refusal := c.refusalOf(res.StatusCode, res.Header, c.clean(errorText(data), secret))
+		refusal := c.refusalOf(res.StatusCode, res.Header, failure.Quote(errorText(data), secret))
 		if refusal.After > 0 {
 			c.gate.close(c.now().Add(refusal.After))
 		}
@@ -197,7 +199,7 @@ func (c *hostClient) once(req *http.Request, body []byte, write bool) (*http.Res
 		return nil, refusal
 	}
 	if res.StatusCode < 300 && !json.Valid(data) && (len(data) > 0 || !write) {
-		return nil, misconfigured("What answers at %s is not %s: the answer is no JSON. Check the host's address.", c.base.Host, c.name)
+		return nil, failure.Misconfigured("What answers at %s is not %s: the answer is no JSON. Check the host's address.", c.base.Host, c.name)
 	}
 	res.Body = io.NopCloser(bytes.NewReader(data))
 	return res, nil
@@ -256,13 +258,6 @@ func textsIn(raw json.RawMessage, depth int) []string {
 		return out
 	}
 	return nil
-}
-
-func (c *hostClient) clean(text, secret string) string {
-	if secret != "" {
-		text = strings.ReplaceAll(text, secret, "[token]")
-	}
-	return cut(strings.Join(strings.Fields(cleanText(text)), " "), 300)
 }
 
 // limit says whether an answer asks for fewer requests, and for how long none is welcome.
@@ -341,7 +336,7 @@ func (c *hostClient) ask(ctx context.Context, method, path string, query url.Val
 }
 
 func (c *hostClient) unexpected(err error) error {
-	return misconfigured("What answers at %s is not %s as it is known: %s. Check the host's address.", c.base.Host, c.name, c.clean(err.Error(), ""))
+	return failure.Misconfigured("What answers at %s is not %s as it is known: %s. Check the host's address.", c.base.Host, c.name, failure.Quote(err.Error(), ""))
 }
 
 // failure is an error that a library hands back: what went wrong in the client stands in its chain.
@@ -349,7 +344,7 @@ func (c *hostClient) failure(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	var e *HostError
+	var e *failure.Error
 	switch {
 	case errors.As(err, &e):
 		return e

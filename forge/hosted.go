@@ -13,9 +13,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"docent/api"
+	"docent/forge/failure"
 )
 
-// A codeHost keeps pull requests of one repository. All of it may be repeated; what it fails with is a *HostError, or the
+// A codeHost keeps pull requests of one repository. All of it may be repeated; what it fails with is a *failure.Error, or the
 // context's end.
 type codeHost interface {
 	// repository says what the credentials may do.
@@ -85,7 +86,7 @@ func (h *Hub) hosted(p api.Project) (codeHost, error) {
 	case api.HostGitea:
 		return h.gitea(p)
 	}
-	return nil, misconfigured("There is no code host of kind %q.", p.Host)
+	return nil, failure.Misconfigured("There is no code host of kind %q.", p.Host)
 }
 
 // hostName names a repository among those of all hosts, as a project does.
@@ -113,7 +114,7 @@ func (h *Hub) look(ctx context.Context, p api.Project, branch, base string, ther
 	}
 	now := p
 	if now.Repository = r.name; r.name == "" || Check(now) != nil {
-		return nil, hostedPull{}, misconfigured("The repository %s has another name now, which its host does not tell: set the project's repository anew.", p.Repository)
+		return nil, hostedPull{}, failure.Misconfigured("The repository %s has another name now, which its host does not tell: set the project's repository anew.", p.Repository)
 	}
 	h.o.Log.Warn("the repository has a new name on its host: set it with project set --repository", "project", p.ID, "was", p.Repository, "is", r.name)
 	h.mu.Lock()
@@ -130,7 +131,7 @@ func (h *Hub) look(ctx context.Context, p api.Project, branch, base string, ther
 func (h *Hub) hostClient(p api.Project, name, base string, authorize func(h http.Header, secret string)) (*hostClient, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" {
-		return nil, misconfigured("The host's address is not understood.")
+		return nil, failure.Misconfigured("The host's address is not understood.")
 	}
 	what := "the token in " + p.TokenEnv
 	if p.AppID != 0 {
@@ -189,13 +190,13 @@ func (h *Hub) Rights(ctx context.Context, p api.Project) (open string, err error
 		return "", err
 	}
 	if err := remote.mayPush(ctx); errors.Is(err, ErrMisconfigured) {
-		return "", misconfigured("The credentials in %s may read %s but not write to it: git is refused a push. A token needs the right to write the repository's contents and its pull requests.", p.TokenEnv, p.Repository)
+		return "", failure.Misconfigured("The credentials in %s may read %s but not write to it: git is refused a push. A token needs the right to write the repository's contents and its pull requests.", p.TokenEnv, p.Repository)
 	} else if err != nil {
 		return "", err
 	}
 	switch r.pulls {
 	case denied:
-		return "", misconfigured("The credentials in %s may write to %s but not open pull requests in it: the token lacks the right to use the host's API for that.", p.TokenEnv, p.Repository)
+		return "", failure.Misconfigured("The credentials in %s may write to %s but not open pull requests in it: the token lacks the right to use the host's API for that.", p.TokenEnv, p.Repository)
 	case unsaid:
 		open = fmt.Sprintf("The host does not tell beforehand whether the credentials in %s may open pull requests: the first job shows it.", p.TokenEnv)
 	}
@@ -208,9 +209,9 @@ func access(ctx context.Context, host codeHost, p api.Project) (repository, erro
 	case err != nil:
 		return r, err
 	case r.archived:
-		return r, misconfigured("The repository %s is archived on its host: nothing can be changed in it.", p.Repository)
+		return r, failure.Misconfigured("The repository %s is archived on its host: nothing can be changed in it.", p.Repository)
 	case !r.push:
-		return r, misconfigured("The credentials in %s may read %s but not write to it.", p.TokenEnv, p.Repository)
+		return r, failure.Misconfigured("The credentials in %s may read %s but not write to it.", p.TokenEnv, p.Repository)
 	}
 	return r, nil
 }
@@ -259,7 +260,7 @@ func (h *Hub) publishHosted(ctx context.Context, s *site, p Publication, ours ob
 	}
 	if p.Project.Direct && !p.Review && head.IsZero() && pull.number == 0 {
 		done, err := h.publishDirect(ctx, s, p, ours, objects, parent)
-		if !declined(err) {
+		if !failure.Declined(err) {
 			return done, better(ctx, host, p.Project, err)
 		}
 		h.o.Log.Info("the branch is protected: opening a pull request", "project", p.Project.ID, "job", p.Job, "branch", p.Base, "error", err)
@@ -389,7 +390,7 @@ func (h *Hub) findAgain(ctx context.Context, host codeHost, p Publication, err e
 	case errors.Is(err, errPullExists) && lookErr != nil:
 		return hostedPull{}, lookErr
 	case errors.Is(err, errPullExists):
-		return hostedPull{}, &HostError{Kind: ErrTemporary, Say: "The code host says that the branch has a pull request, but does not show it yet."}
+		return hostedPull{}, &failure.Error{Kind: ErrTemporary, Say: "The code host says that the branch has a pull request, but does not show it yet."}
 	}
 	return hostedPull{}, err
 }

@@ -6,50 +6,31 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"docent/forge/failure"
 )
-
-// A HostError is what a code host has against a request, as a sentence for the user. It wraps ErrMisconfigured where
-// somebody has to change something first, ErrTemporary where trying again helps, and ErrLost where neither does.
-type HostError struct {
-	Kind  error // ErrMisconfigured, ErrTemporary or ErrLost
-	Say   string
-	After time.Duration // for how long the host wants to be left alone; zero where it does not say
-
-	status   int    // of the host's answer; zero where there was none
-	text     string // the host's own words, cleaned
-	declined bool   // a push that came through was not let onto its branch: it is protected
-}
-
-func (e *HostError) Error() string { return e.Kind.Error() + ": " + e.Say }
-func (e *HostError) Unwrap() error { return e.Kind }
 
 // answered says whether the host answered with one of these statuses.
 func answered(err error, statuses ...int) bool {
-	var e *HostError
+	var e *failure.Error
 	if !errors.As(err, &e) {
 		return false
 	}
 	for _, s := range statuses {
-		if e.status == s {
+		if e.Status == s {
 			return true
 		}
 	}
 	return false
 }
 
-// declined says whether a push was not let onto its branch.
-func declined(err error) bool {
-	var e *HostError
-	return errors.As(err, &e) && e.declined
-}
-
 // said says whether the host's own words hold one of these, whatever their case.
 func said(err error, words ...string) bool {
-	var e *HostError
+	var e *failure.Error
 	if !errors.As(err, &e) {
 		return false
 	}
-	text := strings.ToLower(e.text)
+	text := strings.ToLower(e.Words)
 	for _, w := range words {
 		if strings.Contains(text, w) {
 			return true
@@ -58,13 +39,9 @@ func said(err error, words ...string) bool {
 	return false
 }
 
-func misconfigured(format string, args ...any) *HostError {
-	return &HostError{Kind: ErrMisconfigured, Say: fmt.Sprintf(format, args...)}
-}
-
 // refusalOf sorts an answer that is no success by what can be done about it.
-func (c *hostClient) refusalOf(status int, header http.Header, text string) *HostError {
-	e := &HostError{Kind: ErrMisconfigured, status: status, text: text}
+func (c *hostClient) refusalOf(status int, header http.Header, text string) *failure.Error {
+	e := &failure.Error{Kind: ErrMisconfigured, Status: status, Words: text}
 	if wait, limited := c.limit(status, header, text); limited {
 		e.Kind, e.After = ErrTemporary, wait
 		e.Say = fmt.Sprintf("%s asks for fewer requests, for the next %v.", c.name, wait.Round(time.Second))

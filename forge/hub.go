@@ -15,6 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"docent/api"
+	"docent/forge/failure"
 )
 
 // Options of a Hub. None is needed.
@@ -193,7 +194,7 @@ var errClosed = errors.New("the forge is closed")
 func (h *Hub) repo(id api.ProjectID) (*repo, error) {
 	name := string(id)
 	if checkPath(name) != nil || strings.ContainsAny(name, `/:*?"<>| `) || strings.HasPrefix(name, ".") || len(name) > 200 {
-		return nil, fmt.Errorf("%w: the project id %q cannot name a repository", ErrMisconfigured, cut(name, 80))
+		return nil, fmt.Errorf("%w: the project id %q cannot name a repository", ErrMisconfigured, failure.Cut(name, 80))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -390,7 +391,7 @@ func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.T
 func (h *Hub) importFolder(ctx context.Context, s *site, old plumbing.Hash, progress func(string)) (plumbing.Hash, error) {
 	root, err := os.OpenRoot(s.source.path)
 	if err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("%w: open the folder: %w", ErrMisconfigured, reason(err))
+		return plumbing.ZeroHash, fmt.Errorf("%w: open the folder: %w", ErrMisconfigured, failure.Reason(err))
 	}
 	defer root.Close()
 	var before plumbing.Hash
@@ -607,7 +608,7 @@ func (h *Hub) Tree(ctx context.Context, p api.Project, hash string) (*Tree, erro
 		return nil, err
 	}
 	if !plumbing.IsHash(hash) {
-		return nil, fmt.Errorf("read %s: %q is no commit: %w", p.ID, cut(hash, 60), api.ErrNotFound)
+		return nil, fmt.Errorf("read %s: %q is no commit: %w", p.ID, failure.Cut(hash, 60), api.ErrNotFound)
 	}
 	id := plumbing.NewHash(hash)
 	there, err := st.has(id)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
+
+	"docent/forge/failure"
 )
 
 // Git's objects in the little that is needed of them, read strictly: what does not follow the form is damage.
@@ -160,17 +162,7 @@ func encodeCommit(tree plumbing.Hash, parents []plumbing.Hash, who string, when 
 		fmt.Fprintf(&b, "parent %s\n", p)
 	}
 	fmt.Fprintf(&b, "author %s %d +0000\ncommitter %s %d +0000\n\n", who, when.Unix(), who, when.Unix())
-	b.WriteString(strings.TrimRight(cleanText(message), "\n"))
+	b.WriteString(strings.TrimRight(failure.Text(message), "\n"))
 	b.WriteByte('\n')
 	return b.Bytes()
-}
-
-// cleanText takes out what a terminal or a mail reader would act on.
-func cleanText(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == '\uFFFD' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, ""))
 }

@@ -1,16 +1,14 @@
 package forge
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-)
 
-// ErrRefused says that an edit reaches for something that no edit may touch.
-var ErrRefused = errors.New("the edit is refused")
+	"docent/forge/failure"
+)
 
 // checkPath refuses what is no plain path below the root: git itself, its disguises on other file systems, ways out.
 func checkPath(p string) error {
@@ -67,14 +65,7 @@ func checkBranch(name string) error {
 		bad = bad || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock")
 	}
 	if bad {
-		return fmt.Errorf("%w: %q cannot name a branch", ErrRefused, cut(name, 80))
+		return fmt.Errorf("%w: %q cannot name a branch", ErrRefused, failure.Cut(name, 80))
 	}
 	return nil
-}
-
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

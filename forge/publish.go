@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"docent/api"
+	"docent/forge/failure"
 )
 
 // ErrNoChange says that a publication's changes leave every file as it is.
@@ -188,7 +189,7 @@ func (h *Hub) hold(s *site, branch string, head plumbing.Hash, published string)
 	if err := h.find(s, want); err != nil {
 		if errors.Is(err, errDamaged) {
 			h.o.Log.Error("a published commit is lost", "project", s.project.ID, "branch", branch, "commit", published, "error", err)
-			err = &HostError{Kind: ErrLost, Say: fmt.Sprintf("The commit %.12s that this job published before is lost: the branch %s does not hold it, and it cannot be read from the repository. "+
+			err = &failure.Error{Kind: ErrLost, Say: fmt.Sprintf("The commit %.12s that this job published before is lost: the branch %s does not hold it, and it cannot be read from the repository. "+
 				"Nothing was changed. Restore the repository from a backup, or send all instructions again as a new job.", published, branch)}
 		}
 		return head, false, err
@@ -199,7 +200,7 @@ func (h *Hub) hold(s *site, branch string, head plumbing.Hash, published string)
 			return head, false, err
 		}
 		if !ahead {
-			return head, false, &HostError{Kind: ErrLost, Say: fmt.Sprintf("The branch %s does not hold the commit %.12s that this job published before: it was moved to other commits. "+
+			return head, false, &failure.Error{Kind: ErrLost, Say: fmt.Sprintf("The branch %s does not hold the commit %.12s that this job published before: it was moved to other commits. "+
 				"Nothing was changed. Send the instruction as a new job, or set the branch to a commit that holds both.", branch, published)}
 		}
 	}
@@ -346,7 +347,7 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 		return Published{}, err
 	}
 	if !plumbing.IsHash(p.Parent) || !there {
-		return Published{}, fmt.Errorf("%w: the commit %q that the changes build on is not there", ErrMoved, cut(p.Parent, 60))
+		return Published{}, fmt.Errorf("%w: the commit %q that the changes build on is not there", ErrMoved, failure.Cut(p.Parent, 60))
 	}
 	from, err := st.commit(parent)
 	if err != nil {
@@ -378,7 +379,7 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 	}
 	if p.Project.Direct && !p.Review && s.pushes() && head.IsZero() {
 		done, err := h.publishDirect(ctx, s, p, ours, objects, parent)
-		if !declined(err) {
+		if !failure.Declined(err) {
 			return done, err
 		}
 		h.o.Log.Info("the branch is protected: publishing to a branch of its own", "project", p.Project.ID, "job", p.Job, "branch", p.Base, "error", err)
@@ -549,7 +550,7 @@ func (h *Hub) openPull(ctx context.Context, p Publication, commit string, repeat
 func PullLink(id string) string { return "/pulls/" + id }
 
 func oneLine(s string) string {
-	return cut(strings.Join(strings.Fields(cleanText(s)), " "), 250)
+	return failure.Line(s, 250)
 }
 
 // requestPull is what git's own request-pull says: all that a maintainer needs to fetch and merge.

@@ -20,6 +20,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/klauspost/compress/zlib"
+
+	"docent/forge/failure"
 )
 
 // Reading of git's objects and references. go-git's own storage leaves files open until the garbage collector runs, inflates
@@ -111,7 +113,7 @@ func (f *diskFile) Read(b []byte) (int, error) {
 
 // fault sorts an error that came up while the file was read.
 func (f *diskFile) fault(err error) error {
-	var limit *HostError
+	var limit *failure.Error
 	switch {
 	case err == nil:
 		return nil
@@ -142,8 +144,8 @@ func missing(err error) bool {
 
 // passing gives an error of the machine the form of one for which trying again helps.
 func passing(err error) error {
-	return fmt.Errorf("%w: %w", &HostError{Kind: ErrTemporary,
-		Say: fmt.Sprintf("The server cannot use its own copy of the repository now (%v).", reason(err))}, err)
+	return fmt.Errorf("%w: %w", &failure.Error{Kind: ErrTemporary,
+		Say: fmt.Sprintf("The server cannot use its own copy of the repository now (%v).", failure.Reason(err))}, err)
 }
 
 // unwritten sorts an error about writing a repository's file: rights that were taken away may come back.
@@ -166,7 +168,7 @@ func exhausted(err error) bool {
 
 // tooMuch says that a repository goes beyond a limit: nothing passes by waiting.
 func (s *store) tooMuch(format string, args ...any) error {
-	return misconfigured("The repository of %s goes beyond a limit: %s.", s.project, fmt.Sprintf(format, args...))
+	return failure.Misconfigured("The repository of %s goes beyond a limit: %s.", s.project, fmt.Sprintf(format, args...))
 }
 
 // inflaters hold their tables and windows.

@@ -30,6 +30,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
 	"docent/api"
+	"docent/forge/failure"
 )
 
 // A remote is a repository elsewhere. The git protocol is spoken through go-git's sessions rather than its Remote: what
@@ -455,11 +456,11 @@ func (r *remote) send(ctx context.Context, st *store, branch string, old, new pl
 
 // refusal is the remote's own word on a reference that it did not move.
 func (r *remote) refusal(branch, status string) error {
-	text := r.clean(status)
+	text := failure.Quote(status, r.secret)
 	if strings.Contains(text, "failed to update ref") || strings.Contains(text, "cannot lock ref") || strings.Contains(text, "failed to lock") {
 		return fmt.Errorf("%w: push %s: %s", ErrTemporary, branch, text)
 	}
-	return &HostError{Kind: ErrMisconfigured, declined: true, Say: fmt.Sprintf("The repository refuses the push to %s: %s.", branch, strings.TrimRight(text, "."))}
+	return &failure.Error{Kind: ErrMisconfigured, Declined: true, Say: fmt.Sprintf("The repository refuses the push to %s: %s.", branch, strings.TrimRight(text, "."))}
 }
 
 // failure sorts an error of the transport by what can be done about it. The text is cleaned, the chain is cut: both may
@@ -468,16 +469,16 @@ func (r *remote) failure(ctx context.Context, doing string, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: %w", doing, cause)
 	}
-	var said *HostError
+	var said *failure.Error
 	switch {
 	case errors.Is(err, errDamaged), errors.Is(err, os.ErrPermission), errors.As(err, &said), exhausted(err):
 		return fmt.Errorf("%s: %w", doing, err)
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed), errors.Is(err, transport.ErrInvalidAuthMethod):
-		return misconfigured("The repository refuses the credentials (while trying to %s).", doing)
+		return failure.Misconfigured("The repository refuses the credentials (while trying to %s).", doing)
 	case errors.Is(err, transport.ErrRepositoryNotFound):
-		return misconfigured("There is no such repository, or the credentials do not show it (while trying to %s).", doing)
+		return failure.Misconfigured("There is no such repository, or the credentials do not show it (while trying to %s).", doing)
 	}
-	text := r.clean(err.Error())
+	text := failure.Quote(err.Error(), r.secret)
 	for _, sign := range []string{"unable to authenticate", "knownhosts:", "host key", "redirects to another host", "http redirect", "dubious ownership", "certificate", "needs git on this machine", "unsupported scheme"} {
 		if strings.Contains(text, sign) {
 			return fmt.Errorf("%w: %s: %s", ErrMisconfigured, doing, text)
@@ -488,13 +489,6 @@ func (r *remote) failure(ctx context.Context, doing string, err error) error {
 		return fmt.Errorf("%w: %s: the host %q is not known", ErrTemporary, doing, unknown.Name)
 	}
 	return fmt.Errorf("%w: %s: %s", ErrTemporary, doing, text)
-}
-
-func (r *remote) clean(text string) string {
-	if r.secret != "" {
-		text = strings.ReplaceAll(text, r.secret, "[token]")
-	}
-	return cut(strings.Join(strings.Fields(cleanText(text)), " "), 300)
 }
 
 // packFor packs what a remote lacks of a commit, given commits that it has.

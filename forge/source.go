@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"docent/api"
+	"docent/forge/failure"
 )
 
 type sourceKind int
@@ -98,7 +99,7 @@ func resolve(p api.Project) (source, error) {
 	}
 	switch {
 	case err != nil:
-		return source{}, fmt.Errorf("%w: the source %q cannot be opened: %w", ErrMisconfigured, s, reason(err))
+		return source{}, fmt.Errorf("%w: the source %q cannot be opened: %w", ErrMisconfigured, s, failure.Reason(err))
 	case !info.IsDir():
 		return source{}, fmt.Errorf("%w: the source %q is a file; a folder or a git repository is needed (clone a bundle first)", ErrMisconfigured, s)
 	case exists(filepath.Join(path, ".git")):
@@ -173,13 +174,4 @@ func (s source) compareLink(base, head string) string {
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
-}
-
-// reason is what went wrong with a file, without its name.
-func reason(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"docent/api"
+	"docent/forge/failure"
 )
 
 // Where the report stands in a pull request's body, so that a later one replaces it and nothing that people wrote around it.
@@ -25,7 +26,7 @@ func marked(report string) string {
 		report = strings.ReplaceAll(report, mark, "")
 	}
 	if len(report) > maxBody {
-		report = cut(report, maxBody) + "\n\n(The report is longer than a pull request's text may be; the job has the rest.)"
+		report = failure.Cut(report, maxBody) + "\n\n(The report is longer than a pull request's text may be; the job has the rest.)"
 	}
 	return reportBegins + "\n" + report + "\n" + reportEnds
 }
@@ -65,7 +66,7 @@ func fill(template, report string) string {
 	if template == "" {
 		return report
 	}
-	template = cut(template, 12<<10)
+	template = failure.Cut(template, 12<<10)
 	lines := strings.Split(template, "\n")
 	for i, line := range lines {
 		at := i + 1
@@ -134,7 +135,7 @@ func (s *store) pullTemplate(base string, kind api.HostKind) (string, error) {
 				continue
 			}
 			data, err := s.read(plumbing.BlobObject, e.hash)
-			return cleanText(string(data)), err
+			return failure.Text(string(data)), err
 		}
 	}
 	return "", nil

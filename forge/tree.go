@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"docent/api"
+	"docent/forge/failure"
 )
 
 // A Tree is a repository at one commit. Links and submodules are no files: they are not listed and cannot be read.
@@ -150,7 +151,7 @@ func (t *Tree) other(ctx context.Context, hash string) (commit, error) {
 		return commit{}, t.repo.damaged(err)
 	}
 	if !plumbing.IsHash(hash) || !there {
-		return commit{}, fmt.Errorf("no commit %q: %w", cut(hash, 60), api.ErrNotFound)
+		return commit{}, fmt.Errorf("no commit %q: %w", failure.Cut(hash, 60), api.ErrNotFound)
 	}
 	c, err := t.store.commit(id)
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
+
+	"docent/forge/failure"
 )
 
 // A merge reaches a source folder after the branch has moved. The intent is on disk before: were it lost in between, the
@@ -89,7 +91,7 @@ func (h *Hub) probe(s *site, from, to plumbing.Hash) error {
 	}
 	root, err := os.OpenRoot(s.source.path)
 	if err != nil {
-		return fmt.Errorf("%w: open the folder: %w", ErrMisconfigured, reason(err))
+		return fmt.Errorf("%w: open the folder: %w", ErrMisconfigured, failure.Reason(err))
 	}
 	defer root.Close()
 	tried := map[string]bool{}
@@ -151,7 +153,7 @@ func (h *Hub) writeBack(ctx context.Context, s *site, to plumbing.Hash) (kept []
 	}
 	root, err := os.OpenRoot(s.source.path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: open the folder: %w", ErrMisconfigured, reason(err))
+		return nil, fmt.Errorf("%w: open the folder: %w", ErrMisconfigured, failure.Reason(err))
 	}
 	defer root.Close()
 	w := &writer{store: s.store, root: root, limit: h.o.MaxFile}

@@ -1,0 +1,32 @@
+package failure
+
+import "strings"
+
+// Text is a text without what a terminal or a mail reader would act on.
+func Text(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == '\uFFFD' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+}
+
+// Line is Text on one line, cut to n bytes.
+func Line(s string, n int) string { return Cut(strings.Join(strings.Fields(Text(s)), " "), n) }
+
+// Quote is what somebody else says, on one line and without our secret.
+func Quote(s, secret string) string {
+	if secret != "" {
+		s = strings.ReplaceAll(s, secret, "[token]")
+	}
+	return Line(s, 300)
+}
+
+// Cut shortens a text to n bytes, and shows that it did.
+func Cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
