@@ -16,6 +16,7 @@ import (
 
 	"docent/api"
 	"docent/forge/failure"
+	"docent/forge/host"
 )
 
 // Options of a Hub. None is needed.
@@ -46,12 +47,10 @@ type Hub struct {
 	pulls PullStore
 	o     Options
 	disk  *disk
+	hosts *host.Hosts
 
-	mu       sync.Mutex
-	repos    map[api.ProjectID]*repo
-	gates    map[string]*gate         // of code hosts, by address and credential
-	installs map[string]*installation // of GitHub Apps
-	renamed  map[string]string        // repositories that have another name than projects say, by hostName
+	mu    sync.Mutex
+	repos map[api.ProjectID]*repo
 
 	steps    sync.RWMutex // read-locked by what moves a branch together with a pull request
 	versions versions     // of the protocol that hosts speak
@@ -160,7 +159,10 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 			}
 		}
 	}
-	h := &Hub{dir: dir, pulls: pulls, o: o, disk: newDisk(o.MaxFiles, o.MaxBytes), repos: map[api.ProjectID]*repo{}, gates: map[string]*gate{}, installs: map[string]*installation{}, renamed: map[string]string{}}
+	h := &Hub{
+		dir: dir, pulls: pulls, o: o, disk: newDisk(o.MaxFiles, o.MaxBytes), repos: map[api.ProjectID]*repo{},
+		hosts: host.New(host.Options{Log: o.Log, Timeout: o.Timeout, WriteGap: o.WriteGap, Now: o.Now}),
+	}
 	h.disk.fault = o.diskFault
 	for _, e := range entries {
 		if id, ok := strings.CutSuffix(e.Name(), ".mended"); ok {
@@ -285,7 +287,7 @@ type site struct {
 	asked   time.Time // what the source said after this is new enough
 }
 
-func (s *site) pushes() bool { return s.project.Host == api.HostGit || hasPulls(s.project.Host) }
+func (s *site) pushes() bool { return s.project.Host == api.HostGit || host.KeepsPulls(s.project.Host) }
 
 // Sync brings the documentation's branch up to the source: a folder is imported, a repository fetched. It returns where
 // the branch stands and whether it has moved.

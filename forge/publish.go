@@ -14,6 +14,7 @@ import (
 
 	"docent/api"
 	"docent/forge/failure"
+	"docent/forge/host"
 )
 
 // ErrNoChange says that a publication's changes leave every file as it is.
@@ -128,7 +129,7 @@ func (h *Hub) stand(ctx context.Context, s *site, base plumbing.Hash, branch, pu
 	if branch == s.base {
 		return t, nil
 	}
-	if hasPulls(s.project.Host) {
+	if host.KeepsPulls(s.project.Host) {
 		return h.standHosted(ctx, s, t, base)
 	}
 	if s.pushes() {
@@ -370,7 +371,7 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 	ours := newObject(plumbing.CommitObject, encodeCommit(tree, []plumbing.Hash{parent}, h.o.Author, p.At, message))
 	objects = append(objects, ours)
 
-	if hasPulls(p.Project.Host) {
+	if host.KeepsPulls(p.Project.Host) {
 		return h.publishHosted(ctx, s, p, ours, objects, parent)
 	}
 	head, err := h.branchHead(ctx, s, p.Branch, parent)

@@ -31,6 +31,7 @@ import (
 
 	"docent/api"
 	"docent/forge/failure"
+	"docent/forge/host"
 )
 
 // A remote is a repository elsewhere. The git protocol is spoken through go-git's sessions rather than its Remote: what
@@ -58,8 +59,8 @@ func (h *Hub) dial(ctx context.Context, src source, p api.Project) (*remote, err
 		return nil, fmt.Errorf("%w: the source's address is not understood", ErrMisconfigured)
 	}
 	// Over ssh the token of a code host opens nothing: then the key is the agent's, or one of the usual files.
-	if ep.Protocol != "ssh" || !hasPulls(p.Host) {
-		if r.secret, err = h.secret(ctx, p); err != nil {
+	if ep.Protocol != "ssh" || !host.KeepsPulls(p.Host) {
+		if r.secret, err = h.hosts.Secret(ctx, p); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"docent/api"
 	"docent/forge/failure"
+	"docent/forge/host"
 )
 
 type sourceKind int
@@ -50,7 +51,7 @@ func Check(p api.Project) error {
 		return err
 	}
 	src, err := resolve(p)
-	if err == nil && hasPulls(p.Host) && src.kind != gitRemote {
+	if err == nil && host.KeepsPulls(p.Host) && src.kind != gitRemote {
 		return fmt.Errorf("%w: the source %q is a folder; with the host %q it must be the address of the repository there", ErrMisconfigured, p.Source, p.Host)
 	}
 	return err

@@ -23,6 +23,7 @@ var mayImport = []struct {
 	{"docent/api", nil},
 	{"docent/backoff", nil},
 	{"docent/docs", nil},
+	{"docent/forge/failure", nil},
 	{"docent/formats", nil},
 	{"docent/internal/growth", nil},
 	{"docent/stream", nil},
@@ -36,7 +37,8 @@ var mayImport = []struct {
 
 	// The capabilities. They know nothing of each other.
 	{"docent/agent", []string{"docent/api", "docent/formats", "docent/markup", "docent/site"}},
-	{"docent/forge", []string{"docent/api", "docent/site"}},
+	{"docent/forge/host", []string{"docent/api", "docent/forge/failure"}},
+	{"docent/forge", []string{"docent/api", "docent/forge/failure", "docent/forge/host", "docent/site"}},
 	{"docent/forge/forgetest", []string{"docent/api", "docent/forge"}},
 	{"docent/model/builtin", []string{"docent/model"}},
 	{"docent/model/remote", []string{"docent/model"}},

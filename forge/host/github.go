@@ -1,4 +1,4 @@
-package forge
+package host
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"docent/forge/failure"
 )
 
-// githubHost is a repository on GitHub or a GitHub Enterprise server.
-type githubHost struct {
-	c           *hostClient
+// gitHub is a repository on GitHub or a GitHub Enterprise server.
+type gitHub struct {
+	c           *client
 	lib         *github.Client
 	owner, name string
 	web         string
@@ -47,8 +47,8 @@ func githubAPI(hostURL string) string {
 	return web + "/api/v3"
 }
 
-func (h *Hub) github(p api.Project) (*githubHost, error) {
-	c, err := h.hostClient(p, "GitHub", githubAPI(p.HostURL), func(header http.Header, secret string) {
+func (h *Hosts) github(p api.Project) (*gitHub, error) {
+	c, err := h.client(p, "GitHub", githubAPI(p.HostURL), func(header http.Header, secret string) {
 		header.Set("Authorization", "Bearer "+secret)
 	})
 	if err != nil {
@@ -60,47 +60,47 @@ func (h *Hub) github(p api.Project) (*githubHost, error) {
 	return newGitHub(c, p)
 }
 
-func newGitHub(c *hostClient, p api.Project) (*githubHost, error) {
+func newGitHub(c *client, p api.Project) (*gitHub, error) {
 	base := c.base.String() + "/"
 	// The client keeps the limits, for all hosts alike and for all jobs together.
-	lib, err := github.NewClient(github.WithHTTPClient(c.client()), github.WithURLs(&base, &base), github.WithDisableRateLimitCheck(),
+	lib, err := github.NewClient(github.WithHTTPClient(c.httpClient()), github.WithURLs(&base, &base), github.WithDisableRateLimitCheck(),
 		github.WithUserAgent("docent"))
 	if err != nil {
 		return nil, failure.Misconfigured("The host's address is not understood.")
 	}
 	owner, name, _ := strings.Cut(p.Repository, "/")
-	return &githubHost{c: c, lib: lib, owner: owner, name: name, web: githubWeb(p.HostURL), app: p.AppID != 0}, nil
+	return &gitHub{c: c, lib: lib, owner: owner, name: name, web: githubWeb(p.HostURL), app: p.AppID != 0}, nil
 }
 
-func (g *githubHost) redirected() bool { return g.c.moved.Load() }
+func (g *gitHub) redirected() bool { return g.c.moved.Load() }
 
-func (g *githubHost) repository(ctx context.Context) (repository, error) {
+func (g *gitHub) Repository(ctx context.Context) (Repository, error) {
 	r, res, err := g.lib.Repositories.Get(ctx, g.owner, g.name)
 	if err != nil {
-		return repository{}, g.c.failure(ctx, err)
+		return Repository{}, g.c.failure(ctx, err)
 	}
-	pulls := unsaid
+	pulls := Unsaid
 	if scopes := res.Header.Values("X-OAuth-Scopes"); len(scopes) > 0 && !g.app { // a classic token's; others have none
-		pulls = denied
+		pulls = Denied
 		for scope := range strings.SplitSeq(strings.Join(scopes, ","), ",") {
 			if scope = strings.TrimSpace(scope); scope == "repo" || scope == "public_repo" && !r.GetPrivate() {
-				pulls = granted
+				pulls = Granted
 			}
 		}
 	}
 	// The permissions are a user's; what an app may do shows with the push itself.
 	push := g.app || r.Permissions == nil || r.GetPermissions().GetPush()
-	return repository{name: r.GetFullName(), archived: r.GetArchived() || r.GetDisabled(), push: push, pulls: pulls}, nil
+	return Repository{Name: r.GetFullName(), Archived: r.GetArchived() || r.GetDisabled(), Push: push, Pulls: pulls}, nil
 }
 
-func (g *githubHost) find(ctx context.Context, branch, _ string, _ bool) (hostedPull, error) {
+func (g *gitHub) Find(ctx context.Context, branch, _ string, _ bool) (Pull, error) {
 	list, _, err := g.lib.PullRequests.List(ctx, g.owner, g.name, &github.PullRequestListOptions{
 		State: "all", Head: g.owner + ":" + branch, Sort: "created", Direction: "desc", ListOptions: github.ListOptions{PerPage: 100},
 	})
 	if err != nil {
-		return hostedPull{}, g.c.failure(ctx, err)
+		return Pull{}, g.c.failure(ctx, err)
 	}
-	var best hostedPull
+	var best Pull
 	for _, pr := range list {
 		// A filter that the host does not understand is one that it ignores; and a fork's owner may be the same. Names may have
 		// changed since the project was set up, numbers have not.
@@ -109,48 +109,48 @@ func (g *githubHost) find(ctx context.Context, branch, _ string, _ bool) (hosted
 			continue
 		}
 		p := g.pull(pr)
-		if p.state == api.PullOpen {
+		if p.State == api.PullOpen {
 			return p, nil
 		}
-		if p.number > best.number {
+		if p.Number > best.Number {
 			best = p
 		}
 	}
 	return best, nil
 }
 
-func (g *githubHost) pull(pr *github.PullRequest) hostedPull {
-	p := hostedPull{
-		number: pr.GetNumber(), link: pr.GetHTMLURL(), title: pr.GetTitle(), body: pr.GetBody(), draft: pr.GetDraft(),
-		head: pr.GetHead().GetRef(), base: pr.GetBase().GetRef(), commit: pr.GetHead().GetSHA(), state: api.PullOpen,
+func (g *gitHub) pull(pr *github.PullRequest) Pull {
+	p := Pull{
+		Number: pr.GetNumber(), Link: pr.GetHTMLURL(), Title: pr.GetTitle(), Body: pr.GetBody(), Draft: pr.GetDraft(),
+		Head: pr.GetHead().GetRef(), Base: pr.GetBase().GetRef(), Commit: pr.GetHead().GetSHA(), State: api.PullOpen,
 	}
 	switch {
 	case pr.MergedAt != nil || pr.GetMerged():
-		p.state = api.PullMerged
+		p.State = api.PullMerged
 	case pr.GetState() == "closed":
-		p.state = api.PullClosed
+		p.State = api.PullClosed
 	}
 	for _, l := range pr.Labels {
-		p.labels = append(p.labels, l.GetName())
+		p.Labels = append(p.Labels, l.GetName())
 	}
-	if !webLink(p.link) {
-		p.link = g.web + "/" + g.owner + "/" + g.name + "/pull/" + strconv.Itoa(p.number)
+	if !webLink(p.Link) {
+		p.Link = g.web + "/" + g.owner + "/" + g.name + "/pull/" + strconv.Itoa(p.Number)
 	}
 	return p
 }
 
-func (g *githubHost) get(ctx context.Context, number int) (hostedPull, error) {
+func (g *gitHub) Get(ctx context.Context, number int) (Pull, error) {
 	pr, _, err := g.lib.PullRequests.Get(ctx, g.owner, g.name, number)
 	if err != nil {
-		return hostedPull{}, g.c.failure(ctx, err)
+		return Pull{}, g.c.failure(ctx, err)
 	}
 	return g.pull(pr), nil
 }
 
-func (g *githubHost) create(ctx context.Context, p hostedPull) (hostedPull, error) {
-	wanted := github.CreatePullRequest{Title: &p.title, Head: p.head, Base: p.base, Body: &p.body, Draft: &p.draft}
+func (g *gitHub) Create(ctx context.Context, p Pull) (Pull, error) {
+	wanted := github.CreatePullRequest{Title: &p.Title, Head: p.Head, Base: p.Base, Body: &p.Body, Draft: &p.Draft}
 	pr, _, err := g.lib.PullRequests.Create(ctx, g.owner, g.name, wanted)
-	if err = g.c.failure(ctx, err); p.draft && answered(err, http.StatusUnprocessableEntity) && said(err, "draft pull requests are not supported") {
+	if err = g.c.failure(ctx, err); p.Draft && answered(err, http.StatusUnprocessableEntity) && said(err, "draft pull requests are not supported") {
 		ready := false // a plan without drafts
 		wanted.Draft = &ready
 		pr, _, err = g.lib.PullRequests.Create(ctx, g.owner, g.name, wanted)
@@ -158,21 +158,21 @@ func (g *githubHost) create(ctx context.Context, p hostedPull) (hostedPull, erro
 	}
 	switch {
 	case answered(err, http.StatusUnprocessableEntity) && said(err, "already exists"):
-		return hostedPull{}, errPullExists
+		return Pull{}, ErrPullExists
 	case answered(err, http.StatusUnprocessableEntity) && said(err, "head sha can't be blank", "head ref must be a branch", "head invalid", "field head"):
-		return hostedPull{}, &failure.Error{Kind: ErrTemporary, Say: "GitHub does not know the pushed branch yet."}
+		return Pull{}, &failure.Error{Kind: failure.ErrTemporary, Say: "GitHub does not know the pushed branch yet."}
 	case err != nil:
-		return hostedPull{}, err
+		return Pull{}, err
 	}
 	return g.pull(pr), nil
 }
 
-func (g *githubHost) describe(ctx context.Context, number int, body string) error {
+func (g *gitHub) Describe(ctx context.Context, number int, body string) error {
 	_, _, err := g.lib.PullRequests.Edit(ctx, g.owner, g.name, number, &github.PullRequest{Body: &body})
 	return g.c.failure(ctx, err)
 }
 
-func (g *githubHost) label(ctx context.Context, number int, labels []string) error {
+func (g *gitHub) Label(ctx context.Context, number int, labels []string) error {
 	// The library sends a bare list, which the description of the API does not know.
 	req, err := g.lib.NewRequest(ctx, http.MethodPost, fmt.Sprintf("repos/%s/%s/issues/%d/labels", g.owner, g.name, number), map[string][]string{"labels": labels})
 	if err == nil {
@@ -183,11 +183,11 @@ func (g *githubHost) label(ctx context.Context, number int, labels []string) err
 
 // githubApp is an app as it speaks for itself, to get the token that it acts with.
 type githubApp struct {
-	*githubHost
+	*gitHub
 	id int64
 }
 
-func (h *Hub) githubApp(p api.Project) (*githubApp, error) {
+func (h *Hosts) githubApp(p api.Project) (*githubApp, error) {
 	text, err := readSecret(p.TokenEnv)
 	if err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func (h *Hub) githubApp(p api.Project) (*githubApp, error) {
 	if err != nil {
 		return nil, failure.Misconfigured("%s does not hold the app's private key: it must be the PEM file that GitHub gave.", p.TokenEnv)
 	}
-	c, err := h.hostClient(p, "GitHub", githubAPI(p.HostURL), func(header http.Header, secret string) {
+	c, err := h.client(p, "GitHub", githubAPI(p.HostURL), func(header http.Header, secret string) {
 		header.Set("Authorization", "Bearer "+secret)
 	})
 	if err != nil {
@@ -205,7 +205,7 @@ func (h *Hub) githubApp(p api.Project) (*githubApp, error) {
 	c.what = "the app's id and private key"
 	c.secret = func(context.Context) (string, error) { return appJWT(p.AppID, key, h.o.Now()) }
 	g, err := newGitHub(c, p)
-	return &githubApp{githubHost: g, id: p.AppID}, err
+	return &githubApp{gitHub: g, id: p.AppID}, err
 }
 
 // installation finds the app's installation on the repository.

@@ -1,4 +1,4 @@
-package forge
+package host
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"docent/api"
 	"docent/forge/failure"
 )
 
@@ -48,10 +49,10 @@ func (g *gate) close(until time.Time) {
 	}
 }
 
-// A hostClient carries requests to a code host's API. The libraries for the hosts talk through it, so that for all of them
+// A client carries requests to a code host's API. The libraries for the hosts talk through it, so that for all of them
 // the same holds: credentials go to the host alone and into a header alone, the host's limits are kept, answers are
 // bounded, and whatever is no success is a *failure.Error with clean words.
-type hostClient struct {
+type client struct {
 	name    string // of the host, for people
 	what    string // the credential, for people
 	repo    string // OWNER/NAME, for people
@@ -78,8 +79,8 @@ var hostTransport = sync.OnceValue(func() http.RoundTripper {
 	return t
 })
 
-// client is for the libraries.
-func (c *hostClient) client() *http.Client {
+// httpClient is for the libraries.
+func (c *client) httpClient() *http.Client {
 	return &http.Client{Transport: c, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		first := via[0]
 		switch {
@@ -93,7 +94,7 @@ func (c *hostClient) client() *http.Client {
 }
 
 // RoundTrip sends a request, and a reading one again where the host has trouble for a moment.
-func (c *hostClient) RoundTrip(req *http.Request) (*http.Response, error) {
+func (c *client) RoundTrip(req *http.Request) (*http.Response, error) {
 	var body []byte
 	if req.Body != nil {
 		var err error
@@ -115,7 +116,7 @@ func (c *hostClient) RoundTrip(req *http.Request) (*http.Response, error) {
 			continue // with the next secret
 		}
 		var e *failure.Error
-		again := reading && try < 3 && errors.Is(err, ErrTemporary) && !(errors.As(err, &e) && e.After > 0)
+		again := reading && try < 3 && errors.Is(err, failure.ErrTemporary) && !(errors.As(err, &e) && e.After > 0)
 		if !again {
 			return nil, err
 		}
@@ -136,7 +137,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (c *hostClient) once(req *http.Request, body []byte, write bool) (*http.Response, error) {
+func (c *client) once(req *http.Request, body []byte, write bool) (*http.Response, error) {
 	if !strings.EqualFold(req.URL.Host, c.base.Host) || req.URL.Scheme != c.base.Scheme {
 		return nil, failure.Misconfigured("%s points to another host, where the credentials do not belong.", c.name)
 	}
@@ -152,7 +153,7 @@ func (c *hostClient) once(req *http.Request, body []byte, write bool) (*http.Res
 		return nil, context.Cause(ctx)
 	}
 	if left := c.gate.closed(c.now()); left > 0 {
-		return nil, &failure.Error{Kind: ErrTemporary, After: left,
+		return nil, &failure.Error{Kind: failure.ErrTemporary, After: left,
 			Say: fmt.Sprintf("%s asked for fewer requests, for another %v.", c.name, left.Round(time.Second))}
 	}
 	if write {
@@ -181,7 +182,7 @@ func (c *hostClient) once(req *http.Request, body []byte, write bool) (*http.Res
 	case ctx.Err() != nil && err != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, &failure.Error{Kind: ErrTemporary, Say: fmt.Sprintf("%s does not answer: %s.", c.name, failure.Quote(err.Error(), secret))}
+		return nil, &failure.Error{Kind: failure.ErrTemporary, Say: fmt.Sprintf("%s does not answer: %s.", c.name, failure.Quote(err.Error(), secret))}
 	case len(data) > maxAnswer:
 		return nil, failure.Misconfigured("%s answers with more than %d bytes.", c.name, maxAnswer)
 	case res.StatusCode >= 300:
@@ -261,7 +262,7 @@ func textsIn(raw json.RawMessage, depth int) []string {
 }
 
 // limit says whether an answer asks for fewer requests, and for how long none is welcome.
-func (c *hostClient) limit(status int, h http.Header, text string) (time.Duration, bool) {
+func (c *client) limit(status int, h http.Header, text string) (time.Duration, bool) {
 	const atLeast, atMost = time.Second, 2 * time.Hour
 	words := strings.ToLower(text)
 	spent := h.Get("X-RateLimit-Remaining") == "0" || h.Get("RateLimit-Remaining") == "0"
@@ -295,7 +296,7 @@ func (c *hostClient) limit(status int, h http.Header, text string) (time.Duratio
 }
 
 // ask sends one request of an API that no library is used for. What is nil is not sent, or not read.
-func (c *hostClient) ask(ctx context.Context, method, path string, query url.Values, send, receive any) error {
+func (c *client) ask(ctx context.Context, method, path string, query url.Values, send, receive any) error {
 	var body io.Reader
 	if send != nil {
 		data, err := json.Marshal(send)
@@ -318,7 +319,7 @@ func (c *hostClient) ask(ctx context.Context, method, path string, query url.Val
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	res, err := c.client().Do(req)
+	res, err := c.httpClient().Do(req)
 	if err != nil {
 		return c.failure(ctx, err)
 	}
@@ -335,12 +336,12 @@ func (c *hostClient) ask(ctx context.Context, method, path string, query url.Val
 	return nil
 }
 
-func (c *hostClient) unexpected(err error) error {
+func (c *client) unexpected(err error) error {
 	return failure.Misconfigured("What answers at %s is not %s as it is known: %s. Check the host's address.", c.base.Host, c.name, failure.Quote(err.Error(), ""))
 }
 
 // failure is an error that a library hands back: what went wrong in the client stands in its chain.
-func (c *hostClient) failure(ctx context.Context, err error) error {
+func (c *client) failure(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -350,8 +351,37 @@ func (c *hostClient) failure(ctx context.Context, err error) error {
 		return e
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, ErrMisconfigured), errors.Is(err, ErrTemporary):
+	case errors.Is(err, failure.ErrMisconfigured), errors.Is(err, failure.ErrTemporary):
 		return err
 	}
 	return c.unexpected(err)
+}
+
+// client is the way to the host's API with the project's credentials.
+func (h *Hosts) client(p api.Project, name, base string, authorize func(h http.Header, secret string)) (*client, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" {
+		return nil, failure.Misconfigured("The host's address is not understood.")
+	}
+	what := "the token in " + p.TokenEnv
+	if p.AppID != 0 {
+		what = "the app's token"
+	}
+	key := base + " " + p.TokenEnv
+	h.mu.Lock()
+	if h.gates[key] == nil {
+		h.gates[key] = newGate()
+	}
+	g := h.gates[key]
+	h.mu.Unlock()
+	gap := time.Duration(0)
+	if p.Host == api.HostGitHub {
+		gap = h.o.WriteGap // no other host asks for one
+	}
+	return &client{
+		name: name, what: what, repo: p.Repository, base: u, gate: g, gap: gap, timeout: min(h.o.Timeout, time.Minute),
+		now: h.o.Now, retry: 200 * time.Millisecond,
+		secret:    func(ctx context.Context) (string, error) { return h.Secret(ctx, p) },
+		authorize: authorize,
+	}, nil
 }

@@ -1,4 +1,4 @@
-package forge
+package host
 
 import (
 	"errors"
@@ -40,10 +40,10 @@ func said(err error, words ...string) bool {
 }
 
 // refusalOf sorts an answer that is no success by what can be done about it.
-func (c *hostClient) refusalOf(status int, header http.Header, text string) *failure.Error {
-	e := &failure.Error{Kind: ErrMisconfigured, Status: status, Words: text}
+func (c *client) refusalOf(status int, header http.Header, text string) *failure.Error {
+	e := &failure.Error{Kind: failure.ErrMisconfigured, Status: status, Words: text}
 	if wait, limited := c.limit(status, header, text); limited {
-		e.Kind, e.After = ErrTemporary, wait
+		e.Kind, e.After = failure.ErrTemporary, wait
 		e.Say = fmt.Sprintf("%s asks for fewer requests, for the next %v.", c.name, wait.Round(time.Second))
 		return e
 	}
@@ -61,7 +61,7 @@ func (c *hostClient) refusalOf(status int, header http.Header, text string) *fai
 	case status == http.StatusNotFound:
 		e.Say = fmt.Sprintf("%s has no repository %s, or does not show it to %s%s.", c.name, c.repo, c.what, words)
 	case status == http.StatusRequestTimeout, status >= 500:
-		e.Kind = ErrTemporary
+		e.Kind = failure.ErrTemporary
 		e.Say = fmt.Sprintf("%s has trouble of its own now (status %d)%s.", c.name, status, words)
 	case status >= 300 && status < 400:
 		e.Say = fmt.Sprintf("%s says that %s is at another address now: set the project's repository and host address anew.", c.name, c.repo)

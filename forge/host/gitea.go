@@ -1,4 +1,4 @@
-package forge
+package host
 
 import (
 	"context"
@@ -12,16 +12,16 @@ import (
 	"docent/forge/failure"
 )
 
-// giteaHost is a repository on a Gitea or Forgejo server.
-type giteaHost struct {
-	c           *hostClient
+// gitea is a repository on a Gitea or Forgejo server.
+type gitea struct {
+	c           *client
 	owner, name string
 	web         string
 }
 
-func (h *Hub) gitea(p api.Project) (*giteaHost, error) {
+func (h *Hosts) gitea(p api.Project) (*gitea, error) {
 	web := strings.TrimSuffix(strings.TrimRight(p.HostURL, "/"), "/api/v1")
-	c, err := h.hostClient(p, "Gitea", web+"/api/v1", func(header http.Header, secret string) {
+	c, err := h.client(p, "Gitea", web+"/api/v1", func(header http.Header, secret string) {
 		header.Set("Authorization", "token "+secret)
 	})
 	if err != nil {
@@ -29,7 +29,7 @@ func (h *Hub) gitea(p api.Project) (*giteaHost, error) {
 	}
 	c.gap = 0 // Gitea has no limits of its own
 	owner, name, _ := strings.Cut(p.Repository, "/")
-	return &giteaHost{c: c, owner: owner, name: name, web: web}, nil
+	return &gitea{c: c, owner: owner, name: name, web: web}, nil
 }
 
 // giteaPull is what is read of a pull request.
@@ -55,13 +55,13 @@ type giteaBranch struct {
 	RepoID int64  `json:"repo_id"`
 }
 
-func (g *giteaHost) path(rest string) string {
+func (g *gitea) path(rest string) string {
 	return "/repos/" + url.PathEscape(g.owner) + "/" + url.PathEscape(g.name) + rest
 }
 
-func (g *giteaHost) redirected() bool { return g.c.moved.Load() }
+func (g *gitea) redirected() bool { return g.c.moved.Load() }
 
-func (g *giteaHost) repository(ctx context.Context) (repository, error) {
+func (g *gitea) Repository(ctx context.Context) (Repository, error) {
 	var r struct {
 		FullName    string `json:"full_name"`
 		Archived    bool   `json:"archived"`
@@ -70,28 +70,28 @@ func (g *giteaHost) repository(ctx context.Context) (repository, error) {
 		} `json:"permissions"`
 	}
 	if err := g.c.ask(ctx, http.MethodGet, g.path(""), nil, nil, &r); err != nil {
-		return repository{}, err
+		return Repository{}, err
 	}
-	return repository{name: r.FullName, archived: r.Archived, push: r.Permissions == nil || r.Permissions.Push}, nil
+	return Repository{Name: r.FullName, Archived: r.Archived, Push: r.Permissions == nil || r.Permissions.Push}, nil
 }
 
 // find asks for the one between two branches, which tells of closed ones too. There may be an open one beside a closed one,
 // or towards another base: those the list of open ones tells. It is long where many jobs are open, and names the pull
 // requests of a branch that is gone otherwise: it is not read for one that is not there.
-func (g *giteaHost) find(ctx context.Context, branch, base string, there bool) (hostedPull, error) {
+func (g *gitea) Find(ctx context.Context, branch, base string, there bool) (Pull, error) {
 	var one giteaPull
 	parts := strings.Split(branch, "/")
 	for i := range parts {
 		parts[i] = url.PathEscape(parts[i]) // its slashes stay
 	}
 	err := g.c.ask(ctx, http.MethodGet, g.path("/pulls/"+url.PathEscape(base)+"/"+strings.Join(parts, "/")), nil, nil, &one)
-	var found hostedPull
+	var found Pull
 	switch {
 	case answered(err, http.StatusNotFound):
 	case err != nil:
-		return hostedPull{}, err
+		return Pull{}, err
 	default:
-		if found = g.pull(one); found.state == api.PullOpen {
+		if found = g.pull(one); found.State == api.PullOpen {
 			return found, nil
 		}
 	}
@@ -103,7 +103,7 @@ func (g *giteaHost) find(ctx context.Context, branch, base string, there bool) (
 		var list []giteaPull
 		query := url.Values{"state": {"open"}, "sort": {"newest"}, "page": {strconv.Itoa(page)}, "limit": {strconv.Itoa(perPage)}}
 		if err := g.c.ask(ctx, http.MethodGet, g.path("/pulls"), query, nil, &list); err != nil {
-			return hostedPull{}, err // of a repository that is not there, too
+			return Pull{}, err // of a repository that is not there, too
 		}
 		for _, pr := range list {
 			if pr.State == "open" && pr.Head.Ref == branch && pr.Head.RepoID == pr.Base.RepoID {
@@ -117,59 +117,59 @@ func (g *giteaHost) find(ctx context.Context, branch, base string, there bool) (
 	return found, nil
 }
 
-func (g *giteaHost) pull(pr giteaPull) hostedPull {
-	p := hostedPull{
-		number: pr.Number, link: pr.HTMLURL, title: pr.Title, body: pr.Body, draft: pr.Draft,
-		head: pr.Head.Label, base: pr.Base.Ref, commit: pr.Head.SHA, state: api.PullOpen,
+func (g *gitea) pull(pr giteaPull) Pull {
+	p := Pull{
+		Number: pr.Number, Link: pr.HTMLURL, Title: pr.Title, Body: pr.Body, Draft: pr.Draft,
+		Head: pr.Head.Label, Base: pr.Base.Ref, Commit: pr.Head.SHA, State: api.PullOpen,
 	}
 	switch {
 	case pr.Merged:
-		p.state = api.PullMerged
+		p.State = api.PullMerged
 	case pr.State == "closed":
-		p.state = api.PullClosed
+		p.State = api.PullClosed
 	}
 	for _, l := range pr.Labels {
-		p.labels = append(p.labels, l.Name)
+		p.Labels = append(p.Labels, l.Name)
 	}
-	if !webLink(p.link) {
-		p.link = fmt.Sprintf("%s/%s/%s/pulls/%d", g.web, g.owner, g.name, p.number)
+	if !webLink(p.Link) {
+		p.Link = fmt.Sprintf("%s/%s/%s/pulls/%d", g.web, g.owner, g.name, p.Number)
 	}
 	return p
 }
 
-func (g *giteaHost) get(ctx context.Context, number int) (hostedPull, error) {
+func (g *gitea) Get(ctx context.Context, number int) (Pull, error) {
 	var pr giteaPull
 	err := g.c.ask(ctx, http.MethodGet, g.path("/pulls/"+strconv.Itoa(number)), nil, nil, &pr)
 	return g.pull(pr), err
 }
 
-func (g *giteaHost) create(ctx context.Context, p hostedPull) (hostedPull, error) {
-	title := p.title
-	if p.draft {
+func (g *gitea) Create(ctx context.Context, p Pull) (Pull, error) {
+	title := p.Title
+	if p.Draft {
 		title = "WIP: " + title
 	}
 	var pr giteaPull
-	err := g.c.ask(ctx, http.MethodPost, g.path("/pulls"), nil, map[string]string{"title": title, "head": p.head, "base": p.base, "body": p.body}, &pr)
+	err := g.c.ask(ctx, http.MethodPost, g.path("/pulls"), nil, map[string]string{"title": title, "head": p.Head, "base": p.Base, "body": p.Body}, &pr)
 	switch {
 	case answered(err, http.StatusConflict):
-		return hostedPull{}, errPullExists
+		return Pull{}, ErrPullExists
 	case answered(err, http.StatusNotFound):
 		// The branch was pushed a moment ago and may not be known yet.
-		if _, gone := g.repository(ctx); gone != nil {
-			return hostedPull{}, gone
+		if _, gone := g.Repository(ctx); gone != nil {
+			return Pull{}, gone
 		}
-		return hostedPull{}, &failure.Error{Kind: ErrTemporary, Say: "Gitea does not know the pushed branch yet."}
+		return Pull{}, &failure.Error{Kind: failure.ErrTemporary, Say: "Gitea does not know the pushed branch yet."}
 	case err != nil:
-		return hostedPull{}, err
+		return Pull{}, err
 	}
 	return g.pull(pr), nil
 }
 
-func (g *giteaHost) describe(ctx context.Context, number int, body string) error {
+func (g *gitea) Describe(ctx context.Context, number int, body string) error {
 	return g.c.ask(ctx, http.MethodPatch, g.path("/pulls/"+strconv.Itoa(number)), nil, map[string]string{"body": body}, nil)
 }
 
 // label goes by name here; on creation the host knows labels by number only.
-func (g *giteaHost) label(ctx context.Context, number int, labels []string) error {
+func (g *gitea) Label(ctx context.Context, number int, labels []string) error {
 	return g.c.ask(ctx, http.MethodPost, g.path("/issues/"+strconv.Itoa(number)+"/labels"), nil, map[string][]string{"labels": labels}, nil)
 }

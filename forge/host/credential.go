@@ -1,4 +1,4 @@
-package forge
+package host
 
 import (
 	"context"
@@ -47,8 +47,8 @@ func readSecret(variable string) (string, error) {
 	return "", failure.Misconfigured("The file that %s_FILE names is empty.", variable)
 }
 
-// secret is what a project's repository is reached with now: its token, its SSH key, or its app's token of the hour.
-func (h *Hub) secret(ctx context.Context, p api.Project) (string, error) {
+// Secret is what a project's repository is reached with now: its token, its SSH key, or its app's token of the hour.
+func (h *Hosts) Secret(ctx context.Context, p api.Project) (string, error) {
 	if p.Host == api.HostGitHub && p.AppID != 0 {
 		return h.appToken(ctx, p)
 	}
@@ -63,7 +63,7 @@ type installation struct {
 	expires time.Time
 }
 
-func (h *Hub) installation(p api.Project) *installation {
+func (h *Hosts) installation(p api.Project) *installation {
 	key := fmt.Sprintf("%s %d %s %s", githubAPI(p.HostURL), p.AppID, p.TokenEnv, strings.ToLower(p.Repository))
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,7 +74,7 @@ func (h *Hub) installation(p api.Project) *installation {
 }
 
 // appToken is the installation's token; a new one where the old one has less than five minutes left.
-func (h *Hub) appToken(ctx context.Context, p api.Project) (string, error) {
+func (h *Hosts) appToken(ctx context.Context, p api.Project) (string, error) {
 	in := h.installation(p)
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -102,7 +102,7 @@ func (h *Hub) appToken(ctx context.Context, p api.Project) (string, error) {
 }
 
 // dropAppToken forgets a token that the host refused; true where there is reason to try with another one.
-func (h *Hub) dropAppToken(p api.Project, refused string) bool {
+func (h *Hosts) dropAppToken(p api.Project, refused string) bool {
 	in := h.installation(p)
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -1,0 +1,180 @@
+// Package host speaks with the code hosts' APIs: GitHub, GitLab and Gitea. It finds, opens and describes pull requests; git
+// itself pushes the branches that they are made of.
+//
+// All requests of all jobs under one credential to one host go one after the other and keep to the host's limits. What is no
+// success is a *failure.Error with words for the operator.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"docent/api"
+	"docent/forge/failure"
+)
+
+// A Host keeps pull requests of one repository. All of it may be repeated; what it fails with is a *failure.Error, or the
+// context's end.
+type Host interface {
+	// Repository says what the credentials may do.
+	Repository(ctx context.Context) (Repository, error)
+	// Find is the open pull request from a branch of the repository, else the youngest; its number is zero where there is none.
+	// There says whether the branch exists on the host.
+	Find(ctx context.Context, branch, base string, there bool) (Pull, error)
+	Get(ctx context.Context, number int) (Pull, error)
+	// Create opens one. Where the branch has one already it fails with ErrPullExists.
+	Create(ctx context.Context, p Pull) (Pull, error)
+	// Describe sets the body.
+	Describe(ctx context.Context, number int, body string) error
+	// Label adds labels to those that the pull request has.
+	Label(ctx context.Context, number int, labels []string) error
+	// redirected says that the host has answered from another address: the repository has a new name.
+	redirected() bool
+}
+
+// ErrPullExists says that a branch has a pull request already.
+var ErrPullExists = errors.New("the branch has a pull request already")
+
+// A Repository is what a host says of one, to these credentials.
+type Repository struct {
+	Name     string // OWNER/NAME as it is now
+	Archived bool
+	Push     bool
+	Pulls    Right // to open pull requests
+}
+
+// A Right is what the host says of one: many do not tell what a token may do, as opposed to whoever it belongs to.
+type Right string
+
+const (
+	Granted Right = "Granted"
+	Denied  Right = "Denied"
+	Unsaid  Right = ""
+)
+
+// A Pull is a pull request of a code host.
+type Pull struct {
+	Number int
+	State  api.PullState
+	Link   string
+	Title  string
+	Body   string
+	Head   string // branch
+	Base   string // branch
+	Commit string // that the branch stands at, or stood at when it was merged or closed
+	Draft  bool
+	Labels []string
+}
+
+// KeepsPulls says whether a kind of host keeps pull requests itself.
+func KeepsPulls(kind api.HostKind) bool {
+	return kind == api.HostGitHub || kind == api.HostGitLab || kind == api.HostGitea
+}
+
+// Options of Hosts.
+type Options struct {
+	Log      *slog.Logger
+	Timeout  time.Duration // of one request; never more than a minute
+	WriteGap time.Duration // between two changes on GitHub, which asks for it
+	Now      func() time.Time
+}
+
+// Hosts are the code hosts of all projects: what is remembered of them between requests.
+type Hosts struct {
+	o Options
+
+	mu       sync.Mutex
+	gates    map[string]*gate         // by address and credential
+	installs map[string]*installation // of GitHub Apps
+	renamed  map[string]string        // repositories that have another name than projects say, by hostName
+}
+
+// New has met no host yet.
+func New(o Options) *Hosts {
+	return &Hosts{o: o, gates: map[string]*gate{}, installs: map[string]*installation{}, renamed: map[string]string{}}
+}
+
+// For is the project's code host.
+func (h *Hosts) For(p api.Project) (Host, error) {
+	h.mu.Lock()
+	if name := h.renamed[hostName(p)]; name != "" {
+		p.Repository = name
+	}
+	h.mu.Unlock()
+	switch p.Host {
+	case api.HostGitHub:
+		return h.github(p)
+	case api.HostGitLab:
+		return h.gitlab(p)
+	case api.HostGitea:
+		return h.gitea(p)
+	}
+	return nil, failure.Misconfigured("There is no code host of kind %q.", p.Host)
+}
+
+// hostName names a repository among those of all hosts, as a project does.
+func hostName(p api.Project) string {
+	return fmt.Sprint(p.Host, " ", p.HostURL, " ", strings.ToLower(p.Repository))
+}
+
+// Find finds a branch's pull request. Where the repository has a new name, which hosts show to readers alone, everything that
+// follows goes to that one.
+func (h *Hosts) Find(ctx context.Context, p api.Project, branch, base string, there bool) (Host, Pull, error) {
+	host, err := h.For(p)
+	if err != nil {
+		return nil, Pull{}, err
+	}
+	pull, err := host.Find(ctx, branch, base, there)
+	if err != nil || !host.redirected() {
+		return host, pull, err
+	}
+	r, err := host.Repository(ctx)
+	if err != nil {
+		return nil, Pull{}, err
+	}
+	if r.Name == p.Repository {
+		return host, pull, err
+	}
+	if r.Name == "" {
+		return nil, Pull{}, failure.Misconfigured("The repository %s has another name now, which its host does not tell: set the project's repository anew.", p.Repository)
+	}
+	h.o.Log.Warn("the repository has a new name on its host: set it with project set --repository", "project", p.ID, "was", p.Repository, "is", r.Name)
+	h.mu.Lock()
+	h.renamed[hostName(p)] = r.Name
+	h.mu.Unlock()
+	if host, err = h.For(p); err != nil {
+		return nil, Pull{}, err
+	}
+	pull, err = host.Find(ctx, branch, base, there)
+	return host, pull, err
+}
+
+// Access says what the credentials may do with a repository, where that is enough to publish to it.
+func Access(ctx context.Context, host Host, p api.Project) (Repository, error) {
+	r, err := host.Repository(ctx)
+	switch {
+	case err != nil:
+		return r, err
+	case r.Archived:
+		return r, failure.Misconfigured("The repository %s is archived on its host: nothing can be changed in it.", p.Repository)
+	case !r.Push:
+		return r, failure.Misconfigured("The credentials in %s may read %s but not write to it.", p.TokenEnv, p.Repository)
+	}
+	return r, nil
+}
+
+// Explain explains a refused push by what the host's API knows of the repository, where it knows more than git said.
+func Explain(ctx context.Context, host Host, p api.Project, err error) error {
+	if err == nil || !errors.Is(err, failure.ErrMisconfigured) {
+		return err
+	}
+	if _, why := Access(ctx, host, p); errors.Is(why, failure.ErrMisconfigured) {
+		return why
+	}
+	return err
+}
