@@ -13,11 +13,6 @@ func Failing(o Options, fault func(step string) error) Options {
 	return o
 }
 
-var (
-	Merge3    = merge3
-	DiffLines = func(a, b []byte) string { x, y := splitLines(a), splitLines(b); return unified(x, y, diffLines(x, y)) }
-)
-
 // Waiting is how many wait for the turn of a project's repository.
 func Waiting(h *Hub, project api.ProjectID) int {
 	r, err := h.repo(project)
@@ -54,7 +49,7 @@ func Pack(ctx context.Context, h *Hub, project api.ProjectID) error {
 	if err != nil {
 		return err
 	}
-	return st.pack(ctx, h.at, h.whenFree)
+	return st.Pack(ctx, h.at, h.whenFree)
 }
 
 // OnDisk fails the reading of a hub's own files where fault returns an error: op is "open" or "read".
@@ -64,7 +59,7 @@ func OnDisk(o Options, fault func(op, name string) error) Options {
 }
 
 // Inflated is how many bytes a hub has inflated to look at them, and how many of those it held in memory.
-func Inflated(h *Hub) (all, held int64) { return h.disk.inflated.Load(), h.disk.held.Load() }
+func Inflated(h *Hub) (all, held int64) { return h.disk.Inflated() }
 
 // ReadPack brings a pack into a project's repository as a fetch does.
 func ReadPack(h *Hub, project api.ProjectID, pack io.Reader) error {
@@ -76,5 +71,5 @@ func ReadPack(h *Hub, project api.ProjectID, pack io.Reader) error {
 	if err != nil {
 		return err
 	}
-	return st.readPack(pack)
+	return st.ReadPack(pack)
 }

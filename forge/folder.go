@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"docent/forge/failure"
+	"docent/forge/git"
 	docsite "docent/site"
 )
 
@@ -68,7 +69,8 @@ type seen struct {
 
 // An importer turns a folder into a tree. Links are not followed and not imported.
 type importer struct {
-	store   *store
+	store   *git.Store
+	disk    *git.Disk
 	root    *os.Root
 	max     int64
 	limit   int
@@ -95,8 +97,8 @@ func (im *importer) track(base plumbing.Hash, src source) error {
 		}
 	}
 	if !base.IsZero() {
-		err := im.store.walkTree(base, "", func(p string, e entry) error {
-			if e.isFile() {
+		err := im.store.Walk(base, "", func(p string, e git.Entry) error {
+			if e.IsFile() {
 				im.had = true
 				if src.kind != workTree {
 					add(p)
@@ -122,7 +124,7 @@ func (im *importer) track(base plumbing.Hash, src source) error {
 	if n, err := indexed(dir); err != nil {
 		return fmt.Errorf("%w: read the index of the working tree: %w", ErrMisconfigured, err)
 	} else if n > im.limit {
-		return im.store.tooManyNames()
+		return im.store.TooManyNames()
 	}
 	index, err := filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(0)).Index()
 	if err != nil {
@@ -239,7 +241,7 @@ func (im *importer) list(ctx context.Context, dir string, onlyTracked bool) erro
 			if im.git && exists(path.Join(im.root.Name(), p, ".git")) {
 				continue // a repository within: not ours
 			}
-			if checkPath(p) != nil {
+			if git.CheckPath(p) != nil {
 				im.skipped = append(im.skipped, fmt.Sprintf("%q: not a name for a folder", p))
 				continue
 			}
@@ -251,7 +253,7 @@ func (im *importer) list(ctx context.Context, dir string, onlyTracked bool) erro
 			im.skipped = append(im.skipped, fmt.Sprintf("%q: a symbolic link", p))
 		case !e.Type().IsRegular():
 			im.skipped = append(im.skipped, fmt.Sprintf("%q: not a regular file", p))
-		case checkPath(p) != nil:
+		case git.CheckPath(p) != nil:
 			im.skipped = append(im.skipped, fmt.Sprintf("%q: not a name for a file", p))
 		default:
 			info, err := e.Info()
@@ -266,7 +268,7 @@ func (im *importer) list(ctx context.Context, dir string, onlyTracked bool) erro
 				continue
 			}
 			if im.files = append(im.files, found{path: p, info: info}); len(im.files) > im.limit {
-				return im.store.tooManyNames()
+				return im.store.TooManyNames()
 			}
 		}
 	}
@@ -279,13 +281,13 @@ const importBatch = 32 << 20 // bytes read before they are written
 func (im *importer) read(ctx context.Context, progress func(string)) error {
 	known := make(map[string]seen, len(im.files))
 	var (
-		objects []object
+		objects []git.Object
 		size    int64
 		from    int
 	)
 	flush := func(to int) error {
 		batch := im.files[from:to]
-		contents := make([]*object, len(batch))
+		contents := make([]*git.Object, len(batch))
 		g, ctx := errgroup.WithContext(ctx)
 		g.SetLimit(runtime.GOMAXPROCS(0))
 		for i := range batch {
@@ -306,9 +308,9 @@ func (im *importer) read(ctx context.Context, progress func(string)) error {
 				if err != nil {
 					return err
 				}
-				o := newObject(plumbing.BlobObject, data)
-				f.hash = o.hash
-				there, err := im.store.has(o.hash)
+				o := git.NewBlob(data)
+				f.hash = o.Hash
+				there, err := im.store.Has(o.Hash)
 				if err == nil && !there {
 					contents[i] = &o
 				}
@@ -324,7 +326,7 @@ func (im *importer) read(ctx context.Context, progress func(string)) error {
 				objects = append(objects, *o)
 			}
 		}
-		if err := im.store.write(objects); err != nil {
+		if err := im.store.Write(objects); err != nil {
 			return err
 		}
 		from, size = to, 0
@@ -355,7 +357,7 @@ func (im *importer) read(ctx context.Context, progress func(string)) error {
 
 // load reads a file of the folder.
 func (im *importer) load(name string) ([]byte, error) {
-	defer im.store.disk.take()()
+	defer im.disk.Take()()
 	return readRegular(im.root, name, im.max)
 }
 
@@ -393,16 +395,16 @@ func (im *importer) tree() (plumbing.Hash, error) {
 	files := slices.DeleteFunc(im.files, func(f found) bool { return f.gone })
 	slices.SortFunc(files, func(a, b found) int { return strings.Compare(a.path, b.path) })
 	root, objects := plant(files, 0, nil)
-	return root, im.store.write(objects)
+	return root, im.store.Write(objects)
 }
 
 // plant makes the tree of files that share their path up to from.
-func plant(files []found, from int, objects []object) (plumbing.Hash, []object) {
-	var entries []entry
+func plant(files []found, from int, objects []git.Object) (plumbing.Hash, []git.Object) {
+	var entries []git.Entry
 	for i := 0; i < len(files); {
 		name, _, more := cutPath(files[i].path[from:])
 		if !more {
-			entries = append(entries, entry{name: name, mode: files[i].mode(), hash: files[i].hash})
+			entries = append(entries, git.Entry{Name: name, Mode: files[i].mode(), Hash: files[i].hash})
 			i++
 			continue
 		}
@@ -413,9 +415,9 @@ func plant(files []found, from int, objects []object) (plumbing.Hash, []object) 
 		}
 		var sub plumbing.Hash
 		sub, objects = plant(files[i:j], len(prefix), objects)
-		entries = append(entries, entry{name: name, mode: filemode.Dir, hash: sub})
+		entries = append(entries, git.Entry{Name: name, Mode: filemode.Dir, Hash: sub})
 		i = j
 	}
-	o := newObject(plumbing.TreeObject, encodeTree(entries))
-	return o.hash, append(objects, o)
+	o := git.NewTree(entries)
+	return o.Hash, append(objects, o)
 }

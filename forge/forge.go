@@ -1,4 +1,4 @@
-// Package forge brings edits to where the documentation lives: it reads the repository at a commit, pushes a branch and
+// Package forge brings edits to where the documentation lives: it reads the repository at a git.Commit, pushes a branch and
 // opens a pull request. The built-in host keeps bare repositories in the data directory and needs nothing else.
 //
 // Publishing is idempotent: the commit is derived from its content, an open pull request for the branch is found before
@@ -6,11 +6,11 @@
 package forge
 
 import (
-	"errors"
 	"time"
 
 	"docent/api"
 	"docent/forge/failure"
+	"docent/forge/git"
 )
 
 // Errors that a job can act on.
@@ -20,25 +20,24 @@ var (
 	ErrTemporary     = failure.ErrTemporary
 	ErrLost          = failure.ErrLost
 	ErrRefused       = failure.ErrRefused
-	// ErrMergeConflict says that a pull request's files changed on the base branch too.
-	ErrMergeConflict = errors.New("the pull request conflicts with its base branch")
+	ErrMergeConflict = failure.ErrMergeConflict
 )
 
 // A HostError is what a code host or a repository has against a request, as a sentence for the user.
 type HostError = failure.Error
 
 // A ConflictError names the files for which a merge is refused. It wraps ErrMergeConflict.
-type ConflictError struct{ Files []string }
+type ConflictError = failure.ConflictError
 
-func (e *ConflictError) Error() string { return ErrMergeConflict.Error() + ": " + names(e.Files) }
-func (e *ConflictError) Unwrap() error { return ErrMergeConflict }
+// What git knows of changes.
+type (
+	Change   = git.Change
+	Diff     = git.Diff
+	FileDiff = git.FileDiff
+)
 
-// A Change is one file as it is to be.
-type Change struct {
-	Path    string // relative to the repository's root, slash-separated
-	Content []byte
-	Delete  bool
-}
+// QuotePath is a path as git writes it in a diff.
+func QuotePath(path string) string { return git.QuotePath(path) }
 
 // A Publication is one commit that is to stand on a branch with a pull request.
 type Publication struct {
@@ -78,30 +77,10 @@ type Tip struct {
 	Restored bool // the branch had lost a commit that was published to it, and has it again
 }
 
-// A Diff is what a pull request changes.
-type Diff struct {
-	Files   []FileDiff
-	Added   int // lines
-	Deleted int
-	Note    string // what is left out, where something is
-}
-
 // A Commit is one of a pull request's.
 type Commit struct {
 	Hash    string
 	Subject string
 	Author  string
 	Time    time.Time
-}
-
-// A FileDiff is what a pull request changes in one file.
-type FileDiff struct {
-	Path    string
-	From    string // former path where the file was moved
-	Status  string // "added", "modified", "deleted", "moved"
-	Added   int
-	Deleted int
-	Binary  bool
-	Unified string // unified diff with three lines of context, without file headers
-	Note    string // why there is no text, where there is none
 }

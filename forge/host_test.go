@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,44 +14,12 @@ import (
 	"docent/forge/forgetest"
 )
 
-var gitPath, gitErr = exec.LookPath("git") // once: a test takes the search path away
-
-// git runs the system's git, the judge over what was written. Without it there is no verdict.
-func git(t testing.TB, dir string, args ...string) string {
-	t.Helper()
-	if gitErr != nil {
-		t.Skip("git is not installed: nobody to judge the repository")
-	}
-	cmd := exec.Command(gitPath, append([]string{"-c", "user.name=A Person", "-c", "user.email=person@example.org", "-c", "init.defaultBranch=main", "-c", "safe.directory=*"}, args...)...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-// fsck lets git check a repository; a dangling object is no fault.
-func fsck(t *testing.T, dir string) {
-	t.Helper()
-	if out := git(t, dir, "fsck", "--strict", "--no-dangling"); out != "" {
-		t.Errorf("git fsck of %s: %s", filepath.Base(dir), out)
-	}
-}
-
-func write(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
+// The system's git judges what was written.
+var (
+	git   = forgetest.Git
+	fsck  = forgetest.Fsck
+	write = forgetest.Write
+)
 
 // contents reads a folder back, without what belongs to git.
 func contents(t *testing.T, dir string) map[string]string {

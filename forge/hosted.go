@@ -11,6 +11,7 @@ import (
 
 	"docent/api"
 	"docent/forge/failure"
+	"docent/forge/git"
 	"docent/forge/host"
 )
 
@@ -43,11 +44,11 @@ func (h *Hub) Rights(ctx context.Context, p api.Project) (open string, err error
 	if err != nil {
 		return "", err
 	}
-	remote, err := h.dial(ctx, src, p)
+	origin, err := h.dial(ctx, src, p)
 	if err != nil {
 		return "", err
 	}
-	if err := remote.mayPush(ctx); errors.Is(err, ErrMisconfigured) {
+	if err := origin.MayPush(ctx); errors.Is(err, ErrMisconfigured) {
 		return "", failure.Misconfigured("The credentials in %s may read %s but not write to it: git is refused a push. A token needs the right to write the repository's contents and its pull requests.", p.TokenEnv, p.Repository)
 	} else if err != nil {
 		return "", err
@@ -79,7 +80,7 @@ func (h *Hub) standHosted(ctx context.Context, s *site, t Tip, base plumbing.Has
 }
 
 // publishHosted brings a commit to its branch and to a pull request of the code host. ours is not yet stored.
-func (h *Hub) publishHosted(ctx context.Context, s *site, p Publication, ours object, objects []object, parent plumbing.Hash) (Published, error) {
+func (h *Hub) publishHosted(ctx context.Context, s *site, p Publication, ours git.Object, objects []git.Object, parent plumbing.Hash) (Published, error) {
 	server, err := h.hosts.For(p.Project)
 	if err != nil {
 		return Published{}, err
@@ -99,14 +100,14 @@ func (h *Hub) publishHosted(ctx context.Context, s *site, p Publication, ours ob
 		}
 		h.o.Log.Info("the branch is protected: opening a pull request", "project", p.Project.ID, "job", p.Job, "branch", p.Base, "error", err)
 	}
-	done := head == ours.hash
+	done := head == ours.Hash
 	switch {
 	case done:
-	case head.IsZero() && pull.Number != 0 && pull.Commit == ours.hash.String():
+	case head.IsZero() && pull.Number != 0 && pull.Commit == ours.Hash.String():
 		done = true // merged or closed since, and its branch removed
 	case !head.IsZero() && head != parent:
 		// Others may have added to it since: then it took effect too.
-		if done, err = s.store.contains(head, ours.hash); err != nil {
+		if done, err = s.store.Contains(head, ours.Hash); err != nil {
 			return Published{}, err
 		}
 		if !done {
@@ -118,28 +119,28 @@ func (h *Hub) publishHosted(ctx context.Context, s *site, p Publication, ours ob
 			// Nobody would look at it.
 			return Published{}, misstated(pull.State)
 		}
-		if err := s.store.write(objects); err != nil {
+		if err := s.store.Write(objects); err != nil {
 			return Published{}, fmt.Errorf("store the commit: %w", err)
 		}
 		if err := h.at("objects"); err != nil {
 			return Published{}, err
 		}
-		if err := h.advance(ctx, s, p.Branch, head, ours.hash, parent); err != nil {
+		if err := h.advance(ctx, s, p.Branch, head, ours.Hash, parent); err != nil {
 			return Published{}, host.Explain(ctx, server, p.Project, err)
 		}
 	}
 	if err := h.at("branch"); err != nil {
 		return Published{}, err
 	}
-	newest := head.IsZero() || head == parent || head == ours.hash
-	pull, isNew, err := h.openHosted(ctx, s, server, p, pull, ours.hash.String(), done, newest)
+	newest := head.IsZero() || head == parent || head == ours.Hash
+	pull, isNew, err := h.openHosted(ctx, s, server, p, pull, ours.Hash.String(), done, newest)
 	if err != nil {
 		return Published{}, err
 	}
 	if err := h.at("pull"); err != nil {
 		return Published{}, err
 	}
-	return Published{Commit: ours.hash.String(), Number: pull.Number, Link: pull.Link, New: isNew}, nil
+	return Published{Commit: ours.Hash.String(), Number: pull.Number, Link: pull.Link, New: isNew}, nil
 }
 
 func misstated(state api.PullState) error {
@@ -152,7 +153,7 @@ func (h *Hub) openHosted(ctx context.Context, s *site, server host.Host, p Publi
 	if pull.Number != 0 && pull.State != api.PullOpen {
 		return pull, false, nil // it took effect before that
 	}
-	template, err := s.store.pullTemplate(s.base, p.Project.Host)
+	template, err := pullTemplate(s.store, s.base, p.Project.Host)
 	if err != nil {
 		return pull, false, err
 	}

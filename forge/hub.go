@@ -16,7 +16,9 @@ import (
 
 	"docent/api"
 	"docent/forge/failure"
+	"docent/forge/git"
 	"docent/forge/host"
+	"docent/forge/remote"
 )
 
 // Options of a Hub. None is needed.
@@ -46,14 +48,14 @@ type Hub struct {
 	dir   string
 	pulls PullStore
 	o     Options
-	disk  *disk
+	disk  *git.Disk
 	hosts *host.Hosts
 
 	mu    sync.Mutex
 	repos map[api.ProjectID]*repo
 
-	steps    sync.RWMutex // read-locked by what moves a branch together with a pull request
-	versions versions     // of the protocol that hosts speak
+	steps   sync.RWMutex // read-locked by what moves a branch together with a pull request
+	remotes remote.Dialer
 
 	keep sync.RWMutex // read-locked while files of objects have to stay where they are
 
@@ -75,27 +77,18 @@ type repo struct {
 	project api.ProjectID
 	turn    chan struct{} // holds one token: whoever has it may change the repository
 	mu      sync.Mutex    // guards store
-	store   *store
+	store   *git.Store
 	known   map[string]seen // files of the source folder, as last read
-	listed  *listing        // the source's branches, as last listed; nil where nobody waits who may use it
+	listed  *remote.Listing // the source's branches, as last listed; nil where nobody waits who may use it
 	waiting atomic.Int32    // who waits for the turn
 	suspect atomic.Bool     // damage was met: the next sync builds the repository anew
 	packing sync.Mutex      // held while objects are packed; nobody waits for the turn with it
 	free    func()          // called when a turn ends
 }
 
-// A listing says where a source's branches stood at a moment. Whoever asked before that moment need not ask the source
-// again: what waits for a repository's turn shares one.
-type listing struct {
-	began  time.Time // by the clock that cannot be set; the source was asked after it
-	source string
-	heads  map[string]plumbing.Hash
-	base   string // the source's default branch; of a folder, the branch that was imported to
-}
-
 // listingOf returns the repository's listing of a source where it is no older than a question that was asked at some time.
-func (r *repo) listingOf(source string, asked time.Time) *listing {
-	if l := r.listed; l != nil && l.source == source && l.began.After(asked) && !r.suspect.Load() {
+func (r *repo) listingOf(source string, asked time.Time) *remote.Listing {
+	if l := r.listed; l != nil && l.Source == source && l.Began.After(asked) && !r.suspect.Load() {
 		return l
 	}
 	return nil
@@ -104,9 +97,9 @@ func (r *repo) listingOf(source string, asked time.Time) *listing {
 // damaged remembers damage that was met, and says that trying again helps: the next sync mends it. What the machine is short
 // of comes back too, and a disk that fails is for somebody to look at: neither is damage.
 func (r *repo) damaged(err error) error {
-	if !errors.Is(err, errDamaged) {
-		if exhausted(err) && !errors.Is(err, ErrTemporary) {
-			return passing(err)
+	if !errors.Is(err, git.ErrDamaged) {
+		if git.Exhausted(err) && !errors.Is(err, ErrTemporary) {
+			return git.Passing(err)
 		}
 		return err
 	}
@@ -126,7 +119,7 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 	if o.MaxFile <= 0 {
 		o.MaxFile = 16 << 20
 	}
-	o.MaxFile = min(o.MaxFile, maxObject)
+	o.MaxFile = min(o.MaxFile, git.MaxObject)
 	if o.MaxFiles <= 0 {
 		o.MaxFiles = 200_000
 	}
@@ -160,10 +153,10 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 		}
 	}
 	h := &Hub{
-		dir: dir, pulls: pulls, o: o, disk: newDisk(o.MaxFiles, o.MaxBytes), repos: map[api.ProjectID]*repo{},
-		hosts: host.New(host.Options{Log: o.Log, Timeout: o.Timeout, WriteGap: o.WriteGap, Now: o.Now}),
+		dir: dir, pulls: pulls, o: o, disk: git.NewDisk(o.MaxFiles, o.MaxBytes, o.diskFault), repos: map[api.ProjectID]*repo{},
+		remotes: remote.Dialer{Timeout: o.Timeout},
+		hosts:   host.New(host.Options{Log: o.Log, Timeout: o.Timeout, WriteGap: o.WriteGap, Now: o.Now}),
 	}
-	h.disk.fault = o.diskFault
 	for _, e := range entries {
 		if id, ok := strings.CutSuffix(e.Name(), ".mended"); ok {
 			if err := h.exchange(api.ProjectID(id)); err != nil {
@@ -195,7 +188,7 @@ var errClosed = errors.New("the forge is closed")
 
 func (h *Hub) repo(id api.ProjectID) (*repo, error) {
 	name := string(id)
-	if checkPath(name) != nil || strings.ContainsAny(name, `/:*?"<>| `) || strings.HasPrefix(name, ".") || len(name) > 200 {
+	if git.CheckPath(name) != nil || strings.ContainsAny(name, `/:*?"<>| `) || strings.HasPrefix(name, ".") || len(name) > 200 {
 		return nil, fmt.Errorf("%w: the project id %q cannot name a repository", ErrMisconfigured, failure.Cut(name, 80))
 	}
 	h.mu.Lock()
@@ -233,15 +226,15 @@ func (r *repo) acquire(ctx context.Context) (release func(), err error) {
 
 func (h *Hub) path(id api.ProjectID) string { return filepath.Join(h.dir, string(id)+".git") }
 
-// open returns the project's repository; errNoRepository where it has none yet.
-func (h *Hub) open(r *repo) (*store, error) {
+// open returns the project's repository; git.ErrNoRepository where it has none yet.
+func (h *Hub) open(r *repo) (*git.Store, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.store != nil {
 		return r.store, nil
 	}
-	s, err := openStore(h.path(r.project), r.project, h.disk)
-	if errors.Is(err, errNoRepository) {
+	s, err := git.Open(h.path(r.project), string(r.project), h.disk)
+	if errors.Is(err, git.ErrNoRepository) {
 		s, err = h.takeUp(r)
 	}
 	if err != nil {
@@ -252,12 +245,12 @@ func (h *Hub) open(r *repo) (*store, error) {
 }
 
 // takeUp looks for what a salvage has left that broke off while the repository was being exchanged.
-func (h *Hub) takeUp(r *repo) (*store, error) {
+func (h *Hub) takeUp(r *repo) (*git.Store, error) {
 	if err := h.exchange(r.project); err != nil {
 		return nil, err
 	}
-	s, err := openStore(h.path(r.project), r.project, h.disk)
-	if !errors.Is(err, errNoRepository) {
+	s, err := git.Open(h.path(r.project), string(r.project), h.disk)
+	if !errors.Is(err, git.ErrNoRepository) {
 		return s, err
 	}
 	list, listErr := h.asides(r.project)
@@ -265,7 +258,7 @@ func (h *Hub) takeUp(r *repo) (*store, error) {
 	case listErr != nil:
 		return nil, listErr
 	case len(list) > 0:
-		return nil, fmt.Errorf("%w: it was put aside, and nothing has taken its place", errDamaged)
+		return nil, fmt.Errorf("%w: it was put aside, and nothing has taken its place", git.ErrDamaged)
 	}
 	return nil, err
 }
@@ -282,7 +275,7 @@ type site struct {
 	project api.Project
 	source  source
 	repo    *repo
-	store   *store
+	store   *git.Store
 	base    string    // the documentation's branch
 	asked   time.Time // what the source said after this is new enough
 }
@@ -315,12 +308,12 @@ func (h *Hub) Sync(ctx context.Context, p api.Project, progress func(text string
 // sync is called with the repository's turn, by somebody who asked for it at some time before. A damaged repository is put
 // aside and what is sound of it is kept.
 func (h *Hub) sync(ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string)) (*site, plumbing.Hash, bool, error) {
-	err := errDamaged
+	err := git.ErrDamaged
 	if !r.suspect.Load() {
 		var s *site
 		var head plumbing.Hash
 		var changed bool
-		if s, head, changed, err = h.syncOnce(ctx, r, p, asked, progress); !errors.Is(err, errDamaged) {
+		if s, head, changed, err = h.syncOnce(ctx, r, p, asked, progress); !errors.Is(err, git.ErrDamaged) {
 			return s, head, changed, r.damaged(err)
 		}
 	}
@@ -347,12 +340,12 @@ func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.T
 		return nil, none, false, err
 	}
 	st, err := h.open(r)
-	if errors.Is(err, errNoRepository) {
+	if errors.Is(err, git.ErrNoRepository) {
 		head := p.Branch
 		if head == "" {
 			head = defaultFolderBranch
 		}
-		if err := createStore(h.path(p.ID), head); err != nil {
+		if err := git.Create(h.path(p.ID), head); err != nil {
 			return nil, none, false, fmt.Errorf("create the repository: %w", err)
 		}
 		st, err = h.open(r)
@@ -367,14 +360,14 @@ func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.T
 	if s.base = p.Branch; s.base == "" {
 		s.base = defaultFolderBranch
 	}
-	if err := st.setDefault(s.base); err != nil {
+	if err := st.SetDefault(s.base); err != nil {
 		return nil, none, false, err
 	}
-	old, err := st.head(s.base)
+	old, err := st.Head(s.base)
 	if err != nil {
 		return nil, none, false, err
 	}
-	if l := r.listingOf(src.path, asked); l != nil && l.base == s.base && l.heads[s.base] == old {
+	if l := r.listingOf(src.path, asked); l != nil && l.Base == s.base && l.Heads[s.base] == old {
 		return s, old, false, nil // the folder was read since, and nothing was merged into it after that
 	}
 	began := time.Now()
@@ -385,7 +378,7 @@ func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.T
 	if err != nil {
 		return nil, none, false, err
 	}
-	r.listed = &listing{began: began, source: src.path, heads: map[string]plumbing.Hash{s.base: head}, base: s.base}
+	r.listed = &remote.Listing{Began: began, Source: src.path, Heads: map[string]plumbing.Hash{s.base: head}, Base: s.base}
 	return s, head, head != old, nil
 }
 
@@ -398,13 +391,13 @@ func (h *Hub) importFolder(ctx context.Context, s *site, old plumbing.Hash, prog
 	defer root.Close()
 	var before plumbing.Hash
 	if !old.IsZero() {
-		c, err := s.store.commit(old)
+		c, err := s.store.Commit(old)
 		if err != nil {
 			return plumbing.ZeroHash, err
 		}
-		before = c.tree
+		before = c.Tree
 	}
-	im := &importer{store: s.store, root: root, max: h.o.MaxFile, limit: h.o.MaxFiles, known: s.repo.known, now: h.o.Now()}
+	im := &importer{store: s.store, disk: h.disk, root: root, max: h.o.MaxFile, limit: h.o.MaxFiles, known: s.repo.known, now: h.o.Now()}
 	if err := im.track(before, s.source); err != nil {
 		return plumbing.ZeroHash, err
 	}
@@ -436,49 +429,49 @@ func (h *Hub) importFolder(ctx context.Context, s *site, old plumbing.Hash, prog
 	if !old.IsZero() {
 		parents = []plumbing.Hash{old}
 	}
-	c := newObject(plumbing.CommitObject, encodeCommit(tree, parents, h.o.Author, h.o.Now(), "Import from folder"))
-	if err := s.store.write([]object{c}); err != nil {
+	c := git.NewCommit(tree, parents, h.o.Author, h.o.Now(), "Import from folder")
+	if err := s.store.Write([]git.Object{c}); err != nil {
 		return plumbing.ZeroHash, err
 	}
 	if err := h.at("import written"); err != nil {
 		return plumbing.ZeroHash, err
 	}
-	if err := s.store.setRef("refs/heads/"+s.base, old, c.hash); err != nil {
+	if err := s.store.SetRef("refs/heads/"+s.base, old, c.Hash); err != nil {
 		return plumbing.ZeroHash, err
 	}
-	return c.hash, nil
+	return c.Hash, nil
 }
 
 // fetch brings the remote's branch. Where the remote does not answer and the branch was fetched before, work goes on
 // with that: pull requests of the built-in host need the remote only when they are merged.
 func (h *Hub) fetch(ctx context.Context, s *site, progress func(string)) (*site, plumbing.Hash, bool, error) {
 	none := plumbing.ZeroHash
-	remote, err := h.dial(ctx, s.source, s.project)
+	origin, err := h.dial(ctx, s.source, s.project)
 	if err != nil {
 		return nil, none, false, err
 	}
 	last := s.project.Branch
 	if last == "" {
-		if last, err = s.store.defaultBranch(); err != nil {
+		if last, err = s.store.Default(); err != nil {
 			return nil, none, false, err
 		}
 	}
-	old, err := s.store.head(last)
+	old, err := s.store.Head(last)
 	if err != nil {
 		return nil, none, false, err
 	}
 	var haves []plumbing.Hash
 	if old.IsZero() {
 		progress("fetching the repository")
-		remote.told = progress
+		origin.Progress = progress
 	} else {
-		if haves, err = s.store.history(old, 64); err != nil {
+		if haves, err = s.store.History(old, 64); err != nil {
 			return nil, none, false, err
 		}
 	}
-	branch, head, err := s.bring(ctx, remote, s.project.Branch, haves)
+	branch, head, err := s.bring(ctx, origin, s.project.Branch, haves)
 	if errors.Is(err, ErrTemporary) && !old.IsZero() && !s.pushes() {
-		if _, err := s.store.commit(old); err != nil {
+		if _, err := s.store.Commit(old); err != nil {
 			return nil, none, false, err
 		}
 		h.o.Log.Warn("source does not answer, working with what was fetched before", "project", s.project.ID, "error", err)
@@ -490,27 +483,27 @@ func (h *Hub) fetch(ctx context.Context, s *site, progress func(string)) (*site,
 	}
 	s.base = branch
 	if branch != last {
-		if old, err = s.store.head(branch); err != nil {
+		if old, err = s.store.Head(branch); err != nil {
 			return nil, none, false, err
 		}
 	}
 	// What the reference is about to name must be whole: a commit without its tree is worth fetching again.
-	c, err := s.store.commit(head)
+	c, err := s.store.Commit(head)
 	if err != nil {
 		return nil, none, false, err
 	}
-	if _, err := s.store.tree(c.tree); err != nil {
+	if _, err := s.store.Tree(c.Tree); err != nil {
 		return nil, none, false, err
 	}
 	if err := h.at("fetched"); err != nil {
 		return nil, none, false, err
 	}
 	if head != old {
-		if err := s.store.setRef("refs/heads/"+branch, old, head); err != nil {
+		if err := s.store.SetRef("refs/heads/"+branch, old, head); err != nil {
 			return nil, none, false, err
 		}
 	}
-	if err := s.store.setDefault(branch); err != nil {
+	if err := s.store.SetDefault(branch); err != nil {
 		return nil, none, false, err
 	}
 	return s, head, head != old, nil
@@ -518,77 +511,33 @@ func (h *Hub) fetch(ctx context.Context, s *site, progress func(string)) (*site,
 
 // bring brings a branch of the source into the store, without a reference to it. The source is asked only where the newest
 // listing does not tell where the branch stands, or the store does not have that. An empty name is the default branch.
-func (s *site) bring(ctx context.Context, remote *remote, branch string, haves []plumbing.Hash) (string, plumbing.Hash, error) {
+func (s *site) bring(ctx context.Context, origin *remote.Remote, branch string, haves []plumbing.Hash) (string, plumbing.Hash, error) {
 	l := s.repo.listingOf(s.source.url, s.asked)
 	if l == nil && len(haves) > 0 {
-		if l = remote.heads(ctx); l != nil {
+		if l = origin.List(ctx); l != nil {
 			s.repo.listed = l
 		}
 	}
 	if l != nil {
 		name := branch
 		if name == "" {
-			name = l.base
+			name = l.Base
 		}
-		head, ok := l.heads[name]
+		head, ok := l.Heads[name]
 		if !ok && name != "" {
-			return "", plumbing.ZeroHash, noBranch(name)
+			return "", plumbing.ZeroHash, remote.NoBranch(name)
 		}
 		if ok {
-			if there, err := s.store.has(head); err != nil || there {
+			if there, err := s.store.Has(head); err != nil || there {
 				return name, head, err
 			}
 		}
 	}
-	name, head, l, err := remote.fetch(ctx, s.store, branch, haves)
+	name, head, l, err := origin.Fetch(ctx, s.store, branch, haves)
 	if l != nil {
 		s.repo.listed = l
 	}
 	return name, head, err
-}
-
-// history lists a commit and those before it, newest first, up to a number and to where the history ends.
-func (s *store) history(head plumbing.Hash, limit int) ([]plumbing.Hash, error) {
-	shallow, err := s.shallow()
-	if err != nil {
-		return nil, err
-	}
-	out := []plumbing.Hash{head}
-	seen := map[plumbing.Hash]bool{head: true}
-	for i := 0; i < len(out); i++ {
-		if shallow[out[i]] {
-			continue
-		}
-		c, err := s.commit(out[i])
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range c.parents {
-			if len(out) == limit {
-				return out, nil
-			}
-			if !seen[p] {
-				seen[p] = true
-				out = append(out, p)
-			}
-		}
-	}
-	return out, nil
-}
-
-// contains says whether a commit is the head or one of the commits before it.
-func (s *store) contains(head, want plumbing.Hash) (bool, error) {
-	const far = 10_000
-	list, err := s.history(head, far)
-	if err != nil {
-		return false, err
-	}
-	for _, h := range list {
-		if h == want {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // Tree is the repository at a commit.
@@ -613,16 +562,40 @@ func (h *Hub) Tree(ctx context.Context, p api.Project, hash string) (*Tree, erro
 		return nil, fmt.Errorf("read %s: %q is no commit: %w", p.ID, failure.Cut(hash, 60), api.ErrNotFound)
 	}
 	id := plumbing.NewHash(hash)
-	there, err := st.has(id)
+	there, err := st.Has(id)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", p.ID, r.damaged(err))
 	}
 	if !there {
 		return nil, fmt.Errorf("read %s: no commit %s: %w", p.ID, hash, api.ErrNotFound)
 	}
-	c, err := st.commit(id)
+	c, err := st.Commit(id)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", p.ID, r.damaged(err))
 	}
-	return &Tree{repo: r, store: st, commit: id, root: c.tree, max: h.o.MaxFile, byDir: map[plumbing.Hash][]entry{}}, nil
+	return &Tree{repo: r, store: st, commit: id, root: c.Tree, max: h.o.MaxFile, byDir: map[plumbing.Hash][]git.Entry{}}, nil
+}
+
+// push moves a branch at the source. What was listed before stays true where the source says that it did, and is forgotten
+// where it does not.
+func (s *site) push(ctx context.Context, origin *remote.Remote, branch string, old, new plumbing.Hash, known ...plumbing.Hash) error {
+	err := origin.Push(ctx, s.store, branch, old, new, known)
+	switch l := s.repo.listed; {
+	case err != nil:
+		s.repo.listed = nil
+	case l != nil:
+		l.Heads[branch] = new
+	}
+	return err
+}
+
+// dial prepares to talk to a project's source.
+func (h *Hub) dial(ctx context.Context, src source, p api.Project) (*remote.Remote, error) {
+	return h.remotes.Dial(src.url, func(protocol string) (string, error) {
+		// Over ssh the token of a code host opens nothing: then the key is the agent's, or one of the usual files.
+		if protocol == "ssh" && host.KeepsPulls(p.Host) {
+			return "", nil
+		}
+		return h.hosts.Secret(ctx, p)
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/mail"
 	"strings"
 	"time"
@@ -14,7 +13,9 @@ import (
 
 	"docent/api"
 	"docent/forge/failure"
+	"docent/forge/git"
 	"docent/forge/host"
+	"docent/forge/remote"
 )
 
 // ErrNoChange says that a publication's changes leave every file as it is.
@@ -79,18 +80,18 @@ func (h *Hub) readBranch(id api.ProjectID) string {
 	if err != nil {
 		return ""
 	}
-	branch, err := st.defaultBranch()
+	branch, err := st.Default()
 	if err != nil {
 		return ""
 	}
-	if head, err := st.head(branch); err != nil || head.IsZero() {
+	if head, err := st.Head(branch); err != nil || head.IsZero() {
 		return "" // it was made, and nothing was fetched yet
 	}
 	return branch
 }
 
 func (h *Hub) tip(ctx context.Context, r *repo, p api.Project, branch, published string, asked time.Time) (Tip, bool, error) {
-	if err := checkBranch(branch); err != nil {
+	if err := git.CheckBranch(branch); err != nil {
 		return Tip{}, false, err
 	}
 	s, base, moved, err := h.sync(ctx, r, p, asked, func(string) {})
@@ -98,7 +99,7 @@ func (h *Hub) tip(ctx context.Context, r *repo, p api.Project, branch, published
 		return Tip{}, false, err
 	}
 	t, err := h.stand(ctx, s, base, branch, published)
-	if errors.Is(err, errDamaged) {
+	if errors.Is(err, git.ErrDamaged) {
 		r.suspect.Store(true)
 		if s, base, moved, err = h.sync(ctx, r, p, time.Now(), func(string) {}); err != nil {
 			return Tip{}, false, err
@@ -106,21 +107,9 @@ func (h *Hub) tip(ctx context.Context, r *repo, p api.Project, branch, published
 		t, err = h.stand(ctx, s, base, branch, published)
 	}
 	if err == nil {
-		t.Fork, err = s.store.fork(base, t.Commit)
+		t.Fork, err = s.store.Fork(base, t.Commit)
 	}
 	return t, moved, r.damaged(err)
-}
-
-// fork is the newest commit that a branch has in common with its base; empty where none is known.
-func (s *store) fork(base plumbing.Hash, commit string) (string, error) {
-	at, err := s.mergeBase(base, plumbing.NewHash(commit))
-	if errors.Is(err, errUnrelated) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	return at.String(), nil
 }
 
 // stand is the branch's tip, given the head of the documentation's branch.
@@ -137,7 +126,7 @@ func (h *Hub) stand(ctx context.Context, s *site, base plumbing.Hash, branch, pu
 		if err != nil || head.IsZero() {
 			return t, err
 		}
-		merged, err := s.store.contains(base, head)
+		merged, err := s.store.Contains(base, head)
 		if err != nil {
 			return Tip{}, err
 		}
@@ -148,12 +137,12 @@ func (h *Hub) stand(ctx context.Context, s *site, base plumbing.Hash, branch, pu
 		t.Pull, t.Commit = api.PullOpen, head.String()
 		return t, nil
 	}
-	head, err := s.store.head(branch)
+	head, err := s.store.Head(branch)
 	if err != nil {
 		return Tip{}, err
 	}
 	if !head.IsZero() {
-		if _, err := s.store.commit(head); err != nil {
+		if _, err := s.store.Commit(head); err != nil {
 			return Tip{}, err
 		}
 	}
@@ -183,12 +172,12 @@ func (h *Hub) hold(s *site, branch string, head plumbing.Hash, published string)
 		return head, false, nil
 	}
 	if !head.IsZero() {
-		if ok, err := s.store.contains(head, want); err != nil || ok {
+		if ok, err := s.store.Contains(head, want); err != nil || ok {
 			return head, false, err
 		}
 	}
 	if err := h.find(s, want); err != nil {
-		if errors.Is(err, errDamaged) {
+		if errors.Is(err, git.ErrDamaged) {
 			h.o.Log.Error("a published commit is lost", "project", s.project.ID, "branch", branch, "commit", published, "error", err)
 			err = &failure.Error{Kind: ErrLost, Say: fmt.Sprintf("The commit %.12s that this job published before is lost: the branch %s does not hold it, and it cannot be read from the repository. "+
 				"Nothing was changed. Restore the repository from a backup, or send all instructions again as a new job.", published, branch)}
@@ -196,7 +185,7 @@ func (h *Hub) hold(s *site, branch string, head plumbing.Hash, published string)
 		return head, false, err
 	}
 	if !head.IsZero() {
-		ahead, err := s.store.contains(want, head)
+		ahead, err := s.store.Contains(want, head)
 		if err != nil {
 			return head, false, err
 		}
@@ -205,21 +194,17 @@ func (h *Hub) hold(s *site, branch string, head plumbing.Hash, published string)
 				"Nothing was changed. Send the instruction as a new job, or set the branch to a commit that holds both.", branch, published)}
 		}
 	}
-	if err := s.store.setRef("refs/heads/"+branch, head, want); err != nil {
+	if err := s.store.SetRef("refs/heads/"+branch, head, want); err != nil {
 		return head, false, err
 	}
-	h.o.Log.Warn("a branch had lost a published commit, which was found and brought back", "project", s.project.ID, "branch", branch, "commit", published)
-	return want, true, s.store.found("refs/heads/" + branch)
+	h.o.Log.Warn("a branch had lost a published git.Commit, which was found and brought back", "project", s.project.ID, "branch", branch, "commit", published)
+	return want, true, s.store.Found("refs/heads/" + branch)
 }
 
 // find makes sure that a commit is there with all that it reaches: in the repository, or in a damaged one that made way.
 func (h *Hub) find(s *site, want plumbing.Hash) error {
-	cut, err := s.store.shallow()
-	if err != nil {
-		return err
-	}
-	err = s.store.copyFrom(s.store, want, cut)
-	if !errors.Is(err, errDamaged) {
+	err := s.store.Whole(want)
+	if !errors.Is(err, git.ErrDamaged) {
 		return err
 	}
 	list, listErr := h.asides(s.project.ID)
@@ -227,20 +212,7 @@ func (h *Hub) find(s *site, want plumbing.Hash) error {
 		return listErr
 	}
 	for _, dir := range list {
-		from := salvaged(dir, s.project.ID, h.disk)
-		older, err := from.shallow()
-		if err != nil {
-			return err
-		}
-		both := maps.Clone(older)
-		if both == nil {
-			both = map[plumbing.Hash]bool{}
-		}
-		maps.Copy(both, cut)
-		switch err := s.store.copyFrom(from, want, both); {
-		case err == nil && len(older) > 0:
-			return s.store.cutOff(both)
-		case !errors.Is(err, errDamaged):
+		if err := s.store.TakeFrom(git.OpenDamaged(dir, string(s.project.ID), h.disk), want); !errors.Is(err, git.ErrDamaged) {
 			return err
 		}
 	}
@@ -249,30 +221,30 @@ func (h *Hub) find(s *site, want plumbing.Hash) error {
 
 // fetchHead brings a remote branch into the store under the same name; zero where the remote has no such branch.
 func (h *Hub) fetchHead(ctx context.Context, s *site, branch string, base plumbing.Hash) (plumbing.Hash, error) {
-	remote, err := h.dial(ctx, s.source, s.project)
+	origin, err := h.dial(ctx, s.source, s.project)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	haves, err := s.store.history(base, 64)
+	haves, err := s.store.History(base, 64)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	old, err := s.store.head(branch)
+	old, err := s.store.Head(branch)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
 	if !old.IsZero() {
 		haves = append(haves, old)
 	}
-	_, head, err := s.bring(ctx, remote, branch, haves)
-	if errors.Is(err, errNoBranch) {
+	_, head, err := s.bring(ctx, origin, branch, haves)
+	if errors.Is(err, remote.ErrNoBranch) {
 		return plumbing.ZeroHash, nil
 	}
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
 	if head != old {
-		err = s.store.setRef("refs/heads/"+branch, old, head)
+		err = s.store.SetRef("refs/heads/"+branch, old, head)
 	}
 	return head, err
 }
@@ -294,13 +266,13 @@ func (h *Hub) publish(ctx context.Context, p Publication) (Published, error) {
 	if err := Check(p.Project); err != nil {
 		return Published{}, err
 	}
-	if err := checkBranch(p.Branch); err != nil {
+	if err := git.CheckBranch(p.Branch); err != nil {
 		return Published{}, err
 	}
-	if err := checkBranch(p.Base); err != nil {
+	if err := git.CheckBranch(p.Base); err != nil {
 		return Published{}, err
 	}
-	if fold(p.Branch) == fold(p.Base) {
+	if git.Fold(p.Branch) == git.Fold(p.Base) {
 		return Published{}, fmt.Errorf("%w: %q is the branch that the documentation is served from", ErrRefused, p.Branch)
 	}
 	docs, err := docsDir(p.Project)
@@ -337,28 +309,28 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 		return Published{}, err
 	}
 	s := &site{project: p.Project, source: src, repo: r, store: st, base: p.Base, asked: asked}
-	if def, err := st.defaultBranch(); err != nil {
+	if def, err := st.Default(); err != nil {
 		return Published{}, err
-	} else if fold(p.Branch) == fold(def) {
+	} else if git.Fold(p.Branch) == git.Fold(def) {
 		return Published{}, fmt.Errorf("%w: %q is the branch that the documentation is served from", ErrRefused, p.Branch)
 	}
 	parent := plumbing.NewHash(p.Parent)
-	there, err := st.has(parent)
+	there, err := st.Has(parent)
 	if err != nil {
 		return Published{}, err
 	}
 	if !plumbing.IsHash(p.Parent) || !there {
 		return Published{}, fmt.Errorf("%w: the commit %q that the changes build on is not there", ErrMoved, failure.Cut(p.Parent, 60))
 	}
-	from, err := st.commit(parent)
+	from, err := st.Commit(parent)
 	if err != nil {
 		return Published{}, err
 	}
-	tree, objects, err := st.edit(from.tree, docs, p.Changes, h.o.MaxFile)
+	tree, objects, err := st.Edit(from.Tree, docs, p.Changes, h.o.MaxFile)
 	if err != nil {
 		return Published{}, err
 	}
-	if tree == from.tree {
+	if tree == from.Tree {
 		return Published{}, ErrNoChange
 	}
 	message := strings.TrimSpace(p.Message)
@@ -368,7 +340,7 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 	if message, err = h.credited(ctx, p.Asker, message); err != nil {
 		return Published{}, err
 	}
-	ours := newObject(plumbing.CommitObject, encodeCommit(tree, []plumbing.Hash{parent}, h.o.Author, p.At, message))
+	ours := git.NewCommit(tree, []plumbing.Hash{parent}, h.o.Author, p.At, message)
 	objects = append(objects, ours)
 
 	if host.KeepsPulls(p.Project.Host) {
@@ -385,10 +357,10 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 		}
 		h.o.Log.Info("the branch is protected: publishing to a branch of its own", "project", p.Project.ID, "job", p.Job, "branch", p.Base, "error", err)
 	}
-	done := head == ours.hash
+	done := head == ours.Hash
 	if !done && !head.IsZero() && head != parent {
 		// Others may have added to it since: then it took effect too.
-		if done, err = st.contains(head, ours.hash); err != nil {
+		if done, err = st.Contains(head, ours.Hash); err != nil {
 			return Published{}, err
 		}
 		if !done {
@@ -399,13 +371,13 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 		if err := h.stillOpen(ctx, s, p.Branch, head); err != nil {
 			return Published{}, err
 		}
-		if err := st.write(objects); err != nil {
+		if err := st.Write(objects); err != nil {
 			return Published{}, fmt.Errorf("store the commit: %w", err)
 		}
 		if err := h.at("objects"); err != nil {
 			return Published{}, err
 		}
-		if err := h.advance(ctx, s, p.Branch, head, ours.hash, parent); err != nil {
+		if err := h.advance(ctx, s, p.Branch, head, ours.Hash, parent); err != nil {
 			return Published{}, err
 		}
 	}
@@ -414,11 +386,11 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 	}
 	if s.pushes() {
 		return Published{
-			Commit: ours.hash.String(), Link: src.compareLink(p.Base, p.Branch), New: head.IsZero(),
-			Text: requestPull(src, p, ours.hash.String()),
+			Commit: ours.Hash.String(), Link: src.compareLink(p.Base, p.Branch), New: head.IsZero(),
+			Text: requestPull(src, p, ours.Hash.String()),
 		}, nil
 	}
-	return h.openPull(ctx, p, ours.hash.String(), done, head.IsZero() || head == parent || head == ours.hash)
+	return h.openPull(ctx, p, ours.Hash.String(), done, head.IsZero() || head == parent || head == ours.Hash)
 }
 
 // credited adds whoever asked for the commit to its message.
@@ -438,12 +410,12 @@ func (h *Hub) credited(ctx context.Context, asker api.KeyID, message string) (st
 }
 
 // publishDirect brings the commit to the documentation's branch itself. A branch that is protected is a declined push.
-func (h *Hub) publishDirect(ctx context.Context, s *site, p Publication, ours object, objects []object, parent plumbing.Hash) (Published, error) {
+func (h *Hub) publishDirect(ctx context.Context, s *site, p Publication, ours git.Object, objects []git.Object, parent plumbing.Hash) (Published, error) {
 	head, err := h.fetchHead(ctx, s, p.Base, parent)
 	if err != nil {
 		return Published{}, err
 	}
-	there, err := s.store.contains(head, ours.hash)
+	there, err := s.store.Contains(head, ours.Hash)
 	if err != nil {
 		return Published{}, err
 	}
@@ -451,10 +423,10 @@ func (h *Hub) publishDirect(ctx context.Context, s *site, p Publication, ours ob
 		if head != parent {
 			return Published{}, ErrMoved
 		}
-		if err := s.store.write(objects); err != nil {
+		if err := s.store.Write(objects); err != nil {
 			return Published{}, fmt.Errorf("store the commit: %w", err)
 		}
-		if err := h.advance(ctx, s, p.Base, head, ours.hash, parent); err != nil {
+		if err := h.advance(ctx, s, p.Base, head, ours.Hash, parent); err != nil {
 			return Published{}, err
 		}
 		if err := h.at("branch"); err != nil {
@@ -464,7 +436,7 @@ func (h *Hub) publishDirect(ctx context.Context, s *site, p Publication, ours ob
 	if h.o.Merged != nil {
 		h.o.Merged(p.Project.ID)
 	}
-	commit := ours.hash.String()
+	commit := ours.Hash.String()
 	return Published{Commit: commit, Text: fmt.Sprintf("This is commit %.12s on %s itself.", commit, p.Base)}, nil
 }
 
@@ -473,7 +445,7 @@ func (h *Hub) branchHead(ctx context.Context, s *site, branch string, near plumb
 	if s.pushes() {
 		return h.fetchHead(ctx, s, branch, near)
 	}
-	return s.store.head(branch)
+	return s.store.Head(branch)
 }
 
 // stillOpen refuses to add to a branch whose pull request is merged or closed: nobody would look at it.
@@ -496,21 +468,21 @@ func (h *Hub) stillOpen(ctx context.Context, s *site, branch string, head plumbi
 // advance moves the branch, first where others see it.
 func (h *Hub) advance(ctx context.Context, s *site, branch string, old, new, parent plumbing.Hash) error {
 	if s.pushes() {
-		remote, err := h.dial(ctx, s.source, s.project)
+		origin, err := h.dial(ctx, s.source, s.project)
 		if err != nil {
 			return err
 		}
-		if err := s.push(ctx, remote, branch, old, new, parent); err != nil {
+		if err := s.push(ctx, origin, branch, old, new, parent); err != nil {
 			return err
 		}
 		if err := h.at("pushed"); err != nil {
 			return err
 		}
-		if old, err = s.store.head(branch); err != nil { // the remote's word counts, whatever ours was
+		if old, err = s.store.Head(branch); err != nil { // the remote's word counts, whatever ours was
 			return err
 		}
 	}
-	return s.store.setRef("refs/heads/"+branch, old, new)
+	return s.store.SetRef("refs/heads/"+branch, old, new)
 }
 
 // openPull finds the branch's pull request or opens it. Its title and its being a draft stay; its body says what the

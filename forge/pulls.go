@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
 
 	"docent/api"
+	"docent/forge/failure"
+	"docent/forge/git"
 )
 
 // Pull is a pull request of the built-in host.
@@ -33,15 +33,15 @@ func (h *Hub) Diff(ctx context.Context, id string) (Diff, error) {
 	if err != nil {
 		return Diff{}, err
 	}
-	base, err := st.commit(ends.base)
+	base, err := st.Commit(ends.base)
 	if err != nil {
 		return Diff{}, fmt.Errorf("diff of %s: %w", id, err)
 	}
-	head, err := st.commit(ends.head)
+	head, err := st.Commit(ends.head)
 	if err != nil {
 		return Diff{}, fmt.Errorf("diff of %s: %w", id, err)
 	}
-	d, err := st.diff(base.tree, head.tree)
+	d, err := st.Diff(base.Tree, head.Tree)
 	if err != nil {
 		return Diff{}, fmt.Errorf("diff of %s: %w", id, err)
 	}
@@ -55,7 +55,7 @@ func (h *Hub) Commits(ctx context.Context, id string) ([]Commit, error) {
 		return nil, err
 	}
 	// What the base has is not the pull request's, even where the branch took it in.
-	before, err := st.history(ends.base, 2000)
+	before, err := st.History(ends.base, 2000)
 	if err != nil {
 		return nil, fmt.Errorf("commits of %s: %w", id, err)
 	}
@@ -63,7 +63,7 @@ func (h *Hub) Commits(ctx context.Context, id string) ([]Commit, error) {
 	for _, b := range before {
 		had[b] = true
 	}
-	shallow, err := st.shallow()
+	shallow, err := st.Shallow()
 	if err != nil {
 		return nil, fmt.Errorf("commits of %s: %w", id, err)
 	}
@@ -76,13 +76,13 @@ func (h *Hub) Commits(ctx context.Context, id string) ([]Commit, error) {
 			continue
 		}
 		had[hash] = true
-		c, err := st.commit(hash)
+		c, err := st.Commit(hash)
 		if err != nil {
 			return nil, fmt.Errorf("commits of %s: %w", id, err)
 		}
-		out = append(out, Commit{Hash: hash.String(), Subject: oneLine(c.subject()), Author: c.author, Time: c.when})
+		out = append(out, Commit{Hash: hash.String(), Subject: oneLine(c.Subject()), Author: c.Author, Time: c.When})
 		if !shallow[hash] {
-			queue = append(queue, c.parents...)
+			queue = append(queue, c.Parents...)
 		}
 	}
 	slices.Reverse(out)
@@ -95,7 +95,7 @@ type ends struct{ base, head plumbing.Hash }
 // Where the ends are kept once a pull request is merged or closed: its branches may move on or go.
 func endRef(id, which string) string { return "refs/docent/pulls/" + id + "/" + which }
 
-func (h *Hub) ends(ctx context.Context, id string) (api.PullRequest, *store, ends, error) {
+func (h *Hub) ends(ctx context.Context, id string) (api.PullRequest, *git.Store, ends, error) {
 	pull, err := h.Pull(ctx, id)
 	if err != nil {
 		return api.PullRequest{}, nil, ends{}, err
@@ -108,20 +108,20 @@ func (h *Hub) ends(ctx context.Context, id string) (api.PullRequest, *store, end
 	if err != nil {
 		return api.PullRequest{}, nil, ends{}, err
 	}
-	e, err := st.ends(pull)
+	e, err := endsOf(st, pull)
 	if err = r.damaged(err); err != nil {
 		return api.PullRequest{}, nil, ends{}, fmt.Errorf("pull request %s: %w", id, err)
 	}
 	return pull, st, e, nil
 }
 
-func (s *store) ends(pull api.PullRequest) (ends, error) {
+func endsOf(s *git.Store, pull api.PullRequest) (ends, error) {
 	if pull.State != api.PullOpen {
-		base, err := s.ref(endRef(pull.ID, "base"))
+		base, err := s.Ref(endRef(pull.ID, "base"))
 		if err != nil {
 			return ends{}, err
 		}
-		head, err := s.ref(endRef(pull.ID, "head"))
+		head, err := s.Ref(endRef(pull.ID, "head"))
 		if err != nil {
 			return ends{}, err
 		}
@@ -129,21 +129,21 @@ func (s *store) ends(pull api.PullRequest) (ends, error) {
 			return ends{base, head}, nil
 		}
 	}
-	head, err := s.head(pull.Head)
+	head, err := s.Head(pull.Head)
 	if err != nil {
 		return ends{}, err
 	}
 	if head.IsZero() {
-		return ends{}, s.gone(pull.Head)
+		return ends{}, gone(s, pull.Head)
 	}
-	base, err := s.head(pull.Base)
+	base, err := s.Head(pull.Base)
 	if err != nil {
 		return ends{}, err
 	}
 	if base.IsZero() {
-		return ends{}, s.gone(pull.Base)
+		return ends{}, gone(s, pull.Base)
 	}
-	fork, err := s.mergeBase(base, head)
+	fork, err := s.MergeBase(base, head)
 	if err != nil {
 		return ends{}, err
 	}
@@ -151,8 +151,8 @@ func (s *store) ends(pull api.PullRequest) (ends, error) {
 }
 
 // gone says what there is to say of a branch that is not there.
-func (s *store) gone(branch string) error {
-	lost, err := s.lost()
+func gone(s *git.Store, branch string) error {
+	lost, err := s.Lost()
 	if err != nil {
 		return err
 	}
@@ -164,81 +164,24 @@ func (s *store) gone(branch string) error {
 }
 
 // keepEnds makes the ends of a pull request stay what they are now.
-func (s *store) keepEnds(id string, e ends) error {
+func keepEnds(s *git.Store, id string, e ends) error {
 	for _, r := range []struct {
 		name string
 		hash plumbing.Hash
 	}{{"base", e.base}, {"head", e.head}} {
-		old, err := s.ref(endRef(id, r.name))
+		old, err := s.Ref(endRef(id, r.name))
 		if err != nil {
 			return err
 		}
 		if old == r.hash {
 			continue
 		}
-		if err := s.setRef(endRef(id, r.name), old, r.hash); err != nil {
+		if err := s.SetRef(endRef(id, r.name), old, r.hash); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-// mergeBase is the newest commit that two commits have in common. Where the history is cut off before one, it is
-// errUnrelated.
-func (s *store) mergeBase(a, b plumbing.Hash) (plumbing.Hash, error) {
-	shallow, err := s.shallow()
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	const fromA, fromB = 1, 2
-	marks := map[plumbing.Hash]int{a: fromA}
-	marks[b] |= fromB
-	type item struct{ c commit }
-	var queue []item
-	load := func(h plumbing.Hash) error {
-		c, err := s.commit(h)
-		if err == nil {
-			queue = append(queue, item{c})
-		}
-		return err
-	}
-	if err := load(a); err != nil {
-		return plumbing.ZeroHash, err
-	}
-	if a != b {
-		if err := load(b); err != nil {
-			return plumbing.ZeroHash, err
-		}
-	}
-	for steps := 0; len(queue) > 0 && steps < 100_000; steps++ {
-		newest := 0
-		for i := range queue {
-			if queue[i].c.when.After(queue[newest].c.when) {
-				newest = i
-			}
-		}
-		c := queue[newest].c
-		queue = slices.Delete(queue, newest, newest+1)
-		if marks[c.hash] == fromA|fromB {
-			return c.hash, nil
-		}
-		if shallow[c.hash] {
-			continue
-		}
-		for _, p := range c.parents {
-			if marks[p]&marks[c.hash] == marks[c.hash] {
-				continue
-			}
-			marks[p] |= marks[c.hash]
-			if err := load(p); err != nil {
-				return plumbing.ZeroHash, err
-			}
-		}
-	}
-	return plumbing.ZeroHash, errUnrelated
-}
-
-var errUnrelated = errors.New("the branches have no commit in common")
 
 // Merge brings a pull request into its base branch, and from there into the source: a folder's files are written, a
 // repository is pushed to. A pull request that is merged already stays as it is.
@@ -323,61 +266,61 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 		return pull, &api.StateError{Kind: api.ErrConflict, Reason: fmt.Sprintf("the pull request is meant for the branch %q, but the documentation is on %q now", pull.Base, s.base)}
 	}
 	st := s.store
-	head, err := st.head(pull.Head)
+	head, err := st.Head(pull.Head)
 	if err != nil {
 		return pull, err
 	}
 	if head.IsZero() {
-		return pull, &api.StateError{Kind: api.ErrConflict, Reason: "not merged: " + st.gone(pull.Head).Error()}
+		return pull, &api.StateError{Kind: api.ErrConflict, Reason: "not merged: " + gone(st, pull.Head).Error()}
 	}
-	if in, err := st.contains(base, head); err != nil {
+	if in, err := st.Contains(base, head); err != nil {
 		return pull, err
 	} else if in { // an earlier attempt, or somebody else, has merged it
 		return h.settle(ctx, s, pull, base)
 	}
-	fork, err := st.mergeBase(base, head)
-	if errors.Is(err, errUnrelated) {
+	fork, err := st.MergeBase(base, head)
+	if errors.Is(err, git.ErrUnrelated) {
 		return pull, fmt.Errorf("%w: %w", ErrMergeConflict, err)
 	}
 	if err != nil {
 		return pull, err
 	}
-	var at [3]commit
+	var at [3]git.Commit
 	for i, hash := range []plumbing.Hash{fork, base, head} {
-		if at[i], err = st.commit(hash); err != nil {
+		if at[i], err = st.Commit(hash); err != nil {
 			return pull, err
 		}
 	}
-	tree, objects, err := st.mergeTrees(at[0].tree, at[1].tree, at[2].tree)
+	tree, objects, err := st.MergeTrees(at[0].Tree, at[1].Tree, at[2].Tree)
 	if err != nil {
 		return pull, err
 	}
 	message := fmt.Sprintf("Merge pull request #%d from %s\n\n%s\n", pull.Number, pull.Head, pull.Title)
-	c := newObject(plumbing.CommitObject, encodeCommit(tree, []plumbing.Hash{base, head}, h.o.Author, h.o.Now(), message))
-	if err := st.write(append(objects, c)); err != nil {
+	c := git.NewCommit(tree, []plumbing.Hash{base, head}, h.o.Author, h.o.Now(), message)
+	if err := st.Write(append(objects, c)); err != nil {
 		return pull, err
 	}
-	if err := st.keepEnds(pull.ID, ends{fork, head}); err != nil {
+	if err := keepEnds(st, pull.ID, ends{fork, head}); err != nil {
 		return pull, err
 	}
 	if err := h.at("merge written"); err != nil {
 		return pull, err
 	}
 	if s.source.kind == gitRemote {
-		remote, err := h.dial(ctx, s.source, p)
+		origin, err := h.dial(ctx, s.source, p)
 		if err != nil {
 			return pull, err
 		}
-		if err := s.push(ctx, remote, s.base, base, c.hash, base, fork); err != nil {
+		if err := s.push(ctx, origin, s.base, base, c.Hash, base, fork); err != nil {
 			return pull, err
 		}
 		if err := h.at("merge pushed"); err != nil {
 			return pull, err
 		}
-	} else if err := h.intendWriteBack(s, base, c.hash); err != nil {
+	} else if err := h.intendWriteBack(s, base, c.Hash); err != nil {
 		return pull, err
 	}
-	if err := st.setRef("refs/heads/"+s.base, base, c.hash); err != nil {
+	if err := st.SetRef("refs/heads/"+s.base, base, c.Hash); err != nil {
 		return pull, err
 	}
 	if err := h.at("merge set"); err != nil {
@@ -386,17 +329,17 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 	var clash error
 	if s.source.kind != gitRemote {
 		var kept []string
-		if kept, err = h.writeBack(ctx, s, c.hash); err != nil {
+		if kept, err = h.writeBack(ctx, s, c.Hash); err != nil {
 			return pull, err // the intent stays: the next sync goes on with it
 		}
 		if len(kept) > 0 {
-			clash = &api.StateError{Kind: api.ErrConflict, Reason: "merged, but files of the folder were changed in the same moment and stay as they are: " + names(kept)}
+			clash = &api.StateError{Kind: api.ErrConflict, Reason: "merged, but files of the folder were changed in the same moment and stay as they are: " + failure.Names(kept)}
 		}
 	}
 	if err := h.at("merge back"); err != nil {
 		return pull, err
 	}
-	if pull, err = h.settle(ctx, s, pull, c.hash); err != nil {
+	if pull, err = h.settle(ctx, s, pull, c.Hash); err != nil {
 		return pull, err
 	}
 	return pull, clash
@@ -405,20 +348,20 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 // settle records that a pull request is merged.
 func (h *Hub) settle(ctx context.Context, s *site, pull api.PullRequest, as plumbing.Hash) (api.PullRequest, error) {
 	// Where an earlier attempt got as far as the branch, its merge commit is found again.
-	list, err := s.store.history(as, 1000)
+	list, err := s.store.History(as, 1000)
 	if err != nil {
 		return pull, err
 	}
-	head, err := s.store.head(pull.Head)
+	head, err := s.store.Head(pull.Head)
 	if err != nil {
 		return pull, err
 	}
 	for _, hash := range list {
-		c, err := s.store.commit(hash)
+		c, err := s.store.Commit(hash)
 		if err != nil {
 			return pull, err
 		}
-		if len(c.parents) == 2 && c.parents[1] == head {
+		if len(c.Parents) == 2 && c.Parents[1] == head {
 			as = hash
 			break
 		}
@@ -454,8 +397,8 @@ func (h *Hub) Close(ctx context.Context, id string) (api.PullRequest, error) {
 	if err != nil {
 		return pull, err
 	}
-	if e, err := st.ends(pull); err == nil { // a branch that is gone must not keep its pull request open
-		if err := st.keepEnds(pull.ID, e); err != nil {
+	if e, err := endsOf(st, pull); err == nil { // a branch that is gone must not keep its pull request open
+		if err := keepEnds(st, pull.ID, e); err != nil {
 			return pull, fmt.Errorf("close %s: %w", id, err)
 		}
 	}
@@ -466,129 +409,4 @@ func (h *Hub) Close(ctx context.Context, id string) (api.PullRequest, error) {
 		return pull, fmt.Errorf("close %s: %w", id, err)
 	}
 	return done, nil
-}
-
-// mergeTrees brings what changed from base to theirs into ours. Files that both sides changed are merged by lines.
-func (s *store) mergeTrees(base, ours, theirs plumbing.Hash) (plumbing.Hash, []object, error) {
-	m := &treeMerge{store: s, met: walk{store: s}}
-	hash, err := m.merge("", base, ours, theirs)
-	if err != nil {
-		return plumbing.ZeroHash, nil, err
-	}
-	if len(m.conflicts) > 0 {
-		return plumbing.ZeroHash, nil, conflict(m.conflicts)
-	}
-	if hash.IsZero() {
-		o := newObject(plumbing.TreeObject, nil)
-		hash, m.objects = o.hash, append(m.objects, o)
-	}
-	return hash, m.objects, nil
-}
-
-func conflict(files []string) error { return &ConflictError{Files: files} }
-
-func names(files []string) string {
-	const most = 20
-	if len(files) <= most {
-		return strings.Join(files, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(files[:most], ", "), len(files)-most)
-}
-
-type treeMerge struct {
-	store     *store
-	met       walk // met on the way
-	objects   []object
-	conflicts []string
-}
-
-func (m *treeMerge) merge(prefix string, base, ours, theirs plumbing.Hash) (plumbing.Hash, error) {
-	switch {
-	case ours == theirs, base == theirs:
-		return ours, nil
-	case base == ours:
-		return theirs, nil
-	}
-	sides := map[string]*[3]entry{}
-	var order []string
-	for i, hash := range []plumbing.Hash{base, ours, theirs} {
-		if hash.IsZero() {
-			continue
-		}
-		entries, err := m.store.tree(hash)
-		if err != nil {
-			return plumbing.ZeroHash, err
-		}
-		for _, e := range entries {
-			if sides[e.name] == nil {
-				sides[e.name] = new([3]entry)
-				order = append(order, e.name)
-				if err := m.met.add(prefix+e.name, e); err != nil {
-					return plumbing.ZeroHash, err
-				}
-			}
-			sides[e.name][i] = e
-		}
-	}
-	slices.Sort(order)
-	var out []entry
-	for _, name := range order {
-		e, err := m.entry(prefix+name, *sides[name])
-		if err != nil {
-			return plumbing.ZeroHash, err
-		}
-		if !e.hash.IsZero() {
-			e.name = name
-			out = append(out, e)
-		}
-	}
-	if len(out) == 0 {
-		return plumbing.ZeroHash, nil
-	}
-	o := newObject(plumbing.TreeObject, encodeTree(out))
-	m.objects = append(m.objects, o)
-	return o.hash, nil
-}
-
-// entry merges one name; the zero entry where nothing stays there.
-func (m *treeMerge) entry(path string, e [3]entry) (entry, error) {
-	base, ours, theirs := e[0], e[1], e[2]
-	switch {
-	case ours == theirs, base == theirs:
-		return ours, nil
-	case base == ours:
-		return theirs, nil
-	}
-	folders, files := true, true
-	for _, x := range e {
-		folders = folders && (x.hash.IsZero() || x.isDir())
-		files = files && x.isFile()
-	}
-	if folders { // one that is not there is empty
-		hash, err := m.merge(path+"/", base.hash, ours.hash, theirs.hash)
-		return entry{mode: filemode.Dir, hash: hash}, err
-	}
-	if !files {
-		m.conflicts = append(m.conflicts, path)
-		return entry{}, nil
-	}
-	var text [3][]byte
-	for i, x := range e {
-		var err error
-		if text[i], err = m.store.read(plumbing.BlobObject, x.hash); err != nil {
-			return entry{}, err
-		}
-	}
-	both, ok := merge3(text[0], text[1], text[2])
-	if !ok {
-		m.conflicts = append(m.conflicts, path)
-		return entry{}, nil
-	}
-	o := newObject(plumbing.BlobObject, both)
-	m.objects = append(m.objects, o)
-	mode := ours.mode
-	if mode == base.mode {
-		mode = theirs.mode
-	}
-	return entry{mode: mode, hash: o.hash}, nil
 }

@@ -36,9 +36,7 @@ const token = "ghp_TheSecretTokenThatNobodyMaySee"
 // answer a request instead.
 func serveGit(t testing.TB, root string, before func(w http.ResponseWriter, r *http.Request, backend http.Handler) bool) *httptest.Server {
 	t.Helper()
-	if gitErr != nil {
-		t.Skip("git is not installed: nobody to serve the repository")
-	}
+	gitPath := forgetest.GitPath(t)
 	dir := git(t, root, "--exec-path")
 	if _, err := os.Stat(filepath.Join(dir, "git-http-backend")); err != nil {
 		t.Skip("git has no http backend here")
@@ -398,6 +396,7 @@ func TestWithoutGitTheBuiltInPartsDoItAll(t *testing.T) {
 // serveSSH runs git for whoever holds the key, as sshd would.
 func serveSSH(t *testing.T, client ssh.PublicKey) (addr string, host ssh.PublicKey) {
 	t.Helper()
+	gitPath := forgetest.GitPath(t)
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"docent/api"
 	"docent/forge/failure"
+	"docent/forge/git"
 	"docent/forge/host"
 )
 
@@ -43,7 +44,7 @@ func Check(p api.Project) error {
 		return fmt.Errorf("%w: there is no code host of kind %q", ErrMisconfigured, p.Host)
 	}
 	if p.Branch != "" {
-		if err := checkBranch(p.Branch); err != nil {
+		if err := git.CheckBranch(p.Branch); err != nil {
 			return fmt.Errorf("%w: the branch %q is not a branch name", ErrMisconfigured, p.Branch)
 		}
 	}
@@ -64,7 +65,7 @@ func docsDir(p api.Project) (string, error) {
 		return "", nil
 	}
 	dir = strings.TrimPrefix(dir, "./")
-	if err := checkPath(dir); err != nil {
+	if err := git.CheckPath(dir); err != nil {
 		return "", fmt.Errorf("%w: the documentation folder %q is not a plain path below the repository's root", ErrMisconfigured, p.DocsDir)
 	}
 	return dir, nil

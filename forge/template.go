@@ -9,6 +9,7 @@ import (
 
 	"docent/api"
 	"docent/forge/failure"
+	"docent/forge/git"
 )
 
 // Where the report stands in a pull request's body, so that a later one replaces it and nothing that people wrote around it.
@@ -90,12 +91,12 @@ func fill(template, report string) string {
 
 // pullTemplate is the template that the host would offer to a person, from the branch that the pull request is meant for.
 // Empty where there is none.
-func (s *store) pullTemplate(base string, kind api.HostKind) (string, error) {
-	head, err := s.head(base)
+func pullTemplate(s *git.Store, base string, kind api.HostKind) (string, error) {
+	head, err := s.Head(base)
 	if err != nil || head.IsZero() {
 		return "", err
 	}
-	c, err := s.commit(head)
+	c, err := s.Commit(head)
 	if err != nil {
 		return "", err
 	}
@@ -108,33 +109,33 @@ func (s *store) pullTemplate(base string, kind api.HostKind) (string, error) {
 		places = append([]struct{ dir, name string }{{".forgejo", usual}, {".gitea", usual}}, places...)
 	}
 	for _, p := range places {
-		tree, err := s.folderAt(c.tree, p.dir)
+		tree, err := folderAt(s, c.Tree, p.dir)
 		if err != nil {
 			return "", err
 		}
 		if tree.IsZero() {
 			continue
 		}
-		entries, err := s.tree(tree)
+		entries, err := s.Tree(tree)
 		if err != nil {
 			return "", err
 		}
 		for _, e := range entries {
-			name := strings.ToLower(e.name)
+			name := strings.ToLower(e.Name)
 			if ext := path.Ext(name); ext == ".md" || ext == ".txt" {
 				name = strings.TrimSuffix(name, ext)
 			}
-			if name != p.name || !e.isFile() {
+			if name != p.name || !e.IsFile() {
 				continue
 			}
-			size, err := s.size(e.hash)
+			size, err := s.Size(e.Hash)
 			if err != nil {
 				return "", err
 			}
 			if size > 64<<10 {
 				continue
 			}
-			data, err := s.read(plumbing.BlobObject, e.hash)
+			data, err := s.Blob(e.Hash)
 			return failure.Text(string(data)), err
 		}
 	}
@@ -142,18 +143,18 @@ func (s *store) pullTemplate(base string, kind api.HostKind) (string, error) {
 }
 
 // folderAt finds a folder below a tree, whatever the case of its name; zero where there is none.
-func (s *store) folderAt(root plumbing.Hash, dir string) (plumbing.Hash, error) {
+func folderAt(s *git.Store, root plumbing.Hash, dir string) (plumbing.Hash, error) {
 	if dir == "" {
 		return root, nil
 	}
 	first, rest, _ := strings.Cut(dir, "/")
-	entries, err := s.tree(root)
+	entries, err := s.Tree(root)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
 	for _, e := range entries {
-		if e.isDir() && strings.EqualFold(e.name, first) {
-			return s.folderAt(e.hash, rest)
+		if e.IsDir() && strings.EqualFold(e.Name, first) {
+			return folderAt(s, e.Hash, rest)
 		}
 	}
 	return plumbing.ZeroHash, nil

@@ -12,12 +12,13 @@ import (
 
 	"docent/api"
 	"docent/forge/failure"
+	"docent/forge/git"
 )
 
 // A Tree is a repository at one commit. Links and submodules are no files: they are not listed and cannot be read.
 type Tree struct {
 	repo   *repo
-	store  *store
+	store  *git.Store
 	commit plumbing.Hash
 	root   plumbing.Hash
 	max    int64
@@ -25,7 +26,7 @@ type Tree struct {
 	mu    sync.Mutex
 	files []api.File
 	links []string
-	byDir map[plumbing.Hash][]entry // trees that were read
+	byDir map[plumbing.Hash][]git.Entry // trees that were read
 }
 
 // Commit names the commit that the tree belongs to.
@@ -40,25 +41,25 @@ func (t *Tree) Files(ctx context.Context) ([]api.File, error) {
 	}
 	files, links := []api.File{}, []string{}
 	sizes := map[plumbing.Hash]int64{} // one file may have many names
-	err := t.store.walkTree(t.root, "", func(path string, e entry) error {
+	err := t.store.Walk(t.root, "", func(path string, e git.Entry) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !e.isFile() {
-			if !e.isDir() {
+		if !e.IsFile() {
+			if !e.IsDir() {
 				links = append(links, path)
 			}
 			return nil
 		}
-		size, ok := sizes[e.hash]
+		size, ok := sizes[e.Hash]
 		if !ok {
 			var err error
-			if size, err = t.store.size(e.hash); err != nil {
+			if size, err = t.store.Size(e.Hash); err != nil {
 				return err
 			}
-			sizes[e.hash] = size
+			sizes[e.Hash] = size
 		}
-		files = append(files, api.File{Path: path, Hash: e.hash.String(), Size: size})
+		files = append(files, api.File{Path: path, Hash: e.Hash.String(), Size: size})
 		return nil
 	})
 	if err != nil {
@@ -83,21 +84,21 @@ func (t *Tree) Read(ctx context.Context, path string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if checkPath(path) != nil {
+	if git.CheckPath(path) != nil {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
 	}
 	e, err := t.find(path)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: t.repo.damaged(err)}
 	}
-	size, err := t.store.size(e.hash)
+	size, err := t.store.Size(e.Hash)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: t.repo.damaged(err)}
 	}
 	if size > t.max {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%d bytes are more than the limit of %d", size, t.max)}
 	}
-	data, err := t.store.read(plumbing.BlobObject, e.hash)
+	data, err := t.store.Blob(e.Hash)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: t.repo.damaged(err)}
 	}
@@ -107,7 +108,7 @@ func (t *Tree) Read(ctx context.Context, path string) ([]byte, error) {
 // Message is what the tree's commit says about itself.
 func (t *Tree) Message(ctx context.Context) (string, error) {
 	c, err := t.other(ctx, t.Commit())
-	return strings.TrimSpace(c.message), err
+	return strings.TrimSpace(c.Message), err
 }
 
 // Parent is the commit that a commit was made on: the first of its parents. It fails with api.ErrNotFound where the commit is
@@ -117,10 +118,10 @@ func (t *Tree) Parent(ctx context.Context, commit string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(c.parents) == 0 {
+	if len(c.Parents) == 0 {
 		return "", fmt.Errorf("commit %s has no parent: %w", commit, api.ErrNotFound)
 	}
-	return c.parents[0].String(), nil
+	return c.Parents[0].String(), nil
 }
 
 // FilesAt lists the files of another commit of the repository.
@@ -141,31 +142,31 @@ func (t *Tree) ReadAt(ctx context.Context, commit, path string) ([]byte, error) 
 	return t.at(c).Read(ctx, path)
 }
 
-func (t *Tree) other(ctx context.Context, hash string) (commit, error) {
+func (t *Tree) other(ctx context.Context, hash string) (git.Commit, error) {
 	if err := ctx.Err(); err != nil {
-		return commit{}, err
+		return git.Commit{}, err
 	}
 	id := plumbing.NewHash(hash)
-	there, err := t.store.has(id)
+	there, err := t.store.Has(id)
 	if err != nil {
-		return commit{}, t.repo.damaged(err)
+		return git.Commit{}, t.repo.damaged(err)
 	}
 	if !plumbing.IsHash(hash) || !there {
-		return commit{}, fmt.Errorf("no commit %q: %w", failure.Cut(hash, 60), api.ErrNotFound)
+		return git.Commit{}, fmt.Errorf("no commit %q: %w", failure.Cut(hash, 60), api.ErrNotFound)
 	}
-	c, err := t.store.commit(id)
+	c, err := t.store.Commit(id)
 	if err != nil {
-		return commit{}, fmt.Errorf("read commit %s: %w", hash, t.repo.damaged(err))
+		return git.Commit{}, fmt.Errorf("read commit %s: %w", hash, t.repo.damaged(err))
 	}
 	return c, nil
 }
 
-func (t *Tree) at(c commit) *Tree {
-	return &Tree{repo: t.repo, store: t.store, commit: c.hash, root: c.tree, max: t.max, byDir: map[plumbing.Hash][]entry{}}
+func (t *Tree) at(c git.Commit) *Tree {
+	return &Tree{repo: t.repo, store: t.store, commit: c.Hash, root: c.Tree, max: t.max, byDir: map[plumbing.Hash][]git.Entry{}}
 }
 
 // find goes down the trees, keeping those that it met: whoever reads one page reads its neighbours too.
-func (t *Tree) find(path string) (entry, error) {
+func (t *Tree) find(path string) (git.Entry, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at, rest := t.root, path
@@ -173,27 +174,27 @@ func (t *Tree) find(path string) (entry, error) {
 		entries, ok := t.byDir[at]
 		if !ok {
 			var err error
-			if entries, err = t.store.tree(at); err != nil {
-				return entry{}, err
+			if entries, err = t.store.Tree(at); err != nil {
+				return git.Entry{}, err
 			}
 			t.byDir[at] = entries
 		}
 		name, below, more := cutPath(rest)
 		found := false
 		for _, e := range entries {
-			if e.name != name {
+			if e.Name != name {
 				continue
 			}
 			switch {
-			case !more && e.isFile():
+			case !more && e.IsFile():
 				return e, nil
-			case more && e.isDir():
-				at, rest, found = e.hash, below, true
+			case more && e.IsDir():
+				at, rest, found = e.Hash, below, true
 			}
 			break
 		}
 		if !found {
-			return entry{}, fs.ErrNotExist
+			return git.Entry{}, fs.ErrNotExist
 		}
 	}
 }

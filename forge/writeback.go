@@ -8,67 +8,39 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
-	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
 	"docent/forge/failure"
+	"docent/forge/git"
 )
-
-// A merge reaches a source folder after the branch has moved. The intent is on disk before: were it lost in between, the
-// next import would take the folder's old files for new edits and undo the merge.
-const intentFile = "docent-writeback"
 
 func (h *Hub) intendWriteBack(s *site, from, to plumbing.Hash) error {
 	if err := h.probe(s, from, to); err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(s.store.dir, intentFile), []byte(from.String()+" "+to.String()+"\n"))
-}
-
-// intent reads what is still to be written back; zero where nothing is.
-func (s *store) intent() (from, to plumbing.Hash, err error) {
-	b, err := s.disk.readFile(filepath.Join(s.dir, intentFile))
-	if missing(err) {
-		return from, to, nil
-	}
-	if err != nil {
-		return from, to, passing(err)
-	}
-	a, z, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
-	if !plumbing.IsHash(a) || !plumbing.IsHash(z) {
-		return from, to, fmt.Errorf("%w: %s is not understood", errDamaged, intentFile)
-	}
-	return plumbing.NewHash(a), plumbing.NewHash(z), nil
-}
-
-func (s *store) dropIntent() error {
-	if err := os.Remove(filepath.Join(s.dir, intentFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return syncDir(s.dir)
+	return s.store.Intend(from, to)
 }
 
 // resumeWriteBack goes on where a crash, or a folder that could not be written, has left a merge.
 func (h *Hub) resumeWriteBack(ctx context.Context, s *site, head plumbing.Hash) error {
-	_, to, err := s.store.intent()
+	_, to, err := s.store.Intent()
 	if err != nil || to.IsZero() {
 		return err
 	}
 	merged := false
-	there, err := s.store.has(to)
+	there, err := s.store.Has(to)
 	if err != nil {
 		return err
 	}
 	if there && !head.IsZero() {
-		if merged, err = s.store.contains(head, to); err != nil {
+		if merged, err = s.store.Contains(head, to); err != nil {
 			return err
 		}
 	}
 	if !merged { // the branch never moved
-		return s.store.dropIntent()
+		return s.store.DropIntent()
 	}
 	kept, err := h.writeBack(ctx, s, to)
 	if errors.Is(err, fs.ErrPermission) {
@@ -78,14 +50,14 @@ func (h *Hub) resumeWriteBack(ctx context.Context, s *site, head plumbing.Hash) 
 		return err
 	}
 	if len(kept) > 0 {
-		h.o.Log.Warn("files of the folder were changed while a merge was on its way and stay as they are", "project", s.project.ID, "files", names(kept))
+		h.o.Log.Warn("files of the folder were changed while a merge was on its way and stay as they are", "project", s.project.ID, "files", failure.Names(kept))
 	}
 	return nil
 }
 
 // probe finds out whether the folder can be written, before anything says that a merge is done.
 func (h *Hub) probe(s *site, from, to plumbing.Hash) error {
-	deltas, err := s.store.between(from, to)
+	deltas, err := s.store.Between(from, to)
 	if err != nil {
 		return err
 	}
@@ -96,7 +68,7 @@ func (h *Hub) probe(s *site, from, to plumbing.Hash) error {
 	defer root.Close()
 	tried := map[string]bool{}
 	for _, d := range deltas {
-		dir := path.Dir(d.path)
+		dir := path.Dir(d.Path)
 		for dir != "." {
 			info, err := root.Lstat(dir)
 			if err == nil && info.IsDir() {
@@ -127,27 +99,14 @@ func (h *Hub) probe(s *site, from, to plumbing.Hash) error {
 	return nil
 }
 
-// between lists the files that differ between two commits.
-func (s *store) between(from, to plumbing.Hash) ([]delta, error) {
-	a, err := s.commit(from)
-	if err != nil {
-		return nil, err
-	}
-	b, err := s.commit(to)
-	if err != nil {
-		return nil, err
-	}
-	return s.compare(a.tree, b.tree)
-}
-
 // writeBack makes the folder's files what the merge made of them. A file that was changed in the folder meanwhile gets
 // both changes where they fit, else it stays and is named. When it is done, the intent is dropped.
 func (h *Hub) writeBack(ctx context.Context, s *site, to plumbing.Hash) (kept []string, err error) {
-	from, until, err := s.store.intent()
+	from, until, err := s.store.Intent()
 	if err != nil || until != to {
 		return nil, err
 	}
-	deltas, err := s.store.between(from, to)
+	deltas, err := s.store.Between(from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -163,31 +122,31 @@ func (h *Hub) writeBack(ctx context.Context, s *site, to plumbing.Hash) (kept []
 	// Deletions first: a file may make way for a folder.
 	for _, deleting := range []bool{true, false} {
 		for _, d := range deltas {
-			if d.new.hash.IsZero() != deleting {
+			if d.New.Hash.IsZero() != deleting {
 				continue
 			}
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
 			if err := w.apply(d); err != nil {
-				return nil, fmt.Errorf("write %q back: %w", d.path, err)
+				return nil, fmt.Errorf("write %q back: %w", d.Path, err)
 			}
 			if err := h.at("file written back"); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if err := s.store.dropIntent(); err != nil {
+	if err := s.store.DropIntent(); err != nil {
 		return nil, err
 	}
 	return w.kept, nil
 }
 
 // sweep removes what an interrupted write-back has left beside the files.
-func (w *writer) sweep(deltas []delta) error {
+func (w *writer) sweep(deltas []git.Delta) error {
 	done := map[string]bool{}
 	for _, d := range deltas {
-		dir := path.Dir(d.path)
+		dir := path.Dir(d.Path)
 		if done[dir] {
 			continue
 		}
@@ -208,28 +167,28 @@ func (w *writer) sweep(deltas []delta) error {
 }
 
 type writer struct {
-	store *store
+	store *git.Store
 	root  *os.Root
 	limit int64
 	kept  []string // files that stay as they are
 }
 
-func (w *writer) apply(d delta) error {
-	if checkPath(d.path) != nil || !textual(d.old) || !textual(d.new) {
+func (w *writer) apply(d git.Delta) error {
+	if git.CheckPath(d.Path) != nil || !d.Old.Textual() || !d.New.Textual() {
 		return nil // never imported, so never written
 	}
-	if ok, err := w.plain(path.Dir(d.path)); err != nil {
+	if ok, err := w.plain(path.Dir(d.Path)); err != nil {
 		return err
 	} else if !ok {
-		w.kept = append(w.kept, d.path)
+		w.kept = append(w.kept, d.Path)
 		return nil
 	}
-	have, err := readRegular(w.root, d.path, w.limit)
+	have, err := readRegular(w.root, d.Path, w.limit)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if missing {
-		if info, err := w.root.Lstat(d.path); err == nil { // a link or a folder: not ours to replace
-			if d.new.hash.IsZero() || info.IsDir() || info.Mode()&fs.ModeSymlink != 0 {
-				w.kept = append(w.kept, d.path)
+		if info, err := w.root.Lstat(d.Path); err == nil { // a link or a folder: not ours to replace
+			if d.New.Hash.IsZero() || info.IsDir() || info.Mode()&fs.ModeSymlink != 0 {
+				w.kept = append(w.kept, d.Path)
 				return nil
 			}
 		}
@@ -238,34 +197,34 @@ func (w *writer) apply(d delta) error {
 	}
 	var now plumbing.Hash
 	if !missing {
-		now = hashObject(plumbing.BlobObject, have)
+		now = git.NewBlob(have).Hash
 	}
 	switch {
-	case now == d.new.hash && (d.new.hash.IsZero() || d.old.mode == d.new.mode):
+	case now == d.New.Hash && (d.New.Hash.IsZero() || d.Old.Mode == d.New.Mode):
 		return nil // done before
-	case d.new.hash.IsZero():
-		if now != d.old.hash {
-			w.kept = append(w.kept, d.path)
+	case d.New.Hash.IsZero():
+		if now != d.Old.Hash {
+			w.kept = append(w.kept, d.Path)
 			return nil
 		}
-		return w.remove(d.path)
+		return w.remove(d.Path)
 	}
-	want, err := w.store.read(plumbing.BlobObject, d.new.hash)
+	want, err := w.store.Blob(d.New.Hash)
 	if err != nil {
 		return err
 	}
-	if now != d.old.hash && now != d.new.hash {
+	if now != d.Old.Hash && now != d.New.Hash {
 		var old []byte
-		if d.old.hash.IsZero() || missing {
-			w.kept = append(w.kept, d.path)
+		if d.Old.Hash.IsZero() || missing {
+			w.kept = append(w.kept, d.Path)
 			return nil
 		}
-		if old, err = w.store.read(plumbing.BlobObject, d.old.hash); err != nil {
+		if old, err = w.store.Blob(d.Old.Hash); err != nil {
 			return err
 		}
-		both, ok := merge3(old, have, want)
+		both, ok := git.Merge(old, have, want)
 		if !ok {
-			w.kept = append(w.kept, d.path)
+			w.kept = append(w.kept, d.Path)
 			return nil
 		}
 		want = both
@@ -288,18 +247,18 @@ func (w *writer) plain(dir string) (bool, error) {
 	return err == nil && info.IsDir(), err
 }
 
-func (w *writer) replace(d delta, data []byte) error {
-	dir := path.Dir(d.path)
+func (w *writer) replace(d git.Delta, data []byte) error {
+	dir := path.Dir(d.Path)
 	if err := w.root.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	mode := fs.FileMode(0o644)
-	if info, err := w.root.Lstat(d.path); err == nil {
+	if info, err := w.root.Lstat(d.Path); err == nil {
 		mode = info.Mode().Perm()
 	}
-	if d.new.mode == filemode.Executable {
+	if d.New.Mode == filemode.Executable {
 		mode |= 0o111 & (mode >> 2)
-	} else if d.old.mode == filemode.Executable {
+	} else if d.Old.Mode == filemode.Executable {
 		mode &^= 0o111
 	}
 	part := path.Join(dir, partPrefix+rand.Text()+partSuffix)
@@ -318,7 +277,7 @@ func (w *writer) replace(d delta, data []byte) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	if err := w.root.Rename(part, d.path); err != nil {
+	if err := w.root.Rename(part, d.Path); err != nil {
 		return err
 	}
 	return w.sync(dir)

@@ -38,7 +38,11 @@ var mayImport = []struct {
 	// The capabilities. They know nothing of each other.
 	{"docent/agent", []string{"docent/api", "docent/formats", "docent/markup", "docent/site"}},
 	{"docent/forge/host", []string{"docent/api", "docent/forge/failure"}},
-	{"docent/forge", []string{"docent/api", "docent/forge/failure", "docent/forge/host", "docent/site"}},
+	{"docent/forge/git", []string{"docent/forge/failure"}},
+	{"docent/forge/remote", []string{"docent/forge/failure", "docent/forge/git"}},
+	{"docent/forge", []string{
+		"docent/api", "docent/forge/failure", "docent/forge/git", "docent/forge/host", "docent/forge/remote", "docent/site",
+	}},
 	{"docent/forge/forgetest", []string{"docent/api", "docent/forge"}},
 	{"docent/model/builtin", []string{"docent/model"}},
 	{"docent/model/remote", []string{"docent/model"}},

@@ -21,6 +21,8 @@ var (
 	ErrLost = errors.New("a published commit is lost")
 	// ErrRefused says that an edit reaches for something that no edit may touch.
 	ErrRefused = errors.New("the edit is refused")
+	// ErrMergeConflict says that a pull request's files changed on the base branch too.
+	ErrMergeConflict = errors.New("the pull request conflicts with its base branch")
 )
 
 // An Error is what a code host or a repository has against a request, as a sentence for the user. It wraps ErrMisconfigured
@@ -48,6 +50,12 @@ func Declined(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Declined
 }
+
+// A ConflictError names the files for which a merge is refused. It wraps ErrMergeConflict.
+type ConflictError struct{ Files []string }
+
+func (e *ConflictError) Error() string { return ErrMergeConflict.Error() + ": " + Names(e.Files) }
+func (e *ConflictError) Unwrap() error { return ErrMergeConflict }
 
 // Reason is what went wrong with a file, without its name.
 func Reason(err error) error {

@@ -1,6 +1,9 @@
 package failure
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Text is a text without what a terminal or a mail reader would act on.
 func Text(s string) string {
@@ -29,4 +32,13 @@ func Cut(s string, n int) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// Names lists files, and counts those that are too many.
+func Names(files []string) string {
+	const most = 20
+	if len(files) <= most {
+		return strings.Join(files, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(files[:most], ", "), len(files)-most)
 }

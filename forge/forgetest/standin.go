@@ -3,7 +3,6 @@ package forgetest
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/cgi"
@@ -86,20 +85,18 @@ type StandInApp struct {
 // NewStandIn starts a host with a repository that holds Files. Without git there is none, and the test is skipped.
 func NewStandIn(t testing.TB) *StandIn {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed: nobody to serve the repository")
-	}
+	gitPath := GitPath(t)
 	s := &StandIn{Owner: "acme", Name: "docs"}
 	root := t.TempDir()
 	s.Dir = filepath.Join(root, s.Owner, s.Name+".git")
 	work := t.TempDir()
-	s.git(t, work, "init", "-q", "-b", "main")
-	s.write(t, work, Files)
-	s.git(t, work, "add", "-A")
-	s.git(t, work, "commit", "-q", "-m", "The documentation")
-	s.git(t, work, "clone", "-q", "--bare", ".", s.Dir)
-	s.git(t, s.Dir, "config", "receive.fsckObjects", "true")
-	backend := &cgi.Handler{Path: mustLook(t, "git"), Args: []string{"http-backend"}, Stderr: io.Discard, Env: []string{
+	Git(t, work, "init", "-q", "-b", "main")
+	Write(t, work, Files)
+	Git(t, work, "add", "-A")
+	Git(t, work, "commit", "-q", "-m", "The documentation")
+	Git(t, work, "clone", "-q", "--bare", ".", s.Dir)
+	Git(t, s.Dir, "config", "receive.fsckObjects", "true")
+	backend := &cgi.Handler{Path: gitPath, Args: []string{"http-backend"}, Stderr: io.Discard, Env: []string{
 		"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "REMOTE_USER=docent",
 		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*", "GIT_CONFIG_KEY_1=http.receivepack", "GIT_CONFIG_VALUE_1=true",
 	}}
@@ -108,15 +105,6 @@ func NewStandIn(t testing.TB) *StandIn {
 	t.Cleanup(server.Close)
 	s.URL = server.URL
 	return s
-}
-
-func mustLook(t testing.TB, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // Project is a project whose documentation lives on the host, with its token in a variable.
@@ -404,14 +392,14 @@ func (s *StandIn) Merge(t testing.TB, branch string) {
 	t.Helper()
 	s.end(t, branch, api.PullMerged)
 	work := t.TempDir()
-	s.git(t, work, "clone", "-q", "file://"+s.Dir, ".")
-	s.git(t, work, "merge", "-q", "--no-ff", "-m", "Merge "+branch, "origin/"+branch)
-	s.git(t, work, "push", "-q", "origin", "HEAD:main")
+	Git(t, work, "clone", "-q", "file://"+s.Dir, ".")
+	Git(t, work, "merge", "-q", "--no-ff", "-m", "Merge "+branch, "origin/"+branch)
+	Git(t, work, "push", "-q", "origin", "HEAD:main")
 	s.mu.Lock()
 	prune := s.Prune
 	s.mu.Unlock()
 	if prune {
-		s.git(t, s.Dir, "update-ref", "-d", "refs/heads/"+branch)
+		Git(t, s.Dir, "update-ref", "-d", "refs/heads/"+branch)
 	}
 }
 
@@ -420,22 +408,22 @@ func (s *StandIn) Squash(t testing.TB, branch string) {
 	t.Helper()
 	s.end(t, branch, api.PullMerged)
 	work := t.TempDir()
-	s.git(t, work, "clone", "-q", "file://"+s.Dir, ".")
-	s.git(t, work, "merge", "-q", "--squash", "origin/"+branch)
-	s.git(t, work, "commit", "-q", "-m", "Squashed "+branch)
-	s.git(t, work, "push", "-q", "origin", "HEAD:main")
-	s.git(t, s.Dir, "update-ref", "-d", "refs/heads/"+branch)
+	Git(t, work, "clone", "-q", "file://"+s.Dir, ".")
+	Git(t, work, "merge", "-q", "--squash", "origin/"+branch)
+	Git(t, work, "commit", "-q", "-m", "Squashed "+branch)
+	Git(t, work, "push", "-q", "origin", "HEAD:main")
+	Git(t, s.Dir, "update-ref", "-d", "refs/heads/"+branch)
 }
 
 // Push adds a commit of somebody else to a branch.
 func (s *StandIn) Push(t testing.TB, branch, path, content string) {
 	t.Helper()
 	work := t.TempDir()
-	s.git(t, work, "clone", "-q", "--branch", branch, "file://"+s.Dir, ".")
-	s.write(t, work, map[string]string{path: content})
-	s.git(t, work, "add", "-A")
-	s.git(t, work, "commit", "-q", "-m", "by hand")
-	s.git(t, work, "push", "-q", "origin", "HEAD:"+branch)
+	Git(t, work, "clone", "-q", "--branch", branch, "file://"+s.Dir, ".")
+	Write(t, work, map[string]string{path: content})
+	Git(t, work, "add", "-A")
+	Git(t, work, "commit", "-q", "-m", "by hand")
+	Git(t, work, "push", "-q", "origin", "HEAD:"+branch)
 }
 
 // Commits lists a branch's commits, newest first; none where there is no such branch.
@@ -444,7 +432,7 @@ func (s *StandIn) Commits(t testing.TB, branch string) []string {
 	if s.sha(branch) == "" {
 		return nil
 	}
-	return strings.Fields(s.git(t, s.Dir, "log", "--format=%H", branch, "--"))
+	return strings.Fields(Git(t, s.Dir, "log", "--format=%H", branch, "--"))
 }
 
 // Protect makes the host refuse pushes to a branch, in the words that hosts have for it.
@@ -458,40 +446,10 @@ func (s *StandIn) Protect(t testing.TB, branch string) {
 }
 
 // Fsck lets git judge the repository.
-func (s *StandIn) Fsck(t testing.TB) {
-	t.Helper()
-	if out := s.git(t, s.Dir, "fsck", "--strict", "--no-dangling"); out != "" {
-		t.Errorf("git fsck: %s", out)
-	}
-}
+func (s *StandIn) Fsck(t testing.TB) { t.Helper(); Fsck(t, s.Dir) }
 
 // Git runs git in the bare repository.
-func (s *StandIn) Git(t testing.TB, args ...string) string {
-	t.Helper()
-	return s.git(t, s.Dir, args...)
-}
-
-func (s *StandIn) git(t testing.TB, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=A Person", "-c", "user.email=person@example.org", "-c", "init.defaultBranch=main", "-c", "safe.directory=*"}, args...)...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-func (s *StandIn) write(t testing.TB, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
+func (s *StandIn) Git(t testing.TB, args ...string) string { t.Helper(); return Git(t, s.Dir, args...) }
 
 // Host is the stand-in as the contract wants it.
 func (s *StandIn) Host(f Forge, p api.Project) Host {

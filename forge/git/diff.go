@@ -1,4 +1,4 @@
-package forge
+package git
 
 import (
 	"fmt"
@@ -17,39 +17,39 @@ const (
 	contextLines = 3
 )
 
-// A delta is one path that differs between two trees. A side that has no file there is the zero entry.
-type delta struct {
-	path     string
-	old, new entry
+// A Delta is one path that differs between two trees. A side that has no file there is the zero entry.
+type Delta struct {
+	Path     string
+	Old, New Entry
 }
 
 // compare lists the paths that differ, in order. Links and submodules count, folders do not.
-func (s *store) compare(before, after plumbing.Hash) ([]delta, error) {
+func (s *Store) compare(before, after plumbing.Hash) ([]Delta, error) {
 	return s.compareBelow(&[2]walk{{store: s}, {store: s}}, before, after, "", nil)
 }
 
-func (s *store) compareBelow(n *[2]walk, before, after plumbing.Hash, prefix string, out []delta) ([]delta, error) {
+func (s *Store) compareBelow(n *[2]walk, before, after plumbing.Hash, prefix string, out []Delta) ([]Delta, error) {
 	if before == after {
 		return out, nil
 	}
-	var old, new []entry
+	var old, new []Entry
 	var err error
 	if !before.IsZero() {
-		if old, err = s.tree(before); err != nil {
+		if old, err = s.Tree(before); err != nil {
 			return nil, err
 		}
 	}
 	if !after.IsZero() {
-		if new, err = s.tree(after); err != nil {
+		if new, err = s.Tree(after); err != nil {
 			return nil, err
 		}
 	}
-	names := map[string][2]entry{}
+	names := map[string][2]Entry{}
 	for _, e := range old {
-		names[e.name] = [2]entry{e, {}}
+		names[e.Name] = [2]Entry{e, {}}
 	}
 	for _, e := range new {
-		names[e.name] = [2]entry{names[e.name][0], e}
+		names[e.Name] = [2]Entry{names[e.Name][0], e}
 	}
 	order := make([]string, 0, len(names))
 	for name := range names {
@@ -62,8 +62,8 @@ func (s *store) compareBelow(n *[2]walk, before, after plumbing.Hash, prefix str
 			continue
 		}
 		p := prefix + name
-		for i, e := range []entry{a, b} {
-			if e.hash.IsZero() {
+		for i, e := range []Entry{a, b} {
+			if e.Hash.IsZero() {
 				continue
 			}
 			if err := n[i].add(p, e); err != nil {
@@ -71,14 +71,14 @@ func (s *store) compareBelow(n *[2]walk, before, after plumbing.Hash, prefix str
 			}
 		}
 		var ah, bh plumbing.Hash
-		if a.isDir() {
-			ah, a = a.hash, entry{}
+		if a.IsDir() {
+			ah, a = a.Hash, Entry{}
 		}
-		if b.isDir() {
-			bh, b = b.hash, entry{}
+		if b.IsDir() {
+			bh, b = b.Hash, Entry{}
 		}
 		if a != b {
-			out = append(out, delta{path: p, old: a, new: b})
+			out = append(out, Delta{Path: p, Old: a, New: b})
 		}
 		if out, err = s.compareBelow(n, ah, bh, p+"/", out); err != nil {
 			return nil, err
@@ -87,8 +87,8 @@ func (s *store) compareBelow(n *[2]walk, before, after plumbing.Hash, prefix str
 	return out, nil
 }
 
-// diff renders what differs between two trees.
-func (s *store) diff(before, after plumbing.Hash) (Diff, error) {
+// Diff renders what differs between two trees.
+func (s *Store) Diff(before, after plumbing.Hash) (Diff, error) {
 	deltas, err := s.compare(before, after)
 	if err != nil {
 		return Diff{}, err
@@ -100,15 +100,15 @@ func (s *store) diff(before, after plumbing.Hash) (Diff, error) {
 	var d Diff
 	shown := 0
 	for i, c := range deltas {
-		f := FileDiff{Path: c.path, Status: "modified"}
+		f := FileDiff{Path: c.Path, Status: "modified"}
 		switch from, moved := moves.from[i]; {
 		case moves.gone[i]:
 			continue // shown where it went
 		case moved:
-			f.Status, f.From, c.old = "moved", deltas[from].path, deltas[from].old
-		case c.old.hash.IsZero():
+			f.Status, f.From, c.Old = "moved", deltas[from].Path, deltas[from].Old
+		case c.Old.Hash.IsZero():
 			f.Status = "added"
-		case c.new.hash.IsZero():
+		case c.New.Hash.IsZero():
 			f.Status = "deleted"
 		}
 		if len(d.Files) >= maxDiffFiles {
@@ -131,22 +131,22 @@ func (s *store) diff(before, after plumbing.Hash) (Diff, error) {
 	return d, nil
 }
 
-func (s *store) diffFile(f *FileDiff, c delta, full bool) error {
-	if c.old.hash == c.new.hash {
-		if c.old.mode != c.new.mode {
-			f.Note = fmt.Sprintf("mode changed from %o to %o", uint32(c.old.mode), uint32(c.new.mode))
+func (s *Store) diffFile(f *FileDiff, c Delta, full bool) error {
+	if c.Old.Hash == c.New.Hash {
+		if c.Old.Mode != c.New.Mode {
+			f.Note = fmt.Sprintf("mode changed from %o to %o", uint32(c.Old.Mode), uint32(c.New.Mode))
 		}
 		return nil
 	}
-	if !textual(c.old) || !textual(c.new) {
+	if !c.Old.Textual() || !c.New.Textual() {
 		f.Note = "a link or a submodule"
 		return nil
 	}
-	for _, e := range []entry{c.old, c.new} {
-		if e.hash.IsZero() {
+	for _, e := range []Entry{c.Old, c.New} {
+		if e.Hash.IsZero() {
 			continue
 		}
-		n, err := s.size(e.hash)
+		n, err := s.Size(e.Hash)
 		if err != nil {
 			return err
 		}
@@ -157,13 +157,13 @@ func (s *store) diffFile(f *FileDiff, c delta, full bool) error {
 	}
 	var old, new []byte
 	var err error
-	if !c.old.hash.IsZero() {
-		if old, err = s.read(plumbing.BlobObject, c.old.hash); err != nil {
+	if !c.Old.Hash.IsZero() {
+		if old, err = s.read(plumbing.BlobObject, c.Old.Hash); err != nil {
 			return err
 		}
 	}
-	if !c.new.hash.IsZero() {
-		if new, err = s.read(plumbing.BlobObject, c.new.hash); err != nil {
+	if !c.New.Hash.IsZero() {
+		if new, err = s.read(plumbing.BlobObject, c.New.Hash); err != nil {
 			return err
 		}
 	}
@@ -185,58 +185,8 @@ func (s *store) diffFile(f *FileDiff, c delta, full bool) error {
 	return nil
 }
 
-// textual says whether the entry's content can be shown: a file, or nothing.
-func textual(e entry) bool { return e.hash.IsZero() || e.isFile() }
-
-// unified renders hunks as diff -u does, without file headers.
-func unified(a, b []string, hunks []hunk) string {
-	var out strings.Builder
-	line := func(sign byte, text string) {
-		out.WriteByte(sign)
-		out.WriteString(text)
-		if !strings.HasSuffix(text, "\n") {
-			out.WriteString("\n\\ No newline at end of file\n")
-		}
-	}
-	span := func(start, n int) string {
-		switch n {
-		case 0:
-			return fmt.Sprintf("%d,0", start) // the line before
-		case 1:
-			return fmt.Sprint(start + 1)
-		}
-		return fmt.Sprintf("%d,%d", start+1, n)
-	}
-	for i := 0; i < len(hunks); {
-		j := i + 1
-		for j < len(hunks) && hunks[j].a0-hunks[j-1].a1 <= 2*contextLines {
-			j++
-		}
-		first, last := hunks[i], hunks[j-1]
-		lead := min(contextLines, first.a0)
-		trail := min(contextLines, len(a)-last.a1)
-		a0, b0 := first.a0-lead, first.b0-lead
-		fmt.Fprintf(&out, "@@ -%s +%s @@\n", span(a0, last.a1+trail-a0), span(b0, last.b1+trail-b0))
-		at := a0
-		for _, h := range hunks[i:j] {
-			for ; at < h.a0; at++ {
-				line(' ', a[at])
-			}
-			for ; at < h.a1; at++ {
-				line('-', a[at])
-			}
-			for k := h.b0; k < h.b1; k++ {
-				line('+', b[k])
-			}
-		}
-		for range trail {
-			line(' ', a[at])
-			at++
-		}
-		i = j
-	}
-	return out.String()
-}
+// Textual says whether the entry's content can be shown: a file, or nothing.
+func (e Entry) Textual() bool { return e.Hash.IsZero() || e.IsFile() }
 
 // moved files: by index into the deltas.
 type moved struct {
@@ -245,23 +195,23 @@ type moved struct {
 }
 
 // moves pairs deleted files with added ones: of the same content first, then of similar content, the most similar first.
-func (s *store) moves(deltas []delta) (moved, error) {
+func (s *Store) moves(deltas []Delta) (moved, error) {
 	m := moved{from: map[int]int{}, gone: map[int]bool{}}
 	var added, deleted []int
 	for i, c := range deltas {
-		if c.old.hash.IsZero() && c.new.isFile() {
+		if c.Old.Hash.IsZero() && c.New.IsFile() {
 			added = append(added, i)
 		}
-		if c.new.hash.IsZero() && c.old.isFile() {
+		if c.New.Hash.IsZero() && c.Old.IsFile() {
 			deleted = append(deleted, i)
 		}
 	}
 	pair := func(a, d int) { m.from[a], m.gone[d] = d, true }
-	byName := func(a, d int) bool { return path.Base(deltas[a].path) == path.Base(deltas[d].path) }
+	byName := func(a, d int) bool { return path.Base(deltas[a].Path) == path.Base(deltas[d].Path) }
 	for _, sameName := range []bool{true, false} {
 		for _, a := range added {
 			for _, d := range deleted {
-				if _, done := m.from[a]; !done && !m.gone[d] && deltas[a].new.hash == deltas[d].old.hash && byName(a, d) == sameName {
+				if _, done := m.from[a]; !done && !m.gone[d] && deltas[a].New.Hash == deltas[d].Old.Hash && byName(a, d) == sameName {
 					pair(a, d)
 				}
 			}
@@ -278,7 +228,7 @@ func (s *store) moves(deltas []delta) (moved, error) {
 		if t, ok := texts[h]; ok {
 			return t, sizes[h], nil
 		}
-		n, err := s.size(h)
+		n, err := s.Size(h)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -304,11 +254,11 @@ func (s *store) moves(deltas []delta) (moved, error) {
 	var candidates []candidate
 	for _, a := range added {
 		for _, d := range deleted {
-			la, na, err := lines(deltas[a].new.hash)
+			la, na, err := lines(deltas[a].New.Hash)
 			if err != nil {
 				return m, err
 			}
-			ld, nd, err := lines(deltas[d].old.hash)
+			ld, nd, err := lines(deltas[d].Old.Hash)
 			if err != nil {
 				return m, err
 			}
@@ -342,4 +292,37 @@ func (s *store) moves(deltas []delta) (moved, error) {
 		}
 	}
 	return m, nil
+}
+
+// A Diff is what a pull request changes.
+type Diff struct {
+	Files   []FileDiff
+	Added   int // lines
+	Deleted int
+	Note    string // what is left out, where something is
+}
+
+// A FileDiff is what a pull request changes in one file.
+type FileDiff struct {
+	Path    string
+	From    string // former path where the file was moved
+	Status  string // "added", "modified", "deleted", "moved"
+	Added   int
+	Deleted int
+	Binary  bool
+	Unified string // unified diff with three lines of context, without file headers
+	Note    string // why there is no text, where there is none
+}
+
+// Between lists the files that differ between two commits.
+func (s *Store) Between(from, to plumbing.Hash) ([]Delta, error) {
+	a, err := s.Commit(from)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.Commit(to)
+	if err != nil {
+		return nil, err
+	}
+	return s.compare(a.Tree, b.Tree)
 }

@@ -1,4 +1,4 @@
-package forge
+package remote
 
 import (
 	"context"
@@ -49,8 +49,8 @@ const (
 // askBranches is the command: the default branch, and all branches.
 var askBranches = "0014command=ls-refs\n" + "0001" + "000csymrefs\n" + "0014ref-prefix HEAD\n" + "001bref-prefix refs/heads/\n" + "0000"
 
-// heads lists the branches by the protocol's second version; nil where that does not work.
-func (r *remote) heads(ctx context.Context) *listing {
+// List lists the branches by the protocol's second version; nil where that does not work.
+func (r *Remote) List(ctx context.Context) *Listing {
 	if r.web == nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (r *remote) heads(ctx context.Context) *listing {
 	if post == "" {
 		return nil
 	}
-	l := &listing{began: time.Now(), source: r.url, heads: map[string]plumbing.Hash{}}
+	l := &Listing{Began: time.Now(), Source: r.url, Heads: map[string]plumbing.Hash{}}
 	body, err := r.speak(ctx, http.MethodPost, post, askBranches)
 	if err != nil {
 		return nil
@@ -84,24 +84,24 @@ func (r *remote) heads(ctx context.Context) *listing {
 			return nil
 		}
 		if branch, ok := strings.CutPrefix(name, "refs/heads/"); ok {
-			l.heads[branch] = plumbing.NewHash(id)
+			l.Heads[branch] = plumbing.NewHash(id)
 		}
 		if name == "HEAD" {
 			for attribute := range strings.FieldsSeq(more) {
 				if target, ok := strings.CutPrefix(attribute, "symref-target:refs/heads/"); ok {
-					l.base = target
+					l.Base = target
 				}
 			}
 		}
 	}
-	if _, ok := l.heads[l.base]; !ok || !whole {
+	if _, ok := l.Heads[l.Base]; !ok || !whole {
 		return nil
 	}
 	return l
 }
 
 // secondVersion finds out where the host takes commands of the second version; nowhere where it does not know it.
-func (r *remote) secondVersion(ctx context.Context) (post string, err error) {
+func (r *Remote) secondVersion(ctx context.Context) (post string, err error) {
 	var final string
 	body, err := r.speakAt(ctx, http.MethodGet, strings.TrimRight(r.url, "/")+infoRefs+"?service="+uploadPack, "", &final)
 	if err != nil {
@@ -127,12 +127,12 @@ func (r *remote) secondVersion(ctx context.Context) (post string, err error) {
 	return "", lines.Err()
 }
 
-func (r *remote) speak(ctx context.Context, method, url, text string) (io.ReadCloser, error) {
+func (r *Remote) speak(ctx context.Context, method, url, text string) (io.ReadCloser, error) {
 	return r.speakAt(ctx, method, url, text, new(string))
 }
 
 // speakAt sends a request in the second version, and tells where it ended up.
-func (r *remote) speakAt(ctx context.Context, method, url, text string, final *string) (io.ReadCloser, error) {
+func (r *Remote) speakAt(ctx context.Context, method, url, text string, final *string) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(text))
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package forge
+package git
 
 import (
 	"fmt"
@@ -69,4 +69,54 @@ func QuotePath(path string) string {
 	}
 	b.WriteByte('"')
 	return b.String()
+}
+
+// unified renders hunks as diff -u does, without file headers.
+func unified(a, b []string, hunks []hunk) string {
+	var out strings.Builder
+	line := func(sign byte, text string) {
+		out.WriteByte(sign)
+		out.WriteString(text)
+		if !strings.HasSuffix(text, "\n") {
+			out.WriteString("\n\\ No newline at end of file\n")
+		}
+	}
+	span := func(start, n int) string {
+		switch n {
+		case 0:
+			return fmt.Sprintf("%d,0", start) // the line before
+		case 1:
+			return fmt.Sprint(start + 1)
+		}
+		return fmt.Sprintf("%d,%d", start+1, n)
+	}
+	for i := 0; i < len(hunks); {
+		j := i + 1
+		for j < len(hunks) && hunks[j].a0-hunks[j-1].a1 <= 2*contextLines {
+			j++
+		}
+		first, last := hunks[i], hunks[j-1]
+		lead := min(contextLines, first.a0)
+		trail := min(contextLines, len(a)-last.a1)
+		a0, b0 := first.a0-lead, first.b0-lead
+		fmt.Fprintf(&out, "@@ -%s +%s @@\n", span(a0, last.a1+trail-a0), span(b0, last.b1+trail-b0))
+		at := a0
+		for _, h := range hunks[i:j] {
+			for ; at < h.a0; at++ {
+				line(' ', a[at])
+			}
+			for ; at < h.a1; at++ {
+				line('-', a[at])
+			}
+			for k := h.b0; k < h.b1; k++ {
+				line('+', b[k])
+			}
+		}
+		for range trail {
+			line(' ', a[at])
+			at++
+		}
+		i = j
+	}
+	return out.String()
 }

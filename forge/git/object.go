@@ -1,4 +1,4 @@
-package forge
+package git
 
 import (
 	"bytes"
@@ -18,15 +18,26 @@ import (
 
 // Git's objects in the little that is needed of them, read strictly: what does not follow the form is damage.
 
-// An object is one that is to be written. Its content is data.
-type object struct {
+// An Object is one that is to be written. Its content is data.
+type Object struct {
+	Hash plumbing.Hash
 	kind plumbing.ObjectType
-	hash plumbing.Hash
 	data []byte
 }
 
-func newObject(kind plumbing.ObjectType, data []byte) object {
-	return object{kind: kind, hash: hashObject(kind, data), data: data}
+func newObject(kind plumbing.ObjectType, data []byte) Object {
+	return Object{kind: kind, Hash: hashObject(kind, data), data: data}
+}
+
+// NewBlob is a file's content.
+func NewBlob(content []byte) Object { return newObject(plumbing.BlobObject, content) }
+
+// NewTree is a folder. The entries are sorted in place.
+func NewTree(entries []Entry) Object { return newObject(plumbing.TreeObject, encodeTree(entries)) }
+
+// NewCommit is the same for the same values, always. Who is a name and an address.
+func NewCommit(tree plumbing.Hash, parents []plumbing.Hash, who string, when time.Time, message string) Object {
+	return newObject(plumbing.CommitObject, encodeCommit(tree, parents, who, when, message))
 }
 
 // hashObject names content as git does. The hash is a name here, not a proof against forgers: all content comes from the
@@ -42,38 +53,38 @@ func objectHeader(kind plumbing.ObjectType, size int64) []byte {
 	return append(strconv.AppendInt(append(kind.Bytes(), ' '), size, 10), 0)
 }
 
-// An entry is one line of a tree.
-type entry struct {
-	name string
-	mode filemode.FileMode
-	hash plumbing.Hash
+// An Entry is one line of a tree.
+type Entry struct {
+	Name string
+	Mode filemode.FileMode
+	Hash plumbing.Hash
 }
 
-func (e entry) isDir() bool  { return e.mode == filemode.Dir }
-func (e entry) isFile() bool { return e.mode.IsFile() && e.mode != filemode.Symlink }
+func (e Entry) IsDir() bool  { return e.Mode == filemode.Dir }
+func (e Entry) IsFile() bool { return e.Mode.IsFile() && e.Mode != filemode.Symlink }
 
 // order is git's: a directory sorts as if its name ended in a slash.
-func (e entry) order() string {
-	if e.isDir() {
-		return e.name + "/"
+func (e Entry) order() string {
+	if e.IsDir() {
+		return e.Name + "/"
 	}
-	return e.name
+	return e.Name
 }
 
-func encodeTree(entries []entry) []byte {
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.order(), b.order()) })
+func encodeTree(entries []Entry) []byte {
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.order(), b.order()) })
 	var b bytes.Buffer
 	for _, e := range entries {
-		fmt.Fprintf(&b, "%o %s\x00", uint32(e.mode), e.name)
-		b.Write(e.hash[:])
+		fmt.Fprintf(&b, "%o %s\x00", uint32(e.Mode), e.Name)
+		b.Write(e.Hash[:])
 	}
 	return b.Bytes()
 }
 
 var errMalformed = errors.New("malformed object")
 
-func decodeTree(data []byte) ([]entry, error) {
-	var out []entry
+func decodeTree(data []byte) ([]Entry, error) {
+	var out []Entry
 	for len(data) > 0 {
 		space := bytes.IndexByte(data, ' ')
 		if space < 1 || space > 7 {
@@ -87,29 +98,29 @@ func decodeTree(data []byte) ([]entry, error) {
 		if zero < space+2 || len(data) < zero+21 {
 			return nil, errMalformed
 		}
-		out = append(out, entry{name: string(data[space+1 : zero]), mode: mode, hash: plumbing.Hash(data[zero+1 : zero+21])})
+		out = append(out, Entry{Name: string(data[space+1 : zero]), Mode: mode, Hash: plumbing.Hash(data[zero+1 : zero+21])})
 		data = data[zero+21:]
 	}
 	return out, nil
 }
 
-// A commit is what is needed of one.
-type commit struct {
-	hash    plumbing.Hash
-	tree    plumbing.Hash
-	parents []plumbing.Hash
-	author  string // name and address
-	when    time.Time
-	message string
+// A Commit is what is needed of one.
+type Commit struct {
+	Hash    plumbing.Hash
+	Tree    plumbing.Hash
+	Parents []plumbing.Hash
+	Author  string // name and address
+	When    time.Time
+	Message string
 }
 
-func (c commit) subject() string {
-	line, _, _ := strings.Cut(strings.TrimSpace(c.message), "\n")
+func (c Commit) Subject() string {
+	line, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
 	return line
 }
 
-func decodeCommit(hash plumbing.Hash, data []byte) (commit, error) {
-	c := commit{hash: hash}
+func decodeCommit(hash plumbing.Hash, data []byte) (Commit, error) {
+	c := Commit{Hash: hash}
 	for {
 		line, rest, ok := bytes.Cut(data, []byte{'\n'})
 		if !ok {
@@ -122,19 +133,19 @@ func decodeCommit(hash plumbing.Hash, data []byte) (commit, error) {
 		key, value, _ := strings.Cut(string(line), " ")
 		switch key {
 		case "tree":
-			c.tree = plumbing.NewHash(value)
+			c.Tree = plumbing.NewHash(value)
 		case "parent":
-			c.parents = append(c.parents, plumbing.NewHash(value))
+			c.Parents = append(c.Parents, plumbing.NewHash(value))
 		case "author":
-			c.author, _ = signature(value)
+			c.Author, _ = signature(value)
 		case "committer":
-			_, c.when = signature(value)
+			_, c.When = signature(value)
 		}
 	}
-	if c.tree.IsZero() {
-		return commit{}, errMalformed
+	if c.Tree.IsZero() {
+		return Commit{}, errMalformed
 	}
-	c.message = string(data)
+	c.Message = string(data)
 	return c, nil
 }
 

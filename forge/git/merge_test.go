@@ -1,4 +1,4 @@
-package forge_test
+package git_test
 
 import (
 	"fmt"
@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"docent/forge"
+	"docent/forge/forgetest"
+	"docent/forge/git"
 )
 
 func TestMergeTakesBothSides(t *testing.T) {
@@ -28,7 +29,7 @@ func TestMergeTakesBothSides(t *testing.T) {
 		{"at both ends", "0\n" + base, base + "z\n", "0\n" + base + "z\n"},
 	} {
 		for range 2 {
-			got, ok := forge.Merge3([]byte(base), []byte(c.ours), []byte(c.theirs))
+			got, ok := git.Merge([]byte(base), []byte(c.ours), []byte(c.theirs))
 			if !ok || string(got) != c.want {
 				t.Errorf("%s: %q, %v, want %q", c.name, got, ok, c.want)
 			}
@@ -49,7 +50,7 @@ func TestMergeRefusesToGuess(t *testing.T) {
 		{"not UTF-8", "a\xff\nc\n", "a\nb\n"},
 	} {
 		for range 2 {
-			if got, ok := forge.Merge3([]byte(base), []byte(c.ours), []byte(c.theirs)); ok {
+			if got, ok := git.Merge([]byte(base), []byte(c.ours), []byte(c.theirs)); ok {
 				t.Errorf("%s: merged to %q", c.name, got)
 			}
 			c.ours, c.theirs = c.theirs, c.ours
@@ -100,7 +101,7 @@ func TestMergeAgreesWithGit(t *testing.T) {
 		cmd := exec.Command("git", "merge-file", "-p", "ours", "base", "theirs")
 		cmd.Dir = dir
 		want, err := cmd.Output()
-		got, ok := forge.Merge3([]byte(texts[1]), []byte(texts[0]), []byte(texts[2]))
+		got, ok := git.Merge([]byte(texts[1]), []byte(texts[0]), []byte(texts[2]))
 		if err == nil {
 			clean++
 		}
@@ -124,7 +125,7 @@ func TestMergeAgreesWithGit(t *testing.T) {
 func TestDiffAppliesWithGit(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	dir := t.TempDir()
-	git(t, dir, "init", "-q")
+	forgetest.Git(t, dir, "init", "-q")
 	for i := range 150 {
 		var base strings.Builder
 		for range r.IntN(60) {
@@ -141,8 +142,8 @@ func TestDiffAppliesWithGit(t *testing.T) {
 		if old == new {
 			continue
 		}
-		write(t, dir, map[string]string{"f": old})
-		text := forge.DiffLines([]byte(old), []byte(new))
+		forgetest.Write(t, dir, map[string]string{"f": old})
+		text := git.DiffLines([]byte(old), []byte(new))
 		if err := os.WriteFile(filepath.Join(dir, "p"), []byte("--- a/f\n+++ b/f\n"+text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +154,7 @@ func TestDiffAppliesWithGit(t *testing.T) {
 		if new == "" {
 			continue
 		}
-		git(t, dir, "apply", "--unidiff-zero", "p")
+		forgetest.Git(t, dir, "apply", "--unidiff-zero", "p")
 		if got, _ := os.ReadFile(filepath.Join(dir, "f")); string(got) != new {
 			t.Fatalf("%d: git apply gave %q, want %q, by\n%s", i, got, new, text)
 		}
@@ -181,7 +182,7 @@ func TestDiffOfManySmallChangesIsSmall(t *testing.T) {
 			want++
 		}
 	}
-	text := forge.DiffLines([]byte(old.String()), []byte(new.String()))
+	text := git.DiffLines([]byte(old.String()), []byte(new.String()))
 	got := 0
 	for line := range strings.Lines(text) {
 		if line[0] == '-' {
@@ -198,12 +199,12 @@ func FuzzMerge(f *testing.F) {
 	f.Add("", "a", "b")
 	f.Add("a\nb", "a\nb\n", "")
 	f.Fuzz(func(t *testing.T, base, ours, theirs string) {
-		one, ok := forge.Merge3([]byte(base), []byte(ours), []byte(theirs))
-		two, also := forge.Merge3([]byte(base), []byte(theirs), []byte(ours))
+		one, ok := git.Merge([]byte(base), []byte(ours), []byte(theirs))
+		two, also := git.Merge([]byte(base), []byte(theirs), []byte(ours))
 		if ok != also || ok && string(one) != string(two) {
 			t.Errorf("ours and theirs swapped: %q, %v and %q, %v", one, ok, two, also)
 		}
-		if got, ok := forge.Merge3([]byte(base), []byte(base), []byte(theirs)); !ok || string(got) != theirs {
+		if got, ok := git.Merge([]byte(base), []byte(base), []byte(theirs)); !ok || string(got) != theirs {
 			t.Errorf("a change of one side alone gave %q, %v", got, ok)
 		}
 	})

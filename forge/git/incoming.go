@@ -1,117 +1,22 @@
-package forge
+package git
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha1"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"hash/crc32"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
-	"github.com/klauspost/compress/zlib"
 )
 
-// A packer writes a pack of whole objects: no deltas, so it needs no memory beyond the object in hand.
-type packer struct {
-	w      *bufio.Writer
-	sum    hash.Hash
-	crc    hash.Hash32
-	offset uint64
-	z      *zlib.Writer
-	index  idxfile.Writer
-}
-
-func newPacker(w io.Writer, count int) (*packer, error) {
-	p := &packer{w: bufio.NewWriterSize(w, 64<<10), sum: sha1.New(), crc: crc32.NewIEEE()}
-	p.z = deflaters.Get().(*zlib.Writer)
-	if err := p.index.OnHeader(uint32(count)); err != nil {
-		return nil, err
-	}
-	header := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(count))
-	_, err := p.Write(header)
-	return p, err
-}
-
-func (p *packer) Write(b []byte) (int, error) {
-	p.sum.Write(b)
-	p.crc.Write(b)
-	p.offset += uint64(len(b))
-	return p.w.Write(b)
-}
-
-func (p *packer) add(o object) error {
-	start := p.offset
-	p.crc.Reset()
-	size := uint64(len(o.data))
-	c := byte(o.kind)<<4 | byte(size&0x0f)
-	size >>= 4
-	var header []byte
-	for size > 0 {
-		header = append(header, c|0x80)
-		c = byte(size & 0x7f)
-		size >>= 7
-	}
-	if _, err := p.Write(append(header, c)); err != nil {
-		return err
-	}
-	p.z.Reset(p)
-	if _, err := p.z.Write(o.data); err != nil {
-		return err
-	}
-	if err := p.z.Close(); err != nil {
-		return err
-	}
-	p.index.Add(o.hash, start, p.crc.Sum32())
-	return nil
-}
-
-func (p *packer) close() (plumbing.Hash, error) {
-	deflaters.Put(p.z)
-	p.z = nil
-	sum := plumbing.Hash(p.sum.Sum(nil))
-	if _, err := p.w.Write(sum[:]); err != nil {
-		return sum, err
-	}
-	if err := p.index.OnFooter(sum); err != nil {
-		return sum, err
-	}
-	return sum, p.w.Flush()
-}
-
-// writePack stores objects as one pack that is whole and on disk when it gets its name.
-func (s *store) writePack(objects []object) (err error) {
-	f, err := os.CreateTemp(s.packs(), "tmp_pack_")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone already where all went well
-	defer f.Close()
-	p, err := newPacker(f, len(objects))
-	if err != nil {
-		return err
-	}
-	for _, o := range objects {
-		if err := p.add(o); err != nil {
-			return err
-		}
-	}
-	sum, err := p.close()
-	if err != nil {
-		return err
-	}
-	return s.installPack(f, sum, &p.index)
-}
-
-// readPack stores a pack that comes from elsewhere, once it was read to its end and found sound.
-func (s *store) readPack(r io.Reader) error {
+// ReadPack stores a pack that comes from elsewhere, once it was read to its end and found sound.
+func (s *Store) ReadPack(r io.Reader) error {
 	f, err := os.CreateTemp(s.packs(), "tmp_pack_")
 	if err != nil {
 		return err
@@ -129,12 +34,12 @@ func (s *store) readPack(r io.Reader) error {
 	if err := in.read(); err != nil {
 		return fmt.Errorf("index objects: %w", err)
 	}
-	if len(in.objects) <= looseLimit && in.total <= importBatch {
+	if len(in.objects) <= looseLimit && in.total <= writeBatch {
 		few, err := in.all()
 		if err != nil {
 			return fmt.Errorf("index objects: %w", err)
 		}
-		return s.write(few)
+		return s.Write(few)
 	}
 	var index idxfile.Writer
 	if err := index.OnHeader(uint32(len(in.objects))); err != nil {
@@ -149,14 +54,14 @@ func (s *store) readPack(r io.Reader) error {
 	return s.installPack(f, in.sum, &index)
 }
 
-func (s *store) tooManyBytes() error {
+func (s *Store) tooManyBytes() error {
 	return s.tooMuch("what is fetched at a time has more than %d bytes", s.disk.maxBytes)
 }
 
 // An incoming pack is read before it is believed. Its objects are inflated one after the other to learn their names and
 // where the next one begins; none is held in memory but what is changed by a difference, and that only up to a size.
 type incoming struct {
-	store *store
+	store *Store
 	file  *os.File
 	end   int64 // of the objects; the pack's checksum follows
 	sum   plumbing.Hash
@@ -231,7 +136,7 @@ func (in *incoming) next(r *offsetReader) error {
 	}
 	o.kind = o.packedObject.kind
 	size := o.size
-	if (o.isDelta() || o.kind != plumbing.BlobObject) && size > maxObject {
+	if (o.isDelta() || o.kind != plumbing.BlobObject) && size > MaxObject {
 		return in.store.tooLarge(size)
 	}
 	err = in.store.disk.inflate(r, func(z io.Reader) error {
@@ -252,7 +157,7 @@ func (in *incoming) next(r *offsetReader) error {
 		if err != nil {
 			return err
 		}
-		if size > maxObject {
+		if size > MaxObject {
 			return in.store.tooLarge(size)
 		}
 		if in.total += size; in.total > in.store.disk.maxBytes {
@@ -373,7 +278,7 @@ const workPerByte = 4
 // content inflates what the pack holds of an object.
 func (in *incoming) content(i int) (data []byte, err error) {
 	o := in.objects[i]
-	if o.size > maxObject {
+	if o.size > MaxObject {
 		return nil, in.store.tooLarge(o.size)
 	}
 	r := bufio.NewReader(io.NewSectionReader(in.file, o.at, in.end-o.at))
@@ -389,14 +294,14 @@ func (in *incoming) content(i int) (data []byte, err error) {
 
 // all takes a small pack apart: a repository that is fetched often would else end as thousands of packs, and each object is
 // looked for in all of them.
-func (in *incoming) all() ([]object, error) {
-	few := make([]object, 0, len(in.objects))
+func (in *incoming) all() ([]Object, error) {
+	few := make([]Object, 0, len(in.objects))
 	for i, o := range in.objects {
 		data, kind, err := in.object(i)
 		if err != nil {
 			return nil, err
 		}
-		few = append(few, object{kind: kind, hash: o.hash, data: data})
+		few = append(few, Object{kind: kind, Hash: o.hash, data: data})
 	}
 	return few, nil
 }
@@ -419,41 +324,4 @@ func (o *offsetReader) ReadByte() (byte, error) {
 		o.n++
 	}
 	return c, err
-}
-
-// installPack gives a written pack its name. The index comes first: a reader lists packs and expects an index for each.
-func (s *store) installPack(f *os.File, sum plumbing.Hash, w *idxfile.Writer) error {
-	index, err := w.Index()
-	if err != nil {
-		return fmt.Errorf("index objects: %w", err)
-	}
-	var b bytes.Buffer
-	if _, err := idxfile.NewEncoder(&b).Encode(index); err != nil {
-		return fmt.Errorf("index objects: %w", err)
-	}
-	if err := f.Chmod(0o400); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	name := filepath.Join(s.packs(), "pack-"+sum.String())
-	tmp := f.Name() + ".idx"
-	defer os.Remove(tmp)
-	if err := writeFile(tmp, b.Bytes(), 0o400); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, name+".idx"); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), name+".pack"); err != nil {
-		return err
-	}
-	if err := syncDir(s.packs()); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forget()
-	return nil
 }

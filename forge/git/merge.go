@@ -1,4 +1,4 @@
-package forge
+package git
 
 import (
 	"bytes"
@@ -7,6 +7,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff/lcs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+
+	"docent/forge/failure"
 )
 
 // A hunk says that lines a0 to a1 of the old text are lines b0 to b1 of the new one.
@@ -18,7 +22,7 @@ func splitLines(data []byte) []string {
 }
 
 // diffLines finds the changed lines. Lines that are unique in both texts and in the same order are anchors; what lies
-// between them is compared line by line. So a text with many small changes does not end as one large one: the longest
+// Between them is compared line by line. So a text with many small changes does not end as one large one: the longest
 // common subsequence that udiff computes gives up after a hundred differences.
 func diffLines(a, b []string) []hunk {
 	var out []hunk
@@ -117,7 +121,7 @@ func uniqueInBoth(a, b []string, a0, a1, b0, b1 int) [][2]int {
 }
 
 // merge3 merges two descendants of one text. It is false where both changed the same or neighbouring lines differently.
-func merge3(base, ours, theirs []byte) ([]byte, bool) {
+func Merge(base, ours, theirs []byte) ([]byte, bool) {
 	switch {
 	case bytes.Equal(ours, theirs), bytes.Equal(base, theirs):
 		return ours, true
@@ -183,4 +187,119 @@ func merge3(base, ours, theirs []byte) ([]byte, bool) {
 func isBinary(data []byte) bool {
 	head := data[:min(len(data), 8000)]
 	return bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(data)
+}
+
+// MergeTrees brings what changed from base to theirs into ours. Files that both sides changed are merged by lines.
+func (s *Store) MergeTrees(base, ours, theirs plumbing.Hash) (plumbing.Hash, []Object, error) {
+	m := &treeMerge{store: s, met: walk{store: s}}
+	hash, err := m.merge("", base, ours, theirs)
+	if err != nil {
+		return plumbing.ZeroHash, nil, err
+	}
+	if len(m.conflicts) > 0 {
+		return plumbing.ZeroHash, nil, &failure.ConflictError{Files: m.conflicts}
+	}
+	if hash.IsZero() {
+		o := NewTree(nil)
+		hash, m.objects = o.Hash, append(m.objects, o)
+	}
+	return hash, m.objects, nil
+}
+
+type treeMerge struct {
+	store     *Store
+	met       walk // met on the way
+	objects   []Object
+	conflicts []string
+}
+
+func (m *treeMerge) merge(prefix string, base, ours, theirs plumbing.Hash) (plumbing.Hash, error) {
+	switch {
+	case ours == theirs, base == theirs:
+		return ours, nil
+	case base == ours:
+		return theirs, nil
+	}
+	sides := map[string]*[3]Entry{}
+	var order []string
+	for i, hash := range []plumbing.Hash{base, ours, theirs} {
+		if hash.IsZero() {
+			continue
+		}
+		entries, err := m.store.Tree(hash)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		for _, e := range entries {
+			if sides[e.Name] == nil {
+				sides[e.Name] = new([3]Entry)
+				order = append(order, e.Name)
+				if err := m.met.add(prefix+e.Name, e); err != nil {
+					return plumbing.ZeroHash, err
+				}
+			}
+			sides[e.Name][i] = e
+		}
+	}
+	slices.Sort(order)
+	var out []Entry
+	for _, name := range order {
+		e, err := m.entry(prefix+name, *sides[name])
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		if !e.Hash.IsZero() {
+			e.Name = name
+			out = append(out, e)
+		}
+	}
+	if len(out) == 0 {
+		return plumbing.ZeroHash, nil
+	}
+	o := NewTree(out)
+	m.objects = append(m.objects, o)
+	return o.Hash, nil
+}
+
+// entry merges one name; the zero entry where nothing stays there.
+func (m *treeMerge) entry(path string, e [3]Entry) (Entry, error) {
+	base, ours, theirs := e[0], e[1], e[2]
+	switch {
+	case ours == theirs, base == theirs:
+		return ours, nil
+	case base == ours:
+		return theirs, nil
+	}
+	folders, files := true, true
+	for _, x := range e {
+		folders = folders && (x.Hash.IsZero() || x.IsDir())
+		files = files && x.IsFile()
+	}
+	if folders { // one that is not there is empty
+		hash, err := m.merge(path+"/", base.Hash, ours.Hash, theirs.Hash)
+		return Entry{Mode: filemode.Dir, Hash: hash}, err
+	}
+	if !files {
+		m.conflicts = append(m.conflicts, path)
+		return Entry{}, nil
+	}
+	var text [3][]byte
+	for i, x := range e {
+		var err error
+		if text[i], err = m.store.read(plumbing.BlobObject, x.Hash); err != nil {
+			return Entry{}, err
+		}
+	}
+	both, ok := Merge(text[0], text[1], text[2])
+	if !ok {
+		m.conflicts = append(m.conflicts, path)
+		return Entry{}, nil
+	}
+	o := NewBlob(both)
+	m.objects = append(m.objects, o)
+	mode := ours.Mode
+	if mode == base.Mode {
+		mode = theirs.Mode
+	}
+	return Entry{Mode: mode, Hash: o.Hash}, nil
 }

@@ -1,4 +1,4 @@
-package forge
+package git
 
 import (
 	"errors"
@@ -9,31 +9,33 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
+
+	"docent/forge/failure"
 )
 
-// edit makes the tree that the changes lead to, and the objects that it needs beyond those of the old one. Only the trees
+// Edit makes the tree that the changes lead to, and the objects that it needs beyond those of the old one. Only the trees
 // on the changed paths are rewritten; what is not changed keeps its content and its mode. All changes are possible and
 // harmless, or none is made.
-func (s *store) edit(root plumbing.Hash, docs string, changes []Change, maxFile int64) (plumbing.Hash, []object, error) {
+func (s *Store) Edit(root plumbing.Hash, docs string, changes []Change, maxFile int64) (plumbing.Hash, []Object, error) {
 	top := &folder{store: s, hash: root}
 	seen := map[string]bool{}
 	for _, c := range changes {
-		if err := checkPath(c.Path); err != nil {
+		if err := CheckPath(c.Path); err != nil {
 			return plumbing.ZeroHash, nil, err
 		}
 		if docs != "" && !strings.HasPrefix(c.Path, docs+"/") {
-			return plumbing.ZeroHash, nil, fmt.Errorf("%w: %q lies outside the documentation folder %q", ErrRefused, c.Path, docs)
+			return plumbing.ZeroHash, nil, fmt.Errorf("%w: %q lies outside the documentation folder %q", failure.ErrRefused, c.Path, docs)
 		}
 		if seen[c.Path] {
-			return plumbing.ZeroHash, nil, fmt.Errorf("%w: %q is changed twice", ErrRefused, c.Path)
+			return plumbing.ZeroHash, nil, fmt.Errorf("%w: %q is changed twice", failure.ErrRefused, c.Path)
 		}
 		seen[c.Path] = true
 		if int64(len(c.Content)) > maxFile {
-			return plumbing.ZeroHash, nil, fmt.Errorf("%w: %q would have %d bytes, more than the limit of %d", ErrRefused, c.Path, len(c.Content), maxFile)
+			return plumbing.ZeroHash, nil, fmt.Errorf("%w: %q would have %d bytes, more than the limit of %d", failure.ErrRefused, c.Path, len(c.Content), maxFile)
 		}
 	}
 	// Deletions come first: a file may make way for a folder, or for another spelling of its name.
-	var objects []object
+	var objects []Object
 	for _, deleting := range []bool{true, false} {
 		for _, c := range changes {
 			if c.Delete != deleting {
@@ -43,15 +45,15 @@ func (s *store) edit(root plumbing.Hash, docs string, changes []Change, maxFile 
 			if c.Delete {
 				err = top.remove(strings.Split(c.Path, "/"))
 			} else {
-				blob := newObject(plumbing.BlobObject, c.Content)
+				blob := NewBlob(c.Content)
 				objects = append(objects, blob)
-				err = top.put(strings.Split(c.Path, "/"), blob.hash)
+				err = top.put(strings.Split(c.Path, "/"), blob.Hash)
 			}
-			if errors.Is(err, errDamaged) {
+			if errors.Is(err, ErrDamaged) {
 				return plumbing.ZeroHash, nil, err
 			}
 			if err != nil {
-				return plumbing.ZeroHash, nil, fmt.Errorf("%w: %q %w", ErrRefused, c.Path, err)
+				return plumbing.ZeroHash, nil, fmt.Errorf("%w: %q %w", failure.ErrRefused, c.Path, err)
 			}
 		}
 	}
@@ -60,17 +62,17 @@ func (s *store) edit(root plumbing.Hash, docs string, changes []Change, maxFile 
 		return plumbing.ZeroHash, nil, err
 	}
 	if hash.IsZero() { // git has no empty folders, but an empty root
-		empty := newObject(plumbing.TreeObject, nil)
-		return empty.hash, append(objects, empty), nil
+		empty := NewTree(nil)
+		return empty.Hash, append(objects, empty), nil
 	}
 	return hash, objects, nil
 }
 
 // A folder is a tree that is read when it is needed and written when it was changed.
 type folder struct {
-	store   *store
+	store   *Store
 	hash    plumbing.Hash
-	entries []entry
+	entries []Entry
 	below   map[string]*folder // those of the entries that were opened
 	open    bool
 	changed bool
@@ -81,7 +83,7 @@ func (f *folder) load() error {
 		return nil
 	}
 	if !f.hash.IsZero() {
-		entries, err := f.store.tree(f.hash)
+		entries, err := f.store.Tree(f.hash)
 		if err != nil {
 			return err
 		}
@@ -92,15 +94,15 @@ func (f *folder) load() error {
 }
 
 func (f *folder) index(name string) int {
-	return slices.IndexFunc(f.entries, func(e entry) bool { return e.name == name })
+	return slices.IndexFunc(f.entries, func(e Entry) bool { return e.Name == name })
 }
 
 // clash finds an entry that only differs in the case of its letters.
 func (f *folder) clash(name string) error {
-	folded := fold(name)
+	folded := Fold(name)
 	for _, e := range f.entries {
-		if e.name != name && fold(e.name) == folded {
-			return fmt.Errorf("differs from the existing %q only in the case of letters", e.name)
+		if e.Name != name && Fold(e.Name) == folded {
+			return fmt.Errorf("differs from the existing %q only in the case of letters", e.Name)
 		}
 	}
 	return nil
@@ -115,9 +117,9 @@ func (f *folder) put(path []string, blob plumbing.Hash) error {
 		if err := f.clash(path[0]); err != nil {
 			return err
 		}
-		e := entry{name: path[0], mode: filemode.Regular, hash: blob}
+		e := Entry{Name: path[0], Mode: filemode.Regular, Hash: blob}
 		if len(path) > 1 {
-			e.mode, e.hash = filemode.Dir, plumbing.ZeroHash
+			e.Mode, e.Hash = filemode.Dir, plumbing.ZeroHash
 		}
 		f.entries = append(f.entries, e)
 		i = len(f.entries) - 1
@@ -125,14 +127,14 @@ func (f *folder) put(path []string, blob plumbing.Hash) error {
 	f.changed = true
 	e := &f.entries[i]
 	if len(path) == 1 {
-		if !e.isFile() {
+		if !e.IsFile() {
 			return errors.New("is no file")
 		}
-		e.hash = blob
+		e.Hash = blob
 		return nil
 	}
-	if !e.isDir() {
-		return fmt.Errorf("goes through %q, which is no folder", e.name)
+	if !e.IsDir() {
+		return fmt.Errorf("goes through %q, which is no folder", e.Name)
 	}
 	return f.enter(*e).put(path[1:], blob)
 }
@@ -148,8 +150,8 @@ func (f *folder) remove(path []string) error {
 	f.changed = true
 	e := f.entries[i]
 	if len(path) > 1 {
-		if !e.isDir() {
-			return fmt.Errorf("goes through %q, which is no folder", e.name)
+		if !e.IsDir() {
+			return fmt.Errorf("goes through %q, which is no folder", e.Name)
 		}
 		sub := f.enter(e)
 		if err := sub.remove(path[1:]); err != nil {
@@ -158,36 +160,36 @@ func (f *folder) remove(path []string) error {
 		if len(sub.entries) > 0 {
 			return nil
 		}
-	} else if !e.isFile() {
+	} else if !e.IsFile() {
 		return errors.New("is no file")
 	}
 	f.entries = slices.Delete(f.entries, i, i+1)
-	delete(f.below, e.name)
+	delete(f.below, e.Name)
 	return nil
 }
 
-func (f *folder) enter(e entry) *folder {
-	sub := f.below[e.name]
+func (f *folder) enter(e Entry) *folder {
+	sub := f.below[e.Name]
 	if sub == nil {
-		sub = &folder{store: f.store, hash: e.hash}
-		f.below[e.name] = sub
+		sub = &folder{store: f.store, hash: e.Hash}
+		f.below[e.Name] = sub
 	}
 	return sub
 }
 
 // build names the folder anew; zero where nothing is left in it.
-func (f *folder) build(objects []object) (plumbing.Hash, []object, error) {
+func (f *folder) build(objects []Object) (plumbing.Hash, []Object, error) {
 	if !f.changed {
 		return f.hash, objects, nil
 	}
 	kept := f.entries[:0]
 	for _, e := range f.entries {
-		if sub := f.below[e.name]; sub != nil {
+		if sub := f.below[e.Name]; sub != nil {
 			var err error
-			if e.hash, objects, err = sub.build(objects); err != nil {
+			if e.Hash, objects, err = sub.build(objects); err != nil {
 				return plumbing.ZeroHash, nil, err
 			}
-			if e.hash.IsZero() {
+			if e.Hash.IsZero() {
 				continue
 			}
 		}
@@ -197,6 +199,13 @@ func (f *folder) build(objects []object) (plumbing.Hash, []object, error) {
 	if len(kept) == 0 {
 		return plumbing.ZeroHash, objects, nil
 	}
-	o := newObject(plumbing.TreeObject, encodeTree(kept))
-	return o.hash, append(objects, o), nil
+	o := NewTree(kept)
+	return o.Hash, append(objects, o), nil
+}
+
+// A Change is one file as it is to be.
+type Change struct {
+	Path    string // relative to the repository's root, slash-separated
+	Content []byte
+	Delete  bool
 }

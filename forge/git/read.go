@@ -1,4 +1,4 @@
-package forge
+package git
 
 import (
 	"bufio"
@@ -8,222 +8,19 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
-	"github.com/klauspost/compress/zlib"
-
-	"docent/forge/failure"
 )
 
 // Reading of git's objects and references. go-git's own storage leaves files open until the garbage collector runs, inflates
 // an object whole whatever its size, and turns errors of the operating system into text, so that a lack of file descriptors
 // looks like damage. Here a file is closed when its object is read, sizes are looked at before anything is inflated, and
 // an error is damage only where what was read is not what it should be.
-
-// A disk is what all repositories of a hub share: how many of their files may be open at a time, and how much is read of one.
-type disk struct {
-	files    chan struct{} // one token for each file that is open
-	maxFiles int           // of one commit
-	maxBytes int64         // that one fetch may inflate to
-
-	fault func(op, name string) error // tests fail here: "open" and "read"
-	// For tests: bytes that were inflated, and those of them that were held in memory.
-	inflated, held atomic.Int64
-}
-
-// openFiles bounds the object files that are open at a time, in all repositories together.
-const openFiles = 32
-
-func newDisk(maxFiles int, maxBytes int64) *disk {
-	return &disk{files: make(chan struct{}, openFiles), maxFiles: maxFiles, maxBytes: maxBytes}
-}
-
-// take waits until one more file may be open. Whoever has a token asks for no second one.
-func (d *disk) take() (give func()) {
-	d.files <- struct{}{}
-	return func() { <-d.files }
-}
-
-func (d *disk) at(op, name string) error {
-	if d.fault == nil {
-		return nil
-	}
-	return d.fault(op, name)
-}
-
-// A diskFile remembers what the operating system had against reading it: what goes wrong above that is the content's fault.
-type diskFile struct {
-	*os.File
-	disk *disk
-	give func()
-	err  error
-}
-
-func (d *disk) open(name string) (*diskFile, error) {
-	give := d.take()
-	err := d.at("open", name)
-	var f *os.File
-	if err == nil {
-		f, err = os.Open(name)
-	}
-	if err != nil {
-		give()
-		return nil, err
-	}
-	return &diskFile{File: f, disk: d, give: give}, nil
-}
-
-func (f *diskFile) Close() error {
-	defer f.give()
-	return f.File.Close()
-}
-
-func (f *diskFile) ReadAt(b []byte, off int64) (int, error) {
-	if err := f.disk.at("read", f.Name()); err != nil {
-		f.err = err
-		return 0, err
-	}
-	n, err := f.File.ReadAt(b, off)
-	if err != nil && err != io.EOF {
-		f.err = err
-	}
-	return n, err
-}
-
-func (f *diskFile) Read(b []byte) (int, error) {
-	if err := f.disk.at("read", f.Name()); err != nil {
-		f.err = err
-		return 0, err
-	}
-	n, err := f.File.Read(b)
-	if err != nil && err != io.EOF {
-		f.err = err
-	}
-	return n, err
-}
-
-// fault sorts an error that came up while the file was read.
-func (f *diskFile) fault(err error) error {
-	var limit *failure.Error
-	switch {
-	case err == nil:
-		return nil
-	case f.err != nil:
-		return sorted(f.err)
-	case errors.As(err, &limit):
-		return err
-	}
-	return fmt.Errorf("%w: %w", errDamaged, err)
-}
-
-// sorted sorts an error of the operating system about a repository's file: one that is not there is damage; all else passes,
-// or is the operator's to mend, and says nothing of the repository.
-func sorted(err error) error {
-	switch {
-	case err == nil, errors.Is(err, errDamaged), errors.Is(err, ErrTemporary):
-		return err
-	case missing(err):
-		return fmt.Errorf("%w: %v", errDamaged, err) // not "no such file" to those who ask for one of the documentation's
-	}
-	return passing(err)
-}
-
-// missing says that there is no such file: something else under its name, or under that of its folder, counts as that.
-func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR)
-}
-
-// passing gives an error of the machine the form of one for which trying again helps.
-func passing(err error) error {
-	return fmt.Errorf("%w: %w", &failure.Error{Kind: ErrTemporary,
-		Say: fmt.Sprintf("The server cannot use its own copy of the repository now (%v).", failure.Reason(err))}, err)
-}
-
-// unwritten sorts an error about writing a repository's file: rights that were taken away may come back.
-func unwritten(err error) error {
-	if err != nil && !errors.Is(err, ErrTemporary) && (errors.Is(err, fs.ErrPermission) || exhausted(err)) {
-		return passing(err)
-	}
-	return err
-}
-
-// exhausted tells the errors of a machine that is short of something, or whose disk fails: they say nothing of what was read.
-func exhausted(err error) bool {
-	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EAGAIN, syscall.ESTALE, syscall.ETIMEDOUT} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
-// tooMuch says that a repository goes beyond a limit: nothing passes by waiting.
-func (s *store) tooMuch(format string, args ...any) error {
-	return failure.Misconfigured("The repository of %s goes beyond a limit: %s.", s.project, fmt.Sprintf(format, args...))
-}
-
-// inflaters hold their tables and windows.
-var inflaters sync.Pool
-
-// inflate calls use with the inflated bytes of r, which is read no further than their end where it is an io.ByteReader.
-func (d *disk) inflate(r io.Reader, use func(io.Reader) error) error {
-	z, ok := inflaters.Get().(io.ReadCloser)
-	if !ok {
-		var err error
-		if z, err = zlib.NewReader(r); err != nil {
-			return err
-		}
-	} else if err := z.(zlib.Resetter).Reset(r, nil); err != nil {
-		inflaters.Put(z)
-		return err
-	}
-	defer inflaters.Put(z)
-	counted := &counter{next: z}
-	defer func() { d.inflated.Add(counted.n) }()
-	return use(counted)
-}
-
-type counter struct {
-	next io.Reader
-	n    int64
-}
-
-func (c *counter) Read(b []byte) (int, error) {
-	n, err := c.next.Read(b)
-	c.n += int64(n)
-	return n, err
-}
-
-// exactly reads what is said to be size bytes, to their end.
-func (d *disk) exactly(r io.Reader, size int64) ([]byte, error) {
-	d.held.Add(size)
-	data := make([]byte, size)
-	if _, err := io.ReadFull(r, data); err != nil {
-		return nil, err
-	}
-	return data, atEnd(r)
-}
-
-// atEnd checks that nothing follows, and with it the checksum of what came.
-func atEnd(r io.Reader) error {
-	var one [1]byte
-	switch n, err := io.ReadFull(r, one[:]); {
-	case n > 0:
-		return errMalformed // longer than it says
-	case err != io.EOF:
-		return err
-	}
-	return nil
-}
 
 // A loose object's header is its kind and its size.
 func looseHeader(r io.Reader) (plumbing.ObjectType, int64, error) {
@@ -266,13 +63,13 @@ type pack struct {
 }
 
 // find looks an object up; false where it is in no file. Called under the lock.
-func (s *store) find(hash plumbing.Hash) (place, bool, error) {
+func (s *Store) find(hash plumbing.Hash) (place, bool, error) {
 	name := s.loosePath(hash)
 	switch info, err := os.Lstat(name); {
 	case err == nil && info.Mode().IsRegular():
 		return place{}, true, nil
 	case err != nil && !missing(err):
-		return place{}, false, passing(err)
+		return place{}, false, Passing(err)
 	}
 	if err := s.loadPacks(); err != nil {
 		return place{}, false, err
@@ -283,14 +80,14 @@ func (s *store) find(hash plumbing.Hash) (place, bool, error) {
 			return place{p, offset}, true, nil
 		}
 		if !errors.Is(err, plumbing.ErrObjectNotFound) {
-			return place{}, false, fmt.Errorf("%w: index of pack %s: %w", errDamaged, p.name, err)
+			return place{}, false, fmt.Errorf("%w: index of pack %s: %w", ErrDamaged, p.name, err)
 		}
 	}
 	return place{}, false, nil
 }
 
 // loadPacks reads the indexes of all packs, once. Called under the lock.
-func (s *store) loadPacks() error {
+func (s *Store) loadPacks() error {
 	if s.indexed != nil {
 		return nil
 	}
@@ -307,9 +104,9 @@ func (s *store) loadPacks() error {
 		}
 		index, err := s.disk.readIndex(s.packPath(name, ".idx"))
 		if err == nil && plumbing.Hash(index.PackfileChecksum).String() != name {
-			err = fmt.Errorf("%w: it is that of another", errDamaged)
+			err = fmt.Errorf("%w: it is that of another", ErrDamaged)
 		}
-		if s.damaged && errors.Is(err, errDamaged) {
+		if s.damaged && errors.Is(err, ErrDamaged) {
 			continue
 		}
 		if err != nil {
@@ -322,7 +119,7 @@ func (s *store) loadPacks() error {
 }
 
 // readIndex reads a pack's index. The decoder looks at the file's size before it believes what the file says of itself.
-func (d *disk) readIndex(name string) (*idxfile.MemoryIndex, error) {
+func (d *Disk) readIndex(name string) (*idxfile.MemoryIndex, error) {
 	f, err := d.open(name)
 	if err != nil {
 		return nil, sorted(err)
@@ -340,8 +137,8 @@ func (d *disk) readIndex(name string) (*idxfile.MemoryIndex, error) {
 
 type stater interface{ Stat() (fs.FileInfo, error) }
 
-// has says whether an object is there, whole or not.
-func (s *store) has(hash plumbing.Hash) (bool, error) {
+// Has says whether an object is there, whole or not.
+func (s *Store) Has(hash plumbing.Hash) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok, err := s.find(hash)
@@ -351,8 +148,8 @@ func (s *store) has(hash plumbing.Hash) (bool, error) {
 	return ok, nil
 }
 
-// size is an object's size, which is read without the object.
-func (s *store) size(hash plumbing.Hash) (int64, error) {
+// Size is an object's size, which is read without the object.
+func (s *Store) Size(hash plumbing.Hash) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, ok, err := s.find(hash)
@@ -360,7 +157,7 @@ func (s *store) size(hash plumbing.Hash) (int64, error) {
 	switch {
 	case err != nil:
 	case !ok:
-		err = fmt.Errorf("%w: it is missing", errDamaged)
+		err = fmt.Errorf("%w: it is missing", ErrDamaged)
 	case at.pack == nil:
 		err = s.readLoose(hash, func(_ plumbing.ObjectType, size int64, _ io.Reader) error {
 			n = size
@@ -376,7 +173,7 @@ func (s *store) size(hash plumbing.Hash) (int64, error) {
 }
 
 // load returns an object's content, checked against its name.
-func (s *store) load(hash plumbing.Hash) ([]byte, plumbing.ObjectType, error) {
+func (s *Store) load(hash plumbing.Hash) ([]byte, plumbing.ObjectType, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o, ok := s.cached(hash); ok {
@@ -384,27 +181,27 @@ func (s *store) load(hash plumbing.Hash) ([]byte, plumbing.ObjectType, error) {
 	}
 	data, kind, err := s.loadFrom(hash)
 	if err == nil && hashObject(kind, data) != hash {
-		err = fmt.Errorf("%w: it has other content", errDamaged)
+		err = fmt.Errorf("%w: it has other content", ErrDamaged)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("read object %s: %w", hash, err)
 	}
-	s.keep(object{kind: kind, hash: hash, data: data})
+	s.keep(Object{kind: kind, Hash: hash, data: data})
 	return data, kind, nil
 }
 
-func (s *store) loadFrom(hash plumbing.Hash) (data []byte, kind plumbing.ObjectType, err error) {
+func (s *Store) loadFrom(hash plumbing.Hash) (data []byte, kind plumbing.ObjectType, err error) {
 	at, ok, err := s.find(hash)
 	switch {
 	case err != nil:
 		return nil, 0, err
 	case !ok:
-		return nil, 0, fmt.Errorf("%w: it is missing", errDamaged)
+		return nil, 0, fmt.Errorf("%w: it is missing", ErrDamaged)
 	case at.pack != nil:
 		return s.loadPacked(at)
 	}
 	err = s.readLoose(hash, func(k plumbing.ObjectType, size int64, r io.Reader) error {
-		if kind = k; size > maxObject {
+		if kind = k; size > MaxObject {
 			return s.tooLarge(size)
 		}
 		data, err = s.disk.exactly(r, size)
@@ -413,11 +210,11 @@ func (s *store) loadFrom(hash plumbing.Hash) (data []byte, kind plumbing.ObjectT
 	return data, kind, err
 }
 
-func (s *store) tooLarge(size int64) error {
-	return s.tooMuch("an object of %d bytes is more than the %d that are read of one", size, int64(maxObject))
+func (s *Store) tooLarge(size int64) error {
+	return s.tooMuch("an object of %d bytes is more than the %d that are read of one", size, int64(MaxObject))
 }
 
-func (s *store) readLoose(hash plumbing.Hash, use func(kind plumbing.ObjectType, size int64, r io.Reader) error) error {
+func (s *Store) readLoose(hash plumbing.Hash, use func(kind plumbing.ObjectType, size int64, r io.Reader) error) error {
 	f, err := s.disk.open(s.loosePath(hash))
 	if err != nil {
 		return sorted(err)
@@ -529,7 +326,7 @@ func (f openPack) header(offset int64) (packedObject, *bufio.Reader, error) {
 
 // content reads what follows an object's header; it is looked at before whether that is too large.
 func (f openPack) content(p packedObject, r io.Reader) (data []byte, err error) {
-	if p.size > maxObject {
+	if p.size > MaxObject {
 		return nil, f.limit(p.size)
 	}
 	err = f.disk.inflate(r, func(r io.Reader) error {
@@ -550,7 +347,7 @@ func (p packedObject) base(offset int64, index *idxfile.MemoryIndex) (int64, err
 	return offset - p.back, nil
 }
 
-func (s *store) packedSize(at place) (n int64, err error) {
+func (s *Store) packedSize(at place) (n int64, err error) {
 	file, err := s.disk.open(s.packPath(at.pack.name, ".pack"))
 	if err != nil {
 		return 0, sorted(err)
@@ -567,7 +364,7 @@ func (s *store) packedSize(at place) (n int64, err error) {
 	return n, f.fault(err)
 }
 
-func (s *store) loadPacked(at place) ([]byte, plumbing.ObjectType, error) {
+func (s *Store) loadPacked(at place) ([]byte, plumbing.ObjectType, error) {
 	file, err := s.disk.open(s.packPath(at.pack.name, ".pack"))
 	if err != nil {
 		return nil, 0, sorted(err)
@@ -609,7 +406,7 @@ func (f openPack) object(offset int64, in *pack) ([]byte, plumbing.ObjectType, e
 			break
 		}
 		steps = append(steps, step{offset, data})
-		if total += p.size; total > maxObject {
+		if total += p.size; total > MaxObject {
 			return nil, 0, f.limit(total)
 		}
 		if len(steps) > maxChain {
@@ -648,12 +445,12 @@ func (p *pack) keepBase(offset int64, kind plumbing.ObjectType, data []byte) {
 const keptBase = 1 << 20
 
 // patch makes an object from another and the difference to it.
-func (d *disk) patch(base, delta []byte, limit func(int64) error) ([]byte, error) {
+func (d *Disk) patch(base, delta []byte, limit func(int64) error) ([]byte, error) {
 	size, err := deltaSize(bytes.NewReader(delta))
 	if err != nil {
 		return nil, err
 	}
-	if size > maxObject {
+	if size > MaxObject {
 		return nil, limit(size)
 	}
 	d.inflated.Add(size)
@@ -662,20 +459,20 @@ func (d *disk) patch(base, delta []byte, limit func(int64) error) ([]byte, error
 }
 
 // forget has the packs looked for anew. Called under the lock.
-func (s *store) forget() { s.indexed = nil }
+func (s *Store) forget() { s.indexed = nil }
 
 // Trees and commits are read again and again; of files only small ones are kept.
 const keptObject = 256 << 10
 
-func (s *store) cached(hash plumbing.Hash) (object, bool) {
+func (s *Store) cached(hash plumbing.Hash) (Object, bool) {
 	o, ok := s.cache.Get(hash)
 	if !ok {
-		return object{}, false
+		return Object{}, false
 	}
-	return object(o.(*cachedObject).object), true
+	return o.(*cachedObject).object, true
 }
 
-func (s *store) keep(o object) {
+func (s *Store) keep(o Object) {
 	if len(o.data) <= keptObject {
 		o.data = bytes.Clone(o.data)
 		s.cache.Put(&cachedObject{object: o})
@@ -685,111 +482,8 @@ func (s *store) keep(o object) {
 // A cachedObject is an object in the form that the cache takes.
 type cachedObject struct {
 	plumbing.MemoryObject
-	object object
+	object Object
 }
 
-func (o *cachedObject) Hash() plumbing.Hash { return o.object.hash }
+func (o *cachedObject) Hash() plumbing.Hash { return o.object.Hash }
 func (o *cachedObject) Size() int64         { return int64(len(o.object.data)) }
-
-// ref is what a reference names; zero where there is none.
-func (s *store) ref(name string) (plumbing.Hash, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	hash, err := s.readRef(name)
-	if err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("reference %s: %w", name, err)
-	}
-	return hash, nil
-}
-
-func (s *store) readRef(name string) (plumbing.Hash, error) {
-	text, err := s.disk.readFile(filepath.Join(s.dir, filepath.FromSlash(name)))
-	if missing(err) {
-		packed, err := s.packedRefs()
-		return packed[name], err
-	}
-	if err != nil {
-		return plumbing.ZeroHash, passing(err)
-	}
-	return parseRef(text)
-}
-
-func parseRef(text []byte) (plumbing.Hash, error) {
-	switch id := strings.TrimSpace(string(text)); {
-	case id == "":
-		return plumbing.ZeroHash, fmt.Errorf("%w: it is empty", errDamaged)
-	case !plumbing.IsHash(id):
-		return plumbing.ZeroHash, fmt.Errorf("%w: it names no object", errDamaged)
-	default:
-		return plumbing.NewHash(id), nil
-	}
-}
-
-// packedRefs are the references that git has put into one file; only git does so.
-func (s *store) packedRefs() (map[string]plumbing.Hash, error) {
-	text, err := s.disk.readFile(filepath.Join(s.dir, "packed-refs"))
-	if missing(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, passing(err)
-	}
-	out := map[string]plumbing.Hash{}
-	for line := range strings.Lines(string(text)) {
-		id, name, ok := strings.Cut(strings.TrimSpace(line), " ")
-		if ok && plumbing.IsHash(id) {
-			out[name] = plumbing.NewHash(id)
-		}
-	}
-	return out, nil
-}
-
-// refs are all references, and what is wrong with those that are damaged.
-func (s *store) refs() (refs map[string]plumbing.Hash, damaged map[string]error, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if refs, err = s.packedRefs(); err != nil {
-		return nil, nil, err
-	}
-	if refs == nil {
-		refs = map[string]plumbing.Hash{}
-	}
-	damaged = map[string]error{}
-	err = filepath.WalkDir(filepath.Join(s.dir, "refs"), func(path string, d fs.DirEntry, err error) error {
-		if missing(err) {
-			return nil
-		}
-		if err != nil {
-			return passing(err)
-		}
-		if d.IsDir() || strings.HasSuffix(path, ".lock") {
-			return nil
-		}
-		rel, err := filepath.Rel(s.dir, path)
-		if err != nil {
-			return err
-		}
-		name := filepath.ToSlash(rel)
-		switch hash, err := s.readRef(name); {
-		case errors.Is(err, errDamaged):
-			delete(refs, name)
-			damaged[name] = err
-		case err != nil:
-			return err
-		default:
-			refs[name] = hash
-		}
-		return nil
-	})
-	return refs, damaged, err
-}
-
-// readFile reads a small file of a repository.
-func (d *disk) readFile(name string) ([]byte, error) {
-	f, err := d.open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(f)
-}

@@ -1,4 +1,4 @@
-package forge
+package git
 
 import (
 	"fmt"
@@ -11,13 +11,13 @@ import (
 )
 
 // checkPath refuses what is no plain path below the root: git itself, its disguises on other file systems, ways out.
-func checkPath(p string) error {
-	refuse := func(why string) error { return fmt.Errorf("%w: the path %q %s", ErrRefused, p, why) }
+func CheckPath(p string) error {
+	refuse := func(why string) error { return fmt.Errorf("%w: the path %q %s", failure.ErrRefused, p, why) }
 	switch {
 	case p == "":
 		return refuse("is empty")
 	case len(p) > 4096:
-		return fmt.Errorf("%w: a path of %d bytes is too long", ErrRefused, len(p))
+		return fmt.Errorf("%w: a path of %d bytes is too long", failure.ErrRefused, len(p))
 	case !utf8.ValidString(p):
 		return refuse("is not UTF-8")
 	case strings.HasPrefix(p, "/") || path.Clean(p) != p:
@@ -50,12 +50,12 @@ func isGitDir(name string) bool {
 }
 
 // fold is the name under which file systems that ignore case keep it.
-func fold(name string) string {
+func Fold(name string) string {
 	return strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, name)
 }
 
 // checkBranch holds to git's rules for branch names, and is stricter about characters.
-func checkBranch(name string) error {
+func CheckBranch(name string) error {
 	bad := name == "" || len(name) > 200 || name == "HEAD" || name == "@" || !utf8.ValidString(name) ||
 		strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") ||
 		strings.Contains(name, "..") || strings.Contains(name, "//") || strings.Contains(name, "@{") ||
@@ -65,7 +65,7 @@ func checkBranch(name string) error {
 		bad = bad || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock")
 	}
 	if bad {
-		return fmt.Errorf("%w: %q cannot name a branch", ErrRefused, failure.Cut(name, 80))
+		return fmt.Errorf("%w: %q cannot name a branch", failure.ErrRefused, failure.Cut(name, 80))
 	}
 	return nil
 }

@@ -1,0 +1,55 @@
+package forgetest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var gitPath, gitErr = exec.LookPath("git") // once: a test may take the search path away
+
+// GitPath is where the system's git is. Without it the test is skipped.
+func GitPath(t testing.TB) string {
+	t.Helper()
+	if gitErr != nil {
+		t.Skip("git is not installed: nobody to make, serve or judge a repository")
+	}
+	return gitPath
+}
+
+// Git runs the system's git, the judge over what was written. Without it there is no verdict, and the test is skipped.
+func Git(t testing.TB, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(GitPath(t), append([]string{
+		"-c", "user.name=A Person", "-c", "user.email=person@example.org", "-c", "init.defaultBranch=main", "-c", "safe.directory=*",
+	}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Fsck lets git check a repository; a dangling object is no fault.
+func Fsck(t testing.TB, dir string) {
+	t.Helper()
+	if out := Git(t, dir, "fsck", "--strict", "--no-dangling"); out != "" {
+		t.Errorf("git fsck of %s: %s", filepath.Base(dir), out)
+	}
+}
+
+// Write writes files below a folder.
+func Write(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// lostFile names the references that a salvage could not keep, one in a line, with what there is to say.
+const lostFile = "docent-lost"
+
+// Lost are the references that salvages could not keep.
+func (s *Store) Lost() (map[string]string, error) {
+	text, err := s.disk.readFile(filepath.Join(s.dir, lostFile))
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, Passing(err)
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, why, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			out[name] = why
+		}
+	}
+	return out, nil
+}
+
+// Found strikes a reference off the list of those that were lost.
+func (s *Store) Found(name string) error {
+	lost, err := s.Lost()
+	if err != nil || lost[name] == "" {
+		return err
+	}
+	delete(lost, name)
+	if len(lost) == 0 {
+		return os.Remove(filepath.Join(s.dir, lostFile))
+	}
+	return s.setLost(lost)
+}
+
+func (s *Store) setLost(lost map[string]string) error {
+	if len(lost) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(lost)) {
+		b.WriteString(name + " " + lost[name] + "\n")
+	}
+	return replaceFile(filepath.Join(s.dir, lostFile), []byte(b.String()))
+}
+
+// A merge reaches a source folder after the branch has moved. The intent is on disk before: were it lost in between, the
+// next import would take the folder's old files for new edits and undo the merge.
+const intentFile = "docent-writeback"
+
+// Intent reads what is still to be written back; zero where nothing is.
+func (s *Store) Intent() (from, to plumbing.Hash, err error) {
+	b, err := s.disk.readFile(filepath.Join(s.dir, intentFile))
+	if missing(err) {
+		return from, to, nil
+	}
+	if err != nil {
+		return from, to, Passing(err)
+	}
+	a, z, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
+	if !plumbing.IsHash(a) || !plumbing.IsHash(z) {
+		return from, to, fmt.Errorf("%w: %s is not understood", ErrDamaged, intentFile)
+	}
+	return plumbing.NewHash(a), plumbing.NewHash(z), nil
+}
+
+func (s *Store) DropIntent() error {
+	if err := os.Remove(filepath.Join(s.dir, intentFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return SyncDir(s.dir)
+}
+
+// Intend notes what is to be written back.
+func (s *Store) Intend(from, to plumbing.Hash) error {
+	return replaceFile(filepath.Join(s.dir, intentFile), []byte(from.String()+" "+to.String()+"\n"))
+}

@@ -1,0 +1,127 @@
+package git
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"docent/forge/failure"
+)
+
+// PackFor packs what a remote lacks of a Commit, given commits that it has.
+func (s *Store) PackFor(head plumbing.Hash, there map[plumbing.Hash]bool) ([]byte, error) {
+	shallow, err := s.Shallow()
+	if err != nil {
+		return nil, err
+	}
+	var objects []Object
+	seen := map[plumbing.Hash]bool{}
+	total := 0
+	add := func(kind plumbing.ObjectType, hash plumbing.Hash) (fresh bool, err error) {
+		if seen[hash] {
+			return false, nil
+		}
+		seen[hash] = true
+		data, err := s.read(kind, hash)
+		if err != nil {
+			return false, err
+		}
+		if total += len(data); total > maxPush {
+			return false, fmt.Errorf("%w: the push has more than %d bytes", failure.ErrRefused, maxPush)
+		}
+		objects = append(objects, Object{kind: kind, Hash: hash, data: data})
+		return true, nil
+	}
+	queue := []plumbing.Hash{head}
+	for len(queue) > 0 {
+		hash := queue[0]
+		queue = queue[1:]
+		if there[hash] || seen[hash] {
+			continue
+		}
+		c, err := s.Commit(hash)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := add(plumbing.CommitObject, hash); err != nil {
+			return nil, err
+		}
+		var before plumbing.Hash
+		if !shallow[hash] {
+			if len(c.Parents) > 0 {
+				parent, err := s.Commit(c.Parents[0])
+				if err != nil {
+					return nil, err
+				}
+				before = parent.Tree
+			}
+			queue = append(queue, c.Parents...)
+		}
+		if err := s.added(before, c.Tree, 0, add); err != nil {
+			return nil, err
+		}
+	}
+	var b bytes.Buffer
+	p, err := newPacker(&b, len(objects))
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objects {
+		if err := p.add(o); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := p.close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+const maxPush = 256 << 20
+
+// added calls add for the trees and files of one tree that another does not hold at the same place. A tree that add knows
+// is not gone through again: one may stand in many places.
+func (s *Store) added(before, after plumbing.Hash, depth int, add func(plumbing.ObjectType, plumbing.Hash) (fresh bool, err error)) error {
+	if before == after {
+		return nil
+	}
+	if depth > maxDepth {
+		return s.tooDeep()
+	}
+	if fresh, err := add(plumbing.TreeObject, after); err != nil || !fresh {
+		return err
+	}
+	had := map[string]Entry{}
+	if !before.IsZero() {
+		entries, err := s.Tree(before)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			had[e.Name] = e
+		}
+	}
+	entries, err := s.Tree(after)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		old := had[e.Name]
+		switch {
+		case e.Hash == old.Hash:
+		case e.IsDir():
+			if !old.IsDir() {
+				old.Hash = plumbing.ZeroHash
+			}
+			if err := s.added(old.Hash, e.Hash, depth+1, add); err != nil {
+				return err
+			}
+		case e.IsFile() || e.Mode.IsFile():
+			if _, err := add(plumbing.BlobObject, e.Hash); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

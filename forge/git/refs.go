@@ -1,0 +1,206 @@
+package git
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"docent/forge/failure"
+)
+
+// Ref is what a reference names; zero where there is none.
+func (s *Store) Ref(name string) (plumbing.Hash, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	hash, err := s.readRef(name)
+	if err != nil {
+		return plumbing.ZeroHash, fmt.Errorf("reference %s: %w", name, err)
+	}
+	return hash, nil
+}
+
+func (s *Store) readRef(name string) (plumbing.Hash, error) {
+	text, err := s.disk.readFile(filepath.Join(s.dir, filepath.FromSlash(name)))
+	if missing(err) {
+		packed, err := s.packedRefs()
+		return packed[name], err
+	}
+	if err != nil {
+		return plumbing.ZeroHash, Passing(err)
+	}
+	return parseRef(text)
+}
+
+func parseRef(text []byte) (plumbing.Hash, error) {
+	switch id := strings.TrimSpace(string(text)); {
+	case id == "":
+		return plumbing.ZeroHash, fmt.Errorf("%w: it is empty", ErrDamaged)
+	case !plumbing.IsHash(id):
+		return plumbing.ZeroHash, fmt.Errorf("%w: it names no object", ErrDamaged)
+	default:
+		return plumbing.NewHash(id), nil
+	}
+}
+
+// packedRefs are the references that git has put into one file; only git does so.
+func (s *Store) packedRefs() (map[string]plumbing.Hash, error) {
+	text, err := s.disk.readFile(filepath.Join(s.dir, "packed-refs"))
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, Passing(err)
+	}
+	out := map[string]plumbing.Hash{}
+	for line := range strings.Lines(string(text)) {
+		id, name, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if ok && plumbing.IsHash(id) {
+			out[name] = plumbing.NewHash(id)
+		}
+	}
+	return out, nil
+}
+
+// refs are all references, and what is wrong with those that are damaged.
+func (s *Store) refs() (refs map[string]plumbing.Hash, damaged map[string]error, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if refs, err = s.packedRefs(); err != nil {
+		return nil, nil, err
+	}
+	if refs == nil {
+		refs = map[string]plumbing.Hash{}
+	}
+	damaged = map[string]error{}
+	err = filepath.WalkDir(filepath.Join(s.dir, "refs"), func(path string, d fs.DirEntry, err error) error {
+		if missing(err) {
+			return nil
+		}
+		if err != nil {
+			return Passing(err)
+		}
+		if d.IsDir() || strings.HasSuffix(path, ".lock") {
+			return nil
+		}
+		rel, err := filepath.Rel(s.dir, path)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		switch hash, err := s.readRef(name); {
+		case errors.Is(err, ErrDamaged):
+			delete(refs, name)
+			damaged[name] = err
+		case err != nil:
+			return err
+		default:
+			refs[name] = hash
+		}
+		return nil
+	})
+	return refs, damaged, err
+}
+
+// Head is the commit that a branch points at; zero where there is no such branch.
+func (s *Store) Head(branch string) (plumbing.Hash, error) {
+	return s.Ref("refs/heads/" + branch)
+}
+
+// SetRef moves a reference from old to new, under git's own lock file, and syncs it.
+func (s *Store) SetRef(name string, old, new plumbing.Hash) error {
+	return unwritten(s.moveRef(name, old, new))
+}
+
+func (s *Store) moveRef(name string, old, new plumbing.Hash) error {
+	path := filepath.Join(s.dir, filepath.FromSlash(name))
+	made, err := mkdirAll(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("set %s: %w", name, err)
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", name, err)
+	}
+	defer lock.Close()
+	done := false
+	defer func() {
+		if !done {
+			os.Remove(lock.Name())
+		}
+	}()
+	now, err := s.Ref(name)
+	if err != nil {
+		return err
+	}
+	if now != old {
+		return fmt.Errorf("set %s: %w", name, failure.ErrMoved)
+	}
+	if _, err := lock.WriteString(new.String() + "\n"); err != nil {
+		return fmt.Errorf("set %s: %w", name, err)
+	}
+	if err := lock.Sync(); err != nil {
+		return fmt.Errorf("set %s: %w", name, err)
+	}
+	if err := os.Rename(lock.Name(), path); err != nil {
+		return fmt.Errorf("set %s: %w", name, err)
+	}
+	done = true
+	for _, dir := range append(made, filepath.Dir(path)) {
+		if err := SyncDir(dir); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// SetDefault makes branch the one that HEAD names.
+func (s *Store) SetDefault(branch string) error {
+	want := []byte("ref: refs/heads/" + branch + "\n")
+	if have, err := os.ReadFile(filepath.Join(s.dir, "HEAD")); err == nil && bytes.Equal(have, want) {
+		return nil
+	}
+	return replaceFile(filepath.Join(s.dir, "HEAD"), want)
+}
+
+// Default is the one that HEAD names.
+func (s *Store) Default() (string, error) {
+	b, err := s.disk.readFile(filepath.Join(s.dir, "HEAD"))
+	if err != nil {
+		return "", sorted(err)
+	}
+	branch, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "ref: refs/heads/")
+	if !ok || CheckBranch(branch) != nil {
+		return "", fmt.Errorf("%w: HEAD names no branch", ErrDamaged)
+	}
+	return branch, nil
+}
+
+// Shallow lists the commits whose parents are left out on purpose.
+func (s *Store) Shallow() (map[plumbing.Hash]bool, error) {
+	b, err := s.disk.readFile(filepath.Join(s.dir, "shallow"))
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, Passing(err)
+	}
+	out := map[plumbing.Hash]bool{}
+	for _, line := range strings.Fields(string(b)) {
+		out[plumbing.NewHash(line)] = true
+	}
+	return out, nil
+}
+
+func (s *Store) SetShallow(hashes map[plumbing.Hash]bool) error {
+	var b strings.Builder
+	for h := range hashes {
+		b.WriteString(h.String() + "\n")
+	}
+	return replaceFile(filepath.Join(s.dir, "shallow"), []byte(b.String()))
+}

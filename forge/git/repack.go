@@ -1,0 +1,245 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"docent/forge/failure"
+)
+
+// Every publication leaves some objects in files of their own. Once there are many, they are put into a pack, beside the
+// work: nothing waits for it. A pack has its name only when it is whole and on disk, and what it holds is removed from
+// elsewhere after that; a crash in between leaves objects in two places, and the next packing takes up what it left.
+//
+// Packs that were made so are put together as they grow in number, so that there are only about as many as the number of
+// objects has digits. Those that came from elsewhere stay as they are: they hold differences, and would grow.
+
+// looseObjects lists the objects that are in files of their own.
+func (s *Store) looseObjects() ([]plumbing.Hash, error) {
+	var list []plumbing.Hash
+	for n := range 256 {
+		dir := fmt.Sprintf("%02x", n)
+		entries, err := os.ReadDir(filepath.Join(s.dir, "objects", dir))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if name := dir + e.Name(); plumbing.IsHash(name) {
+				list = append(list, plumbing.NewHash(name))
+			}
+		}
+	}
+	return list, nil
+}
+
+func (s *Store) loosePath(hash plumbing.Hash) string {
+	hex := hash.String()
+	return filepath.Join(s.dir, "objects", hex[:2], hex[2:])
+}
+
+// An ownPack is a pack that packing has made before, with what it holds.
+type ownPack struct {
+	name    string
+	objects []plumbing.Hash
+}
+
+// made lists the packs that packing has made and that are there, the smallest first.
+func (s *Store) made() ([]ownPack, error) {
+	text, err := s.disk.readFile(filepath.Join(s.dir, ownPacks))
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, Passing(err)
+	}
+	var list []ownPack
+	for _, name := range strings.Fields(string(text)) {
+		p := ownPack{name: name}
+		if !s.hasPack(name) {
+			continue
+		}
+		index, err := s.disk.readIndex(s.packPath(name, ".idx"))
+		if err != nil {
+			return nil, fmt.Errorf("index of pack %s: %w", name, err)
+		}
+		entries, err := index.Entries()
+		if err != nil {
+			return nil, err
+		}
+		for {
+			e, err := entries.Next()
+			if err != nil {
+				break // there is no other error than the end
+			}
+			p.objects = append(p.objects, e.Hash)
+		}
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b ownPack) int { return len(a.objects) - len(b.objects) })
+	return list, nil
+}
+
+// hasPack says whether a pack and its index are there.
+func (s *Store) hasPack(name string) bool {
+	for _, ext := range []string{".idx", ".pack"} {
+		if _, err := os.Lstat(s.packPath(name, ext)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Store) packPath(name, ext string) string {
+	return filepath.Join(s.packs(), "pack-"+name+ext)
+}
+
+// Pack puts the loose objects into one pack, together with the packs of before that are not much larger. At is told of
+// each step, and ends the work there with an error. Remove says whether anything may be removed now.
+func (s *Store) Pack(ctx context.Context, at func(step string) error, remove func(func() error) error) error {
+	defer func() { s.left.Store(s.loose.Load()) }()
+	loose, err := s.looseObjects()
+	if err != nil {
+		return err
+	}
+	made, err := s.made()
+	if err != nil {
+		return err
+	}
+	objects := slices.Clone(loose)
+	old := 0
+	for old < len(made) && len(made[old].objects) < 2*len(objects) {
+		objects = append(objects, made[old].objects...)
+		old++
+	}
+	slices.SortFunc(objects, func(a, b plumbing.Hash) int { return bytes.Compare(a[:], b[:]) })
+	objects = slices.Compact(objects)
+	name, kept, err := s.packObjects(ctx, objects, at)
+	if err != nil || name == "" {
+		return err
+	}
+	if err := at("pack installed"); err != nil {
+		return err
+	}
+	names := []string{name}
+	for _, p := range made {
+		if p.name != name {
+			names = append(names, p.name)
+		}
+	}
+	if err := replaceFile(filepath.Join(s.dir, ownPacks), []byte(strings.Join(names, "\n")+"\n")); err != nil {
+		return err
+	}
+	if err := at("pack noted"); err != nil {
+		return err
+	}
+	return remove(func() error {
+		for i, hash := range loose {
+			if kept[hash] {
+				continue
+			}
+			if err := os.Remove(s.loosePath(hash)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			s.loose.Add(-1)
+			if i == len(loose)/2 {
+				if err := at("half of the loose objects removed"); err != nil {
+					return err
+				}
+			}
+		}
+		for _, p := range made[:old] {
+			if p.name == name || slices.ContainsFunc(p.objects, func(h plumbing.Hash) bool { return kept[h] }) {
+				continue // it is the new one, or holds what could not be read from it
+			}
+			if err := s.removePack(p.name); err != nil {
+				return err
+			}
+			if err := at("an old pack removed"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// packObjects writes a pack of objects, each checked on the way. Those that are damaged are left out: they are kept, as
+// they are, where they are. The name is empty where there is nothing to pack.
+func (s *Store) packObjects(ctx context.Context, objects []plumbing.Hash, at func(string) error) (name string, kept map[plumbing.Hash]bool, err error) {
+	kept = map[plumbing.Hash]bool{}
+	for {
+		if len(objects) == 0 {
+			return "", kept, nil
+		}
+		name, bad, err := s.packAll(ctx, objects, at)
+		if bad.IsZero() || errors.Is(err, failure.ErrTemporary) {
+			return name, kept, err
+		}
+		kept[bad] = true // how many there are stands at a pack's beginning: once more, without it
+		objects = slices.DeleteFunc(objects, func(h plumbing.Hash) bool { return h == bad })
+		if len(kept) > 10 {
+			return "", kept, err
+		}
+	}
+}
+
+func (s *Store) packAll(ctx context.Context, objects []plumbing.Hash, at func(string) error) (name string, bad plumbing.Hash, err error) {
+	f, err := os.CreateTemp(s.packs(), "tmp_pack_")
+	if err != nil {
+		return "", bad, err
+	}
+	defer os.Remove(f.Name()) // gone already where all went well
+	defer f.Close()
+	p, err := newPacker(f, len(objects))
+	if err != nil {
+		return "", bad, err
+	}
+	for _, hash := range objects {
+		if err := ctx.Err(); err != nil {
+			return "", bad, err
+		}
+		data, kind, err := s.load(hash)
+		if err != nil {
+			return "", hash, err
+		}
+		if err := p.add(Object{kind: kind, Hash: hash, data: data}); err != nil {
+			return "", bad, err
+		}
+	}
+	sum, err := p.close()
+	if err != nil {
+		return "", bad, err
+	}
+	if err := at("pack written"); err != nil {
+		return "", bad, err
+	}
+	return sum.String(), bad, s.installPack(f, sum, &p.index)
+}
+
+// removePack removes a pack whose objects are in another one. The pack goes first: an index without its pack is cleared
+// away at the next opening.
+func (s *Store) removePack(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ext := range []string{".pack", ".idx"} {
+		if err := os.Remove(s.packPath(name, ext)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	s.forget()
+	return nil
+}
+
+// ownPacks names the packs that packing has made, one in a line.
+const ownPacks = "objects/info/docent-packs"

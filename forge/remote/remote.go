@@ -1,0 +1,399 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	"github.com/go-git/go-git/v5/plumbing/transport/file"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	"github.com/go-git/go-git/v5/plumbing/transport/server"
+	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"docent/forge/failure"
+	"docent/forge/git"
+)
+
+// A Remote is a repository elsewhere. The git protocol is spoken through go-git's sessions rather than its Remote: what
+// is wanted, what is there already and what a reference is expected to be are then said exactly, and the history is
+// never walked.
+type Remote struct {
+	url     string
+	secret  string // never leaves auth; error texts are cleaned of it
+	auth    transport.AuthMethod
+	client  transport.Transport
+	timeout time.Duration
+
+	Progress func(text string) // is told how much was received; may be nil
+
+	// Of a source that is reached over http.
+	web      *http.Client
+	basic    *githttp.BasicAuth
+	versions *versions
+}
+
+// A Listing says where a source's branches stood at a moment. Whoever asked before that moment need not ask the source
+// again: what waits for a repository's turn shares one.
+type Listing struct {
+	Began  time.Time // by the clock that cannot be set; the source was asked after it
+	Source string
+	Heads  map[string]plumbing.Hash
+	Base   string // the source's default branch; of a folder, the branch that was imported to
+}
+
+// A Dialer prepares to talk to remotes, and remembers which of them know the protocol's second version.
+type Dialer struct {
+	Timeout time.Duration // of one exchange
+
+	versions versions
+}
+
+// Dial prepares to talk; nothing is sent yet. Secret gives the token, or the private key, for a protocol: "https", "ssh" and
+// so on; empty where there is none.
+func (d *Dialer) Dial(url string, secret func(protocol string) (string, error)) (*Remote, error) {
+	r := &Remote{url: url, timeout: d.Timeout}
+	ep, err := transport.NewEndpoint(url)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the source's address is not understood", failure.ErrMisconfigured)
+	}
+	if r.secret, err = secret(ep.Protocol); err != nil {
+		return nil, err
+	}
+	switch ep.Protocol {
+	case "http", "https":
+		r.client, r.web, r.versions = httpTransport(), httpClient(), &d.versions
+		if r.secret != "" {
+			r.basic = &githttp.BasicAuth{Username: "x-access-token", Password: r.secret} // hosts want some name, and ignore which
+			r.auth = r.basic
+		}
+	case "ssh":
+		r.client = gitssh.DefaultClient
+		if r.auth, err = sshAuth(ep.User, r.secret); err != nil {
+			return nil, err
+		}
+	case "file":
+		r.client = fileTransport()
+	default:
+		return nil, fmt.Errorf("%w: repositories over %q are not supported", failure.ErrMisconfigured, ep.Protocol)
+	}
+	return r, nil
+}
+
+// httpClient follows a redirect only where it stays on the host: credentials and content belong to one place.
+var httpClient = sync.OnceValue(func() *http.Client {
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.ResponseHeaderTimeout = time.Minute
+	return &http.Client{
+		Transport: shortErrors{base},
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if !strings.EqualFold(req.URL.Hostname(), via[0].URL.Hostname()) {
+				return errors.New("the repository's host redirects to another host")
+			}
+			return nil
+		},
+	}
+})
+
+var httpTransport = sync.OnceValue(func() transport.Transport {
+	return githttp.NewClientWithOptions(httpClient(), &githttp.ClientOptions{CacheMaxEntries: 16, RedirectPolicy: githttp.FollowInitialRedirects})
+})
+
+// shortErrors bounds what is read of an answer that is none: go-git reads error pages whole.
+type shortErrors struct{ next http.RoundTripper }
+
+func (t shortErrors) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := t.next.RoundTrip(req)
+	if err == nil && res.StatusCode >= 300 {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(res.Body, 4096), res.Body}
+	}
+	return res, err
+}
+
+// fileTransport talks to git on this machine, which runs the repository's hooks; without git, go-git serves it.
+func fileTransport() transport.Transport {
+	if _, err := exec.LookPath("git"); err == nil {
+		return file.DefaultClient
+	}
+	return server.NewClient(localLoader{})
+}
+
+// localLoader opens a repository on this machine for go-git's own server.
+type localLoader struct{}
+
+func (localLoader) Load(ep *transport.Endpoint) (storer.Storer, error) {
+	dir := ep.Path
+	if exists(filepath.Join(dir, ".git")) {
+		dir = filepath.Join(dir, ".git")
+	}
+	if !exists(filepath.Join(dir, "HEAD")) {
+		return nil, transport.ErrRepositoryNotFound
+	}
+	for _, hook := range []string{"pre-receive", "update", "post-receive"} {
+		if exists(filepath.Join(dir, "hooks", hook)) {
+			return nil, fmt.Errorf("the repository has the hook %q, which needs git on this machine", hook)
+		}
+	}
+	return filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(4<<20)), nil
+}
+
+// sshAuth takes the private key from the environment variable, else the agent, else the usual key files.
+func sshAuth(user, key string) (transport.AuthMethod, error) {
+	if user == "" {
+		user = gitssh.DefaultUsername
+	}
+	if key != "" {
+		auth, err := gitssh.NewPublicKeys(user, []byte(key+"\n"), "")
+		if err != nil {
+			return nil, fmt.Errorf("%w: the environment variable for the repository's token does not hold a private SSH key", failure.ErrMisconfigured)
+		}
+		return auth, nil
+	}
+	if os.Getenv("SSH_AUTH_SOCK") != "" {
+		if auth, err := gitssh.NewSSHAgentAuth(user); err == nil {
+			return auth, nil
+		}
+	}
+	home, err := os.UserHomeDir()
+	if err == nil {
+		for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
+			if auth, err := gitssh.NewPublicKeysFromFile(user, filepath.Join(home, ".ssh", name), ""); err == nil {
+				return auth, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%w: no SSH key: name an environment variable that holds one, or run an SSH agent", failure.ErrMisconfigured)
+}
+
+// branches lists the remote's branches and tells which one is its default.
+func (r *Remote) branches(ctx context.Context) (map[string]plumbing.Hash, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	s, refs, err := r.uploads(ctx)
+	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", r.failure(ctx, "list branches", err)
+	}
+	s.Close()
+	heads := map[string]plumbing.Hash{}
+	for name, hash := range refs.References {
+		if branch, ok := strings.CutPrefix(name, "refs/heads/"); ok {
+			heads[branch] = hash
+		}
+	}
+	return heads, defaultOf(refs, heads), nil
+}
+
+func defaultOf(refs *packp.AdvRefs, heads map[string]plumbing.Hash) string {
+	for _, s := range refs.Capabilities.Get(capability.SymRef) {
+		if branch, ok := strings.CutPrefix(s, "HEAD:refs/heads/"); ok {
+			if _, ok := heads[branch]; ok {
+				return branch
+			}
+		}
+	}
+	for _, branch := range []string{"main", "master"} {
+		if hash, ok := heads[branch]; ok && (refs.Head == nil || *refs.Head == hash) {
+			return branch
+		}
+	}
+	var only string
+	for branch, hash := range heads {
+		if refs.Head != nil && *refs.Head == hash && (only == "" || branch < only) {
+			only = branch
+		}
+	}
+	return only
+}
+
+func (r *Remote) uploads(ctx context.Context) (transport.UploadPackSession, *packp.AdvRefs, error) {
+	ep, err := transport.NewEndpoint(r.url)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := r.client.NewUploadPackSession(ep, r.auth)
+	if err != nil {
+		return nil, nil, err
+	}
+	refs, err := s.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return s, refs, nil
+}
+
+// Fetch brings a branch's commits into the store: the newest one alone where nothing is there yet, else what is new since.
+// An empty name is the remote's default branch. No reference is changed. The listing is where the remote's branches stood, as
+// far as it told.
+func (r *Remote) Fetch(ctx context.Context, store *git.Store, branch string, haves []plumbing.Hash) (string, plumbing.Hash, *Listing, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	zero := plumbing.ZeroHash
+	l := &Listing{Began: time.Now(), Source: r.url, Heads: map[string]plumbing.Hash{}}
+	s, refs, err := r.uploads(ctx)
+	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		return "", zero, nil, fmt.Errorf("%w: the repository is empty", failure.ErrMisconfigured)
+	}
+	if err != nil {
+		return "", zero, nil, r.failure(ctx, "fetch", err)
+	}
+	defer s.Close()
+	for name, hash := range refs.References {
+		if b, ok := strings.CutPrefix(name, "refs/heads/"); ok {
+			l.Heads[b] = hash
+		}
+	}
+	l.Base = defaultOf(refs, l.Heads)
+	if branch == "" {
+		if branch = l.Base; branch == "" {
+			return "", zero, l, fmt.Errorf("%w: the repository has no default branch; name one", failure.ErrMisconfigured)
+		}
+	}
+	want, ok := l.Heads[branch]
+	if !ok {
+		return "", zero, l, NoBranch(branch)
+	}
+	if there, err := store.Has(want); err != nil || there {
+		return branch, want, l, err
+	}
+	shallow, err := store.Shallow()
+	if err != nil {
+		return "", zero, l, err
+	}
+	req := packp.NewUploadPackRequestFromCapabilities(refs.Capabilities)
+	req.Wants = []plumbing.Hash{want}
+	req.Haves = haves
+	if refs.Capabilities.Supports(capability.NoProgress) {
+		if err := req.Capabilities.Set(capability.NoProgress); err != nil {
+			return "", zero, l, err
+		}
+	}
+	if refs.Capabilities.Supports(capability.Shallow) && (len(haves) == 0 || len(shallow) > 0) {
+		if err := req.Capabilities.Set(capability.Shallow); err != nil {
+			return "", zero, l, err
+		}
+		if len(haves) == 0 {
+			req.Depth = packp.DepthCommits(1)
+		}
+		// The remote is told where our history ends, so that it does not count on what lies beyond.
+		for h := range shallow {
+			req.Shallows = append(req.Shallows, h)
+		}
+	}
+	res, err := s.UploadPack(ctx, req)
+	if err != nil {
+		return "", zero, l, r.failure(ctx, "fetch", err)
+	}
+	defer res.Close()
+	var packs io.Reader = res
+	switch {
+	case req.Capabilities.Supports(capability.Sideband64k):
+		packs = sideband.NewDemuxer(sideband.Sideband64k, res)
+	case req.Capabilities.Supports(capability.Sideband):
+		packs = sideband.NewDemuxer(sideband.Sideband, res)
+	}
+	if r.Progress != nil {
+		packs = &countingReader{next: packs, told: r.Progress}
+	}
+	if err := store.ReadPack(packs); err != nil {
+		return "", zero, l, r.failure(ctx, "fetch", err)
+	}
+	if len(res.Shallows) > 0 {
+		if shallow == nil {
+			shallow = map[plumbing.Hash]bool{}
+		}
+		for _, h := range res.Shallows {
+			shallow[h] = true
+		}
+		if err := store.SetShallow(shallow); err != nil {
+			return "", zero, l, err
+		}
+	}
+	if there, err := store.Has(want); err != nil {
+		return "", zero, l, err
+	} else if !there {
+		return "", zero, l, fmt.Errorf("%w: the repository did not send the commit that it announced", failure.ErrTemporary)
+	}
+	return branch, want, l, nil
+}
+
+// countingReader says now and then how much has come.
+type countingReader struct {
+	next     io.Reader
+	told     func(string)
+	n, shown int64
+}
+
+func (c *countingReader) Read(b []byte) (int, error) {
+	n, err := c.next.Read(b)
+	c.n += int64(n)
+	if c.n-c.shown >= 4<<20 || err == io.EOF {
+		c.shown = c.n
+		c.told(fmt.Sprintf("received %.1f MB of the repository", float64(c.n)/1e6))
+	}
+	return n, err
+}
+
+// ErrNoBranch says that a remote does not have a branch.
+var ErrNoBranch = errors.New("no such branch")
+
+// NoBranch is ErrNoBranch, for people.
+func NoBranch(name string) error {
+	return fmt.Errorf("%w: %w: the repository has no branch %q", failure.ErrMisconfigured, ErrNoBranch, name)
+}
+
+// failure sorts an error of the transport by what can be done about it. The text is cleaned, the chain is cut: both may
+// hold the server's words or an address.
+func (r *Remote) failure(ctx context.Context, doing string, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", doing, cause)
+	}
+	var said *failure.Error
+	switch {
+	case errors.Is(err, git.ErrDamaged), errors.Is(err, os.ErrPermission), errors.As(err, &said), git.Exhausted(err):
+		return fmt.Errorf("%s: %w", doing, err)
+	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed), errors.Is(err, transport.ErrInvalidAuthMethod):
+		return failure.Misconfigured("The repository refuses the credentials (while trying to %s).", doing)
+	case errors.Is(err, transport.ErrRepositoryNotFound):
+		return failure.Misconfigured("There is no such repository, or the credentials do not show it (while trying to %s).", doing)
+	}
+	text := failure.Quote(err.Error(), r.secret)
+	for _, sign := range []string{"unable to authenticate", "knownhosts:", "host key", "redirects to another host", "http redirect", "dubious ownership", "certificate", "needs git on this machine", "unsupported scheme"} {
+		if strings.Contains(text, sign) {
+			return fmt.Errorf("%w: %s: %s", failure.ErrMisconfigured, doing, text)
+		}
+	}
+	var unknown *net.DNSError
+	if errors.As(err, &unknown) && unknown.IsNotFound {
+		return fmt.Errorf("%w: %s: the host %q is not known", failure.ErrTemporary, doing, unknown.Name)
+	}
+	return fmt.Errorf("%w: %s: %s", failure.ErrTemporary, doing, text)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
