@@ -18,7 +18,7 @@ import (
 	"docent/agent"
 	"docent/api"
 	"docent/model"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // What follows answers: what does an idle actor cost, what does asking one cost, how many durable turns a second does one
@@ -62,7 +62,7 @@ func benchWorld(b *testing.B, change func(*actors.Deps)) *world {
 			change(d)
 		}
 	})
-	j, err := persistence.OpenJournal(filepath.Join(b.TempDir(), "journal"), persistence.JournalOptions{Log: discard})
+	j, err := journal.Open(filepath.Join(b.TempDir(), "journal"), journal.Options{Log: discard})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func BenchmarkIdle(b *testing.B) {
 					w.answered(id, opening("what is a histogram and what is a summary"))
 					w.answered(id, question("and how do I choose between the two of them"))
 				})
-				j := w.journal.(*persistence.Journal)
+				j := w.journal.(*journal.Journal)
 				for state == "asleep" && (w.system.Stats().Live > 0 || j.Trimmed() < j.Position()) {
 					time.Sleep(100 * time.Millisecond)
 				}

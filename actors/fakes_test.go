@@ -18,7 +18,7 @@ import (
 	"docent/api"
 	"docent/forge"
 	"docent/model"
-	"docent/persistence"
+	"docent/persistence/journal"
 	"docent/search"
 )
 
@@ -26,13 +26,13 @@ import (
 type memory struct {
 	mu      sync.Mutex
 	streams map[string]*memoryStream
-	claims  map[string]persistence.Claim
-	fail    func(a persistence.Append) error // refuses appends
+	claims  map[string]journal.Claim
+	fail    func(a journal.Append) error // refuses appends
 	appends int
 }
 
 type memoryStream struct {
-	events   []persistence.Event
+	events   []journal.Event
 	snapshot []byte
 	snapSeq  uint64
 	pending  bool
@@ -40,10 +40,10 @@ type memoryStream struct {
 }
 
 func newMemory() *memory {
-	return &memory{streams: make(map[string]*memoryStream), claims: make(map[string]persistence.Claim)}
+	return &memory{streams: make(map[string]*memoryStream), claims: make(map[string]journal.Claim)}
 }
 
-func (m *memory) Append(_ context.Context, a persistence.Append) (uint64, error) {
+func (m *memory) Append(_ context.Context, a journal.Append) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fail != nil {
@@ -59,11 +59,11 @@ func (m *memory) Append(_ context.Context, a persistence.Append) (uint64, error)
 		s = &memoryStream{}
 	}
 	if uint64(len(s.events)) != a.After {
-		return 0, fmt.Errorf("append to %s: %w", a.Stream, persistence.ErrSequence)
+		return 0, fmt.Errorf("append to %s: %w", a.Stream, journal.ErrSequence)
 	}
 	if a.Claim != nil {
 		if c, ok := m.claims[a.Claim.Key]; ok && !a.Claim.Replaces && c.Expires.After(time.Now()) {
-			return 0, &persistence.ClaimedError{Claim: c}
+			return 0, &journal.ClaimedError{Claim: c}
 		}
 		m.claims[a.Claim.Key] = *a.Claim
 	}
@@ -72,24 +72,24 @@ func (m *memory) Append(_ context.Context, a persistence.Append) (uint64, error)
 	}
 	m.streams[a.Stream] = s
 	for _, e := range a.Events {
-		s.events = append(s.events, persistence.Event{Type: e.Type, Data: slices.Clone(e.Data)})
+		s.events = append(s.events, journal.Event{Type: e.Type, Data: slices.Clone(e.Data)})
 	}
 	s.pending = a.Pending
 	m.appends++
 	return uint64(len(s.events)), nil
 }
 
-func (m *memory) Load(stream string) (persistence.Recovered, error) {
+func (m *memory) Load(stream string) (journal.Recovered, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.streams[stream]
 	if s == nil {
-		return persistence.Recovered{}, nil
+		return journal.Recovered{}, nil
 	}
 	if s.corrupt {
-		return persistence.Recovered{}, fmt.Errorf("%w: %s", persistence.ErrCorrupt, stream)
+		return journal.Recovered{}, fmt.Errorf("%w: %s", journal.ErrCorrupt, stream)
 	}
-	return persistence.Recovered{Seq: uint64(len(s.events)), Snapshot: s.snapshot, SnapSeq: s.snapSeq, Events: slices.Clone(s.events[s.snapSeq:])}, nil
+	return journal.Recovered{Seq: uint64(len(s.events)), Snapshot: s.snapshot, SnapSeq: s.snapSeq, Events: slices.Clone(s.events[s.snapSeq:])}, nil
 }
 
 func (m *memory) Snapshot(stream string, seq uint64, state []byte) {
@@ -104,7 +104,7 @@ func (m *memory) Delete(stream string, claims ...string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.streams, stream)
-	maps.DeleteFunc(m.claims, func(key string, c persistence.Claim) bool { return c.Owner == stream && slices.Contains(claims, key) })
+	maps.DeleteFunc(m.claims, func(key string, c journal.Claim) bool { return c.Owner == stream && slices.Contains(claims, key) })
 	return nil
 }
 
@@ -119,12 +119,12 @@ func (m *memory) Pending(yield func(string) bool) error {
 	return nil
 }
 
-func (m *memory) Claim(key string, now time.Time) (persistence.Claim, bool, error) {
+func (m *memory) Claim(key string, now time.Time) (journal.Claim, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c, ok := m.claims[key]
 	if !ok || !c.Expires.After(now) {
-		return persistence.Claim{}, false, nil
+		return journal.Claim{}, false, nil
 	}
 	return c, true, nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // Jobs finds or starts the actor of a job and asks it.
@@ -55,6 +55,6 @@ func (s *System) newJobs() *directory {
 		func(id string, self teller) resident { return jobResident{job.New(api.JobID(id), deps, self)} },
 		func(err error) bool {
 			var r *job.RecoverError
-			return errors.As(err, &r) || errors.Is(err, persistence.ErrCorrupt)
+			return errors.As(err, &r) || errors.Is(err, journal.ErrCorrupt)
 		})
 }

@@ -15,7 +15,7 @@ import (
 	"docent/actors/job"
 	"docent/api"
 	"docent/forge"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 func newJob() api.JobID { return api.JobID(api.NewID(api.JobPrefix, time.Now())) }
@@ -369,7 +369,7 @@ func TestAPublicationWhoseOutcomeWasLostIsNotMadeTwice(t *testing.T) {
 		w.host.lose = func(forge.Publication) error { // the process ends after the host has acted
 			w.host.lose = nil
 			w.memory.mu.Lock()
-			w.memory.fail = func(persistence.Append) error { return errors.New("the process is gone") }
+			w.memory.fail = func(journal.Append) error { return errors.New("the process is gone") }
 			w.memory.mu.Unlock()
 			close(crashed)
 			return nil
@@ -552,12 +552,12 @@ func TestAnIdempotencyKeyThatIsTakenSaysWhoHoldsIt(t *testing.T) {
 		w := newWorld(t, nil).start()
 		defer w.stop()
 		first, second := newJob(), newJob()
-		claim := func(id api.JobID) *persistence.Claim {
-			return &persistence.Claim{Key: "k", Owner: job.Stream(id), Expires: time.Now().Add(time.Hour)}
+		claim := func(id api.JobID) *journal.Claim {
+			return &journal.Claim{Key: "k", Owner: job.Stream(id), Expires: time.Now().Add(time.Hour)}
 		}
 		w.ask(first, job.Create{Project: project("p"), Prompt: "nothing", Claim: claim(first)})
 		_, err := w.system.Jobs().Ask(t.Context(), second, job.Create{Project: project("p"), Prompt: "nothing", Claim: claim(second)})
-		var claimed *persistence.ClaimedError
+		var claimed *journal.ClaimedError
 		if !errors.As(err, &claimed) || claimed.Claim.Owner != job.Stream(first) {
 			t.Fatal(err)
 		}

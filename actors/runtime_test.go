@@ -20,7 +20,7 @@ import (
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/journal"
 	"docent/stream"
 )
 
@@ -34,23 +34,23 @@ func TestJournals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := open(t)
 			ctx := t.Context()
-			ev := func(names ...string) (out []persistence.Event) {
+			ev := func(names ...string) (out []journal.Event) {
 				for _, n := range names {
-					out = append(out, persistence.Event{Type: n, Data: []byte("data of " + n)})
+					out = append(out, journal.Event{Type: n, Data: []byte("data of " + n)})
 				}
 				return out
 			}
 			if rec, err := j.Load("job/a"); err != nil || rec.Seq != 0 || rec.Snapshot != nil || len(rec.Events) != 0 {
 				t.Fatalf("an unknown stream: %+v, %v", rec, err)
 			}
-			last, err := j.Append(ctx, persistence.Append{Stream: "job/a", Events: ev("x", "y"), Pending: true})
+			last, err := j.Append(ctx, journal.Append{Stream: "job/a", Events: ev("x", "y"), Pending: true})
 			if err != nil || last != 2 {
 				t.Fatal(last, err)
 			}
-			if _, err := j.Append(ctx, persistence.Append{Stream: "job/a", After: 1, Events: ev("z")}); !errors.Is(err, persistence.ErrSequence) {
+			if _, err := j.Append(ctx, journal.Append{Stream: "job/a", After: 1, Events: ev("z")}); !errors.Is(err, journal.ErrSequence) {
 				t.Errorf("a stale append: %v", err)
 			}
-			if _, err := j.Append(ctx, persistence.Append{Stream: "job/b", After: 1, Events: ev("z")}); !errors.Is(err, persistence.ErrSequence) {
+			if _, err := j.Append(ctx, journal.Append{Stream: "job/b", After: 1, Events: ev("z")}); !errors.Is(err, journal.ErrSequence) {
 				t.Errorf("an append to the middle of a new stream: %v", err)
 			}
 			pending := func() (out []string) {
@@ -59,8 +59,8 @@ func TestJournals(t *testing.T) {
 				}
 				return out
 			}
-			claim := persistence.Claim{Key: "k", Owner: "job/c", Ref: "r", Expires: time.Now().Add(time.Hour)}
-			if _, err := j.Append(ctx, persistence.Append{Stream: "job/c", Events: ev("x"), Pending: true, Claim: &claim}); err != nil {
+			claim := journal.Claim{Key: "k", Owner: "job/c", Ref: "r", Expires: time.Now().Add(time.Hour)}
+			if _, err := j.Append(ctx, journal.Append{Stream: "job/c", Events: ev("x"), Pending: true, Claim: &claim}); err != nil {
 				t.Fatal(err)
 			}
 			if got := pending(); !slices.Equal(got, []string{"job/a", "job/c"}) {
@@ -68,15 +68,15 @@ func TestJournals(t *testing.T) {
 			}
 			other := claim
 			other.Owner = "job/d"
-			var claimed *persistence.ClaimedError
-			if _, err := j.Append(ctx, persistence.Append{Stream: "job/d", Events: ev("x"), Claim: &other}); !errors.As(err, &claimed) || claimed.Claim.Owner != "job/c" {
+			var claimed *journal.ClaimedError
+			if _, err := j.Append(ctx, journal.Append{Stream: "job/d", Events: ev("x"), Claim: &other}); !errors.As(err, &claimed) || claimed.Claim.Owner != "job/c" {
 				t.Errorf("a taken key: %v", err)
 			}
 			if rec, err := j.Load("job/d"); err != nil || rec.Seq != 0 {
 				t.Errorf("the refused append wrote: %+v, %v", rec, err)
 			}
 			other.Replaces = true
-			if _, err := j.Append(ctx, persistence.Append{Stream: "job/d", Events: ev("x"), Claim: &other}); err != nil {
+			if _, err := j.Append(ctx, journal.Append{Stream: "job/d", Events: ev("x"), Claim: &other}); err != nil {
 				t.Errorf("a key taken over: %v", err)
 			}
 			if c, ok, err := j.Claim("k", time.Now()); err != nil || !ok || c.Owner != "job/d" {
@@ -85,7 +85,7 @@ func TestJournals(t *testing.T) {
 			if _, ok, _ := j.Claim("k", time.Now().Add(2*time.Hour)); ok {
 				t.Error("an expired claim is found")
 			}
-			if _, err := j.Append(ctx, persistence.Append{Stream: "job/a", After: 2, Events: ev("z")}); err != nil {
+			if _, err := j.Append(ctx, journal.Append{Stream: "job/a", After: 2, Events: ev("z")}); err != nil {
 				t.Fatal(err)
 			}
 			if got := pending(); !slices.Equal(got, []string{"job/c"}) {
@@ -112,9 +112,9 @@ func TestJournals(t *testing.T) {
 	}
 }
 
-func openJournal(t testing.TB, path string) *persistence.Journal {
+func openJournal(t testing.TB, path string) *journal.Journal {
 	t.Helper()
-	j, err := persistence.OpenJournal(path, persistence.JournalOptions{Log: discard, CheckpointEvery: 10 * time.Millisecond})
+	j, err := journal.Open(path, journal.Options{Log: discard, CheckpointEvery: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestJobsAndThreadsOutliveRestartsOnTheRealJournal(t *testing.T) {
 		jobs[i], threads[i] = newJob(), newThread()
 	}
 	for round := range 4 {
-		j, err := persistence.OpenJournal(path, persistence.JournalOptions{Log: discard})
+		j, err := journal.Open(path, journal.Options{Log: discard})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +302,7 @@ func TestAStreamThatCannotBeReadParksItsActorAlone(t *testing.T) {
 				for range 3 {
 					_, err := w.system.Jobs().Ask(t.Context(), bad, job.Read{Project: "p"})
 					var parked *actors.ParkedError
-					if !errors.As(err, &parked) || !errors.Is(err, persistence.ErrCorrupt) {
+					if !errors.As(err, &parked) || !errors.Is(err, journal.ErrCorrupt) {
 						t.Errorf("%v", err)
 					}
 				}
@@ -334,9 +334,9 @@ func TestAnActorThatKeepsFailingIsRestartedLaterEachTimeAndThenParked(t *testing
 		w.create(good, "nothing")
 		w.settled(bad)
 		w.memory.mu.Lock()
-		w.memory.fail = func(a persistence.Append) error {
+		w.memory.fail = func(a journal.Append) error {
 			if a.Stream == job.Stream(bad) {
-				return persistence.ErrSequence
+				return journal.ErrSequence
 			}
 			return nil
 		}
@@ -388,7 +388,7 @@ func TestWhoAskedAFailingActorIsAnswered(t *testing.T) {
 		w.create(id, "nothing")
 		w.settled(id)
 		w.memory.mu.Lock()
-		w.memory.fail = func(persistence.Append) error { panic("the journal fell over") }
+		w.memory.fail = func(journal.Append) error { panic("the journal fell over") }
 		w.memory.mu.Unlock()
 		if _, err := w.system.Jobs().Ask(t.Context(), id, job.Archive{Project: "p"}); err == nil || strings.Contains(err.Error(), "fell over") {
 			t.Errorf("%v", err)
@@ -407,7 +407,7 @@ func TestAnAskerWhoLeavesInTimeHasAskedNothing(t *testing.T) {
 		w.create(id, "nothing")
 		row := w.settled(id)
 		w.memory.mu.Lock()
-		w.memory.fail = func(persistence.Append) error { return persistence.ErrSequence }
+		w.memory.fail = func(journal.Append) error { return journal.ErrSequence }
 		w.memory.mu.Unlock()
 		w.system.Jobs().Ask(t.Context(), id, job.Archive{Project: "p"}) // the actor rests for a minute
 		w.memory.mu.Lock()

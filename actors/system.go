@@ -16,7 +16,7 @@ import (
 
 	"docent/actors/job"
 	"docent/actors/thread"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // The runtime's registry of names is 1,024 maps of so many maps each. With the 32 of the default an idle actor has a map
@@ -30,7 +30,7 @@ type Journal interface {
 	// Pending yields the streams whose last events call for work.
 	Pending(yield func(stream string) bool) error
 	// Claim finds who holds a key.
-	Claim(key string, now time.Time) (persistence.Claim, bool, error)
+	Claim(key string, now time.Time) (journal.Claim, bool, error)
 }
 
 // Projects finds a project as it stands now.

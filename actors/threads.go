@@ -7,7 +7,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // Threads finds or starts the actor of a thread and asks it.
@@ -95,6 +95,6 @@ func (s *System) newThreads() *directory {
 		},
 		func(err error) bool {
 			var r *thread.RecoverError
-			return errors.As(err, &r) || errors.Is(err, persistence.ErrCorrupt)
+			return errors.As(err, &r) || errors.Is(err, journal.ErrCorrupt)
 		})
 }

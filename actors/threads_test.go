@@ -13,7 +13,7 @@ import (
 	"docent/actors"
 	"docent/actors/thread"
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/journal"
 	"docent/search"
 	"docent/stream"
 )
@@ -617,7 +617,7 @@ func TestAnAnswerThatCannotBeStoredIsToldAndKept(t *testing.T) {
 			defer w.memory.mu.Unlock()
 			w.memory.fail = nil
 			if on {
-				w.memory.fail = func(persistence.Append) error { return fmt.Errorf("disk full: %w", api.ErrUnavailable) }
+				w.memory.fail = func(journal.Append) error { return fmt.Errorf("disk full: %w", api.ErrUnavailable) }
 			}
 		}
 		full(true)

@@ -8,7 +8,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // Deps is what a Runner needs of the outside. All of it is required.
@@ -53,7 +53,7 @@ type Jobs interface {
 
 // Claims are the journal's: who holds a key.
 type Claims interface {
-	Claim(key string, now time.Time) (persistence.Claim, bool, error)
+	Claim(key string, now time.Time) (journal.Claim, bool, error)
 }
 
 // Documentation is a project's repository.

@@ -12,7 +12,7 @@ import (
 	"docent/actors/job"
 	"docent/api"
 	"docent/forge"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 const (
@@ -263,7 +263,7 @@ func (r *Runner) attempt(run api.AutomationRun) (api.AutomationRun, error) {
 	if err != nil {
 		return run, fmt.Errorf("find project %s: %w", au.Project, err)
 	}
-	claim := &persistence.Claim{Key: "automation " + run.Key, Digest: sha256.Sum256([]byte(run.Key)), Expires: r.Now().Add(claimLife)}
+	claim := &journal.Claim{Key: "automation " + run.Key, Digest: sha256.Sum256([]byte(run.Key)), Expires: r.Now().Add(claimLife)}
 	held, found, err := r.Claims.Claim(claim.Key, r.Now())
 	if err != nil {
 		return run, fmt.Errorf("look up run %s: %w", run.Key, err)
@@ -296,7 +296,7 @@ func (r *Runner) attempt(run api.AutomationRun) (api.AutomationRun, error) {
 
 // outcome says which job has a run's instruction, from what the job answered.
 func outcome(run api.AutomationRun, au api.Automation, id api.JobID, err error) (api.AutomationRun, error) {
-	var claimed *persistence.ClaimedError
+	var claimed *journal.ClaimedError
 	switch {
 	case errors.As(err, &claimed):
 		return given(run, au, claimed.Claim), nil
@@ -308,7 +308,7 @@ func outcome(run api.AutomationRun, au api.Automation, id api.JobID, err error) 
 }
 
 // given is a run whose instruction a job already has.
-func given(run api.AutomationRun, au api.Automation, held persistence.Claim) api.AutomationRun {
+func given(run api.AutomationRun, au api.Automation, held journal.Claim) api.AutomationRun {
 	run.Job = api.JobID(strings.TrimPrefix(held.Owner, job.Stream("")))
 	run.FollowUp = run.Job == au.Job
 	return run

@@ -15,7 +15,8 @@ import (
 	"docent/actors/job"
 	"docent/api"
 	"docent/forge"
-	"docent/persistence"
+	"docent/persistence/catalog"
+	"docent/persistence/journal"
 )
 
 // A clockwork is a Runner with a clock that the test sets, on a real catalogue, and with stand-ins for jobs and
@@ -23,13 +24,13 @@ import (
 type clockwork struct {
 	*Runner
 	t       *testing.T
-	catalog *persistence.Catalog
+	catalog *catalog.Catalog
 
 	mu     sync.Mutex
 	at     time.Time
 	jobs   map[api.JobID]*api.JobRow
 	asked  []string // "create job_…" or "message job_…", with the prompt
-	claims map[string]persistence.Claim
+	claims map[string]journal.Claim
 	files  map[string]string
 	pulls  map[string]api.PullState // by branch
 	refuse []error                  // what the next commands are answered
@@ -51,9 +52,9 @@ func (c *clockwork) Ask(_ context.Context, id api.JobID, cmd job.Command) (job.R
 		c.refuse = c.refuse[1:]
 		return job.Reply{}, err
 	}
-	take := func(claim *persistence.Claim) error {
+	take := func(claim *journal.Claim) error {
 		if held, ok := c.claims[claim.Key]; ok {
-			return &persistence.ClaimedError{Claim: held}
+			return &journal.ClaimedError{Claim: held}
 		}
 		c.claims[claim.Key] = *claim
 		return nil
@@ -100,7 +101,7 @@ func (c *clockwork) PullState(_ context.Context, _ api.Project, branch string) (
 	return c.pulls[branch], nil
 }
 
-func (c *clockwork) Claim(key string, _ time.Time) (persistence.Claim, bool, error) {
+func (c *clockwork) Claim(key string, _ time.Time) (journal.Claim, bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	held, ok := c.claims[key]
@@ -129,19 +130,19 @@ func (c *clockwork) pending() {
 // startClockwork opens a catalogue with a project; the clock stands at 10:00 on a Saturday.
 func startClockwork(t *testing.T) *clockwork {
 	t.Helper()
-	catalog, err := persistence.OpenCatalog(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "catalog.db"), persistence.CatalogOptions{Log: slog.New(slog.DiscardHandler)})
+	store, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "catalog.db"), catalog.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := catalog.AddProject(t.Context(), api.Project{ID: "p", Domain: "p.example.com", Source: "/src", Repository: "acme/docs"}); err != nil {
+	if _, err := store.AddProject(t.Context(), api.Project{ID: "p", Domain: "p.example.com", Source: "/src", Repository: "acme/docs"}); err != nil {
 		t.Fatal(err)
 	}
-	c := &clockwork{t: t, catalog: catalog, at: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), jobs: map[api.JobID]*api.JobRow{},
-		claims: map[string]persistence.Claim{}, files: map[string]string{"fresh.md": "Check it.\n"}, pulls: map[string]api.PullState{}}
+	c := &clockwork{t: t, catalog: store, at: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), jobs: map[api.JobID]*api.JobRow{},
+		claims: map[string]journal.Claim{}, files: map[string]string{"fresh.md": "Check it.\n"}, pulls: map[string]api.PullState{}}
 	c.restart()
 	t.Cleanup(func() {
 		c.Runner.Close()
-		catalog.Close()
+		store.Close()
 	})
 	return c
 }
@@ -293,7 +294,7 @@ func TestARunSurvivesACrashAtAnyPoint(t *testing.T) {
 }
 
 // failingStore takes no outcome of a run.
-type failingStore struct{ *persistence.Catalog }
+type failingStore struct{ *catalog.Catalog }
 
 func (failingStore) SaveRun(context.Context, api.AutomationRun) error {
 	return fmt.Errorf("gone: %w", api.ErrNotFound)

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"docent/datadir"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // A Report says what a backup holds. It is in the backup as well.
@@ -236,7 +236,7 @@ func (c *journalCopy) end() error {
 	if err := errors.Join(<-c.ended, c.file.Sync(), c.file.Close()); err != nil {
 		return err
 	}
-	in, err := persistence.InspectJournal(c.path) // walks its pages as well
+	in, err := journal.Inspect(c.path) // walks its pages as well
 	if err != nil {
 		return fmt.Errorf("look at the copy: %w", err)
 	}

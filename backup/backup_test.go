@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"docent/datadir"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // none are the repositories of a data directory that has none.
@@ -25,7 +25,7 @@ func (none) Still(f func() error) error { return f() }
 func TestAKilledBackupLeavesNothingForEver(t *testing.T) {
 	t.Parallel()
 	data, folder := t.TempDir(), t.TempDir()
-	journal, err := persistence.OpenJournal(filepath.Join(data, datadir.Journal), persistence.JournalOptions{Log: slog.New(slog.DiscardHandler)})
+	journal, err := journal.Open(filepath.Join(data, datadir.Journal), journal.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

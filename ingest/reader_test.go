@@ -14,7 +14,7 @@ import (
 
 	"docent/api"
 	"docent/forge"
-	"docent/persistence"
+	"docent/persistence/catalog"
 	"docent/search"
 )
 
@@ -22,7 +22,7 @@ import (
 func newTestReader(t *testing.T, logger *slog.Logger) *Reader {
 	t.Helper()
 	dir := t.TempDir()
-	catalog, err := persistence.OpenCatalog(t.Context(), "sqlite:"+filepath.Join(dir, "catalog.db"), persistence.CatalogOptions{Log: logger})
+	catalog, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(dir, "catalog.db"), catalog.Options{Log: logger})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // AtOnce bounds how many threads are removed at the same time: they share commits.
@@ -30,7 +30,7 @@ type Keeper struct {
 
 // Streams are those of a journal.
 type Streams interface {
-	Streams(yield func(stream string, rec persistence.Recovered) bool) error
+	Streams(yield func(stream string, rec journal.Recovered) bool) error
 }
 
 // Threads are the threads' actors. A thread that is awake removes itself.
@@ -39,9 +39,9 @@ type Threads interface {
 }
 
 // Each yields the threads in a journal, and counts those that cannot be read.
-func Each(journal Streams, yield func(thread.Conversation) bool) (unreadable int, err error) {
+func Each(streams Streams, yield func(thread.Conversation) bool) (unreadable int, err error) {
 	prefix := thread.Stream("")
-	err = journal.Streams(func(stream string, rec persistence.Recovered) bool {
+	err = streams.Streams(func(stream string, rec journal.Recovered) bool {
 		id, ok := strings.CutPrefix(stream, prefix)
 		if !ok {
 			return true

@@ -13,7 +13,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/catalog"
 )
 
 // What analytics answer follows the hosted platform's published form, so that clients made for it need another address
@@ -29,10 +29,10 @@ const (
 )
 
 // analyticsQuery reads which part of what happened is wanted.
-func analyticsQuery(x *exchange, req bunrouter.Request, most, otherwise int) (persistence.AnalyticsQuery, *problems) {
+func analyticsQuery(x *exchange, req bunrouter.Request, most, otherwise int) (catalog.AnalyticsQuery, *problems) {
 	var ps problems
 	query := req.URL.Query()
-	q := persistence.AnalyticsQuery{Project: x.project.ID, Limit: ps.queryInt(query, "limit", 1, most, otherwise)}
+	q := catalog.AnalyticsQuery{Project: x.project.ID, Limit: ps.queryInt(query, "limit", 1, most, otherwise)}
 	q.From = ps.queryDate(query, "dateFrom")
 	q.To = ps.queryDate(query, "dateTo")
 	if !q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From) {
@@ -398,7 +398,7 @@ func (s *Server) listPageFeedback(x *exchange, req bunrouter.Request) error {
 	if err := ps.err(); err != nil {
 		return err
 	}
-	var rows []persistence.PageCount
+	var rows []catalog.PageCount
 	var next string
 	var err error
 	if wanted {

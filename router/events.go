@@ -12,7 +12,8 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/journal"
+	"docent/persistence/quota"
 	"docent/stream"
 )
 
@@ -248,10 +249,10 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 	}
 	if claim == nil { // clients of version 1 repeat a request whose answer they did not get
 		digest := p.digest()
-		claim = &persistence.Claim{Key: "session " + string(x.project.ID) + " " + string(x.key.ID) + " repeat " + hex.EncodeToString(digest[:]),
+		claim = &journal.Claim{Key: "session " + string(x.project.ID) + " " + string(x.key.ID) + " repeat " + hex.EncodeToString(digest[:]),
 			Digest: digest, Owner: "job/" + string(id), Expires: s.Now().Add(repeatLife)}
 	}
-	reply, err := s.accept(x, req.Context(), id, claim, func(uses []persistence.Use) job.Command {
+	reply, err := s.accept(x, req.Context(), id, claim, func(uses []quota.Use) job.Command {
 		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft, Branch: p.Branch, At: x.started, Uses: uses, Claim: claim}
 	})
 	if err != nil {

@@ -21,7 +21,9 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/forge"
-	"docent/persistence"
+	"docent/persistence/catalog"
+	"docent/persistence/journal"
+	"docent/persistence/quota"
 	"docent/router"
 	"docent/search"
 	"docent/stream"
@@ -40,7 +42,7 @@ type house struct {
 	log     *logged
 	jobs    *jobs
 	threads *threads
-	catalog *catalog
+	catalog *fakeCatalog
 	quotas  *quotas
 	docs    *documents
 	pulls   *pulls
@@ -95,11 +97,11 @@ func build(t testing.TB, options ...func(*router.Deps)) *house {
 func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.Deps)) *house {
 	t.Helper()
 	now := &clock{now: time.Date(2026, 11, 21, 10, 0, 0, 123_000_000, time.UTC)}
-	claims := &claims{held: map[string]persistence.Claim{}}
+	claims := &claims{held: map[string]journal.Claim{}}
 	h := &house{t: t, clock: now, log: &logged{},
 		jobs:    &jobs{clock: now, claims: claims, all: map[api.JobID]*jobState{}},
 		threads: &threads{all: map[api.ThreadID]*threadState{}},
-		catalog: &catalog{keys: map[[32]byte]api.Key{}, projects: map[api.ProjectID]api.Project{}},
+		catalog: &fakeCatalog{keys: map[[32]byte]api.Key{}, projects: map[api.ProjectID]api.Project{}},
 		quotas:  &quotas{used: map[string]int{}},
 		docs:    &documents{},
 		pulls:   &pulls{all: map[string]api.PullRequest{}, diffs: map[string]forge.Diff{}},
@@ -417,24 +419,24 @@ func (j *jobs) prompts(id api.JobID) []string {
 
 type claims struct {
 	mu     sync.Mutex
-	held   map[string]persistence.Claim
+	held   map[string]journal.Claim
 	hidden bool // look-ups find nothing, as when two requests race
 }
 
-func (c *claims) take(claim *persistence.Claim) error {
+func (c *claims) take(claim *journal.Claim) error {
 	if claim == nil {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if held, ok := c.held[claim.Key]; ok {
-		return fmt.Errorf("append: %w", &persistence.ClaimedError{Claim: held})
+		return fmt.Errorf("append: %w", &journal.ClaimedError{Claim: held})
 	}
 	c.held[claim.Key] = *claim
 	return nil
 }
 
-func (c *claims) Claim(key string, now time.Time) (persistence.Claim, bool, error) {
+func (c *claims) Claim(key string, now time.Time) (journal.Claim, bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	held, ok := c.held[key]
@@ -553,7 +555,7 @@ func (s *threads) Chat(chat string) (api.ThreadID, bool) {
 	return "", false
 }
 
-type catalog struct {
+type fakeCatalog struct {
 	mu       sync.Mutex
 	keys     map[[32]byte]api.Key
 	projects map[api.ProjectID]api.Project
@@ -562,7 +564,7 @@ type catalog struct {
 	fail     error
 }
 
-func (c *catalog) Project(ctx context.Context, id api.ProjectID) (api.Project, error) {
+func (c *fakeCatalog) Project(ctx context.Context, id api.ProjectID) (api.Project, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p, ok := c.projects[id]; ok {
@@ -571,7 +573,7 @@ func (c *catalog) Project(ctx context.Context, id api.ProjectID) (api.Project, e
 	return api.Project{}, fmt.Errorf("project %s: %w", id, api.ErrNotFound)
 }
 
-func (c *catalog) ProjectByDomain(ctx context.Context, domain string) (api.Project, error) {
+func (c *fakeCatalog) ProjectByDomain(ctx context.Context, domain string) (api.Project, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -585,7 +587,7 @@ func (c *catalog) ProjectByDomain(ctx context.Context, domain string) (api.Proje
 	return api.Project{}, fmt.Errorf("domain %s: %w", domain, api.ErrNotFound)
 }
 
-func (c *catalog) KeyByHash(ctx context.Context, hash [32]byte) (api.Key, error) {
+func (c *fakeCatalog) KeyByHash(ctx context.Context, hash [32]byte) (api.Key, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -600,13 +602,13 @@ func (c *catalog) KeyByHash(ctx context.Context, hash [32]byte) (api.Key, error)
 	return api.Key{}, api.ErrNotFound
 }
 
-func (c *catalog) TouchKey(id api.KeyID, at time.Time) {
+func (c *fakeCatalog) TouchKey(id api.KeyID, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.touched = append(c.touched, id)
 }
 
-func (c *catalog) Jobs(ctx context.Context, q persistence.JobQuery) ([]api.JobRow, error) {
+func (c *fakeCatalog) Jobs(ctx context.Context, q catalog.JobQuery) ([]api.JobRow, error) {
 	c.jobs.mu.Lock()
 	defer c.jobs.mu.Unlock()
 	var rows []api.JobRow
@@ -631,7 +633,7 @@ type quotas struct {
 	used map[string]int
 }
 
-func (q *quotas) Reserve(now time.Time, uses []persistence.Use) error {
+func (q *quotas) Reserve(now time.Time, uses []quota.Use) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, u := range uses {
@@ -645,7 +647,7 @@ func (q *quotas) Reserve(now time.Time, uses []persistence.Use) error {
 	return nil
 }
 
-func (q *quotas) Release(now time.Time, uses []persistence.Use) {
+func (q *quotas) Release(now time.Time, uses []quota.Use) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, u := range uses {
@@ -653,7 +655,7 @@ func (q *quotas) Release(now time.Time, uses []persistence.Use) {
 	}
 }
 
-func (q *quotas) Standing(now time.Time, u persistence.Use) (int, time.Duration) {
+func (q *quotas) Standing(now time.Time, u quota.Use) (int, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return u.Limit - q.used[u.Key+u.Name], 30 * time.Minute

@@ -17,7 +17,9 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/catalog"
+	"docent/persistence/journal"
+	"docent/persistence/quota"
 )
 
 const (
@@ -164,12 +166,12 @@ func idempotencyKey(req *http.Request) (string, error) {
 
 // claim binds the caller's Idempotency-Key to what this request makes. The key is the caller's own and the operation's:
 // two callers, or two operations, may use the same.
-func (s *Server) claim(x *exchange, req *http.Request, operation string, digest [32]byte, owner, ref string) (*persistence.Claim, error) {
+func (s *Server) claim(x *exchange, req *http.Request, operation string, digest [32]byte, owner, ref string) (*journal.Claim, error) {
 	key, err := idempotencyKey(req)
 	if key == "" || err != nil {
 		return nil, err
 	}
-	return &persistence.Claim{Key: operation + " " + string(x.key.ID) + " " + key, Digest: digest, Owner: owner, Ref: ref,
+	return &journal.Claim{Key: operation + " " + string(x.key.ID) + " " + key, Digest: digest, Owner: owner, Ref: ref,
 		Expires: s.Now().Add(claimedLife)}, nil
 }
 
@@ -179,16 +181,16 @@ var errReused = &api.StateError{Kind: api.ErrConflict,
 
 // earlier looks whether a claim was made already. The journal decides when two requests come at once; this spares the
 // quota and the actor of a plain repeat.
-func (s *Server) earlier(c *persistence.Claim) (persistence.Claim, bool, error) {
+func (s *Server) earlier(c *journal.Claim) (journal.Claim, bool, error) {
 	if c == nil {
-		return persistence.Claim{}, false, nil
+		return journal.Claim{}, false, nil
 	}
 	held, found, err := s.Claims.Claim(c.Key, s.Now())
 	if err != nil {
-		return persistence.Claim{}, false, fmt.Errorf("look up an idempotency key: %w", err)
+		return journal.Claim{}, false, fmt.Errorf("look up an idempotency key: %w", err)
 	}
 	if found && held.Digest != c.Digest {
-		return persistence.Claim{}, false, errReused
+		return journal.Claim{}, false, errReused
 	}
 	return held, found, nil
 }
@@ -203,7 +205,7 @@ func (s *Server) command(ctx context.Context, id api.JobID, cmd job.Command) (jo
 
 // accept takes the quota's use, asks the actor, and settles what a repeat or a refusal costs: nothing. The job that
 // answers may be another than was asked, when a repeated request raced this one.
-func (s *Server) accept(x *exchange, ctx context.Context, id api.JobID, claim *persistence.Claim, make func([]persistence.Use) job.Command) (job.Reply, error) {
+func (s *Server) accept(x *exchange, ctx context.Context, id api.JobID, claim *journal.Claim, make func([]quota.Use) job.Command) (job.Reply, error) {
 	held, found, err := s.earlier(claim)
 	if err != nil {
 		return job.Reply{}, err
@@ -222,7 +224,7 @@ func (s *Server) accept(x *exchange, ctx context.Context, id api.JobID, claim *p
 		return job.Reply{}, err
 	}
 	reply, err := s.command(ctx, id, make(uses))
-	var claimed *persistence.ClaimedError
+	var claimed *journal.ClaimedError
 	switch {
 	case err == nil:
 		if !reply.Fresh {
@@ -243,7 +245,7 @@ func (s *Server) accept(x *exchange, ctx context.Context, id api.JobID, claim *p
 }
 
 // holder is the job that answers for an Idempotency-Key.
-func (s *Server) holder(x *exchange, ctx context.Context, held persistence.Claim) (job.Reply, error) {
+func (s *Server) holder(x *exchange, ctx context.Context, held journal.Claim) (job.Reply, error) {
 	id, ok := strings.CutPrefix(held.Owner, "job/")
 	if !ok {
 		return job.Reply{}, fmt.Errorf("idempotency key held by %q, which is no job", held.Owner)
@@ -264,7 +266,7 @@ func (s *Server) createJob(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
-	reply, err := s.accept(x, req.Context(), id, claim, func(uses []persistence.Use) job.Command {
+	reply, err := s.accept(x, req.Context(), id, claim, func(uses []quota.Use) job.Command {
 		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft, DryRun: p.DryRun, At: x.started, Uses: uses, Claim: claim}
 	})
 	if err != nil {
@@ -302,7 +304,7 @@ func (s *Server) followUp(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
-	reply, err := s.accept(x, req.Context(), id, claim, func(uses []persistence.Use) job.Command {
+	reply, err := s.accept(x, req.Context(), id, claim, func(uses []quota.Use) job.Command {
 		return job.FollowUp{Project: x.project.ID, ID: ref, Prompt: p.Prompt, Uses: uses, Claim: claim}
 	})
 	if err != nil {
@@ -448,7 +450,7 @@ func match(headers []string, tag string) bool {
 func (s *Server) listJobs(x *exchange, req bunrouter.Request) error {
 	var ps problems
 	query := req.URL.Query()
-	q := persistence.JobQuery{Project: x.project.ID, MinPos: persistence.Newest} // who created a job finds it
+	q := catalog.JobQuery{Project: x.project.ID, MinPos: catalog.Newest} // who created a job finds it
 	limit := ps.queryInt(query, "limit", 1, 100, 20)
 	if v, ok := ps.queryOne(query, "cursor"); ok {
 		if !api.ValidID(api.JobPrefix, v) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/quota"
 	"docent/router/overload"
 )
 
@@ -21,25 +21,25 @@ const (
 )
 
 // jobUses are the quotas of creating a job and of following up on one.
-func (s *Server) jobUses(x *exchange) []persistence.Use {
-	return limited([]persistence.Use{
-		{Name: projectHour, Key: "project/" + string(x.project.ID), Window: persistence.SlidingHour,
+func (s *Server) jobUses(x *exchange) []quota.Use {
+	return limited([]quota.Use{
+		{Name: projectHour, Key: "project/" + string(x.project.ID), Window: quota.SlidingHour,
 			Limit: or(x.project.Limits.ProjectHour, s.Limits.ProjectHour)},
 	})
 }
 
 // askUses are the quotas of an assistant message.
-func (s *Server) askUses(x *exchange) []persistence.Use {
+func (s *Server) askUses(x *exchange) []quota.Use {
 	own := x.project.Limits
-	return limited([]persistence.Use{
-		{Name: keyMonth, Key: "key/" + string(x.key.ID), Window: persistence.CalendarMonth, Limit: or(own.KeyMonth, s.Limits.KeyMonth)},
-		{Name: orgHour, Key: "org/" + string(x.project.Org), Window: persistence.SlidingHour, Limit: or(own.OrgHour, s.Limits.OrgHour)},
-		{Name: ipDay, Key: "ip/" + counted(x.client), Window: persistence.SlidingDay, Limit: or(own.IPDay, s.Limits.IPDay)},
+	return limited([]quota.Use{
+		{Name: keyMonth, Key: "key/" + string(x.key.ID), Window: quota.CalendarMonth, Limit: or(own.KeyMonth, s.Limits.KeyMonth)},
+		{Name: orgHour, Key: "org/" + string(x.project.Org), Window: quota.SlidingHour, Limit: or(own.OrgHour, s.Limits.OrgHour)},
+		{Name: ipDay, Key: "ip/" + counted(x.client), Window: quota.SlidingDay, Limit: or(own.IPDay, s.Limits.IPDay)},
 	})
 }
 
 // limited leaves out the quotas that are switched off.
-func limited(uses []persistence.Use) []persistence.Use {
+func limited(uses []quota.Use) []quota.Use {
 	kept := uses[:0]
 	for _, u := range uses {
 		if u.Limit >= 0 {
@@ -51,7 +51,7 @@ func limited(uses []persistence.Use) []persistence.Use {
 
 // reserve takes one use of each quota, and says in the headers what is left of them. give returns the uses when the
 // work was not accepted.
-func (s *Server) reserve(x *exchange, uses []persistence.Use) (give func(), err error) {
+func (s *Server) reserve(x *exchange, uses []quota.Use) (give func(), err error) {
 	now := s.Now()
 	err = s.Quotas.Reserve(now, uses)
 	s.standing(x.Header(), now, uses)
@@ -67,7 +67,7 @@ func (s *Server) reserve(x *exchange, uses []persistence.Use) (give func(), err 
 
 // standing writes the headers of draft-ietf-httpapi-ratelimit-headers-10: the policies (q uses in w seconds), and for
 // each what remains (r) and when there will be more (t seconds).
-func (s *Server) standing(h http.Header, now time.Time, uses []persistence.Use) {
+func (s *Server) standing(h http.Header, now time.Time, uses []quota.Use) {
 	if len(uses) == 0 {
 		return
 	}
@@ -91,11 +91,11 @@ func (s *Server) standing(h http.Header, now time.Time, uses []persistence.Use) 
 }
 
 // window is how long a quota's window is.
-func window(w persistence.Window, now time.Time) time.Duration {
+func window(w quota.Window, now time.Time) time.Duration {
 	switch w {
-	case persistence.SlidingHour:
+	case quota.SlidingHour:
 		return time.Hour
-	case persistence.SlidingDay:
+	case quota.SlidingDay:
 		return 24 * time.Hour
 	}
 	y, m, _ := now.UTC().Date()

@@ -8,7 +8,9 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/forge"
-	"docent/persistence"
+	"docent/persistence/catalog"
+	"docent/persistence/journal"
+	"docent/persistence/quota"
 	"docent/search"
 )
 
@@ -36,15 +38,15 @@ type Catalog interface {
 	// KeyByHash finds a key by the SHA-256 of its secret: api.ErrNotFound where there is none. Revoked and expired keys are found.
 	KeyByHash(ctx context.Context, hash [32]byte) (api.Key, error)
 	TouchKey(id api.KeyID, at time.Time) // records the last use, some time later
-	Jobs(ctx context.Context, q persistence.JobQuery) ([]api.JobRow, error)
+	Jobs(ctx context.Context, q catalog.JobQuery) ([]api.JobRow, error)
 }
 
 // Quotas counts uses. Reserve takes all of the uses or none, and fails with *api.LimitError; the uses count from then
 // on. Release gives them back when the work was not accepted. Standing tells what is left, for headers.
 type Quotas interface {
-	Reserve(now time.Time, uses []persistence.Use) error
-	Release(now time.Time, uses []persistence.Use)
-	Standing(now time.Time, use persistence.Use) (left int, reset time.Duration)
+	Reserve(now time.Time, uses []quota.Use) error
+	Release(now time.Time, uses []quota.Use)
+	Standing(now time.Time, use quota.Use) (left int, reset time.Duration)
 }
 
 // Models knows the language models that jobs may ask for. Resolve is what a job keeps of a name: nothing where the
@@ -59,7 +61,7 @@ type Models interface {
 
 // Claims looks up idempotency keys.
 type Claims interface {
-	Claim(key string, now time.Time) (persistence.Claim, bool, error)
+	Claim(key string, now time.Time) (journal.Claim, bool, error)
 }
 
 // Documents searches a project's documentation and shows its pages. A page that the groups do not open is
@@ -98,11 +100,11 @@ type Pushes interface {
 // Analytics tell what was asked, rated and searched for. A cursor that they did not give is api.ErrInvalid. RecordSearch
 // does not wait; client tells searchers apart and is not kept.
 type Analytics interface {
-	Questions(ctx context.Context, q persistence.AnalyticsQuery) ([]api.QuestionRow, string, error)
-	Totals(ctx context.Context, q persistence.AnalyticsQuery) (persistence.QuestionTotals, error)
-	Callers(ctx context.Context, q persistence.AnalyticsQuery) ([]persistence.CallerCount, string, error)
-	Feedback(ctx context.Context, q persistence.AnalyticsQuery) ([]api.QuestionRow, string, error)
-	PageFeedback(ctx context.Context, q persistence.AnalyticsQuery) ([]persistence.PageCount, string, error)
-	Searches(ctx context.Context, q persistence.AnalyticsQuery) (list []persistence.SearchCount, next string, total int, err error)
+	Questions(ctx context.Context, q catalog.AnalyticsQuery) ([]api.QuestionRow, string, error)
+	Totals(ctx context.Context, q catalog.AnalyticsQuery) (catalog.QuestionTotals, error)
+	Callers(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.CallerCount, string, error)
+	Feedback(ctx context.Context, q catalog.AnalyticsQuery) ([]api.QuestionRow, string, error)
+	PageFeedback(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.PageCount, string, error)
+	Searches(ctx context.Context, q catalog.AnalyticsQuery) (list []catalog.SearchCount, next string, total int, err error)
 	RecordSearch(project api.ProjectID, client, query string, results int)
 }

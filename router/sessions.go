@@ -12,7 +12,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/catalog"
 )
 
 // sessionBody is a session of version 1 on the wire; the spelling is the specification's.
@@ -44,7 +44,7 @@ func (s *Server) sessionBody(x *exchange, req *http.Request, row api.JobRow) ses
 func (s *Server) listSessions(x *exchange, req bunrouter.Request) error {
 	var ps problems
 	query := req.URL.Query()
-	q := persistence.JobQuery{Project: x.project.ID, MinPos: persistence.Newest, // who created a job finds it
+	q := catalog.JobQuery{Project: x.project.ID, MinPos: catalog.Newest, // who created a job finds it
 		Skip:  ps.queryInt(query, "skip", 0, math.MaxInt32, 0),
 		Limit: ps.queryInt(query, "take", 1, 100, 0)} // all where it is not given
 	if err := ps.err(); err != nil {

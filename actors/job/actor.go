@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/journal"
+	"docent/persistence/quota"
 )
 
 // Deps is what a job needs of the outside.
@@ -70,7 +71,7 @@ func New(id api.JobID, deps *Deps, self Self) *Actor {
 func (a *Actor) Recover() error {
 	rec, err := a.deps.Journal.Load(a.stream)
 	if err != nil {
-		if errors.Is(err, persistence.ErrCorrupt) {
+		if errors.Is(err, journal.ErrCorrupt) {
 			return &RecoverError{Stream: a.stream, Seq: rec.Seq, Err: err}
 		}
 		return fmt.Errorf("load %s: %w", a.stream, err)
@@ -95,8 +96,8 @@ func (a *Actor) Command(cmd Command, gone <-chan struct{}, reply func(Reply, err
 		a.watch(watch, gone, reply)
 		return
 	}
-	var uses []persistence.Use
-	var claim *persistence.Claim
+	var uses []quota.Use
+	var claim *journal.Claim
 	switch cmd := cmd.(type) {
 	case Create:
 		uses, claim = cmd.Uses, cmd.Claim
@@ -105,7 +106,7 @@ func (a *Actor) Command(cmd Command, gone <-chan struct{}, reply func(Reply, err
 	}
 	if err := a.commit(events, uses, claim); err != nil {
 		reply(Reply{}, err)
-		if errors.Is(err, persistence.ErrSequence) {
+		if errors.Is(err, journal.ErrSequence) {
 			panic(err) // another writer was there: start again from what the journal really holds
 		}
 		return
@@ -144,7 +145,7 @@ func (a *Actor) result(msg *runMessage) {
 		err = a.commit(events, nil, nil)
 	}
 	switch {
-	case errors.Is(err, persistence.ErrSequence):
+	case errors.Is(err, journal.ErrSequence):
 		panic(err)
 	case err != nil:
 		// The journal cannot take it now. What the run brought is not thrown away: it is offered again.
@@ -170,12 +171,12 @@ func (a *Actor) result(msg *runMessage) {
 }
 
 // commit makes events facts: first in the journal, then in the state.
-func (a *Actor) commit(events []Event, uses []persistence.Use, claim *persistence.Claim) error {
+func (a *Actor) commit(events []Event, uses []quota.Use, claim *journal.Claim) error {
 	if len(events) == 0 {
 		return nil
 	}
 	next := a.state
-	stored := make([]persistence.Event, len(events))
+	stored := make([]journal.Event, len(events))
 	for i, ev := range events {
 		var err error
 		if stored[i], err = encode(ev); err != nil {
@@ -185,13 +186,13 @@ func (a *Actor) commit(events []Event, uses []persistence.Use, claim *persistenc
 	}
 	_, pending := next.pending()
 	// The append outlives the service's context: a stop must not leave it open whether it took place.
-	seq, err := a.deps.Journal.Append(context.WithoutCancel(a.deps.Context), persistence.Append{
+	seq, err := a.deps.Journal.Append(context.WithoutCancel(a.deps.Context), journal.Append{
 		Stream: a.stream, After: a.seq, Events: stored, Pending: pending, Uses: uses, Claim: claim})
-	var claimed *persistence.ClaimedError
+	var claimed *journal.ClaimedError
 	switch {
 	case errors.As(err, &claimed):
 		return err
-	case errors.Is(err, persistence.ErrSequence):
+	case errors.Is(err, journal.ErrSequence):
 		return fmt.Errorf("%w: append to %s: %w", api.ErrUnavailable, a.stream, err)
 	case err != nil:
 		a.deps.Log.Error("append failed", "job", a.id, "error", err)

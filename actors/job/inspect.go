@@ -1,6 +1,6 @@
 package job
 
-import "docent/persistence"
+import "docent/persistence/journal"
 
 // Decode reads one event as it is stored, for people who look into the journal.
-func Decode(stored persistence.Event) (Event, error) { return decode(stored) }
+func Decode(stored journal.Event) (Event, error) { return decode(stored) }

@@ -14,7 +14,7 @@ import (
 
 	"docent/agent"
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // TestTheLogTellsTheWholeJob plays a job with a follow-up and looks at what who follows it sees.
@@ -80,7 +80,7 @@ func TestALogThatOverflowsSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := recovered(testID, persistence.Recovered{Seq: s.seq, SnapSeq: s.seq, Snapshot: data})
+	got, err := recovered(testID, journal.Recovered{Seq: s.seq, SnapSeq: s.seq, Snapshot: data})
 	if err != nil || !reflect.DeepEqual(normal(got), normal(s)) {
 		t.Errorf("the log does not survive a restart: %v", err)
 	}
@@ -100,7 +100,7 @@ func TestAnEarlierSnapshotHasALog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := recovered(testID, persistence.Recovered{Seq: 6, SnapSeq: 5, Snapshot: data, Events: []persistence.Event{finished}})
+	s, err := recovered(testID, journal.Recovered{Seq: 6, SnapSeq: 5, Snapshot: data, Events: []journal.Event{finished}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,13 @@ import (
 	"docent/agent"
 	"docent/api"
 	"docent/forge"
-	"docent/persistence"
+	"docent/persistence/journal"
+	"docent/persistence/quota"
 )
 
 // A Command asks the job to do something. It is answered exactly once: with a Reply, or with an error of package api.
 //
-// A Create or FollowUp whose Claim is taken changes nothing and is answered with the *persistence.ClaimedError as it
+// A Create or FollowUp whose Claim is taken changes nothing and is answered with the *journal.ClaimedError as it
 // came from the journal: the request was made before, Claim.Owner is the stream of the job that answers for it, and a
 // Read of that job is the answer to give (or a conflict, where the Digest differs).
 type Command interface{ command() }
@@ -33,8 +34,8 @@ type (
 		Branch  string    // where the changes go; empty for a name made from the job's id
 		DryRun  bool      // nothing is published: the log has the diff
 		At      time.Time // when it was asked for, which the job's id is made of; when it arrives where zero
-		Uses    []persistence.Use
-		Claim   *persistence.Claim
+		Uses    []quota.Use
+		Claim   *journal.Claim
 		// What the job shows until its first edit. Whoever passes the command on to the actor fills it in.
 		Source api.Source
 		Works  string // the model that will work
@@ -45,8 +46,8 @@ type (
 		Project api.ProjectID
 		ID      string
 		Prompt  string
-		Uses    []persistence.Use
-		Claim   *persistence.Claim
+		Uses    []quota.Use
+		Claim   *journal.Claim
 	}
 
 	// Read asks for the job as it stands.

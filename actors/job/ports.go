@@ -6,13 +6,13 @@ import (
 	"docent/agent"
 	"docent/api"
 	"docent/forge"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // A Journal keeps the job's events. An append that returned without an error is on disk.
 type Journal interface {
-	Append(ctx context.Context, a persistence.Append) (last uint64, err error)
-	Load(stream string) (persistence.Recovered, error)
+	Append(ctx context.Context, a journal.Append) (last uint64, err error)
+	Load(stream string) (journal.Recovered, error)
 	// Snapshot stores a state that covers the events up to seq, some time later; losing it loses nothing.
 	Snapshot(stream string, seq uint64, state []byte)
 }

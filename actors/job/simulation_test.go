@@ -19,7 +19,7 @@ import (
 	"docent/agent"
 	"docent/api"
 	"docent/forge"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 var (
@@ -110,7 +110,7 @@ type simulation struct {
 	rng     *rand.Rand
 	now     time.Time
 	state   state
-	journal []persistence.Event
+	journal []journal.Event
 	snap    []byte
 	snapAt  int
 
@@ -327,7 +327,7 @@ func (s *simulation) mustKeep(msg any) (agent.Step, bool) {
 
 // crash forgets all but the journal. Results of runs of before may still arrive: the mailbox outlives a restart.
 func (s *simulation) crash() {
-	rec := persistence.Recovered{Seq: uint64(len(s.journal)), Events: s.journal}
+	rec := journal.Recovered{Seq: uint64(len(s.journal)), Events: s.journal}
 	if s.snap != nil && s.rng.IntN(2) == 0 {
 		rec.Snapshot, rec.SnapSeq, rec.Events = s.snap, uint64(s.snapAt), s.journal[s.snapAt:]
 	}

@@ -9,7 +9,7 @@ import (
 
 	"docent/agent"
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // snapshotV1 is a state on disk. Fields are added, never changed or used again; events after it are replayed on top.
@@ -117,7 +117,7 @@ func restore(id api.JobID, data []byte) (state, error) {
 func Stream(id api.JobID) string { return "job/" + string(id) }
 
 // recovered is the state that the journal holds of a job; one that was never created where it holds nothing.
-func recovered(id api.JobID, rec persistence.Recovered) (state, error) {
+func recovered(id api.JobID, rec journal.Recovered) (state, error) {
 	s := state{id: id}
 	if rec.Snapshot != nil {
 		var err error
@@ -153,7 +153,7 @@ func (s state) at(seq uint64) state {
 }
 
 // Row is the line that listings show of a job, from what the journal holds of it. It is false where no job was created.
-func Row(id api.JobID, rec persistence.Recovered) (api.JobRow, bool, error) {
+func Row(id api.JobID, rec journal.Recovered) (api.JobRow, bool, error) {
 	s, err := recovered(id, rec)
 	if err != nil || !s.created {
 		return api.JobRow{}, false, err

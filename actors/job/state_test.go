@@ -15,7 +15,7 @@ import (
 	"docent/agent"
 	"docent/api"
 	"docent/forge"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -321,7 +321,7 @@ func TestWhatIsOnDiskStaysReadable(t *testing.T) {
 			}
 			continue
 		}
-		got, err := decode(persistence.Event{Type: name, Data: data})
+		got, err := decode(journal.Event{Type: name, Data: data})
 		if err != nil || !reflect.DeepEqual(got, want[i]) {
 			t.Errorf("%s is read as\n%+v, %v\nnot as\n%+v", name, got, err, want[i])
 		}
@@ -329,15 +329,15 @@ func TestWhatIsOnDiskStaysReadable(t *testing.T) {
 }
 
 func TestRow(t *testing.T) {
-	if _, ok, err := Row(testID, persistence.Recovered{}); ok || err != nil {
+	if _, ok, err := Row(testID, journal.Recovered{}); ok || err != nil {
 		t.Errorf("a job that there is not: %v, %v", ok, err)
 	}
-	_, _, err := Row(testID, persistence.Recovered{Seq: 1, Events: []persistence.Event{{Type: "job.unknown.1"}}})
+	_, _, err := Row(testID, journal.Recovered{Seq: 1, Events: []journal.Event{{Type: "job.unknown.1"}}})
 	var rec *RecoverError
-	if !errors.As(err, &rec) || rec.Seq != 1 || !errors.Is(err, persistence.ErrCorrupt) {
+	if !errors.As(err, &rec) || rec.Seq != 1 || !errors.Is(err, journal.ErrCorrupt) {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := Row(testID, persistence.Recovered{Seq: 2}); !errors.As(err, &rec) {
+	if _, _, err := Row(testID, journal.Recovered{Seq: 2}); !errors.As(err, &rec) {
 		t.Errorf("a stream that lacks events: %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/journal"
 	"docent/stream"
 )
 
@@ -70,7 +70,7 @@ func New(id api.ThreadID, deps *Deps, self Self) *Actor {
 func (a *Actor) Recover() error {
 	rec, err := a.deps.Journal.Load(a.stream)
 	if err != nil {
-		if errors.Is(err, persistence.ErrCorrupt) {
+		if errors.Is(err, journal.ErrCorrupt) {
 			return &RecoverError{Stream: a.stream, Seq: rec.Seq, Err: err}
 		}
 		return fmt.Errorf("load %s: %w", a.stream, err)
@@ -109,10 +109,10 @@ func (a *Actor) Command(cmd Command, reply func(any, error)) {
 	case Rate:
 		events, err := a.state.decide(cmd, a.now())
 		if err == nil {
-			err = a.commit(events, persistence.Append{})
+			err = a.commit(events, journal.Append{})
 		}
 		reply(nil, err)
-		if errors.Is(err, persistence.ErrSequence) {
+		if errors.Is(err, journal.ErrSequence) {
 			panic(err)
 		}
 	case Forget:
@@ -129,7 +129,7 @@ func (a *Actor) put(cmd *Ask, reply func(any, error)) {
 	turn, err := a.ask(cmd)
 	if err != nil {
 		reply(nil, err)
-		if errors.Is(err, persistence.ErrSequence) {
+		if errors.Is(err, journal.ErrSequence) {
 			panic(err) // another writer was there: start again from what the journal really holds
 		}
 		return
@@ -182,9 +182,9 @@ func (a *Actor) ask(cmd *Ask) (Turn, error) {
 		e, _ := a.state.repeat(cmd)
 		return Turn{Thread: a.id, ID: e.Turn, Log: a.logOf(e)}, nil
 	}
-	more := persistence.Append{Uses: cmd.Uses}
+	more := journal.Append{Uses: cmd.Uses}
 	if cmd.Chat != "" { // also where it is the same chat: another thread may have been opened in it meanwhile
-		more.Claim = &persistence.Claim{Key: ChatClaim(cmd.Chat), Owner: a.stream, Expires: chatsEnd, Replaces: true}
+		more.Claim = &journal.Claim{Key: ChatClaim(cmd.Chat), Owner: a.stream, Expires: chatsEnd, Replaces: true}
 		if a.state.chat != "" && a.state.chat != cmd.Chat {
 			more.Release = ChatClaim(a.state.chat)
 		}
@@ -220,10 +220,10 @@ func (a *Actor) result(msg *runMessage) {
 	}
 	events, err := a.state.decide(msg.body, a.now())
 	if err == nil {
-		err = a.commit(events, persistence.Append{})
+		err = a.commit(events, journal.Append{})
 	}
 	switch {
-	case errors.Is(err, persistence.ErrSequence):
+	case errors.Is(err, journal.ErrSequence):
 		panic(err)
 	case err != nil:
 		// The journal cannot take it now. Readers are told so rather than kept waiting; the answer is not thrown away but
@@ -252,12 +252,12 @@ func (a *Actor) result(msg *runMessage) {
 
 // commit makes events facts: first in the journal, together with what else the append has; then in the state, then in the
 // streams.
-func (a *Actor) commit(events []Event, more persistence.Append) error {
+func (a *Actor) commit(events []Event, more journal.Append) error {
 	if len(events) == 0 {
 		return nil
 	}
 	next := a.state
-	stored := make([]persistence.Event, len(events))
+	stored := make([]journal.Event, len(events))
 	for i, ev := range events {
 		var err error
 		if stored[i], err = encode(ev); err != nil {
@@ -266,17 +266,17 @@ func (a *Actor) commit(events []Event, more persistence.Append) error {
 		next = next.apply(ev)
 	}
 	_, pending := next.pending()
-	more.Stream, more.After, more.Events, more.Pending, more.Urgency = a.stream, a.seq, stored, pending, persistence.AtOnce
+	more.Stream, more.After, more.Events, more.Pending, more.Urgency = a.stream, a.seq, stored, pending, journal.AtOnce
 	switch events[len(events)-1].(type) {
 	case Asked:
-		more.Urgency = persistence.Soon
+		more.Urgency = journal.Soon
 	case Answered: // its reader has all of its text by now, and then sees it end
-		more.Urgency = persistence.Later
+		more.Urgency = journal.Later
 	}
 	// The append outlives the service's context: a stop must not leave it open whether it took place.
 	seq, err := a.deps.Journal.Append(context.WithoutCancel(a.deps.Context), more)
 	switch {
-	case errors.Is(err, persistence.ErrSequence):
+	case errors.Is(err, journal.ErrSequence):
 		return fmt.Errorf("%w: append to %s: %w", api.ErrUnavailable, a.stream, err)
 	case err != nil:
 		a.deps.Log.Error("append failed", "thread", a.id, "error", err)

@@ -9,13 +9,13 @@ import (
 
 	"docent/api"
 	"docent/model"
-	"docent/persistence"
+	"docent/persistence/journal"
 	"docent/search"
 )
 
 // held is all of a thread's surroundings, with effects that are started by hand.
 type held struct {
-	rec      persistence.Recovered
+	rec      journal.Recovered
 	effects  []func()
 	messages []any
 	keys     []string // that the model was asked with
@@ -25,15 +25,15 @@ type held struct {
 	queries  []search.Query
 }
 
-func (h *held) Append(_ context.Context, a persistence.Append) (uint64, error) {
+func (h *held) Append(_ context.Context, a journal.Append) (uint64, error) {
 	h.rec.Events = append(h.rec.Events, a.Events...)
 	h.rec.Seq = uint64(len(h.rec.Events))
 	return h.rec.Seq, nil
 }
-func (h *held) Load(string) (persistence.Recovered, error) { return h.rec, nil }
-func (h *held) Snapshot(string, uint64, []byte)            {}
-func (h *held) Delete(string, ...string) error             { return nil }
-func (h *held) Tell(msg any)                               { h.messages = append(h.messages, msg) }
+func (h *held) Load(string) (journal.Recovered, error) { return h.rec, nil }
+func (h *held) Snapshot(string, uint64, []byte)        {}
+func (h *held) Delete(string, ...string) error         { return nil }
+func (h *held) Tell(msg any)                           { h.messages = append(h.messages, msg) }
 func (h *held) Acquire(context.Context, api.ProjectID) (func(), error) {
 	return func() {}, nil
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // Names of events on disk. Names are added, never changed or used again.
@@ -30,8 +30,8 @@ func (e *RecoverError) Error() string {
 	return fmt.Sprintf("recover %s at event %d: %v", e.Stream, e.Seq, e.Err)
 }
 
-// Unwrap makes every RecoverError a persistence.ErrCorrupt as well.
-func (e *RecoverError) Unwrap() []error { return []error{persistence.ErrCorrupt, e.Err} }
+// Unwrap makes every RecoverError a journal.ErrCorrupt as well.
+func (e *RecoverError) Unwrap() []error { return []error{journal.ErrCorrupt, e.Err} }
 
 // encoding keeps times to the nanosecond, in text: the default of the encoder would cut them to seconds.
 var encoding = func() cbor.EncMode {
@@ -42,7 +42,7 @@ var encoding = func() cbor.EncMode {
 	return m
 }()
 
-func encode(ev Event) (persistence.Event, error) {
+func encode(ev Event) (journal.Event, error) {
 	var name string
 	switch ev.(type) {
 	case Opened:
@@ -58,16 +58,16 @@ func encode(ev Event) (persistence.Event, error) {
 	case Rated:
 		name = ratedV1
 	default:
-		return persistence.Event{}, fmt.Errorf("encode %T: no name on disk", ev)
+		return journal.Event{}, fmt.Errorf("encode %T: no name on disk", ev)
 	}
 	data, err := encoding.Marshal(ev)
 	if err != nil {
-		return persistence.Event{}, fmt.Errorf("encode %s: %w", name, err)
+		return journal.Event{}, fmt.Errorf("encode %s: %w", name, err)
 	}
-	return persistence.Event{Type: name, Data: data}, nil
+	return journal.Event{Type: name, Data: data}, nil
 }
 
-func decode(stored persistence.Event) (Event, error) {
+func decode(stored journal.Event) (Event, error) {
 	switch stored.Type {
 	case openedV1:
 		return decodeAs[Opened](stored)
@@ -85,7 +85,7 @@ func decode(stored persistence.Event) (Event, error) {
 	return nil, fmt.Errorf("unknown event type %q", stored.Type)
 }
 
-func decodeAs[E Event](stored persistence.Event) (Event, error) {
+func decodeAs[E Event](stored journal.Event) (Event, error) {
 	var ev E
 	if err := cbor.Unmarshal(stored.Data, &ev); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", stored.Type, err)

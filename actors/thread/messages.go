@@ -11,7 +11,7 @@ import (
 
 	"docent/api"
 	"docent/model"
-	"docent/persistence"
+	"docent/persistence/quota"
 	"docent/search"
 	"docent/stream"
 )
@@ -41,7 +41,7 @@ type (
 		// the client names one. What came after goes too, as it does in the client.
 		Instead string
 		Key     api.KeyID
-		Uses    []persistence.Use
+		Uses    []quota.Use
 		// Briefed, where it is set, is told once for a question that was accepted as a new one: when its turn has found what
 		// the model is told, has ended without, or has to wait for the turns before it. Where the model is local, it is told
 		// when the answer is made.

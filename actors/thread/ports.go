@@ -5,14 +5,14 @@ import (
 
 	"docent/api"
 	"docent/model"
-	"docent/persistence"
+	"docent/persistence/journal"
 	"docent/search"
 )
 
 // A Journal keeps the thread's events. An append that returned without an error is on disk.
 type Journal interface {
-	Append(ctx context.Context, a persistence.Append) (last uint64, err error)
-	Load(stream string) (persistence.Recovered, error)
+	Append(ctx context.Context, a journal.Append) (last uint64, err error)
+	Load(stream string) (journal.Recovered, error)
 	Snapshot(stream string, seq uint64, state []byte)
 	// Delete removes the stream with everything of it, and those of the claims that it holds.
 	Delete(stream string, claims ...string) error

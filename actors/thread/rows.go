@@ -4,12 +4,12 @@ import (
 	"sync"
 
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // Row is a thread as analytics see it, from what the journal holds of it: its questions that have come to their end, and
 // the rated answers that were replaced. It is false where no thread was opened.
-func Row(id api.ThreadID, rec persistence.Recovered) (api.ThreadRow, bool, error) {
+func Row(id api.ThreadID, rec journal.Recovered) (api.ThreadRow, bool, error) {
 	s, err := recovered(id, rec)
 	if err != nil || !s.opened {
 		return api.ThreadRow{}, false, err
@@ -63,7 +63,7 @@ type rowState struct {
 const rowsKept = 20_000
 
 // Whole is Row.
-func (r *Rows) Whole(id api.ThreadID, rec persistence.Recovered) (api.ThreadRow, bool, error) {
+func (r *Rows) Whole(id api.ThreadID, rec journal.Recovered) (api.ThreadRow, bool, error) {
 	s, err := recovered(id, rec)
 	if err != nil || !s.opened {
 		r.forget(id)
@@ -77,7 +77,7 @@ func (r *Rows) Whole(id api.ThreadID, rec persistence.Recovered) (api.ThreadRow,
 // are all that there is of a thread that is not remembered. It is false where it
 // takes the whole thread to tell: these are not the next events after those of the last row, or what they change lies
 // before them.
-func (r *Rows) Changed(id api.ThreadID, first uint64, events []persistence.Event) (api.ThreadRow, bool) {
+func (r *Rows) Changed(id api.ThreadID, first uint64, events []journal.Event) (api.ThreadRow, bool) {
 	r.mu.Lock()
 	last, ok := r.new[id]
 	if !ok {

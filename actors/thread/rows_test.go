@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // What the changes bring, put into what was there, is what the whole thread says; and a long thread's next question is
@@ -18,7 +18,7 @@ func TestRowsOfAThreadFollowItsChanges(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var rows Rows
-		var rec persistence.Recovered
+		var rec journal.Recovered
 		listed := map[api.TurnID]api.QuestionRow{}
 		s := state{id: testID}
 		now := time.Unix(1e9, 0).UTC()
@@ -98,7 +98,7 @@ func TestRowsOfAThreadFollowItsChanges(t *testing.T) {
 func TestRowsAreNotMadeOfEventsThatDoNotFollow(t *testing.T) {
 	var rows Rows
 	s := state{id: testID}
-	var rec persistence.Recovered
+	var rec journal.Recovered
 	for n := range 3 {
 		ask := opens(fmt.Sprint(n), "why")
 		ask.New = n == 0
@@ -115,15 +115,15 @@ func TestRowsAreNotMadeOfEventsThatDoNotFollow(t *testing.T) {
 			s = s.apply(ev)
 		}
 	}
-	first := persistence.Recovered{Seq: 3, Events: slices.Clone(rec.Events[:3])}
+	first := journal.Recovered{Seq: 3, Events: slices.Clone(rec.Events[:3])}
 	if _, _, err := rows.Whole(testID, first); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
 		first  uint64
-		events []persistence.Event
+		events []journal.Event
 	}{
-		"none": {4, nil}, "a gap": {5, rec.Events[3:]}, "known ones": {3, rec.Events[2:]}, "of another form": {4, []persistence.Event{{Type: "x"}}},
+		"none": {4, nil}, "a gap": {5, rec.Events[3:]}, "known ones": {3, rec.Events[2:]}, "of another form": {4, []journal.Event{{Type: "x"}}},
 	} {
 		if row, ok := rows.Changed(testID, c.first, c.events); ok {
 			t.Errorf("%s: %+v", name, row)

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 var (
@@ -102,7 +102,7 @@ type simulation struct {
 	rng     *rand.Rand
 	now     time.Time
 	state   state
-	journal []persistence.Event
+	journal []journal.Event
 	snap    []byte
 	snapAt  int
 	flying  []any
@@ -324,7 +324,7 @@ func (s *simulation) end(turn api.TurnID, told string) {
 }
 
 func (s *simulation) crash() {
-	rec := persistence.Recovered{Seq: uint64(len(s.journal)), Events: s.journal}
+	rec := journal.Recovered{Seq: uint64(len(s.journal)), Events: s.journal}
 	if s.snap != nil && s.rng.IntN(2) == 0 {
 		rec.Snapshot, rec.SnapSeq, rec.Events = s.snap, uint64(s.snapAt), s.journal[s.snapAt:]
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // snapshotV1 is a state on disk. Fields are added, never changed or used again; events after it are replayed on top.
@@ -57,7 +57,7 @@ func restore(id api.ThreadID, data []byte) (state, error) {
 func Stream(id api.ThreadID) string { return "thread/" + string(id) }
 
 // recovered is the state that the journal holds of a thread; one that was never opened where it holds nothing.
-func recovered(id api.ThreadID, rec persistence.Recovered) (state, error) {
+func recovered(id api.ThreadID, rec journal.Recovered) (state, error) {
 	s := state{id: id}
 	if rec.Snapshot != nil {
 		var err error
@@ -79,7 +79,7 @@ func recovered(id api.ThreadID, rec persistence.Recovered) (state, error) {
 }
 
 // History is the conversation that the journal holds of a thread. It is false where no thread was opened.
-func History(id api.ThreadID, rec persistence.Recovered) (Conversation, bool, error) {
+func History(id api.ThreadID, rec journal.Recovered) (Conversation, bool, error) {
 	s, err := recovered(id, rec)
 	if err != nil || !s.opened {
 		return Conversation{}, false, err

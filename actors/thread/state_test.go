@@ -14,7 +14,7 @@ import (
 
 	"docent/api"
 	"docent/model"
-	"docent/persistence"
+	"docent/persistence/journal"
 	"docent/search"
 	"docent/stream"
 )
@@ -267,7 +267,7 @@ func TestWhatIsOnDiskStaysReadable(t *testing.T) {
 			}
 			continue
 		}
-		got, err := decode(persistence.Event{Type: name, Data: data})
+		got, err := decode(journal.Event{Type: name, Data: data})
 		if err != nil || !reflect.DeepEqual(got, want[i]) {
 			t.Errorf("%s is read as\n%+v, %v\nnot as\n%+v", name, got, err, want[i])
 		}
@@ -351,7 +351,7 @@ func rowOf(t *testing.T, s state) api.ThreadRow {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row, ok, err := Row(testID, persistence.Recovered{Seq: 7, SnapSeq: 7, Snapshot: data})
+	row, ok, err := Row(testID, journal.Recovered{Seq: 7, SnapSeq: 7, Snapshot: data})
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
@@ -481,18 +481,18 @@ func TestRowHoldsWhatHasEnded(t *testing.T) {
 	if got := rowOf(t, s); !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v, want\n%+v", got, want)
 	}
-	if _, ok, err := Row(testID, persistence.Recovered{}); ok || err != nil {
+	if _, ok, err := Row(testID, journal.Recovered{}); ok || err != nil {
 		t.Errorf("a thread that there is not: %v, %v", ok, err)
 	}
 }
 
 func TestHistoryOfAStream(t *testing.T) {
-	if _, ok, err := History(testID, persistence.Recovered{}); ok || err != nil {
+	if _, ok, err := History(testID, journal.Recovered{}); ok || err != nil {
 		t.Errorf("a thread that there is not: %v, %v", ok, err)
 	}
-	_, _, err := History(testID, persistence.Recovered{Seq: 1, Events: []persistence.Event{{Type: "thread.unknown.1"}}})
+	_, _, err := History(testID, journal.Recovered{Seq: 1, Events: []journal.Event{{Type: "thread.unknown.1"}}})
 	var rec *RecoverError
-	if !errors.As(err, &rec) || rec.Seq != 1 || !errors.Is(err, persistence.ErrCorrupt) {
+	if !errors.As(err, &rec) || rec.Seq != 1 || !errors.Is(err, journal.ErrCorrupt) {
 		t.Errorf("%v", err)
 	}
 }

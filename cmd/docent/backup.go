@@ -13,7 +13,7 @@ import (
 
 	"docent/backup"
 	"docent/datadir"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 const opBackup = "backup"
@@ -26,7 +26,7 @@ func (o *operations) backup(ctx context.Context, p backupParams, progress Progre
 	from := backup.Source{
 		Data: o.stores.config.Data, Version: buildVersion().Version, Repositories: o.stores.hub,
 		Journal: func(ctx context.Context, w io.Writer) error {
-			return o.withJournal(ctx, func(j *persistence.Journal) error { return j.Backup(w) })
+			return o.withJournal(ctx, func(j *journal.Journal) error { return j.Backup(w) })
 		},
 	}
 	if dsn := o.stores.config.CatalogDSN; dsn == "" || strings.HasPrefix(dsn, "sqlite:") {

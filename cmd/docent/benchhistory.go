@@ -21,7 +21,7 @@ import (
 	"docent/bench"
 	"docent/client"
 	"docent/datadir"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 func newBenchHistoryCommand(b *benchRun) *cobra.Command {
@@ -100,7 +100,7 @@ func newBenchHistoryCommand(b *benchRun) *cobra.Command {
 
 // A copied is one stream that others are made from.
 type copied struct {
-	rec    persistence.Recovered
+	rec    journal.Recovered
 	old    []string // ids in it, each of which becomes a new one of its kind
 	stored int      // copies so far
 }
@@ -160,7 +160,7 @@ func (l *lab) storeJobs(ctx context.Context, n int) error {
 }
 
 // sample starts the server, has something made there, and stops it, so that what was made is at rest.
-func (l *lab) sample(ctx context.Context, make func(context.Context) (stream string, err error)) (stream string, rec persistence.Recovered, err error) {
+func (l *lab) sample(ctx context.Context, make func(context.Context) (stream string, err error)) (stream string, rec journal.Recovered, err error) {
 	if err := l.server.start(ctx, "127.0.0.1:0"); err != nil {
 		return "", rec, err
 	}
@@ -169,15 +169,15 @@ func (l *lab) sample(ctx context.Context, make func(context.Context) (stream str
 	if err != nil {
 		return stream, rec, err
 	}
-	err = l.offline(func(_ *stores, journal *persistence.Journal) error {
-		rec, err = journal.Load(stream)
+	err = l.offline(func(_ *stores, j *journal.Journal) error {
+		rec, err = j.Load(stream)
 		return err
 	})
 	return stream, rec, err
 }
 
 // offline opens the data directory while no server runs on it.
-func (l *lab) offline(do func(*stores, *persistence.Journal) error) (err error) {
+func (l *lab) offline(do func(*stores, *journal.Journal) error) (err error) {
 	log := slog.New(slog.DiscardHandler)
 	dir, err := datadir.Open(l.server.data(), "bench", 10*time.Second)
 	if err != nil {
@@ -189,12 +189,12 @@ func (l *lab) offline(do func(*stores, *persistence.Journal) error) (err error) 
 		return err
 	}
 	defer stores.Close()
-	journal, err := persistence.OpenJournal(dir.File(datadir.Journal), persistence.JournalOptions{Log: log, UnsafeNoSync: true})
+	j, err := journal.Open(dir.File(datadir.Journal), journal.Options{Log: log, UnsafeNoSync: true})
 	if err != nil {
 		return err
 	}
-	err = do(stores, journal)
-	return errors.Join(err, journal.Close())
+	err = do(stores, j)
+	return errors.Join(err, j.Close())
 }
 
 // fill writes copies of a stream under other names, until there are n of them, and has the catalogue follow.
@@ -204,7 +204,7 @@ func (l *lab) fill(ctx context.Context, c *copied, n int, prefix string, name fu
 		return nil
 	}
 	now := time.Now()
-	err := l.offline(func(_ *stores, journal *persistence.Journal) error {
+	err := l.offline(func(_ *stores, j *journal.Journal) error {
 		var left atomic.Int64
 		left.Store(int64(missing))
 		group, ctx := errgroup.WithContext(ctx)
@@ -216,10 +216,10 @@ func (l *lab) fill(ctx context.Context, c *copied, n int, prefix string, name fu
 					for _, old := range c.old {
 						state = bytes.ReplaceAll(state, []byte(old), []byte(cmp.Or(id, api.NewID(prefix, now))))
 					}
-					if _, err := journal.Append(ctx, persistence.Append{Stream: stream, Events: []persistence.Event{{Type: "bench.slept.1"}}}); err != nil {
+					if _, err := j.Append(ctx, journal.Append{Stream: stream, Events: []journal.Event{{Type: "bench.slept.1"}}}); err != nil {
 						return err
 					}
-					journal.Snapshot(stream, 1, state)
+					j.Snapshot(stream, 1, state)
 				}
 				return nil
 			})
@@ -230,15 +230,15 @@ func (l *lab) fill(ctx context.Context, c *copied, n int, prefix string, name fu
 		return fmt.Errorf("store %d copies: %w", missing, err)
 	}
 	c.stored = n
-	return l.offline(func(stores *stores, journal *persistence.Journal) error { return catchUp(ctx, stores, journal) })
+	return l.offline(func(stores *stores, j *journal.Journal) error { return catchUp(ctx, stores, j) })
 }
 
 // catchUp has the listings follow the journal to its end.
-func catchUp(ctx context.Context, stores *stores, journal *persistence.Journal) error {
-	a := &app{stores: stores, journal: journal, log: slog.New(slog.DiscardHandler)}
+func catchUp(ctx context.Context, stores *stores, j *journal.Journal) error {
+	a := &app{stores: stores, journal: j, log: slog.New(slog.DiscardHandler)}
 	err := a.startListings()
 	for _, p := range a.listings {
-		err = errors.Join(err, p.Wait(ctx, journal.Position()))
+		err = errors.Join(err, p.Wait(ctx, j.Position()))
 	}
 	return errors.Join(err, a.close())
 }

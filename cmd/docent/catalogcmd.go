@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"docent/persistence"
+	"docent/persistence/catalog"
+	"docent/persistence/journal"
 )
 
 const (
@@ -26,7 +27,7 @@ type catalogRebuilt struct {
 func (o *operations) rebuildCatalog(ctx context.Context, _ struct{}, _ Progress) (catalogRebuilt, error) {
 	began := time.Now()
 	var r catalogRebuilt
-	rebuild := func(listings []*persistence.Projector) error {
+	rebuild := func(listings []*catalog.Projector) error {
 		for _, p := range listings {
 			if err := p.Rebuild(ctx); err != nil {
 				return err
@@ -39,7 +40,7 @@ func (o *operations) rebuildCatalog(ctx context.Context, _ struct{}, _ Progress)
 	if o.app != nil {
 		return r, rebuild(o.app.listings)
 	}
-	return r, o.withJournal(ctx, func(j *persistence.Journal) error {
+	return r, o.withJournal(ctx, func(j *journal.Journal) error {
 		a := &app{stores: o.stores, journal: j, log: slog.New(slog.DiscardHandler)}
 		if err := a.startListings(); err != nil {
 			return err
@@ -73,7 +74,7 @@ type (
 func (o *operations) checkCatalog(ctx context.Context, _ struct{}, _ Progress) (catalogReport, error) {
 	r := catalogReport{Catalog: o.stores.catalog.String()}
 	var err error
-	r.Rows, err = o.stores.catalog.Check(ctx, func(p persistence.CatalogProblem) bool {
+	r.Rows, err = o.stores.catalog.Check(ctx, func(p catalog.Problem) bool {
 		shown := catalogProblem{Table: p.Table, Row: p.Row, Problem: p.Err.Error(), Advice: "restore a backup"}
 		if p.Row != "" {
 			shown.Advice = "the row is refused and the others work: restore a backup; or, where what it holds is right, take it as it stands with `docent catalog accept " +

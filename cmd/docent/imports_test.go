@@ -50,27 +50,33 @@ var mayImport = []struct {
 	{"docent/model/registry", []string{
 		"docent/api", "docent/model", "docent/model/builtin", "docent/model/remote", "docent/model/scripted",
 	}},
-	{"docent/persistence", []string{"docent/api"}},
+	{"docent/persistence/quota", []string{"docent/api"}},
+	{"docent/persistence/journal", []string{"docent/api", "docent/persistence/quota"}},
+	{"docent/persistence/catalog", []string{"docent/api"}},
+	{"docent/persistence/catalog/catalogtest", nil},
+	{"docent/persistence", []string{"docent/persistence/catalog", "docent/persistence/journal"}},
 	{"docent/router/overload", []string{"docent/api"}},
 	{"docent/search", []string{"docent/api", "docent/formats", "docent/markup", "docent/site"}},
 
 	// The actors. A job and a thread know nothing of each other.
-	{"docent/actors/job", []string{"docent/agent", "docent/api", "docent/forge", "docent/persistence"}},
+	{"docent/actors/job", []string{"docent/agent", "docent/api", "docent/forge", "docent/persistence/journal", "docent/persistence/quota"}},
 	{"docent/actors/thread", []string{
-		"docent/api", "docent/model", "docent/model/builtin", "docent/persistence", "docent/search", "docent/stream",
+		"docent/api", "docent/model", "docent/model/builtin", "docent/persistence/journal", "docent/persistence/quota",
+		"docent/search", "docent/stream",
 	}},
-	{"docent/actors", []string{"docent/actors/job", "docent/actors/thread", "docent/api", "docent/persistence"}},
+	{"docent/actors", []string{"docent/actors/job", "docent/actors/thread", "docent/api", "docent/persistence/journal"}},
 
 	// What the server does by itself.
 	{"docent/ingest", []string{"docent/api", "docent/forge", "docent/search", "docent/site"}},
-	{"docent/automation", []string{"docent/actors/job", "docent/api", "docent/forge", "docent/persistence"}},
-	{"docent/backup", []string{"docent/datadir", "docent/persistence"}},
-	{"docent/retention", []string{"docent/actors/thread", "docent/api", "docent/persistence"}},
+	{"docent/automation", []string{"docent/actors/job", "docent/api", "docent/forge", "docent/persistence/journal"}},
+	{"docent/backup", []string{"docent/datadir", "docent/persistence/journal"}},
+	{"docent/retention", []string{"docent/actors/thread", "docent/api", "docent/persistence/journal"}},
 
 	// The edge, the load suite, the program.
 	{"docent/router", []string{
-		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/forge", "docent/model", "docent/persistence",
-		"docent/router/openapi", "docent/router/overload", "docent/search", "docent/stream",
+		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/forge", "docent/model",
+		"docent/persistence/catalog", "docent/persistence/journal", "docent/persistence/quota", "docent/router/openapi",
+		"docent/router/overload", "docent/search", "docent/stream",
 	}},
 	{"docent/bench", []string{"docent/stream"}},
 	{"docent/client", []string{"docent/actors/thread", "docent/api", "docent/search", "docent/stream"}},
@@ -79,7 +85,8 @@ var mayImport = []struct {
 		"docent/bench", "docent/client",
 		"docent/control", "docent/datadir", "docent/docs",
 		"docent/forge", "docent/ingest", "docent/model", "docent/model/registry", "docent/model/remote", "docent/model/scripted",
-		"docent/persistence", "docent/retention", "docent/router", "docent/search", "docent/site", "docent/stream",
+		"docent/persistence", "docent/persistence/catalog", "docent/persistence/journal", "docent/persistence/quota",
+		"docent/retention", "docent/router", "docent/search", "docent/site", "docent/stream",
 	}},
 }
 

@@ -18,7 +18,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/datadir"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 const (
@@ -68,8 +68,8 @@ const mostProblems = 1000
 // An inspected journal is one that a process serves, or a file.
 type inspected struct {
 	path  string
-	check func(func(persistence.JournalProblem) bool) error
-	*persistence.JournalInspection
+	check func(func(journal.Problem) bool) error
+	*journal.Inspection
 }
 
 func (o *operations) checkJournal(context.Context, struct{}, Progress) (journalReport, error) {
@@ -96,7 +96,7 @@ func (o *operations) inspectJournal() (*inspected, error) {
 		return nil, errNoServer
 	}
 	j := o.app.journal
-	return &inspected{path: j.Path(), check: j.Check, JournalInspection: j.Inspect()}, nil
+	return &inspected{path: j.Path(), check: j.Check, Inspection: j.Inspect()}, nil
 }
 
 // report reads everything: the records, and whether jobs and threads can be made of them.
@@ -108,24 +108,24 @@ func (j *inspected) report() (journalReport, error) {
 			r.Problems = append(r.Problems, p)
 		}
 	}
-	err := j.check(func(p persistence.JournalProblem) bool {
+	err := j.check(func(p journal.Problem) bool {
 		shown := journalProblem{Bucket: p.Bucket, Stream: p.Stream, Sequence: p.Seq, Position: p.Position, Problem: p.Err.Error(),
 			Advice: "`docent journal repair` takes it out, so that the rest works"}
-		if j.JournalInspection == nil {
+		if j.Inspection == nil {
 			shown.Advice = "restore a backup: what stands in the file cannot be read safely"
 		}
 		found(shown)
 		return true
 	})
-	if err != nil || j.JournalInspection == nil {
+	if err != nil || j.Inspection == nil {
 		return r, err
 	}
 	stats, err := j.Stats()
-	if err != nil && !errors.Is(err, persistence.ErrCorrupt) {
+	if err != nil && !errors.Is(err, journal.ErrCorrupt) {
 		return r, err
 	}
 	r.Position, r.Events, r.Snapshots, r.Pending, r.Bytes = stats.Position, stats.Events, stats.Snapshots, stats.Pending, stats.FileBytes
-	return r, j.Streams(func(stream string, rec persistence.Recovered) bool {
+	return r, j.Streams(func(stream string, rec journal.Recovered) bool {
 		r.Streams++
 		if err := understood(stream, rec); err != nil {
 			p := journalProblem{Bucket: "events", Stream: stream, Sequence: rec.Seq, Problem: err.Error(),
@@ -144,7 +144,7 @@ func (j *inspected) report() (journalReport, error) {
 }
 
 // understood says why a stream's actor could not be made of what the journal holds.
-func understood(stream string, rec persistence.Recovered) error {
+func understood(stream string, rec journal.Recovered) error {
 	switch kind, id, _ := strings.Cut(stream, "/"); kind {
 	case "job":
 		_, _, err := job.Row(api.JobID(id), rec)
@@ -158,11 +158,11 @@ func understood(stream string, rec persistence.Recovered) error {
 
 // show decodes what there is of a stream.
 func (j *inspected) show(stream string) ([]shownRecord, error) {
-	if j.JournalInspection == nil {
+	if j.Inspection == nil {
 		return nil, errors.New("the journal's file is damaged and cannot be read safely; `docent journal check` says more")
 	}
 	var shown []shownRecord
-	err := j.Records(stream, func(r persistence.JournalRecord) bool {
+	err := j.Records(stream, func(r journal.Record) bool {
 		shown = append(shown, showRecord(stream, r))
 		return true
 	})
@@ -172,16 +172,16 @@ func (j *inspected) show(stream string) ([]shownRecord, error) {
 	return shown, err
 }
 
-func showRecord(stream string, r persistence.JournalRecord) shownRecord {
+func showRecord(stream string, r journal.Record) shownRecord {
 	s := shownRecord{Stream: r.Stream, Sequence: r.Seq, Position: r.Position, Type: r.Event.Type}
 	err := r.Err
 	kind, id, _ := strings.Cut(stream, "/")
 	switch {
 	case err != nil:
 	case r.Bucket == "snapshots" && kind == "job":
-		s.Snapshot, _, err = job.Row(api.JobID(id), persistence.Recovered{Seq: r.Seq, SnapSeq: r.Seq, Snapshot: r.State})
+		s.Snapshot, _, err = job.Row(api.JobID(id), journal.Recovered{Seq: r.Seq, SnapSeq: r.Seq, Snapshot: r.State})
 	case r.Bucket == "snapshots" && kind == "thread":
-		s.Snapshot, _, err = thread.History(api.ThreadID(id), persistence.Recovered{Seq: r.Seq, SnapSeq: r.Seq, Snapshot: r.State})
+		s.Snapshot, _, err = thread.History(api.ThreadID(id), journal.Recovered{Seq: r.Seq, SnapSeq: r.Seq, Snapshot: r.State})
 	case kind == "job":
 		s.Event, err = job.Decode(r.Event)
 	case kind == "thread":
@@ -213,13 +213,13 @@ func inspectHere(ctx context.Context, c Config, name string, params []byte, prog
 		return nil, err
 	}
 	defer dir.Close()
-	j := &inspected{path: path, check: func(yield func(persistence.JournalProblem) bool) error { return persistence.CheckJournal(path, yield) }}
-	in, err := persistence.InspectJournal(path)
+	j := &inspected{path: path, check: func(yield func(journal.Problem) bool) error { return journal.Check(path, yield) }}
+	in, err := journal.Inspect(path)
 	switch {
 	case err == nil:
 		defer in.Close()
-		j.JournalInspection = in
-	case !errors.Is(err, persistence.ErrCorrupt):
+		j.Inspection = in
+	case !errors.Is(err, journal.ErrCorrupt):
 		return nil, err
 	}
 	return (&operations{journal: j}).run(ctx, name, params, progress)
@@ -356,8 +356,8 @@ func printReport(cmd *cobra.Command, asJSON bool, r journalReport) error {
 }
 
 type journalRepaired struct {
-	Kept    string                      `json:"kept,omitempty"` // the file that holds what was taken out
-	Repairs []persistence.JournalRepair `json:"repairs"`
+	Kept    string             `json:"kept,omitempty"` // the file that holds what was taken out
+	Repairs []journal.Repaired `json:"repairs"`
 }
 
 // openStopped opens the data directory of a server that is stopped and has a journal.
@@ -398,7 +398,7 @@ func compactJournal(cmd *cobra.Command, o *operator, c Config) error {
 	}
 	defer dir.Close()
 	var done journalCompacted
-	done.Before, done.After, err = persistence.CompactJournal(dir.File(datadir.Journal), persistence.JournalOptions{Log: slog.New(slog.DiscardHandler)})
+	done.Before, done.After, err = journal.Compact(dir.File(datadir.Journal), journal.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
@@ -418,7 +418,7 @@ func repairJournal(cmd *cobra.Command, o *operator, c Config, aside []string, ye
 	if !yes {
 		path := dir.File(datadir.Journal)
 		found := 0
-		if err := persistence.CheckJournal(path, func(p persistence.JournalProblem) bool {
+		if err := journal.Check(path, func(p journal.Problem) bool {
 			found++
 			fmt.Fprintln(cmd.ErrOrStderr(), path+": "+p.String())
 			return true
@@ -431,8 +431,8 @@ func repairJournal(cmd *cobra.Command, o *operator, c Config, aside []string, ye
 		}
 		return fmt.Errorf("%d damaged and %d named: nothing was changed; make a copy of %s and run this again with --yes", found, len(aside), path)
 	}
-	j, err := persistence.OpenJournal(dir.File(datadir.Journal), persistence.JournalOptions{Log: slog.New(slog.DiscardHandler), AcceptDamage: true})
-	if errors.Is(err, persistence.ErrCorrupt) {
+	j, err := journal.Open(dir.File(datadir.Journal), journal.Options{Log: slog.New(slog.DiscardHandler), AcceptDamage: true})
+	if errors.Is(err, journal.ErrCorrupt) {
 		return fmt.Errorf("%w: this is more than can be repaired here; restore a backup", err)
 	}
 	if err != nil {
@@ -473,7 +473,7 @@ type keeper struct {
 	buffer *bufio.Writer
 }
 
-func (k *keeper) add(r persistence.JournalRecord) error {
+func (k *keeper) add(r journal.Record) error {
 	line := map[string]any{"bucket": r.Bucket, "key": r.Key, "value": r.Value} // the bytes in base64
 	for name, v := range map[string]string{"stream": r.Stream, "type": r.Event.Type} {
 		if v != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"docent/api"
-	"docent/persistence"
+	"docent/persistence/catalog"
 )
 
 const (
@@ -58,7 +58,7 @@ func (o *operations) createKey(ctx context.Context, p keyParams, _ Progress) (ke
 }
 
 func (o *operations) listKeys(ctx context.Context, p projectParams, _ Progress) ([]api.Key, error) {
-	return o.stores.catalog.Keys(ctx, persistence.KeyQuery{Project: p.ID})
+	return o.stores.catalog.Keys(ctx, catalog.KeyQuery{Project: p.ID})
 }
 
 func (o *operations) revokeKey(ctx context.Context, p keyParams, _ Progress) (struct{}, error) {

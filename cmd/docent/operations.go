@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"docent/datadir"
-	"docent/persistence"
+	"docent/persistence/journal"
 )
 
 // operations are what an operator does to a data directory. They act on the stores of the process that they run in.
@@ -87,11 +87,11 @@ func perform[P, R any](do func(*operations, context.Context, P, Progress) (R, er
 var errNoServer = errors.New("no server runs on this data directory")
 
 // withJournal hands over the serving process's journal, or one that is opened for it.
-func (o *operations) withJournal(ctx context.Context, use func(*persistence.Journal) error) error {
+func (o *operations) withJournal(ctx context.Context, use func(*journal.Journal) error) error {
 	if o.app != nil {
 		return use(o.app.journal)
 	}
-	j, err := persistence.OpenJournal(filepath.Join(o.stores.config.Data, datadir.Journal), persistence.JournalOptions{Log: slog.New(slog.DiscardHandler)})
+	j, err := journal.Open(filepath.Join(o.stores.config.Data, datadir.Journal), journal.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return fmt.Errorf("open the journal: %w; `docent journal check` says more", err)
 	}

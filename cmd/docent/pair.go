@@ -16,6 +16,8 @@ import (
 	"docent/backup"
 	"docent/datadir"
 	"docent/persistence"
+	"docent/persistence/catalog"
+	"docent/persistence/journal"
 )
 
 // catalogDSN names the catalogue of a data directory.
@@ -74,22 +76,22 @@ func catalogInPlace(dir *datadir.Dir, dsn string) error {
 }
 
 // journalInPlace refuses a catalogue that has worked with a journal which is not there, before a new one is made in its place.
-func journalInPlace(ctx context.Context, dir *datadir.Dir, catalog *persistence.Catalog) error {
+func journalInPlace(ctx context.Context, dir *datadir.Dir, c *catalog.Catalog) error {
 	size, err := fileSize(dir.File(datadir.Journal))
 	if err != nil || size > 0 {
 		return err
 	}
-	seen, worked, err := catalog.SeenJournal(ctx)
+	seen, worked, err := c.SeenJournal(ctx)
 	if err != nil || !worked {
 		return err
 	}
 	return whatNow(dir, &persistence.MismatchError{Reason: fmt.Sprintf("the journal %s is missing or empty, and %s has seen one up to position %d",
-		dir.File(datadir.Journal), catalog, seen)})
+		dir.File(datadir.Journal), c, seen)})
 }
 
 // pair makes sure that the journal and the catalogue of a data directory belong together; restored says whether they were put
 // back from a backup.
-func pair(ctx context.Context, dir *datadir.Dir, journal *persistence.Journal, catalog *persistence.Catalog) (end func(), err error) {
+func pair(ctx context.Context, dir *datadir.Dir, j *journal.Journal, c *catalog.Catalog) (end func(), err error) {
 	restored := false
 	text, err := os.ReadFile(dir.File(datadir.Backup))
 	switch {
@@ -99,13 +101,13 @@ func pair(ctx context.Context, dir *datadir.Dir, journal *persistence.Journal, c
 		if err := json.Unmarshal(text, &report); err != nil {
 			return nil, fmt.Errorf("read %s: %w", datadir.Backup, err)
 		}
-		if at := journal.Position(); at < report.Position {
+		if at := j.Position(); at < report.Position {
 			return nil, whatNow(dir, &persistence.MismatchError{Reason: fmt.Sprintf("the backup's journal ends at position %d, and this one at position %d", report.Position, at)})
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	end, err = persistence.Pair(ctx, journal, catalog, restored)
+	end, err = persistence.Pair(ctx, j, c, restored)
 	return end, whatNow(dir, err)
 }
 
@@ -197,21 +199,25 @@ func adopt(ctx context.Context, c Config, yes bool) (done adoption, err error) {
 		}
 	}
 	log := slog.New(slog.DiscardHandler)
-	catalog, err := persistence.OpenCatalog(ctx, catalogDSN(dir, c), persistence.CatalogOptions{Log: log})
+	cat, err := catalog.Open(ctx, catalogDSN(dir, c), catalog.Options{Log: log})
 	if err != nil {
 		return done, fmt.Errorf("open the catalogue: %w", err)
 	}
-	defer func() { err = errors.Join(err, catalog.Close()) }()
-	journal, err := persistence.OpenJournal(dir.File(datadir.Journal), persistence.JournalOptions{Log: log})
+	defer func() { err = errors.Join(err, cat.Close()) }()
+	j, err := journal.Open(dir.File(datadir.Journal), journal.Options{Log: log})
 	if err != nil {
 		return done, fmt.Errorf("open the journal: %w; `docent journal check` says more", err)
 	}
-	defer func() { err = errors.Join(err, journal.Close()) }()
-	if done.Reason, err = persistence.Disagreement(ctx, journal, catalog); err != nil || done.Reason == "" {
+	defer func() { err = errors.Join(err, j.Close()) }()
+	if done.Reason, err = persistence.Disagreement(ctx, j, cat); err != nil || done.Reason == "" {
 		return done, err
 	}
 	keep := &keeper{folder: dir.File(datadir.SetAside), name: "listings"}
-	err = catalog.ListedOnly(ctx, journal, func(table, id string, body json.RawMessage) error {
+	known := func(stream string) bool {
+		rec, err := j.Load(stream)
+		return err != nil || rec.Seq > 0 // a damaged stream is one that the journal knows
+	}
+	err = cat.ListedOnly(ctx, known, func(table, id string, body json.RawMessage) error {
 		done.Listed++
 		if !yes {
 			return nil
@@ -225,7 +231,7 @@ func adopt(ctx context.Context, c Config, yes bool) (done adoption, err error) {
 		return done, err
 	}
 	done.Kept = keep.path
-	if err := persistence.Adopt(ctx, journal, catalog); err != nil {
+	if err := persistence.Adopt(ctx, j, cat); err != nil {
 		return done, err
 	}
 	if err := os.Remove(dir.File(datadir.Backup)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"crypto/rand"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +11,7 @@ import (
 
 	"docent/api"
 	"docent/datadir"
+	"docent/persistence/catalog/catalogtest"
 )
 
 // TestNoStoreIsTakenForANewOne puts in the place of the journal, and then of the catalogue, nothing, an empty file and an older
@@ -162,8 +160,8 @@ func TestNoStoreIsTakenForANewOne(t *testing.T) {
 func TestADatabaseServesOneDataDirectory(t *testing.T) {
 	t.Parallel()
 	shared := "sqlite:" + filepath.Join(t.TempDir(), "shared.db")
-	if dsn := os.Getenv("DOCENT_TEST_POSTGRES"); dsn != "" {
-		shared = ownDatabase(t, dsn)
+	if os.Getenv("DOCENT_TEST_POSTGRES") != "" {
+		shared = catalogtest.Postgres(t)
 	}
 	first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
 	docent(t, "project", "add", "--data", first, "--catalog-dsn", shared, "--id", "harbour", "--domain", "harbour.example.com", "--source", writeFiles(t, harbour))
@@ -180,31 +178,4 @@ func TestADatabaseServesOneDataDirectory(t *testing.T) {
 		t.Errorf("a server on a second directory with a journal: %v", err)
 	}
 	server.start()
-}
-
-// ownDatabase makes an empty schema of a PostgreSQL database for the test and gives the DSN that uses it.
-func ownDatabase(t *testing.T, dsn string) string {
-	t.Helper()
-	db, err := sql.Open("pgx", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := "test_" + strings.ToLower(rand.Text())
-	if _, err := db.Exec("CREATE SCHEMA " + name); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_, err := db.Exec("DROP SCHEMA " + name + " CASCADE")
-		if err := errors.Join(err, db.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	u, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := u.Query()
-	q.Set("search_path", name)
-	u.RawQuery = q.Encode()
-	return u.String()
 }

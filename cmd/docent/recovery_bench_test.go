@@ -19,7 +19,8 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/datadir"
-	"docent/persistence"
+	"docent/persistence/catalog"
+	"docent/persistence/journal"
 )
 
 // BenchmarkReady answers: how long after its start a server takes requests, and how long until it has worked off the jobs
@@ -124,17 +125,17 @@ func fillDataDirectory(b *testing.B, data string, threads, jobs int) {
 		b.Fatal(err)
 	}
 	defer stores.Close()
-	journal, err := persistence.OpenJournal(dir.File(datadir.Journal), persistence.JournalOptions{Log: log, UnsafeNoSync: true, CheckpointEvery: time.Millisecond})
+	store, err := journal.Open(dir.File(datadir.Journal), journal.Options{Log: log, UnsafeNoSync: true, CheckpointEvery: time.Millisecond})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer journal.Close()
+	defer store.Close()
 
-	aThread, err := journal.Load(thread.Stream(q.thread))
+	aThread, err := store.Load(thread.Stream(q.thread))
 	if err != nil {
 		b.Fatal(err)
 	}
-	aJob, err := journal.Load(job.Stream(j.ID))
+	aJob, err := store.Load(job.Stream(j.ID))
 	if err != nil || len(aJob.Events) < 2 {
 		b.Fatalf("the job has %d events in the log: %v", len(aJob.Events), err)
 	}
@@ -160,47 +161,47 @@ func fillDataDirectory(b *testing.B, data string, threads, jobs int) {
 	}
 	each(jobs, func() error {
 		id := api.NewID(api.JobPrefix, now)
-		var events []persistence.Event
+		var events []journal.Event
 		for _, e := range aJob.Events[:2] { // it was created, and told what to do
-			events = append(events, persistence.Event{Type: e.Type, Data: bytes.ReplaceAll(e.Data, []byte(j.ID), []byte(id))})
+			events = append(events, journal.Event{Type: e.Type, Data: bytes.ReplaceAll(e.Data, []byte(j.ID), []byte(id))})
 		}
-		_, err := journal.Append(context.Background(), persistence.Append{Stream: job.Stream(api.JobID(id)), Events: events, Pending: true})
+		_, err := store.Append(context.Background(), journal.Append{Stream: job.Stream(api.JobID(id)), Events: events, Pending: true})
 		return err
 	})
 	each(threads, func() error {
 		stream := thread.Stream(api.ThreadID(api.NewID(api.ThreadPrefix, now)))
-		_, err := journal.Append(context.Background(), persistence.Append{Stream: stream, Events: []persistence.Event{{Type: "bench.slept.1"}}})
+		_, err := store.Append(context.Background(), journal.Append{Stream: stream, Events: []journal.Event{{Type: "bench.slept.1"}}})
 		if err == nil {
-			journal.Snapshot(stream, 1, aThread.Snapshot)
+			store.Snapshot(stream, 1, aThread.Snapshot)
 		}
 		return err
 	})
 	caughtUp, stop := context.WithCancel(b.Context())
 	var following sync.WaitGroup
-	jobSource, endJobs, err := persistence.FollowJournal(journal)
+	jobSource, err := store.Follow(catalog.JobListing)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer endJobs()
-	threadSource, endThreads, err := persistence.FollowThreads(journal)
+	defer jobSource.Close()
+	threadSource, err := store.Follow(catalog.QuestionListing)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer endThreads()
-	for _, projector := range []*persistence.Projector{
-		persistence.NewProjector(stores.catalog, jobSource, (&app{journal: journal}).jobRow, log),
-		persistence.NewThreadProjector(stores.catalog, threadSource, func(context.Context, string, uint64) (api.ThreadRow, bool, error) {
+	defer threadSource.Close()
+	for _, projector := range []*catalog.Projector{
+		catalog.NewProjector(stores.catalog, jobSource, (&app{journal: store}).jobRow, log),
+		catalog.NewThreadProjector(stores.catalog, threadSource, func(context.Context, string, uint64) (api.ThreadRow, bool, error) {
 			return api.ThreadRow{}, false, nil // a million questions in the catalogue are not what is measured
 		}, log),
 	} {
 		following.Go(func() { projector.Run(caughtUp) })
-		if err := projector.Wait(b.Context(), journal.Position()); err != nil {
+		if err := projector.Wait(b.Context(), store.Position()); err != nil {
 			b.Error(err)
 		}
 	}
 	stop()
 	following.Wait()
-	for journal.Stats().Streams > jobs+1 { // the threads come to rest as their events are removed
+	for store.Stats().Streams > jobs+1 { // the threads come to rest as their events are removed
 		time.Sleep(10 * time.Millisecond)
 	}
 }

@@ -37,7 +37,9 @@ import (
 	"docent/model/registry"
 	"docent/model/remote"
 	"docent/model/scripted"
-	"docent/persistence"
+	"docent/persistence/catalog"
+	"docent/persistence/journal"
+	"docent/persistence/quota"
 	"docent/router"
 	"docent/search"
 )
@@ -158,7 +160,7 @@ type app struct {
 	log     *slog.Logger
 	dir     *datadir.Dir
 	stores  *stores
-	journal *persistence.Journal
+	journal *journal.Journal
 	system  *actors.System
 	edge    *router.Server
 	updates *ingest.Updates
@@ -166,7 +168,7 @@ type app struct {
 
 	automations *automation.Runner
 
-	listings []*persistence.Projector
+	listings []*catalog.Projector
 	rows     thread.Rows // of the listing of questions
 	upkeep   upkeep
 
@@ -194,7 +196,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 		return nil, err
 	}
 	a.closers = append(a.closers, a.stores.Close)
-	if a.journal, err = persistence.OpenJournal(dir.File(datadir.Journal), persistence.JournalOptions{Log: log, Now: clock}); err != nil {
+	if a.journal, err = journal.Open(dir.File(datadir.Journal), journal.Options{Log: log, Now: clock}); err != nil {
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
 	a.closers = append(a.closers, a.journal.Close)
@@ -274,20 +276,20 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 
 // startListings lets the listings of jobs and of questions follow the journal.
 func (a *app) startListings() error {
-	jobs, end, err := persistence.FollowJournal(a.journal)
+	jobs, err := a.journal.Follow(catalog.JobListing)
 	if err != nil {
 		return err
 	}
-	a.follow(persistence.NewProjector(a.stores.catalog, jobs, a.jobRow, a.log), end)
-	threads, end, err := persistence.FollowThreads(a.journal)
+	a.follow(catalog.NewProjector(a.stores.catalog, jobs, a.jobRow, a.log), jobs.Close)
+	threads, err := a.journal.Follow(catalog.QuestionListing)
 	if err != nil {
 		return err
 	}
-	a.follow(persistence.NewThreadProjector(a.stores.catalog, threads, a.threadRow, a.log), end)
+	a.follow(catalog.NewThreadProjector(a.stores.catalog, threads, a.threadRow, a.log), threads.Close)
 	return nil
 }
 
-func (a *app) follow(projector *persistence.Projector, end func()) {
+func (a *app) follow(projector *catalog.Projector, end func()) {
 	a.listings = append(a.listings, projector)
 	a.closers = append(a.closers, func() error { end(); return nil })
 	a.background(projector.Run)
@@ -463,29 +465,29 @@ var (
 	_ agent.Linked             = (*forge.Tree)(nil)
 	_ job.Forge                = treeForge{}
 	_ job.Editor               = (*agent.Agent)(nil)
-	_ job.Journal              = (*persistence.Journal)(nil)
-	_ job.Projects             = (*persistence.Catalog)(nil)
-	_ thread.Journal           = (*persistence.Journal)(nil)
+	_ job.Journal              = (*journal.Journal)(nil)
+	_ job.Projects             = (*catalog.Catalog)(nil)
+	_ thread.Journal           = (*journal.Journal)(nil)
 	_ thread.Searcher          = ingest.Documents{}
 	_ thread.Model             = (*registry.Registry)(nil)
-	_ thread.Projects          = (*persistence.Catalog)(nil)
-	_ forge.PullStore          = (*persistence.Catalog)(nil)
+	_ thread.Projects          = (*catalog.Catalog)(nil)
+	_ forge.PullStore          = (*catalog.Catalog)(nil)
 	_ search.Tree              = (*forge.Tree)(nil)
-	_ ingest.Catalog           = (*persistence.Catalog)(nil)
+	_ ingest.Catalog           = (*catalog.Catalog)(nil)
 	_ ingest.Repositories      = (*forge.Hub)(nil)
 	_ ingest.Index             = (*search.Library)(nil)
-	_ router.Catalog           = (*persistence.Catalog)(nil)
-	_ router.Quotas            = (*persistence.Quotas)(nil)
-	_ router.Claims            = (*persistence.Journal)(nil)
+	_ router.Catalog           = (*catalog.Catalog)(nil)
+	_ router.Quotas            = (*quota.Counters)(nil)
+	_ router.Claims            = (*journal.Journal)(nil)
 	_ router.Documents         = ingest.Documents{}
 	_ router.Pulls             = (*forge.Hub)(nil)
 	_ router.Threads           = (*actors.Threads)(nil)
-	_ router.Analytics         = (*persistence.Catalog)(nil)
+	_ router.Analytics         = (*catalog.Catalog)(nil)
 	_ router.Updates           = (*ingest.Updates)(nil)
 	_ router.Models            = (*registry.Registry)(nil)
 	_ router.Pushes            = (*automation.Runner)(nil)
-	_ automation.Catalog       = (*persistence.Catalog)(nil)
-	_ automation.Claims        = (*persistence.Journal)(nil)
+	_ automation.Catalog       = (*catalog.Catalog)(nil)
+	_ automation.Claims        = (*journal.Journal)(nil)
 	_ automation.Documentation = repositories{}
 	_ automation.Jobs          = (*actors.Jobs)(nil)
 	_ automation.Updates       = (*ingest.Updates)(nil)

@@ -11,7 +11,7 @@ import (
 	"docent/datadir"
 	"docent/forge"
 	"docent/ingest"
-	"docent/persistence"
+	"docent/persistence/catalog"
 	"docent/search"
 )
 
@@ -19,7 +19,7 @@ import (
 type stores struct {
 	config  Config
 	dir     *datadir.Dir
-	catalog *persistence.Catalog
+	catalog *catalog.Catalog
 	hub     *forge.Hub
 	library *search.Library
 	source  *ingest.Reader
@@ -36,7 +36,7 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 	if err := catalogInPlace(dir, dsn); err != nil {
 		return s, err
 	}
-	if s.catalog, err = persistence.OpenCatalog(ctx, dsn, persistence.CatalogOptions{Log: log, Now: clock}); err != nil {
+	if s.catalog, err = catalog.Open(ctx, dsn, catalog.Options{Log: log, Now: clock}); err != nil {
 		return s, fmt.Errorf("open the catalogue: %w", err)
 	}
 	if err := journalInPlace(ctx, dir, s.catalog); err != nil {
@@ -64,7 +64,7 @@ func (s *stores) operations() *operations { return &operations{stores: s} }
 
 // coAuthor is who stands behind a key: its name, where that is a person's name with an address. Names of keys do not change.
 func (s *stores) coAuthor(ctx context.Context, id api.KeyID) (string, error) {
-	keys, err := s.catalog.Keys(ctx, persistence.KeyQuery{})
+	keys, err := s.catalog.Keys(ctx, catalog.KeyQuery{})
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,239 @@
+package catalog
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"time"
+
+	"docent/api"
+
+	"github.com/uptrace/bun"
+)
+
+// An AnalyticsQuery asks for a page of what happened in a project. Lists are some seconds old at most; questions and
+// ratings, which the journal holds, are waited for.
+type AnalyticsQuery struct {
+	Project  api.ProjectID
+	From, To time.Time // half-open; no bound where zero
+	After    string    // the cursor that came with the page before
+	Limit    int       // at most so many
+}
+
+// QuestionTotals count what was asked in a project.
+type QuestionTotals struct {
+	Threads    int `bun:"threads"`
+	Callers    int `bun:"callers"` // anonymous ones count as one
+	Questions  int `bun:"questions"`
+	Answered   int `bun:"answered"`
+	Unanswered int `bun:"unanswered"` // the documentation had no answer
+	Failed     int `bun:"failed"`
+	Web        int `bun:"web"`
+	API        int `bun:"api"`
+	Up         int `bun:"up"`
+	Down       int `bun:"down"`
+}
+
+// CallerCount says how much one caller has asked.
+type CallerCount struct {
+	Caller    string
+	Threads   int
+	Questions int
+	Last      time.Time
+}
+
+// SearchCount says how often one text was searched for.
+type SearchCount struct {
+	Query   string
+	Count   int
+	Results int // of the newest such search
+	Last    time.Time
+}
+
+// PageCount says how the answers that cite one page were rated.
+type PageCount struct {
+	Page     string
+	Up, Down int
+}
+
+// A cursor is where a page of a list ends: a number that the list is sorted by, and a text that tells equals apart.
+type cursor struct {
+	Number int64  `json:"n"`
+	Text   string `json:"t"`
+}
+
+func (c cursor) String() string {
+	b, _ := json.Marshal(c) // a number and a string: cannot fail
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func parseCursor(s string) (cursor, bool, error) {
+	if s == "" {
+		return cursor{}, false, nil
+	}
+	var c cursor
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err == nil {
+		err = json.Unmarshal(b, &c)
+	}
+	if err != nil || len(s) > 2048 || !askable(c.Text) {
+		return cursor{}, false, &api.InvalidError{Problems: []api.Problem{{Field: "cursor", Message: "must be the nextCursor of an earlier answer, as it was"}}}
+	}
+	return c, true, nil
+}
+
+// between bounds a column of times.
+func (q AnalyticsQuery) between(sel *bun.SelectQuery, column string) *bun.SelectQuery {
+	sel = sel.Where("project_id = ?", q.Project)
+	if !q.From.IsZero() {
+		sel = sel.Where("? >= ?", bun.Ident(column), ceilMilli(q.From))
+	}
+	if !q.To.IsZero() {
+		sel = sel.Where("? < ?", bun.Ident(column), ceilMilli(q.To))
+	}
+	return sel
+}
+
+// ceilMilli is the first stored time that is not before t.
+func ceilMilli(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
+
+// current waits, for a short time, until the copy of the threads reflects all that the journal holds.
+func (c *Catalog) current(ctx context.Context) error {
+	p := c.threads.Load()
+	if p == nil {
+		return nil
+	}
+	return p.await(ctx, Newest)
+}
+
+// page cuts what was read at the limit and says where the next page begins; it is empty on the last one.
+func page[R any](q AnalyticsQuery, rows []R, at func(R) cursor) ([]R, string) {
+	if len(rows) <= q.Limit {
+		return rows, ""
+	}
+	rows = rows[:q.Limit]
+	return rows, at(rows[q.Limit-1]).String()
+}
+
+// Questions lists a project's questions that have come to their end, by the time they were asked, newest first.
+func (c *Catalog) Questions(ctx context.Context, q AnalyticsQuery) ([]api.QuestionRow, string, error) {
+	return c.questions(ctx, q, "asked_at", func(sel *bun.SelectQuery) *bun.SelectQuery { return sel.Where("replaced = ?", false) },
+		func(r questionRow) cursor { return cursor{r.Asked, string(r.ID)} })
+}
+
+// Feedback lists a project's questions whose answers were rated, by the time of the rating, newest first; also those
+// that were replaced by another answer since.
+func (c *Catalog) Feedback(ctx context.Context, q AnalyticsQuery) ([]api.QuestionRow, string, error) {
+	return c.questions(ctx, q, "rated_at", func(sel *bun.SelectQuery) *bun.SelectQuery { return sel.Where("rating <> ''") },
+		func(r questionRow) cursor { return cursor{r.Rated, string(r.ID)} })
+}
+
+func (c *Catalog) questions(ctx context.Context, q AnalyticsQuery, by string, which func(*bun.SelectQuery) *bun.SelectQuery, at func(questionRow) cursor) ([]api.QuestionRow, string, error) {
+	after, more, err := parseCursor(q.After)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := c.current(ctx); err != nil {
+		return nil, "", err
+	}
+	var rows []questionRow
+	sel := which(q.between(c.read.NewSelect().Model(&rows).Column("id", "asked_at", "rated_at", "body"), by)).
+		OrderExpr("? DESC, id DESC", bun.Ident(by)).Limit(int64(q.Limit) + 1)
+	if more {
+		sel = sel.Where("(?, id) < (?, ?)", bun.Ident(by), after.Number, after.Text)
+	}
+	if err := sel.Scan(ctx); err != nil {
+		return nil, "", c.fail("list questions", err)
+	}
+	rows, next := page(q, rows, at)
+	out := make([]api.QuestionRow, len(rows))
+	for i := range rows {
+		if out[i], err = rows[i].question(); err != nil {
+			return nil, "", c.fail("list questions", err)
+		}
+	}
+	return out, next, nil
+}
+
+// Totals counts a project's questions.
+func (c *Catalog) Totals(ctx context.Context, q AnalyticsQuery) (QuestionTotals, error) {
+	var t QuestionTotals
+	if err := c.current(ctx); err != nil {
+		return t, err
+	}
+	count := "COALESCE(SUM(CASE WHEN ? = ? THEN 1 ELSE 0 END), 0) AS ?"
+	sel := q.between(c.read.NewSelect().Model((*questionRow)(nil)), "asked_at").Where("replaced = ?", false).
+		ColumnExpr("COUNT(DISTINCT thread_id) AS threads").ColumnExpr("COUNT(DISTINCT caller) AS callers").ColumnExpr("COUNT(*) AS questions")
+	for _, of := range []struct{ column, value, name string }{
+		{"outcome", outcomeAnswered, "answered"}, {"outcome", outcomeUnanswered, "unanswered"}, {"outcome", outcomeFailed, "failed"},
+		{"channel", string(api.ChannelWeb), "web"}, {"channel", string(api.ChannelAPI), "api"},
+		{"rating", string(api.RatedUp), "up"}, {"rating", string(api.RatedDown), "down"},
+	} {
+		sel = sel.ColumnExpr(count, bun.Ident(of.column), of.value, bun.Ident(of.name))
+	}
+	err := sel.Scan(ctx, &t)
+	return t, c.fail("count questions", err)
+}
+
+// Callers lists who has asked in a project, most questions first.
+func (c *Catalog) Callers(ctx context.Context, q AnalyticsQuery) ([]CallerCount, string, error) {
+	after, more, err := parseCursor(q.After)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := c.current(ctx); err != nil {
+		return nil, "", err
+	}
+	var rows []struct {
+		Caller    string `bun:"caller"`
+		Threads   int    `bun:"threads"`
+		Questions int64  `bun:"questions"`
+		Last      int64  `bun:"last"`
+	}
+	sel := q.between(c.read.NewSelect().Model((*questionRow)(nil)), "asked_at").Where("replaced = ?", false).
+		Column("caller").ColumnExpr("COUNT(DISTINCT thread_id) AS threads").ColumnExpr("COUNT(*) AS questions").ColumnExpr("MAX(asked_at) AS last").
+		Group("caller").OrderExpr("COUNT(*) DESC, caller").Limit(int64(q.Limit) + 1)
+	if more {
+		sel = sel.Having("COUNT(*) < ? OR (COUNT(*) = ? AND caller > ?)", after.Number, after.Number, after.Text)
+	}
+	if err := sel.Scan(ctx, &rows); err != nil {
+		return nil, "", c.fail("count callers", err)
+	}
+	out := make([]CallerCount, len(rows))
+	for i, r := range rows {
+		out[i] = CallerCount{r.Caller, r.Threads, int(r.Questions), time.UnixMilli(r.Last).UTC()}
+	}
+	out, next := page(q, out, func(r CallerCount) cursor { return cursor{int64(r.Questions), r.Caller} })
+	return out, next, nil
+}
+
+// PageFeedback lists the pages that rated answers cite, those with most ratings first.
+func (c *Catalog) PageFeedback(ctx context.Context, q AnalyticsQuery) ([]PageCount, string, error) {
+	after, more, err := parseCursor(q.After)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := c.current(ctx); err != nil {
+		return nil, "", err
+	}
+	var rows []struct {
+		Page string `bun:"page"`
+		All  int    `bun:"ratings"`
+		Up   int    `bun:"up"`
+	}
+	sel := q.between(c.read.NewSelect().Model((*ratedPageRow)(nil)), "rated_at").
+		ColumnExpr("page.page AS page").ColumnExpr("COUNT(*) AS ratings").ColumnExpr("SUM(CASE WHEN rating = ? THEN 1 ELSE 0 END) AS up", api.RatedUp).
+		GroupExpr("page.page").OrderExpr("COUNT(*) DESC, page.page").Limit(int64(q.Limit) + 1)
+	if more {
+		sel = sel.Having("COUNT(*) < ? OR (COUNT(*) = ? AND page.page > ?)", after.Number, after.Number, after.Text)
+	}
+	if err := sel.Scan(ctx, &rows); err != nil {
+		return nil, "", c.fail("count feedback", err)
+	}
+	out := make([]PageCount, len(rows))
+	for i, r := range rows {
+		out[i] = PageCount{r.Page, r.Up, r.All - r.Up}
+	}
+	out, next := page(q, out, func(r PageCount) cursor { return cursor{int64(r.Up + r.Down), r.Page} })
+	return out, next, nil
+}

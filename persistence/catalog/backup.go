@@ -1,0 +1,68 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Backup writes a consistent copy of a SQLite catalogue to a new file at path, while others read and write. The file is
+// there in full or not at all.
+func (c *Catalog) Backup(ctx context.Context, path string) error {
+	if c.path == "" {
+		return errors.New("the catalogue is on PostgreSQL: back it up with pg_dump")
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("back up %s: %s is there already", c.name, path)
+	}
+	part := path + ".part"
+	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("back up %s: %w", c.name, err)
+	}
+	// SQLite writes into an empty file, and the copy must not be readable for others while it grows.
+	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("back up %s: %w", c.name, err)
+	}
+	defer os.Remove(part) // gone by its name when all went well
+	defer f.Close()
+	if err := c.copyTo(ctx, part); err != nil {
+		return c.fail("back up", err)
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("back up %s: %w", c.name, err)
+	}
+	if err := os.Rename(part, path); err != nil {
+		return fmt.Errorf("back up %s: %w", c.name, err)
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// copyTo runs on a connection of its own: the reading ones may not write, and the writing one stays free.
+func (c *Catalog) copyTo(ctx context.Context, path string) error {
+	conn, err := c.read.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, "PRAGMA query_only(0)"); err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, "VACUUM INTO ?", path)
+	if _, back := conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA query_only(1)"); err == nil {
+		err = back
+	}
+	return err
+}
+
+func syncFolder(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

@@ -1,0 +1,164 @@
+package catalog
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+
+	"github.com/uptrace/bun"
+)
+
+// A Identity says which catalogue this is, and what it knows of the journal that it works with.
+type Identity struct {
+	ID       string
+	Revision uint64 // the number of its last change of what stands nowhere else
+	Journal  string // the identity of the journal that it works with; empty where there is none yet
+	Position uint64 // the last position of the journal that it has seen
+	Partial  bool   // a listing was being made anew when the catalogue was brought up to date: Position may be too low
+}
+
+type storeRow struct {
+	bun.BaseModel `bun:"table:stores"`
+
+	Name     string `bun:"name,pk"`
+	ID       string `bun:"id"`
+	Position uint64 `bun:"position"`
+}
+
+const (
+	storeCatalog = "catalog"
+	storeJournal = "journal"
+)
+
+// identify gives a catalogue its identity, at the migration that brings these.
+func identify(ctx context.Context, db bun.IDB) error {
+	var seen uint64
+	if err := db.NewRaw("SELECT COALESCE(MAX(position), 0) FROM projections").Scan(ctx, &seen); err != nil {
+		return err
+	}
+	rows := []storeRow{{Name: storeCatalog, ID: rand.Text()}, {Name: storeJournal, Position: seen}}
+	_, err := db.NewInsert().Model(&rows).Exec(ctx)
+	return err
+}
+
+// Identity is what the catalogue says of itself now.
+func (c *Catalog) Identity(ctx context.Context) (is Identity, err error) {
+	var rows []storeRow
+	if err := c.read.NewSelect().Model(&rows).Scan(ctx); err != nil {
+		return is, c.fail("read the catalogue's identity", err)
+	}
+	for _, r := range rows {
+		switch r.Name {
+		case storeCatalog:
+			is.ID, is.Revision = r.ID, r.Position
+		case storeJournal:
+			is.Journal, is.Position = r.ID, r.Position
+		}
+	}
+	if is.ID == "" {
+		return is, fmt.Errorf("read the catalogue's identity: %w: %s has none", ErrCorrupt, c.name)
+	}
+	if is.Journal == "" {
+		var reset int
+		if err := c.read.NewRaw("SELECT COUNT(*) FROM projections WHERE position = 0").Scan(ctx, &reset); err != nil {
+			return is, c.fail("read the listings' positions", err)
+		}
+		is.Partial = reset > 0
+	}
+	c.heard(is.Revision)
+	return is, nil
+}
+
+// Revision is the number of the last change, of what stands nowhere else, that is known here.
+func (c *Catalog) Revision() uint64 { return c.revision.Load() }
+
+// RememberJournal makes a journal the one that the catalogue works with. It says false where another process was faster with
+// another one.
+func (c *Catalog) RememberJournal(ctx context.Context, was Identity, id string, position uint64) (bool, error) {
+	var n int64
+	err := c.update(ctx, "remember the journal", func(ctx context.Context, tx bun.Tx) error {
+		res, err := tx.NewUpdate().Model((*storeRow)(nil)).Set("id = ?", id).Set("position = ?", position).
+			Where("name = ?", storeJournal).Where("id = ?", was.Journal).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		n, err = res.RowsAffected()
+		return err
+	})
+	return n > 0, err
+}
+
+// EmptyListings removes every copy of what the journal holds. The listings follow the journal from its start then.
+func (c *Catalog) EmptyListings(ctx context.Context) error {
+	return c.update(ctx, "empty the listings", func(ctx context.Context, tx bun.Tx) error {
+		for _, of := range []projection{jobListing(c, nil), c.questionListing(nil)} {
+			if err := of.drop(ctx, tx); err != nil {
+				return err
+			}
+		}
+		_, err := tx.NewRaw("UPDATE projections SET position = 0").Exec(ctx)
+		return err
+	})
+}
+
+// change runs fn in one transaction, which counts as a change of what stands nowhere else.
+func (c *Catalog) change(ctx context.Context, doing string, fn func(context.Context, bun.Tx) error) error {
+	var revision uint64
+	err := c.update(ctx, doing, func(ctx context.Context, tx bun.Tx) error {
+		if err := fn(ctx, tx); err != nil {
+			return err
+		}
+		// Last, since on PostgreSQL others who change something wait here until this has ended.
+		return tx.NewRaw("UPDATE stores SET position = position + 1 WHERE name = ? RETURNING position", storeCatalog).Scan(ctx, &revision)
+	})
+	if err == nil {
+		c.heard(revision)
+	}
+	return err
+}
+
+// heard remembers the highest number of a change.
+func (c *Catalog) heard(revision uint64) {
+	for {
+		old := c.revision.Load()
+		if old >= revision || c.revision.CompareAndSwap(old, revision) {
+			return
+		}
+	}
+}
+
+// SeenJournal says up to which position the catalogue has seen a journal, and whether it has worked with one at all.
+func (c *Catalog) SeenJournal(ctx context.Context) (position uint64, worked bool, err error) {
+	is, err := c.Identity(ctx)
+	return is.Position, is.Journal != "" || is.Position > 0, err
+}
+
+// ListedOnly yields what is listed of jobs and questions of whose streams the journal knows nothing.
+func (c *Catalog) ListedOnly(ctx context.Context, known func(stream string) bool, yield func(table, id string, body json.RawMessage) error) error {
+	for _, of := range []struct{ table, stream, prefix string }{{"jobs", "id", jobStreamPrefix}, {"questions", "thread_id", threadStreamPrefix}} {
+		for after, more := "", true; more; {
+			var rows []struct {
+				ID     string          `bun:"id"`
+				Stream string          `bun:"stream"`
+				Body   json.RawMessage `bun:"body"`
+			}
+			err := c.read.NewSelect().Table(of.table).Column("id", "body").ColumnExpr("? AS stream", bun.Ident(of.stream)).
+				Where("id > ?", after).OrderBy("id", bun.OrderAsc).Limit(projectBatch).Scan(ctx, &rows)
+			if err != nil {
+				return c.fail("read "+of.table, err)
+			}
+			for _, r := range rows {
+				after = r.ID
+				if known(of.prefix + r.Stream) {
+					continue
+				}
+				if err := yield(of.table, r.ID, r.Body); err != nil {
+					return err
+				}
+			}
+			more = len(rows) == projectBatch
+		}
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"math"
+	"strings"
+	"time"
+
+	"docent/api"
+
+	"github.com/uptrace/bun"
+)
+
+// A JobQuery asks for a page of a project's jobs, newest first.
+type JobQuery struct {
+	Project  api.ProjectID
+	Status   api.JobStatus // any where empty
+	Archived *bool         // any where nil
+	Before   api.JobID     // older than this one; a cursor
+	Skip     int
+	Limit    int // all where zero
+	// MinPos waits, for a short time, until the listing reflects the journal up to this position: who has created a
+	// job finds it. Newest waits for all that the journal holds.
+	MinPos uint64
+}
+
+// Newest is the position of whatever the journal holds last when the question is asked.
+const Newest uint64 = math.MaxUint64
+
+// listingWait is how long a listing waits for its position before it shows what is there.
+const listingWait = 2 * time.Second
+
+type jobRow struct {
+	bun.BaseModel `bun:"table:jobs,alias:job"`
+
+	ID       api.JobID       `bun:"id,pk"`
+	Project  api.ProjectID   `bun:"project_id"`
+	Status   api.JobStatus   `bun:"status"`
+	Archived bool            `bun:"archived"`
+	Seq      uint64          `bun:"seq"`
+	Body     json.RawMessage `bun:"body"`
+}
+
+func newJobRow(r api.JobRow) (*jobRow, error) {
+	body, err := encodeBody(r)
+	return &jobRow{ID: r.Job.ID, Project: r.Project, Status: r.Job.Status, Archived: r.Archived, Seq: r.Seq, Body: body}, err
+}
+
+// jobListing is the copy of all jobs. A row that is there in a newer form stays.
+func jobListing(c *Catalog, load func(ctx context.Context, stream string) (api.JobRow, bool, error)) projection {
+	return projection{
+		name: JobListing, title: "the job listing", kind: "job", prefix: jobStreamPrefix, gap: projectGap,
+		load: func(ctx context.Context, stream string, _ uint64) (any, bool, error) {
+			row, ok, err := load(ctx, stream)
+			if err != nil || !ok {
+				return nil, ok, err
+			}
+			row.Job.ID = api.JobID(strings.TrimPrefix(stream, jobStreamPrefix))
+			r, err := newJobRow(row)
+			return r, true, err
+		},
+		write: func(ctx context.Context, tx bun.Tx, loaded []any, gone []string) error {
+			if len(loaded) > 0 {
+				rows := make([]*jobRow, len(loaded))
+				for i, r := range loaded {
+					rows[i] = r.(*jobRow)
+				}
+				_, err := tx.NewInsert().Model(&rows).On("CONFLICT (id) DO UPDATE").
+					Set("project_id = EXCLUDED.project_id").Set("status = EXCLUDED.status").Set("archived = EXCLUDED.archived").
+					Set("seq = EXCLUDED.seq").Set("body = EXCLUDED.body").
+					Where("job.seq < EXCLUDED.seq").Exec(ctx)
+				if err != nil {
+					return err
+				}
+			}
+			if len(gone) > 0 {
+				_, err := tx.NewDelete().Model((*jobRow)(nil)).Where("id IN ?", bun.Tuple(gone)).Exec(ctx)
+				return err
+			}
+			return nil
+		},
+		drop: func(ctx context.Context, tx bun.Tx) error {
+			_, err := tx.NewDelete().Model((*jobRow)(nil)).Where("TRUE").Exec(ctx)
+			return err
+		},
+		listed: func(ctx context.Context, after string, n int) (ids []string, err error) {
+			err = c.read.NewSelect().Model((*jobRow)(nil)).Column("id").Where("id > ?", after).Order("id").Limit(int64(n)).Scan(ctx, &ids)
+			return ids, c.fail("read which jobs are listed", err)
+		},
+	}
+}
+
+// Jobs lists a project's jobs. It is a copy of what the journal holds, some milliseconds behind it.
+func (c *Catalog) Jobs(ctx context.Context, q JobQuery) ([]api.JobRow, error) {
+	if p := c.projector.Load(); p != nil && q.MinPos > 0 {
+		if err := p.await(ctx, q.MinPos); err != nil {
+			return nil, err
+		}
+	}
+	if !askable(string(q.Project)) || !askable(string(q.Before)) {
+		return nil, nil
+	}
+	var rows []jobRow
+	sel := c.read.NewSelect().Model(&rows).Column("id", "body").Where("project_id = ?", q.Project).Order("id DESC")
+	if q.Status != "" {
+		sel = sel.Where("status = ?", q.Status)
+	}
+	if q.Archived != nil {
+		sel = sel.Where("archived = ?", *q.Archived)
+	}
+	if q.Before != "" {
+		sel = sel.Where("id < ?", q.Before)
+	}
+	if q.Limit > 0 {
+		sel = sel.Limit(int64(q.Limit))
+	}
+	if q.Skip > 0 {
+		sel = sel.Offset(int64(q.Skip))
+		if q.Limit <= 0 {
+			sel = sel.Limit(math.MaxInt32) // SQLite has no offset without a limit
+		}
+	}
+	if err := sel.Scan(ctx); err != nil {
+		return nil, c.fail("list jobs", err)
+	}
+	out := make([]api.JobRow, len(rows))
+	for i := range rows {
+		if err := decodeBody(rows[i].Body, &out[i], "job "+string(rows[i].ID)); err != nil {
+			return nil, c.fail("list jobs", err)
+		}
+	}
+	return out, nil
+}
+
+// NewestJob is the job that comes first in the listings of all projects; empty where there is none.
+func (c *Catalog) NewestJob(ctx context.Context) (api.JobID, error) {
+	var newest sql.NullString
+	if err := c.read.NewSelect().Model((*jobRow)(nil)).ColumnExpr("MAX(id)").Scan(ctx, &newest); err != nil {
+		return "", c.fail("look for the newest job", err)
+	}
+	return api.JobID(newest.String), nil
+}

@@ -1,0 +1,264 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"docent/api"
+
+	"github.com/uptrace/bun"
+)
+
+type keyRow struct {
+	bun.BaseModel `bun:"table:keys"`
+
+	ID        api.KeyID       `bun:"id,pk"`
+	Hash      []byte          `bun:"hash"`
+	Org       api.OrgID       `bun:"org_id"`
+	Project   api.ProjectID   `bun:"project_id,nullzero"`
+	Body      json.RawMessage `bun:"body"`
+	CreatedAt time.Time       `bun:"created_at"`
+	RevokedAt *time.Time      `bun:"revoked_at"`
+	LastUsed  *time.Time      `bun:"last_used_at"`
+	Checksum  int64           `bun:"checksum"`
+}
+
+// key is the row as a resource. What has a column of its own comes from there.
+func (r *keyRow) key() (api.Key, error) {
+	var k api.Key
+	if err := checkRow(r); err != nil {
+		return k, err
+	}
+	if err := decodeBody(r.Body, &k, "key "+string(r.ID)); err != nil {
+		return api.Key{}, err
+	}
+	k.ID, k.Org, k.Project, k.CreatedAt = r.ID, r.Org, r.Project, r.CreatedAt.UTC()
+	k.RevokedAt, k.LastUsed = stampPtr(r.RevokedAt), stampPtr(r.LastUsed)
+	return k, nil
+}
+
+// AddKey stores what is known of a new key under the hash of its secret (api.HashSecret). The id, the time and the
+// organization are filled in where they are missing. It fails with *api.InvalidError when options are wrong, and with
+// api.ErrNotFound when the key's project does not exist.
+func (c *Catalog) AddKey(ctx context.Context, k api.Key, hash [32]byte) (api.Key, error) {
+	now := c.now()
+	if err := k.Validate(now); err != nil {
+		return api.Key{}, err
+	}
+	if k.CreatedAt.IsZero() {
+		k.CreatedAt = now
+	}
+	if k.ID == "" {
+		k.ID = api.KeyID(api.NewID(api.KeyPrefix, k.CreatedAt))
+	}
+	k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.LastUsed = stamp(k.CreatedAt), stampPtr(k.ExpiresAt), nil, nil
+	err := c.change(ctx, "add key", func(ctx context.Context, tx bun.Tx) error {
+		if k.Project != "" {
+			var project projectRow
+			err := tx.NewSelect().Model(&project).Where("id = ?", k.Project).Scan(ctx)
+			if err == nil {
+				err = checkRow(&project)
+			}
+			switch {
+			case errors.Is(err, sql.ErrNoRows):
+				return noProject(k.Project)
+			case err != nil:
+				return err
+			case k.Org == "":
+				k.Org = project.Org
+			case k.Org != project.Org: // of another organization, and so unknown to this one
+				return noProject(k.Project)
+			}
+		}
+		if k.Org == "" {
+			k.Org = DefaultOrg
+		}
+		body, err := encodeBody(k)
+		if err != nil {
+			return err
+		}
+		row := &keyRow{ID: k.ID, Hash: hash[:], Org: k.Org, Project: k.Project, Body: body, CreatedAt: k.CreatedAt}
+		setChecksum(row)
+		_, err = tx.NewInsert().Model(row).Exec(ctx)
+		switch {
+		case violates(err, unique):
+			return conflict("this key exists already")
+		case violates(err, reference):
+			return fmt.Errorf("organization %q: %w", k.Org, api.ErrNotFound)
+		}
+		return err
+	})
+	if err != nil {
+		return api.Key{}, err
+	}
+	c.keys.forget() // the hash may be remembered as unknown
+	return k, nil
+}
+
+// KeyByHash finds a key by the hash of its secret; api.ErrNotFound where there is none. Revoked and expired keys are
+// found. The key's lists are shared with other callers: they may be read only. LastUsed may be a little old.
+func (c *Catalog) KeyByHash(ctx context.Context, hash [32]byte) (api.Key, error) {
+	return c.keys.get(ctx, hash)
+}
+
+func (c *Catalog) loadKey(ctx context.Context, hash [32]byte) (api.Key, error) {
+	var row keyRow
+	err := c.read.NewSelect().Model(&row).Where("hash = ?", hash[:]).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return api.Key{}, api.ErrNotFound
+	}
+	if err != nil {
+		return api.Key{}, c.fail("find key", err)
+	}
+	k, err := row.key()
+	return k, c.fail("find key", err)
+}
+
+// A KeyQuery says which keys to list; all where it is empty.
+type KeyQuery struct {
+	Org     api.OrgID
+	Project api.ProjectID
+}
+
+// Keys lists keys, the oldest first, revoked and expired ones included.
+func (c *Catalog) Keys(ctx context.Context, q KeyQuery) ([]api.Key, error) {
+	var rows []keyRow
+	sel := c.read.NewSelect().Model(&rows).Order("id")
+	if q.Org != "" {
+		sel = sel.Where("org_id = ?", q.Org)
+	}
+	if q.Project != "" {
+		sel = sel.Where("project_id = ?", q.Project)
+	}
+	if err := sel.Scan(ctx); err != nil {
+		return nil, c.fail("list keys", err)
+	}
+	rows = good(c, rows)
+	out := make([]api.Key, len(rows))
+	for i := range rows {
+		k, err := rows[i].key()
+		if err != nil {
+			return nil, c.fail("list keys", err)
+		}
+		if at, ok := c.touched.of(k.ID); ok && (k.LastUsed == nil || at.After(*k.LastUsed)) {
+			k.LastUsed = &at
+		}
+		out[i] = k
+	}
+	return out, nil
+}
+
+// RevokeKey ends a key: the next look-up shows it as revoked. A key that is revoked already stays as it is. One that is damaged
+// is refused anyway, and is revoked as it stands.
+func (c *Catalog) RevokeKey(ctx context.Context, id api.KeyID, at time.Time) error {
+	at = stamp(at)
+	err := c.change(ctx, "revoke key", func(ctx context.Context, tx bun.Tx) error {
+		var row keyRow
+		err := forUpdate(tx.NewSelect().Model(&row).Where("id = ?", id)).Scan(ctx)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("key %q: %w", id, api.ErrNotFound)
+		}
+		if err != nil || row.RevokedAt != nil && checkRow(&row) == nil {
+			return err
+		}
+		row.RevokedAt = &at
+		setChecksum(&row)
+		_, err = tx.NewUpdate().Model(&row).Column("revoked_at", "checksum").WherePK().Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.keys.forget()
+	return nil
+}
+
+// touches are last uses of keys that are not written yet.
+type touches struct {
+	mu sync.Mutex
+	at map[api.KeyID]time.Time
+}
+
+func (t *touches) of(id api.KeyID) (time.Time, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at, ok := t.at[id]
+	return at, ok
+}
+
+// add remembers the latest use of each key.
+func (t *touches) add(uses map[api.KeyID]time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, at := range uses {
+		if at.After(t.at[id]) {
+			t.at[id] = at
+		}
+	}
+}
+
+func (t *touches) take() map[api.KeyID]time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.at) == 0 {
+		return nil
+	}
+	taken := t.at
+	t.at = make(map[api.KeyID]time.Time, len(taken))
+	return taken
+}
+
+// TouchKey records that a key was used. It returns at once; the last use is written some seconds later.
+func (c *Catalog) TouchKey(id api.KeyID, at time.Time) {
+	at = stamp(at)
+	c.touched.mu.Lock()
+	defer c.touched.mu.Unlock()
+	if at.After(c.touched.at[id]) {
+		c.touched.at[id] = at
+	}
+}
+
+func (c *Catalog) flushTouches(ctx context.Context, every time.Duration) {
+	defer close(c.flushed)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return // Close writes the rest
+		case <-tick.C:
+			if err := c.writeTouches(ctx); err != nil && ctx.Err() == nil {
+				c.log.Warn("the last use of keys is not written yet", "error", err)
+			}
+		}
+	}
+}
+
+// writeTouches writes what is buffered, in one transaction; what could not be written is tried again.
+func (c *Catalog) writeTouches(ctx context.Context) error {
+	uses := c.touched.take()
+	if uses == nil {
+		return nil
+	}
+	err := c.update(ctx, "record the last use of keys", func(ctx context.Context, tx bun.Tx) error {
+		for _, id := range slices.Sorted(maps.Keys(uses)) { // in one order everywhere: two processes cannot block each other
+			_, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("last_used_at = ?", uses[id]).
+				Where("id = ?", id).Where("last_used_at IS NULL OR last_used_at < ?", uses[id]).Exec(ctx)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		c.touched.add(uses)
+	}
+	return err
+}

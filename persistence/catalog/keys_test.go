@@ -1,0 +1,182 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"docent/api"
+)
+
+func TestKeyIsStoredInFull(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		clock := newTestClock()
+		c := p.open(Options{Now: clock.now})
+		addProject(t, c, "docs")
+		expires := clock.now().Add(time.Hour)
+		for _, k := range []api.Key{
+			{Kind: api.AdminKey, Name: "CI's", Scopes: []string{"read"}, AllowIP: []string{"203.0.113.0/24", "2001:db8::1"}, Hint: "dct_adm_…abcd"},
+			{Kind: api.AssistantKey, Project: "docs", Origins: []string{"https://docs.example.com"}, ExpiresAt: &expires},
+		} {
+			hash := api.HashSecret(api.NewSecret(k.Kind))
+			want := must(c.AddKey(t.Context(), k, hash))(t)
+			if !api.ValidID(api.KeyPrefix, string(want.ID)) || want.Org != DefaultOrg || want.CreatedAt.IsZero() {
+				t.Errorf("the key became %+v", want)
+			}
+			if want.Name != k.Name || !reflect.DeepEqual(want.Scopes, k.Scopes) || !reflect.DeepEqual(want.AllowIP, k.AllowIP) || !reflect.DeepEqual(want.Origins, k.Origins) {
+				t.Errorf("the key became %+v, of %+v", want, k)
+			}
+			other := p.open(Options{})
+			if got := must(other.KeyByHash(t.Context(), hash))(t); !reflect.DeepEqual(got, want) {
+				t.Errorf("KeyByHash answered\n%+v, want\n%+v", got, want)
+			}
+		}
+		if got := must(c.Keys(t.Context(), KeyQuery{}))(t); len(got) != 2 {
+			t.Errorf("%d keys are listed, want 2", len(got))
+		}
+		if got := must(c.Keys(t.Context(), KeyQuery{Project: "docs"}))(t); len(got) != 1 || got[0].Kind != api.AssistantKey {
+			t.Errorf("the project's keys are %+v", got)
+		}
+		if got := must(c.Keys(t.Context(), KeyQuery{Org: "nobody"}))(t); len(got) != 0 {
+			t.Errorf("nobody's keys are %+v", got)
+		}
+	})
+}
+
+func TestKeyNeedsWhatItIsFor(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		c := p.open(Options{})
+		var invalid *api.InvalidError
+		if _, err := c.AddKey(t.Context(), api.Key{Kind: api.AssistantKey, AllowIP: []string{"0.0.0.0/0"}}, [32]byte{1}); !errors.As(err, &invalid) || len(invalid.Problems) != 2 {
+			t.Errorf("error %v, want one that lists project and allowIp", err)
+		}
+		if _, err := c.AddKey(t.Context(), api.Key{Kind: api.AssistantKey, Project: "docs"}, [32]byte{1}); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("a key of an unknown project: error %v", err)
+		}
+		if _, err := c.AddKey(t.Context(), api.Key{Kind: api.AdminKey, Org: "nobody"}, [32]byte{1}); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("a key of an unknown organization: error %v", err)
+		}
+		must(c.AddKey(t.Context(), api.Key{Kind: api.AdminKey}, [32]byte{1}))(t)
+		if _, err := c.AddKey(t.Context(), api.Key{Kind: api.AdminKey}, [32]byte{1}); !errors.Is(err, api.ErrConflict) {
+			t.Errorf("the same secret again: error %v", err)
+		}
+	})
+}
+
+func TestRevocationTakesEffectOnTheNextLookup(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		clock := newTestClock() // stands still: nothing is read anew because time went by
+		c := p.open(Options{Now: clock.now})
+		hash := [32]byte{1}
+		if _, err := c.KeyByHash(t.Context(), hash); !errors.Is(err, api.ErrNotFound) {
+			t.Fatalf("an unknown key: error %v", err)
+		}
+		k := must(c.AddKey(t.Context(), api.Key{Kind: api.AdminKey}, hash))(t)
+		if got := must(c.KeyByHash(t.Context(), hash))(t); got.RevokedAt != nil {
+			t.Fatal("a new key is revoked")
+		}
+		first := clock.now().Add(time.Minute)
+		if err := c.RevokeKey(t.Context(), k.ID, first); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.RevokeKey(t.Context(), k.ID, first.Add(time.Hour)); err != nil {
+			t.Errorf("revoking it again: %v", err)
+		}
+		got := must(c.KeyByHash(t.Context(), hash))(t)
+		if got.RevokedAt == nil || !got.RevokedAt.Equal(first.Truncate(time.Millisecond)) {
+			t.Errorf("revoked at %v, want %v", got.RevokedAt, first)
+		}
+		if err := c.RevokeKey(t.Context(), "key_none", first); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("revoking an unknown key: error %v", err)
+		}
+	})
+}
+
+func TestKeysGoWithTheirProject(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		c := p.open(Options{})
+		addProject(t, c, "docs")
+		hash := [32]byte{1}
+		must(c.AddKey(t.Context(), api.Key{Kind: api.AssistantKey, Project: "docs"}, hash))(t)
+		must(c.KeyByHash(t.Context(), hash))(t)
+		if err := c.RemoveProject(t.Context(), "docs"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.KeyByHash(t.Context(), hash); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("the removed project's key: error %v", err)
+		}
+	})
+}
+
+func TestLastUseIsKept(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		clock := newTestClock()
+		c := p.open(Options{Now: clock.now, TouchEvery: time.Hour})
+		k := must(c.AddKey(t.Context(), api.Key{Kind: api.AdminKey}, [32]byte{1}))(t)
+		last := clock.now().Add(time.Hour).Truncate(time.Millisecond)
+		var wg sync.WaitGroup
+		for i := range 32 {
+			wg.Go(func() { c.TouchKey(k.ID, last.Add(-time.Duration(i)*time.Second)) })
+		}
+		wg.Wait()
+		lastUse := func(c *Catalog) string {
+			keys := must(c.Keys(t.Context(), KeyQuery{}))(t)
+			return fmt.Sprint(keys[0].LastUsed)
+		}
+		if got := lastUse(c); got != fmt.Sprint(&last) {
+			t.Errorf("before it is written, last use is %v, want %v", got, last)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again := p.open(Options{TouchEvery: time.Hour})
+		if got := lastUse(again); got != fmt.Sprint(&last) {
+			t.Errorf("after closing, last use is %v, want %v", got, last)
+		}
+		again.TouchKey(k.ID, last.Add(-time.Hour)) // a clock that went back
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := lastUse(p.open(Options{})); got != fmt.Sprint(&last) {
+			t.Errorf("an earlier use replaced the last one: %v", got)
+		}
+	})
+}
+
+func TestLastUseIsWrittenInTheBackground(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		c := p.open(Options{TouchEvery: time.Millisecond})
+		other := p.open(Options{})
+		k := must(c.AddKey(t.Context(), api.Key{Kind: api.AdminKey}, [32]byte{1}))(t)
+		c.TouchKey(k.ID, time.Now())
+		for must(other.Keys(t.Context(), KeyQuery{}))(t)[0].LastUsed == nil { // ends with the test's deadline if it never shows
+		}
+	})
+}
+
+func TestLastUseSurvivesAFailedWrite(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		c := p.open(Options{TouchEvery: time.Hour})
+		k := must(c.AddKey(t.Context(), api.Key{Kind: api.AdminKey}, [32]byte{1}))(t)
+		if _, err := c.write.Exec("ALTER TABLE keys RENAME TO keys_away"); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now()
+		c.TouchKey(k.ID, at)
+		if err := c.writeTouches(t.Context()); err == nil {
+			t.Fatal("the write did not fail")
+		}
+		if _, err := c.write.Exec("ALTER TABLE keys_away RENAME TO keys"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.writeTouches(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := must(c.Keys(t.Context(), KeyQuery{}))(t)[0].LastUsed; got == nil || !got.Equal(stamp(at)) {
+			t.Errorf("last use is %v, want %v", got, at)
+		}
+	})
+}

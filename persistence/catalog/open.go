@@ -1,0 +1,302 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+	"github.com/uptrace/bun/migrate"
+	"github.com/uptrace/bun/schema"
+)
+
+// checkedSize is how big a SQLite file may be to be checked for damage at every open; a bigger one would take long.
+const checkedSize = 16 << 20
+
+func (c *Catalog) open(ctx context.Context, dsn string, o Options) error {
+	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
+		return c.openSQLite(ctx, path, o)
+	}
+	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
+		return c.openPostgres(ctx, dsn)
+	}
+	return errors.New("a catalogue's DSN begins with sqlite: or postgres://") // it may hold a password: not shown
+}
+
+func (c *Catalog) openSQLite(ctx context.Context, path string, o Options) error {
+	path = strings.TrimPrefix(path, "//")
+	if path == "" || strings.HasPrefix(path, ":memory:") {
+		return errors.New("a SQLite catalogue is a file: sqlite:PATH")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("open the catalogue: %w", err)
+	}
+	c.name, c.path = "the catalogue "+path, path
+	size, err := prepareFile(path)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", c.name, err)
+	}
+	deadline := time.Now().Add(o.LockWait)
+	for {
+		err := c.trySQLite(ctx, size, o.LockWait, "")
+		if noRoom(err) {
+			// A file beside the database, which processes share, cannot be made on a full disk. Where no other process has the
+			// database, its contents can be kept in memory.
+			err = c.trySQLite(ctx, size, o.LockWait, "unix-excl")
+		}
+		if err == nil {
+			return nil
+		}
+		// Turning a new file to WAL does not wait for another process that is doing the same.
+		if !isBusy(err) || time.Now().After(deadline) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// prepareFile makes the file where there is none, readable for its owner alone, and refuses what is no SQLite database.
+func prepareFile(path string) (int64, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		var at *fs.PathError // the path is in the catalogue's name already
+		if errors.As(err, &at) {
+			err = at.Err
+		}
+		return 0, err
+	}
+	defer f.Close()
+	head := make([]byte, 16)
+	n, err := io.ReadFull(f, head)
+	switch {
+	case errors.Is(err, io.EOF):
+		return 0, nil // new
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return 0, err
+	case string(head[:n]) != "SQLite format 3\x00":
+		return 0, fmt.Errorf("%w: the file is not a SQLite database", ErrCorrupt)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (c *Catalog) trySQLite(ctx context.Context, size int64, wait time.Duration, vfs string) (err error) {
+	dsn := func(pragmas ...string) string {
+		q := url.Values{"_txlock": {"immediate"}, "_pragma": append(pragmas, "busy_timeout("+strconv.FormatInt(wait.Milliseconds(), 10)+")")}
+		if vfs != "" {
+			q.Set("vfs", vfs)
+		}
+		return (&url.URL{Scheme: "file", Path: c.path, RawQuery: q.Encode()}).String()
+	}
+	// FULL: the commit of a WAL is synced, so that what was acknowledged survives a power cut.
+	writing := dsn("journal_mode(wal)", "synchronous(full)", "foreign_keys(1)")
+	write, err := sql.Open("sqlite", writing)
+	if err != nil {
+		return c.fail("open", err)
+	}
+	write.SetMaxOpenConns(1)
+	read, err := sql.Open("sqlite", dsn("query_only(1)"))
+	if err != nil {
+		write.Close()
+		return c.fail("open", err)
+	}
+	read.SetMaxOpenConns(8)
+	read.SetMaxIdleConns(8)
+	defer func() {
+		if err != nil {
+			read.Close()
+			write.Close()
+		}
+	}()
+	if err := write.PingContext(ctx); err != nil {
+		return c.fail("open", err)
+	}
+	if size > 0 && size <= checkedSize {
+		var verdict string
+		if err := read.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
+			return c.fail("check", err)
+		}
+		if verdict != "ok" {
+			return fmt.Errorf("open: %s is damaged, restore it from a backup: %w: %s", c.name, ErrCorrupt, verdict)
+		}
+	}
+	c.write, c.read = bun.NewDB(write, sqlitedialect.New()), bun.NewDB(read, sqlitedialect.New())
+	types := columnTypes{Text: "TEXT", Time: "TEXT", JSON: "TEXT", Bytes: "BLOB", Int: "INTEGER", Bool: "INTEGER", Strict: "STRICT"}
+	connect := func(context.Context) (driver.Conn, error) { return write.Driver().Open(writing) }
+	return c.migrate(ctx, sqlitedialect.New(), types, connect, "BEGIN IMMEDIATE")
+}
+
+func (c *Catalog) openPostgres(ctx context.Context, dsn string) error {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		// The parser's error repeats parts of the DSN, and where the DSN is malformed it cannot know which is the password.
+		return errors.New("the catalogue's DSN is not a valid postgres:// URL")
+	}
+	c.name = "the catalogue " + config.Database + " on PostgreSQL at " + net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
+	// bun writes values into the statement, so hardly a statement comes twice: preparing each would fill the server's memory.
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	connector := stdlib.GetConnector(*config)
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(16)
+	pool.SetMaxIdleConns(8)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	c.write = bun.NewDB(pool, pgdialect.New())
+	c.read = c.write
+	types := columnTypes{Text: `TEXT COLLATE "C"`, Time: "TIMESTAMPTZ", JSON: "JSON", Bytes: "BYTEA", Int: "BIGINT", Bool: "BOOLEAN"}
+	// The lock is released with the transaction, and so with a process that dies.
+	if err := c.migrate(ctx, pgdialect.New(), types, connector.Connect, "BEGIN", "SELECT pg_advisory_xact_lock(7234150846)"); err != nil {
+		pool.Close()
+		return err
+	}
+	return nil
+}
+
+// checksMigration is the migration that brings the checksums of rows and the identities of stores. The program fills them in.
+const checksMigration = "20261122000001"
+
+// forUpdate keeps others from changing the rows until the transaction ends. SQLite has one writer anyway.
+func forUpdate(q *bun.SelectQuery) *bun.SelectQuery {
+	if q.Dialect().Name() == dialect.PG {
+		return q.For("UPDATE")
+	}
+	return q
+}
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// columnTypes are the names that a database has for what the migrations need.
+type columnTypes struct{ Text, Time, JSON, Bytes, Int, Bool, Strict string }
+
+// migrate brings the schema up to date: all of it or nothing, and by one process at a time. bun's migrator works on a
+// pool and has a lock that a killed process leaves behind; here it gets a pool of one connection that is inside a
+// transaction, which holds the database's own lock.
+func (c *Catalog) migrate(ctx context.Context, dialect schema.Dialect, types columnTypes, connect func(context.Context) (driver.Conn, error), begin ...string) (err error) {
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return err
+	}
+	migrations := migrate.NewMigrations()
+	if err := migrations.Discover(files); err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	options := []migrate.MigratorOption{migrate.WithTemplateData(types), migrate.WithMarkAppliedOnSuccess(true)}
+	if current, err := migrate.NewMigrator(c.read, migrations, options...).MigrationsWithStatus(ctx); err == nil && len(current.Unapplied()) == 0 {
+		return c.refuseNewer(ctx, migrate.NewMigrator(c.read, migrations, options...))
+	}
+
+	pool := sql.OpenDB(&onceConnector{connect: connect})
+	defer pool.Close()
+	pool.SetMaxOpenConns(1)
+	db := bun.NewDB(pool, dialect)
+	migrator := migrate.NewMigrator(db, migrations, options...)
+	for _, statement := range begin {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return c.fail("lock for migration", err)
+		}
+	}
+	defer func() {
+		if err != nil {
+			db.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		}
+	}()
+	if err := migrator.Init(ctx); err != nil {
+		return c.fail("prepare migration", err)
+	}
+	if err := c.refuseNewer(ctx, migrator); err != nil {
+		return err
+	}
+	group, err := migrator.Migrate(ctx)
+	if err != nil {
+		return c.fail("migrate", err)
+	}
+	if slices.ContainsFunc(group.Migrations, func(m migrate.Migration) bool { return m.Name == checksMigration }) {
+		if err := errors.Join(identify(ctx, db), sealAll(ctx, db)); err != nil {
+			return c.fail("migrate", err)
+		}
+	}
+	first := &organizationRow{ID: DefaultOrg, Name: "Default", CreatedAt: stamp(c.now())}
+	setChecksum(first)
+	if _, err := db.NewInsert().Model(first).On("CONFLICT (id) DO NOTHING").Exec(ctx); err != nil {
+		return c.fail("make the default organization", err)
+	}
+	if _, err := db.ExecContext(ctx, "COMMIT"); err != nil {
+		return c.fail("migrate", err)
+	}
+	if !group.IsZero() {
+		c.log.Info("catalogue migrated", "catalog", c.name, "migrations", group.Migrations.String())
+	}
+	return nil
+}
+
+func (c *Catalog) refuseNewer(ctx context.Context, m *migrate.Migrator) error {
+	unknown, err := m.MissingMigrations(ctx)
+	if err != nil {
+		return c.fail("read the migrations", err)
+	}
+	if len(unknown) > 0 {
+		return fmt.Errorf("open: %s was written by a newer version of Docent (migration %s is not known here)", c.name, unknown[0].Name)
+	}
+	return nil
+}
+
+// onceConnector opens one connection and no second one: what comes after a lost one would run outside its transaction.
+type onceConnector struct {
+	connect func(context.Context) (driver.Conn, error)
+	used    atomic.Bool
+}
+
+func (o *onceConnector) Driver() driver.Driver { return nil }
+
+func (o *onceConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	if o.used.Swap(true) {
+		return nil, errors.New("the connection was lost during migration")
+	}
+	conn, err := o.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	inner, ok := conn.(interface {
+		driver.Conn
+		driver.ExecerContext
+		driver.QueryerContext
+	})
+	if !ok {
+		conn.Close()
+		return nil, fmt.Errorf("driver connection %T cannot run statements", conn)
+	}
+	return steadyConn{inner, inner, inner}, nil
+}
+
+// steadyConn hides that a connection could be reset between two uses, which would end its transaction.
+type steadyConn struct {
+	driver.Conn
+	driver.ExecerContext
+	driver.QueryerContext
+}

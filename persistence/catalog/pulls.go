@@ -1,0 +1,225 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"docent/api"
+
+	"github.com/uptrace/bun"
+)
+
+type pullRow struct {
+	bun.BaseModel `bun:"table:pulls"`
+
+	ID        string          `bun:"id,pk"`
+	Project   api.ProjectID   `bun:"project_id"`
+	Number    int             `bun:"number"`
+	Head      string          `bun:"head"`
+	State     api.PullState   `bun:"state"`
+	Body      json.RawMessage `bun:"body"`
+	CreatedAt time.Time       `bun:"created_at"`
+	Checksum  int64           `bun:"checksum"`
+}
+
+type counterRow struct {
+	bun.BaseModel `bun:"table:counters"`
+
+	Name     string `bun:"name,pk"`
+	Value    int64  `bun:"value"`
+	Checksum int64  `bun:"checksum"`
+}
+
+func newPullRow(p api.PullRequest) (*pullRow, error) {
+	body, err := encodeBody(p)
+	r := &pullRow{ID: p.ID, Project: p.Project, Number: p.Number, Head: p.Head, State: p.State, Body: body, CreatedAt: p.CreatedAt}
+	setChecksum(r)
+	return r, err
+}
+
+// pull is the row as a resource. What has a column of its own comes from there.
+func (r *pullRow) pull() (api.PullRequest, error) {
+	var p api.PullRequest
+	if err := checkRow(r); err != nil {
+		return p, err
+	}
+	if err := decodeBody(r.Body, &p, "pull request "+r.ID); err != nil {
+		return api.PullRequest{}, err
+	}
+	p.ID, p.Project, p.Number, p.Head, p.State, p.CreatedAt = r.ID, r.Project, r.Number, r.Head, r.State, r.CreatedAt.UTC()
+	return p, nil
+}
+
+// AddPull opens a pull request and gives it the project's next number. Where one is open for the same branch, that one
+// is answered and nothing is changed: asking again, or twice at once, opens one.
+func (c *Catalog) AddPull(ctx context.Context, p api.PullRequest) (api.PullRequest, error) {
+	var missing []api.Problem
+	for _, f := range []struct{ name, value string }{{"project", string(p.Project)}, {"head", p.Head}, {"base", p.Base}} {
+		if f.value == "" {
+			missing = append(missing, api.Problem{Field: f.name, Message: "is required"})
+		}
+	}
+	if missing != nil {
+		return api.PullRequest{}, &api.InvalidError{Problems: missing}
+	}
+	if p.CreatedAt.IsZero() {
+		p.CreatedAt = c.now()
+	}
+	p.CreatedAt = stamp(p.CreatedAt)
+	if p.UpdatedAt.IsZero() {
+		p.UpdatedAt = p.CreatedAt
+	}
+	p.UpdatedAt = stamp(p.UpdatedAt)
+	if p.ID == "" {
+		p.ID = api.NewID(api.PullPrefix, p.CreatedAt)
+	}
+	p.State, p.MergedAs, p.ClosedAt = api.PullOpen, "", nil
+
+	var open api.PullRequest
+	err := c.change(ctx, "open a pull request", func(ctx context.Context, tx bun.Tx) error {
+		// The counter's row is the lock: whoever opens another one in this project waits here, and sees this one after.
+		var err error
+		if p.Number, err = next(ctx, tx, "pulls/"+string(p.Project)); err != nil {
+			return err
+		}
+		open, err = c.onePull(ctx, tx.NewSelect().Where("project_id = ?", p.Project).Where("head = ?", p.Head).Where("state = ?", api.PullOpen))
+		if err == nil {
+			return errOpenAlready // rolls the number back
+		}
+		if !errors.Is(err, api.ErrNotFound) {
+			return err
+		}
+		row, err := newPullRow(p)
+		if err != nil {
+			return err
+		}
+		_, err = tx.NewInsert().Model(row).Exec(ctx)
+		if violates(err, unique) {
+			return conflict("a pull request with the id %q exists already", p.ID)
+		}
+		return err
+	})
+	if errors.Is(err, errOpenAlready) {
+		return open, nil
+	}
+	if err != nil {
+		return api.PullRequest{}, err
+	}
+	return p, nil
+}
+
+// next takes the next number of a counter, whose row is locked until the transaction ends.
+func next(ctx context.Context, tx bun.Tx, name string) (int, error) {
+	row := counterRow{Name: name, Value: 1}
+	setChecksum(&row)
+	err := tx.NewRaw("INSERT INTO counters (name, value, checksum) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET value = counters.value + 1 RETURNING value, checksum",
+		row.Name, row.Value, row.Checksum).Scan(ctx, &row.Value, &row.Checksum)
+	if err != nil || row.Value == 1 {
+		return int(row.Value), err
+	}
+	row.Value-- // what the checksum is of
+	if err := checkRow(&row); err != nil {
+		return 0, err
+	}
+	row.Value++
+	setChecksum(&row)
+	_, err = tx.NewUpdate().Model(&row).Column("checksum").WherePK().Exec(ctx)
+	return int(row.Value), err
+}
+
+var errOpenAlready = errors.New("a pull request is open for this branch")
+
+// UpdatePull stores a pull request's title, text, state and times, and answers with what is stored then; project, number,
+// branch and creation stay. What is merged stays merged: who would change that fails with api.ErrConflict, and so does who
+// reopens one while another is open for the same branch.
+func (c *Catalog) UpdatePull(ctx context.Context, p api.PullRequest) (api.PullRequest, error) {
+	switch p.State {
+	case api.PullOpen, api.PullMerged, api.PullClosed:
+	default:
+		return api.PullRequest{}, &api.InvalidError{Problems: []api.Problem{{Field: "state", Message: "must be open, merged or closed"}}}
+	}
+	if !askable(p.ID) {
+		return api.PullRequest{}, fmt.Errorf("pull request %q: %w", p.ID, api.ErrNotFound)
+	}
+	p.UpdatedAt, p.ClosedAt = stamp(p.UpdatedAt), stampPtr(p.ClosedAt)
+	err := c.change(ctx, "update a pull request", func(ctx context.Context, tx bun.Tx) error {
+		was, err := c.onePull(ctx, forUpdate(tx.NewSelect().Where("id = ?", p.ID)))
+		if err != nil {
+			return err
+		}
+		if was.State == api.PullMerged && p.State != api.PullMerged {
+			return conflict("pull request #%d is merged already", was.Number)
+		}
+		p.Project, p.Number, p.Head, p.CreatedAt = was.Project, was.Number, was.Head, was.CreatedAt
+		row, err := newPullRow(p)
+		if err != nil {
+			return err
+		}
+		_, err = tx.NewUpdate().Model(row).WherePK().Exec(ctx)
+		if violates(err, unique) {
+			return conflict("another pull request is open for the branch %q", p.Head)
+		}
+		return err
+	})
+	if err != nil {
+		return api.PullRequest{}, err
+	}
+	return p, nil
+}
+
+// Pull finds a pull request by its id; api.ErrNotFound where there is none.
+func (c *Catalog) Pull(ctx context.Context, id string) (api.PullRequest, error) {
+	if !askable(id) {
+		return api.PullRequest{}, fmt.Errorf("pull request %q: %w", id, api.ErrNotFound)
+	}
+	return c.onePull(ctx, c.read.NewSelect().Where("id = ?", id))
+}
+
+// FindPull finds the open pull request of a branch; api.ErrNotFound where there is none.
+func (c *Catalog) FindPull(ctx context.Context, project api.ProjectID, head string) (api.PullRequest, error) {
+	return c.onePull(ctx, c.read.NewSelect().Where("project_id = ?", project).Where("head = ?", head).Where("state = ?", api.PullOpen))
+}
+
+// LatestPull finds the newest pull request of a branch in whatever state; api.ErrNotFound where there is none.
+func (c *Catalog) LatestPull(ctx context.Context, project api.ProjectID, head string) (api.PullRequest, error) {
+	return c.onePull(ctx, c.read.NewSelect().Where("project_id = ?", project).Where("head = ?", head).Order("number DESC").Limit(1))
+}
+
+// Pulls lists a project's pull requests, the newest first; in any state where state is empty.
+func (c *Catalog) Pulls(ctx context.Context, project api.ProjectID, state api.PullState) ([]api.PullRequest, error) {
+	var rows []pullRow
+	sel := c.read.NewSelect().Model(&rows).Where("project_id = ?", project).Order("number DESC")
+	if state != "" {
+		sel = sel.Where("state = ?", state)
+	}
+	if err := sel.Scan(ctx); err != nil {
+		return nil, c.fail("list pull requests", err)
+	}
+	rows = good(c, rows)
+	out := make([]api.PullRequest, len(rows))
+	for i := range rows {
+		p, err := rows[i].pull()
+		if err != nil {
+			return nil, c.fail("list pull requests", err)
+		}
+		out[i] = p
+	}
+	return out, nil
+}
+
+func (c *Catalog) onePull(ctx context.Context, q *bun.SelectQuery) (api.PullRequest, error) {
+	var row pullRow
+	err := q.Model(&row).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return api.PullRequest{}, fmt.Errorf("pull request: %w", api.ErrNotFound)
+	}
+	if err != nil {
+		return api.PullRequest{}, c.fail("find a pull request", err)
+	}
+	p, err := row.pull()
+	return p, c.fail("find a pull request", err)
+}

@@ -1,0 +1,272 @@
+package catalog
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"log/slog"
+	"runtime"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"docent/api"
+
+	"github.com/uptrace/bun"
+)
+
+const (
+	threadStreamPrefix = "thread/"
+
+	// questionGap lets a question and its answer, and all that happens in busy threads, be written once.
+	questionGap = time.Second
+	// questionChunk is how many questions one statement writes: that takes a millisecond of a processor, and a statement by
+	// itself as much as some rows.
+	questionChunk = 16
+	// widest is how many bytes of a text go into a column that is indexed; PostgreSQL refuses longer index entries.
+	widest = 800
+)
+
+// NewThreadProjector makes the projector of the questions that threads have answered, which analytics are made of, and
+// lets analytics wait for it. The row of a stream comes from load, which says false where the stream does not exist or
+// is no thread, and may leave out questions that have not changed since a position of the journal (ThreadRow.Part). It does
+// nothing before Run.
+func NewThreadProjector(c *Catalog, source Source, load func(ctx context.Context, stream string, since uint64) (api.ThreadRow, bool, error), log *slog.Logger) *Projector {
+	p := newProjector(c, source, c.questionListing(load), log)
+	c.threads.Store(p)
+	return p
+}
+
+// Outcomes of a question.
+const (
+	outcomeAnswered   = "answered"
+	outcomeUnanswered = "unanswered" // the documentation had no answer
+	outcomeFailed     = "failed"
+)
+
+type questionRow struct {
+	bun.BaseModel `bun:"table:questions,alias:question"`
+
+	ID       api.TurnID      `bun:"id,pk"`
+	Thread   api.ThreadID    `bun:"thread_id"`
+	Project  api.ProjectID   `bun:"project_id"`
+	Caller   string          `bun:"caller"`
+	Channel  api.Channel     `bun:"channel"`
+	Outcome  string          `bun:"outcome"`
+	Replaced bool            `bun:"replaced"`
+	Asked    int64           `bun:"asked_at"`
+	Rating   api.Rating      `bun:"rating"`
+	Rated    int64           `bun:"rated_at"`
+	Version  int64           `bun:"version"`
+	Body     json.RawMessage `bun:"body"`
+
+	pages []string
+}
+
+type ratedPageRow struct {
+	bun.BaseModel `bun:"table:rated_pages,alias:page"`
+
+	Question api.TurnID    `bun:"question_id,pk"`
+	Page     string        `bun:"page,pk"`
+	Project  api.ProjectID `bun:"project_id"`
+	Rating   api.Rating    `bun:"rating"`
+	Rated    int64         `bun:"rated_at"`
+}
+
+func newQuestionRow(q api.QuestionRow) (*questionRow, error) {
+	q.Caller = column(q.Caller)
+	body, err := encodeBody(q)
+	r := &questionRow{ID: q.ID, Thread: q.Thread, Project: q.Project, Caller: q.Caller, Channel: q.Channel, Outcome: outcomeUnanswered,
+		Replaced: q.Replaced, Asked: q.Asked.UnixMilli(), Rating: q.Rating, Body: body}
+	switch {
+	case q.Error != "":
+		r.Outcome = outcomeFailed
+	case q.Answered:
+		r.Outcome = outcomeAnswered
+	}
+	if q.Rating != "" {
+		r.Rated = q.Rated.UnixMilli()
+		r.pages = pages(q.Sources)
+	}
+	sum := sha256.Sum256(body) // it holds all that the columns hold
+	r.Version = int64(binary.BigEndian.Uint64(sum[:8]))
+	return r, err
+}
+
+func (r *questionRow) question() (api.QuestionRow, error) {
+	var q api.QuestionRow
+	err := decodeBody(r.Body, &q, "question "+string(r.ID))
+	return q, err
+}
+
+// pages are the pages that sources lie on, each once, in the order cited.
+func pages(sources []api.PageRef) []string {
+	var out []string
+	seen := make(map[string]bool)
+	for _, s := range sources {
+		if p := column(s.Page()); p != "" && !seen[p] {
+			seen[p] = true
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// column is a text as an indexed column can hold it.
+func column(s string) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
+	if len(s) > widest {
+		n := widest
+		for !utf8.RuneStart(s[n]) {
+			n--
+		}
+		s = s[:n]
+	}
+	return s
+}
+
+// questionListing is the copy of all questions that have come to their end.
+func (c *Catalog) questionListing(load func(ctx context.Context, stream string, since uint64) (api.ThreadRow, bool, error)) projection {
+	return projection{
+		name: QuestionListing, title: "the listing of questions", kind: "thread", prefix: threadStreamPrefix, gap: questionGap,
+		load: func(ctx context.Context, stream string, since uint64) (any, bool, error) {
+			row, ok, err := load(ctx, stream, since)
+			if err != nil || !ok {
+				return nil, ok, err
+			}
+			row.ID = api.ThreadID(strings.TrimPrefix(stream, threadStreamPrefix))
+			rows := make([]*questionRow, len(row.Questions))
+			for i, q := range row.Questions {
+				q.Thread, q.Project, q.Caller = row.ID, row.Project, row.Caller
+				if rows[i], err = newQuestionRow(q); err != nil {
+					return nil, false, err
+				}
+			}
+			return loadedThread{row.ID, row.Part, rows}, true, nil
+		},
+		write: writeQuestions,
+		drop: func(ctx context.Context, tx bun.Tx) error {
+			if _, err := tx.NewDelete().Model((*ratedPageRow)(nil)).Where("TRUE").Exec(ctx); err != nil {
+				return err
+			}
+			_, err := tx.NewDelete().Model((*questionRow)(nil)).Where("TRUE").Exec(ctx)
+			return err
+		},
+		listed: func(ctx context.Context, after string, n int) (ids []string, err error) {
+			err = c.read.NewSelect().Model((*questionRow)(nil)).Distinct().Column("thread_id").Where("thread_id > ?", after).
+				Order("thread_id").Limit(int64(n)).Scan(ctx, &ids)
+			return ids, c.fail("read which threads are listed", err)
+		},
+	}
+}
+
+type loadedThread struct {
+	id   api.ThreadID
+	part bool // what is stored of other questions stays
+	rows []*questionRow
+}
+
+// writeQuestions makes the stored questions of threads those that were loaded. What is stored already is left alone: a
+// question more in a long thread costs one row, not all of them.
+func writeQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string) error {
+	if len(loaded)+len(gone) == 0 {
+		return nil
+	}
+	threads := make([]string, 0, len(loaded)+len(gone))
+	threads = append(threads, gone...)
+	var parts []api.TurnID
+	for _, l := range loaded {
+		l := l.(loadedThread)
+		if !l.part {
+			threads = append(threads, string(l.id))
+			continue
+		}
+		for _, r := range l.rows {
+			parts = append(parts, r.ID)
+		}
+	}
+	stored := make(map[api.TurnID]int64)
+	read := func(where string, among any) error {
+		var have []questionRow
+		if err := tx.NewSelect().Model(&have).Column("id", "version").Where(where, among).Scan(ctx); err != nil {
+			return err
+		}
+		for _, h := range have {
+			stored[h.ID] = h.Version
+		}
+		return nil
+	}
+	if len(threads) > 0 {
+		if err := read("thread_id IN ?", bun.Tuple(threads)); err != nil {
+			return err
+		}
+	}
+	for chunk := range chunks(parts, 512) {
+		if err := read("id IN ?", bun.Tuple(chunk)); err != nil {
+			return err
+		}
+	}
+	var fresh []*questionRow
+	var rated []ratedPageRow
+	var stale []api.TurnID // whose pages, if there are any, are no longer true
+	for _, l := range loaded {
+		for _, r := range l.(loadedThread).rows {
+			version, known := stored[r.ID]
+			delete(stored, r.ID)
+			if known && version == r.Version {
+				continue
+			}
+			fresh = append(fresh, r)
+			if known {
+				stale = append(stale, r.ID)
+			}
+			for _, p := range r.pages {
+				rated = append(rated, ratedPageRow{Question: r.ID, Page: p, Project: r.Project, Rating: r.Rating, Rated: r.Rated})
+			}
+		}
+	}
+	left := make([]api.TurnID, 0, len(stored)) // replaced, or of threads that are no more; their pages go with them
+	for id := range stored {
+		left = append(left, id)
+	}
+	for chunk := range chunks(left, 512) {
+		if _, err := tx.NewDelete().Model((*questionRow)(nil)).Where("id IN ?", bun.Tuple(chunk)).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	for chunk := range chunks(stale, 512) {
+		if _, err := tx.NewDelete().Model((*ratedPageRow)(nil)).Where("question_id IN ?", bun.Tuple(chunk)).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	for chunk := range chunks(fresh, questionChunk) {
+		insert := tx.NewInsert().Model(&chunk).On("CONFLICT (id) DO UPDATE")
+		for _, name := range []string{"thread_id", "project_id", "caller", "channel", "outcome", "replaced", "asked_at", "rating", "rated_at", "version", "body"} {
+			insert = insert.Set("? = EXCLUDED.?", bun.Ident(name), bun.Ident(name))
+		}
+		if _, err := insert.Exec(ctx); err != nil {
+			return err
+		}
+		runtime.Gosched()
+	}
+	for chunk := range chunks(rated, 512) {
+		if _, err := tx.NewInsert().Model(&chunk).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunks yields a list in pieces of at most n.
+func chunks[T any](list []T, n int) func(yield func([]T) bool) {
+	return func(yield func([]T) bool) {
+		for len(list) > 0 {
+			m := min(n, len(list))
+			if !yield(list[:m:m]) {
+				return
+			}
+			list = list[m:]
+		}
+	}
+}

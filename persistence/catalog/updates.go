@@ -1,0 +1,145 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"docent/api"
+
+	"github.com/uptrace/bun"
+)
+
+// updatesKept is how many ended updates of a project are remembered.
+const updatesKept = 200
+
+type updateRow struct {
+	bun.BaseModel `bun:"table:updates,alias:upd"`
+
+	ID      api.UpdateID     `bun:"id,pk"`
+	Project api.ProjectID    `bun:"project_id"`
+	Status  api.UpdateStatus `bun:"status"`
+	Body    json.RawMessage  `bun:"body"`
+
+	Checksum int64 `bun:"checksum"`
+}
+
+func newUpdateRow(u api.Update) (*updateRow, error) {
+	u.CreatedAt, u.StartedAt, u.EndedAt = stamp(u.CreatedAt), stampPtr(u.StartedAt), stampPtr(u.EndedAt)
+	body, err := encodeBody(u)
+	r := &updateRow{ID: u.ID, Project: u.Project, Status: u.Status, Body: body}
+	setChecksum(r)
+	return r, err
+}
+
+func (r *updateRow) update() (api.Update, error) {
+	var u api.Update
+	if err := checkRow(r); err != nil {
+		return u, err
+	}
+	err := decodeBody(r.Body, &u, "update "+string(r.ID))
+	u.ID, u.Project, u.Status = r.ID, r.Project, r.Status
+	return u, err
+}
+
+// AddUpdate accepts an update of a project: once it has returned, the run is on disk and OpenUpdates tells of it until it
+// has ended. Where one waits to begin already, that one is answered: it will see all that there is now. Added is false
+// then.
+func (c *Catalog) AddUpdate(ctx context.Context, project api.ProjectID) (u api.Update, added bool, err error) {
+	now := stamp(c.now())
+	u = api.Update{ID: api.UpdateID(api.NewID(api.UpdatePrefix, now)), Project: project, Status: api.UpdateQueued, CreatedAt: now}
+	row, err := newUpdateRow(u)
+	if err != nil {
+		return api.Update{}, false, err
+	}
+	for {
+		var n int64
+		err := c.change(ctx, "queue an update", func(ctx context.Context, tx bun.Tx) error {
+			res, err := tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx)
+			if err != nil {
+				return err
+			}
+			n, err = res.RowsAffected()
+			return err
+		})
+		if err != nil || n > 0 {
+			return u, err == nil, err
+		}
+		waiting, err := c.oneUpdate(ctx, c.write.NewSelect().Where("project_id = ?", project).Where("status = ?", api.UpdateQueued))
+		if !errors.Is(err, api.ErrNotFound) {
+			return waiting, false, err
+		}
+		// The one that waited has begun meanwhile.
+	}
+}
+
+// SaveUpdate stores how far a run has come. What has ended stays as it is: api.ErrConflict.
+func (c *Catalog) SaveUpdate(ctx context.Context, u api.Update) error {
+	row, err := newUpdateRow(u)
+	if err != nil {
+		return err
+	}
+	return c.change(ctx, "store an update", func(ctx context.Context, tx bun.Tx) error {
+		res, err := tx.NewUpdate().Model(row).Column("status", "body", "checksum").WherePK().
+			Where("status IN (?, ?)", api.UpdateQueued, api.UpdateInProgress).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, conflict("the update %s has ended, or there is none", u.ID))
+		}
+		if u.Open() {
+			return nil
+		}
+		old := tx.NewSelect().Model((*updateRow)(nil)).Column("id").Where("project_id = ?", u.Project).
+			Order("id DESC").Limit(1).Offset(updatesKept)
+		_, err = tx.NewDelete().Model((*updateRow)(nil)).Where("project_id = ?", u.Project).Where("id <= (?)", old).
+			Where("status IN (?, ?)", api.UpdateSuccess, api.UpdateFailure).Exec(ctx)
+		return err
+	})
+}
+
+// Update finds a run; api.ErrNotFound where there is none.
+func (c *Catalog) Update(ctx context.Context, id api.UpdateID) (api.Update, error) {
+	if !askable(string(id)) {
+		return api.Update{}, fmt.Errorf("update %q: %w", id, api.ErrNotFound)
+	}
+	return c.oneUpdate(ctx, c.read.NewSelect().Where("id = ?", id))
+}
+
+// LastUpdate is the newest run of a project that was a success; api.ErrNotFound where there is none.
+func (c *Catalog) LastUpdate(ctx context.Context, project api.ProjectID) (api.Update, error) {
+	return c.oneUpdate(ctx, c.read.NewSelect().Where("project_id = ?", project).Where("status = ?", api.UpdateSuccess).Order("id DESC").Limit(1))
+}
+
+// OpenUpdates are the runs that were accepted and have not ended, oldest first.
+func (c *Catalog) OpenUpdates(ctx context.Context) ([]api.Update, error) {
+	var rows []updateRow
+	err := c.read.NewSelect().Model(&rows).Where("status IN ('queued', 'in_progress')").Order("id").Scan(ctx)
+	if err != nil {
+		return nil, c.fail("list updates", err)
+	}
+	rows = good(c, rows)
+	out := make([]api.Update, len(rows))
+	for i := range rows {
+		if out[i], err = rows[i].update(); err != nil {
+			return nil, c.fail("list updates", err)
+		}
+	}
+	return out, nil
+}
+
+func (c *Catalog) oneUpdate(ctx context.Context, q *bun.SelectQuery) (api.Update, error) {
+	var row updateRow
+	err := q.Model(&row).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return api.Update{}, fmt.Errorf("update: %w", api.ErrNotFound)
+	}
+	if err != nil {
+		return api.Update{}, c.fail("find an update", err)
+	}
+	u, err := row.update()
+	return u, c.fail("find an update", err)
+}

@@ -1,0 +1,79 @@
+// Package journal keeps what each actor knows of itself, in one bbolt file: a stream of events and a snapshot for each actor,
+// with the quota counts and idempotency keys that belong to the events. An append that returned without an error is on disk.
+package journal
+
+import (
+	"errors"
+	"time"
+
+	"docent/persistence/quota"
+)
+
+// Errors of the journal.
+var (
+	// ErrSequence refuses an append after a sequence number that is not the stream's last: another writer was there,
+	// or the writer's own state is stale. Nothing was written.
+	ErrSequence = errors.New("the stream has moved on")
+	// ErrCorrupt says that a stored record is damaged or of an unknown form. The stream cannot be used; others can.
+	ErrCorrupt = errors.New("a stored record is damaged")
+)
+
+// An Event is one fact of a stream, as it is stored: the name of its type, which also names its version
+// ("job.created.1"), and its encoding.
+type Event struct {
+	Type string
+	Data []byte
+}
+
+// An Append is one atomic addition to the journal: all of it is on disk afterwards, or nothing.
+type Append struct {
+	Stream string // "job/<id>" or "thread/<id>"
+	After  uint64 // sequence number of the last event that the writer has applied; 0 for a new stream
+	Events []Event
+	// Pending says whether the stream calls for work once these events are applied. Streams that do are found by
+	// Journal.Pending at the next start.
+	Pending bool
+	Uses    []quota.Use // quota uses that these events consume; reserved with quota.Counters.Reserve before
+	Claim   *Claim      // idempotency key that these events answer
+	Release string      // key of a claim that the stream gives up, where it holds it
+	Urgency Urgency
+}
+
+// An Urgency says how soon an append has to be on disk. A commit costs much beside what it writes, so whoever can wait for a few
+// milliseconds shares one.
+type Urgency uint8
+
+const (
+	// AtOnce is with the next commit.
+	AtOnce Urgency = iota
+	// Soon is for what begins work that takes far longer than a commit. Where many streams have work under way and others
+	// come fast, it waits for a few of them, for up to 16 ms.
+	Soon
+	// Later is for what nobody waits for at less than a human's pace. It goes with the commit of those who come next, within 20 ms.
+	Later
+)
+
+// A Claim binds an idempotency key to what it created. A second append with the same Key, within the Claim's life,
+// writes nothing and fails with a *ClaimedError.
+type Claim struct {
+	Key     string    // the caller's key, qualified with who called and which operation
+	Digest  [32]byte  // of the request body: the same key with another body is a conflict
+	Owner   string    // the stream that answers for the key
+	Ref     string    // what within the stream, for instance the id of a follow-up
+	Expires time.Time // after which the key may be used anew
+	// Replaces takes the key over from whoever holds it: for a key that names the newest of something. It is not stored.
+	Replaces bool
+}
+
+// A ClaimedError tells who holds an idempotency key already.
+type ClaimedError struct{ Claim Claim }
+
+func (e *ClaimedError) Error() string { return "the idempotency key is taken by " + e.Claim.Owner }
+
+// Recovered is what the journal knows of one stream.
+type Recovered struct {
+	Seq      uint64 // of the last event
+	Snapshot []byte // state that covers all events up to SnapshotSeq; nil where there is none
+	SnapSeq  uint64
+	Events   []Event // those after SnapSeq, in order
+}

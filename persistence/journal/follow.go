@@ -1,0 +1,251 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"docent/persistence/quota"
+)
+
+// A followMark is how far a follower has come. Nothing after it is removed from the log.
+type followMark struct {
+	acked   uint64
+	watches []chan struct{}
+}
+
+// A Follower hears of new positions and holds what it has not acknowledged in the log.
+type Follower struct {
+	j    *Journal
+	name string
+	c    chan struct{}
+}
+
+// Follow begins, or goes on, to follow the log under a name. The name's mark is on disk when Follow returns, and holds back
+// the removal of events, also over restarts, until Ack moves it or Unfollow removes it; a new name's mark stands at the start.
+// The follower itself remembers what it has handled and reads on with Since.
+func (j *Journal) Follow(name string) (*Follower, error) {
+	if len(name) == 0 || len(name) > maxEventType {
+		return nil, fmt.Errorf("a follower's name has 1 to %d bytes", maxEventType)
+	}
+	f := &Follower{j, name, make(chan struct{}, 1)}
+	f.c <- struct{}{}
+	j.followMu.Lock()
+	m := j.followers[name]
+	fresh := m == nil
+	if fresh {
+		m = &followMark{}
+		j.followers[name] = m
+	}
+	m.watches = append(m.watches, f.c)
+	j.marksDirty = j.marksDirty || fresh
+	j.followMu.Unlock()
+	if fresh {
+		err := j.do(func(c *commit) error {
+			c.wrote = true
+			return c.putMark(name, 0)
+		})
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("follow the journal as %s: %w", name, err)
+		}
+	}
+	return f, nil
+}
+
+// Unfollow forgets a name's mark.
+func (j *Journal) Unfollow(name string) error {
+	j.followMu.Lock()
+	delete(j.followers, name)
+	j.followMu.Unlock()
+	err := j.do(func(c *commit) error {
+		c.wrote = true
+		return c.tx.Bucket(bucketFollowers).Delete([]byte(name))
+	})
+	if err != nil {
+		return fmt.Errorf("unfollow %s: %w", name, err)
+	}
+	return nil
+}
+
+// Changed receives after commits, at once for the first time; several may be told as one. It is never closed.
+func (f *Follower) Changed() <-chan struct{} { return f.c }
+
+// Ack says that everything up to pos is handled and remembered. The mark reaches the disk some time later.
+func (f *Follower) Ack(pos uint64) {
+	f.j.followMu.Lock()
+	first := false
+	if m := f.j.followers[f.name]; m != nil && pos > m.acked {
+		m.acked = pos
+		first = !f.j.marksDirty
+		f.j.marksDirty = true
+	}
+	f.j.followMu.Unlock()
+	if first {
+		f.j.poke()
+	}
+}
+
+// Acked is the name's mark.
+func (f *Follower) Acked() uint64 {
+	f.j.followMu.Lock()
+	defer f.j.followMu.Unlock()
+	if m := f.j.followers[f.name]; m != nil {
+		return m.acked
+	}
+	return 0
+}
+
+// Position is the position of the last event on disk.
+func (f *Follower) Position() uint64 { return f.j.Position() }
+
+// Trimmed is Journal.Trimmed.
+func (f *Follower) Trimmed() uint64 { return f.j.Trimmed() }
+
+// Since is Journal.Since.
+func (f *Follower) Since(pos uint64, yield func(pos uint64, stream string) bool) error {
+	return f.j.Since(pos, yield)
+}
+
+// Close ends the notifications. The mark stays.
+func (f *Follower) Close() {
+	f.j.followMu.Lock()
+	defer f.j.followMu.Unlock()
+	if m := f.j.followers[f.name]; m != nil {
+		m.watches = slices.DeleteFunc(m.watches, func(c chan struct{}) bool { return c == f.c })
+	}
+}
+
+func (j *Journal) notify() {
+	j.followMu.Lock()
+	defer j.followMu.Unlock()
+	for _, m := range j.followers {
+		for _, c := range m.watches {
+			select {
+			case c <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// lowWater is the position up to which records may be removed.
+func (j *Journal) lowWater() uint64 {
+	j.followMu.Lock()
+	defer j.followMu.Unlock()
+	low := ^uint64(0) - 1
+	for _, m := range j.followers {
+		low = min(low, m.acked)
+	}
+	for at := range j.holds {
+		low = min(low, *at)
+	}
+	return low
+}
+
+func (j *Journal) marksWait() bool {
+	j.followMu.Lock()
+	defer j.followMu.Unlock()
+	return j.marksDirty
+}
+
+// storeMarks writes the followers' marks, now and then.
+func (c *commit) storeMarks() error {
+	j := c.j
+	if !j.marksWait() || (time.Since(j.marksAt) < marksEvery && !j.closing()) {
+		return nil
+	}
+	j.followMu.Lock()
+	acked := make(map[string]uint64, len(j.followers))
+	for name, m := range j.followers {
+		acked[name] = m.acked
+	}
+	j.marksDirty = false
+	j.followMu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(acked)) {
+		if err := c.putMark(name, acked[name]); err != nil {
+			return err
+		}
+	}
+	c.marks, c.wrote = true, true
+	return nil
+}
+
+func (c *commit) putMark(name string, pos uint64) error {
+	key := []byte(name)
+	buf := binary.BigEndian.AppendUint64(head(nil), pos)
+	seal(key, buf)
+	if err := c.tx.Bucket(bucketFollowers).Put(key, buf); err != nil {
+		return fmt.Errorf("%w: %w", errFatal, err)
+	}
+	return nil
+}
+
+func decodeMark(key, body []byte) (uint64, error) {
+	if err := sealed(key, body); err != nil {
+		return 0, err
+	}
+	if len(body) != recordHead+8 {
+		return 0, errors.New("the record is cut off")
+	}
+	return binary.BigEndian.Uint64(body[recordHead:]), nil
+}
+
+// sweepLoop removes, now and then, what has long expired.
+func (j *Journal) sweepLoop() {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-j.stop:
+			return
+		case <-tick.C:
+			j.sweep()
+		}
+	}
+}
+
+func (j *Journal) sweep() {
+	now := j.now()
+	j.quotas.Sweep(now)
+	j.sweepClaims(now)
+	j.sweepUses(now)
+}
+
+// sweepUses removes quota counts that ended long ago. They stand in order of their ends.
+func (j *Journal) sweepUses(now time.Time) {
+	before := now.Add(-quota.Keep).Unix()
+	old := func(key []byte) bool { return len(key) >= 9 && int64(binary.BigEndian.Uint64(key)) < before }
+	for more := true; more && !j.closing(); {
+		if err := j.view("sweep quotas", func(tx *bbolt.Tx) error {
+			k, _ := tx.Bucket(bucketUses).Cursor().First()
+			more = k != nil && old(k)
+			return nil
+		}); err != nil || !more {
+			return
+		}
+		err := j.do(func(c *commit) error {
+			cur := c.uses.Cursor()
+			n := 0
+			for k, _ := cur.First(); k != nil && old(k) && n < groupSweep; k, _ = cur.First() {
+				if err := c.uses.Delete(bytes.Clone(k)); err != nil {
+					return err
+				}
+				c.state.counts[nUses]--
+				c.wrote = true
+				n++
+			}
+			return nil
+		})
+		if err != nil {
+			j.log.Warn("sweep quotas", "error", err)
+			return
+		}
+	}
+}

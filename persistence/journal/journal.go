@@ -1,0 +1,689 @@
+package journal
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"docent/api"
+	"docent/persistence/quota"
+)
+
+// Options change how a journal is opened. The zero value is the one to use.
+type Options struct {
+	Log *slog.Logger     // slog.Default where nil
+	Now func() time.Time // time.Now where nil; decides when claims expire and in which slot a use is stored
+	// LockTimeout is how long to wait for another process that has the file open; 1 s where zero.
+	LockTimeout time.Duration
+	// CheckpointEvery is how long snapshots are collected before they are written; 2 s where zero.
+	CheckpointEvery time.Duration
+	// OpenFile opens the file; os.OpenFile where nil.
+	OpenFile func(name string, flag int, perm os.FileMode) (*os.File, error)
+	// AcceptDamage opens a journal in spite of damage that could hide acknowledged events: a damaged meta page, after
+	// which the last commit may be missing, entries that are fewer than they should be, and a damaged state. Its one use
+	// is Repair.
+	AcceptDamage bool
+	// UnsafeNoSync acknowledges before the disk has anything. For tests and measurements only.
+	UnsafeNoSync bool
+
+	retryAfter time.Duration // the pause after a commit that failed, where not zero; for tests
+}
+
+const defaultLockTimeout = time.Second
+
+// A Journal keeps streams of events in one bbolt file, with what must be stored together with an event.
+//
+// One goroutine, the committer, writes: it takes the appends that wait, writes them in one transaction, syncs, and wakes
+// the waiters. So a lone append pays for one commit and a thousand share one. Those that can wait (Urgency) are
+// held for a few milliseconds where others are to be expected. Reads take the file as it stood after the last commit and
+// never wait for a write.
+//
+// Snapshots are written some time later, and the events that a snapshot covers are removed, a few with each commit.
+// What remains in the log are the events after each stream's snapshot; an index of these is kept in memory. A stream
+// whose snapshot covers all its events costs disk and nothing else, neither memory nor time to open.
+//
+// After a write or a sync that failed nothing of that commit is acknowledged, and nothing more is, until the file has been
+// written to again with success; the journal tries that by itself, with pauses, when there is something to append.
+type Journal struct {
+	path string
+	opts Options
+	log  *slog.Logger
+	now  func() time.Time
+	db   *bbolt.DB
+	file *os.File // bbolt's own
+
+	mu          sync.Mutex // guards queue, queuedBytes, held, ops, closed
+	queue       []*appendRequest
+	queuedBytes int
+	queued      atomic.Int64 // the length of queue
+	held        heldAppends
+	busy        atomic.Int64 // the number of streams in pending
+	ops         []*operation
+	closed      bool
+	wake        chan struct{}
+	stop        chan struct{} // closed by Close
+	done        chan struct{} // closed when the committer has ended
+
+	requests sync.Pool // of *appendRequest
+
+	loops sync.WaitGroup
+
+	commitMu sync.Mutex // held over each commit
+	position atomic.Uint64
+	trimmed  atomic.Uint64
+	known    atomic.Pointer[Identity] // its id and what it remembers of the catalogue
+
+	// The committer alone changes what indexMu guards, so it reads without the lock.
+	indexMu sync.RWMutex
+	tails   map[string]*tail
+	pending map[string]struct{}
+	// damagedKeys are the keys, by bucket, that do not belong to their values. It does not change.
+	damagedKeys map[string][]string
+	damage      map[uint64]streamDamage // by stream hash
+
+	// The committer's own.
+	state     fileState
+	spare     []*appendRequest // room for the next queue
+	attempts  uint64           // to write a group
+	unsettled *commit          // written, but its last sync failed: whether it is there is not known yet
+	downUntil time.Time        // no attempt before then
+	downErr   error
+	round     []queuedSnapshot
+	trim      []trimEntry // ascending
+	covered   []trimEntry // not yet merged into trim
+	marksAt   time.Time   // when the followers' marks were last written
+
+	snapMu    sync.Mutex
+	snaps     map[string]queuedSnapshot
+	snapBytes int
+	snapSince time.Time
+
+	followMu   sync.Mutex
+	followers  map[string]*followMark
+	holds      map[*uint64]struct{} // positions that a reader of the log has come to
+	marksDirty bool
+
+	quotas  *quota.Counters
+	metrics metrics
+}
+
+// A tail is what the log holds of one stream: the sequence number of the first event in it, and the positions of that and
+// all later ones. Events up to snapSeq are covered by the snapshot and wait to be removed.
+type tail struct {
+	stream  string
+	hash    uint64
+	first   uint64
+	pos     []uint64
+	snapSeq uint64
+	gone    bool
+
+	changedBy, changedTo uint64 // the commit that last changed the stream, by its serial, and to which sequence number
+}
+
+func (t *tail) last() uint64 { return t.first + uint64(len(t.pos)) - 1 }
+
+// A streamDamage says why a stream cannot be used, and where its damaged events stand.
+type streamDamage struct {
+	err error
+	pos []uint64
+}
+
+// A trimEntry is a record that may be removed from the log; tail is nil for a removed stream's mark.
+type trimEntry struct {
+	pos  uint64
+	tail *tail
+}
+
+var (
+	bucketMeta      = []byte("meta")
+	bucketEvents    = []byte("events")
+	bucketSnapshots = []byte("snapshots")
+	bucketPending   = []byte("pending")
+	bucketClaims    = []byte("claims")
+	bucketUses      = []byte("uses")
+	bucketFollowers = []byte("followers")
+
+	countedBuckets = [nCounted][]byte{bucketEvents, bucketSnapshots, bucketPending, bucketClaims, bucketUses}
+
+	metaFormat = []byte("format")
+	metaState  = []byte("state")
+)
+
+// fileFormat names the file's layout. A program that does not know it refuses the file.
+const fileFormat = "docent journal 1"
+
+// Open opens the journal in the file path, or makes it. The file serves one process at a time.
+//
+// It walks the file's pages, which finds damage that would hide entries or crash bbolt, and reads the log, but not the
+// snapshots. Damage of the file as a whole is an error that wraps ErrCorrupt; a damaged event is kept for the Load of its
+// stream, and the other streams work.
+func Open(path string, o Options) (_ *Journal, err error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.LockTimeout <= 0 {
+		o.LockTimeout = defaultLockTimeout
+	}
+	if o.CheckpointEvery <= 0 {
+		o.CheckpointEvery = 2 * time.Second
+	}
+	if o.OpenFile == nil {
+		o.OpenFile = os.OpenFile
+	}
+	j := &Journal{
+		path: path, opts: o, log: o.Log, now: o.Now,
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		tails: make(map[string]*tail), pending: make(map[string]struct{}), damage: make(map[uint64]streamDamage),
+		snaps: make(map[string]queuedSnapshot), followers: make(map[string]*followMark),
+		holds: make(map[*uint64]struct{}), quotas: quota.New(),
+	}
+	j.metrics.init()
+	j.held.init(j)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("open journal %s: %w", path, err)
+		}
+	}()
+	walk, err := verifyFile(path, &o)
+	if err != nil {
+		return nil, err
+	}
+	for bucket, keys := range walk.damagedKeys {
+		for _, k := range keys {
+			j.log.Error("a key of the journal is damaged", "journal", path, "bucket", bucket, "key", k)
+		}
+	}
+	j.damagedKeys = walk.damagedKeys
+	err = guard(func() error {
+		j.db, err = bbolt.Open(path, 0o600, j.boltOptions())
+		return err
+	})
+	if err != nil {
+		return nil, lockError(err)
+	}
+	if err := guard(func() error { return j.load(walk.entries) }); err != nil {
+		return nil, errors.Join(err, guard(j.db.Close))
+	}
+	go j.commitLoop()
+	j.loops.Go(j.sweepLoop)
+	return j, nil
+}
+
+func (j *Journal) boltOptions() *bbolt.Options {
+	size := 1 << 30 // of the mapping: to enlarge it, bbolt waits for readers
+	if st, err := os.Stat(j.path); err == nil && st.Size() > int64(size)/2 {
+		size = int(st.Size()) * 2
+	}
+	if ^uint(0)>>32 == 0 {
+		size = 0
+	}
+	return &bbolt.Options{
+		Timeout:         j.opts.LockTimeout,
+		NoFreelistSync:  true, // else each commit writes the list of all free pages
+		FreelistType:    bbolt.FreelistMapType,
+		InitialMmapSize: size,
+		NoSync:          j.opts.UnsafeNoSync,
+		OpenFile: func(name string, flag int, perm os.FileMode) (*os.File, error) {
+			f, err := j.opts.OpenFile(name, flag, perm)
+			if j.file == nil {
+				j.file = f
+			}
+			return f, err
+		},
+	}
+}
+
+func lockError(err error) error {
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return errors.New("another process has it open")
+	}
+	return err
+}
+
+// guard runs what touches the mapped file. A damaged page makes bbolt panic, and a file that is cut off under the mapping
+// or that cannot be read makes the access fault: both become ErrCorrupt.
+func guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %w: %v", ErrCorrupt, errPanicked, p)
+		}
+	}()
+	return f()
+}
+
+var errPanicked = errors.New("a damaged page")
+
+// damaged names what is wrong with one record.
+func (j *Journal) damaged(what, stream string, seq uint64, err error) error {
+	return damagedRecord(j.path, what, stream, seq, err)
+}
+
+func damagedRecord(path, what, stream string, seq uint64, err error) error {
+	return fmt.Errorf("%w: %s: %s of stream %q, sequence %d: %v", ErrCorrupt, path, what, stream, seq, err)
+}
+
+// absent is asked where nothing was found under a key: perhaps it is there and its key is damaged.
+func (j *Journal) absent(bucket []byte, key string) error {
+	for _, k := range j.damagedKeys[string(bucket)] {
+		n, other := min(len(k), len(key)), 0
+		for i := range n {
+			if k[i] != key[i] {
+				other++
+			}
+		}
+		// The keys of two entries differ in more places than a damaged place has bytes.
+		if n > 0 && other <= 4 && (other == 0 || len(k) == len(key)) {
+			return damagedRecord(j.path, "key "+strconv.Quote(k)+" in "+string(bucket), key, 0, errors.New("it may be the one that is looked for"))
+		}
+	}
+	return nil
+}
+
+// load makes what is missing in the file and reads what is kept in memory.
+func (j *Journal) load(entries map[string]uint64) error {
+	fresh := false
+	err := j.db.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(bucketMeta)
+		if b == nil {
+			if k, _ := tx.Cursor().First(); k != nil {
+				return fmt.Errorf("%w: bucket %s is missing: it is no journal, or damaged", ErrCorrupt, bucketMeta)
+			}
+			fresh = true
+			return nil
+		}
+		return decodeFormat(b.Get(metaFormat))
+	})
+	if err != nil {
+		return err
+	}
+	if fresh {
+		return j.create()
+	}
+	return j.db.View(func(tx *bbolt.Tx) error { return j.loadIndex(tx, entries) })
+}
+
+func (j *Journal) create() error {
+	j.known.Store(&Identity{ID: rand.Text()})
+	err := j.db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range append([][]byte{bucketFollowers}, countedBuckets[:]...) {
+			if _, err := tx.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		b, err := tx.CreateBucket(bucketMeta)
+		if err != nil {
+			return err
+		}
+		if err := b.Put(metaState, j.state.encode(metaState)); err != nil {
+			return err
+		}
+		if err := b.Put(metaIdentity, j.known.Load().encode()); err != nil {
+			return err
+		}
+		return b.Put(metaFormat, encodeFormat())
+	})
+	if err != nil {
+		return err
+	}
+	if dir, err := os.Open(filepath.Dir(j.path)); err == nil { // so that the file's name is on disk as well
+		defer dir.Close()
+		if err := dir.Sync(); err != nil {
+			j.log.Warn("sync the journal's folder", "error", err)
+		}
+	}
+	return nil
+}
+
+func (j *Journal) loadIndex(tx *bbolt.Tx, entries map[string]uint64) error {
+	var err error
+	if j.state, err = decodeState(metaState, tx.Bucket(bucketMeta).Get(metaState)); err != nil {
+		err = fmt.Errorf("%w: the journal's state: %v", ErrCorrupt, err)
+		if !j.opts.AcceptDamage {
+			return err
+		}
+		j.log.Error("open a damaged journal", "error", err)
+		if j.state, err = guessState(tx, entries); err != nil {
+			return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
+	}
+	known, err := decodeIdentity(tx.Bucket(bucketMeta).Get(metaIdentity))
+	if err != nil {
+		err = fmt.Errorf("%w: the journal's identity: %v", ErrCorrupt, err)
+		if !j.opts.AcceptDamage {
+			return err
+		}
+		j.log.Error("open a damaged journal", "error", err)
+		known = Identity{}
+	}
+	j.known.Store(&known)
+	for i, name := range countedBuckets {
+		if tx.Bucket(name) == nil {
+			return fmt.Errorf("%w: bucket %s is missing", ErrCorrupt, name)
+		}
+		if n := entries[string(name)]; n != j.state.counts[i] {
+			err := fmt.Errorf("%w: bucket %s holds %d entries, not %d", ErrCorrupt, name, n, j.state.counts[i])
+			if !j.opts.AcceptDamage {
+				return err
+			}
+			j.log.Error("open a damaged journal", "error", err)
+			j.state.counts[i] = n
+		}
+	}
+	j.position.Store(j.state.position)
+	j.trimmed.Store(j.state.trimmed)
+
+	guess := false
+	c := tx.Bucket(bucketPending).Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		if err := sealed(k, v); err != nil {
+			j.log.Error("a pending stream's name is damaged", "stream", string(k), "error", err)
+			guess = true
+		}
+		j.pending[string(k)] = struct{}{} // asking a stream in vain does no harm
+	}
+	if guess { // snapshots say it as well, but there may be many
+		c := tx.Bucket(bucketSnapshots).Cursor()
+		for k, v := c.First(); k != nil; k, v = c.Next() {
+			if s, err := parseSnapshot(v); err == nil && s.flags&flagPending != 0 {
+				j.pending[string(k)] = struct{}{}
+			}
+		}
+	}
+	if err := j.loadTails(tx); err != nil {
+		return err
+	}
+
+	c = tx.Bucket(bucketUses).Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		u, n, err := decodeUse(k, v)
+		if err != nil {
+			j.log.Error("a quota count is damaged", "quota", string(k), "error", err)
+			continue
+		}
+		j.quotas.Load(u.window, u.key, u.end, int(n))
+	}
+	b := tx.Bucket(bucketFollowers)
+	if b == nil {
+		return fmt.Errorf("%w: bucket %s is missing", ErrCorrupt, bucketFollowers)
+	}
+	c = b.Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		m := &followMark{} // of a damaged mark: from the start, which holds back trimming and loses nothing
+		if pos, err := decodeMark(k, v); err != nil {
+			j.log.Error("a follower's mark is damaged", "follower", string(k), "error", err)
+		} else {
+			m.acked = pos
+		}
+		j.followers[string(k)] = m
+	}
+	return nil
+}
+
+// loadTails reads the log. A damaged event, or a gap, is kept for the Load of its stream.
+func (j *Journal) loadTails(tx *bbolt.Tx) error {
+	calls := make(map[*tail]bool) // whether the tail's last event calls for work
+	snapshots := tx.Bucket(bucketSnapshots)
+	c := tx.Bucket(bucketEvents).Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		if len(k) != 8 {
+			return fmt.Errorf("%w: a position has %d bytes", ErrCorrupt, len(k))
+		}
+		r, err := decodeEvent(k, v)
+		if err != nil && len(v) < eventFixed {
+			return fmt.Errorf("%w: the event at position %d is cut off, and whose it was is lost", ErrCorrupt, keyPosition(k))
+		}
+		if err != nil {
+			err = j.damaged("event", r.stream, r.seq, err)
+			for _, h := range []uint64{r.hash, streamHash(r.stream)} { // the same, unless the damage is in one of them
+				j.damage[h] = streamDamage{err, append(j.damage[h].pos, keyPosition(k))}
+			}
+			continue
+		}
+		pos := keyPosition(k)
+		if pos > j.state.position && j.opts.AcceptDamage {
+			j.state.position = pos
+			j.position.Store(pos)
+		}
+		if pos > j.state.position {
+			return fmt.Errorf("%w: an event stands at position %d, after the last, %d", ErrCorrupt, pos, j.state.position)
+		}
+		t := j.tails[r.stream]
+		if r.flags&flagRemoved != 0 { // whose events went in the same commit
+			if t != nil {
+				return fmt.Errorf("%w: stream %q was removed, but has events before position %d", ErrCorrupt, r.stream, pos)
+			}
+			j.covered = append(j.covered, trimEntry{pos: pos})
+			continue
+		}
+		if t == nil {
+			t = &tail{stream: r.stream, hash: r.hash, first: r.seq}
+			if s := snapshots.Get([]byte(r.stream)); s != nil {
+				snap, err := decodeSnapshot([]byte(r.stream), s)
+				if err != nil {
+					j.setDamage(t.hash, j.damaged("snapshot", r.stream, snap.seq, err))
+				}
+				t.snapSeq = snap.seq
+			}
+			j.tails[r.stream] = t
+		} else if r.seq != t.last()+1 {
+			j.setDamage(t.hash, j.damaged("event", r.stream, t.last()+1, errMissing))
+		}
+		t.pos = append(t.pos, pos)
+		calls[t] = r.flags&flagPending != 0
+	}
+	for stream, t := range j.tails {
+		switch {
+		case t.first > t.snapSeq+1:
+			j.setDamage(t.hash, j.damaged("event", stream, t.first-1, errMissing))
+		case t.last() < t.snapSeq: // they are removed from the oldest on: as long as any is there, so is the last
+			j.setDamage(t.hash, j.damaged("event", stream, t.snapSeq, errMissing))
+		}
+		if _, bad := j.damage[t.hash]; bad {
+			t.snapSeq = 0 // so that nothing of it is removed
+			continue
+		}
+		if calls[t] {
+			j.pending[stream] = struct{}{}
+		}
+		j.cover(t, t.first)
+	}
+	for _, d := range j.damage {
+		j.log.Error("a stream of the journal cannot be used", "error", d.err)
+	}
+	j.mergeTrim()
+	return nil
+}
+
+var errMissing = errors.New("it is missing")
+
+// setDamage remembers the first thing that is wrong with a stream.
+func (j *Journal) setDamage(hash uint64, err error) {
+	if _, ok := j.damage[hash]; !ok {
+		j.damage[hash] = streamDamage{err: err}
+	}
+}
+
+// cover queues for removal what a snapshot covers, from sequence number from on.
+func (j *Journal) cover(t *tail, from uint64) {
+	for seq := max(from, t.first); seq <= t.snapSeq && seq <= t.last(); seq++ {
+		j.covered = append(j.covered, trimEntry{t.pos[seq-t.first], t})
+	}
+}
+
+// Append writes a to the journal; it returns the stream's new last sequence number once all of a is on disk.
+//
+// It fails with ErrSequence, *ClaimedError or ErrCorrupt where a was refused, and then nothing was written; other appends
+// are not harmed by that. It fails with an error that wraps api.ErrUnavailable where the disk is full, read-only or
+// broken: then a is on disk or it is not, and only Load can tell; mostly it is not. It fails with api.ErrShuttingDown after
+// Close.
+//
+// A context that ends while a waits for its turn withdraws it. Once its commit has begun the append may still take
+// effect, so Append waits for the end of the commit and tells how it went.
+func (j *Journal) Append(ctx context.Context, a Append) (last uint64, err error) {
+	r, err := j.newAppendRequest(&a)
+	if err != nil {
+		return 0, fmt.Errorf("append to %s: %w", a.Stream, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("append to %s: %w", a.Stream, err)
+	}
+	began := time.Now()
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		return 0, fmt.Errorf("append to %s: %w", a.Stream, api.ErrShuttingDown)
+	}
+	hold := j.hold(r)
+	if !hold {
+		j.enqueue(r)
+	}
+	j.mu.Unlock()
+	if !hold {
+		j.poke()
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		if r.taken.CompareAndSwap(false, true) {
+			return 0, fmt.Errorf("append to %s: %w", a.Stream, ctx.Err())
+		}
+		<-r.done
+	}
+	last, err = r.last, r.err
+	j.release(r)
+	if err != nil {
+		return 0, fmt.Errorf("append to %s: %w", a.Stream, err)
+	}
+	if a.Urgency != Later {
+		j.metrics.appendSeconds.Observe(time.Since(began).Seconds())
+	}
+	return last, nil
+}
+
+// enqueue puts r where the committer takes it from. Its caller holds mu.
+func (j *Journal) enqueue(r *appendRequest) {
+	j.queue = append(j.queue, r)
+	j.queuedBytes += r.bytes
+	j.queued.Store(int64(len(j.queue)))
+}
+
+func (j *Journal) poke() {
+	select {
+	case j.wake <- struct{}{}:
+	default:
+	}
+}
+
+// do has the committer run f in its next transaction, and waits until that is on disk.
+func (j *Journal) do(f func(*commit) error) error {
+	op := &operation{run: f, done: make(chan struct{})}
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		return api.ErrShuttingDown
+	}
+	j.ops = append(j.ops, op)
+	j.mu.Unlock()
+	j.poke()
+	<-op.done
+	return op.err
+}
+
+func (j *Journal) closing() bool {
+	select {
+	case <-j.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// Snapshot stores a state of stream that covers its events up to seq, some time later; a later one for the same stream
+// replaces it before that. Losing it loses nothing: it is dropped where it says nothing new, where the journal is closed,
+// and where the disk has taken nothing for so long that the queue is full. The journal keeps state; do not change it.
+func (j *Journal) Snapshot(stream string, seq uint64, state []byte) {
+	if len(stream) == 0 || len(stream) > maxStreamLen || len(state) > maxSnapshotBytes || seq == 0 || j.closing() {
+		return
+	}
+	const full = 256 << 20
+	j.snapMu.Lock()
+	old, ok := j.snaps[stream]
+	size := len(state) + len(stream)
+	if (ok && old.seq >= seq) || j.snapBytes+size > full {
+		j.snapMu.Unlock()
+		return
+	}
+	first := len(j.snaps) == 0
+	if ok {
+		j.snapBytes -= len(old.state) + len(stream)
+	}
+	j.snapBytes += size
+	j.snaps[stream] = queuedSnapshot{stream, seq, state}
+	if first {
+		j.snapSince = time.Now()
+	}
+	urgent := j.snapBytes > snapshotsUrgent
+	j.snapMu.Unlock()
+	if first || urgent {
+		j.poke()
+	}
+}
+
+// Delete removes a stream: its snapshot, its events and its call for work, and with it the claims of those keys that it
+// holds. Followers hear of it as of a change, and Load finds nothing then. Other claims that name the stream stay until
+// they expire. Deleting what is not there changes nothing.
+func (j *Journal) Delete(stream string, claims ...string) error {
+	err := j.do(func(c *commit) error {
+		for _, key := range claims {
+			if err := c.release(key, stream); err != nil {
+				return err
+			}
+		}
+		return c.remove(stream)
+	})
+	if err != nil {
+		return fmt.Errorf("delete %s: %w", stream, err)
+	}
+	return nil
+}
+
+// Quotas counts uses; see Append.Uses.
+func (j *Journal) Quotas() *quota.Counters { return j.quotas }
+
+// Path is the journal's file.
+func (j *Journal) Path() string { return j.path }
+
+// Close refuses further appends, writes what waits, snapshots included, and closes the file. Reads must have ended.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		<-j.done
+		return nil
+	}
+	j.closed = true
+	j.mu.Unlock()
+	close(j.stop)
+	<-j.done
+	j.loops.Wait()
+	if err := guard(j.db.Close); err != nil {
+		return fmt.Errorf("close journal %s: %w", j.path, err)
+	}
+	return nil
+}

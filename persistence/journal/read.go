@@ -1,0 +1,325 @@
+package journal
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.etcd.io/bbolt"
+)
+
+func keyPosition(key []byte) uint64 {
+	if len(key) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(key)
+}
+
+// view reads the file as it stood after the last commit.
+func (j *Journal) view(doing string, f func(*bbolt.Tx) error) error {
+	err := guard(func() error { return j.db.View(f) })
+	if errors.Is(err, errPanicked) {
+		err = fmt.Errorf("%s: %s: %w", doing, j.path, err)
+	}
+	return err
+}
+
+// Load reads what there is of a stream. Of a stream that nobody wrote, that is nothing: the zero Recovered.
+//
+// It fails with an error that wraps ErrCorrupt, and names file, stream and sequence number, where a record is damaged, of
+// an unknown form, or missing between others.
+func (j *Journal) Load(stream string) (Recovered, error) {
+	var err error
+	// The index is read before the file, so every event that it names is in the file, unless it was removed in between:
+	// because a snapshot covers it, which then is in the file too, or with the whole stream, which a second look shows.
+	for range 3 {
+		var rec Recovered
+		if rec, err = j.load1(stream); !errors.Is(err, errMissing) {
+			return rec, err
+		}
+	}
+	return Recovered{}, err
+}
+
+func (j *Journal) load1(stream string) (Recovered, error) {
+	j.indexMu.RLock()
+	d := j.damage[streamHash(stream)]
+	var first uint64
+	var positions []uint64
+	if t := j.tails[stream]; t != nil {
+		first, positions = t.first, slices.Clone(t.pos)
+	}
+	j.indexMu.RUnlock()
+	if d.err != nil {
+		return Recovered{}, d.err
+	}
+	var rec Recovered
+	err := j.view("load "+stream, func(tx *bbolt.Tx) error {
+		key := []byte(stream)
+		if v := tx.Bucket(bucketSnapshots).Get(key); v != nil {
+			s, err := decodeSnapshot(key, v)
+			if err != nil {
+				return j.damaged("snapshot", stream, s.seq, err)
+			}
+			rec.Seq, rec.SnapSeq, rec.Snapshot = s.seq, s.seq, append([]byte{}, s.state...)
+		} else if len(positions) == 0 {
+			if err := j.absent(bucketSnapshots, stream); err != nil {
+				return err
+			}
+		}
+		var events *bbolt.Bucket
+		if len(positions) > 0 {
+			events = tx.Bucket(bucketEvents)
+		}
+		for i, pos := range positions {
+			seq := first + uint64(i)
+			if seq <= rec.SnapSeq {
+				continue
+			}
+			event, err := j.event(events, pos, stream, seq)
+			if errors.Is(err, errMissing) {
+				return fmt.Errorf("%w: %w", err, j.damaged("event", stream, seq, err))
+			}
+			if err != nil {
+				return err
+			}
+			rec.Events = append(rec.Events, event)
+			rec.Seq = seq
+		}
+		return nil
+	})
+	if err != nil {
+		return Recovered{}, err
+	}
+	return rec, nil
+}
+
+// event reads one event of a stream, which the index says stands at pos. It fails with errMissing where nothing does.
+func (j *Journal) event(events *bbolt.Bucket, pos uint64, stream string, seq uint64) (Event, error) {
+	key := positionKey(pos)
+	v := events.Get(key)
+	if v == nil {
+		return Event{}, errMissing
+	}
+	r, err := decodeEvent(key, v)
+	if err == nil && (r.stream != stream || r.seq != seq) {
+		err = fmt.Errorf("it is sequence %d of %q", r.seq, r.stream)
+	}
+	if err != nil {
+		return Event{}, j.damaged("event", stream, seq, err)
+	}
+	r.event.Data = bytes.Clone(r.event.Data)
+	return r.event, nil
+}
+
+// LoadSince gives a stream's events after a position of the log, and the sequence of the first of them. There are none where
+// the stream has none there, or they were removed: what Load gives is true in any case.
+func (j *Journal) LoadSince(stream string, pos uint64) (first uint64, events []Event, err error) {
+	j.indexMu.RLock()
+	damage := j.damage[streamHash(stream)]
+	var positions []uint64
+	if t := j.tails[stream]; t != nil {
+		at, _ := slices.BinarySearch(t.pos, pos+1)
+		first, positions = t.first+uint64(at), slices.Clone(t.pos[at:])
+	}
+	j.indexMu.RUnlock()
+	if damage.err != nil {
+		return 0, nil, damage.err
+	}
+	err = j.view("load "+stream, func(tx *bbolt.Tx) error {
+		bucket := tx.Bucket(bucketEvents)
+		for i, pos := range positions {
+			event, err := j.event(bucket, pos, stream, first+uint64(i))
+			if errors.Is(err, errMissing) {
+				events = nil // the stream was removed, or a snapshot has taken their place
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			events = append(events, event)
+		}
+		return nil
+	})
+	return first, events, err
+}
+
+// Pending yields the streams whose last append said that they call for work, in order of their names.
+func (j *Journal) Pending(yield func(stream string) bool) error {
+	j.indexMu.RLock()
+	names := slices.Sorted(maps.Keys(j.pending))
+	j.indexMu.RUnlock()
+	for _, name := range names {
+		if !yield(name) {
+			break
+		}
+	}
+	return nil
+}
+
+// Streams yields the streams whose names begin with prefix, in order of their names. One that is made or removed
+// meanwhile may be among them or not.
+func (j *Journal) Streams(prefix string, yield func(stream string) bool) error {
+	var fresh []string
+	j.indexMu.RLock()
+	for name := range j.tails {
+		if strings.HasPrefix(name, prefix) {
+			fresh = append(fresh, name)
+		}
+	}
+	j.indexMu.RUnlock()
+	slices.Sort(fresh)
+	return j.eachSnapshot(prefix, true, func(name string, _ []byte, end bool) bool {
+		for len(fresh) > 0 && (end || fresh[0] <= name) {
+			next := fresh[0]
+			if fresh = fresh[1:]; next != name && !yield(next) {
+				return false
+			}
+		}
+		return end || yield(name)
+	})
+}
+
+// eachSnapshot yields names and values of the snapshots bucket, from copies, so that yield may take its time; at the end it
+// yields once more where last is set.
+func (j *Journal) eachSnapshot(prefix string, last bool, yield func(name string, head []byte, end bool) bool) error {
+	const chunk = 1024
+	type entry struct {
+		name string
+		head []byte
+	}
+	from := []byte(prefix)
+	for more := true; more; {
+		var got []entry
+		err := j.view("read snapshots", func(tx *bbolt.Tx) error {
+			c := tx.Bucket(bucketSnapshots).Cursor()
+			k, v := c.Seek(from)
+			for range chunk {
+				if k == nil || !bytes.HasPrefix(k, []byte(prefix)) {
+					k = nil
+					break
+				}
+				// The head is enough to know how far the snapshot reaches.
+				got = append(got, entry{string(k), bytes.Clone(v[:min(len(v), recordHead+32)])})
+				k, v = c.Next()
+			}
+			more = k != nil
+			from = append(from[:0], k...)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range got {
+			if !yield(e.name, e.head, false) {
+				return nil
+			}
+		}
+	}
+	if last {
+		yield("", nil, true)
+	}
+	return nil
+}
+
+// Position is the position of the last event on disk. Positions rise from 1, over all streams.
+func (j *Journal) Position() uint64 { return j.position.Load() }
+
+// Trimmed is the highest position of a record that was removed from the log because a snapshot covers it. Who comes with
+// a position below it, and did not hold it with a Follower, does not hear of streams that were removed before.
+func (j *Journal) Trimmed() uint64 { return j.trimmed.Load() }
+
+// Since yields, in the order of positions, what changed after pos: for each event on disk its position and its stream. For
+// events that were removed because a snapshot covers them it yields the stream once, at the position of the last event
+// that the snapshot covers. A removed stream is yielded at the position of its removal; Load then finds nothing.
+//
+// So who has handled everything that was yielded up to position p knows every stream as it was at p or later, and may go on
+// from p another time. A stream is yielded more than once if it changed more than once.
+func (j *Journal) Since(pos uint64, yield func(pos uint64, stream string) bool) error {
+	// Nothing after pos is removed while this reads. A commit that has chosen already what it removes ends first.
+	at := pos
+	j.followMu.Lock()
+	j.holds[&at] = struct{}{}
+	j.followMu.Unlock()
+	defer func() {
+		j.followMu.Lock()
+		delete(j.holds, &at)
+		j.followMu.Unlock()
+	}()
+	j.commitMu.Lock()
+	trimmed := j.trimmed.Load()
+	j.commitMu.Unlock()
+
+	type change struct {
+		pos    uint64
+		stream string
+	}
+	var rested []change
+	if pos < trimmed {
+		err := j.eachSnapshot("", false, func(name string, head []byte, _ bool) bool {
+			if s, err := parseSnapshot(head); err == nil && s.pos > pos && s.pos <= trimmed {
+				rested = append(rested, change{s.pos, name})
+			}
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(rested, func(a, b change) int { return cmp.Compare(a.pos, b.pos) })
+	}
+	const chunk = 1024
+	next := pos + 1
+	for more := true; more; {
+		var got []change
+		err := j.view("read the log", func(tx *bbolt.Tx) error {
+			c := tx.Bucket(bucketEvents).Cursor()
+			k, v := c.Seek(positionKey(next))
+			for ; k != nil && len(got) < chunk; k, v = c.Next() {
+				next = keyPosition(k) + 1
+				if r, err := decodeEvent(k, v); err == nil { // a damaged one shows in its stream's Load
+					got = append(got, change{next - 1, r.stream})
+				}
+			}
+			more = k != nil
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range got {
+			for len(rested) > 0 && rested[0].pos < e.pos {
+				if !yield(rested[0].pos, rested[0].stream) {
+					return nil
+				}
+				rested = rested[1:]
+			}
+			if !yield(e.pos, e.stream) {
+				return nil
+			}
+		}
+	}
+	for _, e := range rested {
+		if !yield(e.pos, e.stream) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Backup writes a consistent copy of the file, as it stands after the last commit, to w. Appends go on meanwhile; the
+// file grows by what they change until the copy is done.
+func (j *Journal) Backup(w io.Writer) error {
+	return j.view("back up", func(tx *bbolt.Tx) error {
+		_, err := tx.WriteTo(w)
+		if err != nil {
+			return fmt.Errorf("back up journal %s: %w", j.path, err)
+		}
+		return nil
+	})
+}

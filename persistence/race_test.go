@@ -1,5 +1,0 @@
-//go:build race
-
-package persistence
-
-const raceDetector = true
