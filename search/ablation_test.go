@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/search/analysis"
+	"docent/search/eval"
 )
 
 var ablate = flag.Bool("ablate", false, "print how the judged queries fare without each part of the ranking")
 
 // evaluateWith asks the judged queries under other weights.
-func evaluateWith(t *testing.T, l *Library, queries []Judged, tuning Tuning, box bool) []Outcome {
+func evaluateWith(t *testing.T, l *Library, queries []eval.Query, tuning Tuning, box bool) []eval.Outcome {
 	snaps := make(map[string]*snapshot)
 	for _, c := range corpora {
 		s, err := l.acquire(api.ProjectID(c))
@@ -23,7 +25,7 @@ func evaluateWith(t *testing.T, l *Library, queries []Judged, tuning Tuning, box
 		defer s.release()
 		snaps[c] = retuned(s, tuning)
 	}
-	out, err := Evaluate(t.Context(), queries, func(ctx context.Context, q Judged) ([]Found, error) {
+	out, err := eval.Run(t.Context(), queries, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
 		return found(snaps[q.Corpus].search(ctx, Query{Text: q.Query, Limit: 10, Box: box}))
 	})
 	if err != nil {
@@ -33,8 +35,8 @@ func evaluateWith(t *testing.T, l *Library, queries []Judged, tuning Tuning, box
 }
 
 // half splits the judged queries by their text: weights were chosen on "dev" and looked at on "held".
-func half(o Outcome) string {
-	if hashTerm(o.Judged.Query)&64 != 0 {
+func half(o eval.Outcome) string {
+	if analysis.Hash(o.Judged.Query)&64 != 0 {
 		return "held"
 	}
 	return "dev"
@@ -52,8 +54,8 @@ func TestAblation(t *testing.T) {
 	table.WriteString("| without | mean | desc | head | prefix | typo | question | section@1 | dev / held mrr |\n|---|---|---|---|---|---|---|---|---|\n")
 	row := func(name string, tuning Tuning, box bool) {
 		out := evaluateWith(t, l, queries, tuning, box)
-		byKind := Summarize(out, func(o Outcome) string { return o.Judged.Kind })
-		halves := Summarize(out, half)
+		byKind := eval.Summarize(out, func(o eval.Outcome) string { return o.Judged.Kind })
+		halves := eval.Summarize(out, half)
 		var mean float64
 		fmt.Fprintf(&table, "| %s |", name)
 		var cells strings.Builder
@@ -148,14 +150,14 @@ func TestLeaveOneOut(t *testing.T) {
 		out := evaluateWith(t, l, queries, s.tuning, true)
 		table[i] = map[string]worth{}
 		for _, c := range corpora {
-			var own []Outcome
+			var own []eval.Outcome
 			for _, o := range out {
 				if o.Judged.Corpus == c {
 					own = append(own, o)
 				}
 			}
 			var v worth
-			by := Summarize(own, func(o Outcome) string { return o.Judged.Kind })
+			by := eval.Summarize(own, func(o eval.Outcome) string { return o.Judged.Kind })
 			for _, k := range by {
 				v.both += (k.HitAt5 + k.MRR) / 2 / float64(len(by))
 				v.hit += k.HitAt5 / float64(len(by))

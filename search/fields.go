@@ -5,6 +5,8 @@ import (
 	"github.com/blevesearch/bleve/v2/document"
 	"github.com/blevesearch/bleve/v2/mapping"
 	index "github.com/blevesearch/bleve_index_api"
+
+	"docent/search/analysis"
 )
 
 // Fields of a section's document.
@@ -33,12 +35,12 @@ var pageFieldNames = [pageFields]string{"title", "path", "keywords", "links", "d
 // indexMapping tells Bleve's own tools how the index was made; documents come with their fields.
 func indexMapping() mapping.IndexMapping {
 	m := bleve.NewIndexMapping()
-	m.DefaultAnalyzer = termsAnalyzer
+	m.DefaultAnalyzer = analysis.Analyzer
 	doc := bleve.NewDocumentStaticMapping()
 	for _, names := range [][]string{sectionFieldNames[:], pageFieldNames[:]} {
 		for _, name := range names {
 			f := bleve.NewTextFieldMapping()
-			f.Analyzer = termsAnalyzer
+			f.Analyzer = analysis.Analyzer
 			f.Store, f.DocValues, f.IncludeInAll, f.IncludeTermVectors = false, false, false, false
 			f.SkipFreqNorm = name == pageFieldNames[fieldSurface]
 			doc.AddFieldMappingsAt(name, f)
@@ -57,5 +59,5 @@ func addField(doc *document.Document, name string, value []byte) {
 	if name == pageFieldNames[fieldSurface] {
 		options |= index.SkipFreqNorm
 	}
-	doc.AddField(document.NewTextFieldCustom(name, nil, value, options, terms{}))
+	doc.AddField(document.NewTextFieldCustom(name, nil, value, options, analysis.Terms{}))
 }

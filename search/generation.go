@@ -18,6 +18,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"docent/search/analysis"
 	"docent/site"
 )
 
@@ -200,8 +201,8 @@ func readManifest(dir string) (manifest, error) {
 	if err := json.Unmarshal(body, &m); err != nil {
 		return m, fmt.Errorf("decode manifest: %w", err)
 	}
-	if m.Schema != schemaVersion || m.Analysis != analysisVersion {
-		return m, fmt.Errorf("made by version %d.%d, this is %d.%d", m.Schema, m.Analysis, schemaVersion, analysisVersion)
+	if m.Schema != schemaVersion || m.Analysis != analysis.Version {
+		return m, fmt.Errorf("made by version %d.%d, this is %d.%d", m.Schema, m.Analysis, schemaVersion, analysis.Version)
 	}
 	return m, nil
 }

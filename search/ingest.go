@@ -28,6 +28,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"docent/api"
+	"docent/search/analysis"
 	"docent/site"
 )
 
@@ -561,7 +562,7 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	m := manifest{Schema: schemaVersion, Analysis: analysisVersion, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.report.SiteURL, Site: labelOf(&u.where), Language: u.where.Language()}
+	m := manifest{Schema: schemaVersion, Analysis: analysis.Version, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.report.SiteURL, Site: labelOf(&u.where), Language: u.where.Language()}
 	for _, r := range u.records {
 		m.NextUID = max(m.NextUID, r.UID+1)
 	}

@@ -10,6 +10,8 @@ import (
 	"sort"
 	"strings"
 	"sync"
+
+	"docent/search/analysis"
 )
 
 // Tuning is the weights of the ranking: one setting for every site. docs/decisions/0003-ranking.md tells where they come from.
@@ -89,23 +91,23 @@ func (g *group) add(term string, weight float64) {
 			return
 		}
 	}
-	g.variants = append(g.variants, variant{term, hashTerm(term), float32(weight)})
+	g.variants = append(g.variants, variant{term, analysis.Hash(term), float32(weight)})
 }
 
 // parse cuts a query into groups, by the words' stems in the languages of the pages that are looked at.
 func (s *snapshot) parse(ctx context.Context, w *scratch, q Query, languages []string) ([]group, error) {
-	a := analysers.Get().(*analyser)
-	defer analysers.Put(a)
+	a := analysis.Get()
+	defer a.Put()
 	text := q.Text
 	if len(text) > longestQuery {
 		text = strings.ToValidUTF8(text[:longestQuery], "")
 	}
 	tokens := w.tokens[:0]
-	a.tokens(text, languages[0], func(t token) { tokens = append(tokens, t) })
+	a.Tokens(text, languages[0], func(t analysis.Token) { tokens = append(tokens, t) })
 	w.tokens = tokens
 	keep := w.keep[:0]
 	for _, t := range tokens {
-		if t.covers > 0 || !dropped[t.surface] {
+		if t.Covers > 0 || !analysis.Dropped(t.Surface) {
 			keep = append(keep, t)
 		}
 	}
@@ -122,30 +124,30 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query, languages []s
 		return err == nil && (len(p.sections) > 0 || len(p.pages) > 0), err
 	}
 	lastPart := -1 // number of the part that may be unfinished
-	if unfinished && len(tokens) > 0 && tokens[len(tokens)-1].end == end {
-		lastPart = tokens[len(tokens)-1].at
+	if unfinished && len(tokens) > 0 && tokens[len(tokens)-1].End == end {
+		lastPart = tokens[len(tokens)-1].At
 	}
 	coveredUntil := -1 // parts up to here belong to a whole that is known
 	for _, t := range keep {
-		if t.covers > 0 {
+		if t.Covers > 0 {
 			if !q.Box {
-				p, err := s.word(ctx, a, w, languages, wholeName, t.term)
+				p, err := s.word(ctx, a, w, languages, wholeName, t.Term)
 				if err != nil {
 					return nil, err
 				}
 				if p.known {
-					groups = append(groups, group{word: t.surface, variants: p.variants, weight: 1, ready: p})
-					coveredUntil = max(coveredUntil, t.at+t.covers)
+					groups = append(groups, group{word: t.Surface, variants: p.variants, weight: 1, ready: p})
+					coveredUntil = max(coveredUntil, t.At+t.Covers)
 				}
 				continue
 			}
-			ok, err := known(t.term)
+			ok, err := known(t.Term)
 			if err != nil {
 				return nil, err
 			}
-			g := group{word: t.surface, weight: 1}
-			g.add(t.term, 1)
-			if lastPart >= 0 && t.at+t.covers > lastPart { // a name that is not finished
+			g := group{word: t.Surface, weight: 1}
+			g.add(t.Term, 1)
+			if lastPart >= 0 && t.At+t.Covers > lastPart { // a name that is not finished
 				share := s.tuning.Prefix
 				if ok {
 					share = s.tuning.PrefixOfWord
@@ -155,37 +157,37 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query, languages []s
 			}
 			if ok {
 				groups = append(groups, g)
-				coveredUntil = max(coveredUntil, t.at+t.covers)
+				coveredUntil = max(coveredUntil, t.At+t.Covers)
 			}
 			continue
 		}
 		weight := float32(1)
-		if t.at < coveredUntil {
+		if t.At < coveredUntil {
 			weight = float32(s.tuning.PartShare)
 		}
 		repeated := false
 		for i := range groups {
-			if groups[i].word == t.surface {
+			if groups[i].word == t.Surface {
 				groups[i].weight += weight
 				repeated = true
 			}
 		}
-		last := t.at == lastPart
+		last := t.At == lastPart
 		if repeated && !last {
 			continue
 		}
 		if !q.Box {
-			p, err := s.word(ctx, a, w, languages, plainWord, t.surface)
+			p, err := s.word(ctx, a, w, languages, plainWord, t.Surface)
 			if err != nil {
 				return nil, err
 			}
-			groups = append(groups, group{word: t.surface, variants: p.variants, weight: weight, ready: p})
+			groups = append(groups, group{word: t.Surface, variants: p.variants, weight: weight, ready: p})
 			continue
 		}
-		g := group{word: t.surface, weight: weight}
-		g.add(t.surface, 1)
+		g := group{word: t.Surface, weight: weight}
+		g.add(t.Surface, 1)
 		for _, l := range languages {
-			g.add(a.stemmer(l).of(t.surface), 1)
+			g.add(a.Stem(t.Surface, l), 1)
 		}
 		isWord := false
 		for _, v := range g.variants {
@@ -217,7 +219,7 @@ const longestQuery = 2000
 
 // word is a word of a question, as it counts wherever it is asked for: what counts as it, and what it adds to the scores
 // of sections and pages. In a search box a word's place matters, so it is not for those.
-func (s *snapshot) word(ctx context.Context, a *analyser, w *scratch, languages []string, kind termKind, surface string) (*postings, error) {
+func (s *snapshot) word(ctx context.Context, a *analysis.Analyser, w *scratch, languages []string, kind termKind, surface string) (*postings, error) {
 	key := termKey{kind, surface, languages[0]}
 	if len(languages) > 1 {
 		key.language = "" // all of the site's
@@ -230,17 +232,17 @@ func (s *snapshot) word(ctx context.Context, a *analyser, w *scratch, languages 
 	g.add(g.word, 1)
 	if kind == plainWord {
 		for _, l := range languages {
-			g.add(a.stemmer(l).of(g.word), 1)
+			g.add(a.Stem(g.word, l), 1)
 		}
 		if share := s.tuning.Abbreviation; share > 0 {
 			single := g.word
-			if _, ok := abbreviations[single]; !ok {
+			if analysis.Abbreviations(single) == nil {
 				single = strings.TrimSuffix(single, "s")
 			}
-			for _, other := range abbreviations[single] {
+			for _, other := range analysis.Abbreviations(single) {
 				g.add(other, share)
 				for _, l := range languages {
-					g.add(a.stemmer(l).of(other), share)
+					g.add(a.Stem(other, l), share)
 				}
 			}
 		}
@@ -285,11 +287,11 @@ func (s *snapshot) gather(ctx context.Context, w *scratch, g *group, read func(c
 func saturated(idf, x, k float32) float32 { return idf * x * (k + 1) / (k + x) }
 
 // begun adds the words that a group's word is the beginning of: of all these, the ones that most pages have.
-func (s *snapshot) begun(a *analyser, g *group, languages []string, share float64) {
+func (s *snapshot) begun(a *analysis.Analyser, g *group, languages []string, share float64) {
 	for _, w := range s.completions(g.word, s.tuning.PrefixWords) {
 		g.add(w, share)
 		for _, l := range languages {
-			g.add(a.stemmer(l).of(w), share)
+			g.add(a.Stem(w, l), share)
 		}
 	}
 }
@@ -328,7 +330,7 @@ func (s *snapshot) completions(begin string, most int) []string {
 
 // slips adds the words that a group's word may have been meant to be: up to three, at one slip, or from eight letters on
 // at two.
-func (s *snapshot) slips(a *analyser, g *group, languages []string, unfinished bool) {
+func (s *snapshot) slips(a *analysis.Analyser, g *group, languages []string, unfinished bool) {
 	word := []rune(g.word)
 	if len(word) < 3 {
 		return
@@ -381,7 +383,7 @@ func (s *snapshot) slips(a *analyser, g *group, languages []string, unfinished b
 		}
 		g.add(c.word, share)
 		for _, l := range languages {
-			g.add(a.stemmer(l).of(c.word), share)
+			g.add(a.Stem(c.word, l), share)
 		}
 	}
 }
@@ -443,7 +445,7 @@ type scratch struct {
 	top             []candidate
 	others          []other
 	asked           asked
-	tokens, keep    []token
+	tokens, keep    []analysis.Token
 	groups          []group
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/blevesearch/bleve/v2/document"
 
 	"docent/markup"
+	"docent/search/analysis"
 	"docent/site"
 )
 
@@ -74,20 +75,20 @@ const maxWords = 4000
 
 // describe fills a record from its source and makes its documents, one for each section.
 func describe(r *record, src *source) []*document.Document {
-	a := analysers.Get().(*analyser)
-	defer analysers.Put(a)
-	language := languageOf(r.Locale)
+	a := analysis.Get()
+	defer a.Put()
+	language := analysis.Language(r.Locale)
 	surface := make(map[string]struct{}, 256)
 	var buf []byte
 	// terms writes the terms of a text to buf and remembers its words; it returns their number.
 	terms := func(text string, words *wordList) int {
-		return a.tokens(text, language, func(t token) {
-			buf = append(append(buf, t.term...), ' ')
-			if len(t.surface) > 2 && len(t.surface) <= 40 {
-				surface[t.surface] = struct{}{}
+		return a.Tokens(text, language, func(t analysis.Token) {
+			buf = append(append(buf, t.Term...), ' ')
+			if len(t.Surface) > 2 && len(t.Surface) <= 40 {
+				surface[t.Surface] = struct{}{}
 			}
-			if words != nil && t.covers == 0 && words.len() < maxWords {
-				words.add(hashTerm(t.term))
+			if words != nil && t.Covers == 0 && words.len() < maxWords {
+				words.add(analysis.Hash(t.Term))
 			}
 		})
 	}
@@ -110,12 +111,12 @@ func describe(r *record, src *source) []*document.Document {
 		rec.Len[fieldHeading] = uint16(min(terms(s.heading, &rec.Body), 65535))
 		addField(doc, sectionFieldNames[fieldHeading], buf)
 		field(doc, sectionFieldNames[fieldTrail], &rec.Len[fieldTrail], s.trail...)
-		rec.Head = a.titleWords(withoutCount(s.heading), language)
+		rec.Head = titleWords(a, withoutCount(s.heading), language)
 		buf = nil
 		rec.Len[fieldBody] = uint16(min(terms(s.body, &rec.Body), 65535))
 		addField(doc, sectionFieldNames[fieldBody], buf)
 		buf = nil
-		count := a.tokens(s.code, language, func(t token) { buf = append(append(buf, t.term...), ' ') })
+		count := a.Tokens(s.code, language, func(t analysis.Token) { buf = append(append(buf, t.Term...), ' ') })
 		rec.Len[fieldCode] = uint16(min(count, 65535))
 		addField(doc, sectionFieldNames[fieldCode], buf)
 		r.Sections = append(r.Sections, rec)
@@ -126,7 +127,7 @@ func describe(r *record, src *source) []*document.Document {
 	}
 	first := docs[0]
 	buf = nil
-	r.TitleWords = a.titleWords(r.Title, language)
+	r.TitleWords = titleWords(a, r.Title, language)
 	n := terms(r.Title, nil)
 	for _, t := range r.Titles {
 		if !strings.EqualFold(t, r.Title) {
@@ -149,12 +150,12 @@ func describe(r *record, src *source) []*document.Document {
 }
 
 // titleWords lists the words of a title or heading that say what it is about, with its names.
-func (a *analyser) titleWords(text, language string) wordList {
-	var tokens []token
-	parts := a.tokens(text, language, func(t token) { tokens = append(tokens, t) })
+func titleWords(a *analysis.Analyser, text, language string) wordList {
+	var tokens []analysis.Token
+	parts := a.Tokens(text, language, func(t analysis.Token) { tokens = append(tokens, t) })
 	inName := make([]bool, parts)
 	for _, t := range tokens {
-		for k := t.at; k < t.at+t.covers; k++ {
+		for k := t.At; k < t.At+t.Covers; k++ {
 			inName[k] = true
 		}
 	}
@@ -162,16 +163,16 @@ func (a *analyser) titleWords(text, language string) wordList {
 		var w wordList
 		at := make([]int, parts) // where a part stands once the others are left out
 		for _, t := range tokens {
-			if t.covers == 0 {
-				at[t.at] = w.len()
-				if all || inName[t.at] || !dropped[t.surface] {
-					w.add(hashTerm(t.term))
+			if t.Covers == 0 {
+				at[t.At] = w.len()
+				if all || inName[t.At] || !analysis.Dropped(t.Surface) {
+					w.add(analysis.Hash(t.Term))
 				}
 			}
 		}
 		for _, t := range tokens {
-			if t.covers > 0 {
-				w.Names = append(w.Names, name{Hash: hashTerm(t.term), At: uint16(at[t.at]), N: uint16(t.covers)})
+			if t.Covers > 0 {
+				w.Names = append(w.Names, name{Hash: analysis.Hash(t.Term), At: uint16(at[t.At]), N: uint16(t.Covers)})
 			}
 		}
 		return w

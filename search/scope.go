@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"docent/search/analysis"
 	"docent/site"
 	"net/url"
 	"path"
@@ -54,7 +55,7 @@ func (s *snapshot) findEditions() {
 	s.hasVersion = make(map[versionOfDocs]bool)
 	same := make(map[string][]uint32)
 	named := s.manifest.Language
-	if named == "" && !slices.ContainsFunc(s.pages, func(r *record) bool { return r.Locale == "" || languageOf(r.Locale) == "en" }) {
+	if named == "" && !slices.ContainsFunc(s.pages, func(r *record) bool { return r.Locale == "" || analysis.Language(r.Locale) == "en" }) {
 		count := map[string]int{} // nothing says it, and nothing is in English: the language of most pages
 		for _, r := range s.pages {
 			if count[r.Locale]++; count[r.Locale] > count[named] {
@@ -63,7 +64,7 @@ func (s *snapshot) findEditions() {
 		}
 	}
 	for _, r := range s.pages { // or the English that pages name
-		if named == "" && r.Locale != "" && languageOf(r.Locale) == "en" {
+		if named == "" && r.Locale != "" && analysis.Language(r.Locale) == "en" {
 			named = r.Locale
 		}
 	}
@@ -278,9 +279,9 @@ func (s *snapshot) rankScope(ctx context.Context, w *scratch, q Query, sc *scope
 	case sc.nothing:
 		return nil, nil
 	case sc.foreign:
-		languages = []string{languageOf(s.locales[0].name)}
+		languages = []string{analysis.Language(s.locales[0].name)}
 	case sc.locale >= 0:
-		languages = []string{languageOf(s.locales[sc.locale].name)}
+		languages = []string{analysis.Language(s.locales[sc.locale].name)}
 	}
 	groups, err := s.parse(ctx, w, q, languages)
 	if err != nil {

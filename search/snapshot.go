@@ -20,6 +20,7 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 
 	"docent/api"
+	"docent/search/analysis"
 	"docent/site"
 )
 
@@ -227,7 +228,7 @@ func (s *snapshot) build() error {
 			s.sections = append(s.sections, &r.Sections[i])
 			s.pageOf = append(s.pageOf, page)
 		}
-		languages[languageOf(r.Locale)] = true
+		languages[analysis.Language(r.Locale)] = true
 		if title := plainTitle(r.Title); title != "" && !r.Hidden {
 			s.titles = append(s.titles, titleEntry{title, page})
 			for _, other := range r.Titles {
@@ -437,7 +438,7 @@ func plainTitle(title string) string {
 	var b strings.Builder
 	gap := false
 	for _, r := range title {
-		if wordRune(r) {
+		if analysis.IsWord(r) {
 			if gap && b.Len() > 0 {
 				b.WriteByte(' ')
 			}
@@ -447,7 +448,7 @@ func plainTitle(title string) string {
 			gap = true
 		}
 	}
-	return fold(b.String())
+	return analysis.Fold(b.String())
 }
 
 // content reads a file's text, and makes sure that it is the text that was indexed.

@@ -56,7 +56,11 @@ var mayImport = []struct {
 	{"docent/persistence/catalog/catalogtest", nil},
 	{"docent/persistence", []string{"docent/persistence/catalog", "docent/persistence/journal"}},
 	{"docent/router/overload", []string{"docent/api"}},
-	{"docent/search", []string{"docent/api", "docent/formats", "docent/markup", "docent/site"}},
+	{"docent/search/analysis", nil},
+	{"docent/search/eval", nil},
+	{"docent/search", []string{
+		"docent/api", "docent/formats", "docent/markup", "docent/search/analysis", "docent/site",
+	}},
 
 	// The actors. A job and a thread know nothing of each other.
 	{"docent/actors/job", []string{"docent/agent", "docent/api", "docent/forge", "docent/persistence/journal", "docent/persistence/quota"}},
@@ -81,12 +85,12 @@ var mayImport = []struct {
 	{"docent/bench", []string{"docent/stream"}},
 	{"docent/client", []string{"docent/actors/thread", "docent/api", "docent/search", "docent/stream"}},
 	{"docent/cmd/docent", []string{
-		"docent/actors", "docent/actors/job", "docent/actors/thread", "docent/agent", "docent/api", "docent/automation", "docent/backup",
-		"docent/bench", "docent/client",
-		"docent/control", "docent/datadir", "docent/docs",
-		"docent/forge", "docent/ingest", "docent/model", "docent/model/registry", "docent/model/remote", "docent/model/scripted",
-		"docent/persistence", "docent/persistence/catalog", "docent/persistence/journal", "docent/persistence/quota",
-		"docent/retention", "docent/router", "docent/search", "docent/site", "docent/stream",
+		"docent/actors", "docent/actors/job", "docent/actors/thread", "docent/agent", "docent/api", "docent/automation",
+		"docent/backup", "docent/bench", "docent/client", "docent/control", "docent/datadir", "docent/docs",
+		"docent/forge", "docent/ingest", "docent/model", "docent/model/registry", "docent/model/remote",
+		"docent/model/scripted", "docent/persistence", "docent/persistence/catalog", "docent/persistence/journal",
+		"docent/persistence/quota", "docent/retention", "docent/router", "docent/search", "docent/search/eval",
+		"docent/site", "docent/stream",
 	}},
 }
 

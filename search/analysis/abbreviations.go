@@ -1,4 +1,4 @@
-package search
+package analysis
 
 import "strings"
 
@@ -45,3 +45,6 @@ k8s kubernetes
 	}
 	return m
 }()
+
+// Abbreviations are the other forms of a word that is written short or in full.
+func Abbreviations(word string) []string { return abbreviations[word] }

@@ -1,4 +1,7 @@
-package search
+// Package analysis cuts text into the terms that an index holds: words in lower case and stemmed in their language, names whole
+// and in parts, runs of Chinese, Japanese and Korean characters in pairs. It knows the words that say how something is asked and
+// not what about, words that are written short or in full, and the scripts and words of grammar that tell a language.
+package analysis
 
 import (
 	"strings"
@@ -26,16 +29,17 @@ import (
 	"github.com/blevesearch/snowballstem/turkish"
 )
 
-// analysisVersion names the rules of this file. An index made by other rules is rebuilt.
-const analysisVersion = 3
+// Version names the rules of this file. An index made by other rules is rebuilt.
+const Version = 3
 
-// termsAnalyzer is the name under which Bleve knows our analyzer. Text is cut into terms by the scanner below, once,
+// Analyzer is the name under which Bleve knows our analyzer. Text is cut into terms by the scanner below, once,
 // for the index, for the lengths and for the closer look alike; what reaches Bleve is the terms with spaces between.
-const termsAnalyzer = "docent_terms"
+const Analyzer = "docent_terms"
 
-type terms struct{}
+// Terms is the analyzer itself.
+type Terms struct{}
 
-func (terms) Analyze(input []byte) analysis.TokenStream {
+func (Terms) Analyze(input []byte) analysis.TokenStream {
 	out := make(analysis.TokenStream, 0, len(input)/6+1)
 	for start, position := 0, 1; start < len(input); position++ {
 		end := start
@@ -49,8 +53,8 @@ func (terms) Analyze(input []byte) analysis.TokenStream {
 }
 
 func init() {
-	registry.RegisterAnalyzer(termsAnalyzer, func(map[string]interface{}, *registry.Cache) (analysis.Analyzer, error) {
-		return terms{}, nil
+	registry.RegisterAnalyzer(Analyzer, func(map[string]interface{}, *registry.Cache) (analysis.Analyzer, error) {
+		return Terms{}, nil
 	})
 }
 
@@ -61,8 +65,8 @@ var stemmers = map[string]func(*snowballstem.Env) bool{
 	"pt": portuguese.Stem, "ro": romanian.Stem, "ru": russian.Stem, "sv": swedish.Stem, "tr": turkish.Stem,
 }
 
-// languageOf is the primary subtag of a language tag: "en" of "en-US", "zh" of "zh_Hans". Empty means English.
-func languageOf(tag string) string {
+// Language is the primary subtag of a language tag: "en" of "en-US", "zh" of "zh_Hans". Empty means English.
+func Language(tag string) string {
 	tag = strings.ToLower(tag)
 	if i := strings.IndexAny(tag, "-_"); i >= 0 {
 		tag = tag[:i]
@@ -112,15 +116,24 @@ func (s *stemmer) of(word string) string {
 	return stem
 }
 
-// An analyser cuts text into terms. Analysers are pooled: one goroutine uses one at a time.
-type analyser struct {
+// An Analyser cuts text into terms. Get gives one, for one goroutine at a time.
+type Analyser struct {
 	stemmers map[string]*stemmer
 	cuts     []int
 }
 
-var analysers = sync.Pool{New: func() any { return &analyser{stemmers: make(map[string]*stemmer)} }}
+var analysers = sync.Pool{New: func() any { return &Analyser{stemmers: make(map[string]*stemmer)} }}
 
-func (a *analyser) stemmer(language string) *stemmer {
+// Get gives an analyser, with the stems that it remembers. Put takes it back.
+func Get() *Analyser { return analysers.Get().(*Analyser) }
+
+// Put gives the analyser to others.
+func (a *Analyser) Put() { analysers.Put(a) }
+
+// Stem is a word's stem in a language.
+func (a *Analyser) Stem(word, language string) string { return a.stemmer(language).of(word) }
+
+func (a *Analyser) stemmer(language string) *stemmer {
 	s := a.stemmers[language]
 	if s == nil {
 		s = newStemmer(language)
@@ -129,23 +142,24 @@ func (a *analyser) stemmer(language string) *stemmer {
 	return s
 }
 
-// A token is one term of a text. A name of several parts (generateStaticParams, kube-apiserver, docs.json, --dry-run)
+// A Token is one term of a text. A name of several parts (generateStaticParams, kube-apiserver, docs.json, --dry-run)
 // gives one whole token, as written but in lower case, that covers its parts, and a stemmed token for each part. A plain
 // word gives one stemmed token.
-type token struct {
-	term    string // what is indexed
-	surface string // what a reader types: the lower-case word before stemming
-	at      int    // position among the parts of the text
-	covers  int    // parts covered; 0 for a part itself
-	start   int    // byte offsets of the name in the text
-	end     int
+type Token struct {
+	Term    string // what is indexed
+	Surface string // what a reader types: the lower-case word before stemming
+	At      int    // position among the parts of the text
+	Covers  int    // parts covered; 0 for a part itself
+	Start   int    // byte offsets of the name in the text
+	End     int
 }
 
 func isCJK(r rune) bool {
 	return r >= 0x2E80 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul))
 }
 
-func wordRune(r rune) bool {
+// IsWord tells whether a character is part of a word.
+func IsWord(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_'
 	}
@@ -155,13 +169,13 @@ func wordRune(r rune) bool {
 // joins reports whether a rune between two word runes keeps them in one name.
 func joins(r rune) bool { return r == '-' || r == '.' || r == '\'' || r == '’' || r == '@' }
 
-// tokens calls emit for each token of the text, parts numbered from 0. It returns the number of parts.
-func (a *analyser) tokens(text, language string, emit func(token)) int {
+// Tokens calls emit for each token of the text, parts numbered from 0. It returns the number of parts.
+func (a *Analyser) Tokens(text, language string, emit func(Token)) int {
 	stem := a.stemmer(language)
 	at := 0
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
-		if !wordRune(r) {
+		if !IsWord(r) {
 			i += size
 			continue
 		}
@@ -172,13 +186,13 @@ func (a *analyser) tokens(text, language string, emit func(token)) int {
 		start, end := i, i+size
 		for end < len(text) {
 			r, size := utf8.DecodeRuneInString(text[end:])
-			if wordRune(r) && !isCJK(r) {
+			if IsWord(r) && !isCJK(r) {
 				end += size
 				continue
 			}
 			if joins(r) {
 				next, _ := utf8.DecodeRuneInString(text[end+size:])
-				if wordRune(next) && !isCJK(next) {
+				if IsWord(next) && !isCJK(next) {
 					end += size
 					continue
 				}
@@ -218,7 +232,7 @@ func isWordByte(c byte) bool {
 }
 
 // name emits the tokens of one name: text[start:end], with its prefix from begin on.
-func (a *analyser) name(text string, begin, start, end, at int, stem *stemmer, emit func(token)) int {
+func (a *Analyser) name(text string, begin, start, end, at int, stem *stemmer, emit func(Token)) int {
 	word := strings.TrimRight(strings.TrimLeft(text[start:end], "_"), "_")
 	if word == "" {
 		return at
@@ -236,27 +250,27 @@ func (a *analyser) name(text string, begin, start, end, at int, stem *stemmer, e
 	}
 	a.cuts = cutName(a.cuts[:0], word)
 	if len(a.cuts) == 2 && begin == start && a.cuts[1] == len(word) {
-		low := fold(word)
-		emit(token{term: stem.of(low), surface: low, at: at, start: start, end: end})
+		low := Fold(word)
+		emit(Token{Term: stem.of(low), Surface: low, At: at, Start: start, End: end})
 		return at + 1
 	}
 	parts := len(a.cuts) / 2
-	whole := fold(text[begin:end])
-	emit(token{term: whole, surface: whole, at: at, covers: parts, start: start, end: end})
+	whole := Fold(text[begin:end])
+	emit(Token{Term: whole, Surface: whole, At: at, Covers: parts, Start: start, End: end})
 	// A dotted or dashed name holds smaller names: ToInt in cast.ToInt.
 	for from := 0; from < parts; {
 		to := from + 1
 		for to < parts && a.cuts[2*to] == a.cuts[2*to-1] {
 			to++
 		}
-		if inner := fold(word[a.cuts[2*from]:a.cuts[2*to-1]]); to-from > 1 && inner != whole {
-			emit(token{term: inner, surface: inner, at: at + from, covers: to - from, start: start, end: end})
+		if inner := Fold(word[a.cuts[2*from]:a.cuts[2*to-1]]); to-from > 1 && inner != whole {
+			emit(Token{Term: inner, Surface: inner, At: at + from, Covers: to - from, Start: start, End: end})
 		}
 		from = to
 	}
 	for k := range parts {
-		low := fold(word[a.cuts[2*k]:a.cuts[2*k+1]])
-		emit(token{term: stem.of(low), surface: low, at: at + k, start: start, end: end})
+		low := Fold(word[a.cuts[2*k]:a.cuts[2*k+1]])
+		emit(Token{Term: stem.of(low), Surface: low, At: at + k, Start: start, End: end})
 	}
 	return at + parts
 }
@@ -305,7 +319,7 @@ func pluralOfCapitals(rest string, begin, at int) bool {
 }
 
 // bigrams emits each two neighbouring characters of a run of Chinese, Japanese or Korean text, which has no spaces.
-func (a *analyser) bigrams(text string, i, at int, emit func(token)) (int, int) {
+func (a *Analyser) bigrams(text string, i, at int, emit func(Token)) (int, int) {
 	run := i
 	for run < len(text) {
 		r, size := utf8.DecodeRuneInString(text[run:])
@@ -318,22 +332,22 @@ func (a *analyser) bigrams(text string, i, at int, emit func(token)) (int, int) 
 		_, first := utf8.DecodeRuneInString(text[j:])
 		if j+first >= run {
 			if j == i { // a lone character
-				emit(token{term: text[j:run], surface: text[j:run], at: at, start: j, end: run})
+				emit(Token{Term: text[j:run], Surface: text[j:run], At: at, Start: j, End: run})
 				at++
 			}
 			break
 		}
 		_, second := utf8.DecodeRuneInString(text[j+first:])
 		pair := text[j : j+first+second]
-		emit(token{term: pair, surface: pair, at: at, start: j, end: j + first + second})
+		emit(Token{Term: pair, Surface: pair, At: at, Start: j, End: j + first + second})
 		at++
 		j += first
 	}
 	return run, at
 }
 
-// fold writes a word in lower case and Latin letters without their accents.
-func fold(word string) string {
+// Fold writes a word in lower case and Latin letters without their accents.
+func Fold(word string) string {
 	plain := true
 	for i := range len(word) {
 		if c := word[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
@@ -373,8 +387,8 @@ var unaccented = func() map[rune]rune {
 	return m
 }()
 
-// hashTerm names a term in four bytes. It is stored, so it must not change with the process: FNV-1a.
-func hashTerm(term string) uint32 {
+// Hash names a term in four bytes. It is stored, so it must not change with the process: FNV-1a.
+func Hash(term string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(term) {
 		h = (h ^ uint32(term[i])) * 16777619
@@ -397,3 +411,6 @@ var dropped = func() map[string]bool {
 	}
 	return m
 }()
+
+// Dropped tells whether a word says how something is asked.
+func Dropped(word string) bool { return dropped[word] }

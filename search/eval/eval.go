@@ -1,4 +1,5 @@
-package search
+// Package eval asks judged queries, which name the pages that answer them, and says how well a search does.
+package eval
 
 import (
 	"bufio"
@@ -12,8 +13,8 @@ import (
 	"time"
 )
 
-// A Judged query names the pages that answer it.
-type Judged struct {
+// A Query names the pages that answer it.
+type Query struct {
 	ID       string   `json:"id,omitempty"`
 	Corpus   string   `json:"corpus,omitempty"`
 	Kind     string   `json:"kind,omitempty"`
@@ -22,9 +23,9 @@ type Judged struct {
 	Sections []string `json:"sections,omitempty"` // path#anchor
 }
 
-// ReadJudged reads judged queries, one JSON object a line. Blank lines and lines that begin with # are passed over.
-func ReadJudged(r io.Reader) ([]Judged, error) {
-	var out []Judged
+// Read reads judged queries, one JSON object a line. Blank lines and lines that begin with # are passed over.
+func Read(r io.Reader) ([]Query, error) {
+	var out []Query
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	for n := 1; lines.Scan(); n++ {
@@ -32,7 +33,7 @@ func ReadJudged(r io.Reader) ([]Judged, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		var j Judged
+		var j Query
 		if err := json.Unmarshal([]byte(line), &j); err != nil {
 			return nil, fmt.Errorf("judged queries, line %d: %w", n, err)
 		}
@@ -49,7 +50,7 @@ type Found struct{ Path, Anchor string }
 
 // An Outcome is how one judged query went.
 type Outcome struct {
-	Judged  Judged
+	Judged  Query
 	Found   []Found
 	Rank    int // of the first relevant page, from 1; 0 where it is not among the first ten
 	Section int // of the first named section, from 1; 0 where it is not found or none is named
@@ -73,8 +74,8 @@ type Score struct {
 	P99      time.Duration `json:"p99"`
 }
 
-// Evaluate asks every judged query once and judges the first ten pages. A search that fails ends it.
-func Evaluate(ctx context.Context, queries []Judged, search func(context.Context, Judged) ([]Found, error)) ([]Outcome, error) {
+// Run asks every judged query once and judges the first ten pages. A search that fails ends it.
+func Run(ctx context.Context, queries []Query, search func(context.Context, Query) ([]Found, error)) ([]Outcome, error) {
 	out := make([]Outcome, 0, len(queries))
 	for _, q := range queries {
 		begin := time.Now()
@@ -88,7 +89,7 @@ func Evaluate(ctx context.Context, queries []Judged, search func(context.Context
 	return out, nil
 }
 
-func judge(q Judged, found []Found, took time.Duration) Outcome {
+func judge(q Query, found []Found, took time.Duration) Outcome {
 	o := Outcome{Judged: q, Found: found, Took: took}
 	seen := make(map[string]bool)
 	var gain float64
@@ -167,13 +168,14 @@ func Summarize(outcomes []Outcome, group func(Outcome) string) map[string]Score 
 			s.Section1, s.Section5 = s.Section1/float64(s.Sections), s.Section5/float64(s.Sections)
 		}
 		slices.Sort(times)
-		s.P50, s.P99 = quantile(times, 0.5), quantile(times, 0.99)
+		s.P50, s.P99 = Quantile(times, 0.5), Quantile(times, 0.99)
 		out[name] = s
 	}
 	return out
 }
 
-func quantile(sorted []time.Duration, q float64) time.Duration {
+// Quantile is the value below which a share of sorted times lies.
+func Quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
 	}
