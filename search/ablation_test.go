@@ -10,6 +10,7 @@ import (
 	"docent/api"
 	"docent/search/analysis"
 	"docent/search/eval"
+	"docent/search/page"
 )
 
 var ablate = flag.Bool("ablate", false, "print how the judged queries fare without each part of the ranking")
@@ -82,11 +83,11 @@ func TestAblation(t *testing.T) {
 		{"page score (sections only)", func(t *Tuning) { t.PageShare = 0 }},
 		{"section score (pages only)", func(t *Tuning) { t.PageShare = 1 }},
 		{"page fields in sections (but the title)", func(t *Tuning) { clear(t.Inherit[1:]) }},
-		{"keywords", func(t *Tuning) { t.Page[fieldKeywords], t.Inherit[fieldKeywords] = 0, 0 }},
-		{"text of incoming links", func(t *Tuning) { t.Page[fieldLinks], t.Inherit[fieldLinks] = 0, 0 }},
+		{"keywords", func(t *Tuning) { t.Page[page.FieldKeywords], t.Inherit[page.FieldKeywords] = 0, 0 }},
+		{"text of incoming links", func(t *Tuning) { t.Page[page.FieldLinks], t.Inherit[page.FieldLinks] = 0, 0 }},
 		{"votes of linking candidates", func(t *Tuning) { t.Vote = 0 }},
-		{"path", func(t *Tuning) { t.Page[fieldPath], t.Inherit[fieldPath] = 0, 0 }},
-		{"code", func(t *Tuning) { t.Section[fieldCode], t.PageCode = 0, 0 }},
+		{"path", func(t *Tuning) { t.Page[page.FieldPath], t.Inherit[page.FieldPath] = 0, 0 }},
+		{"code", func(t *Tuning) { t.Section[page.FieldCode], t.PageCode = 0, 0 }},
 		{"mercy for the rest of a name", func(t *Tuning) { t.NameRest = t.UnknownCount }},
 	} {
 		x := DefaultTuning
@@ -116,16 +117,16 @@ func TestLeaveOneOut(t *testing.T) {
 		name string
 		of   func(*Tuning) *float64
 	}{
-		{"section heading", func(t *Tuning) *float64 { return &t.Section[fieldHeading] }},
-		{"trail", func(t *Tuning) *float64 { return &t.Section[fieldTrail] }},
-		{"code", func(t *Tuning) *float64 { return &t.Section[fieldCode] }},
-		{"inherited title", func(t *Tuning) *float64 { return &t.Inherit[fieldTitle] }},
-		{"inherited path", func(t *Tuning) *float64 { return &t.Inherit[fieldPath] }},
+		{"section heading", func(t *Tuning) *float64 { return &t.Section[page.FieldHeading] }},
+		{"trail", func(t *Tuning) *float64 { return &t.Section[page.FieldTrail] }},
+		{"code", func(t *Tuning) *float64 { return &t.Section[page.FieldCode] }},
+		{"inherited title", func(t *Tuning) *float64 { return &t.Inherit[page.FieldTitle] }},
+		{"inherited path", func(t *Tuning) *float64 { return &t.Inherit[page.FieldPath] }},
 		{"k", func(t *Tuning) *float64 { return &t.K }},
 		{"page k", func(t *Tuning) *float64 { return &t.PageK }},
 		{"page share", func(t *Tuning) *float64 { return &t.PageShare }},
 		{"power of idf", func(t *Tuning) *float64 { return &t.IDFPower }},
-		{"page title", func(t *Tuning) *float64 { return &t.Page[fieldTitle] }},
+		{"page title", func(t *Tuning) *float64 { return &t.Page[page.FieldTitle] }},
 		{"page headings", func(t *Tuning) *float64 { return &t.PageHeading }},
 		{"page body", func(t *Tuning) *float64 { return &t.PageBody }},
 		{"title coverage", func(t *Tuning) *float64 { return &t.TitleCover }},
@@ -135,7 +136,7 @@ func TestLeaveOneOut(t *testing.T) {
 		{"proximity", func(t *Tuning) *float64 { return &t.Proximity }},
 		{"title start", func(t *Tuning) *float64 { return &t.TitleStart }},
 		{"votes", func(t *Tuning) *float64 { return &t.Vote }},
-		{"b of bodies", func(t *Tuning) *float64 { return &t.B[fieldBody] }},
+		{"b of bodies", func(t *Tuning) *float64 { return &t.B[page.FieldBody] }},
 	} {
 		for _, by := range []float64{0.5, 0.75, 1.33, 2} {
 			x := DefaultTuning

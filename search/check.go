@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/search/page"
 	"docent/site"
 )
 
@@ -56,7 +57,7 @@ type DeadLink struct {
 func (l *Library) Check(ctx context.Context, project api.Project, tree Tree) (Check, error) {
 	project.DocsDir = strings.Trim(path.Clean("/"+project.DocsDir), "/")
 	u := &update{
-		library: l, project: project, tree: tree, sources: make(map[*record]*source), fresh: make(map[*record][]byte), passed: make(map[string]string),
+		library: l, project: project, tree: tree, sources: make(map[*page.Record]*page.Source), fresh: make(map[*page.Record][]byte), passed: make(map[string]string),
 	}
 	if err := u.read(ctx, func(int, int) {}); err != nil {
 		return Check{}, fmt.Errorf("read the documentation of %s: %w", project.ID, err)
@@ -77,8 +78,8 @@ func (l *Library) Check(ctx context.Context, project api.Project, tree Tree) (Ch
 		switch {
 		case !ok:
 		case d.State.IsPage():
-			r.Shown = u.where.Shown(r.page())
-			at := r.url(c.Address, "")
+			r.Shown = u.where.Shown(r.Page())
+			at := r.URL(c.Address, "")
 			c.Pages = append(c.Pages, CheckedPage{r.Path, at, d.State, d.Rule, d.File})
 			if first := taken[at]; first != "" {
 				c.Warnings = append(c.Warnings, site.Warning{File: path.Join(project.DocsDir, r.Path), Text: "has the address of " + first + ": readers find only one of them"})
@@ -98,9 +99,9 @@ func (l *Library) Check(ctx context.Context, project api.Project, tree Tree) (Ch
 
 // deadLinks are the links of public pages that lead to no public page.
 func (u *update) deadLinks() (out []DeadLink) {
-	targets := make(map[string]*record) // by anything that a link may call it
-	name := func(key string, r *record) {
-		if old := targets[key]; old == nil || old.Kind != kindPage && r.Kind == kindPage {
+	targets := make(map[string]*page.Record) // by anything that a link may call it
+	name := func(key string, r *page.Record) {
+		if old := targets[key]; old == nil || old.Kind != page.KindPage && r.Kind == page.KindPage {
 			targets[key] = r
 		}
 	}
@@ -109,13 +110,13 @@ func (u *update) deadLinks() (out []DeadLink) {
 		if _, ok := u.decided[r.Path]; !ok {
 			continue
 		}
-		shown := u.where.Shown(r.page())
+		shown := u.where.Shown(r.Page())
 		name(site.PageKey(r.Path), r)
 		name(site.AddressKey(shown), r)
 		for _, a := range r.Aliases {
 			name(site.AddressKey(a), r)
 		}
-		for dir := path.Dir(site.AddressKey(shown)); r.Kind == kindPage && dir != "." && dir != "/"; dir = path.Dir(dir) {
+		for dir := path.Dir(site.AddressKey(shown)); r.Kind == page.KindPage && dir != "." && dir != "/"; dir = path.Dir(dir) {
 			folders[dir] = true
 		}
 	}
@@ -132,12 +133,12 @@ func (u *update) deadLinks() (out []DeadLink) {
 	}
 	for _, r := range u.records {
 		src := u.sources[r]
-		if r.Kind != kindPage || src == nil {
+		if r.Kind != page.KindPage || src == nil {
 			continue
 		}
-		shown := u.where.Shown(r.page())
+		shown := u.where.Shown(r.Page())
 		said := make(map[string]bool)
-		for _, dest := range src.dests {
+		for _, dest := range src.Dests {
 			to, ok := withinSite(dest)
 			if !ok || said[to] {
 				continue
@@ -188,8 +189,8 @@ func withinSite(dest string) (string, bool) {
 }
 
 // dead says why none of the paths that a link may mean is a page; empty where one is.
-func (u *update) dead(keys []string, targets map[string]*record, folders, there map[string]bool) string {
-	var out *record
+func (u *update) dead(keys []string, targets map[string]*page.Record, folders, there map[string]bool) string {
+	var out *page.Record
 	for _, key := range keys {
 		key = strings.TrimPrefix(path.Clean("/"+key), "/")
 		meant := []string{site.PageKey(key), site.AddressKey(key)}
@@ -198,13 +199,13 @@ func (u *update) dead(keys []string, targets map[string]*record, folders, there 
 		}
 		for _, k := range meant {
 			switch r := targets[k]; {
-			case r != nil && r.Kind == kindPage:
+			case r != nil && r.Kind == page.KindPage:
 				return ""
 			case r != nil:
 				out = r
 			}
 			if u.where.Kind == api.SiteDocusaurus {
-				if r := targets[site.WithoutNumbers(k)]; r != nil && r.Kind == kindPage {
+				if r := targets[site.WithoutNumbers(k)]; r != nil && r.Kind == page.KindPage {
 					return ""
 				}
 			}

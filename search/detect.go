@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"docent/search/analysis"
+	"docent/search/page"
 )
 
 // The language of a question is looked for among the languages of the site's pages only: by its script, by the words of
@@ -76,7 +77,7 @@ func (s *snapshot) languageOfText(ctx context.Context, text string, unfinished b
 			return 0, false, err
 		}
 		on[own] = slices.ContainsFunc(stem.pages, func(p weighed) bool { return int(s.localeOf[p.doc]) == own })
-		err = s.walk(ctx, []byte(t.Surface), pageFieldNames[fieldSurface], func(section uint32, _ float32) { on[s.localeOf[s.pageOf[section]]] = true })
+		err = s.walk(ctx, []byte(t.Surface), page.FieldNames[page.FieldSurface], func(section uint32, _ float32) { on[s.localeOf[s.pageOf[section]]] = true })
 		if err != nil {
 			return 0, false, err
 		}

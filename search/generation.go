@@ -19,7 +19,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"docent/search/analysis"
-	"docent/site"
+	"docent/search/page"
 )
 
 // The index of a project is a generation: a folder that nobody changes once it is complete.
@@ -57,97 +57,6 @@ type manifestFile struct {
 	Size int64  `json:"size"`
 	CRC  uint32 `json:"crc32c"`
 }
-
-// A record is what the index knows of one file.
-type record struct {
-	_           struct{} `cbor:",toarray"`
-	UID         uint32   // names the file's sections in Bleve, for as long as the path exists
-	Path        string   // relative to the documentation folder
-	Hash        string
-	Kind        kind
-	Offset      int64 // of the content in the text file
-	Size        int64
-	CRC         uint32
-	Body        int64 // offset in the content of what follows the front matter
-	Title       string
-	Titles      []string // other names of the page: in navigation, in the sidebar
-	Description string
-	Version     string   // of the front matter
-	Language    string   // of the front matter
-	Versions    []string // names of the version that it belongs to, the one that is shown first; of all that share it
-	Current     bool     // found by readers who name no version
-	Locale      string   // its language; empty for the site's default where nothing names that
-	Docs        string   // which docs of the site it belongs to, where several have versions of their own
-	Same        string   // names the page in all versions and languages
-	Tags        []string
-	Keywords    []string
-	Groups      []string
-	Slug        string   // last part of the page's address, or all of it, where the front matter sets it
-	ID          string   // the same by Docusaurus's older rule
-	Address     string   // the whole address where the front matter sets that
-	Aliases     []string // earlier addresses
-	Renders     string   // the operation of an API that the page shows, by its front matter: "GET /pets"
-	Shown       string   // path of the page on the site, by the rule of its generator
-	Crumbs      []string // titles of the groups or folders above it
-	Hidden      bool     // found by its path, not by searching
-	Front       site.Front
-	Boost       float32
-	Links       []link   // to other pages, in the order of the text
-	Imports     []string // files whose text a reader sees in this page
-	Derived     uint64   // digest of what other files contributed to the documents of this one
-	TitleWords  wordList
-	TitleLen    uint16
-	PageLen     [pageFields]uint16 // lengths of the fields that the page's first document holds
-	Sections    []sectionRecord
-}
-
-type kind uint8
-
-const (
-	kindPage       kind = iota + 1
-	kindNavigation      // names and orders pages
-	kindPart            // seen only within the pages that import it
-	kindIgnored         // read and found to be nothing to index
-	kindLeftOut         // could be a page, and the site does not show it
-)
-
-type link struct {
-	_    struct{} `cbor:",toarray"`
-	To   string   // path as far as it can be told from the link alone, without extension
-	Text string
-}
-
-type sectionRecord struct {
-	_       struct{} `cbor:",toarray"`
-	Anchor  string
-	Heading string
-	Level   int
-	Trail   []string
-	Start   int64 // of the content
-	End     int64
-	Len     [sectionFields]uint16
-	Head    wordList // of the heading
-	Body    wordList // of heading and body, for proximity
-}
-
-// A wordList holds the hashes of the stemmed words of a text in their order, four bytes each, and after them, where the
-// text is a title or heading, the names that cover several of them.
-type wordList struct {
-	_     struct{} `cbor:",toarray"`
-	Words []byte   // 4 bytes a word, little-endian
-	Names []name
-}
-
-type name struct {
-	_    struct{} `cbor:",toarray"`
-	Hash uint32
-	At   uint16
-	N    uint16
-}
-
-func (w wordList) len() int         { return len(w.Words) / 4 }
-func (w wordList) at(i int) uint32  { return binary.LittleEndian.Uint32(w.Words[4*i:]) }
-func (w *wordList) add(hash uint32) { w.Words = binary.LittleEndian.AppendUint32(w.Words, hash) }
 
 // ErrNotIndexed says that a project has no index that can be used: none was made yet, or the one on disk is damaged or of
 // another version. Update makes one.
@@ -298,7 +207,7 @@ func createRecords(path string) (*recordWriter, error) {
 	return &recordWriter{f, bufio.NewWriterSize(f, 1<<18)}, nil
 }
 
-func (w *recordWriter) add(r *record) error {
+func (w *recordWriter) add(r *page.Record) error {
 	raw, err := cbor.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", r.Path, err)
@@ -319,7 +228,7 @@ func (w *recordWriter) finish() error {
 func (w *recordWriter) close() error { return w.file.Close() }
 
 // readRecords reads the pages file, in the order of the paths.
-func readRecords(path string) ([]*record, error) {
+func readRecords(path string) ([]*page.Record, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -330,7 +239,7 @@ func readRecords(path string) ([]*record, error) {
 		return nil, err
 	}
 	in := bufio.NewReaderSize(f, 1<<18)
-	var out []*record
+	var out []*page.Record
 	var raw []byte
 	for {
 		n, err := binary.ReadUvarint(in)
@@ -344,13 +253,13 @@ func readRecords(path string) ([]*record, error) {
 		if _, err := io.ReadFull(in, raw); err != nil {
 			return nil, errors.New("pages file is cut short")
 		}
-		r := new(record)
+		r := new(page.Record)
 		if err := cbor.Unmarshal(raw, r); err != nil {
 			return nil, fmt.Errorf("decode page: %w", err)
 		}
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b *record) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(out, func(a, b *page.Record) int { return strings.Compare(a.Path, b.Path) })
 	return out, nil
 }
 

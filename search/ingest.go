@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,6 +28,7 @@ import (
 
 	"docent/api"
 	"docent/search/analysis"
+	"docent/search/page"
 	"docent/site"
 )
 
@@ -47,12 +47,12 @@ type update struct {
 	library *Library
 	project api.Project
 	tree    Tree
-	old     *snapshot // nil where there is nothing to build upon
-	records []*record // the new generation's, in the order of their paths
-	sources map[*record]*source
-	fresh   map[*record][]byte // contents that were read now
-	written *os.File           // the new generation's text, once it is complete
-	where   site.Site          // how the site's generator shows the pages
+	old     *snapshot      // nil where there is nothing to build upon
+	records []*page.Record // the new generation's, in the order of their paths
+	sources map[*page.Record]*page.Source
+	fresh   map[*page.Record][]byte // contents that were read now
+	written *os.File                // the new generation's text, once it is complete
+	where   site.Site               // how the site's generator shows the pages
 	places  map[string]site.Place
 	sizes   map[string]int64         // of all files of the tree, by their paths in it
 	decided map[string]site.Decision // what becomes of the files that may be pages, by path
@@ -74,7 +74,7 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, pr
 	project.DocsDir = strings.Trim(path.Clean("/"+project.DocsDir), "/")
 	u := &update{
 		library: l, project: project, tree: tree,
-		sources: make(map[*record]*source), fresh: make(map[*record][]byte),
+		sources: make(map[*page.Record]*page.Source), fresh: make(map[*page.Record][]byte),
 	}
 	u.report.Commit = tree.Commit()
 	old, err := l.acquire(project.ID)
@@ -129,13 +129,13 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 	if err != nil {
 		return err
 	}
-	known := make(map[string]*record)
+	known := make(map[string]*page.Record)
 	if u.old != nil {
 		for _, r := range u.old.records {
 			known[r.Path] = r
 		}
 	}
-	var changed []*record
+	var changed []*page.Record
 	u.sizes = make(map[string]int64, len(files))
 	for _, f := range files {
 		u.sizes[f.Path] = f.Size
@@ -143,14 +143,14 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 		if !ok {
 			continue
 		}
-		k := classify(rel)
-		if k == kindIgnored {
+		k := page.Classify(rel)
+		if k == page.KindIgnored {
 			if site.IsPage(rel) {
 				u.pass(rel, "hidden files and folders, and those of programs, are no pages")
 			}
 			continue
 		}
-		if f.Size > maxFileSize && k == kindPage && isData(rel) && !describesByName(rel) {
+		if f.Size > maxFileSize && k == page.KindPage && page.IsData(rel) && !page.DescribesByName(rel) {
 			continue
 		}
 		if f.Size > maxFileSize {
@@ -162,12 +162,12 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 			u.records = append(u.records, r)
 			continue
 		}
-		r := &record{Path: rel, Hash: f.Hash, Kind: k}
+		r := &page.Record{Path: rel, Hash: f.Hash, Kind: k}
 		u.records = append(u.records, r)
 		changed = append(changed, r)
 	}
-	slices.SortFunc(u.records, func(a, b *record) int { return strings.Compare(a.Path, b.Path) })
-	u.records = slices.CompactFunc(u.records, func(a, b *record) bool { return a.Path == b.Path })
+	slices.SortFunc(u.records, func(a, b *page.Record) int { return strings.Compare(a.Path, b.Path) })
+	u.records = slices.CompactFunc(u.records, func(a, b *page.Record) bool { return a.Path == b.Path })
 	var mu sync.Mutex
 	var done atomic.Int64
 	held := 0
@@ -182,26 +182,26 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 			if err != nil {
 				return err
 			}
-			var src *source
+			var src *page.Source
 			text, forReaders := content, true
-			if r.Kind == kindPage && len(content) <= maxFileSize {
-				text, forReaders = pageText(r.Path, content)
+			if r.Kind == page.KindPage && len(content) <= maxFileSize {
+				text, forReaders = page.Text(r.Path, content)
 			}
 			if len(content) > maxFileSize || !isText(content) {
 				u.pass(r.Path, "is no text")
-				r.Kind, content = kindIgnored, nil
+				r.Kind, content = page.KindIgnored, nil
 			} else if content = text; !forReaders {
-				r.Kind, content = kindIgnored, nil
+				r.Kind, content = page.KindIgnored, nil
 			} else {
 				r.Size, r.CRC = int64(len(content)), crc32.Checksum(content, castagnoli)
-				src = readSource(r, content)
+				src = page.Read(r, content)
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			u.fresh[r] = content
 			if src != nil {
 				if held += len(content); held > holdParsed {
-					src.sections, src.headings = nil, nil // read again when it is indexed: memory stays bounded
+					src.Forget() // read again when it is indexed: memory stays bounded
 				}
 				u.sources[r] = src
 			}
@@ -237,24 +237,24 @@ func isText(content []byte) bool {
 // derive works out what files contribute to each other's documents: navigation gives pages their other names, a link's
 // text describes the page that it points to, imported parts are seen in the pages that import them. It returns the
 // records whose documents have to be made.
-func (u *update) derive() []*record {
-	byKey := make(map[string]*record, len(u.records))
-	parts := make(map[string]*record)
+func (u *update) derive() []*page.Record {
+	byKey := make(map[string]*page.Record, len(u.records))
+	parts := make(map[string]*page.Record)
 	for _, r := range u.records {
 		switch r.Kind {
-		case kindPage:
+		case page.KindPage:
 			byKey[site.PageKey(r.Path)] = r
-		case kindPart:
+		case page.KindPart:
 			parts[r.Path] = r
 		}
 	}
 	titles := make(map[string]string) // of folders, by their index pages
-	shown := make(map[*record]string, len(byKey))
+	shown := make(map[*page.Record]string, len(byKey))
 	for _, r := range u.records {
-		if r.Kind != kindPage {
+		if r.Kind != page.KindPage {
 			continue
 		}
-		shown[r] = u.where.Shown(r.page())
+		shown[r] = u.where.Shown(r.Page())
 		for _, address := range append([]string{shown[r]}, r.Aliases...) {
 			if key := site.AddressKey(address); byKey[key] == nil {
 				byKey[key] = r
@@ -264,9 +264,9 @@ func (u *update) derive() []*record {
 			titles[path.Dir(r.Path)] = r.Title
 		}
 	}
-	incoming := make(map[*record]map[string]int)
+	incoming := make(map[*page.Record]map[string]int)
 	for _, r := range u.records {
-		if r.Kind != kindPage {
+		if r.Kind != page.KindPage {
 			continue
 		}
 		for _, l := range r.Links {
@@ -281,9 +281,9 @@ func (u *update) derive() []*record {
 		}
 	}
 	editions := u.editions(shown)
-	var todo []*record
+	var todo []*page.Record
 	for i, r := range u.records {
-		if r.Kind != kindPage {
+		if r.Kind != page.KindPage {
 			continue
 		}
 		links := make([]string, 0, len(incoming[r]))
@@ -294,7 +294,7 @@ func (u *update) derive() []*record {
 		address, v := shown[r], editions[r]
 		at, _ := u.place(r, address)
 		if len(at.Crumbs) == 0 {
-			at.Crumbs = u.where.Crumbs(r.page(), titles)
+			at.Crumbs = u.where.Crumbs(r.Page(), titles)
 		}
 		h := fnv.New64a()
 		fmt.Fprintf(h, "%q %q %q %q %t %q %t %q %q %q", u.where.AnchorRule(), at.Names, at.Crumbs, address, r.Hidden, v.Versions, v.Current, v.Language, v.Docs, v.Same)
@@ -312,20 +312,20 @@ func (u *update) derive() []*record {
 			continue
 		}
 		if src == nil {
-			// Known content, new neighbours. The old generation keeps its own record.
+			// Known content, new neighbours. The old generation keeps its own page.Record.
 			clone := *r
 			clone.Sections = nil
 			r = &clone
 			u.records[i] = r
 		}
 		if src == nil {
-			src = &source{}
+			src = &page.Source{}
 			u.sources[r] = src
 		}
-		src.place, src.links, src.parts = at, links, nil
+		src.Place, src.Links, src.Parts = at, links, nil
 		for _, p := range r.Imports {
 			if parts[p] != nil {
-				src.parts = append(src.parts, p)
+				src.Parts = append(src.Parts, p)
 			}
 		}
 		r.Derived, r.Shown, r.Crumbs = derived, address, at.Crumbs
@@ -365,11 +365,11 @@ func (u *update) decide(ctx context.Context, now time.Time) error {
 	var entries []site.Entry
 	var numbers []int
 	for i, r := range u.records {
-		if r.Kind == kindNavigation || r.Kind == kindIgnored {
+		if r.Kind == page.KindNavigation || r.Kind == page.KindIgnored {
 			continue
 		}
 		e := site.Entry{Path: r.Path, Front: r.Front, OpenAPI: !site.IsPage(r.Path), Importers: importers[r.Path]}
-		if at, ok := u.place(r, u.where.Shown(r.page())); ok {
+		if at, ok := u.place(r, u.where.Shown(r.Page())); ok {
 			e.Place = &at
 		}
 		entries, numbers = append(entries, e), append(numbers, i)
@@ -378,12 +378,12 @@ func (u *update) decide(ctx context.Context, now time.Time) error {
 	for n, d := range u.where.Decide(entries, now) {
 		r := u.records[numbers[n]]
 		u.decided[r.Path] = d
-		kind := kindPage
+		kind := page.KindPage
 		switch d.State {
 		case site.Included:
-			kind = kindPart
+			kind = page.KindPart
 		case site.LeftOut:
-			kind = kindLeftOut
+			kind = page.KindLeftOut
 		}
 		if !d.State.IsPage() {
 			u.report.LeftOut++
@@ -392,12 +392,12 @@ func (u *update) decide(ctx context.Context, now time.Time) error {
 		if r.Kind == kind && r.Hidden == hidden {
 			continue
 		}
-		if _, fresh := u.fresh[r]; !fresh { // queries read the old generation's record now
+		if _, fresh := u.fresh[r]; !fresh { // queries read the old generation's page.Record now
 			clone := *r
 			r = &clone
 			u.records[numbers[n]] = r
 		}
-		if kind != kindPage {
+		if kind != page.KindPage {
 			delete(u.sources, r)
 		}
 		if r.Kind != kind {
@@ -409,7 +409,7 @@ func (u *update) decide(ctx context.Context, now time.Time) error {
 }
 
 // place is what the navigation says of a page.
-func (u *update) place(r *record, address string) (site.Place, bool) {
+func (u *update) place(r *page.Record, address string) (site.Place, bool) {
 	at, listed := u.places[site.PageKey(r.Path)]
 	if !listed && u.where.Kind == api.SiteDocusaurus {
 		at, listed = u.places[site.WithoutNumbers(site.PageKey(r.Path))]
@@ -431,12 +431,12 @@ func (u *update) site(read func(string) ([]byte, error)) site.Site {
 
 // reader reads files of the site by their paths from the documentation folder, those too that the index does not hold.
 func (u *update) reader(ctx context.Context) func(string) ([]byte, error) {
-	byPath := make(map[string]*record, len(u.records))
+	byPath := make(map[string]*page.Record, len(u.records))
 	for _, r := range u.records {
 		byPath[r.Path] = r
 	}
 	return func(p string) ([]byte, error) {
-		if r := byPath[p]; r != nil && (r.Kind == kindNavigation || site.IsPage(p)) { // of other files something else is kept
+		if r := byPath[p]; r != nil && (r.Kind == page.KindNavigation || site.IsPage(p)) { // of other files something else is kept
 			return u.content(r)
 		}
 		full := path.Join(u.project.DocsDir, p)
@@ -450,21 +450,8 @@ func (u *update) reader(ctx context.Context) func(string) ([]byte, error) {
 	}
 }
 
-// source is the name that says how the record's text is read.
-func (r *record) source() string {
-	if isData(r.Path) {
-		return r.Path + ".md" // see pageText
-	}
-	return r.Path
-}
-
-// page is what a record's file says of its own address.
-func (r *record) page() site.Page {
-	return site.Page{Path: r.Path, Title: r.Title, Slug: r.Slug, ID: r.ID, Address: r.Address}
-}
-
 // content is a file's text: as read now, or as the old generation holds it.
-func (u *update) content(r *record) ([]byte, error) {
+func (u *update) content(r *page.Record) ([]byte, error) {
 	if c, ok := u.fresh[r]; ok {
 		return c, nil
 	}
@@ -475,9 +462,9 @@ func (u *update) content(r *record) ([]byte, error) {
 }
 
 // editions tells the version and the language of each page.
-func (u *update) editions(shown map[*record]string) map[*record]site.Edition {
+func (u *update) editions(shown map[*page.Record]string) map[*page.Record]site.Edition {
 	var pages []site.EditionPage
-	var records []*record
+	var records []*page.Record
 	for _, r := range u.records {
 		if address, ok := shown[r]; ok {
 			at, _ := u.place(r, address)
@@ -485,7 +472,7 @@ func (u *update) editions(shown map[*record]string) map[*record]site.Edition {
 			records = append(records, r)
 		}
 	}
-	out := make(map[*record]site.Edition, len(pages))
+	out := make(map[*page.Record]site.Edition, len(pages))
 	for i, v := range u.where.Editions(pages) {
 		out[records[i]] = v
 	}
@@ -496,7 +483,7 @@ func (u *update) editions(shown map[*record]string) map[*record]site.Edition {
 func (u *update) navigation(read func(string) ([]byte, error)) map[string]site.Place {
 	places := make(map[string]site.Place)
 	for _, r := range u.records {
-		if r.Kind != kindNavigation {
+		if r.Kind != page.KindNavigation {
 			continue
 		}
 		content, err := u.content(r)
@@ -528,16 +515,16 @@ func (u *update) navigation(read func(string) ([]byte, error)) map[string]site.P
 
 // count fills the report with what has changed between the old records and the new ones.
 func (u *update) count() {
-	before := make(map[string]*record)
+	before := make(map[string]*page.Record)
 	if u.old != nil {
 		for _, r := range u.old.records {
-			if r.Kind == kindPage {
+			if r.Kind == page.KindPage {
 				before[r.Path] = r
 			}
 		}
 	}
 	for _, r := range u.records {
-		if r.Kind != kindPage {
+		if r.Kind != page.KindPage {
 			continue
 		}
 		u.report.Pages++
@@ -558,7 +545,7 @@ func (u *update) count() {
 }
 
 // write makes the generation in dir.
-func (u *update) write(ctx context.Context, dir string, todo []*record) error {
+func (u *update) write(ctx context.Context, dir string, todo []*page.Record) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -570,7 +557,7 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 		m.NextUID = max(m.NextUID, u.old.manifest.NextUID)
 		m.Dead = u.old.manifest.Dead
 		for _, r := range u.old.records { // what the new postings no longer show
-			if i, ok := slices.BinarySearchFunc(u.records, r.Path, func(n *record, p string) int { return strings.Compare(n.Path, p) }); !ok || u.records[i] != r {
+			if i, ok := slices.BinarySearchFunc(u.records, r.Path, func(n *page.Record, p string) int { return strings.Compare(n.Path, p) }); !ok || u.records[i] != r {
 				m.Dead += len(r.Sections)
 			}
 		}
@@ -580,7 +567,7 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 	if whole {
 		m.Dead = 0
 		for i, r := range u.records {
-			if r.Kind == kindPage && u.sources[r] == nil {
+			if r.Kind == page.KindPage && u.sources[r] == nil {
 				clone := *r
 				clone.Sections, clone.Derived = nil, 0 // so that derive does not pass it over
 				u.records[i] = &clone
@@ -603,11 +590,11 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 	defer pages.close()
 	// A record is written as soon as its documents are made, and what it knows of its sections is let go: the words of a
 	// large site would fill more memory than everything else.
-	made := make(map[*record]bool, len(todo))
+	made := make(map[*page.Record]bool, len(todo))
 	u.report.Sections = 0
-	keep := func(r *record) error {
+	keep := func(r *page.Record) error {
 		made[r] = true
-		if r.Kind == kindPage {
+		if r.Kind == page.KindPage {
 			u.report.Sections += len(r.Sections)
 		}
 		return pages.add(r)
@@ -635,14 +622,8 @@ func (u *update) write(ctx context.Context, dir string, todo []*record) error {
 	return err
 }
 
-// describesByName tells a document that describes an API by its name.
-func describesByName(p string) bool {
-	base := strings.ToLower(path.Base(p))
-	return strings.Contains(base, "openapi") || strings.Contains(base, "swagger")
-}
-
 // onPage is work on one page. What the page makes the program panic with says which page it is, and ends the update alone.
-func onPage(r *record, work func() error) func() error {
+func onPage(r *page.Record, work func() error) func() error {
 	return func() error {
 		err := api.Guard(work)
 		var panicked *api.PanicError
@@ -655,7 +636,7 @@ func onPage(r *record, work func() error) func() error {
 
 // documents makes the documents of pages, several at a time, and hands them on one page at a time. A record is kept once
 // and without its sections afterwards.
-func (u *update) documents(ctx context.Context, todo []*record, keep func(*record) error, use func(*record, []*document.Document) error) error {
+func (u *update) documents(ctx context.Context, todo []*page.Record, keep func(*page.Record) error, use func(*page.Record, []*document.Document) error) error {
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(u.library.options.Workers)
@@ -668,17 +649,17 @@ func (u *update) documents(ctx context.Context, todo []*record, keep func(*recor
 			src := u.sources[r]
 			delete(u.sources, r)
 			mu.Unlock()
-			if src.sections == nil {
+			if !src.Held() {
 				content, err := u.content(r)
 				if err != nil {
 					return fmt.Errorf("content of %s: %w", r.Path, err)
 				}
-				full := readSource(r, content)
-				full.place, full.links, full.parts = src.place, src.links, src.parts
+				full := page.Read(r, content)
+				full.Place, full.Links, full.Parts = src.Place, src.Links, src.Parts
 				src = full
 			}
-			for _, p := range src.parts {
-				i, ok := slices.BinarySearchFunc(u.records, p, func(r *record, p string) int { return strings.Compare(r.Path, p) })
+			for _, p := range src.Parts {
+				i, ok := slices.BinarySearchFunc(u.records, p, func(r *page.Record, p string) int { return strings.Compare(r.Path, p) })
 				if !ok {
 					continue
 				}
@@ -686,10 +667,10 @@ func (u *update) documents(ctx context.Context, todo []*record, keep func(*recor
 				if err != nil {
 					return fmt.Errorf("content of %s: %w", p, err)
 				}
-				src.include(p, text)
+				src.Include(p, text)
 			}
-			src.name(&u.where)
-			docs := describe(r, src)
+			src.NameAnchors(&u.where)
+			docs := page.Describe(r, src)
 			mu.Lock()
 			defer mu.Unlock()
 			if err := use(r, docs); err != nil {
@@ -716,7 +697,7 @@ func (m readyMade) MapDocument(doc *document.Document, data interface{}) error {
 }
 
 // writeWhole writes all postings afresh, as one segment.
-func (u *update) writeWhole(ctx context.Context, dir, index string, todo []*record, keep func(*record) error) error {
+func (u *update) writeWhole(ctx context.Context, dir, index string, todo []*page.Record, keep func(*page.Record) error) error {
 	empty := true
 	b, err := bleve.NewBuilder(index, readyMade{indexMapping().(*mapping.IndexMappingImpl)}, map[string]interface{}{
 		"batchSize": 1000, "mergeMax": 20, "buildPathPrefix": dir,
@@ -724,7 +705,7 @@ func (u *update) writeWhole(ctx context.Context, dir, index string, todo []*reco
 	if err != nil {
 		return fmt.Errorf("begin index: %w", err)
 	}
-	err = u.documents(ctx, todo, keep, func(r *record, docs []*document.Document) error {
+	err = u.documents(ctx, todo, keep, func(r *page.Record, docs []*document.Document) error {
 		for _, d := range docs {
 			empty = false
 			if err := b.Index(d.ID(), d); err != nil {
@@ -774,7 +755,7 @@ func removeBuildFolders(dir string) error {
 }
 
 // writeChanges takes over the old postings and applies the changes to them in one batch.
-func (u *update) writeChanges(ctx context.Context, index string, todo []*record, keep func(*record) error) error {
+func (u *update) writeChanges(ctx context.Context, index string, todo []*page.Record, keep func(*page.Record) error) error {
 	if err := linkIndex(filepath.Join(u.old.dir, "index"), index); err != nil {
 		return fmt.Errorf("take over the index: %w", err)
 	}
@@ -784,7 +765,7 @@ func (u *update) writeChanges(ctx context.Context, index string, todo []*record,
 	}
 	batch := idx.NewBatch()
 	made := make(map[string]bool)
-	err = u.documents(ctx, todo, keep, func(r *record, docs []*document.Document) error {
+	err = u.documents(ctx, todo, keep, func(r *page.Record, docs []*document.Document) error {
 		for _, d := range docs {
 			made[d.ID()] = true
 			if err := batch.IndexAdvanced(d); err != nil {
@@ -798,7 +779,7 @@ func (u *update) writeChanges(ctx context.Context, index string, todo []*record,
 	}
 	kept := make(map[uint32]bool, len(u.records))
 	for _, r := range u.records {
-		kept[r.UID] = r.Kind == kindPage
+		kept[r.UID] = r.Kind == page.KindPage
 	}
 	for _, r := range todo {
 		kept[r.UID] = false
@@ -808,7 +789,7 @@ func (u *update) writeChanges(ctx context.Context, index string, todo []*record,
 			continue
 		}
 		for n := range r.Sections {
-			if id := sectionID(r.UID, n); !made[id] {
+			if id := page.SectionID(r.UID, n); !made[id] {
 				batch.Delete(id)
 			}
 		}
@@ -869,7 +850,7 @@ func (u *update) writeText(name string) (_ *os.File, err error) {
 			f.Close()
 		}
 	}()
-	served := make(map[*record]bool) // queries read these records now: one that moves is cloned
+	served := make(map[*page.Record]bool) // queries read these records now: one that moves is cloned
 	if u.old != nil {
 		for _, r := range u.old.records {
 			served[r] = true
@@ -898,15 +879,4 @@ func (u *update) writeText(name string) (_ *os.File, err error) {
 		return nil, err
 	}
 	return f, f.Sync()
-}
-
-func sectionID(uid uint32, n int) string {
-	return strconv.FormatUint(uint64(uid), 36) + "." + strconv.Itoa(n)
-}
-
-func parseSectionID(id string) (uid uint32, n int, ok bool) {
-	a, b, found := strings.Cut(id, ".")
-	u, err1 := strconv.ParseUint(a, 36, 32)
-	n, err2 := strconv.Atoi(b)
-	return uint32(u), n, found && err1 == nil && err2 == nil
 }

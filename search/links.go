@@ -7,6 +7,7 @@ import (
 
 	"docent/api"
 	"docent/markup"
+	"docent/search/page"
 	"docent/site"
 )
 
@@ -30,7 +31,7 @@ func labelOf(where *site.Site) siteLabel {
 // leadsTo is where a link on a page leads for a reader of the site: the address of the page that it names, as the generator
 // would find it. What names no page stays as it is, with the base that the generator puts before it. A destination below the
 // site's root is one that templates put there.
-func (s *snapshot) leadsTo(from *record, dest string, belowRoot bool, labels *manifest) string {
+func (s *snapshot) leadsTo(from *page.Record, dest string, belowRoot bool, labels *manifest) string {
 	to, rest := dest, ""
 	if i := strings.IndexAny(dest, "?#"); i >= 0 {
 		to, rest = dest[:i], dest[i:]
@@ -43,7 +44,7 @@ func (s *snapshot) leadsTo(from *record, dest string, belowRoot bool, labels *ma
 	if plain, err := url.PathUnescape(to); err == nil {
 		to = plain
 	}
-	address := func(r *record) string { return r.url(labels.SiteURL, "") + rest }
+	address := func(r *page.Record) string { return r.URL(labels.SiteURL, "") + rest }
 	if !strings.HasPrefix(to, "/") || inRepository {
 		for _, p := range relatives(from, to, labels.Site.Kind) {
 			if page, ok := s.find(p); ok {
@@ -51,7 +52,7 @@ func (s *snapshot) leadsTo(from *record, dest string, belowRoot bool, labels *ma
 			}
 		}
 		if labels.Site.Kind == api.SiteHugo && !strings.Contains(to, "/") { // the only page of this name
-			var found *record
+			var found *page.Record
 			for _, r := range s.pages {
 				if path.Base(site.PageKey(r.Path)) == site.PageKey(to) {
 					if found != nil {
@@ -98,7 +99,7 @@ func (s *snapshot) leadsTo(from *record, dest string, belowRoot bool, labels *ma
 
 // relatives are the paths that a link may mean which does not begin with a slash. Paths of files are found beside the file,
 // those of addresses beside the address.
-func relatives(from *record, to string, kind api.SiteKind) []string {
+func relatives(from *page.Record, to string, kind api.SiteKind) []string {
 	if rooted, ok := strings.CutPrefix(to, "/"); ok {
 		return []string{rooted}
 	}

@@ -12,21 +12,22 @@ import (
 	"sync"
 
 	"docent/search/analysis"
+	"docent/search/page"
 )
 
 // Tuning is the weights of the ranking: one setting for every site. docs/decisions/0003-ranking.md tells where they come from.
 type Tuning struct {
-	Section [sectionFields]float64 `toml:"section"` // heading, trail, body, code
-	Inherit [pageFields]float64    `toml:"inherit"` // what a page's fields are worth to each of its sections
-	B       [sectionFields]float64 `toml:"b"`
-	BShort  float64                `toml:"b_short"`
-	K       float64                `toml:"k"`
+	Section [page.SectionFields]float64 `toml:"section"` // heading, trail, body, code
+	Inherit [page.Fields]float64        `toml:"inherit"` // what a page's fields are worth to each of its sections
+	B       [page.SectionFields]float64 `toml:"b"`
+	BShort  float64                     `toml:"b_short"`
+	K       float64                     `toml:"k"`
 
-	Page        [pageFields]float64 `toml:"page"` // title, path, keywords, links, description
-	PageHeading float64             `toml:"page_heading"`
-	PageBody    float64             `toml:"page_body"`
-	PageCode    float64             `toml:"page_code"`
-	PageK       float64             `toml:"page_k"`
+	Page        [page.Fields]float64 `toml:"page"` // title, path, keywords, links, description
+	PageHeading float64              `toml:"page_heading"`
+	PageBody    float64              `toml:"page_body"`
+	PageCode    float64              `toml:"page_code"`
+	PageK       float64              `toml:"page_k"`
 
 	PageShare float64 `toml:"page_share"` // of the page's own score; the rest is its best section's
 	IDFPower  float64 `toml:"idf_power"`
@@ -60,9 +61,9 @@ type Tuning struct {
 
 // DefaultTuning is what a library uses unless it is told otherwise.
 var DefaultTuning = Tuning{
-	Section: [sectionFields]float64{4, 1.5, 1, 0.7}, Inherit: [pageFields]float64{6, 2, 1, 0.5, 2, 0},
-	B: [sectionFields]float64{0.3, 0.3, 0.5, 0.75}, BShort: 0.3, K: 2,
-	Page: [pageFields]float64{4, 4, 2, 2, 4, 0}, PageHeading: 2, PageBody: 0.7, PageCode: 0.6, PageK: 1.5,
+	Section: [page.SectionFields]float64{4, 1.5, 1, 0.7}, Inherit: [page.Fields]float64{6, 2, 1, 0.5, 2, 0},
+	B: [page.SectionFields]float64{0.3, 0.3, 0.5, 0.75}, BShort: 0.3, K: 2,
+	Page: [page.Fields]float64{4, 4, 2, 2, 4, 0}, PageHeading: 2, PageBody: 0.7, PageCode: 0.6, PageK: 1.5,
 	PageShare: 0.3, IDFPower: 0.8,
 	Closer: 20, CloserShare: 0.6, TitleCover: 1.2, HeadingCover: 0.5, HeadingExact: 0.5, HeadingNamed: 0.75, UnknownCount: 4, NameRest: 2, Proximity: 0.3, ProximityK: 2,
 	TitleStart: 0.6, TitleStartBase: 0.3, Slip1: 0.8, Slip2: 0.4, Prefix: 0.7, PrefixOfWord: 0.35, PrefixWords: 40, PrefixUntil: 3,
@@ -788,17 +789,17 @@ func (s *snapshot) vote(candidates []candidate, total float32) {
 // names reports whether a query ends with a heading, word for word: "how do I install the app" names "Install the app" and
 // not "Installing apps".
 func names(query, heading string) bool {
-	query, heading = plainTitle(query), plainTitle(withoutCount(heading))
+	query, heading = plainTitle(query), plainTitle(page.WithoutCount(heading))
 	rest, ok := strings.CutSuffix(query, heading)
 	return ok && heading != "" && (rest == "" || strings.HasSuffix(rest, " "))
 }
 
 // coverage tells how well a title fits the query: the share of the title that was asked for, times the share of the query
 // that is in the title, both by rarity.
-func (s *snapshot) coverage(groups []group, asked *asked, total float32, title wordList, rarity []float32) float32 {
+func (s *snapshot) coverage(groups []group, asked *asked, total float32, title page.WordList, rarity []float32) float32 {
 	any := false
-	for k := range title.len() {
-		if asked.has(title.at(k)) {
+	for k := range title.Len() {
+		if asked.has(title.At(k)) {
 			any = true
 			break
 		}
@@ -826,7 +827,7 @@ func (s *snapshot) coverage(groups []group, asked *asked, total float32, title w
 	}
 	for _, name := range title.Names {
 		for k := name.At; k < name.At+name.N && k < 64; k++ {
-			if asked.has(title.at(int(k))) {
+			if asked.has(title.At(int(k))) {
 				for j := name.At; j < name.At+name.N && j < 64; j++ {
 					rest |= 1 << j
 				}
@@ -835,7 +836,7 @@ func (s *snapshot) coverage(groups []group, asked *asked, total float32, title w
 	}
 	var inQuery, all float32
 	for k, idf := range rarity {
-		g, ok := asked.get(title.at(k))
+		g, ok := asked.get(title.At(k))
 		if ok {
 			mark(g)
 		}
@@ -867,7 +868,7 @@ const floorOfOthers = 0.5
 const nearBy = 8 // words
 
 // proximity rewards words of the query that stand close to each other (BM25TP).
-func (s *snapshot) proximity(groups []group, asked *asked, rec *sectionRecord) float32 {
+func (s *snapshot) proximity(groups []group, asked *asked, rec *page.Section) float32 {
 	if len(groups) < 2 {
 		return 0
 	}
@@ -904,7 +905,7 @@ func (s *snapshot) proximity(groups []group, asked *asked, rec *sectionRecord) f
 	if !any {
 		return 0
 	}
-	k := float32(s.tuning.ProximityK) * float32(1-s.tuning.B[fieldBody]+s.tuning.B[fieldBody]*float64(rec.Len[fieldBody])/s.meanBody)
+	k := float32(s.tuning.ProximityK) * float32(1-s.tuning.B[page.FieldBody]+s.tuning.B[page.FieldBody]*float64(rec.Len[page.FieldBody])/s.meanBody)
 	var sum float32
 	for g := range groups {
 		if g == 64 {
@@ -936,18 +937,18 @@ func (s *snapshot) here(q *Query) (uint32, bool) {
 }
 
 // neighbourhood tells how near pages are to the one that the reader is on: 1 for the same folder, less for those further up.
-func (s *snapshot) neighbourhood(q *Query) func(*record) float32 {
-	nowhere := func(*record) float32 { return 0 }
-	page, ok := s.here(q)
+func (s *snapshot) neighbourhood(q *Query) func(*page.Record) float32 {
+	nowhere := func(*page.Record) float32 { return 0 }
+	at, ok := s.here(q)
 	if !ok {
 		return nowhere
 	}
-	here := strings.Split(s.pages[page].Path, "/")
+	here := strings.Split(s.pages[at].Path, "/")
 	here = here[:len(here)-1]
 	if len(here) == 0 {
 		return nowhere
 	}
-	return func(r *record) float32 {
+	return func(r *page.Record) float32 {
 		p := r.Path
 		same := 0
 		for _, dir := range here {
@@ -968,7 +969,7 @@ func (s *snapshot) filter(q *Query, sc *scope) func(page uint32) bool {
 	one := len(s.locales) == 1 && len(s.hasVersion) == 0 && sc.only == "" && !sc.nothing // a site of one version and language
 	return func(page uint32) bool {
 		r := s.pages[page]
-		if r.Hidden || s.covered[page] || !allowed(r, f.Groups) || !one && !s.inScope(sc, page) {
+		if r.Hidden || s.covered[page] || !r.Allowed(f.Groups) || !one && !s.inScope(sc, page) {
 			return false
 		}
 		return f.Tag == "" || slices.ContainsFunc(r.Tags, func(t string) bool { return strings.EqualFold(t, f.Tag) })

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"docent/markup"
+	"docent/search/page"
 )
 
 // Bounds of a hit's content: a section that says little is shown with those below it.
@@ -59,7 +60,7 @@ func (s *snapshot) show(found []standing, version string) ([]Hit, error) {
 		}
 		hits[i] = v.hit
 		hits[i].Score = p.score
-		hits[i].Version = s.pages[s.pageOf[p.section]].versionShown(version)
+		hits[i].Version = s.pages[s.pageOf[p.section]].VersionShown(version)
 	}
 	return hits, nil
 }
@@ -86,9 +87,9 @@ func (s *snapshot) write(section uint32, labels *manifest) (*shown, error) {
 }
 
 // readable is a part of a page as readers have it: see markup.Page.Readable.
-func (s *snapshot) readable(r *record, part []byte, labels *manifest) string {
+func (s *snapshot) readable(r *page.Record, part []byte, labels *manifest) string {
 	src := append([]byte{'\n'}, part...) // so that a line of hyphens does not begin front matter
-	return markup.Parse(r.source(), src).Readable(markup.Span{Start: 1, End: len(src)}, labels.Site.Templates, func(dest string, below bool) (string, bool) {
+	return markup.Parse(r.SourceName(), src).Readable(markup.Span{Start: 1, End: len(src)}, labels.Site.Templates, func(dest string, below bool) (string, bool) {
 		return s.leadsTo(r, dest, below, labels), true
 	})
 }

@@ -58,8 +58,9 @@ var mayImport = []struct {
 	{"docent/router/overload", []string{"docent/api"}},
 	{"docent/search/analysis", nil},
 	{"docent/search/eval", nil},
+	{"docent/search/page", []string{"docent/formats", "docent/markup", "docent/search/analysis", "docent/site"}},
 	{"docent/search", []string{
-		"docent/api", "docent/formats", "docent/markup", "docent/search/analysis", "docent/site",
+		"docent/api", "docent/markup", "docent/search/analysis", "docent/search/page", "docent/site",
 	}},
 
 	// The actors. A job and a thread know nothing of each other.

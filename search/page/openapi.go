@@ -1,4 +1,4 @@
-package search
+package page
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ const (
 	maxFields  = 300     // of one table
 )
 
-// isData tells by its name a file that may describe an API.
-func isData(p string) bool {
+// IsData tells by its name a file that may describe an API.
+func IsData(p string) bool {
 	switch strings.ToLower(path.Ext(p)) {
 	case ".json", ".yaml", ".yml":
 		return true
@@ -336,8 +336,8 @@ func (w *apiWriter) fields(v any, above string, depth int) (rows []string) {
 	return rows
 }
 
-// operationOf is the operation that a section of such a page describes; empty where it describes none.
-func operationOf(heading string) string {
+// OperationOf is the operation that a section of such a page describes; empty where it describes none.
+func OperationOf(heading string) string {
 	call, _, _ := strings.Cut(heading, ": ")
 	method, name, ok := strings.Cut(call, " ")
 	if !ok || name == "" || !slices.Contains(methods, strings.ToLower(method)) {
@@ -363,4 +363,10 @@ func rendered(said string) string {
 		return strings.ToUpper(words[i]) + " " + name
 	}
 	return ""
+}
+
+// DescribesByName tells a document that describes an API by its name.
+func DescribesByName(p string) bool {
+	base := strings.ToLower(path.Base(p))
+	return strings.Contains(base, "openapi") || strings.Contains(base, "swagger")
 }

@@ -1,4 +1,4 @@
-package search
+package page
 
 import (
 	"archive/tar"
@@ -20,7 +20,7 @@ var rewrite = flag.Bool("update", false, "rewrite the golden files")
 // realPages reads the MDX pages of a real site.
 func realPages(t *testing.T) map[string]string {
 	t.Helper()
-	f, err := os.Open("../../shared/corpora/mintlify-docs.tar.gz")
+	f, err := os.Open("../../../shared/corpora/mintlify-docs.tar.gz")
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skip("the documentation set is not beside the repository")
 	}
@@ -41,7 +41,7 @@ func realPages(t *testing.T) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.Typeflag == tar.TypeReg && strings.HasSuffix(h.Name, ".mdx") && classify(strings.TrimPrefix(h.Name, "./")) == kindPage {
+		if h.Typeflag == tar.TypeReg && strings.HasSuffix(h.Name, ".mdx") && Classify(strings.TrimPrefix(h.Name, "./")) == KindPage {
 			body, err := io.ReadAll(r)
 			if err != nil {
 				t.Fatal(err)
@@ -178,13 +178,12 @@ func countWords(texts ...string) map[string]int {
 // No word that a reader sees is lost, and none that a reader does not see is indexed: what is indexed of each page of a
 // real site lies between two slow readings, one that takes only what is surely seen and one that takes all that may be.
 func TestNothingVisibleIsLostAndNothingInvisibleIsIndexed(t *testing.T) {
-	skipUnderRace(t)
 	seen, pages := 0, realPages(t)
 	for name, src := range pages {
-		r := &record{Path: name, Kind: kindPage}
-		source := readSource(r, []byte(src))
+		r := &Record{Path: name, Kind: KindPage}
+		source := Read(r, []byte(src))
 		indexed := []string{r.Title}
-		for _, s := range source.sections {
+		for _, s := range source.passages {
 			indexed = append(indexed, s.heading, s.body, s.code)
 		}
 		got := countWords(indexed...)
@@ -242,15 +241,15 @@ func readAsGolden(t *testing.T, folder string, least int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := &record{Path: filepath.Base(f), Kind: kindPage}
+			r := &Record{Path: filepath.Base(f), Kind: KindPage}
 			ok := false
-			if content, ok = pageText(f, content); !ok {
-				r.Kind = kindIgnored
+			if content, ok = Text(f, content); !ok {
+				r.Kind = KindIgnored
 			}
-			src := readSource(r, content)
+			src := Read(r, content)
 			var b strings.Builder
 			fmt.Fprintf(&b, "kind %d title %q description %q hidden %t keywords %q groups %q links %v\n", r.Kind, r.Title, r.Description, r.Front.Hidden != "", r.Keywords, r.Groups, r.Links)
-			for _, s := range src.sections {
+			for _, s := range src.passages {
 				fmt.Fprintf(&b, "section %d %q #%s %q\n", s.level, s.heading, s.anchor, s.trail)
 				for line := range strings.Lines(s.body) {
 					fmt.Fprintf(&b, "\t%s\n", strings.TrimSpace(line))
@@ -287,10 +286,10 @@ func TestASchemaThatNamesItselfManyTimesIsReadWithinABound(t *testing.T) {
 	all := strings.TrimSuffix(strings.Repeat(`{"$ref":"#/components/schemas/S"},`, 60), ",")
 	doc := `{"openapi":"3.1.0","info":{"title":"Bomb"},"paths":{"/x":{"post":{"summary":"X","requestBody":{"content":{"application/json":{"schema":` +
 		`{"$ref":"#/components/schemas/S"}}}}}}},"components":{"schemas":{"S":{"properties":{"a":{"type":"string"}},"allOf":[` + all + `]}}}}`
-	r := &record{Path: "openapi.json", Kind: kindPage}
-	text, ok := pageText(r.Path, []byte(doc))
-	src := readSource(r, text)
-	if !ok || len(src.sections) != 1 || src.sections[0].heading != "POST /x: X" || !strings.Contains(src.sections[0].body, "a string no") {
-		t.Errorf("%v: %d sections", r.Kind, len(src.sections))
+	r := &Record{Path: "openapi.json", Kind: KindPage}
+	text, ok := Text(r.Path, []byte(doc))
+	src := Read(r, text)
+	if !ok || len(src.passages) != 1 || src.passages[0].heading != "POST /x: X" || !strings.Contains(src.passages[0].body, "a string no") {
+		t.Errorf("%v: %d sections", r.Kind, len(src.passages))
 	}
 }

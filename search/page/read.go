@@ -1,4 +1,4 @@
-package search
+package page
 
 import (
 	"path"
@@ -14,18 +14,24 @@ import (
 )
 
 // A source is one file as reading it gives it, before other files add to it.
-type source struct {
-	sections []section
-	place    site.Place     // in the navigation
-	links    []string       // texts of the links that point to the page
-	parts    []string       // paths of the imported files that are there
-	dests    []string       // where its links lead to, as they are written
+type Source struct {
+	passages []passage
+	Place    site.Place     // in the navigation
+	Links    []string       // texts of the links that point to the page
+	Parts    []string       // paths of the imported files that are there
+	Dests    []string       // where its links lead to, as they are written
 	uses     map[string]int // where the text shows an imported file
 	headings []markup.Heading
 }
 
-// A section is a stretch of a page from one heading to the next.
-type section struct {
+// Held tells whether the source still has the page's text.
+func (s *Source) Held() bool { return s.passages != nil }
+
+// Forget lets go of the page's text.
+func (s *Source) Forget() { s.passages, s.headings = nil, nil }
+
+// A passage is a stretch of a page from one heading to the next.
+type passage struct {
 	heading, anchor string
 	level           int
 	number          int // of the heading among all headings of a page in Markdown, from 1; 0 for any other
@@ -34,37 +40,37 @@ type section struct {
 	body, code      string
 }
 
-// classify tells from its path alone what a file can be to the index. Which pages the site shows is decided when all files
+// Classify tells from its path alone what a file can be to the index. Which pages the site shows is decided when all files
 // are known.
-func classify(p string) kind {
+func Classify(p string) Kind {
 	base := path.Base(p)
 	dirs := strings.Split(path.Dir(p), "/")
 	if site.Concerns(p) {
-		return kindNavigation
+		return KindNavigation
 	}
 	for _, d := range dirs {
 		if d == "node_modules" || d != "." && strings.HasPrefix(d, ".") {
-			return kindIgnored
+			return KindIgnored
 		}
 	}
 	ext := strings.ToLower(path.Ext(base))
-	if isData(base) && !strings.HasPrefix(base, ".") {
-		return kindPage // where it describes an API
+	if IsData(base) && !strings.HasPrefix(base, ".") {
+		return KindPage // where it describes an API
 	}
 	if strings.HasPrefix(base, ".") || !site.IsPage(base) {
-		return kindIgnored
+		return KindIgnored
 	}
 	if ext == ".txt" && (base == "robots.txt" || base == "requirements.txt" || base == "CMakeLists.txt") {
-		return kindIgnored
+		return KindIgnored
 	}
-	return kindPage
+	return KindPage
 }
 
 // name gives the sections the anchors that the site's generator does.
-func (s *source) name(where *site.Site) {
+func (s *Source) NameAnchors(where *site.Site) {
 	anchors := where.Anchors(s.headings)
-	for i := range s.sections {
-		if t := &s.sections[i]; t.number > 0 {
+	for i := range s.passages {
+		if t := &s.passages[i]; t.number > 0 {
 			t.anchor = anchors[t.number-1]
 		}
 	}
@@ -73,21 +79,21 @@ func (s *source) name(where *site.Site) {
 // maxWords bounds what the closer look keeps of one section.
 const maxWords = 4000
 
-// describe fills a record from its source and makes its documents, one for each section.
-func describe(r *record, src *source) []*document.Document {
+// Describe fills a record from its source and makes its documents, one for each section.
+func Describe(r *Record, src *Source) []*document.Document {
 	a := analysis.Get()
 	defer a.Put()
 	language := analysis.Language(r.Locale)
 	surface := make(map[string]struct{}, 256)
 	var buf []byte
 	// terms writes the terms of a text to buf and remembers its words; it returns their number.
-	terms := func(text string, words *wordList) int {
+	terms := func(text string, words *WordList) int {
 		return a.Tokens(text, language, func(t analysis.Token) {
 			buf = append(append(buf, t.Term...), ' ')
 			if len(t.Surface) > 2 && len(t.Surface) <= 40 {
 				surface[t.Surface] = struct{}{}
 			}
-			if words != nil && t.Covers == 0 && words.len() < maxWords {
+			if words != nil && t.Covers == 0 && words.Len() < maxWords {
 				words.add(analysis.Hash(t.Term))
 			}
 		})
@@ -102,23 +108,23 @@ func describe(r *record, src *source) []*document.Document {
 		addField(doc, name, buf)
 	}
 	r.Sections = r.Sections[:0:0]
-	docs := make([]*document.Document, 0, len(src.sections))
-	r.Titles = src.place.Names
-	for n, s := range src.sections {
-		doc := document.NewDocument(sectionID(r.UID, n))
-		rec := sectionRecord{Anchor: s.anchor, Heading: s.heading, Level: s.level, Trail: s.trail, Start: int64(s.start), End: int64(s.end)}
+	docs := make([]*document.Document, 0, len(src.passages))
+	r.Titles = src.Place.Names
+	for n, s := range src.passages {
+		doc := document.NewDocument(SectionID(r.UID, n))
+		rec := Section{Anchor: s.anchor, Heading: s.heading, Level: s.level, Trail: s.trail, Start: int64(s.start), End: int64(s.end)}
 		buf = nil
-		rec.Len[fieldHeading] = uint16(min(terms(s.heading, &rec.Body), 65535))
-		addField(doc, sectionFieldNames[fieldHeading], buf)
-		field(doc, sectionFieldNames[fieldTrail], &rec.Len[fieldTrail], s.trail...)
-		rec.Head = titleWords(a, withoutCount(s.heading), language)
+		rec.Len[FieldHeading] = uint16(min(terms(s.heading, &rec.Body), 65535))
+		addField(doc, SectionFieldNames[FieldHeading], buf)
+		field(doc, SectionFieldNames[FieldTrail], &rec.Len[FieldTrail], s.trail...)
+		rec.Head = titleWords(a, WithoutCount(s.heading), language)
 		buf = nil
-		rec.Len[fieldBody] = uint16(min(terms(s.body, &rec.Body), 65535))
-		addField(doc, sectionFieldNames[fieldBody], buf)
+		rec.Len[FieldBody] = uint16(min(terms(s.body, &rec.Body), 65535))
+		addField(doc, SectionFieldNames[FieldBody], buf)
 		buf = nil
 		count := a.Tokens(s.code, language, func(t analysis.Token) { buf = append(append(buf, t.Term...), ' ') })
-		rec.Len[fieldCode] = uint16(min(count, 65535))
-		addField(doc, sectionFieldNames[fieldCode], buf)
+		rec.Len[FieldCode] = uint16(min(count, 65535))
+		addField(doc, SectionFieldNames[FieldCode], buf)
 		r.Sections = append(r.Sections, rec)
 		docs = append(docs, doc)
 	}
@@ -134,23 +140,23 @@ func describe(r *record, src *source) []*document.Document {
 			n += terms(t, nil)
 		}
 	}
-	r.PageLen[fieldTitle] = uint16(min(n, 65535))
-	r.TitleLen = uint16(r.TitleWords.len())
-	addField(first, pageFieldNames[fieldTitle], buf)
-	field(first, pageFieldNames[fieldPath], &r.PageLen[fieldPath], strings.ReplaceAll(site.PageKey(r.Path), "/", " / "))
-	field(first, pageFieldNames[fieldKeywords], &r.PageLen[fieldKeywords], slices.Concat(r.Keywords, r.Tags, src.place.Crumbs)...)
-	field(first, pageFieldNames[fieldLinks], &r.PageLen[fieldLinks], src.links...)
-	field(first, pageFieldNames[fieldDescription], &r.PageLen[fieldDescription], r.Description)
+	r.PageLen[FieldTitle] = uint16(min(n, 65535))
+	r.TitleLen = uint16(r.TitleWords.Len())
+	addField(first, FieldNames[FieldTitle], buf)
+	field(first, FieldNames[FieldPath], &r.PageLen[FieldPath], strings.ReplaceAll(site.PageKey(r.Path), "/", " / "))
+	field(first, FieldNames[FieldKeywords], &r.PageLen[FieldKeywords], slices.Concat(r.Keywords, r.Tags, src.Place.Crumbs)...)
+	field(first, FieldNames[FieldLinks], &r.PageLen[FieldLinks], src.Links...)
+	field(first, FieldNames[FieldDescription], &r.PageLen[FieldDescription], r.Description)
 	buf = nil
 	for w := range surface {
 		buf = append(append(buf, w...), ' ')
 	}
-	addField(first, pageFieldNames[fieldSurface], buf)
+	addField(first, FieldNames[FieldSurface], buf)
 	return docs
 }
 
 // titleWords lists the words of a title or heading that say what it is about, with its names.
-func titleWords(a *analysis.Analyser, text, language string) wordList {
+func titleWords(a *analysis.Analyser, text, language string) WordList {
 	var tokens []analysis.Token
 	parts := a.Tokens(text, language, func(t analysis.Token) { tokens = append(tokens, t) })
 	inName := make([]bool, parts)
@@ -159,12 +165,12 @@ func titleWords(a *analysis.Analyser, text, language string) wordList {
 			inName[k] = true
 		}
 	}
-	list := func(all bool) wordList {
-		var w wordList
+	list := func(all bool) WordList {
+		var w WordList
 		at := make([]int, parts) // where a part stands once the others are left out
 		for _, t := range tokens {
 			if t.Covers == 0 {
-				at[t.At] = w.len()
+				at[t.At] = w.Len()
 				if all || inName[t.At] || !analysis.Dropped(t.Surface) {
 					w.add(analysis.Hash(t.Term))
 				}
@@ -172,12 +178,12 @@ func titleWords(a *analysis.Analyser, text, language string) wordList {
 		}
 		for _, t := range tokens {
 			if t.Covers > 0 {
-				w.Names = append(w.Names, name{Hash: analysis.Hash(t.Term), At: uint16(at[t.At]), N: uint16(t.Covers)})
+				w.Names = append(w.Names, Name{Hash: analysis.Hash(t.Term), At: uint16(at[t.At]), N: uint16(t.Covers)})
 			}
 		}
 		return w
 	}
-	if w := list(false); w.len() > 0 {
+	if w := list(false); w.Len() > 0 {
 		return w
 	}
 	return list(true)
@@ -186,8 +192,8 @@ func titleWords(a *analysis.Analyser, text, language string) wordList {
 // counted is what stands before a heading that counts: "2. ", "3) ", "Step 4: ".
 var counted = regexp.MustCompile(`^(?i:(step|part|pattern)\s+)?\d+(\.\d+)*\s*[.):–-]\s+`)
 
-// withoutCount is a heading without its number, which nobody asks for.
-func withoutCount(heading string) string {
+// WithoutCount is a heading without its number, which nobody asks for.
+func WithoutCount(heading string) string {
 	if heading == "" || heading[0] > '9' && !strings.Contains("SsPp", heading[:1]) {
 		return heading
 	}

@@ -1,4 +1,4 @@
-package search
+package page
 
 import (
 	"bytes"
@@ -19,17 +19,17 @@ import (
 // maxLevel is the deepest heading that begins a section of its own.
 const maxLevel = 4
 
-// readSource reads one file and fills in what it says of itself. The content is never refused: what cannot be parsed is
+// Read reads one file and fills in what it says of itself. The content is never refused: what cannot be parsed is
 // read as text.
-func readSource(r *record, content []byte) *source {
-	if r.Kind != kindPage {
-		return &source{}
+func Read(r *Record, content []byte) *Source {
+	if r.Kind != KindPage {
+		return &Source{}
 	}
 	r.Title, r.Description, r.Version, r.Language, r.Slug, r.ID, r.Address, r.Renders = "", "", "", "", "", "", "", ""
 	r.Aliases = nil
 	r.Tags, r.Keywords, r.Groups, r.Links, r.Imports = nil, nil, nil, nil, nil
 	r.Front, r.Boost, r.Body = site.Front{}, 0, 0
-	src := &source{uses: make(map[string]int)}
+	src := &Source{uses: make(map[string]int)}
 	switch strings.ToLower(path.Ext(r.Path)) {
 	case ".html", ".htm":
 		if bytes.HasPrefix(content, []byte("---")) || bytes.HasPrefix(content, []byte("+++")) {
@@ -45,10 +45,10 @@ func readSource(r *record, content []byte) *source {
 	return src
 }
 
-// pageText is the text of a file as it is indexed and shown: of a document that describes an API the page that it makes. ok is
+// Text is the text of a file as it is indexed and shown: of a document that describes an API the page that it makes. ok is
 // false where the file holds nothing for readers.
-func pageText(name string, content []byte) (text []byte, ok bool) {
-	if isData(name) {
+func Text(name string, content []byte) (text []byte, ok bool) {
+	if IsData(name) {
 		return apiPage(name, content)
 	}
 	return content, true
@@ -65,8 +65,8 @@ func frontOf(p *markup.Page) site.Front {
 // numericVersion finds a version that is written as a number: 1.10 is not 1.1.
 var numericVersion = regexp.MustCompile(`(?m)^version[ \t]*[:=][ \t]*(\d+(?:\.\d+)?)[ \t\r]*(?:#.*)?$`)
 
-func readMarkup(r *record, src *source, content []byte) {
-	p := markup.Parse(r.source(), content)
+func readMarkup(r *Record, src *Source, content []byte) {
+	p := markup.Parse(r.SourceName(), content)
 	r.Body = int64(p.Body.Start)
 	readFront(r, src, p.Front.Values)
 	r.Front = frontOf(p)
@@ -88,12 +88,12 @@ func readMarkup(r *record, src *source, content []byte) {
 		numbers[h.Span.Start] = i + 1
 	}
 	for i, s := range sections {
-		t := section{heading: s.Heading, anchor: s.Anchor, number: numbers[s.Span.Start], level: s.Level, trail: s.Trail, start: s.Span.Start, end: s.Span.End, body: s.Body, code: s.Code}
+		t := passage{heading: s.Heading, anchor: s.Anchor, number: numbers[s.Span.Start], level: s.Level, trail: s.Trail, start: s.Span.Start, end: s.Span.End, body: s.Body, code: s.Code}
 		if lead != "" && i < 2 && s.Level == 1 && s.Span.Start == p.Headings[0].Span.Start {
 			t.heading, t.anchor, t.number, t.level, t.trail = "", "", 0, 0, nil
 			t.body = s.Heading + "\n\n" + s.Body
 			if i == 1 { // text, as a rule an import or an image, stood before it
-				before := &src.sections[0]
+				before := &src.passages[0]
 				before.end, before.body, before.code = t.end, before.body+"\n\n"+t.body, strings.TrimSpace(before.code+"\n\n"+t.code)
 				continue
 			}
@@ -101,21 +101,21 @@ func readMarkup(r *record, src *source, content []byte) {
 		if lead != "" && len(t.trail) > 0 && t.trail[0] == lead {
 			t.trail = t.trail[1:]
 		}
-		src.sections = append(src.sections, t)
+		src.passages = append(src.passages, t)
 	}
-	if len(src.sections) == 0 { // a page of nothing but its front matter is still found by its title
-		src.sections = []section{{start: p.Body.Start, end: p.Body.End}}
+	if len(src.passages) == 0 { // a page of nothing but its front matter is still found by its title
+		src.passages = []passage{{start: p.Body.Start, end: p.Body.End}}
 	}
 	for _, l := range p.Links {
 		switch l.Kind {
 		case markup.InlineLink, markup.ReferenceLink, markup.AttributeLink:
-			src.dests = append(src.dests, l.Dest)
+			src.Dests = append(src.Dests, l.Dest)
 			dest := markup.TemplateTarget(l.Dest)
 			if dest != l.Dest && strings.Contains(dest, "/") && !strings.HasPrefix(dest, ".") {
 				dest = "/" + strings.TrimPrefix(dest, "/") // ref names pages from the root
 			}
 			if to, ok := linkTarget(r.Path, dest); ok && strings.TrimSpace(l.Text) != "" {
-				r.Links = append(r.Links, link{To: to, Text: strings.TrimSpace(l.Text)})
+				r.Links = append(r.Links, Link{To: to, Text: strings.TrimSpace(l.Text)})
 			}
 		case markup.ImportLink:
 			readImport(r, src, p, l)
@@ -140,7 +140,7 @@ func linkTarget(from, to string) (string, bool) {
 var importName = regexp.MustCompile(`import\s+(?:\{\s*)?([A-Za-z_$][\w$]*)`)
 
 // readImport notes a text file that the page shows, and where: at the first use of its component.
-func readImport(r *record, src *source, p *markup.Page, l markup.Link) {
+func readImport(r *Record, src *Source, p *markup.Page, l markup.Link) {
 	ext := strings.ToLower(path.Ext(l.Dest))
 	if ext != ".md" && ext != ".mdx" {
 		return
@@ -169,10 +169,10 @@ func readImport(r *record, src *source, p *markup.Page, l markup.Link) {
 }
 
 // include adds the text of an imported file to the section that shows it.
-func (s *source) include(name string, content []byte) {
+func (s *Source) Include(name string, content []byte) {
 	at := s.uses[name]
-	for i := range s.sections {
-		if t := &s.sections[i]; at >= t.start && at < t.end {
+	for i := range s.passages {
+		if t := &s.passages[i]; at >= t.start && at < t.end {
 			for _, part := range markup.Parse(name, content).Sections(1) {
 				t.body += "\n\n" + part.Heading + "\n" + part.Body
 				t.code = strings.TrimSpace(t.code + "\n\n" + part.Code)
@@ -183,7 +183,7 @@ func (s *source) include(name string, content []byte) {
 }
 
 // readFront takes from the front matter what bears on finding the page. Names differ between site generators.
-func readFront(r *record, src *source, front map[string]any) {
+func readFront(r *Record, src *Source, front map[string]any) {
 	text := func(keys ...string) string { return site.FrontText(front, keys...) }
 	list := func(keys ...string) (out []string) {
 		for _, k := range keys {
@@ -281,9 +281,9 @@ var voidTags = map[string]bool{"area": true, "base": true, "br": true, "col": tr
 	"link": true, "meta": true, "source": true, "track": true, "wbr": true}
 
 // readHTML cuts an HTML page at its headings.
-func readHTML(r *record, src *source, content []byte) {
+func readHTML(r *Record, src *Source, content []byte) {
 	z := html.NewTokenizer(bytes.NewReader(content))
-	cur := section{}
+	cur := passage{}
 	var body, code, heading, title strings.Builder
 	var trail [maxLevel + 1]string
 	at, hiddenDepth, level, inPre, inTitle := 0, 0, 0, 0, false
@@ -292,7 +292,7 @@ func readHTML(r *record, src *source, content []byte) {
 	flush := func(end int) {
 		cur.body, cur.code, cur.end = strings.TrimSpace(body.String()), strings.TrimSpace(code.String()), end
 		if cur.heading != "" || cur.body != "" || cur.code != "" {
-			src.sections = append(src.sections, cur)
+			src.passages = append(src.passages, cur)
 		}
 		body.Reset()
 		code.Reset()
@@ -367,7 +367,7 @@ func readHTML(r *record, src *source, content []byte) {
 				if open {
 					if !(tag[1] == '1' && !seen) {
 						flush(start)
-						cur = section{start: start}
+						cur = passage{start: start}
 					}
 					level, anchor = int(tag[1]-'0'), id
 					heading.Reset()
@@ -401,7 +401,7 @@ func readHTML(r *record, src *source, content []byte) {
 	}
 	flush(len(content))
 	r.Title = strings.Join(strings.Fields(title.String()), " ")
-	if len(src.sections) == 0 {
-		src.sections = []section{{end: len(content)}}
+	if len(src.passages) == 0 {
+		src.passages = []passage{{end: len(content)}}
 	}
 }
