@@ -6,32 +6,15 @@ import (
 	"strings"
 
 	"docent/api"
-	"docent/markup"
+	"docent/search/index"
 	"docent/search/page"
 	"docent/site"
 )
 
-// A siteLabel is what bears on where the links of a site lead.
-type siteLabel struct {
-	Kind     api.SiteKind `json:"kind,omitempty"`
-	Base     string       `json:"base,omitempty"` // path of the site's root, without slashes at its ends
-	AddsBase bool         `json:"addsBase,omitempty"`
-	// Folders of the pages that are made of the operations of APIs, by the paths of their descriptions.
-	APIs map[string]string `json:"apis,omitempty"`
-	// The templates that the generator knows.
-	Templates markup.Templates `json:"templates,omitempty"`
-}
-
-func labelOf(where *site.Site) siteLabel {
-	l := siteLabel{Kind: where.Kind, Templates: where.Templates(), APIs: where.APIs()}
-	l.Base, l.AddsBase = where.LinkBase()
-	return l
-}
-
 // leadsTo is where a link on a page leads for a reader of the site: the address of the page that it names, as the generator
 // would find it. What names no page stays as it is, with the base that the generator puts before it. A destination below the
 // site's root is one that templates put there.
-func (s *snapshot) leadsTo(from *page.Record, dest string, belowRoot bool, labels *manifest) string {
+func (s *snapshot) leadsTo(from *page.Record, dest string, belowRoot bool, labels *index.Manifest) string {
 	to, rest := dest, ""
 	if i := strings.IndexAny(dest, "?#"); i >= 0 {
 		to, rest = dest[:i], dest[i:]

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	index "github.com/blevesearch/bleve_index_api"
+	bleveindex "github.com/blevesearch/bleve_index_api"
 
 	"docent/search/page"
 )
@@ -185,7 +185,7 @@ func (s *snapshot) walk(ctx context.Context, term []byte, field string, visit fu
 	if reader.Count() == 0 {
 		return nil
 	}
-	var next index.TermFieldDoc
+	var next bleveindex.TermFieldDoc
 	for {
 		doc, err := reader.Next(next.Reset())
 		if err != nil {

@@ -120,7 +120,7 @@ func TestWhatASiteDoesNotPublishIsNeverFound(t *testing.T) {
 				}
 			}
 		}
-		for _, r := range snap.records { // nor do its words help to find others
+		for _, r := range snap.Records { // nor do its words help to find others
 			if r.Kind != page.KindPage && len(r.Sections) > 0 {
 				t.Errorf("%s has sections", r.Path)
 			}

@@ -55,7 +55,7 @@ func (s *snapshot) findEditions() {
 	s.localeOf = make([]uint16, len(s.pages))
 	s.hasVersion = make(map[versionOfDocs]bool)
 	same := make(map[string][]uint32)
-	named := s.manifest.Language
+	named := s.Manifest.Language
 	if named == "" && !slices.ContainsFunc(s.pages, func(r *page.Record) bool { return r.Locale == "" || analysis.Language(r.Locale) == "en" }) {
 		count := map[string]int{} // nothing says it, and nothing is in English: the language of most pages
 		for _, r := range s.pages {

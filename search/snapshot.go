@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,10 +14,11 @@ import (
 	"sync/atomic"
 
 	"github.com/blevesearch/bleve/v2"
-	index "github.com/blevesearch/bleve_index_api"
+	bleveindex "github.com/blevesearch/bleve_index_api"
 
 	"docent/api"
 	"docent/search/analysis"
+	"docent/search/index"
 	"docent/search/page"
 	"docent/site"
 )
@@ -27,15 +26,11 @@ import (
 // A snapshot is one generation, open, with what ranking needs in arrays by dense numbers: pages in the order of their
 // paths, sections in the order of their pages. It never changes.
 type snapshot struct {
-	shelf    *shelf
-	dir      string
-	manifest manifest
-	records  []*page.Record
-	index    bleve.Index
-	reader   index.IndexReader
-	text     *os.File
-	segments int
-	tuning   *Tuning
+	*index.Generation
+	shelf  *shelf
+	index  bleve.Index
+	reader bleveindex.IndexReader
+	tuning *Tuning
 
 	pages     []*page.Record
 	pageOf    []uint32 // page of a section
@@ -76,7 +71,7 @@ type snapshot struct {
 	fixed       int64 // bytes that it holds beside the caches
 	memory      *atomic.Int64
 
-	relabelled atomic.Pointer[manifest]
+	relabelled atomic.Pointer[index.Manifest]
 
 	// Under library.mu:
 	users    int
@@ -101,23 +96,14 @@ func openSnapshot(dir string, l *Library) (_ *snapshot, err error) {
 			err = fmt.Errorf("open %s: %v", filepath.Base(dir), p)
 		}
 	}()
-	m, err := readManifest(dir)
+	gen, err := index.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := verify(dir, m); err != nil {
-		return nil, err
-	}
-	s := &snapshot{dir: dir, manifest: m, tuning: &l.tuning, memory: &l.memory, tallies: &l.tallies}
+	s := &snapshot{Generation: gen, tuning: &l.tuning, memory: &l.memory, tallies: &l.tallies}
 	s.remember(l.options)
-	if s.records, err = readRecords(filepath.Join(dir, "pages")); err != nil {
-		return nil, err
-	}
-	if s.text, err = os.Open(filepath.Join(dir, "text")); err != nil {
-		return nil, err
-	}
 	if s.index, err = bleve.OpenUsing(filepath.Join(dir, "index"), map[string]interface{}{"read_only": true}); err != nil {
-		return nil, errors.Join(fmt.Errorf("open index: %w", err), s.text.Close())
+		return nil, errors.Join(fmt.Errorf("open index: %w", err), s.Text.Close())
 	}
 	advanced, err := s.index.Advanced()
 	if err == nil {
@@ -157,7 +143,7 @@ const openIndexMemory = 256 << 10
 // measureMemory counts what the snapshot's arrays and records hold.
 func (s *snapshot) measureMemory() int64 {
 	n := int64(openIndexMemory)
-	for _, f := range s.manifest.Files {
+	for _, f := range s.Manifest.Files {
 		if f.Name == "pages" {
 			n += 2 * f.Size // decoded
 		}
@@ -186,7 +172,7 @@ func (s *snapshot) closeFiles() {
 		s.reader.Close()
 	}
 	s.index.Close()
-	s.text.Close()
+	s.Text.Close()
 }
 
 // close is called once, when nobody uses the snapshot any more.
@@ -194,21 +180,21 @@ func (s *snapshot) close() {
 	s.closeFiles()
 	s.memory.Add(-s.holds())
 	liveMu.Lock()
-	liveGenerations[s.dir]--
-	if liveGenerations[s.dir] == 0 {
-		delete(liveGenerations, s.dir)
+	liveGenerations[s.Dir]--
+	if liveGenerations[s.Dir] == 0 {
+		delete(liveGenerations, s.Dir)
 	}
 	liveMu.Unlock()
 	if s.obsolete {
-		os.RemoveAll(s.dir)
+		os.RemoveAll(s.Dir)
 	}
 }
 
-func (s *snapshot) labels() *manifest {
+func (s *snapshot) labels() *index.Manifest {
 	if m := s.relabelled.Load(); m != nil {
 		return m
 	}
-	return &s.manifest
+	return &s.Manifest
 }
 
 // build fills the arrays.
@@ -216,7 +202,7 @@ func (s *snapshot) build() error {
 	byUID := make(map[uint32]uint32)
 	s.byKey, s.byAddress = make(map[string]uint32), make(map[string]uint32)
 	languages := make(map[string]bool)
-	for _, r := range s.records {
+	for _, r := range s.Records {
 		if r.Kind != page.KindPage {
 			continue
 		}
@@ -323,9 +309,9 @@ func (s *snapshot) numberDocuments(byUID map[uint32]uint32) error {
 		return fmt.Errorf("%d documents for %d sections", found, len(s.sections))
 	}
 	stats, _ := s.index.StatsMap()["index"].(map[string]interface{})
-	s.segments = 1
+	s.Segments = 1
 	if n, ok := stats["num_root_filesegments"].(uint64); ok {
-		s.segments = int(n)
+		s.Segments = int(n)
 	}
 	return nil
 }
@@ -355,7 +341,7 @@ func (s *snapshot) findOperations() {
 }
 
 // address is where a reader finds a section of a page: of an operation of an API, the page of the site that shows it.
-func (s *snapshot) address(r *page.Record, sec *page.Section, labels *manifest) string {
+func (s *snapshot) address(r *page.Record, sec *page.Section, labels *index.Manifest) string {
 	if page.IsData(r.Path) {
 		if page, ok := s.renderedBy[page.OperationOf(sec.Heading)]; ok {
 			return s.pages[page].URL(labels.SiteURL, "")
@@ -369,7 +355,7 @@ func (s *snapshot) address(r *page.Record, sec *page.Section, labels *manifest) 
 }
 
 // made is the address of the page that the generator makes of an operation; empty where it is not known.
-func (s *snapshot) made(r *page.Record, sec *page.Section, labels *manifest) string {
+func (s *snapshot) made(r *page.Record, sec *page.Section, labels *index.Manifest) string {
 	folder, ok := labels.Site.APIs[r.Path]
 	call, summary, _ := strings.Cut(sec.Heading, ": ")
 	if !ok || page.OperationOf(sec.Heading) == "" {
@@ -417,7 +403,7 @@ func (s *snapshot) readDictionary() error {
 // used is how many pages have a word of the dictionary. Bleve's dictionaries still hold the words of deleted documents until
 // their segments are written afresh.
 func (s *snapshot) used(word int) uint32 {
-	if s.manifest.Dead == 0 {
+	if s.Manifest.Dead == 0 {
 		return s.wordPages[word]
 	}
 	text := s.words[word]
@@ -451,20 +437,6 @@ func plainTitle(title string) string {
 	return analysis.Fold(b.String())
 }
 
-// content reads a file's text, and makes sure that it is the text that was indexed.
-func (s *snapshot) content(r *page.Record) ([]byte, error) { return readContent(s.text, r) }
-
-func readContent(text io.ReaderAt, r *page.Record) ([]byte, error) {
-	buf := make([]byte, r.Size)
-	if _, err := text.ReadAt(buf, r.Offset); err != nil {
-		return nil, fmt.Errorf("read %s: %w", r.Path, err)
-	}
-	if crc32.Checksum(buf, castagnoli) != r.CRC {
-		return nil, fmt.Errorf("read %s: the stored text is damaged", r.Path)
-	}
-	return buf, nil
-}
-
 // url is where a reader finds a page.
 func (s *snapshot) url(r *page.Record, anchor string) string {
 	return r.URL(s.labels().SiteURL, anchor)
@@ -485,7 +457,7 @@ func (s *snapshot) page(p string, groups []string) (Page, error) {
 	if !r.Allowed(groups) {
 		return Page{}, fmt.Errorf("page %q: %w", p, api.ErrNotFound)
 	}
-	content, err := s.content(r)
+	content, err := s.Content(r)
 	if err != nil {
 		return Page{}, err
 	}
@@ -504,7 +476,7 @@ func (s *snapshot) find(p string) (uint32, bool) {
 	if page, ok := byPath(address); ok {
 		return page, true
 	}
-	if docs := s.manifest.DocsDir; docs != "" {
+	if docs := s.Manifest.DocsDir; docs != "" {
 		if rest, ok := strings.CutPrefix(address, docs+"/"); ok {
 			if page, ok := byPath(rest); ok {
 				return page, true

@@ -59,8 +59,10 @@ var mayImport = []struct {
 	{"docent/search/analysis", nil},
 	{"docent/search/eval", nil},
 	{"docent/search/page", []string{"docent/formats", "docent/markup", "docent/search/analysis", "docent/site"}},
+	{"docent/search/index", []string{"docent/api", "docent/markup", "docent/search/analysis", "docent/search/page", "docent/site"}},
 	{"docent/search", []string{
-		"docent/api", "docent/markup", "docent/search/analysis", "docent/search/page", "docent/site",
+		"docent/api", "docent/markup", "docent/search/analysis", "docent/search/index", "docent/search/page",
+		"docent/site",
 	}},
 
 	// The actors. A job and a thread know nothing of each other.

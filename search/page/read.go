@@ -13,7 +13,7 @@ import (
 	"docent/site"
 )
 
-// A source is one file as reading it gives it, before other files add to it.
+// A Source is one file as reading it gives it, before other files add to it.
 type Source struct {
 	passages []passage
 	Place    site.Place     // in the navigation

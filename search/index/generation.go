@@ -1,4 +1,6 @@
-package search
+// Package index makes the index of a project's documentation, generation by generation: it reads what has changed of a tree,
+// decides by the site's rules which files are pages, and writes their records, their texts and Bleve's postings.
+package index
 
 import (
 	"bufio"
@@ -18,8 +20,11 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"docent/api"
+	"docent/markup"
 	"docent/search/analysis"
 	"docent/search/page"
+	"docent/site"
 )
 
 // The index of a project is a generation: a folder that nobody changes once it is complete.
@@ -37,35 +42,48 @@ import (
 // schemaVersion names the form of a generation and of the documents in it.
 const schemaVersion = 5
 
-type manifest struct {
+type Manifest struct {
 	Schema   int            `json:"schema"`
 	Analysis int            `json:"analysis"`
 	Commit   string         `json:"commit"`
 	DocsDir  string         `json:"docsDir"`
 	SiteURL  string         `json:"siteUrl"`
-	Site     siteLabel      `json:"site"`
+	Site     SiteLabel      `json:"site"`
 	Language string         `json:"language"` // the site's default, where something says it
 	NextUID  uint32         `json:"nextUid"`
 	Pages    int            `json:"pages"`
 	Sections int            `json:"sections"`
 	Dead     int            `json:"dead"` // sections deleted from Bleve whose postings are still in its segments
-	Files    []manifestFile `json:"files"`
+	Files    []ManifestFile `json:"files"`
 }
 
-type manifestFile struct {
+type ManifestFile struct {
 	Name string `json:"name"` // slash-separated, relative to the generation
 	Size int64  `json:"size"`
 	CRC  uint32 `json:"crc32c"`
 }
 
-// ErrNotIndexed says that a project has no index that can be used: none was made yet, or the one on disk is damaged or of
-// another version. Update makes one.
-var ErrNotIndexed = errors.New("the documentation is not indexed yet")
+// A SiteLabel is what bears on where the links of a site lead.
+type SiteLabel struct {
+	Kind     api.SiteKind `json:"kind,omitempty"`
+	Base     string       `json:"base,omitempty"` // path of the site's root, without slashes at its ends
+	AddsBase bool         `json:"addsBase,omitempty"`
+	// Folders of the pages that are made of the operations of APIs, by the paths of their descriptions.
+	APIs map[string]string `json:"apis,omitempty"`
+	// The templates that the generator knows.
+	Templates markup.Templates `json:"templates,omitempty"`
+}
+
+func labelOf(where *site.Site) SiteLabel {
+	l := SiteLabel{Kind: where.Kind, Templates: where.Templates(), APIs: where.APIs()}
+	l.Base, l.AddsBase = where.LinkBase()
+	return l
+}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // writeManifest completes a generation: it measures every file, and is on disk when it returns.
-func writeManifest(dir string, m manifest) (manifest, error) {
+func writeManifest(dir string, m Manifest) (Manifest, error) {
 	m.Files = nil
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path == filepath.Join(dir, "manifest") {
@@ -79,26 +97,26 @@ func writeManifest(dir string, m manifest) (manifest, error) {
 		if err != nil {
 			return err
 		}
-		m.Files = append(m.Files, manifestFile{filepath.ToSlash(rel), size, sum})
+		m.Files = append(m.Files, ManifestFile{filepath.ToSlash(rel), size, sum})
 		return nil
 	})
 	if err != nil {
 		return m, fmt.Errorf("measure %s: %w", dir, err)
 	}
-	return m, saveManifest(dir, m)
+	return m, SaveManifest(dir, m)
 }
 
-func saveManifest(dir string, m manifest) error {
+func SaveManifest(dir string, m Manifest) error {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("encode manifest: %w", err)
 	}
 	line := fmt.Appendf(nil, "%08x\n", crc32.Checksum(body, castagnoli))
-	return replaceFile(filepath.Join(dir, "manifest"), append(line, body...))
+	return ReplaceFile(filepath.Join(dir, "manifest"), append(line, body...))
 }
 
-func readManifest(dir string) (manifest, error) {
-	var m manifest
+func ReadManifest(dir string) (Manifest, error) {
+	var m Manifest
 	raw, err := os.ReadFile(filepath.Join(dir, "manifest"))
 	if err != nil {
 		return m, err
@@ -118,7 +136,7 @@ func readManifest(dir string) (manifest, error) {
 
 // verify compares every file with the manifest. It reads them all: what is not read cannot be trusted, and it is the
 // same bytes that the first queries need.
-func verify(dir string, m manifest) error {
+func verify(dir string, m Manifest) error {
 	for _, f := range m.Files {
 		size, sum, err := checksum(filepath.Join(dir, filepath.FromSlash(f.Name)))
 		if err != nil {
@@ -158,8 +176,8 @@ func create(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 }
 
-// replaceFile writes a file so that a crash leaves the old content or the new.
-func replaceFile(path string, content []byte) error {
+// ReplaceFile writes a file so that a crash leaves the old content or the new.
+func ReplaceFile(path string, content []byte) error {
 	tmp := path + ".new"
 	f, err := create(tmp)
 	if err != nil {
@@ -263,8 +281,8 @@ func readRecords(path string) ([]*page.Record, error) {
 	return out, nil
 }
 
-// generations lists the complete-looking and abandoned generations of a project.
-func generations(dir string) []string {
+// List lists the complete-looking and abandoned List of a project.
+func List(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
@@ -277,4 +295,44 @@ func generations(dir string) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// A Generation is one that is complete, as it lies on disk.
+type Generation struct {
+	Dir      string
+	Manifest Manifest
+	Records  []*page.Record // in the order of their paths
+	Text     *os.File
+	Segments int // of Bleve's index, as far as they are known
+}
+
+// Open reads a generation after checking all its files. Bleve's own are left to the caller.
+func Open(dir string) (*Generation, error) {
+	m, err := ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := verify(dir, m); err != nil {
+		return nil, err
+	}
+	g := &Generation{Dir: dir, Manifest: m}
+	if g.Records, err = readRecords(filepath.Join(dir, "pages")); err != nil {
+		return nil, err
+	}
+	g.Text, err = os.Open(filepath.Join(dir, "text"))
+	return g, err
+}
+
+// Content reads a file's text, and makes sure that it is the text that was indexed.
+func (g *Generation) Content(r *page.Record) ([]byte, error) { return readContent(g.Text, r) }
+
+func readContent(text io.ReaderAt, r *page.Record) ([]byte, error) {
+	buf := make([]byte, r.Size)
+	if _, err := text.ReadAt(buf, r.Offset); err != nil {
+		return nil, fmt.Errorf("read %s: %w", r.Path, err)
+	}
+	if crc32.Checksum(buf, castagnoli) != r.CRC {
+		return nil, fmt.Errorf("read %s: the stored text is damaged", r.Path)
+	}
+	return buf, nil
 }

@@ -1,4 +1,4 @@
-package search
+package index
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"docent/api"
 	"docent/search/page"
@@ -53,18 +52,14 @@ type DeadLink struct {
 	Why  string `json:"why"`
 }
 
-// Check says what the index would show of a tree. It changes nothing.
-func (l *Library) Check(ctx context.Context, project api.Project, tree Tree) (Check, error) {
-	project.DocsDir = strings.Trim(path.Clean("/"+project.DocsDir), "/")
-	u := &update{
-		library: l, project: project, tree: tree, sources: make(map[*page.Record]*page.Source), fresh: make(map[*page.Record][]byte), passed: make(map[string]string),
+// Examine says what the index would show of a tree. It changes nothing.
+func Examine(ctx context.Context, o Options, project api.Project, tree Tree) (Check, error) {
+	u := newUpdate(o, project, tree)
+	u.passed = make(map[string]string)
+	if err := u.begin(ctx, func(int, int) {}); err != nil {
+		return Check{}, err
 	}
-	if err := u.read(ctx, func(int, int) {}); err != nil {
-		return Check{}, fmt.Errorf("read the documentation of %s: %w", project.ID, err)
-	}
-	if err := u.decide(ctx, time.Now()); err != nil {
-		return Check{}, fmt.Errorf("read the documentation of %s: %w", project.ID, err)
-	}
+	project = u.project
 	c := Check{
 		Project: project.ID, Commit: tree.Commit(), Site: u.where.Kind, Config: u.where.Config(), Address: u.report.SiteURL, AddressFrom: u.report.SiteURLFrom,
 		Pages: []CheckedPage{}, LeftOut: []LeftOut{}, DeadLinks: []DeadLink{}, Warnings: append([]site.Warning{}, u.where.Warnings()...),
@@ -98,7 +93,7 @@ func (l *Library) Check(ctx context.Context, project api.Project, tree Tree) (Ch
 }
 
 // deadLinks are the links of public pages that lead to no public page.
-func (u *update) deadLinks() (out []DeadLink) {
+func (u *Update) deadLinks() (out []DeadLink) {
 	targets := make(map[string]*page.Record) // by anything that a link may call it
 	name := func(key string, r *page.Record) {
 		if old := targets[key]; old == nil || old.Kind != page.KindPage && r.Kind == page.KindPage {
@@ -189,7 +184,7 @@ func withinSite(dest string) (string, bool) {
 }
 
 // dead says why none of the paths that a link may mean is a page; empty where one is.
-func (u *update) dead(keys []string, targets map[string]*page.Record, folders, there map[string]bool) string {
+func (u *Update) dead(keys []string, targets map[string]*page.Record, folders, there map[string]bool) string {
 	var out *page.Record
 	for _, key := range keys {
 		key = strings.TrimPrefix(path.Clean("/"+key), "/")

@@ -1,4 +1,4 @@
-package search
+package index
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 	"hash/fnv"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
@@ -42,12 +43,33 @@ const (
 	holdParsed   = 16 << 20 // bytes of pages that are kept in parsed form between reading and indexing
 )
 
-// An update is one run of Update.
-type update struct {
-	library *Library
+// Options of an update.
+type Options struct {
+	Workers int // goroutines
+	Log     *slog.Logger
+}
+
+// A Report says what an update did to the index.
+type Report struct {
+	Commit   string
+	Added    []string
+	Modified []string
+	Removed  []string
+	Pages    int // in the index now
+	Sections int
+	LeftOut  int // files that could be pages, and that the site does not show
+	// Where readers find the documentation, and what says so. Both are empty where nobody does.
+	SiteURL, SiteURLFrom string
+	Warnings             []site.Warning // what of the site's configuration could not be read
+}
+
+// An Update makes the next generation of an index.
+type Update struct {
+	Options
 	project api.Project
 	tree    Tree
-	old     *snapshot      // nil where there is nothing to build upon
+	old     *Generation    // nil where there is nothing to build upon
+	todo    []*page.Record // whose documents have to be made
 	records []*page.Record // the new generation's, in the order of their paths
 	sources map[*page.Record]*page.Source
 	fresh   map[*page.Record][]byte // contents that were read now
@@ -62,76 +84,68 @@ type update struct {
 	report  Report
 }
 
-// Update makes the index of a project show the tree. Files that have not changed since the last update are not read. Until
-// it is done, queries are answered from the state before; then from the new one. When it fails, nothing has changed.
-func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, progress func(done, total int)) (Report, error) {
-	shelf, err := l.shelf(project.ID)
-	if err != nil {
-		return Report{}, err
-	}
-	shelf.updating.Lock()
-	defer shelf.updating.Unlock()
-	project.DocsDir = strings.Trim(path.Clean("/"+project.DocsDir), "/")
-	u := &update{
-		library: l, project: project, tree: tree,
-		sources: make(map[*page.Record]*page.Source), fresh: make(map[*page.Record][]byte),
-	}
-	u.report.Commit = tree.Commit()
-	old, err := l.acquire(project.ID)
-	switch {
-	case err == nil:
-		defer old.release()
-		if old.manifest.DocsDir == project.DocsDir {
-			u.old = old
-		}
-	case errors.Is(err, ErrNotIndexed):
-		l.log.Info("index is built anew", "project", project.ID, "reason", err)
-	default:
-		return Report{}, fmt.Errorf("open the index of %s: %w", project.ID, err)
+// Read reads what has changed of a tree since the old generation, which may be nil, and works out what has to be made anew.
+func Read(ctx context.Context, o Options, project api.Project, tree Tree, old *Generation, progress func(done, total int)) (*Update, error) {
+	u := newUpdate(o, project, tree)
+	if old != nil && old.Manifest.DocsDir == u.project.DocsDir {
+		u.old = old
 	}
 	if progress == nil {
 		progress = func(int, int) {}
 	}
-	if err := u.read(ctx, progress); err != nil {
-		return Report{}, fmt.Errorf("read the documentation of %s: %w", project.ID, err)
+	if err := u.begin(ctx, progress); err != nil {
+		return nil, err
 	}
-	if err := u.decide(ctx, time.Now()); err != nil {
-		return Report{}, fmt.Errorf("read the documentation of %s: %w", project.ID, err)
-	}
-	todo := u.derive()
+	u.todo = u.derive()
 	u.count()
-	if u.old != nil && len(todo) == 0 && len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) == 0 && len(u.old.records) == len(u.records) &&
-		u.old.manifest.Language == u.where.Language() {
-		if label := labelOf(&u.where); u.old.manifest.Commit != u.report.Commit || u.old.manifest.SiteURL != u.report.SiteURL || !reflect.DeepEqual(u.old.manifest.Site, label) {
-			err = shelf.relabel(u.old, u.report.Commit, u.report.SiteURL, label)
-		}
-		return u.report, err
+	return u, nil
+}
+
+func newUpdate(o Options, project api.Project, tree Tree) *Update {
+	project.DocsDir = strings.Trim(path.Clean("/"+project.DocsDir), "/")
+	u := &Update{Options: o, project: project, tree: tree, sources: make(map[*page.Record]*page.Source), fresh: make(map[*page.Record][]byte)}
+	u.report.Commit = tree.Commit()
+	return u
+}
+
+// begin reads the files that have changed and decides which are pages.
+func (u *Update) begin(ctx context.Context, progress func(done, total int)) error {
+	err := u.read(ctx, progress)
+	if err == nil {
+		err = u.decide(ctx, time.Now())
 	}
-	next, err := shelf.nextGeneration()
 	if err != nil {
-		return Report{}, err
+		return fmt.Errorf("read the documentation of %s: %w", u.project.ID, err)
 	}
-	dir := filepath.Join(shelf.dir, next)
-	if err := u.write(ctx, dir, todo); err != nil {
-		os.RemoveAll(dir)
-		return Report{}, fmt.Errorf("index %s: %w", project.ID, err)
-	}
-	u.records, u.sources = nil, nil // the new generation is read from disk, as every later process reads it
-	if err := shelf.serve(next); err != nil {
-		return Report{}, fmt.Errorf("switch %s to its new index: %w", project.ID, err)
-	}
-	return u.report, nil
+	return nil
+}
+
+// Report says what the update does to the index.
+func (u *Update) Report() Report { return u.report }
+
+// Changed tells whether a new generation has to be made.
+func (u *Update) Changed() bool {
+	return u.old == nil || len(u.todo)+len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) > 0 || len(u.old.Records) != len(u.records) ||
+		u.old.Manifest.Language != u.where.Language()
+}
+
+// Relabelled is the manifest of the old generation, of which nothing has changed, for the new commit; ok is false where it says
+// the same.
+func (u *Update) Relabelled() (m Manifest, ok bool) {
+	m = u.old.Manifest
+	m.Commit, m.SiteURL, m.Site = u.report.Commit, u.report.SiteURL, labelOf(&u.where)
+	return m, m.Commit != u.old.Manifest.Commit || m.SiteURL != u.old.Manifest.SiteURL || !reflect.DeepEqual(m.Site, u.old.Manifest.Site)
 }
 
 // read finds out which files count, takes over what is known of the unchanged ones and reads the others.
-func (u *update) read(ctx context.Context, progress func(done, total int)) error {
+func (u *Update) read(ctx context.Context, progress func(done, total int)) error {
 	files, err := u.tree.Files(ctx)
 	if err != nil {
 		return err
 	}
 	known := make(map[string]*page.Record)
 	if u.old != nil {
-		for _, r := range u.old.records {
+		for _, r := range u.old.Records {
 			known[r.Path] = r
 		}
 	}
@@ -155,7 +169,7 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 		}
 		if f.Size > maxFileSize {
 			u.pass(rel, "is bigger than a page that someone wrote")
-			u.library.log.Warn("file is too big to be indexed", "project", u.project.ID, "path", f.Path, "bytes", f.Size)
+			u.Log.Warn("file is too big to be indexed", "project", u.project.ID, "path", f.Path, "bytes", f.Size)
 			continue
 		}
 		if r := known[rel]; r != nil && r.Hash == f.Hash && f.Hash != "" {
@@ -172,7 +186,7 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 	var done atomic.Int64
 	held := 0
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(u.library.options.Workers)
+	g.SetLimit(u.Workers)
 	for _, r := range changed {
 		g.Go(onPage(r, func() error {
 			if err := gctx.Err(); err != nil {
@@ -214,7 +228,7 @@ func (u *update) read(ctx context.Context, progress func(done, total int)) error
 	}
 	next := uint32(1)
 	if u.old != nil {
-		next = u.old.manifest.NextUID
+		next = u.old.Manifest.NextUID
 	}
 	for _, r := range u.records {
 		if r.UID == 0 {
@@ -237,7 +251,7 @@ func isText(content []byte) bool {
 // derive works out what files contribute to each other's documents: navigation gives pages their other names, a link's
 // text describes the page that it points to, imported parts are seen in the pages that import them. It returns the
 // records whose documents have to be made.
-func (u *update) derive() []*page.Record {
+func (u *Update) derive() []*page.Record {
 	byKey := make(map[string]*page.Record, len(u.records))
 	parts := make(map[string]*page.Record)
 	for _, r := range u.records {
@@ -336,7 +350,7 @@ func (u *update) derive() []*page.Record {
 }
 
 // pass notes why a file is not even looked at as a page.
-func (u *update) pass(file, why string) {
+func (u *Update) pass(file, why string) {
 	u.passing.Lock()
 	defer u.passing.Unlock()
 	if u.passed != nil {
@@ -345,7 +359,7 @@ func (u *update) pass(file, why string) {
 }
 
 // decide finds out which files the site shows as pages, and which it does not.
-func (u *update) decide(ctx context.Context, now time.Time) error {
+func (u *Update) decide(ctx context.Context, now time.Time) error {
 	read := u.reader(ctx)
 	u.where = u.site(read)
 	if err := u.where.Unreadable(); err != nil {
@@ -409,7 +423,7 @@ func (u *update) decide(ctx context.Context, now time.Time) error {
 }
 
 // place is what the navigation says of a page.
-func (u *update) place(r *page.Record, address string) (site.Place, bool) {
+func (u *Update) place(r *page.Record, address string) (site.Place, bool) {
 	at, listed := u.places[site.PageKey(r.Path)]
 	if !listed && u.where.Kind == api.SiteDocusaurus {
 		at, listed = u.places[site.WithoutNumbers(site.PageKey(r.Path))]
@@ -421,7 +435,7 @@ func (u *update) place(r *page.Record, address string) (site.Place, bool) {
 }
 
 // site is what the files say of the generator.
-func (u *update) site(read func(string) ([]byte, error)) site.Site {
+func (u *Update) site(read func(string) ([]byte, error)) site.Site {
 	files := make([]string, len(u.records))
 	for i, r := range u.records {
 		files[i] = r.Path
@@ -430,7 +444,7 @@ func (u *update) site(read func(string) ([]byte, error)) site.Site {
 }
 
 // reader reads files of the site by their paths from the documentation folder, those too that the index does not hold.
-func (u *update) reader(ctx context.Context) func(string) ([]byte, error) {
+func (u *Update) reader(ctx context.Context) func(string) ([]byte, error) {
 	byPath := make(map[string]*page.Record, len(u.records))
 	for _, r := range u.records {
 		byPath[r.Path] = r
@@ -451,18 +465,18 @@ func (u *update) reader(ctx context.Context) func(string) ([]byte, error) {
 }
 
 // content is a file's text: as read now, or as the old generation holds it.
-func (u *update) content(r *page.Record) ([]byte, error) {
+func (u *Update) content(r *page.Record) ([]byte, error) {
 	if c, ok := u.fresh[r]; ok {
 		return c, nil
 	}
 	if u.written != nil {
 		return readContent(u.written, r)
 	}
-	return u.old.content(r)
+	return u.old.Content(r)
 }
 
 // editions tells the version and the language of each page.
-func (u *update) editions(shown map[*page.Record]string) map[*page.Record]site.Edition {
+func (u *Update) editions(shown map[*page.Record]string) map[*page.Record]site.Edition {
 	var pages []site.EditionPage
 	var records []*page.Record
 	for _, r := range u.records {
@@ -480,7 +494,7 @@ func (u *update) editions(shown map[*page.Record]string) map[*page.Record]site.E
 }
 
 // navigation reads the files that name pages. Their contents are at hand even when they have not changed.
-func (u *update) navigation(read func(string) ([]byte, error)) map[string]site.Place {
+func (u *Update) navigation(read func(string) ([]byte, error)) map[string]site.Place {
 	places := make(map[string]site.Place)
 	for _, r := range u.records {
 		if r.Kind != page.KindNavigation {
@@ -488,7 +502,7 @@ func (u *update) navigation(read func(string) ([]byte, error)) map[string]site.P
 		}
 		content, err := u.content(r)
 		if err != nil {
-			u.library.log.Warn("navigation cannot be read", "project", u.project.ID, "path", r.Path, "error", err)
+			u.Log.Warn("navigation cannot be read", "project", u.project.ID, "path", r.Path, "error", err)
 			continue
 		}
 		site.ReadNavigation(r.Path, content, read, func(page string, p site.Place) {
@@ -514,10 +528,10 @@ func (u *update) navigation(read func(string) ([]byte, error)) map[string]site.P
 }
 
 // count fills the report with what has changed between the old records and the new ones.
-func (u *update) count() {
+func (u *Update) count() {
 	before := make(map[string]*page.Record)
 	if u.old != nil {
-		for _, r := range u.old.records {
+		for _, r := range u.old.Records {
 			if r.Kind == page.KindPage {
 				before[r.Path] = r
 			}
@@ -544,26 +558,38 @@ func (u *update) count() {
 	slices.Sort(u.report.Removed)
 }
 
-// write makes the generation in dir.
-func (u *update) write(ctx context.Context, dir string, todo []*page.Record) error {
+// Write makes the generation in dir, and lets go of what was read: it is read from disk from now on, as every later process
+// reads it.
+func (u *Update) Write(ctx context.Context, dir string) error {
+	err := u.write(ctx, dir)
+	u.records, u.sources, u.todo = nil, nil, nil
+	if err != nil {
+		os.RemoveAll(dir)
+		return fmt.Errorf("index %s: %w", u.project.ID, err)
+	}
+	return nil
+}
+
+func (u *Update) write(ctx context.Context, dir string) error {
+	todo := u.todo
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	m := manifest{Schema: schemaVersion, Analysis: analysis.Version, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.report.SiteURL, Site: labelOf(&u.where), Language: u.where.Language()}
+	m := Manifest{Schema: schemaVersion, Analysis: analysis.Version, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.report.SiteURL, Site: labelOf(&u.where), Language: u.where.Language()}
 	for _, r := range u.records {
 		m.NextUID = max(m.NextUID, r.UID+1)
 	}
 	if u.old != nil {
-		m.NextUID = max(m.NextUID, u.old.manifest.NextUID)
-		m.Dead = u.old.manifest.Dead
-		for _, r := range u.old.records { // what the new postings no longer show
+		m.NextUID = max(m.NextUID, u.old.Manifest.NextUID)
+		m.Dead = u.old.Manifest.Dead
+		for _, r := range u.old.Records { // what the new postings no longer show
 			if i, ok := slices.BinarySearchFunc(u.records, r.Path, func(n *page.Record, p string) int { return strings.Compare(n.Path, p) }); !ok || u.records[i] != r {
 				m.Dead += len(r.Sections)
 			}
 		}
 	}
-	whole := u.old == nil || u.old.segments >= maxSegments || float64(len(todo)) > maxTodoShare*float64(len(u.records)) ||
-		float64(m.Dead) > maxDeadShare*float64(u.old.manifest.Sections)
+	whole := u.old == nil || u.old.Segments >= maxSegments || float64(len(todo)) > maxTodoShare*float64(len(u.records)) ||
+		float64(m.Dead) > maxDeadShare*float64(u.old.Manifest.Sections)
 	if whole {
 		m.Dead = 0
 		for i, r := range u.records {
@@ -636,10 +662,10 @@ func onPage(r *page.Record, work func() error) func() error {
 
 // documents makes the documents of pages, several at a time, and hands them on one page at a time. A record is kept once
 // and without its sections afterwards.
-func (u *update) documents(ctx context.Context, todo []*page.Record, keep func(*page.Record) error, use func(*page.Record, []*document.Document) error) error {
+func (u *Update) documents(ctx context.Context, todo []*page.Record, keep func(*page.Record) error, use func(*page.Record, []*document.Document) error) error {
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(u.library.options.Workers)
+	g.SetLimit(u.Workers)
 	for _, r := range todo {
 		g.Go(onPage(r, func() error {
 			if err := gctx.Err(); err != nil {
@@ -697,7 +723,7 @@ func (m readyMade) MapDocument(doc *document.Document, data interface{}) error {
 }
 
 // writeWhole writes all postings afresh, as one segment.
-func (u *update) writeWhole(ctx context.Context, dir, index string, todo []*page.Record, keep func(*page.Record) error) error {
+func (u *Update) writeWhole(ctx context.Context, dir, index string, todo []*page.Record, keep func(*page.Record) error) error {
 	empty := true
 	b, err := bleve.NewBuilder(index, readyMade{indexMapping().(*mapping.IndexMappingImpl)}, map[string]interface{}{
 		"batchSize": 1000, "mergeMax": 20, "buildPathPrefix": dir,
@@ -755,8 +781,8 @@ func removeBuildFolders(dir string) error {
 }
 
 // writeChanges takes over the old postings and applies the changes to them in one batch.
-func (u *update) writeChanges(ctx context.Context, index string, todo []*page.Record, keep func(*page.Record) error) error {
-	if err := linkIndex(filepath.Join(u.old.dir, "index"), index); err != nil {
+func (u *Update) writeChanges(ctx context.Context, index string, todo []*page.Record, keep func(*page.Record) error) error {
+	if err := linkIndex(filepath.Join(u.old.Dir, "index"), index); err != nil {
 		return fmt.Errorf("take over the index: %w", err)
 	}
 	idx, err := bleve.Open(index)
@@ -784,7 +810,7 @@ func (u *update) writeChanges(ctx context.Context, index string, todo []*page.Re
 	for _, r := range todo {
 		kept[r.UID] = false
 	}
-	for _, r := range u.old.records {
+	for _, r := range u.old.Records {
 		if kept[r.UID] {
 			continue
 		}
@@ -840,7 +866,7 @@ func copyFile(from, to string) error {
 }
 
 // writeText writes the contents of all files one after the other.
-func (u *update) writeText(name string) (_ *os.File, err error) {
+func (u *Update) writeText(name string) (_ *os.File, err error) {
 	f, err := create(name)
 	if err != nil {
 		return nil, err
@@ -852,7 +878,7 @@ func (u *update) writeText(name string) (_ *os.File, err error) {
 	}()
 	served := make(map[*page.Record]bool) // queries read these records now: one that moves is cloned
 	if u.old != nil {
-		for _, r := range u.old.records {
+		for _, r := range u.old.Records {
 			served[r] = true
 		}
 	}
@@ -862,7 +888,7 @@ func (u *update) writeText(name string) (_ *os.File, err error) {
 		if content, ok := u.fresh[r]; ok {
 			_, err = w.Write(content)
 		} else {
-			_, err = io.Copy(w, io.NewSectionReader(u.old.text, r.Offset, r.Size))
+			_, err = io.Copy(w, io.NewSectionReader(u.old.Text, r.Offset, r.Size))
 		}
 		if err != nil {
 			return nil, err
