@@ -13,6 +13,7 @@ import (
 	"docent/api"
 	"docent/formats"
 	"docent/markup"
+	"docent/site/script"
 )
 
 // origin sets the address of the site as a file states it. Addresses that come with an example say nothing.
@@ -436,7 +437,7 @@ func (s *Site) openVitePress(read func(string) ([]byte, error)) {
 	if err != nil {
 		return
 	}
-	doc := Settings(string(raw), "title", "themeConfig", "srcExclude", "srcDir", "cleanUrls", "rewrites", "base", "sitemap", "description", "markdown", "locales")
+	doc := script.Settings(string(raw), "title", "themeConfig", "srcExclude", "srcDir", "cleanUrls", "rewrites", "base", "sitemap", "description", "markdown", "locales")
 	if doc == nil {
 		s.warn(s.config, "its settings are computed; set --exclude and --site-url")
 		return
@@ -491,7 +492,7 @@ func (s *Site) openStarlight(read func(string) ([]byte, error)) {
 	if err != nil {
 		return
 	}
-	doc := Settings(string(raw), "site", "base", "integrations", "srcDir")
+	doc := script.Settings(string(raw), "site", "base", "integrations", "srcDir")
 	s.spreads(s.config, doc)
 	if dir, ok := doc["srcDir"].(string); ok {
 		s.content = path.Join(root, dir, "content/docs")
@@ -690,7 +691,7 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 		s.content = root
 		if raw, err := read(s.config); err == nil {
 			text = string(raw)
-			doc = Settings(text, "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName", "markdown")
+			doc = script.Settings(text, "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName", "markdown")
 			if doc == nil && len(strings.TrimSpace(string(raw))) > 0 && !emptyExport.Match(raw) {
 				s.warn(s.config, "its settings are computed; set --exclude and --site-url")
 			}
@@ -791,7 +792,7 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 		add(blogPlugin, options["blog"])
 		add(pagesPlugin, options["pages"])
 	}
-	if _, computed := doc["presets"].(Computed); computed {
+	if _, computed := doc["presets"].(script.Computed); computed {
 		s.warn(s.config, "presets are computed; set --exclude")
 	}
 	plugins, _ := doc["plugins"].([]any)
@@ -837,7 +838,7 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 	}
 	if address, ok := doc["url"].(string); ok {
 		base, _ := doc["baseUrl"].(string)
-		if _, computed := doc["baseUrl"].(Computed); computed {
+		if _, computed := doc["baseUrl"].(script.Computed); computed {
 			s.warn(s.config, "baseUrl is computed; set --site-url")
 		} else {
 			s.setOrigin(s.config, "url and baseUrl", strings.TrimRight(address, "/")+path.Clean("/"+base))
@@ -854,7 +855,7 @@ func (s *Site) sidebarOf(p plugin, option any, config string, files []string) st
 	switch v := option.(type) {
 	case string:
 		return path.Join(p.root, v)
-	case Computed:
+	case script.Computed:
 		if found := sidebarPath.FindAllStringSubmatch(config, -1); len(found) == 1 && strings.Count(config, "sidebarPath") == 1 {
 			return path.Join(p.root, found[0][1])
 		}

@@ -31,12 +31,13 @@ var mayImport = []struct {
 	{"docent/model/modeltest", nil},
 	{"docent/router/openapi", nil},
 	{"docent/markup", []string{"docent/formats"}},
-	{"docent/site", []string{"docent/api", "docent/formats", "docent/markup"}},
+	{"docent/site/script", nil},
+	{"docent/site", []string{"docent/api", "docent/formats", "docent/markup", "docent/site/script"}},
 	{"docent/datadir", nil},
 	{"docent/control", []string{"docent/api", "docent/datadir"}},
 
 	// The capabilities. They know nothing of each other.
-	{"docent/agent", []string{"docent/api", "docent/formats", "docent/markup", "docent/site"}},
+	{"docent/agent", []string{"docent/api", "docent/formats", "docent/markup", "docent/site", "docent/site/script"}},
 	{"docent/forge/host", []string{"docent/api", "docent/forge/failure"}},
 	{"docent/forge/git", []string{"docent/forge/failure"}},
 	{"docent/forge/remote", []string{"docent/forge/failure", "docent/forge/git"}},

@@ -1,4 +1,6 @@
-package site
+// Package script reads what a program in JavaScript or TypeScript writes out: its literals, its settings and its texts. It never
+// runs the program; what would have to be run is left out or marked.
+package script
 
 import (
 	"regexp"
