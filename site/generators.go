@@ -13,6 +13,7 @@ import (
 	"docent/api"
 	"docent/formats"
 	"docent/markup"
+	"docent/site/pattern"
 	"docent/site/script"
 )
 
@@ -400,15 +401,15 @@ func strs(v any) (out []string, whole bool) {
 }
 
 // globList reads a list of globs and says what of it cannot be read.
-func (s *Site) globList(file, key string, v any) []glob {
+func (s *Site) globList(file, key string, v any) []pattern.Glob {
 	list, whole := strs(v)
 	if !whole {
 		s.warn(file, "%s is computed; set --exclude", key)
 	}
-	var out []glob
+	var out []pattern.Glob
 	for _, text := range list {
 		text = strings.TrimPrefix(text, "./")
-		g, err := compileGlob(text, true)
+		g, err := pattern.Compile(text, true)
 		if err != nil || extended.MatchString(text) || strings.HasPrefix(text, "!") {
 			s.warn(file, "the pattern %q of %s is not understood; set --exclude", text, key)
 			continue
@@ -666,7 +667,7 @@ type plugin struct {
 	root             string // of the site
 	folder           string // relative to the repository's root
 	route            string
-	include, exclude []glob
+	include, exclude []pattern.Glob
 	current          bool              // the version that is being written is shown
 	versions         []string          // that are shown; nil for all
 	versioned        bool              // versions says what there is
@@ -677,8 +678,8 @@ type plugin struct {
 }
 
 var (
-	underscored = fixedGlobs("**/_*.{js,jsx,ts,tsx,md,mdx}", "**/_*/**", "**/*.test.{js,jsx,ts,tsx}", "**/__tests__/**")
-	markdown    = fixedGlobs("**/*.{md,mdx}")
+	underscored = pattern.Globs("**/_*.{js,jsx,ts,tsx,md,mdx}", "**/_*/**", "**/*.test.{js,jsx,ts,tsx}", "**/__tests__/**")
+	markdown    = pattern.Globs("**/*.{md,mdx}")
 )
 
 func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error)) {

@@ -31,8 +31,11 @@ var mayImport = []struct {
 	{"docent/model/modeltest", nil},
 	{"docent/router/openapi", nil},
 	{"docent/markup", []string{"docent/formats"}},
+	{"docent/site/pattern", nil},
 	{"docent/site/script", nil},
-	{"docent/site", []string{"docent/api", "docent/formats", "docent/markup", "docent/site/script"}},
+	{"docent/site", []string{
+		"docent/api", "docent/formats", "docent/markup", "docent/site/pattern", "docent/site/script",
+	}},
 	{"docent/datadir", nil},
 	{"docent/control", []string{"docent/api", "docent/datadir"}},
 
@@ -42,7 +45,8 @@ var mayImport = []struct {
 	{"docent/forge/git", []string{"docent/forge/failure"}},
 	{"docent/forge/remote", []string{"docent/forge/failure", "docent/forge/git"}},
 	{"docent/forge", []string{
-		"docent/api", "docent/forge/failure", "docent/forge/git", "docent/forge/host", "docent/forge/remote", "docent/site",
+		"docent/api", "docent/forge/failure", "docent/forge/git", "docent/forge/host", "docent/forge/remote",
+		"docent/site/pattern",
 	}},
 	{"docent/forge/forgetest", []string{"docent/api", "docent/forge"}},
 	{"docent/model/builtin", []string{"docent/model"}},

@@ -1,11 +1,8 @@
-package site
+package pattern
 
 import (
-	"errors"
 	"io/fs"
 	"testing"
-
-	"docent/api"
 )
 
 // Patterns mean what they mean to git.
@@ -41,27 +38,15 @@ func TestPatternsLeaveOutWhatGitWould(t *testing.T) {
 		{[]string{"[!ab].md"}, "b.md", false},
 		{[]string{"é*.md"}, "x/été.md", true},
 	} {
-		list, bad := ignoreLines(c.lines)
-		by := list.lastAsGit(c.file)
-		if got := by != nil && !by.keep; got != c.out || len(bad) > 0 {
+		list, bad := ReadList(c.lines)
+		by := list.LastAsGit(c.file)
+		if got := by != nil && !by.Keep; got != c.out || len(bad) > 0 {
 			t.Errorf("%q leaves out %s: %t (%q are none)", c.lines, c.file, got, bad)
 		}
 	}
 }
 
-// A pattern that is none is refused: nothing would be left out by it.
-func TestAPatternThatIsNoneIsRefused(t *testing.T) {
-	err := CheckPatterns(api.Project{Include: []string{"docs/"}, Exclude: []string{"ok/", "internal/[", `a\`}})
-	var invalid *api.InvalidError
-	if !errors.As(err, &invalid) || len(invalid.Problems) != 2 || invalid.Problems[0].Field != "exclude[1]" {
-		t.Errorf("%v", err)
-	}
-	if err := CheckPatterns(api.Project{Exclude: []string{"internal/", "!x.md"}}); err != nil {
-		t.Errorf("%v", err)
-	}
-}
-
-func FuzzIgnoreLines(f *testing.F) {
+func FuzzReadList(f *testing.F) {
 	f.Add("internal/\n!x", "internal/x")
 	f.Add("**/a/**/b[c\\", "a/b")
 	f.Add("{{{{{{", "{")
@@ -69,9 +54,9 @@ func FuzzIgnoreLines(f *testing.F) {
 		if !fs.ValidPath(file) || file == "." {
 			return
 		}
-		list, _ := ignoreLines([]string{lines})
-		by := list.lastAsGit(file)
-		if by != nil && len(list) == 1 && !by.keep && list.last(file) == nil {
+		list, _ := ReadList([]string{lines})
+		by := list.LastAsGit(file)
+		if by != nil && len(list) == 1 && !by.Keep && list.Last(file) == nil {
 			t.Errorf("%q leaves out %q to git alone", lines, file)
 		}
 	})

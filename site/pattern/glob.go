@@ -1,4 +1,5 @@
-package site
+// Package pattern matches paths with the globs and the lists in the syntax of .gitignore that stand in configurations.
+package pattern
 
 import (
 	"errors"
@@ -7,20 +8,23 @@ import (
 	"strings"
 )
 
-// A glob is a pattern of paths. It is matched as a regular expression of Go, in time that grows with the path alone: the
+// A Glob is a pattern of paths. It is matched as a regular expression of Go, in time that grows with the path alone: the
 // patterns are those of strangers, and a matcher that goes back and forth needs ages for some of them.
-type glob struct {
-	text string
+type Glob struct {
+	Text string
 	re   *regexp.Regexp
 }
 
 var errGlob = errors.New("is no pattern")
 
-// compileGlob reads a pattern with *, ?, ** between slashes, classes and, where braces says so, {a,b}.
-func compileGlob(text string, braces bool) (glob, error) {
+// Match tells whether a path matches. The zero Glob matches none.
+func (g Glob) Match(name string) bool { return g.re != nil && g.re.MatchString(name) }
+
+// Compile reads a pattern with *, ?, ** between slashes, classes and, where braces says so, {a,b}.
+func Compile(text string, braces bool) (Glob, error) {
 	const longest = 500
 	if len(text) > longest {
-		return glob{}, errGlob
+		return Glob{}, errGlob
 	}
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)
@@ -44,7 +48,7 @@ func compileGlob(text string, braces bool) (glob, error) {
 		case c == '[':
 			end := classEnd(text[i:])
 			if end < 0 {
-				return glob{}, errGlob
+				return Glob{}, errGlob
 			}
 			class := text[i+1 : i+end]
 			not := ""
@@ -59,7 +63,7 @@ func compileGlob(text string, braces bool) (glob, error) {
 			i += end
 		case c == '\\':
 			if i++; i == len(text) {
-				return glob{}, errGlob
+				return Glob{}, errGlob
 			}
 			b.WriteString(regexp.QuoteMeta(text[i : i+1]))
 		case c == '{' && braces:
@@ -79,9 +83,9 @@ func compileGlob(text string, braces bool) (glob, error) {
 	b.WriteString(`\z`)
 	re, err := regexp.Compile(b.String())
 	if err != nil || depth > 0 {
-		return glob{}, errGlob
+		return Glob{}, errGlob
 	}
-	return glob{text, re}, nil
+	return Glob{text, re}, nil
 }
 
 // classEnd is where a class of characters that text begins with ends; negative where it does not.
@@ -108,18 +112,18 @@ func classEnd(text string) int {
 	return -1
 }
 
-// fixedGlobs compiles patterns that are known to be right.
-func fixedGlobs(texts ...string) []glob {
-	var out []glob
+// Globs compiles patterns that are known to be right.
+func Globs(texts ...string) []Glob {
+	var out []Glob
 	for _, text := range texts {
-		if g, err := compileGlob(text, true); err == nil {
+		if g, err := Compile(text, true); err == nil {
 			out = append(out, g)
 		}
 	}
 	return out
 }
 
-// globs tells whether one of the patterns matches.
-func globs(patterns []glob, name string) bool {
-	return slices.ContainsFunc(patterns, func(g glob) bool { return g.re.MatchString(name) })
+// Any tells whether one of the patterns matches.
+func Any(patterns []Glob, name string) bool {
+	return slices.ContainsFunc(patterns, func(g Glob) bool { return g.Match(name) })
 }
