@@ -23,6 +23,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/backup"
+	"docent/bench/lab"
 	"docent/client"
 	"docent/datadir"
 )
@@ -437,7 +438,7 @@ func TestStatusTellsHowTheServerFares(t *testing.T) {
 			t.Errorf("the screen does not show %q:\n%s", want, out)
 		}
 	}
-	metrics, err := get(t.Context(), server.url+"/metrics")
+	metrics, err := lab.Get(t.Context(), server.url+"/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"docent/bench"
+	"docent/bench/lab"
 )
 
 func newBenchSearchCommand(b *benchRun) *cobra.Command {
@@ -17,11 +18,11 @@ func newBenchSearchCommand(b *benchRun) *cobra.Command {
 	var lasts time.Duration
 	cmd := &cobra.Command{Use: "search", Short: "Searches at a given rate", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return b.run(cmd, func() ([]load, error) {
+			return b.run(cmd, func() ([]lab.Load, error) {
 				queries, err := b.readQuestions()
-				var loads []load
+				var loads []lab.Load
 				for _, rate := range rates {
-					loads = append(loads, load{name: fmt.Sprintf("%g a second", rate), run: b.searches(rate, lasts, queries)})
+					loads = append(loads, lab.Load{Name: fmt.Sprintf("%g a second", rate), Run: b.searches(rate, lasts, queries)})
 				}
 				return loads, err
 			})
@@ -48,10 +49,10 @@ func newBenchJobsCommand(b *benchRun) *cobra.Command {
 					return err
 				}
 			}
-			return b.run(cmd, func() ([]load, error) {
-				var loads []load
+			return b.run(cmd, func() ([]lab.Load, error) {
+				var loads []lab.Load
 				for _, rate := range rates {
-					loads = append(loads, load{name: fmt.Sprintf("%g a second", rate), run: b.jobs(rate, lasts, prompts)})
+					loads = append(loads, lab.Load{Name: fmt.Sprintf("%g a second", rate), Run: b.jobs(rate, lasts, prompts)})
 				}
 				return loads, nil
 			})
@@ -85,14 +86,14 @@ func newBenchRecoverCommand(b *benchRun) *cobra.Command {
 			if b.v1 {
 				return usagef("recover knows version 2 of the operation only")
 			}
-			return b.run(cmd, func() ([]load, error) {
+			return b.run(cmd, func() ([]lab.Load, error) {
 				questions, err := b.readQuestions()
-				var loads []load
+				var loads []lab.Load
 				for _, n := range streams {
-					loads = append(loads, load{name: fmt.Sprintf("%d streams", n), streams: n,
-						run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
+					loads = append(loads, lab.Load{Name: fmt.Sprintf("%d streams", n), Streams: n,
+						Run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
 							return one(bench.Recover{Target: t, Number: n, Ramp: ramp, After: after, Questions: questions, Parts: b.parts,
-								Restart: b.lab.restart, Progress: progress}.Run(ctx))
+								Restart: b.lab.Server.Restart, Progress: progress}.Run(ctx))
 						}})
 				}
 				return loads, err
@@ -115,7 +116,7 @@ func newBenchMixedCommand(b *benchRun) *cobra.Command {
 					return err
 				}
 			}
-			return b.run(cmd, func() ([]load, error) {
+			return b.run(cmd, func() ([]lab.Load, error) {
 				questions, err := b.readQuestions()
 				if err != nil {
 					return nil, err
@@ -123,8 +124,8 @@ func newBenchMixedCommand(b *benchRun) *cobra.Command {
 				s := bench.Streams{Rate: streams, For: lasts, Form: b.form(), Questions: questions, Scripted: b.scripted(), Parts: b.parts,
 					Delay: b.firstDelay, Interval: b.interval}
 				name := fmt.Sprintf("%g streams, %g searches, %g jobs a second", streams, searches, jobs)
-				return []load{{name: name, streams: int(streams*lasts.Seconds()) + 1,
-					run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
+				return []lab.Load{{Name: name, Streams: int(streams*lasts.Seconds()) + 1,
+					Run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
 						s.Target, s.Progress = t, progress
 						first := func(results []bench.Result, err error) (bench.Result, error) { return results[0], err }
 						results, err := bench.Mixed(ctx, s.Run,
@@ -163,7 +164,7 @@ func newBenchOverloadCommand(b *benchRun) *cobra.Command {
 			if s.Carried <= 0 && b.scripted() && b.interval*time.Duration(b.parts)+b.firstDelay > 100*time.Millisecond {
 				return usagef("with answers that take their time, callers who wait for them do not find out what the server carries: say it with --carried")
 			}
-			return b.run(cmd, func() ([]load, error) {
+			return b.run(cmd, func() ([]lab.Load, error) {
 				questions, err := b.readQuestions()
 				if err != nil {
 					return nil, err
@@ -174,7 +175,7 @@ func newBenchOverloadCommand(b *benchRun) *cobra.Command {
 				}
 				s.Form, s.Questions, s.Scripted, s.Parts = b.form(), questions, b.scripted(), b.parts
 				name := fmt.Sprintf("%g times what it carries", s.Factor) + b.answers()
-				return []load{{name: name, run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
+				return []lab.Load{{Name: name, Run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
 					s := s
 					s.Target, s.Progress = t, progress
 					r, err := s.Run(ctx)

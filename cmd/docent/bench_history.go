@@ -19,6 +19,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/bench"
+	"docent/bench/lab"
 	"docent/client"
 	"docent/datadir"
 	"docent/persistence/journal"
@@ -41,29 +42,30 @@ func newBenchHistoryCommand(b *benchRun) *cobra.Command {
 			if !cmd.Flags().Changed("model") {
 				b.model = "builtin"
 			}
-			return b.run(cmd, func() ([]load, error) {
+			return b.run(cmd, func() ([]lab.Load, error) {
 				questions, err := b.readQuestions()
 				if err != nil {
 					return nil, err
 				}
-				var loads []load
+				var loads []lab.Load
 				if turns > 1 {
-					loads = append(loads, load{name: fmt.Sprintf("%d turns in a thread", turns), streams: each,
-						run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
+					loads = append(loads, lab.Load{Name: fmt.Sprintf("%d turns in a thread", turns), Streams: each,
+						Run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
 							return one(bench.History{Target: t, Threads: each, Turns: turns, Form: b.form(), Questions: questions, Scripted: b.scripted(),
 								Parts: b.parts, Progress: progress}.Run(ctx))
 						}})
 				}
+				c := &copier{cmd: cmd, server: func() *lab.Process { return b.lab.Server }}
 				// stored is a load that is measured with so many copies in the data directory.
-				stored := func(sizes []int, what string, fill func(l *lab, ctx context.Context, n int) error,
+				stored := func(sizes []int, what string, fill func(ctx context.Context, n int) error,
 					measure func(ctx context.Context, t bench.Target, progress bench.Progress) (bench.Result, error)) {
 					first := make(map[int]float64) // by round, of the smallest
 					for _, n := range sizes {
 						name := fmt.Sprintf("%d %s stored", n, what)
 						round := 0
-						loads = append(loads, load{name: name, streams: int(rate*lasts.Seconds()) + 1,
-							before: func(ctx context.Context) error { return fill(b.lab, ctx, n) },
-							run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
+						loads = append(loads, lab.Load{Name: name, Streams: int(rate*lasts.Seconds()) + 1,
+							Before: func(ctx context.Context) error { return fill(ctx, n) },
+							Run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
 								r, err := measure(ctx, t, progress)
 								round++
 								if first[round] == 0 {
@@ -77,11 +79,11 @@ func newBenchHistoryCommand(b *benchRun) *cobra.Command {
 							}})
 					}
 				}
-				stored(threads, "threads", (*lab).storeThreads, func(ctx context.Context, t bench.Target, progress bench.Progress) (bench.Result, error) {
+				stored(threads, "threads", c.storeThreads, func(ctx context.Context, t bench.Target, progress bench.Progress) (bench.Result, error) {
 					return bench.Streams{Target: t, Rate: rate, For: lasts, Form: b.form(), Questions: questions, Scripted: b.scripted(), Parts: b.parts,
 						Delay: b.firstDelay, Interval: b.interval, Progress: progress}.Run(ctx)
 				})
-				stored(jobs, "jobs", (*lab).storeJobs, func(ctx context.Context, t bench.Target, progress bench.Progress) (bench.Result, error) {
+				stored(jobs, "jobs", c.storeJobs, func(ctx context.Context, t bench.Target, progress bench.Progress) (bench.Result, error) {
 					return bench.Jobs{Target: t, Rate: jobRate, For: lasts, Prompts: prompts, Progress: progress}.Run(ctx)
 				})
 				return loads, nil
@@ -98,6 +100,13 @@ func newBenchHistoryCommand(b *benchRun) *cobra.Command {
 	return cmd
 }
 
+// A copier fills the data directory of a server that does not run with copies of what was made there.
+type copier struct {
+	cmd           *cobra.Command
+	server        func() *lab.Process
+	aThread, aJob *copied
+}
+
 // A copied is one stream that others are made from.
 type copied struct {
 	rec    journal.Recovered
@@ -106,12 +115,12 @@ type copied struct {
 }
 
 // storeThreads fills the data directory up to n threads.
-func (l *lab) storeThreads(ctx context.Context, n int) error {
-	if l.aThread == nil {
+func (c *copier) storeThreads(ctx context.Context, n int) error {
+	if c.aThread == nil {
 		var id string
-		stream, rec, err := l.sample(ctx, func(ctx context.Context) (string, error) {
-			c := client.Client{Base: l.server.url, Key: l.server.assistant, HTTP: http.DefaultClient}
-			a, err := c.Ask(ctx, client.Question{Domain: demoDomain, Caller: "bench", Text: bench.Questions[0]}, io.Discard)
+		stream, rec, err := c.sample(ctx, func(ctx context.Context) (string, error) {
+			reader := client.Client{Base: c.server().URL, Key: c.server().Readers, HTTP: http.DefaultClient}
+			a, err := reader.Ask(ctx, client.Question{Domain: lab.Domain, Caller: "bench", Text: bench.Questions[0]}, io.Discard)
 			id = a.ThreadID
 			return thread.Stream(api.ThreadID(a.ThreadID)), err
 		})
@@ -122,26 +131,26 @@ func (l *lab) storeThreads(ctx context.Context, n int) error {
 		if err != nil || !ok || rec.Snapshot == nil {
 			return fmt.Errorf("%s is not at rest: %w", stream, err)
 		}
-		l.aThread = &copied{rec: rec}
+		c.aThread = &copied{rec: rec}
 		for _, e := range history.Turns {
-			l.aThread.old = append(l.aThread.old, string(e.Turn))
+			c.aThread.old = append(c.aThread.old, string(e.Turn))
 		}
 	}
-	return l.fill(ctx, l.aThread, n, api.TurnPrefix, func(now time.Time) (string, string) {
+	return c.fill(ctx, c.aThread, n, api.TurnPrefix, func(now time.Time) (string, string) {
 		return thread.Stream(api.ThreadID(api.NewID(api.ThreadPrefix, now))), ""
 	})
 }
 
 // storeJobs fills the data directory up to n jobs.
-func (l *lab) storeJobs(ctx context.Context, n int) error {
-	if l.aJob == nil {
+func (c *copier) storeJobs(ctx context.Context, n int) error {
+	if c.aJob == nil {
 		var j api.Job
-		stream, rec, err := l.sample(ctx, func(ctx context.Context) (string, error) {
-			c := client.Client{Base: l.server.url, Key: l.server.admin, HTTP: http.DefaultClient}
-			base := "/v2/agent/" + demoProject + "/job"
-			err := c.Post(ctx, base, map[string]any{"prompt": "fix broken internal links", "dryRun": true}, &j)
+		stream, rec, err := c.sample(ctx, func(ctx context.Context) (string, error) {
+			admin := client.Client{Base: c.server().URL, Key: c.server().Admin, HTTP: http.DefaultClient}
+			base := "/v2/agent/" + lab.ProjectID + "/job"
+			err := admin.Post(ctx, base, map[string]any{"prompt": "fix broken internal links", "dryRun": true}, &j)
 			for err == nil && j.Status == api.JobActive {
-				err = c.Get(ctx, base+"/"+string(j.ID)+"?wait=30", &j)
+				err = admin.Get(ctx, base+"/"+string(j.ID)+"?wait=30", &j)
 			}
 			return job.Stream(j.ID), err
 		})
@@ -151,25 +160,25 @@ func (l *lab) storeJobs(ctx context.Context, n int) error {
 		if rec.Snapshot == nil {
 			return fmt.Errorf("%s is not at rest", stream)
 		}
-		l.aJob = &copied{rec: rec, old: []string{string(j.ID)}}
+		c.aJob = &copied{rec: rec, old: []string{string(j.ID)}}
 	}
-	return l.fill(ctx, l.aJob, n, api.JobPrefix, func(now time.Time) (string, string) {
+	return c.fill(ctx, c.aJob, n, api.JobPrefix, func(now time.Time) (string, string) {
 		id := api.NewID(api.JobPrefix, now)
 		return job.Stream(api.JobID(id)), id
 	})
 }
 
 // sample starts the server, has something made there, and stops it, so that what was made is at rest.
-func (l *lab) sample(ctx context.Context, make func(context.Context) (stream string, err error)) (stream string, rec journal.Recovered, err error) {
-	if err := l.server.start(ctx, "127.0.0.1:0"); err != nil {
+func (c *copier) sample(ctx context.Context, make func(context.Context) (stream string, err error)) (stream string, rec journal.Recovered, err error) {
+	if err := c.server().Serve(ctx, "127.0.0.1:0"); err != nil {
 		return "", rec, err
 	}
 	stream, err = make(ctx)
-	l.server.stop()
+	c.server().Stop()
 	if err != nil {
 		return stream, rec, err
 	}
-	err = l.offline(func(_ *stores, j *journal.Journal) error {
+	err = c.offline(func(_ *stores, j *journal.Journal) error {
 		rec, err = j.Load(stream)
 		return err
 	})
@@ -177,9 +186,9 @@ func (l *lab) sample(ctx context.Context, make func(context.Context) (stream str
 }
 
 // offline opens the data directory while no server runs on it.
-func (l *lab) offline(do func(*stores, *journal.Journal) error) (err error) {
+func (c *copier) offline(do func(*stores, *journal.Journal) error) (err error) {
 	log := slog.New(slog.DiscardHandler)
-	dir, err := datadir.Open(l.server.data(), "bench", 10*time.Second)
+	dir, err := datadir.Open(c.server().Data(), "bench", 10*time.Second)
 	if err != nil {
 		return err
 	}
@@ -198,13 +207,13 @@ func (l *lab) offline(do func(*stores, *journal.Journal) error) (err error) {
 }
 
 // fill writes copies of a stream under other names, until there are n of them, and has the catalogue follow.
-func (l *lab) fill(ctx context.Context, c *copied, n int, prefix string, name func(time.Time) (stream, id string)) error {
-	missing := n - c.stored
+func (c *copier) fill(ctx context.Context, of *copied, n int, prefix string, name func(time.Time) (stream, id string)) error {
+	missing := n - of.stored
 	if missing <= 0 {
 		return nil
 	}
 	now := time.Now()
-	err := l.offline(func(_ *stores, j *journal.Journal) error {
+	err := c.offline(func(_ *stores, j *journal.Journal) error {
 		var left atomic.Int64
 		left.Store(int64(missing))
 		group, ctx := errgroup.WithContext(ctx)
@@ -212,8 +221,8 @@ func (l *lab) fill(ctx context.Context, c *copied, n int, prefix string, name fu
 			group.Go(func() error {
 				for left.Add(-1) >= 0 {
 					stream, id := name(now)
-					state := c.rec.Snapshot
-					for _, old := range c.old {
+					state := of.rec.Snapshot
+					for _, old := range of.old {
 						state = bytes.ReplaceAll(state, []byte(old), []byte(cmp.Or(id, api.NewID(prefix, now))))
 					}
 					if _, err := j.Append(ctx, journal.Append{Stream: stream, Events: []journal.Event{{Type: "bench.slept.1"}}}); err != nil {
@@ -229,8 +238,8 @@ func (l *lab) fill(ctx context.Context, c *copied, n int, prefix string, name fu
 	if err != nil {
 		return fmt.Errorf("store %d copies: %w", missing, err)
 	}
-	c.stored = n
-	return l.offline(func(stores *stores, j *journal.Journal) error { return catchUp(ctx, stores, j) })
+	of.stored = n
+	return c.offline(func(stores *stores, j *journal.Journal) error { return catchUp(ctx, stores, j) })
 }
 
 // catchUp has the listings follow the journal to its end.

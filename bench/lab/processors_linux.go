@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ type affinity struct {
 	servers, own unix.CPUSet
 }
 
-// divideAffinity keeps each thread of this process to the processors that are not the servers'.
-func divideAffinity(n int) (a affinity, err error) {
+// setAffinity keeps each thread of this process to the processors that are not the servers'.
+func setAffinity(n int) (a affinity, err error) {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		return a, fmt.Errorf("look which processors may be used: %w", err)
