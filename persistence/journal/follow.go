@@ -1,17 +1,12 @@
 package journal
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
-
-	"go.etcd.io/bbolt"
-
-	"docent/persistence/quota"
 )
 
 // A followMark is how far a follower has come. Nothing after it is removed from the log.
@@ -135,20 +130,6 @@ func (j *Journal) notify() {
 	}
 }
 
-// lowWater is the position up to which records may be removed.
-func (j *Journal) lowWater() uint64 {
-	j.followMu.Lock()
-	defer j.followMu.Unlock()
-	low := ^uint64(0) - 1
-	for _, m := range j.followers {
-		low = min(low, m.acked)
-	}
-	for at := range j.holds {
-		low = min(low, *at)
-	}
-	return low
-}
-
 func (j *Journal) marksWait() bool {
 	j.followMu.Lock()
 	defer j.followMu.Unlock()
@@ -195,57 +176,4 @@ func decodeMark(key, body []byte) (uint64, error) {
 		return 0, errors.New("the record is cut off")
 	}
 	return binary.BigEndian.Uint64(body[recordHead:]), nil
-}
-
-// sweepLoop removes, now and then, what has long expired.
-func (j *Journal) sweepLoop() {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-j.stop:
-			return
-		case <-tick.C:
-			j.sweep()
-		}
-	}
-}
-
-func (j *Journal) sweep() {
-	now := j.now()
-	j.quotas.Sweep(now)
-	j.sweepClaims(now)
-	j.sweepUses(now)
-}
-
-// sweepUses removes quota counts that ended long ago. They stand in order of their ends.
-func (j *Journal) sweepUses(now time.Time) {
-	before := now.Add(-quota.Keep).Unix()
-	old := func(key []byte) bool { return len(key) >= 9 && int64(binary.BigEndian.Uint64(key)) < before }
-	for more := true; more && !j.closing(); {
-		if err := j.view("sweep quotas", func(tx *bbolt.Tx) error {
-			k, _ := tx.Bucket(bucketUses).Cursor().First()
-			more = k != nil && old(k)
-			return nil
-		}); err != nil || !more {
-			return
-		}
-		err := j.do(func(c *commit) error {
-			cur := c.uses.Cursor()
-			n := 0
-			for k, _ := cur.First(); k != nil && old(k) && n < groupSweep; k, _ = cur.First() {
-				if err := c.uses.Delete(bytes.Clone(k)); err != nil {
-					return err
-				}
-				c.state.counts[nUses]--
-				c.wrote = true
-				n++
-			}
-			return nil
-		})
-		if err != nil {
-			j.log.Warn("sweep quotas", "error", err)
-			return
-		}
-	}
 }

@@ -2,13 +2,12 @@ package journal
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -138,12 +137,6 @@ func (t *tail) last() uint64 { return t.first + uint64(len(t.pos)) - 1 }
 type streamDamage struct {
 	err error
 	pos []uint64
-}
-
-// A trimEntry is a record that may be removed from the log; tail is nil for a removed stream's mark.
-type trimEntry struct {
-	pos  uint64
-	tail *tail
 }
 
 var (
@@ -295,235 +288,76 @@ func (j *Journal) absent(bucket []byte, key string) error {
 	return nil
 }
 
-// load makes what is missing in the file and reads what is kept in memory.
-func (j *Journal) load(entries map[string]uint64) error {
-	fresh := false
-	err := j.db.View(func(tx *bbolt.Tx) error {
-		b := tx.Bucket(bucketMeta)
-		if b == nil {
-			if k, _ := tx.Cursor().First(); k != nil {
-				return fmt.Errorf("%w: bucket %s is missing: it is no journal, or damaged", ErrCorrupt, bucketMeta)
-			}
-			fresh = true
-			return nil
-		}
-		return decodeFormat(b.Get(metaFormat))
-	})
-	if err != nil {
-		return err
-	}
-	if fresh {
-		return j.create()
-	}
-	return j.db.View(func(tx *bbolt.Tx) error { return j.loadIndex(tx, entries) })
-}
-
-func (j *Journal) create() error {
-	j.known.Store(&Identity{ID: rand.Text()})
-	err := j.db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range append([][]byte{bucketFollowers}, countedBuckets[:]...) {
-			if _, err := tx.CreateBucket(name); err != nil {
-				return err
-			}
-		}
-		b, err := tx.CreateBucket(bucketMeta)
-		if err != nil {
-			return err
-		}
-		if err := b.Put(metaState, j.state.encode(metaState)); err != nil {
-			return err
-		}
-		if err := b.Put(metaIdentity, j.known.Load().encode()); err != nil {
-			return err
-		}
-		return b.Put(metaFormat, encodeFormat())
-	})
-	if err != nil {
-		return err
-	}
-	if dir, err := os.Open(filepath.Dir(j.path)); err == nil { // so that the file's name is on disk as well
-		defer dir.Close()
-		if err := dir.Sync(); err != nil {
-			j.log.Warn("sync the journal's folder", "error", err)
-		}
-	}
-	return nil
-}
-
-func (j *Journal) loadIndex(tx *bbolt.Tx, entries map[string]uint64) error {
-	var err error
-	if j.state, err = decodeState(metaState, tx.Bucket(bucketMeta).Get(metaState)); err != nil {
-		err = fmt.Errorf("%w: the journal's state: %v", ErrCorrupt, err)
-		if !j.opts.AcceptDamage {
-			return err
-		}
-		j.log.Error("open a damaged journal", "error", err)
-		if j.state, err = guessState(tx, entries); err != nil {
-			return fmt.Errorf("%w: %w", ErrCorrupt, err)
-		}
-	}
-	known, err := decodeIdentity(tx.Bucket(bucketMeta).Get(metaIdentity))
-	if err != nil {
-		err = fmt.Errorf("%w: the journal's identity: %v", ErrCorrupt, err)
-		if !j.opts.AcceptDamage {
-			return err
-		}
-		j.log.Error("open a damaged journal", "error", err)
-		known = Identity{}
-	}
-	j.known.Store(&known)
-	for i, name := range countedBuckets {
-		if tx.Bucket(name) == nil {
-			return fmt.Errorf("%w: bucket %s is missing", ErrCorrupt, name)
-		}
-		if n := entries[string(name)]; n != j.state.counts[i] {
-			err := fmt.Errorf("%w: bucket %s holds %d entries, not %d", ErrCorrupt, name, n, j.state.counts[i])
-			if !j.opts.AcceptDamage {
-				return err
-			}
-			j.log.Error("open a damaged journal", "error", err)
-			j.state.counts[i] = n
-		}
-	}
-	j.position.Store(j.state.position)
-	j.trimmed.Store(j.state.trimmed)
-
-	guess := false
-	c := tx.Bucket(bucketPending).Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		if err := sealed(k, v); err != nil {
-			j.log.Error("a pending stream's name is damaged", "stream", string(k), "error", err)
-			guess = true
-		}
-		j.pending[string(k)] = struct{}{} // asking a stream in vain does no harm
-	}
-	if guess { // snapshots say it as well, but there may be many
-		c := tx.Bucket(bucketSnapshots).Cursor()
-		for k, v := c.First(); k != nil; k, v = c.Next() {
-			if s, err := parseSnapshot(v); err == nil && s.flags&flagPending != 0 {
-				j.pending[string(k)] = struct{}{}
-			}
-		}
-	}
-	if err := j.loadTails(tx); err != nil {
-		return err
-	}
-
-	c = tx.Bucket(bucketUses).Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		u, n, err := decodeUse(k, v)
-		if err != nil {
-			j.log.Error("a quota count is damaged", "quota", string(k), "error", err)
-			continue
-		}
-		j.quotas.Load(u.window, u.key, u.end, int(n))
-	}
-	b := tx.Bucket(bucketFollowers)
-	if b == nil {
-		return fmt.Errorf("%w: bucket %s is missing", ErrCorrupt, bucketFollowers)
-	}
-	c = b.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		m := &followMark{} // of a damaged mark: from the start, which holds back trimming and loses nothing
-		if pos, err := decodeMark(k, v); err != nil {
-			j.log.Error("a follower's mark is damaged", "follower", string(k), "error", err)
-		} else {
-			m.acked = pos
-		}
-		j.followers[string(k)] = m
-	}
-	return nil
-}
-
-// loadTails reads the log. A damaged event, or a gap, is kept for the Load of its stream.
-func (j *Journal) loadTails(tx *bbolt.Tx) error {
-	calls := make(map[*tail]bool) // whether the tail's last event calls for work
-	snapshots := tx.Bucket(bucketSnapshots)
-	c := tx.Bucket(bucketEvents).Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		if len(k) != 8 {
-			return fmt.Errorf("%w: a position has %d bytes", ErrCorrupt, len(k))
-		}
-		r, err := decodeEvent(k, v)
-		if err != nil && len(v) < eventFixed {
-			return fmt.Errorf("%w: the event at position %d is cut off, and whose it was is lost", ErrCorrupt, keyPosition(k))
-		}
-		if err != nil {
-			err = j.damaged("event", r.stream, r.seq, err)
-			for _, h := range []uint64{r.hash, streamHash(r.stream)} { // the same, unless the damage is in one of them
-				j.damage[h] = streamDamage{err, append(j.damage[h].pos, keyPosition(k))}
-			}
-			continue
-		}
-		pos := keyPosition(k)
-		if pos > j.state.position && j.opts.AcceptDamage {
-			j.state.position = pos
-			j.position.Store(pos)
-		}
-		if pos > j.state.position {
-			return fmt.Errorf("%w: an event stands at position %d, after the last, %d", ErrCorrupt, pos, j.state.position)
-		}
-		t := j.tails[r.stream]
-		if r.flags&flagRemoved != 0 { // whose events went in the same commit
-			if t != nil {
-				return fmt.Errorf("%w: stream %q was removed, but has events before position %d", ErrCorrupt, r.stream, pos)
-			}
-			j.covered = append(j.covered, trimEntry{pos: pos})
-			continue
-		}
-		if t == nil {
-			t = &tail{stream: r.stream, hash: r.hash, first: r.seq}
-			if s := snapshots.Get([]byte(r.stream)); s != nil {
-				snap, err := decodeSnapshot([]byte(r.stream), s)
-				if err != nil {
-					j.setDamage(t.hash, j.damaged("snapshot", r.stream, snap.seq, err))
-				}
-				t.snapSeq = snap.seq
-			}
-			j.tails[r.stream] = t
-		} else if r.seq != t.last()+1 {
-			j.setDamage(t.hash, j.damaged("event", r.stream, t.last()+1, errMissing))
-		}
-		t.pos = append(t.pos, pos)
-		calls[t] = r.flags&flagPending != 0
-	}
-	for stream, t := range j.tails {
-		switch {
-		case t.first > t.snapSeq+1:
-			j.setDamage(t.hash, j.damaged("event", stream, t.first-1, errMissing))
-		case t.last() < t.snapSeq: // they are removed from the oldest on: as long as any is there, so is the last
-			j.setDamage(t.hash, j.damaged("event", stream, t.snapSeq, errMissing))
-		}
-		if _, bad := j.damage[t.hash]; bad {
-			t.snapSeq = 0 // so that nothing of it is removed
-			continue
-		}
-		if calls[t] {
-			j.pending[stream] = struct{}{}
-		}
-		j.cover(t, t.first)
-	}
-	for _, d := range j.damage {
-		j.log.Error("a stream of the journal cannot be used", "error", d.err)
-	}
-	j.mergeTrim()
-	return nil
-}
-
 var errMissing = errors.New("it is missing")
 
-// setDamage remembers the first thing that is wrong with a stream.
-func (j *Journal) setDamage(hash uint64, err error) {
-	if _, ok := j.damage[hash]; !ok {
-		j.damage[hash] = streamDamage{err: err}
-	}
+// An appendRequest is one append on its way through the committer. A journal uses its requests again, with their buffers.
+type appendRequest struct {
+	a     Append
+	hash  uint64
+	recs  [][]byte // sealed but for the position
+	buf   []byte   // that they stand in
+	bytes int
+	taken atomic.Bool   // by the committer, or withdrawn by the caller
+	done  chan struct{} // receives once the committer is done with the request
+	last  uint64
+	err   error
 }
 
-// cover queues for removal what a snapshot covers, from sequence number from on.
-func (j *Journal) cover(t *tail, from uint64) {
-	for seq := max(from, t.first); seq <= t.snapSeq && seq <= t.last(); seq++ {
-		j.covered = append(j.covered, trimEntry{t.pos[seq-t.first], t})
+func (j *Journal) newAppendRequest(a *Append) (*appendRequest, error) {
+	switch {
+	case len(a.Stream) == 0 || len(a.Stream) > maxStreamLen:
+		return nil, fmt.Errorf("a stream's name has 1 to %d bytes, not %d", maxStreamLen, len(a.Stream))
+	case len(a.Events) == 0:
+		return nil, errors.New("an append has at least one event")
+	case a.Claim != nil && (len(a.Claim.Key) == 0 || len(a.Claim.Key) > maxClaimKey):
+		return nil, fmt.Errorf("a claim's key has 1 to %d bytes, not %d", maxClaimKey, len(a.Claim.Key))
+	case a.Claim != nil && len(a.Claim.Owner) > maxStreamLen:
+		return nil, fmt.Errorf("a claim's owner has at most %d bytes", maxStreamLen)
 	}
+	size := 0
+	for i := range a.Events {
+		e := &a.Events[i]
+		if len(e.Type) > maxEventType {
+			return nil, fmt.Errorf("an event's type has at most %d bytes", maxEventType)
+		}
+		size += eventFixed + 16 + len(a.Stream) + len(e.Type) + len(e.Data)
+	}
+	if size > maxAppendBytes {
+		return nil, fmt.Errorf("%d bytes are too many for one append", size)
+	}
+	for i := range a.Uses {
+		if u := &a.Uses[i]; !u.Window.Known() || len(u.Key) == 0 || len(u.Key) > maxUseKey {
+			return nil, fmt.Errorf("a use of %q in window %d cannot be stored", u.Key, u.Window)
+		}
+	}
+	r, ok := j.requests.Get().(*appendRequest)
+	if !ok {
+		r = &appendRequest{done: make(chan struct{}, 1)}
+	}
+	r.a, r.hash, r.bytes = *a, streamHash(a.Stream), size
+	buf := slices.Grow(r.buf, size)
+	for i, e := range a.Events {
+		rec := eventRecord{hash: r.hash, seq: a.After + uint64(i) + 1, stream: a.Stream, event: e}
+		if a.Pending && i == len(a.Events)-1 {
+			rec.flags = flagPending
+		}
+		from := len(buf)
+		buf = appendEvent(buf, &rec)
+		r.recs = append(r.recs, buf[from:len(buf):len(buf)])
+	}
+	r.buf = buf
+	return r, nil
+}
+
+// release gives back a request that the committer has answered.
+func (j *Journal) release(r *appendRequest) {
+	const most = 64 << 10 // of a buffer that is kept
+	if cap(r.buf) > most {
+		r.buf = nil
+	}
+	clear(r.recs)
+	*r = appendRequest{recs: r.recs[:0], buf: r.buf[:0], done: r.done}
+	j.requests.Put(r)
 }
 
 // Append writes a to the journal; it returns the stream's new last sequence number once all of a is on disk.
@@ -611,37 +445,6 @@ func (j *Journal) closing() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// Snapshot stores a state of stream that covers its events up to seq, some time later; a later one for the same stream
-// replaces it before that. Losing it loses nothing: it is dropped where it says nothing new, where the journal is closed,
-// and where the disk has taken nothing for so long that the queue is full. The journal keeps state; do not change it.
-func (j *Journal) Snapshot(stream string, seq uint64, state []byte) {
-	if len(stream) == 0 || len(stream) > maxStreamLen || len(state) > maxSnapshotBytes || seq == 0 || j.closing() {
-		return
-	}
-	const full = 256 << 20
-	j.snapMu.Lock()
-	old, ok := j.snaps[stream]
-	size := len(state) + len(stream)
-	if (ok && old.seq >= seq) || j.snapBytes+size > full {
-		j.snapMu.Unlock()
-		return
-	}
-	first := len(j.snaps) == 0
-	if ok {
-		j.snapBytes -= len(old.state) + len(stream)
-	}
-	j.snapBytes += size
-	j.snaps[stream] = queuedSnapshot{stream, seq, state}
-	if first {
-		j.snapSince = time.Now()
-	}
-	urgent := j.snapBytes > snapshotsUrgent
-	j.snapMu.Unlock()
-	if first || urgent {
-		j.poke()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"go.etcd.io/bbolt"
 )
@@ -148,6 +149,28 @@ func (j *Journal) LoadSince(stream string, pos uint64) (first uint64, events []E
 		return nil
 	})
 	return first, events, err
+}
+
+// Claim finds who holds an idempotency key at now. A claim that expired is not found.
+func (j *Journal) Claim(key string, now time.Time) (Claim, bool, error) {
+	var c Claim
+	var found bool
+	err := j.view("look up a claim", func(tx *bbolt.Tx) error {
+		v := tx.Bucket(bucketClaims).Get([]byte(key))
+		if v == nil {
+			return j.absent(bucketClaims, key)
+		}
+		var err error
+		if c, err = decodeClaim([]byte(key), v); err != nil {
+			return j.damaged("claim", c.Owner, 0, err)
+		}
+		found = c.Expires.After(now)
+		return nil
+	})
+	if err != nil || !found {
+		return Claim{}, false, err
+	}
+	return c, true, nil
 }
 
 // Pending yields the streams whose last append said that they call for work, in order of their names.

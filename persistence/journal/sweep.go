@@ -1,34 +1,74 @@
 package journal
 
 import (
+	"bytes"
+	"encoding/binary"
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"docent/persistence/quota"
+)
+
+const (
+	sweepEvery = 10 * time.Minute
+	marksEvery = time.Second
 )
 
 // claimKeep is how long an expired claim stays on disk, for a clock that jumps forward and comes back.
 const claimKeep = 25 * time.Hour
 
-// Claim finds who holds an idempotency key at now. A claim that expired is not found.
-func (j *Journal) Claim(key string, now time.Time) (Claim, bool, error) {
-	var c Claim
-	var found bool
-	err := j.view("look up a claim", func(tx *bbolt.Tx) error {
-		v := tx.Bucket(bucketClaims).Get([]byte(key))
-		if v == nil {
-			return j.absent(bucketClaims, key)
+// sweepLoop removes, now and then, what has long expired.
+func (j *Journal) sweepLoop() {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-j.stop:
+			return
+		case <-tick.C:
+			j.sweep()
 		}
-		var err error
-		if c, err = decodeClaim([]byte(key), v); err != nil {
-			return j.damaged("claim", c.Owner, 0, err)
-		}
-		found = c.Expires.After(now)
-		return nil
-	})
-	if err != nil || !found {
-		return Claim{}, false, err
 	}
-	return c, true, nil
+}
+
+func (j *Journal) sweep() {
+	now := j.now()
+	j.quotas.Sweep(now)
+	j.sweepClaims(now)
+	j.sweepUses(now)
+}
+
+// sweepUses removes quota counts that ended long ago. They stand in order of their ends.
+func (j *Journal) sweepUses(now time.Time) {
+	before := now.Add(-quota.Keep).Unix()
+	old := func(key []byte) bool { return len(key) >= 9 && int64(binary.BigEndian.Uint64(key)) < before }
+	for more := true; more && !j.closing(); {
+		if err := j.view("sweep quotas", func(tx *bbolt.Tx) error {
+			k, _ := tx.Bucket(bucketUses).Cursor().First()
+			more = k != nil && old(k)
+			return nil
+		}); err != nil || !more {
+			return
+		}
+		err := j.do(func(c *commit) error {
+			cur := c.uses.Cursor()
+			n := 0
+			for k, _ := cur.First(); k != nil && old(k) && n < groupSweep; k, _ = cur.First() {
+				if err := c.uses.Delete(bytes.Clone(k)); err != nil {
+					return err
+				}
+				c.state.counts[nUses]--
+				c.wrote = true
+				n++
+			}
+			return nil
+		})
+		if err != nil {
+			j.log.Warn("sweep quotas", "error", err)
+			return
+		}
+	}
 }
 
 // sweepClaims removes claims that expired long ago, a bounded number in each commit.
