@@ -3,8 +3,6 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 
 	"go.etcd.io/bbolt"
 )
@@ -37,9 +35,24 @@ func (p Problem) String() string {
 
 // Check reads everything, as it stands after the last commit, verifies checksums, sequences and counts, and yields what is
 // wrong. Its error says that it could not read.
-func (j *Journal) Check(yield func(Problem) bool) error {
+func (j *Journal) Check(yield func(Problem) bool) error { return yieldProblems(j.view, yield) }
+
+// Check checks a file that no process has open, without changing it: its pages, and what Journal.Check verifies.
+func Check(path string, yield func(Problem) bool) error {
+	in, err := inspect(path, false)
+	if errors.Is(err, ErrCorrupt) {
+		yield(Problem{Err: err})
+		return nil // the rest cannot be read safely
+	}
+	if err != nil {
+		return fmt.Errorf("check journal %s: %w", path, err)
+	}
+	return errors.Join(yieldProblems(in.view, yield), in.Close())
+}
+
+func yieldProblems(view func(string, func(*bbolt.Tx) error) error, yield func(Problem) bool) error {
 	var found []Problem
-	err := j.view("check", func(tx *bbolt.Tx) error {
+	err := view("check", func(tx *bbolt.Tx) error {
 		found = check(tx)
 		return nil
 	})
@@ -54,166 +67,174 @@ func (j *Journal) Check(yield func(Problem) bool) error {
 	return err
 }
 
-// Check checks a file that no process has open, without changing it: its pages, and what Check verifies.
-func Check(path string, yield func(Problem) bool) error {
-	o := Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil)), LockTimeout: defaultLockTimeout}
-	if _, err := verifyFile(path, &o); errors.Is(err, ErrCorrupt) {
-		yield(Problem{Err: err})
-		return nil // the rest cannot be read safely
-	} else if err != nil {
-		return fmt.Errorf("check journal %s: %w", path, err)
+// check reads every record and says what is wrong.
+func check(tx *bbolt.Tx) []Problem {
+	c := checker{tx: tx, streams: make(map[string]*loggedStream)}
+	if c.meta() {
+		c.events()
+		c.snapshots()
+		c.pending()
+		c.claimsAndUses()
+		c.marks()
 	}
-	var found []Problem
-	err := guard(func() error {
-		db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: o.LockTimeout})
-		if err != nil {
-			return lockError(err)
-		}
-		defer db.Close()
-		return db.View(func(tx *bbolt.Tx) error {
-			found = check(tx)
-			return nil
-		})
-	})
-	if errors.Is(err, ErrCorrupt) {
-		found, err = append(found, Problem{Err: err}), nil
-	}
-	for _, p := range found {
-		if !yield(p) {
-			return nil
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("check journal %s: %w", path, err)
-	}
-	return nil
+	return c.found
 }
 
-func check(tx *bbolt.Tx) (found []Problem) {
-	report := func(bucket []byte, stream string, seq, pos uint64, err error) {
-		found = append(found, Problem{string(bucket), stream, seq, pos, err})
-	}
-	meta := tx.Bucket(bucketMeta)
+type checker struct {
+	tx      *bbolt.Tx
+	found   []Problem
+	state   *fileState // nil where it is damaged
+	streams map[string]*loggedStream
+}
+
+// A loggedStream is what the log holds of a stream: the events from first to last.
+type loggedStream struct {
+	first, last uint64
+	pending     bool // its last event calls for work
+	covered     bool // it has a snapshot
+}
+
+func (c *checker) report(bucket []byte, stream string, seq, pos uint64, err error) {
+	c.found = append(c.found, Problem{string(bucket), stream, seq, pos, err})
+}
+
+// meta says false where the rest cannot be read.
+func (c *checker) meta() bool {
+	meta := c.tx.Bucket(bucketMeta)
 	if meta == nil {
-		report(bucketMeta, "", 0, 0, errMissing)
-		return found
+		c.report(bucketMeta, "", 0, 0, errMissing)
+		return false
 	}
 	if err := decodeFormat(meta.Get(metaFormat)); err != nil {
-		report(bucketMeta, "", 0, 0, err)
-		return found
+		c.report(bucketMeta, "", 0, 0, err)
+		return false
 	}
-	state, err := decodeState(metaState, meta.Get(metaState))
-	if err != nil {
-		report(bucketMeta, "", 0, 0, err)
+	if state, err := decodeState(metaState, meta.Get(metaState)); err != nil {
+		c.report(bucketMeta, "", 0, 0, err)
+	} else {
+		c.state = &state
 	}
-	known := err == nil
 	if _, err := decodeIdentity(meta.Get(metaIdentity)); err != nil {
-		report(bucketMeta, "", 0, 0, fmt.Errorf("the journal's identity: %w", err))
+		c.report(bucketMeta, "", 0, 0, fmt.Errorf("the journal's identity: %w", err))
 	}
-	each := func(i int, f func(k, v []byte)) {
-		b := tx.Bucket(countedBuckets[i])
-		if b == nil {
-			report(countedBuckets[i], "", 0, 0, errMissing)
-			return
-		}
-		n := uint64(0)
-		c := b.Cursor()
-		for k, v := c.First(); k != nil; k, v = c.Next() {
-			n++
-			f(k, v)
-		}
-		if known && n != state.counts[i] {
-			report(countedBuckets[i], "", 0, 0, fmt.Errorf("it holds %d entries, not %d", n, state.counts[i]))
-		}
-	}
+	return true
+}
 
-	type extent struct {
-		first, last uint64
-		pending     bool
+// each calls f for every entry of a counted bucket, and compares their number with the stored one.
+func (c *checker) each(counted int, f func(k, v []byte)) {
+	name := countedBuckets[counted]
+	b := c.tx.Bucket(name)
+	if b == nil {
+		c.report(name, "", 0, 0, errMissing)
+		return
 	}
-	streams := make(map[string]*extent)
-	each(nEvents, func(k, v []byte) {
+	n := uint64(0)
+	for k, v := range all(b) {
+		n++
+		f(k, v)
+	}
+	if c.state != nil && n != c.state.counts[counted] {
+		c.report(name, "", 0, 0, fmt.Errorf("it holds %d entries, not %d", n, c.state.counts[counted]))
+	}
+}
+
+func (c *checker) events() {
+	c.each(nEvents, func(k, v []byte) {
 		pos := keyPosition(k)
 		r, err := decodeEvent(k, v)
 		if err != nil {
-			report(bucketEvents, r.stream, r.seq, pos, err)
+			c.report(bucketEvents, r.stream, r.seq, pos, err)
 			return
 		}
-		if known && pos > state.position {
-			report(bucketEvents, r.stream, r.seq, pos, fmt.Errorf("it stands after the last position, %d", state.position))
+		if c.state != nil && pos > c.state.position {
+			c.report(bucketEvents, r.stream, r.seq, pos, fmt.Errorf("it stands after the last position, %d", c.state.position))
 		}
-		e := streams[r.stream]
+		s := c.streams[r.stream]
 		switch {
 		case r.flags&flagRemoved != 0:
-			if e != nil {
-				report(bucketEvents, r.stream, e.last, pos, errors.New("the stream was removed, but has events before that"))
+			if s != nil {
+				c.report(bucketEvents, r.stream, s.last, pos, errors.New("the stream was removed, but has events before that"))
 			}
-			delete(streams, r.stream)
+			delete(c.streams, r.stream)
 			return
-		case e == nil:
-			e = &extent{first: r.seq}
-			streams[r.stream] = e
-		case r.seq != e.last+1:
-			report(bucketEvents, r.stream, e.last+1, 0, errMissing)
+		case s == nil:
+			s = &loggedStream{first: r.seq}
+			c.streams[r.stream] = s
+		case r.seq != s.last+1:
+			c.report(bucketEvents, r.stream, s.last+1, 0, errMissing)
 		}
-		e.last, e.pending = r.seq, r.flags&flagPending != 0
+		s.last, s.pending = r.seq, r.flags&flagPending != 0
 	})
-	each(nSnapshots, func(k, v []byte) {
+}
+
+func (c *checker) snapshots() {
+	c.each(nSnapshots, func(k, v []byte) {
+		stream := string(k)
 		s, err := decodeSnapshot(k, v)
 		if err != nil {
-			report(bucketSnapshots, string(k), s.seq, 0, err)
+			c.report(bucketSnapshots, stream, s.seq, 0, err)
 			return
 		}
-		if known && s.pos > state.position {
-			report(bucketSnapshots, string(k), s.seq, s.pos, fmt.Errorf("it covers more than there is, %d", state.position))
+		if c.state != nil && s.pos > c.state.position {
+			c.report(bucketSnapshots, stream, s.seq, s.pos, fmt.Errorf("it covers more than there is, %d", c.state.position))
 		}
-		if e := streams[string(k)]; e != nil {
-			if e.first > s.seq+1 {
-				report(bucketEvents, string(k), s.seq+1, 0, errMissing)
-			}
-			if e.last < s.seq {
-				report(bucketEvents, string(k), s.seq, 0, errMissing)
-			}
-			e.first = 1 // it has been looked at
+		logged := c.streams[stream]
+		if logged == nil {
+			return
+		}
+		logged.covered = true
+		if logged.first > s.seq+1 {
+			c.report(bucketEvents, stream, s.seq+1, 0, errMissing)
+		}
+		if logged.last < s.seq {
+			c.report(bucketEvents, stream, s.seq, 0, errMissing)
 		}
 	})
-	for stream, e := range streams {
-		if e.first != 1 {
-			report(bucketEvents, stream, e.first-1, 0, errMissing)
+	for stream, logged := range c.streams {
+		if !logged.covered && logged.first != 1 {
+			c.report(bucketEvents, stream, logged.first-1, 0, errMissing)
 		}
 	}
-	pending := make(map[string]bool)
-	each(nPending, func(k, v []byte) {
+}
+
+func (c *checker) pending() {
+	listed := make(map[string]bool)
+	c.each(nPending, func(k, v []byte) {
 		if err := sealed(k, v); err != nil {
-			report(bucketPending, string(k), 0, 0, err)
+			c.report(bucketPending, string(k), 0, 0, err)
 			return
 		}
-		pending[string(k)] = true
+		listed[string(k)] = true
 	})
-	for stream, e := range streams {
-		if e.pending && !pending[stream] {
-			report(bucketPending, stream, e.last, 0, errMissing)
+	for stream, logged := range c.streams {
+		if logged.pending && !listed[stream] {
+			c.report(bucketPending, stream, logged.last, 0, errMissing)
 		}
 	}
-	each(nClaims, func(k, v []byte) {
-		if c, err := decodeClaim(k, v); err != nil {
-			report(bucketClaims, c.Key, 0, 0, err)
+}
+
+func (c *checker) claimsAndUses() {
+	c.each(nClaims, func(k, v []byte) {
+		if claim, err := decodeClaim(k, v); err != nil {
+			c.report(bucketClaims, claim.Key, 0, 0, err)
 		}
 	})
-	each(nUses, func(k, v []byte) {
+	c.each(nUses, func(k, v []byte) {
 		if _, _, err := decodeUse(k, v); err != nil {
-			report(bucketUses, fmt.Sprintf("%q", k), 0, 0, err)
+			c.report(bucketUses, fmt.Sprintf("%q", k), 0, 0, err)
 		}
 	})
-	if b := tx.Bucket(bucketFollowers); b == nil {
-		report(bucketFollowers, "", 0, 0, errMissing)
-	} else {
-		c := b.Cursor()
-		for k, v := c.First(); k != nil; k, v = c.Next() {
-			if _, err := decodeMark(k, v); err != nil {
-				report(bucketFollowers, string(k), 0, 0, err)
-			}
+}
+
+func (c *checker) marks() {
+	b := c.tx.Bucket(bucketFollowers)
+	if b == nil {
+		c.report(bucketFollowers, "", 0, 0, errMissing)
+		return
+	}
+	for k, v := range all(b) {
+		if _, err := decodeMark(k, v); err != nil {
+			c.report(bucketFollowers, string(k), 0, 0, err)
 		}
 	}
-	return found
 }

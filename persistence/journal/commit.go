@@ -22,7 +22,7 @@ type commit struct {
 	// serial is another for each attempt to write a group.
 	serial uint64
 
-	events, snapshots, pendings, claims, uses *bbolt.Bucket
+	buckets [nCounted]*bbolt.Bucket
 
 	state     fileState
 	lasts     map[string]uint64 // last sequence number of the streams without a tail that this commit changed
@@ -67,10 +67,11 @@ func (j *Journal) writeOnce(g *commitGroup) error {
 			j.log.Error("roll back", "journal", j.path, "error", err)
 		}
 	}()
-	c.events, c.snapshots, c.pendings = c.tx.Bucket(bucketEvents), c.tx.Bucket(bucketSnapshots), c.tx.Bucket(bucketPending)
-	c.claims, c.uses = c.tx.Bucket(bucketClaims), c.tx.Bucket(bucketUses)
-	c.events.FillPercent = 0.95 // keys only rise
-	c.uses.FillPercent = 0.8
+	for i, name := range countedBuckets {
+		c.buckets[i] = c.tx.Bucket(name)
+	}
+	c.buckets[nEvents].FillPercent = 0.95 // keys only rise
+	c.buckets[nUses].FillPercent = 0.8
 	for i := 0; i < len(g.reqs) || j.more(g); i++ {
 		r := g.reqs[i]
 		if r.err != nil { // it was the poisoned one
@@ -174,11 +175,31 @@ func (c *commit) append(r *appendRequest) error {
 func (c *commit) putEvent(pos uint64, rec []byte) error {
 	key := binary.BigEndian.AppendUint64(c.key[:0], pos)
 	seal(key, rec)
-	if err := c.events.Put(key, rec); err != nil { // which copies the key
+	c.state.position = pos
+	return c.add(nEvents, key, rec) // which copies the key
+}
+
+// put writes an entry.
+func (c *commit) put(b *bbolt.Bucket, key, value []byte) error {
+	if err := b.Put(key, value); err != nil {
 		return fmt.Errorf("%w: %w", errFatal, err)
 	}
-	c.state.position = pos
-	c.state.counts[nEvents]++
+	c.wrote = true
+	return nil
+}
+
+// add writes an entry of a counted bucket that it does not hold yet.
+func (c *commit) add(counted int, key, value []byte) error {
+	c.state.counts[counted]++
+	return c.put(c.buckets[counted], key, value)
+}
+
+// delete removes an entry that a counted bucket holds.
+func (c *commit) delete(counted int, key []byte) error {
+	if err := c.buckets[counted].Delete(key); err != nil {
+		return fmt.Errorf("%w: %w", errFatal, err)
+	}
+	c.state.counts[counted]--
 	c.wrote = true
 	return nil
 }
@@ -200,7 +221,7 @@ func (c *commit) lastOf(stream string, t *tail) (uint64, error) {
 		return seq, nil
 	}
 	key := []byte(stream)
-	v := c.snapshots.Get(key)
+	v := c.buckets[nSnapshots].Get(key)
 	if v == nil {
 		return 0, c.j.absent(bucketSnapshots, stream)
 	}
@@ -222,7 +243,7 @@ func (c *commit) setLast(stream string, t *tail, seq uint64) {
 
 // claim finds who holds a key now.
 func (c *commit) claim(key string) (*Claim, error) {
-	v := c.claims.Get([]byte(key))
+	v := c.buckets[nClaims].Get([]byte(key))
 	if v == nil {
 		return nil, c.j.absent(bucketClaims, key)
 	}
@@ -238,34 +259,26 @@ func (c *commit) claim(key string) (*Claim, error) {
 
 func (c *commit) putClaim(claim *Claim) error {
 	key, body := []byte(claim.Key), encodeClaim(claim)
-	held := c.claims.Get(key)
+	held := c.buckets[nClaims].Get(key)
 	if bytes.Equal(held, body) {
 		return nil
 	}
 	if held == nil {
-		c.state.counts[nClaims]++
+		return c.add(nClaims, key, body)
 	}
-	if err := c.claims.Put(key, body); err != nil {
-		return fmt.Errorf("%w: %w", errFatal, err)
-	}
-	return nil
+	return c.put(c.buckets[nClaims], key, body)
 }
 
 // release gives up a key that owner holds.
 func (c *commit) release(key, owner string) error {
-	v := c.claims.Get([]byte(key))
+	v := c.buckets[nClaims].Get([]byte(key))
 	if v == nil {
 		return nil
 	}
 	if held, err := decodeClaim([]byte(key), v); err != nil || held.Owner != owner {
 		return nil
 	}
-	if err := c.claims.Delete([]byte(key)); err != nil {
-		return fmt.Errorf("%w: %w", errFatal, err)
-	}
-	c.state.counts[nClaims]--
-	c.wrote = true
-	return nil
+	return c.delete(nClaims, []byte(key))
 }
 
 func (c *commit) isPending(stream string) bool {
@@ -281,21 +294,16 @@ func (c *commit) setPending(stream string, pending bool) error {
 		return nil
 	}
 	key := []byte(stream)
-	had := c.pendings.Get(key) != nil // which may differ: see loadTails
+	had := c.buckets[nPending].Get(key) != nil // which may differ: see loadTails
 	var err error
 	switch {
 	case pending && !had:
-		c.state.counts[nPending]++
-		err = c.pendings.Put(key, encodePending(key))
+		err = c.add(nPending, key, encodePending(key))
 	case !pending && had:
-		c.state.counts[nPending]--
-		err = c.pendings.Delete(key)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", errFatal, err)
+		err = c.delete(nPending, key)
 	}
 	c.pending[stream], c.wrote = pending, true
-	return nil
+	return err
 }
 
 // remove deletes a stream and leaves a mark in the log, for followers.
@@ -312,7 +320,7 @@ func (c *commit) remove(stream string) error {
 			positions = append(positions, a.pos+i)
 		}
 	}
-	snapshot := c.snapshots.Get(key)
+	snapshot := c.buckets[nSnapshots].Get(key)
 	if len(positions) == 0 && snapshot == nil && damage.err == nil && !c.isPending(stream) {
 		return nil
 	}
@@ -322,10 +330,9 @@ func (c *commit) remove(stream string) error {
 		}
 	}
 	if snapshot != nil {
-		if err := c.snapshots.Delete(key); err != nil {
+		if err := c.delete(nSnapshots, key); err != nil {
 			return err
 		}
-		c.state.counts[nSnapshots]--
 	}
 	if err := c.setPending(stream, false); err != nil {
 		return err
@@ -343,15 +350,10 @@ func (c *commit) remove(stream string) error {
 
 func (c *commit) deleteEvent(pos uint64) error {
 	key := positionKey(pos)
-	if c.events.Get(key) == nil {
+	if c.buckets[nEvents].Get(key) == nil {
 		return nil
 	}
-	if err := c.events.Delete(key); err != nil {
-		return fmt.Errorf("%w: %w", errFatal, err)
-	}
-	c.state.counts[nEvents]--
-	c.wrote = true
-	return nil
+	return c.delete(nEvents, key)
 }
 
 // storeCounts writes the quota counts and, last, the journal's state.
@@ -359,22 +361,19 @@ func (c *commit) storeCounts() error {
 	slots := slices.SortedFunc(maps.Keys(c.useCounts), func(a, b useSlot) int { return bytes.Compare(a.bytes(), b.bytes()) })
 	for _, u := range slots {
 		key, n := u.bytes(), c.useCounts[u]
-		if v := c.uses.Get(key); v == nil {
+		if v := c.buckets[nUses].Get(key); v == nil {
 			c.state.counts[nUses]++
 		} else if _, had, err := decodeUse(key, v); err == nil {
 			n += had
 		}
-		if err := c.uses.Put(key, encodeUse(key, n)); err != nil {
-			return fmt.Errorf("%w: %w", errFatal, err)
+		if err := c.put(c.buckets[nUses], key, encodeUse(key, n)); err != nil {
+			return err
 		}
 	}
 	if !c.wrote {
 		return nil
 	}
-	if err := c.tx.Bucket(bucketMeta).Put(metaState, c.state.encode(metaState)); err != nil {
-		return fmt.Errorf("%w: %w", errFatal, err)
-	}
-	return nil
+	return c.put(c.tx.Bucket(bucketMeta), metaState, c.state.encode(metaState))
 }
 
 // apply brings memory to what c wrote.

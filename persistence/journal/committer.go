@@ -27,6 +27,8 @@ const (
 	roundLong       = 4096     // snapshots of a checkpoint that make it hurry
 )
 
+const marksEvery = time.Second // between two writes of the followers' marks
+
 type operation struct {
 	run  func(*commit) error
 	done chan struct{}
@@ -45,7 +47,7 @@ type commitGroup struct {
 }
 
 // commitLoop is the committer. It takes what waits, commits it, wakes the waiters and takes what came meanwhile: there is
-// no waiting window, a group is as large as the time of one sync makes it. Only what can wait is held back (heldAppends).
+// no waiting window, a group is as large as the time of one sync makes it. Only what can wait is delayed (delayedAppends).
 func (j *Journal) commitLoop() {
 	defer close(j.done)
 	timer := time.NewTimer(time.Hour)
@@ -64,7 +66,7 @@ func (j *Journal) commitLoop() {
 		wait := j.background(false)
 		if work || wait == 0 {
 			if !work {
-				j.releaseHeld()
+				j.releaseDelayed()
 				j.take(g, false)
 			}
 			awaited = j.commit(g)
@@ -108,7 +110,7 @@ func (j *Journal) gather(g *commitGroup) bool {
 func (j *Journal) take(g *commitGroup, first bool) (closed bool) {
 	j.mu.Lock()
 	if len(j.queue)+len(j.ops) > 0 || j.closed {
-		j.letGo()
+		j.enqueueDelayed()
 	}
 	n, size := len(j.queue), j.queuedBytes
 	if len(g.reqs)+n > groupAppends || g.bytes+size > groupBytes {

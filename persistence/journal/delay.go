@@ -3,112 +3,116 @@ package journal
 import "time"
 
 const (
-	laterMost   = 10 * time.Millisecond // that an append of urgency Later is held back for those that come before
-	endsMost    = 20 * time.Millisecond // and for others of its kind
-	soonMost    = 16 * time.Millisecond // and one of urgency Soon
-	soonEnough  = 4                     // of the latter, which are not held back any more
-	holdBusy    = 4                     // streams have work under way where appends are held back for others of their kind
-	holdAppends = 64                    // that are held back at once
-	holdBytes   = 256 << 10             // and their size
-	holdRare    = 10 * laterMost        // a longer pause counts as one of this length: it is soon forgotten
+	laterDelay    = 10 * time.Millisecond // at most, of an append of urgency Later, for those that begin work
+	endsDelay     = 20 * time.Millisecond // and for others of its kind
+	soonDelay     = 16 * time.Millisecond // and of one of urgency Soon
+	soonTogether  = 4                     // of the latter, which are delayed no longer
+	delaySiblings = 4                     // streams with work under way, from which on appends are delayed for others of their kind
+	delayedMost   = 64                    // appends at once
+	delayedBytes  = 256 << 10             // and their size
+	rareGap       = 10 * laterDelay       // a longer pause counts as one of this length: it is soon forgotten
 )
 
-// heldAppends can wait, and do so for company: each commit takes them along. They are held only where appends have come
-// so fast lately that one is to be expected in time; where little happens, an append is written at once, since nobody would
-// come. They wait for others of their kind only where several streams have work under way: one caller who asks again and
-// again finds nobody to wait for. Those that begin work wait for no more than are expected. (PostgreSQL's commit_delay and
-// commit_siblings are the same idea.) Journal.mu guards all of it.
-type heldAppends struct {
+// Commit delay: appends that can wait are delayed for a few milliseconds, and share the next commit. (PostgreSQL's commit_delay
+// and commit_siblings are the same idea.) They are delayed only where appends have come so fast lately that another one is to be
+// expected in time; on a quiet server an append is written at once. They wait for others of their own kind only where several
+// streams have work under way: for a lone caller who asks again and again no other would come. Appends that begin work wait for no
+// more of their kind than are expected.
+
+// delayedAppends are the appends that wait for the next commit, or for their time. Journal.mu guards all of it.
+type delayedAppends struct {
 	reqs        []*appendRequest
 	soon        int // of urgency Soon among them
 	bytes       int
-	due         *time.Timer
-	at          time.Time // when it is due
-	first, ends paceOf    // of appends that want to be written before Later, and of those
+	timer       *time.Timer
+	due         time.Time // when the timer ends
+	first, ends arrivals  // of appends that want to be written before Later, and of those
 }
 
-// A paceOf knows when the last append of a kind came, and how far they were apart lately.
-type paceOf struct {
+// arrivals of appends of one kind: when the last came, and how far they were apart lately.
+type arrivals struct {
 	last time.Time
 	gap  time.Duration
 }
 
-func (p *paceOf) came(now time.Time) {
-	p.gap += (min(now.Sub(p.last), holdRare) - p.gap) / 8
-	p.last = now
+func (a *arrivals) came(now time.Time) {
+	a.gap += (min(now.Sub(a.last), rareGap) - a.gap) / 8
+	a.last = now
 }
 
-// within says whether another one is to be expected before d is over.
-func (p *paceOf) within(d time.Duration, now time.Time) bool { return p.gap < d && now.Sub(p.last) < d }
+// expected says whether another one is to be expected within a time.
+func (a *arrivals) expected(within time.Duration, now time.Time) bool {
+	return a.gap < within && now.Sub(a.last) < within
+}
 
-func (h *heldAppends) init(j *Journal) {
-	h.first.gap, h.ends.gap = holdRare, holdRare
-	h.due = time.AfterFunc(time.Hour, func() {
-		j.releaseHeld()
+func (d *delayedAppends) init(j *Journal) {
+	d.first.gap, d.ends.gap = rareGap, rareGap
+	d.timer = time.AfterFunc(time.Hour, func() {
+		j.releaseDelayed()
 		j.poke()
 	})
-	h.due.Stop()
+	d.timer.Stop()
 }
 
-// hold keeps r back, or says that it is not to wait. Its caller holds mu.
-func (j *Journal) hold(r *appendRequest) bool {
-	h, now := &j.held, time.Now()
-	others := j.busy.Load() >= holdBusy
+// delay keeps r back for a while, or says that it is to be written at once. Its caller holds mu.
+func (j *Journal) delay(r *appendRequest) bool {
+	d, now := &j.delayed, time.Now()
+	others := j.busy.Load() >= delaySiblings
 	var most time.Duration
 	switch r.a.Urgency {
 	case AtOnce:
-		h.first.came(now)
+		d.first.came(now)
 		return false
 	case Soon:
-		h.first.came(now)
-		if !others || h.soon+1 >= min(soonEnough, 1+int(soonMost/max(h.first.gap, 1))) {
+		d.first.came(now)
+		if !others || d.soon+1 >= min(soonTogether, 1+int(soonDelay/max(d.first.gap, 1))) {
 			return false
 		}
-		most = soonMost
+		most = soonDelay
 	case Later:
-		ends := others && h.ends.within(endsMost, now)
-		h.ends.came(now)
+		ends := others && d.ends.expected(endsDelay, now)
+		d.ends.came(now)
 		switch {
-		case h.first.within(laterMost, now):
-			most = laterMost
+		case d.first.expected(laterDelay, now):
+			most = laterDelay
 		case ends:
-			most = endsMost
+			most = endsDelay
 		default:
 			return false
 		}
 	}
-	if len(h.reqs) == holdAppends-1 || h.bytes+r.bytes > holdBytes {
+	if len(d.reqs) == delayedMost-1 || d.bytes+r.bytes > delayedBytes {
 		return false
 	}
 	if r.a.Urgency == Soon {
-		h.soon++
+		d.soon++
 	}
-	h.bytes += r.bytes
-	h.reqs = append(h.reqs, r)
-	if at := now.Add(most); len(h.reqs) == 1 || at.Before(h.at) {
-		h.at = at
-		h.due.Reset(most)
+	d.bytes += r.bytes
+	d.reqs = append(d.reqs, r)
+	if due := now.Add(most); len(d.reqs) == 1 || due.Before(d.due) {
+		d.due = due
+		d.timer.Reset(most)
 	}
 	return true
 }
 
-// letGo moves what is held back to where the committer takes it from. Its caller holds mu.
-func (j *Journal) letGo() {
-	h := &j.held
-	if len(h.reqs) == 0 {
+// enqueueDelayed moves the delayed appends to where the committer takes them from. Its caller holds mu.
+func (j *Journal) enqueueDelayed() {
+	d := &j.delayed
+	if len(d.reqs) == 0 {
 		return
 	}
-	h.due.Stop()
-	for _, r := range h.reqs {
+	d.timer.Stop()
+	for _, r := range d.reqs {
 		j.enqueue(r)
 	}
-	clear(h.reqs)
-	h.reqs, h.soon, h.bytes = h.reqs[:0], 0, 0
+	clear(d.reqs)
+	d.reqs, d.soon, d.bytes = d.reqs[:0], 0, 0
 }
 
-func (j *Journal) releaseHeld() {
+func (j *Journal) releaseDelayed() {
 	j.mu.Lock()
-	j.letGo()
+	j.enqueueDelayed()
 	j.mu.Unlock()
 }
 

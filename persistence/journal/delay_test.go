@@ -81,7 +81,7 @@ func TestAnAppendThatCanWaitDoesNotWaitLong(t *testing.T) {
 			mustAppend(t, j, Append{Stream: stream, Events: events("x"), Urgency: Later})
 			return time.Since(began)
 		}
-		if d := took("thread/a"); d != laterMost {
+		if d := took("thread/a"); d != laterDelay {
 			t.Fatalf("with others expected it waited %v", d)
 		}
 		if d := took("thread/b"); d != 0 {
@@ -105,9 +105,9 @@ func TestEndsShareACommitWhereNobodyBegins(t *testing.T) {
 		longest time.Duration
 		commits uint64
 	}{
-		{"fast", holdBusy, 6 * time.Millisecond, endsMost, 11}, // the first one after a pause, and then with the next three
-		{"slow", holdBusy, 2 * endsMost, 0, ends},
-		{"alone", holdBusy - 1, 6 * time.Millisecond, 0, ends},
+		{"fast", delaySiblings, 6 * time.Millisecond, endsDelay, 11}, // the first one after a pause, and then with the next three
+		{"slow", delaySiblings, 2 * endsDelay, 0, ends},
+		{"alone", delaySiblings - 1, 6 * time.Millisecond, 0, ends},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestEndsShareACommitWhereNobodyBegins(t *testing.T) {
 					return longest
 				}
 				end(100) // until it is known how fast they come
-				time.Sleep(endsMost)
+				time.Sleep(endsDelay)
 				before := j.Stats().Commits
 				longest := end(ends)
 				if n := j.Stats().Commits - before; n != c.commits || longest != c.longest {
@@ -171,7 +171,7 @@ func TestAppendsThatBeginWorkShareACommit(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j := openAt(t, path+c.apart.String(), Options{})
 				defer j.Close()
-				atWork(t, j, holdBusy)
+				atWork(t, j, delaySiblings)
 				for i := range 100 { // until it is known how fast they come
 					time.Sleep(c.apart)
 					mustAppend(t, j, Append{Stream: fmt.Sprint("job/", i), Events: events("x")})
@@ -197,7 +197,7 @@ func TestAppendsThatBeginWorkShareACommit(t *testing.T) {
 
 func TestAnAppendThatBeginsWorkDoesNotWaitLong(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
-	for busy, want := range map[int]time.Duration{holdBusy - 1: 0, holdBusy: soonMost} {
+	for busy, want := range map[int]time.Duration{delaySiblings - 1: 0, delaySiblings: soonDelay} {
 		synctest.Test(t, func(t *testing.T) {
 			j := busyJournal(t, path+fmt.Sprint(busy))
 			defer j.Close()
@@ -217,9 +217,9 @@ func TestManyAppendsThatCanWaitAreWrittenAtOnce(t *testing.T) {
 		j := busyJournal(t, path)
 		defer j.Close()
 		before, began := j.Stats().Appends, time.Now()
-		large := Append{Stream: "thread/large", Events: []Event{{"test.said.1", make([]byte, holdBytes)}}, Urgency: Later}
+		large := Append{Stream: "thread/large", Events: []Event{{"test.said.1", make([]byte, delayedBytes)}}, Urgency: Later}
 		mustAppend(t, j, large)
-		for i := range holdAppends {
+		for i := range delayedMost {
 			go func() {
 				if _, err := j.Append(t.Context(), Append{Stream: fmt.Sprint("thread/", i), Events: events("x"), Urgency: Later}); err != nil {
 					t.Error(err)
@@ -227,7 +227,7 @@ func TestManyAppendsThatCanWaitAreWrittenAtOnce(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if n := j.Stats().Appends - before; n != holdAppends+1 || !time.Now().Equal(began) {
+		if n := j.Stats().Appends - before; n != delayedMost+1 || !time.Now().Equal(began) {
 			t.Fatalf("%d are written after %v", n, time.Since(began))
 		}
 	})

@@ -42,10 +42,7 @@ func (j *Journal) Follow(name string) (*Follower, error) {
 	j.marksDirty = j.marksDirty || fresh
 	j.followMu.Unlock()
 	if fresh {
-		err := j.do(func(c *commit) error {
-			c.wrote = true
-			return c.putMark(name, 0)
-		})
+		err := j.do(func(c *commit) error { return c.putMark(name, 0) })
 		if err != nil {
 			f.Close()
 			return nil, fmt.Errorf("follow the journal as %s: %w", name, err)
@@ -162,10 +159,7 @@ func (c *commit) putMark(name string, pos uint64) error {
 	key := []byte(name)
 	buf := binary.BigEndian.AppendUint64(head(nil), pos)
 	seal(key, buf)
-	if err := c.tx.Bucket(bucketFollowers).Put(key, buf); err != nil {
-		return fmt.Errorf("%w: %w", errFatal, err)
-	}
-	return nil
+	return c.put(c.tx.Bucket(bucketFollowers), key, buf)
 }
 
 func decodeMark(key, body []byte) (uint64, error) {

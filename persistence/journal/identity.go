@@ -86,13 +86,7 @@ func (j *Journal) Identity() Identity {
 
 // Remember stores the journal's identity, and what it knows of the catalogue.
 func (j *Journal) Remember(is Identity) error {
-	err := j.do(func(c *commit) error {
-		if err := c.tx.Bucket(bucketMeta).Put(metaIdentity, is.encode()); err != nil {
-			return fmt.Errorf("%w: %w", errFatal, err)
-		}
-		c.wrote = true
-		return nil
-	})
+	err := j.do(func(c *commit) error { return c.put(c.tx.Bucket(bucketMeta), metaIdentity, is.encode()) })
 	if err != nil {
 		return fmt.Errorf("remember the catalogue in the journal: %w", err)
 	}

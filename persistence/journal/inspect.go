@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
+	"maps"
 	"slices"
 
 	"go.etcd.io/bbolt"
@@ -24,24 +23,31 @@ type Record struct {
 	Err      error  // what is wrong with it
 }
 
-// A Inspection reads a journal's file without changing it, whatever is damaged in it.
+// An Inspection reads a journal's file without changing it, whatever is damaged in it.
 type Inspection struct {
-	path  string
 	view  func(doing string, f func(*bbolt.Tx) error) error
 	close func() error
 }
 
 // Inspect looks at the journal while it is in use.
 func (j *Journal) Inspect() *Inspection {
-	return &Inspection{j.path, j.view, func() error { return nil }}
+	return &Inspection{j.view, func() error { return nil }}
 }
 
 // Inspect looks at a file that no process has open. Damage of its pages, after which the rest cannot be read
 // safely, is an error that wraps ErrCorrupt.
 func Inspect(path string) (*Inspection, error) {
-	o := Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil)), LockTimeout: defaultLockTimeout, AcceptDamage: true}
-	if _, err := verifyFile(path, &o); err != nil {
+	in, err := inspect(path, true)
+	if err != nil {
 		return nil, fmt.Errorf("inspect journal %s: %w", path, err)
+	}
+	return in, nil
+}
+
+func inspect(path string, acceptDamage bool) (*Inspection, error) {
+	o := Options{LockTimeout: defaultLockTimeout, AcceptDamage: acceptDamage}
+	if _, err := verifyFile(path, &o); err != nil {
+		return nil, err
 	}
 	var db *bbolt.DB
 	err := guard(func() (err error) {
@@ -49,7 +55,7 @@ func Inspect(path string) (*Inspection, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("inspect journal %s: %w", path, lockError(err))
+		return nil, lockError(err)
 	}
 	view := func(doing string, f func(*bbolt.Tx) error) error {
 		if err := guard(func() error { return db.View(f) }); err != nil {
@@ -57,7 +63,7 @@ func Inspect(path string) (*Inspection, error) {
 		}
 		return nil
 	}
-	return &Inspection{path, view, func() error { return guard(db.Close) }}, nil
+	return &Inspection{view, func() error { return guard(db.Close) }}, nil
 }
 
 // Close lets the file go.
@@ -77,8 +83,7 @@ func (i *Inspection) Records(stream string, yield func(Record) bool) error {
 			return fmt.Errorf("%w: bucket %s is missing", ErrCorrupt, bucketEvents)
 		}
 		hash := streamHash(stream)
-		c := b.Cursor()
-		for k, v := c.First(); k != nil; k, v = c.Next() {
+		for k, v := range all(b) {
 			r, _ := parseEvent(v)
 			if r.stream != stream && r.hash != hash || r.flags&flagRemoved != 0 && sealed(k, v) == nil {
 				continue
@@ -112,8 +117,7 @@ func (i *Inspection) Streams(yield func(stream string, rec Recovered) bool) erro
 		}
 		logged := make(map[string][]uint64)
 		damaged := make(map[uint64]bool)
-		c := events.Cursor()
-		for k, v := c.First(); k != nil; k, v = c.Next() {
+		for k, v := range all(events) {
 			r, err := decodeEvent(k, v)
 			if err != nil {
 				damaged[r.hash], damaged[streamHash(r.stream)] = true, true
@@ -146,8 +150,7 @@ func (i *Inspection) Streams(yield func(stream string, rec Recovered) bool) erro
 			}
 			return rec, true
 		}
-		c = snapshots.Cursor()
-		for k, v := c.First(); k != nil; k, v = c.Next() {
+		for k, v := range all(snapshots) {
 			stream := string(k)
 			rec, ok := whole(stream, v)
 			delete(logged, stream)
@@ -155,12 +158,7 @@ func (i *Inspection) Streams(yield func(stream string, rec Recovered) bool) erro
 				return nil
 			}
 		}
-		rest := make([]string, 0, len(logged))
-		for stream := range logged {
-			rest = append(rest, stream)
-		}
-		slices.Sort(rest)
-		for _, stream := range rest {
+		for _, stream := range slices.Sorted(maps.Keys(logged)) {
 			if rec, ok := whole(stream, nil); ok && !yield(stream, rec) {
 				return nil
 			}

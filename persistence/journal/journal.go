@@ -46,7 +46,7 @@ const defaultLockTimeout = time.Second
 //
 // One goroutine, the committer, writes: it takes the appends that wait, writes them in one transaction, syncs, and wakes
 // the waiters. So a lone append pays for one commit and a thousand share one. Those that can wait (Urgency) are
-// held for a few milliseconds where others are to be expected. Reads take the file as it stood after the last commit and
+// delayed for a few milliseconds where others are to be expected. Reads take the file as it stood after the last commit and
 // never wait for a write.
 //
 // Snapshots are written some time later, and the events that a snapshot covers are removed, a few with each commit.
@@ -63,11 +63,11 @@ type Journal struct {
 	db   *bbolt.DB
 	file *os.File // bbolt's own
 
-	mu          sync.Mutex // guards queue, queuedBytes, held, ops, closed
+	mu          sync.Mutex // guards queue, queuedBytes, delayed, ops, closed
 	queue       []*appendRequest
 	queuedBytes int
 	queued      atomic.Int64 // the length of queue
-	held        heldAppends
+	delayed     delayedAppends
 	busy        atomic.Int64 // the number of streams in pending
 	ops         []*operation
 	closed      bool
@@ -111,7 +111,7 @@ type Journal struct {
 
 	followMu   sync.Mutex
 	followers  map[string]*followMark
-	holds      map[*uint64]struct{} // positions that a reader of the log has come to
+	pins       map[*uint64]struct{} // positions that a reader of the log has come to
 	marksDirty bool
 
 	quotas  *quota.Counters
@@ -183,10 +183,10 @@ func Open(path string, o Options) (_ *Journal, err error) {
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 		tails: make(map[string]*tail), pending: make(map[string]struct{}), damage: make(map[uint64]streamDamage),
 		snaps: make(map[string]queuedSnapshot), followers: make(map[string]*followMark),
-		holds: make(map[*uint64]struct{}), quotas: quota.New(),
+		pins: make(map[*uint64]struct{}), quotas: quota.New(),
 	}
 	j.metrics.init()
-	j.held.init(j)
+	j.delayed.init(j)
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("open journal %s: %w", path, err)
@@ -383,12 +383,12 @@ func (j *Journal) Append(ctx context.Context, a Append) (last uint64, err error)
 		j.mu.Unlock()
 		return 0, fmt.Errorf("append to %s: %w", a.Stream, api.ErrShuttingDown)
 	}
-	hold := j.hold(r)
-	if !hold {
+	delayed := j.delay(r)
+	if !delayed {
 		j.enqueue(r)
 	}
 	j.mu.Unlock()
-	if !hold {
+	if !delayed {
 		j.poke()
 	}
 	select {

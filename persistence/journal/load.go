@@ -65,24 +65,42 @@ func (j *Journal) create() error {
 }
 
 func (j *Journal) loadIndex(tx *bbolt.Tx, entries map[string]uint64) error {
-	var err error
-	if j.state, err = decodeState(metaState, tx.Bucket(bucketMeta).Get(metaState)); err != nil {
-		err = fmt.Errorf("%w: the journal's state: %v", ErrCorrupt, err)
-		if !j.opts.AcceptDamage {
+	if err := j.loadMeta(tx, entries); err != nil {
+		return err
+	}
+	j.loadPending(tx)
+	if err := j.loadTails(tx); err != nil {
+		return err
+	}
+	j.loadUses(tx)
+	return j.loadMarks(tx)
+}
+
+// accept logs what is damaged and goes on, where the options allow that.
+func (j *Journal) accept(err error) error {
+	if err = fmt.Errorf("%w: %w", ErrCorrupt, err); !j.opts.AcceptDamage {
+		return err
+	}
+	j.log.Error("open a damaged journal", "error", err)
+	return nil
+}
+
+// loadMeta reads the journal's state and identity, and compares the state with how many entries there are.
+func (j *Journal) loadMeta(tx *bbolt.Tx, entries map[string]uint64) (err error) {
+	meta := tx.Bucket(bucketMeta)
+	if j.state, err = decodeState(metaState, meta.Get(metaState)); err != nil {
+		if err := j.accept(fmt.Errorf("the journal's state: %w", err)); err != nil {
 			return err
 		}
-		j.log.Error("open a damaged journal", "error", err)
 		if j.state, err = guessState(tx, entries); err != nil {
 			return fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
 	}
-	known, err := decodeIdentity(tx.Bucket(bucketMeta).Get(metaIdentity))
+	known, err := decodeIdentity(meta.Get(metaIdentity))
 	if err != nil {
-		err = fmt.Errorf("%w: the journal's identity: %v", ErrCorrupt, err)
-		if !j.opts.AcceptDamage {
+		if err := j.accept(fmt.Errorf("the journal's identity: %w", err)); err != nil {
 			return err
 		}
-		j.log.Error("open a damaged journal", "error", err)
 		known = Identity{}
 	}
 	j.known.Store(&known)
@@ -91,40 +109,39 @@ func (j *Journal) loadIndex(tx *bbolt.Tx, entries map[string]uint64) error {
 			return fmt.Errorf("%w: bucket %s is missing", ErrCorrupt, name)
 		}
 		if n := entries[string(name)]; n != j.state.counts[i] {
-			err := fmt.Errorf("%w: bucket %s holds %d entries, not %d", ErrCorrupt, name, n, j.state.counts[i])
-			if !j.opts.AcceptDamage {
+			if err := j.accept(fmt.Errorf("bucket %s holds %d entries, not %d", name, n, j.state.counts[i])); err != nil {
 				return err
 			}
-			j.log.Error("open a damaged journal", "error", err)
 			j.state.counts[i] = n
 		}
 	}
 	j.position.Store(j.state.position)
 	j.trimmed.Store(j.state.trimmed)
+	return nil
+}
 
-	guess := false
-	c := tx.Bucket(bucketPending).Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+// loadPending reads which streams call for work. Asking a stream in vain does no harm.
+func (j *Journal) loadPending(tx *bbolt.Tx) {
+	damaged := false
+	for k, v := range all(tx.Bucket(bucketPending)) {
 		if err := sealed(k, v); err != nil {
 			j.log.Error("a pending stream's name is damaged", "stream", string(k), "error", err)
-			guess = true
+			damaged = true
 		}
-		j.pending[string(k)] = struct{}{} // asking a stream in vain does no harm
+		j.pending[string(k)] = struct{}{}
 	}
-	if guess { // snapshots say it as well, but there may be many
-		c := tx.Bucket(bucketSnapshots).Cursor()
-		for k, v := c.First(); k != nil; k, v = c.Next() {
-			if s, err := parseSnapshot(v); err == nil && s.flags&flagPending != 0 {
-				j.pending[string(k)] = struct{}{}
-			}
+	if !damaged {
+		return
+	}
+	for k, v := range all(tx.Bucket(bucketSnapshots)) { // which say it as well, but there may be many
+		if s, err := parseSnapshot(v); err == nil && s.flags&flagPending != 0 {
+			j.pending[string(k)] = struct{}{}
 		}
 	}
-	if err := j.loadTails(tx); err != nil {
-		return err
-	}
+}
 
-	c = tx.Bucket(bucketUses).Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+func (j *Journal) loadUses(tx *bbolt.Tx) {
+	for k, v := range all(tx.Bucket(bucketUses)) {
 		u, n, err := decodeUse(k, v)
 		if err != nil {
 			j.log.Error("a quota count is damaged", "quota", string(k), "error", err)
@@ -132,19 +149,20 @@ func (j *Journal) loadIndex(tx *bbolt.Tx, entries map[string]uint64) error {
 		}
 		j.quotas.Load(u.window, u.key, u.end, int(n))
 	}
+}
+
+// loadMarks reads how far the followers have come. A damaged mark is one at the start, which holds back trimming and loses nothing.
+func (j *Journal) loadMarks(tx *bbolt.Tx) error {
 	b := tx.Bucket(bucketFollowers)
 	if b == nil {
 		return fmt.Errorf("%w: bucket %s is missing", ErrCorrupt, bucketFollowers)
 	}
-	c = b.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		m := &followMark{} // of a damaged mark: from the start, which holds back trimming and loses nothing
-		if pos, err := decodeMark(k, v); err != nil {
+	for k, v := range all(b) {
+		pos, err := decodeMark(k, v)
+		if err != nil {
 			j.log.Error("a follower's mark is damaged", "follower", string(k), "error", err)
-		} else {
-			m.acked = pos
 		}
-		j.followers[string(k)] = m
+		j.followers[string(k)] = &followMark{acked: pos}
 	}
 	return nil
 }
@@ -153,8 +171,7 @@ func (j *Journal) loadIndex(tx *bbolt.Tx, entries map[string]uint64) error {
 func (j *Journal) loadTails(tx *bbolt.Tx) error {
 	calls := make(map[*tail]bool) // whether the tail's last event calls for work
 	snapshots := tx.Bucket(bucketSnapshots)
-	c := tx.Bucket(bucketEvents).Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+	for k, v := range all(tx.Bucket(bucketEvents)) {
 		if len(k) != 8 {
 			return fmt.Errorf("%w: a position has %d bytes", ErrCorrupt, len(k))
 		}

@@ -36,7 +36,7 @@ type metrics struct {
 
 func (m *metrics) init() {
 	m.appendSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "docent_journal_append_seconds", Help: "Time from an append's call to its being on disk; without the ends of answers, which wait for others.",
+		Name: "docent_journal_append_seconds", Help: "Time from an append's call to its being on disk; without the ends of answers, whose commit is delayed.",
 		Buckets: prometheus.ExponentialBuckets(100e-6, 2, 16)})
 	m.commitSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "docent_journal_commit_seconds", Help: "Time of one commit with appends, its syncs included.",

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -39,6 +40,8 @@ const (
 	noFreelist  = ^uint64(0)
 )
 
+// order is that of the machine, as in bbolt: its files do not move between machines of different byte orders, and so neither does a
+// journal.
 var order = binary.NativeEndian
 
 type boltMeta struct {
@@ -123,7 +126,32 @@ func readMeta(page []byte) (boltMeta, error) {
 	return m, nil
 }
 
+// file walks over the whole file.
 func (w *pageWalk) file(acceptDamage bool) error {
+	if err := w.readMetas(acceptDamage); err != nil {
+		return err
+	}
+	w.seen = make([]uint64, w.meta.high/64+1)
+	w.entries, w.damagedKeys = make(map[string]uint64), make(map[string][]string)
+	w.free = make(chan struct{}, runtime.GOMAXPROCS(0)-1)
+	used := uint64(2)
+	top, err := w.tree(w.meta.root, nil, nil, 0, leafBucket, func(name, value []byte) error {
+		of, err := w.bucket(string(name), value)
+		if err != nil {
+			return fmt.Errorf("bucket %q: %w", name, err)
+		}
+		used += of.pages
+		w.entries[string(name)] = of.entries
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return w.freePages(used + top.pages)
+}
+
+// readMetas reads both meta pages and takes that of the last commit.
+func (w *pageWalk) readMetas(acceptDamage bool) error {
 	m0, err0 := readMeta(w.data)
 	size := m0.pageSize
 	if err0 != nil {
@@ -133,77 +161,53 @@ func (w *pageWalk) file(acceptDamage bool) error {
 		return errors.New("the file is cut off")
 	}
 	m1, err1 := readMeta(w.data[size:])
-	switch {
-	case err0 != nil && err1 != nil:
-		return err0
-	case err0 != nil || err1 != nil:
-		// The last commit may be in the damaged one, or an older one: which it is cannot be told.
-		if !acceptDamage {
-			return errors.Join(err0, err1)
-		}
-		if w.meta = m0; err0 != nil {
-			w.meta = m1
-		}
-	case m0.tx > m1.tx:
-		w.meta = m0
-	default:
+	whole := err0 == nil && err1 == nil
+	// The last commit may be in a damaged one, or an older one: which it is cannot be told.
+	if err0 != nil && err1 != nil || !whole && !acceptDamage {
+		return cmp.Or(err0, err1)
+	}
+	if w.meta = m0; err0 != nil || whole && m1.tx >= m0.tx {
 		w.meta = m1
 	}
 	for id := range uint64(2) {
-		if p := w.data[int(id)*size:]; order.Uint64(p) != id && err0 == nil && err1 == nil {
-			return fmt.Errorf("meta page %d calls itself %d", id, order.Uint64(p))
+		if got := order.Uint64(w.data[int(id)*size:]); whole && got != id {
+			return fmt.Errorf("meta page %d calls itself %d", id, got)
 		}
 	}
 	if w.meta.pageSize != size || w.meta.high < 4 || w.meta.high > uint64(len(w.data)/size) {
 		return fmt.Errorf("the file is cut off: it has %d bytes for %d pages of %d", len(w.data), w.meta.high, w.meta.pageSize)
 	}
-	w.seen = make([]uint64, w.meta.high/64+1)
-	w.entries, w.damagedKeys = make(map[string]uint64), make(map[string][]string)
-	w.free = make(chan struct{}, runtime.GOMAXPROCS(0)-1)
-	used := uint64(2)
-	top, err := w.tree(w.meta.root, nil, nil, 0, leafBucket, func(name, value []byte) error {
-		if len(value) < inBucket {
-			return fmt.Errorf("bucket %q is cut off", name)
-		}
-		var mu sync.Mutex
-		var damaged []string
-		entry := func(key, value []byte) error {
-			if !keySealed(key, value) {
-				mu.Lock()
-				damaged = append(damaged, string(key))
-				mu.Unlock()
-			}
-			return nil
-		}
-		var of extent
-		if root := order.Uint64(value); root == 0 { // it stands in its parent's page
-			page := value[inBucket:]
-			if len(page) < pageHead || order.Uint16(page[8:]) != pageLeaf {
-				return fmt.Errorf("bucket %q is damaged", name)
-			}
-			if err := w.leaf(page, nil, nil, 0, entry); err != nil {
-				return fmt.Errorf("bucket %q: %w", name, err)
-			}
-			of.entries = uint64(order.Uint16(page[10:]))
-		} else {
-			var err error
-			if of, err = w.tree(root, nil, nil, 0, 0, entry); err != nil {
-				return fmt.Errorf("bucket %q: %w", name, err)
-			}
-		}
-		used += of.pages
-		w.entries[string(name)] = of.entries
-		if len(damaged) > 0 {
-			slices.Sort(damaged)
-			w.damagedKeys[string(name)] = damaged
+	return nil
+}
+
+// bucket walks over the bucket that stands under a name, and notes the keys that do not belong to their values.
+func (w *pageWalk) bucket(name string, value []byte) (of extent, err error) {
+	if len(value) < inBucket {
+		return of, errors.New("it is cut off")
+	}
+	var mu sync.Mutex
+	var damaged []string
+	entry := func(key, value []byte) error {
+		if !keySealed(key, value) {
+			mu.Lock()
+			damaged = append(damaged, string(key))
+			mu.Unlock()
 		}
 		return nil
-	})
-	if err != nil {
-		return err
 	}
-	used += top.pages
-	return w.freePages(used)
+	if root := order.Uint64(value); root != 0 {
+		of, err = w.tree(root, nil, nil, 0, 0, entry)
+	} else if page := value[inBucket:]; len(page) < pageHead || order.Uint16(page[8:]) != pageLeaf { // it stands in its parent's page
+		err = errors.New("it is damaged")
+	} else {
+		of.entries = uint64(order.Uint16(page[10:]))
+		err = w.leaf(page, nil, nil, 0, entry)
+	}
+	if len(damaged) > 0 {
+		slices.Sort(damaged)
+		w.damagedKeys[name] = damaged
+	}
+	return of, err
 }
 
 // page checks a page's head, and that it is reached for the first time.

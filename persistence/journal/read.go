@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -29,6 +30,18 @@ func (j *Journal) view(doing string, f func(*bbolt.Tx) error) error {
 		err = fmt.Errorf("%s: %s: %w", doing, j.path, err)
 	}
 	return err
+}
+
+// all yields the entries of a bucket in the order of their keys.
+func all(b *bbolt.Bucket) iter.Seq2[[]byte, []byte] {
+	return func(yield func(k, v []byte) bool) {
+		c := b.Cursor()
+		for k, v := c.First(); k != nil; k, v = c.Next() {
+			if !yield(k, v) {
+				return
+			}
+		}
+	}
 }
 
 // Load reads what there is of a stream. Of a stream that nobody wrote, that is nothing: the zero Recovered.
@@ -268,11 +281,11 @@ func (j *Journal) Since(pos uint64, yield func(pos uint64, stream string) bool) 
 	// Nothing after pos is removed while this reads. A commit that has chosen already what it removes ends first.
 	at := pos
 	j.followMu.Lock()
-	j.holds[&at] = struct{}{}
+	j.pins[&at] = struct{}{}
 	j.followMu.Unlock()
 	defer func() {
 		j.followMu.Lock()
-		delete(j.holds, &at)
+		delete(j.pins, &at)
 		j.followMu.Unlock()
 	}()
 	j.commitMu.Lock()

@@ -52,36 +52,31 @@ type repair struct {
 }
 
 func (r *repair) run(aside []string) error {
-	c := r.c
-	if len(check(c.tx)) == 0 && len(aside) == 0 {
+	if len(check(r.c.tx)) == 0 && len(aside) == 0 {
 		return nil
 	}
-	c.wrote = true // the counts that AcceptDamage took over
-	if err := r.streams(aside); err != nil {
-		return err
+	r.c.wrote = true // the counts that AcceptDamage took over
+	for _, step := range []func() error{
+		func() error { return r.streams(aside) }, r.strays, r.pending,
+		func() error {
+			return r.drop(nClaims, "an idempotency key is forgotten: a request with it would be taken as new", func(k, v []byte) error {
+				_, err := decodeClaim(k, v)
+				return err
+			})
+		},
+		func() error {
+			return r.drop(nUses, "a quota's count of one interval is forgotten", func(k, v []byte) error {
+				_, _, err := decodeUse(k, v)
+				return err
+			})
+		},
+		r.identity, r.marks,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
-	if err := r.strays(); err != nil {
-		return err
-	}
-	if err := r.pending(); err != nil {
-		return err
-	}
-	if err := r.drop(c.claims, nClaims, "an idempotency key is forgotten: a request with it would be taken as new", func(k, v []byte) error {
-		_, err := decodeClaim(k, v)
-		return err
-	}); err != nil {
-		return err
-	}
-	if err := r.drop(c.uses, nUses, "a quota's count of one interval is forgotten", func(k, v []byte) error {
-		_, _, err := decodeUse(k, v)
-		return err
-	}); err != nil {
-		return err
-	}
-	if err := r.identity(); err != nil {
-		return err
-	}
-	return r.marks()
+	return nil
 }
 
 // identity takes out a damaged record of which journal this is and which catalogue it works with.
@@ -102,75 +97,83 @@ func (r *repair) identity() error {
 	return nil
 }
 
-// streams mends or takes out the streams that are damaged.
+// streams mends or takes out the streams that are damaged, and takes out those that aside names.
 func (r *repair) streams(aside []string) error {
-	c := r.c
-	names := make(map[string]bool) // whether it is taken out whatever its state
-	for name := range c.j.tails {
-		names[name] = false
-	}
-	for name := range c.j.pending {
-		names[name] = false
-	}
-	known := make(map[uint64]bool)
-	for name := range c.j.tails {
-		known[streamHash(name)] = true
-	}
-	cursor := c.snapshots.Cursor()
-	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
-		known[streamHash(string(k))] = true
-		// The names of the undamaged, of which there may be very many, are not needed.
-		if _, err := decodeSnapshot(k, v); err != nil || c.j.damage[streamHash(string(k))].err != nil {
-			names[string(k)] = false
-		}
-	}
+	names, known := r.suspects()
 	for _, name := range aside {
-		if _, err := c.last(name); err == nil && c.j.tails[name] == nil && c.snapshots.Get([]byte(name)) == nil && c.j.damage[streamHash(name)].err == nil {
+		if r.unknown(name) {
 			return fmt.Errorf("there is no stream %q", name)
 		}
 		names[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		key := []byte(name)
-		value := bytes.Clone(c.snapshots.Get(key))
-		var snapshot snapshotRecord
-		var snapErr error
-		if value != nil {
-			snapshot, snapErr = decodeSnapshot(key, value)
-		}
-		t := c.j.tails[name]
-		damage := r.own(name, known)
-		if len(damage.pos) == 0 && snapErr == nil && (t == nil || r.follows(t, snapshot.pos, snapshot.seq)) {
-			damage.err = nil // its only fault was another's damaged name
-		}
-		if damage.err == nil && snapErr == nil && !names[name] {
-			continue
-		}
-		switch {
-		case names[name]:
-		case snapErr != nil && len(damage.pos) == 0 && t != nil && keySealed(key, value) && r.follows(t, 0, 0):
-			if err := r.keep(snapshotOf(key, value)); err != nil {
-				return err
-			}
-			if err := c.snapshots.Delete(key); err != nil {
-				return fmt.Errorf("%w: %w", errFatal, err)
-			}
-			c.state.counts[nSnapshots]--
-			r.did(bucketSnapshots, name, "its damaged snapshot was taken out; all its events are there, and it goes on from them", false, 1)
-			continue
-		case snapErr == nil && value != nil && r.covered(t, damage, snapshot):
-			n, err := r.shorten(t, damage, snapshot)
-			if err != nil {
-				return err
-			}
-			r.did(bucketEvents, name, "damaged events were taken out that its snapshot covers; it goes on from that", false, n)
-			continue
-		}
-		if err := r.takeOut(name, value, t, damage); err != nil {
+		if err := r.mend(name, names[name], known); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// suspects are the streams that may be damaged, none of which is to be taken out whatever its state, and the hashes of the names of
+// all streams. The undamaged ones, of which there may be very many, are not among the suspects where they have no events.
+func (r *repair) suspects() (names map[string]bool, known map[uint64]bool) {
+	j := r.c.j
+	names, known = make(map[string]bool), make(map[uint64]bool)
+	for name := range j.tails {
+		names[name] = false
+		known[streamHash(name)] = true
+	}
+	for name := range j.pending {
+		names[name] = false
+	}
+	for k, v := range all(r.c.buckets[nSnapshots]) {
+		hash := streamHash(string(k))
+		known[hash] = true
+		if _, err := decodeSnapshot(k, v); err != nil || j.damage[hash].err != nil {
+			names[string(k)] = false
+		}
+	}
+	return names, known
+}
+
+// unknown reports whether the journal has nothing of a stream.
+func (r *repair) unknown(name string) bool {
+	_, err := r.c.last(name)
+	return err == nil && r.c.j.tails[name] == nil && r.c.buckets[nSnapshots].Get([]byte(name)) == nil &&
+		r.c.j.damage[streamHash(name)].err == nil
+}
+
+// mend has a stream go on from what is whole of it, where that is all that was acknowledged, and takes it out otherwise. Of an
+// undamaged stream it does nothing, unless the stream is to be taken out.
+func (r *repair) mend(name string, out bool, known map[uint64]bool) error {
+	key := []byte(name)
+	value := bytes.Clone(r.c.buckets[nSnapshots].Get(key))
+	var snapshot snapshotRecord
+	var snapErr error
+	if value != nil {
+		snapshot, snapErr = decodeSnapshot(key, value)
+	}
+	t := r.c.j.tails[name]
+	damage := r.own(name, known)
+	if len(damage.pos) == 0 && snapErr == nil && (t == nil || r.follows(t, snapshot.pos, snapshot.seq)) {
+		damage.err = nil // its only fault was another's damaged name
+	}
+	switch {
+	case out:
+	case damage.err == nil && snapErr == nil:
+		return nil
+	case snapErr != nil && len(damage.pos) == 0 && t != nil && keySealed(key, value) && r.follows(t, 0, 0):
+		if err := r.keep(snapshotOf(key, value)); err != nil {
+			return err
+		}
+		r.did(bucketSnapshots, name, "its damaged snapshot was taken out; all its events are there, and it goes on from them", false, 1)
+		return r.c.delete(nSnapshots, key)
+	case snapErr == nil && value != nil && r.covered(t, damage, snapshot):
+		n, err := r.shorten(t, damage, snapshot)
+		r.did(bucketEvents, name, "damaged events were taken out that its snapshot covers; it goes on from that", false, n)
+		return err
+	}
+	return r.takeOut(name, value, t, damage)
 }
 
 // own is what is damaged of a stream. The journal holds a damaged event against the stream that it names and against the
@@ -178,7 +181,7 @@ func (r *repair) streams(aside []string) error {
 func (r *repair) own(name string, known map[uint64]bool) streamDamage {
 	d := r.c.j.damage[streamHash(name)]
 	d.pos = slices.DeleteFunc(slices.Clone(d.pos), func(pos uint64) bool {
-		v := r.c.events.Get(positionKey(pos))
+		v := r.c.buckets[nEvents].Get(positionKey(pos))
 		rec, _ := parseEvent(v)
 		return v == nil /* taken out with the other */ || rec.hash != streamHash(name) && known[rec.hash]
 	})
@@ -191,7 +194,7 @@ func (r *repair) follows(t *tail, after, seq uint64) bool {
 		if pos <= after {
 			continue
 		}
-		rec, err := decodeEvent(positionKey(pos), r.c.events.Get(positionKey(pos)))
+		rec, err := decodeEvent(positionKey(pos), r.c.buckets[nEvents].Get(positionKey(pos)))
 		if seq++; err != nil || rec.seq != seq {
 			return false
 		}
@@ -202,7 +205,7 @@ func (r *repair) follows(t *tail, after, seq uint64) bool {
 // covered reports whether the snapshot covers whatever is damaged or missing, and what is left follows upon it.
 func (r *repair) covered(t *tail, d streamDamage, s snapshotRecord) bool {
 	for _, pos := range d.pos {
-		if v := r.c.events.Get(positionKey(pos)); pos > s.pos || !keySealed(positionKey(pos), v) {
+		if v := r.c.buckets[nEvents].Get(positionKey(pos)); pos > s.pos || !keySealed(positionKey(pos), v) {
 			return false
 		}
 	}
@@ -227,7 +230,7 @@ func (r *repair) events(positions []uint64) (n int, err error) {
 	slices.Sort(positions)
 	for _, pos := range slices.Compact(positions) {
 		key := positionKey(pos)
-		v := r.c.events.Get(key)
+		v := r.c.buckets[nEvents].Get(key)
 		if v == nil {
 			continue
 		}
@@ -278,8 +281,7 @@ func (r *repair) did(bucket []byte, stream, what string, lost bool, records int)
 // strays takes out events whose stream cannot be told, and events behind the end.
 func (r *repair) strays() error {
 	var positions []uint64
-	c := r.c.events.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+	for k, v := range all(r.c.buckets[nEvents]) {
 		if _, err := decodeEvent(k, v); err != nil {
 			if len(k) != 8 {
 				return fmt.Errorf("%w: a position has %d bytes", ErrCorrupt, len(k))
@@ -288,7 +290,7 @@ func (r *repair) strays() error {
 		}
 	}
 	for _, pos := range positions {
-		rec := eventOf(positionKey(pos), r.c.events.Get(positionKey(pos)))
+		rec := eventOf(positionKey(pos), r.c.buckets[nEvents].Get(positionKey(pos)))
 		if _, err := r.events([]uint64{pos}); err != nil {
 			return err
 		}
@@ -301,74 +303,67 @@ func (r *repair) strays() error {
 func (r *repair) pending() error {
 	c := r.c
 	var wrong [][]byte
-	cursor := c.pendings.Cursor()
-	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
+	for k, v := range all(c.buckets[nPending]) {
 		if sealed(k, v) != nil {
 			wrong = append(wrong, bytes.Clone(k))
 		}
 	}
 	for _, k := range wrong {
-		if err := c.pendings.Delete(k); err != nil {
-			return fmt.Errorf("%w: %w", errFatal, err)
+		if err := c.delete(nPending, k); err != nil {
+			return err
 		}
-		c.state.counts[nPending]--
 		if _, had := c.lasts[string(k)]; had { // it was taken out
 			continue
 		}
-		if c.snapshots.Get(k) != nil || c.j.tails[string(k)] != nil { // asking a stream in vain does no harm
-			if err := c.pendings.Put(k, encodePending(k)); err != nil {
-				return fmt.Errorf("%w: %w", errFatal, err)
+		if c.buckets[nSnapshots].Get(k) != nil || c.j.tails[string(k)] != nil { // asking a stream in vain does no harm
+			if err := c.add(nPending, k, encodePending(k)); err != nil {
+				return err
 			}
-			c.state.counts[nPending]++
 		}
 		r.did(bucketPending, string(k), "its entry among the streams that call for work was written anew", false, 0)
 	}
 	for _, stream := range slices.Sorted(maps.Keys(c.j.pending)) {
 		key := []byte(stream)
-		if _, removed := c.lasts[stream]; removed || c.pendings.Get(key) != nil {
+		if _, removed := c.lasts[stream]; removed || c.buckets[nPending].Get(key) != nil {
 			continue
 		}
-		if c.snapshots.Get(key) == nil && c.j.tails[stream] == nil {
+		if c.buckets[nSnapshots].Get(key) == nil && c.j.tails[stream] == nil {
 			continue
 		}
-		if err := c.pendings.Put(key, encodePending(key)); err != nil {
-			return fmt.Errorf("%w: %w", errFatal, err)
+		if err := c.add(nPending, key, encodePending(key)); err != nil {
+			return err
 		}
-		c.state.counts[nPending]++
 		r.did(bucketPending, stream, "it calls for work and is listed again", false, 0)
 	}
 	return nil
 }
 
-// drop takes out entries that do not decode.
-func (r *repair) drop(b *bbolt.Bucket, counted int, what string, decode func(k, v []byte) error) error {
+// drop takes out the entries of a bucket that do not decode.
+func (r *repair) drop(counted int, what string, decode func(k, v []byte) error) error {
+	b, name := r.c.buckets[counted], countedBuckets[counted]
 	var bad [][]byte
-	c := b.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+	for k, v := range all(b) {
 		if decode(k, v) != nil {
 			bad = append(bad, bytes.Clone(k))
 		}
 	}
 	for _, k := range bad {
 		v := bytes.Clone(b.Get(k))
-		if err := r.keep(Record{Bucket: string(countedBuckets[counted]), Key: k, Value: v, Err: decode(k, v)}); err != nil {
+		if err := r.keep(Record{Bucket: string(name), Key: k, Value: v, Err: decode(k, v)}); err != nil {
 			return err
 		}
-		if err := b.Delete(k); err != nil {
-			return fmt.Errorf("%w: %w", errFatal, err)
+		if err := r.c.delete(counted, k); err != nil {
+			return err
 		}
-		r.c.state.counts[counted]--
-		r.did(countedBuckets[counted], fmt.Sprintf("%q", k), what, true, 1)
+		r.did(name, fmt.Sprintf("%q", k), what, true, 1)
 	}
 	return nil
 }
 
 // marks writes damaged marks of followers anew, from the start: that holds events for longer and loses nothing.
 func (r *repair) marks() error {
-	b := r.c.tx.Bucket(bucketFollowers)
 	var bad []string
-	c := b.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+	for k, v := range all(r.c.tx.Bucket(bucketFollowers)) {
 		if _, err := decodeMark(k, v); err != nil {
 			bad = append(bad, string(k))
 		}
@@ -392,8 +387,7 @@ func guessState(tx *bbolt.Tx, entries map[string]uint64) (fileState, error) {
 	if k, _ := events.Cursor().Last(); k != nil {
 		s.position = keyPosition(k)
 	}
-	c := snapshots.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+	for k, v := range all(snapshots) {
 		if snap, err := decodeSnapshot(k, v); err == nil {
 			s.position, s.trimmed = max(s.position, snap.pos), max(s.trimmed, snap.pos)
 		}

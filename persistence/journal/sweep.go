@@ -12,11 +12,9 @@ import (
 
 const (
 	sweepEvery = 10 * time.Minute
-	marksEvery = time.Second
+	// claimKeep is how long an expired claim stays on disk, for a clock that jumps forward and comes back.
+	claimKeep = 25 * time.Hour
 )
-
-// claimKeep is how long an expired claim stays on disk, for a clock that jumps forward and comes back.
-const claimKeep = 25 * time.Hour
 
 // sweepLoop removes, now and then, what has long expired.
 func (j *Journal) sweepLoop() {
@@ -35,90 +33,53 @@ func (j *Journal) sweepLoop() {
 func (j *Journal) sweep() {
 	now := j.now()
 	j.quotas.Sweep(now)
-	j.sweepClaims(now)
-	j.sweepUses(now)
+	j.sweepBucket(nClaims, false, func(k, v []byte) bool {
+		claim, err := decodeClaim(k, v)
+		return err == nil && claim.Expires.Add(claimKeep).Before(now)
+	})
+	ended := now.Add(-quota.Keep).Unix()
+	j.sweepBucket(nUses, true, func(k, _ []byte) bool { // they stand in the order of their ends
+		return len(k) >= 9 && int64(binary.BigEndian.Uint64(k)) < ended
+	})
 }
 
-// sweepUses removes quota counts that ended long ago. They stand in order of their ends.
-func (j *Journal) sweepUses(now time.Time) {
-	before := now.Add(-quota.Keep).Unix()
-	old := func(key []byte) bool { return len(key) >= 9 && int64(binary.BigEndian.Uint64(key)) < before }
-	for more := true; more && !j.closing(); {
-		if err := j.view("sweep quotas", func(tx *bbolt.Tx) error {
-			k, _ := tx.Bucket(bucketUses).Cursor().First()
-			more = k != nil && old(k)
-			return nil
-		}); err != nil || !more {
-			return
-		}
-		err := j.do(func(c *commit) error {
-			cur := c.uses.Cursor()
-			n := 0
-			for k, _ := cur.First(); k != nil && old(k) && n < groupSweep; k, _ = cur.First() {
-				if err := c.uses.Delete(bytes.Clone(k)); err != nil {
-					return err
-				}
-				c.state.counts[nUses]--
-				c.wrote = true
-				n++
-			}
-			return nil
-		})
-		if err != nil {
-			j.log.Warn("sweep quotas", "error", err)
-			return
-		}
-	}
-}
-
-// sweepClaims removes claims that expired long ago, a bounded number in each commit.
-func (j *Journal) sweepClaims(now time.Time) {
-	const chunk = 1024
+// sweepBucket removes the old entries of a bucket, a bounded number in each commit. Where the bucket is in order, the old ones come
+// first.
+func (j *Journal) sweepBucket(counted int, ordered bool, old func(k, v []byte) bool) {
+	name := countedBuckets[counted]
 	var from []byte
 	for more := true; more && !j.closing(); {
-		var old [][]byte
-		err := j.view("sweep claims", func(tx *bbolt.Tx) error {
-			c := tx.Bucket(bucketClaims).Cursor()
+		var keys [][]byte
+		err := j.view("sweep", func(tx *bbolt.Tx) error {
+			c := tx.Bucket(name).Cursor()
 			k, v := c.Seek(from)
-			for range chunk {
-				if k == nil {
+			for n := 0; k != nil && n < groupSweep; n++ {
+				if old(k, v) {
+					keys = append(keys, bytes.Clone(k))
+				} else if ordered {
+					k = nil
 					break
-				}
-				if claim, err := decodeClaim(k, v); err == nil && claim.Expires.Add(claimKeep).Before(now) {
-					old = append(old, append([]byte(nil), k...))
 				}
 				k, v = c.Next()
 			}
 			more = k != nil
-			from = append(from[:0], k...)
+			from = bytes.Clone(k)
 			return nil
 		})
-		if err != nil {
-			j.log.Error("sweep claims", "error", err)
-			return
+		if err == nil && len(keys) > 0 {
+			err = j.do(func(c *commit) error {
+				for _, k := range keys {
+					if v := c.buckets[counted].Get(k); v != nil && old(k, v) { // it may have been replaced meanwhile
+						if err := c.delete(counted, k); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			})
 		}
-		if len(old) == 0 {
-			continue
-		}
-		err = j.do(func(c *commit) error {
-			for _, k := range old { // it may have been replaced meanwhile
-				v := c.claims.Get(k)
-				if v == nil {
-					continue
-				}
-				if claim, err := decodeClaim(k, v); err != nil || !claim.Expires.Add(claimKeep).Before(now) {
-					continue
-				}
-				if err := c.claims.Delete(k); err != nil {
-					return err
-				}
-				c.state.counts[nClaims]--
-				c.wrote = true
-			}
-			return nil
-		})
 		if err != nil {
-			j.log.Warn("sweep claims", "error", err)
+			j.log.Warn("sweep "+string(name), "error", err)
 			return
 		}
 	}

@@ -1,7 +1,7 @@
 package journal
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"time"
 )
@@ -77,7 +77,7 @@ func (c *commit) snapshot(q queuedSnapshot) error {
 		return nil // at rest, removed, or from an append that came to nothing
 	}
 	key := []byte(q.stream)
-	if v := c.snapshots.Get(key); v == nil {
+	if v := c.buckets[nSnapshots].Get(key); v == nil {
 		c.state.counts[nSnapshots]++
 	} else if old, err := decodeSnapshot(key, v); err == nil && old.seq >= q.seq {
 		return nil
@@ -86,12 +86,11 @@ func (c *commit) snapshot(q queuedSnapshot) error {
 	if last, err := c.last(q.stream); err == nil && last == q.seq && c.isPending(q.stream) {
 		rec.flags = flagPending
 	}
-	if err := c.snapshots.Put(key, encodeSnapshot(key, &rec)); err != nil {
-		return fmt.Errorf("%w: %w", errFatal, err)
+	if err := c.put(c.buckets[nSnapshots], key, encodeSnapshot(key, &rec)); err != nil {
+		return err
 	}
 	c.bytes += len(q.state)
 	c.snapshotted = append(c.snapshotted, queuedSnapshot{stream: q.stream, seq: q.seq})
-	c.wrote = true
 	return nil
 }
 
@@ -126,16 +125,7 @@ func (j *Journal) mergeTrim() {
 	if len(j.covered) == 0 {
 		return
 	}
-	byPos := func(a, b trimEntry) int {
-		switch {
-		case a.pos < b.pos:
-			return -1
-		case a.pos > b.pos:
-			return 1
-		}
-		return 0
-	}
-	slices.SortFunc(j.covered, byPos)
+	slices.SortFunc(j.covered, func(a, b trimEntry) int { return cmp.Compare(a.pos, b.pos) })
 	merged := make([]trimEntry, 0, len(j.trim)+len(j.covered))
 	a, b := j.trim, j.covered
 	for len(a) > 0 && len(b) > 0 {
@@ -155,19 +145,7 @@ func (j *Journal) trimmable(most int) int {
 	if n == 0 {
 		return 0
 	}
-	low := j.lowWater()
-	if j.trim[n-1].pos <= low {
-		return n
-	}
-	n, _ = slices.BinarySearchFunc(j.trim[:n], low+1, func(e trimEntry, pos uint64) int {
-		switch {
-		case e.pos < pos:
-			return -1
-		case e.pos > pos:
-			return 1
-		}
-		return 0
-	})
+	n, _ = slices.BinarySearchFunc(j.trim[:n], j.lowWater()+1, func(e trimEntry, pos uint64) int { return cmp.Compare(e.pos, pos) })
 	return n
 }
 
@@ -179,7 +157,7 @@ func (j *Journal) lowWater() uint64 {
 	for _, m := range j.followers {
 		low = min(low, m.acked)
 	}
-	for at := range j.holds {
+	for at := range j.pins {
 		low = min(low, *at)
 	}
 	return low
