@@ -13,14 +13,16 @@ import (
 // errInternal is what a command gets whose actor failed. The cause is in the log.
 var errInternal = errors.New("internal error")
 
-// A ParkedError answers what is sent to an actor that stands still because it cannot be recovered or kept failing.
-type ParkedError struct {
+// A QuarantinedError answers what is sent to an actor that cannot be recovered, or that kept failing.
+type QuarantinedError struct {
 	Kind, ID string
 	Err      error
 }
 
-func (e *ParkedError) Error() string { return fmt.Sprintf("%s %s is parked: %v", e.Kind, e.ID, e.Err) }
-func (e *ParkedError) Unwrap() error { return e.Err }
+func (e *QuarantinedError) Error() string {
+	return fmt.Sprintf("%s %s is quarantined: %v", e.Kind, e.ID, e.Err)
+}
+func (e *QuarantinedError) Unwrap() error { return e.Err }
 
 // Where a request stands.
 const (

@@ -3,8 +3,8 @@ package actors
 import (
 	"fmt"
 	"hash/maphash"
-	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,35 +15,34 @@ import (
 
 // A directory finds the actors of one kind by their ids.
 type directory struct {
-	system   *System
-	kind     string // "job" or "thread"; also the log's key
-	make     func(id string, self teller) resident
-	hopeless func(error) bool // whether an error of Recover cannot be cured by trying again
-	seed     maphash.Seed
-	shards   []*actor.PID
-	live     atomic.Int64
-	awake    int // children that a shard keeps awake before it puts the longest unused to sleep
+	system *System
+	kind   string // "job" or "thread"; also the log's key
+	make   func(id string, self self) behaviour
+	seed   maphash.Seed
+	shards []*actor.PID
+	live   atomic.Int64
+	awake  int // children that a shard keeps awake before it puts the longest unused to sleep
 
 	// All children have the same props: an own producer for each would take more memory than the rest that the runtime
 	// holds of an idle one. So a new incarnation asks here which entry it is of.
-	props  *actor.Props
-	mu     sync.Mutex
-	coming map[string]*entry
+	props         *actor.Props
+	mu            sync.Mutex
+	pendingSpawns map[string]*entry
 }
 
-// expect says of which entry the next incarnation of a child is.
-func (d *directory) expect(e *entry) {
+// expectSpawn says of which entry the next incarnation of a child is.
+func (d *directory) expectSpawn(e *entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.coming[e.id] = e
+	d.pendingSpawns[e.id] = e
 }
 
-// arrived is the entry of a new incarnation; nil where none is expected.
-func (d *directory) arrived(id string) *entry {
+// takeSpawn is the entry of a new incarnation; nil where none is expected.
+func (d *directory) takeSpawn(id string) *entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	e := d.coming[id]
-	delete(d.coming, id)
+	e := d.pendingSpawns[id]
+	delete(d.pendingSpawns, id)
 	return e
 }
 
@@ -69,13 +68,13 @@ type shard struct {
 type phase uint8
 
 const (
-	awake   phase = iota
-	leaving       // poisoned; what comes is held back
-	failing       // waits for its restart
-	asleep        // parked, with no child
+	awake       phase = iota
+	passivating       // poisoned; what comes is stashed
+	restarting        // waits for its restart
+	quarantined       // with no child
 )
 
-// An entry is what a supervisor knows of a child. Its parked field is shared with the child.
+// An entry is what a supervisor knows of a child. Its quarantine is shared with the child.
 type entry struct {
 	id         string
 	pid        *actor.PID
@@ -84,14 +83,14 @@ type entry struct {
 	n          uint64        // envelopes forwarded
 	used       time.Duration // since the system began
 	prev, next *entry        // in shard.used
-	held       []*envelope
-	trouble    *trouble // nil for one that never failed
-	parked     atomic.Pointer[ParkedError]
+	stashed    []*envelope
+	failures   *failures // nil for one that never failed
+	quarantine atomic.Pointer[QuarantinedError]
 }
 
-// trouble is what is known of a child that has failed.
-type trouble struct {
-	failures   []time.Time // recent ones
+// failures are what is known of a child that has failed.
+type failures struct {
+	recent     []time.Time
 	supervisor actor.Supervisor
 }
 
@@ -121,8 +120,8 @@ func (s *shard) Receive(ctx actor.Context) {
 		s.startSweep(ctx)
 	case *envelope:
 		s.forward(ctx, msg)
-	case mayGo:
-		s.letGo(ctx, msg)
+	case passivate:
+		s.passivate(ctx, msg)
 	case *actor.Terminated:
 		s.terminated(ctx, msg)
 	case restartNow:
@@ -134,10 +133,10 @@ func (s *shard) Receive(ctx actor.Context) {
 		s.stopping = true
 		s.sweep.Stop()
 		for _, e := range s.entries {
-			for _, held := range e.held {
-				held.request.answer(nil, errStopping())
+			for _, waiting := range e.stashed {
+				waiting.request.answer(nil, errStopping())
 			}
-			e.held = nil
+			e.stashed = nil
 		}
 	case *actor.Stopped:
 		s.entries, s.used = nil, list{}
@@ -165,12 +164,12 @@ func (s *shard) forward(ctx actor.Context, msg *envelope) {
 		s.entries[msg.id] = e
 		s.spawn(ctx, e)
 	}
-	if err := e.parked.Load(); err != nil {
+	if err := e.quarantine.Load(); err != nil {
 		msg.request.answer(nil, err)
 		return
 	}
 	if e.poisoned {
-		e.held = append(e.held, msg)
+		e.stashed = append(e.stashed, msg)
 		return
 	}
 	s.pass(ctx, e, msg)
@@ -187,10 +186,10 @@ func (s *shard) pass(ctx actor.Context, e *entry, msg *envelope) {
 }
 
 func (s *shard) spawn(ctx actor.Context, e *entry) {
-	s.d.expect(e)
+	s.d.expectSpawn(e)
 	pid, err := ctx.SpawnNamed(s.d.props, e.id)
 	if err != nil { // the name is taken until a child has ended, and that is when we forget it
-		s.d.arrived(e.id)
+		s.d.takeSpawn(e.id)
 		delete(s.entries, e.id)
 		panic(fmt.Errorf("spawn %s: %w", e.id, err))
 	}
@@ -223,14 +222,14 @@ func (s *shard) check(ctx actor.Context, e *entry) {
 	ctx.Send(e.pid, idleCheck{e.n})
 }
 
-// letGo puts a child to sleep, unless something was sent to it after it said that it waits for nothing. It is poisoned:
+// passivate puts a child to sleep, unless something was sent to it after it said that it waits for nothing. It is poisoned:
 // stopping it would lose what is queued.
-func (s *shard) letGo(ctx actor.Context, msg mayGo) {
+func (s *shard) passivate(ctx actor.Context, msg passivate) {
 	e := msg.entry
 	if s.stopping || s.entries[e.id] != e || e.phase != awake || e.n != msg.n {
 		return
 	}
-	e.phase, e.poisoned = leaving, true
+	e.phase, e.poisoned = passivating, true
 	s.used.remove(e)
 	s.d.system.counts.passivations.Add(1)
 	ctx.Poison(e.pid)
@@ -243,26 +242,26 @@ func (s *shard) terminated(ctx actor.Context, msg *actor.Terminated) {
 	if e == nil || s.stopping {
 		return
 	}
-	s.d.arrived(e.id) // of a restart that did not come about any more
+	s.d.takeSpawn(e.id) // of a restart that did not come about any more
 	if e.phase == awake {
 		s.used.remove(e)
 	}
-	held := e.held
-	e.held = nil
-	if e.parked.Load() != nil {
-		e.phase, e.pid = asleep, nil // the entry stays, to answer with the error
-		for _, h := range held {
-			s.forward(ctx, h)
+	stashed := e.stashed
+	e.stashed = nil
+	if e.quarantine.Load() != nil {
+		e.phase, e.pid = quarantined, nil // the entry stays, to answer with the error
+		for _, waiting := range stashed {
+			s.forward(ctx, waiting)
 		}
 		return
 	}
-	if len(held) == 0 {
+	if len(stashed) == 0 {
 		delete(s.entries, e.id)
 		return
 	}
 	s.spawn(ctx, e)
-	for _, h := range held {
-		s.pass(ctx, e, h)
+	for _, waiting := range stashed {
+		s.pass(ctx, e, waiting)
 	}
 }
 
@@ -279,35 +278,29 @@ func (s *shard) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor,
 	if e.phase == awake {
 		s.used.remove(e)
 	}
-	if e.trouble == nil {
-		e.trouble = &trouble{}
+	if e.failures == nil {
+		e.failures = &failures{}
 	}
-	tr := e.trouble
-	e.phase, tr.supervisor = failing, supervisor
+	f := e.failures
+	e.phase, f.supervisor = restarting, supervisor
 	now := time.Now()
 	deps := &s.d.system.deps
-	recent := tr.failures[:0]
-	for _, at := range tr.failures {
-		if now.Sub(at) < deps.FailureWindow {
-			recent = append(recent, at)
-		}
-	}
-	tr.failures = append(recent, now)
-	hopeless, ok := reason.(*parkFailure)
-	if !ok && len(tr.failures) <= deps.MaxFailures {
-		s.restartIn(deps.Backoff(len(tr.failures)), e)
+	f.recent = slices.DeleteFunc(f.recent, func(at time.Time) bool { return now.Sub(at) >= deps.FailureWindow })
+	f.recent = append(f.recent, now)
+	permanent, ok := reason.(*permanentFailure)
+	if !ok && len(f.recent) <= deps.MaxFailures {
+		s.restartIn(deps.Backoff(len(f.recent)), e)
 		return
 	}
-	err := &ParkedError{Kind: s.d.kind, ID: e.id}
+	err := &QuarantinedError{Kind: s.d.kind, ID: e.id}
 	if ok {
-		err.Err = hopeless.err
+		err.Err = permanent.err
 	} else {
-		err.Err = fmt.Errorf("%w: it failed %d times within %v, last: %v", errInternal, len(tr.failures), deps.FailureWindow, reason)
+		err.Err = fmt.Errorf("%w: it failed %d times within %v, last: %v", errInternal, len(f.recent), deps.FailureWindow, reason)
 	}
-	e.parked.Store(err)
-	s.d.system.counts.parked.Add(1)
-	s.d.system.log.Error("an actor is parked: it answers with an error until the service starts again", s.d.kind, e.id, "error", err.Err)
-	s.d.system.park(err)
+	e.quarantine.Store(err)
+	s.d.system.log.Error("an actor is quarantined: it answers with an error until the service starts again", s.d.kind, e.id, "error", err.Err)
+	s.d.system.quarantine(err)
 	s.restartIn(0, e) // as one that answers what is queued, and then ends
 }
 
@@ -323,16 +316,16 @@ func (s *shard) restartIn(pause time.Duration, e *entry) {
 }
 
 func (s *shard) restart(ctx actor.Context, e *entry) {
-	if s.stopping || s.entries[e.id] != e || e.phase != failing {
+	if s.stopping || s.entries[e.id] != e || e.phase != restarting {
 		return
 	}
-	if !e.poisoned && e.parked.Load() == nil { // otherwise it comes back only to answer what waits, and goes
+	if !e.poisoned && e.quarantine.Load() == nil { // otherwise it comes back only to answer what waits, and goes
 		s.d.system.counts.restarts.Add(1)
 	}
-	s.d.expect(e)
-	e.trouble.supervisor.RestartChildren(e.pid)
-	if e.poisoned || e.parked.Load() != nil {
-		e.phase = leaving
+	s.d.expectSpawn(e)
+	e.failures.supervisor.RestartChildren(e.pid)
+	if e.poisoned || e.quarantine.Load() != nil {
+		e.phase = passivating
 		if !e.poisoned {
 			e.poisoned = true
 			ctx.Poison(e.pid)
@@ -342,19 +335,6 @@ func (s *shard) restart(ctx actor.Context, e *entry) {
 	e.phase = awake
 	e.used = s.now()
 	s.used.toEnd(e)
-}
-
-// Backoff doubles from first to limit, with a jitter of half of it, so that what failed together does not come back
-// together.
-func Backoff(first, limit time.Duration) func(n int) time.Duration {
-	return func(n int) time.Duration {
-		pause := first
-		for i := 1; i < n && pause < limit; i++ {
-			pause *= 2
-		}
-		pause = min(pause, limit)
-		return pause/2 + rand.N(pause/2+1)
-	}
 }
 
 // A list holds entries in the order of their use.

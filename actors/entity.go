@@ -1,16 +1,19 @@
 package actors
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"docent/persistence/journal"
 )
 
-// A resident is what lives in an actor: a job or a thread. One goroutine at a time calls it.
-type resident interface {
+// A behaviour is what an actor does: that of a job or a thread. One goroutine at a time calls it.
+type behaviour interface {
 	Recover() error
 	command(r *request)
 	Own(msg any)
@@ -31,8 +34,8 @@ type (
 	own struct{ body any }
 	// idleCheck asks a child whether it waits for anything.
 	idleCheck struct{ n uint64 }
-	// mayGo says that a child waits for nothing, as of the n-th message that it was sent.
-	mayGo struct {
+	// passivate asks to be put to sleep: the child waits for nothing, as of the n-th message that it was sent.
+	passivate struct {
 		entry *entry
 		n     uint64
 	}
@@ -44,26 +47,26 @@ type (
 func (*envelope) IgnoreDeadLetterLogging()  {}
 func (own) IgnoreDeadLetterLogging()        {}
 func (idleCheck) IgnoreDeadLetterLogging()  {}
-func (mayGo) IgnoreDeadLetterLogging()      {}
+func (passivate) IgnoreDeadLetterLogging()  {}
 func (sweepNow) IgnoreDeadLetterLogging()   {}
 func (restartNow) IgnoreDeadLetterLogging() {}
 
-// An entity is the actor around a resident: it recovers it, hands it its messages, answers for it when it fails.
+// An entity is the runtime's actor around a behaviour: it recovers it, hands it its messages, answers for it when it fails.
 type entity struct {
 	d         *directory
 	entry     *entry // shared by all incarnations
-	resident  resident
-	behaviour func(*entity, actor.Context)
-	n         uint64 // of the last envelope
+	behaviour behaviour
+	receive   func(*entity, actor.Context) // starting, running or quarantined
+	n         uint64                       // of the last envelope
 }
 
-func newEntity(d *directory) *entity { return &entity{d: d, behaviour: (*entity).starting} }
+func newEntity(d *directory) *entity { return &entity{d: d, receive: (*entity).starting} }
 
 // Receive is called by the runtime, for one message at a time.
 func (en *entity) Receive(ctx actor.Context) {
 	msg := ctx.Message()
 	if en.entry == nil { // the first message: Started
-		if en.entry = en.d.arrived(childID(ctx.Self())); en.entry == nil {
+		if en.entry = en.d.takeSpawn(childID(ctx.Self())); en.entry == nil {
 			en.entry = &entry{id: childID(ctx.Self())} // for the log; nothing can be known of it
 			panic(fmt.Sprintf("%s %s began without being expected", en.d.kind, en.entry.id))
 		}
@@ -73,57 +76,57 @@ func (en *entity) Receive(ctx actor.Context) {
 		if r == nil {
 			return
 		}
-		f, ok := r.(*parkFailure)
+		f, ok := r.(*permanentFailure)
 		if !ok {
 			en.d.system.log.Error("an actor failed", en.d.kind, en.entry.id, "panic", fmt.Sprint(r), "message", fmt.Sprintf("%T", msg), "stack", string(debug.Stack()))
 		}
 		if e, ok := msg.(*envelope); ok { // the runtime drops the message in hand: its asker would wait
 			err := fmt.Errorf("%w: %s %s failed", errInternal, en.d.kind, en.entry.id)
 			if f != nil {
-				err = &ParkedError{Kind: en.d.kind, ID: en.entry.id, Err: f.err}
+				err = &QuarantinedError{Kind: en.d.kind, ID: en.entry.id, Err: f.err}
 			}
 			e.request.answer(nil, err)
 		}
 		panic(r) // to the supervisor
 	}()
-	en.behaviour(en, ctx)
+	en.receive(en, ctx)
 }
 
-// A parkFailure is a failure that trying again cannot cure.
-type parkFailure struct{ err error }
+// A permanentFailure is a failure that trying again cannot cure.
+type permanentFailure struct{ err error }
 
-func (f *parkFailure) String() string { return f.err.Error() }
+func (f *permanentFailure) String() string { return f.err.Error() }
 
-// starting is the behaviour of a new incarnation.
+// starting receives for a new incarnation.
 func (en *entity) starting(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:
-		if en.entry.parked.Load() != nil {
-			en.behaviour = (*entity).parked
+		if en.entry.quarantine.Load() != nil {
+			en.receive = (*entity).quarantined
 			return
 		}
 		began := time.Now()
-		self, root := ctx.Self(), ctx.ActorSystem().Root
-		en.resident = en.d.make(en.entry.id, teller{func(body any) {
+		pid, root := ctx.Self(), ctx.ActorSystem().Root
+		en.behaviour = en.d.make(en.entry.id, self(func(body any) {
 			if body != nil {
-				root.Send(self, own{body})
+				root.Send(pid, own{body})
 			}
-		}})
-		if err := en.resident.Recover(); err != nil {
-			if en.d.hopeless(err) {
-				panic(&parkFailure{err})
+		}))
+		if err := en.behaviour.Recover(); err != nil {
+			if errors.Is(err, journal.ErrCorrupt) {
+				panic(&permanentFailure{err})
 			}
 			panic(fmt.Errorf("recover: %w", err))
 		}
 		en.d.system.counts.recovered(time.Since(began))
-		en.behaviour = (*entity).running
+		en.receive = (*entity).running
 	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
 	default:
 		en.unhandled(msg)
 	}
 }
 
-// running is the behaviour of a recovered actor.
+// running receives for a recovered actor.
 func (en *entity) running(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *envelope:
@@ -131,16 +134,16 @@ func (en *entity) running(ctx actor.Context) {
 		if _, ok := msg.request.command.(wake); ok {
 			msg.request.answer(nil, nil)
 		} else if msg.request.take() {
-			en.resident.command(msg.request)
+			en.behaviour.command(msg.request)
 		}
-		if en.resident.Empty() {
-			ctx.Send(ctx.Parent(), mayGo{en.entry, en.n})
+		if en.behaviour.Empty() {
+			ctx.Send(ctx.Parent(), passivate{en.entry, en.n})
 		}
 	case own:
-		en.resident.Own(msg.body)
+		en.behaviour.Own(msg.body)
 	case idleCheck:
-		if en.resident.Idle() {
-			ctx.Send(ctx.Parent(), mayGo{en.entry, msg.n})
+		if en.behaviour.Idle() {
+			ctx.Send(ctx.Parent(), passivate{en.entry, msg.n})
 		}
 	case *actor.Stopping:
 		en.close(true)
@@ -152,25 +155,25 @@ func (en *entity) running(ctx actor.Context) {
 	}
 }
 
-// parked is the behaviour of an actor that was given up: it answers what is queued, with an error.
-func (en *entity) parked(ctx actor.Context) {
+// quarantined receives for an actor that was given up: it answers what is queued, with an error.
+func (en *entity) quarantined(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *envelope:
-		msg.request.answer(nil, en.entry.parked.Load())
+		msg.request.answer(nil, en.entry.quarantine.Load())
 	case own, idleCheck, *actor.Stopping, *actor.Stopped, *actor.Restarting:
 	default:
 		en.unhandled(msg)
 	}
 }
 
-// close ends the resident. It may be in any state, after a failure, and must not bring down more.
+// close ends the behaviour. It may be in any state, after a failure, and must not bring down more.
 func (en *entity) close(whole bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			en.d.system.log.Error("an actor failed while it closed", en.d.kind, en.entry.id, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 		}
 	}()
-	en.resident.Close(whole)
+	en.behaviour.Close(whole)
 }
 
 func (en *entity) unhandled(msg any) {
@@ -178,7 +181,8 @@ func (en *entity) unhandled(msg any) {
 	en.d.system.log.Error("unhandled message", slog.String(en.d.kind, en.entry.id), "type", fmt.Sprintf("%T", msg))
 }
 
-// A teller is an actor's own address, as its effects know it.
-type teller struct{ tell func(any) }
+// A self is an actor's own address, as its runs and timers know it.
+type self func(msg any)
 
-func (t teller) Tell(msg any) { t.tell(msg) }
+// Tell sends the actor a message.
+func (s self) Tell(msg any) { s(msg) }

@@ -411,6 +411,7 @@ func (w *world) start() *world {
 	deps := actors.Deps{
 		Journal: w.journal, Projects: w.host, Editor: w.writer, Forge: w.host, Searcher: docs{}, Model: w.talker,
 		Log: slog.New(w.log), Shards: 4,
+		RunningJobs: 4, OpenJobs: 64, RunningTurns: 10_000, Idle: 5 * time.Minute, RunLimit: time.Hour, TurnLimit: 5 * time.Minute,
 	}
 	if w.change != nil {
 		w.change(&deps)

@@ -6,7 +6,6 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
-	"docent/persistence/journal"
 )
 
 // Jobs finds or starts the actor of a job and asks it.
@@ -38,23 +37,15 @@ func (j *Jobs) Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Repl
 	return v.(job.Reply), nil
 }
 
-// jobResident makes a job fit into an entity.
-type jobResident struct{ *job.Actor }
+// jobBehaviour makes a job fit into an entity.
+type jobBehaviour struct{ *job.Actor }
 
-func (j jobResident) command(r *request) {
+func (j jobBehaviour) command(r *request) {
 	j.Command(r.command.(job.Command), r.gone, func(reply job.Reply, err error) { r.answer(reply, err) })
 }
 
 func (s *System) newJobs() *directory {
-	deps := &job.Deps{
-		Journal: s.deps.Journal, Editor: s.deps.Editor, Forge: s.deps.Forge, Projects: s.deps.Projects, Slots: s.jobGate, Open: s.openGate,
-		Now: s.deps.Now, Log: s.log, Context: s.ctx, Go: s.effects.Go, Backoff: Backoff(s.deps.RetryFirst, s.deps.RetryLimit),
-		Patience: s.deps.Patience, RunLimit: s.deps.RunLimit,
-	}
-	return s.newDirectory("job",
-		func(id string, self teller) resident { return jobResident{job.New(api.JobID(id), deps, self)} },
-		func(err error) bool {
-			var r *job.RecoverError
-			return errors.As(err, &r) || errors.Is(err, journal.ErrCorrupt)
-		})
+	deps := &job.Deps{Deps: s.outside(s.jobGate), Editor: s.deps.Editor, Forge: s.deps.Forge, Open: s.openGate,
+		Patience: s.deps.Patience, RunLimit: s.deps.RunLimit}
+	return s.newDirectory("job", func(id string, self self) behaviour { return jobBehaviour{job.New(api.JobID(id), deps, self)} })
 }

@@ -20,6 +20,7 @@ import (
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
+	"docent/backoff"
 	"docent/persistence/journal"
 	"docent/stream"
 )
@@ -301,18 +302,18 @@ func TestAStreamThatCannotBeReadParksItsActorAlone(t *testing.T) {
 				<-w.system.Woken()
 				for range 3 {
 					_, err := w.system.Jobs().Ask(t.Context(), bad, job.Read{Project: "p"})
-					var parked *actors.ParkedError
-					if !errors.As(err, &parked) || !errors.Is(err, journal.ErrCorrupt) {
+					var quarantined *actors.QuarantinedError
+					if !errors.As(err, &quarantined) || !errors.Is(err, journal.ErrCorrupt) {
 						t.Errorf("%v", err)
 					}
 				}
 				w.settled(good)
 				synctest.Wait()
 				st := w.system.Stats()
-				if len(st.Parked) != 1 || st.Parked[0].ID != string(bad) || st.Recoveries != 1 {
+				if len(st.Quarantined) != 1 || st.Quarantined[0].ID != string(bad) || st.Recoveries != 1 {
 					t.Errorf("%+v", st)
 				}
-				if log := w.log.String(); !strings.Contains(log, "parked") || !strings.Contains(log, string(bad)) {
+				if log := w.log.String(); !strings.Contains(log, "quarantined") || !strings.Contains(log, string(bad)) {
 					t.Error("the log does not tell")
 				}
 				time.Sleep(time.Hour)
@@ -327,7 +328,7 @@ func TestAStreamThatCannotBeReadParksItsActorAlone(t *testing.T) {
 // TestAnActorThatKeepsFailing: each command meets a journal that another writer has been at, until there is peace.
 func TestAnActorThatKeepsFailingIsRestartedLaterEachTimeAndThenParked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, func(d *actors.Deps) { d.Backoff = actors.Backoff(time.Second, 30*time.Second) }).start()
+		w := newWorld(t, func(d *actors.Deps) { d.Backoff = backoff.Exponential(time.Second, 30*time.Second) }).start()
 		defer w.stop()
 		bad, good := newJob(), newJob()
 		w.create(bad, "nothing")
@@ -360,17 +361,17 @@ func TestAnActorThatKeepsFailingIsRestartedLaterEachTimeAndThenParked(t *testing
 			}
 		}
 		t.Log("pauses", pauses, "altogether", time.Since(began))
-		var parked *actors.ParkedError
-		if _, err := w.system.Jobs().Ask(t.Context(), bad, job.Read{Project: "p"}); !errors.As(err, &parked) {
+		var quarantined *actors.QuarantinedError
+		if _, err := w.system.Jobs().Ask(t.Context(), bad, job.Read{Project: "p"}); !errors.As(err, &quarantined) {
 			t.Errorf("%v", err)
 		}
 		w.settled(good)
 		st := w.system.Stats()
-		if st.Failures != 6 || st.Restarts != 5 || len(st.Parked) != 1 || st.Parked[0].ID != string(bad) || st.Recoveries < 7 {
+		if st.Failures != 6 || st.Restarts != 5 || len(st.Quarantined) != 1 || st.Quarantined[0].ID != string(bad) || st.Recoveries < 7 {
 			t.Errorf("%+v", st)
 		}
 		shown := gathered(t, w.system)
-		for name, want := range map[string]int{"failures_total": st.Failures, "restarts_total": st.Restarts, "parked": 1,
+		for name, want := range map[string]int{"failures_total": st.Failures, "restarts_total": st.Restarts, "quarantined": 1, "parked": 1,
 			"dead_letters_total": st.DeadLetters, "recovery_seconds": st.Recoveries} {
 			if got, ok := shown["docent_actors_"+name]; !ok || got != float64(want) {
 				t.Errorf("docent_actors_%s is %v, want %d", name, got, want)

@@ -20,7 +20,7 @@ type Stats struct {
 	Restarts     int
 	DeadLetters  int
 	Unhandled    int // messages that nobody understood
-	Parked       []ParkedError
+	Quarantined  []QuarantinedError
 	RunningJobs  int
 	WaitingJobs  int // for their turn to run
 	RunningTurns int
@@ -28,8 +28,8 @@ type Stats struct {
 }
 
 type counts struct {
-	live, passivations, failures, restarts, parked, deadLetters, unhandled, recoveries, recovering atomic.Int64
-	recoverySeconds                                                                                prometheus.Histogram
+	live, passivations, failures, restarts, deadLetters, unhandled, recoveries, recovering atomic.Int64
+	recoverySeconds                                                                        prometheus.Histogram
 }
 
 func (c *counts) init() {
@@ -59,9 +59,9 @@ func (s *System) Stats() Stats {
 	st.RunningJobs = max(st.RunningJobs, open-st.WaitingJobs) // one that waits for a language model is at work
 	st.WaitingJobs += before
 	st.RunningTurns, st.WaitingTurns = s.turnGate.load()
-	s.parkedMu.Lock()
-	defer s.parkedMu.Unlock()
-	st.Parked = slices.Clone(s.parked)
+	s.quarantineMu.Lock()
+	defer s.quarantineMu.Unlock()
+	st.Quarantined = slices.Clone(s.quarantined)
 	return st
 }
 
@@ -75,7 +75,8 @@ var descriptions = []struct {
 	{desc("passivations_total", "Actors that went to sleep."), prometheus.CounterValue, func(s *Stats) int { return s.Passivations }},
 	{desc("failures_total", "Panics of actors."), prometheus.CounterValue, func(s *Stats) int { return s.Failures }},
 	{desc("restarts_total", "Restarts of actors after a failure."), prometheus.CounterValue, func(s *Stats) int { return s.Restarts }},
-	{desc("parked", "Actors that stand still until the next start."), prometheus.GaugeValue, func(s *Stats) int { return len(s.Parked) }},
+	{desc("quarantined", "Actors that answer with an error until the next start."), prometheus.GaugeValue, func(s *Stats) int { return len(s.Quarantined) }},
+	{desc("parked", "The former name of docent_actors_quarantined, for one release."), prometheus.GaugeValue, func(s *Stats) int { return len(s.Quarantined) }},
 	{desc("dead_letters_total", "Messages to actors that are not there."), prometheus.CounterValue, func(s *Stats) int { return s.DeadLetters }},
 	{desc("unhandled_total", "Messages that no actor understood."), prometheus.CounterValue, func(s *Stats) int { return s.Unhandled }},
 	{desc("jobs_running", "Runs of jobs that work."), prometheus.GaugeValue, func(s *Stats) int { return s.RunningJobs }},

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,32 +16,29 @@ import (
 	cmap "github.com/orcaman/concurrent-map"
 
 	"docent/actors/job"
+	"docent/actors/persistent"
 	"docent/actors/thread"
+	"docent/backoff"
 	"docent/persistence/journal"
 )
 
-// The runtime's registry of names is 1,024 maps of so many maps each. With the 32 of the default an idle actor has a map
-// for itself, which takes 250 bytes more than a place in one, and an empty registry 3 MB; 1,024 locks are enough.
+// A global of cmap: the runtime's registry is 1,024 of its maps; with 32 shards in each an idle actor takes 250 bytes more.
 func init() { cmap.SHARD_COUNT = 1 }
 
 // A Journal keeps what the actors know of themselves, and tells which of them had work to do when it was last closed.
 type Journal interface {
-	job.Journal
-	thread.Journal
+	persistent.Journal
 	// Pending yields the streams whose last events call for work.
 	Pending(yield func(stream string) bool) error
 	// Claim finds who holds a key.
 	Claim(key string, now time.Time) (journal.Claim, bool, error)
 }
 
-// Projects finds a project as it stands now.
-type Projects interface{ job.Projects }
-
-// Deps is what the actors need of the outside. The ports and Log are required; what is zero of the rest gets the value
-// that its comment names.
+// Deps is what the actors need of the outside. What has a value in its comment gets that where it is zero; all else is
+// required. The settings of the server that end here have their defaults in its Config.
 type Deps struct {
 	Journal  Journal
-	Projects Projects
+	Projects persistent.Projects
 	Editor   job.Editor
 	Forge    job.Forge
 	Searcher thread.Searcher
@@ -50,23 +48,23 @@ type Deps struct {
 	Now     func() time.Time // time.Now
 	Context context.Context  // ends when the service stops; context.Background()
 
-	RunningJobs  int // runs that work at once; 4
-	OpenJobs     int // edits that are begun and not ended, with those that wait for a model; 64
-	RunningTurns int // answers that are written at once; 10,000
+	RunningJobs  int // runs that work at once
+	OpenJobs     int // edits that are begun and not ended, with those that wait for a model
+	RunningTurns int // answers that are written at once
 
-	Idle   time.Duration // after which an actor with nothing to do goes to sleep; 5 min
+	Idle   time.Duration // after which an actor with nothing to do goes to sleep
 	Awake  int           // actors of a kind that are kept awake before the longest unused go to sleep; 100,000
 	Shards int           // supervisors of a kind; 32
 	Waking int           // streams that are woken at once after the start; 64
 
 	Backoff       func(n int) time.Duration // pause before the n-th restart; 100 ms, doubling to 30 s
-	MaxFailures   int                       // within FailureWindow, after which an actor is parked; 5
+	MaxFailures   int                       // within FailureWindow, after which an actor is quarantined; 5
 	FailureWindow time.Duration             // 1 min
 
-	RetryFirst, RetryLimit time.Duration // pauses of an effect that tries again; 200 ms, doubling to 15 s
+	RetryFirst, RetryLimit time.Duration // pauses of a run that tries again; 200 ms, doubling to 15 s
 	Patience               time.Duration // for how long it does; 2 min
-	RunLimit               time.Duration // one run of a job; 1 h
-	TurnLimit              time.Duration // one answer; 5 min
+	RunLimit               time.Duration // one run of a job
+	TurnLimit              time.Duration // one answer
 	AnswerLimit            int           // bytes of one answer; 256 KiB
 }
 
@@ -74,6 +72,8 @@ func (d *Deps) defaults() error {
 	for name, missing := range map[string]bool{
 		"Journal": d.Journal == nil, "Projects": d.Projects == nil, "Editor": d.Editor == nil, "Forge": d.Forge == nil,
 		"Searcher": d.Searcher == nil, "Model": d.Model == nil, "Log": d.Log == nil,
+		"RunningJobs": d.RunningJobs <= 0, "OpenJobs": d.OpenJobs <= 0, "RunningTurns": d.RunningTurns <= 0,
+		"Idle": d.Idle <= 0, "RunLimit": d.RunLimit <= 0, "TurnLimit": d.TurnLimit <= 0,
 	} {
 		if missing {
 			return fmt.Errorf("actors: Deps.%s is missing", name)
@@ -82,36 +82,16 @@ func (d *Deps) defaults() error {
 	if d.Now == nil {
 		d.Now = time.Now
 	}
-	if d.Context == nil {
-		d.Context = context.Background()
-	}
-	for _, v := range []struct {
-		p *int
-		d int
-	}{
-		{&d.RunningJobs, 4}, {&d.OpenJobs, 64}, {&d.RunningTurns, 10_000}, {&d.Awake, 100_000}, {&d.Shards, 32}, {&d.Waking, 64},
-		{&d.MaxFailures, 5}, {&d.AnswerLimit, 256 << 10},
-	} {
-		if *v.p <= 0 {
-			*v.p = v.d
-		}
-	}
-	for _, v := range []struct{ p, d *time.Duration }{
-		{&d.Idle, ptr(5 * time.Minute)}, {&d.FailureWindow, ptr(time.Minute)}, {&d.RetryFirst, ptr(200 * time.Millisecond)},
-		{&d.RetryLimit, ptr(15 * time.Second)}, {&d.Patience, ptr(2 * time.Minute)}, {&d.RunLimit, ptr(time.Hour)},
-		{&d.TurnLimit, ptr(5 * time.Minute)},
-	} {
-		if *v.p <= 0 {
-			*v.p = *v.d
-		}
-	}
+	d.Context = cmp.Or(d.Context, context.Background())
+	d.Awake, d.Shards, d.Waking = cmp.Or(d.Awake, 100_000), cmp.Or(d.Shards, 32), cmp.Or(d.Waking, 64)
 	if d.Backoff == nil {
-		d.Backoff = Backoff(100*time.Millisecond, 30*time.Second)
+		d.Backoff = backoff.Exponential(100*time.Millisecond, 30*time.Second)
 	}
+	d.MaxFailures, d.FailureWindow = cmp.Or(d.MaxFailures, 5), cmp.Or(d.FailureWindow, time.Minute)
+	d.RetryFirst, d.RetryLimit = cmp.Or(d.RetryFirst, 200*time.Millisecond), cmp.Or(d.RetryLimit, 15*time.Second)
+	d.Patience, d.AnswerLimit = cmp.Or(d.Patience, 2*time.Minute), cmp.Or(d.AnswerLimit, 256<<10)
 	return nil
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // A System is the running actors.
 type System struct {
@@ -136,8 +116,8 @@ type System struct {
 	stopErr  error
 	ended    chan struct{} // closed when all actors have ended, or were given up
 
-	parkedMu sync.Mutex
-	parked   []ParkedError
+	quarantineMu sync.Mutex
+	quarantined  []QuarantinedError
 }
 
 // Start starts the actors. Pending streams wake in the background; commands are taken at once.
@@ -178,9 +158,15 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 	return s, nil
 }
 
-func (s *System) newDirectory(kind string, build func(string, teller) resident, hopeless func(error) bool) *directory {
-	d := &directory{system: s, kind: kind, make: build, hopeless: hopeless, seed: maphash.MakeSeed(),
-		shards: make([]*actor.PID, s.deps.Shards), awake: max(1, s.deps.Awake/s.deps.Shards), coming: make(map[string]*entry)}
+// outside is what actors get of the outside, with the gate for their runs.
+func (s *System) outside(slots *gate) persistent.Deps {
+	return persistent.Deps{Journal: s.deps.Journal, Projects: s.deps.Projects, Slots: slots, Now: s.deps.Now, Log: s.log, Context: s.ctx,
+		Go: s.effects.Go, Backoff: backoff.Exponential(s.deps.RetryFirst, s.deps.RetryLimit)}
+}
+
+func (s *System) newDirectory(kind string, build func(string, self) behaviour) *directory {
+	d := &directory{system: s, kind: kind, make: build, seed: maphash.MakeSeed(), shards: make([]*actor.PID, s.deps.Shards),
+		awake: max(1, s.deps.Awake/s.deps.Shards), pendingSpawns: make(map[string]*entry)}
 	d.props = actor.PropsFromProducer(func() actor.Actor { return newEntity(d) }, actor.WithMailbox(mailbox))
 	return d
 }
@@ -281,7 +267,7 @@ func (s *System) deadLetter(event any) {
 			return
 		}
 		msg.request.answer(nil, errors.New("no supervisor"))
-	case own, idleCheck, mayGo, sweepNow, restartNow:
+	case own, idleCheck, passivate, sweepNow, restartNow:
 		if s.stopping.Load() {
 			return
 		}
@@ -295,10 +281,10 @@ func (s *System) deadLetter(event any) {
 	s.log.Warn("dead letter", "to", letter.PID.GetId(), "type", fmt.Sprintf("%T", letter.Message))
 }
 
-func (s *System) park(err *ParkedError) {
-	s.parkedMu.Lock()
-	defer s.parkedMu.Unlock()
-	s.parked = append(s.parked, *err)
+func (s *System) quarantine(err *QuarantinedError) {
+	s.quarantineMu.Lock()
+	defer s.quarantineMu.Unlock()
+	s.quarantined = append(s.quarantined, *err)
 }
 
 // effects counts the goroutines that reach outside. Actors start them; when the actors have ended, no more come.

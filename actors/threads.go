@@ -2,12 +2,10 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"docent/actors/thread"
 	"docent/api"
-	"docent/persistence/journal"
 )
 
 // Threads finds or starts the actor of a thread and asks it.
@@ -76,25 +74,15 @@ func askThread[T any](ctx context.Context, t *Threads, id api.ThreadID, cmd thre
 	return v.(T), nil
 }
 
-// threadResident makes a thread fit into an entity.
-type threadResident struct{ *thread.Actor }
+// threadBehaviour makes a thread fit into an entity.
+type threadBehaviour struct{ *thread.Actor }
 
-func (t threadResident) command(r *request) {
+func (t threadBehaviour) command(r *request) {
 	t.Command(r.command.(thread.Command), r.answer)
 }
 
 func (s *System) newThreads() *directory {
-	deps := &thread.Deps{
-		Journal: s.deps.Journal, Searcher: s.deps.Searcher, Model: s.deps.Model, Projects: s.deps.Projects, Slots: s.turnGate,
-		Now: s.deps.Now, Log: s.log, Context: s.ctx, Go: s.effects.Go, Backoff: Backoff(s.deps.RetryFirst, s.deps.RetryLimit),
-		TurnLimit: s.deps.TurnLimit, AnswerLimit: s.deps.AnswerLimit,
-	}
-	return s.newDirectory("thread",
-		func(id string, self teller) resident {
-			return threadResident{thread.New(api.ThreadID(id), deps, self)}
-		},
-		func(err error) bool {
-			var r *thread.RecoverError
-			return errors.As(err, &r) || errors.Is(err, journal.ErrCorrupt)
-		})
+	deps := &thread.Deps{Deps: s.outside(s.turnGate), Searcher: s.deps.Searcher, Model: s.deps.Model,
+		TurnLimit: s.deps.TurnLimit, AnswerLimit: s.deps.AnswerLimit}
+	return s.newDirectory("thread", func(id string, self self) behaviour { return threadBehaviour{thread.New(api.ThreadID(id), deps, self)} })
 }

@@ -10,7 +10,6 @@ import (
 	"docent/api"
 	"docent/markup"
 	"docent/site"
-	"docent/site/script"
 )
 
 // A naming is a place where a navigation that is a program names a page.
@@ -129,7 +128,7 @@ func (r *run) moveInPrograms(namings []naming, was, sidebar, from, to string) er
 			return err
 		}
 		for i, e := range edits[f] {
-			edits[f][i].New = []byte(script.Quote(string(e.New), src[e.Span.Start]))
+			edits[f][i].New = []byte(site.Quote(string(e.New), src[e.Span.Start]))
 		}
 		out, err := markup.Apply(src, edits[f])
 		if err != nil {
@@ -164,7 +163,7 @@ func (r *run) dropFromPrograms(page string) error {
 				return err
 			}
 			out := slices.Concat(src[:list[i].Cut[0]], src[list[i].Cut[1]:])
-			if script.Texts(string(out)) == nil && len(list) > 1 || r.ws.rewrite(f, out) != nil {
+			if site.Texts(string(out)) == nil && len(list) > 1 || r.ws.rewrite(f, out) != nil {
 				break
 			}
 			n++

@@ -23,7 +23,7 @@ import (
 
 	"docent/forge/failure"
 	"docent/forge/git"
-	"docent/site/pattern"
+	docsite "docent/site"
 )
 
 // neverImported are folders and files that tools leave behind. What a .gitignore names is left out too.
@@ -80,7 +80,7 @@ type importer struct {
 	had     bool            // there were files at the last import
 	tracked map[string]bool // files that belong to it whatever is ignored
 	dirs    map[string]bool // folders on the way to those
-	ignored pattern.GitIgnore
+	ignored docsite.GitIgnore
 
 	files   []found
 	skipped []string // why something was left out

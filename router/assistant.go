@@ -12,7 +12,6 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/model"
-	"docent/router/overload"
 	"docent/search"
 	"docent/stream"
 )
@@ -392,14 +391,14 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 		return turn, nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
-	turn, err = s.askThread(ctx, place, id, thread.Ask{
+	turn, err = s.Threads.Ask(ctx, id, thread.Ask{
 		Project: x.project, New: fresh, Turn: api.TurnID(s.IDs.New(api.TurnPrefix, x.started)),
 		Message: q.Message, Chat: s.chat(x, req, q.Chat), Caller: q.Caller, Channel: channel(req), ThreadKey: or(q.ThreadKey, req.Header.Get(threadKeyHeader)), Text: q.Text,
 		Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Instead: q.Instead, Key: x.key.ID, Uses: uses,
-		Briefed: place.Leave,
 	})
 	cancel()
 	if err != nil {
+		place.Leave()
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 			give() // it was refused; otherwise it may have been accepted, and the use counts
 		}
@@ -407,17 +406,15 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	}
 	if !turn.Fresh {
 		give()
+		place.Leave()
+		return turn, end, nil
 	}
-	return turn, func() { place.Leave(); end() }, nil
-}
-
-// askThread asks a thread's actor. The question's place is left when its turn has found what the model is told, or where there
-// will be none.
-func (s *Server) askThread(ctx context.Context, place *overload.Place, id api.ThreadID, q thread.Ask) (turn thread.Turn, err error) {
-	defer func() {
-		if err != nil || !turn.Fresh {
-			place.Leave()
+	go func() { // a stream that lasts has no handler any more
+		select {
+		case <-turn.Prepared:
+		case <-s.leaving.Done():
 		}
+		place.Leave()
 	}()
-	return s.Threads.Ask(ctx, id, q)
+	return turn, end, nil
 }

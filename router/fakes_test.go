@@ -480,10 +480,9 @@ func (s *threads) Ask(ctx context.Context, id api.ThreadID, cmd thread.Ask) (thr
 	}
 	s.last = cmd
 	s.asked++
-	if cmd.Briefed != nil && !s.repeat {
-		cmd.Briefed() // what remains is to write the answer
-	}
-	turn := thread.Turn{Thread: id, ID: cmd.Turn, Log: stream.NewLog(), Fresh: !s.repeat}
+	prepared := make(chan struct{})
+	close(prepared) // what remains is to write the answer
+	turn := thread.Turn{Thread: id, ID: cmd.Turn, Log: stream.NewLog(), Fresh: !s.repeat, Prepared: prepared}
 	if cmd.New {
 		turn.Key = "tk_secret"
 	}

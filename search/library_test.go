@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/search/index"
 )
 
 // made is a documentation set of n pages; every page says which round it was written in.
@@ -451,13 +450,13 @@ func TestOldSchemaIsRebuilt(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	gen := filepath.Join(dir, "docs", index.List(filepath.Join(dir, "docs"))[0])
-	m, err := index.ReadManifest(gen)
+	gen := filepath.Join(dir, "docs", generations(filepath.Join(dir, "docs"))[0])
+	m, err := readManifest(gen)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Analysis++
-	if err := index.SaveManifest(gen, m); err != nil {
+	if err := saveManifest(gen, m); err != nil {
 		t.Fatal(err)
 	}
 	if l, err = OpenLibrary(dir, Options{Log: quiet()}); err != nil {

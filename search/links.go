@@ -6,15 +6,31 @@ import (
 	"strings"
 
 	"docent/api"
-	"docent/search/index"
-	"docent/search/page"
+	"docent/markup"
 	"docent/site"
 )
+
+// A siteLabel is what bears on where the links of a site lead.
+type siteLabel struct {
+	Kind     api.SiteKind `json:"kind,omitempty"`
+	Base     string       `json:"base,omitempty"` // path of the site's root, without slashes at its ends
+	AddsBase bool         `json:"addsBase,omitempty"`
+	// Folders of the pages that are made of the operations of APIs, by the paths of their descriptions.
+	APIs map[string]string `json:"apis,omitempty"`
+	// The templates that the generator knows.
+	Templates markup.Templates `json:"templates,omitempty"`
+}
+
+func labelOf(where *site.Site) siteLabel {
+	l := siteLabel{Kind: where.Kind, Templates: where.Templates(), APIs: where.APIs()}
+	l.Base, l.AddsBase = where.LinkBase()
+	return l
+}
 
 // leadsTo is where a link on a page leads for a reader of the site: the address of the page that it names, as the generator
 // would find it. What names no page stays as it is, with the base that the generator puts before it. A destination below the
 // site's root is one that templates put there.
-func (s *snapshot) leadsTo(from *page.Record, dest string, belowRoot bool, labels *index.Manifest) string {
+func (s *snapshot) leadsTo(from *record, dest string, belowRoot bool, labels *manifest) string {
 	to, rest := dest, ""
 	if i := strings.IndexAny(dest, "?#"); i >= 0 {
 		to, rest = dest[:i], dest[i:]
@@ -27,7 +43,7 @@ func (s *snapshot) leadsTo(from *page.Record, dest string, belowRoot bool, label
 	if plain, err := url.PathUnescape(to); err == nil {
 		to = plain
 	}
-	address := func(r *page.Record) string { return r.URL(labels.SiteURL, "") + rest }
+	address := func(r *record) string { return r.url(labels.SiteURL, "") + rest }
 	if !strings.HasPrefix(to, "/") || inRepository {
 		for _, p := range relatives(from, to, labels.Site.Kind) {
 			if page, ok := s.find(p); ok {
@@ -35,7 +51,7 @@ func (s *snapshot) leadsTo(from *page.Record, dest string, belowRoot bool, label
 			}
 		}
 		if labels.Site.Kind == api.SiteHugo && !strings.Contains(to, "/") { // the only page of this name
-			var found *page.Record
+			var found *record
 			for _, r := range s.pages {
 				if path.Base(site.PageKey(r.Path)) == site.PageKey(to) {
 					if found != nil {
@@ -82,7 +98,7 @@ func (s *snapshot) leadsTo(from *page.Record, dest string, belowRoot bool, label
 
 // relatives are the paths that a link may mean which does not begin with a slash. Paths of files are found beside the file,
 // those of addresses beside the address.
-func relatives(from *page.Record, to string, kind api.SiteKind) []string {
+func relatives(from *record, to string, kind api.SiteKind) []string {
 	if rooted, ok := strings.CutPrefix(to, "/"); ok {
 		return []string{rooted}
 	}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"math"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,28 +17,29 @@ import (
 	"sync/atomic"
 
 	"github.com/blevesearch/bleve/v2"
-	bleveindex "github.com/blevesearch/bleve_index_api"
+	index "github.com/blevesearch/bleve_index_api"
 
 	"docent/api"
-	"docent/search/analysis"
-	"docent/search/index"
-	"docent/search/page"
 	"docent/site"
 )
 
 // A snapshot is one generation, open, with what ranking needs in arrays by dense numbers: pages in the order of their
 // paths, sections in the order of their pages. It never changes.
 type snapshot struct {
-	*index.Generation
-	shelf  *shelf
-	index  bleve.Index
-	reader bleveindex.IndexReader
-	tuning *Tuning
+	shelf    *shelf
+	dir      string
+	manifest manifest
+	records  []*record
+	index    bleve.Index
+	reader   index.IndexReader
+	text     *os.File
+	segments int
+	tuning   *Tuning
 
-	pages     []*page.Record
+	pages     []*record
 	pageOf    []uint32 // page of a section
 	firstOf   []uint32 // first section of a page; one more at the end
-	sections  []*page.Section
+	sections  []*sectionRecord
 	sectionOf []int32           // section of a Bleve document number; -1 where deleted
 	byKey     map[string]uint32 // pages by path without extension, then by address
 	byAddress map[string]uint32 // pages by the address that readers see
@@ -45,10 +49,10 @@ type snapshot struct {
 	linksTo    [][]uint32 // pages that a page links to, sorted
 
 	// Weight by which a term frequency counts, by document: the field's weight over the length's norm.
-	sectionNorm [page.SectionFields][]float32
-	headingNorm []float32              // the same for fields of whole pages
-	inheritNorm [page.Fields][]float32 // what a page's field is worth in the score of its sections
-	pageNorm    [page.Fields][]float32
+	sectionNorm [sectionFields][]float32
+	headingNorm []float32             // the same for fields of whole pages
+	inheritNorm [pageFields][]float32 // what a page's field is worth in the score of its sections
+	pageNorm    [pageFields][]float32
 	pageBody    []float32
 	pageCode    []float32
 	titleIDF    spread // how rare the words of a page's title are
@@ -71,7 +75,7 @@ type snapshot struct {
 	fixed       int64 // bytes that it holds beside the caches
 	memory      *atomic.Int64
 
-	relabelled atomic.Pointer[index.Manifest]
+	relabelled atomic.Pointer[manifest]
 
 	// Under library.mu:
 	users    int
@@ -96,14 +100,23 @@ func openSnapshot(dir string, l *Library) (_ *snapshot, err error) {
 			err = fmt.Errorf("open %s: %v", filepath.Base(dir), p)
 		}
 	}()
-	gen, err := index.Open(dir)
+	m, err := readManifest(dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &snapshot{Generation: gen, tuning: &l.tuning, memory: &l.memory, tallies: &l.tallies}
+	if err := verify(dir, m); err != nil {
+		return nil, err
+	}
+	s := &snapshot{dir: dir, manifest: m, tuning: &l.tuning, memory: &l.memory, tallies: &l.tallies}
 	s.remember(l.options)
+	if s.records, err = readRecords(filepath.Join(dir, "pages")); err != nil {
+		return nil, err
+	}
+	if s.text, err = os.Open(filepath.Join(dir, "text")); err != nil {
+		return nil, err
+	}
 	if s.index, err = bleve.OpenUsing(filepath.Join(dir, "index"), map[string]interface{}{"read_only": true}); err != nil {
-		return nil, errors.Join(fmt.Errorf("open index: %w", err), s.Text.Close())
+		return nil, errors.Join(fmt.Errorf("open index: %w", err), s.text.Close())
 	}
 	advanced, err := s.index.Advanced()
 	if err == nil {
@@ -143,13 +156,13 @@ const openIndexMemory = 256 << 10
 // measureMemory counts what the snapshot's arrays and records hold.
 func (s *snapshot) measureMemory() int64 {
 	n := int64(openIndexMemory)
-	for _, f := range s.Manifest.Files {
+	for _, f := range s.manifest.Files {
 		if f.Name == "pages" {
 			n += 2 * f.Size // decoded
 		}
 	}
-	n += int64(len(s.sections)) * (4*page.SectionFields + 24)
-	n += int64(len(s.pages)) * (4*(2*page.Fields+3) + 160)
+	n += int64(len(s.sections)) * (4*sectionFields + 24)
+	n += int64(len(s.pages)) * (4*(2*pageFields+3) + 160)
 	for key, pages := range s.same {
 		n += int64(len(key)+4*len(pages)) + 64
 	}
@@ -172,7 +185,7 @@ func (s *snapshot) closeFiles() {
 		s.reader.Close()
 	}
 	s.index.Close()
-	s.Text.Close()
+	s.text.Close()
 }
 
 // close is called once, when nobody uses the snapshot any more.
@@ -180,21 +193,21 @@ func (s *snapshot) close() {
 	s.closeFiles()
 	s.memory.Add(-s.holds())
 	liveMu.Lock()
-	liveGenerations[s.Dir]--
-	if liveGenerations[s.Dir] == 0 {
-		delete(liveGenerations, s.Dir)
+	liveGenerations[s.dir]--
+	if liveGenerations[s.dir] == 0 {
+		delete(liveGenerations, s.dir)
 	}
 	liveMu.Unlock()
 	if s.obsolete {
-		os.RemoveAll(s.Dir)
+		os.RemoveAll(s.dir)
 	}
 }
 
-func (s *snapshot) labels() *index.Manifest {
+func (s *snapshot) labels() *manifest {
 	if m := s.relabelled.Load(); m != nil {
 		return m
 	}
-	return &s.Manifest
+	return &s.manifest
 }
 
 // build fills the arrays.
@@ -202,8 +215,8 @@ func (s *snapshot) build() error {
 	byUID := make(map[uint32]uint32)
 	s.byKey, s.byAddress = make(map[string]uint32), make(map[string]uint32)
 	languages := make(map[string]bool)
-	for _, r := range s.Records {
-		if r.Kind != page.KindPage {
+	for _, r := range s.records {
+		if r.Kind != kindPage {
 			continue
 		}
 		page := uint32(len(s.pages))
@@ -214,7 +227,7 @@ func (s *snapshot) build() error {
 			s.sections = append(s.sections, &r.Sections[i])
 			s.pageOf = append(s.pageOf, page)
 		}
-		languages[analysis.Language(r.Locale)] = true
+		languages[languageOf(r.Locale)] = true
 		if title := plainTitle(r.Title); title != "" && !r.Hidden {
 			s.titles = append(s.titles, titleEntry{title, page})
 			for _, other := range r.Titles {
@@ -229,9 +242,9 @@ func (s *snapshot) build() error {
 	for page, r := range s.pages {
 		s.byKey[site.PageKey(r.Path)] = uint32(page)
 	}
-	for _, addresses := range []func(*page.Record) []string{
-		func(r *page.Record) []string { return []string{r.Shown} },
-		func(r *page.Record) []string { return r.Aliases },
+	for _, addresses := range []func(*record) []string{
+		func(r *record) []string { return []string{r.Shown} },
+		func(r *record) []string { return r.Aliases },
 	} {
 		for page, r := range s.pages {
 			for _, address := range addresses(r) {
@@ -293,25 +306,25 @@ func (s *snapshot) numberDocuments(byUID map[uint32]uint32) error {
 		if err != nil {
 			return fmt.Errorf("read document: %w", err)
 		}
-		uid, n, ok := page.ParseSectionID(external)
-		at, known := byUID[uid]
-		if !ok || !known || n >= len(s.pages[at].Sections) {
+		uid, n, ok := parseSectionID(external)
+		page, known := byUID[uid]
+		if !ok || !known || n >= len(s.pages[page].Sections) {
 			return fmt.Errorf("document %q belongs to no page", external)
 		}
 		number := int(id.Value())
 		for len(s.sectionOf) <= number {
 			s.sectionOf = append(s.sectionOf, -1)
 		}
-		s.sectionOf[number] = int32(s.firstOf[at]) + int32(n)
+		s.sectionOf[number] = int32(s.firstOf[page]) + int32(n)
 		found++
 	}
 	if found != len(s.sections) {
 		return fmt.Errorf("%d documents for %d sections", found, len(s.sections))
 	}
 	stats, _ := s.index.StatsMap()["index"].(map[string]interface{})
-	s.Segments = 1
+	s.segments = 1
 	if n, ok := stats["num_root_filesegments"].(uint64); ok {
-		s.Segments = int(n)
+		s.segments = int(n)
 	}
 	return nil
 }
@@ -319,49 +332,49 @@ func (s *snapshot) numberDocuments(byUID map[uint32]uint32) error {
 // findOperations finds the pages that show the operations of APIs. One that holds nothing else is found by the operation.
 func (s *snapshot) findOperations() {
 	s.renderedBy, s.covered = make(map[string]uint32), make(map[uint32]bool)
-	for at, r := range s.pages {
-		if _, taken := s.renderedBy[r.Renders]; !taken && r.Renders != "" && !page.IsData(r.Path) {
-			s.renderedBy[r.Renders] = uint32(at)
+	for page, r := range s.pages {
+		if _, taken := s.renderedBy[r.Renders]; !taken && r.Renders != "" && !isData(r.Path) {
+			s.renderedBy[r.Renders] = uint32(page)
 		}
 	}
 	if len(s.renderedBy) == 0 {
 		return
 	}
 	for _, r := range s.pages {
-		if !page.IsData(r.Path) || r.Hidden {
+		if !isData(r.Path) || r.Hidden {
 			continue
 		}
 		for _, sec := range r.Sections {
-			at, ok := s.renderedBy[page.OperationOf(sec.Heading)]
-			if ok && len(s.pages[at].Groups) == 0 && !slices.ContainsFunc(s.pages[at].Sections, func(own page.Section) bool { return own.Len[page.FieldBody]+own.Len[page.FieldCode] > 0 }) {
-				s.covered[at] = true
+			page, ok := s.renderedBy[operationOf(sec.Heading)]
+			if ok && len(s.pages[page].Groups) == 0 && !slices.ContainsFunc(s.pages[page].Sections, func(own sectionRecord) bool { return own.Len[fieldBody]+own.Len[fieldCode] > 0 }) {
+				s.covered[page] = true
 			}
 		}
 	}
 }
 
 // address is where a reader finds a section of a page: of an operation of an API, the page of the site that shows it.
-func (s *snapshot) address(r *page.Record, sec *page.Section, labels *index.Manifest) string {
-	if page.IsData(r.Path) {
-		if page, ok := s.renderedBy[page.OperationOf(sec.Heading)]; ok {
-			return s.pages[page].URL(labels.SiteURL, "")
+func (s *snapshot) address(r *record, sec *sectionRecord, labels *manifest) string {
+	if isData(r.Path) {
+		if page, ok := s.renderedBy[operationOf(sec.Heading)]; ok {
+			return s.pages[page].url(labels.SiteURL, "")
 		}
 		if made := s.made(r, sec, labels); made != "" {
-			return (&page.Record{Shown: made}).URL(labels.SiteURL, "")
+			return (&record{Shown: made}).url(labels.SiteURL, "")
 		}
-		return r.URL(labels.SiteURL, "")
+		return r.url(labels.SiteURL, "")
 	}
-	return r.URL(labels.SiteURL, sec.Anchor)
+	return r.url(labels.SiteURL, sec.Anchor)
 }
 
 // made is the address of the page that the generator makes of an operation; empty where it is not known.
-func (s *snapshot) made(r *page.Record, sec *page.Section, labels *index.Manifest) string {
+func (s *snapshot) made(r *record, sec *sectionRecord, labels *manifest) string {
 	folder, ok := labels.Site.APIs[r.Path]
 	call, summary, _ := strings.Cut(sec.Heading, ": ")
-	if !ok || page.OperationOf(sec.Heading) == "" {
+	if !ok || operationOf(sec.Heading) == "" {
 		return ""
 	}
-	address := func(sec *page.Section, call, summary string) string {
+	address := func(sec *sectionRecord, call, summary string) string {
 		method, at, _ := strings.Cut(call, " ")
 		return site.OperationAddress(folder, strings.Join(sec.Trail[:min(1, len(sec.Trail))], ""), method, at, summary)
 	}
@@ -369,7 +382,7 @@ func (s *snapshot) made(r *page.Record, sec *page.Section, labels *index.Manifes
 	for i := range r.Sections {
 		other := &r.Sections[i]
 		call, summary, _ := strings.Cut(other.Heading, ": ")
-		if other.Start != sec.Start && page.OperationOf(other.Heading) != "" && address(other, call, summary) == own {
+		if other.Start != sec.Start && operationOf(other.Heading) != "" && address(other, call, summary) == own {
 			return "" // one of them has a number, by their order in the document
 		}
 	}
@@ -378,7 +391,7 @@ func (s *snapshot) made(r *page.Record, sec *page.Section, labels *index.Manifes
 
 // readDictionary collects the words of all pages.
 func (s *snapshot) readDictionary() error {
-	dict, err := s.reader.FieldDict(page.FieldNames[page.FieldSurface])
+	dict, err := s.reader.FieldDict(pageFieldNames[fieldSurface])
 	if err != nil {
 		return fmt.Errorf("read dictionary: %w", err)
 	}
@@ -403,7 +416,7 @@ func (s *snapshot) readDictionary() error {
 // used is how many pages have a word of the dictionary. Bleve's dictionaries still hold the words of deleted documents until
 // their segments are written afresh.
 func (s *snapshot) used(word int) uint32 {
-	if s.Manifest.Dead == 0 {
+	if s.manifest.Dead == 0 {
 		return s.wordPages[word]
 	}
 	text := s.words[word]
@@ -411,7 +424,7 @@ func (s *snapshot) used(word int) uint32 {
 		return known.(uint32)
 	}
 	pages := uint32(0)
-	if r, err := s.reader.TermFieldReader(context.Background(), []byte(text), page.FieldNames[page.FieldSurface], false, false, false); err == nil {
+	if r, err := s.reader.TermFieldReader(context.Background(), []byte(text), pageFieldNames[fieldSurface], false, false, false); err == nil {
 		pages = uint32(min(r.Count(), math.MaxUint32))
 		r.Close()
 	}
@@ -424,7 +437,7 @@ func plainTitle(title string) string {
 	var b strings.Builder
 	gap := false
 	for _, r := range title {
-		if analysis.IsWord(r) {
+		if wordRune(r) {
 			if gap && b.Len() > 0 {
 				b.WriteByte(' ')
 			}
@@ -434,12 +447,38 @@ func plainTitle(title string) string {
 			gap = true
 		}
 	}
-	return analysis.Fold(b.String())
+	return fold(b.String())
+}
+
+// content reads a file's text, and makes sure that it is the text that was indexed.
+func (s *snapshot) content(r *record) ([]byte, error) { return readContent(s.text, r) }
+
+func readContent(text io.ReaderAt, r *record) ([]byte, error) {
+	buf := make([]byte, r.Size)
+	if _, err := text.ReadAt(buf, r.Offset); err != nil {
+		return nil, fmt.Errorf("read %s: %w", r.Path, err)
+	}
+	if crc32.Checksum(buf, castagnoli) != r.CRC {
+		return nil, fmt.Errorf("read %s: the stored text is damaged", r.Path)
+	}
+	return buf, nil
 }
 
 // url is where a reader finds a page.
-func (s *snapshot) url(r *page.Record, anchor string) string {
-	return r.URL(s.labels().SiteURL, anchor)
+func (s *snapshot) url(r *record, anchor string) string { return r.url(s.labels().SiteURL, anchor) }
+
+func (r *record) url(siteURL, anchor string) string {
+	out := (&url.URL{Path: "/" + r.Shown}).EscapedPath()
+	if base := strings.TrimRight(siteURL, "/"); base != "" {
+		if out == "/" {
+			out = ""
+		}
+		out = base + out
+	}
+	if anchor != "" {
+		out += "#" + anchor
+	}
+	return out
 }
 
 func (s *snapshot) page(p string, groups []string) (Page, error) {
@@ -454,10 +493,10 @@ func (s *snapshot) page(p string, groups []string) (Page, error) {
 		return Page{}, fmt.Errorf("page %q: %w", p, api.ErrNotFound)
 	}
 	r := s.pages[number]
-	if !r.Allowed(groups) {
+	if !allowed(r, groups) {
 		return Page{}, fmt.Errorf("page %q: %w", p, api.ErrNotFound)
 	}
-	content, err := s.Content(r)
+	content, err := s.content(r)
 	if err != nil {
 		return Page{}, err
 	}
@@ -470,13 +509,13 @@ func (s *snapshot) find(p string) (uint32, bool) {
 	address := s.addressPath(p)
 	shown := strings.HasPrefix(p, "/") || strings.Contains(p, "://")
 	byPath := func(p string) (uint32, bool) {
-		i, ok := slices.BinarySearchFunc(s.pages, p, func(r *page.Record, p string) int { return strings.Compare(r.Path, p) })
+		i, ok := slices.BinarySearchFunc(s.pages, p, func(r *record, p string) int { return strings.Compare(r.Path, p) })
 		return uint32(i), ok
 	}
 	if page, ok := byPath(address); ok {
 		return page, true
 	}
-	if docs := s.Manifest.DocsDir; docs != "" {
+	if docs := s.manifest.DocsDir; docs != "" {
 		if rest, ok := strings.CutPrefix(address, docs+"/"); ok {
 			if page, ok := byPath(rest); ok {
 				return page, true
@@ -493,4 +532,17 @@ func (s *snapshot) find(p string) (uint32, bool) {
 		page, ok = s.byKey[site.AddressKey(address)]
 	}
 	return page, ok
+}
+
+// allowed reports whether a caller with these groups may see a page.
+func allowed(r *record, groups []string) bool {
+	if len(r.Groups) == 0 {
+		return true
+	}
+	for _, g := range r.Groups {
+		if slices.Contains(groups, g) {
+			return true
+		}
+	}
+	return false
 }

@@ -10,7 +10,6 @@ import (
 
 	"docent/api"
 	"docent/formats"
-	"docent/site/script"
 )
 
 // A Place is what a site's navigation says of a page.
@@ -258,7 +257,7 @@ func readVitePress(src string, found func(string, Place)) {
 		if at[0] < read {
 			continue
 		}
-		v, rest := script.Literal(src[at[1]:])
+		v, rest := Literal(src[at[1]:])
 		read = len(src) - len(rest)
 		walkSidebar(v, "", Place{}, found)
 	}
@@ -309,7 +308,7 @@ func readSidebars(src string, found func(string, Place)) {
 		if at[0] < read {
 			continue
 		}
-		v, rest := script.Literal(src[at[1]-1:])
+		v, rest := Literal(src[at[1]-1:])
 		read = len(src) - len(rest)
 		if v != nil {
 			if m, ok := v.(map[string]any); ok {

@@ -1,50 +1,50 @@
 package job
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
+	"docent/actors/persistent"
 	"docent/api"
 	"docent/persistence/journal"
-	"docent/persistence/quota"
 )
 
 // Deps is what a job needs of the outside.
 type Deps struct {
-	Journal  Journal
-	Editor   Editor
-	Forge    Forge
-	Projects Projects
-	Slots    Slots
-	Open     Slots // bounds how many edits are begun and not ended, be it that they work or that they wait for a model; nil does not
-	Now      func() time.Time
-	Log      *slog.Logger
-	Context  context.Context // ends when the service stops
-	Go       func(func())    // starts an effect; whoever stops the service waits for it
-	// Backoff is the pause before try n (from 1) of something that the outside refused for now.
-	Backoff func(n int) time.Duration
+	persistent.Deps
+	Editor Editor
+	Forge  Forge
+	Open   persistent.Slots // bounds how many edits are begun and not ended, be it that they work or that they wait for a model; nil does not
 	// Patience bounds how long one run goes on asking a code host that does not answer.
 	Patience time.Duration
 	// RunLimit bounds one run altogether.
 	RunLimit time.Duration
 }
 
-// snapshotEvery is after how many events a snapshot is written; one is also written when the actor goes to sleep.
-const snapshotEvery = 64
+// kind is the pure part of a job.
+var kind = persistent.Kind[state, Event]{
+	Name:     "job",
+	Codec:    codec,
+	New:      func(id string) state { return state{id: api.JobID(id)} },
+	Decide:   (*state).decide,
+	Apply:    state.apply,
+	Pending:  func(s *state) (int, bool) { w, ok := s.pending(); return w.attempt, ok },
+	Exists:   func(s *state) bool { return s.created },
+	Snapshot: (*state).snapshot,
+	Restore: func(id string, seq uint64, data []byte) (state, error) {
+		s, err := restore(api.JobID(id), data)
+		return s.at(seq), err
+	},
+}
+
+// Stream is the name of a job's stream in the journal.
+func Stream(id api.JobID) string { return kind.Stream(string(id)) }
 
 // An Actor is one job at work. All its methods are called by one goroutine at a time; effects send it messages.
 type Actor struct {
-	id       api.JobID
-	stream   string
+	persistent.Actor[state, Event]
 	deps     *Deps
-	self     Self
-	state    state
-	seq      uint64 // of the last event applied
-	snapped  uint64 // that the newest snapshot covers
-	run      *run
+	progress *reporter // of the run in hand
 	watchers map[*watcher]struct{}
 	sweep    int // so many watchers are looked through for ones that have gone
 }
@@ -62,32 +62,23 @@ type watcher struct {
 type watchOver struct{ w *watcher }
 
 // New makes the actor of a job; Recover it before anything else.
-func New(id api.JobID, deps *Deps, self Self) *Actor {
-	return &Actor{id: id, stream: Stream(id), deps: deps, self: self, state: state{id: id}}
+func New(id api.JobID, deps *Deps, self persistent.Self) *Actor {
+	return &Actor{Actor: persistent.New(&kind, string(id), &deps.Deps, self), deps: deps}
 }
 
-// Recover rebuilds the job from the journal and takes up what it calls for. A *RecoverError cannot be cured by trying
-// again.
+// Recover rebuilds the job from the journal and takes up what it calls for.
 func (a *Actor) Recover() error {
-	rec, err := a.deps.Journal.Load(a.stream)
-	if err != nil {
-		if errors.Is(err, journal.ErrCorrupt) {
-			return &RecoverError{Stream: a.stream, Seq: rec.Seq, Err: err}
-		}
-		return fmt.Errorf("load %s: %w", a.stream, err)
+	err := a.Actor.Recover()
+	if err == nil {
+		a.settle(true)
 	}
-	if a.state, err = recovered(a.id, rec); err != nil {
-		return err
-	}
-	a.seq, a.snapped = rec.Seq, rec.SnapSeq
-	a.settle(true)
-	return nil
+	return err
 }
 
 // Command does what a command asks and replies once: now, or for a Watch when the time has come. Gone, where it is not
 // nil, is closed when nobody waits for the reply any more.
 func (a *Actor) Command(cmd Command, gone <-chan struct{}, reply func(Reply, error)) {
-	events, err := a.state.decide(cmd, a.now())
+	events, err := a.Decide(cmd)
 	if err != nil {
 		reply(Reply{}, err)
 		return
@@ -96,29 +87,26 @@ func (a *Actor) Command(cmd Command, gone <-chan struct{}, reply func(Reply, err
 		a.watch(watch, gone, reply)
 		return
 	}
-	var uses []quota.Use
-	var claim *journal.Claim
+	var more journal.Append
 	switch cmd := cmd.(type) {
 	case Create:
-		uses, claim = cmd.Uses, cmd.Claim
+		more.Uses, more.Claim = cmd.Uses, cmd.Claim
 	case FollowUp:
-		uses, claim = cmd.Uses, cmd.Claim
+		more.Uses, more.Claim = cmd.Uses, cmd.Claim
 	}
-	if err := a.commit(events, uses, claim); err != nil {
+	if err := a.commit(events, more); err != nil {
 		reply(Reply{}, err)
-		if errors.Is(err, journal.ErrSequence) {
-			panic(err) // another writer was there: start again from what the journal really holds
-		}
+		persistent.RestartOnConflict(err)
 		return
 	}
-	reply(Reply{Row: a.state.row(a.seq), Fresh: len(events) > 0}, nil)
+	reply(Reply{Row: a.State.row(a.Seq), Fresh: len(events) > 0}, nil)
 	a.settle(false)
 }
 
 // Own takes a message that the actor's own effects and timers sent.
 func (a *Actor) Own(msg any) {
 	switch msg := msg.(type) {
-	case *runMessage:
+	case *persistent.Result:
 		a.result(msg)
 	case watchOver:
 		if _, waits := a.watchers[msg.w]; waits {
@@ -130,139 +118,75 @@ func (a *Actor) Own(msg any) {
 	}
 }
 
-// result takes what a run says. Runs of earlier incarnations and attempts are not listened to.
-func (a *Actor) result(msg *runMessage) {
-	if msg.run != a.run || a.run == nil {
-		msg.run.stop()
+// result takes what a run says.
+func (a *Actor) result(res *persistent.Result) {
+	taken := a.Listen(res, func(events []Event) error { return a.commit(events, journal.Append{}) })
+	if !taken {
 		return
 	}
-	if p, ok := msg.body.(progressed); ok {
-		p.attempt = msg.run.attempt
-		msg.body = p
-	}
-	events, err := a.state.decide(msg.body, a.now())
-	if err == nil {
-		err = a.commit(events, nil, nil)
-	}
-	switch {
-	case errors.Is(err, journal.ErrSequence):
-		panic(err)
-	case err != nil:
-		// The journal cannot take it now. What the run brought is not thrown away: it is offered again.
-		msg.tries++
-		a.deps.Log.Warn("the journal does not take a job's event, trying again", "job", a.id, "tries", msg.tries, "error", err)
-		time.AfterFunc(a.deps.Backoff(msg.tries), func() { a.self.Tell(msg) })
-		return
-	}
-	switch msg.body.(type) {
+	switch body := res.Body.(type) {
 	case begun:
-		if w, ok := a.state.pending(); ok && w.attempt == a.run.attempt {
-			close(a.run.begin)
-		}
 	case progressed:
-		a.run.progress.told(a.run)
+		a.progress.told(res.Run)
 	case stepped:
-		close(msg.body.(stepped).kept)
+		close(body.kept)
 	default:
-		a.run.stop()
-		a.run = nil
+		a.StopRun()
 	}
 	a.settle(false)
 }
 
-// commit makes events facts: first in the journal, then in the state.
-func (a *Actor) commit(events []Event, uses []quota.Use, claim *journal.Claim) error {
-	if len(events) == 0 {
-		return nil
-	}
-	next := a.state
-	stored := make([]journal.Event, len(events))
-	for i, ev := range events {
-		var err error
-		if stored[i], err = encode(ev); err != nil {
-			return err
-		}
-		next = next.apply(ev)
-	}
-	_, pending := next.pending()
-	// The append outlives the service's context: a stop must not leave it open whether it took place.
-	seq, err := a.deps.Journal.Append(context.WithoutCancel(a.deps.Context), journal.Append{
-		Stream: a.stream, After: a.seq, Events: stored, Pending: pending, Uses: uses, Claim: claim})
-	var claimed *journal.ClaimedError
-	switch {
-	case errors.As(err, &claimed):
+// commit makes events facts, and tells those who watch.
+func (a *Actor) commit(events []Event, more journal.Append) error {
+	before := a.State
+	if err := a.Commit(events, more); err != nil || len(events) == 0 {
 		return err
-	case errors.Is(err, journal.ErrSequence):
-		return fmt.Errorf("%w: append to %s: %w", api.ErrUnavailable, a.stream, err)
-	case err != nil:
-		a.deps.Log.Error("append failed", "job", a.id, "error", err)
-		return fmt.Errorf("append to %s: %w", a.stream, errors.Join(err, &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: 5 * time.Second}))
 	}
-	before := a.state
-	a.state, a.seq = next, seq
-	if a.seq-a.snapped >= snapshotEvery {
-		a.snapshot()
-	}
-	a.logChange(before)
+	a.logChange(&before)
 	a.wakeWatchers()
 	return nil
 }
 
 // logChange writes a line for each change of the job's status.
-func (a *Actor) logChange(before state) {
-	if before.status == a.state.status && before.phase == a.state.phase {
+func (a *Actor) logChange(before *state) {
+	if before.status == a.State.status && before.phase == a.State.phase {
 		return
 	}
-	if took := a.state.spent; took != before.spent {
-		a.deps.Log.Info("a job used a language model", "project", a.state.project, "job", a.id, "model", a.state.model,
+	if took := a.State.spent; took != before.spent {
+		a.deps.Log.Info("a job used a language model", "project", a.State.project, "job", a.State.id, "model", a.State.model,
 			"steps", took.Steps-before.spent.Steps, "tokens", took.Tokens-before.spent.Tokens, "microdollars", took.Cost-before.spent.Cost,
 			"time", took.Time-before.spent.Time)
 	}
-	a.deps.Log.Info("job", "project", a.state.project, "job", a.id, "status", a.state.status, "phase", a.state.phase.String(),
-		"attempt", a.state.attempt, "halt", a.state.halt, "event", a.seq)
-}
-
-func (a *Actor) snapshot() {
-	data, err := a.state.snapshot()
-	if err != nil {
-		a.deps.Log.Error("no snapshot", "job", a.id, "error", err)
-		return
-	}
-	a.deps.Journal.Snapshot(a.stream, a.seq, data)
-	a.snapped = a.seq
+	a.deps.Log.Info("job", "project", a.State.project, "job", a.State.id, "status", a.State.status, "phase", a.State.phase.String(),
+		"attempt", a.State.attempt, "halt", a.State.halt, "event", a.Seq)
 }
 
 // settle starts the work that the state calls for, and stops work that it no longer calls for.
 func (a *Actor) settle(recovered bool) {
-	w, ok := a.state.pending()
-	if a.run != nil && (!ok || a.run.attempt != w.attempt) {
-		a.run.stop()
-		a.run = nil
-	}
-	if ok && a.run == nil && a.deps.Context.Err() == nil {
-		a.start(w, recovered)
+	if a.Settle() {
+		a.start(recovered)
 	}
 }
 
 func (a *Actor) watch(cmd Watch, gone <-chan struct{}, reply func(Reply, error)) {
 	a.forgetGone()
 	wait := time.Until(cmd.Until) // by the clock that cannot be set
-	if a.seq > cmd.After || wait <= 0 {
+	if a.Seq > cmd.After || wait <= 0 {
 		reply(a.watched(cmd.After, cmd.Log), nil)
 		return
 	}
 	w := &watcher{after: cmd.After, log: cmd.Log, gone: gone, reply: reply}
-	w.timer = time.AfterFunc(wait, func() { a.self.Tell(watchOver{w}) })
+	w.timer = time.AfterFunc(wait, func() { a.Self.Tell(watchOver{w}) })
 	a.watchers[w] = struct{}{}
 }
 
 // watched is what a watcher learns.
 func (a *Actor) watched(after uint64, log bool) Reply {
-	r := Reply{Row: a.state.row(a.seq)}
+	r := Reply{Row: a.State.row(a.Seq)}
 	if log {
-		r.Log = a.state.entries(after)
-		if after < a.state.dropped {
-			r.Omitted = a.state.dropped
+		r.Log = a.State.entries(after)
+		if after < a.State.dropped {
+			r.Omitted = a.State.dropped
 		}
 	}
 	return r
@@ -292,7 +216,7 @@ const minSweep = 16
 
 func (a *Actor) wakeWatchers() {
 	for w := range a.watchers {
-		if a.seq <= w.after {
+		if a.Seq <= w.after {
 			continue
 		}
 		delete(a.watchers, w)
@@ -301,31 +225,15 @@ func (a *Actor) wakeWatchers() {
 	}
 }
 
-// Empty reports whether no such job was ever created: its actor has nothing to stay for.
-func (a *Actor) Empty() bool { return !a.state.created }
-
 // Idle reports whether the actor waits for nothing and may go to sleep.
-func (a *Actor) Idle() bool {
-	_, pending := a.state.pending()
-	return a.run == nil && !pending && len(a.watchers) == 0
-}
+func (a *Actor) Idle() bool { return a.Actor.Idle() && len(a.watchers) == 0 }
 
-// Close ends the actor. Its run stops without a result: who recovers the job runs it again. Watchers get the job as it
-// stands. Whole says that the actor has not failed: what it knows is worth a snapshot, so that the journal need keep
-// nothing of it in memory.
+// Close ends the actor, see persistent.Actor. Watchers get the job as it stands.
 func (a *Actor) Close(whole bool) {
-	if a.run != nil {
-		a.run.stop()
-		a.run = nil
-	}
 	for w := range a.watchers {
 		w.timer.Stop()
 		w.reply(a.watched(w.after, w.log), nil)
 	}
 	a.watchers = nil
-	if whole && a.state.created && a.seq > a.snapped {
-		a.snapshot()
-	}
+	a.Actor.Close(whole)
 }
-
-func (a *Actor) now() time.Time { return a.deps.Now().UTC().Truncate(time.Millisecond) }

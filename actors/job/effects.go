@@ -5,119 +5,69 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"docent/actors/persistent"
 	"docent/agent"
 	"docent/api"
+	"docent/backoff"
 	"docent/forge"
 )
 
-// A run is one attempt at the work in hand, in a goroutine of its own. It may be done twice, as after a crash: an edit
-// touches nothing outside, and a publication is idempotent under the job's branch.
-type run struct {
-	attempt  int
-	cancel   context.CancelFunc
-	begin    chan struct{} // closed when a run that was broken off before may begin; nil for a first one
-	progress reporter
-}
-
-func (r *run) stop() { r.cancel() }
-
-// A runMessage is what a run tells its actor.
-type runMessage struct {
-	run   *run
-	body  any // begun, progressed, stepped, editDone, publishDone, runPanicked
-	tries int // times that the journal refused it
-}
-
-// start begins a run. Recovered says that an earlier run may have broken off: then the journal counts it first, once
-// the run's turn has come, so that an instruction that kills the process does not do so for ever.
-func (a *Actor) start(w work, recovered bool) {
-	ctx, cancel := context.WithCancel(a.deps.Context)
-	r := &run{attempt: w.attempt, cancel: cancel}
-	r.progress.self = a.self
-	if recovered {
-		r.begin = make(chan struct{})
-	}
-	a.run = r
-	e := &effect{deps: a.deps, self: a.self, state: a.state, run: r}
-	a.deps.Go(func() {
-		defer cancel()
-		e.perform(ctx, w.phase)
-	})
+// start begins a run. It may be done twice, as after a crash: an edit touches nothing outside, and a publication is
+// idempotent under the job's branch.
+func (a *Actor) start(recovered bool) {
+	e := &effect{deps: a.deps, state: a.State, slot: persistent.Slot{Slots: a.deps.Slots, Project: a.State.project}}
+	a.progress = &e.progress
+	a.Start(recovered, e.perform)
 }
 
 // An effect is a run's view of the job. It holds a copy of the state, and reads only.
 type effect struct {
-	deps  *Deps
-	self  Self
-	state state
-	run   *run
+	deps     *Deps
+	state    state
+	run      *persistent.Run
+	slot     persistent.Slot
+	progress reporter
 }
 
-func (e *effect) tell(body any) { e.self.Tell(&runMessage{run: e.run, body: body}) }
-
-// rest waits before work that broke off n times begins anew: not at all at first, then longer and longer. If it was this
-// work that took the process down, the rest of the service gets room; if it was not, a row of crashes does not use up its
-// attempts, since only work that has begun can break off.
-func rest(ctx context.Context, n int) error {
-	const free, longest = 3, time.Minute
-	if n < free {
-		return nil
-	}
-	return wait(ctx, min(longest, time.Second<<min(n-free, 10)))
-}
-
-func (e *effect) perform(stopped context.Context, phase phase) {
-	defer func() {
-		if r := recover(); r != nil {
-			e.deps.Log.Error("a job's run panicked", "job", e.state.id, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			e.tell(runPanicked{attempt: e.run.attempt})
-		}
-	}()
-	if e.run.begin != nil && rest(stopped, e.state.interrupted) != nil {
+func (e *effect) perform(stopped context.Context, r *persistent.Run) {
+	e.run = r
+	if r.Rest(stopped, e.state.interrupted) != nil {
 		return
 	}
-	ctx := stopped
-	if phase == editing && e.deps.Open != nil {
-		release, err := e.deps.Open.Acquire(ctx, e.state.project)
-		if err != nil {
+	if e.state.phase == editing && e.deps.Open != nil {
+		open := persistent.Slot{Slots: e.deps.Open, Project: e.state.project}
+		if open.Take(stopped) != nil {
 			return
 		}
-		defer release()
+		defer open.Give()
 	}
-	s := &slot{acquire: func() (func(), error) { return e.deps.Slots.Acquire(ctx, e.state.project) }}
-	if s.take() != nil {
+	if e.slot.Take(stopped) != nil {
 		return // stopped, not failed: recovery runs it again
 	}
-	defer s.give()
+	defer e.slot.Give()
 	ctx, cancel := context.WithTimeout(stopped, e.deps.RunLimit) // waiting for the slot does not count
 	defer cancel()
-	if e.run.begin != nil {
-		e.tell(begun{attempt: e.run.attempt})
-		select {
-		case <-e.run.begin:
-		case <-ctx.Done():
-			return
-		}
+	if r.Counted(ctx) != nil {
+		return
 	}
 	var body any
-	switch phase {
+	switch e.state.phase {
 	case editing:
-		edited, err := e.edit(ctx, s)
-		body = editDone{e.run.attempt, edited, e.limit(ctx, err)}
+		edited, err := e.edit(ctx)
+		body = editDone{r.Attempt, edited, e.limit(ctx, err)}
 	case publishing:
-		result, err := e.publish(ctx, s)
-		body = publishDone{e.run.attempt, result, e.limit(ctx, err)}
+		result, err := e.publish(ctx)
+		body = publishDone{r.Attempt, result, e.limit(ctx, err)}
 	}
 	if stopped.Err() != nil {
 		return // stopped, not failed
 	}
-	e.tell(body)
+	r.Tell(body)
 }
 
 // limit puts the end of the run's time in words.
@@ -130,7 +80,7 @@ func (e *effect) limit(ctx context.Context, err error) error {
 }
 
 // edit finds out where the job stands, lets the editor work on that tree, and says what is to be published where.
-func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
+func (e *effect) edit(ctx context.Context) (Edited, error) {
 	project, err := e.project(ctx)
 	if err != nil {
 		return Edited{}, err
@@ -144,7 +94,7 @@ func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
 		if branch == e.state.branch {
 			published = e.state.commit
 		}
-		if err := e.patiently(ctx, s, func() error { tip, err = e.deps.Forge.TipAfter(ctx, project, branch, published); return err }); err != nil {
+		if err := e.patiently(ctx, func() error { tip, err = e.deps.Forge.TipAfter(ctx, project, branch, published); return err }); err != nil {
 			return Edited{}, fmt.Errorf("look for %s: %w", branch, err)
 		}
 		if branch == tip.Base {
@@ -158,10 +108,10 @@ func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
 		number++ // what was merged or closed is done with: the next pull request comes from a branch of its own
 	}
 	if tip.Restored {
-		e.run.progress.report(e.run, agent.Progress{Text: fmt.Sprintf("The branch %s had lost the commit that this job published before. It was found and brought back.", branch)})
+		e.progress.report(e.run, agent.Progress{Text: fmt.Sprintf("The branch %s had lost the commit that this job published before. It was found and brought back.", branch)})
 	}
 	var tree agent.Tree
-	if err := e.patiently(ctx, s, func() error { tree, err = e.deps.Forge.Tree(ctx, project, tip.Commit); return err }); err != nil {
+	if err := e.patiently(ctx, func() error { tree, err = e.deps.Forge.Tree(ctx, project, tip.Commit); return err }); err != nil {
 		return Edited{}, fmt.Errorf("read the repository at %s: %w", tip.Commit, err)
 	}
 	in := e.state.queue[0]
@@ -171,12 +121,12 @@ func (e *effect) edit(ctx context.Context, s *slot) (Edited, error) {
 	}
 	result, err := e.deps.Editor.Edit(ctx, agent.Task{
 		Project: project, Job: e.state.id, ID: id, Model: e.state.asked, Prompt: in.Prompt, Earlier: e.earlier(tip, over),
-		Tree: tree, Fork: e.fork(s, project, tip), DocsDir: project.DocsDir, Now: e.deps.Now(),
+		Tree: tree, Fork: e.fork(project, tip), DocsDir: project.DocsDir, Now: e.deps.Now(),
 		Attempts: e.state.interrupted + e.state.panicked + e.state.stale,
-		Base:     func(ctx context.Context) (agent.Tree, error) { return e.base(ctx, s, project, tip, tree) },
+		Base:     func(ctx context.Context) (agent.Tree, error) { return e.base(ctx, project, tip, tree) },
 		Steps:    e.state.steps, Record: e.keep,
-		Aside: func(ctx context.Context, do func(context.Context) error) error { return aside(ctx, s, do) },
-	}, func(p agent.Progress) { e.run.progress.report(e.run, p) })
+		Aside: e.slot.Aside,
+	}, func(p agent.Progress) { e.progress.report(e.run, p) })
 	if err != nil {
 		return Edited{}, fmt.Errorf("edit: %w", err)
 	}
@@ -211,12 +161,12 @@ func (e *effect) earlier(tip forge.Tip, over map[string]api.PullState) []agent.I
 }
 
 // fork is the tree that the pull request's changes are counted from; nil where the job's branch holds nothing yet.
-func (e *effect) fork(s *slot, project api.Project, tip forge.Tip) func(context.Context) (agent.Tree, error) {
+func (e *effect) fork(project api.Project, tip forge.Tip) func(context.Context) (agent.Tree, error) {
 	if tip.Fork == "" || tip.Fork == tip.Commit {
 		return nil
 	}
 	return func(ctx context.Context) (tree agent.Tree, err error) {
-		err = e.patiently(ctx, s, func() error { tree, err = e.deps.Forge.Tree(ctx, project, tip.Fork); return err })
+		err = e.patiently(ctx, func() error { tree, err = e.deps.Forge.Tree(ctx, project, tip.Fork); return err })
 		if err != nil {
 			return nil, fmt.Errorf("read the repository at %s: %w", tip.Fork, err)
 		}
@@ -225,17 +175,17 @@ func (e *effect) fork(s *slot, project api.Project, tip forge.Tip) func(context.
 }
 
 // base is the tree of the branch that the changes are meant for, as it is now.
-func (e *effect) base(ctx context.Context, s *slot, project api.Project, tip forge.Tip, tree agent.Tree) (agent.Tree, error) {
+func (e *effect) base(ctx context.Context, project api.Project, tip forge.Tip, tree agent.Tree) (agent.Tree, error) {
 	if tip.Pull == "" && e.state.commit == "" {
 		return tree, nil // the job has no branch yet
 	}
 	// A branch that is not there stands for the base.
 	none := e.state.branchName(max(e.state.number, 1) + maxBranches)
-	err := e.patiently(ctx, s, func() (err error) { tip, err = e.deps.Forge.TipAfter(ctx, project, none, ""); return err })
+	err := e.patiently(ctx, func() (err error) { tip, err = e.deps.Forge.TipAfter(ctx, project, none, ""); return err })
 	if err != nil {
 		return nil, fmt.Errorf("look for the base branch: %w", err)
 	}
-	err = e.patiently(ctx, s, func() (err error) { tree, err = e.deps.Forge.Tree(ctx, project, tip.Commit); return err })
+	err = e.patiently(ctx, func() (err error) { tree, err = e.deps.Forge.Tree(ctx, project, tip.Commit); return err })
 	if err != nil {
 		return nil, fmt.Errorf("read the repository at %s: %w", tip.Commit, err)
 	}
@@ -248,7 +198,7 @@ const maxBranches = 1_000_000
 // keep has the actor journal a step, and returns when it has.
 func (e *effect) keep(ctx context.Context, step agent.Step) error {
 	kept := make(chan struct{})
-	e.tell(stepped{attempt: e.run.attempt, step: step, kept: kept})
+	e.run.Tell(stepped{attempt: e.run.Attempt, step: step, kept: kept})
 	select {
 	case <-kept:
 		return nil
@@ -257,29 +207,8 @@ func (e *effect) keep(ctx context.Context, step agent.Step) error {
 	}
 }
 
-// aside does something without holding the slot.
-func aside(ctx context.Context, s *slot, do func(context.Context) error) error {
-	s.give()
-	if err := do(ctx); err != nil {
-		return err
-	}
-	return s.take()
-}
-
-// wait sleeps.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // publish brings exactly what was journaled to the code host.
-func (e *effect) publish(ctx context.Context, s *slot) (forge.Published, error) {
+func (e *effect) publish(ctx context.Context) (forge.Published, error) {
 	project, err := e.project(ctx)
 	if err != nil {
 		return forge.Published{}, err
@@ -294,7 +223,7 @@ func (e *effect) publish(ctx context.Context, s *slot) (forge.Published, error) 
 		p.Changes = append(p.Changes, forge.Change{Path: c.Path, Content: c.Content, Delete: c.Delete})
 	}
 	var result forge.Published
-	err = e.patiently(ctx, s, func() error { result, err = e.deps.Forge.Publish(ctx, p); return err })
+	err = e.patiently(ctx, func() error { result, err = e.deps.Forge.Publish(ctx, p); return err })
 	if err != nil {
 		return forge.Published{}, fmt.Errorf("publish to %s: %w", p.Branch, err)
 	}
@@ -314,7 +243,7 @@ func (e *effect) project(ctx context.Context) (api.Project, error) {
 
 // patiently tries something again for as long as the code host says that this may help, with growing pauses. The pauses
 // take no slot.
-func (e *effect) patiently(ctx context.Context, s *slot, try func() error) error {
+func (e *effect) patiently(ctx context.Context, try func() error) error {
 	began := time.Now()
 	for n := 1; ; n++ {
 		err := try()
@@ -330,45 +259,21 @@ func (e *effect) patiently(ctx context.Context, s *slot, try func() error) error
 			return err
 		}
 		e.deps.Log.Warn("the code host does not answer, trying again", "job", e.state.id, "try", n, "pause", pause, "error", err)
-		if err := aside(ctx, s, func(ctx context.Context) error { return wait(ctx, pause) }); err != nil {
+		if err := e.slot.Aside(ctx, func(ctx context.Context) error { return backoff.Sleep(ctx, pause) }); err != nil {
 			return err
 		}
-	}
-}
-
-// A slot is a run's right to work.
-type slot struct {
-	acquire func() (func(), error)
-	release func()
-}
-
-func (s *slot) take() error {
-	release, err := s.acquire()
-	if err != nil {
-		return err
-	}
-	s.release = release
-	return nil
-}
-
-func (s *slot) give() {
-	if s.release != nil {
-		s.release()
-		s.release = nil
 	}
 }
 
 // A reporter hands progress to the actor, one message at a time: what comes while the actor stores the last one is put
 // together, so that a talkative run costs no more than the disk allows.
 type reporter struct {
-	self Self
-
 	mu      sync.Mutex
 	waiting *agent.Progress
 	busy    bool
 }
 
-func (p *reporter) report(r *run, news agent.Progress) {
+func (p *reporter) report(r *persistent.Run, news agent.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	news.Todos = append([]api.Todo(nil), news.Todos...) // the editor may go on writing its own
@@ -380,11 +285,11 @@ func (p *reporter) report(r *run, news agent.Progress) {
 		return
 	}
 	p.busy = true
-	p.self.Tell(&runMessage{run: r, body: progressed{attempt: r.attempt, Progress: news}})
+	r.Tell(progressed{attempt: r.Attempt, Progress: news})
 }
 
 // told says that the actor has stored what it was handed.
-func (p *reporter) told(r *run) {
+func (p *reporter) told(r *persistent.Run) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.waiting == nil {
@@ -393,7 +298,7 @@ func (p *reporter) told(r *run) {
 	}
 	news := *p.waiting
 	p.waiting = nil
-	p.self.Tell(&runMessage{run: r, body: progressed{attempt: r.attempt, Progress: news}})
+	r.Tell(progressed{attempt: r.Attempt, Progress: news})
 }
 
 func merge(into *agent.Progress, news agent.Progress) {

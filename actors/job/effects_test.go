@@ -8,20 +8,27 @@ import (
 	"testing/synctest"
 	"time"
 
+	"docent/actors/persistent"
+	"docent/api"
 	"docent/forge"
 )
+
+// free is slots for all.
+type free struct{}
+
+func (free) Acquire(context.Context, api.ProjectID) (func(), error) { return func() {}, nil }
 
 func TestACodeHostThatAsksForTimeIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &effect{deps: &Deps{
-			Log: slog.New(slog.DiscardHandler), Patience: 2 * time.Minute, Backoff: func(int) time.Duration { return time.Second },
-		}}
-		s := &slot{acquire: func() (func(), error) { return func() {}, nil }}
+			Deps:     persistent.Deps{Log: slog.New(slog.DiscardHandler), Backoff: func(int) time.Duration { return time.Second }},
+			Patience: 2 * time.Minute,
+		}, slot: persistent.Slot{Slots: free{}}}
 		busy := func(after time.Duration) error {
 			return fmt.Errorf("publish: %w", &forge.HostError{Kind: forge.ErrTemporary, Say: "Busy.", After: after})
 		}
 		began, tries := time.Now(), 0
-		err := e.patiently(context.Background(), s, func() error {
+		err := e.patiently(context.Background(), func() error {
 			if tries++; tries == 1 {
 				return busy(40 * time.Second)
 			}
@@ -31,7 +38,7 @@ func TestACodeHostThatAsksForTimeIsLeftAlone(t *testing.T) {
 			t.Errorf("%d tries in %v: %v", tries, time.Since(began), err)
 		}
 		began, tries = time.Now(), 0
-		err = e.patiently(context.Background(), s, func() error { tries++; return busy(time.Hour) })
+		err = e.patiently(context.Background(), func() error { tries++; return busy(time.Hour) })
 		if tries != 1 || time.Since(began) != 0 {
 			t.Errorf("%d tries in %v of what takes longer than patience lasts", tries, time.Since(began))
 		}

@@ -80,7 +80,7 @@ func TestALogThatOverflowsSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := recovered(testID, journal.Recovered{Seq: s.seq, SnapSeq: s.seq, Snapshot: data})
+	got, err := kind.Recovered(string(testID), journal.Recovered{Seq: s.seq, SnapSeq: s.seq, Snapshot: data})
 	if err != nil || !reflect.DeepEqual(normal(got), normal(s)) {
 		t.Errorf("the log does not survive a restart: %v", err)
 	}
@@ -96,11 +96,11 @@ func TestAnEarlierSnapshotHasALog(t *testing.T) {
 	if _, err := fmt.Sscanf(string(text), "snapshot %x", &data); err != nil {
 		t.Fatal(err)
 	}
-	finished, err := encode(Finished{Message: "Done.", At: t0})
+	finished, err := codec.Encode(Finished{Message: "Done.", At: t0})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := recovered(testID, journal.Recovered{Seq: 6, SnapSeq: 5, Snapshot: data, Events: []journal.Event{finished}})
+	s, err := kind.Recovered(string(testID), journal.Recovered{Seq: 6, SnapSeq: 5, Snapshot: data, Events: []journal.Event{finished}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"time"
 
+	"docent/actors/persistent"
 	"docent/agent"
 	"docent/api"
 	"docent/forge"
@@ -78,14 +79,6 @@ func (Watch) command()    {}
 func (Archive) command()  {}
 func (Cancel) command()   {}
 
-// RetryReason says how a run ended that brought no result.
-type RetryReason string
-
-const (
-	Interrupted RetryReason = "interrupted" // the process or the actor ended while it went on
-	Panicked    RetryReason = "panicked"    // the program failed in it
-)
-
 // A Reply is the job as it stands after the command.
 type Reply struct {
 	Row   api.JobRow
@@ -150,8 +143,8 @@ type (
 	}
 	// Retried says that the run in hand broke off without a result: the work is taken up once more.
 	Retried struct {
-		Reason RetryReason `cbor:"1,keyasint"`
-		At     time.Time   `cbor:"2,keyasint"`
+		Reason persistent.RetryReason `cbor:"1,keyasint"`
+		At     time.Time              `cbor:"2,keyasint"`
 	}
 	// Stale says that the branch moved between edit and publication: the instruction is edited anew.
 	Stale struct {

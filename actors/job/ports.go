@@ -6,16 +6,7 @@ import (
 	"docent/agent"
 	"docent/api"
 	"docent/forge"
-	"docent/persistence/journal"
 )
-
-// A Journal keeps the job's events. An append that returned without an error is on disk.
-type Journal interface {
-	Append(ctx context.Context, a journal.Append) (last uint64, err error)
-	Load(stream string) (journal.Recovered, error)
-	// Snapshot stores a state that covers the events up to seq, some time later; losing it loses nothing.
-	Snapshot(stream string, seq uint64, state []byte)
-}
 
 // An Editor carries out one instruction on a tree. It reports progress, and it stops soon after ctx ends.
 type Editor interface {
@@ -35,16 +26,3 @@ type Forge interface {
 	Tree(ctx context.Context, project api.Project, commit string) (agent.Tree, error)
 	Publish(ctx context.Context, p forge.Publication) (forge.Published, error)
 }
-
-// Projects finds a project as it stands now.
-type Projects interface {
-	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
-}
-
-// Slots bounds how many runs work at once. Whoever waits gets a slot in a fair order among projects.
-type Slots interface {
-	Acquire(ctx context.Context, project api.ProjectID) (release func(), err error)
-}
-
-// Self is the way by which the outside reaches the actor: a message to itself, from any goroutine.
-type Self interface{ Tell(msg any) }

@@ -2,11 +2,9 @@ package job
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
+	"docent/actors/persistent"
 	"docent/agent"
 	"docent/api"
 	"docent/persistence/journal"
@@ -53,7 +51,7 @@ type snapshotV1 struct {
 	Outcome     api.Outcome         `cbor:"36,keyasint,omitempty"`
 }
 
-func (s state) snapshot() ([]byte, error) {
+func (s *state) snapshot() ([]byte, error) {
 	v := snapshotV1{
 		Version: 1, Project: s.project, User: s.user, Source: s.source, Model: s.model, Draft: s.draft,
 		Phase: uint8(s.phase), Attempt: s.attempt, Queue: s.queue, Seen: s.seen,
@@ -67,20 +65,13 @@ func (s state) snapshot() ([]byte, error) {
 	if s.phase == publishing {
 		v.Edited = &s.edited
 	}
-	data, err := encoding.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("encode the snapshot of %s: %w", s.id, err)
-	}
-	return data, nil
+	return persistent.EncodeSnapshot(string(s.id), v)
 }
 
 func restore(id api.JobID, data []byte) (state, error) {
 	var v snapshotV1
-	if err := cbor.Unmarshal(data, &v); err != nil {
-		return state{}, fmt.Errorf("decode the snapshot: %w", err)
-	}
-	if v.Version != 1 {
-		return state{}, fmt.Errorf("unknown snapshot version %d", v.Version)
+	if err := persistent.DecodeSnapshot(data, &v, &v.Version, 1); err != nil {
+		return state{}, err
 	}
 	if v.Phase > uint8(publishing) || (phase(v.Phase) != idle && len(v.Queue) == 0) || (phase(v.Phase) == publishing) != (v.Edited != nil) {
 		return state{}, errors.New("the snapshot contradicts itself")
@@ -113,32 +104,6 @@ func restore(id api.JobID, data []byte) (state, error) {
 	return s, nil
 }
 
-// Stream is the name of a job's stream in the journal.
-func Stream(id api.JobID) string { return "job/" + string(id) }
-
-// recovered is the state that the journal holds of a job; one that was never created where it holds nothing.
-func recovered(id api.JobID, rec journal.Recovered) (state, error) {
-	s := state{id: id}
-	if rec.Snapshot != nil {
-		var err error
-		if s, err = restore(id, rec.Snapshot); err != nil {
-			return state{}, &RecoverError{Stream: Stream(id), Seq: rec.SnapSeq, Err: err}
-		}
-		s = s.at(rec.SnapSeq)
-	}
-	for i, stored := range rec.Events {
-		ev, err := decode(stored)
-		if err != nil {
-			return state{}, &RecoverError{Stream: Stream(id), Seq: rec.SnapSeq + uint64(i) + 1, Err: err}
-		}
-		s = s.apply(ev)
-	}
-	if got := rec.SnapSeq + uint64(len(rec.Events)); rec.Seq != got {
-		return state{}, &RecoverError{Stream: Stream(id), Seq: got + 1, Err: fmt.Errorf("the stream ends at %d, its records at %d", rec.Seq, got)}
-	}
-	return s, nil
-}
-
 // at sets a restored state to the event that its snapshot covers. An earlier program's snapshot kept progress only, and
 // not of which events it was: it is numbered from the end.
 func (s state) at(seq uint64) state {
@@ -154,7 +119,7 @@ func (s state) at(seq uint64) state {
 
 // Row is the line that listings show of a job, from what the journal holds of it. It is false where no job was created.
 func Row(id api.JobID, rec journal.Recovered) (api.JobRow, bool, error) {
-	s, err := recovered(id, rec)
+	s, err := kind.Recovered(string(id), rec)
 	if err != nil || !s.created {
 		return api.JobRow{}, false, err
 	}

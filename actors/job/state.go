@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"docent/actors/persistent"
 	"docent/agent"
 	"docent/api"
 	"docent/forge"
@@ -99,8 +100,8 @@ func (s state) pending() (work, bool) {
 
 // Results of effects. They never leave this package.
 type (
-	// begun asks whether a run that was broken off before may begin.
-	begun struct{ attempt int }
+	begun       = persistent.Begun
+	runPanicked = persistent.RunPanicked
 	// progressed shows how far a run is.
 	progressed struct {
 		attempt int
@@ -123,8 +124,6 @@ type (
 		result  forge.Published
 		err     error
 	}
-	// runPanicked says that the program failed in a run.
-	runPanicked struct{ attempt int }
 )
 
 // A failure is an error whose words a user may read.
@@ -178,23 +177,23 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 		return []Event{Failed{Reason: api.HaltInterrupted, Message: "cancelled", At: now}}, nil
 
 	case begun:
-		if !s.current(msg.attempt) {
+		if !s.current(msg.Attempt) {
 			return nil, nil
 		}
 		if s.interrupted+1 >= maxInterrupted {
 			return []Event{Failed{Reason: api.HaltError, At: now,
 				Message: fmt.Sprintf("The work on this instruction broke off %d times without a result, so it was given up.", maxInterrupted)}}, nil
 		}
-		return []Event{Retried{Reason: Interrupted, At: now}}, nil
+		return []Event{Retried{Reason: persistent.Interrupted, At: now}}, nil
 	case runPanicked:
-		if !s.current(msg.attempt) {
+		if !s.current(msg.Attempt) {
 			return nil, nil
 		}
 		if s.panicked+1 >= maxPanicked {
 			return []Event{Failed{Reason: api.HaltError, At: now,
 				Message: "The agent failed on this instruction because of an internal error. The service's log has the details."}}, nil
 		}
-		return []Event{Retried{Reason: Panicked, At: now}}, nil
+		return []Event{Retried{Reason: persistent.Panicked, At: now}}, nil
 	case progressed:
 		if !s.current(msg.attempt) || s.phase != editing {
 			return nil, nil
@@ -412,7 +411,7 @@ func (s state) after(ev Event) state {
 		s.link, s.commit = ev.Result.Link, ev.Result.Commit
 	case Retried:
 		switch ev.Reason {
-		case Panicked:
+		case persistent.Panicked:
 			s.panicked++
 			s.attempt++
 		default:

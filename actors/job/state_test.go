@@ -1,24 +1,21 @@
 package job
 
 import (
+	"cmp"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"docent/actors/persistent"
+	"docent/actors/simulation"
 	"docent/agent"
 	"docent/api"
 	"docent/forge"
 	"docent/persistence/journal"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
@@ -60,34 +57,22 @@ func step(round, number int) stepped {
 func current(s state, msg any) any {
 	switch m := msg.(type) {
 	case stepped:
-		if m.attempt == 0 {
-			m.attempt = s.attempt
-		}
+		m.attempt = cmp.Or(m.attempt, s.attempt)
 		return m
 	case editDone:
-		if m.attempt == 0 {
-			m.attempt = s.attempt
-		}
+		m.attempt = cmp.Or(m.attempt, s.attempt)
 		return m
 	case publishDone:
-		if m.attempt == 0 {
-			m.attempt = s.attempt
-		}
+		m.attempt = cmp.Or(m.attempt, s.attempt)
 		return m
 	case begun:
-		if m.attempt == 0 {
-			m.attempt = s.attempt
-		}
+		m.Attempt = cmp.Or(m.Attempt, s.attempt)
 		return m
 	case runPanicked:
-		if m.attempt == 0 {
-			m.attempt = s.attempt
-		}
+		m.Attempt = cmp.Or(m.Attempt, s.attempt)
 		return m
 	case progressed:
-		if m.attempt == 0 {
-			m.attempt = s.attempt
-		}
+		m.attempt = cmp.Or(m.attempt, s.attempt)
 		return m
 	}
 	return msg
@@ -258,8 +243,8 @@ func everyEvent() []Event {
 		Edited{Branch: "b", Base: "main", Parent: "c0", Repo: "o/r", Number: 2, At: t0, Result: agent.Result{Model: "m", Title: "t", Commit: "c", Body: "b", Message: "d",
 			Changes: []agent.Change{{Path: "a", Content: []byte{0, 255}, From: "z"}, {Path: "b", Delete: true}}, Todos: []api.Todo{{ID: "1"}}}},
 		Stale{At: t0},
-		Retried{Reason: Interrupted, At: t0},
-		Retried{Reason: Panicked, At: t0},
+		Retried{Reason: persistent.Interrupted, At: t0},
+		Retried{Reason: persistent.Panicked, At: t0},
 		Published{Result: forge.Published{Commit: "c1", Number: 3, Link: "/l", New: true}, At: t0},
 		Finished{Message: "d", At: t0},
 		Failed{Reason: api.HaltError, Message: "e", At: t0},
@@ -276,56 +261,9 @@ func everyEvent() []Event {
 	}
 }
 
-// TestWhatIsOnDiskStaysReadable reads events and a snapshot that an earlier program wrote. When it fails, a type that is
-// stored has changed, perhaps in another package: give the event a new name and keep the old form.
 func TestWhatIsOnDiskStaysReadable(t *testing.T) {
-	path := filepath.Join("testdata", "stored.txt")
-	s := state{id: testID}
-	var now strings.Builder
-	for _, ev := range everyEvent() {
-		e, err := encode(ev)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&now, "%s %x\n", e.Type, e.Data)
-		if _, ok := ev.(Finished); !ok {
-			s = s.apply(ev)
-		}
-	}
 	full, _ := play(t, state{id: testID}, create("x"), follow, progressed{Progress: agent.Progress{Text: "l"}}, step(1, 1), edits)
-	data, err := full.snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprintf(&now, "snapshot %x\n", data)
-	if *update {
-		if err := os.WriteFile(path, []byte(now.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	stored, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := everyEvent()
-	for i, line := range strings.Split(strings.TrimSpace(string(stored)), "\n") {
-		var name string
-		var data []byte
-		if _, err := fmt.Sscanf(line, "%s %x", &name, &data); err != nil {
-			t.Fatal(err)
-		}
-		if name == "snapshot" {
-			got, err := restore(testID, data)
-			if err != nil || !reflect.DeepEqual(normal(got), normal(full)) {
-				t.Errorf("the snapshot is read as\n%+v, %v\nnot as\n%+v", got, err, full)
-			}
-			continue
-		}
-		got, err := decode(journal.Event{Type: name, Data: data})
-		if err != nil || !reflect.DeepEqual(got, want[i]) {
-			t.Errorf("%s is read as\n%+v, %v\nnot as\n%+v", name, got, err, want[i])
-		}
-	}
+	simulation.Stored(t, &kind, string(testID), everyEvent(), full.seq, full, normal)
 }
 
 func TestRow(t *testing.T) {
@@ -333,7 +271,7 @@ func TestRow(t *testing.T) {
 		t.Errorf("a job that there is not: %v, %v", ok, err)
 	}
 	_, _, err := Row(testID, journal.Recovered{Seq: 1, Events: []journal.Event{{Type: "job.unknown.1"}}})
-	var rec *RecoverError
+	var rec *persistent.RecoverError
 	if !errors.As(err, &rec) || rec.Seq != 1 || !errors.Is(err, journal.ErrCorrupt) {
 		t.Errorf("%v", err)
 	}
@@ -358,13 +296,13 @@ func TestStories(t *testing.T) {
 			s := state{id: testID}
 			for i, msg := range msgs {
 				events, err := s.decide(current(s, msg), t0.Add(time.Duration(i)*time.Second))
-				fmt.Fprintf(&b, "> %s\n", strings.TrimPrefix(fmt.Sprintf("%T", msg), "job."))
+				fmt.Fprintf(&b, "> %s\n", strings.TrimPrefix(strings.TrimPrefix(fmt.Sprintf("%T", msg), "job."), "persistent."))
 				if err != nil {
 					fmt.Fprintf(&b, "  refused: %v\n", err)
 				}
 				for _, ev := range events {
 					s = s.apply(ev)
-					stored, _ := encode(ev)
+					stored, _ := codec.Encode(ev)
 					fmt.Fprintf(&b, "  %s\n", stored.Type)
 				}
 				r := s.row(uint64(i))
@@ -375,17 +313,8 @@ func TestStories(t *testing.T) {
 				fmt.Fprintf(&b, "  = %s/%v attempt %d, %d in hand or waiting, branch %s, link %s, %q: %q\n",
 					s.status, s.phase, s.attempt, len(s.queue), s.branch, link, s.title, s.message)
 			}
-			path := filepath.Join("testdata", strings.ReplaceAll(strings.ReplaceAll(name, ",", ""), " ", "-")+".txt")
-			if *update {
-				if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if b.String() != string(want) {
+			file := strings.ReplaceAll(strings.ReplaceAll(name, ",", ""), " ", "-") + ".txt"
+			if b.String() != simulation.Golden(t, file, b.String()) {
 				t.Errorf("the story has changed (-update rewrites it):\n%s", b.String())
 			}
 		})

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"docent/actors/persistent"
 )
 
 // TestWatchersThatHaveGoneAreForgotten holds the actor to memory that does not grow with pollers that gave up, and to
@@ -13,13 +15,13 @@ func TestWatchersThatHaveGoneAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := New(testID, &Deps{Now: time.Now}, nil)
-	a.state, a.seq = s, s.seq
+	a := New(testID, &Deps{Deps: persistent.Deps{Now: time.Now}}, nil)
+	a.State, a.Seq = s, s.seq
 	gone := make(chan struct{})
 	close(gone)
 	answered := 0
 	watch := func(gone chan struct{}) {
-		a.Command(Watch{Project: "p", After: a.seq, Until: time.Now().Add(time.Hour), Log: true}, gone, func(r Reply, err error) {
+		a.Command(Watch{Project: "p", After: a.Seq, Until: time.Now().Add(time.Hour), Log: true}, gone, func(r Reply, err error) {
 			answered++
 			if err != nil || len(r.Log) != 1 || r.Log[0].Text != "news" {
 				t.Errorf("%+v, %v", r.Log, err)
@@ -37,8 +39,8 @@ func TestWatchersThatHaveGoneAreForgotten(t *testing.T) {
 		}
 	}
 	left := len(a.watchers)
-	a.state = a.state.apply(Progressed{Text: "news", At: t0})
-	a.seq = a.state.seq
+	a.State = a.State.apply(Progressed{Text: "news", At: t0})
+	a.Seq = a.State.seq
 	a.wakeWatchers()
 	if answered != left || answered < waiting || len(a.watchers) != 0 {
 		t.Errorf("%d of %d were answered, %d wait still", answered, left, len(a.watchers))
@@ -50,20 +52,20 @@ func TestWatchersThatHaveGoneAreForgotten(t *testing.T) {
 func BenchmarkAnEventThatIsFollowed(b *testing.B) {
 	for _, followers := range []int{1, 100, 10_000} {
 		b.Run(strconv.Itoa(followers), func(b *testing.B) {
-			a := New(testID, &Deps{Now: time.Now}, nil)
-			a.state = state{id: testID}.apply(Created{Project: "p", Job: testID, At: t0})
-			a.seq = a.state.seq
+			a := New(testID, &Deps{Deps: persistent.Deps{Now: time.Now}}, nil)
+			a.State = state{id: testID}.apply(Created{Project: "p", Job: testID, At: t0})
+			a.Seq = a.State.seq
 			until := time.Now().Add(time.Hour)
 			ready := make([]int, 0, followers)
 			watch := func(n int) {
-				a.Command(Watch{Project: "p", After: a.seq, Until: until, Log: true}, nil, func(Reply, error) { ready = append(ready, n) })
+				a.Command(Watch{Project: "p", After: a.Seq, Until: until, Log: true}, nil, func(Reply, error) { ready = append(ready, n) })
 			}
 			for n := range followers {
 				watch(n)
 			}
 			for b.Loop() {
-				a.state = a.state.apply(Progressed{Text: "news", At: t0})
-				a.seq = a.state.seq
+				a.State = a.State.apply(Progressed{Text: "news", At: t0})
+				a.Seq = a.State.seq
 				a.wakeWatchers()
 				again := ready
 				ready = ready[:0]

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"docent/actors/persistent"
 	"docent/api"
 	"docent/model"
 	"docent/persistence/journal"
@@ -67,9 +68,9 @@ func (h *held) Fallback(context.Context, string, model.Request, func(model.Delta
 }
 
 func (h *held) actor(t *testing.T) *Actor {
-	a := New(testID, &Deps{Journal: h, Searcher: h, Model: h, Projects: h, Slots: h, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		Context: t.Context(), Go: func(f func()) { h.effects = append(h.effects, f) }, Backoff: func(int) time.Duration { return time.Hour },
-		TurnLimit: time.Minute, AnswerLimit: 1000}, h)
+	a := New(testID, &Deps{Deps: persistent.Deps{Journal: h, Projects: h, Slots: h, Now: time.Now, Log: slog.New(slog.DiscardHandler), Context: t.Context(),
+		Go: func(f func()) { h.effects = append(h.effects, f) }, Backoff: func(int) time.Duration { return time.Hour }},
+		Searcher: h, Model: h, TurnLimit: time.Minute, AnswerLimit: 1000}, h)
 	if err := a.Recover(); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestTheModelIsAskedUnderTheTurnsID(t *testing.T) {
 		}
 	})
 	h.effects[0]()
-	e, ok := h.actor(t).state.newest() // from the journal
+	e, ok := h.actor(t).State.newest() // from the journal
 	if !ok || e.Turn != ask.Turn || len(h.keys) != 1 || h.keys[0] != string(e.Turn) {
 		t.Errorf("the model was asked under %q; the journal holds %+v", h.keys, e)
 	}
@@ -115,39 +116,51 @@ func TestAResultOfAnEarlierIncarnationIsNotListenedTo(t *testing.T) {
 	default:
 		t.Error("a reader of the failed incarnation is left hanging")
 	}
-	if e, _ := next.state.newest(); e.Done {
+	if e, _ := next.State.newest(); e.Done {
 		t.Errorf("the old run's result counts: %+v", e)
 	}
 }
 
+// prepared is whether a turn says that it needs this machine's processors no more.
+func prepared(turn Turn) bool {
+	select {
+	case <-turn.Prepared:
+		return true
+	default:
+		return false
+	}
+}
+
 // Who lets questions in wants to know when one is no work any more: when the model is told all, or when it waits.
-func TestWhoAskedHearsWhenTheTurnIsBriefed(t *testing.T) {
+func TestWhoAskedHearsWhenTheTurnIsPrepared(t *testing.T) {
 	h := new(held)
 	a := h.actor(t)
-	told := map[string]int{}
-	put := func(ask Ask, as string) {
-		ask.Briefed = func() { told[as]++ }
-		a.Command(ask, func(_ any, err error) {
+	put := func(ask Ask) (turn Turn) {
+		a.Command(ask, func(v any, err error) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			turn = v.(Turn)
 		})
+		return turn
 	}
-	first := *opens("1", "why").Ask
-	put(first, "first")
-	if len(told) != 0 {
+	question := *opens("1", "why").Ask
+	first := put(question)
+	if prepared(first) {
 		t.Fatal("told before anything was looked up")
 	}
-	put(first, "again")
-	second := *opens("2", "and how").Ask
-	second.New = false
-	put(second, "second")
-	if told["second"] != 1 {
+	if again := put(question); again.Prepared != nil {
+		t.Error("a repeat is no work of its own")
+	}
+	question = *opens("2", "and how").Ask
+	question.New = false
+	second := put(question)
+	if !prepared(second) {
 		t.Error("a question that waits for the turn before it is not at work")
 	}
 	h.effects[0]()
-	if told["first"] != 1 || told["again"] != 0 || told["second"] != 1 {
-		t.Errorf("%v", told)
+	if !prepared(first) {
+		t.Error("the first turn has ended, and was never prepared")
 	}
 	for _, msg := range h.messages {
 		a.Own(msg)
@@ -155,24 +168,20 @@ func TestWhoAskedHearsWhenTheTurnIsBriefed(t *testing.T) {
 	if len(h.effects) != 2 {
 		t.Fatalf("%d turns have begun", len(h.effects))
 	}
-	h.effects[1]()
-	if told["second"] != 1 {
-		t.Error("told twice")
-	}
+	h.effects[1]() // which closes nothing twice
 }
 
 // A model that this machine's processors are is work until it has answered.
 func TestALocalModelIsWorkUntilItHasAnswered(t *testing.T) {
-	for local, want := range map[bool]int{false: 1, true: 0} {
-		told, before := 0, -1
+	for _, local := range []bool{false, true} {
+		var turn Turn
+		before := local
 		h := &held{local: local}
-		h.asked = func() { before = told }
-		ask := *opens("1", "why").Ask
-		ask.Briefed = func() { told++ }
-		h.actor(t).Command(ask, func(any, error) {})
+		h.asked = func() { before = prepared(turn) }
+		h.actor(t).Command(*opens("1", "why").Ask, func(v any, _ error) { turn = v.(Turn) })
 		h.effects[0]()
-		if before != want || told != 1 {
-			t.Errorf("local %v: told %d times before the model answered, %d times in all", local, before, told)
+		if before == local || !prepared(turn) {
+			t.Errorf("local %v: prepared before the model answered: %v, in the end: %v", local, before, prepared(turn))
 		}
 	}
 }
@@ -223,7 +232,7 @@ func TestAClockThatJumpsCutsNoReaderOff(t *testing.T) {
 	clock = t0.Add(24*time.Hour + 2*time.Minute)
 	resume("ahead again, long after", true)
 	var last time.Time
-	for _, e := range a.state.conversation().Turns {
+	for _, e := range a.State.conversation().Turns {
 		if !e.Done || e.Asked.Before(last) || e.Ended.Before(e.Asked) {
 			t.Errorf("%s was asked at %v and ended at %v, after %v", e.Turn, e.Asked, e.Ended, last)
 		}

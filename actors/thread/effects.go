@@ -7,127 +7,53 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
+	"docent/actors/persistent"
 	"docent/api"
+	"docent/backoff"
 	"docent/model"
 	"docent/model/builtin"
 	"docent/search"
 	"docent/stream"
 )
 
-// A run is one attempt to answer the turn in hand, in a goroutine of its own. It writes to the turn's log; the actor
-// hears only how it ended.
-type run struct {
-	attempt int
-	turn    api.TurnID
-	cancel  context.CancelFunc
-	begin   chan struct{} // closed when a turn that was broken off before may be answered anew; nil for a first attempt
-}
-
-func (r *run) stop() { r.cancel() }
-
-// A runMessage is what a run tells its actor.
-type runMessage struct {
-	run   *run
-	body  any // begun, turnDone, turnPanicked
-	tries int // times that the journal refused it
-}
-
-// start begins a run. Recovered says that an earlier one may have broken off: then the journal counts it first, once the
-// run's time has come, so that a question that kills the process does not do so for ever. Briefed, where there is one, is
-// told when the run has been briefed, however that ends; where the model is local, at the end of the run.
-func (a *Actor) start(w work, recovered bool, briefed func()) {
-	ctx, cancel := context.WithCancel(a.deps.Context)
-	log := a.logs[w.turn]
+// start begins a run, which writes to the turn's log; the actor hears only how it ended. Prepared is called when the run needs
+// this machine's processors no more, and at its end in any case.
+func (a *Actor) start(recovered bool, prepared func()) {
+	exchange := a.State.open[0]
+	log := a.logs[exchange.Turn]
 	if log == nil {
-		log = a.openLog(w.turn)
+		log = a.openLog(exchange.Turn)
 	}
-	r := &run{attempt: w.attempt, turn: w.turn, cancel: cancel}
-	if recovered {
-		r.begin = make(chan struct{})
-	}
-	a.run = r
-	e := &effect{deps: a.deps, self: a.self, run: r, log: log, exchange: a.state.open[0], state: a.state}
-	if briefed != nil {
-		e.briefed = sync.OnceFunc(briefed)
-	}
-	a.deps.Go(func() {
-		defer cancel()
-		if e.briefed != nil {
-			defer e.briefed()
-		}
-		e.perform(ctx)
-	})
+	e := &effect{deps: a.deps, log: log, exchange: exchange, state: a.State, prepared: prepared,
+		slot: persistent.Slot{Slots: a.deps.Slots, Project: a.State.project}}
+	a.Start(recovered, e.perform)
 }
 
 // An effect is a run's view of the thread. It holds a copy of the state, and reads only.
 type effect struct {
 	deps     *Deps
-	self     Self
-	run      *run
+	run      *persistent.Run
 	log      *stream.Log // the only one that this run writes to
 	exchange Exchange
 	state    state
-	release  func() // gives back the slot, where it is held
-	briefed  func() // tells that the processors of this machine have done what is theirs; nil where nobody wants to know
+	slot     persistent.Slot
+	prepared func() // closes Turn.Prepared; once or more
 }
 
-// take waits for a slot.
-func (e *effect) take(ctx context.Context) (err error) {
-	if e.release, err = e.deps.Slots.Acquire(ctx, e.state.project); err != nil {
-		e.release = func() {}
-	}
-	return err
-}
-
-func (e *effect) tell(body any) { e.self.Tell(&runMessage{run: e.run, body: body}) }
-
-// rest waits before work that broke off n times begins anew: not at all at first, then longer and longer. If it was this
-// work that took the process down, the rest of the service gets room; if it was not, a row of crashes does not use up its
-// attempts, since only work that has begun can break off.
-func rest(ctx context.Context, n int) error {
-	const free, longest = 3, time.Minute
-	if n < free {
-		return nil
-	}
-	return wait(ctx, min(longest, time.Second<<min(n-free, 10)))
-}
-
-// wait sleeps.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
-func (e *effect) perform(stopped context.Context) {
-	defer func() {
-		if r := recover(); r != nil {
-			e.deps.Log.Error("a turn panicked", "thread", e.state.id, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			e.tell(turnPanicked{attempt: e.run.attempt})
-		}
-	}()
-	if e.run.begin != nil && rest(stopped, e.state.interrupted) != nil {
+func (e *effect) perform(stopped context.Context, r *persistent.Run) {
+	defer e.prepared()
+	e.run = r
+	if r.Rest(stopped, e.state.interrupted) != nil {
 		return
 	}
-	if e.take(stopped) != nil {
+	if e.slot.Take(stopped) != nil {
 		return // stopped, not failed: recovery answers it anew
 	}
-	defer func() { e.release() }()
-	if e.run.begin != nil {
-		e.tell(begun{attempt: e.run.attempt})
-		select {
-		case <-e.run.begin:
-		case <-stopped.Done():
-			return
-		}
+	defer e.slot.Give()
+	if r.Counted(stopped) != nil {
+		return
 	}
 	var done *turnDone
 	for times, again := 0, true; again; times++ {
@@ -151,23 +77,20 @@ const mostUnindexed = 3
 //go:noinline
 func (e *effect) indexed(ctx context.Context, err *error) bool {
 	const pause = 5 * time.Second
-	e.deps.Log.Info("a turn waits for its project's index", "project", e.state.project, "thread", e.state.id, "turn", e.run.turn, "error", *err)
-	e.release()
-	e.release = func() {}
-	if e.briefed != nil {
-		e.briefed() // which others wait for
-	}
+	e.deps.Log.Info("a turn waits for its project's index", "project", e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "error", *err)
+	e.slot.Give()
+	e.prepared() // others can be let in meanwhile
 	for failing := time.Duration(0); ; failing += pause {
 		failed := e.deps.Searcher.Indexed(ctx, e.state.project)
 		if failed == nil {
 			break
 		}
-		if failing >= patience || wait(ctx, pause) != nil {
+		if failing >= patience || backoff.Sleep(ctx, pause) != nil {
 			*err = errors.Join(*err, failed)
 			return false
 		}
 	}
-	if stopped := e.take(ctx); stopped != nil {
+	if stopped := e.slot.Take(ctx); stopped != nil {
 		*err = errors.Join(*err, stopped)
 		return false
 	}
@@ -180,9 +103,9 @@ func (e *effect) indexed(ctx context.Context, err *error) bool {
 //go:noinline
 func (e *effect) report(done *turnDone) {
 	if done.err != nil {
-		e.deps.Log.Error("a turn failed", "project", e.state.project, "thread", e.state.id, "turn", e.run.turn, "error", done.err)
+		e.deps.Log.Error("a turn failed", "project", e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "error", done.err)
 	}
-	e.tell(*done)
+	e.run.Tell(*done)
 }
 
 // errLong stops a model that has written more than an answer may hold.
@@ -223,13 +146,13 @@ func (e *effect) brief(ctx context.Context) (*briefing, error) {
 		return nil, err
 	}
 	if project.Options.SearchTool {
-		if err := e.log.Append(searchPart(e.run.turn, queries[0], hits)); err != nil {
+		if err := e.log.Append(searchPart(e.exchange.Turn, queries[0], hits)); err != nil {
 			return nil, err
 		}
 	}
 	b := &briefing{model: project.Model, options: project.Options, candidates: make([]candidate, 0, len(hits)), request: model.Request{
 		Question: e.exchange.Question, History: history, Passages: passages(hits), Context: wanted.Context,
-		Deflection: project.Deflection, Project: cmp.Or(project.Name, string(project.ID)), Key: string(e.run.turn),
+		Deflection: project.Deflection, Project: cmp.Or(project.Name, string(project.ID)), Key: string(e.exchange.Turn),
 	}}
 	for i := range hits {
 		b.candidates = append(b.candidates, newCandidate(&hits[i]))
@@ -258,15 +181,15 @@ func aside(work func()) {
 
 // answer searches, asks the model and passes on what it writes, piece by piece.
 func (e *effect) answer(ctx context.Context) *turnDone {
-	done := &turnDone{attempt: e.run.attempt}
+	done := &turnDone{attempt: e.run.Attempt}
 	var b *briefing
 	aside(func() { b, done.err = e.brief(ctx) })
 	if done.err != nil {
 		done.unindexed = errors.Is(done.err, search.ErrNotIndexed)
 		return done
 	}
-	if e.briefed != nil && !e.deps.Model.Local(b.model) {
-		e.briefed()
+	if !e.deps.Model.Local(b.model) {
+		e.prepared()
 	}
 	w := &writer{log: e.log, from: e.log.Len(), candidates: b.candidates, limit: e.deps.AnswerLimit, cited: make(map[string]bool), request: &b.request}
 	b.request.Search = e.further(w, b.options.SearchTool)
@@ -344,7 +267,7 @@ func (e *effect) patiently(ctx context.Context, b *briefing, w *writer, result *
 //
 //go:noinline
 func (e *effect) fallBack(ctx context.Context, b *briefing, w *writer, result *model.Result, cause error) error {
-	e.deps.Log.Warn("the built-in model answers in place of one that failed", "project", e.state.project, "thread", e.state.id, "turn", e.run.turn, "error", cause)
+	e.deps.Log.Warn("the built-in model answers in place of one that failed", "project", e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "error", cause)
 	var instead model.Result
 	var err error
 	aside(func() { instead, err = e.deps.Model.Fallback(ctx, b.model, b.request, w.write) })
@@ -379,13 +302,12 @@ func (e *effect) again(ctx context.Context, err *error, waited *time.Duration) b
 		e.deps.resting.Add(-1)
 		return false
 	}
-	e.deps.Log.Debug("a turn waits for its model", "project", e.state.project, "thread", e.state.id, "turn", e.run.turn, "pause", pause, "error", *err)
-	e.release()
-	e.release = func() {}
-	stopped := wait(ctx, pause)
+	e.deps.Log.Debug("a turn waits for its model", "project", e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "pause", pause, "error", *err)
+	e.slot.Give()
+	stopped := backoff.Sleep(ctx, pause)
 	e.deps.resting.Add(-1)
 	if stopped == nil {
-		stopped = e.take(ctx)
+		stopped = e.slot.Take(ctx)
 	}
 	if stopped != nil {
 		*err = errors.Join(*err, stopped)
@@ -466,7 +388,7 @@ func (e *effect) further(w *writer, show bool) func(context.Context, string) ([]
 		}
 		times++
 		if show {
-			part := searchPart(e.run.turn, query, hits)
+			part := searchPart(e.exchange.Turn, query, hits)
 			part.ID = fmt.Sprintf("%s-%d", part.ID, times)
 			if err := e.log.Append(part); err != nil {
 				return nil, err

@@ -58,20 +58,20 @@ func TestAModelThatIsDownIsAnsweredForAtOnceAndTheAnswerSaysSo(t *testing.T) {
 		r.hear(a)
 		check := func(when string, a *Actor) {
 			t.Helper()
-			e, _ := a.state.newest()
+			e, _ := a.State.newest()
 			if e.Model != "other" || e.FallbackFor != "first" || !e.Answered || e.Answer != model.FallbackNotice+"Because it is so." || len(e.Sources) != 1 || e.Error != "" {
 				t.Errorf("%s: %+v", when, e)
 			}
 			if e.Usage.Prompt != 3 || e.Usage.Cost != 5 {
 				t.Errorf("%s: what the first model took is not counted: %+v", when, e.Usage)
 			}
-			if row := a.state.row(); row.Questions[0].FallbackFor != "first" || row.Questions[0].Model != "other" {
+			if row := a.State.row(); row.Questions[0].FallbackFor != "first" || row.Questions[0].Model != "other" {
 				t.Errorf("%s: the row is %+v", when, row)
 			}
 			if p := last(a.logOf(e)); p.Kind != stream.Finish || p.Model != "other" || !p.Fallback {
 				t.Errorf("%s: the stream ends with %+v", when, p)
 			}
-			for _, m := range a.state.history() {
+			for _, m := range a.State.history() {
 				if strings.Contains(m.Text, "not available") {
 					t.Errorf("%s: the next model is told %q", when, m.Text)
 				}
@@ -82,11 +82,11 @@ func TestAModelThatIsDownIsAnsweredForAtOnceAndTheAnswerSaysSo(t *testing.T) {
 			t.Errorf("the stream ends with %+v", p)
 		}
 		check("after a restart", r.actor(t))
-		data, err := a.state.snapshot()
+		data, err := a.State.snapshot()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.state, err = restore(testID, data); err != nil {
+		if a.State, err = restore(testID, data); err != nil {
 			t.Fatal(err)
 		}
 		check("from a snapshot", a)
@@ -103,7 +103,7 @@ func TestAnAnswerThatBrokeOffIsNotGoneOnWithByAnotherModel(t *testing.T) {
 		turn := r.ask(t, a)
 		<-r.run()
 		r.hear(a)
-		e, _ := a.state.newest()
+		e, _ := a.State.newest()
 		if r.stood != 0 || e.Text != "Bec" || e.Answer != "" || e.FallbackFor != "" || !strings.Contains(e.Error, "not complete") {
 			t.Errorf("the other model was asked %d times: %+v", r.stood, e)
 		}

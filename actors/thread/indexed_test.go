@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/backoff"
 	"docent/search"
 )
 
@@ -37,7 +38,7 @@ func (u *unindexed) Indexed(ctx context.Context, _ api.ProjectID) error {
 		u.fails--
 		return errors.New("the folder is not there")
 	}
-	if err := wait(ctx, u.takes); err != nil {
+	if err := backoff.Sleep(ctx, u.takes); err != nil {
 		return err
 	}
 	u.made = true
@@ -68,17 +69,16 @@ func TestAQuestionWaitsForAnIndexThatIsMadeAnew(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				u := &c.index
 				a := u.actor(t, t.Context())
-				briefed := 0
-				cmd := *opens("1", "why").Ask
-				cmd.Briefed = func() { briefed++ }
-				a.Command(cmd, func(_ any, err error) {
+				var turn Turn
+				a.Command(*opens("1", "why").Ask, func(v any, err error) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					turn = v.(Turn)
 				})
 				ended := u.run()
 				synctest.Wait()
-				if briefed != 1 {
+				if !prepared(turn) {
 					t.Error("others wait for a turn that waits for an index")
 				}
 				<-ended
@@ -91,11 +91,11 @@ func TestAQuestionWaitsForAnIndexThatIsMadeAnew(t *testing.T) {
 					}
 				}
 				u.hear(a)
-				if e, _ := a.state.newest(); !e.Done || (e.Error != "") != c.failure || !c.failure && e.Answer != "Because." {
+				if e, _ := a.State.newest(); !e.Done || (e.Error != "") != c.failure || !c.failure && e.Answer != "Because." {
 					t.Errorf("the turn ended as %+v", e)
 				}
-				if u.inside != 0 || briefed != 1 {
-					t.Errorf("%d slots are held, briefed %d times", u.inside, briefed)
+				if u.inside != 0 {
+					t.Errorf("%d slots are held", u.inside)
 				}
 			})
 		})
@@ -122,7 +122,7 @@ func TestAQuestionThatWaitsForItsIndexOutlivesTheService(t *testing.T) {
 		u.hear(next)
 		<-ended
 		u.hear(next)
-		if e, _ := next.state.newest(); e.Answer != "Because." {
+		if e, _ := next.State.newest(); e.Answer != "Because." {
 			t.Errorf("after the restart the turn ended as %+v", e)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"time"
 
+	"docent/actors/persistent"
 	"docent/api"
 	"docent/model"
 	"docent/persistence/quota"
@@ -42,10 +43,6 @@ type (
 		Instead string
 		Key     api.KeyID
 		Uses    []quota.Use
-		// Briefed, where it is set, is told once for a question that was accepted as a new one: when its turn has found what
-		// the model is told, has ended without, or has to wait for the turns before it. Where the model is local, it is told
-		// when the answer is made.
-		Briefed func()
 	}
 
 	// Resume asks for the stream of the newest turn, from its start; it is answered with a Turn, or with api.ErrNotFound
@@ -90,14 +87,6 @@ func (Read) command()   {}
 func (Rate) command()   {}
 func (Forget) command() {}
 
-// RetryReason says how a turn's run ended that brought no result.
-type RetryReason string
-
-const (
-	Interrupted RetryReason = "interrupted" // the process or the actor ended while it went on
-	Panicked    RetryReason = "panicked"    // the program failed in it
-)
-
 // A Turn is a question that was accepted, and the stream of its answer. Any number of readers may follow the log.
 type Turn struct {
 	Thread api.ThreadID
@@ -105,6 +94,10 @@ type Turn struct {
 	Key    string // the thread's secret, only when this turn opened the thread
 	Log    *stream.Log
 	Fresh  bool // the question was new; false for a repeat or a resumed stream
+	// Prepared is closed when a fresh turn needs this machine's processors no more: it has found what the model is told, has
+	// ended without, or has to wait for the turns before it. Where the model is local, it is closed when the answer is made.
+	// It is nil where the turn is not fresh.
+	Prepared <-chan struct{}
 }
 
 // A Conversation is a thread as it stands.
@@ -224,9 +217,9 @@ type (
 	}
 	// Retried says that the turn in hand broke off without a result: it is answered anew, from its start.
 	Retried struct {
-		Turn   api.TurnID  `cbor:"1,keyasint"`
-		Reason RetryReason `cbor:"2,keyasint"`
-		At     time.Time   `cbor:"3,keyasint"`
+		Turn   api.TurnID             `cbor:"1,keyasint"`
+		Reason persistent.RetryReason `cbor:"2,keyasint"`
+		At     time.Time              `cbor:"3,keyasint"`
 	}
 	// TurnFailed ends a turn without an answer: Reason is for a person.
 	TurnFailed struct {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"docent/actors/persistent"
 	"docent/api"
 	"docent/model"
 	"docent/search"
@@ -73,9 +74,9 @@ func (*shunned) Local(string) bool { return false }
 // actor is a thread with this model, and with one question.
 func (s *shunned) actor(t *testing.T, ctx context.Context, limit time.Duration) *Actor {
 	t.Helper()
-	a := New(testID, &Deps{Journal: s, Searcher: s, Model: s, Projects: s, Slots: s, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		Context: ctx, Go: func(f func()) { s.effects = append(s.effects, f) }, Backoff: func(int) time.Duration { return time.Hour },
-		TurnLimit: limit, AnswerLimit: 1000}, s)
+	a := New(testID, &Deps{Deps: persistent.Deps{Journal: s, Projects: s, Slots: s, Now: time.Now, Log: slog.New(slog.DiscardHandler), Context: ctx,
+		Go: func(f func()) { s.effects = append(s.effects, f) }, Backoff: func(int) time.Duration { return time.Hour }},
+		Searcher: s, Model: s, TurnLimit: limit, AnswerLimit: 1000}, s)
 	if err := a.Recover(); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func TestAQuestionWaitsForAModelThatIsLeftAlone(t *testing.T) {
 				if slices.ContainsFunc(s.sleeping, func(n int) bool { return n != 0 }) || s.inside != 0 {
 					t.Errorf("slots held while it waited: %v, and at the end: %d", s.sleeping, s.inside)
 				}
-				e, _ := a.state.newest()
+				e, _ := a.State.newest()
 				if !e.Done || (e.Error != "") != c.failure || e.Answer+e.Text != c.answer {
 					t.Errorf("the turn ended as %+v", e)
 				}
@@ -213,7 +214,7 @@ func TestAQuestionThatWaitsForItsModelCanBeStopped(t *testing.T) {
 				s.hear(next) // it is counted that the turn begins anew
 				<-ended
 				s.hear(next)
-				if e, _ := next.state.newest(); e.Answer != "Because." {
+				if e, _ := next.State.newest(); e.Answer != "Because." {
 					t.Errorf("after the restart the turn ended as %+v", e)
 				}
 				if want := []time.Duration{0, 15 * time.Second, 35 * time.Second}; !slices.Equal(s.asked, want) {

@@ -5,18 +5,8 @@ import (
 
 	"docent/api"
 	"docent/model"
-	"docent/persistence/journal"
 	"docent/search"
 )
-
-// A Journal keeps the thread's events. An append that returned without an error is on disk.
-type Journal interface {
-	Append(ctx context.Context, a journal.Append) (last uint64, err error)
-	Load(stream string) (journal.Recovered, error)
-	Snapshot(stream string, seq uint64, state []byte)
-	// Delete removes the stream with everything of it, and those of the claims that it holds.
-	Delete(stream string, claims ...string) error
-}
 
 // A Searcher finds what the documentation of a project says.
 type Searcher interface {
@@ -36,16 +26,3 @@ type Model interface {
 	// Fallback lets that other model answer. The answer says so.
 	Fallback(ctx context.Context, name string, req model.Request, emit func(model.Delta) error) (model.Result, error)
 }
-
-// Projects finds a project as it stands now.
-type Projects interface {
-	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
-}
-
-// Slots bounds how many turns are answered at once. Whoever waits gets a slot in a fair order among projects.
-type Slots interface {
-	Acquire(ctx context.Context, project api.ProjectID) (release func(), err error)
-}
-
-// Self is the way by which the outside reaches the actor: a message to itself, from any goroutine.
-type Self interface{ Tell(msg any) }

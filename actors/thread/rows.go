@@ -7,16 +7,7 @@ import (
 	"docent/persistence/journal"
 )
 
-// Row is a thread as analytics see it, from what the journal holds of it: its questions that have come to their end, and
-// the rated answers that were replaced. It is false where no thread was opened.
-func Row(id api.ThreadID, rec journal.Recovered) (api.ThreadRow, bool, error) {
-	s, err := recovered(id, rec)
-	if err != nil || !s.opened {
-		return api.ThreadRow{}, false, err
-	}
-	return s.row(), true, nil
-}
-
+// row is a thread as analytics see it: its questions that have come to their end, and the rated answers that were replaced.
 func (s state) row() api.ThreadRow {
 	row := api.ThreadRow{ID: s.id, Project: s.project, Caller: s.caller}
 	add := func(e Exchange, replaced bool) {
@@ -62,9 +53,9 @@ type rowState struct {
 // rowsKept is how many threads are remembered at least.
 const rowsKept = 20_000
 
-// Whole is Row.
+// Whole is the row of a thread, from what the journal holds of it. It is false where no thread was opened.
 func (r *Rows) Whole(id api.ThreadID, rec journal.Recovered) (api.ThreadRow, bool, error) {
-	s, err := recovered(id, rec)
+	s, err := kind.Recovered(string(id), rec)
 	if err != nil || !s.opened {
 		r.forget(id)
 		return api.ThreadRow{}, false, err
@@ -73,10 +64,9 @@ func (r *Rows) Whole(id api.ThreadID, rec journal.Recovered) (api.ThreadRow, boo
 	return s.row(), true, nil
 }
 
-// Changed is the part of the row that some events change, of which the first has the sequence given; all of it where they
-// are all that there is of a thread that is not remembered. It is false where it
-// takes the whole thread to tell: these are not the next events after those of the last row, or what they change lies
-// before them.
+// Changed is the part of the row that some events change, the first of which has the sequence number first. It is the whole
+// row where the thread is not remembered and these are all its events. It is false where only the whole thread tells: when
+// these events do not come right after those of the last row, or change something before them.
 func (r *Rows) Changed(id api.ThreadID, first uint64, events []journal.Event) (api.ThreadRow, bool) {
 	r.mu.Lock()
 	last, ok := r.new[id]
@@ -93,7 +83,7 @@ func (r *Rows) Changed(id api.ThreadID, first uint64, events []journal.Event) (a
 	}
 	s := last.state
 	for _, stored := range events {
-		ev, err := decode(stored)
+		ev, err := codec.Decode(stored)
 		if err != nil {
 			return api.ThreadRow{}, false
 		}

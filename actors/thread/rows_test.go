@@ -28,7 +28,7 @@ func TestRowsOfAThreadFollowItsChanges(t *testing.T) {
 				return
 			}
 			for _, ev := range events {
-				stored, err := encode(ev)
+				stored, err := codec.Encode(ev)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -76,7 +76,7 @@ func TestRowsOfAThreadFollowItsChanges(t *testing.T) {
 			for _, q := range row.Questions {
 				listed[q.ID] = q
 			}
-			want, _, err := Row(testID, rec)
+			want, _, err := new(Rows).Whole(testID, rec)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestRowsAreNotMadeOfEventsThatDoNotFollow(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, ev := range events {
-			stored, err := encode(ev)
+			stored, err := codec.Encode(ev)
 			if err != nil {
 				t.Fatal(err)
 			}

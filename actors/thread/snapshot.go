@@ -2,11 +2,9 @@ package thread
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
+	"docent/actors/persistent"
 	"docent/api"
 	"docent/persistence/journal"
 )
@@ -27,23 +25,16 @@ type snapshotV1 struct {
 	Replaced    []Exchange    `cbor:"11,keyasint,omitempty"`
 }
 
-func (s state) snapshot() ([]byte, error) {
-	data, err := encoding.Marshal(snapshotV1{Version: 1, Project: s.project, Caller: s.caller, KeyHash: s.keyHash, Opened: s.at,
+func (s *state) snapshot() ([]byte, error) {
+	return persistent.EncodeSnapshot(string(s.id), snapshotV1{Version: 1, Project: s.project, Caller: s.caller, KeyHash: s.keyHash, Opened: s.at,
 		Done: s.done, Open: s.open, Chat: s.chat, Attempt: s.attempt, Interrupted: s.interrupted, Panicked: s.panicked,
 		Replaced: s.replaced})
-	if err != nil {
-		return nil, fmt.Errorf("encode the snapshot of %s: %w", s.id, err)
-	}
-	return data, nil
 }
 
 func restore(id api.ThreadID, data []byte) (state, error) {
 	var v snapshotV1
-	if err := cbor.Unmarshal(data, &v); err != nil {
-		return state{}, fmt.Errorf("decode the snapshot: %w", err)
-	}
-	if v.Version != 1 {
-		return state{}, fmt.Errorf("unknown snapshot version %d", v.Version)
+	if err := persistent.DecodeSnapshot(data, &v, &v.Version, 1); err != nil {
+		return state{}, err
 	}
 	if len(v.Done)+len(v.Open) == 0 {
 		return state{}, errors.New("the snapshot holds no exchange")
@@ -53,34 +44,9 @@ func restore(id api.ThreadID, data []byte) (state, error) {
 		replaced: v.Replaced}, nil
 }
 
-// Stream is the name of a thread's stream in the journal.
-func Stream(id api.ThreadID) string { return "thread/" + string(id) }
-
-// recovered is the state that the journal holds of a thread; one that was never opened where it holds nothing.
-func recovered(id api.ThreadID, rec journal.Recovered) (state, error) {
-	s := state{id: id}
-	if rec.Snapshot != nil {
-		var err error
-		if s, err = restore(id, rec.Snapshot); err != nil {
-			return state{}, &RecoverError{Stream: Stream(id), Seq: rec.SnapSeq, Err: err}
-		}
-	}
-	for i, stored := range rec.Events {
-		ev, err := decode(stored)
-		if err != nil {
-			return state{}, &RecoverError{Stream: Stream(id), Seq: rec.SnapSeq + uint64(i) + 1, Err: err}
-		}
-		s = s.apply(ev)
-	}
-	if got := rec.SnapSeq + uint64(len(rec.Events)); rec.Seq != got {
-		return state{}, &RecoverError{Stream: Stream(id), Seq: got + 1, Err: fmt.Errorf("the stream ends at %d, its records at %d", rec.Seq, got)}
-	}
-	return s, nil
-}
-
 // History is the conversation that the journal holds of a thread. It is false where no thread was opened.
 func History(id api.ThreadID, rec journal.Recovered) (Conversation, bool, error) {
-	s, err := recovered(id, rec)
+	s, err := kind.Recovered(string(id), rec)
 	if err != nil || !s.opened {
 		return Conversation{}, false, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"docent/actors/persistent"
 	"docent/api"
 	"docent/model"
 )
@@ -65,8 +66,8 @@ type (
 		*Ask
 		keyHash [32]byte
 	}
-	// begun asks whether a turn that was broken off before may be answered anew.
-	begun struct{ attempt int }
+	begun        = persistent.Begun
+	turnPanicked = persistent.RunPanicked
 	// turnDone is the outcome of a turn.
 	turnDone struct {
 		attempt int
@@ -77,7 +78,6 @@ type (
 
 		unindexed bool // there was no index to answer from, and nothing was written
 	}
-	turnPanicked struct{ attempt int }
 )
 
 // decide tells which facts follow from a message, or why none may. No events and no error: nothing changes.
@@ -99,21 +99,21 @@ func (s *state) decide(msg any, now time.Time) ([]Event, error) {
 		return s.rate(&msg, now)
 
 	case begun:
-		if !s.current(msg.attempt) {
+		if !s.current(msg.Attempt) {
 			return nil, nil
 		}
 		if s.interrupted+1 >= maxInterrupted {
 			return []Event{TurnFailed{Turn: s.open[0].Turn, Reason: "The answer broke off too often and was given up. Please ask again.", At: now}}, nil
 		}
-		return []Event{Retried{Turn: s.open[0].Turn, Reason: Interrupted, At: now}}, nil
+		return []Event{Retried{Turn: s.open[0].Turn, Reason: persistent.Interrupted, At: now}}, nil
 	case turnPanicked:
-		if !s.current(msg.attempt) {
+		if !s.current(msg.Attempt) {
 			return nil, nil
 		}
 		if s.panicked+1 >= maxPanicked {
 			return []Event{TurnFailed{Turn: s.open[0].Turn, Reason: "The answer failed because of an internal error.", At: now}}, nil
 		}
-		return []Event{Retried{Turn: s.open[0].Turn, Reason: Panicked, At: now}}, nil
+		return []Event{Retried{Turn: s.open[0].Turn, Reason: persistent.Panicked, At: now}}, nil
 	case turnDone:
 		return s.end(&msg, now)
 	}
@@ -360,7 +360,7 @@ func (s state) apply(ev Event) state {
 	case TurnFailed:
 		s = s.close(ev.Turn, func(e *Exchange) { e.Error, e.Text, e.Ended, e.Usage = ev.Reason, ev.Text, ev.At, ev.Usage })
 	case Retried:
-		if ev.Reason == Panicked {
+		if ev.Reason == persistent.Panicked {
 			s.panicked++
 			s.attempt++
 		} else {
@@ -422,7 +422,7 @@ func (s state) close(turn api.TurnID, change func(*Exchange)) state {
 	change(&e)
 	e.Wanted = nil
 	s.open = slices.Clone(s.open[1:])
-	s.done = append(s.done, e)
+	s.done = append(slices.Clip(s.done), e)
 	return s.next()
 }
 

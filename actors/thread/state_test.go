@@ -3,23 +3,20 @@ package thread
 import (
 	"crypto/sha256"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"docent/actors/persistent"
+	"docent/actors/simulation"
 	"docent/api"
 	"docent/model"
 	"docent/persistence/journal"
 	"docent/search"
 	"docent/stream"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
@@ -57,9 +54,9 @@ func play(s state, msgs ...any) (state, error) {
 			}
 			msg = m
 		case begun:
-			msg = begun{s.attempt}
+			msg = begun{Attempt: s.attempt}
 		case turnPanicked:
-			msg = turnPanicked{s.attempt}
+			msg = turnPanicked{Attempt: s.attempt}
 		}
 		events, err := s.decide(msg, t0.Add(time.Duration(i)*time.Second))
 		if err != nil {
@@ -206,6 +203,12 @@ func TestOldStatesStayAsTheyWere(t *testing.T) {
 	if after := fmt.Sprintf("%+v", s); after != before {
 		t.Errorf("%s\nwas\n%s", after, before)
 	}
+	s, _ = play(s, asks("3", "c"), answered, asks("4", "d"))
+	a, _ = play(s, answered)
+	b, _ = play(s, fails)
+	if a.done[3].Error != "" || b.done[3].Error == "" {
+		t.Error("two ends of one turn share memory")
+	}
 }
 
 func everyEvent() []Event {
@@ -214,7 +217,7 @@ func everyEvent() []Event {
 	return []Event{
 		Opened{Project: "p", Caller: "ann", KeyHash: testKey, At: t0},
 		Asked{Exchange: e, Chat: "c"},
-		Retried{Turn: "1", Reason: Interrupted, At: t0},
+		Retried{Turn: "1", Reason: persistent.Interrupted, At: t0},
 		Answered{Turn: "1", Text: "Because.", Sources: []Source{{ID: "s1", URL: "/a", Title: "A"}}, Model: "m", Answered: true,
 			Usage: stream.Usage{Prompt: 1, Completion: 2}, At: t0, Reason: "stop"},
 		Asked{Exchange: e, Replaces: true},
@@ -223,55 +226,14 @@ func everyEvent() []Event {
 	}
 }
 
-// TestWhatIsOnDiskStaysReadable reads events and a snapshot that an earlier program wrote. When it fails, a type that is
-// stored has changed, perhaps in another package: give the event a new name and keep the old form.
 func TestWhatIsOnDiskStaysReadable(t *testing.T) {
-	path := filepath.Join("testdata", "stored.txt")
 	full := state{id: testID}
-	var now strings.Builder
 	for _, ev := range everyEvent() {
-		e, err := encode(ev)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&now, "%s %x\n", e.Type, e.Data)
 		full = full.apply(ev)
 	}
 	full, _ = play(full, asks("2", "how"), answered, rates("2", api.RatedUp), with(asks("3", "how"), func(a *asked) { a.Regenerate = true }))
 	full.replaced[0].Asked = t0 // as it was stored when a thread's time could still run backwards
-	data, err := full.snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprintf(&now, "snapshot %x\n", data)
-	if *update {
-		if err := os.WriteFile(path, []byte(now.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	stored, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := everyEvent()
-	for i, line := range strings.Split(strings.TrimSpace(string(stored)), "\n") {
-		var name string
-		var data []byte
-		if _, err := fmt.Sscanf(line, "%s %x", &name, &data); err != nil {
-			t.Fatal(err)
-		}
-		if name == "snapshot" {
-			got, err := restore(testID, data)
-			if err != nil || !reflect.DeepEqual(normal(got), normal(full)) {
-				t.Errorf("the snapshot is read as\n%+v, %v\nnot as\n%+v", got, err, full)
-			}
-			continue
-		}
-		got, err := decode(journal.Event{Type: name, Data: data})
-		if err != nil || !reflect.DeepEqual(got, want[i]) {
-			t.Errorf("%s is read as\n%+v, %v\nnot as\n%+v", name, got, err, want[i])
-		}
-	}
+	simulation.Stored(t, &kind, string(testID), everyEvent(), 0, full, normal)
 }
 
 // normal makes states comparable: encodings do not tell an empty slice from none.
@@ -351,7 +313,7 @@ func rowOf(t *testing.T, s state) api.ThreadRow {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row, ok, err := Row(testID, journal.Recovered{Seq: 7, SnapSeq: 7, Snapshot: data})
+	row, ok, err := new(Rows).Whole(testID, journal.Recovered{Seq: 7, SnapSeq: 7, Snapshot: data})
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
@@ -481,7 +443,7 @@ func TestRowHoldsWhatHasEnded(t *testing.T) {
 	if got := rowOf(t, s); !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v, want\n%+v", got, want)
 	}
-	if _, ok, err := Row(testID, journal.Recovered{}); ok || err != nil {
+	if _, ok, err := new(Rows).Whole(testID, journal.Recovered{}); ok || err != nil {
 		t.Errorf("a thread that there is not: %v, %v", ok, err)
 	}
 }
@@ -491,7 +453,7 @@ func TestHistoryOfAStream(t *testing.T) {
 		t.Errorf("a thread that there is not: %v, %v", ok, err)
 	}
 	_, _, err := History(testID, journal.Recovered{Seq: 1, Events: []journal.Event{{Type: "thread.unknown.1"}}})
-	var rec *RecoverError
+	var rec *persistent.RecoverError
 	if !errors.As(err, &rec) || rec.Seq != 1 || !errors.Is(err, journal.ErrCorrupt) {
 		t.Errorf("%v", err)
 	}

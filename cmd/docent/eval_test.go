@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"docent/search/eval"
+	"docent/search"
 )
 
 const judgedFolder = "../../../shared/relevance"
@@ -73,21 +73,21 @@ func TestSearchOverHTTPIsJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	queries, err := eval.Read(f)
+	queries, err := search.ReadJudged(f)
 	f.Close()
 	if err != nil {
 		t.Fatal(err)
 	}
 	data := filepath.Join(t.TempDir(), "data")
 	server := newTestServer(t, data)
-	byCorpus := map[string][]eval.Query{}
+	byCorpus := map[string][]search.Judged{}
 	for _, q := range queries {
 		if slices.Equal(q.Relevant, []string{"CLAUDE.md"}) {
 			continue // the set was judged when every file was a page; what tells programs how to work on a repository is none
 		}
 		byCorpus[q.Corpus] = append(byCorpus[q.Corpus], q)
 	}
-	var all []eval.Outcome
+	var all []search.Outcome
 	for corpus, own := range byCorpus {
 		p := newTestProject(t, data, corpus, unpack(t, corpus))
 		outcomes, err := evaluateRemote(t.Context(), server.client(p.assistant), p.domain, own)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"docent/actors/job"
+	"docent/actors/persistent"
 	"docent/actors/thread"
 	"docent/api"
 	"docent/datadir"
@@ -129,13 +130,10 @@ func (j *inspected) report() (journalReport, error) {
 		r.Streams++
 		if err := understood(stream, rec); err != nil {
 			p := journalProblem{Bucket: "events", Stream: stream, Sequence: rec.Seq, Problem: err.Error(),
-				Advice: "its actor is parked and the rest works; it may have been written by a newer version of docent. `docent journal repair --stream " + stream + "` takes it out"}
-			var ofJob *job.RecoverError
-			var ofThread *thread.RecoverError
-			if errors.As(err, &ofJob) {
-				p.Sequence = ofJob.Seq
-			} else if errors.As(err, &ofThread) {
-				p.Sequence = ofThread.Seq
+				Advice: "its actor is quarantined and the rest works; it may have been written by a newer version of docent. `docent journal repair --stream " + stream + "` takes it out"}
+			var at *persistent.RecoverError
+			if errors.As(err, &at) {
+				p.Sequence = at.Seq
 			}
 			found(p)
 		}

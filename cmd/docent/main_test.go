@@ -25,7 +25,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"docent/api"
-	"docent/bench/lab"
 	"docent/client"
 	"docent/datadir"
 )
@@ -162,7 +161,7 @@ func ownAddress() (string, error) {
 			return listener.Addr().String(), nil
 		}
 	}
-	return lab.FreeAddress()
+	return freeAddress()
 }
 
 func self(t testing.TB) string {
@@ -257,7 +256,7 @@ func (s *testServer) awaitReady() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
-		if _, err := lab.Get(ctx, s.url+"/readyz"); err == nil {
+		if _, err := get(ctx, s.url+"/readyz"); err == nil {
 			return nil
 		}
 		select {

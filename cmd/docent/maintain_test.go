@@ -23,7 +23,6 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/backup"
-	"docent/bench/lab"
 	"docent/client"
 	"docent/datadir"
 )
@@ -200,16 +199,16 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	server.start()
-	awaitParked := func() []parkedStatus {
+	awaitQuarantined := func() []quarantined {
 		body := map[string]any{"fp": "anonymous", "threadId": bad.thread, "messages": []any{map[string]any{"role": "user", "content": "And now?"}}}
 		var refused *client.Error
 		if _, err := server.client(p.assistant).Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body); !errors.As(err, &refused) || refused.Status != http.StatusInternalServerError {
 			t.Errorf("the damaged thread answers %v", err)
 		}
-		return serverStatusOf(t, data).Actors.Parked
+		return serverStatusOf(t, data).Actors.Quarantined
 	}
-	if parked := awaitParked(); len(parked) != 1 || parked[0].ID != string(bad.thread) || !strings.Contains(parked[0].Reason, datadir.Journal) || !strings.Contains(parked[0].Reason, "sequence 3") {
-		t.Errorf("parked: %+v", parked)
+	if got := awaitQuarantined(); len(got) != 1 || got[0].ID != string(bad.thread) || !strings.Contains(got[0].Reason, datadir.Journal) || !strings.Contains(got[0].Reason, "sequence 3") {
+		t.Errorf("quarantined: %+v", got)
 	}
 	if _, err := ask(t.Context(), server.client(p.assistant), p, string(good.thread), "And the lighthouse?"); err != nil {
 		t.Errorf("another thread: %v", err)
@@ -429,20 +428,20 @@ func TestStatusTellsHowTheServerFares(t *testing.T) {
 	s := serverStatusOf(t, data)
 	if s.PID != server.cmd.Process.Pid || s.URL != server.url || s.Uptime <= 0 || s.Start.Ready <= 0 || s.Threads.Awake != 1 || s.Jobs.Awake != 0 ||
 		s.Journal.Position != 3 || s.Journal.Bytes == 0 || s.Journal.CommitP99 <= 0 || s.Journal.CommitP50 > s.Journal.CommitP99 ||
-		s.Journal.Unavailable || s.Indexes != 1 || s.Actors.Recoveries != 1 || len(s.Actors.Parked) != 0 {
+		s.Journal.Unavailable || s.Indexes != 1 || s.Actors.Recoveries != 1 || len(s.Actors.Quarantined) != 0 {
 		t.Errorf("%+v", s)
 	}
 	out := docent(t, "status", "--data", data)
-	for _, want := range []string{"1 awake", "writable, position 3", "0 failures, 0 restarts, 0 dead letters, 1 recoveries in", "parked", server.url} {
+	for _, want := range []string{"1 awake", "writable, position 3", "0 failures, 0 restarts, 0 dead letters, 1 recoveries in", "quarantined", server.url} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the screen does not show %q:\n%s", want, out)
 		}
 	}
-	metrics, err := lab.Get(t.Context(), server.url+"/metrics")
+	metrics, err := get(t.Context(), server.url+"/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"docent_actors_failures_total 0", "docent_actors_restarts_total 0", "docent_actors_parked 0", "docent_actors_dead_letters_total 0",
+	for _, want := range []string{"docent_actors_failures_total 0", "docent_actors_restarts_total 0", "docent_actors_quarantined 0", "docent_actors_dead_letters_total 0",
 		"docent_actors_recovery_seconds_count 1", "docent_journal_unavailable 0"} {
 		if !strings.Contains(string(metrics), "\n"+want+"\n") {
 			t.Errorf("the metrics do not show %q", want)

@@ -24,6 +24,7 @@ import (
 
 	"docent/actors"
 	"docent/actors/job"
+	"docent/actors/persistent"
 	"docent/actors/thread"
 	"docent/agent"
 	"docent/api"
@@ -465,12 +466,10 @@ var (
 	_ agent.Linked             = (*forge.Tree)(nil)
 	_ job.Forge                = treeForge{}
 	_ job.Editor               = (*agent.Agent)(nil)
-	_ job.Journal              = (*journal.Journal)(nil)
-	_ job.Projects             = (*catalog.Catalog)(nil)
-	_ thread.Journal           = (*journal.Journal)(nil)
+	_ persistent.Journal       = (*journal.Journal)(nil)
 	_ thread.Searcher          = ingest.Documents{}
 	_ thread.Model             = (*registry.Registry)(nil)
-	_ thread.Projects          = (*catalog.Catalog)(nil)
+	_ persistent.Projects      = (*catalog.Catalog)(nil)
 	_ forge.PullStore          = (*catalog.Catalog)(nil)
 	_ search.Tree              = (*forge.Tree)(nil)
 	_ ingest.Catalog           = (*catalog.Catalog)(nil)

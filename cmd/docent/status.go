@@ -56,15 +56,16 @@ type (
 		Awake     int `json:"awake"`
 	}
 	actorStatus struct {
-		Parked          []parkedStatus `json:"parked"`
-		Failures        int            `json:"failures"`
-		Restarts        int            `json:"restarts"`
-		DeadLetters     int            `json:"deadLetters"`
-		Unhandled       int            `json:"unhandled"`
-		Recoveries      int            `json:"recoveries"`
-		RecoverySeconds float64        `json:"recoverySeconds"` // altogether
+		Quarantined     []quarantined `json:"quarantined"`
+		Parked          []quarantined `json:"parked"` // the former name, for one release
+		Failures        int           `json:"failures"`
+		Restarts        int           `json:"restarts"`
+		DeadLetters     int           `json:"deadLetters"`
+		Unhandled       int           `json:"unhandled"`
+		Recoveries      int           `json:"recoveries"`
+		RecoverySeconds float64       `json:"recoverySeconds"` // altogether
 	}
-	parkedStatus struct {
+	quarantined struct {
 		Kind   string `json:"kind"`
 		ID     string `json:"id"`
 		Reason string `json:"reason"`
@@ -120,7 +121,7 @@ func (a *app) status() (serverStatus, error) {
 			TakenUp: time.Duration(a.upkeep.woken.Load()).Seconds()},
 		Jobs:    jobStatus{Working: st.RunningJobs, Queued: st.WaitingJobs, Awake: st.LiveJobs},
 		Threads: threadStatus{Answering: st.RunningTurns, Queued: st.WaitingTurns, Awake: st.LiveThreads},
-		Actors: actorStatus{Parked: []parkedStatus{}, Failures: st.Failures, Restarts: st.Restarts, DeadLetters: st.DeadLetters,
+		Actors: actorStatus{Quarantined: []quarantined{}, Failures: st.Failures, Restarts: st.Restarts, DeadLetters: st.DeadLetters,
 			Unhandled: st.Unhandled, Recoveries: st.Recoveries, RecoverySeconds: st.Recovering.Seconds()},
 		Journal: journalStatus{Position: js.Position, Bytes: js.FileBytes, Pending: js.Pending, Damaged: js.Damaged,
 			Unavailable: js.Down, Commits: js.Commits},
@@ -137,9 +138,10 @@ func (a *app) status() (serverStatus, error) {
 			}
 		}
 	}
-	for _, p := range st.Parked {
-		s.Actors.Parked = append(s.Actors.Parked, parkedStatus{p.Kind, p.ID, p.Err.Error()})
+	for _, p := range st.Quarantined {
+		s.Actors.Quarantined = append(s.Actors.Quarantined, quarantined{p.Kind, p.ID, p.Err.Error()})
 	}
+	s.Actors.Parked = s.Actors.Quarantined
 	for i, p := range a.listings {
 		if pos := p.Position(); i == 0 || pos < s.Journal.Listed {
 			s.Journal.Listed = pos
@@ -280,8 +282,8 @@ func printStatus(w io.Writer, s serverStatus) error {
 		}
 		line(name, "%s at %s: %d calls, %d failed, %d tokens, $%.2f%s", m.Name, m.Endpoint, m.Calls, m.Failures, m.Tokens, m.CostCents/100, state)
 	}
-	line("parked", "%d", len(s.Actors.Parked))
-	for _, p := range s.Actors.Parked {
+	line("quarantined", "%d", len(s.Actors.Quarantined))
+	for _, p := range s.Actors.Quarantined {
 		line("", "%s %s: %s", p.Kind, p.ID, p.Reason)
 	}
 	return t.Flush()

@@ -13,7 +13,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"docent/api"
-	"docent/bench/lab"
 	"docent/client"
 	"docent/datadir"
 )
@@ -133,7 +132,7 @@ func TestMergeUpdatesTheFolderAndTheAnswers(t *testing.T) {
 	if j.Status != api.JobCompleted || j.PRLink == nil {
 		t.Fatalf("the job is %+v", j)
 	}
-	page, err := lab.Get(t.Context(), *j.PRLink)
+	page, err := get(t.Context(), *j.PRLink)
 	if err != nil || !strings.Contains(page, "seventy") || !strings.Contains(page, "tea.md") {
 		t.Errorf("the pull request's page: %v\n%s", err, page)
 	}
@@ -177,7 +176,7 @@ func TestUndoTakesBackWhatAJobDid(t *testing.T) {
 			t.Fatalf("%q: %+v", step[1], j)
 		}
 	}
-	diff, err := lab.Get(t.Context(), *j.PRLink+".diff")
+	diff, err := get(t.Context(), *j.PRLink+".diff")
 	if err != nil || strings.TrimSpace(diff) != "" {
 		t.Errorf("after the undo the pull request still changes something: %v\n%s\n%s", err, diff, j.Message)
 	}
