@@ -7,13 +7,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/uptrace/bunrouter"
 
 	"docent/actors/thread"
 	"docent/api"
 	"docent/persistence/catalog"
+	"docent/router/reqbody"
 )
 
 // What analytics answer follows the hosted platform's published form, so that clients made for it need another address
@@ -29,32 +29,17 @@ const (
 )
 
 // analyticsQuery reads which part of what happened is wanted.
-func analyticsQuery(x *exchange, req bunrouter.Request, most, otherwise int) (catalog.AnalyticsQuery, *problems) {
-	var ps problems
+func analyticsQuery(x *exchange, req bunrouter.Request, most, otherwise int) (catalog.AnalyticsQuery, *reqbody.Problems) {
+	var ps reqbody.Problems
 	query := req.URL.Query()
-	q := catalog.AnalyticsQuery{Project: x.project.ID, Limit: ps.queryInt(query, "limit", 1, most, otherwise)}
-	q.From = ps.queryDate(query, "dateFrom")
-	q.To = ps.queryDate(query, "dateTo")
+	q := catalog.AnalyticsQuery{Project: x.project.ID, Limit: ps.QueryInt(query, "limit", 1, most, otherwise)}
+	q.From = ps.QueryTime(query, "dateFrom")
+	q.To = ps.QueryTime(query, "dateTo")
 	if !q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From) {
-		ps.add("dateTo", "must not lie before dateFrom")
+		ps.Add("dateTo", "must not lie before dateFrom")
 	}
-	q.After, _ = ps.queryOne(query, "cursor")
+	q.After, _ = ps.QueryOne(query, "cursor")
 	return q, &ps
-}
-
-// queryDate reads a point in time, or a day, which stands for its beginning in UTC.
-func (p *problems) queryDate(query url.Values, name string) time.Time {
-	v, ok := p.queryOne(query, name)
-	if !ok {
-		return time.Time{}
-	}
-	for _, form := range []string{time.DateOnly, time.RFC3339} {
-		if t, err := time.Parse(form, v); err == nil && t.Year() > 0 {
-			return t.UTC()
-		}
-	}
-	p.add(name, "must be a day such as 2026-11-21, or a time such as 2026-11-21T10:00:00Z")
-	return time.Time{}
 }
 
 // pageBody is what every list ends with.
@@ -128,7 +113,7 @@ type totalsBody struct {
 // listConversations shows what was asked, newest first, and with the first page how much it is altogether.
 func (s *Server) listConversations(x *exchange, req bunrouter.Request) error {
 	q, ps := analyticsQuery(x, req, mostConversations, someConversations)
-	if err := ps.err(); err != nil {
+	if err := ps.Err(); err != nil {
 		return err
 	}
 	rows, next, err := s.Analytics.Questions(req.Context(), q)
@@ -249,7 +234,7 @@ type callerBody struct {
 // callerStats shows by which way questions came, and who asked them.
 func (s *Server) callerStats(x *exchange, req bunrouter.Request) error {
 	q, ps := analyticsQuery(x, req, mostEntries, someEntries)
-	if err := ps.err(); err != nil {
+	if err := ps.Err(); err != nil {
 		return err
 	}
 	rows, next, err := s.Analytics.Callers(req.Context(), q)
@@ -286,7 +271,7 @@ type searchedBody struct {
 // listSearches shows what was searched for, the most frequent first.
 func (s *Server) listSearches(x *exchange, req bunrouter.Request) error {
 	q, ps := analyticsQuery(x, req, mostEntries, someEntries)
-	if err := ps.err(); err != nil {
+	if err := ps.Err(); err != nil {
 		return err
 	}
 	rows, next, total, err := s.Analytics.Searches(req.Context(), q)
@@ -311,19 +296,19 @@ const (
 )
 
 // feedbackKinds reads which feedback is wanted, and reports whether there is any of that kind.
-func feedbackKinds(ps *problems, query url.Values) bool {
+func feedbackKinds(ps *reqbody.Problems, query url.Values) bool {
 	wanted := true
-	if v, ok := ps.queryOne(query, "source"); ok {
+	if v, ok := ps.QueryOne(query, "source"); ok {
 		if !slices.Contains([]string{"code_snippet", feedbackSource, "agent", "thumbs_only"}, v) {
-			ps.add("source", "must be code_snippet, contextual, agent or thumbs_only")
+			ps.Add("source", "must be code_snippet, contextual, agent or thumbs_only")
 		}
 		wanted = v == feedbackSource
 	}
-	if v, ok := ps.queryOne(query, "status"); ok {
+	if v, ok := ps.QueryOne(query, "status"); ok {
 		names := strings.Split(v, ",")
 		for _, name := range names {
 			if !slices.Contains([]string{feedbackStatus, "in_progress", "resolved", "dismissed"}, name) {
-				ps.add("status", "must be a list of pending, in_progress, resolved and dismissed, separated by commas")
+				ps.Add("status", "must be a list of pending, in_progress, resolved and dismissed, separated by commas")
 				break
 			}
 		}
@@ -352,7 +337,7 @@ type feedbackBody struct {
 func (s *Server) listFeedback(x *exchange, req bunrouter.Request) error {
 	q, ps := analyticsQuery(x, req, mostEntries, someEntries)
 	wanted := feedbackKinds(ps, req.URL.Query())
-	if err := ps.err(); err != nil {
+	if err := ps.Err(); err != nil {
 		return err
 	}
 	var rows []api.QuestionRow
@@ -395,7 +380,7 @@ type pageFeedbackBody struct {
 func (s *Server) listPageFeedback(x *exchange, req bunrouter.Request) error {
 	q, ps := analyticsQuery(x, req, mostEntries, someEntries)
 	wanted := feedbackKinds(ps, req.URL.Query())
-	if err := ps.err(); err != nil {
+	if err := ps.Err(); err != nil {
 		return err
 	}
 	var rows []catalog.PageCount

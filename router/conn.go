@@ -3,6 +3,7 @@ package router
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -24,75 +25,42 @@ type listener struct {
 
 func (l *listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
-	if tcp, ok := c.(*net.TCPConn); ok && err == nil {
-		return &conn{TCPConn: tcp, server: l.server}, nil
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	return &conn{Conn: c, server: l.server}, nil
 }
 
-// A conn is a connection as net/http has it. Two things are done here, for which net/http offers no other place: its own answers, to
-// what it does not take for a request, are put into the API's form, and empty lines before a request that comes after a stream are
-// passed over.
+// A conn is a connection as net/http has it. It puts net/http's own answers, to what that does not take for a request, into the
+// API's form: net/http offers no other place for that.
 type conn struct {
-	*net.TCPConn
+	net.Conn
 	server *Server
-	read   []byte // of the next request, before net/http got the connection
-	lines  int    // how many bytes of empty lines may still come before the request
-
-	// Of the goroutine that serves the connection.
-	handed bool // a request is with the handler, or its answer is being written
+	handed bool // a request is with the handler, or its answer is being written; of the goroutine that serves the connection
 }
 
-// emptyLines are as many bytes of empty lines before a request as net/http passes over behind a POST: two line ends.
-const emptyLines = 4
+// NetConn is the connection below, for package sockets.
+func (c *conn) NetConn() net.Conn { return c.Conn }
 
-func (c *conn) Read(b []byte) (int, error) {
-	for {
-		n, err := c.next(b)
-		if n == 0 || err != nil {
-			return n, err
-		}
-		if n = c.skip(b, n); n > 0 {
-			return n, nil
-		}
+// CloseWrite lets net/http end a connection so that the client can read what it was answered.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
 	}
-}
-
-// skip takes empty lines out of the n bytes that were read, and says how many are left.
-func (c *conn) skip(b []byte, n int) int {
-	if c.lines == 0 {
-		return n
-	}
-	skipped := 0
-	for skipped < min(n, c.lines) && (b[skipped] == '\r' || b[skipped] == '\n') {
-		skipped++
-	}
-	if c.lines -= skipped; skipped < n {
-		c.lines = 0
-	}
-	return copy(b, b[skipped:n])
-}
-
-func (c *conn) next(b []byte) (int, error) {
-	if len(c.read) == 0 {
-		return c.TCPConn.Read(b)
-	}
-	n := copy(b, c.read)
-	c.read = c.read[n:]
-	return n, nil
+	return errors.ErrUnsupported
 }
 
 // Write puts what net/http says outside of any request, such as that it cannot read one, into the API's form.
 func (c *conn) Write(b []byte) (int, error) {
 	if !c.handed {
 		if own := c.server.ownAnswer(b, c.RemoteAddr()); own != nil {
-			if _, err := c.TCPConn.Write(own); err != nil {
+			if _, err := c.Conn.Write(own); err != nil {
 				return 0, err
 			}
 			return len(b), nil
 		}
 	}
-	return c.TCPConn.Write(b)
+	return c.Conn.Write(b)
 }
 
 // connKey is the key of a request's conn.

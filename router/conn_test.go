@@ -88,7 +88,7 @@ func TestAnEmptyLineBehindAQuestionIsNoRequest(t *testing.T) {
 		"while it is answered": {"", "", "\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := pumped(t)
+			h := onSockets(t)
 			logs := h.slow()
 			c := h.dial()
 			r := bufio.NewReader(c)
@@ -115,7 +115,7 @@ func TestAnEmptyLineBehindAQuestionIsNoRequest(t *testing.T) {
 		})
 	}
 	// More than that is none: the connection ends, and is not read for ever.
-	h := pumped(t)
+	h := onSockets(t)
 	logs := h.slow()
 	c := h.dial()
 	fmt.Fprint(c, h.question())

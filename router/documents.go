@@ -6,69 +6,8 @@ import (
 
 	"github.com/uptrace/bunrouter"
 
-	"docent/search"
+	"docent/router/reqbody"
 )
-
-// A lookup is what a search asks, or which page is wanted, decoded.
-type lookup struct {
-	Query  search.Query
-	Path   string
-	Groups []string
-}
-
-func decodeSearch(body node) (lookup, error) {
-	var (
-		l                                  lookup
-		ps                                 problems
-		query, size, threshold, filter, at node
-	)
-	if ps.object(body) {
-		for name, v := range body.members {
-			switch name {
-			case "query":
-				query = v
-			case "pageSize":
-				size = v
-			case "scoreThreshold":
-				threshold = v
-			case "filter":
-				filter = v
-			case "currentPath":
-				at = v
-			}
-		}
-		l.Query = search.Query{
-			Text:        ps.required("query", query, length{min: 1, max: 1000, trim: true, lines: true}),
-			Limit:       ps.whole("pageSize", size, 1, 50, 10),
-			Threshold:   ps.fraction("scoreThreshold", threshold, 0, 1),
-			Filter:      ps.filter("filter", filter),
-			CurrentPath: ps.nullable("currentPath", at, length{max: maxPath}),
-			Box:         true,
-		}
-	}
-	return l, ps.err()
-}
-
-func decodePage(body node) (lookup, error) {
-	var (
-		l            lookup
-		ps           problems
-		path, groups node
-	)
-	if ps.object(body) {
-		for name, v := range body.members {
-			switch name {
-			case "path":
-				path = v
-			case "groups":
-				groups = v
-			}
-		}
-		l.Path = ps.required("path", path, length{min: 1, max: 1000, trim: true})
-		l.Groups = ps.strings("groups", groups, 100, length{min: 1, max: maxName})
-	}
-	return l, ps.err()
-}
 
 // hitBody is one found section on the wire.
 type hitBody struct {
@@ -91,12 +30,7 @@ type metadataBody struct {
 }
 
 func (s *Server) searchDocs(x *exchange, req bunrouter.Request) error {
-	doc, err := s.body(x, req.Request)
-	if err != nil {
-		return err
-	}
-	l, err := decodeSearch(doc.root)
-	doc.release()
+	q, err := decode(s, x, req.Request, reqbody.DecodeSearch)
 	if err != nil {
 		return err
 	}
@@ -105,11 +39,11 @@ func (s *Server) searchDocs(x *exchange, req bunrouter.Request) error {
 		return err
 	}
 	defer place.Leave()
-	hits, err := s.Documents.Search(req.Context(), x.project.ID, l.Query)
+	hits, err := s.Documents.Search(req.Context(), x.project.ID, q)
 	if err != nil {
 		return err
 	}
-	s.Analytics.RecordSearch(x.project.ID, string(x.key.ID)+" "+counted(x.client), l.Query.Text, len(hits))
+	s.Analytics.RecordSearch(x.project.ID, string(x.key.ID)+" "+counted(x.client), q.Text, len(hits))
 	out := make([]hitBody, 0, len(hits))
 	for _, h := range hits {
 		out = append(out, hitBody{Content: h.Content, Path: h.Path, Metadata: metadataBody{Title: h.Title, URL: h.URL, Heading: h.Heading,
@@ -119,16 +53,11 @@ func (s *Server) searchDocs(x *exchange, req bunrouter.Request) error {
 }
 
 func (s *Server) readPage(x *exchange, req bunrouter.Request) error {
-	doc, err := s.body(x, req.Request)
+	wanted, err := decode(s, x, req.Request, reqbody.DecodePage)
 	if err != nil {
 		return err
 	}
-	l, err := decodePage(doc.root)
-	doc.release()
-	if err != nil {
-		return err
-	}
-	p, err := s.Documents.Page(req.Context(), x.project.ID, l.Path, l.Groups)
+	p, err := s.Documents.Page(req.Context(), x.project.ID, wanted.Path, wanted.Groups)
 	if err != nil {
 		return named(err, "page")
 	}

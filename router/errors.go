@@ -12,6 +12,7 @@ import (
 
 	"docent/api"
 	"docent/forge"
+	"docent/router/reqbody"
 	"docent/search"
 )
 
@@ -20,23 +21,6 @@ const statusGone = 499
 
 // errPanic answers a request whose handler panicked. What happened stands in the log.
 var errPanic = errors.New("panic")
-
-// A syntaxError says that the body is no JSON that can be read.
-type syntaxError struct{ reason string }
-
-func (e *syntaxError) Error() string { return e.reason }
-
-// A sizeError says that the body is larger than allowed.
-type sizeError struct{ limit int64 }
-
-func (e *sizeError) Error() string {
-	return fmt.Sprintf("the body is larger than %d bytes, which is the most that is taken", e.limit)
-}
-
-// A mediaError says that the body is of another kind than JSON.
-type mediaError struct{ reason string }
-
-func (e *mediaError) Error() string { return e.reason }
 
 // A methodError says which methods the path does take.
 type methodError struct {
@@ -96,16 +80,16 @@ type errorBody struct {
 func read(err error, h http.Header) answer {
 	var (
 		invalid *api.InvalidError
-		syntax  *syntaxError
-		size    *sizeError
-		media   *mediaError
+		syntax  *reqbody.SyntaxError
+		size    *reqbody.SizeError
+		media   *reqbody.MediaError
 		method  *methodError
 		key     *keyError
 		limit   *api.LimitError
 	)
 	switch {
 	case errors.As(err, &syntax):
-		return answer{status: http.StatusBadRequest, code: "invalid_json", message: syntax.reason, details: []api.Problem{{Field: "body", Message: syntax.reason}}}
+		return answer{status: http.StatusBadRequest, code: "invalid_json", message: syntax.Reason, details: []api.Problem{{Field: "body", Message: syntax.Reason}}}
 	case errors.As(err, &invalid):
 		return answer{status: http.StatusBadRequest, code: "invalid_request", message: summary(invalid), details: invalid.Problems}
 	case errors.Is(err, api.ErrInvalid):
@@ -128,7 +112,7 @@ func read(err error, h http.Header) answer {
 		return answer{status: http.StatusMethodNotAllowed, code: "method_not_allowed", message: method.Error()}
 	case errors.As(err, &media):
 		h.Set("Accept-Post", "application/json")
-		return answer{status: http.StatusUnsupportedMediaType, code: "unsupported_media_type", message: media.reason}
+		return answer{status: http.StatusUnsupportedMediaType, code: "unsupported_media_type", message: media.Reason}
 	case errors.As(err, &size):
 		return answer{status: http.StatusRequestEntityTooLarge, code: "body_too_large", message: size.Error()}
 	case errors.Is(err, forge.ErrMergeConflict):

@@ -14,6 +14,7 @@ import (
 	"docent/api"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
+	"docent/router/reqbody"
 	"docent/stream"
 )
 
@@ -90,9 +91,9 @@ func (s *Server) jobEvents(x *exchange, req bunrouter.Request) error {
 		return nil
 	}
 	w := s.jobWriter(x, req.Request, stream.UIMessages)
-	defer w.m.open.Dec()
-	if !w.write([]byte("retry: 1000\n\n")) {
-		w.left()
+	defer w.end()
+	if !w.send(0, []byte("retry: 1000\n\n")) {
+		w.m.end(w.left())
 		return nil
 	}
 	return s.tail(x, req.Request, w, after, reply, func(reply job.Reply) bool {
@@ -105,34 +106,33 @@ func (s *Server) jobEvents(x *exchange, req bunrouter.Request) error {
 		for _, e := range reply.Log {
 			buf = appendEvent(buf, e.Seq, string(e.Type), s.eventBody(x, req.Request, e))
 			if len(buf) >= chunk {
-				if !w.write(buf) {
+				if !w.send(0, buf) {
 					return false
 				}
 				buf = buf[:0]
 			}
 			after = e.Seq
 		}
-		w.written += len(reply.Log)
 		if reply.Row.Job.Status != api.JobActive {
 			buf = appendEvent(buf, 0, "end", s.jobBody(x, req.Request, reply.Row.Job))
 		}
-		return (len(buf) == 0 || w.write(buf)) && w.flush()
+		return w.send(len(reply.Log), buf)
 	}, func(string) {}) // a reader that was cut off comes again by itself
 }
 
 // lastSeen is the event that the reader has seen last: what it says when it comes again, or what it asks for at first.
 func lastSeen(req *http.Request) (uint64, error) {
-	var ps problems
+	var ps reqbody.Problems
 	field, v := "Last-Event-ID", req.Header.Get("Last-Event-ID")
 	if v == "" {
 		field = "after"
-		v, _ = ps.queryOne(req.URL.Query(), field)
+		v, _ = ps.QueryOne(req.URL.Query(), field)
 	}
 	n, err := strconv.ParseUint(v, 10, 63)
 	if v != "" && err != nil {
-		ps.add(field, "must be the id of an event of this job, a whole number")
+		ps.Add(field, "must be the id of an event of this job, a whole number")
 	}
-	return n, ps.err()
+	return n, ps.Err()
 }
 
 // appendEvent appends a server-sent event. JSON holds no line break, so one data line is enough.
@@ -155,9 +155,7 @@ func appendEvent(buf []byte, id uint64, name string, v any) []byte {
 
 // jobWriter is the writer of a stream that follows a job. The form serves keep-alives and, in version 1, the rest as well.
 func (s *Server) jobWriter(x *exchange, req *http.Request, form stream.Form) *writer {
-	m := s.metrics.jobs
-	m.open.Inc()
-	return &writer{reading: reading{Server: s, enc: stream.NewEncoder(form), m: m}, x: x, ctx: req.Context(), rc: http.NewResponseController(x.ResponseWriter)}
+	return s.newWriter(x, req, &reading{server: s, enc: stream.NewEncoder(form), figures: figures{m: s.metrics.jobs}})
 }
 
 // tail follows a job from a first reply until it is no longer active. Each reply is shown, and show is false when the reader
@@ -165,7 +163,6 @@ func (s *Server) jobWriter(x *exchange, req *http.Request, form stream.Form) *wr
 // actor, so its slowness is nobody else's. A stop of the service ends these streams first: jobs stop too, and who comes
 // again goes on where the log ended.
 func (s *Server) tail(x *exchange, req *http.Request, w *writer, after uint64, reply job.Reply, show func(job.Reply) bool, cut func(reason string)) error {
-	defer w.count()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
 	defer cancel()
 	defer context.AfterFunc(s.leaving, cancel)()
@@ -173,12 +170,12 @@ func (s *Server) tail(x *exchange, req *http.Request, w *writer, after uint64, r
 		switch {
 		case first || len(reply.Log) > 0 || reply.Row.Job.Status != api.JobActive:
 			if !show(reply) {
-				w.left()
+				w.m.end(w.left())
 				return nil
 			}
-		default:
-			if !w.keepAlive() {
-				w.left()
+		case w.mustProbe():
+			if !w.send(0, w.enc.KeepAlive(nil)) {
+				w.m.end(w.left())
 				return nil
 			}
 		}
@@ -225,12 +222,7 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 	if _, err := idempotencyKey(req.Request); err != nil {
 		return err
 	}
-	doc, err := s.body(x, req.Request)
-	if err != nil {
-		return err
-	}
-	p, err := decodeSession(doc.root)
-	doc.release()
+	p, err := decode(s, x, req.Request, reqbody.DecodeSession)
 	if err == nil {
 		err = s.resolve(&p)
 	}
@@ -243,12 +235,12 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 	}
 	defer done()
 	id := api.JobID(s.IDs.New(api.JobPrefix, x.started))
-	claim, err := s.claim(x, req.Request, "session "+string(x.project.ID), p.digest(), "job/"+string(id), "")
+	claim, err := s.claim(x, req.Request, "session "+string(x.project.ID), p.Digest(), "job/"+string(id), "")
 	if err != nil {
 		return err
 	}
 	if claim == nil { // clients of version 1 repeat a request whose answer they did not get
-		digest := p.digest()
+		digest := p.Digest()
 		claim = &journal.Claim{Key: "session " + string(x.project.ID) + " " + string(x.key.ID) + " repeat " + hex.EncodeToString(digest[:]),
 			Digest: digest, Owner: "job/" + string(id), Expires: s.Now().Add(repeatLife)}
 	}
@@ -272,7 +264,7 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 	x.deadline()
 	x.WriteHeader(http.StatusOK)
 	w := s.jobWriter(x, req.Request, stream.DataStream)
-	defer w.m.open.Dec()
+	defer w.end()
 	started := false
 	return s.tail(x, req.Request, w, 0, reply, func(reply job.Reply) bool {
 		var parts []stream.Part
@@ -294,8 +286,8 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 		case api.JobFailed:
 			parts = append(parts, stream.Part{Kind: stream.Error, Text: row.Job.Message})
 		}
-		return w.parts(parts) && w.flush()
-	}, func(reason string) { w.fail(reason) })
+		return w.send(len(parts), w.encode(parts...))
+	}, func(reason string) { w.send(0, w.encode(stream.Part{Kind: stream.Error, Text: reason})) })
 }
 
 // sessionText is what a client of version 1 reads of an entry.

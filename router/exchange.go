@@ -42,9 +42,8 @@ type exchange struct {
 	code    string // of the error
 	err     error  // for the log
 	slot    bool   // one of Server.slots is held
-	leaves  bool   // a pump answers if the request is accepted: its model is elsewhere, and its connection can be taken from net/http
 	aborted bool   // the connection ends without an answer
-	moved   bool   // a pump answers, and accounts for it at the end
+	moved   bool   // package sockets answers; what it did is accounted for at its end
 }
 
 func (x *exchange) WriteHeader(status int) {

@@ -3,7 +3,6 @@ package router
 import (
 	"context"
 	"net/http"
-	"runtime"
 	"time"
 
 	"docent/router/overload"
@@ -24,25 +23,4 @@ func Filled(web *http.Server) { web.Handler.(*Server).Fill() }
 func (s *Server) Queue() (working, waiting int) {
 	q := s.queue.Standing()
 	return q.Working, q.Waiting
-}
-
-// A Taken is a stream that has left net/http and that its pump does not have yet.
-type Taken struct{ flow *flow }
-
-// OnTake has do called with each stream that leaves net/http, before a pump has it.
-func (s *Server) OnTake(do func(Taken)) { s.pumps.adopting = func(f *flow) { do(Taken{f}) } }
-
-// Wake wakes all streams as the pulse does, and returns when the pump has done all that there was to do.
-func (t Taken) Wake() {
-	p := t.flow.pump
-	p.server.pulse.wake()
-	for p.marked.Load() != nil || !p.asleep.Load() {
-		runtime.Gosched()
-	}
-}
-
-// Break has what looks after the stream panic: while it is written, and again at its end.
-func (t Taken) Break() {
-	t.flow.enc = nil
-	t.flow.leave = func() { panic("the end of a stream") }
 }

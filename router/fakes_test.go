@@ -35,7 +35,7 @@ type house struct {
 	url     string
 	client  *http.Client // checked against the contract; follows no redirects
 	web     *httptest.Server
-	taken   atomic.Int64 // connections that pumps have taken
+	taken   atomic.Int64 // connections that were taken from net/http
 	active  atomic.Int64 // requests that net/http has read
 	server  *router.Server
 	clock   *clock
@@ -156,10 +156,12 @@ func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.
 	return h
 }
 
-// eachWay runs a test of streams that their handlers write, and of streams that pumps write.
+// eachWay runs a test of streams that their handlers write, and of streams on sockets.
 func eachWay(t *testing.T, test func(t *testing.T, way func(*router.Deps))) {
-	for name, local := range map[string]bool{"handler": true, "pump": false} {
-		t.Run(name, func(t *testing.T) { test(t, func(d *router.Deps) { d.Models = fakeModels{local: local} }) })
+	for name, handler := range map[string]bool{"handler": true, "sockets": false} {
+		t.Run(name, func(t *testing.T) {
+			test(t, func(d *router.Deps) { d.Models, d.HandlerStreams = fakeModels{}, handler })
+		})
 	}
 }
 

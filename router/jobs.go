@@ -4,12 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,11 +18,11 @@ import (
 	"docent/persistence/catalog"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
+	"docent/router/reqbody"
 )
 
 const (
-	maxPrompt   = 100_000 // characters
-	maxWait     = 60      // seconds that a poll may be held
+	maxWait     = 60 // seconds that a poll may be held
 	claimedLife = 24 * time.Hour
 )
 
@@ -70,30 +68,9 @@ func (s *Server) link(x *exchange, req *http.Request, link *string) *string {
 	return &whole
 }
 
-// prompt is the body of create and of follow-up.
-type prompt struct {
-	Prompt string
-	Model  string
-	Draft  bool
-	DryRun bool   `json:",omitempty"` // left out of digests that were made before there was one
-	Branch string `json:",omitempty"`
-}
-
-// digest tells requests apart that carry the same Idempotency-Key: by what was understood of them, so that an order of
-// fields or a space makes no other request.
-func (p prompt) digest() [32]byte {
-	b, _ := json.Marshal(p) // strings and a boolean: cannot fail
-	return sha256.Sum256(b)
-}
-
-// readPrompt decodes the body of create and of follow-up.
-func (s *Server) readPrompt(x *exchange, req *http.Request, create bool) (prompt, error) {
-	doc, err := s.body(x, req)
-	if err != nil {
-		return prompt{}, err
-	}
-	defer doc.release()
-	p, err := decodePrompt(doc.root, create)
+// readPrompt reads the body of create and of follow-up.
+func (s *Server) readPrompt(x *exchange, req bunrouter.Request, create bool) (reqbody.Prompt, error) {
+	p, err := decode(s, x, req.Request, func(raw []byte) (reqbody.Prompt, error) { return reqbody.DecodePrompt(raw, create) })
 	if err != nil {
 		return p, err
 	}
@@ -102,7 +79,7 @@ func (s *Server) readPrompt(x *exchange, req *http.Request, create bool) (prompt
 
 // resolve turns the name of a model into the one that a job keeps. A name that nobody has configured is refused here,
 // where the caller can still do something about it.
-func (s *Server) resolve(p *prompt) error {
+func (s *Server) resolve(p *reqbody.Prompt) error {
 	if p.Model == "" {
 		return nil
 	}
@@ -114,54 +91,23 @@ func (s *Server) resolve(p *prompt) error {
 	return nil
 }
 
-func decodePrompt(body node, create bool) (prompt, error) {
-	var (
-		p            prompt
-		ps           problems
-		text         node
-		model, draft node
-		dry          node
-	)
-	if ps.object(body) {
-		for name, v := range body.members {
-			switch name {
-			case "prompt":
-				text = v
-			case "model":
-				model = v
-			case "asDraft":
-				draft = v
-			case "dryRun":
-				dry = v
-			}
-		}
-		p.Prompt = ps.required("prompt", text, length{min: 1, max: maxPrompt, trim: true, lines: true})
-		if create {
-			p.Model = ps.nullable("model", model, length{min: 1, max: 200})
-			p.Draft = ps.boolean("asDraft", draft)
-			p.DryRun = ps.boolean("dryRun", dry)
-		}
-	}
-	return p, ps.err()
-}
-
 // idempotencyKey is what the caller names this request by, or nothing.
 func idempotencyKey(req *http.Request) (string, error) {
 	values := req.Header.Values("Idempotency-Key")
 	if len(values) == 0 {
 		return "", nil
 	}
-	var ps problems
+	var ps reqbody.Problems
 	key := values[0]
 	switch {
 	case len(values) > 1:
-		ps.add("Idempotency-Key", "must be sent once, not %d times", len(values))
+		ps.Add("Idempotency-Key", "must be sent once, not %d times", len(values))
 	case key == "" || len(key) > 255:
-		ps.add("Idempotency-Key", "must have 1 to 255 characters, and has %d", len(key))
+		ps.Add("Idempotency-Key", "must have 1 to 255 characters, and has %d", len(key))
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		ps.add("Idempotency-Key", "must hold visible ASCII characters only, without spaces")
+		ps.Add("Idempotency-Key", "must hold visible ASCII characters only, without spaces")
 	}
-	return key, ps.err()
+	return key, ps.Err()
 }
 
 // claim binds the caller's Idempotency-Key to what this request makes. The key is the caller's own and the operation's:
@@ -257,12 +203,12 @@ func (s *Server) createJob(x *exchange, req bunrouter.Request) error {
 	if _, err := idempotencyKey(req.Request); err != nil {
 		return err
 	}
-	p, err := s.readPrompt(x, req.Request, true)
+	p, err := s.readPrompt(x, req, true)
 	if err != nil {
 		return err
 	}
 	id := api.JobID(s.IDs.New(api.JobPrefix, x.started))
-	claim, err := s.claim(x, req.Request, "create "+string(x.project.ID), p.digest(), "job/"+string(id), "")
+	claim, err := s.claim(x, req.Request, "create "+string(x.project.ID), p.Digest(), "job/"+string(id), "")
 	if err != nil {
 		return err
 	}
@@ -295,12 +241,12 @@ func (s *Server) followUp(x *exchange, req bunrouter.Request) error {
 	if _, err := idempotencyKey(req.Request); err != nil {
 		return err
 	}
-	p, err := s.readPrompt(x, req.Request, false)
+	p, err := s.readPrompt(x, req, false)
 	if err != nil {
 		return err
 	}
 	ref := s.IDs.New(api.TurnPrefix, x.started)
-	claim, err := s.claim(x, req.Request, "message "+string(id), p.digest(), "job/"+string(id), ref)
+	claim, err := s.claim(x, req.Request, "message "+string(id), p.Digest(), "job/"+string(id), ref)
 	if err != nil {
 		return err
 	}
@@ -339,9 +285,9 @@ func (s *Server) readJob(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
-	var ps problems
-	wait := ps.queryInt(req.URL.Query(), "wait", 0, maxWait, 0)
-	if err := ps.err(); err != nil {
+	var ps reqbody.Problems
+	wait := ps.QueryInt(req.URL.Query(), "wait", 0, maxWait, 0)
+	if err := ps.Err(); err != nil {
 		return err
 	}
 	reply, err := s.command(req.Context(), id, job.Read{Project: x.project.ID})
@@ -395,15 +341,7 @@ func (s *Server) await(x *exchange, req bunrouter.Request, reply job.Reply, body
 	until := time.Now().Add(wait)
 	ctx, cancel := context.WithDeadline(req.Context(), until.Add(s.Bounds.CommandTimeout))
 	defer cancel()
-	stop := make(chan struct{})
-	defer close(stop)
-	go func() {
-		select {
-		case <-s.draining:
-			cancel()
-		case <-stop:
-		}
-	}()
+	defer context.AfterFunc(s.leaving, cancel)()
 	first := tag
 	for time.Now().Before(until) {
 		next, err := s.Jobs.Ask(ctx, x.job, job.Watch{Project: x.project.ID, After: reply.Row.Seq, Until: until})
@@ -448,31 +386,31 @@ func match(headers []string, tag string) bool {
 }
 
 func (s *Server) listJobs(x *exchange, req bunrouter.Request) error {
-	var ps problems
+	var ps reqbody.Problems
 	query := req.URL.Query()
 	q := catalog.JobQuery{Project: x.project.ID, MinPos: catalog.Newest} // who created a job finds it
-	limit := ps.queryInt(query, "limit", 1, 100, 20)
-	if v, ok := ps.queryOne(query, "cursor"); ok {
+	limit := ps.QueryInt(query, "limit", 1, 100, 20)
+	if v, ok := ps.QueryOne(query, "cursor"); ok {
 		if !api.ValidID(api.JobPrefix, v) {
-			ps.add("cursor", "must be the nextCursor of an earlier answer, as it was")
+			ps.Add("cursor", "must be the nextCursor of an earlier answer, as it was")
 		}
 		q.Before = api.JobID(v)
 	}
-	if v, ok := ps.queryOne(query, "status"); ok {
+	if v, ok := ps.QueryOne(query, "status"); ok {
 		switch q.Status = api.JobStatus(v); q.Status {
 		case api.JobActive, api.JobCompleted, api.JobFailed:
 		default:
-			ps.add("status", "must be active, completed or failed")
+			ps.Add("status", "must be active, completed or failed")
 		}
 	}
-	if v, ok := ps.queryOne(query, "archived"); ok {
+	if v, ok := ps.QueryOne(query, "archived"); ok {
 		yes := v == "true"
 		if !yes && v != "false" {
-			ps.add("archived", "must be true or false")
+			ps.Add("archived", "must be true or false")
 		}
 		q.Archived = &yes
 	}
-	if err := ps.err(); err != nil {
+	if err := ps.Err(); err != nil {
 		return err
 	}
 	q.Limit = limit + 1 // one more tells whether there is a next page
@@ -492,30 +430,4 @@ func (s *Server) listJobs(x *exchange, req bunrouter.Request) error {
 		out.Jobs = append(out.Jobs, s.jobBody(x, req.Request, r.Job))
 	}
 	return encode(x, http.StatusOK, out)
-}
-
-// queryOne is a query parameter that may be given once.
-func (p *problems) queryOne(query url.Values, name string) (string, bool) {
-	values := query[name]
-	if len(values) == 0 {
-		return "", false
-	}
-	if len(values) > 1 {
-		p.add(name, "must be given once, not %d times", len(values))
-		return "", false
-	}
-	return values[0], true
-}
-
-func (p *problems) queryInt(query url.Values, name string, least, most, otherwise int) int {
-	v, ok := p.queryOne(query, name)
-	if !ok {
-		return otherwise
-	}
-	n, err := strconv.Atoi(v)
-	if err != nil || n < least || n > most {
-		p.add(name, "must be a whole number from %d to %d", least, most)
-		return otherwise
-	}
-	return n
 }

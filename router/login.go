@@ -16,6 +16,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/router/reqbody"
 )
 
 const (
@@ -96,9 +97,9 @@ func (s *Server) form(x *exchange, req bunrouter.Request) (url.Values, error) {
 		return nil, errForm
 	}
 	if kind, _, _ := strings.Cut(req.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
-		return nil, &mediaError{"send the form as application/x-www-form-urlencoded"}
+		return nil, &reqbody.MediaError{Reason: "send the form as application/x-www-form-urlencoded"}
 	}
-	raw, release, err := s.readAll(x, req.Request, formBytes)
+	raw, release, err := s.bodies.Bytes(x.ResponseWriter, req.Request, formBytes)
 	if err != nil {
 		return nil, err
 	}

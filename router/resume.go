@@ -12,6 +12,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/router/reqbody"
 	"docent/stream"
 )
 
@@ -30,7 +31,7 @@ const (
 // that it is used with. The name is stored; it is a keyed hash, from which nobody can find the address. It is empty where the
 // address is that of a proxy that nobody told us to trust, and says nothing about the reader.
 func (s *Server) chat(x *exchange, req *http.Request, id string) string {
-	if id == "" || len(id) > maxID || !x.client.IsValid() {
+	if id == "" || len(id) > reqbody.MaxID || !x.client.IsValid() {
 		return ""
 	}
 	if forOthers(x, req) {
@@ -59,12 +60,12 @@ func (s *Server) resumeStream(x *exchange, req bunrouter.Request) error {
 
 // resumeChat is the form that version 4 of the chat SDK uses.
 func (s *Server) resumeChat(x *exchange, req bunrouter.Request) error {
-	var ps problems
-	id, ok := ps.queryOne(req.URL.Query(), "chatId")
-	if len(ps.list) == 0 && !ok {
-		ps.add("chatId", "is required: send the id of the chat or of the thread")
+	var ps reqbody.Problems
+	id, ok := ps.QueryOne(req.URL.Query(), "chatId")
+	if ps.Err() == nil && !ok {
+		ps.Add("chatId", "is required: send the id of the chat or of the thread")
 	}
-	if err := ps.err(); err != nil {
+	if err := ps.Err(); err != nil {
 		return err
 	}
 	return s.resume(x, req, id, stream.DataStream)
@@ -102,7 +103,6 @@ func (s *Server) resume(x *exchange, req bunrouter.Request, id string, form stre
 		}
 		return err
 	}
-	x.leaves = !s.Models.Local(x.project.Model) && s.pumps.mayTake(req.Request)
 	return s.follow(x, req.Request, turn, form, done)
 }
 

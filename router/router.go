@@ -19,6 +19,8 @@ import (
 
 	"docent/api"
 	"docent/router/overload"
+	"docent/router/reqbody"
+	"docent/router/sockets"
 	"docent/stream"
 )
 
@@ -55,6 +57,8 @@ type Deps struct {
 	// MetricsFrom may read /metrics without a key; loopback where nil. Others need an admin key.
 	MetricsFrom []netip.Prefix
 	Bounds      Bounds
+	// HandlerStreams has all streams written by their handlers, and none by package sockets.
+	HandlerStreams bool
 }
 
 // Bounds keep the memory and the time of the edge finite. Zero is the default in the comment.
@@ -98,26 +102,23 @@ type Server struct {
 	router  *bunrouter.Router
 	metrics *metrics
 
-	queue      *overload.Queue
-	slots      chan struct{} // a request holds one while it is worked on
-	streams    atomic.Int64  // open now
-	waits      atomic.Int64  // polls held open now
-	bodyMemory atomic.Int64  // bytes of request bodies held now
+	queue   *overload.Queue
+	slots   chan struct{} // a request holds one while it is worked on
+	streams atomic.Int64  // open now
+	waits   atomic.Int64  // polls held open now
 
-	draining chan struct{} // closed when new work is refused
-	cut      chan struct{} // closed when streams must end
-	drain    sync.Once
-	cutOnce  sync.Once
-	leaving  context.Context // ends with draining's beginning
-	leave    context.CancelFunc
-	ended    chan struct{} // yields a value when a stream ends while draining
+	leaving context.Context // ends when new work is refused
+	leave   context.CancelFunc
+	cutting context.Context // ends when streams must end
+	cut     context.CancelFunc
+	ended   chan struct{} // yields a value when a stream ends while draining
 
-	pulse        *pulse
-	pumps        *pumps
+	sockets      *sockets.Pool // nil where streams stay with their handlers
 	unknownProxy sync.Once
 	attempts     *attempts
 	csrf         *http.CrossOriginProtection
-	spaces       sync.Pool // of *workspace
+	buffers      sync.Pool // of *[]byte
+	bodies       reqbody.Reader
 }
 
 // New builds the API. Close ends what it runs beside requests.
@@ -154,16 +155,19 @@ func New(deps Deps) (*Server, error) {
 		deps.IDs = new(api.IDs)
 	}
 	s := &Server{
-		Deps:     deps,
-		slots:    make(chan struct{}, deps.Bounds.Requests),
-		draining: make(chan struct{}), cut: make(chan struct{}), ended: make(chan struct{}, 1),
-		pulse: newPulse(deps.Bounds.KeepAlive), attempts: newAttempts(),
-		csrf: http.NewCrossOriginProtection(),
+		Deps:  deps,
+		slots: make(chan struct{}, deps.Bounds.Requests),
+		ended: make(chan struct{}, 1), attempts: newAttempts(), csrf: http.NewCrossOriginProtection(),
 	}
+	s.bodies.Memory = deps.Bounds.BodyMemory
 	s.leaving, s.leave = context.WithCancel(context.Background())
+	s.cutting, s.cut = context.WithCancel(context.Background())
 	s.queue = overload.New(overload.Rule{Working: deps.Bounds.Working, Waiting: deps.Bounds.Waiting, Limit: answerWithin, Lease: deps.Bounds.Lease})
-	s.spaces.New = func() any { return newWorkspace() }
-	s.pumps = newPumps(s)
+	s.buffers.New = func() any { b := make([]byte, 0, 4096); return &b }
+	if !deps.HandlerStreams {
+		s.sockets = sockets.New(sockets.Options{Pace: deps.Bounds.Pace, KeepAlive: deps.Bounds.KeepAlive, WriteTimeout: deps.Bounds.WriteTimeout,
+			Listener: s.Listener, Log: deps.Log})
+	}
 	var err error
 	if s.metrics, err = newMetrics(deps.Metrics); err != nil {
 		return nil, fmt.Errorf("router: register metrics: %w", err)
@@ -389,25 +393,19 @@ func param(req bunrouter.Request, name string) string {
 	return unescape(v)
 }
 
-func (s *Server) isDraining() bool {
-	select {
-	case <-s.draining:
-		return true
-	default:
-		return false
-	}
-}
+func (s *Server) isDraining() bool { return s.leaving.Err() != nil }
+
+func (s *Server) isCut() bool { return s.cutting.Err() != nil }
 
 func (s *Server) beginDrain() {
-	close(s.draining)
-	s.queue.Close()
 	s.leave()
+	s.queue.Close()
 }
 
 // Drain refuses new work from now on and lets running streams come to their end. When ctx ends first, it ends them:
 // their readers are told in the stream's own form, and the turns go on without them.
 func (s *Server) Drain(ctx context.Context) error {
-	s.drain.Do(s.beginDrain)
+	s.beginDrain()
 	for s.streams.Load() > 0 {
 		select {
 		case <-s.ended:
@@ -421,14 +419,27 @@ func (s *Server) Drain(ctx context.Context) error {
 
 // Close ends what the server runs beside requests. Streams that are still open end.
 func (s *Server) Close() {
-	s.drain.Do(s.beginDrain)
+	s.beginDrain()
 	s.cutStreams()
-	s.pumps.close()
-	s.pulse.stop()
+	if s.sockets != nil {
+		s.sockets.Close()
+	}
 }
 
 // cutStreams ends the streams that are open.
 func (s *Server) cutStreams() {
-	s.cutOnce.Do(func() { close(s.cut) })
-	s.pulse.wake()
+	s.cut()
+	if s.sockets != nil {
+		s.sockets.Cut()
+	}
+}
+
+// Attach has the server's streams written on connections of the http.Server whose handler it is, where that is possible, and has
+// what net/http answers by itself put into the API's form. It is called once, before the http.Server serves anything. Shutdown of
+// the http.Server closes connections that wait for their next request, and does not wait for streams: Drain does.
+func (s *Server) Attach(server *http.Server) {
+	attachConns(server)
+	if s.sockets != nil {
+		s.sockets.Attach(server)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/router/reqbody"
 )
 
 // maxPushBody bounds what a code host may say of one push. It names up to thousands of commits.
@@ -35,10 +35,7 @@ func (s *Server) webhook(x *exchange, req bunrouter.Request) error {
 		s.metrics.refuse("unauthorized")
 		return errUnsigned
 	}
-	if err := wantJSON(req.Request); err != nil {
-		return err
-	}
-	raw, release, err := s.readAll(x, req.Request, max(s.Bounds.BodyBytes, maxPushBody))
+	raw, release, err := s.body(x, req.Request, max(s.Bounds.BodyBytes, maxPushBody))
 	if err != nil {
 		return err
 	}
@@ -47,7 +44,7 @@ func (s *Server) webhook(x *exchange, req bunrouter.Request) error {
 		s.metrics.refuse("unauthorized")
 		return errUnsigned
 	}
-	push, ok, err := readPush(req.Header, raw)
+	push, ok, err := reqbody.DecodePush(req.Header, raw)
 	if err != nil {
 		return err
 	}
@@ -91,66 +88,4 @@ func signed(h http.Header, body []byte, secret string) bool {
 		found = true
 	}
 	return found
-}
-
-// readPush reads what all the hosts say of a push. It is false for anything but a push to a branch that is still there.
-func readPush(h http.Header, raw []byte) (api.Push, bool, error) {
-	if _, err := parse(raw); err != nil {
-		return api.Push{}, false, err
-	}
-	event := ""
-	for _, name := range []string{"X-GitHub-Event", "X-Gitea-Event", "X-Forgejo-Event", "X-Gitlab-Event"} {
-		if v := h.Get(name); v != "" {
-			event = strings.ToLower(v)
-			break
-		}
-	}
-	if event != "push" && event != "push hook" {
-		return api.Push{}, false, nil
-	}
-	var body struct {
-		Ref        string `json:"ref"`
-		After      string `json:"after"`
-		Repository struct {
-			FullName string `json:"full_name"`
-			Default  string `json:"default_branch"`
-		} `json:"repository"`
-		Project struct { // GitLab
-			Path    string `json:"path_with_namespace"`
-			Default string `json:"default_branch"`
-		} `json:"project"`
-	}
-	if err := json.Unmarshal(raw, &body); err != nil {
-		return api.Push{}, false, &api.InvalidError{Problems: []api.Problem{{Field: "body", Message: "does not have the form of a push event"}}}
-	}
-	branch, ok := strings.CutPrefix(body.Ref, "refs/heads/")
-	if !ok && body.Ref != "" {
-		return api.Push{}, false, nil // a tag
-	}
-	push := api.Push{Repository: body.Repository.FullName, Branch: branch, Commit: body.After}
-	main := body.Repository.Default
-	if push.Repository == "" {
-		push.Repository, main = body.Project.Path, body.Project.Default
-	}
-	push.Default = branch != "" && branch == main
-	var ps problems
-	if branch == "" || !api.ValidBranch(branch) {
-		ps.add("ref", "must name a branch: refs/heads/…")
-	}
-	if !commitHash(push.Commit) {
-		ps.add("after", "must be the hash of a commit")
-	}
-	if push.Repository == "" || len(push.Repository) > 500 || control(push.Repository, false) {
-		ps.add("repository", "must have the repository's full name")
-	}
-	if err := ps.err(); err != nil {
-		return api.Push{}, false, err
-	}
-	return push, strings.Trim(push.Commit, "0") != "", nil
-}
-
-// commitHash reports whether s can be the name of a commit, SHA-1 or SHA-256.
-func commitHash(s string) bool {
-	_, err := hex.DecodeString(s)
-	return err == nil && (len(s) == 40 || len(s) == 64)
 }

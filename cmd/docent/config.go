@@ -51,6 +51,7 @@ type Config struct {
 	MaxRequests    int      `toml:"max_requests" usage:"requests in work or waiting at once, streams not counted; more are refused with 503"`
 	MaxStreams     int      `toml:"max_streams" usage:"assistant streams open at once; more are refused with 503"`
 	StreamPace     Duration `toml:"stream_pace" usage:"least time between two writes of text to one reader; text that comes meanwhile goes together"`
+	StreamWriter   string   `toml:"stream_writer" flag:"stream-writer" usage:"what writes the answers of language models: sockets, which holds many open streams with few goroutines, or handler, plain net/http"`
 	MaxTurns       int      `toml:"max_turns" usage:"answers being written at once; further questions wait"`
 	MaxRunningJobs int      `toml:"max_running_jobs" usage:"jobs worked on at once; further jobs wait their turn"`
 	MaxOpenJobs    int      `toml:"max_open_jobs" usage:"maximum number of unfinished jobs, including those that wait for a model"`
@@ -148,12 +149,18 @@ func DefaultConfig() Config {
 		// What version 1 of the API calls its models.
 		ModelAliases: map[string]string{"sonnet": "", "opus": ""},
 		Limits:       api.Limits{ProjectHour: 100, KeyMonth: 10_000, OrgHour: 10_000, IPDay: 10_000},
-		MaxBody:      1 << 20, MaxRequests: 20_000, MaxStreams: 20_000, StreamPace: Duration{40 * time.Millisecond}, MaxTurns: 20_000, MaxRunningJobs: 2 * runtime.GOMAXPROCS(0), MaxOpenJobs: 64,
+		MaxBody:      1 << 20, MaxRequests: 20_000, MaxStreams: 20_000, StreamPace: Duration{40 * time.Millisecond}, StreamWriter: writerSockets, MaxTurns: 20_000, MaxRunningJobs: 2 * runtime.GOMAXPROCS(0), MaxOpenJobs: 64,
 		MaxOpenIndexes: 32, IndexMemory: 512 << 20, IdleAfter: Duration{2 * time.Minute}, PollInterval: Duration{time.Minute},
 		DrainTimeout: Duration{30 * time.Second}, JobTimeout: Duration{10 * time.Minute}, TurnTimeout: Duration{5 * time.Minute},
 		AgentSteps: 100, AgentTokens: 2_000_000, AgentCost: 300, AgentChange: 1 << 20,
 	}
 }
+
+// What can write streams.
+const (
+	writerSockets = "sockets"
+	writerHandler = "handler"
+)
 
 // envPrefix begins the environment variable of every setting.
 const envPrefix = "DOCENT_"
@@ -257,6 +264,9 @@ func (c Config) Validate() error {
 	}
 	if err := new(slog.Level).UnmarshalText([]byte(c.LogLevel)); err != nil {
 		bad("log_level", "%q is none of debug, info, warn, error", c.LogLevel)
+	}
+	if c.StreamWriter != writerSockets && c.StreamWriter != writerHandler {
+		bad("stream_writer", "%q is neither %s nor %s", c.StreamWriter, writerSockets, writerHandler)
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		bad("log_format", "%q is neither text nor json", c.LogFormat)

@@ -30,6 +30,7 @@ var mayImport = []struct {
 	{"docent/model", nil},
 	{"docent/model/modeltest", nil},
 	{"docent/router/openapi", nil},
+	{"docent/router/sockets", nil},
 	{"docent/markup", []string{"docent/formats"}},
 	{"docent/site", []string{"docent/api", "docent/formats", "docent/markup"}},
 	{"docent/datadir", nil},
@@ -81,10 +82,11 @@ var mayImport = []struct {
 	{"docent/retention", []string{"docent/actors/thread", "docent/api", "docent/persistence/journal"}},
 
 	// The edge, the load suite, the program.
+	{"docent/router/reqbody", []string{"docent/api", "docent/model", "docent/search", "docent/stream"}},
 	{"docent/router", []string{
-		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/forge", "docent/model",
-		"docent/persistence/catalog", "docent/persistence/journal", "docent/persistence/quota", "docent/router/openapi",
-		"docent/router/overload", "docent/search", "docent/stream",
+		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/forge", "docent/persistence/catalog",
+		"docent/persistence/journal", "docent/persistence/quota", "docent/router/openapi", "docent/router/overload",
+		"docent/router/reqbody", "docent/router/sockets", "docent/search", "docent/stream",
 	}},
 	{"docent/bench", []string{"docent/stream"}},
 	{"docent/client", []string{"docent/actors/thread", "docent/api", "docent/search", "docent/stream"}},

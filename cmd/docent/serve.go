@@ -267,6 +267,8 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 		Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
 		Ready:  a.stores.catalog.Ping,
 		Bounds: router.Bounds{BodyBytes: c.MaxBody, Requests: c.MaxRequests, Streams: c.MaxStreams, Pace: c.StreamPace.Duration},
+
+		HandlerStreams: c.StreamWriter == writerHandler,
 	})
 	if err != nil {
 		return nil, err

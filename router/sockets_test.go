@@ -10,7 +10,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,13 +23,13 @@ import (
 	"docent/stream"
 )
 
-// pumped is a house whose streams pumps write.
-func pumped(t testing.TB, options ...func(*router.Deps)) *house {
+// onSockets is a house whose streams package sockets writes.
+func onSockets(t testing.TB, options ...func(*router.Deps)) *house {
 	t.Helper()
-	return pumpedWith(t, func(*http.Server) {}, options...)
+	return onSocketsWith(t, func(*http.Server) {}, options...)
 }
 
-func pumpedWith(t testing.TB, change func(*http.Server), options ...func(*router.Deps)) *house {
+func onSocketsWith(t testing.TB, change func(*http.Server), options ...func(*router.Deps)) *house {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("streams stay with their handlers on this system")
@@ -77,7 +80,7 @@ func finish(t testing.TB, log *stream.Log) {
 }
 
 func TestAConnectionServesOneStreamAfterAnother(t *testing.T) {
-	h := pumped(t)
+	h := onSockets(t)
 	logs := h.slow()
 	c := h.dial()
 	r := bufio.NewReader(c)
@@ -94,7 +97,7 @@ func TestAConnectionServesOneStreamAfterAnother(t *testing.T) {
 		body(t, head(t, r))
 	}
 	if got := h.taken.Load(); got != 3 {
-		t.Errorf("%d of 3 streams went to a pump", got)
+		t.Errorf("%d of 3 streams went to the sockets", got)
 	}
 }
 
@@ -103,7 +106,7 @@ func TestAConnectionIsInOrderAfterEachAnswer(t *testing.T) {
 	asking := func(text string) string {
 		return strings.Replace(strings.Replace(ask, `"text":"Hi?"`, `"text":"`+text+`"`, 1), `"content":"Hi?"`, `"content":""`, 1)
 	}
-	h := pumped(t)
+	h := onSockets(t)
 	asked := make(chan string, 1)
 	h.threads.answer = func(cmd thread.Ask, log *stream.Log) {
 		asked <- cmd.Text
@@ -154,13 +157,13 @@ func TestAConnectionIsInOrderAfterEachAnswer(t *testing.T) {
 	fmt.Fprint(c, h.raw("GET", "/healthz", "", 0))
 	other(200)
 	if got := h.taken.Load(); got != 6 {
-		t.Errorf("%d of 6 streams went to a pump", got)
+		t.Errorf("%d of 6 streams went to the sockets", got)
 	}
 }
 
 // Requests that came while a stream was written are answered after it, in order, wherever their bytes were meanwhile.
 func TestRequestsBehindAStreamWaitTheirTurn(t *testing.T) {
-	h := pumped(t)
+	h := onSockets(t)
 	logs := h.slow()
 	c := h.dial()
 	r := bufio.NewReader(c)
@@ -171,7 +174,7 @@ func TestRequestsBehindAStreamWaitTheirTurn(t *testing.T) {
 	first := body(t, one)
 	two := head(t, r)
 	log := <-logs
-	fmt.Fprint(c, third[40:], h.raw("GET", "/healthz", "", 0)) // while the pump writes
+	fmt.Fprint(c, third[40:], h.raw("GET", "/healthz", "", 0)) // while the stream is written
 	write(t, log, say("second"))
 	finish(t, log)
 	second := body(t, two)
@@ -185,7 +188,7 @@ func TestRequestsBehindAStreamWaitTheirTurn(t *testing.T) {
 
 // A part that no socket takes at once is written piece by piece, and its slow reader keeps its stream.
 func TestAPartIsLargerThanASocketTakes(t *testing.T) {
-	h := pumped(t, func(d *router.Deps) { d.Bounds.Pace = time.Millisecond })
+	h := onSockets(t, func(d *router.Deps) { d.Bounds.Pace = time.Millisecond })
 	logs := h.slow()
 	c, other := h.dial(), h.dial()
 	fmt.Fprint(c, h.question())
@@ -217,7 +220,7 @@ func TestAClientThatGoesIsNoticedInSilence(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := pumped(t)
+			h := onSockets(t)
 			logs := h.slow()
 			c := h.dial()
 			fmt.Fprint(c, h.question())
@@ -240,71 +243,8 @@ func TestAClientThatGoesIsNoticedInSilence(t *testing.T) {
 	}
 }
 
-// The pulse may wake a stream that has left net/http before its pump has it, and before it is whole.
-func TestAStreamThatIsWokenBeforeItsPumpHasItIsServed(t *testing.T) {
-	h := pumped(t)
-	h.threads.answer = func(_ thread.Ask, log *stream.Log) { // whole before the stream is
-		write(t, log, say("words"))
-		finish(t, log)
-	}
-	h.server.OnTake(router.Taken.Wake)
-	c := h.dial()
-	fmt.Fprint(c, h.question())
-	if got := body(t, head(t, bufio.NewReader(c))); strings.Count(got, "words") != 1 || !strings.HasSuffix(got, "data: [DONE]\n\n") {
-		t.Errorf("the answer is %q", got)
-	}
-	if strings.Contains(h.log.String(), "panic") {
-		t.Errorf("the log says %s", h.log.String())
-	}
-}
-
-// A panic in one stream, also in what ends it, ends that stream alone, and its place is free again.
-func TestAPanicInAStreamEndsThatStreamAlone(t *testing.T) {
-	h := pumped(t)
-	logs := h.slow()
-	other := h.dial()
-	fmt.Fprint(other, h.question())
-	reader := bufio.NewReader(other)
-	res := head(t, reader)
-	log := <-logs
-	for range 3 {
-		broken := make(chan struct{})
-		h.server.OnTake(func(s router.Taken) {
-			s.Break()
-			close(broken)
-		})
-		c := h.dial()
-		fmt.Fprint(c, h.question())
-		finish(t, <-logs)
-		<-broken
-		if got, err := io.ReadAll(c); len(got) > 0 && err == nil {
-			t.Errorf("the reader of a stream that panicked got %q", got)
-		}
-	}
-	h.server.OnTake(func(router.Taken) {})
-	finish(t, log)
-	body(t, res)
-	fmt.Fprint(other, h.question())
-	res = head(t, reader)
-	finish(t, <-logs)
-	body(t, res)
-	if err := h.server.Drain(t.Context()); err != nil { // returns when no place is taken
-		t.Fatal(err)
-	}
-	figures, _ := h.text(200, "GET", "/metrics", h.admin, "")
-	for _, want := range []string{`docent_streams_ended_total{form="v2",how="broken"} 3`, `docent_streams_ended_total{form="v2",how="finished"} 2`,
-		`docent_streams_open{form="v2"} 0`, "docent_http_requests_in_flight 1"} {
-		if !strings.Contains(figures, want) {
-			t.Errorf("the figures lack %s", want)
-		}
-	}
-	if n := strings.Count(h.log.String(), "a stream panicked"); n != 6 {
-		t.Errorf("the log tells of %d panics, not of 3 in a stream and 3 at its end: %s", n, h.log.String())
-	}
-}
-
-func TestAStreamThatAPumpWritesIsAccountedFor(t *testing.T) {
-	h := pumped(t)
+func TestAStreamOnASocketIsAccountedFor(t *testing.T) {
+	h := onSockets(t)
 	logs := h.slow()
 	req, _ := http.NewRequest("POST", h.url+v2, strings.NewReader(ask))
 	req.Header.Set("Authorization", "Bearer "+h.assistant)
@@ -350,9 +290,9 @@ func TestAStreamThatAPumpWritesIsAccountedFor(t *testing.T) {
 	}
 }
 
-// What a pump cannot have stays with its handler, and is answered the same.
+// What the sockets cannot have stays with its handler, and is answered the same.
 func TestStreamsThatStayWithTheirHandlers(t *testing.T) {
-	h := pumped(t)
+	h := onSockets(t)
 	want, _ := h.text(200, "POST", v1, h.assistant, ask)
 	same := func(name, got string) {
 		t.Helper()
@@ -391,13 +331,13 @@ func TestStreamsThatStayWithTheirHandlers(t *testing.T) {
 	fmt.Fprint(c, strings.Replace(h.raw("POST", v1, h.assistant, len(ask)), "HTTP/1.1", "HTTP/1.0", 1), ask)
 	same("HTTP/1.0", body(t, head(t, bufio.NewReader(c))))
 	if got := h.taken.Load(); got != 1 { // the one that they are compared with
-		t.Errorf("%d went to a pump", got)
+		t.Errorf("%d went to the sockets", got)
 	}
 }
 
 // A client that asks for the end of the connection gets it after the whole answer.
 func TestAConnectionIsClosedAfterTheAnswerWhereTheClientWantsThat(t *testing.T) {
-	h := pumped(t)
+	h := onSockets(t)
 	logs := h.slow()
 	c := h.dial()
 	fmt.Fprint(c, strings.Replace(h.question(), "Host:", "Connection: close\r\nHost:", 1))
@@ -438,11 +378,11 @@ func TestAnIdleConnectionEndsWithItsTimeAndWithTheServer(t *testing.T) {
 		}
 	}
 	t.Run("time", func(t *testing.T) {
-		h := pumpedWith(t, func(server *http.Server) { server.IdleTimeout = 20 * time.Millisecond })
+		h := onSocketsWith(t, func(server *http.Server) { server.IdleTimeout = 20 * time.Millisecond })
 		end(h.idle(h.slow()))
 	})
 	t.Run("shutdown", func(t *testing.T) {
-		h := pumped(t)
+		h := onSockets(t)
 		r := h.idle(h.slow())
 		if err := h.web.Config.Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
@@ -450,7 +390,7 @@ func TestAnIdleConnectionEndsWithItsTimeAndWithTheServer(t *testing.T) {
 		end(r)
 	})
 	t.Run("close", func(t *testing.T) {
-		h := pumped(t)
+		h := onSockets(t)
 		r := h.idle(h.slow())
 		h.server.Close()
 		end(r)
@@ -458,8 +398,8 @@ func TestAnIdleConnectionEndsWithItsTimeAndWithTheServer(t *testing.T) {
 }
 
 // A stop that cannot wait tells the readers, whole streams and half written ones, and leaves no connection.
-func TestStreamsOfPumpsEndWithTheServer(t *testing.T) {
-	h := pumped(t)
+func TestStreamsOnSocketsEndWithTheServer(t *testing.T) {
+	h := onSockets(t)
 	logs := h.slow()
 	open, full := h.dial(), h.dial()
 	fmt.Fprint(open, h.question())
@@ -489,7 +429,7 @@ func TestStreamsOfPumpsEndWithTheServer(t *testing.T) {
 
 // An open stream that waits for its model has no goroutine.
 func TestAnOpenStreamHoldsNoGoroutine(t *testing.T) {
-	h := pumped(t)
+	h := onSockets(t)
 	logs := h.slow()
 	before := runtime.NumGoroutine()
 	const streams = 200
@@ -515,8 +455,8 @@ func TestAnOpenStreamHoldsNoGoroutine(t *testing.T) {
 }
 
 // Text that comes in quick succession goes together; the end does not wait for the pace.
-func TestAPumpPacesText(t *testing.T) {
-	h := pumped(t, func(d *router.Deps) { d.Bounds.Pace = time.Hour })
+func TestTextIsPaced(t *testing.T) {
+	h := onSockets(t, func(d *router.Deps) { d.Bounds.Pace = time.Hour })
 	logs := h.slow()
 	c := h.dial()
 	fmt.Fprint(c, h.question())
@@ -548,5 +488,42 @@ func TestAPumpPacesText(t *testing.T) {
 	figures, _ := h.text(200, "GET", "/metrics", h.admin, "")
 	if want := `docent_stream_flushes_total{form="v2"} 3`; !strings.Contains(figures, want) { // the start, the first text, and all the rest
 		t.Errorf("the figures lack %s", want)
+	}
+}
+
+// Both ways of writing streams give the same bytes, to the last one of their heads.
+func TestBothWaysGiveTheSameBytes(t *testing.T) {
+	answers := map[string][]string{}
+	changing := regexp.MustCompile(`(?:thr|msg|req)_[0-9A-Za-z]+|Date: [^\r]*`)
+	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
+		h := build(t, way)
+		h.threads.answer = func(_ thread.Ask, log *stream.Log) {
+			write(t, log, stream.Part{Kind: stream.Source, ID: "s1", URL: "https://docs.acme.example/page", Title: "Page"})
+			for n := range 100 {
+				write(t, log, say(strings.Repeat("words ", n)))
+			}
+			finish(t, log)
+		}
+		for _, path := range []string{v1, v2} {
+			c := h.dial()
+			fmt.Fprint(c, strings.Replace(h.posed(path, ""), "Host:", "Connection: close\r\nHost:", 1))
+			whole, err := io.ReadAll(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			top, chunks, _ := bytes.Cut(whole, []byte("\r\n\r\n"))
+			text, err := io.ReadAll(httputil.NewChunkedReader(bytes.NewReader(chunks)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(changing.ReplaceAllString(string(top), "…"), "\r\n")
+			slices.Sort(lines)
+			answers[path] = append(answers[path], strings.Join(lines, "\n")+"\n\n"+changing.ReplaceAllString(string(text), "…"))
+		}
+	})
+	for path, ways := range answers {
+		if len(ways) != 2 || ways[0] != ways[1] || !strings.Contains(ways[0], "words words") {
+			t.Errorf("%s is answered in %d ways, which differ:\n%.2000q", path, len(ways), ways)
+		}
 	}
 }
