@@ -62,6 +62,7 @@ func TestUnusableSettingIsNamed(t *testing.T) {
 		{"idle_after = \"soon\"", "", "not a duration"},
 		{"idle_after = \"1ms\"", "", "setting idle_after: 1ms is less than 1s"},
 		{"max_streams = 0", "", "setting max_streams: 0 is less than 1"},
+		{"stream_writer = \"pen\"", "", "setting stream_writer: \"pen\" is neither sockets nor handler"},
 		{"max_streams = \"many\"", "", "line 1"},
 		{"public_url = \"docent.example.com\"", "", "setting public_url"},
 		{"log_format = \"xml\"", "", "setting log_format"},
