@@ -1,25 +1,16 @@
 package main
 
 import (
-	"archive/tar"
-	"bufio"
-	"compress/gzip"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"io"
-	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"docent/api"
+	"docent/internal/corpora"
 	"docent/model"
 	"docent/model/registry"
 	"docent/search"
@@ -60,62 +51,6 @@ type judgedQuestion struct {
 	Relevant []string `json:"relevant"`
 }
 
-// archiveTree is a documentation set as it lies in its archive.
-type archiveTree struct {
-	name  string
-	files map[string][]byte
-}
-
-func (a archiveTree) Commit() string { return a.name }
-
-func (a archiveTree) Files(context.Context) ([]api.File, error) {
-	var out []api.File
-	for p, body := range a.files {
-		sum := sha256.Sum256(body)
-		out = append(out, api.File{Path: p, Hash: hex.EncodeToString(sum[:]), Size: int64(len(body))})
-	}
-	return out, nil
-}
-
-func (a archiveTree) Read(_ context.Context, p string) ([]byte, error) {
-	body, ok := a.files[p]
-	if !ok {
-		return nil, fs.ErrNotExist
-	}
-	return body, nil
-}
-
-func openArchive(t *testing.T, name string) archiveTree {
-	t.Helper()
-	f, err := os.Open(filepath.Join(judgedFolder, name+".tar.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree := archiveTree{name: name, files: map[string][]byte{}}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return tree
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		body, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tree.files[strings.TrimPrefix(h.Name, "./")] = body
-	}
-}
-
 func readJSON(t *testing.T, file string, into any) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -129,30 +64,7 @@ func readJSON(t *testing.T, file string, into any) {
 
 func realQuestions(t *testing.T) []judgedQuestion {
 	t.Helper()
-	f, err := os.Open(filepath.Join(judgedFolder, "queries.jsonl"))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the judged questions are not beside the repository")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var out []judgedQuestion
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var q judgedQuestion
-		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
-			t.Fatal(err)
-		}
-		if q.Kind == "question" {
-			out = append(out, q)
-		}
-	}
-	if len(out) == 0 {
-		t.Fatal("no questions")
-	}
-	return out
+	return slices.DeleteFunc(corpora.Queries[judgedQuestion](t), func(q judgedQuestion) bool { return q.Kind != "question" })
 }
 
 // The search and the built-in model together: real people's questions get an answer whose first source is the page that
@@ -176,7 +88,7 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 	answer := func(corpus, question string) (text string, sources []string, found string) {
 		project := api.Project{ID: api.ProjectID(corpus), SiteURL: "https://docs.example"}
 		if !indexed[corpus] {
-			if _, err := library.Update(t.Context(), project, openArchive(t, corpus), func(int, int) {}); err != nil {
+			if _, err := library.Update(t.Context(), project, corpora.Judged(t, corpus), func(int, int) {}); err != nil {
 				t.Fatal(err)
 			}
 			indexed[corpus] = true

@@ -22,6 +22,7 @@ import (
 
 	"docent/client"
 	"docent/datadir"
+	"docent/internal/corpora"
 )
 
 // What the documentation prints is typed as it is printed, page by page and block by block, in a shell, on a documentation set
@@ -337,22 +338,15 @@ func tidepool(dir string) error { return os.CopyFS(dir, os.DirFS("testdata/tidep
 func TestTheQuickstartWorksOnAnyDocumentation(t *testing.T) {
 	t.Parallel()
 	sets := map[string]func(*testing.T, string) error{"tidepool": func(_ *testing.T, dir string) error { return tidepool(dir) }}
-	const corpora = "../../../shared/corpora/"
-	for _, name := range []string{"vite-docs", "mintlify-docs"} {
-		if _, err := os.Stat(corpora + name + ".tar.gz"); err == nil {
-			sets[name] = func(t *testing.T, dir string) error {
-				return os.CopyFS(dir, os.DirFS(unpackFile(t, corpora+name+".tar.gz")))
-			}
-		}
+	for _, name := range []string{"vite", "mintlify"} {
+		sets[name] = func(t *testing.T, dir string) error { return corpora.Site(t, name).Write(dir) }
 	}
-	if _, err := os.Stat(corpora + "prometheus-docs.bundle"); err == nil {
-		sets["prometheus-docs"] = func(_ *testing.T, dir string) error {
-			out, err := exec.Command("git", "clone", "--quiet", corpora+"prometheus-docs.bundle", dir).CombinedOutput()
-			if err != nil {
-				return fmt.Errorf("%w: %s", err, out)
-			}
-			return nil
+	sets["prometheus"] = func(t *testing.T, dir string) error {
+		out, err := exec.Command("git", "clone", "--quiet", corpora.File(t, "corpora/prometheus-docs.bundle"), dir).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
 		}
+		return nil
 	}
 	for name, documentation := range sets {
 		for _, page := range []string{"docs/quickstart.mdx", "README.md"} {

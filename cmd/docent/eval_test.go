@@ -1,75 +1,31 @@
 package main
 
 import (
-	"archive/tar"
-	"compress/gzip"
-	"errors"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"docent/internal/corpora"
 	"docent/search"
 )
-
-const judgedFolder = "../../../shared/relevance"
 
 // unpack writes a judged documentation set into a folder, as an operator has it.
 func unpack(t *testing.T, name string) string {
 	t.Helper()
-	return unpackFile(t, filepath.Join(judgedFolder, name+".tar.gz"))
-}
-
-func unpackFile(t *testing.T, archive string) string {
-	t.Helper()
-	f, err := os.Open(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
+	if err := corpora.Judged(t, name).Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	defer root.Close()
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return dir
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		name := filepath.Clean(filepath.FromSlash(h.Name))
-		body, err := io.ReadAll(r)
-		if err == nil {
-			err = errors.Join(root.MkdirAll(filepath.Dir(name), 0o755), root.WriteFile(name, body, 0o644))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	return dir
 }
 
 // The server's own search operation, over HTTP, finds what the judged queries ask for: the bars are those that the search
 // promises for every site, with the standard weights.
 func TestSearchOverHTTPIsJudged(t *testing.T) {
 	t.Parallel()
-	f, err := os.Open(filepath.Join(judgedFolder, "queries.jsonl"))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the judged queries are not beside the repository")
-	}
+	f, err := os.Open(corpora.File(t, "relevance/queries.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}

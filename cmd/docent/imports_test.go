@@ -25,6 +25,7 @@ var mayImport = []struct {
 	{"docent/docs", nil},
 	{"docent/forge/failure", nil},
 	{"docent/formats", nil},
+	{"docent/internal/corpora", []string{"docent/api"}},
 	{"docent/internal/growth", nil},
 	{"docent/stream", nil},
 	{"docent/model", nil},
@@ -46,8 +47,8 @@ var mayImport = []struct {
 	}},
 	{"docent/forge/forgetest", []string{"docent/api", "docent/forge"}},
 	{"docent/model/builtin", []string{"docent/model"}},
-	{"docent/model/remote", []string{"docent/model"}},
-	{"docent/model/scripted", []string{"docent/model"}},
+	{"docent/model/remote", []string{"docent/backoff", "docent/model"}},
+	{"docent/model/scripted", []string{"docent/backoff", "docent/model"}},
 	{"docent/model/registry", []string{
 		"docent/api", "docent/model", "docent/model/builtin", "docent/model/remote", "docent/model/scripted",
 	}},

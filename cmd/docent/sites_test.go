@@ -1,21 +1,11 @@
 package main
 
 import (
-	"archive/tar"
-	"compress/gzip"
-	"context"
-	"crypto/sha1"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"maps"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,35 +14,15 @@ import (
 
 	"docent/agent"
 	"docent/api"
+	"docent/internal/corpora"
 	"docent/search"
 	"docent/site"
 )
 
-// A fileTree is a repository in memory.
-type fileTree map[string]string
-
 var (
-	_ agent.Tree  = fileTree{}
-	_ search.Tree = fileTree{}
+	_ agent.Tree  = corpora.Tree{}
+	_ search.Tree = corpora.Tree{}
 )
-
-func (fileTree) Commit() string { return "1" }
-
-func (t fileTree) Files(context.Context) ([]api.File, error) {
-	var out []api.File
-	for _, p := range slices.Sorted(maps.Keys(t)) {
-		out = append(out, api.File{Path: p, Size: int64(len(t[p])), Hash: fmt.Sprintf("%x", sha1.Sum([]byte(t[p])))})
-	}
-	return out, nil
-}
-
-func (t fileTree) Read(_ context.Context, p string) ([]byte, error) {
-	text, ok := t[p]
-	if !ok {
-		return nil, fs.ErrNotExist
-	}
-	return []byte(text), nil
-}
 
 var siteKinds = []api.SiteKind{"", api.SitePlain, api.SiteMintlify, api.SiteDocusaurus, api.SiteVitePress, api.SiteHugo, api.SiteMkDocs, api.SiteStarlight, api.SiteNext}
 
@@ -69,14 +39,14 @@ func TestSearchAndAgentAgreeOnWhereEachPageIsShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, tree := api.Project{ID: "p"}, fileTree{}
+		p, tree := api.Project{ID: "p"}, corpora.Tree{}
 		for line := range strings.Lines(string(a.Comment)) {
 			if dir, ok := strings.CutPrefix(line, "docs-dir: "); ok {
 				p.DocsDir = strings.TrimSpace(dir)
 			}
 		}
 		for _, f := range a.Files {
-			tree[f.Name] = string(f.Data)
+			tree[f.Name] = f.Data
 		}
 		for _, kind := range siteKinds {
 			p.Site = kind
@@ -91,7 +61,7 @@ func TestSearchAndAgentAgreeOnWhereEachPageIsShown(t *testing.T) {
 		{"hugo", "", []api.SiteKind{"", api.SiteStarlight}}, {"mintlify", "", []api.SiteKind{"", api.SiteHugo}}, {"prometheus", "docs", []api.SiteKind{"", api.SiteMkDocs}},
 		{"vite", "", []api.SiteKind{""}}, {"vite", "docs", []api.SiteKind{""}},
 	} {
-		tree := readSet(t, set.name)
+		tree := corpora.Judged(t, set.name)
 		for _, kind := range set.kinds {
 			t.Run(set.name+" as "+string(kind), func(t *testing.T) {
 				agree(t, api.Project{ID: "p", DocsDir: set.dir, Site: kind, SiteURL: "https://docs.acme.dev/base"}, tree, 60)
@@ -100,41 +70,10 @@ func TestSearchAndAgentAgreeOnWhereEachPageIsShown(t *testing.T) {
 	}
 }
 
-func readSet(t *testing.T, name string) fileTree {
-	t.Helper()
-	f, err := os.Open("../../../shared/relevance/" + name + ".tar.gz")
-	if err != nil {
-		t.Skip("no documentation sets beside the checkout")
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree := fileTree{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return tree
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		b, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tree[strings.TrimPrefix(h.Name, "./")] = string(b)
-	}
-}
-
 var marked = regexp.MustCompile(`zyxwv\d+`)
 
 // agree has the agent append a word of its own to each page, named by the address that a search gives it.
-func agree(t *testing.T, p api.Project, tree fileTree, most int) {
+func agree(t *testing.T, p api.Project, tree corpora.Tree, most int) {
 	t.Helper()
 	library, err := search.OpenLibrary(t.TempDir(), search.Options{})
 	if err != nil {

@@ -1,17 +1,8 @@
 package builtin
 
 import (
-	"archive/tar"
-	"bufio"
-	"bytes"
-	"compress/gzip"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"flag"
-	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -27,6 +18,7 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/internal/corpora"
 	"docent/model"
 	"docent/search"
 )
@@ -63,38 +55,12 @@ type verdictQuestion struct {
 	Absent   string   `json:"absent"` // what no page says
 }
 
-// A pages tree is a documentation set in memory.
-type pagesTree struct {
-	name  string
-	files map[string][]byte
-}
-
-func (p pagesTree) Commit() string { return p.name }
-
-func (p pagesTree) Files(context.Context) ([]api.File, error) {
-	var out []api.File
-	for name, body := range p.files {
-		sum := sha256.Sum256(body)
-		out = append(out, api.File{Path: name, Hash: hex.EncodeToString(sum[:]), Size: int64(len(body))})
-	}
-	return out, nil
-}
-
-func (p pagesTree) Read(_ context.Context, name string) ([]byte, error) {
-	body, ok := p.files[name]
-	if !ok {
-		return nil, fs.ErrNotExist
-	}
-	return body, nil
-}
-
 // openPages reads a documentation set; false where it is not on this machine.
-func openPages(t *testing.T, corpus string) (pagesTree, bool) {
+func openPages(t *testing.T, corpus string) (corpora.Tree, bool) {
 	t.Helper()
-	tree := pagesTree{corpus, map[string][]byte{}}
 	set, ok := verdictSets[corpus]
 	if !ok {
-		return openJudged(t, corpus)
+		return corpora.Judged(t, corpus), true
 	}
 	root := set.folder
 	if set.module != "" {
@@ -109,18 +75,18 @@ func openPages(t *testing.T, corpus string) (pagesTree, bool) {
 			if *fetch {
 				t.Fatalf("load %s: %v %v %s", set.module, err, jsonErr, got.Error)
 			}
-			return tree, false
+			return nil, false
 		}
 		root = filepath.Join(got.Dir, filepath.FromSlash(set.folder))
 	}
-	pages := os.DirFS(root)
+	pages, tree := os.DirFS(root), corpora.Tree{}
 	err := fs.WalkDir(pages, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		switch path.Ext(name) {
 		case ".md", ".mdx", ".json":
-			tree.files[name], err = fs.ReadFile(pages, name)
+			tree[name], err = fs.ReadFile(pages, name)
 		}
 		return err
 	})
@@ -130,43 +96,10 @@ func openPages(t *testing.T, corpus string) (pagesTree, bool) {
 	return tree, true
 }
 
-// openJudged reads one of the sets that the search is judged on.
-func openJudged(t *testing.T, corpus string) (pagesTree, bool) {
-	t.Helper()
-	tree := pagesTree{corpus, map[string][]byte{}}
-	raw, err := os.ReadFile(filepath.Join(judgedThere, corpus+".tar.gz"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return tree, false
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	z, err := gzip.NewReader(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return tree, true
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag == tar.TypeReg {
-			if tree.files[strings.TrimPrefix(h.Name, "./")], err = io.ReadAll(r); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
-
-const judgedThere = "../../../shared/relevance"
-
 // A judge asks questions as the assistant does.
 type judge struct {
 	library *search.Library
-	pages   map[string]pagesTree
+	pages   map[string]corpora.Tree
 	missing map[string]bool
 }
 
@@ -177,7 +110,7 @@ func newJudge(t *testing.T) *judge {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = library.Close() })
-	return &judge{library, map[string]pagesTree{}, map[string]bool{}}
+	return &judge{library, map[string]corpora.Tree{}, map[string]bool{}}
 }
 
 // request is a question with what is found for it; false where its documentation is not on this machine.
@@ -216,10 +149,10 @@ func (q verdictQuestion) found(req model.Request) bool {
 }
 
 // check reports where a question is not as it says that it is.
-func (q verdictQuestion) check(t *testing.T, pages pagesTree) {
+func (q verdictQuestion) check(t *testing.T, pages corpora.Tree) {
 	t.Helper()
 	for _, p := range q.Relevant {
-		if body, ok := pages.files[p]; !ok || !regexp.MustCompile(q.Holds).Match(body) {
+		if body, ok := pages[p]; !ok || !regexp.MustCompile(q.Holds).Match(body) {
 			t.Errorf("%s: %s does not hold %s: %s", q.Corpus, p, q.Holds, q.Query)
 		}
 	}
@@ -227,7 +160,7 @@ func (q verdictQuestion) check(t *testing.T, pages pagesTree) {
 		return
 	}
 	absent := regexp.MustCompile("(?i)" + q.Absent)
-	for p, body := range pages.files {
+	for p, body := range pages {
 		if strings.HasSuffix(p, ".md") && absent.Match(body) || strings.HasSuffix(p, ".mdx") && absent.Match(body) {
 			t.Errorf("%s: %s holds %s, so this may be answered: %s", q.Corpus, p, q.Absent, q.Query)
 		}
@@ -261,7 +194,7 @@ func TestVerdicts(t *testing.T) {
 		if !ok {
 			continue
 		}
-		if q.Corpus == ourOwn && q.Absent != "" && slices.ContainsFunc(slices.Collect(maps.Values(j.pages[ourOwn].files)), regexp.MustCompile("(?i)"+q.Absent).Match) {
+		if q.Corpus == ourOwn && q.Absent != "" && slices.ContainsFunc(slices.Collect(maps.Values(j.pages[ourOwn])), regexp.MustCompile("(?i)"+q.Absent).Match) {
 			continue // our own documentation goes on, and may answer it by now
 		}
 		q.check(t, j.pages[q.Corpus])
@@ -371,19 +304,10 @@ func (j *judge) fit(t *testing.T, samples []sample) {
 	for _, q := range own {
 		add(q.Corpus, q.Query, farOff, nil)
 	}
-	if f, err := os.Open(filepath.Join(judgedThere, "queries.jsonl")); err == nil {
-		lines := bufio.NewScanner(f)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			var q verdictQuestion
-			if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
-				t.Fatal(err)
-			}
-			if q.Kind == "question" {
-				add(q.Corpus, q.Query, answeredThere, q.Relevant)
-			}
+	for _, q := range corpora.Queries[verdictQuestion](t) {
+		if q.Kind == "question" {
+			add(q.Corpus, q.Query, answeredThere, q.Relevant)
 		}
-		_ = f.Close()
 	}
 	var w [5]float64
 	for range 200_000 {
