@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"mime"
 	"net"
 	"net/http"
@@ -18,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"docent/backoff"
 	"docent/model"
 )
 
@@ -294,24 +294,12 @@ func (r *Model) ask(ctx context.Context, c model.Chat, text func(string) error, 
 		if !ok || try >= r.Attempts || hurry && time.Since(began)+wait > soonEnough {
 			return fail(&model.Unavailable{Model: r.name, After: max(wait, f.RetryAfter), Err: f})
 		}
-		if pause(inner, wait) != nil {
+		if backoff.Sleep(inner, wait) != nil {
 			if ctx.Err() != nil {
 				return ending{usage: spent}, ctx.Err()
 			}
 			return fail(&model.Unavailable{Model: r.name, After: wait, Err: f})
 		}
-	}
-}
-
-// pause sleeps.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -321,9 +309,7 @@ func (r *Model) wait(f *Failure, try int) (time.Duration, bool) {
 	if f.RetryAfter > 0 {
 		return f.RetryAfter, f.RetryAfter <= longestWait
 	}
-	d := r.Backoff << (try - 1)
-	d = d/2 + rand.N(d/2+1)
-	return min(d, longestWait), true
+	return backoff.Exponential(r.Backoff, longestWait)(try), true
 }
 
 // once makes one try and turns whatever goes wrong into a Failure.

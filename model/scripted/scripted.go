@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"docent/backoff"
 	"docent/model"
 )
 
@@ -89,11 +90,13 @@ func (s *Model) Answer(ctx context.Context, req model.Request, emit func(model.D
 		r.cite = []int{0}
 	}
 	if s.script.Rate == 0 && s.script.Jitter == 0 { // no piece waits for its time but the first
-		err := pause(ctx, s.script.First)
-		for err == nil && r.n < s.script.Parts {
-			err = r.give()
+		_ = backoff.Sleep(ctx, s.script.First)
+		for r.n < s.script.Parts {
+			if err := r.give(); err != nil {
+				return r.result, err
+			}
 		}
-		return r.result, err
+		return r.result, nil
 	}
 	if s.script.Jitter > 0 {
 		r.random = rand.New(rand.NewPCG(1, uint64(len(req.Question))))
@@ -119,8 +122,8 @@ func (s *Model) Window() int {
 
 // Chat gives the next reply of the script.
 func (s *Model) Chat(ctx context.Context, c model.Chat) (model.Reply, error) {
-	if err := pause(ctx, s.script.First); err != nil {
-		return model.Reply{Model: s.name}, err
+	if backoff.Sleep(ctx, s.script.First) != nil {
+		return model.Reply{Model: s.name}, ctx.Err()
 	}
 	n := 0
 	for _, t := range c.Turns {
@@ -227,16 +230,4 @@ func (r *recital) stop(err error) {
 func (r *recital) end(err error) {
 	r.ended, r.err = true, err
 	close(r.done)
-}
-
-// pause sleeps.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
