@@ -53,36 +53,6 @@ func (s *section) complete(q *query, taken []bool, said []uint64, take func(int)
 	}
 }
 
-// compares reports whether a table's columns are what is asked about, so that each of its rows answers.
-func (q *query) compares(columns []uint64) bool {
-	n, got := 0, 0.0
-	for _, hash := range columns {
-		if t := q.find(hash); t >= 0 {
-			n++
-			got += q.weights[t]
-		}
-	}
-	return n > 1 && got >= q.total/2
-}
-
-// row is how well a row's first cell is what is asked about: whole is the share of the cell that the question has, share
-// that of the question that the cell has.
-func (q *query) row(cell []uint64) (whole, share float64) {
-	all, got := 0.0, 0.0
-	for _, hash := range cell {
-		if t := q.find(hash); t >= 0 {
-			all += q.weights[t]
-			got += q.weights[t]
-		} else {
-			all += q.unknown
-		}
-	}
-	if got == 0 {
-		return 0, 0
-	}
-	return got / all, got / q.total
-}
-
 // write puts together what is taken of a section, in the order of the page.
 func (s *section) write(q *query, taken []bool, budget int, said *[]uint64) string {
 	out := make([]string, 0, 16)

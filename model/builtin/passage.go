@@ -2,12 +2,9 @@ package builtin
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"docent/model"
 )
@@ -243,119 +240,9 @@ func (l *leaf) mark(text string, as where) []uint64 {
 // size is about how many bytes a leaf takes once it is read: measured on documentation, with some to spare.
 func (l *leaf) size() int { return 1000 + 4*len(l.of.Text) }
 
-// lines are a unit's sentences, or its lines where it is no running text; nil where there is one only.
-func lines(u *unit) []string {
-	var parts []string
-	if u.kind == prose {
-		parts = sentences(u.text)
-	} else {
-		parts = strings.Split(u.text, "\n")
-	}
-	if len(parts) < 2 {
-		return nil
-	}
-	return parts
-}
-
-// countWords is the length of strings.Fields.
-func countWords(s string) int {
-	n, within := 0, false
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			return n + len(strings.FieldsFunc(s[i:], unicode.IsSpace)) - joined(within, s[i:])
-		}
-		space := c == ' ' || c >= '\t' && c <= '\r'
-		if !space && !within {
-			n++
-		}
-		within = !space
-	}
-	return n
-}
-
-// joined is 1 where a word goes on in the rest of a text.
-func joined(within bool, rest string) int {
-	if r, _ := utf8.DecodeRuneInString(rest); within && !unicode.IsSpace(r) {
-		return 1
-	}
-	return 0
-}
-
-// pointsBack reports whether a paragraph cannot be understood without the one before it.
-func pointsBack(text string) bool {
-	first := split(firstWords(text))
-	if len(first) == 0 {
-		return false
-	}
-	w := strings.ToLower(first[0].text)
-	return pronouns[w] || w == "however" || w == "therefore" || w == "for" && len(first) > 1 && strings.EqualFold(first[1].text, "example")
-}
-
-// items cuts a list into its items, each with what is below it. The steps of a numbered list belong together unless there
-// are too many to be read.
-func items(text string) []string {
-	lines := strings.Split(text, "\n")
-	if m := item.FindStringSubmatch(lines[0]); m == nil || !strings.ContainsAny(m[2], "-*+") && len(strings.Fields(text)) <= longBlock {
-		return []string{text}
-	}
-	var out []string
-	start, coding := 0, false
-	for i, l := range lines {
-		if strings.HasPrefix(strings.TrimSpace(l), "```") {
-			coding = !coding
-		}
-		if i > start && !coding && indent(l) == 0 && item.MatchString(l) {
-			out = append(out, strings.Join(lines[start:i], "\n"))
-			start = i
-		}
-	}
-	out = append(out, strings.Join(lines[start:], "\n"))
-	for i := 0; i < len(out); i++ {
-		first, below, ok := strings.Cut(out[i], "\n")
-		if !ok || len(strings.Fields(out[i])) <= longList || !itemBelow.MatchString(below) {
-			continue
-		}
-		at := itemBelow.FindStringIndex(below)[0]
-		head := strings.TrimRight(first+"\n"+below[:at], "\n")
-		lines := strings.Split(below[at:], "\n")
-		margin := strings.Repeat(" ", indent(lines[0]))
-		for n, l := range lines {
-			lines[n] = l[min(len(margin), indent(l)):]
-		}
-		nested := items(strings.Join(lines, "\n"))
-		for n := range nested {
-			nested[n] = margin + strings.ReplaceAll(nested[n], "\n", "\n"+margin)
-		}
-		out = slices.Replace(out, i, i+1, append([]string{head}, nested...)...)
-		i += len(nested)
-	}
-	return out
-}
-
-var itemBelow = regexp.MustCompile(`(?m)^ +([-*+]|\d{1,9}[.)])\s+\S`)
-
-// rows cuts a table into its rows; above is what stands over them.
-func rows(text string) (out []string, above string) {
-	lines := strings.Split(text, "\n")
-	if len(lines) < 3 || strings.Trim(lines[1], "|-: ") != "" {
-		return []string{text}, ""
-	}
-	return lines[2:], lines[0] + "\n" + lines[1]
-}
-
-// firstCell is what a table's row is looked up by.
-func firstCell(row string) string {
-	row = strings.TrimPrefix(strings.TrimSpace(row), "|")
-	for i := 0; i < len(row); i++ {
-		switch row[i] {
-		case '\\':
-			i++
-		case '|':
-			return row[:i]
-		}
-	}
-	return row
+func (l *leaf) same(p *model.Passage) bool {
+	o := &l.of
+	return o.Text == p.Text && o.Path == p.Path && o.URL == p.URL && o.Title == p.Title && o.Heading == p.Heading && slices.Equal(o.Trail, p.Trail)
 }
 
 // hashesOf are those of a text's terms, each once.
@@ -367,61 +254,6 @@ func hashesOf(text string) []uint64 {
 		}
 	}
 	return out
-}
-
-// shelf keeps passages that were read lately: the good sections of a documentation are found again and again. It has
-// two generations, so that it stays bounded without a list of who was used when.
-type shelf struct {
-	mu         sync.Mutex
-	young, old map[leafKey]*leaf
-	bytes      int
-}
-
-// A leafKey tells passages apart at a glance; whether it is the same passage is seen by comparing them, which costs nothing
-// where both have their text from the same place.
-type leafKey struct {
-	path, url, heading, end string
-	bytes                   int
-}
-
-const shelfBytes = 20 << 20 // of leaves in a generation
-
-var leaves shelf
-
-// of is what a passage says, read by now. Who asks for a passage that somebody is reading waits for him.
-func (s *shelf) of(p *model.Passage) *leaf {
-	k := leafKey{p.Path, p.URL, p.Heading, p.Text[max(0, len(p.Text)-32):], len(p.Text)}
-	s.mu.Lock()
-	l := s.young[k]
-	if l == nil {
-		if l = s.old[k]; l != nil {
-			s.put(k, l)
-		}
-	}
-	if l == nil || !l.same(p) {
-		l = newLeaf(p)
-		s.put(k, l)
-	}
-	s.mu.Unlock()
-	l.read()
-	return l
-}
-
-func (l *leaf) same(p *model.Passage) bool {
-	o := &l.of
-	return o.Text == p.Text && o.Path == p.Path && o.URL == p.URL && o.Title == p.Title && o.Heading == p.Heading && slices.Equal(o.Trail, p.Trail)
-}
-
-func (s *shelf) put(k leafKey, l *leaf) {
-	if s.young == nil || s.bytes > shelfBytes {
-		s.old, s.young, s.bytes = s.young, map[leafKey]*leaf{}, 0
-	}
-	if was := s.young[k]; was != nil {
-		s.bytes -= was.size()
-		delete(s.young, k) // the key's texts are the new one's
-	}
-	s.young[k] = l
-	s.bytes += l.size()
 }
 
 // fingerprint tells texts apart by their words alone.

@@ -198,3 +198,45 @@ func Queries(question string, history []model.Message, selected []model.Snippet)
 	}
 	return out
 }
+
+// clauses cuts a question at its ends of sentences and before a further question word.
+func clauses(question string) []string {
+	var out []string
+	start := 0
+	var room [64]word
+	words := appendWords(room[:0], question)
+	for i, w := range words {
+		if i == 0 || w.start == start {
+			continue
+		}
+		between := question[words[i-1].end:w.start]
+		lower := strings.ToLower(w.text)
+		asks := false
+		if lower == "and" || lower == "or" || lower == "but" {
+			if i+1 < len(words) {
+				switch strings.ToLower(words[i+1].text) {
+				case "how", "what", "why", "when", "where", "which", "who", "can", "is", "are", "does", "do", "should":
+					asks = true
+				}
+			}
+		}
+		if asks || strings.ContainsAny(between, "?;\n") || strings.Contains(between, ". ") {
+			out = append(out, question[start:w.start])
+			start = w.start
+		}
+	}
+	if out == nil {
+		return []string{question}
+	}
+	return append(out, question[start:])
+}
+
+func refers(clause string) bool {
+	var room [64]word
+	for _, w := range appendWords(room[:0], clause) {
+		if pronouns[strings.ToLower(w.text)] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,222 @@
+package builtin
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"docent/model"
+)
+
+// A quote is what the answer takes from one passage.
+type quote struct {
+	passage int
+	text    string
+}
+
+// What an answer may hold. Words of code and tables count too, so that an answer stays readable.
+const (
+	mostPassages = 4
+	mostDoubtful = 3   // where they may not answer
+	mostOfPage   = 3   // passages of one page
+	mainWords    = 170 // of the first passage; a section that is not longer is taken whole
+	moreWords    = 90  // of each further passage
+	shortLead    = 40  // of the paragraph that a section begins with, up to which it is always taken
+	longBlock    = 220 // words from which an item, a row or steps are not taken; code no more than its passage has room for
+	longList     = 70  // words from which the items of a list are taken one by one
+	longTable    = 150 // the same for the rows of a table, which its lines hold together
+	longCompare  = 330 // words up to which a table is taken whole that compares what is asked about
+	shortRest    = 40  // words up to which the rest of a list or table is taken with what fits
+	mostNamed    = 6   // rows that are taken because the question names them
+	listed       = 100 // words of a list or table that are shown from its beginning where the question asks which there are
+)
+
+// A section is one passage as it fits one question.
+type section struct {
+	*leaf
+	terms  []int32   // of each term of the question, which of the passage's it is; -1 where it has none
+	counts []uint8   // for each unit, how often it has each term of the question
+	lines  []float64 // how much of the question each line holds
+	scores []float64 // of the units
+	best   float64   // match of its best block
+	named  float64   // how well its heading fits
+	sure   float64   // of the search, as a share of how sure it is of its first passage
+	score  float64
+}
+
+// compose chooses what to quote: nothing where the documentation does not answer, and less where it is not sure that it does.
+func compose(req model.Request) (quotes []quote, sure bool) {
+	sections := read(req)
+	question := Standalone(req.Question, req.History, req.Context)
+	points := false
+	if about := excerpt(req.Context); about != "" && pointsAtText(gist(req.Question)) { // "explain this code": that it is code tells nothing
+		question, points = about, true
+	}
+	q := ask(question, sections)
+	if len(q.terms) == 0 {
+		return nil, false
+	}
+	found := fits(req, question, q, sections).finding(points)
+	if found == denied {
+		return nil, false
+	}
+	order := rank(req, q, sections)
+	if len(order) == 0 {
+		return nil, false
+	}
+	most := mostPassages
+	if found == doubtful {
+		most = mostDoubtful
+	}
+	// The first section is the one to begin with. What else is said is where the best blocks are.
+	first := sections[order[0]]
+	rest := order[1:]
+	worth := func(at int) float64 {
+		s := sections[at]
+		v := s.sure * (1 + s.best + 0.3*s.named)
+		if req.Passages[at].Path == req.Passages[order[0]].Path {
+			v *= 1.1
+		}
+		return v
+	}
+	slices.SortStableFunc(rest, func(a, b int) int { return cmp.Compare(worth(b), worth(a)) })
+	var said []uint64 // prints of what was quoted, for blocks that two pages share
+	var pages [][]quote
+	quoted := 0
+	for n, at := range order {
+		if quoted == most {
+			break
+		}
+		path := req.Passages[at].Path
+		page := slices.IndexFunc(pages, func(p []quote) bool { return req.Passages[p[0].passage].Path == path })
+		budget := moreWords
+		if n == 0 {
+			budget = mainWords
+		} else if worth(at) < 0.5*worth(order[0]) || sections[at].best < 0.5*first.best || page >= 0 && len(pages[page]) == mostOfPage {
+			continue
+		}
+		text := choose(q, sections[at], budget, &said)
+		if text == "" {
+			continue
+		}
+		quoted++
+		if page < 0 {
+			pages = append(pages, []quote{{at, text}})
+		} else {
+			pages[page] = append(pages[page], quote{at, text})
+		}
+	}
+	return slices.Concat(pages...), found == answered
+}
+
+func read(req model.Request) []*section {
+	all := make([]section, len(req.Passages))
+	out := make([]*section, len(req.Passages))
+	for i := range req.Passages {
+		all[i].leaf = leaves.of(&req.Passages[i])
+		out[i] = &all[i]
+	}
+	return out
+}
+
+// rank orders the passages.
+func rank(req model.Request, q *query, sections []*section) []int {
+	top := 0.0
+	for _, p := range req.Passages {
+		top = max(top, p.Score)
+	}
+	order := make([]int, 0, len(sections))
+	for i, s := range sections {
+		best := 0.0
+		for n := range s.units {
+			if u := &s.units[n]; u.kind != heading {
+				terms := len(q.terms)
+				s.scores[n] = q.match(s, s.counts[n*terms:(n+1)*terms], s.lines[u.firstLine:u.firstLine+u.lines], u.words, u.kind)
+				best = max(best, s.scores[n])
+			}
+		}
+		if len(s.units) == 0 || best == 0 {
+			continue
+		}
+		s.best = best
+		sure := 1 / float64(i+1)
+		if top > 0 {
+			sure = req.Passages[i].Score / top
+		}
+		// The search has compared with the whole documentation: its order is right more often than any mixture with what
+		// the passages alone show, except that it does not know a definition when it sees one.
+		head := q.headFit(s)
+		s.sure, s.named = sure, head
+		s.score = sure + 0.1*head + 0.2*best
+		if q.whatIs && head >= 0.3 && q.defines(s) {
+			s.score += 0.35
+		}
+		order = append(order, i)
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(sections[b].score, sections[a].score)
+	})
+	return order
+}
+
+// headFit is how well the section's heading or the page's title names what is asked: the share of the heading that the
+// question has, times the share of one aspect that the heading has.
+func (q *query) headFit(s *section) float64 {
+	best := 0.0
+	for _, head := range []struct {
+		terms []uint64
+		where where
+	}{{s.head, inHead}, {s.title, inTitle}} {
+		whole, got := 0.0, 0.0
+		for _, t := range head.terms {
+			if n := q.find(t); n >= 0 {
+				whole += q.weights[n]
+				got += q.weights[n]
+			} else {
+				whole += q.unknown
+			}
+		}
+		if whole == 0 {
+			continue
+		}
+		for i := range q.aspects {
+			a := &q.aspects[i]
+			have := 0.0
+			for _, t := range a.terms {
+				if n := s.terms[t]; n >= 0 && s.where[n]&head.where != 0 {
+					have += q.weights[t]
+				}
+			}
+			if a.total > 0 {
+				best = max(best, got/whole*have/a.total)
+			}
+		}
+	}
+	return best
+}
+
+// defines reports whether a section begins by saying what the thing asked about is or does: "A histogram records …",
+// "Path parameters are …".
+func (q *query) defines(s *section) bool {
+	for i := range s.units[:min(2, len(s.units))] {
+		if s.units[i].kind != prose {
+			continue
+		}
+		subject := false
+		var room [32]word
+		for _, w := range appendWords(room[:0], firstWords(s.units[i].text)) {
+			lower := strings.ToLower(w.text)
+			if t := termsOf(w.text); len(t) > 0 && slices.Contains(q.aspects[0].terms, q.find(t[0].hash)) {
+				subject = true
+				continue
+			}
+			if subject {
+				return lower == "is" || lower == "are" || strings.HasSuffix(lower, "s") && lower != "this"
+			}
+			if lower != "a" && lower != "an" && lower != "the" && lower != "in" {
+				break
+			}
+		}
+	}
+	return false
+}

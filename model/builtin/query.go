@@ -1,0 +1,244 @@
+package builtin
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// A query is the question as it is matched.
+type query struct {
+	aspects []aspect
+	terms   []term    // of all aspects, each once
+	weights []float64 // of the terms: how few blocks have each
+	unknown float64   // weight of a term that no block has
+	byName  []int     // the terms in alphabetical order
+	total   float64
+	howTo   bool
+	whatIs  bool
+	lists   bool // it asks which there are
+}
+
+// An aspect is one of the things that are asked, by its terms.
+type aspect struct {
+	terms []int
+	total float64
+}
+
+// mostAspects bounds the things that are asked at once.
+const mostAspects = 8
+
+// ask reads the question: its aspects and their terms, each weighed by how few blocks have it.
+func ask(question string, sections []*section) *query {
+	q := &query{}
+	lower := strings.ToLower(strings.TrimSpace(question))
+	q.howTo = strings.Contains(lower, "how ") || strings.HasPrefix(lower, "can ") || strings.Contains(lower, "example")
+	for _, begin := range []string{"what is", "what are", "what's", "whats", "what does", "explain", "define"} {
+		q.whatIs = q.whatIs || strings.HasPrefix(lower, begin)
+	}
+	for _, begin := range []string{"which ", "what are", "list ", "show all", "show me all"} {
+		q.lists = q.lists || strings.HasPrefix(lower, begin)
+	}
+	var topic []term
+	parts := clauses(question)
+	if len(parts) > mostAspects { // the rest is one
+		n := 0
+		for _, p := range parts[:mostAspects-1] {
+			n += len(p)
+		}
+		parts = append(parts[:mostAspects-1], question[n:])
+	}
+	for _, clause := range parts {
+		var a aspect
+		found := terms(clause)
+		if refers(clause) { // "how does it differ": it is what was asked about before
+			found = append(found, topic...)
+		}
+		if q.terms == nil {
+			q.terms = make([]term, 0, max(16, len(found)))
+		}
+		a.terms = make([]int, 0, len(found))
+		for _, t := range found {
+			n := q.find(t.hash)
+			if n < 0 {
+				n = len(q.terms)
+				q.terms = append(q.terms, t)
+			}
+			if !slices.Contains(a.terms, n) {
+				a.terms = append(a.terms, n)
+			}
+		}
+		if len(topic) == 0 {
+			topic = found
+		}
+		if len(a.terms) > 0 {
+			q.aspects = append(q.aspects, a)
+		}
+	}
+	q.byName = make([]int, len(q.terms))
+	for i := range q.byName {
+		q.byName[i] = i
+	}
+	slices.SortFunc(q.byName, func(a, b int) int { return strings.Compare(q.terms[a].text, q.terms[b].text) })
+	q.look(sections)
+	for i := range q.aspects {
+		for _, t := range q.aspects[i].terms {
+			q.aspects[i].total += q.weights[t]
+		}
+	}
+	for _, w := range q.weights {
+		q.total += w
+	}
+	return q
+}
+
+// find is the number of a term of the question, or -1.
+func (q *query) find(hash uint64) int {
+	for i := range q.terms {
+		if q.terms[i].hash == hash {
+			return i
+		}
+	}
+	return -1
+}
+
+// look finds the question's terms in the sections, and weighs them: rare ones among the units tell more, and a term that
+// no unit has tells most.
+func (q *query) look(sections []*section) {
+	n := len(q.terms)
+	units, cells, lines := 0, 0, 0
+	for _, s := range sections {
+		units += len(s.units)
+		cells += len(s.units) * n
+		lines += s.lineCount
+	}
+	at, counts := make([]int32, len(sections)*n), make([]uint8, cells)
+	weights := make([]float64, n+lines+units)
+	q.weights, weights = weights[:n:n], weights[n:]
+	df := make([]int, n)
+	for _, s := range sections {
+		s.terms, at = at[:n:n], at[n:]
+		s.counts, counts = counts[:len(s.units)*n:len(s.units)*n], counts[len(s.units)*n:]
+		s.lines, weights = weights[:s.lineCount:s.lineCount], weights[s.lineCount:]
+		s.scores, weights = weights[:len(s.units):len(s.units)], weights[len(s.units):]
+		for t := range n {
+			v := s.leaf.find(q.terms[t].hash)
+			s.terms[t] = int32(v)
+			if v < 0 {
+				continue
+			}
+			found := s.inUnits.of(v)
+			df[t] += len(found)
+			for _, m := range found {
+				s.counts[int(m.at)*n+t] = m.times
+			}
+		}
+	}
+	weight := func(df int) float64 {
+		n, df_ := float64(units), float64(df)
+		return math.Log(1 + (n-df_+0.5)/(df_+0.5))
+	}
+	q.unknown = weight(0)
+	for t := range q.weights {
+		q.weights[t] = weight(df[t])
+	}
+	for _, s := range sections {
+		for _, t := range q.byName { // a line's sum is made in one order, so that equal lines weigh the same
+			if v := s.terms[t]; v >= 0 {
+				for _, m := range s.inLines.of(int(v)) {
+					s.lines[m.at] += q.weights[t]
+				}
+			}
+		}
+	}
+}
+
+// match is how well a unit fits a question: for each aspect the share of its weight in the block, less for what only the
+// headings above say; the best aspect counts most. Counts are how often the unit has each term, lines how much of the
+// question each of its lines holds, where it has several.
+func (q *query) match(s *section, counts []uint8, lines []float64, words int, kind blockKind) float64 {
+	best, sum := 0.0, 0.0
+	for i := range q.aspects {
+		a := &q.aspects[i]
+		if a.total == 0 {
+			continue
+		}
+		got := 0.0
+		for _, t := range a.terms {
+			w := q.weights[t]
+			switch n := counts[t]; {
+			case n > 1:
+				got += 1.15 * w
+			case n == 1:
+				got += w
+			case s.terms[t] < 0:
+			case s.where[s.terms[t]]&inHead != 0:
+				got += 0.5 * w
+			case s.where[s.terms[t]]&inContext != 0:
+				got += 0.25 * w
+			}
+		}
+		got /= a.total
+		best = max(best, got)
+		sum += got
+	}
+	score := 0.7*best + 0.3*sum/float64(max(len(q.aspects), 1))
+	// What answers stands in one sentence, one line or one item rather than here and there in a long block.
+	near, whole := 0.0, 0.0
+	for t, w := range q.weights {
+		if counts[t] > 0 {
+			whole += w
+		}
+	}
+	if len(lines) == 0 {
+		near = whole
+	}
+	for _, got := range lines {
+		if near == whole { // no line holds more than all of them
+			break
+		}
+		near = max(near, got)
+	}
+	if q.total > 0 {
+		score = (score + near/q.total) / 2
+	}
+	switch {
+	case words < 4:
+		score *= 0.6
+	case kind == code && !q.howTo:
+		score *= 0.8
+	case words > 150:
+		score *= 0.85
+	}
+	return score
+}
+
+// compares reports whether a table's columns are what is asked about, so that each of its rows answers.
+func (q *query) compares(columns []uint64) bool {
+	n, got := 0, 0.0
+	for _, hash := range columns {
+		if t := q.find(hash); t >= 0 {
+			n++
+			got += q.weights[t]
+		}
+	}
+	return n > 1 && got >= q.total/2
+}
+
+// row is how well a row's first cell is what is asked about: whole is the share of the cell that the question has, share
+// that of the question that the cell has.
+func (q *query) row(cell []uint64) (whole, share float64) {
+	all, got := 0.0, 0.0
+	for _, hash := range cell {
+		if t := q.find(hash); t >= 0 {
+			all += q.weights[t]
+			got += q.weights[t]
+		} else {
+			all += q.unknown
+		}
+	}
+	if got == 0 {
+		return 0, 0
+	}
+	return got / all, got / q.total
+}

@@ -1,0 +1,215 @@
+package builtin
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// lines are a unit's sentences, or its lines where it is no running text; nil where there is one only.
+func lines(u *unit) []string {
+	var parts []string
+	if u.kind == prose {
+		parts = sentences(u.text)
+	} else {
+		parts = strings.Split(u.text, "\n")
+	}
+	if len(parts) < 2 {
+		return nil
+	}
+	return parts
+}
+
+// items cuts a list into its items, each with what is below it. The steps of a numbered list belong together unless there
+// are too many to be read.
+func items(text string) []string {
+	lines := strings.Split(text, "\n")
+	if m := item.FindStringSubmatch(lines[0]); m == nil || !strings.ContainsAny(m[2], "-*+") && len(strings.Fields(text)) <= longBlock {
+		return []string{text}
+	}
+	var out []string
+	start, coding := 0, false
+	for i, l := range lines {
+		if strings.HasPrefix(strings.TrimSpace(l), "```") {
+			coding = !coding
+		}
+		if i > start && !coding && indent(l) == 0 && item.MatchString(l) {
+			out = append(out, strings.Join(lines[start:i], "\n"))
+			start = i
+		}
+	}
+	out = append(out, strings.Join(lines[start:], "\n"))
+	for i := 0; i < len(out); i++ {
+		first, below, ok := strings.Cut(out[i], "\n")
+		if !ok || len(strings.Fields(out[i])) <= longList || !itemBelow.MatchString(below) {
+			continue
+		}
+		at := itemBelow.FindStringIndex(below)[0]
+		head := strings.TrimRight(first+"\n"+below[:at], "\n")
+		lines := strings.Split(below[at:], "\n")
+		margin := strings.Repeat(" ", indent(lines[0]))
+		for n, l := range lines {
+			lines[n] = l[min(len(margin), indent(l)):]
+		}
+		nested := items(strings.Join(lines, "\n"))
+		for n := range nested {
+			nested[n] = margin + strings.ReplaceAll(nested[n], "\n", "\n"+margin)
+		}
+		out = slices.Replace(out, i, i+1, append([]string{head}, nested...)...)
+		i += len(nested)
+	}
+	return out
+}
+
+var itemBelow = regexp.MustCompile(`(?m)^ +([-*+]|\d{1,9}[.)])\s+\S`)
+
+// rows cuts a table into its rows; above is what stands over them.
+func rows(text string) (out []string, above string) {
+	lines := strings.Split(text, "\n")
+	if len(lines) < 3 || strings.Trim(lines[1], "|-: ") != "" {
+		return []string{text}, ""
+	}
+	return lines[2:], lines[0] + "\n" + lines[1]
+}
+
+// firstCell is what a table's row is looked up by.
+func firstCell(row string) string {
+	row = strings.TrimPrefix(strings.TrimSpace(row), "|")
+	for i := 0; i < len(row); i++ {
+		switch row[i] {
+		case '\\':
+			i++
+		case '|':
+			return row[:i]
+		}
+	}
+	return row
+}
+
+// advises reports whether a block tells a reader what to do: it names a thing as it is typed, and speaks to him.
+func advises(text string) bool {
+	if !strings.Contains(text, "`") {
+		return false
+	}
+	for _, sentence := range sentences(text) {
+		words := split(firstWords(sentence))
+		for i, w := range words {
+			lower := strings.ToLower(w.text)
+			if i == 0 && imperatives[lower] {
+				return true
+			}
+			if i > 0 && strings.EqualFold(words[i-1].text, "you") && mayDo[lower] || i > 0 && lower == "use" && !strings.EqualFold(words[i-1].text, "of") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var (
+	imperatives = set("use set add create configure enable disable run specify pass install call put define import turn change replace wrap provide make ensure avoid consider include")
+	mayDo       = set("can may should must need")
+)
+
+// announces reports whether a paragraph speaks of what comes after it.
+func announces(text string) bool {
+	if strings.HasSuffix(text, ":") {
+		return true
+	}
+	last := strings.ToLower(text[max(len(text)-120, 0):])
+	return strings.Contains(last, "following") || strings.Contains(last, "below") || strings.Contains(last, "as follows")
+}
+
+// pointsBack reports whether a paragraph cannot be understood without the one before it.
+func pointsBack(text string) bool {
+	first := split(firstWords(text))
+	if len(first) == 0 {
+		return false
+	}
+	w := strings.ToLower(first[0].text)
+	return pronouns[w] || w == "however" || w == "therefore" || w == "for" && len(first) > 1 && strings.EqualFold(first[1].text, "example")
+}
+
+func firstWords(s string) string {
+	if len(s) > 80 {
+		s = s[:80]
+		for len(s) > 0 && !utf8.ValidString(s) {
+			s = s[:len(s)-1]
+		}
+	}
+	return s
+}
+
+// countWords is the length of strings.Fields.
+func countWords(s string) int {
+	n, within := 0, false
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			return n + len(strings.FieldsFunc(s[i:], unicode.IsSpace)) - joined(within, s[i:])
+		}
+		space := c == ' ' || c >= '\t' && c <= '\r'
+		if !space && !within {
+			n++
+		}
+		within = !space
+	}
+	return n
+}
+
+// joined is 1 where a word goes on in the rest of a text.
+func joined(within bool, rest string) int {
+	if r, _ := utf8.DecodeRuneInString(rest); within && !unicode.IsSpace(r) {
+		return 1
+	}
+	return 0
+}
+
+// sentences cuts running text into sentences; code spans, links and brackets are never cut.
+func sentences(s string) []string {
+	var out []string
+	start, depth := 0, 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '`':
+			if end := strings.IndexByte(s[i+1:], '`'); end >= 0 {
+				i += end + 1
+			}
+		case '[', '(':
+			depth++
+		case ']', ')':
+			depth = max(depth-1, 0)
+		case '.', '!', '?':
+			end := i + 1
+			for end < len(s) && strings.IndexByte(`"'*_)`, s[end]) >= 0 {
+				end++
+			}
+			if depth > 0 && end == i+1 || end < len(s) && s[end] != ' ' || s[i] == '.' && abbreviation(s[start:i]) {
+				continue
+			}
+			next := strings.TrimLeft(s[end:], " *_\"'`([")
+			if r, _ := utf8.DecodeRuneInString(next); next != "" && unicode.IsLower(r) && !strings.HasPrefix(strings.TrimLeft(s[end:], " "), "`") {
+				continue
+			}
+			if t := strings.TrimSpace(s[start:end]); t != "" {
+				out = append(out, t)
+			}
+			start, i, depth = end, end-1, 0
+		}
+	}
+	if t := strings.TrimSpace(s[start:]); t != "" {
+		out = append(out, t)
+	}
+	return out
+}
+
+func abbreviation(before string) bool {
+	at := strings.LastIndexAny(before, " (")
+	switch strings.ToLower(before[at+1:]) {
+	case "e.g", "i.e", "etc", "vs", "cf", "approx", "dr", "mr", "no", "fig", "resp":
+		return true
+	}
+	return false
+}
