@@ -47,14 +47,14 @@ var (
 	definitions = regexp.MustCompile(`^\s{0,3}:\s+`)
 )
 
-// cut reads a section into blocks. The section's own heading at its top is left out.
-func cut(p *model.Passage) []block {
+// parseBlocks reads a section into blocks. The section's own heading at its top is left out.
+func parseBlocks(p *model.Passage) []block {
 	text := strings.ReplaceAll(p.Text, "\r\n", "\n")
 	if strings.Contains(text, "<!--") || strings.Contains(text, "{/*") {
 		text = comment.ReplaceAllString(text, "")
 	}
 	lines := strings.Split(text, "\n")
-	c := cutter{page: p, mdx: strings.HasSuffix(p.Path, ".mdx")}
+	c := scanner{page: p, mdx: strings.HasSuffix(p.Path, ".mdx")}
 	for i := 0; i < len(lines); i++ {
 		line := strings.ReplaceAll(lines[i], "\t", "    ")
 		if f := match(fence, "`~", line); f != nil {
@@ -89,7 +89,7 @@ func match(pattern *regexp.Regexp, first, line string) []string {
 	return nil
 }
 
-type cutter struct {
+type scanner struct {
 	page   *model.Passage
 	mdx    bool
 	blocks []block
@@ -103,13 +103,13 @@ type cutter struct {
 }
 
 // add puts a line to the block that is being read.
-func (c *cutter) add(line string) {
+func (c *scanner) add(line string) {
 	c.settle()
 	c.lines = append(c.lines, line)
 }
 
 // settle puts to the last line what goes on with it.
-func (c *cutter) settle() {
+func (c *scanner) settle() {
 	if len(c.lazy) > 0 {
 		last := &c.lines[len(c.lines)-1]
 		*last += " " + strings.Join(c.lazy, " ")
@@ -117,7 +117,7 @@ func (c *cutter) settle() {
 	}
 }
 
-func (c *cutter) flush() {
+func (c *scanner) flush() {
 	c.settle()
 	lines := c.lines
 	kind := c.kind
@@ -175,7 +175,7 @@ func dedent(lines []string) []string {
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
 // fenced takes a fenced block, kept as it is but for its indentation and for what generators add to its first line.
-func (c *cutter) fenced(lines []string, i int, f []string) int {
+func (c *scanner) fenced(lines []string, i int, f []string) int {
 	margin, mark, lang := len(f[1]), f[2], f[3]
 	within := c.kind == list && margin >= c.margin && c.margin > 0
 	if !within {
@@ -224,139 +224,200 @@ func (c *cutter) fenced(lines []string, i int, f []string) int {
 	return i
 }
 
-func (c *cutter) line(line string) {
-	trimmed := strings.TrimSpace(line)
-	if c.open != "" { // the rest of a tag of several lines
-		if at := strings.Index(trimmed, ">"); at >= 0 {
-			whole := c.open + " " + trimmed[:at+1]
-			c.open = ""
-			c.labels(whole)
-			c.line(trimmed[at+1:])
-			return
-		}
-		if len(c.open) < 4000 {
-			c.open += " " + trimmed
-			return
-		}
-		c.open = ""
+// A sourceLine is a line as far as it is read.
+type sourceLine struct {
+	text    string
+	trimmed string
+	blank   bool // the line before was empty
+}
+
+// line reads a line in the first of these forms that it has. Those before may have taken something off it.
+func (c *scanner) line(text string) {
+	l := &sourceLine{text: text, trimmed: strings.TrimSpace(text)}
+	_ = c.restOfTag(l) || c.empty(l) || c.quotation(l) || c.markup(l) || c.admonition(l) || c.headline(l) || c.tags(l) ||
+		c.listItem(l) || c.belowItem(l) || c.tableRow(l) || c.indentedCode(l) || c.paragraph(l)
+}
+
+// restOfTag reads on in a tag of several lines.
+func (c *scanner) restOfTag(l *sourceLine) bool {
+	if c.open == "" {
+		return false
 	}
-	if trimmed == "" {
+	if at := strings.Index(l.trimmed, ">"); at >= 0 {
+		whole := c.open + " " + l.trimmed[:at+1]
+		c.open = ""
+		c.labels(whole)
+		c.line(l.trimmed[at+1:])
+		return true
+	}
+	if len(c.open) < 4000 {
+		c.open += " " + l.trimmed
+		return true
+	}
+	c.open = ""
+	return false
+}
+
+func (c *scanner) empty(l *sourceLine) bool {
+	if l.trimmed == "" {
 		if c.kind == prose || c.kind == table {
 			c.flush()
 		} else if c.kind != 0 {
 			c.add("")
 		}
 		c.blank = true
-		return
+		return true
 	}
-	blank := c.blank
-	c.blank = false
-	if strings.HasPrefix(trimmed, ">") && !strings.HasPrefix(trimmed, ">}}") && (c.kind != list || indent(line) < 2) {
-		trimmed = strings.TrimSpace(strings.TrimLeft(trimmed, ">"))
-		line = trimmed
-		if trimmed == "" || alert.MatchString(trimmed) {
-			c.flush()
-			return
-		}
+	l.blank, c.blank = c.blank, false
+	return false
+}
+
+// quotation takes off the marks of a quotation, whose text is read like any other.
+func (c *scanner) quotation(l *sourceLine) bool {
+	if !strings.HasPrefix(l.trimmed, ">") || strings.HasPrefix(l.trimmed, ">}}") || c.kind == list && indent(l.text) >= 2 {
+		return false
 	}
-	switch {
-	case strings.HasPrefix(trimmed, "{{") && strings.TrimSpace(shortcode.ReplaceAllString(trimmed, "")) == "":
-		return
-	case match(module, "ie@<", trimmed) != nil || match(include, "{", line) != nil || match(definition, "[", line) != nil ||
-		match(rule, "-*_", line) != nil || match(alert, "[", line) != nil:
+	l.trimmed = strings.TrimSpace(strings.TrimLeft(l.trimmed, ">"))
+	l.text = l.trimmed
+	if l.trimmed == "" || alert.MatchString(l.trimmed) {
 		c.flush()
-		return
+		return true
 	}
-	if a := match(admonition, ":/!?", line); a != nil {
+	return false
+}
+
+// markup leaves out what a reader of the page does not see.
+func (c *scanner) markup(l *sourceLine) bool {
+	if strings.HasPrefix(l.trimmed, "{{") && strings.TrimSpace(shortcode.ReplaceAllString(l.trimmed, "")) == "" {
+		return true
+	}
+	if match(module, "ie@<", l.trimmed) == nil && match(include, "{", l.text) == nil && match(definition, "[", l.text) == nil &&
+		match(rule, "-*_", l.text) == nil && match(alert, "[", l.text) == nil {
+		return false
+	}
+	c.flush()
+	return true
+}
+
+// admonition reads the line that an admonition begins or ends with, and takes the indentation off what is in one.
+func (c *scanner) admonition(l *sourceLine) bool {
+	if a := match(admonition, ":/!?", l.text); a != nil {
 		c.flush()
 		c.inside = strings.HasPrefix(a[1], "!!!") || strings.HasPrefix(a[1], "???")
 		if title := strings.Trim(a[3], `"[]`); title != "" && a[1][0] != '/' {
 			c.label(title)
 		}
-		return
+		return true
 	}
-	if c.inside {
-		if indent(line) >= 4 {
-			line = line[4:]
-		} else {
-			c.inside = false
-		}
+	if c.inside = c.inside && indent(l.text) >= 4; c.inside {
+		l.text = l.text[4:]
 	}
-	if h := match(headline, "#", line); h != nil {
+	return false
+}
+
+func (c *scanner) headline(l *sourceLine) bool {
+	h := match(headline, "#", l.text)
+	if h == nil {
+		return false
+	}
+	c.flush()
+	if t := strings.TrimSpace(c.inline(explicitID.ReplaceAllString(h[2], ""))); t != "" {
+		c.blocks = append(c.blocks, block{heading, t})
+	}
+	return true
+}
+
+// tags leaves out a line of tags alone, which is markup; what its title says is text.
+func (c *scanner) tags(l *sourceLine) bool {
+	if l.trimmed[0] != '<' {
+		return false
+	}
+	if !strings.Contains(l.trimmed, ">") && len(l.trimmed) > 1 && unicode.IsLetter(rune(l.trimmed[1])) {
 		c.flush()
-		if t := strings.TrimSpace(c.inline(explicitID.ReplaceAllString(h[2], ""))); t != "" {
-			c.blocks = append(c.blocks, block{heading, t})
-		}
-		return
+		c.open = l.trimmed
+		return true
 	}
-	// A line of tags alone is markup; what its title says is text.
-	if trimmed[0] == '<' {
-		if !strings.Contains(trimmed, ">") && len(trimmed) > 1 && unicode.IsLetter(rune(trimmed[1])) {
-			c.flush()
-			c.open = trimmed
-			return
-		}
-		c.labels(trimmed)
-		if strings.TrimSpace(tag.ReplaceAllString(trimmed, "")) == "" {
-			if c.kind != list {
-				c.flush()
-			}
-			return
-		}
+	c.labels(l.trimmed)
+	if strings.TrimSpace(tag.ReplaceAllString(l.trimmed, "")) != "" {
+		return false
 	}
-	if m := match(item, "-*+0123456789", line); m != nil {
-		if c.kind != list {
-			c.flush()
-			c.kind, c.margin = list, len(m[1])+2
-		}
-		c.add(line)
-		return
-	}
-	if c.kind == list {
-		if indent(line) >= c.margin || !blank && indent(line) > 0 {
-			c.add(line)
-			return
-		}
-		if !blank { // a lazy continuation
-			c.lazy = append(c.lazy, trimmed)
-			return
-		}
+	if c.kind != list {
 		c.flush()
 	}
-	if strings.HasPrefix(trimmed, "|") {
-		if c.kind != table {
-			c.flush()
-			c.kind = table
-		}
-		c.add(trimmed)
-		return
+	return true
+}
+
+func (c *scanner) listItem(l *sourceLine) bool {
+	m := match(item, "-*+0123456789", l.text)
+	if m == nil {
+		return false
 	}
-	if c.kind == table {
+	if c.kind != list {
+		c.flush()
+		c.kind, c.margin = list, len(m[1])+2
+	}
+	c.add(l.text)
+	return true
+}
+
+// belowItem reads what belongs to the item of a list above it.
+func (c *scanner) belowItem(l *sourceLine) bool {
+	switch {
+	case c.kind != list:
+		return false
+	case indent(l.text) >= c.margin || !l.blank && indent(l.text) > 0:
+		c.add(l.text)
+	case !l.blank: // a lazy continuation
+		c.lazy = append(c.lazy, l.trimmed)
+	default:
+		c.flush()
+		return false
+	}
+	return true
+}
+
+func (c *scanner) tableRow(l *sourceLine) bool {
+	row := strings.HasPrefix(l.trimmed, "|")
+	if row != (c.kind == table) {
 		c.flush()
 	}
-	if indent(line) >= 4 && !c.mdx && !c.inside && c.kind != prose {
+	if row {
+		c.kind = table
+		c.add(l.trimmed)
+	}
+	return row
+}
+
+func (c *scanner) indentedCode(l *sourceLine) bool {
+	if indent(l.text) >= 4 && !c.mdx && !c.inside && c.kind != prose {
 		if c.kind != code {
 			c.flush()
 			c.kind = code
 		}
-		c.add(line)
-		return
+		c.add(l.text)
+		return true
 	}
 	if c.kind == code {
 		c.flush()
 	}
-	if match(definitions, ":", line) != nil { // a term on the line before, what it means on this one
-		trimmed = definitions.ReplaceAllString(line, "")
+	return false
+}
+
+func (c *scanner) paragraph(l *sourceLine) bool {
+	text := l.trimmed
+	if match(definitions, ":", l.text) != nil { // a term on the line before, what it means on this one
+		text = definitions.ReplaceAllString(l.text, "")
 		if n := len(c.lines); c.kind == prose && n > 0 {
 			c.lines[n-1] += ":"
 		}
 	}
 	c.kind = prose
-	c.add(trimmed)
+	c.add(text)
+	return true
 }
 
 // labels keeps what a tag's attributes show to a reader.
-func (c *cutter) labels(tag string) {
+func (c *scanner) labels(tag string) {
 	if t := titled.FindStringSubmatch(tag); t != nil {
 		c.label(t[1])
 	} else if t := field.FindStringSubmatch(tag); t != nil {
@@ -365,7 +426,7 @@ func (c *cutter) labels(tag string) {
 }
 
 // label keeps the title of a component, a step or a tab, as a line of its own.
-func (c *cutter) label(title string) {
+func (c *scanner) label(title string) {
 	c.flush()
 	c.blocks = append(c.blocks, block{heading, title})
 }

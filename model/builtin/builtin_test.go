@@ -226,7 +226,7 @@ func BenchmarkBuiltin(b *testing.B) {
 	b.Run("first", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			leaves = shelf{}
+			parsed = passageCache{}
 			answerOf(b, req)
 		}
 	})

@@ -8,26 +8,26 @@ import (
 
 // shelf keeps passages that were read lately: the good sections of a documentation are found again and again. It has
 // two generations, so that it stays bounded without a list of who was used when.
-type shelf struct {
+type passageCache struct {
 	mu         sync.Mutex
-	young, old map[leafKey]*leaf
+	young, old map[passageKey]*passage
 	bytes      int
 }
 
 // A leafKey tells passages apart at a glance; whether it is the same passage is seen by comparing them, which costs nothing
 // where both have their text from the same place.
-type leafKey struct {
+type passageKey struct {
 	path, url, heading, end string
 	bytes                   int
 }
 
-const shelfBytes = 20 << 20 // of leaves in a generation
+const cacheBytes = 20 << 20 // of leaves in a generation
 
-var leaves shelf
+var parsed passageCache
 
 // of is what a passage says, read by now. Who asks for a passage that somebody is reading waits for him.
-func (s *shelf) of(p *model.Passage) *leaf {
-	k := leafKey{p.Path, p.URL, p.Heading, p.Text[max(0, len(p.Text)-32):], len(p.Text)}
+func (s *passageCache) of(p *model.Passage) *passage {
+	k := passageKey{p.Path, p.URL, p.Heading, p.Text[max(0, len(p.Text)-32):], len(p.Text)}
 	s.mu.Lock()
 	l := s.young[k]
 	if l == nil {
@@ -36,7 +36,7 @@ func (s *shelf) of(p *model.Passage) *leaf {
 		}
 	}
 	if l == nil || !l.same(p) {
-		l = newLeaf(p)
+		l = newPassage(p)
 		s.put(k, l)
 	}
 	s.mu.Unlock()
@@ -44,9 +44,9 @@ func (s *shelf) of(p *model.Passage) *leaf {
 	return l
 }
 
-func (s *shelf) put(k leafKey, l *leaf) {
-	if s.young == nil || s.bytes > shelfBytes {
-		s.old, s.young, s.bytes = s.young, map[leafKey]*leaf{}, 0
+func (s *passageCache) put(k passageKey, l *passage) {
+	if s.young == nil || s.bytes > cacheBytes {
+		s.old, s.young, s.bytes = s.young, map[passageKey]*passage{}, 0
 	}
 	if was := s.young[k]; was != nil {
 		s.bytes -= was.size()

@@ -33,7 +33,7 @@ const (
 
 // A section is one passage as it fits one question.
 type section struct {
-	*leaf
+	*passage
 	terms  []int32   // of each term of the question, which of the passage's it is; -1 where it has none
 	counts []uint8   // for each unit, how often it has each term of the question
 	lines  []float64 // how much of the question each line holds
@@ -52,11 +52,11 @@ func compose(req model.Request) (quotes []quote, sure bool) {
 	if about := excerpt(req.Context); about != "" && pointsAtText(gist(req.Question)) { // "explain this code": that it is code tells nothing
 		question, points = about, true
 	}
-	q := ask(question, sections)
+	q := newQuery(question, sections)
 	if len(q.terms) == 0 {
 		return nil, false
 	}
-	found := fits(req, question, q, sections).finding(points)
+	found := evidenceFor(req, question, q, sections).verdict(points)
 	if found == denied {
 		return nil, false
 	}
@@ -80,11 +80,11 @@ func compose(req model.Request) (quotes []quote, sure bool) {
 		return v
 	}
 	slices.SortStableFunc(rest, func(a, b int) int { return cmp.Compare(worth(b), worth(a)) })
-	var said []uint64 // prints of what was quoted, for blocks that two pages share
+	var quoted []uint64 // fingerprints, for blocks that two pages share
 	var pages [][]quote
-	quoted := 0
+	count := 0
 	for n, at := range order {
-		if quoted == most {
+		if count == most {
 			break
 		}
 		path := req.Passages[at].Path
@@ -95,11 +95,11 @@ func compose(req model.Request) (quotes []quote, sure bool) {
 		} else if worth(at) < 0.5*worth(order[0]) || sections[at].best < 0.5*first.best || page >= 0 && len(pages[page]) == mostOfPage {
 			continue
 		}
-		text := choose(q, sections[at], budget, &said)
+		text := choose(q, sections[at], budget, &quoted)
 		if text == "" {
 			continue
 		}
-		quoted++
+		count++
 		if page < 0 {
 			pages = append(pages, []quote{{at, text}})
 		} else {
@@ -113,7 +113,7 @@ func read(req model.Request) []*section {
 	all := make([]section, len(req.Passages))
 	out := make([]*section, len(req.Passages))
 	for i := range req.Passages {
-		all[i].leaf = leaves.of(&req.Passages[i])
+		all[i].passage = parsed.of(&req.Passages[i])
 		out[i] = &all[i]
 	}
 	return out
@@ -203,8 +203,8 @@ func (q *query) defines(s *section) bool {
 			continue
 		}
 		subject := false
-		var room [32]word
-		for _, w := range appendWords(room[:0], firstWords(s.units[i].text)) {
+		var buf [32]word
+		for _, w := range appendWords(buf[:0], firstWords(s.units[i].text)) {
 			lower := strings.ToLower(w.text)
 			if t := termsOf(w.text); len(t) > 0 && slices.Contains(q.aspects[0].terms, q.find(t[0].hash)) {
 				subject = true

@@ -12,115 +12,155 @@ import (
 
 // inline takes tags and images out of running text and makes its links lead somewhere or be plain text. Code spans stay
 // as they are.
-func (c *cutter) inline(s string) string { return c.within(s, 0) }
+func (c *scanner) inline(s string) string { return c.within(s, 0) }
 
 // deepestLink is how far the texts of links and images are read for further ones: an image in a link is as deep as a page goes.
 const deepestLink = 4
 
 // within is inline for the text of so many links within each other.
-func (c *cutter) within(s string, depth int) string {
-	var out strings.Builder
-	out.Grow(len(s))
-	var links brackets
+func (c *scanner) within(s string, depth int) string {
+	n := inliner{page: c.page, s: s, inLink: func(text string) string { return c.within(text, depth+1) },
+		tagEnd: lookahead{s: s, end: ">"}, braceEnd: lookahead{s: s, end: "}"},
+		shortcodeEnd: lookahead{s: s, end: ">}}"}, otherEnd: lookahead{s: s, end: "%}}"}}
 	if depth < deepestLink {
-		links = pairs(s)
+		n.links = pairs(s)
 	}
-	tagEnd, braceEnd := ahead{s: s, end: ">"}, ahead{s: s, end: "}"}
-	shortcodeEnd, otherEnd := ahead{s: s, end: ">}}"}, ahead{s: s, end: "%}}"}
+	n.out.Grow(len(s))
 	for i := 0; i < len(s); {
+		end := i // of what begins here; where nothing does the sign is text
 		switch s[i] {
 		case '\\':
-			n := min(2, len(s)-i)
-			out.WriteString(s[i : i+n])
-			i += n
-			continue
+			end = n.keep(i, min(i+2, len(s)))
 		case '`':
-			run := 1
-			for i+run < len(s) && s[i+run] == '`' {
-				run++
-			}
-			if end := strings.Index(s[i+run:], s[i:i+run]); end >= 0 {
-				n := run + end + run
-				out.WriteString(s[i : i+n])
-				i += n
-				continue
-			}
-			out.WriteString(s[i : i+run])
-			i += run
-			continue
+			end = n.codeSpan(i)
 		case '!':
-			if i+1 < len(s) && s[i+1] == '[' {
-				if _, _, end, ok := links.link(s, i+1); ok {
-					i = end
-					continue
-				}
-			}
+			end = n.image(i)
 		case '[':
-			if text, dest, end, ok := links.link(s, i); ok {
-				text = c.within(text, depth+1)
-				if dest = resolve(c.page, dest); dest != "" && strings.TrimSpace(text) != "" {
-					out.WriteString("[" + text + "](" + dest + ")")
-				} else {
-					out.WriteString(text)
-				}
-				i = end
-				continue
-			}
+			end = n.link(i)
 		case '<':
-			if end := tagEnd.from(i); end >= 0 {
-				if n := len(leadingTag.FindString(s[i : end+1])); n > 0 {
-					if name := strings.ToLower(s[i:min(i+3, len(s))]); name == "<br" || strings.HasPrefix(name, "<p") || name == "</p" {
-						out.WriteByte(' ')
-					}
-					i += n
-					continue
-				}
-			}
+			end = n.tag(i)
 		case '&':
-			if strings.HasPrefix(s[i:], "&nbsp;") {
-				out.WriteByte(' ')
-				i += len("&nbsp;")
-				continue
-			}
+			end = n.space(i, "&nbsp;")
 		case '{':
-			if strings.HasPrefix(s[i:], "{{<") || strings.HasPrefix(s[i:], "{{%") {
-				end, other := shortcodeEnd.from(i+3), otherEnd.from(i+3)
-				if end < 0 || other >= 0 && other < end {
-					end = other
-				}
-				if end >= 0 {
-					i = end + len(">}}")
-					continue
-				}
-			}
-			if strings.HasPrefix(s[i:], "{' '}") || strings.HasPrefix(s[i:], `{" "}`) {
-				out.WriteByte(' ')
-				i += 5
-				continue
-			}
-			// An attribute list of an extended Markdown: {.class}, {:target="_blank"}, {.external-link target="_blank"}.
-			if i+1 < len(s) && (s[i+1] == '.' || s[i+1] == ':' || s[i+1] == '#') {
-				if end := braceEnd.from(i); end >= 0 {
-					i = end + 1
-					continue
-				}
-			}
+			end = n.braces(i)
 		}
-		out.WriteByte(s[i])
-		i++
+		if end == i {
+			end = n.keep(i, i+1)
+		}
+		i = end
 	}
-	return out.String()
+	return n.out.String()
 }
 
-// ahead finds the next place of a mark in a text that is read from its start. All questions together cost one reading.
-type ahead struct {
+// An inliner reads running text. Each of its methods reads what begins at a place and says where that ends: at the same place
+// where it is something else.
+type inliner struct {
+	page   *model.Passage
+	s      string
+	out    strings.Builder
+	links  brackets
+	inLink func(text string) string // inline for the text of a link
+
+	tagEnd, braceEnd, shortcodeEnd, otherEnd lookahead
+}
+
+// keep writes a part as it stands.
+func (n *inliner) keep(i, end int) int {
+	n.out.WriteString(n.s[i:end])
+	return end
+}
+
+// space writes a space for a sign that stands for one.
+func (n *inliner) space(i int, sign string) int {
+	if !strings.HasPrefix(n.s[i:], sign) {
+		return i
+	}
+	n.out.WriteByte(' ')
+	return i + len(sign)
+}
+
+func (n *inliner) codeSpan(i int) int {
+	run := 1
+	for i+run < len(n.s) && n.s[i+run] == '`' {
+		run++
+	}
+	if end := strings.Index(n.s[i+run:], n.s[i:i+run]); end >= 0 {
+		return n.keep(i, i+run+end+run)
+	}
+	return n.keep(i, i+run)
+}
+
+func (n *inliner) image(i int) int {
+	if i+1 < len(n.s) && n.s[i+1] == '[' {
+		if _, _, end, ok := n.links.link(n.s, i+1); ok {
+			return end
+		}
+	}
+	return i
+}
+
+func (n *inliner) link(i int) int {
+	text, dest, end, ok := n.links.link(n.s, i)
+	if !ok {
+		return i
+	}
+	text = n.inLink(text)
+	if dest = resolve(n.page, dest); dest != "" && strings.TrimSpace(text) != "" {
+		text = "[" + text + "](" + dest + ")"
+	}
+	n.out.WriteString(text)
+	return end
+}
+
+func (n *inliner) tag(i int) int {
+	end := n.tagEnd.from(i)
+	if end < 0 {
+		return i
+	}
+	length := len(leadingTag.FindString(n.s[i : end+1]))
+	if length == 0 {
+		return i
+	}
+	switch name := strings.ToLower(n.s[i:min(i+3, len(n.s))]); {
+	case name == "<br", name == "</p", strings.HasPrefix(name, "<p"):
+		n.out.WriteByte(' ')
+	}
+	return i + length
+}
+
+// braces reads shortcodes, spaces written as expressions, and attribute lists of an extended Markdown: {.class},
+// {:target="_blank"}, {.external-link target="_blank"}.
+func (n *inliner) braces(i int) int {
+	rest := n.s[i:]
+	if strings.HasPrefix(rest, "{{<") || strings.HasPrefix(rest, "{{%") {
+		end, other := n.shortcodeEnd.from(i+3), n.otherEnd.from(i+3)
+		if end < 0 || other >= 0 && other < end {
+			end = other
+		}
+		if end >= 0 {
+			return end + len(">}}")
+		}
+	}
+	if end := max(n.space(i, "{' '}"), n.space(i, `{" "}`)); end > i {
+		return end
+	}
+	if len(rest) > 1 && strings.IndexByte(".:#", rest[1]) >= 0 {
+		if end := n.braceEnd.from(i); end >= 0 {
+			return end + 1
+		}
+	}
+	return i
+}
+
+// A lookahead finds the next place of a mark in a text that is read from its start. All questions together cost one reading.
+type lookahead struct {
 	s, end string
 	at     int // where it was found last; the text's length where it does not come any more
 	begun  bool
 }
 
 // from is where the mark is at i or after it, or -1. It is asked of places in their order.
-func (a *ahead) from(i int) int {
+func (a *lookahead) from(i int) int {
 	if !a.begun || a.at < i {
 		a.begun = true
 		if i > len(a.s) {

@@ -19,18 +19,18 @@ func (s *section) end(i int) int {
 }
 
 // complete takes the rest of a list or table of which little is left, and tables that compare what is asked about.
-func (s *section) complete(q *query, taken []bool, said []uint64, take func(int)) {
-	for i, end := 0, 0; i < len(s.units); i = end {
-		end = s.end(i)
+func (c *selection) complete() {
+	for i, end := 0, 0; i < len(c.units); i = end {
+		end = c.end(i)
 		if end == i+1 {
 			continue
 		}
 		left, all, rest := 0, 0, 0 // parts that are not taken; words of all, and of these
 		for n := i; n < end; n++ {
-			all += s.units[n].words
-			if !taken[n] && !slices.Contains(said, s.units[n].print) {
+			all += c.units[n].words
+			if !c.taken[n] && !slices.Contains(*c.quoted, c.units[n].fingerprint) {
 				left++
-				rest += s.units[n].words
+				rest += c.units[n].words
 			}
 		}
 		room := 0
@@ -38,28 +38,28 @@ func (s *section) complete(q *query, taken []bool, said []uint64, take func(int)
 		case left == 0:
 		case left < end-i && rest <= shortRest:
 			room = all
-		case all <= longCompare && q.compares(s.units[i].columns):
-			s.lean(q, i, take)
+		case all <= longCompare && c.q.compares(c.units[i].columns):
+			c.takeContext(i)
 			room = all
-		case left < end-i && q.lists:
+		case left < end-i && c.q.lists:
 			room = listed - (all - rest)
 		}
 		for n := i; n < end && room > 0; n++ {
-			if !taken[n] {
-				take(n)
-				room -= s.units[n].words
+			if !c.taken[n] {
+				c.take(n)
+				room -= c.units[n].words
 			}
 		}
 	}
 }
 
 // write puts together what is taken of a section, in the order of the page.
-func (s *section) write(q *query, taken []bool, budget int, said *[]uint64) string {
+func (c *selection) write() string {
 	out := make([]string, 0, 16)
 	label := "" // what a step, a tab or a small heading says belongs to the first block under it
-	for i, end := 0, 0; i < len(s.units); i = end {
-		end = s.end(i)
-		u := &s.units[i]
+	for i, end := 0, 0; i < len(c.units); i = end {
+		end = c.end(i)
+		u := &c.units[i]
 		if u.kind == heading {
 			label = u.text
 			continue
@@ -67,12 +67,12 @@ func (s *section) write(q *query, taken []bool, budget int, said *[]uint64) stri
 		text, left := u.head, 0
 		some := false
 		for n := i; n < end; n++ {
-			switch p := &s.units[n]; {
-			case p.words > 3 && slices.Contains(*said, p.print): // it stands further up
-			case !taken[n]:
+			switch p := &c.units[n]; {
+			case p.words > 3 && slices.Contains(*c.quoted, p.fingerprint): // it stands further up
+			case !c.taken[n]:
 				left++
 			default:
-				*said = append(*said, p.print)
+				*c.quoted = append(*c.quoted, p.fingerprint)
 				if text == "" {
 					text = p.text
 				} else {
@@ -82,7 +82,7 @@ func (s *section) write(q *query, taken []bool, budget int, said *[]uint64) stri
 			}
 		}
 		if some && u.kind == prose {
-			if text = s.lead(q, i, taken, *said, budget); text == "" {
+			if text = c.lead(i); text == "" {
 				continue // what it led to keeps the label
 			}
 		}
@@ -94,7 +94,7 @@ func (s *section) write(q *query, taken []bool, budget int, said *[]uint64) stri
 			out = append(out, text)
 		}
 		if some && left > 0 {
-			out = append(out, s.more(u, left))
+			out = append(out, c.more(u, left))
 		}
 	}
 	return strings.Join(out, "\n\n")
@@ -120,11 +120,11 @@ func (s *section) more(u *unit, left int) string {
 }
 
 // lead is a paragraph as it is quoted. Where what it announces is not quoted, or not all of it, it does not go on about it.
-func (s *section) lead(q *query, i int, taken []bool, said []uint64, budget int) string {
-	text := q.shorten(s, &s.units[i], budget)
-	missing := !s.follows(i, taken)
+func (c *selection) lead(i int) string {
+	text := c.q.shorten(c.section, &c.units[i], c.budget)
+	missing := !c.follows(i)
 	announced := strings.HasSuffix(text, ":")
-	if !(missing && announced) && !s.partly(i+1, taken, said) {
+	if !(missing && announced) && !c.partly(i+1) {
 		return text
 	}
 	all := sentences(text)
@@ -142,13 +142,13 @@ func (s *section) lead(q *query, i int, taken []bool, said []uint64, budget int)
 var totals = regexp.MustCompile(`(?i)\b(all|every|everything|each|entire|complete|completely|full|fully|whole|only|exactly|nothing (else|more))\b`)
 
 // partly reports whether some but not all of the list or table that begins with unit i is quoted.
-func (s *section) partly(i int, taken []bool, said []uint64) bool {
-	if i >= len(s.units) || s.units[i].of == 0 {
+func (c *selection) partly(i int) bool {
+	if i >= len(c.units) || c.units[i].of == 0 {
 		return false
 	}
 	some, left := false, false
-	for n := i; n < s.end(i); n++ {
-		if taken[n] || slices.Contains(said, s.units[n].print) {
+	for n := i; n < c.end(i); n++ {
+		if c.taken[n] || slices.Contains(*c.quoted, c.units[n].fingerprint) {
 			some = true
 		} else {
 			left = true

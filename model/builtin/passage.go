@@ -11,7 +11,7 @@ import (
 
 // A leaf is one passage, read. It is shared between answers and never changes. What a question has to know of it is laid out
 // by term, so that matching costs what the question's own terms occur and not what the passage holds.
-type leaf struct {
+type passage struct {
 	of    model.Passage // that it is read from
 	read  func()        // reads it, once for all who need it
 	units []unit
@@ -19,8 +19,8 @@ type leaf struct {
 
 	terms   []uint64 // hashes of the terms that it has, sorted
 	where   []where  // for each, where it stands beside the text
-	inUnits mentions // for each, the units that have it
-	inLines mentions // for each, the lines that have it
+	inUnits postings // for each, the units that have it
+	inLines postings // for each, the lines that have it
 	head    []uint64 // the terms of the heading, or of the title where there is none, in alphabetical order
 	title   []uint64
 
@@ -30,17 +30,17 @@ type leaf struct {
 // A unit is one block with what is needed to weigh it.
 type unit struct {
 	block
-	words     int
-	print     uint64   // the same for blocks with the same words
-	firstLine int      // where its sentences or lines begin in those of the passage
-	lines     int      // how many it has; none where there is one only
-	advises   bool     // it tells a reader what to do
-	announces bool     // it speaks of what comes after it
-	refers    bool     // it points back at what comes before it
-	of        int      // the list or table that it is a part of, from 1; 0 where it stands for itself
-	head      string   // of a table's row: what stands above all rows
-	named     []uint64 // of a table's row: the terms of its first cell, by which it is looked up
-	columns   []uint64 // the terms of that
+	words       int
+	fingerprint uint64   // the same for blocks with the same words
+	firstLine   int      // where its sentences or lines begin in those of the passage
+	lines       int      // how many it has; none where there is one only
+	advises     bool     // it tells a reader what to do
+	announces   bool     // it speaks of what comes after it
+	refers      bool     // it points back at what comes before it
+	of          int      // the list or table that it is a part of, from 1; 0 where it stands for itself
+	head        string   // of a table's row: what stands above all rows
+	named       []uint64 // of a table's row: the terms of its first cell, by which it is looked up
+	columns     []uint64 // the terms of that
 }
 
 type where uint8
@@ -52,21 +52,21 @@ const (
 )
 
 // A mention is a unit or line that has a term, and how often.
-type mention struct {
+type posting struct {
 	at    int32
 	times uint8
 }
 
 // mentions are those of all terms of a passage, term by term.
-type mentions struct {
+type postings struct {
 	from []int32 // where those of a term begin; one more at the end
-	all  []mention
+	all  []posting
 }
 
-func (m *mentions) of(term int) []mention { return m.all[m.from[term]:m.from[term+1]] }
+func (m *postings) of(term int) []posting { return m.all[m.from[term]:m.from[term+1]] }
 
 // find is the number of a term of the passage, or -1.
-func (l *leaf) find(hash uint64) int {
+func (l *passage) find(hash uint64) int {
 	n, ok := slices.BinarySearch(l.terms, hash)
 	if !ok {
 		return -1
@@ -75,24 +75,24 @@ func (l *leaf) find(hash uint64) int {
 }
 
 // A sighting is one term at one place, before places are put together by term.
-type sighting struct {
+type occurrence struct {
 	hash uint64
 	at   int32
 }
 
-func newLeaf(p *model.Passage) *leaf {
-	l := &leaf{of: *p}
+func newPassage(p *model.Passage) *passage {
+	l := &passage{of: *p}
 	l.of.Score = 0
 	l.read = sync.OnceFunc(l.fill)
 	return l
 }
 
-func (l *leaf) fill() {
+func (l *passage) fill() {
 	p := &l.of
-	d := desks.Get().(*desk)
-	defer desks.Put(d)
+	d := scratches.Get().(*scratch)
+	defer scratches.Put(d)
 	d.found, d.inLines = d.found[:0], d.inLines[:0]
-	for n, b := range cut(p) {
+	for n, b := range parseBlocks(p) {
 		parts, above := []string{b.text}, ""
 		words := countWords(b.text)
 		switch {
@@ -113,7 +113,7 @@ func (l *leaf) fill() {
 					u.named = hashesOf(firstCell(text))
 				}
 				for _, hash := range columns { // a row says what it says under its columns
-					d.found = append(d.found, sighting{hash, int32(len(l.units))})
+					d.found = append(d.found, occurrence{hash, int32(len(l.units))})
 				}
 			}
 			l.see(d, &u)
@@ -142,18 +142,18 @@ func (l *leaf) fill() {
 }
 
 // A desk is what reading a passage needs of room.
-type desk struct {
+type scratch struct {
 	words          []word
-	found, inLines []sighting // terms, by unit and by line
+	found, inLines []occurrence // terms, by unit and by line
 	context        []uint64
 	hashes         []uint64
 	next           []int32
 }
 
-var desks = sync.Pool{New: func() any { return new(desk) }}
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // see notes the terms of a unit and of its lines. No line ends within a word, so its words are the unit's that stand in it.
-func (l *leaf) see(d *desk, u *unit) {
+func (l *passage) see(d *scratch, u *unit) {
 	d.words = appendWords(d.words[:0], u.text)
 	lines, at, end := lines(u), 0, 0 // end is where the line that is read ends
 	said := false                    // whether it has a term
@@ -169,12 +169,12 @@ func (l *leaf) see(d *desk, u *unit) {
 			end = at + len(lines[0])
 			at, lines = end, lines[1:]
 		}
-		r := readWord(w.text)
-		h = h*1099511628211 ^ r.print
+		r := analyze(w.text)
+		h = h*1099511628211 ^ r.fingerprint
 		for _, t := range r.terms {
-			d.found = append(d.found, sighting{t.hash, int32(len(l.units))})
+			d.found = append(d.found, occurrence{t.hash, int32(len(l.units))})
 			if w.start < end {
-				d.inLines = append(d.inLines, sighting{t.hash, int32(l.lineCount)})
+				d.inLines = append(d.inLines, occurrence{t.hash, int32(l.lineCount)})
 				said = true
 			}
 		}
@@ -183,11 +183,11 @@ func (l *leaf) see(d *desk, u *unit) {
 		l.lineCount++
 		u.lines++
 	}
-	u.print = h
+	u.fingerprint = h
 }
 
 // gather puts what was seen together by term. What was seen is in the order of its places.
-func (d *desk) gather(seen []sighting, l *leaf) mentions {
+func (d *scratch) gather(seen []occurrence, l *passage) postings {
 	// Which term each is, and how many there are of it at most.
 	from := make([]int32, len(l.terms)+1)
 	for i := range seen {
@@ -198,7 +198,7 @@ func (d *desk) gather(seen []sighting, l *leaf) mentions {
 	for n := range l.terms {
 		from[n+1] += from[n]
 	}
-	m := mentions{from: from, all: make([]mention, len(seen))}
+	m := postings{from: from, all: make([]posting, len(seen))}
 	next := append(d.next[:0], from...)
 	d.next = next
 	for _, s := range seen {
@@ -209,7 +209,7 @@ func (d *desk) gather(seen []sighting, l *leaf) mentions {
 			}
 			continue
 		}
-		m.all[n] = mention{s.at, 1}
+		m.all[n] = posting{s.at, 1}
 		next[s.hash]++
 	}
 	// Close the gaps that repetitions have left.
@@ -225,7 +225,7 @@ func (d *desk) gather(seen []sighting, l *leaf) mentions {
 }
 
 // mark notes that the terms of a text stand in it, and lists them in alphabetical order.
-func (l *leaf) mark(text string, as where) []uint64 {
+func (l *passage) mark(text string, as where) []uint64 {
 	all := terms(text)
 	slices.SortFunc(all, func(a, b term) int { return strings.Compare(a.text, b.text) })
 	all = slices.Compact(all)
@@ -238,9 +238,9 @@ func (l *leaf) mark(text string, as where) []uint64 {
 }
 
 // size is about how many bytes a leaf takes once it is read: measured on documentation, with some to spare.
-func (l *leaf) size() int { return 1000 + 4*len(l.of.Text) }
+func (l *passage) size() int { return 1000 + 4*len(l.of.Text) }
 
-func (l *leaf) same(p *model.Passage) bool {
+func (l *passage) same(p *model.Passage) bool {
 	o := &l.of
 	return o.Text == p.Text && o.Path == p.Path && o.URL == p.URL && o.Title == p.Title && o.Heading == p.Heading && slices.Equal(o.Trail, p.Trail)
 }
@@ -258,11 +258,11 @@ func hashesOf(text string) []uint64 {
 
 // fingerprint tells texts apart by their words alone.
 func fingerprint(text string) uint64 {
-	var room [64]word
-	words := appendWords(room[:0], text)
+	var buf [64]word
+	words := appendWords(buf[:0], text)
 	h := uint64(len(words))
 	for _, w := range words {
-		h = h*1099511628211 ^ readWord(w.text).print
+		h = h*1099511628211 ^ analyze(w.text).fingerprint
 	}
 	return h
 }

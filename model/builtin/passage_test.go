@@ -21,7 +21,7 @@ func FuzzWordsAreCountedAsFieldsAre(f *testing.F) {
 
 // A leaf knows of its passage what reading the passage term by term tells.
 func TestALeafHoldsTheTermsOfItsPassage(t *testing.T) {
-	l := newLeaf(&install)
+	l := newPassage(&install)
 	l.read()
 	for i, u := range l.units {
 		for _, want := range terms(u.text) {
@@ -35,7 +35,7 @@ func TestALeafHoldsTheTermsOfItsPassage(t *testing.T) {
 					times++
 				}
 			}
-			if !slices.Contains(l.inUnits.of(n), mention{int32(i), uint8(times)}) {
+			if !slices.Contains(l.inUnits.of(n), posting{int32(i), uint8(times)}) {
 				t.Errorf("%q is %d times in unit %d: %v", want.text, times, i, l.inUnits.of(n))
 			}
 		}
@@ -43,7 +43,7 @@ func TestALeafHoldsTheTermsOfItsPassage(t *testing.T) {
 		for _, text := range lines(&u) {
 			found := terms(text)
 			for _, want := range found {
-				if !slices.ContainsFunc(l.inLines.of(l.find(want.hash)), func(m mention) bool { return m.at == int32(line) }) {
+				if !slices.ContainsFunc(l.inLines.of(l.find(want.hash)), func(m posting) bool { return m.at == int32(line) }) {
 					t.Errorf("%q is in line %d", want.text, line)
 				}
 			}
@@ -64,7 +64,7 @@ func TestALeafHoldsTheTermsOfItsPassage(t *testing.T) {
 
 // The shelf gives a passage its own leaf, whatever else looks like it, and stays within its room.
 func TestTheShelfTellsPassagesApart(t *testing.T) {
-	var s shelf
+	var s passageCache
 	a, b := install, install
 	b.Text = strings.Replace(b.Text, "one", "two", 1)
 	for range 3 {
@@ -79,7 +79,7 @@ func TestTheShelfTellsPassagesApart(t *testing.T) {
 	}
 	for i := range 100_000 {
 		p := model.Passage{Path: strings.Repeat("x", i%97), URL: strings.Repeat("y", i/97), Title: "T", Text: "A text."}
-		if s.of(&p); s.bytes > shelfBytes+10_000 {
+		if s.of(&p); s.bytes > cacheBytes+10_000 {
 			t.Fatalf("%d bytes after %d passages", s.bytes, i)
 		}
 	}

@@ -29,7 +29,7 @@ type aspect struct {
 const mostAspects = 8
 
 // ask reads the question: its aspects and their terms, each weighed by how few blocks have it.
-func ask(question string, sections []*section) *query {
+func newQuery(question string, sections []*section) *query {
 	q := &query{}
 	lower := strings.ToLower(strings.TrimSpace(question))
 	q.howTo = strings.Contains(lower, "how ") || strings.HasPrefix(lower, "can ") || strings.Contains(lower, "example")
@@ -80,7 +80,7 @@ func ask(question string, sections []*section) *query {
 		q.byName[i] = i
 	}
 	slices.SortFunc(q.byName, func(a, b int) int { return strings.Compare(q.terms[a].text, q.terms[b].text) })
-	q.look(sections)
+	q.weigh(sections)
 	for i := range q.aspects {
 		for _, t := range q.aspects[i].terms {
 			q.aspects[i].total += q.weights[t]
@@ -104,7 +104,7 @@ func (q *query) find(hash uint64) int {
 
 // look finds the question's terms in the sections, and weighs them: rare ones among the units tell more, and a term that
 // no unit has tells most.
-func (q *query) look(sections []*section) {
+func (q *query) weigh(sections []*section) {
 	n := len(q.terms)
 	units, cells, lines := 0, 0, 0
 	for _, s := range sections {
@@ -122,7 +122,7 @@ func (q *query) look(sections []*section) {
 		s.lines, weights = weights[:s.lineCount:s.lineCount], weights[s.lineCount:]
 		s.scores, weights = weights[:len(s.units):len(s.units)], weights[len(s.units):]
 		for t := range n {
-			v := s.leaf.find(q.terms[t].hash)
+			v := s.passage.find(q.terms[t].hash)
 			s.terms[t] = int32(v)
 			if v < 0 {
 				continue

@@ -102,8 +102,8 @@ var forText = set("code snippet text selection selected highlighted paragraph se
 
 // pointsAtText reports whether a question says no more than that it is about a text: "explain the second line".
 func pointsAtText(question string) bool {
-	var room [64]word
-	for _, w := range appendWords(room[:0], question) {
+	var buf [64]word
+	for _, w := range appendWords(buf[:0], question) {
 		if !forText[strings.ToLower(w.text)] && len(termsOf(w.text)) > 0 {
 			return false
 		}
@@ -117,8 +117,8 @@ const mostCarried = 8
 // elliptical reports whether a question says too little by itself: it begins as a continuation, points back with a
 // pronoun that nothing in it explains, or has hardly a word of its own.
 func elliptical(question string) bool {
-	var room [64]word
-	words := appendWords(room[:0], question)
+	var buf [64]word
+	words := appendWords(buf[:0], question)
 	if len(words) == 0 {
 		return true
 	}
@@ -203,8 +203,8 @@ func Queries(question string, history []model.Message, selected []model.Snippet)
 func clauses(question string) []string {
 	var out []string
 	start := 0
-	var room [64]word
-	words := appendWords(room[:0], question)
+	var buf [64]word
+	words := appendWords(buf[:0], question)
 	for i, w := range words {
 		if i == 0 || w.start == start {
 			continue
@@ -232,8 +232,8 @@ func clauses(question string) []string {
 }
 
 func refers(clause string) bool {
-	var room [64]word
-	for _, w := range appendWords(room[:0], clause) {
+	var buf [64]word
+	for _, w := range appendWords(buf[:0], clause) {
 		if pronouns[strings.ToLower(w.text)] {
 			return true
 		}

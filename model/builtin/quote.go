@@ -6,91 +6,110 @@ import (
 	"strings"
 )
 
-// choose takes the units of a section that fit, with what they lean on, in the order of the page.
-func choose(q *query, s *section, budget int, said *[]uint64) string {
-	taken := make([]bool, len(s.units))
-	used := 0
-	take := func(i int) {
-		if i < 0 || i >= len(s.units) || taken[i] {
-			return
-		}
-		u := &s.units[i]
-		if u.kind == code && u.words > budget+budget/3 || u.kind != prose && u.words > longBlock {
-			return
-		}
-		taken[i] = true
-		used += min(u.words, budget)
-	}
-	if s.words <= budget {
-		for i := range s.units {
-			take(i)
-		}
-	} else {
-		byScore := make([]int, 0, len(s.units))
-		named := 0
-		lead := slices.IndexFunc(s.units, func(u unit) bool { return u.kind == prose })
-		for i := range s.units {
-			u := &s.units[i]
-			if u.kind == heading {
-				continue
-			}
-			score := s.scores[i]
-			if i == lead {
-				score += 0.08 // a section says first what it is about
-			}
-			if q.howTo && (u.kind == code || u.kind == list) && score > 0 {
-				score += 0.06
-			}
-			if u.advises && score > 0 {
-				score += 0.1
-			}
-			whole, share := q.row(u.named)
-			score += 0.5 * whole * share
-			if whole == 1 && named < mostNamed {
-				named++
-				take(i)
-				s.lean(q, i, take)
-			}
-			s.scores[i] = score
-			byScore = append(byScore, i)
-		}
-		slices.SortStableFunc(byScore, func(a, b int) int {
-			return cmp.Compare(s.scores[b], s.scores[a])
-		})
-		best := 0.0
-		if len(byScore) > 0 {
-			best = s.scores[byScore[0]]
-		}
-		for n, i := range byScore {
-			u := &s.units[i]
-			if n > 0 && (used >= budget || s.scores[i] < 0.55*best || used+u.words > budget+budget/3) {
-				continue
-			}
-			take(i)
-			s.lean(q, i, take)
-		}
-		// A section is understood by its first sentences; and an answer says what to do, where the section does.
-		if lead >= 0 && s.units[lead].words <= shortLead && s.scores[lead] > 0 {
-			take(lead)
-		}
-		if i := s.remedy(taken); i >= 0 && !q.whatIs {
-			take(i)
-			s.lean(q, i, take)
-		}
-	}
-	s.complete(q, taken, *said, take)
-	return s.write(q, taken, budget, said)
+// A selection is what is quoted of one section.
+type selection struct {
+	*section
+	q      *query
+	budget int
+	taken  []bool // by unit
+	used   int    // words of these
+	quoted *[]uint64
 }
 
-// remedy is the paragraph that tells a reader best what to do, or -1 where none does or one is taken already.
-func (s *section) remedy(taken []bool) int {
+// choose quotes the units of a section that fit, with their context, in the order of the page. Quoted are the fingerprints of
+// what is quoted already; what is quoted here is added.
+func choose(q *query, s *section, budget int, quoted *[]uint64) string {
+	c := selection{section: s, q: q, budget: budget, taken: make([]bool, len(s.units)), quoted: quoted}
+	if s.words <= budget {
+		for i := range s.units {
+			c.take(i)
+		}
+	} else {
+		lead := slices.IndexFunc(s.units, func(u unit) bool { return u.kind == prose })
+		c.takeBest(c.order(lead))
+		// A section is understood by its first sentences; and an answer says what to do, where the section does.
+		if lead >= 0 && s.units[lead].words <= shortLead && s.scores[lead] > 0 {
+			c.take(lead)
+		}
+		if i := c.advice(); i >= 0 && !q.whatIs {
+			c.takeWhole(i)
+		}
+	}
+	c.complete()
+	return c.write()
+}
+
+func (c *selection) take(i int) {
+	if i < 0 || i >= len(c.units) || c.taken[i] {
+		return
+	}
+	u := &c.units[i]
+	if u.kind == code && u.words > c.budget+c.budget/3 || u.kind != prose && u.words > longBlock {
+		return
+	}
+	c.taken[i] = true
+	c.used += min(u.words, c.budget)
+}
+
+// takeWhole takes a unit with its context.
+func (c *selection) takeWhole(i int) {
+	c.take(i)
+	c.takeContext(i)
+}
+
+// order lists the units that may be quoted, best first, and takes the rows that the question names. Lead is the section's
+// first paragraph.
+func (c *selection) order(lead int) []int {
+	byScore := make([]int, 0, len(c.units))
+	named := 0
+	for i := range c.units {
+		u := &c.units[i]
+		if u.kind == heading {
+			continue
+		}
+		score := c.scores[i]
+		if i == lead {
+			score += 0.08 // a section says first what it is about
+		}
+		if c.q.howTo && (u.kind == code || u.kind == list) && score > 0 {
+			score += 0.06
+		}
+		if u.advises && score > 0 {
+			score += 0.1
+		}
+		whole, share := c.q.row(u.named)
+		score += 0.5 * whole * share
+		if whole == 1 && named < mostNamed {
+			named++
+			c.takeWhole(i)
+		}
+		c.scores[i] = score
+		byScore = append(byScore, i)
+	}
+	slices.SortStableFunc(byScore, func(a, b int) int { return cmp.Compare(c.scores[b], c.scores[a]) })
+	return byScore
+}
+
+// takeBest takes the best unit, and others that fit nearly as well for as long as there is room.
+func (c *selection) takeBest(byScore []int) {
+	for n, i := range byScore {
+		full := c.used >= c.budget || c.used+c.units[i].words > c.budget+c.budget/3
+		if n > 0 && (full || c.scores[i] < 0.55*c.scores[byScore[0]]) {
+			continue
+		}
+		c.takeWhole(i)
+	}
+}
+
+// advice is the paragraph that tells a reader best what to do, or -1 where none does or one is taken already.
+func (c *selection) advice() int {
 	best := -1
-	for i := range s.units {
-		switch u := &s.units[i]; {
+	for i := range c.units {
+		switch u := &c.units[i]; {
 		case !u.advises:
-		case taken[i]:
+		case c.taken[i]:
 			return -1
-		case u.kind == prose && s.scores[i] > 0 && (best < 0 || s.scores[i] > s.scores[best]):
+		case u.kind == prose && c.scores[i] > 0 && (best < 0 || c.scores[i] > c.scores[best]):
 			best = i
 		}
 	}
@@ -98,47 +117,46 @@ func (s *section) remedy(taken []bool) int {
 }
 
 // follows reports whether something of what comes after a unit is taken: the next one, or another part of the same list.
-func (s *section) follows(i int, taken []bool) bool {
-	for n := i + 1; n < len(s.units); n++ {
-		if taken[n] {
+func (c *selection) follows(i int) bool {
+	for n := i + 1; n < len(c.units); n++ {
+		if c.taken[n] {
 			return true
 		}
-		if s.units[n].of == 0 || s.units[n].of != s.units[i+1].of {
+		if c.units[n].of == 0 || c.units[n].of != c.units[i+1].of {
 			return false
 		}
 	}
 	return false
 }
 
-// lean takes what a unit cannot stand without: the sentence that introduces a list or code, the list or code that a
+// takeContext takes what a unit cannot stand without: the sentence that introduces a list or code, the list or code that a
 // paragraph announces, the paragraph that a "this" refers to.
-func (s *section) lean(q *query, i int, take func(int)) {
-	u := &s.units[i]
+func (c *selection) takeContext(i int) {
+	u := &c.units[i]
 	if u.kind != prose {
 		at := i - 1
-		for at >= 0 && u.of > 0 && s.units[at].of == u.of {
+		for at >= 0 && u.of > 0 && c.units[at].of == u.of {
 			at--
 		}
-		if at >= 0 && s.units[at].kind == prose {
-			take(at)
+		if at >= 0 && c.units[at].kind == prose {
+			c.take(at)
 		}
 		for n, margin := i-1, indent(u.text); u.kind == list && margin > 0 && n > at; n-- { // the items that it is below
-			if m := indent(s.units[n].text); m < margin {
-				take(n)
+			if m := indent(c.units[n].text); m < margin {
+				c.take(n)
 				margin = m
 			}
 		}
+		return
 	}
-	if u.kind == prose {
-		if i+1 < len(s.units) {
-			next := s.units[i+1].kind
-			if u.announces && next != heading || next == code && q.howTo {
-				take(s.bestOf(i + 1))
-			}
+	if i+1 < len(c.units) {
+		next := c.units[i+1].kind
+		if u.announces && next != heading || next == code && c.q.howTo {
+			c.take(c.bestOf(i + 1))
 		}
-		if u.refers && i > 0 && s.units[i-1].kind != heading {
-			take(i - 1)
-		}
+	}
+	if u.refers && i > 0 && c.units[i-1].kind != heading {
+		c.take(i - 1)
 	}
 }
 

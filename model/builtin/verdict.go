@@ -9,7 +9,7 @@ import (
 )
 
 // A fit is what the verdict on a question is made of: whether the documentation answers it.
-type fit struct {
+type evidence struct {
 	search  float64 // how sure the search is of its first passage: 0 to 1, less for longer questions
 	weight  float64 // of the question: the weights of its words together, where a word that no passage has counts 1
 	held    float64 // 0 to 1: how much of the question one passage is about, times how much of it one line there says
@@ -17,8 +17,8 @@ type fit struct {
 }
 
 // fits compares a question with the passages that were found for it.
-func fits(req model.Request, question string, q *query, sections []*section) fit {
-	var f fit
+func evidenceFor(req model.Request, question string, q *query, sections []*section) evidence {
+	var f evidence
 	for i := range req.Passages {
 		f.search = max(f.search, req.Passages[i].Score)
 	}
@@ -53,10 +53,10 @@ func fits(req model.Request, question string, q *query, sections []*section) fit
 // single counts each word of the question once: the parts of a name that some passage has whole add nothing to it, and the
 // project's own name stands everywhere. It also tells which words are written as names: HAProxy, argon2, .env.
 func (q *query) single(question, project string, sections []*section, weights []float64, names []bool) {
-	var room [64]word
+	var buf [64]word
 	begins := true // a sentence
 	last := 0
-	for _, w := range appendWords(room[:0], question) {
+	for _, w := range appendWords(buf[:0], question) {
 		begins = begins && last == 0 || strings.ContainsAny(question[last:w.start], ".?!:\n")
 		all := termsOf(w.text)
 		name := len(all) > 0 && isName(w.text, begins)
@@ -80,7 +80,7 @@ func (q *query) single(question, project string, sections []*section, weights []
 			}
 		}
 	}
-	for _, w := range appendWords(room[:0], project) {
+	for _, w := range appendWords(buf[:0], project) {
 		for _, t := range termsOf(w.text) {
 			if at := q.find(t.hash); at >= 0 {
 				weights[at] = 0
@@ -148,10 +148,10 @@ func (s *section) line(q *query) float64 {
 }
 
 // A finding says whether the documentation answers a question.
-type finding uint8
+type verdict uint8
 
 const (
-	denied   finding = iota // it does not
+	denied   verdict = iota // it does not
 	doubtful                // it is not clear: what is closest is shown, and called that
 	answered
 )
@@ -165,7 +165,7 @@ const (
 	pointed = 0.1
 )
 
-func (f fit) finding(points bool) finding {
+func (f evidence) verdict(points bool) verdict {
 	switch sum := f.sum(); {
 	case points && f.held >= pointed, f.search == 0 && f.held >= alone, f.search > 0 && sum >= 0:
 		return answered
@@ -176,6 +176,6 @@ func (f fit) finding(points bool) finding {
 }
 
 // sum weighs what is known. The weights are fitted to questions with and without an answer: go test ./model/builtin -run TestVerdicts -v -fit.
-func (f fit) sum() float64 {
+func (f evidence) sum() float64 {
 	return 4*f.search + 11*f.held + 10.5*f.search*f.weight - 4*f.missing - 8
 }

@@ -167,13 +167,13 @@ func (q verdictQuestion) check(t *testing.T, pages corpora.Tree) {
 	}
 }
 
-func verdictOf(req model.Request) fit {
+func evidenceOf(req model.Request) evidence {
 	sections := read(req)
-	q := ask(req.Question, sections)
+	q := newQuery(req.Question, sections)
 	if len(q.terms) == 0 {
-		return fit{}
+		return evidence{}
 	}
-	return fits(req, req.Question, q, sections)
+	return evidenceFor(req, req.Question, q, sections)
 }
 
 // Whether the documentation answers is told right as often as it was, on documentation that the verdict was not fitted to.
@@ -202,7 +202,7 @@ func TestVerdicts(t *testing.T) {
 		if kind == answeredThere && !q.found(req) {
 			kind = notFirst
 		}
-		f := verdictOf(req)
+		f := evidenceOf(req)
 		text, cited, _, result := answerOf(t, req)
 		if tallies[q.Corpus] == nil {
 			tallies[q.Corpus] = map[string]tally{}
@@ -279,7 +279,7 @@ func readFile(t *testing.T, name string, into any) {
 
 // A sample is one question as the weights are fitted to it.
 type sample struct {
-	fit
+	evidence
 	set, kind string
 }
 
@@ -292,7 +292,7 @@ func (s sample) values() [5]float64 {
 func (j *judge) fit(t *testing.T, samples []sample) {
 	add := func(corpus, question, kind string, relevant []string) {
 		if req, ok := j.request(t, corpus, question); ok && (kind != answeredThere || (verdictQuestion{Relevant: relevant}).found(req)) {
-			samples = append(samples, sample{verdictOf(req), "tuning", kind})
+			samples = append(samples, sample{evidenceOf(req), "tuning", kind})
 		}
 	}
 	var own []verdictQuestion

@@ -15,7 +15,7 @@ import (
 // of several parts (root_path, generateStaticParams, --dry-run) is one term, and each of its parts another.
 
 // function holds words that carry no meaning of their own, and the scaffolding of questions.
-var function = set(`a an the this that these those there here it its is are was were be been being am do does did doing done
+var stopWords = set(`a an the this that these those there here it its is are was were be been being am do does did doing done
 	can could should would will shall may might must have has had having i me my mine we us our you your he she they them their
 	what which who whom whose when where why how and or but if then else so than as at by for from in into of off on onto out over
 	to up with within about above below between through during before after again also just only very too any some all each every
@@ -105,8 +105,8 @@ var seed = maphash.MakeSeed()
 
 // appendAll appends the terms of a text, in order, function words left out.
 func appendAll(out []term, text string) []term {
-	var room [64]word
-	for _, w := range appendWords(room[:0], text) {
+	var buf [64]word
+	for _, w := range appendWords(buf[:0], text) {
 		out = append(out, termsOf(w.text)...)
 	}
 	return out
@@ -116,54 +116,54 @@ func appendAll(out []term, text string) []term {
 func terms(text string) []term { return appendAll(make([]term, 0, 16), text) }
 
 // A reading is what one word as it is written says. It is shared: it may be read only.
-type reading struct {
-	terms []term
-	print uint64 // the same however the word is capitalised
+type analyzed struct {
+	terms       []term
+	fingerprint uint64 // the same however the word is capitalised
 }
 
 // known are the readings of words: readers and documentation use the same few thousand. It starts over rather than grow with
 // what readers type.
-var known struct {
+var analyses struct {
 	sync.RWMutex
-	words map[string]*reading
+	words map[string]*analyzed
 }
 
 const (
-	mostKnown    = 50_000
-	longestKnown = 40 // bytes of a word
+	mostAnalyses    = 50_000
+	longestAnalyzed = 40 // bytes of a word
 )
 
-func readWord(w string) *reading {
-	known.RLock()
-	r := known.words[w]
-	known.RUnlock()
+func analyze(w string) *analyzed {
+	analyses.RLock()
+	r := analyses.words[w]
+	analyses.RUnlock()
 	if r != nil {
 		return r
 	}
-	r = &reading{print: maphash.String(seed, strings.ToLower(w))}
-	for _, t := range cutTerms(w) {
+	r = &analyzed{fingerprint: maphash.String(seed, strings.ToLower(w))}
+	for _, t := range splitTerms(w) {
 		r.terms = append(r.terms, term{t, maphash.String(seed, t)})
 	}
-	if len(w) > longestKnown {
+	if len(w) > longestAnalyzed {
 		return r
 	}
-	known.Lock()
-	defer known.Unlock()
-	if known.words == nil || len(known.words) >= mostKnown {
-		known.words = make(map[string]*reading)
+	analyses.Lock()
+	defer analyses.Unlock()
+	if analyses.words == nil || len(analyses.words) >= mostAnalyses {
+		analyses.words = make(map[string]*analyzed)
 	}
-	known.words[strings.Clone(w)] = r
+	analyses.words[strings.Clone(w)] = r
 	return r
 }
 
 // termsOf are the terms of one word.
-func termsOf(w string) []term { return readWord(w).terms }
+func termsOf(w string) []term { return analyze(w).terms }
 
-func cutTerms(w string) []string {
+func splitTerms(w string) []string {
 	w = strings.Clone(w) // terms are kept, the text that they stand in is not
 	w = strings.TrimSuffix(strings.TrimSuffix(w, "'s"), "’s")
 	lower := strings.ToLower(w)
-	if function[lower] {
+	if stopWords[lower] {
 		return nil
 	}
 	parts := parts(w)
@@ -175,7 +175,7 @@ func cutTerms(w string) []string {
 	}
 	out := []string{lower}
 	for _, p := range parts {
-		if p = strings.ToLower(p); !function[p] && len(p) > 1 {
+		if p = strings.ToLower(p); !stopWords[p] && len(p) > 1 {
 			out = append(out, canonical(p))
 		}
 	}
