@@ -10,7 +10,7 @@ import (
 )
 
 // A Model answers with the documentation's own sentences. It reads the passages as blocks, weighs each block by how
-// much of the question it holds, takes the best ones with what they lean on, and writes them in the order of their
+// much of the question it holds, takes the best ones with their context, and writes them in the order of their
 // page. When too little of the question is in the documentation it says so.
 type Model struct{ name string }
 

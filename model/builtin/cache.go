@@ -6,52 +6,52 @@ import (
 	"docent/model"
 )
 
-// shelf keeps passages that were read lately: the good sections of a documentation are found again and again. It has
-// two generations, so that it stays bounded without a list of who was used when.
+// A passageCache keeps parsed passages, since the good sections of a documentation are found again and again. It has two
+// generations: when the young one is full it becomes the old one, and what was not asked for meanwhile is forgotten.
 type passageCache struct {
 	mu         sync.Mutex
 	young, old map[passageKey]*passage
 	bytes      int
 }
 
-// A leafKey tells passages apart at a glance; whether it is the same passage is seen by comparing them, which costs nothing
-// where both have their text from the same place.
+// A passageKey tells passages apart at a glance. Whether it is the same passage is seen by comparing them, which costs
+// nothing where both have their text from the same place in memory.
 type passageKey struct {
 	path, url, heading, end string
 	bytes                   int
 }
 
-const cacheBytes = 20 << 20 // of leaves in a generation
+const cacheBytes = 20 << 20 // of passages in a generation
 
 var parsed passageCache
 
-// of is what a passage says, read by now. Who asks for a passage that somebody is reading waits for him.
-func (s *passageCache) of(p *model.Passage) *passage {
-	k := passageKey{p.Path, p.URL, p.Heading, p.Text[max(0, len(p.Text)-32):], len(p.Text)}
-	s.mu.Lock()
-	l := s.young[k]
-	if l == nil {
-		if l = s.old[k]; l != nil {
-			s.put(k, l)
+// of is a passage, parsed. It waits where another goroutine is parsing it.
+func (c *passageCache) of(from *model.Passage) *passage {
+	k := passageKey{from.Path, from.URL, from.Heading, from.Text[max(0, len(from.Text)-32):], len(from.Text)}
+	c.mu.Lock()
+	p := c.young[k]
+	if p == nil {
+		if p = c.old[k]; p != nil {
+			c.put(k, p)
 		}
 	}
-	if l == nil || !l.same(p) {
-		l = newPassage(p)
-		s.put(k, l)
+	if p == nil || !p.same(from) {
+		p = newPassage(from)
+		c.put(k, p)
 	}
-	s.mu.Unlock()
-	l.read()
-	return l
+	c.mu.Unlock()
+	p.parse()
+	return p
 }
 
-func (s *passageCache) put(k passageKey, l *passage) {
-	if s.young == nil || s.bytes > cacheBytes {
-		s.old, s.young, s.bytes = s.young, map[passageKey]*passage{}, 0
+func (c *passageCache) put(k passageKey, p *passage) {
+	if c.young == nil || c.bytes > cacheBytes {
+		c.old, c.young, c.bytes = c.young, map[passageKey]*passage{}, 0
 	}
-	if was := s.young[k]; was != nil {
-		s.bytes -= was.size()
-		delete(s.young, k) // the key's texts are the new one's
+	if was := c.young[k]; was != nil {
+		c.bytes -= was.size()
+		delete(c.young, k) // the key's texts are the new one's
 	}
-	s.young[k] = l
-	s.bytes += l.size()
+	c.young[k] = p
+	c.bytes += p.size()
 }

@@ -46,7 +46,7 @@ type section struct {
 
 // compose chooses what to quote: nothing where the documentation does not answer, and less where it is not sure that it does.
 func compose(req model.Request) (quotes []quote, sure bool) {
-	sections := read(req)
+	sections := parse(req)
 	question := Standalone(req.Question, req.History, req.Context)
 	points := false
 	if about := excerpt(req.Context); about != "" && pointsAtText(gist(req.Question)) { // "explain this code": that it is code tells nothing
@@ -109,7 +109,7 @@ func compose(req model.Request) (quotes []quote, sure bool) {
 	return slices.Concat(pages...), found == answered
 }
 
-func read(req model.Request) []*section {
+func parse(req model.Request) []*section {
 	all := make([]section, len(req.Passages))
 	out := make([]*section, len(req.Passages))
 	for i := range req.Passages {

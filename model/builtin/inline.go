@@ -19,7 +19,7 @@ const deepestLink = 4
 
 // within is inline for the text of so many links within each other.
 func (c *scanner) within(s string, depth int) string {
-	n := inliner{page: c.page, s: s, inLink: func(text string) string { return c.within(text, depth+1) },
+	n := inliner{scanner: c, s: s, depth: depth,
 		tagEnd: lookahead{s: s, end: ">"}, braceEnd: lookahead{s: s, end: "}"},
 		shortcodeEnd: lookahead{s: s, end: ">}}"}, otherEnd: lookahead{s: s, end: "%}}"}}
 	if depth < deepestLink {
@@ -55,11 +55,11 @@ func (c *scanner) within(s string, depth int) string {
 // An inliner reads running text. Each of its methods reads what begins at a place and says where that ends: at the same place
 // where it is something else.
 type inliner struct {
-	page   *model.Passage
-	s      string
-	out    strings.Builder
-	links  brackets
-	inLink func(text string) string // inline for the text of a link
+	scanner *scanner
+	s       string
+	depth   int // links that it is the text of
+	out     strings.Builder
+	links   brackets
 
 	tagEnd, braceEnd, shortcodeEnd, otherEnd lookahead
 }
@@ -104,8 +104,8 @@ func (n *inliner) link(i int) int {
 	if !ok {
 		return i
 	}
-	text = n.inLink(text)
-	if dest = resolve(n.page, dest); dest != "" && strings.TrimSpace(text) != "" {
+	text = n.scanner.within(text, n.depth+1)
+	if dest = resolve(n.scanner.page, dest); dest != "" && strings.TrimSpace(text) != "" {
 		text = "[" + text + "](" + dest + ")"
 	}
 	n.out.WriteString(text)

@@ -9,11 +9,11 @@ import (
 	"docent/model"
 )
 
-// A leaf is one passage, read. It is shared between answers and never changes. What a question has to know of it is laid out
-// by term, so that matching costs what the question's own terms occur and not what the passage holds.
+// A passage is a passage of the documentation, parsed. It is shared between answers and never changes. Where its terms are is
+// laid out by term, so the cost of matching a question grows with how often its terms occur and not with the passage.
 type passage struct {
-	of    model.Passage // that it is read from
-	read  func()        // reads it, once for all who need it
+	of    model.Passage // that it is made of
+	parse func()        // does the parsing, once for all who need it
 	units []unit
 	words int
 
@@ -51,13 +51,13 @@ const (
 	inTitle
 )
 
-// A mention is a unit or line that has a term, and how often.
+// A posting is a unit or line that has a term, and how often.
 type posting struct {
 	at    int32
 	times uint8
 }
 
-// mentions are those of all terms of a passage, term by term.
+// postings are those of all terms of a passage, term by term.
 type postings struct {
 	from []int32 // where those of a term begin; one more at the end
 	all  []posting
@@ -66,33 +66,32 @@ type postings struct {
 func (m *postings) of(term int) []posting { return m.all[m.from[term]:m.from[term+1]] }
 
 // find is the number of a term of the passage, or -1.
-func (l *passage) find(hash uint64) int {
-	n, ok := slices.BinarySearch(l.terms, hash)
+func (p *passage) find(hash uint64) int {
+	n, ok := slices.BinarySearch(p.terms, hash)
 	if !ok {
 		return -1
 	}
 	return n
 }
 
-// A sighting is one term at one place, before places are put together by term.
+// An occurrence is one term at one place, before occurrences are put together by term.
 type occurrence struct {
 	hash uint64
 	at   int32
 }
 
-func newPassage(p *model.Passage) *passage {
-	l := &passage{of: *p}
-	l.of.Score = 0
-	l.read = sync.OnceFunc(l.fill)
-	return l
+func newPassage(from *model.Passage) *passage {
+	p := &passage{of: *from}
+	p.of.Score = 0
+	p.parse = sync.OnceFunc(p.fill)
+	return p
 }
 
-func (l *passage) fill() {
-	p := &l.of
+func (p *passage) fill() {
 	d := scratches.Get().(*scratch)
 	defer scratches.Put(d)
 	d.found, d.inLines = d.found[:0], d.inLines[:0]
-	for n, b := range parseBlocks(p) {
+	for n, b := range parseBlocks(&p.of) {
 		parts, above := []string{b.text}, ""
 		words := countWords(b.text)
 		switch {
@@ -103,7 +102,8 @@ func (l *passage) fill() {
 		}
 		columns := hashesOf(above)
 		for _, text := range parts {
-			u := unit{block: block{b.kind, text}, words: words, head: above, columns: columns, firstLine: l.lineCount, advises: b.kind != code && advises(text)}
+			u := unit{block: block{b.kind, text}, words: words, head: above, columns: columns, firstLine: p.lineCount}
+			u.advises = b.kind != code && advises(text)
 			if b.kind == prose {
 				u.announces, u.refers = announces(text), pointsBack(text)
 			}
@@ -113,16 +113,16 @@ func (l *passage) fill() {
 					u.named = hashesOf(firstCell(text))
 				}
 				for _, hash := range columns { // a row says what it says under its columns
-					d.found = append(d.found, occurrence{hash, int32(len(l.units))})
+					d.found = append(d.found, occurrence{hash, int32(len(p.units))})
 				}
 			}
-			l.see(d, &u)
-			l.words += u.words
-			l.units = append(l.units, u)
+			p.see(d, &u)
+			p.words += u.words
+			p.units = append(p.units, u)
 		}
 	}
 	d.context = d.context[:0]
-	for _, t := range terms(p.Title + " \n" + p.Heading + " \n" + strings.Join(p.Trail, " \n")) {
+	for _, t := range terms(p.of.Title + " \n" + p.of.Heading + " \n" + strings.Join(p.of.Trail, " \n")) {
 		d.context = append(d.context, t.hash)
 	}
 	hashes := append(d.hashes[:0], d.context...)
@@ -131,17 +131,17 @@ func (l *passage) fill() {
 	}
 	d.hashes = hashes
 	slices.Sort(hashes)
-	l.terms = slices.Clone(slices.Compact(hashes))
-	l.inUnits, l.inLines = d.gather(d.found, l), d.gather(d.inLines, l)
-	l.where = make([]where, len(l.terms))
+	p.terms = slices.Clone(slices.Compact(hashes))
+	p.inUnits, p.inLines = d.gather(d.found, p), d.gather(d.inLines, p)
+	p.where = make([]where, len(p.terms))
 	for _, hash := range d.context {
-		l.where[l.find(hash)] |= inContext
+		p.where[p.find(hash)] |= inContext
 	}
-	l.title = l.mark(p.Title, inTitle)
-	l.head = l.mark(cmp.Or(p.Heading, p.Title), inHead)
+	p.title = p.mark(p.of.Title, inTitle)
+	p.head = p.mark(cmp.Or(p.of.Heading, p.of.Title), inHead)
 }
 
-// A desk is what reading a passage needs of room.
+// A scratch is the working memory of parsing a passage.
 type scratch struct {
 	words          []word
 	found, inLines []occurrence // terms, by unit and by line
@@ -153,17 +153,17 @@ type scratch struct {
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // see notes the terms of a unit and of its lines. No line ends within a word, so its words are the unit's that stand in it.
-func (l *passage) see(d *scratch, u *unit) {
+func (p *passage) see(d *scratch, u *unit) {
 	d.words = appendWords(d.words[:0], u.text)
 	lines, at, end := lines(u), 0, 0 // end is where the line that is read ends
-	said := false                    // whether it has a term
+	some := false                    // whether it has a term
 	h := uint64(len(d.words))
 	for _, w := range d.words {
 		for len(lines) > 0 && w.start >= end {
-			if said {
-				l.lineCount++
+			if some {
+				p.lineCount++
 				u.lines++
-				said = false
+				some = false
 			}
 			at += strings.Index(u.text[at:], lines[0])
 			end = at + len(lines[0])
@@ -172,30 +172,30 @@ func (l *passage) see(d *scratch, u *unit) {
 		r := analyze(w.text)
 		h = h*1099511628211 ^ r.fingerprint
 		for _, t := range r.terms {
-			d.found = append(d.found, occurrence{t.hash, int32(len(l.units))})
+			d.found = append(d.found, occurrence{t.hash, int32(len(p.units))})
 			if w.start < end {
-				d.inLines = append(d.inLines, occurrence{t.hash, int32(l.lineCount)})
-				said = true
+				d.inLines = append(d.inLines, occurrence{t.hash, int32(p.lineCount)})
+				some = true
 			}
 		}
 	}
-	if said {
-		l.lineCount++
+	if some {
+		p.lineCount++
 		u.lines++
 	}
 	u.fingerprint = h
 }
 
-// gather puts what was seen together by term. What was seen is in the order of its places.
-func (d *scratch) gather(seen []occurrence, l *passage) postings {
-	// Which term each is, and how many there are of it at most.
-	from := make([]int32, len(l.terms)+1)
+// gather puts occurrences together by term. They come in the order of their places.
+func (d *scratch) gather(seen []occurrence, p *passage) postings {
+	// Which term each is, and how often it occurs.
+	from := make([]int32, len(p.terms)+1)
 	for i := range seen {
-		n, _ := slices.BinarySearch(l.terms, seen[i].hash)
+		n, _ := slices.BinarySearch(p.terms, seen[i].hash)
 		seen[i].hash = uint64(n)
 		from[n+1]++
 	}
-	for n := range l.terms {
+	for n := range p.terms {
 		from[n+1] += from[n]
 	}
 	m := postings{from: from, all: make([]posting, len(seen))}
@@ -214,35 +214,36 @@ func (d *scratch) gather(seen []occurrence, l *passage) postings {
 	}
 	// Close the gaps that repetitions have left.
 	kept := int32(0)
-	for n := range l.terms {
+	for n := range p.terms {
 		first := kept
 		kept += int32(copy(m.all[kept:], m.all[from[n]:next[n]]))
 		from[n] = first
 	}
-	from[len(l.terms)] = kept
+	from[len(p.terms)] = kept
 	m.all = slices.Clone(m.all[:kept])
 	return m
 }
 
 // mark notes that the terms of a text stand in it, and lists them in alphabetical order.
-func (l *passage) mark(text string, as where) []uint64 {
+func (p *passage) mark(text string, as where) []uint64 {
 	all := terms(text)
 	slices.SortFunc(all, func(a, b term) int { return strings.Compare(a.text, b.text) })
 	all = slices.Compact(all)
 	out := make([]uint64, len(all))
 	for i, t := range all {
 		out[i] = t.hash
-		l.where[l.find(t.hash)] |= as
+		p.where[p.find(t.hash)] |= as
 	}
 	return out
 }
 
-// size is about how many bytes a leaf takes once it is read: measured on documentation, with some to spare.
-func (l *passage) size() int { return 1000 + 4*len(l.of.Text) }
+// size is about how many bytes a passage takes once it is parsed: measured on documentation, with some to spare.
+func (p *passage) size() int { return 1000 + 4*len(p.of.Text) }
 
-func (l *passage) same(p *model.Passage) bool {
-	o := &l.of
-	return o.Text == p.Text && o.Path == p.Path && o.URL == p.URL && o.Title == p.Title && o.Heading == p.Heading && slices.Equal(o.Trail, p.Trail)
+func (p *passage) same(as *model.Passage) bool {
+	o := &p.of
+	return o.Text == as.Text && o.Path == as.Path && o.URL == as.URL && o.Title == as.Title && o.Heading == as.Heading &&
+		slices.Equal(o.Trail, as.Trail)
 }
 
 // hashesOf are those of a text's terms, each once.

@@ -19,10 +19,10 @@ func FuzzWordsAreCountedAsFieldsAre(f *testing.F) {
 	})
 }
 
-// A leaf knows of its passage what reading the passage term by term tells.
-func TestALeafHoldsTheTermsOfItsPassage(t *testing.T) {
+// A parsed passage knows what reading its text term by term tells.
+func TestAParsedPassageHoldsTheTermsOfItsPassage(t *testing.T) {
 	l := newPassage(&install)
-	l.read()
+	l.parse()
 	for i, u := range l.units {
 		for _, want := range terms(u.text) {
 			n := l.find(want.hash)
@@ -62,8 +62,8 @@ func TestALeafHoldsTheTermsOfItsPassage(t *testing.T) {
 	}
 }
 
-// The shelf gives a passage its own leaf, whatever else looks like it, and stays within its room.
-func TestTheShelfTellsPassagesApart(t *testing.T) {
+// The cache tells passages apart, whatever looks like them, and stays within its bytes.
+func TestTheCacheTellsPassagesApart(t *testing.T) {
 	var s passageCache
 	a, b := install, install
 	b.Text = strings.Replace(b.Text, "one", "two", 1)

@@ -28,7 +28,7 @@ type aspect struct {
 // mostAspects bounds the things that are asked at once.
 const mostAspects = 8
 
-// ask reads the question: its aspects and their terms, each weighed by how few blocks have it.
+// newQuery reads the question: its aspects and their terms, each weighed by how few blocks have it.
 func newQuery(question string, sections []*section) *query {
 	q := &query{}
 	lower := strings.ToLower(strings.TrimSpace(question))
@@ -102,7 +102,7 @@ func (q *query) find(hash uint64) int {
 	return -1
 }
 
-// look finds the question's terms in the sections, and weighs them: rare ones among the units tell more, and a term that
+// weigh finds the question's terms in the sections, and weighs them: rare ones among the units tell more, and a term that
 // no unit has tells most.
 func (q *query) weigh(sections []*section) {
 	n := len(q.terms)

@@ -8,7 +8,7 @@ import (
 	"docent/model"
 )
 
-// A fit is what the verdict on a question is made of: whether the documentation answers it.
+// evidence is what is known about whether the documentation answers a question.
 type evidence struct {
 	search  float64 // how sure the search is of its first passage: 0 to 1, less for longer questions
 	weight  float64 // of the question: the weights of its words together, where a word that no passage has counts 1
@@ -16,7 +16,7 @@ type evidence struct {
 	missing float64 // 0 to 1: weight of the rarest name in the question that this passage does not have
 }
 
-// fits compares a question with the passages that were found for it.
+// evidenceFor compares a question with the passages that were found for it.
 func evidenceFor(req model.Request, question string, q *query, sections []*section) evidence {
 	var f evidence
 	for i := range req.Passages {
@@ -147,7 +147,7 @@ func (s *section) line(q *query) float64 {
 	return best
 }
 
-// A finding says whether the documentation answers a question.
+// A verdict says whether the documentation answers a question.
 type verdict uint8
 
 const (

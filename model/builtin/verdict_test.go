@@ -168,7 +168,7 @@ func (q verdictQuestion) check(t *testing.T, pages corpora.Tree) {
 }
 
 func evidenceOf(req model.Request) evidence {
-	sections := read(req)
+	sections := parse(req)
 	q := newQuery(req.Question, sections)
 	if len(q.terms) == 0 {
 		return evidence{}

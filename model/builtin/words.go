@@ -11,10 +11,7 @@ import (
 	"github.com/blevesearch/snowballstem/english"
 )
 
-// A term is a word as questions and passages are compared by: lower case, stemmed where it is an English word. A name
-// of several parts (root_path, generateStaticParams, --dry-run) is one term, and each of its parts another.
-
-// function holds words that carry no meaning of their own, and the scaffolding of questions.
+// stopWords carry no meaning of their own, or are the scaffolding of questions.
 var stopWords = set(`a an the this that these those there here it its is are was were be been being am do does did doing done
 	can could should would will shall may might must have has had having i me my mine we us our you your he she they them their
 	what which who whom whose when where why how and or but if then else so than as at by for from in into of off on onto out over
@@ -94,7 +91,9 @@ func letter(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r))
 }
 
-// A term is one term of a text, with its hash, by which terms are told apart where many of them are looked at.
+// A term is a word as questions and passages are compared by: lower case, stemmed where it is an English word. A name of
+// several parts (root_path, generateStaticParams, --dry-run) is one term, and each of its parts another. Where many terms are
+// compared they are told apart by their hashes.
 type term struct {
 	text string
 	hash uint64
@@ -103,7 +102,7 @@ type term struct {
 // seed is that of all hashes: none of them outlives the process.
 var seed = maphash.MakeSeed()
 
-// appendAll appends the terms of a text, in order, function words left out.
+// appendAll appends the terms of a text, in order, without stop words.
 func appendAll(out []term, text string) []term {
 	var buf [64]word
 	for _, w := range appendWords(buf[:0], text) {
@@ -115,13 +114,13 @@ func appendAll(out []term, text string) []term {
 // terms are the terms of a text.
 func terms(text string) []term { return appendAll(make([]term, 0, 16), text) }
 
-// A reading is what one word as it is written says. It is shared: it may be read only.
+// An analyzed word is a word, as it is written, with its terms. It is shared and never changes.
 type analyzed struct {
 	terms       []term
 	fingerprint uint64 // the same however the word is capitalised
 }
 
-// known are the readings of words: readers and documentation use the same few thousand. It starts over rather than grow with
+// analyses keeps analyzed words: readers and documentation use the same few thousand. It starts over rather than grow with
 // what readers type.
 var analyses struct {
 	sync.RWMutex
