@@ -107,7 +107,7 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	text := docent(t, "status", "--data", data, "--config", config)
-	if !strings.Contains(text, "FAILED REPEATEDLY") || !strings.Contains(text, "the built-in model answered 6 times in its place") {
+	if !strings.Contains(text, "CIRCUIT OPEN") || !strings.Contains(text, "the built-in model answered 6 times in its place") {
 		t.Error(text)
 	}
 	if said := server.log.String(); strings.Count(said, "the built-in model answers in place of one that failed") != 6 || !strings.Contains(said, "status 503") {

@@ -86,7 +86,7 @@ type (
 	modelStatus struct {
 		Name      string  `json:"name"`
 		Endpoint  string  `json:"endpoint"`
-		State     string  `json:"state"` // closed: calls go through; open: the endpoint is left alone; half-open: it is tried
+		State     string  `json:"state"` // closed: calls go through; open: calls are refused at once; half-open: one call is tried
 		Again     float64 `json:"triedAgainSeconds,omitempty"`
 		Calls     int64   `json:"calls"`
 		Failures  int64   `json:"failures"`
@@ -273,9 +273,9 @@ func printStatus(w io.Writer, s serverStatus) error {
 		}
 		switch m.State {
 		case remote.Open:
-			state = ", FAILED REPEATEDLY: left alone for " + seconds(m.Again)
+			state = ", CIRCUIT OPEN after repeated failures: the next call is tried in " + seconds(m.Again)
 		case remote.HalfOpen:
-			state = ", FAILED REPEATEDLY: the next call tries it"
+			state = ", CIRCUIT HALF OPEN after repeated failures: the next call tries it"
 		}
 		if m.Fallbacks > 0 {
 			state += fmt.Sprintf(", the built-in model answered %d times in its place", m.Fallbacks)

@@ -70,34 +70,11 @@ func (anthropic) parse(body []byte) (Asked, error) {
 		if m.Role != "user" && m.Role != "assistant" || n > 0 && in.Messages[n-1].Role == m.Role {
 			return a, fmt.Errorf("messages.%d: roles must alternate between \"user\" and \"assistant\"", n)
 		}
-		message := Message{Role: m.Role}
-		for i, b := range m.Content {
+		for _, b := range m.Content {
 			mark(b)
-			switch {
-			case b.Type == "text" && strings.TrimSpace(b.Text) == "":
-				return a, fmt.Errorf("messages.%d.content.%d: text content blocks must be non-empty", n, i)
-			case b.Type == "text":
-				message.Text += b.Text
-			case b.Type == "tool_use" && m.Role == "assistant":
-				if !toolName(b.Name) || !toolName(b.ID) || !object(b.Input) {
-					return a, fmt.Errorf("messages.%d.content.%d.tool_use: Input should be a valid dictionary", n, i)
-				}
-				message.Calls = append(message.Calls, Call{b.Name, string(b.Input)})
-				message.ids = append(message.ids, b.ID)
-			case b.Type == "tool_result" && m.Role == "user":
-				if message.Text != "" {
-					return a, fmt.Errorf("messages.%d: tool_result blocks must come first", n)
-				}
-				a.Messages = append(a.Messages, Message{Role: "tool", Text: b.Content, CallID: b.CallID})
-			default:
-				return a, fmt.Errorf("messages.%d.content.%d: a %q block is not allowed", n, i, b.Type)
-			}
 		}
-		if len(m.Content) == 0 {
-			return a, fmt.Errorf("messages.%d: all messages must have non-empty content", n)
-		}
-		if message.Text != "" || len(message.Calls) > 0 {
-			a.Messages = append(a.Messages, message)
+		if err := a.read(n, m.Role, m.Content); err != nil {
+			return a, err
 		}
 	}
 	if marks > 4 {
@@ -110,6 +87,39 @@ func (anthropic) parse(body []byte) (Asked, error) {
 		a.Tools = append(a.Tools, t.Name)
 	}
 	return a, nil
+}
+
+// read puts the blocks of message n into the form that both providers have in common.
+func (a *Asked) read(n int, role string, content []block) error {
+	message := Message{Role: role}
+	for i, b := range content {
+		switch {
+		case b.Type == "text" && strings.TrimSpace(b.Text) == "":
+			return fmt.Errorf("messages.%d.content.%d: text content blocks must be non-empty", n, i)
+		case b.Type == "text":
+			message.Text += b.Text
+		case b.Type == "tool_use" && role == "assistant":
+			if !toolName(b.Name) || !toolName(b.ID) || !object(b.Input) {
+				return fmt.Errorf("messages.%d.content.%d.tool_use: Input should be a valid dictionary", n, i)
+			}
+			message.Calls = append(message.Calls, Call{b.Name, string(b.Input)})
+			message.ids = append(message.ids, b.ID)
+		case b.Type == "tool_result" && role == "user":
+			if message.Text != "" {
+				return fmt.Errorf("messages.%d: tool_result blocks must come first", n)
+			}
+			a.Messages = append(a.Messages, Message{Role: "tool", Text: b.Content, CallID: b.CallID})
+		default:
+			return fmt.Errorf("messages.%d.content.%d: a %q block is not allowed", n, i, b.Type)
+		}
+	}
+	if len(content) == 0 {
+		return fmt.Errorf("messages.%d: all messages must have non-empty content", n)
+	}
+	if message.Text != "" || len(message.Calls) > 0 {
+		a.Messages = append(a.Messages, message)
+	}
+	return nil
 }
 
 func (anthropic) fail(w http.ResponseWriter, status int, kind, message string) {

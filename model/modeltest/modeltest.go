@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -365,19 +366,8 @@ func (s *Server) step(a Asked) (Step, bool) {
 
 // play answers a step.
 func (s *Server) play(d dialect, w http.ResponseWriter, r *http.Request, a Asked, st Step, id int) {
-	var status int
-	if _, err := fmt.Sscanf(st.Fault, "%d", &status); err == nil && status >= 400 && status < 600 {
-		if st.RetryAfter != "" {
-			w.Header().Set("Retry-After", st.RetryAfter)
-		}
-		kind, message := "api_error", "The server had an error while processing your request."
-		switch status {
-		case http.StatusTooManyRequests:
-			kind, message = "rate_limit_error", "Rate limit reached."
-		case 529:
-			kind, message = "overloaded_error", "Overloaded"
-		}
-		d.fail(w, status, kind, message)
+	if status, err := strconv.Atoi(st.Fault); err == nil {
+		failWith(d, w, status, st.RetryAfter)
 		return
 	}
 	switch st.Fault {
@@ -409,23 +399,8 @@ func (s *Server) play(d dialect, w http.ResponseWriter, r *http.Request, a Asked
 	out := http.NewResponseController(w)
 	_ = out.Flush()
 	for n, piece := range pieces {
-		if n == begun {
-			switch st.Fault {
-			case Stall:
-				<-r.Context().Done()
-				return
-			case Cut:
-				panic(http.ErrAbortHandler)
-			case Unfinished:
-				return
-			case Error:
-				piece = d.broken()
-				_, _ = io.WriteString(w, piece)
-				return
-			case Garbage:
-				_, _ = io.WriteString(w, "data: {\"choices\": [{{\n\n")
-				return
-			}
+		if n == begun && breakOff(d, w, r, st.Fault) {
+			return
 		}
 		if n > 0 && !pause(r, st.Pace) {
 			return
@@ -437,6 +412,39 @@ func (s *Server) play(d dialect, w http.ResponseWriter, r *http.Request, a Asked
 			return
 		}
 	}
+}
+
+// failWith answers with a status in place of an answer.
+func failWith(d dialect, w http.ResponseWriter, status int, retryAfter string) {
+	if retryAfter != "" {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	kind, message := "api_error", "The server had an error while processing your request."
+	switch status {
+	case http.StatusTooManyRequests:
+		kind, message = "rate_limit_error", "Rate limit reached."
+	case 529:
+		kind, message = "overloaded_error", "Overloaded"
+	}
+	d.fail(w, status, kind, message)
+}
+
+// breakOff carries out a fault in the middle of an answer, where it is one of those.
+func breakOff(d dialect, w http.ResponseWriter, r *http.Request, fault string) bool {
+	switch fault {
+	case Stall:
+		<-r.Context().Done()
+	case Cut:
+		panic(http.ErrAbortHandler)
+	case Unfinished:
+	case Error:
+		_, _ = io.WriteString(w, d.broken())
+	case Garbage:
+		_, _ = io.WriteString(w, "data: {\"choices\": [{{\n\n")
+	default:
+		return false
+	}
+	return true
 }
 
 // pairs checks what both providers demand: each call is answered right after the message that made it, and nothing

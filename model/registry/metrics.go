@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	endpointOpen = prometheus.NewDesc("docent_model_endpoint_open", "1 while an endpoint that failed repeatedly is left alone, 0.5 while one call tries it.", []string{"endpoint", "models"}, nil)
-	endpointTrip = prometheus.NewDesc("docent_model_endpoint_opened_total", "How often an endpoint was left alone.", []string{"endpoint", "models"}, nil)
+	endpointOpen = prometheus.NewDesc("docent_model_endpoint_open", "1 while the circuit of an endpoint is open because it failed repeatedly, 0.5 while it is half open and one call tries it.", []string{"endpoint", "models"}, nil)
+	endpointTrip = prometheus.NewDesc("docent_model_endpoint_opened_total", "How often the circuit of an endpoint opened.", []string{"endpoint", "models"}, nil)
 	calls        = prometheus.NewDesc("docent_model_calls_total", "Answers and turns of conversations asked of a model.", []string{"model"}, nil)
 	failures     = prometheus.NewDesc("docent_model_failures_total", "Of these, those that failed.", []string{"model"}, nil)
 	requests     = prometheus.NewDesc("docent_model_requests_total", "Requests to a model's endpoint, repeated ones included.", []string{"model"}, nil)

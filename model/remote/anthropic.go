@@ -78,7 +78,7 @@ type (
 const anthropicVersion = "2023-06-01"
 
 // callAnthropic asks Anthropic's messages API, or a gateway that speaks it.
-func (r *Model) callAnthropic(ctx context.Context, l *line, c model.Chat, text func(string) error) (ending, error) {
+func (r *Model) callAnthropic(ctx context.Context, x *exchange, c model.Chat, text func(string) error) (ending, error) {
 	data, err := json.Marshal(r.anthropicBody(c))
 	if err != nil {
 		return ending{}, fmt.Errorf("encode the question: %w", err)
@@ -93,7 +93,7 @@ func (r *Model) callAnthropic(ctx context.Context, l *line, c model.Chat, text f
 	if r.Key != "" {
 		req.Header.Set("X-Api-Key", r.Key)
 	}
-	resp, err := l.Do(req)
+	resp, err := x.Do(req)
 	if err != nil {
 		return ending{}, err
 	}
@@ -104,21 +104,11 @@ func (r *Model) callAnthropic(ctx context.Context, l *line, c model.Chat, text f
 		}
 		page, _ := io.ReadAll(resp.Body)
 		if json.Unmarshal(page, &answer) == nil && answer.Error != nil {
-			return ending{}, answer.Error.said()
+			return ending{}, answer.Error.reported()
 		}
-		return ending{}, &said{text: resp.Status, means: meaning("", string(page))}
+		return ending{}, &reported{text: resp.Status, means: meaning("", string(page))}
 	}
-	var end ending
-	input, written, read := 0, 0, 0
-	count := func(u anthropicUsage) {
-		for from, to := range map[*int]*int{u.Input: &input, u.Written: &written, u.Read: &read, u.Output: &end.usage.CompletionTokens} {
-			if from != nil {
-				*to = *from // a later figure is the sum of all before
-			}
-		}
-		end.usage.PromptTokens, end.usage.CachedTokens, end.written = input+written+read, read, written
-	}
-	open := map[int]int{} // block of the answer: its call
+	a := anthropicAnswer{text: text, calls: map[int]int{}}
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, longestLine+1)
 	for lines.Scan() {
@@ -128,57 +118,82 @@ func (r *Model) callAnthropic(ctx context.Context, l *line, c model.Chat, text f
 		}
 		var ev anthropicEvent
 		if err := json.Unmarshal(data, &ev); err != nil {
-			return end, fmt.Errorf("read an event: %w", err)
+			return a.end, fmt.Errorf("read an event: %w", err)
 		}
-		switch ev.Type {
-		case "message_start":
-			count(ev.Message.Usage)
-		case "content_block_start":
-			switch ev.Block.Type {
-			case "text":
-				if err := text(ev.Block.Text); err != nil {
-					return end, err
-				}
-			case "tool_use":
-				open[ev.Index] = len(end.calls)
-				end.calls = append(end.calls, model.Call{ID: ev.Block.ID, Name: ev.Block.Name})
-				if given := string(ev.Block.Input); given != "{}" && given != "null" {
-					end.calls[open[ev.Index]].Arguments = given // gateways give them whole
-				}
-			}
-		case "content_block_delta":
-			switch ev.Delta.Type {
-			case "text_delta":
-				if err := text(ev.Delta.Text); err != nil {
-					return end, err
-				}
-			case "input_json_delta":
-				if n, ok := open[ev.Index]; ok {
-					end.calls[n].Arguments += ev.Delta.JSON
-				}
-			}
-		case "message_delta":
-			if ev.Delta.StopReason != "" {
-				end.reason = ev.Delta.StopReason
-			}
-			count(ev.Usage)
-		case "message_stop":
-			return end, end.check()
-		case "error":
-			if ev.Error == nil {
-				return end, &said{text: "an error without a text"}
-			}
-			return end, ev.Error.said()
+		if ev.Type == "message_stop" {
+			return a.end, a.end.check()
+		}
+		if err := a.take(&ev); err != nil {
+			return a.end, err
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return end, err
-	}
-	return end, io.ErrUnexpectedEOF
+	return a.end, cmp.Or(lines.Err(), io.ErrUnexpectedEOF)
 }
 
-func (e *anthropicError) said() *said {
-	return &said{
+// An anthropicAnswer is put together from its events.
+type anthropicAnswer struct {
+	text                 func(string) error
+	end                  ending
+	input, written, read int         // tokens of the prompt
+	calls                map[int]int // by block of the answer
+}
+
+func (a *anthropicAnswer) take(ev *anthropicEvent) error {
+	switch ev.Type {
+	case "message_start":
+		a.count(ev.Message.Usage)
+	case "content_block_start":
+		return a.begin(ev.Index, &ev.Block)
+	case "content_block_delta":
+		switch ev.Delta.Type {
+		case "text_delta":
+			return a.text(ev.Delta.Text)
+		case "input_json_delta":
+			if n, ok := a.calls[ev.Index]; ok {
+				a.end.calls[n].Arguments += ev.Delta.JSON
+			}
+		}
+	case "message_delta":
+		a.end.reason = cmp.Or(ev.Delta.StopReason, a.end.reason)
+		a.count(ev.Usage)
+	case "error":
+		if ev.Error == nil {
+			return &reported{text: "an error without a text"}
+		}
+		return ev.Error.reported()
+	}
+	return nil
+}
+
+// begin reads the beginning of a block.
+func (a *anthropicAnswer) begin(index int, b *anthropicBlock) error {
+	switch b.Type {
+	case "text":
+		return a.text(b.Text)
+	case "tool_use":
+		call := model.Call{ID: b.ID, Name: b.Name}
+		if given := string(b.Input); given != "{}" && given != "null" {
+			call.Arguments = given // gateways give them whole
+		}
+		a.calls[index] = len(a.end.calls)
+		a.end.calls = append(a.end.calls, call)
+	}
+	return nil
+}
+
+// count reads what the answer has taken so far. A later figure is the sum of all before.
+func (a *anthropicAnswer) count(u anthropicUsage) {
+	used := &a.end.usage
+	for from, to := range map[*int]*int{u.Input: &a.input, u.Written: &a.written, u.Read: &a.read, u.Output: &used.CompletionTokens} {
+		if from != nil {
+			*to = *from
+		}
+	}
+	used.PromptTokens, used.CachedTokens, a.end.written = a.input+a.written+a.read, a.read, a.written
+}
+
+func (e *anthropicError) reported() *reported {
+	return &reported{
 		text:      e.Message,
 		temporary: e.Type == "overloaded_error" || e.Type == "rate_limit_error" || e.Type == "api_error",
 		spent:     e.Type == "billing_error" || strings.Contains(e.Message, "credit balance is too low"),

@@ -11,17 +11,17 @@ import (
 	"docent/model"
 )
 
-// How an endpoint that fails is spared.
+// When a circuit opens, and for how long.
 const (
 	tripAfter  = 5               // failed tries in a row, of whatever callers
 	firstPause = 5 * time.Second // doubled each time that a probe fails
 	lastPause  = 2 * time.Minute
-	probePause = 2 * time.Second // for those who come while the probe is under way
+	probePause = 2 * time.Second // told to callers who come while the probe is under way
 )
 
-// A breaker keeps callers from an endpoint that fails: after some failures in a row it opens, and all are refused at
-// once instead of waiting for one more failure each. When its pause is over a single call goes through; what becomes of
-// it closes the breaker or makes the pause longer.
+// A breaker is the circuit breaker of an endpoint. After some failures in a row the circuit opens: callers are refused at once
+// instead of waiting for one more failure each. After a pause it is half open: a single call goes through, which closes the
+// circuit or makes the pause longer.
 type breaker struct {
 	address string // scheme and host
 	mu      sync.Mutex
@@ -39,7 +39,7 @@ type permit struct {
 	probe bool
 }
 
-// admit lets a try through, or says how long to stay away.
+// admit lets a try through, or says how long to wait.
 func (b *breaker) admit() (permit, time.Duration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,15 +56,15 @@ func (b *breaker) admit() (permit, time.Duration, bool) {
 	return permit{b, true}, 0, true
 }
 
-// good says that the endpoint answered, be it with a refusal.
-func (p permit) good() {
+// succeeded says that the endpoint answered, be it with a refusal.
+func (p permit) succeeded() {
 	p.b.mu.Lock()
 	defer p.b.mu.Unlock()
 	p.b.failed, p.b.pause, p.b.until, p.b.probing = 0, 0, time.Time{}, false
 }
 
-// bad says that the endpoint failed, and how.
-func (p permit) bad(f *Failure) {
+// failed says that the endpoint failed, and how.
+func (p permit) failed(f *Failure) {
 	b := p.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -73,25 +73,25 @@ func (p permit) bad(f *Failure) {
 	if p.probe {
 		b.probing = false
 	} else if !b.until.IsZero() || b.failed < tripAfter {
-		return // one that began before the breaker opened tells nothing new
+		return // a try that began before the circuit opened tells nothing new
 	}
 	b.pause = min(max(2*b.pause, firstPause), lastPause)
 	b.until = time.Now().Add(min(max(b.pause, f.RetryAfter), lastPause))
 	b.opened++
 }
 
-// why is what a model is told that is not let through: how the endpoint failed last.
+// why is the error of a try that is not let through: how the endpoint failed last.
 func (b *breaker) why(model string) *Failure {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f := b.last
 	f.Model, f.RetryAfter = model, 0
-	f.Detail = strings.TrimSpace(f.Detail + " (it failed repeatedly and is left alone for a while)")
+	f.Detail = strings.TrimSpace(f.Detail + " (circuit open: it failed repeatedly)")
 	return &f
 }
 
-// void says nothing of the endpoint: the caller ended the try. The next one may probe in its place.
-func (p permit) void() {
+// abandoned says nothing about the endpoint: the caller ended the try. The next one may probe in its place.
+func (p permit) abandoned() {
 	p.b.mu.Lock()
 	defer p.b.mu.Unlock()
 	if p.probe {
@@ -121,20 +121,20 @@ func (s *Set) breaker(base, key string) *breaker {
 	return b
 }
 
-// States of an endpoint.
+// States of an endpoint's circuit.
 const (
 	Closed   = "closed"    // calls go through
 	Open     = "open"      // calls are refused at once
 	HalfOpen = "half-open" // one call is tried
 )
 
-// An Endpoint is how the address behind some models fares.
+// An Endpoint is the state of the address behind some models.
 type Endpoint struct {
 	Address  string
 	Models   []string // that are reached there
 	State    string
 	Failures int           // tries that failed in a row
-	Opened   int           // how often calls have been cut off since the start
+	Opened   int           // how often the circuit has opened since the start
 	After    time.Duration // until the next try is let through, while it is open
 }
 

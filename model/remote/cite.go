@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -36,7 +37,7 @@ func (c *citer) write(text string) error {
 	if !c.begun {
 		c.begun, c.lineStart = true, true
 	}
-	for i := 0; i < len(s); {
+	for i := 0; i < len(s) && c.held == ""; {
 		if s[i] == '`' {
 			c.run++
 			out.WriteByte('`')
@@ -45,38 +46,19 @@ func (c *citer) write(text string) error {
 		}
 		c.endRun()
 		if c.ticks == 0 && (s[i] == '[' || s[i] == ' ') {
-			from := i
-			for from < len(s) && s[from] == ' ' {
-				from++
-			}
-			if from == len(s) { // a marker may follow the space
-				if len(s)-i < longestMarker {
-					c.held = s[i:]
-					break
-				}
-			} else if s[from] == '[' {
-				numbers, end, verdict := marker(s[from:])
-				if verdict == undecided {
-					c.held = s[i:]
-					break
-				}
-				// "list[7]" is no citation where only three passages were given.
-				attached := from == i && i > 0 && isLetter(s[i-1]) || from == i && i == 0 && isLetter(c.last)
-				if verdict == isMarker && !(attached && !c.known(numbers)) {
-					for _, n := range numbers {
-						if n >= 1 && n <= len(c.given) {
-							cite = append(cite, c.given[n-1])
-						}
-					}
-					i = from + end
-					// "word [1] next" keeps one space; "word [1]." keeps none.
-					continue
-				}
-			}
-			if s[i] == ' ' {
-				out.WriteString(s[i:from])
-				i = from
-				c.lineStart = false
+			numbers, end := c.citation(s, i)
+			switch {
+			case end < 0:
+				c.held = s[i:]
+				continue
+			case end > i:
+				cite = append(cite, numbers...)
+				i = end // "word [1] next" keeps one space; "word [1]." keeps none
+				continue
+			case s[i] == ' ':
+				end = i + len(s[i:]) - len(strings.TrimLeft(s[i:], " "))
+				out.WriteString(s[i:end])
+				i, c.lineStart = end, false
 				continue
 			}
 		}
@@ -93,15 +75,38 @@ func (c *citer) write(text string) error {
 	return c.put(out.String(), cite)
 }
 
-// known reports whether one of the numbers stands for a passage.
-func (c *citer) known(numbers []int) bool {
-	for _, n := range numbers {
-		if n >= 1 && n <= len(c.given) {
-			return true
+// citation reads a marker, with the spaces before it, and says where it ends: at -1 where that is not known yet, and at i
+// where there is none.
+func (c *citer) citation(s string, i int) (numbers []int, end int) {
+	rest := strings.TrimLeft(s[i:], " ")
+	from := len(s) - len(rest)
+	if rest == "" { // a marker may follow the spaces
+		if from-i < longestMarker {
+			return nil, -1
 		}
+		return nil, i
 	}
-	return false
+	if rest[0] != '[' {
+		return nil, i
+	}
+	numbers, length, v := marker(rest)
+	if v == undecided {
+		return nil, -1
+	}
+	// "list[7]" is no citation where only three passages were given.
+	before := c.last
+	if i > 0 {
+		before = s[i-1]
+	}
+	attached := from == i && isLetter(before)
+	if v == noMarker || attached && !slices.ContainsFunc(numbers, c.known) {
+		return nil, i
+	}
+	return numbers, from + length
 }
+
+// known reports whether a number stands for a passage.
+func (c *citer) known(n int) bool { return n >= 1 && n <= len(c.given) }
 
 // endRun decides what a run of backticks was, once something else follows it.
 func (c *citer) endRun() {
@@ -121,28 +126,20 @@ func (c *citer) endRun() {
 func (c *citer) flush() error {
 	held := c.held
 	c.held = ""
-	if numbers, end, verdict := marker(strings.TrimLeft(held, " ") + "\n"); verdict == isMarker && end == len(strings.TrimLeft(held, " ")) {
-		var cite []int
-		for _, n := range numbers {
-			if n >= 1 && n <= len(c.given) {
-				cite = append(cite, c.given[n-1])
-			}
-		}
-		return c.put("", cite)
+	bare := strings.TrimLeft(held, " ")
+	if numbers, end, v := marker(bare + "\n"); v == isMarker && end == len(bare) {
+		return c.put("", numbers)
 	}
 	return c.put(strings.TrimRight(held, " "), nil)
 }
 
-func (c *citer) put(text string, cite []int) error {
+// put emits a piece and cites what the numbers stand for, each passage once in an answer.
+func (c *citer) put(text string, numbers []int) error {
 	d := model.Delta{Text: text}
-	for _, n := range cite {
-		fresh := true
-		for _, m := range c.cited {
-			fresh = fresh && m != n
-		}
-		if fresh {
-			c.cited = append(c.cited, n)
-			d.Cite = append(d.Cite, n)
+	for _, n := range numbers {
+		if c.known(n) && !slices.Contains(c.cited, c.given[n-1]) {
+			c.cited = append(c.cited, c.given[n-1])
+			d.Cite = append(d.Cite, c.given[n-1])
 		}
 	}
 	if d.Text == "" && len(d.Cite) == 0 {
@@ -153,16 +150,16 @@ func (c *citer) put(text string, cite []int) error {
 
 func isLetter(c byte) bool { return unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)) }
 
-type verdict uint8
+type markerState uint8
 
 const (
-	noMarker verdict = iota
+	noMarker markerState = iota
 	isMarker
 	undecided
 )
 
 // marker reads "[1]" or "[1, 2]" at the start of s, not followed by what would make it a link or a definition.
-func marker(s string) (numbers []int, end int, v verdict) {
+func marker(s string) (numbers []int, end int, v markerState) {
 	n, digits := 0, 0
 	for i := 1; i < min(len(s), longestMarker); i++ {
 		switch ch := s[i]; {

@@ -15,10 +15,10 @@ import (
 
 // callOpenAI asks an endpoint that speaks OpenAI's chat completions: OpenAI itself, Azure's v1 address, Ollama, vLLM,
 // llama.cpp, LM Studio and others.
-func (r *Model) callOpenAI(ctx context.Context, l *line, c model.Chat, text func(string) error) (ending, error) {
+func (r *Model) callOpenAI(ctx context.Context, x *exchange, c model.Chat, text func(string) error) (ending, error) {
 	config := openai.DefaultConfig(r.Key)
 	config.BaseURL = r.BaseURL
-	config.HTTPClient = l
+	config.HTTPClient = x
 	req := openai.ChatCompletionRequest{
 		Model:         r.Model,
 		Stream:        true,
@@ -72,7 +72,7 @@ func (r *Model) callOpenAI(ctx context.Context, l *line, c model.Chat, text func
 	}
 	end.calls = calls.list
 	if declined.Len() > 0 && end.reason != "" {
-		return end, &said{text: declined.String(), means: model.ErrRefused}
+		return end, &reported{text: declined.String(), means: model.ErrRefused}
 	}
 	return end, end.check()
 }
@@ -93,7 +93,7 @@ func whole(ctx context.Context, config openai.ClientConfig, req openai.ChatCompl
 		end.calls = append(end.calls, model.Call{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
 	}
 	if choice.Message.Refusal != "" {
-		return end, &said{text: choice.Message.Refusal, means: model.ErrRefused}
+		return end, &reported{text: choice.Message.Refusal, means: model.ErrRefused}
 	}
 	if err := end.check(); err != nil {
 		return end, err
@@ -194,7 +194,7 @@ func plainly(err error) error {
 	var answer *openai.APIError
 	if errors.As(err, &answer) {
 		kind := strings.ToLower(answer.Type + " " + fmt.Sprint(answer.Code))
-		return &said{
+		return &reported{
 			text:      answer.Message,
 			temporary: strings.Contains(kind, "overloaded") || strings.Contains(kind, "rate_limit") || strings.Contains(kind, "server_error"),
 			spent:     strings.Contains(kind, "insufficient_quota") || strings.Contains(kind, "billing"),
@@ -203,7 +203,7 @@ func plainly(err error) error {
 	}
 	var other *openai.RequestError
 	if errors.As(err, &other) {
-		return &said{text: other.HTTPStatus, means: meaning("", string(other.Body))}
+		return &reported{text: other.HTTPStatus, means: meaning("", string(other.Body))}
 	}
 	return err
 }

@@ -2,17 +2,12 @@
 package remote
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"mime"
-	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -39,57 +34,6 @@ const (
 	soonEnough           = 5 * time.Second  // a try that failed is repeated so long after the question was put, and not later
 	connectLimit         = 5 * time.Second  // an address that nothing answers at
 )
-
-// A Failure says why a model gave no answer, or only the beginning of one. Its text holds no secret and nothing that
-// the provider wrote beyond its own short message.
-type Failure struct {
-	Model      string        // as configured
-	Host       string        // of its address
-	Reason     string        // for a person
-	Detail     string        // for the log: what the provider said
-	Status     int           // of the provider's answer; 0 where there was none
-	RetryAfter time.Duration // when the provider wants to be asked again; 0 where it does not say
-	temporary  bool
-	silent     bool  // the provider fell silent: the reader has waited long enough
-	cause      error // ErrTooLong or ErrRefused where it is one of these
-}
-
-func (f *Failure) Unwrap() error { return f.cause }
-
-func (f *Failure) Error() string {
-	s := "model " + f.Model
-	if f.Host != "" {
-		s += " at " + f.Host
-	}
-	s += " " + f.Reason
-	if f.Status != 0 {
-		s += fmt.Sprintf(" (status %d)", f.Status)
-	}
-	if f.Detail != "" {
-		s += ": " + f.Detail
-	}
-	return s
-}
-
-// Temporary reports whether the same question may well succeed later.
-func (f *Failure) Temporary() bool { return f.temporary || f.silent }
-
-// Causes of a call that was ended from this side, and of a stream that is none.
-var (
-	errIdle   = errors.New("the provider fell silent")
-	errTotal  = errors.New("the answer took too long")
-	errStream = errors.New("the provider did not send an event stream")
-	errSize   = errors.New("the provider sent more than an answer may have")
-)
-
-// shared is how providers are reached where the configuration does not say: with connections kept for many answers at
-// once.
-var shared = func() http.RoundTripper {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 64
-	t.DialContext = (&net.Dialer{Timeout: connectLimit, KeepAlive: 30 * time.Second}).DialContext
-	return t
-}()
 
 // A Config says how a model is reached, and what bounds it.
 type Config struct {
@@ -119,7 +63,7 @@ type Model struct {
 	name    string
 	host    string
 	client  *http.Client
-	call    func(ctx context.Context, line *line, c model.Chat, text func(string) error) (ending, error)
+	call    func(ctx context.Context, x *exchange, c model.Chat, text func(string) error) (ending, error)
 	breaker *breaker
 	used    counter
 
@@ -210,12 +154,12 @@ func (r *Model) Answer(ctx context.Context, req model.Request, emit func(model.D
 // Chat holds a conversation with tools. Nothing of a try that failed is used, so one that broke off half-way is made
 // again too.
 func (r *Model) Chat(ctx context.Context, c model.Chat) (model.Reply, error) {
-	var said strings.Builder
+	var text strings.Builder
 	end, err := r.ask(ctx, c, func(s string) error {
-		said.WriteString(s)
+		text.WriteString(s)
 		return nil
 	}, func(f *Failure) bool {
-		said.Reset()
+		text.Reset()
 		return f.Temporary()
 	}, false)
 	if err != nil {
@@ -226,7 +170,7 @@ func (r *Model) Chat(ctx context.Context, c model.Chat) (model.Reply, error) {
 			end.calls[i].ID = c.CallID(i)
 		}
 	}
-	return model.Reply{Model: r.name, Text: said.String(), Calls: end.calls, Reason: end.reason, Usage: end.usage}, nil
+	return model.Reply{Model: r.name, Text: text.String(), Calls: end.calls, Reason: end.reason, Usage: end.usage}, nil
 }
 
 // ask puts a conversation to the provider and gives the text of its answer as it comes. It is put again after a
@@ -270,21 +214,21 @@ func (r *Model) ask(ctx context.Context, c model.Chat, text func(string) error, 
 		var f *Failure
 		switch failed := errors.As(err, &f); {
 		case refused != nil:
-			permit.void()
+			permit.abandoned()
 			return ending{usage: spent}, refused
 		case err == nil:
-			permit.good()
+			permit.succeeded()
 			end.usage = spent
 			return end, nil
 		case ctx.Err() != nil:
-			permit.void()
+			permit.abandoned()
 			return ending{usage: spent}, ctx.Err() // ended by the caller, which is no failure of the model
 		case failed && f.Temporary():
-			permit.bad(f)
+			permit.failed(f)
 		case inner.Err() != nil:
-			permit.void()
+			permit.abandoned()
 		default:
-			permit.good()
+			permit.succeeded()
 		}
 		if f == nil || !again(f) {
 			return fail(err)
@@ -316,213 +260,24 @@ func (r *Model) wait(f *Failure, try int) (time.Duration, bool) {
 func (r *Model) once(ctx context.Context, c model.Chat, text func(string) error, hurry bool) (ending, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	l := &line{client: r.client, key: c.Key, idle: r.Idle, first: r.Idle, cancel: cancel, whole: r.Whole}
+	x := &exchange{client: r.client, key: c.Key, idle: r.Idle, first: r.Idle, cancel: cancel, whole: r.Whole}
 	if hurry {
-		l.first = min(r.Idle, r.FallbackAfter)
+		x.first = min(r.Idle, r.FallbackAfter)
 	}
 	if r.Whole {
-		l.idle, l.first = r.Total, r.Total // nothing comes until all is written
+		x.idle, x.first = r.Total, r.Total // nothing comes until all is written
 	}
-	defer l.close()
+	defer x.close()
 	if c.MaxTokens <= 0 {
 		c.MaxTokens = r.MaxTokens
 	}
 	c.MaxTokens = min(c.MaxTokens, r.Config.Window/2)
-	end, err := r.call(ctx, l, c, text)
+	end, err := r.call(ctx, x, c, text)
 	if err == nil {
 		return end, nil
 	}
-	f := &Failure{Model: r.name, Host: r.host, Status: l.status, RetryAfter: l.retryAfter(time.Now())}
-	var said *said
-	if errors.As(err, &said) {
-		f.cause = said.means
-	}
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errIdle):
-		f.Reason, f.Status, f.silent = "stopped answering", 0, true
-	case errors.Is(cause, errTotal):
-		f.Reason, f.Status = "took too long to answer", 0
-	case errors.Is(err, errStream):
-		f.Reason = "did not answer with a stream"
-	case l.over:
-		f.Reason = "sent more than an answer may have"
-	case f.cause == model.ErrTooLong:
-		f.Reason = "has no room for the conversation"
-	case f.cause == model.ErrRefused:
-		f.Reason = "declined to answer"
-	case said != nil && said.spent:
-		f.Reason = "has no credit left"
-	case l.status == http.StatusTooManyRequests:
-		f.Reason, f.temporary = "is asked too often", true
-	case l.status == http.StatusRequestTimeout || l.status >= 500:
-		f.Reason, f.temporary = "is not available", true
-	case l.status == http.StatusUnauthorized || l.status == http.StatusForbidden:
-		f.Reason = "refuses its key"
-	case l.status == http.StatusNotFound:
-		f.Reason = "is not known at its address"
-	case l.status >= 300:
-		f.Reason = "refuses the question"
-	case said != nil:
-		f.Reason, f.temporary = "reported an error", said.temporary
-	case l.status == 0:
-		f.Reason, f.temporary = "cannot be reached", true
-	default:
-		f.Reason, f.temporary = "broke off", true
-	}
-	f.Detail = r.clean(err)
-	if noTools(f) {
-		f.temporary = false // it was started so
-	}
-	return end, f
+	return end, r.failure(ctx, x, err)
 }
-
-// clean is what an error may show: without the key, without the address, in one short line.
-func (r *Model) clean(err error) string {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
-	s := err.Error()
-	if r.Key != "" {
-		s = strings.ReplaceAll(s, r.Key, "[key]")
-	}
-	words := strings.Fields(s)
-	for i, w := range words {
-		if bare := strings.Trim(w, `"'.,:;()`); strings.HasPrefix(bare, "sk-") && len(bare) > 6 {
-			words[i] = "[key]" // providers quote a part of the key that they refuse
-		}
-	}
-	const most = 240
-	s = strings.ToValidUTF8(strings.Join(words, " "), "")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
-
-// said is an error that the provider reported within its stream.
-type said struct {
-	text      string
-	temporary bool
-	spent     bool  // no waiting helps: somebody has to pay
-	means     error // ErrTooLong or ErrRefused where it is one of these
-}
-
-func (e *said) Error() string { return e.text }
-
-// A line is one HTTP exchange under guard: silence ends it, its size is bounded, and a good answer is an event stream.
-type line struct {
-	client *http.Client
-	key    string
-	idle   time.Duration
-	first  time.Duration // of silence before the answer's first byte
-	cancel context.CancelCauseFunc
-	timer  *time.Timer
-	status int
-	after  string // the Retry-After header
-	body   io.ReadCloser
-	over   bool // more came than an answer may have
-	whole  bool // the answer comes in one piece
-}
-
-// Do sends a request; it has the form that the client library asks for.
-func (l *line) Do(req *http.Request) (*http.Response, error) {
-	if l.key != "" {
-		req.Header.Set("Idempotency-Key", l.key)
-	}
-	l.timer = time.AfterFunc(l.first, func() { l.cancel(errIdle) })
-	resp, err := l.client.Do(req)
-	l.timer.Stop()
-	if err != nil {
-		return nil, err
-	}
-	l.status, l.after, l.body = resp.StatusCode, resp.Header.Get("Retry-After"), resp.Body
-	if resp.StatusCode/100 != 2 {
-		resp.Body = &guarded{line: l, left: longestError, lenient: true}
-		return resp, nil
-	}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if l.whole && kind == "application/json" {
-		resp.Body = &guarded{line: l, left: longestStream, whole: true}
-		return resp, nil
-	}
-	if kind != "text/event-stream" {
-		return nil, errStream
-	}
-	resp.Body = &guarded{line: l, left: longestStream}
-	return resp, nil
-}
-
-func (l *line) close() {
-	if l.timer != nil {
-		l.timer.Stop()
-	}
-	if l.body != nil {
-		_ = l.body.Close()
-	}
-}
-
-// retryAfter reads the header's two forms: seconds, or a date.
-func (l *line) retryAfter(now time.Time) time.Duration {
-	if s, err := strconv.ParseFloat(strings.TrimSpace(l.after), 64); err == nil && s >= 0 {
-		return time.Duration(min(s, 86_400) * float64(time.Second))
-	}
-	if at, err := http.ParseTime(l.after); err == nil && at.After(now) {
-		return at.Sub(now)
-	}
-	return 0
-}
-
-// guarded is a body that is read under guard. The clock of silence runs only while somebody reads.
-type guarded struct {
-	line    *line
-	left    int // bytes that may still come
-	inLine  int // bytes since the last end of a line
-	lenient bool
-	whole   bool // one long line
-	begun   bool // something was read
-}
-
-func (g *guarded) Read(p []byte) (int, error) {
-	if g.left <= 0 {
-		if g.lenient {
-			return 0, io.EOF // an error's page need not be read to its end
-		}
-		g.line.over = true
-		return 0, errSize
-	}
-	if len(p) > g.left {
-		p = p[:g.left]
-	}
-	silence := g.line.idle
-	if !g.begun {
-		silence = g.line.first
-	}
-	g.line.timer.Reset(silence)
-	n, err := g.line.body.Read(p)
-	g.line.timer.Stop()
-	g.begun = g.begun || n > 0
-	g.left -= n
-	if at := bytes.LastIndexByte(p[:n], '\n'); at >= 0 {
-		g.inLine = n - at - 1
-	} else {
-		g.inLine += n
-	}
-	if g.inLine > longestLine && !g.whole {
-		g.line.over = true
-		return n, errSize
-	}
-	return n, err
-}
-
-func (g *guarded) Close() error { return g.line.body.Close() }
 
 // Window is how many tokens a conversation and its reply may have together.
 func (r *Model) Window() int { return r.Config.Window }
-
-// Replaceable reports whether the built-in model may answer where this one gave an error: it could not be reached, failed,
-// fell silent or refused its key. One that declined has decided; and who configured it may want its errors instead.
-func (r *Model) Replaceable(cause error) bool {
-	var f *Failure
-	return !r.NoFallback && errors.As(cause, &f) && !errors.Is(cause, model.ErrRefused)
-}

@@ -25,9 +25,9 @@ func (e *ending) check() error {
 	case "":
 		return errors.New("the stream ended without a reason")
 	case "content_filter", "refusal":
-		return &said{text: "the provider declined to answer", means: model.ErrRefused}
+		return &reported{text: "the provider declined to answer", means: model.ErrRefused}
 	default:
-		return &said{text: "the answer ended with " + fmt.Sprintf("%q", e.reason)}
+		return &reported{text: "the answer ended with " + fmt.Sprintf("%q", e.reason)}
 	}
 	return nil
 }

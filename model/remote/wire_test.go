@@ -58,11 +58,11 @@ func TestWhyStreamsEnd(t *testing.T) {
 	} {
 		e := ending{reason: c.reason, calls: c.calls}
 		err := e.check()
-		var said *said
+		var report *reported
 		switch {
 		case c.err == nil && (err != nil || e.reason != c.want):
 			t.Errorf("%s: %s, %v", c.reason, e.reason, err)
-		case c.err != nil && (!errors.As(err, &said) || said.means != c.err):
+		case c.err != nil && (!errors.As(err, &report) || report.means != c.err):
 			t.Errorf("%s: %v", c.reason, err)
 		}
 	}

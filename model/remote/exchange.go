@@ -1,0 +1,129 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An exchange is one HTTP exchange under guard: silence ends it, its size is bounded, and a good answer is an event stream.
+type exchange struct {
+	client *http.Client
+	key    string
+	idle   time.Duration
+	first  time.Duration // of silence before the answer's first byte
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	status int
+	after  string // the Retry-After header
+	body   io.ReadCloser
+	over   bool // more came than an answer may have
+	whole  bool // the answer comes in one piece
+}
+
+// Do sends a request; it has the form that the client library asks for.
+func (x *exchange) Do(req *http.Request) (*http.Response, error) {
+	if x.key != "" {
+		req.Header.Set("Idempotency-Key", x.key)
+	}
+	x.timer = time.AfterFunc(x.first, func() { x.cancel(errIdle) })
+	resp, err := x.client.Do(req)
+	x.timer.Stop()
+	if err != nil {
+		return nil, err
+	}
+	x.status, x.after, x.body = resp.StatusCode, resp.Header.Get("Retry-After"), resp.Body
+	if resp.StatusCode/100 != 2 {
+		resp.Body = &guardedBody{of: x, left: longestError, lenient: true}
+		return resp, nil
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if x.whole && kind == "application/json" {
+		resp.Body = &guardedBody{of: x, left: longestStream, whole: true}
+		return resp, nil
+	}
+	if kind != "text/event-stream" {
+		return nil, errStream
+	}
+	resp.Body = &guardedBody{of: x, left: longestStream}
+	return resp, nil
+}
+
+func (x *exchange) close() {
+	if x.timer != nil {
+		x.timer.Stop()
+	}
+	if x.body != nil {
+		_ = x.body.Close()
+	}
+}
+
+// retryAfter reads the header's two forms: seconds, or a date.
+func (x *exchange) retryAfter(now time.Time) time.Duration {
+	if s, err := strconv.ParseFloat(strings.TrimSpace(x.after), 64); err == nil && s >= 0 {
+		return time.Duration(min(s, 86_400) * float64(time.Second))
+	}
+	if at, err := http.ParseTime(x.after); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}
+
+// A guardedBody is a body that is read under guard. The clock of silence runs only while somebody reads.
+type guardedBody struct {
+	of      *exchange
+	left    int // bytes that may still come
+	inLine  int // bytes since the last end of a line
+	lenient bool
+	whole   bool // one long line
+	begun   bool // something was read
+}
+
+func (g *guardedBody) Read(p []byte) (int, error) {
+	if g.left <= 0 {
+		if g.lenient {
+			return 0, io.EOF // an error's page need not be read to its end
+		}
+		g.of.over = true
+		return 0, errSize
+	}
+	if len(p) > g.left {
+		p = p[:g.left]
+	}
+	silence := g.of.idle
+	if !g.begun {
+		silence = g.of.first
+	}
+	g.of.timer.Reset(silence)
+	n, err := g.of.body.Read(p)
+	g.of.timer.Stop()
+	g.begun = g.begun || n > 0
+	g.left -= n
+	if at := bytes.LastIndexByte(p[:n], '\n'); at >= 0 {
+		g.inLine = n - at - 1
+	} else {
+		g.inLine += n
+	}
+	if g.inLine > longestLine && !g.whole {
+		g.of.over = true
+		return n, errSize
+	}
+	return n, err
+}
+
+func (g *guardedBody) Close() error { return g.of.body.Close() }
+
+// shared is how providers are reached where the configuration does not say: with connections kept for many answers at
+// once.
+var shared = func() http.RoundTripper {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 64
+	t.DialContext = (&net.Dialer{Timeout: connectLimit, KeepAlive: 30 * time.Second}).DialContext
+	return t
+}()
