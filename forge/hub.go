@@ -168,14 +168,23 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 	return h, nil
 }
 
-// Shutdown waits for the work in hand, and lets no other begin.
+// Shutdown waits for the work in hand until ctx ends, and lets no other begin.
 func (h *Hub) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
 	repos := h.repos
 	h.repos = nil
 	h.mu.Unlock()
 	h.stop()
-	h.background.Wait()
+	packed := make(chan struct{})
+	go func() {
+		h.background.Wait()
+		close(packed)
+	}()
+	select {
+	case <-packed:
+	case <-ctx.Done():
+		return fmt.Errorf("shut the forge down: %w", context.Cause(ctx))
+	}
 	for _, r := range repos {
 		if _, err := r.acquire(ctx); err != nil { // never released
 			return fmt.Errorf("shut the forge down: %w", err)

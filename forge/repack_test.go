@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -245,4 +246,37 @@ func TestNothingIsRemovedWhileItIsHeld(t *testing.T) {
 	}
 	r.whole(t, 9)
 	fsck(t, filepath.Join(dir, "docs.git"))
+}
+
+// A packing that hangs does not keep the service from ending when its time is up.
+func TestShutdownEndsWithItsContext(t *testing.T) {
+	folder := t.TempDir()
+	write(t, folder, map[string]string{"index.md": "# Home\n"})
+	hangs, goesOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	r := packed(t, t.TempDir(), folder, &forgetest.Pulls{}, func(at string) error {
+		if at == "pack written" {
+			once.Do(func() { close(hangs) })
+			<-goesOn
+		}
+		return nil
+	})
+	r.many(t, 0, 20)
+	<-hangs
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errStop)
+	ended := make(chan error, 1)
+	go func() { ended <- r.Shutdown(ctx) }()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, errStop) {
+			t.Errorf("shut down: %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for a packing although its time is up")
+	}
+	close(goesOn)
+	if err := r.Shutdown(t.Context()); err != nil { // what was under way is over
+		t.Error(err)
+	}
 }
