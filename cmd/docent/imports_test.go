@@ -39,7 +39,7 @@ var mayImport = []struct {
 
 	// The capabilities. They know nothing of each other.
 	{"docent/agent", []string{"docent/api", "docent/formats", "docent/markup", "docent/site"}},
-	{"docent/forge/host", []string{"docent/api", "docent/forge/failure"}},
+	{"docent/forge/host", []string{"docent/api", "docent/backoff", "docent/forge/failure"}},
 	{"docent/forge/git", []string{"docent/forge/failure"}},
 	{"docent/forge/remote", []string{"docent/forge/failure", "docent/forge/git"}},
 	{"docent/forge", []string{

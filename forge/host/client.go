@@ -16,36 +16,37 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/backoff"
 	"docent/forge/failure"
 )
 
-// A gate is what all requests under one credential to one code host pass: one at a time, writes with a gap between them,
-// and none while the host wants to be left alone.
-type gate struct {
-	turn chan struct{} // holds one token
+// A limiter keeps all requests under one credential to one code host within the host's limits: they go one at a time, writes
+// have a gap between them, and none goes while the host wants to be left alone.
+type limiter struct {
+	turn  chan struct{} // holds one token
+	wrote time.Time     // when the last write ended; of whoever has the token
 
 	mu    sync.Mutex
 	until time.Time // when requests are welcome again
-	wrote time.Time // when the last write ended
 }
 
-func newGate() *gate {
-	g := &gate{turn: make(chan struct{}, 1)}
-	g.turn <- struct{}{}
-	return g
+func newLimiter() *limiter {
+	l := &limiter{turn: make(chan struct{}, 1)}
+	l.turn <- struct{}{}
+	return l
 }
 
-func (g *gate) closed(now time.Time) time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.until.Sub(now)
+func (l *limiter) paused(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.until.Sub(now)
 }
 
-func (g *gate) close(until time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if until.After(g.until) {
-		g.until = until
+func (l *limiter) pause(until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if until.After(l.until) {
+		l.until = until
 	}
 }
 
@@ -57,11 +58,10 @@ type client struct {
 	what    string // the credential, for people
 	repo    string // OWNER/NAME, for people
 	base    *url.URL
-	gate    *gate
+	limiter *limiter
 	gap     time.Duration // between writes
 	timeout time.Duration // of one request
 	now     func() time.Time
-	retry   time.Duration // before the second try of a reading request; the third waits four times as long
 
 	moved atomic.Bool // an answer came from another address
 
@@ -93,6 +93,9 @@ func (c *client) httpClient() *http.Client {
 	}}
 }
 
+// pause is the time before a request that only reads is sent once more.
+var pause = backoff.Exponential(400*time.Millisecond, time.Second)
+
 // RoundTrip sends a request, and a reading one again where the host has trouble for a moment.
 func (c *client) RoundTrip(req *http.Request) (*http.Response, error) {
 	var body []byte
@@ -104,10 +107,10 @@ func (c *client) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	reading := req.Method == http.MethodGet || req.Method == http.MethodHead
+	readOnly := req.Method == http.MethodGet || req.Method == http.MethodHead
 	renewed := false
 	for try := 1; ; try++ {
-		res, err := c.once(req, body, !reading)
+		res, err := c.once(req, body, !readOnly)
 		if err == nil {
 			return res, nil
 		}
@@ -116,57 +119,75 @@ func (c *client) RoundTrip(req *http.Request) (*http.Response, error) {
 			continue // with the next secret
 		}
 		var e *failure.Error
-		again := reading && try < 3 && errors.Is(err, failure.ErrTemporary) && !(errors.As(err, &e) && e.After > 0)
+		again := readOnly && try < 3 && errors.Is(err, failure.ErrTemporary) && !(errors.As(err, &e) && e.After > 0)
 		if !again {
 			return nil, err
 		}
-		if err := sleep(req.Context(), c.retry<<(2*(try-1))); err != nil {
+		if err := backoff.Sleep(req.Context(), pause(try)); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
+// once sends a request when it is its turn.
 func (c *client) once(req *http.Request, body []byte, write bool) (*http.Response, error) {
 	if !strings.EqualFold(req.URL.Host, c.base.Host) || req.URL.Scheme != c.base.Scheme {
 		return nil, failure.Misconfigured("%s points to another host, where the credentials do not belong.", c.name)
 	}
-	ctx := req.Context()
-	secret, err := c.secret(ctx) // before the turn: getting one may need requests of its own
+	secret, err := c.secret(req.Context()) // before the turn: getting one may need requests of its own
 	if err != nil {
 		return nil, err
 	}
+	done, err := c.turn(req.Context(), write)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	res, data, err := c.send(req, body, secret)
+	if err == nil {
+		err = c.refused(res, data, secret, write)
+	}
+	if err != nil {
+		return nil, err
+	}
+	res.Body = io.NopCloser(bytes.NewReader(data))
+	return res, nil
+}
+
+// turn waits until a request may be sent. Done gives the turn to the next one.
+func (c *client) turn(ctx context.Context, write bool) (done func(), err error) {
+	l := c.limiter
 	select {
-	case <-c.gate.turn:
-		defer func() { c.gate.turn <- struct{}{} }()
+	case <-l.turn:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if left := c.gate.closed(c.now()); left > 0 {
+	free := func() { l.turn <- struct{}{} }
+	if left := l.paused(c.now()); left > 0 {
+		free()
 		return nil, &failure.Error{Kind: failure.ErrTemporary, After: left,
 			Say: fmt.Sprintf("%s asked for fewer requests, for another %v.", c.name, left.Round(time.Second))}
 	}
-	if write {
-		if gap := c.gap - time.Since(c.gate.wrote); gap > 0 {
-			if err := sleep(ctx, gap); err != nil {
-				return nil, err
-			}
-		}
-		defer func() { c.gate.wrote = time.Now() }()
+	if !write {
+		return free, nil
 	}
-	timed, cancel := context.WithTimeout(ctx, c.timeout)
+	if gap := c.gap - time.Since(l.wrote); gap > 0 {
+		if err := backoff.Sleep(ctx, gap); err != nil {
+			free()
+			return nil, err
+		}
+	}
+	return func() {
+		l.wrote = time.Now()
+		free()
+	}, nil
+}
+
+// send sends a request and reads the answer, whatever it says.
+func (c *client) send(req *http.Request, body []byte, secret string) (*http.Response, []byte, error) {
+	ctx, cancel := context.WithTimeout(req.Context(), c.timeout)
 	defer cancel()
-	out := req.Clone(timed)
+	out := req.Clone(ctx)
 	out.Body, out.GetBody, out.ContentLength = nil, nil, 0
 	if body != nil {
 		out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -179,31 +200,37 @@ func (c *client) once(req *http.Request, body []byte, write bool) (*http.Respons
 		res.Body.Close()
 	}
 	switch {
-	case ctx.Err() != nil && err != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
-		return nil, &failure.Error{Kind: failure.ErrTemporary, Say: fmt.Sprintf("%s does not answer: %s.", c.name, failure.Quote(err.Error(), secret))}
+	case err == nil:
+		return res, data, nil
+	case req.Context().Err() != nil:
+		return nil, nil, context.Cause(req.Context())
+	}
+	return nil, nil, &failure.Error{
+		Kind: failure.ErrTemporary, Say: fmt.Sprintf("%s does not answer: %s.", c.name, failure.Quote(err.Error(), secret)),
+	}
+}
+
+// refused is what an answer has against the request; nil where it has nothing.
+func (c *client) refused(res *http.Response, data []byte, secret string, write bool) error {
+	switch {
 	case len(data) > maxAnswer:
-		return nil, failure.Misconfigured("%s answers with more than %d bytes.", c.name, maxAnswer)
+		return failure.Misconfigured("%s answers with more than %d bytes.", c.name, maxAnswer)
+	case res.StatusCode >= 300 && res.StatusCode < 400 && res.Header.Get("Location") != "":
+		c.moved.Store(true)
+		return nil // the client follows it, or asks no further
 	case res.StatusCode >= 300:
-		if at := res.Header.Get("Location"); at != "" && res.StatusCode < 400 {
-			c.moved.Store(true)
-			break // the client follows it, or asks no further
-		}
 		refusal := c.refusalOf(res.StatusCode, res.Header, failure.Quote(errorText(data), secret))
 		if refusal.After > 0 {
-			c.gate.close(c.now().Add(refusal.After))
+			c.limiter.pause(c.now().Add(refusal.After))
 		}
 		if res.StatusCode == http.StatusUnauthorized && c.renew != nil {
 			c.renew(secret)
 		}
-		return nil, refusal
+		return refusal
+	case !json.Valid(data) && (len(data) > 0 || !write):
+		return failure.Misconfigured("What answers at %s is not %s: the answer is no JSON. Check the host's address.", c.base.Host, c.name)
 	}
-	if res.StatusCode < 300 && !json.Valid(data) && (len(data) > 0 || !write) {
-		return nil, failure.Misconfigured("What answers at %s is not %s: the answer is no JSON. Check the host's address.", c.base.Host, c.name)
-	}
-	res.Body = io.NopCloser(bytes.NewReader(data))
-	return res, nil
+	return nil
 }
 
 // errorText is what an answer says in words: the message and its details, in the forms that the hosts have.
@@ -369,18 +396,18 @@ func (h *Hosts) client(p api.Project, name, base string, authorize func(h http.H
 	}
 	key := base + " " + p.TokenEnv
 	h.mu.Lock()
-	if h.gates[key] == nil {
-		h.gates[key] = newGate()
+	if h.limiters[key] == nil {
+		h.limiters[key] = newLimiter()
 	}
-	g := h.gates[key]
+	l := h.limiters[key]
 	h.mu.Unlock()
 	gap := time.Duration(0)
 	if p.Host == api.HostGitHub {
 		gap = h.o.WriteGap // no other host asks for one
 	}
 	return &client{
-		name: name, what: what, repo: p.Repository, base: u, gate: g, gap: gap, timeout: min(h.o.Timeout, time.Minute),
-		now: h.o.Now, retry: 200 * time.Millisecond,
+		name: name, what: what, repo: p.Repository, base: u, limiter: l, gap: gap, timeout: min(h.o.Timeout, time.Minute),
+		now:       h.o.Now,
 		secret:    func(ctx context.Context) (string, error) { return h.Secret(ctx, p) },
 		authorize: authorize,
 	}, nil

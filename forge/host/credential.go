@@ -2,20 +2,14 @@ package host
 
 import (
 	"context"
-	"crypto"
-	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 
 	"docent/api"
 	"docent/forge/failure"
@@ -114,38 +108,19 @@ func (h *Hosts) dropAppToken(p api.Project, refused string) bool {
 
 // appJWT is how an app says who it is, for ten minutes at most. The host's clock may be a little behind ours.
 func appJWT(appID int64, key *rsa.PrivateKey, now time.Time) (string, error) {
-	part := func(v any) string {
-		data, _ := json.Marshal(v) // of numbers and texts
-		return base64.RawURLEncoding.EncodeToString(data)
-	}
-	unsigned := part(map[string]string{"alg": "RS256", "typ": "JWT"}) + "." + part(map[string]any{
+	signed, err := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.MapClaims{
 		"iat": now.Add(-time.Minute).Unix(), "exp": now.Add(8 * time.Minute).Unix(), "iss": fmt.Sprint(appID),
-	})
-	sum := sha256.Sum256([]byte(unsigned))
-	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	}).SignedString(key)
 	if err != nil {
 		return "", fmt.Errorf("sign as app %d: %w", appID, err)
 	}
-	return unsigned + "." + base64.RawURLEncoding.EncodeToString(signature), nil
+	return signed, nil
 }
-
-var errNoKey = errors.New("no RSA private key in PEM form")
 
 // parseAppKey reads the key that the host gave for the app. Line ends may be written as \n, as in files of variables.
 func parseAppKey(text string) (*rsa.PrivateKey, error) {
 	if !strings.Contains(text, "\n") {
 		text = strings.ReplaceAll(text, `\n`, "\n")
 	}
-	block, _ := pem.Decode([]byte(text))
-	if block == nil {
-		return nil, errNoKey
-	}
-	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
-		return key, nil
-	}
-	any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if key, ok := any.(*rsa.PrivateKey); err == nil && ok {
-		return key, nil
-	}
-	return nil, errNoKey
+	return jwt.ParseRSAPrivateKeyFromPEM([]byte(text))
 }

@@ -89,14 +89,14 @@ type Hosts struct {
 	o Options
 
 	mu       sync.Mutex
-	gates    map[string]*gate         // by address and credential
+	limiters map[string]*limiter      // by address and credential
 	installs map[string]*installation // of GitHub Apps
 	renamed  map[string]string        // repositories that have another name than projects say, by hostName
 }
 
 // New has met no host yet.
 func New(o Options) *Hosts {
-	return &Hosts{o: o, gates: map[string]*gate{}, installs: map[string]*installation{}, renamed: map[string]string{}}
+	return &Hosts{o: o, limiters: map[string]*limiter{}, installs: map[string]*installation{}, renamed: map[string]string{}}
 }
 
 // For is the project's code host.
