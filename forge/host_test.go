@@ -129,16 +129,8 @@ func pushTo(t *testing.T, bare, branch, path, content string) {
 // bareSource is a repository as others have it, with some history.
 func bareSource(t *testing.T) string {
 	t.Helper()
-	work, bare := t.TempDir(), filepath.Join(t.TempDir(), "docs.git")
-	git(t, work, "init", "-q")
-	write(t, work, map[string]string{"index.md": "# Old\n"})
-	git(t, work, "add", "-A")
-	git(t, work, "commit", "-q", "-m", "one")
-	write(t, work, forgetest.Files)
-	git(t, work, "add", "-A")
-	git(t, work, "commit", "-q", "-m", "two")
-	git(t, work, "clone", "-q", "--bare", ".", bare)
-	git(t, bare, "config", "receive.fsckObjects", "true")
+	bare := filepath.Join(t.TempDir(), "docs.git")
+	forgetest.Bare(t, bare, map[string]string{"index.md": "# Old\n"}, forgetest.Files)
 	return bare
 }
 

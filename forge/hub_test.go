@@ -482,9 +482,17 @@ var errStop = errors.New("stopped here")
 
 // Wherever a publication stops, and whether the service lives on or starts again: the repeat completes it, once.
 func TestPublicationIsCompletedAfterAFailureAnywhere(t *testing.T) {
-	for _, kind := range []string{"folder", "repository", "plain remote"} {
+	builtIn := []string{"objects", "branch", "pull", "store latest", "store find", "store add", "store update"}
+	for kind, steps := range map[string][]string{
+		"folder":       append([]string{"import written"}, builtIn...),
+		"repository":   append([]string{"fetched"}, builtIn...),
+		"plain remote": {"fetched", "objects", "pushed", "branch"},
+	} {
 		for _, crash := range []bool{false, true} {
-			for _, step := range []string{"import written", "fetched", "objects", "pushed", "branch", "pull", "store latest", "store find", "store add", "store update"} {
+			for i, step := range steps {
+				if testing.Short() && (crash || i%3 != 1) {
+					continue // a sample
+				}
 				t.Run(fmt.Sprintf("%s/crash=%v/%s", kind, crash, step), func(t *testing.T) {
 					var p api.Project
 					var where string
@@ -546,8 +554,7 @@ func TestPublicationIsCompletedAfterAFailureAnywhere(t *testing.T) {
 					next := forgetest.Publication(p, tip, "# Set up\n\nNewer.\n")
 					next.Body = "What was asked then."
 					two := publish(next)
-					if !reached && (step != "import written" || kind == "folder") && (step != "fetched" || kind != "folder") &&
-						(step != "pushed" || kind == "plain remote") && (!strings.Contains(step, "store") && step != "pull" || kind != "plain remote") {
+					if !reached {
 						t.Errorf("the step %q was never reached", step)
 					}
 					judge := r.repository()
@@ -567,7 +574,9 @@ func TestPublicationIsCompletedAfterAFailureAnywhere(t *testing.T) {
 						t.Errorf("the branch has %v, want %s, %s on %s", got, two.Commit, one.Commit, first.Parent)
 					}
 					fsck(t, judge)
-					fsck(t, r.repository())
+					if judge != r.repository() {
+						fsck(t, r.repository())
+					}
 				})
 			}
 		}
@@ -576,9 +585,15 @@ func TestPublicationIsCompletedAfterAFailureAnywhere(t *testing.T) {
 
 // Wherever a merge stops: the repeat completes it, once, and what it changed reaches the source.
 func TestMergeIsCompletedAfterAFailureAnywhere(t *testing.T) {
-	for _, kind := range []string{"folder", "repository"} {
+	for kind, steps := range map[string][]string{
+		"folder":     {"merge written", "merge set", "file written back", "file written back 3", "merge back", "store pull", "store update"},
+		"repository": {"fetched", "merge written", "merge pushed", "merge set", "merge back", "store pull", "store update"},
+	} {
 		for _, crash := range []bool{false, true} {
-			for _, step := range []string{"fetched", "merge written", "merge pushed", "merge set", "file written back", "file written back 3", "merge back", "store pull", "store update"} {
+			for i, step := range steps {
+				if testing.Short() && (crash || i%3 != 1) {
+					continue // a sample
+				}
 				t.Run(fmt.Sprintf("%s/crash=%v/%s", kind, crash, step), func(t *testing.T) {
 					var p api.Project
 					var source string
@@ -607,8 +622,8 @@ func TestMergeIsCompletedAfterAFailureAnywhere(t *testing.T) {
 					start()
 					pulls.Fault = func(call string) error { return fault("store " + call) }
 					_, err := r.Merge(t.Context(), pull.ID)
-					if !armed && !errors.Is(err, errStop) {
-						t.Fatalf("the fault was swallowed: %v", err)
+					if armed || !errors.Is(err, errStop) {
+						t.Fatalf("the step was not reached, or its fault swallowed: %v", err)
 					}
 					if crash {
 						start()

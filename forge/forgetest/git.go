@@ -2,11 +2,15 @@ package forgetest
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/fstest"
 )
 
 var gitPath, gitErr = exec.LookPath("git") // once: a test may take the search path away
@@ -52,4 +56,61 @@ func Write(t testing.TB, dir string, files map[string]string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+var bare struct {
+	sync.Mutex
+	made map[string]fs.FS
+}
+
+// Bare makes a bare repository with one commit on main for each set of files. One of the same content is made once, and copied
+// from then on.
+func Bare(t testing.TB, dir string, commits ...map[string]string) {
+	t.Helper()
+	GitPath(t)
+	bare.Lock()
+	defer bare.Unlock()
+	key := fmt.Sprint(commits)
+	if bare.made[key] == nil {
+		work, first := t.TempDir(), filepath.Join(t.TempDir(), "docs.git")
+		Git(t, work, "init", "-q", "-b", "main")
+		for i, files := range commits {
+			Write(t, work, files)
+			Git(t, work, "add", "-A")
+			Git(t, work, "commit", "-q", "-m", fmt.Sprint("Version ", i+1))
+		}
+		Git(t, work, "clone", "-q", "--bare", "--template=", ".", first)
+		Git(t, first, "config", "receive.fsckObjects", "true")
+		err := os.Mkdir(filepath.Join(first, "hooks"), 0o755)
+		whole, readErr := inMemory(os.DirFS(first))
+		if err := errors.Join(err, readErr); err != nil {
+			t.Fatal(err)
+		}
+		if bare.made == nil {
+			bare.made = map[string]fs.FS{}
+		}
+		bare.made[key] = whole
+	}
+	if err := os.CopyFS(dir, bare.made[key]); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func inMemory(from fs.FS) (fs.FS, error) {
+	out := fstest.MapFS{}
+	return out, fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		f := &fstest.MapFile{Mode: info.Mode()}
+		if !d.IsDir() {
+			f.Data, err = fs.ReadFile(from, path)
+		}
+		out[path] = f
+		return err
+	})
 }

@@ -89,13 +89,7 @@ func NewStandIn(t testing.TB) *StandIn {
 	s := &StandIn{Owner: "acme", Name: "docs"}
 	root := t.TempDir()
 	s.Dir = filepath.Join(root, s.Owner, s.Name+".git")
-	work := t.TempDir()
-	Git(t, work, "init", "-q", "-b", "main")
-	Write(t, work, Files)
-	Git(t, work, "add", "-A")
-	Git(t, work, "commit", "-q", "-m", "The documentation")
-	Git(t, work, "clone", "-q", "--bare", ".", s.Dir)
-	Git(t, s.Dir, "config", "receive.fsckObjects", "true")
+	Bare(t, s.Dir, Files)
 	backend := &cgi.Handler{Path: gitPath, Args: []string{"http-backend"}, Stderr: io.Discard, Env: []string{
 		"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "REMOTE_USER=docent",
 		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*", "GIT_CONFIG_KEY_1=http.receivepack", "GIT_CONFIG_VALUE_1=true",
