@@ -135,6 +135,9 @@ func listing(t *testing.T, r *rig, commit string) error {
 func TestAMillionNamesInAFewObjectsAreRefused(t *testing.T) {
 	for _, kind := range []string{"names", "folders", "depth", "long paths", "one tree"} {
 		t.Run(kind, func(t *testing.T) {
+			if testing.Short() && kind != "names" {
+				t.Skip("one of each kind takes seconds")
+			}
 			limit := "200000 files"
 			h := newHostile(t)
 			switch kind {
@@ -213,6 +216,9 @@ func TestAMillionChangedNamesAreRefused(t *testing.T) {
 
 // A file that is sent in some kilobytes and is hundreds of megabytes is kept, and never held in memory. The limit of what is read is for it too.
 func TestZerosBeyondTheLimitAreNotHeldInMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes large files")
+	}
 	if testing.Short() {
 		t.Skip("inflates hundreds of megabytes")
 	}

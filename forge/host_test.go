@@ -170,6 +170,9 @@ func TestFolderKeepsTheContract(t *testing.T) {
 }
 
 func TestRepositoryWithBuiltinPullRequestsKeepsTheContract(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the contract is kept by the other hosts")
+	}
 	forgetest.Test(t, func(t *testing.T) forgetest.Host {
 		bare := bareSource(t)
 		r := open(t, t.TempDir(), project("file://"+bare), &forgetest.Pulls{}, forge.Options{})
@@ -194,6 +197,9 @@ func TestRepositoryWithBuiltinPullRequestsKeepsTheContract(t *testing.T) {
 }
 
 func TestPlainRemoteKeepsTheContract(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the contract is kept by the other hosts")
+	}
 	forgetest.Test(t, func(t *testing.T) forgetest.Host {
 		bare := bareSource(t)
 		p := project("file://" + bare)

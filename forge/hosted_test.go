@@ -32,13 +32,19 @@ import (
 	"docent/forge/forgetest"
 )
 
-var hostKinds = []api.HostKind{api.HostGitHub, api.HostGitLab, api.HostGitea}
+// hostKinds are the code hosts that keep pull requests; with -short one of them.
+func hostKinds() []api.HostKind {
+	if testing.Short() {
+		return []api.HostKind{api.HostGitHub}
+	}
+	return []api.HostKind{api.HostGitHub, api.HostGitLab, api.HostGitea}
+}
 
 const hostToken = "hst_TheTokenThatNobodyMaySee"
 
 // onHosts runs a test on each kind of code host.
 func onHosts(t *testing.T, run func(t *testing.T, s *forgetest.StandIn, r *rig)) {
-	for _, kind := range hostKinds {
+	for _, kind := range hostKinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			s, p := standIn(t, kind)
 			run(t, s, open(t, t.TempDir(), p, &forgetest.Pulls{}, quick))
@@ -57,7 +63,7 @@ func standIn(t *testing.T, kind api.HostKind) (*forgetest.StandIn, api.Project) 
 var quick = forge.Options{WriteGap: time.Nanosecond}
 
 func TestCodeHostsKeepTheContract(t *testing.T) {
-	for _, kind := range hostKinds {
+	for _, kind := range hostKinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			forgetest.Test(t, func(t *testing.T) forgetest.Host {
 				s, p := standIn(t, kind)
@@ -413,7 +419,7 @@ func TestDraftsLabelsTemplateAndCoAuthor(t *testing.T) {
 }
 
 func TestDirectModeFallsBackToAPullRequest(t *testing.T) {
-	for _, kind := range append([]api.HostKind{api.HostGit}, hostKinds...) {
+	for _, kind := range append([]api.HostKind{api.HostGit}, hostKinds()...) {
 		t.Run(string(kind), func(t *testing.T) {
 			s, p := standIn(t, kind)
 			p.Direct = true
@@ -470,7 +476,7 @@ func TestDirectModeFallsBackToAPullRequest(t *testing.T) {
 
 // A change that a person is to look at first leaves the documentation's branch alone, also where changes go there directly.
 func TestAChangeForReviewIsNotCommittedDirectly(t *testing.T) {
-	for _, kind := range append([]api.HostKind{api.HostGit}, hostKinds...) {
+	for _, kind := range append([]api.HostKind{api.HostGit}, hostKinds()...) {
 		t.Run(string(kind), func(t *testing.T) {
 			s, p := standIn(t, kind)
 			p.Direct = true
@@ -527,7 +533,7 @@ func TestBranchThatIsGoneWithItsMerge(t *testing.T) {
 }
 
 func TestWhatIsPublishedIsWhatWasReported(t *testing.T) {
-	for _, kind := range append([]api.HostKind{api.HostGit}, hostKinds...) {
+	for _, kind := range append([]api.HostKind{api.HostGit}, hostKinds()...) {
 		t.Run(string(kind), func(t *testing.T) {
 			s, p := standIn(t, kind)
 			if kind == api.HostGit {
