@@ -3,7 +3,7 @@ GO      ?= go
 BIN     := bin/docent
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: all help build run demo test torture lint fmt vet fuzz bench microbench bench-journal clean
+.PHONY: all help build run dev demo test torture lint fmt vet fuzz bench microbench bench-journal clean
 
 all: fmt vet lint test ## format, vet, lint and test
 
@@ -15,6 +15,9 @@ build: ## build the one static binary, bin/docent
 
 run: build ## serve the data directory ./data on 127.0.0.1:8080
 	$(BIN) serve --data ./data --listen 127.0.0.1:8080
+
+dev: ## like run, and build and restart when a file changes
+	$(GO) run github.com/air-verse/air@v1.67.4 -c scripts/air.toml
 
 demo: build ## show the whole of Docent at work; KEEP=1 leaves the server running
 	$(BIN) demo $(if $(KEEP),--keep)
