@@ -203,7 +203,7 @@ func (s *Server) readThread(x *exchange, req bunrouter.Request) error {
 func messages(turns []thread.Exchange) []messageBody {
 	list := []messageBody{}
 	for _, e := range turns {
-		list = append(list, messageBody{ID: or(e.Message, string(e.Turn)+":question"), Role: "user", Content: e.Question, CreatedAt: timestamp(e.Asked)})
+		list = append(list, messageBody{ID: cmp.Or(e.Message, string(e.Turn)+":question"), Role: "user", Content: e.Question, CreatedAt: timestamp(e.Asked)})
 		if !e.Done {
 			continue
 		}

@@ -2,6 +2,7 @@ package router
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -149,5 +150,5 @@ func unread(status int, reason string) answer {
 	if reason != "" {
 		message += ": " + reason
 	}
-	return answer{status: status, code: "invalid_request", message: message, details: []api.Problem{{Field: "request", Message: or(reason, "is not HTTP that can be read")}}}
+	return answer{status: status, code: "invalid_request", message: message, details: []api.Problem{{Field: "request", Message: cmp.Or(reason, "is not HTTP that can be read")}}}
 }

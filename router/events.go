@@ -12,7 +12,6 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
-	"docent/persistence/journal"
 	"docent/persistence/quota"
 	"docent/router/reqbody"
 	"docent/stream"
@@ -219,7 +218,8 @@ const repeatLife = 10 * time.Second
 
 // createSession makes a job in the manner of version 1, and streams its run.
 func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
-	if _, err := idempotencyKey(req.Request); err != nil {
+	key, err := idempotencyKey(req.Request)
+	if err != nil {
 		return err
 	}
 	p, err := decode(s, x, req.Request, reqbody.DecodeSession)
@@ -235,14 +235,12 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 	}
 	defer done()
 	id := api.JobID(s.IDs.New(api.JobPrefix, x.started))
-	claim, err := s.claim(x, req.Request, "session "+string(x.project.ID), p.Digest(), "job/"+string(id), "")
-	if err != nil {
-		return err
-	}
+	operation := "session " + string(x.project.ID)
+	claim := s.claim(x, key, operation, p, id)
 	if claim == nil { // clients of version 1 repeat a request whose answer they did not get
 		digest := p.Digest()
-		claim = &journal.Claim{Key: "session " + string(x.project.ID) + " " + string(x.key.ID) + " repeat " + hex.EncodeToString(digest[:]),
-			Digest: digest, Owner: "job/" + string(id), Expires: s.Now().Add(repeatLife)}
+		claim = s.claim(x, "repeat "+hex.EncodeToString(digest[:]), operation, p, id)
+		claim.Expires = s.Now().Add(repeatLife)
 	}
 	reply, err := s.accept(x, req.Context(), id, claim, func(uses []quota.Use) job.Command {
 		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft, Branch: p.Branch, At: x.started, Uses: uses, Claim: claim}

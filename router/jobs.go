@@ -110,15 +110,14 @@ func idempotencyKey(req *http.Request) (string, error) {
 	return key, ps.Err()
 }
 
-// claim binds the caller's Idempotency-Key to what this request makes. The key is the caller's own and the operation's:
-// two callers, or two operations, may use the same.
-func (s *Server) claim(x *exchange, req *http.Request, operation string, digest [32]byte, owner, ref string) (*journal.Claim, error) {
-	key, err := idempotencyKey(req)
-	if key == "" || err != nil {
-		return nil, err
+// claim binds the caller's Idempotency-Key, where there is one, to what this request makes of a job. The key is the caller's own
+// and the operation's: two callers, or two operations, may use the same.
+func (s *Server) claim(x *exchange, key, operation string, p reqbody.Prompt, id api.JobID) *journal.Claim {
+	if key == "" {
+		return nil
 	}
-	return &journal.Claim{Key: operation + " " + string(x.key.ID) + " " + key, Digest: digest, Owner: owner, Ref: ref,
-		Expires: s.Now().Add(claimedLife)}, nil
+	return &journal.Claim{Key: operation + " " + string(x.key.ID) + " " + key, Digest: p.Digest(), Owner: job.Stream(id),
+		Expires: s.Now().Add(claimedLife)}
 }
 
 // errReused refuses an Idempotency-Key that stands for another request.
@@ -192,15 +191,16 @@ func (s *Server) accept(x *exchange, ctx context.Context, id api.JobID, claim *j
 
 // holder is the job that answers for an Idempotency-Key.
 func (s *Server) holder(x *exchange, ctx context.Context, held journal.Claim) (job.Reply, error) {
-	id, ok := strings.CutPrefix(held.Owner, "job/")
+	id, ok := job.OfStream(held.Owner)
 	if !ok {
 		return job.Reply{}, fmt.Errorf("idempotency key held by %q, which is no job", held.Owner)
 	}
-	return s.command(ctx, api.JobID(id), job.Read{Project: x.project.ID})
+	return s.command(ctx, id, job.Read{Project: x.project.ID})
 }
 
 func (s *Server) createJob(x *exchange, req bunrouter.Request) error {
-	if _, err := idempotencyKey(req.Request); err != nil {
+	key, err := idempotencyKey(req.Request)
+	if err != nil {
 		return err
 	}
 	p, err := s.readPrompt(x, req, true)
@@ -208,10 +208,7 @@ func (s *Server) createJob(x *exchange, req bunrouter.Request) error {
 		return err
 	}
 	id := api.JobID(s.IDs.New(api.JobPrefix, x.started))
-	claim, err := s.claim(x, req.Request, "create "+string(x.project.ID), p.Digest(), "job/"+string(id), "")
-	if err != nil {
-		return err
-	}
+	claim := s.claim(x, key, "create "+string(x.project.ID), p, id)
 	reply, err := s.accept(x, req.Context(), id, claim, func(uses []quota.Use) job.Command {
 		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft, DryRun: p.DryRun, At: x.started, Uses: uses, Claim: claim}
 	})
@@ -238,7 +235,8 @@ func (s *Server) followUp(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := idempotencyKey(req.Request); err != nil {
+	key, err := idempotencyKey(req.Request)
+	if err != nil {
 		return err
 	}
 	p, err := s.readPrompt(x, req, false)
@@ -246,9 +244,9 @@ func (s *Server) followUp(x *exchange, req bunrouter.Request) error {
 		return err
 	}
 	ref := s.IDs.New(api.TurnPrefix, x.started)
-	claim, err := s.claim(x, req.Request, "message "+string(id), p.Digest(), "job/"+string(id), ref)
-	if err != nil {
-		return err
+	claim := s.claim(x, key, "message "+string(id), p, id)
+	if claim != nil {
+		claim.Ref = ref
 	}
 	reply, err := s.accept(x, req.Context(), id, claim, func(uses []quota.Use) job.Command {
 		return job.FollowUp{Project: x.project.ID, ID: ref, Prompt: p.Prompt, Uses: uses, Claim: claim}

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -24,7 +25,7 @@ const (
 func (s *Server) jobUses(x *exchange) []quota.Use {
 	return limited([]quota.Use{
 		{Name: projectHour, Key: "project/" + string(x.project.ID), Window: quota.SlidingHour,
-			Limit: or(x.project.Limits.ProjectHour, s.Limits.ProjectHour)},
+			Limit: cmp.Or(x.project.Limits.ProjectHour, s.Limits.ProjectHour)},
 	})
 }
 
@@ -32,9 +33,9 @@ func (s *Server) jobUses(x *exchange) []quota.Use {
 func (s *Server) askUses(x *exchange) []quota.Use {
 	own := x.project.Limits
 	return limited([]quota.Use{
-		{Name: keyMonth, Key: "key/" + string(x.key.ID), Window: quota.CalendarMonth, Limit: or(own.KeyMonth, s.Limits.KeyMonth)},
-		{Name: orgHour, Key: "org/" + string(x.project.Org), Window: quota.SlidingHour, Limit: or(own.OrgHour, s.Limits.OrgHour)},
-		{Name: ipDay, Key: "ip/" + counted(x.client), Window: quota.SlidingDay, Limit: or(own.IPDay, s.Limits.IPDay)},
+		{Name: keyMonth, Key: "key/" + string(x.key.ID), Window: quota.CalendarMonth, Limit: cmp.Or(own.KeyMonth, s.Limits.KeyMonth)},
+		{Name: orgHour, Key: "org/" + string(x.project.Org), Window: quota.SlidingHour, Limit: cmp.Or(own.OrgHour, s.Limits.OrgHour)},
+		{Name: ipDay, Key: "ip/" + counted(x.client), Window: quota.SlidingDay, Limit: cmp.Or(own.IPDay, s.Limits.IPDay)},
 	})
 }
 

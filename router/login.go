@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -147,7 +148,7 @@ func (s *Server) showLogin(x *exchange, req bunrouter.Request) error {
 	v := loginView{Next: local(req.URL.Query().Get("next"))}
 	if ok {
 		v.Key, v.Token = who.key.Name, s.token(who.value)
-		v.Key = or(v.Key, string(who.key.ID))
+		v.Key = cmp.Or(v.Key, string(who.key.ID))
 	} else {
 		v.Token = s.token(s.visit(x, req))
 	}

@@ -2,6 +2,7 @@ package router
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"html/template"
@@ -66,7 +67,7 @@ func (s *Server) showPull(x *exchange, req bunrouter.Request) error {
 		write(x, http.StatusOK, "text/plain; charset=utf-8", patch(p, diff))
 		return nil
 	}
-	v := pullView{Pull: p, Diff: diff, Title: or(p.Title, p.Head)}
+	v := pullView{Pull: p, Diff: diff, Title: cmp.Or(p.Title, p.Head)}
 	var body bytes.Buffer
 	if err := markdown.Convert([]byte(p.Body), &body); err != nil {
 		return fmt.Errorf("render the pull request's text: %w", err)
@@ -104,7 +105,7 @@ func (s *Server) showPull(x *exchange, req bunrouter.Request) error {
 	if err != nil && !errors.Is(err, api.ErrNotFound) { // a removed project's requests can still be read
 		return err
 	}
-	v.Project = or(project.Name, string(p.Project))
+	v.Project = cmp.Or(project.Name, string(p.Project))
 	who, ok, err := s.session(x, req)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -73,7 +74,7 @@ func (s *Server) resumeChat(x *exchange, req bunrouter.Request) error {
 
 func (s *Server) resume(x *exchange, req bunrouter.Request, id string, form stream.Form) error {
 	query := req.URL.Query()
-	cmd := thread.Resume{Project: x.project, Caller: query.Get("fp"), ThreadKey: or(query.Get("threadKey"), req.Header.Get(threadKeyHeader))}
+	cmd := thread.Resume{Project: x.project, Caller: query.Get("fp"), ThreadKey: cmp.Or(query.Get("threadKey"), req.Header.Get(threadKeyHeader))}
 	chat := s.chat(x, req.Request, id)
 	if known, ok := s.Threads.Chat(chat); ok {
 		x.thread, cmd.Chat = known, chat
@@ -81,7 +82,7 @@ func (s *Server) resume(x *exchange, req bunrouter.Request, id string, form stre
 			cmd.Within = guessableLife
 		}
 	} else if api.ValidID(api.ThreadPrefix, id) {
-		x.thread, cmd.Caller = api.ThreadID(id), or(cmd.Caller, anonymous)
+		x.thread, cmd.Caller = api.ThreadID(id), cmp.Or(cmd.Caller, anonymous)
 	} else {
 		return nothing(x)
 	}

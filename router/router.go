@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ type Deps struct {
 	// PublicURL is where clients reach the service, without a slash at the end. Links are made with it; where it is
 	// empty, with the address that the request was sent to.
 	PublicURL string
-	// Limits are the quotas of projects that set none of their own. Zero is the contract's figure, negative is none.
+	// Limits are the quotas of projects that set none of their own. Zero is the default, negative is none.
 	Limits api.Limits
 	// TrustedProxies may say in X-Forwarded-For and X-Forwarded-Proto for whom they speak.
 	TrustedProxies []netip.Prefix
@@ -61,37 +62,46 @@ type Deps struct {
 	HandlerStreams bool
 }
 
-// Bounds keep the memory and the time of the edge finite. Zero is the default in the comment.
+// Bounds keep the memory and the time of the edge finite. Zero is the default, as DefaultBounds has it.
 type Bounds struct {
-	BodyBytes      int64         // of one request: 1 MiB
-	BodyMemory     int64         // of all request bodies that are being read: 64 MiB
-	Requests       int           // had at once, waiting ones too, streams not counted: 1024
-	Working        int           // questions, searches, jobs and feedback worked on at once; more wait: 48 for each thread that runs Go's code
-	Waiting        int           // of those, waiting at once: 2048 for each thread that runs Go's code
-	Lease          time.Duration // that one of them counts as worked on, however long it is: 250 ms
-	Streams        int           // open at once: 32768
-	Waits          int           // polls held open at once; beyond them polls are answered without waiting: 4096
-	ReadTimeout    time.Duration // for the body of a request: 30 s
-	WriteTimeout   time.Duration // for one write to a stream's reader: 30 s
-	CommandTimeout time.Duration // for an actor's answer: 30 s
-	Pace           time.Duration // least time between two writes of text to one reader; what comes meanwhile goes together: none
-	KeepAlive      time.Duration // at most about twice this between two writes on a stream: 15 s
+	BodyBytes      int64         // of one request
+	BodyMemory     int64         // of all request bodies that are being read
+	Requests       int           // had at once, waiting ones too, streams not counted
+	Working        int           // questions, searches, jobs and feedback worked on at once; more wait
+	Waiting        int           // of those, waiting at once
+	Lease          time.Duration // that one of them counts as worked on, however long it is
+	Streams        int           // open at once
+	Waits          int           // polls held open at once; beyond them polls are answered without waiting
+	ReadTimeout    time.Duration // for the body of a request
+	WriteTimeout   time.Duration // for one write to a stream's reader
+	CommandTimeout time.Duration // for an actor's answer
+	Pace           time.Duration // least time between two writes of text to one reader; what comes meanwhile goes together; 0 is none
+	KeepAlive      time.Duration // at most about twice this between two writes on a stream
 }
 
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
+// DefaultBounds are those of a server that is told nothing; the settings of docent have their defaults from here.
+func DefaultBounds() Bounds {
+	threads := runtime.GOMAXPROCS(0) // that run Go's code
+	return Bounds{
+		BodyBytes: 1 << 20, BodyMemory: 64 << 20, Requests: 20_000, Working: 48 * threads, Waiting: 2048 * threads,
+		Lease: 250 * time.Millisecond, Streams: 20_000, Waits: 4096, ReadTimeout: 30 * time.Second,
+		WriteTimeout: 30 * time.Second, CommandTimeout: 30 * time.Second, KeepAlive: 15 * time.Second,
 	}
-	return v
+}
+
+// DefaultLimits are the quotas of projects that set none, where the operator sets none either.
+func DefaultLimits() api.Limits {
+	return api.Limits{ProjectHour: 100, KeyMonth: 10_000, OrgHour: 10_000, IPDay: 10_000}
 }
 
 func (b Bounds) withDefaults() Bounds {
+	d := DefaultBounds()
 	return Bounds{
-		BodyBytes: or(b.BodyBytes, 1<<20), BodyMemory: or(b.BodyMemory, 64<<20),
-		Requests: or(b.Requests, 1024), Working: or(b.Working, 48*runtime.GOMAXPROCS(0)), Waiting: or(b.Waiting, 2048*runtime.GOMAXPROCS(0)), Lease: or(b.Lease, 250*time.Millisecond), Streams: or(b.Streams, 32768), Waits: or(b.Waits, 4096),
-		ReadTimeout: or(b.ReadTimeout, 30*time.Second), WriteTimeout: or(b.WriteTimeout, 30*time.Second),
-		CommandTimeout: or(b.CommandTimeout, 30*time.Second), Pace: b.Pace, KeepAlive: or(b.KeepAlive, 15*time.Second),
+		BodyBytes: cmp.Or(b.BodyBytes, d.BodyBytes), BodyMemory: cmp.Or(b.BodyMemory, d.BodyMemory), Requests: cmp.Or(b.Requests, d.Requests),
+		Working: cmp.Or(b.Working, d.Working), Waiting: cmp.Or(b.Waiting, d.Waiting), Lease: cmp.Or(b.Lease, d.Lease),
+		Streams: cmp.Or(b.Streams, d.Streams), Waits: cmp.Or(b.Waits, d.Waits), ReadTimeout: cmp.Or(b.ReadTimeout, d.ReadTimeout),
+		WriteTimeout: cmp.Or(b.WriteTimeout, d.WriteTimeout), CommandTimeout: cmp.Or(b.CommandTimeout, d.CommandTimeout),
+		Pace: b.Pace, KeepAlive: cmp.Or(b.KeepAlive, d.KeepAlive),
 	}
 }
 
@@ -148,8 +158,9 @@ func New(deps Deps) (*Server, error) {
 		deps.MetricsFrom = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	}
 	deps.PublicURL = strings.TrimRight(deps.PublicURL, "/")
-	deps.Limits = api.Limits{ProjectHour: or(deps.Limits.ProjectHour, 100), KeyMonth: or(deps.Limits.KeyMonth, 10_000),
-		OrgHour: or(deps.Limits.OrgHour, 10_000), IPDay: or(deps.Limits.IPDay, 10_000)}
+	l, d := deps.Limits, DefaultLimits()
+	deps.Limits = api.Limits{ProjectHour: cmp.Or(l.ProjectHour, d.ProjectHour), KeyMonth: cmp.Or(l.KeyMonth, d.KeyMonth),
+		OrgHour: cmp.Or(l.OrgHour, d.OrgHour), IPDay: cmp.Or(l.IPDay, d.IPDay)}
 	deps.Bounds = deps.Bounds.withDefaults()
 	if deps.IDs == nil {
 		deps.IDs = new(api.IDs)

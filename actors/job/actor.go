@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"docent/actors/persistent"
@@ -39,6 +40,12 @@ var kind = persistent.Kind[state, Event]{
 
 // Stream is the name of a job's stream in the journal.
 func Stream(id api.JobID) string { return kind.Stream(string(id)) }
+
+// OfStream is the job whose stream that is; ok is false for another stream.
+func OfStream(stream string) (id api.JobID, ok bool) {
+	name, ok := strings.CutPrefix(stream, Stream(""))
+	return api.JobID(name), ok
+}
 
 // An Actor is one job at work. All its methods are called by one goroutine at a time; effects send it messages.
 type Actor struct {

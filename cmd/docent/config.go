@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"docent/api"
+	"docent/router"
 )
 
 // Config is every setting of the server. The tags are the one list of settings: the name in the configuration file,
@@ -143,13 +144,15 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 
 // DefaultConfig is the configuration of a server that is told nothing.
 func DefaultConfig() Config {
+	bounds := router.DefaultBounds()
 	return Config{
 		Data: "data", Listen: "127.0.0.1:8080", LogLevel: "info", LogFormat: "text", Model: "builtin",
 		MetricsFrom: []string{"127.0.0.0/8", "::1"},
 		// What version 1 of the API calls its models.
 		ModelAliases: map[string]string{"sonnet": "", "opus": ""},
-		Limits:       api.Limits{ProjectHour: 100, KeyMonth: 10_000, OrgHour: 10_000, IPDay: 10_000},
-		MaxBody:      1 << 20, MaxRequests: 20_000, MaxStreams: 20_000, StreamPace: Duration{40 * time.Millisecond}, StreamWriter: writerSockets, MaxTurns: 20_000, MaxRunningJobs: 2 * runtime.GOMAXPROCS(0), MaxOpenJobs: 64,
+		Limits:       router.DefaultLimits(),
+		MaxBody:      bounds.BodyBytes, MaxRequests: bounds.Requests, MaxStreams: bounds.Streams,
+		StreamPace: Duration{40 * time.Millisecond}, StreamWriter: writerSockets, MaxTurns: 20_000, MaxRunningJobs: 2 * runtime.GOMAXPROCS(0), MaxOpenJobs: 64,
 		MaxOpenIndexes: 32, IndexMemory: 512 << 20, IdleAfter: Duration{2 * time.Minute}, PollInterval: Duration{time.Minute},
 		DrainTimeout: Duration{30 * time.Second}, JobTimeout: Duration{10 * time.Minute}, TurnTimeout: Duration{5 * time.Minute},
 		AgentSteps: 100, AgentTokens: 2_000_000, AgentCost: 300, AgentChange: 1 << 20,
