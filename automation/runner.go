@@ -11,6 +11,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
+	"docent/backoff"
 	"docent/forge"
 	"docent/persistence/journal"
 )
@@ -24,7 +25,7 @@ const (
 // A Runner accepts the runs that are due and carries out those that are pending.
 type Runner struct {
 	Deps
-	pause func(tries int) time.Duration
+	pause func(try int) time.Duration // before a try, from 1
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -41,11 +42,8 @@ func New(deps Deps) (*Runner, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Runner{Deps: deps, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), pause: pause, busy: map[api.AutomationID]bool{}}, nil
+	return &Runner{Deps: deps, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), pause: backoff.Exponential(time.Second, 2*time.Minute), busy: map[api.AutomationID]bool{}}, nil
 }
-
-// pause is how long a run waits before it is tried again.
-func pause(tries int) time.Duration { return min(time.Second<<min(tries, 10), 2*time.Minute) }
 
 // Start carries out what is pending, and keeps the time from now on, until Close. It is called at most once.
 func (r *Runner) Start() {
@@ -57,10 +55,16 @@ func (r *Runner) Start() {
 				failures = 0
 			} else if r.ctx.Err() == nil {
 				r.Log.Warn("automations wait for the catalogue", "error", err)
-				wait = r.pause(failures)
 				failures++
+				wait = r.pause(failures)
 			}
-			r.sleep(wait, r.wake)
+			timer := time.NewTimer(wait)
+			select {
+			case <-r.ctx.Done():
+			case <-r.wake:
+			case <-timer.C:
+			}
+			timer.Stop()
 		}
 	})
 }
@@ -77,17 +81,6 @@ func (r *Runner) Wake() {
 	select {
 	case r.wake <- struct{}{}:
 	default:
-	}
-}
-
-// sleep returns after a while, or when it is woken, or with Close.
-func (r *Runner) sleep(d time.Duration, wake <-chan struct{}) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-r.ctx.Done():
-	case <-wake:
-	case <-timer.C:
 	}
 }
 
@@ -189,7 +182,7 @@ func (r *Runner) carryOut(run api.AutomationRun) (stored bool) {
 			return false // stopped, not failed
 		case passing(err) && tries < maxTries:
 			r.Log.Warn("an automation tries again", "project", run.Project, "automation", run.Automation, "try", tries+1, "error", err)
-			r.sleep(r.pause(tries), nil)
+			_ = backoff.Sleep(r.ctx, r.pause(tries+1))
 		default:
 			r.Log.Error("an automation's run failed", "project", run.Project, "automation", run.Automation, "error", err)
 			run.Status, run.Reason = api.RunFailed, failure(err)
@@ -207,7 +200,7 @@ func (r *Runner) save(run api.AutomationRun) (stored bool) {
 			return err == nil
 		}
 		r.Log.Warn("an automation waits for the catalogue", "project", run.Project, "automation", run.Automation, "error", err)
-		r.sleep(r.pause(tries), nil)
+		_ = backoff.Sleep(r.ctx, r.pause(tries+1))
 	}
 	return false
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/backoff"
 )
 
 // An Event is one entry of a job's log.
@@ -58,7 +59,8 @@ const reconnects = 10
 // stream that breaks off is taken up after the last entry that was seen; broken is called each time.
 func (c *Client) Follow(ctx context.Context, path string, event func(Event) error, broken func()) (api.Job, error) {
 	var after uint64
-	for pause, failures := 500*time.Millisecond, 0; ; {
+	pause := backoff.Exponential(500*time.Millisecond, 10*time.Second)
+	for failures := 0; ; {
 		end, err := c.readEvents(ctx, path, after, func(e Event) error {
 			after, failures = e.ID, 0
 			return event(e)
@@ -76,10 +78,8 @@ func (c *Client) Follow(ctx context.Context, path string, event func(Event) erro
 			return api.Job{}, fmt.Errorf("the job's log breaks off again and again: %w", cmp.Or(err, io.ErrUnexpectedEOF))
 		}
 		broken()
-		select {
-		case <-ctx.Done():
-			return api.Job{}, ctx.Err()
-		case <-time.After(min(pause<<(failures-1), 10*time.Second)):
+		if err := backoff.Sleep(ctx, pause(failures)); err != nil {
+			return api.Job{}, err
 		}
 	}
 }

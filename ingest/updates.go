@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"docent/api"
+	"docent/backoff"
 	"docent/forge"
 )
 
@@ -279,19 +280,17 @@ func (u *Updates) save(run *updateRun) error {
 
 // insist tries something until it is done, the server stops, or it cannot be done.
 func (u *Updates) insist(doing string, do func() error) error {
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 10*time.Second) {
+	pause := backoff.Exponential(100*time.Millisecond, 10*time.Second)
+	for try := 1; ; try++ {
 		err := do()
 		if err == nil || u.ctx.Err() != nil {
 			return err
 		}
-		u.reader.Log.Warn("an update waits for the catalogue", "doing", doing, "error", err, "again", pause)
+		u.reader.Log.Warn("an update waits for the catalogue", "doing", doing, "error", err, "try", try)
 		if !errors.Is(err, api.ErrUnavailable) {
 			return err
 		}
-		select {
-		case <-u.ctx.Done():
-		case <-time.After(pause):
-		}
+		_ = backoff.Sleep(u.ctx, pause(try))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/backoff"
 	"docent/persistence/journal"
 )
 
@@ -81,10 +82,8 @@ func (k Keeper) Keep(ctx context.Context, retention time.Duration) {
 		case removed > 0:
 			k.Log.Info("threads past their retention were removed", "removed", removed, "seconds", time.Since(began).Seconds())
 		}
-		select {
-		case <-ctx.Done():
+		if backoff.Sleep(ctx, every) != nil {
 			return
-		case <-time.After(every):
 		}
 	}
 }

@@ -77,10 +77,10 @@ var mayImport = []struct {
 	}},
 
 	// What the server does by itself.
-	{"docent/ingest", []string{"docent/api", "docent/forge", "docent/search", "docent/site"}},
-	{"docent/automation", []string{"docent/actors/job", "docent/api", "docent/forge", "docent/persistence/journal"}},
+	{"docent/ingest", []string{"docent/api", "docent/backoff", "docent/forge", "docent/search", "docent/site"}},
+	{"docent/automation", []string{"docent/actors/job", "docent/api", "docent/backoff", "docent/forge", "docent/persistence/journal"}},
 	{"docent/backup", []string{"docent/datadir", "docent/persistence/journal"}},
-	{"docent/retention", []string{"docent/actors/thread", "docent/api", "docent/persistence/journal"}},
+	{"docent/retention", []string{"docent/actors/thread", "docent/api", "docent/backoff", "docent/persistence/journal"}},
 
 	// The edge, the load suite, the program.
 	{"docent/router/reqbody", []string{"docent/api", "docent/model", "docent/search", "docent/stream"}},
@@ -90,7 +90,7 @@ var mayImport = []struct {
 		"docent/router/reqbody", "docent/router/sockets", "docent/search", "docent/stream",
 	}},
 	{"docent/bench", []string{"docent/stream"}},
-	{"docent/client", []string{"docent/actors/thread", "docent/api", "docent/search", "docent/stream"}},
+	{"docent/client", []string{"docent/actors/thread", "docent/api", "docent/backoff", "docent/search", "docent/stream"}},
 	{"docent/cmd/docent", []string{
 		"docent/actors", "docent/actors/job", "docent/actors/persistent", "docent/actors/thread", "docent/agent", "docent/api",
 		"docent/automation", "docent/backup",
