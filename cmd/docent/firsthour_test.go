@@ -63,13 +63,6 @@ func TestAServerWithoutProjectsSaysWhatToDoNext(t *testing.T) {
 	}
 }
 
-func TestTheVersionIsAFlagToo(t *testing.T) {
-	t.Parallel()
-	if flag, command := docent(t, "--version"), docent(t, "version"); flag != command || !strings.HasPrefix(flag, "docent ") {
-		t.Errorf("%q, and the command %q", flag, command)
-	}
-}
-
 func TestConfigSaysWhereEachValueComesFrom(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "docent.toml")

@@ -54,14 +54,17 @@ func TestMain(m *testing.M) {
 		// A program that was built with the race detector waits a second at its end by default.
 		_ = os.Setenv(raceOptions, "atexit_sleep_ms=10")
 	}
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		// The tests mostly wait: for servers that start, for answers that come at a given speed, for other processes.
-		_ = flag.Set("test.parallel", strconv.Itoa(max(serversAtOnce, runtime.GOMAXPROCS(0))))
+	programs := map[string]func(){"docent": main, "model-provider": playProvider, "call": call}
+	if _, script := programs[filepath.Base(os.Args[0])]; !script { // else the flags are the program's
+		flag.Parse()
+		given := false
+		flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+		if !given {
+			// The tests mostly wait: for servers that start, for answers that come at a given speed, for other processes.
+			_ = flag.Set("test.parallel", strconv.Itoa(max(serversAtOnce, runtime.GOMAXPROCS(0))))
+		}
 	}
-	testscript.Main(m, map[string]func(){"docent": main, "model-provider": playProvider})
+	testscript.Main(m, programs)
 }
 
 // serversAtOnce bounds how many tests with a server run at the same time: more than there are processors, and few enough for

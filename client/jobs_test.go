@@ -1,0 +1,88 @@
+package client
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"docent/api"
+)
+
+// An inMemory server answers without a network.
+type inMemory func(http.ResponseWriter, *http.Request)
+
+func (h inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	h(w, req)
+	return w.Result(), nil
+}
+
+// TestAJobIsFollowedOnFromWhereTheStreamBrokeOff breaks the stream twice: once between two events and once in the middle of one.
+func TestAJobIsFollowedOnFromWhereTheStreamBrokeOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		id := api.NewID(api.JobPrefix, time.Now())
+		var asked []string
+		event := func(n int, kind, status string) string {
+			return fmt.Sprintf("id: %d\nevent: %s\ndata: {\"id\":%d,\"type\":%q,\"at\":\"2026-11-21T10:00:00.000Z\",\"status\":%q,\"text\":\"x\"}\n\n", n, kind, n, kind, status)
+		}
+		server := func(w http.ResponseWriter, req *http.Request) {
+			if req.URL.Path != "/v2/agent/p/job/"+id+"/events" || req.Header.Get("Authorization") != "Bearer k" {
+				t.Errorf("%s %v", req.URL, req.Header)
+			}
+			asked = append(asked, req.Header.Get("Last-Event-ID"))
+			w.Header().Set("Content-Type", "text/event-stream")
+			switch len(asked) {
+			case 1:
+				fmt.Fprint(w, "retry: 1000\n\n: ping\n\n"+event(1, "created", "active")+event(2, "progress", "active"))
+			case 2:
+				text := event(3, "progress", "active")
+				fmt.Fprint(w, text[:len(text)-20])
+			default:
+				fmt.Fprint(w, event(3, "progress", "active")+event(4, "finished", "completed")+
+					"event: end\ndata: {\"id\":\""+id+"\",\"status\":\"completed\",\"title\":\"t\"}\n\n")
+			}
+		}
+		c := Client{Base: "http://docent.test", Key: "k", HTTP: &http.Client{Transport: inMemory(server)}}
+		var seen []uint64
+		broken := 0
+		j, err := c.Follow(t.Context(), "/v2/agent/p/job/"+id, func(e Event) error {
+			seen = append(seen, e.ID)
+			return nil
+		}, func() { broken++ })
+		if err != nil || string(j.ID) != id || j.Status != api.JobCompleted {
+			t.Errorf("%+v, %v", j, err)
+		}
+		if got := strings.Join(asked, " "); got != "0 2 2" || broken != 2 {
+			t.Errorf("asked from %s, %d times broken off", got, broken)
+		}
+		if !slices.Equal(seen, []uint64{1, 2, 3, 4}) {
+			t.Errorf("events %v were seen", seen)
+		}
+	})
+}
+
+// TestARefusalEndsFollowing has a server that is busy for a while, and one that refuses for good.
+func TestARefusalEndsFollowing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for status, want := range map[int]int{http.StatusServiceUnavailable: 1 + reconnects, http.StatusForbidden: 2} {
+			asked := 0
+			c := Client{Base: "http://docent.test", HTTP: &http.Client{Transport: inMemory(func(w http.ResponseWriter, _ *http.Request) {
+				if asked++; asked == 1 {
+					fmt.Fprint(w, "event: created\ndata: {\"id\":1,\"type\":\"created\"}\n\n")
+					return
+				}
+				w.WriteHeader(status)
+			})}}
+			if _, err := c.Follow(t.Context(), "/x", func(Event) error { return nil }, func() {}); err == nil || asked != want {
+				t.Errorf("%d: asked %d times, want %d: %v", status, asked, want, err)
+			}
+		}
+	})
+}
