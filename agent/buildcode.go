@@ -81,7 +81,7 @@ type codeBase struct {
 }
 
 // codeIn lists the code of a page that runs when the site is built, and the modules that it imports.
-func (s *documentation) codeIn(p *markup.Page) (scripts, modules []string) {
+func codeIn(s *documentation, p *markup.Page) (scripts, modules []string) {
 	if s.generator.Kind == api.SiteDocusaurus && p.Format == markup.Markdown { // Docusaurus reads its .md as MDX
 		p = markup.Parse(stem(p.Path)+".mdx", p.Src)
 	}
@@ -120,15 +120,15 @@ func (s *documentation) codeIn(p *markup.Page) (scripts, modules []string) {
 
 var mustache = regexp.MustCompile(`\{\{((?s:.*?))\}\}`)
 
-// codeBase reads what the documentation runs as it stands.
-func (s *documentation) codeBase() (codeBase, error) {
+// readCodeBase reads what the documentation runs as it stands.
+func readCodeBase(s *documentation) (codeBase, error) {
 	known := codeBase{scripts: map[string]bool{}, modules: map[string]bool{}}
 	pages, err := s.all()
 	if err != nil {
 		return known, err
 	}
 	for _, p := range pages {
-		scripts, modules := s.codeIn(p)
+		scripts, modules := codeIn(s, p)
 		for _, code := range scripts {
 			known.scripts[code] = true
 		}
@@ -140,8 +140,8 @@ func (s *documentation) codeBase() (codeBase, error) {
 }
 
 // newCode tells what code a page would run that the documentation does not run already and that does more than hold values.
-func (s *documentation) newCode(p *markup.Page, known codeBase) string {
-	scripts, modules := s.codeIn(p)
+func newCode(s *documentation, p *markup.Page, known codeBase) string {
+	scripts, modules := codeIn(s, p)
 	for _, m := range modules {
 		if !known.modules[m] && !ownModule(m) {
 			return fmt.Sprintf("an import of %s", quote(m))

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"testing"
+	"time"
 
 	"docent/api"
 	"docent/markup"
@@ -69,12 +70,11 @@ func TestAnOperationThatForgetsItsScopeIsRefused(t *testing.T) {
 		{"makes a page", forgetfulOp{create: "d.md", located: located{page}}, false},
 		{"is told nothing of where", forgetfulOp{edit: "b.md", at: 2}, true},
 	} {
-		task := Task{Tree: tree}
-		ws, err := newWorkspace(t.Context(), task, New(Options{}).opts)
+		ws, err := openWorkspace(t.Context(), tree, "", "", workspaceLimits{MaxFile: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := newRun(t.Context(), ws, task, Rules)
+		r, err := newRun(t.Context(), ws, api.Project{}, nil, time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,43 +22,43 @@ type deletion struct {
 
 // deletions lists what changes delete. A move deletes nothing, however it was made: where the same bytes stand in a new file, the
 // file was moved.
-func (r *run) deletions(changes []Change) ([]deletion, error) {
+func (c *checker) deletions(changes []Change) ([]deletion, error) {
 	moved := map[string]bool{}
 	var fresh [][]byte
-	for _, c := range changes {
+	for _, ch := range changes {
 		switch {
-		case c.From != "":
-			moved[c.From] = true
-		case !c.Delete && !r.ws.had(c.Path):
-			fresh = append(fresh, c.Content)
+		case ch.From != "":
+			moved[ch.From] = true
+		case !ch.Delete && !c.run.ws.had(ch.Path):
+			fresh = append(fresh, ch.Content)
 		}
 	}
 	var out []deletion
-	for _, c := range changes {
-		from := c.Path
-		if c.From != "" {
-			from = c.From
+	for _, ch := range changes {
+		from := ch.Path
+		if ch.From != "" {
+			from = ch.From
 		}
-		if !r.ws.had(from) || c.Delete && moved[c.Path] || !c.Delete && !isPage(c.Path) {
+		if !c.run.ws.had(from) || ch.Delete && moved[ch.Path] || !ch.Delete && !isPage(ch.Path) {
 			continue
 		}
-		if c.Delete && len(fresh) == 0 {
-			out = append(out, deletion{path: c.Path})
+		if ch.Delete && len(fresh) == 0 {
+			out = append(out, deletion{path: ch.Path})
 			continue
 		}
-		old, err := r.ws.original(from)
+		old, err := c.run.ws.original(from)
 		if err != nil {
 			return nil, err
 		}
 		switch {
-		case c.Delete:
+		case ch.Delete:
 			if i := slices.IndexFunc(fresh, func(b []byte) bool { return bytes.Equal(b, old) }); i >= 0 {
 				fresh = slices.Delete(fresh, i, i+1)
 				continue
 			}
-			out = append(out, deletion{path: c.Path})
-		case bare(c.Path, c.Content) && !bare(from, old):
-			out = append(out, deletion{path: c.Path, emptied: true})
+			out = append(out, deletion{path: ch.Path})
+		case bare(ch.Path, ch.Content) && !bare(from, old):
+			out = append(out, deletion{path: ch.Path, emptied: true})
 		}
 	}
 	return out, nil
@@ -80,55 +80,48 @@ func bare(name string, src []byte) bool {
 	return at >= p.Body.End || strings.TrimSpace(p.Plain(markup.Span{Start: at, End: p.Body.End})) == ""
 }
 
-// means notes what an operation of the built-in instructions deletes: the instruction was read as just that.
-func (r *run) means(file string) {
-	if r.meant != nil {
-		r.meant[file] = true
-	}
-}
-
 // unasked says what is wrong with the deletions among the changes, or nothing: a page is deleted or emptied only where the
 // instruction says so. Both ways of editing go through here before there is a result. It also settles whether a person looks at
 // the change before it is on the documentation's branch.
-func (r *run) unasked(changes []Change, base *documentation) (fault string, checked string, err error) {
-	list, err := r.deletions(changes)
+func (c *checker) unasked(changes []Change, base *documentation) (fault string, checked string, err error) {
+	list, err := c.deletions(changes)
 	if err != nil || len(list) == 0 {
 		return "", "", err
 	}
-	r.review = len(list) > fewDeletions
+	c.review = len(list) > fewDeletions
 	defer func() {
-		if r.review && fault == "" && r.task.Project.Direct {
-			r.kept("%s are deleted, so the change waits for a review, although the project has changes committed directly", count(len(list), "file"))
+		if c.review && fault == "" && c.direct {
+			c.run.kept("%s are deleted, so the change waits for a review, although the project has changes committed directly", count(len(list), "file"))
 		}
 	}()
-	if r.undone {
+	if c.run.undone {
 		return "", "", nil
 	}
-	says := r.wishes()
+	says := c.wishes()
 	var left []deletion
 	for _, d := range list {
-		if !r.meant[d.path] && !says.names(base, d) {
+		if !c.run.meant[d.path] && !names(says, base, d) {
 			left = append(left, d)
 		}
 	}
 	if len(left) == 0 {
 		return "", fmt.Sprintf("the instruction names what is deleted (%s)", count(len(list), "file")), nil
 	}
-	if says.inWords(base, left) {
-		r.review = true
+	if inWords(says, base, left) {
+		c.review = true
 		return "", fmt.Sprintf("the instruction asks in words for pages to be deleted: look whether these are meant (%s)", count(len(list), "file")), nil
 	}
-	return r.unnamed(left), "", nil
+	return c.unnamed(left), "", nil
 }
 
 // unnamed says that files would be deleted which the instruction does not name.
-func (r *run) unnamed(left []deletion) string {
+func (c *checker) unnamed(left []deletion) string {
 	var gone, empty []string
 	for _, d := range left {
 		if d.emptied {
-			empty = append(empty, r.site.show(d.path))
+			empty = append(empty, c.run.site.show(d.path))
 		} else {
-			gone = append(gone, r.site.show(d.path))
+			gone = append(gone, c.run.site.show(d.path))
 		}
 	}
 	var parts []string
@@ -145,17 +138,27 @@ func (r *run) unnamed(left []deletion) string {
 	return strings.Join(parts, " and ") + ", and the instruction does not ask for that; to delete a page, name it, for instance “delete page " + first[0] + "”"
 }
 
-// wishes reads what the instruction says about deleting, once.
-func (r *run) wishes() wishes {
-	if r.wish == nil {
-		var before []token
-		for _, e := range r.task.Earlier {
-			before = append(before, lex(e.Prompt)...)
+// wishes are what the instruction says about deleting.
+func (c *checker) wishes() wishes {
+	if c.wish == nil {
+		var before []string
+		for _, e := range c.run.earlier {
+			before = append(before, e.Prompt)
 		}
-		w := readWishes(r.task.Prompt, before)
-		r.wish = &w
+		w := readWishes(c.prompt, before)
+		c.wish = &w
 	}
-	return *r.wish
+	return *c.wish
+}
+
+// asks tells whether the instruction asks for a file of the base to be deleted.
+func (c *checker) asks(file string) (bool, error) {
+	base, err := c.base()
+	if err != nil {
+		return false, err
+	}
+	w, d := c.wishes(), deletion{path: file}
+	return names(w, base, d) || inWords(w, base, []deletion{d}), nil
 }
 
 // wishes are what an instruction says about deleting.
@@ -210,7 +213,7 @@ const (
 )
 
 // readWishes finds the words of deletion of an instruction and what each is about.
-func readWishes(prompt string, before []token) wishes {
+func readWishes(prompt string, earlier []string) wishes {
 	var w wishes
 	toks := lex(prompt)
 	paths := func(list []token) (out []string) {
@@ -273,7 +276,9 @@ func readWishes(prompt string, before []token) wishes {
 		case i+1 < len(toks) && (toks[i+1].low == "it" || toks[i+1].low == "them"): // what was named last
 			named := paths(toks[:i])
 			if len(named) == 0 {
-				named = paths(before)
+				for _, e := range earlier {
+					named = append(named, paths(lex(e))...)
+				}
 			}
 			if len(named) > 0 && toks[i+1].low == "it" {
 				named = named[len(named)-1:]
@@ -405,7 +410,7 @@ func readObject(toks []token) (o deleteObject, kept []string) {
 }
 
 // names tells whether the instruction names a file as one to delete.
-func (w wishes) names(base *documentation, d deletion) bool {
+func names(w wishes, base *documentation, d deletion) bool {
 	is := func(name string) bool { return base.called(name, d.path) }
 	if slices.ContainsFunc(w.kept, is) {
 		return false
@@ -420,7 +425,7 @@ func (w wishes) names(base *documentation, d deletion) bool {
 }
 
 // inWords tells whether the instruction asks for pages to be deleted that it describes and does not name.
-func (w wishes) inWords(base *documentation, list []deletion) bool {
+func inWords(w wishes, base *documentation, list []deletion) bool {
 	if slices.ContainsFunc(list, func(d deletion) bool {
 		return !isPage(d.path) || slices.ContainsFunc(w.kept, func(name string) bool { return base.called(name, d.path) })
 	}) {

@@ -309,23 +309,7 @@ func (s *documentation) page(p string) (*markup.Page, error) {
 	if !isText(src) {
 		return nil, refuse("%s is not text in UTF-8", p)
 	}
-	name, named := s.ws.named(p)
-	if _, edited := s.ws.over[p]; edited {
-		named = false
-	}
-	var pg *markup.Page
-	if named {
-		pg = s.ws.limits.shared.find(name)
-	}
-	if pg == nil {
-		pg = markup.Parse(p, src)
-		if named {
-			pg = s.ws.limits.shared.keep(name, pg)
-		}
-	}
-	if named {
-		s.ws.cache[p] = pg.Src
-	}
+	pg := s.ws.parse(p, src)
 	s.pages[p] = pg
 	return pg, nil
 }
@@ -334,7 +318,7 @@ func (s *documentation) page(p string) (*markup.Page, error) {
 func (s *documentation) all() ([]*markup.Page, error) {
 	var out []*markup.Page
 	for _, f := range s.list() {
-		if err := s.ws.ctx.Err(); err != nil {
+		if err := s.ws.ended(); err != nil {
 			return nil, err
 		}
 		p, err := s.page(f)
@@ -880,4 +864,45 @@ func (s *documentation) show(p string) string {
 		return p
 	}
 	return strings.TrimPrefix(p, s.ws.docsDir+"/")
+}
+
+// matching gives the pages that a pattern fits.
+func (s *documentation) matching(said, pattern string) ([]string, error) {
+	for _, seg := range strings.Split(pattern, "/") {
+		if seg == ".." || strings.EqualFold(seg, ".git") {
+			return nil, refuse("the path %s leaves the documentation", quote(said))
+		}
+	}
+	var out []string
+	for _, f := range s.list() {
+		if globbed(pattern, f) || globbed(pattern, s.show(f)) || s.root != "" && globbed(pattern, strings.TrimPrefix(f, s.root+"/")) {
+			out = append(out, f)
+		}
+	}
+	if len(out) == 0 {
+		return nil, refuse("no page matches %s", quote(said))
+	}
+	return out, nil
+}
+
+// below gives the pages of a folder, and whether there is one.
+func (s *documentation) below(folder string) (pages []string, dir bool) {
+	if cleanPath(folder) != nil {
+		return nil, false
+	}
+	for _, d := range []string{path.Join(s.ws.docsDir, folder), path.Join(s.root, folder), folder} {
+		if !s.ws.isDir(d) || d != s.ws.docsDir && !s.ws.inDocs(d+"/x") {
+			continue
+		}
+		dir = true
+		for _, p := range s.list() {
+			if strings.HasPrefix(p, d+"/") {
+				pages = append(pages, p)
+			}
+		}
+		if len(pages) > 0 {
+			break
+		}
+	}
+	return pages, dir
 }

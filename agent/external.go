@@ -26,25 +26,16 @@ type overlaid struct{ ws *workspace }
 func (o overlaid) List() []api.File {
 	var out []api.File
 	for _, p := range o.ws.files() {
-		f := api.File{Path: p, Size: o.ws.base[p].Size}
-		if e, ok := o.ws.over[p]; ok {
-			f.Size = int64(len(e.content))
-		}
-		out = append(out, f)
+		out = append(out, api.File{Path: p, Size: o.ws.size(p)})
 	}
 	return out
 }
 
-func (o overlaid) Read(p string) ([]byte, error) {
-	if e, ok := o.ws.over[p]; ok {
-		return e.content, nil
-	}
-	return o.ws.tree.Read(o.ws.ctx, p)
-}
+func (o overlaid) Read(p string) ([]byte, error) { return o.ws.raw(p) }
 
 // external runs the operator's command. What it says against the pages as they were before is no fault of the edits.
-func (l *loop) external(ctx context.Context) (complaint, passed string, err error) {
-	says, ok, err := l.opts.Checks.Check(ctx, l.task.Project, overlaid{l.ws})
+func external(ctx context.Context, checks Checks, project api.Project, ws *workspace) (complaint, passed string, err error) {
+	says, ok, err := checks.Check(ctx, project, overlaid{ws})
 	switch {
 	case ctx.Err() != nil:
 		return "", "", ctx.Err()
@@ -55,9 +46,7 @@ func (l *loop) external(ctx context.Context) (complaint, passed string, err erro
 	case says == "":
 		return "", "the project's own check has passed", nil
 	}
-	base := *l.ws
-	base.over, base.sorted = map[string]overlay{}, nil
-	if before, _, err := l.opts.Checks.Check(ctx, l.task.Project, overlaid{&base}); err == nil && before != "" {
+	if before, _, err := checks.Check(ctx, project, overlaid{ws.unedited()}); err == nil && before != "" {
 		return "", "the project's own check fails, and failed before the change as well", nil
 	}
 	if ctx.Err() != nil {

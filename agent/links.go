@@ -58,11 +58,11 @@ func (o *linkOp) run(r *run) error {
 	from, _ := r.named(o.dest) // one that leads nowhere is found as it is written
 	n, files, anchored := 0, 0, 0
 	edits := map[*markup.Page][]markup.Edit{}
-	pages, err := r.readable(r.bounds)
+	list, err := r.readable(r.bounds)
 	if err != nil {
 		return err
 	}
-	for _, p := range pages {
+	for _, p := range list {
 		for _, l := range p.Links {
 			if l.At.Start >= l.At.End || l.Kind == markup.ImportLink {
 				continue

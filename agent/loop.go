@@ -2,8 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
@@ -66,8 +64,8 @@ const (
 // A loop is one instruction that a language model works on: it is asked, its calls are carried out on the workspace, and
 // what they gave is put to it, until it says that it has finished and the checks agree.
 type loop struct {
-	*run
-	model    LanguageModel
+	*work
+	llm      LanguageModel
 	limits   Limits
 	opts     Options
 	record   func(ctx context.Context, s Step) error
@@ -96,7 +94,7 @@ type loop struct {
 var errNewRound = errors.New("the recorded steps belong to another tree")
 
 func (a *Agent) loop(ctx context.Context, m LanguageModel, task Task, progress func(Progress)) (Result, error) {
-	l := &loop{model: m, limits: a.opts.Loop, opts: a.opts, record: task.Record, aside: task.Aside, progress: progress, began: time.Now()}
+	l := &loop{llm: m, limits: a.opts.Loop, opts: a.opts, record: task.Record, aside: task.Aside, progress: progress, began: time.Now()}
 	if l.record == nil {
 		l.record = func(context.Context, Step) error { return nil }
 	}
@@ -113,12 +111,12 @@ func (a *Agent) loop(ctx context.Context, m LanguageModel, task Task, progress f
 		ctx, cancel = context.WithTimeout(ctx, max(left, 0))
 		defer cancel()
 	}
-	res, err := l.work(ctx, task, steps)
+	res, err := l.steps(ctx, task, steps)
 	if errors.Is(err, errNewRound) {
 		// The branch has moved, or the program is another: what the model saw is not what is there. It begins anew, and
 		// what it used counts.
 		l.step = steps[len(steps)-1]
-		res, err = l.work(ctx, task, nil)
+		res, err = l.steps(ctx, task, nil)
 	}
 	if err != nil && outer.Err() == nil && ctx.Err() != nil {
 		return Result{}, l.ends("The agent did not end within %v.", l.limits.Time)
@@ -144,22 +142,20 @@ func (l *loop) ends(format string, args ...any) error {
 
 func (l *loop) elapsed() time.Duration { return l.earlier + time.Since(l.began) }
 
-// work goes through the recorded steps and on from there.
-func (l *loop) work(ctx context.Context, task Task, steps []Step) (Result, error) {
-	ws, err := newWorkspace(ctx, task, l.opts)
+// steps goes through the recorded steps and on from there.
+func (l *loop) steps(ctx context.Context, task Task, steps []Step) (Result, error) {
+	w, err := open(ctx, task, l.opts)
 	if err != nil {
 		return Result{}, err
 	}
-	if l.run, err = newRun(ctx, ws, task, ""); err != nil {
-		return Result{}, err
-	}
+	l.work = w
 	l.read, l.todos, l.calls, l.before = map[string]bool{}, nil, nil, nil
 	l.repairs, l.reviewed, l.misses, l.spared = 0, "", 0, nil
 	system, err := l.system(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	l.talk = conversation{system: system, tools: l.tools(), window: l.model.Window()}
+	l.talk = conversation{system: system, tools: l.tools(), window: l.llm.Window()}
 	if l.talk.window <= 0 {
 		l.talk.window = window
 	}
@@ -178,7 +174,7 @@ func (l *loop) work(ctx context.Context, task Task, steps []Step) (Result, error
 			}
 			l.talk.add(s.Before...)
 			l.talk.left, l.talk.cap = s.Left, s.Cap
-			if s.Commit != task.Tree.Commit() || s.State != l.state() {
+			if s.Commit != task.Tree.Commit() || s.State != l.ws.state() {
 				return Result{}, errNewRound
 			}
 			l.repairs, l.reviewed, l.misses = s.Repairs, s.Reviewed, s.Misses
@@ -211,20 +207,6 @@ func (l *loop) add(turns ...Turn) {
 	l.talk.add(turns...)
 }
 
-// state names the edits as they are: equal for equal edits.
-func (l *loop) state() string {
-	h := sha256.New()
-	for _, p := range sortedKeys(l.ws.over) {
-		o := l.ws.over[p]
-		fmt.Fprintf(h, "%d:%s%v%d:%s%d:", len(p), p, o.deleted, len(o.from), o.from, len(o.content))
-		h.Write(o.content)
-	}
-	if len(l.ws.over) == 0 {
-		return ""
-	}
-	return hex.EncodeToString(h.Sum(nil)[:12])
-}
-
 // ask puts the conversation to the model and records its answer before anything follows from it.
 func (l *loop) ask(ctx context.Context) (Step, error) {
 	summary := false
@@ -234,7 +216,7 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 	tooLong := 0
 	var since time.Time // that the model cannot be asked
 	for failures := 0; ; {
-		s := Step{Round: l.step.Round, Number: l.step.Number + 1, Commit: l.step.Commit, State: l.state(), Before: l.before, Summary: summary,
+		s := Step{Round: l.step.Round, Number: l.step.Number + 1, Commit: l.step.Commit, State: l.ws.state(), Before: l.before, Summary: summary,
 			Repairs: l.repairs, Reviewed: l.reviewed, Misses: l.misses}
 		chat := l.talk.chat(summary)
 		s.Left, s.Cap = l.talk.left, l.talk.cap
@@ -246,7 +228,7 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 		asked := time.Now()
 		again := l.aside(ctx, func(ctx context.Context) error {
 			var reply Reply
-			if reply, err = l.model.Chat(ctx, chat); err == nil {
+			if reply, err = l.llm.Chat(ctx, chat); err == nil {
 				s, unkept = l.keep(ctx, s, reply, chat)
 			}
 			return nil
@@ -356,7 +338,7 @@ func (l *loop) keep(ctx context.Context, s Step, reply Reply, chat Chat) (Step, 
 func (l *loop) take(ctx context.Context, s Step) (done bool, res Result, err error) {
 	l.step = s
 	if s.Reply.Model != "" {
-		l.run.model = s.Reply.Model
+		l.model = s.Reply.Model
 	}
 	l.talk.measure(s.Reply.Usage.PromptTokens)
 	if s.Summary {
@@ -541,81 +523,10 @@ func (l *loop) call(ctx context.Context, c Call, cut bool) (text string, failed 
 
 // bounds holds the edits to their limits.
 func (l *loop) bounds() error {
-	changed := int64(0)
-	moved := map[string]bool{}
-	for _, o := range l.ws.over {
-		moved[o.from] = true
-	}
-	for p, o := range l.ws.over {
-		if o.deleted {
-			if !moved[p] {
-				changed += l.ws.base[p].Size
-			}
-			continue
-		}
-		var old []byte
-		at := p
-		if o.from != "" {
-			at = o.from
-		}
-		if _, ok := l.ws.base[at]; ok {
-			b, err := l.ws.original(at)
-			if err != nil {
-				continue
-			}
-			old = b
-		}
-		changed += changedBytes(old, o.content)
-	}
-	if changed > l.limits.Bytes {
+	if changed := l.ws.changedBytes(); changed > l.limits.Bytes {
 		return l.ends("The agent changed or deleted %d bytes, more than the %d that one instruction may change. Ask for less at a time.", changed, l.limits.Bytes)
 	}
 	return nil
-}
-
-// changedBytes is how much of a file is different: what lies between the first and the last byte that differ.
-func changedBytes(a, b []byte) int64 {
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	return int64(max(len(a), len(b)))
-}
-
-// A savepoint is the state of a run that an operation may be taken back to.
-type savepoint struct {
-	over    map[string]overlay
-	done    int
-	left    int
-	titles  int
-	counts  map[string]map[string]int
-	origin  map[string]string
-	dropped map[string]bool
-}
-
-func clone[K comparable, V any](m map[K]V) map[K]V {
-	out := make(map[K]V, len(m))
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
-}
-
-func (r *run) save() savepoint {
-	m := savepoint{clone(r.ws.over), len(r.done), len(r.left), len(r.titles), map[string]map[string]int{}, clone(r.origin), clone(r.dropped)}
-	for f, c := range r.counts {
-		m.counts[f] = clone(c)
-	}
-	return m
-}
-
-func (r *run) restore(m savepoint) {
-	r.ws.over, r.ws.sorted = m.over, nil
-	r.done, r.left, r.titles = r.done[:m.done], r.left[:m.left], r.titles[:m.titles]
-	r.counts, r.origin, r.dropped = m.counts, m.origin, m.dropped
-	r.replaced = nil
 }
 
 func (l *loop) tell(text string) {

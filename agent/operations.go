@@ -130,7 +130,7 @@ func (o *renameOp) within(s scope) operation {
 }
 
 func (o *renameOp) run(r *run) error {
-	_, dir := r.below(strings.TrimSuffix(o.from, "/"))
+	_, dir := r.site.below(strings.TrimSuffix(o.from, "/"))
 	if f, err := r.site.find(o.from); (pathLike(o.from) || pathLike(o.to)) && (err == nil && isPage(f) || dir && strings.HasSuffix(o.from, "/")) {
 		return (&moveOp{from: o.from, to: o.to}).run(r)
 	}
@@ -373,13 +373,13 @@ func (r *run) headingIn(b *bounds, text string) (*markup.Page, int, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, 0, refuse("a heading is empty")
 	}
-	pages, err := r.readable(b)
+	list, err := r.readable(b)
 	if err != nil {
 		return nil, 0, err
 	}
 	page := ""
-	if len(pages) == 1 && !b.free {
-		page = r.site.show(pages[0].Path)
+	if len(list) == 1 && !b.free {
+		page = r.site.show(list[0].Path)
 	}
 	type at struct {
 		p *markup.Page
@@ -388,7 +388,7 @@ func (r *run) headingIn(b *bounds, text string) (*markup.Page, int, error) {
 	text = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(text), "#"))
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return strings.TrimSpace(a) == b }, sameFold} {
 		var found []at
-		for _, p := range pages {
+		for _, p := range list {
 			for i, h := range p.Headings {
 				if regions, whole := b.within(p); !whole && !inside(h.Span, regions) && !inside(h.Inner, regions) {
 					continue
@@ -871,13 +871,13 @@ func (o *deleteTextOp) run(r *run) error {
 	if strings.TrimSpace(o.text) == "" {
 		return refuse("the text to look for is empty")
 	}
-	pages, err := r.readable(r.bounds)
+	list, err := r.readable(r.bounds)
 	if err != nil {
 		return err
 	}
 	re := regexp.MustCompile(wrapping(strings.TrimSpace(o.text)))
 	var cuts []cut
-	for _, p := range pages {
+	for _, p := range list {
 		regions, everywhere := r.bounds.within(p)
 		for _, m := range re.FindAllIndex(p.Src[p.Body.Start:], -1) {
 			at := markup.Span{Start: p.Body.Start + m[0], End: p.Body.Start + m[1]}
@@ -891,8 +891,8 @@ func (o *deleteTextOp) run(r *run) error {
 		}
 	}
 	where := "no " + o.unitName()
-	if len(pages) == 1 && !r.bounds.free {
-		where += " of " + r.site.show(pages[0].Path)
+	if len(list) == 1 && !r.bounds.free {
+		where += " of " + r.site.show(list[0].Path)
 	}
 	if certain := slices.DeleteFunc(slices.Clone(cuts), func(c cut) bool { return c.why != nil }); len(certain) > 0 {
 		cuts = certain
@@ -1277,7 +1277,7 @@ var typoWords = func() func(w string) (string, bool) {
 var asciiWord = regexp.MustCompile(`[A-Za-z][A-Za-z']*[A-Za-z]`)
 
 func (o *typosOp) run(r *run) error {
-	pages := r.pages()
+	list := r.pages()
 	find := func(src []byte, at markup.Span) []hit {
 		var out []hit
 		for _, m := range asciiWord.FindAllIndex(src[at.Start:at.End], -1) {
@@ -1291,7 +1291,7 @@ func (o *typosOp) run(r *run) error {
 		return out
 	}
 	foreign := 0
-	pages = slices.DeleteFunc(pages, func(f string) bool {
+	list = slices.DeleteFunc(list, func(f string) bool {
 		p, err := r.site.page(f)
 		if err == nil && !english(p) {
 			foreign++
@@ -1302,7 +1302,7 @@ func (o *typosOp) run(r *run) error {
 	if foreign > 0 {
 		r.kept("Left %s of another language than English", count(foreign, "page"))
 	}
-	n, files, err := r.rewritePages(pages, r.reach(manner{}), find, "typos fixed")
+	n, files, err := r.rewritePages(list, r.reach(manner{}), find, "typos fixed")
 	if err != nil {
 		return err
 	}

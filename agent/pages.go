@@ -337,9 +337,9 @@ type moveOp struct {
 func (o *moveOp) todo() string { return fmt.Sprintf("Move %s to %s", o.from, o.to) }
 
 func (o *moveOp) run(r *run) error {
-	pages, dir := r.below(strings.Trim(strings.TrimPrefix(o.from, "./"), "/"))
+	below, dir := r.site.below(strings.Trim(strings.TrimPrefix(o.from, "./"), "/"))
 	if dir && (o.folder || strings.HasSuffix(o.from, "/")) {
-		return o.moveFolder(r, pages)
+		return o.moveFolder(r, below)
 	}
 	if o.folder {
 		return refuse("there is no folder %s", quote(o.from))
@@ -519,7 +519,7 @@ func (o *moveOp) moveFolder(r *run, pages []string) error {
 	if target == root || strings.HasPrefix(target, root+"/") {
 		return refuse("%s lies within %s", quote(o.to), quote(o.from))
 	}
-	if _, there := r.below(to); there || r.ws.isDir(target) {
+	if _, there := r.site.below(to); there || r.ws.isDir(target) {
 		return refuse("there is a folder %s already; move the pages into it one by one", quote(o.to))
 	}
 	titles := len(r.titles)
@@ -572,7 +572,7 @@ func (o *deletePageOp) todo() string {
 
 func (o *deletePageOp) run(r *run) error {
 	f, err := r.site.find(o.page)
-	_, dir := r.below(strings.Trim(strings.TrimPrefix(o.page, "./"), "/"))
+	_, dir := r.site.below(strings.Trim(strings.TrimPrefix(o.page, "./"), "/"))
 	if dir && (strings.HasSuffix(o.page, "/") || err == nil && isIndex(f) && !strings.EqualFold(path.Base(o.page), path.Base(f))) {
 		return refuse("%s is a folder; name the page", quote(o.page))
 	}
@@ -933,9 +933,9 @@ func (o *undoOp) run(r *run) error {
 		return refuse("“undo” must stand alone")
 	}
 	var last *Instruction
-	for i := len(r.task.Earlier) - 1; i >= 0; i-- {
-		if r.task.Earlier[i].Commit != "" {
-			last = &r.task.Earlier[i]
+	for i := len(r.earlier) - 1; i >= 0; i-- {
+		if r.earlier[i].Commit != "" {
+			last = &r.earlier[i]
 			break
 		}
 	}
@@ -945,7 +945,7 @@ func (o *undoOp) run(r *run) error {
 	if last == nil {
 		return idle("no earlier instruction of this job has changed anything, so there is nothing to undo")
 	}
-	h, ok := r.task.Tree.(History)
+	h, ok := r.ws.tree.(History)
 	if !ok {
 		return refuse("this repository does not show its earlier commits, so %s cannot be undone; close the pull request instead", quote(last.Prompt))
 	}
@@ -961,7 +961,7 @@ func (o *undoOp) run(r *run) error {
 	if err != nil {
 		return fmt.Errorf("list the files of %s: %w", last.Commit, err)
 	}
-	hash := func(list []apiFile) map[string]string {
+	hash := func(list []api.File) map[string]string {
 		m := map[string]string{}
 		for _, f := range list {
 			m[f.Path] = f.Hash
@@ -984,7 +984,7 @@ func (o *undoOp) run(r *run) error {
 	n := 0
 	programs := r.site.programs()
 	for _, p := range paths {
-		now, had := r.ws.base[p]
+		now, had := r.ws.baseFile(p)
 		if want, ok := is[p]; ok != had || ok && want != now.Hash {
 			return refuse("%s has changed since, so %s cannot be undone by itself", r.site.show(p), quote(last.Prompt))
 		}

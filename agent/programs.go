@@ -74,19 +74,6 @@ func (s *documentation) named(page string) (out []naming) {
 	return out
 }
 
-// rewrite writes a program whose texts alone were changed. No tool and no instruction reaches it with content of its own.
-func (w *workspace) rewrite(p string, content []byte) error {
-	if !w.inDocs(p) {
-		return refuse("it lies outside the documentation folder %s", w.docsDir)
-	}
-	if int64(len(content)) > w.limits.MaxFile {
-		return refuse("it would be larger than the %d bytes that are edited", w.limits.MaxFile)
-	}
-	w.over[p] = overlay{content: content, from: w.over[p].from}
-	w.log = append(w.log, p)
-	return nil
-}
-
 // moveInPrograms makes the navigation follow a page that has moved, where it names it in texts. namings, was and sidebar are
 // those of before.
 func (r *run) moveInPrograms(namings []naming, was, sidebar, from, to string) error {

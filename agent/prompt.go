@@ -407,11 +407,16 @@ func (p *parser) nearest(from, to int, page string) string {
 	return strings.Replace(b.String()+best[at:], " in everywhere", " everywhere", 1)
 }
 
-// placed tells whether an operation says itself where it works, which its account shows; "everywhere" counts where the prompt says so.
-func (p *parser) placed(op operation) bool {
-	todo := op.todo()
+// sayWhere tells whether each operation says itself where it works, which its account shows; "everywhere" counts where the prompt
+// says so.
+func sayWhere(prompt string, ops []operation) bool {
+	everywhere := slices.ContainsFunc(lex(prompt), func(t token) bool { return t.low == "everywhere" || t.low == "throughout" || t.low == "all" })
+	return !slices.ContainsFunc(ops, func(op operation) bool { return !saysWhere(op.todo(), everywhere) })
+}
+
+func saysWhere(todo string, everywhere bool) bool {
 	if strings.HasSuffix(todo, "everywhere") {
-		return slices.ContainsFunc(p.toks, func(t token) bool { return t.low == "everywhere" || t.low == "throughout" || t.low == "all" })
+		return everywhere
 	}
 	return slices.ContainsFunc(strings.Fields(todo), func(w string) bool { return !strings.HasPrefix(w, "“") && pathLike(strings.Trim(w, ",")) })
 }
@@ -453,15 +458,15 @@ func unquoted(toks []token) (out []string) {
 	return out
 }
 
-// pages is a guide to a site that is opened when it is first needed.
-type pages struct {
+// titles is a guide to a site that is opened when it is first needed.
+type titles struct {
 	open func() (*documentation, error)
 	all  []*markup.Page
 	site *documentation
 	err  error // the documentation cannot be read
 }
 
-func (g *pages) load() bool {
+func (g *titles) load() bool {
 	if g.site == nil && g.err == nil {
 		s, err := g.open()
 		if err == nil {
@@ -474,7 +479,7 @@ func (g *pages) load() bool {
 	return g.err == nil
 }
 
-func (g *pages) exactly(words string) (out []string) {
+func (g *titles) exactly(words string) (out []string) {
 	if !g.load() {
 		return nil
 	}
@@ -486,7 +491,7 @@ func (g *pages) exactly(words string) (out []string) {
 	return out
 }
 
-func (g *pages) like(words string) (out []string) {
+func (g *titles) like(words string) (out []string) {
 	if !g.load() {
 		return nil
 	}
@@ -521,7 +526,7 @@ func (g *pages) like(words string) (out []string) {
 }
 
 // mentioned gives a page whose title or name stands in a sentence: then the sentence may say where an instruction is meant.
-func (g *pages) mentioned(sentence string) string {
+func (g *titles) mentioned(sentence string) string {
 	if !g.load() {
 		return ""
 	}

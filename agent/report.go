@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func secretIn(now, before string) string {
 }
 
 // published lists what the job had published when this instruction came, by whether it is in the same pull request.
-func (r *run) published(body *strings.Builder) {
+func (r *work) published(body *strings.Builder) {
 	for _, group := range []struct {
 		state api.PullState
 		title string
@@ -79,7 +80,7 @@ type pulledFile struct {
 
 // compare finds out what the pull request changes as a whole, where the job's branch held something before this
 // instruction.
-func (r *run) compare(changes []Change) error {
+func (r *work) compare(changes []Change) error {
 	if r.task.Fork == nil {
 		return nil
 	}
@@ -100,7 +101,7 @@ func (r *run) compare(changes []Change) error {
 		now[c.Path] = c
 	}
 	read := func(t Tree, p string) ([]byte, error) {
-		if f := before[p]; f.Size > r.ws.limits.MaxFile || r.ws.base[p].Size > r.ws.limits.MaxFile {
+		if now, _ := r.ws.baseFile(p); max(before[p].Size, now.Size) > r.ws.limits.MaxFile {
 			return nil, nil
 		}
 		b, err := t.Read(r.ctx, p)
@@ -156,11 +157,11 @@ func (r *run) compare(changes []Change) error {
 			fresh[p] = content
 		}
 	}
-	for _, p := range sortedKeys(fresh) {
+	for _, p := range slices.Sorted(maps.Keys(fresh)) {
 		from := r.origin[p]
 		if _, ok := gone[from]; !ok {
 			from = ""
-			for _, g := range sortedKeys(gone) { // moved by an earlier instruction: the text is the same but for its links
+			for _, g := range slices.Sorted(maps.Keys(gone)) { // moved by an earlier instruction: the text is the same but for its links
 				if mostlySame(gone[g], fresh[p]) {
 					from = g
 					break
@@ -229,7 +230,7 @@ func (f *pulledFile) count(old, now []byte) {
 const mostListed = 200
 
 // listWhole writes the files of the whole pull request.
-func (r *run) listWhole(body *strings.Builder) {
+func (r *work) listWhole(body *strings.Builder) {
 	fmt.Fprintf(body, "\nThe pull request as a whole, with its earlier instructions, changes %s:\n\n", count(len(r.whole), "file"))
 	for i, f := range r.whole {
 		if i == mostListed {
@@ -251,7 +252,7 @@ func (r *run) listWhole(body *strings.Builder) {
 }
 
 // listChanges writes the files that this instruction changes, with what it did in each.
-func (r *run) listChanges(body *strings.Builder, changes []Change) {
+func (r *work) listChanges(body *strings.Builder, changes []Change) {
 	moved := map[string]bool{}
 	for _, c := range changes {
 		if c.From != "" {
@@ -273,7 +274,7 @@ func (r *run) listChanges(body *strings.Builder, changes []Change) {
 			body.WriteString(" (moved from " + codeText(c.From) + ")")
 		}
 		var parts []string
-		for _, what := range sortedKeys(r.counts[c.Path]) {
+		for _, what := range slices.Sorted(maps.Keys(r.counts[c.Path])) {
 			if strings.HasPrefix(what, "page ") || what == "file restored" {
 				parts = append(parts, what)
 				continue
@@ -288,7 +289,7 @@ func (r *run) listChanges(body *strings.Builder, changes []Change) {
 }
 
 // report writes the result: titles, the pull request's text and the word to the user, all from the same counts.
-func (r *run) report(changes []Change, checked []string, todos []api.Todo) Result {
+func (r *work) report(changes []Change, checked []string, todos []api.Todo) Result {
 	title := "docs: " + r.titles[0]
 	if n := len(r.titles); n > 1 {
 		title += fmt.Sprintf(" and %d more", n-1)
@@ -350,7 +351,7 @@ func (r *run) report(changes []Change, checked []string, todos []api.Todo) Resul
 	}
 	return Result{
 		Model: r.model, Changes: changes, Title: title, Commit: commit.String(), Body: body.String(), Message: message, Todos: todos,
-		Review: r.review, Outcome: api.OutcomeChanged,
+		Review: r.check.review, Outcome: api.OutcomeChanged,
 	}
 }
 

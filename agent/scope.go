@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 	"strings"
 
@@ -410,45 +409,31 @@ func (r *run) confined(op operation) error {
 		return err
 	}
 	r.bounds = b
-	before := maps.Clone(r.ws.over)
+	before := r.ws.save()
 	if err := op.run(r); err != nil || b == nil || b.free {
 		return err
 	}
-	for f, now := range r.ws.over {
-		was, edited := before[f]
-		if edited && was.deleted == now.deleted && bytes.Equal(was.content, now.content) {
-			continue
-		}
-		if err := r.outside(f, was, edited, now); err != nil {
-			return err
-		}
+	list, err := r.ws.since(before)
+	if err != nil {
+		return err
 	}
-	for f := range before {
-		if _, ok := r.ws.over[f]; !ok {
-			return refuse("that would reach beyond what was said, which is %s: it changes %s", b.scope, r.site.show(f))
+	for _, t := range list {
+		if err := r.outside(t); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // outside tells what an operation has changed of a file that it was not to change.
-func (r *run) outside(f string, was overlay, edited bool, now overlay) error {
+func (r *run) outside(t touched) error {
+	f := t.path
 	beyond := refuse("that would reach beyond what was said, which is %s: it changes %s", r.bounds.scope, r.site.show(f))
 	member := slices.Contains(r.bounds.pages, f)
-	if !member && !r.bounds.followed[f] || now.deleted || was.deleted {
+	if !member && !r.bounds.followed[f] || !t.was || !t.is {
 		return beyond
 	}
-	old := was.content
-	if !edited {
-		if _, had := r.ws.base[f]; !had {
-			return beyond
-		}
-		var err error
-		if old, err = r.ws.original(f); err != nil {
-			return err
-		}
-	}
-	p := markup.Parse(f, old)
+	p := markup.Parse(f, t.old)
 	regions, whole := r.bounds.within(p)
 	if !member {
 		regions, whole = nil, false
@@ -456,7 +441,7 @@ func (r *run) outside(f string, was overlay, edited bool, now overlay) error {
 	if r.bounds.followed[f] {
 		regions = joined(append(regions, linkTargets(p)...))
 	}
-	if !whole && !onlyWithin(old, now.content, regions) {
+	if !whole && !onlyWithin(t.old, t.now, regions) {
 		return beyond
 	}
 	return nil

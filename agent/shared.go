@@ -56,5 +56,5 @@ func (s *sharedPages) forget(name pageName) {
 // named is the name of a file of the base; it is false where the tree does not tell its content by a hash.
 func (w *workspace) named(p string) (pageName, bool) {
 	f, ok := w.base[p]
-	return pageName{w.project, p, f.Hash, f.Size}, ok && f.Hash != "" && w.limits.shared != nil
+	return pageName{w.project, p, f.Hash, f.Size}, ok && f.Hash != "" && w.limits.Shared != nil
 }

@@ -242,7 +242,7 @@ func (l *loop) agentFile(ctx context.Context) (name, text string, err error) {
 			if !isText(b) {
 				continue
 			}
-			return p, middle(visible(string(b)), min(16_000, l.model.Window())), nil
+			return p, middle(visible(string(b)), min(16_000, l.llm.Window())), nil
 		}
 	}
 	return "", "", nil
@@ -313,7 +313,7 @@ func (l *loop) opening() (Turn, error) {
 // standing tells what the edits come to, for a model that has forgotten how it made them.
 func (l *loop) standing() string {
 	var b strings.Builder
-	if paths := sortedKeys(l.ws.over); len(paths) > 0 {
+	if paths := l.ws.edited(); len(paths) > 0 {
 		b.WriteString("\nChanged so far: ")
 		for i, p := range paths {
 			if i > 0 {
@@ -324,7 +324,7 @@ func (l *loop) standing() string {
 				break
 			}
 			b.WriteString(l.site.show(p))
-			if l.ws.over[p].deleted {
+			if !l.ws.exists(p) {
 				b.WriteString(" (deleted or moved)")
 			}
 		}

@@ -431,11 +431,11 @@ func (r *run) expand(in place) ([]string, error) {
 	}
 	if strings.ContainsAny(name, "*?[{") {
 		if f, err := r.site.find(in.name); err != nil || !isPage(f) { // a page of a route with a parameter is called [name].md
-			return r.matching(in.name, name)
+			return r.site.matching(in.name, name)
 		}
 	}
 	folder := strings.TrimSuffix(name, "/")
-	below, dir := r.below(folder)
+	below, dir := r.site.below(folder)
 	if in.kind == folderPlace || in.kind == anyPlace && folder != name && dir {
 		if len(below) == 0 {
 			return nil, refuse("there is no folder %s with pages", quote(folder))
@@ -461,47 +461,6 @@ func (r *run) expand(in place) ([]string, error) {
 		return nil, refuse("%s is no text that is edited", f)
 	}
 	return []string{f}, r.ws.writable(f)
-}
-
-// matching gives the pages that a pattern fits.
-func (r *run) matching(said, pattern string) ([]string, error) {
-	for _, seg := range strings.Split(pattern, "/") {
-		if seg == ".." || strings.EqualFold(seg, ".git") {
-			return nil, refuse("the path %s leaves the documentation", quote(said))
-		}
-	}
-	var out []string
-	for _, f := range r.site.list() {
-		if globbed(pattern, f) || globbed(pattern, r.site.show(f)) || r.site.root != "" && globbed(pattern, strings.TrimPrefix(f, r.site.root+"/")) {
-			out = append(out, f)
-		}
-	}
-	if len(out) == 0 {
-		return nil, refuse("no page matches %s", quote(said))
-	}
-	return out, nil
-}
-
-// below gives the pages of a folder, and whether there is one.
-func (r *run) below(folder string) (pages []string, dir bool) {
-	if cleanPath(folder) != nil {
-		return nil, false
-	}
-	for _, d := range []string{path.Join(r.ws.docsDir, folder), path.Join(r.site.root, folder), folder} {
-		if !r.ws.isDir(d) || d != r.ws.docsDir && !r.ws.inDocs(d+"/x") {
-			continue
-		}
-		dir = true
-		for _, p := range r.site.list() {
-			if strings.HasPrefix(p, d+"/") {
-				pages = append(pages, p)
-			}
-		}
-		if len(pages) > 0 {
-			break
-		}
-	}
-	return pages, dir
 }
 
 // A count is a number with its noun.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -312,13 +313,7 @@ func (l *loop) listing(dir, glob string, most int) (string, error) {
 	}
 	var b strings.Builder
 	for _, f := range files {
-		size := int64(0)
-		if o, ok := l.ws.over[f]; ok {
-			size = int64(len(o.content))
-		} else {
-			size = l.ws.base[f].Size
-		}
-		fmt.Fprintf(&b, "%s (%d)\n", l.site.show(f), size)
+		fmt.Fprintf(&b, "%s (%d)\n", l.site.show(f), l.ws.size(f))
 	}
 	if b.Len() <= most {
 		return b.String(), nil
@@ -329,7 +324,7 @@ func (l *loop) listing(dir, glob string, most int) (string, error) {
 	}
 	b.Reset()
 	fmt.Fprintf(&b, "%d files, too many to show; by folder:\n", len(files))
-	for _, d := range sortedKeys(counts) {
+	for _, d := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&b, "%s/ (%s)\n", d, count(counts[d], "file"))
 	}
 	b.WriteString("Name a folder or a glob to see its files.")
@@ -606,7 +601,7 @@ func (l *loop) writeFile(_ context.Context, a writeArgs) (string, error) {
 			}
 			return "", err
 		}
-		l.run.left = l.run.left[:before]
+		l.left = l.left[:before]
 		if nav, err := l.site.navigation(); err == nil && nav != nil {
 			if l.listed(f) {
 				text += " It is listed in the navigation."
@@ -643,7 +638,7 @@ func (l *loop) lint(f string) string {
 	if err != nil {
 		return ""
 	}
-	old, _ := l.ws.original(l.first(f))
+	old, _ := l.ws.original(l.ws.first(f))
 	if !isPage(f) {
 		if why := unreadable(f, src); why != "" && (old == nil || unreadable(f, old) == "") {
 			return "\nIt does not parse any more: " + why
@@ -665,14 +660,6 @@ func (l *loop) lint(f string) string {
 	return b.String()
 }
 
-// first is where a file was in the base.
-func (l *loop) first(f string) string {
-	if o := l.ws.over[f]; o.from != "" {
-		return o.from
-	}
-	return f
-}
-
 func (l *loop) moveFile(_ context.Context, a moveArgs) (string, error) {
 	if err := errors.Join(needs("from", a.From), needs("to", a.To)); err != nil {
 		return "", &badArguments{err.Error()}
@@ -692,7 +679,7 @@ func (l *loop) moveFile(_ context.Context, a moveArgs) (string, error) {
 		return "", err
 	}
 	for now, was := range l.origin {
-		if l.read[from] && (was == from || l.first(now) == from) {
+		if l.read[from] && (was == from || l.ws.first(now) == from) {
 			l.read[now] = true
 		}
 	}
@@ -702,7 +689,7 @@ func (l *loop) moveFile(_ context.Context, a moveArgs) (string, error) {
 // account tells what an operation of the built-in instructions did. The words go into the result, not into the report:
 // that is the model's.
 func (l *loop) account(done, left int) string {
-	text := strings.Join(append(slices.Clone(l.done[done:]), l.run.left[left:]...), ". ") + "."
+	text := strings.Join(append(slices.Clone(l.done[done:]), l.left[left:]...), ". ") + "."
 	l.tell(oneLine(text, 300))
 	return text
 }
@@ -718,13 +705,12 @@ func (l *loop) deleteFile(_ context.Context, a deleteArgs) (string, error) {
 	if !l.ws.exists(f) {
 		return "", refuse("there is no file %s", quote(a.Path))
 	}
-	if first := l.first(f); l.ws.had(first) { // it may have been moved before
-		base, err := l.base()
+	if first := l.ws.first(f); l.ws.had(first) { // it may have been moved before
+		asked, err := l.check.asks(first)
 		if err != nil {
 			return "", err
 		}
-		d := []deletion{{path: first}}
-		if w := l.wishes(); !w.names(base, d[0]) && !w.inWords(base, d) {
+		if !asked {
 			if !slices.Contains(l.spared, f) {
 				l.spared = append(l.spared, f)
 			}
@@ -821,15 +807,15 @@ func faultList(faults []string) string {
 
 // faults looks for what the edits would break: with the built-in checks, and when these agree with the operator's command.
 func (l *loop) faults(ctx context.Context, changes []Change) (faults, checked []string, err error) {
-	if faults, checked, err = l.problems(changes); err != nil || len(faults) > 0 {
+	if faults, checked, err = l.check.problems(changes); err != nil || len(faults) > 0 {
 		return faults, checked, err
 	}
 	if l.opts.Checks == nil {
 		return nil, checked, nil
 	}
-	if now := l.state(); l.answerOf != now {
+	if now := l.ws.state(); l.answerOf != now {
 		l.tell("Running the project's check")
-		if l.answer, l.passed, err = l.external(ctx); err != nil {
+		if l.answer, l.passed, err = external(ctx, l.opts.Checks, l.task.Project, l.ws); err != nil {
 			return nil, nil, err
 		}
 		l.answerOf = now
@@ -881,7 +867,7 @@ func (l *loop) finish(ctx context.Context, a finishArgs) (string, bool, *Result,
 		l.tell(fmt.Sprintf("The check found %s; repairing", count(len(faults), "problem")))
 		return "It is not finished: the check found " + faultList(faults) + "\nRepair this and call finish again. The work ends without a result when it fails " + count(l.limits.Repairs-l.repairs+1, "more time") + ".", true, nil, nil
 	}
-	if now := l.state(); l.reviewed != now {
+	if now := l.ws.state(); l.reviewed != now {
 		l.reviewed = now
 		return l.review(changes), false, nil, nil
 	}
@@ -896,8 +882,6 @@ func (l *loop) finish(ctx context.Context, a finishArgs) (string, bool, *Result,
 	res := l.result(a, changes, checked)
 	return "", false, &res, nil
 }
-
-func (w *workspace) had(p string) bool { _, ok := w.base[p]; return ok }
 
 // review shows the whole diff once, for a last look.
 func (l *loop) review(changes []Change) string {
@@ -968,7 +952,7 @@ func (l *loop) unchanged(a finishArgs) Result {
 	if spared != "" || len(a.NotDone) > 0 || strings.HasSuffix(strings.TrimSpace(a.Summary), "?") { // it says what it lacks, or asks
 		outcome = api.OutcomeNeedsDetail
 	}
-	return Result{Model: l.run.model, Message: message, Todos: l.closed(), Outcome: outcome}
+	return Result{Model: l.model, Message: message, Todos: l.closed(), Outcome: outcome}
 }
 
 // notDeleted tells the user which deletions the model was refused.
@@ -1003,7 +987,7 @@ func (l *loop) closed() []api.Todo {
 
 // result writes the report from the model's words and from what the files themselves show.
 func (l *loop) result(a finishArgs, changes []Change, checked []string) Result {
-	r := l.run
+	r := l.work
 	r.done = nil
 	for line := range strings.Lines(tidy(a.Summary)) {
 		line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "-*•# "))

@@ -3,9 +3,12 @@ package agent
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -16,6 +19,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"docent/api"
+	"docent/markup"
 )
 
 // A workspace is the base tree with the edits of one run laid over it. It reads through, and it refuses to write
@@ -25,7 +29,7 @@ type workspace struct {
 	tree    Tree
 	project api.ProjectID
 	docsDir string
-	limits  Options
+	limits  workspaceLimits
 	base    map[string]api.File
 	over    map[string]overlay
 	links   map[string]bool   // symbolic links and submodules
@@ -33,6 +37,14 @@ type workspace struct {
 	cache   map[string][]byte
 	sorted  []string // what is there now; nil when it must be listed anew
 	log     []string // files written and removed, in order
+}
+
+// workspaceLimits bound what may be edited, and name the pages that runs share.
+type workspaceLimits struct {
+	MaxFile   int64 // bytes of one file
+	MaxChange int64 // bytes of all changed files together
+	MaxFiles  int   // changed files
+	Shared    *sharedPages
 }
 
 type overlay struct {
@@ -56,14 +68,13 @@ func idle(format string, args ...any) error {
 	return &refusal{text: fmt.Sprintf(format, args...), idle: true}
 }
 
-func newWorkspace(ctx context.Context, task Task, limits Options) (*workspace, error) {
-	tree := task.Tree
+func openWorkspace(ctx context.Context, tree Tree, project api.ProjectID, docsDir string, limits workspaceLimits) (*workspace, error) {
 	files, err := tree.Files(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the files of %s: %w", tree.Commit(), err)
 	}
 	w := &workspace{
-		ctx: ctx, tree: tree, project: task.Project.ID, docsDir: cleanDir(task.DocsDir), limits: limits,
+		ctx: ctx, tree: tree, project: project, docsDir: cleanDir(docsDir), limits: limits,
 		base: make(map[string]api.File, len(files)), over: map[string]overlay{}, cache: map[string][]byte{}, folded: map[string]string{},
 	}
 	for _, f := range files {
@@ -179,7 +190,7 @@ func (w *workspace) original(p string) ([]byte, error) {
 		return nil, refuse("%s is larger than the %d bytes that are edited", p, w.limits.MaxFile)
 	}
 	if name, ok := w.named(p); ok && isPage(p) {
-		if page := w.limits.shared.find(name); page != nil {
+		if page := w.limits.Shared.find(name); page != nil {
 			w.cache[p] = page.Src
 			return page.Src, nil
 		}
@@ -190,6 +201,158 @@ func (w *workspace) original(p string) ([]byte, error) {
 	}
 	w.cache[p] = b
 	return b, nil
+}
+
+// raw gives a file as it is now, whatever its size.
+func (w *workspace) raw(p string) ([]byte, error) {
+	if o, ok := w.over[p]; ok {
+		return o.content, nil
+	}
+	return w.tree.Read(w.ctx, p)
+}
+
+// parse gives the page that a file's content is. Runs share those of files that are as the repository has them.
+func (w *workspace) parse(p string, src []byte) *markup.Page {
+	name, shared := w.named(p)
+	if _, edited := w.over[p]; edited || !shared {
+		return markup.Parse(p, src)
+	}
+	page := w.limits.Shared.find(name)
+	if page == nil {
+		page = w.limits.Shared.keep(name, markup.Parse(p, src))
+	}
+	w.cache[p] = page.Src
+	return page
+}
+
+// unedited is the same workspace without the edits.
+func (w *workspace) unedited() *workspace {
+	return &workspace{
+		ctx: w.ctx, tree: w.tree, project: w.project, docsDir: w.docsDir, limits: w.limits,
+		base: w.base, over: map[string]overlay{}, cache: w.cache, folded: w.folded,
+	}
+}
+
+// baseFile is a file as the base lists it.
+func (w *workspace) baseFile(p string) (api.File, bool) {
+	f, ok := w.base[p]
+	return f, ok
+}
+
+// had tells whether the base has a file.
+func (w *workspace) had(p string) bool { _, ok := w.base[p]; return ok }
+
+// first is where a file was in the base.
+func (w *workspace) first(p string) string {
+	if o := w.over[p]; o.from != "" {
+		return o.from
+	}
+	return p
+}
+
+// size is that of a file as it is now.
+func (w *workspace) size(p string) int64 {
+	if o, ok := w.over[p]; ok {
+		return int64(len(o.content))
+	}
+	return w.base[p].Size
+}
+
+// ended tells whether the run has been ended.
+func (w *workspace) ended() error { return w.ctx.Err() }
+
+// edited names the files that were written or removed, in order.
+func (w *workspace) edited() []string { return slices.Sorted(maps.Keys(w.over)) }
+
+// state names the edits as they are: equal for equal edits.
+func (w *workspace) state() string {
+	if len(w.over) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, p := range w.edited() {
+		o := w.over[p]
+		fmt.Fprintf(h, "%d:%s%v%d:%s%d:", len(p), p, o.deleted, len(o.from), o.from, len(o.content))
+		h.Write(o.content)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// A savedEdits is what the edits were at some time.
+type savedEdits map[string]overlay
+
+func (w *workspace) save() savedEdits { return maps.Clone(w.over) }
+
+// restore takes the edits back to what they were.
+func (w *workspace) restore(s savedEdits) { w.over, w.sorted = s, nil }
+
+// A touched file is one whose edit has changed. It had a content before, or has one now, or both.
+type touched struct {
+	path     string
+	old, now []byte
+	was, is  bool
+}
+
+// since lists the files that were edited since the edits were saved, in order.
+func (w *workspace) since(saved savedEdits) ([]touched, error) {
+	names := maps.Clone(saved)
+	maps.Copy(names, w.over)
+	var out []touched
+	for _, p := range slices.Sorted(maps.Keys(names)) {
+		was, edited := saved[p]
+		now, still := w.over[p]
+		if edited && still && was.deleted == now.deleted && bytes.Equal(was.content, now.content) {
+			continue
+		}
+		t := touched{path: p, old: was.content, now: now.content, was: edited && !was.deleted, is: still && !now.deleted}
+		if !edited && w.had(p) {
+			old, err := w.original(p)
+			if err != nil {
+				return nil, err
+			}
+			t.old, t.was = old, true
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// changedBytes is how much of the files is different from the base.
+func (w *workspace) changedBytes() int64 {
+	changed := int64(0)
+	moved := map[string]bool{}
+	for _, o := range w.over {
+		moved[o.from] = true
+	}
+	for p, o := range w.over {
+		if o.deleted {
+			if !moved[p] {
+				changed += w.base[p].Size
+			}
+			continue
+		}
+		var old []byte
+		if at := w.first(p); w.had(at) {
+			b, err := w.original(at)
+			if err != nil {
+				continue
+			}
+			old = b
+		}
+		changed += differing(old, o.content)
+	}
+	return changed
+}
+
+// differing is how much of a file is different: what lies between the first and the last byte that differ.
+func differing(a, b []byte) int64 {
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return int64(max(len(a), len(b)))
 }
 
 // inDocs tells whether a path lies in the documentation's folder.
@@ -459,4 +622,17 @@ func oneLine(s string, limit int) string {
 		n++
 	}
 	return b.String()
+}
+
+// rewrite writes a program whose texts alone were changed. No tool and no instruction reaches it with content of its own.
+func (w *workspace) rewrite(p string, content []byte) error {
+	if !w.inDocs(p) {
+		return refuse("it lies outside the documentation folder %s", w.docsDir)
+	}
+	if int64(len(content)) > w.limits.MaxFile {
+		return refuse("it would be larger than the %d bytes that are edited", w.limits.MaxFile)
+	}
+	w.over[p] = overlay{content: content, from: w.over[p].from}
+	w.log = append(w.log, p)
+	return nil
 }
