@@ -1,20 +1,33 @@
-// Package agent edits documentation on request. It works on a workspace, the base commit's tree and an overlay of
-// edited files, and touches nothing outside it; what leaves it is a Result that somebody else publishes.
+// Package agent edits documentation on request, with a language model or by instructions of fixed forms. It works on a
+// workspace, the base commit's tree and an overlay of edited files, and touches nothing outside it; what leaves it is a
+// Result that somebody else publishes.
+//
+// The rooms below it: workspace (the files and the edits), pages (the documentation as readers meet it), edit (the
+// operations), rules (instructions of fixed forms), check (what is looked at before there is a result) and say (what users
+// and models read).
 package agent
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"time"
 
+	"docent/agent/check"
+	"docent/agent/edit"
+	"docent/agent/say"
+	"docent/agent/workspace"
 	"docent/api"
 )
 
-// A Tree is the repository at one commit. Paths are relative to the repository's root.
-type Tree interface {
-	Commit() string
-	Files(ctx context.Context) ([]api.File, error)
-	Read(ctx context.Context, path string) ([]byte, error) // fs.ErrNotExist where there is no such file
-}
+// What tasks and results hold of the rooms below.
+type (
+	Tree        = workspace.Tree
+	History     = workspace.History
+	Linked      = workspace.Linked
+	Change      = workspace.Change
+	Instruction = edit.Instruction
+)
 
 // A Task is one instruction with what came before it.
 type Task struct {
@@ -86,27 +99,8 @@ func (f *Failure) Error() string {
 	}
 	return f.Message
 }
+
 func (f *Failure) Unwrap() error { return f.Err }
-
-// An Instruction is an earlier instruction of the job and what became of it.
-type Instruction struct {
-	Prompt  string
-	Message string // what the agent said at its end
-	Commit  string // where it ended in a commit
-	Branch  string // that the commit was made for
-
-	// Pull is the state of the pull request that it went into: open where this instruction adds to it. It is empty where that
-	// is not known.
-	Pull api.PullState `cbor:"-"`
-}
-
-// A Change is one file as it is to be. Paths are relative to the repository's root.
-type Change struct {
-	Path    string
-	Content []byte
-	Delete  bool
-	From    string // where the file was moved from
-}
 
 // A Result is what an instruction led to. No changes is a valid result: Outcome and Message say why.
 type Result struct {
@@ -129,4 +123,101 @@ type Progress struct {
 	Title string
 	Todos []api.Todo
 	Text  string // one line for people
+}
+
+// Rules names the built-in agent, which carries out instructions of fixed forms and no others.
+const Rules = "rules-1"
+
+// Options bound what one instruction may do. Zero means the default.
+type Options struct {
+	MaxFile   int64 // bytes of one file; 2 MiB
+	MaxChange int64 // bytes of all changed files together; 32 MiB
+	MaxFiles  int   // changed files; 5000
+
+	Models   Models       // nil: instructions of fixed forms alone are understood
+	Searcher Searcher     // nil: the model has no search
+	Checks   check.Checks // nil: no command of the operator's looks at results
+	Loop     Limits
+	Log      *slog.Logger // nil: what goes wrong inside is not logged
+
+	shared *workspace.SharedPages
+}
+
+// workspace bounds what a run may edit.
+func (o Options) workspace() workspace.Limits {
+	return workspace.Limits{MaxFile: o.MaxFile, MaxChange: o.MaxChange, MaxFiles: o.MaxFiles, Shared: o.shared}
+}
+
+// An Agent carries out instructions. It holds no state but pages that runs share: one serves any number of jobs at the same time.
+type Agent struct{ opts Options }
+
+// New makes an agent. Without Models it is the built-in one, which needs no language model.
+func New(opts Options) *Agent {
+	opts.Loop = opts.Loop.withDefaults()
+	opts.shared = &workspace.SharedPages{}
+	if opts.MaxFile <= 0 {
+		opts.MaxFile = 2 << 20
+	}
+	if opts.MaxChange <= 0 {
+		opts.MaxChange = 32 << 20
+	}
+	if opts.MaxFiles <= 0 {
+		opts.MaxFiles = 5000
+	}
+	return &Agent{opts}
+}
+
+// Edit carries out one instruction, all of it or nothing: with the language model that the task names, or by the
+// instructions of fixed forms where that is the built-in one. What cannot be done, or is not understood, is no error: the
+// Result then has no changes and its Message says why. A *Failure says why a language model came to no result; any other
+// error means that the tree could not be read or that ctx ended.
+func (a *Agent) Edit(ctx context.Context, task Task, progress func(Progress)) (Result, error) {
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	if a.opts.Models != nil {
+		m, err := a.opts.Models.LanguageModel(task.Model)
+		if err != nil {
+			return Result{}, &Failure{api.HaltError, fmt.Sprintf("The language model %s cannot be used: it is not configured.", say.Quote(task.Model)), err}
+		}
+		if m != nil {
+			return a.loop(ctx, m, task, progress)
+		}
+	}
+	return a.rules(ctx, task, progress)
+}
+
+// Model is what a task with that model's name will say of which one worked, as far as is known before it does.
+func (a *Agent) Model(name string) string {
+	if a.opts.Models == nil {
+		return Rules
+	}
+	switch m, err := a.opts.Models.LanguageModel(name); {
+	case err != nil:
+		return name // the task will fail, and say so
+	case m != nil:
+		return m.Name()
+	}
+	return Rules
+}
+
+// A work is a task that is carried out, with its checks and what its report needs.
+type work struct {
+	*edit.Run
+	task  Task
+	model string // that does the work
+	check *check.Checker
+	whole []pulledFile // of the pull request, where it holds earlier instructions too
+}
+
+func open(ctx context.Context, task Task, opts Options) (*work, error) {
+	ws, err := workspace.Open(ctx, task.Tree, task.Project.ID, task.DocsDir, opts.workspace())
+	if err != nil {
+		return nil, err
+	}
+	r, err := edit.NewRun(ctx, ws, task.Project, task.Earlier, task.Now)
+	if err != nil {
+		return nil, err
+	}
+	return &work{Run: r, task: task, check: check.New(r, task.Prompt, task.Project.Direct)}, nil
 }

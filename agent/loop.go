@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"docent/agent/say"
 	"docent/api"
 )
 
@@ -174,7 +175,7 @@ func (l *loop) steps(ctx context.Context, task Task, steps []Step) (Result, erro
 			}
 			l.talk.add(s.Before...)
 			l.talk.left, l.talk.cap = s.Left, s.Cap
-			if s.Commit != task.Tree.Commit() || s.State != l.ws.state() {
+			if s.Commit != task.Tree.Commit() || s.State != l.Files.State() {
 				return Result{}, errNewRound
 			}
 			l.repairs, l.reviewed, l.misses = s.Repairs, s.Reviewed, s.Misses
@@ -216,7 +217,7 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 	tooLong := 0
 	var since time.Time // that the model cannot be asked
 	for failures := 0; ; {
-		s := Step{Round: l.step.Round, Number: l.step.Number + 1, Commit: l.step.Commit, State: l.ws.state(), Before: l.before, Summary: summary,
+		s := Step{Round: l.step.Round, Number: l.step.Number + 1, Commit: l.step.Commit, State: l.Files.State(), Before: l.before, Summary: summary,
 			Repairs: l.repairs, Reviewed: l.reviewed, Misses: l.misses}
 		chat := l.talk.chat(summary)
 		s.Left, s.Cap = l.talk.left, l.talk.cap
@@ -260,13 +261,13 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 			waited := time.Since(since)
 			if waited >= l.limits.Patience {
 				return s, &Failure{api.HaltError, fmt.Sprintf("The language model could not be asked for %v: %s. Send the instruction again later. Nothing was published.",
-					waited.Round(time.Second), oneLine(unavailable.Err.Error(), 300)), err}
+					waited.Round(time.Second), say.OneLine(unavailable.Err.Error(), 300)), err}
 			}
 			pause = min(max(unavailable.After, pause), l.limits.Patience-waited)
 			l.tell("The language model cannot be asked now; waiting")
 		default:
 			if failures++; failures > l.limits.Transient {
-				return s, &Failure{api.HaltError, "The language model failed: " + oneLine(err.Error(), 300) + ". Nothing was published.", err}
+				return s, &Failure{api.HaltError, "The language model failed: " + say.OneLine(err.Error(), 300) + ". Nothing was published.", err}
 			}
 		}
 		if err := l.aside(ctx, func(ctx context.Context) error { return sleep(ctx, pause) }); err != nil {
@@ -280,7 +281,7 @@ func (l *loop) afford(c Chat) error {
 	spent := l.step.Spent
 	switch tokens := int64(l.talk.tokens(c)); {
 	case spent.Steps >= l.limits.Steps:
-		return l.ends("The agent used up its %s before it was done. Ask for less at a time.", count(l.limits.Steps, "step"))
+		return l.ends("The agent used up its %s before it was done. Ask for less at a time.", say.Count(l.limits.Steps, "step"))
 	case spent.Tokens+tokens > l.limits.Tokens:
 		return l.ends("The agent would need more than its %d tokens (%d are used, the next step takes about %d). Ask for less at a time.", l.limits.Tokens, spent.Tokens, tokens)
 	case spent.Tokens > 0 && spent.Cost > 0 && spent.Cost+spent.Cost*tokens/spent.Tokens > l.limits.Cost:
@@ -354,7 +355,7 @@ func (l *loop) take(ctx context.Context, s Step) (done bool, res Result, err err
 		return l.plain(ctx, s)
 	}
 	l.misses = 0
-	if text := oneLine(s.Reply.Text, 300); text != "" {
+	if text := say.OneLine(s.Reply.Text, 300); text != "" {
 		l.tell(text)
 	}
 	budget := maxResults
@@ -371,7 +372,7 @@ func (l *loop) take(ctx context.Context, s Step) (done bool, res Result, err err
 			broken++
 		}
 		if len(text) > budget {
-			text = middle(text, max(budget, 1000))
+			text = say.Middle(text, max(budget, 1000))
 		}
 		budget -= len(text)
 		if !l.replay {
@@ -434,7 +435,7 @@ func (l *loop) guard(c Call, text string) (string, error) {
 	}
 	switch {
 	case n >= l.limits.Repeats:
-		return "", l.ends("The agent went in a circle: it called %s with the same result %d times, so it was stopped.", quote(c.Name), n)
+		return "", l.ends("The agent went in a circle: it called %s with the same result %d times, so it was stopped.", say.Quote(c.Name), n)
 	case n >= 3:
 		return text + fmt.Sprintf("\n\n(This is the same call with the same result for the %s time. Do something else; after %d times the work is stopped.)", ordinal(n), l.limits.Repeats), nil
 	}
@@ -470,7 +471,7 @@ func (l *loop) warning() string {
 	left := l.limits.Steps - spent.Steps
 	switch {
 	case left == 10 || left <= 3 && left > 0:
-		return fmt.Sprintf("\n\n(%s left. Bring the work to an end and call finish.)", count(left, "step"))
+		return fmt.Sprintf("\n\n(%s left. Bring the work to an end and call finish.)", say.Count(left, "step"))
 	case spent.Tokens > l.limits.Tokens*9/10 || spent.Cost > l.limits.Cost/10*9:
 		return "\n\n(The limit on tokens or cost is near. Bring the work to an end and call finish.)"
 	}
@@ -481,15 +482,15 @@ func (l *loop) warning() string {
 func (l *loop) call(ctx context.Context, c Call, cut bool) (text string, failed bool, res *Result, err error) {
 	tool, ok := toolByName(c.Name)
 	if !ok || !l.offers(tool) {
-		return fmt.Sprintf("There is no tool %s. The tools are: %s.", quote(c.Name), strings.Join(l.toolNames(), ", ")), true, nil, nil
+		return fmt.Sprintf("There is no tool %s. The tools are: %s.", say.Quote(c.Name), strings.Join(l.toolNames(), ", ")), true, nil, nil
 	}
 	if l.replay && tool.reads {
 		return "", false, nil, nil // its result is recorded, and the edits do not depend on it
 	}
-	before := l.save()
+	before := l.Save()
 	defer func() {
 		if p := recover(); p != nil {
-			l.restore(before)
+			l.Restore(before)
 			if l.opts.Log != nil {
 				l.opts.Log.Error("a tool panicked", "job", l.task.Job, "tool", c.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			}
@@ -498,17 +499,17 @@ func (l *loop) call(ctx context.Context, c Call, cut bool) (text string, failed 
 	}()
 	text, failed, res, err = tool.run(l, ctx, c.Arguments)
 	var bad *badArguments
-	var ref *refusal
+	var ref *say.Refusal
 	switch {
 	case errors.As(err, &bad):
-		l.restore(before)
+		l.Restore(before)
 		text, failed, err = bad.Error(), true, nil
 		if cut {
 			text = "Your answer was cut off at its length limit, so the arguments are incomplete. Work in smaller pieces: long pages in several edits. (" + text + ")"
 		}
 	case errors.As(err, &ref):
-		l.restore(before)
-		text, failed, err = l.sentence(ref.text), true, nil
+		l.Restore(before)
+		text, failed, err = l.sentence(ref.Text), true, nil
 	case err != nil:
 		return "", false, nil, err
 	}
@@ -523,7 +524,7 @@ func (l *loop) call(ctx context.Context, c Call, cut bool) (text string, failed 
 
 // bounds holds the edits to their limits.
 func (l *loop) bounds() error {
-	if changed := l.ws.changedBytes(); changed > l.limits.Bytes {
+	if changed := l.Files.ChangedBytes(); changed > l.limits.Bytes {
 		return l.ends("The agent changed or deleted %d bytes, more than the %d that one instruction may change. Ask for less at a time.", changed, l.limits.Bytes)
 	}
 	return nil
@@ -541,7 +542,7 @@ func (l *loop) tell(text string) {
 func (l *loop) sentence(text string) string {
 	word, _, _ := strings.Cut(text, " ")
 	first, n := utf8.DecodeRuneInString(text)
-	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) || l.ws.there(path.Join(l.ws.docsDir, word)) {
+	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) || l.Files.There(path.Join(l.Files.DocsDir, word)) {
 		return text + "."
 	}
 	return string(unicode.ToUpper(first)) + text[n:] + "."

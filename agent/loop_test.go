@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"docent/agent"
+	"docent/agent/check"
 	"docent/api"
 )
 
@@ -658,7 +659,7 @@ type checks struct {
 	asked int
 }
 
-func (c *checks) Check(_ context.Context, _ api.Project, files agent.Files) (string, bool, error) {
+func (c *checks) Check(_ context.Context, _ api.Project, files check.Files) (string, bool, error) {
 	c.asked++
 	all := map[string]string{}
 	for _, f := range files.List() {

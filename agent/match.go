@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"docent/agent/pages"
+	"docent/agent/say"
 )
 
 var escaped = regexp.MustCompile(`⟨U\+([0-9A-F]{4,6})⟩`)
@@ -16,7 +19,7 @@ var escaped = regexp.MustCompile(`⟨U\+([0-9A-F]{4,6})⟩`)
 func unescape(s string) string {
 	return escaped.ReplaceAllStringFunc(s, func(m string) string {
 		n, err := strconv.ParseInt(m[len("⟨U+"):len(m)-len("⟩")], 16, 32)
-		if err != nil || !unseen(rune(n)) {
+		if err != nil || !say.Unseen(rune(n)) {
 			return m
 		}
 		return string(rune(n))
@@ -30,21 +33,21 @@ func (l *loop) editFile(_ context.Context, a editArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := l.target(l.site.show(f)); err != nil {
+	if _, err := l.target(l.Site.Show(f)); err != nil {
 		return "", err
 	}
-	show := l.site.show(f)
+	show := l.Site.Show(f)
 	if !l.read[f] {
-		return "", refuse("%s has not been read; read_file it before you edit it", show)
+		return "", say.Refuse("%s has not been read; read_file it before you edit it", show)
 	}
 	if a.Old == "" {
 		return "", &badArguments{"The argument “old_text” is empty. Give the text that stands there; to add text, replace the line before it by itself and the new one."}
 	}
 	if a.Old == a.New {
-		return "", refuse("old_text and new_text are the same")
+		return "", say.Refuse("old_text and new_text are the same")
 	}
 	old, now := unescape(a.Old), unescape(a.New)
-	eol := eolOf(src)
+	eol := pages.EOL(src)
 	asIn := func(s string) string {
 		return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", eol)
 	}
@@ -78,7 +81,7 @@ func (l *loop) editFile(_ context.Context, a editArgs) (string, error) {
 		for _, p := range at[:min(len(at), 20)] {
 			where = append(where, strconv.Itoa(bytes.Count(src[:p], []byte("\n"))+1))
 		}
-		return "", refuse("old_text occurs %d times in %s, at lines %s; take in more lines so that it is unique, or say all", len(at), show, strings.Join(where, ", "))
+		return "", say.Refuse("old_text occurs %d times in %s, at lines %s; take in more lines so that it is unique, or say all", len(at), show, strings.Join(where, ", "))
 	default:
 		from, to, text, n := looseMatch(src, old, now, eol)
 		if n != 1 {
@@ -89,12 +92,12 @@ func (l *loop) editFile(_ context.Context, a editArgs) (string, error) {
 		said = " old_text was found only with other blanks at the edges of its lines; new_text was indented as the file is. Look whether it is right."
 	}
 	if bytes.Equal(out, src) {
-		return "", refuse("the edit would change nothing")
+		return "", say.Refuse("the edit would change nothing")
 	}
-	if err := l.ws.write(f, out); err != nil {
+	if err := l.Files.Write(f, out); err != nil {
 		return "", err
 	}
-	l.tally(f, "edits", max(len(at), 1))
+	l.Tally(f, "edits", max(len(at), 1))
 	if l.replay {
 		return "", nil
 	}
@@ -105,7 +108,7 @@ func (l *loop) editFile(_ context.Context, a editArgs) (string, error) {
 	fmt.Fprintf(&b, "%s is edited.%s\n", show, said)
 	all := lines(out)
 	numbered(&b, all, max(line-4, 1), min(last+4, line+60))
-	return middle(b.String(), maxOutput/2) + l.lint(f), nil
+	return say.Middle(b.String(), maxOutput/2) + l.lint(f), nil
 }
 
 func occurrences(src []byte, old string) []int {
@@ -167,7 +170,7 @@ func looseMatch(src []byte, old, now, eol string) (from, to int, text string, n 
 	has, is := indent(want[0]), indent(lineAt(got))
 	fresh := strings.Split(strings.TrimRight(strings.ReplaceAll(now, "\r\n", "\n"), "\n"), "\n")
 	if strings.TrimSpace(now) == "" {
-		if to = lineAfter(src, to); from == to {
+		if to = pages.LineAfter(src, to); from == to {
 			return 0, 0, "", 0
 		}
 		return from, to, "", 1
@@ -185,11 +188,11 @@ var numberedLine = regexp.MustCompile(`^\s*\d+\t`)
 // noMatch says why a text was not found, and what stands there that is like it.
 func (l *loop) noMatch(show string, src []byte, old, now string, n int) error {
 	if n > 1 {
-		return refuse("old_text occurs %d times in %s when blanks are set aside; take in more lines so that it is unique", n, show)
+		return say.Refuse("old_text occurs %d times in %s when blanks are set aside; take in more lines so that it is unique", n, show)
 	}
 	want := lines([]byte(old))
 	if all := len(want); all > 0 && !slices.ContainsFunc(want, func(s string) bool { return !numberedLine.MatchString(s) }) {
-		return refuse("old_text does not occur in %s: leave out the line numbers and the tab after them, they are not part of the file", show)
+		return say.Refuse("old_text does not occur in %s: leave out the line numbers and the tab after them, they are not part of the file", show)
 	}
 	hint := ""
 	if strings.TrimSpace(now) != "" && bytes.Contains(src, []byte(strings.TrimRight(now, "\r\n"))) {
@@ -203,7 +206,7 @@ func (l *loop) noMatch(show string, src []byte, old, now string, n int) error {
 	} else {
 		hint += "; read the file again"
 	}
-	return refuse("old_text does not occur in %s%s", show, hint)
+	return say.Refuse("old_text does not occur in %s%s", show, hint)
 }
 
 // nearest finds the lines that are most like the wanted ones.

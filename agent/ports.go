@@ -95,4 +95,5 @@ type Unavailable struct {
 }
 
 func (e *Unavailable) Error() string { return "the model cannot be asked now: " + e.Err.Error() }
+
 func (e *Unavailable) Unwrap() error { return e.Err }

@@ -10,31 +10,10 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"docent/agent/say"
+	"docent/agent/workspace"
 	"docent/api"
 )
-
-var secrets = []struct {
-	name string
-	re   *regexp.Regexp
-}{
-	{"a private key", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)},
-	{"a cloud access key", regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`)},
-	{"a code host's token", regexp.MustCompile(`\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{60,}|glpat-[A-Za-z0-9_-]{20,})\b`)},
-	{"a chat service's token", regexp.MustCompile(`\bxox[abprs]-[A-Za-z0-9-]{20,}\b`)},
-	{"an API key", regexp.MustCompile(`\b(?:sk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,}|AIza[0-9A-Za-z_-]{35}|dct_adm_[0-9A-Za-z]{30,})\b`)},
-}
-
-// secretIn names what looks like a secret in the new text and was not in the old.
-func secretIn(now, before string) string {
-	for _, s := range secrets {
-		for _, m := range s.re.FindAllString(now, -1) {
-			if !strings.Contains(before, m) {
-				return "what looks like " + s.name
-			}
-		}
-	}
-	return ""
-}
 
 // published lists what the job had published when this instruction came, by whether it is in the same pull request.
 func (r *work) published(body *strings.Builder) {
@@ -58,11 +37,11 @@ func (r *work) published(body *strings.Builder) {
 		}
 		body.WriteString(group.title + "\n\n")
 		if left := len(earlier) - most; left > 0 {
-			fmt.Fprintf(body, "- %s\n", count(left, "older instruction"))
+			fmt.Fprintf(body, "- %s\n", say.Count(left, "older instruction"))
 			earlier = earlier[left:]
 		}
 		for _, e := range earlier {
-			fmt.Fprintf(body, "- %s: %s\n", codeText(oneLine(e.Prompt, 200)), plainText(oneLine(e.Message, 300)))
+			fmt.Fprintf(body, "- %s: %s\n", codeText(say.OneLine(e.Prompt, 200)), plainText(say.OneLine(e.Message, 300)))
 		}
 		body.WriteString("\n")
 	}
@@ -84,11 +63,11 @@ func (r *work) compare(changes []Change) error {
 	if r.task.Fork == nil {
 		return nil
 	}
-	fork, err := r.task.Fork(r.ctx)
+	fork, err := r.task.Fork(r.Context)
 	if err != nil {
 		return err
 	}
-	list, err := fork.Files(r.ctx)
+	list, err := fork.Files(r.Context)
 	if err != nil {
 		return fmt.Errorf("list the files of %s: %w", fork.Commit(), err)
 	}
@@ -101,10 +80,10 @@ func (r *work) compare(changes []Change) error {
 		now[c.Path] = c
 	}
 	read := func(t Tree, p string) ([]byte, error) {
-		if now, _ := r.ws.baseFile(p); max(before[p].Size, now.Size) > r.ws.limits.MaxFile {
+		if now, _ := r.Files.BaseFile(p); max(before[p].Size, now.Size) > r.Files.Limits.MaxFile {
 			return nil, nil
 		}
-		b, err := t.Read(r.ctx, p)
+		b, err := t.Read(r.Context, p)
 		if err != nil {
 			return nil, fmt.Errorf("read %s of %s: %w", p, t.Commit(), err)
 		}
@@ -112,13 +91,13 @@ func (r *work) compare(changes []Change) error {
 	}
 	// What is there at the end, and what is not.
 	var differ []string
-	for p, f := range r.ws.base {
+	for p, f := range r.Files.Base {
 		if _, again := now[p]; !again && (before[p].Hash == "" || before[p].Hash != f.Hash) {
 			differ = append(differ, p)
 		}
 	}
 	for p := range before {
-		if _, again := now[p]; !again && !r.ws.had(p) {
+		if _, again := now[p]; !again && !r.Files.Had(p) {
 			differ = append(differ, p)
 		}
 	}
@@ -132,7 +111,7 @@ func (r *work) compare(changes []Change) error {
 		var old, content []byte
 		_, was := before[p]
 		c, changed := now[p]
-		is := changed && !c.Delete || !changed && r.ws.had(p)
+		is := changed && !c.Delete || !changed && r.Files.Had(p)
 		if was {
 			if old, err = read(fork, p); err != nil {
 				return err
@@ -158,7 +137,7 @@ func (r *work) compare(changes []Change) error {
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(fresh)) {
-		from := r.origin[p]
+		from := r.Origin[p]
 		if _, ok := gone[from]; !ok {
 			from = ""
 			for _, g := range slices.Sorted(maps.Keys(gone)) { // moved by an earlier instruction: the text is the same but for its links
@@ -210,7 +189,7 @@ func mostlySame(a, b []byte) bool {
 
 func (f *pulledFile) count(old, now []byte) {
 	const most = 1 << 20
-	if len(old)+len(now) > most || !isText(old) || !isText(now) {
+	if len(old)+len(now) > most || !workspace.IsText(old) || !workspace.IsText(now) {
 		return
 	}
 	f.counted = true
@@ -231,7 +210,7 @@ const mostListed = 200
 
 // listWhole writes the files of the whole pull request.
 func (r *work) listWhole(body *strings.Builder) {
-	fmt.Fprintf(body, "\nThe pull request as a whole, with its earlier instructions, changes %s:\n\n", count(len(r.whole), "file"))
+	fmt.Fprintf(body, "\nThe pull request as a whole, with its earlier instructions, changes %s:\n\n", say.Count(len(r.whole), "file"))
 	for i, f := range r.whole {
 		if i == mostListed {
 			fmt.Fprintf(body, "- and %d more\n", len(r.whole)-mostListed)
@@ -245,7 +224,7 @@ func (r *work) listWhole(body *strings.Builder) {
 			body.WriteString(" (" + f.status + ")")
 		}
 		if f.counted {
-			fmt.Fprintf(body, ": %s added, %d removed", count(f.added, "line"), f.removed)
+			fmt.Fprintf(body, ": %s added, %d removed", say.Count(f.added, "line"), f.removed)
 		}
 		body.WriteString("\n")
 	}
@@ -260,7 +239,7 @@ func (r *work) listChanges(body *strings.Builder, changes []Change) {
 		}
 	}
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Delete && moved[c.Path] })
-	fmt.Fprintf(body, "\n%s:\n\n", count(len(changes), "file"))
+	fmt.Fprintf(body, "\n%s:\n\n", say.Count(len(changes), "file"))
 	for i, c := range changes {
 		if i == mostListed {
 			fmt.Fprintf(body, "- and %d more\n", len(changes)-mostListed)
@@ -274,12 +253,12 @@ func (r *work) listChanges(body *strings.Builder, changes []Change) {
 			body.WriteString(" (moved from " + codeText(c.From) + ")")
 		}
 		var parts []string
-		for _, what := range slices.Sorted(maps.Keys(r.counts[c.Path])) {
+		for _, what := range slices.Sorted(maps.Keys(r.Counts[c.Path])) {
 			if strings.HasPrefix(what, "page ") || what == "file restored" {
 				parts = append(parts, what)
 				continue
 			}
-			parts = append(parts, fmt.Sprintf("%s: %d", what, r.counts[c.Path][what]))
+			parts = append(parts, fmt.Sprintf("%s: %d", what, r.Counts[c.Path][what]))
 		}
 		if len(parts) > 0 {
 			body.WriteString(": " + strings.Join(parts, ", "))
@@ -290,18 +269,18 @@ func (r *work) listChanges(body *strings.Builder, changes []Change) {
 
 // report writes the result: titles, the pull request's text and the word to the user, all from the same counts.
 func (r *work) report(changes []Change, checked []string, todos []api.Todo) Result {
-	title := "docs: " + r.titles[0]
-	if n := len(r.titles); n > 1 {
+	title := "docs: " + r.Titles[0]
+	if n := len(r.Titles); n > 1 {
 		title += fmt.Sprintf(" and %d more", n-1)
 	}
-	title = oneLine(title, 100)
-	subject := oneLine(title, 71)
+	title = say.OneLine(title, 100)
+	subject := say.OneLine(title, 71)
 
 	var body strings.Builder
 	body.WriteString("## What was asked\n\n" + quoteBlock(r.task.Prompt) + "\n")
 	r.published(&body)
 	body.WriteString("## What changed\n\n")
-	for _, d := range r.done {
+	for _, d := range r.Done {
 		body.WriteString("- " + plainText(d) + "\n")
 	}
 	if r.whole != nil {
@@ -313,11 +292,11 @@ func (r *work) report(changes []Change, checked []string, todos []api.Todo) Resu
 	for _, c := range checked {
 		body.WriteString("- " + plainText(c) + "\n")
 	}
-	if len(r.left) > 0 {
+	if len(r.Left) > 0 {
 		body.WriteString("\n## What was left\n\n")
-		for i, l := range r.left {
+		for i, l := range r.Left {
 			if i == 100 {
-				fmt.Fprintf(&body, "- and %d more\n", len(r.left)-i)
+				fmt.Fprintf(&body, "- and %d more\n", len(r.Left)-i)
 				break
 			}
 			body.WriteString("- " + plainText(l) + "\n")
@@ -335,23 +314,23 @@ func (r *work) report(changes []Change, checked []string, todos []api.Todo) Resu
 
 	var commit strings.Builder
 	commit.WriteString(subject + "\n\n")
-	for _, d := range r.done {
-		commit.WriteString("- " + oneLine(d, 300) + "\n")
+	for _, d := range r.Done {
+		commit.WriteString("- " + say.OneLine(d, 300) + "\n")
 	}
 	if r.task.Job != "" {
-		commit.WriteString("\nJob: " + oneLine(string(r.task.Job), 100) + "\n")
+		commit.WriteString("\nJob: " + say.OneLine(string(r.task.Job), 100) + "\n")
 	}
-	message := strings.Join(r.done, ". ") + "."
-	if len(r.left) > 0 {
-		shown := r.left
+	message := strings.Join(r.Done, ". ") + "."
+	if len(r.Left) > 0 {
+		shown := r.Left
 		if len(shown) > 5 {
-			shown = append(slices.Clone(shown[:5]), fmt.Sprintf("and %d more, see the pull request", len(r.left)-5))
+			shown = append(slices.Clone(shown[:5]), fmt.Sprintf("and %d more, see the pull request", len(r.Left)-5))
 		}
 		message += " " + strings.Join(shown, ". ") + "."
 	}
 	return Result{
 		Model: r.model, Changes: changes, Title: title, Commit: commit.String(), Body: body.String(), Message: message, Todos: todos,
-		Review: r.check.review, Outcome: api.OutcomeChanged,
+		Review: r.check.Review, Outcome: api.OutcomeChanged,
 	}
 }
 
@@ -361,7 +340,7 @@ func quoteBlock(s string) string {
 		if c == '\n' || c == '\t' {
 			return c
 		}
-		if c < ' ' || c == 0x7f || hidden(c) {
+		if c < ' ' || c == 0x7f || say.Hidden(c) {
 			return -1
 		}
 		return c
@@ -379,7 +358,7 @@ func quoteBlock(s string) string {
 
 // codeText shows a name as code.
 func codeText(s string) string {
-	s = oneLine(s, 300)
+	s = say.OneLine(s, 300)
 	if strings.Contains(s, "`") {
 		return "`` " + s + " ``"
 	}
@@ -390,7 +369,7 @@ var markdownSpecial = regexp.MustCompile("[\\\\`*_\\[\\]<>#|~@!]")
 
 // plainText keeps the words of others from acting as Markdown, mentions or references.
 func plainText(s string) string {
-	s = markdownSpecial.ReplaceAllStringFunc(oneLine(s, 600), func(m string) string {
+	s = markdownSpecial.ReplaceAllStringFunc(say.OneLine(s, 600), func(m string) string {
 		if m == "@" || m == "#" {
 			return m + "<!-- -->" // no mention and no reference
 		}

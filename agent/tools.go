@@ -16,6 +16,11 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"docent/agent/check"
+	"docent/agent/edit"
+	"docent/agent/pages"
+	"docent/agent/say"
+	"docent/agent/workspace"
 	"docent/api"
 	"docent/markup"
 )
@@ -45,9 +50,9 @@ func arguments[A any](text string) (A, error) {
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		var kind *json.UnmarshalTypeError
 		if errors.As(err, &kind) {
-			return a, &badArguments{fmt.Sprintf("The argument %s must be %s, not %s.", quote(kind.Field), jsonKind(kind.Type.Kind().String()), kind.Value)}
+			return a, &badArguments{fmt.Sprintf("The argument %s must be %s, not %s.", say.Quote(kind.Field), jsonKind(kind.Type.Kind().String()), kind.Value)}
 		}
-		return a, &badArguments{"The arguments are no valid JSON object: " + oneLine(err.Error(), 200) + ". Send the call again."}
+		return a, &badArguments{"The arguments are no valid JSON object: " + say.OneLine(err.Error(), 200) + ". Send the call again."}
 	}
 	return a, nil
 }
@@ -68,7 +73,7 @@ func jsonKind(k string) string {
 
 func needs(name, value string) error {
 	if strings.TrimSpace(value) == "" {
-		return &badArguments{"The argument " + quote(name) + " is missing."}
+		return &badArguments{"The argument " + say.Quote(name) + " is missing."}
 	}
 	return nil
 }
@@ -224,25 +229,25 @@ func (l *loop) search(ctx context.Context, a searchArgs) (string, error) {
 	if err := needs("query", a.Query); err != nil {
 		return "", err
 	}
-	l.tell("Searching for " + quote(a.Query))
+	l.tell("Searching for " + say.Quote(a.Query))
 	if a.Limit <= 0 {
 		a.Limit = 5
 	}
-	found, err := l.opts.Searcher.Search(ctx, string(l.task.Project.ID), middle(a.Query, 500), min(a.Limit, 10))
+	found, err := l.opts.Searcher.Search(ctx, string(l.task.Project.ID), say.Middle(a.Query, 500), min(a.Limit, 10))
 	if err != nil {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", refuse("the search does not work now (%s); use grep", oneLine(err.Error(), 200))
+		return "", say.Refuse("the search does not work now (%s); use grep", say.OneLine(err.Error(), 200))
 	}
 	if len(found) == 0 {
 		return "Nothing was found. Try other words, or grep.", nil
 	}
 	var b strings.Builder
 	for _, f := range found {
-		fmt.Fprintf(&b, "%s — %s\n%s\n", oneLine(f.Path, 300), oneLine(f.Heading, 200), quoteBlockOf(middle(visible(f.Text), 1500)))
+		fmt.Fprintf(&b, "%s — %s\n%s\n", say.OneLine(f.Path, 300), say.OneLine(f.Heading, 200), say.Fenced(say.Middle(say.Visible(f.Text), 1500)))
 	}
-	return middle(b.String(), maxOutput), nil
+	return say.Middle(b.String(), maxOutput), nil
 }
 
 func (l *loop) list(_ context.Context, a listArgs) (string, error) {
@@ -253,17 +258,17 @@ func (l *loop) list(_ context.Context, a listArgs) (string, error) {
 func (l *loop) inside(p string) (string, error) {
 	name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(p), "./"), "/"), "/")
 	if name == "" || name == "." {
-		return l.ws.docsDir, nil
+		return l.Files.DocsDir, nil
 	}
-	if err := cleanPath(name); err != nil {
+	if err := workspace.CleanPath(name); err != nil {
 		return "", err
 	}
-	full := path.Join(l.ws.docsDir, name)
-	if !l.ws.there(full) && (name == l.ws.docsDir || l.ws.inDocs(name)) {
+	full := path.Join(l.Files.DocsDir, name)
+	if !l.Files.There(full) && (name == l.Files.DocsDir || l.Files.InDocs(name)) {
 		full = name
 	}
-	if full != l.ws.docsDir && !l.ws.inDocs(full) {
-		return "", refuse("%s lies outside the documentation folder", quote(p))
+	if full != l.Files.DocsDir && !l.Files.InDocs(full) {
+		return "", say.Refuse("%s lies outside the documentation folder", say.Quote(p))
 	}
 	return full, nil
 }
@@ -271,22 +276,12 @@ func (l *loop) inside(p string) (string, error) {
 // shown lists the files that a model may see: those of the documentation, but for what begins with a dot and packages.
 func (l *loop) shown() []string {
 	var out []string
-	for _, f := range l.ws.files() {
-		if l.ws.inDocs(f) && cleanPath(f) == nil && !private(l.site.show(f)) {
+	for _, f := range l.Files.List() {
+		if l.Files.InDocs(f) && workspace.CleanPath(f) == nil && !workspace.Private(l.Site.Show(f)) {
 			out = append(out, f)
 		}
 	}
 	return out
-}
-
-// private tells names that may hold what is nobody's business.
-func private(p string) bool {
-	for _, seg := range strings.Split(p, "/") {
-		if strings.HasPrefix(seg, ".") || strings.EqualFold(seg, "node_modules") {
-			return true
-		}
-	}
-	return false
 }
 
 // listing names files, and only counts them folder by folder where they are too many.
@@ -300,35 +295,35 @@ func (l *loop) listing(dir, glob string, most int) (string, error) {
 		if at != "" && f != at && !strings.HasPrefix(f, at+"/") {
 			continue
 		}
-		if glob != "" && !globbed(glob, l.site.show(f)) && !globbed(glob, strings.TrimPrefix(f, at+"/")) {
+		if glob != "" && !workspace.Globbed(glob, l.Site.Show(f)) && !workspace.Globbed(glob, strings.TrimPrefix(f, at+"/")) {
 			continue
 		}
 		files = append(files, f)
 	}
 	if len(files) == 0 {
-		if dir != "" && !l.ws.there(at) {
-			return "", refuse("there is no folder %s", quote(dir))
+		if dir != "" && !l.Files.There(at) {
+			return "", say.Refuse("there is no folder %s", say.Quote(dir))
 		}
 		return "There are no such files.", nil
 	}
 	var b strings.Builder
 	for _, f := range files {
-		fmt.Fprintf(&b, "%s (%d)\n", l.site.show(f), l.ws.size(f))
+		fmt.Fprintf(&b, "%s (%d)\n", l.Site.Show(f), l.Files.Size(f))
 	}
 	if b.Len() <= most {
 		return b.String(), nil
 	}
 	counts := map[string]int{}
 	for _, f := range files {
-		counts[path.Dir(l.site.show(f))]++
+		counts[path.Dir(l.Site.Show(f))]++
 	}
 	b.Reset()
 	fmt.Fprintf(&b, "%d files, too many to show; by folder:\n", len(files))
 	for _, d := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(&b, "%s/ (%s)\n", d, count(counts[d], "file"))
+		fmt.Fprintf(&b, "%s/ (%s)\n", d, say.Count(counts[d], "file"))
 	}
 	b.WriteString("Name a folder or a glob to see its files.")
-	return middle(b.String(), most), nil
+	return say.Middle(b.String(), most), nil
 }
 
 // text reads a file for the model.
@@ -340,26 +335,26 @@ func (l *loop) text(p string) (string, []byte, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	if private(l.site.show(f)) {
-		return "", nil, refuse("%s is not shown: names that begin with a dot and installed packages are left alone", quote(p))
+	if workspace.Private(l.Site.Show(f)) {
+		return "", nil, say.Refuse("%s is not shown: names that begin with a dot and installed packages are left alone", say.Quote(p))
 	}
-	if !l.ws.exists(f) {
-		if l.ws.isDir(f) {
-			return "", nil, refuse("%s is a folder; list_files shows what is in it", quote(p))
+	if !l.Files.Exists(f) {
+		if l.Files.IsDir(f) {
+			return "", nil, say.Refuse("%s is a folder; list_files shows what is in it", say.Quote(p))
 		}
-		if near, err := l.site.find(p); err == nil && !private(l.site.show(near)) {
-			if l.ws.exists(near) && near != f {
-				return "", nil, refuse("there is no file %s; did you mean %s?", quote(p), l.site.show(near))
+		if near, err := l.Site.Find(p); err == nil && !workspace.Private(l.Site.Show(near)) {
+			if l.Files.Exists(near) && near != f {
+				return "", nil, say.Refuse("there is no file %s; did you mean %s?", say.Quote(p), l.Site.Show(near))
 			}
 		}
-		return "", nil, refuse("there is no file %s; list_files shows what there is", quote(p))
+		return "", nil, say.Refuse("there is no file %s; list_files shows what there is", say.Quote(p))
 	}
-	b, err := l.ws.read(f)
+	b, err := l.Files.Read(f)
 	if err != nil {
 		return "", nil, err
 	}
-	if !isText(b) {
-		return "", nil, refuse("%s is not text in UTF-8", quote(p))
+	if !workspace.IsText(b) {
+		return "", nil, say.Refuse("%s is not text in UTF-8", say.Quote(p))
 	}
 	return f, b, nil
 }
@@ -377,7 +372,7 @@ func lines(b []byte) []string {
 
 func numbered(b *strings.Builder, all []string, from, to int) {
 	for i := from; i <= to && i <= len(all); i++ {
-		line := visible(strings.TrimPrefix(all[i-1], "\ufeff"))
+		line := say.Visible(strings.TrimPrefix(all[i-1], "\ufeff"))
 		if len(line) > 2000 {
 			line = strings.ToValidUTF8(line[:2000], "") + fmt.Sprintf(" [… %d characters more]", len(line)-2000)
 		}
@@ -394,17 +389,17 @@ func (l *loop) readFile(_ context.Context, a readArgs) (string, error) {
 	if l.replay {
 		return "", nil
 	}
-	l.tell("Reading " + l.site.show(f))
+	l.tell("Reading " + l.Site.Show(f))
 	all := lines(src)
 	from, to := max(a.From, 1), a.To
 	if to <= 0 || to > len(all) {
 		to = len(all)
 	}
 	if len(src) == 0 {
-		return l.site.show(f) + " is empty.", nil
+		return l.Site.Show(f) + " is empty.", nil
 	}
 	if from > to {
-		return "", refuse("%s has %s; there is nothing from line %d to line %d", l.site.show(f), count(len(all), "line"), from, a.To)
+		return "", say.Refuse("%s has %s; there is nothing from line %d to line %d", l.Site.Show(f), say.Count(len(all), "line"), from, a.To)
 	}
 	var b strings.Builder
 	last := from - 1
@@ -412,7 +407,7 @@ func (l *loop) readFile(_ context.Context, a readArgs) (string, error) {
 		last++
 		numbered(&b, all, last, last)
 	}
-	head := fmt.Sprintf("%s, lines %d to %d of %d:\n", l.site.show(f), from, last, len(all))
+	head := fmt.Sprintf("%s, lines %d to %d of %d:\n", l.Site.Show(f), from, last, len(all))
 	tail := ""
 	if last < to {
 		tail = fmt.Sprintf("[%d more lines; go on with from_line %d]", to-last, last+1)
@@ -432,13 +427,13 @@ func (l *loop) grep(ctx context.Context, a grepArgs) (string, error) {
 		expr = "(?i)" + expr
 	}
 	if len(expr) > 2000 {
-		return "", refuse("the pattern is longer than 2000 characters")
+		return "", say.Refuse("the pattern is longer than 2000 characters")
 	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
-		return "", refuse("the pattern is no regular expression: %s", oneLine(err.Error(), 200))
+		return "", say.Refuse("the pattern is no regular expression: %s", say.OneLine(err.Error(), 200))
 	}
-	l.tell("Looking for " + quote(a.Pattern))
+	l.tell("Looking for " + say.Quote(a.Pattern))
 	dir, glob := a.Path, ""
 	if strings.ContainsAny(a.Path, "*?[{") {
 		dir, glob = "", strings.TrimPrefix(a.Path, "./")
@@ -454,14 +449,14 @@ func (l *loop) grep(ctx context.Context, a grepArgs) (string, error) {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		if at != "" && f != at && !strings.HasPrefix(f, at+"/") || glob != "" && !globbed(glob, l.site.show(f)) {
+		if at != "" && f != at && !strings.HasPrefix(f, at+"/") || glob != "" && !workspace.Globbed(glob, l.Site.Show(f)) {
 			continue
 		}
-		if !isPage(f) && !textExts[strings.ToLower(path.Ext(f))] {
+		if !workspace.IsPage(f) && !workspace.TextExts[strings.ToLower(path.Ext(f))] {
 			continue
 		}
-		src, err := l.ws.read(f)
-		if err != nil || !isText(src) {
+		src, err := l.Files.Read(f)
+		if err != nil || !workspace.IsText(src) {
 			skipped++
 			continue
 		}
@@ -477,7 +472,7 @@ func (l *loop) grep(ctx context.Context, a grepArgs) (string, error) {
 			if hits++; hits > most || b.Len() > maxOutput-500 {
 				continue
 			}
-			fmt.Fprintf(&b, "%s:%d: %s\n", l.site.show(f), i+1, around(visible(line), re))
+			fmt.Fprintf(&b, "%s:%d: %s\n", l.Site.Show(f), i+1, around(say.Visible(line), re))
 		}
 		if in > 0 {
 			files++
@@ -486,12 +481,12 @@ func (l *loop) grep(ctx context.Context, a grepArgs) (string, error) {
 	if hits == 0 {
 		return "No line matches." + func() string {
 			if skipped > 0 {
-				return fmt.Sprintf(" (%s could not be read as text.)", count(skipped, "file"))
+				return fmt.Sprintf(" (%s could not be read as text.)", say.Count(skipped, "file"))
 			}
 			return ""
 		}(), nil
 	}
-	out := fmt.Sprintf("%s in %s:\n", count(hits, "line"), count(files, "file")) + b.String()
+	out := fmt.Sprintf("%s in %s:\n", say.Count(hits, "line"), say.Count(files, "file")) + b.String()
 	if shown := strings.Count(b.String(), "\n"); shown < hits {
 		out += fmt.Sprintf("[%d more; name a path or a narrower pattern]", hits-shown)
 	}
@@ -519,20 +514,20 @@ func (l *loop) target(p string) (string, error) {
 		return "", err
 	}
 	if strings.HasSuffix(strings.TrimSpace(p), "/") {
-		return "", refuse("%s is a folder", quote(p))
+		return "", say.Refuse("%s is a folder", say.Quote(p))
 	}
 	f, err := l.inside(p)
 	if err != nil {
 		return "", err
 	}
-	if err := l.ws.writable(f); err != nil {
+	if err := l.Files.Writable(f); err != nil {
 		return "", err
 	}
-	if !textExts[strings.ToLower(path.Ext(f))] {
-		return "", refuse("files like %s are not written; the documentation's are Markdown, MDX, JSON, YAML, TOML, text, HTML, CSS, SVG and scripts of components", quote(path.Base(f)))
+	if !workspace.TextExts[strings.ToLower(path.Ext(f))] {
+		return "", say.Refuse("files like %s are not written; the documentation's are Markdown, MDX, JSON, YAML, TOML, text, HTML, CSS, SVG and scripts of components", say.Quote(path.Base(f)))
 	}
-	if steering(f) {
-		return "", refuse("%s steers how the site is built or what runs in it; that is left to people", quote(path.Base(f)))
+	if check.Steering(f) {
+		return "", say.Refuse("%s steers how the site is built or what runs in it; that is left to people", say.Quote(path.Base(f)))
 	}
 	return f, nil
 }
@@ -543,104 +538,104 @@ func (l *loop) writeFile(_ context.Context, a writeArgs) (string, error) {
 		return "", err
 	}
 	content := a.Content
-	show := l.site.show(f)
-	if l.ws.exists(f) {
+	show := l.Site.Show(f)
+	if l.Files.Exists(f) {
 		if !a.Overwrite {
-			return "", refuse("%s exists already; change it with edit_file, or say overwrite", show)
+			return "", say.Refuse("%s exists already; change it with edit_file, or say overwrite", show)
 		}
 		if !l.read[f] {
-			return "", refuse("%s has not been read; read_file it before you replace it", show)
+			return "", say.Refuse("%s has not been read; read_file it before you replace it", show)
 		}
-		old, err := l.ws.read(f)
+		old, err := l.Files.Read(f)
 		if err != nil {
 			return "", err
 		}
-		if eolOf(old) == "\r\n" {
+		if pages.EOL(old) == "\r\n" {
 			content = strings.ReplaceAll(strings.ReplaceAll(content, "\r\n", "\n"), "\n", "\r\n")
 		}
 		if bytes.HasPrefix(old, []byte("\ufeff")) && !strings.HasPrefix(content, "\ufeff") {
 			content = "\ufeff" + content
 		}
 		if string(old) == content {
-			return "", refuse("%s has this content already", show)
+			return "", say.Refuse("%s has this content already", show)
 		}
-		if err := l.ws.write(f, []byte(content)); err != nil {
+		if err := l.Files.Write(f, []byte(content)); err != nil {
 			return "", err
 		}
-		l.tally(f, "page rewritten", 1)
+		l.Tally(f, "page rewritten", 1)
 		l.tell("Rewrote " + show)
-		return fmt.Sprintf("%s is replaced; it has %s.", show, count(len(lines([]byte(content))), "line")) + l.lint(f), nil
+		return fmt.Sprintf("%s is replaced; it has %s.", show, say.Count(len(lines([]byte(content))), "line")) + l.lint(f), nil
 	}
-	if isPage(f) {
+	if workspace.IsPage(f) {
 		for _, ext := range []string{".md", ".mdx", ".markdown"} {
-			if other := stem(f) + ext; other != f && l.ws.exists(other) {
-				return "", refuse("%s exists already and has the same address", l.site.show(other))
+			if other := workspace.Stem(f) + ext; other != f && l.Files.Exists(other) {
+				return "", say.Refuse("%s exists already and has the same address", l.Site.Show(other))
 			}
 		}
 	}
 	if content != "" && !strings.HasSuffix(content, "\n") {
 		content += "\n"
 	}
-	if err := l.ws.write(f, []byte(content)); err != nil {
+	if err := l.Files.Write(f, []byte(content)); err != nil {
 		return "", err
 	}
 	l.read[f] = true
-	l.tally(f, "page created", 1)
+	l.Tally(f, "page created", 1)
 	l.tell("Wrote " + show)
-	text := fmt.Sprintf("%s is created; it has %s.", show, count(len(lines([]byte(content))), "line"))
-	if isPage(f) {
-		p, err := l.site.page(f)
+	text := fmt.Sprintf("%s is created; it has %s.", show, say.Count(len(lines([]byte(content))), "line"))
+	if workspace.IsPage(f) {
+		p, err := l.Site.Page(f)
 		if err != nil {
 			return "", err
 		}
-		before := len(l.left)
-		if err := l.listPage(f, p.Title(), a.Group); err != nil {
-			var ref *refusal
+		before := len(l.Left)
+		if err := l.ListPage(f, p.Title(), a.Group); err != nil {
+			var ref *say.Refusal
 			if errors.As(err, &ref) {
-				return "", refuse("the page was not created: %s", ref.text)
+				return "", say.Refuse("the page was not created: %s", ref.Text)
 			}
 			return "", err
 		}
-		l.left = l.left[:before]
-		if nav, err := l.site.navigation(); err == nil && nav != nil {
+		l.Left = l.Left[:before]
+		if nav, err := l.Site.Navigation(); err == nil && nav != nil {
 			if l.listed(f) {
 				text += " It is listed in the navigation."
 			} else {
 				text += " It is in no navigation yet: " + l.navHint()
 			}
-		} else if l.site.generated() {
-			text += " The navigation was not edited: " + l.site.navWhy() + "."
+		} else if l.Site.Generated() {
+			text += " The navigation was not edited: " + l.Site.WhyNoNavigation() + "."
 		}
 	}
 	return text + l.lint(f), nil
 }
 
 func (l *loop) navHint() string {
-	if nav, err := l.site.navigation(); err == nil && nav != nil {
-		return "add it to " + l.site.show(nav.file) + ", or readers will not find it."
+	if nav, err := l.Site.Navigation(); err == nil && nav != nil {
+		return "add it to " + l.Site.Show(nav.File) + ", or readers will not find it."
 	}
-	return l.site.navWhy() + "."
+	return l.Site.WhyNoNavigation() + "."
 }
 
 // listed tells whether readers find a page in the navigation, where there is one to look at.
 func (l *loop) listed(f string) bool {
-	nav, err := l.site.navigation()
+	nav, err := l.Site.Navigation()
 	if err != nil || nav == nil {
 		return true
 	}
-	pages, err := nav.pages()
+	pages, err := nav.Pages()
 	return err != nil || slices.Contains(pages, f)
 }
 
 // lint tells at once what an edit has broken within a page.
 func (l *loop) lint(f string) string {
-	src, err := l.ws.read(f)
+	src, err := l.Files.Read(f)
 	if err != nil {
 		return ""
 	}
-	old, _ := l.ws.original(l.ws.first(f))
-	if !isPage(f) {
-		if why := unreadable(f, src); why != "" && (old == nil || unreadable(f, old) == "") {
+	old, _ := l.Files.Original(l.Files.First(f))
+	if !workspace.IsPage(f) {
+		if why := check.Unreadable(f, src); why != "" && (old == nil || check.Unreadable(f, old) == "") {
 			return "\nIt does not parse any more: " + why
 		}
 		return ""
@@ -668,18 +663,18 @@ func (l *loop) moveFile(_ context.Context, a moveArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !l.ws.exists(from) {
-		return "", refuse("there is no file %s", quote(a.From))
+	if !l.Files.Exists(from) {
+		return "", say.Refuse("there is no file %s", say.Quote(a.From))
 	}
 	if _, err := l.inside(a.To); err != nil {
 		return "", err
 	}
-	done, left := len(l.done), len(l.left)
-	if err := (&moveOp{from: l.site.show(from), to: a.To}).run(l.run); err != nil {
+	done, left := len(l.Done), len(l.Left)
+	if err := (&edit.Move{From: l.Site.Show(from), To: a.To}).Run(l.Run); err != nil {
 		return "", err
 	}
-	for now, was := range l.origin {
-		if l.read[from] && (was == from || l.ws.first(now) == from) {
+	for now, was := range l.Origin {
+		if l.read[from] && (was == from || l.Files.First(now) == from) {
 			l.read[now] = true
 		}
 	}
@@ -689,8 +684,8 @@ func (l *loop) moveFile(_ context.Context, a moveArgs) (string, error) {
 // account tells what an operation of the built-in instructions did. The words go into the result, not into the report:
 // that is the model's.
 func (l *loop) account(done, left int) string {
-	text := strings.Join(append(slices.Clone(l.done[done:]), l.left[left:]...), ". ") + "."
-	l.tell(oneLine(text, 300))
+	text := strings.Join(append(slices.Clone(l.Done[done:]), l.Left[left:]...), ". ") + "."
+	l.tell(say.OneLine(text, 300))
 	return text
 }
 
@@ -702,11 +697,11 @@ func (l *loop) deleteFile(_ context.Context, a deleteArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !l.ws.exists(f) {
-		return "", refuse("there is no file %s", quote(a.Path))
+	if !l.Files.Exists(f) {
+		return "", say.Refuse("there is no file %s", say.Quote(a.Path))
 	}
-	if first := l.ws.first(f); l.ws.had(first) { // it may have been moved before
-		asked, err := l.check.asks(first)
+	if first := l.Files.First(f); l.Files.Had(first) { // it may have been moved before
+		asked, err := l.check.Asks(first)
 		if err != nil {
 			return "", err
 		}
@@ -714,15 +709,15 @@ func (l *loop) deleteFile(_ context.Context, a deleteArgs) (string, error) {
 			if !slices.Contains(l.spared, f) {
 				l.spared = append(l.spared, f)
 			}
-			return "", refuse("the instruction does not ask for %s to be deleted, so it stays; go on without, and name it under not_done where it is in the way", l.site.show(f))
+			return "", say.Refuse("the instruction does not ask for %s to be deleted, so it stays; go on without, and name it under not_done where it is in the way", l.Site.Show(f))
 		}
 	}
-	done, left := len(l.done), len(l.left)
-	if isPage(f) {
-		if err := (&deletePageOp{page: l.site.show(f), unlink: a.Unlink}).run(l.run); err != nil {
-			var ref *refusal
+	done, left := len(l.Done), len(l.Left)
+	if workspace.IsPage(f) {
+		if err := (&edit.DeletePage{Page: l.Site.Show(f), Unlink: a.Unlink}).Run(l.Run); err != nil {
+			var ref *say.Refusal
 			if errors.As(err, &ref) {
-				return "", refuse("%s", strings.ReplaceAll(ref.text, "end the instruction with “and unlink it”", "say unlink"))
+				return "", say.Refuse("%s", strings.ReplaceAll(ref.Text, "end the instruction with “and unlink it”", "say unlink"))
 			}
 			return "", err
 		}
@@ -731,21 +726,21 @@ func (l *loop) deleteFile(_ context.Context, a deleteArgs) (string, error) {
 	if f, err = l.target(a.Path); err != nil {
 		return "", err
 	}
-	if err := l.ws.remove(f); err != nil {
+	if err := l.Files.Remove(f); err != nil {
 		return "", err
 	}
-	l.tally(f, "page deleted", 1)
-	l.did("Deleted %s", l.site.show(f))
+	l.Tally(f, "page deleted", 1)
+	l.Did("Deleted %s", l.Site.Show(f))
 	return l.account(done, left), nil
 }
 
 func (l *loop) setTodos(_ context.Context, a todosArgs) (string, error) {
 	if len(a.Todos) > 50 {
-		return "", refuse("a list of todos has at most 50 entries")
+		return "", say.Refuse("a list of todos has at most 50 entries")
 	}
 	var list []api.Todo
 	for i, t := range a.Todos {
-		content := oneLine(t.Content, 200)
+		content := say.OneLine(t.Content, 200)
 		if content == "" {
 			return "", &badArguments{fmt.Sprintf("Todo %d has no content.", i+1)}
 		}
@@ -775,7 +770,7 @@ func todoList(todos []api.Todo) string {
 
 func (l *loop) checkTool(ctx context.Context) (string, error) {
 	l.tell("Checking")
-	changes, err := l.ws.changes()
+	changes, err := l.Files.Changes()
 	if err != nil {
 		return "", err
 	}
@@ -794,7 +789,7 @@ func (l *loop) checkTool(ctx context.Context) (string, error) {
 
 func faultList(faults []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s:\n", count(len(faults), "problem"))
+	fmt.Fprintf(&b, "%s:\n", say.Count(len(faults), "problem"))
 	for i, f := range faults {
 		if i == 30 {
 			fmt.Fprintf(&b, "- and %d more\n", len(faults)-i)
@@ -802,20 +797,20 @@ func faultList(faults []string) string {
 		}
 		b.WriteString("- " + f + "\n")
 	}
-	return middle(b.String(), maxOutput)
+	return say.Middle(b.String(), maxOutput)
 }
 
 // faults looks for what the edits would break: with the built-in checks, and when these agree with the operator's command.
 func (l *loop) faults(ctx context.Context, changes []Change) (faults, checked []string, err error) {
-	if faults, checked, err = l.check.problems(changes); err != nil || len(faults) > 0 {
+	if faults, checked, err = l.check.Problems(changes); err != nil || len(faults) > 0 {
 		return faults, checked, err
 	}
 	if l.opts.Checks == nil {
 		return nil, checked, nil
 	}
-	if now := l.ws.state(); l.answerOf != now {
+	if now := l.Files.State(); l.answerOf != now {
 		l.tell("Running the project's check")
-		if l.answer, l.passed, err = external(ctx, l.opts.Checks, l.task.Project, l.ws); err != nil {
+		if l.answer, l.passed, err = check.RunChecks(ctx, l.opts.Checks, l.task.Project, l.Files); err != nil {
 			return nil, nil, err
 		}
 		l.answerOf = now
@@ -843,11 +838,11 @@ func runFinish(l *loop, ctx context.Context, text string) (string, bool, *Result
 // finish ends the work when the checks agree and the model has seen its whole diff.
 func (l *loop) finish(ctx context.Context, a finishArgs) (string, bool, *Result, error) {
 	for _, s := range append([]string{a.Summary, a.Title}, a.NotDone...) {
-		if what := secretIn(s, l.task.Prompt); what != "" {
-			return "", true, nil, refuse("the summary holds %s; leave it out", what)
+		if what := check.SecretIn(s, l.task.Prompt); what != "" {
+			return "", true, nil, say.Refuse("the summary holds %s; leave it out", what)
 		}
 	}
-	changes, err := l.ws.changes()
+	changes, err := l.Files.Changes()
 	if err != nil {
 		return "", true, nil, err
 	}
@@ -862,18 +857,18 @@ func (l *loop) finish(ctx context.Context, a finishArgs) (string, bool, *Result,
 	}
 	if len(faults) > 0 {
 		if l.repairs++; l.repairs > l.limits.Repairs {
-			return "", true, nil, l.ends("The result still failed the checks after %s: %s.", count(l.limits.Repairs, "repair"), oneLine(strings.Join(faults, "; "), 1000))
+			return "", true, nil, l.ends("The result still failed the checks after %s: %s.", say.Count(l.limits.Repairs, "repair"), say.OneLine(strings.Join(faults, "; "), 1000))
 		}
-		l.tell(fmt.Sprintf("The check found %s; repairing", count(len(faults), "problem")))
-		return "It is not finished: the check found " + faultList(faults) + "\nRepair this and call finish again. The work ends without a result when it fails " + count(l.limits.Repairs-l.repairs+1, "more time") + ".", true, nil, nil
+		l.tell(fmt.Sprintf("The check found %s; repairing", say.Count(len(faults), "problem")))
+		return "It is not finished: the check found " + faultList(faults) + "\nRepair this and call finish again. The work ends without a result when it fails " + say.Count(l.limits.Repairs-l.repairs+1, "more time") + ".", true, nil, nil
 	}
-	if now := l.ws.state(); l.reviewed != now {
+	if now := l.Files.State(); l.reviewed != now {
 		l.reviewed = now
 		return l.review(changes), false, nil, nil
 	}
 	for _, c := range changes {
-		if !c.Delete && c.From == "" && isPage(c.Path) && !l.ws.had(c.Path) && !l.listed(c.Path) {
-			l.kept("%s is in no navigation", l.site.show(c.Path))
+		if !c.Delete && c.From == "" && workspace.IsPage(c.Path) && !l.Files.Had(c.Path) && !l.listed(c.Path) {
+			l.Kept("%s is in no navigation", l.Site.Show(c.Path))
 		}
 	}
 	if err := l.compare(changes); err != nil {
@@ -894,8 +889,8 @@ func (l *loop) review(changes []Change) string {
 		}
 	}
 	for _, c := range changes {
-		if !c.Delete && c.From == "" && isPage(c.Path) && !l.ws.had(c.Path) && !l.listed(c.Path) {
-			fmt.Fprintf(&b, "\n%s is in no navigation: %s\n", l.site.show(c.Path), l.navHint())
+		if !c.Delete && c.From == "" && workspace.IsPage(c.Path) && !l.Files.Had(c.Path) && !l.listed(c.Path) {
+			fmt.Fprintf(&b, "\n%s is in no navigation: %s\n", l.Site.Show(c.Path), l.navHint())
 		}
 	}
 	b.WriteString("\n" + l.diff(changes, maxResults/2))
@@ -914,37 +909,37 @@ func (l *loop) diff(changes []Change, most int) string {
 	share := max(most/max(len(changes), 1), 1500)
 	for i, c := range changes {
 		if b.Len() > most {
-			fmt.Fprintf(&b, "[%s more changed]\n", count(len(changes)-i, "file"))
+			fmt.Fprintf(&b, "[%s more changed]\n", say.Count(len(changes)-i, "file"))
 			break
 		}
 		if c.Delete {
 			if !moved[c.Path] {
-				fmt.Fprintf(&b, "--- %s\nThe file is deleted.\n", l.site.show(c.Path))
+				fmt.Fprintf(&b, "--- %s\nThe file is deleted.\n", l.Site.Show(c.Path))
 			}
 			continue
 		}
 		from := c.Path
 		if c.From != "" {
 			from = c.From
-			fmt.Fprintf(&b, "%s is moved to %s.\n", l.site.show(from), l.site.show(c.Path))
+			fmt.Fprintf(&b, "%s is moved to %s.\n", l.Site.Show(from), l.Site.Show(c.Path))
 		}
 		var old []byte
-		if l.ws.had(from) {
-			if o, err := l.ws.original(from); err == nil {
+		if l.Files.Had(from) {
+			if o, err := l.Files.Original(from); err == nil {
 				old = o
 			}
 		}
-		name := l.site.show(c.Path)
-		b.WriteString(middle(visible(udiff.Unified("a/"+l.site.show(from), "b/"+name, string(old), string(c.Content))), share))
+		name := l.Site.Show(c.Path)
+		b.WriteString(say.Middle(say.Visible(udiff.Unified("a/"+l.Site.Show(from), "b/"+name, string(old), string(c.Content))), share))
 	}
 	return b.String()
 }
 
 // unchanged is the result of work that changes nothing.
 func (l *loop) unchanged(a finishArgs) Result {
-	message := middle(tidy(a.Summary), 4000)
+	message := say.Middle(tidy(a.Summary), 4000)
 	for _, n := range a.NotDone {
-		message += "\n- " + oneLine(n, 300)
+		message += "\n- " + say.OneLine(n, 300)
 	}
 	spared := l.notDeleted()
 	message += "\n\nNothing was changed." + spared
@@ -959,8 +954,8 @@ func (l *loop) unchanged(a finishArgs) Result {
 func (l *loop) notDeleted() string {
 	var names []string
 	for _, f := range l.spared {
-		if l.ws.exists(f) {
-			names = append(names, l.site.show(f))
+		if l.Files.Exists(f) {
+			names = append(names, l.Site.Show(f))
 		}
 	}
 	if len(names) == 0 {
@@ -968,7 +963,7 @@ func (l *loop) notDeleted() string {
 	}
 	slices.Sort(names)
 	return fmt.Sprintf("\n\nThe model wanted to delete %s, which the instruction does not ask for: %s. They were left. To delete a page, name it, for instance “delete page %s”.",
-		count(len(names), "file"), listing(names), names[0])
+		say.Count(len(names), "file"), say.List(names), names[0])
 }
 
 // closed is the list of todos at the end.
@@ -988,44 +983,36 @@ func (l *loop) closed() []api.Todo {
 // result writes the report from the model's words and from what the files themselves show.
 func (l *loop) result(a finishArgs, changes []Change, checked []string) Result {
 	r := l.work
-	r.done = nil
+	r.Done = nil
 	for line := range strings.Lines(tidy(a.Summary)) {
 		line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "-*•# "))
-		if line != "" && len(r.done) < 40 {
-			r.done = append(r.done, strings.TrimSuffix(line, "."))
+		if line != "" && len(r.Done) < 40 {
+			r.Done = append(r.Done, strings.TrimSuffix(line, "."))
 		}
 	}
-	if len(r.done) == 0 {
-		r.done = []string{"Edited the documentation"}
+	if len(r.Done) == 0 {
+		r.Done = []string{"Edited the documentation"}
 	}
 	for _, n := range a.NotDone {
-		if n = oneLine(n, 500); n != "" {
-			r.kept("Not done: %s", strings.TrimSuffix(n, "."))
+		if n = say.OneLine(n, 500); n != "" {
+			r.Kept("Not done: %s", strings.TrimSuffix(n, "."))
 		}
 	}
-	title := oneLine(a.Title, 100)
+	title := say.OneLine(a.Title, 100)
 	if title == "" {
-		title = oneLine(r.done[0], 100)
+		title = say.OneLine(r.Done[0], 100)
 	}
 	if head, rest, ok := strings.Cut(title, ": "); ok && strings.EqualFold(head, "docs") {
 		title = rest
 	}
-	r.titles = []string{lowerFirst(title)}
+	r.Titles = []string{say.LowerFirst(title)}
 	res := r.report(changes, checked, l.closed())
-	res.Message = middle(tidy(a.Summary), 4000)
-	for _, n := range r.left {
+	res.Message = say.Middle(tidy(a.Summary), 4000)
+	for _, n := range r.Left {
 		res.Message += "\n- " + n
 	}
 	res.Message += l.notDeleted()
 	return res
-}
-
-func lowerFirst(s string) string {
-	r, n := utf8.DecodeRuneInString(s)
-	if next, _ := utf8.DecodeRuneInString(s[n:]); next >= 'A' && next <= 'Z' {
-		return s // an abbreviation
-	}
-	return strings.ToLower(string(r)) + s[n:]
 }
 
 // tidy takes what cannot be shown out of words of several lines.
@@ -1034,7 +1021,7 @@ func tidy(s string) string {
 		if r == '\n' || r == '\t' {
 			return r
 		}
-		if unseen(r) || r == utf8.RuneError {
+		if say.Unseen(r) || r == utf8.RuneError {
 			return -1
 		}
 		return r

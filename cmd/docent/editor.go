@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"docent/agent"
+	"docent/agent/check"
 	"docent/api"
 	"docent/datadir"
 	"docent/model/registry"
@@ -33,11 +34,11 @@ func newEditor(c Config, dir *datadir.Dir, models *registry.Registry, library *s
 const nobody = 65534
 
 // projectChecks are the commands that the operator has set for projects; nil where there are none.
-func projectChecks(c Config, dir *datadir.Dir) (agent.Checks, error) {
+func projectChecks(c Config, dir *datadir.Dir) (check.Checks, error) {
 	if len(c.Checks) == 0 {
 		return nil, nil
 	}
-	commands := &agent.Commands{Projects: map[api.ProjectID]agent.Command{}}
+	commands := &check.Commands{Projects: map[api.ProjectID]check.Command{}}
 	if os.Geteuid() == 0 {
 		commands.User = nobody // who also cannot reach into the data directory
 	} else {
@@ -50,9 +51,9 @@ func projectChecks(c Config, dir *datadir.Dir) (agent.Checks, error) {
 			return nil, fmt.Errorf("conceal the process from the commands of checks: %w", err)
 		}
 	}
-	for name, check := range c.Checks {
-		commands.Projects[api.ProjectID(name)] = agent.Command{
-			Args: check.Command, Folder: check.Folder, Timeout: check.Timeout.Duration, Memory: check.Memory, Path: check.Path}
+	for name, set := range c.Checks {
+		commands.Projects[api.ProjectID(name)] = check.Command{
+			Args: set.Command, Folder: set.Folder, Timeout: set.Timeout.Duration, Memory: set.Memory, Path: set.Path}
 	}
 	return commands, nil
 }

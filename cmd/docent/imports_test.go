@@ -38,7 +38,17 @@ var mayImport = []struct {
 	{"docent/control", []string{"docent/api", "docent/datadir"}},
 
 	// The capabilities. They know nothing of each other.
-	{"docent/agent", []string{"docent/api", "docent/formats", "docent/markup", "docent/site"}},
+	{"docent/agent/say", nil},
+	{"docent/agent/workspace", []string{"docent/agent/say", "docent/api", "docent/markup"}},
+	{"docent/agent/pages", []string{"docent/agent/say", "docent/agent/workspace", "docent/api", "docent/formats", "docent/markup", "docent/site"}},
+	{"docent/agent/edit", []string{"docent/agent/pages", "docent/agent/say", "docent/agent/workspace", "docent/api", "docent/markup", "docent/site"}},
+	{"docent/agent/rules", []string{"docent/agent/edit", "docent/agent/say", "docent/agent/workspace"}},
+	{"docent/agent/check", []string{
+		"docent/agent/edit", "docent/agent/pages", "docent/agent/rules", "docent/agent/say", "docent/agent/workspace", "docent/api", "docent/formats", "docent/markup",
+	}},
+	{"docent/agent", []string{
+		"docent/agent/check", "docent/agent/edit", "docent/agent/pages", "docent/agent/rules", "docent/agent/say", "docent/agent/workspace", "docent/api", "docent/markup",
+	}},
 	{"docent/forge/host", []string{"docent/api", "docent/backoff", "docent/forge/failure"}},
 	{"docent/forge/git", []string{"docent/forge/failure"}},
 	{"docent/forge/remote", []string{"docent/forge/failure", "docent/forge/git"}},
@@ -92,7 +102,7 @@ var mayImport = []struct {
 	{"docent/bench", []string{"docent/stream"}},
 	{"docent/client", []string{"docent/actors/thread", "docent/api", "docent/backoff", "docent/search", "docent/stream"}},
 	{"docent/cmd/docent", []string{
-		"docent/actors", "docent/actors/job", "docent/actors/persistent", "docent/actors/thread", "docent/agent", "docent/api",
+		"docent/actors", "docent/actors/job", "docent/actors/persistent", "docent/actors/thread", "docent/agent", "docent/agent/check", "docent/agent/rules", "docent/api",
 		"docent/automation", "docent/backup",
 		"docent/bench", "docent/client",
 		"docent/control", "docent/datadir", "docent/docs",

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"docent/agent"
+	"docent/agent/rules"
 	"docent/api"
 	"docent/client"
 )
@@ -54,7 +54,7 @@ func newJobCommand() *cobra.Command {
 	create := &cobra.Command{
 		Use: "create PROMPT", Short: "Create a job", Args: cobra.ExactArgs(1),
 		Long: "Create a job. Without a language model it takes instructions of fixed forms, several in one prompt:\n\n  " +
-			strings.Join(agent.Examples(), "\n  ") + "\n\nWith --wait or --dry-run: " + exitStatuses,
+			strings.Join(rules.Examples(), "\n  ") + "\n\nWith --wait or --dry-run: " + exitStatuses,
 		Example: `  docent job create --project docs --key $KEY 'rename "Alertmanager" to "Alert Manager" everywhere'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd); err != nil {

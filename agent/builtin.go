@@ -1,0 +1,197 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"docent/agent/edit"
+	"docent/agent/pages"
+	"docent/agent/rules"
+	"docent/agent/say"
+	"docent/api"
+)
+
+// rules carries out instructions of fixed forms.
+func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (Result, error) {
+	var w *work
+	start := func() (*pages.Site, error) {
+		if w == nil {
+			opened, err := open(ctx, task, a.opts)
+			if err != nil {
+				return nil, err
+			}
+			opened.model = Rules
+			w = opened
+		}
+		return w.Site, nil
+	}
+	names := &pages.Titles{Open: start}
+	ops, m, err := understand(task, names)
+	if names.Err != nil {
+		return Result{}, names.Err
+	}
+	var mis *rules.Misunderstanding
+	if errors.As(err, &mis) {
+		return misunderstood(mis), nil
+	} else if err != nil {
+		return Result{}, err
+	}
+	b := &builtin{ops: ops, progress: progress, todos: make([]api.Todo, len(ops))}
+	for i, op := range ops {
+		b.todos[i] = api.Todo{ID: strconv.Itoa(i + 1), Content: say.OneLine(op.Todo(), 200), Status: "pending", Priority: "medium"}
+	}
+	b.tell(fmt.Sprintf("Understood %s", say.Count(len(ops), "operation")))
+	if _, err := start(); err != nil {
+		return Result{}, err
+	}
+	w.Meant = map[string]bool{}
+	for _, said := range m.Context {
+		w.Kept("Taken as context and not as an instruction: %s", say.Quote(said))
+	}
+	b.work = w
+	return b.carryOut(ctx)
+}
+
+// understand reads a task's instruction, with what its earlier ones were about.
+func understand(task Task, names *pages.Titles) ([]edit.Operation, *rules.Memory, error) {
+	m := &rules.Memory{Guide: names}
+	for _, e := range task.Earlier {
+		if e.Commit == "" {
+			continue // it changed nothing, so nothing follows from it
+		}
+		then := *m
+		if _, err := rules.Parse(e.Prompt, &then); err == nil {
+			*m = then
+		}
+	}
+	ops, err := rules.Parse(task.Prompt, m)
+	if err != nil || rules.SayWhere(task.Prompt, ops) {
+		return ops, m, err
+	}
+	for _, said := range m.Context {
+		if page := names.Mentioned(said); page != "" {
+			return nil, m, &rules.Misunderstanding{Part: said, Detail: true, Why: fmt.Sprintf("it may say where, since there is the page %s, or why. Say “in %s” in the instruction where that is meant, or leave the sentence out", page, page)}
+		}
+	}
+	return ops, m, nil
+}
+
+// A builtin run carries out operations one after the other, all of them or none.
+type builtin struct {
+	*work
+	ops      []edit.Operation
+	todos    []api.Todo
+	progress func(Progress)
+}
+
+func (b *builtin) tell(text string) {
+	b.progress(Progress{Title: b.todos[0].Content, Todos: slices.Clone(b.todos), Text: text})
+}
+
+func (b *builtin) carryOut(ctx context.Context) (Result, error) {
+	for i, op := range b.ops {
+		if err := ctx.Err(); err != nil {
+			return Result{}, err
+		}
+		b.todos[i].Status = "in_progress"
+		b.tell(b.todos[i].Content)
+		before := len(b.Done)
+		b.Replaced = nil
+		if err := b.Do(op); err != nil {
+			return b.refused(ctx, i, err)
+		}
+		b.todos[i].Status = "completed"
+		b.tell(strings.Join(b.Done[before:], ". "))
+	}
+	b.tell("Checking")
+	changes, err := b.Files.Changes()
+	if err != nil {
+		return b.refused(ctx, len(b.ops), err)
+	}
+	if len(changes) == 0 {
+		return nothing("Nothing was changed: the pages are as the instruction asks already.", api.OutcomeNothingToDo), nil
+	}
+	checked, err := b.checked(changes)
+	if err != nil {
+		return b.refused(ctx, len(b.ops), err)
+	}
+	if err := b.compare(changes); err != nil {
+		return Result{}, err
+	}
+	return b.report(changes, checked, b.todos), nil
+}
+
+// refused is the result where an operation, or what all of them led to, was refused: nothing is changed.
+func (b *builtin) refused(ctx context.Context, i int, err error) (Result, error) {
+	if ctx.Err() != nil {
+		return Result{}, ctx.Err()
+	}
+	var ref *say.Refusal
+	if !errors.As(err, &ref) {
+		return Result{}, err
+	}
+	res := nothing("Nothing was changed: "+ref.Text+".", api.OutcomeNeedsDetail)
+	if ref.Idle && len(b.ops) == 1 {
+		res.Outcome = api.OutcomeNothingToDo
+	}
+	if len(b.ops) > 1 && i < len(b.ops) {
+		res.Message = fmt.Sprintf("Nothing was changed, as one part cannot be done (%s): %s.", b.ops[i].Todo(), ref.Text)
+	}
+	for k := range b.todos {
+		b.todos[k].Status = "cancelled"
+	}
+	res.Todos = b.todos
+	return res, nil
+}
+
+func nothing(message string, outcome api.Outcome) Result {
+	return Result{Model: Rules, Message: message, Outcome: outcome}
+}
+
+// misunderstood tells the user what was not understood, and what to say instead.
+func misunderstood(e *rules.Misunderstanding) Result {
+	text := e.Error() + " Nothing was changed"
+	if e.Others {
+		text += ", also not by the other parts: a prompt is carried out whole or not at all"
+	}
+	text += "."
+	if e.Nearest != "" {
+		text += "\n\nThe nearest instruction that I know: " + e.Nearest
+		var fill []string
+		if strings.Contains(e.Nearest, "PAGE") {
+			fill = append(fill, "the path of a page for PAGE")
+		}
+		if strings.Contains(e.Nearest, "…") {
+			fill = append(fill, "your words for …")
+		}
+		if len(fill) > 0 {
+			text += "\n(Put " + strings.Join(fill, ", and ") + ".)"
+		}
+	}
+	outcome := api.OutcomeNotUnderstood
+	if e.Detail {
+		outcome = api.OutcomeNeedsDetail
+	}
+	return nothing(text+"\n\nI work without a language model and carry out instructions of fixed forms. “docent job create --help” lists them, and so does the page agent/instructions of Docent's documentation.", outcome)
+}
+
+// checked refuses changes that would break something, and says what was looked at.
+func (b *builtin) checked(changes []Change) ([]string, error) {
+	faults, checked, err := b.check.Problems(changes)
+	if err != nil {
+		return nil, err
+	}
+	if len(faults) > 0 {
+		more := ""
+		if len(faults) > 10 {
+			more = fmt.Sprintf("; and %d more", len(faults)-10)
+			faults = faults[:10]
+		}
+		return nil, say.Refuse("the check of the result failed: %s%s", strings.Join(faults, "; "), more)
+	}
+	return checked, nil
+}

@@ -1,0 +1,243 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"docent/agent/say"
+	"docent/agent/workspace"
+	"docent/api"
+)
+
+// A Command is a program of the operator's that looks at a result: the site's build, or a prose linter. It is content when
+// it ends with status 0; with another one, what it printed is the complaint.
+type Command struct {
+	Args    []string
+	Folder  string        // of the repository, that it runs in; the root where empty
+	Timeout time.Duration // 5 min
+	Memory  int64         // bytes that each of its processes may allocate; 2 GiB
+	Path    string        // where it and what it starts are looked for: PATH
+}
+
+const (
+	defaultPath    = "/usr/local/bin:/usr/bin:/bin"
+	maxComplaint   = 64 << 10
+	maxScratch     = 1 << 30 // bytes of a checkout, and of any file that a command writes
+	checksAtATime  = 2
+	checkLeftovers = 5 * time.Second // that ending a command, and what it left behind, may take
+	statusNotRun   = 125             // of the shell that sets the limits and of what starts it: the command was not run
+)
+
+// Commands are the commands of projects. Each run has a folder of its own with nothing but the repository's files, an
+// environment with nothing of the service's, and an end: its time, its memory and its output are bounded, and what it has
+// started is killed with it. That is no sandbox: what the repository holds may run in it, with all that its user may do.
+type Commands struct {
+	Folder   string // where the scratch folders are made; the system's for temporary files where empty
+	User     int    // id of the user that commands run as, where the service runs as root; its own where zero
+	Projects map[api.ProjectID]Command
+
+	once  sync.Once
+	turns chan struct{}
+}
+
+var _ Checks = (*Commands)(nil)
+
+// Check writes the files into a folder and runs the project's command in it.
+func (c *Commands) Check(ctx context.Context, project api.Project, files Files) (string, bool, error) {
+	cmd, ok := c.Projects[project.ID]
+	if !ok || len(cmd.Args) == 0 {
+		return "", false, nil
+	}
+	c.once.Do(func() { c.turns = make(chan struct{}, checksAtATime) })
+	select {
+	case c.turns <- struct{}{}:
+		defer func() { <-c.turns }()
+	case <-ctx.Done():
+		return "", true, ctx.Err()
+	}
+	if c.Folder != "" {
+		if err := os.MkdirAll(c.Folder, 0o700); err != nil {
+			return "", true, fmt.Errorf("make the folder of checks: %w", err)
+		}
+	}
+	scratch, err := os.MkdirTemp(c.Folder, "docent-check-")
+	if err != nil {
+		return "", true, fmt.Errorf("make a scratch folder: %w", err)
+	}
+	defer removeAll(scratch)
+	for _, d := range []string{"repository", "home", "tmp"} {
+		if err := os.Mkdir(filepath.Join(scratch, d), 0o700); err != nil {
+			return "", true, fmt.Errorf("make a scratch folder: %w", err)
+		}
+	}
+	if err := checkout(ctx, filepath.Join(scratch, "repository"), files); err != nil {
+		return "", true, fmt.Errorf("write the files to a scratch folder: %w", err)
+	}
+	if c.User > 0 {
+		if err := give(scratch, c.User); err != nil {
+			return "", true, fmt.Errorf("give the scratch folder to user %d: %w", c.User, err)
+		}
+	}
+	complaint, err := cmd.run(ctx, scratch, c.User)
+	return strings.ReplaceAll(complaint, filepath.Join(scratch, "repository")+"/", ""), true, err
+}
+
+// give makes all of a folder a user's own.
+func give(dir string, user int) error {
+	return filepath.WalkDir(dir, func(p string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(p, user, user)
+	})
+}
+
+// removeAll removes a folder, also where a command has taken its own rights to it.
+func removeAll(dir string) {
+	if os.RemoveAll(dir) == nil {
+		return
+	}
+	_ = filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(p, 0o700)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(dir)
+}
+
+// checkout writes files below a folder, and nowhere else whatever they are called.
+func checkout(ctx context.Context, dir string, files Files) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var size int64
+	for _, f := range files.List() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if workspace.CleanPath(f.Path) != nil {
+			continue // no path of this system, or git's own
+		}
+		if size += f.Size; size > maxScratch {
+			return fmt.Errorf("the repository has more than %d bytes", maxScratch)
+		}
+		content, err := files.Read(f.Path)
+		if err != nil {
+			return err
+		}
+		if err := root.MkdirAll(path.Dir(f.Path), 0o755); err != nil {
+			return err
+		}
+		if err := root.WriteFile(f.Path, content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run runs the command in its scratch folder.
+func (c Command) run(ctx context.Context, scratch string, user int) (string, error) {
+	timeout := c.Timeout
+	if timeout <= 0 {
+		timeout = 5 * time.Minute
+	}
+	memory := c.Memory
+	if memory <= 0 {
+		memory = 2 << 30
+	}
+	where := c.Path
+	if where == "" {
+		where = defaultPath
+	}
+	dir := filepath.Join(scratch, "repository")
+	if c.Folder != "" {
+		if workspace.CleanPath(c.Folder) != nil {
+			return "", fmt.Errorf("the folder %s of the check is no path within the repository", say.Quote(c.Folder))
+		}
+		dir = filepath.Join(dir, filepath.FromSlash(c.Folder))
+		if _, err := os.Stat(dir); err != nil {
+			return "", fmt.Errorf("the folder of the check: %w", err)
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	// The shell sets the limits and becomes the command: its words are arguments, never text of a script.
+	script := fmt.Sprintf("ulimit -c 0; ulimit -d %d && ulimit -t %d && ulimit -f %d || exit %d; exec \"$@\"", memory>>10, int64(timeout/time.Second)+1, maxScratch>>9, statusNotRun)
+	cmd := exec.CommandContext(limited, "/bin/sh", append([]string{"-c", script, "check"}, c.Args...)...)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + where, "HOME=" + filepath.Join(scratch, "home"), "TMPDIR=" + filepath.Join(scratch, "tmp"), "PWD=" + dir,
+		"LANG=C.UTF-8", "CI=1", "NO_COLOR=1",
+	}
+	var out capped
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = checkLeftovers
+	alone(cmd, user)
+	err := cmd.Run()
+	if cmd.Process != nil {
+		killGroup(cmd) // what it left running
+	}
+	var status *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case limited.Err() != nil:
+		return fmt.Sprintf("%s\n(it did not end within %v)", out.String(), timeout), nil
+	case err == nil || errors.Is(err, exec.ErrWaitDelay):
+		return "", nil
+	case errors.As(err, &status) && status.ExitCode() > 128: // as a shell says it of a command that a signal ended
+		return fmt.Sprintf("%s\n(it was ended: signal %d)", out.String(), status.ExitCode()-128), nil
+	case errors.As(err, &status) && status.ExitCode() < 0:
+		return fmt.Sprintf("%s\n(it was ended: %v)", out.String(), status), nil
+	case errors.As(err, &status) && (status.ExitCode() < statusNotRun || status.ExitCode() == 128):
+		return fmt.Sprintf("%s\n(%v)", out.String(), status), nil
+	}
+	return "", fmt.Errorf("start %s: %w: %s", say.Quote(c.Args[0]), err, say.OneLine(out.String(), 300))
+}
+
+// capped keeps the beginning and the end of what is written.
+type capped struct {
+	mu   sync.Mutex
+	head bytes.Buffer
+	tail []byte
+	left int
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := len(p)
+	if room := maxComplaint/2 - c.head.Len(); room > 0 {
+		k := min(room, len(p))
+		c.head.Write(p[:k])
+		p = p[k:]
+	}
+	c.tail = append(c.tail, p...)
+	if over := len(c.tail) - maxComplaint/2; over > 0 {
+		c.left += over
+		c.tail = append(c.tail[:0], c.tail[over:]...)
+	}
+	return n, nil
+}
+
+func (c *capped) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.head.String()
+	if c.left > 0 {
+		s += fmt.Sprintf("\n[%d bytes left out]\n", c.left)
+	}
+	return strings.ToValidUTF8(s+string(c.tail), "�")
+}

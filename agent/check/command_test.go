@@ -1,0 +1,142 @@
+//go:build unix
+
+package check_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"docent/agent/check"
+	"docent/api"
+)
+
+type fileSet map[string]string
+
+func (f fileSet) List() []api.File {
+	var out []api.File
+	for p, s := range f {
+		out = append(out, api.File{Path: p, Size: int64(len(s))})
+	}
+	return out
+}
+
+func (f fileSet) Read(p string) ([]byte, error) { return []byte(f[p]), nil }
+
+func TestACommandSeesTheFilesAndNothingOfTheService(t *testing.T) {
+	t.Setenv("DOCENT_MODEL_API_KEY", "sk-not-for-you")
+	for name, c := range map[string]struct {
+		command check.Command
+		want    string // in the complaint; "" for none
+		fails   string // words of the error
+	}{
+		"content":           {command: check.Command{Args: []string{"test", "-f", "docs/a.md"}}},
+		"complains":         {command: check.Command{Args: []string{"sh", "-c", "echo docs/a.md:1: too long >&2; exit 3"}}, want: "docs/a.md:1: too long\n\n(exit status 3)"},
+		"its folder":        {command: check.Command{Args: []string{"cat", "a.md", "none"}, Folder: "docs"}, want: "hello"},
+		"environment":       {command: check.Command{Args: []string{"sh", "-c", "env; exit 1"}}, want: "CI=1"},
+		"words stay words":  {command: check.Command{Args: []string{"sh", "-c", `echo "$1"; exit 1`, "x", `"; touch /tmp/y; $(id)`}}, want: `"; touch /tmp/y; $(id)`},
+		"time":              {command: check.Command{Args: []string{"sleep", "60"}, Timeout: 200 * time.Millisecond}, want: "did not end within 200ms"},
+		"time of children":  {command: check.Command{Args: []string{"sh", "-c", "sleep 60 & sleep 60"}, Timeout: 200 * time.Millisecond}, want: "did not end within"},
+		"left behind":       {command: check.Command{Args: []string{"sh", "-c", "sleep 60 & exit 0"}}},
+		"much to say":       {command: check.Command{Args: []string{"sh", "-c", "yes | head -c 5000000; echo END; exit 1"}}, want: "bytes left out]"},
+		"memory":            {command: check.Command{Args: []string{"sh", "-c", "x=$(head -c 200000000 /dev/zero | tr '\\0' x); echo ${#x}; exit 0"}, Memory: 32 << 20}, want: "("},
+		"is not there":      {command: check.Command{Args: []string{"no-such-program"}}, fails: "no-such-program"},
+		"folder is missing": {command: check.Command{Args: []string{"true"}, Folder: "elsewhere"}, fails: "folder of the check"},
+		"folder outside":    {command: check.Command{Args: []string{"true"}, Folder: "../.."}, fails: "no path within the repository"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			checks := &check.Commands{Folder: folder, Projects: map[api.ProjectID]check.Command{"p": c.command}}
+			files := fileSet{"docs/a.md": "hello\n", ".vale.ini": "x\n", "../outside.md": "x\n", ".git/hooks/pre-commit": "x\n", "/etc/x": "x\n"}
+			began := time.Now()
+			says, ok, err := checks.Check(t.Context(), api.Project{ID: "p"}, files)
+			if c.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), c.fails) {
+					t.Errorf("%v, want %q", err, c.fails)
+				}
+			} else if err != nil || !ok || (says == "") != (c.want == "") || !strings.Contains(says, c.want) {
+				t.Errorf("%q, %v, %v; want %q", says[:min(len(says), 500)], ok, err, c.want)
+			}
+			if len(says) > 70_000 || strings.Contains(says, "sk-not-for-you") || strings.Contains(says, folder+"/docent-check-") && name != "environment" {
+				t.Errorf("%d bytes: %s", len(says), says[:min(len(says), 500)])
+			}
+			if took := time.Since(began); took > 30*time.Second {
+				t.Errorf("took %v", took)
+			}
+			if left, err := filepath.Glob(filepath.Join(folder, "*")); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// What a command starts ends with it, also what has left its process group and session, and whose parent is gone.
+func TestNothingThatACommandStartedOutlivesIt(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
+		t.Skip("sessions of their own are ended on Linux, and made with setsid")
+	}
+	for name, c := range map[string]struct {
+		script  string
+		timeout time.Duration
+	}{
+		"it ended":          {script: `setsid sh -c 'echo $$ >>"$1/pids"; exec sleep 600' x "$1" & while [ ! -s "$1/pids" ]; do :; done`},
+		"twice removed":     {script: `setsid sh -c '(setsid sh -c "echo \$\$ >>\"\$1/pids\"; sleep 600; :" x "$1" &) ' x "$1"; while [ ! -s "$1/pids" ]; do :; done`},
+		"its time was over": {script: `setsid sh -c 'echo $$ >>"$1/pids"; exec sleep 600' x "$1" & sleep 600`, timeout: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			checks := &check.Commands{Projects: map[api.ProjectID]check.Command{"p": {Args: []string{"sh", "-c", c.script, "x", dir}, Timeout: c.timeout}}}
+			if says, _, err := checks.Check(t.Context(), api.Project{ID: "p"}, fileSet{"a.md": "x"}); err != nil || (says != "") != (c.timeout > 0) {
+				t.Fatalf("%q, %v", says, err)
+			}
+			pids, err := os.ReadFile(filepath.Join(dir, "pids"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for pid := range strings.Lines(string(pids)) {
+				n, err := strconv.Atoi(strings.TrimSpace(pid))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := syscall.Kill(n, 0); !errors.Is(err, syscall.ESRCH) {
+					t.Errorf("process %d lives on: %v", n, err)
+					_ = syscall.Kill(n, syscall.SIGKILL)
+				}
+			}
+		})
+	}
+}
+
+func TestAProjectWithoutACommandIsNotChecked(t *testing.T) {
+	checks := &check.Commands{Projects: map[api.ProjectID]check.Command{"q": {Args: []string{"false"}}}}
+	if says, ok, err := checks.Check(t.Context(), api.Project{ID: "p"}, fileSet{}); says != "" || ok || err != nil {
+		t.Error(says, ok, err)
+	}
+}
+
+func TestACommandEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	dir := t.TempDir()
+	began := filepath.Join(dir, "began")
+	go func() {
+		for {
+			if _, err := os.Stat(began); err == nil {
+				cancel()
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	checks := &check.Commands{Folder: dir, Projects: map[api.ProjectID]check.Command{"p": {Args: []string{"sh", "-c", "touch " + began + "; sleep 60"}}}}
+	if _, _, err := checks.Check(ctx, api.Project{ID: "p"}, fileSet{"a.md": "x"}); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,239 @@
+package edit
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"docent/agent/pages"
+	"docent/agent/say"
+	"docent/markup"
+)
+
+// blockText is a user's text as a block of a page, with its line ends.
+func blockText(text, eol string) string {
+	text = strings.Trim(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(l, " \t")
+	}
+	return strings.Join(lines, eol)
+}
+
+// insertBlock gives the edit that makes text a block of its own at a line's start.
+func insertBlock(src []byte, at int, text string) markup.Edit {
+	eol := pages.EOL(src)
+	var b strings.Builder
+	if at > 0 && at <= len(src) {
+		head := src[:at]
+		switch {
+		case !bytes.HasSuffix(head, []byte("\n")):
+			b.WriteString(eol + eol)
+		case !endsBlank(head):
+			b.WriteString(eol)
+		}
+	}
+	b.WriteString(blockText(text, eol))
+	b.WriteString(eol)
+	if at < len(src) && !startsBlank(src[at:]) {
+		b.WriteString(eol)
+	}
+	return markup.Edit{Span: markup.Span{Start: at, End: at}, New: []byte(b.String())}
+}
+
+func endsBlank(b []byte) bool {
+	b = bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
+	i := bytes.LastIndexByte(b, '\n')
+	return len(bytes.TrimSpace(b[i+1:])) == 0
+}
+
+func startsBlank(b []byte) bool {
+	return len(bytes.TrimSpace(b[:pages.LineAfter(b, 0)])) == 0
+}
+
+// backOver steps back over blank lines, so that a block stands right behind the text before it.
+func backOver(src []byte, at, least int) int {
+	for at > least {
+		start := pages.LineStart(src, at-1)
+		if start < least || len(bytes.TrimSpace(src[start:at])) > 0 {
+			break
+		}
+		at = start
+	}
+	return at
+}
+
+// Insert a block beside a heading.
+type Insert struct {
+	Text, Heading   string
+	Before, Section bool
+	Located
+}
+
+func (o *Insert) Todo() string {
+	side := "after"
+	if o.Before {
+		side = "before"
+	}
+	return fmt.Sprintf("Insert %s %s heading %s", say.Quote(o.Text), side, say.Quote(o.Heading)) + o.Scope.describe()
+}
+
+func (o *Insert) Run(r *Run) error {
+	if strings.TrimSpace(o.Text) == "" {
+		return say.Refuse("the text to insert is empty")
+	}
+	p, i, err := r.heading(o.Heading)
+	if err != nil {
+		return err
+	}
+	h := p.Headings[i]
+	at := pages.LineAfter(p.Src, h.Span.End)
+	if o.Before {
+		at = pages.LineStart(p.Src, h.Span.Start)
+	} else if o.Section {
+		at = backOver(p.Src, sectionEnd(p, i), at)
+	}
+	if err := r.edit(p, []markup.Edit{insertBlock(p.Src, at, o.Text)}, "blocks inserted", 1); err != nil {
+		return err
+	}
+	side := "after"
+	if o.Before {
+		side = "before"
+	}
+	r.Did("Inserted a block %s heading %s in %s", side, say.Quote(h.Text), r.Site.Show(p.Path))
+	r.headline("add text %s %s in %s", side, say.Quote(h.Text), r.Site.Show(p.Path))
+	return nil
+}
+
+// Add a section.
+type AddSection struct {
+	Title, Text, Near string
+	Before            bool
+	Located
+}
+
+func (o *AddSection) Todo() string {
+	return "Add a section " + say.Quote(o.Title) + o.Scope.describe()
+}
+
+func (o *AddSection) Run(r *Run) error {
+	title := say.OneLine(o.Title, 200)
+	if title == "" {
+		return say.Refuse("the section has no title")
+	}
+	var p *markup.Page
+	level, at := 2, 0
+	if o.Near != "" {
+		q, i, err := r.heading(o.Near)
+		if err != nil {
+			return err
+		}
+		p, level = q, q.Headings[i].Level
+		at = pages.LineStart(p.Src, p.Headings[i].Span.Start)
+		if !o.Before {
+			at = backOver(p.Src, sectionEnd(p, i), pages.LineAfter(p.Src, p.Headings[i].Span.End))
+		}
+	} else {
+		q, err := r.page()
+		if err != nil {
+			return err
+		}
+		p = q
+		at = backOver(p.Src, p.Body.End, p.Body.Start)
+	}
+	for _, h := range p.Headings {
+		if pages.SameFold(h.Text, title) {
+			return say.Idle("%s has a section %s already", r.Site.Show(p.Path), say.Quote(title))
+		}
+	}
+	text := strings.Repeat("#", level) + " " + title
+	if strings.TrimSpace(o.Text) != "" {
+		text += "\n\n" + strings.Trim(o.Text, "\n")
+	}
+	if err := r.edit(p, []markup.Edit{insertBlock(p.Src, at, text)}, "sections added", 1); err != nil {
+		return err
+	}
+	r.Did("Added the section %s to %s", say.Quote(title), r.Site.Show(p.Path))
+	r.headline("add the section %s to %s", say.Quote(title), r.Site.Show(p.Path))
+	return nil
+}
+
+// Append or prepend text to a page or a section.
+type Append struct {
+	Text, Section string
+	Top           bool
+	Located
+}
+
+func (o *Append) Todo() string {
+	verb := "Append"
+	if o.Top {
+		verb = "Prepend"
+	}
+	s := fmt.Sprintf("%s %s", verb, say.Quote(o.Text)) + o.Scope.describe()
+	if o.Section != "" {
+		s += " in section " + say.Quote(o.Section)
+	}
+	return s
+}
+
+func (o *Append) Run(r *Run) error {
+	if strings.TrimSpace(o.Text) == "" {
+		return say.Refuse("the text to add is empty")
+	}
+	var p *markup.Page
+	var at int
+	if o.Section != "" {
+		q, i, err := r.heading(o.Section)
+		if err != nil {
+			return err
+		}
+		p = q
+		first := pages.LineAfter(p.Src, p.Headings[i].Span.End)
+		if at = first; !o.Top {
+			at = backOver(p.Src, sectionEnd(p, i), first)
+		}
+	} else {
+		q, err := r.page()
+		if err != nil {
+			return err
+		}
+		p = q
+		if o.Top {
+			at = afterTitle(p)
+		} else {
+			at = backOver(p.Src, p.Body.End, p.Body.Start)
+		}
+	}
+	if err := r.edit(p, []markup.Edit{insertBlock(p.Src, at, o.Text)}, "blocks added", 1); err != nil {
+		return err
+	}
+	where := "at the end of"
+	if o.Top {
+		where = "at the beginning of"
+	}
+	what := r.Site.Show(p.Path)
+	if o.Section != "" {
+		what = "section " + say.Quote(o.Section) + " in " + what
+	}
+	r.Did("Added a block %s %s", where, what)
+	r.headline("add text to %s", r.Site.Show(p.Path))
+	return nil
+}
+
+// afterTitle is where the text of a page begins: behind its front matter, its imports and a first heading of level 1.
+func afterTitle(p *markup.Page) int {
+	at := p.Body.Start
+	for _, l := range p.Links {
+		if l.Kind == markup.ImportLink && len(bytes.TrimSpace(p.Src[at:l.Span.Start])) == 0 {
+			at = pages.LineAfter(p.Src, l.Span.End)
+		}
+	}
+	if len(p.Headings) > 0 && p.Headings[0].Level == 1 && len(bytes.TrimSpace(p.Src[at:p.Headings[0].Span.Start])) == 0 {
+		return pages.LineAfter(p.Src, p.Headings[0].Span.End)
+	}
+	for at < p.Body.End && len(bytes.TrimSpace(p.Src[at:pages.LineAfter(p.Src, at)])) == 0 {
+		at = pages.LineAfter(p.Src, at)
+	}
+	return at
+}

@@ -1,0 +1,229 @@
+package edit
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/golangci/misspell"
+
+	"docent/agent/pages"
+	"docent/agent/say"
+	"docent/agent/workspace"
+	"docent/markup"
+)
+
+// Fix typos.
+type FixTypos struct{ Located }
+
+func (o *FixTypos) Todo() string { return "Fix typos " + o.Scope.String() }
+
+func (o *FixTypos) Within(s Scope) Operation {
+	return &FixTypos{Located{o.Scope.elsewhere(s)}}
+}
+
+var typoWords = func() func(w string) (string, bool) {
+	fixes := map[string]string{}
+	for i := 0; i+1 < len(misspell.DictMain); i += 2 {
+		fixes[misspell.DictMain[i]] = misspell.DictMain[i+1]
+	}
+	return func(w string) (string, bool) {
+		fix, ok := fixes[strings.ToLower(w)]
+		if !ok {
+			return "", false
+		}
+		switch {
+		case w == strings.ToLower(w):
+			return fix, true
+		case w == strings.ToUpper(w):
+			return strings.ToUpper(fix), true
+		case unicode.IsUpper(rune(w[0])) && w[1:] == strings.ToLower(w[1:]):
+			return strings.ToUpper(fix[:1]) + fix[1:], true
+		}
+		return "", false // an odd form is a name
+	}
+}()
+
+var asciiWord = regexp.MustCompile(`[A-Za-z][A-Za-z']*[A-Za-z]`)
+
+func (o *FixTypos) Run(r *Run) error {
+	list := r.pages()
+	find := func(src []byte, at markup.Span) []hit {
+		var out []hit
+		for _, m := range asciiWord.FindAllIndex(src[at.Start:at.End], -1) {
+			sp := markup.Span{Start: at.Start + m[0], End: at.Start + m[1]}
+			fix, ok := typoWords(string(src[sp.Start:sp.End]))
+			if !ok || inWord(src, sp, at) || codeLike(src, sp, at, false, true) {
+				continue
+			}
+			out = append(out, hit{sp, fix})
+		}
+		return out
+	}
+	foreign := 0
+	list = slices.DeleteFunc(list, func(f string) bool {
+		p, err := r.Site.Page(f)
+		if err == nil && !pages.English(p) {
+			foreign++
+			return true
+		}
+		return false
+	})
+	if foreign > 0 {
+		r.Kept("Left %s of another language than English", say.Count(foreign, "page"))
+	}
+	n, files, err := r.rewritePages(list, r.reach(Manner{}), find, "typos fixed")
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return say.Idle("no word of the list of common misspellings occurs%s", o.Scope.there())
+	}
+	r.Did("Fixed %s in %s", say.Count(n, "typo"), say.Count(files, "file"))
+	r.headline("fix typos")
+	return nil
+}
+
+// Use one list marker.
+type ListMarkers struct {
+	Marker byte
+	Located
+}
+
+func (o *ListMarkers) Todo() string {
+	return fmt.Sprintf("Use “%c” for lists %s", o.Marker, o.Scope)
+}
+
+func (o *ListMarkers) Within(s Scope) Operation {
+	return &ListMarkers{o.Marker, Located{o.Scope.elsewhere(s)}}
+}
+
+var bullet = regexp.MustCompile(`^([ \t>]*(?:[-*+][ \t]+|[0-9]{1,9}[.)][ \t]+)*?)([-*+])(?:[ \t]+\S|[ \t]*\r?$)`)
+
+func (o *ListMarkers) Run(r *Run) error {
+	n, files := 0, 0
+	for _, f := range r.pages() {
+		p, err := r.Site.Page(f)
+		if err != nil || !workspace.IsPage(f) {
+			continue
+		}
+		var edits []markup.Edit
+		for at := p.Body.Start; at < len(p.Src); at = pages.LineAfter(p.Src, at) {
+			line := p.Src[at:pages.LineAfter(p.Src, at)]
+			m := bullet.FindSubmatchIndex(bytes.TrimRight(line, "\n"))
+			if m == nil {
+				continue
+			}
+			k := at + m[4]
+			if p.Src[k] == o.Marker || !r.isBullet(p, k) {
+				continue
+			}
+			edits = append(edits, markup.Edit{Span: markup.Span{Start: k, End: k + 1}, New: []byte{o.Marker}})
+		}
+		if edits = r.keep(p, edits); len(edits) == 0 {
+			continue
+		}
+		out, err := markup.Apply(p.Src, edits)
+		if err != nil {
+			return err
+		}
+		if q := markup.Parse(f, out); q.Plain(q.Body) != p.Plain(p.Body) || len(q.Headings) != len(p.Headings) || len(q.Code) != len(p.Code) {
+			r.Kept("Left the lists of %s: another marker would change what they say", r.Site.Show(f))
+			continue
+		}
+		if err := r.edit(p, edits, "list markers changed", len(edits)); err != nil {
+			return err
+		}
+		n += len(edits)
+		files++
+	}
+	if n == 0 {
+		return say.Idle("no list%s has another marker", o.Scope.there())
+	}
+	r.Did("Changed %s in %s to “%c”", say.Count(n, "list marker"), say.Count(files, "file"), o.Marker)
+	r.headline("use “%c” for lists", o.Marker)
+	return nil
+}
+
+// isBullet tells a list marker from a character of text, code, a rule or an underline.
+func (r *Run) isBullet(p *markup.Page, at int) bool {
+	for _, c := range p.Code {
+		if at >= c.Span.Start && at < c.Span.End {
+			return false
+		}
+	}
+	for _, t := range p.Tags {
+		if at >= t.Span.Start && at < t.Span.End {
+			return false
+		}
+	}
+	for _, h := range p.Headings {
+		if at >= h.Span.Start && at < h.Span.End {
+			return false
+		}
+	}
+	for _, s := range p.Prose {
+		if at >= s.Start && at < s.End {
+			return false
+		}
+	}
+	line := bytes.TrimSpace(p.Src[pages.LineStart(p.Src, at):pages.LineAfter(p.Src, at)])
+	marks := bytes.Count(line, []byte{p.Src[at]})
+	return !(marks >= 3 && len(bytes.Trim(line, string(p.Src[at])+" \t")) == 0)
+}
+
+// Give bare code fences a language.
+type LabelFences struct {
+	Lang string
+	Located
+}
+
+func (o *LabelFences) Todo() string {
+	return fmt.Sprintf("Add language %s to bare code fences %s", o.Lang, o.Scope)
+}
+
+func (o *LabelFences) Within(s Scope) Operation {
+	return &LabelFences{o.Lang, Located{o.Scope.elsewhere(s)}}
+}
+
+func (o *LabelFences) Run(r *Run) error {
+	n, files := 0, 0
+	for _, f := range r.pages() {
+		p, err := r.Site.Page(f)
+		if err != nil || !workspace.IsPage(f) {
+			continue
+		}
+		var edits []markup.Edit
+		for _, c := range p.Code {
+			if c.Inline || c.Lang != "" || c.Info != "" || c.Span.Start == c.Inner.Start {
+				continue
+			}
+			ch := p.Src[c.Span.Start]
+			if ch != '`' && ch != '~' {
+				continue
+			}
+			k := c.Span.Start
+			for k < c.Span.End && p.Src[k] == ch {
+				k++
+			}
+			edits = append(edits, markup.Edit{Span: markup.Span{Start: k, End: k}, New: []byte(o.Lang)})
+		}
+		if edits = r.keep(p, edits); len(edits) == 0 {
+			continue
+		}
+		if err := r.edit(p, edits, "code fences labelled", len(edits)); err != nil {
+			return err
+		}
+		n += len(edits)
+		files++
+	}
+	if n == 0 {
+		return say.Idle("there is no bare code fence%s", o.Scope.there())
+	}
+	r.Did("Added language %s to %s in %s", o.Lang, say.Count(n, "code fence"), say.Count(files, "file"))
+	r.headline("add language %s to code fences", o.Lang)
+	return nil
+}

@@ -1,0 +1,194 @@
+package edit
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"docent/agent/pages"
+	"docent/agent/say"
+	"docent/markup"
+)
+
+// Change where links lead: those to one target, or the one with a text.
+type PointLinks struct {
+	Dest, Text string // either
+	To         string
+	Located
+}
+
+func (o *PointLinks) Todo() string {
+	what := "the links to " + say.Quote(o.Dest)
+	if o.Dest == "" {
+		what = "the link " + say.Quote(o.Text)
+	}
+	return fmt.Sprintf("Point %s to %s %s", what, say.Quote(o.To), o.Scope)
+}
+
+func (o *PointLinks) Within(s Scope) Operation {
+	c := *o
+	c.Scope = o.Scope.elsewhere(s)
+	return &c
+}
+
+// A named target is an address, or a page with an anchor.
+type named struct {
+	address string // as it was written
+	file    string // empty for an address elsewhere
+	anchor  string // with its mark
+}
+
+func (r *Run) named(s string) (named, error) {
+	if strings.Contains(s, ":") || strings.HasPrefix(s, "#") || strings.HasPrefix(s, "//") {
+		return named{address: s}, nil
+	}
+	n := named{address: s}
+	s, anchor, ok := strings.Cut(s, "#")
+	if ok {
+		n.anchor = "#" + anchor
+	}
+	f, err := r.Site.Find(s)
+	n.file = f
+	return n, err
+}
+
+func (o *PointLinks) Run(r *Run) error {
+	to, err := r.named(o.To)
+	if err != nil {
+		return err
+	}
+	from, _ := r.named(o.Dest) // one that leads nowhere is found as it is written
+	n, files, anchored := 0, 0, 0
+	edits := map[*markup.Page][]markup.Edit{}
+	list, err := r.readable(r.bounds)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		for _, l := range p.Links {
+			if l.At.Start >= l.At.End || l.Kind == markup.ImportLink {
+				continue
+			}
+			t := r.Site.Resolve(p.Path, l)
+			switch {
+			case o.Text != "" && (l.Kind != markup.InlineLink || strings.TrimSpace(l.Text) != strings.TrimSpace(o.Text)):
+				continue
+			case o.Text == "" && l.Dest != o.Dest:
+				if from.file == "" || !t.Local || t.File != from.file {
+					continue
+				}
+				if "#"+t.Fragment != from.anchor && (t.Fragment != "" || from.anchor != "") {
+					anchored++
+					continue
+				}
+			}
+			next := to.address
+			switch {
+			case to.file == "":
+			case t.Local:
+				t.ByAlias = false // the link leads to another page now
+				next = r.Site.Address(p.Path, t, to.file, strings.TrimSuffix(l.Dest, "#"+t.Fragment)) + to.anchor
+			default:
+				next = pages.Relative(path.Dir(p.Path), to.file) + to.anchor
+			}
+			edits[p] = append(edits[p], markup.Edit{Span: l.At, New: []byte(next)})
+		}
+		edits[p] = r.keep(p, edits[p])
+		n += len(edits[p])
+	}
+	what := "no link leads to " + say.Quote(o.Dest)
+	if o.Text != "" {
+		what = "no link has the text " + say.Quote(o.Text)
+	}
+	switch {
+	case n == 0 && anchored > 0:
+		return say.Refuse("%s itself %s; its anchors have %s: name the one that is meant", what, o.Scope, say.Count(anchored, "link"))
+	case n == 0:
+		return say.Refuse("%s %s", what, o.Scope)
+	case n > 1 && o.Text != "":
+		return say.Refuse("%d links have the text %s %s, so none is certain", n, say.Quote(o.Text), o.Scope)
+	}
+	for _, p := range inOrder(edits) {
+		if len(edits[p]) == 0 {
+			continue
+		}
+		if err := r.edit(p, edits[p], "links changed", len(edits[p])); err != nil {
+			return err
+		}
+		files++
+	}
+	if anchored > 0 {
+		r.Kept("Left %s to anchors of %s", say.Count(anchored, "link"), say.Quote(o.Dest))
+	}
+	r.Did("Pointed %s in %s to %s", say.Count(n, "link"), say.Count(files, "file"), say.Quote(o.To))
+	r.headline("point links to %s", say.Quote(o.To))
+	return nil
+}
+
+// Fix broken links.
+type FixLinks struct{ Located }
+
+func (o *FixLinks) Todo() string { return "Fix broken internal links " + o.Scope.String() }
+
+func (o *FixLinks) Within(s Scope) Operation {
+	return &FixLinks{Located{o.Scope.elsewhere(s)}}
+}
+
+func (o *FixLinks) Run(r *Run) error {
+	fixed, files := 0, 0
+	var left []string
+	for _, f := range r.pages() {
+		if err := r.Context.Err(); err != nil {
+			return err
+		}
+		p, err := r.Site.Page(f)
+		if err != nil {
+			continue
+		}
+		var edits []markup.Edit
+		regions, whole := r.bounds.within(p)
+		for _, l := range r.Site.Broken(p) {
+			if !whole && !inside(l.At, regions) {
+				continue
+			}
+			next, ok := r.Site.Repair(p, l)
+			if !ok || next == l.Dest {
+				left = append(left, r.Site.Show(f)+": "+say.OneLine(l.Dest, 120))
+				continue
+			}
+			edits = append(edits, markup.Edit{Span: l.At, New: []byte(next)})
+		}
+		if len(edits) == 0 {
+			continue
+		}
+		if err := r.edit(p, edits, "links fixed", len(edits)); err != nil {
+			return err
+		}
+		fixed += len(edits)
+		files++
+	}
+	for _, l := range left {
+		r.Kept("No certain target for the link in %s", l)
+	}
+	if fixed == 0 {
+		if len(left) > 0 {
+			return say.Refuse("%s, but for none is one target certain: %s", brokenText(len(left)), say.List(left))
+		}
+		return say.Idle("there is no broken internal link%s", o.Scope.there())
+	}
+	r.Did("Fixed %s in %s%s", say.Count(fixed, "broken link"), say.Count(files, "file"), func() string {
+		if len(left) > 0 {
+			return fmt.Sprintf("; %d more have no certain target", len(left))
+		}
+		return ""
+	}())
+	r.headline("fix broken links")
+	return nil
+}
+
+func brokenText(n int) string {
+	if n == 1 {
+		return "1 link leads nowhere"
+	}
+	return fmt.Sprintf("%d links lead nowhere", n)
+}

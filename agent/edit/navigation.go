@@ -1,0 +1,130 @@
+package edit
+
+import (
+	"docent/agent/pages"
+	"docent/agent/say"
+)
+
+// moveInNavigation makes navigation and redirects follow a page.
+func (r *Run) moveInNavigation(nav *pages.Navigation, from, to string) error {
+	entries, addresses, err := nav.Rename(from, to)
+	if err != nil {
+		return err
+	}
+	if entries+addresses > 0 {
+		if err := r.Files.Write(nav.File, nav.Src); err != nil {
+			return err
+		}
+		r.Tally(nav.File, "navigation entries changed", entries+addresses)
+		r.Did("Changed %s", say.Count(entries+addresses, "navigation entry"))
+	}
+	if nav.MkDocs {
+		r.Kept("No redirect was added: MkDocs has none of its own")
+		return nil
+	}
+	where, n, err := nav.Redirect(from, to)
+	if err != nil {
+		return err
+	}
+	if where == nil || n == 0 {
+		r.Kept("No redirect was added: the site's redirects are not in a form that can be edited")
+		return nil
+	}
+	if err := r.Files.Write(where.File, where.Src); err != nil {
+		return err
+	}
+	r.Tally(where.File, "redirects changed", n)
+	r.Did("Added a redirect from /%s to /%s", nav.Route(from), nav.Route(to))
+	return nil
+}
+
+// List a page in the navigation, or take it out.
+type NavEntry struct {
+	Page, Group, After, Before string
+	Top, Remove                bool
+	unlocated
+}
+
+func (o *NavEntry) Todo() string {
+	if o.Remove {
+		return "Remove " + o.Page + " from the navigation"
+	}
+	return "Add " + o.Page + " to the navigation"
+}
+
+func (o *NavEntry) Run(r *Run) error {
+	f, err := r.Site.Find(o.Page)
+	if err != nil {
+		return err
+	}
+	nav, err := r.Site.Navigation()
+	if err != nil {
+		return err
+	}
+	if nav == nil {
+		return say.Refuse("the navigation of this site cannot be edited: %s", r.Site.WhyNoNavigation())
+	}
+	if o.Remove {
+		k, err := nav.Drop(f)
+		if err != nil {
+			return err
+		}
+		if k == 0 {
+			return say.Idle("%s is not in the navigation", r.Site.Show(f))
+		}
+		r.Dropped[f] = true
+		r.Tally(nav.File, "navigation entries removed", k)
+		r.Did("Removed %s from the navigation", r.Site.Show(f))
+		r.headline("remove %s from the navigation", r.Site.Show(f))
+		return r.Files.Write(nav.File, nav.Src)
+	}
+	p, err := r.Site.Page(f)
+	if err != nil {
+		return err
+	}
+	where, err := nav.Add(f, p.Title(), o.Group, o.After, o.Before, o.Top)
+	if err != nil {
+		return err
+	}
+	r.Tally(nav.File, "navigation entries added", 1)
+	if where == "" {
+		where = "the top"
+	}
+	r.Did("Added %s to the navigation under %s", r.Site.Show(f), say.Quote(where))
+	r.headline("add %s to the navigation", r.Site.Show(f))
+	return r.Files.Write(nav.File, nav.Src)
+}
+
+// ListPage gives a new page its place in the navigation.
+func (r *Run) ListPage(f, title, group string) error {
+	nav, err := r.Site.Navigation()
+	if err != nil {
+		return err
+	}
+	if nav == nil {
+		if group != "" {
+			return say.Refuse("the navigation of this site cannot be edited: %s", r.Site.WhyNoNavigation())
+		}
+		if r.Site.Generated() {
+			r.Kept("The navigation was not edited: %s", r.Site.WhyNoNavigation())
+		}
+		return nil
+	}
+	where, err := nav.Add(f, title, group, "", "", false)
+	if err != nil {
+		if group != "" {
+			return err
+		}
+		if _, ok := err.(*say.Refusal); !ok {
+			return err
+		}
+		r.Kept("The page is in no navigation yet: %v. Say: add %s to navigation under \"…\"", err, r.Site.Show(f))
+		return nil
+	}
+	if err := r.Files.Write(nav.File, nav.Src); err != nil {
+		return err
+	}
+	r.Tally(nav.File, "navigation entries added", 1)
+	r.Did("Added it to the navigation under %s", say.Quote(where))
+	return nil
+}

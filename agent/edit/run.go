@@ -1,0 +1,118 @@
+package edit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"docent/agent/pages"
+	"docent/agent/workspace"
+	"docent/api"
+)
+
+// An Instruction is an earlier instruction of the job and what became of it.
+type Instruction struct {
+	Prompt  string
+	Message string // what the agent said at its end
+	Commit  string // where it ended in a commit
+	Branch  string // that the commit was made for
+
+	// Pull is the state of the pull request that it went into: open where this instruction adds to it. It is empty where that
+	// is not known.
+	Pull api.PullState `cbor:"-"`
+}
+
+// A Run is one instruction being carried out on a workspace, with the account of what it did.
+type Run struct {
+	Context context.Context
+	Files   *workspace.Workspace
+	Site    *pages.Site
+	Earlier []Instruction // of the same job, oldest first
+
+	Done     []string // what was done, a sentence each
+	Left     []string // what was left, and why
+	Titles   []string
+	Counts   map[string]map[string]int // file -> what -> how often
+	Origin   map[string]string         // file moved -> where it was in the base
+	Dropped  map[string]bool           // pages taken out of the navigation on request
+	Replaced []replaced
+	bounds   *bounds         // of the operation that is carried out
+	Undone   bool            // an earlier instruction was undone
+	Meant    map[string]bool // files that built-in instructions delete; nil where a language model works
+}
+
+func NewRun(ctx context.Context, ws *workspace.Workspace, project api.Project, earlier []Instruction, now time.Time) (*Run, error) {
+	site, err := pages.Open(ws, project, now)
+	return &Run{
+		Context: ctx, Files: ws, Site: site, Earlier: earlier,
+		Counts: map[string]map[string]int{}, Origin: map[string]string{}, Dropped: map[string]bool{},
+	}, err
+}
+
+func (r *Run) Did(format string, args ...any) { r.Done = append(r.Done, fmt.Sprintf(format, args...)) }
+
+func (r *Run) headline(format string, args ...any) {
+	r.Titles = append(r.Titles, fmt.Sprintf(format, args...))
+}
+
+func (r *Run) Kept(format string, args ...any) {
+	if s := fmt.Sprintf(format, args...); !slices.Contains(r.Left, s) {
+		r.Left = append(r.Left, s)
+	}
+}
+
+func (r *Run) Tally(file, what string, n int) {
+	if r.Counts[file] == nil {
+		r.Counts[file] = map[string]int{}
+	}
+	r.Counts[file][what] += n
+}
+
+// moved carries the account of a file over to its new place.
+func (r *Run) moved(from, to string) {
+	if c := r.Counts[from]; c != nil {
+		r.Counts[to] = c
+		delete(r.Counts, from)
+	}
+	first := from
+	if o, ok := r.Origin[from]; ok {
+		first = o
+		delete(r.Origin, from)
+	}
+	r.Origin[to] = first
+}
+
+// means notes what an operation of the built-in instructions deletes: the instruction was read as just that.
+func (r *Run) means(file string) {
+	if r.Meant != nil {
+		r.Meant[file] = true
+	}
+}
+
+// A savepoint is the state of a run that an operation may be taken back to.
+type savepoint struct {
+	edits   workspace.Saved
+	done    int
+	left    int
+	titles  int
+	counts  map[string]map[string]int
+	origin  map[string]string
+	dropped map[string]bool
+}
+
+func (r *Run) Save() savepoint {
+	m := savepoint{r.Files.Save(), len(r.Done), len(r.Left), len(r.Titles), map[string]map[string]int{}, maps.Clone(r.Origin), maps.Clone(r.Dropped)}
+	for f, c := range r.Counts {
+		m.counts[f] = maps.Clone(c)
+	}
+	return m
+}
+
+func (r *Run) Restore(m savepoint) {
+	r.Files.Restore(m.edits)
+	r.Done, r.Left, r.Titles = r.Done[:m.done], r.Left[:m.left], r.Titles[:m.titles]
+	r.Counts, r.Origin, r.Dropped = m.counts, m.origin, m.dropped
+	r.Replaced = nil
+}

@@ -1,0 +1,235 @@
+package pages
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"docent/agent/say"
+	"docent/agent/workspace"
+	"docent/api"
+)
+
+// Called tells whether a name means a file: its path or address, a folder that it is in, or a glob.
+func (s *Site) Called(name, file string) bool {
+	name = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(name), "./"), "/")
+	if own := strings.TrimSuffix(s.project.SiteURL, "/"); own != "" {
+		name = strings.TrimPrefix(name, strings.TrimPrefix(own, "/")+"/")
+	}
+	shown := s.Show(file)
+	if name == "" || name == "." {
+		return false
+	}
+	if workspace.Globbed(name, file) || workspace.Globbed(name, shown) {
+		return true
+	}
+	f, err := s.Find(name)
+	if err == nil && !strings.HasSuffix(name, "/") {
+		return f == file
+	}
+	folder := strings.TrimSuffix(name, "/")
+	if strings.HasPrefix(file, folder+"/") || strings.HasPrefix(shown, folder+"/") || strings.HasSuffix(name, "/") && !strings.Contains(folder, "/") && slices.Contains(strings.Split(path.Dir(shown), "/"), folder) {
+		return true
+	}
+	return s.Titled(name, file)
+}
+
+// Titled tells whether a name is the title of a page, or what its file is called.
+func (s *Site) Titled(name, file string) bool {
+	if SameFold(Humanise(workspace.Stem(path.Base(file))), name) || SameFold(workspace.Stem(path.Base(file)), name) {
+		return true
+	}
+	if !workspace.IsPage(file) {
+		return false
+	}
+	p, err := s.Page(file)
+	return err == nil && SameFold(p.Title(), name)
+}
+
+// Find settles which file a user's path means.
+func (s *Site) Find(p string) (string, error) {
+	if own := s.own; own != "" && (p == own || strings.HasPrefix(p, own+"/")) {
+		p, _, _ = LocalPath(strings.TrimPrefix(p, own) + "/")
+		if f := s.shownAt(p); f != "" {
+			return f, nil
+		}
+	}
+	if strings.HasPrefix(p, "/") && !s.Files.Exists(path.Join(s.Files.DocsDir, p)) { // an address goes before a path without its extension
+		for _, prefix := range s.prefixes() {
+			if rel, ok := under(prefix, p); ok {
+				if f := s.shownAt(rel); f != "" {
+					return f, nil
+				}
+			}
+		}
+	}
+	name := strings.TrimPrefix(p, "./")
+	name = strings.TrimPrefix(name, "/")
+	if name == "" {
+		return "", say.Refuse("a path is empty")
+	}
+	if err := workspace.CleanPath(strings.TrimSuffix(name, "/")); err != nil {
+		return "", err
+	}
+	name = strings.TrimSuffix(name, "/")
+	var tries []string
+	tries = append(tries, path.Join(s.Files.DocsDir, name), path.Join(s.Root, name))
+	if s.Files.DocsDir != "" && strings.HasPrefix(name, s.Files.DocsDir+"/") {
+		tries = append(tries, name)
+	}
+	if s.Files.DocsDir != "" {
+		tries = append(tries, name)
+	}
+	for _, t := range tries {
+		for _, form := range []string{t, norm.NFC.String(t), norm.NFD.String(t)} {
+			if f := s.lookup(form); f != "" && s.Files.InDocs(f) {
+				return f, nil
+			}
+		}
+	}
+	for _, t := range tries {
+		if err := s.Files.ViaLink(t); err != nil {
+			return "", err
+		}
+	}
+	if rel, ok := under(s.prefix, name); ok && s.prefix != "" {
+		if f := s.lookup(path.Join(s.Root, rel)); f != "" && s.Files.InDocs(f) {
+			return f, nil
+		}
+	}
+	if f := s.shownAt(name); f != "" && s.Generated() {
+		return f, nil
+	}
+	for _, t := range tries {
+		if s.Files.Exists(t) && !s.Files.InDocs(t) {
+			return "", say.Refuse("%s lies outside the documentation folder %s", t, s.Files.DocsDir)
+		}
+	}
+	// A bare name is enough where one page alone has it.
+	if !strings.Contains(name, "/") {
+		var same []string
+		for _, f := range s.List() {
+			base := path.Base(f)
+			if base == name || strings.TrimSuffix(base, path.Ext(base)) == name {
+				same = append(same, f)
+			}
+		}
+		if len(same) == 1 {
+			return same[0], nil
+		}
+		if len(same) > 1 {
+			return "", say.Refuse("%s could be any of %s", say.Quote(p), say.List(same))
+		}
+	}
+	return "", say.Refuse("there is no page %s", say.Quote(p))
+}
+
+// Fresh settles where a new page goes.
+func (s *Site) Fresh(p string) (string, error) {
+	name := strings.TrimPrefix(strings.TrimPrefix(p, "./"), "/")
+	if err := workspace.CleanPath(name); err != nil {
+		return "", err
+	}
+	if !workspace.IsPage(name) {
+		if ext := path.Ext(name); ext != "" && workspace.TextExts[strings.ToLower(ext)] {
+			return "", say.Refuse("%s is no Markdown page", say.Quote(p))
+		}
+		name += s.ext()
+	}
+	base := s.Root
+	if !s.Files.InDocs(path.Join(base, "x")) {
+		base = s.Files.DocsDir
+	}
+	if s.Files.DocsDir != "" && strings.HasPrefix(name, s.Files.DocsDir+"/") || base != "" && strings.HasPrefix(name, base+"/") {
+		return name, s.Files.Writable(name)
+	}
+	// A path written from the documentation folder although the pages begin lower down is taken as it stands.
+	if first, _, ok := strings.Cut(name, "/"); ok && base != s.Files.DocsDir && !s.Files.IsDir(path.Join(base, first)) && s.Files.IsDir(path.Join(s.Files.DocsDir, first)) {
+		base = s.Files.DocsDir
+	}
+	f := path.Join(base, name)
+	return f, s.Files.Writable(f)
+}
+
+// ext is the extension that most pages have.
+func (s *Site) ext() string {
+	counts := map[string]int{}
+	for _, f := range s.List() {
+		counts[strings.ToLower(path.Ext(f))]++
+	}
+	best := ".md"
+	if s.Generator.Kind == api.SiteMintlify {
+		best = ".mdx"
+	}
+	for _, e := range []string{".md", ".mdx", ".markdown"} {
+		if counts[e] > counts[best] {
+			best = e
+		}
+	}
+	return best
+}
+
+// Show names a file for people: relative to the documentation folder.
+func (s *Site) Show(p string) string {
+	if s.Files.DocsDir == "" {
+		return p
+	}
+	return strings.TrimPrefix(p, s.Files.DocsDir+"/")
+}
+
+// Matching gives the pages that a pattern fits.
+func (s *Site) Matching(said, pattern string) ([]string, error) {
+	for _, seg := range strings.Split(pattern, "/") {
+		if seg == ".." || strings.EqualFold(seg, ".git") {
+			return nil, say.Refuse("the path %s leaves the documentation", say.Quote(said))
+		}
+	}
+	var out []string
+	for _, f := range s.List() {
+		if workspace.Globbed(pattern, f) || workspace.Globbed(pattern, s.Show(f)) || s.Root != "" && workspace.Globbed(pattern, strings.TrimPrefix(f, s.Root+"/")) {
+			out = append(out, f)
+		}
+	}
+	if len(out) == 0 {
+		return nil, say.Refuse("no page matches %s", say.Quote(said))
+	}
+	return out, nil
+}
+
+// Below gives the pages of a folder, and whether there is one.
+func (s *Site) Below(folder string) (pages []string, dir bool) {
+	if workspace.CleanPath(folder) != nil {
+		return nil, false
+	}
+	for _, d := range []string{path.Join(s.Files.DocsDir, folder), path.Join(s.Root, folder), folder} {
+		if !s.Files.IsDir(d) || d != s.Files.DocsDir && !s.Files.InDocs(d+"/x") {
+			continue
+		}
+		dir = true
+		for _, p := range s.List() {
+			if strings.HasPrefix(p, d+"/") {
+				pages = append(pages, p)
+			}
+		}
+		if len(pages) > 0 {
+			break
+		}
+	}
+	return pages, dir
+}
+
+func SameFold(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
+
+func Humanise(name string) string {
+	words := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || unicode.IsSpace(r) })
+	if len(words) == 0 {
+		return name
+	}
+	first := []rune(words[0])
+	first[0] = unicode.ToUpper(first[0])
+	words[0] = string(first)
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,23 @@
+package pages
+
+import (
+	"bytes"
+)
+
+func LineStart(src []byte, i int) int {
+	return bytes.LastIndexByte(src[:i], '\n') + 1
+}
+
+func LineAfter(src []byte, i int) int {
+	if k := bytes.IndexByte(src[i:], '\n'); k >= 0 {
+		return i + k + 1
+	}
+	return len(src)
+}
+
+func EOL(src []byte) string {
+	if i := bytes.IndexByte(src, '\n'); i > 0 && src[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}

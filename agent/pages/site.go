@@ -1,0 +1,322 @@
+package pages
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"docent/agent/say"
+	"docent/agent/workspace"
+	"docent/api"
+	"docent/markup"
+	"docent/site"
+)
+
+// A Site is the pages as their readers meet them: the addresses they are reached by, which are those that search
+// shows too, and the links between them. It reads the workspace as it is now; a page is parsed again only when its bytes have
+// changed.
+type Site struct {
+	Files     *workspace.Workspace
+	project   api.Project
+	now       time.Time
+	Generator site.Site
+	Root      string // folder that the pages' paths begin at, relative to the repository
+	prefix    string // what root-relative links begin with before that, without slashes
+	own       string // where readers find the documentation folder; empty where that is not known
+	base      string // the path of that
+	ends      *bool  // links to pages end in a slash; nil when not counted yet
+	dots      *bool  // links to neighbours begin with "./"; nil when not counted yet
+
+	listed   []string // the pages; for which list of files that holds
+	listedOf *string
+
+	pages  map[string]*markup.Page
+	marked map[*markup.Page]map[string]bool // anchors of pages that import nothing
+	shown  *site.Map                        // where the pages are shown; nil when not looked for yet
+	seen   int                              // how much of the workspace's log shown knows of
+}
+
+func Open(ws *workspace.Workspace, project api.Project, now time.Time) (*Site, error) {
+	project.DocsDir = ws.DocsDir
+	s := &Site{Files: ws, project: project, now: now, pages: map[string]*markup.Page{}, marked: map[*markup.Page]map[string]bool{}}
+	return s, s.open()
+}
+
+// At is the same documentation in another workspace.
+func (s *Site) At(ws *workspace.Workspace) (*Site, error) {
+	other := *s
+	other.Files, other.pages, other.marked, other.shown, other.seen = ws, maps.Clone(s.pages), maps.Clone(s.marked), nil, 0
+	if slices.ContainsFunc(s.Files.Log, s.configures) {
+		return &other, other.open()
+	}
+	return &other, nil
+}
+
+// configures tells whether a file says how the site is made.
+func (s *Site) configures(p string) bool {
+	rel, ok := site.Relative(s.Files.DocsDir, p)
+	return ok && site.Concerns(rel)
+}
+
+// open finds out how the site is made.
+func (s *Site) open() error {
+	var files []string
+	for _, f := range s.Files.List() {
+		if rel, ok := site.Relative(s.Files.DocsDir, f); ok && (site.Concerns(rel) || site.IsPage(rel) && !workspace.Private(rel)) {
+			files = append(files, rel)
+		}
+	}
+	var failed error
+	s.Generator = site.Open(s.project, files, func(p string) ([]byte, error) {
+		src, err := s.Files.Read(path.Join(s.Files.DocsDir, p))
+		var refused *say.Refusal
+		if err != nil && !workspace.NotExist(err) && !errors.As(err, &refused) {
+			failed = err
+		}
+		return src, err
+	})
+	if failed != nil {
+		return failed // what cannot be read now is not what is not there
+	}
+	s.shown = nil
+	s.own, _ = s.Generator.Address()
+	s.base = s.Generator.Base()
+	if s.Root = s.Files.DocsDir; !s.Generated() {
+		return s.findRoot()
+	}
+	s.prefix = s.base
+	if dir := s.Generator.Pages(); s.Files.InDocs(dir+"/x") && s.Files.IsDir(dir) {
+		s.Root = dir
+	}
+	return nil
+}
+
+// Generated tells whether it is known what makes the site, and so where its pages are shown.
+func (s *Site) Generated() bool {
+	return s.Generator.Kind != "" && s.Generator.Kind != api.SitePlain
+}
+
+// addresses are those of the pages as they are now.
+func (s *Site) addresses() *site.Map {
+	if slices.ContainsFunc(s.Files.Log[s.seen:], s.configures) {
+		_ = s.open() // what cannot be read any more is seen when it is edited or checked
+		s.shown = nil
+	}
+	read := func(f string) (site.Page, site.Front) {
+		rel, _ := site.Relative(s.Files.DocsDir, f)
+		p, err := s.Page(f)
+		if err != nil {
+			return site.Page{Path: rel}, site.Front{}
+		}
+		return site.ReadPage(rel, p.Front.Values), site.ReadFront(p.Front.Values)
+	}
+	changed := s.Files.Log[s.seen:]
+	s.seen = len(s.Files.Log)
+	if s.shown == nil {
+		var pages []site.Page
+		var entries []site.Entry
+		for _, f := range s.List() {
+			p, front := read(f)
+			pages, entries = append(pages, p), append(entries, site.Entry{Path: p.Path, Front: front})
+		}
+		s.shown = s.Generator.Map()
+		for i, d := range s.Generator.Decide(entries, s.now) {
+			s.shown.Add(pages[i], d.State.IsPage())
+		}
+		return s.shown
+	}
+	for _, f := range changed {
+		p, _ := read(f)
+		_, known := s.shown.Address(p.Path)
+		shows := !known || s.shown.Shows(p.Path)
+		if s.shown.Remove(p.Path); s.Files.Exists(f) && s.editable(f) {
+			s.shown.Add(p, shows)
+		}
+	}
+	return s.shown
+}
+
+// shownAt finds the page that is shown at an address; empty where there is none.
+func (s *Site) shownAt(address string) string {
+	if rel, ok := s.addresses().Find(address); ok {
+		return path.Join(s.Files.DocsDir, rel)
+	}
+	return ""
+}
+
+// addressOf is where a page is shown, as Shown gives it.
+func (s *Site) addressOf(file string) string {
+	rel, _ := site.Relative(s.Files.DocsDir, file)
+	address, _ := s.addresses().Address(rel)
+	return address
+}
+
+// roots are the folders that a path from the root may begin at.
+func (s *Site) roots() []string {
+	out := []string{s.Root}
+	for _, dir := range []string{s.Generator.Content(), s.Files.DocsDir} {
+		if s.Generated() && s.Files.InDocs(path.Join(dir, "x")) && !slices.Contains(out, dir) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// prefixes are what addresses from the site's root may begin with before those of the documentation.
+func (s *Site) prefixes() []string {
+	out := []string{s.prefix}
+	if s.base != s.prefix {
+		out = append(out, s.base)
+	}
+	if s.Generated() && !slices.Contains(out, "") {
+		out = append(out, "") // some generators put it before links by themselves
+	}
+	return out
+}
+
+// findRoot finds out, where no generator says it, which folder root-relative links start from, and what stands before: the
+// pair that most of them resolve with.
+func (s *Site) findRoot() error {
+	list, err := s.All()
+	if err != nil {
+		return err
+	}
+	roots := []string{s.Files.DocsDir}
+	for _, sub := range []string{"docs", "content", "content/docs", "content/en", "src", "src/content/docs", "src/pages", "pages"} {
+		if d := path.Join(s.Files.DocsDir, sub); s.Files.IsDir(d) {
+			roots = append(roots, d)
+		}
+	}
+	prefixes := []string{""}
+	if s.base != "" {
+		prefixes = append(prefixes, s.base)
+	}
+	if s.Files.DocsDir != "" {
+		prefixes = append(prefixes, path.Base(s.Files.DocsDir))
+	}
+	prefixes = append(prefixes, "docs")
+	most := 0
+	for _, prefix := range prefixes {
+		for _, root := range roots {
+			n := 0
+			for _, d := range rooted(list) {
+				rel, ok := under(prefix, d)
+				if ok && s.lookup(path.Join(root, rel)) != "" {
+					n++
+				}
+			}
+			if n > most {
+				most, s.prefix, s.Root = n, prefix, root
+			}
+		}
+	}
+	return nil
+}
+
+// rooted are the destinations in pages that begin at the site's root.
+func rooted(pages []*markup.Page) (dests []string) {
+	for _, p := range pages {
+		for _, l := range p.Links {
+			if d, _, ok := LocalPath(l.Dest); ok && strings.HasPrefix(d, "/") && len(d) > 1 {
+				dests = append(dests, d)
+			}
+		}
+	}
+	return dests
+}
+
+// slashed tells whether links to pages end in a slash.
+func (s *Site) slashed() bool {
+	if s.ends == nil {
+		n := 0
+		list, _ := s.All() // as far as they can be read
+		for _, d := range rooted(list) {
+			t := s.Resolve("", markup.Link{Dest: d})
+			switch {
+			case t.File == "" || !workspace.IsPage(t.File) || workspace.IsIndex(t.File):
+			case strings.HasSuffix(d, "/"):
+				n++
+			default:
+				n--
+			}
+		}
+		ends := n > 0
+		s.ends = &ends
+	}
+	return *s.ends
+}
+
+func under(prefix, dest string) (string, bool) {
+	d := strings.TrimPrefix(dest, "/")
+	if prefix == "" {
+		return d, true
+	}
+	if d == prefix {
+		return "", true
+	}
+	return strings.CutPrefix(d, prefix+"/")
+}
+
+// editable tells whether a file is a page of the documentation.
+func (s *Site) editable(p string) bool {
+	return workspace.IsPage(p) && s.Files.InDocs(p) && s.Files.Writable(p) == nil
+}
+
+// List names the pages, in order.
+func (s *Site) List() []string {
+	files := s.Files.List()
+	if len(files) == 0 {
+		return nil
+	}
+	if &files[0] == s.listedOf && s.listed != nil {
+		return slices.Clone(s.listed)
+	}
+	out := []string{}
+	for _, f := range files {
+		if workspace.IsPage(f) && s.editable(f) {
+			out = append(out, f)
+		}
+	}
+	s.listed, s.listedOf = out, &files[0]
+	return slices.Clone(out)
+}
+
+// Page parses a page as it is now.
+func (s *Site) Page(p string) (*markup.Page, error) {
+	src, err := s.Files.Read(p)
+	if err != nil {
+		return nil, err
+	}
+	if have, ok := s.pages[p]; ok && bytes.Equal(have.Src, src) {
+		return have, nil
+	}
+	if !workspace.IsText(src) {
+		return nil, say.Refuse("%s is not text in UTF-8", p)
+	}
+	pg := s.Files.Parse(p, src)
+	s.pages[p] = pg
+	return pg, nil
+}
+
+// All parses every page that can be read; one that is too large or no text is left out.
+func (s *Site) All() ([]*markup.Page, error) {
+	var out []*markup.Page
+	for _, f := range s.List() {
+		if err := s.Files.Ended(); err != nil {
+			return nil, err
+		}
+		p, err := s.Page(f)
+		if err != nil {
+			if _, ok := err.(*say.Refusal); ok || workspace.NotExist(err) {
+				continue
+			}
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
