@@ -2,9 +2,7 @@ package catalog
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -46,7 +44,7 @@ func newAutomationRow(a api.Automation) (*automationRow, error) {
 	return r, err
 }
 
-func (r *automationRow) automation() (api.Automation, error) {
+func (r *automationRow) value() (api.Automation, error) {
 	var a api.Automation
 	if err := checkRow(r); err != nil {
 		return a, err
@@ -64,7 +62,7 @@ func newRunRow(r api.AutomationRun) (*runRow, error) {
 	return row, err
 }
 
-func (r *runRow) run() (api.AutomationRun, error) {
+func (r *runRow) value() (api.AutomationRun, error) {
 	var run api.AutomationRun
 	if err := checkRow(r); err != nil {
 		return run, err
@@ -100,35 +98,17 @@ func (c *Catalog) AddAutomation(ctx context.Context, a api.Automation) error {
 func (c *Catalog) RemoveAutomation(ctx context.Context, id api.AutomationID) error {
 	return c.change(ctx, "remove automation", func(ctx context.Context, tx bun.Tx) error {
 		res, err := tx.NewDelete().Model((*automationRow)(nil)).Where("id = ?", id).Exec(ctx)
-		if err != nil {
-			return err
-		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, noAutomation(id))
-		}
-		return nil
+		return changed(res, err, noAutomation(id))
 	})
 }
 
 // Automations lists the automations of a project, or of all where it is empty, oldest first.
 func (c *Catalog) Automations(ctx context.Context, project api.ProjectID) ([]api.Automation, error) {
-	var rows []automationRow
-	q := c.read.NewSelect().Model(&rows).Order("id")
+	q := c.read.NewSelect().Order("id")
 	if project != "" {
 		q = q.Where("project_id = ?", project)
 	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, c.fail("list automations", err)
-	}
-	rows = good(c, rows)
-	out := make([]api.Automation, len(rows))
-	for i := range rows {
-		var err error
-		if out[i], err = rows[i].automation(); err != nil {
-			return nil, c.fail("list automations", err)
-		}
-	}
-	return out, nil
+	return list[api.Automation, automationRow](ctx, c, q, "automations")
 }
 
 // Automation finds one; api.ErrNotFound where there is none.
@@ -140,16 +120,7 @@ func (c *Catalog) Automation(ctx context.Context, id api.AutomationID) (api.Auto
 }
 
 func (c *Catalog) oneAutomation(ctx context.Context, q *bun.SelectQuery) (api.Automation, error) {
-	var row automationRow
-	err := q.Model(&row).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return api.Automation{}, fmt.Errorf("automation: %w", api.ErrNotFound)
-	}
-	if err != nil {
-		return api.Automation{}, c.fail("find automation", err)
-	}
-	a, err := row.automation()
-	return a, c.fail("find automation", err)
+	return one[api.Automation, automationRow](ctx, c, q, "automation")
 }
 
 // ChangeAutomation changes what has become of an automation. Two changes at once both take place.
@@ -245,19 +216,7 @@ func (c *Catalog) Runs(ctx context.Context, id api.AutomationID, limit int) ([]a
 }
 
 func (c *Catalog) runs(ctx context.Context, q *bun.SelectQuery) ([]api.AutomationRun, error) {
-	var rows []runRow
-	if err := q.Model(&rows).Scan(ctx); err != nil {
-		return nil, c.fail("list runs", err)
-	}
-	rows = good(c, rows)
-	out := make([]api.AutomationRun, len(rows))
-	for i := range rows {
-		var err error
-		if out[i], err = rows[i].run(); err != nil {
-			return nil, c.fail("list runs", err)
-		}
-	}
-	return out, nil
+	return list[api.AutomationRun, runRow](ctx, c, q, "runs")
 }
 
 func noAutomation(id api.AutomationID) error {

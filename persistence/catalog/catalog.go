@@ -4,18 +4,15 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"docent/api"
 
@@ -39,6 +36,8 @@ type Options struct {
 	TouchEvery time.Duration
 	// LockWait is how long to wait for another process that holds the database: 5 s where zero.
 	LockWait time.Duration
+	// CloseWait is how long Close tries to write what is buffered: 5 s where zero.
+	CloseWait time.Duration
 }
 
 // A Catalog is the SQL store. It may be used by many goroutines at once, and a SQLite or PostgreSQL catalogue by several
@@ -65,11 +64,11 @@ type Catalog struct {
 	threads   atomic.Pointer[Projector]
 	searched  searchLog
 
-	stop    context.CancelFunc
-	flushed chan struct{}  // closed when the background flush of touches has ended
-	work    sync.WaitGroup // what else goes on in the background
-	closing sync.Once
-	closed  error
+	stop      context.CancelFunc
+	work      sync.WaitGroup // what goes on in the background
+	closeWait time.Duration
+	closing   sync.Once
+	closed    error
 }
 
 // Open opens the catalogue and brings its schema up to date. The dsn is "sqlite:PATH", for a file that is made
@@ -81,40 +80,54 @@ func Open(ctx context.Context, dsn string, o Options) (*Catalog, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Stale == 0 {
-		o.Stale = time.Second
-	}
-	if o.TouchEvery == 0 {
-		o.TouchEvery = 5 * time.Second
-	}
-	if o.LockWait == 0 {
-		o.LockWait = 5 * time.Second
-	}
-	c := &Catalog{log: o.Log, now: o.Now, flushed: make(chan struct{})}
+	o.Stale = cmp.Or(o.Stale, time.Second)
+	o.TouchEvery = cmp.Or(o.TouchEvery, 5*time.Second)
+	o.LockWait = cmp.Or(o.LockWait, 5*time.Second)
+	o.CloseWait = cmp.Or(o.CloseWait, 5*time.Second)
+	c := &Catalog{log: o.Log, now: o.Now, closeWait: o.CloseWait}
 	if err := c.open(ctx, dsn, o); err != nil {
 		return nil, err
 	}
-	c.projects = newLookup(o, c.loadProject)
-	c.domains = newLookup(o, c.loadDomain)
-	c.keys = newLookup(o, c.loadKey)
+	c.projects = newLookup(o, func(id api.ProjectID) string { return string(id) }, c.loadProject)
+	c.domains = newLookup(o, func(domain string) string { return domain }, c.loadDomain)
+	c.keys = newLookup(o, func(hash [32]byte) string { return string(hash[:]) }, c.loadKey)
 	c.touched.at = make(map[api.KeyID]time.Time)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
-	go c.flushTouches(background, o.TouchEvery)
-	c.work.Go(func() { c.flushSearches(background) })
+	c.work.Go(func() { c.every(background, o.TouchEvery, "the last use of keys is not written yet", c.writeTouches) })
+	c.work.Go(func() {
+		c.every(background, searchWait, "searches are not counted yet", func(ctx context.Context) error { return c.writeSearches(ctx, false) })
+	})
 	return c, nil
 }
 
-// Close writes what is buffered and lets the database go.
+// every does something now and then until ctx ends. What could not be written is tried again; Close writes the rest.
+func (c *Catalog) every(ctx context.Context, pause time.Duration, trouble string, do func(context.Context) error) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := do(ctx); err != nil && ctx.Err() == nil {
+				c.log.Warn(trouble, "error", err)
+			}
+		}
+	}
+}
+
+// Close writes what is buffered, as far as it can within CloseWait, and lets the database go.
 func (c *Catalog) Close() error {
 	c.closing.Do(func() {
 		c.stop()
-		<-c.flushed
 		c.work.Wait()
-		if err := c.writeTouches(context.Background()); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), c.closeWait)
+		defer cancel()
+		if err := c.writeTouches(ctx); err != nil {
 			c.log.Warn("the last use of keys is not written", "error", err)
 		}
-		if err := c.writeSearches(context.Background(), true); err != nil {
+		if err := c.writeSearches(ctx, true); err != nil {
 			c.log.Warn("the last searches are not counted", "error", err)
 		}
 		if c.read != c.write {
@@ -139,13 +152,7 @@ func (c *Catalog) update(ctx context.Context, doing string, fn func(context.Cont
 	return c.fail(doing, c.write.RunInTx(ctx, nil, fn))
 }
 
-// An Organization owns projects and keys.
-type Organization struct {
-	ID        api.OrgID
-	Name      string
-	CreatedAt time.Time
-}
-
+// An organizationRow owns projects and keys. There is one, DefaultOrg.
 type organizationRow struct {
 	bun.BaseModel `bun:"table:organizations"`
 
@@ -153,41 +160,6 @@ type organizationRow struct {
 	Name      string    `bun:"name"`
 	CreatedAt time.Time `bun:"created_at"`
 	Checksum  int64     `bun:"checksum"`
-}
-
-// Organizations lists all organizations.
-func (c *Catalog) Organizations(ctx context.Context) ([]Organization, error) {
-	var rows []organizationRow
-	if err := c.read.NewSelect().Model(&rows).Order("id").Scan(ctx); err != nil {
-		return nil, c.fail("list organizations", err)
-	}
-	rows = good(c, rows)
-	out := make([]Organization, len(rows))
-	for i, r := range rows {
-		out[i] = Organization{ID: r.ID, Name: r.Name, CreatedAt: r.CreatedAt.UTC()}
-	}
-	return out, nil
-}
-
-// AddOrganization makes an organization.
-func (c *Catalog) AddOrganization(ctx context.Context, o Organization) (Organization, error) {
-	if o.CreatedAt.IsZero() {
-		o.CreatedAt = c.now()
-	}
-	o.CreatedAt = stamp(o.CreatedAt)
-	if o.ID == "" || o.Name == "" {
-		return Organization{}, &api.InvalidError{Problems: []api.Problem{{Field: "organization", Message: "needs an id and a name"}}}
-	}
-	row := &organizationRow{ID: o.ID, Name: o.Name, CreatedAt: o.CreatedAt}
-	setChecksum(row)
-	err := c.change(ctx, "add organization", func(ctx context.Context, tx bun.Tx) error {
-		_, err := tx.NewInsert().Model(row).Exec(ctx)
-		if violates(err, unique) {
-			return conflict("an organization with the id %q exists already", o.ID)
-		}
-		return err
-	})
-	return o, err
 }
 
 type settingRow struct {
@@ -231,39 +203,4 @@ func (c *Catalog) Secret(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	return row.Value, nil
-}
-
-// stamp is the time as it is stored and shown: UTC with milliseconds.
-func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
-
-func stampPtr(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	s := stamp(*t)
-	return &s
-}
-
-func conflict(format string, args ...any) error {
-	return &api.StateError{Kind: api.ErrConflict, Reason: fmt.Sprintf(format, args...)}
-}
-
-func encodeBody(v any) (json.RawMessage, error) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("encode: %w", err)
-	}
-	return b, nil
-}
-
-func decodeBody(body json.RawMessage, v any, what string) error {
-	if err := json.Unmarshal(body, v); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrCorrupt, what, err)
-	}
-	return nil
-}
-
-// askable reports whether a text from outside can be asked for at all: PostgreSQL refuses a statement with other bytes.
-func askable(s string) bool {
-	return len(s) <= 1024 && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
 }

@@ -64,22 +64,6 @@ func sumOf(fields ...any) int64 {
 	return int64(crc32.Checksum(buf, sumTable))
 }
 
-// good leaves out of a list the rows that are damaged, and logs them: the others can be served.
-func good[R any, P interface {
-	*R
-	checkedRow
-}](c *Catalog, rows []R) []R {
-	out := rows[:0]
-	for i := range rows {
-		if err := checkRow(P(&rows[i])); err != nil {
-			c.log.Error("a row of the catalogue is left out", "catalog", c.name, "error", err)
-			continue
-		}
-		out = append(out, rows[i])
-	}
-	return out
-}
-
 func (r *organizationRow) row() (string, string) { return "organizations", string(r.ID) }
 func (r *organizationRow) checksum() *int64      { return &r.Checksum }
 func (r *organizationRow) sum() int64            { return sumOf(string(r.ID), r.Name, r.CreatedAt) }

@@ -17,7 +17,7 @@ import (
 // withOneOfEach gives a catalogue a row in every table that carries checksums.
 func withOneOfEach(t *testing.T, c *Catalog) (key api.Key, pull api.PullRequest) {
 	t.Helper()
-	must(c.AddOrganization(t.Context(), Organization{ID: "acme", Name: "Acme"}))(t)
+	addOrganization(t, c, "acme")
 	addProject(t, c, "docs")
 	addProject(t, c, "blog")
 	key = must(c.AddKey(t.Context(), api.Key{Kind: api.AdminKey, Project: "docs", Name: "CI's"}, [32]byte{1}))(t)

@@ -30,8 +30,7 @@ type keyRow struct {
 	Checksum  int64           `bun:"checksum"`
 }
 
-// key is the row as a resource. What has a column of its own comes from there.
-func (r *keyRow) key() (api.Key, error) {
+func (r *keyRow) value() (api.Key, error) {
 	var k api.Key
 	if err := checkRow(r); err != nil {
 		return k, err
@@ -109,16 +108,7 @@ func (c *Catalog) KeyByHash(ctx context.Context, hash [32]byte) (api.Key, error)
 }
 
 func (c *Catalog) loadKey(ctx context.Context, hash [32]byte) (api.Key, error) {
-	var row keyRow
-	err := c.read.NewSelect().Model(&row).Where("hash = ?", hash[:]).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return api.Key{}, api.ErrNotFound
-	}
-	if err != nil {
-		return api.Key{}, c.fail("find key", err)
-	}
-	k, err := row.key()
-	return k, c.fail("find key", err)
+	return one[api.Key, keyRow](ctx, c, c.read.NewSelect().Where("hash = ?", hash[:]), "key")
 }
 
 // A KeyQuery says which keys to list; all where it is empty.
@@ -129,30 +119,20 @@ type KeyQuery struct {
 
 // Keys lists keys, the oldest first, revoked and expired ones included.
 func (c *Catalog) Keys(ctx context.Context, q KeyQuery) ([]api.Key, error) {
-	var rows []keyRow
-	sel := c.read.NewSelect().Model(&rows).Order("id")
+	sel := c.read.NewSelect().Order("id")
 	if q.Org != "" {
 		sel = sel.Where("org_id = ?", q.Org)
 	}
 	if q.Project != "" {
 		sel = sel.Where("project_id = ?", q.Project)
 	}
-	if err := sel.Scan(ctx); err != nil {
-		return nil, c.fail("list keys", err)
-	}
-	rows = good(c, rows)
-	out := make([]api.Key, len(rows))
-	for i := range rows {
-		k, err := rows[i].key()
-		if err != nil {
-			return nil, c.fail("list keys", err)
+	keys, err := list[api.Key, keyRow](ctx, c, sel, "keys")
+	for i := range keys {
+		if at, ok := c.touched.of(keys[i].ID); ok && (keys[i].LastUsed == nil || at.After(*keys[i].LastUsed)) {
+			keys[i].LastUsed = &at
 		}
-		if at, ok := c.touched.of(k.ID); ok && (k.LastUsed == nil || at.After(*k.LastUsed)) {
-			k.LastUsed = &at
-		}
-		out[i] = k
 	}
-	return out, nil
+	return keys, err
 }
 
 // RevokeKey ends a key: the next look-up shows it as revoked. A key that is revoked already stays as it is. One that is damaged
@@ -222,22 +202,6 @@ func (c *Catalog) TouchKey(id api.KeyID, at time.Time) {
 	defer c.touched.mu.Unlock()
 	if at.After(c.touched.at[id]) {
 		c.touched.at[id] = at
-	}
-}
-
-func (c *Catalog) flushTouches(ctx context.Context, every time.Duration) {
-	defer close(c.flushed)
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return // Close writes the rest
-		case <-tick.C:
-			if err := c.writeTouches(ctx); err != nil && ctx.Err() == nil {
-				c.log.Warn("the last use of keys is not written yet", "error", err)
-			}
-		}
 	}
 }
 

@@ -3,16 +3,18 @@ package catalog
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
 
 	"docent/api"
 )
 
-// What a look-up remembers is bounded: anyone can ask for names and keys that do not exist.
+// What a look-up remembers is bounded: anyone can ask for names and keys that do not exist. These do not take the room of the
+// others.
 const (
 	mostFound   = 1 << 16
 	mostMissing = 1 << 12
@@ -23,15 +25,19 @@ const (
 // began before a change is neither remembered nor shared with those who ask after it.
 type lookup[K comparable, V any] struct {
 	load  func(context.Context, K) (V, error) // api.ErrNotFound where there is none
+	name  func(K) string                      // another for each key
 	stale time.Duration
 	now   func() time.Time
 
 	hits, misses atomic.Uint64
+	current      atomic.Pointer[answers[K, V]]
+}
 
-	mu      sync.RWMutex
-	found   map[K]found[V]
-	missing map[K]time.Time // until when
-	flights map[K]*flight[V]
+// answers are those to questions that were asked between two changes.
+type answers[K comparable, V any] struct {
+	found   *lru.Cache[K, found[V]]
+	missing *lru.Cache[K, time.Time] // until when
+	loads   singleflight.Group
 }
 
 type found[V any] struct {
@@ -39,107 +45,67 @@ type found[V any] struct {
 	until time.Time
 }
 
-type flight[V any] struct {
-	done  chan struct{}
-	value V
-	err   error
-}
-
-func newLookup[K comparable, V any](o Options, load func(context.Context, K) (V, error)) *lookup[K, V] {
-	l := &lookup[K, V]{load: load, stale: o.Stale, now: o.Now}
+func newLookup[K comparable, V any](o Options, name func(K) string, load func(context.Context, K) (V, error)) *lookup[K, V] {
+	l := &lookup[K, V]{load: load, name: name, stale: o.Stale, now: o.Now}
 	l.forget()
 	return l
 }
 
 // forget makes every later look-up ask the database.
 func (l *lookup[K, V]) forget() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.found, l.missing, l.flights = make(map[K]found[V]), make(map[K]time.Time), make(map[K]*flight[V])
+	found, err := lru.New[K, found[V]](mostFound)
+	missing, also := lru.New[K, time.Time](mostMissing)
+	if err := errors.Join(err, also); err != nil {
+		panic(err) // a bound that is not positive
+	}
+	l.current.Store(&answers[K, V]{found: found, missing: missing})
 }
 
-func (l *lookup[K, V]) get(ctx context.Context, key K) (V, error) {
-	now := l.now()
-	l.mu.RLock()
-	value, known, err := l.remembered(key, now)
-	l.mu.RUnlock()
-	if known {
-		l.hits.Add(1)
-		return value, err
-	}
-
-	l.mu.Lock()
-	// Once more: a query of another may have ended between the two locks.
-	if value, known, err = l.remembered(key, now); known {
-		l.mu.Unlock()
+func (l *lookup[K, V]) get(ctx context.Context, key K) (value V, err error) {
+	a := l.current.Load()
+	if value, known, err := a.remembered(key, l.now()); known {
 		l.hits.Add(1)
 		return value, err
 	}
 	l.misses.Add(1)
-	f, running := l.flights[key]
-	if !running {
-		f = &flight[V]{done: make(chan struct{})}
-		l.flights[key] = f
+	answer := a.loads.DoChan(l.name(key), func() (any, error) {
+		if value, known, err := a.remembered(key, l.now()); known { // another's query has just ended
+			return value, err
+		}
 		// Not on this caller's context: others may wait for the same answer when it goes away.
-		go l.fly(context.WithoutCancel(ctx), key, f)
-	}
-	l.mu.Unlock()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTime)
+		defer cancel()
+		var value V
+		err := api.Guard(func() (err error) {
+			value, err = l.load(ctx, key)
+			return err
+		})
+		switch until := l.now().Add(l.stale); {
+		case err == nil:
+			a.found.Add(key, found[V]{value, until})
+		case errors.Is(err, api.ErrNotFound):
+			a.missing.Add(key, until)
+		}
+		return value, err
+	})
 	select {
-	case <-f.done:
-		return f.value, f.err
+	case got := <-answer:
+		value, _ = got.Val.(V)
+		return value, got.Err
 	case <-ctx.Done():
-		var none V
-		return none, ctx.Err()
+		return value, ctx.Err()
 	}
 }
 
-// remembered gives what is known of a key now. The lock is the caller's to hold.
-func (l *lookup[K, V]) remembered(key K, now time.Time) (value V, known bool, err error) {
-	if hit, ok := l.found[key]; ok && now.Before(hit.until) {
+// remembered gives what is known of a key now.
+func (a *answers[K, V]) remembered(key K, now time.Time) (value V, known bool, err error) {
+	if hit, ok := a.found.Get(key); ok && now.Before(hit.until) {
 		return hit.value, true, nil
 	}
-	if until, gone := l.missing[key]; gone && now.Before(until) {
+	if until, gone := a.missing.Get(key); gone && now.Before(until) {
 		return value, true, api.ErrNotFound
 	}
 	return value, false, nil
-}
-
-func (l *lookup[K, V]) fly(ctx context.Context, key K, f *flight[V]) {
-	ctx, cancel := context.WithTimeout(ctx, loadTime)
-	defer cancel()
-	defer close(f.done)
-	f.err = api.Guard(func() (err error) {
-		f.value, err = l.load(ctx, key)
-		return err
-	})
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.flights[key] != f {
-		return // something was changed meanwhile
-	}
-	delete(l.flights, key)
-	delete(l.found, key)
-	delete(l.missing, key)
-	until := l.now().Add(l.stale)
-	switch {
-	case f.err == nil:
-		dropOne(l.found, mostFound)
-		l.found[key] = found[V]{f.value, until}
-	case errors.Is(f.err, api.ErrNotFound):
-		dropOne(l.missing, mostMissing)
-		l.missing[key] = until
-	}
-}
-
-// dropOne makes room for one more entry where there are as many as may be.
-func dropOne[K comparable, V any](m map[K]V, most int) {
-	if len(m) < most {
-		return
-	}
-	for k := range m { // any: the order of a map is random
-		delete(m, k)
-		return
-	}
 }
 
 var descLookups = prometheus.NewDesc("docent_catalog_lookups_total",

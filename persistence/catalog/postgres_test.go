@@ -3,24 +3,44 @@ package catalog
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"docent/api"
 	"docent/persistence/catalog/catalogtest"
 )
 
-// A cable carries connections to a server until it is cut.
+// A cable carries connections to a server until it is cut. What goes through it stays on the way while it is stalled.
 type cable struct {
 	net.Listener
 	to string
 
 	mu    sync.Mutex
 	cut   bool
+	stall chan struct{} // closed when it goes on; nil where it is not stalled
 	conns []net.Conn
+}
+
+// stalling reads what comes out of a cable.
+type stalling struct {
+	net.Conn
+	c *cable
+}
+
+func (s stalling) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	s.c.mu.Lock()
+	stall := s.c.stall
+	s.c.mu.Unlock()
+	if stall != nil {
+		<-stall
+	}
+	return n, err
 }
 
 func (c *cable) serve() {
@@ -38,8 +58,8 @@ func (c *cable) serve() {
 			}
 		} else {
 			c.conns = append(c.conns, near, far)
-			go func() { io.Copy(near, far); near.Close() }()
-			go func() { io.Copy(far, near); far.Close() }()
+			go func() { io.Copy(near, stalling{far, c}); near.Close() }()
+			go func() { io.Copy(far, stalling{near, c}); far.Close() }()
 		}
 		c.mu.Unlock()
 	}
@@ -57,8 +77,9 @@ func (c *cable) set(cut bool) {
 	}
 }
 
-func TestCatalogOutlivesItsServersAbsence(t *testing.T) {
-	t.Parallel()
+// throughACable makes an empty catalogue's DSN whose connections go through a cable.
+func throughACable(t *testing.T) (*cable, string) {
+	t.Helper()
 	u, err := url.Parse(catalogtest.Postgres(t))
 	if err != nil {
 		t.Fatal(err)
@@ -74,12 +95,17 @@ func TestCatalogOutlivesItsServersAbsence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	t.Cleanup(func() { listener.Close() })
 	line := &cable{Listener: listener, to: net.JoinHostPort(u.Hostname(), port)}
 	go line.serve()
 	u.Host = listener.Addr().String()
+	return line, u.String()
+}
 
-	c := place{t, u.String()}.open(Options{})
+func TestCatalogOutlivesItsServersAbsence(t *testing.T) {
+	t.Parallel()
+	line, dsn := throughACable(t)
+	c := place{t, dsn}.open(Options{})
 	addProject(t, c, "docs")
 	line.set(true)
 	for what, err := range map[string]error{
@@ -95,4 +121,32 @@ func TestCatalogOutlivesItsServersAbsence(t *testing.T) {
 	line.set(false)
 	addProject(t, c, "blog")
 	must(c.Project(t.Context(), "docs"))(t)
+}
+
+// TestAServerThatHangsDoesNotHangTheStop has the server say nothing any more, with last uses of keys still to be written.
+func TestAServerThatHangsDoesNotHangTheStop(t *testing.T) {
+	t.Parallel()
+	line, dsn := throughACable(t)
+	c, err := Open(t.Context(), dsn, Options{Log: slog.New(slog.DiscardHandler), CloseWait: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addProject(t, c, "docs")
+	key := must(c.AddKey(t.Context(), api.Key{Kind: api.AssistantKey, Project: "docs"}, [32]byte{1}))(t)
+	var several sync.WaitGroup
+	for range 8 { // connections that are idle afterwards
+		several.Go(func() { c.read.ExecContext(t.Context(), "SELECT pg_sleep(0.1)") })
+	}
+	several.Wait()
+	c.TouchKey(key.ID, time.Now())
+	c.RecordSearch("docs", "reader", "how", 1)
+	line.mu.Lock()
+	line.stall = make(chan struct{})
+	defer close(line.stall)
+	line.mu.Unlock()
+	began := time.Now()
+	_ = c.Close()
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("closing took %v", took)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/backoff"
 
 	"github.com/uptrace/bun"
 	"golang.org/x/sync/errgroup"
@@ -42,7 +43,7 @@ const (
 
 	projectBatch = 512                    // most streams in one transaction
 	pacedBatch   = 64                     // the same, where nobody waits
-	breath       = 8                      // rows that are made before whoever waits for a processor goes first: under a millisecond
+	yieldEvery   = 8                      // rows, which take under a millisecond, between two times that others get the processor
 	projectGap   = 100 * time.Millisecond // a step's time, where nobody waits: one sync for many changes
 	storeEvery   = time.Second            // between writes of the position alone, while no stream changes
 	retryFirst   = 100 * time.Millisecond // after a failure; doubled up to retryMost
@@ -121,7 +122,7 @@ func (p *Projector) Run(ctx context.Context) {
 			}
 		}
 	}()
-	retry := retryFirst
+	failures, retry := 0, backoff.Exponential(retryFirst, retryMost)
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := api.Guard(func() error { return p.step(ctx) })
@@ -129,15 +130,16 @@ func (p *Projector) Run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			p.log.Warn(p.title+" is behind", "error", err, "again", retry)
-			pause(ctx, retry, nil)
-			retry = min(2*retry, retryMost)
+			failures++
+			pause := retry(failures)
+			p.log.Warn(p.title+" is behind", "error", err, "again", pause)
+			_ = backoff.Sleep(ctx, pause)
 			continue
 		}
 		// Also after a step that had nothing to write: the journal may have hundreds of commits a second, none of them of a
 		// stream of this kind.
 		p.rest(ctx, began.Add(p.gap))
-		retry = retryFirst
+		failures = 0
 		if p.awaited() {
 			continue // whoever has come since the step, of which no change may be told
 		}
@@ -151,8 +153,15 @@ func (p *Projector) Run(ctx context.Context) {
 
 // rest waits until a time, or until somebody waits for the listing.
 func (p *Projector) rest(ctx context.Context, until time.Time) {
-	if left := time.Until(until); left > 0 && !p.awaited() {
-		pause(ctx, left, p.hurry)
+	if time.Until(until) <= 0 || p.awaited() {
+		return
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-p.hurry:
+	case <-timer.C:
 	}
 }
 
@@ -161,16 +170,6 @@ func (p *Projector) awaited() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.waiting) > 0
-}
-
-func pause(ctx context.Context, d time.Duration, hurry <-chan struct{}) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-hurry:
-	case <-timer.C:
-	}
 }
 
 // step brings the listing up to the journal's end.
@@ -400,7 +399,7 @@ func (p *Projector) loadAll(ctx context.Context, streams []string, since uint64)
 				if err := load(i); err != nil {
 					return err
 				}
-				if i%breath == breath-1 {
+				if i%yieldEvery == yieldEvery-1 {
 					runtime.Gosched()
 				}
 			}

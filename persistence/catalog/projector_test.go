@@ -195,7 +195,7 @@ func TestAStreamWhoseReadingPanicsHoldsUpNoOther(t *testing.T) {
 }
 
 func TestALookUpThatPanicsIsAnErrorForThoseWhoWaitForIt(t *testing.T) {
-	l := newLookup(Options{Now: time.Now, Stale: time.Minute}, func(context.Context, string) (int, error) { panic("an odd row") })
+	l := newLookup(Options{Now: time.Now, Stale: time.Minute}, strings.Clone, func(context.Context, string) (int, error) { panic("an odd row") })
 	for range 2 {
 		var panicked *api.PanicError
 		if _, err := l.get(t.Context(), "key"); !errors.As(err, &panicked) {

@@ -32,8 +32,7 @@ func newProjectRow(p api.Project) (*projectRow, error) {
 	return r, err
 }
 
-// project is the row as a resource. What has a column of its own comes from there.
-func (r *projectRow) project() (api.Project, error) {
+func (r *projectRow) value() (api.Project, error) {
 	var p api.Project
 	if err := checkRow(r); err != nil {
 		return p, err
@@ -129,13 +128,7 @@ var errTaken = errors.New("the id or the domain is taken")
 func (c *Catalog) RemoveProject(ctx context.Context, id api.ProjectID) error {
 	err := c.change(ctx, "remove project", func(ctx context.Context, tx bun.Tx) error {
 		res, err := tx.NewDelete().Model((*projectRow)(nil)).Where("id = ?", id).Exec(ctx)
-		if err != nil {
-			return err
-		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, noProject(id))
-		}
-		return nil
+		return changed(res, err, noProject(id))
 	})
 	if err != nil {
 		return err
@@ -165,20 +158,7 @@ func (c *Catalog) ProjectByDomain(ctx context.Context, domain string) (api.Proje
 
 // Projects lists all projects by id.
 func (c *Catalog) Projects(ctx context.Context) ([]api.Project, error) {
-	var rows []projectRow
-	if err := c.read.NewSelect().Model(&rows).Order("id").Scan(ctx); err != nil {
-		return nil, c.fail("list projects", err)
-	}
-	rows = good(c, rows)
-	out := make([]api.Project, len(rows))
-	for i := range rows {
-		p, err := rows[i].project()
-		if err != nil {
-			return nil, c.fail("list projects", err)
-		}
-		out[i] = p
-	}
-	return out, nil
+	return list[api.Project, projectRow](ctx, c, c.read.NewSelect().Order("id"), "projects")
 }
 
 func (c *Catalog) loadProject(ctx context.Context, id api.ProjectID) (api.Project, error) {
@@ -193,16 +173,7 @@ func (c *Catalog) findProject(ctx context.Context, where, value string) (api.Pro
 	if !askable(value) {
 		return api.Project{}, api.ErrNotFound
 	}
-	var row projectRow
-	err := c.read.NewSelect().Model(&row).Where(where, value).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return api.Project{}, api.ErrNotFound
-	}
-	if err != nil {
-		return api.Project{}, c.fail("find project", err)
-	}
-	p, err := row.project()
-	return p, c.fail("find project", err)
+	return one[api.Project, projectRow](ctx, c, c.read.NewSelect().Where(where, value), "project")
 }
 
 // taken says which of a project's names belongs to another one.

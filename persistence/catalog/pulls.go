@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,8 +40,7 @@ func newPullRow(p api.PullRequest) (*pullRow, error) {
 	return r, err
 }
 
-// pull is the row as a resource. What has a column of its own comes from there.
-func (r *pullRow) pull() (api.PullRequest, error) {
+func (r *pullRow) value() (api.PullRequest, error) {
 	var p api.PullRequest
 	if err := checkRow(r); err != nil {
 		return p, err
@@ -191,35 +189,13 @@ func (c *Catalog) LatestPull(ctx context.Context, project api.ProjectID, head st
 
 // Pulls lists a project's pull requests, the newest first; in any state where state is empty.
 func (c *Catalog) Pulls(ctx context.Context, project api.ProjectID, state api.PullState) ([]api.PullRequest, error) {
-	var rows []pullRow
-	sel := c.read.NewSelect().Model(&rows).Where("project_id = ?", project).Order("number DESC")
+	sel := c.read.NewSelect().Where("project_id = ?", project).Order("number DESC")
 	if state != "" {
 		sel = sel.Where("state = ?", state)
 	}
-	if err := sel.Scan(ctx); err != nil {
-		return nil, c.fail("list pull requests", err)
-	}
-	rows = good(c, rows)
-	out := make([]api.PullRequest, len(rows))
-	for i := range rows {
-		p, err := rows[i].pull()
-		if err != nil {
-			return nil, c.fail("list pull requests", err)
-		}
-		out[i] = p
-	}
-	return out, nil
+	return list[api.PullRequest, pullRow](ctx, c, sel, "pull requests")
 }
 
 func (c *Catalog) onePull(ctx context.Context, q *bun.SelectQuery) (api.PullRequest, error) {
-	var row pullRow
-	err := q.Model(&row).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return api.PullRequest{}, fmt.Errorf("pull request: %w", api.ErrNotFound)
-	}
-	if err != nil {
-		return api.PullRequest{}, c.fail("find a pull request", err)
-	}
-	p, err := row.pull()
-	return p, c.fail("find a pull request", err)
+	return one[api.PullRequest, pullRow](ctx, c, q, "pull request")
 }

@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -173,8 +175,47 @@ func writeQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string)
 	if len(loaded)+len(gone) == 0 {
 		return nil
 	}
-	threads := make([]string, 0, len(loaded)+len(gone))
-	threads = append(threads, gone...)
+	stored, err := storedQuestions(ctx, tx, loaded, gone)
+	if err != nil {
+		return err
+	}
+	var fresh []*questionRow
+	var rated []ratedPageRow
+	var stale []api.TurnID // whose pages, if there are any, are no longer true
+	for _, l := range loaded {
+		for _, r := range l.(loadedThread).rows {
+			version, known := stored[r.ID]
+			delete(stored, r.ID)
+			if known && version == r.Version {
+				continue
+			}
+			fresh = append(fresh, r)
+			if known {
+				stale = append(stale, r.ID)
+			}
+			for _, p := range r.pages {
+				rated = append(rated, ratedPageRow{Question: r.ID, Page: p, Project: r.Project, Rating: r.Rating, Rated: r.Rated})
+			}
+		}
+	}
+	// Those that are left were replaced, or are of threads that are no more. Their pages go with them.
+	for chunk := range slices.Chunk(slices.Collect(maps.Keys(stored)), 512) {
+		if _, err := tx.NewDelete().Model((*questionRow)(nil)).Where("id IN ?", bun.Tuple(chunk)).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	for chunk := range slices.Chunk(stale, 512) {
+		if _, err := tx.NewDelete().Model((*ratedPageRow)(nil)).Where("question_id IN ?", bun.Tuple(chunk)).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return insertQuestions(ctx, tx, fresh, rated)
+}
+
+// storedQuestions reads which questions are stored of threads, in which version: of those that are gone or loaded in full all, of the
+// others those that were loaded.
+func storedQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string) (map[api.TurnID]int64, error) {
+	threads := slices.Clone(gone)
 	var parts []api.TurnID
 	for _, l := range loaded {
 		l := l.(loadedThread)
@@ -199,50 +240,22 @@ func writeQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string)
 	}
 	if len(threads) > 0 {
 		if err := read("thread_id IN ?", bun.Tuple(threads)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	for chunk := range chunks(parts, 512) {
+	for chunk := range slices.Chunk(parts, 512) {
 		if err := read("id IN ?", bun.Tuple(chunk)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	var fresh []*questionRow
-	var rated []ratedPageRow
-	var stale []api.TurnID // whose pages, if there are any, are no longer true
-	for _, l := range loaded {
-		for _, r := range l.(loadedThread).rows {
-			version, known := stored[r.ID]
-			delete(stored, r.ID)
-			if known && version == r.Version {
-				continue
-			}
-			fresh = append(fresh, r)
-			if known {
-				stale = append(stale, r.ID)
-			}
-			for _, p := range r.pages {
-				rated = append(rated, ratedPageRow{Question: r.ID, Page: p, Project: r.Project, Rating: r.Rating, Rated: r.Rated})
-			}
-		}
-	}
-	left := make([]api.TurnID, 0, len(stored)) // replaced, or of threads that are no more; their pages go with them
-	for id := range stored {
-		left = append(left, id)
-	}
-	for chunk := range chunks(left, 512) {
-		if _, err := tx.NewDelete().Model((*questionRow)(nil)).Where("id IN ?", bun.Tuple(chunk)).Exec(ctx); err != nil {
-			return err
-		}
-	}
-	for chunk := range chunks(stale, 512) {
-		if _, err := tx.NewDelete().Model((*ratedPageRow)(nil)).Where("question_id IN ?", bun.Tuple(chunk)).Exec(ctx); err != nil {
-			return err
-		}
-	}
-	for chunk := range chunks(fresh, questionChunk) {
+	return stored, nil
+}
+
+func insertQuestions(ctx context.Context, tx bun.Tx, fresh []*questionRow, rated []ratedPageRow) error {
+	for chunk := range slices.Chunk(fresh, questionChunk) {
 		insert := tx.NewInsert().Model(&chunk).On("CONFLICT (id) DO UPDATE")
-		for _, name := range []string{"thread_id", "project_id", "caller", "channel", "outcome", "replaced", "asked_at", "rating", "rated_at", "version", "body"} {
+		for _, name := range []string{"thread_id", "project_id", "caller", "channel", "outcome", "replaced", "asked_at", "rating",
+			"rated_at", "version", "body"} {
 			insert = insert.Set("? = EXCLUDED.?", bun.Ident(name), bun.Ident(name))
 		}
 		if _, err := insert.Exec(ctx); err != nil {
@@ -250,23 +263,10 @@ func writeQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string)
 		}
 		runtime.Gosched()
 	}
-	for chunk := range chunks(rated, 512) {
+	for chunk := range slices.Chunk(rated, 512) {
 		if _, err := tx.NewInsert().Model(&chunk).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// chunks yields a list in pieces of at most n.
-func chunks[T any](list []T, n int) func(yield func([]T) bool) {
-	return func(yield func([]T) bool) {
-		for len(list) > 0 {
-			m := min(n, len(list))
-			if !yield(list[:m:m]) {
-				return
-			}
-			list = list[m:]
-		}
-	}
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -135,22 +136,6 @@ func (s *searchLog) due(now time.Time) bool {
 	return true
 }
 
-// flushSearches writes, now and then, the searches that have ended.
-func (c *Catalog) flushSearches(ctx context.Context) {
-	tick := time.NewTicker(searchWait)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return // Close writes the rest
-		case <-tick.C:
-			if err := c.writeSearches(ctx, false); err != nil && ctx.Err() == nil {
-				c.log.Warn("searches are not counted yet", "error", err)
-			}
-		}
-	}
-}
-
 func (c *Catalog) writeSearches(ctx context.Context, all bool) error {
 	now := c.now()
 	rows, dropped := c.searched.take(now, all)
@@ -162,7 +147,7 @@ func (c *Catalog) writeSearches(ctx context.Context, all bool) error {
 	}
 	sweep := c.searched.due(now)
 	err := c.update(ctx, "count searches", func(ctx context.Context, tx bun.Tx) error {
-		for chunk := range chunks(rows, 512) {
+		for chunk := range slices.Chunk(rows, 512) {
 			if _, err := tx.NewInsert().Model(&chunk).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
 				return err
 			}

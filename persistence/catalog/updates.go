@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,7 +33,7 @@ func newUpdateRow(u api.Update) (*updateRow, error) {
 	return r, err
 }
 
-func (r *updateRow) update() (api.Update, error) {
+func (r *updateRow) value() (api.Update, error) {
 	var u api.Update
 	if err := checkRow(r); err != nil {
 		return u, err
@@ -84,14 +83,9 @@ func (c *Catalog) SaveUpdate(ctx context.Context, u api.Update) error {
 	return c.change(ctx, "store an update", func(ctx context.Context, tx bun.Tx) error {
 		res, err := tx.NewUpdate().Model(row).Column("status", "body", "checksum").WherePK().
 			Where("status IN (?, ?)", api.UpdateQueued, api.UpdateInProgress).Exec(ctx)
-		if err != nil {
+		err = changed(res, err, conflict("the update %s has ended, or there is none", u.ID))
+		if err != nil || u.Open() {
 			return err
-		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, conflict("the update %s has ended, or there is none", u.ID))
-		}
-		if u.Open() {
-			return nil
 		}
 		old := tx.NewSelect().Model((*updateRow)(nil)).Column("id").Where("project_id = ?", u.Project).
 			Order("id DESC").Limit(1).Offset(updatesKept)
@@ -116,30 +110,10 @@ func (c *Catalog) LastUpdate(ctx context.Context, project api.ProjectID) (api.Up
 
 // OpenUpdates are the runs that were accepted and have not ended, oldest first.
 func (c *Catalog) OpenUpdates(ctx context.Context) ([]api.Update, error) {
-	var rows []updateRow
-	err := c.read.NewSelect().Model(&rows).Where("status IN ('queued', 'in_progress')").Order("id").Scan(ctx)
-	if err != nil {
-		return nil, c.fail("list updates", err)
-	}
-	rows = good(c, rows)
-	out := make([]api.Update, len(rows))
-	for i := range rows {
-		if out[i], err = rows[i].update(); err != nil {
-			return nil, c.fail("list updates", err)
-		}
-	}
-	return out, nil
+	q := c.read.NewSelect().Where("status IN ('queued', 'in_progress')").Order("id")
+	return list[api.Update, updateRow](ctx, c, q, "updates")
 }
 
 func (c *Catalog) oneUpdate(ctx context.Context, q *bun.SelectQuery) (api.Update, error) {
-	var row updateRow
-	err := q.Model(&row).Scan(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return api.Update{}, fmt.Errorf("update: %w", api.ErrNotFound)
-	}
-	if err != nil {
-		return api.Update{}, c.fail("find an update", err)
-	}
-	u, err := row.update()
-	return u, c.fail("find an update", err)
+	return one[api.Update, updateRow](ctx, c, q, "update")
 }
