@@ -23,7 +23,7 @@ import (
 
 	"docent/forge/failure"
 	"docent/forge/git"
-	docsite "docent/site"
+	"docent/site/pattern"
 )
 
 // neverImported are folders and files that tools leave behind. What a .gitignore names is left out too.
@@ -80,7 +80,7 @@ type importer struct {
 	had     bool            // there were files at the last import
 	tracked map[string]bool // files that belong to it whatever is ignored
 	dirs    map[string]bool // folders on the way to those
-	ignored docsite.GitIgnore
+	ignored pattern.GitIgnore
 
 	files   []found
 	skipped []string // why something was left out

@@ -8,12 +8,15 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/search/analysis"
+	"docent/search/eval"
+	"docent/search/page"
 )
 
 var ablate = flag.Bool("ablate", false, "print how the judged queries fare without each part of the ranking")
 
 // evaluateWith asks the judged queries under other weights.
-func evaluateWith(t *testing.T, l *Library, queries []Judged, tuning Tuning, box bool) []Outcome {
+func evaluateWith(t *testing.T, l *Library, queries []eval.Query, tuning Tuning, box bool) []eval.Outcome {
 	snaps := make(map[string]*snapshot)
 	for _, c := range corpora {
 		s, err := l.acquire(api.ProjectID(c))
@@ -23,7 +26,7 @@ func evaluateWith(t *testing.T, l *Library, queries []Judged, tuning Tuning, box
 		defer s.release()
 		snaps[c] = retuned(s, tuning)
 	}
-	out, err := Evaluate(t.Context(), queries, func(ctx context.Context, q Judged) ([]Found, error) {
+	out, err := eval.Run(t.Context(), queries, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
 		return found(snaps[q.Corpus].search(ctx, Query{Text: q.Query, Limit: 10, Box: box}))
 	})
 	if err != nil {
@@ -33,8 +36,8 @@ func evaluateWith(t *testing.T, l *Library, queries []Judged, tuning Tuning, box
 }
 
 // half splits the judged queries by their text: weights were chosen on "dev" and looked at on "held".
-func half(o Outcome) string {
-	if hashTerm(o.Judged.Query)&64 != 0 {
+func half(o eval.Outcome) string {
+	if analysis.Hash(o.Judged.Query)&64 != 0 {
 		return "held"
 	}
 	return "dev"
@@ -52,8 +55,8 @@ func TestAblation(t *testing.T) {
 	table.WriteString("| without | mean | desc | head | prefix | typo | question | section@1 | dev / held mrr |\n|---|---|---|---|---|---|---|---|---|\n")
 	row := func(name string, tuning Tuning, box bool) {
 		out := evaluateWith(t, l, queries, tuning, box)
-		byKind := Summarize(out, func(o Outcome) string { return o.Judged.Kind })
-		halves := Summarize(out, half)
+		byKind := eval.Summarize(out, func(o eval.Outcome) string { return o.Judged.Kind })
+		halves := eval.Summarize(out, half)
 		var mean float64
 		fmt.Fprintf(&table, "| %s |", name)
 		var cells strings.Builder
@@ -80,11 +83,11 @@ func TestAblation(t *testing.T) {
 		{"page score (sections only)", func(t *Tuning) { t.PageShare = 0 }},
 		{"section score (pages only)", func(t *Tuning) { t.PageShare = 1 }},
 		{"page fields in sections (but the title)", func(t *Tuning) { clear(t.Inherit[1:]) }},
-		{"keywords", func(t *Tuning) { t.Page[fieldKeywords], t.Inherit[fieldKeywords] = 0, 0 }},
-		{"text of incoming links", func(t *Tuning) { t.Page[fieldLinks], t.Inherit[fieldLinks] = 0, 0 }},
+		{"keywords", func(t *Tuning) { t.Page[page.FieldKeywords], t.Inherit[page.FieldKeywords] = 0, 0 }},
+		{"text of incoming links", func(t *Tuning) { t.Page[page.FieldLinks], t.Inherit[page.FieldLinks] = 0, 0 }},
 		{"votes of linking candidates", func(t *Tuning) { t.Vote = 0 }},
-		{"path", func(t *Tuning) { t.Page[fieldPath], t.Inherit[fieldPath] = 0, 0 }},
-		{"code", func(t *Tuning) { t.Section[fieldCode], t.PageCode = 0, 0 }},
+		{"path", func(t *Tuning) { t.Page[page.FieldPath], t.Inherit[page.FieldPath] = 0, 0 }},
+		{"code", func(t *Tuning) { t.Section[page.FieldCode], t.PageCode = 0, 0 }},
 		{"mercy for the rest of a name", func(t *Tuning) { t.NameRest = t.UnknownCount }},
 	} {
 		x := DefaultTuning
@@ -114,16 +117,16 @@ func TestLeaveOneOut(t *testing.T) {
 		name string
 		of   func(*Tuning) *float64
 	}{
-		{"section heading", func(t *Tuning) *float64 { return &t.Section[fieldHeading] }},
-		{"trail", func(t *Tuning) *float64 { return &t.Section[fieldTrail] }},
-		{"code", func(t *Tuning) *float64 { return &t.Section[fieldCode] }},
-		{"inherited title", func(t *Tuning) *float64 { return &t.Inherit[fieldTitle] }},
-		{"inherited path", func(t *Tuning) *float64 { return &t.Inherit[fieldPath] }},
+		{"section heading", func(t *Tuning) *float64 { return &t.Section[page.FieldHeading] }},
+		{"trail", func(t *Tuning) *float64 { return &t.Section[page.FieldTrail] }},
+		{"code", func(t *Tuning) *float64 { return &t.Section[page.FieldCode] }},
+		{"inherited title", func(t *Tuning) *float64 { return &t.Inherit[page.FieldTitle] }},
+		{"inherited path", func(t *Tuning) *float64 { return &t.Inherit[page.FieldPath] }},
 		{"k", func(t *Tuning) *float64 { return &t.K }},
 		{"page k", func(t *Tuning) *float64 { return &t.PageK }},
 		{"page share", func(t *Tuning) *float64 { return &t.PageShare }},
 		{"power of idf", func(t *Tuning) *float64 { return &t.IDFPower }},
-		{"page title", func(t *Tuning) *float64 { return &t.Page[fieldTitle] }},
+		{"page title", func(t *Tuning) *float64 { return &t.Page[page.FieldTitle] }},
 		{"page headings", func(t *Tuning) *float64 { return &t.PageHeading }},
 		{"page body", func(t *Tuning) *float64 { return &t.PageBody }},
 		{"title coverage", func(t *Tuning) *float64 { return &t.TitleCover }},
@@ -133,7 +136,7 @@ func TestLeaveOneOut(t *testing.T) {
 		{"proximity", func(t *Tuning) *float64 { return &t.Proximity }},
 		{"title start", func(t *Tuning) *float64 { return &t.TitleStart }},
 		{"votes", func(t *Tuning) *float64 { return &t.Vote }},
-		{"b of bodies", func(t *Tuning) *float64 { return &t.B[fieldBody] }},
+		{"b of bodies", func(t *Tuning) *float64 { return &t.B[page.FieldBody] }},
 	} {
 		for _, by := range []float64{0.5, 0.75, 1.33, 2} {
 			x := DefaultTuning
@@ -148,14 +151,14 @@ func TestLeaveOneOut(t *testing.T) {
 		out := evaluateWith(t, l, queries, s.tuning, true)
 		table[i] = map[string]worth{}
 		for _, c := range corpora {
-			var own []Outcome
+			var own []eval.Outcome
 			for _, o := range out {
 				if o.Judged.Corpus == c {
 					own = append(own, o)
 				}
 			}
 			var v worth
-			by := Summarize(own, func(o Outcome) string { return o.Judged.Kind })
+			by := eval.Summarize(own, func(o eval.Outcome) string { return o.Judged.Kind })
 			for _, k := range by {
 				v.both += (k.HitAt5 + k.MRR) / 2 / float64(len(by))
 				v.hit += k.HitAt5 / float64(len(by))

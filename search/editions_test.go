@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/search/eval"
 )
 
 // front makes a page.
@@ -313,7 +314,7 @@ func TestJudgedQuestionsAreAnsweredInOneVersionAndOneLanguage(t *testing.T) {
 		alone.files["docusaurus.config.js"], beside.files["docusaurus.config.js"] = config, config
 		mustUpdate(t, l, api.Project{ID: "alone"}, alone)
 		mustUpdate(t, l, api.Project{ID: "beside"}, beside)
-		own := slices.DeleteFunc(slices.Clone(queries), func(q Judged) bool { return q.Corpus != name })
+		own := slices.DeleteFunc(slices.Clone(queries), func(q eval.Query) bool { return q.Corpus != name })
 		for i := range own {
 			own[i].Relevant = slices.Clone(own[i].Relevant)
 			for k, p := range own[i].Relevant {
@@ -321,10 +322,10 @@ func TestJudgedQuestionsAreAnsweredInOneVersionAndOneLanguage(t *testing.T) {
 			}
 		}
 		for _, box := range []bool{true, false} {
-			score := map[string]Score{}
-			asked := slices.DeleteFunc(slices.Clone(own), func(q Judged) bool { return !box && q.Kind == "prefix" }) // nobody asks an assistant so
+			score := map[string]eval.Score{}
+			asked := slices.DeleteFunc(slices.Clone(own), func(q eval.Query) bool { return !box && q.Kind == "prefix" }) // nobody asks an assistant so
 			for _, project := range []api.ProjectID{"alone", "beside"} {
-				outcomes, err := Evaluate(t.Context(), asked, func(ctx context.Context, q Judged) ([]Found, error) {
+				outcomes, err := eval.Run(t.Context(), asked, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
 					hits, err := l.Search(ctx, project, Query{Text: q.Query, Limit: 10, Box: box})
 					for _, h := range hits {
 						if project == "beside" && (h.Version != "1.0" || h.Language != "en") {
@@ -336,7 +337,7 @@ func TestJudgedQuestionsAreAnsweredInOneVersionAndOneLanguage(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				score[string(project)] = Summarize(outcomes, func(Outcome) string { return "" })[""]
+				score[string(project)] = eval.Summarize(outcomes, func(eval.Outcome) string { return "" })[""]
 			}
 			t.Logf("%-11s box %-5v %3d queries, alone hit@5 %.4f mrr %.4f, beside its copies %.4f and %.4f", name, box, len(asked), score["alone"].HitAt5, score["alone"].MRR, score["beside"].HitAt5, score["beside"].MRR)
 			if score["beside"].HitAt5 < score["alone"].HitAt5-0.01 || score["beside"].MRR < score["alone"].MRR-0.01 {

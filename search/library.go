@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/search/index"
 )
 
 // Options of a library. The zero value is fit for use.
@@ -322,7 +323,7 @@ func (s *shelf) nextGeneration() (string, error) {
 		current = strings.TrimSpace(string(raw))
 	}
 	last := 0
-	for _, gen := range generations(s.dir) {
+	for _, gen := range index.List(s.dir) {
 		number, _, _ := strings.Cut(strings.TrimPrefix(gen, "gen-"), "-")
 		if n, err := strconv.Atoi(number); err == nil {
 			last = max(last, n)
@@ -352,7 +353,7 @@ func (s *shelf) serve(gen string) error {
 	s.opening.Lock()
 	defer s.opening.Unlock()
 	previous, _ := os.ReadFile(filepath.Join(s.dir, "CURRENT"))
-	if err := replaceFile(filepath.Join(s.dir, "CURRENT"), []byte(gen+"\n")); err != nil {
+	if err := index.ReplaceFile(filepath.Join(s.dir, "CURRENT"), []byte(gen+"\n")); err != nil {
 		snap.close()
 		return err
 	}
@@ -377,16 +378,66 @@ func (s *shelf) serve(gen string) error {
 }
 
 // relabel records that a generation shows another commit as well.
-func (s *shelf) relabel(snap *snapshot, commit, siteURL string, label siteLabel) error {
-	m := snap.manifest
-	m.Commit, m.SiteURL, m.Site = commit, siteURL, label
-	if err := saveManifest(snap.dir, m); err != nil {
+func (s *shelf) relabel(snap *snapshot, m index.Manifest) error {
+	if err := index.SaveManifest(snap.Dir, m); err != nil {
 		return err
 	}
 	s.library.mu.Lock()
 	defer s.library.mu.Unlock()
 	snap.relabelled.Store(&m)
 	return nil
+}
+
+// Update makes the index of a project show the tree. Files that have not changed since the last update are not read. Until
+// it is done, queries are answered from the state before; then from the new one. When it fails, nothing has changed.
+func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, progress func(done, total int)) (Report, error) {
+	shelf, err := l.shelf(project.ID)
+	if err != nil {
+		return Report{}, err
+	}
+	shelf.updating.Lock()
+	defer shelf.updating.Unlock()
+	var before *index.Generation
+	old, err := l.acquire(project.ID)
+	switch {
+	case err == nil:
+		defer old.release()
+		before = old.Generation
+	case errors.Is(err, ErrNotIndexed):
+		l.log.Info("index is built anew", "project", project.ID, "reason", err)
+	default:
+		return Report{}, fmt.Errorf("open the index of %s: %w", project.ID, err)
+	}
+	u, err := index.Read(ctx, l.updates(), project, tree, before, progress)
+	if err != nil {
+		return Report{}, err
+	}
+	if !u.Changed() {
+		if m, ok := u.Relabelled(); ok {
+			err = shelf.relabel(old, m)
+		}
+		return u.Report(), err
+	}
+	next, err := shelf.nextGeneration()
+	if err != nil {
+		return Report{}, err
+	}
+	if err := u.Write(ctx, filepath.Join(shelf.dir, next)); err != nil {
+		return Report{}, err
+	}
+	if err := shelf.serve(next); err != nil {
+		return Report{}, fmt.Errorf("switch %s to its new index: %w", project.ID, err)
+	}
+	return u.Report(), nil
+}
+
+func (l *Library) updates() index.Options {
+	return index.Options{Workers: l.options.Workers, Log: l.log}
+}
+
+// Check says what the index would show of a tree. It changes nothing.
+func (l *Library) Check(ctx context.Context, project api.Project, tree Tree) (Check, error) {
+	return index.Examine(ctx, l.updates(), project, tree)
 }
 
 // Commit is the commit that the index of a project shows; empty where there is no index that can be used.

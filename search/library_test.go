@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/search/index"
 )
 
 // made is a documentation set of n pages; every page says which round it was written in.
@@ -450,13 +451,13 @@ func TestOldSchemaIsRebuilt(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	gen := filepath.Join(dir, "docs", generations(filepath.Join(dir, "docs"))[0])
-	m, err := readManifest(gen)
+	gen := filepath.Join(dir, "docs", index.List(filepath.Join(dir, "docs"))[0])
+	m, err := index.ReadManifest(gen)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Analysis++
-	if err := saveManifest(gen, m); err != nil {
+	if err := index.SaveManifest(gen, m); err != nil {
 		t.Fatal(err)
 	}
 	if l, err = OpenLibrary(dir, Options{Log: quiet()}); err != nil {

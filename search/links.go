@@ -6,31 +6,15 @@ import (
 	"strings"
 
 	"docent/api"
-	"docent/markup"
+	"docent/search/index"
+	"docent/search/page"
 	"docent/site"
 )
-
-// A siteLabel is what bears on where the links of a site lead.
-type siteLabel struct {
-	Kind     api.SiteKind `json:"kind,omitempty"`
-	Base     string       `json:"base,omitempty"` // path of the site's root, without slashes at its ends
-	AddsBase bool         `json:"addsBase,omitempty"`
-	// Folders of the pages that are made of the operations of APIs, by the paths of their descriptions.
-	APIs map[string]string `json:"apis,omitempty"`
-	// The templates that the generator knows.
-	Templates markup.Templates `json:"templates,omitempty"`
-}
-
-func labelOf(where *site.Site) siteLabel {
-	l := siteLabel{Kind: where.Kind, Templates: where.Templates(), APIs: where.APIs()}
-	l.Base, l.AddsBase = where.LinkBase()
-	return l
-}
 
 // leadsTo is where a link on a page leads for a reader of the site: the address of the page that it names, as the generator
 // would find it. What names no page stays as it is, with the base that the generator puts before it. A destination below the
 // site's root is one that templates put there.
-func (s *snapshot) leadsTo(from *record, dest string, belowRoot bool, labels *manifest) string {
+func (s *snapshot) leadsTo(from *page.Record, dest string, belowRoot bool, labels *index.Manifest) string {
 	to, rest := dest, ""
 	if i := strings.IndexAny(dest, "?#"); i >= 0 {
 		to, rest = dest[:i], dest[i:]
@@ -43,7 +27,7 @@ func (s *snapshot) leadsTo(from *record, dest string, belowRoot bool, labels *ma
 	if plain, err := url.PathUnescape(to); err == nil {
 		to = plain
 	}
-	address := func(r *record) string { return r.url(labels.SiteURL, "") + rest }
+	address := func(r *page.Record) string { return r.URL(labels.SiteURL, "") + rest }
 	if !strings.HasPrefix(to, "/") || inRepository {
 		for _, p := range relatives(from, to, labels.Site.Kind) {
 			if page, ok := s.find(p); ok {
@@ -51,7 +35,7 @@ func (s *snapshot) leadsTo(from *record, dest string, belowRoot bool, labels *ma
 			}
 		}
 		if labels.Site.Kind == api.SiteHugo && !strings.Contains(to, "/") { // the only page of this name
-			var found *record
+			var found *page.Record
 			for _, r := range s.pages {
 				if path.Base(site.PageKey(r.Path)) == site.PageKey(to) {
 					if found != nil {
@@ -98,7 +82,7 @@ func (s *snapshot) leadsTo(from *record, dest string, belowRoot bool, labels *ma
 
 // relatives are the paths that a link may mean which does not begin with a slash. Paths of files are found beside the file,
 // those of addresses beside the address.
-func relatives(from *record, to string, kind api.SiteKind) []string {
+func relatives(from *page.Record, to string, kind api.SiteKind) []string {
 	if rooted, ok := strings.CutPrefix(to, "/"); ok {
 		return []string{rooted}
 	}

@@ -27,8 +27,8 @@ func TestALongQueryIsReadUpToItsBound(t *testing.T) {
 				t.Errorf("%s: %d tokens, %d groups, %v", name, len(w.tokens), len(groups), err)
 			}
 			for _, token := range w.tokens {
-				if token.end > longestQuery {
-					t.Fatalf("%s is read up to %d", name, token.end)
+				if token.End > longestQuery {
+					t.Fatalf("%s is read up to %d", name, token.End)
 				}
 			}
 		}

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"sync"
 
-	index "github.com/blevesearch/bleve_index_api"
+	bleveindex "github.com/blevesearch/bleve_index_api"
+
+	"docent/search/page"
 )
 
 // Postings of one term, with all that can be computed before a query is known: how much the term weighs in each section
@@ -45,8 +47,8 @@ type weighed struct {
 // measure computes the norms of all documents: the weight of a field over 1-b+b·length/average.
 func (s *snapshot) measure() {
 	t := s.tuning
-	var sum [sectionFields]float64
-	var with [sectionFields]int
+	var sum [page.SectionFields]float64
+	var with [page.SectionFields]int
 	for _, sec := range s.sections {
 		for f, n := range sec.Len {
 			if n > 0 {
@@ -62,16 +64,16 @@ func (s *snapshot) measure() {
 		return sum / float64(n)
 	}
 	norm := func(w, b, length, mean float64) float32 { return float32(w / (1 - b + b*length/mean)) }
-	s.meanBody = mean(sum[fieldBody], with[fieldBody])
-	for f := range sectionFields {
+	s.meanBody = mean(sum[page.FieldBody], with[page.FieldBody])
+	for f := range page.SectionFields {
 		m := mean(sum[f], with[f])
 		s.sectionNorm[f] = make([]float32, len(s.sections))
 		for i, sec := range s.sections {
 			s.sectionNorm[f][i] = norm(t.Section[f], t.B[f], float64(sec.Len[f]), m)
 		}
 	}
-	var pageSum [pageFields]float64
-	var pageWith [pageFields]int
+	var pageSum [page.Fields]float64
+	var pageWith [page.Fields]int
 	lengths := make([][3]float64, len(s.pages)) // headings, body, code
 	var whole [3]float64
 	var wholeWith [3]int
@@ -84,9 +86,9 @@ func (s *snapshot) measure() {
 		}
 		for i := range r.Sections {
 			l := &r.Sections[i].Len
-			lengths[p][0] += float64(l[fieldHeading])
-			lengths[p][1] += float64(l[fieldBody])
-			lengths[p][2] += float64(l[fieldCode])
+			lengths[p][0] += float64(l[page.FieldHeading])
+			lengths[p][1] += float64(l[page.FieldBody])
+			lengths[p][2] += float64(l[page.FieldCode])
 		}
 		for k, n := range lengths[p] {
 			if n > 0 {
@@ -98,18 +100,18 @@ func (s *snapshot) measure() {
 	s.headingNorm = make([]float32, len(s.pages))
 	s.pageBody = make([]float32, len(s.pages))
 	s.pageCode = make([]float32, len(s.pages))
-	for f := range pageFields {
+	for f := range page.Fields {
 		s.pageNorm[f] = make([]float32, len(s.pages))
 		s.inheritNorm[f] = make([]float32, len(s.pages))
 	}
 	for p, r := range s.pages {
-		for f := range pageFields {
+		for f := range page.Fields {
 			s.pageNorm[f][p] = norm(t.Page[f], t.BShort, float64(r.PageLen[f]), mean(pageSum[f], pageWith[f]))
 			s.inheritNorm[f][p] = norm(t.Inherit[f], t.BShort, float64(r.PageLen[f]), mean(pageSum[f], pageWith[f]))
 		}
-		s.headingNorm[p] = norm(t.PageHeading, t.B[fieldHeading], lengths[p][0], mean(whole[0], wholeWith[0]))
-		s.pageBody[p] = norm(t.PageBody, t.B[fieldBody], lengths[p][1], mean(whole[1], wholeWith[1]))
-		s.pageCode[p] = norm(t.PageCode, t.B[fieldCode], lengths[p][2], mean(whole[2], wholeWith[2]))
+		s.headingNorm[p] = norm(t.PageHeading, t.B[page.FieldHeading], lengths[p][0], mean(whole[0], wholeWith[0]))
+		s.pageBody[p] = norm(t.PageBody, t.B[page.FieldBody], lengths[p][1], mean(whole[1], wholeWith[1]))
+		s.pageCode[p] = norm(t.PageCode, t.B[page.FieldCode], lengths[p][2], mean(whole[2], wholeWith[2]))
 	}
 }
 
@@ -132,25 +134,25 @@ func (s *snapshot) read(ctx context.Context, term string) (*postings, error) {
 	defer decoders.Put(d)
 	d.reset(len(s.sections), len(s.pages))
 	raw := []byte(term)
-	for f, name := range sectionFieldNames {
+	for f, name := range page.SectionFieldNames {
 		err := s.walk(ctx, raw, name, func(section uint32, freq float32) {
 			d.section(section, freq*s.sectionNorm[f][section])
-			page := s.pageOf[section]
+			at := s.pageOf[section]
 			switch f {
-			case fieldHeading:
-				d.page(page, freq*s.headingNorm[page])
-			case fieldBody:
-				d.page(page, freq*s.pageBody[page])
-			case fieldCode:
-				d.page(page, freq*s.pageCode[page])
+			case page.FieldHeading:
+				d.page(at, freq*s.headingNorm[at])
+			case page.FieldBody:
+				d.page(at, freq*s.pageBody[at])
+			case page.FieldCode:
+				d.page(at, freq*s.pageCode[at])
 			}
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	for f, name := range pageFieldNames {
-		if f == fieldSurface {
+	for f, name := range page.FieldNames {
+		if f == page.FieldSurface {
 			continue
 		}
 		err := s.walk(ctx, raw, name, func(section uint32, freq float32) {
@@ -183,7 +185,7 @@ func (s *snapshot) walk(ctx context.Context, term []byte, field string, visit fu
 	if reader.Count() == 0 {
 		return nil
 	}
-	var next index.TermFieldDoc
+	var next bleveindex.TermFieldDoc
 	for {
 		doc, err := reader.Next(next.Reset())
 		if err != nil {
@@ -260,17 +262,17 @@ func (s *spread) of(i uint32) []float32 { return s.all[s.from[i]:s.from[i+1]] }
 func (s *snapshot) countRarities() {
 	words := 0
 	for _, r := range s.pages {
-		words += r.TitleWords.len()
+		words += r.TitleWords.Len()
 	}
 	titles := words
 	for _, sec := range s.sections {
-		words += sec.Head.len()
+		words += sec.Head.Len()
 	}
 	table := newHashSet(words)
 	counts := make([][2]uint32, 0, words) // sections, last section seen
-	note := func(w wordList) {
-		for i := range w.len() {
-			if table.put(w.at(i), uint32(len(counts))) {
+	note := func(w page.WordList) {
+		for i := range w.Len() {
+			if table.put(w.At(i), uint32(len(counts))) {
 				counts = append(counts, [2]uint32{0, math.MaxUint32})
 			}
 		}
@@ -281,9 +283,9 @@ func (s *snapshot) countRarities() {
 	for _, sec := range s.sections {
 		note(sec.Head)
 	}
-	see := func(w wordList, section uint32) {
-		for i := range w.len() {
-			if at, ok := table.get(w.at(i)); ok && counts[at][1] != section {
+	see := func(w page.WordList, section uint32) {
+		for i := range w.Len() {
+			if at, ok := table.get(w.At(i)); ok && counts[at][1] != section {
 				counts[at][0]++
 				counts[at][1] = section
 			}
@@ -301,19 +303,19 @@ func (s *snapshot) countRarities() {
 	for i, n := range counts {
 		rarity[i] = s.idf(int(n[0]), len(s.sections))
 	}
-	fill := func(out *spread, lists, words int, list func(int) wordList) {
+	fill := func(out *spread, lists, words int, list func(int) page.WordList) {
 		out.all, out.from = make([]float32, 0, words), make([]uint32, 1, lists+1)
 		for n := range lists {
 			w := list(n)
-			for i := range w.len() {
-				at, _ := table.get(w.at(i))
+			for i := range w.Len() {
+				at, _ := table.get(w.At(i))
 				out.all = append(out.all, rarity[at])
 			}
 			out.from = append(out.from, uint32(len(out.all)))
 		}
 	}
-	fill(&s.titleIDF, len(s.pages), titles, func(n int) wordList { return s.pages[n].TitleWords })
-	fill(&s.headIDF, len(s.sections), words-titles, func(n int) wordList { return s.sections[n].Head })
+	fill(&s.titleIDF, len(s.pages), titles, func(n int) page.WordList { return s.pages[n].TitleWords })
+	fill(&s.headIDF, len(s.sections), words-titles, func(n int) page.WordList { return s.sections[n].Head })
 }
 
 func (s *snapshot) idf(df, n int) float32 {

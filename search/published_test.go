@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"docent/api"
+	"docent/search/page"
 	"docent/site"
 )
 
@@ -119,8 +120,8 @@ func TestWhatASiteDoesNotPublishIsNeverFound(t *testing.T) {
 				}
 			}
 		}
-		for _, r := range snap.records { // nor do its words help to find others
-			if r.Kind != kindPage && len(r.Sections) > 0 {
+		for _, r := range snap.Records { // nor do its words help to find others
+			if r.Kind != page.KindPage && len(r.Sections) > 0 {
 				t.Errorf("%s has sections", r.Path)
 			}
 		}

@@ -10,21 +10,24 @@ import (
 	"sort"
 	"strings"
 	"sync"
+
+	"docent/search/analysis"
+	"docent/search/page"
 )
 
 // Tuning is the weights of the ranking: one setting for every site. docs/decisions/0003-ranking.md tells where they come from.
 type Tuning struct {
-	Section [sectionFields]float64 `toml:"section"` // heading, trail, body, code
-	Inherit [pageFields]float64    `toml:"inherit"` // what a page's fields are worth to each of its sections
-	B       [sectionFields]float64 `toml:"b"`
-	BShort  float64                `toml:"b_short"`
-	K       float64                `toml:"k"`
+	Section [page.SectionFields]float64 `toml:"section"` // heading, trail, body, code
+	Inherit [page.Fields]float64        `toml:"inherit"` // what a page's fields are worth to each of its sections
+	B       [page.SectionFields]float64 `toml:"b"`
+	BShort  float64                     `toml:"b_short"`
+	K       float64                     `toml:"k"`
 
-	Page        [pageFields]float64 `toml:"page"` // title, path, keywords, links, description
-	PageHeading float64             `toml:"page_heading"`
-	PageBody    float64             `toml:"page_body"`
-	PageCode    float64             `toml:"page_code"`
-	PageK       float64             `toml:"page_k"`
+	Page        [page.Fields]float64 `toml:"page"` // title, path, keywords, links, description
+	PageHeading float64              `toml:"page_heading"`
+	PageBody    float64              `toml:"page_body"`
+	PageCode    float64              `toml:"page_code"`
+	PageK       float64              `toml:"page_k"`
 
 	PageShare float64 `toml:"page_share"` // of the page's own score; the rest is its best section's
 	IDFPower  float64 `toml:"idf_power"`
@@ -58,9 +61,9 @@ type Tuning struct {
 
 // DefaultTuning is what a library uses unless it is told otherwise.
 var DefaultTuning = Tuning{
-	Section: [sectionFields]float64{4, 1.5, 1, 0.7}, Inherit: [pageFields]float64{6, 2, 1, 0.5, 2, 0},
-	B: [sectionFields]float64{0.3, 0.3, 0.5, 0.75}, BShort: 0.3, K: 2,
-	Page: [pageFields]float64{4, 4, 2, 2, 4, 0}, PageHeading: 2, PageBody: 0.7, PageCode: 0.6, PageK: 1.5,
+	Section: [page.SectionFields]float64{4, 1.5, 1, 0.7}, Inherit: [page.Fields]float64{6, 2, 1, 0.5, 2, 0},
+	B: [page.SectionFields]float64{0.3, 0.3, 0.5, 0.75}, BShort: 0.3, K: 2,
+	Page: [page.Fields]float64{4, 4, 2, 2, 4, 0}, PageHeading: 2, PageBody: 0.7, PageCode: 0.6, PageK: 1.5,
 	PageShare: 0.3, IDFPower: 0.8,
 	Closer: 20, CloserShare: 0.6, TitleCover: 1.2, HeadingCover: 0.5, HeadingExact: 0.5, HeadingNamed: 0.75, UnknownCount: 4, NameRest: 2, Proximity: 0.3, ProximityK: 2,
 	TitleStart: 0.6, TitleStartBase: 0.3, Slip1: 0.8, Slip2: 0.4, Prefix: 0.7, PrefixOfWord: 0.35, PrefixWords: 40, PrefixUntil: 3,
@@ -89,23 +92,23 @@ func (g *group) add(term string, weight float64) {
 			return
 		}
 	}
-	g.variants = append(g.variants, variant{term, hashTerm(term), float32(weight)})
+	g.variants = append(g.variants, variant{term, analysis.Hash(term), float32(weight)})
 }
 
 // parse cuts a query into groups, by the words' stems in the languages of the pages that are looked at.
 func (s *snapshot) parse(ctx context.Context, w *scratch, q Query, languages []string) ([]group, error) {
-	a := analysers.Get().(*analyser)
-	defer analysers.Put(a)
+	a := analysis.Get()
+	defer a.Put()
 	text := q.Text
 	if len(text) > longestQuery {
 		text = strings.ToValidUTF8(text[:longestQuery], "")
 	}
 	tokens := w.tokens[:0]
-	a.tokens(text, languages[0], func(t token) { tokens = append(tokens, t) })
+	a.Tokens(text, languages[0], func(t analysis.Token) { tokens = append(tokens, t) })
 	w.tokens = tokens
 	keep := w.keep[:0]
 	for _, t := range tokens {
-		if t.covers > 0 || !dropped[t.surface] {
+		if t.Covers > 0 || !analysis.Dropped(t.Surface) {
 			keep = append(keep, t)
 		}
 	}
@@ -122,30 +125,30 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query, languages []s
 		return err == nil && (len(p.sections) > 0 || len(p.pages) > 0), err
 	}
 	lastPart := -1 // number of the part that may be unfinished
-	if unfinished && len(tokens) > 0 && tokens[len(tokens)-1].end == end {
-		lastPart = tokens[len(tokens)-1].at
+	if unfinished && len(tokens) > 0 && tokens[len(tokens)-1].End == end {
+		lastPart = tokens[len(tokens)-1].At
 	}
 	coveredUntil := -1 // parts up to here belong to a whole that is known
 	for _, t := range keep {
-		if t.covers > 0 {
+		if t.Covers > 0 {
 			if !q.Box {
-				p, err := s.word(ctx, a, w, languages, wholeName, t.term)
+				p, err := s.word(ctx, a, w, languages, wholeName, t.Term)
 				if err != nil {
 					return nil, err
 				}
 				if p.known {
-					groups = append(groups, group{word: t.surface, variants: p.variants, weight: 1, ready: p})
-					coveredUntil = max(coveredUntil, t.at+t.covers)
+					groups = append(groups, group{word: t.Surface, variants: p.variants, weight: 1, ready: p})
+					coveredUntil = max(coveredUntil, t.At+t.Covers)
 				}
 				continue
 			}
-			ok, err := known(t.term)
+			ok, err := known(t.Term)
 			if err != nil {
 				return nil, err
 			}
-			g := group{word: t.surface, weight: 1}
-			g.add(t.term, 1)
-			if lastPart >= 0 && t.at+t.covers > lastPart { // a name that is not finished
+			g := group{word: t.Surface, weight: 1}
+			g.add(t.Term, 1)
+			if lastPart >= 0 && t.At+t.Covers > lastPart { // a name that is not finished
 				share := s.tuning.Prefix
 				if ok {
 					share = s.tuning.PrefixOfWord
@@ -155,37 +158,37 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query, languages []s
 			}
 			if ok {
 				groups = append(groups, g)
-				coveredUntil = max(coveredUntil, t.at+t.covers)
+				coveredUntil = max(coveredUntil, t.At+t.Covers)
 			}
 			continue
 		}
 		weight := float32(1)
-		if t.at < coveredUntil {
+		if t.At < coveredUntil {
 			weight = float32(s.tuning.PartShare)
 		}
 		repeated := false
 		for i := range groups {
-			if groups[i].word == t.surface {
+			if groups[i].word == t.Surface {
 				groups[i].weight += weight
 				repeated = true
 			}
 		}
-		last := t.at == lastPart
+		last := t.At == lastPart
 		if repeated && !last {
 			continue
 		}
 		if !q.Box {
-			p, err := s.word(ctx, a, w, languages, plainWord, t.surface)
+			p, err := s.word(ctx, a, w, languages, plainWord, t.Surface)
 			if err != nil {
 				return nil, err
 			}
-			groups = append(groups, group{word: t.surface, variants: p.variants, weight: weight, ready: p})
+			groups = append(groups, group{word: t.Surface, variants: p.variants, weight: weight, ready: p})
 			continue
 		}
-		g := group{word: t.surface, weight: weight}
-		g.add(t.surface, 1)
+		g := group{word: t.Surface, weight: weight}
+		g.add(t.Surface, 1)
 		for _, l := range languages {
-			g.add(a.stemmer(l).of(t.surface), 1)
+			g.add(a.Stem(t.Surface, l), 1)
 		}
 		isWord := false
 		for _, v := range g.variants {
@@ -217,7 +220,7 @@ const longestQuery = 2000
 
 // word is a word of a question, as it counts wherever it is asked for: what counts as it, and what it adds to the scores
 // of sections and pages. In a search box a word's place matters, so it is not for those.
-func (s *snapshot) word(ctx context.Context, a *analyser, w *scratch, languages []string, kind termKind, surface string) (*postings, error) {
+func (s *snapshot) word(ctx context.Context, a *analysis.Analyser, w *scratch, languages []string, kind termKind, surface string) (*postings, error) {
 	key := termKey{kind, surface, languages[0]}
 	if len(languages) > 1 {
 		key.language = "" // all of the site's
@@ -230,17 +233,17 @@ func (s *snapshot) word(ctx context.Context, a *analyser, w *scratch, languages 
 	g.add(g.word, 1)
 	if kind == plainWord {
 		for _, l := range languages {
-			g.add(a.stemmer(l).of(g.word), 1)
+			g.add(a.Stem(g.word, l), 1)
 		}
 		if share := s.tuning.Abbreviation; share > 0 {
 			single := g.word
-			if _, ok := abbreviations[single]; !ok {
+			if analysis.Abbreviations(single) == nil {
 				single = strings.TrimSuffix(single, "s")
 			}
-			for _, other := range abbreviations[single] {
+			for _, other := range analysis.Abbreviations(single) {
 				g.add(other, share)
 				for _, l := range languages {
-					g.add(a.stemmer(l).of(other), share)
+					g.add(a.Stem(other, l), share)
 				}
 			}
 		}
@@ -285,11 +288,11 @@ func (s *snapshot) gather(ctx context.Context, w *scratch, g *group, read func(c
 func saturated(idf, x, k float32) float32 { return idf * x * (k + 1) / (k + x) }
 
 // begun adds the words that a group's word is the beginning of: of all these, the ones that most pages have.
-func (s *snapshot) begun(a *analyser, g *group, languages []string, share float64) {
+func (s *snapshot) begun(a *analysis.Analyser, g *group, languages []string, share float64) {
 	for _, w := range s.completions(g.word, s.tuning.PrefixWords) {
 		g.add(w, share)
 		for _, l := range languages {
-			g.add(a.stemmer(l).of(w), share)
+			g.add(a.Stem(w, l), share)
 		}
 	}
 }
@@ -328,7 +331,7 @@ func (s *snapshot) completions(begin string, most int) []string {
 
 // slips adds the words that a group's word may have been meant to be: up to three, at one slip, or from eight letters on
 // at two.
-func (s *snapshot) slips(a *analyser, g *group, languages []string, unfinished bool) {
+func (s *snapshot) slips(a *analysis.Analyser, g *group, languages []string, unfinished bool) {
 	word := []rune(g.word)
 	if len(word) < 3 {
 		return
@@ -381,7 +384,7 @@ func (s *snapshot) slips(a *analyser, g *group, languages []string, unfinished b
 		}
 		g.add(c.word, share)
 		for _, l := range languages {
-			g.add(a.stemmer(l).of(c.word), share)
+			g.add(a.Stem(c.word, l), share)
 		}
 	}
 }
@@ -443,7 +446,7 @@ type scratch struct {
 	top             []candidate
 	others          []other
 	asked           asked
-	tokens, keep    []token
+	tokens, keep    []analysis.Token
 	groups          []group
 }
 
@@ -786,17 +789,17 @@ func (s *snapshot) vote(candidates []candidate, total float32) {
 // names reports whether a query ends with a heading, word for word: "how do I install the app" names "Install the app" and
 // not "Installing apps".
 func names(query, heading string) bool {
-	query, heading = plainTitle(query), plainTitle(withoutCount(heading))
+	query, heading = plainTitle(query), plainTitle(page.WithoutCount(heading))
 	rest, ok := strings.CutSuffix(query, heading)
 	return ok && heading != "" && (rest == "" || strings.HasSuffix(rest, " "))
 }
 
 // coverage tells how well a title fits the query: the share of the title that was asked for, times the share of the query
 // that is in the title, both by rarity.
-func (s *snapshot) coverage(groups []group, asked *asked, total float32, title wordList, rarity []float32) float32 {
+func (s *snapshot) coverage(groups []group, asked *asked, total float32, title page.WordList, rarity []float32) float32 {
 	any := false
-	for k := range title.len() {
-		if asked.has(title.at(k)) {
+	for k := range title.Len() {
+		if asked.has(title.At(k)) {
 			any = true
 			break
 		}
@@ -824,7 +827,7 @@ func (s *snapshot) coverage(groups []group, asked *asked, total float32, title w
 	}
 	for _, name := range title.Names {
 		for k := name.At; k < name.At+name.N && k < 64; k++ {
-			if asked.has(title.at(int(k))) {
+			if asked.has(title.At(int(k))) {
 				for j := name.At; j < name.At+name.N && j < 64; j++ {
 					rest |= 1 << j
 				}
@@ -833,7 +836,7 @@ func (s *snapshot) coverage(groups []group, asked *asked, total float32, title w
 	}
 	var inQuery, all float32
 	for k, idf := range rarity {
-		g, ok := asked.get(title.at(k))
+		g, ok := asked.get(title.At(k))
 		if ok {
 			mark(g)
 		}
@@ -865,7 +868,7 @@ const floorOfOthers = 0.5
 const nearBy = 8 // words
 
 // proximity rewards words of the query that stand close to each other (BM25TP).
-func (s *snapshot) proximity(groups []group, asked *asked, rec *sectionRecord) float32 {
+func (s *snapshot) proximity(groups []group, asked *asked, rec *page.Section) float32 {
 	if len(groups) < 2 {
 		return 0
 	}
@@ -902,7 +905,7 @@ func (s *snapshot) proximity(groups []group, asked *asked, rec *sectionRecord) f
 	if !any {
 		return 0
 	}
-	k := float32(s.tuning.ProximityK) * float32(1-s.tuning.B[fieldBody]+s.tuning.B[fieldBody]*float64(rec.Len[fieldBody])/s.meanBody)
+	k := float32(s.tuning.ProximityK) * float32(1-s.tuning.B[page.FieldBody]+s.tuning.B[page.FieldBody]*float64(rec.Len[page.FieldBody])/s.meanBody)
 	var sum float32
 	for g := range groups {
 		if g == 64 {
@@ -934,18 +937,18 @@ func (s *snapshot) here(q *Query) (uint32, bool) {
 }
 
 // neighbourhood tells how near pages are to the one that the reader is on: 1 for the same folder, less for those further up.
-func (s *snapshot) neighbourhood(q *Query) func(*record) float32 {
-	nowhere := func(*record) float32 { return 0 }
-	page, ok := s.here(q)
+func (s *snapshot) neighbourhood(q *Query) func(*page.Record) float32 {
+	nowhere := func(*page.Record) float32 { return 0 }
+	at, ok := s.here(q)
 	if !ok {
 		return nowhere
 	}
-	here := strings.Split(s.pages[page].Path, "/")
+	here := strings.Split(s.pages[at].Path, "/")
 	here = here[:len(here)-1]
 	if len(here) == 0 {
 		return nowhere
 	}
-	return func(r *record) float32 {
+	return func(r *page.Record) float32 {
 		p := r.Path
 		same := 0
 		for _, dir := range here {
@@ -966,7 +969,7 @@ func (s *snapshot) filter(q *Query, sc *scope) func(page uint32) bool {
 	one := len(s.locales) == 1 && len(s.hasVersion) == 0 && sc.only == "" && !sc.nothing // a site of one version and language
 	return func(page uint32) bool {
 		r := s.pages[page]
-		if r.Hidden || s.covered[page] || !allowed(r, f.Groups) || !one && !s.inScope(sc, page) {
+		if r.Hidden || s.covered[page] || !r.Allowed(f.Groups) || !one && !s.inScope(sc, page) {
 			return false
 		}
 		return f.Tag == "" || slices.ContainsFunc(r.Tags, func(t string) bool { return strings.EqualFold(t, f.Tag) })

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/search/eval"
 )
 
 // memTree is a tree held in memory.
@@ -85,7 +86,7 @@ func corpus(t testing.TB, name string) *memTree {
 
 var corpora = []string{"docusaurus", "electron", "fastapi", "hugo", "mintlify", "prometheus", "vite"}
 
-func judgedQueries(t testing.TB) []Judged {
+func judgedQueries(t testing.TB) []eval.Query {
 	t.Helper()
 	f, err := os.Open(filepath.Join(relevanceDir, "queries.jsonl"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,12 +96,12 @@ func judgedQueries(t testing.TB) []Judged {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	queries, err := ReadJudged(f)
+	queries, err := eval.Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The set was judged when every file was a page. What tells programs how to work on a repository is none.
-	return slices.DeleteFunc(queries, func(q Judged) bool { return slices.Equal(q.Relevant, []string{"CLAUDE.md"}) })
+	return slices.DeleteFunc(queries, func(q eval.Query) bool { return slices.Equal(q.Relevant, []string{"CLAUDE.md"}) })
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -133,16 +134,16 @@ func indexCorpora(t testing.TB, l *Library) {
 
 var kinds = []string{"desc", "head", "prefix", "typo", "question"}
 
-func found(hits []Hit, err error) ([]Found, error) {
-	out := make([]Found, len(hits))
+func found(hits []Hit, err error) ([]eval.Found, error) {
+	out := make([]eval.Found, len(hits))
 	for i, h := range hits {
-		out[i] = Found{h.Path, h.Anchor}
+		out[i] = eval.Found{Path: h.Path, Anchor: h.Anchor}
 	}
 	return out, err
 }
 
-func ask(l *Library) func(context.Context, Judged) ([]Found, error) {
-	return func(ctx context.Context, q Judged) ([]Found, error) {
+func ask(l *Library) func(context.Context, eval.Query) ([]eval.Found, error) {
+	return func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
 		return found(l.Search(ctx, api.ProjectID(q.Corpus), Query{Text: q.Query, Limit: 10, Box: true}))
 	}
 }
@@ -156,12 +157,12 @@ func TestRelevance(t *testing.T) {
 	l := openTest(t, Options{})
 	queries := judgedQueries(t)
 	indexCorpora(t, l)
-	outcomes, err := Evaluate(t.Context(), queries, ask(l))
+	outcomes, err := eval.Run(t.Context(), queries, ask(l))
 	if err != nil {
 		t.Fatal(err)
 	}
-	byKind := Summarize(outcomes, func(o Outcome) string { return o.Judged.Kind })
-	bars := map[string]Score{
+	byKind := eval.Summarize(outcomes, func(o eval.Outcome) string { return o.Judged.Kind })
+	bars := map[string]eval.Score{
 		"desc":     {HitAt5: 0.885, MRR: 0.735},
 		"head":     {HitAt5: 0.995, MRR: 0.99, Section1: 0.95},
 		"prefix":   {HitAt5: 0.98, MRR: 0.92},
@@ -201,19 +202,19 @@ func TestRelevance(t *testing.T) {
 		t.Errorf("mean of kinds %.4f", mean)
 	}
 	// The assistant asks without the box's slips and unfinished words: whole questions find the same.
-	unboxed, err := Evaluate(t.Context(), queries, func(ctx context.Context, q Judged) ([]Found, error) {
+	unboxed, err := eval.Run(t.Context(), queries, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
 		return found(l.Search(ctx, api.ProjectID(q.Corpus), Query{Text: q.Query, Limit: 10}))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := Summarize(unboxed, func(o Outcome) string { return o.Judged.Kind })
+	asked := eval.Summarize(unboxed, func(o eval.Outcome) string { return o.Judged.Kind })
 	for _, k := range []string{"question", "desc", "head"} {
 		if asked[k].HitAt5 < byKind[k].HitAt5-0.005 || asked[k].MRR < byKind[k].MRR-0.005 {
 			t.Errorf("%s as the assistant asks: hit@5 %.4f mrr %.3f, as in a box %.4f and %.3f", k, asked[k].HitAt5, asked[k].MRR, byKind[k].HitAt5, byKind[k].MRR)
 		}
 	}
-	byCorpus := Summarize(outcomes, func(o Outcome) string { return o.Judged.Corpus })
+	byCorpus := eval.Summarize(outcomes, func(o eval.Outcome) string { return o.Judged.Corpus })
 	for _, n := range corpora {
 		t.Logf("%-11s hit@5 %.3f mrr %.3f", n, byCorpus[n].HitAt5, byCorpus[n].MRR)
 	}

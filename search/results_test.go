@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/search/page"
 )
 
 // asks is how often queries were ranked, and how often not because the answer was known or on its way.
@@ -207,7 +208,7 @@ func TestShortcutsRankAsThePlainWay(t *testing.T) {
 }
 
 // plainProximity is what proximity promises, word by word.
-func plainProximity(s *snapshot, groups []group, rec *sectionRecord) float32 {
+func plainProximity(s *snapshot, groups []group, rec *page.Section) float32 {
 	of := make(map[uint32]int)
 	for g := range groups {
 		for _, v := range groups[g].variants {
@@ -218,8 +219,8 @@ func plainProximity(s *snapshot, groups []group, rec *sectionRecord) float32 {
 	}
 	acc := make([]float32, len(groups))
 	last, lastAt := -1, 0
-	for i := range rec.Body.len() {
-		g, ok := of[rec.Body.at(i)]
+	for i := range rec.Body.Len() {
+		g, ok := of[rec.Body.At(i)]
 		if !ok || g >= 64 {
 			continue
 		}
@@ -229,8 +230,8 @@ func plainProximity(s *snapshot, groups []group, rec *sectionRecord) float32 {
 		}
 		last, lastAt = g, i
 	}
-	b := s.tuning.B[fieldBody]
-	k := float32(s.tuning.ProximityK) * float32(1-b+b*float64(rec.Len[fieldBody])/s.meanBody)
+	b := s.tuning.B[page.FieldBody]
+	k := float32(s.tuning.ProximityK) * float32(1-b+b*float64(rec.Len[page.FieldBody])/s.meanBody)
 	var sum float32
 	if len(groups) > 1 {
 		for g, a := range acc {

@@ -3,6 +3,8 @@ package search
 import (
 	"cmp"
 	"context"
+	"docent/search/analysis"
+	"docent/search/page"
 	"docent/site"
 	"net/url"
 	"path"
@@ -53,8 +55,8 @@ func (s *snapshot) findEditions() {
 	s.localeOf = make([]uint16, len(s.pages))
 	s.hasVersion = make(map[versionOfDocs]bool)
 	same := make(map[string][]uint32)
-	named := s.manifest.Language
-	if named == "" && !slices.ContainsFunc(s.pages, func(r *record) bool { return r.Locale == "" || languageOf(r.Locale) == "en" }) {
+	named := s.Manifest.Language
+	if named == "" && !slices.ContainsFunc(s.pages, func(r *page.Record) bool { return r.Locale == "" || analysis.Language(r.Locale) == "en" }) {
 		count := map[string]int{} // nothing says it, and nothing is in English: the language of most pages
 		for _, r := range s.pages {
 			if count[r.Locale]++; count[r.Locale] > count[named] {
@@ -63,7 +65,7 @@ func (s *snapshot) findEditions() {
 		}
 	}
 	for _, r := range s.pages { // or the English that pages name
-		if named == "" && r.Locale != "" && languageOf(r.Locale) == "en" {
+		if named == "" && r.Locale != "" && analysis.Language(r.Locale) == "en" {
 			named = r.Locale
 		}
 	}
@@ -216,18 +218,13 @@ func (s *snapshot) inVersion(sc *scope, page uint32) bool {
 	r := s.pages[page]
 	switch {
 	case sc.only != "":
-		return r.of(sc.only)
+		return r.HasVersion(sc.only)
 	case sc.version == "":
 		return r.Current
 	case len(r.Versions) == 0: // unless it is the newer state of a page of the reader's version
-		return !slices.ContainsFunc(s.same[r.Same], func(other uint32) bool { return s.pages[other].of(sc.version) })
+		return !slices.ContainsFunc(s.same[r.Same], func(other uint32) bool { return s.pages[other].HasVersion(sc.version) })
 	}
-	return r.of(sc.version) || r.Current && !s.hasVersion[versionOfDocs{r.Docs, sc.version}]
-}
-
-// of reports whether a page belongs to a version.
-func (r *record) of(version string) bool {
-	return slices.ContainsFunc(r.Versions, func(v string) bool { return strings.EqualFold(v, version) })
+	return r.HasVersion(sc.version) || r.Current && !s.hasVersion[versionOfDocs{r.Docs, sc.version}]
 }
 
 // translated reports whether the reader has a page of the site's own language in theirs.
@@ -278,9 +275,9 @@ func (s *snapshot) rankScope(ctx context.Context, w *scratch, q Query, sc *scope
 	case sc.nothing:
 		return nil, nil
 	case sc.foreign:
-		languages = []string{languageOf(s.locales[0].name)}
+		languages = []string{analysis.Language(s.locales[0].name)}
 	case sc.locale >= 0:
-		languages = []string{languageOf(s.locales[sc.locale].name)}
+		languages = []string{analysis.Language(s.locales[sc.locale].name)}
 	}
 	groups, err := s.parse(ctx, w, q, languages)
 	if err != nil {
@@ -288,17 +285,4 @@ func (s *snapshot) rankScope(ctx context.Context, w *scratch, q Query, sc *scope
 	}
 	w.asked.clear()
 	return s.rankGroups(ctx, w, q, groups, sc)
-}
-
-// versionShown is the name of the page's version that a reader of this version sees.
-func (r *record) versionShown(version string) string {
-	for _, v := range r.Versions {
-		if strings.EqualFold(v, version) {
-			return v
-		}
-	}
-	if len(r.Versions) > 0 {
-		return r.Versions[0]
-	}
-	return ""
 }

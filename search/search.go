@@ -6,7 +6,11 @@
 // it anew. An index that has come to its state by many updates answers as one that was made at once.
 package search
 
-import "docent/site"
+import (
+	"errors"
+
+	"docent/search/index"
+)
 
 // A Query asks for the sections that answer Text best.
 type Query struct {
@@ -68,16 +72,14 @@ type Page struct {
 	Groups  []string
 }
 
-// A Report says what an update did to the index.
-type Report struct {
-	Commit   string
-	Added    []string
-	Modified []string
-	Removed  []string
-	Pages    int // in the index now
-	Sections int
-	LeftOut  int // files that could be pages, and that the site does not show
-	// Where readers find the documentation, and what says so. Both are empty where nobody does.
-	SiteURL, SiteURLFrom string
-	Warnings             []site.Warning // what of the site's configuration could not be read
-}
+// What an update takes and gives, and what a check does.
+type (
+	Tree        = index.Tree
+	Report      = index.Report
+	Check       = index.Check
+	CheckedPage = index.CheckedPage
+)
+
+// ErrNotIndexed says that a project has no index that can be used: none was made yet, or the one on disk is damaged or of
+// another version. Update makes one.
+var ErrNotIndexed = errors.New("the documentation is not indexed yet")

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"docent/markup"
+	"docent/search/index"
+	"docent/search/page"
 )
 
 // Bounds of a hit's content: a section that says little is shown with those below it.
@@ -35,7 +37,7 @@ func (s *snapshot) stretch(section uint32) (end int64, after uint32) {
 
 // A shown section is a hit without its score, as it was written out under the labels that the index had then.
 type shown struct {
-	labels *manifest
+	labels *index.Manifest
 	hit    Hit
 }
 
@@ -59,19 +61,19 @@ func (s *snapshot) show(found []standing, version string) ([]Hit, error) {
 		}
 		hits[i] = v.hit
 		hits[i].Score = p.score
-		hits[i].Version = s.pages[s.pageOf[p.section]].versionShown(version)
+		hits[i].Version = s.pages[s.pageOf[p.section]].VersionShown(version)
 	}
 	return hits, nil
 }
 
 // write writes one section out.
-func (s *snapshot) write(section uint32, labels *manifest) (*shown, error) {
+func (s *snapshot) write(section uint32, labels *index.Manifest) (*shown, error) {
 	r, sec := s.pages[s.pageOf[section]], s.sections[section]
 	end, _ := s.stretch(section)
 	held := contents.Get().(*[sourceMost]byte)
 	defer contents.Put(held)
 	buf := held[:max(0, min(end-sec.Start, sourceMost))]
-	if _, err := s.text.ReadAt(buf, r.Offset+sec.Start); err != nil {
+	if _, err := s.Text.ReadAt(buf, r.Offset+sec.Start); err != nil {
 		return nil, err
 	}
 	content := strings.TrimSpace(strings.ToValidUTF8(s.readable(r, buf, labels), ""))
@@ -86,9 +88,9 @@ func (s *snapshot) write(section uint32, labels *manifest) (*shown, error) {
 }
 
 // readable is a part of a page as readers have it: see markup.Page.Readable.
-func (s *snapshot) readable(r *record, part []byte, labels *manifest) string {
+func (s *snapshot) readable(r *page.Record, part []byte, labels *index.Manifest) string {
 	src := append([]byte{'\n'}, part...) // so that a line of hyphens does not begin front matter
-	return markup.Parse(r.source(), src).Readable(markup.Span{Start: 1, End: len(src)}, labels.Site.Templates, func(dest string, below bool) (string, bool) {
+	return markup.Parse(r.SourceName(), src).Readable(markup.Span{Start: 1, End: len(src)}, labels.Site.Templates, func(dest string, below bool) (string, bool) {
 		return s.leadsTo(r, dest, below, labels), true
 	})
 }

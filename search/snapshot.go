@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"math"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,29 +14,28 @@ import (
 	"sync/atomic"
 
 	"github.com/blevesearch/bleve/v2"
-	index "github.com/blevesearch/bleve_index_api"
+	bleveindex "github.com/blevesearch/bleve_index_api"
 
 	"docent/api"
+	"docent/search/analysis"
+	"docent/search/index"
+	"docent/search/page"
 	"docent/site"
 )
 
 // A snapshot is one generation, open, with what ranking needs in arrays by dense numbers: pages in the order of their
 // paths, sections in the order of their pages. It never changes.
 type snapshot struct {
-	shelf    *shelf
-	dir      string
-	manifest manifest
-	records  []*record
-	index    bleve.Index
-	reader   index.IndexReader
-	text     *os.File
-	segments int
-	tuning   *Tuning
+	*index.Generation
+	shelf  *shelf
+	index  bleve.Index
+	reader bleveindex.IndexReader
+	tuning *Tuning
 
-	pages     []*record
+	pages     []*page.Record
 	pageOf    []uint32 // page of a section
 	firstOf   []uint32 // first section of a page; one more at the end
-	sections  []*sectionRecord
+	sections  []*page.Section
 	sectionOf []int32           // section of a Bleve document number; -1 where deleted
 	byKey     map[string]uint32 // pages by path without extension, then by address
 	byAddress map[string]uint32 // pages by the address that readers see
@@ -49,10 +45,10 @@ type snapshot struct {
 	linksTo    [][]uint32 // pages that a page links to, sorted
 
 	// Weight by which a term frequency counts, by document: the field's weight over the length's norm.
-	sectionNorm [sectionFields][]float32
-	headingNorm []float32             // the same for fields of whole pages
-	inheritNorm [pageFields][]float32 // what a page's field is worth in the score of its sections
-	pageNorm    [pageFields][]float32
+	sectionNorm [page.SectionFields][]float32
+	headingNorm []float32              // the same for fields of whole pages
+	inheritNorm [page.Fields][]float32 // what a page's field is worth in the score of its sections
+	pageNorm    [page.Fields][]float32
 	pageBody    []float32
 	pageCode    []float32
 	titleIDF    spread // how rare the words of a page's title are
@@ -75,7 +71,7 @@ type snapshot struct {
 	fixed       int64 // bytes that it holds beside the caches
 	memory      *atomic.Int64
 
-	relabelled atomic.Pointer[manifest]
+	relabelled atomic.Pointer[index.Manifest]
 
 	// Under library.mu:
 	users    int
@@ -100,23 +96,14 @@ func openSnapshot(dir string, l *Library) (_ *snapshot, err error) {
 			err = fmt.Errorf("open %s: %v", filepath.Base(dir), p)
 		}
 	}()
-	m, err := readManifest(dir)
+	gen, err := index.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := verify(dir, m); err != nil {
-		return nil, err
-	}
-	s := &snapshot{dir: dir, manifest: m, tuning: &l.tuning, memory: &l.memory, tallies: &l.tallies}
+	s := &snapshot{Generation: gen, tuning: &l.tuning, memory: &l.memory, tallies: &l.tallies}
 	s.remember(l.options)
-	if s.records, err = readRecords(filepath.Join(dir, "pages")); err != nil {
-		return nil, err
-	}
-	if s.text, err = os.Open(filepath.Join(dir, "text")); err != nil {
-		return nil, err
-	}
 	if s.index, err = bleve.OpenUsing(filepath.Join(dir, "index"), map[string]interface{}{"read_only": true}); err != nil {
-		return nil, errors.Join(fmt.Errorf("open index: %w", err), s.text.Close())
+		return nil, errors.Join(fmt.Errorf("open index: %w", err), s.Text.Close())
 	}
 	advanced, err := s.index.Advanced()
 	if err == nil {
@@ -156,13 +143,13 @@ const openIndexMemory = 256 << 10
 // measureMemory counts what the snapshot's arrays and records hold.
 func (s *snapshot) measureMemory() int64 {
 	n := int64(openIndexMemory)
-	for _, f := range s.manifest.Files {
+	for _, f := range s.Manifest.Files {
 		if f.Name == "pages" {
 			n += 2 * f.Size // decoded
 		}
 	}
-	n += int64(len(s.sections)) * (4*sectionFields + 24)
-	n += int64(len(s.pages)) * (4*(2*pageFields+3) + 160)
+	n += int64(len(s.sections)) * (4*page.SectionFields + 24)
+	n += int64(len(s.pages)) * (4*(2*page.Fields+3) + 160)
 	for key, pages := range s.same {
 		n += int64(len(key)+4*len(pages)) + 64
 	}
@@ -185,7 +172,7 @@ func (s *snapshot) closeFiles() {
 		s.reader.Close()
 	}
 	s.index.Close()
-	s.text.Close()
+	s.Text.Close()
 }
 
 // close is called once, when nobody uses the snapshot any more.
@@ -193,21 +180,21 @@ func (s *snapshot) close() {
 	s.closeFiles()
 	s.memory.Add(-s.holds())
 	liveMu.Lock()
-	liveGenerations[s.dir]--
-	if liveGenerations[s.dir] == 0 {
-		delete(liveGenerations, s.dir)
+	liveGenerations[s.Dir]--
+	if liveGenerations[s.Dir] == 0 {
+		delete(liveGenerations, s.Dir)
 	}
 	liveMu.Unlock()
 	if s.obsolete {
-		os.RemoveAll(s.dir)
+		os.RemoveAll(s.Dir)
 	}
 }
 
-func (s *snapshot) labels() *manifest {
+func (s *snapshot) labels() *index.Manifest {
 	if m := s.relabelled.Load(); m != nil {
 		return m
 	}
-	return &s.manifest
+	return &s.Manifest
 }
 
 // build fills the arrays.
@@ -215,8 +202,8 @@ func (s *snapshot) build() error {
 	byUID := make(map[uint32]uint32)
 	s.byKey, s.byAddress = make(map[string]uint32), make(map[string]uint32)
 	languages := make(map[string]bool)
-	for _, r := range s.records {
-		if r.Kind != kindPage {
+	for _, r := range s.Records {
+		if r.Kind != page.KindPage {
 			continue
 		}
 		page := uint32(len(s.pages))
@@ -227,7 +214,7 @@ func (s *snapshot) build() error {
 			s.sections = append(s.sections, &r.Sections[i])
 			s.pageOf = append(s.pageOf, page)
 		}
-		languages[languageOf(r.Locale)] = true
+		languages[analysis.Language(r.Locale)] = true
 		if title := plainTitle(r.Title); title != "" && !r.Hidden {
 			s.titles = append(s.titles, titleEntry{title, page})
 			for _, other := range r.Titles {
@@ -242,9 +229,9 @@ func (s *snapshot) build() error {
 	for page, r := range s.pages {
 		s.byKey[site.PageKey(r.Path)] = uint32(page)
 	}
-	for _, addresses := range []func(*record) []string{
-		func(r *record) []string { return []string{r.Shown} },
-		func(r *record) []string { return r.Aliases },
+	for _, addresses := range []func(*page.Record) []string{
+		func(r *page.Record) []string { return []string{r.Shown} },
+		func(r *page.Record) []string { return r.Aliases },
 	} {
 		for page, r := range s.pages {
 			for _, address := range addresses(r) {
@@ -306,25 +293,25 @@ func (s *snapshot) numberDocuments(byUID map[uint32]uint32) error {
 		if err != nil {
 			return fmt.Errorf("read document: %w", err)
 		}
-		uid, n, ok := parseSectionID(external)
-		page, known := byUID[uid]
-		if !ok || !known || n >= len(s.pages[page].Sections) {
+		uid, n, ok := page.ParseSectionID(external)
+		at, known := byUID[uid]
+		if !ok || !known || n >= len(s.pages[at].Sections) {
 			return fmt.Errorf("document %q belongs to no page", external)
 		}
 		number := int(id.Value())
 		for len(s.sectionOf) <= number {
 			s.sectionOf = append(s.sectionOf, -1)
 		}
-		s.sectionOf[number] = int32(s.firstOf[page]) + int32(n)
+		s.sectionOf[number] = int32(s.firstOf[at]) + int32(n)
 		found++
 	}
 	if found != len(s.sections) {
 		return fmt.Errorf("%d documents for %d sections", found, len(s.sections))
 	}
 	stats, _ := s.index.StatsMap()["index"].(map[string]interface{})
-	s.segments = 1
+	s.Segments = 1
 	if n, ok := stats["num_root_filesegments"].(uint64); ok {
-		s.segments = int(n)
+		s.Segments = int(n)
 	}
 	return nil
 }
@@ -332,49 +319,49 @@ func (s *snapshot) numberDocuments(byUID map[uint32]uint32) error {
 // findOperations finds the pages that show the operations of APIs. One that holds nothing else is found by the operation.
 func (s *snapshot) findOperations() {
 	s.renderedBy, s.covered = make(map[string]uint32), make(map[uint32]bool)
-	for page, r := range s.pages {
-		if _, taken := s.renderedBy[r.Renders]; !taken && r.Renders != "" && !isData(r.Path) {
-			s.renderedBy[r.Renders] = uint32(page)
+	for at, r := range s.pages {
+		if _, taken := s.renderedBy[r.Renders]; !taken && r.Renders != "" && !page.IsData(r.Path) {
+			s.renderedBy[r.Renders] = uint32(at)
 		}
 	}
 	if len(s.renderedBy) == 0 {
 		return
 	}
 	for _, r := range s.pages {
-		if !isData(r.Path) || r.Hidden {
+		if !page.IsData(r.Path) || r.Hidden {
 			continue
 		}
 		for _, sec := range r.Sections {
-			page, ok := s.renderedBy[operationOf(sec.Heading)]
-			if ok && len(s.pages[page].Groups) == 0 && !slices.ContainsFunc(s.pages[page].Sections, func(own sectionRecord) bool { return own.Len[fieldBody]+own.Len[fieldCode] > 0 }) {
-				s.covered[page] = true
+			at, ok := s.renderedBy[page.OperationOf(sec.Heading)]
+			if ok && len(s.pages[at].Groups) == 0 && !slices.ContainsFunc(s.pages[at].Sections, func(own page.Section) bool { return own.Len[page.FieldBody]+own.Len[page.FieldCode] > 0 }) {
+				s.covered[at] = true
 			}
 		}
 	}
 }
 
 // address is where a reader finds a section of a page: of an operation of an API, the page of the site that shows it.
-func (s *snapshot) address(r *record, sec *sectionRecord, labels *manifest) string {
-	if isData(r.Path) {
-		if page, ok := s.renderedBy[operationOf(sec.Heading)]; ok {
-			return s.pages[page].url(labels.SiteURL, "")
+func (s *snapshot) address(r *page.Record, sec *page.Section, labels *index.Manifest) string {
+	if page.IsData(r.Path) {
+		if page, ok := s.renderedBy[page.OperationOf(sec.Heading)]; ok {
+			return s.pages[page].URL(labels.SiteURL, "")
 		}
 		if made := s.made(r, sec, labels); made != "" {
-			return (&record{Shown: made}).url(labels.SiteURL, "")
+			return (&page.Record{Shown: made}).URL(labels.SiteURL, "")
 		}
-		return r.url(labels.SiteURL, "")
+		return r.URL(labels.SiteURL, "")
 	}
-	return r.url(labels.SiteURL, sec.Anchor)
+	return r.URL(labels.SiteURL, sec.Anchor)
 }
 
 // made is the address of the page that the generator makes of an operation; empty where it is not known.
-func (s *snapshot) made(r *record, sec *sectionRecord, labels *manifest) string {
+func (s *snapshot) made(r *page.Record, sec *page.Section, labels *index.Manifest) string {
 	folder, ok := labels.Site.APIs[r.Path]
 	call, summary, _ := strings.Cut(sec.Heading, ": ")
-	if !ok || operationOf(sec.Heading) == "" {
+	if !ok || page.OperationOf(sec.Heading) == "" {
 		return ""
 	}
-	address := func(sec *sectionRecord, call, summary string) string {
+	address := func(sec *page.Section, call, summary string) string {
 		method, at, _ := strings.Cut(call, " ")
 		return site.OperationAddress(folder, strings.Join(sec.Trail[:min(1, len(sec.Trail))], ""), method, at, summary)
 	}
@@ -382,7 +369,7 @@ func (s *snapshot) made(r *record, sec *sectionRecord, labels *manifest) string 
 	for i := range r.Sections {
 		other := &r.Sections[i]
 		call, summary, _ := strings.Cut(other.Heading, ": ")
-		if other.Start != sec.Start && operationOf(other.Heading) != "" && address(other, call, summary) == own {
+		if other.Start != sec.Start && page.OperationOf(other.Heading) != "" && address(other, call, summary) == own {
 			return "" // one of them has a number, by their order in the document
 		}
 	}
@@ -391,7 +378,7 @@ func (s *snapshot) made(r *record, sec *sectionRecord, labels *manifest) string 
 
 // readDictionary collects the words of all pages.
 func (s *snapshot) readDictionary() error {
-	dict, err := s.reader.FieldDict(pageFieldNames[fieldSurface])
+	dict, err := s.reader.FieldDict(page.FieldNames[page.FieldSurface])
 	if err != nil {
 		return fmt.Errorf("read dictionary: %w", err)
 	}
@@ -416,7 +403,7 @@ func (s *snapshot) readDictionary() error {
 // used is how many pages have a word of the dictionary. Bleve's dictionaries still hold the words of deleted documents until
 // their segments are written afresh.
 func (s *snapshot) used(word int) uint32 {
-	if s.manifest.Dead == 0 {
+	if s.Manifest.Dead == 0 {
 		return s.wordPages[word]
 	}
 	text := s.words[word]
@@ -424,7 +411,7 @@ func (s *snapshot) used(word int) uint32 {
 		return known.(uint32)
 	}
 	pages := uint32(0)
-	if r, err := s.reader.TermFieldReader(context.Background(), []byte(text), pageFieldNames[fieldSurface], false, false, false); err == nil {
+	if r, err := s.reader.TermFieldReader(context.Background(), []byte(text), page.FieldNames[page.FieldSurface], false, false, false); err == nil {
 		pages = uint32(min(r.Count(), math.MaxUint32))
 		r.Close()
 	}
@@ -437,7 +424,7 @@ func plainTitle(title string) string {
 	var b strings.Builder
 	gap := false
 	for _, r := range title {
-		if wordRune(r) {
+		if analysis.IsWord(r) {
 			if gap && b.Len() > 0 {
 				b.WriteByte(' ')
 			}
@@ -447,38 +434,12 @@ func plainTitle(title string) string {
 			gap = true
 		}
 	}
-	return fold(b.String())
-}
-
-// content reads a file's text, and makes sure that it is the text that was indexed.
-func (s *snapshot) content(r *record) ([]byte, error) { return readContent(s.text, r) }
-
-func readContent(text io.ReaderAt, r *record) ([]byte, error) {
-	buf := make([]byte, r.Size)
-	if _, err := text.ReadAt(buf, r.Offset); err != nil {
-		return nil, fmt.Errorf("read %s: %w", r.Path, err)
-	}
-	if crc32.Checksum(buf, castagnoli) != r.CRC {
-		return nil, fmt.Errorf("read %s: the stored text is damaged", r.Path)
-	}
-	return buf, nil
+	return analysis.Fold(b.String())
 }
 
 // url is where a reader finds a page.
-func (s *snapshot) url(r *record, anchor string) string { return r.url(s.labels().SiteURL, anchor) }
-
-func (r *record) url(siteURL, anchor string) string {
-	out := (&url.URL{Path: "/" + r.Shown}).EscapedPath()
-	if base := strings.TrimRight(siteURL, "/"); base != "" {
-		if out == "/" {
-			out = ""
-		}
-		out = base + out
-	}
-	if anchor != "" {
-		out += "#" + anchor
-	}
-	return out
+func (s *snapshot) url(r *page.Record, anchor string) string {
+	return r.URL(s.labels().SiteURL, anchor)
 }
 
 func (s *snapshot) page(p string, groups []string) (Page, error) {
@@ -493,10 +454,10 @@ func (s *snapshot) page(p string, groups []string) (Page, error) {
 		return Page{}, fmt.Errorf("page %q: %w", p, api.ErrNotFound)
 	}
 	r := s.pages[number]
-	if !allowed(r, groups) {
+	if !r.Allowed(groups) {
 		return Page{}, fmt.Errorf("page %q: %w", p, api.ErrNotFound)
 	}
-	content, err := s.content(r)
+	content, err := s.Content(r)
 	if err != nil {
 		return Page{}, err
 	}
@@ -509,13 +470,13 @@ func (s *snapshot) find(p string) (uint32, bool) {
 	address := s.addressPath(p)
 	shown := strings.HasPrefix(p, "/") || strings.Contains(p, "://")
 	byPath := func(p string) (uint32, bool) {
-		i, ok := slices.BinarySearchFunc(s.pages, p, func(r *record, p string) int { return strings.Compare(r.Path, p) })
+		i, ok := slices.BinarySearchFunc(s.pages, p, func(r *page.Record, p string) int { return strings.Compare(r.Path, p) })
 		return uint32(i), ok
 	}
 	if page, ok := byPath(address); ok {
 		return page, true
 	}
-	if docs := s.manifest.DocsDir; docs != "" {
+	if docs := s.Manifest.DocsDir; docs != "" {
 		if rest, ok := strings.CutPrefix(address, docs+"/"); ok {
 			if page, ok := byPath(rest); ok {
 				return page, true
@@ -532,17 +493,4 @@ func (s *snapshot) find(p string) (uint32, bool) {
 		page, ok = s.byKey[site.AddressKey(address)]
 	}
 	return page, ok
-}
-
-// allowed reports whether a caller with these groups may see a page.
-func allowed(r *record, groups []string) bool {
-	if len(r.Groups) == 0 {
-		return true
-	}
-	for _, g := range r.Groups {
-		if slices.Contains(groups, g) {
-			return true
-		}
-	}
-	return false
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/search/eval"
 )
 
 // hosted makes a library of many projects of 100 pages each.
@@ -97,6 +98,6 @@ func BenchmarkClosedProject(b *testing.B) {
 		times = append(times, time.Since(at))
 	}
 	slices.Sort(times)
-	b.ReportMetric(float64(quantile(times, 0.5).Microseconds())/1000, "p50-ms")
-	b.ReportMetric(float64(quantile(times, 0.99).Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(eval.Quantile(times, 0.5).Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(eval.Quantile(times, 0.99).Microseconds())/1000, "p99-ms")
 }

@@ -13,6 +13,8 @@ import (
 	"docent/api"
 	"docent/formats"
 	"docent/markup"
+	"docent/site/pattern"
+	"docent/site/script"
 )
 
 // origin sets the address of the site as a file states it. Addresses that come with an example say nothing.
@@ -399,15 +401,15 @@ func strs(v any) (out []string, whole bool) {
 }
 
 // globList reads a list of globs and says what of it cannot be read.
-func (s *Site) globList(file, key string, v any) []glob {
+func (s *Site) globList(file, key string, v any) []pattern.Glob {
 	list, whole := strs(v)
 	if !whole {
 		s.warn(file, "%s is computed; set --exclude", key)
 	}
-	var out []glob
+	var out []pattern.Glob
 	for _, text := range list {
 		text = strings.TrimPrefix(text, "./")
-		g, err := compileGlob(text, true)
+		g, err := pattern.Compile(text, true)
 		if err != nil || extended.MatchString(text) || strings.HasPrefix(text, "!") {
 			s.warn(file, "the pattern %q of %s is not understood; set --exclude", text, key)
 			continue
@@ -436,7 +438,7 @@ func (s *Site) openVitePress(read func(string) ([]byte, error)) {
 	if err != nil {
 		return
 	}
-	doc := Settings(string(raw), "title", "themeConfig", "srcExclude", "srcDir", "cleanUrls", "rewrites", "base", "sitemap", "description", "markdown", "locales")
+	doc := script.Settings(string(raw), "title", "themeConfig", "srcExclude", "srcDir", "cleanUrls", "rewrites", "base", "sitemap", "description", "markdown", "locales")
 	if doc == nil {
 		s.warn(s.config, "its settings are computed; set --exclude and --site-url")
 		return
@@ -491,7 +493,7 @@ func (s *Site) openStarlight(read func(string) ([]byte, error)) {
 	if err != nil {
 		return
 	}
-	doc := Settings(string(raw), "site", "base", "integrations", "srcDir")
+	doc := script.Settings(string(raw), "site", "base", "integrations", "srcDir")
 	s.spreads(s.config, doc)
 	if dir, ok := doc["srcDir"].(string); ok {
 		s.content = path.Join(root, dir, "content/docs")
@@ -665,7 +667,7 @@ type plugin struct {
 	root             string // of the site
 	folder           string // relative to the repository's root
 	route            string
-	include, exclude []glob
+	include, exclude []pattern.Glob
 	current          bool              // the version that is being written is shown
 	versions         []string          // that are shown; nil for all
 	versioned        bool              // versions says what there is
@@ -676,8 +678,8 @@ type plugin struct {
 }
 
 var (
-	underscored = fixedGlobs("**/_*.{js,jsx,ts,tsx,md,mdx}", "**/_*/**", "**/*.test.{js,jsx,ts,tsx}", "**/__tests__/**")
-	markdown    = fixedGlobs("**/*.{md,mdx}")
+	underscored = pattern.Globs("**/_*.{js,jsx,ts,tsx,md,mdx}", "**/_*/**", "**/*.test.{js,jsx,ts,tsx}", "**/__tests__/**")
+	markdown    = pattern.Globs("**/*.{md,mdx}")
 )
 
 func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error)) {
@@ -690,7 +692,7 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 		s.content = root
 		if raw, err := read(s.config); err == nil {
 			text = string(raw)
-			doc = Settings(text, "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName", "markdown")
+			doc = script.Settings(text, "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName", "markdown")
 			if doc == nil && len(strings.TrimSpace(string(raw))) > 0 && !emptyExport.Match(raw) {
 				s.warn(s.config, "its settings are computed; set --exclude and --site-url")
 			}
@@ -791,7 +793,7 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 		add(blogPlugin, options["blog"])
 		add(pagesPlugin, options["pages"])
 	}
-	if _, computed := doc["presets"].(Computed); computed {
+	if _, computed := doc["presets"].(script.Computed); computed {
 		s.warn(s.config, "presets are computed; set --exclude")
 	}
 	plugins, _ := doc["plugins"].([]any)
@@ -837,7 +839,7 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 	}
 	if address, ok := doc["url"].(string); ok {
 		base, _ := doc["baseUrl"].(string)
-		if _, computed := doc["baseUrl"].(Computed); computed {
+		if _, computed := doc["baseUrl"].(script.Computed); computed {
 			s.warn(s.config, "baseUrl is computed; set --site-url")
 		} else {
 			s.setOrigin(s.config, "url and baseUrl", strings.TrimRight(address, "/")+path.Clean("/"+base))
@@ -854,7 +856,7 @@ func (s *Site) sidebarOf(p plugin, option any, config string, files []string) st
 	switch v := option.(type) {
 	case string:
 		return path.Join(p.root, v)
-	case Computed:
+	case script.Computed:
 		if found := sidebarPath.FindAllStringSubmatch(config, -1); len(found) == 1 && strings.Count(config, "sidebarPath") == 1 {
 			return path.Join(p.root, found[0][1])
 		}

@@ -12,6 +12,7 @@ import (
 
 	"docent/api"
 	"docent/formats"
+	"docent/site/script"
 )
 
 // A siteConfig is a file that configures a site.
@@ -117,7 +118,7 @@ const mostObjects = 50
 // objectsAt reads the objects that a configuration written in JavaScript gives to a key.
 func objectsAt(src []byte, key string) (out []map[string]any) {
 	for _, at := range regexp.MustCompile(`\b`+regexp.QuoteMeta(key)+`['"]?\s*:\s*[{]`).FindAllIndex(src, mostObjects) {
-		if v, _ := Literal(string(src[at[1]-1:])); v != nil {
+		if v, _ := script.Literal(string(src[at[1]-1:])); v != nil {
 			if m, ok := v.(map[string]any); ok {
 				out = append(out, m)
 			}
@@ -190,7 +191,7 @@ func (l *layout) readStarlight(src []byte) {
 	}
 	l.readObject(src, "i18n", "defaultLocale")
 	for _, at := range starlightLabels.FindAllIndex(src, mostObjects) { // the plugin starlight-versions
-		v, _ := Literal(string(src[at[1]:]))
+		v, _ := script.Literal(string(src[at[1]:]))
 		m, _ := v.(map[string]any)
 		list, _ := m["versions"].([]any)
 		for _, x := range list {
@@ -405,7 +406,7 @@ func readInstances(src string) (out []*docsInstance) {
 		}
 	}
 	for _, at := range docsOptions.FindAllStringIndex(src, mostObjects) {
-		v, _ := Literal(src[at[1]-1:])
+		v, _ := script.Literal(src[at[1]-1:])
 		if m, ok := v.(map[string]any); ok {
 			read(m)
 		}

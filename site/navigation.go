@@ -10,6 +10,7 @@ import (
 
 	"docent/api"
 	"docent/formats"
+	"docent/site/script"
 )
 
 // A Place is what a site's navigation says of a page.
@@ -257,7 +258,7 @@ func readVitePress(src string, found func(string, Place)) {
 		if at[0] < read {
 			continue
 		}
-		v, rest := Literal(src[at[1]:])
+		v, rest := script.Literal(src[at[1]:])
 		read = len(src) - len(rest)
 		walkSidebar(v, "", Place{}, found)
 	}
@@ -308,7 +309,7 @@ func readSidebars(src string, found func(string, Place)) {
 		if at[0] < read {
 			continue
 		}
-		v, rest := Literal(src[at[1]-1:])
+		v, rest := script.Literal(src[at[1]-1:])
 		read = len(src) - len(rest)
 		if v != nil {
 			if m, ok := v.(map[string]any); ok {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"docent/api"
+	"docent/site/script"
 )
 
 // Sites that are made with Next.js: by Nextra, by Fumadocs, by a router of its own, or in the way of its documentation, whose
@@ -52,7 +53,7 @@ func (s *Site) openNext(files []string, read func(string) ([]byte, error)) {
 		return
 	}
 	if raw, err := read(s.config); err == nil {
-		if base, ok := Settings(string(raw), "basePath", "i18n", "output", "images", "reactStrictMode", "pageExtensions")["basePath"].(string); ok {
+		if base, ok := script.Settings(string(raw), "basePath", "i18n", "output", "images", "reactStrictMode", "pageExtensions")["basePath"].(string); ok {
 			s.base = strings.Trim(base, "/")
 		}
 	}

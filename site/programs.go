@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"docent/api"
+	"docent/site/script"
 )
 
 // A Name is a text of a navigation that is a program, as it names a page.
 type Name struct {
-	Text
+	script.Text
 	ID string // the page's id there; empty where Address is set
 	// Address is that of the page, with what the program puts before it.
 	Address string
@@ -45,7 +46,7 @@ func (s *Site) Programs(files []string) (out []string) {
 
 // Names finds the texts of a program that may name pages. file is its name as Open knows it.
 func (s *Site) Names(file, src string) (out []Name) {
-	for _, t := range Texts(src) {
+	for _, t := range script.Texts(src) {
 		address, id := false, false
 		switch s.Kind {
 		case api.SiteDocusaurus:

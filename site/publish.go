@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/site/pattern"
 )
 
 // A State is what becomes of a file on the site.
@@ -45,7 +46,7 @@ var instructions = []string{"claude.md", "claude.local.md", "agents.md", "agents
 
 // Decide says of each file whether the site shows it. What the project says goes before what the site's files say.
 func (s *Site) Decide(entries []Entry, now time.Time) []Decision {
-	d := decider{Site: s, now: now, entries: make(map[string]*Entry, len(entries)), bundles: map[string]string{}, targets: map[string]glob{}}
+	d := decider{Site: s, now: now, entries: make(map[string]*Entry, len(entries)), bundles: map[string]string{}, targets: map[string]pattern.Glob{}}
 	for i := range entries {
 		e := &entries[i]
 		d.entries[e.Path] = e
@@ -69,7 +70,7 @@ type decider struct {
 	*Site
 	now     time.Time
 	entries map[string]*Entry
-	targets map[string]glob
+	targets map[string]pattern.Glob
 	bundles map[string]string // folders that are one page of Hugo, with the file that is the page
 }
 
@@ -92,8 +93,8 @@ func (d *decider) importer(e *Entry) string {
 func (d *decider) file(p string) string { return path.Join(d.docsDir, p) }
 
 func (d *decider) projectLeavesOut(p string) bool {
-	by := d.exclude.lastAsGit(p)
-	return by != nil && !by.keep
+	by := d.exclude.LastAsGit(p)
+	return by != nil && !by.Keep
 }
 
 func (d *decider) decide(e *Entry) Decision {
@@ -101,14 +102,14 @@ func (d *decider) decide(e *Entry) Decision {
 	if strings.Count(e.Path, "/") > deepest {
 		return Decision{LeftOut, fmt.Sprintf("lies below more than %d folders", deepest), ""}
 	}
-	if by := d.exclude.lastAsGit(e.Path); by != nil {
-		if by.keep {
-			return Decision{Published, "--exclude " + by.text, ""}
+	if by := d.exclude.LastAsGit(e.Path); by != nil {
+		if by.Keep {
+			return Decision{Published, "--exclude " + by.Text, ""}
 		}
-		return Decision{LeftOut, "--exclude " + by.text, ""}
+		return Decision{LeftOut, "--exclude " + by.Text, ""}
 	}
 	if len(d.include) > 0 {
-		if by := d.include.lastAsGit(e.Path); by == nil || by.keep {
+		if by := d.include.LastAsGit(e.Path); by == nil || by.Keep {
 			return Decision{Included, "no pattern of --include matches", ""} // a page that shows its text shows it all the same
 		}
 	}
@@ -182,7 +183,7 @@ func (d *decider) plain(e *Entry) Decision {
 	return Decision{Published, "is a page of the folder", ""}
 }
 
-var mintlifyDefaults = fixedList(".git", ".github", ".claude", ".agents", ".idea", ".vscode", "node_modules", "build", "dist",
+var mintlifyDefaults = pattern.NewList(".git", ".github", ".claude", ".agents", ".idea", ".vscode", "node_modules", "build", "dist",
 	"coverage", ".cache", "tmp", "temp", "README.md", "LICENSE.md", "CHANGELOG.md", "CONTRIBUTING.md")
 
 func (d *decider) mintlify(e *Entry) Decision {
@@ -190,11 +191,11 @@ func (d *decider) mintlify(e *Entry) Decision {
 	if !ok {
 		return d.outside(d.Config())
 	}
-	if by := d.ignored.lastAsGit(rel); by != nil && !by.keep {
-		return Decision{LeftOut, by.text, d.file(d.ignoring)}
+	if by := d.ignored.LastAsGit(rel); by != nil && !by.Keep {
+		return Decision{LeftOut, by.Text, d.file(d.ignoring)}
 	}
-	if by := mintlifyDefaults.lastAsGit(rel); by != nil {
-		return Decision{LeftOut, "Mintlify leaves out " + by.text, ""}
+	if by := mintlifyDefaults.LastAsGit(rel); by != nil {
+		return Decision{LeftOut, "Mintlify leaves out " + by.Text, ""}
 	}
 	if e.OpenAPI {
 		return Decision{Published, "describes an API", ""}
@@ -225,7 +226,7 @@ func mkDocsPage(p string) bool {
 	return slices.Contains([]string{".md", ".markdown", ".mdown", ".mkdn", ".mkd"}, strings.ToLower(path.Ext(p)))
 }
 
-var mkDocsTemplates = fixedList("/templates/")
+var mkDocsTemplates = pattern.NewList("/templates/")
 
 func (d *decider) mkDocs(e *Entry) Decision {
 	rel, ok := d.inside(e.Path)
@@ -235,15 +236,15 @@ func (d *decider) mkDocs(e *Entry) Decision {
 	if !ok {
 		return d.outside(d.Config())
 	}
-	if by := d.ignored.last(rel); by != nil {
-		if !by.keep {
-			return Decision{LeftOut, "exclude_docs: " + by.text, d.file(d.ignoring)}
+	if by := d.ignored.Last(rel); by != nil {
+		if !by.Keep {
+			return Decision{LeftOut, "exclude_docs: " + by.Text, d.file(d.ignoring)}
 		}
-	} else if mkDocsTemplates.last(rel) != nil {
+	} else if mkDocsTemplates.Last(rel) != nil {
 		return Decision{LeftOut, "MkDocs leaves out /templates/", ""}
 	}
-	if by := d.drafts.last(rel); by != nil && !by.keep {
-		return Decision{LeftOut, "draft_docs: " + by.text, d.file(d.drafting)}
+	if by := d.drafts.Last(rel); by != nil && !by.Keep {
+		return Decision{LeftOut, "draft_docs: " + by.Text, d.file(d.drafting)}
 	}
 	if ext := strings.ToLower(path.Ext(rel)); ext == ".mdx" || ext == ".rst" || ext == ".adoc" {
 		return d.formats(e) // a reader finds the source at most
@@ -285,8 +286,8 @@ func (d *decider) vitePress(e *Entry) Decision {
 			return Decision{LeftOut, "VitePress leaves out " + base, ""}
 		}
 		for _, g := range d.globs {
-			if g.re.MatchString(name) || g.re.MatchString(name+"/") && name != rel {
-				return Decision{Included, "srcExclude: " + g.text, d.Config()}
+			if g.Match(name) || g.Match(name+"/") && name != rel {
+				return Decision{Included, "srcExclude: " + g.Text, d.Config()}
 			}
 		}
 	}
@@ -302,19 +303,19 @@ func (d *decider) docusaurus(e *Entry) Decision {
 		return Decision{Included, "lies outside of the folders of Docusaurus's plugins", d.Config()}
 	}
 	pl := at.plugin
-	if ext := strings.ToLower(path.Ext(e.Path)); ext != ".md" && ext != ".mdx" && !globs(pl.include, at.rel) {
+	if ext := strings.ToLower(path.Ext(e.Path)); ext != ".md" && ext != ".mdx" && !pattern.Any(pl.include, at.rel) {
 		return d.formats(e)
 	}
 	rel := at.rel
 	if s := d.docsDir; s != pl.folder && strings.HasPrefix(s, pl.folder+"/") && at.version == "current" && at.prefix == "" {
 		rel = path.Join(strings.TrimPrefix(s, pl.folder+"/"), rel) // globs are relative to the plugin's folder
 	}
-	if !globs(pl.include, rel) {
+	if !pattern.Any(pl.include, rel) {
 		return Decision{Included, fmt.Sprintf("no pattern of include of the plugin %s matches", pl.kind), d.Config()}
 	}
 	for _, g := range pl.exclude {
-		if g.re.MatchString(rel) {
-			return Decision{Included, fmt.Sprintf("exclude of the plugin %s: %s", pl.kind, g.text), d.Config()}
+		if g.Match(rel) {
+			return Decision{Included, fmt.Sprintf("exclude of the plugin %s: %s", pl.kind, g.Text), d.Config()}
 		}
 	}
 	if pl.kind == docsPlugin {
@@ -380,17 +381,22 @@ func (d *decider) hugo(e *Entry) Decision {
 }
 
 // target tells whether a pattern of a cascade matches. One that is none matches everything: what it would leave out stays out.
-func (d *decider) target(pattern, name string) bool {
-	if pattern == "" {
+func (d *decider) target(text, name string) bool {
+	if text == "" {
 		return true
 	}
-	g, known := d.targets[pattern]
+	g, known := d.targets[text]
 	if !known {
-		g, _ = compileGlob(strings.ToLower(pattern), true)
-		d.targets[pattern] = g
+		var err error
+		if g, err = pattern.Compile(strings.ToLower(text), true); err != nil {
+			g = everything
+		}
+		d.targets[text] = g
 	}
-	return g.re == nil || g.re.MatchString(name)
+	return g.Match(name)
 }
+
+var everything = pattern.Globs("**")[0]
 
 // hugoBuild is what a page, those above it and the site say of building it, and which file says each.
 func (d *decider) hugoBuild(e *Entry, rel string) (b, from Build) {

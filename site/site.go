@@ -11,6 +11,7 @@ import (
 
 	"docent/api"
 	"docent/formats"
+	"docent/site/pattern"
 )
 
 // A Site is how the generator of a documentation site names its pages. It is recognised by its files, and decides where
@@ -27,16 +28,16 @@ type Site struct {
 	warnings  []Warning
 	broken    error // why a configuration cannot be read
 	project   api.Project
-	exclude   ignoreList // the project's
-	include   ignoreList
+	exclude   pattern.List // the project's
+	include   pattern.List
 	origin    string           // address of the site's root as the configuration states it, without a slash at its end
 	base      string           // path of the site's root as the configuration states it, without slashes at its ends
 	stated    string           // where it states it
-	ignored   ignoreList       // what the configuration leaves out, in the syntax of .gitignore
+	ignored   pattern.List     // what the configuration leaves out, in the syntax of .gitignore
 	ignoring  string           // the file that holds these patterns
-	drafts    ignoreList       // MkDocs's draft_docs
+	drafts    pattern.List     // MkDocs's draft_docs
 	drafting  string           // the file that holds these
-	globs     []glob           // VitePress's srcExclude
+	globs     []pattern.Glob   // VitePress's srcExclude
 	redirects []*regexp.Regexp // Mintlify's
 	rewrites  []rewrite        // VitePress's
 	plugins   []plugin         // Docusaurus's folders of content
@@ -127,7 +128,7 @@ type Page struct {
 // Open recognises the generator and reads its configuration. What a project says of itself goes before what its files say.
 func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site {
 	s := Site{Kind: p.Site, docsDir: p.DocsDir, content: p.DocsDir, labels: map[string]string{}, project: p,
-		exclude: fixedList(p.Exclude...), include: fixedList(p.Include...)}
+		exclude: pattern.NewList(p.Exclude...), include: pattern.NewList(p.Include...)}
 	rank := map[api.SiteKind]int{api.SiteMintlify: 6, api.SiteMkDocs: 5, api.SiteDocusaurus: 4, api.SiteVitePress: 3, api.SiteStarlight: 2, api.SiteHugo: 1}
 	found, config := api.SiteKind(""), ""
 	for _, file := range files {

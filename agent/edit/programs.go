@@ -13,6 +13,7 @@ import (
 	"docent/api"
 	"docent/markup"
 	"docent/site"
+	"docent/site/script"
 )
 
 // moveInPrograms makes the navigation follow a page that has moved, where it names it in texts. namings, was and sidebar are
@@ -56,7 +57,7 @@ func (r *Run) moveInPrograms(namings []pages.Naming, was, sidebar, from, to stri
 			return err
 		}
 		for i, e := range edits[f] {
-			edits[f][i].New = []byte(site.Quote(string(e.New), src[e.Span.Start]))
+			edits[f][i].New = []byte(script.Quote(string(e.New), src[e.Span.Start]))
 		}
 		out, err := markup.Apply(src, edits[f])
 		if err != nil {
@@ -91,7 +92,7 @@ func (r *Run) dropFromPrograms(page string) error {
 				return err
 			}
 			out := slices.Concat(src[:list[i].Cut[0]], src[list[i].Cut[1]:])
-			if site.Texts(string(out)) == nil && len(list) > 1 || r.Files.Rewrite(f, out) != nil {
+			if script.Texts(string(out)) == nil && len(list) > 1 || r.Files.Rewrite(f, out) != nil {
 				break
 			}
 			n++

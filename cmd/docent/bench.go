@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"docent/bench"
+	"docent/bench/lab"
 	"docent/stream"
 )
 
@@ -43,6 +44,15 @@ func newBenchCommand() *cobra.Command {
 	s.flags(streams.Flags())
 	cmd.AddCommand(streams, newBenchSearchCommand(b), newBenchJobsCommand(b), newBenchRecoverCommand(b), newBenchMixedCommand(b), newBenchOverloadCommand(b), newBenchHistoryCommand(b),
 		newBenchLimitCommand(b), newBenchModelCommand(b), newBenchReportCommand(b), newBenchSpinCommand())
+	return cmd
+}
+
+// newBenchSpinCommand is a busy neighbour of what is measured.
+func newBenchSpinCommand() *cobra.Command {
+	var lasts time.Duration
+	cmd := &cobra.Command{Use: "spin", Hidden: true, Short: "Keep one processor busy until standard input ends", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return lab.Spin(cmd.Context(), cmd.InOrStdin(), lasts) }}
+	cmd.Flags().DurationVar(&lasts, "for", lab.NeighbourLife, "at most so long")
 	return cmd
 }
 
@@ -79,7 +89,6 @@ type benchRun struct {
 	v1, limit, pacedLimit               bool
 	rounds                              int
 	procs                               int
-	shares                              *division // of the processors, with procs
 	neighbours                          int
 	cold                                bool
 	questions                           string
@@ -89,8 +98,7 @@ type benchRun struct {
 	profile, commit                     string
 	name, about                         string
 
-	progress Progress
-	lab      *lab // while it runs
+	lab *lab.Lab // while it runs
 }
 
 func (b *benchRun) flags(flags *pflag.FlagSet) {
@@ -100,7 +108,7 @@ func (b *benchRun) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&b.project, "project", "", "project on that server (jobs)")
 	flags.StringVar(&b.adminKey, "admin-key", "", "admin key for that server (jobs)")
 	flags.StringVar(&b.source, "source", "", "documentation for the server that is started")
-	flags.StringVar(&b.model, "model", scriptedBench, "model of the server that is started: scripted or builtin")
+	flags.StringVar(&b.model, "model", lab.Scripted, "model of the server that is started: scripted or builtin")
 	flags.IntVar(&b.parts, "parts", 200, "text parts of an answer (scripted model)")
 	flags.DurationVar(&b.interval, "interval", 20*time.Millisecond, "between two parts (scripted model)")
 	flags.DurationVar(&b.firstDelay, "first-delay", 0, "before the first part (scripted model)")
@@ -123,9 +131,6 @@ func (b *benchRun) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&b.profile, "profile", "", "write processor and allocation profiles of the server that is started to this directory")
 }
 
-// scriptedBench is the model of a given speed.
-const scriptedBench = "scripted"
-
 func (b *benchRun) form() stream.Form {
 	if b.v1 {
 		return stream.DataStream
@@ -138,17 +143,7 @@ func (b *benchRun) script() bench.Script {
 }
 
 // scripted says whether the answers come from a script that the bench knows.
-func (b *benchRun) scripted() bool { return b.url == "" && b.model == scriptedBench }
-
-// A load is one measurement to be made: of any target, or of Docent's API only.
-type load struct {
-	name    string
-	streams int                             // open at once at most, for the server's bounds
-	limit   bool                            // the limit server can serve it too
-	before  func(ctx context.Context) error // is done while no server runs; nothing where nil
-	short   int                             // parts of the answers in a second measurement, which tells a turn's cost from a part's; 0 for none
-	run     func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error)
-}
+func (b *benchRun) scripted() bool { return b.url == "" && b.model == lab.Scripted }
 
 // one is the only result of a measurement.
 func one(r bench.Result, err error) ([]bench.Result, error) { return []bench.Result{r}, err }
@@ -174,8 +169,8 @@ func (s *streamsLoad) flags(flags *pflag.FlagSet) {
 	flags.IntVar(&s.turns, "turns", 1, "questions that each caller asks, one after another in one thread")
 }
 
-func (s *streamsLoad) loads(b *benchRun) func() ([]load, error) {
-	return func() ([]load, error) {
+func (s *streamsLoad) loads(b *benchRun) func() ([]lab.Load, error) {
+	return func() ([]lab.Load, error) {
 		questions, err := b.readQuestions()
 		if err != nil {
 			return nil, err
@@ -202,7 +197,7 @@ func (s *streamsLoad) loads(b *benchRun) func() ([]load, error) {
 				all = append(all, l)
 			}
 		}
-		var loads []load
+		var loads []lab.Load
 		for _, l := range all {
 			label := l.Load() + b.answers()
 			open := l.Number
@@ -210,10 +205,10 @@ func (s *streamsLoad) loads(b *benchRun) func() ([]load, error) {
 				answer := l.Delay + time.Duration(l.Parts)*l.Interval
 				open = int(l.Rate*min(l.For, answer+time.Minute).Seconds()) + 1
 			}
-			loads = append(loads, load{name: label, streams: open, limit: b.scripted() && l.Turns <= 1, short: s.marginal,
-				run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
+			loads = append(loads, lab.Load{Name: label, Streams: open, Limit: b.scripted() && l.Turns <= 1, Short: s.marginal,
+				Run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
 					l := l
-					l.Target, l.Progress, l.Parts = t, progress, b.parts
+					l.Target, l.Progress, l.Parts = t, progress, b.lab.Script.Parts
 					r, err := l.Run(ctx)
 					r.Load = label
 					return one(r, err)
@@ -228,7 +223,7 @@ func (b *benchRun) answers() string {
 	switch {
 	case b.url != "":
 		return ""
-	case b.model != scriptedBench:
+	case b.model != lab.Scripted:
 		return ", built-in model" + b.beside()
 	}
 	text := fmt.Sprintf(", %d parts %v apart", b.parts, b.interval)
@@ -239,6 +234,14 @@ func (b *benchRun) answers() string {
 		text += ", v1"
 	}
 	return text + b.beside()
+}
+
+// beside names the neighbours of a load.
+func (b *benchRun) beside() string {
+	if b.neighbours == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", busy neighbours: %d", b.neighbours)
 }
 
 func (b *benchRun) readQuestions() ([]string, error) {
@@ -261,8 +264,45 @@ func (b *benchRun) readQuestions() ([]string, error) {
 	return questions, nil
 }
 
+// check refuses flags that have no meaning together.
+func (b *benchRun) check(cmd *cobra.Command) error {
+	if b.url == "" {
+		if b.model != lab.Scripted && b.model != "builtin" {
+			return usagef("--model is scripted or builtin, not %q", b.model)
+		}
+		return nil
+	}
+	if err := required(cmd, "domain", "key"); err != nil {
+		return err
+	}
+	switch {
+	case b.limit:
+		return usagef("--limit compares with a server that is started here; it has no meaning with --url")
+	case b.neighbours > 0 || b.cold:
+		return usagef("--neighbours and --cold are for a server that is started here; they have no meaning with --url")
+	case b.procs > 0:
+		return usagef("--procs is for a server that is started here; it has no meaning with --url")
+	}
+	return nil
+}
+
+// options are what the lab is asked for.
+func (b *benchRun) options() (lab.Options, error) {
+	o := lab.Options{Source: b.source, Model: b.model, Script: b.script(), Jitter: b.jitter, Form: b.form(), Limit: b.limit, PacedLimit: b.pacedLimit,
+		Cold: b.cold, Neighbours: b.neighbours, Streams: DefaultConfig().MaxStreams, Profiles: b.profile}
+	if b.url != "" {
+		o.There = &bench.Target{URL: b.url, Domain: b.domain, Key: b.key, Project: b.project, Admin: b.adminKey}
+		return o, nil
+	}
+	var err error
+	if o.Questions, err = b.readQuestions(); err == nil && b.procs > 0 {
+		o.Partition, err = lab.PartitionProcessors(b.procs)
+	}
+	return o, err
+}
+
 // run measures every load, round by round and in turn with the limit server, and reports.
-func (b *benchRun) run(cmd *cobra.Command, plan func() ([]load, error)) error {
+func (b *benchRun) run(cmd *cobra.Command, plan func() ([]lab.Load, error)) error {
 	loads, err := plan()
 	if err != nil {
 		return err
@@ -273,54 +313,27 @@ func (b *benchRun) run(cmd *cobra.Command, plan func() ([]load, error)) error {
 			return &usageError{err}
 		}
 	}
-	if b.url != "" {
-		if err := required(cmd, "domain", "key"); err != nil {
-			return err
-		}
-		if b.limit {
-			return usagef("--limit compares with a server that is started here; it has no meaning with --url")
-		}
-	} else if b.model != scriptedBench && b.model != "builtin" {
-		return usagef("--model is scripted or builtin, not %q", b.model)
+	if err := b.check(cmd); err != nil {
+		return err
 	}
-	report := bench.Report{Name: b.name, About: b.about, Made: time.Now().UTC().Truncate(time.Second), Commit: cmp.Or(b.commit, benchCommit(buildVersion())), Machine: bench.ThisMachine(),
-		Command: benchCommand(cmd)}
-	report.Machine.Shared = b.url == ""
-	if (b.neighbours > 0 || b.cold) && b.url != "" {
-		return usagef("--neighbours and --cold are for a server that is started here; they have no meaning with --url")
-	}
-	if b.procs > 0 {
-		if b.url != "" {
-			return usagef("--procs is for a server that is started here; it has no meaning with --url")
-		}
-		report.Machine.Used = b.procs
-		var err error
-		if b.shares, err = divideProcessors(b.procs); err != nil {
-			return err
-		}
-	}
-	lab, err := b.openLab(cmd, loads)
-	if lab != nil {
-		defer lab.cleanUp()
-	}
+	report := bench.Report{Name: b.name, About: b.about, Made: time.Now().UTC().Truncate(time.Second),
+		Commit: cmp.Or(b.commit, benchCommit(buildVersion())), Machine: bench.ThisMachine(), Command: benchCommand(cmd)}
+	report.Machine.Shared, report.Machine.Used = b.url == "", b.procs
+	options, err := b.options()
 	if err != nil {
 		return err
 	}
-	var end func()
-	b.progress, end = showProgress(cmd.ErrOrStderr(), newLogger(DefaultConfig(), cmd.ErrOrStderr()))
-	for round := range b.rounds {
-		for _, l := range loads {
-			for _, name := range lab.targets(l, round) {
-				results, err := lab.measure(cmd.Context(), name, l, round)
-				if err != nil {
-					end()
-					return err
-				}
-				report.Results = append(report.Results, results...)
-			}
-		}
+	progress, end := showProgress(cmd.ErrOrStderr(), newLogger(DefaultConfig(), cmd.ErrOrStderr()))
+	options.Progress = progress
+	b.lab, err = lab.Open(cmd.Context(), options, loads)
+	defer b.lab.Close()
+	if err == nil {
+		report.Results, err = b.lab.Measure(cmd.Context(), loads, b.rounds)
 	}
 	end()
+	if err != nil {
+		return err
+	}
 	report.Goals = report.Judge(goals)
 	return b.report(cmd, report)
 }
@@ -387,7 +400,8 @@ func writeReport(path string, report bench.Report, parts []bench.Report) error {
 
 // newBenchReportCommand shows a stored report again, or several as one.
 func newBenchReportCommand(b *benchRun) *cobra.Command {
-	return &cobra.Command{
+	var noSeries bool
+	cmd := &cobra.Command{
 		Use: "report FILE.json…", Short: "Show reports that were written with --out, several as one; with --out and --slo too", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var all bench.Report
@@ -423,9 +437,16 @@ func newBenchReportCommand(b *benchRun) *cobra.Command {
 					parts[i].Goals = parts[i].Judge(goals)
 				}
 			}
+			if noSeries {
+				for i := range all.Results {
+					all.Results[i].Series = nil
+				}
+			}
 			return b.report(cmd, all, parts...)
 		},
 	}
+	cmd.Flags().BoolVar(&noSeries, "no-series", false, "leave the course over time out of what is printed with --json")
+	return cmd
 }
 
 // benchCommand is the command line that a report shows: with the flags that were given, but for keys and paths.

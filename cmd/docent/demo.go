@@ -1,17 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,10 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"docent/api"
+	"docent/bench/lab"
 	"docent/client"
-	"docent/datadir"
 	"docent/docs"
-	"docent/ingest"
 )
 
 func newDemoCommand() *cobra.Command {
@@ -30,19 +25,23 @@ func newDemoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "demo", Short: "Show the whole of Docent at work on its own documentation, in a temporary directory", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d := &demo{cmd: cmd, out: cmd.OutOrStdout()}
-			defer d.cleanUp()
+			process, err := lab.NewProcess("demo")
+			if err != nil {
+				return err
+			}
+			defer process.Close()
+			d := &demo{process, cmd, cmd.OutOrStdout()}
 			if err := d.run(cmd.Context()); err != nil {
 				return err
 			}
 			if !keep {
 				return nil
 			}
-			d.say("\nThe server stays up at %s. Press Ctrl-C to end it and remove its data.", d.url)
+			d.say("\nThe server stays up at %s. Press Ctrl-C to end it and remove its data.", d.URL)
 			select {
 			case <-cmd.Context().Done():
-			case <-d.ended:
-				return errors.New("the server ended by itself; its log:\n" + d.serverLog())
+			case <-d.Ended():
+				return errors.New("the server ended by itself; its log:\n" + d.Log())
 			}
 			return nil
 		},
@@ -52,20 +51,11 @@ func newDemoCommand() *cobra.Command {
 }
 
 // A demo plays an operator, a reader and a maintainer. Everything goes through the binary's own commands and its
-// public API; nothing is arranged behind the curtain.
+// public API.
 type demo struct {
-	cmd    *cobra.Command
-	out    io.Writer
-	dir    string // temporary; holds the documentation and the data directory
-	url    string
-	server *exec.Cmd
-	ended  chan struct{} // closed when the server process has ended
-	shares *division     // of the processors
-
-	config  string // configuration file; none where empty
-	project ingest.Project
-
-	admin, assistant string // keys
+	*lab.Process
+	cmd *cobra.Command
+	out io.Writer
 }
 
 func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
@@ -73,11 +63,6 @@ func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n",
 func (d *demo) step(format string, args ...any) {
 	fmt.Fprintf(d.out, "\n── "+format+"\n\n", args...)
 }
-
-const (
-	demoProject = "handbook"
-	demoDomain  = "handbook.example.com"
-)
 
 func (d *demo) run(ctx context.Context) error {
 	start := time.Now()
@@ -101,28 +86,25 @@ func (d *demo) run(ctx context.Context) error {
 
 // setUp copies the documentation, adds the project, makes the keys and starts the server.
 func (d *demo) setUp(ctx context.Context) error {
-	var err error
-	if d.dir, err = os.MkdirTemp("", "docent-demo-"); err != nil {
-		return err
-	}
-	source := filepath.Join(d.dir, "docs")
+	source := filepath.Join(d.Dir, "docs")
 	if err := os.CopyFS(source, docs.Files); err != nil {
 		return fmt.Errorf("copy the documentation: %w", err)
 	}
 	d.step("1. The operator starts a server on an empty data directory")
-	if err := d.start(ctx, "127.0.0.1:0"); err != nil {
+	if err := d.Serve(ctx, "127.0.0.1:0"); err != nil {
 		return err
 	}
-	d.say("docent serve --data %s --listen %s", d.data(), strings.TrimPrefix(d.url, "http://"))
+	d.say("docent serve --data %s --listen %s", d.Data(), strings.TrimPrefix(d.URL, "http://"))
 
 	d.step("2. … points it at a documentation set: Docent's own, %d files", countFiles(docs.Files))
-	if err := d.makeProject(ctx, source); err != nil {
+	project, err := d.MakeProject(ctx, source)
+	if err != nil {
 		return err
 	}
-	d.say("project %s: %d pages in %d sections are searchable", d.project.ID, d.project.Pages, d.project.Sections)
+	d.say("project %s: %d pages in %d sections are searchable", project.ID, project.Pages, project.Sections)
 
 	d.step("3. … and makes two keys: a secret one for the agent, a public one for readers")
-	d.say("admin key:     %s\nassistant key: %s", d.admin, d.assistant)
+	d.say("admin key:     %s\nassistant key: %s", d.Admin, d.Readers)
 	return nil
 }
 
@@ -133,7 +115,7 @@ func (d *demo) reader(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d.step("5. … and asks on in the same thread")
+	d.step("5. … and asks a second question in the same thread")
 	if _, err := d.ask(first.ThreadID, "How do I make a backup?"); err != nil {
 		return "", err
 	}
@@ -142,8 +124,8 @@ func (d *demo) reader(ctx context.Context) (string, error) {
 
 func (d *demo) ask(thread, text string) (client.Answer, error) {
 	d.say("> %s\n", text)
-	c := client.Client{Base: d.url, Key: d.assistant, HTTP: http.DefaultClient}
-	a, err := c.Ask(d.cmd.Context(), client.Question{Domain: demoDomain, Thread: thread, Caller: "anonymous", Text: text}, d.out)
+	c := client.Client{Base: d.URL, Key: d.Readers, HTTP: http.DefaultClient}
+	a, err := c.Ask(d.cmd.Context(), client.Question{Domain: lab.Domain, Thread: thread, Caller: "anonymous", Text: text}, d.out)
 	if err != nil {
 		return a, err
 	}
@@ -180,8 +162,8 @@ func (d *demo) maintainer(ctx context.Context) (api.Job, error) {
 // job posts a prompt and waits until the job has ended.
 func (d *demo) job(ctx context.Context, path, prompt string) (api.Job, error) {
 	d.say("> %s\n", prompt)
-	c := client.Client{Base: d.url, Key: d.admin, HTTP: http.DefaultClient}
-	base := "/v2/agent/" + demoProject
+	c := client.Client{Base: d.URL, Key: d.Admin, HTTP: http.DefaultClient}
+	base := "/v2/agent/" + lab.ProjectID
 	var j api.Job
 	if err := c.Post(ctx, base+path, map[string]string{"prompt": prompt}, &j); err != nil {
 		return j, err
@@ -201,7 +183,7 @@ func (d *demo) job(ctx context.Context, path, prompt string) (api.Job, error) {
 
 func (d *demo) showPull(ctx context.Context, j api.Job) error {
 	d.say("\nPull request: %s\n", *j.PRLink)
-	diff, err := get(ctx, *j.PRLink+".diff")
+	diff, err := lab.Get(ctx, *j.PRLink+".diff")
 	if err != nil {
 		return err
 	}
@@ -212,21 +194,19 @@ func (d *demo) showPull(ctx context.Context, j api.Job) error {
 // crash kills the server and shows that what it had accepted is still there.
 func (d *demo) crash(ctx context.Context, thread string, j api.Job) error {
 	d.step("8. The server is killed (SIGKILL) and started again on the same data directory")
-	listen := strings.TrimPrefix(d.url, "http://")
-	d.kill()
-	if err := d.start(ctx, listen); err != nil {
+	if err := d.Restart(ctx); err != nil {
 		return err
 	}
-	c := client.Client{Base: d.url, Key: d.admin, HTTP: http.DefaultClient}
+	c := client.Client{Base: d.URL, Key: d.Admin, HTTP: http.DefaultClient}
 	var after api.Job
-	if err := c.Get(ctx, "/v2/agent/"+demoProject+"/job/"+string(j.ID), &after); err != nil {
+	if err := c.Get(ctx, "/v2/agent/"+lab.ProjectID+"/job/"+string(j.ID), &after); err != nil {
 		return err
 	}
 	if after.Status != j.Status || after.PRLink == nil || *after.PRLink != *j.PRLink {
 		return fmt.Errorf("the job changed across the restart: %+v", after)
 	}
 	d.say("job %s is still %s, its pull request still at %s", after.ID, after.Status, *after.PRLink)
-	if _, err := get(ctx, *after.PRLink); err != nil {
+	if _, err := lab.Get(ctx, *after.PRLink); err != nil {
 		return fmt.Errorf("open the pull request: %w", err)
 	}
 	d.say("thread %s goes on:\n", thread)
@@ -265,124 +245,6 @@ Give the agent work:
     -H "Content-Type: application/json" -d '{"prompt":"fix broken internal links"}'
 
 `+"`make demo KEEP=1` leaves the server running, so that you can open the pull request in a browser.\n")
-}
-
-func (d *demo) data() string { return filepath.Join(d.dir, "data") }
-
-// start runs this binary as the server and waits until it is ready.
-func (d *demo) start(ctx context.Context, listen string) error {
-	if strings.HasSuffix(listen, ":0") {
-		var err error
-		if listen, err = freeAddress(); err != nil {
-			return err
-		}
-	}
-	return d.launch(ctx, listen, datadir.Server, "--data", d.data(), "--listen", listen, "--config", d.config)
-}
-
-// launch runs this binary with some arguments and waits until it serves at the address.
-func (d *demo) launch(ctx context.Context, listen string, args ...string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	log, err := os.OpenFile(filepath.Join(d.dir, "server.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	d.server = exec.Command(self, args...)
-	d.server.Stdout, d.server.Stderr = log, log
-	if err := d.shares.start(d.server); err != nil {
-		return fmt.Errorf("start the server: %w", err)
-	}
-	ended := make(chan struct{})
-	go func(server *exec.Cmd) {
-		_ = server.Wait()
-		close(ended)
-	}(d.server)
-	d.ended, d.url = ended, "http://"+listen
-	deadline := time.NewTimer(20 * time.Second)
-	defer deadline.Stop()
-	for {
-		if _, err := get(ctx, d.url+"/readyz"); err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ended:
-			return errors.New("the server did not start; its log:\n" + d.serverLog())
-		case <-deadline.C:
-			return errors.New("the server was not ready within 20 s; its log:\n" + d.serverLog())
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-// docent runs one of the binary's own commands and reads its JSON.
-func (d *demo) docent(ctx context.Context, result any, args ...string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(ctx, self, args...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return fmt.Errorf("docent %s: %w\n%s", strings.Join(args, " "), err, stderr.String())
-	}
-	return json.Unmarshal(out, result)
-}
-
-// kill ends the server the hard way.
-func (d *demo) kill() {
-	if d.server != nil {
-		_ = d.server.Process.Kill()
-		<-d.ended
-		d.server = nil
-	}
-}
-
-func (d *demo) serverLog() string {
-	text, _ := os.ReadFile(filepath.Join(d.dir, "server.log"))
-	return string(text)
-}
-
-func (d *demo) cleanUp() {
-	d.stop()
-	if d.dir != "" {
-		os.RemoveAll(d.dir)
-	}
-}
-
-// get reads a page that needs no key.
-func get(ctx context.Context, url string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return "", client.ResponseError(resp)
-	}
-	text, err := io.ReadAll(bufio.NewReader(resp.Body))
-	return string(text), err
-}
-
-// freeAddress finds a loopback port that nobody listens on.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer listener.Close()
-	return listener.Addr().String(), nil
 }
 
 func countFiles(files fs.FS) int {

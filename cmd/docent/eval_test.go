@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"docent/internal/corpora"
-	"docent/search"
+	"docent/search/eval"
 )
 
 // unpack writes a judged documentation set into a folder, as an operator has it.
@@ -29,21 +29,21 @@ func TestSearchOverHTTPIsJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	queries, err := search.ReadJudged(f)
+	queries, err := eval.Read(f)
 	f.Close()
 	if err != nil {
 		t.Fatal(err)
 	}
 	data := filepath.Join(t.TempDir(), "data")
 	server := newTestServer(t, data)
-	byCorpus := map[string][]search.Judged{}
+	byCorpus := map[string][]eval.Query{}
 	for _, q := range queries {
 		if slices.Equal(q.Relevant, []string{"CLAUDE.md"}) {
 			continue // the set was judged when every file was a page; what tells programs how to work on a repository is none
 		}
 		byCorpus[q.Corpus] = append(byCorpus[q.Corpus], q)
 	}
-	var all []search.Outcome
+	var all []eval.Outcome
 	for corpus, own := range byCorpus {
 		p := newTestProject(t, data, corpus, unpack(t, corpus))
 		outcomes, err := evaluateRemote(t.Context(), server.client(p.assistant), p.domain, own)

@@ -21,22 +21,23 @@ import (
 	"docent/api"
 	"docent/client"
 	"docent/search"
+	"docent/search/eval"
 )
 
 const opEvaluate = "search.evaluate"
 
 type evaluateParams struct {
-	Project api.ProjectID   `json:"project"`
-	Queries []search.Judged `json:"queries"`
-	Tuning  *search.Tuning  `json:"tuning,omitempty"` // the server's own where nil
+	Project api.ProjectID  `json:"project"`
+	Queries []eval.Query   `json:"queries"`
+	Tuning  *search.Tuning `json:"tuning,omitempty"` // the server's own where nil
 }
 
 // An evaluation is how a configuration did on judged queries.
 type evaluation struct {
-	Kinds    map[string]search.Score `json:"kinds"`
-	All      search.Score            `json:"all"`
-	Mean     search.Score            `json:"meanOfKinds"` // each kind counted once
-	Outcomes []search.Outcome        `json:"-"`
+	Kinds    map[string]eval.Score `json:"kinds"`
+	All      eval.Score            `json:"all"`
+	Mean     eval.Score            `json:"meanOfKinds"` // each kind counted once
+	Outcomes []eval.Outcome        `json:"-"`
 }
 
 func newEvalCommand() *cobra.Command {
@@ -114,17 +115,17 @@ func newEvalCommand() *cobra.Command {
 }
 
 // readJudged reads the queries of one corpus; of all where the name is none of theirs and was not asked for.
-func readJudged(file, corpus string, only bool) ([]search.Judged, error) {
+func readJudged(file, corpus string, only bool) ([]eval.Query, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the judged queries: %w", err)
 	}
 	defer f.Close()
-	all, err := search.ReadJudged(f)
+	all, err := eval.Read(f)
 	if err != nil {
 		return nil, err
 	}
-	own := slices.DeleteFunc(slices.Clone(all), func(q search.Judged) bool { return q.Corpus != "" && q.Corpus != corpus })
+	own := slices.DeleteFunc(slices.Clone(all), func(q eval.Query) bool { return q.Corpus != "" && q.Corpus != corpus })
 	if len(own) == 0 && !only {
 		own = all
 	}
@@ -154,7 +155,7 @@ func readTuning(file string) (search.Tuning, error) {
 
 // evaluate asks a project's index. Every query is asked twice and judged the second time: the latency is that of an index
 // in use.
-func (o *operations) evaluate(ctx context.Context, p evaluateParams, _ Progress) ([]search.Outcome, error) {
+func (o *operations) evaluate(ctx context.Context, p evaluateParams, _ Progress) ([]eval.Outcome, error) {
 	tuning := search.DefaultTuning
 	if p.Tuning != nil {
 		tuning = *p.Tuning
@@ -164,19 +165,19 @@ func (o *operations) evaluate(ctx context.Context, p evaluateParams, _ Progress)
 		return nil, fmt.Errorf("evaluate the search of %q: %w", p.Project, err)
 	}
 	defer trial.Close()
-	return evaluateTwice(ctx, p.Queries, func(ctx context.Context, q search.Judged) ([]search.Found, error) {
+	return evaluateTwice(ctx, p.Queries, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
 		hits, err := trial.Search(ctx, search.Query{Text: q.Query, Limit: 10, Box: true})
-		found := make([]search.Found, len(hits))
+		found := make([]eval.Found, len(hits))
 		for i, h := range hits {
-			found[i] = search.Found{Path: h.Path, Anchor: h.Anchor}
+			found[i] = eval.Found{Path: h.Path, Anchor: h.Anchor}
 		}
 		return found, err
 	})
 }
 
 // evaluateRemote asks a server's search operation.
-func evaluateRemote(ctx context.Context, c *client.Client, domain string, queries []search.Judged) ([]search.Outcome, error) {
-	return evaluateTwice(ctx, queries, func(ctx context.Context, q search.Judged) ([]search.Found, error) {
+func evaluateRemote(ctx context.Context, c *client.Client, domain string, queries []eval.Query) ([]eval.Outcome, error) {
+	return evaluateTwice(ctx, queries, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
 		var hits []struct {
 			Path     string `json:"path"`
 			Metadata struct {
@@ -194,25 +195,25 @@ func evaluateRemote(ctx context.Context, c *client.Client, domain string, querie
 					continue
 				}
 			}
-			found := make([]search.Found, len(hits))
+			found := make([]eval.Found, len(hits))
 			for i, h := range hits {
-				found[i] = search.Found{Path: h.Path, Anchor: h.Metadata.Anchor}
+				found[i] = eval.Found{Path: h.Path, Anchor: h.Metadata.Anchor}
 			}
 			return found, err
 		}
 	})
 }
 
-func evaluateTwice(ctx context.Context, queries []search.Judged, ask func(context.Context, search.Judged) ([]search.Found, error)) ([]search.Outcome, error) {
-	if _, err := search.Evaluate(ctx, queries, ask); err != nil {
+func evaluateTwice(ctx context.Context, queries []eval.Query, ask func(context.Context, eval.Query) ([]eval.Found, error)) ([]eval.Outcome, error) {
+	if _, err := eval.Run(ctx, queries, ask); err != nil {
 		return nil, err
 	}
-	return search.Evaluate(ctx, queries, ask)
+	return eval.Run(ctx, queries, ask)
 }
 
-func summarize(outcomes []search.Outcome) evaluation {
-	e := evaluation{Outcomes: outcomes, Kinds: search.Summarize(outcomes, func(o search.Outcome) string { return cmp.Or(o.Judged.Kind, "query") })}
-	e.All = search.Summarize(outcomes, func(search.Outcome) string { return "" })[""]
+func summarize(outcomes []eval.Outcome) evaluation {
+	e := evaluation{Outcomes: outcomes, Kinds: eval.Summarize(outcomes, func(o eval.Outcome) string { return cmp.Or(o.Judged.Kind, "query") })}
+	e.All = eval.Summarize(outcomes, func(eval.Outcome) string { return "" })[""]
 	e.Mean = e.All
 	e.Mean.HitAt1, e.Mean.HitAt5, e.Mean.MRR, e.Mean.NDCG, e.Mean.Recall = 0, 0, 0, 0, 0
 	n := float64(len(e.Kinds))
@@ -235,7 +236,7 @@ func printEvaluation(w io.Writer, asJSON, misses bool, first evaluation, second 
 	}
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tab, "KIND\tQUERIES\tNDCG@10\tRECALL@5\tMRR@10\tHIT@5\tHIT@1\tSECTION@1\tP50\tP99\t")
-	row := func(name string, s search.Score) {
+	row := func(name string, s eval.Score) {
 		section := "-"
 		if s.Sections > 0 {
 			section = fmt.Sprintf("%.3f", s.Section1)
@@ -243,7 +244,7 @@ func printEvaluation(w io.Writer, asJSON, misses bool, first evaluation, second 
 		fmt.Fprintf(tab, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%s\t%v\t%v\t\n", name, s.Queries, s.NDCG, s.Recall, s.MRR, s.HitAt5, s.HitAt1, section,
 			s.P50.Round(time.Microsecond), s.P99.Round(time.Microsecond))
 	}
-	change := func(a, b search.Score) {
+	change := func(a, b eval.Score) {
 		fmt.Fprintf(tab, "against\t\t%+.3f\t%+.3f\t%+.3f\t%+.3f\t%+.3f\t\t\t\t\n", b.NDCG-a.NDCG, b.Recall-a.Recall, b.MRR-a.MRR, b.HitAt5-a.HitAt5, b.HitAt1-a.HitAt1)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(first.Kinds)) {
@@ -291,7 +292,7 @@ func printEvaluation(w io.Writer, asJSON, misses bool, first evaluation, second 
 	return nil
 }
 
-func paths(found []search.Found) []string {
+func paths(found []eval.Found) []string {
 	out := make([]string, 0, 5)
 	for _, f := range found[:min(5, len(found))] {
 		out = append(out, f.Path)

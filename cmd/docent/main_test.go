@@ -25,6 +25,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"docent/api"
+	"docent/bench/lab"
 	"docent/client"
 	"docent/datadir"
 )
@@ -164,7 +165,7 @@ func ownAddress() (string, error) {
 			return listener.Addr().String(), nil
 		}
 	}
-	return freeAddress()
+	return lab.FreeAddress()
 }
 
 func self(t testing.TB) string {
@@ -259,7 +260,7 @@ func (s *testServer) awaitReady() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
-		if _, err := get(ctx, s.url+"/readyz"); err == nil {
+		if _, err := lab.Get(ctx, s.url+"/readyz"); err == nil {
 			return nil
 		}
 		select {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"docent/agent"
+	"docent/bench/lab"
 	"docent/model"
 	"docent/model/modeltest"
 	"docent/model/registry"
@@ -113,7 +114,7 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 	if said := server.log.String(); strings.Count(said, "the built-in model answers in place of one that failed") != 6 || !strings.Contains(said, "status 503") {
 		t.Error(said)
 	}
-	page, err := get(t.Context(), server.url+"/metrics")
+	page, err := lab.Get(t.Context(), server.url+"/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

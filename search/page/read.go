@@ -1,0 +1,201 @@
+package page
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/blevesearch/bleve/v2/document"
+
+	"docent/markup"
+	"docent/search/analysis"
+	"docent/site"
+)
+
+// A Source is one file as reading it gives it, before other files add to it.
+type Source struct {
+	passages []passage
+	Place    site.Place     // in the navigation
+	Links    []string       // texts of the links that point to the page
+	Parts    []string       // paths of the imported files that are there
+	Dests    []string       // where its links lead to, as they are written
+	uses     map[string]int // where the text shows an imported file
+	headings []markup.Heading
+}
+
+// Held tells whether the source still has the page's text.
+func (s *Source) Held() bool { return s.passages != nil }
+
+// Forget lets go of the page's text.
+func (s *Source) Forget() { s.passages, s.headings = nil, nil }
+
+// A passage is a stretch of a page from one heading to the next.
+type passage struct {
+	heading, anchor string
+	level           int
+	number          int // of the heading among all headings of a page in Markdown, from 1; 0 for any other
+	trail           []string
+	start, end      int
+	body, code      string
+}
+
+// Classify tells from its path alone what a file can be to the index. Which pages the site shows is decided when all files
+// are known.
+func Classify(p string) Kind {
+	base := path.Base(p)
+	dirs := strings.Split(path.Dir(p), "/")
+	if site.Concerns(p) {
+		return KindNavigation
+	}
+	for _, d := range dirs {
+		if d == "node_modules" || d != "." && strings.HasPrefix(d, ".") {
+			return KindIgnored
+		}
+	}
+	ext := strings.ToLower(path.Ext(base))
+	if IsData(base) && !strings.HasPrefix(base, ".") {
+		return KindPage // where it describes an API
+	}
+	if strings.HasPrefix(base, ".") || !site.IsPage(base) {
+		return KindIgnored
+	}
+	if ext == ".txt" && (base == "robots.txt" || base == "requirements.txt" || base == "CMakeLists.txt") {
+		return KindIgnored
+	}
+	return KindPage
+}
+
+// name gives the sections the anchors that the site's generator does.
+func (s *Source) NameAnchors(where *site.Site) {
+	anchors := where.Anchors(s.headings)
+	for i := range s.passages {
+		if t := &s.passages[i]; t.number > 0 {
+			t.anchor = anchors[t.number-1]
+		}
+	}
+}
+
+// maxWords bounds what the closer look keeps of one section.
+const maxWords = 4000
+
+// Describe fills a record from its source and makes its documents, one for each section.
+func Describe(r *Record, src *Source) []*document.Document {
+	a := analysis.Get()
+	defer a.Put()
+	language := analysis.Language(r.Locale)
+	surface := make(map[string]struct{}, 256)
+	var buf []byte
+	// terms writes the terms of a text to buf and remembers its words; it returns their number.
+	terms := func(text string, words *WordList) int {
+		return a.Tokens(text, language, func(t analysis.Token) {
+			buf = append(append(buf, t.Term...), ' ')
+			if len(t.Surface) > 2 && len(t.Surface) <= 40 {
+				surface[t.Surface] = struct{}{}
+			}
+			if words != nil && t.Covers == 0 && words.Len() < maxWords {
+				words.add(analysis.Hash(t.Term))
+			}
+		})
+	}
+	field := func(doc *document.Document, name string, length *uint16, texts ...string) {
+		buf = nil // Bleve keeps the value
+		n := 0
+		for _, text := range texts {
+			n += terms(text, nil)
+		}
+		*length = uint16(min(n, 65535))
+		addField(doc, name, buf)
+	}
+	r.Sections = r.Sections[:0:0]
+	docs := make([]*document.Document, 0, len(src.passages))
+	r.Titles = src.Place.Names
+	for n, s := range src.passages {
+		doc := document.NewDocument(SectionID(r.UID, n))
+		rec := Section{Anchor: s.anchor, Heading: s.heading, Level: s.level, Trail: s.trail, Start: int64(s.start), End: int64(s.end)}
+		buf = nil
+		rec.Len[FieldHeading] = uint16(min(terms(s.heading, &rec.Body), 65535))
+		addField(doc, SectionFieldNames[FieldHeading], buf)
+		field(doc, SectionFieldNames[FieldTrail], &rec.Len[FieldTrail], s.trail...)
+		rec.Head = titleWords(a, WithoutCount(s.heading), language)
+		buf = nil
+		rec.Len[FieldBody] = uint16(min(terms(s.body, &rec.Body), 65535))
+		addField(doc, SectionFieldNames[FieldBody], buf)
+		buf = nil
+		count := a.Tokens(s.code, language, func(t analysis.Token) { buf = append(append(buf, t.Term...), ' ') })
+		rec.Len[FieldCode] = uint16(min(count, 65535))
+		addField(doc, SectionFieldNames[FieldCode], buf)
+		r.Sections = append(r.Sections, rec)
+		docs = append(docs, doc)
+	}
+	if len(docs) == 0 {
+		return nil
+	}
+	first := docs[0]
+	buf = nil
+	r.TitleWords = titleWords(a, r.Title, language)
+	n := terms(r.Title, nil)
+	for _, t := range r.Titles {
+		if !strings.EqualFold(t, r.Title) {
+			n += terms(t, nil)
+		}
+	}
+	r.PageLen[FieldTitle] = uint16(min(n, 65535))
+	r.TitleLen = uint16(r.TitleWords.Len())
+	addField(first, FieldNames[FieldTitle], buf)
+	field(first, FieldNames[FieldPath], &r.PageLen[FieldPath], strings.ReplaceAll(site.PageKey(r.Path), "/", " / "))
+	field(first, FieldNames[FieldKeywords], &r.PageLen[FieldKeywords], slices.Concat(r.Keywords, r.Tags, src.Place.Crumbs)...)
+	field(first, FieldNames[FieldLinks], &r.PageLen[FieldLinks], src.Links...)
+	field(first, FieldNames[FieldDescription], &r.PageLen[FieldDescription], r.Description)
+	buf = nil
+	for w := range surface {
+		buf = append(append(buf, w...), ' ')
+	}
+	addField(first, FieldNames[FieldSurface], buf)
+	return docs
+}
+
+// titleWords lists the words of a title or heading that say what it is about, with its names.
+func titleWords(a *analysis.Analyser, text, language string) WordList {
+	var tokens []analysis.Token
+	parts := a.Tokens(text, language, func(t analysis.Token) { tokens = append(tokens, t) })
+	inName := make([]bool, parts)
+	for _, t := range tokens {
+		for k := t.At; k < t.At+t.Covers; k++ {
+			inName[k] = true
+		}
+	}
+	list := func(all bool) WordList {
+		var w WordList
+		at := make([]int, parts) // where a part stands once the others are left out
+		for _, t := range tokens {
+			if t.Covers == 0 {
+				at[t.At] = w.Len()
+				if all || inName[t.At] || !analysis.Dropped(t.Surface) {
+					w.add(analysis.Hash(t.Term))
+				}
+			}
+		}
+		for _, t := range tokens {
+			if t.Covers > 0 {
+				w.Names = append(w.Names, Name{Hash: analysis.Hash(t.Term), At: uint16(at[t.At]), N: uint16(t.Covers)})
+			}
+		}
+		return w
+	}
+	if w := list(false); w.Len() > 0 {
+		return w
+	}
+	return list(true)
+}
+
+// counted is what stands before a heading that counts: "2. ", "3) ", "Step 4: ".
+var counted = regexp.MustCompile(`^(?i:(step|part|pattern)\s+)?\d+(\.\d+)*\s*[.):–-]\s+`)
+
+// WithoutCount is a heading without its number, which nobody asks for.
+func WithoutCount(heading string) string {
+	if heading == "" || heading[0] > '9' && !strings.Contains("SsPp", heading[:1]) {
+		return heading
+	}
+	return heading[len(counted.FindString(heading)):]
+}

@@ -1,0 +1,407 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"docent/markup"
+	"docent/site"
+)
+
+// maxLevel is the deepest heading that begins a section of its own.
+const maxLevel = 4
+
+// Read reads one file and fills in what it says of itself. The content is never refused: what cannot be parsed is
+// read as text.
+func Read(r *Record, content []byte) *Source {
+	if r.Kind != KindPage {
+		return &Source{}
+	}
+	r.Title, r.Description, r.Version, r.Language, r.Slug, r.ID, r.Address, r.Renders = "", "", "", "", "", "", "", ""
+	r.Aliases = nil
+	r.Tags, r.Keywords, r.Groups, r.Links, r.Imports = nil, nil, nil, nil, nil
+	r.Front, r.Boost, r.Body = site.Front{}, 0, 0
+	src := &Source{uses: make(map[string]int)}
+	switch strings.ToLower(path.Ext(r.Path)) {
+	case ".html", ".htm":
+		if bytes.HasPrefix(content, []byte("---")) || bytes.HasPrefix(content, []byte("+++")) {
+			r.Front = frontOf(markup.Parse(r.Path, content))
+		}
+		readHTML(r, src, content)
+	default:
+		readMarkup(r, src, content)
+	}
+	if r.Title == "" {
+		r.Title = titleOfPath(r.Path)
+	}
+	return src
+}
+
+// Text is the text of a file as it is indexed and shown: of a document that describes an API the page that it makes. ok is
+// false where the file holds nothing for readers.
+func Text(name string, content []byte) (text []byte, ok bool) {
+	if IsData(name) {
+		return apiPage(name, content)
+	}
+	return content, true
+}
+
+// frontOf is what a page's front matter says of whether the site shows it.
+func frontOf(p *markup.Page) site.Front {
+	if p.Front.Values == nil && p.Front.Kind != "" {
+		return site.ReadFrontText(string(p.Src[p.Front.Body.Start:p.Front.Body.End]))
+	}
+	return site.ReadFront(p.Front.Values)
+}
+
+// numericVersion finds a version that is written as a number: 1.10 is not 1.1.
+var numericVersion = regexp.MustCompile(`(?m)^version[ \t]*[:=][ \t]*(\d+(?:\.\d+)?)[ \t\r]*(?:#.*)?$`)
+
+func readMarkup(r *Record, src *Source, content []byte) {
+	p := markup.Parse(r.SourceName(), content)
+	r.Body = int64(p.Body.Start)
+	readFront(r, src, p.Front.Values)
+	r.Front = frontOf(p)
+	if m := numericVersion.FindSubmatch(p.Src[p.Front.Body.Start:p.Front.Body.End]); m != nil {
+		r.Version = string(m[1])
+	}
+	// A page's first heading of level 1 is its title and no section: what follows it is the beginning of the page.
+	lead := ""
+	if len(p.Headings) > 0 && p.Headings[0].Level == 1 {
+		lead = p.Headings[0].Text
+		if r.Title == "" {
+			r.Title = lead
+		}
+	}
+	sections := p.Sections(maxLevel)
+	src.headings = p.Headings
+	numbers := make(map[int]int, len(p.Headings))
+	for i, h := range p.Headings {
+		numbers[h.Span.Start] = i + 1
+	}
+	for i, s := range sections {
+		t := passage{heading: s.Heading, anchor: s.Anchor, number: numbers[s.Span.Start], level: s.Level, trail: s.Trail, start: s.Span.Start, end: s.Span.End, body: s.Body, code: s.Code}
+		if lead != "" && i < 2 && s.Level == 1 && s.Span.Start == p.Headings[0].Span.Start {
+			t.heading, t.anchor, t.number, t.level, t.trail = "", "", 0, 0, nil
+			t.body = s.Heading + "\n\n" + s.Body
+			if i == 1 { // text, as a rule an import or an image, stood before it
+				before := &src.passages[0]
+				before.end, before.body, before.code = t.end, before.body+"\n\n"+t.body, strings.TrimSpace(before.code+"\n\n"+t.code)
+				continue
+			}
+		}
+		if lead != "" && len(t.trail) > 0 && t.trail[0] == lead {
+			t.trail = t.trail[1:]
+		}
+		src.passages = append(src.passages, t)
+	}
+	if len(src.passages) == 0 { // a page of nothing but its front matter is still found by its title
+		src.passages = []passage{{start: p.Body.Start, end: p.Body.End}}
+	}
+	for _, l := range p.Links {
+		switch l.Kind {
+		case markup.InlineLink, markup.ReferenceLink, markup.AttributeLink:
+			src.Dests = append(src.Dests, l.Dest)
+			dest := markup.TemplateTarget(l.Dest)
+			if dest != l.Dest && strings.Contains(dest, "/") && !strings.HasPrefix(dest, ".") {
+				dest = "/" + strings.TrimPrefix(dest, "/") // ref names pages from the root
+			}
+			if to, ok := linkTarget(r.Path, dest); ok && strings.TrimSpace(l.Text) != "" {
+				r.Links = append(r.Links, Link{To: to, Text: strings.TrimSpace(l.Text)})
+			}
+		case markup.ImportLink:
+			readImport(r, src, p, l)
+		}
+	}
+}
+
+// linkTarget resolves a link as far as it can be without knowing the other pages.
+func linkTarget(from, to string) (string, bool) {
+	if i := strings.IndexAny(to, "#?"); i >= 0 {
+		to = to[:i]
+	}
+	if to == "" || strings.Contains(to, ":") || strings.HasPrefix(to, "//") {
+		return "", false
+	}
+	if !strings.HasPrefix(to, "/") {
+		to = path.Join(path.Dir(from), to)
+	}
+	return site.PageKey(to), true
+}
+
+var importName = regexp.MustCompile(`import\s+(?:\{\s*)?([A-Za-z_$][\w$]*)`)
+
+// readImport notes a text file that the page shows, and where: at the first use of its component.
+func readImport(r *Record, src *Source, p *markup.Page, l markup.Link) {
+	ext := strings.ToLower(path.Ext(l.Dest))
+	if ext != ".md" && ext != ".mdx" {
+		return
+	}
+	file := strings.TrimPrefix(l.Dest, "@site/")
+	if strings.HasPrefix(file, ".") {
+		file = path.Join(path.Dir(r.Path), file)
+	}
+	file = strings.TrimPrefix(path.Clean("/"+file), "/")
+	statement := p.Src[l.Span.Start:l.Span.End]
+	if !bytes.Contains(statement, []byte("import")) {
+		begin := bytes.LastIndexByte(p.Src[:l.Span.Start], '\n') + 1
+		statement = p.Src[begin:l.Span.End]
+	}
+	m := importName.FindSubmatch(statement)
+	if m == nil {
+		return
+	}
+	for _, t := range p.Tags {
+		if t.Name == string(m[1]) {
+			r.Imports = append(r.Imports, file)
+			src.uses[file] = t.Span.Start
+			return
+		}
+	}
+}
+
+// include adds the text of an imported file to the section that shows it.
+func (s *Source) Include(name string, content []byte) {
+	at := s.uses[name]
+	for i := range s.passages {
+		if t := &s.passages[i]; at >= t.start && at < t.end {
+			for _, part := range markup.Parse(name, content).Sections(1) {
+				t.body += "\n\n" + part.Heading + "\n" + part.Body
+				t.code = strings.TrimSpace(t.code + "\n\n" + part.Code)
+			}
+			return
+		}
+	}
+}
+
+// readFront takes from the front matter what bears on finding the page. Names differ between site generators.
+func readFront(r *Record, src *Source, front map[string]any) {
+	text := func(keys ...string) string { return site.FrontText(front, keys...) }
+	list := func(keys ...string) (out []string) {
+		for _, k := range keys {
+			switch v := front[k].(type) {
+			case string:
+				for s := range strings.SplitSeq(v, ",") {
+					if s = strings.TrimSpace(s); s != "" {
+						out = append(out, s)
+					}
+				}
+			case []any:
+				for _, x := range v {
+					if m, ok := x.(map[string]any); ok { // Docusaurus: {label, permalink}
+						x = m["label"]
+					}
+					if s := strings.TrimSpace(fmt.Sprint(x)); x != nil && s != "" {
+						out = append(out, s)
+					}
+				}
+			}
+		}
+		return out
+	}
+	r.Title = text("title")
+	r.Description = text("description", "summary")
+	r.Keywords = list("keywords")
+	for _, name := range []string{text("sidebarTitle"), text("sidebar_label"), text("linkTitle"), text("openapi"), text("api")} {
+		if name != "" && name != r.Title {
+			r.Keywords = append(r.Keywords, name)
+		}
+	}
+	for _, said := range []string{text("openapi"), text("api")} {
+		if call := rendered(said); call != "" && r.Renders == "" {
+			r.Renders = call
+		}
+	}
+	// Other names of the page, as the sites' generators keep them: old addresses, and what a reference page is generated from.
+	for _, alias := range list("aliases", "redirect_from") {
+		r.Keywords = append(r.Keywords, strings.ReplaceAll(strings.Trim(alias, "/"), "/", " "))
+	}
+	r.Keywords = append(r.Keywords, leaves(front["params"])...)
+	r.Tags = list("tags", "tag")
+	r.Groups = list("groups")
+	r.Version = text("version")
+	if tag := text("language", "lang", "locale"); site.IsLanguage(tag) { // a page about Python may say language: python
+		r.Language = tag
+	}
+	boost, _ := strconv.ParseFloat(text("boost"), 32)
+	if m, ok := front["search"].(map[string]any); ok {
+		if b, err := strconv.ParseFloat(fmt.Sprint(m["boost"]), 32); err == nil {
+			boost = b
+		}
+	}
+	if boost > 0 {
+		r.Boost = float32(min(boost, 10))
+	}
+	at := site.ReadPage(r.Path, front)
+	r.Slug, r.ID, r.Address, r.Aliases = at.Slug, at.ID, at.Address, at.Aliases
+}
+
+// leaves collects the texts in a value, in the order of its keys.
+func leaves(v any) (out []string) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, x := range v {
+			out = append(out, leaves(x)...)
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, leaves(v[k])...)
+		}
+	}
+	return out
+}
+
+// titleOfPath makes a title of the last name in a path.
+func titleOfPath(p string) string {
+	key := site.PageKey(p)
+	if key == "" {
+		return "Home"
+	}
+	base := path.Base(key)
+	words := strings.FieldsFunc(strings.TrimSuffix(base, path.Ext(base)), func(r rune) bool { return r == '-' || r == '_' || r == ' ' })
+	if len(words) == 0 {
+		return base
+	}
+	words[0] = strings.ToUpper(words[0][:1]) + words[0][1:]
+	return strings.Join(words, " ")
+}
+
+// voidTags have no end.
+var voidTags = map[string]bool{"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true, "img": true, "input": true,
+	"link": true, "meta": true, "source": true, "track": true, "wbr": true}
+
+// readHTML cuts an HTML page at its headings.
+func readHTML(r *Record, src *Source, content []byte) {
+	z := html.NewTokenizer(bytes.NewReader(content))
+	cur := passage{}
+	var body, code, heading, title strings.Builder
+	var trail [maxLevel + 1]string
+	at, hiddenDepth, level, inPre, inTitle := 0, 0, 0, 0, false
+	anchor, seen := "", false
+	unseenTag, unseenDepth := "", 0 // the element with a hidden attribute that we are in
+	flush := func(end int) {
+		cur.body, cur.code, cur.end = strings.TrimSpace(body.String()), strings.TrimSpace(code.String()), end
+		if cur.heading != "" || cur.body != "" || cur.code != "" {
+			src.passages = append(src.passages, cur)
+		}
+		body.Reset()
+		code.Reset()
+	}
+	for {
+		kind := z.Next()
+		start := at
+		at += len(z.Raw())
+		if kind == html.ErrorToken {
+			break
+		}
+		switch kind {
+		case html.TextToken:
+			text := html.UnescapeString(string(z.Text()))
+			switch {
+			case hiddenDepth > 0:
+			case inTitle:
+				title.WriteString(text)
+			case level > 0:
+				heading.WriteString(text)
+			case inPre > 0:
+				code.WriteString(text)
+			default:
+				body.WriteString(text)
+			}
+		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
+			raw, more := z.TagName()
+			tag := string(raw)
+			id, alt, unseen := "", "", false
+			name, about := "", ""
+			for more {
+				var k, v []byte
+				k, v, more = z.TagAttr()
+				switch string(k) {
+				case "id":
+					id = string(v)
+				case "alt":
+					alt = string(v)
+				case "hidden":
+					unseen = true
+				case "name":
+					name = strings.ToLower(string(v))
+				case "content":
+					about = string(v)
+				}
+			}
+			if tag == "meta" && name == "description" {
+				r.Description = strings.TrimSpace(about)
+			}
+			open := kind == html.StartTagToken
+			step := map[bool]int{true: 1, false: -1}[open]
+			switch {
+			case unseen && unseenTag == "" && open && !voidTags[tag]:
+				unseenTag, unseenDepth = tag, 1
+				hiddenDepth++
+			case tag == unseenTag:
+				if unseenDepth += step; unseenDepth == 0 {
+					unseenTag = ""
+					hiddenDepth = max(0, hiddenDepth-1)
+				}
+			case kind == html.SelfClosingTagToken || voidTags[tag]:
+				if hiddenDepth == 0 {
+					body.WriteString(" " + alt + " ")
+				}
+			case tag == "script" || tag == "style" || tag == "nav" || tag == "template" || tag == "noscript":
+				hiddenDepth = max(0, hiddenDepth+step)
+			case tag == "title":
+				inTitle = open
+			case tag == "pre":
+				inPre = max(0, inPre+step)
+			case len(tag) == 2 && tag[0] == 'h' && tag[1] >= '1' && tag[1] <= '0'+maxLevel:
+				if open {
+					if !(tag[1] == '1' && !seen) {
+						flush(start)
+						cur = passage{start: start}
+					}
+					level, anchor = int(tag[1]-'0'), id
+					heading.Reset()
+					break
+				}
+				text := strings.Join(strings.Fields(heading.String()), " ")
+				if level == 1 && !seen {
+					if title.Len() == 0 || text != "" {
+						title.Reset()
+						title.WriteString(text)
+					}
+					body.WriteString(text + "\n")
+				} else if level > 0 {
+					cur.heading, cur.level, cur.anchor = text, level, anchor
+					if cur.anchor == "" {
+						cur.anchor = markup.Slug(text)
+					}
+					for k := 2; k < level; k++ {
+						if trail[k] != "" {
+							cur.trail = append(cur.trail, trail[k])
+						}
+					}
+					trail[level] = text
+					clear(trail[level+1:])
+				}
+				seen, level = true, 0
+			default:
+				body.WriteByte(' ')
+			}
+		}
+	}
+	flush(len(content))
+	r.Title = strings.Join(strings.Fields(title.String()), " ")
+	if len(src.passages) == 0 {
+		src.passages = []passage{{end: len(content)}}
+	}
+}
