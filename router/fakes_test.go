@@ -656,7 +656,7 @@ func (q *quotas) Release(now time.Time, uses []quota.Use) {
 	}
 }
 
-func (q *quotas) Standing(now time.Time, u quota.Use) (int, time.Duration) {
+func (q *quotas) Remaining(now time.Time, u quota.Use) (int, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return u.Limit - q.used[u.Key+u.Name], 30 * time.Minute

@@ -55,20 +55,20 @@ func limited(uses []quota.Use) []quota.Use {
 func (s *Server) reserve(x *exchange, uses []quota.Use) (give func(), err error) {
 	now := s.Now()
 	err = s.Quotas.Reserve(now, uses)
-	s.standing(x.Header(), now, uses)
+	s.quotaHeaders(x.Header(), now, uses)
 	if err != nil {
 		s.metrics.refuse("quota")
 		return nil, err
 	}
 	return func() {
 		s.Quotas.Release(now, uses)
-		s.standing(x.Header(), s.Now(), uses)
+		s.quotaHeaders(x.Header(), s.Now(), uses)
 	}, nil
 }
 
-// standing writes the headers of draft-ietf-httpapi-ratelimit-headers-10: the policies (q uses in w seconds), and for
+// quotaHeaders writes the headers of draft-ietf-httpapi-ratelimit-headers-10: the policies (q uses in w seconds), and for
 // each what remains (r) and when there will be more (t seconds).
-func (s *Server) standing(h http.Header, now time.Time, uses []quota.Use) {
+func (s *Server) quotaHeaders(h http.Header, now time.Time, uses []quota.Use) {
 	if len(uses) == 0 {
 		return
 	}
@@ -77,10 +77,10 @@ func (s *Server) standing(h http.Header, now time.Time, uses []quota.Use) {
 		if i > 0 {
 			policy, state = append(policy, ", "...), append(state, ", "...)
 		}
-		left, reset := s.Quotas.Standing(now, u)
+		left, reset := s.Quotas.Remaining(now, u)
 		policy = append(append(append(policy, '"'), u.Name...), `";q=`...)
 		policy = append(strconv.AppendInt(policy, int64(u.Limit), 10), ";w="...)
-		policy = strconv.AppendInt(policy, int64(window(u.Window, now).Seconds()), 10)
+		policy = strconv.AppendInt(policy, int64(u.Window.Length(now).Seconds()), 10)
 		state = append(append(append(state, '"'), u.Name...), `";r=`...)
 		state = strconv.AppendInt(state, int64(max(left, 0)), 10)
 		if reset > 0 {
@@ -89,18 +89,6 @@ func (s *Server) standing(h http.Header, now time.Time, uses []quota.Use) {
 	}
 	h.Set("RateLimit-Policy", string(policy))
 	h.Set("RateLimit", string(state))
-}
-
-// window is how long a quota's window is.
-func window(w quota.Window, now time.Time) time.Duration {
-	switch w {
-	case quota.SlidingHour:
-		return time.Hour
-	case quota.SlidingDay:
-		return 24 * time.Hour
-	}
-	y, m, _ := now.UTC().Date()
-	return time.Date(y, m+1, 1, 0, 0, 0, 0, time.UTC).Sub(time.Date(y, m, 1, 0, 0, 0, 0, time.UTC))
 }
 
 // overloaded is the answer where a bound is reached.

@@ -46,7 +46,7 @@ type Catalog interface {
 type Quotas interface {
 	Reserve(now time.Time, uses []quota.Use) error
 	Release(now time.Time, uses []quota.Use)
-	Standing(now time.Time, use quota.Use) (left int, reset time.Duration)
+	Remaining(now time.Time, use quota.Use) (left int, reset time.Duration)
 }
 
 // Models knows the language models that jobs may ask for. Resolve is what a job keeps of a name: nothing where the

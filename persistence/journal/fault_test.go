@@ -318,7 +318,7 @@ func storyWithFault(t *testing.T, fail int, begin func(*Journal) (heal func() bo
 		for _, m := range model {
 			n += len(m)
 		}
-		if left, _ := j.Quotas().Standing(time.Now(), quota.Use{Key: "k", Window: quota.SlidingHour, Limit: 1000}); left != 1000-n {
+		if left, _ := j.Quotas().Remaining(time.Now(), quota.Use{Key: "k", Window: quota.SlidingHour, Limit: 1000}); left != 1000-n {
 			t.Fatalf("fault at %d: %d uses for %d appends", fail, 1000-left, n)
 		}
 		j.Close()
@@ -685,7 +685,7 @@ func TestNothingAcknowledgedIsLostWhenTheProcessIsKilled(t *testing.T) {
 					t.Fatalf("round %d: %s: event %d is another", round, s, i)
 				}
 			}
-			left, _ := j.Quotas().Standing(time.Now(), quota.Use{Key: s, Window: quota.CalendarMonth, Limit: 1 << 30})
+			left, _ := j.Quotas().Remaining(time.Now(), quota.Use{Key: s, Window: quota.CalendarMonth, Limit: 1 << 30})
 			if used := 1<<30 - left; used < appends[w] {
 				t.Fatalf("round %d: %d uses of %s are counted, and %d were accepted", round, used, s, appends[w])
 			}

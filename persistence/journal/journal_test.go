@@ -681,7 +681,7 @@ func TestBackgroundWorkHappensByItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A use that is not forgotten would count again when the clock goes back.
-		left, _ := j.Quotas().Standing(used, quota.Use{Key: "job/0", Window: quota.SlidingHour, Limit: 5})
+		left, _ := j.Quotas().Remaining(used, quota.Use{Key: "job/0", Window: quota.SlidingHour, Limit: 5})
 		if state.counts[nClaims] != 0 || state.counts[nUses] != 0 || left != 5 {
 			t.Fatalf("%+v, %d uses left", state, left)
 		}
@@ -786,7 +786,7 @@ func TestCountsSurviveAndReservationsDoNot(t *testing.T) {
 	}
 	j = openAt(t, path, o)
 	for i, want := range []int{8, 7, 7, -1} {
-		if left, _ := j.Quotas().Standing(now, uses[i]); left != want {
+		if left, _ := j.Quotas().Remaining(now, uses[i]); left != want {
 			t.Errorf("%s: %d left, want %d", uses[i].Name, left, want)
 		}
 	}

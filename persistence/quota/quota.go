@@ -174,9 +174,9 @@ func (q *Counters) Release(now time.Time, uses []Use) {
 	}
 }
 
-// Standing tells how many uses are left at now, and after which time the first of those that count is free again (for a
+// Remaining tells how many uses are left at now, and after which time the first of those that count is free again (for a
 // month, all of them). With none counted, that is the length of the window. A limit that is negative leaves -1.
-func (q *Counters) Standing(now time.Time, use Use) (left int, reset time.Duration) {
+func (q *Counters) Remaining(now time.Time, use Use) (left int, reset time.Duration) {
 	if use.Limit < 0 || !use.Window.Known() {
 		return -1, 0
 	}

@@ -43,7 +43,7 @@ func TestAQuotaIsKeptByAnyNumberAtOnce(t *testing.T) {
 	if taken.Load() != 100 {
 		t.Fatalf("%d uses of 100", taken.Load())
 	}
-	if left, _ := q.Standing(noon, hourly(100)[0]); left != 0 {
+	if left, _ := q.Remaining(noon, hourly(100)[0]); left != 0 {
 		t.Fatalf("%d left", left)
 	}
 }
@@ -58,7 +58,7 @@ func TestNobodyIsToldToWaitForLongerThanTheWindow(t *testing.T) {
 			if err := q.Reserve(now, []Use{use}); !errors.As(err, &limit) || limit.RetryAfter > limit.Window {
 				t.Errorf("%s: %v", use.Name, err)
 			}
-			if _, reset := q.Standing(now, use); reset > limit.Window {
+			if _, reset := q.Remaining(now, use); reset > limit.Window {
 				t.Errorf("%s: more in %v", use.Name, reset)
 			}
 		}
@@ -80,7 +80,7 @@ func TestReserveTakesAllOrNone(t *testing.T) {
 	}
 	wantLimit(t, q.Reserve(noon, uses), "ip-day", 24*time.Hour)
 	for i, want := range []int{8, 1, 0, -1} {
-		if left, _ := q.Standing(noon, uses[i]); left != want {
+		if left, _ := q.Remaining(noon, uses[i]); left != want {
 			t.Errorf("%s: %d left, want %d", uses[i].Name, left, want)
 		}
 	}
@@ -92,7 +92,7 @@ func TestReserveTakesAllOrNone(t *testing.T) {
 	if err := q.Reserve(noon, []Use{uses[1], uses[1]}); err == nil {
 		t.Fatal("four of three")
 	}
-	if left, _ := q.Standing(noon, uses[1]); left != 1 {
+	if left, _ := q.Remaining(noon, uses[1]); left != 1 {
 		t.Fatalf("%d left", left)
 	}
 	q.Release(noon, uses)
@@ -114,7 +114,7 @@ func TestASlidingHourSlides(t *testing.T) {
 	}
 	now := noon.Add(50 * time.Minute)
 	wantLimit(t, q.Reserve(now, hourly(3)), "project-hour", 11*time.Minute)
-	if left, reset := q.Standing(now, hourly(3)[0]); left != 0 || reset != 11*time.Minute {
+	if left, reset := q.Remaining(now, hourly(3)[0]); left != 0 || reset != 11*time.Minute {
 		t.Fatal(left, reset)
 	}
 	now = now.Add(11*time.Minute - 1)
@@ -174,10 +174,10 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 			default:
 				var le *api.LimitError
 				errors.As(err, &le)
-				if left, _ := q.Standing(now.Add(le.RetryAfter), Use{"n", "k", w, limit}); left < 1 {
+				if left, _ := q.Remaining(now.Add(le.RetryAfter), Use{"n", "k", w, limit}); left < 1 {
 					t.Fatal("nothing is free when it should be")
 				}
-				if left, _ := q.Standing(now.Add(le.RetryAfter-1), Use{"n", "k", w, limit}); left > 0 {
+				if left, _ := q.Remaining(now.Add(le.RetryAfter-1), Use{"n", "k", w, limit}); left > 0 {
 					t.Fatal("something is free before it should be")
 				}
 			}
@@ -237,7 +237,7 @@ func TestAClockThatGoesBackAndForthForgetsNoUse(t *testing.T) {
 				}
 			}
 			left := func(now time.Time) int {
-				left, _ := q.Standing(now, use[0])
+				left, _ := q.Remaining(now, use[0])
 				return left
 			}
 			take(noon, 21)
