@@ -152,6 +152,9 @@ type (
 		Model        string    `json:"model"`
 		Fallback     bool      `json:"fallback"`
 	}
+	wireStep struct {
+		MessageID *string `json:"messageId"`
+	}
 	wireSource struct {
 		SourceType string `json:"sourceType"`
 		ID         string `json:"id"`
@@ -206,12 +209,6 @@ func (d *Decoder) takeLine(line []byte) error {
 		return bad("a line without a code", line)
 	}
 	code, value := line[0], line[2:]
-	decode := func(v any) error {
-		if err := json.Unmarshal(value, v); err != nil {
-			return fmt.Errorf("%w: %w", bad("the value of a line", line), err)
-		}
-		return nil
-	}
 	switch code {
 	case '0':
 		s, err := unquote(value)
@@ -219,87 +216,91 @@ func (d *Decoder) takeLine(line []byte) error {
 			return bad("the text of a line", line)
 		}
 		d.push(Part{Kind: Text, Text: s})
+		return nil
 	case '3':
 		s, err := unquote(value)
 		if err != nil {
 			return bad("the text of an error", line)
 		}
-		d.failed, d.ended = true, true
-		d.push(Part{Kind: Error, Text: s})
-	case '2', '8':
-		var items []json.RawMessage
-		if err := decode(&items); err != nil {
-			return err
-		}
-		for _, item := range items {
-			var f wireFinish
-			if json.Unmarshal(item, &f) == nil && f.Type == "finish" {
-				d.ids(f.ThreadID, f.ThreadKey)
-				d.mark(f.Model, f.Fallback)
-			}
-		}
-	case 'f':
-		var f struct {
-			MessageID *string `json:"messageId"`
-		}
-		if err := decode(&f); err != nil {
-			return err
-		}
+		d.fail(s)
+		return nil
+	}
+	take, known := lineCodes[code]
+	if !known {
+		return bad("a line with an unknown code", line)
+	}
+	if wrong, err := take(d, value); err != nil {
+		return fmt.Errorf("%w: %w", bad("the value of a line", line), err)
+	} else if wrong != "" {
+		return bad(wrong, line)
+	}
+	return nil
+}
+
+// lineCodes are the lines of the data stream that are no text, by their codes. What is wrong with one that is JSON is told in words.
+var lineCodes = map[byte]func(d *Decoder, value []byte) (wrong string, err error){
+	'2': taking((*Decoder).takeData),
+	'8': taking((*Decoder).takeData),
+	'f': taking(func(d *Decoder, f *wireStep) string {
 		if f.MessageID == nil {
-			return bad("a step without the id of its message", line)
+			return "a step without the id of its message"
 		}
-		if !d.started { // the steps of one answer share its message
-			d.started = true
-			d.push(Part{Kind: Start, Message: *f.MessageID})
-		}
-	case 'h':
-		var s wireSource
-		if err := decode(&s); err != nil {
-			return err
-		}
+		d.start(Part{Kind: Start, Message: *f.MessageID})
+		return ""
+	}),
+	'h': taking(func(d *Decoder, s *wireSource) string {
 		if s.SourceType == "url" {
 			d.push(Part{Kind: Source, ID: s.ID, URL: s.URL, Title: s.Title})
 		}
-	case '9':
-		var c wireCall
-		if err := decode(&c); err != nil {
-			return err
+		return ""
+	}),
+	'9': taking(func(d *Decoder, c *wireCall) string { return d.call(c.ID, c.Name, c.Args) }),
+	'a': taking(func(d *Decoder, c *wireCall) string { return d.result(c.ID, c.Result) }),
+	'e': taking(func(_ *Decoder, f *wireFinish) string { return f.wrong() }),
+	'd': taking(func(d *Decoder, f *wireFinish) string {
+		if wrong := f.wrong(); wrong != "" {
+			return wrong
 		}
-		if c.ID == nil {
-			return bad("a tool call without an id", line)
+		d.ids(f.ThreadID, f.ThreadKey)
+		d.finish(*f.FinishReason, Usage{Prompt: int(f.Usage.PromptTokens), Completion: int(f.Usage.CompletionTokens)})
+		return ""
+	}),
+	// Of the protocol, but never sent by this service.
+	'b': ignoring, 'c': ignoring, 'g': ignoring, 'i': ignoring, 'j': ignoring, 'k': ignoring,
+}
+
+func ignoring(_ *Decoder, value []byte) (string, error) {
+	return "", json.Unmarshal(value, new(json.RawMessage))
+}
+
+// taking takes a value that is JSON for a T.
+func taking[T any](take func(*Decoder, *T) string) func(*Decoder, []byte) (string, error) {
+	return func(d *Decoder, value []byte) (string, error) {
+		var v T
+		if err := json.Unmarshal(value, &v); err != nil {
+			return "", err
 		}
-		d.call(*c.ID, c.Name, c.Args)
-	case 'a':
-		var c wireCall
-		if err := decode(&c); err != nil {
-			return err
-		}
-		if c.ID == nil {
-			return bad("a tool result without an id", line)
-		}
-		return d.result(*c.ID, c.Result, line)
-	case 'e', 'd':
-		var f wireFinish
-		if err := decode(&f); err != nil {
-			return err
-		}
-		if f.FinishReason == nil {
-			return bad("an end without a reason", line)
-		}
-		if code == 'd' && !d.ended {
-			d.ended = true
-			d.ids(f.ThreadID, f.ThreadKey)
-			d.push(Part{Kind: Finish, Thread: d.thread, Key: d.key, Reason: *f.FinishReason, Model: d.model, Fallback: d.model != "",
-				Usage: Usage{Prompt: int(f.Usage.PromptTokens), Completion: int(f.Usage.CompletionTokens)}})
-		}
-	case 'b', 'c', 'g', 'i', 'j', 'k': // of the protocol, but never sent by this service
-		if !json.Valid(value) {
-			return bad("the value of a line", line)
-		}
-	default:
-		return bad("a line with an unknown code", line)
+		return take(d, &v), nil
 	}
-	return nil
+}
+
+// takeData takes data or annotations, among which the end is told once more, with what the protocol's own has no field for.
+func (d *Decoder) takeData(items *[]json.RawMessage) string {
+	for _, item := range *items {
+		var f wireFinish
+		if json.Unmarshal(item, &f) == nil && f.Type == "finish" {
+			d.ids(f.ThreadID, f.ThreadKey)
+			d.mark(f.Model, f.Fallback)
+		}
+	}
+	return ""
+}
+
+func (f *wireFinish) wrong() string {
+	if f.FinishReason == nil {
+		return "an end without a reason"
+	}
+	return ""
 }
 
 // takeEvent handles a line of server-sent events.
@@ -351,81 +352,116 @@ func (d *Decoder) dispatch(data []byte) error {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return fmt.Errorf("%w: %w", bad("the data of an event", data), err)
 	}
-	switch c.Type {
-	case "start":
-		if c.Metadata != nil {
-			d.ids(c.Metadata.ThreadID, c.Metadata.ThreadKey)
-		}
-		if !d.started {
-			d.started = true
-			d.push(Part{Kind: Start, Message: c.MessageID, Thread: d.thread, Key: d.key})
-		}
-	case "message-metadata":
-		if c.Metadata != nil {
-			d.ids(c.Metadata.ThreadID, c.Metadata.ThreadKey)
-		}
-	case "text-start":
+	take, known := chunkTypes[c.Type]
+	switch {
+	case !known && !strings.HasPrefix(c.Type, "data-"):
+		return bad("an event of unknown type", data)
+	case take == nil:
+		return nil
+	}
+	if wrong := take(d, &c); wrong != "" {
+		return bad(wrong, data)
+	}
+	return nil
+}
+
+// chunkTypes are the types of events. What is wrong with one is told in words. Those that are nil are of the protocol, and say
+// nothing that is kept.
+var chunkTypes = map[string]func(d *Decoder, c *wireChunk) (wrong string){
+	"start": func(d *Decoder, c *wireChunk) string {
+		d.metadata(c)
+		d.start(Part{Kind: Start, Message: c.MessageID, Thread: d.thread, Key: d.key})
+		return ""
+	},
+	"message-metadata": func(d *Decoder, c *wireChunk) string {
+		d.metadata(c)
+		return ""
+	},
+	"text-start": func(d *Decoder, c *wireChunk) string {
 		if c.ID == nil {
-			return bad("text without an id", data)
+			return "text without an id"
 		}
 		if d.texts == nil {
 			d.texts = map[string]bool{}
 		}
 		d.texts[*c.ID] = true
-	case "text-delta":
+		return ""
+	},
+	"text-delta": func(d *Decoder, c *wireChunk) string {
 		if c.ID == nil || c.Delta == nil {
-			return bad("text without an id or a delta", data)
+			return "text without an id or a delta"
 		}
 		if !d.texts[*c.ID] {
-			return bad("text before its start", data)
+			return "text before its start"
 		}
 		d.push(Part{Kind: Text, Text: *c.Delta})
-	case "text-end":
+		return ""
+	},
+	"text-end": func(d *Decoder, c *wireChunk) string {
 		if c.ID == nil || !d.texts[*c.ID] {
-			return bad("the end of a text that was not started", data)
+			return "the end of a text that was not started"
 		}
 		delete(d.texts, *c.ID)
-	case "finish-step":
+		return ""
+	},
+	"finish-step": func(d *Decoder, _ *wireChunk) string {
 		clear(d.texts) // after a step its texts have to be started again
-	case "source-url":
+		return ""
+	},
+	"source-url": func(d *Decoder, c *wireChunk) string {
 		if c.SourceID == nil || c.URL == nil {
-			return bad("a source without an id or an address", data)
+			return "a source without an id or an address"
 		}
 		d.push(Part{Kind: Source, ID: *c.SourceID, URL: *c.URL, Title: c.Title})
-	case "tool-input-available":
-		if c.ToolCallID == nil {
-			return bad("a tool call without an id", data)
-		}
-		d.call(*c.ToolCallID, c.ToolName, c.Input)
-	case "tool-output-available":
-		if c.ToolCallID == nil {
-			return bad("a tool result without an id", data)
-		}
-		return d.result(*c.ToolCallID, c.Output, data)
-	case "error":
+		return ""
+	},
+	"tool-input-available":  func(d *Decoder, c *wireChunk) string { return d.call(c.ToolCallID, c.ToolName, c.Input) },
+	"tool-output-available": func(d *Decoder, c *wireChunk) string { return d.result(c.ToolCallID, c.Output) },
+	"error": func(d *Decoder, c *wireChunk) string {
 		if c.ErrorText == nil {
-			return bad("an error without a text", data)
+			return "an error without a text"
 		}
-		d.failed, d.ended = true, true
-		d.push(Part{Kind: Error, Text: *c.ErrorText})
-	case "finish":
+		d.fail(*c.ErrorText)
+		return ""
+	},
+	"finish": func(d *Decoder, c *wireChunk) string {
+		d.metadata(c)
 		if c.Metadata != nil {
-			d.ids(c.Metadata.ThreadID, c.Metadata.ThreadKey)
 			d.mark(c.Metadata.Model, c.Metadata.Fallback)
 		}
-		if !d.ended {
-			d.ended = true
-			d.push(Part{Kind: Finish, Thread: d.thread, Key: d.key, Model: d.model, Fallback: d.model != ""})
-		}
-	case "start-step", "abort", "reasoning-start", "reasoning-delta", "reasoning-end", "source-document", "file",
-		"tool-input-start", "tool-input-delta", "tool-input-error", "tool-output-error", "tool-output-denied",
-		"tool-approval-request", "tool-approval-response", "custom", "reasoning-file", "steering-message":
-	default:
-		if !strings.HasPrefix(c.Type, "data-") {
-			return bad("an event of unknown type", data)
-		}
+		d.finish("", Usage{})
+		return ""
+	},
+	"start-step": nil, "abort": nil, "reasoning-start": nil, "reasoning-delta": nil, "reasoning-end": nil, "source-document": nil,
+	"file": nil, "tool-input-start": nil, "tool-input-delta": nil, "tool-input-error": nil, "tool-output-error": nil,
+	"tool-output-denied": nil, "tool-approval-request": nil, "tool-approval-response": nil, "custom": nil, "reasoning-file": nil,
+	"steering-message": nil,
+}
+
+// start begins the answer, once: its steps share its message.
+func (d *Decoder) start(p Part) {
+	if !d.started {
+		d.started = true
+		d.push(p)
 	}
-	return nil
+}
+
+func (d *Decoder) finish(reason string, usage Usage) {
+	if !d.ended {
+		d.ended = true
+		d.push(Part{Kind: Finish, Thread: d.thread, Key: d.key, Reason: reason, Model: d.model, Fallback: d.model != "", Usage: usage})
+	}
+}
+
+func (d *Decoder) fail(text string) {
+	d.failed, d.ended = true, true
+	d.push(Part{Kind: Error, Text: text})
+}
+
+func (d *Decoder) metadata(c *wireChunk) {
+	if c.Metadata != nil {
+		d.ids(c.Metadata.ThreadID, c.Metadata.ThreadKey)
+	}
 }
 
 func (d *Decoder) ids(thread, key string) {
@@ -445,8 +481,11 @@ func (d *Decoder) mark(model string, fallback bool) {
 }
 
 // call keeps a tool call until its result comes: the two are one part.
-func (d *Decoder) call(id, name string, args json.RawMessage) {
-	p := &Part{ID: id}
+func (d *Decoder) call(id *string, name string, args json.RawMessage) (wrong string) {
+	if id == nil {
+		return "a tool call without an id"
+	}
+	p := &Part{ID: *id}
 	if name == "search" {
 		p.Kind = Search
 		var a struct {
@@ -459,17 +498,21 @@ func (d *Decoder) call(id, name string, args json.RawMessage) {
 	if d.calls == nil {
 		d.calls = map[string]*Part{}
 	}
-	d.calls[id] = p
+	d.calls[*id] = p
+	return ""
 }
 
-func (d *Decoder) result(id string, value json.RawMessage, line []byte) error {
-	p, ok := d.calls[id]
-	if !ok {
-		return bad("a tool result without its call", line)
+func (d *Decoder) result(id *string, value json.RawMessage) (wrong string) {
+	if id == nil {
+		return "a tool result without an id"
 	}
-	delete(d.calls, id)
+	p, ok := d.calls[*id]
+	if !ok {
+		return "a tool result without its call"
+	}
+	delete(d.calls, *id)
 	if p.Kind != Search {
-		return nil
+		return ""
 	}
 	var results []wireResult
 	if json.Unmarshal(value, &results) == nil {
@@ -478,7 +521,7 @@ func (d *Decoder) result(id string, value json.RawMessage, line []byte) error {
 		}
 	}
 	d.push(*p)
-	return nil
+	return ""
 }
 
 // unquote reads a JSON string, without the general decoder where nothing is escaped.

@@ -170,13 +170,6 @@ func (l *Log) Len() int {
 	return len(l.marks)
 }
 
-// Size is the number of bytes that count against the limit.
-func (l *Log) Size() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.bytes
-}
-
 // Text is the text of the parts from number from on, as one.
 func (l *Log) Text(from int) string {
 	l.mu.Lock()
@@ -220,7 +213,7 @@ func (l *Log) Watch(from int, changed func()) *Reader {
 	return &Reader{log: l, pos: max(from, 0), slot: -1, changed: changed}
 }
 
-// A Reader follows a log from its own position. It belongs to one goroutine, but for Wake.
+// A Reader follows a log from its own position. It belongs to one goroutine.
 type Reader struct {
 	log     *Log
 	ready   chan struct{}
@@ -327,9 +320,6 @@ func (r *Reader) Rest(resting bool) {
 	}
 }
 
-// Wake lets Ready yield, from any goroutine: there is something other than parts to look at.
-func (r *Reader) Wake() { r.signal() }
-
 // Ready yields a value when Take may have something to say: new parts, or the end. One value stands for any number of
 // appends, and a value may turn out to be for nothing.
 func (r *Reader) Ready() <-chan struct{} { return r.ready }
@@ -353,13 +343,6 @@ func (r *Reader) Next(ctx context.Context) (parts []Part, ok bool, err error) {
 		case <-ctx.Done():
 		}
 	}
-}
-
-// Pos is the number of the part that comes next.
-func (r *Reader) Pos() int {
-	r.log.mu.Lock()
-	defer r.log.mu.Unlock()
-	return r.pos
 }
 
 // Close takes the reader off the log. A reader that is not closed costs the log nothing but the memory of its own.

@@ -336,8 +336,6 @@ func TestAWatchIsToldOfWhatAReaderWaitsFor(t *testing.T) {
 	r.Rest(false)
 	heard("no more at rest", 1)
 	r.Take()
-	r.Wake()
-	heard("woken", 1)
 	l.Close()
 	heard("the end", 1)
 	if _, more := r.Take(); more {
