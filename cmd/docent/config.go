@@ -3,15 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
-	"net/netip"
-	"net/url"
 	"os"
-	"path/filepath"
 	"reflect"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -238,137 +232,6 @@ func (c *Config) modelFromEnvironment(environ func(string) (string, bool)) {
 		c.Model = "default"
 		c.from["default_model"] = fromEnvironment
 	}
-}
-
-// Validate names every setting that cannot be used.
-func (c Config) Validate() error {
-	var errs []error
-	bad := func(setting, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("setting %s: %s", setting, fmt.Sprintf(format, args...)))
-	}
-	if c.Data == "" {
-		bad("data", "must name a directory")
-	}
-	if _, port, err := net.SplitHostPort(c.Listen); err != nil {
-		bad("listen", "%q is not HOST:PORT", c.Listen)
-	} else if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		bad("listen", "port %q is not a number from 0 to 65535", port)
-	}
-	if c.ProfileListen != "" {
-		if _, _, err := net.SplitHostPort(c.ProfileListen); err != nil {
-			bad("profile_listen", "%q is not HOST:PORT", c.ProfileListen)
-		}
-	}
-	if c.PublicURL != "" && !webURL(c.PublicURL) {
-		bad("public_url", "%q is not an http or https URL", c.PublicURL)
-	}
-	if c.CatalogDSN != "" && !hasAnyPrefix(c.CatalogDSN, "sqlite:", "postgres://", "postgresql://") {
-		bad("catalog_dsn", "must begin with sqlite: or postgres://") // the value may hold a password
-	}
-	if err := new(slog.Level).UnmarshalText([]byte(c.LogLevel)); err != nil {
-		bad("log_level", "%q is none of debug, info, warn, error", c.LogLevel)
-	}
-	if c.StreamWriter != writerSockets && c.StreamWriter != writerHandler {
-		bad("stream_writer", "%q is neither %s nor %s", c.StreamWriter, writerSockets, writerHandler)
-	}
-	if c.LogFormat != "text" && c.LogFormat != "json" {
-		bad("log_format", "%q is neither text nor json", c.LogFormat)
-	}
-	for setting, list := range map[string][]string{"trusted_proxies": c.TrustedProxies, "metrics_from": c.MetricsFrom} {
-		for _, p := range list {
-			if _, err := parsePrefix(p); err != nil {
-				bad(setting, "%q is neither an address nor a CIDR range", p)
-			}
-		}
-	}
-	if _, ok := c.Models[c.Model]; !ok && c.Model != "builtin" {
-		bad("default_model", "there is no [models.%s]", c.Model)
-	}
-	for alias, name := range c.ModelAliases {
-		if _, ok := c.Models[name]; !ok && name != "" && name != "builtin" {
-			bad("model_aliases."+alias, "there is no [models.%s]", name)
-		}
-	}
-	for name, m := range c.Models {
-		for _, problem := range m.problems() {
-			bad("models."+name+"."+problem.Field, "%s", problem.Message)
-		}
-	}
-	for name, check := range c.Checks {
-		switch {
-		case len(check.Command) == 0 || check.Command[0] == "":
-			bad("checks."+name+".command", "must name a program")
-		case check.Timeout.Duration < 0 || check.Memory < 0:
-			bad("checks."+name, "a time and an amount of memory are not negative")
-		case check.Folder != "" && !filepath.IsLocal(check.Folder):
-			bad("checks."+name+".folder", "%q is no folder within a repository", check.Folder)
-		}
-	}
-	for _, s := range c.settings() {
-		if least, ok := leastValues[s.Name]; ok {
-			if n, isCount := s.number(); isCount && n < least {
-				bad(s.Name, "%s is less than %s", s, s.format(least))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// problems lists what is wrong with a model's table.
-func (m ModelConfig) problems() []api.Problem {
-	var list []api.Problem
-	for field, price := range map[string]float64{"prompt_price": m.PromptPrice, "cached_price": m.CachedPrice, "completion_price": m.CompletionPrice} {
-		if price < 0 || price != price || price > 1e6 {
-			list = append(list, api.Problem{Field: field, Message: "must be US dollars for a million tokens"})
-		}
-	}
-	if m.FallbackAfter.Duration < 0 {
-		list = append(list, api.Problem{Field: "fallback_after", Message: "must not be negative"})
-	}
-	switch m.Provider {
-	case "builtin", "scripted":
-	case "openai", "anthropic":
-		if m.BaseURL != "" && !webURL(m.BaseURL) {
-			list = append(list, api.Problem{Field: "base_url", Message: strconv.Quote(m.BaseURL) + " is not an http or https URL"})
-		}
-		if m.Model == "" {
-			list = append(list, api.Problem{Field: "model", Message: "must name the endpoint's model"})
-		}
-		if m.KeyEnv != "" && m.key == "" {
-			list = append(list, api.Problem{Field: "key_env", Message: "the environment variable " + m.KeyEnv + " is empty or not set"})
-		}
-	default:
-		list = append(list, api.Problem{Field: "provider", Message: strconv.Quote(m.Provider) + " is none of builtin, openai, anthropic, scripted"})
-	}
-	return list
-}
-
-// leastValues are the lower bounds of counts and durations (in nanoseconds).
-var leastValues = map[string]int64{
-	"max_body": 1024, "max_requests": 1, "max_streams": 1, "max_turns": 1, "max_running_jobs": 1, "max_open_jobs": 1, "max_open_indexes": 1, "index_memory": 1,
-	"memory_limit": 0, "stream_pace": 0, "idle_after": int64(time.Second), "poll_interval": 0, "drain_timeout": 0,
-	"job_timeout": int64(time.Second), "turn_timeout": int64(time.Second),
-	"thread_retention": 0, "agent_steps": 0, "agent_tokens": 0, "agent_cost": 0, "agent_change": 0,
-}
-
-func webURL(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
-}
-
-func hasAnyPrefix(text string, prefixes ...string) bool {
-	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) })
-}
-
-func parsePrefix(text string) (netip.Prefix, error) {
-	if strings.Contains(text, "/") {
-		return netip.ParsePrefix(text)
-	}
-	addr, err := netip.ParseAddr(text)
-	if err != nil {
-		return netip.Prefix{}, err
-	}
-	return addr.Prefix(addr.BitLen())
 }
 
 // A Setting is one scalar setting of a Config.

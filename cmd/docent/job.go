@@ -16,50 +16,78 @@ import (
 	"docent/client"
 )
 
-func newJobCommand() *cobra.Command {
-	c := new(client.Client)
-	var project string
-	var asJSON bool
-	cmd := &cobra.Command{Use: "job", Short: "Give the agent work and see what became of it"}
-	clientFlags(cmd, c)
-	cmd.PersistentFlags().StringVar(&project, "project", envOr("PROJECT", ""), "project (DOCENT_PROJECT)")
-	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print one JSON object (a line each in lists)")
-	path := func(rest ...string) string {
-		parts := []string{"/v2/agent", url.PathEscape(project)}
-		for _, r := range rest {
-			parts = append(parts, url.PathEscape(r))
-		}
-		return strings.Join(parts, "/")
-	}
-	show := func(cmd *cobra.Command, j api.Job) error {
-		if asJSON {
-			return printJSON(cmd.OutOrStdout(), j)
-		}
-		return printJob(cmd.OutOrStdout(), j)
-	}
-	check := func(cmd *cobra.Command) error { return required(cmd, "project", "key") }
+// A jobCommand is what the commands about jobs have in common: a server, a project, and how to print.
+type jobCommand struct {
+	client.Client
+	project     string
+	json        bool
+	idempotency string
+	wait        bool
+	events      bool // are printed as they come
+}
 
-	var idempotency, model string
-	var wait, draft, dryRun, events bool
-	// logged shows the events of a job that is followed.
-	logged := func(cmd *cobra.Command) func(client.Event) error {
-		return func(e client.Event) error {
-			if events {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", e.Raw)
-				return err
-			}
-			return printEvent(cmd.ErrOrStderr(), e)
+func newJobCommand() *cobra.Command {
+	c := new(jobCommand)
+	cmd := &cobra.Command{Use: "job", Short: "Give the agent work and see what became of it"}
+	clientFlags(cmd, &c.Client)
+	cmd.PersistentFlags().StringVar(&c.project, "project", envOr("PROJECT", ""), "project (DOCENT_PROJECT)")
+	cmd.PersistentFlags().BoolVar(&c.json, "json", false, "print one JSON object (a line each in lists)")
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.HasSubCommands() {
+			return nil
 		}
+		return required(cmd, "project", "key")
 	}
-	create := &cobra.Command{
+	cmd.AddCommand(c.create(), c.get(), c.message(), c.watch(), c.list(),
+		c.act("cancel", "Stop an active job"), c.act("archive", "Put a job away; its branch and pull request stay"))
+	return cmd
+}
+
+// path is the address of a resource of the project.
+func (c *jobCommand) path(rest ...string) string {
+	parts := []string{"/v2/agent", url.PathEscape(c.project)}
+	for _, r := range rest {
+		parts = append(parts, url.PathEscape(r))
+	}
+	return strings.Join(parts, "/")
+}
+
+func (c *jobCommand) show(cmd *cobra.Command, j api.Job) error {
+	if c.json {
+		return printJSON(cmd.OutOrStdout(), j)
+	}
+	return printJob(cmd.OutOrStdout(), j)
+}
+
+// instruct posts an instruction, which is taken once where it has an idempotency key.
+func (c *jobCommand) instruct(cmd *cobra.Command, path string, body map[string]any) (j api.Job, err error) {
+	var header []string
+	if c.idempotency != "" {
+		header = []string{"Idempotency-Key", c.idempotency}
+	}
+	return j, c.Post(cmd.Context(), path, body, &j, header...)
+}
+
+// follow shows a job's log until it has ended, and then the job.
+func (c *jobCommand) follow(cmd *cobra.Command, id string) error {
+	return follow(cmd, &c.Client, c.path("job", id), func(e client.Event) error {
+		if c.events {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", e.Raw)
+			return err
+		}
+		return printEvent(cmd.ErrOrStderr(), e)
+	}, c.show)
+}
+
+func (c *jobCommand) create() *cobra.Command {
+	var model string
+	var draft, dryRun bool
+	cmd := &cobra.Command{
 		Use: "create PROMPT", Short: "Create a job", Args: cobra.ExactArgs(1),
 		Long: "Create a job. Without a language model it takes instructions of fixed forms, several in one prompt:\n\n  " +
 			strings.Join(rules.Examples(), "\n  ") + "\n\nWith --wait or --dry-run: " + exitStatuses,
 		Example: `  docent job create --project docs --key $KEY 'rename "Alertmanager" to "Alert Manager" everywhere'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd); err != nil {
-				return err
-			}
 			body := map[string]any{"prompt": args[0]}
 			if model != "" {
 				body["model"] = model
@@ -70,108 +98,99 @@ func newJobCommand() *cobra.Command {
 			if dryRun {
 				body["dryRun"] = true
 			}
-			var header []string
-			if idempotency != "" {
-				header = []string{"Idempotency-Key", idempotency}
-			}
-			var j api.Job
-			if err := c.Post(cmd.Context(), path("job"), body, &j, header...); err != nil {
+			j, err := c.instruct(cmd, c.path("job"), body)
+			switch {
+			case err != nil:
 				return err
+			case dryRun:
+				return followDryRun(cmd, &c.Client, c.path("job", string(j.ID)), c.json)
+			case c.wait:
+				return c.follow(cmd, string(j.ID))
 			}
-			if dryRun {
-				return followDryRun(cmd, c, path("job", string(j.ID)), asJSON)
-			}
-			if wait {
-				return follow(cmd, c, path("job", string(j.ID)), logged(cmd), show)
-			}
-			return show(cmd, j)
+			return c.show(cmd, j)
 		},
 	}
-	create.Flags().BoolVar(&dryRun, "dry-run", false, "publish nothing: wait, and show the diff")
-	create.Flags().StringVar(&idempotency, "idempotency-key", "", "repeat safely: the same key and prompt give the same job for 24 hours")
-	create.Flags().StringVar(&model, "model", "", "model to use in place of the project's")
-	create.Flags().BoolVar(&draft, "draft", false, "open the pull request as a draft")
-	create.Flags().BoolVar(&wait, "wait", false, "wait until the job has ended")
+	flags := cmd.Flags()
+	flags.BoolVar(&dryRun, "dry-run", false, "publish nothing: wait, and show the diff")
+	flags.StringVar(&c.idempotency, "idempotency-key", "", "repeat safely: the same key and prompt give the same job for 24 hours")
+	flags.StringVar(&model, "model", "", "model to use in place of the project's")
+	flags.BoolVar(&draft, "draft", false, "open the pull request as a draft")
+	flags.BoolVar(&c.wait, "wait", false, "wait until the job has ended")
+	return cmd
+}
 
-	get := &cobra.Command{
+func (c *jobCommand) get() *cobra.Command {
+	return &cobra.Command{
 		Use: "show ID", Aliases: []string{"get"}, Short: "Show a job", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd); err != nil {
-				return err
-			}
 			var j api.Job
-			if err := c.Get(cmd.Context(), path("job", args[0]), &j); err != nil {
+			if err := c.Get(cmd.Context(), c.path("job", args[0]), &j); err != nil {
 				return err
 			}
-			return show(cmd, j)
+			return c.show(cmd, j)
 		},
 	}
-	message := &cobra.Command{
+}
+
+func (c *jobCommand) message() *cobra.Command {
+	cmd := &cobra.Command{
 		Use: "message ID PROMPT", Short: "Send a follow-up to a job", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd); err != nil {
+			j, err := c.instruct(cmd, c.path("job", args[0], "message"), map[string]any{"prompt": args[1]})
+			switch {
+			case err != nil:
 				return err
+			case c.wait:
+				return c.follow(cmd, args[0])
 			}
-			var j api.Job
-			var header []string
-			if idempotency != "" {
-				header = []string{"Idempotency-Key", idempotency}
-			}
-			if err := c.Post(cmd.Context(), path("job", args[0], "message"), map[string]any{"prompt": args[1]}, &j, header...); err != nil {
-				return err
-			}
-			if wait {
-				return follow(cmd, c, path("job", args[0]), logged(cmd), show)
-			}
-			return show(cmd, j)
+			return c.show(cmd, j)
 		},
 	}
-	message.Flags().StringVar(&idempotency, "idempotency-key", "", "repeat safely: the same key and prompt are taken once in 24 hours")
-	message.Flags().BoolVar(&wait, "wait", false, "wait until the job has ended")
-	watch := &cobra.Command{
+	cmd.Flags().StringVar(&c.idempotency, "idempotency-key", "", "repeat safely: the same key and prompt are taken once in 24 hours")
+	cmd.Flags().BoolVar(&c.wait, "wait", false, "wait until the job has ended")
+	return cmd
+}
+
+func (c *jobCommand) watch() *cobra.Command {
+	cmd := &cobra.Command{
 		Use: "watch ID", Short: "Follow a job until it has ended", Args: cobra.ExactArgs(1),
-		Long: "Follow a job until it has ended: its log from the start on standard error, and then the job on standard output. A connection\n" +
-			"that breaks is taken up where it was.\n\n" + exitStatuses,
+		Long: "Follow a job until it has ended: its log from the start on standard error, and then the job on standard output.\n" +
+			"When the connection breaks, the command connects again and continues where it was.\n\n" + exitStatuses,
+		RunE: func(cmd *cobra.Command, args []string) error { return c.follow(cmd, args[0]) },
+	}
+	cmd.Flags().BoolVar(&c.events, "events", false, "print each event as a line of JSON on standard output, before the job")
+	return cmd
+}
+
+// act is a command that does one thing to a job.
+func (c *jobCommand) act(verb, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " ID", Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd); err != nil {
+			var j api.Job
+			if err := c.Post(cmd.Context(), c.path("job", args[0], verb), map[string]any{}, &j); err != nil {
 				return err
 			}
-			return follow(cmd, c, path("job", args[0]), logged(cmd), show)
+			return c.show(cmd, j)
 		},
 	}
-	watch.Flags().BoolVar(&events, "events", false, "print each event as a line of JSON on standard output, before the job")
-	act := func(verb, short string) *cobra.Command {
-		return &cobra.Command{
-			Use: verb + " ID", Short: short, Args: cobra.ExactArgs(1),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				if err := check(cmd); err != nil {
-					return err
-				}
-				var j api.Job
-				if err := c.Post(cmd.Context(), path("job", args[0], verb), map[string]any{}, &j); err != nil {
-					return err
-				}
-				return show(cmd, j)
-			},
-		}
-	}
+}
+
+func (c *jobCommand) list() *cobra.Command {
 	var limit int
 	var status, archived string
-	list := &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "list", Short: "List jobs, newest first", Args: cobra.NoArgs,
-		Long: "List jobs, newest first, a line each: id, status, outcome, when it was made, title, and the pull request's link.",
+		Long: "List jobs, newest first, one a line: id, status, outcome, when it was created, title, and the pull request's link.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := check(cmd); err != nil {
-				return err
-			}
 			filter := url.Values{}
 			for name, value := range map[string]string{"status": status, "archived": archived} {
 				if value != "" {
 					filter.Set(name, value)
 				}
 			}
-			for j, err := range c.Jobs(cmd.Context(), path("jobs"), filter, limit) {
-				if err == nil && asJSON {
+			for j, err := range c.Jobs(cmd.Context(), c.path("jobs"), filter, limit) {
+				if err == nil && c.json {
 					err = printJSON(cmd.OutOrStdout(), j)
 				} else if err == nil {
 					err = printJobLine(cmd.OutOrStdout(), j)
@@ -183,11 +202,9 @@ func newJobCommand() *cobra.Command {
 			return nil
 		},
 	}
-	list.Flags().IntVar(&limit, "limit", 20, "how many at most; 0 for all")
-	list.Flags().StringVar(&archived, "archived", "", "true: only jobs that are put away; false: only others")
-	list.Flags().StringVar(&status, "status", "", "only jobs that are active, completed or failed")
-	cmd.AddCommand(create, get, message, watch, list,
-		act("cancel", "Stop an active job"), act("archive", "Put a job away; its branch and pull request stay"))
+	cmd.Flags().IntVar(&limit, "limit", 20, "how many at most; 0 for all")
+	cmd.Flags().StringVar(&archived, "archived", "", "true: only archived jobs; false: only others")
+	cmd.Flags().StringVar(&status, "status", "", "only jobs that are active, completed or failed")
 	return cmd
 }
 

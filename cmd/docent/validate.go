@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"docent/api"
+)
+
+// Validate names every setting that cannot be used.
+func (c Config) Validate() error {
+	var list problemList
+	c.checkServer(&list)
+	c.checkModels(&list)
+	for name, check := range c.Checks {
+		check.check(&list, "checks."+name)
+	}
+	for _, s := range c.settings() {
+		least, ok := leastValues[s.Name]
+		if n, isCount := s.number(); ok && isCount && n < least {
+			list.add(s.Name, "%s is less than %s", s, s.format(least))
+		}
+	}
+	return errors.Join(list...)
+}
+
+// A problemList is what is wrong with settings.
+type problemList []error
+
+func (p *problemList) add(setting, format string, args ...any) {
+	*p = append(*p, fmt.Errorf("setting %s: %s", setting, fmt.Sprintf(format, args...)))
+}
+
+// checkServer looks at the settings of one value.
+func (c Config) checkServer(list *problemList) {
+	if c.Data == "" {
+		list.add("data", "must name a directory")
+	}
+	list.hostPort("listen", c.Listen)
+	if c.ProfileListen != "" {
+		list.hostPort("profile_listen", c.ProfileListen)
+	}
+	if c.PublicURL != "" && !webURL(c.PublicURL) {
+		list.add("public_url", "%q is not an http or https URL", c.PublicURL)
+	}
+	if c.CatalogDSN != "" && !hasAnyPrefix(c.CatalogDSN, "sqlite:", "postgres://", "postgresql://") {
+		list.add("catalog_dsn", "must begin with sqlite: or postgres://") // the value may hold a password
+	}
+	if err := new(slog.Level).UnmarshalText([]byte(c.LogLevel)); err != nil {
+		list.add("log_level", "%q is none of debug, info, warn, error", c.LogLevel)
+	}
+	if c.StreamWriter != writerSockets && c.StreamWriter != writerHandler {
+		list.add("stream_writer", "%q is neither %s nor %s", c.StreamWriter, writerSockets, writerHandler)
+	}
+	if c.LogFormat != "text" && c.LogFormat != "json" {
+		list.add("log_format", "%q is neither text nor json", c.LogFormat)
+	}
+	for setting, ranges := range map[string][]string{"trusted_proxies": c.TrustedProxies, "metrics_from": c.MetricsFrom} {
+		for _, p := range ranges {
+			if _, err := parsePrefix(p); err != nil {
+				list.add(setting, "%q is neither an address nor a CIDR range", p)
+			}
+		}
+	}
+}
+
+// hostPort adds a problem where a value is no address to listen on.
+func (p *problemList) hostPort(setting, value string) {
+	if _, port, err := net.SplitHostPort(value); err != nil {
+		p.add(setting, "%q is not HOST:PORT", value)
+	} else if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		p.add(setting, "port %q is not a number from 0 to 65535", port)
+	}
+}
+
+func (c Config) checkModels(list *problemList) {
+	if _, ok := c.Models[c.Model]; !ok && c.Model != "builtin" {
+		list.add("default_model", "there is no [models.%s]", c.Model)
+	}
+	for alias, name := range c.ModelAliases {
+		if _, ok := c.Models[name]; !ok && name != "" && name != "builtin" {
+			list.add("model_aliases."+alias, "there is no [models.%s]", name)
+		}
+	}
+	for name, m := range c.Models {
+		for _, problem := range m.problems() {
+			list.add("models."+name+"."+problem.Field, "%s", problem.Message)
+		}
+	}
+}
+
+func (c CheckConfig) check(list *problemList, name string) {
+	switch {
+	case len(c.Command) == 0 || c.Command[0] == "":
+		list.add(name+".command", "must name a program")
+	case c.Timeout.Duration < 0 || c.Memory < 0:
+		list.add(name, "a time and an amount of memory are not negative")
+	case c.Folder != "" && !filepath.IsLocal(c.Folder):
+		list.add(name+".folder", "%q is no folder within a repository", c.Folder)
+	}
+}
+
+// problems lists what is wrong with a model's table.
+func (m ModelConfig) problems() []api.Problem {
+	var list []api.Problem
+	for field, price := range map[string]float64{"prompt_price": m.PromptPrice, "cached_price": m.CachedPrice, "completion_price": m.CompletionPrice} {
+		if price < 0 || price != price || price > 1e6 {
+			list = append(list, api.Problem{Field: field, Message: "must be US dollars for a million tokens"})
+		}
+	}
+	if m.FallbackAfter.Duration < 0 {
+		list = append(list, api.Problem{Field: "fallback_after", Message: "must not be negative"})
+	}
+	switch m.Provider {
+	case "builtin", "scripted":
+	case "openai", "anthropic":
+		if m.BaseURL != "" && !webURL(m.BaseURL) {
+			list = append(list, api.Problem{Field: "base_url", Message: strconv.Quote(m.BaseURL) + " is not an http or https URL"})
+		}
+		if m.Model == "" {
+			list = append(list, api.Problem{Field: "model", Message: "must name the endpoint's model"})
+		}
+		if m.KeyEnv != "" && m.key == "" {
+			list = append(list, api.Problem{Field: "key_env", Message: "the environment variable " + m.KeyEnv + " is empty or not set"})
+		}
+	default:
+		list = append(list, api.Problem{Field: "provider", Message: strconv.Quote(m.Provider) + " is none of builtin, openai, anthropic, scripted"})
+	}
+	return list
+}
+
+// leastValues are the lower bounds of counts and durations (in nanoseconds).
+var leastValues = map[string]int64{
+	"max_body": 1024, "max_requests": 1, "max_streams": 1, "max_turns": 1, "max_running_jobs": 1, "max_open_jobs": 1, "max_open_indexes": 1, "index_memory": 1,
+	"memory_limit": 0, "stream_pace": 0, "idle_after": int64(time.Second), "poll_interval": 0, "drain_timeout": 0,
+	"job_timeout": int64(time.Second), "turn_timeout": int64(time.Second),
+	"thread_retention": 0, "agent_steps": 0, "agent_tokens": 0, "agent_cost": 0, "agent_change": 0,
+}
+
+func webURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+func hasAnyPrefix(text string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) })
+}
+
+func parsePrefix(text string) (netip.Prefix, error) {
+	if strings.Contains(text, "/") {
+		return netip.ParsePrefix(text)
+	}
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return addr.Prefix(addr.BitLen())
+}
