@@ -10,11 +10,72 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/net/html"
-
 	"docent/markup"
 	"docent/site"
 )
+
+// A Source is one file as reading it gives it, before other files add to it.
+type Source struct {
+	passages []passage
+	Place    site.Place     // in the navigation
+	Links    []string       // texts of the links that point to the page
+	Parts    []string       // paths of the imported files that are there
+	Dests    []string       // where its links lead to, as they are written
+	uses     map[string]int // where the text shows an imported file
+	headings []markup.Heading
+}
+
+// Held tells whether the source still has the page's text.
+func (s *Source) Held() bool { return s.passages != nil }
+
+// Forget lets go of the page's text.
+func (s *Source) Forget() { s.passages, s.headings = nil, nil }
+
+// A passage is a stretch of a page from one heading to the next.
+type passage struct {
+	heading, anchor string
+	level           int
+	number          int // of the heading among all headings of a page in Markdown, from 1; 0 for any other
+	trail           []string
+	start, end      int
+	body, code      string
+}
+
+// Classify tells from its path alone what a file can be to the index. Which pages the site shows is decided when all files
+// are known.
+func Classify(p string) Kind {
+	base := path.Base(p)
+	dirs := strings.Split(path.Dir(p), "/")
+	if site.Concerns(p) {
+		return KindNavigation
+	}
+	for _, d := range dirs {
+		if d == "node_modules" || d != "." && strings.HasPrefix(d, ".") {
+			return KindIgnored
+		}
+	}
+	ext := strings.ToLower(path.Ext(base))
+	if IsData(base) && !strings.HasPrefix(base, ".") {
+		return KindPage // where it describes an API
+	}
+	if strings.HasPrefix(base, ".") || !site.IsPage(base) {
+		return KindIgnored
+	}
+	if ext == ".txt" && (base == "robots.txt" || base == "requirements.txt" || base == "CMakeLists.txt") {
+		return KindIgnored
+	}
+	return KindPage
+}
+
+// name gives the sections the anchors that the site's generator does.
+func (s *Source) NameAnchors(where *site.Site) {
+	anchors := where.Anchors(s.headings)
+	for i := range s.passages {
+		if t := &s.passages[i]; t.number > 0 {
+			t.anchor = anchors[t.number-1]
+		}
+	}
+}
 
 // maxLevel is the deepest heading that begins a section of its own.
 const maxLevel = 4
@@ -274,134 +335,4 @@ func titleOfPath(p string) string {
 	}
 	words[0] = strings.ToUpper(words[0][:1]) + words[0][1:]
 	return strings.Join(words, " ")
-}
-
-// voidTags have no end.
-var voidTags = map[string]bool{"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true, "img": true, "input": true,
-	"link": true, "meta": true, "source": true, "track": true, "wbr": true}
-
-// readHTML cuts an HTML page at its headings.
-func readHTML(r *Record, src *Source, content []byte) {
-	z := html.NewTokenizer(bytes.NewReader(content))
-	cur := passage{}
-	var body, code, heading, title strings.Builder
-	var trail [maxLevel + 1]string
-	at, hiddenDepth, level, inPre, inTitle := 0, 0, 0, 0, false
-	anchor, seen := "", false
-	unseenTag, unseenDepth := "", 0 // the element with a hidden attribute that we are in
-	flush := func(end int) {
-		cur.body, cur.code, cur.end = strings.TrimSpace(body.String()), strings.TrimSpace(code.String()), end
-		if cur.heading != "" || cur.body != "" || cur.code != "" {
-			src.passages = append(src.passages, cur)
-		}
-		body.Reset()
-		code.Reset()
-	}
-	for {
-		kind := z.Next()
-		start := at
-		at += len(z.Raw())
-		if kind == html.ErrorToken {
-			break
-		}
-		switch kind {
-		case html.TextToken:
-			text := html.UnescapeString(string(z.Text()))
-			switch {
-			case hiddenDepth > 0:
-			case inTitle:
-				title.WriteString(text)
-			case level > 0:
-				heading.WriteString(text)
-			case inPre > 0:
-				code.WriteString(text)
-			default:
-				body.WriteString(text)
-			}
-		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
-			raw, more := z.TagName()
-			tag := string(raw)
-			id, alt, unseen := "", "", false
-			name, about := "", ""
-			for more {
-				var k, v []byte
-				k, v, more = z.TagAttr()
-				switch string(k) {
-				case "id":
-					id = string(v)
-				case "alt":
-					alt = string(v)
-				case "hidden":
-					unseen = true
-				case "name":
-					name = strings.ToLower(string(v))
-				case "content":
-					about = string(v)
-				}
-			}
-			if tag == "meta" && name == "description" {
-				r.Description = strings.TrimSpace(about)
-			}
-			open := kind == html.StartTagToken
-			step := map[bool]int{true: 1, false: -1}[open]
-			switch {
-			case unseen && unseenTag == "" && open && !voidTags[tag]:
-				unseenTag, unseenDepth = tag, 1
-				hiddenDepth++
-			case tag == unseenTag:
-				if unseenDepth += step; unseenDepth == 0 {
-					unseenTag = ""
-					hiddenDepth = max(0, hiddenDepth-1)
-				}
-			case kind == html.SelfClosingTagToken || voidTags[tag]:
-				if hiddenDepth == 0 {
-					body.WriteString(" " + alt + " ")
-				}
-			case tag == "script" || tag == "style" || tag == "nav" || tag == "template" || tag == "noscript":
-				hiddenDepth = max(0, hiddenDepth+step)
-			case tag == "title":
-				inTitle = open
-			case tag == "pre":
-				inPre = max(0, inPre+step)
-			case len(tag) == 2 && tag[0] == 'h' && tag[1] >= '1' && tag[1] <= '0'+maxLevel:
-				if open {
-					if !(tag[1] == '1' && !seen) {
-						flush(start)
-						cur = passage{start: start}
-					}
-					level, anchor = int(tag[1]-'0'), id
-					heading.Reset()
-					break
-				}
-				text := strings.Join(strings.Fields(heading.String()), " ")
-				if level == 1 && !seen {
-					if title.Len() == 0 || text != "" {
-						title.Reset()
-						title.WriteString(text)
-					}
-					body.WriteString(text + "\n")
-				} else if level > 0 {
-					cur.heading, cur.level, cur.anchor = text, level, anchor
-					if cur.anchor == "" {
-						cur.anchor = markup.Slug(text)
-					}
-					for k := 2; k < level; k++ {
-						if trail[k] != "" {
-							cur.trail = append(cur.trail, trail[k])
-						}
-					}
-					trail[level] = text
-					clear(trail[level+1:])
-				}
-				seen, level = true, 0
-			default:
-				body.WriteByte(' ')
-			}
-		}
-	}
-	flush(len(content))
-	r.Title = strings.Join(strings.Fields(title.String()), " ")
-	if len(src.passages) == 0 {
-		src.passages = []passage{{end: len(content)}}
-	}
 }

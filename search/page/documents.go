@@ -1,80 +1,15 @@
 package page
 
 import (
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/blevesearch/bleve/v2/document"
 
-	"docent/markup"
 	"docent/search/analysis"
 	"docent/site"
 )
-
-// A Source is one file as reading it gives it, before other files add to it.
-type Source struct {
-	passages []passage
-	Place    site.Place     // in the navigation
-	Links    []string       // texts of the links that point to the page
-	Parts    []string       // paths of the imported files that are there
-	Dests    []string       // where its links lead to, as they are written
-	uses     map[string]int // where the text shows an imported file
-	headings []markup.Heading
-}
-
-// Held tells whether the source still has the page's text.
-func (s *Source) Held() bool { return s.passages != nil }
-
-// Forget lets go of the page's text.
-func (s *Source) Forget() { s.passages, s.headings = nil, nil }
-
-// A passage is a stretch of a page from one heading to the next.
-type passage struct {
-	heading, anchor string
-	level           int
-	number          int // of the heading among all headings of a page in Markdown, from 1; 0 for any other
-	trail           []string
-	start, end      int
-	body, code      string
-}
-
-// Classify tells from its path alone what a file can be to the index. Which pages the site shows is decided when all files
-// are known.
-func Classify(p string) Kind {
-	base := path.Base(p)
-	dirs := strings.Split(path.Dir(p), "/")
-	if site.Concerns(p) {
-		return KindNavigation
-	}
-	for _, d := range dirs {
-		if d == "node_modules" || d != "." && strings.HasPrefix(d, ".") {
-			return KindIgnored
-		}
-	}
-	ext := strings.ToLower(path.Ext(base))
-	if IsData(base) && !strings.HasPrefix(base, ".") {
-		return KindPage // where it describes an API
-	}
-	if strings.HasPrefix(base, ".") || !site.IsPage(base) {
-		return KindIgnored
-	}
-	if ext == ".txt" && (base == "robots.txt" || base == "requirements.txt" || base == "CMakeLists.txt") {
-		return KindIgnored
-	}
-	return KindPage
-}
-
-// name gives the sections the anchors that the site's generator does.
-func (s *Source) NameAnchors(where *site.Site) {
-	anchors := where.Anchors(s.headings)
-	for i := range s.passages {
-		if t := &s.passages[i]; t.number > 0 {
-			t.anchor = anchors[t.number-1]
-		}
-	}
-}
 
 // maxWords bounds what the closer look keeps of one section.
 const maxWords = 4000
