@@ -1,26 +1,32 @@
 package search
 
+import (
+	"slices"
+
+	"docent/search/page"
+)
+
 // asked finds the group of a word that a query asks for, by the word's hash. The closer look puts every word of a section
-// to it, and hardly any of them was asked for: a look at one of 4,096 places tells so.
+// to it, and hardly any of them was asked for: a look at one of 4,096 slots tells so.
 type asked struct {
-	first [askedPlaces]uint16 // number of the last word put there, from 1; 0 where there is none
+	first [askedSlots]uint16 // number of the last word put there, from 1; 0 where there is none
 	words []askedWord
 }
 
 type askedWord struct {
 	hash  uint32
 	group uint16
-	next  uint16 // the word that was put in the same place before it
+	next  uint16 // the word that was put in the same slot before it
 }
 
-const askedPlaces = 1 << 12
+const askedSlots = 1 << 12
 
-func askedPlace(hash uint32) uint32 { return hash * 2654435769 >> 20 }
+func askedSlot(hash uint32) uint32 { return hash * 2654435769 >> 20 }
 
 // clear empties the table. It costs what was in it.
 func (a *asked) clear() {
 	for _, w := range a.words {
-		a.first[askedPlace(w.hash)] = 0
+		a.first[askedSlot(w.hash)] = 0
 	}
 	a.words = a.words[:0]
 }
@@ -30,13 +36,13 @@ func (a *asked) put(hash uint32, group int) {
 	if _, ok := a.get(hash); ok || len(a.words) == 1<<16-1 {
 		return
 	}
-	place := &a.first[askedPlace(hash)]
-	a.words = append(a.words, askedWord{hash, uint16(group), *place})
-	*place = uint16(len(a.words))
+	slot := &a.first[askedSlot(hash)]
+	a.words = append(a.words, askedWord{hash, uint16(group), *slot})
+	*slot = uint16(len(a.words))
 }
 
 func (a *asked) get(hash uint32) (group int, ok bool) {
-	n := a.first[askedPlace(hash)]
+	n := a.first[askedSlot(hash)]
 	if n == 0 {
 		return 0, false
 	}
@@ -57,4 +63,14 @@ func (a *asked) find(hash uint32, n uint16) (int, bool) {
 func (a *asked) has(hash uint32) bool {
 	_, ok := a.get(hash)
 	return ok
+}
+
+// anyOf tells whether a word or a name of a title was asked for.
+func (a *asked) anyOf(title page.WordList) bool {
+	for k := range title.Len() {
+		if a.has(title.At(k)) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(title.Names, func(n page.Name) bool { return a.has(n.Hash) })
 }

@@ -27,29 +27,17 @@ func (s *snapshot) leadsTo(from *page.Record, dest string, belowRoot bool, label
 	if plain, err := url.PathUnescape(to); err == nil {
 		to = plain
 	}
-	address := func(r *page.Record) string { return r.URL(labels.SiteURL, "") + rest }
-	if !strings.HasPrefix(to, "/") || inRepository {
-		for _, p := range relatives(from, to, labels.Site.Kind) {
-			if page, ok := s.find(p); ok {
-				return address(s.pages[page])
-			}
-		}
-		if labels.Site.Kind == api.SiteHugo && !strings.Contains(to, "/") { // the only page of this name
-			var found *page.Record
-			for _, r := range s.pages {
-				if path.Base(site.PageKey(r.Path)) == site.PageKey(to) {
-					if found != nil {
-						return dest
-					}
-					found = r
-				}
-			}
-			if found != nil {
-				return address(found)
-			}
-		}
-		return dest
+	if strings.HasPrefix(to, "/") && !inRepository {
+		return s.leadsBelow(to, belowRoot, labels) + rest
 	}
+	if found := s.relativePage(from, to, labels.Site.Kind); found != nil {
+		return found.URL(labels.SiteURL, "") + rest
+	}
+	return dest
+}
+
+// leadsBelow is where a link leads that begins with a slash.
+func (s *snapshot) leadsBelow(to string, belowRoot bool, labels *index.Manifest) string {
 	host, own := "", "" // of the documentation folder's address
 	if u, err := url.Parse(labels.SiteURL); err == nil && labels.SiteURL != "" {
 		own = strings.TrimRight(u.Path, "/")
@@ -72,12 +60,35 @@ func (s *snapshot) leadsTo(from *page.Record, dest string, belowRoot bool, label
 	}
 	for _, full := range meant {
 		if below, ok := strings.CutPrefix(full, own); ok && (below == "" || below[0] == '/') {
-			if page, ok := s.find("/" + strings.TrimPrefix(below, "/")); ok {
-				return address(s.pages[page])
+			if at, ok := s.find("/" + strings.TrimPrefix(below, "/")); ok {
+				return s.pages[at].URL(labels.SiteURL, "")
 			}
 		}
 	}
-	return host + (&url.URL{Path: meant[0]}).EscapedPath() + rest
+	return host + (&url.URL{Path: meant[0]}).EscapedPath()
+}
+
+// relativePage is the page that a link names which does not begin with a slash; nil where it names none.
+func (s *snapshot) relativePage(from *page.Record, to string, kind api.SiteKind) *page.Record {
+	for _, p := range relatives(from, to, kind) {
+		if at, ok := s.find(p); ok {
+			return s.pages[at]
+		}
+	}
+	if kind != api.SiteHugo || strings.Contains(to, "/") {
+		return nil
+	}
+	var found *page.Record // the only page of this name
+	for _, r := range s.pages {
+		if path.Base(site.PageKey(r.Path)) != site.PageKey(to) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = r
+	}
+	return found
 }
 
 // relatives are the paths that a link may mean which does not begin with a slash. Paths of files are found beside the file,

@@ -32,7 +32,7 @@ func (k resultKey) size() int64 {
 
 type flight struct {
 	done  chan struct{}
-	found []standing
+	found []scored
 	err   error
 }
 
@@ -97,7 +97,7 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 	return s.show(found, version)
 }
 
-func (s *snapshot) ranked(ctx context.Context, q Query) ([]standing, error) {
+func (s *snapshot) ranked(ctx context.Context, q Query) ([]scored, error) {
 	if s.results.most <= 0 { // nothing is remembered
 		return s.rank(ctx, q)
 	}

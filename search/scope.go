@@ -242,7 +242,7 @@ const foreignLead = 2
 // rankIn ranks the pages of a scope. All that it finds is in one language. Where the reader's language was not asked for by
 // name, and has nothing, pages that are not translated into it answer; and where nobody knows the reader's language, that
 // of the page that fits best.
-func (s *snapshot) rankIn(ctx context.Context, w *scratch, q Query, sc scope) ([]standing, error) {
+func (s *snapshot) rankIn(ctx context.Context, w *scratch, q Query, sc scope) ([]scored, error) {
 	found, err := s.rankScope(ctx, w, q, &sc)
 	switch {
 	case err != nil || sc.strict || sc.anything || len(s.locales) == 1:
@@ -269,7 +269,7 @@ func (s *snapshot) rankIn(ctx context.Context, w *scratch, q Query, sc scope) ([
 }
 
 // rankScope ranks the pages of one scope, by the words of its language.
-func (s *snapshot) rankScope(ctx context.Context, w *scratch, q Query, sc *scope) ([]standing, error) {
+func (s *snapshot) rankScope(ctx context.Context, w *scratch, q Query, sc *scope) ([]scored, error) {
 	languages := s.languages
 	switch {
 	case sc.nothing:

@@ -44,7 +44,7 @@ type shown struct {
 func (v *shown) size() int64 { return int64(len(v.hit.Content)+len(v.hit.URL)) + 400 }
 
 // show writes out what was found by a query from this version; empty where it is the current one.
-func (s *snapshot) show(found []standing, version string) ([]Hit, error) {
+func (s *snapshot) show(found []scored, version string) ([]Hit, error) {
 	labels := s.labels()
 	hits := make([]Hit, len(found))
 	for i, p := range found {

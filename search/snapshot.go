@@ -65,7 +65,7 @@ type snapshot struct {
 	living      sync.Map            // word -> the number of pages that have it
 	terms       cache[termKey, *postings]
 	shown       cache[uint32, *shown]
-	results     cache[resultKey, []standing]
+	results     cache[resultKey, []scored]
 	flights     flights
 	tallies     *tallies
 	fixed       int64 // bytes that it holds beside the caches
@@ -133,8 +133,8 @@ func (s *snapshot) remember(o Options) {
 		size: func(k termKey, p *postings) int64 { return p.size(k) }}
 	s.shown = cache[uint32, *shown]{most: o.TextBytes, held: s.memory, tally: &s.tallies.texts,
 		size: func(_ uint32, v *shown) int64 { return v.size() }}
-	s.results = cache[resultKey, []standing]{most: o.ResultBytes, held: s.memory, tally: &s.tallies.results,
-		size: func(k resultKey, found []standing) int64 { return k.size() + int64(16*len(found)) }}
+	s.results = cache[resultKey, []scored]{most: o.ResultBytes, held: s.memory, tally: &s.tallies.results,
+		size: func(k resultKey, found []scored) int64 { return k.size() + int64(16*len(found)) }}
 }
 
 // What an open index takes beside what can be counted: Bleve's goroutines, buffers and tables.
