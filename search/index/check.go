@@ -92,73 +92,82 @@ func Examine(ctx context.Context, o Options, project api.Project, tree Tree) (Ch
 	return c, nil
 }
 
+// A linkChecker knows where the links of public pages may lead.
+type linkChecker struct {
+	*Update
+	pages   *site.Map       // by anything that a link may call them
+	folders map[string]bool // that hold pages: the generator lists these at an address of their own
+	there   map[string]bool // files, without what makes pages of programs end differently
+	base    string          // path of the site's address
+}
+
 // deadLinks are the links of public pages that lead to no public page.
 func (u *Update) deadLinks() (out []DeadLink) {
-	targets := make(map[string]*page.Record) // by anything that a link may call it
-	name := func(key string, r *page.Record) {
-		if old := targets[key]; old == nil || old.Kind != page.KindPage && r.Kind == page.KindPage {
-			targets[key] = r
-		}
-	}
-	folders := make(map[string]bool) // that hold pages: the generator lists these at an address of their own
+	c := linkChecker{Update: u, pages: u.where.Map(), folders: make(map[string]bool), there: make(map[string]bool, len(u.sizes))}
 	for _, r := range u.records {
-		if _, ok := u.decided[r.Path]; !ok {
+		d, ok := u.decided[r.Path]
+		if !ok {
 			continue
 		}
-		shown := u.where.Shown(r.Page())
-		name(site.PageKey(r.Path), r)
-		name(site.AddressKey(shown), r)
-		for _, a := range r.Aliases {
-			name(site.AddressKey(a), r)
-		}
+		p := r.Page()
+		p.Aliases = append(slices.Clone(r.Aliases), "/"+site.PageKey(r.Path))
+		c.pages.Add(p, d.State.IsPage())
+		shown, _ := c.pages.Address(r.Path)
 		for dir := path.Dir(site.AddressKey(shown)); r.Kind == page.KindPage && dir != "." && dir != "/"; dir = path.Dir(dir) {
-			folders[dir] = true
+			c.folders[dir] = true
 		}
 	}
-	there := make(map[string]bool, len(u.sizes)) // without what makes pages of programs end differently
 	for f := range u.sizes {
-		there[f] = true
+		c.there[f] = true
 		if ext := path.Ext(f); slices.Contains([]string{".js", ".jsx", ".ts", ".tsx", ".vue", ".astro"}, ext) {
-			there[strings.TrimSuffix(strings.TrimSuffix(f, ext), "/index")] = true
+			c.there[strings.TrimSuffix(strings.TrimSuffix(f, ext), "/index")] = true
 		}
 	}
-	base := ""
 	if at, err := url.Parse(u.report.SiteURL); err == nil {
-		base = strings.Trim(at.Path, "/")
+		c.base = strings.Trim(at.Path, "/")
 	}
 	for _, r := range u.records {
 		src := u.sources[r]
 		if r.Kind != page.KindPage || src == nil {
 			continue
 		}
-		shown := u.where.Shown(r.Page())
-		said := make(map[string]bool)
+		looked := make(map[string]bool)
 		for _, dest := range src.Dests {
 			to, ok := withinSite(dest)
-			if !ok || said[to] {
+			if !ok || looked[to] {
 				continue
 			}
-			said[to] = true
-			var keys []string
-			if rooted, ok := strings.CutPrefix(to, "/"); ok {
-				keys = []string{rooted}
-				if below, ok := strings.CutPrefix(rooted+"/", base+"/"); ok && base != "" {
-					keys = append(keys, below)
+			looked[to] = true
+			if paths := c.meant(r, to); len(paths) > 0 {
+				if why := c.dead(paths); why != "" {
+					out = append(out, DeadLink{r.Path, dest, why})
 				}
-			} else if u.where.Kind == api.SiteHugo && !strings.Contains(to, "/") && path.Ext(to) == "" {
-				continue // a word that the theme's templates know
-			} else { // relative to the file or, where it is an address, to that of the page
-				keys = []string{path.Join(path.Dir(r.Path), to), path.Join("/", shown, to), path.Join("/", path.Dir(strings.TrimSuffix(shown, "/")), to)}
-				if u.where.Kind == api.SiteHugo {
-					keys = append(keys, to) // as its templates resolve links
-				}
-			}
-			if why := u.dead(keys, targets, folders, there); why != "" {
-				out = append(out, DeadLink{r.Path, dest, why})
 			}
 		}
 	}
 	return out
+}
+
+// meant are the paths that a link on a page may mean; none where only the theme's templates know.
+func (c *linkChecker) meant(r *page.Record, to string) []string {
+	if rooted, ok := strings.CutPrefix(to, "/"); ok {
+		paths := []string{rooted}
+		if below, ok := strings.CutPrefix(rooted+"/", c.base+"/"); ok && c.base != "" {
+			paths = append(paths, below)
+		}
+		return paths
+	}
+	hugo := c.where.Kind == api.SiteHugo
+	if hugo && !strings.Contains(to, "/") && path.Ext(to) == "" {
+		return nil // a word that the theme's templates know
+	}
+	// Relative to the file or, where it is an address, to that of the page.
+	shown, _ := c.pages.Address(r.Path)
+	paths := []string{path.Join(path.Dir(r.Path), to), path.Join("/", shown, to), path.Join("/", path.Dir(strings.TrimSuffix(shown, "/")), to)}
+	if hugo {
+		paths = append(paths, to) // as its templates resolve links
+	}
+	return paths
 }
 
 var localeCode = regexp.MustCompile(`^[a-z]{2}(-[A-Za-z]{2,4})?$`)
@@ -184,44 +193,53 @@ func withinSite(dest string) (string, bool) {
 }
 
 // dead says why none of the paths that a link may mean is a page; empty where one is.
-func (u *Update) dead(keys []string, targets map[string]*page.Record, folders, there map[string]bool) string {
-	var out *page.Record
-	for _, key := range keys {
-		key = strings.TrimPrefix(path.Clean("/"+key), "/")
-		meant := []string{site.PageKey(key), site.AddressKey(key)}
-		if locale, rest, ok := strings.Cut(key, "/"); ok && localeCode.MatchString(locale) {
-			meant = append(meant, site.PageKey(rest)) // a page that is not translated is shown in its own language
+func (c *linkChecker) dead(paths []string) string {
+	hidden := "" // a file that one of them names and the site does not show
+	for _, p := range paths {
+		p = strings.TrimPrefix(path.Clean("/"+p), "/")
+		names := []string{site.PageKey(p), site.AddressKey(p)}
+		if locale, rest, ok := strings.Cut(p, "/"); ok && localeCode.MatchString(locale) {
+			names = append(names, site.PageKey(rest)) // a page that is not translated is shown in its own language
 		}
-		for _, k := range meant {
-			switch r := targets[k]; {
-			case r != nil && r.Kind == page.KindPage:
+		for _, name := range names {
+			file, known := c.pages.Find(name)
+			if known && c.pages.Shows(file) || c.lives(name) {
 				return ""
-			case r != nil:
-				out = r
 			}
-			if u.where.Kind == api.SiteDocusaurus {
-				if r := targets[site.WithoutNumbers(k)]; r != nil && r.Kind == page.KindPage {
-					return ""
-				}
-			}
-			if folders[k] && (u.where.Kind == api.SiteHugo || u.where.Kind == api.SiteDocusaurus) || k == "" || u.where.Redirects(k) {
-				return ""
+			if known {
+				hidden = file
 			}
 		}
 	}
-	if out != nil {
-		d := u.decided[out.Path]
-		return fmt.Sprintf("%s is no public page: %s", out.Path, d.Rule)
+	if hidden != "" {
+		return fmt.Sprintf("%s is no public page: %s", hidden, c.decided[hidden].Rule)
 	}
-	for _, key := range keys {
-		key = strings.Trim(path.Clean("/"+key), "/")
-		for _, folder := range []string{"", "static", "public", "src/pages", "pages"} {
-			for _, above := range []string{u.project.DocsDir, path.Dir(u.where.Config()), u.where.Content()} {
-				if there[path.Join(above, folder, key)] && (!site.IsPage(key) || folder != "") {
-					return ""
-				}
-			}
-		}
+	if slices.ContainsFunc(paths, c.isFile) {
+		return ""
 	}
 	return "there is no such page"
+}
+
+// lives tells whether an address that is no page's shows something all the same.
+func (c *linkChecker) lives(name string) bool {
+	kind := c.where.Kind
+	if kind == api.SiteDocusaurus {
+		if file, ok := c.pages.Find(site.WithoutNumbers(name)); ok && c.pages.Shows(file) {
+			return true
+		}
+	}
+	return name == "" || c.folders[name] && (kind == api.SiteHugo || kind == api.SiteDocusaurus) || c.where.Redirects(name)
+}
+
+// isFile tells whether a path is that of a file which is no page: a download, or a page that a program makes.
+func (c *linkChecker) isFile(p string) bool {
+	p = strings.Trim(path.Clean("/"+p), "/")
+	for _, folder := range []string{"", "static", "public", "src/pages", "pages"} {
+		for _, above := range []string{c.project.DocsDir, path.Dir(c.where.Config()), c.where.Content()} {
+			if c.there[path.Join(above, folder, p)] && (!site.IsPage(p) || folder != "") {
+				return true
+			}
+		}
+	}
+	return false
 }

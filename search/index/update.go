@@ -1,34 +1,24 @@
 package index
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"hash/fnv"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/blevesearch/bleve/v2"
-	"github.com/blevesearch/bleve/v2/document"
-	"github.com/blevesearch/bleve/v2/mapping"
 	"golang.org/x/sync/errgroup"
 
 	"docent/api"
-	"docent/search/analysis"
 	"docent/search/page"
 	"docent/site"
 )
@@ -144,91 +134,15 @@ func (u *Update) read(ctx context.Context, progress func(done, total int)) error
 		return err
 	}
 	known := make(map[string]*page.Record)
+	next := uint32(1)
 	if u.old != nil {
 		for _, r := range u.old.Records {
 			known[r.Path] = r
 		}
-	}
-	var changed []*page.Record
-	u.sizes = make(map[string]int64, len(files))
-	for _, f := range files {
-		u.sizes[f.Path] = f.Size
-		rel, ok := site.Relative(u.project.DocsDir, f.Path)
-		if !ok {
-			continue
-		}
-		k := page.Classify(rel)
-		if k == page.KindIgnored {
-			if site.IsPage(rel) {
-				u.pass(rel, "hidden files and folders, and those of programs, are no pages")
-			}
-			continue
-		}
-		if f.Size > maxFileSize && k == page.KindPage && page.IsData(rel) && !page.DescribesByName(rel) {
-			continue
-		}
-		if f.Size > maxFileSize {
-			u.pass(rel, "is bigger than a page that someone wrote")
-			u.Log.Warn("file is too big to be indexed", "project", u.project.ID, "path", f.Path, "bytes", f.Size)
-			continue
-		}
-		if r := known[rel]; r != nil && r.Hash == f.Hash && f.Hash != "" {
-			u.records = append(u.records, r)
-			continue
-		}
-		r := &page.Record{Path: rel, Hash: f.Hash, Kind: k}
-		u.records = append(u.records, r)
-		changed = append(changed, r)
-	}
-	slices.SortFunc(u.records, func(a, b *page.Record) int { return strings.Compare(a.Path, b.Path) })
-	u.records = slices.CompactFunc(u.records, func(a, b *page.Record) bool { return a.Path == b.Path })
-	var mu sync.Mutex
-	var done atomic.Int64
-	held := 0
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(u.Workers)
-	for _, r := range changed {
-		g.Go(onPage(r, func() error {
-			if err := gctx.Err(); err != nil {
-				return err
-			}
-			content, err := u.tree.Read(gctx, path.Join(u.project.DocsDir, r.Path))
-			if err != nil {
-				return err
-			}
-			var src *page.Source
-			text, forReaders := content, true
-			if r.Kind == page.KindPage && len(content) <= maxFileSize {
-				text, forReaders = page.Text(r.Path, content)
-			}
-			if len(content) > maxFileSize || !isText(content) {
-				u.pass(r.Path, "is no text")
-				r.Kind, content = page.KindIgnored, nil
-			} else if content = text; !forReaders {
-				r.Kind, content = page.KindIgnored, nil
-			} else {
-				r.Size, r.CRC = int64(len(content)), crc32.Checksum(content, castagnoli)
-				src = page.Read(r, content)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			u.fresh[r] = content
-			if src != nil {
-				if held += len(content); held > holdParsed {
-					src.Forget() // read again when it is indexed: memory stays bounded
-				}
-				u.sources[r] = src
-			}
-			progress(int(done.Add(1)), len(changed))
-			return nil
-		}))
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	next := uint32(1)
-	if u.old != nil {
 		next = u.old.Manifest.NextUID
+	}
+	if err := u.readChanged(ctx, u.list(files, known), progress); err != nil {
+		return err
 	}
 	for _, r := range u.records {
 		if r.UID == 0 {
@@ -243,110 +157,96 @@ func (u *Update) read(ctx context.Context, progress func(done, total int)) error
 	return nil
 }
 
-// isText refuses what holds a zero byte or is mostly not UTF-8, as images and archives do.
-func isText(content []byte) bool {
-	return !bytes.ContainsRune(content[:min(len(content), 8000)], 0)
+// list fills the records with those of the files that count, and returns those that have changed.
+func (u *Update) list(files []api.File, known map[string]*page.Record) (changed []*page.Record) {
+	u.sizes = make(map[string]int64, len(files))
+	for _, f := range files {
+		u.sizes[f.Path] = f.Size
+		rel, ok := site.Relative(u.project.DocsDir, f.Path)
+		if !ok {
+			continue
+		}
+		kind := page.Classify(rel)
+		switch {
+		case kind == page.KindIgnored:
+			if site.IsPage(rel) {
+				u.pass(rel, "hidden files and folders, and those of programs, are no pages")
+			}
+			continue
+		case f.Size > maxFileSize && kind == page.KindPage && page.IsData(rel) && !page.DescribesByName(rel):
+			continue
+		case f.Size > maxFileSize:
+			u.pass(rel, "is bigger than a page that someone wrote")
+			u.Log.Warn("file is too big to be indexed", "project", u.project.ID, "path", f.Path, "bytes", f.Size)
+			continue
+		}
+		r := known[rel]
+		if r == nil || r.Hash != f.Hash || f.Hash == "" {
+			r = &page.Record{Path: rel, Hash: f.Hash, Kind: kind}
+			changed = append(changed, r)
+		}
+		u.records = append(u.records, r)
+	}
+	slices.SortFunc(u.records, func(a, b *page.Record) int { return strings.Compare(a.Path, b.Path) })
+	u.records = slices.CompactFunc(u.records, func(a, b *page.Record) bool { return a.Path == b.Path })
+	return changed
 }
 
-// derive works out what files contribute to each other's documents: navigation gives pages their other names, a link's
-// text describes the page that it points to, imported parts are seen in the pages that import them. It returns the
-// records whose documents have to be made.
-func (u *Update) derive() []*page.Record {
-	byKey := make(map[string]*page.Record, len(u.records))
-	parts := make(map[string]*page.Record)
-	for _, r := range u.records {
-		switch r.Kind {
-		case page.KindPage:
-			byKey[site.PageKey(r.Path)] = r
-		case page.KindPart:
-			parts[r.Path] = r
-		}
+// readChanged reads files, several at a time.
+func (u *Update) readChanged(ctx context.Context, changed []*page.Record, progress func(done, total int)) error {
+	var mu sync.Mutex
+	held, done := 0, 0
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(u.Workers)
+	for _, r := range changed {
+		g.Go(onPage(r, func() error {
+			if err := gctx.Err(); err != nil {
+				return err
+			}
+			content, src, err := u.readFile(gctx, r)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			u.fresh[r] = content
+			if src != nil {
+				if held += len(content); held > holdParsed {
+					src.Forget() // read again when it is indexed: memory stays bounded
+				}
+				u.sources[r] = src
+			}
+			done++
+			progress(done, len(changed))
+			return nil
+		}))
 	}
-	titles := make(map[string]string) // of folders, by their index pages
-	shown := make(map[*page.Record]string, len(byKey))
-	for _, r := range u.records {
-		if r.Kind != page.KindPage {
-			continue
-		}
-		shown[r] = u.where.Shown(r.Page())
-		for _, address := range append([]string{shown[r]}, r.Aliases...) {
-			if key := site.AddressKey(address); byKey[key] == nil {
-				byKey[key] = r
-			}
-		}
-		if key := site.PageKey(r.Path); key == strings.Trim(path.Dir(r.Path), "./") {
-			titles[path.Dir(r.Path)] = r.Title
-		}
+	return g.Wait()
+}
+
+// readFile reads one file. What holds nothing for readers is ignored: it has neither content nor source.
+func (u *Update) readFile(ctx context.Context, r *page.Record) ([]byte, *page.Source, error) {
+	content, err := u.tree.Read(ctx, path.Join(u.project.DocsDir, r.Path))
+	if err != nil {
+		return nil, nil, err
 	}
-	incoming := make(map[*page.Record]map[string]int)
-	for _, r := range u.records {
-		if r.Kind != page.KindPage {
-			continue
-		}
-		for _, l := range r.Links {
-			to := byKey[l.To]
-			if to == nil || to == r || l.Text == "" {
-				continue
-			}
-			if incoming[to] == nil {
-				incoming[to] = make(map[string]int)
-			}
-			incoming[to][l.Text]++
-		}
+	forReaders := len(content) <= maxFileSize && isText(content)
+	if !forReaders {
+		u.pass(r.Path, "is no text")
+	} else if r.Kind == page.KindPage {
+		content, forReaders = page.Text(r.Path, content)
 	}
-	editions := u.editions(shown)
-	var todo []*page.Record
-	for i, r := range u.records {
-		if r.Kind != page.KindPage {
-			continue
-		}
-		links := make([]string, 0, len(incoming[r]))
-		for text := range incoming[r] {
-			links = append(links, text)
-		}
-		slices.Sort(links)
-		address, v := shown[r], editions[r]
-		at, _ := u.place(r, address)
-		if len(at.Crumbs) == 0 {
-			at.Crumbs = u.where.Crumbs(r.Page(), titles)
-		}
-		h := fnv.New64a()
-		fmt.Fprintf(h, "%q %q %q %q %t %q %t %q %q %q", u.where.AnchorRule(), at.Names, at.Crumbs, address, r.Hidden, v.Versions, v.Current, v.Language, v.Docs, v.Same)
-		for _, s := range links {
-			fmt.Fprintf(h, "l%d:%s", len(s), s)
-		}
-		for _, p := range r.Imports {
-			if part := parts[p]; part != nil {
-				fmt.Fprintf(h, "p%s:%s", p, part.Hash)
-			}
-		}
-		derived := h.Sum64()
-		src := u.sources[r]
-		if src == nil && derived == r.Derived {
-			continue
-		}
-		if src == nil {
-			// Known content, new neighbours. The old generation keeps its own page.Record.
-			clone := *r
-			clone.Sections = nil
-			r = &clone
-			u.records[i] = r
-		}
-		if src == nil {
-			src = &page.Source{}
-			u.sources[r] = src
-		}
-		src.Place, src.Links, src.Parts = at, links, nil
-		for _, p := range r.Imports {
-			if parts[p] != nil {
-				src.Parts = append(src.Parts, p)
-			}
-		}
-		r.Derived, r.Shown, r.Crumbs = derived, address, at.Crumbs
-		r.Versions, r.Current, r.Locale, r.Docs, r.Same = v.Versions, v.Current, v.Language, v.Docs, v.Same
-		todo = append(todo, r)
+	if !forReaders {
+		r.Kind = page.KindIgnored
+		return nil, nil, nil
 	}
-	return todo
+	r.Size, r.CRC = int64(len(content)), crc32.Checksum(content, castagnoli)
+	return content, page.Read(r, content), nil
+}
+
+// isText refuses what holds a zero byte, as images and archives do.
+func isText(content []byte) bool {
+	return bytes.IndexByte(content[:min(len(content), 8000)], 0) < 0
 }
 
 // pass notes why a file is not even looked at as a page.
@@ -422,18 +322,6 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// place is what the navigation says of a page.
-func (u *Update) place(r *page.Record, address string) (site.Place, bool) {
-	at, listed := u.places[site.PageKey(r.Path)]
-	if !listed && u.where.Kind == api.SiteDocusaurus {
-		at, listed = u.places[site.WithoutNumbers(site.PageKey(r.Path))]
-	}
-	if !listed {
-		at, listed = u.places[site.AddressKey(address)]
-	}
-	return at, listed
-}
-
 // site is what the files say of the generator.
 func (u *Update) site(read func(string) ([]byte, error)) site.Site {
 	files := make([]string, len(u.records))
@@ -475,58 +363,6 @@ func (u *Update) content(r *page.Record) ([]byte, error) {
 	return u.old.Content(r)
 }
 
-// editions tells the version and the language of each page.
-func (u *Update) editions(shown map[*page.Record]string) map[*page.Record]site.Edition {
-	var pages []site.EditionPage
-	var records []*page.Record
-	for _, r := range u.records {
-		if address, ok := shown[r]; ok {
-			at, _ := u.place(r, address)
-			pages = append(pages, site.EditionPage{Path: r.Path, Version: r.Version, Language: r.Language, Place: at})
-			records = append(records, r)
-		}
-	}
-	out := make(map[*page.Record]site.Edition, len(pages))
-	for i, v := range u.where.Editions(pages) {
-		out[records[i]] = v
-	}
-	return out
-}
-
-// navigation reads the files that name pages. Their contents are at hand even when they have not changed.
-func (u *Update) navigation(read func(string) ([]byte, error)) map[string]site.Place {
-	places := make(map[string]site.Place)
-	for _, r := range u.records {
-		if r.Kind != page.KindNavigation {
-			continue
-		}
-		content, err := u.content(r)
-		if err != nil {
-			u.Log.Warn("navigation cannot be read", "project", u.project.ID, "path", r.Path, "error", err)
-			continue
-		}
-		site.ReadNavigation(r.Path, content, read, func(page string, p site.Place) {
-			dir := path.Join("/", u.project.DocsDir, path.Dir(r.Path))
-			if strings.HasPrefix(page, "/") && site.Configures(r.Path) == api.SiteVitePress {
-				dir = strings.TrimSuffix(strings.TrimSuffix(dir, "/config"), "/.vitepress")
-			}
-			full := path.Join(dir, page)
-			if rest, ok := strings.CutPrefix(full+"/", path.Join("/", u.project.DocsDir)+"/"); ok && u.project.DocsDir != "" {
-				full = "/" + rest
-			}
-			key := site.PageKey(full)
-			known, ok := places[key]
-			if !ok {
-				places[key] = p
-				return
-			}
-			known.Join(p)
-			places[key] = known
-		})
-	}
-	return places
-}
-
 // count fills the report with what has changed between the old records and the new ones.
 func (u *Update) count() {
 	before := make(map[string]*page.Record)
@@ -558,96 +394,6 @@ func (u *Update) count() {
 	slices.Sort(u.report.Removed)
 }
 
-// Write makes the generation in dir, and lets go of what was read: it is read from disk from now on, as every later process
-// reads it.
-func (u *Update) Write(ctx context.Context, dir string) error {
-	err := u.write(ctx, dir)
-	u.records, u.sources, u.todo = nil, nil, nil
-	if err != nil {
-		os.RemoveAll(dir)
-		return fmt.Errorf("index %s: %w", u.project.ID, err)
-	}
-	return nil
-}
-
-func (u *Update) write(ctx context.Context, dir string) error {
-	todo := u.todo
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	m := Manifest{Schema: schemaVersion, Analysis: analysis.Version, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.report.SiteURL, Site: labelOf(&u.where), Language: u.where.Language()}
-	for _, r := range u.records {
-		m.NextUID = max(m.NextUID, r.UID+1)
-	}
-	if u.old != nil {
-		m.NextUID = max(m.NextUID, u.old.Manifest.NextUID)
-		m.Dead = u.old.Manifest.Dead
-		for _, r := range u.old.Records { // what the new postings no longer show
-			if i, ok := slices.BinarySearchFunc(u.records, r.Path, func(n *page.Record, p string) int { return strings.Compare(n.Path, p) }); !ok || u.records[i] != r {
-				m.Dead += len(r.Sections)
-			}
-		}
-	}
-	whole := u.old == nil || u.old.Segments >= maxSegments || float64(len(todo)) > maxTodoShare*float64(len(u.records)) ||
-		float64(m.Dead) > maxDeadShare*float64(u.old.Manifest.Sections)
-	if whole {
-		m.Dead = 0
-		for i, r := range u.records {
-			if r.Kind == page.KindPage && u.sources[r] == nil {
-				clone := *r
-				clone.Sections, clone.Derived = nil, 0 // so that derive does not pass it over
-				u.records[i] = &clone
-			}
-		}
-		todo = u.derive()
-	}
-	// The text goes first: from here on contents are read back from the file, and need not be held in memory.
-	index := filepath.Join(dir, "index")
-	text, err := u.writeText(filepath.Join(dir, "text"))
-	if err != nil {
-		return err
-	}
-	defer text.Close()
-	u.written, u.fresh = text, nil
-	pages, err := createRecords(filepath.Join(dir, "pages"))
-	if err != nil {
-		return err
-	}
-	defer pages.close()
-	// A record is written as soon as its documents are made, and what it knows of its sections is let go: the words of a
-	// large site would fill more memory than everything else.
-	made := make(map[*page.Record]bool, len(todo))
-	u.report.Sections = 0
-	keep := func(r *page.Record) error {
-		made[r] = true
-		if r.Kind == page.KindPage {
-			u.report.Sections += len(r.Sections)
-		}
-		return pages.add(r)
-	}
-	if whole {
-		err = u.writeWhole(ctx, dir, index, todo, keep)
-	} else {
-		err = u.writeChanges(ctx, index, todo, keep)
-	}
-	if err != nil {
-		return err
-	}
-	for _, r := range u.records {
-		if !made[r] {
-			if err := keep(r); err != nil {
-				return err
-			}
-		}
-	}
-	if err := pages.finish(); err != nil {
-		return fmt.Errorf("write pages: %w", err)
-	}
-	m.Pages, m.Sections = u.report.Pages, u.report.Sections
-	_, err = writeManifest(dir, m)
-	return err
-}
-
 // onPage is work on one page. What the page makes the program panic with says which page it is, and ends the update alone.
 func onPage(r *page.Record, work func() error) func() error {
 	return func() error {
@@ -658,251 +404,4 @@ func onPage(r *page.Record, work func() error) func() error {
 		}
 		return err
 	}
-}
-
-// documents makes the documents of pages, several at a time, and hands them on one page at a time. A record is kept once
-// and without its sections afterwards.
-func (u *Update) documents(ctx context.Context, todo []*page.Record, keep func(*page.Record) error, use func(*page.Record, []*document.Document) error) error {
-	var mu sync.Mutex
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(u.Workers)
-	for _, r := range todo {
-		g.Go(onPage(r, func() error {
-			if err := gctx.Err(); err != nil {
-				return err
-			}
-			mu.Lock()
-			src := u.sources[r]
-			delete(u.sources, r)
-			mu.Unlock()
-			if !src.Held() {
-				content, err := u.content(r)
-				if err != nil {
-					return fmt.Errorf("content of %s: %w", r.Path, err)
-				}
-				full := page.Read(r, content)
-				full.Place, full.Links, full.Parts = src.Place, src.Links, src.Parts
-				src = full
-			}
-			for _, p := range src.Parts {
-				i, ok := slices.BinarySearchFunc(u.records, p, func(r *page.Record, p string) int { return strings.Compare(r.Path, p) })
-				if !ok {
-					continue
-				}
-				text, err := u.content(u.records[i])
-				if err != nil {
-					return fmt.Errorf("content of %s: %w", p, err)
-				}
-				src.Include(p, text)
-			}
-			src.NameAnchors(&u.where)
-			docs := page.Describe(r, src)
-			mu.Lock()
-			defer mu.Unlock()
-			if err := use(r, docs); err != nil {
-				return err
-			}
-			if err := keep(r); err != nil {
-				return err
-			}
-			r.Sections = nil
-			return nil
-		}))
-	}
-	return g.Wait()
-}
-
-// readyMade lets Bleve's builder take documents that have their fields already.
-type readyMade struct{ *mapping.IndexMappingImpl }
-
-func (m readyMade) MapDocument(doc *document.Document, data interface{}) error {
-	for _, f := range data.(*document.Document).Fields {
-		doc.AddField(f)
-	}
-	return nil
-}
-
-// writeWhole writes all postings afresh, as one segment.
-func (u *Update) writeWhole(ctx context.Context, dir, index string, todo []*page.Record, keep func(*page.Record) error) error {
-	empty := true
-	b, err := bleve.NewBuilder(index, readyMade{indexMapping().(*mapping.IndexMappingImpl)}, map[string]interface{}{
-		"batchSize": 1000, "mergeMax": 20, "buildPathPrefix": dir,
-	})
-	if err != nil {
-		return fmt.Errorf("begin index: %w", err)
-	}
-	err = u.documents(ctx, todo, keep, func(r *page.Record, docs []*document.Document) error {
-		for _, d := range docs {
-			empty = false
-			if err := b.Index(d.ID(), d); err != nil {
-				return fmt.Errorf("index %s: %w", r.Path, err)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if empty { // the builder cannot make an index of nothing
-		if err := os.RemoveAll(index); err != nil {
-			return err
-		}
-		idx, err := bleve.NewUsing(index, indexMapping(), bleve.Config.DefaultIndexType, bleve.Config.DefaultKVStore, nil)
-		if err != nil {
-			return fmt.Errorf("make empty index: %w", err)
-		}
-		return cmp.Or(idx.Close(), ownersOnly(index))
-	}
-	if err := b.Close(); err != nil {
-		return fmt.Errorf("finish index: %w", err)
-	}
-	return cmp.Or(ownersOnly(index), removeBuildFolders(dir))
-}
-
-// ownersOnly takes the rights of others away from the one file of an index that Bleve gives them.
-func ownersOnly(index string) error {
-	return os.Chmod(filepath.Join(index, "index_meta.json"), 0o600)
-}
-
-// removeBuildFolders takes away what the builder used on its way.
-func removeBuildFolders(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if e.IsDir() && e.Name() != "index" {
-			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// writeChanges takes over the old postings and applies the changes to them in one batch.
-func (u *Update) writeChanges(ctx context.Context, index string, todo []*page.Record, keep func(*page.Record) error) error {
-	if err := linkIndex(filepath.Join(u.old.Dir, "index"), index); err != nil {
-		return fmt.Errorf("take over the index: %w", err)
-	}
-	idx, err := bleve.Open(index)
-	if err != nil {
-		return fmt.Errorf("open the index: %w", err)
-	}
-	batch := idx.NewBatch()
-	made := make(map[string]bool)
-	err = u.documents(ctx, todo, keep, func(r *page.Record, docs []*document.Document) error {
-		for _, d := range docs {
-			made[d.ID()] = true
-			if err := batch.IndexAdvanced(d); err != nil {
-				return fmt.Errorf("index %s: %w", r.Path, err)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return errors.Join(err, idx.Close())
-	}
-	kept := make(map[uint32]bool, len(u.records))
-	for _, r := range u.records {
-		kept[r.UID] = r.Kind == page.KindPage
-	}
-	for _, r := range todo {
-		kept[r.UID] = false
-	}
-	for _, r := range u.old.Records {
-		if kept[r.UID] {
-			continue
-		}
-		for n := range r.Sections {
-			if id := page.SectionID(r.UID, n); !made[id] {
-				batch.Delete(id)
-			}
-		}
-	}
-	if err := idx.Batch(batch); err != nil {
-		return errors.Join(fmt.Errorf("apply the changes: %w", err), idx.Close())
-	}
-	return idx.Close()
-}
-
-// linkIndex makes a second index of the same segments. Segments never change; everything else is copied.
-func linkIndex(from, to string) error {
-	return filepath.WalkDir(from, func(p string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, p)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, rel)
-		if d.IsDir() {
-			return os.MkdirAll(target, 0o700)
-		}
-		if filepath.Ext(p) == ".zap" {
-			if os.Link(p, target) == nil {
-				return nil // else a file system without links: copy
-			}
-		}
-		return copyFile(p, target)
-	})
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := create(to)
-	if err != nil {
-		return err
-	}
-	if _, err = io.Copy(out, in); err == nil {
-		err = out.Sync()
-	}
-	return cmp.Or(err, out.Close())
-}
-
-// writeText writes the contents of all files one after the other.
-func (u *Update) writeText(name string) (_ *os.File, err error) {
-	f, err := create(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-		}
-	}()
-	served := make(map[*page.Record]bool) // queries read these records now: one that moves is cloned
-	if u.old != nil {
-		for _, r := range u.old.Records {
-			served[r] = true
-		}
-	}
-	w := bufio.NewWriterSize(f, 1<<18)
-	var at int64
-	for i, r := range u.records {
-		if content, ok := u.fresh[r]; ok {
-			_, err = w.Write(content)
-		} else {
-			_, err = io.Copy(w, io.NewSectionReader(u.old.Text, r.Offset, r.Size))
-		}
-		if err != nil {
-			return nil, err
-		}
-		if served[r] && r.Offset != at {
-			clone := *r
-			r = &clone
-			u.records[i] = r
-		}
-		r.Offset = at
-		at += r.Size
-	}
-	if err := w.Flush(); err != nil {
-		return nil, err
-	}
-	return f, f.Sync()
 }

@@ -1,0 +1,175 @@
+package index
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"docent/api"
+	"docent/search/page"
+	"docent/site"
+)
+
+// derive works out what files contribute to each other's documents: navigation gives pages their other names, a link's
+// text describes the page that it points to, imported parts are seen in the pages that import them. It returns the
+// records whose documents have to be made.
+func (u *Update) derive() []*page.Record {
+	parts := make(map[string]*page.Record)
+	titles := make(map[string]string) // of folders, by their index pages
+	shown := make(map[*page.Record]string, len(u.records))
+	for _, r := range u.records {
+		switch r.Kind {
+		case page.KindPart:
+			parts[r.Path] = r
+		case page.KindPage:
+			shown[r] = u.where.Shown(r.Page())
+			if key := site.PageKey(r.Path); key == strings.Trim(path.Dir(r.Path), "./") {
+				titles[path.Dir(r.Path)] = r.Title
+			}
+		}
+	}
+	incoming := u.incoming(shown)
+	editions := u.editions(shown)
+	var todo []*page.Record
+	for i, r := range u.records {
+		if r.Kind != page.KindPage {
+			continue
+		}
+		links := slices.Sorted(maps.Keys(incoming[r]))
+		address, v := shown[r], editions[r]
+		at, _ := u.place(r, address)
+		if len(at.Crumbs) == 0 {
+			at.Crumbs = u.where.Crumbs(r.Page(), titles)
+		}
+		h := fnv.New64a()
+		fmt.Fprintf(h, "%q %q %q %q %t %q %t %q %q %q", u.where.AnchorRule(), at.Names, at.Crumbs, address, r.Hidden, v.Versions, v.Current, v.Language, v.Docs, v.Same)
+		for _, s := range links {
+			fmt.Fprintf(h, "l%d:%s", len(s), s)
+		}
+		var imported []string
+		for _, p := range r.Imports {
+			if part := parts[p]; part != nil {
+				fmt.Fprintf(h, "p%s:%s", p, part.Hash)
+				imported = append(imported, p)
+			}
+		}
+		derived := h.Sum64()
+		src := u.sources[r]
+		if src == nil {
+			if derived == r.Derived {
+				continue
+			}
+			// Known content, new neighbours. The old generation keeps its own record.
+			clone := *r
+			clone.Sections = nil
+			r, src = &clone, &page.Source{}
+			u.records[i], u.sources[r] = r, src
+		}
+		src.Place, src.Links, src.Parts = at, links, imported
+		r.Derived, r.Shown, r.Crumbs = derived, address, at.Crumbs
+		r.Versions, r.Current, r.Locale, r.Docs, r.Same = v.Versions, v.Current, v.Language, v.Docs, v.Same
+		todo = append(todo, r)
+	}
+	return todo
+}
+
+// incoming are the texts of the links that lead to each page.
+func (u *Update) incoming(shown map[*page.Record]string) map[*page.Record]map[string]bool {
+	byKey := make(map[string]*page.Record, len(shown))
+	for _, r := range u.records {
+		if r.Kind == page.KindPage {
+			byKey[site.PageKey(r.Path)] = r
+		}
+	}
+	for _, r := range u.records {
+		if r.Kind != page.KindPage {
+			continue
+		}
+		for _, address := range append([]string{shown[r]}, r.Aliases...) {
+			if key := site.AddressKey(address); byKey[key] == nil {
+				byKey[key] = r
+			}
+		}
+	}
+	incoming := make(map[*page.Record]map[string]bool)
+	for from := range shown {
+		for _, l := range from.Links {
+			to := byKey[l.To]
+			if to == nil || to == from || l.Text == "" {
+				continue
+			}
+			if incoming[to] == nil {
+				incoming[to] = make(map[string]bool)
+			}
+			incoming[to][l.Text] = true
+		}
+	}
+	return incoming
+}
+
+// place is what the navigation says of a page.
+func (u *Update) place(r *page.Record, address string) (site.Place, bool) {
+	at, listed := u.places[site.PageKey(r.Path)]
+	if !listed && u.where.Kind == api.SiteDocusaurus {
+		at, listed = u.places[site.WithoutNumbers(site.PageKey(r.Path))]
+	}
+	if !listed {
+		at, listed = u.places[site.AddressKey(address)]
+	}
+	return at, listed
+}
+
+// editions tells the version and the language of each page.
+func (u *Update) editions(shown map[*page.Record]string) map[*page.Record]site.Edition {
+	var pages []site.EditionPage
+	var records []*page.Record
+	for _, r := range u.records {
+		if address, ok := shown[r]; ok {
+			at, _ := u.place(r, address)
+			pages = append(pages, site.EditionPage{Path: r.Path, Version: r.Version, Language: r.Language, Place: at})
+			records = append(records, r)
+		}
+	}
+	out := make(map[*page.Record]site.Edition, len(pages))
+	for i, v := range u.where.Editions(pages) {
+		out[records[i]] = v
+	}
+	return out
+}
+
+// navigation reads the files that name pages. Their contents are at hand even when they have not changed.
+func (u *Update) navigation(read func(string) ([]byte, error)) map[string]site.Place {
+	places := make(map[string]site.Place)
+	for _, r := range u.records {
+		if r.Kind != page.KindNavigation {
+			continue
+		}
+		content, err := u.content(r)
+		if err != nil {
+			u.Log.Warn("navigation cannot be read", "project", u.project.ID, "path", r.Path, "error", err)
+			continue
+		}
+		site.ReadNavigation(r.Path, content, read, func(page string, p site.Place) {
+			dir := path.Join("/", u.project.DocsDir, path.Dir(r.Path))
+			if strings.HasPrefix(page, "/") && site.Configures(r.Path) == api.SiteVitePress {
+				dir = strings.TrimSuffix(strings.TrimSuffix(dir, "/config"), "/.vitepress")
+			}
+			full := path.Join(dir, page)
+			if rest, ok := strings.CutPrefix(full+"/", path.Join("/", u.project.DocsDir)+"/"); ok && u.project.DocsDir != "" {
+				full = "/" + rest
+			}
+			key := site.PageKey(full)
+			known, ok := places[key]
+			if !ok {
+				places[key] = p
+				return
+			}
+			known.Join(p)
+			places[key] = known
+		})
+	}
+	return places
+}

@@ -1,0 +1,360 @@
+package index
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/document"
+	"github.com/blevesearch/bleve/v2/mapping"
+	"golang.org/x/sync/errgroup"
+
+	"docent/search/analysis"
+	"docent/search/page"
+)
+
+// Write makes the generation in dir, and lets go of what was read: it is read from disk from now on, as every later process
+// reads it.
+func (u *Update) Write(ctx context.Context, dir string) error {
+	err := u.write(ctx, dir)
+	u.records, u.sources, u.todo = nil, nil, nil
+	if err != nil {
+		os.RemoveAll(dir)
+		return fmt.Errorf("index %s: %w", u.project.ID, err)
+	}
+	return nil
+}
+
+func (u *Update) write(ctx context.Context, dir string) error {
+	todo := u.todo
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	m := Manifest{Schema: schemaVersion, Analysis: analysis.Version, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.report.SiteURL, Site: labelOf(&u.where), Language: u.where.Language()}
+	for _, r := range u.records {
+		m.NextUID = max(m.NextUID, r.UID+1)
+	}
+	if u.old != nil {
+		m.NextUID = max(m.NextUID, u.old.Manifest.NextUID)
+		m.Dead = u.old.Manifest.Dead
+		for _, r := range u.old.Records { // what the new postings no longer show
+			if i, ok := slices.BinarySearchFunc(u.records, r.Path, func(n *page.Record, p string) int { return strings.Compare(n.Path, p) }); !ok || u.records[i] != r {
+				m.Dead += len(r.Sections)
+			}
+		}
+	}
+	whole := u.old == nil || u.old.Segments >= maxSegments || float64(len(todo)) > maxTodoShare*float64(len(u.records)) ||
+		float64(m.Dead) > maxDeadShare*float64(u.old.Manifest.Sections)
+	if whole {
+		m.Dead = 0
+		for i, r := range u.records {
+			if r.Kind == page.KindPage && u.sources[r] == nil {
+				clone := *r
+				clone.Sections, clone.Derived = nil, 0 // so that derive does not pass it over
+				u.records[i] = &clone
+			}
+		}
+		todo = u.derive()
+	}
+	// The text goes first: from here on contents are read back from the file, and need not be held in memory.
+	index := filepath.Join(dir, "index")
+	text, err := u.writeText(filepath.Join(dir, "text"))
+	if err != nil {
+		return err
+	}
+	defer text.Close()
+	u.written, u.fresh = text, nil
+	pages, err := createRecords(filepath.Join(dir, "pages"))
+	if err != nil {
+		return err
+	}
+	defer pages.close()
+	// A record is written as soon as its documents are made, and what it knows of its sections is let go: the words of a
+	// large site would fill more memory than everything else.
+	made := make(map[*page.Record]bool, len(todo))
+	u.report.Sections = 0
+	keep := func(r *page.Record) error {
+		made[r] = true
+		if r.Kind == page.KindPage {
+			u.report.Sections += len(r.Sections)
+		}
+		return pages.add(r)
+	}
+	if whole {
+		err = u.writeWhole(ctx, dir, index, todo, keep)
+	} else {
+		err = u.writeChanges(ctx, index, todo, keep)
+	}
+	if err != nil {
+		return err
+	}
+	for _, r := range u.records {
+		if !made[r] {
+			if err := keep(r); err != nil {
+				return err
+			}
+		}
+	}
+	if err := pages.finish(); err != nil {
+		return fmt.Errorf("write pages: %w", err)
+	}
+	m.Pages, m.Sections = u.report.Pages, u.report.Sections
+	_, err = writeManifest(dir, m)
+	return err
+}
+
+// documents makes the documents of pages, several at a time, and hands them on one page at a time. A record is kept once
+// and without its sections afterwards.
+func (u *Update) documents(ctx context.Context, todo []*page.Record, keep func(*page.Record) error, use func(*page.Record, []*document.Document) error) error {
+	var mu sync.Mutex
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(u.Workers)
+	for _, r := range todo {
+		g.Go(onPage(r, func() error {
+			if err := gctx.Err(); err != nil {
+				return err
+			}
+			mu.Lock()
+			src := u.sources[r]
+			delete(u.sources, r)
+			mu.Unlock()
+			if !src.Held() {
+				content, err := u.content(r)
+				if err != nil {
+					return fmt.Errorf("content of %s: %w", r.Path, err)
+				}
+				full := page.Read(r, content)
+				full.Place, full.Links, full.Parts = src.Place, src.Links, src.Parts
+				src = full
+			}
+			for _, p := range src.Parts {
+				i, ok := slices.BinarySearchFunc(u.records, p, func(r *page.Record, p string) int { return strings.Compare(r.Path, p) })
+				if !ok {
+					continue
+				}
+				text, err := u.content(u.records[i])
+				if err != nil {
+					return fmt.Errorf("content of %s: %w", p, err)
+				}
+				src.Include(p, text)
+			}
+			src.NameAnchors(&u.where)
+			docs := page.Describe(r, src)
+			mu.Lock()
+			defer mu.Unlock()
+			if err := use(r, docs); err != nil {
+				return err
+			}
+			if err := keep(r); err != nil {
+				return err
+			}
+			r.Sections = nil
+			return nil
+		}))
+	}
+	return g.Wait()
+}
+
+// readyMade lets Bleve's builder take documents that have their fields already.
+type readyMade struct{ *mapping.IndexMappingImpl }
+
+func (m readyMade) MapDocument(doc *document.Document, data interface{}) error {
+	for _, f := range data.(*document.Document).Fields {
+		doc.AddField(f)
+	}
+	return nil
+}
+
+// writeWhole writes all postings afresh, as one segment.
+func (u *Update) writeWhole(ctx context.Context, dir, index string, todo []*page.Record, keep func(*page.Record) error) error {
+	empty := true
+	b, err := bleve.NewBuilder(index, readyMade{indexMapping().(*mapping.IndexMappingImpl)}, map[string]interface{}{
+		"batchSize": 1000, "mergeMax": 20, "buildPathPrefix": dir,
+	})
+	if err != nil {
+		return fmt.Errorf("begin index: %w", err)
+	}
+	err = u.documents(ctx, todo, keep, func(r *page.Record, docs []*document.Document) error {
+		for _, d := range docs {
+			empty = false
+			if err := b.Index(d.ID(), d); err != nil {
+				return fmt.Errorf("index %s: %w", r.Path, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if empty { // the builder cannot make an index of nothing
+		if err := os.RemoveAll(index); err != nil {
+			return err
+		}
+		idx, err := bleve.NewUsing(index, indexMapping(), bleve.Config.DefaultIndexType, bleve.Config.DefaultKVStore, nil)
+		if err != nil {
+			return fmt.Errorf("make empty index: %w", err)
+		}
+		return cmp.Or(idx.Close(), ownersOnly(index))
+	}
+	if err := b.Close(); err != nil {
+		return fmt.Errorf("finish index: %w", err)
+	}
+	return cmp.Or(ownersOnly(index), removeBuildFolders(dir))
+}
+
+// ownersOnly takes the rights of others away from the one file of an index that Bleve gives them.
+func ownersOnly(index string) error {
+	return os.Chmod(filepath.Join(index, "index_meta.json"), 0o600)
+}
+
+// removeBuildFolders takes away what the builder used on its way.
+func removeBuildFolders(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != "index" {
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeChanges takes over the old postings and applies the changes to them in one batch.
+func (u *Update) writeChanges(ctx context.Context, index string, todo []*page.Record, keep func(*page.Record) error) error {
+	if err := linkIndex(filepath.Join(u.old.Dir, "index"), index); err != nil {
+		return fmt.Errorf("take over the index: %w", err)
+	}
+	idx, err := bleve.Open(index)
+	if err != nil {
+		return fmt.Errorf("open the index: %w", err)
+	}
+	batch := idx.NewBatch()
+	made := make(map[string]bool)
+	err = u.documents(ctx, todo, keep, func(r *page.Record, docs []*document.Document) error {
+		for _, d := range docs {
+			made[d.ID()] = true
+			if err := batch.IndexAdvanced(d); err != nil {
+				return fmt.Errorf("index %s: %w", r.Path, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return errors.Join(err, idx.Close())
+	}
+	kept := make(map[uint32]bool, len(u.records))
+	for _, r := range u.records {
+		kept[r.UID] = r.Kind == page.KindPage
+	}
+	for _, r := range todo {
+		kept[r.UID] = false
+	}
+	for _, r := range u.old.Records {
+		if kept[r.UID] {
+			continue
+		}
+		for n := range r.Sections {
+			if id := page.SectionID(r.UID, n); !made[id] {
+				batch.Delete(id)
+			}
+		}
+	}
+	if err := idx.Batch(batch); err != nil {
+		return errors.Join(fmt.Errorf("apply the changes: %w", err), idx.Close())
+	}
+	return idx.Close()
+}
+
+// linkIndex makes a second index of the same segments. Segments never change; everything else is copied.
+func linkIndex(from, to string) error {
+	return filepath.WalkDir(from, func(p string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, p)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		if d.IsDir() {
+			return os.MkdirAll(target, 0o700)
+		}
+		if filepath.Ext(p) == ".zap" {
+			if os.Link(p, target) == nil {
+				return nil // else a file system without links: copy
+			}
+		}
+		return copyFile(p, target)
+	})
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := create(to)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(out, in); err == nil {
+		err = out.Sync()
+	}
+	return cmp.Or(err, out.Close())
+}
+
+// writeText writes the contents of all files one after the other.
+func (u *Update) writeText(name string) (_ *os.File, err error) {
+	f, err := create(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	served := make(map[*page.Record]bool) // queries read these records now: one that moves is cloned
+	if u.old != nil {
+		for _, r := range u.old.Records {
+			served[r] = true
+		}
+	}
+	w := bufio.NewWriterSize(f, 1<<18)
+	var at int64
+	for i, r := range u.records {
+		if content, ok := u.fresh[r]; ok {
+			_, err = w.Write(content)
+		} else {
+			_, err = io.Copy(w, io.NewSectionReader(u.old.Text, r.Offset, r.Size))
+		}
+		if err != nil {
+			return nil, err
+		}
+		if served[r] && r.Offset != at {
+			clone := *r
+			r = &clone
+			u.records[i] = r
+		}
+		r.Offset = at
+		at += r.Size
+	}
+	if err := w.Flush(); err != nil {
+		return nil, err
+	}
+	return f, f.Sync()
+}
