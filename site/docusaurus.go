@@ -1,0 +1,484 @@
+package site
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"docent/api"
+	"docent/formats"
+	"docent/site/pattern"
+	"docent/site/script"
+)
+
+type pluginKind string
+
+const (
+	docsPlugin  pluginKind = "docs"
+	blogPlugin  pluginKind = "blog"
+	pagesPlugin pluginKind = "pages"
+)
+
+// A plugin of Docusaurus makes pages of one folder's files.
+type plugin struct {
+	kind             pluginKind
+	id               string
+	root             string // of the site
+	folder           string // relative to the repository's root
+	route            string
+	include, exclude []pattern.Glob
+	current          bool              // the version that is being written is shown
+	versions         []string          // that are shown; nil for all
+	versioned        bool              // versions says what there is
+	paths            map[string]string // of versions, in the address; where it is not said, the rule of versionPath
+	last             string            // the version that is shown without a path of its own; empty where there is one version
+	whole            bool              // its folder is not known: it is the whole content
+	sidebar          string            // file of its sidebars, relative to the repository's root; empty where it is not known
+}
+
+var (
+	underscored = pattern.Globs("**/_*.{js,jsx,ts,tsx,md,mdx}", "**/_*/**", "**/*.test.{js,jsx,ts,tsx}", "**/__tests__/**")
+	markdown    = pattern.Globs("**/*.{md,mdx}")
+)
+
+func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error)) {
+	root := s.docsDir
+	known := strings.HasPrefix(path.Base(s.config), "docusaurus.config.")
+	var doc map[string]any
+	text := "" // of the configuration
+	if known {
+		root = s.folder()
+		s.content = root
+		if raw, err := read(s.config); err == nil {
+			text = string(raw)
+			doc = script.Settings(text, "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName", "markdown")
+			if doc == nil && len(strings.TrimSpace(string(raw))) > 0 && !emptyExport.Match(raw) {
+				s.warn(s.config, "its settings are computed; set --exclude and --site-url")
+			}
+		}
+	}
+	s.spreads(s.config, doc)
+	add := func(kind pluginKind, v any) {
+		options, ok := v.(map[string]any)
+		if v == false {
+			return
+		}
+		if !ok && v != nil && v != true {
+			s.warn(s.config, "options of the plugin %s are computed; set --exclude", kind)
+		}
+		s.spreads(s.config, options)
+		p := plugin{kind: kind, id: "default", root: root, current: true, exclude: underscored, include: markdown}
+		p.folder, p.route = map[pluginKind]string{docsPlugin: "docs", blogPlugin: "blog", pagesPlugin: "src/pages"}[kind], map[pluginKind]string{docsPlugin: "docs", blogPlugin: "blog"}[kind]
+		for key, to := range map[string]*string{"path": &p.folder, "routeBasePath": &p.route, "id": &p.id} {
+			switch v := options[key].(type) {
+			case nil:
+			case string:
+				*to = v
+			default:
+				s.warn(s.config, "%s of the plugin %s is computed", key, kind)
+			}
+		}
+		p.folder, p.route = path.Join(root, p.folder), strings.Trim(p.route, "/")
+		if kind == docsPlugin {
+			p.sidebar = s.sidebarOf(p, options["sidebarPath"], text, files)
+		}
+		if v, ok := options["include"]; ok && kind != pagesPlugin {
+			p.include = s.globList(s.config, "include", v)
+		}
+		if v, ok := options["exclude"]; ok {
+			p.exclude = s.globList(s.config, "exclude", v)
+			if _, whole := strs(v); !whole {
+				p.exclude = append(slices.Clone(p.exclude), underscored...) // as a rule a computed list adds to the usual one
+			}
+		}
+		p.current = options["includeCurrentVersion"] != false
+		if v, ok := options["onlyIncludeVersions"]; ok {
+			list, whole := strs(v)
+			if whole {
+				p.versions, p.versioned = list, true
+				p.current = p.current && slices.Contains(list, "current")
+			} else {
+				s.warn(s.config, "onlyIncludeVersions is computed; set --exclude")
+			}
+		}
+		if name := path.Join(path.Dir(s.config), versionsFile(p.id)); kind == docsPlugin && !p.versioned && slices.Contains(files, name) {
+			var list []string
+			if raw, err := read(name); err == nil && formats.JSON(raw, &list) == nil {
+				p.versions, p.versioned = list, true
+			}
+		}
+		for _, v := range p.versions {
+			if v != "current" && p.last == "" {
+				p.last = v
+			}
+		}
+		if last, ok := options["lastVersion"].(string); ok {
+			p.last = last
+		}
+		p.paths = map[string]string{}
+		versions, _ := options["versions"].(map[string]any)
+		for v, o := range versions {
+			m, _ := o.(map[string]any)
+			if to, ok := m["path"].(string); ok {
+				p.paths[v] = to
+			}
+		}
+		s.plugins = append(s.plugins, p)
+	}
+	presets, _ := doc["presets"].([]any)
+	classic := false
+	for _, v := range presets {
+		entry, ok := v.([]any)
+		if !ok && v != nil {
+			entry = []any{v}
+		}
+		if len(entry) == 0 {
+			continue
+		}
+		name, named := entry[0].(string)
+		var options map[string]any
+		if len(entry) > 1 {
+			options, ok = entry[1].(map[string]any)
+			if !ok {
+				s.warn(s.config, "options of a preset are computed; set --exclude")
+			}
+		}
+		if named && name != "classic" && !strings.Contains(name, "preset-classic") && options["docs"] == nil && options["blog"] == nil && options["pages"] == nil {
+			continue
+		}
+		classic = true
+		s.spreads(s.config, options)
+		add(docsPlugin, options["docs"])
+		add(blogPlugin, options["blog"])
+		add(pagesPlugin, options["pages"])
+	}
+	if _, computed := doc["presets"].(script.Computed); computed {
+		s.warn(s.config, "presets are computed; set --exclude")
+	}
+	plugins, _ := doc["plugins"].([]any)
+	for _, v := range plugins {
+		entry, ok := v.([]any)
+		if !ok {
+			entry = []any{v}
+		}
+		if len(entry) == 0 {
+			continue
+		}
+		name, ok := entry[0].(string)
+		if !ok {
+			s.warn(s.config, "a plugin is computed: its pages are not known")
+			continue
+		}
+		for _, kind := range []pluginKind{docsPlugin, blogPlugin, pagesPlugin} {
+			if strings.HasSuffix(name, "content-"+string(kind)) {
+				var options any
+				if len(entry) > 1 {
+					options = entry[1]
+				}
+				add(kind, options)
+			}
+		}
+	}
+	if !classic && len(s.plugins) == 0 { // nothing is known of them
+		add(docsPlugin, nil)
+		add(blogPlugin, nil)
+		add(pagesPlugin, nil)
+	}
+	if !known {
+		s.plugins = append(s.plugins, plugin{kind: docsPlugin, id: "default", root: root, folder: root, include: markdown, exclude: underscored, current: true, whole: true,
+			sidebar: s.sidebarOf(plugin{id: "default", root: root}, nil, "", files)})
+	}
+	// The deepest folder counts.
+	slices.SortStableFunc(s.plugins, func(a, b plugin) int { return len(b.folder) - len(a.folder) })
+	markdownOptions, _ := doc["markdown"].(map[string]any)
+	anchors, _ := markdownOptions["anchors"].(map[string]any)
+	s.keepCase = anchors["maintainCase"] == true
+	if base, ok := doc["baseUrl"].(string); ok {
+		s.base = strings.Trim(base, "/")
+	}
+	if address, ok := doc["url"].(string); ok {
+		base, _ := doc["baseUrl"].(string)
+		if _, computed := doc["baseUrl"].(script.Computed); computed {
+			s.warn(s.config, "baseUrl is computed; set --site-url")
+		} else {
+			s.setOrigin(s.config, "url and baseUrl", strings.TrimRight(address, "/")+path.Clean("/"+base))
+		}
+	} else if doc["url"] != nil {
+		s.warn(s.config, "url is computed; set --site-url")
+	}
+}
+
+var emptyExport = regexp.MustCompile(`^\s*(?:export\s+default|module\.exports\s*=)\s*\{\s*\}\s*;?\s*$`)
+
+var sidebarPath = regexp.MustCompile(`\bsidebarPath\s*:\s*require\.resolve\(\s*['"]([^'"]+)['"]`)
+
+// sidebarOf is the file of a plugin's sidebars. A path that is computed is known where it is the only one.
+func (s *Site) sidebarOf(p plugin, option any, config string, files []string) string {
+	switch v := option.(type) {
+	case string:
+		return path.Join(p.root, v)
+	case script.Computed:
+		if found := sidebarPath.FindAllStringSubmatch(config, -1); len(found) == 1 && strings.Count(config, "sidebarPath") == 1 {
+			return path.Join(p.root, found[0][1])
+		}
+		return ""
+	}
+	if p.id == "default" {
+		for _, f := range files {
+			if full := path.Join(s.docsDir, f); path.Dir(full) == path.Clean("./"+p.root) && strings.HasPrefix(path.Base(f), "sidebars.") {
+				return full
+			}
+		}
+	}
+	return ""
+}
+
+func versionsFile(id string) string {
+	if id == "default" {
+		return "versions.json"
+	}
+	return id + "_versions.json"
+}
+
+// versionPath is what the addresses of a version's pages begin with, behind the route.
+func (p *plugin) versionPath(version string) string {
+	if to, ok := p.paths[version]; ok {
+		return to
+	}
+	switch {
+	case version == p.last, version == "current" && p.last == "":
+		return ""
+	case version == "current":
+		return "next"
+	}
+	return version
+}
+
+// A location is where a file lies in the content of a Docusaurus site.
+type location struct {
+	plugin  plugin
+	rel     string // relative to the plugin's folder, or to that of a version or translation of it
+	prefix  string // of the address
+	version string // "current" where it is the version that is being written
+	found   bool
+}
+
+// locate finds the plugin that makes a page of a file.
+func (s *Site) locate(p string) location {
+	full := path.Join(s.docsDir, p)
+	below := func(folder string) (string, bool) {
+		if folder == "" || folder == "." {
+			return full, true
+		}
+		return strings.CutPrefix(full, folder+"/")
+	}
+	for _, pl := range s.plugins {
+		at := location{plugin: pl, version: "current", found: true}
+		name := func(suffix string) string { // as the folder of a plugin that is not the first of its kind
+			if pl.id == "default" {
+				return suffix
+			}
+			if suffix == "versioned_docs" {
+				return pl.id + "_" + suffix
+			}
+			return suffix + "-" + pl.id
+		}
+		if rest, ok := below(path.Join(pl.root, name("versioned_docs"))); ok && pl.kind == docsPlugin && strings.HasPrefix(rest, "version-") {
+			if version, rel, ok := strings.Cut(strings.TrimPrefix(rest, "version-"), "/"); ok {
+				at.rel, at.version, at.prefix = rel, version, path.Join(pl.route, pl.versionPath(version))
+				return at
+			}
+		}
+		if rest, ok := below(path.Join(pl.root, "i18n")); ok {
+			locale, rest, _ := strings.Cut(rest, "/")
+			if rest, ok := strings.CutPrefix(rest, name("docusaurus-plugin-content-"+string(pl.kind))+"/"); ok {
+				if locale == s.layout.byDefault {
+					locale = ""
+				}
+				at.rel, at.prefix = rest, path.Join(locale, pl.route)
+				if version, rel, ok := strings.Cut(rest, "/"); ok && pl.kind == docsPlugin {
+					at.rel, at.version = rel, strings.TrimPrefix(version, "version-")
+					at.prefix = path.Join(at.prefix, pl.versionPath(at.version))
+				}
+				return at
+			}
+		}
+		if rest, ok := below(pl.folder); ok {
+			if at.rel = rest; s.docsDir == pl.folder || strings.HasPrefix(s.docsDir, pl.folder+"/") {
+				at.rel = p // the documentation folder's address says the rest
+			} else {
+				at.prefix = path.Join(pl.route, pl.versionPath("current"))
+			}
+			return at
+		}
+	}
+	return location{rel: s.relative(p), version: "current"}
+}
+
+var dated = regexp.MustCompile(`^(\d{4})[-/](\d{1,2})[-/](\d{1,2})[-/]?(.*)$`)
+
+// post is the address of a post in the blog.
+func (at *location) post(r Page) string {
+	stem := strings.TrimSuffix(at.rel, path.Ext(at.rel))
+	if base := path.Base(stem); base == "index" {
+		stem = path.Dir(stem)
+	}
+	if r.Slug != "" {
+		return strings.Trim(path.Join(at.prefix, r.Slug), "/")
+	}
+	if m := dated.FindStringSubmatch(stem); m != nil {
+		stem = fmt.Sprintf("%s/%02s/%02s/%s", m[1], m[2], m[3], m[4])
+	}
+	return strings.Trim(path.Join(at.prefix, stem), "/")
+}
+
+func (d *decider) docusaurus(e *Entry) Decision {
+	at := d.locate(e.Path)
+	if !at.found {
+		return Decision{Included, "lies outside of the folders of Docusaurus's plugins", d.Config()}
+	}
+	pl := at.plugin
+	if ext := strings.ToLower(path.Ext(e.Path)); ext != ".md" && ext != ".mdx" && !pattern.Any(pl.include, at.rel) {
+		return d.formats(e)
+	}
+	rel := at.rel
+	if s := d.docsDir; s != pl.folder && strings.HasPrefix(s, pl.folder+"/") && at.version == "current" && at.prefix == "" {
+		rel = path.Join(strings.TrimPrefix(s, pl.folder+"/"), rel) // globs are relative to the plugin's folder
+	}
+	if !pattern.Any(pl.include, rel) {
+		return Decision{Included, fmt.Sprintf("no pattern of include of the plugin %s matches", pl.kind), d.Config()}
+	}
+	for _, g := range pl.exclude {
+		if g.Match(rel) {
+			return Decision{Included, fmt.Sprintf("exclude of the plugin %s: %s", pl.kind, g.Text), d.Config()}
+		}
+	}
+	if pl.kind == docsPlugin {
+		if at.version == "current" && !pl.current {
+			return Decision{LeftOut, "the version that is being written is not shown", d.Config()}
+		}
+		if at.version != "current" && pl.versioned && !slices.Contains(pl.versions, at.version) {
+			return Decision{LeftOut, "the version " + at.version + " is not shown", d.Config()}
+		}
+	}
+	return Decision{Published, fmt.Sprintf("lies in the folder of the plugin %s", pl.kind), d.Config()}
+}
+
+var docsOptions = regexp.MustCompile(`plugin-content-docs['"]\s*,\s*\{`)
+
+// readInstances reads the documentations of a Docusaurus configuration: that of the preset, and those of the plugin.
+func readInstances(src string) (out []*docsInstance) {
+	read := func(m map[string]any) {
+		of := &docsInstance{id: "default", folder: "docs", labels: map[string]string{}}
+		set := func(to *string, key string) {
+			if s, ok := m[key].(string); ok {
+				*to = s
+			}
+		}
+		set(&of.id, "id")
+		set(&of.folder, "path")
+		set(&of.last, "lastVersion")
+		of.folder = strings.TrimPrefix(path.Clean("/"+of.folder), "/")
+		versions, _ := m["versions"].(map[string]any)
+		for name, v := range versions {
+			if label, ok := entry(v, "label"); ok {
+				of.labels[name] = label
+			}
+		}
+		only, _ := m["onlyIncludeVersions"].([]any)
+		for _, x := range only {
+			if name, ok := x.(string); ok && name != "current" {
+				of.names = append(of.names, name)
+			}
+		}
+		out = append(out, of)
+	}
+	for _, m := range objectsAt([]byte(src), "docs") { // of the preset; a theme's settings have the same name
+		_, folder := m["path"]
+		_, versions := m["versions"]
+		_, last := m["lastVersion"]
+		_, route := m["routeBasePath"]
+		if folder || versions || last || route {
+			read(m)
+		}
+	}
+	for _, at := range docsOptions.FindAllStringIndex(src, mostObjects) {
+		v, _ := script.Literal(src[at[1]-1:])
+		if m, ok := v.(map[string]any); ok {
+			read(m)
+		}
+	}
+	return out
+}
+
+var (
+	versionedDocs = regexp.MustCompile(`^(?:([^/]+)_)?versioned_docs/version-([^/]+)/(.+)$`)
+	localizedDocs = regexp.MustCompile(`^i18n/([^/]+)/docusaurus-plugin-content-docs(?:-([^/]+))?/(current|version-[^/]+)/(.+)$`)
+	localizedRest = regexp.MustCompile(`^i18n/([^/]+)/docusaurus-plugin-content-(blog|pages)(?:-[^/]+)?/(.+)$`)
+)
+
+// instance is the documentation of this id.
+func (l *layout) instance(id string) *docsInstance {
+	id = cmp.Or(id, "default")
+	for _, of := range l.docs {
+		if of.id == id {
+			return of
+		}
+	}
+	of := &docsInstance{id: id, folder: "docs", labels: map[string]string{}}
+	if id != "default" {
+		of.folder = id
+	}
+	l.docs = append(l.docs, of)
+	return of
+}
+
+// findInstances completes the documentations of a Docusaurus site by the files that Docusaurus makes for each version, and
+// settles which version readers see first.
+func (l *layout) findInstances(files []siteConfig, pages []string) {
+	found := map[*docsInstance][]string{}
+	for _, p := range pages {
+		full := l.full(p)
+		var of *docsInstance
+		name := ""
+		if m := versionedDocs.FindStringSubmatch(full); m != nil {
+			of, name = l.instance(m[1]), m[2]
+		} else if m := localizedDocs.FindStringSubmatch(full); m != nil {
+			of, name = l.instance(m[2]), strings.TrimPrefix(m[3], "version-")
+		}
+		if of != nil && name != "current" && !slices.Contains(found[of], name) {
+			found[of] = append(found[of], name)
+		}
+	}
+	if l.kind == api.SiteDocusaurus {
+		l.instance("default")
+	}
+	for _, of := range l.docs {
+		only := of.names
+		of.names = found[of]
+		slices.SortFunc(of.names, func(a, b string) int { return compareVersions(b, a) })
+		file := "versions.json"
+		if of.id != "default" {
+			file = of.id + "_versions.json"
+		}
+		for _, f := range files {
+			var names []string
+			if f.path == path.Join(l.root, file) && formats.JSON(f.text, &names) == nil && len(names) > 0 {
+				of.names, of.listed = names, true
+			}
+		}
+		included := of.names
+		if len(only) > 0 {
+			included = slices.DeleteFunc(slices.Clone(of.names), func(name string) bool { return !slices.Contains(only, name) })
+		}
+		if of.last != "current" && !slices.Contains(of.names, of.last) {
+			of.last = "current"
+			if of.listed && len(included) > 0 {
+				of.last = included[0]
+			}
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package site
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"docent/api"
+	"docent/formats"
+	"docent/site/pattern"
+)
+
+// A tree is a folder of Hugo's content. Its pages' addresses begin with the language, where that is shown, and the folder
+// that it is mounted as.
+type tree struct{ folder, language, mounted string }
+
+// treeOf is the folder of Hugo's content that a page lies in, and the page's path there.
+func (s *Site) treeOf(p string) (t tree, rel string, ok bool) {
+	full := path.Join(s.docsDir, p)
+	for _, x := range s.trees {
+		if below, in := strings.CutPrefix(full, x.folder+"/"); in && (!ok || len(x.folder) > len(t.folder)) {
+			t, rel, ok = x, below, true
+		}
+	}
+	return t, rel, ok
+}
+
+// hugoBuild is what Hugo's configuration says of all pages.
+type hugoBuild struct {
+	drafts, future, expired bool
+	ignore                  []*regexp.Regexp
+	cascade                 []Cascade
+}
+
+// inTree is where in Hugo's content a page lies; its path there, and what its address begins with.
+func (s *Site) inTree(p string) (prefix, rel string, ok bool) {
+	t, rel, ok := s.treeOf(p)
+	if ok && s.docsDir != "" && (s.docsDir == t.folder || strings.HasPrefix(s.docsDir, t.folder+"/")) {
+		return "", "", false // the documentation folder's address says it
+	}
+	return path.Join(t.language, t.mounted), rel, ok
+}
+
+func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
+	s.language = "en"
+	if s.config == "" {
+		if slices.ContainsFunc(files, func(f string) bool { return strings.HasPrefix(f, "content/") }) {
+			s.content = path.Join(s.docsDir, "content")
+		}
+		return
+	}
+	dir := strings.TrimSuffix(strings.TrimSuffix(s.folder(), "config/_default"), "/")
+	settings := map[string]any{}
+	for _, f := range files {
+		base, full := path.Base(f), path.Join(s.docsDir, path.Dir(f))
+		if Configures(f) != api.SiteHugo || full != s.folder() && full != path.Join(dir, "config/_default") && !(dir == "" && full == "config/_default") {
+			continue
+		}
+		raw, err := read(f)
+		var doc map[string]any
+		if err == nil {
+			switch path.Ext(f) {
+			case ".toml":
+				err = formats.TOML(raw, &doc)
+			case ".yml", ".yaml":
+				err = formats.YAML(raw, &doc)
+			case ".json":
+				err = formats.JSON(raw, &doc)
+			}
+		}
+		if err != nil {
+			s.unreadable(f, err)
+			continue
+		}
+		doc = lowerKeys(doc)
+		if stem := strings.TrimSuffix(base, path.Ext(base)); stem == "languages" || stem == "module" {
+			doc = map[string]any{stem: doc}
+		}
+		for k, v := range doc {
+			if _, taken := settings[k]; !taken || f == s.config {
+				settings[k] = v
+			}
+		}
+	}
+	text := func(v any) string { t, _ := v.(string); return t }
+	s.content = path.Join(dir, orElse(text(settings["contentdir"]), "content"))
+	s.language = orElse(strings.ToLower(text(settings["defaultcontentlanguage"])), "en")
+	languages, _ := settings["languages"].(map[string]any)
+	own := []tree{}
+	for _, code := range sortedKeys(languages) {
+		m, _ := languages[code].(map[string]any)
+		m = lowerKeys(m)
+		t := tree{folder: path.Join(dir, text(m["contentdir"]))}
+		if !strings.EqualFold(code, s.language) || settings["defaultcontentlanguageinsubdir"] == true {
+			t.language = strings.ToLower(code)
+		}
+		if text(m["contentdir"]) != "" {
+			own = append(own, t)
+		}
+	}
+	if module, ok := settings["module"].(map[string]any); ok {
+		mounts, _ := lowerKeys(module)["mounts"].([]any)
+		for _, v := range mounts {
+			m, _ := v.(map[string]any)
+			m = lowerKeys(m)
+			target, source := path.Clean(text(m["target"])), text(m["source"])
+			if source == "" || target != "content" && !strings.HasPrefix(target, "content/") {
+				continue
+			}
+			t := tree{folder: path.Join(dir, source), mounted: strings.TrimPrefix(strings.TrimPrefix(target, "content"), "/")}
+			if lang := text(m["lang"]); lang != "" && !strings.EqualFold(lang, s.language) {
+				t.language = strings.ToLower(lang)
+			}
+			own = append(own, t)
+			for _, k := range []string{"excludefiles", "includefiles", "files"} {
+				if m[k] != nil {
+					s.warn(s.config, "%s of a mount is not read; set --exclude", k)
+				}
+			}
+		}
+	}
+	s.trees = append(own, tree{folder: s.content})
+	is := func(key string) bool { return settings[key] == true }
+	s.build = hugoBuild{drafts: is("builddrafts"), future: is("buildfuture"), expired: is("buildexpired"), cascade: readCascades(settings["cascade"])}
+	patterns, _ := strs(settings["ignorefiles"])
+	for _, p := range patterns {
+		re, err := regexp.Compile(p)
+		if err != nil {
+			s.warn(s.config, "the pattern %q of ignoreFiles is not understood; set --exclude", p)
+			continue
+		}
+		s.build.ignore = append(s.build.ignore, re)
+	}
+	s.setOrigin(s.config, "baseURL", text(settings["baseurl"]))
+	parser := settings
+	for _, key := range []string{"markup", "goldmark", "parser"} {
+		m, _ := parser[key].(map[string]any)
+		parser = lowerKeys(m)
+	}
+	s.anchorType = orElse(text(parser["autoidtype"]), text(parser["autoheadingidtype"]))
+}
+
+var hugoFormats = map[string]bool{".md": true, ".mdown": true, ".markdown": true, ".html": true, ".htm": true, ".adoc": true, ".asciidoc": true, ".ad": true, ".rst": true, ".org": true, ".pandoc": true, ".pdc": true}
+
+func (d *decider) hugo(e *Entry) Decision {
+	rel, ok := d.inside(e.Path)
+	if t, below, in := d.treeOf(e.Path); in {
+		rel, ok = path.Join(t.mounted, below), true
+	}
+	if !ok {
+		return d.outside(d.Config())
+	}
+	full := d.file(e.Path)
+	for _, re := range d.build.ignore {
+		if re.MatchString(full) || re.MatchString("/"+full) {
+			return Decision{LeftOut, "ignoreFiles: " + re.String(), d.Config()}
+		}
+	}
+	base := path.Base(e.Path)
+	if strings.HasPrefix(base, "#") || strings.HasSuffix(base, "~") {
+		return Decision{LeftOut, "Hugo leaves out " + base, ""}
+	}
+	if !hugoFormats[strings.ToLower(path.Ext(base))] {
+		return d.formats(e)
+	}
+	for dir := path.Dir(e.Path); ; dir = path.Dir(dir) {
+		if page := d.bundles[dir]; page != "" && !(path.Dir(e.Path) == dir && strings.HasPrefix(base, "index.")) {
+			return Decision{Included, "is a resource of the page that its folder is", d.file(page)}
+		}
+		if dir == "." || dir == "/" || strings.HasSuffix(dir, "..") {
+			break
+		}
+	}
+	build, from := d.hugoBuild(e, rel)
+	if build.Draft != "" && !d.build.drafts {
+		return Decision{LeftOut, "cascade: " + build.Draft, from.Draft}
+	}
+	switch build.Render {
+	case "never", "link":
+		return Decision{Included, "build.render: " + build.Render, from.Render}
+	}
+	if at := e.Front.PublishAt; at != 0 && at > d.now.Unix() && !d.build.future {
+		return Decision{LeftOut, "is published from " + time.Unix(at, 0).UTC().Format(time.RFC3339) + " on", full}
+	}
+	if at := e.Front.ExpireAt; at != 0 && at <= d.now.Unix() && !d.build.expired {
+		return Decision{LeftOut, "has expired on " + time.Unix(at, 0).UTC().Format(time.RFC3339), full}
+	}
+	if build.List == "never" {
+		return Decision{Unlisted, "build.list: never", from.List}
+	}
+	return Decision{Published, "lies in the content folder", d.Config()}
+}
+
+// target tells whether a pattern of a cascade matches. One that is none matches everything: what it would leave out stays out.
+func (d *decider) target(text, name string) bool {
+	if text == "" {
+		return true
+	}
+	g, known := d.targets[text]
+	if !known {
+		var err error
+		if g, err = pattern.Compile(strings.ToLower(text), true); err != nil {
+			g = everything
+		}
+		d.targets[text] = g
+	}
+	return g.Match(name)
+}
+
+var everything = pattern.Globs("**")[0]
+
+// hugoBuild is what a page, those above it and the site say of building it, and which file says each.
+func (d *decider) hugoBuild(e *Entry, rel string) (b, from Build) {
+	take := func(x Build, file string) {
+		if b.Render == "" && x.Render != "" {
+			b.Render, from.Render = x.Render, file
+		}
+		if b.List == "" && x.List != "" {
+			b.List, from.List = x.List, file
+		}
+		if b.Draft == "" && x.Draft != "" {
+			b.Draft, from.Draft = x.Draft, file
+		}
+	}
+	take(e.Front.Build, d.file(e.Path))
+	kind, logical := "page", "/"+strings.ToLower(strings.TrimSuffix(rel, path.Ext(rel)))
+	switch base := path.Base(logical); {
+	case base == "_index" || strings.HasPrefix(base, "_index."):
+		kind, logical = "section", path.Dir(logical)
+		if logical == "/" {
+			kind = "home"
+		}
+	case base == "index" || strings.HasPrefix(base, "index."):
+		logical = path.Dir(logical)
+	}
+	cascade := func(list []Cascade, file string) {
+		for _, c := range list {
+			if d.target(c.Path, logical) && d.target(c.Kind, kind) && d.target(c.Lang, d.language) {
+				take(c.Build, file)
+			}
+		}
+	}
+	for dir := path.Dir(e.Path); ; dir = path.Dir(dir) {
+		for _, name := range []string{"_index.md", "_index.html", "_index.markdown", "_index.adoc", "_index.rst", "_index." + d.language + ".md"} {
+			if above := d.entries[path.Join(dir, name)]; above != nil {
+				cascade(above.Front.Cascade, d.file(above.Path))
+			}
+		}
+		if dir == "." || dir == "/" || strings.HasSuffix(dir, "..") {
+			break
+		}
+	}
+	cascade(d.build.cascade, d.Config())
+	return b, from
+}
+
+// readHugo reads the languages of a Hugo site. The names of its settings are in any case.
+func (l *layout) readHugo(f siteConfig) {
+	var doc map[string]any
+	switch path.Ext(f.path) {
+	case ".toml":
+		_ = formats.TOML(f.text, &doc)
+	case ".yaml", ".yml":
+		_ = formats.YAML(f.text, &doc)
+	case ".json":
+		_ = formats.JSON(f.text, &doc)
+	}
+	doc = lowerKeys(doc)
+	site := strings.TrimSuffix(strings.TrimSuffix(path.Dir(f.path), "config/_default"), "/")
+	if tag, ok := doc["defaultcontentlanguage"].(string); ok {
+		l.setDefault(tag)
+	}
+	languages, _ := doc["languages"].(map[string]any)
+	if strings.HasPrefix(path.Base(f.path), "languages.") {
+		languages = doc
+	}
+	for tag, v := range languages {
+		of, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		l.name(tag, tag)
+		if dir, ok := lowerKeys(of)["contentdir"].(string); ok && dir != "" {
+			l.folders[path.Join(site, dir)] = tag
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package site
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"docent/api"
+	"docent/formats"
+	"docent/site/pattern"
+)
+
+// readMkDocs reads a configuration with those that it inherits from. from tells which file sets what, and base is the file that
+// it inherits from itself.
+func (s *Site) readMkDocs(file string, read func(string) ([]byte, error)) (doc map[string]yaml.Node, from map[string]string, base string) {
+	from = map[string]string{}
+	for n := 0; n < 10; n++ {
+		raw, err := read(file)
+		var part map[string]yaml.Node // values may hold tags of Python
+		if err == nil {
+			err = formats.YAML(raw, &part)
+		}
+		if err != nil {
+			s.unreadable(file, err)
+			break
+		}
+		if doc == nil {
+			doc = map[string]yaml.Node{}
+		}
+		for k, v := range part {
+			if _, own := doc[k]; !own && k != "INHERIT" {
+				doc[k], from[k] = v, file
+			}
+		}
+		above := part["INHERIT"]
+		if above.Value == "" {
+			break
+		}
+		file = path.Join(path.Dir(file), above.Value)
+		if base == "" {
+			base = file
+		}
+	}
+	return doc, from, base
+}
+
+// openLanguages finds the languages of a site that has a configuration for each, in a folder of the language's name. Their pages
+// are shown below that name.
+func (s *Site) openLanguages(files []string, read func(string) ([]byte, error)) {
+	for _, file := range files {
+		tag := path.Base(path.Dir(file))
+		if file == s.config || Configures(file) != api.SiteMkDocs || path.Dir(path.Dir(file)) != path.Dir(path.Dir(s.config)) || !IsLanguage(tag) {
+			continue
+		}
+		doc, _, _ := s.readMkDocs(file, read)
+		s.trees = append(s.trees, tree{folder: path.Join(s.docsDir, path.Dir(file), orElse(doc["docs_dir"].Value, "docs")), language: tag})
+	}
+}
+
+func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
+	if s.config == "" {
+		return
+	}
+	doc, from, base := s.readMkDocs(s.config, read)
+	if Configures(base) == api.SiteMkDocs && slices.Contains(files, base) { // one language of a site: the other's rules are for all
+		s.config = base
+		doc, from, _ = s.readMkDocs(s.config, read)
+	}
+	s.content = path.Join(s.folder(), "docs")
+	s.openLanguages(files, read)
+	if doc == nil {
+		return
+	}
+	text := func(key string) string {
+		n, ok := doc[key]
+		if !ok || n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+			return ""
+		}
+		if n.Kind == yaml.AliasNode && n.Alias != nil {
+			n = *n.Alias
+		}
+		if n.Kind != yaml.ScalarNode || strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") {
+			s.warn(s.config, "%s is computed; set %s", key, map[string]string{"site_url": "--site-url"}[key]+map[bool]string{true: "--exclude"}[key != "site_url"])
+			return ""
+		}
+		return n.Value
+	}
+	if dir := text("docs_dir"); dir != "" {
+		s.content = path.Join(s.folder(), dir)
+	}
+	if n := doc["use_directory_urls"]; strings.EqualFold(n.Value, "false") {
+		s.html = true
+	}
+	s.ignored, s.ignoring = s.ignores(from["exclude_docs"], strings.Split(text("exclude_docs"), "\n")), from["exclude_docs"]
+	s.drafts, s.drafting = s.ignores(from["draft_docs"], strings.Split(text("draft_docs"), "\n")), from["draft_docs"]
+	s.setOrigin(from["site_url"], "site_url", text("site_url"))
+	s.toc = readToc(doc["markdown_extensions"])
+	var plugins []any
+	if n, ok := doc["plugins"]; ok && n.Decode(&plugins) == nil {
+		for _, p := range plugins {
+			m, _ := p.(map[string]any)
+			if _, ok := m["macros"]; ok || p == "macros" {
+				s.macros = true
+			}
+			if _, ok := m["exclude"]; ok || p == "exclude" {
+				s.warn(s.config, "the plugin exclude is not read; set --exclude")
+			}
+		}
+	}
+}
+
+func mkDocsPage(p string) bool {
+	return slices.Contains([]string{".md", ".markdown", ".mdown", ".mkdn", ".mkd"}, strings.ToLower(path.Ext(p)))
+}
+
+var mkDocsTemplates = pattern.NewList("/templates/")
+
+func (d *decider) mkDocs(e *Entry) Decision {
+	rel, ok := d.inside(e.Path)
+	if _, below, in := d.treeOf(e.Path); in {
+		rel, ok = below, true
+	}
+	if !ok {
+		return d.outside(d.Config())
+	}
+	if by := d.ignored.Last(rel); by != nil {
+		if !by.Keep {
+			return Decision{LeftOut, "exclude_docs: " + by.Text, d.file(d.ignoring)}
+		}
+	} else if mkDocsTemplates.Last(rel) != nil {
+		return Decision{LeftOut, "MkDocs leaves out /templates/", ""}
+	}
+	if by := d.drafts.Last(rel); by != nil && !by.Keep {
+		return Decision{LeftOut, "draft_docs: " + by.Text, d.file(d.drafting)}
+	}
+	if ext := strings.ToLower(path.Ext(rel)); ext == ".mdx" || ext == ".rst" || ext == ".adoc" {
+		return d.formats(e) // a reader finds the source at most
+	}
+	return Decision{Published, "lies in the documentation folder", d.Config()}
+}
+
+// sameAddress leaves out a README of MkDocs beside an index.
+func (d *decider) sameAddress(entries []Entry, out []Decision) {
+	at := map[string]int{}
+	for i, e := range entries {
+		if out[i].State.IsPage() {
+			at[e.Path] = i
+		}
+	}
+	for i, e := range entries {
+		base := path.Base(e.Path)
+		if stem := strings.TrimSuffix(base, path.Ext(base)); stem != "README" || !out[i].State.IsPage() {
+			continue
+		}
+		if j, ok := at[path.Join(path.Dir(e.Path), "index"+path.Ext(base))]; ok {
+			out[i] = Decision{LeftOut, "has the address of " + path.Base(entries[j].Path), d.file(entries[j].Path)}
+		}
+	}
+}
+
+// readMkDocs reads the settings of mkdocs-static-i18n, and the theme's language.
+func (l *layout) readMkDocs(src []byte) {
+	var doc struct {
+		Theme   yaml.Node `yaml:"theme"` // nodes, since keys beside those that are looked at may hold tags of Python
+		Plugins yaml.Node `yaml:"plugins"`
+	}
+	if formats.YAML(src, &doc) != nil {
+		return
+	}
+	var settings func(n *yaml.Node, use func(*yaml.Node))
+	settings = func(n *yaml.Node, use func(*yaml.Node)) {
+		for i, x := range n.Content {
+			switch {
+			case x.Kind == yaml.MappingNode:
+				settings(x, use)
+			case n.Kind == yaml.MappingNode && i%2 == 0 && x.Value == "i18n" && i+1 < len(n.Content):
+				use(n.Content[i+1])
+			}
+		}
+	}
+	settings(&doc.Plugins, func(n *yaml.Node) {
+		var plugin struct {
+			Default   string    `yaml:"default_language"`
+			Languages yaml.Node `yaml:"languages"`
+		}
+		if n.Decode(&plugin) != nil {
+			return
+		}
+		if plugin.Default != "" {
+			l.setDefault(plugin.Default)
+			l.name(plugin.Default, plugin.Default)
+		}
+		if plugin.Languages.Kind == yaml.MappingNode { // before version 1
+			for i := 0; i < len(plugin.Languages.Content); i += 2 {
+				if tag := plugin.Languages.Content[i].Value; tag != "default" {
+					l.name(tag, tag)
+				}
+			}
+			return
+		}
+		var list []struct {
+			Locale  string `yaml:"locale"`
+			Default bool   `yaml:"default"`
+		}
+		if plugin.Languages.Decode(&list) != nil {
+			return
+		}
+		for _, x := range list {
+			l.name(x.Locale, x.Locale)
+			if x.Default {
+				l.setDefault(x.Locale)
+			}
+		}
+	})
+	var theme struct {
+		Language string `yaml:"language"`
+	}
+	if doc.Theme.Kind == yaml.MappingNode && doc.Theme.Decode(&theme) == nil {
+		l.setDefault(theme.Language)
+	}
+}

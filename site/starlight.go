@@ -1,0 +1,78 @@
+package site
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"docent/site/script"
+)
+
+func (s *Site) openStarlight(read func(string) ([]byte, error)) {
+	root := s.docsDir
+	if s.config != "" {
+		root = s.folder()
+	}
+	s.content = path.Join(root, "src/content/docs")
+	if s.config == "" {
+		return
+	}
+	raw, err := read(s.config)
+	if err != nil {
+		return
+	}
+	doc := script.Settings(string(raw), "site", "base", "integrations", "srcDir")
+	s.spreads(s.config, doc)
+	if dir, ok := doc["srcDir"].(string); ok {
+		s.content = path.Join(root, dir, "content/docs")
+	}
+	if address, ok := doc["site"].(string); ok {
+		base, _ := doc["base"].(string)
+		s.setOrigin(s.config, "site", strings.TrimRight(address, "/")+path.Clean("/"+base))
+	} else if doc["site"] != nil {
+		s.warn(s.config, "site is computed; set --site-url")
+	}
+}
+
+func (d *decider) starlight(e *Entry) Decision {
+	rel, ok := d.inside(e.Path)
+	if !ok {
+		return d.outside(d.Config())
+	}
+	if !slices.Contains([]string{".markdown", ".mdown", ".mkdn", ".mkd", ".mdwn", ".md", ".mdx"}, strings.ToLower(path.Ext(rel))) {
+		return d.formats(e)
+	}
+	for part := range strings.SplitSeq(rel, "/") {
+		if strings.HasPrefix(part, "_") {
+			return Decision{Included, "Starlight makes no pages of names that begin with _", ""}
+		}
+	}
+	return Decision{Published, "lies in src/content/docs", d.Config()}
+}
+
+func (l *layout) readStarlight(src []byte) {
+	for _, m := range objectsAt(src, "locales") {
+		l.readLocales(m)
+	}
+	if m := defaultLocale.FindSubmatch(src); m != nil && string(m[1]) != "root" {
+		l.setDefault(cmp.Or(l.locales[strings.ToLower(string(m[1]))], string(m[1])))
+	}
+	l.readObject(src, "i18n", "defaultLocale")
+	for _, at := range starlightLabels.FindAllIndex(src, mostObjects) { // the plugin starlight-versions
+		v, _ := script.Literal(string(src[at[1]:]))
+		m, _ := v.(map[string]any)
+		list, _ := m["versions"].([]any)
+		for _, x := range list {
+			if of, ok := x.(map[string]any); ok {
+				if slug, ok := of["slug"].(string); ok {
+					label, _ := of["label"].(string)
+					l.versions[strings.ToLower(slug)] = cmp.Or(label, slug)
+				}
+			}
+		}
+		if of, ok := m["current"].(map[string]any); ok {
+			l.latest, _ = of["label"].(string)
+		}
+	}
+}
