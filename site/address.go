@@ -9,6 +9,7 @@ import (
 
 	"docent/api"
 	"docent/markup"
+	"docent/site/anchor"
 )
 
 // origin sets the address of the site as a file states it. Addresses that come with an example say nothing.
@@ -149,3 +150,11 @@ func routePattern(from string) *regexp.Regexp {
 	}
 	return re
 }
+
+// Anchors are the anchors that the site's generator gives the headings of one page, in their order.
+func (s *Site) Anchors(headings []markup.Heading) []string {
+	return anchor.Of(s.Kind, s.anchors).Anchors(headings)
+}
+
+// AnchorRule names the rule of the anchors: where it is the same as before, so are they.
+func (s *Site) AnchorRule() string { return anchor.Of(s.Kind, s.anchors).Name }

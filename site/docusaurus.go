@@ -195,7 +195,7 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 	slices.SortStableFunc(s.plugins, func(a, b plugin) int { return len(b.folder) - len(a.folder) })
 	markdownOptions, _ := doc["markdown"].(map[string]any)
 	anchors, _ := markdownOptions["anchors"].(map[string]any)
-	s.keepCase = anchors["maintainCase"] == true
+	s.anchors.KeepCase = anchors["maintainCase"] == true
 	if base, ok := doc["baseUrl"].(string); ok {
 		s.base = strings.Trim(base, "/")
 	}

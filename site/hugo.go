@@ -139,7 +139,7 @@ func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
 		m, _ := parser[key].(map[string]any)
 		parser = lowerKeys(m)
 	}
-	s.anchorType = orElse(text(parser["autoidtype"]), text(parser["autoheadingidtype"]))
+	s.anchors.HugoType = orElse(text(parser["autoidtype"]), text(parser["autoheadingidtype"]))
 }
 
 var hugoFormats = map[string]bool{".md": true, ".mdown": true, ".markdown": true, ".html": true, ".htm": true, ".adoc": true, ".asciidoc": true, ".ad": true, ".rst": true, ".org": true, ".pandoc": true, ".pdc": true}

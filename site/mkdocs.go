@@ -9,6 +9,7 @@ import (
 
 	"docent/api"
 	"docent/formats"
+	"docent/site/anchor"
 	"docent/site/pattern"
 )
 
@@ -96,7 +97,7 @@ func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
 	s.ignored, s.ignoring = s.ignores(from["exclude_docs"], strings.Split(text("exclude_docs"), "\n")), from["exclude_docs"]
 	s.drafts, s.drafting = s.ignores(from["draft_docs"], strings.Split(text("draft_docs"), "\n")), from["draft_docs"]
 	s.setOrigin(from["site_url"], "site_url", text("site_url"))
-	s.toc = readToc(doc["markdown_extensions"])
+	s.anchors.Toc = anchor.ReadToc(doc["markdown_extensions"])
 	var plugins []any
 	if n, ok := doc["plugins"]; ok && n.Decode(&plugins) == nil {
 		for _, p := range plugins {

@@ -14,6 +14,7 @@ import (
 
 	"docent/api"
 	"docent/formats"
+	"docent/site/anchor"
 	"docent/site/pattern"
 )
 
@@ -51,12 +52,9 @@ type Site struct {
 	allShown  bool // Mintlify: pages outside of the navigation are searched too
 	unlisted  bool // the navigation lists what is searched
 	layout    *layout
-	// What the configuration says of the anchors of headings.
-	anchorType string // Hugo's autoHeadingIDType
-	keepCase   bool   // Docusaurus's maintainCase
-	toc        tocRule
-	apis       map[string]string // Mintlify: folders of the pages that are made of descriptions of APIs, by their paths
-	macros     bool              // the plug-in macros of MkDocs
+	anchors   anchor.Settings
+	apis      map[string]string // Mintlify: folders of the pages that are made of descriptions of APIs, by their paths
+	macros    bool              // the plug-in macros of MkDocs
 }
 
 // A Warning is something of a configuration that bears on what is published and cannot be read.

@@ -35,8 +35,10 @@ var mayImport = []struct {
 	{"docent/markup", []string{"docent/formats"}},
 	{"docent/site/pattern", nil},
 	{"docent/site/script", nil},
+	{"docent/site/anchor", []string{"docent/api", "docent/markup"}},
 	{"docent/site", []string{
-		"docent/api", "docent/formats", "docent/markup", "docent/site/pattern", "docent/site/script",
+		"docent/api", "docent/formats", "docent/markup", "docent/site/anchor", "docent/site/pattern",
+		"docent/site/script",
 	}},
 	{"docent/datadir", nil},
 	{"docent/control", []string{"docent/api", "docent/datadir"}},

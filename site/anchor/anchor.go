@@ -1,4 +1,5 @@
-package site
+// Package anchor makes the anchors of headings as the generators of documentation sites do.
+package anchor
 
 import (
 	"fmt"
@@ -16,23 +17,52 @@ import (
 	"docent/markup"
 )
 
-// An anchorRule is how a generator names the headings of a page in addresses.
-type anchorRule struct {
-	name  string // two rules of one name give the same anchors
-	slug  func(text string) string
-	again func(slug string, n int, taken func(string) bool) string // the anchor of a heading whose slug is taken
-	first bool                                                     // explicit anchors are taken before any slug is made
-	shown func(slug string) string                                 // what pages make of a slug that is unique; nil where that is it
+// A Rule is how a generator names the headings of a page in addresses.
+type Rule struct {
+	Name    string // two rules of one name give the same anchors
+	slug    func(text string) string
+	again   func(slug string, n int, taken func(string) bool) string // the anchor of a heading whose slug is taken
+	first   bool                                                     // explicit anchors are taken before any slug is made
+	unnamed bool                                                     // a heading without a slug gets an anchor as one does whose slug is taken
+	shown   func(slug string) string                                 // what pages make of a slug that is unique; nil where that is it
 }
 
-// Anchors are the anchors that the site's generator gives the headings of one page, in their order: explicit ones as they
-// are, and of each other heading its slug, made unique.
-func (s *Site) Anchors(headings []markup.Heading) []string {
-	rule := s.anchorRule()
+// Settings are what a configuration says of anchors.
+type Settings struct {
+	HugoType string // Hugo's autoHeadingIDType
+	KeepCase bool   // Docusaurus's maintainCase
+	Toc      Toc
+}
+
+// Of is the rule of a generator.
+func Of(kind api.SiteKind, s Settings) Rule {
+	rule := Rule{Name: "github", slug: markup.Slug, again: numbered1}
+	switch kind {
+	case api.SiteDocusaurus:
+		if s.KeepCase {
+			rule.Name, rule.slug = "github, case kept", markup.SlugInCase
+		}
+	case api.SiteVitePress:
+		rule.Name, rule.slug = "vitepress", vitePressSlug
+	case api.SiteStarlight:
+		rule.Name, rule.slug = "astro", func(text string) string { return strings.TrimSuffix(markup.Slug(text), "-") }
+	case api.SiteMintlify:
+		rule.Name, rule.slug, rule.again, rule.shown = "mintlify", mintlifySlug, numbered2, mintlifyShown
+	case api.SiteHugo:
+		rule.Name, rule.slug = "hugo "+s.HugoType, func(text string) string { return hugoSlug(s.HugoType, text) }
+	case api.SiteMkDocs:
+		rule = Rule{Name: fmt.Sprintf("mkdocs %+v", s.Toc), slug: s.Toc.slug, again: underscored1, first: true, unnamed: true}
+	}
+	return rule
+}
+
+// Anchors are the anchors of the headings of one page, in their order: explicit ones as they are, and of each other heading its
+// slug, made unique.
+func (r Rule) Anchors(headings []markup.Heading) []string {
 	out := make([]string, len(headings))
 	used := make(map[string]bool, len(headings))
 	for _, h := range headings {
-		if h.Custom && rule.first {
+		if h.Custom && r.first {
 			used[h.Anchor] = true
 		}
 	}
@@ -40,42 +70,18 @@ func (s *Site) Anchors(headings []markup.Heading) []string {
 	for i, h := range headings {
 		anchor := h.Anchor
 		if !h.Custom {
-			slug := rule.slug(h.Text)
-			if anchor = slug; used[anchor] || anchor == "" && s.Kind == api.SiteMkDocs {
-				anchor = rule.again(slug, counts[slug], func(a string) bool { return used[a] })
+			slug := r.slug(h.Text)
+			if anchor = slug; used[anchor] || anchor == "" && r.unnamed {
+				anchor = r.again(slug, counts[slug], func(a string) bool { return used[a] })
 			}
 			counts[slug]++
 		}
 		out[i], used[anchor] = anchor, true
-		if rule.shown != nil && !h.Custom {
-			out[i] = rule.shown(anchor)
+		if r.shown != nil && !h.Custom {
+			out[i] = r.shown(anchor)
 		}
 	}
 	return out
-}
-
-// AnchorRule names the rule of the anchors: where it is the same as before, so are they.
-func (s *Site) AnchorRule() string { return s.anchorRule().name }
-
-func (s *Site) anchorRule() anchorRule {
-	rule := anchorRule{name: "github", slug: markup.Slug, again: numbered1}
-	switch s.Kind {
-	case api.SiteDocusaurus:
-		if s.keepCase {
-			rule.name, rule.slug = "github, case kept", markup.SlugInCase
-		}
-	case api.SiteVitePress:
-		rule.name, rule.slug = "vitepress", vitePressSlug
-	case api.SiteStarlight:
-		rule.name, rule.slug = "astro", func(text string) string { return strings.TrimSuffix(markup.Slug(text), "-") }
-	case api.SiteMintlify:
-		rule.name, rule.slug, rule.again, rule.shown = "mintlify", mintlifySlug, numbered2, mintlifyShown
-	case api.SiteHugo:
-		rule.name, rule.slug = "hugo "+s.anchorType, func(text string) string { return hugoSlug(s.anchorType, text) }
-	case api.SiteMkDocs:
-		rule = anchorRule{name: fmt.Sprintf("mkdocs %+v", s.toc), slug: s.toc.slug, again: underscored1, first: true}
-	}
-	return rule
 }
 
 // numbered1 counts from 1: a, a-1, a-2.
@@ -171,8 +177,8 @@ func withoutAccents(text string) string {
 	return norm.NFC.String(b.String())
 }
 
-// A tocRule is how the extension toc of Python-Markdown makes anchors, with the functions of PyMdown.
-type tocRule struct {
+// A Toc is how the extension toc of Python-Markdown makes anchors, with the functions of PyMdown.
+type Toc struct {
 	Separator string
 	Pymdown   bool   // spaces become separators one by one
 	Unicode   bool   // letters other than ASCII stay
@@ -183,55 +189,20 @@ type tocRule struct {
 
 var tags = regexp.MustCompile(`</?[^>]*>`)
 
-func (t tocRule) slug(text string) string {
+func (t Toc) slug(text string) string {
 	separator := t.Separator
 	if separator == "" {
 		separator = "-"
 	}
-	word := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) }
-	var b strings.Builder
 	if t.Pymdown {
-		form := norm.NFC
-		switch t.Normalize {
-		case "NFD":
-			form = norm.NFD
-		case "NFKC":
-			form = norm.NFKC
-		case "NFKD":
-			form = norm.NFKD
-		}
-		text = strings.TrimSpace(tags.ReplaceAllString(form.String(text), ""))
-		switch t.Case {
-		case "lower":
-			text = markup.Lower(text)
-		case "lower-ascii":
-			text = strings.Map(func(r rune) rune {
-				if r >= 'A' && r <= 'Z' {
-					r += 'a' - 'A'
-				}
-				return r
-			}, text)
-		case "fold":
-			text = cases.Fold().String(text)
-		}
-		for _, r := range text {
-			switch {
-			case r == ' ':
-				b.WriteString(separator)
-			case r == '-' || word(r):
-				b.WriteRune(r)
-			}
-		}
-		if t.Encode {
-			return strings.NewReplacer("+", "%20", "%7E", "~").Replace(url.QueryEscape(b.String()))
-		}
-		return b.String()
+		return t.pymdownSlug(text, separator)
 	}
+	var b strings.Builder
 	if !t.Unicode {
 		text = norm.NFKD.String(text)
 	}
 	for _, r := range text {
-		if (t.Unicode || r < 0x80) && (r == '-' || word(r) || unicode.IsSpace(r)) {
+		if (t.Unicode || r < 0x80) && (r == '-' || isWord(r) || unicode.IsSpace(r)) {
 			b.WriteRune(r)
 		}
 	}
@@ -255,9 +226,44 @@ func (t tocRule) slug(text string) string {
 	return b.String()
 }
 
-// readToc reads how the extension toc is set among the extensions of Markdown.
-func readToc(n yaml.Node) tocRule {
-	var t tocRule
+func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) }
+
+var forms = map[string]norm.Form{"NFD": norm.NFD, "NFKC": norm.NFKC, "NFKD": norm.NFKD} // NFC is the default
+
+// pymdownSlug is slugify of PyMdown's slugs.
+func (t Toc) pymdownSlug(text, separator string) string {
+	text = strings.TrimSpace(tags.ReplaceAllString(forms[t.Normalize].String(text), ""))
+	switch t.Case {
+	case "lower":
+		text = markup.Lower(text)
+	case "lower-ascii":
+		text = strings.Map(func(r rune) rune {
+			if r >= 'A' && r <= 'Z' {
+				r += 'a' - 'A'
+			}
+			return r
+		}, text)
+	case "fold":
+		text = cases.Fold().String(text)
+	}
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == ' ':
+			b.WriteString(separator)
+		case r == '-' || isWord(r):
+			b.WriteRune(r)
+		}
+	}
+	if t.Encode {
+		return strings.NewReplacer("+", "%20", "%7E", "~").Replace(url.QueryEscape(b.String()))
+	}
+	return b.String()
+}
+
+// ReadToc reads how the extension toc is set among the extensions of Markdown.
+func ReadToc(n yaml.Node) Toc {
+	var t Toc
 	each(n, func(name string, options yaml.Node) {
 		if name != "toc" && name != "markdown.extensions.toc" {
 			return
@@ -275,7 +281,7 @@ func readToc(n yaml.Node) tocRule {
 }
 
 // read takes a function that makes slugs, by its name in Python.
-func (t *tocRule) read(v yaml.Node) {
+func (t *Toc) read(v yaml.Node) {
 	name := v.Value
 	if _, tagged, ok := strings.Cut(v.Tag, "python/"); ok {
 		if _, of, ok := strings.Cut(tagged, ":"); ok {
