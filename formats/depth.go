@@ -23,7 +23,7 @@ func checkDepth(s syntax, src []byte) error {
 }
 
 // depth is how deep src nests; it stops counting past limit. Of src that the format's parser refuses, it is at least the depth
-// that the parser reaches before it does. It takes one step a byte.
+// that the parser reaches before it does. It takes one step a byte, and is one table: what each byte does.
 func depth(s syntax, src []byte, limit int) int {
 	open, dots, deepest := 0, 0, 0
 	for i := 0; i < len(src) && deepest <= limit; i++ {

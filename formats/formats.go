@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
@@ -27,6 +29,19 @@ type DepthError struct{ Format string }
 
 func (e *DepthError) Error() string {
 	return fmt.Sprintf("the %s is nested deeper than %d levels", e.Format, MaxDepth)
+}
+
+// Decode decodes a file into v by the ending of its name.
+func Decode(name string, src []byte, v any) error {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".json":
+		return JSON(src, v)
+	case ".toml":
+		return TOML(src, v)
+	case ".yaml", ".yml":
+		return YAML(src, v)
+	}
+	return fmt.Errorf("%s is neither JSON, YAML nor TOML", name)
 }
 
 // JSON decodes JSON into v. Comments and commas behind the last element are allowed, as documentation sites allow them.

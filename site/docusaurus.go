@@ -22,6 +22,8 @@ const (
 	pagesPlugin pluginKind = "pages"
 )
 
+var pluginKinds = []pluginKind{docsPlugin, blogPlugin, pagesPlugin}
+
 // A plugin of Docusaurus makes pages of one folder's files.
 type plugin struct {
 	kind             pluginKind
@@ -44,92 +46,49 @@ var (
 	markdown    = pattern.Globs("**/*.{md,mdx}")
 )
 
+// A docusaurusConfig is the configuration of a Docusaurus site while it is read.
+type docusaurusConfig struct {
+	*Site
+	root  string // folder of the site, relative to the repository's root
+	text  string
+	doc   map[string]any
+	files []string
+	read  func(string) ([]byte, error)
+}
+
 func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error)) {
-	root := s.docsDir
+	c := docusaurusConfig{Site: s, root: s.docsDir, files: files, read: read}
 	known := strings.HasPrefix(path.Base(s.config), "docusaurus.config.")
-	var doc map[string]any
-	text := "" // of the configuration
 	if known {
-		root = s.folder()
-		s.content = root
+		c.root = s.folder()
+		s.content = c.root
 		if raw, err := read(s.config); err == nil {
-			text = string(raw)
-			doc = script.Settings(text, "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName", "markdown")
-			if doc == nil && len(strings.TrimSpace(string(raw))) > 0 && !emptyExport.Match(raw) {
+			c.text = string(raw)
+			c.doc = script.Settings(c.text, "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName", "markdown")
+			if c.doc == nil && strings.TrimSpace(c.text) != "" && !emptyExport.Match(raw) {
 				s.warn(s.config, "its settings are computed; set --exclude and --site-url")
 			}
 		}
 	}
-	s.spreads(s.config, doc)
-	add := func(kind pluginKind, v any) {
-		options, ok := v.(map[string]any)
-		if v == false {
-			return
+	s.spreads(s.config, c.doc)
+	if classic := c.readPresets(); c.readPlugins() == 0 && !classic { // nothing is known of them
+		for _, kind := range pluginKinds {
+			c.add(kind, nil)
 		}
-		if !ok && v != nil && v != true {
-			s.warn(s.config, "options of the plugin %s are computed; set --exclude", kind)
-		}
-		s.spreads(s.config, options)
-		p := plugin{kind: kind, id: "default", root: root, current: true, exclude: underscored, include: markdown}
-		p.folder, p.route = map[pluginKind]string{docsPlugin: "docs", blogPlugin: "blog", pagesPlugin: "src/pages"}[kind], map[pluginKind]string{docsPlugin: "docs", blogPlugin: "blog"}[kind]
-		for key, to := range map[string]*string{"path": &p.folder, "routeBasePath": &p.route, "id": &p.id} {
-			switch v := options[key].(type) {
-			case nil:
-			case string:
-				*to = v
-			default:
-				s.warn(s.config, "%s of the plugin %s is computed", key, kind)
-			}
-		}
-		p.folder, p.route = path.Join(root, p.folder), strings.Trim(p.route, "/")
-		if kind == docsPlugin {
-			p.sidebar = s.sidebarOf(p, options["sidebarPath"], text, files)
-		}
-		if v, ok := options["include"]; ok && kind != pagesPlugin {
-			p.include = s.globList(s.config, "include", v)
-		}
-		if v, ok := options["exclude"]; ok {
-			p.exclude = s.globList(s.config, "exclude", v)
-			if _, whole := strs(v); !whole {
-				p.exclude = append(slices.Clone(p.exclude), underscored...) // as a rule a computed list adds to the usual one
-			}
-		}
-		p.current = options["includeCurrentVersion"] != false
-		if v, ok := options["onlyIncludeVersions"]; ok {
-			list, whole := strs(v)
-			if whole {
-				p.versions, p.versioned = list, true
-				p.current = p.current && slices.Contains(list, "current")
-			} else {
-				s.warn(s.config, "onlyIncludeVersions is computed; set --exclude")
-			}
-		}
-		if name := path.Join(path.Dir(s.config), versionsFile(p.id)); kind == docsPlugin && !p.versioned && slices.Contains(files, name) {
-			var list []string
-			if raw, err := read(name); err == nil && formats.JSON(raw, &list) == nil {
-				p.versions, p.versioned = list, true
-			}
-		}
-		for _, v := range p.versions {
-			if v != "current" && p.last == "" {
-				p.last = v
-			}
-		}
-		if last, ok := options["lastVersion"].(string); ok {
-			p.last = last
-		}
-		p.paths = map[string]string{}
-		versions, _ := options["versions"].(map[string]any)
-		for v, o := range versions {
-			m, _ := o.(map[string]any)
-			if to, ok := m["path"].(string); ok {
-				p.paths[v] = to
-			}
-		}
-		s.plugins = append(s.plugins, p)
 	}
-	presets, _ := doc["presets"].([]any)
-	classic := false
+	if !known {
+		s.plugins = append(s.plugins, plugin{kind: docsPlugin, id: "default", root: c.root, folder: c.root, include: markdown, exclude: underscored, current: true, whole: true,
+			sidebar: s.sidebarOf(plugin{id: "default", root: c.root}, nil, "", files)})
+	}
+	// The deepest folder counts.
+	slices.SortStableFunc(s.plugins, func(a, b plugin) int { return len(b.folder) - len(a.folder) })
+	s.anchors.KeepCase = object(object(c.doc["markdown"])["anchors"])["maintainCase"] == true
+	c.readAddress()
+}
+
+// readPresets reads the plugins of the preset classic, and tells whether there is one.
+func (c *docusaurusConfig) readPresets() (classic bool) {
+	presets, _ := c.doc["presets"].([]any)
 	for _, v := range presets {
 		entry, ok := v.([]any)
 		if !ok && v != nil {
@@ -143,22 +102,27 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 		if len(entry) > 1 {
 			options, ok = entry[1].(map[string]any)
 			if !ok {
-				s.warn(s.config, "options of a preset are computed; set --exclude")
+				c.warn(c.config, "options of a preset are computed; set --exclude")
 			}
 		}
 		if named && name != "classic" && !strings.Contains(name, "preset-classic") && options["docs"] == nil && options["blog"] == nil && options["pages"] == nil {
 			continue
 		}
 		classic = true
-		s.spreads(s.config, options)
-		add(docsPlugin, options["docs"])
-		add(blogPlugin, options["blog"])
-		add(pagesPlugin, options["pages"])
+		c.spreads(c.config, options)
+		for _, kind := range pluginKinds {
+			c.add(kind, options[string(kind)])
+		}
 	}
-	if _, computed := doc["presets"].(script.Computed); computed {
-		s.warn(s.config, "presets are computed; set --exclude")
+	if _, computed := c.doc["presets"].(script.Computed); computed {
+		c.warn(c.config, "presets are computed; set --exclude")
 	}
-	plugins, _ := doc["plugins"].([]any)
+	return classic
+}
+
+// readPlugins reads the plugins that stand outside of presets. It returns how many plugins are known then.
+func (c *docusaurusConfig) readPlugins() int {
+	plugins, _ := c.doc["plugins"].([]any)
 	for _, v := range plugins {
 		entry, ok := v.([]any)
 		if !ok {
@@ -169,45 +133,112 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 		}
 		name, ok := entry[0].(string)
 		if !ok {
-			s.warn(s.config, "a plugin is computed: its pages are not known")
+			c.warn(c.config, "a plugin is computed: its pages are not known")
 			continue
 		}
-		for _, kind := range []pluginKind{docsPlugin, blogPlugin, pagesPlugin} {
+		var options any
+		if len(entry) > 1 {
+			options = entry[1]
+		}
+		for _, kind := range pluginKinds {
 			if strings.HasSuffix(name, "content-"+string(kind)) {
-				var options any
-				if len(entry) > 1 {
-					options = entry[1]
-				}
-				add(kind, options)
+				c.add(kind, options)
 			}
 		}
 	}
-	if !classic && len(s.plugins) == 0 { // nothing is known of them
-		add(docsPlugin, nil)
-		add(blogPlugin, nil)
-		add(pagesPlugin, nil)
+	return len(c.plugins)
+}
+
+// add adds a plugin with its options; false for one that is off.
+func (c *docusaurusConfig) add(kind pluginKind, v any) {
+	if v == false {
+		return
 	}
-	if !known {
-		s.plugins = append(s.plugins, plugin{kind: docsPlugin, id: "default", root: root, folder: root, include: markdown, exclude: underscored, current: true, whole: true,
-			sidebar: s.sidebarOf(plugin{id: "default", root: root}, nil, "", files)})
+	options, ok := v.(map[string]any)
+	if !ok && v != nil && v != true {
+		c.warn(c.config, "options of the plugin %s are computed; set --exclude", kind)
 	}
-	// The deepest folder counts.
-	slices.SortStableFunc(s.plugins, func(a, b plugin) int { return len(b.folder) - len(a.folder) })
-	markdownOptions, _ := doc["markdown"].(map[string]any)
-	anchors, _ := markdownOptions["anchors"].(map[string]any)
-	s.anchors.KeepCase = anchors["maintainCase"] == true
-	if base, ok := doc["baseUrl"].(string); ok {
-		s.base = strings.Trim(base, "/")
+	c.spreads(c.config, options)
+	p := plugin{kind: kind, id: "default", root: c.root, current: true, exclude: underscored, include: markdown}
+	switch kind {
+	case docsPlugin, blogPlugin:
+		p.folder, p.route = string(kind), string(kind)
+	case pagesPlugin:
+		p.folder = "src/pages"
 	}
-	if address, ok := doc["url"].(string); ok {
-		base, _ := doc["baseUrl"].(string)
-		if _, computed := doc["baseUrl"].(script.Computed); computed {
-			s.warn(s.config, "baseUrl is computed; set --site-url")
-		} else {
-			s.setOrigin(s.config, "url and baseUrl", strings.TrimRight(address, "/")+path.Clean("/"+base))
+	for _, o := range []struct {
+		key string
+		to  *string
+	}{{"path", &p.folder}, {"routeBasePath", &p.route}, {"id", &p.id}} {
+		switch v := options[o.key].(type) {
+		case nil:
+		case string:
+			*o.to = v
+		default:
+			c.warn(c.config, "%s of the plugin %s is computed", o.key, kind)
 		}
-	} else if doc["url"] != nil {
-		s.warn(s.config, "url is computed; set --site-url")
+	}
+	p.folder, p.route = path.Join(c.root, p.folder), strings.Trim(p.route, "/")
+	if v, ok := options["include"]; ok && kind != pagesPlugin {
+		p.include = c.globList(c.config, "include", v)
+	}
+	if v, ok := options["exclude"]; ok {
+		p.exclude = c.globList(c.config, "exclude", v)
+		if _, whole := strs(v); !whole {
+			p.exclude = append(slices.Clone(p.exclude), underscored...) // as a rule a computed list adds to the usual one
+		}
+	}
+	if kind == docsPlugin {
+		p.sidebar = c.sidebarOf(p, options["sidebarPath"], c.text, c.files)
+	}
+	c.readVersions(&p, options)
+	c.plugins = append(c.plugins, p)
+}
+
+// readVersions reads which versions a plugin shows, and where.
+func (c *docusaurusConfig) readVersions(p *plugin, options map[string]any) {
+	p.current = options["includeCurrentVersion"] != false
+	if v, ok := options["onlyIncludeVersions"]; ok {
+		if list, whole := strs(v); whole {
+			p.versions, p.versioned = list, true
+			p.current = p.current && slices.Contains(list, "current")
+		} else {
+			c.warn(c.config, "onlyIncludeVersions is computed; set --exclude")
+		}
+	}
+	if name := path.Join(path.Dir(c.config), versionsFile(p.id)); p.kind == docsPlugin && !p.versioned && slices.Contains(c.files, name) {
+		var list []string
+		if raw, err := c.read(name); err == nil && formats.JSON(raw, &list) == nil {
+			p.versions, p.versioned = list, true
+		}
+	}
+	if i := slices.IndexFunc(p.versions, func(v string) bool { return v != "current" }); i >= 0 {
+		p.last = p.versions[i]
+	}
+	if last, ok := options["lastVersion"].(string); ok {
+		p.last = last
+	}
+	p.paths = map[string]string{}
+	for v, o := range object(options["versions"]) {
+		if to, ok := object(o)["path"].(string); ok {
+			p.paths[v] = to
+		}
+	}
+}
+
+func (c *docusaurusConfig) readAddress() {
+	base, plain := c.doc["baseUrl"].(string)
+	if plain {
+		c.base = strings.Trim(base, "/")
+	}
+	_, computed := c.doc["baseUrl"].(script.Computed)
+	switch address, ok := c.doc["url"].(string); {
+	case ok && computed:
+		c.warn(c.config, "baseUrl is computed; set --site-url")
+	case ok:
+		c.setOrigin(c.config, "url and baseUrl", strings.TrimRight(address, "/")+path.Clean("/"+base))
+	case c.doc["url"] != nil:
+		c.warn(c.config, "url is computed; set --site-url")
 	}
 }
 
@@ -481,4 +512,27 @@ func (l *layout) findInstances(files []siteConfig, pages []string) {
 			}
 		}
 	}
+}
+
+func (s *Site) shownByDocusaurus(r Page, n fileName) string {
+	at := s.locate(r.Path)
+	n.dir = path.Dir(at.rel)
+	switch at.plugin.kind {
+	case blogPlugin:
+		return at.post(r)
+	case pagesPlugin:
+		if n.index {
+			n.stem = ""
+		}
+		return strings.Trim(path.Join(at.prefix, n.dir, n.stem), "/")
+	}
+	n.dir = WithoutNumbers(strings.Trim(path.Clean("/"+n.dir), "/"))
+	stem := cmp.Or(r.ID, withoutNumber(n.stem))
+	own := n.beside(stem)
+	if r.Slug != "" {
+		own = n.beside(r.Slug)
+	} else if r.ID == "" && (strings.EqualFold(stem, "index") || strings.EqualFold(stem, "readme") || strings.EqualFold(stem, path.Base(n.dir))) {
+		own = n.dir
+	}
+	return strings.Trim(path.Join(at.prefix, own), "/")
 }

@@ -1,6 +1,8 @@
 package site
 
 import (
+	"cmp"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -52,6 +54,31 @@ func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
 		return
 	}
 	dir := strings.TrimSuffix(strings.TrimSuffix(s.folder(), "config/_default"), "/")
+	settings := s.hugoSettings(files, dir, read)
+	s.content = path.Join(dir, cmp.Or(text(settings["contentdir"]), "content"))
+	s.language = cmp.Or(strings.ToLower(text(settings["defaultcontentlanguage"])), "en")
+	s.trees = slices.Concat(s.languageTrees(settings, dir), s.mountedTrees(settings, dir), []tree{{folder: s.content}})
+	is := func(key string) bool { return settings[key] == true }
+	s.build = hugoBuild{drafts: is("builddrafts"), future: is("buildfuture"), expired: is("buildexpired"), cascade: readCascades(settings["cascade"])}
+	patterns, _ := strs(settings["ignorefiles"])
+	for _, p := range patterns {
+		re, err := regexp.Compile(p)
+		if err != nil {
+			s.warn(s.config, "the pattern %q of ignoreFiles is not understood; set --exclude", p)
+			continue
+		}
+		s.build.ignore = append(s.build.ignore, re)
+	}
+	s.setOrigin(s.config, "baseURL", text(settings["baseurl"]))
+	parser := settings
+	for _, key := range []string{"markup", "goldmark", "parser"} {
+		parser = lowerKeys(object(parser[key]))
+	}
+	s.anchors.HugoType = cmp.Or(text(parser["autoidtype"]), text(parser["autoheadingidtype"]))
+}
+
+// hugoSettings joins the files of a configuration. What the file says that is named for the site goes before what others say.
+func (s *Site) hugoSettings(files []string, dir string, read func(string) ([]byte, error)) map[string]any {
 	settings := map[string]any{}
 	for _, f := range files {
 		base, full := path.Base(f), path.Join(s.docsDir, path.Dir(f))
@@ -61,14 +88,7 @@ func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
 		raw, err := read(f)
 		var doc map[string]any
 		if err == nil {
-			switch path.Ext(f) {
-			case ".toml":
-				err = formats.TOML(raw, &doc)
-			case ".yml", ".yaml":
-				err = formats.YAML(raw, &doc)
-			case ".json":
-				err = formats.JSON(raw, &doc)
-			}
+			err = formats.Decode(f, raw, &doc)
 		}
 		if err != nil {
 			s.unreadable(f, err)
@@ -84,62 +104,47 @@ func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
 			}
 		}
 	}
-	text := func(v any) string { t, _ := v.(string); return t }
-	s.content = path.Join(dir, orElse(text(settings["contentdir"]), "content"))
-	s.language = orElse(strings.ToLower(text(settings["defaultcontentlanguage"])), "en")
-	languages, _ := settings["languages"].(map[string]any)
-	own := []tree{}
-	for _, code := range sortedKeys(languages) {
-		m, _ := languages[code].(map[string]any)
-		m = lowerKeys(m)
-		t := tree{folder: path.Join(dir, text(m["contentdir"]))}
+	return settings
+}
+
+// languageTrees are the folders of languages that have one of their own.
+func (s *Site) languageTrees(settings map[string]any, dir string) (out []tree) {
+	languages := object(settings["languages"])
+	for _, code := range slices.Sorted(maps.Keys(languages)) {
+		folder := text(lowerKeys(object(languages[code]))["contentdir"])
+		if folder == "" {
+			continue
+		}
+		t := tree{folder: path.Join(dir, folder)}
 		if !strings.EqualFold(code, s.language) || settings["defaultcontentlanguageinsubdir"] == true {
 			t.language = strings.ToLower(code)
 		}
-		if text(m["contentdir"]) != "" {
-			own = append(own, t)
-		}
+		out = append(out, t)
 	}
-	if module, ok := settings["module"].(map[string]any); ok {
-		mounts, _ := lowerKeys(module)["mounts"].([]any)
-		for _, v := range mounts {
-			m, _ := v.(map[string]any)
-			m = lowerKeys(m)
-			target, source := path.Clean(text(m["target"])), text(m["source"])
-			if source == "" || target != "content" && !strings.HasPrefix(target, "content/") {
-				continue
-			}
-			t := tree{folder: path.Join(dir, source), mounted: strings.TrimPrefix(strings.TrimPrefix(target, "content"), "/")}
-			if lang := text(m["lang"]); lang != "" && !strings.EqualFold(lang, s.language) {
-				t.language = strings.ToLower(lang)
-			}
-			own = append(own, t)
-			for _, k := range []string{"excludefiles", "includefiles", "files"} {
-				if m[k] != nil {
-					s.warn(s.config, "%s of a mount is not read; set --exclude", k)
-				}
-			}
-		}
-	}
-	s.trees = append(own, tree{folder: s.content})
-	is := func(key string) bool { return settings[key] == true }
-	s.build = hugoBuild{drafts: is("builddrafts"), future: is("buildfuture"), expired: is("buildexpired"), cascade: readCascades(settings["cascade"])}
-	patterns, _ := strs(settings["ignorefiles"])
-	for _, p := range patterns {
-		re, err := regexp.Compile(p)
-		if err != nil {
-			s.warn(s.config, "the pattern %q of ignoreFiles is not understood; set --exclude", p)
+	return out
+}
+
+// mountedTrees are the folders that the configuration mounts as content.
+func (s *Site) mountedTrees(settings map[string]any, dir string) (out []tree) {
+	mounts, _ := lowerKeys(object(settings["module"]))["mounts"].([]any)
+	for _, v := range mounts {
+		m := lowerKeys(object(v))
+		target, source := path.Clean(text(m["target"])), text(m["source"])
+		if source == "" || target != "content" && !strings.HasPrefix(target, "content/") {
 			continue
 		}
-		s.build.ignore = append(s.build.ignore, re)
+		t := tree{folder: path.Join(dir, source), mounted: strings.TrimPrefix(strings.TrimPrefix(target, "content"), "/")}
+		if lang := text(m["lang"]); lang != "" && !strings.EqualFold(lang, s.language) {
+			t.language = strings.ToLower(lang)
+		}
+		out = append(out, t)
+		for _, k := range []string{"excludefiles", "includefiles", "files"} {
+			if m[k] != nil {
+				s.warn(s.config, "%s of a mount is not read; set --exclude", k)
+			}
+		}
 	}
-	s.setOrigin(s.config, "baseURL", text(settings["baseurl"]))
-	parser := settings
-	for _, key := range []string{"markup", "goldmark", "parser"} {
-		m, _ := parser[key].(map[string]any)
-		parser = lowerKeys(m)
-	}
-	s.anchors.HugoType = orElse(text(parser["autoidtype"]), text(parser["autoheadingidtype"]))
+	return out
 }
 
 var hugoFormats = map[string]bool{".md": true, ".mdown": true, ".markdown": true, ".html": true, ".htm": true, ".adoc": true, ".asciidoc": true, ".ad": true, ".rst": true, ".org": true, ".pandoc": true, ".pdc": true}
@@ -173,6 +178,11 @@ func (d *decider) hugo(e *Entry) Decision {
 			break
 		}
 	}
+	return d.hugoBuilds(e, rel)
+}
+
+// hugoBuilds says of a page of Hugo's what its dates and the options of building it make of it.
+func (d *decider) hugoBuilds(e *Entry, rel string) Decision {
 	build, from := d.hugoBuild(e, rel)
 	if build.Draft != "" && !d.build.drafts {
 		return Decision{LeftOut, "cascade: " + build.Draft, from.Draft}
@@ -182,10 +192,10 @@ func (d *decider) hugo(e *Entry) Decision {
 		return Decision{Included, "build.render: " + build.Render, from.Render}
 	}
 	if at := e.Front.PublishAt; at != 0 && at > d.now.Unix() && !d.build.future {
-		return Decision{LeftOut, "is published from " + time.Unix(at, 0).UTC().Format(time.RFC3339) + " on", full}
+		return Decision{LeftOut, "is published from " + time.Unix(at, 0).UTC().Format(time.RFC3339) + " on", d.file(e.Path)}
 	}
 	if at := e.Front.ExpireAt; at != 0 && at <= d.now.Unix() && !d.build.expired {
-		return Decision{LeftOut, "has expired on " + time.Unix(at, 0).UTC().Format(time.RFC3339), full}
+		return Decision{LeftOut, "has expired on " + time.Unix(at, 0).UTC().Format(time.RFC3339), d.file(e.Path)}
 	}
 	if build.List == "never" {
 		return Decision{Unlisted, "build.list: never", from.List}
@@ -259,14 +269,7 @@ func (d *decider) hugoBuild(e *Entry, rel string) (b, from Build) {
 // readHugo reads the languages of a Hugo site. The names of its settings are in any case.
 func (l *layout) readHugo(f siteConfig) {
 	var doc map[string]any
-	switch path.Ext(f.path) {
-	case ".toml":
-		_ = formats.TOML(f.text, &doc)
-	case ".yaml", ".yml":
-		_ = formats.YAML(f.text, &doc)
-	case ".json":
-		_ = formats.JSON(f.text, &doc)
-	}
+	_ = formats.Decode(f.path, f.text, &doc) // openHugo says what cannot be read
 	doc = lowerKeys(doc)
 	site := strings.TrimSuffix(strings.TrimSuffix(path.Dir(f.path), "config/_default"), "/")
 	if tag, ok := doc["defaultcontentlanguage"].(string); ok {
@@ -286,4 +289,29 @@ func (l *layout) readHugo(f siteConfig) {
 			l.folders[path.Join(site, dir)] = tag
 		}
 	}
+}
+
+func (s *Site) shownByHugo(r Page, n fileName) string {
+	if prefix, rest, ok := s.inTree(r.Path); ok {
+		n.dir = path.Join(prefix, strings.Trim(path.Dir("/"+rest), "/"))
+	}
+	for _, code := range slices.Concat(Translations, slices.Sorted(maps.Keys(s.layout.locales))) {
+		if rest, ok := strings.CutSuffix(n.stem, "."+code); ok {
+			n.stem = rest
+			if code != s.language {
+				n.dir = path.Join(code, n.dir)
+			}
+			n.index = rest == "index" || rest == "_index"
+		}
+	}
+	own := n.beside(n.stem)
+	switch {
+	case r.Slug != "" && n.stem == "index": // a bundle: the folder is the page
+		own = path.Join(path.Dir(n.dir), r.Slug)
+	case r.Slug != "" && n.stem != "_index":
+		own = n.beside(strings.Trim(r.Slug, "/"))
+	case n.index:
+		own = n.dir
+	}
+	return asFolder(strings.ReplaceAll(strings.ToLower(own), " ", "-"))
 }

@@ -146,44 +146,55 @@ func (l *layout) languageOfPath(p string) (tag, rest string) {
 			return l.folders[folder], rest
 		}
 	}
-	lookup := func(name string) string {
-		name = strings.ToLower(strings.ReplaceAll(name, "_", "-"))
-		if len(l.locales) > 0 {
-			return l.locales[name]
-		}
-		return ""
-	}
 	rest = l.full(p)
 	if len(l.locales) == 0 {
 		rest = p
 	}
+	if tag, without := l.languageOfName(p, rest); tag != "" {
+		return tag, without
+	}
+	dirs := strings.Split(rest, "/")
+	switch {
+	case len(dirs) < 2:
+		return "", rest
+	case len(l.locales) > 0:
+		return l.namedFolder(dirs)
+	}
+	return l.likelyFolder(dirs)
+}
+
+// languageOfName is the language at the end of a page's name, as in guide.fr.md.
+func (l *layout) languageOfName(p, rest string) (tag, without string) {
 	dir, base := path.Split(rest)
 	stem := strings.TrimSuffix(base, path.Ext(base))
 	plain, suffix := strings.TrimSuffix(stem, path.Ext(stem)), strings.TrimPrefix(path.Ext(stem), ".")
-	if suffix != "" && plain != "" {
-		without := dir + plain + path.Ext(base)
-		tag := lookup(suffix)
-		if tag == "" && len(l.locales) == 0 && slices.Contains(Translations, strings.ToLower(suffix)) && (l.kind == api.SiteHugo || l.pages[PageKey(path.Join(path.Dir(p), plain+path.Ext(base)))]) {
-			tag = suffix
-		}
-		if tag != "" {
-			return tag, without
-		}
+	if suffix == "" || plain == "" {
+		return "", ""
 	}
-	dirs := strings.Split(rest, "/")
-	if len(dirs) < 2 {
-		return "", rest
-	}
+	without = dir + plain + path.Ext(base)
 	if len(l.locales) > 0 {
-		at := 0
-		for l.root == l.docsDir && at < len(dirs)-2 && slices.Contains([]string{"src", "app", "pages", "content", "docs"}, dirs[at]) && lookup(dirs[at]) == "" {
-			at++ // of a generator whose folder for pages is not known
-		}
-		if tag := lookup(dirs[at]); tag != "" {
-			return tag, path.Join(path.Join(dirs[:at]...), path.Join(dirs[at+1:]...))
-		}
-		return "", rest
+		return l.locales[FoldTag(suffix)], without
 	}
+	if slices.Contains(Translations, strings.ToLower(suffix)) && (l.kind == api.SiteHugo || l.pages[PageKey(path.Join(path.Dir(p), plain+path.Ext(base)))]) {
+		return suffix, without
+	}
+	return "", ""
+}
+
+// namedFolder finds the folder of a language that the configuration names.
+func (l *layout) namedFolder(dirs []string) (tag, rest string) {
+	at := 0
+	for l.root == l.docsDir && at < len(dirs)-2 && slices.Contains([]string{"src", "app", "pages", "content", "docs"}, dirs[at]) && l.locales[FoldTag(dirs[at])] == "" {
+		at++ // of a generator whose folder for pages is not known
+	}
+	if tag := l.locales[FoldTag(dirs[at])]; tag != "" {
+		return tag, path.Join(path.Join(dirs[:at]...), path.Join(dirs[at+1:]...))
+	}
+	return "", path.Join(dirs...)
+}
+
+// likelyFolder finds a folder that has the name of a language.
+func (l *layout) likelyFolder(dirs []string) (tag, rest string) {
 	at := 0
 	if len(dirs) > 2 && slices.Contains([]string{"i18n", "locales", "translations", "content", "docs"}, dirs[0]) {
 		at = 1
@@ -193,7 +204,7 @@ func (l *layout) languageOfPath(p string) (tag, rest string) {
 	if slices.Contains(Translations, code) || slices.Contains(doubtful, code) && (l.pages[PageKey(path.Join(above, below))] || l.pages[PageKey(path.Join(above, "en", below))]) {
 		return dirs[at], path.Join(above, below)
 	}
-	return "", rest
+	return "", path.Join(dirs...)
 }
 
 // IsLanguage reports whether a word is the tag of a language, rather than of a programming language or of anything else.

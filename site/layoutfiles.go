@@ -67,24 +67,7 @@ func (s *Site) readLayout(names []string, read func(string) ([]byte, error)) {
 		return cmp.Compare(strings.Count(a.path, "/"), strings.Count(b.path, "/"))
 	})
 	for _, f := range files {
-		stem := strings.TrimSuffix(path.Base(f.path), path.Ext(f.path))
-		switch {
-		case stem == "next.config":
-			l.readObject(f.text, "i18n", "defaultLocale")
-		case stem == "astro.config" && (kind == api.SiteStarlight || kind == api.SitePlain || kind == ""):
-			l.readStarlight(f.text)
-		case kind == api.SiteMintlify && (stem == "docs" || stem == "mint"):
-			l.readMintlify(f, s.docsDir, read)
-		case kind == api.SiteMkDocs && stem == "mkdocs":
-			l.readMkDocs(f.text)
-		case kind == api.SiteVitePress && strings.Contains(f.path, ".vitepress/"):
-			l.readVitePress(f.text)
-		case kind == api.SiteHugo && slices.Contains([]string{"hugo", "config", "languages"}, stem):
-			l.readHugo(f)
-		case kind == api.SiteDocusaurus && stem == "docusaurus.config":
-			l.readObject(f.text, "i18n", "defaultLocale")
-			l.docs = append(l.docs, readInstances(string(f.text))...)
-		}
+		l.readFile(f, read)
 	}
 	if kind == api.SiteMkDocs {
 		for _, t := range s.trees {
@@ -97,6 +80,42 @@ func (s *Site) readLayout(names []string, read func(string) ([]byte, error)) {
 	}
 	if kind == api.SiteDocusaurus || kind == api.SitePlain || kind == "" {
 		l.findInstances(files, pages)
+	}
+}
+
+// readFile reads one file of the configuration.
+func (l *layout) readFile(f siteConfig, read func(string) ([]byte, error)) {
+	stem := strings.TrimSuffix(path.Base(f.path), path.Ext(f.path))
+	if stem == "next.config" {
+		l.readObject(f.text, "i18n", "defaultLocale")
+		return
+	}
+	switch l.kind {
+	case api.SitePlain, "", api.SiteStarlight:
+		if stem == "astro.config" {
+			l.readStarlight(f.text)
+		}
+	case api.SiteMintlify:
+		if stem == "docs" || stem == "mint" {
+			l.readMintlify(f, l.docsDir, read)
+		}
+	case api.SiteMkDocs:
+		if stem == "mkdocs" {
+			l.readMkDocs(f.text)
+		}
+	case api.SiteVitePress:
+		if strings.Contains(f.path, ".vitepress/") {
+			l.readVitePress(f.text)
+		}
+	case api.SiteHugo:
+		if slices.Contains([]string{"hugo", "config", "languages"}, stem) {
+			l.readHugo(f)
+		}
+	case api.SiteDocusaurus:
+		if stem == "docusaurus.config" {
+			l.readObject(f.text, "i18n", "defaultLocale")
+			l.docs = append(l.docs, readInstances(string(f.text))...)
+		}
 	}
 }
 

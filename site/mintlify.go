@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -63,7 +64,7 @@ func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {
 func (s *Site) readAPIs(v any) {
 	add := func(file, folder string) {
 		if file != "" && !strings.Contains(file, "://") {
-			s.apis[path.Join(path.Dir(s.config), strings.TrimPrefix(file, "/"))] = strings.Trim(orElse(folder, "api-reference"), "/")
+			s.apis[path.Join(path.Dir(s.config), strings.TrimPrefix(file, "/"))] = strings.Trim(cmp.Or(folder, "api-reference"), "/")
 		}
 	}
 	switch v := v.(type) {

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ func (s *Site) openLanguages(files []string, read func(string) ([]byte, error)) 
 			continue
 		}
 		doc, _, _ := s.readMkDocs(file, read)
-		s.trees = append(s.trees, tree{folder: path.Join(s.docsDir, path.Dir(file), orElse(doc["docs_dir"].Value, "docs")), language: tag})
+		s.trees = append(s.trees, tree{folder: path.Join(s.docsDir, path.Dir(file), cmp.Or(doc["docs_dir"].Value, "docs")), language: tag})
 	}
 }
 
@@ -221,4 +222,28 @@ func (l *layout) readMkDocs(src []byte) {
 	if doc.Theme.Kind == yaml.MappingNode && doc.Theme.Decode(&theme) == nil {
 		l.setDefault(theme.Language)
 	}
+}
+
+func (s *Site) shownByMkDocs(r Page, n fileName) string {
+	translated := ""
+	if t, below, ok := s.treeOf(r.Path); ok {
+		translated = path.Join(t.language, below)
+	} else if tag, rest := s.layout.languageOfPath(r.Path); len(s.layout.locales) > 0 && tag != "" { // the plug-in i18n
+		if strings.EqualFold(tag, s.layout.byDefault) {
+			tag = ""
+		}
+		translated = path.Join(tag, rest)
+	}
+	if translated != "" {
+		n = nameOf(translated, "index", "README", "readme")
+	}
+	switch {
+	case !mkDocsPage(n.rel):
+		return n.rel // is copied as it is
+	case n.index:
+		return asFolder(n.dir)
+	case s.html:
+		return n.beside(n.stem + ".html")
+	}
+	return asFolder(n.beside(n.stem))
 }

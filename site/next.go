@@ -23,7 +23,8 @@ func (s *Site) openNext(files []string, read func(string) ([]byte, error)) {
 	if s.Kind != "" && s.Kind != api.SiteNext {
 		return
 	}
-	grouped, mdx, others, top := false, false, false, map[string]bool{}
+	grouped, mdx, others := false, false, false
+	top := map[string]bool{} // what stands in the root: pages and the folders of pages
 	for _, f := range files {
 		base := path.Base(f)
 		if stem := strings.TrimSuffix(base, path.Ext(base)); stem == "next.config" && (s.config == "" || strings.Count(f, "/") < strings.Count(s.config, "/")) {
@@ -33,13 +34,10 @@ func (s *Site) openNext(files []string, read func(string) ([]byte, error)) {
 		if strings.HasPrefix(f, "../") || !IsPage(f) {
 			continue
 		}
-		dir := path.Dir(f)
 		mdx = mdx || path.Ext(base) == ".mdx"
-		grouped = grouped || slices.ContainsFunc(strings.Split(dir, "/"), group.MatchString)
-		if first, _, below := strings.Cut(f, "/"); below || PageKey(f) != "" && strings.ToLower(PageKey(f)) != "readme" {
-			if !strings.HasPrefix(first, ".") && !strings.HasPrefix(first, "_") {
-				top[first] = true
-			}
+		grouped = grouped || slices.ContainsFunc(strings.Split(path.Dir(f), "/"), group.MatchString)
+		if name := topName(f); name != "" {
+			top[name] = true
 		}
 	}
 	s.numbers = len(top) > 1 && mdx && !others
@@ -49,14 +47,26 @@ func (s *Site) openNext(files []string, read func(string) ([]byte, error)) {
 	if s.config != "" || s.numbers || grouped && mdx && !others {
 		s.Kind = api.SiteNext
 	}
-	if s.Kind != api.SiteNext || s.config == "" {
-		return
+	if s.Kind == api.SiteNext && s.config != "" {
+		s.readNext(read)
 	}
+}
+
+func (s *Site) readNext(read func(string) ([]byte, error)) {
 	if raw, err := read(s.config); err == nil {
-		if base, ok := script.Settings(string(raw), "basePath", "i18n", "output", "images", "reactStrictMode", "pageExtensions")["basePath"].(string); ok {
-			s.base = strings.Trim(base, "/")
-		}
+		base, _ := script.Settings(string(raw), "basePath", "i18n", "output", "images", "reactStrictMode", "pageExtensions")["basePath"].(string)
+		s.base = strings.Trim(base, "/")
 	}
+}
+
+// topName is the name in the root by which a page is found; empty for the root's own page and for what is hidden.
+func topName(page string) string {
+	first, _, below := strings.Cut(page, "/")
+	own := !below && (PageKey(page) == "" || strings.ToLower(PageKey(page)) == "readme")
+	if own || strings.HasPrefix(first, ".") || strings.HasPrefix(first, "_") {
+		return ""
+	}
+	return first
 }
 
 // routers are the folders that hold the pages of Next.js, Nextra and Fumadocs.

@@ -3,7 +3,6 @@ package site
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"docent/api"
@@ -59,21 +58,9 @@ func (s *Site) spreads(file string, m map[string]any) {
 	}
 }
 
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-func sortedKeys(m map[string]any) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}
+// object is a value as an object, and text as a text; nothing of another kind.
+func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
+func text(v any) string           { s, _ := v.(string); return s }
 
 // ignores reads the patterns of a configuration, and warns of those that are none.
 func (s *Site) ignores(file string, lines []string) pattern.List {

@@ -6,7 +6,6 @@ package site
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -130,38 +129,7 @@ type Page struct {
 func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site {
 	s := Site{Kind: p.Site, docsDir: p.DocsDir, content: p.DocsDir, labels: map[string]string{}, project: p,
 		exclude: pattern.NewList(p.Exclude...), include: pattern.NewList(p.Include...)}
-	rank := map[api.SiteKind]int{api.SiteMintlify: 6, api.SiteMkDocs: 5, api.SiteDocusaurus: 4, api.SiteVitePress: 3, api.SiteStarlight: 2, api.SiteHugo: 1}
-	found, config := api.SiteKind(""), ""
-	for _, file := range files {
-		kind := Configures(file)
-		if kind == api.SiteHugo && path.Base(file) == "config.toml" && !slices.ContainsFunc(files, func(o string) bool {
-			return strings.HasPrefix(path.Join(p.DocsDir, o), path.Join(p.DocsDir, path.Dir(file), "content")+"/")
-		}) {
-			continue // a config.toml of something else
-		}
-		if kind == "" && IsPage(file) && strings.HasPrefix(path.Base(file), "_index.") {
-			kind = api.SiteHugo
-		}
-		if kind == "" || p.Site != "" && kind != p.Site {
-			continue
-		}
-		if strings.HasPrefix(path.Base(file), "_category_.") {
-			s.readLabel(file, read)
-		}
-		if !speaks(file) {
-			continue
-		}
-		if kind == api.SiteStarlight {
-			if raw, err := read(file); err != nil || !bytes.Contains(raw, []byte("@astrojs/starlight")) {
-				continue // a site of Astro that is made in another way
-			}
-		}
-		// The file that is nearest to the root speaks for the site.
-		better := config == "" || weight(file) > weight(config) || weight(file) == weight(config) && strings.Count(file, "/") < strings.Count(config, "/")
-		if rank[kind] > rank[found] || kind == found && better {
-			found, config = kind, file
-		}
-	}
+	found, config := s.recognise(files, read)
 	if s.Kind == "" {
 		s.Kind = found
 	}
@@ -190,6 +158,50 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 	return s
 }
 
+// recognition is the order of generators where a repository holds files of several.
+var recognition = []api.SiteKind{"", api.SiteHugo, api.SiteStarlight, api.SiteVitePress, api.SiteDocusaurus, api.SiteMkDocs, api.SiteMintlify}
+
+// recognise finds the generator, and the file that speaks for it: the one that is nearest to the root.
+func (s *Site) recognise(files []string, read func(string) ([]byte, error)) (found api.SiteKind, config string) {
+	for _, file := range files {
+		kind := s.kindOf(file, files)
+		if kind == "" || s.Kind != "" && kind != s.Kind {
+			continue
+		}
+		if strings.HasPrefix(path.Base(file), "_category_.") {
+			s.readLabel(file, read)
+		}
+		if !speaks(file) {
+			continue
+		}
+		if kind == api.SiteStarlight {
+			if raw, err := read(file); err != nil || !bytes.Contains(raw, []byte("@astrojs/starlight")) {
+				continue // a site of Astro that is made in another way
+			}
+		}
+		better := config == "" || weight(file) > weight(config) || weight(file) == weight(config) && strings.Count(file, "/") < strings.Count(config, "/")
+		if slices.Index(recognition, kind) > slices.Index(recognition, found) || kind == found && better {
+			found, config = kind, file
+		}
+	}
+	return found, config
+}
+
+// kindOf is the generator that a file belongs to; empty where it is none's.
+func (s *Site) kindOf(file string, files []string) api.SiteKind {
+	base, kind := path.Base(file), Configures(file)
+	if base == "config.toml" && kind == api.SiteHugo {
+		content := path.Join(s.docsDir, path.Dir(file), "content") + "/"
+		if !slices.ContainsFunc(files, func(o string) bool { return strings.HasPrefix(path.Join(s.docsDir, o), content) }) {
+			return "" // it configures something else
+		}
+	}
+	if kind == "" && IsPage(file) && strings.HasPrefix(base, "_index.") {
+		return api.SiteHugo
+	}
+	return kind
+}
+
 // speaks tells whether a file says by itself which generator makes the site.
 func speaks(file string) bool {
 	switch base := path.Base(file); {
@@ -213,15 +225,7 @@ func (s *Site) readLabel(file string, read func(string) ([]byte, error)) {
 		Label string `json:"label" yaml:"label"`
 	}
 	raw, err := read(file)
-	if err != nil {
-		return
-	}
-	if path.Ext(file) == ".json" {
-		err = formats.JSON(raw, &c)
-	} else {
-		err = formats.YAML(raw, &c)
-	}
-	if err == nil && c.Label != "" {
+	if err == nil && formats.Decode(file, raw, &c) == nil && c.Label != "" {
 		s.labels[path.Dir(file)] = c.Label
 	}
 }
@@ -272,124 +276,64 @@ func (s *Site) Shown(r Page) string {
 		return strings.TrimPrefix(r.Address, "/")
 	}
 	rel := s.relative(r.Path)
-	dir, stem := path.Split(rel)
-	if IsPage(stem) {
-		stem = strings.TrimSuffix(stem, path.Ext(stem))
-	}
-	dir = strings.TrimSuffix(dir, "/")
-	index := slices.Contains([]string{"index", "_index", "README", "readme"}, stem)
-	switch s.Kind {
-	case api.SiteVitePress, api.SiteStarlight, api.SiteMintlify:
-		index = stem == "index"
-	case api.SiteHugo:
-		index = stem == "index" || stem == "_index"
-	}
-	if t, below, ok := s.treeOf(r.Path); s.Kind == api.SiteMkDocs && ok {
-		rel = path.Join(t.language, below)
-		dir, stem = path.Split(strings.TrimSuffix(rel, path.Ext(rel)))
-		dir, index = strings.TrimSuffix(dir, "/"), slices.Contains([]string{"index", "README", "readme"}, stem)
-	} else if tag, rest := s.layout.languageOfPath(r.Path); s.Kind == api.SiteMkDocs && len(s.layout.locales) > 0 && tag != "" { // the plug-in i18n
-		if strings.EqualFold(tag, s.layout.byDefault) {
-			tag = ""
-		}
-		rel = path.Join(tag, rest)
-		dir, stem = path.Split(strings.TrimSuffix(rel, path.Ext(rel)))
-		dir, index = strings.TrimSuffix(dir, "/"), slices.Contains([]string{"index", "README", "readme"}, stem)
-	}
-	join := func(slug string) string {
-		if strings.HasPrefix(slug, "/") {
-			return strings.Trim(path.Clean(slug), "/")
-		}
-		return strings.TrimPrefix(path.Join("/", dir, slug), "/")
-	}
-	folder := func(p string) string { // as a folder's address
-		if p = strings.Trim(p, "/"); p == "" {
-			return ""
-		}
-		return p + "/"
-	}
 	switch s.Kind {
 	case api.SiteNext:
 		return s.nextPath(r.Path)
 	case api.SiteDocusaurus:
-		at := s.locate(r.Path)
-		if dir = path.Dir(at.rel); at.plugin.kind == blogPlugin {
-			return at.post(r)
-		}
-		if at.plugin.kind == pagesPlugin {
-			if index {
-				return strings.Trim(path.Join(at.prefix, dir), "/")
-			}
-			return strings.Trim(path.Join(at.prefix, dir, stem), "/")
-		}
-		dir = WithoutNumbers(strings.Trim(path.Clean("/"+dir), "/"))
-		stem = withoutNumber(stem)
-		if r.ID != "" {
-			stem = r.ID
-		}
-		own := join(stem)
-		if r.Slug != "" {
-			own = join(r.Slug)
-		} else if r.ID == "" && (strings.EqualFold(stem, "index") || strings.EqualFold(stem, "readme") || strings.EqualFold(stem, path.Base(dir))) {
-			own = dir
-		}
-		return strings.Trim(path.Join(at.prefix, own), "/")
+		return s.shownByDocusaurus(r, nameOf(rel, indexes...))
 	case api.SiteHugo:
-		if prefix, rest, ok := s.inTree(r.Path); ok {
-			dir = path.Join(prefix, strings.Trim(path.Dir("/"+rest), "/"))
-		}
-		for _, code := range slices.Concat(Translations, slices.Sorted(maps.Keys(s.layout.locales))) {
-			if rest, ok := strings.CutSuffix(stem, "."+code); ok {
-				stem = rest
-				if code != s.language {
-					dir = path.Join(code, dir)
-				}
-				index = stem == "index" || stem == "_index"
-			}
-		}
-		own := join(stem)
-		switch {
-		case r.Slug != "" && stem == "index": // a bundle: the folder is the page
-			own = path.Join(path.Dir(dir), r.Slug)
-		case r.Slug != "" && stem != "_index":
-			own = join(strings.Trim(r.Slug, "/"))
-		case index:
-			own = dir
-		}
-		return folder(strings.ReplaceAll(strings.ToLower(own), " ", "-"))
-	case api.SiteMkDocs, api.SiteVitePress:
-		if s.Kind == api.SiteMkDocs && !mkDocsPage(rel) {
-			return rel // is copied as it is
-		}
-		if to, ok := s.rewritten(rel); ok {
-			dir, stem = path.Split(strings.TrimSuffix(to, path.Ext(to)))
-			dir, index = strings.TrimSuffix(dir, "/"), stem == "index"
-		}
-		switch {
-		case index:
-			return folder(dir)
-		case s.html:
-			return join(stem + ".html")
-		case s.Kind == api.SiteMkDocs:
-			return folder(join(stem))
-		}
-		return join(stem)
+		return s.shownByHugo(r, nameOf(rel, "index", "_index"))
+	case api.SiteMkDocs:
+		return s.shownByMkDocs(r, nameOf(rel, indexes...))
+	case api.SiteVitePress:
+		return s.shownByVitePress(nameOf(rel, "index"))
 	case api.SiteStarlight:
-		if r.Slug != "" {
-			return folder(r.Slug)
-		}
-		if index {
-			return folder(strings.ToLower(dir))
-		}
-		return folder(strings.ToLower(join(stem)))
+		return shownByStarlight(r, nameOf(rel, "index"))
 	}
-	if r.Slug != "" {
-		return join(r.Slug)
+	n := nameOf(rel, indexes...)
+	if s.Kind == api.SiteMintlify {
+		n = nameOf(rel, "index")
 	}
-	if index {
-		return strings.Trim(path.Clean("/"+dir), "/")
+	switch {
+	case r.Slug != "":
+		return n.beside(r.Slug)
+	case n.index:
+		return strings.Trim(path.Clean("/"+n.dir), "/")
 	}
-	return join(stem)
+	return n.beside(n.stem)
+}
+
+// A fileName is the name of a page's file in the parts that its address is made of.
+type fileName struct {
+	rel, dir, stem string
+	index          bool // the page is its folder's
+}
+
+// indexes are the names of folders' pages, where a generator has no list of its own.
+var indexes = []string{"index", "_index", "README", "readme"}
+
+func nameOf(rel string, indexes ...string) fileName {
+	dir, stem := path.Split(rel)
+	if IsPage(stem) {
+		stem = strings.TrimSuffix(stem, path.Ext(stem))
+	}
+	return fileName{rel, strings.TrimSuffix(dir, "/"), stem, slices.Contains(indexes, stem)}
+}
+
+// beside is the address of a name in the file's folder; a name that begins with a slash is the whole address.
+func (n fileName) beside(name string) string {
+	if strings.HasPrefix(name, "/") {
+		return strings.Trim(path.Clean(name), "/")
+	}
+	return strings.TrimPrefix(path.Join("/", n.dir, name), "/")
+}
+
+// asFolder is an address as that of a folder.
+func asFolder(address string) string {
+	if address = strings.Trim(address, "/"); address == "" {
+		return ""
+	}
+	return address + "/"
 }
 
 // AddressKey is an address as links are compared by: without what stands at its end by the generator's rule alone.

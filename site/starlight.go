@@ -76,3 +76,13 @@ func (l *layout) readStarlight(src []byte) {
 		}
 	}
 }
+
+func shownByStarlight(r Page, n fileName) string {
+	switch {
+	case r.Slug != "":
+		return asFolder(r.Slug)
+	case n.index:
+		return asFolder(strings.ToLower(n.dir))
+	}
+	return asFolder(strings.ToLower(n.beside(n.stem)))
+}

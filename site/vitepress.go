@@ -122,3 +122,16 @@ func (l *layout) readVitePress(src []byte) {
 		l.readLocales(m)
 	}
 }
+
+func (s *Site) shownByVitePress(n fileName) string {
+	if to, ok := s.rewritten(n.rel); ok {
+		n = nameOf(strings.TrimSuffix(to, path.Ext(to))+".md", "index")
+	}
+	switch {
+	case n.index:
+		return asFolder(n.dir)
+	case s.html:
+		return n.beside(n.stem + ".html")
+	}
+	return n.beside(n.stem)
+}

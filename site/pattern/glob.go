@@ -50,16 +50,7 @@ func Compile(text string, braces bool) (Glob, error) {
 			if end < 0 {
 				return Glob{}, errGlob
 			}
-			class := text[i+1 : i+end]
-			not := ""
-			if class[0] == '!' || class[0] == '^' {
-				not, class = "^/", class[1:]
-			}
-			class = strings.NewReplacer(`[:`, `[:`, `:]`, `:]`, `[`, `\[`, `^`, `\^`, `&&`, `&\&`).Replace(class)
-			if strings.HasPrefix(class, "]") {
-				class = `\` + class
-			}
-			b.WriteString("[" + not + class + "]")
+			b.WriteString(classOf(text[i+1 : i+end]))
 			i += end
 		case c == '\\':
 			if i++; i == len(text) {
@@ -74,10 +65,8 @@ func Compile(text string, braces bool) (Glob, error) {
 			b.WriteString(")")
 		case c == ',' && depth > 0:
 			b.WriteString("|")
-		case c < 0x80:
-			b.WriteString(regexp.QuoteMeta(text[i : i+1]))
 		default:
-			b.WriteByte(c)
+			b.WriteString(regexp.QuoteMeta(text[i : i+1]))
 		}
 	}
 	b.WriteString(`\z`)
@@ -86,6 +75,19 @@ func Compile(text string, braces bool) (Glob, error) {
 		return Glob{}, errGlob
 	}
 	return Glob{text, re}, nil
+}
+
+// classOf is a class of characters, which stands between brackets, as an expression.
+func classOf(class string) string {
+	not := ""
+	if class[0] == '!' || class[0] == '^' {
+		not, class = "^/", class[1:]
+	}
+	class = strings.NewReplacer(`[:`, `[:`, `:]`, `:]`, `[`, `\[`, `^`, `\^`, `&&`, `&\&`).Replace(class)
+	if strings.HasPrefix(class, "]") {
+		class = `\` + class
+	}
+	return "[" + not + class + "]"
 }
 
 // classEnd is where a class of characters that text begins with ends; negative where it does not.

@@ -56,7 +56,7 @@ const deepestProgram = 200
 
 var closing = map[byte]byte{'(': ')', '[': ']', '{': '}'}
 
-// read reads parts up to the closing bracket.
+// read reads parts up to the closing bracket. It is one table: what each character does where it stands.
 func (r *programReader) read(into *bracket, closer byte, depth int) {
 	if depth > deepestProgram {
 		r.failed = true
