@@ -320,17 +320,37 @@ func (e *effect) again(ctx context.Context, err *error, waited *time.Duration) b
 // another one explains.
 const sectionsOfPage = 4
 
+// sectionsOfReference is how many are looked at where the question asks for a default: a section of a reference that states it
+// is often long and names much else, so that it is found after others of its page.
+const sectionsOfReference = 24
+
+// stating leaves of each page the sections that were found first, and of the others those that state the default asked for.
+func stating(found []search.Hit, states func(*model.Passage) bool) []search.Hit {
+	of := map[string]int{}
+	return slices.DeleteFunc(found, func(h search.Hit) bool {
+		of[h.Path]++
+		return of[h.Path] > sectionsOfPage && !states(&passages([]search.Hit{h})[0])
+	})
+}
+
 // search finds what each of the queries asks for. What a later one adds comes after what the first has found; altogether
 // it is at most twice as many pages as one search gives.
 func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]search.Hit, error) {
 	var hits []search.Hit
 	pages, most := 0, 2*cmp.Or(q.Limit, 5)
-	q.Sections, q.Asked = sectionsOfPage, e.asked()
+	q.Asked = e.asked()
 	for _, text := range texts {
-		q.Text = text
+		states, asked := builtin.StatesDefault(text)
+		q.Text, q.Sections = text, sectionsOfPage
+		if asked {
+			q.Sections = sectionsOfReference
+		}
 		found, err := e.deps.Searcher.Search(ctx, e.state.project, q)
 		if err != nil {
 			return nil, fmt.Errorf("search: %w", err)
+		}
+		if asked {
+			found = stating(found, states)
 		}
 		if len(texts) == 1 { // a search finds each section once
 			return found, nil

@@ -200,6 +200,7 @@ func FuzzBuiltin(f *testing.F) {
 	f.Add(install.Text, "How do I install the widget?")
 	f.Add("| a | b |\n|---|---|\n| c | d |\n\n- x\n  ```\n  y\n", "a b c")
 	f.Add("<Card\n title=\"x\"\n>\n> [!NOTE]\n> q\n\n[a](b[c](d)", "x q a")
+	f.Add("| x | Default |\n|---|---|\n| y | 1 |\n\n| y default: 1 |\n\n```y default=1\ny = 2 # default: 1\n```\n\n    y (default 1", "y")
 	f.Fuzz(func(t *testing.T, page, question string) {
 		req := model.Request{Question: question, Passages: []model.Passage{{Path: "a.mdx", URL: "https://docs.example/a", Title: "A", Heading: question, Text: page, Score: 1}}}
 		text, cite, _, result := answerOf(t, req)
@@ -208,6 +209,8 @@ func FuzzBuiltin(f *testing.F) {
 		}
 		Standalone(question, []model.Message{{Role: "user", Text: page}}, []model.Snippet{{Kind: "code", Text: page}})
 		Queries(question, nil, nil)
+		req.Question = "What is the default " + question + "?"
+		answerOf(t, req)
 	})
 }
 

@@ -83,27 +83,37 @@ func compose(req model.Request) (quotes []quote, sure bool) {
 	var quoted []uint64 // fingerprints, for blocks that two pages share
 	var pages [][]quote
 	count := 0
+	pageOf := func(at int) int {
+		return slices.IndexFunc(pages, func(p []quote) bool { return req.Passages[p[0].passage].Path == req.Passages[at].Path })
+	}
+	add := func(q quote) {
+		count++
+		if page := pageOf(q.passage); page >= 0 {
+			pages[page] = append(pages[page], q)
+		} else {
+			pages = append(pages, []quote{q})
+		}
+	}
+	stated := stating(q, settingAsked(question, req.Project), sections, &quoted)
+	for _, s := range stated {
+		add(s)
+	}
 	for n, at := range order {
 		if count == most {
 			break
 		}
-		path := req.Passages[at].Path
-		page := slices.IndexFunc(pages, func(p []quote) bool { return req.Passages[p[0].passage].Path == path })
+		if slices.ContainsFunc(stated, func(q quote) bool { return q.passage == at }) {
+			continue
+		}
 		budget := moreWords
 		if n == 0 {
 			budget = mainWords
-		} else if worth(at) < 0.5*worth(order[0]) || sections[at].best < 0.5*first.best || page >= 0 && len(pages[page]) == mostOfPage {
+		} else if page := pageOf(at); worth(at) < 0.5*worth(order[0]) || sections[at].best < 0.5*first.best ||
+			page >= 0 && len(pages[page]) == mostOfPage {
 			continue
 		}
-		text := choose(q, sections[at], budget, &quoted)
-		if text == "" {
-			continue
-		}
-		count++
-		if page < 0 {
-			pages = append(pages, []quote{{at, text}})
-		} else {
-			pages[page] = append(pages[page], quote{at, text})
+		if text := choose(q, sections[at], budget, &quoted); text != "" {
+			add(quote{at, text})
 		}
 	}
 	return slices.Concat(pages...), found == answered

@@ -129,14 +129,22 @@ func (j *judge) request(t *testing.T, corpus, question string) (model.Request, b
 	if j.missing[corpus] {
 		return model.Request{}, false
 	}
-	hits, err := j.library.Search(t.Context(), project.ID, search.Query{Text: question, Limit: 5, Sections: 4})
+	q := search.Query{Text: question, Limit: 5, Sections: 4}
+	states, asked := StatesDefault(question)
+	if asked { // as a thread does
+		q.Sections = 24
+	}
+	hits, err := j.library.Search(t.Context(), project.ID, q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := model.Request{Question: question, Project: corpus}
+	req, of := model.Request{Question: question, Project: corpus}, map[string]int{}
 	for _, h := range hits {
-		req.Passages = append(req.Passages, model.Passage{Path: h.Path, Anchor: h.Anchor, URL: h.URL, Title: h.Title, Heading: h.Heading,
-			Trail: h.Trail, Text: h.Content, Score: h.Score})
+		p := model.Passage{Path: h.Path, Anchor: h.Anchor, URL: h.URL, Title: h.Title, Heading: h.Heading,
+			Trail: h.Trail, Text: h.Content, Score: h.Score}
+		if of[h.Path]++; of[h.Path] <= 4 || states(&p) {
+			req.Passages = append(req.Passages, p)
+		}
 	}
 	return req, true
 }

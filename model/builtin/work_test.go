@@ -22,6 +22,9 @@ func TestWorkGrowsNoFasterThanItsText(t *testing.T) {
 		func(t *testing.T, text string) {
 			answerOf(t, model.Request{Question: "x", Passages: []model.Passage{{Path: "a.md", Title: "A", Text: text, Score: 1}}})
 		},
+		func(t *testing.T, text string) {
+			answerOf(t, model.Request{Question: "What is the default x_y?", Passages: []model.Passage{{Path: "a.md", Title: "A", Text: text + " x_y default = 1", Score: 1}}})
+		},
 		func(_ *testing.T, text string) {
 			for range pieces(text) {
 				continue

@@ -1,0 +1,211 @@
+package builtin
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"docent/model"
+)
+
+// A question for a default is answered by a line that states one, as a reference does, rather than by a sample that merely
+// sets a value.
+
+var (
+	asksDefault = regexp.MustCompile(`(?i)^\W*(?:what(?:'s|’s| is| are| was| does)?|which)\b.*\bdefaults?\b|\bdefault (?:value|setting)s?\b|` +
+		`\bdefaults? (?:of|for|to)\b|^\W*how (?:many|much|often|long|large|big)\b.*\bby default\b|^\W*(?:the )?default(?:\W+[\w.-]+){1,4}\W*$`)
+	// statesDefault matches "| default = 1m", "**Default:** `dist`", "defaults to 5", "The default port is 5" and "(default 5)",
+	// up to the value.
+	statesDefault = regexp.MustCompile("(?i)\\bdefault(?:s? value)?[*_`\"]*\\s*(?:=|:|is\\b)[*_`\"\\s]*[^|)\\]*_`\"\\s]|" +
+		"\\bdefault(?:s|ed|ing) to [`\"]*[^\\s`\"]|\\bdefault (?:`?[\\w.-]+`? ){1,3}is [`\"\\d]|\\(defaults?\\s[^)]")
+	aroundSetting = set("default defaults value values setting settings option options parameter parameters")
+)
+
+const (
+	mostStatements    = 2  // sections that are quoted for what they state
+	wholeStatement    = 60 // words up to which what holds a statement is quoted whole
+	commentLines      = 6  // above a line of code
+	statementCoverage = 0.6
+)
+
+// A setting is what a question asks the default of, by the terms of its words: of a name of several parts the name first.
+type setting [][]term
+
+// settingAsked is the setting that a question asks the default of; nil where it asks for something else.
+func settingAsked(question, project string) setting {
+	question = gist(question)
+	if !asksDefault.MatchString(question) {
+		return nil
+	}
+	var s setting
+	own := strings.ToLower(project)
+	for _, w := range split(question) {
+		lower := strings.ToLower(w.text)
+		if t := termsOf(w.text); len(t) > 0 && !aroundSetting[lower] && lower != own {
+			s = append(s, t)
+		}
+	}
+	return s
+}
+
+// covered is the share of the setting's words that are among the terms.
+func (s setting) covered(has func(uint64) bool) float64 {
+	n := 0
+	for _, word := range s {
+		part := func(t term) bool { return !has(t.hash) }
+		if has(word[0].hash) || len(word) > 1 && !slices.ContainsFunc(word[1:], part) {
+			n++
+		}
+	}
+	return float64(n) / float64(len(s))
+}
+
+// named reports whether a word is a name that says all of the setting, such as scrape_interval.
+func (s setting) named(w word) bool {
+	parts := termsOf(w.text)
+	return len(parts) > 1 && s.covered(among(parts)) == 1
+}
+
+func among(list []term) func(hash uint64) bool {
+	return func(hash uint64) bool { return slices.ContainsFunc(list, func(t term) bool { return t.hash == hash }) }
+}
+
+// A statement is a line of a passage that states a default.
+type statement struct {
+	unit, line int
+	fit        float64 // how well it names the setting; 0 where there is no statement
+}
+
+// statement finds where a passage states the default of a setting best.
+func (p *passage) statement(s setting) statement {
+	var best statement
+	inHead := func(hash uint64) bool { return slices.Contains(p.head, hash) }
+	for i := range p.units {
+		u := &p.units[i]
+		if u.kind == heading {
+			continue
+		}
+		column := defaultColumn(u)
+		for n, line := range statementLines(u) {
+			name := line // what names the setting: all but the value
+			if at := statesDefault.FindStringIndex(line); at != nil {
+				name = line[:at[1]-1]
+			} else if column < 0 || !fills(line, column) {
+				continue
+			}
+			inLine := among(terms(name))
+			all := s.covered(func(hash uint64) bool { return inLine(hash) || inHead(hash) })
+			if all < statementCoverage {
+				continue
+			}
+			fit := all + max(s.covered(inLine), s.covered(inHead)) - min(0.002*float64(countWords(name)), 0.2)
+			if s.covered(among(terms(line[len(name):]))) == 1 {
+				fit -= 0.2 // it is that of another setting of this name
+			}
+			if slices.ContainsFunc(split(cmp.Or(p.of.Heading, p.of.Title)+"\n"+name), s.named) {
+				fit++
+			}
+			if fit > best.fit {
+				best = statement{i, n, fit}
+			}
+		}
+	}
+	return best
+}
+
+// statementLines are the lines of a unit, or the sentences of running text.
+func statementLines(u *unit) []string {
+	if u.kind == prose {
+		return sentences(u.text)
+	}
+	return strings.Split(u.text, "\n")
+}
+
+// defaultColumn is the number of a table's column of defaults; -1 where there is none.
+func defaultColumn(u *unit) int {
+	if u.kind != table {
+		return -1
+	}
+	head, _, _ := strings.Cut(cmp.Or(u.head, u.text), "\n")
+	return slices.IndexFunc(cells(head), func(c string) bool {
+		c = strings.ToLower(strings.Trim(c, " *_`"))
+		return c == "default" || c == "defaults" || c == "default value"
+	})
+}
+
+// fills reports whether a table's row has something in a column.
+func fills(row string, column int) bool {
+	c := cells(row)
+	return column < len(c) && strings.Trim(c[column], " -–—:") != "" && !strings.EqualFold(strings.Trim(c[column], " *_`"), "default")
+}
+
+// cells are those of a table's row.
+func cells(row string) []string {
+	row = strings.Trim(strings.TrimSpace(strings.ReplaceAll(row, `\|`, " ")), "|")
+	return strings.Split(row, "|")
+}
+
+// excerpt is what is quoted of a passage for a statement.
+func (p *passage) excerpt(at statement) string {
+	u := &p.units[at.unit]
+	lines := statementLines(u)
+	switch {
+	case u.words <= wholeStatement || u.kind == list || u.kind == table && len(lines) < 3 && u.head == "":
+		return strings.TrimPrefix(u.head+"\n"+u.text, "\n")
+	case u.kind == table && u.head == "":
+		return strings.Join([]string{lines[0], lines[1], lines[at.line]}, "\n")
+	case u.kind == table:
+		return u.head + "\n" + lines[at.line]
+	case u.kind == code:
+		from := at.line
+		for from > 1 && at.line-from < commentLines && comments(lines[from-1]) {
+			from--
+		}
+		return lines[0] + "\n" + strings.Join(dedent(lines[from:at.line+1]), "\n") + "\n" + lines[len(lines)-1]
+	}
+	return lines[at.line]
+}
+
+func comments(line string) bool {
+	line = strings.TrimSpace(line)
+	return strings.HasPrefix(line, "#") || strings.HasPrefix(line, "//") || strings.HasPrefix(line, "--")
+}
+
+// stating quotes the sections that state the default of a setting best: a short one whole.
+func stating(q *query, s setting, sections []*section, quoted *[]uint64) []quote {
+	if len(s) == 0 {
+		return nil
+	}
+	found, best := make([]statement, len(sections)), 0.0
+	for i, section := range sections {
+		found[i] = section.statement(s)
+		best = max(best, found[i].fit)
+	}
+	var out []quote
+	for i := range sections {
+		if best > 0 && found[i].fit >= best-0.25 {
+			out = append(out, quote{passage: i})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b quote) int { return cmp.Compare(found[b.passage].fit, found[a.passage].fit) })
+	out = out[:min(len(out), mostStatements)]
+	for i := range out {
+		section := sections[out[i].passage]
+		out[i].text = section.excerpt(found[out[i].passage])
+		if section.words <= mainWords {
+			out[i].text = choose(q, section, mainWords, quoted)
+		}
+	}
+	return out
+}
+
+// StatesDefault reports whether a question asks for a default, and if so which passages state it. The section that does is
+// often long and names much else, so that a search finds it after others of its page.
+func StatesDefault(question string) (states func(p *model.Passage) bool, asked bool) {
+	s := settingAsked(question, "")
+	if len(s) == 0 {
+		return nil, false
+	}
+	return func(p *model.Passage) bool { return parsed.of(p).statement(s).fit > 0 }, true
+}
