@@ -18,7 +18,7 @@ import (
 	"docent/forge/forgetest"
 )
 
-// asides are the repositories that were put aside.
+// setAside are the repositories that were put aside.
 func (r *rig) asides(t *testing.T) []string {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(r.dir, "*.damaged-*"))

@@ -394,12 +394,12 @@ func readRegular(root *os.Root, name string, limit int64) ([]byte, error) {
 func (im *importer) tree() (plumbing.Hash, error) {
 	files := slices.DeleteFunc(im.files, func(f found) bool { return f.gone })
 	slices.SortFunc(files, func(a, b found) int { return strings.Compare(a.path, b.path) })
-	root, objects := plant(files, 0, nil)
+	root, objects := treesAbove(files, 0, nil)
 	return root, im.store.Write(objects)
 }
 
-// plant makes the tree of files that share their path up to from.
-func plant(files []found, from int, objects []git.Object) (plumbing.Hash, []git.Object) {
+// treesAbove makes the tree of files that share their path up to from.
+func treesAbove(files []found, from int, objects []git.Object) (plumbing.Hash, []git.Object) {
 	var entries []git.Entry
 	for i := 0; i < len(files); {
 		name, _, more := cutPath(files[i].path[from:])
@@ -414,7 +414,7 @@ func plant(files []found, from int, objects []git.Object) (plumbing.Hash, []git.
 			j++
 		}
 		var sub plumbing.Hash
-		sub, objects = plant(files[i:j], len(prefix), objects)
+		sub, objects = treesAbove(files[i:j], len(prefix), objects)
 		entries = append(entries, git.Entry{Name: name, Mode: filemode.Dir, Hash: sub})
 		i = j
 	}

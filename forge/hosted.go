@@ -62,8 +62,8 @@ func (h *Hub) Rights(ctx context.Context, p api.Project) (open string, err error
 	return open, nil
 }
 
-// standHosted is a branch's tip where the code host keeps the pull requests.
-func (h *Hub) standHosted(ctx context.Context, s *site, t Tip, base plumbing.Hash) (Tip, error) {
+// hostedTip is a branch's tip where the code host keeps the pull requests.
+func (h *Hub) hostedTip(ctx context.Context, s *session, t Tip, base plumbing.Hash) (Tip, error) {
 	head, err := h.fetchHead(ctx, s, t.Branch, base)
 	if err != nil {
 		return t, err
@@ -80,7 +80,7 @@ func (h *Hub) standHosted(ctx context.Context, s *site, t Tip, base plumbing.Has
 }
 
 // publishHosted brings a commit to its branch and to a pull request of the code host. ours is not yet stored.
-func (h *Hub) publishHosted(ctx context.Context, s *site, p Publication, ours git.Object, objects []git.Object, parent plumbing.Hash) (Published, error) {
+func (h *Hub) publishHosted(ctx context.Context, s *session, p Publication, ours git.Object, objects []git.Object, parent plumbing.Hash) (Published, error) {
 	server, err := h.hosts.For(p.Project)
 	if err != nil {
 		return Published{}, err
@@ -117,19 +117,19 @@ func (h *Hub) publishHosted(ctx context.Context, s *site, p Publication, ours gi
 	if !done {
 		if pull.Number != 0 && pull.State != api.PullOpen {
 			// Nobody would look at it.
-			return Published{}, misstated(pull.State)
+			return Published{}, pullEnded(pull.State)
 		}
 		if err := s.store.Write(objects); err != nil {
 			return Published{}, fmt.Errorf("store the commit: %w", err)
 		}
-		if err := h.at("objects"); err != nil {
+		if err := h.step("objects"); err != nil {
 			return Published{}, err
 		}
 		if err := h.advance(ctx, s, p.Branch, head, ours.Hash, parent); err != nil {
 			return Published{}, host.Explain(ctx, server, p.Project, err)
 		}
 	}
-	if err := h.at("branch"); err != nil {
+	if err := h.step("branch"); err != nil {
 		return Published{}, err
 	}
 	newest := head.IsZero() || head == parent || head == ours.Hash
@@ -137,19 +137,19 @@ func (h *Hub) publishHosted(ctx context.Context, s *site, p Publication, ours gi
 	if err != nil {
 		return Published{}, err
 	}
-	if err := h.at("pull"); err != nil {
+	if err := h.step("pull"); err != nil {
 		return Published{}, err
 	}
 	return Published{Commit: ours.Hash.String(), Number: pull.Number, Link: pull.Link, New: isNew}, nil
 }
 
-func misstated(state api.PullState) error {
+func pullEnded(state api.PullState) error {
 	return fmt.Errorf("%w: its pull request is %s", ErrMoved, state)
 }
 
 // openHosted makes sure that a pushed branch has a pull request that says what the newest publication says. pull is what
 // was found before the push.
-func (h *Hub) openHosted(ctx context.Context, s *site, server host.Host, p Publication, pull host.Pull, commit string, repeated, newest bool) (host.Pull, bool, error) {
+func (h *Hub) openHosted(ctx context.Context, s *session, server host.Host, p Publication, pull host.Pull, commit string, repeated, newest bool) (host.Pull, bool, error) {
 	if pull.Number != 0 && pull.State != api.PullOpen {
 		return pull, false, nil // it took effect before that
 	}
@@ -174,7 +174,7 @@ func (h *Hub) openHosted(ctx context.Context, s *site, server host.Host, p Publi
 			}
 			pull = found
 		}
-		if err := h.at("created"); err != nil {
+		if err := h.step("created"); err != nil {
 			return pull, isNew, err
 		}
 	} else if !repeated {
@@ -183,7 +183,7 @@ func (h *Hub) openHosted(ctx context.Context, s *site, server host.Host, p Publi
 			return pull, false, err
 		}
 		if pull.State != api.PullOpen {
-			return pull, false, misstated(pull.State)
+			return pull, false, pullEnded(pull.State)
 		}
 	}
 	if newest && !isNew && p.Body != "" {

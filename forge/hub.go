@@ -208,7 +208,7 @@ func (h *Hub) repo(id api.ProjectID) (*repo, error) {
 	r := h.repos[id]
 	if r == nil {
 		r = &repo{project: id, turn: make(chan struct{}, 1)}
-		r.free = func() { h.tidy(r) }
+		r.free = func() { h.packInBackground(r) }
 		r.turn <- struct{}{}
 		h.repos[id] = r
 	}
@@ -244,7 +244,7 @@ func (h *Hub) open(r *repo) (*git.Store, error) {
 	}
 	s, err := git.Open(h.path(r.project), string(r.project), h.disk)
 	if errors.Is(err, git.ErrNoRepository) {
-		s, err = h.takeUp(r)
+		s, err = h.resumeExchange(r)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the repository of %s: %w", r.project, r.damaged(err))
@@ -253,8 +253,8 @@ func (h *Hub) open(r *repo) (*git.Store, error) {
 	return s, nil
 }
 
-// takeUp looks for what a salvage has left that broke off while the repository was being exchanged.
-func (h *Hub) takeUp(r *repo) (*git.Store, error) {
+// resumeExchange looks for what a salvage has left that broke off while the repository was being exchanged.
+func (h *Hub) resumeExchange(r *repo) (*git.Store, error) {
 	if err := h.exchange(r.project); err != nil {
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func (h *Hub) takeUp(r *repo) (*git.Store, error) {
 	if !errors.Is(err, git.ErrNoRepository) {
 		return s, err
 	}
-	list, listErr := h.asides(r.project)
+	list, listErr := h.setAside(r.project)
 	switch {
 	case listErr != nil:
 		return nil, listErr
@@ -272,15 +272,15 @@ func (h *Hub) takeUp(r *repo) (*git.Store, error) {
 	return nil, err
 }
 
-func (h *Hub) at(step string) error {
+func (h *Hub) step(step string) error {
 	if h.o.fault == nil {
 		return nil
 	}
 	return h.o.fault(step)
 }
 
-// A site is a project with its repository at hand.
-type site struct {
+// A session is a project with its repository at hand.
+type session struct {
 	project api.Project
 	source  source
 	repo    *repo
@@ -289,7 +289,7 @@ type site struct {
 	asked   time.Time // what the source said after this is new enough
 }
 
-func (s *site) pushes() bool { return s.project.Host == api.HostGit || host.KeepsPulls(s.project.Host) }
+func (s *session) pushes() bool { return s.project.Host == api.HostGit || host.KeepsPulls(s.project.Host) }
 
 // Sync brings the documentation's branch up to the source: a folder is imported, a repository fetched. It returns where
 // the branch stands and whether it has moved.
@@ -316,10 +316,10 @@ func (h *Hub) Sync(ctx context.Context, p api.Project, progress func(text string
 
 // sync is called with the repository's turn, by somebody who asked for it at some time before. A damaged repository is put
 // aside and what is sound of it is kept.
-func (h *Hub) sync(ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string)) (*site, plumbing.Hash, bool, error) {
+func (h *Hub) sync(ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string)) (*session, plumbing.Hash, bool, error) {
 	err := git.ErrDamaged
 	if !r.suspect.Load() {
-		var s *site
+		var s *session
 		var head plumbing.Hash
 		var changed bool
 		if s, head, changed, err = h.syncOnce(ctx, r, p, asked, progress); !errors.Is(err, git.ErrDamaged) {
@@ -339,7 +339,7 @@ func (h *Hub) sync(ctx context.Context, r *repo, p api.Project, asked time.Time,
 // defaultFolderBranch is the branch of a folder's repository where the project names none.
 const defaultFolderBranch = "main"
 
-func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string)) (*site, plumbing.Hash, bool, error) {
+func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string)) (*session, plumbing.Hash, bool, error) {
 	none := plumbing.ZeroHash
 	if err := Check(p); err != nil {
 		return nil, none, false, err
@@ -362,7 +362,7 @@ func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.T
 	if err != nil {
 		return nil, none, false, err
 	}
-	s := &site{project: p, source: src, repo: r, store: st, asked: asked}
+	s := &session{project: p, source: src, repo: r, store: st, asked: asked}
 	if src.kind == gitRemote {
 		return h.fetch(ctx, s, progress)
 	}
@@ -392,7 +392,7 @@ func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.T
 }
 
 // importFolder commits the folder as it is now, where it differs from the branch.
-func (h *Hub) importFolder(ctx context.Context, s *site, old plumbing.Hash, progress func(string)) (plumbing.Hash, error) {
+func (h *Hub) importFolder(ctx context.Context, s *session, old plumbing.Hash, progress func(string)) (plumbing.Hash, error) {
 	root, err := os.OpenRoot(s.source.path)
 	if err != nil {
 		return plumbing.ZeroHash, fmt.Errorf("%w: open the folder: %w", ErrMisconfigured, failure.Reason(err))
@@ -442,7 +442,7 @@ func (h *Hub) importFolder(ctx context.Context, s *site, old plumbing.Hash, prog
 	if err := s.store.Write([]git.Object{c}); err != nil {
 		return plumbing.ZeroHash, err
 	}
-	if err := h.at("import written"); err != nil {
+	if err := h.step("import written"); err != nil {
 		return plumbing.ZeroHash, err
 	}
 	if err := s.store.SetRef("refs/heads/"+s.base, old, c.Hash); err != nil {
@@ -453,7 +453,7 @@ func (h *Hub) importFolder(ctx context.Context, s *site, old plumbing.Hash, prog
 
 // fetch brings the remote's branch. Where the remote does not answer and the branch was fetched before, work goes on
 // with that: pull requests of the built-in host need the remote only when they are merged.
-func (h *Hub) fetch(ctx context.Context, s *site, progress func(string)) (*site, plumbing.Hash, bool, error) {
+func (h *Hub) fetch(ctx context.Context, s *session, progress func(string)) (*session, plumbing.Hash, bool, error) {
 	none := plumbing.ZeroHash
 	origin, err := h.dial(ctx, s.source, s.project)
 	if err != nil {
@@ -504,7 +504,7 @@ func (h *Hub) fetch(ctx context.Context, s *site, progress func(string)) (*site,
 	if _, err := s.store.Tree(c.Tree); err != nil {
 		return nil, none, false, err
 	}
-	if err := h.at("fetched"); err != nil {
+	if err := h.step("fetched"); err != nil {
 		return nil, none, false, err
 	}
 	if head != old {
@@ -520,7 +520,7 @@ func (h *Hub) fetch(ctx context.Context, s *site, progress func(string)) (*site,
 
 // bring brings a branch of the source into the store, without a reference to it. The source is asked only where the newest
 // listing does not tell where the branch stands, or the store does not have that. An empty name is the default branch.
-func (s *site) bring(ctx context.Context, origin *remote.Remote, branch string, haves []plumbing.Hash) (string, plumbing.Hash, error) {
+func (s *session) bring(ctx context.Context, origin *remote.Remote, branch string, haves []plumbing.Hash) (string, plumbing.Hash, error) {
 	l := s.repo.listingOf(s.source.url, s.asked)
 	if l == nil && len(haves) > 0 {
 		if l = origin.List(ctx); l != nil {
@@ -587,7 +587,7 @@ func (h *Hub) Tree(ctx context.Context, p api.Project, hash string) (*Tree, erro
 
 // push moves a branch at the source. What was listed before stays true where the source says that it did, and is forgotten
 // where it does not.
-func (s *site) push(ctx context.Context, origin *remote.Remote, branch string, old, new plumbing.Hash, known ...plumbing.Hash) error {
+func (s *session) push(ctx context.Context, origin *remote.Remote, branch string, old, new plumbing.Hash, known ...plumbing.Hash) error {
 	err := origin.Push(ctx, s.store, branch, old, new, known)
 	switch l := s.repo.listed; {
 	case err != nil:

@@ -98,13 +98,13 @@ func (h *Hub) tip(ctx context.Context, r *repo, p api.Project, branch, published
 	if err != nil {
 		return Tip{}, false, err
 	}
-	t, err := h.stand(ctx, s, base, branch, published)
+	t, err := h.tipOf(ctx, s, base, branch, published)
 	if errors.Is(err, git.ErrDamaged) {
 		r.suspect.Store(true)
 		if s, base, moved, err = h.sync(ctx, r, p, time.Now(), func(string) {}); err != nil {
 			return Tip{}, false, err
 		}
-		t, err = h.stand(ctx, s, base, branch, published)
+		t, err = h.tipOf(ctx, s, base, branch, published)
 	}
 	if err == nil {
 		t.Fork, err = s.store.Fork(base, t.Commit)
@@ -112,14 +112,14 @@ func (h *Hub) tip(ctx context.Context, r *repo, p api.Project, branch, published
 	return t, moved, r.damaged(err)
 }
 
-// stand is the branch's tip, given the head of the documentation's branch.
-func (h *Hub) stand(ctx context.Context, s *site, base plumbing.Hash, branch, published string) (Tip, error) {
+// tipOf is the branch's tip, given the head of the documentation's branch.
+func (h *Hub) tipOf(ctx context.Context, s *session, base plumbing.Hash, branch, published string) (Tip, error) {
 	t := Tip{Branch: branch, Base: s.base, Commit: base.String(), Repo: s.source.name}
 	if branch == s.base {
 		return t, nil
 	}
 	if host.KeepsPulls(s.project.Host) {
-		return h.standHosted(ctx, s, t, base)
+		return h.hostedTip(ctx, s, t, base)
 	}
 	if s.pushes() {
 		head, err := h.fetchHead(ctx, s, branch, base)
@@ -155,7 +155,7 @@ func (h *Hub) stand(ctx context.Context, s *site, base plumbing.Hash, branch, pu
 		t.Pull = pull.State
 	}
 	if t.Pull == api.PullOpen && published != "" {
-		if head, t.Restored, err = h.hold(s, branch, head, published); err != nil {
+		if head, t.Restored, err = h.ensureHolds(s, branch, head, published); err != nil {
 			return Tip{}, err
 		}
 	}
@@ -165,8 +165,8 @@ func (h *Hub) stand(ctx context.Context, s *site, base plumbing.Hash, branch, pu
 	return t, nil
 }
 
-// hold makes sure that a branch holds a commit that was published to it.
-func (h *Hub) hold(s *site, branch string, head plumbing.Hash, published string) (plumbing.Hash, bool, error) {
+// ensureHolds makes sure that a branch holds a commit that was published to it.
+func (h *Hub) ensureHolds(s *session, branch string, head plumbing.Hash, published string) (plumbing.Hash, bool, error) {
 	want := plumbing.NewHash(published)
 	if !plumbing.IsHash(published) || head == want {
 		return head, false, nil
@@ -176,7 +176,7 @@ func (h *Hub) hold(s *site, branch string, head plumbing.Hash, published string)
 			return head, false, err
 		}
 	}
-	if err := h.find(s, want); err != nil {
+	if err := h.findCommit(s, want); err != nil {
 		if errors.Is(err, git.ErrDamaged) {
 			h.o.Log.Error("a published commit is lost", "project", s.project.ID, "branch", branch, "commit", published, "error", err)
 			err = &failure.Error{Kind: ErrLost, Say: fmt.Sprintf("The commit %.12s that this job published before is lost: the branch %s does not hold it, and it cannot be read from the repository. "+
@@ -201,13 +201,13 @@ func (h *Hub) hold(s *site, branch string, head plumbing.Hash, published string)
 	return want, true, s.store.Found("refs/heads/" + branch)
 }
 
-// find makes sure that a commit is there with all that it reaches: in the repository, or in a damaged one that made way.
-func (h *Hub) find(s *site, want plumbing.Hash) error {
+// findCommit makes sure that a commit is there with all that it reaches: in the repository, or in a damaged one that made way.
+func (h *Hub) findCommit(s *session, want plumbing.Hash) error {
 	err := s.store.Whole(want)
 	if !errors.Is(err, git.ErrDamaged) {
 		return err
 	}
-	list, listErr := h.asides(s.project.ID)
+	list, listErr := h.setAside(s.project.ID)
 	if listErr != nil {
 		return listErr
 	}
@@ -220,7 +220,7 @@ func (h *Hub) find(s *site, want plumbing.Hash) error {
 }
 
 // fetchHead brings a remote branch into the store under the same name; zero where the remote has no such branch.
-func (h *Hub) fetchHead(ctx context.Context, s *site, branch string, base plumbing.Hash) (plumbing.Hash, error) {
+func (h *Hub) fetchHead(ctx context.Context, s *session, branch string, base plumbing.Hash) (plumbing.Hash, error) {
 	origin, err := h.dial(ctx, s.source, s.project)
 	if err != nil {
 		return plumbing.ZeroHash, err
@@ -308,7 +308,7 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 	if err != nil {
 		return Published{}, err
 	}
-	s := &site{project: p.Project, source: src, repo: r, store: st, base: p.Base, asked: asked}
+	s := &session{project: p.Project, source: src, repo: r, store: st, base: p.Base, asked: asked}
 	if def, err := st.Default(); err != nil {
 		return Published{}, err
 	} else if git.Fold(p.Branch) == git.Fold(def) {
@@ -374,14 +374,14 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 		if err := st.Write(objects); err != nil {
 			return Published{}, fmt.Errorf("store the commit: %w", err)
 		}
-		if err := h.at("objects"); err != nil {
+		if err := h.step("objects"); err != nil {
 			return Published{}, err
 		}
 		if err := h.advance(ctx, s, p.Branch, head, ours.Hash, parent); err != nil {
 			return Published{}, err
 		}
 	}
-	if err := h.at("branch"); err != nil {
+	if err := h.step("branch"); err != nil {
 		return Published{}, err
 	}
 	if s.pushes() {
@@ -410,7 +410,7 @@ func (h *Hub) credited(ctx context.Context, asker api.KeyID, message string) (st
 }
 
 // publishDirect brings the commit to the documentation's branch itself. A branch that is protected is a declined push.
-func (h *Hub) publishDirect(ctx context.Context, s *site, p Publication, ours git.Object, objects []git.Object, parent plumbing.Hash) (Published, error) {
+func (h *Hub) publishDirect(ctx context.Context, s *session, p Publication, ours git.Object, objects []git.Object, parent plumbing.Hash) (Published, error) {
 	head, err := h.fetchHead(ctx, s, p.Base, parent)
 	if err != nil {
 		return Published{}, err
@@ -429,7 +429,7 @@ func (h *Hub) publishDirect(ctx context.Context, s *site, p Publication, ours gi
 		if err := h.advance(ctx, s, p.Base, head, ours.Hash, parent); err != nil {
 			return Published{}, err
 		}
-		if err := h.at("branch"); err != nil {
+		if err := h.step("branch"); err != nil {
 			return Published{}, err
 		}
 	}
@@ -441,7 +441,7 @@ func (h *Hub) publishDirect(ctx context.Context, s *site, p Publication, ours gi
 }
 
 // branchHead is where the branch stands now, at the place where it is published.
-func (h *Hub) branchHead(ctx context.Context, s *site, branch string, near plumbing.Hash) (plumbing.Hash, error) {
+func (h *Hub) branchHead(ctx context.Context, s *session, branch string, near plumbing.Hash) (plumbing.Hash, error) {
 	if s.pushes() {
 		return h.fetchHead(ctx, s, branch, near)
 	}
@@ -449,7 +449,7 @@ func (h *Hub) branchHead(ctx context.Context, s *site, branch string, near plumb
 }
 
 // stillOpen refuses to add to a branch whose pull request is merged or closed: nobody would look at it.
-func (h *Hub) stillOpen(ctx context.Context, s *site, branch string, head plumbing.Hash) error {
+func (h *Hub) stillOpen(ctx context.Context, s *session, branch string, head plumbing.Hash) error {
 	if s.pushes() || head.IsZero() {
 		return nil
 	}
@@ -466,7 +466,7 @@ func (h *Hub) stillOpen(ctx context.Context, s *site, branch string, head plumbi
 }
 
 // advance moves the branch, first where others see it.
-func (h *Hub) advance(ctx context.Context, s *site, branch string, old, new, parent plumbing.Hash) error {
+func (h *Hub) advance(ctx context.Context, s *session, branch string, old, new, parent plumbing.Hash) error {
 	if s.pushes() {
 		origin, err := h.dial(ctx, s.source, s.project)
 		if err != nil {
@@ -475,7 +475,7 @@ func (h *Hub) advance(ctx context.Context, s *site, branch string, old, new, par
 		if err := s.push(ctx, origin, branch, old, new, parent); err != nil {
 			return err
 		}
-		if err := h.at("pushed"); err != nil {
+		if err := h.step("pushed"); err != nil {
 			return err
 		}
 		if old, err = s.store.Head(branch); err != nil { // the remote's word counts, whatever ours was
@@ -513,7 +513,7 @@ func (h *Hub) openPull(ctx context.Context, p Publication, commit string, repeat
 			return Published{}, fmt.Errorf("update the pull request: %w", err)
 		}
 	}
-	if err := h.at("pull"); err != nil {
+	if err := h.step("pull"); err != nil {
 		return Published{}, err
 	}
 	return Published{Commit: commit, Number: pull.Number, Link: PullLink(pull.ID), New: isNew}, nil

@@ -188,7 +188,7 @@ func keepEnds(s *git.Store, id string, e ends) error {
 func (h *Hub) Merge(ctx context.Context, id string) (api.PullRequest, error) {
 	h.steps.RLock()
 	defer h.steps.RUnlock()
-	pull, r, p, release, err := h.claim(ctx, id)
+	pull, r, p, release, err := h.lockPull(ctx, id)
 	if err != nil {
 		return api.PullRequest{}, err
 	}
@@ -207,13 +207,13 @@ func (h *Hub) Merge(ctx context.Context, id string) (api.PullRequest, error) {
 		h.o.Merged(p.ID)
 	}
 	if err != nil {
-		return merged, fmt.Errorf("merge %s: %w", id, spoken(err))
+		return merged, fmt.Errorf("merge %s: %w", id, asAnswer(err))
 	}
 	return merged, nil
 }
 
-// spoken gives what the source has against a merge the form of an answer to the person who asked for it.
-func spoken(err error) error {
+// asAnswer gives what the source has against a merge the form of an answer to the person who asked for it.
+func asAnswer(err error) error {
 	var said *api.StateError
 	if errors.As(err, &said) || errors.Is(err, ErrMergeConflict) {
 		return err
@@ -226,8 +226,8 @@ func spoken(err error) error {
 	return err
 }
 
-// claim finds a pull request with its project and takes the repository's turn.
-func (h *Hub) claim(ctx context.Context, id string) (api.PullRequest, *repo, api.Project, func(), error) {
+// lockPull finds a pull request with its project and takes the repository's turn.
+func (h *Hub) lockPull(ctx context.Context, id string) (api.PullRequest, *repo, api.Project, func(), error) {
 	pull, err := h.Pull(ctx, id)
 	if err != nil {
 		return api.PullRequest{}, nil, api.Project{}, nil, err
@@ -276,7 +276,7 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 	if in, err := st.Contains(base, head); err != nil {
 		return pull, err
 	} else if in { // an earlier attempt, or somebody else, has merged it
-		return h.settle(ctx, s, pull, base)
+		return h.recordMerge(ctx, s, pull, base)
 	}
 	fork, err := st.MergeBase(base, head)
 	if errors.Is(err, git.ErrUnrelated) {
@@ -303,7 +303,7 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 	if err := keepEnds(st, pull.ID, ends{fork, head}); err != nil {
 		return pull, err
 	}
-	if err := h.at("merge written"); err != nil {
+	if err := h.step("merge written"); err != nil {
 		return pull, err
 	}
 	if s.source.kind == gitRemote {
@@ -314,7 +314,7 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 		if err := s.push(ctx, origin, s.base, base, c.Hash, base, fork); err != nil {
 			return pull, err
 		}
-		if err := h.at("merge pushed"); err != nil {
+		if err := h.step("merge pushed"); err != nil {
 			return pull, err
 		}
 	} else if err := h.intendWriteBack(s, base, c.Hash); err != nil {
@@ -323,7 +323,7 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 	if err := st.SetRef("refs/heads/"+s.base, base, c.Hash); err != nil {
 		return pull, err
 	}
-	if err := h.at("merge set"); err != nil {
+	if err := h.step("merge set"); err != nil {
 		return pull, err
 	}
 	var clash error
@@ -336,17 +336,17 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 			clash = &api.StateError{Kind: api.ErrConflict, Reason: "merged, but files of the folder were changed in the same moment and stay as they are: " + failure.Names(kept)}
 		}
 	}
-	if err := h.at("merge back"); err != nil {
+	if err := h.step("merge back"); err != nil {
 		return pull, err
 	}
-	if pull, err = h.settle(ctx, s, pull, c.Hash); err != nil {
+	if pull, err = h.recordMerge(ctx, s, pull, c.Hash); err != nil {
 		return pull, err
 	}
 	return pull, clash
 }
 
-// settle records that a pull request is merged.
-func (h *Hub) settle(ctx context.Context, s *site, pull api.PullRequest, as plumbing.Hash) (api.PullRequest, error) {
+// recordMerge records that a pull request is merged.
+func (h *Hub) recordMerge(ctx context.Context, s *session, pull api.PullRequest, as plumbing.Hash) (api.PullRequest, error) {
 	// Where an earlier attempt got as far as the branch, its merge commit is found again.
 	list, err := s.store.History(as, 1000)
 	if err != nil {
@@ -379,7 +379,7 @@ func (h *Hub) settle(ctx context.Context, s *site, pull api.PullRequest, as plum
 func (h *Hub) Close(ctx context.Context, id string) (api.PullRequest, error) {
 	h.steps.RLock()
 	defer h.steps.RUnlock()
-	pull, r, _, release, err := h.claim(ctx, id)
+	pull, r, _, release, err := h.lockPull(ctx, id)
 	if err != nil {
 		return api.PullRequest{}, err
 	}

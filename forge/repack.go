@@ -7,8 +7,8 @@ import (
 // packAfter is how many loose objects are put into a pack.
 const packAfter = 2000
 
-// tidy packs a repository's loose objects in the background where there are many.
-func (h *Hub) tidy(r *repo) {
+// packInBackground packs a repository's loose objects in the background where there are many.
+func (h *Hub) packInBackground(r *repo) {
 	r.mu.Lock()
 	st := r.store
 	r.mu.Unlock()
@@ -29,7 +29,7 @@ func (h *Hub) tidy(r *repo) {
 		defer h.background.Done()
 		defer r.packing.Unlock()
 		before := st.Loose()
-		err := api.Guard(func() error { return st.Pack(h.work, h.at, h.whenFree) })
+		err := api.Guard(func() error { return st.Pack(h.work, h.step, h.whenFree) })
 		switch {
 		case h.work.Err() != nil:
 		case err != nil:

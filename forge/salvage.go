@@ -27,8 +27,8 @@ import (
 
 func (h *Hub) mended(id api.ProjectID) string { return filepath.Join(h.dir, string(id)+".mended") }
 
-// asides are the damaged repositories that made way, the newest first.
-func (h *Hub) asides(id api.ProjectID) ([]string, error) {
+// setAside are the damaged repositories that made way, the newest first.
+func (h *Hub) setAside(id api.ProjectID) ([]string, error) {
 	entries, err := os.ReadDir(h.dir)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (h *Hub) salvage(ctx context.Context, r *repo, p api.Project) error {
 	from, aside := dir, fmt.Sprintf("%s.damaged-%d", strings.TrimSuffix(dir, ".git"), h.o.Now().UnixNano())
 	switch _, err := os.Lstat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		list, err := h.asides(r.project)
+		list, err := h.setAside(r.project)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (h *Hub) salvage(ctx context.Context, r *repo, p api.Project) error {
 	if err != nil {
 		return err
 	}
-	if err := h.at("salvage written"); err != nil {
+	if err := h.step("salvage written"); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(h.mended(r.project)); err != nil {
@@ -132,14 +132,14 @@ func (h *Hub) salvage(ctx context.Context, r *repo, p api.Project) error {
 	if err := git.SyncDir(h.dir); err != nil {
 		return err
 	}
-	if err := h.at("salvage whole"); err != nil {
+	if err := h.step("salvage whole"); err != nil {
 		return err
 	}
 	if aside != "" {
 		if err := os.Rename(dir, aside); err != nil {
 			return fmt.Errorf("put the damaged repository aside: %w", err)
 		}
-		if err := h.at("damaged put aside"); err != nil {
+		if err := h.step("damaged put aside"); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"docent/forge/git"
 )
 
-func (h *Hub) intendWriteBack(s *site, from, to plumbing.Hash) error {
+func (h *Hub) intendWriteBack(s *session, from, to plumbing.Hash) error {
 	if err := h.probe(s, from, to); err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (h *Hub) intendWriteBack(s *site, from, to plumbing.Hash) error {
 }
 
 // resumeWriteBack goes on where a crash, or a folder that could not be written, has left a merge.
-func (h *Hub) resumeWriteBack(ctx context.Context, s *site, head plumbing.Hash) error {
+func (h *Hub) resumeWriteBack(ctx context.Context, s *session, head plumbing.Hash) error {
 	_, to, err := s.store.Intent()
 	if err != nil || to.IsZero() {
 		return err
@@ -56,7 +56,7 @@ func (h *Hub) resumeWriteBack(ctx context.Context, s *site, head plumbing.Hash) 
 }
 
 // probe finds out whether the folder can be written, before anything says that a merge is done.
-func (h *Hub) probe(s *site, from, to plumbing.Hash) error {
+func (h *Hub) probe(s *session, from, to plumbing.Hash) error {
 	deltas, err := s.store.Between(from, to)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (h *Hub) probe(s *site, from, to plumbing.Hash) error {
 
 // writeBack makes the folder's files what the merge made of them. A file that was changed in the folder meanwhile gets
 // both changes where they fit, else it stays and is named. When it is done, the intent is dropped.
-func (h *Hub) writeBack(ctx context.Context, s *site, to plumbing.Hash) (kept []string, err error) {
+func (h *Hub) writeBack(ctx context.Context, s *session, to plumbing.Hash) (kept []string, err error) {
 	from, until, err := s.store.Intent()
 	if err != nil || until != to {
 		return nil, err
@@ -131,7 +131,7 @@ func (h *Hub) writeBack(ctx context.Context, s *site, to plumbing.Hash) (kept []
 			if err := w.apply(d); err != nil {
 				return nil, fmt.Errorf("write %q back: %w", d.Path, err)
 			}
-			if err := h.at("file written back"); err != nil {
+			if err := h.step("file written back"); err != nil {
 				return nil, err
 			}
 		}

@@ -136,7 +136,7 @@ func (f *folder) put(path []string, blob plumbing.Hash) error {
 	if !e.IsDir() {
 		return fmt.Errorf("goes through %q, which is no folder", e.Name)
 	}
-	return f.enter(*e).put(path[1:], blob)
+	return f.child(*e).put(path[1:], blob)
 }
 
 func (f *folder) remove(path []string) error {
@@ -153,7 +153,7 @@ func (f *folder) remove(path []string) error {
 		if !e.IsDir() {
 			return fmt.Errorf("goes through %q, which is no folder", e.Name)
 		}
-		sub := f.enter(e)
+		sub := f.child(e)
 		if err := sub.remove(path[1:]); err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (f *folder) remove(path []string) error {
 	return nil
 }
 
-func (f *folder) enter(e Entry) *folder {
+func (f *folder) child(e Entry) *folder {
 	sub := f.below[e.Name]
 	if sub == nil {
 		sub = &folder{store: f.store, hash: e.Hash}

@@ -48,8 +48,8 @@ func looseHeader(r io.Reader) (plumbing.ObjectType, int64, error) {
 	return kind, size, nil
 }
 
-// A place is where an object is: in a pack, or in a file of its own.
-type place struct {
+// A location is where an object is: in a pack, or in a file of its own.
+type location struct {
 	pack   *pack
 	offset int64
 }
@@ -63,27 +63,27 @@ type pack struct {
 }
 
 // find looks an object up; false where it is in no file. Called under the lock.
-func (s *Store) find(hash plumbing.Hash) (place, bool, error) {
+func (s *Store) find(hash plumbing.Hash) (location, bool, error) {
 	name := s.loosePath(hash)
 	switch info, err := os.Lstat(name); {
 	case err == nil && info.Mode().IsRegular():
-		return place{}, true, nil
+		return location{}, true, nil
 	case err != nil && !missing(err):
-		return place{}, false, Passing(err)
+		return location{}, false, Passing(err)
 	}
 	if err := s.loadPacks(); err != nil {
-		return place{}, false, err
+		return location{}, false, err
 	}
 	for _, p := range s.indexed {
 		offset, err := p.index.FindOffset(hash)
 		if err == nil {
-			return place{p, offset}, true, nil
+			return location{p, offset}, true, nil
 		}
 		if !errors.Is(err, plumbing.ErrObjectNotFound) {
-			return place{}, false, fmt.Errorf("%w: index of pack %s: %w", ErrDamaged, p.name, err)
+			return location{}, false, fmt.Errorf("%w: index of pack %s: %w", ErrDamaged, p.name, err)
 		}
 	}
-	return place{}, false, nil
+	return location{}, false, nil
 }
 
 // loadPacks reads the indexes of all packs, once. Called under the lock.
@@ -347,7 +347,7 @@ func (p packedObject) base(offset int64, index *idxfile.MemoryIndex) (int64, err
 	return offset - p.back, nil
 }
 
-func (s *Store) packedSize(at place) (n int64, err error) {
+func (s *Store) packedSize(at location) (n int64, err error) {
 	file, err := s.disk.open(s.packPath(at.pack.name, ".pack"))
 	if err != nil {
 		return 0, sorted(err)
@@ -364,7 +364,7 @@ func (s *Store) packedSize(at place) (n int64, err error) {
 	return n, f.fault(err)
 }
 
-func (s *Store) loadPacked(at place) ([]byte, plumbing.ObjectType, error) {
+func (s *Store) loadPacked(at location) ([]byte, plumbing.ObjectType, error) {
 	file, err := s.disk.open(s.packPath(at.pack.name, ".pack"))
 	if err != nil {
 		return nil, 0, sorted(err)

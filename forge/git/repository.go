@@ -206,7 +206,7 @@ func (s *Store) writeMissing(objects []Object) error {
 			return errors.Join(err, g.Wait())
 		}
 		dirs[dir] = true
-		g.Go(func() error { return s.place(name, o) })
+		g.Go(func() error { return s.writeLoose(name, o) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -230,8 +230,8 @@ var deflaters = sync.Pool{New: func() any {
 	return z
 }}
 
-// place writes a loose Object, synced before it gets its name.
-func (s *Store) place(name string, o Object) error {
+// writeLoose writes a loose Object, synced before it gets its name.
+func (s *Store) writeLoose(name string, o Object) error {
 	var b bytes.Buffer
 	z := deflaters.Get().(*zlib.Writer)
 	defer deflaters.Put(z)
