@@ -65,18 +65,6 @@ type Published struct {
 	Text   string // what there is to say where there is no pull request: a request-pull text, or where the commit stands
 }
 
-// A Tip is where a job stands or starts: a branch with its head, and the state of its pull request.
-type Tip struct {
-	Branch string
-	Base   string
-	Commit string
-	Pull   api.PullState // of the branch's pull request; empty where there is none
-	Repo   string        // the repository as the API shows it
-	Fork   string        // commit that the branch's changes are counted from: the newest that the base has too; empty where there is none
-
-	Restored bool // the branch had lost a commit that was published to it, and has it again
-}
-
 // A Commit is one of a pull request's.
 type Commit struct {
 	Hash    string

@@ -7,11 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"docent/api"
 	"docent/forge/failure"
-	"docent/forge/git"
 	"docent/forge/host"
 )
 
@@ -62,85 +59,53 @@ func (h *Hub) Rights(ctx context.Context, p api.Project) (open string, err error
 	return open, nil
 }
 
-// hostedTip is a branch's tip where the code host keeps the pull requests.
-func (h *Hub) hostedTip(ctx context.Context, s *session, t Tip, base plumbing.Hash) (Tip, error) {
-	head, err := h.fetchHead(ctx, s, t.Branch, base)
-	if err != nil {
-		return t, err
-	}
-	_, pull, err := h.hosts.Find(ctx, s.project, t.Branch, s.base, !head.IsZero())
-	if err != nil {
-		return t, err
-	}
-	t.Pull = pull.State
-	if !head.IsZero() && (t.Pull == "" || t.Pull == api.PullOpen) {
-		t.Commit = head.String()
-	}
-	return t, nil
-}
-
-// publishHosted brings a commit to its branch and to a pull request of the code host. ours is not yet stored.
-func (h *Hub) publishHosted(ctx context.Context, s *session, p Publication, ours git.Object, objects []git.Object, parent plumbing.Hash) (Published, error) {
-	server, err := h.hosts.For(p.Project)
+// publishHosted brings a commit to its branch and to a pull request of the code host.
+func (h *Hub) publishHosted(ctx context.Context, s *session, c proposal) (Published, error) {
+	server, err := h.hosts.For(c.Project)
 	if err != nil {
 		return Published{}, err
 	}
-	head, err := h.fetchHead(ctx, s, p.Branch, parent)
+	head, err := h.fetchHead(ctx, s, c.Branch, c.parent)
 	if err != nil {
-		return Published{}, host.Explain(ctx, server, p.Project, err)
+		return Published{}, host.Explain(ctx, server, c.Project, err)
 	}
-	server, pull, err := h.hosts.Find(ctx, p.Project, p.Branch, p.Base, !head.IsZero())
+	server, pull, err := h.hosts.Find(ctx, c.Project, c.Branch, c.Base, !head.IsZero())
 	if err != nil {
 		return Published{}, err
 	}
-	if p.Project.Direct && !p.Review && head.IsZero() && pull.Number == 0 {
-		done, err := h.publishDirect(ctx, s, p, ours, objects, parent)
+	if c.Project.Direct && !c.Review && head.IsZero() && pull.Number == 0 {
+		done, err := h.publishDirect(ctx, s, c)
 		if !failure.Declined(err) {
-			return done, host.Explain(ctx, server, p.Project, err)
+			return done, host.Explain(ctx, server, c.Project, err)
 		}
-		h.o.Log.Info("the branch is protected: opening a pull request", "project", p.Project.ID, "job", p.Job, "branch", p.Base, "error", err)
+		h.o.Log.Info("the branch is protected: opening a pull request", "project", c.Project.ID, "job", c.Job, "branch", c.Base, "error", err)
 	}
-	done := head == ours.Hash
-	switch {
-	case done:
-	case head.IsZero() && pull.Number != 0 && pull.Commit == ours.Hash.String():
-		done = true // merged or closed since, and its branch removed
-	case !head.IsZero() && head != parent:
-		// Others may have added to it since: then it took effect too.
-		if done, err = s.store.Contains(head, ours.Hash); err != nil {
+	// Merged or closed since, and its branch removed: then it took effect.
+	done := head.IsZero() && pull.Number != 0 && pull.Commit == c.hash()
+	if !done {
+		if done, err = c.standsOn(s.store, head); err != nil {
 			return Published{}, err
-		}
-		if !done {
-			return Published{}, ErrMoved
 		}
 	}
 	if !done {
 		if pull.Number != 0 && pull.State != api.PullOpen {
-			// Nobody would look at it.
-			return Published{}, pullEnded(pull.State)
+			return Published{}, pullEnded(pull.State) // nobody would look at it
 		}
-		if err := s.store.Write(objects); err != nil {
-			return Published{}, fmt.Errorf("store the commit: %w", err)
-		}
-		if err := h.step("objects"); err != nil {
-			return Published{}, err
-		}
-		if err := h.advance(ctx, s, p.Branch, head, ours.Hash, parent); err != nil {
-			return Published{}, host.Explain(ctx, server, p.Project, err)
+		if err := h.commitTo(ctx, s, c.Branch, head, c); err != nil {
+			return Published{}, host.Explain(ctx, server, c.Project, err)
 		}
 	}
 	if err := h.step("branch"); err != nil {
 		return Published{}, err
 	}
-	newest := head.IsZero() || head == parent || head == ours.Hash
-	pull, isNew, err := h.openHosted(ctx, s, server, p, pull, ours.Hash.String(), done, newest)
+	pull, isNew, err := h.openHosted(ctx, s, server, c.Publication, pull, done, c.newest(head))
 	if err != nil {
 		return Published{}, err
 	}
 	if err := h.step("pull"); err != nil {
 		return Published{}, err
 	}
-	return Published{Commit: ours.Hash.String(), Number: pull.Number, Link: pull.Link, New: isNew}, nil
+	return Published{Commit: c.hash(), Number: pull.Number, Link: pull.Link, New: isNew}, nil
 }
 
 func pullEnded(state api.PullState) error {
@@ -149,7 +114,7 @@ func pullEnded(state api.PullState) error {
 
 // openHosted makes sure that a pushed branch has a pull request that says what the newest publication says. pull is what
 // was found before the push.
-func (h *Hub) openHosted(ctx context.Context, s *session, server host.Host, p Publication, pull host.Pull, commit string, repeated, newest bool) (host.Pull, bool, error) {
+func (h *Hub) openHosted(ctx context.Context, s *session, server host.Host, p Publication, pull host.Pull, repeated, newest bool) (host.Pull, bool, error) {
 	if pull.Number != 0 && pull.State != api.PullOpen {
 		return pull, false, nil // it took effect before that
 	}
@@ -193,23 +158,26 @@ func (h *Hub) openHosted(ctx context.Context, s *session, server host.Host, p Pu
 			}
 		}
 	}
+	return pull, isNew, h.labelPull(ctx, server, p, pull)
+}
+
+// labelPull adds the project's labels to a pull request. Labels that the host refuses are no reason to lose it.
+func (h *Hub) labelPull(ctx context.Context, server host.Host, p Publication, pull host.Pull) error {
 	var missing []string
 	for _, l := range p.Project.LabelList() {
 		if !slices.ContainsFunc(pull.Labels, func(has string) bool { return strings.EqualFold(has, l) }) {
 			missing = append(missing, l)
 		}
 	}
-	if len(missing) > 0 {
-		err := server.Label(ctx, pull.Number, missing)
-		if errors.Is(err, ErrMisconfigured) { // the pull request is there; a label is not worth losing it
-			h.o.Log.Warn("the pull request could not be labelled", "project", p.Project.ID, "job", p.Job, "pull", pull.Link, "labels", missing, "error", err)
-			err = nil
-		}
-		if err != nil {
-			return pull, isNew, err
-		}
+	if len(missing) == 0 {
+		return nil
 	}
-	return pull, isNew, nil
+	err := server.Label(ctx, pull.Number, missing)
+	if errors.Is(err, ErrMisconfigured) {
+		h.o.Log.Warn("the pull request could not be labelled", "project", p.Project.ID, "job", p.Job, "pull", pull.Link, "labels", missing, "error", err)
+		return nil
+	}
+	return err
 }
 
 // findAgain looks for the pull request that could not be created; err is why.

@@ -265,84 +265,95 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 	if pull.Base != s.base {
 		return pull, &api.StateError{Kind: api.ErrConflict, Reason: fmt.Sprintf("the pull request is meant for the branch %q, but the documentation is on %q now", pull.Base, s.base)}
 	}
-	st := s.store
-	head, err := st.Head(pull.Head)
+	head, err := s.store.Head(pull.Head)
 	if err != nil {
 		return pull, err
 	}
 	if head.IsZero() {
-		return pull, &api.StateError{Kind: api.ErrConflict, Reason: "not merged: " + gone(st, pull.Head).Error()}
+		return pull, &api.StateError{Kind: api.ErrConflict, Reason: "not merged: " + gone(s.store, pull.Head).Error()}
 	}
-	if in, err := st.Contains(base, head); err != nil {
+	if in, err := s.store.Contains(base, head); err != nil {
 		return pull, err
 	} else if in { // an earlier attempt, or somebody else, has merged it
 		return h.recordMerge(ctx, s, pull, base)
 	}
-	fork, err := st.MergeBase(base, head)
-	if errors.Is(err, git.ErrUnrelated) {
-		return pull, fmt.Errorf("%w: %w", ErrMergeConflict, err)
-	}
+	merged, fork, err := h.writeMerge(s.store, pull, base, head)
 	if err != nil {
 		return pull, err
+	}
+	kept, err := h.deliverMerge(ctx, s, base, merged, fork)
+	if err != nil {
+		return pull, err
+	}
+	if pull, err = h.recordMerge(ctx, s, pull, merged); err != nil {
+		return pull, err
+	}
+	if len(kept) > 0 {
+		return pull, &api.StateError{Kind: api.ErrConflict,
+			Reason: "merged, but files of the folder were changed in the same moment and stay as they are: " + failure.Names(kept)}
+	}
+	return pull, nil
+}
+
+// writeMerge stores the commit that merges a pull request into its base, and names the commit that both build on.
+func (h *Hub) writeMerge(st *git.Store, pull api.PullRequest, base, head plumbing.Hash) (merged, fork plumbing.Hash, err error) {
+	fork, err = st.MergeBase(base, head)
+	if errors.Is(err, git.ErrUnrelated) {
+		return merged, fork, fmt.Errorf("%w: %w", ErrMergeConflict, err)
+	}
+	if err != nil {
+		return merged, fork, err
 	}
 	var at [3]git.Commit
 	for i, hash := range []plumbing.Hash{fork, base, head} {
 		if at[i], err = st.Commit(hash); err != nil {
-			return pull, err
+			return merged, fork, err
 		}
 	}
 	tree, objects, err := st.MergeTrees(at[0].Tree, at[1].Tree, at[2].Tree)
 	if err != nil {
-		return pull, err
+		return merged, fork, err
 	}
 	message := fmt.Sprintf("Merge pull request #%d from %s\n\n%s\n", pull.Number, pull.Head, pull.Title)
 	c := git.NewCommit(tree, []plumbing.Hash{base, head}, h.o.Author, h.o.Now(), message)
 	if err := st.Write(append(objects, c)); err != nil {
-		return pull, err
+		return merged, fork, err
 	}
 	if err := keepEnds(st, pull.ID, ends{fork, head}); err != nil {
-		return pull, err
+		return merged, fork, err
 	}
-	if err := h.step("merge written"); err != nil {
-		return pull, err
-	}
+	return c.Hash, fork, h.step("merge written")
+}
+
+// deliverMerge moves the base branch to a merge, first where others see it, and writes it back to a folder. It names the
+// files of the folder that were changed meanwhile and stay as they are.
+func (h *Hub) deliverMerge(ctx context.Context, s *session, base, merged, fork plumbing.Hash) (kept []string, err error) {
 	if s.source.kind == gitRemote {
-		origin, err := h.dial(ctx, s.source, p)
+		origin, err := h.dial(ctx, s.source, s.project)
 		if err != nil {
-			return pull, err
+			return nil, err
 		}
-		if err := s.push(ctx, origin, s.base, base, c.Hash, base, fork); err != nil {
-			return pull, err
+		if err := s.push(ctx, origin, s.base, base, merged, base, fork); err != nil {
+			return nil, err
 		}
 		if err := h.step("merge pushed"); err != nil {
-			return pull, err
+			return nil, err
 		}
-	} else if err := h.intendWriteBack(s, base, c.Hash); err != nil {
-		return pull, err
+	} else if err := h.intendWriteBack(s, base, merged); err != nil {
+		return nil, err
 	}
-	if err := st.SetRef("refs/heads/"+s.base, base, c.Hash); err != nil {
-		return pull, err
+	if err := s.store.SetRef("refs/heads/"+s.base, base, merged); err != nil {
+		return nil, err
 	}
 	if err := h.step("merge set"); err != nil {
-		return pull, err
+		return nil, err
 	}
-	var clash error
 	if s.source.kind != gitRemote {
-		var kept []string
-		if kept, err = h.writeBack(ctx, s, c.Hash); err != nil {
-			return pull, err // the intent stays: the next sync goes on with it
-		}
-		if len(kept) > 0 {
-			clash = &api.StateError{Kind: api.ErrConflict, Reason: "merged, but files of the folder were changed in the same moment and stay as they are: " + failure.Names(kept)}
+		if kept, err = h.writeBack(ctx, s, merged); err != nil {
+			return nil, err // the intent stays: the next sync goes on with it
 		}
 	}
-	if err := h.step("merge back"); err != nil {
-		return pull, err
-	}
-	if pull, err = h.recordMerge(ctx, s, pull, c.Hash); err != nil {
-		return pull, err
-	}
-	return pull, clash
+	return kept, h.step("merge back")
 }
 
 // recordMerge records that a pull request is merged.
