@@ -234,117 +234,75 @@ func (im *importer) list(ctx context.Context, dir string, onlyTracked bool) erro
 		}
 		out := !im.tracked[p] && (onlyTracked || neverImported[e.Name()] || im.ignored.Ignores(p, e.IsDir()))
 		switch {
-		case e.IsDir():
-			if out && !im.dirs[p] {
-				continue
-			}
-			if im.git && exists(path.Join(im.root.Name(), p, ".git")) {
-				continue // a repository within: not ours
-			}
-			if git.CheckPath(p) != nil {
-				im.skipped = append(im.skipped, fmt.Sprintf("%q: not a name for a folder", p))
-				continue
-			}
-			if err := im.list(ctx, p, out); err != nil {
-				return err
-			}
-		case out:
-		case e.Type()&fs.ModeSymlink != 0:
-			im.skipped = append(im.skipped, fmt.Sprintf("%q: a symbolic link", p))
-		case !e.Type().IsRegular():
-			im.skipped = append(im.skipped, fmt.Sprintf("%q: not a regular file", p))
-		case git.CheckPath(p) != nil:
-			im.skipped = append(im.skipped, fmt.Sprintf("%q: not a name for a file", p))
-		default:
-			info, err := e.Info()
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if info.Size() > im.max {
-				im.skipped = append(im.skipped, fmt.Sprintf("%q: %d bytes are more than the limit", p, info.Size()))
-				continue
-			}
-			if im.files = append(im.files, found{path: p, info: info}); len(im.files) > im.limit {
-				return im.store.TooManyNames()
-			}
+		case e.IsDir() && (!out || im.dirs[p]):
+			err = im.listFolder(ctx, p, out)
+		case !e.IsDir() && !out:
+			err = im.add(p, e)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-const importBatch = 32 << 20 // bytes read before they are written
-
-// read hashes all files and stores the contents that are new.
-func (im *importer) read(ctx context.Context, progress func(string)) error {
-	known := make(map[string]seen, len(im.files))
-	var (
-		objects []git.Object
-		size    int64
-		from    int
-	)
-	flush := func(to int) error {
-		batch := im.files[from:to]
-		contents := make([]*git.Object, len(batch))
-		g, ctx := errgroup.WithContext(ctx)
-		g.SetLimit(runtime.GOMAXPROCS(0))
-		for i := range batch {
-			f := &batch[i]
-			if k, ok := im.known[f.path]; ok && k.size == f.info.Size() && k.time.Equal(f.info.ModTime()) {
-				f.hash = k.hash
-				continue
-			}
-			g.Go(func() error {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				data, err := im.load(f.path)
-				if errors.Is(err, fs.ErrNotExist) {
-					f.gone = true
-					return nil
-				}
-				if err != nil {
-					return err
-				}
-				o := git.NewBlob(data)
-				f.hash = o.Hash
-				there, err := im.store.Has(o.Hash)
-				if err == nil && !there {
-					contents[i] = &o
-				}
-				return err
-			})
-		}
-		if err := g.Wait(); err != nil {
-			return err
-		}
-		objects = objects[:0]
-		for _, o := range contents {
-			if o != nil {
-				objects = append(objects, *o)
-			}
-		}
-		if err := im.store.Write(objects); err != nil {
-			return err
-		}
-		from, size = to, 0
-		if len(im.files) > 0 {
-			progress(fmt.Sprintf("read %d of %d files", to, len(im.files)))
-		}
+// listFolder lists a folder within, unless it is a repository of its own.
+func (im *importer) listFolder(ctx context.Context, p string, onlyTracked bool) error {
+	switch {
+	case im.git && exists(path.Join(im.root.Name(), p, ".git")):
+		return nil
+	case git.CheckPath(p) != nil:
+		im.skip(p, "not a name for a folder")
 		return nil
 	}
-	for i, f := range im.files {
-		if size += f.info.Size(); size > importBatch {
-			if err := flush(i + 1); err != nil {
-				return err
-			}
+	return im.list(ctx, p, onlyTracked)
+}
+
+// add takes a file into the import, where it is one that can be imported.
+func (im *importer) add(p string, e fs.DirEntry) error {
+	info, err := e.Info()
+	switch {
+	case e.Type()&fs.ModeSymlink != 0:
+		im.skip(p, "a symbolic link")
+	case !e.Type().IsRegular():
+		im.skip(p, "not a regular file")
+	case git.CheckPath(p) != nil:
+		im.skip(p, "not a name for a file")
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case info.Size() > im.max:
+		im.skip(p, fmt.Sprintf("%d bytes are more than the limit", info.Size()))
+	default:
+		if im.files = append(im.files, found{path: p, info: info}); len(im.files) > im.limit {
+			return im.store.TooManyNames()
 		}
 	}
-	if err := flush(len(im.files)); err != nil {
-		return err
+	return nil
+}
+
+func (im *importer) skip(path, why string) {
+	im.skipped = append(im.skipped, fmt.Sprintf("%q: %s", path, why))
+}
+
+const importBatch = 32 << 20 // bytes read before they are written
+
+// read hashes all files and stores the contents that are new, a batch at a time.
+func (im *importer) read(ctx context.Context, progress func(string)) error {
+	var size int64
+	from := 0
+	for i, f := range im.files {
+		size += f.info.Size()
+		if size <= importBatch && i < len(im.files)-1 {
+			continue
+		}
+		if err := im.readBatch(ctx, im.files[from:i+1]); err != nil {
+			return err
+		}
+		from, size = i+1, 0
+		progress(fmt.Sprintf("read %d of %d files", from, len(im.files)))
 	}
+	known := make(map[string]seen, len(im.files))
 	for _, f := range im.files {
 		// A file changed in the very moment of the import may change again within the clock's grain: read it next time.
 		if !f.gone && im.now.Sub(f.info.ModTime()) > 3*time.Second {
@@ -353,6 +311,49 @@ func (im *importer) read(ctx context.Context, progress func(string)) error {
 	}
 	im.known = known
 	return nil
+}
+
+func (im *importer) readBatch(ctx context.Context, batch []found) error {
+	contents := make([]*git.Object, len(batch))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range batch {
+		f := &batch[i]
+		if k, ok := im.known[f.path]; ok && k.size == f.info.Size() && k.time.Equal(f.info.ModTime()) {
+			f.hash = k.hash
+			continue
+		}
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			data, err := im.load(f.path)
+			if errors.Is(err, fs.ErrNotExist) {
+				f.gone = true
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			o := git.NewBlob(data)
+			f.hash = o.Hash
+			there, err := im.store.Has(o.Hash)
+			if err == nil && !there {
+				contents[i] = &o
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	var objects []git.Object
+	for _, o := range contents {
+		if o != nil {
+			objects = append(objects, *o)
+		}
+	}
+	return im.store.Write(objects)
 }
 
 // load reads a file of the folder.

@@ -289,7 +289,9 @@ type session struct {
 	asked   time.Time // what the source said after this is new enough
 }
 
-func (s *session) pushes() bool { return s.project.Host == api.HostGit || host.KeepsPulls(s.project.Host) }
+func (s *session) pushes() bool {
+	return s.project.Host == api.HostGit || host.KeepsPulls(s.project.Host)
+}
 
 // Sync brings the documentation's branch up to the source: a folder is imported, a repository fetched. It returns where
 // the branch stands and whether it has moved.

@@ -16,34 +16,27 @@ import (
 // The API dialects of a StandIn. Each is called with the stand-in's lock held.
 
 func (s *StandIn) github(x *exchange) {
-	message := func(status int, text string, details ...map[string]any) {
-		m := map[string]any{"message": text, "documentation_url": "https://docs.github.com/rest", "status": strconv.Itoa(status)}
-		if len(details) > 0 {
-			m["errors"] = details
-		}
-		x.say(status, m)
-	}
 	token := strings.TrimPrefix(x.r.Header.Get("Authorization"), "Bearer ")
 	if x.is("GET", "repos", s.Owner, s.Name, "installation") || x.is("POST", "app", "installations", "*", "access_tokens") {
-		s.githubApp(x, token, message)
+		s.githubApp(x, token)
 		return
 	}
 	rights := s.rights(token)
 	if rights == 0 {
-		message(http.StatusUnauthorized, "Bad credentials")
+		x.githubSays(http.StatusUnauthorized, "Bad credentials")
 		return
 	}
 	if len(x.parts) < 3 || x.parts[0] != "repos" || x.parts[1] != s.Owner || x.parts[2] != s.Name {
-		message(http.StatusNotFound, "Not Found")
+		x.githubSays(http.StatusNotFound, "Not Found")
 		return
 	}
 	if x.r.Method != http.MethodGet {
 		if rights < 2 {
-			message(http.StatusForbidden, "Resource not accessible by personal access token")
+			x.githubSays(http.StatusForbidden, "Resource not accessible by personal access token")
 			return
 		}
 		if s.Archived {
-			message(http.StatusForbidden, "Repository was archived so is read-only.")
+			x.githubSays(http.StatusForbidden, "Repository was archived so is read-only.")
 			return
 		}
 	}
@@ -55,75 +48,103 @@ func (s *StandIn) github(x *exchange) {
 		}
 		x.say(http.StatusOK, s.githubRepository(rights))
 	case x.is("GET", "repos", "*", "*", "pulls"):
-		query := x.r.URL.Query()
-		owner, head, filtered := strings.Cut(query.Get("head"), ":")
-		list := []map[string]any{}
-		for _, p := range slices.Backward(s.pulls) {
-			state := query.Get("state")
-			if filtered && (owner != s.Owner || p.Head != head) || state != "all" && cmp.Or(state, "open") != githubState(p) {
-				continue
-			}
-			list = append(list, s.githubPull(p, false))
-		}
-		x.say(http.StatusOK, list)
+		s.githubList(x)
 	case x.is("POST", "repos", "*", "*", "pulls"):
-		var in struct {
-			Title, Head, Base, Body string
-			Draft                   bool
-		}
-		if !x.decode(&in) {
-			return
-		}
-		invalid := func(field string) {
-			message(http.StatusUnprocessableEntity, "Validation Failed", map[string]any{"resource": "PullRequest", "field": field, "code": "invalid"})
-		}
-		switch {
-		case s.sha(in.Head) == "":
-			invalid("head")
-		case s.sha(in.Base) == "":
-			invalid("base")
-		case s.open(in.Head, in.Base) != nil:
-			message(http.StatusUnprocessableEntity, "Validation Failed", map[string]any{"resource": "PullRequest", "code": "custom",
-				"message": "A pull request already exists for " + s.Owner + ":" + in.Head + "."})
-		case s.sha(in.Head) == s.sha(in.Base):
-			message(http.StatusUnprocessableEntity, "Validation Failed", map[string]any{"resource": "PullRequest", "code": "custom",
-				"message": "No commits between " + in.Base + " and " + in.Head})
-		case in.Draft && s.NoDrafts:
-			message(http.StatusUnprocessableEntity, "Draft pull requests are not supported in this repository.")
-		default:
-			p := s.add(&StandInPull{Title: in.Title, Body: in.Body, Head: in.Head, Base: in.Base, Draft: in.Draft})
-			x.say(http.StatusCreated, s.githubPull(p, true))
-		}
+		s.githubCreate(x)
 	case len(rest) == 2 && rest[0] == "pulls" && s.pull(x.number(4)) != nil:
-		p := s.pull(x.number(4))
-		if x.r.Method == http.MethodPatch {
-			var in struct{ Title, Body *string }
-			if !x.decode(&in) {
-				return
-			}
-			if in.Title != nil {
-				p.Title = *in.Title
-			}
-			if in.Body != nil {
-				p.Body = *in.Body
-			}
-		}
-		x.say(http.StatusOK, s.githubPull(p, true))
+		s.githubOne(x)
 	case x.is("POST", "repos", "*", "*", "issues", "*", "labels") && s.pull(x.number(4)) != nil:
-		p := s.pull(x.number(4))
-		var in struct{ Labels []string }
+		s.githubAddLabels(x)
+	default:
+		x.githubSays(http.StatusNotFound, "Not Found")
+	}
+}
+
+// githubAddLabels adds labels to a pull request.
+func (s *StandIn) githubAddLabels(x *exchange) {
+	p := s.pull(x.number(4))
+	var in struct{ Labels []string }
+	if !x.decode(&in) {
+		return
+	}
+	p.label(in.Labels)
+	out := []map[string]any{}
+	for _, l := range p.Labels {
+		out = append(out, githubLabel(l))
+	}
+	x.say(http.StatusOK, out)
+}
+
+// githubOne shows a pull request, and changes it first where that is asked for.
+func (s *StandIn) githubOne(x *exchange) {
+	p := s.pull(x.number(4))
+	if x.r.Method == http.MethodPatch {
+		var in struct{ Title, Body *string }
 		if !x.decode(&in) {
 			return
 		}
-		p.label(in.Labels)
-		out := []map[string]any{}
-		for _, l := range p.Labels {
-			out = append(out, githubLabel(l))
+		if in.Title != nil {
+			p.Title = *in.Title
 		}
-		x.say(http.StatusOK, out)
-	default:
-		message(http.StatusNotFound, "Not Found")
+		if in.Body != nil {
+			p.Body = *in.Body
+		}
 	}
+	x.say(http.StatusOK, s.githubPull(p, true))
+}
+
+// githubCreate opens a pull request.
+func (s *StandIn) githubCreate(x *exchange) {
+	var in struct {
+		Title, Head, Base, Body string
+		Draft                   bool
+	}
+	if !x.decode(&in) {
+		return
+	}
+	invalid := func(field string) {
+		x.githubSays(http.StatusUnprocessableEntity, "Validation Failed", map[string]any{"resource": "PullRequest", "field": field, "code": "invalid"})
+	}
+	switch {
+	case s.sha(in.Head) == "":
+		invalid("head")
+	case s.sha(in.Base) == "":
+		invalid("base")
+	case s.open(in.Head, in.Base) != nil:
+		x.githubSays(http.StatusUnprocessableEntity, "Validation Failed", map[string]any{"resource": "PullRequest", "code": "custom",
+			"message": "A pull request already exists for " + s.Owner + ":" + in.Head + "."})
+	case s.sha(in.Head) == s.sha(in.Base):
+		x.githubSays(http.StatusUnprocessableEntity, "Validation Failed", map[string]any{"resource": "PullRequest", "code": "custom",
+			"message": "No commits between " + in.Base + " and " + in.Head})
+	case in.Draft && s.NoDrafts:
+		x.githubSays(http.StatusUnprocessableEntity, "Draft pull requests are not supported in this repository.")
+	default:
+		p := s.add(&StandInPull{Title: in.Title, Body: in.Body, Head: in.Head, Base: in.Base, Draft: in.Draft})
+		x.say(http.StatusCreated, s.githubPull(p, true))
+	}
+}
+
+// githubList lists pull requests, newest first.
+func (s *StandIn) githubList(x *exchange) {
+	query := x.r.URL.Query()
+	owner, head, filtered := strings.Cut(query.Get("head"), ":")
+	list := []map[string]any{}
+	for _, p := range slices.Backward(s.pulls) {
+		state := query.Get("state")
+		if filtered && (owner != s.Owner || p.Head != head) || state != "all" && cmp.Or(state, "open") != githubState(p) {
+			continue
+		}
+		list = append(list, s.githubPull(p, false))
+	}
+	x.say(http.StatusOK, list)
+}
+
+func (x *exchange) githubSays(status int, text string, details ...map[string]any) {
+	m := map[string]any{"message": text, "documentation_url": "https://docs.github.com/rest", "status": strconv.Itoa(status)}
+	if len(details) > 0 {
+		m["errors"] = details
+	}
+	x.say(status, m)
 }
 
 func (p *StandInPull) label(labels []string) {
@@ -134,16 +155,16 @@ func (p *StandInPull) label(labels []string) {
 	}
 }
 
-func (s *StandIn) githubApp(x *exchange, jwt string, message func(int, string, ...map[string]any)) {
+func (s *StandIn) githubApp(x *exchange, jwt string) {
 	switch {
 	case s.App == nil:
-		message(http.StatusNotFound, "Not Found")
+		x.githubSays(http.StatusNotFound, "Not Found")
 	case s.App.Verify(jwt) != nil:
-		message(http.StatusUnauthorized, "A JSON web token could not be decoded")
+		x.githubSays(http.StatusUnauthorized, "A JSON web token could not be decoded")
 	case x.r.Method == http.MethodGet:
 		x.say(http.StatusOK, map[string]any{"id": s.App.Installation, "app_id": s.App.ID, "target_type": "Organization"})
 	case x.parts[2] != fmt.Sprint(s.App.Installation):
-		message(http.StatusNotFound, "Not Found")
+		x.githubSays(http.StatusNotFound, "Not Found")
 	default:
 		s.App.Made++
 		token := fmt.Sprintf("ghs_StandInInstallationToken%d", s.App.Made)
@@ -256,58 +277,73 @@ func (s *StandIn) gitlab(x *exchange) {
 		x.say(http.StatusOK, map[string]any{"id": 7, "path_with_namespace": s.Owner + "/" + s.Name, "default_branch": "main", "archived": s.Archived,
 			"web_url": s.URL + "/" + s.Owner + "/" + s.Name, "permissions": map[string]any{"project_access": map[string]any{"access_level": level, "notification_level": 3}, "group_access": nil}})
 	case x.is("GET", "projects", "*", "merge_requests"):
-		query := x.r.URL.Query()
-		list := []map[string]any{}
-		for _, p := range slices.Backward(s.pulls) {
-			if branch := query.Get("source_branch"); branch != "" && p.Head != branch || query.Get("state") != "all" && query.Get("state") != gitlabState(p) {
-				continue
-			}
-			list = append(list, s.gitlabPull(p))
-		}
-		x.say(http.StatusOK, list)
+		s.gitlabList(x)
 	case x.is("POST", "projects", "*", "merge_requests"):
+		s.gitlabCreate(x)
+	case len(x.parts) == 4 && x.parts[2] == "merge_requests" && s.pull(x.number(3)) != nil:
+		s.gitlabOne(x)
+	default:
+		x.say(http.StatusNotFound, map[string]any{"error": "404 Not Found"})
+	}
+}
+
+// gitlabOne shows a merge request, and changes it first where that is asked for.
+func (s *StandIn) gitlabOne(x *exchange) {
+	p := s.pull(x.number(3))
+	if x.r.Method == http.MethodPut {
 		var in struct {
-			Title, Description, Labels string
-			Source                     string `json:"source_branch"`
-			Target                     string `json:"target_branch"`
+			Description *string
+			Add         string `json:"add_labels"`
 		}
 		if !x.decode(&in) {
 			return
 		}
-		if other := s.open(in.Source, in.Target); other != nil {
-			x.say(http.StatusConflict, map[string]any{"message": []string{fmt.Sprintf("Another open merge request already exists for this source branch: !%d", other.Number)}})
-			return
+		if in.Description != nil {
+			p.Body = *in.Description
 		}
-		if s.sha(in.Source) == "" {
-			x.say(http.StatusBadRequest, map[string]any{"message": map[string]any{"source_branch": []string{"does not exist"}}})
-			return
+		if in.Add != "" {
+			p.label(strings.Split(in.Add, ","))
 		}
-		p := s.add(&StandInPull{Title: in.Title, Body: in.Description, Head: in.Source, Base: in.Target, Draft: strings.HasPrefix(in.Title, "Draft: ")})
-		if in.Labels != "" {
-			p.label(strings.Split(in.Labels, ","))
-		}
-		x.say(http.StatusCreated, s.gitlabPull(p))
-	case len(x.parts) == 4 && x.parts[2] == "merge_requests" && s.pull(x.number(3)) != nil:
-		p := s.pull(x.number(3))
-		if x.r.Method == http.MethodPut {
-			var in struct {
-				Description *string
-				Add         string `json:"add_labels"`
-			}
-			if !x.decode(&in) {
-				return
-			}
-			if in.Description != nil {
-				p.Body = *in.Description
-			}
-			if in.Add != "" {
-				p.label(strings.Split(in.Add, ","))
-			}
-		}
-		x.say(http.StatusOK, s.gitlabPull(p))
-	default:
-		x.say(http.StatusNotFound, map[string]any{"error": "404 Not Found"})
 	}
+	x.say(http.StatusOK, s.gitlabPull(p))
+}
+
+// gitlabCreate opens a merge request.
+func (s *StandIn) gitlabCreate(x *exchange) {
+	var in struct {
+		Title, Description, Labels string
+		Source                     string `json:"source_branch"`
+		Target                     string `json:"target_branch"`
+	}
+	if !x.decode(&in) {
+		return
+	}
+	if other := s.open(in.Source, in.Target); other != nil {
+		x.say(http.StatusConflict, map[string]any{"message": []string{fmt.Sprintf("Another open merge request already exists for this source branch: !%d", other.Number)}})
+		return
+	}
+	if s.sha(in.Source) == "" {
+		x.say(http.StatusBadRequest, map[string]any{"message": map[string]any{"source_branch": []string{"does not exist"}}})
+		return
+	}
+	p := s.add(&StandInPull{Title: in.Title, Body: in.Description, Head: in.Source, Base: in.Target, Draft: strings.HasPrefix(in.Title, "Draft: ")})
+	if in.Labels != "" {
+		p.label(strings.Split(in.Labels, ","))
+	}
+	x.say(http.StatusCreated, s.gitlabPull(p))
+}
+
+// gitlabList lists merge requests, newest first.
+func (s *StandIn) gitlabList(x *exchange) {
+	query := x.r.URL.Query()
+	list := []map[string]any{}
+	for _, p := range slices.Backward(s.pulls) {
+		if branch := query.Get("source_branch"); branch != "" && p.Head != branch || query.Get("state") != "all" && query.Get("state") != gitlabState(p) {
+			continue
+		}
+		list = append(list, s.gitlabPull(p))
+	}
+	x.say(http.StatusOK, list)
 }
 
 func gitlabState(p *StandInPull) string {
@@ -321,23 +357,20 @@ func (s *StandIn) gitlabPull(p *StandInPull) map[string]any {
 }
 
 func (s *StandIn) gitea(x *exchange) {
-	message := func(status int, text string) {
-		x.say(status, map[string]any{"message": text, "url": s.URL + "/api/swagger"})
-	}
 	_, token, _ := strings.Cut(x.r.Header.Get("Authorization"), " ")
 	rights := s.rights(token)
 	switch {
 	case rights == 0:
-		message(http.StatusUnauthorized, "invalid username, password or token")
+		s.giteaSays(x, http.StatusUnauthorized, "invalid username, password or token")
 		return
 	case len(x.parts) < 3 || x.parts[0] != "repos" || x.parts[1] != s.Owner || x.parts[2] != s.Name:
-		message(http.StatusNotFound, "The target couldn't be found.")
+		s.giteaSays(x, http.StatusNotFound, "The target couldn't be found.")
 		return
 	case x.r.Method != http.MethodGet && rights < 2:
-		message(http.StatusForbidden, "token does not have at least one of required scope(s): [write:repository]")
+		s.giteaSays(x, http.StatusForbidden, "token does not have at least one of required scope(s): [write:repository]")
 		return
 	case x.r.Method != http.MethodGet && s.Archived:
-		message(http.StatusLocked, "Repo is archived.")
+		s.giteaSays(x, http.StatusLocked, "Repo is archived.")
 		return
 	}
 	rest := x.parts[3:]
@@ -346,65 +379,13 @@ func (s *StandIn) gitea(x *exchange) {
 		x.say(http.StatusOK, map[string]any{"id": 1, "name": s.Name, "full_name": s.Owner + "/" + s.Name, "archived": s.Archived, "default_branch": "main", "empty": false,
 			"permissions": map[string]any{"admin": false, "push": rights == 2, "pull": true}})
 	case x.is("GET", "repos", "*", "*", "pulls"):
-		query := x.r.URL.Query()
-		page, _ := strconv.Atoi(cmp.Or(query.Get("page"), "1"))
-		limit, _ := strconv.Atoi(cmp.Or(query.Get("limit"), "30"))
-		list := []map[string]any{}
-		for _, p := range slices.Backward(s.pulls) {
-			if state := cmp.Or(query.Get("state"), "open"); state == "all" || state == githubState(p) {
-				list = append(list, s.giteaPull(p))
-			}
-		}
-		from := min((page-1)*limit, len(list))
-		x.say(http.StatusOK, list[from:min(from+limit, len(list))])
+		s.giteaList(x)
 	case x.is("POST", "repos", "*", "*", "pulls"):
-		var in struct {
-			Title, Head, Base, Body string
-			Labels                  []int64 // names are refused here
-		}
-		if !x.decode(&in) {
-			return
-		}
-		switch other := s.open(in.Head, in.Base); {
-		case s.sha(in.Head) == "" || s.sha(in.Base) == "":
-			message(http.StatusNotFound, "The target couldn't be found.")
-		case in.Head == in.Base || s.sha(in.Head) == s.sha(in.Base):
-			message(http.StatusUnprocessableEntity, "Invalid PullRequest: There are no changes between the head and the base")
-		case other != nil:
-			message(http.StatusConflict, fmt.Sprintf("pull request already exists for these targets [id: %d, issue_id: %d, head_repo_id: 1, base_repo_id: 1, head_branch: %s, base_branch: %s]", other.Number, other.Number, in.Head, in.Base))
-		default:
-			p := s.add(&StandInPull{Title: in.Title, Body: in.Body, Head: in.Head, Base: in.Base, Draft: strings.HasPrefix(in.Title, "WIP:")})
-			x.say(http.StatusCreated, s.giteaPull(p))
-		}
+		s.giteaCreate(x)
 	case len(rest) == 2 && rest[0] == "pulls":
-		p := s.pull(x.number(4))
-		if p == nil {
-			message(http.StatusNotFound, "The target couldn't be found.")
-			return
-		}
-		if x.r.Method == http.MethodPatch {
-			var in struct{ Title, Body *string }
-			if !x.decode(&in) {
-				return
-			}
-			if in.Body != nil {
-				p.Body = *in.Body
-			}
-			x.say(http.StatusCreated, s.giteaPull(p))
-			return
-		}
-		x.say(http.StatusOK, s.giteaPull(p))
+		s.giteaOne(x)
 	case len(rest) > 2 && rest[0] == "pulls" && x.r.Method == http.MethodGet: // {base}/{head}, whose slashes are its own
-		raw := strings.SplitN(strings.Trim(strings.TrimPrefix(x.r.URL.EscapedPath(), "/api/v1/"), "/"), "/", 6)
-		base, _ := url.PathUnescape(raw[4])
-		head, _ := url.PathUnescape(raw[5])
-		for _, p := range s.pulls { // the oldest: the server asks for any
-			if p.Head == head && p.Base == base {
-				x.say(http.StatusOK, s.giteaPull(p))
-				return
-			}
-		}
-		message(http.StatusNotFound, "The target couldn't be found.")
+		s.giteaBetween(x)
 	case len(rest) == 3 && rest[0] == "issues" && rest[2] == "labels" && x.r.Method == http.MethodPost && s.pull(x.number(4)) != nil:
 		var in struct{ Labels []string }
 		if !x.decode(&in) {
@@ -414,8 +395,84 @@ func (s *StandIn) gitea(x *exchange) {
 		p.label(in.Labels)
 		x.say(http.StatusOK, s.giteaPull(p)["labels"])
 	default:
-		message(http.StatusNotFound, "The target couldn't be found.")
+		s.giteaSays(x, http.StatusNotFound, "The target couldn't be found.")
 	}
+}
+
+// giteaBetween shows the pull request from one branch into another.
+func (s *StandIn) giteaBetween(x *exchange) {
+	raw := strings.SplitN(strings.Trim(strings.TrimPrefix(x.r.URL.EscapedPath(), "/api/v1/"), "/"), "/", 6)
+	base, _ := url.PathUnescape(raw[4])
+	head, _ := url.PathUnescape(raw[5])
+	for _, p := range s.pulls { // the oldest: the server asks for any
+		if p.Head == head && p.Base == base {
+			x.say(http.StatusOK, s.giteaPull(p))
+			return
+		}
+	}
+	s.giteaSays(x, http.StatusNotFound, "The target couldn't be found.")
+}
+
+// giteaOne shows a pull request, and changes it first where that is asked for.
+func (s *StandIn) giteaOne(x *exchange) {
+	p := s.pull(x.number(4))
+	if p == nil {
+		s.giteaSays(x, http.StatusNotFound, "The target couldn't be found.")
+		return
+	}
+	if x.r.Method == http.MethodPatch {
+		var in struct{ Title, Body *string }
+		if !x.decode(&in) {
+			return
+		}
+		if in.Body != nil {
+			p.Body = *in.Body
+		}
+		x.say(http.StatusCreated, s.giteaPull(p))
+		return
+	}
+	x.say(http.StatusOK, s.giteaPull(p))
+}
+
+// giteaCreate opens a pull request.
+func (s *StandIn) giteaCreate(x *exchange) {
+	var in struct {
+		Title, Head, Base, Body string
+		Labels                  []int64 // names are refused here
+	}
+	if !x.decode(&in) {
+		return
+	}
+	switch other := s.open(in.Head, in.Base); {
+	case s.sha(in.Head) == "" || s.sha(in.Base) == "":
+		s.giteaSays(x, http.StatusNotFound, "The target couldn't be found.")
+	case in.Head == in.Base || s.sha(in.Head) == s.sha(in.Base):
+		s.giteaSays(x, http.StatusUnprocessableEntity, "Invalid PullRequest: There are no changes between the head and the base")
+	case other != nil:
+		s.giteaSays(x, http.StatusConflict, fmt.Sprintf("pull request already exists for these targets [id: %d, issue_id: %d, head_repo_id: 1, base_repo_id: 1, head_branch: %s, base_branch: %s]", other.Number, other.Number, in.Head, in.Base))
+	default:
+		p := s.add(&StandInPull{Title: in.Title, Body: in.Body, Head: in.Head, Base: in.Base, Draft: strings.HasPrefix(in.Title, "WIP:")})
+		x.say(http.StatusCreated, s.giteaPull(p))
+	}
+}
+
+// giteaList lists a page of pull requests, newest first.
+func (s *StandIn) giteaList(x *exchange) {
+	query := x.r.URL.Query()
+	page, _ := strconv.Atoi(cmp.Or(query.Get("page"), "1"))
+	limit, _ := strconv.Atoi(cmp.Or(query.Get("limit"), "30"))
+	list := []map[string]any{}
+	for _, p := range slices.Backward(s.pulls) {
+		if state := cmp.Or(query.Get("state"), "open"); state == "all" || state == githubState(p) {
+			list = append(list, s.giteaPull(p))
+		}
+	}
+	from := min((page-1)*limit, len(list))
+	x.say(http.StatusOK, list[from:min(from+limit, len(list))])
+}
+
+func (s *StandIn) giteaSays(x *exchange, status int, text string) {
+	x.say(status, map[string]any{"message": text, "url": s.URL + "/api/swagger"})
 }
 
 func (s *StandIn) giteaPull(p *StandInPull) map[string]any {

@@ -47,88 +47,28 @@ func (s *Store) cutOff(cut map[plumbing.Hash]bool) error {
 }
 
 // copyFrom copies what a commit reaches and is not there yet; each object is checked on the way. From itself, a repository
-// copies nothing and checks all. Parents of the commits
-// in cut may be missing.
+// copies nothing and checks all. Parents of the commits in cut may be missing.
 func (s *Store) copyFrom(old *Store, head plumbing.Hash, cut map[plumbing.Hash]bool) error {
-	var (
-		objects []Object
-		size    int
-		done    = map[plumbing.Hash]bool{}
-	)
-	take := func(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte, error) {
-		if s != old {
-			if there, err := s.Has(hash); err != nil {
-				return nil, err
-			} else if there {
-				if done[hash] = true; kind == plumbing.BlobObject {
-					return nil, nil
-				}
-				return s.read(kind, hash)
-			}
-		}
-		data, err := old.read(kind, hash)
-		if err != nil {
-			return nil, err
-		}
-		done[hash] = true
-		objects = append(objects, Object{kind: kind, Hash: hash, data: data})
-		if size += len(data); size > writeBatch {
-			if err := s.Write(objects); err != nil {
-				return nil, err
-			}
-			objects, size = nil, 0
-		}
-		return data, nil
-	}
-	var takeTree func(hash plumbing.Hash, depth int) error
-	takeTree = func(hash plumbing.Hash, depth int) error {
-		if done[hash] {
-			return nil
-		}
-		if depth > maxDepth {
-			return s.tooDeep()
-		}
-		data, err := take(plumbing.TreeObject, hash)
-		if err != nil {
-			return err
-		}
-		entries, err := decodeTree(data)
-		if err != nil {
-			return fmt.Errorf("%w: tree %s: %w", ErrDamaged, hash, err)
-		}
-		for _, e := range entries {
-			switch {
-			case done[e.Hash]:
-			case e.IsDir():
-				err = takeTree(e.Hash, depth+1)
-			case e.Mode.IsFile():
-				_, err = take(plumbing.BlobObject, e.Hash)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	c := copier{from: old, to: s, done: map[plumbing.Hash]bool{}}
 	queue := []plumbing.Hash{head}
 	for len(queue) > 0 {
 		hash := queue[0]
 		queue = queue[1:]
-		if done[hash] {
+		if c.done[hash] {
 			continue
 		}
-		data, err := take(plumbing.CommitObject, hash)
+		data, err := c.take(plumbing.CommitObject, hash)
 		if err != nil {
 			return err
 		}
-		c, err := decodeCommit(hash, data)
+		commit, err := decodeCommit(hash, data)
 		if err != nil {
 			return fmt.Errorf("%w: commit %s: %w", ErrDamaged, hash, err)
 		}
-		if err := takeTree(c.Tree, 0); err != nil {
+		if err := c.takeTree(commit.Tree, 0); err != nil {
 			return err
 		}
-		for _, p := range c.Parents {
+		for _, p := range commit.Parents {
 			if cut[hash] {
 				there, err := s.Has(p)
 				if err != nil {
@@ -141,7 +81,72 @@ func (s *Store) copyFrom(old *Store, head plumbing.Hash, cut map[plumbing.Hash]b
 			queue = append(queue, p)
 		}
 	}
-	return s.Write(objects)
+	return s.Write(c.objects)
+}
+
+// A copier copies objects from one repository to another, or to itself.
+type copier struct {
+	from, to *Store
+	done     map[plumbing.Hash]bool
+	objects  []Object // not yet written
+	size     int      // of them
+}
+
+// take copies an object; the content of a blob that is there already is not needed.
+func (c *copier) take(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte, error) {
+	if c.to != c.from {
+		if there, err := c.to.Has(hash); err != nil {
+			return nil, err
+		} else if there {
+			if c.done[hash] = true; kind == plumbing.BlobObject {
+				return nil, nil
+			}
+			return c.to.read(kind, hash)
+		}
+	}
+	data, err := c.from.read(kind, hash)
+	if err != nil {
+		return nil, err
+	}
+	c.done[hash] = true
+	c.objects = append(c.objects, Object{kind: kind, Hash: hash, data: data})
+	if c.size += len(data); c.size > writeBatch {
+		if err := c.to.Write(c.objects); err != nil {
+			return nil, err
+		}
+		c.objects, c.size = nil, 0
+	}
+	return data, nil
+}
+
+func (c *copier) takeTree(hash plumbing.Hash, depth int) error {
+	if c.done[hash] {
+		return nil
+	}
+	if depth > maxDepth {
+		return c.to.tooDeep()
+	}
+	data, err := c.take(plumbing.TreeObject, hash)
+	if err != nil {
+		return err
+	}
+	entries, err := decodeTree(data)
+	if err != nil {
+		return fmt.Errorf("%w: tree %s: %w", ErrDamaged, hash, err)
+	}
+	for _, e := range entries {
+		switch {
+		case c.done[e.Hash]:
+		case e.IsDir():
+			err = c.takeTree(e.Hash, depth+1)
+		case e.Mode.IsFile():
+			_, err = c.take(plumbing.BlobObject, e.Hash)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Whole checks that a commit is there with all that it reaches.

@@ -194,7 +194,15 @@ type moved struct {
 	gone map[int]bool // deleted files that went elsewhere
 }
 
+// pair says that a deleted file is an added one now, unless one of them is paired already.
+func (m moved) pair(added, deleted int) {
+	if _, done := m.from[added]; !done && !m.gone[deleted] {
+		m.from[added], m.gone[deleted] = deleted, true
+	}
+}
+
 // moves pairs deleted files with added ones: of the same content first, then of similar content, the most similar first.
+// go-git's own detection is not used: it drops an added file whose former copies have another mode, and has no bounds.
 func (s *Store) moves(deltas []Delta) (moved, error) {
 	m := moved{from: map[int]int{}, gone: map[int]bool{}}
 	var added, deleted []int
@@ -206,13 +214,11 @@ func (s *Store) moves(deltas []Delta) (moved, error) {
 			deleted = append(deleted, i)
 		}
 	}
-	pair := func(a, d int) { m.from[a], m.gone[d] = d, true }
-	byName := func(a, d int) bool { return path.Base(deltas[a].Path) == path.Base(deltas[d].Path) }
 	for _, sameName := range []bool{true, false} {
 		for _, a := range added {
 			for _, d := range deleted {
-				if _, done := m.from[a]; !done && !m.gone[d] && deltas[a].New.Hash == deltas[d].Old.Hash && byName(a, d) == sameName {
-					pair(a, d)
+				if deltas[a].New.Hash == deltas[d].Old.Hash && sameBase(deltas[a], deltas[d]) == sameName {
+					m.pair(a, d)
 				}
 			}
 		}
@@ -222,76 +228,89 @@ func (s *Store) moves(deltas []Delta) (moved, error) {
 	if len(added)*len(deleted) == 0 || len(added)*len(deleted) > 10_000 {
 		return m, nil
 	}
-	texts := map[plumbing.Hash]map[string]int{}
-	sizes := map[plumbing.Hash]int{}
-	lines := func(h plumbing.Hash) (map[string]int, int, error) {
-		if t, ok := texts[h]; ok {
-			return t, sizes[h], nil
-		}
-		n, err := s.Size(h)
-		if err != nil {
-			return nil, 0, err
-		}
-		count := map[string]int{}
-		if n <= maxDiffFile {
-			data, err := s.read(plumbing.BlobObject, h)
-			if err != nil {
-				return nil, 0, err
-			}
-			if !isBinary(data) {
-				for _, l := range splitLines(data) {
-					count[l] += len(l)
-				}
-			}
-		}
-		texts[h], sizes[h] = count, int(n)
-		return count, int(n), nil
+	candidates, err := s.similar(deltas, added, deleted)
+	for _, c := range candidates {
+		m.pair(c.added, c.deleted)
 	}
-	type candidate struct {
-		a, d  int
-		score int // per cent of the larger text that both have
-	}
-	var candidates []candidate
+	return m, err
+}
+
+func sameBase(a, b Delta) bool { return path.Base(a.Path) == path.Base(b.Path) }
+
+// A candidate for a move is an added file that shares lines with a deleted one.
+type candidate struct {
+	added, deleted int
+	score          int // per cent of the larger text that both have
+	sameBase       bool
+}
+
+// similar lists the pairs of files that have half of the larger one in common, the most similar first.
+func (s *Store) similar(deltas []Delta, added, deleted []int) ([]candidate, error) {
+	texts := map[plumbing.Hash]lineCount{}
+	var out []candidate
 	for _, a := range added {
 		for _, d := range deleted {
-			la, na, err := lines(deltas[a].New.Hash)
+			new, err := s.countLines(texts, deltas[a].New.Hash)
 			if err != nil {
-				return m, err
+				return nil, err
 			}
-			ld, nd, err := lines(deltas[d].Old.Hash)
+			old, err := s.countLines(texts, deltas[d].Old.Hash)
 			if err != nil {
-				return m, err
+				return nil, err
 			}
-			if min(na, nd)*2 < max(na, nd) {
+			smaller, larger := min(new.size, old.size), max(new.size, old.size)
+			if smaller*2 < larger {
 				continue
 			}
 			common := 0
-			for l, n := range la {
-				common += min(n, ld[l])
+			for l, n := range new.bytes {
+				common += min(n, old.bytes[l])
 			}
-			if score := common * 100 / max(na, nd, 1); score >= 50 {
-				candidates = append(candidates, candidate{a, d, score})
+			if score := common * 100 / max(larger, 1); score >= 50 {
+				out = append(out, candidate{a, d, score, sameBase(deltas[a], deltas[d])})
 			}
 		}
 	}
-	slices.SortStableFunc(candidates, func(x, y candidate) int {
-		if x.score != y.score {
-			return y.score - x.score
-		}
-		if bx, by := byName(x.a, x.d), byName(y.a, y.d); bx != by {
-			if bx {
+	slices.SortStableFunc(out, func(x, y candidate) int {
+		if x.score == y.score && x.sameBase != y.sameBase {
+			if x.sameBase {
 				return -1
 			}
 			return 1
 		}
-		return 0
+		return y.score - x.score
 	})
-	for _, c := range candidates {
-		if _, done := m.from[c.a]; !done && !m.gone[c.d] {
-			pair(c.a, c.d)
+	return out, nil
+}
+
+// A lineCount is how many bytes of a text each of its lines makes up; nothing of what is no text, or a large one.
+type lineCount struct {
+	size  int
+	bytes map[string]int
+}
+
+func (s *Store) countLines(known map[plumbing.Hash]lineCount, hash plumbing.Hash) (lineCount, error) {
+	if c, ok := known[hash]; ok {
+		return c, nil
+	}
+	n, err := s.Size(hash)
+	if err != nil {
+		return lineCount{}, err
+	}
+	c := lineCount{int(n), map[string]int{}}
+	if n <= maxDiffFile {
+		data, err := s.Blob(hash)
+		if err != nil {
+			return lineCount{}, err
+		}
+		if !isBinary(data) {
+			for _, l := range splitLines(data) {
+				c.bytes[l] += len(l)
+			}
 		}
 	}
-	return m, nil
+	known[hash] = c
+	return c, nil
 }
 
 // A Diff is what a pull request changes.

@@ -25,7 +25,7 @@ func (r *Remote) Push(ctx context.Context, store *git.Store, branch string, old,
 	}
 	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
 	defer cancel()
-	heads, _, listErr := r.branches(look)
+	heads, listErr := r.branches(look)
 	switch {
 	case listErr != nil:
 		return err

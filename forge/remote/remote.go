@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -185,25 +187,29 @@ func sshAuth(user, key string) (transport.AuthMethod, error) {
 	return nil, fmt.Errorf("%w: no SSH key: name an environment variable that holds one, or run an SSH agent", failure.ErrMisconfigured)
 }
 
-// branches lists the remote's branches and tells which one is its default.
-func (r *Remote) branches(ctx context.Context) (map[string]plumbing.Hash, string, error) {
+// branches lists the remote's branches.
+func (r *Remote) branches(ctx context.Context) (map[string]plumbing.Hash, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	s, refs, err := r.uploads(ctx)
 	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		return nil, "", nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, "", r.failure(ctx, "list branches", err)
+		return nil, r.failure(ctx, "list branches", err)
 	}
 	s.Close()
+	return headsOf(refs), nil
+}
+
+func headsOf(refs *packp.AdvRefs) map[string]plumbing.Hash {
 	heads := map[string]plumbing.Hash{}
 	for name, hash := range refs.References {
 		if branch, ok := strings.CutPrefix(name, "refs/heads/"); ok {
 			heads[branch] = hash
 		}
 	}
-	return heads, defaultOf(refs, heads), nil
+	return heads
 }
 
 func defaultOf(refs *packp.AdvRefs, heads map[string]plumbing.Hash) string {
@@ -252,7 +258,7 @@ func (r *Remote) Fetch(ctx context.Context, store *git.Store, branch string, hav
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	zero := plumbing.ZeroHash
-	l := &Listing{Began: time.Now(), Source: r.url, Heads: map[string]plumbing.Hash{}}
+	l := &Listing{Began: time.Now(), Source: r.url}
 	s, refs, err := r.uploads(ctx)
 	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
 		return "", zero, nil, fmt.Errorf("%w: the repository is empty", failure.ErrMisconfigured)
@@ -261,11 +267,7 @@ func (r *Remote) Fetch(ctx context.Context, store *git.Store, branch string, hav
 		return "", zero, nil, r.failure(ctx, "fetch", err)
 	}
 	defer s.Close()
-	for name, hash := range refs.References {
-		if b, ok := strings.CutPrefix(name, "refs/heads/"); ok {
-			l.Heads[b] = hash
-		}
-	}
+	l.Heads = headsOf(refs)
 	l.Base = defaultOf(refs, l.Heads)
 	if branch == "" {
 		if branch = l.Base; branch == "" {
@@ -276,36 +278,31 @@ func (r *Remote) Fetch(ctx context.Context, store *git.Store, branch string, hav
 	if !ok {
 		return "", zero, l, NoBranch(branch)
 	}
-	if there, err := store.Has(want); err != nil || there {
-		return branch, want, l, err
+	there, err := store.Has(want)
+	if err == nil && !there {
+		err = r.receive(ctx, s, refs, store, want, haves)
 	}
-	shallow, err := store.Shallow()
 	if err != nil {
 		return "", zero, l, err
 	}
-	req := packp.NewUploadPackRequestFromCapabilities(refs.Capabilities)
-	req.Wants = []plumbing.Hash{want}
-	req.Haves = haves
-	if refs.Capabilities.Supports(capability.NoProgress) {
-		if err := req.Capabilities.Set(capability.NoProgress); err != nil {
-			return "", zero, l, err
-		}
+	return branch, want, l, nil
+}
+
+// receive brings a commit into the store, given commits that are there.
+func (r *Remote) receive(
+	ctx context.Context, s transport.UploadPackSession, refs *packp.AdvRefs, store *git.Store, want plumbing.Hash, haves []plumbing.Hash,
+) error {
+	shallow, err := store.Shallow()
+	if err != nil {
+		return err
 	}
-	if refs.Capabilities.Supports(capability.Shallow) && (len(haves) == 0 || len(shallow) > 0) {
-		if err := req.Capabilities.Set(capability.Shallow); err != nil {
-			return "", zero, l, err
-		}
-		if len(haves) == 0 {
-			req.Depth = packp.DepthCommits(1)
-		}
-		// The remote is told where our history ends, so that it does not count on what lies beyond.
-		for h := range shallow {
-			req.Shallows = append(req.Shallows, h)
-		}
+	req, err := request(refs, want, haves, shallow)
+	if err != nil {
+		return err
 	}
 	res, err := s.UploadPack(ctx, req)
 	if err != nil {
-		return "", zero, l, r.failure(ctx, "fetch", err)
+		return r.failure(ctx, "fetch", err)
 	}
 	defer res.Close()
 	var packs io.Reader = res
@@ -319,7 +316,7 @@ func (r *Remote) Fetch(ctx context.Context, store *git.Store, branch string, hav
 		packs = &countingReader{next: packs, told: r.Progress}
 	}
 	if err := store.ReadPack(packs); err != nil {
-		return "", zero, l, r.failure(ctx, "fetch", err)
+		return r.failure(ctx, "fetch", err)
 	}
 	if len(res.Shallows) > 0 {
 		if shallow == nil {
@@ -329,15 +326,36 @@ func (r *Remote) Fetch(ctx context.Context, store *git.Store, branch string, hav
 			shallow[h] = true
 		}
 		if err := store.SetShallow(shallow); err != nil {
-			return "", zero, l, err
+			return err
 		}
 	}
-	if there, err := store.Has(want); err != nil {
-		return "", zero, l, err
-	} else if !there {
-		return "", zero, l, fmt.Errorf("%w: the repository did not send the commit that it announced", failure.ErrTemporary)
+	there, err := store.Has(want)
+	if err == nil && !there {
+		err = fmt.Errorf("%w: the repository did not send the commit that it announced", failure.ErrTemporary)
 	}
-	return branch, want, l, nil
+	return err
+}
+
+// request asks for a commit: alone where nothing is there yet, else with what is new since.
+func request(refs *packp.AdvRefs, want plumbing.Hash, haves []plumbing.Hash, shallow map[plumbing.Hash]bool) (*packp.UploadPackRequest, error) {
+	req := packp.NewUploadPackRequestFromCapabilities(refs.Capabilities)
+	req.Wants, req.Haves = []plumbing.Hash{want}, haves
+	if refs.Capabilities.Supports(capability.NoProgress) {
+		if err := req.Capabilities.Set(capability.NoProgress); err != nil {
+			return nil, err
+		}
+	}
+	if refs.Capabilities.Supports(capability.Shallow) && (len(haves) == 0 || len(shallow) > 0) {
+		if err := req.Capabilities.Set(capability.Shallow); err != nil {
+			return nil, err
+		}
+		if len(haves) == 0 {
+			req.Depth = packp.DepthCommits(1)
+		}
+		// The remote is told where our history ends, so that it does not count on what lies beyond.
+		req.Shallows = slices.Collect(maps.Keys(shallow))
+	}
+	return req, nil
 }
 
 // countingReader says now and then how much has come.
