@@ -127,9 +127,11 @@ func (s *Server) listConversations(x *exchange, req bunrouter.Request) error {
 		pageBody
 	}{Conversations: make([]conversationBody, len(rows)), pageBody: nextPage(next)}
 	for i, r := range rows {
-		out.Conversations[i] = conversationBody{ID: r.Thread, MessageID: r.ID, Timestamp: timestamp(r.Asked), Query: r.Question, Response: r.Answer,
-			Type: "answer", Sources: sourceBodies(r.Sources), Resolution: resolution(r.Answered), PageURL: optional(pageURL(address, r.Page)),
-			Caller: r.Caller, Channel: optional(string(r.Channel)), Model: r.Model, Error: optional(r.Error),
+		out.Conversations[i] = conversationBody{ID: r.Thread, MessageID: r.ID, Timestamp: timestamp(r.Asked),
+			Query: r.Question, Response: r.Answer,
+			Type: "answer", Sources: sourceBodies(r.Sources), Resolution: resolution(r.Answered),
+			PageURL: optional(pageURL(address, r.Page)),
+			Caller:  r.Caller, Channel: optional(string(r.Channel)), Model: r.Model, Error: optional(r.Error),
 			Rating: optional(string(r.Rating)), Comment: optional(r.Comment), Fallback: optional(r.FallbackFor)}
 	}
 	if q.After == "" {
@@ -203,7 +205,8 @@ func (s *Server) readThread(x *exchange, req bunrouter.Request) error {
 func messages(turns []thread.Exchange) []messageBody {
 	list := []messageBody{}
 	for _, e := range turns {
-		list = append(list, messageBody{ID: cmp.Or(e.Message, string(e.Turn)+":question"), Role: "user", Content: e.Question, CreatedAt: timestamp(e.Asked)})
+		list = append(list, messageBody{ID: cmp.Or(e.Message, string(e.Turn)+":question"), Role: "user",
+			Content: e.Question, CreatedAt: timestamp(e.Asked)})
 		if !e.Done {
 			continue
 		}
@@ -211,7 +214,8 @@ func messages(turns []thread.Exchange) []messageBody {
 		for _, src := range e.Sources {
 			sources = append(sources, sourceBody{src.Title, src.URL})
 		}
-		m := messageBody{ID: string(e.Turn), Role: "assistant", Content: e.Answer, CreatedAt: timestamp(e.Ended), Sources: &sources,
+		m := messageBody{ID: string(e.Turn), Role: "assistant", Content: e.Answer, CreatedAt: timestamp(e.Ended),
+			Sources:    &sources,
 			Resolution: resolution(e.Answered), Model: e.Model, Fallback: e.FallbackFor, Error: e.Error}
 		if e.Error != "" {
 			m.Content = e.Text // as far as it had come
@@ -353,8 +357,10 @@ func (s *Server) listFeedback(x *exchange, req bunrouter.Request) error {
 		pageBody
 	}{make([]feedbackBody, len(rows)), nextPage(next)}
 	for i, r := range rows {
-		b := feedbackBody{ID: r.ID, ThreadID: r.Thread, Paths: []string{}, Query: r.Question, Rating: r.Rating, Helpful: r.Rating == api.RatedUp,
-			Comment: optional(r.Comment), CreatedAt: timestamp(r.Rated), Source: feedbackSource, Status: feedbackStatus, Replaced: r.Replaced}
+		b := feedbackBody{ID: r.ID, ThreadID: r.Thread, Paths: []string{}, Query: r.Question, Rating: r.Rating,
+			Helpful: r.Rating == api.RatedUp,
+			Comment: optional(r.Comment), CreatedAt: timestamp(r.Rated), Source: feedbackSource, Status: feedbackStatus,
+			Replaced: r.Replaced}
 		for _, src := range r.Sources {
 			if p := src.Page(); p != "" && !slices.Contains(b.Paths, p) {
 				b.Paths = append(b.Paths, p)

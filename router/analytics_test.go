@@ -135,7 +135,8 @@ func TestAnAnswerIsRated(t *testing.T) {
 		}
 		h.text(204, "OPTIONS", path, "", "", "Origin", "https://acme.example", "Access-Control-Request-Method", "POST")
 	}
-	h.text(204, "POST", "/v1/feedback/docs.acme.example", h.assistant, body(`"rating":"up","comment":null,"fp":"ann","threadKey":"tk_secret"`))
+	h.text(204, "POST", "/v1/feedback/docs.acme.example", h.assistant,
+		body(`"rating":"up","comment":null,"fp":"ann","threadKey":"tk_secret"`))
 	h.text(204, "POST", "/v1/feedback/docs.acme.example", h.assistant, body(`"rating":"up"`), "X-Thread-Key", "tk_secret")
 	rated := []thread.Rate{
 		{Turn: api.TurnID(message), Rating: api.RatedDown, Comment: "not what I asked"},
@@ -156,18 +157,28 @@ func TestAnAnswerIsRated(t *testing.T) {
 		status          int
 		fields          string
 	}{
-		"another thread's message": {"/v1/feedback/docs.acme.example", h.assistant, fmt.Sprintf(`{"threadId":%q,"messageId":%q,"rating":"up"}`, other, message), 404, ""},
-		"an unknown message":       {"/v1/feedback/docs.acme.example", h.assistant, fmt.Sprintf(`{"threadId":%q,"messageId":"m","rating":"up"}`, id), 404, ""},
-		"an unknown thread":        {"/v1/feedback/docs.acme.example", h.assistant, fmt.Sprintf(`{"threadId":%q,"messageId":%q,"rating":"up"}`, api.NewID(api.ThreadPrefix, h.clock.Now()), message), 404, ""},
-		"no thread's id":           {"/v1/feedback/docs.acme.example", h.assistant, fmt.Sprintf(`{"threadId":"t","messageId":%q,"rating":"up"}`, message), 404, ""},
-		"another caller":           {"/v1/feedback/docs.acme.example", h.assistant, body(`"rating":"up","fp":"bob"`), 404, ""},
-		"a wrong thread key":       {"/v1/feedback/docs.acme.example", h.assistant, body(`"rating":"up","threadKey":"x"`), 404, ""},
-		"another domain":           {"/v1/feedback/two.acme.example", h.assistant, body(`"rating":"up"`), 404, ""},
-		"an admin key":             {"/v1/feedback/docs.acme.example", h.admin, body(`"rating":"up"`), 403, ""},
-		"no key":                   {"/v1/feedback/docs.acme.example", "", body(`"rating":"up"`), 401, ""},
-		"nothing":                  {"/v1/feedback/docs.acme.example", h.assistant, `{}`, 400, "threadId messageId rating"},
-		"of the wrong types":       {"/v1/feedback/docs.acme.example", h.assistant, `{"threadId":1,"messageId":[],"rating":"great","comment":{},"fp":2,"threadKey":true}`, 400, "threadId messageId rating comment fp threadKey"},
-		"too long a comment":       {"/v1/feedback/docs.acme.example", h.assistant, body(`"rating":"up","comment":"` + strings.Repeat("x", 2001) + `"`), 400, "comment"},
+		"another thread's message": {"/v1/feedback/docs.acme.example", h.assistant,
+			fmt.Sprintf(`{"threadId":%q,"messageId":%q,"rating":"up"}`, other, message), 404, ""},
+		"an unknown message": {"/v1/feedback/docs.acme.example", h.assistant,
+			fmt.Sprintf(`{"threadId":%q,"messageId":"m","rating":"up"}`, id), 404, ""},
+		"an unknown thread": {"/v1/feedback/docs.acme.example", h.assistant,
+			fmt.Sprintf(`{"threadId":%q,"messageId":%q,"rating":"up"}`, api.NewID(api.ThreadPrefix, h.clock.Now()), message),
+			404, ""},
+		"no thread's id": {"/v1/feedback/docs.acme.example", h.assistant,
+			fmt.Sprintf(`{"threadId":"t","messageId":%q,"rating":"up"}`, message), 404, ""},
+		"another caller": {"/v1/feedback/docs.acme.example", h.assistant, body(`"rating":"up","fp":"bob"`), 404,
+			""},
+		"a wrong thread key": {"/v1/feedback/docs.acme.example", h.assistant, body(`"rating":"up","threadKey":"x"`),
+			404, ""},
+		"another domain": {"/v1/feedback/two.acme.example", h.assistant, body(`"rating":"up"`), 404, ""},
+		"an admin key":   {"/v1/feedback/docs.acme.example", h.admin, body(`"rating":"up"`), 403, ""},
+		"no key":         {"/v1/feedback/docs.acme.example", "", body(`"rating":"up"`), 401, ""},
+		"nothing":        {"/v1/feedback/docs.acme.example", h.assistant, `{}`, 400, "threadId messageId rating"},
+		"of the wrong types": {"/v1/feedback/docs.acme.example", h.assistant,
+			`{"threadId":1,"messageId":[],"rating":"great","comment":{},"fp":2,"threadKey":true}`, 400,
+			"threadId messageId rating comment fp threadKey"},
+		"too long a comment": {"/v1/feedback/docs.acme.example", h.assistant,
+			body(`"rating":"up","comment":"` + strings.Repeat("x", 2001) + `"`), 400, "comment"},
 	} {
 		res := h.do("POST", c.path, c.key, c.body)
 		answer := decodeJSON(t, res.Body)
@@ -193,7 +204,8 @@ func TestTheDocumentationIsReadAnew(t *testing.T) {
 	id := started["statusId"].(string)
 	path := "/v1/project/update-status/" + id
 	got := h.json(200, "GET", path, h.admin, "")
-	if got["status"] != "queued" || got["_id"] != id || got["projectId"] != "acme" || got["commit"] != nil || got["endedAt"] != nil {
+	if got["status"] != "queued" || got["_id"] != id || got["projectId"] != "acme" || got["commit"] != nil ||
+		got["endedAt"] != nil {
 		t.Errorf("queued it is %v", got)
 	}
 	at := h.clock.Now()
@@ -204,7 +216,8 @@ func TestTheDocumentationIsReadAnew(t *testing.T) {
 	got = h.json(200, "GET", path, h.admin, "")
 	want := map[string]any{"sha": "c0ffee", "ref": "main", "message": "m",
 		"filesChanged": map[string]any{"added": []any{"a.md"}, "modified": []any{}, "removed": []any{}}}
-	if got["status"] != "success" || !reflect.DeepEqual(got["commit"], want) || !reflect.DeepEqual(got["logs"], []any{"reading"}) || got["endedAt"] != "2026-11-21T10:00:00.123Z" {
+	if got["status"] != "success" || !reflect.DeepEqual(got["commit"], want) ||
+		!reflect.DeepEqual(got["logs"], []any{"reading"}) || got["endedAt"] != "2026-11-21T10:00:00.123Z" {
 		t.Errorf("ended it is %v", got)
 	}
 	h.text(200, "HEAD", path, h.admin, "")
@@ -230,17 +243,19 @@ func TestTheDocumentationIsReadAnew(t *testing.T) {
 	h.json(503, "POST", "/v1/project/update/acme", h.admin, "")
 }
 
-// Where a reader was is told by the site's address as search knows it: also where its configuration states that, not the
-// project.
+// Where a reader was is told by the site's address as search knows it: also where its configuration states that, not
+// the project.
 func TestAReadersPlaceIsAtTheAddressThatTheSiteStates(t *testing.T) {
 	h := build(t)
 	h.docs.address = "https://docs.acme.example/base"
 	at := h.clock.Now()
 	for page, want := range map[string]any{
-		"/guide": "https://docs.acme.example/base/guide", "base/guide/": "https://docs.acme.example/base/guide/", "/basement": "https://docs.acme.example/base/basement",
+		"/guide": "https://docs.acme.example/base/guide", "base/guide/": "https://docs.acme.example/base/guide/",
+		"/basement":                   "https://docs.acme.example/base/basement",
 		"https://docs.acme.example/x": "https://docs.acme.example/x", "": nil,
 	} {
-		h.stats.rows = []api.QuestionRow{{ID: api.TurnID(api.NewID(api.TurnPrefix, at)), Thread: api.ThreadID(api.NewID(api.ThreadPrefix, at)), Page: page, Asked: at}}
+		h.stats.rows = []api.QuestionRow{{ID: api.TurnID(api.NewID(api.TurnPrefix, at)),
+			Thread: api.ThreadID(api.NewID(api.ThreadPrefix, at)), Page: page, Asked: at}}
 		got := h.json(200, "GET", "/v1/analytics/acme/assistant", h.admin, "")
 		row := got["conversations"].([]any)[0].(map[string]any)
 		if row["pageUrl"] != want {
@@ -259,11 +274,15 @@ func TestAnalyticsAreShown(t *testing.T) {
 	turn := func() api.TurnID { return api.TurnID(api.NewID(api.TurnPrefix, at)) }
 	first, second := turn(), turn()
 	h.stats.rows = []api.QuestionRow{
-		{ID: first, Thread: id, Caller: "ann", Channel: api.ChannelWeb, Page: "/guide", Question: "How?", Answer: "So.", Answered: true, Model: "builtin", FallbackFor: "large",
-			Sources: []api.PageRef{{URL: "/a#x", Title: "A"}, {URL: "/a#y", Title: "A"}, {URL: "/b", Title: "B"}}, Asked: at, Ended: at, Rating: api.RatedDown, Comment: "no", Rated: at},
-		{ID: second, Thread: id, Caller: "ann", Question: "Why?", Error: "down", Model: "builtin", Asked: at, Ended: at, Rating: api.RatedUp, Rated: at, Replaced: true},
+		{ID: first, Thread: id, Caller: "ann", Channel: api.ChannelWeb, Page: "/guide", Question: "How?", Answer: "So.",
+			Answered: true, Model: "builtin", FallbackFor: "large",
+			Sources: []api.PageRef{{URL: "/a#x", Title: "A"}, {URL: "/a#y", Title: "A"}, {URL: "/b", Title: "B"}}, Asked: at,
+			Ended: at, Rating: api.RatedDown, Comment: "no", Rated: at},
+		{ID: second, Thread: id, Caller: "ann", Question: "Why?", Error: "down", Model: "builtin", Asked: at, Ended: at,
+			Rating: api.RatedUp, Rated: at, Replaced: true},
 	}
-	h.stats.totals = catalog.QuestionTotals{Threads: 1, Callers: 1, Questions: 5, Answered: 3, Unanswered: 1, Failed: 1, Web: 2, API: 1, Up: 1, Down: 1}
+	h.stats.totals = catalog.QuestionTotals{Threads: 1, Callers: 1, Questions: 5, Answered: 3, Unanswered: 1, Failed: 1,
+		Web: 2, API: 1, Up: 1, Down: 1}
 	h.stats.callers = []catalog.CallerCount{{Caller: "ann", Threads: 1, Questions: 2, Last: at}}
 	h.stats.pages = []catalog.PageCount{{Page: "/a", Up: 1, Down: 2}}
 	h.stats.searches = []catalog.SearchCount{{Query: "api keys", Count: 3, Results: 9, Last: at}}
@@ -294,8 +313,10 @@ func TestAnalyticsAreShown(t *testing.T) {
 		t.Errorf("asked for %+v", h.stats.last)
 	}
 	h.stats.next = "n2"
-	same("assistant?cursor=n1&limit=1000&dateFrom=2026-11-01&dateTo=2026-11-21T12:00:00%2B02:00", `{`+conversations+`,"nextCursor":"n2","hasMore":true}`)
-	want := catalog.AnalyticsQuery{Project: "acme", From: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), After: "n1", Limit: 1000}
+	same("assistant?cursor=n1&limit=1000&dateFrom=2026-11-01&dateTo=2026-11-21T12:00:00%2B02:00",
+		`{`+conversations+`,"nextCursor":"n2","hasMore":true}`)
+	want := catalog.AnalyticsQuery{Project: "acme", From: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC),
+		To: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), After: "n1", Limit: 1000}
 	if h.stats.last != want {
 		t.Errorf("asked for %+v, want %+v", h.stats.last, want)
 	}
@@ -311,16 +332,20 @@ func TestAnalyticsAreShown(t *testing.T) {
 	if h.stats.last.Limit != 50 {
 		t.Errorf("the limit is %d", h.stats.last.Limit)
 	}
-	for _, path := range []string{"feedback?source=agent", "feedback?status=resolved", "feedback/by-page?source=code_snippet", "feedback/by-page?status=dismissed,in_progress"} {
+	for _, path := range []string{"feedback?source=agent", "feedback?status=resolved",
+		"feedback/by-page?source=code_snippet", "feedback/by-page?status=dismissed,in_progress"} {
 		same(path, `{"feedback":[],"nextCursor":null,"hasMore":false}`)
 	}
 
-	h.threads.read = map[api.ThreadID]thread.Conversation{id: {Thread: id, Project: "acme", Caller: "ann", Opened: at, Turns: []thread.Exchange{
-		{Turn: first, Message: "m1", Question: "How?", Asked: at, Answer: "So.", Answered: true, Done: true, Ended: at, Model: "builtin", FallbackFor: "large",
-			Sources: []thread.Source{{ID: "s1", URL: "/a#x", Title: "A"}}, Feedback: &thread.Feedback{Rating: api.RatedDown, At: at}},
-		{Turn: second, Question: "Why?", Asked: at, Done: true, Ended: at, Text: "Be", Error: "down"},
-		{Turn: "msg_3", Question: "When?", Asked: at},
-	}, Replaced: []thread.Exchange{{Turn: "msg_0", Message: "m0", Question: "What?", Asked: at}}}}
+	h.threads.read = map[api.ThreadID]thread.Conversation{id: {Thread: id, Project: "acme", Caller: "ann", Opened: at,
+		Turns: []thread.Exchange{
+			{Turn: first, Message: "m1", Question: "How?", Asked: at, Answer: "So.", Answered: true, Done: true, Ended: at,
+				Model: "builtin", FallbackFor: "large",
+				Sources:  []thread.Source{{ID: "s1", URL: "/a#x", Title: "A"}},
+				Feedback: &thread.Feedback{Rating: api.RatedDown, At: at}},
+			{Turn: second, Question: "Why?", Asked: at, Done: true, Ended: at, Text: "Be", Error: "down"},
+			{Turn: "msg_3", Question: "When?", Asked: at},
+		}, Replaced: []thread.Exchange{{Turn: "msg_0", Message: "m0", Question: "What?", Asked: at}}}}
 	same("assistant/threads/"+string(id), fmt.Sprintf(`{"threadId":%q,"createdAt":%q,"caller":"ann","messages":[
 		{"id":"m1","role":"user","content":"How?","createdAt":%q},
 		{"id":%q,"role":"assistant","content":"So.","createdAt":%q,"sources":[{"title":"A","url":"/a#x"}],"resolutionStatus":"answered","model":"builtin","fallbackFor":"large","feedback":{"rating":"down","comment":null,"createdAt":%q}},
@@ -387,8 +412,10 @@ func TestSearchesAreCountedAndQuestionsSayWhereTheyCameFrom(t *testing.T) {
 	if want := []string{`acme "setup" =1`, `acme "nothing" =0`}; !slices.Equal(h.stats.counted, want) {
 		t.Errorf("counted are %q, want %q", h.stats.counted, want)
 	}
-	for header, want := range map[string]api.Channel{"Origin": api.ChannelWeb, "Sec-Fetch-Mode": api.ChannelWeb, "Referer": api.ChannelAPI} {
-		h.text(http.StatusOK, "POST", "/v1/assistant/docs.acme.example/message", h.assistant, `{"fp":"a","messages":[{"role":"user","content":"q"}]}`, header, "https://acme.example")
+	for header, want := range map[string]api.Channel{"Origin": api.ChannelWeb, "Sec-Fetch-Mode": api.ChannelWeb,
+		"Referer": api.ChannelAPI} {
+		h.text(http.StatusOK, "POST", "/v1/assistant/docs.acme.example/message", h.assistant,
+			`{"fp":"a","messages":[{"role":"user","content":"q"}]}`, header, "https://acme.example")
 		if got := h.threads.last.Channel; got != want {
 			t.Errorf("a question with %s comes from %q, want %q", header, got, want)
 		}

@@ -28,8 +28,8 @@ func (s *Server) ask(form stream.Form) func(*exchange, bunrouter.Request) error 
 	}
 }
 
-// put reads a question and puts it to its thread. It has returned when the answer is followed: a stream that waits for a
-// model holds none of what asking took, be it on the stack.
+// put reads a question and puts it to its thread. It has returned when the answer is followed: a stream that waits
+// for a model holds none of what asking took, be it on the stack.
 //
 //go:noinline
 func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thread.Turn, done func(), err error) {
@@ -53,25 +53,26 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 			end()
 		}
 	}()
-	place, err := s.enqueue(req.Context())
+	ticket, err := s.enqueue(req.Context())
 	if err != nil {
 		return turn, nil, err
 	}
 	uses := s.askUses(x)
 	give, err := s.reserve(x, uses)
 	if err != nil {
-		place.Leave()
+		ticket.Done()
 		return turn, nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
 	turn, err = s.Threads.Ask(ctx, id, thread.Ask{
 		Project: x.project, New: fresh, Turn: api.TurnID(s.IDs.New(api.TurnPrefix, x.started)),
-		Message: q.Message, Chat: s.chat(x, req, q.Chat), Caller: q.Caller, Channel: channel(req), ThreadKey: cmp.Or(q.ThreadKey, req.Header.Get(threadKeyHeader)), Text: q.Text,
+		Message: q.Message, Chat: s.chat(x, req, q.Chat), Caller: q.Caller, Channel: channel(req),
+		ThreadKey: cmp.Or(q.ThreadKey, req.Header.Get(threadKeyHeader)), Text: q.Text,
 		Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Instead: q.Instead, Key: x.key.ID, Uses: uses,
 	})
 	cancel()
 	if err != nil {
-		place.Leave()
+		ticket.Done()
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 			give() // it was refused; otherwise it may have been accepted, and the use counts
 		}
@@ -79,7 +80,7 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	}
 	if !turn.Fresh {
 		give()
-		place.Leave()
+		ticket.Done()
 		return turn, end, nil
 	}
 	go func() { // a stream that lasts has no handler any more
@@ -87,7 +88,7 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 		case <-turn.Prepared:
 		case <-s.leaving.Done():
 		}
-		place.Leave()
+		ticket.Done()
 	}()
 	return turn, end, nil
 }

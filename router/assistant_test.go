@@ -98,10 +98,12 @@ func TestAQuestionIsUnderstood(t *testing.T) {
 		"messages":[{"role":"system","parts":[]},{"role":"assistant","parts":[{"type":"tool-search","state":"output-available","output":{"deep":[[[1]]]}},{"type":"step-start"}],"metadata":{}},
 		{"id":"m9","role":"user","parts":[{"type":"text","text":"What is"},{"type":"file","url":"data:x"},{"type":"text","text":"a \u00e9?\n"}],"content":"not this"}]}`)
 	got := h.threads.last
-	want := thread.Ask{Project: h.catalog.projects["acme"], New: true, Turn: got.Turn, Message: "m9", Chat: got.Chat, Caller: "user-1", Channel: api.ChannelAPI,
+	want := thread.Ask{Project: h.catalog.projects["acme"], New: true, Turn: got.Turn, Message: "m9", Chat: got.Chat,
+		Caller: "user-1", Channel: api.ChannelAPI,
 		Text: "What is\na é?", Regenerate: true, Instead: "m1", Key: got.Key, Uses: got.Uses,
 		Context: []model.Snippet{{Kind: "code", Text: "x := 1", Path: "a.mdx"}, {Kind: "textSelection", Text: "y"}},
-		Query:   search.Query{Limit: 7, CurrentPath: "guide/start", Filter: search.Filter{Version: "v2", Tag: "t", Groups: []string{"a", "b"}}}}
+		Query: search.Query{Limit: 7, CurrentPath: "guide/start",
+			Filter: search.Filter{Version: "v2", Tag: "t", Groups: []string{"a", "b"}}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("asked\n%+v\nwant\n%+v", got, want)
 	}
@@ -109,7 +111,8 @@ func TestAQuestionIsUnderstood(t *testing.T) {
 		t.Errorf("turn %q, uses %v", got.Turn, got.Uses)
 	}
 	// The older forms: content alone, content in parts, and a message of role data on the way.
-	for content, want := range map[string]string{`"plain"`: "plain", `[{"type":"text","text":"in parts"},{"type":"image"}]`: "in parts"} {
+	for content, want := range map[string]string{`"plain"`: "plain",
+		`[{"type":"text","text":"in parts"},{"type":"image"}]`: "in parts"} {
 		h.text(200, "POST", v1, h.assistant, `{"fp":"anonymous","messages":[{"role":"data","content":"","data":{}},{"role":"user","content":`+content+`}]}`)
 		if h.threads.last.Text != want {
 			t.Errorf("content %s was read as %q", content, h.threads.last.Text)
@@ -122,7 +125,8 @@ func TestAThreadGoesOnForItsCallerOnly(t *testing.T) {
 	_, res := h.text(200, "POST", v2, h.assistant, ask)
 	id := res.Header.Get("X-Thread-Id")
 	with := func(fp, id, key string) string {
-		return fmt.Sprintf(`{"fp":%q,"threadId":%q,"threadKey":%s,"messages":[{"role":"user","content":"more"}]}`, fp, id, key)
+		return fmt.Sprintf(`{"fp":%q,"threadId":%q,"threadKey":%s,"messages":[{"role":"user","content":"more"}]}`, fp, id,
+			key)
 	}
 	_, res = h.text(200, "POST", v2, h.assistant, with("anonymous", id, "null"))
 	if res.Header.Get("X-Thread-Id") != id || res.Header.Get("X-Thread-Key") != "" || h.threads.last.New {
@@ -133,12 +137,14 @@ func TestAThreadGoesOnForItsCallerOnly(t *testing.T) {
 	other := h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme-two"})
 	var first map[string]any
 	for name, res := range map[string]*http.Response{
-		"another caller":        h.do("POST", v2, h.assistant, with("user-2", id, "null")),
-		"a wrong key":           h.do("POST", v2, h.assistant, with("anonymous", id, `"tk_wrong"`)),
-		"nobody's thread":       h.do("POST", v2, h.assistant, with("anonymous", api.NewID(api.ThreadPrefix, time.Now()), "null")),
-		"no thread's id":        h.do("POST", v2, h.assistant, with("anonymous", "../../x", "null")),
-		"another domain's key":  h.do("POST", "/v2/assistant/two.acme.example/message", other, with("anonymous", id, "null")),
-		"an id of another kind": h.do("POST", v2, h.assistant, with("anonymous", api.NewID(api.JobPrefix, time.Now()), "null")),
+		"another caller": h.do("POST", v2, h.assistant, with("user-2", id, "null")),
+		"a wrong key":    h.do("POST", v2, h.assistant, with("anonymous", id, `"tk_wrong"`)),
+		"nobody's thread": h.do("POST", v2, h.assistant,
+			with("anonymous", api.NewID(api.ThreadPrefix, time.Now()), "null")),
+		"no thread's id":       h.do("POST", v2, h.assistant, with("anonymous", "../../x", "null")),
+		"another domain's key": h.do("POST", "/v2/assistant/two.acme.example/message", other, with("anonymous", id, "null")),
+		"an id of another kind": h.do("POST", v2, h.assistant,
+			with("anonymous", api.NewID(api.JobPrefix, time.Now()), "null")),
 	} {
 		body := decodeJSON(t, res.Body)
 		delete(body, "requestId")
@@ -270,7 +276,8 @@ func TestAnAnswerIsResumedFromItsStart(t *testing.T) {
 		}
 		whole := read(first)
 		for _, res := range []*http.Response{second, third, alias} {
-			if got, want := read(res), strings.ReplaceAll(whole, `,"threadKey":"tk_secret"`, ""); got != want || len(want) == len(whole) {
+			if got, want := read(res), strings.ReplaceAll(whole, `,"threadKey":"tk_secret"`, ""); got != want ||
+				len(want) == len(whole) {
 				t.Errorf("resumed:\n%s\nwant\n%s", got, want)
 			}
 			if res.Header.Get("X-Thread-Key") != "" {
@@ -278,7 +285,8 @@ func TestAnAnswerIsResumedFromItsStart(t *testing.T) {
 			}
 		}
 		for _, res := range []*http.Response{old, oldAlias} {
-			if got := read(res); !strings.Contains(got, "0:\"one\"\n") || !strings.Contains(got, "0:\"two\"\n") || !strings.Contains(got, "\nd:{") {
+			if got := read(res); !strings.Contains(got, "0:\"one\"\n") || !strings.Contains(got, "0:\"two\"\n") ||
+				!strings.Contains(got, "\nd:{") {
 				t.Errorf("resumed in the older form: %s", got)
 			}
 		}
@@ -392,7 +400,8 @@ func TestTooManyStreamsAreRefusedBeforeTheQuestionIsAsked(t *testing.T) {
 		}
 		asked, used := h.threads.asked, h.quotas.total()
 		res := h.do("POST", v2, h.assistant, ask)
-		if body := decodeJSON(t, res.Body); res.StatusCode != 503 || body["code"] != "overloaded" || res.Header.Get("Retry-After") == "" {
+		if body := decodeJSON(t, res.Body); res.StatusCode != 503 || body["code"] != "overloaded" ||
+			res.Header.Get("Retry-After") == "" {
 			t.Errorf("%d %v", res.StatusCode, body)
 		}
 		if h.threads.asked != asked || h.quotas.total() != used {
@@ -476,7 +485,9 @@ func TestAskingIsLimitedInThreeWays(t *testing.T) {
 			h.text(200, "POST", v1, h.assistant, ask)
 			used := h.quotas.total()
 			got := h.json(429, "POST", v1, h.assistant, ask)
-			if said := got["error"].(string); got["limit"] != name || !strings.HasSuffix(said, "Please try again in 2 minutes.") || strings.Contains(said, name) || strings.Contains(said, "limit") {
+			if said := got["error"].(string); got["limit"] != name ||
+				!strings.HasSuffix(said, "Please try again in 2 minutes.") || strings.Contains(said, name) ||
+				strings.Contains(said, "limit") {
 				t.Errorf("%v", got)
 			}
 			if !strings.Contains(h.log.String(), name) {
@@ -545,20 +556,24 @@ func TestManyReadersOfManyAnswers(t *testing.T) {
 func TestTheDocumentationIsSearchedAndRead(t *testing.T) {
 	h := build(t)
 	for _, prefix := range []string{"", "/discovery"} {
-		body, _ := h.text(200, "POST", prefix+"/v1/search/docs.acme.example", h.assistant, `{"query":" run ","pageSize":3,"scoreThreshold":0.5,"filter":{"tag":"x"}}`)
+		body, _ := h.text(200, "POST", prefix+"/v1/search/docs.acme.example", h.assistant,
+			`{"query":" run ","pageSize":3,"scoreThreshold":0.5,"filter":{"tag":"x"}}`)
 		want := `[{"content":"Run it.","path":"guide/start.mdx","metadata":{"title":"Start","url":"https://docs.acme.example/guide/start#run","heading":"Run","anchor":"run","breadcrumbs":["Start","Run"],"tags":["how-to"],"score":0.75}}]`
 		if body != want {
 			t.Errorf("found %s\nwant  %s", body, want)
 		}
-		if got, want := h.docs.last, (search.Query{Text: "run", Limit: 3, Threshold: .5, Filter: search.Filter{Tag: "x"}, Box: true}); !reflect.DeepEqual(got, want) {
+		if got, want := h.docs.last, (search.Query{Text: "run", Limit: 3, Threshold: .5, Filter: search.Filter{Tag: "x"},
+			Box: true}); !reflect.DeepEqual(got, want) {
 			t.Errorf("searched %+v, want %+v", got, want)
 		}
-		if body, _ := h.text(200, "POST", prefix+"/v1/search/docs.acme.example", h.assistant, `{"query":"nothing"}`); body != "[]" {
+		if body, _ := h.text(200, "POST", prefix+"/v1/search/docs.acme.example", h.assistant,
+			`{"query":"nothing"}`); body != "[]" {
 			t.Errorf("found %s", body)
 		}
 		h.json(200, "POST", prefix+"/v1/page/docs.acme.example", h.assistant, `{"path":"guide/start"}`)
 		h.json(200, "POST", prefix+"/v1/page/docs.acme.example", h.assistant, `{"path":"staff","groups":["staff"]}`)
-		if got := h.json(404, "POST", prefix+"/v1/page/docs.acme.example", h.assistant, `{"path":"staff"}`); got["message"] != "there is no such page" {
+		if got := h.json(404, "POST", prefix+"/v1/page/docs.acme.example", h.assistant,
+			`{"path":"staff"}`); got["message"] != "there is no such page" {
 			t.Errorf("%v", got)
 		}
 	}
@@ -567,12 +582,15 @@ func TestTheDocumentationIsSearchedAndRead(t *testing.T) {
 func TestBrowsersOnOtherOriginsMayAsk(t *testing.T) {
 	h := build(t)
 	for _, path := range []string{v1, v2, v2 + "/chat/stream", "/discovery/v1/search/d", "/discovery/v1/page/d",
-		"/v1/assistant/d/message", "/v2/assistant/d/message", "/v2/assistant/d/message/x/stream", "/v1/search/d", "/v1/page/d"} {
-		_, res := h.text(204, "OPTIONS", path, "", "", "Origin", "https://site.example", "Access-Control-Request-Method", "POST",
+		"/v1/assistant/d/message", "/v2/assistant/d/message", "/v2/assistant/d/message/x/stream", "/v1/search/d",
+		"/v1/page/d"} {
+		_, res := h.text(204, "OPTIONS", path, "", "", "Origin", "https://site.example", "Access-Control-Request-Method",
+			"POST",
 			"Access-Control-Request-Headers", "authorization,content-type,x-trace")
 		header(t, res, "Access-Control-Allow-Origin", "*")
 		header(t, res, "Access-Control-Allow-Headers", "authorization,content-type,x-trace")
-		if allow := res.Header.Get("Access-Control-Allow-Methods"); !strings.Contains(allow, "POST") && !strings.Contains(allow, "GET") {
+		if allow := res.Header.Get("Access-Control-Allow-Methods"); !strings.Contains(allow, "POST") &&
+			!strings.Contains(allow, "GET") {
 			t.Errorf("%s allows %q", path, allow)
 		}
 	}
@@ -595,7 +613,8 @@ func TestBrowsersOnOtherOriginsMayAsk(t *testing.T) {
 	}
 	h.json(405, "OPTIONS", "/v2/agent/acme/job", "", "")
 
-	key := h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme", Origins: []string{"https://docs.acme.example", "http://localhost:3000"}})
+	key := h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme",
+		Origins: []string{"https://docs.acme.example", "http://localhost:3000"}})
 	h.text(200, "POST", v2, key, ask, "Origin", "https://docs.acme.example")
 	h.text(200, "POST", v2, key, ask, "Origin", "http://LOCALHOST:3000")
 	h.text(204, "GET", v2+"/x/stream", key, "", "Referer", "https://docs.acme.example/page?x")
@@ -611,7 +630,8 @@ func TestBrowsersOnOtherOriginsMayAsk(t *testing.T) {
 func TestASearchWithoutAnIndexMayBeTriedAgain(t *testing.T) {
 	h := build(t)
 	body, resp := h.text(503, "POST", "/discovery/v1/search/docs.acme.example", h.assistant, `{"query":"no index"}`)
-	if resp.Header.Get("Retry-After") != "2" || !strings.Contains(body, "being indexed") || strings.Contains(body, "damaged") {
+	if resp.Header.Get("Retry-After") != "2" || !strings.Contains(body, "being indexed") ||
+		strings.Contains(body, "damaged") {
 		t.Errorf("%v: %s", resp.Header, body)
 	}
 }

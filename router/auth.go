@@ -24,8 +24,8 @@ var (
 		challenge: `error="invalid_token"`}
 )
 
-// forReader is the refusal of a key in words for the readers of a site. Chat clients show them what they are answered, and whose key
-// it is are others.
+// forReader is the refusal of a key in words for the readers of a site. Chat clients show them what they are
+// answered, and whose key it is are others.
 func forReader(err error) error {
 	switch err {
 	case errNoKey:
@@ -46,7 +46,8 @@ func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind)
 		return errNoKey
 	}
 	if len(headers) > 1 {
-		return &keyError{kind: api.ErrUnauthorized, reason: "send one Authorization header, not several", challenge: `error="invalid_request"`}
+		return &keyError{kind: api.ErrUnauthorized, reason: "send one Authorization header, not several",
+			challenge: `error="invalid_request"`}
 	}
 	scheme, secret, _ := strings.Cut(strings.TrimSpace(headers[0]), " ")
 	secret = strings.TrimSpace(secret)
@@ -64,7 +65,8 @@ func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind)
 	x.key = key
 	if key.Kind != want {
 		other := map[api.KeyKind]string{api.AdminKey: "an admin key", api.AssistantKey: "an assistant key"}
-		return &keyError{kind: api.ErrForbidden, reason: fmt.Sprintf("this operation needs %s, and this is %s", other[want], other[key.Kind])}
+		return &keyError{kind: api.ErrForbidden,
+			reason: fmt.Sprintf("this operation needs %s, and this is %s", other[want], other[key.Kind])}
 	}
 	if want == api.AdminKey {
 		if err := scope(key, req.Method); err != nil {
@@ -77,9 +79,9 @@ func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind)
 	return nil
 }
 
-// place finds the project that an operation is about. One of another organization is answered like one that there is not,
-// and so is, for an assistant key, every project but its own.
-func (s *Server) place(x *exchange, req bunrouter.Request) error {
+// findProject finds the project that an operation is about. One of another organization is answered like one that there is
+// not, and so is, for an assistant key, every project but its own.
+func (s *Server) findProject(x *exchange, req bunrouter.Request) error {
 	if x.key.Kind == api.AdminKey {
 		project, err := s.Catalog.Project(context.WithoutCancel(req.Context()), api.ProjectID(param(req, "projectId")))
 		if err != nil {
@@ -170,7 +172,8 @@ func origin(key api.Key, req bunrouter.Request) error {
 			from = u.Scheme + "://" + u.Host
 		}
 	}
-	if slices.ContainsFunc(key.Origins, func(o string) bool { return strings.EqualFold(strings.TrimRight(o, "/"), from) }) {
+	same := func(o string) bool { return strings.EqualFold(strings.TrimRight(o, "/"), from) }
+	if slices.ContainsFunc(key.Origins, same) {
 		return nil
 	}
 	return &keyError{kind: api.ErrForbidden, reason: "this key may only be used from the origins that it was made for"}

@@ -12,8 +12,8 @@ import (
 	"docent/stream"
 )
 
-// BenchmarkAnswer is what the edge adds to an answer of 200 parts that is there already: key, quotas, decoding, encoding, one
-// connection over loopback, the client's share included.
+// BenchmarkAnswer is what the edge adds to an answer of 200 parts that is there already: key, quotas, decoding,
+// encoding, one connection over loopback, the client's share included.
 func BenchmarkAnswer(b *testing.B) {
 	h := build(b)
 	h.threads.answer = func(cmd thread.Ask, log *stream.Log) {
@@ -60,8 +60,8 @@ func BenchmarkPoll(b *testing.B) {
 	}
 }
 
-// BenchmarkRefusal is a question that is refused, on a connection that stays. The client's share is two system calls and the
-// reading of a head.
+// BenchmarkRefusal is a question that is refused, on a connection that stays. The client's share is two system calls
+// and the reading of a head.
 func BenchmarkRefusal(b *testing.B) {
 	h := buildWith(b, router.Filled, func(d *router.Deps) { d.Log = nil })
 	conn := h.dial()

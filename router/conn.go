@@ -15,8 +15,8 @@ import (
 	"docent/api"
 )
 
-// Listener has what comes through l answered as the API answers also where net/http answers by itself. It is for a plain listener of
-// the http.Server that was attached.
+// Listener has what comes through l answered as the API answers also where net/http answers by itself. It is for a
+// plain listener of the http.Server that was attached.
 func (s *Server) Listener(l net.Listener) net.Listener { return &listener{l, s} }
 
 type listener struct {
@@ -32,12 +32,12 @@ func (l *listener) Accept() (net.Conn, error) {
 	return &conn{Conn: c, server: l.server}, nil
 }
 
-// A conn is a connection as net/http has it. It puts net/http's own answers, to what that does not take for a request, into the
-// API's form: net/http offers no other place for that.
+// A conn is a connection as net/http has it. It puts net/http's own answers, to what that does not take for a
+// request, into the API's form: net/http offers no other place for that.
 type conn struct {
 	net.Conn
 	server *Server
-	handed bool // a request is with the handler, or its answer is being written; of the goroutine that serves the connection
+	handed bool // a request is with the handler or being answered; of the goroutine that serves the connection
 }
 
 // NetConn is the connection below, for package sockets.
@@ -98,8 +98,8 @@ func attachConns(server *http.Server) {
 	}
 }
 
-// ownAnswer is the API's form of an answer that net/http gives by itself, nil where b is none. Of the request nothing is known, also
-// not the id that the caller gave it.
+// ownAnswer is the API's form of an answer that net/http gives by itself, nil where b is none. Of the request nothing
+// is known, also not the id that the caller gave it.
 func (s *Server) ownAnswer(b []byte, from net.Addr) []byte {
 	line, text, ok := bytes.Cut(b, []byte("\r\n"))
 	if !ok || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) || len(line) < len("HTTP/1.1 400") {
@@ -125,12 +125,14 @@ func (s *Server) ownAnswer(b []byte, from net.Addr) []byte {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Date", now.UTC().Format(http.TimeFormat))
 	allowOrigin(h) // a page that sends too many cookies, say
-	res := http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: h, Close: true, ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}
+	res := http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: h, Close: true,
+		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}
 	var out bytes.Buffer
 	if err := res.Write(&out); err != nil {
 		return nil // into memory: cannot happen
 	}
-	s.note(context.Background(), account{id: id, client: address(from.String()), began: now, route: "unknown", status: status, bytes: int64(len(body)), code: a.code})
+	s.note(context.Background(), account{id: id, client: address(from.String()), began: now, route: "unknown",
+		status: status, bytes: int64(len(body)), code: a.code})
 	return out.Bytes()
 }
 
@@ -138,9 +140,11 @@ func (s *Server) ownAnswer(b []byte, from net.Addr) []byte {
 func unread(status int, reason string) answer {
 	switch status {
 	case http.StatusExpectationFailed:
-		return answer{status: status, code: "expectation_failed", message: "the header Expect can only be 100-continue: leave it out"}
+		return answer{status: status, code: "expectation_failed",
+			message: "the header Expect can only be 100-continue: leave it out"}
 	case http.StatusRequestHeaderFieldsTooLarge:
-		return answer{status: status, code: "headers_too_large", message: "the headers of the request are larger than what is taken: send fewer or shorter ones, such as cookies"}
+		return answer{status: status, code: "headers_too_large",
+			message: "the headers of the request are larger than what is taken: send fewer or shorter ones, such as cookies"}
 	case http.StatusNotImplemented:
 		return answer{status: status, code: "not_implemented", message: "the header Transfer-Encoding can only be chunked"}
 	case http.StatusHTTPVersionNotSupported:
@@ -150,5 +154,6 @@ func unread(status int, reason string) answer {
 	if reason != "" {
 		message += ": " + reason
 	}
-	return answer{status: status, code: "invalid_request", message: message, details: []api.Problem{{Field: "request", Message: cmp.Or(reason, "is not HTTP that can be read")}}}
+	return answer{status: status, code: "invalid_request", message: message,
+		details: []api.Problem{{Field: "request", Message: cmp.Or(reason, "is not HTTP that can be read")}}}
 }

@@ -23,7 +23,8 @@ func TestWhatIsNoRequestIsAnsweredInTheAPIsForm(t *testing.T) {
 		{400, "invalid_request", "missing required Host header", "GET /healthz HTTP/1.1\r\n\r\n"},
 		{400, "invalid_request", "is not HTTP that can be read", "GET /healthz HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n"},
 		{417, "expectation_failed", "Expect", "GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: a miracle\r\n\r\n"},
-		{431, "headers_too_large", "send fewer", "GET /healthz HTTP/1.1\r\nHost: a\r\nCookie: " + strings.Repeat("x", 2<<20) + "\r\n\r\n"},
+		{431, "headers_too_large", "send fewer", "GET /healthz HTTP/1.1\r\nHost: a\r\nCookie: " +
+			strings.Repeat("x", 2<<20) + "\r\n\r\n"},
 		{501, "not_implemented", "chunked", "POST " + v2 + " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n"},
 		{505, "version_not_supported", "1.0 or 1.1", "GET /healthz HTTP/3.0\r\nHost: a\r\n\r\n"},
 	} {
@@ -42,8 +43,10 @@ func TestWhatIsNoRequestIsAnsweredInTheAPIsForm(t *testing.T) {
 			}
 			got := decodeJSON(t, res.Body)
 			id := res.Header.Get("X-Request-Id")
-			if res.StatusCode != c.status || got["code"] != c.code || !strings.Contains(got["error"].(string), c.says) || got["message"] != got["error"] ||
-				res.Header.Get("Content-Type") != "application/json" || !res.Close || res.Header.Get("Access-Control-Allow-Origin") != "*" {
+			if res.StatusCode != c.status || got["code"] != c.code || !strings.Contains(got["error"].(string), c.says) ||
+				got["message"] != got["error"] ||
+				res.Header.Get("Content-Type") != "application/json" || !res.Close ||
+				res.Header.Get("Access-Control-Allow-Origin") != "*" {
 				t.Errorf("%.40q: %d %v %v", c.request, res.StatusCode, got, res.Header)
 			}
 			if id == "" || got["requestId"] != id || seen[id] || !strings.Contains(h.log.String(), id) {
@@ -56,7 +59,8 @@ func TestWhatIsNoRequestIsAnsweredInTheAPIsForm(t *testing.T) {
 		}
 	}
 	figures, _ := h.text(200, "GET", "/metrics", h.admin, "")
-	if want := `docent_http_requests_total{method="other",route="unknown",status="431"} 2`; !strings.Contains(figures, want) {
+	if want := `docent_http_requests_total{method="other",route="unknown",status="431"} 2`; !strings.Contains(figures,
+		want) {
 		t.Errorf("the figures lack %s", want)
 	}
 }
@@ -70,7 +74,8 @@ func TestTheServiceTellsItsMethods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.StatusCode != 204 || res.Header.Get("Allow") != "GET, HEAD, OPTIONS, POST" || res.Header.Get("X-Request-Id") != "mine" {
+	if res.StatusCode != 204 || res.Header.Get("Allow") != "GET, HEAD, OPTIONS, POST" ||
+		res.Header.Get("X-Request-Id") != "mine" {
 		t.Errorf("%d %v", res.StatusCode, res.Header)
 	}
 	body(t, head(t, r))

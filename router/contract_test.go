@@ -20,9 +20,9 @@ import (
 	"docent/router/openapi"
 )
 
-// A contract holds requests and responses against the OpenAPI document. What a test sends through its transport is checked
-// without the test asking for it: the status is one that the document names for the operation, its headers and body are
-// as described, and a request that was taken is one that the document allows.
+// A contract holds requests and responses against the OpenAPI document. What a test sends through its transport is
+// checked without the test asking for it: the status is one that the document names for the operation, its headers
+// and body are as described, and a request that was taken is one that the document allows.
 type contract struct {
 	doc      map[string]any
 	compiler *jsonschema.Compiler
@@ -36,7 +36,8 @@ var theContract = sync.OnceValue(func() *contract {
 	if err != nil {
 		panic(err)
 	}
-	c := &contract{doc: doc.(map[string]any), compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}, seen: map[string]bool{}}
+	c := &contract{doc: doc.(map[string]any), compiler: jsonschema.NewCompiler(),
+		schemas: map[string]*jsonschema.Schema{}, seen: map[string]bool{}}
 	c.compiler.AssertFormat()
 	if err := c.compiler.AddResource("openapi.json", doc); err != nil {
 		panic(err)
@@ -89,7 +90,8 @@ func (c *contract) template(path string) (string, bool) {
 	have := strings.Split(path, "/")
 	paths, _ := c.at("#", "paths")
 	for template := range paths {
-		if slices.EqualFunc(strings.Split(template, "/"), have, func(t, h string) bool { return t == h || strings.HasPrefix(t, "{") && h != "" }) {
+		if slices.EqualFunc(strings.Split(template, "/"), have,
+			func(t, h string) bool { return t == h || strings.HasPrefix(t, "{") && h != "" }) {
 			return template, true
 		}
 	}
@@ -218,8 +220,8 @@ func (c checked) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// TestMain asks, after a whole run, whether every operation of the document was seen to succeed: what no test calls is not
-// known to be as described.
+// TestMain asks, after a whole run, whether every operation of the document was seen to succeed: what no test calls
+// is not known to be as described.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.list").Value.String() == "" &&
@@ -271,21 +273,31 @@ func TestTheContractCanBeBroken(t *testing.T) {
 	}
 	const missing = `{"error":"e","message":"e","code":"not_found","requestId":"r"}`
 	for name, err := range map[string]error{
-		"a status that is not named":   theContract().check(req("GET", "/healthz", ""), nil, res(418), nil),
-		"a header that is missing":     theContract().check(req("POST", "/v2/agent/p/job", ""), nil, res(401, "Content-Type", "application/json"), []byte(strings.Replace(missing, "not_found", "unauthorized", 1))),
-		"a code of another status":     theContract().check(req("GET", "/v2/agent/p/jobs", ""), nil, res(403, "Content-Type", "application/json"), []byte(missing)),
-		"details where none belong":    theContract().check(req("GET", "/v2/agent/p/jobs", ""), nil, res(404, "Content-Type", "application/json"), []byte(strings.Replace(missing, `"code"`, `"details":[{"field":"f","message":"m"}],"code"`, 1))),
-		"a body of another type":       theContract().check(req("GET", "/healthz", ""), nil, res(200, "Content-Type", "text/plain"), []byte("ok")),
-		"a field that is not named":    theContract().check(req("GET", "/healthz", ""), nil, res(200, "Content-Type", "application/json"), []byte(`{"status":"ok","x":1}`)),
-		"a path that is not named":     theContract().check(req("GET", "/nope", ""), nil, res(200), nil),
-		"a request that is not valid":  theContract().check(req("POST", "/discovery/v1/page/d", ""), []byte(`{"path":""}`), res(200, "Content-Type", "application/json", "Access-Control-Allow-Origin", "*"), []byte(`{"path":"p","content":"c"}`)),
-		"a response without a request": theContract().check(req("GET", "/healthz", ""), nil, &http.Response{StatusCode: 200, Header: http.Header{}}, nil),
+		"a status that is not named": theContract().check(req("GET", "/healthz", ""), nil, res(418), nil),
+		"a header that is missing": theContract().check(req("POST", "/v2/agent/p/job", ""), nil,
+			res(401, "Content-Type", "application/json"), []byte(strings.Replace(missing, "not_found", "unauthorized", 1))),
+		"a code of another status": theContract().check(req("GET", "/v2/agent/p/jobs", ""), nil,
+			res(403, "Content-Type", "application/json"), []byte(missing)),
+		"details where none belong": theContract().check(req("GET", "/v2/agent/p/jobs", ""), nil,
+			res(404, "Content-Type", "application/json"), []byte(strings.Replace(missing, `"code"`,
+				`"details":[{"field":"f","message":"m"}],"code"`, 1))),
+		"a body of another type": theContract().check(req("GET", "/healthz", ""), nil,
+			res(200, "Content-Type", "text/plain"), []byte("ok")),
+		"a field that is not named": theContract().check(req("GET", "/healthz", ""), nil,
+			res(200, "Content-Type", "application/json"), []byte(`{"status":"ok","x":1}`)),
+		"a path that is not named": theContract().check(req("GET", "/nope", ""), nil, res(200), nil),
+		"a request that is not valid": theContract().check(req("POST", "/discovery/v1/page/d", ""), []byte(`{"path":""}`),
+			res(200, "Content-Type", "application/json", "Access-Control-Allow-Origin", "*"),
+			[]byte(`{"path":"p","content":"c"}`)),
+		"a response without a request": theContract().check(req("GET", "/healthz", ""), nil,
+			&http.Response{StatusCode: 200, Header: http.Header{}}, nil),
 	} {
 		if err == nil {
 			t.Errorf("%s is not noticed", name)
 		}
 	}
-	if err := theContract().check(req("GET", "/v2/agent/p/jobs", ""), nil, res(404, "Content-Type", "application/json"), []byte(missing)); err != nil {
+	if err := theContract().check(req("GET", "/v2/agent/p/jobs", ""), nil, res(404, "Content-Type", "application/json"),
+		[]byte(missing)); err != nil {
 		t.Error(err)
 	}
 }

@@ -13,8 +13,8 @@ const (
 	sunset          = "Fri, 31 Dec 2027 23:59:59 GMT" // until then the operations of version 1 that have a successor stay
 )
 
-// successors are the operations that follow deprecated ones, by method and pattern. A parameter that the path of the old one does
-// not have stands in its query.
+// successors are the operations that follow deprecated ones, by method and pattern. A parameter that the path of the
+// old one does not have stands in its query.
 var successors = map[string]string{
 	"POST /v1/agent/:projectId/job":                "/v2/agent/:projectId/job",
 	"GET /v1/agent/:projectId/jobs":                "/v2/agent/:projectId/jobs",
@@ -32,8 +32,8 @@ func (r *route) successor() string {
 	return successors[r.method+" "+pattern]
 }
 
-// deprecate says in every answer of a deprecated operation since when it is so (RFC 9745), until when it stays (RFC 8594) and what
-// follows it.
+// deprecate says in every answer of a deprecated operation since when it is so (RFC 9745), until when it stays (RFC
+// 8594) and what follows it.
 func deprecate(h http.Header, successor string, req bunrouter.Request) {
 	h.Set("Deprecation", deprecatedSince)
 	h.Set("Sunset", sunset)

@@ -45,16 +45,20 @@ func TestAnswersOfDeprecatedOperationsSayWhatFollowsThem(t *testing.T) {
 			t.Errorf("%s %s: deprecated %q until %q, %v", c.method, c.path, since, until, err)
 		}
 		link := res.Header.Get("Link")
-		if want := c.successor + `; rel="successor-version"`; c.successor == "" && link != "" || c.successor != "" && link != want {
+		if want := c.successor + `; rel="successor-version"`; c.successor == "" && link != "" || c.successor != "" &&
+			link != want {
 			t.Errorf("%s %s: the link is %q, not %q", c.method, c.path, link, want)
 		}
-		if strings.Contains(c.path, "assistant") && !strings.Contains(res.Header.Get("Access-Control-Expose-Headers"), "Deprecation, Sunset, Link") {
+		if strings.Contains(c.path, "assistant") && !strings.Contains(res.Header.Get("Access-Control-Expose-Headers"),
+			"Deprecation, Sunset, Link") {
 			t.Errorf("%s %s: a page may not read the headers", c.method, c.path)
 		}
 	}
 	for _, c := range []struct{ method, path, key, body string }{
-		{"POST", v2, h.assistant, ask}, {"GET", v2 + "/chat/stream", h.assistant, ""}, {"GET", "/v2/agent/acme/jobs", h.admin, ""},
-		{"POST", "/v1/search/docs.acme.example", h.assistant, `{"query":"install"}`}, {"POST", "/v1/project/update/acme", h.admin, ""},
+		{"POST", v2, h.assistant, ask}, {"GET", v2 + "/chat/stream", h.assistant, ""},
+		{"GET", "/v2/agent/acme/jobs", h.admin, ""},
+		{"POST", "/v1/search/docs.acme.example", h.assistant, `{"query":"install"}`},
+		{"POST", "/v1/project/update/acme", h.admin, ""},
 		{"GET", "/v1/analytics/acme/searches", h.admin, ""}, {"GET", "/healthz", "", ""},
 	} {
 		res := h.do(c.method, c.path, c.key, c.body)
@@ -69,19 +73,23 @@ func TestAnswersOfDeprecatedOperationsSayWhatFollowsThem(t *testing.T) {
 // Chat clients show their users the body as it came: it is written to be read.
 func TestRefusalsAreWrittenForWhoReadsThem(t *testing.T) {
 	h := build(t)
-	for key, want := range map[string]string{"": "this page sends no API key", "dct_pub_wrong": "the API key of this page is mistyped"} {
+	for key, want := range map[string]string{"": "this page sends no API key",
+		"dct_pub_wrong": "the API key of this page is mistyped"} {
 		for _, path := range []string{v1, v2, "/v1/search/docs.acme.example"} {
 			raw, res := h.text(401, "POST", path, key, ask)
-			if !strings.Contains(raw, want) || !strings.Contains(raw, "Please tell those who run this site.") || strings.Contains(raw, "Bearer") || res.Header.Get("WWW-Authenticate") == "" {
+			if !strings.Contains(raw, want) || !strings.Contains(raw, "Please tell those who run this site.") ||
+				strings.Contains(raw, "Bearer") || res.Header.Get("WWW-Authenticate") == "" {
 				t.Errorf("%s with the key %q: %s", path, key, raw)
 			}
 		}
-		if raw, _ := h.text(401, "GET", "/v2/agent/acme/jobs", key, ""); strings.Contains(raw, "this page") || strings.Contains(raw, "this site") {
+		if raw, _ := h.text(401, "GET", "/v2/agent/acme/jobs", key, ""); strings.Contains(raw, "this page") ||
+			strings.Contains(raw, "this site") {
 			t.Errorf("the agent's callers are told of pages: %s", raw)
 		}
 	}
 	// Text stands as it is, not as it would stand in HTML.
-	if page, _ := h.text(200, "POST", "/v1/page/docs.acme.example", h.assistant, `{"path":"guide/start"}`); !strings.Contains(page, "a <b> && c") {
+	if page, _ := h.text(200, "POST", "/v1/page/docs.acme.example", h.assistant,
+		`{"path":"guide/start"}`); !strings.Contains(page, "a <b> && c") {
 		t.Errorf("a page is answered as %s", page)
 	}
 }

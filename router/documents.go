@@ -34,11 +34,11 @@ func (s *Server) searchDocs(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
-	place, err := s.enqueue(req.Context())
+	ticket, err := s.enqueue(req.Context())
 	if err != nil {
 		return err
 	}
-	defer place.Leave()
+	defer ticket.Done()
 	hits, err := s.Documents.Search(req.Context(), x.project.ID, q)
 	if err != nil {
 		return err
@@ -46,8 +46,10 @@ func (s *Server) searchDocs(x *exchange, req bunrouter.Request) error {
 	s.Analytics.RecordSearch(x.project.ID, string(x.key.ID)+" "+counted(x.client), q.Text, len(hits))
 	out := make([]hitBody, 0, len(hits))
 	for _, h := range hits {
-		out = append(out, hitBody{Content: h.Content, Path: h.Path, Metadata: metadataBody{Title: h.Title, URL: h.URL, Heading: h.Heading,
-			Anchor: h.Anchor, Breadcrumbs: slices.Concat(h.Crumbs, h.Trail), Description: h.Description, Version: h.Version, Language: h.Language, Tags: h.Tags, Score: h.Score}})
+		out = append(out, hitBody{Content: h.Content, Path: h.Path,
+			Metadata: metadataBody{Title: h.Title, URL: h.URL, Heading: h.Heading,
+				Anchor: h.Anchor, Breadcrumbs: slices.Concat(h.Crumbs, h.Trail), Description: h.Description, Version: h.Version,
+				Language: h.Language, Tags: h.Tags, Score: h.Score}})
 	}
 	return encode(x, http.StatusOK, out)
 }

@@ -41,7 +41,8 @@ func encode(x *exchange, status int, v any) error {
 	return nil
 }
 
-// marshal is json.Marshal that leaves <, > and & as they are: people read what is answered, and browsers take it for JSON alone.
+// marshal is json.Marshal that leaves <, > and & as they are: people read what is answered, and browsers take it for
+// JSON alone.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -89,9 +89,11 @@ func read(err error, h http.Header) answer {
 	)
 	switch {
 	case errors.As(err, &syntax):
-		return answer{status: http.StatusBadRequest, code: "invalid_json", message: syntax.Reason, details: []api.Problem{{Field: "body", Message: syntax.Reason}}}
+		return answer{status: http.StatusBadRequest, code: "invalid_json", message: syntax.Reason,
+			details: []api.Problem{{Field: "body", Message: syntax.Reason}}}
 	case errors.As(err, &invalid):
-		return answer{status: http.StatusBadRequest, code: "invalid_request", message: summary(invalid), details: invalid.Problems}
+		return answer{status: http.StatusBadRequest, code: "invalid_request", message: summary(invalid),
+			details: invalid.Problems}
 	case errors.Is(err, api.ErrInvalid):
 		return answer{status: http.StatusBadRequest, code: "invalid_request", message: words(err, api.ErrInvalid)}
 	case errors.Is(err, api.ErrUnauthorized):
@@ -124,7 +126,8 @@ func read(err error, h http.Header) answer {
 		return answer{status: http.StatusTooManyRequests, code: "rate_limited", message: usedUp(limit), limit: limit.Name}
 	case errors.Is(err, api.ErrLimited):
 		h.Set("Retry-After", "60")
-		return answer{status: http.StatusTooManyRequests, code: "rate_limited", message: "Too many requests came. Please try again in a minute."}
+		return answer{status: http.StatusTooManyRequests, code: "rate_limited",
+			message: "Too many requests came. Please try again in a minute."}
 	case errors.Is(err, api.ErrShuttingDown), errors.Is(err, api.ErrOverloaded), errors.Is(err, api.ErrUnavailable):
 		h.Set("Retry-After", seconds(retryAfter(err)))
 		switch {
@@ -136,12 +139,15 @@ func read(err error, h http.Header) answer {
 		return answer{status: http.StatusServiceUnavailable, code: "overloaded", message: api.ErrOverloaded.Error()}
 	case errors.Is(err, search.ErrNotIndexed):
 		h.Set("Retry-After", "2")
-		return answer{status: http.StatusServiceUnavailable, code: "overloaded", message: "the documentation is being indexed, try again shortly"}
+		return answer{status: http.StatusServiceUnavailable, code: "overloaded",
+			message: "the documentation is being indexed, try again shortly"}
 	case errors.Is(err, context.DeadlineExceeded):
 		h.Set("Retry-After", "1")
-		return answer{status: http.StatusServiceUnavailable, code: "overloaded", message: "the service did not answer in time; look whether the request took effect before you repeat it"}
+		return answer{status: http.StatusServiceUnavailable, code: "overloaded",
+			message: "the service did not answer in time; look whether the request took effect before you repeat it"}
 	default:
-		return answer{status: http.StatusInternalServerError, code: "internal", message: "something went wrong here; the log knows it under this request id"}
+		return answer{status: http.StatusInternalServerError, code: "internal",
+			message: "something went wrong here; the log knows it under this request id"}
 	}
 }
 
@@ -154,8 +160,8 @@ func retryAfter(err error) time.Duration {
 	return time.Second
 }
 
-// words are what a person may read of an error: the reason that was given for it, or the sentinel's own sentence. What it
-// was wrapped with is for the log.
+// words are what a person may read of an error: the reason that was given for it, or the sentinel's own sentence.
+// What it was wrapped with is for the log.
 func words(err, sentinel error) string {
 	var (
 		state *api.StateError
@@ -188,8 +194,9 @@ func summary(e *api.InvalidError) string {
 	return b.String()
 }
 
-// usedUp says that a quota is used up, to who reads it: chat clients show a reader of the site what they are answered, and only
-// the operators of the site can do something about its numbers. Those stand in the log and in the headers.
+// usedUp says that a quota is used up, to who reads it: chat clients show a reader of the site what they are
+// answered, and only the operators of the site can do something about its numbers. Those stand in the log and in the
+// headers.
 func usedUp(e *api.LimitError) string {
 	what := "Too many requests came."
 	switch e.Name {
@@ -255,7 +262,8 @@ func (s *Server) fail(x *exchange, req *http.Request, err error) {
 		s.failPage(x, req, a)
 		return
 	}
-	body, err := marshal(errorBody{Error: a.message, Message: a.message, Code: a.code, Limit: a.limit, Details: a.details, RequestID: x.id})
+	body, err := marshal(errorBody{Error: a.message, Message: a.message, Code: a.code, Limit: a.limit,
+		Details: a.details, RequestID: x.id})
 	if err != nil {
 		body = []byte(`{}`) // strings only: cannot happen
 	}

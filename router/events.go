@@ -44,8 +44,8 @@ type toolBody struct {
 }
 
 func (s *Server) eventBody(x *exchange, req *http.Request, e job.Entry) eventBody {
-	b := eventBody{ID: e.Seq, Type: e.Type, At: timestamp(e.At), Status: e.Status, Title: e.Title, Text: e.Text, Todos: e.Todos,
-		Files: e.Files, Diff: e.Diff, Branch: e.Branch, Commit: e.Commit, Outcome: e.Outcome}
+	b := eventBody{ID: e.Seq, Type: e.Type, At: timestamp(e.At), Status: e.Status, Title: e.Title, Text: e.Text,
+		Todos: e.Todos, Files: e.Files, Diff: e.Diff, Branch: e.Branch, Commit: e.Commit, Outcome: e.Outcome}
 	if e.Tool != nil {
 		b.Tool = &toolBody{e.Tool.Name, e.Tool.Input, e.Tool.Output, e.Tool.Failed}
 	}
@@ -55,8 +55,8 @@ func (s *Server) eventBody(x *exchange, req *http.Request, e job.Entry) eventBod
 	return b
 }
 
-// jobEvents sends the log of a job as server-sent events: what there is beyond the last event that the reader has seen, and
-// then what comes, until the job is no longer active.
+// jobEvents sends the log of a job as server-sent events: what there is beyond the last event that the reader has
+// seen, and then what comes, until the job is no longer active.
 func (s *Server) jobEvents(x *exchange, req bunrouter.Request) error {
 	id, err := jobID(x, req)
 	if err != nil {
@@ -152,15 +152,16 @@ func appendEvent(buf []byte, id uint64, name string, v any) []byte {
 	return append(buf, "\n\n"...)
 }
 
-// jobWriter is the writer of a stream that follows a job. The form serves keep-alives and, in version 1, the rest as well.
+// jobWriter is the writer of a stream that follows a job. The form serves keep-alives and, in version 1, the rest as
+// well.
 func (s *Server) jobWriter(x *exchange, req *http.Request, form stream.Form) *writer {
 	return s.newWriter(x, req, &reading{server: s, enc: stream.NewEncoder(form), figures: figures{m: s.metrics.jobs}})
 }
 
-// tail follows a job from a first reply until it is no longer active. Each reply is shown, and show is false when the reader
-// takes it in no more; cut is called where the stream ends before the job does. A reader waits on its own request to the
-// actor, so its slowness is nobody else's. A stop of the service ends these streams first: jobs stop too, and who comes
-// again goes on where the log ended.
+// tail follows a job from a first reply until it is no longer active. Each reply is shown, and show is false when the
+// reader takes it in no more; cut is called where the stream ends before the job does. A reader waits on its own
+// request to the actor, so its slowness is nobody else's. A stop of the service ends these streams first: jobs stop
+// too, and who comes again goes on where the log ended.
 func (s *Server) tail(x *exchange, req *http.Request, w *writer, after uint64, reply job.Reply, show func(job.Reply) bool, cut func(reason string)) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
 	defer cancel()
@@ -187,7 +188,8 @@ func (s *Server) tail(x *exchange, req *http.Request, w *writer, after uint64, r
 		if w.probes == 1 {
 			until = time.Now().Add(probeAgain)
 		}
-		wait, done := context.WithDeadline(ctx, until.Add(s.Bounds.CommandTimeout)) // an actor that never answers holds no stream
+		// an actor that never answers holds no stream
+		wait, done := context.WithDeadline(ctx, until.Add(s.Bounds.CommandTimeout))
 		stop := func() bool { return true }
 		if w.probes == 0 {
 			stop = context.AfterFunc(req.Context(), done)
@@ -243,7 +245,8 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 		claim.Expires = s.Now().Add(repeatLife)
 	}
 	reply, err := s.accept(x, req.Context(), id, claim, func(uses []quota.Use) job.Command {
-		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft, Branch: p.Branch, At: x.started, Uses: uses, Claim: claim}
+		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft,
+			Branch: p.Branch, At: x.started, Uses: uses, Claim: claim}
 	})
 	if err != nil {
 		return named(err, "job")

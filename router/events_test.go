@@ -73,16 +73,19 @@ func TestAJobIsFollowedFromAnyEvent(t *testing.T) {
 	h := build(t)
 	id := api.JobID(h.create())
 	path := "/v2/agent/acme/job/" + string(id) + "/events"
-	h.jobs.add(id, job.Entry{Type: job.EntryProgress, Title: "t", Text: "one\nline", Todos: []api.Todo{{ID: "1", Content: "c", Status: "pending", Priority: "low"}}}, same)
+	h.jobs.add(id, job.Entry{Type: job.EntryProgress, Title: "t", Text: "one\nline",
+		Todos: []api.Todo{{ID: "1", Content: "c", Status: "pending", Priority: "low"}}}, same)
 	h.jobs.add(id, job.Entry{Type: job.EntryTool, Tool: &job.ToolUse{Name: "read", Input: "a.md", Failed: true}}, same)
 
 	res := h.do("GET", path, h.admin, "")
-	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" || res.Header.Get("X-Accel-Buffering") != "no" {
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" ||
+		res.Header.Get("X-Accel-Buffering") != "no" {
 		t.Fatalf("%s, %v", res.Status, res.Header)
 	}
 	stream := events(t, res.Body)
 	first := <-stream
-	if v := entry(t, first); first.id != "2" || first.name != "progress" || v["text"] != "one\nline" || v["status"] != "active" || v["at"] != "2026-11-21T10:00:00.123Z" {
+	if v := entry(t, first); first.id != "2" || first.name != "progress" || v["text"] != "one\nline" ||
+		v["status"] != "active" || v["at"] != "2026-11-21T10:00:00.123Z" {
 		t.Errorf("%+v", first)
 	}
 	if e := <-stream; e.id != "3" || entry(t, e)["tool"].(map[string]any)["failed"] != true {
@@ -90,11 +93,13 @@ func TestAJobIsFollowedFromAnyEvent(t *testing.T) {
 	}
 	// From here on it is followed.
 	link := "/pulls/pr_1"
-	h.jobs.add(id, job.Entry{Type: job.EntryEdited, Branch: "b", Diff: "+x\n", Files: []job.FileChange{{Path: "a.md", Status: "modified", Added: 1}}}, same)
+	h.jobs.add(id, job.Entry{Type: job.EntryEdited, Branch: "b", Diff: "+x\n",
+		Files: []job.FileChange{{Path: "a.md", Status: "modified", Added: 1}}}, same)
 	if e := <-stream; e.id != "4" || entry(t, e)["diff"] != "+x\n" {
 		t.Errorf("%+v", e)
 	}
-	h.jobs.add(id, job.Entry{Type: job.EntryPublished, Branch: "b", Commit: "c", Link: link}, func(r *api.JobRow) { r.Job.PRLink = &link })
+	h.jobs.add(id, job.Entry{Type: job.EntryPublished, Branch: "b", Commit: "c", Link: link},
+		func(r *api.JobRow) { r.Job.PRLink = &link })
 	if e := <-stream; e.id != "5" || entry(t, e)["prLink"] != h.url+link {
 		t.Errorf("%+v", e)
 	}
@@ -110,7 +115,8 @@ func TestAJobIsFollowedFromAnyEvent(t *testing.T) {
 	}
 
 	// Who was cut off goes on where it was, by header or by query.
-	for _, again := range []*http.Response{h.do("GET", path, h.admin, "", "Last-Event-ID", "4"), h.do("GET", path+"?after=4", h.admin, "")} {
+	for _, again := range []*http.Response{h.do("GET", path, h.admin, "", "Last-Event-ID", "4"),
+		h.do("GET", path+"?after=4", h.admin, "")} {
 		var got []string
 		for e := range events(t, again.Body) {
 			got = append(got, e.id+e.name)
@@ -193,7 +199,8 @@ func TestAReaderOfAJobThatTakesNothingInLosesItsStreamAndNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	figures, _ := h.text(200, "GET", "/metrics", h.admin, "")
-	for _, want := range []string{`docent_streams_ended_total{form="job",how="stalled"} 1`, `docent_streams_ended_total{form="job",how="finished"} 1`} {
+	for _, want := range []string{`docent_streams_ended_total{form="job",how="stalled"} 1`,
+		`docent_streams_ended_total{form="job",how="finished"} 1`} {
 		if !strings.Contains(figures, want) {
 			t.Errorf("the figures lack %s", want)
 		}
@@ -224,10 +231,13 @@ func TestASessionIsCreatedAndItsRunStreamed(t *testing.T) {
 	}
 	link := "/pulls/pr_1"
 	h.jobs.add(id, job.Entry{Type: job.EntryProgress, Text: "looking"}, same)
-	h.jobs.add(id, job.Entry{Type: job.EntryFinished, Text: "Done."}, func(r *api.JobRow) { ended(r); r.Job.PRLink = &link })
-	want := `f:{"messageId":"` + string(id) + `"}` + "\n" + `0:"looking\n"` + "\n" + `0:"\nDone.\n"` + "\n" + `0:"\n` + h.url + `/pulls/pr_1\n"` + "\n"
+	h.jobs.add(id, job.Entry{Type: job.EntryFinished, Text: "Done."},
+		func(r *api.JobRow) { ended(r); r.Job.PRLink = &link })
+	want := `f:{"messageId":"` + string(id) + `"}` + "\n" + `0:"looking\n"` + "\n" + `0:"\nDone.\n"` + "\n" + `0:"\n` +
+		h.url + `/pulls/pr_1\n"` + "\n"
 	got, err := io.ReadAll(res.Body)
-	if err != nil || !strings.HasPrefix(strings.TrimLeft(string(got), "\n"), want) || !strings.Contains(string(got), "\nd:{\"finishReason\":\"stop\"") {
+	if err != nil || !strings.HasPrefix(strings.TrimLeft(string(got), "\n"), want) ||
+		!strings.Contains(string(got), "\nd:{\"finishReason\":\"stop\"") {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
 	}
 	h.jobs.mu.Lock()
@@ -240,7 +250,8 @@ func TestASessionIsCreatedAndItsRunStreamed(t *testing.T) {
 	// A repeat within 10 seconds is the same job, told from its start; it costs nothing.
 	h.clock.advance(9 * time.Second)
 	again := h.do("POST", "/v1/agent/acme/job", h.admin, body)
-	if told, _ := io.ReadAll(again.Body); again.Header.Get("X-Session-Id") != string(id) || !strings.Contains(string(told), want) {
+	if told, _ := io.ReadAll(again.Body); again.Header.Get("X-Session-Id") != string(id) ||
+		!strings.Contains(string(told), want) {
 		t.Errorf("a repeat is %q:\n%s", again.Header.Get("X-Session-Id"), told)
 	}
 	if n := h.quotas.count("project/acmeproject-hour"); n != 1 || h.jobs.count() != 1 {
@@ -265,12 +276,15 @@ func TestASessionThatFailsEndsItsStreamWithTheReason(t *testing.T) {
 		r.Job.Status, r.Job.Message = api.JobFailed, "no such page"
 	})
 	got, err := io.ReadAll(res.Body)
-	if err != nil || !strings.Contains(string(got), `3:"no such page"`) || !strings.Contains(string(got), `d:{"finishReason":"error"`) {
+	if err != nil || !strings.Contains(string(got), `3:"no such page"`) ||
+		!strings.Contains(string(got), `d:{"finishReason":"error"`) {
 		t.Errorf("%v: %s", err, got)
 	}
 	// An Idempotency-Key stands for the request in place of its body.
-	a := h.do("POST", "/v1/agent/acme/job", h.admin, `{"messages":[{"role":"user","content":"a"}]}`, "Idempotency-Key", "k")
-	if res := h.do("POST", "/v1/agent/acme/job", h.admin, `{"messages":[{"role":"user","content":"b"}]}`, "Idempotency-Key", "k"); a.StatusCode != 200 || res.StatusCode != 409 {
+	a := h.do("POST", "/v1/agent/acme/job", h.admin, `{"messages":[{"role":"user","content":"a"}]}`, "Idempotency-Key",
+		"k")
+	if res := h.do("POST", "/v1/agent/acme/job", h.admin, `{"messages":[{"role":"user","content":"b"}]}`,
+		"Idempotency-Key", "k"); a.StatusCode != 200 || res.StatusCode != 409 {
 		t.Errorf("%s, %s", a.Status, res.Status)
 	}
 }

@@ -62,8 +62,8 @@ func (x *exchange) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// deadline gives the answer its time: a caller that does not take it in holds no place for ever. The server lifts it again
-// after the request.
+// deadline gives the answer its time: a caller that does not take it in holds nothing for ever. The server lifts it
+// again after the request.
 func (x *exchange) deadline() {
 	http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now().Add(x.patience)) // where it can
 }
@@ -80,7 +80,8 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 // ServeHTTP answers one request: it names it, guards it and writes its line in the log.
 func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	x := &exchange{ResponseWriter: w, started: s.Now(), began: time.Now(), id: requestID(req), route: "unknown", patience: s.Bounds.WriteTimeout}
+	x := &exchange{ResponseWriter: w, started: s.Now(), began: time.Now(), id: requestID(req), route: "unknown",
+		patience: s.Bounds.WriteTimeout}
 	x.client, x.secure = s.peer(req)
 	x.begin()
 	handle(req)
@@ -112,7 +113,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	if path := req.URL.EscapedPath(); path != "/" && (bunrouter.CleanPath(path) != path || strings.HasSuffix(path, "/")) {
 		// The router would redirect, and a redirected POST becomes a GET.
-		s.fail(x, req, &api.StateError{Kind: api.ErrNotFound, Reason: "there is no such operation: a path has no empty parts and no slash at its end"})
+		s.fail(x, req, &api.StateError{Kind: api.ErrNotFound,
+			Reason: "there is no such operation: a path has no empty parts and no slash at its end"})
 		return
 	}
 	if err := s.router.ServeHTTPError(x, req); err != nil {
@@ -138,8 +140,8 @@ type account struct {
 }
 
 func (x *exchange) account(method string) account {
-	return account{id: x.id, client: x.client, began: x.began, method: method, route: x.route, key: x.key.ID, project: x.project.ID,
-		job: x.job, thread: x.thread, status: x.status, bytes: x.bytes, code: x.code, err: x.err}
+	return account{id: x.id, client: x.client, began: x.began, method: method, route: x.route, key: x.key.ID,
+		project: x.project.ID, job: x.job, thread: x.thread, status: x.status, bytes: x.bytes, code: x.code, err: x.err}
 }
 
 // note writes the request's line in the log and counts it.
@@ -163,7 +165,8 @@ func (s *Server) note(ctx context.Context, a account) {
 	}
 	attrs := make([]slog.Attr, 0, 14)
 	attrs = append(attrs, slog.String("request", a.id), slog.String("method", a.method), slog.String("route", a.route),
-		slog.Int("status", a.status), slog.Duration("took", took), slog.Int64("bytes", a.bytes), slog.String("client", a.client.String()))
+		slog.Int("status", a.status), slog.Duration("took", took), slog.Int64("bytes", a.bytes),
+		slog.String("client", a.client.String()))
 	for _, v := range []struct{ name, value string }{{"key", string(a.key)}, {"project", string(a.project)},
 		{"job", string(a.job)}, {"thread", string(a.thread)}, {"code", a.code}} {
 		if v.value != "" {
@@ -186,7 +189,7 @@ func (a *account) level() slog.Level {
 // logs is whether the log wants to know of a request.
 func (s *Server) logs(ctx context.Context, a *account) bool { return s.Log.Enabled(ctx, a.level()) }
 
-// admit takes a place among the requests that are worked on.
+// admit takes one of the slots for requests that are worked on at once.
 func (s *Server) admit(x *exchange) error {
 	select {
 	case s.slots <- struct{}{}:
@@ -198,7 +201,7 @@ func (s *Server) admit(x *exchange) error {
 	}
 }
 
-// release gives the place back: at the end, or when a stream begins, which is counted for itself.
+// release gives the slot back: at the end, or when a stream begins, which is counted for itself.
 func (s *Server) release(x *exchange) {
 	if x.slot {
 		x.slot = false

@@ -21,6 +21,6 @@ func Filled(web *http.Server) { web.Handler.(*Server).Fill() }
 
 // Queue is how many are worked on and how many wait.
 func (s *Server) Queue() (working, waiting int) {
-	q := s.queue.Standing()
+	q := s.queue.Stats()
 	return q.Working, q.Waiting
 }

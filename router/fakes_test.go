@@ -119,7 +119,8 @@ func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.
 	}
 	h.admin = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Project: "acme", Name: "ci"})
 	h.assistant = h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme"})
-	deps := router.Deps{Jobs: h.jobs, Threads: h.threads, Catalog: h.catalog, Quotas: h.quotas, Claims: claims, Documents: h.docs, Models: fakeModels{local: true}, Pulls: h.pulls,
+	deps := router.Deps{Jobs: h.jobs, Threads: h.threads, Catalog: h.catalog, Quotas: h.quotas, Claims: claims,
+		Documents: h.docs, Models: fakeModels{local: true}, Pulls: h.pulls,
 		Updates: h.updates, Pushes: h.pushes, Analytics: h.stats,
 		Log: slog.New(slog.NewJSONHandler(h.log, nil)), Now: now.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("10.0.0.0/8")}}
@@ -293,8 +294,10 @@ func (j *jobs) Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Repl
 			return job.Reply{}, err
 		}
 		s = &jobState{ids: map[string]bool{}, changed: make(chan struct{}), prompts: []string{cmd.Prompt}}
-		s.row = api.JobRow{Project: cmd.Project.ID, User: string(cmd.User), Branch: or(cmd.Branch, "docent/"+string(id)), Halt: api.HaltProcessing, Seq: 1,
-			Job: api.Job{ID: id, Status: api.JobActive, Source: api.Source{Repository: "acme/docs", Ref: "main"}, Model: or(cmd.Model, "rules-1"),
+		s.row = api.JobRow{Project: cmd.Project.ID, User: string(cmd.User), Branch: or(cmd.Branch, "docent/"+string(id)),
+			Halt: api.HaltProcessing, Seq: 1,
+			Job: api.Job{ID: id, Status: api.JobActive, Source: api.Source{Repository: "acme/docs", Ref: "main"},
+				Model:     or(cmd.Model, "rules-1"),
 				CreatedAt: now, UpdatedAt: now}}
 		j.all[id] = s
 		return job.Reply{Row: s.row, Fresh: true}, nil
@@ -477,7 +480,8 @@ func (s *threads) Ask(ctx context.Context, id api.ThreadID, cmd thread.Ask) (thr
 		return thread.Turn{}, s.refuse
 	}
 	t := s.all[id]
-	if !cmd.New && (t == nil || t.project != cmd.Project.ID || t.caller != cmd.Caller || cmd.ThreadKey != "" && cmd.ThreadKey != "tk_secret") {
+	if !cmd.New && (t == nil || t.project != cmd.Project.ID || t.caller != cmd.Caller || cmd.ThreadKey != "" &&
+		cmd.ThreadKey != "tk_secret") {
 		return thread.Turn{}, api.ErrNotFound
 	}
 	s.last = cmd
@@ -510,7 +514,8 @@ func (s *threads) Resume(ctx context.Context, id api.ThreadID, cmd thread.Resume
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.all[id]
-	if t == nil || t.project != cmd.Project.ID || cmd.Chat != t.chat && cmd.Chat != "" || t.caller != cmd.Caller && (cmd.Chat == "" || cmd.Caller != "") {
+	if t == nil || t.project != cmd.Project.ID || cmd.Chat != t.chat && cmd.Chat != "" || t.caller != cmd.Caller &&
+		(cmd.Chat == "" || cmd.Caller != "") {
 		return thread.Turn{}, api.ErrNotFound
 	}
 	if cmd.ThreadKey != "tk_secret" && (cmd.ThreadKey != "" || cmd.Project.Options.RequireThreadKey) {
@@ -538,7 +543,8 @@ func (s *threads) Rate(_ context.Context, id api.ThreadID, cmd thread.Rate) erro
 		return s.refuse
 	}
 	t := s.all[id]
-	if t == nil || t.project != cmd.Project.ID || t.turn.ID != cmd.Turn || cmd.Caller != "" && cmd.Caller != t.caller || cmd.ThreadKey != "" && cmd.ThreadKey != "tk_secret" {
+	if t == nil || t.project != cmd.Project.ID || t.turn.ID != cmd.Turn || cmd.Caller != "" && cmd.Caller != t.caller ||
+		cmd.ThreadKey != "" && cmd.ThreadKey != "tk_secret" {
 		return api.ErrNotFound
 	}
 	s.rated = append(s.rated, cmd)
@@ -615,7 +621,8 @@ func (c *fakeCatalog) Jobs(ctx context.Context, q catalog.JobQuery) ([]api.JobRo
 	var rows []api.JobRow
 	for _, s := range c.jobs.all {
 		r := s.row
-		if r.Project == q.Project && (q.Status == "" || r.Job.Status == q.Status) && (q.Archived == nil || r.Archived == *q.Archived) &&
+		if r.Project == q.Project && (q.Status == "" || r.Job.Status == q.Status) &&
+			(q.Archived == nil || r.Archived == *q.Archived) &&
 			(q.Before == "" || r.Job.ID < q.Before) {
 			rows = append(rows, r)
 		}
@@ -639,7 +646,8 @@ func (q *quotas) Reserve(now time.Time, uses []quota.Use) error {
 	defer q.mu.Unlock()
 	for _, u := range uses {
 		if q.used[u.Key+u.Name] >= u.Limit {
-			return fmt.Errorf("reserve: %w", &api.LimitError{Name: u.Name, Limit: u.Limit, Window: time.Hour, RetryAfter: 90*time.Second + time.Millisecond})
+			return fmt.Errorf("reserve: %w", &api.LimitError{Name: u.Name, Limit: u.Limit, Window: time.Hour,
+				RetryAfter: 90*time.Second + time.Millisecond})
 		}
 	}
 	for _, u := range uses {
@@ -694,7 +702,8 @@ func (d *documents) Search(ctx context.Context, project api.ProjectID, q search.
 	case "no index":
 		return nil, fmt.Errorf("%w: gen-1/text is damaged", search.ErrNotIndexed)
 	}
-	return []search.Hit{{Path: "guide/start.mdx", Anchor: "run", URL: "https://docs.acme.example/guide/start#run", Title: "Start", Heading: "Run",
+	return []search.Hit{{Path: "guide/start.mdx", Anchor: "run", URL: "https://docs.acme.example/guide/start#run",
+		Title: "Start", Heading: "Run",
 		Trail: []string{"Start", "Run"}, Content: "Run it.", Score: .75, Tags: []string{"how-to"}}}, nil
 }
 

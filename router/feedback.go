@@ -23,15 +23,15 @@ func (s *Server) rateAnswer(x *exchange, req bunrouter.Request) error {
 		return missing("message")
 	}
 	x.thread = api.ThreadID(v.Thread)
-	place, err := s.enqueue(req.Context())
+	ticket, err := s.enqueue(req.Context())
 	if err != nil {
 		return err
 	}
-	defer place.Leave()
+	defer ticket.Done()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
 	defer cancel()
-	err = s.Threads.Rate(ctx, x.thread, thread.Rate{Project: x.project, Caller: v.Caller, ThreadKey: cmp.Or(v.ThreadKey, req.Header.Get(threadKeyHeader)),
-		Turn: api.TurnID(v.Message), Rating: v.Rating, Comment: v.Comment})
+	err = s.Threads.Rate(ctx, x.thread, thread.Rate{Project: x.project, Caller: v.Caller,
+		ThreadKey: cmp.Or(v.ThreadKey, req.Header.Get(threadKeyHeader)), Turn: api.TurnID(v.Message), Rating: v.Rating, Comment: v.Comment})
 	if err != nil {
 		return named(err, "message")
 	}

@@ -28,9 +28,9 @@ func (s *Server) open() (done func(), err error) {
 	}, nil
 }
 
-// follow writes an answer to one reader as it grows: all that there is in one write for each time that it has grown. The
-// reader's own slowness, or its end, is nobody else's: the turn goes on. done is called at the stream's end, which may be long
-// after follow has returned: sockets write what waits for a model elsewhere.
+// follow writes an answer to one reader as it grows: all that there is in one write for each time that it has grown.
+// The reader's own slowness, or its end, is nobody else's: the turn goes on. done is called at the stream's end,
+// which may be long after follow has returned: sockets write what waits for a model elsewhere.
 func (s *Server) follow(x *exchange, req *http.Request, turn thread.Turn, form stream.Form, done func()) error {
 	s.head(x, &turn, form)
 	if s.hand(x, req, &turn, form, done) {
@@ -48,13 +48,16 @@ func (s *Server) follow(x *exchange, req *http.Request, turn thread.Turn, form s
 	return nil
 }
 
-// hand hands a stream to the sockets. Answers that this machine makes itself are there at once, and stay with their handlers: to
-// take a connection and to give it back costs more than it saves.
+// hand hands a stream to the sockets. Answers that this machine makes itself are there at once, and stay with their
+// handlers: to take a connection and to give it back costs more than it saves.
 //
 //go:noinline
 func (s *Server) hand(x *exchange, req *http.Request, turn *thread.Turn, form stream.Form, done func()) bool {
-	if s.sockets == nil || s.Models.Local(x.project.Model) || req.Method != http.MethodPost && (req.Method != http.MethodGet || req.ContentLength != 0) {
+	if s.sockets == nil || s.Models.Local(x.project.Model) {
 		return false
+	}
+	if req.Method != http.MethodPost && (req.Method != http.MethodGet || req.ContentLength != 0) {
+		return false // a body that nobody has read
 	}
 	// What the log's line says is kept, and nothing else of the request: strings of its head would hold all of it.
 	method := http.MethodGet
@@ -118,8 +121,9 @@ func (w *writer) end() {
 	w.m.open.Dec()
 }
 
-// follow writes until the answer or the reader has ended. One channel is waited on, beside the clock: whatever there is to look
-// at wakes it. It may wait here for minutes, in tens of thousands of goroutines: what stands on the stack counts.
+// follow writes until the answer or the reader has ended. One channel is waited on, beside the clock: whatever there
+// is to look at wakes it. It may wait here for minutes, in tens of thousands of goroutines: what stands on the stack
+// counts.
 func (w *writer) follow() {
 	ready := make(chan struct{}, 1)
 	w.wake = func() {
@@ -172,8 +176,8 @@ func (w *writer) step(head bool) (how string, wait bool) {
 	return how, wait
 }
 
-// mustProbe is whether the reader is to be told something that says nothing: it has heard nothing for some time, so that somebody
-// between may take the connection for dead, or it may have gone.
+// mustProbe is whether the reader is to be told something that says nothing: it has heard nothing for some time, so
+// that somebody between may take the connection for dead, or it may have gone.
 func (w *writer) mustProbe() bool {
 	return w.mayHaveGone() || time.Since(w.last) >= w.server.Bounds.KeepAlive/2
 }
@@ -181,9 +185,9 @@ func (w *writer) mustProbe() bool {
 // probeAgain is after which time a reader is written to a second time that may have gone.
 const probeAgain = time.Second
 
-// mayHaveGone is whether the reader is to be written to, to find out. The end of what it sends ends the request's context, be it
-// that the reader has gone or that it has half closed the connection and reads on. Where it has gone, its system answers what is
-// written with the end of the connection, and what is written after that fails.
+// mayHaveGone is whether the reader is to be written to, to find out. The end of what it sends ends the request's
+// context, be it that the reader has gone or that it has half closed the connection and reads on. Where it has gone,
+// its system answers what is written with the end of the connection, and what is written after that fails.
 func (w *writer) mayHaveGone() bool {
 	switch {
 	case w.ctx.Err() == nil || w.probes == 2:
@@ -214,8 +218,8 @@ func (w *writer) encode(parts ...stream.Part) (b []byte) {
 	return b
 }
 
-// write gives the bytes their time: a reader that takes nothing in for so long loses its stream, and one that is slow does
-// not. The deadline is not moved for each write, it has a quarter of its time to spare.
+// write gives the bytes their time: a reader that takes nothing in for so long loses its stream, and one that is slow
+// does not. The deadline is not moved for each write, it has a quarter of its time to spare.
 func (w *writer) write(b []byte) bool {
 	w.last = time.Now()
 	patience := w.server.Bounds.WriteTimeout

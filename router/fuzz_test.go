@@ -7,7 +7,8 @@ import (
 	"docent/forge"
 )
 
-// FuzzDiffs feeds what is shown of a pull request: whatever a repository holds makes a page, and each line of a hunk is on it.
+// FuzzDiffs feeds what is shown of a pull request: whatever a repository holds makes a page, and each line of a hunk
+// is on it.
 func FuzzDiffs(f *testing.F) {
 	f.Add("@@ -1,2 +1,3 @@ x\n a\n-b\n+c\n\\ No newline at end of file\n")
 	f.Add("@@ -0,0 +1 @@\r\n+\r\n")

@@ -15,7 +15,8 @@ import (
 	"docent/router"
 )
 
-// A client may say that it sends nothing more and read on (RFC 9112, 9.6): its stream is whole, and the connection ends after it.
+// A client may say that it sends nothing more and read on (RFC 9112, 9.6): its stream is whole, and the connection
+// ends after it.
 func TestAHalfClosedConnectionKeepsItsStream(t *testing.T) {
 	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
 		for name, form := range map[string]string{"POST": "HTTP/1.1", "POST of HTTP/1.0": "HTTP/1.0"} {
@@ -42,7 +43,8 @@ func TestAHalfClosedConnectionKeepsItsStream(t *testing.T) {
 			write(t, log, say("after the half close"))
 			finish(t, log)
 			rest, err := io.ReadAll(lines)
-			if err != nil || !strings.Contains(string(rest), "after the half close") || !strings.HasSuffix(string(rest), "data: [DONE]\n\n") {
+			if err != nil || !strings.Contains(string(rest), "after the half close") ||
+				!strings.HasSuffix(string(rest), "data: [DONE]\n\n") {
 				t.Errorf("%s: %v after %q", name, err, rest)
 			}
 			if _, err := r.ReadByte(); err != io.EOF {
@@ -126,10 +128,12 @@ func TestNoAnswerIsEmptyWhereTheClientEndsEarly(t *testing.T) {
 	for name, request := range map[string]string{
 		"a job's body is cut short":      h.raw("POST", "/v2/agent/acme/job", h.admin, 100) + `{"prompt":`,
 		"a question's body is cut short": h.raw("POST", v2, h.assistant, len(ask)+1) + ask,
-		"the first chunk is cut short": strings.Replace(h.raw("POST", "/v2/agent/acme/job", h.admin, 0), "Content-Length: 0", "Transfer-Encoding: chunked", 1) +
+		"the first chunk is cut short": strings.Replace(h.raw("POST", "/v2/agent/acme/job", h.admin, 0),
+			"Content-Length: 0", "Transfer-Encoding: chunked", 1) +
 			"20\r\n{\"prompt\":",
 	} {
-		if got := answer(request); !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, "the body ends before its announced length") {
+		if got := answer(request); !strings.HasPrefix(got, "HTTP/1.1 400 ") ||
+			!strings.Contains(got, "the body ends before its announced length") {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

@@ -46,8 +46,8 @@ func (s *Server) jobBody(x *exchange, req *http.Request, j api.Job) jobBody {
 	if j.Outcome != "" {
 		outcome = &j.Outcome
 	}
-	return jobBody{Outcome: outcome, ID: j.ID, Status: j.Status, Source: j.Source, Model: j.Model, PRLink: s.link(x, req, j.PRLink),
-		CreatedAt: timestamp(j.CreatedAt), ArchivedAt: stamp(j.ArchivedAt), Title: j.Title, Message: j.Message,
+	return jobBody{Outcome: outcome, ID: j.ID, Status: j.Status, Source: j.Source, Model: j.Model,
+		PRLink: s.link(x, req, j.PRLink), CreatedAt: timestamp(j.CreatedAt), ArchivedAt: stamp(j.ArchivedAt), Title: j.Title, Message: j.Message,
 		UpdatedAt: timestamp(j.UpdatedAt)}
 }
 
@@ -70,7 +70,9 @@ func (s *Server) link(x *exchange, req *http.Request, link *string) *string {
 
 // readPrompt reads the body of create and of follow-up.
 func (s *Server) readPrompt(x *exchange, req bunrouter.Request, create bool) (reqbody.Prompt, error) {
-	p, err := decode(s, x, req.Request, func(raw []byte) (reqbody.Prompt, error) { return reqbody.DecodePrompt(raw, create) })
+	p, err := decode(s, x, req.Request, func(raw []byte) (reqbody.Prompt, error) {
+		return reqbody.DecodePrompt(raw, create)
+	})
 	if err != nil {
 		return p, err
 	}
@@ -110,8 +112,8 @@ func idempotencyKey(req *http.Request) (string, error) {
 	return key, ps.Err()
 }
 
-// claim binds the caller's Idempotency-Key, where there is one, to what this request makes of a job. The key is the caller's own
-// and the operation's: two callers, or two operations, may use the same.
+// claim binds the caller's Idempotency-Key, where there is one, to what this request makes of a job. The key is the
+// caller's own and the operation's: two callers, or two operations, may use the same.
 func (s *Server) claim(x *exchange, key, operation string, p reqbody.Prompt, id api.JobID) *journal.Claim {
 	if key == "" {
 		return nil
@@ -158,11 +160,11 @@ func (s *Server) accept(x *exchange, ctx context.Context, id api.JobID, claim *j
 	if found {
 		return s.holder(x, ctx, held)
 	}
-	place, err := s.enqueue(ctx)
+	ticket, err := s.enqueue(ctx)
 	if err != nil {
 		return job.Reply{}, err
 	}
-	defer place.Leave()
+	defer ticket.Done()
 	uses := s.jobUses(x)
 	give, err := s.reserve(x, uses)
 	if err != nil {
@@ -210,7 +212,8 @@ func (s *Server) createJob(x *exchange, req bunrouter.Request) error {
 	id := api.JobID(s.IDs.New(api.JobPrefix, x.started))
 	claim := s.claim(x, key, "create "+string(x.project.ID), p, id)
 	reply, err := s.accept(x, req.Context(), id, claim, func(uses []quota.Use) job.Command {
-		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft, DryRun: p.DryRun, At: x.started, Uses: uses, Claim: claim}
+		return job.Create{Project: x.project, User: x.key.ID, Prompt: p.Prompt, Model: p.Model, Draft: p.Draft,
+			DryRun: p.DryRun, At: x.started, Uses: uses, Claim: claim}
 	})
 	if err != nil {
 		return named(err, "job")
@@ -315,8 +318,8 @@ func (s *Server) readJob(x *exchange, req bunrouter.Request) error {
 	return nil
 }
 
-// hold takes a place among the polls that are held open. Where there is none the poll is answered at once: to poll more
-// often is better than not to be served.
+// hold counts one more poll that is held open. Where there are too many, the poll is answered at once: to poll
+// more often is better than not to be served.
 func (s *Server) hold() bool {
 	if s.isDraining() {
 		return false
@@ -329,8 +332,8 @@ func (s *Server) hold() bool {
 	return true
 }
 
-// await holds the answer while the job is as the caller knows it: the version that it names in If-None-Match, or where it
-// names none, the one that it would get now, as long as there is something to wait for.
+// await holds the answer while the job is as the caller knows it: the version that it names in If-None-Match, or
+// where it names none, the one that it would get now, as long as there is something to wait for.
 func (s *Server) await(x *exchange, req bunrouter.Request, reply job.Reply, body []byte, tag string, seen []string, wait time.Duration) ([]byte, string, error) {
 	if len(seen) > 0 && !match(seen, tag) || len(seen) == 0 && reply.Row.Job.Status != api.JobActive {
 		return body, tag, nil

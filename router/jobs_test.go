@@ -23,7 +23,8 @@ func TestAJobIsCreatedReadAndFollowedUp(t *testing.T) {
 	if got, want := res.Header.Get("Location"), "/v2/agent/acme/job/"+id; got != want {
 		t.Errorf("Location %q, want %q", got, want)
 	}
-	if created["status"] != "active" || created["prLink"] != nil || created["createdAt"] != "2026-11-21T10:00:00.123Z" || created["archivedAt"] != nil {
+	if created["status"] != "active" || created["prLink"] != nil || created["createdAt"] != "2026-11-21T10:00:00.123Z" ||
+		created["archivedAt"] != nil {
 		t.Errorf("created: %v", created)
 	}
 	if got, want := res.Header.Get("RateLimit"), `"project-hour";r=99;t=1800`; got != want {
@@ -33,7 +34,8 @@ func TestAJobIsCreatedReadAndFollowedUp(t *testing.T) {
 		t.Errorf("RateLimit-Policy %q, want %q", got, want)
 	}
 	cmd := h.jobs.last.(job.Create)
-	if cmd.Prompt != `rename "A" to "B"` || !cmd.Draft || cmd.Model != "small" || cmd.Project.ID != "acme" || cmd.User == "" || len(cmd.Uses) != 1 {
+	if cmd.Prompt != `rename "A" to "B"` || !cmd.Draft || cmd.Model != "small" || cmd.Project.ID != "acme" ||
+		cmd.User == "" || len(cmd.Uses) != 1 {
 		t.Errorf("command: %+v", cmd)
 	}
 
@@ -58,7 +60,8 @@ func TestAJobIsCreatedReadAndFollowedUp(t *testing.T) {
 	if got := h.quotas.count("project/acmeproject-hour"); got != 2 {
 		t.Errorf("%d uses counted, want 2", got)
 	}
-	if got := h.json(200, "POST", res.Header.Get("Location")+"/cancel", h.admin, ""); got["status"] != "failed" || got["message"] != "cancelled" {
+	if got := h.json(200, "POST", res.Header.Get("Location")+"/cancel", h.admin, ""); got["status"] != "failed" ||
+		got["message"] != "cancelled" {
 		t.Errorf("cancelled: %v", got)
 	}
 	if got := h.json(200, "POST", res.Header.Get("Location")+"/archive", h.admin, ""); got["archivedAt"] == nil {
@@ -161,19 +164,23 @@ func TestARepeatedRequestIsTheSameJob(t *testing.T) {
 	h := build(t)
 	first := h.create("Idempotency-Key", "k1")
 	// Another order of fields and other fields that mean nothing make no other request.
-	again := h.json(201, "POST", "/v2/agent/acme/job", h.admin, `{"x":1, "asDraft":false, "prompt":"p" }`, "Idempotency-Key", "k1")
+	again := h.json(201, "POST", "/v2/agent/acme/job", h.admin, `{"x":1, "asDraft":false, "prompt":"p" }`,
+		"Idempotency-Key", "k1")
 	if again["id"] != first {
 		t.Errorf("the repeat made %v, want %v", again["id"], first)
 	}
-	if got := h.json(409, "POST", "/v2/agent/acme/job", h.admin, `{"prompt":"q"}`, "Idempotency-Key", "k1"); got["code"] != "conflict" {
+	if got := h.json(409, "POST", "/v2/agent/acme/job", h.admin, `{"prompt":"q"}`, "Idempotency-Key",
+		"k1"); got["code"] != "conflict" {
 		t.Errorf("another body: %v", got)
 	}
 	// Another caller's key, another operation and another project are other requests.
 	admin2 := h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Project: "acme"})
-	if other := h.json(201, "POST", "/v2/agent/acme/job", admin2, `{"prompt":"p"}`, "Idempotency-Key", "k1"); other["id"] == first {
+	if other := h.json(201, "POST", "/v2/agent/acme/job", admin2, `{"prompt":"p"}`, "Idempotency-Key",
+		"k1"); other["id"] == first {
 		t.Error("another caller got this caller's job")
 	}
-	if other := h.json(201, "POST", "/v2/agent/acme-two/job", h.admin, `{"prompt":"p"}`, "Idempotency-Key", "k1"); other["id"] == first {
+	if other := h.json(201, "POST", "/v2/agent/acme-two/job", h.admin, `{"prompt":"p"}`, "Idempotency-Key",
+		"k1"); other["id"] == first {
 		t.Error("another project got this project's job")
 	}
 	message := "/v2/agent/acme/job/" + first + "/message"
@@ -213,7 +220,8 @@ func TestRequestsThatRaceWithOneKeyMakeOneJob(t *testing.T) {
 	if n, used := h.jobs.count(), h.quotas.count("project/acmeproject-hour"); n != 1 || used != 1 {
 		t.Errorf("%d jobs and %d uses, want one of each", n, used)
 	}
-	if got := h.json(409, "POST", "/v2/agent/acme/job", h.admin, `{"prompt":"other"}`, "Idempotency-Key", "race"); got["code"] != "conflict" {
+	if got := h.json(409, "POST", "/v2/agent/acme/job", h.admin, `{"prompt":"other"}`, "Idempotency-Key",
+		"race"); got["code"] != "conflict" {
 		t.Errorf("another body: %v", got)
 	}
 	if used := h.quotas.count("project/acmeproject-hour"); used != 1 {
@@ -294,7 +302,8 @@ func TestWhatIsRefusedCostsNothing(t *testing.T) {
 		{&api.BusyError{Kind: api.ErrOverloaded, RetryAfter: 7 * time.Second}, 503, "overloaded", 0},
 		{fmt.Errorf("append: %w", api.ErrUnavailable), 503, "overloaded", 0},
 		{&api.BusyError{Kind: api.ErrShuttingDown}, 503, "shutting_down", 0},
-		{&api.InvalidError{Problems: []api.Problem{{Field: "model", Message: "there is no such model"}}}, 400, "invalid_request", 0},
+		{&api.InvalidError{Problems: []api.Problem{{Field: "model", Message: "there is no such model"}}}, 400,
+			"invalid_request", 0},
 		{fmt.Errorf("some bug with a secret in it"), 500, "internal", 0},
 		{fmt.Errorf("ask: %w", contextDeadline), 503, "overloaded", 1}, // it may have been accepted
 	} {
@@ -339,7 +348,8 @@ func TestAQuotaThatIsUsedUpIsNamed(t *testing.T) {
 	h.json(201, "POST", "/v2/agent/acme-two/job", h.admin, `{"prompt":"p"}`)
 	p.Limits.ProjectHour = -1
 	h.catalog.projects["acme"] = p
-	if res := h.do("POST", "/v2/agent/acme/job", h.admin, `{"prompt":"p"}`); res.StatusCode != 201 || res.Header.Get("RateLimit") != "" {
+	if res := h.do("POST", "/v2/agent/acme/job", h.admin, `{"prompt":"p"}`); res.StatusCode != 201 ||
+		res.Header.Get("RateLimit") != "" {
 		t.Errorf("without a limit: %d %v", res.StatusCode, res.Header)
 	}
 }
@@ -349,7 +359,8 @@ func TestAPanicIsOneRequestsOwn(t *testing.T) {
 	h.jobs.panicOn = func(cmd job.Command) bool { _, ok := cmd.(job.Create); return ok }
 	res := h.do("POST", "/v2/agent/acme/job", h.admin, `{"prompt":"p"}`, "X-Request-Id", "mine-1")
 	body := decodeJSON(t, res.Body)
-	if res.StatusCode != 500 || body["code"] != "internal" || body["requestId"] != "mine-1" || strings.Contains(fmt.Sprint(body), "a bug") {
+	if res.StatusCode != 500 || body["code"] != "internal" || body["requestId"] != "mine-1" ||
+		strings.Contains(fmt.Sprint(body), "a bug") {
 		t.Errorf("%d %v", res.StatusCode, body)
 	}
 	h.jobs.panicOn = nil

@@ -33,8 +33,10 @@ func (s *Server) jobUses(x *exchange) []quota.Use {
 func (s *Server) askUses(x *exchange) []quota.Use {
 	own := x.project.Limits
 	return limited([]quota.Use{
-		{Name: keyMonth, Key: "key/" + string(x.key.ID), Window: quota.CalendarMonth, Limit: cmp.Or(own.KeyMonth, s.Limits.KeyMonth)},
-		{Name: orgHour, Key: "org/" + string(x.project.Org), Window: quota.SlidingHour, Limit: cmp.Or(own.OrgHour, s.Limits.OrgHour)},
+		{Name: keyMonth, Key: "key/" + string(x.key.ID), Window: quota.CalendarMonth,
+			Limit: cmp.Or(own.KeyMonth, s.Limits.KeyMonth)},
+		{Name: orgHour, Key: "org/" + string(x.project.Org), Window: quota.SlidingHour,
+			Limit: cmp.Or(own.OrgHour, s.Limits.OrgHour)},
 		{Name: ipDay, Key: "ip/" + counted(x.client), Window: quota.SlidingDay, Limit: cmp.Or(own.IPDay, s.Limits.IPDay)},
 	})
 }
@@ -66,8 +68,8 @@ func (s *Server) reserve(x *exchange, uses []quota.Use) (give func(), err error)
 	}, nil
 }
 
-// quotaHeaders writes the headers of draft-ietf-httpapi-ratelimit-headers-10: the policies (q uses in w seconds), and for
-// each what remains (r) and when there will be more (t seconds).
+// quotaHeaders writes the headers of draft-ietf-httpapi-ratelimit-headers-10: the policies (q uses in w seconds), and
+// for each what remains (r) and when there will be more (t seconds).
 func (s *Server) quotaHeaders(h http.Header, now time.Time, uses []quota.Use) {
 	if len(uses) == 0 {
 		return
@@ -97,12 +99,13 @@ func (s *Server) overloaded(reason string) error {
 	return &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Second}
 }
 
-// answerWithin is the time within which whoever is let in is expected to see the answer begin: who would have to wait longer is
-// refused. It is two seconds, of which a third is kept for what the expectation may be wrong by and for the time before the queue.
+// answerWithin is the time within which whoever is let in is expected to see the answer begin: who would have to wait
+// longer is refused. It is two seconds, of which a third is kept for what the expectation may be wrong by and for the
+// time before the queue.
 const answerWithin = 2 * time.Second * 2 / 3
 
-// enqueue takes a place for a request that makes work, for which it may have to wait in the queue.
-func (s *Server) enqueue(ctx context.Context) (*overload.Place, error) {
+// enqueue lets a request in that makes work; it may have to wait in the queue.
+func (s *Server) enqueue(ctx context.Context) (*overload.Ticket, error) {
 	p, err := s.queue.Enter(ctx)
 	return p, s.queued(err)
 }

@@ -27,8 +27,8 @@ const (
 	formBytes     = 16 << 10
 )
 
-// A session is a browser that was signed in with an admin key. The cookie names the key by its hash and is signed; the key
-// is looked up on every use, so that revoking it ends the session at once.
+// A session is a browser that was signed in with an admin key. The cookie names the key by its hash and is signed;
+// the key is looked up on every use, so that revoking it ends the session at once.
 type session struct {
 	key   api.Key
 	value string // of the cookie
@@ -97,7 +97,8 @@ func (s *Server) form(x *exchange, req bunrouter.Request) (url.Values, error) {
 	if err := s.csrf.Check(req.Request); err != nil {
 		return nil, errForm
 	}
-	if kind, _, _ := strings.Cut(req.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
+	kind, _, _ := strings.Cut(req.Header.Get("Content-Type"), ";")
+	if !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
 		return nil, &reqbody.MediaError{Reason: "send the form as application/x-www-form-urlencoded"}
 	}
 	raw, release, err := s.bodies.Bytes(x.ResponseWriter, req.Request, formBytes)
@@ -113,7 +114,8 @@ func (s *Server) form(x *exchange, req bunrouter.Request) (url.Values, error) {
 }
 
 func (s *Server) setCookie(x *exchange, name, value string, life time.Duration) {
-	c := &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, Secure: x.secure || strings.HasPrefix(s.PublicURL, "https://"),
+	c := &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true,
+		Secure:   x.secure || strings.HasPrefix(s.PublicURL, "https://"),
 		SameSite: http.SameSiteLaxMode, MaxAge: int(life.Seconds())}
 	if value == "" {
 		c.MaxAge = -1
@@ -134,7 +136,8 @@ func (s *Server) visit(x *exchange, req bunrouter.Request) string {
 // local keeps a way back on this site: a path of ours, and nothing that a browser could read as another host.
 func local(next string) string {
 	u, err := url.Parse(next)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/pulls/") || strings.ContainsAny(next, "\\\r\n") {
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/pulls/") ||
+		strings.ContainsAny(next, "\\\r\n") {
 		return "/"
 	}
 	return u.Path
@@ -177,8 +180,9 @@ func (s *Server) login(x *exchange, req bunrouter.Request) error {
 	}
 	if refused || key.Kind != api.AdminKey {
 		s.attempts.add(who, s.Now())
-		return s.render(x, http.StatusUnauthorized, "login", "Sign in", loginView{Next: local(values.Get("next")), Token: s.token(visit.Value),
-			Problem: "This is not an admin key that may be used from here."})
+		return s.render(x, http.StatusUnauthorized, "login", "Sign in",
+			loginView{Next: local(values.Get("next")), Token: s.token(visit.Value),
+				Problem: "This is not an admin key that may be used from here."})
 	}
 	x.key = key
 	s.Catalog.TouchKey(key.ID, x.started)

@@ -34,7 +34,8 @@ func (m *streamMetrics) end(how string) { m.ends[how].Inc() }
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	var (
 		open = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "docent_streams_open",
-			Help: "Streams that are being written, by form: the assistant's v1 and v2, and those that follow a job."}, []string{"form"})
+			Help: "Streams that are being written, by form: the assistant's v1 and v2, and those that follow a job."},
+			[]string{"form"})
 		parts = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_stream_parts_total",
 			Help: "Parts of answers and events of jobs written to readers."}, []string{"form"})
 		flushes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_stream_flushes_total",
@@ -50,11 +51,13 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Help: "Requests answered."}, []string{"route", "method", "status"}),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "docent_http_request_duration_seconds",
 			Help:    "Time from a request's arrival to the end of its answer; streams last as long as they are read.",
-			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}}, []string{"route"}),
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}},
+			[]string{"route"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "docent_http_requests_in_flight",
 			Help: "Requests that have no answer yet, streams included."}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_refused_total",
-			Help: "Requests refused, by reason: requests, queue, streams, waits, body_memory, quota, unauthorized, sign_in."}, []string{"reason"}),
+			Help: "Requests refused, by reason: requests, queue, streams, waits, body_memory, quota, unauthorized, sign_in."},
+			[]string{"reason"}),
 		streams: map[stream.Form]*streamMetrics{},
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.took, m.inFlight, m.refused, open, parts, flushes, bytes, ends} {
@@ -63,7 +66,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		}
 	}
 	form := func(name string) *streamMetrics {
-		sm := &streamMetrics{open: open.WithLabelValues(name), parts: parts.WithLabelValues(name), flushes: flushes.WithLabelValues(name), bytes: bytes.WithLabelValues(name),
+		sm := &streamMetrics{open: open.WithLabelValues(name), parts: parts.WithLabelValues(name),
+			flushes: flushes.WithLabelValues(name), bytes: bytes.WithLabelValues(name),
 			ends: map[string]prometheus.Counter{}}
 		for _, how := range []string{"finished", "gone", "stalled", "cut", "broken"} {
 			sm.ends[how] = ends.WithLabelValues(name, how)
@@ -78,7 +82,8 @@ func (m *metrics) stream(form stream.Form) *streamMetrics { return m.streams[for
 
 func (m *metrics) request(route, method string, status int, took time.Duration) {
 	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions:
 	default:
 		method = "other"
 	}

@@ -18,7 +18,8 @@ func (m fakeModels) Local(string) bool { return m.local }
 func (fakeModels) Resolve(name string) (string, error) {
 	switch name {
 	case "nobody":
-		return "", &api.InvalidError{Problems: []api.Problem{{Field: "model", Message: fmt.Sprintf("no model is named %q", name)}}}
+		return "", &api.InvalidError{Problems: []api.Problem{{Field: "model",
+			Message: fmt.Sprintf("no model is named %q", name)}}}
 	case "sonnet":
 		return "", nil
 	case "opus":

@@ -36,8 +36,8 @@ var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 }).Parse(pagesHTML))
 
-// policy lets a page load and run nothing but its own: its style and its script, named by their hashes, its icon, and more of
-// itself. Its forms come back here.
+// policy lets a page load and run nothing but its own: its style and its script, named by their hashes, its icon, and
+// more of itself. Its forms come back here.
 var policy = func() string {
 	hash := func(text string) string {
 		sum := sha256.Sum256([]byte(text))

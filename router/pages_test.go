@@ -29,11 +29,13 @@ import (
 // pull puts a pull request of project "acme" into the house.
 func (h *house) pull() string {
 	id := api.NewID(api.PullPrefix, h.clock.Now())
-	h.pulls.all[id] = api.PullRequest{ID: id, Project: "acme", Number: 7, Job: "job_1", Head: "docent/job_1", Base: "main", State: api.PullOpen,
+	h.pulls.all[id] = api.PullRequest{ID: id, Project: "acme", Number: 7, Job: "job_1", Head: "docent/job_1",
+		Base: "main", State: api.PullOpen,
 		Title: `Rename <b>"A"</b>`, CreatedAt: h.clock.Now(), UpdatedAt: h.clock.Now(),
 		Body: "Was asked: *rename*.\n\n<script>alert(1)</script>\n\n[x](javascript:alert(1)) ![i](https://evil.example/i.png)\n\n| a | b |\n|---|:-:|\n| 1 | 2 |\n\ndiff --git is in the text\n"}
 	h.pulls.diffs[id] = forge.Diff{Added: 3, Deleted: 2, Files: []forge.FileDiff{
-		{Path: "docs/a.md", Status: "modified", Added: 1, Deleted: 1, Unified: "@@ -10,3 +10,3 @@ Title\n same <i>\n-old A\n+new <B>\n after\n"},
+		{Path: "docs/a.md", Status: "modified", Added: 1, Deleted: 1,
+			Unified: "@@ -10,3 +10,3 @@ Title\n same <i>\n-old A\n+new <B>\n after\n"},
 		{Path: "docs/new é.md", Status: "added", Added: 2, Unified: "@@ -0,0 +1,2 @@\n+# New\n+text\n\\ No newline at end of file\n"},
 		{Path: "docs/gone.md", Status: "deleted", Deleted: 1, Unified: "@@ -1 +0,0 @@\n-bye\n"},
 		{Path: "docs/to.md", From: "docs/from.md", Status: "moved"},
@@ -50,7 +52,8 @@ func TestThePullRequestPage(t *testing.T) {
 	for _, want := range []string{
 		`Rename &lt;b&gt;&#34;A&#34;&lt;/b&gt; <span class="dim">#7</span>`, `<span class="state open">open</span>`,
 		`<em>rename</em>`, `<td align="center">2</td>`,
-		"5 files changed", `<strong>acme</strong>: <code>docent/job_1</code> into`, `docs/a.md`, `docs/from.md → docs/to.md`, `A binary file.`,
+		"5 files changed", `<strong>acme</strong>: <code>docent/job_1</code> into`, `docs/a.md`,
+		`docs/from.md → docs/to.md`, `A binary file.`,
 		`<tr class="same"><td class="no">10</td><td class="no">10</td><td class="mark"></td><td>same &lt;i&gt;</td></tr>`,
 		`<tr class="del"><td class="no">11</td><td class="no"></td><td class="mark">−</td><td>old A</td></tr>`,
 		`<tr class="add"><td class="no"></td><td class="no">11</td><td class="mark">+</td><td>new &lt;B&gt;</td></tr>`,
@@ -99,7 +102,8 @@ func TestADiffTooLargeForAPageIsLeftToItsText(t *testing.T) {
 	h := build(t)
 	id := h.pull()
 	many := strings.Repeat("+line\n", 30_000)
-	h.pulls.diffs[id] = forge.Diff{Files: []forge.FileDiff{{Path: "big.md", Status: "added", Unified: "@@ -0,0 +1,30000 @@\n" + many},
+	h.pulls.diffs[id] = forge.Diff{Files: []forge.FileDiff{{Path: "big.md", Status: "added",
+		Unified: "@@ -0,0 +1,30000 @@\n" + many},
 		{Path: "small.md", Status: "added", Unified: "@@ -0,0 +1 @@\n+small\n"}}}
 	page, _ := h.text(200, "GET", "/pulls/"+id, "", "")
 	if len(page) > 100_000 || !strings.Contains(page, "too many for a page") || !strings.Contains(page, "<td>small</td>") {
@@ -110,14 +114,17 @@ func TestADiffTooLargeForAPageIsLeftToItsText(t *testing.T) {
 	}
 }
 
-// A page with hundreds of changed files is small: most files' changes are fetched when they are opened, each by its own address.
+// A page with hundreds of changed files is small: most files' changes are fetched when they are opened, each by its
+// own address.
 func TestAPageOfManyFilesLoadsThemAsTheyAreOpened(t *testing.T) {
 	h := build(t)
 	id := h.pull()
 	var d forge.Diff
 	for i := range 217 {
-		d.Files = append(d.Files, forge.FileDiff{Path: fmt.Sprintf("docs/page & %d.md", i), Status: "modified", Added: 12, Deleted: 12,
-			Unified: "@@ -1,12 +1,12 @@\n" + strings.Repeat("-"+strings.Repeat("old ", 20)+"\n", 12) + strings.Repeat(fmt.Sprintf("+new %d ", i)+strings.Repeat("new ", 20)+"\n", 12)})
+		d.Files = append(d.Files, forge.FileDiff{Path: fmt.Sprintf("docs/page & %d.md", i), Status: "modified", Added: 12,
+			Deleted: 12,
+			Unified: "@@ -1,12 +1,12 @@\n" + strings.Repeat("-"+strings.Repeat("old ", 20)+"\n", 12) +
+				strings.Repeat(fmt.Sprintf("+new %d ", i)+strings.Repeat("new ", 20)+"\n", 12)})
 	}
 	h.pulls.diffs[id] = d
 	page, _ := h.text(200, "GET", "/pulls/"+id, "", "")
@@ -135,7 +142,8 @@ func TestAPageOfManyFilesLoadsThemAsTheyAreOpened(t *testing.T) {
 	if n := strings.Count(one, "<td>new 216 new"); n != 12 || strings.Count(one, "<details") != 1 {
 		t.Errorf("its own page has %d of its lines", n)
 	}
-	if page, _ := h.text(404, "GET", "/pulls/"+id+"?file=nope.md", "", "", "Accept", "text/html"); !strings.Contains(page, "no such file nope.md") {
+	if page, _ := h.text(404, "GET", "/pulls/"+id+"?file=nope.md", "", "", "Accept",
+		"text/html"); !strings.Contains(page, "no such file nope.md") {
 		t.Errorf("a file that was not changed: %s", page)
 	}
 }
@@ -158,8 +166,10 @@ func TestColoursOfPagesHaveEnoughContrast(t *testing.T) {
 			onState = "black"
 		}
 		for _, pair := range [][2]string{
-			{"ink", "paper"}, {"ink", "soft"}, {"ink", "add"}, {"ink", "del"}, {"dim", "paper"}, {"dim", "soft"}, {"link", "paper"}, {"link", "soft"},
-			{"no", "paper"}, {"no", "add-n"}, {"no", "del-n"}, {"open", "paper"}, {"open", "soft"}, {"closed", "paper"}, {"closed", "soft"},
+			{"ink", "paper"}, {"ink", "soft"}, {"ink", "add"}, {"ink", "del"}, {"dim", "paper"}, {"dim", "soft"},
+			{"link", "paper"}, {"link", "soft"},
+			{"no", "paper"}, {"no", "add-n"}, {"no", "del-n"}, {"open", "paper"}, {"open", "soft"}, {"closed", "paper"},
+			{"closed", "soft"},
 			{"white", "go"}, {onState, "open"}, {onState, "merged"}, {onState, "closed"},
 		} {
 			if got := contrast(t, colour[pair[0]], colour[pair[1]]); got < 4.5 {
@@ -253,7 +263,8 @@ func TestGitTakesTheTextForms(t *testing.T) {
 		} else {
 			run(text, "am", "-q")
 		}
-		for name, want := range map[string]string{"docs/a.md": strings.Repeat("x\n", 9) + "same <i>\nnew <B>\nafter\n", "docs/new é.md": "# New\ntext", "docs/to.md": "moved\n"} {
+		for name, want := range map[string]string{"docs/a.md": strings.Repeat("x\n", 9) + "same <i>\nnew <B>\nafter\n",
+			"docs/new é.md": "# New\ntext", "docs/to.md": "moved\n"} {
 			if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
 				t.Errorf("%s: %s: %q, %v", form, name, got, err)
 			}
@@ -279,7 +290,8 @@ func TestAPatchIsOneCommitWhateverItsMessageSays(t *testing.T) {
 		"\nSubject: other\n\nand on\n",
 		"[PATCH] other\n\nand on\n",
 		">From a@b Mon Sep 17 00:00:00 2001\nand on\n",
-		"a\n---\nand on\n", "a\n---\t\nand on\n", "a\n---  \nand on\n", "a\n--- a/x\n+++ b/x\nand on\n", "a\ndiff --git a/x b/x\nand on\n", "a\nIndex: x\nand on\n",
+		"a\n---\nand on\n", "a\n---\t\nand on\n", "a\n---  \nand on\n", "a\n--- a/x\n+++ b/x\nand on\n",
+		"a\ndiff --git a/x b/x\nand on\n", "a\nIndex: x\nand on\n",
 		"a\r\nFrom 1 Mon Sep 17 00:00:00 2001\r\nand on\r\n",
 	} {
 		id := h.pull()
@@ -318,14 +330,17 @@ func TestAPatchIsOneCommitWhateverItsMessageSays(t *testing.T) {
 func TestAPullRequestWhoseCommitsAreGoneSaysSo(t *testing.T) {
 	h := build(t)
 	id := h.pull()
-	h.pulls.failDiff = &api.StateError{Kind: api.ErrNotFound, Reason: `the branch "docent/<i>" of this pull request is gone`}
+	h.pulls.failDiff = &api.StateError{Kind: api.ErrNotFound,
+		Reason: `the branch "docent/<i>" of this pull request is gone`}
 	page, _ := h.text(200, "GET", "/pulls/"+id, "", "")
-	for _, want := range []string{"the branch &#34;docent/&lt;i&gt;&#34; of this pull request is gone.", "<em>rename</em>"} {
+	for _, want := range []string{"the branch &#34;docent/&lt;i&gt;&#34; of this pull request is gone.",
+		"<em>rename</em>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if text, _ := h.text(404, "GET", "/pulls/"+id+".diff", "", ""); !strings.Contains(text, "of this pull request is gone") {
+	if text, _ := h.text(404, "GET", "/pulls/"+id+".diff", "", ""); !strings.Contains(text,
+		"of this pull request is gone") {
 		t.Errorf("the diff says %q", text)
 	}
 }
@@ -395,7 +410,8 @@ func (b *browser) token(page string) string {
 
 func (b *browser) signIn(secret, next string) *http.Response {
 	b.t.Helper()
-	return b.send("/login", url.Values{"key": {secret}, "next": {next}, "token": {b.token(b.open("/login?next=" + url.QueryEscape(next)))}})
+	return b.send("/login", url.Values{"key": {secret}, "next": {next},
+		"token": {b.token(b.open("/login?next=" + url.QueryEscape(next)))}})
 }
 
 func TestAnAdminSignsInMergesAndSignsOut(t *testing.T) {
@@ -440,21 +456,24 @@ func TestAnAdminSignsInMergesAndSignsOut(t *testing.T) {
 		t.Errorf("a conflict: %d", res.StatusCode)
 	}
 	h.pulls.fail = nil
-	if res := b.send("/pulls/"+id+"/merge", url.Values{"token": {token}}); res.StatusCode != 303 || h.pulls.all[id].State != api.PullMerged {
+	if res := b.send("/pulls/"+id+"/merge", url.Values{"token": {token}}); res.StatusCode != 303 ||
+		h.pulls.all[id].State != api.PullMerged {
 		t.Errorf("merge: %d, %s", res.StatusCode, h.pulls.all[id].State)
 	}
 	if res := b.send("/pulls/"+id+"/merge", url.Values{"token": {token}}); res.StatusCode != 409 {
 		t.Errorf("merge again: %d", res.StatusCode)
 	}
 	id2 := h.pull()
-	if res := b.send("/pulls/"+id2+"/close", url.Values{"token": {token}}); res.StatusCode != 303 || h.pulls.all[id2].State != api.PullClosed {
+	if res := b.send("/pulls/"+id2+"/close", url.Values{"token": {token}}); res.StatusCode != 303 ||
+		h.pulls.all[id2].State != api.PullClosed {
 		t.Errorf("close: %d, %s", res.StatusCode, h.pulls.all[id2].State)
 	}
 	if res := b.send("/logout", url.Values{"token": {token}}); res.StatusCode != 303 {
 		t.Errorf("sign out: %d", res.StatusCode)
 	}
 	id3 := h.pull()
-	if res := b.send("/pulls/"+id3+"/merge", url.Values{"token": {token}}); res.StatusCode != 303 || !strings.HasPrefix(res.Header.Get("Location"), "/login?next=") {
+	if res := b.send("/pulls/"+id3+"/merge", url.Values{"token": {token}}); res.StatusCode != 303 ||
+		!strings.HasPrefix(res.Header.Get("Location"), "/login?next=") {
 		t.Errorf("merge when signed out: %d %s", res.StatusCode, res.Header.Get("Location"))
 	}
 }
@@ -508,7 +527,8 @@ func TestASessionIsOnlyAsGoodAsItsKey(t *testing.T) {
 func TestSigningInIsForThisSiteAndNotForGuessing(t *testing.T) {
 	h := build(t)
 	b := h.browser()
-	for _, next := range []string{"https://evil.example/pulls/", "//evil.example/pulls/x", "/\\evil.example", "/login", "/pulls/x\r\nSet-Cookie: a=b", "javascript:alert(1)"} {
+	for _, next := range []string{"https://evil.example/pulls/", "//evil.example/pulls/x", "/\\evil.example", "/login",
+		"/pulls/x\r\nSet-Cookie: a=b", "javascript:alert(1)"} {
 		if res := b.signIn(h.admin, next); res.StatusCode != 303 || res.Header.Get("Location") != "/" {
 			t.Errorf("next %q leads to %q", next, res.Header.Get("Location"))
 		}
@@ -544,7 +564,8 @@ func TestSigningInIsForThisSiteAndNotForGuessing(t *testing.T) {
 		t.Error("a cookie of another service signs in")
 	}
 	for _, c := range []string{"", "x", strings.Repeat("A", 118), strings.Repeat("A", 10_000)} {
-		if page, _ := other.text(200, "GET", "/pulls/"+id, "", "", "Cookie", "docent_session="+c); strings.Contains(page, "Sign out") {
+		if page, _ := other.text(200, "GET", "/pulls/"+id, "", "", "Cookie", "docent_session="+c); strings.Contains(page,
+			"Sign out") {
 			t.Errorf("the cookie %.20q signs in", c)
 		}
 	}
@@ -580,7 +601,8 @@ func TestProbesAndFigures(t *testing.T) {
 		`docent_http_requests_total{method="POST",route="/discovery/v2/assistant/:domain/message",status="200"} 1`,
 		`docent_http_requests_total{method="GET",route="unknown",status="404"} 1`,
 		`docent_streams_ended_total{form="v2",how="finished"} 1`, `docent_stream_parts_total{form="v2"} 5`,
-		`docent_refused_total{reason="unauthorized"} 1`, `docent_streams_open{form="v2"} 0`, `docent_http_request_duration_seconds_count`,
+		`docent_refused_total{reason="unauthorized"} 1`, `docent_streams_open{form="v2"} 0`,
+		`docent_http_request_duration_seconds_count`,
 	} {
 		if !strings.Contains(figures, want) {
 			t.Errorf("the figures lack %s", want)

@@ -14,8 +14,8 @@ import (
 	"docent/search"
 )
 
-// Jobs finds or starts the actor of a job and asks it. A command that was refused changed nothing. One that was answered
-// with an error of the context may or may not have taken effect.
+// Jobs finds or starts the actor of a job and asks it. A command that was refused changed nothing. One that was
+// answered with an error of the context may or may not have taken effect.
 type Jobs interface {
 	Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error)
 }
@@ -35,7 +35,8 @@ type Threads interface {
 type Catalog interface {
 	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
 	ProjectByDomain(ctx context.Context, domain string) (api.Project, error)
-	// KeyByHash finds a key by the SHA-256 of its secret: api.ErrNotFound where there is none. Revoked and expired keys are found.
+	// KeyByHash finds a key by the SHA-256 of its secret: api.ErrNotFound where there is none. Revoked and expired keys
+	// are found.
 	KeyByHash(ctx context.Context, hash [32]byte) (api.Key, error)
 	TouchKey(id api.KeyID, at time.Time) // records the last use, some time later
 	Jobs(ctx context.Context, q catalog.JobQuery) ([]api.JobRow, error)
@@ -52,8 +53,8 @@ type Quotas interface {
 // Models knows the language models that jobs may ask for. Resolve is what a job keeps of a name: nothing where the
 // project's model is meant. A name that there is not is an api.InvalidError.
 //
-// Local is whether this machine's own processors make the answers of the model that a project has, so that they are there
-// at once.
+// Local is whether this machine's own processors make the answers of the model that a project has, so that they are
+// there at once.
 type Models interface {
 	Resolve(name string) (string, error)
 	Local(name string) bool
@@ -89,16 +90,16 @@ type Updates interface {
 	Status(ctx context.Context, id api.UpdateID) (api.Update, error)
 }
 
-// Pushes take in what code hosts say of pushes. Secret is what the project's host signs with; empty where it takes none, and
-// api.ErrNotFound where there is no such project. Push has what waits for the push begin, for good once it has returned; it
-// gives the update that reads the documentation anew, where one does.
+// Pushes take in what code hosts say of pushes. Secret is what the project's host signs with; empty where it takes
+// none, and api.ErrNotFound where there is no such project. Push has what waits for the push begin, for good once it
+// has returned; it gives the update that reads the documentation anew, where one does.
 type Pushes interface {
 	Secret(ctx context.Context, project api.ProjectID) (string, error)
 	Push(ctx context.Context, project api.ProjectID, push api.Push) (api.UpdateID, error)
 }
 
-// Analytics tell what was asked, rated and searched for. A cursor that they did not give is api.ErrInvalid. RecordSearch
-// does not wait; client tells searchers apart and is not kept.
+// Analytics tell what was asked, rated and searched for. A cursor that they did not give is api.ErrInvalid.
+// RecordSearch does not wait; client tells searchers apart and is not kept.
 type Analytics interface {
 	Questions(ctx context.Context, q catalog.AnalyticsQuery) ([]api.QuestionRow, string, error)
 	Totals(ctx context.Context, q catalog.AnalyticsQuery) (catalog.QuestionTotals, error)

@@ -74,7 +74,8 @@ func (s *Server) showPull(x *exchange, req bunrouter.Request) error {
 	}
 	v.Body = template.HTML(body.String()) // goldmark's own, without raw HTML
 	if gone != nil {
-		v.Body = template.HTML("<p role=\"status\"><strong>"+template.HTMLEscapeString(gone.Reason)+".</strong></p>\n") + v.Body
+		v.Body = template.HTML("<p role=\"status\"><strong>"+template.HTMLEscapeString(gone.Reason)+".</strong></p>\n") +
+			v.Body
 	}
 	one := req.URL.Query().Get("file")
 	v.One = one != ""
@@ -172,7 +173,8 @@ func (s *Server) changePull(x *exchange, req bunrouter.Request, change func(id s
 			if errors.As(err, &files) {
 				reason = files.Error()
 			}
-			return &api.StateError{Kind: api.ErrConflict, Reason: reason + "; ask the job for a follow-up, or merge the branch by hand"}
+			return &api.StateError{Kind: api.ErrConflict,
+				Reason: reason + "; ask the job for a follow-up, or merge the branch by hand"}
 		}
 		return named(err, "pull request")
 	}
@@ -236,7 +238,8 @@ func patch(p api.PullRequest, d forge.Diff) []byte {
 	var b bytes.Buffer
 	from := mail.Address{Name: "Docent", Address: "docent@localhost"}
 	fmt.Fprintf(&b, "From %040d Mon Sep 17 00:00:00 2001\n", 0)
-	fmt.Fprintf(&b, "From: %s\nDate: %s\nSubject: [PATCH] %s\n", from.String(), p.UpdatedAt.UTC().Format(time.RFC1123Z), oneLine(p.Title))
+	fmt.Fprintf(&b, "From: %s\nDate: %s\nSubject: [PATCH] %s\n", from.String(), p.UpdatedAt.UTC().Format(time.RFC1123Z),
+		oneLine(p.Title))
 	b.WriteString("MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n\n")
 	first := true
 	for l := range strings.Lines(p.Body) {

@@ -34,11 +34,12 @@ func answered(t testing.TB, r *bufio.Reader) (*http.Response, string) {
 	return res, body(t, res)
 }
 
-// A refusal is an answer like any other: clients find what it is, when to come back, and what to name when they ask about it, and
-// pages on other origins may read it.
+// A refusal is an answer like any other: clients find what it is, when to come back, and what to name when they ask
+// about it, and pages on other origins may read it.
 func TestARefusalSaysWhatItIsAndWhenToComeBack(t *testing.T) {
 	h := buildWith(t, router.Filled)
-	for _, path := range []string{v1, v2, "/v1/assistant/docs.acme.example/message", "/v2/assistant/d/message", "/v1/search/d", "/discovery/v1/page/d", "/v1/feedback/.d"} {
+	for _, path := range []string{v1, v2, "/v1/assistant/docs.acme.example/message", "/v2/assistant/d/message",
+		"/v1/search/d", "/discovery/v1/page/d", "/v1/feedback/.d"} {
 		h.log.buf.Reset()
 		c := h.dial()
 		fmt.Fprint(c, h.posed(path, "X-Request-Id: a/b+c\r\nX-Forwarded-For: 192.0.2.7\r\nOrigin: https://docs.acme.example\r\n"))
@@ -53,7 +54,8 @@ func TestARefusalSaysWhatItIsAndWhenToComeBack(t *testing.T) {
 		if v := res.Header.Get("Retry-After"); len(v) != 1 || v < "2" || v > "4" { // two would be answered after two seconds
 			t.Errorf("%s: Retry-After is %q", path, v)
 		}
-		if res.Header.Get("X-Request-Id") != "a/b+c" || res.Header.Get("Access-Control-Allow-Origin") == "" || !strings.Contains(res.Header.Get("Access-Control-Expose-Headers"), "Retry-After") {
+		if res.Header.Get("X-Request-Id") != "a/b+c" || res.Header.Get("Access-Control-Allow-Origin") == "" ||
+			!strings.Contains(res.Header.Get("Access-Control-Expose-Headers"), "Retry-After") {
 			t.Errorf("%s: %v", path, res.Header)
 		}
 		var line map[string]any
@@ -84,7 +86,8 @@ func TestAConnectionOutlivesItsRefusals(t *testing.T) {
 	h := buildWith(t, router.Filled)
 	c := h.dial()
 	r := bufio.NewReader(c)
-	large := strings.Replace(h.posed(v2, ""), fmt.Sprintf("%d\r\n\r\n%s", len(ask), ask), fmt.Sprintf("%d\r\n\r\n%s", 9000, strings.Repeat(" ", 9000)), 1)
+	large := strings.Replace(h.posed(v2, ""), fmt.Sprintf("%d\r\n\r\n%s", len(ask), ask),
+		fmt.Sprintf("%d\r\n\r\n%s", 9000, strings.Repeat(" ", 9000)), 1)
 	for _, sent := range []string{h.posed(v2, ""), h.posed(v2, "") + h.posed(v2, ""), large} {
 		fmt.Fprint(c, sent)
 		for range strings.Count(sent, "HTTP/1.1") {
@@ -136,7 +139,8 @@ func TestAQuestionWaitsForItsTurnAndIsRefusedWhereTheQueueIsFull(t *testing.T) {
 	fmt.Fprint(second, h.posed(v2, ""))
 	h.waits(1)
 	figures, _ := h.text(200, "GET", "/metrics", h.admin, "")
-	for _, want := range []string{"docent_queue_working 1\n", "docent_queue_waiting 1\n", "docent_queue_seconds ", "docent_queue_rate "} {
+	for _, want := range []string{"docent_queue_working 1\n", "docent_queue_waiting 1\n", "docent_queue_seconds ",
+		"docent_queue_rate "} {
 		if !strings.Contains(figures, "\n"+want) {
 			t.Errorf("the figures lack %s", want)
 		}
@@ -151,7 +155,9 @@ func TestAQuestionWaitsForItsTurnAndIsRefusedWhereTheQueueIsFull(t *testing.T) {
 			t.Errorf("one of the others is answered with %d: %s", res.StatusCode, text)
 		}
 	}
-	for path, want := range map[string]int{"/v1/page/docs.acme.example": 400, "/v1/search/docs.acme.example": 400, "/v1/page/nowhere": 404} { // no work
+	// no work
+	for path, want := range map[string]int{"/v1/page/docs.acme.example": 400, "/v1/search/docs.acme.example": 400,
+		"/v1/page/nowhere": 404} {
 		fmt.Fprint(third, h.posed(path, ""))
 		if res, text := answered(t, bufio.NewReader(third)); res.StatusCode != want {
 			t.Errorf("%s: %s", path, text)

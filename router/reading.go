@@ -27,7 +27,8 @@ type reading struct {
 }
 
 func (s *Server) newReading(log *stream.Log, key string, form stream.Form) *reading {
-	return &reading{server: s, enc: stream.NewEncoder(form).WithKey(key), log: log, more: true, figures: figures{m: s.metrics.stream(form)}}
+	return &reading{server: s, enc: stream.NewEncoder(form).WithKey(key), log: log, more: true,
+		figures: figures{m: s.metrics.stream(form)}}
 }
 
 // Append encodes what the log has more than the reader was given. The reader rests after text, where there is a pace.

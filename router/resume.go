@@ -27,10 +27,10 @@ const (
 	guessableLife = time.Hour
 )
 
-// chat names a client's chat and who asks in it. Clients make the ids of chats, and resume by them: the SDK sends nothing
-// else, and a page may have the same id for all of its readers. So a chat is its id together with the key and the address
-// that it is used with. The name is stored; it is a keyed hash, from which nobody can find the address. It is empty where the
-// address is that of a proxy that nobody told us to trust, and says nothing about the reader.
+// chat names a client's chat and who asks in it. Clients make the ids of chats, and resume by them: the SDK sends
+// nothing else, and a page may have the same id for all of its readers. So a chat is its id together with the key and
+// the address that it is used with. The name is stored; it is a keyed hash, from which nobody can find the address.
+// It is empty where the address is that of a proxy that nobody told us to trust, and says nothing about the reader.
 func (s *Server) chat(x *exchange, req *http.Request, id string) string {
 	if id == "" || len(id) > reqbody.MaxID || !x.client.IsValid() {
 		return ""
@@ -74,7 +74,8 @@ func (s *Server) resumeChat(x *exchange, req bunrouter.Request) error {
 
 func (s *Server) resume(x *exchange, req bunrouter.Request, id string, form stream.Form) error {
 	query := req.URL.Query()
-	cmd := thread.Resume{Project: x.project, Caller: query.Get("fp"), ThreadKey: cmp.Or(query.Get("threadKey"), req.Header.Get(threadKeyHeader))}
+	cmd := thread.Resume{Project: x.project, Caller: query.Get("fp"),
+		ThreadKey: cmp.Or(query.Get("threadKey"), req.Header.Get(threadKeyHeader))}
 	chat := s.chat(x, req.Request, id)
 	if known, ok := s.Threads.Chat(chat); ok {
 		x.thread, cmd.Chat = known, chat

@@ -99,7 +99,8 @@ func TestAProxyThatNobodyTrustsBindsNoChat(t *testing.T) {
 // TestAShortChatIDIsForgottenSooner: others who come to have the address may have the same id.
 func TestAShortChatIDIsForgottenSooner(t *testing.T) {
 	h := build(t)
-	for chat, want := range map[string]time.Duration{"docs": time.Hour, "fifteen-letters": time.Hour, "abcdefghijklmnop": 0} {
+	for chat, want := range map[string]time.Duration{"docs": time.Hour, "fifteen-letters": time.Hour,
+		"abcdefghijklmnop": 0} {
 		h.put(v2, "anonymous", chat)
 		h.resumes(t, 200, chat)
 		if got := h.threads.resumed.Within; got != want {
@@ -172,16 +173,19 @@ func TestOnlyTheOpenerIsToldTheThreadKey(t *testing.T) {
 			opener := h.do("POST", path, h.assistant, ask)
 			log := <-logs
 			id := opener.Header.Get("X-Thread-Id")
-			others := []*http.Response{h.do("GET", v2+"/"+id+"/stream", h.assistant, ""), h.do("GET", v1+"?chatId="+id, h.assistant, "")}
+			others := []*http.Response{h.do("GET", v2+"/"+id+"/stream", h.assistant, ""),
+				h.do("GET", v1+"?chatId="+id, h.assistant, "")}
 			log.Append(stream.Part{Kind: stream.Text, Text: "one"}, stream.Part{Kind: stream.Finish, Thread: id})
 			log.Close()
 			said, err := io.ReadAll(opener.Body)
-			if err != nil || !strings.Contains(string(said), `"threadKey":"tk_secret"`) || opener.Header.Get("X-Thread-Key") != "tk_secret" {
+			if err != nil || !strings.Contains(string(said), `"threadKey":"tk_secret"`) ||
+				opener.Header.Get("X-Thread-Key") != "tk_secret" {
 				t.Errorf("the opener does not hear the key: %v\n%s", err, said)
 			}
 			for _, res := range others {
 				said, err := io.ReadAll(res.Body)
-				if err != nil || !strings.Contains(string(said), "one") || strings.Contains(string(said), "tk_secret") || res.Header.Get("X-Thread-Key") != "" {
+				if err != nil || !strings.Contains(string(said), "one") || strings.Contains(string(said), "tk_secret") ||
+					res.Header.Get("X-Thread-Key") != "" {
 					t.Errorf("another reader: %v, %v\n%s", err, res.Header, said)
 				}
 			}

@@ -75,7 +75,7 @@ type Bounds struct {
 	ReadTimeout    time.Duration // for the body of a request
 	WriteTimeout   time.Duration // for one write to a stream's reader
 	CommandTimeout time.Duration // for an actor's answer
-	Pace           time.Duration // least time between two writes of text to one reader; what comes meanwhile goes together; 0 is none
+	Pace           time.Duration // least time between two writes of text to one reader; 0 is none
 	KeepAlive      time.Duration // at most about twice this between two writes on a stream
 }
 
@@ -97,9 +97,10 @@ func DefaultLimits() api.Limits {
 func (b Bounds) withDefaults() Bounds {
 	d := DefaultBounds()
 	return Bounds{
-		BodyBytes: cmp.Or(b.BodyBytes, d.BodyBytes), BodyMemory: cmp.Or(b.BodyMemory, d.BodyMemory), Requests: cmp.Or(b.Requests, d.Requests),
-		Working: cmp.Or(b.Working, d.Working), Waiting: cmp.Or(b.Waiting, d.Waiting), Lease: cmp.Or(b.Lease, d.Lease),
-		Streams: cmp.Or(b.Streams, d.Streams), Waits: cmp.Or(b.Waits, d.Waits), ReadTimeout: cmp.Or(b.ReadTimeout, d.ReadTimeout),
+		BodyBytes: cmp.Or(b.BodyBytes, d.BodyBytes), BodyMemory: cmp.Or(b.BodyMemory, d.BodyMemory),
+		Requests: cmp.Or(b.Requests, d.Requests), Working: cmp.Or(b.Working, d.Working),
+		Waiting: cmp.Or(b.Waiting, d.Waiting), Lease: cmp.Or(b.Lease, d.Lease), Streams: cmp.Or(b.Streams, d.Streams),
+		Waits: cmp.Or(b.Waits, d.Waits), ReadTimeout: cmp.Or(b.ReadTimeout, d.ReadTimeout),
 		WriteTimeout: cmp.Or(b.WriteTimeout, d.WriteTimeout), CommandTimeout: cmp.Or(b.CommandTimeout, d.CommandTimeout),
 		Pace: b.Pace, KeepAlive: cmp.Or(b.KeepAlive, d.KeepAlive),
 	}
@@ -134,7 +135,8 @@ type Server struct {
 // New builds the API. Close ends what it runs beside requests.
 func New(deps Deps) (*Server, error) {
 	for name, port := range map[string]any{"Jobs": deps.Jobs, "Threads": deps.Threads, "Catalog": deps.Catalog,
-		"Quotas": deps.Quotas, "Claims": deps.Claims, "Documents": deps.Documents, "Models": deps.Models, "Pulls": deps.Pulls, "Updates": deps.Updates, "Pushes": deps.Pushes, "Analytics": deps.Analytics} {
+		"Quotas": deps.Quotas, "Claims": deps.Claims, "Documents": deps.Documents, "Models": deps.Models,
+		"Pulls": deps.Pulls, "Updates": deps.Updates, "Pushes": deps.Pushes, "Analytics": deps.Analytics} {
 		if port == nil {
 			return nil, fmt.Errorf("router: Deps.%s is not set", name)
 		}
@@ -173,11 +175,12 @@ func New(deps Deps) (*Server, error) {
 	s.bodies.Memory = deps.Bounds.BodyMemory
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.cutting, s.cut = context.WithCancel(context.Background())
-	s.queue = overload.New(overload.Rule{Working: deps.Bounds.Working, Waiting: deps.Bounds.Waiting, Limit: answerWithin, Lease: deps.Bounds.Lease})
+	s.queue = overload.New(overload.Rule{Working: deps.Bounds.Working, Waiting: deps.Bounds.Waiting, Limit: answerWithin,
+		Lease: deps.Bounds.Lease})
 	s.buffers.New = func() any { b := make([]byte, 0, 4096); return &b }
 	if !deps.HandlerStreams {
-		s.sockets = sockets.New(sockets.Options{Pace: deps.Bounds.Pace, KeepAlive: deps.Bounds.KeepAlive, WriteTimeout: deps.Bounds.WriteTimeout,
-			Listener: s.Listener, Log: deps.Log})
+		s.sockets = sockets.New(sockets.Options{Pace: deps.Bounds.Pace, KeepAlive: deps.Bounds.KeepAlive,
+			WriteTimeout: deps.Bounds.WriteTimeout, Listener: s.Listener, Log: deps.Log})
 	}
 	var err error
 	if s.metrics, err = newMetrics(deps.Metrics); err != nil {
@@ -185,18 +188,19 @@ func New(deps Deps) (*Server, error) {
 	}
 	for _, g := range []struct {
 		name, help string
-		value      func(overload.Standing) float64
+		value      func(overload.Stats) float64
 	}{
 		{"docent_queue_seconds", "Time in which a job, follow-up, question or search that comes now is expected to have its answer begun; 0 where nobody waits.",
-			func(q overload.Standing) float64 { return q.Expected.Seconds() }},
+			func(q overload.Stats) float64 { return q.Expected.Seconds() }},
 		{"docent_queue_waiting", "Jobs, follow-ups, questions and searches that wait to be worked on.",
-			func(q overload.Standing) float64 { return float64(q.Waiting) }},
+			func(q overload.Stats) float64 { return float64(q.Waiting) }},
 		{"docent_queue_working", "Jobs, follow-ups, questions and searches that are worked on, until the model is asked.",
-			func(q overload.Standing) float64 { return float64(q.Working) }},
+			func(q overload.Stats) float64 { return float64(q.Working) }},
 		{"docent_queue_rate", "Jobs, follow-ups, questions and searches that this machine gets done in a second, as lately measured while others waited.",
-			func(q overload.Standing) float64 { return q.Rate }},
+			func(q overload.Stats) float64 { return q.Rate }},
 	} {
-		gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, func() float64 { return g.value(s.queue.Standing()) })
+		gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help},
+			func() float64 { return g.value(s.queue.Stats()) })
 		if err := deps.Metrics.Register(gauge); err != nil {
 			return nil, fmt.Errorf("router: register metrics: %w", err)
 		}
@@ -204,9 +208,9 @@ func New(deps Deps) (*Server, error) {
 	s.routes = s.table()
 	s.router = bunrouter.New(bunrouter.WithNotFoundHandler(s.noRoute), bunrouter.WithMethodNotAllowedHandler(s.noRoute))
 	for _, r := range s.routes {
-		s.router.Handle(r.method, r.pattern, s.enter(r))
+		s.router.Handle(r.method, r.pattern, s.guarded(r))
 		if r.method == http.MethodGet {
-			s.router.Handle(http.MethodHead, r.pattern, s.enter(r))
+			s.router.Handle(http.MethodHead, r.pattern, s.guarded(r))
 		}
 	}
 	for _, pattern := range s.crossOrigin() {
@@ -222,7 +226,8 @@ type route struct {
 	serve           func(x *exchange, req bunrouter.Request) error
 }
 
-// early is whether its requests are refused before anything is done for them, where those who come would wait for too long.
+// early is whether its requests are refused before anything is done for them, where those who come would wait for too
+// long.
 func (r *route) early() bool { return r.access == assistant && r.method == http.MethodPost }
 
 // An access is what a caller must show.
@@ -306,8 +311,8 @@ func (s *Server) crossOrigin() []string {
 	return patterns
 }
 
-// enter is what every operation passes before it is served.
-func (s *Server) enter(r route) bunrouter.HandlerFunc {
+// guarded is an operation behind all that a request passes before it is served.
+func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 	successor := r.successor()
 	return func(w http.ResponseWriter, req bunrouter.Request) error {
 		x := w.(*exchange)
@@ -325,8 +330,9 @@ func (s *Server) enter(r route) bunrouter.HandlerFunc {
 			return err
 		}
 		if r.early() {
-			// Before anything is done for it: a refusal must cost little, or refusing is what the server does. Its place it
-			// gets when the request is read and may be answered: whoever is slow to send it, or has no key, takes none.
+			// Before anything is done for it: a refusal must cost little, or refusing is all that the server does. The
+			// request enters the queue when it was read and may be answered: whoever is slow to send it, or has no key,
+			// keeps nobody out.
 			if err := s.queue.Check(); err != nil {
 				return s.queued(err)
 			}
@@ -350,7 +356,7 @@ func (s *Server) enter(r route) bunrouter.HandlerFunc {
 			return err
 		}
 		if r.access != admin {
-			if err := s.place(x, req); err != nil {
+			if err := s.findProject(x, req); err != nil {
 				return err
 			}
 		}
@@ -445,9 +451,10 @@ func (s *Server) cutStreams() {
 	}
 }
 
-// Attach has the server's streams written on connections of the http.Server whose handler it is, where that is possible, and has
-// what net/http answers by itself put into the API's form. It is called once, before the http.Server serves anything. Shutdown of
-// the http.Server closes connections that wait for their next request, and does not wait for streams: Drain does.
+// Attach has the server's streams written on connections of the http.Server whose handler it is, where that is
+// possible, and has what net/http answers by itself put into the API's form. It is called once, before the
+// http.Server serves anything. Shutdown of the http.Server closes connections that wait for their next request, and
+// does not wait for streams: Drain does.
 func (s *Server) Attach(server *http.Server) {
 	attachConns(server)
 	if s.sockets != nil {

@@ -34,7 +34,8 @@ func (s *Server) sessionBody(x *exchange, req *http.Request, row api.JobRow) ses
 	if v.HaultReason == "" { // a row of a job that has said nothing yet
 		v.HaultReason = api.HaltProcessing
 	}
-	return sessionBody{SessionID: v.SessionID, Subdomain: v.Subdomain, Branch: v.Branch, Haulted: v.Haulted, HaultReason: v.HaultReason,
+	return sessionBody{SessionID: v.SessionID, Subdomain: v.Subdomain, Branch: v.Branch, Haulted: v.Haulted,
+		HaultReason:     v.HaultReason,
 		PullRequestLink: v.PullRequestLink, MessageToUser: v.MessageToUser, Todos: v.Todos, UserID: v.UserID, Title: v.Title,
 		CreatedAt: timestamp(v.CreatedAt)}
 }

@@ -62,7 +62,8 @@ func TestAReaderThatTakesNothingInLosesItsStreamAndNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		figures, _ := h.text(200, "GET", "/metrics", h.admin, "")
-		for _, want := range []string{`docent_streams_ended_total{form="v2",how="stalled"} 1`, `docent_streams_ended_total{form="v2",how="finished"} 1`} {
+		for _, want := range []string{`docent_streams_ended_total{form="v2",how="stalled"} 1`,
+			`docent_streams_ended_total{form="v2",how="finished"} 1`} {
 			if !strings.Contains(figures, want) {
 				t.Errorf("the figures lack %s", want)
 			}

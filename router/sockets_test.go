@@ -34,7 +34,8 @@ func onSocketsWith(t testing.TB, change func(*http.Server), options ...func(*rou
 	if runtime.GOOS != "linux" {
 		t.Skip("streams stay with their handlers on this system")
 	}
-	return buildWith(t, change, append([]func(*router.Deps){func(d *router.Deps) { d.Models = fakeModels{} }}, options...)...)
+	return buildWith(t, change, append([]func(*router.Deps){func(d *router.Deps) { d.Models = fakeModels{} }},
+		options...)...)
 }
 
 // question is a question as it goes over a connection.
@@ -90,7 +91,8 @@ func TestAConnectionServesOneStreamAfterAnother(t *testing.T) {
 		log := <-logs
 		write(t, log, say(fmt.Sprintf("answer %d", n)))
 		finish(t, log)
-		if got := body(t, res); strings.Count(got, fmt.Sprintf("answer %d", n)) != 1 || !strings.HasSuffix(got, "data: [DONE]\n\n") {
+		if got := body(t, res); strings.Count(got, fmt.Sprintf("answer %d", n)) != 1 ||
+			!strings.HasSuffix(got, "data: [DONE]\n\n") {
 			t.Errorf("answer %d: %q", n, got)
 		}
 		fmt.Fprint(c, h.raw("GET", "/healthz", "", 0))
@@ -104,7 +106,8 @@ func TestAConnectionServesOneStreamAfterAnother(t *testing.T) {
 // However a question and what comes before and after it arrive, each is answered as itself, in order.
 func TestAConnectionIsInOrderAfterEachAnswer(t *testing.T) {
 	asking := func(text string) string {
-		return strings.Replace(strings.Replace(ask, `"text":"Hi?"`, `"text":"`+text+`"`, 1), `"content":"Hi?"`, `"content":""`, 1)
+		return strings.Replace(strings.Replace(ask, `"text":"Hi?"`, `"text":"`+text+`"`, 1), `"content":"Hi?"`,
+			`"content":""`, 1)
 	}
 	h := onSockets(t)
 	asked := make(chan string, 1)
@@ -180,7 +183,8 @@ func TestRequestsBehindAStreamWaitTheirTurn(t *testing.T) {
 	second := body(t, two)
 	three := head(t, r)
 	finish(t, <-logs)
-	if third := body(t, three); strings.Contains(first, "second") || !strings.Contains(second, "second") || strings.Contains(third, "second") {
+	if third := body(t, three); strings.Contains(first, "second") || !strings.Contains(second, "second") ||
+		strings.Contains(third, "second") {
 		t.Errorf("the answers are\n%s\n%s\n%s", first, second, third)
 	}
 	body(t, head(t, r))
@@ -203,7 +207,8 @@ func TestAPartIsLargerThanASocketTakes(t *testing.T) {
 	body(t, fast)
 	finish(t, log)
 	got := body(t, res)
-	if n := strings.Count(got, text); n != 1 || !strings.Contains(got, "behind it") || !strings.HasSuffix(got, "data: [DONE]\n\n") {
+	if n := strings.Count(got, text); n != 1 || !strings.Contains(got, "behind it") ||
+		!strings.HasSuffix(got, "data: [DONE]\n\n") {
 		t.Errorf("of %d bytes, %d arrived, the text %d times", len(text), len(got), n)
 	}
 	fmt.Fprint(c, h.raw("GET", "/healthz", "", 0))
@@ -234,7 +239,8 @@ func TestAClientThatGoesIsNoticedInSilence(t *testing.T) {
 			}
 			write(t, log, say("the turn goes on"))
 			figures, _ := h.text(200, "GET", "/metrics", h.admin, "")
-			for _, want := range []string{`docent_streams_ended_total{form="v2",how="gone"} 1`, `docent_streams_open{form="v2"} 0`} {
+			for _, want := range []string{`docent_streams_ended_total{form="v2",how="gone"} 1`,
+				`docent_streams_open{form="v2"} 0`} {
 				if !strings.Contains(figures, want) {
 					t.Errorf("the figures lack %s", want)
 				}
@@ -275,14 +281,16 @@ func TestAStreamOnASocketIsAccountedFor(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]any{"method": "POST", "status": 200.0, "bytes": float64(len(got)), "project": "acme", "thread": res.Header.Get("X-Thread-Id"),
+	for name, want := range map[string]any{"method": "POST", "status": 200.0, "bytes": float64(len(got)),
+		"project": "acme", "thread": res.Header.Get("X-Thread-Id"),
 		"client": "127.0.0.1", "route": "/discovery/v2/assistant/:domain/message"} {
 		if entry[name] != want {
 			t.Errorf("%s is %v in the log, want %v", name, entry[name], want)
 		}
 	}
 	figures, _ = h.text(200, "GET", "/metrics", h.admin, "")
-	for _, want := range []string{`docent_streams_open{form="v2"} 0`, "docent_http_requests_in_flight 1", `docent_streams_ended_total{form="v2",how="finished"} 1`,
+	for _, want := range []string{`docent_streams_open{form="v2"} 0`, "docent_http_requests_in_flight 1",
+		`docent_streams_ended_total{form="v2",how="finished"} 1`,
 		fmt.Sprintf(`docent_stream_bytes_total{form="v2"} %d`, len(got)), `docent_stream_parts_total{form="v2"} 3`} {
 		if !strings.Contains(figures, want) {
 			t.Errorf("the figures lack %s", want)
@@ -296,7 +304,10 @@ func TestStreamsThatStayWithTheirHandlers(t *testing.T) {
 	want, _ := h.text(200, "POST", v1, h.assistant, ask)
 	same := func(name, got string) {
 		t.Helper()
-		if cut := func(s string) string { return s[strings.Index(s, "\nh:"):strings.Index(s, "\n8:")] }; cut(got) != cut(want) {
+		if cut := func(s string) string {
+			return s[strings.Index(s, "\nh:"):strings.Index(s,
+				"\n8:")]
+		}; cut(got) != cut(want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
@@ -413,7 +424,8 @@ func TestStreamsOnSocketsEndWithTheServer(t *testing.T) {
 	if err := h.server.Drain(ctx); err == nil {
 		t.Error("the drain says that all streams have ended")
 	}
-	if got := body(t, res); !strings.Contains(got, "the service is restarting") || !strings.HasSuffix(got, "data: [DONE]\n\n") {
+	if got := body(t, res); !strings.Contains(got, "the service is restarting") ||
+		!strings.HasSuffix(got, "data: [DONE]\n\n") {
 		t.Errorf("the reader was told %q", got)
 	}
 	h.server.Close()
@@ -486,7 +498,8 @@ func TestTextIsPaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	figures, _ := h.text(200, "GET", "/metrics", h.admin, "")
-	if want := `docent_stream_flushes_total{form="v2"} 3`; !strings.Contains(figures, want) { // the start, the first text, and all the rest
+	// the start, the first text, and all the rest
+	if want := `docent_stream_flushes_total{form="v2"} 3`; !strings.Contains(figures, want) {
 		t.Errorf("the figures lack %s", want)
 	}
 }

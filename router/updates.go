@@ -66,7 +66,8 @@ func (s *Server) updateStatus(x *exchange, req bunrouter.Request) error {
 		return missing("update")
 	}
 	x.project = project
-	out := updateBody{ID: u.ID, Project: u.Project, Subdomain: project.Domain, Status: u.Status, Summary: u.Summary, Logs: list(u.Logs),
+	out := updateBody{ID: u.ID, Project: u.Project, Subdomain: project.Domain, Status: u.Status, Summary: u.Summary,
+		Logs:      list(u.Logs),
 		CreatedAt: timestamp(u.CreatedAt), StartedAt: stamp(u.StartedAt), EndedAt: stamp(u.EndedAt), Source: "api"}
 	if c := u.Commit; c.SHA != "" {
 		out.Commit = &commitBody{c.SHA, c.Ref, c.Message, filesBody{list(c.Added), list(c.Modified), list(c.Removed)}}

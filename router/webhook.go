@@ -18,13 +18,13 @@ import (
 // maxPushBody bounds what a code host may say of one push. It names up to thousands of commits.
 const maxPushBody = 8 << 20
 
-// errUnsigned refuses a push whose signature is not right. A project that takes no pushes, and one that there is not, are
-// refused with the same words: who guesses learns nothing.
+// errUnsigned refuses a push whose signature is not right. A project that takes no pushes, and one that there is not,
+// are refused with the same words: who guesses learns nothing.
 var errUnsigned = &keyError{kind: api.ErrUnauthorized,
 	reason: "this push is not signed with the secret of a project's webhook: check the address, the secret, and that the project has one"}
 
-// webhook takes in a push from GitHub, GitLab, Gitea or Forgejo. It needs no key: the code host signs what it sends with the
-// project's secret, or sends the secret itself.
+// webhook takes in a push from GitHub, GitLab, Gitea or Forgejo. It needs no key: the code host signs what it sends
+// with the project's secret, or sends the secret itself.
 func (s *Server) webhook(x *exchange, req bunrouter.Request) error {
 	id := api.ProjectID(param(req, "projectId"))
 	secret, err := s.Pushes.Secret(req.Context(), id)

@@ -19,10 +19,12 @@ func signature(secret, body string) string {
 }
 
 const (
-	hash        = "0123456789abcdef0123456789abcdef01234567"
-	webhook     = "/v1/webhook/acme/push"
-	githubPush  = `{"ref":"refs/heads/main","before":"x","after":"` + hash + `","repository":{"full_name":"acme/docs","default_branch":"main"},"commits":[]}`
-	gitlabPush  = `{"object_kind":"push","ref":"refs/heads/next/1","after":"` + hash + `","project":{"path_with_namespace":"acme/sub/docs","default_branch":"main"},"repository":{"name":"docs"}}`
+	hash       = "0123456789abcdef0123456789abcdef01234567"
+	webhook    = "/v1/webhook/acme/push"
+	githubPush = `{"ref":"refs/heads/main","before":"x","after":"` + hash +
+		`","repository":{"full_name":"acme/docs","default_branch":"main"},"commits":[]}`
+	gitlabPush = `{"object_kind":"push","ref":"refs/heads/next/1","after":"` + hash +
+		`","project":{"path_with_namespace":"acme/sub/docs","default_branch":"main"},"repository":{"name":"docs"}}`
 	githubOther = `{"ref":"refs/tags/v1","after":"` + hash + `","repository":{"full_name":"acme/docs"}}`
 )
 
@@ -32,7 +34,8 @@ func TestPushesOfEachCodeHostAreTakenIn(t *testing.T) {
 	for _, headers := range [][]string{
 		{"X-GitHub-Event", "push", "X-Hub-Signature-256", "sha256=" + signature("sesame", githubPush)},
 		// Gitea sends the others' headers too.
-		{"X-Gitea-Event", "push", "X-GitHub-Event", "push", "X-Gitea-Signature", signature("sesame", githubPush), "X-Hub-Signature-256", "sha256=" + signature("sesame", githubPush)},
+		{"X-Gitea-Event", "push", "X-GitHub-Event", "push", "X-Gitea-Signature", signature("sesame", githubPush),
+			"X-Hub-Signature-256", "sha256=" + signature("sesame", githubPush)},
 		{"X-Forgejo-Event", "push", "X-Forgejo-Signature", signature("sesame", githubPush)},
 	} {
 		if got := h.json(202, "POST", webhook, "", githubPush, headers...); got["statusId"] != "upd_1" {
@@ -40,24 +43,29 @@ func TestPushesOfEachCodeHostAreTakenIn(t *testing.T) {
 		}
 	}
 	h.pushes.update = ""
-	if got := h.json(202, "POST", webhook, "", gitlabPush, "X-Gitlab-Event", "Push Hook", "X-Gitlab-Token", "sesame"); got["statusId"] != nil {
+	if got := h.json(202, "POST", webhook, "", gitlabPush, "X-Gitlab-Event", "Push Hook", "X-Gitlab-Token",
+		"sesame"); got["statusId"] != nil {
 		t.Errorf("%v", got)
 	}
 	want := api.Push{Repository: "acme/docs", Branch: "main", Default: true, Commit: hash}
-	if got := h.pushes.got; !reflect.DeepEqual(got, []api.Push{want, want, want, {Repository: "acme/sub/docs", Branch: "next/1", Commit: hash}}) {
+	if got := h.pushes.got; !reflect.DeepEqual(got, []api.Push{want, want, want,
+		{Repository: "acme/sub/docs", Branch: "next/1", Commit: hash}}) {
 		t.Errorf("%+v", got)
 	}
 
 	// What is no push to a branch is taken without ado.
 	gone := strings.Replace(githubPush, hash, strings.Repeat("0", 40), 1)
-	for event, body := range map[string]string{"ping": `{"zen":"x"}`, "push": githubOther, "issues": githubPush, "Push": gone} {
-		h.text(204, "POST", webhook, "", body, "X-GitHub-Event", event, "X-Hub-Signature-256", "sha256="+signature("sesame", body))
+	for event, body := range map[string]string{"ping": `{"zen":"x"}`, "push": githubOther, "issues": githubPush,
+		"Push": gone} {
+		h.text(204, "POST", webhook, "", body, "X-GitHub-Event", event, "X-Hub-Signature-256",
+			"sha256="+signature("sesame", body))
 	}
 	if len(h.pushes.got) != 4 {
 		t.Errorf("%d pushes", len(h.pushes.got))
 	}
 	h.pushes.refuse = fmt.Errorf("x: %w", api.ErrUnavailable)
-	h.json(503, "POST", webhook, "", githubPush, "X-GitHub-Event", "push", "X-Hub-Signature-256", "sha256="+signature("sesame", githubPush))
+	h.json(503, "POST", webhook, "", githubPush, "X-GitHub-Event", "push", "X-Hub-Signature-256",
+		"sha256="+signature("sesame", githubPush))
 }
 
 func TestAPushThatIsNotSignedRightlyIsRefused(t *testing.T) {
@@ -67,16 +75,18 @@ func TestAPushThatIsNotSignedRightlyIsRefused(t *testing.T) {
 		path    string
 		headers []string
 	}{
-		"no signature":           {webhook, nil},
-		"another secret":         {webhook, []string{"X-Hub-Signature-256", "sha256=" + signature("open", githubPush)}},
-		"another body":           {webhook, []string{"X-Hub-Signature-256", "sha256=" + signature("sesame", gitlabPush)}},
-		"no hex":                 {webhook, []string{"X-Hub-Signature-256", "sha256=zz"}},
-		"cut off":                {webhook, []string{"X-Hub-Signature-256", good[:30]}},
-		"an empty token":         {webhook, []string{"X-Gitlab-Token", " "}},
-		"another token":          {webhook, []string{"X-Gitlab-Token", "sesam"}},
-		"one right, one wrong":   {webhook, []string{"X-Hub-Signature-256", good, "X-Gitea-Signature", signature("open", githubPush)}},
-		"a key in its place":     {webhook, []string{"Authorization", "Bearer " + h.admin}},
-		"a project without one":  {"/v1/webhook/acme-two/push", []string{"X-Hub-Signature-256", "sha256=" + signature("", githubPush)}},
+		"no signature":   {webhook, nil},
+		"another secret": {webhook, []string{"X-Hub-Signature-256", "sha256=" + signature("open", githubPush)}},
+		"another body":   {webhook, []string{"X-Hub-Signature-256", "sha256=" + signature("sesame", gitlabPush)}},
+		"no hex":         {webhook, []string{"X-Hub-Signature-256", "sha256=zz"}},
+		"cut off":        {webhook, []string{"X-Hub-Signature-256", good[:30]}},
+		"an empty token": {webhook, []string{"X-Gitlab-Token", " "}},
+		"another token":  {webhook, []string{"X-Gitlab-Token", "sesam"}},
+		"one right, one wrong": {webhook, []string{"X-Hub-Signature-256", good, "X-Gitea-Signature",
+			signature("open", githubPush)}},
+		"a key in its place": {webhook, []string{"Authorization", "Bearer " + h.admin}},
+		"a project without one": {"/v1/webhook/acme-two/push",
+			[]string{"X-Hub-Signature-256", "sha256=" + signature("", githubPush)}},
 		"a project there is not": {"/v1/webhook/nowhere/push", []string{"X-Hub-Signature-256", good}},
 	} {
 		got := h.json(401, "POST", c.path, "", githubPush, append(c.headers, "X-GitHub-Event", "push")...)
@@ -92,13 +102,16 @@ func TestAPushThatIsNotSignedRightlyIsRefused(t *testing.T) {
 		status             int
 		headers            []string
 	}{
-		"no JSON":     {body: "payload=x", code: "unsupported_media_type", status: 415, headers: []string{"Content-Type", "application/x-www-form-urlencoded"}},
+		"no JSON": {body: "payload=x", code: "unsupported_media_type", status: 415,
+			headers: []string{"Content-Type", "application/x-www-form-urlencoded"}},
 		"broken JSON": {body: "{", code: "invalid_json", fields: "body", status: 400},
 		"an array":    {body: "[]", code: "invalid_request", fields: "body", status: 400},
 		"no fields":   {body: "{}", code: "invalid_request", fields: "ref after repository", status: 400},
-		"bad fields":  {body: `{"ref":"refs/heads/a..b","after":"HEAD","repository":{"full_name":"a\u0000b"}}`, code: "invalid_request", fields: "ref after repository", status: 400},
+		"bad fields": {body: `{"ref":"refs/heads/a..b","after":"HEAD","repository":{"full_name":"a\u0000b"}}`,
+			code: "invalid_request", fields: "ref after repository", status: 400},
 	} {
-		got := h.json(c.status, "POST", webhook, "", c.body, append(c.headers, "X-GitHub-Event", "push", "X-Hub-Signature-256", "sha256="+signature("sesame", c.body))...)
+		got := h.json(c.status, "POST", webhook, "", c.body, append(c.headers, "X-GitHub-Event", "push",
+			"X-Hub-Signature-256", "sha256="+signature("sesame", c.body))...)
 		var fields []string
 		if details, ok := got["details"].([]any); ok {
 			for _, d := range details {

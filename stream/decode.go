@@ -237,7 +237,8 @@ func (d *Decoder) takeLine(line []byte) error {
 	return nil
 }
 
-// lineCodes are the lines of the data stream that are no text, by their codes. What is wrong with one that is JSON is told in words.
+// lineCodes are the lines of the data stream that are no text, by their codes. What is wrong with one that is JSON is
+// told in words.
 var lineCodes = map[byte]func(d *Decoder, value []byte) (wrong string, err error){
 	'2': taking((*Decoder).takeData),
 	'8': taking((*Decoder).takeData),
@@ -284,7 +285,8 @@ func taking[T any](take func(*Decoder, *T) string) func(*Decoder, []byte) (strin
 	}
 }
 
-// takeData takes data or annotations, among which the end is told once more, with what the protocol's own has no field for.
+// takeData takes data or annotations, among which the end is told once more, with what the protocol's own has no
+// field for.
 func (d *Decoder) takeData(items *[]json.RawMessage) string {
 	for _, item := range *items {
 		var f wireFinish
@@ -365,8 +367,8 @@ func (d *Decoder) dispatch(data []byte) error {
 	return nil
 }
 
-// chunkTypes are the types of events. What is wrong with one is told in words. Those that are nil are of the protocol, and say
-// nothing that is kept.
+// chunkTypes are the types of events. What is wrong with one is told in words. Those that are nil are of the
+// protocol, and say nothing that is kept.
 var chunkTypes = map[string]func(d *Decoder, c *wireChunk) (wrong string){
 	"start": func(d *Decoder, c *wireChunk) string {
 		d.metadata(c)
@@ -432,9 +434,11 @@ var chunkTypes = map[string]func(d *Decoder, c *wireChunk) (wrong string){
 		d.finish("", Usage{})
 		return ""
 	},
-	"start-step": nil, "abort": nil, "reasoning-start": nil, "reasoning-delta": nil, "reasoning-end": nil, "source-document": nil,
-	"file": nil, "tool-input-start": nil, "tool-input-delta": nil, "tool-input-error": nil, "tool-output-error": nil,
-	"tool-output-denied": nil, "tool-approval-request": nil, "tool-approval-response": nil, "custom": nil, "reasoning-file": nil,
+	"start-step": nil, "abort": nil, "reasoning-start": nil, "reasoning-delta": nil, "reasoning-end": nil,
+	"source-document": nil,
+	"file":            nil, "tool-input-start": nil, "tool-input-delta": nil, "tool-input-error": nil, "tool-output-error": nil,
+	"tool-output-denied": nil, "tool-approval-request": nil, "tool-approval-response": nil, "custom": nil,
+	"reasoning-file":   nil,
 	"steering-message": nil,
 }
 
@@ -449,7 +453,8 @@ func (d *Decoder) start(p Part) {
 func (d *Decoder) finish(reason string, usage Usage) {
 	if !d.ended {
 		d.ended = true
-		d.push(Part{Kind: Finish, Thread: d.thread, Key: d.key, Reason: reason, Model: d.model, Fallback: d.model != "", Usage: usage})
+		d.push(Part{Kind: Finish, Thread: d.thread, Key: d.key, Reason: reason, Model: d.model, Fallback: d.model != "",
+			Usage: usage})
 	}
 }
 

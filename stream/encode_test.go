@@ -96,7 +96,8 @@ func TestAnAnswerOfAnotherModelIsMarked(t *testing.T) {
 		stream.DataStream: `8:[{"type":"finish","threadId":"thr_1","model":"builtin","fallback":true}]`,
 		stream.UIMessages: `data: {"type":"finish","messageMetadata":{"threadId":"thr_1","model":"builtin","fallback":true}}`,
 	} {
-		text := encode(form, stream.Part{Kind: stream.Start, Message: "msg_1", Thread: "thr_1"}, stream.Part{Kind: stream.Text, Text: "So."},
+		text := encode(form, stream.Part{Kind: stream.Start, Message: "msg_1", Thread: "thr_1"},
+			stream.Part{Kind: stream.Text, Text: "So."},
 			stream.Part{Kind: stream.Finish, Thread: "thr_1", Reason: "stop", Model: "builtin", Fallback: true})
 		if strings.Count(text, mark) != 1 {
 			t.Errorf("%v: %s", form, text)
@@ -225,7 +226,8 @@ func TestStringsAreTheirJSON(t *testing.T) {
 	for r := rune(0); r < 0x3000; r++ {
 		checkString(t, "a"+string(r)+"b")
 	}
-	for _, s := range []string{"", "\xff", "a\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x80", "\xe2\x80\xa8", "\U0010ffff", "\ufffd", "𝕏\x00\x7f"} {
+	for _, s := range []string{"", "\xff", "a\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x80", "\xe2\x80\xa8",
+		"\U0010ffff", "\ufffd", "𝕏\x00\x7f"} {
 		checkString(t, s)
 	}
 }
@@ -322,12 +324,15 @@ func TestACutStreamIsNotAnEnd(t *testing.T) {
 func TestTheDecoderRefusesWhatClientsRefuse(t *testing.T) {
 	refused := map[stream.Form][]string{
 		stream.DataStream: {
-			"x:1\n", "no code\n", ": ping\n", "data: {}\n", "0:5\n", "0:null\n", "0:\"a\n", "2:{}\n", "8:{\"type\":\"finish\"}\n", "3:{}\n",
+			"x:1\n", "no code\n", ": ping\n", "data: {}\n", "0:5\n", "0:null\n", "0:\"a\n", "2:{}\n",
+			"8:{\"type\":\"finish\"}\n", "3:{}\n",
 			"f:{}\n", "9:{}\n", "a:{\"toolCallId\":\"unknown\",\"result\":[]}\n", "d:{}\n", "e:{\"usage\":{}}\n", "g:{\n",
 		},
 		stream.UIMessages: {
-			`{"type":"thread"}`, `{}`, `[]`, `{"type":"text-delta","id":"t1","delta":"x"}`, `{"type":"text-start"}`, `{"type":"text-end","id":"t1"}`,
-			`{"type":"source-url","url":"/a"}`, `{"type":"error"}`, `{"type":"text-start","id":5}`, `{`, `{"type":"tool-output-available","toolCallId":"u","output":1}`,
+			`{"type":"thread"}`, `{}`, `[]`, `{"type":"text-delta","id":"t1","delta":"x"}`, `{"type":"text-start"}`,
+			`{"type":"text-end","id":"t1"}`,
+			`{"type":"source-url","url":"/a"}`, `{"type":"error"}`, `{"type":"text-start","id":5}`, `{`,
+			`{"type":"tool-output-available","toolCallId":"u","output":1}`,
 		},
 	}
 	for form, lines := range refused {
@@ -384,7 +389,8 @@ func TestTheDecoderBoundsALine(t *testing.T) {
 }
 
 func TestTheHeadTellsTheForm(t *testing.T) {
-	for form, want := range map[stream.Form]string{stream.DataStream: "X-Vercel-AI-Data-Stream", stream.UIMessages: "X-Vercel-AI-UI-Message-Stream"} {
+	for form, want := range map[stream.Form]string{stream.DataStream: "X-Vercel-AI-Data-Stream",
+		stream.UIMessages: "X-Vercel-AI-UI-Message-Stream"} {
 		found := false
 		for _, f := range stream.Headers(form) {
 			found = found || f.Name == want && f.Value == "v1"
@@ -418,9 +424,11 @@ func FuzzRoundTrip(f *testing.F) {
 			{Kind: stream.Text, Text: one},
 		}
 		if search {
-			parts = append(parts, stream.Part{Kind: stream.Search, ID: "c", Query: title, Results: []stream.Result{{Path: url, Title: title, Content: one}}})
+			parts = append(parts, stream.Part{Kind: stream.Search, ID: "c", Query: title,
+				Results: []stream.Result{{Path: url, Title: title, Content: one}}})
 		}
-		parts = append(parts, stream.Part{Kind: stream.Text, Text: two}, stream.Part{Kind: stream.Finish, Thread: thread, Reason: "length"})
+		parts = append(parts, stream.Part{Kind: stream.Text, Text: two},
+			stream.Part{Kind: stream.Finish, Thread: thread, Reason: "length"})
 		for _, form := range forms {
 			got, err := decode(form, iotest.HalfReader(strings.NewReader(encode(form, parts...))))
 			if err != nil {

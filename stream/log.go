@@ -17,8 +17,9 @@ var (
 // A Log holds the parts of one answer. It has one writer and any number of readers; a part that was appended never
 // changes. The zero Log is not usable: NewLog.
 //
-// Tens of thousands of logs are open at once, and nearly all of their parts are a word or two of text: such a part takes
-// its bytes, in a chunk that they share and that stays where it is, and four more. Readers get strings that lie in the chunk.
+// Tens of thousands of logs are open at once, and nearly all of their parts are a word or two of text: such a part
+// takes its bytes, in a chunk that they share and that stays where it is, and four more. Readers get strings that lie
+// in the chunk.
 type Log struct {
 	limit int // bytes of text, sources and results; none where zero
 
@@ -207,8 +208,9 @@ func (l *Log) Reader(from int) *Reader {
 	return r
 }
 
-// Watch is Reader for one who looks after many logs and waits on none of them: where a Reader's Ready would yield, changed
-// is called instead, from whatever goroutine changed the log and with the log locked. So it must not wait, nor use the log.
+// Watch is Reader for one who looks after many logs and waits on none of them: where a Reader's Ready would yield,
+// changed is called instead, from whatever goroutine changed the log and with the log locked. So it must not wait,
+// nor use the log.
 func (l *Log) Watch(from int, changed func()) *Reader {
 	return &Reader{log: l, pos: max(from, 0), slot: -1, changed: changed}
 }
@@ -306,7 +308,8 @@ func (r *Reader) next(p *Part) {
 	r.offset += int(mark)
 }
 
-// Rest says whether the reader wants to hear of the log's end alone for now, and not of every part: it will come by itself.
+// Rest says whether the reader wants to hear of the log's end alone for now, and not of every part: it will come by
+// itself.
 func (r *Reader) Rest(resting bool) {
 	l := r.log
 	l.mu.Lock()
@@ -375,7 +378,8 @@ func (r *Reader) signal() {
 
 // size is what a part holds in bytes, roughly what it costs to keep.
 func (p *Part) size() int {
-	n := len(p.ID) + len(p.Message) + len(p.Thread) + len(p.Key) + len(p.Text) + len(p.URL) + len(p.Title) + len(p.Query) + len(p.Reason)
+	n := len(p.ID) + len(p.Message) + len(p.Thread) + len(p.Key) + len(p.Text) + len(p.URL) + len(p.Title) +
+		len(p.Query) + len(p.Reason)
 	for i := range p.Results {
 		r := &p.Results[i]
 		n += len(r.Path) + len(r.URL) + len(r.Title) + len(r.Content)

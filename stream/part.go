@@ -14,8 +14,9 @@ const (
 	Source                 // a page that the answer cites: ID, URL, Title
 	Text                   // a piece of the answer: Text
 	Search                 // the retrieval shown as a tool call named "search": ID, Query, Results
-	Finish                 // last part of a good answer: Thread, Reason, usage, Model and Fallback. Written only once the answer is on disk
-	Error                  // last part of a failed one: Text is for a person
+	// last part of a good answer: Thread, Reason, usage, Model and Fallback. Written only once the answer is on disk
+	Finish
+	Error // last part of a failed one: Text is for a person
 )
 
 // A Part is one event of an answer. Fields that its Kind does not name are empty.

@@ -1,10 +1,10 @@
 // Package overload decides who is let in when more is asked than the machine carries.
 //
-// So many requests are worked on at once, and others wait in the order in which they came. Nobody is refused who could be
-// answered within the limit: whoever comes is told at once how it is, by Little's law. The requests before it, divided by the
-// rate at which requests lately left while others waited, are the time after which it will have its answer. What is beyond the
-// limit, or beyond the bound of the queue, is refused with the time after which to try again. Whoever is let in to wait is
-// not refused later.
+// So many requests are worked on at once, and others wait in the order in which they came. Nobody is refused who
+// could be answered within the limit: whoever comes is told at once how it is, by Little's law. The requests before
+// it, divided by the rate at which requests lately left while others waited, are the time after which it will have
+// its answer. What is beyond the limit, or beyond the bound of the queue, is refused with the time after which to try
+// again. Whoever is let in to wait is not refused later.
 package overload
 
 import (
@@ -23,14 +23,14 @@ type Rule struct {
 	Working int           // at once; more wait
 	Waiting int           // at once; more are refused
 	Limit   time.Duration // within which whoever is let in should have its answer
-	// Lease is how long a request that is worked on counts as that. One that takes longer is slow by itself, and holds up nobody
-	// else: it waits for a disk, or its actor does not answer.
+	// Lease is how long a request that is worked on counts as that. One that takes longer is slow by itself, and holds
+	// up nobody else: it waits for a disk, or its actor does not answer.
 	Lease time.Duration
 }
 
 const (
-	// window is the time that the measured rate looks back. What was assumed before counts for a third after it, and for an
-	// eighth after two: a crowd is answered the faster the more of it has come.
+	// window is the time that the measured rate looks back. What was assumed before counts for a third after it, and for
+	// an eighth after two: a burst is answered the faster the more of it has come.
 	window = time.Second
 	// forget is the time in which most of a measured rate is forgotten while nobody waits: neighbours come and go.
 	forget = 5 * time.Second
@@ -72,8 +72,8 @@ func (r Rule) decide(l load) (verdict, time.Duration) {
 	return waits, expected
 }
 
-// A meter measures the rate at which requests leave while others wait, a second. While nobody waits it would measure how many
-// come.
+// A meter measures the rate at which requests leave while others wait, a second. While nobody waits it would measure
+// how many come.
 type meter struct {
 	assumed float64 // while nothing is known
 	rate    float64
@@ -101,14 +101,14 @@ type Queue struct {
 
 	mu      sync.Mutex
 	meter   meter
-	working list.List // of *Place, the oldest first
+	working list.List // of *Ticket, the oldest first
 	waiting list.List // of *waiter, the oldest first
 	timer   *time.Timer
 	closed  bool
 }
 
-// A Place is what a request has while it is worked on.
-type Place struct {
+// A Ticket is what a request has while it is worked on.
+type Ticket struct {
 	queue *Queue
 	since time.Time
 	at    *list.Element // nil where it no longer counts
@@ -116,13 +116,13 @@ type Place struct {
 }
 
 type waiter struct {
-	told  chan struct{} // closed when it is decided
-	place *Place
-	err   error
+	told   chan struct{} // closed when it is decided
+	ticket *Ticket
+	err    error
 }
 
-// New makes a queue. Of its rate nothing is known: it is assumed that a full queue can be answered within the limit, so that
-// at first the bound alone refuses.
+// New makes a queue. Of its rate nothing is known: it is assumed that a full queue can be answered within the limit,
+// so that at first the bound alone refuses.
 func New(rule Rule) *Queue { return newQueue(rule, time.Now) }
 
 func newQueue(rule Rule, now func() time.Time) *Queue {
@@ -133,7 +133,7 @@ func newQueue(rule Rule, now func() time.Time) *Queue {
 	return q
 }
 
-// Check refuses whom Enter would refuse, and takes no place: for before a request is read.
+// Check refuses whom Enter would refuse, and gives no ticket: for before a request is read.
 func (q *Queue) Check() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -141,9 +141,9 @@ func (q *Queue) Check() error {
 	return err
 }
 
-// Enter gives the request a place, for which it may wait until ctx ends, or refuses it at once with an *api.BusyError. The
-// place is to be left.
-func (q *Queue) Enter(ctx context.Context) (*Place, error) {
+// Enter gives the request a ticket, for which it may wait until ctx ends, or refuses it at once with an
+// *api.BusyError. Whoever has a ticket calls Done.
+func (q *Queue) Enter(ctx context.Context) (*Ticket, error) {
 	q.mu.Lock()
 	v, err := q.judge()
 	if err != nil {
@@ -163,7 +163,7 @@ func (q *Queue) Enter(ctx context.Context) (*Place, error) {
 	q.mu.Unlock()
 	select {
 	case <-w.told:
-		return w.place, w.err
+		return w.ticket, w.err
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
@@ -171,8 +171,8 @@ func (q *Queue) Enter(ctx context.Context) (*Place, error) {
 	q.pass()
 	select {
 	case <-w.told: // in that very moment
-		if w.place != nil {
-			q.leave(w.place)
+		if w.ticket != nil {
+			q.leave(w.ticket)
 		}
 	default:
 		q.waiting.Remove(at)
@@ -180,8 +180,8 @@ func (q *Queue) Enter(ctx context.Context) (*Place, error) {
 	return nil, ctx.Err()
 }
 
-// Leave gives the place to the next one. A second time changes nothing.
-func (p *Place) Leave() {
+// Done says that the request is worked on no more: the next one gets its turn. A second call changes nothing.
+func (p *Ticket) Done() {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
 	p.queue.pass()
@@ -202,19 +202,19 @@ func (q *Queue) Close() {
 
 var errClosed = &api.BusyError{Kind: api.ErrShuttingDown, RetryAfter: 5 * time.Second}
 
-// A Standing is how a queue stands.
-type Standing struct {
+// A Stats is how a queue stands.
+type Stats struct {
 	Working, Waiting int
 	Expected         time.Duration // until whoever comes now is let in and has its answer; 0 where nobody waits
 	Rate             float64       // at which requests leave while others wait, a second, as far as it was measured
 }
 
-// Standing tells it.
-func (q *Queue) Standing() Standing {
+// Stats tells it.
+func (q *Queue) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.pass()
-	s := Standing{Working: q.working.Len(), Waiting: q.waiting.Len(), Rate: q.meter.rate}
+	s := Stats{Working: q.working.Len(), Waiting: q.waiting.Len(), Rate: q.meter.rate}
 	_, s.Expected = q.rule.decide(q.load())
 	return s
 }
@@ -240,20 +240,20 @@ func (q *Queue) judge() (verdict, error) {
 	return v, nil
 }
 
-// retryAfter is when someone who is refused should try again: when those before it will have their answers, and not all of
-// them at the same moment. Spread is from 0 to 1.
+// retryAfter is when someone who is refused should try again: when those before it will have their answers, and not
+// all of them at the same moment. Spread is from 0 to 1.
 func retryAfter(expected time.Duration, spread float64) time.Duration {
 	after := max(expected, leastRetry)
 	return min(after+time.Duration(spread*float64(after)), mostRetry)
 }
 
-func (q *Queue) start() *Place {
-	p := &Place{queue: q, since: q.meter.at}
+func (q *Queue) start() *Ticket {
+	p := &Ticket{queue: q, since: q.meter.at}
 	p.at = q.working.PushBack(p)
 	return p
 }
 
-func (q *Queue) leave(p *Place) {
+func (q *Queue) leave(p *Ticket) {
 	if p.left {
 		return
 	}
@@ -264,7 +264,7 @@ func (q *Queue) leave(p *Place) {
 	q.release(p)
 }
 
-func (q *Queue) release(p *Place) {
+func (q *Queue) release(p *Ticket) {
 	if p.at == nil {
 		return
 	}
@@ -272,15 +272,15 @@ func (q *Queue) release(p *Place) {
 	p.at = nil
 	if q.waiting.Len() > 0 {
 		w := q.waiting.Remove(q.waiting.Front()).(*waiter)
-		w.place = q.start()
+		w.ticket = q.start()
 		close(w.told)
 	}
 }
 
-// expire gives places whose lease is over to those who wait.
+// expire has those who wait take the turns of requests whose lease is over.
 func (q *Queue) expire() {
 	for q.working.Len() > 0 {
-		p := q.working.Front().Value.(*Place)
+		p := q.working.Front().Value.(*Ticket)
 		if q.meter.at.Sub(p.since) < q.rule.Lease {
 			return
 		}

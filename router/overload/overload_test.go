@@ -55,7 +55,7 @@ func TestWhoIsRefusedHearsWhenTheOthersWillBeAnswered(t *testing.T) {
 	}
 }
 
-// A machine is one that gets so many requests done in a second, all of whose places are taken while it is busy.
+// A machine is one that gets so many requests done in a second, all of whose tickets are taken while it is busy.
 type machine struct {
 	*Queue
 	t     *testing.T
@@ -78,7 +78,7 @@ func run(t *testing.T, rule Rule, rate int, test func(*machine)) {
 		m.Queue = newQueue(rule, func() time.Time { return time.Now().Add(time.Duration(m.skew.Load())) })
 		test(m)
 		m.requests.Wait()
-		if s := m.Standing(); s.Working != 0 || s.Waiting != 0 || s.Expected != 0 {
+		if s := m.Stats(); s.Working != 0 || s.Waiting != 0 || s.Expected != 0 {
 			t.Errorf("at the end: %+v", s)
 		}
 	})
@@ -97,10 +97,11 @@ func (m *machine) ask() {
 			needs := m.each + max(0, time.Until(m.stands))
 			m.mu.Unlock()
 			time.Sleep(needs)
-			p.Leave()
+			p.Done()
 			m.mu.Lock()
 			m.took = append(m.took, time.Since(came))
-		case !errors.Is(err, api.ErrOverloaded) || !errors.As(err, &busy) || busy.RetryAfter < leastRetry || busy.RetryAfter > mostRetry:
+		case !errors.Is(err, api.ErrOverloaded) || !errors.As(err, &busy) || busy.RetryAfter < leastRetry ||
+			busy.RetryAfter > mostRetry:
 			m.t.Errorf("refused with %v", err)
 		case time.Since(came) > 0:
 			m.t.Errorf("refused after %v", time.Since(came))
@@ -115,19 +116,20 @@ func (m *machine) press(rate int, during time.Duration) {
 	gap := time.Second / time.Duration(rate)
 	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(gap) {
 		m.ask()
-		m.longest = max(m.longest, m.Standing().Waiting)
+		m.longest = max(m.longest, m.Stats().Waiting)
 	}
 }
 
-// crowd has so many come at once.
-func (m *machine) crowd(n int) {
+// burst has so many come at once.
+func (m *machine) burst(n int) {
 	for range n {
 		m.ask()
 	}
 	synctest.Wait()
 }
 
-// answered forgets what was before, and says how many were let in and refused, and how long all but one in a hundred took.
+// answered forgets what was before, and says how many were let in and refused, and how long all but one in a hundred
+// took.
 func (m *machine) answered() (done, refused int, p99 time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -141,20 +143,21 @@ func (m *machine) answered() (done, refused int, p99 time.Duration) {
 
 func TestACrowdAtTheStartIsRefusedByTheBoundAlone(t *testing.T) {
 	for _, rate := range []int{20, 1000} { // whatever the machine will turn out to do
-		run(t, Rule{Working: 10, Waiting: 500, Limit: 1500 * time.Millisecond, Lease: 250 * time.Millisecond}, rate, func(m *machine) {
-			m.crowd(510)
-			if _, refused, _ := m.answered(); refused != 0 {
-				t.Errorf("%d of a crowd for which there is room were refused", refused)
-			}
-			m.crowd(5)
-			if _, refused, _ := m.answered(); refused != 5 {
-				t.Errorf("%d of 5 were refused that the queue has no room for", refused)
-			}
-		})
+		run(t, Rule{Working: 10, Waiting: 500, Limit: 1500 * time.Millisecond, Lease: 250 * time.Millisecond}, rate,
+			func(m *machine) {
+				m.burst(510)
+				if _, refused, _ := m.answered(); refused != 0 {
+					t.Errorf("%d of a burst for which there is room were refused", refused)
+				}
+				m.burst(5)
+				if _, refused, _ := m.answered(); refused != 5 {
+					t.Errorf("%d of 5 were refused that the queue has no room for", refused)
+				}
+			})
 	}
 }
 
-// A server that has just started answers a crowd slowly at first: it accepts connections and reads its indexes.
+// A server that has just started answers a burst slowly at first: it accepts connections and reads its indexes.
 func TestACrowdAtTheStartIsNotJudgedByItsFirstMoments(t *testing.T) {
 	run(t, plain, 200, func(m *machine) {
 		for i := range 5 {
@@ -174,7 +177,7 @@ func TestNobodyIsRefusedWhoCouldBeAnsweredInTime(t *testing.T) {
 	run(t, plain, 1000, func(m *machine) {
 		m.press(950, 10*time.Second)
 		for range 3 {
-			m.crowd(1000) // takes one second
+			m.burst(1000) // takes one second
 			m.press(100, 3*time.Second)
 		}
 		m.press(1800, time.Second) // 800 wait at its end
@@ -218,7 +221,7 @@ func TestPastSaturationTheMachineStaysBusyAndAnswersInTime(t *testing.T) {
 func TestAMachineThatWasSlowIsGivenAnotherChance(t *testing.T) {
 	run(t, plain, 100, func(m *machine) {
 		m.press(200, 10*time.Second)
-		if rate := m.Standing().Rate; rate < 90 || rate > 110 {
+		if rate := m.Stats().Rate; rate < 90 || rate > 110 {
 			t.Errorf("a hundred a second were measured as %v", rate)
 		}
 		m.requests.Wait()
@@ -227,10 +230,10 @@ func TestAMachineThatWasSlowIsGivenAnotherChance(t *testing.T) {
 		m.mu.Lock()
 		m.each /= 10
 		m.mu.Unlock()
-		m.crowd(1000)
+		m.burst(1000)
 		m.requests.Wait()
 		if done, refused, _ := m.answered(); refused != 0 {
-			t.Errorf("%d of a crowd were refused, and %d answered", refused, done)
+			t.Errorf("%d of a burst were refused, and %d answered", refused, done)
 		}
 	})
 }
@@ -238,12 +241,12 @@ func TestAMachineThatWasSlowIsGivenAnotherChance(t *testing.T) {
 func TestAProcessThatStoodStillRefusesNobodyForIt(t *testing.T) {
 	run(t, plain, 1000, func(m *machine) {
 		m.press(1050, 5*time.Second) // a queue
-		if m.Standing().Waiting == 0 {
+		if m.Stats().Waiting == 0 {
 			t.Fatal("nobody waits")
 		}
 		m.answered()
 		m.skew.Add(int64(5 * time.Second))
-		m.crowd(500) // who came meanwhile
+		m.burst(500) // who came meanwhile
 		m.press(900, 3*time.Second)
 		m.requests.Wait()
 		if _, refused, p99 := m.answered(); refused != 0 || p99 > 2*time.Second {
@@ -274,7 +277,7 @@ func TestADiskThatStoodStillRefusesNobodyAfterwards(t *testing.T) {
 
 func TestARequestThatIsSlowByItselfHoldsUpNobodyElse(t *testing.T) {
 	run(t, plain, 1000, func(m *machine) {
-		var stuck []*Place
+		var stuck []*Ticket
 		for range plain.Working {
 			p, err := m.Enter(m.t.Context())
 			if err != nil {
@@ -282,7 +285,7 @@ func TestARequestThatIsSlowByItselfHoldsUpNobodyElse(t *testing.T) {
 			}
 			stuck = append(stuck, p)
 		}
-		m.crowd(1)
+		m.burst(1)
 		time.Sleep(plain.Lease + 2*tick)
 		if done, _, _ := m.answered(); done != 1 {
 			t.Error("whoever came then is not answered")
@@ -290,11 +293,11 @@ func TestARequestThatIsSlowByItselfHoldsUpNobodyElse(t *testing.T) {
 		if p, err := m.Enter(m.t.Context()); err != nil { // while nobody waits, at once
 			t.Error(err)
 		} else {
-			p.Leave()
+			p.Done()
 		}
 		for _, p := range stuck {
-			p.Leave()
-			p.Leave()
+			p.Done()
+			p.Done()
 		}
 	})
 }
@@ -306,13 +309,13 @@ func TestThoseWhoWaitAreLetInInTurnAndOneThatLeavesGivesUpItsPlace(t *testing.T)
 			t.Fatal(err)
 		}
 		let := make(chan int, 3)
-		places := make([]*Place, 3)
+		tickets := make([]*Ticket, 3)
 		errs := make([]error, 3)
 		gone, leave := context.WithCancel(m.t.Context())
 		var all sync.WaitGroup
 		for i, ctx := range []context.Context{m.t.Context(), gone, m.t.Context()} {
 			all.Go(func() {
-				if places[i], errs[i] = m.Enter(ctx); errs[i] == nil {
+				if tickets[i], errs[i] = m.Enter(ctx); errs[i] == nil {
 					let <- i
 				}
 			})
@@ -327,27 +330,27 @@ func TestThoseWhoWaitAreLetInInTurnAndOneThatLeavesGivesUpItsPlace(t *testing.T)
 			t.Errorf("the one that left was told %v", errs[1])
 		}
 		if err := m.Check(); err != nil {
-			t.Errorf("its place in the queue is not free: %v", err)
+			t.Errorf("its ticket in the queue is not free: %v", err)
 		}
-		first.Leave()
+		first.Done()
 		if i := <-let; i != 0 {
 			t.Errorf("number %d was let in first", i)
 		}
-		first.Leave() // a second time changes nothing
+		first.Done() // a second time changes nothing
 		synctest.Wait()
-		if s := m.Standing(); s.Working != 1 || s.Waiting != 1 {
+		if s := m.Stats(); s.Working != 1 || s.Waiting != 1 {
 			t.Errorf("%+v", s)
 		}
-		places[0].Leave()
+		tickets[0].Done()
 		if i := <-let; i != 2 {
 			t.Errorf("number %d was let in next", i)
 		}
-		places[2].Leave()
+		tickets[2].Done()
 		all.Wait()
 	})
 }
 
-// Who leaves in the very moment in which it is let in leaves no place behind.
+// Who leaves in the very moment in which it is let in leaves no ticket behind.
 func TestALeaverThatIsLetInLeavesNoPlaceBehind(t *testing.T) {
 	run(t, Rule{Working: 1, Waiting: 1, Limit: time.Second, Lease: time.Hour}, 1000, func(m *machine) {
 		for range 100 {
@@ -359,14 +362,14 @@ func TestALeaverThatIsLetInLeavesNoPlaceBehind(t *testing.T) {
 			var all sync.WaitGroup
 			all.Go(func() {
 				if p, err := m.Enter(ctx); err == nil {
-					p.Leave()
+					p.Done()
 				}
 			})
 			synctest.Wait()
 			all.Go(leave)
-			all.Go(p.Leave)
+			all.Go(p.Done)
 			all.Wait()
-			if s := m.Standing(); s.Working != 0 || s.Waiting != 0 {
+			if s := m.Stats(); s.Working != 0 || s.Waiting != 0 {
 				t.Fatalf("%+v", s)
 			}
 		}
@@ -396,6 +399,6 @@ func TestTheStopOfTheServiceSendsThoseAwayWhoWait(t *testing.T) {
 		if _, err := m.Enter(m.t.Context()); !errors.Is(err, api.ErrShuttingDown) {
 			t.Errorf("who comes is told %v", err)
 		}
-		p.Leave()
+		p.Done()
 	})
 }

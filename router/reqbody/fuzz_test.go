@@ -15,7 +15,8 @@ import (
 // is read must be what the standard library reads.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{
-		`{"prompt":"p","asDraft":true,"model":null}`, `{"prompt":" \u00e9\ud83d\ude00\ud800 "}`, `{"query":"q","pageSize":1e1,"scoreThreshold":0.5}`,
+		`{"prompt":"p","asDraft":true,"model":null}`, `{"prompt":" \u00e9\ud83d\ude00\ud800 "}`,
+		`{"query":"q","pageSize":1e1,"scoreThreshold":0.5}`,
 		`{"path":"a","groups":["x","y"]}`, "null", "[]", "{", ` { "a" : [ 1 , { } , [ ] , "x\"]" ] , "b":-0.5e+3}`,
 		`{"fp":"a","id":"c","threadId":null,"filter":{"groups":["g"]},"context":[{"type":"code","value":"v"}],"messages":[{"role":"system","content":"s"},{"role":"user","id":"m","parts":[{"type":"text","text":"q"},{"type":"x","y":[[]]}]}]}`,
 		`{"fp":"a","messages":[{"role":"user","content":[{"type":"text","text":"q"}]}]}`, `{"a":"\\","b":"\"","\u0061":1}`,
@@ -93,8 +94,8 @@ func tree(n value) any {
 	return v
 }
 
-// FuzzPushes feeds what a code host says of a push: what is taken names a branch, a commit and a repository, and what is
-// refused is refused with a list of problems.
+// FuzzPushes feeds what a code host says of a push: what is taken names a branch, a commit and a repository, and what
+// is refused is refused with a list of problems.
 func FuzzPushes(f *testing.F) {
 	f.Add([]byte(`{"ref":"refs/heads/main","after":"0123456789abcdef0123456789abcdef01234567","repository":{"full_name":"a/b","default_branch":"main"}}`))
 	f.Add([]byte(`{"ref":"refs/heads/x","after":"0123456789abcdef0123456789abcdef01234567","project":{"path_with_namespace":"a/b/c","default_branch":"main"}}`))
@@ -106,7 +107,8 @@ func FuzzPushes(f *testing.F) {
 		var invalid *api.InvalidError
 		switch {
 		case err == nil && ok:
-			if !api.ValidBranch(push.Branch) || !commitHash(push.Commit) || push.Repository == "" || control(push.Repository, false) {
+			if !api.ValidBranch(push.Branch) || !commitHash(push.Commit) || push.Repository == "" ||
+				control(push.Repository, false) {
 				t.Fatalf("%q was taken as %+v", raw, push)
 			}
 		case err != nil && !errors.As(err, &syntax) && (!errors.As(err, &invalid) || len(invalid.Problems) == 0):

@@ -15,7 +15,8 @@ const (
 	maxSessionMessages = 1000
 )
 
-// A Prompt is what a job is told: when it is created, or later. Its JSON is what Digest is made of: names and order stay.
+// A Prompt is what a job is told: when it is created, or later. Its JSON is what Digest is made of: names and order
+// stay.
 type Prompt struct {
 	Prompt string
 	Model  string
@@ -47,8 +48,8 @@ func DecodePrompt(raw []byte, create bool) (p Prompt, err error) {
 	return p, ps.Err()
 }
 
-// DecodeSession reads the body of a session's creation: a conversation, of which the system's and the user's words are the
-// instruction. Callers send asDraft as a boolean or as a word.
+// DecodeSession reads the body of a session's creation: a conversation, of which the system's and the user's words
+// are the instruction. Callers send asDraft as a boolean or as a word.
 func DecodeSession(raw []byte) (p Prompt, err error) {
 	var ps Problems
 	m, err := ps.body(raw)
@@ -56,7 +57,8 @@ func DecodeSession(raw []byte) (p Prompt, err error) {
 		return p, err
 	}
 	p.Prompt = ps.instruction(m["messages"])
-	if p.Branch = ps.nullable("branch", m["branch"], length{min: 1, max: 200}); p.Branch != "" && !api.ValidBranch(p.Branch) {
+	if p.Branch = ps.nullable("branch", m["branch"], length{min: 1, max: 200}); p.Branch != "" &&
+		!api.ValidBranch(p.Branch) {
 		ps.Add("branch", "must be a name that a git branch can have")
 	}
 	p.Model = ps.nullable("model", m["model"], length{min: 1, max: 200})
@@ -115,7 +117,8 @@ func (p *Problems) instruction(messages value) string {
 	case joined == "":
 		p.Add("messages", "must hold at least one system or user message with text")
 	case utf8.RuneCountInString(joined) > maxPrompt:
-		p.Add("messages", "must have at most %d characters together, and have %d: shorten them", maxPrompt, utf8.RuneCountInString(joined))
+		p.Add("messages", "must have at most %d characters together, and have %d: shorten them", maxPrompt,
+			utf8.RuneCountInString(joined))
 	}
 	return joined
 }

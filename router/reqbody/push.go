@@ -9,7 +9,8 @@ import (
 	"docent/api"
 )
 
-// DecodePush reads what all the hosts say of a push. It is false for anything but a push to a branch that is still there.
+// DecodePush reads what all the hosts say of a push. It is false for anything but a push to a branch that is still
+// there.
 func DecodePush(h http.Header, raw []byte) (api.Push, bool, error) {
 	if _, err := parse(raw); err != nil {
 		return api.Push{}, false, err
@@ -37,7 +38,8 @@ func DecodePush(h http.Header, raw []byte) (api.Push, bool, error) {
 		} `json:"project"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
-		return api.Push{}, false, &api.InvalidError{Problems: []api.Problem{{Field: "body", Message: "does not have the form of a push event"}}}
+		return api.Push{}, false, &api.InvalidError{Problems: []api.Problem{
+			{Field: "body", Message: "does not have the form of a push event"}}}
 	}
 	branch, ok := strings.CutPrefix(body.Ref, "refs/heads/")
 	if !ok && body.Ref != "" {

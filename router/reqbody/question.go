@@ -109,13 +109,14 @@ func (p *Problems) snippets(field string, v value) (list []model.Snippet) {
 		size += len(s.Text)
 	}
 	if size > maxContext {
-		p.Add(field, "must have at most %d bytes of text altogether, and has %d: send what the question is about", maxContext, size)
+		p.Add(field, "must have at most %d bytes of text altogether, and has %d: send what the question is about",
+			maxContext, size)
 	}
 	return list
 }
 
-// messages reads the conversation as the client has it, of which only the newest message is used: the thread has its own
-// history. It gives that message's id and text.
+// messages reads the conversation as the client has it, of which only the newest message is used: the thread has its
+// own history. It gives that message's id and text.
 func (p *Problems) messages(field string, v value, form stream.Form) (id, question string) {
 	switch is(v) {
 	case none:
@@ -153,8 +154,9 @@ func (p *Problems) messages(field string, v value, form stream.Form) (id, questi
 	return id, question
 }
 
-// text is the text of the newest message: that of its text parts, or its content where there are none. Of the other messages
-// only the form is checked. Parts of an unknown kind are passed over: clients send back all that they ever showed.
+// text is the text of the newest message: that of its text parts, or its content where there are none. Of the other
+// messages only the form is checked. Parts of an unknown kind are passed over: clients send back all that they ever
+// showed.
 func (p *Problems) text(at string, parts, content value, last bool) string {
 	before := len(p.list)
 	var texts []string

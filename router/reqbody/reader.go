@@ -51,17 +51,19 @@ func wantJSON(req *http.Request) error {
 		return &MediaError{"the body must not be compressed: leave Content-Encoding out"}
 	}
 	kind, params, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" && !(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
+	isJSON := kind == "application/json" || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
+	if err != nil || !isJSON {
 		return &MediaError{"the body must be JSON: send it with Content-Type: application/json"}
 	}
-	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
+	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") &&
+		!strings.EqualFold(charset, "us-ascii") {
 		return &MediaError{"the body must be UTF-8: leave the charset out of Content-Type"}
 	}
 	return nil
 }
 
-// Bytes reads a body of at most limit bytes; they are the caller's until it releases them. Memory is taken as the body comes in, not
-// as its sender announces it.
+// Bytes reads a body of at most limit bytes; they are the caller's until it releases them. Memory is taken as the
+// body comes in, not as its sender announces it.
 func (r *Reader) Bytes(w http.ResponseWriter, req *http.Request, limit int64) (raw []byte, release func(), err error) {
 	if req.ContentLength > limit {
 		return nil, nil, &SizeError{limit}

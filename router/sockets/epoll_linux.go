@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// An epoll knows what connections are ready for that no goroutine waits on. It is a set of its own, for which the runtime's
-// poller waits as it does for any file; each change is told once.
+// An epoll knows what connections are ready for that no goroutine waits on. It is a set of its own, for which the
+// runtime's poller waits as it does for any file; each change is told once.
 type epoll struct {
 	file *os.File
 	raw  syscall.RawConn
@@ -78,7 +78,8 @@ func (e *epoll) run() {
 // readiness is what epoll tells, in the words of conn.found.
 func readiness(events uint32) (ready uint32) {
 	for _, r := range [...]struct{ told, means uint32 }{
-		{syscall.EPOLLIN, readable}, {syscall.EPOLLOUT, writable}, {syscall.EPOLLRDHUP, halfClosed}, {syscall.EPOLLHUP | syscall.EPOLLERR, hungUp},
+		{syscall.EPOLLIN, readable}, {syscall.EPOLLOUT, writable}, {syscall.EPOLLRDHUP, halfClosed},
+		{syscall.EPOLLHUP | syscall.EPOLLERR, hungUp},
 	} {
 		if events&r.told != 0 {
 			ready |= r.means

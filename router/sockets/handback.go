@@ -82,9 +82,9 @@ type handbackAddr struct{}
 func (handbackAddr) Network() string { return "tcp" }
 func (handbackAddr) String() string  { return "connections whose streams have ended" }
 
-// A handedBack is a connection that net/http has again. It begins with what was read before, and passes over empty lines before
-// the first request, which some clients send behind the body of a POST (RFC 9112, 2.2); net/http passes over them where it has
-// read the POST itself.
+// A handedBack is a connection that net/http has again. It begins with what was read before, and passes over empty
+// lines before the first request, which some clients send behind the body of a POST (RFC 9112, 2.2); net/http passes
+// over them where it has read the POST itself.
 type handedBack struct {
 	*net.TCPConn
 	read  []byte // of the next request, before net/http got the connection

@@ -42,7 +42,8 @@ const (
 )
 
 func newLoop(p *Pool) *loop {
-	return &loop{Pool: p, epoch: time.Now(), wakeup: make(chan struct{}, 1), grain: max(1, min(p.options.Pace/5, 10*time.Millisecond))}
+	return &loop{Pool: p, epoch: time.Now(), wakeup: make(chan struct{}, 1),
+		grain: max(1, min(p.options.Pace/5, 10*time.Millisecond))}
 }
 
 // wake wakes the loop where it sleeps.
@@ -157,8 +158,8 @@ func (l *loop) work() {
 	}
 }
 
-// look does what there is to do for a connection. due is that its time in a list is over. A panic ends this connection, and not
-// the process with all the others.
+// look does what there is to do for a connection. due is that its time in a list is over. A panic ends this
+// connection, and not the process with all the others.
 func (l *loop) look(c *conn, due bool) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -374,8 +375,8 @@ func (l *loop) lose(c *conn, how string, err error) {
 	l.drop(c)
 }
 
-// drop closes the connection. Where the client has sent more than was read, an immediate end would take from it what it has
-// not read yet; that of one which is closed after its answer need not have been told by now.
+// drop closes the connection. Where the client has sent more than was read, an immediate end would take from it what
+// it has not read yet; that of one which is closed after its answer need not have been told by now.
 func (l *loop) drop(c *conn) {
 	if c.phase == gone {
 		return

@@ -17,17 +17,17 @@ import (
 
 // A Source is one reader's view of an answer that grows. One goroutine at a time calls its methods; they do not wait.
 type Source interface {
-	// Append appends to dst what there is of the answer that was not appended before, or about 32 KB of it; where more is left,
-	// changed is called. Where wait is true, what comes soon is better sent together with what follows it: until the next
-	// Append, which comes after the pace, changed is called for the end of the answer alone.
+	// Append appends to dst what there is of the answer that was not appended before, or about 32 KB of it; where more
+	// is left, changed is called. Where wait is true, what comes soon is better sent together with what follows it:
+	// until the next Append, which comes after the pace, changed is called for the end of the answer alone.
 	Append(dst []byte) (out []byte, wait bool)
 	// KeepAlive appends something that the reader passes over.
 	KeepAlive(dst []byte) []byte
 	// End says after an Append how the answer has ended; nothing where it goes on. What the reader has still to be told is
 	// appended.
 	End(dst []byte) (out []byte, how string)
-	// Watch has changed called whenever Append or End may have something to say. changed may be called from anywhere, with any
-	// lock held. The first Append comes without it. stop ends that.
+	// Watch has changed called whenever Append or End may have something to say. changed may be called from anywhere,
+	// with any lock held. The first Append comes without it. stop ends that.
 	Watch(changed func()) (stop func())
 }
 
@@ -80,8 +80,8 @@ func New(options Options) *Pool {
 // takeable is the key of a request's context that says that its connection may be taken.
 type takeable struct{ *Pool }
 
-// Attach lets the pool take connections of the http.Server. It is called once, before the server serves anything. Shutdown of
-// the http.Server closes connections that wait for their next request, and does not wait for answers.
+// Attach lets the pool take connections of the http.Server. It is called once, before the server serves anything.
+// Shutdown of the http.Server closes connections that wait for their next request, and does not wait for answers.
 func (p *Pool) Attach(server *http.Server) {
 	p.idleTime = 1 << 61 // for ever, almost
 	if server.IdleTimeout != 0 {
@@ -123,8 +123,8 @@ func (p *Pool) start() error {
 		return fmt.Errorf("watch connections: %w", err)
 	}
 	p.epoll = e
-	// One for two processors: they write to more sockets in a second than a machine reads from, and each that is woken finds
-	// more to do.
+	// One for two processors: they write to more sockets in a second than a machine reads from, and each that is woken
+	// finds more to do.
 	for range (runtime.GOMAXPROCS(0) + 1) / 2 {
 		l := newLoop(p)
 		p.loops = append(p.loops, l)
@@ -162,11 +162,12 @@ func (p *Pool) sweep() {
 	}
 }
 
-// Take takes the connection of a request from net/http and writes the answer there: status 200, the header that w has, and what
-// the source appends, in chunks. The request's body, where there is one, has been read to its end, and nothing was answered yet.
+// Take takes the connection of a request from net/http and writes the answer there: status 200, the header that w
+// has, and what the source appends, in chunks. The request's body, where there is one, has been read to its end, and
+// nothing was answered yet.
 //
-// Where Take is true neither w nor the request is to be touched any more, and done is called once, from anywhere, at the end of
-// the answer, which may be before Take has returned. Where it is false nothing has happened.
+// Where Take is true neither w nor the request is to be touched any more, and done is called once, from anywhere, at
+// the end of the answer, which may be before Take has returned. Where it is false nothing has happened.
 func (p *Pool) Take(w http.ResponseWriter, r *http.Request, source Source, done func(Account)) bool {
 	if p.epoll == nil || r.TLS != nil || r.ProtoMajor != 1 || r.ProtoMinor != 1 || r.Context().Value(takeable{p}) == nil {
 		return false
@@ -186,11 +187,12 @@ func (p *Pool) Take(w http.ResponseWriter, r *http.Request, source Source, done 
 	return true
 }
 
-// streamsPerLoop is how many answers a loop is given before the next one is given any: a pass over all of them takes some 8 ms.
+// streamsPerLoop is how many answers a loop is given before the next one is given any: a pass over all of them takes
+// some 8 ms.
 const streamsPerLoop = 1000
 
-// pick is the loop for another answer: the first that is not full, since each loop that is woken costs as much as several
-// writes; where all are full, each in turn.
+// pick is the loop for another answer: the first that is not full, since each loop that is woken costs as much as
+// several writes; where all are full, each in turn.
 func (p *Pool) pick() *loop {
 	for _, l := range p.loops {
 		if l.streams.Load() < streamsPerLoop {
@@ -215,7 +217,8 @@ func headOf(h http.Header, closes bool) []byte {
 	return b.Bytes()
 }
 
-// underlying is the TCP connection that c is, and what was read from it and not yet given to net/http; nil where it is another.
+// underlying is the TCP connection that c is, and what was read from it and not yet given to net/http; nil where it
+// is another.
 func underlying(c net.Conn) (tcp *net.TCPConn, read []byte) {
 	for {
 		switch have := c.(type) {
