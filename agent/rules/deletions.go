@@ -60,85 +60,113 @@ const (
 
 // ReadDeletions finds the words of deletion of an instruction and what each is about.
 func ReadDeletions(prompt string, earlier []string) Deletions {
-	var w Deletions
-	toks := lex(prompt)
-	paths := func(list []token) (out []string) {
-		for _, x := range list {
-			if isName(x) && workspace.PathLike(x.text) {
-				out = append(out, x.text)
-			}
-		}
-		return out
-	}
-	start, told := 0, -1 // where the sentence begins, and the last whose names were noted
-	for i, n := 0, 0; i < len(toks) && n < maxWishes; i++ {
-		t := toks[i]
-		if t.kind == mark && strings.Contains(".;!?•", t.text) || t.kind == newline {
-			start = i + 1
-			continue
-		}
-		if t.kind != word {
-			continue
-		}
-		asks := deleteVerbs[t.low] || t.low == "rid" && i > 0 && strings.HasPrefix(toks[i-1].low, "get") || t.low == "away" && i > 0 && strings.HasPrefix(toks[i-1].low, "throw")
-		passive := deletePast[t.low] && i > start && (toks[i-1].low == "be" || toks[i-1].low == "get")
-		if !asks && !passive && !joinVerbs[t.low] {
-			continue
-		}
-		n++
-		sentence := sentenceOf(toks, start)
-		if joinVerbs[t.low] { // what is merged or split may go
-			if told != start {
-				told = start
-				w.Objects = append(w.Objects, Object{Among: paths(sentence), Pages: true, Many: true})
-			}
-			continue
-		}
-		if told != start {
-			told = start
-			for _, x := range sentence {
-				if isName(x) && !slices.Contains(w.Touched, x.text) {
-					w.Touched = append(w.Touched, x.text)
-				}
-			}
-		}
-		if negated(toks[start:i]) {
-			for _, x := range sentenceOf(toks, i) {
-				if isName(x) && !slices.Contains(w.Kept, x.text) {
-					w.Kept = append(w.Kept, x.text)
-				}
-			}
-			continue
-		}
-		var o Object
-		var kept []string
+	r := &deletionReader{toks: lex(prompt), earlier: earlier, noted: -1}
+	for i, n := 0, 0; i < len(r.toks) && n < maxWishes; i++ {
+		t := r.toks[i]
 		switch {
-		case passive:
-			end := i
-			for end > start && auxiliaries[toks[end-1].low] {
-				end--
-			}
-			o, kept = readObject(toks[max(start, end-maxObject):end])
-		case i+1 < len(toks) && (toks[i+1].low == "it" || toks[i+1].low == "them"): // what was named last
-			named := paths(toks[:i])
-			if len(named) == 0 {
-				for _, e := range earlier {
-					named = append(named, paths(lex(e))...)
-				}
-			}
-			if len(named) > 0 && toks[i+1].low == "it" {
-				named = named[len(named)-1:]
-			}
-			o = Object{Among: named, Pages: len(named) > 0, Many: true}
-		default:
-			o, kept = readObject(toks[i+1 : min(len(toks), i+1+maxObject)])
-		}
-		w.Kept = append(w.Kept, kept...)
-		if len(o.Paths) > 0 || o.Pages {
-			w.Objects = append(w.Objects, o)
+		case t.ends():
+			r.start = i + 1
+		case t.kind != word:
+		case joinVerbs[t.low]:
+			n++
+			r.join()
+		case r.asks(i):
+			n++
+			r.delete(i, false)
+		case deletePast[t.low] && i > r.start && (r.toks[i-1].low == "be" || r.toks[i-1].low == "get"):
+			n++
+			r.delete(i, true)
 		}
 	}
-	return w
+	return r.out
+}
+
+// A deletionReader goes through an instruction.
+type deletionReader struct {
+	toks    []token
+	earlier []string // instructions
+	start   int      // where the sentence begins
+	noted   int      // the last sentence whose names were noted
+	out     Deletions
+}
+
+// asks tells whether the word at i asks for something to be deleted.
+func (r *deletionReader) asks(i int) bool {
+	low := r.toks[i].low
+	return deleteVerbs[low] || i > 0 &&
+		(low == "rid" && strings.HasPrefix(r.toks[i-1].low, "get") || low == "away" && strings.HasPrefix(r.toks[i-1].low, "throw"))
+}
+
+// join notes what is merged or split, which may go.
+func (r *deletionReader) join() {
+	if r.noted != r.start {
+		r.noted = r.start
+		r.out.Objects = append(r.out.Objects, Object{Among: pathsIn(sentenceOf(r.toks, r.start)), Pages: true, Many: true})
+	}
+}
+
+// delete notes what the word of deletion at i is about.
+func (r *deletionReader) delete(i int, passive bool) {
+	if r.noted != r.start {
+		r.noted = r.start
+		r.out.Touched = addNames(r.out.Touched, sentenceOf(r.toks, r.start))
+	}
+	if negated(r.toks[r.start:i]) {
+		r.out.Kept = addNames(r.out.Kept, sentenceOf(r.toks, i))
+		return
+	}
+	var o Object
+	var kept []string
+	switch next := i + 1; {
+	case passive:
+		end := i
+		for end > r.start && auxiliaries[r.toks[end-1].low] {
+			end--
+		}
+		o, kept = readObject(r.toks[max(r.start, end-maxObject):end])
+	case next < len(r.toks) && (r.toks[next].low == "it" || r.toks[next].low == "them"):
+		named := r.namedBefore(i)
+		if len(named) > 0 && r.toks[next].low == "it" {
+			named = named[len(named)-1:]
+		}
+		o = Object{Among: named, Pages: len(named) > 0, Many: true}
+	default:
+		o, kept = readObject(r.toks[next:min(len(r.toks), next+maxObject)])
+	}
+	r.out.Kept = append(r.out.Kept, kept...)
+	if len(o.Paths) > 0 || o.Pages {
+		r.out.Objects = append(r.out.Objects, o)
+	}
+}
+
+// namedBefore lists the paths that were named last.
+func (r *deletionReader) namedBefore(i int) []string {
+	named := pathsIn(r.toks[:i])
+	if len(named) == 0 {
+		for _, e := range r.earlier {
+			named = append(named, pathsIn(lex(e))...)
+		}
+	}
+	return named
+}
+
+func pathsIn(toks []token) (out []string) {
+	for _, t := range toks {
+		if isName(t) && workspace.PathLike(t.text) {
+			out = append(out, t.text)
+		}
+	}
+	return out
+}
+
+// addNames adds the names among tokens to a list that has each once.
+func addNames(list []string, toks []token) []string {
+	for _, t := range toks {
+		if isName(t) && !slices.Contains(list, t.text) {
+			list = append(list, t.text)
+		}
+	}
+	return list
 }
 
 // negated tells whether the last words before a verb turn it around.
@@ -153,104 +181,146 @@ func negated(before []token) bool {
 
 // sentenceOf is the sentence or line that begins at a token.
 func sentenceOf(toks []token, at int) []token {
-	for i := at; i < len(toks); i++ {
-		if toks[i].kind == mark && strings.Contains(".;!?•", toks[i].text) || toks[i].kind == newline {
-			return toks[at:i]
-		}
+	if n := slices.IndexFunc(toks[at:], token.ends); n >= 0 {
+		return toks[at : at+n]
 	}
 	return toks[at:]
 }
 
 // readObject reads what stands behind a word of deletion: names of pages, pages in words, or something else, which is no
-// deletion of a page and gives an empty object.
-func readObject(toks []token) (o Object, kept []string) {
-	var words, found []string // words: since the last name or mark, a title, a description or some part of a page
-	joined := false           // they follow an "and"
-	settle := func() {
-		if len(words) > 0 {
-			found = append(found, strings.Join(words, " "))
-			words = nil
+// deletion of a page and gives an empty object. It also gives what is not to be deleted.
+func readObject(toks []token) (Object, []string) {
+	r := &objectReader{toks: toks}
+	for i := range toks {
+		switch r.take(i) {
+		case otherThing:
+			return Object{}, r.kept
+		case objectEnds:
+			return r.object(), r.kept
 		}
 	}
-	for i := 0; i < len(toks); i++ {
-		t := toks[i]
-		next := token{kind: newline}
-		if i+1 < len(toks) {
-			next = toks[i+1]
-		}
-		switch {
-		case isName(t):
-			if len(words) > 0 {
-				return Object{}, kept // the section "X", the comma before …
-			}
-			switch {
-			case slices.Contains(o.Paths, t.text):
-			case workspace.PathLike(t.text):
-				o.Paths = append(o.Paths, t.text)
-			default:
-				found = append(found, t.text)
-			}
-			joined = false
-			continue
-		case t.kind == newline && next.kind == mark && next.text == "•": // a list of pages may follow
-			continue
-		case t.kind == mark && t.text == "•" && isName(next), t.kind == mark && (t.text == "," || t.text == ":"),
-			t.kind == word && joiners[t.low] && !verbs[next.low] && !deleteVerbs[next.low]:
-			settle()
-			joined = true
-			continue
-		case t.kind == word && exceptions[t.low]:
-			for _, x := range sentenceOf(toks, i) {
-				if isName(x) {
-					kept = append(kept, x.text)
-				}
-			}
-		case t.kind == word && (onePage[t.low] || manyPages[t.low]):
-			if t.low == "everything" && next.kind == word && !containers[next.low] && !exceptions[next.low] {
-				return Object{}, kept // everything about …
-			}
-			settle()
-			joined = false
-			o.Pages, o.Many = true, o.Many || manyPages[t.low]
-			o.Folder = o.Folder || strings.HasPrefix(t.low, "folder") || strings.HasPrefix(t.low, "director")
-			continue
-		case t.kind == word && containers[t.low]:
-			if len(words) > 0 && !joined {
-				return Object{}, kept // the comma in a.md
-			}
-			if t.low == "of" && !o.Pages && len(o.Paths) == 0 {
-				continue // get rid of …
-			}
-			k := i + 1
-			for k < len(toks) && beside[toks[k].low] {
-				k++
-			}
-			switch {
-			case k < len(toks) && isName(toks[k]) && o.Pages:
-				continue // the pages in old/
-			case t.low == "from" && k < len(toks) && (isName(toks[k]) || toks[k].kind == word && !wholes[toks[k].low]):
-				return Object{}, kept // from the navigation
-			}
-		case t.kind == word && !stoppers[t.low] && !joiners[t.low] && !(t.low == "that" && o.Pages):
-			if !beside[t.low] {
-				if len(o.Paths) > 0 && !o.Pages && !joined {
-					return Object{}, kept // the a.md link
-				}
-				words = append(words, t.low)
-			}
-			continue
-		}
-		break
+	return r.object(), r.kept
+}
+
+// An objectReader reads one object of a word of deletion, token by token.
+type objectReader struct {
+	toks   []token
+	o      Object
+	words  []string // since the last name or mark: a title, a description or some part of a page
+	found  []string // titles, or such words
+	joined bool     // the words follow an "and"
+	kept   []string // what is not to be deleted
+}
+
+type objectStep uint8
+
+const (
+	objectGoesOn objectStep = iota
+	objectEnds
+	otherThing // it is about something else than pages
+)
+
+func (r *objectReader) settle() {
+	if len(r.words) > 0 {
+		r.found, r.words = append(r.found, strings.Join(r.words, " ")), nil
 	}
-	if len(words) > 0 && !joined {
-		if !o.Pages {
-			return Object{}, kept
+}
+
+func (r *objectReader) object() Object {
+	if len(r.words) > 0 && !r.joined {
+		if !r.o.Pages {
+			return Object{}
 		}
-		o.Part = true // page numbers, or the page Getting started
-		settle()
+		r.o.Part = true // page numbers, or the page Getting started
+		r.settle()
 	}
-	if o.Pages {
-		o.Titles = found
+	if r.o.Pages {
+		r.o.Titles = r.found
 	}
-	return o, kept
+	return r.o
+}
+
+func (r *objectReader) take(i int) objectStep {
+	t, next := r.toks[i], token{kind: newline}
+	if i+1 < len(r.toks) {
+		next = r.toks[i+1]
+	}
+	switch {
+	case isName(t):
+		return r.name(t)
+	case t.kind == newline && next.is("•"): // a list of pages may follow
+	case t.is("•") && isName(next), t.is(","), t.is(":"), t.kind == word && joiners[t.low] && !verbs[next.low] && !deleteVerbs[next.low]:
+		r.settle()
+		r.joined = true
+	case t.kind != word:
+		return objectEnds
+	case exceptions[t.low]:
+		for _, x := range sentenceOf(r.toks, i) {
+			if isName(x) {
+				r.kept = append(r.kept, x.text)
+			}
+		}
+		return objectEnds
+	case onePage[t.low] || manyPages[t.low]:
+		return r.pages(t, next)
+	case containers[t.low]:
+		return r.container(i)
+	case stoppers[t.low] || joiners[t.low] || t.low == "that" && r.o.Pages:
+		return objectEnds
+	case beside[t.low]:
+	case len(r.o.Paths) > 0 && !r.o.Pages && !r.joined:
+		return otherThing // the a.md link
+	default:
+		r.words = append(r.words, t.low)
+	}
+	return objectGoesOn
+}
+
+func (r *objectReader) name(t token) objectStep {
+	switch {
+	case len(r.words) > 0:
+		return otherThing // the section "X", the comma before …
+	case slices.Contains(r.o.Paths, t.text):
+	case workspace.PathLike(t.text):
+		r.o.Paths = append(r.o.Paths, t.text)
+	default:
+		r.found = append(r.found, t.text)
+	}
+	r.joined = false
+	return objectGoesOn
+}
+
+// pages takes a word for pages or folders.
+func (r *objectReader) pages(t, next token) objectStep {
+	if t.low == "everything" && next.kind == word && !containers[next.low] && !exceptions[next.low] {
+		return otherThing // everything about …
+	}
+	r.settle()
+	r.joined = false
+	r.o.Pages, r.o.Many = true, r.o.Many || manyPages[t.low]
+	r.o.Folder = r.o.Folder || strings.HasPrefix(t.low, "folder") || strings.HasPrefix(t.low, "director")
+	return objectGoesOn
+}
+
+// container takes a word like "in" and "of".
+func (r *objectReader) container(i int) objectStep {
+	low := r.toks[i].low
+	switch {
+	case len(r.words) > 0 && !r.joined:
+		return otherThing // the comma in a.md
+	case low == "of" && !r.o.Pages && len(r.o.Paths) == 0:
+		return objectGoesOn // get rid of …
+	}
+	k := i + 1
+	for k < len(r.toks) && beside[r.toks[k].low] {
+		k++
+	}
+	switch {
+	case k == len(r.toks):
+	case isName(r.toks[k]) && r.o.Pages:
+		return objectGoesOn // the pages in old/
+	case low == "from" && (isName(r.toks[k]) || r.toks[k].kind == word && !wholes[r.toks[k].low]):
+		return otherThing // from the navigation
+	}
+	return objectEnds
 }

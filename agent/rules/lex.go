@@ -12,7 +12,6 @@ type token struct {
 	text       string // a word as written, the text of a literal, a mark
 	low        string // a word in lower case
 	start, end int    // in the prompt
-	first      bool   // the first of its line
 	info       string // of a block: what stands behind its fence
 }
 
@@ -26,86 +25,92 @@ const (
 	newline
 )
 
+// is tells a mark.
+func (t token) is(sign string) bool { return t.kind == mark && t.text == sign }
+
+// ends tells whether a sentence, a line or an item of a list ends with a token.
+func (t token) ends() bool {
+	return t.kind == newline || t.kind == mark && strings.Contains(".;!?•", t.text)
+}
+
 var closers = map[rune]rune{'"': '"', '\'': '\'', '“': '”', '‘': '’', '„': '“', '«': '»', '`': '`', '”': '”'}
 
 // lex cuts an instruction into words, quoted literals, fenced blocks and marks.
 func lex(s string) []token {
-	var out []token
-	i := 0
-	atLine := true
-	add := func(k tokenKind, text string, start, end int) {
-		t := token{kind: k, text: text, start: start, end: end, first: atLine}
-		if k == word {
-			t.low = strings.ToLower(text)
-		}
-		out = append(out, t)
-		atLine = false
+	l := &lexer{s: s, atLine: true, prev: ' ', sentences: sentenceEnds{s: s}, open: map[string]bool{}}
+	for i := 0; i < len(s); {
+		i = l.token(i)
 	}
-	prev := ' '
-	ends := sentenceEnds{s: s}
-	open := map[string]bool{} // quotes and fences that are known to have no end; looking for it again would take long
-	for i < len(s) {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == '\n':
-			out = append(out, token{kind: newline, start: i, end: i + 1})
-			atLine = true
-			i++
-			prev = ' '
-			continue
-		case unicode.IsSpace(r):
-			i += n
-			prev = ' '
-			continue
-		}
-		if atLine {
-			if e, text, info, ok := fenced(s, i, open); ok {
-				add(block, text, i, e)
-				out[len(out)-1].info = info
-				i, prev = e, ' '
-				continue
-			}
-			if n := listMark(s[i:]); n > 0 {
-				out = append(out, token{kind: mark, text: "•", start: i, end: i + n, first: true})
-				i += n
-				prev = ' '
-				continue
-			}
-		}
-		if c, ok := closers[r]; ok && !(unicode.IsLetter(prev) || unicode.IsDigit(prev)) {
-			if e, text, ok := quoted(s, i+n, r, c, open); ok {
-				add(literalText, text, i, e)
-				i, prev = e, 'a'
-				continue
-			}
-		}
-		if r == '(' || r == ')' { // what is added in parentheses is said all the same
-			i++
-			prev = ' '
-			continue
-		}
-		if strings.ContainsRune(",;!?", r) || r == ':' && (i+1 == len(s) || unicode.IsSpace(rune(s[i+1]))) || r == '.' && ends.at(i+1) {
-			add(mark, string(r), i, i+n)
-			i += n
-			prev = ' '
-			continue
-		}
-		j := i
-		for j < len(s) {
-			r, n := utf8.DecodeRuneInString(s[j:])
-			if unicode.IsSpace(r) || strings.ContainsRune(",;!?()\"“”", r) && j > i {
-				break
-			}
-			if (r == '.' || r == ':') && ends.at(j+n) && j > i {
-				break
-			}
-			j += n
-		}
-		add(word, s[i:j], i, j)
-		prev, _ = utf8.DecodeLastRuneInString(s[i:j])
-		i = j
+	return l.toks
+}
+
+// A lexer reads one text.
+type lexer struct {
+	s         string
+	toks      []token
+	atLine    bool // at the beginning of a line
+	prev      rune // before the token
+	sentences sentenceEnds
+	open      map[string]bool // quotes and fences that are known to have no end; looking for it again would take long
+}
+
+// add gives the end of the token, and keeps what the next one finds before it.
+func (l *lexer) add(t token, prev rune) int {
+	l.toks = append(l.toks, t)
+	l.atLine, l.prev = false, prev
+	return t.end
+}
+
+// token reads what begins at i, and gives its end.
+func (l *lexer) token(i int) int {
+	r, n := utf8.DecodeRuneInString(l.s[i:])
+	switch {
+	case r == '\n':
+		l.toks = append(l.toks, token{kind: newline, start: i, end: i + 1})
+		l.atLine, l.prev = true, ' '
+		return i + 1
+	case unicode.IsSpace(r):
+		l.prev = ' '
+		return i + n
 	}
-	return out
+	if l.atLine {
+		if e, text, info, ok := fenced(l.s, i, l.open); ok {
+			return l.add(token{kind: block, text: text, start: i, end: e, info: info}, ' ')
+		}
+		if n := listMark(l.s[i:]); n > 0 {
+			e := l.add(token{kind: mark, text: "•", start: i, end: i + n}, ' ')
+			l.atLine = true
+			return e
+		}
+	}
+	if c, ok := closers[r]; ok && !unicode.IsLetter(l.prev) && !unicode.IsDigit(l.prev) {
+		if e, text, ok := quoted(l.s, i+n, r, c, l.open); ok {
+			return l.add(token{kind: literalText, text: text, start: i, end: e}, 'a')
+		}
+	}
+	if r == '(' || r == ')' { // what is added in parentheses is said all the same
+		l.prev = ' '
+		return i + 1
+	}
+	if strings.ContainsRune(",;!?", r) || r == ':' && (i+1 == len(l.s) || unicode.IsSpace(rune(l.s[i+1]))) || r == '.' && l.sentences.at(i+1) {
+		return l.add(token{kind: mark, text: string(r), start: i, end: i + n}, ' ')
+	}
+	e := l.wordEnd(i)
+	last, _ := utf8.DecodeLastRuneInString(l.s[i:e])
+	return l.add(token{kind: word, text: l.s[i:e], low: strings.ToLower(l.s[i:e]), start: i, end: e}, last)
+}
+
+// wordEnd is behind the word that begins at i.
+func (l *lexer) wordEnd(i int) int {
+	j := i
+	for j < len(l.s) {
+		r, n := utf8.DecodeRuneInString(l.s[j:])
+		if unicode.IsSpace(r) || j > i && (strings.ContainsRune(",;!?()\"“”", r) || (r == '.' || r == ':') && l.sentences.at(j+n)) {
+			break
+		}
+		j += n
+	}
+	return j
 }
 
 // sentenceEnds tells where a sentence may end: before a blank, or with marks between. A long run of marks is read once.

@@ -291,9 +291,7 @@ func (p *parser) colon(at int) bool {
 
 // ended tells whether a sentence, a line or an item of a list ends between two tokens.
 func (p *parser) ended(from, to int) bool {
-	return slices.ContainsFunc(p.toks[from:to], func(t token) bool {
-		return t.kind == newline || t.kind == mark && strings.Contains(".;!?•", t.text)
-	})
+	return slices.ContainsFunc(p.toks[from:to], token.ends)
 }
 
 // What was said before instructions, while a prompt is read.
@@ -353,7 +351,8 @@ func oneOfAll(sentence []edit.Operation, op edit.Operation) string {
 	return ""
 }
 
-var verbs = map[string]bool{}
+// Words that instructions begin with.
+var verbs = wordSet(`replace substitute swap exchange change convert update turn use remove delete drop rename insert add put place write append prepend create make move fix correct set give undo edit label mark list normalise normalize find retitle relocate repair resolve unset clear hide strip prefer tag spell link unlink point revert apply repeat do include`)
 
 // sentence is the part of the prompt that begins at a token, up to the end of its sentence or line.
 func (p *parser) sentence(pos int) string {

@@ -141,68 +141,69 @@ func (n capNode) match(p *parser, pos int, c captures, next func(int, captures) 
 	if !p.spend() {
 		return false
 	}
-	if n.kind == "rest" {
-		for pos < len(p.toks) && p.toks[pos].kind == newline {
-			pos++
-		}
-		if pos >= len(p.toks) || p.isContent(pos) && p.ends(pos+1) { // quoted or fenced, it ends where that does
-			return false
-		}
-		return next(len(p.toks), c.with(capture{name: n.name, text: strings.TrimSpace(p.src[p.toks[pos].start:]), rest: pos}))
-	}
-	for pos < len(p.toks) && p.toks[pos].kind == newline && n.kind == "text" {
+	for pos < len(p.toks) && p.toks[pos].kind == newline && (n.kind == "text" || n.kind == "rest") {
 		pos++
 	}
 	if pos >= len(p.toks) {
 		return false
 	}
 	t := p.toks[pos]
-	one := func(text string) bool {
-		return next(pos+1, c.with(capture{name: n.name, text: text, token: t}))
-	}
 	switch n.kind {
-	case "lit":
-		return t.kind == literalText && one(t.text)
-	case "text":
-		if t.kind == block && !p.isContent(pos) {
-			return one(p.src[t.start:t.end]) // a block of code, fences and all
-		}
-		return (t.kind == literalText || t.kind == block) && one(t.text)
-	case "val":
-		return (t.kind == literalText || t.kind == word && !reserved[t.low]) && one(t.text)
-	case "bare": // a value that is no path and no word of the grammar
-		return (t.kind == literalText || t.kind == word && !reserved[t.low] && !workspace.PathLike(t.text)) && one(t.text)
-	case "key":
-		return t.kind == word && !notKeys[t.low] && keyWord.MatchString(t.text) && one(t.text)
-	case "path": // must look like one
-		return (t.kind == word || t.kind == literalText) && workspace.PathLike(t.text) && one(t.text)
-	case "page":
-		if t.kind == word && (t.low == "it" || t.low == "there") {
-			return one("")
-		}
-		if t.kind == word && (t.low == "that" || t.low == "this" || t.low == "the") && pos+1 < len(p.toks) && p.toks[pos+1].low == "page" {
-			if next(pos+2, c.with(capture{name: n.name, text: "", token: t})) {
-				return true
-			}
-		}
-		return (t.kind == literalText && !strings.Contains(t.text, "\n") || t.kind == word && !reserved[t.low]) && one(t.text)
+	case "rest": // quoted or fenced, it ends where that does
+		return !(t.isContent() && p.ends(pos+1)) &&
+			next(len(p.toks), c.with(capture{name: n.name, text: strings.TrimSpace(p.src[t.start:]), rest: pos}))
 	case "paths", "places": // with "paths", a bare word must look like a path
 		return p.places(pos, nil, n.kind == "paths", func(to int, list []edit.Place) bool {
 			return next(to, c.with(capture{name: n.name, places: list, token: t}))
 		})
+	case "page":
+		this := t.low == "that" || t.low == "this" || t.low == "the"
+		if this && pos+1 < len(p.toks) && p.toks[pos+1].low == "page" && next(pos+2, c.with(capture{name: n.name, token: t})) {
+			return true
+		}
 	}
-	panic("no such capture: " + n.kind)
+	text, ok := captureKinds[n.kind](p.src, t)
+	return ok && next(pos+1, c.with(capture{name: n.name, text: text, token: t}))
 }
 
+// captureKinds are the kinds of captures of one token: whether a token is one, and its text.
+var captureKinds = map[string]func(src string, t token) (text string, ok bool){
+	"lit": func(_ string, t token) (string, bool) { return t.text, t.kind == literalText },
+	"text": func(src string, t token) (string, bool) {
+		if t.kind == block && !t.isContent() {
+			return src[t.start:t.end], true // a block of code, fences and all
+		}
+		return t.text, t.kind == literalText || t.kind == block
+	},
+	"val": func(_ string, t token) (string, bool) { return t.text, t.isFree() },
+	"bare": func(_ string, t token) (string, bool) { // a value that is no path and no word of the grammar
+		return t.text, t.isFree() && !(t.kind == word && workspace.PathLike(t.text))
+	},
+	"key": func(_ string, t token) (string, bool) {
+		return t.text, t.kind == word && !notKeys[t.low] && keyWord.MatchString(t.text)
+	},
+	"path": func(_ string, t token) (string, bool) { // must look like one
+		return t.text, (t.kind == word || t.kind == literalText) && workspace.PathLike(t.text)
+	},
+	"page": func(_ string, t token) (string, bool) {
+		if t.low == "it" || t.low == "there" {
+			return "", true
+		}
+		return t.text, t.isFree() && !(t.kind == literalText && strings.Contains(t.text, "\n"))
+	},
+	"rest": nil, "paths": nil, "places": nil, // more than one token
+}
+
+// isFree tells whether a token is no word of the grammar.
+func (t token) isFree() bool { return t.kind == literalText || t.kind == word && !reserved[t.low] }
+
 // isContent tells whether a token is a literal or a fenced block that only wraps Markdown.
-func (p *parser) isContent(pos int) bool {
-	t := p.toks[pos]
+func (t token) isContent() bool {
 	if t.kind == block {
 		switch strings.ToLower(t.info) {
 		case "", "md", "mdx", "markdown":
 			return true
 		}
-		return false
 	}
 	return t.kind == literalText
 }
@@ -214,42 +215,51 @@ func (p *parser) places(pos int, list []edit.Place, paths bool, next func(int, [
 	if pos >= len(p.toks) || len(list) >= 200 || !p.spend() {
 		return false
 	}
-	low := func(i int) string {
-		if i < len(p.toks) && p.toks[i].kind == word {
-			return p.toks[i].low
-		}
-		return ""
-	}
 	at := pos
-	if low(at) == "the" || low(at) == "this" || low(at) == "that" {
+	if low := p.low(at); low == "the" || low == "this" || low == "that" {
 		at++
 	}
-	kind, noun := placeNouns[low(at)]
+	kind, noun := placeNouns[p.low(at)]
 	if noun {
 		at++
 	}
+	thePage := noun && kind == edit.PagePlace && len(list) == 0
 	if at >= len(p.toks) {
-		return noun && kind == edit.PagePlace && len(list) == 0 && next(at, []edit.Place{{Name: "", Kind: edit.PagePlace}})
+		return thePage && next(at, []edit.Place{{Kind: edit.PagePlace}})
 	}
-	t := p.toks[at]
-	if (t.kind == word || t.kind == literalText) && (workspace.PathLike(t.text) || noun && t.kind == literalText || !reserved[t.low] && !notPlaces[t.low] && !strings.Contains(t.text, "\n")) {
+	if t := p.toks[at]; isPlace(t, noun) {
 		to := at + 1
-		k := kind
-		after, named := placeNouns[low(to)]
+		after, named := placeNouns[p.low(to)]
 		if named && !noun {
-			to, k = to+1, after
+			to, kind = to+1, after
 		}
-		if (len(list) == 0 && !paths || workspace.PathLike(t.text) || noun || named) && p.morePlaces(to, append(slices.Clip(list), edit.Place{Name: t.text, Kind: k}), next) {
+		if (len(list) == 0 && !paths || workspace.PathLike(t.text) || noun || named) && p.morePlaces(to, append(slices.Clip(list), edit.Place{Name: t.text, Kind: kind}), next) {
 			return true
 		}
 	}
-	if len(list) > 0 {
+	switch {
+	case len(list) > 0:
+		return false
+	case p.low(pos) == "it":
+		at, thePage = pos+1, true
+	}
+	return thePage && p.morePlaces(at, []edit.Place{{Kind: edit.PagePlace}}, next) // "the page"
+}
+
+// low is the word at i, in lower case.
+func (p *parser) low(i int) string {
+	if i < len(p.toks) {
+		return p.toks[i].low
+	}
+	return ""
+}
+
+// isPlace tells whether a token may name a page or a folder, behind one of these nouns or not.
+func isPlace(t token, noun bool) bool {
+	if t.kind != word && t.kind != literalText {
 		return false
 	}
-	if low(pos) == "it" {
-		return p.morePlaces(pos+1, []edit.Place{{Name: "", Kind: edit.PagePlace}}, next)
-	}
-	return noun && kind == edit.PagePlace && p.morePlaces(at, []edit.Place{{Name: "", Kind: edit.PagePlace}}, next) // "the page"
+	return workspace.PathLike(t.text) || noun && t.kind == literalText || !reserved[t.low] && !notPlaces[t.low] && !strings.Contains(t.text, "\n")
 }
 
 // morePlaces goes on with a list of places, or ends it.
@@ -267,22 +277,13 @@ var notPlaces = map[string]bool{"me": true, "us": true, "general": true, "case":
 var keyWord = regexp.MustCompile(`^[A-Za-z_][\w.-]*$`)
 
 // Words that are part of the grammar and so cannot stand for a page or a value without quotes.
-var reserved = map[string]bool{}
-
-func init() {
-	for _, w := range strings.Fields(`the a an it its this that these those them all any every each everywhere there here and or but then also too with by to into in on at of for from
-		as under after before above below page pages file files section sections heading headings title titled called named link links code word words term terms text
-		paragraph line sentence content group navigation nav sidebar docs documentation site folder directory only whole please same top bottom end start beginning
-		front matter frontmatter broken list lists fence fences block blocks language occurrences mentions following new not everything`) {
-		reserved[w] = true
-	}
-	for _, w := range strings.Fields(`the a an it its this that all any every heading headings section sections page pages word words link links list lists code fence fences front matter frontmatter key field`) {
-		notKeys[w] = true
-	}
-}
+var reserved = wordSet(`the a an it its this that these those them all any every each everywhere there here and or but then also too with by to into in on at of for from
+	as under after before above below page pages file files section sections heading headings title titled called named link links code word words term terms text
+	paragraph line sentence content group navigation nav sidebar docs documentation site folder directory only whole please same top bottom end start beginning
+	front matter frontmatter broken list lists fence fences block blocks language occurrences mentions following new not everything`)
 
 // Words that name no key of a front matter.
-var notKeys = map[string]bool{}
+var notKeys = wordSet(`the a an it its this that all any every heading headings section sections page pages word words link links list lists code fence fences front matter frontmatter key field`)
 
 // compile reads the notation of a pattern. A mistake in it is a mistake in this package.
 func compile(s string) node {
@@ -342,6 +343,9 @@ func (r *patternReader) alternatives(closer string) node {
 			case kind == "scope":
 				seq = append(seq, scopeRef{})
 			default:
+				if _, ok := captureKinds[kind]; !ok {
+					panic("pattern: no capture is called " + kind)
+				}
 				seq = append(seq, capNode{name, kind})
 			}
 		default:

@@ -111,65 +111,81 @@ func (p *parser) courtesy(pos int) int {
 	if t.kind != word {
 		return pos
 	}
-	stop := func(i int) bool {
-		return i >= len(p.toks) || p.toks[i].kind == newline || p.toks[i].kind == mark
-	}
-	// few reads at most n words that can be a name, up to a mark or the end of the line.
-	few := func(i, n int) int {
-		for k := i; ; k++ {
-			if stop(k) {
-				return k
-			}
-			if k-i == n || p.toks[k].kind != word || isOrder(p.toks[k].low) || placeWords[p.toks[k].low] || limitWords[p.toks[k].low] || workspace.PathLike(p.toks[k].text) || p.toks[k].low == "please" {
-				return i
-			}
-		}
-	}
-	for _, f := range farewells {
-		if pos+len(f) <= len(p.toks) && slices.EqualFunc(p.toks[pos:pos+len(f)], f, func(t token, w string) bool { return t.low == w }) {
-			n := 3
-			if f[0] == "let" { // me know when it is done
-				n = 8
-			}
-			if end := few(pos+len(f), n); stop(end) {
-				return end
-			}
-		}
+	if end := p.farewell(pos); end > pos {
+		return end
 	}
 	switch {
 	case greetings[t.low]:
-		return few(pos+1, 3)
+		return p.name(pos+1, 3)
 	case thankWords[t.low] || t.low == "many" && pos+1 < len(p.toks) && thankWords[p.toks[pos+1].low]:
-		end := p.sentenceEnd(pos)
-		for i := pos; i < end; i++ {
-			x := p.toks[i]
-			if x.kind == literalText || x.kind == block || x.kind == word && (isOrder(x.low) && i > pos || workspace.PathLike(x.text)) {
-				for end = pos + 1; end < len(p.toks) && (p.toks[end].low == "you" || p.toks[end].low == "thanks"); {
-					end++
-				}
-				return end // and an instruction follows
-			}
-		}
-		return p.signature(end)
+		return p.thanks(pos)
 	case closings[t.low]:
 		end := pos
-		for !stop(end) && closings[p.toks[end].low] {
+		for !p.stops(end) && closings[p.toks[end].low] {
 			end++
 		}
-		if stop(end) {
+		if p.stops(end) {
 			return p.signature(end)
 		}
 	case leadWords[t.low]:
-		for i := pos; ; i++ {
-			if i >= len(p.toks) || p.toks[i].kind == mark && strings.Contains(":.!", p.toks[i].text) || p.toks[i].kind == newline {
-				return i
-			}
-			if !(p.toks[i].kind == word && leadWords[p.toks[i].low] || p.toks[i].kind == mark && p.toks[i].text == ",") {
-				return pos
-			}
+		end := pos
+		for end < len(p.toks) && (leadWords[p.toks[end].low] || p.toks[end].is(",")) {
+			end++
+		}
+		if end == len(p.toks) || p.toks[end].kind == newline || p.toks[end].kind == mark && strings.Contains(":.!", p.toks[end].text) {
+			return end
 		}
 	}
 	return pos
+}
+
+// stops tells whether a mark, a line end or the end of the prompt is at i.
+func (p *parser) stops(i int) bool {
+	return i >= len(p.toks) || p.toks[i].kind == newline || p.toks[i].kind == mark
+}
+
+// name reads at most n words that can be a name, up to a mark or the end of the line.
+func (p *parser) name(i, n int) int {
+	for k := i; ; k++ {
+		if p.stops(k) {
+			return k
+		}
+		t := p.toks[k]
+		if k-i == n || t.kind != word || isOrder(t.low) || placeWords[t.low] || limitWords[t.low] || workspace.PathLike(t.text) || t.low == "please" {
+			return i
+		}
+	}
+}
+
+func (p *parser) farewell(pos int) int {
+	for _, f := range farewells {
+		if pos+len(f) > len(p.toks) || !slices.EqualFunc(p.toks[pos:pos+len(f)], f, func(t token, w string) bool { return t.low == w }) {
+			continue
+		}
+		n := 3
+		if f[0] == "let" { // me know when it is done
+			n = 8
+		}
+		if end := p.name(pos+len(f), n); p.stops(end) {
+			return end
+		}
+	}
+	return pos
+}
+
+// thanks reads a sentence of thanks, and the name under it. An instruction may follow in the sentence.
+func (p *parser) thanks(pos int) int {
+	end := p.sentenceEnd(pos)
+	for i := pos; i < end; i++ {
+		t := p.toks[i]
+		if t.kind == literalText || t.kind == block || t.kind == word && (isOrder(t.low) && i > pos || workspace.PathLike(t.text)) {
+			for end = pos + 1; end < len(p.toks) && (p.toks[end].low == "you" || p.toks[end].low == "thanks"); {
+				end++
+			}
+			return end
+		}
+	}
+	return p.signature(end)
 }
 
 // signature reads the name under a prompt that has ended with thanks.
@@ -199,23 +215,25 @@ func isContext(toks []token) bool {
 	}
 	tells := false // it has a verb that states
 	for i, t := range toks {
-		if t.kind == newline || t.kind == mark && (t.text == "," || t.text == ":" && i == 1) {
+		if t.kind == newline || t.is(",") || t.is(":") && i == 1 {
 			continue
 		}
-		tells = tells || i > 0 && (auxiliary[t.low] || pastWords[t.low] || strings.HasSuffix(t.low, "ed")) || subjects[strings.ReplaceAll(t.low, "’", "'")]
-		if t.kind != word || workspace.PathLike(t.text) || wishWords[t.low] || limitWords[t.low] || placeWords[t.low] || strings.HasSuffix(t.low, "n't") || strings.HasSuffix(t.low, "n’t") {
+		tells = tells || i > 0 && (auxiliary[t.low] || pastWords[t.low] || strings.HasSuffix(t.low, "ed")) || subjects[straight(t.low)]
+		if t.kind != word || workspace.PathLike(t.text) || wishWords[t.low] || limitWords[t.low] || placeWords[t.low] || strings.HasSuffix(straight(t.low), "n't") {
 			return false
 		}
 	}
-	if !tells || ordered(toks) {
-		return false
-	}
-	if statements[strings.ReplaceAll(toks[0].low, "’", "'")] {
-		return true
-	}
-	for _, t := range toks { // Acme Cloud is …
+	return tells && !ordered(toks) && (statements[straight(toks[0].low)] || beginsWithName(toks))
+}
+
+// straight writes an apostrophe as it is typed.
+func straight(w string) string { return strings.ReplaceAll(w, "’", "'") }
+
+// beginsWithName tells whether a sentence is about something with a name: Acme Cloud is …
+func beginsWithName(toks []token) bool {
+	for i, t := range toks {
 		if auxiliary[t.low] {
-			return t.start > toks[0].start
+			return i > 0
 		}
 		if r, _ := utf8.DecodeRuneInString(t.text); !unicode.IsUpper(r) && !unicode.IsDigit(r) {
 			return false
@@ -305,64 +323,10 @@ var nouns = map[string]string{
 // sentence does not give is shown as … or, for a page, as the given word.
 func (p *parser) nearest(from, to int, page string) string {
 	toks := p.toks[from:min(to, len(p.toks))]
-	var texts, paths []string
-	said := map[string]bool{}
-	verb := ""
-	for _, t := range toks {
-		switch {
-		case isName(t) && workspace.PathLike(t.text):
-			paths = append(paths, t.text)
-		case t.kind == literalText || t.kind == block:
-			texts = append(texts, t.text)
-		case t.kind == word:
-			said[t.low] = true
-			if n := nouns[t.low]; n != "" {
-				said[n] = true
-			}
-			for _, base := range []string{t.low, strings.TrimSuffix(t.low, "d"), strings.TrimSuffix(t.low, "ed")} { // also "is to be changed"
-				if verb == "" && isOrder(base) {
-					verb = base
-				}
-			}
-		}
-	}
+	w := wordsOf(toks)
 	best, most := "", 0
 	for _, e := range examples {
-		words := lex(e)
-		score, n := 0, 0
-		for _, k := range kinds {
-			if slices.Contains(k, words[0].low) && slices.Contains(k, verb) {
-				score = 4
-				if verb == "make" || verb == "start" || verb == "write" { // of much else as well
-					score = 2
-				}
-			}
-		}
-		section := verb == "rename" && words[0].low == "change" && said["section"] // its heading is what is renamed
-		if section {
-			score = 7
-		}
-		if score == 0 && !said[words[0].low] {
-			score = -2
-		}
-		seen := map[string]bool{}
-		for _, t := range words[1:] {
-			if t.kind == literalText {
-				n++
-			}
-			if noun := nouns[t.low]; noun != "" && !seen[noun] {
-				seen[noun] = true
-				if said[noun] {
-					score += 3
-				} else if noun != "everywhere" && noun != "page" && noun != "content" {
-					score--
-				}
-			}
-		}
-		if len(texts) > 0 {
-			score -= max(n-len(texts), len(texts)-n)
-		}
-		if score > most {
+		if score := w.likeness(lex(e)); score > most {
 			best, most = e, score
 		}
 	}
@@ -370,42 +334,111 @@ func (p *parser) nearest(from, to int, page string) string {
 		return ""
 	}
 	for _, tail := range []string{" with content", " and unlink"} { // what need not be said
-		if head, rest, ok := strings.Cut(best, tail); ok && !said["content"] && !said["unlink"] && !strings.Contains(rest, `"`) {
+		if head, rest, ok := strings.Cut(best, tail); ok && !w.said["content"] && !w.said["unlink"] && !strings.Contains(rest, `"`) {
 			best = head
 		}
 	}
-	if len(texts) == 0 && (strings.HasPrefix(best, "replace ") || strings.HasPrefix(best, "rename ") || strings.HasPrefix(best, "change ")) {
-		texts = unquoted(toks)
+	if len(w.texts) == 0 && (strings.HasPrefix(best, "replace ") || strings.HasPrefix(best, "rename ") || strings.HasPrefix(best, "change ")) {
+		w.texts = unquoted(toks)
 	}
-	if len(texts) == 0 && len(paths) == 0 && !isOrder(toks[0].low) {
+	if len(w.texts) == 0 && len(w.paths) == 0 && !isOrder(toks[0].low) {
 		return ""
 	}
-	if len(paths) == 0 && said["everywhere"] {
+	if len(w.paths) == 0 && w.said["everywhere"] {
 		page = "everywhere"
 	}
+	return strings.Replace(w.fill(best, page), " in everywhere", " everywhere", 1)
+}
+
+// A wording is what a sentence says, for comparing it with forms.
+type wording struct {
+	verb         string          // the first word of an order
+	said         map[string]bool // its words, and what they stand for
+	texts, paths []string
+}
+
+func wordsOf(toks []token) wording {
+	w := wording{said: map[string]bool{}}
+	for _, t := range toks {
+		switch {
+		case isName(t) && workspace.PathLike(t.text):
+			w.paths = append(w.paths, t.text)
+		case t.kind == literalText || t.kind == block:
+			w.texts = append(w.texts, t.text)
+		case t.kind == word:
+			w.said[t.low] = true
+			if n := nouns[t.low]; n != "" {
+				w.said[n] = true
+			}
+			for _, base := range []string{t.low, strings.TrimSuffix(t.low, "d"), strings.TrimSuffix(t.low, "ed")} { // also "is to be changed"
+				if w.verb == "" && isOrder(base) {
+					w.verb = base
+				}
+			}
+		}
+	}
+	return w
+}
+
+// likeness scores how near a form comes to what is said.
+func (w wording) likeness(form []token) int {
+	verb, score, texts := form[0].low, 0, 0
+	switch {
+	case w.verb == "rename" && verb == "change" && w.said["section"]: // its heading is what is renamed
+		score = 7
+	case slices.ContainsFunc(kinds, func(k []string) bool { return slices.Contains(k, verb) && slices.Contains(k, w.verb) }):
+		score = 4
+		if w.verb == "make" || w.verb == "start" || w.verb == "write" { // of much else as well
+			score = 2
+		}
+	case !w.said[verb]:
+		score = -2
+	}
+	seen := map[string]bool{}
+	for _, t := range form[1:] {
+		if t.kind == literalText {
+			texts++
+		}
+		if noun := nouns[t.low]; noun != "" && !seen[noun] {
+			seen[noun] = true
+			if w.said[noun] {
+				score += 3
+			} else if noun != "everywhere" && noun != "page" && noun != "content" {
+				score--
+			}
+		}
+	}
+	if len(w.texts) > 0 {
+		score -= max(texts-len(w.texts), len(w.texts)-texts)
+	}
+	return score
+}
+
+// fill puts the texts and paths that are said into a form.
+func (w wording) fill(form, page string) string {
 	var b strings.Builder
 	at := 0
-	for _, t := range lex(best) {
-		b.WriteString(best[at:t.start])
+	for _, t := range lex(form) {
+		b.WriteString(form[at:t.start])
 		at = t.end
 		switch {
 		case t.kind == literalText:
 			text := "…"
-			if len(texts) > 0 {
-				text, texts = say.OneLine(texts[0], 80), texts[1:]
+			if len(w.texts) > 0 {
+				text, w.texts = say.OneLine(w.texts[0], 80), w.texts[1:]
 			}
 			b.WriteString(`"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`)
 		case t.kind == word && workspace.PathLike(t.text):
 			name := page
-			if len(paths) > 0 {
-				name, paths = say.OneLine(paths[0], 200), paths[1:]
+			if len(w.paths) > 0 {
+				name, w.paths = say.OneLine(w.paths[0], 200), w.paths[1:]
 			}
 			b.WriteString(name)
 		default:
-			b.WriteString(best[t.start:t.end])
+			b.WriteString(form[t.start:t.end])
 		}
 	}
-	return strings.Replace(b.String()+best[at:], " in everywhere", " everywhere", 1)
+	return b.String() + form[at:]
 }
 
 // SayWhere tells whether each operation says itself where it works, which its account shows; "everywhere" counts where the prompt
