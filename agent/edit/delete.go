@@ -82,65 +82,72 @@ var footnote = regexp.MustCompile(`(?m)^ {0,3}\[(\^[^\]\s]+)\]:`)
 // keepDefinitions gives the edits that carry definitions of links and footnotes which other parts of the page use over to
 // its end.
 func keepDefinitions(p *markup.Page, cut markup.Span) ([]markup.Edit, int) {
-	in := func(s markup.Span) bool { return s.Start >= cut.Start && s.Start < cut.End }
-	code := func(at int) bool {
-		return slices.ContainsFunc(p.Code, func(c markup.Code) bool { return c.Span.Start <= at && at < c.Span.End })
-	}
-	used, stays := map[string]bool{}, map[string]bool{}
-	for _, l := range p.Links {
-		switch {
-		case l.Kind == markup.ReferenceLink && !in(l.Span):
-			used[l.Label] = true
-		case l.Kind == markup.ReferenceDefinition && !in(l.Span):
-			stays[l.Label] = true
-		}
-	}
-	var texts []string
-	for _, l := range p.Links {
-		if l.Kind == markup.ReferenceDefinition && in(l.Span) && used[l.Label] && !stays[l.Label] {
-			stays[l.Label] = true
-			texts = append(texts, string(p.Src[l.Span.Start:l.Span.End]))
-		}
-	}
-	links := len(texts)
 	eol := pages.EOL(p.Src)
-	for _, m := range footnote.FindAllSubmatchIndex(p.Src[cut.Start:cut.End], -1) {
-		start := cut.Start + m[0]
-		mark := []byte("[" + string(p.Src[cut.Start+m[2]:cut.Start+m[3]]) + "]")
-		if code(start) || !bytes.Contains(p.Src[:cut.Start], mark) && !bytes.Contains(p.Src[cut.End:], mark) {
-			continue
-		}
-		end := pages.LineAfter(p.Src, start)
-		for at := end; at < cut.End; at = pages.LineAfter(p.Src, at) { // its further lines, and paragraphs that are indented
-			if blank := emptyLine(p.Src, at); !blank && (emptyLine(p.Src, pages.LineStart(p.Src, at-1)) && p.Src[at] != ' ' && p.Src[at] != '\t' || footnote.Match(p.Src[at:pages.LineAfter(p.Src, at)])) {
-				break
-			} else if !blank {
-				end = pages.LineAfter(p.Src, at)
-			}
-		}
-		texts = append(texts, strings.TrimRight(string(p.Src[start:end]), "\r\n"))
-	}
-	if len(texts) == 0 {
+	links, notes := linkDefinitions(p, cut), footnotes(p, cut)
+	if len(links)+len(notes) == 0 {
 		return nil, 0
 	}
-	block := strings.Join(texts[:links], eol)
-	for _, t := range texts[links:] {
-		if block != "" {
-			block += eol + eol
-		}
-		block += t
+	blocks := notes
+	if len(links) > 0 {
+		blocks = append([]string{strings.Join(links, eol)}, notes...)
 	}
 	at, before := backOver(p.Src, p.Body.End, p.Body.Start), ""
 	if cut.End >= at { // the section is the last one: its blank lines go with it
-		at = cut.End
-		before = eol
+		at, before = cut.End, eol
 	} else if !endsBlank(p.Src[:at]) {
 		before = eol
 		if p.Src[at-1] != '\n' {
 			before += eol
 		}
 	}
-	return []markup.Edit{{Span: markup.Span{Start: at, End: at}, New: []byte(before + block + eol)}}, len(texts)
+	text := before + strings.Join(blocks, eol+eol) + eol
+	return []markup.Edit{{Span: markup.Span{Start: at, End: at}, New: []byte(text)}}, len(links) + len(notes)
+}
+
+// linkDefinitions are the definitions of links in a cut that the rest of the page uses.
+func linkDefinitions(p *markup.Page, cut markup.Span) (out []string) {
+	used, stays := map[string]bool{}, map[string]bool{}
+	for _, l := range p.Links {
+		switch inCut := l.Span.Start >= cut.Start && l.Span.Start < cut.End; {
+		case l.Kind == markup.ReferenceLink && !inCut:
+			used[l.Label] = true
+		case l.Kind == markup.ReferenceDefinition && !inCut:
+			stays[l.Label] = true
+		}
+	}
+	for _, l := range p.Links {
+		if l.Kind == markup.ReferenceDefinition && used[l.Label] && !stays[l.Label] {
+			stays[l.Label] = true
+			out = append(out, string(p.Src[l.Span.Start:l.Span.End]))
+		}
+	}
+	return out
+}
+
+// footnotes are the definitions of footnotes in a cut that the rest of the page uses.
+func footnotes(p *markup.Page, cut markup.Span) (out []string) {
+	src := p.Src
+	for _, m := range footnote.FindAllSubmatchIndex(src[cut.Start:cut.End], -1) {
+		start := cut.Start + m[0]
+		mark := []byte("[" + string(src[cut.Start+m[2]:cut.Start+m[3]]) + "]")
+		code := slices.ContainsFunc(p.Code, func(c markup.Code) bool { return c.Span.Start <= start && start < c.Span.End })
+		if code || !bytes.Contains(src[:cut.Start], mark) && !bytes.Contains(src[cut.End:], mark) {
+			continue
+		}
+		end := pages.LineAfter(src, start)
+		for at := end; at < cut.End; at = pages.LineAfter(src, at) { // its further lines, and paragraphs that are indented
+			if emptyLine(src, at) {
+				continue
+			}
+			line := src[at:pages.LineAfter(src, at)]
+			if emptyLine(src, pages.LineStart(src, at-1)) && line[0] != ' ' && line[0] != '\t' || footnote.Match(line) {
+				break
+			}
+			end = at + len(line)
+		}
+		out = append(out, strings.TrimRight(string(src[start:end]), "\r\n"))
+	}
+	return out
 }
 
 // closeTags shortens a section that runs past the end of the component that it stands in.
@@ -195,9 +202,42 @@ func (o *DeleteText) Run(r *Run) error {
 	if strings.TrimSpace(o.Text) == "" {
 		return say.Refuse("the text to look for is empty")
 	}
-	list, err := r.readable(r.bounds)
+	p, span, err := o.place(r)
 	if err != nil {
 		return err
+	}
+	if err := whole(p, span); err != nil {
+		return err
+	}
+	items := 0
+	for _, it := range p.Items {
+		if it.Start >= span.Start && it.End <= span.End {
+			items++
+		}
+	}
+	span = o.withBlankLine(p, span)
+	edits := []markup.Edit{{Span: span}}
+	if o.Unit == "item" {
+		edits = append(edits, renumbered(p, span)...)
+	}
+	if err := r.edit(p, edits, o.unitName()+"s deleted", 1); err != nil {
+		return err
+	}
+	r.means(p.Path)
+	more := ""
+	if o.Unit == "item" && items > 1 {
+		more = fmt.Sprintf(", with %s below it", say.Count(items-1, "item"))
+	}
+	r.Did("Deleted the %s containing %s from %s%s", o.unitName(), say.Quote(o.Text), r.Site.Show(p.Path), more)
+	r.headline("delete a %s from %s", o.unitName(), r.Site.Show(p.Path))
+	return nil
+}
+
+// place finds the one place that is meant.
+func (o *DeleteText) place(r *Run) (*markup.Page, markup.Span, error) {
+	list, err := r.readable(r.bounds)
+	if err != nil {
+		return nil, markup.Span{}, err
 	}
 	re := regexp.MustCompile(wrapping(strings.TrimSpace(o.Text)))
 	var cuts []cut
@@ -214,53 +254,35 @@ func (o *DeleteText) Run(r *Run) error {
 			}
 		}
 	}
+	certain := slices.DeleteFunc(slices.Clone(cuts), func(c cut) bool { return c.why != nil })
+	switch {
+	case len(certain) == 1:
+		return certain[0].p, certain[0].span, nil
+	case len(certain) > 1:
+		return nil, markup.Span{}, say.Refuse("%d %ss contain %s, so none is certain", len(certain), o.unitName(), say.Quote(o.Text))
+	case len(cuts) > 0:
+		return nil, markup.Span{}, cuts[0].why
+	}
 	where := "no " + o.unitName()
 	if len(list) == 1 && !r.bounds.free {
 		where += " of " + r.Site.Show(list[0].Path)
 	}
-	if certain := slices.DeleteFunc(slices.Clone(cuts), func(c cut) bool { return c.why != nil }); len(certain) > 0 {
-		cuts = certain
-	} else if len(cuts) > 0 {
-		return cuts[0].why
+	return nil, markup.Span{}, say.Refuse("%s contains %s", where, say.Quote(o.Text))
+}
+
+// withBlankLine takes one of the blank lines around a block along.
+func (o *DeleteText) withBlankLine(p *markup.Page, s markup.Span) markup.Span {
+	if o.Unit == "line" || o.Unit == "row" {
+		return s
 	}
+	above := s.Start > p.Body.Start && emptyLine(p.Src, pages.LineStart(p.Src, s.Start-1))
 	switch {
-	case len(cuts) == 0:
-		return say.Refuse("%s contains %s", where, say.Quote(o.Text))
-	case len(cuts) > 1:
-		return say.Refuse("%d %ss contain %s, so none is certain", len(cuts), o.unitName(), say.Quote(o.Text))
+	case s.End < len(p.Src) && emptyLine(p.Src, s.End) && (o.Unit == "paragraph" || s.Start == p.Body.Start || above):
+		s.End = pages.LineAfter(p.Src, s.End)
+	case o.Unit == "paragraph" && above:
+		s.Start = max(pages.LineStart(p.Src, s.Start-1), p.Body.Start)
 	}
-	p, span := cuts[0].p, cuts[0].span
-	if err := whole(p, span); err != nil {
-		return err
-	}
-	items := 0
-	for _, it := range p.Items {
-		if it.Start >= span.Start && it.End <= span.End {
-			items++
-		}
-	}
-	if o.Unit != "line" && o.Unit != "row" { // and one of the blank lines around it
-		if span.End < len(p.Src) && emptyLine(p.Src, span.End) && (o.Unit == "paragraph" || span.Start == p.Body.Start || emptyLine(p.Src, pages.LineStart(p.Src, span.Start-1))) {
-			span.End = pages.LineAfter(p.Src, span.End)
-		} else if o.Unit == "paragraph" && span.Start > p.Body.Start && emptyLine(p.Src, pages.LineStart(p.Src, span.Start-1)) {
-			span.Start = max(pages.LineStart(p.Src, span.Start-1), p.Body.Start)
-		}
-	}
-	edits := []markup.Edit{{Span: span}}
-	if o.Unit == "item" {
-		edits = append(edits, renumbered(p, span)...)
-	}
-	if err := r.edit(p, edits, o.unitName()+"s deleted", 1); err != nil {
-		return err
-	}
-	r.means(p.Path)
-	more := ""
-	if o.Unit == "item" && items > 1 {
-		more = fmt.Sprintf(", with %s below it", say.Count(items-1, "item"))
-	}
-	r.Did("Deleted the %s containing %s from %s%s", o.unitName(), say.Quote(o.Text), r.Site.Show(p.Path), more)
-	r.headline("delete a %s from %s", o.unitName(), r.Site.Show(p.Path))
-	return nil
+	return s
 }
 
 // cut finds what would go with a place in the text.

@@ -21,9 +21,7 @@ type FixTypos struct{ Located }
 
 func (o *FixTypos) Todo() string { return "Fix typos " + o.Scope.String() }
 
-func (o *FixTypos) Within(s Scope) Operation {
-	return &FixTypos{Located{o.Scope.elsewhere(s)}}
-}
+func (o *FixTypos) Within(s Scope) Operation { return again(o, s) }
 
 var typoWords = func() func(w string) (string, bool) {
 	fixes := map[string]string{}
@@ -97,48 +95,25 @@ func (o *ListMarkers) Todo() string {
 	return fmt.Sprintf("Use “%c” for lists %s", o.Marker, o.Scope)
 }
 
-func (o *ListMarkers) Within(s Scope) Operation {
-	return &ListMarkers{o.Marker, Located{o.Scope.elsewhere(s)}}
-}
+func (o *ListMarkers) Within(s Scope) Operation { return again(o, s) }
 
 var bullet = regexp.MustCompile(`^([ \t>]*(?:[-*+][ \t]+|[0-9]{1,9}[.)][ \t]+)*?)([-*+])(?:[ \t]+\S|[ \t]*\r?$)`)
 
 func (o *ListMarkers) Run(r *Run) error {
-	n, files := 0, 0
-	for _, f := range r.pages() {
-		p, err := r.Site.Page(f)
-		if err != nil || !workspace.IsPage(f) {
-			continue
-		}
-		var edits []markup.Edit
-		for at := p.Body.Start; at < len(p.Src); at = pages.LineAfter(p.Src, at) {
-			line := p.Src[at:pages.LineAfter(p.Src, at)]
-			m := bullet.FindSubmatchIndex(bytes.TrimRight(line, "\n"))
-			if m == nil {
-				continue
-			}
-			k := at + m[4]
-			if p.Src[k] == o.Marker || !r.isBullet(p, k) {
-				continue
-			}
-			edits = append(edits, markup.Edit{Span: markup.Span{Start: k, End: k + 1}, New: []byte{o.Marker}})
-		}
-		if edits = r.keep(p, edits); len(edits) == 0 {
-			continue
-		}
+	n, files, err := r.editEach("list markers changed", func(p *markup.Page) ([]markup.Edit, error) {
+		edits := r.keep(p, o.edits(p))
 		out, err := markup.Apply(p.Src, edits)
-		if err != nil {
-			return err
+		if err != nil || len(edits) == 0 {
+			return nil, err
 		}
-		if q := markup.Parse(f, out); q.Plain(q.Body) != p.Plain(p.Body) || len(q.Headings) != len(p.Headings) || len(q.Code) != len(p.Code) {
-			r.Kept("Left the lists of %s: another marker would change what they say", r.Site.Show(f))
-			continue
+		if q := markup.Parse(p.Path, out); q.Plain(q.Body) != p.Plain(p.Body) || len(q.Headings) != len(p.Headings) || len(q.Code) != len(p.Code) {
+			r.Kept("Left the lists of %s: another marker would change what they say", r.Site.Show(p.Path))
+			return nil, nil
 		}
-		if err := r.edit(p, edits, "list markers changed", len(edits)); err != nil {
-			return err
-		}
-		n += len(edits)
-		files++
+		return edits, nil
+	})
+	if err != nil {
+		return err
 	}
 	if n == 0 {
 		return say.Idle("no list%s has another marker", o.Scope.there())
@@ -148,27 +123,33 @@ func (o *ListMarkers) Run(r *Run) error {
 	return nil
 }
 
+// edits change the markers of a page's lists.
+func (o *ListMarkers) edits(p *markup.Page) (edits []markup.Edit) {
+	if !workspace.IsPage(p.Path) {
+		return nil
+	}
+	for at := p.Body.Start; at < len(p.Src); at = pages.LineAfter(p.Src, at) {
+		line := p.Src[at:pages.LineAfter(p.Src, at)]
+		m := bullet.FindSubmatchIndex(bytes.TrimRight(line, "\n"))
+		if m == nil {
+			continue
+		}
+		k := at + m[4]
+		if p.Src[k] != o.Marker && isBullet(p, k) {
+			edits = append(edits, markup.Edit{Span: markup.Span{Start: k, End: k + 1}, New: []byte{o.Marker}})
+		}
+	}
+	return edits
+}
+
 // isBullet tells a list marker from a character of text, code, a rule or an underline.
-func (r *Run) isBullet(p *markup.Page, at int) bool {
-	for _, c := range p.Code {
-		if at >= c.Span.Start && at < c.Span.End {
-			return false
-		}
-	}
-	for _, t := range p.Tags {
-		if at >= t.Span.Start && at < t.Span.End {
-			return false
-		}
-	}
-	for _, h := range p.Headings {
-		if at >= h.Span.Start && at < h.Span.End {
-			return false
-		}
-	}
-	for _, s := range p.Prose {
-		if at >= s.Start && at < s.End {
-			return false
-		}
+func isBullet(p *markup.Page, at int) bool {
+	holds := func(s markup.Span) bool { return at >= s.Start && at < s.End }
+	if slices.ContainsFunc(p.Code, func(c markup.Code) bool { return holds(c.Span) }) ||
+		slices.ContainsFunc(p.Tags, func(t markup.Tag) bool { return holds(t.Span) }) ||
+		slices.ContainsFunc(p.Headings, func(h markup.Heading) bool { return holds(h.Span) }) ||
+		slices.ContainsFunc(p.Prose, holds) {
+		return false
 	}
 	line := bytes.TrimSpace(p.Src[pages.LineStart(p.Src, at):pages.LineAfter(p.Src, at)])
 	marks := bytes.Count(line, []byte{p.Src[at]})
@@ -185,40 +166,26 @@ func (o *LabelFences) Todo() string {
 	return fmt.Sprintf("Add language %s to bare code fences %s", o.Lang, o.Scope)
 }
 
-func (o *LabelFences) Within(s Scope) Operation {
-	return &LabelFences{o.Lang, Located{o.Scope.elsewhere(s)}}
-}
+func (o *LabelFences) Within(s Scope) Operation { return again(o, s) }
 
 func (o *LabelFences) Run(r *Run) error {
-	n, files := 0, 0
-	for _, f := range r.pages() {
-		p, err := r.Site.Page(f)
-		if err != nil || !workspace.IsPage(f) {
-			continue
-		}
-		var edits []markup.Edit
+	n, files, err := r.editEach("code fences labelled", func(p *markup.Page) (edits []markup.Edit, err error) {
 		for _, c := range p.Code {
-			if c.Inline || c.Lang != "" || c.Info != "" || c.Span.Start == c.Inner.Start {
+			if !workspace.IsPage(p.Path) || c.Inline || c.Lang != "" || c.Info != "" || c.Span.Start == c.Inner.Start {
 				continue
 			}
-			ch := p.Src[c.Span.Start]
-			if ch != '`' && ch != '~' {
-				continue
-			}
-			k := c.Span.Start
-			for k < c.Span.End && p.Src[k] == ch {
+			ch, k := p.Src[c.Span.Start], c.Span.Start
+			for (ch == '`' || ch == '~') && k < c.Span.End && p.Src[k] == ch {
 				k++
 			}
-			edits = append(edits, markup.Edit{Span: markup.Span{Start: k, End: k}, New: []byte(o.Lang)})
+			if k > c.Span.Start {
+				edits = append(edits, markup.Edit{Span: markup.Span{Start: k, End: k}, New: []byte(o.Lang)})
+			}
 		}
-		if edits = r.keep(p, edits); len(edits) == 0 {
-			continue
-		}
-		if err := r.edit(p, edits, "code fences labelled", len(edits)); err != nil {
-			return err
-		}
-		n += len(edits)
-		files++
+		return edits, nil
+	})
+	if err != nil {
+		return err
 	}
 	if n == 0 {
 		return say.Idle("there is no bare code fence%s", o.Scope.there())

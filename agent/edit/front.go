@@ -27,11 +27,7 @@ func (o *SetFront) Todo() string {
 // Keys whose value no page shares with another one.
 var ownValue = map[string]bool{"title": true, "description": true, "sidebarTitle": true, "sidebar_label": true, "slug": true, "permalink": true, "id": true, "url": true}
 
-func (o *SetFront) Within(s Scope) Operation {
-	c := *o
-	c.Scope = o.Scope.elsewhere(s)
-	return &c
-}
+func (o *SetFront) Within(s Scope) Operation { return again(o, s) }
 
 func (o *SetFront) Run(r *Run) error {
 	pages := r.pages()

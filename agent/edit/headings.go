@@ -179,6 +179,32 @@ func sectionEnd(p *markup.Page, i int) int {
 	return p.Body.End
 }
 
+// editEach edits the pages of the scope, in the scope's regions. It returns the number of places and files.
+func (r *Run) editEach(what string, find func(p *markup.Page) ([]markup.Edit, error)) (n, files int, err error) {
+	for _, f := range r.pages() {
+		if err := r.Context.Err(); err != nil {
+			return 0, 0, err
+		}
+		p, err := r.Site.Page(f)
+		if err != nil {
+			continue
+		}
+		edits, err := find(p)
+		if err != nil {
+			return 0, 0, err
+		}
+		if edits = r.keep(p, edits); len(edits) == 0 {
+			continue
+		}
+		if err := r.edit(p, edits, what, len(edits)); err != nil {
+			return 0, 0, err
+		}
+		n += len(edits)
+		files++
+	}
+	return n, files, nil
+}
+
 // edit applies edits to a page and keeps account of it.
 func (r *Run) edit(p *markup.Page, edits []markup.Edit, what string, n int) error {
 	out, err := markup.Apply(p.Src, edits)

@@ -25,11 +25,7 @@ func (o *PointLinks) Todo() string {
 	return fmt.Sprintf("Point %s to %s %s", what, say.Quote(o.To), o.Scope)
 }
 
-func (o *PointLinks) Within(s Scope) Operation {
-	c := *o
-	c.Scope = o.Scope.elsewhere(s)
-	return &c
-}
+func (o *PointLinks) Within(s Scope) Operation { return again(o, s) }
 
 // A named target is an address, or a page with an anchor.
 type named struct {
@@ -57,44 +53,20 @@ func (o *PointLinks) Run(r *Run) error {
 	if err != nil {
 		return err
 	}
-	from, _ := r.named(o.Dest) // one that leads nowhere is found as it is written
-	n, files, anchored := 0, 0, 0
-	edits := map[*markup.Page][]markup.Edit{}
 	list, err := r.readable(r.bounds)
 	if err != nil {
 		return err
 	}
+	from, _ := r.named(o.Dest) // one that leads nowhere is found as it is written
+	n, anchored := 0, 0
+	edits := map[*markup.Page][]markup.Edit{}
 	for _, p := range list {
-		for _, l := range p.Links {
-			if l.At.Start >= l.At.End || l.Kind == markup.ImportLink {
-				continue
-			}
-			t := r.Site.Resolve(p.Path, l)
-			switch {
-			case o.Text != "" && (l.Kind != markup.InlineLink || strings.TrimSpace(l.Text) != strings.TrimSpace(o.Text)):
-				continue
-			case o.Text == "" && l.Dest != o.Dest:
-				if from.file == "" || !t.Local || t.File != from.file {
-					continue
-				}
-				if "#"+t.Fragment != from.anchor && (t.Fragment != "" || from.anchor != "") {
-					anchored++
-					continue
-				}
-			}
-			next := to.address
-			switch {
-			case to.file == "":
-			case t.Local:
-				t.ByAlias = false // the link leads to another page now
-				next = r.Site.Address(p.Path, t, to.file, strings.TrimSuffix(l.Dest, "#"+t.Fragment)) + to.anchor
-			default:
-				next = pages.Relative(path.Dir(p.Path), to.file) + to.anchor
-			}
-			edits[p] = append(edits[p], markup.Edit{Span: l.At, New: []byte(next)})
+		found, others := o.edits(r, p, from, to)
+		anchored += others
+		if found = r.keep(p, found); len(found) > 0 {
+			edits[p] = found
+			n += len(found)
 		}
-		edits[p] = r.keep(p, edits[p])
-		n += len(edits[p])
 	}
 	what := "no link leads to " + say.Quote(o.Dest)
 	if o.Text != "" {
@@ -109,20 +81,49 @@ func (o *PointLinks) Run(r *Run) error {
 		return say.Refuse("%d links have the text %s %s, so none is certain", n, say.Quote(o.Text), o.Scope)
 	}
 	for _, p := range inOrder(edits) {
-		if len(edits[p]) == 0 {
-			continue
-		}
 		if err := r.edit(p, edits[p], "links changed", len(edits[p])); err != nil {
 			return err
 		}
-		files++
 	}
 	if anchored > 0 {
 		r.Kept("Left %s to anchors of %s", say.Count(anchored, "link"), say.Quote(o.Dest))
 	}
-	r.Did("Pointed %s in %s to %s", say.Count(n, "link"), say.Count(files, "file"), say.Quote(o.To))
+	r.Did("Pointed %s in %s to %s", say.Count(n, "link"), say.Count(len(edits), "file"), say.Quote(o.To))
 	r.headline("point links to %s", say.Quote(o.To))
 	return nil
+}
+
+// edits point the links of a page that are meant to their new target. It also counts those to other anchors of the old one.
+func (o *PointLinks) edits(r *Run, p *markup.Page, from, to named) (edits []markup.Edit, anchored int) {
+	for _, l := range p.Links {
+		if l.At.Start >= l.At.End || l.Kind == markup.ImportLink {
+			continue
+		}
+		t := r.Site.Resolve(p.Path, l)
+		switch {
+		case o.Text != "":
+			if l.Kind != markup.InlineLink || strings.TrimSpace(l.Text) != strings.TrimSpace(o.Text) {
+				continue
+			}
+		case l.Dest == o.Dest:
+		case from.file == "" || !t.Local || t.File != from.file:
+			continue
+		case "#"+t.Fragment != from.anchor && (t.Fragment != "" || from.anchor != ""):
+			anchored++
+			continue
+		}
+		next := to.address
+		switch {
+		case to.file == "":
+		case t.Local:
+			t.ByAlias = false // the link leads to another page now
+			next = r.Site.Address(p.Path, t, to.file, strings.TrimSuffix(l.Dest, "#"+t.Fragment)) + to.anchor
+		default:
+			next = pages.Relative(path.Dir(p.Path), to.file) + to.anchor
+		}
+		edits = append(edits, markup.Edit{Span: l.At, New: []byte(next)})
+	}
+	return edits, anchored
 }
 
 // Fix broken links.
@@ -130,22 +131,11 @@ type FixLinks struct{ Located }
 
 func (o *FixLinks) Todo() string { return "Fix broken internal links " + o.Scope.String() }
 
-func (o *FixLinks) Within(s Scope) Operation {
-	return &FixLinks{Located{o.Scope.elsewhere(s)}}
-}
+func (o *FixLinks) Within(s Scope) Operation { return again(o, s) }
 
 func (o *FixLinks) Run(r *Run) error {
-	fixed, files := 0, 0
 	var left []string
-	for _, f := range r.pages() {
-		if err := r.Context.Err(); err != nil {
-			return err
-		}
-		p, err := r.Site.Page(f)
-		if err != nil {
-			continue
-		}
-		var edits []markup.Edit
+	fixed, files, err := r.editEach("links fixed", func(p *markup.Page) (edits []markup.Edit, err error) {
 		regions, whole := r.bounds.within(p)
 		for _, l := range r.Site.Broken(p) {
 			if !whole && !inside(l.At, regions) {
@@ -153,19 +143,15 @@ func (o *FixLinks) Run(r *Run) error {
 			}
 			next, ok := r.Site.Repair(p, l)
 			if !ok || next == l.Dest {
-				left = append(left, r.Site.Show(f)+": "+say.OneLine(l.Dest, 120))
+				left = append(left, r.Site.Show(p.Path)+": "+say.OneLine(l.Dest, 120))
 				continue
 			}
 			edits = append(edits, markup.Edit{Span: l.At, New: []byte(next)})
 		}
-		if len(edits) == 0 {
-			continue
-		}
-		if err := r.edit(p, edits, "links fixed", len(edits)); err != nil {
-			return err
-		}
-		fixed += len(edits)
-		files++
+		return edits, nil
+	})
+	if err != nil {
+		return err
 	}
 	for _, l := range left {
 		r.Kept("No certain target for the link in %s", l)
@@ -176,12 +162,11 @@ func (o *FixLinks) Run(r *Run) error {
 		}
 		return say.Idle("there is no broken internal link%s", o.Scope.there())
 	}
-	r.Did("Fixed %s in %s%s", say.Count(fixed, "broken link"), say.Count(files, "file"), func() string {
-		if len(left) > 0 {
-			return fmt.Sprintf("; %d more have no certain target", len(left))
-		}
-		return ""
-	}())
+	more := ""
+	if len(left) > 0 {
+		more = fmt.Sprintf("; %d more have no certain target", len(left))
+	}
+	r.Did("Fixed %s in %s%s", say.Count(fixed, "broken link"), say.Count(files, "file"), more)
 	r.headline("fix broken links")
 	return nil
 }

@@ -22,32 +22,76 @@ type Move struct {
 func (o *Move) Todo() string { return fmt.Sprintf("Move %s to %s", o.From, o.To) }
 
 func (o *Move) Run(r *Run) error {
-	below, dir := r.Site.Below(strings.Trim(strings.TrimPrefix(o.From, "./"), "/"))
+	below, dir := r.Site.Below(folderName(o.From))
 	if dir && (o.Folder || strings.HasSuffix(o.From, "/")) {
 		return o.moveFolder(r, below)
 	}
 	if o.Folder {
 		return say.Refuse("there is no folder %s", say.Quote(o.From))
 	}
-	from, err := r.Site.Find(o.From)
+	from, err := o.source(r, dir)
 	if err != nil {
 		return err
 	}
-	if dir && workspace.IsIndex(from) && !strings.EqualFold(path.Base(o.From), path.Base(from)) {
-		return say.Refuse("%s is a folder; say “move the folder …”, or name one of its pages, as %s", say.Quote(o.From), r.Site.Show(from))
-	}
-	if !workspace.IsPage(from) {
-		return say.Refuse("%s is no Markdown page", r.Site.Show(from))
-	}
-	if err := r.Files.Writable(from); err != nil {
+	to, err := o.target(r, from)
+	if err != nil {
 		return err
 	}
+	nav, err := r.Site.Navigation()
+	if err != nil {
+		return err
+	}
+	self, links, err := r.linksThatFollow(from, to)
+	if err != nil {
+		return err
+	}
+	namings := r.Site.Named(from)
+	id, sidebar := r.Site.ID(from)
+	if err := r.Files.Move(from, to); err != nil { // its new address is known from here on
+		return err
+	}
+	n, err := r.rewriteLinks(self, links, to)
+	if err != nil {
+		return err
+	}
+	r.Did("Moved %s to %s; %s rewritten", r.Site.Show(from), r.Site.Show(to), say.Count(n, "link"))
+	r.headline("move %s to %s", r.Site.Show(from), r.Site.Show(to))
+	if nav != nil {
+		if err := r.moveInNavigation(nav, from, to); err != nil {
+			return err
+		}
+	}
+	return r.moveInPrograms(namings, id, sidebar, from, to)
+}
+
+// folderName is a name as it would be that of a folder.
+func folderName(name string) string { return strings.Trim(strings.TrimPrefix(name, "./"), "/") }
+
+// source settles which page is moved.
+func (o *Move) source(r *Run, dir bool) (string, error) {
+	from, err := r.Site.Find(o.From)
+	switch {
+	case err != nil:
+		return "", err
+	case dir && workspace.IsIndex(from) && !strings.EqualFold(path.Base(o.From), path.Base(from)):
+		return "", say.Refuse("%s is a folder; say “move the folder …”, or name one of its pages, as %s", say.Quote(o.From), r.Site.Show(from))
+	case !workspace.IsPage(from):
+		return "", say.Refuse("%s is no Markdown page", r.Site.Show(from))
+	}
+	return from, r.Files.Writable(from)
+}
+
+// target settles where the page goes: what is moved to a folder keeps its name, and a name alone keeps the page in its folder.
+func (o *Move) target(r *Run, from string) (string, error) {
 	name := o.To
-	dirName := strings.Trim(strings.TrimPrefix(name, "./"), "/")
-	if strings.HasSuffix(name, "/") || !workspace.IsPage(name) && dirName != "" && workspace.CleanPath(dirName) == nil && (r.Files.IsDir(path.Join(r.Files.DocsDir, dirName)) || r.Files.IsDir(path.Join(r.Site.Root, dirName))) {
+	isFolder := func(dir string) bool {
+		return dir != "" && workspace.CleanPath(dir) == nil &&
+			(r.Files.IsDir(path.Join(r.Files.DocsDir, dir)) || r.Files.IsDir(path.Join(r.Site.Root, dir)))
+	}
+	if strings.HasSuffix(name, "/") || !workspace.IsPage(name) && isFolder(folderName(name)) {
 		name = strings.TrimSuffix(name, "/") + "/" + path.Base(from)
 	}
-	if !strings.Contains(strings.TrimPrefix(name, "/"), "/") && !workspace.IsPage(name) && !strings.HasPrefix(name, "/") {
+	if !strings.Contains(name, "/") && !workspace.IsPage(name) {
 		name = path.Join(path.Dir(r.Site.Show(from)), name)
 	}
 	if !workspace.IsPage(name) {
@@ -55,36 +99,41 @@ func (o *Move) Run(r *Run) error {
 	}
 	to, err := r.Site.Fresh(name)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if to == from {
-		return say.Idle("%s is there already", r.Site.Show(to))
+		return "", say.Idle("%s is there already", r.Site.Show(to))
 	}
-	if r.Files.Exists(to) {
-		return say.Refuse("%s exists already", r.Site.Show(to))
+	return to, r.vacant(to, from)
+}
+
+// vacant refuses a path where a file is, or whose address is that of another page than the one that moves there.
+func (r *Run) vacant(f, from string) error {
+	if r.Files.Exists(f) {
+		return say.Refuse("%s exists already", r.Site.Show(f))
 	}
 	for _, ext := range []string{".md", ".mdx", ".markdown"} {
-		if other := r.Files.Twin(workspace.Stem(to) + ext); other != "" && other != from {
+		if other := r.Files.Twin(workspace.Stem(f) + ext); other != "" && other != from {
 			return say.Refuse("%s exists already and has the same address", r.Site.Show(other))
 		}
 	}
-	nav, err := r.Site.Navigation()
-	if err != nil {
-		return err
-	}
+	return nil
+}
 
+// A followingLink has to be rewritten where a page moves: it leads to the page, or stands in it.
+type followingLink struct {
+	page *markup.Page
+	link markup.Link
+	to   pages.Target
+	file string // that it is to lead to; empty where it leads nowhere
+}
+
+// linksThatFollow gives the page that moves and the links that have to follow it.
+func (r *Run) linksThatFollow(from, to string) (self *markup.Page, links []followingLink, err error) {
 	all, err := r.Site.All()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	type passage struct { // a link that has to follow
-		page *markup.Page
-		link markup.Link
-		to   pages.Target
-		file string
-	}
-	var follow []passage
-	var self *markup.Page
 	for _, p := range all {
 		if p.Path == from {
 			self = p
@@ -104,51 +153,24 @@ func (o *Move) Run(r *Run) error {
 			case p.Path != from || t.Form == pages.RootForm || t.Form == pages.SiteForm:
 				continue
 			}
-			follow = append(follow, passage{p, l, t, file})
+			links = append(links, followingLink{p, l, t, file})
 		}
 	}
 	if self == nil {
-		return say.Refuse("%s cannot be read as text", r.Site.Show(from))
+		return nil, nil, say.Refuse("%s cannot be read as text", r.Site.Show(from))
 	}
-	namings := r.Site.Named(from)
-	id, sidebar := r.Site.ID(from)
-	if err := r.Files.Move(from, to); err != nil { // its new address is known from here on
-		return err
-	}
+	return self, links, nil
+}
+
+// rewriteLinks makes links follow a page that is at its new place already, writes it with its own, and gives their number.
+func (r *Run) rewriteLinks(self *markup.Page, links []followingLink, to string) (int, error) {
+	from := self.Path
 	edits := map[*markup.Page][]markup.Edit{}
-	links, others := 0, 0
-	for _, f := range follow {
-		p, l, t, at := f.page, f.link, f.to, f.page.Path
-		if at == from {
-			at = to
-		}
-		var next string
-		if f.file == "" { // leads nowhere that is known; it shall lead there still
-			d, rest, ok := pages.LocalPath(l.Dest)
-			if !ok || strings.Contains(l.Dest, "%") {
-				continue
-			}
-			next = pages.Relative(path.Dir(to), path.Join(path.Dir(from), d))
-			if strings.HasPrefix(d, "./") && !strings.HasPrefix(next, ".") {
-				next = "./" + next
-			}
-			if strings.HasSuffix(d, "/") {
-				next += "/"
-			}
-			next += rest
-		} else if l.Kind == markup.ImportLink {
-			next = r.importPath(at, t, f.file, l.Dest)
-		} else {
-			next = r.Site.Address(at, t, f.file, l.Dest)
-		}
-		if next == l.Dest {
-			continue
-		}
-		edits[p] = append(edits[p], markup.Edit{Span: l.At, New: []byte(next)})
-		if p.Path == from {
-			others++
-		} else {
-			links++
+	n := 0
+	for _, f := range links {
+		if next := r.following(f, from, to); next != f.link.Dest {
+			edits[f.page] = append(edits[f.page], markup.Edit{Span: f.link.At, New: []byte(next)})
+			n++
 		}
 	}
 	for _, p := range inOrder(edits) {
@@ -156,34 +178,54 @@ func (o *Move) Run(r *Run) error {
 			continue
 		}
 		if err := r.edit(p, edits[p], "links rewritten", len(edits[p])); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	out, err := markup.Apply(self.Src, edits[self])
 	if err != nil {
-		return fmt.Errorf("rewrite the links of %s: %w", from, err)
+		return 0, fmt.Errorf("rewrite the links of %s: %w", from, err)
 	}
 	if err := r.Files.Write(to, out); err != nil {
-		return err
+		return 0, err
 	}
 	r.moved(from, to)
 	r.Tally(to, "page moved", 1)
-	if others > 0 {
-		r.Tally(to, "links rewritten", others)
+	if own := len(edits[self]); own > 0 {
+		r.Tally(to, "links rewritten", own)
 	}
-	r.Did("Moved %s to %s; %s rewritten", r.Site.Show(from), r.Site.Show(to), say.Count(links+others, "link"))
-	r.headline("move %s to %s", r.Site.Show(from), r.Site.Show(to))
-	if nav != nil {
-		if err := r.moveInNavigation(nav, from, to); err != nil {
-			return err
-		}
+	return n, nil
+}
+
+// following is the destination that a link has after the move.
+func (r *Run) following(f followingLink, from, to string) string {
+	at := f.page.Path
+	if at == from {
+		at = to
 	}
-	return r.moveInPrograms(namings, id, sidebar, from, to)
+	switch {
+	case f.file != "" && f.link.Kind == markup.ImportLink:
+		return r.importPath(at, f.to, f.file, f.link.Dest)
+	case f.file != "":
+		return r.Site.Address(at, f.to, f.file, f.link.Dest)
+	}
+	// It leads nowhere that is known; it shall lead there still.
+	d, rest, ok := pages.LocalPath(f.link.Dest)
+	if !ok || strings.Contains(f.link.Dest, "%") {
+		return f.link.Dest
+	}
+	next := pages.Relative(path.Dir(to), path.Join(path.Dir(from), d))
+	if strings.HasPrefix(d, "./") && !strings.HasPrefix(next, ".") {
+		next = "./" + next
+	}
+	if strings.HasSuffix(d, "/") {
+		next += "/"
+	}
+	return next + rest
 }
 
 // moveFolder moves the pages of a folder; its other files stay where they are.
 func (o *Move) moveFolder(r *Run, pages []string) error {
-	from, to := strings.Trim(strings.TrimPrefix(o.From, "./"), "/"), strings.Trim(strings.TrimPrefix(o.To, "./"), "/")
+	from, to := folderName(o.From), folderName(o.To)
 	if len(pages) == 0 {
 		return say.Refuse("the folder %s has no pages", say.Quote(o.From))
 	}

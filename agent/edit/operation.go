@@ -17,6 +17,18 @@ type Scoped interface {
 	Within(s Scope) Operation
 }
 
+// again is an operation as it is done again: in the places of another scope.
+func again[T any, P interface {
+	*T
+	Operation
+}](op P, s Scope) Operation {
+	other := *op
+	where := P(&other).Where()
+	*where = where.elsewhere(s)
+	return P(&other)
+}
+
+// Many are the operations of one instruction.
 type Many []Operation
 
 // Members are the operations that one instruction asks for.

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -24,13 +25,8 @@ func (o *Create) Run(r *Run) error {
 	if err != nil {
 		return err
 	}
-	if r.Files.Exists(f) {
-		return say.Refuse("%s exists already", r.Site.Show(f))
-	}
-	for _, ext := range []string{".md", ".mdx", ".markdown"} {
-		if other := r.Files.Twin(workspace.Stem(f) + ext); other != "" {
-			return say.Refuse("%s exists already and has the same address", r.Site.Show(other))
-		}
+	if err := r.vacant(f, ""); err != nil {
+		return err
 	}
 	title := say.OneLine(o.Title, 200)
 	if title == "" {
@@ -64,83 +60,28 @@ func (o *DeletePage) Todo() string {
 }
 
 func (o *DeletePage) Run(r *Run) error {
-	f, err := r.Site.Find(o.Page)
-	_, dir := r.Site.Below(strings.Trim(strings.TrimPrefix(o.Page, "./"), "/"))
-	if dir && (strings.HasSuffix(o.Page, "/") || err == nil && workspace.IsIndex(f) && !strings.EqualFold(path.Base(o.Page), path.Base(f))) {
-		return say.Refuse("%s is a folder; name the page", say.Quote(o.Page))
-	}
+	f, err := o.file(r)
 	if err != nil {
 		return err
 	}
-	if !workspace.IsPage(f) {
-		return say.Refuse("%s is no Markdown page", r.Site.Show(f))
-	}
-	if err := r.Files.Writable(f); err != nil {
-		return err
-	}
-	in, err := r.Site.Inbound(f)
+	links, err := r.Site.Inbound(f)
 	if err != nil {
 		return err
 	}
-	in = slices.DeleteFunc(in, func(l pages.Inbound) bool { return l.Page.Path == f })
-	edits := map[*markup.Page][]markup.Edit{}
-	listed := 0
-	in = slices.DeleteFunc(in, func(l pages.Inbound) bool { // an entry of a page that is the navigation goes as a whole
+	links = slices.DeleteFunc(links, func(l pages.Inbound) bool { return l.Page.Path == f })
+	entries := map[*markup.Page][]markup.Edit{}
+	links = slices.DeleteFunc(links, func(l pages.Inbound) bool { // an entry of a page that is the navigation goes as a whole
 		at, ok := summaryEntry(l)
 		if ok {
-			edits[l.Page] = append(edits[l.Page], markup.Edit{Span: at})
-			listed++
+			entries[l.Page] = append(entries[l.Page], markup.Edit{Span: at})
 		}
 		return ok
 	})
-	summaries := inOrder(edits)
-	if len(in) > 0 && !o.Unlink {
-		var from []string
-		for _, l := range in {
-			if n := r.Site.Show(l.Page.Path); !slices.Contains(from, n) {
-				from = append(from, n)
-			}
-		}
-		return say.Refuse("%s is linked to %s, from %s; end the instruction with “and unlink it” to turn these links into text", r.Site.Show(f), say.Times(len(in)), say.List(from))
+	if len(links) > 0 && !o.Unlink {
+		return r.linkedFrom(f, links)
 	}
-	n := 0
-	for _, l := range in {
-		switch l.Link.Kind {
-		case markup.InlineLink:
-			if l.Link.Inner.Start >= l.Link.Inner.End {
-				return say.Refuse("a link to it in %s has no text to leave", r.Site.Show(l.Page.Path))
-			}
-			edits[l.Page] = append(edits[l.Page],
-				markup.Edit{Span: markup.Span{Start: l.Link.Span.Start, End: l.Link.Inner.Start}},
-				markup.Edit{Span: markup.Span{Start: l.Link.Inner.End, End: l.Link.Span.End}})
-		case markup.ReferenceDefinition:
-			for _, use := range l.Page.Links {
-				if use.Kind == markup.ReferenceLink && use.Dest == strings.ReplaceAll(l.Link.Dest, `\`, "") && use.Inner.Start < use.Inner.End {
-					edits[l.Page] = append(edits[l.Page],
-						markup.Edit{Span: markup.Span{Start: use.Span.Start, End: use.Inner.Start}},
-						markup.Edit{Span: markup.Span{Start: use.Inner.End, End: use.Span.End}})
-				}
-			}
-			edits[l.Page] = append(edits[l.Page], markup.Edit{Span: markup.Span{Start: pages.LineStart(l.Page.Src, l.Link.Span.Start), End: pages.LineAfter(l.Page.Src, l.Link.Span.End)}})
-		default:
-			return say.Refuse("%s is used by a component or an import in %s, which cannot be unlinked", r.Site.Show(f), r.Site.Show(l.Page.Path))
-		}
-		n++
-	}
-	for _, p := range inOrder(edits) {
-		k := 0
-		for _, l := range in {
-			if l.Page == p {
-				k++
-			}
-		}
-		what, n := "links turned into text", k
-		if k == 0 {
-			what, n = "navigation entries removed", len(edits[p])
-		}
-		if err := r.edit(p, edits[p], what, n); err != nil {
-			return err
-		}
+	if err := r.unlink(f, links, entries); err != nil {
+		return err
 	}
 	nav, err := r.Site.Navigation()
 	if err != nil {
@@ -158,31 +99,104 @@ func (o *DeletePage) Run(r *Run) error {
 	}
 	r.means(f)
 	r.Tally(f, "page deleted", 1)
-	if n > 0 {
-		r.Did("Deleted %s; %s to it turned into text", r.Site.Show(f), say.Count(n, "link"))
+	if len(links) > 0 {
+		r.Did("Deleted %s; %s to it turned into text", r.Site.Show(f), say.Count(len(links), "link"))
 	} else {
 		r.Did("Deleted %s", r.Site.Show(f))
 	}
 	r.headline("delete the page %s", r.Site.Show(f))
-	if r.Done = append(r.Done, dropped...); listed > 0 {
-		r.Did("Removed it from the navigation in %s", say.List(pathsOf(summaries)))
+	if r.Done = append(r.Done, dropped...); len(entries) > 0 {
+		r.Did("Removed it from the navigation in %s", say.List(pathsOf(inOrder(entries))))
 	}
 	defer r.stillNamed(f, id)
 	if nav == nil {
 		return nil
 	}
-	k, err := nav.Drop(f)
-	if err != nil {
+	n, err := nav.Drop(f)
+	if err != nil || n == 0 {
 		return err
 	}
-	if k > 0 {
-		if err := r.Files.Write(nav.File, nav.Src); err != nil {
+	r.Tally(nav.File, "navigation entries removed", n)
+	r.Did("Removed it from the navigation")
+	return r.Files.Write(nav.File, nav.Src)
+}
+
+// file settles which page is deleted.
+func (o *DeletePage) file(r *Run) (string, error) {
+	f, err := r.Site.Find(o.Page)
+	_, dir := r.Site.Below(folderName(o.Page))
+	switch {
+	case dir && (strings.HasSuffix(o.Page, "/") || err == nil && workspace.IsIndex(f) && !strings.EqualFold(path.Base(o.Page), path.Base(f))):
+		return "", say.Refuse("%s is a folder; name the page", say.Quote(o.Page))
+	case err != nil:
+		return "", err
+	case !workspace.IsPage(f):
+		return "", say.Refuse("%s is no Markdown page", r.Site.Show(f))
+	}
+	return f, r.Files.Writable(f)
+}
+
+// linkedFrom refuses to delete a page that others link to.
+func (r *Run) linkedFrom(f string, links []pages.Inbound) error {
+	var from []string
+	for _, l := range links {
+		if n := r.Site.Show(l.Page.Path); !slices.Contains(from, n) {
+			from = append(from, n)
+		}
+	}
+	return say.Refuse("%s is linked to %s, from %s; end the instruction with “and unlink it” to turn these links into text", r.Site.Show(f), say.Times(len(links)), say.List(from))
+}
+
+// unlink turns the links to a page into text, and makes the edits of the pages that list it.
+func (r *Run) unlink(f string, links []pages.Inbound, entries map[*markup.Page][]markup.Edit) error {
+	edits := maps.Clone(entries)
+	turned := map[*markup.Page]int{}
+	for _, l := range links {
+		cuts, err := r.unlinked(f, l)
+		if err != nil {
 			return err
 		}
-		r.Tally(nav.File, "navigation entries removed", k)
-		r.Did("Removed it from the navigation")
+		edits[l.Page] = append(edits[l.Page], cuts...)
+		turned[l.Page]++
+	}
+	for _, p := range inOrder(edits) {
+		what, n := "links turned into text", turned[p]
+		if n == 0 {
+			what, n = "navigation entries removed", len(edits[p])
+		}
+		if err := r.edit(p, edits[p], what, n); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// unlinked gives the edits that leave the text of a link.
+func (r *Run) unlinked(f string, l pages.Inbound) ([]markup.Edit, error) {
+	text := func(l markup.Link) []markup.Edit {
+		return []markup.Edit{{Span: markup.Span{Start: l.Span.Start, End: l.Inner.Start}}, {Span: markup.Span{Start: l.Inner.End, End: l.Span.End}}}
+	}
+	switch l.Link.Kind {
+	case markup.InlineLink:
+		if l.Link.Inner.Start >= l.Link.Inner.End {
+			return nil, say.Refuse("a link to it in %s has no text to leave", r.Site.Show(l.Page.Path))
+		}
+		return text(l.Link), nil
+	case markup.ReferenceDefinition:
+		var edits []markup.Edit
+		for _, use := range l.Page.Links {
+			if use.Kind == markup.ReferenceLink && use.Dest == strings.ReplaceAll(l.Link.Dest, `\`, "") && use.Inner.Start < use.Inner.End {
+				edits = append(edits, text(use)...)
+			}
+		}
+		return append(edits, markup.Edit{Span: linesOf(l.Page.Src, l.Link.Span)}), nil
+	}
+	return nil, say.Refuse("%s is used by a component or an import in %s, which cannot be unlinked", r.Site.Show(f), r.Site.Show(l.Page.Path))
+}
+
+// linesOf takes in the whole lines that a span stands in.
+func linesOf(src []byte, s markup.Span) markup.Span {
+	return markup.Span{Start: pages.LineStart(src, s.Start), End: pages.LineAfter(src, s.End)}
 }
 
 // summaryEntry is the line of a list that names a page in a page that is the navigation: mdBook's SUMMARY.md, or docsify's bars.

@@ -119,46 +119,49 @@ func (r *Run) stillNamed(page, id string) {
 	programs := r.Site.Programs()
 	looked := 0
 	for _, f := range r.Files.List() {
-		rel, ok := site.Relative(r.Files.DocsDir, f)
-		if !ok || strings.Contains("/"+f, "/node_modules/") {
-			continue
-		}
-		if f == r.Site.NavigationFile() && path.Ext(f) == ".json" && r.Files.Writable(f) == nil {
-			continue // it was edited, and its redirects name what was there
-		}
-		tree := false // a page of Sphinx's that lists others
-		if workspace.IsPage(f) {
-			p, err := r.Site.Page(f)
-			if tree = err == nil && bytes.Contains(p.Src, []byte("{toctree}")); !tree {
-				continue
-			}
-		}
-		if !tree && !site.Concerns(rel) && !tables.MatchString(f) && !slices.Contains(programs, f) && !(split && path.Ext(f) == ".json") {
+		if !r.mayName(f, split && path.Ext(f) == ".json" || slices.Contains(programs, f)) {
 			continue
 		}
 		if looked++; looked > most {
 			return
 		}
 		src, err := r.Files.Read(f)
-		if err != nil || !workspace.IsText(src) {
-			continue
-		}
-		names := []string{}
-		for _, dir := range []string{path.Dir(f), r.Files.DocsDir, r.Site.Root, r.Site.Generator.Content()} {
-			if dir == "" || dir == "." {
-				names = append(names, workspace.Stem(page))
-			} else if name, ok := strings.CutPrefix(workspace.Stem(page), dir+"/"); ok {
-				names = append(names, name)
-			}
-		}
-		if id != "" {
-			names = append(names, id)
-		}
-		slices.Sort(names)
-		if names = slices.Compact(names); namesAny(f, string(src), names) {
+		if err == nil && workspace.IsText(src) && namesAny(f, string(src), r.namesFrom(f, page, id)) {
 			r.Kept("%s still names %s: change it by hand", r.Site.Show(f), r.Site.Show(page))
 		}
 	}
+}
+
+// mayName tells whether a file may list pages and was not edited by this operation. known says that it lists some.
+func (r *Run) mayName(f string, known bool) bool {
+	rel, ok := site.Relative(r.Files.DocsDir, f)
+	switch {
+	case !ok || strings.Contains("/"+f, "/node_modules/"):
+		return false
+	case f == r.Site.NavigationFile() && path.Ext(f) == ".json" && r.Files.Writable(f) == nil:
+		return false // it was edited, and its redirects name what was there
+	case workspace.IsPage(f): // one of Sphinx's that lists others
+		p, err := r.Site.Page(f)
+		return err == nil && bytes.Contains(p.Src, []byte("{toctree}"))
+	}
+	return known || site.Concerns(rel) || tables.MatchString(f)
+}
+
+// namesFrom are the names that a file may have for a page.
+func (r *Run) namesFrom(f, page, id string) (names []string) {
+	stem := workspace.Stem(page)
+	for _, dir := range []string{path.Dir(f), r.Files.DocsDir, r.Site.Root, r.Site.Generator.Content()} {
+		if dir == "" || dir == "." {
+			names = append(names, stem)
+		} else if name, ok := strings.CutPrefix(stem, dir+"/"); ok {
+			names = append(names, name)
+		}
+	}
+	if id != "" {
+		names = append(names, id)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // namesAny tells whether a file names one of some paths as a whole: in quotes, on a line of its own, or in a list of YAML.

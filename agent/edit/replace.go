@@ -31,11 +31,7 @@ func (o *Replace) Todo() string {
 	return fmt.Sprintf("Replace %s with %s %s", say.Quote(o.From), say.Quote(o.To), o.Scope)
 }
 
-func (o *Replace) Within(s Scope) Operation {
-	c := *o
-	c.Scope = o.Scope.elsewhere(s)
-	return &c
-}
+func (o *Replace) Within(s Scope) Operation { return again(o, s) }
 
 func (o *Replace) Run(r *Run) error {
 	if strings.TrimSpace(o.From) == "" {
@@ -100,11 +96,7 @@ func (o *Rename) Todo() string {
 	return fmt.Sprintf("Rename %s to %s %s", say.Quote(o.From), say.Quote(o.To), o.Scope)
 }
 
-func (o *Rename) Within(s Scope) Operation {
-	c := *o
-	c.Scope = o.Scope.elsewhere(s)
-	return &c
-}
+func (o *Rename) Within(s Scope) Operation { return again(o, s) }
 
 func (o *Rename) Run(r *Run) error {
 	_, dir := r.Site.Below(strings.TrimSuffix(o.From, "/"))

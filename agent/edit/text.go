@@ -72,38 +72,7 @@ func (r *Run) oneMeaning(s Scope, pages []string, find finder, what string) erro
 
 // rewrite changes the text of a page and gives the new source with the number of places.
 func rewrite(p *markup.Page, re reach, find finder) ([]byte, int, error) {
-	var spans []markup.Span
-	if re.raw {
-		at := p.Body.Start
-		for _, c := range p.Code {
-			if !c.Inline && !re.code && c.Span.Start >= at {
-				spans = append(spans, markup.Span{Start: at, End: c.Span.Start})
-				at = c.Span.End
-			}
-		}
-		spans = append(spans, markup.Span{Start: at, End: p.Body.End})
-	} else {
-		spans = append(spans, p.Prose...)
-		for _, t := range p.Tags {
-			for _, a := range t.Attrs {
-				if v, ok := p.AttrText(t, a); ok {
-					spans = append(spans, v)
-				}
-			}
-		}
-		if re.code {
-			for _, c := range p.Code {
-				spans = append(spans, c.Inner)
-			}
-		}
-		if re.links {
-			for _, l := range p.Links {
-				if l.At.Start < l.At.End {
-					spans = append(spans, l.At)
-				}
-			}
-		}
-	}
+	spans := re.spans(p)
 	slices.SortFunc(spans, func(a, b markup.Span) int { return a.Start - b.Start })
 	regions, everywhere := re.bounds.within(p)
 	if !everywhere {
@@ -122,31 +91,77 @@ func rewrite(p *markup.Page, re reach, find finder) ([]byte, int, error) {
 		}
 	}
 	if re.front && p.Front.Values != nil {
-		for _, key := range frontText {
-			v, ok := p.Front.Values[key].(string)
-			if !ok {
-				continue
-			}
-			if at, found := p.FrontValue(key); !everywhere && (!found || !inside(at, regions)) {
-				continue
-			}
-			now, k := inString(v, find)
-			if k == 0 {
-				continue
-			}
-			e, err := frontEdit(p, key, now, find, k)
-			if err != nil {
-				return nil, 0, say.Refuse("%v", err)
-			}
-			edits = append(edits, e...)
-			n += k
+		front, k, err := rewriteFront(p, regions, everywhere, find)
+		if err != nil {
+			return nil, 0, err
 		}
+		edits = append(edits, front...)
+		n += k
 	}
 	if n == 0 {
 		return p.Src, 0, nil
 	}
 	out, err := markup.Apply(p.Src, edits)
 	return out, n, err
+}
+
+// spans are the stretches of a page that may be touched.
+func (re reach) spans(p *markup.Page) (spans []markup.Span) {
+	if re.raw {
+		at := p.Body.Start
+		for _, c := range p.Code {
+			if !c.Inline && !re.code && c.Span.Start >= at {
+				spans = append(spans, markup.Span{Start: at, End: c.Span.Start})
+				at = c.Span.End
+			}
+		}
+		return append(spans, markup.Span{Start: at, End: p.Body.End})
+	}
+	spans = append(spans, p.Prose...)
+	for _, t := range p.Tags {
+		for _, a := range t.Attrs {
+			if v, ok := p.AttrText(t, a); ok {
+				spans = append(spans, v)
+			}
+		}
+	}
+	if re.code {
+		for _, c := range p.Code {
+			spans = append(spans, c.Inner)
+		}
+	}
+	if re.links {
+		for _, l := range p.Links {
+			if l.At.Start < l.At.End {
+				spans = append(spans, l.At)
+			}
+		}
+	}
+	return spans
+}
+
+// rewriteFront changes the texts of the front matter.
+func rewriteFront(p *markup.Page, regions []markup.Span, everywhere bool, find finder) (edits []markup.Edit, n int, err error) {
+	for _, key := range frontText {
+		v, ok := p.Front.Values[key].(string)
+		if !ok {
+			continue
+		}
+		if at, found := p.FrontValue(key); !everywhere && (!found || !inside(at, regions)) {
+			continue
+		}
+		now, k := inString(v, find)
+		if k == 0 {
+			continue
+		}
+		e, err := frontEdit(p, key, now, find, k)
+		if err != nil {
+			return nil, 0, say.Refuse("%v", err)
+		}
+		edits = append(edits, e...)
+		n += k
+	}
+	return edits, n, nil
 }
 
 func inString(s string, find finder) (string, int) {
@@ -393,31 +408,30 @@ func codeLike(src []byte, sp, at markup.Span, slashed, hyphened bool) bool {
 		return true
 	}
 	for _, part := range [][]byte{before, after} {
-		if bytes.ContainsAny(part, "_@=\\$#%") || bytes.Contains(part, []byte("::")) || bytes.Contains(part, []byte("://")) || bytes.Contains(part, []byte("--")) {
-			return true
-		}
-		if bytes.IndexByte(part, '/') >= 0 && !slashed {
+		if codeMarks.Match(part) || bytes.IndexByte(part, '/') >= 0 && !slashed {
 			return true
 		}
 	}
-	// name-tool, my-name: names of programs and hosts, unless written as the term is
-	if !hyphened {
-		if n := len(before); n > 1 && before[n-1] == '-' && isWordRune(rune(before[n-2])) {
-			return true
-		}
-		if len(after) > 1 && after[0] == '-' && isWordRune(rune(after[1])) {
-			return true
-		}
+	joined := func(by byte) bool { // to the word before
+		n := len(before)
+		return n > 1 && before[n-1] == by && isWordRune(rune(before[n-2]))
 	}
-	// name.yml, name.example.org, v1.name, name:9093
-	if len(after) > 1 && after[0] == '.' && (after[1] >= 'a' && after[1] <= 'z' || after[1] >= '0' && after[1] <= '9') {
+	if joined('.') || !hyphened && joined('-') { // v1.name; my-name: names of programs and hosts, unless written as the term is
 		return true
 	}
-	if len(after) > 1 && after[0] == ':' && after[1] >= '0' && after[1] <= '9' {
-		return true
+	if len(after) < 2 {
+		return false
 	}
-	if n := len(before); n > 1 && before[n-1] == '.' && isWordRune(rune(before[n-2])) {
-		return true
+	digit, small := after[1] >= '0' && after[1] <= '9', after[1] >= 'a' && after[1] <= 'z'
+	switch after[0] {
+	case '.': // name.yml, name.example.org
+		return digit || small
+	case ':': // name:9093
+		return digit
+	case '-': // name-tool
+		return !hyphened && isWordRune(rune(after[1]))
 	}
 	return false
 }
+
+var codeMarks = regexp.MustCompile(`[_@=\\$#%]|::|://|--`)

@@ -3,6 +3,7 @@ package edit
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 
 	"docent/agent/say"
@@ -20,17 +21,16 @@ func (o *Undo) Run(r *Run) error {
 		return say.Refuse("“undo” must stand alone")
 	}
 	var last *Instruction
-	for i := len(r.Earlier) - 1; i >= 0; i-- {
-		if r.Earlier[i].Commit != "" {
-			last = &r.Earlier[i]
-			break
+	for _, e := range r.Earlier {
+		if e.Commit != "" {
+			last = &e
 		}
 	}
-	if last != nil && last.Pull == api.PullClosed {
-		return say.Refuse("the pull request that held %s was closed without being merged, so there is nothing to undo", say.Quote(last.Prompt))
-	}
-	if last == nil {
+	switch {
+	case last == nil:
 		return say.Idle("no earlier instruction of this job has changed anything, so there is nothing to undo")
+	case last.Pull == api.PullClosed:
+		return say.Refuse("the pull request that held %s was closed without being merged, so there is nothing to undo", say.Quote(last.Prompt))
 	}
 	h, ok := r.Files.Tree.(workspace.History)
 	if !ok {
@@ -40,63 +40,34 @@ func (o *Undo) Run(r *Run) error {
 	if err != nil {
 		return say.Refuse("the commit before %s cannot be read, so it cannot be undone", say.OneLine(last.Commit, 12))
 	}
-	before, err := h.FilesAt(r.Context, parent)
+	was, err := hashes(r, h, parent)
 	if err != nil {
-		return fmt.Errorf("list the files of %s: %w", parent, err)
+		return err
 	}
-	after, err := h.FilesAt(r.Context, last.Commit)
+	is, err := hashes(r, h, last.Commit)
 	if err != nil {
-		return fmt.Errorf("list the files of %s: %w", last.Commit, err)
+		return err
 	}
-	hash := func(list []api.File) map[string]string {
-		m := map[string]string{}
-		for _, f := range list {
-			m[f.Path] = f.Hash
+	paths := maps.Clone(was)
+	maps.Copy(paths, is)
+	n, programs := 0, r.Site.Programs()
+	for _, p := range slices.Sorted(maps.Keys(paths)) {
+		old, had := was[p]
+		want, has := is[p]
+		if old == want && had == has {
+			continue
 		}
-		return m
-	}
-	was, is := hash(before), hash(after)
-	var paths []string
-	for p := range was {
-		if is[p] != was[p] {
-			paths = append(paths, p)
-		}
-	}
-	for p := range is {
-		if _, ok := was[p]; !ok {
-			paths = append(paths, p)
-		}
-	}
-	slices.Sort(paths)
-	n := 0
-	programs := r.Site.Programs()
-	for _, p := range paths {
-		now, had := r.Files.BaseFile(p)
-		if want, ok := is[p]; ok != had || ok && want != now.Hash {
+		if now, ok := r.Files.BaseFile(p); ok != has || ok && want != now.Hash {
 			return say.Refuse("%s has changed since, so %s cannot be undone by itself", r.Site.Show(p), say.Quote(last.Prompt))
 		}
-		if _, ok := was[p]; !ok {
-			if err := r.Files.Remove(p); err != nil {
-				return err
-			}
-		} else {
-			old, err := h.ReadAt(r.Context, parent, p)
-			if err != nil {
-				return fmt.Errorf("read %s of %s: %w", p, parent, err)
-			}
-			if cur, err := r.Files.Read(p); err == nil && bytes.Equal(cur, old) {
-				continue
-			}
-			write := r.Files.Write
-			if slices.Contains(programs, p) { // of which texts alone had been changed
-				write = r.Files.Rewrite
-			}
-			if err := write(p, old); err != nil {
-				return err
-			}
+		restored, err := r.restoreFile(h, parent, p, had, slices.Contains(programs, p))
+		if err != nil {
+			return err
 		}
-		r.Tally(p, "file restored", 1)
-		n++
+		if restored {
+			r.Tally(p, "file restored", 1)
+			n++
+		}
 	}
 	if n == 0 {
 		return say.Idle("%s is undone already", say.Quote(last.Prompt))
@@ -105,4 +76,35 @@ func (o *Undo) Run(r *Run) error {
 	r.Did("Undid %s: %s as before", say.Quote(last.Prompt), say.Count(n, "file"))
 	r.headline("undo %s", say.Quote(last.Prompt))
 	return nil
+}
+
+// hashes are those of the files of a commit.
+func hashes(r *Run, h workspace.History, commit string) (map[string]string, error) {
+	files, err := h.FilesAt(r.Context, commit)
+	if err != nil {
+		return nil, fmt.Errorf("list the files of %s: %w", commit, err)
+	}
+	out := map[string]string{}
+	for _, f := range files {
+		out[f.Path] = f.Hash
+	}
+	return out, nil
+}
+
+// restoreFile gives a file the content that it had at a commit, or removes it. It tells whether that changed anything.
+func (r *Run) restoreFile(h workspace.History, commit, p string, had, program bool) (bool, error) {
+	if !had {
+		return true, r.Files.Remove(p)
+	}
+	old, err := h.ReadAt(r.Context, commit, p)
+	if err != nil {
+		return false, fmt.Errorf("read %s of %s: %w", p, commit, err)
+	}
+	if cur, err := r.Files.Read(p); err == nil && bytes.Equal(cur, old) {
+		return false, nil
+	}
+	if program { // of which texts alone had been changed
+		return true, r.Files.Rewrite(p, old)
+	}
+	return true, r.Files.Write(p, old)
 }
