@@ -82,7 +82,7 @@ func (o *NavEntry) Run(r *Run) error {
 	if err != nil {
 		return err
 	}
-	where, err := nav.Add(f, p.Title(), o.Group, o.After, o.Before, o.Top)
+	where, err := nav.Add(pages.NewEntry{File: f, Title: p.Title(), Group: o.Group, After: o.After, Before: o.Before, Top: o.Top})
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (r *Run) ListPage(f, title, group string) error {
 		}
 		return nil
 	}
-	where, err := nav.Add(f, title, group, "", "", false)
+	where, err := nav.Add(pages.NewEntry{File: f, Title: title, Group: group})
 	if err != nil {
 		if group != "" {
 			return err

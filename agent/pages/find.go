@@ -57,43 +57,23 @@ func (s *Site) Find(p string) (string, error) {
 			return f, nil
 		}
 	}
-	if strings.HasPrefix(p, "/") && !s.Files.Exists(path.Join(s.Files.DocsDir, p)) { // an address goes before a path without its extension
-		for _, prefix := range s.prefixes() {
-			if rel, ok := under(prefix, p); ok {
-				if f := s.shownAt(rel); f != "" {
-					return f, nil
-				}
-			}
-		}
+	if f := s.findAddress(p); f != "" {
+		return f, nil
 	}
-	name := strings.TrimPrefix(p, "./")
-	name = strings.TrimPrefix(name, "/")
+	name := strings.TrimPrefix(strings.TrimPrefix(p, "./"), "/")
 	if name == "" {
 		return "", say.Refuse("a path is empty")
 	}
-	if err := workspace.CleanPath(strings.TrimSuffix(name, "/")); err != nil {
+	name = strings.TrimSuffix(name, "/")
+	if err := workspace.CleanPath(name); err != nil {
 		return "", err
 	}
-	name = strings.TrimSuffix(name, "/")
-	var tries []string
-	tries = append(tries, path.Join(s.Files.DocsDir, name), path.Join(s.Root, name))
-	if s.Files.DocsDir != "" && strings.HasPrefix(name, s.Files.DocsDir+"/") {
-		tries = append(tries, name)
-	}
+	paths := []string{path.Join(s.Files.DocsDir, name), path.Join(s.Root, name)}
 	if s.Files.DocsDir != "" {
-		tries = append(tries, name)
+		paths = append(paths, name)
 	}
-	for _, t := range tries {
-		for _, form := range []string{t, norm.NFC.String(t), norm.NFD.String(t)} {
-			if f := s.lookup(form); f != "" && s.Files.InDocs(f) {
-				return f, nil
-			}
-		}
-	}
-	for _, t := range tries {
-		if err := s.Files.ViaLink(t); err != nil {
-			return "", err
-		}
+	if f, err := s.findFile(paths); f != "" || err != nil {
+		return f, err
 	}
 	if rel, ok := under(s.prefix, name); ok && s.prefix != "" {
 		if f := s.lookup(path.Join(s.Root, rel)); f != "" && s.Files.InDocs(f) {
@@ -103,28 +83,64 @@ func (s *Site) Find(p string) (string, error) {
 	if f := s.shownAt(name); f != "" && s.Generated() {
 		return f, nil
 	}
-	for _, t := range tries {
-		if s.Files.Exists(t) && !s.Files.InDocs(t) {
-			return "", say.Refuse("%s lies outside the documentation folder %s", t, s.Files.DocsDir)
+	for _, f := range paths {
+		if s.Files.Exists(f) && !s.Files.InDocs(f) {
+			return "", say.Refuse("%s lies outside the documentation folder %s", f, s.Files.DocsDir)
 		}
 	}
-	// A bare name is enough where one page alone has it.
-	if !strings.Contains(name, "/") {
-		var same []string
-		for _, f := range s.List() {
-			base := path.Base(f)
-			if base == name || strings.TrimSuffix(base, path.Ext(base)) == name {
-				same = append(same, f)
+	switch same := s.withName(name); len(same) {
+	case 0:
+		return "", say.Refuse("there is no page %s", say.Quote(p))
+	case 1:
+		return same[0], nil
+	default:
+		return "", say.Refuse("%s could be any of %s", say.Quote(p), say.List(same))
+	}
+}
+
+// findAddress finds the page at an address from the site's root, which goes before a path without its extension.
+func (s *Site) findAddress(p string) string {
+	if !strings.HasPrefix(p, "/") || s.Files.Exists(path.Join(s.Files.DocsDir, p)) {
+		return ""
+	}
+	for _, prefix := range s.prefixes() {
+		if rel, ok := under(prefix, p); ok {
+			if f := s.shownAt(rel); f != "" {
+				return f
 			}
 		}
-		if len(same) == 1 {
-			return same[0], nil
-		}
-		if len(same) > 1 {
-			return "", say.Refuse("%s could be any of %s", say.Quote(p), say.List(same))
+	}
+	return ""
+}
+
+// findFile finds the first of some paths that leads to a file of the documentation, in any form of Unicode.
+func (s *Site) findFile(paths []string) (string, error) {
+	for _, p := range paths {
+		for _, form := range []string{p, norm.NFC.String(p), norm.NFD.String(p)} {
+			if f := s.lookup(form); f != "" && s.Files.InDocs(f) {
+				return f, nil
+			}
 		}
 	}
-	return "", say.Refuse("there is no page %s", say.Quote(p))
+	for _, p := range paths {
+		if err := s.Files.ViaLink(p); err != nil {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// withName lists the pages that have a bare name: it is enough where one page alone has it.
+func (s *Site) withName(name string) (same []string) {
+	if strings.Contains(name, "/") {
+		return nil
+	}
+	for _, f := range s.List() {
+		if base := path.Base(f); base == name || workspace.Stem(base) == name {
+			same = append(same, f)
+		}
+	}
+	return same
 }
 
 // Fresh settles where a new page goes.

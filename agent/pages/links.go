@@ -290,92 +290,31 @@ func (s *Site) Inbound(file string) ([]Inbound, error) {
 
 // Address writes the destination of a link from a page to a file, in the form that the link had when it led to t.
 func (s *Site) Address(from string, t Target, file, orig string) string {
+	rooted := t.Form == RootForm || t.Form == SiteForm
+	if t.Form == SameForm || t.ByAlias || t.byAddress && rooted && s.addressOf(file) == t.shown { // it is shown where it was
+		return orig
+	}
 	p, rest := orig, ""
 	if i := strings.IndexAny(orig, "?#"); i >= 0 {
 		p, rest = orig[:i], orig[i:]
 	}
-	if t.Form == SameForm || t.ByAlias {
-		return orig
-	}
-	name, slash := file, strings.HasSuffix(p, "/")
-	ext := strings.ToLower(path.Ext(strings.TrimSuffix(p, "/")))
-	html := ext == ".html" || ext == ".htm"
-	folder, beside := workspace.Stem(from), path.Dir(from) // what relative links start from
+	name, slash := s.linkName(t, file, p)
+	var out string
 	switch {
-	case t.byAddress:
-		at := s.addressOf(file)
-		if at == t.shown && (t.Form == RootForm || t.Form == SiteForm) {
-			return orig // it is shown where it was
+	case t.Form == SiteForm:
+		if out = s.own + "/" + belowRoot(t, name, file, p); slash {
+			out = strings.TrimSuffix(out, "/") + "/"
 		}
-		name = site.AddressKey(at)
-		if html && name != "" && !strings.HasSuffix(at, "/") {
-			name += ext
-			slash = false
-		} else if workspace.IsIndex(t.File) && !workspace.IsIndex(file) {
-			slash = s.slashed()
-		}
-		folder = site.AddressKey(s.addressOf(from))
-		beside = path.Dir(folder)
-	case workspace.IsPage(file):
-		last := strings.ToLower(workspace.Stem(path.Base(p)))
-		explicit := last == "index" || last == "readme" || last == "_index"
-		switch {
-		case workspace.PageExts[ext]:
-		case html:
-			name = workspace.Stem(file) + ext
-		default:
-			name = workspace.Stem(file)
-			if workspace.IsIndex(file) && !explicit {
-				name = path.Dir(file)
-				if name == "." {
-					name = ""
-				}
-			} else if workspace.IsIndex(t.File) && !explicit {
-				slash = s.slashed()
-			}
-		}
-		if workspace.PageExts[ext] || html {
-			slash = false
-		}
-	}
-	rel := func(dir string) string {
-		out := Relative(dir, name)
-		if out == "" {
+		return out + rest
+	case t.Form == RootForm:
+		out = "/" + path.Join(t.prefix, belowRoot(t, name, file, p))
+	default:
+		if out = Relative(s.linkFolder(t, from), name); out == "" {
 			out = "."
 		}
 		if (strings.HasPrefix(p, "./") || strings.HasPrefix(p, "../") && s.dotted(from)) && !strings.HasPrefix(out, ".") {
 			out = "./" + out
 		}
-		return out
-	}
-	below := func() string { // the name from the root that the link starts at
-		out := name
-		if !t.byAddress && t.root != "" {
-			out = strings.TrimPrefix(strings.TrimPrefix(name, t.root), "/")
-		}
-		for _, pub := range []string{"public/", "static/"} {
-			if !workspace.IsPage(file) && strings.HasPrefix(out, pub) && !strings.HasPrefix(strings.TrimPrefix(p, "/"), pub) {
-				return strings.TrimPrefix(out, pub)
-			}
-		}
-		return out
-	}
-	var out string
-	switch t.Form {
-	case RootForm:
-		out = "/" + path.Join(t.prefix, below())
-	case SiteForm:
-		out = s.own + "/" + below()
-		if slash {
-			out = strings.TrimSuffix(out, "/") + "/"
-		}
-		return out + rest
-	case FileForm:
-		out = rel(path.Dir(from))
-	case URLForm:
-		out = rel(folder)
-	case BesideForm:
-		out = rel(beside)
 	}
 	if slash && !strings.HasSuffix(out, "/") {
 		out += "/"
@@ -387,6 +326,67 @@ func (s *Site) Address(from string, t Target, file, orig string) string {
 		out = strings.NewReplacer("(", "%28", ")", "%29").Replace(out)
 	}
 	return out + rest
+}
+
+// linkName is how a link of the form of p names a file, from the repository's root or as its address, and whether a slash follows.
+func (s *Site) linkName(t Target, file, p string) (name string, slash bool) {
+	slash = strings.HasSuffix(p, "/")
+	ext := strings.ToLower(path.Ext(strings.TrimSuffix(p, "/")))
+	html := ext == ".html" || ext == ".htm"
+	switch {
+	case t.byAddress:
+		at := s.addressOf(file)
+		name = site.AddressKey(at)
+		if html && name != "" && !strings.HasSuffix(at, "/") {
+			return name + ext, false
+		}
+		if workspace.IsIndex(t.File) && !workspace.IsIndex(file) {
+			slash = s.slashed()
+		}
+		return name, slash
+	case !workspace.IsPage(file):
+		return file, slash
+	case workspace.PageExts[ext]:
+		return file, false
+	case html:
+		return workspace.Stem(file) + ext, false
+	case workspace.IsIndex(path.Base(p)): // it says so
+		return workspace.Stem(file), slash
+	case workspace.IsIndex(file):
+		if dir := path.Dir(file); dir != "." {
+			return dir, slash
+		}
+		return "", slash
+	case workspace.IsIndex(t.File):
+		slash = s.slashed()
+	}
+	return workspace.Stem(file), slash
+}
+
+// linkFolder is what a relative link of a page starts from.
+func (s *Site) linkFolder(t Target, from string) string {
+	switch {
+	case t.Form == URLForm && t.byAddress:
+		return site.AddressKey(s.addressOf(from))
+	case t.Form == URLForm:
+		return workspace.Stem(from)
+	case t.Form == BesideForm && t.byAddress:
+		return path.Dir(site.AddressKey(s.addressOf(from)))
+	}
+	return path.Dir(from)
+}
+
+// belowRoot is a name from the root that the link starts at. Folders of files that are published as they are may be left out.
+func belowRoot(t Target, name, file, p string) string {
+	if !t.byAddress && t.root != "" {
+		name = strings.TrimPrefix(strings.TrimPrefix(name, t.root), "/")
+	}
+	for _, pub := range []string{"public/", "static/"} {
+		if !workspace.IsPage(file) && strings.HasPrefix(name, pub) && !strings.HasPrefix(strings.TrimPrefix(p, "/"), pub) {
+			return strings.TrimPrefix(name, pub)
+		}
+	}
+	return name
 }
 
 // dotted tells whether links to a page's neighbours begin with "./": on the page or, where it has none, on the site.

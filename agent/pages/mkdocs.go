@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -81,7 +82,7 @@ func (n *Navigation) lineOffset(line int) int {
 	return at
 }
 
-func (n *Navigation) yamlAdd(file, title, group, after, before string, top bool) (string, error) {
+func (n *Navigation) yamlAdd(e NewEntry) (string, error) {
 	entries, err := n.yamlNav()
 	if err != nil {
 		return "", say.Refuse("%s does not parse: %v", n.File, err)
@@ -89,84 +90,74 @@ func (n *Navigation) yamlAdd(file, title, group, after, before string, top bool)
 	if len(entries) == 0 {
 		return "", say.Refuse("%s has no nav", n.File)
 	}
-	if !strings.HasPrefix(file, n.yamlDir()+"/") && n.yamlDir() != "." && n.yamlDir() != "" {
-		return "", say.Refuse("%s lies outside %s", file, n.yamlDir())
+	if !strings.HasPrefix(e.File, n.yamlDir()+"/") && n.yamlDir() != "." && n.yamlDir() != "" {
+		return "", say.Refuse("%s lies outside %s", e.File, n.yamlDir())
 	}
-	pick := -1
-	below := true
-	find := func(name string) error {
-		sib, err := n.site.Find(name)
-		if err != nil {
-			return err
-		}
-		for i, e := range entries {
-			if path.Join(n.yamlDir(), e.path) == sib && (group == "" || SameFold(e.group, group)) {
-				pick = i
-				return nil
-			}
-		}
-		return say.Refuse("%s is not in the navigation", n.site.Show(sib))
-	}
-	switch {
-	case after != "":
-		err = find(after)
-	case before != "":
-		below = false
-		err = find(before)
-	case group != "":
-		for i, e := range entries {
-			if SameFold(e.group, group) && (pick < 0 || !top && e.indent == entries[pick].indent) {
-				pick = i
-			}
-		}
-		below = !top
-		if pick < 0 {
-			var names []string
-			for _, e := range entries {
-				if e.group != "" && !slices.Contains(names, e.group) {
-					names = append(names, e.group)
-				}
-			}
-			err = say.Refuse("the navigation has no group %s; it has %s", say.Quote(group), say.List(names))
-		}
-	default:
-		groups := map[string]bool{}
-		for i, e := range entries {
-			if path.Dir(e.path) == path.Dir(n.Route(file)) {
-				pick = i
-				groups[e.group] = true
-			}
-		}
-		if len(groups) != 1 {
-			err = say.Refuse("no one group of the navigation holds the pages of its folder")
-		}
-	}
+	near, below, err := n.yamlNear(e, entries)
 	if err != nil {
 		return "", err
 	}
-	e := entries[pick]
-	titled := strings.Contains(string(n.Src[n.lineOffset(e.item):LineAfter(n.Src, n.lineOffset(e.item))]), ": ")
-	text := n.Route(file)
-	if strings.ContainsAny(text, ":#{}[]&*!|>'\"%@` ") {
-		text = jsonString(text)
+	at, eol := n.lineOffset(near.item), EOL(n.Src)
+	text := yamlText(n.Route(e.File), " ")
+	if titled := bytes.Contains(n.Src[at:LineAfter(n.Src, at)], []byte(": ")); titled {
+		text = yamlText(e.Title, ",") + ": " + text
 	}
-	if titled {
-		key := title
-		if strings.ContainsAny(key, ":#{}[]&*!|>'\"%@`,") || key == "" {
-			key = jsonString(key)
-		}
-		text = key + ": " + text
-	}
-	eol := EOL(n.Src)
-	at := n.lineOffset(e.item)
 	if below {
-		at = LineAfter(n.Src, n.lineOffset(e.node.Line))
+		at = LineAfter(n.Src, n.lineOffset(near.node.Line))
 	}
-	line := strings.Repeat(" ", max(e.indent, 0)) + "- " + text + eol
+	line := strings.Repeat(" ", max(near.indent, 0)) + "- " + text + eol
 	if below && at == len(n.Src) && !bytes.HasSuffix(n.Src, []byte("\n")) {
 		line = eol + strings.TrimSuffix(line, eol)
 	}
-	return e.group, n.apply([]markup.Edit{{Span: markup.Span{Start: at, End: at}, New: []byte(line)}})
+	return near.group, n.apply([]markup.Edit{{Span: markup.Span{Start: at, End: at}, New: []byte(line)}})
+}
+
+// yamlText writes a text as YAML reads it. also are further characters that make it need quotes.
+func yamlText(s, also string) string {
+	if s == "" || strings.ContainsAny(s, ":#{}[]&*!|>'\"%@`"+also) {
+		return jsonString(s)
+	}
+	return s
+}
+
+// yamlNear finds the entry that a new one is to stand below, or above.
+func (n *Navigation) yamlNear(e NewEntry, entries []yamlEntry) (near yamlEntry, below bool, err error) {
+	pick := -1
+	switch {
+	case e.After != "" || e.Before != "":
+		sib, err := n.site.Find(cmp.Or(e.After, e.Before))
+		if err != nil {
+			return near, false, err
+		}
+		pick = slices.IndexFunc(entries, func(x yamlEntry) bool {
+			return path.Join(n.yamlDir(), x.path) == sib && (e.Group == "" || SameFold(x.group, e.Group))
+		})
+		if pick < 0 {
+			return near, false, say.Refuse("%s is not in the navigation", n.site.Show(sib))
+		}
+		return entries[pick], e.After != "", nil
+	case e.Group != "":
+		for i, x := range entries {
+			if SameFold(x.group, e.Group) && (pick < 0 || !e.Top && x.indent == entries[pick].indent) {
+				pick = i
+			}
+		}
+		if pick < 0 {
+			return near, false, noGroup(e.Group, entries, func(x yamlEntry) string { return x.group })
+		}
+		return entries[pick], !e.Top, nil
+	}
+	groups := map[string]bool{}
+	for i, x := range entries {
+		if path.Dir(x.path) == path.Dir(n.Route(e.File)) {
+			pick = i
+			groups[x.group] = true
+		}
+	}
+	if len(groups) != 1 {
+		return near, false, errNoGroup
+	}
+	return entries[pick], true, nil
 }
 
 func (n *Navigation) yamlDrop(file string) (int, error) {

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -156,8 +157,7 @@ func (n *Navigation) walk(page func(listed), group func(groupAt)) error {
 			}
 			for i := range x.Elements {
 				e := &x.Elements[i]
-				if s, ok := str(e); ok {
-					_ = s
+				if _, ok := str(e); ok {
 					if pages && page != nil {
 						page(listed{e, x, i, name, trail})
 					}
@@ -236,59 +236,77 @@ func jsonString(s string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// Add lists a page: under a group, beside another page, or, where neither is named, in the one group that holds the
-// pages of its folder. It returns the group's name.
-func (n *Navigation) Add(file, title, group, after, before string, top bool) (string, error) {
+// A NewEntry is a page that is to be listed: under a group, beside another page, or, where neither is named, in the one group
+// that holds the pages of its folder.
+type NewEntry struct {
+	File, Title   string
+	Group         string
+	After, Before string
+	Top           bool // of the group
+}
+
+// Add lists a page. It returns the group's name.
+func (n *Navigation) Add(e NewEntry) (string, error) {
 	have, err := n.Pages()
 	if err != nil {
 		return "", err
 	}
-	if slices.Contains(have, file) {
-		return "", say.Idle("%s is in the navigation already", n.site.Show(file))
+	if slices.Contains(have, e.File) {
+		return "", say.Idle("%s is in the navigation already", n.site.Show(e.File))
 	}
 	if n.MkDocs {
-		return n.yamlAdd(file, title, group, after, before, top)
+		return n.yamlAdd(e)
 	}
 	var groups []groupAt
 	var pages []listed
 	if err := n.walk(func(l listed) { pages = append(pages, l) }, func(g groupAt) { groups = append(groups, g) }); err != nil {
 		return "", err
 	}
-	text := jsonString(n.Route(file))
-	for _, near := range []struct {
-		name  string
-		after bool
-	}{{after, true}, {before, false}} {
-		if near.name == "" {
-			continue
-		}
-		sib, err := n.site.Find(near.name)
-		if err != nil {
-			return "", err
-		}
-		var at []listed
-		for _, l := range pages {
-			if l.array != nil && n.is(l.value, sib) && (group == "" || SameFold(l.group, group)) {
-				at = append(at, l)
-			}
-		}
-		if len(at) == 0 {
-			return "", say.Refuse("%s is not in the navigation", n.site.Show(sib))
-		}
-		i := at[0].index
-		if near.after {
-			i++
-		}
-		return at[0].group, n.apply([]markup.Edit{n.insertElement(groupAt{array: at[0].array, value: n.arrayOf(groups, at[0].array)}, i, text)})
+	var g groupAt
+	i := 0
+	if e.After != "" || e.Before != "" {
+		g, i, err = n.beside(e, pages, groups)
+	} else if g, err = n.groupFor(e, groups); !e.Top && err == nil {
+		i = len(g.array.Elements)
 	}
+	if err != nil {
+		return "", err
+	}
+	return g.name, n.apply([]markup.Edit{n.insertElement(g, i, jsonString(n.Route(e.File)))})
+}
+
+// beside finds where the page is listed that the new one is to stand after, or before.
+func (n *Navigation) beside(e NewEntry, pages []listed, groups []groupAt) (groupAt, int, error) {
+	sib, err := n.site.Find(cmp.Or(e.After, e.Before))
+	if err != nil {
+		return groupAt{}, 0, err
+	}
+	k := slices.IndexFunc(pages, func(l listed) bool {
+		return l.array != nil && n.is(l.value, sib) && (e.Group == "" || SameFold(l.group, e.Group))
+	})
+	if k < 0 {
+		return groupAt{}, 0, say.Refuse("%s is not in the navigation", n.site.Show(sib))
+	}
+	at := groupAt{name: pages[k].group, array: pages[k].array}
+	for _, g := range groups {
+		if g.array == at.array {
+			at.value = g.value
+		}
+	}
+	if e.After != "" {
+		return at, pages[k].index + 1, nil
+	}
+	return at, pages[k].index, nil
+}
+
+// groupFor finds the group that lists a new page.
+func (n *Navigation) groupFor(e NewEntry, groups []groupAt) (groupAt, error) {
 	var found []groupAt
-	if group != "" {
-		for _, same := range []func(g groupAt) bool{
-			func(g groupAt) bool { return g.name == group },
-			func(g groupAt) bool { return SameFold(g.name, group) },
-		} {
+	candidates := groups
+	if e.Group != "" {
+		for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, SameFold} {
 			for _, g := range groups {
-				if same(g) {
+				if same(g.name, e.Group) {
 					found = append(found, g)
 				}
 			}
@@ -297,54 +315,42 @@ func (n *Navigation) Add(file, title, group, after, before string, top bool) (st
 			}
 		}
 		if len(found) == 0 {
-			var names []string
-			for _, g := range groups {
-				if g.name != "" && !slices.Contains(names, g.name) {
-					names = append(names, g.name)
-				}
-			}
-			return "", say.Refuse("the navigation has no group %s; it has %s", say.Quote(group), say.List(names))
+			return groupAt{}, noGroup(e.Group, groups, func(g groupAt) string { return g.name })
 		}
+		candidates = found
 	}
-	if len(found) != 1 {
-		// The one whose pages lie in the same folder.
-		candidates := found
-		if group == "" {
-			candidates = groups
-		}
-		dir := path.Dir(n.Route(file))
-		var near []groupAt
-		for _, g := range candidates {
-			for i := range g.array.Elements {
-				if s, ok := str(&g.array.Elements[i]); ok && path.Dir(strings.Trim(s, "/")) == dir {
-					near = append(near, g)
-					break
-				}
-			}
-		}
-		if len(near) != 1 {
-			if group != "" {
-				return "", say.Refuse("the navigation has %d groups %s, so none is certain", len(found), say.Quote(group))
-			}
-			return "", say.Refuse("no one group of the navigation holds the pages of its folder")
-		}
-		found = near
+	if len(found) == 1 {
+		return found[0], nil
 	}
-	g := found[0]
-	i := len(g.array.Elements)
-	if top {
-		i = 0
+	// The one whose pages lie in the same folder.
+	dir := path.Dir(n.Route(e.File))
+	near := slices.DeleteFunc(slices.Clone(candidates), func(g groupAt) bool {
+		return !slices.ContainsFunc(g.array.Elements, func(v hujson.Value) bool {
+			s, ok := str(&v)
+			return ok && path.Dir(strings.Trim(s, "/")) == dir
+		})
+	})
+	switch {
+	case len(near) == 1:
+		return near[0], nil
+	case e.Group != "":
+		return groupAt{}, say.Refuse("the navigation has %d groups %s, so none is certain", len(found), say.Quote(e.Group))
 	}
-	return g.name, n.apply([]markup.Edit{n.insertElement(g, i, text)})
+	return groupAt{}, errNoGroup
 }
 
-func (n *Navigation) arrayOf(groups []groupAt, a *hujson.Array) *hujson.Value {
-	for _, g := range groups {
-		if g.array == a {
-			return g.value
+// errNoGroup says that no group is the one for a new page.
+var errNoGroup = say.Refuse("no one group of the navigation holds the pages of its folder")
+
+// noGroup says which groups there are.
+func noGroup[E any](group string, list []E, name func(e E) string) error {
+	var names []string
+	for _, e := range list {
+		if g := name(e); g != "" && !slices.Contains(names, g) {
+			names = append(names, g)
 		}
 	}
-	return nil
+	return say.Refuse("the navigation has no group %s; it has %s", say.Quote(group), say.List(names))
 }
 
 // insertElement writes an element of an array at an index, laid out like its neighbours.
