@@ -71,99 +71,124 @@ func (r *work) compare(changes []Change) error {
 	if err != nil {
 		return fmt.Errorf("list the files of %s: %w", fork.Commit(), err)
 	}
-	before := make(map[string]api.File, len(list))
+	c := &comparison{work: r, fork: fork, before: make(map[string]api.File, len(list)), changes: map[string]Change{}}
 	for _, f := range list {
-		before[f.Path] = f
+		c.before[f.Path] = f
 	}
-	now := map[string]Change{}
-	for _, c := range changes {
-		now[c.Path] = c
+	for _, change := range changes {
+		c.changes[change.Path] = change
 	}
-	read := func(t Tree, p string) ([]byte, error) {
-		if now, _ := r.Files.BaseFile(p); max(before[p].Size, now.Size) > r.Files.Limits.MaxFile {
-			return nil, nil
-		}
-		b, err := t.Read(r.Context, p)
-		if err != nil {
-			return nil, fmt.Errorf("read %s of %s: %w", p, t.Commit(), err)
-		}
-		return b, nil
-	}
-	// What is there at the end, and what is not.
-	var differ []string
-	for p, f := range r.Files.Base {
-		if _, again := now[p]; !again && (before[p].Hash == "" || before[p].Hash != f.Hash) {
-			differ = append(differ, p)
-		}
-	}
-	for p := range before {
-		if _, again := now[p]; !again && !r.Files.Had(p) {
-			differ = append(differ, p)
-		}
-	}
-	for p := range now {
-		differ = append(differ, p)
-	}
-	slices.Sort(differ)
-	gone, fresh := map[string][]byte{}, map[string][]byte{}
 	r.whole = []pulledFile{}
-	for _, p := range slices.Compact(differ) {
-		var old, content []byte
-		_, was := before[p]
-		c, changed := now[p]
-		is := changed && !c.Delete || !changed && r.Files.Had(p)
-		if was {
-			if old, err = read(fork, p); err != nil {
-				return err
-			}
+	gone, fresh := map[string][]byte{}, map[string][]byte{}
+	for _, p := range c.mayDiffer() {
+		old, was, err := c.old(p)
+		if err != nil {
+			return err
 		}
-		if changed {
-			content = c.Content
-		} else if is {
-			if content, err = read(r.task.Tree, p); err != nil {
-				return err
-			}
+		now, is, err := c.now(p)
+		if err != nil {
+			return err
 		}
 		switch {
-		case !was && !is, was && is && bytes.Equal(old, content):
-		case was && is:
-			f := pulledFile{path: p}
-			f.count(old, content)
-			r.whole = append(r.whole, f)
-		case was:
+		case was && is && !bytes.Equal(old, now):
+			r.pulled(pulledFile{path: p}, old, now)
+		case was && !is:
 			gone[p] = old
-		default:
-			fresh[p] = content
+		case is && !was:
+			fresh[p] = now
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(fresh)) {
-		from := r.Origin[p]
-		if _, ok := gone[from]; !ok {
-			from = ""
-			for _, g := range slices.Sorted(maps.Keys(gone)) { // moved by an earlier instruction: the text is the same but for its links
-				if mostlySame(gone[g], fresh[p]) {
-					from = g
-					break
-				}
-			}
-		}
-		f := pulledFile{path: p, from: from, status: "added"}
-		if from != "" {
-			f.status = ""
-			f.count(gone[from], fresh[p])
+		if from := r.movedFrom(p, fresh[p], gone); from != "" {
+			r.pulled(pulledFile{path: p, from: from}, gone[from], fresh[p])
 			delete(gone, from)
 		} else {
-			f.count(nil, fresh[p])
+			r.pulled(pulledFile{path: p, status: "added"}, nil, fresh[p])
 		}
-		r.whole = append(r.whole, f)
 	}
 	for p, old := range gone {
-		f := pulledFile{path: p, status: "deleted"}
-		f.count(old, nil)
-		r.whole = append(r.whole, f)
+		r.pulled(pulledFile{path: p, status: "deleted"}, old, nil)
 	}
 	slices.SortFunc(r.whole, func(a, b pulledFile) int { return strings.Compare(a.path, b.path) })
 	return nil
+}
+
+// pulled notes a file of the pull request.
+func (r *work) pulled(f pulledFile, old, now []byte) {
+	f.count(old, now)
+	r.whole = append(r.whole, f)
+}
+
+// movedFrom finds where a new file was before: moved by this instruction, or by an earlier one, when the text is the same but for
+// its links.
+func (r *work) movedFrom(p string, content []byte, gone map[string][]byte) string {
+	if _, ok := gone[r.Origin[p]]; ok {
+		return r.Origin[p]
+	}
+	for _, g := range slices.Sorted(maps.Keys(gone)) {
+		if mostlySame(gone[g], content) {
+			return g
+		}
+	}
+	return ""
+}
+
+// A comparison is that of the files at the end with those where the pull request's branch began.
+type comparison struct {
+	*work
+	fork    Tree
+	before  map[string]api.File
+	changes map[string]Change
+}
+
+// mayDiffer lists the files that are to be compared, in order.
+func (c *comparison) mayDiffer() []string {
+	differ := slices.Collect(maps.Keys(c.changes))
+	for p, f := range c.Files.Base {
+		if c.before[p].Hash == "" || c.before[p].Hash != f.Hash {
+			differ = append(differ, p)
+		}
+	}
+	for p := range c.before {
+		if !c.Files.Had(p) {
+			differ = append(differ, p)
+		}
+	}
+	slices.Sort(differ)
+	return slices.Compact(differ)
+}
+
+// old is a file where the branch began.
+func (c *comparison) old(p string) ([]byte, bool, error) {
+	if _, was := c.before[p]; !was {
+		return nil, false, nil
+	}
+	content, err := c.read(c.fork, p)
+	return content, true, err
+}
+
+// now is a file as it is at the end.
+func (c *comparison) now(p string) ([]byte, bool, error) {
+	if change, changed := c.changes[p]; changed {
+		return change.Content, !change.Delete, nil
+	}
+	if !c.Files.Had(p) {
+		return nil, false, nil
+	}
+	content, err := c.read(c.task.Tree, p)
+	return content, true, err
+}
+
+// read reads a file unless it is too large to be compared.
+func (c *comparison) read(t Tree, p string) ([]byte, error) {
+	if now, _ := c.Files.BaseFile(p); max(c.before[p].Size, now.Size) > c.Files.Limits.MaxFile {
+		return nil, nil
+	}
+	b, err := t.Read(c.Context, p)
+	if err != nil {
+		return nil, fmt.Errorf("read %s of %s: %w", p, t.Commit(), err)
+	}
+	return b, nil
 }
 
 // mostlySame tells whether most lines of two texts are the same.

@@ -442,55 +442,62 @@ func (l *loop) grep(ctx context.Context, a grepArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	hits, files, skipped := 0, 0, 0
-	const most = 100
+	found := matches{re: re}
 	for _, f := range l.shown() {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		if at != "" && f != at && !strings.HasPrefix(f, at+"/") || glob != "" && !workspace.Globbed(glob, l.Site.Show(f)) {
-			continue
-		}
-		if !workspace.IsPage(f) && !workspace.TextExts[strings.ToLower(path.Ext(f))] {
-			continue
-		}
-		src, err := l.Files.Read(f)
-		if err != nil || !workspace.IsText(src) {
-			skipped++
-			continue
-		}
-		if !re.Match(src) && !a.Regex {
-			continue
-		}
-		in := 0
-		for i, line := range lines(src) {
-			if !re.MatchString(line) {
-				continue
+		name := l.Site.Show(f)
+		switch {
+		case at != "" && f != at && !strings.HasPrefix(f, at+"/"):
+		case glob != "" && !workspace.Globbed(glob, name):
+		case !workspace.IsPage(f) && !workspace.TextExts[strings.ToLower(path.Ext(f))]:
+		default:
+			if src, err := l.Files.Read(f); err != nil || !workspace.IsText(src) {
+				found.skipped++
+			} else if a.Regex || re.Match(src) {
+				found.add(name, src)
 			}
-			in++
-			if hits++; hits > most || b.Len() > maxOutput-500 {
-				continue
-			}
-			fmt.Fprintf(&b, "%s:%d: %s\n", l.Site.Show(f), i+1, around(say.Visible(line), re))
-		}
-		if in > 0 {
-			files++
 		}
 	}
-	if hits == 0 {
-		return "No line matches." + func() string {
-			if skipped > 0 {
-				return fmt.Sprintf(" (%s could not be read as text.)", say.Count(skipped, "file"))
-			}
-			return ""
-		}(), nil
+	return found.String(), nil
+}
+
+// Matches are the lines that a grep finds.
+type matches struct {
+	re                    *regexp.Regexp
+	shown                 strings.Builder
+	lines, files, skipped int
+}
+
+func (m *matches) add(name string, src []byte) {
+	const most = 100
+	before := m.lines
+	for i, line := range lines(src) {
+		if !m.re.MatchString(line) {
+			continue
+		}
+		if m.lines++; m.lines <= most && m.shown.Len() <= maxOutput-500 {
+			fmt.Fprintf(&m.shown, "%s:%d: %s\n", name, i+1, around(say.Visible(line), m.re))
+		}
 	}
-	out := fmt.Sprintf("%s in %s:\n", say.Count(hits, "line"), say.Count(files, "file")) + b.String()
-	if shown := strings.Count(b.String(), "\n"); shown < hits {
-		out += fmt.Sprintf("[%d more; name a path or a narrower pattern]", hits-shown)
+	if m.lines > before {
+		m.files++
 	}
-	return out, nil
+}
+
+func (m *matches) String() string {
+	if m.lines == 0 {
+		if m.skipped > 0 {
+			return fmt.Sprintf("No line matches. (%s could not be read as text.)", say.Count(m.skipped, "file"))
+		}
+		return "No line matches."
+	}
+	out := fmt.Sprintf("%s in %s:\n", say.Count(m.lines, "line"), say.Count(m.files, "file")) + m.shown.String()
+	if shown := strings.Count(m.shown.String(), "\n"); shown < m.lines {
+		out += fmt.Sprintf("[%d more; name a path or a narrower pattern]", m.lines-shown)
+	}
+	return out
 }
 
 // around shows the part of a long line where the match is.
@@ -537,34 +544,8 @@ func (l *loop) writeFile(_ context.Context, a writeArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	content := a.Content
-	show := l.Site.Show(f)
 	if l.Files.Exists(f) {
-		if !a.Overwrite {
-			return "", say.Refuse("%s exists already; change it with edit_file, or say overwrite", show)
-		}
-		if !l.read[f] {
-			return "", say.Refuse("%s has not been read; read_file it before you replace it", show)
-		}
-		old, err := l.Files.Read(f)
-		if err != nil {
-			return "", err
-		}
-		if pages.EOL(old) == "\r\n" {
-			content = strings.ReplaceAll(strings.ReplaceAll(content, "\r\n", "\n"), "\n", "\r\n")
-		}
-		if bytes.HasPrefix(old, []byte("\ufeff")) && !strings.HasPrefix(content, "\ufeff") {
-			content = "\ufeff" + content
-		}
-		if string(old) == content {
-			return "", say.Refuse("%s has this content already", show)
-		}
-		if err := l.Files.Write(f, []byte(content)); err != nil {
-			return "", err
-		}
-		l.Tally(f, "page rewritten", 1)
-		l.tell("Rewrote " + show)
-		return fmt.Sprintf("%s is replaced; it has %s.", show, say.Count(len(lines([]byte(content))), "line")) + l.lint(f), nil
+		return l.overwrite(f, a)
 	}
 	if workspace.IsPage(f) {
 		for _, ext := range []string{".md", ".mdx", ".markdown"} {
@@ -573,6 +554,7 @@ func (l *loop) writeFile(_ context.Context, a writeArgs) (string, error) {
 			}
 		}
 	}
+	content := a.Content
 	if content != "" && !strings.HasSuffix(content, "\n") {
 		content += "\n"
 	}
@@ -581,33 +563,73 @@ func (l *loop) writeFile(_ context.Context, a writeArgs) (string, error) {
 	}
 	l.read[f] = true
 	l.Tally(f, "page created", 1)
-	l.tell("Wrote " + show)
-	text := fmt.Sprintf("%s is created; it has %s.", show, say.Count(len(lines([]byte(content))), "line"))
+	l.tell("Wrote " + l.Site.Show(f))
+	text := fmt.Sprintf("%s is created; it has %s.", l.Site.Show(f), say.Count(len(lines([]byte(content))), "line"))
 	if workspace.IsPage(f) {
-		p, err := l.Site.Page(f)
+		listed, err := l.listNew(f, a.Group)
 		if err != nil {
 			return "", err
 		}
-		before := len(l.Left)
-		if err := l.ListPage(f, p.Title(), a.Group); err != nil {
-			var ref *say.Refusal
-			if errors.As(err, &ref) {
-				return "", say.Refuse("the page was not created: %s", ref.Text)
-			}
-			return "", err
-		}
-		l.Left = l.Left[:before]
-		if nav, err := l.Site.Navigation(); err == nil && nav != nil {
-			if l.listed(f) {
-				text += " It is listed in the navigation."
-			} else {
-				text += " It is in no navigation yet: " + l.navHint()
-			}
-		} else if l.Site.Generated() {
-			text += " The navigation was not edited: " + l.Site.WhyNoNavigation() + "."
-		}
+		text += listed
 	}
 	return text + l.lint(f), nil
+}
+
+// overwrite replaces a file that the model has read. It keeps the file's line ends and byte order mark.
+func (l *loop) overwrite(f string, a writeArgs) (string, error) {
+	show, content := l.Site.Show(f), a.Content
+	if !a.Overwrite {
+		return "", say.Refuse("%s exists already; change it with edit_file, or say overwrite", show)
+	}
+	if !l.read[f] {
+		return "", say.Refuse("%s has not been read; read_file it before you replace it", show)
+	}
+	old, err := l.Files.Read(f)
+	if err != nil {
+		return "", err
+	}
+	if pages.EOL(old) == "\r\n" {
+		content = strings.ReplaceAll(strings.ReplaceAll(content, "\r\n", "\n"), "\n", "\r\n")
+	}
+	if bytes.HasPrefix(old, []byte("\ufeff")) && !strings.HasPrefix(content, "\ufeff") {
+		content = "\ufeff" + content
+	}
+	if string(old) == content {
+		return "", say.Refuse("%s has this content already", show)
+	}
+	if err := l.Files.Write(f, []byte(content)); err != nil {
+		return "", err
+	}
+	l.Tally(f, "page rewritten", 1)
+	l.tell("Rewrote " + show)
+	return fmt.Sprintf("%s is replaced; it has %s.", show, say.Count(len(lines([]byte(content))), "line")) + l.lint(f), nil
+}
+
+// listNew lists a new page in the navigation, where that can be edited, and says what became of it.
+func (l *loop) listNew(f, group string) (string, error) {
+	p, err := l.Site.Page(f)
+	if err != nil {
+		return "", err
+	}
+	before := len(l.Left)
+	if err := l.ListPage(f, p.Title(), group); err != nil {
+		var ref *say.Refusal
+		if errors.As(err, &ref) {
+			return "", say.Refuse("the page was not created: %s", ref.Text)
+		}
+		return "", err
+	}
+	l.Left = l.Left[:before]
+	nav, err := l.Site.Navigation()
+	switch {
+	case err == nil && nav != nil && l.listed(f):
+		return " It is listed in the navigation.", nil
+	case err == nil && nav != nil:
+		return " It is in no navigation yet: " + l.navHint(), nil
+	case l.Site.Generated():
+		return " The navigation was not edited: " + l.Site.WhyNoNavigation() + ".", nil
+	}
+	return "", nil
 }
 
 func (l *loop) navHint() string {
@@ -640,15 +662,9 @@ func (l *loop) lint(f string) string {
 		}
 		return ""
 	}
-	before := map[string]int{}
-	if old != nil {
-		for _, p := range markup.Parse(f, old).Problems {
-			before[p.Message]++
-		}
-	}
 	var b strings.Builder
-	for _, p := range markup.Parse(f, src).Problems {
-		if before[p.Message]--; before[p.Message] < 0 && b.Len() < 1000 {
+	for _, p := range check.NewProblems(f, old, markup.Parse(f, src)) {
+		if b.Len() < 1000 {
 			fmt.Fprintf(&b, "\nThis is not sound yet, line %d: %s", p.Line, p.Message)
 		}
 	}

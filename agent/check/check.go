@@ -118,14 +118,14 @@ func (c *Checker) content(f *findings, was *pages.Site, change workspace.Change)
 	if what != "" {
 		f.fault("%s would hold %s, which runs when the site is built: that is left to people", name, what)
 	}
-	for _, p := range newProblems(from, old, now) {
+	for _, p := range NewProblems(from, old, now) {
 		f.fault("%s, line %d: %s", name, p.Line, p.Message)
 	}
 	return nil
 }
 
-// newProblems are those of a page that it did not have before.
-func newProblems(from string, old []byte, now *markup.Page) (out []markup.Problem) {
+// NewProblems are those of a page that it did not have before.
+func NewProblems(from string, old []byte, now *markup.Page) (out []markup.Problem) {
 	before := map[string]int{}
 	if old != nil {
 		for _, p := range markup.Parse(from, old).Problems {

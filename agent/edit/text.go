@@ -388,22 +388,7 @@ func caseLike(seen, from, to string) string {
 
 // codeLike tells whether the word around a place is a path, an address, a flag or an identifier.
 func codeLike(src []byte, sp, at markup.Span, slashed, hyphened bool) bool {
-	a, b := sp.Start, sp.End
-	for a > at.Start && !unicode.IsSpace(rune(src[a-1])) {
-		a--
-	}
-	for b < at.End && !unicode.IsSpace(rune(src[b])) {
-		b++
-	}
-	before := bytes.TrimLeft(src[a:sp.Start], `("'[*`+"“‘")
-	after := bytes.TrimRight(src[sp.End:b], `.,;:!?)"'”’]*`)
-	if i := bytes.LastIndexAny(before, "—–()\"“"); i >= 0 {
-		_, n := utf8.DecodeRune(before[i:])
-		before = before[i+n:]
-	}
-	if i := bytes.IndexAny(after, "—–()\"”"); i >= 0 {
-		after = after[:i]
-	}
+	before, after := wordAround(src, sp, at)
 	if bytes.HasPrefix(before, []byte("-")) || bytes.HasPrefix(before, []byte("/")) || bytes.HasPrefix(before, []byte("./")) {
 		return true
 	}
@@ -432,6 +417,27 @@ func codeLike(src []byte, sp, at markup.Span, slashed, hyphened bool) bool {
 		return !hyphened && isWordRune(rune(after[1]))
 	}
 	return false
+}
+
+// wordAround gives what stands before and behind a place without a blank between, but for quotes and marks of sentences.
+func wordAround(src []byte, sp, at markup.Span) (before, after []byte) {
+	a, b := sp.Start, sp.End
+	for a > at.Start && !unicode.IsSpace(rune(src[a-1])) {
+		a--
+	}
+	for b < at.End && !unicode.IsSpace(rune(src[b])) {
+		b++
+	}
+	before = bytes.TrimLeft(src[a:sp.Start], `("'[*`+"“‘")
+	after = bytes.TrimRight(src[sp.End:b], `.,;:!?)"'”’]*`)
+	if i := bytes.LastIndexAny(before, "—–()\"“"); i >= 0 {
+		_, n := utf8.DecodeRune(before[i:])
+		before = before[i+n:]
+	}
+	if i := bytes.IndexAny(after, "—–()\"”"); i >= 0 {
+		after = after[:i]
+	}
+	return before, after
 }
 
 var codeMarks = regexp.MustCompile(`[_@=\\$#%]|::|://|--`)
