@@ -70,6 +70,9 @@ func realQuestions(t *testing.T) []judgedQuestion {
 // The search and the built-in model together: real people's questions get an answer whose first source is the page that
 // was linked for them, and questions that the documentation does not answer are told so. The whole answers show with -v.
 func TestBuiltinAnswersAreJudged(t *testing.T) {
+	if !everything {
+		t.Skip("judges whole documentation sets; DOCENT_TEST_ALL=1 has it run")
+	}
 	if raceDetector {
 		t.Skip("computes only; CI runs it without the race detector")
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"docent/api"
+	"docent/backoff"
 	"docent/client"
 	"docent/search"
 	"docent/search/eval"
@@ -74,7 +75,7 @@ func newEvalCommand() *cobra.Command {
 				if against != "" {
 					return usagef("--against compares weights on an index: it needs a PROJECT, not --domain")
 				}
-				outcomes, err := evaluateRemote(cmd.Context(), c, domain, queries)
+				outcomes, err := evaluateTwice(cmd.Context(), queries, remoteSearch(c, domain))
 				if err != nil {
 					return err
 				}
@@ -153,8 +154,7 @@ func readTuning(file string) (search.Tuning, error) {
 	return t, nil
 }
 
-// evaluate asks a project's index. Every query is asked twice and judged the second time: the latency is that of an index
-// in use.
+// evaluate asks a project's index.
 func (o *operations) evaluate(ctx context.Context, p evaluateParams, _ Progress) ([]eval.Outcome, error) {
 	tuning := search.DefaultTuning
 	if p.Tuning != nil {
@@ -175,9 +175,9 @@ func (o *operations) evaluate(ctx context.Context, p evaluateParams, _ Progress)
 	})
 }
 
-// evaluateRemote asks a server's search operation.
-func evaluateRemote(ctx context.Context, c *client.Client, domain string, queries []eval.Query) ([]eval.Outcome, error) {
-	return evaluateTwice(ctx, queries, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
+// remoteSearch asks a server's search operation.
+func remoteSearch(c *client.Client, domain string) func(context.Context, eval.Query) ([]eval.Found, error) {
+	return func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
 		var hits []struct {
 			Path     string `json:"path"`
 			Metadata struct {
@@ -187,13 +187,11 @@ func evaluateRemote(ctx context.Context, c *client.Client, domain string, querie
 		for {
 			err := c.Post(ctx, "/discovery/v1/search/"+url.PathEscape(domain), map[string]any{"query": q.Query, "pageSize": 10}, &hits)
 			var refused *client.Error
-			if errors.As(err, &refused) && refused.Status == http.StatusTooManyRequests { // the judged queries are many; the key's rate is the server's
-				select {
-				case <-ctx.Done():
-					return nil, ctx.Err()
-				case <-time.After(time.Second):
-					continue
+			if errors.As(err, &refused) && refused.Status == http.StatusTooManyRequests { // there are many queries for one key
+				if err := backoff.Sleep(ctx, time.Second); err != nil {
+					return nil, err
 				}
+				continue
 			}
 			found := make([]eval.Found, len(hits))
 			for i, h := range hits {
@@ -201,9 +199,10 @@ func evaluateRemote(ctx context.Context, c *client.Client, domain string, querie
 			}
 			return found, err
 		}
-	})
+	}
 }
 
+// evaluateTwice asks every query twice and judges the second answer: the latency is that of an index in use.
 func evaluateTwice(ctx context.Context, queries []eval.Query, ask func(context.Context, eval.Query) ([]eval.Found, error)) ([]eval.Outcome, error) {
 	if _, err := eval.Run(ctx, queries, ask); err != nil {
 		return nil, err

@@ -24,6 +24,9 @@ func unpack(t *testing.T, name string) string {
 // The server's own search operation, over HTTP, finds what the judged queries ask for: the bars are those that the search
 // promises for every site, with the standard weights.
 func TestSearchOverHTTPIsJudged(t *testing.T) {
+	if !everything {
+		t.Skip("judges whole documentation sets; DOCENT_TEST_ALL=1 has it run")
+	}
 	t.Parallel()
 	f, err := os.Open(corpora.File(t, "relevance/queries.jsonl"))
 	if err != nil {
@@ -46,7 +49,7 @@ func TestSearchOverHTTPIsJudged(t *testing.T) {
 	var all []eval.Outcome
 	for corpus, own := range byCorpus {
 		p := newTestProject(t, data, corpus, unpack(t, corpus))
-		outcomes, err := evaluateRemote(t.Context(), server.client(p.assistant), p.domain, own)
+		outcomes, err := eval.Run(t.Context(), own, remoteSearch(server.client(p.assistant), p.domain))
 		if err != nil {
 			t.Fatal(err)
 		}

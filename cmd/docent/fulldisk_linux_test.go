@@ -74,6 +74,7 @@ func (b ballast) drop() {
 // TestADiskThatFillsUpUnderLoad gives the server a small disk of its own, for the journal, the catalogue, the indexes and the
 // repositories, and fills it to the last block, again and again, while clients create jobs, follow up and ask.
 func TestADiskThatFillsUpUnderLoad(t *testing.T) {
+	leftOutWhenShort(t)
 	if !inOwnMounts(t) {
 		return
 	}
@@ -183,6 +184,7 @@ func TestADiskThatFillsUpUnderLoad(t *testing.T) {
 // TestAServerStartsOnAFullDisk stops and kills a server on a disk that is full to the last block, and starts it there: it serves
 // what can be read, refuses writes with 503, and takes work by itself once there is room.
 func TestAServerStartsOnAFullDisk(t *testing.T) {
+	leftOutWhenShort(t)
 	if !inOwnMounts(t) {
 		return
 	}
@@ -283,6 +285,7 @@ func postPrompt(t *testing.T, server *testServer, p testProject, prompt string) 
 // TestAFullDiskRefusesWritesAndPasses takes from the server the right to write beyond the first block of any file, as a full
 // disk does, and gives it back.
 func TestAFullDiskRefusesWritesAndPasses(t *testing.T) {
+	leftOutWhenShort(t)
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))

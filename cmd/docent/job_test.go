@@ -2,10 +2,8 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -76,11 +74,7 @@ func TestTheExitStatusSaysWhatBecameOfTheInstruction(t *testing.T) {
 	} {
 		for _, flag := range []string{"--wait", "--dry-run"} {
 			out, err := tryDocent(t, append([]string{"job", "create", flag, "--json", c.prompt}, at...)...)
-			var exit *exec.ExitError
-			status := 0
-			if errors.As(err, &exit) {
-				status = exit.ExitCode()
-			}
+			status := exitStatus(err)
 			var j api.Job
 			if jerr := json.Unmarshal([]byte(out), &j); jerr != nil || status != c.status || j.Outcome != c.outcome || j.Status != api.JobCompleted {
 				t.Errorf("%q %s: status %d, %v, %v\n%s", c.prompt, flag, status, err, jerr, out)
@@ -89,14 +83,12 @@ func TestTheExitStatusSaysWhatBecameOfTheInstruction(t *testing.T) {
 		}
 		// Who comes later learns the same.
 		_, err := tryDocent(t, append([]string{"job", "watch", string(made.ID)}, at...)...)
-		var exit *exec.ExitError
-		if errors.As(err, &exit) != (c.status != 0) || exit != nil && exit.ExitCode() != c.status {
+		if exitStatus(err) != c.status {
 			t.Errorf("watch %q: %v", c.prompt, err)
 		}
 	}
 	_, err := tryDocent(t, append([]string{"job", "message", string(made.ID), "--wait", "make it shine"}, at...)...)
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitNotUnderstood || !strings.Contains(err.Error(), "was not understood") {
+	if exitStatus(err) != exitNotUnderstood || !strings.Contains(err.Error(), "was not understood") {
 		t.Errorf("a follow-up: %v", err)
 	}
 	// The list has a line for each job, whatever its message is.

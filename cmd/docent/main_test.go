@@ -33,6 +33,9 @@ import (
 // runAsDocent makes the test binary the program itself: tests start it, kill it and start it again.
 const runAsDocent = "DOCENT_TEST_RUN_MAIN"
 
+// everything has tests that take long run in full, as CI does; otherwise they do less.
+var everything = os.Getenv("DOCENT_TEST_ALL") != ""
+
 // raceOptions is the variable that the race detector takes its options from.
 const raceOptions = "GORACE"
 
@@ -56,7 +59,13 @@ func TestMain(m *testing.M) {
 		_ = os.Setenv(raceOptions, "atexit_sleep_ms=10")
 	}
 	programs := map[string]func(){"docent": main, "model-provider": playProvider, "call": call}
-	if _, script := programs[filepath.Base(os.Args[0])]; !script { // else the flags are the program's
+	if _, script := programs[filepath.Base(os.Args[0])]; !script { // else the flags and the settings are the program's
+		for _, pair := range os.Environ() { // a developer may have settings in it
+			name, _, _ := strings.Cut(pair, "=")
+			if strings.HasPrefix(name, envPrefix) && !strings.HasPrefix(name, envPrefix+"TEST_") {
+				_ = os.Unsetenv(name)
+			}
+		}
 		flag.Parse()
 		given := false
 		flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
@@ -103,14 +112,32 @@ func tryDocent(t testing.TB, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, self(t), args...)
-	cmd.Env = docentEnvironment(t)
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	var err error
+	if commandsHere[args[0]] && !hasEnvironment(t) {
+		command := newRootCommand()
+		command.SetArgs(args)
+		command.SetOut(&stdout)
+		command.SetErr(&stderr)
+		if err = command.ExecuteContext(ctx); err != nil {
+			fmt.Fprintln(&stderr, "docent:", err)
+		}
+	} else {
+		cmd := exec.CommandContext(ctx, self(t), args...)
+		cmd.Env = docentEnvironment(t)
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		err = cmd.Run()
+	}
+	if err != nil {
 		return stdout.String(), fmt.Errorf("%w\n%s", err, stderr.String())
 	}
 	return stdout.String(), nil
+}
+
+// commandsHere are the commands that the tests run in their own process, which is quicker. The others serve, or start what does.
+var commandsHere = map[string]bool{
+	"project": true, "key": true, "index": true, "eval": true, "pull": true, "automation": true, "status": true, "thread": true,
+	"backup": true, "journal": true, "catalog": true, "ask": true, "job": true, "config": true, "version": true,
 }
 
 // docentEnvironment is this process's without the settings that a developer may have in it, and with what the test has set.
@@ -121,19 +148,29 @@ func docentEnvironment(t testing.TB) []string {
 			env = append(env, pair)
 		}
 	}
+	for _, own := range ownEnvironments(t) {
+		for key, value := range own {
+			env = append(env, key+"="+value)
+		}
+	}
+	return env
+}
+
+// ownEnvironments are the variables that a test and those around it have set.
+func ownEnvironments(t testing.TB) (list []map[string]string) {
 	for name := t.Name(); ; {
 		if own, ok := environments.Load(name); ok {
-			for key, value := range own.(map[string]string) {
-				env = append(env, key+"="+value)
-			}
+			list = append(list, own.(map[string]string))
 		}
 		cut := strings.LastIndexByte(name, '/')
 		if cut < 0 {
-			return env
+			return list
 		}
 		name = name[:cut]
 	}
 }
+
+func hasEnvironment(t testing.TB) bool { return len(ownEnvironments(t)) > 0 }
 
 // environments are the variables of tests by their names.
 var environments sync.Map
@@ -208,9 +245,18 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
+// leftOutWhenShort leaves a test out that starts servers: with -short three stories show that a server works.
+func leftOutWhenShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts servers; left out with -short")
+	}
+}
+
 // newTestServer starts a server on a data directory and waits until it is ready.
 func newTestServer(t testing.TB, data string, flags ...string) *testServer {
 	t.Helper()
+	leftOutWhenShort(t)
 	address, err := ownAddress()
 	if err != nil {
 		t.Fatal(err)
@@ -298,6 +344,7 @@ type testProject struct{ id, domain, admin, assistant string }
 
 func newTestProject(t testing.TB, data, id, source string, flags ...string) testProject {
 	t.Helper()
+	leftOutWhenShort(t)
 	p := testProject{id: id, domain: id + ".example.com"}
 	docent(t, append([]string{"project", "add", "--data", data, "--id", id, "--domain", p.domain, "--source", source, "--json"}, flags...)...)
 	p.admin = newTestKey(t, data, id, "admin")

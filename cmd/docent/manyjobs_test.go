@@ -19,13 +19,13 @@ import (
 )
 
 // TestTwoHundredJobsAtOnce gives a server 200 jobs of 20 steps each, with a model that takes 50 ms a step, while readers
-// ask the assistant. Every job must end with its own pull request; what it takes is told. With -short, and under the race
-// detector, whose own memory and time would be measured, there are 20 jobs.
+// ask the assistant. Every job must end with its own pull request; what it takes is told. There are 20 jobs unless DOCENT_TEST_ALL
+// is set, and under the race detector, whose own memory and time would be measured.
 // DOCENT_TEST_JOBS_SOURCE names another folder of documentation, DOCENT_TEST_JOBS_SETTINGS more settings.
 func TestTwoHundredJobsAtOnce(t *testing.T) {
 	t.Parallel()
 	jobs := 200
-	if testing.Short() || raceDetector {
+	if !everything || raceDetector {
 		jobs = 20
 	}
 	steps := []modeltest.Step{calling(readCall("work/page.md"))}

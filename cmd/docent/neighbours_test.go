@@ -37,6 +37,7 @@ func TestANeighbourEndsWithTheBenchAndByItself(t *testing.T) {
 }
 
 func TestTheBenchStartsNeighboursAndEndsThem(t *testing.T) {
+	leftOutWhenShort(t)
 	t.Parallel()
 	if out := runBench(t, 0, "streams", "--streams", "3", "--ramp", "10ms", "--parts", "3", "--neighbours", "1", "--cold"); !strings.Contains(out, "busy neighbours: 1") {
 		t.Errorf("the report does not tell of the neighbour:\n%s", out)

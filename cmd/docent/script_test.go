@@ -27,7 +27,7 @@ import (
 //
 // The data directory is $WORK/data. Each server listens on an address of its own, $DOCENT_URL.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
+	params := testscript.Params{
 		Dir: "testdata/script", RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
 			address, err := ownAddress()
@@ -42,7 +42,11 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ready": scriptReady, "capture": scriptCapture, "await": scriptAwait,
 		},
-	})
+	}
+	if testing.Short() {
+		params.Dir, params.Files = "", []string{"testdata/script/01-start.txtar", "testdata/script/03-ask.txtar", "testdata/script/05-job.txtar"}
+	}
+	testscript.Run(t, params)
 }
 
 func scriptReady(ts *testscript.TestScript, neg bool, args []string) {

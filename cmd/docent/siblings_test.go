@@ -71,7 +71,7 @@ func TestAcceptedUpdateEndsWhateverHappens(t *testing.T) {
 	p := newTestProject(t, data, "harbour", source)
 	server := newTestServer(t, data)
 	var accepted []string
-	const kills = 5
+	const kills = 3
 	for n := range kills {
 		for i := range 300 {
 			text := fmt.Sprintf("# Berth %d\n\nShip %d lies at berth %d.\n", i, n, i)

@@ -39,7 +39,10 @@ type tortureSettings struct {
 
 func tortureFromEnvironment(t *testing.T) tortureSettings {
 	t.Helper()
-	s := tortureSettings{seed: uint64(time.Now().UnixNano()), kills: 12, clients: 200, gap: 3 * time.Second, think: 2 * time.Second, peace: 3 * time.Minute}
+	s := tortureSettings{seed: uint64(time.Now().UnixNano()), kills: 4, clients: 60, gap: 2 * time.Second, think: time.Second, peace: 3 * time.Minute}
+	if everything {
+		s.kills, s.clients, s.gap, s.think = 12, 200, 3*time.Second, 2*time.Second
+	}
 	number := func(name string, set func(uint64)) {
 		if text := os.Getenv("DOCENT_TEST_" + name); text != "" {
 			n, err := strconv.ParseUint(text, 10, 64)
