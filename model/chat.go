@@ -27,8 +27,8 @@ type Turn struct {
 	Failed bool   // of a tool: the call went wrong, and Text says how
 }
 
-// CallID names the n-th call of the reply to a conversation where the provider does not: the same conversation gives the
-// same name.
+// CallID names the n-th call of the reply to a conversation where the provider does not: the same conversation gives
+// the same name.
 func (c Chat) CallID(n int) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %d %d", c.Key, len(c.Turns), n)
@@ -58,7 +58,8 @@ type Reply struct {
 	Usage  Usage
 }
 
-// A Usage is what a call took. Cost is in millionths of a US dollar, from the prices in the configuration; zero where none are.
+// A Usage is what a call took. Cost is in millionths of a US dollar, from the prices in the configuration; zero where
+// none are.
 type Usage struct {
 	PromptTokens     int
 	CachedTokens     int // of the prompt's tokens

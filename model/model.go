@@ -1,7 +1,7 @@
-// Package model is what models are asked and what they answer. A model gets a question, the conversation so far and passages
-// of the documentation, and streams text. The rooms below it are models: builtin needs nothing and answers with the
-// documentation's own sentences, remote asks language models over HTTP, scripted is for tests and load benches. registry
-// binds them.
+// Package model is what models are asked and what they answer. A model gets a question, the conversation so far and
+// passages of the documentation, and streams text. The rooms below it are models: builtin needs nothing and answers
+// with the documentation's own sentences, remote asks language models over HTTP, scripted is for tests and load
+// benches. registry binds them.
 package model
 
 import (
@@ -31,8 +31,8 @@ type Request struct {
 	Project    string    // the documentation's name, for the model's instructions
 	// Search finds more passages, where a language model wants to look by itself; it is given none where nil.
 	Search func(ctx context.Context, query string) ([]Found, error)
-	// Key names the question: whenever it is put again, after a failure or a restart, it bears the same key. A provider that
-	// knows Idempotency-Key can tell by it that it has answered before.
+	// Key names the question: whenever it is put again, after a failure or a restart, it bears the same key. A provider
+	// that knows Idempotency-Key can tell by it that it has answered before.
 	Key string
 }
 
@@ -91,7 +91,8 @@ type Found struct {
 	Index int
 }
 
-// A Delta is a piece of an answer: text, or a citation of one of the request's passages (its index), or of a Found's, or both.
+// A Delta is a piece of an answer: text, or a citation of one of the request's passages (its index), or of a Found's,
+// or both.
 type Delta struct {
 	Text string
 	Cite []int

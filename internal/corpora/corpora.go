@@ -1,5 +1,5 @@
-// Package corpora is for tests: it reads the documentation sets that lie beside a checkout, in ../shared. A test that needs
-// one that is not there is skipped.
+// Package corpora is for tests: it reads the documentation sets that lie beside a checkout, in ../shared. A test that
+// needs one that is not there is skipped.
 package corpora
 
 import (

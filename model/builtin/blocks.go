@@ -291,8 +291,8 @@ func (c *scanner) markup(l *sourceLine) bool {
 	if strings.HasPrefix(l.trimmed, "{{") && strings.TrimSpace(shortcode.ReplaceAllString(l.trimmed, "")) == "" {
 		return true
 	}
-	if match(module, "ie@<", l.trimmed) == nil && match(include, "{", l.text) == nil && match(definition, "[", l.text) == nil &&
-		match(rule, "-*_", l.text) == nil && match(alert, "[", l.text) == nil {
+	if match(module, "ie@<", l.trimmed) == nil && match(include, "{", l.text) == nil &&
+		match(definition, "[", l.text) == nil && match(rule, "-*_", l.text) == nil && match(alert, "[", l.text) == nil {
 		return false
 	}
 	c.flush()

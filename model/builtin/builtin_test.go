@@ -214,8 +214,8 @@ func FuzzBuiltin(f *testing.F) {
 	})
 }
 
-// What one whole answer costs, from five passages of the size that documentation has: the first time that they are seen,
-// and after that.
+// What one whole answer costs, from five passages of the size that documentation has: the first time that they are
+// seen, and after that.
 func BenchmarkBuiltin(b *testing.B) {
 	var passages []model.Passage
 	for i := range 5 {

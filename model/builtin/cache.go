@@ -6,8 +6,9 @@ import (
 	"docent/model"
 )
 
-// A passageCache keeps parsed passages, since the good sections of a documentation are found again and again. It has two
-// generations: when the young one is full it becomes the old one, and what was not asked for meanwhile is forgotten.
+// A passageCache keeps parsed passages, since the good sections of a documentation are found again and again. It has
+// two generations: when the young one is full it becomes the old one, and what was not asked for meanwhile is
+// forgotten.
 type passageCache struct {
 	mu         sync.Mutex
 	young, old map[passageKey]*passage

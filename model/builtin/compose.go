@@ -22,13 +22,13 @@ const (
 	mainWords    = 170 // of the first passage; a section that is not longer is taken whole
 	moreWords    = 90  // of each further passage
 	shortLead    = 40  // of the paragraph that a section begins with, up to which it is always taken
-	longBlock    = 220 // words from which an item, a row or steps are not taken; code no more than its passage has room for
+	longBlock    = 220 // words from which an item, a row or steps are not taken
 	longList     = 70  // words from which the items of a list are taken one by one
 	longTable    = 150 // the same for the rows of a table, which its lines hold together
 	longCompare  = 330 // words up to which a table is taken whole that compares what is asked about
 	shortRest    = 40  // words up to which the rest of a list or table is taken with what fits
 	mostNamed    = 6   // rows that are taken because the question names them
-	listed       = 100 // words of a list or table that are shown from its beginning where the question asks which there are
+	listed       = 100 // words shown of a list or table where the question asks which there are
 )
 
 // A section is one passage as it fits one question.
@@ -44,13 +44,14 @@ type section struct {
 	score  float64
 }
 
-// compose chooses what to quote: nothing where the documentation does not answer, and less where it is not sure that it does.
+// compose chooses what to quote: nothing where the documentation does not answer, and less where it is not sure that it
+// does.
 func compose(req model.Request) (quotes []quote, sure bool) {
 	sections := parse(req)
 	question := Standalone(req.Question, req.History, req.Context)
 	points := false
-	if about := excerpt(req.Context); about != "" && pointsAtText(gist(req.Question)) { // "explain this code": that it is code tells nothing
-		question, points = about, true
+	if about := excerpt(req.Context); about != "" && pointsAtText(gist(req.Question)) {
+		question, points = about, true // "explain this code": that it is code tells nothing
 	}
 	q := newQuery(question, sections)
 	if len(q.terms) == 0 {
@@ -84,7 +85,8 @@ func compose(req model.Request) (quotes []quote, sure bool) {
 	var pages [][]quote
 	count := 0
 	pageOf := func(at int) int {
-		return slices.IndexFunc(pages, func(p []quote) bool { return req.Passages[p[0].passage].Path == req.Passages[at].Path })
+		path := req.Passages[at].Path
+		return slices.IndexFunc(pages, func(p []quote) bool { return req.Passages[p[0].passage].Path == path })
 	}
 	add := func(q quote) {
 		count++

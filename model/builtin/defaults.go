@@ -9,14 +9,15 @@ import (
 	"docent/model"
 )
 
-// A question for a default is answered by a line that states one, as a reference does, rather than by a sample that merely
-// sets a value.
+// A question for a default is answered by a line that states one, as a reference does, rather than by a sample that
+// merely sets a value.
 
 var (
-	asksDefault = regexp.MustCompile(`(?i)^\W*(?:what(?:'s|’s| is| are| was| does)?|which)\b.*\bdefaults?\b|\bdefault (?:value|setting)s?\b|` +
-		`\bdefaults? (?:of|for|to)\b|^\W*how (?:many|much|often|long|large|big)\b.*\bby default\b|^\W*(?:the )?default(?:\W+[\w.-]+){1,4}\W*$`)
-	// statesDefault matches "| default = 1m", "**Default:** `dist`", "defaults to 5", "The default port is 5" and "(default 5)",
-	// up to the value.
+	asksDefault = regexp.MustCompile(`(?i)^\W*(?:what(?:'s|’s| is| are| was| does)?|which)\b.*\bdefaults?\b|` +
+		`^\W*how (?:many|much|often|long|large|big)\b.*\bby default\b|^\W*(?:the )?default(?:\W+[\w.-]+){1,4}\W*$|` +
+		`\bdefault (?:value|setting)s?\b|\bdefaults? (?:of|for|to)\b`)
+	// statesDefault matches "| default = 1m", "**Default:** `dist`", "defaults to 5", "The default port is 5" and
+	// "(default 5)", up to the value.
 	statesDefault = regexp.MustCompile("(?i)\\bdefault(?:s? value)?[*_`\"]*\\s*(?:=|:|is\\b)[*_`\"\\s]*[^|)\\]*_`\"\\s]|" +
 		"\\bdefault(?:s|ed|ing) to [`\"]*[^\\s`\"]|\\bdefault (?:`?[\\w.-]+`? ){1,3}is [`\"\\d]|\\(defaults?\\s[^)]")
 	aroundSetting = set("default defaults value values setting settings option options parameter parameters")
@@ -29,13 +30,14 @@ const (
 	statementCoverage = 0.6
 )
 
-// A setting is what a question asks the default of, by the terms of its words: of a name of several parts the name first.
+// A setting is what a question asks the default of, by the terms of its words: of a name of several parts the name
+// first.
 type setting [][]term
 
 // settingAsked is the setting that a question asks the default of; nil where it asks for something else.
 func settingAsked(question, project string) setting {
 	question = gist(question)
-	if !asksDefault.MatchString(question) {
+	if !strings.Contains(question, "efault") || !asksDefault.MatchString(question) {
 		return nil
 	}
 	var s setting
@@ -137,7 +139,10 @@ func defaultColumn(u *unit) int {
 // fills reports whether a table's row has something in a column.
 func fills(row string, column int) bool {
 	c := cells(row)
-	return column < len(c) && strings.Trim(c[column], " -–—:") != "" && !strings.EqualFold(strings.Trim(c[column], " *_`"), "default")
+	if column >= len(c) || strings.Trim(c[column], " -–—:") == "" {
+		return false
+	}
+	return !strings.EqualFold(strings.Trim(c[column], " *_`"), "default") // the head itself
 }
 
 // cells are those of a table's row.
@@ -200,8 +205,8 @@ func stating(q *query, s setting, sections []*section, quoted *[]uint64) []quote
 	return out
 }
 
-// StatesDefault reports whether a question asks for a default, and if so which passages state it. The section that does is
-// often long and names much else, so that a search finds it after others of its page.
+// StatesDefault reports whether a question asks for a default, and if so which passages state it. The section that does
+// is often long and names much else, so that a search finds it after others of its page.
 func StatesDefault(question string) (states func(p *model.Passage) bool, asked bool) {
 	s := settingAsked(question, "")
 	if len(s) == 0 {

@@ -14,7 +14,8 @@ import (
 // as they are.
 func (c *scanner) inline(s string) string { return c.within(s, 0) }
 
-// deepestLink is how far the texts of links and images are read for further ones: an image in a link is as deep as a page goes.
+// deepestLink is how far the texts of links and images are read for further ones: an image in a link is as deep as a
+// page goes.
 const deepestLink = 4
 
 // within is inline for the text of so many links within each other.
@@ -52,8 +53,8 @@ func (c *scanner) within(s string, depth int) string {
 	return n.out.String()
 }
 
-// An inliner reads running text. Each of its methods reads what begins at a place and says where that ends: at the same place
-// where it is something else.
+// An inliner reads running text. Each of its methods reads what begins at a place and says where that ends: at the same
+// place where it is something else.
 type inliner struct {
 	scanner *scanner
 	s       string
@@ -152,7 +153,8 @@ func (n *inliner) braces(i int) int {
 	return i
 }
 
-// A lookahead finds the next place of a mark in a text that is read from its start. All questions together cost one reading.
+// A lookahead finds the next place of a mark in a text that is read from its start. All questions together cost one
+// reading.
 type lookahead struct {
 	s, end string
 	at     int // where it was found last; the text's length where it does not come any more
@@ -218,8 +220,8 @@ func closing(list []pair, opened int) int {
 	return list[i].closed
 }
 
-// link reads [text](dest "title"), [text][label] and [text][] where s has an opening bracket; end is behind it. A reference has no
-// destination: its definition stands elsewhere.
+// link reads [text](dest "title"), [text][label] and [text][] where s has an opening bracket; end is behind it. A
+// reference has no destination: its definition stands elsewhere.
 func (b brackets) link(s string, at int) (text, dest string, end int, ok bool) {
 	closed := closing(b.square, at)
 	if closed < 0 || closed+1 >= len(s) {
@@ -270,8 +272,13 @@ func resolve(p *model.Passage, dest string) string {
 	}
 	target := u.Path
 	ext := path.Ext(target)
-	page := ext == "" && strings.HasPrefix(target, "/") || ext == "" && strings.HasPrefix(target, ".") || ext == ".md" || ext == ".mdx" || ext == ".markdown" || ext == ".html"
-	if !page {
+	switch ext {
+	case ".md", ".mdx", ".markdown", ".html":
+	case "":
+		if !strings.HasPrefix(target, "/") && !strings.HasPrefix(target, ".") {
+			return ""
+		}
+	default:
 		return ""
 	}
 	target = strings.TrimSuffix(target, ext)

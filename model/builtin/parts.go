@@ -119,7 +119,8 @@ func (s *section) more(u *unit, left int) string {
 	return text
 }
 
-// lead is a paragraph as it is quoted. Where what it announces is not quoted, or not all of it, it does not go on about it.
+// lead is a paragraph as it is quoted. Where what it announces is not quoted, or not all of it, it does not go on about
+// it.
 func (c *selection) lead(i int) string {
 	text := c.q.shorten(c.section, &c.units[i], c.budget)
 	missing := !c.follows(i)

@@ -69,8 +69,8 @@ func TestATableIsShownWholeOrSaysWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// Whatever a question is about, each table and list of an answer is whole or says what is missing, and nothing that is cut
-// stands under words that say that it is all.
+// Whatever a question is about, each table and list of an answer is whole or says what is missing, and nothing that is
+// cut stands under words that say that it is all.
 func TestNothingThatIsCutIsCalledWhole(t *testing.T) {
 	text := "The server has limits. All of them are here:\n\n" + settings(26) + "\nIt also writes:\n\n" + strings.Repeat("- one line about a request that it has turned away, with its time\n", 12)
 	for _, question := range strings.Fields("limit_a small large slow quick server requests time line away default setting write") {

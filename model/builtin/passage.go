@@ -9,8 +9,9 @@ import (
 	"docent/model"
 )
 
-// A passage is a passage of the documentation, parsed. It is shared between answers and never changes. Where its terms are is
-// laid out by term, so the cost of matching a question grows with how often its terms occur and not with the passage.
+// A passage is a passage of the documentation, parsed. It is shared between answers and never changes. Where its terms
+// are is laid out by term, so the cost of matching a question grows with how often its terms occur and not with the
+// passage.
 type passage struct {
 	of    model.Passage // that it is made of
 	parse func()        // does the parsing, once for all who need it
@@ -152,7 +153,8 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// see notes the terms of a unit and of its lines. No line ends within a word, so its words are the unit's that stand in it.
+// see notes the terms of a unit and of its lines. No line ends within a word, so its words are the unit's that stand in
+// it.
 func (p *passage) see(d *scratch, u *unit) {
 	d.words = appendWords(d.words[:0], u.text)
 	lines, at, end := lines(u), 0, 0 // end is where the line that is read ends

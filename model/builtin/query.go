@@ -102,8 +102,8 @@ func (q *query) find(hash uint64) int {
 	return -1
 }
 
-// weigh finds the question's terms in the sections, and weighs them: rare ones among the units tell more, and a term that
-// no unit has tells most.
+// weigh finds the question's terms in the sections, and weighs them: rare ones among the units tell more, and a term
+// that no unit has tells most.
 func (q *query) weigh(sections []*section) {
 	n := len(q.terms)
 	units, cells, lines := 0, 0, 0
@@ -153,9 +153,9 @@ func (q *query) weigh(sections []*section) {
 	}
 }
 
-// match is how well a unit fits a question: for each aspect the share of its weight in the block, less for what only the
-// headings above say; the best aspect counts most. Counts are how often the unit has each term, lines how much of the
-// question each of its lines holds, where it has several.
+// match is how well a unit fits a question: for each aspect the share of its weight in the block, less for what only
+// the headings above say; the best aspect counts most. Counts are how often the unit has each term, lines how much of
+// the question each of its lines holds, where it has several.
 func (q *query) match(s *section, counts []uint8, lines []float64, words int, kind blockKind) float64 {
 	best, sum := 0.0, 0.0
 	for i := range q.aspects {
@@ -225,8 +225,8 @@ func (q *query) compares(columns []uint64) bool {
 	return n > 1 && got >= q.total/2
 }
 
-// row is how well a row's first cell is what is asked about: whole is the share of the cell that the question has, share
-// that of the question that the cell has.
+// row is how well a row's first cell is what is asked about: whole is the share of the cell that the question has,
+// share that of the question that the cell has.
 func (q *query) row(cell []uint64) (whole, share float64) {
 	all, got := 0.0, 0.0
 	for _, hash := range cell {

@@ -48,8 +48,8 @@ func Standalone(question string, history []model.Message, selected []model.Snipp
 	return strings.TrimSpace(question) + " " + strings.Join(add, " ")
 }
 
-// longestAsked is how many bytes of a question are looked for, and of each text that the reader has selected. A longer question is a
-// text with the question before or after it.
+// longestAsked is how many bytes of a question are looked for, and of each text that the reader has selected. A longer
+// question is a text with the question before or after it.
 const longestAsked = 2000
 
 // gist is a question, or the beginning and the end of a long one.
@@ -98,7 +98,8 @@ func excerpt(selected []model.Snippet) string {
 }
 
 // forText are words for a text that a reader points at, and for its parts.
-var forText = set("code snippet text selection selected highlighted paragraph sentence section block example command line lines part word phrase first second third last next")
+var forText = set(`code snippet text selection selected highlighted paragraph sentence section block example command line
+	lines part word phrase first second third last next`)
 
 // pointsAtText reports whether a question says no more than that it is about a text: "explain the second line".
 func pointsAtText(question string) bool {
@@ -130,12 +131,10 @@ func elliptical(question string) bool {
 			}
 		}
 	}
-	first := words[0].text
 	switch {
 	case len(own) == 0:
 		return true
-	case len(own) <= 5 && (strings.EqualFold(first, "and") || strings.EqualFold(first, "but") || strings.EqualFold(first, "or") ||
-		len(words) > 1 && (strings.EqualFold(first, "what") || strings.EqualFold(first, "how")) && strings.EqualFold(words[1].text, "about")):
+	case len(own) <= 5 && continues(words):
 		return true
 	case len(own) <= 1 && len(words) <= 4 && !named(question):
 		return true
@@ -158,17 +157,29 @@ func elliptical(question string) bool {
 	return false
 }
 
+// continues reports whether a question begins as the continuation of another.
+func continues(words []word) bool {
+	switch strings.ToLower(words[0].text) {
+	case "and", "but", "or":
+		return true
+	case "what", "how":
+		return len(words) > 1 && strings.EqualFold(words[1].text, "about")
+	}
+	return false
+}
+
 // named reports whether a short question is a name of its own, such as a setting or a flag.
 func named(question string) bool {
-	return strings.ContainsAny(question, "_.-/`") || strings.ToLower(question) != question && strings.ToUpper(question[:1])+question[1:] != question
+	capital := strings.ToUpper(question[:1])+question[1:] == question
+	return strings.ContainsAny(question, "_.-/`") || strings.ToLower(question) != question && !capital
 }
 
 // mostQueries bounds the searches for one question.
 const mostQueries = 4
 
 // Queries are the searches that find what a question asks: the question itself, standing alone, and where it asks two
-// things each of them; where the reader has selected something, the question together with that. The passages of a later
-// search come after those of the first.
+// things each of them; where the reader has selected something, the question together with that. The passages of a
+// later search come after those of the first.
 func Queries(question string, history []model.Message, selected []model.Snippet) []string {
 	question = gist(question)
 	whole := Standalone(question, history, selected)

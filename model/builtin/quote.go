@@ -16,8 +16,8 @@ type selection struct {
 	quoted *[]uint64
 }
 
-// choose quotes the units of a section that fit, with their context, in the order of the page. Quoted are the fingerprints of
-// what is quoted already; what is quoted here is added.
+// choose quotes the units of a section that fit, with their context, in the order of the page. Quoted are the
+// fingerprints of what is quoted already; what is quoted here is added.
 func choose(q *query, s *section, budget int, quoted *[]uint64) string {
 	c := selection{section: s, q: q, budget: budget, taken: make([]bool, len(s.units)), quoted: quoted}
 	if s.words <= budget {
@@ -57,8 +57,8 @@ func (c *selection) takeWhole(i int) {
 	c.takeContext(i)
 }
 
-// order lists the units that may be quoted, best first, and takes the rows that the question names. Lead is the section's
-// first paragraph.
+// order lists the units that may be quoted, best first, and takes the rows that the question names. Lead is the
+// section's first paragraph.
 func (c *selection) order(lead int) []int {
 	byScore := make([]int, 0, len(c.units))
 	named := 0
@@ -116,7 +116,8 @@ func (c *selection) advice() int {
 	return best
 }
 
-// follows reports whether something of what comes after a unit is taken: the next one, or another part of the same list.
+// follows reports whether something of what comes after a unit is taken: the next one, or another part of the same
+// list.
 func (c *selection) follows(i int) bool {
 	for n := i + 1; n < len(c.units); n++ {
 		if c.taken[n] {
@@ -129,8 +130,8 @@ func (c *selection) follows(i int) bool {
 	return false
 }
 
-// takeContext takes what a unit cannot stand without: the sentence that introduces a list or code, the list or code that a
-// paragraph announces, the paragraph that a "this" refers to.
+// takeContext takes what a unit cannot stand without: the sentence that introduces a list or code, the list or code
+// that a paragraph announces, the paragraph that a "this" refers to.
 func (c *selection) takeContext(i int) {
 	u := &c.units[i]
 	if u.kind != prose {

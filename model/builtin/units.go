@@ -22,11 +22,12 @@ func lines(u *unit) []string {
 	return parts
 }
 
-// items cuts a list into its items, each with what is below it. The steps of a numbered list belong together unless there
-// are too many to be read.
+// items cuts a list into its items, each with what is below it. The steps of a numbered list belong together unless
+// there are too many to be read.
 func items(text string) []string {
 	lines := strings.Split(text, "\n")
-	if m := item.FindStringSubmatch(lines[0]); m == nil || !strings.ContainsAny(m[2], "-*+") && len(strings.Fields(text)) <= longBlock {
+	m := item.FindStringSubmatch(lines[0])
+	if m == nil || !strings.ContainsAny(m[2], "-*+") && len(strings.Fields(text)) <= longBlock {
 		return []string{text}
 	}
 	var out []string
@@ -100,7 +101,11 @@ func advises(text string) bool {
 			if i == 0 && imperatives[lower] {
 				return true
 			}
-			if i > 0 && strings.EqualFold(words[i-1].text, "you") && mayDo[lower] || i > 0 && lower == "use" && !strings.EqualFold(words[i-1].text, "of") {
+			if i == 0 {
+				continue
+			}
+			before := strings.ToLower(words[i-1].text)
+			if before == "you" && mayDo[lower] || lower == "use" && before != "of" {
 				return true
 			}
 		}
@@ -109,8 +114,9 @@ func advises(text string) bool {
 }
 
 var (
-	imperatives = set("use set add create configure enable disable run specify pass install call put define import turn change replace wrap provide make ensure avoid consider include")
-	mayDo       = set("can may should must need")
+	imperatives = set(`use set add create configure enable disable run specify pass install call put define import turn change
+		replace wrap provide make ensure avoid consider include`)
+	mayDo = set("can may should must need")
 )
 
 // announces reports whether a paragraph speaks of what comes after it.
@@ -129,7 +135,8 @@ func pointsBack(text string) bool {
 		return false
 	}
 	w := strings.ToLower(first[0].text)
-	return pronouns[w] || w == "however" || w == "therefore" || w == "for" && len(first) > 1 && strings.EqualFold(first[1].text, "example")
+	return pronouns[w] || w == "however" || w == "therefore" ||
+		w == "for" && len(first) > 1 && strings.EqualFold(first[1].text, "example")
 }
 
 func firstWords(s string) string {
@@ -190,7 +197,8 @@ func sentences(s string) []string {
 				continue
 			}
 			next := strings.TrimLeft(s[end:], " *_\"'`([")
-			if r, _ := utf8.DecodeRuneInString(next); next != "" && unicode.IsLower(r) && !strings.HasPrefix(strings.TrimLeft(s[end:], " "), "`") {
+			name := strings.HasPrefix(strings.TrimLeft(s[end:], " "), "`")
+			if r, _ := utf8.DecodeRuneInString(next); next != "" && unicode.IsLower(r) && !name {
 				continue
 			}
 			if t := strings.TrimSpace(s[start:end]); t != "" {

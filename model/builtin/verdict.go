@@ -50,8 +50,8 @@ func evidenceFor(req model.Request, question string, q *query, sections []*secti
 	return f
 }
 
-// single counts each word of the question once: the parts of a name that some passage has whole add nothing to it, and the
-// project's own name stands everywhere. It also tells which words are written as names: HAProxy, argon2, .env.
+// single counts each word of the question once: the parts of a name that some passage has whole add nothing to it, and
+// the project's own name stands everywhere. It also tells which words are written as names: HAProxy, argon2, .env.
 func (q *query) single(question, project string, sections []*section, weights []float64, names []bool) {
 	var buf [64]word
 	begins := true // a sentence
@@ -89,18 +89,18 @@ func (q *query) single(question, project string, sections []*section, weights []
 	}
 }
 
-// isName reports whether a word is written as a name is: with a capital that does not begin a sentence, or with digits or
-// marks among its letters.
+// isName reports whether a word is written as a name is: with a capital that does not begin a sentence, or with digits
+// or marks among its letters.
 func isName(w string, begins bool) bool {
-	_, first := utf8.DecodeRuneInString(w)
-	if strings.IndexFunc(w[first:], unicode.IsUpper) >= 0 || !begins && strings.IndexFunc(w[:first], unicode.IsUpper) >= 0 {
+	first, n := utf8.DecodeRuneInString(w)
+	if strings.IndexFunc(w[n:], unicode.IsUpper) >= 0 || !begins && unicode.IsUpper(first) {
 		return true
 	}
 	return strings.IndexFunc(w, unicode.IsLetter) >= 0 && strings.ContainsAny(w, "0123456789_.")
 }
 
-// about is how much of the question a passage is about: a word that it says often, or in its heading, counts nearly whole, a
-// name that it says counts whole.
+// about is how much of the question a passage is about: a word that it says often, or in its heading, counts nearly
+// whole, a name that it says counts whole.
 func (s *section) about(weights []float64, names []bool) float64 {
 	sum := 0.0
 	for t, w := range weights {
@@ -156,9 +156,9 @@ const (
 	answered
 )
 
-// Where the lines are drawn. At 0 nine of ten near misses are not taken for answered; at doubt one in thirty questions that
-// the first page answers is denied. Alone is for what the search does not rate, pointed for a text that the reader has
-// selected: it most likely stands in the documentation.
+// Where the lines are drawn. At 0 nine of ten near misses are not taken for answered; at doubt one in thirty questions
+// that the first page answers is denied. Alone is for what the search does not rate, pointed for a text that the reader
+// has selected: it most likely stands in the documentation.
 const (
 	doubt   = -2.5
 	alone   = 0.3
@@ -175,7 +175,8 @@ func (f evidence) verdict(points bool) verdict {
 	return denied
 }
 
-// sum weighs what is known. The weights are fitted to questions with and without an answer: go test ./model/builtin -run TestVerdicts -v -fit.
+// sum weighs what is known. The weights are fitted to questions with and without an answer: go test ./model/builtin
+// -run TestVerdicts -v -fit.
 func (f evidence) sum() float64 {
 	return 4*f.search + 11*f.held + 10.5*f.search*f.weight - 4*f.missing - 8
 }

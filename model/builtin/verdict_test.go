@@ -28,9 +28,9 @@ var (
 	refit = flag.Bool("fit", false, "fit the verdict's weights to the tuning half, and print them with what they cost")
 )
 
-// Documentation sets that the verdict is judged on: folders of Go modules, which the module proxy keeps as they are. The
-// weights are fitted to the questions of the tuning half and to those that the answers are judged with; the held-out half
-// is for looking only.
+// Documentation sets that the verdict is judged on: folders of Go modules, which the module proxy keeps as they are.
+// The weights are fitted to the questions of the tuning half and to those that the answers are judged with; the
+// held-out half is for looking only.
 var verdictSets = map[string]struct{ module, folder string }{
 	"goreleaser":    {"github.com/goreleaser/goreleaser/v2@v2.13.0", "www/docs"},
 	"fiber":         {"github.com/gofiber/fiber/v3@v3.1.0", "docs"},
@@ -105,6 +105,9 @@ type judge struct {
 
 func newJudge(t *testing.T) *judge {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("indexes whole documentation sets")
+	}
 	library, err := search.OpenLibrary(t.TempDir(), search.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -184,8 +187,8 @@ func evidenceOf(req model.Request) evidence {
 	return evidenceFor(req, req.Question, q, sections)
 }
 
-// Whether the documentation answers is told right as often as it was, on documentation that the verdict was not fitted to.
-// A near miss that is taken for answered is the worse mistake, so the line is drawn for these.
+// Whether the documentation answers is told right as often as it was, on documentation that the verdict was not fitted
+// to. A near miss that is taken for answered is the worse mistake, so the line is drawn for these.
 func TestVerdicts(t *testing.T) {
 	if raceDetector {
 		t.Skip("computes only; CI runs it without the race detector")
@@ -261,8 +264,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// What each set reaches: near misses that are taken for answered, questions that the first page answers and that are denied,
-// and those whose answer is shown as what is closest, at most.
+// What each set reaches: near misses that are taken for answered, questions that the first page answers and that are
+// denied, and those whose answer is shown as what is closest, at most.
 var verdictBars = map[string]struct{ near, denied, doubtful int }{
 	"goreleaser": {4, 0, 7}, "fiber": {3, 0, 4}, // tuning: 7 of 68, 0 and 11 of 56
 	"argo-rollouts": {2, 0, 3}, "task": {6, 2, 7}, // held out, with the next: 8 of 78, 2 and 12 of 65

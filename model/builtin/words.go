@@ -91,9 +91,9 @@ func letter(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r))
 }
 
-// A term is a word as questions and passages are compared by: lower case, stemmed where it is an English word. A name of
-// several parts (root_path, generateStaticParams, --dry-run) is one term, and each of its parts another. Where many terms are
-// compared they are told apart by their hashes.
+// A term is a word as questions and passages are compared by: lower case, stemmed where it is an English word. A name
+// of several parts (root_path, generateStaticParams, --dry-run) is one term, and each of its parts another. Where many
+// terms are compared they are told apart by their hashes.
 type term struct {
 	text string
 	hash uint64
@@ -120,8 +120,8 @@ type analyzed struct {
 	fingerprint uint64 // the same however the word is capitalised
 }
 
-// analyses keeps analyzed words: readers and documentation use the same few thousand. It starts over rather than grow with
-// what readers type.
+// analyses keeps analyzed words: readers and documentation use the same few thousand. It starts over rather than grow
+// with what readers type.
 var analyses struct {
 	sync.RWMutex
 	words map[string]*analyzed
@@ -207,9 +207,11 @@ func parts(w string) []string {
 
 // aliases are words of the trade that are written in several ways; documentation uses one, its readers another.
 var aliases = map[string]string{
-	"configuration": "config", "configure": "config", "configured": "config", "configuring": "config", "configurable": "config", "configurations": "config", "configs": "config",
+	"configuration": "config", "configure": "config", "configured": "config", "configuring": "config",
+	"configurable": "config", "configurations": "config", "configs": "config",
 	"environment": "env", "environments": "env", "envs": "env",
-	"directory": "folder", "directories": "folder", "folders": "folder", "subfolder": "folder", "subfolders": "folder", "subdirectory": "folder",
+	"directory": "folder", "directories": "folder", "folders": "folder",
+	"subfolder": "folder", "subfolders": "folder", "subdirectory": "folder",
 	"documentation": "doc", "docs": "doc", "documents": "doc",
 	"application": "app", "applications": "app", "apps": "app",
 	"repository": "repo", "repositories": "repo", "repos": "repo",

@@ -28,8 +28,8 @@ type Script struct {
 	Steps  []Step `json:"steps"`
 }
 
-// A Step is one answer, or one fault in place of one. Each request takes the next; a request that repeats the key of one
-// that was answered gets the same answer again, and the last step is taken again and again.
+// A Step is one answer, or one fault in place of one. Each request takes the next; a request that repeats the key of
+// one that was answered gets the same answer again, and the last step is taken again and again.
 type Step struct {
 	Text   string `json:"text,omitempty"`
 	Calls  []Call `json:"calls,omitempty"`
@@ -175,8 +175,8 @@ func (s *Server) Release(word string) {
 	}
 }
 
-// ServeHTTP serves both providers, and what a test of another process needs: PUT /scripts, GET /requests, GET /held/WORD
-// (answers when a request waits for the word) and POST /release/WORD.
+// ServeHTTP serves both providers, and what a test of another process needs: PUT /scripts, GET /requests, GET
+// /held/WORD (answers when a request waits for the word) and POST /release/WORD.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(openai{}, w, r) })

@@ -20,7 +20,9 @@ func (r *Registry) FallsBack(name string, cause error) bool {
 }
 
 // Fallback lets the built-in model answer in place of the named one, and has it say so first.
-func (r *Registry) Fallback(ctx context.Context, name string, req model.Request, emit func(model.Delta) error) (model.Result, error) {
+func (r *Registry) Fallback(
+	ctx context.Context, name string, req model.Request, emit func(model.Delta) error,
+) (model.Result, error) {
 	asked := r.Name(name)
 	counted, ok := r.fallbacks[asked]
 	if !ok {

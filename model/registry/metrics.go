@@ -8,15 +8,23 @@ import (
 	"docent/model/remote"
 )
 
+func desc(name string, labels []string, help string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
 var (
-	endpointOpen = prometheus.NewDesc("docent_model_endpoint_open", "1 while the circuit of an endpoint is open because it failed repeatedly, 0.5 while it is half open and one call tries it.", []string{"endpoint", "models"}, nil)
-	endpointTrip = prometheus.NewDesc("docent_model_endpoint_opened_total", "How often the circuit of an endpoint opened.", []string{"endpoint", "models"}, nil)
-	calls        = prometheus.NewDesc("docent_model_calls_total", "Answers and turns of conversations asked of a model.", []string{"model"}, nil)
-	failures     = prometheus.NewDesc("docent_model_failures_total", "Of these, those that failed.", []string{"model"}, nil)
-	requests     = prometheus.NewDesc("docent_model_requests_total", "Requests to a model's endpoint, repeated ones included.", []string{"model"}, nil)
-	tokensUsed   = prometheus.NewDesc("docent_model_tokens_total", "Tokens by kind: prompt (cached ones included), cached, completion.", []string{"model", "kind"}, nil)
-	fallbacks    = prometheus.NewDesc("docent_model_fallbacks_total", "Answers that the built-in model gave because this model could not; without a name those of models that are not configured any more.", []string{"model"}, nil)
-	spent        = prometheus.NewDesc("docent_model_cost_dollars_total", "What the tokens cost by the configured prices.", []string{"model"}, nil)
+	byEndpoint = []string{"endpoint", "models"}
+	byModel    = []string{"model"}
+	byKind     = []string{"model", "kind"}
+
+	endpointOpen = desc("docent_model_endpoint_open", byEndpoint, "1 while the circuit of an endpoint is open because it failed repeatedly, 0.5 while it is half open and one call tries it.")
+	endpointTrip = desc("docent_model_endpoint_opened_total", byEndpoint, "How often the circuit of an endpoint opened.")
+	calls        = desc("docent_model_calls_total", byModel, "Answers and turns of conversations asked of a model.")
+	failures     = desc("docent_model_failures_total", byModel, "Of these, those that failed.")
+	requests     = desc("docent_model_requests_total", byModel, "Requests to a model's endpoint, repeated ones included.")
+	tokensUsed   = desc("docent_model_tokens_total", byKind, "Tokens by kind: prompt (cached ones included), cached, completion.")
+	fallbacks    = desc("docent_model_fallbacks_total", byModel, "Answers that the built-in model gave because this model could not; without a name those of models that are not configured any more.")
+	spent        = desc("docent_model_cost_dollars_total", byModel, "What the tokens cost by the configured prices.")
 )
 
 // A Use is what a model that is reached over HTTP was used for since the start.
@@ -39,7 +47,9 @@ func (r *Registry) Endpoints() []remote.Endpoint { return r.remotes.Endpoints() 
 
 // Describe and Collect show endpoints and use as metrics.
 func (r *Registry) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{endpointOpen, endpointTrip, calls, failures, requests, fallbacks, tokensUsed, spent} {
+	for _, d := range []*prometheus.Desc{
+		endpointOpen, endpointTrip, calls, failures, requests, fallbacks, tokensUsed, spent,
+	} {
 		ch <- d
 	}
 }

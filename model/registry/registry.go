@@ -1,5 +1,5 @@
-// Package registry binds the models: it knows each by its names, answers in the place of one that fails, and counts what
-// they are used for.
+// Package registry binds the models: it knows each by its names, answers in the place of one that fails, and counts
+// what they are used for.
 package registry
 
 import (
@@ -59,7 +59,8 @@ type Registry struct {
 
 // New checks the configuration and makes its models. Nothing is reached over the network yet.
 func New(c Config) (*Registry, error) {
-	r := &Registry{models: map[string]provider{}, aliases: c.Aliases, standard: c.Default, fallbacks: map[string]*atomic.Int64{"": new(atomic.Int64)}}
+	r := &Registry{models: map[string]provider{}, aliases: c.Aliases, standard: cmp.Or(c.Default, model.Builtin)}
+	r.fallbacks = map[string]*atomic.Int64{"": new(atomic.Int64)}
 	var problems []error
 	for i, n := range c.Models {
 		if n.Name == "" {
@@ -84,15 +85,13 @@ func New(c Config) (*Registry, error) {
 		r.names = append(r.names, model.Builtin)
 	}
 	slices.Sort(r.names)
-	if r.standard == "" {
-		r.standard = model.Builtin
-	}
 	if _, ok := r.models[r.standard]; !ok && len(problems) == 0 {
 		problems = append(problems, fmt.Errorf("the default model %q is none of %s", r.standard, strings.Join(r.names, ", ")))
 	}
 	for alias, name := range r.aliases {
 		if _, ok := r.models[name]; !ok && name != "" && len(problems) == 0 {
-			problems = append(problems, fmt.Errorf("the alias %q stands for %q, which is none of %s", alias, name, strings.Join(r.names, ", ")))
+			problems = append(problems, fmt.Errorf("the alias %q stands for %q, which is none of %s",
+				alias, name, strings.Join(r.names, ", ")))
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
@@ -100,6 +99,8 @@ func New(c Config) (*Registry, error) {
 	}
 	return r, nil
 }
+
+const providers = model.Builtin + ", " + model.OpenAI + ", " + model.Anthropic + " and " + model.Scripted
 
 func (r *Registry) open(n Named) (provider, error) {
 	switch n.Provider {
@@ -110,9 +111,9 @@ func (r *Registry) open(n Named) (provider, error) {
 	case model.OpenAI, model.Anthropic:
 		return r.remotes.Add(n.Name, n.Provider, n.Remote)
 	case "":
-		return nil, fmt.Errorf("no provider is given; there are %s, %s, %s and %s", model.Builtin, model.OpenAI, model.Anthropic, model.Scripted)
+		return nil, errors.New("no provider is given; there are " + providers)
 	}
-	return nil, fmt.Errorf("provider %q is unknown; there are %s, %s, %s and %s", n.Provider, model.Builtin, model.OpenAI, model.Anthropic, model.Scripted)
+	return nil, fmt.Errorf("provider %q is unknown; there are %s", n.Provider, providers)
 }
 
 // Names are the models that can be asked for, sorted.
@@ -139,7 +140,8 @@ func (r *Registry) Resolve(name string) (string, error) {
 	return r.aliases[name], nil
 }
 
-// Name is the configured name of the model that a name stands for: an alias's own model, and the default for the empty name.
+// Name is the configured name of the model that a name stands for: an alias's own model, and the default for the empty
+// name.
 func (r *Registry) Name(name string) string {
 	if _, own := r.models[name]; own {
 		return name
@@ -154,7 +156,9 @@ func (r *Registry) Name(name string) string {
 // after the other, not always from the caller's goroutine, and does not wait. An error of it ends the
 // answer and comes back as it is. An unknown name is an api.InvalidError, so a scripted model answers only where
 // somebody wrote its name down: in the request's project or as the configured default.
-func (r *Registry) Answer(ctx context.Context, name string, req model.Request, emit func(model.Delta) error) (model.Result, error) {
+func (r *Registry) Answer(
+	ctx context.Context, name string, req model.Request, emit func(model.Delta) error,
+) (model.Result, error) {
 	p, err := r.find(name)
 	if err != nil {
 		return model.Result{}, err
@@ -175,7 +179,9 @@ func (r *Registry) Chat(ctx context.Context, name string, c model.Chat) (model.R
 	}
 	t, ok := p.(talker)
 	if !ok || t.Window() == 0 {
-		return model.Reply{}, &api.InvalidError{Problems: []api.Problem{{Field: "model", Message: fmt.Sprintf("model %q holds no conversations", cmp.Or(name, r.standard))}}}
+		return model.Reply{}, &api.InvalidError{Problems: []api.Problem{{
+			Field: "model", Message: fmt.Sprintf("model %q holds no conversations", cmp.Or(name, r.standard)),
+		}}}
 	}
 	return t.Chat(ctx, c)
 }

@@ -83,7 +83,8 @@ func (r *Model) callAnthropic(ctx context.Context, x *exchange, c model.Chat, te
 	if err != nil {
 		return ending{}, fmt.Errorf("encode the question: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(r.BaseURL, "/v1")+"/v1/messages", bytes.NewReader(data))
+	address := strings.TrimSuffix(r.BaseURL, "/v1") + "/v1/messages"
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(data))
 	if err != nil {
 		return ending{}, fmt.Errorf("make the request: %w", err)
 	}
@@ -184,9 +185,11 @@ func (a *anthropicAnswer) begin(index int, b *anthropicBlock) error {
 // count reads what the answer has taken so far. A later figure is the sum of all before.
 func (a *anthropicAnswer) count(u anthropicUsage) {
 	used := &a.end.usage
-	for from, to := range map[*int]*int{u.Input: &a.input, u.Written: &a.written, u.Read: &a.read, u.Output: &used.CompletionTokens} {
-		if from != nil {
-			*to = *from
+	for _, figure := range []struct{ from, to *int }{
+		{u.Input, &a.input}, {u.Written, &a.written}, {u.Read, &a.read}, {u.Output, &used.CompletionTokens},
+	} {
+		if figure.from != nil {
+			*figure.to = *figure.from
 		}
 	}
 	used.PromptTokens, used.CachedTokens, a.end.written = a.input+a.written+a.read, a.read, a.written
@@ -224,7 +227,9 @@ func (r *Model) anthropicBody(c model.Chat) anthropicRequest {
 	}
 	for _, t := range c.Turns {
 		if t.Role == "tool" {
-			put("user", anthropicBlock{Type: "tool_result", CallID: plainID(t.CallID), Content: cmp.Or(t.Text, nothing), Failed: t.Failed})
+			put("user", anthropicBlock{
+				Type: "tool_result", CallID: plainID(t.CallID), Content: cmp.Or(t.Text, nothing), Failed: t.Failed,
+			})
 			continue
 		}
 		if strings.TrimSpace(t.Text) != "" { // an empty block is refused

@@ -19,9 +19,9 @@ const (
 	probePause = 2 * time.Second // told to callers who come while the probe is under way
 )
 
-// A breaker is the circuit breaker of an endpoint. After some failures in a row the circuit opens: callers are refused at once
-// instead of waiting for one more failure each. After a pause it is half open: a single call goes through, which closes the
-// circuit or makes the pause longer.
+// A breaker is the circuit breaker of an endpoint. After some failures in a row the circuit opens: callers are refused
+// at once instead of waiting for one more failure each. After a pause it is half open: a single call goes through,
+// which closes the circuit or makes the pause longer.
 type breaker struct {
 	address string // scheme and host
 	mu      sync.Mutex
@@ -99,7 +99,8 @@ func (p permit) abandoned() {
 	}
 }
 
-// A Set holds models that are reached over HTTP. Those at the same address with the same key have one breaker in common.
+// A Set holds models that are reached over HTTP. Those at the same address with the same key have one breaker in
+// common.
 type Set struct {
 	models   []*Model
 	breakers map[[2]string]*breaker // by address and key
@@ -191,7 +192,8 @@ func (s *Set) Uses() []Use {
 	var list []Use
 	for _, m := range s.models {
 		c := &m.used
-		u := Use{Model: m.name, Calls: c.calls.Load(), Failures: c.failures.Load(), Tries: c.tries.Load(), Cost: c.cost.Load()}
+		u := Use{Model: m.name, Calls: c.calls.Load(), Failures: c.failures.Load(), Tries: c.tries.Load()}
+		u.Cost = c.cost.Load()
 		u.Tokens.Prompt, u.Tokens.Cached, u.Tokens.Completion = c.prompt.Load(), c.cached.Load(), c.completion.Load()
 		list = append(list, u)
 	}

@@ -75,8 +75,8 @@ func (c *citer) write(text string) error {
 	return c.put(out.String(), cite)
 }
 
-// citation reads a marker, with the spaces before it, and says where it ends: at -1 where that is not known yet, and at i
-// where there is none.
+// citation reads a marker, with the spaces before it, and says where it ends: at -1 where that is not known yet, and at
+// i where there is none.
 func (c *citer) citation(s string, i int) (numbers []int, end int) {
 	rest := strings.TrimLeft(s[i:], " ")
 	from := len(s) - len(rest)

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// An exchange is one HTTP exchange under guard: silence ends it, its size is bounded, and a good answer is an event stream.
+// An exchange is one HTTP exchange under guard: silence ends it, its size is bounded, and a good answer is an event
+// stream.
 type exchange struct {
 	client *http.Client
 	key    string

@@ -46,8 +46,9 @@ func (f *Failure) Error() string {
 // Temporary reports whether the same question may well succeed later.
 func (f *Failure) Temporary() bool { return f.temporary || f.silent }
 
-// Replaceable reports whether the built-in model may answer where this one gave an error: it could not be reached, failed,
-// fell silent or refused its key. One that declined has decided; and who configured it may want its errors instead.
+// Replaceable reports whether the built-in model may answer where this one gave an error: it could not be reached,
+// failed, fell silent or refused its key. One that declined has decided; and who configured it may want its errors
+// instead.
 func (r *Model) Replaceable(cause error) bool {
 	var f *Failure
 	return !r.NoFallback && errors.As(cause, &f) && !errors.Is(cause, model.ErrRefused)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"docent/model"
@@ -78,7 +79,9 @@ func (r *Model) callOpenAI(ctx context.Context, x *exchange, c model.Chat, text 
 }
 
 // whole asks for an answer in one piece.
-func whole(ctx context.Context, config openai.ClientConfig, req openai.ChatCompletionRequest, text func(string) error) (ending, error) {
+func whole(
+	ctx context.Context, config openai.ClientConfig, req openai.ChatCompletionRequest, text func(string) error,
+) (ending, error) {
 	answer, err := openai.NewClientWithConfig(config).CreateChatCompletion(ctx, req)
 	if err != nil {
 		return ending{}, plainly(err)
@@ -176,17 +179,8 @@ func (g *gathered) add(piece *openai.ToolCall) {
 // counted reports whether the endpoint takes the newer name of the limit, as OpenAI's own models demand; other servers
 // know the older one.
 func (r *Model) counted() bool {
-	for _, host := range []string{"//api.openai.com", ".openai.azure.com"} {
-		if strings.Contains(r.BaseURL, host) {
-			return true
-		}
-	}
-	for _, family := range []string{"o1", "o3", "o4", "gpt-5"} {
-		if strings.HasPrefix(r.Model, family) {
-			return true
-		}
-	}
-	return false
+	return holds(r.BaseURL, "//api.openai.com", ".openai.azure.com") ||
+		slices.ContainsFunc([]string{"o1", "o3", "o4", "gpt-5"}, func(family string) bool { return strings.HasPrefix(r.Model, family) })
 }
 
 // plainly keeps of a client library's error what the provider said and leaves out its headers and bodies.
@@ -196,8 +190,8 @@ func plainly(err error) error {
 		kind := strings.ToLower(answer.Type + " " + fmt.Sprint(answer.Code))
 		return &reported{
 			text:      answer.Message,
-			temporary: strings.Contains(kind, "overloaded") || strings.Contains(kind, "rate_limit") || strings.Contains(kind, "server_error"),
-			spent:     strings.Contains(kind, "insufficient_quota") || strings.Contains(kind, "billing"),
+			temporary: holds(kind, "overloaded", "rate_limit", "server_error"),
+			spent:     holds(kind, "insufficient_quota", "billing"),
 			means:     meaning(kind, answer.Message),
 		}
 	}

@@ -20,6 +20,7 @@ const keeping = 1.25
 // of is what tokens cost, in millionths of a dollar, rounded up: a limit is reached too early rather than too late.
 func (p Price) of(u model.Usage, kept int) int64 {
 	plain := max(u.PromptTokens-u.CachedTokens-kept, 0)
-	cost := p.Prompt*(float64(plain)+keeping*float64(kept)) + cmp.Or(p.Cached, p.Prompt)*float64(u.CachedTokens) + p.Completion*float64(u.CompletionTokens)
+	cost := p.Prompt*(float64(plain)+keeping*float64(kept)) + cmp.Or(p.Cached, p.Prompt)*float64(u.CachedTokens) +
+		p.Completion*float64(u.CompletionTokens)
 	return int64(math.Ceil(cost - 1e-6)) // what is left of a product's rounding is no millionth
 }

@@ -136,7 +136,8 @@ func (c Config) write(req model.Request, searches int) prompt {
 	return p
 }
 
-// nonce names the fence around quoted material. A page cannot close the fence: it would have to hold a digest of itself.
+// nonce names the fence around quoted material. A page cannot close the fence: it would have to hold a digest of
+// itself.
 func nonce(req model.Request) string {
 	var texts []string
 	for i := range req.Passages {

@@ -31,7 +31,7 @@ const (
 
 	// Where the built-in model can answer instead, a reader is not kept waiting for one that fails.
 	defaultFallbackAfter = 30 * time.Second // of silence before the answer begins
-	soonEnough           = 5 * time.Second  // a try that failed is repeated so long after the question was put, and not later
+	soonEnough           = 5 * time.Second  // a failed try is not repeated later after the question
 	connectLimit         = 5 * time.Second  // an address that nothing answers at
 )
 
@@ -52,7 +52,7 @@ type Config struct {
 	Backoff   time.Duration // first wait between two tries, where the provider names none; half a second where zero
 
 	NoFallback    bool          // the built-in model does not answer in its place
-	FallbackAfter time.Duration // of silence before an answer begins, the built-in model does; 30 seconds where zero, Idle at most
+	FallbackAfter time.Duration // of silence, the built-in model answers; 30 seconds where zero, Idle at most
 
 	Transport http.RoundTripper // a shared one with sound limits where nil
 }
@@ -78,12 +78,13 @@ type ending struct {
 	written int // of the prompt's tokens: those that the provider put into its cache, at a price
 }
 
+var publicURL = map[string]string{model.OpenAI: "https://api.openai.com/v1", model.Anthropic: "https://api.anthropic.com"}
+
 // Add checks the configuration of a model, and makes it. Nothing is reached over the network yet.
 func (s *Set) Add(name, provider string, n Config) (*Model, error) {
-	standard := map[string]string{model.OpenAI: "https://api.openai.com/v1", model.Anthropic: "https://api.anthropic.com"}[provider]
 	public := n.BaseURL == ""
 	if public {
-		n.BaseURL = standard
+		n.BaseURL = publicURL[provider]
 	}
 	u, err := url.Parse(n.BaseURL)
 	switch {
@@ -97,7 +98,7 @@ func (s *Set) Add(name, provider string, n Config) (*Model, error) {
 		return nil, errors.New("the public endpoint needs a key")
 	case n.Whole && provider != model.OpenAI:
 		return nil, errors.New("answers in one piece are for endpoints that speak OpenAI's form")
-	case n.MaxTokens < 0 || n.Window < 0 || n.Idle < 0 || n.Total < 0 || n.Attempts < 0 || n.Backoff < 0 || n.FallbackAfter < 0:
+	case min(n.MaxTokens, n.Window, n.Attempts) < 0 || min(n.Idle, n.Total, n.Backoff, n.FallbackAfter) < 0:
 		return nil, errors.New("limits are not negative")
 	}
 	n.BaseURL = strings.TrimRight(n.BaseURL, "/")
@@ -109,7 +110,8 @@ func (s *Set) Add(name, provider string, n Config) (*Model, error) {
 	n.Backoff = cmp.Or(n.Backoff, defaultBackoff)
 	n.FallbackAfter = cmp.Or(n.FallbackAfter, defaultFallbackAfter)
 	if n.Window-n.MaxTokens < 1024 {
-		return nil, fmt.Errorf("a window of %d tokens leaves less than 1024 for the question beside an answer of %d", n.Window, n.MaxTokens)
+		return nil, fmt.Errorf("a window of %d tokens leaves less than 1024 for the question beside an answer of %d",
+			n.Window, n.MaxTokens)
 	}
 	if n.Transport == nil {
 		n.Transport = shared
@@ -176,7 +178,9 @@ func (r *Model) Chat(ctx context.Context, c model.Chat) (model.Reply, error) {
 // ask puts a conversation to the provider and gives the text of its answer as it comes. It is put again after a
 // failure where again allows it: it forgets what the try gave, or says that this has been used. Hurry says that another
 // model can answer, and a reader waits.
-func (r *Model) ask(ctx context.Context, c model.Chat, text func(string) error, again func(*Failure) bool, hurry bool) (ending, error) {
+func (r *Model) ask(
+	ctx context.Context, c model.Chat, text func(string) error, again func(*Failure) bool, hurry bool,
+) (ending, error) {
 	began := time.Now()
 	inner, stop := context.WithTimeoutCause(ctx, r.Total, errTotal)
 	defer stop()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"docent/model"
@@ -61,26 +62,23 @@ func schema(t model.Tool) json.RawMessage {
 // and some servers give only a sentence.
 func meaning(kind, text string) error {
 	kind, text = strings.ToLower(kind), strings.ToLower(text)
-	for _, k := range []string{"context_length_exceeded", "exceed_context_size_error", "request_too_large"} {
-		if strings.Contains(kind, k) {
-			return model.ErrTooLong
-		}
+	switch {
+	case holds(kind, "context_length_exceeded", "exceed_context_size_error", "request_too_large"):
+		return model.ErrTooLong
+	case holds(kind, "content_filter", "content_policy_violation", "responsibleaipolicyviolation"):
+		return model.ErrRefused
 	}
-	for _, k := range []string{"content_filter", "content_policy_violation", "responsibleaipolicyviolation"} {
-		if strings.Contains(kind, k) {
-			return model.ErrRefused
-		}
-	}
-	for _, all := range tooLong {
-		found := true
-		for _, part := range all {
-			found = found && strings.Contains(text, part)
-		}
-		if found {
+	for _, parts := range tooLong {
+		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) }) {
 			return model.ErrTooLong
 		}
 	}
 	return nil
+}
+
+// holds reports whether a text holds one of the parts.
+func holds(text string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
 // tooLong lists by their parts the sentences with which servers refuse a conversation that is too long for the model.

@@ -1,5 +1,5 @@
-// Package scripted is the model that writes a fixed text at a fixed pace, or replies that were written down: for tests and
-// load benches.
+// Package scripted is the model that writes a fixed text at a fixed pace, or replies that were written down: for tests
+// and load benches.
 package scripted
 
 import (
@@ -25,7 +25,7 @@ type Script struct {
 	Rate   float64       // pieces a second; as fast as they are taken where zero
 	Jitter time.Duration // each piece may come up to so much later
 	Parts  int           // pieces; the words of Text where zero
-	Text   string        // its words are the pieces, again from the first when there are not enough; "part-0 part-1 …" where empty
+	Text   string        // its words are the pieces, over and over; "part-0 part-1 …" where empty
 
 	// Replies are what it says in a conversation with tools, each First after it was asked: the n-th where the model has
 	// spoken n times before, the last one again after that. It holds no conversations where there are none.
@@ -38,8 +38,8 @@ const (
 	defaultWindow = 16_000
 )
 
-// tick is by how much a piece may come late so that many come together, which costs each of them less: an eighth of the time
-// between two, from one to five milliseconds.
+// tick is by how much a piece may come late so that many come together, which costs each of them less: an eighth of the
+// time between two, from one to five milliseconds.
 func (s *Script) tick() time.Duration {
 	if s.Rate == 0 || s.Jitter > 0 {
 		return time.Millisecond
@@ -52,12 +52,12 @@ type Model struct {
 	name   string
 	script Script
 	pieces []string // what piece n is: pieces[n%len(pieces)]
-	wheel  *wheel
+	wheel  *timingWheel
 }
 
 // New makes a model of a script.
 func New(name string, script Script) (*Model, error) {
-	s := &Model{name: name, script: script, wheel: newWheel(script.tick())}
+	s := &Model{name: name, script: script, wheel: newTimingWheel(script.tick())}
 	switch {
 	case script.First < 0 || script.Rate < 0 || script.Jitter < 0 || script.Parts < 0:
 		return nil, errors.New("a script has no negative delay, rate, jitter or number of parts")
@@ -83,9 +83,11 @@ func New(name string, script Script) (*Model, error) {
 	return s, nil
 }
 
-// Answer writes one answer. Emit is not called from the caller's goroutine, and must not wait; an error of it ends the answer.
+// Answer writes one answer. Emit is not called from the caller's goroutine, and must not wait; an error of it ends the
+// answer.
 func (s *Model) Answer(ctx context.Context, req model.Request, emit func(model.Delta) error) (model.Result, error) {
-	r := &recital{Model: s, ctx: ctx, emit: emit, begin: time.Now(), result: model.Result{Model: s.name, Reason: "stop", Answered: true}}
+	r := &playback{Model: s, ctx: ctx, emit: emit, begin: time.Now()}
+	r.result = model.Result{Model: s.name, Reason: "stop", Answered: true}
 	if len(req.Passages) > 0 {
 		r.cite = []int{0}
 	}
@@ -101,10 +103,10 @@ func (s *Model) Answer(ctx context.Context, req model.Request, emit func(model.D
 	if s.script.Jitter > 0 {
 		r.random = rand.New(rand.NewPCG(1, uint64(len(req.Question))))
 	}
-	r.due, r.done, r.fire = r.next(), make(chan struct{}), r.recite
+	r.due, r.done, r.fire = r.next(), make(chan struct{}), r.play
 	stop := context.AfterFunc(ctx, func() { r.stop(ctx.Err()) })
 	defer stop()
-	s.wheel.wake(&r.sleeper, r.due)
+	s.wheel.start(&r.timer, r.due)
 	<-r.done
 	if r.panicked != nil {
 		panic(r.panicked)
@@ -145,11 +147,11 @@ func (s *Model) Chat(ctx context.Context, c model.Chat) (model.Reply, error) {
 	return reply, nil
 }
 
-// A recital is an answer that is being given. Its pieces come from the wheel's goroutine: one of its own that is woken for each
-// of hundreds, among tens of thousands, would cost more than all that is done with a piece. So emit must not wait, or the
-// others of this model wait too.
-type recital struct {
-	sleeper
+// A playback is an answer under way. Its pieces come from the wheel's goroutine: a goroutine for each of tens of
+// thousands of answers, woken for each piece, would cost more than all that is done with a piece. So emit must not
+// wait, or the other answers of this model wait too.
+type playback struct {
+	timer
 	*Model
 	ctx    context.Context
 	emit   func(model.Delta) error
@@ -168,7 +170,7 @@ type recital struct {
 }
 
 // next is when the next piece is due.
-func (r *recital) next() time.Time {
+func (r *playback) next() time.Time {
 	due := r.begin.Add(r.script.First)
 	if r.script.Rate > 0 {
 		due = due.Add(time.Duration(float64(r.n) / r.script.Rate * float64(time.Second)))
@@ -180,7 +182,7 @@ func (r *recital) next() time.Time {
 }
 
 // give gives the next piece.
-func (r *recital) give() error {
+func (r *playback) give() error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
@@ -193,8 +195,8 @@ func (r *recital) give() error {
 	return nil
 }
 
-// recite gives the pieces that are due, and says when it wants to go on.
-func (r *recital) recite(now time.Time) (next time.Time, again bool) {
+// play gives the pieces that are due, and says when it wants to go on.
+func (r *playback) play(now time.Time) (next time.Time, again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -217,8 +219,8 @@ func (r *recital) recite(now time.Time) (next time.Time, again bool) {
 	return r.due, true
 }
 
-// stop ends the recital where it has not ended by itself.
-func (r *recital) stop(err error) {
+// stop ends the playback where it has not ended by itself.
+func (r *playback) stop(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ended {
@@ -227,7 +229,7 @@ func (r *recital) stop(err error) {
 }
 
 // end lets the asker go on. The caller holds the lock.
-func (r *recital) end(err error) {
+func (r *playback) end(err error) {
 	r.ended, r.err = true, err
 	close(r.done)
 }

@@ -152,8 +152,8 @@ func TestAPanicOfEmitIsItsAskersAlone(t *testing.T) {
 	})
 }
 
-// In real time, where those who go to sleep and what wakes them run at once: nobody sleeps on, and nobody is early.
-func TestNobodyIsForgottenInACrowdOfScripts(t *testing.T) {
+// In real time, where timers are set and fired at once: none is forgotten, and none is early.
+func TestNoPieceOfManyScriptsIsForgotten(t *testing.T) {
 	m := open(t, scripted.Script{First: 3 * time.Millisecond, Rate: 700, Jitter: 2 * time.Millisecond, Parts: 60})
 	var wg sync.WaitGroup
 	for i := range 400 {
