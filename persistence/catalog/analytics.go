@@ -67,9 +67,10 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-func parseCursor(s string) (cursor, bool, error) {
+// parseCursor gives nil where the list begins.
+func parseCursor(s string) (*cursor, error) {
 	if s == "" {
-		return cursor{}, false, nil
+		return nil, nil
 	}
 	var c cursor
 	b, err := base64.RawURLEncoding.DecodeString(s)
@@ -77,9 +78,10 @@ func parseCursor(s string) (cursor, bool, error) {
 		err = json.Unmarshal(b, &c)
 	}
 	if err != nil || len(s) > 2048 || !askable(c.Text) {
-		return cursor{}, false, &api.InvalidError{Problems: []api.Problem{{Field: "cursor", Message: "must be the nextCursor of an earlier answer, as it was"}}}
+		return nil, &api.InvalidError{Problems: []api.Problem{
+			{Field: "cursor", Message: "must be the nextCursor of an earlier answer, as it was"}}}
 	}
-	return c, true, nil
+	return &c, nil
 }
 
 // between bounds a column of times.
@@ -106,6 +108,14 @@ func (c *Catalog) current(ctx context.Context) error {
 	return p.await(ctx, Newest)
 }
 
+// begin reads where a list of what the journal holds goes on, and waits for its copy.
+func (c *Catalog) begin(ctx context.Context, q AnalyticsQuery) (after *cursor, err error) {
+	if after, err = parseCursor(q.After); err == nil {
+		err = c.current(ctx)
+	}
+	return after, err
+}
+
 // page cuts what was read at the limit and says where the next page begins; it is empty on the last one.
 func page[R any](q AnalyticsQuery, rows []R, at func(R) cursor) ([]R, string) {
 	if len(rows) <= q.Limit {
@@ -115,31 +125,48 @@ func page[R any](q AnalyticsQuery, rows []R, at func(R) cursor) ([]R, string) {
 	return rows, at(rows[q.Limit-1]).String()
 }
 
+// counted lists how often each value of a column is there, most first.
+func counted[R, T any](ctx context.Context, c *Catalog, q AnalyticsQuery, sel *bun.SelectQuery, column string, after *cursor, doing string,
+	count func(R) T, at func(T) cursor) ([]T, string, error) {
+	sel = sel.GroupExpr(column).OrderExpr("COUNT(*) DESC, " + column).Limit(int64(q.Limit) + 1)
+	if after != nil {
+		sel = sel.Having("COUNT(*) < ? OR (COUNT(*) = ? AND "+column+" > ?)", after.Number, after.Number, after.Text)
+	}
+	var rows []R
+	if err := sel.Scan(ctx, &rows); err != nil {
+		return nil, "", c.fail(doing, err)
+	}
+	out := make([]T, len(rows))
+	for i, r := range rows {
+		out[i] = count(r)
+	}
+	out, next := page(q, out, at)
+	return out, next, nil
+}
+
 // Questions lists a project's questions that have come to their end, by the time they were asked, newest first.
 func (c *Catalog) Questions(ctx context.Context, q AnalyticsQuery) ([]api.QuestionRow, string, error) {
-	return c.questions(ctx, q, "asked_at", func(sel *bun.SelectQuery) *bun.SelectQuery { return sel.Where("replaced = ?", false) },
-		func(r questionRow) cursor { return cursor{r.Asked, string(r.ID)} })
+	sel := c.read.NewSelect().Where("replaced = ?", false)
+	return c.questions(ctx, q, sel, "asked_at", func(r questionRow) cursor { return cursor{r.Asked, string(r.ID)} })
 }
 
 // Feedback lists a project's questions whose answers were rated, by the time of the rating, newest first; also those
 // that were replaced by another answer since.
 func (c *Catalog) Feedback(ctx context.Context, q AnalyticsQuery) ([]api.QuestionRow, string, error) {
-	return c.questions(ctx, q, "rated_at", func(sel *bun.SelectQuery) *bun.SelectQuery { return sel.Where("rating <> ''") },
-		func(r questionRow) cursor { return cursor{r.Rated, string(r.ID)} })
+	sel := c.read.NewSelect().Where("rating <> ''")
+	return c.questions(ctx, q, sel, "rated_at", func(r questionRow) cursor { return cursor{r.Rated, string(r.ID)} })
 }
 
-func (c *Catalog) questions(ctx context.Context, q AnalyticsQuery, by string, which func(*bun.SelectQuery) *bun.SelectQuery, at func(questionRow) cursor) ([]api.QuestionRow, string, error) {
-	after, more, err := parseCursor(q.After)
+func (c *Catalog) questions(ctx context.Context, q AnalyticsQuery, sel *bun.SelectQuery, by string, at func(questionRow) cursor) (
+	[]api.QuestionRow, string, error) {
+	after, err := c.begin(ctx, q)
 	if err != nil {
 		return nil, "", err
 	}
-	if err := c.current(ctx); err != nil {
-		return nil, "", err
-	}
 	var rows []questionRow
-	sel := which(q.between(c.read.NewSelect().Model(&rows).Column("id", "asked_at", "rated_at", "body"), by)).
+	sel = q.between(sel.Model(&rows).Column("id", "asked_at", "rated_at", "body"), by).
 		OrderExpr("? DESC, id DESC", bun.Ident(by)).Limit(int64(q.Limit) + 1)
-	if more {
+	if after != nil {
 		sel = sel.Where("(?, id) < (?, ?)", bun.Ident(by), after.Number, after.Text)
 	}
 	if err := sel.Scan(ctx); err != nil {
@@ -177,63 +204,39 @@ func (c *Catalog) Totals(ctx context.Context, q AnalyticsQuery) (QuestionTotals,
 
 // Callers lists who has asked in a project, most questions first.
 func (c *Catalog) Callers(ctx context.Context, q AnalyticsQuery) ([]CallerCount, string, error) {
-	after, more, err := parseCursor(q.After)
+	after, err := c.begin(ctx, q)
 	if err != nil {
 		return nil, "", err
 	}
-	if err := c.current(ctx); err != nil {
-		return nil, "", err
-	}
-	var rows []struct {
+	type row struct {
 		Caller    string `bun:"caller"`
 		Threads   int    `bun:"threads"`
-		Questions int64  `bun:"questions"`
+		Questions int    `bun:"questions"`
 		Last      int64  `bun:"last"`
 	}
-	sel := q.between(c.read.NewSelect().Model((*questionRow)(nil)), "asked_at").Where("replaced = ?", false).
-		Column("caller").ColumnExpr("COUNT(DISTINCT thread_id) AS threads").ColumnExpr("COUNT(*) AS questions").ColumnExpr("MAX(asked_at) AS last").
-		Group("caller").OrderExpr("COUNT(*) DESC, caller").Limit(int64(q.Limit) + 1)
-	if more {
-		sel = sel.Having("COUNT(*) < ? OR (COUNT(*) = ? AND caller > ?)", after.Number, after.Number, after.Text)
-	}
-	if err := sel.Scan(ctx, &rows); err != nil {
-		return nil, "", c.fail("count callers", err)
-	}
-	out := make([]CallerCount, len(rows))
-	for i, r := range rows {
-		out[i] = CallerCount{r.Caller, r.Threads, int(r.Questions), time.UnixMilli(r.Last).UTC()}
-	}
-	out, next := page(q, out, func(r CallerCount) cursor { return cursor{int64(r.Questions), r.Caller} })
-	return out, next, nil
+	sel := q.between(c.read.NewSelect().Model((*questionRow)(nil)), "asked_at").Where("replaced = ?", false).Column("caller").
+		ColumnExpr("COUNT(DISTINCT thread_id) AS threads").ColumnExpr("COUNT(*) AS questions").ColumnExpr("MAX(asked_at) AS last")
+	return counted(ctx, c, q, sel, "caller", after, "count callers",
+		func(r row) CallerCount {
+			return CallerCount{r.Caller, r.Threads, r.Questions, time.UnixMilli(r.Last).UTC()}
+		},
+		func(n CallerCount) cursor { return cursor{int64(n.Questions), n.Caller} })
 }
 
 // PageFeedback lists the pages that rated answers cite, those with most ratings first.
 func (c *Catalog) PageFeedback(ctx context.Context, q AnalyticsQuery) ([]PageCount, string, error) {
-	after, more, err := parseCursor(q.After)
+	after, err := c.begin(ctx, q)
 	if err != nil {
 		return nil, "", err
 	}
-	if err := c.current(ctx); err != nil {
-		return nil, "", err
-	}
-	var rows []struct {
+	type row struct {
 		Page string `bun:"page"`
 		All  int    `bun:"ratings"`
 		Up   int    `bun:"up"`
 	}
-	sel := q.between(c.read.NewSelect().Model((*ratedPageRow)(nil)), "rated_at").
-		ColumnExpr("page.page AS page").ColumnExpr("COUNT(*) AS ratings").ColumnExpr("SUM(CASE WHEN rating = ? THEN 1 ELSE 0 END) AS up", api.RatedUp).
-		GroupExpr("page.page").OrderExpr("COUNT(*) DESC, page.page").Limit(int64(q.Limit) + 1)
-	if more {
-		sel = sel.Having("COUNT(*) < ? OR (COUNT(*) = ? AND page.page > ?)", after.Number, after.Number, after.Text)
-	}
-	if err := sel.Scan(ctx, &rows); err != nil {
-		return nil, "", c.fail("count feedback", err)
-	}
-	out := make([]PageCount, len(rows))
-	for i, r := range rows {
-		out[i] = PageCount{r.Page, r.Up, r.All - r.Up}
-	}
-	out, next := page(q, out, func(r PageCount) cursor { return cursor{int64(r.Up + r.Down), r.Page} })
-	return out, next, nil
+	sel := q.between(c.read.NewSelect().Model((*ratedPageRow)(nil)), "rated_at").ColumnExpr("page.page AS page").
+		ColumnExpr("COUNT(*) AS ratings").ColumnExpr("SUM(CASE WHEN rating = ? THEN 1 ELSE 0 END) AS up", api.RatedUp)
+	return counted(ctx, c, q, sel, "page.page", after, "count feedback",
+		func(r row) PageCount { return PageCount{r.Page, r.Up, r.All - r.Up} },
+		func(n PageCount) cursor { return cursor{int64(n.Up + n.Down), n.Page} })
 }

@@ -21,8 +21,7 @@ type automationRow struct {
 	Project api.ProjectID    `bun:"project_id"`
 	Name    string           `bun:"name"`
 	Body    json.RawMessage  `bun:"body"`
-
-	Checksum int64 `bun:"checksum"`
+	checked
 }
 
 type runRow struct {
@@ -33,7 +32,7 @@ type runRow struct {
 	At         int64            `bun:"at"`
 	Status     api.RunStatus    `bun:"status"`
 	Body       json.RawMessage  `bun:"body"`
-	Checksum   int64            `bun:"checksum"`
+	checked
 }
 
 func newAutomationRow(a api.Automation) (*automationRow, error) {

@@ -91,7 +91,6 @@ func Open(ctx context.Context, dsn string, o Options) (*Catalog, error) {
 	c.projects = newLookup(o, func(id api.ProjectID) string { return string(id) }, c.loadProject)
 	c.domains = newLookup(o, func(domain string) string { return domain }, c.loadDomain)
 	c.keys = newLookup(o, func(hash [32]byte) string { return string(hash[:]) }, c.loadKey)
-	c.touched.at = make(map[api.KeyID]time.Time)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
 	c.work.Go(func() { c.every(background, o.TouchEvery, "the last use of keys is not written yet", c.writeTouches) })
@@ -159,15 +158,15 @@ type organizationRow struct {
 	ID        api.OrgID `bun:"id,pk"`
 	Name      string    `bun:"name"`
 	CreatedAt time.Time `bun:"created_at"`
-	Checksum  int64     `bun:"checksum"`
+	checked
 }
 
 type settingRow struct {
 	bun.BaseModel `bun:"table:settings"`
 
-	Name     string `bun:"name,pk"`
-	Value    []byte `bun:"value"`
-	Checksum int64  `bun:"checksum"`
+	Name  string `bun:"name,pk"`
+	Value []byte `bun:"value"`
+	checked
 }
 
 // Secret is the installation's random secret of that name: 32 bytes, made on first use and the same ever after. A damaged one is

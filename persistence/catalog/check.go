@@ -12,28 +12,34 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// A checkedRow is a row that stands nowhere else and so carries a checksum. What may be lost without harm is left out of it,
-// such as the last use of a key.
+// A checkedRow is a row that stands nowhere else and so carries a checksum.
 type checkedRow interface {
-	row() (table, name string) // the name is the primary key
-	sum() int64                // what the checksum should be
-	checksum() *int64          // what it is
+	// contents are the row's table, its primary key, and what the checksum is of. What may be lost without harm is left out, such
+	// as the last use of a key.
+	contents() (table, key string, fields []any)
+	checksum() *int64
 }
 
+// checked is part of every such row.
+type checked struct {
+	Checksum int64 `bun:"checksum"`
+}
+
+func (c *checked) checksum() *int64 { return &c.Checksum }
+
 // setChecksum is called for a row that is to be written.
-func setChecksum(r checkedRow) { *r.checksum() = r.sum() }
+func setChecksum(r checkedRow) {
+	_, _, fields := r.contents()
+	*r.checksum() = sumOf(fields...)
+}
 
 // checkRow refuses a row that is not as it was written.
 func checkRow(r checkedRow) error {
-	if *r.checksum() == r.sum() {
+	table, key, fields := r.contents()
+	if *r.checksum() == sumOf(fields...) {
 		return nil
 	}
-	table, name := r.row()
-	return damagedRow(table, name)
-}
-
-func damagedRow(table, name string) error {
-	return fmt.Errorf("%w: row %q of table %s: the checksum does not match", ErrCorrupt, name, table)
+	return fmt.Errorf("%w: row %q of table %s: the checksum does not match", ErrCorrupt, key, table)
 }
 
 var sumTable = crc32.MakeTable(crc32.Castagnoli)
@@ -64,52 +70,40 @@ func sumOf(fields ...any) int64 {
 	return int64(crc32.Checksum(buf, sumTable))
 }
 
-func (r *organizationRow) row() (string, string) { return "organizations", string(r.ID) }
-func (r *organizationRow) checksum() *int64      { return &r.Checksum }
-func (r *organizationRow) sum() int64            { return sumOf(string(r.ID), r.Name, r.CreatedAt) }
-
-func (r *projectRow) row() (string, string) { return "projects", string(r.ID) }
-func (r *projectRow) checksum() *int64      { return &r.Checksum }
-func (r *projectRow) sum() int64 {
-	return sumOf(string(r.ID), string(r.Org), r.Domain, []byte(r.Body), r.CreatedAt)
+func (r *organizationRow) contents() (table, key string, fields []any) {
+	return "organizations", string(r.ID), []any{string(r.ID), r.Name, r.CreatedAt}
 }
 
-func (r *keyRow) row() (string, string) { return "keys", string(r.ID) }
-func (r *keyRow) checksum() *int64      { return &r.Checksum }
-func (r *keyRow) sum() int64 {
-	return sumOf(string(r.ID), r.Hash, string(r.Org), string(r.Project), []byte(r.Body), r.CreatedAt, r.RevokedAt)
+func (r *projectRow) contents() (table, key string, fields []any) {
+	return "projects", string(r.ID), []any{string(r.ID), string(r.Org), r.Domain, []byte(r.Body), r.CreatedAt}
 }
 
-func (r *pullRow) row() (string, string) { return "pulls", r.ID }
-func (r *pullRow) checksum() *int64      { return &r.Checksum }
-func (r *pullRow) sum() int64 {
-	return sumOf(r.ID, string(r.Project), int64(r.Number), r.Head, string(r.State), []byte(r.Body), r.CreatedAt)
+func (r *keyRow) contents() (table, key string, fields []any) {
+	return "keys", string(r.ID), []any{string(r.ID), r.Hash, string(r.Org), string(r.Project), []byte(r.Body), r.CreatedAt, r.RevokedAt}
 }
 
-func (r *counterRow) row() (string, string) { return "counters", r.Name }
-func (r *counterRow) checksum() *int64      { return &r.Checksum }
-func (r *counterRow) sum() int64            { return sumOf(r.Name, r.Value) }
-
-func (r *settingRow) row() (string, string) { return "settings", r.Name }
-func (r *settingRow) checksum() *int64      { return &r.Checksum }
-func (r *settingRow) sum() int64            { return sumOf(r.Name, r.Value) }
-
-func (r *updateRow) row() (string, string) { return "updates", string(r.ID) }
-func (r *updateRow) checksum() *int64      { return &r.Checksum }
-func (r *updateRow) sum() int64 {
-	return sumOf(string(r.ID), string(r.Project), string(r.Status), []byte(r.Body))
+func (r *pullRow) contents() (table, key string, fields []any) {
+	return "pulls", r.ID, []any{r.ID, string(r.Project), int64(r.Number), r.Head, string(r.State), []byte(r.Body), r.CreatedAt}
 }
 
-func (r *automationRow) row() (string, string) { return "automations", string(r.ID) }
-func (r *automationRow) checksum() *int64      { return &r.Checksum }
-func (r *automationRow) sum() int64 {
-	return sumOf(string(r.ID), string(r.Project), r.Name, []byte(r.Body))
+func (r *counterRow) contents() (table, key string, fields []any) {
+	return "counters", r.Name, []any{r.Name, r.Value}
 }
 
-func (r *runRow) row() (string, string) { return "automation_runs", r.Key }
-func (r *runRow) checksum() *int64      { return &r.Checksum }
-func (r *runRow) sum() int64 {
-	return sumOf(r.Key, string(r.Automation), r.At, string(r.Status), []byte(r.Body))
+func (r *settingRow) contents() (table, key string, fields []any) {
+	return "settings", r.Name, []any{r.Name, r.Value}
+}
+
+func (r *updateRow) contents() (table, key string, fields []any) {
+	return "updates", string(r.ID), []any{string(r.ID), string(r.Project), string(r.Status), []byte(r.Body)}
+}
+
+func (r *automationRow) contents() (table, key string, fields []any) {
+	return "automations", string(r.ID), []any{string(r.ID), string(r.Project), r.Name, []byte(r.Body)}
+}
+
+func (r *runRow) contents() (table, key string, fields []any) {
+	return "automation_runs", r.Key, []any{r.Key, string(r.Automation), r.At, string(r.Status), []byte(r.Body)}
 }
 
 // A checkedTable is a table whose rows carry checksums.
@@ -135,7 +129,7 @@ func checkedTableOf[R any, P interface {
 	*R
 	checkedRow
 }](key string) checkedTable {
-	name, _ := P(new(R)).row()
+	name, _, _ := P(new(R)).contents()
 	return checkedTable{name, key, func(ctx context.Context, db bun.IDB, after string, n int) ([]checkedRow, error) {
 		var rows []R
 		err := db.NewSelect().Model(&rows).Where("? > ?", bun.Ident(key), after).OrderBy(key, bun.OrderAsc).Limit(int64(n)).Scan(ctx)
@@ -156,7 +150,7 @@ func (t checkedTable) each(ctx context.Context, db bun.IDB, do func(checkedRow) 
 			return err
 		}
 		for _, r := range rows {
-			_, after = r.row()
+			_, after, _ = r.contents()
 			if err := do(r); err != nil {
 				return err
 			}
@@ -168,8 +162,8 @@ func (t checkedTable) each(ctx context.Context, db bun.IDB, do func(checkedRow) 
 
 // sealRow stores the checksum of a row as it stands.
 func (t checkedTable) sealRow(ctx context.Context, db bun.IDB, r checkedRow) error {
-	_, name := r.row()
-	_, err := db.NewRaw("UPDATE ? SET checksum = ? WHERE ? = ?", bun.Ident(t.name), r.sum(), bun.Ident(t.key), name).Exec(ctx)
+	_, key, fields := r.contents()
+	_, err := db.NewRaw("UPDATE ? SET checksum = ? WHERE ? = ?", bun.Ident(t.name), sumOf(fields...), bun.Ident(t.key), key).Exec(ctx)
 	return err
 }
 
@@ -209,7 +203,7 @@ func (c *Catalog) Check(ctx context.Context, yield func(Problem) bool) (rows int
 		err := t.each(ctx, c.read, func(r checkedRow) error {
 			rows++
 			if err := checkRow(r); err != nil && !stopped {
-				_, name := r.row()
+				_, name, _ := r.contents()
 				stopped = !yield(Problem{t.name, name, err})
 			}
 			return nil
@@ -230,7 +224,7 @@ func (c *Catalog) Accept(ctx context.Context, table, name string) error {
 		err := c.change(ctx, "accept a damaged row", func(ctx context.Context, tx bun.Tx) error {
 			found := false
 			err := t.each(ctx, tx, func(r checkedRow) error {
-				if _, n := r.row(); n != name {
+				if _, n, _ := r.contents(); n != name {
 					return nil
 				}
 				found = true

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"docent/api"
@@ -29,34 +30,28 @@ var (
 
 func violates(err error, c constraint) bool {
 	var lite *sqlite.Error
-	if errors.As(err, &lite) {
-		for _, code := range c.sqlite {
-			if lite.Code() == code {
-				return true
-			}
-		}
-	}
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == c.postgres
+	return errors.As(err, &lite) && slices.Contains(c.sqlite, lite.Code()) || errors.As(err, &pg) && pg.Code == c.postgres
+}
+
+// sqliteCode is the primary code of an error of SQLite; SQLITE_OK of any other.
+func sqliteCode(err error) int {
+	var lite *sqlite.Error
+	if !errors.As(err, &lite) {
+		return sqlite3.SQLITE_OK
+	}
+	return lite.Code() & 0xff
 }
 
 // isBusy says that another process holds the SQLite file.
 func isBusy(err error) bool {
-	var lite *sqlite.Error
-	if !errors.As(err, &lite) {
-		return false
-	}
-	code := lite.Code() & 0xff
+	code := sqliteCode(err)
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
 }
 
 // noRoom says that SQLite could not make or enlarge a file.
 func noRoom(err error) bool {
-	var lite *sqlite.Error
-	if !errors.As(err, &lite) {
-		return false
-	}
-	code := lite.Code() & 0xff
+	code := sqliteCode(err)
 	return code == sqlite3.SQLITE_FULL || code == sqlite3.SQLITE_IOERR || code == sqlite3.SQLITE_CANTOPEN
 }
 
@@ -71,16 +66,13 @@ func (c *Catalog) fail(doing string, err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s in %s: %w", doing, c.name, err)
 	}
-	var lite *sqlite.Error
-	if errors.As(err, &lite) {
-		switch lite.Code() & 0xff {
-		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-			return fmt.Errorf("%s: %s is damaged, restore it from a backup: %w: %w", doing, c.name, ErrCorrupt, err)
-		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-			return fmt.Errorf("%s: %s is locked by another process: %w: %w", doing, c.name, api.ErrUnavailable, err)
-		case sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM:
-			return fmt.Errorf("%s in %s: %w: %w", doing, c.name, api.ErrUnavailable, err)
-		}
+	switch sqliteCode(err) {
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("%s: %s is damaged, restore it from a backup: %w: %w", doing, c.name, ErrCorrupt, err)
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return fmt.Errorf("%s: %s is locked by another process: %w: %w", doing, c.name, api.ErrUnavailable, err)
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM:
+		return fmt.Errorf("%s in %s: %w: %w", doing, c.name, api.ErrUnavailable, err)
 	}
 	if passes(err) {
 		return fmt.Errorf("%s in %s: %w: %w", doing, c.name, api.ErrUnavailable, err)
@@ -93,12 +85,7 @@ func passes(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		// Connection exceptions, out of resources, operator intervention, serialization failures, read-only stand-by.
-		for _, class := range []string{"08", "53", "57", "40", "25006"} {
-			if strings.HasPrefix(pg.Code, class) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc([]string{"08", "53", "57", "40", "25006"}, func(class string) bool { return strings.HasPrefix(pg.Code, class) })
 	}
 	var connect *pgconn.ConnectError
 	var network net.Error

@@ -27,7 +27,7 @@ type keyRow struct {
 	CreatedAt time.Time       `bun:"created_at"`
 	RevokedAt *time.Time      `bun:"revoked_at"`
 	LastUsed  *time.Time      `bun:"last_used_at"`
-	Checksum  int64           `bun:"checksum"`
+	checked
 }
 
 func (r *keyRow) value() (api.Key, error) {
@@ -173,42 +173,32 @@ func (t *touches) of(id api.KeyID) (time.Time, bool) {
 	return at, ok
 }
 
-// add remembers the latest use of each key.
-func (t *touches) add(uses map[api.KeyID]time.Time) {
+func (t *touches) add(id api.KeyID, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for id, at := range uses {
-		if at.After(t.at[id]) {
-			t.at[id] = at
-		}
+	if t.at == nil {
+		t.at = make(map[api.KeyID]time.Time)
+	}
+	if at.After(t.at[id]) {
+		t.at[id] = at
 	}
 }
 
 func (t *touches) take() map[api.KeyID]time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.at) == 0 {
-		return nil
-	}
 	taken := t.at
-	t.at = make(map[api.KeyID]time.Time, len(taken))
+	t.at = nil
 	return taken
 }
 
 // TouchKey records that a key was used. It returns at once; the last use is written some seconds later.
-func (c *Catalog) TouchKey(id api.KeyID, at time.Time) {
-	at = stamp(at)
-	c.touched.mu.Lock()
-	defer c.touched.mu.Unlock()
-	if at.After(c.touched.at[id]) {
-		c.touched.at[id] = at
-	}
-}
+func (c *Catalog) TouchKey(id api.KeyID, at time.Time) { c.touched.add(id, stamp(at)) }
 
 // writeTouches writes what is buffered, in one transaction; what could not be written is tried again.
 func (c *Catalog) writeTouches(ctx context.Context) error {
 	uses := c.touched.take()
-	if uses == nil {
+	if len(uses) == 0 {
 		return nil
 	}
 	err := c.update(ctx, "record the last use of keys", func(ctx context.Context, tx bun.Tx) error {
@@ -222,7 +212,9 @@ func (c *Catalog) writeTouches(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		c.touched.add(uses)
+		for id, at := range uses {
+			c.touched.add(id, at)
+		}
 	}
 	return err
 }

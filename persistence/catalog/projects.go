@@ -22,7 +22,7 @@ type projectRow struct {
 	Domain    string          `bun:"domain"`
 	Body      json.RawMessage `bun:"body"`
 	CreatedAt time.Time       `bun:"created_at"`
-	Checksum  int64           `bun:"checksum"`
+	checked
 }
 
 func newProjectRow(p api.Project) (*projectRow, error) {

@@ -22,15 +22,15 @@ type pullRow struct {
 	State     api.PullState   `bun:"state"`
 	Body      json.RawMessage `bun:"body"`
 	CreatedAt time.Time       `bun:"created_at"`
-	Checksum  int64           `bun:"checksum"`
+	checked
 }
 
 type counterRow struct {
 	bun.BaseModel `bun:"table:counters"`
 
-	Name     string `bun:"name,pk"`
-	Value    int64  `bun:"value"`
-	Checksum int64  `bun:"checksum"`
+	Name  string `bun:"name,pk"`
+	Value int64  `bun:"value"`
+	checked
 }
 
 func newPullRow(p api.PullRequest) (*pullRow, error) {

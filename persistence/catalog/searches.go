@@ -167,7 +167,7 @@ func (c *Catalog) writeSearches(ctx context.Context, all bool) error {
 
 // Searches lists what was searched for in a project, the most frequent first, and how many searches there were.
 func (c *Catalog) Searches(ctx context.Context, q AnalyticsQuery) (list []SearchCount, next string, total int, err error) {
-	after, more, err := parseCursor(q.After)
+	after, err := parseCursor(q.After)
 	if err != nil {
 		return nil, "", 0, err
 	}
@@ -177,25 +177,19 @@ func (c *Catalog) Searches(ctx context.Context, q AnalyticsQuery) (list []Search
 	if err := q.between(c.read.NewSelect().Model((*searchRow)(nil)), "at").ColumnExpr("COUNT(*)").Scan(ctx, &total); err != nil {
 		return nil, "", 0, c.fail("count searches", err)
 	}
-	var rows []struct {
+	type row struct {
 		Query string `bun:"query"`
-		Count int64  `bun:"hits"`
+		Count int    `bun:"hits"`
 		Last  int64  `bun:"last"`
 	}
 	// The newest search and what it found, as one number.
 	sel := q.between(c.read.NewSelect().Model((*searchRow)(nil)), "at").Column("query").ColumnExpr("COUNT(*) AS hits").
-		ColumnExpr("MAX(at * ? + results) AS last", resultsMost).
-		Group("query").OrderExpr("COUNT(*) DESC, query").Limit(int64(q.Limit) + 1)
-	if more {
-		sel = sel.Having("COUNT(*) < ? OR (COUNT(*) = ? AND query > ?)", after.Number, after.Number, after.Text)
-	}
-	if err := sel.Scan(ctx, &rows); err != nil {
-		return nil, "", 0, c.fail("count searches", err)
-	}
-	list = make([]SearchCount, len(rows))
-	for i, r := range rows {
-		list[i] = SearchCount{Query: r.Query, Count: int(r.Count), Results: int(r.Last % resultsMost), Last: time.UnixMilli(r.Last / resultsMost).UTC()}
-	}
-	list, next = page(q, list, func(r SearchCount) cursor { return cursor{int64(r.Count), r.Query} })
-	return list, next, total, nil
+		ColumnExpr("MAX(at * ? + results) AS last", resultsMost)
+	list, next, err = counted(ctx, c, q, sel, "query", after, "count searches",
+		func(r row) SearchCount {
+			at := time.UnixMilli(r.Last / resultsMost).UTC()
+			return SearchCount{Query: r.Query, Count: r.Count, Results: int(r.Last % resultsMost), Last: at}
+		},
+		func(n SearchCount) cursor { return cursor{int64(n.Count), n.Query} })
+	return list, next, total, err
 }

@@ -21,8 +21,7 @@ type updateRow struct {
 	Project api.ProjectID    `bun:"project_id"`
 	Status  api.UpdateStatus `bun:"status"`
 	Body    json.RawMessage  `bun:"body"`
-
-	Checksum int64 `bun:"checksum"`
+	checked
 }
 
 func newUpdateRow(u api.Update) (*updateRow, error) {

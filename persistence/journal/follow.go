@@ -23,7 +23,7 @@ type Follower struct {
 }
 
 // Follow begins, or goes on, to follow the log under a name. The name's mark is on disk when Follow returns, and holds back
-// the removal of events, also over restarts, until Ack moves it or Unfollow removes it; a new name's mark stands at the start.
+// the removal of events, also over restarts, until Ack moves it; a new name's mark stands at the start.
 // The follower itself remembers what it has handled and reads on with Since.
 func (j *Journal) Follow(name string) (*Follower, error) {
 	if len(name) == 0 || len(name) > maxEventType {
@@ -51,21 +51,6 @@ func (j *Journal) Follow(name string) (*Follower, error) {
 	return f, nil
 }
 
-// Unfollow forgets a name's mark.
-func (j *Journal) Unfollow(name string) error {
-	j.followMu.Lock()
-	delete(j.followers, name)
-	j.followMu.Unlock()
-	err := j.do(func(c *commit) error {
-		c.wrote = true
-		return c.tx.Bucket(bucketFollowers).Delete([]byte(name))
-	})
-	if err != nil {
-		return fmt.Errorf("unfollow %s: %w", name, err)
-	}
-	return nil
-}
-
 // Changed receives after commits, at once for the first time; several may be told as one. It is never closed.
 func (f *Follower) Changed() <-chan struct{} { return f.c }
 
@@ -82,16 +67,6 @@ func (f *Follower) Ack(pos uint64) {
 	if first {
 		f.j.poke()
 	}
-}
-
-// Acked is the name's mark.
-func (f *Follower) Acked() uint64 {
-	f.j.followMu.Lock()
-	defer f.j.followMu.Unlock()
-	if m := f.j.followers[f.name]; m != nil {
-		return m.acked
-	}
-	return 0
 }
 
 // Position is the position of the last event on disk.

@@ -10,7 +10,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -43,6 +42,9 @@ func all(b *bbolt.Bucket) iter.Seq2[[]byte, []byte] {
 		}
 	}
 }
+
+// readChunk is how many entries are read at a time, so that no transaction is held while somebody takes his time with them.
+const readChunk = 1024
 
 // Load reads what there is of a stream. Of a stream that nobody wrote, that is nothing: the zero Recovered.
 //
@@ -199,67 +201,31 @@ func (j *Journal) Pending(yield func(stream string) bool) error {
 	return nil
 }
 
-// Streams yields the streams whose names begin with prefix, in order of their names. One that is made or removed
-// meanwhile may be among them or not.
-func (j *Journal) Streams(prefix string, yield func(stream string) bool) error {
-	var fresh []string
-	j.indexMu.RLock()
-	for name := range j.tails {
-		if strings.HasPrefix(name, prefix) {
-			fresh = append(fresh, name)
-		}
-	}
-	j.indexMu.RUnlock()
-	slices.Sort(fresh)
-	return j.eachSnapshot(prefix, true, func(name string, _ []byte, end bool) bool {
-		for len(fresh) > 0 && (end || fresh[0] <= name) {
-			next := fresh[0]
-			if fresh = fresh[1:]; next != name && !yield(next) {
-				return false
-			}
-		}
-		return end || yield(name)
-	})
-}
-
-// eachSnapshot yields names and values of the snapshots bucket, from copies, so that yield may take its time; at the end it
-// yields once more where last is set.
-func (j *Journal) eachSnapshot(prefix string, last bool, yield func(name string, head []byte, end bool) bool) error {
-	const chunk = 1024
+// eachSnapshot yields, from copies, so that yield may take its time, each stream that has a snapshot, with so much of its record as
+// says how far it reaches.
+func (j *Journal) eachSnapshot(yield func(stream string, head []byte)) error {
 	type entry struct {
-		name string
-		head []byte
+		stream string
+		head   []byte
 	}
-	from := []byte(prefix)
+	var from []byte
 	for more := true; more; {
 		var got []entry
 		err := j.view("read snapshots", func(tx *bbolt.Tx) error {
 			c := tx.Bucket(bucketSnapshots).Cursor()
 			k, v := c.Seek(from)
-			for range chunk {
-				if k == nil || !bytes.HasPrefix(k, []byte(prefix)) {
-					k = nil
-					break
-				}
-				// The head is enough to know how far the snapshot reaches.
+			for ; k != nil && len(got) < readChunk; k, v = c.Next() {
 				got = append(got, entry{string(k), bytes.Clone(v[:min(len(v), recordHead+32)])})
-				k, v = c.Next()
 			}
-			more = k != nil
-			from = append(from[:0], k...)
+			more, from = k != nil, bytes.Clone(k)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 		for _, e := range got {
-			if !yield(e.name, e.head, false) {
-				return nil
-			}
+			yield(e.stream, e.head)
 		}
-	}
-	if last {
-		yield("", nil, true)
 	}
 	return nil
 }
@@ -298,25 +264,23 @@ func (j *Journal) Since(pos uint64, yield func(pos uint64, stream string) bool) 
 	}
 	var rested []change
 	if pos < trimmed {
-		err := j.eachSnapshot("", false, func(name string, head []byte, _ bool) bool {
+		err := j.eachSnapshot(func(stream string, head []byte) {
 			if s, err := parseSnapshot(head); err == nil && s.pos > pos && s.pos <= trimmed {
-				rested = append(rested, change{s.pos, name})
+				rested = append(rested, change{s.pos, stream})
 			}
-			return true
 		})
 		if err != nil {
 			return err
 		}
 		slices.SortFunc(rested, func(a, b change) int { return cmp.Compare(a.pos, b.pos) })
 	}
-	const chunk = 1024
 	next := pos + 1
 	for more := true; more; {
 		var got []change
 		err := j.view("read the log", func(tx *bbolt.Tx) error {
 			c := tx.Bucket(bucketEvents).Cursor()
 			k, v := c.Seek(positionKey(next))
-			for ; k != nil && len(got) < chunk; k, v = c.Next() {
+			for ; k != nil && len(got) < readChunk; k, v = c.Next() {
 				next = keyPosition(k) + 1
 				if r, err := decodeEvent(k, v); err == nil { // a damaged one shows in its stream's Load
 					got = append(got, change{next - 1, r.stream})

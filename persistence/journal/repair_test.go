@@ -47,7 +47,7 @@ func richJournal(t *testing.T, path string, clean bool) (map[string]Recovered, m
 	}
 	flush(t, j)
 	want := make(map[string]Recovered)
-	for _, s := range list(t, func(y func(string) bool) error { return j.Streams("", y) }) {
+	for _, s := range streamNames(t, j, "") {
 		want[s] = mustLoad(t, j, s)
 	}
 	pending := list(t, j.Pending)
