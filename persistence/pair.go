@@ -1,8 +1,8 @@
 // Package persistence makes sure that the journal and the catalogue of an installation belong together.
 //
-// The journal tells what became of jobs and threads, the catalogue who may ask for them, and each holds copies of what the other
-// once said. Each has an identity and remembers the other's, with how far the other had come. So a store that is missing,
-// another one's or an older copy is not taken for a new one.
+// The journal tells what became of jobs and threads, the catalogue who may ask for them, and each holds copies of what
+// the other once said. Each has an identity and remembers the other's, with how far the other had come. So a store that
+// is missing, another one's or an older copy is not taken for a new one.
 package persistence
 
 import (
@@ -22,34 +22,38 @@ func (e *MismatchError) Error() string {
 	return "the journal and the catalogue do not belong together: " + e.Reason
 }
 
-// disagreement says why the two cannot be used together; empty where they can. After a restore, the listings may have seen more
-// than the journal holds: a backup copies the catalogue after the journal.
+// disagreement says why the two cannot be used together; empty where they can. After a restore, the listings may have
+// seen more than the journal holds: a backup copies the catalogue after the journal.
 func disagreement(j journal.Identity, c catalog.Identity, restored bool) string {
 	switch {
 	case c.Journal != "" && c.Journal != j.ID && j.Catalog == "" && j.Position == 0:
-		return fmt.Sprintf("the journal is new, and the catalogue works with one that it has seen up to position %d", c.Position)
+		return fmt.Sprintf("the journal is new, and the catalogue works with one that it has seen up to position %d",
+			c.Position)
 	case c.Journal != "" && c.Journal != j.ID:
-		return fmt.Sprintf("the catalogue works with another journal, which it has seen up to position %d; this one ends at position %d", c.Position, j.Position)
+		return fmt.Sprintf("the catalogue works with another journal, which it has seen up to position %d; "+
+			"this one ends at position %d", c.Position, j.Position)
 	case j.Catalog != "" && j.Catalog != c.ID && c.Journal == "" && c.Position == 0:
-		return fmt.Sprintf("the catalogue is new, and the journal, which ends at position %d, works with another one", j.Position)
+		return fmt.Sprintf("the catalogue is new, and the journal, which ends at position %d, works with another one",
+			j.Position)
 	case j.Catalog != "" && j.Catalog != c.ID:
 		return fmt.Sprintf("the journal, which ends at position %d, works with another catalogue", j.Position)
 	case c.Position > j.Position && !restored:
-		return fmt.Sprintf("the journal ends at position %d, and the catalogue has seen it up to position %d: it is an older copy, or its last %d events are lost",
-			j.Position, c.Position, c.Position-j.Position)
+		return fmt.Sprintf("the journal ends at position %d, and the catalogue has seen it up to position %d: "+
+			"it is an older copy, or its last %d events are lost", j.Position, c.Position, c.Position-j.Position)
 	case j.Revision > c.Revision:
-		return fmt.Sprintf("the catalogue is an older copy: its last %d changes of keys, projects, pull requests and the like, of which the journal has heard, are lost",
-			j.Revision-c.Revision)
+		return fmt.Sprintf("the catalogue is an older copy: its last %d changes of keys, projects, pull requests and the "+
+			"like, of which the journal has heard, are lost", j.Revision-c.Revision)
 	case j.Seen > c.Position && !c.Partial:
-		return fmt.Sprintf("the catalogue is an older copy, or a new one: it has seen the journal up to position %d, and the journal has heard that it had seen position %d",
-			c.Position, j.Seen)
+		return fmt.Sprintf("the catalogue is an older copy, or a new one: it has seen the journal up to position %d, "+
+			"and the journal has heard that it had seen position %d", c.Position, j.Seen)
 	}
 	return ""
 }
 
-// Pair makes sure that journal and catalogue belong together, and has each remember how far the other has come until end is
-// called, which must be before either is closed. Two that know of no other store become a pair: new ones, and those of a
-// version that had no identities. Where they do not belong together it changes nothing and fails with a *MismatchError.
+// Pair makes sure that journal and catalogue belong together, and has each remember how far the other has come until
+// end is called, which must be before either is closed. Two that know of no other store become a pair: new ones, and
+// those of a version that had no identities. Where they do not belong together it changes nothing and fails with a
+// *MismatchError.
 //
 // Restored says that both were put back from a backup.
 func Pair(ctx context.Context, j *journal.Journal, c *catalog.Catalog, restored bool) (end func(), err error) {
@@ -63,8 +67,8 @@ func Pair(ctx context.Context, j *journal.Journal, c *catalog.Catalog, restored 
 	return bind(ctx, j, c, is, has)
 }
 
-// Adopt makes a pair of a journal and a catalogue as they stand. The listings are emptied, and follow the journal from its
-// start: positions of another journal mean nothing in this one.
+// Adopt makes a pair of a journal and a catalogue as they stand. The listings are emptied, and follow the journal from
+// its start: positions of another journal mean nothing in this one.
 func Adopt(ctx context.Context, j *journal.Journal, c *catalog.Catalog) error {
 	is, has, err := identities(ctx, j, c)
 	if err != nil {
@@ -87,15 +91,17 @@ func Disagreement(ctx context.Context, j *journal.Journal, c *catalog.Catalog) (
 	return disagreement(is, has, false), err
 }
 
-func identities(ctx context.Context, j *journal.Journal, c *catalog.Catalog) (is journal.Identity, has catalog.Identity, err error) {
+func identities(ctx context.Context, j *journal.Journal, c *catalog.Catalog) (
+	is journal.Identity, has catalog.Identity, err error) {
 	is = j.Identity()
 	has, err = c.Identity(ctx)
 	return is, has, err
 }
 
-// bind stores what each has to know of the other. The catalogue comes first: a journal that knows of a catalogue which does not
-// know of it would be another one's.
-func bind(ctx context.Context, j *journal.Journal, c *catalog.Catalog, is journal.Identity, has catalog.Identity) (end func(), err error) {
+// bind stores what each has to know of the other. The catalogue comes first: a journal that knows of a catalogue which
+// does not know of it would be another one's.
+func bind(ctx context.Context, j *journal.Journal, c *catalog.Catalog, is journal.Identity, has catalog.Identity) (
+	end func(), err error) {
 	if is.ID == "" {
 		is.ID = rand.Text()
 		if err := j.Remember(is); err != nil {

@@ -136,7 +136,8 @@ func TestStoresThatDoNotBelongTogetherAreToldApart(t *testing.T) {
 	}
 }
 
-// TestAStoreIsNotTakenForANewOne pairs a journal and a catalogue, and then offers each an older copy, a new one and another's.
+// TestAStoreIsNotTakenForANewOne pairs a journal and a catalogue, and then offers each an older copy, a new one and
+// another's.
 func TestAStoreIsNotTakenForANewOne(t *testing.T) {
 	catalogtest.Each(t, func(t *testing.T, dsn string) {
 		c := openCatalog(t, dsn)
@@ -227,8 +228,8 @@ func TestAStoreIsNotTakenForANewOne(t *testing.T) {
 	})
 }
 
-// TestStoresOfAnOlderVersionBecomeAPair takes from both stores what they know of each other. They become a pair once; from then on
-// another journal is refused.
+// TestStoresOfAnOlderVersionBecomeAPair takes from both stores what they know of each other. They become a pair once;
+// from then on another journal is refused.
 func TestStoresOfAnOlderVersionBecomeAPair(t *testing.T) {
 	catalogtest.Each(t, func(t *testing.T, dsn string) {
 		path := filepath.Join(t.TempDir(), "journal.db")

@@ -126,8 +126,8 @@ func page[R any](q AnalyticsQuery, rows []R, at func(R) cursor) ([]R, string) {
 }
 
 // counted lists how often each value of a column is there, most first.
-func counted[R, T any](ctx context.Context, c *Catalog, q AnalyticsQuery, sel *bun.SelectQuery, column string, after *cursor, doing string,
-	count func(R) T, at func(T) cursor) ([]T, string, error) {
+func counted[R, T any](ctx context.Context, c *Catalog, q AnalyticsQuery, sel *bun.SelectQuery, column string,
+	after *cursor, doing string, count func(R) T, at func(T) cursor) ([]T, string, error) {
 	sel = sel.GroupExpr(column).OrderExpr("COUNT(*) DESC, " + column).Limit(int64(q.Limit) + 1)
 	if after != nil {
 		sel = sel.Having("COUNT(*) < ? OR (COUNT(*) = ? AND "+column+" > ?)", after.Number, after.Number, after.Text)
@@ -157,8 +157,8 @@ func (c *Catalog) Feedback(ctx context.Context, q AnalyticsQuery) ([]api.Questio
 	return c.questions(ctx, q, sel, "rated_at", func(r questionRow) cursor { return cursor{r.Rated, string(r.ID)} })
 }
 
-func (c *Catalog) questions(ctx context.Context, q AnalyticsQuery, sel *bun.SelectQuery, by string, at func(questionRow) cursor) (
-	[]api.QuestionRow, string, error) {
+func (c *Catalog) questions(ctx context.Context, q AnalyticsQuery, sel *bun.SelectQuery, by string,
+	at func(questionRow) cursor) ([]api.QuestionRow, string, error) {
 	after, err := c.begin(ctx, q)
 	if err != nil {
 		return nil, "", err
@@ -190,9 +190,11 @@ func (c *Catalog) Totals(ctx context.Context, q AnalyticsQuery) (QuestionTotals,
 	}
 	count := "COALESCE(SUM(CASE WHEN ? = ? THEN 1 ELSE 0 END), 0) AS ?"
 	sel := q.between(c.read.NewSelect().Model((*questionRow)(nil)), "asked_at").Where("replaced = ?", false).
-		ColumnExpr("COUNT(DISTINCT thread_id) AS threads").ColumnExpr("COUNT(DISTINCT caller) AS callers").ColumnExpr("COUNT(*) AS questions")
+		ColumnExpr("COUNT(DISTINCT thread_id) AS threads").ColumnExpr("COUNT(DISTINCT caller) AS callers").
+		ColumnExpr("COUNT(*) AS questions")
 	for _, of := range []struct{ column, value, name string }{
-		{"outcome", outcomeAnswered, "answered"}, {"outcome", outcomeUnanswered, "unanswered"}, {"outcome", outcomeFailed, "failed"},
+		{"outcome", outcomeAnswered, "answered"}, {"outcome", outcomeUnanswered, "unanswered"},
+		{"outcome", outcomeFailed, "failed"},
 		{"channel", string(api.ChannelWeb), "web"}, {"channel", string(api.ChannelAPI), "api"},
 		{"rating", string(api.RatedUp), "up"}, {"rating", string(api.RatedDown), "down"},
 	} {
@@ -214,8 +216,9 @@ func (c *Catalog) Callers(ctx context.Context, q AnalyticsQuery) ([]CallerCount,
 		Questions int    `bun:"questions"`
 		Last      int64  `bun:"last"`
 	}
-	sel := q.between(c.read.NewSelect().Model((*questionRow)(nil)), "asked_at").Where("replaced = ?", false).Column("caller").
-		ColumnExpr("COUNT(DISTINCT thread_id) AS threads").ColumnExpr("COUNT(*) AS questions").ColumnExpr("MAX(asked_at) AS last")
+	sel := q.between(c.read.NewSelect().Model((*questionRow)(nil)), "asked_at").Where("replaced = ?", false).
+		Column("caller").ColumnExpr("COUNT(DISTINCT thread_id) AS threads").ColumnExpr("COUNT(*) AS questions").
+		ColumnExpr("MAX(asked_at) AS last")
 	return counted(ctx, c, q, sel, "caller", after, "count callers",
 		func(r row) CallerCount {
 			return CallerCount{r.Caller, r.Threads, r.Questions, time.UnixMilli(r.Last).UTC()}

@@ -71,8 +71,8 @@ func (r *runRow) value() (api.AutomationRun, error) {
 	return run, err
 }
 
-// AddAutomation stores a new automation. A name that the project has already is api.ErrConflict, a project that there is
-// not api.ErrNotFound.
+// AddAutomation stores a new automation. A name that the project has already is api.ErrConflict, a project that there
+// is not api.ErrNotFound.
 func (c *Catalog) AddAutomation(ctx context.Context, a api.Automation) error {
 	if err := a.Validate(); err != nil {
 		return err
@@ -129,7 +129,8 @@ func (c *Catalog) ChangeAutomation(ctx context.Context, id api.AutomationID, cha
 	})
 }
 
-func (c *Catalog) changeAutomation(ctx context.Context, tx bun.Tx, id api.AutomationID, change func(*api.Automation) error) error {
+func (c *Catalog) changeAutomation(
+	ctx context.Context, tx bun.Tx, id api.AutomationID, change func(*api.Automation) error) error {
 	a, err := c.oneAutomation(ctx, forUpdate(tx.NewSelect().Where("id = ?", id)))
 	if err != nil {
 		return err
@@ -145,10 +146,11 @@ func (c *Catalog) changeAutomation(ctx context.Context, tx bun.Tx, id api.Automa
 	return err
 }
 
-// BeginRun accepts a run of an automation, once for a key: begun is false where there was one already. It is skipped where
-// the automation has run as often as it may on that day; else it is on disk as accepted, and OpenRuns tells of it until
-// SaveRun has stored how it went. The change of the automation is stored with it, whether the run is new or not.
-func (c *Catalog) BeginRun(ctx context.Context, run api.AutomationRun, change func(*api.Automation)) (_ api.AutomationRun, begun bool, err error) {
+// BeginRun accepts a run of an automation, once for a key: begun is false where there was one already. It is skipped
+// where the automation has run as often as it may on that day; else it is on disk as accepted, and OpenRuns tells of it
+// until SaveRun has stored how it went. The change of the automation is stored with it, whether the run is new or not.
+func (c *Catalog) BeginRun(ctx context.Context, run api.AutomationRun, change func(*api.Automation)) (
+	_ api.AutomationRun, begun bool, err error) {
 	err = c.change(ctx, "begin a run", func(ctx context.Context, tx bun.Tx) error {
 		return c.changeAutomation(ctx, tx, run.Automation, func(a *api.Automation) error {
 			change(a)
@@ -175,7 +177,8 @@ func (c *Catalog) BeginRun(ctx context.Context, run api.AutomationRun, change fu
 				return err
 			}
 			begun, a.Last = true, &run
-			old := tx.NewSelect().Model((*runRow)(nil)).Column("at").Where("automation_id = ?", a.ID).Order("at DESC").Limit(1).Offset(runsKept)
+			old := tx.NewSelect().Model((*runRow)(nil)).Column("at").Where("automation_id = ?", a.ID).
+				Order("at DESC").Limit(1).Offset(runsKept)
 			_, err = tx.NewDelete().Model((*runRow)(nil)).Where("automation_id = ?", a.ID).Where("at <= (?)", old).
 				Where("status <> ?", api.RunAccepted).Exec(ctx)
 			return err

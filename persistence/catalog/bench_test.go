@@ -86,7 +86,8 @@ func BenchmarkListing(b *testing.B) {
 	}
 }
 
-// What each answer costs once more to be listed for analytics, from its row to the database; ns/op is that of one question.
+// What each answer costs once more to be listed for analytics, from its row to the database; ns/op is that of one
+// question.
 func BenchmarkListQuestions(b *testing.B) {
 	c := benchCatalog(b, 0)
 	text := strings.Repeat("What the server's answer says. ", 50)

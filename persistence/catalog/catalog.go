@@ -1,6 +1,6 @@
-// Package catalog keeps what is asked across actors, in SQL through bun (SQLite, or PostgreSQL): organizations, projects, keys,
-// pull requests of the built-in host, automations, runs that read documentation anew, what was searched for, and listings of
-// jobs and of answered questions, which are copies that the journal can rebuild.
+// Package catalog keeps what is asked across actors, in SQL through bun (SQLite, or PostgreSQL): organizations,
+// projects, keys, pull requests of the built-in host, automations, runs that read documentation anew, what was searched
+// for, and listings of jobs and of answered questions, which are copies that the journal can rebuild.
 package catalog
 
 import (
@@ -40,17 +40,17 @@ type Options struct {
 	CloseWait time.Duration
 }
 
-// A Catalog is the SQL store. It may be used by many goroutines at once, and a SQLite or PostgreSQL catalogue by several
-// processes. A change that returned without an error is on disk; last use of keys and searches are the exception, they are
-// written every few seconds and at Close.
+// A Catalog is the SQL store. It may be used by many goroutines at once, and a SQLite or PostgreSQL catalogue by
+// several processes. A change that returned without an error is on disk; last use of keys and searches are the
+// exception, they are written every few seconds and at Close.
 //
-// Errors wrap those of package api: ErrNotFound, ErrConflict, *InvalidError, and ErrUnavailable where trying again later
-// may help. They never show the password of a DSN.
+// Errors wrap those of package api: ErrNotFound, ErrConflict, *InvalidError, and ErrUnavailable where trying again
+// later may help. They never show the password of a DSN.
 type Catalog struct {
 	name  string  // for errors and logs; holds no password
 	path  string  // of the SQLite file; empty for PostgreSQL
 	read  *bun.DB // any number of connections; the same as write on PostgreSQL
-	write *bun.DB // one connection on SQLite: inside a transaction only that transaction is used, or it would wait for itself
+	write *bun.DB // one connection on SQLite: whoever used it inside a transaction would wait for himself
 	log   *slog.Logger
 	now   func() time.Time
 
@@ -95,7 +95,9 @@ func Open(ctx context.Context, dsn string, o Options) (*Catalog, error) {
 	c.stop = stop
 	c.work.Go(func() { c.every(background, o.TouchEvery, "the last use of keys is not written yet", c.writeTouches) })
 	c.work.Go(func() {
-		c.every(background, searchWait, "searches are not counted yet", func(ctx context.Context) error { return c.writeSearches(ctx, false) })
+		c.every(background, searchWait, "searches are not counted yet", func(ctx context.Context) error {
+			return c.writeSearches(ctx, false)
+		})
 	})
 	return c, nil
 }
@@ -169,8 +171,8 @@ type settingRow struct {
 	checked
 }
 
-// Secret is the installation's random secret of that name: 32 bytes, made on first use and the same ever after. A damaged one is
-// made anew: what it has signed is worth nothing then, and whoever was signed in signs in again.
+// Secret is the installation's random secret of that name: 32 bytes, made on first use and the same ever after. A
+// damaged one is made anew: what it has signed is worth nothing then, and whoever was signed in signs in again.
 func (c *Catalog) Secret(ctx context.Context, name string) ([]byte, error) {
 	row := settingRow{Name: "secret/" + name}
 	err := c.read.NewSelect().Model(&row).WherePK().Scan(ctx)

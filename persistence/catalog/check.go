@@ -14,8 +14,8 @@ import (
 
 // A checkedRow is a row that stands nowhere else and so carries a checksum.
 type checkedRow interface {
-	// contents are the row's table, its primary key, and what the checksum is of. What may be lost without harm is left out, such
-	// as the last use of a key.
+	// contents are the row's table, its primary key, and what the checksum is of. What may be lost without harm is left
+	// out, such as the last use of a key.
 	contents() (table, key string, fields []any)
 	checksum() *int64
 }
@@ -79,11 +79,15 @@ func (r *projectRow) contents() (table, key string, fields []any) {
 }
 
 func (r *keyRow) contents() (table, key string, fields []any) {
-	return "keys", string(r.ID), []any{string(r.ID), r.Hash, string(r.Org), string(r.Project), []byte(r.Body), r.CreatedAt, r.RevokedAt}
+	return "keys", string(r.ID), []any{
+		string(r.ID), r.Hash, string(r.Org), string(r.Project), []byte(r.Body), r.CreatedAt, r.RevokedAt,
+	}
 }
 
 func (r *pullRow) contents() (table, key string, fields []any) {
-	return "pulls", r.ID, []any{r.ID, string(r.Project), int64(r.Number), r.Head, string(r.State), []byte(r.Body), r.CreatedAt}
+	return "pulls", r.ID, []any{
+		r.ID, string(r.Project), int64(r.Number), r.Head, string(r.State), []byte(r.Body), r.CreatedAt,
+	}
 }
 
 func (r *counterRow) contents() (table, key string, fields []any) {
@@ -132,7 +136,8 @@ func checkedTableOf[R any, P interface {
 	name, _, _ := P(new(R)).contents()
 	return checkedTable{name, key, func(ctx context.Context, db bun.IDB, after string, n int) ([]checkedRow, error) {
 		var rows []R
-		err := db.NewSelect().Model(&rows).Where("? > ?", bun.Ident(key), after).OrderBy(key, bun.OrderAsc).Limit(int64(n)).Scan(ctx)
+		err := db.NewSelect().Model(&rows).Where("? > ?", bun.Ident(key), after).
+			OrderBy(key, bun.OrderAsc).Limit(int64(n)).Scan(ctx)
 		out := make([]checkedRow, len(rows))
 		for i := range rows {
 			out[i] = P(&rows[i])
@@ -163,7 +168,8 @@ func (t checkedTable) each(ctx context.Context, db bun.IDB, do func(checkedRow) 
 // sealRow stores the checksum of a row as it stands.
 func (t checkedTable) sealRow(ctx context.Context, db bun.IDB, r checkedRow) error {
 	_, key, fields := r.contents()
-	_, err := db.NewRaw("UPDATE ? SET checksum = ? WHERE ? = ?", bun.Ident(t.name), sumOf(fields...), bun.Ident(t.key), key).Exec(ctx)
+	_, err := db.NewRaw("UPDATE ? SET checksum = ? WHERE ? = ?",
+		bun.Ident(t.name), sumOf(fields...), bun.Ident(t.key), key).Exec(ctx)
 	return err
 }
 
@@ -184,8 +190,8 @@ type Problem struct {
 	Err   error
 }
 
-// Check reads every row that stands nowhere else, and yields those that are not as they were written; of a SQLite file it also
-// looks whether tables and indexes agree. It returns how many rows it has read.
+// Check reads every row that stands nowhere else, and yields those that are not as they were written; of a SQLite file
+// it also looks whether tables and indexes agree. It returns how many rows it has read.
 func (c *Catalog) Check(ctx context.Context, yield func(Problem) bool) (rows int, err error) {
 	if c.path != "" {
 		var verdicts []string

@@ -170,7 +170,8 @@ func TestAnOlderCatalogGetsItsChecksums(t *testing.T) {
 	})
 }
 
-// TestEveryTableIsCheckedOrACopy reads the migrations: a new table must carry checksums, or be named here with the reason why not.
+// TestEveryTableIsCheckedOrACopy reads the migrations: a new table must carry checksums, or be named here with the
+// reason why not.
 func TestEveryTableIsCheckedOrACopy(t *testing.T) {
 	others := map[string]string{
 		"jobs": "a copy", "questions": "a copy", "rated_pages": "a copy", "projections": "of copies",
@@ -196,8 +197,8 @@ func TestEveryTableIsCheckedOrACopy(t *testing.T) {
 	}
 }
 
-// TestAFlippedBitInTheFileIsFound flips bits where rows stand in the file of a SQLite catalogue: each is found by the open or by
-// the check, or changes no row.
+// TestAFlippedBitInTheFileIsFound flips bits where rows stand in the file of a SQLite catalogue: each is found by the
+// open or by the check, or changes no row.
 func TestAFlippedBitInTheFileIsFound(t *testing.T) {
 	p := place{t, "sqlite:" + t.TempDir() + "/catalog.db"}
 	c := p.open(Options{})

@@ -55,8 +55,8 @@ func noRoom(err error) bool {
 	return code == sqlite3.SQLITE_FULL || code == sqlite3.SQLITE_IOERR || code == sqlite3.SQLITE_CANTOPEN
 }
 
-// fail says what was being done to which catalogue, and sorts the driver's error: damage is ErrCorrupt, what may pass by
-// itself is api.ErrUnavailable. Errors that are the caller's own pass as they are.
+// fail says what was being done to which catalogue, and sorts the driver's error: damage is ErrCorrupt, what may pass
+// by itself is api.ErrUnavailable. Errors that are the caller's own pass as they are.
 func (c *Catalog) fail(doing string, err error) error {
 	switch {
 	case err == nil:
@@ -85,7 +85,8 @@ func passes(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		// Connection exceptions, out of resources, operator intervention, serialization failures, read-only stand-by.
-		return slices.ContainsFunc([]string{"08", "53", "57", "40", "25006"}, func(class string) bool { return strings.HasPrefix(pg.Code, class) })
+		classes := []string{"08", "53", "57", "40", "25006"}
+		return slices.ContainsFunc(classes, func(class string) bool { return strings.HasPrefix(pg.Code, class) })
 	}
 	var connect *pgconn.ConnectError
 	var network net.Error

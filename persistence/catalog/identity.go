@@ -73,8 +73,8 @@ func (c *Catalog) Identity(ctx context.Context) (is Identity, err error) {
 // Revision is the number of the last change, of what stands nowhere else, that is known here.
 func (c *Catalog) Revision() uint64 { return c.revision.Load() }
 
-// RememberJournal makes a journal the one that the catalogue works with. It says false where another process was faster with
-// another one.
+// RememberJournal makes a journal the one that the catalogue works with. It says false where another process was faster
+// with another one.
 func (c *Catalog) RememberJournal(ctx context.Context, was Identity, id string, position uint64) (bool, error) {
 	var n int64
 	err := c.update(ctx, "remember the journal", func(ctx context.Context, tx bun.Tx) error {
@@ -110,7 +110,8 @@ func (c *Catalog) change(ctx context.Context, doing string, fn func(context.Cont
 			return err
 		}
 		// Last, since on PostgreSQL others who change something wait here until this has ended.
-		return tx.NewRaw("UPDATE stores SET position = position + 1 WHERE name = ? RETURNING position", storeCatalog).Scan(ctx, &revision)
+		return tx.NewRaw("UPDATE stores SET position = position + 1 WHERE name = ? RETURNING position", storeCatalog).
+			Scan(ctx, &revision)
 	})
 	if err == nil {
 		c.heard(revision)
@@ -135,8 +136,11 @@ func (c *Catalog) SeenJournal(ctx context.Context) (position uint64, worked bool
 }
 
 // ListedOnly yields what is listed of jobs and questions of whose streams the journal knows nothing.
-func (c *Catalog) ListedOnly(ctx context.Context, known func(stream string) bool, yield func(table, id string, body json.RawMessage) error) error {
-	for _, of := range []struct{ table, stream, prefix string }{{"jobs", "id", jobStreamPrefix}, {"questions", "thread_id", threadStreamPrefix}} {
+func (c *Catalog) ListedOnly(ctx context.Context, known func(stream string) bool,
+	yield func(table, id string, body json.RawMessage) error) error {
+	for _, of := range []struct{ table, stream, prefix string }{
+		{"jobs", "id", jobStreamPrefix}, {"questions", "thread_id", threadStreamPrefix},
+	} {
 		for after, more := "", true; more; {
 			var rows []struct {
 				ID     string          `bun:"id"`

@@ -45,11 +45,13 @@ type jobRow struct {
 
 func newJobRow(r api.JobRow) (*jobRow, error) {
 	body, err := encodeBody(r)
-	return &jobRow{ID: r.Job.ID, Project: r.Project, Status: r.Job.Status, Archived: r.Archived, Seq: r.Seq, Body: body}, err
+	return &jobRow{
+		ID: r.Job.ID, Project: r.Project, Status: r.Job.Status, Archived: r.Archived, Seq: r.Seq, Body: body,
+	}, err
 }
 
 // jobListing is the copy of all jobs. A row that is there in a newer form stays.
-func jobListing(c *Catalog, load func(ctx context.Context, stream string) (api.JobRow, bool, error)) projection {
+func jobListing(c *Catalog, load JobLoader) projection {
 	return projection{
 		name: JobListing, title: "the job listing", kind: "job", prefix: jobStreamPrefix, gap: projectGap,
 		load: func(ctx context.Context, stream string, _ uint64) (any, bool, error) {
@@ -86,7 +88,8 @@ func jobListing(c *Catalog, load func(ctx context.Context, stream string) (api.J
 			return err
 		},
 		listed: func(ctx context.Context, after string, n int) (ids []string, err error) {
-			err = c.read.NewSelect().Model((*jobRow)(nil)).Column("id").Where("id > ?", after).Order("id").Limit(int64(n)).Scan(ctx, &ids)
+			err = c.read.NewSelect().Model((*jobRow)(nil)).Column("id").Where("id > ?", after).
+				Order("id").Limit(int64(n)).Scan(ctx, &ids)
 			return ids, c.fail("read which jobs are listed", err)
 		},
 	}

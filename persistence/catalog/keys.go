@@ -135,8 +135,8 @@ func (c *Catalog) Keys(ctx context.Context, q KeyQuery) ([]api.Key, error) {
 	return keys, err
 }
 
-// RevokeKey ends a key: the next look-up shows it as revoked. A key that is revoked already stays as it is. One that is damaged
-// is refused anyway, and is revoked as it stands.
+// RevokeKey ends a key: the next look-up shows it as revoked. A key that is revoked already stays as it is. One that is
+// damaged is refused anyway, and is revoked as it stands.
 func (c *Catalog) RevokeKey(ctx context.Context, id api.KeyID, at time.Time) error {
 	at = stamp(at)
 	err := c.change(ctx, "revoke key", func(ctx context.Context, tx bun.Tx) error {

@@ -13,8 +13,8 @@ import (
 	"docent/api"
 )
 
-// What a look-up remembers is bounded: anyone can ask for names and keys that do not exist. These do not take the room of the
-// others.
+// What a look-up remembers is bounded: anyone can ask for names and keys that do not exist. These do not take the room
+// of the others.
 const (
 	mostFound   = 1 << 16
 	mostMissing = 1 << 12
@@ -45,7 +45,8 @@ type found[V any] struct {
 	until time.Time
 }
 
-func newLookup[K comparable, V any](o Options, name func(K) string, load func(context.Context, K) (V, error)) *lookup[K, V] {
+func newLookup[K comparable, V any](o Options, name func(K) string,
+	load func(context.Context, K) (V, error)) *lookup[K, V] {
 	l := &lookup[K, V]{load: load, name: name, stale: o.Stale, now: o.Now}
 	l.forget()
 	return l

@@ -108,7 +108,8 @@ func prepareFile(path string) (int64, error) {
 
 func (c *Catalog) trySQLite(ctx context.Context, size int64, wait time.Duration, vfs string) (err error) {
 	dsn := func(pragmas ...string) string {
-		q := url.Values{"_txlock": {"immediate"}, "_pragma": append(pragmas, "busy_timeout("+strconv.FormatInt(wait.Milliseconds(), 10)+")")}
+		pragmas = append(pragmas, fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds()))
+		q := url.Values{"_txlock": {"immediate"}, "_pragma": pragmas}
 		if vfs != "" {
 			q.Set("vfs", vfs)
 		}
@@ -147,7 +148,9 @@ func (c *Catalog) trySQLite(ctx context.Context, size int64, wait time.Duration,
 		}
 	}
 	c.write, c.read = bun.NewDB(write, sqlitedialect.New()), bun.NewDB(read, sqlitedialect.New())
-	types := columnTypes{Text: "TEXT", Time: "TEXT", JSON: "TEXT", Bytes: "BLOB", Int: "INTEGER", Bool: "INTEGER", Strict: "STRICT"}
+	types := columnTypes{
+		Text: "TEXT", Time: "TEXT", JSON: "TEXT", Bytes: "BLOB", Int: "INTEGER", Bool: "INTEGER", Strict: "STRICT",
+	}
 	connect := func(context.Context) (driver.Conn, error) { return write.Driver().Open(writing) }
 	return c.migrate(ctx, sqlitedialect.New(), types, connect, "BEGIN IMMEDIATE")
 }
@@ -158,8 +161,10 @@ func (c *Catalog) openPostgres(ctx context.Context, dsn string) error {
 		// The parser's error repeats parts of the DSN, and where the DSN is malformed it cannot know which is the password.
 		return errors.New("the catalogue's DSN is not a valid postgres:// URL")
 	}
-	c.name = "the catalogue " + config.Database + " on PostgreSQL at " + net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
-	// bun writes values into the statement, so hardly a statement comes twice: preparing each would fill the server's memory.
+	server := net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
+	c.name = "the catalogue " + config.Database + " on PostgreSQL at " + server
+	// bun writes values into the statement, so hardly a statement comes twice: preparing each would fill the server's
+	// memory.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	connector := stdlib.GetConnector(*config)
 	pool := sql.OpenDB(connector)
@@ -168,16 +173,20 @@ func (c *Catalog) openPostgres(ctx context.Context, dsn string) error {
 	pool.SetConnMaxIdleTime(5 * time.Minute)
 	c.write = bun.NewDB(pool, pgdialect.New())
 	c.read = c.write
-	types := columnTypes{Text: `TEXT COLLATE "C"`, Time: "TIMESTAMPTZ", JSON: "JSON", Bytes: "BYTEA", Int: "BIGINT", Bool: "BOOLEAN"}
+	types := columnTypes{
+		Text: `TEXT COLLATE "C"`, Time: "TIMESTAMPTZ", JSON: "JSON", Bytes: "BYTEA", Int: "BIGINT", Bool: "BOOLEAN",
+	}
 	// The lock is released with the transaction, and so with a process that dies.
-	if err := c.migrate(ctx, pgdialect.New(), types, connector.Connect, "BEGIN", "SELECT pg_advisory_xact_lock(7234150846)"); err != nil {
+	err = c.migrate(ctx, pgdialect.New(), types, connector.Connect, "BEGIN", "SELECT pg_advisory_xact_lock(7234150846)")
+	if err != nil {
 		pool.Close()
 		return err
 	}
 	return nil
 }
 
-// checksMigration is the migration that brings the checksums of rows and the identities of stores. The program fills them in.
+// checksMigration is the migration that brings the checksums of rows and the identities of stores. The program fills
+// them in.
 const checksMigration = "20261122000001"
 
 // forUpdate keeps others from changing the rows until the transaction ends. SQLite has one writer anyway.
@@ -197,7 +206,8 @@ type columnTypes struct{ Text, Time, JSON, Bytes, Int, Bool, Strict string }
 // migrate brings the schema up to date: all of it or nothing, and by one process at a time. bun's migrator works on a
 // pool and has a lock that a killed process leaves behind; here it gets a pool of one connection that is inside a
 // transaction, which holds the database's own lock.
-func (c *Catalog) migrate(ctx context.Context, dialect schema.Dialect, types columnTypes, connect func(context.Context) (driver.Conn, error), begin ...string) (err error) {
+func (c *Catalog) migrate(ctx context.Context, dialect schema.Dialect, types columnTypes,
+	connect func(context.Context) (driver.Conn, error), begin ...string) (err error) {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
 		return err
@@ -207,8 +217,9 @@ func (c *Catalog) migrate(ctx context.Context, dialect schema.Dialect, types col
 		return fmt.Errorf("read the migrations: %w", err)
 	}
 	options := []migrate.MigratorOption{migrate.WithTemplateData(types), migrate.WithMarkAppliedOnSuccess(true)}
-	if current, err := migrate.NewMigrator(c.read, migrations, options...).MigrationsWithStatus(ctx); err == nil && len(current.Unapplied()) == 0 {
-		return c.refuseNewer(ctx, migrate.NewMigrator(c.read, migrations, options...))
+	reading := migrate.NewMigrator(c.read, migrations, options...)
+	if current, err := reading.MigrationsWithStatus(ctx); err == nil && len(current.Unapplied()) == 0 {
+		return c.refuseNewer(ctx, reading)
 	}
 
 	pool := sql.OpenDB(&onceConnector{connect: connect})
@@ -261,7 +272,8 @@ func (c *Catalog) refuseNewer(ctx context.Context, m *migrate.Migrator) error {
 		return c.fail("read the migrations", err)
 	}
 	if len(unknown) > 0 {
-		return fmt.Errorf("open: %s was written by a newer version of Docent (migration %s is not known here)", c.name, unknown[0].Name)
+		return fmt.Errorf("open: %s was written by a newer version of Docent (migration %s is not known here)",
+			c.name, unknown[0].Name)
 	}
 	return nil
 }

@@ -123,7 +123,8 @@ func TestCatalogOutlivesItsServersAbsence(t *testing.T) {
 	must(c.Project(t.Context(), "docs"))(t)
 }
 
-// TestAServerThatHangsDoesNotHangTheStop has the server say nothing any more, with last uses of keys still to be written.
+// TestAServerThatHangsDoesNotHangTheStop has the server say nothing any more, with last uses of keys still to be
+// written.
 func TestAServerThatHangsDoesNotHangTheStop(t *testing.T) {
 	t.Parallel()
 	line, dsn := throughACable(t)

@@ -43,7 +43,7 @@ const (
 
 	projectBatch = 512                    // most streams in one transaction
 	pacedBatch   = 64                     // the same, where nobody waits
-	yieldEvery   = 8                      // rows, which take under a millisecond, between two times that others get the processor
+	yieldEvery   = 8                      // rows, made in under a millisecond, after which others get the processor
 	projectGap   = 100 * time.Millisecond // a step's time, where nobody waits: one sync for many changes
 	storeEvery   = time.Second            // between writes of the position alone, while no stream changes
 	retryFirst   = 100 * time.Millisecond // after a failure; doubled up to retryMost
@@ -63,15 +63,15 @@ type projection struct {
 	// write stores what load made, and removes what is stored of streams that are no more.
 	write func(ctx context.Context, tx bun.Tx, rows []any, gone []string) error
 	drop  func(ctx context.Context, tx bun.Tx) error // removes all that is stored
-	// listed reads which streams something is stored of, in the order of their names without the prefix, from the one after
-	// the name given.
+	// listed reads which streams something is stored of, in the order of their names without the prefix, from the one
+	// after the name given.
 	listed func(ctx context.Context, after string, n int) ([]string, error)
 }
 
 // A Projector keeps a listing in the catalogue up with the journal: that of jobs, or that of the questions that threads
 // have answered. A listing's rows and the position that they reflect are written in one transaction, so that whatever
-// dies, it goes on where it was. A job or thread whose stream is damaged keeps its last rows and is logged; the others go
-// on.
+// dies, it goes on where it was. A job or thread whose stream is damaged keeps its last rows and is logged; the others
+// go on.
 type Projector struct {
 	projection
 	catalog *Catalog
@@ -92,9 +92,12 @@ type Projector struct {
 	waiting map[chan struct{}]uint64
 }
 
-// NewProjector makes the projector of a catalogue's job listings and lets the catalogue's listings wait for it. The row of
-// a stream comes from load, which says false where the stream does not exist or is no job. It does nothing before Run.
-func NewProjector(c *Catalog, source Source, load func(ctx context.Context, stream string) (api.JobRow, bool, error), log *slog.Logger) *Projector {
+// A JobLoader makes the row of a job's stream. It says false where the stream does not exist or is no job.
+type JobLoader func(ctx context.Context, stream string) (api.JobRow, bool, error)
+
+// NewProjector makes the projector of a catalogue's job listings and lets the catalogue's listings wait for it. It
+// does nothing before Run.
+func NewProjector(c *Catalog, source Source, load JobLoader, log *slog.Logger) *Projector {
 	p := newProjector(c, source, jobListing(c, load), log)
 	c.projector.Store(p)
 	return p
@@ -108,8 +111,8 @@ func newProjector(c *Catalog, source Source, of projection, log *slog.Logger) *P
 		hurry: make(chan struct{}, 1), waiting: make(map[chan struct{}]uint64)}
 }
 
-// Run catches up and follows the journal until ctx ends. Where the catalogue or the journal cannot be used, it tries again.
-// It must have returned before the catalogue is closed.
+// Run catches up and follows the journal until ctx ends. Where the catalogue or the journal cannot be used, it tries
+// again. It must have returned before the catalogue is closed.
 func (p *Projector) Run(ctx context.Context) {
 	defer func() {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -224,9 +227,9 @@ func (p *Projector) drop(ctx context.Context) error {
 	})
 }
 
-// Rebuild makes every row of the listing anew from the journal, and removes those of streams that are no more. Run need not be
-// running; where it is, the listing follows the journal all the while. Each row is there at any time, as it was or as it should
-// be: listings are complete also meanwhile, and where this breaks off.
+// Rebuild makes every row of the listing anew from the journal, and removes those of streams that are no more. Run need
+// not be running; where it is, the listing follows the journal all the while. Each row is there at any time, as it was
+// or as it should be: listings are complete also meanwhile, and where this breaks off.
 func (p *Projector) Rebuild(ctx context.Context) error {
 	if err := p.rebuild(ctx); err != nil {
 		return fmt.Errorf("rebuild %s: %w", p.title, err)
@@ -306,9 +309,9 @@ func (p *Projector) renew(ctx context.Context, streams []string) error {
 	})
 }
 
-// advance reads which streams changed, loads their rows, and writes them batch by batch, each with the position reached.
-// Where nobody waits, it does so evenly over the time given: what thousands of questions a second leave to be listed would
-// otherwise take all processors for half a second, once a second, and whoever asks meanwhile would wait.
+// advance reads which streams changed, loads their rows, and writes them batch by batch, each with the position
+// reached. Where nobody waits, it does so evenly over the time given: what thousands of questions a second leave to be
+// listed would otherwise take all processors for half a second, once a second, and whoever asks meanwhile would wait.
 func (p *Projector) advance(ctx context.Context, over time.Duration) error {
 	from, last, end := p.position(), p.position(), p.source.Position()
 	began := time.Now()
@@ -362,9 +365,10 @@ func (p *Projector) advance(ctx context.Context, over time.Duration) error {
 	return flush(max(last, end))
 }
 
-// loadAll loads the rows of streams, and says which of them are no more and which have rows. What their events up to the
-// position since say may be left out.
-func (p *Projector) loadAll(ctx context.Context, streams []string, since uint64) (rows []any, gone, made []string, err error) {
+// loadAll loads the rows of streams, and says which of them are no more and which have rows. What their events up to
+// the position since say may be left out.
+func (p *Projector) loadAll(ctx context.Context, streams []string, since uint64) (
+	rows []any, gone, made []string, err error) {
 	loaded := make([]any, len(streams))
 	absent := make([]bool, len(streams))
 	group, ctx := errgroup.WithContext(ctx)
@@ -382,7 +386,8 @@ func (p *Projector) loadAll(ctx context.Context, streams []string, since uint64)
 			return fmt.Errorf("load %s: %w", streams[i], err)
 		case err != nil:
 			// Trying again would hold up all others and not mend this one.
-			p.log.Error(p.title+" keeps what it had of one stream", p.kind, strings.TrimPrefix(streams[i], p.prefix), "error", err)
+			p.log.Error(p.title+" keeps what it had of one stream",
+				p.kind, strings.TrimPrefix(streams[i], p.prefix), "error", err)
 			return nil
 		}
 		if absent[i] = !ok; ok {
@@ -438,8 +443,8 @@ func (p *Projector) write(ctx context.Context, rows []any, gone []string, pos ui
 }
 
 func (p *Projector) storePosition(ctx context.Context, tx bun.Tx, pos uint64) error {
-	_, err := tx.NewRaw("INSERT INTO projections (name, position) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET position = EXCLUDED.position",
-		p.name, pos).Exec(ctx)
+	_, err := tx.NewRaw("INSERT INTO projections (name, position) VALUES (?, ?) "+
+		"ON CONFLICT (name) DO UPDATE SET position = EXCLUDED.position", p.name, pos).Exec(ctx)
 	if err == nil && pos > 0 {
 		_, err = tx.NewRaw("UPDATE stores SET position = ? WHERE name = ? AND position < ?", pos, storeJournal, pos).Exec(ctx)
 	}
@@ -495,9 +500,9 @@ func (p *Projector) Wait(ctx context.Context, pos uint64) error {
 	}
 }
 
-// await waits, for a short time, until the listing reflects the journal up to pos. Where it cannot, a listing that is a little old
-// is better than none. But one that is still on its way to where the journal ended when the process began may lack
-// most of what was acknowledged: it is unavailable.
+// await waits, for a short time, until the listing reflects the journal up to pos. Where it cannot, a listing that is a
+// little old is better than none. But one that is still on its way to where the journal ended when the process began
+// may lack most of what was acknowledged: it is unavailable.
 func (p *Projector) await(ctx context.Context, pos uint64) error {
 	waiting, cancel := context.WithTimeout(ctx, listingWait)
 	defer cancel()
@@ -510,7 +515,8 @@ func (p *Projector) await(ctx context.Context, pos uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.whole {
-		return fmt.Errorf("%s is being made from the journal: %w", p.title, &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: listingWait})
+		return fmt.Errorf("%s is being made from the journal: %w", p.title,
+			&api.BusyError{Kind: api.ErrUnavailable, RetryAfter: listingWait})
 	}
 	return nil
 }

@@ -628,8 +628,8 @@ func TestListingOutlivesAFailureOfTheDatabase(t *testing.T) {
 	})
 }
 
-// TestARebuildLeavesEveryListingWhole lists while a rebuild goes on, and after one that was broken off at any row: what is
-// acknowledged is there all the time, also what is made meanwhile.
+// TestARebuildLeavesEveryListingWhole lists while a rebuild goes on, and after one that was broken off at any row: what
+// is acknowledged is there all the time, also what is made meanwhile.
 func TestARebuildLeavesEveryListingWhole(t *testing.T) {
 	eachPlace(t, func(t *testing.T, p place) {
 		c, l := p.open(Options{}), newTestLog()
@@ -698,8 +698,8 @@ func TestAListingThatIsNotWholeYetIsUnavailable(t *testing.T) {
 	})
 }
 
-// TestWhoWaitsForAListingNeedsNoChange empties the listing of an idle journal behind the projector's back: whoever waits sets it
-// to work.
+// TestWhoWaitsForAListingNeedsNoChange empties the listing of an idle journal behind the projector's back: whoever
+// waits sets it to work.
 func TestWhoWaitsForAListingNeedsNoChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalog.db")
 	synctest.Test(t, func(t *testing.T) {

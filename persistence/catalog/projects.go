@@ -45,8 +45,8 @@ func (r *projectRow) value() (api.Project, error) {
 }
 
 // AddProject stores a new project, with its defaults filled in (api.Project.WithDefaults, the default organization, the
-// time). It fails with *api.InvalidError when settings are wrong, and with a *api.StateError of kind api.ErrConflict when
-// the id or the domain is taken.
+// time). It fails with *api.InvalidError when settings are wrong, and with a *api.StateError of kind api.ErrConflict
+// when the id or the domain is taken.
 func (c *Catalog) AddProject(ctx context.Context, p api.Project) (api.Project, error) {
 	p = p.WithDefaults()
 	if p.Org == "" {

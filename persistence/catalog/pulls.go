@@ -35,7 +35,8 @@ type counterRow struct {
 
 func newPullRow(p api.PullRequest) (*pullRow, error) {
 	body, err := encodeBody(p)
-	r := &pullRow{ID: p.ID, Project: p.Project, Number: p.Number, Head: p.Head, State: p.State, Body: body, CreatedAt: p.CreatedAt}
+	r := &pullRow{ID: p.ID, Project: p.Project, Number: p.Number, Head: p.Head, State: p.State, Body: body,
+		CreatedAt: p.CreatedAt}
 	setChecksum(r)
 	return r, err
 }
@@ -84,7 +85,7 @@ func (c *Catalog) AddPull(ctx context.Context, p api.PullRequest) (api.PullReque
 		if p.Number, err = next(ctx, tx, "pulls/"+string(p.Project)); err != nil {
 			return err
 		}
-		open, err = c.onePull(ctx, tx.NewSelect().Where("project_id = ?", p.Project).Where("head = ?", p.Head).Where("state = ?", api.PullOpen))
+		open, err = c.onePull(ctx, ofBranch(tx, p.Project, p.Head).Where("state = ?", api.PullOpen))
 		if err == nil {
 			return errOpenAlready // rolls the number back
 		}
@@ -114,7 +115,8 @@ func (c *Catalog) AddPull(ctx context.Context, p api.PullRequest) (api.PullReque
 func next(ctx context.Context, tx bun.Tx, name string) (int, error) {
 	row := counterRow{Name: name, Value: 1}
 	setChecksum(&row)
-	err := tx.NewRaw("INSERT INTO counters (name, value, checksum) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET value = counters.value + 1 RETURNING value, checksum",
+	err := tx.NewRaw("INSERT INTO counters (name, value, checksum) VALUES (?, ?, ?) "+
+		"ON CONFLICT (name) DO UPDATE SET value = counters.value + 1 RETURNING value, checksum",
 		row.Name, row.Value, row.Checksum).Scan(ctx, &row.Value, &row.Checksum)
 	if err != nil || row.Value == 1 {
 		return int(row.Value), err
@@ -131,14 +133,15 @@ func next(ctx context.Context, tx bun.Tx, name string) (int, error) {
 
 var errOpenAlready = errors.New("a pull request is open for this branch")
 
-// UpdatePull stores a pull request's title, text, state and times, and answers with what is stored then; project, number,
-// branch and creation stay. What is merged stays merged: who would change that fails with api.ErrConflict, and so does who
-// reopens one while another is open for the same branch.
+// UpdatePull stores a pull request's title, text, state and times, and answers with what is stored then; project,
+// number, branch and creation stay. What is merged stays merged: who would change that fails with api.ErrConflict, and
+// so does who reopens one while another is open for the same branch.
 func (c *Catalog) UpdatePull(ctx context.Context, p api.PullRequest) (api.PullRequest, error) {
 	switch p.State {
 	case api.PullOpen, api.PullMerged, api.PullClosed:
 	default:
-		return api.PullRequest{}, &api.InvalidError{Problems: []api.Problem{{Field: "state", Message: "must be open, merged or closed"}}}
+		return api.PullRequest{}, &api.InvalidError{Problems: []api.Problem{
+			{Field: "state", Message: "must be open, merged or closed"}}}
 	}
 	if !askable(p.ID) {
 		return api.PullRequest{}, fmt.Errorf("pull request %q: %w", p.ID, api.ErrNotFound)
@@ -179,12 +182,12 @@ func (c *Catalog) Pull(ctx context.Context, id string) (api.PullRequest, error) 
 
 // FindPull finds the open pull request of a branch; api.ErrNotFound where there is none.
 func (c *Catalog) FindPull(ctx context.Context, project api.ProjectID, head string) (api.PullRequest, error) {
-	return c.onePull(ctx, c.read.NewSelect().Where("project_id = ?", project).Where("head = ?", head).Where("state = ?", api.PullOpen))
+	return c.onePull(ctx, ofBranch(c.read, project, head).Where("state = ?", api.PullOpen))
 }
 
 // LatestPull finds the newest pull request of a branch in whatever state; api.ErrNotFound where there is none.
 func (c *Catalog) LatestPull(ctx context.Context, project api.ProjectID, head string) (api.PullRequest, error) {
-	return c.onePull(ctx, c.read.NewSelect().Where("project_id = ?", project).Where("head = ?", head).Order("number DESC").Limit(1))
+	return c.onePull(ctx, ofBranch(c.read, project, head).Order("number DESC").Limit(1))
 }
 
 // Pulls lists a project's pull requests, the newest first; in any state where state is empty.
@@ -194,6 +197,10 @@ func (c *Catalog) Pulls(ctx context.Context, project api.ProjectID, state api.Pu
 		sel = sel.Where("state = ?", state)
 	}
 	return list[api.PullRequest, pullRow](ctx, c, sel, "pull requests")
+}
+
+func ofBranch(db bun.IDB, project api.ProjectID, head string) *bun.SelectQuery {
+	return db.NewSelect().Where("project_id = ?", project).Where("head = ?", head)
 }
 
 func (c *Catalog) onePull(ctx context.Context, q *bun.SelectQuery) (api.PullRequest, error) {

@@ -23,18 +23,20 @@ const (
 
 	// questionGap lets a question and its answer, and all that happens in busy threads, be written once.
 	questionGap = time.Second
-	// questionChunk is how many questions one statement writes: that takes a millisecond of a processor, and a statement by
-	// itself as much as some rows.
+	// questionChunk is how many questions one statement writes: that takes a millisecond of a processor, and a statement
+	// by itself as much as some rows.
 	questionChunk = 16
 	// widest is how many bytes of a text go into a column that is indexed; PostgreSQL refuses longer index entries.
 	widest = 800
 )
 
+// A ThreadLoader makes the row of a thread's stream. It says false where the stream does not exist or is no thread, and
+// may leave out questions that have not changed since a position of the journal (ThreadRow.Part).
+type ThreadLoader func(ctx context.Context, stream string, since uint64) (api.ThreadRow, bool, error)
+
 // NewThreadProjector makes the projector of the questions that threads have answered, which analytics are made of, and
-// lets analytics wait for it. The row of a stream comes from load, which says false where the stream does not exist or
-// is no thread, and may leave out questions that have not changed since a position of the journal (ThreadRow.Part). It does
-// nothing before Run.
-func NewThreadProjector(c *Catalog, source Source, load func(ctx context.Context, stream string, since uint64) (api.ThreadRow, bool, error), log *slog.Logger) *Projector {
+// lets analytics wait for it. It does nothing before Run.
+func NewThreadProjector(c *Catalog, source Source, load ThreadLoader, log *slog.Logger) *Projector {
 	p := newProjector(c, source, c.questionListing(load), log)
 	c.threads.Store(p)
 	return p
@@ -79,8 +81,8 @@ type ratedPageRow struct {
 func newQuestionRow(q api.QuestionRow) (*questionRow, error) {
 	q.Caller = column(q.Caller)
 	body, err := encodeBody(q)
-	r := &questionRow{ID: q.ID, Thread: q.Thread, Project: q.Project, Caller: q.Caller, Channel: q.Channel, Outcome: outcomeUnanswered,
-		Replaced: q.Replaced, Asked: q.Asked.UnixMilli(), Rating: q.Rating, Body: body}
+	r := &questionRow{ID: q.ID, Thread: q.Thread, Project: q.Project, Caller: q.Caller, Channel: q.Channel,
+		Outcome: outcomeUnanswered, Replaced: q.Replaced, Asked: q.Asked.UnixMilli(), Rating: q.Rating, Body: body}
 	switch {
 	case q.Error != "":
 		r.Outcome = outcomeFailed
@@ -129,9 +131,10 @@ func column(s string) string {
 }
 
 // questionListing is the copy of all questions that have come to their end.
-func (c *Catalog) questionListing(load func(ctx context.Context, stream string, since uint64) (api.ThreadRow, bool, error)) projection {
+func (c *Catalog) questionListing(load ThreadLoader) projection {
 	return projection{
-		name: QuestionListing, title: "the listing of questions", kind: "thread", prefix: threadStreamPrefix, gap: questionGap,
+		name: QuestionListing, title: "the listing of questions", kind: "thread", prefix: threadStreamPrefix,
+		gap: questionGap,
 		load: func(ctx context.Context, stream string, since uint64) (any, bool, error) {
 			row, ok, err := load(ctx, stream, since)
 			if err != nil || !ok {
@@ -205,15 +208,16 @@ func writeQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string)
 		}
 	}
 	for chunk := range slices.Chunk(stale, 512) {
-		if _, err := tx.NewDelete().Model((*ratedPageRow)(nil)).Where("question_id IN ?", bun.Tuple(chunk)).Exec(ctx); err != nil {
+		_, err := tx.NewDelete().Model((*ratedPageRow)(nil)).Where("question_id IN ?", bun.Tuple(chunk)).Exec(ctx)
+		if err != nil {
 			return err
 		}
 	}
 	return insertQuestions(ctx, tx, fresh, rated)
 }
 
-// storedQuestions reads which questions are stored of threads, in which version: of those that are gone or loaded in full all, of the
-// others those that were loaded.
+// storedQuestions reads which questions are stored of threads, in which version: of those that are gone or loaded in
+// full all, of the others those that were loaded.
 func storedQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string) (map[api.TurnID]int64, error) {
 	threads := slices.Clone(gone)
 	var parts []api.TurnID
@@ -254,8 +258,8 @@ func storedQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string
 func insertQuestions(ctx context.Context, tx bun.Tx, fresh []*questionRow, rated []ratedPageRow) error {
 	for chunk := range slices.Chunk(fresh, questionChunk) {
 		insert := tx.NewInsert().Model(&chunk).On("CONFLICT (id) DO UPDATE")
-		for _, name := range []string{"thread_id", "project_id", "caller", "channel", "outcome", "replaced", "asked_at", "rating",
-			"rated_at", "version", "body"} {
+		for _, name := range []string{"thread_id", "project_id", "caller", "channel", "outcome", "replaced", "asked_at",
+			"rating", "rated_at", "version", "body"} {
 			insert = insert.Set("? = EXCLUDED.?", bun.Ident(name), bun.Ident(name))
 		}
 		if _, err := insert.Exec(ctx); err != nil {

@@ -166,7 +166,8 @@ func (c *Catalog) writeSearches(ctx context.Context, all bool) error {
 }
 
 // Searches lists what was searched for in a project, the most frequent first, and how many searches there were.
-func (c *Catalog) Searches(ctx context.Context, q AnalyticsQuery) (list []SearchCount, next string, total int, err error) {
+func (c *Catalog) Searches(ctx context.Context, q AnalyticsQuery) (
+	list []SearchCount, next string, total int, err error) {
 	after, err := parseCursor(q.After)
 	if err != nil {
 		return nil, "", 0, err
@@ -174,7 +175,8 @@ func (c *Catalog) Searches(ctx context.Context, q AnalyticsQuery) (list []Search
 	if err := c.writeSearches(ctx, false); err != nil {
 		c.log.Warn("searches are not counted yet", "error", err)
 	}
-	if err := q.between(c.read.NewSelect().Model((*searchRow)(nil)), "at").ColumnExpr("COUNT(*)").Scan(ctx, &total); err != nil {
+	err = q.between(c.read.NewSelect().Model((*searchRow)(nil)), "at").ColumnExpr("COUNT(*)").Scan(ctx, &total)
+	if err != nil {
 		return nil, "", 0, c.fail("count searches", err)
 	}
 	type row struct {

@@ -42,12 +42,14 @@ func (r *updateRow) value() (api.Update, error) {
 	return u, err
 }
 
-// AddUpdate accepts an update of a project: once it has returned, the run is on disk and OpenUpdates tells of it until it
-// has ended. Where one waits to begin already, that one is answered: it will see all that there is now. Added is false
-// then.
+// AddUpdate accepts an update of a project: once it has returned, the run is on disk and OpenUpdates tells of it until
+// it has ended. Where one waits to begin already, that one is answered: it will see all that there is now. Added is
+// false then.
 func (c *Catalog) AddUpdate(ctx context.Context, project api.ProjectID) (u api.Update, added bool, err error) {
 	now := stamp(c.now())
-	u = api.Update{ID: api.UpdateID(api.NewID(api.UpdatePrefix, now)), Project: project, Status: api.UpdateQueued, CreatedAt: now}
+	u = api.Update{
+		ID: api.UpdateID(api.NewID(api.UpdatePrefix, now)), Project: project, Status: api.UpdateQueued, CreatedAt: now,
+	}
 	row, err := newUpdateRow(u)
 	if err != nil {
 		return api.Update{}, false, err
@@ -65,7 +67,8 @@ func (c *Catalog) AddUpdate(ctx context.Context, project api.ProjectID) (u api.U
 		if err != nil || n > 0 {
 			return u, err == nil, err
 		}
-		waiting, err := c.oneUpdate(ctx, c.write.NewSelect().Where("project_id = ?", project).Where("status = ?", api.UpdateQueued))
+		waiting, err := c.oneUpdate(ctx, c.write.NewSelect().Where("project_id = ?", project).
+			Where("status = ?", api.UpdateQueued))
 		if !errors.Is(err, api.ErrNotFound) {
 			return waiting, false, err
 		}
@@ -104,7 +107,8 @@ func (c *Catalog) Update(ctx context.Context, id api.UpdateID) (api.Update, erro
 
 // LastUpdate is the newest run of a project that was a success; api.ErrNotFound where there is none.
 func (c *Catalog) LastUpdate(ctx context.Context, project api.ProjectID) (api.Update, error) {
-	return c.oneUpdate(ctx, c.read.NewSelect().Where("project_id = ?", project).Where("status = ?", api.UpdateSuccess).Order("id DESC").Limit(1))
+	return c.oneUpdate(ctx, c.read.NewSelect().Where("project_id = ?", project).Where("status = ?", api.UpdateSuccess).
+		Order("id DESC").Limit(1))
 }
 
 // OpenUpdates are the runs that were accepted and have not ended, oldest first.

@@ -16,8 +16,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A benchStore is something that takes events of 512 bytes: op writes one for writer w and returns when it is on disk, size
-// says how much of the file is in use.
+// A benchStore is something that takes events of 512 bytes: op writes one for writer w and returns when it is on disk,
+// size says how much of the file is in use.
 type benchStore struct {
 	name string
 	open func(b *testing.B, path string, writers int) (op func(w int) error, size func() int64)
@@ -56,8 +56,8 @@ func writeAll(b *testing.B, writers int, op func(int) error, goOn func() bool) *
 }
 
 // BenchmarkAppend answers: how many events of 512 bytes a second are on disk before their writers go on, how long one
-// waits, and how far that is from what the disk can do (a log file with one sync for all that wait) and from bbolt as it
-// comes (a transaction each, or Batch), where the key of an event is its stream and sequence number.
+// waits, and how far that is from what the disk can do (a log file with one sync for all that wait) and from bbolt as
+// it comes (a transaction each, or Batch), where the key of an event is its stream and sequence number.
 //
 //	go test -run '^$' -bench 'Append$' -benchtime 3s ./persistence
 func BenchmarkAppend(b *testing.B) {
@@ -87,8 +87,8 @@ var benchWriters = []int{1, 16, 256, 1024}
 
 // BenchmarkAppendSideBySide answers how the stores compare on a machine that others use as well, where one figure after
 // another says more of the neighbours than of the store. All stores are open at once and take turns of a sixteenth of a
-// second, so that a slow moment meets all of them; each benchmark iteration is such a round. It prints the median of each
-// store's rate and 99th percentile, and the median over the rounds of the ratios within a round.
+// second, so that a slow moment meets all of them; each benchmark iteration is such a round. It prints the median of
+// each store's rate and 99th percentile, and the median over the rounds of the ratios within a round.
 //
 //	go test -run '^$' -bench AppendSideBySide -benchtime 25x ./persistence
 func BenchmarkAppendSideBySide(b *testing.B) {
@@ -293,8 +293,8 @@ func boltStore(commit func(*bbolt.DB, func(*bbolt.Tx) error) error) func(*testin
 	}
 }
 
-// BenchmarkOpen answers: how long a journal takes to open with many idle streams (a snapshot of 600 bytes each), after it
-// was closed and after a crash, and what they cost in memory.
+// BenchmarkOpen answers: how long a journal takes to open with many idle streams (a snapshot of 600 bytes each), after
+// it was closed and after a crash, and what they cost in memory.
 //
 //	DOCENT_BENCH_STREAMS=1000000 go test -run '^$' -bench 'Open$' -benchtime 3x ./persistence
 func BenchmarkOpen(b *testing.B) {
@@ -406,8 +406,8 @@ func BenchmarkRecover(b *testing.B) {
 }
 
 // BenchmarkHistory answers whether an append, a snapshot and a load cost more when much has gone before: the thousandth
-// event of a stream beside its first ones, and a new stream beside a hundred thousand (DOCENT_BENCH_STREAMS) others. The
-// young and the old take turns, so that a slow moment meets both.
+// event of a stream beside its first ones, and a new stream beside a hundred thousand (DOCENT_BENCH_STREAMS) others.
+// The young and the old take turns, so that a slow moment meets both.
 //
 //	DOCENT_BENCH_STREAMS=1000000 go test -run '^$' -bench History -benchtime 5x ./persistence
 func BenchmarkHistory(b *testing.B) {

@@ -33,8 +33,8 @@ func (p Problem) String() string {
 	return s + ": " + p.Err.Error()
 }
 
-// Check reads everything, as it stands after the last commit, verifies checksums, sequences and counts, and yields what is
-// wrong. Its error says that it could not read.
+// Check reads everything, as it stands after the last commit, verifies checksums, sequences and counts, and yields what
+// is wrong. Its error says that it could not read.
 func (j *Journal) Check(yield func(Problem) bool) error { return yieldProblems(j.view, yield) }
 
 // Check checks a file that no process has open, without changing it: its pages, and what Journal.Check verifies.

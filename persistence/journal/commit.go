@@ -122,8 +122,8 @@ func (j *Journal) writeOnce(g *commitGroup) error {
 	return nil
 }
 
-// append checks r against the file and what the group wrote before it, and writes it. Where it is refused nothing of it is
-// written.
+// append checks r against the file and what the group wrote before it, and writes it. Where it is refused nothing of it
+// is written.
 func (c *commit) append(r *appendRequest) error {
 	if d, ok := c.j.damage[r.hash]; ok {
 		return d.err
@@ -358,8 +358,8 @@ func (c *commit) deleteEvent(pos uint64) error {
 
 // storeCounts writes the quota counts and, last, the journal's state.
 func (c *commit) storeCounts() error {
-	slots := slices.SortedFunc(maps.Keys(c.useCounts), func(a, b useSlot) int { return bytes.Compare(a.bytes(), b.bytes()) })
-	for _, u := range slots {
+	byKey := func(a, b useSlot) int { return bytes.Compare(a.bytes(), b.bytes()) }
+	for _, u := range slices.SortedFunc(maps.Keys(c.useCounts), byKey) {
 		key, n := u.bytes(), c.useCounts[u]
 		if v := c.buckets[nUses].Get(key); v == nil {
 			c.state.counts[nUses]++

@@ -46,8 +46,9 @@ type commitGroup struct {
 	waited  time.Duration // for them, so far
 }
 
-// commitLoop is the committer. It takes what waits, commits it, wakes the waiters and takes what came meanwhile: there is
-// no waiting window, a group is as large as the time of one sync makes it. Only what can wait is delayed (delayedAppends).
+// commitLoop is the committer. It takes what waits, commits it, wakes the waiters and takes what came meanwhile: there
+// is no waiting window, a group is as large as the time of one sync makes it. Only what can wait is delayed
+// (delayedAppends).
 func (j *Journal) commitLoop() {
 	defer close(j.done)
 	timer := time.NewTimer(time.Hour)
@@ -83,9 +84,9 @@ func (j *Journal) commitLoop() {
 	j.finish()
 }
 
-// gather gives those that were woken a moment: who appends again at once then shares one sync with those that came during
-// the last one, in place of waiting for the sync after it. It says whether somebody came. It ends when nobody has for a
-// while that is short beside a sync, and only where others were woken: a lone writer never waits.
+// gather gives those that were woken a moment: who appends again at once then shares one sync with those that came
+// during the last one, in place of waiting for the sync after it. It says whether somebody came. It ends when nobody
+// has for a while that is short beside a sync, and only where others were woken: a lone writer never waits.
 func (j *Journal) gather(g *commitGroup) bool {
 	const still, most = 20 * time.Microsecond, 200 * time.Microsecond
 	if len(g.reqs) >= g.awaited || g.waited > most {
@@ -249,10 +250,10 @@ func (j *Journal) unavailable(err error, after time.Duration) error {
 	return fmt.Errorf("%w: %w", &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: max(after, time.Second)}, err)
 }
 
-// settle finds out, after a commit that failed, whether it is in the file. bbolt writes the new meta page last; when the
-// sync after that fails, the page may be seen and not be on disk. Building on it then would let the next commit reuse
-// pages that the meta page on disk still needs. So both meta pages are written once more, as they are seen now, and
-// synced: what is seen afterwards is what the disk has.
+// settle finds out, after a commit that failed, whether it is in the file. bbolt writes the new meta page last; when
+// the sync after that fails, the page may be seen and not be on disk. Building on it then would let the next commit
+// reuse pages that the meta page on disk still needs. So both meta pages are written once more, as they are seen now,
+// and synced: what is seen afterwards is what the disk has.
 func (j *Journal) settle() error {
 	if j.unsettled == nil {
 		return nil

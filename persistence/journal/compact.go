@@ -14,11 +14,11 @@ import (
 const compactSuffix = ".compact"
 
 // Compact copies the journal in the file path into a new file without the pages that are free, and puts that in its
-// place; it returns how large the file was and is. Nothing else may use the journal meanwhile. A journal that is damaged as a
-// whole is refused; a damaged record is copied as it stands.
+// place; it returns how large the file was and is. Nothing else may use the journal meanwhile. A journal that is
+// damaged as a whole is refused; a damaged record is copied as it stands.
 //
-// The copy is on disk, and was opened and counted like any journal, before it replaces the file by renaming: whenever this
-// breaks off, there is the old journal or the new one. It needs room for both.
+// The copy is on disk, and was opened and counted like any journal, before it replaces the file by renaming: whenever
+// this breaks off, there is the old journal or the new one. It needs room for both.
 func Compact(path string, o Options) (before, after int64, err error) {
 	defer func() {
 		if err != nil {
@@ -89,7 +89,9 @@ func compactInto(to, from string, patience time.Duration) error {
 		}
 		defer func() { err = errors.Join(err, src.Close()) }()
 		// Not synced before the end, since nobody uses it before.
-		dst, err := bbolt.Open(to, 0o600, &bbolt.Options{NoSync: true, NoGrowSync: true, FreelistType: bbolt.FreelistMapType, Timeout: patience})
+		dst, err := bbolt.Open(to, 0o600, &bbolt.Options{
+			NoSync: true, NoGrowSync: true, FreelistType: bbolt.FreelistMapType, Timeout: patience,
+		})
 		if err != nil {
 			return err
 		}

@@ -1,5 +1,6 @@
-// Package journal keeps what each actor knows of itself, in one bbolt file: a stream of events and a snapshot for each actor,
-// with the quota counts and idempotency keys that belong to the events. An append that returned without an error is on disk.
+// Package journal keeps what each actor knows of itself, in one bbolt file: a stream of events and a snapshot for each
+// actor, with the quota counts and idempotency keys that belong to the events. An append that returned without an error
+// is on disk.
 package journal
 
 import (
@@ -39,8 +40,8 @@ type Append struct {
 	Urgency Urgency
 }
 
-// An Urgency says how soon an append has to be on disk. A commit costs much beside what it writes, so whoever can wait for a few
-// milliseconds shares one.
+// An Urgency says how soon an append has to be on disk. A commit costs much beside what it writes, so whoever can wait
+// for a few milliseconds shares one.
 type Urgency uint8
 
 const (
@@ -49,7 +50,8 @@ const (
 	// Soon is for what begins work that takes far longer than a commit. Where many streams have work under way and others
 	// come fast, it waits for a few of them, for up to 16 ms.
 	Soon
-	// Later is for what nobody waits for at less than a human's pace. It goes with the commit of those who come next, within 20 ms.
+	// Later is for what nobody waits for at less than a human's pace. It goes with the commit of those who come next,
+	// within 20 ms.
 	Later
 )
 

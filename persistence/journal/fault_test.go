@@ -30,8 +30,8 @@ import (
 	"docent/persistence/quota"
 )
 
-// A faultyDisk stands between bbolt and the file. bbolt has no seam for it, since it wants an *os.File: writes go through its
-// own test hook, and a sync fails because the file's descriptor is, for that moment, a pipe's.
+// A faultyDisk stands between bbolt and the file. bbolt has no seam for it, since it wants an *os.File: writes go
+// through its own test hook, and a sync fails because the file's descriptor is, for that moment, a pipe's.
 type faultyDisk struct {
 	errno syscall.Errno // of a write that fails; ENOSPC where zero
 	t     *testing.T
@@ -117,8 +117,8 @@ func (d *faultyDisk) arm(fail, last int, short, sync bool) {
 	d.ops, d.fail, d.last, d.short, d.sync = 0, fail, last, short, sync
 }
 
-// TestNothingAcknowledgedIsLostWhenTheDiskFails lets every single write, and the sync after every single write, of a small
-// story fail, once and for a while.
+// TestNothingAcknowledgedIsLostWhenTheDiskFails lets every single write, and the sync after every single write, of a
+// small story fail, once and for a while.
 func TestNothingAcknowledgedIsLostWhenTheDiskFails(t *testing.T) {
 	for _, kind := range []struct {
 		name              string
@@ -149,8 +149,8 @@ func TestNothingAcknowledgedIsLostWhenTheDiskFails(t *testing.T) {
 	}
 }
 
-// growByPages has the file end where its last page does, and grow by a page more than is needed, so that every commit which
-// needs new pages extends it. Otherwise that is one in thousands.
+// growByPages has the file end where its last page does, and grow by a page more than is needed, so that every commit
+// which needs new pages extends it. Otherwise that is one in thousands.
 func growByPages(t *testing.T, j *Journal) (size int64) {
 	t.Helper()
 	if err := j.do(func(c *commit) error {
@@ -195,9 +195,9 @@ func TestJournalOnAFullDiskProcess(t *testing.T) {
 	t.Logf("up to %d pages more", pages)
 }
 
-// TestNothingAcknowledgedIsLostWhenTheFileCannotGrow lets a small story meet the end of the disk with every size of the file
-// that it comes to: where the file is extended, and not only where it is written. For that a process limits the size of
-// its files, which only a process of its own can do.
+// TestNothingAcknowledgedIsLostWhenTheFileCannotGrow lets a small story meet the end of the disk with every size of the
+// file that it comes to: where the file is extended, and not only where it is written. For that a process limits the
+// size of its files, which only a process of its own can do.
 func TestNothingAcknowledgedIsLostWhenTheFileCannotGrow(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestJournalOnAFullDiskProcess$", "-test.v")
 	cmd.Env = append(os.Environ(), "DOCENT_TEST_FULL_DISK=1")
@@ -208,7 +208,8 @@ func TestNothingAcknowledgedIsLostWhenTheFileCannotGrow(t *testing.T) {
 	t.Logf("%s", out)
 }
 
-// storyWithFault says whether the fault came to pass. What begins the fault returns what ends it and says whether it did.
+// storyWithFault says whether the fault came to pass. What begins the fault returns what ends it and says whether it
+// did.
 func storyWithFault(t *testing.T, fail int, begin func(*Journal) (heal func() bool)) bool {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	j, err := Open(path, Options{Log: quiet, retryAfter: time.Nanosecond, CheckpointEvery: time.Hour})
@@ -326,9 +327,9 @@ func storyWithFault(t *testing.T, fail int, begin func(*Journal) (heal func() bo
 	return tripped
 }
 
-// TestALossOfPowerLeavesTheLastCommitOrTheOneBefore takes the writes of a commit apart, as a disk that loses power does:
-// before the first sync any of its pages may be there, whole, in part, or not at all; the meta page comes after that sync,
-// one sector at a time.
+// TestALossOfPowerLeavesTheLastCommitOrTheOneBefore takes the writes of a commit apart, as a disk that loses power
+// does: before the first sync any of its pages may be there, whole, in part, or not at all; the meta page comes after
+// that sync, one sector at a time.
 func TestALossOfPowerLeavesTheLastCommitOrTheOneBefore(t *testing.T) {
 	const sector, commits, images = 512, 30, 10
 	path, torn := filepath.Join(t.TempDir(), "journal.db"), filepath.Join(t.TempDir(), "torn.db")
@@ -434,8 +435,8 @@ func refusesWrites(t *testing.T, errno syscall.Errno) {
 	}
 }
 
-// sameStream compares what is known of a stream. A snapshot that cannot be found is no loss where all the events that it
-// covers are still there.
+// sameStream compares what is known of a stream. A snapshot that cannot be found is no loss where all the events that
+// it covers are still there.
 func sameStream(got, want Recovered) bool {
 	if got.Snapshot == nil && want.Snapshot != nil && uint64(len(got.Events)) == got.Seq {
 		got.Snapshot, got.SnapSeq, got.Events = want.Snapshot, want.SnapSeq, got.Events[want.SnapSeq:]

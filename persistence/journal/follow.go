@@ -22,9 +22,9 @@ type Follower struct {
 	c    chan struct{}
 }
 
-// Follow begins, or goes on, to follow the log under a name. The name's mark is on disk when Follow returns, and holds back
-// the removal of events, also over restarts, until Ack moves it; a new name's mark stands at the start.
-// The follower itself remembers what it has handled and reads on with Since.
+// Follow begins, or goes on, to follow the log under a name. The name's mark is on disk when Follow returns, and holds
+// back the removal of events, also over restarts, until Ack moves it; a new name's mark stands at the start. The
+// follower itself remembers what it has handled and reads on with Since.
 func (j *Journal) Follow(name string) (*Follower, error) {
 	if len(name) == 0 || len(name) > maxEventType {
 		return nil, fmt.Errorf("a follower's name has 1 to %d bytes", maxEventType)

@@ -98,13 +98,15 @@ func (i *Inspection) Records(stream string, yield func(Record) bool) error {
 
 func snapshotOf(k, v []byte) Record {
 	s, err := decodeSnapshot(k, v)
-	return Record{Bucket: string(bucketSnapshots), Key: bytes.Clone(k), Value: bytes.Clone(v), Stream: string(k), Seq: s.seq, State: bytes.Clone(s.state), Err: err}
+	return Record{Bucket: string(bucketSnapshots), Key: bytes.Clone(k), Value: bytes.Clone(v), Stream: string(k),
+		Seq: s.seq, State: bytes.Clone(s.state), Err: err}
 }
 
 func eventOf(k, v []byte) Record {
 	v = bytes.Clone(v)
 	r, err := decodeEvent(k, v)
-	return Record{Bucket: string(bucketEvents), Key: bytes.Clone(k), Value: v, Stream: r.stream, Seq: r.seq, Position: keyPosition(k), Event: r.event, Err: err}
+	return Record{Bucket: string(bucketEvents), Key: bytes.Clone(k), Value: v, Stream: r.stream, Seq: r.seq,
+		Position: keyPosition(k), Event: r.event, Err: err}
 }
 
 // Streams yields every stream with what Load would find of it, so that the caller can try whether it understands that.

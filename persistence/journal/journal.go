@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,17 +43,17 @@ const defaultLockTimeout = time.Second
 
 // A Journal keeps streams of events in one bbolt file, with what must be stored together with an event.
 //
-// One goroutine, the committer, writes: it takes the appends that wait, writes them in one transaction, syncs, and wakes
-// the waiters. So a lone append pays for one commit and a thousand share one. Those that can wait (Urgency) are
-// delayed for a few milliseconds where others are to be expected. Reads take the file as it stood after the last commit and
-// never wait for a write.
+// One goroutine, the committer, writes: it takes the appends that wait, writes them in one transaction, syncs, and
+// wakes the waiters. So a lone append pays for one commit and a thousand share one. Those that can wait (Urgency) are
+// delayed for a few milliseconds where others are to be expected. Reads take the file as it stood after the last commit
+// and never wait for a write.
 //
 // Snapshots are written some time later, and the events that a snapshot covers are removed, a few with each commit.
 // What remains in the log are the events after each stream's snapshot; an index of these is kept in memory. A stream
 // whose snapshot covers all its events costs disk and nothing else, neither memory nor time to open.
 //
-// After a write or a sync that failed nothing of that commit is acknowledged, and nothing more is, until the file has been
-// written to again with success; the journal tries that by itself, with pauses, when there is something to append.
+// After a write or a sync that failed nothing of that commit is acknowledged, and nothing more is, until the file has
+// been written to again with success; the journal tries that by itself, with pauses, when there is something to append.
 type Journal struct {
 	path string
 	opts Options
@@ -118,8 +117,8 @@ type Journal struct {
 	metrics metrics
 }
 
-// A tail is what the log holds of one stream: the sequence number of the first event in it, and the positions of that and
-// all later ones. Events up to snapSeq are covered by the snapshot and wait to be removed.
+// A tail is what the log holds of one stream: the sequence number of the first event in it, and the positions of that
+// and all later ones. Events up to snapSeq are covered by the snapshot and wait to be removed.
 type tail struct {
 	stream  string
 	hash    uint64
@@ -160,8 +159,8 @@ const fileFormat = "docent journal 1"
 // Open opens the journal in the file path, or makes it. The file serves one process at a time.
 //
 // It walks the file's pages, which finds damage that would hide entries or crash bbolt, and reads the log, but not the
-// snapshots. Damage of the file as a whole is an error that wraps ErrCorrupt; a damaged event is kept for the Load of its
-// stream, and the other streams work.
+// snapshots. Damage of the file as a whole is an error that wraps ErrCorrupt; a damaged event is kept for the Load of
+// its stream, and the other streams work.
 func Open(path string, o Options) (_ *Journal, err error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -248,8 +247,8 @@ func lockError(err error) error {
 	return err
 }
 
-// guard runs what touches the mapped file. A damaged page makes bbolt panic, and a file that is cut off under the mapping
-// or that cannot be read makes the access fault: both become ErrCorrupt.
+// guard runs what touches the mapped file. A damaged page makes bbolt panic, and a file that is cut off under the
+// mapping or that cannot be read makes the access fault: both become ErrCorrupt.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -282,7 +281,8 @@ func (j *Journal) absent(bucket []byte, key string) error {
 		}
 		// The keys of two entries differ in more places than a damaged place has bytes.
 		if n > 0 && other <= 4 && (other == 0 || len(k) == len(key)) {
-			return damagedRecord(j.path, "key "+strconv.Quote(k)+" in "+string(bucket), key, 0, errors.New("it may be the one that is looked for"))
+			return damagedRecord(j.path, fmt.Sprintf("key %q in %s", k, bucket), key, 0,
+				errors.New("it may be the one that is looked for"))
 		}
 	}
 	return nil
@@ -290,7 +290,8 @@ func (j *Journal) absent(bucket []byte, key string) error {
 
 var errMissing = errors.New("it is missing")
 
-// An appendRequest is one append on its way through the committer. A journal uses its requests again, with their buffers.
+// An appendRequest is one append on its way through the committer. A journal uses its requests again, with their
+// buffers.
 type appendRequest struct {
 	a     Append
 	hash  uint64
@@ -362,10 +363,10 @@ func (j *Journal) release(r *appendRequest) {
 
 // Append writes a to the journal; it returns the stream's new last sequence number once all of a is on disk.
 //
-// It fails with ErrSequence, *ClaimedError or ErrCorrupt where a was refused, and then nothing was written; other appends
-// are not harmed by that. It fails with an error that wraps api.ErrUnavailable where the disk is full, read-only or
-// broken: then a is on disk or it is not, and only Load can tell; mostly it is not. It fails with api.ErrShuttingDown after
-// Close.
+// It fails with ErrSequence, *ClaimedError or ErrCorrupt where a was refused, and then nothing was written; other
+// appends are not harmed by that. It fails with an error that wraps api.ErrUnavailable where the disk is full,
+// read-only or broken: then a is on disk or it is not, and only Load can tell; mostly it is not. It fails with
+// api.ErrShuttingDown after Close.
 //
 // A context that ends while a waits for its turn withdraws it. Once its commit has begun the append may still take
 // effect, so Append waits for the end of the commit and tells how it went.

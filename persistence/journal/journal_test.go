@@ -240,8 +240,8 @@ func TestAppendsThatWaitShareACommit(t *testing.T) {
 	}
 }
 
-// TestSnapshotsKeepUpWithTheAppends has far more snapshots wait than one commit takes otherwise: each group writes at least
-// as many as it has appends, or else the queue would run over and drop some.
+// TestSnapshotsKeepUpWithTheAppends has far more snapshots wait than one commit takes otherwise: each group writes at
+// least as many as it has appends, or else the queue would run over and drop some.
 func TestSnapshotsKeepUpWithTheAppends(t *testing.T) {
 	j := openNew(t, Options{CheckpointEvery: time.Hour})
 	const streams, n = roundLong + 1000, 300
@@ -491,7 +491,7 @@ func TestAClaimIsReleasedByItsHolder(t *testing.T) {
 func TestExpiredClaimsAndCountsAreSwept(t *testing.T) {
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	path := filepath.Join(t.TempDir(), "journal.db")
-	j := openAt(t, path, Options{Now: func() time.Time { return now }})
+	j := openAt(t, path, Options{Now: func() time.Time { return now }, UnsafeNoSync: true})
 	for i := range 3000 {
 		s := fmt.Sprint("job/", i)
 		expires := now.Add(time.Hour)

@@ -151,7 +151,8 @@ func (j *Journal) loadUses(tx *bbolt.Tx) {
 	}
 }
 
-// loadMarks reads how far the followers have come. A damaged mark is one at the start, which holds back trimming and loses nothing.
+// loadMarks reads how far the followers have come. A damaged mark is one at the start, which holds back trimming and
+// loses nothing.
 func (j *Journal) loadMarks(tx *bbolt.Tx) error {
 	b := tx.Bucket(bucketFollowers)
 	if b == nil {

@@ -36,7 +36,8 @@ type metrics struct {
 
 func (m *metrics) init() {
 	m.appendSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "docent_journal_append_seconds", Help: "Time from an append's call to its being on disk; without the ends of answers, whose commit is delayed.",
+		Name:    "docent_journal_append_seconds",
+		Help:    "Time from an append's call to its being on disk; without the ends of answers, whose commit is delayed.",
 		Buckets: prometheus.ExponentialBuckets(100e-6, 2, 16)})
 	m.commitSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "docent_journal_commit_seconds", Help: "Time of one commit with appends, its syncs included.",
@@ -97,16 +98,20 @@ func (j *Journal) Stats() Stats {
 	return s
 }
 
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("docent_journal_"+name, help, labels, nil)
+}
+
 var (
-	descAppends   = prometheus.NewDesc("docent_journal_appends_total", "Appends, by what became of them.", []string{"result"}, nil)
-	descCommits   = prometheus.NewDesc("docent_journal_commits_total", "Transactions committed.", nil, nil)
-	descEvents    = prometheus.NewDesc("docent_journal_events_total", "Events stored.", nil, nil)
-	descBytes     = prometheus.NewDesc("docent_journal_bytes_total", "Bytes of events and snapshots stored.", nil, nil)
-	descSnapshots = prometheus.NewDesc("docent_journal_snapshots_total", "Snapshots stored.", nil, nil)
-	descTrimmed   = prometheus.NewDesc("docent_journal_trimmed_total", "Events removed because a snapshot covers them.", nil, nil)
-	descStreams   = prometheus.NewDesc("docent_journal_streams", "Streams in the index in memory, by what they are.", []string{"state"}, nil)
-	descDown      = prometheus.NewDesc("docent_journal_unavailable", "1 while the journal cannot be written to.", nil, nil)
-	descFile      = prometheus.NewDesc("docent_journal_file_bytes", "Size of the journal's file.", nil, nil)
+	descAppends   = describe("appends_total", "Appends, by what became of them.", "result")
+	descCommits   = describe("commits_total", "Transactions committed.")
+	descEvents    = describe("events_total", "Events stored.")
+	descBytes     = describe("bytes_total", "Bytes of events and snapshots stored.")
+	descSnapshots = describe("snapshots_total", "Snapshots stored.")
+	descTrimmed   = describe("trimmed_total", "Events removed because a snapshot covers them.")
+	descStreams   = describe("streams", "Streams in the index in memory, by what they are.", "state")
+	descDown      = describe("unavailable", "1 while the journal cannot be written to.")
+	descFile      = describe("file_bytes", "Size of the journal's file.")
 )
 
 // Describe implements prometheus.Collector.

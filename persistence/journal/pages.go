@@ -18,9 +18,9 @@ import (
 )
 
 // bbolt's pages carry no checksums; a damaged one makes bbolt panic, in a goroutine of its own when the file is opened,
-// follow a wrong page, or overlook entries. So the journal walks over all pages itself before bbolt does: every page must
-// be what its parent says, be reached once, keep its entries inside itself and in order; pages that are not reached must
-// be free. It costs less than bbolt's own walk, and it counts the entries of each bucket.
+// follow a wrong page, or overlook entries. So the journal walks over all pages itself before bbolt does: every page
+// must be what its parent says, be reached once, keep its entries inside itself and in order; pages that are not
+// reached must be free. It costs less than bbolt's own walk, and it counts the entries of each bucket.
 //
 // The layout is bbolt's (internal/common), version 2.
 const (
@@ -40,8 +40,8 @@ const (
 	noFreelist  = ^uint64(0)
 )
 
-// order is that of the machine, as in bbolt: its files do not move between machines of different byte orders, and so neither does a
-// journal.
+// order is that of the machine, as in bbolt: its files do not move between machines of different byte orders, and so
+// neither does a journal.
 var order = binary.NativeEndian
 
 type boltMeta struct {
@@ -175,7 +175,8 @@ func (w *pageWalk) readMetas(acceptDamage bool) error {
 		}
 	}
 	if w.meta.pageSize != size || w.meta.high < 4 || w.meta.high > uint64(len(w.data)/size) {
-		return fmt.Errorf("the file is cut off: it has %d bytes for %d pages of %d", len(w.data), w.meta.high, w.meta.pageSize)
+		return fmt.Errorf("the file is cut off: it has %d bytes for %d pages of %d",
+			len(w.data), w.meta.high, w.meta.pageSize)
 	}
 	return nil
 }
@@ -197,9 +198,9 @@ func (w *pageWalk) bucket(name string, value []byte) (of extent, err error) {
 	}
 	if root := order.Uint64(value); root != 0 {
 		of, err = w.tree(root, nil, nil, 0, 0, entry)
-	} else if page := value[inBucket:]; len(page) < pageHead || order.Uint16(page[8:]) != pageLeaf { // it stands in its parent's page
+	} else if page := value[inBucket:]; len(page) < pageHead || order.Uint16(page[8:]) != pageLeaf {
 		err = errors.New("it is damaged")
-	} else {
+	} else { // it stands in its parent's page
 		of.entries = uint64(order.Uint16(page[10:]))
 		err = w.leaf(page, nil, nil, 0, entry)
 	}
@@ -232,10 +233,11 @@ func (w *pageWalk) page(id uint64) (page []byte, pages uint64, err error) {
 	return page[:pages*size], pages, nil
 }
 
-// tree walks over the pages below id, whose keys must lie from low on and before high; nil for no bound. Its entries must
-// have the given flags: those at the top are buckets, those below are not. It calls f for each entry, for those below from
-// several goroutines.
-func (w *pageWalk) tree(id uint64, low, high []byte, depth int, flags uint32, f func(key, value []byte) error) (extent, error) {
+// tree walks over the pages below id, whose keys must lie from low on and before high; nil for no bound. Its entries
+// must have the given flags: those at the top are buckets, those below are not. It calls f for each entry, for those
+// below from several goroutines.
+func (w *pageWalk) tree(id uint64, low, high []byte, depth int, flags uint32, f func(key, value []byte) error) (
+	extent, error) {
 	page, pages, err := w.page(id)
 	if err != nil {
 		return extent{}, err
@@ -279,7 +281,8 @@ func (w *pageWalk) tree(id uint64, low, high []byte, depth int, flags uint32, f 
 	var others sync.WaitGroup
 	defer others.Wait() // also where walk panics: they read what is unmapped then
 	for i := range below {
-		if free := w.free; flags == 0 && depth < 2 { // the buckets one after the other, and not each page in a goroutine of its own
+		// The buckets one after the other, and not each page in a goroutine of its own.
+		if free := w.free; flags == 0 && depth < 2 {
 			select {
 			case free <- struct{}{}:
 				others.Go(func() {

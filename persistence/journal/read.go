@@ -43,13 +43,14 @@ func all(b *bbolt.Bucket) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// readChunk is how many entries are read at a time, so that no transaction is held while somebody takes his time with them.
+// readChunk is how many entries are read at a time, so that no transaction is held while somebody takes his time with
+// them.
 const readChunk = 1024
 
 // Load reads what there is of a stream. Of a stream that nobody wrote, that is nothing: the zero Recovered.
 //
-// It fails with an error that wraps ErrCorrupt, and names file, stream and sequence number, where a record is damaged, of
-// an unknown form, or missing between others.
+// It fails with an error that wraps ErrCorrupt, and names file, stream and sequence number, where a record is damaged,
+// of an unknown form, or missing between others.
 func (j *Journal) Load(stream string) (Recovered, error) {
 	var err error
 	// The index is read before the file, so every event that it names is in the file, unless it was removed in between:
@@ -134,8 +135,8 @@ func (j *Journal) event(events *bbolt.Bucket, pos uint64, stream string, seq uin
 	return r.event, nil
 }
 
-// LoadSince gives a stream's events after a position of the log, and the sequence of the first of them. There are none where
-// the stream has none there, or they were removed: what Load gives is true in any case.
+// LoadSince gives a stream's events after a position of the log, and the sequence of the first of them. There are none
+// where the stream has none there, or they were removed: what Load gives is true in any case.
 func (j *Journal) LoadSince(stream string, pos uint64) (first uint64, events []Event, err error) {
 	j.indexMu.RLock()
 	damage := j.damage[streamHash(stream)]
@@ -201,8 +202,8 @@ func (j *Journal) Pending(yield func(stream string) bool) error {
 	return nil
 }
 
-// eachSnapshot yields, from copies, so that yield may take its time, each stream that has a snapshot, with so much of its record as
-// says how far it reaches.
+// eachSnapshot yields, from copies, so that yield may take its time, each stream that has a snapshot, with so much of
+// its record as says how far it reaches.
 func (j *Journal) eachSnapshot(yield func(stream string, head []byte)) error {
 	type entry struct {
 		stream string
@@ -233,16 +234,16 @@ func (j *Journal) eachSnapshot(yield func(stream string, head []byte)) error {
 // Position is the position of the last event on disk. Positions rise from 1, over all streams.
 func (j *Journal) Position() uint64 { return j.position.Load() }
 
-// Trimmed is the highest position of a record that was removed from the log because a snapshot covers it. Who comes with
-// a position below it, and did not hold it with a Follower, does not hear of streams that were removed before.
+// Trimmed is the highest position of a record that was removed from the log because a snapshot covers it. Who comes
+// with a position below it, and did not hold it with a Follower, does not hear of streams that were removed before.
 func (j *Journal) Trimmed() uint64 { return j.trimmed.Load() }
 
-// Since yields, in the order of positions, what changed after pos: for each event on disk its position and its stream. For
-// events that were removed because a snapshot covers them it yields the stream once, at the position of the last event
-// that the snapshot covers. A removed stream is yielded at the position of its removal; Load then finds nothing.
+// Since yields, in the order of positions, what changed after pos: for each event on disk its position and its stream.
+// For events that were removed because a snapshot covers them it yields the stream once, at the position of the last
+// event that the snapshot covers. A removed stream is yielded at the position of its removal; Load then finds nothing.
 //
-// So who has handled everything that was yielded up to position p knows every stream as it was at p or later, and may go on
-// from p another time. A stream is yielded more than once if it changed more than once.
+// So who has handled everything that was yielded up to position p knows every stream as it was at p or later, and may
+// go on from p another time. A stream is yielded more than once if it changed more than once.
 func (j *Journal) Since(pos uint64, yield func(pos uint64, stream string) bool) error {
 	// Nothing after pos is removed while this reads. A commit that has chosen already what it removes ends first.
 	at := pos

@@ -20,8 +20,8 @@ type Repaired struct {
 }
 
 // Repair takes out of the journal what Check finds damaged, so that the rest works, and keeps the rest as it is. Each
-// record is handed to keep before it goes, and kept is called after the last one. It also takes out the streams that aside
-// names, damaged or not. It is done as one commit: where it fails, or keep or kept does, nothing has changed.
+// record is handed to keep before it goes, and kept is called after the last one. It also takes out the streams that
+// aside names, damaged or not. It is done as one commit: where it fails, or keep or kept does, nothing has changed.
 //
 // A stream whose snapshot covers all that is damaged, or whose events are all there when its snapshot is damaged, is
 // mended and loses nothing. Of another nothing is guessed: it goes as a whole, and followers hear that it was removed.
@@ -59,7 +59,8 @@ func (r *repair) run(aside []string) error {
 	for _, step := range []func() error{
 		func() error { return r.streams(aside) }, r.strays, r.pending,
 		func() error {
-			return r.drop(nClaims, "an idempotency key is forgotten: a request with it would be taken as new", func(k, v []byte) error {
+			what := "an idempotency key is forgotten: a request with it would be taken as new"
+			return r.drop(nClaims, what, func(k, v []byte) error {
 				_, err := decodeClaim(k, v)
 				return err
 			})
@@ -93,7 +94,8 @@ func (r *repair) identity() error {
 	if err := meta.Delete(metaIdentity); err != nil {
 		return fmt.Errorf("%w: %w", errFatal, err)
 	}
-	r.did(bucketMeta, string(metaIdentity), "which journal this is was taken out; `docent journal adopt` has the catalogue take it as it stands", false, 1)
+	r.did(bucketMeta, string(metaIdentity), "which journal this is was taken out; "+
+		"`docent journal adopt` has the catalogue take it as it stands", false, 1)
 	return nil
 }
 
@@ -114,8 +116,9 @@ func (r *repair) streams(aside []string) error {
 	return nil
 }
 
-// suspects are the streams that may be damaged, none of which is to be taken out whatever its state, and the hashes of the names of
-// all streams. The undamaged ones, of which there may be very many, are not among the suspects where they have no events.
+// suspects are the streams that may be damaged, none of which is to be taken out whatever its state, and the hashes of
+// the names of all streams. The undamaged ones, of which there may be very many, are not among the suspects where they
+// have no events.
 func (r *repair) suspects() (names map[string]bool, known map[uint64]bool) {
 	j := r.c.j
 	names, known = make(map[string]bool), make(map[uint64]bool)
@@ -143,8 +146,8 @@ func (r *repair) unknown(name string) bool {
 		r.c.j.damage[streamHash(name)].err == nil
 }
 
-// mend has a stream go on from what is whole of it, where that is all that was acknowledged, and takes it out otherwise. Of an
-// undamaged stream it does nothing, unless the stream is to be taken out.
+// mend has a stream go on from what is whole of it, where that is all that was acknowledged, and takes it out
+// otherwise. Of an undamaged stream it does nothing, unless the stream is to be taken out.
 func (r *repair) mend(name string, out bool, known map[uint64]bool) error {
 	key := []byte(name)
 	value := bytes.Clone(r.c.buckets[nSnapshots].Get(key))
@@ -166,7 +169,8 @@ func (r *repair) mend(name string, out bool, known map[uint64]bool) error {
 		if err := r.keep(snapshotOf(key, value)); err != nil {
 			return err
 		}
-		r.did(bucketSnapshots, name, "its damaged snapshot was taken out; all its events are there, and it goes on from them", false, 1)
+		r.did(bucketSnapshots, name, "its damaged snapshot was taken out; "+
+			"all its events are there, and it goes on from them", false, 1)
 		return r.c.delete(nSnapshots, key)
 	case snapErr == nil && value != nil && r.covered(t, damage, snapshot):
 		n, err := r.shorten(t, damage, snapshot)
@@ -176,8 +180,8 @@ func (r *repair) mend(name string, out bool, known map[uint64]bool) error {
 	return r.takeOut(name, value, t, damage)
 }
 
-// own is what is damaged of a stream. The journal holds a damaged event against the stream that it names and against the
-// one whose hash it bears; where there is a stream of that hash, the name is what is damaged.
+// own is what is damaged of a stream. The journal holds a damaged event against the stream that it names and against
+// the one whose hash it bears; where there is a stream of that hash, the name is what is damaged.
 func (r *repair) own(name string, known map[uint64]bool) streamDamage {
 	d := r.c.j.damage[streamHash(name)]
 	d.pos = slices.DeleteFunc(slices.Clone(d.pos), func(pos uint64) bool {
@@ -294,7 +298,8 @@ func (r *repair) strays() error {
 		if _, err := r.events([]uint64{pos}); err != nil {
 			return err
 		}
-		r.did(bucketEvents, rec.Stream, fmt.Sprintf("the event at position %d was taken out, whose stream cannot be told: the last event of some stream may be missing", pos), true, 1)
+		r.did(bucketEvents, rec.Stream, fmt.Sprintf("the event at position %d was taken out, whose stream cannot be told: "+
+			"the last event of some stream may be missing", pos), true, 1)
 	}
 	return nil
 }

@@ -163,7 +163,8 @@ func TestRepairLeavesAJournalThatWorks(t *testing.T) {
 	}
 }
 
-// TestRepairMendsWhatTheRestStillSays damages single records of a stream that has both a snapshot and the events before it.
+// TestRepairMendsWhatTheRestStillSays damages single records of a stream that has both a snapshot and the events before
+// it.
 func TestRepairMendsWhatTheRestStillSays(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -323,7 +324,8 @@ func damageRecord(t testing.TB, path string, bucket, key []byte) {
 	}
 }
 
-// TestADamagedIdentityIsTakenOut damages the record of which journal this is, which says nothing of what was acknowledged.
+// TestADamagedIdentityIsTakenOut damages the record of which journal this is, which says nothing of what was
+// acknowledged.
 func TestADamagedIdentityIsTakenOut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	j := openAt(t, path, Options{})

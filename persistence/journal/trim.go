@@ -14,8 +14,9 @@ type queuedSnapshot struct {
 }
 
 // Snapshot stores a state of stream that covers its events up to seq, some time later; a later one for the same stream
-// replaces it before that. Losing it loses nothing: it is dropped where it says nothing new, where the journal is closed,
-// and where the disk has taken nothing for so long that the queue is full. The journal keeps state; do not change it.
+// replaces it before that. Losing it loses nothing: it is dropped where it says nothing new, where the journal is
+// closed, and where the disk has taken nothing for so long that the queue is full. The journal keeps state; do not
+// change it.
 func (j *Journal) Snapshot(stream string, seq uint64, state []byte) {
 	if len(stream) == 0 || len(stream) > maxStreamLen || len(state) > maxSnapshotBytes || seq == 0 || j.closing() {
 		return
@@ -44,8 +45,8 @@ func (j *Journal) Snapshot(stream string, seq uint64, state []byte) {
 	}
 }
 
-// checkpoint writes some of the snapshots of this round. Where they come faster than that works them off, it writes as many
-// as the group has appends: who appends waits for them, but the queue does not run over.
+// checkpoint writes some of the snapshots of this round. Where they come faster than that works them off, it writes as
+// many as the group has appends: who appends waits for them, but the queue does not run over.
 func (c *commit) checkpoint() error {
 	most, mostBytes, size := groupSnapshots, groupSnapBytes, 0
 	c.j.snapMu.Lock()
@@ -145,7 +146,9 @@ func (j *Journal) trimmable(most int) int {
 	if n == 0 {
 		return 0
 	}
-	n, _ = slices.BinarySearchFunc(j.trim[:n], j.lowWater()+1, func(e trimEntry, pos uint64) int { return cmp.Compare(e.pos, pos) })
+	n, _ = slices.BinarySearchFunc(j.trim[:n], j.lowWater()+1, func(e trimEntry, pos uint64) int {
+		return cmp.Compare(e.pos, pos)
+	})
 	return n
 }
 

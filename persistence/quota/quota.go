@@ -137,7 +137,8 @@ func (q *Counters) Reserve(now time.Time, uses []Use) error {
 			c.settle(u.Window, now)
 		}
 		if wait, ok := c.room(u.Window, now, u.Limit-want); !ok && (refused == nil || wait > refused.RetryAfter) {
-			refused = &api.LimitError{Name: u.Name, Limit: u.Limit, Window: u.Window.Length(now), RetryAfter: min(wait, u.Window.Length(now))}
+			length := u.Window.Length(now)
+			refused = &api.LimitError{Name: u.Name, Limit: u.Limit, Window: length, RetryAfter: min(wait, length)}
 		}
 	}
 	if refused != nil {
@@ -174,8 +175,8 @@ func (q *Counters) Release(now time.Time, uses []Use) {
 	}
 }
 
-// Remaining tells how many uses are left at now, and after which time the first of those that count is free again (for a
-// month, all of them). With none counted, that is the length of the window. A limit that is negative leaves -1.
+// Remaining tells how many uses are left at now, and after which time the first of those that count is free again (for
+// a month, all of them). With none counted, that is the length of the window. A limit that is negative leaves -1.
 func (q *Counters) Remaining(now time.Time, use Use) (left int, reset time.Duration) {
 	if use.Limit < 0 || !use.Window.Known() {
 		return -1, 0
@@ -190,7 +191,8 @@ func (q *Counters) Remaining(now time.Time, use Use) (left int, reset time.Durat
 	reset = use.Window.reset(now)
 	slots := c.counting(use.Window, now)
 	if len(slots) > 0 {
-		reset = min(slots[0].until(now), use.Window.Length(now)) // the slot may end later: nobody is told to wait for longer than the window
+		// The slot may end later: nobody is told to wait for longer than the window.
+		reset = min(slots[0].until(now), use.Window.Length(now))
 	}
 	return max(0, use.Limit-total(slots)), reset
 }
@@ -202,7 +204,8 @@ func (w Window) reset(now time.Time) time.Duration {
 	return w.Length(now)
 }
 
-// Load adds count uses of name that were stored, of a slot that ends at end (Window.End). It is called before anyone reserves.
+// Load adds count uses of name that were stored, of a slot that ends at end (Window.End). It is called before anyone
+// reserves.
 func (q *Counters) Load(w Window, name string, end int64, count int) { q.add(key{w, name}, end, count) }
 
 // Sweep forgets what ended long ago.
@@ -238,8 +241,8 @@ func (q *Counters) add(k key, end int64, n int) {
 
 func (s slot) until(now time.Time) time.Duration { return time.Unix(s.end, 0).Sub(now) }
 
-// counting are the slots that count at now, that which ends first before the others. Of one whose uses lie in the future,
-// the end is that until which they count again.
+// counting are the slots that count at now, that which ends first before the others. Of one whose uses lie in the
+// future, the end is that until which they count again.
 func (c *counter) counting(w Window, now time.Time) []slot {
 	latest := w.latest(now)
 	ended := sort.Search(len(c.slots), func(i int) bool { return c.slots[i].until(now) > 0 })
@@ -289,8 +292,8 @@ func (c *counter) room(w Window, now time.Time, most int) (time.Duration, bool) 
 	return w.reset(now), false
 }
 
-// settle has uses that lie in the future count as if they had happened at now. Where they count so already, since the clock
-// went back, that does not begin again.
+// settle has uses that lie in the future count as if they had happened at now. Where they count so already, since the
+// clock went back, that does not begin again.
 func (c *counter) settle(w Window, now time.Time) {
 	latest, end := w.latest(now), w.End(now)
 	for i := len(c.slots) - 1; i >= 0; i-- {

@@ -142,8 +142,8 @@ func TestAMonthEndsWithTheCalendar(t *testing.T) {
 	}
 }
 
-// TestNoWindowHoldsMoreThanItsLimit compares with the plain rule: of the uses that were granted, no window of that length
-// holds more than the limit; and a use is refused only when the window, one slot longer, is full.
+// TestNoWindowHoldsMoreThanItsLimit compares with the plain rule: of the uses that were granted, no window of that
+// length holds more than the limit; and a use is refused only when the window, one slot longer, is full.
 func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 	for _, w := range []Window{SlidingHour, SlidingDay} {
 		q := New()

@@ -1,4 +1,5 @@
-// Package catalogtest gives tests databases for catalogues: a SQLite file, and a schema of PostgreSQL where there is a server.
+// Package catalogtest gives tests databases for catalogues: a SQLite file, and a schema of PostgreSQL where there is a
+// server.
 package catalogtest
 
 import (
@@ -14,7 +15,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// Each runs a test with the DSN of an empty SQLite catalogue, and with that of an empty one on PostgreSQL where there is a server.
+// Each runs a test with the DSN of an empty SQLite catalogue, and with that of an empty one on PostgreSQL where there
+// is a server.
 func Each(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -26,8 +28,8 @@ func Each(t *testing.T, test func(t *testing.T, dsn string)) {
 	})
 }
 
-// Postgres makes an empty schema for the test and gives the DSN that uses it. The test is skipped where DOCENT_TEST_POSTGRES
-// holds no DSN.
+// Postgres makes an empty schema for the test and gives the DSN that uses it. The test is skipped where
+// DOCENT_TEST_POSTGRES holds no DSN.
 func Postgres(t *testing.T) string {
 	t.Helper()
 	dsn := os.Getenv("DOCENT_TEST_POSTGRES")
