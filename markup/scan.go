@@ -5,8 +5,6 @@ import (
 	"html"
 	"path"
 	"regexp"
-	"slices"
-	"sort"
 	"strings"
 )
 
@@ -118,6 +116,7 @@ type scanner struct {
 
 	items []openItem // that have no end yet
 
+	reading  leafScan // the leaf that is read, or was read last
 	leaves   []Span
 	marks    []mark
 	refs     []reference
@@ -189,131 +188,155 @@ func (s *scanner) indent(pos, end, col int) (int, int) {
 	return pos, col
 }
 
+// quotes skips blanks and at most so many marks of block quotes.
+func (s *scanner) quotes(pos, end, most int) (at, col, n int) {
+	at, col = s.indent(pos, end, 0)
+	for n < most && at < end && s.src[at] == '>' {
+		n++
+		at++
+		if at < end && s.src[at] == ' ' {
+			at++
+		}
+		at, col = s.indent(at, end, 0)
+	}
+	return at, col, n
+}
+
+// A line is the one that a block begins with.
+type line struct {
+	pos, end, next int
+	whole          bool // it is a whole line, not what is left of one
+	i, col         int  // where its content begins, behind the containers that were read so far
+	deep           int  // block quotes that it is in
+	contained      bool // a container has begun or goes on here
+}
+
 // block reads one block that begins at pos and returns where the next one does. pos is the start of a line, or stands
 // behind a tag or expression that ended a leaf early.
 func (s *scanner) block(pos int) int {
-	end, next := s.lineEnd(pos)
-	whole := pos == 0 || s.src[pos-1] == '\n' || pos == s.p.Body.Start
-	i, col := s.indent(pos, end, 0)
-	deep, contained := 0, false
-	if i == end {
-		return next
-	}
-	// Containers.
-	fresh := false // a container has begun on this line
-	for whole || fresh {
-		s.steps++
-		if s.src[i] == '>' {
-			deep++
-			i++
-			col = 0
-			if i < end && (s.src[i] == ' ' || s.src[i] == '\t') {
-				i++
-			}
-			j, c := s.indent(i, end, 0)
-			if deep != s.deep || contained {
-				s.list = nil
-				s.deep = deep
-			}
-			i, col = j, c
-			fresh, contained = true, true
-		} else {
-			if deep == 0 && s.deep != 0 && !contained {
-				s.list, s.deep = nil, 0
-			}
-			if i < end {
-				for len(s.list) > 0 && col < s.list[len(s.list)-1] {
-					s.list = s.list[:len(s.list)-1]
-				}
-			}
-			if !s.mdx && col >= s.base()+4 {
-				break
-			}
-			if i < end && s.isRule(i, end) {
-				break
-			}
-			m, width, ok := s.listMarker(i, end)
-			if !ok {
-				break
-			}
-			s.closeItems(pos)
-			s.items = append(s.items, openItem{len(s.p.Items), len(s.list) + 1})
-			s.p.Items = append(s.p.Items, Span{i, i})
-			j, c := s.indent(i+m, end, col+width)
-			if c-(col+width) > 4 || j == end {
-				c = col + width + 1
-				j = min(i+m+1, end)
-				s.list = append(s.list, c)
-				if j2, _ := s.indent(j, end, c); j2 == end {
-					j = j2
-				}
-			} else {
-				s.list = append(s.list, c)
-			}
-			if len(s.list) > 64 { // nobody nests so deep; keeps the work per line bounded
-				s.list = s.list[1:]
-			}
-			i, col = j, c
-			fresh, contained = true, true
-		}
-		if i == end {
-			return next
-		}
+	l := &line{pos: pos, whole: pos == 0 || s.src[pos-1] == '\n' || pos == s.p.Body.Start}
+	l.end, l.next = s.lineEnd(pos)
+	l.i, l.col = s.indent(pos, l.end, 0)
+	if l.i == l.end || !s.containers(l) {
+		return l.next
 	}
 	s.closeItems(pos)
-	if i == end {
+	if l.contained {
+		i, col := s.indent(l.i, l.end, l.col)
+		if !s.mdx && col >= s.base()+4 {
+			return s.indentedCode(l.i, l.end, l.next)
+		}
+		if l.i, l.col = i, col; i == l.end {
+			return l.next
+		}
+	}
+	if n, ch := s.fenceRun(l.i, l.end); n > 0 {
+		return s.fence(l.i, l.end, l.next, n, ch, s.base(), l.deep)
+	}
+	if l.whole && !s.mdx && l.col >= s.base()+4 {
+		return s.indentedCode(l.i, l.end, l.next)
+	}
+	if next := s.lineBlock(l); next > 0 {
 		return next
 	}
-	if contained {
-		i0, c0 := s.indent(i, end, col)
-		if !s.mdx && c0 >= s.base()+4 {
-			return s.indentedCode(i, end, next)
+	if s.isRule(l.i, l.end) {
+		return l.next
+	}
+	return s.leaf(l.i, false, !s.mdx && s.src[l.i] == '<' && s.htmlBlock(l.i, l.end))
+}
+
+// containers reads the block quotes and list items that a line begins with, and tells whether it has anything else.
+func (s *scanner) containers(l *line) bool {
+	for l.whole {
+		s.steps++
+		if s.src[l.i] == '>' {
+			s.quote(l)
+		} else if !s.item(l) {
+			break
 		}
-		i, col = i0, c0
-		if i == end {
-			return next
+		if l.i == l.end {
+			return false
 		}
 	}
-	base := s.base()
-	if n, ch := s.fenceRun(i, end); n > 0 {
-		return s.fence(i, end, next, n, ch, base, deep)
+	return true
+}
+
+// quote reads the mark of a block quote.
+func (s *scanner) quote(l *line) {
+	l.deep++
+	l.i++
+	if l.i < l.end && (s.src[l.i] == ' ' || s.src[l.i] == '\t') {
+		l.i++
 	}
-	if whole && !s.mdx && col >= base+4 {
-		return s.indentedCode(i, end, next)
+	l.i, l.col = s.indent(l.i, l.end, 0)
+	if l.deep != s.deep || l.contained {
+		s.list = nil
+		s.deep = l.deep
 	}
-	c := s.src[i]
+	l.contained = true
+}
+
+// item reads the marker of a list item, where there is one.
+func (s *scanner) item(l *line) bool {
+	if l.deep == 0 && s.deep != 0 && !l.contained {
+		s.list, s.deep = nil, 0
+	}
+	for len(s.list) > 0 && l.col < s.base() {
+		s.list = s.list[:len(s.list)-1]
+	}
+	if !s.mdx && l.col >= s.base()+4 || s.isRule(l.i, l.end) {
+		return false
+	}
+	n, width, ok := s.listMarker(l.i, l.end)
+	if !ok {
+		return false
+	}
+	s.closeItems(l.pos)
+	s.items = append(s.items, openItem{len(s.p.Items), len(s.list) + 1})
+	s.p.Items = append(s.p.Items, Span{l.i, l.i})
+	after := l.col + width
+	j, col := s.indent(l.i+n, l.end, after)
+	if col-after > 4 || j == l.end { // one blank belongs to the marker, the rest to the content
+		j, col = min(l.i+n+1, l.end), after+1
+		if rest, _ := s.indent(j, l.end, col); rest == l.end {
+			j = rest
+		}
+	}
+	if s.list = append(s.list, col); len(s.list) > 64 { // nobody nests so deep; keeps the work per line bounded
+		s.list = s.list[1:]
+	}
+	l.i, l.col, l.contained = j, col, true
+	return true
+}
+
+// lineBlock reads a block that the beginning of its first line makes what it is, and returns where the next one begins; 0
+// where it is none.
+func (s *scanner) lineBlock(l *line) int {
+	i, end, text := l.i, l.end, s.src[l.i:l.end]
 	switch {
-	case c == '#':
-		if n := s.atx(i, end); n > 0 {
-			s.heading(i, n, end)
-			return next
-		}
-	case c == ':' && bytes.HasPrefix(s.src[i:end], []byte(":::")):
-		return s.container(i, end, next)
-	case (c == '!' || c == '?' || c == '=') && !s.mdx && admonition(s.src[i:end]) > 0:
-		n := admonition(s.src[i:end])
-		s.list = append(s.list, col+4)
-		s.leaf(i+n, true, false)
-		return next
-	case c == '<' && bytes.HasPrefix(s.src[i:end], []byte("<<<")), c == '-' && !s.mdx && scissors(s.src[i:end]):
+	case s.atx(i, end) > 0:
+		s.heading(i, s.atx(i, end), end)
+		return l.next
+	case bytes.HasPrefix(text, []byte(":::")):
+		return s.container(i, end, l.next)
+	case !s.mdx && admonition(text) > 0:
+		s.list = append(s.list, l.col+4)
+		s.leaf(i+admonition(text), true, false)
+		return l.next
+	case bytes.HasPrefix(text, []byte("<<<")), !s.mdx && scissors(text):
 		s.p.Templates = append(s.p.Templates, Template{Span: Span{i, end}, kind: fileTags})
-		return next
-	case c == '$' && strings.TrimSpace(string(s.src[i:end])) == "$$":
-		if n := s.math(i, end, next); n > 0 {
-			return n
-		}
-	case s.mdx && whole && !contained && i == pos && (c == 'i' || c == 'e') && isESM(s.src[i:end]):
+		return l.next
+	case text[0] == '$' && string(bytes.TrimSpace(text)) == "$$":
+		return s.math(i, end, l.next)
+	case s.mdx && l.whole && !l.contained && i == l.pos && isESM(text):
 		return s.esm(i)
-	case c == '[' && !s.mdx && bytes.HasPrefix(s.src[i:end], []byte("[^")):
-		if j := bytes.Index(s.src[i:end], []byte("]:")); j > 2 {
-			s.list = append(s.list, col+4)
+	case !s.mdx && bytes.HasPrefix(text, []byte("[^")):
+		if j := bytes.Index(text, []byte("]:")); j > 2 {
+			s.list = append(s.list, l.col+4)
 			return s.leaf(i+j+2, false, false)
 		}
 	}
-	if s.isRule(i, end) {
-		return next
-	}
-	return s.leaf(i, false, !s.mdx && c == '<' && s.htmlBlock(i, end))
+	return 0
 }
 
 // closeItems ends the list items that the block at pos is no part of.
@@ -430,17 +453,8 @@ func (s *scanner) fence(i, end, next, n int, ch byte, base, deep int) int {
 	last := end // end of the last line seen, without its newline
 	for pos < len(s.src) {
 		le, nx := s.lineEnd(pos)
-		j, col := s.indent(pos, le, 0)
-		q := 0
-		for q < deep && j < le && s.src[j] == '>' {
-			q++
-			j++
-			if j < le && s.src[j] == ' ' {
-				j++
-			}
-			j, col = s.indent(j, le, 0)
-		}
-		if q < deep || j < le && col < base {
+		j, col, quotes := s.quotes(pos, le, deep)
+		if quotes < deep || j < le && col < base {
 			return done(last, last, pos) // the container ended, and the block with it
 		}
 		if j < le && s.src[j] == ch && (s.mdx || col < base+4) {
@@ -729,214 +743,6 @@ func unescape(b []byte) string {
 		out = append(out, b[i])
 	}
 	return html.UnescapeString(string(out))
-}
-
-// finish pairs tags, resolves references and builds the runs.
-func (s *scanner) finish() {
-	p := s.p
-	for _, i := range s.open {
-		if i >= 0 {
-			s.unclosed(i)
-		}
-	}
-	// Text within <code> and <pre> is code.
-	var zones []Span
-	for i := range p.Tags {
-		t := &p.Tags[i]
-		if t.Close || t.Partner < 0 {
-			continue
-		}
-		if t.Name == "code" || t.Name == "pre" {
-			inner := Span{t.Span.End, p.Tags[t.Partner].Span.Start}
-			if n := len(zones); n > 0 && inner.Start < zones[n-1].End {
-				continue
-			}
-			zones = append(zones, inner)
-			p.Code = append(p.Code, Code{Span: Span{t.Span.Start, p.Tags[t.Partner].Span.End}, Inner: inner, Inline: t.Name == "code"})
-		}
-	}
-	slices.SortStableFunc(p.Scripts, func(a, b Span) int { return a.Start - b.Start })
-	slices.SortStableFunc(p.Code, func(a, b Code) int { return a.Span.Start - b.Span.Start })
-	for _, r := range s.refs {
-		dest, ok := s.defs[labelKey(r.label)]
-		if !ok {
-			continue
-		}
-		p.Links = append(p.Links, Link{Kind: ReferenceLink, Dest: dest, Span: r.whole, At: Span{r.whole.End, r.whole.End}, Inner: r.inner, Label: labelKey(r.label)})
-		s.mark(r.whole.Start, r.inner.Start, markHidden)
-		s.mark(r.inner.End, r.whole.End, markHidden)
-		if r.whole.End <= r.inner.End+3 { // [label] and [label][]: a change of the text would lose the definition
-			s.mark(r.inner.Start, r.inner.End, markOther)
-		}
-	}
-	slices.SortStableFunc(p.Links, func(a, b Link) int {
-		if a.Span.Start != b.Span.Start {
-			return a.Span.Start - b.Span.Start
-		}
-		return b.Span.End - a.Span.End
-	})
-	linkEnd := 0
-	p.Links = slices.DeleteFunc(p.Links, func(l Link) bool { // an address within a link's text is text
-		if l.Kind == InlineLink {
-			linkEnd = max(linkEnd, l.Span.End)
-		}
-		return l.Kind == AutoLink && l.Span.Start < linkEnd
-	})
-	s.buildRuns(zones)
-	for i := range p.Links {
-		if l := &p.Links[i]; l.Text == "" && l.Inner.Start < l.Inner.End {
-			l.Text = p.Plain(l.Inner)
-			s.steps += l.Inner.End - l.Inner.Start
-		}
-	}
-	slugs := slugger{}
-	for i := range p.Headings {
-		h := &p.Headings[i]
-		h.Text = p.Plain(h.Inner)
-		if h.Custom {
-			slugs.take(h.Anchor)
-		} else {
-			h.Anchor = slugs.unique(Slug(h.Text))
-		}
-	}
-	sort.SliceStable(s.lost, func(i, j int) bool { return s.lost[i].at < s.lost[j].at })
-	line, at := 1, 0
-	for _, l := range s.lost[:min(len(s.lost), maxProblems)] {
-		line += bytes.Count(p.Src[at:l.at], []byte{'\n'})
-		at = l.at
-		p.Problems = append(p.Problems, Problem{Line: line, Message: l.msg})
-	}
-}
-
-func (s *scanner) buildRuns(zones []Span) {
-	p := s.p
-	slices.SortStableFunc(s.marks, func(a, b mark) int {
-		if a.Start != b.Start {
-			return a.Start - b.Start
-		}
-		return b.End - a.End
-	})
-	slices.SortStableFunc(s.leaves, func(a, b Span) int { return a.Start - b.Start })
-	m, z, prev := 0, 0, p.Body.Start
-	pending := sepNone
-	raise := func(x separator) { pending = max(pending, x) }
-	add := func(a, b int, k runKind) {
-		if a >= b {
-			return
-		}
-		p.runs = append(p.runs, run{Span{a, b}, k, pending})
-		if k == runProse {
-			p.Prose = append(p.Prose, Span{a, b})
-		}
-		pending = sepNone
-		prev = b
-	}
-	text := func(a, b int) {
-		for a < b {
-			for z < len(zones) && zones[z].End <= a {
-				z++
-			}
-			kind, e := runProse, b
-			if z < len(zones) {
-				if zones[z].Start <= a {
-					kind, e = runCode, min(b, zones[z].End)
-				} else {
-					e = min(b, zones[z].Start)
-				}
-			}
-			if len(bytes.TrimSpace(p.Src[a:e])) == 0 {
-				if bytes.IndexByte(p.Src[a:e], '\n') >= 0 {
-					raise(sepSpace)
-				} else if len(p.runs) > 0 {
-					raise(sepSpace)
-				}
-			} else {
-				add(a, e, kind)
-			}
-			a = e
-		}
-	}
-	for _, leaf := range s.leaves {
-		if leaf.Start < prev { // never, unless two leaves overlap
-			continue
-		}
-		raise(sepLine)
-		if blankBetween(p.Src[prev:leaf.Start]) {
-			raise(sepBlank)
-		}
-		cur := leaf.Start
-		for m < len(s.marks) && s.marks[m].Start < leaf.End {
-			k := s.marks[m]
-			m++
-			if k.End <= cur {
-				continue
-			}
-			k.Start = max(k.Start, cur)
-			k.End = min(k.End, leaf.End)
-			text(cur, k.Start)
-			cur = k.End
-			switch k.kind {
-			case markHidden:
-				if bytes.IndexByte(p.Src[k.Start:k.End], '\n') >= 0 {
-					raise(sepSpace)
-				}
-			case markTag:
-				if k.Start == leaf.Start || newlineBefore(p.Src, k.Start) || newlineAfter(p.Src, k.End) {
-					raise(sepLine)
-				}
-			case markSpace:
-				raise(sepSpace)
-			case markBreak:
-				raise(sepLine)
-			case markEntity:
-				add(k.Start, k.End, runEntity)
-			case markOther:
-				add(k.Start, k.End, runOther)
-			case markCode:
-				add(k.Start, k.End, runCode)
-			case markAttr:
-				raise(sepLine)
-				add(k.Start, k.End, runAttr)
-				raise(sepLine)
-			case markFence:
-				raise(sepLine)
-				add(k.Start, k.End, runFence)
-				raise(sepLine)
-			}
-		}
-		text(cur, leaf.End)
-		prev = max(prev, leaf.End)
-	}
-}
-
-func newlineBefore(src []byte, i int) bool {
-	for i > 0 && (src[i-1] == ' ' || src[i-1] == '\t') {
-		i--
-	}
-	return i == 0 || src[i-1] == '\n'
-}
-
-func newlineAfter(src []byte, i int) bool {
-	for i < len(src) && (src[i] == ' ' || src[i] == '\t' || src[i] == '\r') {
-		i++
-	}
-	return i == len(src) || src[i] == '\n'
-}
-
-func blankBetween(b []byte) bool {
-	n := 0
-	for _, c := range b {
-		switch c {
-		case '\n':
-			if n++; n == 2 {
-				return true
-			}
-		case ' ', '\t', '\r', '>':
-		default:
-			n = 0
-		}
-	}
-	return false
 }
 
 func labelKey(l string) string {

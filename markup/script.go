@@ -24,89 +24,107 @@ func (d *jsDepth) line(b []byte) {
 
 // feed reads b and, where stop is set, returns the position after the bracket that closes the first one; -1 otherwise.
 func (d *jsDepth) feed(b []byte, stop bool) int {
-	for i := 0; i < len(b); {
-		c := b[i]
-		if d.comment {
-			j := bytes.Index(b[i:], []byte("*/"))
-			if j < 0 {
-				return -1
-			}
-			d.comment = false
-			i += j + 2
-			continue
-		}
-		top := byte(0)
-		if n := len(d.stack); n > 0 {
-			top = d.stack[n-1]
-		}
-		if c == '\\' {
+	for i := 0; i >= 0 && i < len(b); {
+		c, top := b[i], d.top()
+		switch {
+		case d.comment:
+			i = d.endComment(b, i)
+		case c == '\\':
 			i += 2
-			continue
+		case top == '`':
+			i = d.inTemplate(b, i)
+		case c == '/':
+			i = d.slash(b, i)
+		case c == '"', c == '\'':
+			i = d.quote(b, i)
+		case c == '`', c == '{', !d.braces && (c == '(' || c == '['):
+			d.stack = append(d.stack, c)
+			i = d.pass(b, i)
+		case top == '{' && c == '}', top == '(' && c == ')', top == '[' && c == ']':
+			d.stack = d.stack[:len(d.stack)-1]
+			if stop && len(d.stack) == 0 {
+				return i + 1
+			}
+			i = d.pass(b, i)
+		default:
+			i = d.pass(b, i)
 		}
-		if top == '`' {
-			switch {
-			case c == '`':
-				d.stack = d.stack[:len(d.stack)-1]
-				d.prev = '"'
-			case c == '$' && i+1 < len(b) && b[i+1] == '{':
-				d.stack = append(d.stack, '{')
-				i++
-			}
-			i++
-			continue
-		}
-		switch c {
-		case '/':
-			if i+1 < len(b) && b[i+1] == '*' {
-				d.comment = true
-				i += 2
-				continue
-			}
-			if i+1 < len(b) && b[i+1] == '/' && d.prev != ':' && d.prev != '<' {
-				j := bytes.IndexByte(b[i:], '\n')
-				if j < 0 {
-					return -1
-				}
-				i += j
-				continue
-			}
-			if !d.plain && (d.prev == 0 || strings.IndexByte("(,=:[!&|?{;+", d.prev) >= 0) {
-				if e := regexpEnd(b, i); e > 0 {
-					d.prev = '"'
-					i = e
-					continue
-				}
-			}
-		case '"', '\'':
-			if c == '\'' && i > 0 && (isWord(b[i-1]) || b[i-1] >= 0x80) {
-				break
-			}
-			if e := stringEnd(b, i); e > 0 {
-				d.prev = '"'
-				i = e
-				continue
-			}
-		case '`':
-			d.stack = append(d.stack, '`')
-		case '{', '(', '[':
-			if c == '{' || !d.braces {
-				d.stack = append(d.stack, c)
-			}
-		case '}', ')', ']':
-			open := map[byte]byte{'}': '{', ')': '(', ']': '['}[c]
-			if top == open {
-				d.stack = d.stack[:len(d.stack)-1]
-				if stop && len(d.stack) == 0 {
-					return i + 1
-				}
-			}
-		}
-		if !isSpace(c) {
-			d.prev = c
-		}
-		i++
 	}
 	return -1
+}
+
+// top is the innermost bracket that is open; 0 where none is.
+func (d *jsDepth) top() byte {
+	if len(d.stack) == 0 {
+		return 0
+	}
+	return d.stack[len(d.stack)-1]
+}
+
+// pass goes on behind a byte. As what follows does, it returns where; -1 where nothing follows.
+func (d *jsDepth) pass(b []byte, i int) int {
+	if !isSpace(b[i]) {
+		d.prev = b[i]
+	}
+	return i + 1
+}
+
+func (d *jsDepth) endComment(b []byte, i int) int {
+	j := bytes.Index(b[i:], []byte("*/"))
+	if j < 0 {
+		return -1
+	}
+	d.comment = false
+	return i + j + 2
+}
+
+func (d *jsDepth) inTemplate(b []byte, i int) int {
+	switch {
+	case b[i] == '`':
+		d.stack = d.stack[:len(d.stack)-1]
+		d.prev = '"'
+	case b[i] == '$' && i+1 < len(b) && b[i+1] == '{':
+		d.stack = append(d.stack, '{')
+		i++
+	}
+	return i + 1
+}
+
+// slash begins a comment or a regular expression, or divides.
+func (d *jsDepth) slash(b []byte, i int) int {
+	next := byte(0)
+	if i+1 < len(b) {
+		next = b[i+1]
+	}
+	if next == '*' {
+		d.comment = true
+		return i + 2
+	}
+	if next == '/' && d.prev != ':' && d.prev != '<' {
+		j := bytes.IndexByte(b[i:], '\n')
+		if j < 0 {
+			return -1
+		}
+		return i + j
+	}
+	if !d.plain && (d.prev == 0 || strings.IndexByte("(,=:[!&|?{;+", d.prev) >= 0) {
+		if e := regexpEnd(b, i); e > 0 {
+			d.prev = '"'
+			return e
+		}
+	}
+	return d.pass(b, i)
+}
+
+// quote begins a string, unless it is an apostrophe.
+func (d *jsDepth) quote(b []byte, i int) int {
+	if b[i] != '\'' || i == 0 || !isWord(b[i-1]) && b[i-1] < 0x80 {
+		if e := stringEnd(b, i); e > 0 {
+			d.prev = '"'
+			return e
+		}
+	}
+	return d.pass(b, i)
 }
 
 func stringEnd(b []byte, i int) int {

@@ -2,6 +2,7 @@ package markup
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,30 +41,12 @@ var templateTerm = map[string]bool{"term_id": true, "term": true}
 // hides all up to its own end, behind that.
 func (s *scanner) template(i, e, limit int) int {
 	body := s.src[i:e]
-	hide := func(to int) int {
-		s.mark(i, to, markTag)
-		s.p.Comments = append(s.p.Comments, Span{i, to})
-		return to
-	}
 	if bytes.HasPrefix(body, []byte("{{/*")) {
-		return hide(e)
+		return s.hide(i, e)
 	}
-	t := Template{Span: Span{i, e}, kind: fileTags}
-	a, b := i+2, e-2
-	if b < a {
-		b = a
-	}
-	short := body[1] == '{' && (body[2] == '<' || body[2] == '%')
-	liquid := body[1] == '%'
-	switch {
-	case short:
-		t.kind = Shortcodes
-	case liquid:
-		t.kind = Tags
-	case body[1] == '{':
-		t.kind = Values
-	}
-	if short {
+	t := Template{Span: Span{i, e}, kind: templateKind(body)}
+	a, b := i+2, max(i+2, e-2)
+	if t.kind == Shortcodes {
 		a++
 		b = max(a, b-1)
 		if bytes.HasPrefix(s.src[a:b], []byte("/*")) { // a shortcode that is shown, not called
@@ -73,11 +56,12 @@ func (s *scanner) template(i, e, limit int) int {
 	p := parameters{src: s.src, at: a, end: b}
 	p.trim()
 	name := string(s.src[p.word().Start:p.at])
+	short, liquid := t.kind == Shortcodes, t.kind == Tags
 	switch {
 	case t.Text.Start < t.Text.End:
 	case name == "comment" && (short || liquid):
 		if to := s.commentEnd(e, limit, short); to > 0 {
-			return hide(to)
+			return s.hide(i, to)
 		}
 	case liquid && name == "raw":
 		if j := s.closing(e, limit, "endraw"); j > 0 {
@@ -86,23 +70,43 @@ func (s *scanner) template(i, e, limit int) int {
 	case strings.HasPrefix(name, "/") || strings.HasPrefix(name, "end"):
 	case short || liquid && strings.HasPrefix(name, "include"):
 		t.Text, t.term = p.text(name)
-	case body[1] == '{': // {{ "text" }}
+	case t.kind == Values: // {{ "text" }}
 		if text, ok := literal(s.src, Span{a, b}); ok {
 			t.Text = text
 		}
 	}
 	if t.Text.Start >= t.Text.End {
 		t.Text = Span{}
-		s.mark(i, e, markTag)
 	}
 	s.p.Templates = append(s.p.Templates, t)
 	if t.Text == (Span{}) {
+		s.mark(i, e, markTag)
 		return e
 	}
 	s.mark(i, t.Text.Start, markHidden)
 	s.mark(t.Text.Start, t.Text.End, markOther)
 	s.mark(t.Text.End, e, markHidden)
 	return e
+}
+
+// hide takes a stretch out of what readers see.
+func (s *scanner) hide(i, to int) int {
+	s.mark(i, to, markTag)
+	s.p.Comments = append(s.p.Comments, Span{i, to})
+	return to
+}
+
+// templateKind tells the generators' templates apart by their first bytes.
+func templateKind(body []byte) Templates {
+	switch {
+	case body[1] == '{' && (body[2] == '<' || body[2] == '%'):
+		return Shortcodes
+	case body[1] == '%':
+		return Tags
+	case body[1] == '{':
+		return Values
+	}
+	return fileTags
 }
 
 var (
@@ -342,82 +346,39 @@ var shownTemplate = regexp.MustCompile(`\{\{([<%])/\*(.*?)\*/([>%])\}\}`)
 var calledTemplate = regexp.MustCompile(`\{\{(?:<[^*]*?>|%[^*]*?%)\}\}`)
 
 // Readable is a stretch of the page as readers have it, still in Markdown: templates are gone but for the text that they carry,
-// comments are gone, and links lead to where the site's own do. link is asked for each link's destination, without templates;
-// where it says no, the text of the link stays alone. known are the templates that the site's generator knows. below says that the destination is one below the site's root, as templates
-// give it.
+// comments are gone, and links lead to where the site's own do. known are the templates that the site's generator knows. link is
+// asked for each link's destination, without templates; where it says no, the text of the link stays alone. below says that the
+// destination is one below the site's root, as templates give it.
 func (p *Page) Readable(span Span, known Templates, link func(dest string, below bool) (string, bool)) string {
-	var edits []Edit
 	within := func(s Span) bool { return s.Start >= span.Start && s.End <= span.End }
-	add := func(at Span, text string) { edits = append(edits, Edit{at, []byte(text)}) }
-	for _, c := range p.Comments {
-		if c.Start < span.End && c.End > span.Start {
-			at := Span{max(c.Start, span.Start), min(c.End, span.End)}
-			if newlineBefore(p.Src, at.Start) && newlineAfter(p.Src, at.End) { // alone on its lines: these go, too
-				for at.End < span.End && p.Src[at.End-1] != '\n' {
-					at.End++
-				}
-			}
-			add(at, "")
-		}
-	}
+	edits := p.withoutComments(span)
 	for _, h := range p.Headings {
-		if line := bytes.IndexByte(append(p.Src[h.Inner.End:h.Span.End:h.Span.End], '\n'), '\n'); h.Custom && within(h.Span) {
-			add(Span{h.Inner.End, h.Inner.End + line}, "")
+		line := bytes.IndexByte(append(p.Src[h.Inner.End:h.Span.End:h.Span.End], '\n'), '\n')
+		if h.Custom && within(h.Span) {
+			edits = append(edits, Edit{Span: Span{h.Inner.End, h.Inner.End + line}})
 		}
 	}
 	for _, l := range p.Links {
-		if !within(l.Span) || l.Kind == ReferenceLink || l.Kind == AutoLink || l.Kind == ImportLink {
-			continue
-		}
-		dest := TemplateTarget(l.Dest)
-		to, ok := dest, dest != ""
-		if ok {
-			to, ok = link(dest, dest != l.Dest)
-		}
-		switch {
-		case ok && to != l.Dest:
-			if strings.ContainsAny(to, " ()<>") && l.Kind != AttributeLink {
-				to = strings.NewReplacer(" ", "%20", "(", "%28", ")", "%29", "<", "%3C", ">", "%3E").Replace(to)
-			}
-			add(l.At, to)
-		case ok:
-		case l.Kind == InlineLink || l.Kind == ImageLink:
-			add(Span{l.Span.Start, l.Inner.Start}, "")
-			add(Span{l.Inner.End, l.Span.End}, "")
-		case l.Kind == ReferenceDefinition:
-			add(l.Span, "")
+		if within(l.Span) && l.Kind != ReferenceLink && l.Kind != AutoLink && l.Kind != ImportLink {
+			edits = append(edits, l.led(link)...)
 		}
 	}
 	for _, t := range p.Templates {
 		if within(t.Span) && (known|fileTags)&t.kind != 0 {
-			text := string(p.Src[t.Text.Start:t.Text.End])
-			if raw := string(p.Src[t.Span.Start:t.Span.End]); shownTemplate.MatchString(raw) {
-				text = shownTemplate.ReplaceAllString(raw, "{{$1$2$3}}")
-			} else if t.term {
-				text = strings.ReplaceAll(text, "-", " ")
-			}
-			add(t.Span, text)
+			edits = append(edits, Edit{t.Span, []byte(p.templateText(t))})
 		}
 	}
 	for _, c := range p.Code {
-		if !within(c.Span) || !bytes.Contains(p.Src[c.Inner.Start:c.Inner.End], []byte("{{")) {
+		if !within(c.Span) {
 			continue
 		}
 		was := p.Src[c.Inner.Start:c.Inner.End]
-		now := was
-		if known&Shortcodes != 0 {
-			now = calledTemplate.ReplaceAll(now, nil)
-		}
-		now = shownTemplate.ReplaceAll(now, []byte("{{$1$2$3}}"))
-		if !bytes.Equal(now, was) {
-			add(c.Inner, string(now))
+		if now := readableCode(was, known); !bytes.Equal(now, was) {
+			edits = append(edits, Edit{c.Inner, now})
 		}
 	}
 	slices.SortStableFunc(edits, func(a, b Edit) int {
-		if a.Span.Start != b.Span.Start {
-			return a.Span.Start - b.Span.Start
-		}
-		return b.Span.End - a.Span.End
+		return cmp.Or(a.Span.Start-b.Span.Start, b.Span.End-a.Span.End)
 	})
 	var out bytes.Buffer
 	at := span.Start
@@ -431,4 +392,70 @@ func (p *Page) Readable(span Span, known Templates, link func(dest string, below
 	}
 	out.Write(p.Src[at:span.End])
 	return out.String()
+}
+
+// withoutComments are the edits that take comments out of a stretch, and the lines that hold nothing else.
+func (p *Page) withoutComments(span Span) []Edit {
+	var edits []Edit
+	for _, c := range p.Comments {
+		if c.Start >= span.End || c.End <= span.Start {
+			continue
+		}
+		at := Span{max(c.Start, span.Start), min(c.End, span.End)}
+		if newlineBefore(p.Src, at.Start) && newlineAfter(p.Src, at.End) {
+			for at.End < span.End && p.Src[at.End-1] != '\n' {
+				at.End++
+			}
+		}
+		edits = append(edits, Edit{Span: at})
+	}
+	return edits
+}
+
+// led are the edits that let a link lead to where the site's own does, or leave its text alone.
+func (l Link) led(link func(dest string, below bool) (string, bool)) []Edit {
+	dest := TemplateTarget(l.Dest)
+	to, ok := dest, dest != ""
+	if ok {
+		to, ok = link(dest, dest != l.Dest)
+	}
+	switch {
+	case ok && to != l.Dest:
+		if l.Kind != AttributeLink {
+			to = addressed.Replace(to)
+		}
+		return []Edit{{l.At, []byte(to)}}
+	case ok:
+	case l.Kind == InlineLink || l.Kind == ImageLink:
+		return []Edit{{Span: Span{l.Span.Start, l.Inner.Start}}, {Span: Span{l.Inner.End, l.Span.End}}}
+	case l.Kind == ReferenceDefinition:
+		return []Edit{{Span: l.Span}}
+	}
+	return nil
+}
+
+// addressed escapes what would end a link's destination.
+var addressed = strings.NewReplacer(" ", "%20", "(", "%28", ")", "%29", "<", "%3C", ">", "%3E")
+
+// templateText is what readers see of a template.
+func (p *Page) templateText(t Template) string {
+	text := string(p.Src[t.Text.Start:t.Text.End])
+	if raw := string(p.Src[t.Span.Start:t.Span.End]); shownTemplate.MatchString(raw) {
+		return shownTemplate.ReplaceAllString(raw, "{{$1$2$3}}")
+	}
+	if t.term {
+		return strings.ReplaceAll(text, "-", " ")
+	}
+	return text
+}
+
+// readableCode is code without the templates that the generator replaces in it.
+func readableCode(code []byte, known Templates) []byte {
+	if !bytes.Contains(code, []byte("{{")) {
+		return code
+	}
+	if known&Shortcodes != 0 {
+		code = calledTemplate.ReplaceAll(code, nil)
+	}
+	return shownTemplate.ReplaceAll(code, []byte("{{$1$2$3}}"))
 }
