@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+// The map in CONTRIBUTING.md leads to files that are there and to names that they declare.
+func TestTheMapForContributorsLeadsToWhatIsThere(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| I want to add …")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := 0
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, " | ")
+		if !strings.HasPrefix(line, "| a") || len(cells) != 3 {
+			continue
+		}
+		rows++
+		start := quoted.FindAllStringSubmatch(cells[1], -1)
+		file, name := start[len(start)-2][1], start[len(start)-1][1]
+		src, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Errorf("%s: %v", cells[0], err)
+			continue
+		}
+		declared := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|type |var |const |\t)` + regexp.QuoteMeta(name) + `\b`)
+		if !declared.Match(src) {
+			t.Errorf("%s: %s declares no %s", cells[0], file, name)
+		}
+		for _, path := range quoted.FindAllStringSubmatch(cells[2], -1) {
+			if !strings.Contains(path[1], "/") || strings.Contains(path[1], " ") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(root, path[1])); err != nil {
+				t.Errorf("%s: %v", cells[0], err)
+			}
+		}
+	}
+	if rows != 10 {
+		t.Errorf("the map has %d rows", rows)
+	}
+}
