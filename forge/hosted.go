@@ -24,7 +24,8 @@ func (h *Hub) Rights(ctx context.Context, p api.Project) (open string, err error
 	if !host.KeepsPulls(p.Host) {
 		return "", nil
 	}
-	if err := Check(p); err != nil {
+	src, err := checked(p)
+	if err != nil {
 		return "", err
 	}
 	server, err := h.hosts.For(p)
@@ -37,10 +38,6 @@ func (h *Hub) Rights(ctx context.Context, p api.Project) (open string, err error
 	}
 	// The host says what whoever the credentials belong to may do; what they may do themselves, git says when it is asked
 	// for a push that does not follow.
-	src, err := resolve(p)
-	if err != nil {
-		return "", err
-	}
 	origin, err := h.dial(ctx, src, p)
 	if err != nil {
 		return "", err

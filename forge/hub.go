@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,31 +114,16 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Author == "" {
-		o.Author = "Docent agent <agent@docent.invalid>"
-	}
-	if o.MaxFile <= 0 {
-		o.MaxFile = 16 << 20
-	}
-	o.MaxFile = min(o.MaxFile, git.MaxObject)
-	if o.MaxFiles <= 0 {
-		o.MaxFiles = 200_000
-	}
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = 4 << 30
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = 5 * time.Minute
-	}
-	if o.WriteGap <= 0 {
-		o.WriteGap = time.Second
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.packAfter <= 0 {
-		o.packAfter = packAfter
-	}
+	o.Author = cmp.Or(o.Author, "Docent agent <agent@docent.invalid>")
+	o.MaxFile = min(cmp.Or(max(o.MaxFile, 0), 16<<20), git.MaxObject)
+	o.MaxFiles = cmp.Or(max(o.MaxFiles, 0), 200_000)
+	o.MaxBytes = cmp.Or(max(o.MaxBytes, 0), 4<<30)
+	o.Timeout = cmp.Or(max(o.Timeout, 0), 5*time.Minute)
+	o.WriteGap = cmp.Or(max(o.WriteGap, 0), time.Second)
+	o.packAfter = cmp.Or(max(o.packAfter, 0), packAfter)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open forge: %w", err)
 	}
@@ -343,10 +329,7 @@ const defaultFolderBranch = "main"
 
 func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string)) (*session, plumbing.Hash, bool, error) {
 	none := plumbing.ZeroHash
-	if err := Check(p); err != nil {
-		return nil, none, false, err
-	}
-	src, err := resolve(p)
+	src, err := checked(p)
 	if err != nil {
 		return nil, none, false, err
 	}

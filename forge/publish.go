@@ -34,25 +34,17 @@ func (h *Hub) Publish(ctx context.Context, p Publication) (Published, error) {
 }
 
 func (h *Hub) publish(ctx context.Context, p Publication) (Published, error) {
-	if err := Check(p.Project); err != nil {
+	src, err := checked(p.Project)
+	if err != nil {
 		return Published{}, err
 	}
-	if err := git.CheckBranch(p.Branch); err != nil {
-		return Published{}, err
-	}
-	if err := git.CheckBranch(p.Base); err != nil {
-		return Published{}, err
+	for _, branch := range []string{p.Branch, p.Base} {
+		if err := git.CheckBranch(branch); err != nil {
+			return Published{}, err
+		}
 	}
 	if git.Fold(p.Branch) == git.Fold(p.Base) {
 		return Published{}, servedFrom(p.Branch)
-	}
-	docs, err := docsDir(p.Project)
-	if err != nil {
-		return Published{}, err
-	}
-	src, err := resolve(p.Project)
-	if err != nil {
-		return Published{}, err
 	}
 	r, err := h.repo(p.Project.ID)
 	if err != nil {
@@ -69,12 +61,12 @@ func (h *Hub) publish(ctx context.Context, p Publication) (Published, error) {
 			return Published{}, err
 		}
 	}
-	done, err := h.publishTo(ctx, r, src, docs, p, asked)
+	done, err := h.publishTo(ctx, r, src, p, asked)
 	return done, r.damaged(err)
 }
 
 // publishTo is called with the repository's turn, once the publication has a form that may be tried.
-func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p Publication, asked time.Time) (Published, error) {
+func (h *Hub) publishTo(ctx context.Context, r *repo, src source, p Publication, asked time.Time) (Published, error) {
 	st, err := h.open(r)
 	if err != nil {
 		return Published{}, err
@@ -85,7 +77,7 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, docs string, p
 	} else if git.Fold(p.Branch) == git.Fold(def) {
 		return Published{}, servedFrom(p.Branch)
 	}
-	c, err := h.propose(ctx, st, docs, p)
+	c, err := h.propose(ctx, st, src.docs, p)
 	if err != nil {
 		return Published{}, err
 	}

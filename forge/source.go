@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,6 +32,7 @@ type source struct {
 	url  string // of a repository, without credentials
 	web  string // repository's web page where its address tells
 	name string // as the API shows it
+	docs string // documentation folder; empty for the root
 }
 
 var scpLike = regexp.MustCompile(`^(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9_.-]+:[^/\\].*$|^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:.*$`)
@@ -38,24 +40,31 @@ var scpLike = regexp.MustCompile(`^(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9_.-]+:[^/\\].*
 // Check says whether this version can serve the project's source and code host, before it is asked to. The error wraps
 // ErrMisconfigured and is a sentence for the operator.
 func Check(p api.Project) error {
+	_, err := checked(p)
+	return err
+}
+
+// checked is the source of a project that can be served.
+func checked(p api.Project) (source, error) {
 	switch p.Host {
 	case "", api.HostBuiltin, api.HostGit, api.HostGitHub, api.HostGitLab, api.HostGitea:
 	default:
-		return fmt.Errorf("%w: there is no code host of kind %q", ErrMisconfigured, p.Host)
+		return source{}, fmt.Errorf("%w: there is no code host of kind %q", ErrMisconfigured, p.Host)
 	}
-	if p.Branch != "" {
-		if err := git.CheckBranch(p.Branch); err != nil {
-			return fmt.Errorf("%w: the branch %q is not a branch name", ErrMisconfigured, p.Branch)
-		}
+	if p.Branch != "" && git.CheckBranch(p.Branch) != nil {
+		return source{}, fmt.Errorf("%w: the branch %q is not a branch name", ErrMisconfigured, p.Branch)
 	}
-	if _, err := docsDir(p); err != nil {
-		return err
+	docs, err := docsDir(p)
+	if err != nil {
+		return source{}, err
 	}
 	src, err := resolve(p)
 	if err == nil && host.KeepsPulls(p.Host) && src.kind != gitRemote {
-		return fmt.Errorf("%w: the source %q is a folder; with the host %q it must be the address of the repository there", ErrMisconfigured, p.Source, p.Host)
+		err = fmt.Errorf("%w: the source %q is a folder; with the host %q it must be the address of the repository there",
+			ErrMisconfigured, p.Source, p.Host)
 	}
-	return err
+	src.docs = docs
+	return src, err
 }
 
 // docsDir is the project's documentation folder in the form that paths have; empty for the root.
@@ -72,10 +81,7 @@ func docsDir(p api.Project) (string, error) {
 }
 
 func resolve(p api.Project) (source, error) {
-	name := p.Repository
-	if name == "" {
-		name = string(p.ID)
-	}
+	name := cmp.Or(p.Repository, string(p.ID))
 	s := strings.TrimSpace(p.Source)
 	if s == "" {
 		return source{}, fmt.Errorf("%w: the project has no source", ErrMisconfigured)
@@ -93,11 +99,7 @@ func resolve(p api.Project) (source, error) {
 		if _, h, ok := strings.Cut(host, "@"); ok {
 			host = h
 		}
-		src := source{kind: gitRemote, url: s, web: webPage(host, path), name: p.Repository}
-		if src.name == "" {
-			src.name = s
-		}
-		return src, nil
+		return source{kind: gitRemote, url: s, web: webPage(host, path), name: cmp.Or(p.Repository, s)}, nil
 	}
 	switch {
 	case err != nil:
@@ -129,20 +131,15 @@ func resolveURL(s string, p api.Project) (source, error) {
 	if u.RawQuery != "" || u.Fragment != "" {
 		return source{}, fmt.Errorf("%w: the source's address has a query or a fragment, which no repository's has", ErrMisconfigured)
 	}
-	src := source{kind: gitRemote, url: s, name: p.Repository}
+	src := source{kind: gitRemote, url: s}
 	switch u.Scheme {
 	case "https", "http", "ssh":
 		if u.Host == "" {
 			return source{}, fmt.Errorf("%w: the source's address names no host", ErrMisconfigured)
 		}
-		src.web = webPage(u.Hostname(), u.Path)
-		if src.name == "" {
-			src.name = s
-		}
+		src.web, src.name = webPage(u.Hostname(), u.Path), cmp.Or(p.Repository, s)
 	case "file":
-		if src.name == "" {
-			src.name = string(p.ID)
-		}
+		src.name = cmp.Or(p.Repository, string(p.ID))
 	default:
 		return source{}, fmt.Errorf("%w: the source's address has the scheme %q; https, http, ssh and file are understood", ErrMisconfigured, u.Scheme)
 	}

@@ -84,25 +84,29 @@ func (t *Tree) Read(ctx context.Context, path string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if git.CheckPath(path) != nil {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
-	}
-	e, err := t.find(path)
-	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: t.repo.damaged(err)}
-	}
-	size, err := t.store.Size(e.Hash)
-	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: t.repo.damaged(err)}
-	}
-	if size > t.max {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%d bytes are more than the limit of %d", size, t.max)}
-	}
-	data, err := t.store.Blob(e.Hash)
+	data, err := t.read(path)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: t.repo.damaged(err)}
 	}
 	return data, nil
+}
+
+func (t *Tree) read(path string) ([]byte, error) {
+	if git.CheckPath(path) != nil {
+		return nil, fs.ErrNotExist
+	}
+	e, err := t.find(path)
+	if err != nil {
+		return nil, err
+	}
+	size, err := t.store.Size(e.Hash)
+	if err != nil {
+		return nil, err
+	}
+	if size > t.max {
+		return nil, fmt.Errorf("%d bytes are more than the limit of %d", size, t.max)
+	}
+	return t.store.Blob(e.Hash)
 }
 
 // Message is what the tree's commit says about itself.

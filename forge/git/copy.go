@@ -168,13 +168,11 @@ func (s *Store) TakeFrom(old *Store, commit plumbing.Hash) error {
 	if err != nil {
 		return err
 	}
-	both := map[plumbing.Hash]bool{}
-	maps.Copy(both, older)
-	maps.Copy(both, cut)
-	if err := s.copyFrom(old, commit, both); err != nil || len(older) == 0 {
+	maps.Copy(cut, older)
+	if err := s.copyFrom(old, commit, cut); err != nil || len(older) == 0 {
 		return err
 	}
-	return s.cutOff(both)
+	return s.cutOff(cut)
 }
 
 // openDamaged is a damaged repository to read from; nothing of it is changed.
@@ -189,9 +187,6 @@ func (s *Store) CarryOver(old *Store, note func(name string, why error) string) 
 	if err != nil {
 		return nil, err
 	}
-	if cut == nil {
-		cut = map[plumbing.Hash]bool{}
-	}
 	before, err := old.Shallow()
 	if err != nil {
 		return nil, err
@@ -204,9 +199,6 @@ func (s *Store) CarryOver(old *Store, note func(name string, why error) string) 
 	lost, err := old.Lost()
 	if err != nil {
 		return nil, err
-	}
-	if lost == nil {
-		lost = map[string]string{}
 	}
 	sound := map[string]plumbing.Hash{}
 	for name, hash := range refs {
@@ -225,12 +217,11 @@ func (s *Store) CarryOver(old *Store, note func(name string, why error) string) 
 	if err := s.cutOff(cut); err != nil {
 		return nil, err
 	}
-	switch b, err := old.disk.readFile(filepath.Join(old.dir, intentFile)); {
-	case err == nil:
-		if err := replaceFile(filepath.Join(s.dir, intentFile), b); err != nil {
-			return nil, err
-		}
-	case !missing(err):
+	intent, err := old.note(intentFile)
+	if err == nil && intent != nil {
+		err = replaceFile(filepath.Join(s.dir, intentFile), intent)
+	}
+	if err != nil {
 		return nil, err
 	}
 	for name, hash := range sound {

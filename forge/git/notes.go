@@ -13,17 +13,26 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
+// note reads a small file of the repository whole; nil where there is none.
+func (s *Store) note(name string) ([]byte, error) {
+	text, err := s.disk.readFile(filepath.Join(s.dir, filepath.FromSlash(name)))
+	switch {
+	case missing(err):
+		return nil, nil
+	case err != nil:
+		return nil, Passing(err)
+	}
+	return text, nil
+}
+
 // lostFile names the references that a salvage could not keep, one in a line, with what there is to say.
 const lostFile = "docent-lost"
 
 // Lost are the references that salvages could not keep.
 func (s *Store) Lost() (map[string]string, error) {
-	text, err := s.disk.readFile(filepath.Join(s.dir, lostFile))
-	if missing(err) {
-		return nil, nil
-	}
+	text, err := s.note(lostFile)
 	if err != nil {
-		return nil, Passing(err)
+		return nil, err
 	}
 	out := map[string]string{}
 	for line := range strings.Lines(string(text)) {
@@ -64,12 +73,9 @@ const intentFile = "docent-writeback"
 
 // Intent reads what is still to be written back; zero where nothing is.
 func (s *Store) Intent() (from, to plumbing.Hash, err error) {
-	b, err := s.disk.readFile(filepath.Join(s.dir, intentFile))
-	if missing(err) {
-		return from, to, nil
-	}
-	if err != nil {
-		return from, to, Passing(err)
+	b, err := s.note(intentFile)
+	if b == nil {
+		return from, to, err
 	}
 	a, z, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
 	if !plumbing.IsHash(a) || !plumbing.IsHash(z) {
@@ -78,6 +84,7 @@ func (s *Store) Intent() (from, to plumbing.Hash, err error) {
 	return plumbing.NewHash(a), plumbing.NewHash(z), nil
 }
 
+// DropIntent says that the write-back is done, or not to be.
 func (s *Store) DropIntent() error {
 	if err := os.Remove(filepath.Join(s.dir, intentFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

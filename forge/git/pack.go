@@ -84,28 +84,38 @@ func (p *packer) close() (plumbing.Hash, error) {
 	return sum, p.w.Flush()
 }
 
-// writePack stores objects as one pack that is whole and on disk when it gets its name.
-func (s *Store) writePack(objects []Object) (err error) {
+// encodePack writes a pack of so many objects, each of which is asked for when it is its turn.
+func encodePack(w io.Writer, count int, object func(i int) (Object, error)) (plumbing.Hash, *idxfile.Writer, error) {
+	p, err := newPacker(w, count)
+	for i := 0; err == nil && i < count; i++ {
+		var o Object
+		if o, err = object(i); err == nil {
+			err = p.add(o)
+		}
+	}
+	if err != nil {
+		return plumbing.ZeroHash, nil, err
+	}
+	sum, err := p.close()
+	return sum, &p.index, err
+}
+
+// writePack stores objects as one pack that is whole and on disk when it gets its name. Written is called before that.
+func (s *Store) writePack(count int, object func(i int) (Object, error), written func() error) (plumbing.Hash, error) {
 	f, err := os.CreateTemp(s.packs(), "tmp_pack_")
 	if err != nil {
-		return err
+		return plumbing.ZeroHash, err
 	}
 	defer os.Remove(f.Name()) // gone already where all went well
 	defer f.Close()
-	p, err := newPacker(f, len(objects))
-	if err != nil {
-		return err
+	sum, index, err := encodePack(f, count, object)
+	if err == nil {
+		err = written()
 	}
-	for _, o := range objects {
-		if err := p.add(o); err != nil {
-			return err
-		}
+	if err == nil {
+		err = s.installPack(f, sum, index)
 	}
-	sum, err := p.close()
-	if err != nil {
-		return err
-	}
-	return s.installPack(f, sum, &p.index)
+	return sum, err
 }
 
 // installPack gives a written pack its name. The index comes first: a reader lists packs and expects an index for each.

@@ -9,7 +9,7 @@ import (
 	"docent/forge/failure"
 )
 
-// PackFor packs what a remote lacks of a Commit, given commits that it has.
+// PackFor packs what a remote lacks of a commit, given commits that it has.
 func (s *Store) PackFor(head plumbing.Hash, there map[plumbing.Hash]bool) ([]byte, error) {
 	shallow, err := s.Shallow()
 	if err != nil {
@@ -63,19 +63,8 @@ func (s *Store) PackFor(head plumbing.Hash, there map[plumbing.Hash]bool) ([]byt
 		}
 	}
 	var b bytes.Buffer
-	p, err := newPacker(&b, len(objects))
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range objects {
-		if err := p.add(o); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := p.close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	_, _, err = encodePack(&b, len(objects), func(i int) (Object, error) { return objects[i], nil })
+	return b.Bytes(), err
 }
 
 const maxPush = 256 << 20

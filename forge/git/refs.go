@@ -26,13 +26,13 @@ func (s *Store) Ref(name string) (plumbing.Hash, error) {
 }
 
 func (s *Store) readRef(name string) (plumbing.Hash, error) {
-	text, err := s.disk.readFile(filepath.Join(s.dir, filepath.FromSlash(name)))
-	if missing(err) {
+	text, err := s.note(name)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if text == nil {
 		packed, err := s.packedRefs()
 		return packed[name], err
-	}
-	if err != nil {
-		return plumbing.ZeroHash, Passing(err)
 	}
 	return parseRef(text)
 }
@@ -50,12 +50,9 @@ func parseRef(text []byte) (plumbing.Hash, error) {
 
 // packedRefs are the references that git has put into one file; only git does so.
 func (s *Store) packedRefs() (map[string]plumbing.Hash, error) {
-	text, err := s.disk.readFile(filepath.Join(s.dir, "packed-refs"))
-	if missing(err) {
-		return nil, nil
-	}
+	text, err := s.note("packed-refs")
 	if err != nil {
-		return nil, Passing(err)
+		return nil, err
 	}
 	out := map[string]plumbing.Hash{}
 	for line := range strings.Lines(string(text)) {
@@ -73,9 +70,6 @@ func (s *Store) refs() (refs map[string]plumbing.Hash, damaged map[string]error,
 	defer s.mu.Unlock()
 	if refs, err = s.packedRefs(); err != nil {
 		return nil, nil, err
-	}
-	if refs == nil {
-		refs = map[string]plumbing.Hash{}
 	}
 	damaged = map[string]error{}
 	err = filepath.WalkDir(filepath.Join(s.dir, "refs"), func(path string, d fs.DirEntry, err error) error {
@@ -114,46 +108,43 @@ func (s *Store) Head(branch string) (plumbing.Hash, error) {
 
 // SetRef moves a reference from old to new, under git's own lock file, and syncs it.
 func (s *Store) SetRef(name string, old, new plumbing.Hash) error {
-	return unwritten(s.moveRef(name, old, new))
+	if err := s.moveRef(name, old, new); err != nil {
+		return unwritten(fmt.Errorf("set %s: %w", name, err))
+	}
+	return nil
 }
 
 func (s *Store) moveRef(name string, old, new plumbing.Hash) error {
 	path := filepath.Join(s.dir, filepath.FromSlash(name))
 	made, err := mkdirAll(filepath.Dir(path))
 	if err != nil {
-		return fmt.Errorf("set %s: %w", name, err)
+		return err
 	}
 	lock, err := os.OpenFile(path+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fmt.Errorf("lock %s: %w", name, err)
-	}
-	defer lock.Close()
-	done := false
-	defer func() {
-		if !done {
-			os.Remove(lock.Name())
-		}
-	}()
-	now, err := s.Ref(name)
-	if err != nil {
 		return err
 	}
-	if now != old {
-		return fmt.Errorf("set %s: %w", name, failure.ErrMoved)
+	defer lock.Close()
+	now, err := s.Ref(name)
+	if err == nil && now != old {
+		err = failure.ErrMoved
 	}
-	if _, err := lock.WriteString(new.String() + "\n"); err != nil {
-		return fmt.Errorf("set %s: %w", name, err)
+	if err == nil {
+		_, err = lock.WriteString(new.String() + "\n")
 	}
-	if err := lock.Sync(); err != nil {
-		return fmt.Errorf("set %s: %w", name, err)
+	if err == nil {
+		err = lock.Sync()
 	}
-	if err := os.Rename(lock.Name(), path); err != nil {
-		return fmt.Errorf("set %s: %w", name, err)
+	if err == nil {
+		err = os.Rename(lock.Name(), path)
 	}
-	done = true
+	if err != nil {
+		os.Remove(lock.Name())
+		return err
+	}
 	for _, dir := range append(made, filepath.Dir(path)) {
 		if err := SyncDir(dir); err != nil {
-			return fmt.Errorf("set %s: %w", name, err)
+			return err
 		}
 	}
 	return nil
@@ -183,12 +174,9 @@ func (s *Store) Default() (string, error) {
 
 // Shallow lists the commits whose parents are left out on purpose.
 func (s *Store) Shallow() (map[plumbing.Hash]bool, error) {
-	b, err := s.disk.readFile(filepath.Join(s.dir, "shallow"))
-	if missing(err) {
-		return nil, nil
-	}
+	b, err := s.note("shallow")
 	if err != nil {
-		return nil, Passing(err)
+		return nil, err
 	}
 	out := map[plumbing.Hash]bool{}
 	for _, line := range strings.Fields(string(b)) {

@@ -57,12 +57,9 @@ type ownPack struct {
 
 // made lists the packs that packing has made and that are there, the smallest first.
 func (s *Store) made() ([]ownPack, error) {
-	text, err := s.disk.readFile(filepath.Join(s.dir, ownPacks))
-	if missing(err) {
-		return nil, nil
-	}
+	text, err := s.note(ownPacks)
 	if err != nil {
-		return nil, Passing(err)
+		return nil, err
 	}
 	var list []ownPack
 	for _, name := range strings.Fields(string(text)) {
@@ -194,37 +191,22 @@ func (s *Store) packObjects(ctx context.Context, objects []plumbing.Hash, at fun
 	}
 }
 
+// packAll packs objects. Bad is the one that could not be read, where that is why it fails.
 func (s *Store) packAll(ctx context.Context, objects []plumbing.Hash, at func(string) error) (name string, bad plumbing.Hash, err error) {
-	f, err := os.CreateTemp(s.packs(), "tmp_pack_")
-	if err != nil {
-		return "", bad, err
-	}
-	defer os.Remove(f.Name()) // gone already where all went well
-	defer f.Close()
-	p, err := newPacker(f, len(objects))
-	if err != nil {
-		return "", bad, err
-	}
-	for _, hash := range objects {
+	sum, err := s.writePack(len(objects), func(i int) (Object, error) {
 		if err := ctx.Err(); err != nil {
-			return "", bad, err
+			return Object{}, err
 		}
-		data, kind, err := s.load(hash)
+		data, kind, err := s.load(objects[i])
 		if err != nil {
-			return "", hash, err
+			bad = objects[i]
 		}
-		if err := p.add(Object{kind: kind, Hash: hash, data: data}); err != nil {
-			return "", bad, err
-		}
-	}
-	sum, err := p.close()
+		return Object{kind: kind, Hash: objects[i], data: data}, err
+	}, func() error { return at("pack written") })
 	if err != nil {
 		return "", bad, err
 	}
-	if err := at("pack written"); err != nil {
-		return "", bad, err
-	}
-	return sum.String(), bad, s.installPack(f, sum, &p.index)
+	return sum.String(), bad, nil
 }
 
 // removePack removes a pack whose objects are in another one. The pack goes first: an index without its pack is cleared

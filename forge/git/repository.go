@@ -192,7 +192,8 @@ func (s *Store) writeMissing(objects []Object) error {
 		return nil
 	}
 	if len(missing) > looseLimit {
-		return s.writePack(missing)
+		_, err := s.writePack(len(missing), func(i int) (Object, error) { return missing[i], nil }, func() error { return nil })
+		return err
 	}
 	dirs := map[string]bool{}
 	var g errgroup.Group
@@ -230,7 +231,7 @@ var deflaters = sync.Pool{New: func() any {
 	return z
 }}
 
-// writeLoose writes a loose Object, synced before it gets its name.
+// writeLoose writes a loose object, synced before it gets its name.
 func (s *Store) writeLoose(name string, o Object) error {
 	var b bytes.Buffer
 	z := deflaters.Get().(*zlib.Writer)

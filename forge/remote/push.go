@@ -41,37 +41,42 @@ func (r *Remote) Push(ctx context.Context, store *git.Store, branch string, old,
 func (r *Remote) MayPush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
+	s, _, err := r.receives(ctx)
+	if err != nil && !errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		return r.failure(ctx, "ask for a push", err)
+	}
+	if s != nil {
+		s.Close()
+	}
+	return nil
+}
+
+// receives begins a push, with what the remote has.
+func (r *Remote) receives(ctx context.Context) (transport.ReceivePackSession, *packp.AdvRefs, error) {
 	ep, err := transport.NewEndpoint(r.url)
 	if err != nil {
-		return r.failure(ctx, "ask for a push", err)
+		return nil, nil, err
 	}
 	s, err := r.client.NewReceivePackSession(ep, r.auth)
 	if err != nil {
-		return r.failure(ctx, "ask for a push", err)
+		return nil, nil, err
 	}
-	defer s.Close()
-	if _, err := s.AdvertisedReferencesContext(ctx); err != nil && !errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		return r.failure(ctx, "ask for a push", err)
+	refs, err := s.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		s.Close()
+		return nil, nil, err
 	}
-	return nil
+	return s, refs, nil
 }
 
 func (r *Remote) send(ctx context.Context, store *git.Store, branch string, old, new plumbing.Hash, known []plumbing.Hash) error {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	ep, err := transport.NewEndpoint(r.url)
-	if err != nil {
-		return r.failure(ctx, "push", err)
-	}
-	s, err := r.client.NewReceivePackSession(ep, r.auth)
+	s, refs, err := r.receives(ctx)
 	if err != nil {
 		return r.failure(ctx, "push", err)
 	}
 	defer s.Close()
-	refs, err := s.AdvertisedReferencesContext(ctx)
-	if err != nil {
-		return r.failure(ctx, "push", err)
-	}
 	name := plumbing.NewBranchReferenceName(branch)
 	switch refs.References[name.String()] {
 	case new:

@@ -319,9 +319,6 @@ func (r *Remote) receive(
 		return r.failure(ctx, "fetch", err)
 	}
 	if len(res.Shallows) > 0 {
-		if shallow == nil {
-			shallow = map[plumbing.Hash]bool{}
-		}
 		for _, h := range res.Shallows {
 			shallow[h] = true
 		}
