@@ -2,9 +2,11 @@ package router_test
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 
 	"docent/actors/thread"
@@ -77,5 +79,59 @@ func BenchmarkRefusal(b *testing.B) {
 			b.Fatal(res, err)
 		}
 		io.Copy(io.Discard, res.Body)
+	}
+}
+
+// BenchmarkPartOnSockets is a part of text for each of many open streams, the client's share included: cpu-µs is the
+// processor time of a part, which a busy machine changes less than its duration.
+func BenchmarkPartOnSockets(b *testing.B) {
+	const streams = 200
+	h := build(b, func(d *router.Deps) { d.Models, d.Log = fakeModels{}, nil })
+	p := h.catalog.projects["acme"]
+	p.Limits.KeyMonth, p.Limits.OrgHour, p.Limits.IPDay = -1, -1, -1
+	h.catalog.projects["acme"] = p
+	logs := h.slow()
+	var readers [streams]*bufio.Reader
+	var all [streams]*stream.Log
+	for i := range streams {
+		conn := h.dial()
+		fmt.Fprint(conn, h.raw("POST", v2, h.assistant, len(ask))+ask)
+		readers[i], all[i] = bufio.NewReader(conn), <-logs
+		res, err := http.ReadResponse(readers[i], nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		readers[i] = bufio.NewReader(res.Body)
+		write(b, all[i], say("begun"))
+		readUntil(b, readers[i], "begun")
+	}
+	cpu := func() float64 {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e3
+	}
+	before := cpu()
+	for b.Loop() {
+		for i := range streams {
+			write(b, all[i], say("a few words more"))
+		}
+		for i := range streams {
+			readUntil(b, readers[i], "a few words more")
+		}
+	}
+	b.ReportMetric((cpu()-before)/float64(b.N*streams), "cpu-µs/part")
+}
+
+func readUntil(b *testing.B, r *bufio.Reader, text string) {
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil && err != io.EOF {
+			b.Fatal(err)
+		}
+		if strings.Contains(line, text) {
+			return
+		}
 	}
 }

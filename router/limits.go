@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -43,13 +44,7 @@ func (s *Server) askUses(x *exchange) []quota.Use {
 
 // limited leaves out the quotas that are switched off.
 func limited(uses []quota.Use) []quota.Use {
-	kept := uses[:0]
-	for _, u := range uses {
-		if u.Limit >= 0 {
-			kept = append(kept, u)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(uses, func(u quota.Use) bool { return u.Limit < 0 })
 }
 
 // reserve takes one use of each quota, and says in the headers what is left of them. give returns the uses when the

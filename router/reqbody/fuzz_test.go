@@ -74,8 +74,8 @@ func tree(n value) any {
 	switch is(n) {
 	case '{':
 		m := map[string]any{}
-		for name, v := range members(n) {
-			m[name] = tree(v)
+		for _, f := range members(n) {
+			m[string(f.name)] = tree(f.value)
 		}
 		return m
 	case '[':

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -12,7 +14,7 @@ import (
 const maxDepth = 100
 
 // A value is one JSON value as it stands in a body that was found valid.
-type value = json.RawMessage
+type value []byte
 
 // parse checks that raw is one JSON value in UTF-8 that is not nested too deep.
 func parse(raw []byte) (value, error) {
@@ -29,10 +31,10 @@ func parse(raw []byte) (value, error) {
 	if depth(raw) > maxDepth {
 		return nil, &SyntaxError{fmt.Sprintf("the body is nested deeper than %d arrays and objects", maxDepth)}
 	}
-	var whole value
-	if err := json.Unmarshal(raw, &whole); err != nil {
+	if !json.Valid(raw) {
+		var whole json.RawMessage
 		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		if err := json.Unmarshal(raw, &whole); errors.As(err, &syntax) {
 			return nil, &SyntaxError{fmt.Sprintf("the body is not valid JSON: %s at byte %d", syntax.Error(), syntax.Offset)}
 		}
 		return nil, &SyntaxError{"the body is not valid JSON"}
@@ -62,13 +64,13 @@ func depth(raw []byte) int {
 
 // The types of values.
 const (
-	none    = byte(0) // there is no value
-	object  = '{'
-	array   = '['
-	text    = '"'
-	number  = '0'
-	boolean = 't'
-	null    = 'n'
+	none     = byte(0) // there is no value
+	braces   = '{'
+	brackets = '['
+	text     = '"'
+	number   = '0'
+	boolean  = 't'
+	null     = 'n'
 )
 
 // is is the type of a value.
@@ -77,7 +79,7 @@ func is(v value) byte {
 		return none
 	}
 	switch c := v[0]; c {
-	case object, array, text, null:
+	case braces, brackets, text, null:
 		return c
 	case 't', 'f':
 		return boolean
@@ -88,9 +90,9 @@ func is(v value) byte {
 // kind is the type of a value in words, for people.
 func kind(v value) string {
 	switch is(v) {
-	case object:
+	case braces:
 		return "an object"
-	case array:
+	case brackets:
 		return "an array"
 	case text:
 		return "a string"
@@ -104,26 +106,137 @@ func kind(v value) string {
 	return "nothing"
 }
 
-// members are those of an object; none for another value.
-func members(v value) (m map[string]value) {
-	if is(v) == object {
-		_ = json.Unmarshal(v, &m) // the body was found valid
+// An object is the members of one, in their order. Like the elements of an array they are windows on the body: what
+// reading it takes in memory does not grow with what it holds beside the fields that are read. (encoding/json with
+// RawMessage checks and copies each level anew: decision 0006.)
+type object []member
+
+type member struct {
+	name  []byte
+	value value
+}
+
+// get is the member of that name, the last one where there are several; none where there is no such member.
+func (o object) get(name string) value {
+	for i := len(o) - 1; i >= 0; i-- {
+		if string(o[i].name) == name {
+			return o[i].value
+		}
 	}
-	return m
+	return nil
+}
+
+// members are those of an object; none for another value.
+func members(v value) (o object) {
+	for name, value := range each(v) {
+		if o == nil {
+			o = make(object, 0, 8)
+		}
+		o = append(o, member{name, value})
+	}
+	return o
+}
+
+// find is the member of that name; none where there is no such member.
+func find(v value, name string) (found value) {
+	for n, value := range each(v) {
+		if string(n) == name {
+			found = value
+		}
+	}
+	return found
+}
+
+// each yields the names and values of an object's members.
+func each(v value) iter.Seq2[[]byte, value] {
+	return func(yield func([]byte, value) bool) {
+		if is(v) != braces {
+			return
+		}
+		for i := space(v, 1); i < len(v) && v[i] == '"'; {
+			end := skip(v, i)
+			name := v[i+1 : end-1]
+			if bytes.IndexByte(name, '\\') >= 0 {
+				name = []byte(word(v[i:end]))
+			}
+			i = space(v, space(v, end)+1) // the colon
+			end = skip(v, i)
+			if !yield(name, v[i:end]) {
+				return
+			}
+			i = space(v, space(v, end)+1) // the comma
+		}
+	}
 }
 
 // elements are those of an array; none for another value.
 func elements(v value) (list []value) {
-	if is(v) == array {
-		_ = json.Unmarshal(v, &list) // the body was found valid
+	if is(v) != brackets {
+		return nil
+	}
+	for i := space(v, 1); i < len(v) && v[i] != ']'; {
+		end := skip(v, i)
+		list = append(list, v[i:end])
+		i = space(v, space(v, end)+1) // the comma
 	}
 	return list
 }
 
 // word is the text of a string; empty for another value.
 func word(v value) (s string) {
-	if is(v) == text {
-		_ = json.Unmarshal(v, &s) // the body was found valid
+	switch {
+	case is(v) != text:
+		return ""
+	case bytes.IndexByte(v, '\\') < 0:
+		return string(v[1 : len(v)-1])
 	}
+	_ = json.Unmarshal(v, &s) // the body was found valid
 	return s
+}
+
+func space(v value, i int) int {
+	for i < len(v) && (v[i] == ' ' || v[i] == '\n' || v[i] == '\t' || v[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skip is where the value that begins at i ends.
+func skip(v value, i int) int {
+	nested, start := 0, i
+	for i < len(v) {
+		switch v[i] {
+		case '"':
+			for i++; i < len(v) && v[i] != '"'; i++ {
+				if v[i] == '\\' {
+					i++
+				}
+			}
+			i++
+		case '{', '[':
+			nested++
+			i++
+			continue
+		case '}', ']':
+			if nested == 0 {
+				return i // the end of a number or word, just before its container's
+			}
+			nested--
+			i++
+		case ',', ':', ' ', '\n', '\t', '\r':
+			if nested == 0 && i > start {
+				return i
+			}
+			i++
+			continue
+		default:
+			for i < len(v) && strings.IndexByte(",:]} \n\t\r", v[i]) < 0 {
+				i++
+			}
+		}
+		if nested == 0 {
+			return i
+		}
+	}
+	return min(i, len(v))
 }

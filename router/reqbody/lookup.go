@@ -15,11 +15,11 @@ func DecodeSearch(raw []byte) (q search.Query, err error) {
 		return q, err
 	}
 	return search.Query{
-		Text:        ps.required("query", m["query"], length{min: 1, max: 1000, trim: true, lines: true}),
-		Limit:       ps.whole("pageSize", m["pageSize"], 1, 50, 10),
-		Threshold:   ps.fraction("scoreThreshold", m["scoreThreshold"], 0, 1),
-		Filter:      ps.filter("filter", m["filter"]),
-		CurrentPath: ps.nullable("currentPath", m["currentPath"], length{max: maxPath}),
+		Text:        ps.required("query", m.get("query"), length{min: 1, max: 1000, trim: true, lines: true}),
+		Limit:       ps.whole("pageSize", m.get("pageSize"), 1, 50, 10),
+		Threshold:   ps.fraction("scoreThreshold", m.get("scoreThreshold"), 0, 1),
+		Filter:      ps.filter("filter", m.get("filter")),
+		CurrentPath: ps.nullable("currentPath", m.get("currentPath"), length{max: maxPath}),
 		Box:         true,
 	}, ps.Err()
 }
@@ -37,8 +37,8 @@ func DecodePage(raw []byte) (p Page, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.Path = ps.required("path", m["path"], length{min: 1, max: 1000, trim: true})
-	p.Groups = ps.strings("groups", m["groups"], 100, length{min: 1, max: maxName})
+	p.Path = ps.required("path", m.get("path"), length{min: 1, max: 1000, trim: true})
+	p.Groups = ps.strings("groups", m.get("groups"), 100, length{min: 1, max: maxName})
 	return p, ps.Err()
 }
 
@@ -59,11 +59,11 @@ func DecodeVerdict(raw []byte) (v Verdict, err error) {
 	if err != nil {
 		return v, err
 	}
-	v.Thread = ps.required("threadId", m["threadId"], length{min: 1, max: MaxID})
-	v.Message = ps.required("messageId", m["messageId"], length{min: 1, max: MaxID})
-	v.Rating = api.Rating(ps.enum("rating", m["rating"], string(api.RatedUp), string(api.RatedDown)))
-	v.Comment = ps.nullable("comment", m["comment"], length{max: maxComment, trim: true, lines: true})
-	v.Caller = ps.nullable("fp", m["fp"], length{max: maxCaller})
-	v.ThreadKey = ps.nullable("threadKey", m["threadKey"], length{max: MaxID})
+	v.Thread = ps.required("threadId", m.get("threadId"), length{min: 1, max: MaxID})
+	v.Message = ps.required("messageId", m.get("messageId"), length{min: 1, max: MaxID})
+	v.Rating = api.Rating(ps.enum("rating", m.get("rating"), string(api.RatedUp), string(api.RatedDown)))
+	v.Comment = ps.nullable("comment", m.get("comment"), length{max: maxComment, trim: true, lines: true})
+	v.Caller = ps.nullable("fp", m.get("fp"), length{max: maxCaller})
+	v.ThreadKey = ps.nullable("threadKey", m.get("threadKey"), length{max: MaxID})
 	return v, ps.Err()
 }

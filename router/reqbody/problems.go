@@ -34,9 +34,9 @@ func (p *Problems) Err() error {
 }
 
 // body is the members of a body, which must be a JSON object.
-func (p *Problems) body(raw []byte) (map[string]value, error) {
+func (p *Problems) body(raw []byte) (object, error) {
 	v, err := parse(raw)
-	if err == nil && is(v) != object {
+	if err == nil && is(v) != braces {
 		p.Add("body", "must be a JSON object, not %s", kind(v))
 		err = p.Err()
 	}
@@ -155,7 +155,7 @@ func (p *Problems) strings(field string, v value, most int, l length) []string {
 	switch is(v) {
 	case none, null:
 		return nil
-	case array:
+	case brackets:
 	default:
 		p.Add(field, "must be an array of strings, not %s", kind(v))
 		return nil

@@ -39,11 +39,11 @@ func DecodePrompt(raw []byte, create bool) (p Prompt, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.Prompt = ps.required("prompt", m["prompt"], length{min: 1, max: maxPrompt, trim: true, lines: true})
+	p.Prompt = ps.required("prompt", m.get("prompt"), length{min: 1, max: maxPrompt, trim: true, lines: true})
 	if create {
-		p.Model = ps.nullable("model", m["model"], length{min: 1, max: 200})
-		p.Draft = ps.boolean("asDraft", m["asDraft"])
-		p.DryRun = ps.boolean("dryRun", m["dryRun"])
+		p.Model = ps.nullable("model", m.get("model"), length{min: 1, max: 200})
+		p.Draft = ps.boolean("asDraft", m.get("asDraft"))
+		p.DryRun = ps.boolean("dryRun", m.get("dryRun"))
 	}
 	return p, ps.Err()
 }
@@ -56,13 +56,13 @@ func DecodeSession(raw []byte) (p Prompt, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.Prompt = ps.instruction(m["messages"])
-	if p.Branch = ps.nullable("branch", m["branch"], length{min: 1, max: 200}); p.Branch != "" &&
+	p.Prompt = ps.instruction(m.get("messages"))
+	if p.Branch = ps.nullable("branch", m.get("branch"), length{min: 1, max: 200}); p.Branch != "" &&
 		!api.ValidBranch(p.Branch) {
 		ps.Add("branch", "must be a name that a git branch can have")
 	}
-	p.Model = ps.nullable("model", m["model"], length{min: 1, max: 200})
-	switch draft := m["asDraft"]; is(draft) {
+	p.Model = ps.nullable("model", m.get("model"), length{min: 1, max: 200})
+	switch draft := m.get("asDraft"); is(draft) {
 	case null:
 	case text:
 		said := word(draft)
@@ -77,7 +77,7 @@ func DecodeSession(raw []byte) (p Prompt, err error) {
 
 // instruction joins the words of a conversation that tell the agent what to do.
 func (p *Problems) instruction(messages value) string {
-	if is(messages) != array {
+	if is(messages) != brackets {
 		p.Add("messages", "is required: send an array of at least one message")
 		return ""
 	}
@@ -89,18 +89,18 @@ func (p *Problems) instruction(messages value) string {
 			p.Add("messages", "must have at most %d messages", maxSessionMessages)
 			break
 		}
-		if is(message) != object {
+		if is(message) != braces {
 			p.Add(at, "must be an object, not %s", kind(message))
 			continue
 		}
 		m := members(message)
-		who := p.required(at+".role", m["role"], length{min: 1, max: 20})
+		who := p.required(at+".role", m.get("role"), length{min: 1, max: 20})
 		l := length{max: maxPrompt, trim: true, lines: true}
 		if who == "assistant" { // what it said is no instruction
-			p.nullable(at+".content", m["content"], l)
+			p.nullable(at+".content", m.get("content"), l)
 			continue
 		}
-		said := p.required(at+".content", m["content"], l)
+		said := p.required(at+".content", m.get("content"), l)
 		switch who {
 		case "system", "user":
 			if said != "" {

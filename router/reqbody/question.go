@@ -45,17 +45,17 @@ func DecodeQuestion(raw []byte, form stream.Form) (q Question, err error) {
 		return q, err
 	}
 	id := length{max: MaxID}
-	q.Caller = ps.required("fp", m["fp"], length{min: 1, max: maxCaller})
-	q.Thread = ps.nullable("threadId", m["threadId"], id)
-	q.ThreadKey = ps.nullable("threadKey", m["threadKey"], id)
-	q.Chat = ps.nullable("id", m["id"], id)
-	q.Regenerate = strings.HasPrefix(ps.nullable("trigger", m["trigger"], id), "regenerate-")
-	q.Instead = ps.nullable("messageId", m["messageId"], id)
-	q.Query.Limit = ps.whole("retrievalPageSize", m["retrievalPageSize"], 1, 50, 5)
-	q.Query.Filter = ps.filter("filter", m["filter"])
-	q.Query.CurrentPath = ps.nullable("currentPath", m["currentPath"], length{max: maxPath})
-	q.Context = ps.snippets("context", m["context"])
-	q.Message, q.Text = ps.messages("messages", m["messages"], form)
+	q.Caller = ps.required("fp", m.get("fp"), length{min: 1, max: maxCaller})
+	q.Thread = ps.nullable("threadId", m.get("threadId"), id)
+	q.ThreadKey = ps.nullable("threadKey", m.get("threadKey"), id)
+	q.Chat = ps.nullable("id", m.get("id"), id)
+	q.Regenerate = strings.HasPrefix(ps.nullable("trigger", m.get("trigger"), id), "regenerate-")
+	q.Instead = ps.nullable("messageId", m.get("messageId"), id)
+	q.Query.Limit = ps.whole("retrievalPageSize", m.get("retrievalPageSize"), 1, 50, 5)
+	q.Query.Filter = ps.filter("filter", m.get("filter"))
+	q.Query.CurrentPath = ps.nullable("currentPath", m.get("currentPath"), length{max: maxPath})
+	q.Context = ps.snippets("context", m.get("context"))
+	q.Message, q.Text = ps.messages("messages", m.get("messages"), form)
 	return q, ps.Err()
 }
 
@@ -64,16 +64,16 @@ func (p *Problems) filter(field string, v value) (f search.Filter) {
 	switch is(v) {
 	case none, null:
 		return f
-	case object:
+	case braces:
 	default:
 		p.Add(field, "must be an object or null, not %s", kind(v))
 		return f
 	}
 	m := members(v)
-	f.Version = p.nullable(field+".version", m["version"], length{max: maxName})
-	f.Language = p.nullable(field+".language", m["language"], length{max: maxName})
-	f.Tag = p.nullable(field+".tag", m["tag"], length{max: maxName})
-	f.Groups = p.strings(field+".groups", m["groups"], 100, length{min: 1, max: maxName})
+	f.Version = p.nullable(field+".version", m.get("version"), length{max: maxName})
+	f.Language = p.nullable(field+".language", m.get("language"), length{max: maxName})
+	f.Tag = p.nullable(field+".tag", m.get("tag"), length{max: maxName})
+	f.Groups = p.strings(field+".groups", m.get("groups"), 100, length{min: 1, max: maxName})
 	return f
 }
 
@@ -82,7 +82,7 @@ func (p *Problems) snippets(field string, v value) (list []model.Snippet) {
 	switch is(v) {
 	case none, null:
 		return nil
-	case array:
+	case brackets:
 	default:
 		p.Add(field, "must be an array, not %s", kind(v))
 		return nil
@@ -94,17 +94,17 @@ func (p *Problems) snippets(field string, v value) (list []model.Snippet) {
 			break
 		}
 		at := field + "[" + strconv.Itoa(i) + "]"
-		if is(entry) != object {
+		if is(entry) != braces {
 			p.Add(at, "must be an object with type and value, not %s", kind(entry))
 			continue
 		}
 		m := members(entry)
 		s := model.Snippet{
-			Kind: p.enum(at+".type", m["type"], "code", "textSelection"),
-			Text: p.required(at+".value", m["value"], length{min: 1, max: maxSnippet, lines: true}),
-			Path: p.nullable(at+".path", m["path"], length{max: 1000}),
+			Kind: p.enum(at+".type", m.get("type"), "code", "textSelection"),
+			Text: p.required(at+".value", m.get("value"), length{min: 1, max: maxSnippet, lines: true}),
+			Path: p.nullable(at+".path", m.get("path"), length{max: 1000}),
 		}
-		p.nullable(at+".elementId", m["elementId"], length{max: 1000})
+		p.nullable(at+".elementId", m.get("elementId"), length{max: 1000})
 		list = append(list, s)
 		size += len(s.Text)
 	}
@@ -122,7 +122,7 @@ func (p *Problems) messages(field string, v value, form stream.Form) (id, questi
 	case none:
 		p.Add(field, "is required: send an array of at least one message, the last from the user")
 		return "", ""
-	case array:
+	case brackets:
 	default:
 		p.Add(field, "must be an array of messages, not %s", kind(v))
 		return "", ""
@@ -137,18 +137,18 @@ func (p *Problems) messages(field string, v value, form stream.Form) (id, questi
 	}
 	for i, message := range list {
 		at := field + "[" + strconv.Itoa(i) + "]"
-		if is(message) != object {
+		if is(message) != braces {
 			p.Add(at, "must be an object with role and text, not %s", kind(message))
 			continue
 		}
 		m, last := members(message), i == len(list)-1
-		who := p.enum(at+".role", m["role"], roles...)
+		who := p.enum(at+".role", m.get("role"), roles...)
 		if last && who != "" && who != "user" {
 			p.Add(at+".role", "must be user: the last message is the question")
 		}
-		said := p.text(at, m["parts"], m["content"], last)
+		said := p.text(at, m.get("parts"), m.get("content"), last)
 		if last {
-			id, question = p.nullable(at+".id", m["id"], length{max: MaxID}), said
+			id, question = p.nullable(at+".id", m.get("id"), length{max: MaxID}), said
 		}
 	}
 	return id, question
@@ -163,7 +163,7 @@ func (p *Problems) text(at string, parts, content value, last bool) string {
 	field := at + ".content"
 	switch is(parts) {
 	case none, null:
-	case array:
+	case brackets:
 		field = at + ".parts"
 		texts = p.parts(field, parts)
 	default:
@@ -175,7 +175,7 @@ func (p *Problems) text(at string, parts, content value, last bool) string {
 		if last && len(texts) == 0 {
 			texts = []string{word(content)}
 		}
-	case array:
+	case brackets:
 		if !last || len(texts) == 0 {
 			texts = p.parts(at+".content", content)
 		}
@@ -201,23 +201,23 @@ func (p *Problems) text(at string, parts, content value, last bool) string {
 func (p *Problems) parts(field string, list value) (texts []string) {
 	for i, part := range elements(list) {
 		at := field + "[" + strconv.Itoa(i) + "]"
-		if is(part) != object {
+		if is(part) != braces {
 			p.Add(at, "must be an object, not %s", kind(part))
 			continue
 		}
-		m := members(part)
-		if is(m["type"]) != text {
-			p.Add(at+".type", "must be a string that says what the part is, not %s", kind(m["type"]))
+		said := find(part, "type")
+		if is(said) != text {
+			p.Add(at+".type", "must be a string that says what the part is, not %s", kind(said))
 			continue
 		}
-		if word(m["type"]) != "text" {
+		if word(said) != "text" {
 			continue
 		}
-		if is(m["text"]) != text {
-			p.Add(at+".text", "must be a string, not %s", kind(m["text"]))
+		if said = find(part, "text"); is(said) != text {
+			p.Add(at+".text", "must be a string, not %s", kind(said))
 			continue
 		}
-		if s := word(m["text"]); s != "" {
+		if s := word(said); s != "" {
 			texts = append(texts, s)
 		}
 	}
