@@ -204,7 +204,7 @@ func (c *Catalog) Totals(ctx context.Context, q AnalyticsQuery) (QuestionTotals,
 	return t, c.fail("count questions", err)
 }
 
-// Callers lists who has asked in a project, most questions first.
+// Callers lists the callers that have asked in a project, those with most questions first.
 func (c *Catalog) Callers(ctx context.Context, q AnalyticsQuery) ([]CallerCount, string, error) {
 	after, err := c.begin(ctx, q)
 	if err != nil {

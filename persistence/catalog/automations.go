@@ -110,7 +110,7 @@ func (c *Catalog) Automations(ctx context.Context, project api.ProjectID) ([]api
 	return list[api.Automation, automationRow](ctx, c, q, "automations")
 }
 
-// Automation finds one; api.ErrNotFound where there is none.
+// Automation finds one, or fails with api.ErrNotFound.
 func (c *Catalog) Automation(ctx context.Context, id api.AutomationID) (api.Automation, error) {
 	if !askable(string(id)) {
 		return api.Automation{}, noAutomation(id)

@@ -1,5 +1,5 @@
 // Package catalog keeps what is asked across actors, in SQL through bun (SQLite, or PostgreSQL): organizations,
-// projects, keys, pull requests of the built-in host, automations, runs that read documentation anew, what was searched
+// projects, keys, pull requests of the built-in host, automations, updates of documentation, what was searched
 // for, and listings of jobs and of answered questions, which are copies that the journal can rebuild.
 package catalog
 
@@ -50,7 +50,7 @@ type Catalog struct {
 	name  string  // for errors and logs; holds no password
 	path  string  // of the SQLite file; empty for PostgreSQL
 	read  *bun.DB // any number of connections; the same as write on PostgreSQL
-	write *bun.DB // one connection on SQLite: whoever used it inside a transaction would wait for himself
+	write *bun.DB // one connection on SQLite: a second use inside a transaction would wait for the first
 	log   *slog.Logger
 	now   func() time.Time
 
@@ -172,7 +172,7 @@ type settingRow struct {
 }
 
 // Secret is the installation's random secret of that name: 32 bytes, made on first use and the same ever after. A
-// damaged one is made anew: what it has signed is worth nothing then, and whoever was signed in signs in again.
+// damaged one is replaced: what it has signed is no longer valid, and users sign in again.
 func (c *Catalog) Secret(ctx context.Context, name string) ([]byte, error) {
 	row := settingRow{Name: "secret/" + name}
 	err := c.read.NewSelect().Model(&row).WherePK().Scan(ctx)

@@ -21,8 +21,8 @@ type JobQuery struct {
 	Before   api.JobID     // older than this one; a cursor
 	Skip     int
 	Limit    int // all where zero
-	// MinPos waits, for a short time, until the listing reflects the journal up to this position: who has created a
-	// job finds it. Newest waits for all that the journal holds.
+	// MinPos waits, for a short time, until the listing reflects the journal up to this position: so a caller finds the
+	// job that it has just created. Newest waits for all that the journal holds.
 	MinPos uint64
 }
 

@@ -101,7 +101,7 @@ func (c *Catalog) AddKey(ctx context.Context, k api.Key, hash [32]byte) (api.Key
 	return k, nil
 }
 
-// KeyByHash finds a key by the hash of its secret; api.ErrNotFound where there is none. Revoked and expired keys are
+// KeyByHash finds a key by the hash of its secret, or fails with api.ErrNotFound. Revoked and expired keys are
 // found. The key's lists are shared with other callers: they may be read only. LastUsed may be a little old.
 func (c *Catalog) KeyByHash(ctx context.Context, hash [32]byte) (api.Key, error) {
 	return c.keys.get(ctx, hash)

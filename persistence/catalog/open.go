@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"docent/backoff"
 	"embed"
 	"errors"
 	"fmt"
@@ -71,10 +72,7 @@ func (c *Catalog) openSQLite(ctx context.Context, path string, o Options) error 
 		if !isBusy(err) || time.Now().After(deadline) || ctx.Err() != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(20 * time.Millisecond):
-		}
+		_ = backoff.Sleep(ctx, 20*time.Millisecond)
 	}
 }
 

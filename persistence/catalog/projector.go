@@ -28,7 +28,8 @@ const (
 type Source interface {
 	// Position is the position of the last event on disk.
 	Position() uint64
-	// Trimmed is the highest position whose event was removed from the log: who has not come so far must begin anew.
+	// Trimmed is the highest position whose event was removed from the log: a listing that has not come so far must begin
+	// from the start.
 	Trimmed() uint64
 	// Since yields, in the order of positions, the streams that changed after pos, removed ones included.
 	Since(pos uint64, yield func(pos uint64, stream string) bool) error
@@ -144,7 +145,7 @@ func (p *Projector) Run(ctx context.Context) {
 		p.rest(ctx, began.Add(p.gap))
 		failures = 0
 		if p.awaited() {
-			continue // whoever has come since the step, of which no change may be told
+			continue // somebody has come since the step, and there may be no change to wake us
 		}
 		select {
 		case <-ctx.Done():
@@ -227,9 +228,9 @@ func (p *Projector) drop(ctx context.Context) error {
 	})
 }
 
-// Rebuild makes every row of the listing anew from the journal, and removes those of streams that are no more. Run need
-// not be running; where it is, the listing follows the journal all the while. Each row is there at any time, as it was
-// or as it should be: listings are complete also meanwhile, and where this breaks off.
+// Rebuild makes every row of the listing again from the journal, and removes those of streams that no longer exist. Run
+// need not be running; where it is, the listing follows the journal all the while. Each row is there at any time, as it
+// was or as it should be: listings are complete also meanwhile, and where this breaks off.
 func (p *Projector) Rebuild(ctx context.Context) error {
 	if err := p.rebuild(ctx); err != nil {
 		return fmt.Errorf("rebuild %s: %w", p.title, err)
@@ -290,7 +291,7 @@ func (p *Projector) rebuild(ctx context.Context) error {
 	return catchUp()
 }
 
-// renew makes the rows of streams anew, also those that seem to be newer than what the journal has.
+// renew makes the rows of streams again, also those that seem to be newer than what the journal has.
 func (p *Projector) renew(ctx context.Context, streams []string) error {
 	if len(streams) == 0 {
 		return nil
@@ -311,7 +312,7 @@ func (p *Projector) renew(ctx context.Context, streams []string) error {
 
 // advance reads which streams changed, loads their rows, and writes them batch by batch, each with the position
 // reached. Where nobody waits, it does so evenly over the time given: what thousands of questions a second leave to be
-// listed would otherwise take all processors for half a second, once a second, and whoever asks meanwhile would wait.
+// listed would otherwise take all processors for half a second, once a second, and requests would wait meanwhile.
 func (p *Projector) advance(ctx context.Context, over time.Duration) error {
 	from, last, end := p.position(), p.position(), p.source.Position()
 	began := time.Now()

@@ -138,7 +138,7 @@ func (c *Catalog) RemoveProject(ctx context.Context, id api.ProjectID) error {
 	return nil
 }
 
-// Project finds a project by its id; api.ErrNotFound where there is none.
+// Project finds a project by its id, or fails with api.ErrNotFound.
 func (c *Catalog) Project(ctx context.Context, id api.ProjectID) (api.Project, error) {
 	p, err := c.projects.get(ctx, id)
 	if errors.Is(err, api.ErrNotFound) {
@@ -147,7 +147,7 @@ func (c *Catalog) Project(ctx context.Context, id api.ProjectID) (api.Project, e
 	return p, err
 }
 
-// ProjectByDomain finds the project that a domain belongs to; api.ErrNotFound where there is none.
+// ProjectByDomain finds the project that a domain belongs to, or fails with api.ErrNotFound.
 func (c *Catalog) ProjectByDomain(ctx context.Context, domain string) (api.Project, error) {
 	p, err := c.domains.get(ctx, strings.ToLower(domain))
 	if errors.Is(err, api.ErrNotFound) {

@@ -80,7 +80,7 @@ func (c *Catalog) AddPull(ctx context.Context, p api.PullRequest) (api.PullReque
 
 	var open api.PullRequest
 	err := c.change(ctx, "open a pull request", func(ctx context.Context, tx bun.Tx) error {
-		// The counter's row is the lock: whoever opens another one in this project waits here, and sees this one after.
+		// The counter's row is the lock: another pull request in this project waits here, and sees this one afterwards.
 		var err error
 		if p.Number, err = next(ctx, tx, "pulls/"+string(p.Project)); err != nil {
 			return err
@@ -172,7 +172,7 @@ func (c *Catalog) UpdatePull(ctx context.Context, p api.PullRequest) (api.PullRe
 	return p, nil
 }
 
-// Pull finds a pull request by its id; api.ErrNotFound where there is none.
+// Pull finds a pull request by its id, or fails with api.ErrNotFound.
 func (c *Catalog) Pull(ctx context.Context, id string) (api.PullRequest, error) {
 	if !askable(id) {
 		return api.PullRequest{}, fmt.Errorf("pull request %q: %w", id, api.ErrNotFound)
@@ -180,12 +180,12 @@ func (c *Catalog) Pull(ctx context.Context, id string) (api.PullRequest, error) 
 	return c.onePull(ctx, c.read.NewSelect().Where("id = ?", id))
 }
 
-// FindPull finds the open pull request of a branch; api.ErrNotFound where there is none.
+// FindPull finds the open pull request of a branch, or fails with api.ErrNotFound.
 func (c *Catalog) FindPull(ctx context.Context, project api.ProjectID, head string) (api.PullRequest, error) {
 	return c.onePull(ctx, ofBranch(c.read, project, head).Where("state = ?", api.PullOpen))
 }
 
-// LatestPull finds the newest pull request of a branch in whatever state; api.ErrNotFound where there is none.
+// LatestPull finds the newest pull request of a branch in whatever state, or fails with api.ErrNotFound.
 func (c *Catalog) LatestPull(ctx context.Context, project api.ProjectID, head string) (api.PullRequest, error) {
 	return c.onePull(ctx, ofBranch(c.read, project, head).Order("number DESC").Limit(1))
 }

@@ -22,7 +22,7 @@ type rowOf[T, R any] interface {
 	value() (T, error) // fails where the row is damaged; what has a column of its own comes from there
 }
 
-// one reads the row that q selects; api.ErrNotFound where there is none.
+// one reads the row that q selects, or fails with api.ErrNotFound.
 func one[T, R any, P rowOf[T, R]](ctx context.Context, c *Catalog, q *bun.SelectQuery, what string) (T, error) {
 	var row R
 	var none T

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// searchPause ends a search: who goes on typing within it is still at the same one.
+	// searchPause ends a search: more typing within it belongs to the same search.
 	searchPause = 3 * time.Second
 	// searchWait is how often what has ended is written.
 	searchWait = 5 * time.Second

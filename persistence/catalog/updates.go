@@ -97,7 +97,7 @@ func (c *Catalog) SaveUpdate(ctx context.Context, u api.Update) error {
 	})
 }
 
-// Update finds a run; api.ErrNotFound where there is none.
+// Update finds a run, or fails with api.ErrNotFound.
 func (c *Catalog) Update(ctx context.Context, id api.UpdateID) (api.Update, error) {
 	if !askable(string(id)) {
 		return api.Update{}, fmt.Errorf("update %q: %w", id, api.ErrNotFound)
@@ -105,7 +105,7 @@ func (c *Catalog) Update(ctx context.Context, id api.UpdateID) (api.Update, erro
 	return c.oneUpdate(ctx, c.read.NewSelect().Where("id = ?", id))
 }
 
-// LastUpdate is the newest run of a project that was a success; api.ErrNotFound where there is none.
+// LastUpdate is the newest run of a project that was a success, or fails with api.ErrNotFound.
 func (c *Catalog) LastUpdate(ctx context.Context, project api.ProjectID) (api.Update, error) {
 	return c.oneUpdate(ctx, c.read.NewSelect().Where("project_id = ?", project).Where("status = ?", api.UpdateSuccess).
 		Order("id DESC").Limit(1))

@@ -40,8 +40,8 @@ type commitGroup struct {
 	reqs  []*appendRequest
 	ops   []*operation
 	bytes int
-	// Who was woken by the last commit may append again at once. So many appends have come when all of them have; there is
-	// nobody to wait for where it is 0.
+	// awaited is how many appends there will be once every writer that the last commit woke has appended again; 0 where
+	// there is nobody to wait for.
 	awaited int
 	waited  time.Duration // for them, so far
 }
@@ -84,9 +84,9 @@ func (j *Journal) commitLoop() {
 	j.finish()
 }
 
-// gather gives those that were woken a moment: who appends again at once then shares one sync with those that came
-// during the last one, in place of waiting for the sync after it. It says whether somebody came. It ends when nobody
-// has for a while that is short beside a sync, and only where others were woken: a lone writer never waits.
+// gather gives those that were woken a moment: a writer that appends again at once then shares one sync with those that
+// came during the last one, in place of waiting for the sync after it. It says whether somebody came. It ends when
+// nobody has for a while that is short beside a sync, and only where others were woken: a lone writer never waits.
 func (j *Journal) gather(g *commitGroup) bool {
 	const still, most = 20 * time.Microsecond, 200 * time.Microsecond
 	if len(g.reqs) >= g.awaited || g.waited > most {

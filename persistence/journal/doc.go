@@ -1,6 +1,9 @@
 // Package journal keeps what each actor knows of itself, in one bbolt file: a stream of events and a snapshot for each
 // actor, with the quota counts and idempotency keys that belong to the events. An append that returned without an error
 // is on disk.
+//
+// The package has some 4,400 lines: loading, committing, checking and repairing know the same records and the same
+// index, so packages of their own would export all of it to each other.
 package journal
 
 import (
@@ -40,8 +43,8 @@ type Append struct {
 	Urgency Urgency
 }
 
-// An Urgency says how soon an append has to be on disk. A commit costs much beside what it writes, so whoever can wait
-// for a few milliseconds shares one.
+// An Urgency says how soon an append has to be on disk. A commit costs much beside what it writes, so appends that can
+// wait for a few milliseconds share one.
 type Urgency uint8
 
 const (
@@ -63,7 +66,7 @@ type Claim struct {
 	Owner   string    // the stream that answers for the key
 	Ref     string    // what within the stream, for instance the id of a follow-up
 	Expires time.Time // after which the key may be used anew
-	// Replaces takes the key over from whoever holds it: for a key that names the newest of something. It is not stored.
+	// Replaces takes the key over from its holder: for a key that names the newest of something. It is not stored.
 	Replaces bool
 }
 

@@ -127,7 +127,11 @@ func TestNothingAcknowledgedIsLostWhenTheDiskFails(t *testing.T) {
 		for _, length := range []int{1, 5} {
 			t.Run(fmt.Sprintf("%s/%d", kind.name, length), func(t *testing.T) {
 				t.Parallel()
-				for at := 1; ; at += (length + 1) / 2 {
+				step := (length + 1) / 2
+				if testing.Short() {
+					step = 7
+				}
+				for at := 1; ; at += step {
 					fault := func(j *Journal) func() bool {
 						disk := newFaultyDisk(t, j)
 						if kind.grow {

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,12 +169,8 @@ func Open(path string, o Options) (_ *Journal, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.LockTimeout <= 0 {
-		o.LockTimeout = defaultLockTimeout
-	}
-	if o.CheckpointEvery <= 0 {
-		o.CheckpointEvery = 2 * time.Second
-	}
+	o.LockTimeout = cmp.Or(o.LockTimeout, defaultLockTimeout)
+	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, 2*time.Second)
 	if o.OpenFile == nil {
 		o.OpenFile = os.OpenFile
 	}

@@ -120,7 +120,7 @@ func (j *Journal) loadMeta(tx *bbolt.Tx, entries map[string]uint64) (err error) 
 	return nil
 }
 
-// loadPending reads which streams call for work. Asking a stream in vain does no harm.
+// loadPending reads which streams call for work. Waking a stream for nothing does no harm.
 func (j *Journal) loadPending(tx *bbolt.Tx) {
 	damaged := false
 	for k, v := range all(tx.Bucket(bucketPending)) {

@@ -320,7 +320,7 @@ func (r *repair) pending() error {
 		if _, had := c.lasts[string(k)]; had { // it was taken out
 			continue
 		}
-		if c.buckets[nSnapshots].Get(k) != nil || c.j.tails[string(k)] != nil { // asking a stream in vain does no harm
+		if c.buckets[nSnapshots].Get(k) != nil || c.j.tails[string(k)] != nil { // waking a stream for nothing does no harm
 			if err := c.add(nPending, k, encodePending(k)); err != nil {
 				return err
 			}

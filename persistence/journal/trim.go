@@ -46,7 +46,7 @@ func (j *Journal) Snapshot(stream string, seq uint64, state []byte) {
 }
 
 // checkpoint writes some of the snapshots of this round. Where they come faster than that works them off, it writes as
-// many as the group has appends: who appends waits for them, but the queue does not run over.
+// many as the group has appends: writers wait for them, but the queue does not run over.
 func (c *commit) checkpoint() error {
 	most, mostBytes, size := groupSnapshots, groupSnapBytes, 0
 	c.j.snapMu.Lock()
