@@ -147,6 +147,16 @@ func writeAt(file *os.File, text []byte) error {
 // Close gives the directory back. A process that dies gives it back too.
 func (d *Dir) Close() error { return d.lock.Close() }
 
+// OpenUsed is Open for a directory that docent has worked with: it makes none.
+func OpenUsed(path, command string, patience time.Duration) (*Dir, error) {
+	if ok, err := Used(path); err != nil {
+		return nil, Unwritable(path, err)
+	} else if !ok {
+		return nil, Missing(path)
+	}
+	return Open(path, command, patience)
+}
+
 // File is the path of one file or folder in the directory.
 func (d *Dir) File(name string) string { return filepath.Join(d.Path, name) }
 

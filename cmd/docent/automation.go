@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -116,14 +117,7 @@ func newAutomationCommand() *cobra.Command {
 			if err := required(cmd, "project", "prompt"); err != nil {
 				return err
 			}
-			if err := o.run(cmd, opAutomationAdd, a, &a); err != nil {
-				return err
-			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), a)
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", a.ID, automationState(a))
-			return nil
+			return show(o, cmd, opAutomationAdd, a, printAutomation)
 		},
 	}
 	flags := add.Flags()
@@ -142,11 +136,9 @@ func newAutomationCommand() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Short: "List the automations: their state and when they run next", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var all []api.Automation
-			if err := o.run(cmd, opAutomationList, automationParams{Project: api.ProjectID(project)}, &all); err != nil {
-				return err
-			}
-			return printRows(cmd.OutOrStdout(), o.json, all, "ID\tPROJECT\tNAME\tWHEN\tNEXT\tLAST\tJOB", func(a api.Automation) string {
+			const head = "ID\tPROJECT\tNAME\tWHEN\tNEXT\tLAST\tJOB"
+			params := automationParams{Project: api.ProjectID(project)}
+			return showRows(o, cmd, opAutomationList, params, head, func(a api.Automation) string {
 				next, last := "on a push", "never"
 				if a.Next != nil {
 					next = shownTime(*a.Next)
@@ -172,20 +164,17 @@ func newAutomationCommand() *cobra.Command {
 	run := &cobra.Command{
 		Use: "run NAME|ID", Short: "Run an automation now, or when the server starts; it counts as one of the day's runs", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var a api.Automation
-			if err := o.run(cmd, opAutomationRun, automationParams{Project: api.ProjectID(project), ID: args[0]}, &a); err != nil {
-				return err
-			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), a)
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", a.ID, automationState(a))
-			return nil
+			return show(o, cmd, opAutomationRun, automationParams{Project: api.ProjectID(project), ID: args[0]}, printAutomation)
 		},
 	}
 	run.Flags().StringVar(&project, "project", "", "project, where several have one of that name")
 	cmd.AddCommand(add, list, remove, run)
 	return cmd
+}
+
+func printAutomation(w io.Writer, a api.Automation) error {
+	_, err := fmt.Fprintf(w, "%s  %s\n", a.ID, automationState(a))
+	return err
 }
 
 // automationWhen is what starts an automation, in words.

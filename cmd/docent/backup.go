@@ -90,20 +90,12 @@ func newBackupCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var r backup.Report
-			if err := o.run(cmd, opBackup, backupParams{dir}, &r); err != nil {
+			return show(o, cmd, opBackup, backupParams{dir}, func(w io.Writer, r backup.Report) error {
+				fmt.Fprintf(w, "%s: journal up to position %d (%d bytes), catalogue (%d bytes), %d repositories (%d files)\n",
+					dir, r.Position, r.JournalBytes, r.CatalogBytes, r.Repositories, r.Files)
+				_, err := fmt.Fprintln(w, strings.Join(r.Notes, "\n"))
 				return err
-			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), r)
-			}
-			out := cmd.OutOrStdout()
-			fmt.Fprintf(out, "%s: journal up to position %d (%d bytes), catalogue (%d bytes), %d repositories (%d files)\n",
-				dir, r.Position, r.JournalBytes, r.CatalogBytes, r.Repositories, r.Files)
-			for _, note := range r.Notes {
-				fmt.Fprintln(out, note)
-			}
-			return nil
+			})
 		},
 	}
 	operatorFlags(cmd, o)

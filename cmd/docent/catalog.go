@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -130,15 +131,10 @@ func newCatalogCommand() *cobra.Command {
 	}, &cobra.Command{
 		Use: "rebuild", Short: "Make the listings anew from the journal; the server may run", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var r catalogRebuilt
-			if err := o.run(cmd, opCatalogRebuild, nil, &r); err != nil {
+			return show(o, cmd, opCatalogRebuild, nil, func(w io.Writer, r catalogRebuilt) error {
+				_, err := fmt.Fprintf(w, "the listings were made anew up to position %d of the journal, in %.1f s\n", r.Position, r.Seconds)
 				return err
-			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), r)
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "the listings were made anew up to position %d of the journal, in %.1f s\n", r.Position, r.Seconds)
-			return err
+			})
 		},
 	})
 	return cmd

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -27,16 +28,11 @@ func newIndexCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "index PROJECT", Short: "Read a project's documentation again now and index what changed",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var report search.Report
-			if err := o.run(cmd, opIndex, projectParams{ID: api.ProjectID(project)}, &report); err != nil {
+			return show(o, cmd, opIndex, projectParams{ID: api.ProjectID(project)}, func(w io.Writer, r search.Report) error {
+				_, err := fmt.Fprintf(w, "%d pages, %d sections at %.12s: %d added, %d modified, %d removed\n",
+					r.Pages, r.Sections, r.Commit, len(r.Added), len(r.Modified), len(r.Removed))
 				return err
-			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), report)
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%d pages, %d sections at %.12s: %d added, %d modified, %d removed\n",
-				report.Pages, report.Sections, report.Commit, len(report.Added), len(report.Modified), len(report.Removed))
-			return nil
+			})
 		},
 	}
 	operatorFlags(cmd, o)

@@ -199,18 +199,15 @@ func showRecord(stream string, r journal.Record) shownRecord {
 
 // inspectHere reads the journal's file where no server has it.
 func inspectHere(ctx context.Context, c Config, name string, params []byte, progress Progress) (json.RawMessage, error) {
-	if ok, err := datadir.Used(c.Data); err == nil && !ok {
-		return nil, datadir.Missing(c.Data)
-	}
-	path := filepath.Join(c.Data, datadir.Journal)
-	if ok, err := datadir.Has(c.Data, datadir.Journal); err != nil || !ok {
-		return nil, errors.Join(fmt.Errorf("there is no journal in %s", c.Data), err)
-	}
-	dir, err := datadir.Open(c.Data, "journal", 10*time.Second)
+	dir, err := datadir.OpenUsed(c.Data, "journal", 10*time.Second)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
+	if err := hasJournal(dir.Path); err != nil {
+		return nil, err
+	}
+	path := dir.File(datadir.Journal)
 	j := &inspected{path: path, check: func(yield func(journal.Problem) bool) error { return journal.Check(path, yield) }}
 	in, err := journal.Inspect(path)
 	switch {
@@ -224,21 +221,14 @@ func inspectHere(ctx context.Context, c Config, name string, params []byte, prog
 }
 
 func newJournalCommand() *cobra.Command {
-	o := new(operator)
+	o := &operator{here: inspectHere}
 	cmd := &cobra.Command{Use: "journal", Short: "Check, inspect and repair the event journal"}
 	operatorFlags(cmd, o)
-	ask := func(cmd *cobra.Command, name string, params, result any) error {
-		c, err := LoadConfig(o.config, os.LookupEnv, cmd.Flags())
-		if err != nil {
-			return err
-		}
-		return operateWith(cmd.Context(), c, name, params, result, func(string, int, int) {}, inspectHere)
-	}
 	check := &cobra.Command{
 		Use: "check", Short: "Read everything in the journal and say what is damaged; the server may run", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var r journalReport
-			if err := ask(cmd, opJournalCheck, nil, &r); err != nil {
+			if err := o.run(cmd, opJournalCheck, nil, &r); err != nil {
 				return err
 			}
 			return printReport(cmd, o.json, r)
@@ -252,7 +242,7 @@ func newJournalCommand() *cobra.Command {
 				return err
 			}
 			var shown []shownRecord
-			if err := ask(cmd, opJournalShow, streamParams{stream}, &shown); err != nil {
+			if err := o.run(cmd, opJournalShow, streamParams{stream}, &shown); err != nil {
 				return err
 			}
 			for _, r := range shown {
@@ -272,7 +262,7 @@ func newJournalCommand() *cobra.Command {
 			"unknown to the server. What is taken out is first written, as it stands, to a file in the folder set-aside of the data\n" +
 			"directory. Without --yes nothing is changed: the command says what is damaged.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := LoadConfig(o.config, os.LookupEnv, cmd.Flags())
+			c, err := o.load(cmd)
 			if err != nil {
 				return err
 			}
@@ -291,7 +281,7 @@ func newJournalCommand() *cobra.Command {
 		Long: "Copy the journal into a new file without the space that is free in it, and put that in its place. The server must be\n" +
 			"stopped. The journal never needs this: it uses free space again. It needs room for both files while it works.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := LoadConfig(o.config, os.LookupEnv, cmd.Flags())
+			c, err := o.load(cmd)
 			if err != nil {
 				return err
 			}
@@ -358,25 +348,17 @@ type journalRepaired struct {
 	Repairs []journal.Repaired `json:"repairs"`
 }
 
-// openStopped opens the data directory of a server that is stopped and has a journal.
-func openStopped(c Config, command string) (*datadir.Dir, error) {
-	if ok, err := datadir.Used(c.Data); err == nil && !ok {
-		return nil, datadir.Missing(c.Data)
+// hasJournal says that a data directory has none.
+func hasJournal(data string) error {
+	if ok, err := datadir.Has(data, datadir.Journal); err != nil || !ok {
+		return errors.Join(fmt.Errorf("there is no journal in %s", data), err)
 	}
-	if ok, err := datadir.Has(c.Data, datadir.Journal); err != nil || !ok {
-		return nil, errors.Join(fmt.Errorf("there is no journal in %s", c.Data), err)
-	}
-	return openStoppedDir(c, command)
+	return nil
 }
 
-// openStoppedDir opens the data directory of a server that is stopped.
-func openStoppedDir(c Config, command string) (*datadir.Dir, error) {
-	if ok, err := datadir.Used(c.Data); err != nil {
-		return nil, datadir.Unwritable(c.Data, err)
-	} else if !ok {
-		return nil, datadir.Missing(c.Data)
-	}
-	dir, err := datadir.Open(c.Data, command, 10*time.Second)
+// openStopped opens the data directory of a server that is stopped.
+func openStopped(c Config, command string) (*datadir.Dir, error) {
+	dir, err := datadir.OpenUsed(c.Data, command, 10*time.Second)
 	var locked *datadir.LockedError
 	if errors.As(err, &locked) {
 		return nil, fmt.Errorf("%w: stop the server first", err)
@@ -395,6 +377,9 @@ func compactJournal(cmd *cobra.Command, o *operator, c Config) error {
 		return err
 	}
 	defer dir.Close()
+	if err := hasJournal(dir.Path); err != nil {
+		return err
+	}
 	var done journalCompacted
 	done.Before, done.After, err = journal.Compact(dir.File(datadir.Journal), journal.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -413,6 +398,9 @@ func repairJournal(cmd *cobra.Command, o *operator, c Config, aside []string, ye
 		return err
 	}
 	defer dir.Close()
+	if err := hasJournal(dir.Path); err != nil {
+		return err
+	}
 	if !yes {
 		path := dir.File(datadir.Journal)
 		found := 0

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,16 +85,11 @@ func newKeyCommand() *cobra.Command {
 				}
 				params.ExpiresAt = &at
 			}
-			var made keyMade
-			if err := o.run(cmd, opKeyCreate, params, &made); err != nil {
+			return show(o, cmd, opKeyCreate, params, func(w io.Writer, made keyMade) error {
+				fmt.Fprintln(cmd.ErrOrStderr(), "The key is shown once; keep it safe:")
+				_, err := fmt.Fprintln(w, made.Key)
 				return err
-			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), made)
-			}
-			fmt.Fprintln(cmd.ErrOrStderr(), "The key is shown once; keep it safe:")
-			fmt.Fprintln(cmd.OutOrStdout(), made.Key)
-			return nil
+			})
 		},
 	}
 	flags := create.Flags()
@@ -109,11 +105,8 @@ func newKeyCommand() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Short: "List the keys, without their secrets", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var keys []api.Key
-			if err := o.run(cmd, opKeyList, projectParams{ID: api.ProjectID(project)}, &keys); err != nil {
-				return err
-			}
-			return printRows(cmd.OutOrStdout(), o.json, keys, "ID\tKIND\tPROJECT\tNAME\tSECRET\tSTATE\tLAST USED", func(k api.Key) string {
+			const head = "ID\tKIND\tPROJECT\tNAME\tSECRET\tSTATE\tLAST USED"
+			return showRows(o, cmd, opKeyList, projectParams{ID: api.ProjectID(project)}, head, func(k api.Key) string {
 				last := "never"
 				if k.LastUsed != nil {
 					last = shownTime(*k.LastUsed)

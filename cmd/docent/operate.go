@@ -9,18 +9,16 @@ import (
 	"os"
 	"time"
 
+	"docent/backoff"
 	"docent/control"
 	"docent/datadir"
 )
 
-// operate runs one operation on a data directory: in the process that serves it, or here.
-func operate(ctx context.Context, c Config, name string, params, result any, progress Progress) error {
-	return operateWith(ctx, c, name, params, result, progress, operateHere)
-}
+// A doer does one operation in this process, where no server has the data directory.
+type doer func(ctx context.Context, c Config, name string, params []byte, progress Progress) (json.RawMessage, error)
 
-// operateWith runs one operation in the process that serves a data directory, or where there is none, with here.
-func operateWith(ctx context.Context, c Config, name string, params, result any, progress Progress,
-	here func(context.Context, Config, string, []byte, Progress) (json.RawMessage, error)) error {
+// operate runs one operation in the process that serves a data directory, or where there is none, here.
+func operate(ctx context.Context, c Config, name string, params, result any, progress Progress, here doer) error {
 	text, err := json.Marshal(params)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
@@ -33,19 +31,13 @@ func operateWith(ctx context.Context, c Config, name string, params, result any,
 			var locked *datadir.LockedError
 			if errors.As(err, &locked) && locked.Holder.Command == datadir.Server && time.Now().Before(patience) {
 				// A server holds the directory but is not reachable yet, or is on its way out.
-				select {
-				case <-ctx.Done():
-					return err
-				case <-time.After(100 * time.Millisecond):
+				if backoff.Sleep(ctx, 100*time.Millisecond) == nil {
 					continue
 				}
 			}
 		}
-		if err != nil {
+		if err != nil || result == nil {
 			return err
-		}
-		if result == nil {
-			return nil
 		}
 		return json.Unmarshal(answer, result)
 	}
@@ -53,14 +45,11 @@ func operateWith(ctx context.Context, c Config, name string, params, result any,
 
 // operateHere opens the stores that the operations need in this process.
 func operateHere(ctx context.Context, c Config, name string, params []byte, progress Progress) (json.RawMessage, error) {
-	if name != opProjectAdd {
-		if ok, err := datadir.Used(c.Data); err != nil {
-			return nil, datadir.Unwritable(c.Data, err)
-		} else if !ok {
-			return nil, datadir.Missing(c.Data)
-		}
+	open := datadir.OpenUsed
+	if name == opProjectAdd {
+		open = datadir.Open
 	}
-	dir, err := datadir.Open(c.Data, "command", 30*time.Second)
+	dir, err := open(c.Data, "command", 30*time.Second)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 type operator struct {
 	config string
 	json   bool
+	here   doer // does operations where no server has the directory; operateHere where nil
 }
 
 // operatorFlags adds the flags that name a data directory.
@@ -30,20 +31,49 @@ func operatorFlags(cmd *cobra.Command, o *operator) {
 	flags.BoolVar(&o.json, "json", false, "print one JSON object (a line each in lists)")
 }
 
+func (o *operator) load(cmd *cobra.Command) (Config, error) {
+	return LoadConfig(o.config, os.LookupEnv, cmd.Flags())
+}
+
 // run performs one operation and reads its result, with progress on the command's standard error.
 func (o *operator) run(cmd *cobra.Command, name string, params, result any) error {
-	c, err := LoadConfig(o.config, os.LookupEnv, cmd.Flags())
+	c, err := o.load(cmd)
 	if err != nil {
 		return err
 	}
+	here := o.here
+	if here == nil {
+		here = operateHere
+	}
 	progress, end := showProgress(cmd.ErrOrStderr(), slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
 	defer end()
-	return flagWords(cmd, operate(cmd.Context(), c, name, params, result, progress))
+	return flagWords(cmd, operate(cmd.Context(), c, name, params, result, progress, here))
+}
+
+// show performs one operation and shows its result: as JSON, or as print has it for people.
+func show[T any](o *operator, cmd *cobra.Command, name string, params any, print func(w io.Writer, result T) error) error {
+	var result T
+	if err := o.run(cmd, name, params, &result); err != nil {
+		return err
+	}
+	if o.json {
+		return printJSON(cmd.OutOrStdout(), result)
+	}
+	return print(cmd.OutOrStdout(), result)
+}
+
+// showRows is show for an operation that lists something: a JSON object a line, or a table.
+func showRows[T any](o *operator, cmd *cobra.Command, name string, params any, head string, row func(T) string) error {
+	var rows []T
+	if err := o.run(cmd, name, params, &rows); err != nil {
+		return err
+	}
+	return printRows(cmd.OutOrStdout(), o.json, rows, head, row)
 }
 
 // makesDataDir is the data directory that a command will make; empty where it is there.
 func (o *operator) makesDataDir(cmd *cobra.Command) (string, error) {
-	c, err := LoadConfig(o.config, os.LookupEnv, cmd.Flags())
+	c, err := o.load(cmd)
 	if err != nil {
 		return "", err
 	}

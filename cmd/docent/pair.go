@@ -129,7 +129,7 @@ func newAdoptCommand(o *operator) *cobra.Command {
 			"written to a file in the folder set-aside of the data directory. Without --yes nothing is changed: the command says what\n" +
 			"is wrong and what would be given up.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := LoadConfig(o.config, os.LookupEnv, cmd.Flags())
+			c, err := o.load(cmd)
 			if err != nil {
 				return err
 			}
@@ -173,7 +173,7 @@ func adopt(ctx context.Context, c Config, yes bool) (done adoption, err error) {
 	if _, err := os.Stat(c.Data); err != nil {
 		return done, fmt.Errorf("there is no data directory: %w", err)
 	}
-	dir, err := openStoppedDir(c, "journal adopt")
+	dir, err := openStopped(c, "journal adopt")
 	if err != nil {
 		return done, err
 	}

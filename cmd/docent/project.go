@@ -80,11 +80,7 @@ func newProjectCommand() *cobra.Command {
 		&cobra.Command{
 			Use: "list", Short: "List the projects", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				var projects []api.Project
-				if err := o.run(cmd, opProjectList, nil, &projects); err != nil {
-					return err
-				}
-				return printRows(cmd.OutOrStdout(), o.json, projects, "ID\tDOMAIN\tHOST\tSOURCE", func(p api.Project) string {
+				return showRows(o, cmd, opProjectList, nil, "ID\tDOMAIN\tHOST\tSOURCE", func(p api.Project) string {
 					return fmt.Sprintf("%s\t%s\t%s\t%s", p.ID, p.Domain, p.Host, p.Source)
 				})
 			},
@@ -248,14 +244,7 @@ func newProjectCheckCommand(o *operator) *cobra.Command {
 			"makes it public; every file that is left out, with the rule and the file that says so; links between pages that lead to no public page;\n" +
 			"where readers find the site; and what of the site's configuration could not be read.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var c search.Check
-			if err := o.run(cmd, opProjectCheck, projectParams{ID: api.ProjectID(name)}, &c); err != nil {
-				return err
-			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), c)
-			}
-			return printCheck(cmd.OutOrStdout(), c)
+			return show(o, cmd, opProjectCheck, projectParams{ID: api.ProjectID(name)}, printCheck)
 		},
 	}
 	named(cmd, &name, "id", "the project's NAME", false)

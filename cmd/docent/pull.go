@@ -56,13 +56,6 @@ func newPullCommand() *cobra.Command {
 	o := new(operator)
 	cmd := &cobra.Command{Use: "pull", Short: "Pull requests of the built-in code host"}
 	operatorFlags(cmd, o)
-	show := func(cmd *cobra.Command, p api.PullRequest) error {
-		if o.json {
-			return printJSON(cmd.OutOrStdout(), p)
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "#%d %s  %s\n", p.Number, p.State, p.Title)
-		return nil
-	}
 	var project, state string
 	list := &cobra.Command{
 		Use: "list", Short: "List pull requests, newest first", Args: cobra.NoArgs,
@@ -70,11 +63,8 @@ func newPullCommand() *cobra.Command {
 			if err := required(cmd, "project"); err != nil {
 				return err
 			}
-			var pulls []api.PullRequest
-			if err := o.run(cmd, opPullList, pullParams{Project: api.ProjectID(project), State: api.PullState(state)}, &pulls); err != nil {
-				return err
-			}
-			return printRows(cmd.OutOrStdout(), o.json, pulls, "NUMBER\tSTATE\tID\tTITLE", func(p api.PullRequest) string {
+			params := pullParams{Project: api.ProjectID(project), State: api.PullState(state)}
+			return showRows(o, cmd, opPullList, params, "NUMBER\tSTATE\tID\tTITLE", func(p api.PullRequest) string {
 				return fmt.Sprintf("#%d\t%s\t%s\t%s", p.Number, p.State, p.ID, p.Title)
 			})
 		},
@@ -85,11 +75,10 @@ func newPullCommand() *cobra.Command {
 		return &cobra.Command{
 			Use: verb + " ID", Short: short, Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				var p api.PullRequest
-				if err := o.run(cmd, op, pullParams{ID: pullID(args[0])}, &p); err != nil {
+				return show(o, cmd, op, pullParams{ID: pullID(args[0])}, func(w io.Writer, p api.PullRequest) error {
+					_, err := fmt.Fprintf(w, "#%d %s  %s\n", p.Number, p.State, p.Title)
 					return err
-				}
-				return show(cmd, p)
+				})
 			},
 		}
 	}

@@ -202,22 +202,11 @@ func quantile(q float64, count uint64, buckets iter.Seq2[float64, uint64]) float
 }
 
 func newStatusCommand() *cobra.Command {
-	o := new(operator)
+	o := &operator{here: noServerHere}
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show how the running server fares, on one screen", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := LoadConfig(o.config, os.LookupEnv, cmd.Flags())
-			if err != nil {
-				return err
-			}
-			var s serverStatus
-			if err := operateWith(cmd.Context(), c, opStatus, nil, &s, func(string, int, int) {}, noServerHere); err != nil {
-				return err
-			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), s)
-			}
-			return printStatus(cmd.OutOrStdout(), s)
+			return show(o, cmd, opStatus, nil, printStatus)
 		},
 	}
 	operatorFlags(cmd, o)
