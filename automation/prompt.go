@@ -14,8 +14,8 @@ import (
 
 const maxPromptFile = 100_000 // characters, as of any instruction
 
-// Check completes a new automation, or says what is wrong with it: when it is due first, and from which commit on pushes
-// count.
+// Check completes a new automation, or says what is wrong with it: when it is due first, and from which commit on
+// pushes count.
 func Check(ctx context.Context, docs Documentation, p api.Project, au api.Automation, now time.Time) (api.Automation, error) {
 	if au.Cron != "" {
 		next, err := NextTime(au, now)
@@ -46,7 +46,8 @@ func (r *Runner) instruction(ctx context.Context, p api.Project, au api.Automati
 		return "", fmt.Errorf("read %s: %w", au.Prompt, err)
 	}
 	date := run.At.UTC().Format(time.DateOnly)
-	return fill(au.Prompt, data, strings.NewReplacer("{{commit}}", run.Commit, "{{repository}}", run.Repository, "{{date}}", date))
+	return fill(au.Prompt, data, strings.NewReplacer("{{commit}}", run.Commit, "{{repository}}", run.Repository,
+		"{{date}}", date))
 }
 
 // fill checks a prompt file and fills it in.

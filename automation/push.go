@@ -9,8 +9,8 @@ import (
 	"docent/api"
 )
 
-// DocumentationAt says that the documentation of a project is at a commit now. The same commit may be reported again, and
-// commits in between may be left out.
+// DocumentationAt says that the documentation of a project is at a commit now. The same commit may be reported again,
+// and commits in between may be left out.
 func (r *Runner) DocumentationAt(ctx context.Context, project api.ProjectID, commit string) {
 	list, err := r.Catalog.Automations(ctx, project)
 	for _, au := range list {
@@ -22,15 +22,17 @@ func (r *Runner) DocumentationAt(ctx context.Context, project api.ProjectID, com
 			err = r.Catalog.ChangeAutomation(ctx, au.ID, see)
 			continue
 		}
-		err = r.Accept(ctx, api.AutomationRun{Automation: au.ID, Trigger: api.TriggerPush, Commit: commit, Key: string(au.ID) + " push " + commit}, see)
+		err = r.Accept(ctx, api.AutomationRun{Automation: au.ID, Trigger: api.TriggerPush, Commit: commit,
+			Key: string(au.ID) + " push " + commit}, see)
 	}
 	if err != nil && ctx.Err() == nil {
-		r.Log.Warn("an automation has missed a push; it starts when the documentation is next looked at", "project", project, "error", err)
+		r.Log.Warn("an automation has missed a push; it starts when the documentation is next looked at", "project", project,
+			"error", err)
 	}
 }
 
-// Push takes what a code host's webhook says. It starts the automations that wait for pushes to that repository. Where the push
-// may be to the documentation itself, that is read again: the returned update says how that goes.
+// Push takes what a code host's webhook says. It starts the automations that wait for pushes to that repository. Where
+// the push may be to the documentation itself, that is read again: the returned update says how that goes.
 func (r *Runner) Push(ctx context.Context, project api.ProjectID, push api.Push) (api.UpdateID, error) {
 	p, err := r.Catalog.Project(ctx, project)
 	if err != nil {
@@ -44,8 +46,9 @@ func (r *Runner) Push(ctx context.Context, project api.ProjectID, push api.Push)
 		if au.Repository == "" || !concerns(push, au.Repository, au.Branch) {
 			continue
 		}
-		run := api.AutomationRun{Automation: au.ID, Trigger: api.TriggerPush, Repository: push.Repository, Commit: push.Commit,
-			Key: string(au.ID) + " push " + strings.ToLower(push.Repository) + " " + push.Commit}
+		run := api.AutomationRun{Automation: au.ID, Trigger: api.TriggerPush, Repository: push.Repository,
+			Commit: push.Commit,
+			Key:    string(au.ID) + " push " + strings.ToLower(push.Repository) + " " + push.Commit}
 		if err := r.Accept(ctx, run, func(*api.Automation) {}); err != nil && !errors.Is(err, api.ErrNotFound) {
 			return "", err
 		}
@@ -56,8 +59,8 @@ func (r *Runner) Push(ctx context.Context, project api.ProjectID, push api.Push)
 	return r.Updates.Start(ctx, project)
 }
 
-// concerns reports whether a push is to a branch of a repository: to any repository where that is empty, and to the default
-// branch where the branch is.
+// concerns reports whether a push is to a branch of a repository: to any repository where that is empty, and to the
+// default branch where the branch is.
 func concerns(push api.Push, repository, branch string) bool {
 	return (repository == "" || strings.EqualFold(repository, push.Repository)) &&
 		(branch == push.Branch || branch == "" && push.Default)
@@ -71,7 +74,8 @@ func (r *Runner) Secret(ctx context.Context, project api.ProjectID) (string, err
 	}
 	secret := strings.TrimSpace(os.Getenv(p.WebhookEnv))
 	if secret == "" {
-		r.Log.Warn("the environment variable with the webhook's secret is empty", "project", project, "variable", p.WebhookEnv)
+		r.Log.Warn("the environment variable with the webhook's secret is empty", "project", project,
+			"variable", p.WebhookEnv)
 	}
 	return secret, nil
 }

@@ -42,7 +42,8 @@ func New(deps Deps) (*Runner, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Runner{Deps: deps, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), pause: backoff.Exponential(time.Second, 2*time.Minute), busy: map[api.AutomationID]bool{}}, nil
+	return &Runner{Deps: deps, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1),
+		pause: backoff.Exponential(time.Second, 2*time.Minute), busy: map[api.AutomationID]bool{}}, nil
 }
 
 // Start carries out what is pending, and keeps the time from now on, until Close. It is called at most once.
@@ -126,21 +127,22 @@ func (r *Runner) acceptDue() (time.Duration, error) {
 	return wait, nil
 }
 
-// Accept stores a run, once for its key, and with it a change of its automation. What is stored is carried out by this server
-// or by the next.
+// Accept stores a run, once for its key, and with it a change of its automation. What is stored is carried out by this
+// server or by the next.
 func (r *Runner) Accept(ctx context.Context, run api.AutomationRun, change func(*api.Automation)) error {
 	run.At = r.Now().UTC()
 	run, begun, err := r.Catalog.BeginRun(ctx, run, change)
 	if err != nil || !begun {
 		return err
 	}
-	r.Log.Info("automation", "project", run.Project, "automation", run.Automation, "trigger", run.Trigger, "status", run.Status, "reason", run.Reason)
+	r.Log.Info("automation", "project", run.Project, "automation", run.Automation, "trigger", run.Trigger,
+		"status", run.Status, "reason", run.Reason)
 	r.Wake()
 	return nil
 }
 
-// beginPending begins the runs that the catalogue has as accepted: at most one of each automation at a time, since each looks
-// at what became of the one before.
+// beginPending begins the runs that the catalogue has as accepted: at most one of each automation at a time, since
+// each looks at what became of the one before.
 func (r *Runner) beginPending() error {
 	open, err := r.Catalog.OpenRuns(r.ctx)
 	if err != nil {
@@ -181,7 +183,8 @@ func (r *Runner) carryOut(run api.AutomationRun) (stored bool) {
 		case r.ctx.Err() != nil:
 			return false // stopped, not failed
 		case passing(err) && tries < maxTries:
-			r.Log.Warn("an automation tries again", "project", run.Project, "automation", run.Automation, "try", tries+1, "error", err)
+			r.Log.Warn("an automation tries again", "project", run.Project, "automation", run.Automation, "try", tries+1,
+				"error", err)
 			_ = backoff.Sleep(r.ctx, r.pause(tries+1))
 		default:
 			r.Log.Error("an automation's run failed", "project", run.Project, "automation", run.Automation, "error", err)
@@ -207,7 +210,8 @@ func (r *Runner) save(run api.AutomationRun) (stored bool) {
 
 // passing reports whether trying again later may help.
 func passing(err error) bool {
-	for _, kind := range []error{forge.ErrTemporary, api.ErrUnavailable, api.ErrOverloaded, api.ErrShuttingDown, context.DeadlineExceeded} {
+	for _, kind := range []error{forge.ErrTemporary, api.ErrUnavailable, api.ErrOverloaded, api.ErrShuttingDown,
+		context.DeadlineExceeded} {
 		if errors.Is(err, kind) {
 			return true
 		}
@@ -243,8 +247,8 @@ func failure(err error) string {
 	return "the server's log has the reason"
 }
 
-// attempt gives the instruction to a job: the one whose pull request is still open, or else a new one. The journal knows the
-// run by its key, so an attempt that may have taken place is found and not repeated.
+// attempt gives the instruction to a job: the one whose pull request is still open, or else a new one. The journal
+// knows the run by its key, so an attempt that may have taken place is found and not repeated.
 func (r *Runner) attempt(run api.AutomationRun) (api.AutomationRun, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, 5*time.Minute)
 	defer cancel()
@@ -256,7 +260,8 @@ func (r *Runner) attempt(run api.AutomationRun) (api.AutomationRun, error) {
 	if err != nil {
 		return run, fmt.Errorf("find project %s: %w", au.Project, err)
 	}
-	claim := &journal.Claim{Key: "automation " + run.Key, Digest: sha256.Sum256([]byte(run.Key)), Expires: r.Now().Add(claimLife)}
+	claim := &journal.Claim{Key: "automation " + run.Key, Digest: sha256.Sum256([]byte(run.Key)),
+		Expires: r.Now().Add(claimLife)}
 	held, found, err := r.Claims.Claim(claim.Key, r.Now())
 	if err != nil {
 		return run, fmt.Errorf("look up run %s: %w", run.Key, err)
@@ -283,7 +288,8 @@ func (r *Runner) attempt(run api.AutomationRun) (api.AutomationRun, error) {
 	now := r.Now()
 	id := api.JobID(r.IDs.New(api.JobPrefix, now))
 	claim.Owner = job.Stream(id)
-	_, err = r.Jobs.Ask(ctx, id, job.Create{Project: project, User: api.KeyID(au.ID), Prompt: text, Draft: au.Draft, At: now, Claim: claim})
+	_, err = r.Jobs.Ask(ctx, id, job.Create{Project: project, User: api.KeyID(au.ID), Prompt: text, Draft: au.Draft,
+		At: now, Claim: claim})
 	return outcome(run, au, id, err)
 }
 

@@ -48,7 +48,9 @@ type Repositories interface {
 }
 
 // Make copies a data directory to dir, which must not exist.
-func Make(ctx context.Context, dir string, from Source, progress func(text string, done, total int)) (report Report, err error) {
+func Make(
+	ctx context.Context, dir string, from Source, progress func(text string, done, total int),
+) (report Report, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return report, err
@@ -60,7 +62,7 @@ func Make(ctx context.Context, dir string, from Source, progress func(text strin
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return report, errors.Join(fmt.Errorf("%s is there already: a backup goes to a new directory", dir), err)
 	}
-	if rel, err := filepath.Rel(data, dir); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+	if rel, err := filepath.Rel(data, dir); err == nil && filepath.IsLocal(rel) {
 		return report, fmt.Errorf("%s is inside the data directory", dir)
 	}
 	part := dir + partSuffix
@@ -79,11 +81,12 @@ func Make(ctx context.Context, dir string, from Source, progress func(text strin
 		return report, err
 	}
 	defer marker.Close()
-	report = Report{Version: from.Version, Began: time.Now().UTC(), Notes: []string{"the search indexes are not in the backup: they are built again from the repositories"}}
+	report = Report{Version: from.Version, Began: time.Now().UTC(),
+		Notes: []string{"the search indexes are not in the backup: they are built again from the repositories"}}
 
 	// The journal, the pull requests and the references are taken as they stand at one moment, between two publications:
-	// a branch that were ahead of the journal would be written to a second time. Objects, which are only added meanwhile, and
-	// most of the journal are copied after that.
+	// a branch that were ahead of the journal would be written to a second time. Objects, which are only added meanwhile,
+	// and most of the journal are copied after that.
 	defer from.Repositories.Hold()() // what is listed is there until it is copied
 	journal := startJournalCopy(filepath.Join(part, datadir.Journal), func(w io.Writer) error { return from.Journal(ctx, w) })
 	var repositories []*repositoryCopy
@@ -162,8 +165,8 @@ func markBackup(part string) (*os.File, error) {
 	return marker, nil
 }
 
-// removeKilledBackups removes what backups left in a folder whose processes died. Those that are on their way are locked, and
-// folders that no backup has marked are somebody else's.
+// removeKilledBackups removes what backups left in a folder whose processes died. Those that are on their way are
+// locked, and folders that no backup has marked are somebody else's.
 func removeKilledBackups(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -20,8 +20,8 @@ type none struct{}
 func (none) Hold() func()               { return func() {} }
 func (none) Still(f func() error) error { return f() }
 
-// TestAKilledBackupLeavesNothingForEver finds beside a new backup what killed ones left, one that is on its way, and a folder of
-// somebody else's with such a name.
+// TestAKilledBackupLeavesNothingForEver finds beside a new backup what killed ones left, one that is on its way, and a
+// folder of somebody else's with such a name.
 func TestAKilledBackupLeavesNothingForEver(t *testing.T) {
 	t.Parallel()
 	data, folder := t.TempDir(), t.TempDir()

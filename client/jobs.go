@@ -55,8 +55,8 @@ type File struct {
 // reconnects is how often in a row a broken stream is taken up again before the command gives up.
 const reconnects = 10
 
-// Follow reads a job's log from the start and calls event with each entry, until the job has ended. It returns the job then. A
-// stream that breaks off is taken up after the last entry that was seen; broken is called each time.
+// Follow reads a job's log from the start and calls event with each entry, until the job has ended. It returns the job
+// then. A stream that breaks off is taken up after the last entry that was seen; broken is called each time.
 func (c *Client) Follow(ctx context.Context, path string, event func(Event) error, broken func()) (api.Job, error) {
 	var after uint64
 	pause := backoff.Exponential(500*time.Millisecond, 10*time.Second)
@@ -105,7 +105,8 @@ func (e *eventError) Error() string { return e.err.Error() }
 
 // readEvents reads one stream of a job's log. The job is nil where the stream broke off.
 func (c *Client) readEvents(ctx context.Context, path string, after uint64, event func(Event) error) (*api.Job, error) {
-	resp, err := c.Do(ctx, http.MethodGet, path+"/events", nil, "Accept", "text/event-stream", "Last-Event-ID", strconv.FormatUint(after, 10))
+	resp, err := c.Do(ctx, http.MethodGet, path+"/events", nil, "Accept", "text/event-stream", "Last-Event-ID",
+		strconv.FormatUint(after, 10))
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +159,8 @@ func (c *Client) readEvents(ctx context.Context, path string, after uint64, even
 	}
 }
 
-// Jobs yields a project's jobs, newest first: at most limit, all where that is 0. The filter is the query of the API's list.
+// Jobs yields a project's jobs, newest first: at most limit, all where that is 0. The filter is the query of the API's
+// list.
 func (c *Client) Jobs(ctx context.Context, path string, filter url.Values, limit int) iter.Seq2[api.Job, error] {
 	return func(yield func(api.Job, error) bool) {
 		query := maps.Clone(filter)

@@ -22,7 +22,8 @@ func (h inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// TestAJobIsFollowedOnFromWhereTheStreamBrokeOff breaks the stream twice: once between two events and once in the middle of one.
+// TestAJobIsFollowedOnFromWhereTheStreamBrokeOff breaks the stream twice: once between two events and once in the
+// middle of one.
 func TestAJobIsFollowedOnFromWhereTheStreamBrokeOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,9 +1,9 @@
 // Package control carries the operator's commands to the process that serves a data directory.
 //
-// The commands (project, key, index, pull and so on) run where the data directory is: in the serving process where there is one,
-// so that they take effect at once, and otherwise in the command's own process. To a serving process they go over a Unix socket
-// in the data directory, which only the directory's owner can open. So each side knows that the other one is the owner's:
-// nobody else can take the place of a server that was killed.
+// The commands (project, key, index, pull and so on) run where the data directory is: in the serving process where
+// there is one, so that they take effect at once, and otherwise in the command's own process. To a serving process
+// they go over a Unix socket in the data directory, which only the directory's owner can open. So each side knows that
+// the other one is the owner's: nobody else can take the place of a server that was killed.
 package control
 
 import (
@@ -32,7 +32,8 @@ import (
 )
 
 // Run performs one operation by name and tells how far it is.
-type Run func(ctx context.Context, name string, params json.RawMessage, progress func(text string, done, total int)) (json.RawMessage, error)
+type Run func(ctx context.Context, name string, params json.RawMessage,
+	progress func(text string, done, total int)) (json.RawMessage, error)
 
 // A line is one line of an answer: progress while the operation runs, and at the end a result or an error.
 type line struct {
@@ -62,7 +63,8 @@ func (e *Error) Error() string {
 
 // Serve lets the operator's commands reach this process until the returned function is called.
 func Serve(dir *datadir.Dir, run Run, log *slog.Logger) (stop func(), err error) {
-	for _, left := range []string{datadir.Socket, datadir.OldControl} { // by a server that was killed; its lock is ours now
+	// by a server that was killed; its lock is ours now
+	for _, left := range []string{datadir.Socket, datadir.OldControl} {
 		if err := os.Remove(dir.File(left)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("clear what an earlier server left: %w", err)
 		}
@@ -171,7 +173,8 @@ func answer(w http.ResponseWriter, r *http.Request, run Run, log *slog.Logger) {
 var ErrNoServer = errors.New("no server has this data directory")
 
 // Call has the process that serves a data directory perform one operation.
-func Call(ctx context.Context, data, name string, params []byte, progress func(text string, done, total int)) (json.RawMessage, error) {
+func Call(ctx context.Context, data, name string, params []byte, progress func(text string, done,
+	total int)) (json.RawMessage, error) {
 	socket := filepath.Join(data, datadir.Socket)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://docent/"+name, bytes.NewReader(params))
 	if err != nil {

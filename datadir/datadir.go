@@ -1,5 +1,5 @@
-// Package datadir is the directory that a server keeps everything in: its layout, the lock that lets one process have it, the
-// rights of its files, and what the runtime says when the process crashes.
+// Package datadir is the directory that a server keeps everything in: its layout, the lock that lets one process have
+// it, the rights of its files, and what the runtime says when the process crashes.
 package datadir
 
 import (
@@ -20,15 +20,16 @@ const Server = "serve"
 
 // What lies in a data directory.
 const (
-	Journal   = "journal.db"
-	Catalog   = "catalog.db" // unless it is on PostgreSQL
-	Repos     = "repos"
-	Index     = "index"
-	Checks    = "checks"    // what the operator's commands that check results write
-	Reading   = "reading"   // which sources are being read
-	SetAside  = "set-aside" // records that were taken out of a store
-	Socket    = "control.sock"
-	Backup    = "backup.json" // marks a copy; a server that starts on one makes what the catalogue copies from the journal anew
+	Journal  = "journal.db"
+	Catalog  = "catalog.db" // unless it is on PostgreSQL
+	Repos    = "repos"
+	Index    = "index"
+	Checks   = "checks"    // what the operator's commands that check results write
+	Reading  = "reading"   // which sources are being read
+	SetAside = "set-aside" // records that were taken out of a store
+	Socket   = "control.sock"
+	// marks a copy; a server that starts on one makes what the catalogue copies from the journal anew
+	Backup    = "backup.json"
 	lock      = "lock"
 	crashFile = "crash.log"
 	// OldControl held the address and the secret of older versions.
@@ -72,7 +73,8 @@ func Used(path string) (bool, error) {
 	return false, nil
 }
 
-// Missing says that there is no data directory: a command that makes nothing has nothing to show, and the name is mistyped.
+// Missing says that there is no data directory: a command that makes nothing has nothing to show, and the name is
+// mistyped.
 func Missing(path string) error {
 	return fmt.Errorf("no data directory at %s: name the right one with --data (or DOCENT_DATA); `docent project add` and `docent serve` make one", path)
 }
@@ -110,7 +112,8 @@ func Open(path, command string, patience time.Duration) (*Dir, error) {
 		file.Close()
 		return nil, Unwritable(path, err)
 	}
-	// Always of one length, so that on a full disk what is there is written over. Where even that fails the holder has no name.
+	// Always of one length, so that on a full disk what is there is written over. Where even that fails the holder has no
+	// name.
 	text, _ := json.Marshal(Holder{PID: os.Getpid(), Command: command})
 	text = append(text, bytes.Repeat([]byte{' '}, max(0, lockLength-len(text)))...)
 	if err := errors.Join(writeAt(file, text), file.Truncate(int64(len(text)))); err != nil && !Full(err) {

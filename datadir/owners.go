@@ -10,10 +10,12 @@ import (
 	"strings"
 )
 
-// ownersOnly takes the rights of others away from what is in the data directory. Versions of before made folders that others
-// could read where the directory itself could be read. The mode of the directory itself stays as its maker set it.
+// ownersOnly takes the rights of others away from what is in the data directory. Versions of before made folders that
+// others could read where the directory itself could be read. The mode of the directory itself stays as its maker set
+// it.
 //
-// A folder is gone through only where its own mode is not right, and gets it last: then all that is in it has been seen to.
+// A folder is gone through only where its own mode is not right, and gets it last: then all that is in it has been
+// seen to.
 func ownersOnly(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

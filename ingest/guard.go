@@ -16,15 +16,17 @@ import (
 )
 
 const (
-	mostCrashes  = 2         // of the process while it reads a source, before that source is left out
-	mostKills    = 5         // the same where something else may have ended it: an operator, or the system for want of memory
+	mostCrashes = 2 // of the process while it reads a source, before that source is left out
+	// the same where something else may have ended it: an operator, or the system for want of memory
+	mostKills    = 5
 	retryUnknown = time.Hour // until a source is fetched again whose fetching ended the process: its commit is not known
 )
 
-// A Guard keeps a project whose content ends the process from doing so at each start. That a source is being read stands in
-// a file of its own while it is; a server that finds such a file knows what its predecessor died of. After mostCrashes deaths
-// the source is left out until its commit changes, another version of Docent reads it, or an operator asks for it. A source that
-// was being read when the process ended is read while no other is, so that the next death is put down to the right one.
+// A Guard keeps a project whose content ends the process from doing so at each start. That a source is being read
+// stands in a file of its own while it is; a server that finds such a file knows what its predecessor died of. After
+// mostCrashes deaths the source is left out until its commit changes, another version of Docent reads it, or an
+// operator asks for it. A source that was being read when the process ended is read while no other is, so that the
+// next death is put down to the right one.
 type Guard struct {
 	dir     string
 	version string
@@ -80,7 +82,8 @@ func OpenGuard(dir, version string, crashed bool, now func() time.Time, log *slo
 				e.Kills++
 			}
 			g.save(e)
-			log.Warn("the server ended while it read a project's source", "project", e.Project, "step", e.Step, "commit", e.Commit, "crashes", e.Crashes, "kills", e.Kills)
+			log.Warn("the server ended while it read a project's source", "project", e.Project, "step", e.Step,
+				"commit", e.Commit, "crashes", e.Crashes, "kills", e.Kills)
 		}
 		g.entries[e.key()] = e
 	}
@@ -104,7 +107,8 @@ func (g *Guard) save(e *readEntry) {
 	}
 }
 
-// leftOut tells whether a source must not be read: it ended the process too often in the state in which it would be read now.
+// leftOut tells whether a source must not be read: it ended the process too often in the state in which it would be
+// read now.
 func (e *readEntry) leftOut(commit, version string, now time.Time) bool {
 	if e.Commit != commit || e.Version != version || commit == "" && now.Sub(e.At) >= retryUnknown {
 		return false
@@ -121,7 +125,8 @@ func (e *readEntry) reason() string {
 		e.Project, e.Crashes+e.Kills, what, until, e.Project)
 }
 
-// begin notes that a source is read now, and refuses where it is left out. The caller calls end when it has been read, or not.
+// begin notes that a source is read now, and refuses where it is left out. The caller calls end when it has been read,
+// or not.
 func (g *Guard) begin(project api.ProjectID, step readStep, commit string) (end func(), err error) {
 	now := g.now()
 	g.mu.Lock()

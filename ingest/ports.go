@@ -17,8 +17,8 @@ type Deps struct {
 	Guard        *Guard
 	Log          *slog.Logger
 
-	// BeforeIndexing is called with each project before its files are indexed; nil for nothing. A test ends the process here, as
-	// hostile content would.
+	// BeforeIndexing is called with each project before its files are indexed; nil for nothing. A test ends the process
+	// here, as hostile content would.
 	BeforeIndexing func(api.Project)
 }
 

@@ -118,8 +118,8 @@ func (s *Reader) checkDocsDir(ctx context.Context, p api.Project, commit string)
 	return &api.InvalidError{Problems: []api.Problem{{Field: "docsDir", Message: message}}}
 }
 
-// pageFolders names the folders that hold pages, those with most first: of each part of the source the deepest folder that has
-// all of its pages.
+// pageFolders names the folders that hold pages, those with most first: of each part of the source the deepest folder
+// that has all of its pages.
 func pageFolders(pages []string) string {
 	const most = 5
 	parts := map[string][]string{}
@@ -156,7 +156,8 @@ func pageFolders(pages []string) string {
 	return strings.Join(said, ", ")
 }
 
-// readAlike is whether two projects' settings differ in nothing that decides what is read and indexed of the documentation.
+// readAlike is whether two projects' settings differ in nothing that decides what is read and indexed of the
+// documentation.
 func readAlike(a, b api.Project) bool {
 	a.Name, a.Domain, a.Labels, a.Direct, a.WebhookEnv = b.Name, b.Domain, b.Labels, b.Direct, b.WebhookEnv
 	a.Model, a.Deflection, a.Limits, a.Options = b.Model, b.Deflection, b.Limits, b.Options

@@ -72,7 +72,8 @@ func (s *Reader) refreshTo(ctx context.Context, p api.Project, progress Progress
 }
 
 // read is refreshTo for whoever has the project's turn.
-func (s *Reader) read(ctx context.Context, p api.Project, progress Progress) (tip forge.Tip, report search.Report, err error) {
+func (s *Reader) read(ctx context.Context, p api.Project, progress Progress) (tip forge.Tip, report search.Report,
+	err error) {
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
@@ -144,7 +145,8 @@ func (s *Reader) index(ctx context.Context, p api.Project, commit string, progre
 		return report, fmt.Errorf("index the documentation of %s: %w", p.ID, err)
 	}
 	if changed := len(report.Added) + len(report.Modified) + len(report.Removed); changed > 0 {
-		s.Log.Info("documentation indexed", "project", p.ID, "commit", commit, "pages", report.Pages, "sections", report.Sections,
+		s.Log.Info("documentation indexed", "project", p.ID, "commit", commit, "pages", report.Pages,
+			"sections", report.Sections,
 			"added", len(report.Added), "modified", len(report.Modified), "removed", len(report.Removed))
 	}
 	return report, nil

@@ -17,15 +17,16 @@ import (
 )
 
 const (
-	updateAttempts = 8    // times that an update is begun before it is given up: one that kills the process does so no more often
+	// times that an update is begun before it is given up: one that kills the process does so no more often
+	updateAttempts = 8
 	updateLines    = 200  // lines of an update's log
 	updateLine     = 300  // characters of one
 	updateFiles    = 1000 // files of each kind that an update names
 )
 
-// Updates read documentation again when a client asks for it. An update that was accepted is in the catalogue before the client
-// hears of it; what the catalogue has as open is pending, for this server or the next. The updates of a project come one after
-// the other, and a request that comes while one waits to begin gets that one.
+// Updates read documentation again when a client asks for it. An update that was accepted is in the catalogue before
+// the client hears of it; what the catalogue has as open is pending, for this server or the next. The updates of a
+// project come one after the other, and a request that comes while one waits to begin gets that one.
 type Updates struct {
 	reader *Reader
 	ctx    context.Context // ends with Close
@@ -40,7 +41,8 @@ type Updates struct {
 // NewUpdates are those that the reader carries out. They do nothing by themselves before Resume.
 func NewUpdates(reader *Reader) *Updates {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Updates{reader: reader, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), running: map[api.ProjectID]*updateRun{}}
+	return &Updates{reader: reader, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1),
+		running: map[api.ProjectID]*updateRun{}}
 }
 
 // Close breaks off what runs; the next server begins it again.
@@ -165,7 +167,8 @@ func (u *Updates) perform(run *updateRun) error {
 	if err != nil {
 		return err
 	}
-	commit := api.UpdateCommit{SHA: report.Commit, Ref: tip.Branch, Added: report.Added, Modified: report.Modified, Removed: report.Removed}
+	commit := api.UpdateCommit{SHA: report.Commit, Ref: tip.Branch, Added: report.Added, Modified: report.Modified,
+		Removed: report.Removed}
 	tree, err := u.reader.Repositories.Tree(u.ctx, project, report.Commit)
 	if err != nil {
 		return err
@@ -180,7 +183,8 @@ func (u *Updates) perform(run *updateRun) error {
 			return err
 		}
 		commit.Added, commit.Modified, commit.Removed = changed(before, now)
-	} else if !errors.Is(err, api.ErrNotFound) { // else the repository does not hold what was there before: what the index tells is all there is
+		// else the repository does not hold what was there before: what the index tells is all there is
+	} else if !errors.Is(err, api.ErrNotFound) {
 		return err
 	}
 	a, m, r := len(commit.Added), len(commit.Modified), len(commit.Removed)
@@ -192,8 +196,8 @@ func (u *Updates) perform(run *updateRun) error {
 	return nil
 }
 
-// before lists the files that there were after the project's last successful update, or where there was none, before the
-// commit.
+// before lists the files that there were after the project's last successful update, or where there was none, before
+// the commit.
 func (u *Updates) before(tree *forge.Tree, id api.ProjectID, commit string) ([]api.File, error) {
 	last, err := u.reader.Catalog.LastUpdate(u.ctx, id)
 	if err == nil {

@@ -139,7 +139,8 @@ func (w *folderWatch) walk(id api.ProjectID, from string) {
 		return w.system.Add(p)
 	})
 	if err != nil {
-		w.log.Warn("not every folder can be watched; the rest is looked at now and then", "project", id, "folder", from, "error", err)
+		w.log.Warn("not every folder can be watched; the rest is looked at now and then", "project", id, "folder", from,
+			"error", err)
 	}
 }
 

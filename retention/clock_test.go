@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A clock that was set while the server ran is believed when it has gone on like that for a day; one that comes back before
-// is believed at once.
+// A clock that was set while the server ran is believed when it has gone on like that for a day; one that comes back
+// before is believed at once.
 func TestATimeOfDayThatWasSetIsNotBelievedAtOnce(t *testing.T) {
 	start := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
 	const day = 24 * time.Hour

@@ -56,8 +56,8 @@ func Each(streams Streams, yield func(thread.Conversation) bool) (unreadable int
 	return unreadable, err
 }
 
-// Keep removes the threads that were not used for longer than retention, now and then until ctx ends. What is removed does not come
-// back, so a time of day that was set while the server ran is not believed at once.
+// Keep removes the threads that were not used for longer than retention, now and then until ctx ends. What is removed
+// does not come back, so a time of day that was set while the server ran is not believed at once.
 func (k Keeper) Keep(ctx context.Context, retention time.Duration) {
 	every := min(max(retention/10, time.Second), 6*time.Hour)
 	started := time.Now()

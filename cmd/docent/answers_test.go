@@ -16,7 +16,8 @@ import (
 	"docent/search"
 )
 
-// answering is what an answer has to hold that answers, found by reading the pages: a name, a setting or the words around it.
+// answering is what an answer has to hold that answers, found by reading the pages: a name, a setting or the words
+// around it.
 var answering = map[string]string{
 	"build is slow because of many versions, only build some of them":                       `onlyIncludeVersions|limit to 2 or 3 versions`,
 	"serve the current docs as the default version without next in the url":                 "will be served at `/docs/1\\.0\\.0`|lastVersion: 'current'",
@@ -67,8 +68,9 @@ func realQuestions(t *testing.T) []judgedQuestion {
 	return slices.DeleteFunc(corpora.Queries[judgedQuestion](t), func(q judgedQuestion) bool { return q.Kind != "question" })
 }
 
-// The search and the built-in model together: real people's questions get an answer whose first source is the page that
-// was linked for them, and questions that the documentation does not answer are told so. The whole answers show with -v.
+// The search and the built-in model together: real people's questions get an answer whose first source is the page
+// that was linked for them, and questions that the documentation does not answer are told so. The whole answers show
+// with -v.
 func TestBuiltinAnswersAreJudged(t *testing.T) {
 	if !everything {
 		t.Skip("judges whole documentation sets; DOCENT_TEST_ALL=1 has it run")
@@ -148,8 +150,8 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 		}
 		t.Logf("%s: %s\nsources %v\n%s\n", q.Corpus, q.Query, sources, text)
 	}
-	// Questions that a reader might well ask and that the documentation does not answer: another product's features, prices,
-	// people, things that the product does not do. They share words with it.
+	// Questions that a reader might well ask and that the documentation does not answer: another product's features,
+	// prices, people, things that the product does not do. They share words with it.
 	var unanswerable []judgedQuestion
 	readJSON(t, "testdata/unanswerable.json", &unanswerable)
 	answered := 0

@@ -14,11 +14,11 @@ import (
 	"docent/control"
 )
 
-// What a command acts on is its argument: `project set NAME`, `index PROJECT`, `pull merge ID`. What that belongs to is a
-// flag: --project. Earlier versions had flags for both in some commands; those still work and are not shown.
+// What a command acts on is its argument: `project set NAME`, `index PROJECT`, `pull merge ID`. What that belongs to
+// is a flag: --project. Earlier versions had flags for both in some commands; those still work and are not shown.
 
-// named takes what a command acts on from its argument, or from the flag of earlier versions. optional is a command that can
-// do without.
+// named takes what a command acts on from its argument, or from the flag of earlier versions. optional is a command
+// that can do without.
 func named(cmd *cobra.Command, value *string, flag, what string, optional bool) {
 	cmd.Flags().StringVar(value, flag, "", what)
 	_ = cmd.Flags().MarkHidden(flag) // it is there
@@ -27,7 +27,8 @@ func named(cmd *cobra.Command, value *string, flag, what string, optional bool) 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			if cmd.Flags().Changed(flag) && *value != args[0] {
-				return usagef("%s: %q and --%s %q are given: leave out the flag; see '%s --help'", commandName(cmd), args[0], flag, *value, cmd.CommandPath())
+				return usagef("%s: %q and --%s %q are given: leave out the flag; see '%s --help'", commandName(cmd), args[0], flag,
+					*value, cmd.CommandPath())
 			}
 			*value = args[0]
 		}
@@ -47,7 +48,8 @@ func commandName(cmd *cobra.Command) string {
 	return name
 }
 
-// near are those of the names that somebody may have meant who wrote another word, by the measure that cobra has for commands.
+// near are those of the names that somebody may have meant who wrote another word, by the measure that cobra has for
+// commands.
 func near(word string, names []string) []string {
 	list := &cobra.Command{SuggestionsMinimumDistance: 2}
 	if len(word) < 5 {
@@ -73,8 +75,8 @@ func didYouMean(prefix string, names []string) string {
 	return " (did you mean " + strings.Join(quoted, " or ") + "?)"
 }
 
-// flagError says what is wrong with a flag, and which ones are meant perhaps. Where the command itself is unknown, its flags
-// are too: then the command is what is wrong.
+// flagError says what is wrong with a flag, and which ones are meant perhaps. Where the command itself is unknown, its
+// flags are too: then the command is what is wrong.
 func flagError(cmd *cobra.Command, err error) error {
 	if args := cmd.Flags().Args(); len(args) > 0 && cmd.HasSubCommands() {
 		return unknownCommand(cmd, args[0])
@@ -97,10 +99,12 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	if cmd.SuggestionsMinimumDistance <= 0 {
 		cmd.SuggestionsMinimumDistance = 2
 	}
-	return usagef("unknown command %q%s; see '%s --help'", name, didYouMean("", cmd.SuggestionsFor(name)), cmd.CommandPath())
+	return usagef("unknown command %q%s; see '%s --help'", name, didYouMean("", cmd.SuggestionsFor(name)),
+		cmd.CommandPath())
 }
 
-// flagWords says of what is wrong with a resource's fields which flags they came from: who typed a command knows no fields.
+// flagWords says of what is wrong with a resource's fields which flags they came from: who typed a command knows no
+// fields.
 func flagWords(cmd *cobra.Command, err error) error {
 	var list []api.Problem
 	var here *api.InvalidError
@@ -140,7 +144,8 @@ func flagWords(cmd *cobra.Command, err error) error {
 }
 
 // otherwiseNamed are the flags whose names do not follow from the field.
-var otherwiseNamed = map[string]string{"expiresAt": "expires", "scopes": "scope", "origins": "origin", "repository": "on-push-of"}
+var otherwiseNamed = map[string]string{"expiresAt": "expires", "scopes": "scope", "origins": "origin",
+	"repository": "on-push-of"}
 
 // dashed writes a field's name as flags are written: docsDir is docs-dir.
 func dashed(field string) string {

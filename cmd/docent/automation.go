@@ -69,7 +69,8 @@ func (o *operations) findAutomation(ctx context.Context, p automationParams) (ap
 	case 1:
 		return found[0], nil
 	}
-	return api.Automation{}, &api.StateError{Kind: api.ErrConflict, Reason: fmt.Sprintf("%d projects have an automation %q: name one with --project", len(found), p.ID)}
+	return api.Automation{}, &api.StateError{Kind: api.ErrConflict,
+		Reason: fmt.Sprintf("%d projects have an automation %q: name one with --project", len(found), p.ID)}
 }
 
 func (o *operations) listAutomations(ctx context.Context, p automationParams, _ Progress) ([]api.Automation, error) {
@@ -91,7 +92,8 @@ func (o *operations) runAutomation(ctx context.Context, p automationParams, _ Pr
 		return a, err
 	}
 	now := time.Now().UTC()
-	run := api.AutomationRun{Automation: a.ID, Trigger: api.TriggerManual, At: now, Commit: a.Seen, Key: string(a.ID) + " manual " + api.NewID("", now)}
+	run := api.AutomationRun{Automation: a.ID, Trigger: api.TriggerManual, At: now, Commit: a.Seen,
+		Key: string(a.ID) + " manual " + api.NewID("", now)}
 	unchanged := func(*api.Automation) {}
 	if o.app != nil {
 		err = o.app.automations.Accept(ctx, run, unchanged)
@@ -126,7 +128,8 @@ func newAutomationCommand() *cobra.Command {
 	flags.StringVar(&a.Cron, "cron", "", "when: minute, hour, day of the month, month, day of the week, such as '0 6 * * 1'")
 	flags.StringVar(&a.TimeZone, "time-zone", "", "time zone of --cron, such as Europe/Berlin (UTC where empty)")
 	flags.BoolVar(&a.OnPush, "on-push", false, "when the documentation has a new commit")
-	flags.StringVar(&a.Repository, "on-push-of", "", "when this code repository, OWNER/NAME, is pushed to; its code host tells by webhook")
+	flags.StringVar(&a.Repository, "on-push-of", "",
+		"when this code repository, OWNER/NAME, is pushed to; its code host tells by webhook")
 	flags.StringVar(&a.Branch, "branch", "", "branch of --on-push-of (its default branch where empty)")
 	flags.IntVar(&a.DailyCap, "daily-cap", 5, "how often it may run in a day")
 	flags.BoolVar(&a.Draft, "draft", false, "open pull requests as drafts")
@@ -146,7 +149,8 @@ func newAutomationCommand() *cobra.Command {
 				if r := a.Last; r != nil {
 					last = strings.TrimSuffix(fmt.Sprintf("%s %s: %s", shownTime(r.At), r.Status, r.Reason), ": ")
 				}
-				return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", a.ID, a.Project, a.Name, automationWhen(a), next, last, cmp.Or(string(a.Job), "-"))
+				return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", a.ID, a.Project, a.Name, automationWhen(a), next, last,
+					cmp.Or(string(a.Job), "-"))
 			})
 		},
 	}
@@ -154,7 +158,8 @@ func newAutomationCommand() *cobra.Command {
 	remove := &cobra.Command{
 		Use: "remove NAME|ID", Short: "Remove an automation; its jobs and pull requests stay", Args: cobra.ExactArgs(1), SuggestFor: []string{"delete", "rm"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.run(cmd, opAutomationRemove, automationParams{Project: api.ProjectID(project), ID: args[0]}, nil); err != nil {
+			if err := o.run(cmd, opAutomationRemove, automationParams{Project: api.ProjectID(project), ID: args[0]},
+				nil); err != nil {
 				return err
 			}
 			return o.did(cmd, map[string]string{"removed": args[0]}, "automation %s is removed", args[0])

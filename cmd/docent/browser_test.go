@@ -19,8 +19,8 @@ import (
 	"testing"
 )
 
-// TestExamplePagesInABrowser opens the example pages in Chromium, from another origin than the server's, and uses them as
-// a reader would. What the browser asks by itself, the preflights, is seen by a proxy between them.
+// TestExamplePagesInABrowser opens the example pages in Chromium, from another origin than the server's, and uses them
+// as a reader would. What the browser asks by itself, the preflights, is seen by a proxy between them.
 // scripts/install-browser installs what this needs; without it this says that it is left out.
 func TestExamplePagesInABrowser(t *testing.T) {
 	t.Parallel()
@@ -199,8 +199,8 @@ func newRecorder(t *testing.T, server string) *recorder {
 		ErrorLog: log.New(io.Discard, "", 0), // the server is killed while it answers
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		// Read first: where the answer begins before the proxy's transport has looked for the end of the body, net/http closes
-		// the body under it, and the transport breaks off the answer with "invalid Read on closed Body".
+		// Read first: where the answer begins before the proxy's transport has looked for the end of the body, net/http
+		// closes the body under it, and the transport breaks off the answer with "invalid Read on closed Body".
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)

@@ -74,8 +74,8 @@ func forward(w http.ResponseWriter, req *http.Request, address, key string) {
 	}
 }
 
-// fromAddress is another address of a server: what comes there reaches the server from a client address of its own, byte
-// for byte, as if the client were on another machine.
+// fromAddress is another address of a server: what comes there reaches the server from a client address of its own,
+// byte for byte, as if the client were on another machine.
 func fromAddress(t *testing.T, server, address string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -108,8 +108,8 @@ func fromAddress(t *testing.T, server, address string) string {
 	return "http://" + listener.Addr().String()
 }
 
-// newChatServer starts a server for chats: one project answers at once, the other from a model that writes parts pieces, so
-// many a second.
+// newChatServer starts a server for chats: one project answers at once, the other from a model that writes parts
+// pieces, so many a second.
 func newChatServer(t *testing.T, rate, parts int) (server *testServer, data string, harbour, slow testProject) {
 	t.Helper()
 	config := configFile(t, fmt.Sprintf("[models.slow]\nprovider = \"scripted\"\nrate = %d\nparts = %d\n", rate, parts))

@@ -20,8 +20,9 @@ import (
 	"docent/datadir"
 )
 
-// TestAClockThatJumpsBreaksNothing sets the running server's clock back an hour and forward a day, and back again over a
-// restart: quotas are kept, listings and threads keep their order, times do not run backwards, and keys find what they made.
+// TestAClockThatJumpsBreaksNothing sets the running server's clock back an hour and forward a day, and back again over
+// a restart: quotas are kept, listings and threads keep their order, times do not run backwards, and keys find what
+// they made.
 func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "clock")

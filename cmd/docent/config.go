@@ -326,7 +326,8 @@ func (c *Config) settings() []Setting {
 		case reflect.TypeFor[api.Limits]():
 			for j := range v.Field(i).NumField() {
 				limit := field.Type.Field(j)
-				add(name+"."+limit.Tag.Get("toml"), limit, limitUsage[limit.Tag.Get("toml")], v.Field(i).Field(j), d.Field(i).Field(j))
+				add(name+"."+limit.Tag.Get("toml"), limit, limitUsage[limit.Tag.Get("toml")], v.Field(i).Field(j),
+					d.Field(i).Field(j))
 			}
 		default:
 			add(name, field, field.Tag.Get("usage"), v.Field(i), d.Field(i))

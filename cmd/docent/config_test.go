@@ -3,11 +3,21 @@ package main
 import (
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"docent/actors"
+	"docent/agent"
+	"docent/ingest"
+	"docent/model/registry"
+	"docent/persistence/catalog"
+	"docent/persistence/journal"
+	"docent/router"
 
 	"github.com/spf13/pflag"
 )
@@ -151,5 +161,33 @@ func TestDocumentedSettingsAreTheRealOnes(t *testing.T) {
 	}
 	if string(text) != want {
 		t.Errorf("%s does not show the settings as they are: run go test ./cmd/docent -update", path)
+	}
+}
+
+// Each default stands in one place. The edge's bounds are router's, which the settings take over; the actors have none
+// of what can be set, and do not start without it.
+func TestEachDefaultStandsInOnePlace(t *testing.T) {
+	c, edge := DefaultConfig(), router.DefaultBounds()
+	if c.MaxBody != edge.BodyBytes || c.MaxRequests != edge.Requests || c.MaxStreams != edge.Streams || c.Limits != router.DefaultLimits() {
+		t.Errorf("the settings have %d, %d, %d, %+v; the edge has %+v", c.MaxBody, c.MaxRequests, c.MaxStreams, c.Limits, edge)
+	}
+	for _, s := range c.settings() {
+		if least, ok := leastValues[s.Name]; ok && least > 0 {
+			if n, _ := s.number(); n < least {
+				t.Errorf("%s is %s where nothing is set", s.Name, s)
+			}
+		}
+	}
+	for _, name := range []string{"RunningJobs", "OpenJobs", "RunningTurns", "Idle", "RunLimit", "TurnLimit"} {
+		deps := actorLimits(c)
+		deps.Journal, deps.Projects, deps.Log = new(journal.Journal), new(catalog.Catalog), slog.New(slog.DiscardHandler)
+		deps.Editor, deps.Forge, deps.Searcher, deps.Model = new(agent.Agent), treeForge{}, ingest.Documents{}, new(registry.Registry)
+		reflect.ValueOf(&deps).Elem().FieldByName(name).SetZero()
+		if _, err := actors.Start(t.Context(), deps); err == nil || !strings.Contains(err.Error(), "Deps."+name+" is missing") {
+			t.Errorf("without %s the actors start: %v", name, err)
+		}
+		if reflect.ValueOf(actorLimits(c)).FieldByName(name).IsZero() {
+			t.Errorf("no setting says %s", name)
+		}
 	}
 }

@@ -57,7 +57,8 @@ type (
 
 // show is the configuration without its secrets.
 func (c *Config) show(file string) shownConfig {
-	shown := shownConfig{File: file, Settings: []shownSetting{}, Models: map[string]shownModel{}, Aliases: c.ModelAliases, Checks: map[string][]string{}}
+	shown := shownConfig{File: file, Settings: []shownSetting{}, Models: map[string]shownModel{}, Aliases: c.ModelAliases,
+		Checks: map[string][]string{}}
 	for _, s := range c.settings() {
 		value := s.value.Interface()
 		if list, ok := value.([]string); ok && list == nil {
@@ -66,14 +67,16 @@ func (c *Config) show(file string) shownConfig {
 		if s.Name == "catalog_dsn" && value != "" {
 			value = "(set)" // it may hold a password
 		}
-		shown.Settings = append(shown.Settings, shownSetting{s.Name, value, cmp.Or(c.from[s.Name], fromDefault), s.Default, s.Env(), s.Flag, s.Usage})
+		shown.Settings = append(shown.Settings, shownSetting{s.Name, value, cmp.Or(c.from[s.Name], fromDefault), s.Default,
+			s.Env(), s.Flag, s.Usage})
 	}
 	for name, m := range c.Models {
 		base := m.BaseURL
 		if u, err := url.Parse(base); err == nil {
 			base = u.Redacted()
 		}
-		shown.Models[name] = shownModel{m.Provider, m.Model, base, m.KeyEnv, m.key != "", m.PromptPrice, m.CachedPrice, m.CompletionPrice}
+		shown.Models[name] = shownModel{m.Provider, m.Model, base, m.KeyEnv, m.key != "", m.PromptPrice, m.CachedPrice,
+			m.CompletionPrice}
 	}
 	for name, check := range c.Checks {
 		shown.Checks[name] = check.Command
@@ -153,8 +156,8 @@ var otherVariables = []string{"MODEL_BASE_URL", "MODEL", "MODEL_API_KEY", "CONFI
 // project's tests.
 var othersVariables = []string{"SERVICE_", "PORT", "TEST_"}
 
-// unknownVariables says which of the environment's variables look like settings and are none. Variables that hold secrets
-// have names of the operator's choice: those of the configuration and of the projects are known.
+// unknownVariables says which of the environment's variables look like settings and are none. Variables that hold
+// secrets have names of the operator's choice: those of the configuration and of the projects are known.
 func (c *Config) unknownVariables(environ []string, projects []api.Project) []string {
 	known := map[string]bool{}
 	for _, name := range otherVariables {
@@ -175,10 +178,12 @@ func (c *Config) unknownVariables(environ []string, projects []api.Project) []st
 	var lines []string
 	for _, pair := range environ {
 		name, _, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, envPrefix) || known[name] || slices.ContainsFunc(othersVariables, func(p string) bool { return strings.HasPrefix(name, envPrefix+p) }) {
+		if !strings.HasPrefix(name, envPrefix) || known[name] || slices.ContainsFunc(othersVariables,
+			func(p string) bool { return strings.HasPrefix(name, envPrefix+p) }) {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("the environment variable %s is no setting and has no effect%s", name, didYouMean("", near(name, settings))))
+		lines = append(lines, fmt.Sprintf("the environment variable %s is no setting and has no effect%s", name,
+			didYouMean("", near(name, settings))))
 	}
 	slices.Sort(lines)
 	return lines

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,8 +12,8 @@ import (
 	"docent/datadir"
 )
 
-// TestNobodyElseAnswersTheOperator kills a server and lets another process wait where commands were sent to by earlier versions:
-// no command goes there, and each does its work.
+// TestNobodyElseAnswersTheOperator kills a server and lets another process wait where commands were sent to by earlier
+// versions: no command goes there, and each does its work.
 func TestNobodyElseAnswersTheOperator(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -52,20 +51,4 @@ func TestNobodyElseAnswersTheOperator(t *testing.T) {
 	if s := serverStatusOf(t, data); s.PID != server.cmd.Process.Pid {
 		t.Errorf("the status is of process %d", s.PID)
 	}
-}
-
-// TestCommandsReachAServerInADirectoryWithALongName has a data directory whose path is longer than a socket's may be.
-func TestCommandsReachAServerInADirectoryWithALongName(t *testing.T) {
-	t.Parallel()
-	data := filepath.Join(t.TempDir(), strings.Repeat("long-", 30), "data")
-	p := newTestProject(t, data, "harbour", writeFiles(t, harbour))
-	server := newTestServer(t, data)
-	if s := serverStatusOf(t, data); s.PID != server.cmd.Process.Pid {
-		t.Errorf("the status is of process %d", s.PID)
-	}
-	newTestKey(t, data, p.id, "admin")
-	server.kill()
-	newTestKey(t, data, p.id, "admin") // beside what the killed one left
-	server.start()
-	newTestKey(t, data, p.id, "admin")
 }

@@ -149,7 +149,8 @@ func (d *demo) maintainer(ctx context.Context) (api.Job, error) {
 	}
 	d.step("7. A follow-up becomes a second commit on the same pull request")
 	link := *j.PRLink
-	j, err = d.job(ctx, "/job/"+string(j.ID)+"/message", `set the description of quickstart.mdx to "From nothing to a first answer and a first pull request in five minutes."`)
+	j, err = d.job(ctx, "/job/"+string(j.ID)+"/message",
+		`set the description of quickstart.mdx to "From nothing to a first answer and a first pull request in five minutes."`)
 	if err != nil {
 		return j, err
 	}

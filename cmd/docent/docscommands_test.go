@@ -25,8 +25,8 @@ import (
 	"docent/internal/corpora"
 )
 
-// What the documentation prints is typed as it is printed, page by page and block by block, in a shell, on a documentation set
-// that is somebody else's.
+// What the documentation prints is typed as it is printed, page by page and block by block, in a shell, on a
+// documentation set that is somebody else's.
 
 // A fence is a fenced block of a page.
 type fence struct {
@@ -83,8 +83,8 @@ func publishedPages(t testing.TB) []string {
 	return list
 }
 
-// notTyped are commands that this test does not run, each with the reason. page may be empty: in all pages. Those of docent are
-// parsed all the same.
+// notTyped are commands that this test does not run, each with the reason. page may be empty: in all pages. Those of
+// docent are parsed all the same.
 var notTyped = []struct{ page, begins, reason string }{
 	{"", "make ", "the target is looked up in the Makefile; CI builds, tests and runs the demo with it"},
 	{"docs/deploy/install.mdx", "sudo ", "it changes the system, as root; TestTheServiceFileIsRight has systemd judge the unit, and the commands of docent are parsed"},
@@ -110,7 +110,8 @@ var otherLanguages = map[string]string{
 	"http": "the router's contract with openapi.yaml", "nginx": "it needs nginx", "text": "shown, not typed", "": "shown, not typed",
 }
 
-// A sandbox is a folder with somebody's documentation, a shell that keeps its variables, and the server that it has started.
+// A sandbox is a folder with somebody's documentation, a shell that keeps its variables, and the server that it has
+// started.
 type sandbox struct {
 	t      *testing.T
 	dir    string
@@ -183,7 +184,8 @@ func (s *sandbox) typed(text string) string {
 	return text
 }
 
-// newest is the id in the last line of a list that is in the order of time, or in the first where it is the other way round.
+// newest is the id in the last line of a list that is in the order of time, or in the first where it is the other way
+// round.
 func (s *sandbox) newest(list string) string {
 	s.t.Helper()
 	out, err := s.shell("docent " + list + " --json").Output()
@@ -572,7 +574,8 @@ func TestTheServiceFileIsRight(t *testing.T) {
 	}
 }
 
-// What `--suggestions` adds to an answer is what the widget of the hosted platform reads, and asking it gives an answer.
+// What `--suggestions` adds to an answer is what the widget of the hosted platform reads, and asking it gives an
+// answer.
 func TestSuggestionsAreAnswered(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

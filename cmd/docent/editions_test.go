@@ -12,8 +12,8 @@ import (
 	"docent/stream"
 )
 
-// A reader gets their version and their language by every way of asking: both forms of the assistant, the search, and the
-// command line.
+// A reader gets their version and their language by every way of asking: both forms of the assistant, the search, and
+// the command line.
 func TestReadersAreAnsweredInTheirVersionAndLanguage(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")

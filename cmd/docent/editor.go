@@ -16,7 +16,8 @@ import (
 )
 
 // newEditor builds the agent that carries out the instructions of jobs.
-func newEditor(c Config, dir *datadir.Dir, models *registry.Registry, library *search.Library, log *slog.Logger) (*agent.Agent, error) {
+func newEditor(c Config, dir *datadir.Dir, models *registry.Registry, library *search.Library,
+	log *slog.Logger) (*agent.Agent, error) {
 	checks, err := projectChecks(c, dir)
 	if err != nil {
 		return nil, err
@@ -72,7 +73,8 @@ type agentSearch struct{ library *search.Library }
 var _ agent.Searcher = agentSearch{}
 
 func (s agentSearch) Search(ctx context.Context, project, query string, limit int) ([]agent.Found, error) {
-	hits, err := s.library.Search(ctx, api.ProjectID(project), search.Query{Text: query, Limit: limit, Everywhere: true}) // whoever edits a page wants its translations and versions too
+	// whoever edits a page wants its translations and versions too
+	hits, err := s.library.Search(ctx, api.ProjectID(project), search.Query{Text: query, Limit: limit, Everywhere: true})
 	if err != nil {
 		if errors.Is(err, search.ErrNotIndexed) {
 			return nil, search.ErrNotIndexed // the agent need not know which file is damaged

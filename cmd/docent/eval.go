@@ -203,7 +203,8 @@ func remoteSearch(c *client.Client, domain string) func(context.Context, eval.Qu
 }
 
 // evaluateTwice asks every query twice and judges the second answer: the latency is that of an index in use.
-func evaluateTwice(ctx context.Context, queries []eval.Query, ask func(context.Context, eval.Query) ([]eval.Found, error)) ([]eval.Outcome, error) {
+func evaluateTwice(ctx context.Context, queries []eval.Query, ask func(context.Context, eval.Query) ([]eval.Found,
+	error)) ([]eval.Outcome, error) {
 	if _, err := eval.Run(ctx, queries, ask); err != nil {
 		return nil, err
 	}
@@ -211,7 +212,8 @@ func evaluateTwice(ctx context.Context, queries []eval.Query, ask func(context.C
 }
 
 func summarize(outcomes []eval.Outcome) evaluation {
-	e := evaluation{Outcomes: outcomes, Kinds: eval.Summarize(outcomes, func(o eval.Outcome) string { return cmp.Or(o.Judged.Kind, "query") })}
+	e := evaluation{Outcomes: outcomes, Kinds: eval.Summarize(outcomes,
+		func(o eval.Outcome) string { return cmp.Or(o.Judged.Kind, "query") })}
 	e.All = eval.Summarize(outcomes, func(eval.Outcome) string { return "" })[""]
 	e.Mean = e.All
 	e.Mean.HitAt1, e.Mean.HitAt5, e.Mean.MRR, e.Mean.NDCG, e.Mean.Recall = 0, 0, 0, 0, 0
@@ -240,11 +242,13 @@ func printEvaluation(w io.Writer, asJSON, misses bool, first evaluation, second 
 		if s.Sections > 0 {
 			section = fmt.Sprintf("%.3f", s.Section1)
 		}
-		fmt.Fprintf(tab, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%s\t%v\t%v\t\n", name, s.Queries, s.NDCG, s.Recall, s.MRR, s.HitAt5, s.HitAt1, section,
+		fmt.Fprintf(tab, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%s\t%v\t%v\t\n", name, s.Queries, s.NDCG, s.Recall, s.MRR,
+			s.HitAt5, s.HitAt1, section,
 			s.P50.Round(time.Microsecond), s.P99.Round(time.Microsecond))
 	}
 	change := func(a, b eval.Score) {
-		fmt.Fprintf(tab, "against\t\t%+.3f\t%+.3f\t%+.3f\t%+.3f\t%+.3f\t\t\t\t\n", b.NDCG-a.NDCG, b.Recall-a.Recall, b.MRR-a.MRR, b.HitAt5-a.HitAt5, b.HitAt1-a.HitAt1)
+		fmt.Fprintf(tab, "against\t\t%+.3f\t%+.3f\t%+.3f\t%+.3f\t%+.3f\t\t\t\t\n", b.NDCG-a.NDCG, b.Recall-a.Recall,
+			b.MRR-a.MRR, b.HitAt5-a.HitAt5, b.HitAt1-a.HitAt1)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(first.Kinds)) {
 		row(kind, first.Kinds[kind])

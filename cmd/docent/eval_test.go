@@ -21,8 +21,8 @@ func unpack(t *testing.T, name string) string {
 	return dir
 }
 
-// The server's own search operation, over HTTP, finds what the judged queries ask for: the bars are those that the search
-// promises for every site, with the standard weights.
+// The server's own search operation, over HTTP, finds what the judged queries ask for: the bars are those that the
+// search promises for every site, with the standard weights.
 func TestSearchOverHTTPIsJudged(t *testing.T) {
 	if !everything {
 		t.Skip("judges whole documentation sets; DOCENT_TEST_ALL=1 has it run")

@@ -9,8 +9,9 @@ import (
 	"docent/api"
 )
 
-// A pull request's text describes the whole of it: after a message to its job it lists what the job has changed in it by
-// all instructions, against its base, and after one that was closed without being merged only what the new one holds.
+// A pull request's text describes the whole of it: after a message to its job it lists what the job has changed in it
+// by all instructions, against its base, and after one that was closed without being merged only what the new one
+// holds.
 func TestThePullRequestsTextDescribesAllThatItHolds(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")

@@ -71,8 +71,8 @@ func (b ballast) drop() {
 	}
 }
 
-// TestADiskThatFillsUpUnderLoad gives the server a small disk of its own, for the journal, the catalogue, the indexes and the
-// repositories, and fills it to the last block, again and again, while clients create jobs, follow up and ask.
+// TestADiskThatFillsUpUnderLoad gives the server a small disk of its own, for the journal, the catalogue, the indexes
+// and the repositories, and fills it to the last block, again and again, while clients create jobs, follow up and ask.
 func TestADiskThatFillsUpUnderLoad(t *testing.T) {
 	leftOutWhenShort(t)
 	if !inOwnMounts(t) {
@@ -181,8 +181,8 @@ func TestADiskThatFillsUpUnderLoad(t *testing.T) {
 	}
 }
 
-// TestAServerStartsOnAFullDisk stops and kills a server on a disk that is full to the last block, and starts it there: it serves
-// what can be read, refuses writes with 503, and takes work by itself once there is room.
+// TestAServerStartsOnAFullDisk stops and kills a server on a disk that is full to the last block, and starts it there:
+// it serves what can be read, refuses writes with 503, and takes work by itself once there is room.
 func TestAServerStartsOnAFullDisk(t *testing.T) {
 	leftOutWhenShort(t)
 	if !inOwnMounts(t) {
@@ -282,8 +282,8 @@ func postPrompt(t *testing.T, server *testServer, p testProject, prompt string) 
 	return made, resp, err
 }
 
-// TestAFullDiskRefusesWritesAndPasses takes from the server the right to write beyond the first block of any file, as a full
-// disk does, and gives it back.
+// TestAFullDiskRefusesWritesAndPasses takes from the server the right to write beyond the first block of any file, as
+// a full disk does, and gives it back.
 func TestAFullDiskRefusesWritesAndPasses(t *testing.T) {
 	leftOutWhenShort(t)
 	t.Parallel()

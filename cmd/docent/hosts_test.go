@@ -16,9 +16,9 @@ import (
 	"docent/model/modeltest"
 )
 
-// TestJobsPublishToCodeHosts connects each kind of code host from the command line alone, and lets jobs publish there: the
-// answer to the creation is lost, a follow-up comes, the pull request is merged and another follow-up comes. The token shows
-// in nothing that the server says or keeps.
+// TestJobsPublishToCodeHosts connects each kind of code host from the command line alone, and lets jobs publish there:
+// the answer to the creation is lost, a follow-up comes, the pull request is merged and another follow-up comes. The
+// token shows in nothing that the server says or keeps.
 func TestJobsPublishToCodeHosts(t *testing.T) {
 	t.Parallel()
 	const secret = "hst_TheTokenThatNobodyMaySee"
@@ -107,8 +107,8 @@ func TestJobsPublishToCodeHosts(t *testing.T) {
 	}
 }
 
-// A model that deletes every page and says that it fixed a typo leaves no trace, and what a person asks to be deleted in words waits
-// for a review, also in a project whose changes are committed directly.
+// A model that deletes every page and says that it fixed a typo leaves no trace, and what a person asks to be deleted
+// in words waits for a review, also in a project whose changes are committed directly.
 func TestADirectProjectIsNeverEmptied(t *testing.T) {
 	t.Parallel()
 	var deletions []modeltest.Call

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// mayImport is the plan of the house: every room, lowest first, with all the rooms that it may import. A room stands below
-// those that import it, so the order is the order of the floors in docs/ARCHITECTURE.md. Across a wall go data types and
-// constructors; what acts on the outside comes in through the interfaces of the importing room's ports.go.
+// mayImport is the plan of the house: every room, lowest first, with all the rooms that it may import. A room stands
+// below those that import it, so the order is the order of the floors in docs/ARCHITECTURE.md. Across a wall go data
+// types and constructors; what acts on the outside comes in through the interfaces of the importing room's ports.go.
 //
 // To add a room, give it a line here and in docs/ARCHITECTURE.md. To add an arrow, ask first whether the room needs an
 // interface instead.
@@ -122,8 +122,8 @@ var mayImport = []struct {
 // every stands for all rooms.
 const every = "every room"
 
-// parses lists the rooms that may call a parser that recurses with its input: docent/formats, which bounds the depth, and
-// those that read what the operator or Docent itself wrote.
+// parses lists the rooms that may call a parser that recurses with its input: docent/formats, which bounds the depth,
+// and those that read what the operator or Docent itself wrote.
 var parses = []string{"docent/formats", "docent/cmd/docent", "docent/router/openapi"}
 
 var parseCall = regexp.MustCompile(`\b(?:hujson|yaml|toml)\.(?:Parse|Standardize|Minimize|Format|Unmarshal|Load|NewDecoder|NewLoader)\(`)

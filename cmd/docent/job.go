@@ -112,7 +112,8 @@ func (c *jobCommand) create() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&dryRun, "dry-run", false, "publish nothing: wait, and show the diff")
-	flags.StringVar(&c.idempotency, "idempotency-key", "", "repeat safely: the same key and prompt give the same job for 24 hours")
+	flags.StringVar(&c.idempotency, "idempotency-key", "",
+		"repeat safely: the same key and prompt give the same job for 24 hours")
 	flags.StringVar(&model, "model", "", "model to use in place of the project's")
 	flags.BoolVar(&draft, "draft", false, "open the pull request as a draft")
 	flags.BoolVar(&c.wait, "wait", false, "wait until the job has ended")
@@ -146,7 +147,8 @@ func (c *jobCommand) message() *cobra.Command {
 			return c.show(cmd, j)
 		},
 	}
-	cmd.Flags().StringVar(&c.idempotency, "idempotency-key", "", "repeat safely: the same key and prompt are taken once in 24 hours")
+	cmd.Flags().StringVar(&c.idempotency, "idempotency-key", "",
+		"repeat safely: the same key and prompt are taken once in 24 hours")
 	cmd.Flags().BoolVar(&c.wait, "wait", false, "wait until the job has ended")
 	return cmd
 }
@@ -158,7 +160,8 @@ func (c *jobCommand) watch() *cobra.Command {
 			"When the connection breaks, the command connects again and continues where it was.\n\n" + exitStatuses,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.follow(cmd, args[0]) },
 	}
-	cmd.Flags().BoolVar(&c.events, "events", false, "print each event as a line of JSON on standard output, before the job")
+	cmd.Flags().BoolVar(&c.events, "events", false,
+		"print each event as a line of JSON on standard output, before the job")
 	return cmd
 }
 
@@ -270,8 +273,8 @@ func plainLine(s string) string {
 	}, s)
 }
 
-// followDryRun follows a job that publishes nothing, and shows what it would have changed: as a diff that can be applied, or in
-// the job's JSON.
+// followDryRun follows a job that publishes nothing, and shows what it would have changed: as a diff that can be
+// applied, or in the job's JSON.
 func followDryRun(cmd *cobra.Command, c *client.Client, path string, asJSON bool) error {
 	var edit client.Event
 	return follow(cmd, c, path, func(e client.Event) error {
@@ -296,7 +299,8 @@ func followDryRun(cmd *cobra.Command, c *client.Client, path string, asJSON bool
 }
 
 // follow shows a job's log until the job has ended, and then the job.
-func follow(cmd *cobra.Command, c *client.Client, path string, event func(client.Event) error, show func(*cobra.Command, api.Job) error) error {
+func follow(cmd *cobra.Command, c *client.Client, path string, event func(client.Event) error,
+	show func(*cobra.Command, api.Job) error) error {
 	j, err := c.Follow(cmd.Context(), path, event, func() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "the connection broke off, following on")
 	})
@@ -312,7 +316,8 @@ func follow(cmd *cobra.Command, c *client.Client, path string, event func(client
 	return outcomeError(j)
 }
 
-// outcomeError gives a job that has ended well without a change an exit status of its own. What there is to say about it was shown.
+// outcomeError gives a job that has ended well without a change an exit status of its own. What there is to say about
+// it was shown.
 func outcomeError(j api.Job) error {
 	switch j.Outcome {
 	case api.OutcomeNothingToDo:
@@ -331,7 +336,8 @@ const exitStatuses = "The exit status is 0 where pages were changed, 1 where the
 
 // printJobLine shows a job on one line; "docent job show" has the rest.
 func printJobLine(w io.Writer, j api.Job) error {
-	line := fmt.Sprintf("%s  %-9s  %-14s  %s  %s", j.ID, j.Status, cmp.Or(string(j.Outcome), "-"), j.CreatedAt.Local().Format(time.DateTime), strings.Join(strings.Fields(j.Title), " "))
+	line := fmt.Sprintf("%s  %-9s  %-14s  %s  %s", j.ID, j.Status, cmp.Or(string(j.Outcome), "-"),
+		j.CreatedAt.Local().Format(time.DateTime), strings.Join(strings.Fields(j.Title), " "))
 	if j.PRLink != nil {
 		line += "  " + *j.PRLink
 	}

@@ -118,8 +118,8 @@ func (s *modelledServer) outcomes(word string) (list []string) {
 	return list
 }
 
-// TestAJobWithALanguageModel drives whole jobs over HTTP: the real server, a model in another process, in both providers'
-// forms, with the faults that the real ones have.
+// TestAJobWithALanguageModel drives whole jobs over HTTP: the real server, a model in another process, in both
+// providers' forms, with the faults that the real ones have.
 func TestAJobWithALanguageModel(t *testing.T) {
 	t.Parallel()
 	for _, provider := range []string{"openai", "anthropic"} {
@@ -242,8 +242,8 @@ func TestAJobIsCancelledInTheMiddleOfACall(t *testing.T) {
 	}
 }
 
-// TestAKilledServerGoesOnBehindTheLastAnswer kills the server while it waits for the model, starts it again, and lets it
-// end: what the model had answered is not asked again, and the call that was cut off bears the same key.
+// TestAKilledServerGoesOnBehindTheLastAnswer kills the server while it waits for the model, starts it again, and lets
+// it end: what the model had answered is not asked again, and the call that was cut off bears the same key.
 func TestAKilledServerGoesOnBehindTheLastAnswer(t *testing.T) {
 	t.Parallel()
 	for _, provider := range []string{"openai", "anthropic"} {
@@ -386,7 +386,8 @@ func TestAServerKilledWhilePublishingPublishesOnce(t *testing.T) {
 	}
 }
 
-// TestFollowUpsOfAJobWithALanguageModel sends further instructions to a job whose pull request is open, merged and closed.
+// TestFollowUpsOfAJobWithALanguageModel sends further instructions to a job whose pull request is open, merged and
+// closed.
 func TestFollowUpsOfAJobWithALanguageModel(t *testing.T) {
 	t.Parallel()
 	price := func(old, now string) []modeltest.Step {

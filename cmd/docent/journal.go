@@ -110,8 +110,9 @@ func (j *inspected) report() (journalReport, error) {
 		}
 	}
 	err := j.check(func(p journal.Problem) bool {
-		shown := journalProblem{Bucket: p.Bucket, Stream: p.Stream, Sequence: p.Seq, Position: p.Position, Problem: p.Err.Error(),
-			Advice: "`docent journal repair` takes it out, so that the rest works"}
+		shown := journalProblem{Bucket: p.Bucket, Stream: p.Stream, Sequence: p.Seq, Position: p.Position,
+			Problem: p.Err.Error(),
+			Advice:  "`docent journal repair` takes it out, so that the rest works"}
 		if j.Inspection == nil {
 			shown.Advice = "restore a backup: what stands in the file cannot be read safely"
 		}
@@ -179,7 +180,8 @@ func showRecord(stream string, r journal.Record) shownRecord {
 	case r.Bucket == "snapshots" && kind == "job":
 		s.Snapshot, _, err = job.Row(api.JobID(id), journal.Recovered{Seq: r.Seq, SnapSeq: r.Seq, Snapshot: r.State})
 	case r.Bucket == "snapshots" && kind == "thread":
-		s.Snapshot, _, err = thread.History(api.ThreadID(id), journal.Recovered{Seq: r.Seq, SnapSeq: r.Seq, Snapshot: r.State})
+		s.Snapshot, _, err = thread.History(api.ThreadID(id), journal.Recovered{Seq: r.Seq, SnapSeq: r.Seq,
+			Snapshot: r.State})
 	case kind == "job":
 		s.Event, err = job.Decode(r.Event)
 	case kind == "thread":
@@ -275,7 +277,8 @@ func newJournalCommand() *cobra.Command {
 		},
 	}
 	repair.Flags().BoolVar(&yes, "yes", false, "do it")
-	repair.Flags().StringArrayVar(&aside, "stream", nil, "also take out this job or thread, damaged or not (may be given more than once)")
+	repair.Flags().StringArrayVar(&aside, "stream", nil,
+		"also take out this job or thread, damaged or not (may be given more than once)")
 	compact := &cobra.Command{
 		Use: "compact", Short: "Give the journal's free space back to the disk; the server must be stopped", Args: cobra.NoArgs,
 		Long: "Copy the journal into a new file without the space that is free in it, and put that in its place. The server must be\n" +
@@ -302,7 +305,8 @@ func streamName(name string) (string, error) {
 	case strings.HasPrefix(name, api.ThreadPrefix):
 		return thread.Stream(api.ThreadID(name)), nil
 	}
-	return "", usagef("%q is neither the id of a job (%s…) or thread (%s…) nor a stream such as job/ID", name, api.JobPrefix, api.ThreadPrefix)
+	return "", usagef("%q is neither the id of a job (%s…) or thread (%s…) nor a stream such as job/ID", name,
+		api.JobPrefix, api.ThreadPrefix)
 }
 
 // printReport prints what a check found, and fails where it found something.
@@ -329,7 +333,8 @@ func printReport(cmd *cobra.Command, asJSON bool, r journalReport) error {
 			}
 			fmt.Fprintf(out, ": %s\n  %s\n", p.Problem, p.Advice)
 		}
-		fmt.Fprintf(out, "%s: %d streams, %d events and %d snapshots, up to position %d, %d bytes\n", r.File, r.Streams, r.Events, r.Snapshots, r.Position, r.Bytes)
+		fmt.Fprintf(out, "%s: %d streams, %d events and %d snapshots, up to position %d, %d bytes\n", r.File, r.Streams,
+			r.Events, r.Snapshots, r.Position, r.Bytes)
 	}
 	switch r.Found {
 	case 0:
@@ -381,7 +386,8 @@ func compactJournal(cmd *cobra.Command, o *operator, c Config) error {
 		return err
 	}
 	var done journalCompacted
-	done.Before, done.After, err = journal.Compact(dir.File(datadir.Journal), journal.Options{Log: slog.New(slog.DiscardHandler)})
+	done.Before, done.After, err = journal.Compact(dir.File(datadir.Journal),
+		journal.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
@@ -415,9 +421,11 @@ func repairJournal(cmd *cobra.Command, o *operator, c Config, aside []string, ye
 			fmt.Fprintln(cmd.OutOrStdout(), "nothing is damaged")
 			return nil
 		}
-		return fmt.Errorf("%d damaged and %d named: nothing was changed; make a copy of %s and run this again with --yes", found, len(aside), path)
+		return fmt.Errorf("%d damaged and %d named: nothing was changed; make a copy of %s and run this again with --yes",
+			found, len(aside), path)
 	}
-	j, err := journal.Open(dir.File(datadir.Journal), journal.Options{Log: slog.New(slog.DiscardHandler), AcceptDamage: true})
+	j, err := journal.Open(dir.File(datadir.Journal), journal.Options{Log: slog.New(slog.DiscardHandler),
+		AcceptDamage: true})
 	if errors.Is(err, journal.ErrCorrupt) {
 		return fmt.Errorf("%w: this is more than can be repaired here; restore a backup", err)
 	}

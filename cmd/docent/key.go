@@ -94,11 +94,13 @@ func newKeyCommand() *cobra.Command {
 	}
 	flags := create.Flags()
 	flags.StringVar((*string)(&params.Project), "project", "", "project that the key is for")
-	flags.StringVar((*string)(&params.Kind), "kind", "", "admin (agent and management) or assistant (may be used in browsers)")
+	flags.StringVar((*string)(&params.Kind), "kind", "",
+		"admin (agent and management) or assistant (may be used in browsers)")
 	flags.StringVar(&params.Name, "name", "", "name to recognise it by")
 	flags.StringVar(&expires, "expires", "", "when it ends: a time such as 2027-01-31T00:00:00Z, or a duration such as 720h")
 	flags.StringArrayVar(&params.AllowIP, "allow-ip", nil, "address or CIDR range that may use it (repeatable)")
-	flags.StringArrayVar(&params.Scopes, "scope", nil, "read or write, for admin keys (repeatable; both where none is given)")
+	flags.StringArrayVar(&params.Scopes, "scope", nil,
+		"read or write, for admin keys (repeatable; both where none is given)")
 	flags.StringArrayVar(&params.Origins, "origin", nil, "browser origin that may use it, for assistant keys (repeatable)")
 
 	var project string

@@ -9,8 +9,8 @@ import (
 	"docent/model/registry"
 )
 
-// languageModels lets the agent speak to the configured models. One that holds no conversations, as the built-in one, is
-// no language model: the agent then follows instructions of fixed forms.
+// languageModels lets the agent speak to the configured models. One that holds no conversations, as the built-in one,
+// is no language model: the agent then follows instructions of fixed forms.
 type languageModels struct{ registry *registry.Registry }
 
 var _ agent.Models = languageModels{}

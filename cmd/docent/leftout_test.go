@@ -10,7 +10,8 @@ import (
 	"docent/api"
 )
 
-// crashOnMark has the program crash where it reads a folder that holds markOfCrash, as hostile content would have it crash.
+// crashOnMark has the program crash where it reads a folder that holds markOfCrash, as hostile content would have it
+// crash.
 const (
 	crashOnMark = "CRASH_OF_DOCENT_TEST"
 	markOfCrash = "crash.txt"
@@ -25,8 +26,8 @@ func crashWhereMarked(p api.Project) {
 	}
 }
 
-// A project whose content crashes the server is left out after the second time; the others are served all the while, and it is
-// read again once its source has changed.
+// A project whose content crashes the server is left out after the second time; the others are served all the while,
+// and it is read again once its source has changed.
 func TestAProjectThatCrashesTheServerIsLeftOutUntilItsSourceChanges(t *testing.T) {
 	t.Parallel()
 	setenv(t, crashOnMark, "1")

@@ -1,5 +1,11 @@
-// Command docent serves an agent that edits documentation and an assistant that answers from it, and is the client
-// and the operator's tool for both.
+// Command docent serves an agent that edits documentation and an assistant that answers from it, and is the client and
+// the operator's tool for both.
+//
+// Each command has a file of its own, named as the command: what it takes, what it has done, and what it prints. That
+// is why there are more than twenty. Where a command's work is done by the process that serves the data directory, the
+// file has the operation as well, and operations.go lists it by its name. Beside them stand the settings (config.go,
+// validate.go), the wiring of all rooms (serve.go, stores.go), and what several commands share (operator.go,
+// arguments.go). What a command does belongs into a room: automation, backup, ingest, retention and the others.
 package main
 
 import (

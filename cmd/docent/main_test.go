@@ -77,8 +77,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, programs)
 }
 
-// serversAtOnce bounds how many tests with a server run at the same time: more than there are processors, and few enough for
-// each to get its share of a small machine.
+// serversAtOnce bounds how many tests with a server run at the same time: more than there are processors, and few
+// enough for each to get its share of a small machine.
 const serversAtOnce = 6
 
 // clockFile names a file that says by how much the program's clock is wrong.
@@ -134,13 +134,15 @@ func tryDocent(t testing.TB, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// commandsHere are the commands that the tests run in their own process, which is quicker. The others serve, or start what does.
+// commandsHere are the commands that the tests run in their own process, which is quicker. The others serve, or start
+// what does.
 var commandsHere = map[string]bool{
 	"project": true, "key": true, "index": true, "eval": true, "pull": true, "automation": true, "status": true, "thread": true,
 	"backup": true, "journal": true, "catalog": true, "ask": true, "job": true, "config": true, "version": true,
 }
 
-// docentEnvironment is this process's without the settings that a developer may have in it, and with what the test has set.
+// docentEnvironment is this process's without the settings that a developer may have in it, and with what the test has
+// set.
 func docentEnvironment(t testing.TB) []string {
 	env := []string{runAsDocent + "=1"}
 	for _, pair := range os.Environ() {
@@ -175,7 +177,8 @@ func hasEnvironment(t testing.TB) bool { return len(ownEnvironments(t)) > 0 }
 // environments are the variables of tests by their names.
 var environments sync.Map
 
-// setenv sets a variable for the programs that a test and its subtests start. Unlike t.Setenv it lets others run beside it.
+// setenv sets a variable for the programs that a test and its subtests start. Unlike t.Setenv it lets others run
+// beside it.
 func setenv(t testing.TB, key, value string) {
 	t.Helper()
 	own := map[string]string{}
@@ -191,8 +194,8 @@ func setenv(t testing.TB, key, value string) {
 // servers counts the addresses that were given out.
 var servers atomic.Uint32
 
-// ownAddress is a loopback address for a server that is stopped and started again. Where the system has more than one, each
-// server gets one for itself: nobody else can take its port while it is down.
+// ownAddress is a loopback address for a server that is stopped and started again. Where the system has more than one,
+// each server gets one for itself: nobody else can take its port while it is down.
 func ownAddress() (string, error) {
 	if runtime.GOOS == "linux" {
 		n, pid := servers.Add(1), os.Getpid()

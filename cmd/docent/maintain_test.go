@@ -58,8 +58,8 @@ func until(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// TestBackupUnderLoadIsWhole backs up a server that clients press, and serves the copy. Everything that was acknowledged
-// before the backup began must be in it, done once, and work must go on.
+// TestBackupUnderLoadIsWhole backs up a server that clients press, and serves the copy. Everything that was
+// acknowledged before the backup began must be in it, done once, and work must go on.
 func TestBackupUnderLoadIsWhole(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -132,8 +132,8 @@ func TestBackupUnderLoadIsWhole(t *testing.T) {
 	t.Logf("%d jobs and %d questions before the backup, %d and %d in all", len(jobs), len(questions), len(told.jobs), len(told.questions))
 }
 
-// TestDamageIsNamedAndRepaired damages one thread's record. The server serves the rest, the check names the record, and after
-// the repair nothing is damaged.
+// TestDamageIsNamedAndRepaired damages one thread's record. The server serves the rest, the check names the record,
+// and after the repair nothing is damaged.
 func TestDamageIsNamedAndRepaired(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -213,8 +213,8 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 	}
 }
 
-// TestADamagedRowOfTheCatalogIsNamed changes a key and a pull request behind the program's back: both are refused, the others
-// work, the check names them, and what is accepted works again.
+// TestADamagedRowOfTheCatalogIsNamed changes a key and a pull request behind the program's back: both are refused, the
+// others work, the check names them, and what is accepted works again.
 func TestADamagedRowOfTheCatalogIsNamed(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -283,8 +283,8 @@ func damageThread(t *testing.T, data string, id api.ThreadID) {
 	}
 }
 
-// TestAReadOnlyDataDirectoryIsSaidPlainly starts the program in a mount namespace of its own, in which the data directory is
-// mounted read-only: also root cannot write there.
+// TestAReadOnlyDataDirectoryIsSaidPlainly starts the program in a mount namespace of its own, in which the data
+// directory is mounted read-only: also root cannot write there.
 func TestAReadOnlyDataDirectoryIsSaidPlainly(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")

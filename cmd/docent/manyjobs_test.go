@@ -18,9 +18,9 @@ import (
 	"docent/stream"
 )
 
-// TestTwoHundredJobsAtOnce gives a server 200 jobs of 20 steps each, with a model that takes 50 ms a step, while readers
-// ask the assistant. Every job must end with its own pull request; what it takes is told. There are 20 jobs unless DOCENT_TEST_ALL
-// is set, and under the race detector, whose own memory and time would be measured.
+// TestTwoHundredJobsAtOnce gives a server 200 jobs of 20 steps each, with a model that takes 50 ms a step, while
+// readers ask the assistant. Every job must end with its own pull request; what it takes is told. There are 20 jobs
+// unless DOCENT_TEST_ALL is set, and under the race detector, whose own memory and time would be measured.
 // DOCENT_TEST_JOBS_SOURCE names another folder of documentation, DOCENT_TEST_JOBS_SETTINGS more settings.
 func TestTwoHundredJobsAtOnce(t *testing.T) {
 	t.Parallel()

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// memoryLimit is what the garbage collector should stay under, in bytes: the setting, and without one three quarters of
-// what there is, of the machine or of the control group that the process runs in. 0 leaves the runtime as it is: somebody
-// has set GOMEMLIMIT, or nothing is known. Collecting harder near the end of memory costs time; running out costs the process.
+// memoryLimit is what the garbage collector should stay under, in bytes: the setting, and without one three quarters
+// of what there is, of the machine or of the control group that the process runs in. 0 leaves the runtime as it is:
+// somebody has set GOMEMLIMIT, or nothing is known. Collecting harder near the end of memory costs time; running out
+// costs the process.
 func memoryLimit(setting int64, environment string, read func(file string) ([]byte, error)) int64 {
 	if setting > 0 {
 		return setting

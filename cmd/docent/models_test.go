@@ -85,8 +85,8 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 	if _, err := ask(t.Context(), cl, project, "", "When does the ferry leave?"); err != nil {
 		t.Fatal(err)
 	}
-	// It asks for more time than a reader has, so that the built-in model answers at once: to five questions until it is left
-	// alone, and to one that is not let through.
+	// It asks for more time than a reader has, so that the built-in model answers at once: to five questions until it is
+	// left alone, and to one that is not let through.
 	for range 6 {
 		q, err := ask(t.Context(), cl, project, "", "When does the ferry leave?")
 		if text, marked := strings.CutPrefix(q.answer, model.FallbackNotice); err != nil || !marked || !strings.Contains(text, "leaves every hour from pier two") {
@@ -127,8 +127,8 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 	}
 }
 
-// TestTheAnswerOfTheBuiltinModelShowsInTheHistory follows one answer from a model that cannot be reached through analytics; and
-// a model whose owner wants its errors.
+// TestTheAnswerOfTheBuiltinModelShowsInTheHistory follows one answer from a model that cannot be reached through
+// analytics; and a model whose owner wants its errors.
 func TestTheAnswerOfTheBuiltinModelShowsInTheHistory(t *testing.T) {
 	t.Parallel()
 	const table = "[models.%s]\nprovider = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\nattempts = 1\n"
@@ -278,8 +278,8 @@ func TestAKillWhileTheModelIsAsked(t *testing.T) {
 	}
 }
 
-// TestTheAssistantsModelSearchesByItself follows an answer whose model looked for more than it was given: what it found is
-// cited, shown to clients that want to see it, and what it cost is stored.
+// TestTheAssistantsModelSearchesByItself follows an answer whose model looked for more than it was given: what it
+// found is cited, shown to clients that want to see it, and what it cost is stored.
 func TestTheAssistantsModelSearchesByItself(t *testing.T) {
 	t.Parallel()
 	for _, provider := range []string{"openai", "anthropic"} {

@@ -18,8 +18,8 @@ import (
 	"docent/api"
 )
 
-// A server that is short of file descriptors once took its repositories for damaged, put them aside, and lost the branches of
-// all open pull requests.
+// A server that is short of file descriptors once took its repositories for damaged, put them aside, and lost the
+// branches of all open pull requests.
 func TestPullRequestsOutliveALackOfFileDescriptors(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/bin/sh"); err != nil {
@@ -82,7 +82,8 @@ func TestPullRequestsOutliveALackOfFileDescriptors(t *testing.T) {
 			t.Errorf("job %d ended as %+v", i, done)
 		}
 	}
-	// shown asks for a pull request's diff. What cannot be answered for the moment is asked for again; what is gone is gone.
+	// shown asks for a pull request's diff. What cannot be answered for the moment is asked for again; what is gone is
+	// gone.
 	shown := func(i int) {
 		if links[i] == "" {
 			return

@@ -54,7 +54,8 @@ func operateHere(ctx context.Context, c Config, name string, params []byte, prog
 		return nil, err
 	}
 	defer dir.Close()
-	stores, err := openStores(ctx, dir, c, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
+	stores, err := openStores(ctx, dir, c, slog.New(slog.NewTextHandler(os.Stderr,
+		&slog.HandlerOptions{Level: slog.LevelError})))
 	if err != nil {
 		return nil, err
 	}

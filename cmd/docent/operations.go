@@ -91,7 +91,8 @@ func (o *operations) withJournal(ctx context.Context, use func(*journal.Journal)
 	if o.app != nil {
 		return use(o.app.journal)
 	}
-	j, err := journal.Open(filepath.Join(o.stores.config.Data, datadir.Journal), journal.Options{Log: slog.New(slog.DiscardHandler)})
+	j, err := journal.Open(filepath.Join(o.stores.config.Data, datadir.Journal),
+		journal.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return fmt.Errorf("open the journal: %w; `docent journal check` says more", err)
 	}

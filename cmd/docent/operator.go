@@ -51,7 +51,8 @@ func (o *operator) run(cmd *cobra.Command, name string, params, result any) erro
 }
 
 // show performs one operation and shows its result: as JSON, or as print has it for people.
-func show[T any](o *operator, cmd *cobra.Command, name string, params any, print func(w io.Writer, result T) error) error {
+func show[T any](o *operator, cmd *cobra.Command, name string, params any,
+	print func(w io.Writer, result T) error) error {
 	var result T
 	if err := o.run(cmd, name, params, &result); err != nil {
 		return err

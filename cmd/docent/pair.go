@@ -58,7 +58,8 @@ func whatNow(dir *datadir.Dir, err error) error {
 	return fmt.Errorf("%w. Put both back from the same backup; or, to go on with what is there, look at what `docent journal adopt --data %s` says", err, dir.Path)
 }
 
-// catalogInPlace refuses a journal beside which the catalogue's file is missing or empty, before a new one is made in its place.
+// catalogInPlace refuses a journal beside which the catalogue's file is missing or empty, before a new one is made in
+// its place.
 func catalogInPlace(dir *datadir.Dir, dsn string) error {
 	file := catalogFile(dsn)
 	if file == "" {
@@ -75,7 +76,8 @@ func catalogInPlace(dir *datadir.Dir, dsn string) error {
 	return whatNow(dir, &persistence.MismatchError{Reason: fmt.Sprintf("there is a journal, and the catalogue's file %s is missing or empty", file)})
 }
 
-// journalInPlace refuses a catalogue that has worked with a journal which is not there, before a new one is made in its place.
+// journalInPlace refuses a catalogue that has worked with a journal which is not there, before a new one is made in
+// its place.
 func journalInPlace(ctx context.Context, dir *datadir.Dir, c *catalog.Catalog) error {
 	size, err := fileSize(dir.File(datadir.Journal))
 	if err != nil || size > 0 {
@@ -89,8 +91,8 @@ func journalInPlace(ctx context.Context, dir *datadir.Dir, c *catalog.Catalog) e
 		dir.File(datadir.Journal), c, seen)})
 }
 
-// pair makes sure that the journal and the catalogue of a data directory belong together; restored says whether they were put
-// back from a backup.
+// pair makes sure that the journal and the catalogue of a data directory belong together; restored says whether they
+// were put back from a backup.
 func pair(ctx context.Context, dir *datadir.Dir, j *journal.Journal, c *catalog.Catalog) (end func(), err error) {
 	restored := false
 	text, err := os.ReadFile(dir.File(datadir.Backup))

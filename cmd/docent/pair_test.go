@@ -14,8 +14,9 @@ import (
 	"docent/persistence/catalog/catalogtest"
 )
 
-// TestNoStoreIsTakenForANewOne puts in the place of the journal, and then of the catalogue, nothing, an empty file and an older
-// copy. The server refuses to start and says why; what was acknowledged is there when the right one is put back.
+// TestNoStoreIsTakenForANewOne puts in the place of the journal, and then of the catalogue, nothing, an empty file and
+// an older copy. The server refuses to start and says why; what was acknowledged is there when the right one is put
+// back.
 func TestNoStoreIsTakenForANewOne(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")

@@ -99,14 +99,20 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar(&p.Branch, "branch", "", "branch of the repository (its default branch where empty)")
 	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
 	flags.StringVar(&p.SiteURL, "site-url", "", "where readers find the published pages; citations link there; follows from the site's configuration where it says so")
-	flags.StringVar((*string)(&p.Site), "site", "", "site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight or nextjs; recognised by its files where not given")
-	flags.StringArrayVar(&p.Include, "include", nil, "only what this pattern matches is a page; as in .gitignore, relative to the documentation folder (repeatable; '' for none)")
-	flags.StringArrayVar(&p.Exclude, "exclude", nil, "what this pattern matches is no page; as in .gitignore, where ! brings back what the site leaves out (repeatable; '' for none)")
-	flags.StringVar((*string)(&p.Host), "host", string(api.HostBuiltin), "code host: builtin, github, gitlab, gitea or git")
+	flags.StringVar((*string)(&p.Site), "site", "",
+		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight or nextjs; recognised by its files where not given")
+	flags.StringArrayVar(&p.Include, "include", nil,
+		"only what this pattern matches is a page; as in .gitignore, relative to the documentation folder (repeatable; '' for none)")
+	flags.StringArrayVar(&p.Exclude, "exclude", nil,
+		"what this pattern matches is no page; as in .gitignore, where ! brings back what the site leaves out (repeatable; '' for none)")
+	flags.StringVar((*string)(&p.Host), "host", string(api.HostBuiltin),
+		"code host: builtin, github, gitlab, gitea or git")
 	flags.StringVar(&p.HostURL, "host-url", "", "address of a code host that is not the public one")
 	flags.StringVar(&p.Repository, "repository", "", "OWNER/NAME on the code host")
-	flags.StringVar(&p.WebhookEnv, "webhook-env", "", "environment variable that holds the secret of the code host's push webhook")
-	flags.StringVar(&p.TokenEnv, "token-env", "", "environment variable that holds the code host's token, or NAME where NAME_FILE names a file that does")
+	flags.StringVar(&p.WebhookEnv, "webhook-env", "",
+		"environment variable that holds the secret of the code host's push webhook")
+	flags.StringVar(&p.TokenEnv, "token-env", "",
+		"environment variable that holds the code host's token, or NAME where NAME_FILE names a file that does")
 	flags.Int64Var(&p.AppID, "app-id", 0, "id of a GitHub App; --token-env then names the variable with the app's private key")
 	flags.StringVar(&p.Labels, "labels", "", "labels for the pull requests, separated by commas")
 	flags.BoolVar(&p.Direct, "direct", false, "commit to the documentation's branch itself, and open a pull request only where it is protected")
@@ -115,7 +121,8 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.BoolVar(&p.Options.RequireThreadKey, "require-thread-key", false, "continue a thread only with its secret key")
 	flags.BoolVar(&p.Options.SearchTool, "search-tool", false, "also show the retrieval as a tool call named search")
 	flags.BoolVar(&p.Options.Suggestions, "suggestions", false, "end answers with suggested follow-up questions")
-	flags.IntVar(&p.Limits.ProjectHour, "limit-project-hour", 0, "jobs and follow-ups in an hour (0 for the configured default, negative for none)")
+	flags.IntVar(&p.Limits.ProjectHour, "limit-project-hour", 0,
+		"jobs and follow-ups in an hour (0 for the configured default, negative for none)")
 	flags.IntVar(&p.Limits.KeyMonth, "limit-key-month", 0, "assistant messages of one key in a month")
 	flags.IntVar(&p.Limits.OrgHour, "limit-org-hour", 0, "assistant messages of the organization in an hour")
 	flags.IntVar(&p.Limits.IPDay, "limit-ip-day", 0, "assistant messages of one address in a day")

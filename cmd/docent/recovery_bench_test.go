@@ -23,9 +23,10 @@ import (
 	"docent/persistence/journal"
 )
 
-// BenchmarkReady answers: how long after its start a server takes requests, and how long until it has worked off the jobs
-// that were active when it was killed, with so many idle threads and active jobs on disk. The threads are copies of one
-// that was asked two questions, the jobs of a dry run, so that it is the server's speed that shows and not that of Git.
+// BenchmarkReady answers: how long after its start a server takes requests, and how long until it has worked off the
+// jobs that were active when it was killed, with so many idle threads and active jobs on disk. The threads are copies
+// of one that was asked two questions, the jobs of a dry run, so that it is the server's speed that shows and not that
+// of Git.
 //
 //	DOCENT_BENCH_THREADS=1000000 DOCENT_BENCH_JOBS=10000 go test ./cmd/docent -run '^$' -bench Ready -benchtime 3x -timeout 1h
 //
@@ -91,9 +92,9 @@ func environmentNumber(b *testing.B, name string) int {
 	return n
 }
 
-// fillDataDirectory makes the data directory of a server that was killed: so many threads at rest, so many jobs with work
-// to do. What one real thread and one real job left in the journal is written again under other names, and the catalogue
-// has come to know all of it.
+// fillDataDirectory makes the data directory of a server that was killed: so many threads at rest, so many jobs with
+// work to do. What one real thread and one real job left in the journal is written again under other names, and the
+// catalogue has come to know all of it.
 func fillDataDirectory(b *testing.B, data string, threads, jobs int) {
 	p := newTestProject(b, data, "widgets", writeFiles(b, map[string]string{
 		"index.md": "# Widgets\n\nA widget counts what passes by. Reset a widget with the red button.\n"}))

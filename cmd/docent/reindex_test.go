@@ -69,8 +69,8 @@ var indexFaults = map[string]func(t *testing.T, data, project string){
 	},
 }
 
-// TestQuestionsInHandOutliveAnUpgradeOfTheIndex kills the server while it answers, and has the next one find an index that it
-// cannot use. The question that was accepted is answered all the same.
+// TestQuestionsInHandOutliveAnUpgradeOfTheIndex kills the server while it answers, and has the next one find an index
+// that it cannot use. The question that was accepted is answered all the same.
 func TestQuestionsInHandOutliveAnUpgradeOfTheIndex(t *testing.T) {
 	t.Parallel()
 	for name, befall := range indexFaults {
@@ -104,8 +104,8 @@ func TestQuestionsInHandOutliveAnUpgradeOfTheIndex(t *testing.T) {
 	}
 }
 
-// TestAnIndexThatIsDamagedWhileItIsServedIsMadeAnewForWhoAsks damages an index that is not open. The sources are not looked at again by
-// themselves.
+// TestAnIndexThatIsDamagedWhileItIsServedIsMadeAnewForWhoAsks damages an index that is not open. The sources are not
+// looked at again by themselves.
 func TestAnIndexThatIsDamagedWhileItIsServedIsMadeAnewForWhoAsks(t *testing.T) {
 	t.Parallel()
 	for name, befall := range indexFaults {

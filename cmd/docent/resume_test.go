@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestAReaderResumesByChatIDAfterAKill is a client that sends nothing but the chat's id: a reader with a name, on a page that
-// has the same chat id for all of its readers, before and after the answer is finished.
+// TestAReaderResumesByChatIDAfterAKill is a client that sends nothing but the chat's id: a reader with a name, on a
+// page that has the same chat id for all of its readers, before and after the answer is finished.
 func TestAReaderResumesByChatIDAfterAKill(t *testing.T) {
 	t.Parallel()
 	server, _, _, slow := newChatServer(t, 40, 60)

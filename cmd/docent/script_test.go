@@ -17,8 +17,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestScripts runs the stories of testdata/script, in which each step is a command as a person types it. In the order of their
-// numbers they are a manual: what a user does, and what Docent answers. Beside testscript's own commands they have
+// TestScripts runs the stories of testdata/script, in which each step is a command as a person types it. In the order
+// of their numbers they are a manual: what a user does, and what Docent answers. Beside testscript's own commands they
+// have
 //
 //	ready               wait until the server answers
 //	capture NAME [EXPR] set a variable to what the last command printed, or to what the expression finds in it

@@ -10,8 +10,8 @@ import (
 	"docent/stream"
 )
 
-// TestWhatTheReaderHasSelectedBearsOnTheAnswer asks about a text and about code that a page shows, by both versions of the API, of the
-// built-in model and of a language model.
+// TestWhatTheReaderHasSelectedBearsOnTheAnswer asks about a text and about code that a page shows, by both versions of
+// the API, of the built-in model and of a language model.
 func TestWhatTheReaderHasSelectedBearsOnTheAnswer(t *testing.T) {
 	t.Parallel()
 	peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: []modeltest.Step{{Text: "It says so [1]."}}}})

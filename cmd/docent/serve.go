@@ -72,9 +72,9 @@ func newLogger(c Config, w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// oneThreadMore lets one thread more run Go's code than there are processors, unless the operator has said how many. The journal's
-// sync keeps its thread's place among them while it waits for the disk, and a thread whose queue of goroutines is never empty
-// looks at ready connections seldom: decision 0013.
+// oneThreadMore lets one thread more run Go's code than there are processors, unless the operator has said how many.
+// The journal's sync keeps its thread's place among them while it waits for the disk, and a thread whose queue of
+// goroutines is never empty looks at ready connections seldom: decision 0013.
 func oneThreadMore(said string) {
 	if said == "" {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
@@ -114,8 +114,8 @@ func serve(ctx context.Context, c Config, stderr io.Writer) error {
 	return a.serve(ctx, listener)
 }
 
-// ownURL is the address under which this machine reaches a listener. One that listens on all of the machine's addresses has
-// none that a link could begin with; it also listens where the machine calls itself.
+// ownURL is the address under which this machine reaches a listener. One that listens on all of the machine's
+// addresses has none that a link could begin with; it also listens where the machine calls itself.
 func ownURL(addr net.Addr) (url string, everywhere bool) {
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		return "http://" + net.JoinHostPort("localhost", strconv.Itoa(tcp.Port)), true
@@ -123,8 +123,8 @@ func ownURL(addr net.Addr) (url string, everywhere bool) {
 	return "http://" + addr.String(), false
 }
 
-// greet says what an operator should know who has just started the server: variables that were meant to be settings, and on
-// an empty data directory what to do next.
+// greet says what an operator should know who has just started the server: variables that were meant to be settings,
+// and on an empty data directory what to do next.
 func (a *app) greet(ctx context.Context, stderr io.Writer) {
 	projects, err := a.stores.catalog.Projects(ctx)
 	if err != nil {
@@ -146,7 +146,8 @@ func (a *app) greet(ctx context.Context, stderr io.Writer) {
 		a.log.Info("there is no project yet", "next", next)
 		return
 	}
-	fmt.Fprintf(stderr, "There is no project yet. Add one and make its keys, while this server runs:\n\n  %s\n\n", strings.Join(next, "\n  "))
+	fmt.Fprintf(stderr, "There is no project yet. Add one and make its keys, while this server runs:\n\n  %s\n\n",
+		strings.Join(next, "\n  "))
 }
 
 // clock is where all rooms take the time from. A test sets it back and forward.
@@ -191,7 +192,8 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	}()
 	metrics := prometheus.NewRegistry()
 	a.upkeep.metrics = metrics
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), bench.AnonymousMemory())
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		bench.AnonymousMemory())
 
 	if a.stores, err = openStores(ctx, dir, c, log); err != nil {
 		return nil, err
@@ -223,13 +225,10 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 		return nil, fmt.Errorf("set up the agent: %w", err)
 	}
 	docs := ingest.Documents{Library: a.stores.library, Reader: a.stores.source}
-	a.system, err = actors.Start(ctx, actors.Deps{
-		Journal: a.journal, Projects: a.stores.catalog, Log: log, Now: clock, Context: a.work,
-		Editor: editor, Forge: treeForge{a.stores.hub},
-		Searcher: docs, Model: models,
-		Idle: c.IdleAfter.Duration, RunningJobs: c.MaxRunningJobs, OpenJobs: c.MaxOpenJobs, RunningTurns: c.MaxTurns,
-		RunLimit: c.JobTimeout.Duration, TurnLimit: c.TurnTimeout.Duration,
-	})
+	deps := actorLimits(c)
+	deps.Journal, deps.Projects, deps.Log, deps.Now, deps.Context = a.journal, a.stores.catalog, log, clock, a.work
+	deps.Editor, deps.Forge, deps.Searcher, deps.Model = editor, treeForge{a.stores.hub}, docs, models
+	a.system, err = actors.Start(ctx, deps)
 	if err != nil {
 		return nil, fmt.Errorf("start the actors: %w", err)
 	}
@@ -265,8 +264,9 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 		Updates: a.updates, Pushes: a.automations, Analytics: a.stores.catalog,
 		Log: log, Metrics: metrics, Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
 		Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
-		Ready:  a.stores.catalog.Ping,
-		Bounds: router.Bounds{BodyBytes: c.MaxBody, Requests: c.MaxRequests, Streams: c.MaxStreams, Pace: c.StreamPace.Duration},
+		Ready: a.stores.catalog.Ping,
+		Bounds: router.Bounds{BodyBytes: c.MaxBody, Requests: c.MaxRequests, Streams: c.MaxStreams,
+			Pace: c.StreamPace.Duration},
 
 		HandlerStreams: c.StreamWriter == writerHandler,
 	})
@@ -275,6 +275,14 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	}
 	a.closers = append(a.closers, func() error { a.edge.Close(); return nil })
 	return a, nil
+}
+
+// actorLimits are the actors' limits, which are settings.
+func actorLimits(c Config) actors.Deps {
+	return actors.Deps{
+		Idle: c.IdleAfter.Duration, RunningJobs: c.MaxRunningJobs, OpenJobs: c.MaxOpenJobs, RunningTurns: c.MaxTurns,
+		RunLimit: c.JobTimeout.Duration, TurnLimit: c.TurnTimeout.Duration,
+	}
 }
 
 // startListings lets the listings of jobs and of questions follow the journal.
@@ -358,8 +366,8 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// control lets the operator's commands reach this process until the returned function is called. Where that cannot be, as on a
-// full disk, it tries again: readers can be served without it.
+// control lets the operator's commands reach this process until the returned function is called. Where that cannot be,
+// as on a full disk, it tries again: readers can be served without it.
 func (a *app) control(ctx context.Context) (stop func()) {
 	ops := a.stores.operations()
 	ops.app = a

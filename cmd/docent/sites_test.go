@@ -26,8 +26,9 @@ var (
 
 var siteKinds = []api.SiteKind{"", api.SitePlain, api.SiteMintlify, api.SiteDocusaurus, api.SiteVitePress, api.SiteHugo, api.SiteMkDocs, api.SiteStarlight, api.SiteNext}
 
-// Whatever --site says, a page that a search shows at an address is the page that the agent edits when it is named by that
-// address. The sites are those of the generators' rules, and whole documentation sets where they lie beside the checkout.
+// Whatever --site says, a page that a search shows at an address is the page that the agent edits when it is named by
+// that address. The sites are those of the generators' rules, and whole documentation sets where they lie beside the
+// checkout.
 func TestSearchAndAgentAgreeOnWhereEachPageIsShown(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("../../search/testdata/published/*.txtar")

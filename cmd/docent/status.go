@@ -121,8 +121,9 @@ func (a *app) status() (serverStatus, error) {
 			TakenUp: time.Duration(a.upkeep.woken.Load()).Seconds()},
 		Jobs:    jobStatus{Working: st.RunningJobs, Queued: st.WaitingJobs, Awake: st.LiveJobs},
 		Threads: threadStatus{Answering: st.RunningTurns, Queued: st.WaitingTurns, Awake: st.LiveThreads},
-		Actors: actorStatus{Quarantined: []quarantined{}, Failures: st.Failures, Restarts: st.Restarts, DeadLetters: st.DeadLetters,
-			Unhandled: st.Unhandled, Recoveries: st.Recoveries, RecoverySeconds: st.Recovering.Seconds()},
+		Actors: actorStatus{Quarantined: []quarantined{}, Failures: st.Failures, Restarts: st.Restarts,
+			DeadLetters: st.DeadLetters,
+			Unhandled:   st.Unhandled, Recoveries: st.Recoveries, RecoverySeconds: st.Recovering.Seconds()},
 		Journal: journalStatus{Position: js.Position, Bytes: js.FileBytes, Pending: js.Pending, Damaged: js.Damaged,
 			Unavailable: js.Down, Commits: js.Commits},
 		Edge:    edgeStatus{Refused: map[string]int{}},
@@ -133,7 +134,8 @@ func (a *app) status() (serverStatus, error) {
 	for _, e := range a.models.Endpoints() {
 		for _, u := range a.models.Uses() {
 			if slices.Contains(e.Models, u.Model) {
-				s.Models = append(s.Models, modelStatus{Name: u.Model, Endpoint: e.Address, State: e.State, Again: e.After.Seconds(), Calls: u.Calls,
+				s.Models = append(s.Models, modelStatus{Name: u.Model, Endpoint: e.Address, State: e.State,
+					Again: e.After.Seconds(), Calls: u.Calls,
 					Failures: u.Failures, Tokens: u.Tokens.Prompt + u.Tokens.Completion, CostCents: float64(u.Cost) / 1e4, Fallbacks: u.Fallbacks})
 			}
 		}
@@ -163,7 +165,8 @@ func (a *app) status() (serverStatus, error) {
 			}
 			switch f.GetName() {
 			case "docent_journal_commit_seconds":
-				s.Journal.CommitP50, s.Journal.CommitP99 = quantile(0.5, h.GetSampleCount(), buckets), quantile(0.99, h.GetSampleCount(), buckets)
+				s.Journal.CommitP50, s.Journal.CommitP99 = quantile(0.5, h.GetSampleCount(), buckets), quantile(0.99,
+					h.GetSampleCount(), buckets)
 			case "docent_journal_append_seconds":
 				s.Journal.AppendP99 = quantile(0.99, h.GetSampleCount(), buckets)
 			case "docent_streams_open":
@@ -182,8 +185,8 @@ func (a *app) status() (serverStatus, error) {
 	return s, nil
 }
 
-// quantile is the upper bound of the bucket that holds the q-th share of a histogram's values: the true one is not above it
-// and not below half of it. It is 0 where there are no values.
+// quantile is the upper bound of the bucket that holds the q-th share of a histogram's values: the true one is not
+// above it and not below half of it. It is 0 where there are no values.
 func quantile(q float64, count uint64, buckets iter.Seq2[float64, uint64]) float64 {
 	rank := uint64(math.Ceil(q * float64(count)))
 	last := 0.0
@@ -226,7 +229,8 @@ func printStatus(w io.Writer, s serverStatus) error {
 	seconds := func(v float64) string {
 		return time.Duration(v * float64(time.Second)).Round(10 * time.Microsecond).String()
 	}
-	line("docent", "%s, process %d, up %s", s.Version, s.PID, time.Duration(s.Uptime*float64(time.Second)).Round(time.Second))
+	line("docent", "%s, process %d, up %s", s.Version, s.PID,
+		time.Duration(s.Uptime*float64(time.Second)).Round(time.Second))
 	line("address", "%s", s.URL)
 	line("data", "%s", s.Data)
 	takenUp := "are being resumed"
@@ -242,11 +246,14 @@ func printStatus(w io.Writer, s serverStatus) error {
 	if s.Journal.Unavailable {
 		state = "CANNOT BE WRITTEN TO: the disk is full, read-only or broken"
 	}
-	line("journal", "%s, position %d, %d bytes, %d damaged streams", state, s.Journal.Position, s.Journal.Bytes, s.Journal.Damaged)
-	line("commits", "%d; half within %s, 99%% within %s; appends 99%% within %s", s.Journal.Commits, seconds(s.Journal.CommitP50),
+	line("journal", "%s, position %d, %d bytes, %d damaged streams", state, s.Journal.Position, s.Journal.Bytes,
+		s.Journal.Damaged)
+	line("commits", "%d; half within %s, 99%% within %s; appends 99%% within %s", s.Journal.Commits,
+		seconds(s.Journal.CommitP50),
 		seconds(s.Journal.CommitP99), seconds(s.Journal.AppendP99))
 	line("listings", "up to position %d", s.Journal.Listed)
-	line("edge", "%d streams open, %d requests in flight, queue %s", s.Edge.Streams, s.Edge.InFlight, seconds(s.Edge.Queue))
+	line("edge", "%d streams open, %d requests in flight, queue %s", s.Edge.Streams, s.Edge.InFlight,
+		seconds(s.Edge.Queue))
 	var refused []string
 	for reason, n := range s.Edge.Refused {
 		refused = append(refused, fmt.Sprintf("%s %d", reason, n))
@@ -269,7 +276,8 @@ func printStatus(w io.Writer, s serverStatus) error {
 		if m.Fallbacks > 0 {
 			state += fmt.Sprintf(", the built-in model answered %d times in its place", m.Fallbacks)
 		}
-		line(name, "%s at %s: %d calls, %d failed, %d tokens, $%.2f%s", m.Name, m.Endpoint, m.Calls, m.Failures, m.Tokens, m.CostCents/100, state)
+		line(name, "%s at %s: %d calls, %d failed, %d tokens, $%.2f%s", m.Name, m.Endpoint, m.Calls, m.Failures, m.Tokens,
+			m.CostCents/100, state)
 	}
 	line("quarantined", "%d", len(s.Actors.Quarantined))
 	for _, p := range s.Actors.Quarantined {

@@ -42,11 +42,13 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 	if err := journalInPlace(ctx, dir, s.catalog); err != nil {
 		return s, err
 	}
-	if s.library, err = search.OpenLibrary(dir.File(datadir.Index), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes, Memory: c.IndexMemory}); err != nil {
+	if s.library, err = search.OpenLibrary(dir.File(datadir.Index), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes,
+		Memory: c.IndexMemory}); err != nil {
 		return s, fmt.Errorf("open the search indexes: %w", err)
 	}
 	merged := func(project api.ProjectID) { s.source.Merged(project) }
-	s.hub, err = forge.Open(dir.File(datadir.Repos), s.catalog, forge.Options{Log: log, Now: clock, Merged: merged, CoAuthor: s.coAuthor})
+	s.hub, err = forge.Open(dir.File(datadir.Repos), s.catalog, forge.Options{Log: log, Now: clock, Merged: merged,
+		CoAuthor: s.coAuthor})
 	if err != nil {
 		return s, fmt.Errorf("open the repositories: %w", err)
 	}
@@ -62,7 +64,8 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 
 func (s *stores) operations() *operations { return &operations{stores: s} }
 
-// coAuthor is who stands behind a key: its name, where that is a person's name with an address. Names of keys do not change.
+// coAuthor is who stands behind a key: its name, where that is a person's name with an address. Names of keys do not
+// change.
 func (s *stores) coAuthor(ctx context.Context, id api.KeyID) (string, error) {
 	keys, err := s.catalog.Keys(ctx, catalog.KeyQuery{})
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"docent/stream"
 )
 
-// TestEveryAcceptedTurnOfAStormIsComplete opens a thousand streams at once. A tenth of the readers stall, a tenth leave in
-// the middle, and the server is killed while all of them are open. After the restart every accepted turn must be complete
-// in its thread, once.
+// TestEveryAcceptedTurnOfAStormIsComplete opens a thousand streams at once. A tenth of the readers stall, a tenth
+// leave in the middle, and the server is killed while all of them are open. After the restart every accepted turn must
+// be complete in its thread, once.
 func TestEveryAcceptedTurnOfAStormIsComplete(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -74,9 +74,8 @@ func TestEveryAcceptedTurnOfAStormIsComplete(t *testing.T) {
 	checkThreads(t, data, config, p, told.questions)
 }
 
-// joinStorm asks one question, and comes back where it is refused: a thousand at once are more than most machines carry. Of
-// ten readers one stalls after the first part, one leaves after it, and eight read on until
-// the server dies.
+// joinStorm asks one question, and comes back where it is refused: a thousand at once are more than most machines
+// carry. Of ten readers one stalls after the first part, one leaves after it, and eight read on until the server dies.
 func (c *tally) joinStorm(ctx context.Context, cl *client.Client, p testProject, n int, random *rand.Rand, killed <-chan struct{}, opened func()) {
 	q := acceptedQuestion{text: "Question " + strconv.Itoa(n)}
 	var resp *http.Response

@@ -11,8 +11,8 @@ import (
 	"docent/bench"
 )
 
-// TestTheLoadSuiteWorks runs `make bench` with a few streams a part: each part measures something, loses nothing and shows on
-// the page. How fast anything is says nothing here.
+// TestTheLoadSuiteWorks runs `make bench` with a few streams a part: each part measures something, loses nothing and
+// shows on the page. How fast anything is says nothing here.
 func TestTheLoadSuiteWorks(t *testing.T) {
 	t.Parallel()
 	if !everything {

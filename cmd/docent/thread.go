@@ -49,7 +49,8 @@ func (o *operations) listThreads(ctx context.Context, p threadParams, progress P
 	err = o.withJournal(ctx, func(j *journal.Journal) error {
 		list.Unreadable, err = retention.Each(j.Inspect(), func(c thread.Conversation) bool {
 			if c.Project == p.Project && (p.Caller == "" || c.Caller == p.Caller) && (p.Thread == "" || c.Thread == p.Thread) {
-				list.Threads = append(list.Threads, threadRow{c.Thread, c.Project, c.Caller, c.Opened, c.Used(), len(c.Turns), c.Claims()})
+				list.Threads = append(list.Threads, threadRow{c.Thread, c.Project, c.Caller, c.Opened, c.Used(), len(c.Turns),
+					c.Claims()})
 			}
 			return ctx.Err() == nil
 		})
@@ -111,9 +112,10 @@ func newThreadCommand() *cobra.Command {
 		if list.Unreadable > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%d threads cannot be read, and are not looked at; `docent journal check` names them\n", list.Unreadable)
 		}
-		return printRows(cmd.OutOrStdout(), o.json, list.Threads, "ID\tFP\tOPENED\tLAST USED\tQUESTIONS", func(t threadRow) string {
-			return fmt.Sprintf("%s\t%s\t%s\t%s\t%d", t.ID, t.Caller, shownTime(t.Opened), shownTime(t.Used), t.Questions)
-		})
+		return printRows(cmd.OutOrStdout(), o.json, list.Threads, "ID\tFP\tOPENED\tLAST USED\tQUESTIONS",
+			func(t threadRow) string {
+				return fmt.Sprintf("%s\t%s\t%s\t%s\t%d", t.ID, t.Caller, shownTime(t.Opened), shownTime(t.Used), t.Questions)
+			})
 	}
 	list := flags(&cobra.Command{
 		Use: "list [ID]", Short: "List the threads of a project, or one thread",

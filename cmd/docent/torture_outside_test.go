@@ -39,8 +39,8 @@ func (w *weather) roll(n int) int {
 	return w.random.IntN(n)
 }
 
-// A modelStandIn is a provider of language models that fails, stalls and breaks off, and remembers what it was asked under
-// which key. It answers questions, and edits with tools what an instruction of the test's clients asks for.
+// A modelStandIn is a provider of language models that fails, stalls and breaks off, and remembers what it was asked
+// under which key. It answers questions, and edits with tools what an instruction of the test's clients asks for.
 type modelStandIn struct {
 	*weather
 	url  string
@@ -225,8 +225,8 @@ func (m *modelStandIn) edit(a modeltest.Asked) []modeltest.Call {
 	return call("write_file", map[string]any{"path": found[1], "content": "---\ntitle: " + found[2] + "\n---\n\nmade by job\n"})
 }
 
-// A hostStandIn is a code host in Gitea's dialect that refuses, stalls, and breaks connections off, also after it has done
-// what it was asked: with pull requests and with pushes.
+// A hostStandIn is a code host in Gitea's dialect that refuses, stalls, and breaks connections off, also after it has
+// done what it was asked: with pull requests and with pushes.
 type hostStandIn struct {
 	*forgetest.StandIn
 	faulty atomic.Int64

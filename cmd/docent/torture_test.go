@@ -76,13 +76,14 @@ const (
 	plentiful    = "50000000" // of a quota that is counted and never used up
 )
 
-// TestAcceptedWorkSurvivesKills kills the real server at random moments, also while it starts, under clients that create
-// jobs, send follow-ups, ask questions and poll, while the model and the code host fail, stall, refuse, and break off after
-// they have acted. Each client goes on over all lives of the server, sends again what was not answered, and remembers what
-// it was told; afterwards the faults stop, and all of it has to be true, and nothing twice.
+// TestAcceptedWorkSurvivesKills kills the real server at random moments, also while it starts, under clients that
+// create jobs, send follow-ups, ask questions and poll, while the model and the code host fail, stall, refuse, and
+// break off after they have acted. Each client goes on over all lives of the server, sends again what was not
+// answered, and remembers what it was told; afterwards the faults stop, and all of it has to be true, and nothing
+// twice.
 //
-// What is random follows from a seed. It is printed, and makes the same kills and the same clients again; what meets what
-// is up to the machine.
+// What is random follows from a seed. It is printed, and makes the same kills and the same clients again; what meets
+// what is up to the machine.
 func TestAcceptedWorkSurvivesKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills the server many times; left out with -short")
@@ -387,8 +388,9 @@ func (c *tortureCheck) pulls(p testProject) map[string]int {
 	return pulls
 }
 
-// repository holds a host's repository against what was acknowledged: for each job one branch and one pull request, and on the branch each instruction's effect once. A branch that nobody was told of comes from a request
-// whose answer was lost.
+// repository holds a host's repository against what was acknowledged: for each job one branch and one pull request,
+// and on the branch each instruction's effect once. A branch that nobody was told of comes from a request whose answer
+// was lost.
 func (c *tortureCheck) repository(path string, p testProject, pulls map[string]int) {
 	repo, err := git.PlainOpen(path)
 	if err != nil {
@@ -498,7 +500,8 @@ func (c *tortureCheck) branch(repo *git.Repository, head plumbing.Hash, j *seenJ
 	}
 }
 
-// threads reads every thread with the actors themselves, in this process, which finish what the last kill has left over.
+// threads reads every thread with the actors themselves, in this process, which finish what the last kill has left
+// over.
 func (c *tortureCheck) threads(config string, p testProject, brain *modelStandIn) {
 	conf, err := LoadConfig(config, noEnvironment, nil)
 	if err != nil {

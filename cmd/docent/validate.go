@@ -112,7 +112,8 @@ func (c CheckConfig) check(list *problemList, name string) {
 // problems lists what is wrong with a model's table.
 func (m ModelConfig) problems() []api.Problem {
 	var list []api.Problem
-	for field, price := range map[string]float64{"prompt_price": m.PromptPrice, "cached_price": m.CachedPrice, "completion_price": m.CompletionPrice} {
+	for field, price := range map[string]float64{"prompt_price": m.PromptPrice, "cached_price": m.CachedPrice,
+		"completion_price": m.CompletionPrice} {
 		if price < 0 || price != price || price > 1e6 {
 			list = append(list, api.Problem{Field: field, Message: "must be US dollars for a million tokens"})
 		}
@@ -124,16 +125,19 @@ func (m ModelConfig) problems() []api.Problem {
 	case "builtin", "scripted":
 	case "openai", "anthropic":
 		if m.BaseURL != "" && !webURL(m.BaseURL) {
-			list = append(list, api.Problem{Field: "base_url", Message: strconv.Quote(m.BaseURL) + " is not an http or https URL"})
+			list = append(list, api.Problem{Field: "base_url", Message: strconv.Quote(m.BaseURL) +
+				" is not an http or https URL"})
 		}
 		if m.Model == "" {
 			list = append(list, api.Problem{Field: "model", Message: "must name the endpoint's model"})
 		}
 		if m.KeyEnv != "" && m.key == "" {
-			list = append(list, api.Problem{Field: "key_env", Message: "the environment variable " + m.KeyEnv + " is empty or not set"})
+			list = append(list, api.Problem{Field: "key_env", Message: "the environment variable " + m.KeyEnv +
+				" is empty or not set"})
 		}
 	default:
-		list = append(list, api.Problem{Field: "provider", Message: strconv.Quote(m.Provider) + " is none of builtin, openai, anthropic, scripted"})
+		list = append(list, api.Problem{Field: "provider", Message: strconv.Quote(m.Provider) +
+			" is none of builtin, openai, anthropic, scripted"})
 	}
 	return list
 }
