@@ -89,7 +89,7 @@ func (p *passage) statement(s setting) statement {
 			continue
 		}
 		column := defaultColumn(u)
-		for n, line := range statementLines(u) {
+		for n, line := range lines(u) {
 			name := line // what names the setting: all but the value
 			if at := statesDefault.FindStringIndex(line); at != nil {
 				name = line[:at[1]-1]
@@ -114,14 +114,6 @@ func (p *passage) statement(s setting) statement {
 		}
 	}
 	return best
-}
-
-// statementLines are the lines of a unit, or the sentences of running text.
-func statementLines(u *unit) []string {
-	if u.kind == prose {
-		return sentences(u.text)
-	}
-	return strings.Split(u.text, "\n")
 }
 
 // defaultColumn is the number of a table's column of defaults; -1 where there is none.
@@ -154,7 +146,7 @@ func cells(row string) []string {
 // excerpt is what is quoted of a passage for a statement.
 func (p *passage) excerpt(at statement) string {
 	u := &p.units[at.unit]
-	lines := statementLines(u)
+	lines := lines(u)
 	switch {
 	case u.words <= wholeStatement || u.kind == list || u.kind == table && len(lines) < 3 && u.head == "":
 		return strings.TrimPrefix(u.head+"\n"+u.text, "\n")

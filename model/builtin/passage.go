@@ -159,6 +159,9 @@ func (p *passage) see(d *scratch, u *unit) {
 	d.words = appendWords(d.words[:0], u.text)
 	lines, at, end := lines(u), 0, 0 // end is where the line that is read ends
 	some := false                    // whether it has a term
+	if len(lines) < 2 {
+		lines = nil // the unit's own terms are those of its only line
+	}
 	h := uint64(len(d.words))
 	for _, w := range d.words {
 		for len(lines) > 0 && w.start >= end {

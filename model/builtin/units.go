@@ -8,18 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// lines are a unit's sentences, or its lines where it is no running text; nil where there is one only.
+// lines are a unit's sentences, or its lines where it is no running text.
 func lines(u *unit) []string {
-	var parts []string
 	if u.kind == prose {
-		parts = sentences(u.text)
-	} else {
-		parts = strings.Split(u.text, "\n")
+		return sentences(u.text)
 	}
-	if len(parts) < 2 {
-		return nil
-	}
-	return parts
+	return strings.Split(u.text, "\n")
 }
 
 // items cuts a list into its items, each with what is below it. The steps of a numbered list belong together unless
@@ -139,39 +133,15 @@ func pointsBack(text string) bool {
 		w == "for" && len(first) > 1 && strings.EqualFold(first[1].text, "example")
 }
 
-func firstWords(s string) string {
-	if len(s) > 80 {
-		s = s[:80]
-		for len(s) > 0 && !utf8.ValidString(s) {
-			s = s[:len(s)-1]
-		}
-	}
-	return s
-}
+func firstWords(s string) string { return strings.ToValidUTF8(s[:min(len(s), 80)], "") }
 
 // countWords is the length of strings.Fields.
 func countWords(s string) int {
-	n, within := 0, false
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			return n + len(strings.FieldsFunc(s[i:], unicode.IsSpace)) - joined(within, s[i:])
-		}
-		space := c == ' ' || c >= '\t' && c <= '\r'
-		if !space && !within {
-			n++
-		}
-		within = !space
+	n := 0
+	for range strings.FieldsSeq(s) {
+		n++
 	}
 	return n
-}
-
-// joined is 1 where a word goes on in the rest of a text.
-func joined(within bool, rest string) int {
-	if r, _ := utf8.DecodeRuneInString(rest); within && !unicode.IsSpace(r) {
-		return 1
-	}
-	return 0
 }
 
 // sentences cuts running text into sentences; code spans, links and brackets are never cut.

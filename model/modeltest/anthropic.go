@@ -125,12 +125,15 @@ func (a *Asked) read(n int, role string, content []block) error {
 func (anthropic) fail(w http.ResponseWriter, status int, kind, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(fields{"type": "error", "error": fields{"type": kind, "message": message}, "request_id": "req_1"})
+	_ = json.NewEncoder(w).Encode(fields{
+		"type": "error", "error": fields{"type": kind, "message": message}, "request_id": "req_1",
+	})
 }
 
 func (anthropic) tooLong(a Asked, window int) (kind, message string) {
 	if a.Tokens <= window {
-		return "invalid_request_error", fmt.Sprintf("input length and `max_tokens` exceed context limit: %d + %d > %d, decrease input length or `max_tokens` and try again", a.Tokens, a.MaxTokens, window)
+		return "invalid_request_error", fmt.Sprintf("input length and `max_tokens` exceed context limit: %d + %d > %d, "+
+			"decrease input length or `max_tokens` and try again", a.Tokens, a.MaxTokens, window)
 	}
 	return "invalid_request_error", fmt.Sprintf("prompt is too long: %d tokens > %d maximum", a.Tokens, window)
 }
@@ -152,7 +155,17 @@ func stopReason(st Step) string {
 
 func anthropicUsage(a Asked, st Step) fields {
 	read := a.Tokens / 2
-	return fields{"input_tokens": a.Tokens - read, "cache_read_input_tokens": read, "cache_creation_input_tokens": 0, "output_tokens": count(st)}
+	return fields{
+		"input_tokens": a.Tokens - read, "cache_read_input_tokens": read, "cache_creation_input_tokens": 0,
+		"output_tokens": count(st),
+	}
+}
+
+func anthropicMessage(a Asked, id int, content, stop any, usage fields) fields {
+	return fields{
+		"id": fmt.Sprintf("msg_%d", id), "type": "message", "role": "assistant", "model": a.Model,
+		"content": content, "stop_reason": stop, "usage": usage,
+	}
 }
 
 func (anthropic) pieces(a Asked, st Step, id int) (list []string, begun int) {
@@ -160,7 +173,7 @@ func (anthropic) pieces(a Asked, st Step, id int) (list []string, begun int) {
 		more["type"] = kind
 		list = append(list, "event: "+kind+"\ndata: "+compact(more)+"\n\n")
 	}
-	event("message_start", fields{"message": fields{"id": fmt.Sprintf("msg_%d", id), "type": "message", "role": "assistant", "model": a.Model, "content": []any{}, "stop_reason": nil, "usage": anthropicUsage(a, Step{})}})
+	event("message_start", fields{"message": anthropicMessage(a, id, []any{}, nil, anthropicUsage(a, Step{}))})
 	index := 0
 	if st.Text != "" {
 		event("content_block_start", fields{"index": index, "content_block": fields{"type": "text", "text": ""}})
@@ -172,16 +185,20 @@ func (anthropic) pieces(a Asked, st Step, id int) (list []string, begun int) {
 		index++
 	}
 	for n, c := range st.Calls {
-		event("content_block_start", fields{"index": index, "content_block": fields{"type": "tool_use", "id": callID(id, n), "name": c.Name, "input": fields{}}})
+		use := fields{"type": "tool_use", "id": callID(id, n), "name": c.Name, "input": fields{}}
+		event("content_block_start", fields{"index": index, "content_block": use})
 		event("content_block_delta", fields{"index": index, "delta": fields{"type": "input_json_delta", "partial_json": ""}})
 		for _, part := range chops(c.Arguments) {
-			event("content_block_delta", fields{"index": index, "delta": fields{"type": "input_json_delta", "partial_json": part}})
+			delta := fields{"type": "input_json_delta", "partial_json": part}
+			event("content_block_delta", fields{"index": index, "delta": delta})
 		}
 		event("content_block_stop", fields{"index": index})
 		index++
 	}
 	begun = max(len(list)/2, min(len(list), 4)) // what opens the answer, and a word or a call
-	event("message_delta", fields{"delta": fields{"stop_reason": stopReason(st), "stop_sequence": nil}, "usage": fields{"output_tokens": count(st)}})
+	event("message_delta", fields{
+		"delta": fields{"stop_reason": stopReason(st), "stop_sequence": nil}, "usage": fields{"output_tokens": count(st)},
+	})
 	event("message_stop", fields{})
 	return list, begun
 }
@@ -198,5 +215,5 @@ func (anthropic) whole(a Asked, st Step, id int) any {
 		}
 		content = append(content, fields{"type": "tool_use", "id": callID(id, n), "name": c.Name, "input": input})
 	}
-	return fields{"id": fmt.Sprintf("msg_%d", id), "type": "message", "role": "assistant", "model": a.Model, "content": content, "stop_reason": stopReason(st), "usage": anthropicUsage(a, st)}
+	return anthropicMessage(a, id, content, stopReason(st), anthropicUsage(a, st))
 }

@@ -19,7 +19,9 @@ func Response(status int, header map[string]string, body io.ReadCloser) *http.Re
 	for k, v := range header {
 		h.Set(k, v)
 	}
-	return &http.Response{StatusCode: status, Status: fmt.Sprint(status), Header: h, Body: body, ProtoMajor: 1, ProtoMinor: 1}
+	return &http.Response{
+		StatusCode: status, Status: fmt.Sprint(status), Header: h, Body: body, ProtoMajor: 1, ProtoMinor: 1,
+	}
 }
 
 // A Stalled is a body that says something and then nothing more until the request ends.

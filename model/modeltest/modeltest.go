@@ -33,11 +33,11 @@ type Script struct {
 type Step struct {
 	Text   string `json:"text,omitempty"`
 	Calls  []Call `json:"calls,omitempty"`
-	Reason string `json:"reason,omitempty"` // in OpenAI's words: "stop", "tool_calls", "length"; the fitting one where empty
+	Reason string `json:"reason,omitempty"` // in OpenAI's words: "stop", "tool_calls", "length"; what fits where empty
 
 	Fault      string `json:"fault,omitempty"`
 	RetryAfter string `json:"retryAfter,omitempty"` // header of a fault that is a status
-	Times      int    `json:"times,omitempty"`      // how many requests meet the fault before the next step is taken; once where zero
+	Times      int    `json:"times,omitempty"`      // requests that meet the fault before the next step; 1 where zero
 
 	Delay time.Duration `json:"delay,omitempty"` // before anything is answered
 	Pace  time.Duration `json:"pace,omitempty"`  // between two pieces
@@ -66,7 +66,9 @@ const (
 
 // Faults lists those that an HTTP client can meet.
 func Faults() []string {
-	return []string{"429", "500", "502", "503", "529", Drop, Stall, Cut, Unfinished, Error, Garbage, Page, Refusal, TooLong, Empty}
+	return []string{
+		"429", "500", "502", "503", "529", Drop, Stall, Cut, Unfinished, Error, Garbage, Page, Refusal, TooLong, Empty,
+	}
 }
 
 // An Asked is a request as it came.

@@ -90,11 +90,14 @@ func (openai) parse(body []byte) (Asked, error) {
 func (openai) fail(w http.ResponseWriter, status int, kind, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message, "type": "invalid_request_error", "param": nil, "code": kind}})
+	_ = json.NewEncoder(w).Encode(fields{
+		"error": fields{"message": message, "type": "invalid_request_error", "param": nil, "code": kind},
+	})
 }
 
 func (openai) tooLong(a Asked, window int) (kind, message string) {
-	return "context_length_exceeded", fmt.Sprintf("This model's maximum context length is %d tokens. However, your messages resulted in %d tokens. Please reduce the length of the messages.", window, a.Tokens)
+	return "context_length_exceeded", fmt.Sprintf("This model's maximum context length is %d tokens. However, your messages "+
+		"resulted in %d tokens. Please reduce the length of the messages.", window, a.Tokens)
 }
 
 func (openai) refused(Asked) Step { return Step{Reason: "content_filter"} }
@@ -116,9 +119,18 @@ func reason(st Step) string {
 type fields = map[string]any
 
 func (openai) pieces(a Asked, st Step, id int) (list []string, begun int) {
+	event := func(choices []any, usage fields) {
+		e := fields{
+			"id": fmt.Sprintf("chatcmpl-%d", id), "object": "chat.completion.chunk", "created": 1, "model": a.Model,
+			"choices": choices,
+		}
+		if usage != nil {
+			e["usage"] = usage
+		}
+		list = append(list, "data: "+compact(e)+"\n\n")
+	}
 	chunk := func(delta fields, reason any) {
-		list = append(list, "data: "+compact(fields{"id": fmt.Sprintf("chatcmpl-%d", id), "object": "chat.completion.chunk", "created": 1, "model": a.Model,
-			"choices": []any{fields{"index": 0, "delta": delta, "finish_reason": reason}}})+"\n\n")
+		event([]any{fields{"index": 0, "delta": delta, "finish_reason": reason}}, nil)
 	}
 	chunk(fields{"role": "assistant", "content": ""}, nil)
 	for _, word := range words(st.Text) {
@@ -127,7 +139,9 @@ func (openai) pieces(a Asked, st Step, id int) (list []string, begun int) {
 	rest := make([][]string, len(st.Calls))
 	for n, c := range st.Calls {
 		rest[n] = chops(c.Arguments)
-		chunk(fields{"tool_calls": []any{fields{"index": n, "id": callID(id, n), "type": "function", "function": fields{"name": c.Name, "arguments": ""}}}}, nil)
+		function := fields{"name": c.Name, "arguments": ""}
+		call := fields{"index": n, "id": callID(id, n), "type": "function", "function": function}
+		chunk(fields{"tool_calls": []any{call}}, nil)
 	}
 	for more := true; more; { // of all calls in turn
 		more = false
@@ -140,12 +154,15 @@ func (openai) pieces(a Asked, st Step, id int) (list []string, begun int) {
 	}
 	begun = max(len(list)/2, 2) // what opens the answer, and a word or a call
 	chunk(fields{}, reason(st))
-	list = append(list, "data: "+compact(fields{"id": fmt.Sprintf("chatcmpl-%d", id), "object": "chat.completion.chunk", "created": 1, "model": a.Model, "choices": []any{}, "usage": openaiUsage(a, st)})+"\n\n", "data: [DONE]\n\n")
-	return list, begun
+	event([]any{}, openaiUsage(a, st))
+	return append(list, "data: [DONE]\n\n"), begun
 }
 
 func openaiUsage(a Asked, st Step) fields {
-	return fields{"prompt_tokens": a.Tokens, "completion_tokens": count(st), "total_tokens": a.Tokens + count(st), "prompt_tokens_details": fields{"cached_tokens": a.Tokens / 2}}
+	return fields{
+		"prompt_tokens": a.Tokens, "completion_tokens": count(st), "total_tokens": a.Tokens + count(st),
+		"prompt_tokens_details": fields{"cached_tokens": a.Tokens / 2},
+	}
 }
 
 func (openai) whole(a Asked, st Step, id int) any {

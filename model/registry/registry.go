@@ -207,13 +207,7 @@ func (r *Registry) Window(name string) (int, error) {
 }
 
 func (r *Registry) find(name string) (provider, error) {
-	p, ok := r.models[name]
-	if alias, is := r.aliases[name]; is && !ok {
-		p, ok = r.models[cmp.Or(alias, r.standard)]
-	}
-	if name == "" {
-		p, ok = r.models[r.standard]
-	}
+	p, ok := r.models[r.Name(name)]
 	if !ok {
 		return nil, &api.InvalidError{Problems: []api.Problem{{
 			Field: "model", Message: fmt.Sprintf("no model is named %q; there are %s", name, strings.Join(r.names, ", ")),
