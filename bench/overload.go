@@ -40,9 +40,9 @@ const lowRate = 0.1
 // those of the whole.
 const settled = time.Second
 
-// Run puts the load on the server. Latencies of what was accepted: unloaded at the low rate, firstEvent, firstText and whole past
-// saturation, steady the whole answers of those asked once the load has lasted a second, after when the load has dropped; sent is by how much the bench itself was late, which says whether it was
-// the client that was past saturation.
+// Run puts the load on the server. Latencies of what was accepted: unloaded at the low rate; firstEvent, firstText and
+// whole past saturation; steady the whole answers of those asked once the load has lasted a second; after when the load
+// has dropped. sent is by how much the bench itself was late: it tells whether the client was past saturation.
 func (s Overload) Run(ctx context.Context) (Result, error) {
 	if s.For <= 0 || s.Calm <= 0 || s.After <= 0 || len(s.Questions) == 0 {
 		return Result{}, errors.New("an overload needs a time for each of its phases, and questions")
@@ -52,45 +52,74 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 	}
 	load := Streams{Target: s.Target, Form: s.Form, Questions: s.Questions, Scripted: s.Scripted, Parts: s.Parts}
 	find := load
-	find.Closed, find.Number, find.Progress = true, s.Callers, s.Progress
+	find.Closed, find.For, find.Progress = true, s.Find, s.Progress
 	unknown := s.Carried <= 0
 	if unknown {
-		warm := find
-		warm.Ramp, warm.For, warm.Progress = time.Second, time.Second, nil
-		if _, err := warm.Run(ctx); err != nil { // what is opened and remembered on the first use is
-			return Result{}, fmt.Errorf("warm up: %w", err)
-		}
-		find.For = s.Find
-		var failures []string
-		// With many callers the server may take it for an overload and refuse some: then fewer find more.
-		for callers := s.Callers; callers > 0 && callers >= s.Callers/4; callers /= 2 {
-			try := find
-			try.Number = callers
-			found, err := try.Run(ctx)
-			if err != nil {
-				return Result{}, fmt.Errorf("find out what the server carries: %w", err)
-			}
-			if carried := found.Throughput(); carried > s.Carried {
-				s.Carried, find.Number = carried, callers
-			}
-			failures = found.Failures
-			if found.Refused == 0 {
-				break
-			}
-		}
-		if s.Carried <= 0 {
-			return Result{}, fmt.Errorf("find out what the server carries: no question was answered: %v", failures)
+		var err error
+		if s.Carried, find.Number, err = s.findCarried(ctx, find); err != nil {
+			return Result{}, fmt.Errorf("find out what the server carries: %w", err)
 		}
 		s.Progress, find.Progress = nil, nil // its end is that of the first one
 	}
+	result, outcomes, err := s.put(ctx, load)
+	result.Scenario, result.Target, result.Size = "overload", s.Name, s.Factor
+	result.Load = fmt.Sprintf("%g times what it carries", s.Factor)
+	if err != nil {
+		return result, err
+	}
+	carried := s.Carried
+	if unknown {
+		again, err := find.Run(ctx)
+		if err == nil && again.Throughput() == 0 { // the mean would be half of what it is, and the ratio twice
+			err = fmt.Errorf("no question was answered: %v", again.Failures)
+		}
+		if err != nil {
+			return result, fmt.Errorf("find out what the server carries afterwards: %w", err)
+		}
+		carried = (carried + again.Throughput()) / 2
+	}
+	s.judge(&result, outcomes, carried)
+	return result, nil
+}
+
+// findCarried finds out how many questions a second the server answers, and by how many callers.
+func (s Overload) findCarried(ctx context.Context, find Streams) (carried float64, callers int, err error) {
+	warm := find
+	warm.Number, warm.Ramp, warm.For, warm.Progress = s.Callers, time.Second, time.Second, nil
+	if _, err := warm.Run(ctx); err != nil { // what is opened and remembered on the first use is
+		return 0, 0, fmt.Errorf("warm up: %w", err)
+	}
+	var failures []string
+	// With many callers the server may take it for an overload and refuse some: then fewer find more.
+	for find.Number = s.Callers; find.Number > 0 && find.Number >= s.Callers/4; find.Number /= 2 {
+		found, err := find.Run(ctx)
+		if err != nil {
+			return 0, 0, err
+		}
+		if t := found.Throughput(); t > carried {
+			carried, callers = t, find.Number
+		}
+		failures = found.Failures
+		if found.Refused == 0 {
+			break
+		}
+	}
+	if carried <= 0 {
+		return 0, 0, fmt.Errorf("no question was answered: %v", failures)
+	}
+	return carried, callers, nil
+}
+
+// put puts the three phases of the load on the server.
+func (s Overload) put(ctx context.Context, load Streams) (Result, []outcome, error) {
 	c, err := newClient(s.URL)
 	if err != nil {
-		return Result{}, err
+		return Result{}, nil, err
 	}
 	defer c.close()
-
 	starts, phases := s.starts()
-	m := newMeter(s.Target, len(starts), s.Progress, "firstEvent", "firstText", "whole", "refusal", "unloaded", "unloadedFirst", "steady", "after", "sent")
+	m := newMeter(s.Target, len(starts), s.Progress,
+		"firstEvent", "firstText", "whole", "refusal", "unloaded", "unloadedFirst", "steady", "after", "sent")
 	runs := make([]*streamRun, 3)
 	for phase, into := range []map[string]string{
 		{"firstText": "unloadedFirst", "whole": "unloaded"},
@@ -104,27 +133,14 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 		}
 		runs[phase] = r
 	}
-	steady := s.Calm + min(settled, s.For/2)
 	var (
 		mu       sync.Mutex
 		outcomes = make([]outcome, 0, len(starts))
-		began    time.Time
-		client   float64
+		client   float64 // processors that the bench used past saturation
 	)
 	result, err := m.run(ctx, func(ctx context.Context) error {
-		began = time.Now()
-		from, to := began.Add(s.Calm), began.Add(s.Calm+s.For)
-		watch := func(at time.Time, used *float64) func() bool {
-			timer := time.AfterFunc(time.Until(at), func() {
-				mu.Lock()
-				defer mu.Unlock()
-				*used = ownCPU()
-			})
-			return timer.Stop
-		}
-		var before, after float64
-		defer watch(from, &before)()
-		defer watch(to, &after)()
+		began := time.Now()
+		used := watchOwnCPU(began.Add(s.Calm), began.Add(s.Calm+s.For))
 		err := onSchedule(ctx, starts, func(ctx context.Context, n int, due time.Time) error {
 			m.recorders["sent"].record(n, time.Since(due))
 			r := runs[phases[n]]
@@ -134,7 +150,7 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 			}
 			r.end(a.refused, a.err)
 			o := outcome{due: due.Sub(began), took: time.Since(due), refused: a.refused, good: a.err == nil}
-			if o.good && o.due >= steady && phases[n] == 1 {
+			if o.good && o.due >= s.steadyFrom() && phases[n] == 1 {
 				m.recorders["steady"].record(n, o.took)
 			}
 			mu.Lock()
@@ -142,46 +158,59 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 			outcomes = append(outcomes, o)
 			return nil
 		})
-		mu.Lock()
-		defer mu.Unlock()
-		client = ratio(after-before, s.For.Seconds())
+		client = ratio(used(), s.For.Seconds())
 		return err
 	})
-	result.Scenario, result.Target, result.Size = "overload", s.Name, s.Factor
-	result.Load = fmt.Sprintf("%g times what it carries", s.Factor)
-	if err != nil {
-		return result, err
+	if err == nil {
+		result.Figures = map[string]float64{"overload.client": client}
 	}
-	carried := s.Carried
-	if unknown {
-		again, err := find.Run(ctx)
-		if err != nil {
-			return result, fmt.Errorf("find out what the server carries afterwards: %w", err)
-		}
-		if again.Throughput() == 0 { // the mean would be half of what it is, and the ratio twice
-			return result, fmt.Errorf("find out what the server carries afterwards: no question was answered: %v", again.Failures)
-		}
-		carried = (carried + again.Throughput()) / 2
+	return result, outcomes, err
+}
+
+// watchOwnCPU measures the processor time that this process uses between two moments.
+func watchOwnCPU(from, to time.Time) (used func() float64) {
+	var mu sync.Mutex
+	var at [2]float64
+	var timers [2]*time.Timer
+	for i, moment := range []time.Time{from, to} {
+		timers[i] = time.AfterFunc(time.Until(moment), func() {
+			mu.Lock()
+			defer mu.Unlock()
+			at[i] = ownCPU()
+		})
 	}
+	return func() float64 {
+		timers[0].Stop()
+		timers[1].Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		return at[1] - at[0]
+	}
+}
+
+// steadyFrom is when the server has settled, from the start of the low rate on.
+func (s Overload) steadyFrom() time.Duration { return s.Calm + min(settled, s.For/2) }
+
+// judge sets what became of the questions beside what the server carries.
+func (s Overload) judge(result *Result, outcomes []outcome, carried float64) {
 	accepted, later := 0, 0
 	for _, o := range outcomes {
 		if end := o.due + o.took; o.good && end >= s.Calm && end < s.Calm+s.For {
 			accepted++
-			if end >= steady {
+			if end >= s.steadyFrom() {
 				later++
 			}
 		}
 	}
 	unloaded, past, last := result.Latencies["unloaded"], result.Latencies["whole"], result.Latencies["steady"]
-	result.Figures = map[string]float64{
-		"overload.carried": carried, "overload.offered": s.Factor * s.Carried, "overload.accepted": float64(accepted) / s.For.Seconds(),
-		"overload.throughput": float64(accepted) / s.For.Seconds() / carried,
-		"overload.p50":        ratio(past.P50, unloaded.P50), "overload.p99": ratio(past.P99, unloaded.P99),
-		"overload.steady": float64(later) / (s.Calm + s.For - steady).Seconds() / carried, "overload.steady.p50": ratio(last.P50, unloaded.P50), "overload.steady.p99": ratio(last.P99, unloaded.P99),
-		"overload.recovery": max(1, float64(recovery(outcomes, s.Calm+s.For, unloaded)/time.Millisecond)),
-		"overload.client":   client,
-	}
-	return result, nil
+	f := result.Figures
+	f["overload.carried"], f["overload.offered"] = carried, s.Factor*s.Carried
+	f["overload.accepted"] = float64(accepted) / s.For.Seconds()
+	f["overload.throughput"] = f["overload.accepted"] / carried
+	f["overload.p50"], f["overload.p99"] = ratio(past.P50, unloaded.P50), ratio(past.P99, unloaded.P99)
+	f["overload.steady"] = float64(later) / (s.Calm + s.For - s.steadyFrom()).Seconds() / carried
+	f["overload.steady.p50"], f["overload.steady.p99"] = ratio(last.P50, unloaded.P50), ratio(last.P99, unloaded.P99)
+	f["overload.recovery"] = max(1, float64(recovery(outcomes, s.Calm+s.For, unloaded)/time.Millisecond))
 }
 
 // starts are when each question is asked, and in which phase.

@@ -195,90 +195,100 @@ func (s scale) at(v float64) float64 {
 	return s.from + (v-low)/(high-low)*(s.to-s.from)
 }
 
+// axis chooses the range and the ticks that the plot's values ask for.
 func (p plot) axis(horizontal bool) scale {
 	s := scale{from: plotHeight - plotBottom, to: plotTop + 6, log: p.LogY}
 	if horizontal {
 		s = scale{from: plotLeft, to: plotWidth - plotRight - 14, log: p.LogX}
 	}
-	low, high := math.Inf(1), math.Inf(-1)
+	s.low, s.high = p.bounds(horizontal, s.log)
+	switch {
+	case math.IsInf(s.low, 1): // no value at all
+		s.low, s.high, s.log = 0, 1, false
+		s.linear(horizontal)
+	case horizontal && len(p.XNames) > 0:
+		s.ticks, s.high, s.from = p.XTicks, max(s.high, s.low+1), s.from+12
+	case s.log && horizontal:
+		s.from += 16
+		s.high *= 1.05
+		if s.decades(); len(p.XTicks) > 0 {
+			s.ticks = p.XTicks
+		}
+	case s.log:
+		s.low, s.high = math.Pow(10, math.Floor(math.Log10(s.low)+1e-9)), s.high*1.05
+		if steps := s.decades(); steps > 1 {
+			s.topTick()
+		}
+	default:
+		s.linear(horizontal)
+	}
+	return s
+}
+
+// bounds are the least and the largest value along an axis; infinite where there is none. A logarithmic axis has no place
+// for what is not above zero.
+func (p plot) bounds(horizontal, log bool) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
 	for _, l := range p.Lines {
 		values := l.Y
 		if horizontal {
 			values = l.X
 		}
 		for _, v := range values {
-			if s.log && v <= 0 || math.IsNaN(v) {
+			if log && v <= 0 || math.IsNaN(v) {
 				continue
 			}
 			low, high = min(low, v), max(high, v)
 		}
 	}
-	switch {
-	case math.IsInf(low, 1):
-		low, high = 0, 1
-		s.log = false
-	case horizontal && len(p.XNames) > 0:
-		s.ticks = p.XTicks
-		s.low, s.high = low, max(high, low+1)
-		s.from += 12
-		return s
+	return low, high
+}
+
+// decades puts ticks at 1, 2 and 5 of each power of ten, over more than four of them at the powers alone. It returns how many
+// ticks a decade has.
+func (s *scale) decades() int {
+	steps := []float64{1, 2, 5}
+	if s.high/s.low > 1e4 {
+		steps = steps[:1]
 	}
-	switch {
-	case s.log:
-		low, high = math.Pow(10, math.Floor(math.Log10(low)+1e-9)), high*1.05
-		if horizontal {
-			low = math.Inf(1)
-			for _, l := range p.Lines {
-				for _, v := range l.X {
-					if v > 0 {
-						low = min(low, v)
-					}
-				}
+	for decade := math.Pow(10, math.Floor(math.Log10(s.low))); decade <= s.high; decade *= 10 {
+		for _, m := range steps {
+			if v := decade * m; v >= s.low*0.999 && v <= s.high*1.001 {
+				s.ticks = append(s.ticks, v)
 			}
-			s.from += 16
-		}
-		steps := []float64{1, 2, 5}
-		if high/low > 1e4 {
-			steps = []float64{1}
-		}
-		for decade := math.Pow(10, math.Floor(math.Log10(low))); decade <= high; decade *= 10 {
-			for _, m := range steps {
-				if v := decade * m; v >= low*0.999 && v <= high*1.001 {
-					s.ticks = append(s.ticks, v)
-				}
-			}
-		}
-		if !horizontal && len(steps) > 1 {
-			for _, m := range []float64{1, 2, 5, 10} { // up to the next line of the grid
-				if v := math.Pow(10, math.Floor(math.Log10(high))) * m; v >= high*0.999 {
-					high = v
-					break
-				}
-			}
-			if len(s.ticks) == 0 || s.ticks[len(s.ticks)-1] < high*0.999 {
-				s.ticks = append(s.ticks, high)
-			}
-		}
-		if horizontal && len(p.XTicks) > 0 {
-			s.ticks = p.XTicks
-		}
-	default:
-		if !horizontal || low > 0 && low < high/2 {
-			low = 0
-		}
-		if high <= low {
-			high = low + 1
-		}
-		step := niceStep((high - low) / 5)
-		if !horizontal {
-			high = math.Ceil(high/step) * step
-		}
-		for v := math.Ceil(low/step) * step; v <= high+step/1e6; v += step {
-			s.ticks = append(s.ticks, v)
 		}
 	}
-	s.low, s.high = low, high
-	return s
+	return len(steps)
+}
+
+// topTick raises a logarithmic axis to the next line of its grid.
+func (s *scale) topTick() {
+	for _, m := range []float64{1, 2, 5, 10} {
+		if v := math.Pow(10, math.Floor(math.Log10(s.high))) * m; v >= s.high*0.999 {
+			s.high = v
+			break
+		}
+	}
+	if len(s.ticks) == 0 || s.ticks[len(s.ticks)-1] < s.high*0.999 {
+		s.ticks = append(s.ticks, s.high)
+	}
+}
+
+// linear begins a linear axis at zero where that is near, and puts some five ticks on it.
+func (s *scale) linear(horizontal bool) {
+	if !horizontal || s.low > 0 && s.low < s.high/2 {
+		s.low = 0
+	}
+	if s.high <= s.low {
+		s.high = s.low + 1
+	}
+	step := niceStep((s.high - s.low) / 5)
+	if !horizontal {
+		s.high = math.Ceil(s.high/step) * step
+	}
+	for v := math.Ceil(s.low/step) * step; v <= s.high+step/1e6; v += step {
+		s.ticks = append(s.ticks, v)
+	}
 }
 
 // niceStep is 1, 2 or 5 times a power of ten, at least v.
