@@ -13,7 +13,8 @@ import (
 )
 
 func load(url string, form stream.Form) Streams {
-	return Streams{Target: Target{Name: "test", URL: url, Domain: "docs", Key: "key"}, Questions: []string{"?"}, Number: 20, Form: form,
+	return Streams{Target: Target{Name: "test", URL: url, Domain: "docs", Key: "key"}, Questions: []string{"?"},
+		Number: 20, Form: form,
 		Scripted: true, Parts: 7}
 }
 
@@ -27,10 +28,12 @@ func TestWholeStreamsAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Asked != 20 || r.Completed != 20 || r.Lost != 0 || r.Refused != 0 || r.Parts != 140 || r.Bytes == 0 || len(r.Failures) != 0 {
+		if r.Asked != 20 || r.Completed != 20 || r.Lost != 0 || r.Refused != 0 || r.Parts != 140 || r.Bytes == 0 ||
+			len(r.Failures) != 0 {
 			t.Errorf("%v: %+v", form, r)
 		}
-		first, text, whole, late := r.Latencies["firstEvent"], r.Latencies["firstText"], r.Latencies["whole"], r.Latencies["late"]
+		first, text, whole, late := r.Latencies["firstEvent"], r.Latencies["firstText"], r.Latencies["whole"],
+			r.Latencies["late"]
 		if first.P50 <= 0 || text.P50 < first.P50 || whole.P50 < text.P50 || whole.Max < whole.P99 {
 			t.Errorf("%v: latencies out of order: %+v", form, r.Latencies)
 		}
@@ -69,7 +72,8 @@ func TestRefusedStreamsAreNotLostOnes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Completed != 15 || r.Refused != 5 || r.Lost != 0 || !strings.Contains(r.Failures[0], "busy") || r.Latencies["refusal"].Count != 5 {
+	if r.Completed != 15 || r.Refused != 5 || r.Lost != 0 || !strings.Contains(r.Failures[0], "busy") ||
+		r.Latencies["refusal"].Count != 5 {
 		t.Errorf("%+v", r)
 	}
 }

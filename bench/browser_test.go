@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestThePageInABrowser opens the page with the results that are in the repository from the disk, as an operator does, on a
-// phone, a screen and paper. scripts/install-browser installs what this needs; without it this says that it is left out.
+// TestThePageInABrowser opens the page with the results that are in the repository from the disk, as an operator does,
+// on a phone, a screen and paper. scripts/install-browser installs what this needs; without it this says that it is
+// left out.
 func TestThePageInABrowser(t *testing.T) {
 	t.Parallel()
 	const clients = "../clients"
@@ -51,7 +52,8 @@ func TestThePageInABrowser(t *testing.T) {
 	if err := os.WriteFile(name, page.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	settings, err := json.Marshal(map[string]string{"page": "file://" + filepath.ToSlash(name), "chromium": chromium, "pdf": pdf})
+	settings, err := json.Marshal(map[string]string{"page": "file://" + filepath.ToSlash(name), "chromium": chromium,
+		"pdf": pdf})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,8 @@ import (
 	"docent/stream"
 )
 
-// A checker reads one answer, event by event, as strictly as a client does and cheaply enough to read tens of thousands.
+// A checker reads one answer, event by event, as strictly as a client does and cheaply enough to read tens of
+// thousands.
 type checker struct {
 	form     stream.Form
 	scripted bool // the text's pieces are "part-0 ", "part-1 ", …

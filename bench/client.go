@@ -16,15 +16,16 @@ import (
 	"time"
 )
 
-// A client makes requests over HTTP/1.1 connections of its own, one goroutine each and nothing beside it: the client of a
-// load test shares the machine with the server more often than not, and what it takes the server does not get.
+// A client makes requests over HTTP/1.1 connections of its own, one goroutine each and nothing beside it: the client of
+// a load test shares the machine with the server more often than not, and what it takes the server does not get.
 type client struct {
 	address string
 	host    string
 	tls     *tls.Config // nil for plain connections
 	local   bool        // the server is on this machine, which may be reached from all of 127.0.0.0/8
-	first   int64       // block of its addresses: others', and those of the run before, may have ports that are still taken
-	opened  atomic.Int64
+	// block of its addresses: others', and those of the run before, may have ports that are still taken
+	first  int64
+	opened atomic.Int64
 
 	mu   sync.Mutex
 	idle []*connection
@@ -37,8 +38,8 @@ type connection struct {
 	at time.Time // since when it is idle
 }
 
-// idleLife is how long an idle connection is used again: shorter than servers keep theirs, since a question that was sent
-// into a closed one cannot be sent again; it may have been taken.
+// idleLife is how long an idle connection is used again: shorter than servers keep theirs, since a question that was
+// sent into a closed one cannot be sent again; it may have been taken.
 const idleLife = 4 * time.Second
 
 func newClient(target string) (*client, error) {
@@ -86,9 +87,10 @@ func (c *client) dial(ctx context.Context) (*connection, error) {
 	return &connection{Conn: conn, in: bufio.NewReaderSize(conn, 2048)}, nil
 }
 
-// portsEach is how many connections to a server on the same machine are opened from one address. Linux looks for a free port among
-// those of one parity first, and where some 14,000 of them are taken, be it by connections that were closed less than a minute ago, it
-// looks at all of them for each connection: a millisecond or two of a processor that the server needs.
+// portsEach is how many connections to a server on the same machine are opened from one address. Linux looks for a free
+// port among those of one parity first, and where some 14,000 of them are taken, be it by connections that were closed
+// less than a minute ago, it looks at all of them for each connection: a millisecond or two of a processor that the
+// server needs.
 const portsEach = 1000
 
 // from is the address that the next connection comes from; nil leaves it to the system.
@@ -149,9 +151,10 @@ func (c *client) request(method, path, key string, body []byte) []byte {
 	return append(b, body...)
 }
 
-// do sends a request and returns the head of its response. The connection is the caller's to close or to keep; it breaks
-// when ctx ends, until stop is called.
-func (c *client) do(ctx context.Context, request []byte) (conn *connection, resp *http.Response, stop func() bool, err error) {
+// do sends a request and returns the head of its response. The connection is the caller's to close or to keep; it
+// breaks when ctx ends, until stop is called.
+func (c *client) do(ctx context.Context, request []byte) (conn *connection, resp *http.Response, stop func() bool,
+	err error) {
 	if conn, err = c.dial(ctx); err != nil {
 		return nil, nil, nil, err
 	}

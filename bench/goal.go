@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A Goal is one condition of an objective, such as ttfe.p99<200ms, or ttfe.p99@1000<200ms for the load of that size alone.
+// A Goal is one condition of an objective, such as ttfe.p99<200ms, or ttfe.p99@1000<200ms for the load of that size
+// alone.
 type Goal struct {
 	text   string
 	size   float64 // of the load that it is about; 0 for every one
@@ -26,13 +27,17 @@ func (g Goal) String() string { return g.text }
 
 // goalLatencies are the short names of latencies in a goal.
 var goalLatencies = map[string]string{
-	"ttfe": "firstEvent", "ttft": "firstText", "whole": "whole", "late": "late", "search": "search", "accepted": "accepted", "ended": "ended",
-	"ready": "ready", "resumed": "resumed", "refusal": "refusal", "unloaded": "unloaded", "steady": "steady", "after": "after", "sent": "sent",
+	"ttfe": "firstEvent", "ttft": "firstText", "whole": "whole", "late": "late", "search": "search",
+	"accepted": "accepted", "ended": "ended",
+	"ready": "ready", "resumed": "resumed", "refusal": "refusal", "unloaded": "unloaded", "steady": "steady",
+	"after": "after", "sent": "sent",
 }
 
 var goalStats = map[string]func(Latency) float64{
-	"mean": func(l Latency) float64 { return l.Mean }, "p50": func(l Latency) float64 { return l.P50 }, "p90": func(l Latency) float64 { return l.P90 },
-	"p99": func(l Latency) float64 { return l.P99 }, "p999": func(l Latency) float64 { return l.P999 }, "max": func(l Latency) float64 { return l.Max },
+	"mean": func(l Latency) float64 { return l.Mean }, "p50": func(l Latency) float64 { return l.P50 },
+	"p90": func(l Latency) float64 { return l.P90 },
+	"p99": func(l Latency) float64 { return l.P99 }, "p999": func(l Latency) float64 { return l.P999 },
+	"max": func(l Latency) float64 { return l.Max },
 }
 
 // unit is what a goal's bound is measured in.
@@ -172,7 +177,8 @@ func GoalFigures() string {
 		names = append(names, latency+".STAT")
 	}
 	slices.Sort(names)
-	return strings.Join(names, ", ") + " (STAT: " + strings.Join(slices.Sorted(maps.Keys(goalStats)), ", ") + "), each also as ratio.…, to the limit server, and as …@SIZE for the load of that size alone"
+	return strings.Join(names, ", ") + " (STAT: " + strings.Join(slices.Sorted(maps.Keys(goalStats)), ", ") +
+		"), each also as ratio.…, to the limit server, and as …@SIZE for the load of that size alone"
 }
 
 // A Verdict is whether a goal was reached under one load.
@@ -235,7 +241,8 @@ func (r Report) Judge(goals []Goal) []Verdict {
 			}
 		}
 		if !met && goal.size > 0 {
-			verdicts = append(verdicts, Verdict{Goal: goal.text, Why: fmt.Sprintf("no load of the size %g was measured", goal.size)})
+			verdicts = append(verdicts,
+				Verdict{Goal: goal.text, Why: fmt.Sprintf("no load of the size %g was measured", goal.size)})
 		}
 	}
 	return verdicts

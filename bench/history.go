@@ -33,8 +33,8 @@ func (s History) segments() []int {
 	return append(to, s.Turns)
 }
 
-// Run asks. What a turn takes the server is measured between points at which all threads have come equally far; the listing
-// that analytics read, which follows within a second, is given that time.
+// Run asks. What a turn takes the server is measured between points at which all threads have come equally far; the
+// listing that analytics read, which follows within a second, is given that time.
 func (s History) Run(ctx context.Context) (Result, error) {
 	if s.Threads < 1 || s.Turns < 2 || len(s.Questions) == 0 {
 		return Result{}, errors.New("a history needs threads, at least two turns in each, and questions")
@@ -45,7 +45,8 @@ func (s History) Run(ctx context.Context) (Result, error) {
 	}
 	defer c.close()
 	// What is opened and remembered on the first use is no history: every question is asked once before.
-	first := Streams{Target: s.Target, Number: s.Threads, Turns: (len(s.Questions) + s.Threads - 1) / s.Threads, Form: s.Form, Questions: s.Questions,
+	first := Streams{Target: s.Target, Number: s.Threads, Turns: (len(s.Questions) + s.Threads - 1) / s.Threads,
+		Form: s.Form, Questions: s.Questions,
 		Scripted: s.Scripted, Parts: s.Parts}
 	if _, err := first.Run(ctx); err != nil {
 		return Result{}, fmt.Errorf("warm up: %w", err)
@@ -101,9 +102,12 @@ func (s History) Run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return result, err
 	}
-	result.Curves = []Curve{{Title: "Median of a turn by its number in the thread", XLabel: "turn", YLabel: "milliseconds", LogX: true, X: at, Y: whole}}
+	result.Curves = []Curve{{Title: "Median of a turn by its number in the thread", XLabel: "turn", YLabel: "milliseconds",
+		LogX: true, X: at, Y: whole}}
 	if len(cpu) > 0 {
-		result.Curves = append(result.Curves, Curve{Title: "Processor time of a turn by its number in the thread", XLabel: "turn", YLabel: "µs", LogX: true, X: at, Y: cpu})
+		result.Curves = append(result.Curves,
+			Curve{Title: "Processor time of a turn by its number in the thread", XLabel: "turn", YLabel: "µs", LogX: true, X: at,
+				Y: cpu})
 		result.Figures = map[string]float64{"history.growth": ratio(cpu[len(cpu)-1], cpu[0])}
 	}
 	return result, nil

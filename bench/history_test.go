@@ -23,7 +23,8 @@ func TestLongConversationsGoOnInTheirThreads(t *testing.T) {
 		limit.ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	r, err := History{Target: Target{URL: server.URL, Domain: "docs"}, Threads: 3, Turns: 70, Form: stream.UIMessages, Questions: []string{"?"}, Scripted: true, Parts: 2}.Run(t.Context())
+	r, err := History{Target: Target{URL: server.URL, Domain: "docs"}, Threads: 3, Turns: 70, Form: stream.UIMessages,
+		Questions: []string{"?"}, Scripted: true, Parts: 2}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

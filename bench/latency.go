@@ -63,7 +63,8 @@ func (r *recorder) latency() Latency {
 	}
 	ms := func(micros int64) float64 { return float64(micros) / 1000 }
 	at := func(q float64) float64 { return ms(all.ValueAtQuantile(q)) }
-	l := Latency{Count: all.TotalCount(), Mean: all.Mean() / 1000, P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: ms(all.Max())}
+	l := Latency{Count: all.TotalCount(), Mean: all.Mean() / 1000, P50: at(50), P90: at(90), P99: at(99), P999: at(99.9),
+		Max: ms(all.Max())}
 	for _, q := range Quantiles {
 		l.Curve = append(l.Curve, at(q))
 	}

@@ -20,12 +20,14 @@ type Script struct {
 	Pace     time.Duration // least time between two flushes of one stream, where the server under measurement has one
 }
 
-// Limit is the practical limit: a bare net/http handler that writes an answer of the same bytes at the same times as the
-// server under measurement, with nothing behind it.
+// Limit is the practical limit: a bare net/http handler that writes an answer of the same bytes at the same times as
+// the server under measurement, with nothing behind it.
 func Limit(form stream.Form, script Script) http.Handler {
 	registry := prometheus.NewRegistry()
-	flushes := prometheus.NewCounter(prometheus.CounterOpts{Name: "docent_stream_flushes_total", Help: "Flushes of streams to their readers."})
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), AnonymousMemory(), flushes)
+	flushes := prometheus.NewCounter(prometheus.CounterOpts{Name: "docent_stream_flushes_total",
+		Help: "Flushes of streams to their readers."})
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		AnonymousMemory(), flushes)
 	head, texts, tail := limitAnswer(form, script.Parts)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
@@ -70,8 +72,11 @@ func Limit(form stream.Form, script Script) http.Handler {
 func limitAnswer(form stream.Form, parts int) (head []byte, texts [][]byte, tail []byte) {
 	encoder := stream.NewEncoder(form)
 	const message, thread = "msg_0Vbb0000000000000000000000000000", "thr_0Vbb0000000000000000000000000000"
-	head = encoder.Append(nil, stream.Part{Kind: stream.Start, Message: message, Thread: thread, Key: "KKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKK"})
-	head = encoder.Append(head, stream.Part{Kind: stream.Source, URL: "https://docs.example.com/operate/run", Title: "Run a server"})
+	head = encoder.Append(nil,
+		stream.Part{Kind: stream.Start, Message: message, Thread: thread,
+			Key: "KKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKKK"})
+	head = encoder.Append(head,
+		stream.Part{Kind: stream.Source, URL: "https://docs.example.com/operate/run", Title: "Run a server"})
 	for n := range parts {
 		texts = append(texts, encoder.Append(nil, stream.Part{Kind: stream.Text, Text: fmt.Sprintf("part-%d ", n)}))
 	}

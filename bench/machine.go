@@ -9,7 +9,8 @@ import (
 
 // ThisMachine describes the machine that the bench runs on, as far as it tells.
 func ThisMachine() Machine {
-	m := Machine{System: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU(), Used: runtime.GOMAXPROCS(0), Go: runtime.Version()}
+	m := Machine{System: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU(), Used: runtime.GOMAXPROCS(0),
+		Go: runtime.Version()}
 	field := func(file, name string) string {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// AnonymousMemory tells of the memory of its process that stands for no file, where the system says so: objects, stacks and
-// what the runtime keeps. Pages of a file that are mapped, as the journal's are, are the page cache's: they go when
+// AnonymousMemory tells of the memory of its process that stands for no file, where the system says so: objects, stacks
+// and what the runtime keeps. Pages of a file that are mapped, as the journal's are, are the page cache's: they go when
 // somebody needs the room, and the kernel maps some that nobody has asked for.
 func AnonymousMemory() prometheus.Collector {
 	return anonymousMemory{prometheus.NewDesc("docent_anonymous_memory_bytes",

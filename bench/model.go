@@ -24,7 +24,8 @@ func (m Model) Handler() http.Handler {
 	for _, prefix := range []string{"/v1", ""} {
 		mux.HandleFunc("GET "+prefix+"/models", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write([]byte(`{"object":"list","data":[{"id":"scripted","object":"model","owned_by":"docent"}]}`)) // the caller may be gone
+			// the caller may be gone
+			_, _ = w.Write([]byte(`{"object":"list","data":[{"id":"scripted","object":"model","owned_by":"docent"}]}`))
 		})
 		mux.HandleFunc("POST "+prefix+"/chat/completions", m.complete)
 	}
@@ -42,7 +43,8 @@ func (m Model) complete(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<20)).Decode(&body); err != nil {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
-		_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"message": "the body is no JSON object: " + err.Error(), "type": "invalid_request_error"}})
+		_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"message": "the body is no JSON object: " +
+			err.Error(), "type": "invalid_request_error"}})
 		return
 	}
 	name, err := json.Marshal(body.Model)
@@ -68,7 +70,9 @@ func (m Model) complete(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
 	flush := http.NewResponseController(w).Flush
-	before := fmt.Appendf(nil, `data: %s.chunk","created":%d,"model":%s,"choices":[{"index":0,"delta":{"role":"assistant","content":"part-`, head, begin.Unix(), name)
+	before := fmt.Appendf(nil,
+		`data: %s.chunk","created":%d,"model":%s,"choices":[{"index":0,"delta":{"role":"assistant","content":"part-`, head,
+		begin.Unix(), name)
 	event := make([]byte, 0, len(before)+64)
 	for n := range m.Parts {
 		if m.sleep(r, begin, n) != nil {

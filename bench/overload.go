@@ -10,14 +10,15 @@ import (
 	"docent/stream"
 )
 
-// Overload is more than a server can carry, and what becomes of it: a low rate of questions first, Factor times what the
-// server carries after that, and the low rate again, each in a new thread, each at its time whatever became of the others.
+// Overload is more than a server can carry, and what becomes of it: a low rate of questions first, Factor times what
+// the server carries after that, and the low rate again, each in a new thread, each at its time whatever became of the
+// others.
 type Overload struct {
 	Target
-	// Carried is how many questions a second the server carries. Where it is 0, that is found out: Callers ask anew as soon
-	// as they have their answer, for as long as Find says; where some are refused, half as many and a quarter too. The same
-	// number of callers ask again at the end, and what was completed is set beside the mean of both: a machine that others
-	// use too is not as fast at one time as at another.
+	// Carried is how many questions a second the server carries. Where it is 0, that is found out: Callers ask anew as
+	// soon as they have their answer, for as long as Find says; where some are refused, half as many and a quarter too.
+	// The same number of callers ask again at the end, and what was completed is set beside the mean of both: a machine
+	// that others use too is not as fast at one time as at another.
 	Carried float64
 	Callers int
 	Find    time.Duration
@@ -36,8 +37,8 @@ type Overload struct {
 // lowRate is how much of what a server carries is no load to speak of.
 const lowRate = 0.1
 
-// settled is when a server has found out that it is past saturation, and works as it will: figures from then on are told beside
-// those of the whole.
+// settled is when a server has found out that it is past saturation, and works as it will: figures from then on are
+// told beside those of the whole.
 const settled = time.Second
 
 // Run puts the load on the server. Latencies of what was accepted: unloaded at the low rate; firstEvent, firstText and
@@ -238,8 +239,8 @@ type outcome struct {
 	refused, good bool
 }
 
-// recovery is how long after the load has dropped things are as before: the end of the last quarter of a second in which
-// something was refused, or the median of what was accepted was above twice that of the unloaded server.
+// recovery is how long after the load has dropped things are as before: the end of the last quarter of a second in
+// which something was refused, or the median of what was accepted was above twice that of the unloaded server.
 func recovery(outcomes []outcome, dropped time.Duration, unloaded Latency) time.Duration {
 	const window = 250 * time.Millisecond
 	type seen struct {

@@ -24,8 +24,10 @@ func TestPastSaturationCountsWhatIsAcceptedAndRefused(t *testing.T) {
 		limit.ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	r, err := Overload{Target: Target{URL: server.URL, Domain: "docs"}, Callers: 4, Find: 200 * time.Millisecond, Factor: 4, // more would be the client's own saturation, and answers too late to count
-		Calm: 100 * time.Millisecond, For: time.Second, After: 100 * time.Millisecond, Form: stream.UIMessages,
+	// more would be the client's own saturation, and answers too late to count
+	r, err := Overload{Target: Target{URL: server.URL, Domain: "docs"}, Callers: 4, Find: 200 * time.Millisecond,
+		Factor: 4,
+		Calm:   100 * time.Millisecond, For: time.Second, After: 100 * time.Millisecond, Form: stream.UIMessages,
 		Questions: []string{"?"}, Scripted: true, Parts: 3}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -36,10 +38,12 @@ func TestPastSaturationCountsWhatIsAcceptedAndRefused(t *testing.T) {
 	if n, all := r.Latencies["steady"].Count, r.Latencies["whole"].Count; n == 0 || n >= all {
 		t.Errorf("%d of %d answers are of the later part", n, all)
 	}
-	if r.Latencies["refusal"].Count != int64(r.Refused) || r.Latencies["unloaded"].Count == 0 || r.Latencies["sent"].Count != int64(r.Asked) {
+	if r.Latencies["refusal"].Count != int64(r.Refused) || r.Latencies["unloaded"].Count == 0 ||
+		r.Latencies["sent"].Count != int64(r.Asked) {
 		t.Errorf("%+v", r.Latencies)
 	}
-	for _, name := range []string{"overload.carried", "overload.throughput", "overload.p50", "overload.p99", "overload.steady", "overload.steady.p50", "overload.steady.p99", "overload.recovery"} {
+	for _, name := range []string{"overload.carried", "overload.throughput", "overload.p50", "overload.p99",
+		"overload.steady", "overload.steady.p50", "overload.steady.p99", "overload.recovery"} {
 		if r.Figures[name] <= 0 {
 			t.Errorf("%s is %v", name, r.Figures[name])
 		}
@@ -57,7 +61,8 @@ func TestRecoveryIsTheEndOfTheLastBadQuarterOfASecond(t *testing.T) {
 		"a refusal": {[]outcome{{due: 1010 * ms, refused: true}, {due: 1260 * ms, took: 10 * ms, good: true}}, 250 * ms},
 		"slow": {[]outcome{{due: 1010 * ms, took: 10 * ms, good: true}, {due: 1300 * ms, took: 30 * ms, good: true},
 			{due: 1310 * ms, took: 30 * ms, good: true}, {due: 1600 * ms, took: 10 * ms, good: true}}, 500 * ms},
-		"one that is slow by itself": {[]outcome{{due: 1010 * ms, took: 10 * ms, good: true}, {due: 1020 * ms, took: 10 * ms, good: true},
+		"one that is slow by itself": {[]outcome{{due: 1010 * ms, took: 10 * ms, good: true},
+			{due: 1020 * ms, took: 10 * ms, good: true},
 			{due: 1030 * ms, took: 90 * ms, good: true}}, 0},
 	} {
 		if got := recovery(c.outcomes, time.Second, calm); got != c.want {

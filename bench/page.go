@@ -95,7 +95,9 @@ func (r Report) page(id string) pagePart {
 	draw := func(plots []plot) (figures []template.HTML) {
 		for _, p := range plots {
 			if !p.empty() {
-				figures = append(figures, template.HTML(`<figure><figcaption><b>`+template.HTMLEscapeString(p.Title)+`</b> `+template.HTMLEscapeString(p.About)+`</figcaption>`+p.SVG()+`</figure>`))
+				figures = append(figures,
+					template.HTML(`<figure><figcaption><b>`+template.HTMLEscapeString(p.Title)+`</b> `+
+						template.HTMLEscapeString(p.About)+`</figcaption>`+p.SVG()+`</figure>`))
 			}
 		}
 		return figures
@@ -108,7 +110,9 @@ func (r Report) page(id string) pagePart {
 	}
 	for n, kind := range kinds {
 		if figures := draw(sizeCurves(sortedSizes(groups, kind))); len(figures) > 0 {
-			part.Growth = append(part.Growth, pageSection{ID: fmt.Sprintf("%s-growth%d", id, n+1), Title: "How it grows with the load: " + kind, Figures: figures})
+			part.Growth = append(part.Growth,
+				pageSection{ID: fmt.Sprintf("%s-growth%d", id, n+1), Title: "How it grows with the load: " + kind,
+					Figures: figures})
 		}
 	}
 	for n, g := range groups {
@@ -178,15 +182,27 @@ func (g Group) plots() []plot {
 		}
 	}
 	plots = append(plots, turns,
-		series("Text over time", "parts/s", "How many pieces of text all readers together received each second.", seriesValue{"", func(s Sample) float64 { return s.Parts }}),
-		series("Completed over time", "requests/s", "How many requests ended well each second.", seriesValue{"", func(s Sample) float64 { return s.Completed }}),
-		series("Refused over time", "requests/s", "How many requests were turned away each second, before any work was done for them.", seriesValue{"", func(s Sample) float64 { return s.Refused }}),
-		series("Open at once", "streams", "How many streams were open at the same time.", seriesValue{"", func(s Sample) float64 { return float64(s.Open) }}),
-		series("Memory over time", "MB", "What the server's process holds (resident), and what its objects take of it (heap, saw-toothed by the garbage collector).",
-			seriesValue{"resident", func(s Sample) float64 { return float64(s.Resident) / (1 << 20) }}, seriesValue{"heap", func(s Sample) float64 { return float64(s.Heap) / (1 << 20) }}),
-		series("Processors over time", "processors", "How many processors the server kept busy; the client's own work is not in it.", seriesValue{"", func(s Sample) float64 { return s.CPU }}),
-		series("Garbage collections over time", "collections/s", "How often the garbage collector ran.", seriesValue{"", func(s Sample) float64 { return s.GC }}),
-		series("Pauses for garbage collection over time", "ms each second", "For how much of each second the garbage collector stopped everything.", seriesValue{"", func(s Sample) float64 { return s.Pauses }}))
+		series("Text over time", "parts/s", "How many pieces of text all readers together received each second.",
+			seriesValue{"", func(s Sample) float64 { return s.Parts }}),
+		series("Completed over time", "requests/s", "How many requests ended well each second.",
+			seriesValue{"", func(s Sample) float64 { return s.Completed }}),
+		series("Refused over time", "requests/s",
+			"How many requests were turned away each second, before any work was done for them.",
+			seriesValue{"", func(s Sample) float64 { return s.Refused }}),
+		series("Open at once", "streams", "How many streams were open at the same time.",
+			seriesValue{"", func(s Sample) float64 { return float64(s.Open) }}),
+		series("Memory over time", "MB",
+			"What the server's process holds (resident), and what its objects take of it (heap, saw-toothed by the garbage collector).",
+			seriesValue{"resident", func(s Sample) float64 { return float64(s.Resident) / (1 << 20) }},
+			seriesValue{"heap", func(s Sample) float64 { return float64(s.Heap) / (1 << 20) }}),
+		series("Processors over time", "processors",
+			"How many processors the server kept busy; the client's own work is not in it.",
+			seriesValue{"", func(s Sample) float64 { return s.CPU }}),
+		series("Garbage collections over time", "collections/s", "How often the garbage collector ran.",
+			seriesValue{"", func(s Sample) float64 { return s.GC }}),
+		series("Pauses for garbage collection over time", "ms each second",
+			"For how much of each second the garbage collector stopped everything.",
+			seriesValue{"", func(s Sample) float64 { return s.Pauses }}))
 	return append(g.ownPlots(), plots...)
 }
 
@@ -216,14 +232,17 @@ type seriesValue struct {
 
 // scheduled says that the answers' length was set by a script.
 func (g Group) scheduled() bool {
-	return slices.ContainsFunc(g.Targets, func(t string) bool { return len(g.Rounds[t]) > 0 && g.Rounds[t][0].Planned > 0 })
+	return slices.ContainsFunc(g.Targets,
+		func(t string) bool { return len(g.Rounds[t]) > 0 && g.Rounds[t][0].Planned > 0 })
 }
 
-// percentiles draws a latency against the share of requests that took longer: each step to the right is a tenth of them, so
-// that the few that waited long are as wide as the many that did not. It ends where fewer than one request is left.
+// percentiles draws a latency against the share of requests that took longer: each step to the right is a tenth of
+// them, so that the few that waited long are as wide as the many that did not. It ends where fewer than one request is
+// left.
 func (g Group) percentiles(key, name, about string) plot {
-	p := plot{Title: capital(name) + " by percentile", XLabel: "percentile", YLabel: "milliseconds", LogY: true, XNames: make(map[float64]string),
-		About: about + " The 99th percentile is what 99 of 100 stay under."}
+	p := plot{Title: capital(name) + " by percentile", XLabel: "percentile", YLabel: "milliseconds", LogY: true,
+		XNames: make(map[float64]string),
+		About:  about + " The 99th percentile is what 99 of 100 stay under."}
 	last := 0.0
 	for _, t := range g.Targets {
 		rounds := g.Rounds[t]
@@ -320,20 +339,28 @@ func sizeCurves(groups []Group) []plot {
 		return p
 	}
 	plots := []plot{
-		curve("Processor time a part", "µs", "What a piece of text costs the server, its share of the turn included: it falls as load rises, since more text goes out at a time.", false, (*Result).CPUPerPart),
+		curve("Processor time a part",
+			"µs", "What a piece of text costs the server, its share of the turn included: it falls as load rises, since more text goes out at a time.", false, (*Result).CPUPerPart),
 		curve("Processor time a request", "µs", "What a whole request costs the server.", false, (*Result).CPUPerRequest),
-		curve("Memory an open stream", "KB", "By how much the server grew, for each stream that was open.", false, func(r *Result) float64 { return r.MemoryPerStream() / 1024 }),
-		curve("Memory of the server at most", "MB", "What the server's process held at its largest.", false, func(r *Result) float64 { return float64(r.Server.Resident) / (1 << 20) }),
-		curve("Processors busy on average", "processors", "How many processors the server kept busy over the whole run.", false, func(r *Result) float64 { return ratio(r.Server.CPU, r.Elapsed) }),
+		curve("Memory an open stream", "KB", "By how much the server grew, for each stream that was open.", false,
+			func(r *Result) float64 { return r.MemoryPerStream() / 1024 }),
+		curve("Memory of the server at most", "MB", "What the server's process held at its largest.", false,
+			func(r *Result) float64 { return float64(r.Server.Resident) / (1 << 20) }),
+		curve("Processors busy on average", "processors", "How many processors the server kept busy over the whole run.",
+			false, func(r *Result) float64 { return ratio(r.Server.CPU, r.Elapsed) }),
 	}
 	if !groups[0].scheduled() {
-		plots = append(plots, curve("Completed a second", "requests/s", "How many requests ended well each second: where the line bends, the server is full.", false, (*Result).Throughput))
+		plots = append(plots,
+			curve("Completed a second", "requests/s",
+				"How many requests ended well each second: where the line bends, the server is full.", false, (*Result).Throughput))
 	}
 	for _, l := range latencyNames {
 		if l.key == "firstText" || l.key == "whole" && groups[0].scheduled() {
 			continue
 		}
-		plots = append(plots, curve("99th percentile: "+l.name, "ms", l.about+" 99 of 100 were quicker.", true, func(r *Result) float64 { return r.Latencies[l.key].P99 }))
+		plots = append(plots,
+			curve("99th percentile: "+l.name, "ms", l.about+" 99 of 100 were quicker.", true,
+				func(r *Result) float64 { return r.Latencies[l.key].P99 }))
 	}
 	return plots
 }

@@ -43,8 +43,10 @@ type palette struct {
 }
 
 var (
-	onPaper = palette{"#ffffff", "#111111", "#d4d4d4", []string{"#0b5394", "#b45309", "#3f6212", "#6b21a8", "#111827", "#9f1239"}}
-	onDark  = palette{"#14171a", "#e6e6e6", "#3c434a", []string{"#7db8f0", "#f0a35e", "#a3d977", "#c79bf2", "#f2f2f2", "#ff8fa8"}}
+	onPaper = palette{"#ffffff", "#111111", "#d4d4d4",
+		[]string{"#0b5394", "#b45309", "#3f6212", "#6b21a8", "#111827", "#9f1239"}}
+	onDark = palette{"#14171a", "#e6e6e6", "#3c434a",
+		[]string{"#7db8f0", "#f0a35e", "#a3d977", "#c79bf2", "#f2f2f2", "#ff8fa8"}}
 )
 
 // style is what a plot's classes look like.
@@ -76,7 +78,8 @@ func (p plot) SVG() string { return p.draw("", 0) }
 func (p plot) Standalone() string {
 	const head = 26.0
 	style := "<style>" + onPaper.style() + "</style>"
-	title := fmt.Sprintf(`<rect x="0" y="%g" width="100%%" height="100%%" fill="%s"/><text x="2" y="-9" style="font-weight:600;font-size:13px">%s</text>`,
+	title := fmt.Sprintf(
+		`<rect x="0" y="%g" width="100%%" height="100%%" fill="%s"/><text x="2" y="-9" style="font-weight:600;font-size:13px">%s</text>`,
 		-head, onPaper.paper, html.EscapeString(p.Title))
 	return p.draw(style+title, head) + "\n"
 }
@@ -98,7 +101,8 @@ func (p plot) draw(before string, above float64) string {
 	}
 	height := plotHeight + rows*legendRow
 	bottom := plotHeight - plotBottom
-	fmt.Fprintf(&b, `<svg viewBox="0 %g %g %g" role="img" aria-label="%s" xmlns="http://www.w3.org/2000/svg">`, -above, plotWidth, height+above,
+	fmt.Fprintf(&b, `<svg viewBox="0 %g %g %g" role="img" aria-label="%s" xmlns="http://www.w3.org/2000/svg">`, -above,
+		plotWidth, height+above,
 		html.EscapeString(strings.TrimSpace(p.Title+". "+p.About)))
 	b.WriteString(before)
 	for _, t := range y.ticks {
@@ -122,7 +126,8 @@ func (p plot) draw(before string, above float64) string {
 		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, at, bottom+17, html.EscapeString(name))
 	}
 	fmt.Fprintf(&b, `<path class="axis" d="M%g %gV%gH%g"/>`, plotLeft, plotTop, bottom, plotWidth-plotRight)
-	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="end">%s</text>`, plotWidth-plotRight, bottom+35, html.EscapeString(p.XLabel))
+	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="end">%s</text>`, plotWidth-plotRight, bottom+35,
+		html.EscapeString(p.XLabel))
 	fmt.Fprintf(&b, `<text x="%g" y="%g">%s</text>`, 2.0, plotTop-6, html.EscapeString(p.YLabel))
 	for i, l := range p.Lines {
 		class, dash := fmt.Sprintf("l%d", i%len(onPaper.lines)), lineDashes[i%len(lineDashes)]
@@ -225,8 +230,8 @@ func (p plot) axis(horizontal bool) scale {
 	return s
 }
 
-// bounds are the least and the largest value along an axis; infinite where there is none. A logarithmic axis has no place
-// for what is not above zero.
+// bounds are the least and the largest value along an axis; infinite where there is none. A logarithmic axis has no
+// place for what is not above zero.
 func (p plot) bounds(horizontal, log bool) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, l := range p.Lines {
@@ -244,8 +249,8 @@ func (p plot) bounds(horizontal, log bool) (low, high float64) {
 	return low, high
 }
 
-// decades puts ticks at 1, 2 and 5 of each power of ten, over more than four of them at the powers alone. It returns how many
-// ticks a decade has.
+// decades puts ticks at 1, 2 and 5 of each power of ten, over more than four of them at the powers alone. It returns
+// how many ticks a decade has.
 func (s *scale) decades() int {
 	steps := []float64{1, 2, 5}
 	if s.high/s.low > 1e4 {

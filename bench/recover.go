@@ -14,7 +14,8 @@ import (
 )
 
 // Recover is what becomes of streams whose server is killed: Number of them begin over Ramp, the server is killed After
-// their begin, but not before one of them was accepted, and started again, and each accepted answer is resumed until it is whole.
+// their begin, but not before one of them was accepted, and started again, and each accepted answer is resumed until it
+// is whole.
 type Recover struct {
 	Target
 	Number    int
@@ -30,9 +31,9 @@ type Recover struct {
 // patience is how long an answer may take after the restart, beside the time that it takes anyway.
 const patience = 2 * time.Minute
 
-// Run kills the server. An accepted stream, one whose response had begun, is lost that is not whole afterwards; streams that
-// were not accepted count as refused. The latencies are from the kill: ready, until the server says that it serves; resumed,
-// until an answer is whole.
+// Run kills the server. An accepted stream, one whose response had begun, is lost that is not whole afterwards; streams
+// that were not accepted count as refused. The latencies are from the kill: ready, until the server says that it
+// serves; resumed, until an answer is whole.
 func (s Recover) Run(ctx context.Context) (Result, error) {
 	if s.Number < 1 || s.Restart == nil || len(s.Questions) == 0 {
 		return Result{}, errors.New("a recovery needs streams, questions, and a server that can be killed")
@@ -54,15 +55,16 @@ func (s Recover) Run(ctx context.Context) (Result, error) {
 		defer breakOff()
 		begun := make(chan error, 1)
 		go func() {
-			begun <- onSchedule(broken, Streams{Number: s.Number, Ramp: s.Ramp}.starts(), func(_ context.Context, n int, due time.Time) error {
-				// Who has begun reads until the server breaks it off.
-				if a, ok := r.accept(ctx, n, s.Questions[n%len(s.Questions)], due, heads); ok {
-					mu.Lock()
-					accepted = append(accepted, a)
-					mu.Unlock()
-				}
-				return nil
-			})
+			begun <- onSchedule(broken, Streams{Number: s.Number, Ramp: s.Ramp}.starts(),
+				func(_ context.Context, n int, due time.Time) error {
+					// Who has begun reads until the server breaks it off.
+					if a, ok := r.accept(ctx, n, s.Questions[n%len(s.Questions)], due, heads); ok {
+						mu.Lock()
+						accepted = append(accepted, a)
+						mu.Unlock()
+					}
+					return nil
+				})
 			close(heads)
 		}()
 		err := wait(ctx, time.Now().Add(s.After))
@@ -96,7 +98,8 @@ func (s Recover) Run(ctx context.Context) (Result, error) {
 		return ctx.Err()
 	})
 	c.close()
-	result.Scenario, result.Target, result.Load, result.Size = "recover", s.Name, fmt.Sprintf("%d streams, killed", s.Number), float64(s.Number)
+	result.Scenario, result.Target, result.Load, result.Size = "recover", s.Name,
+		fmt.Sprintf("%d streams, killed", s.Number), float64(s.Number)
 	return result, err
 }
 
@@ -104,7 +107,8 @@ func (s Recover) Run(ctx context.Context) (Result, error) {
 type acceptance struct{ thread, secret string }
 
 // accept asks, says when the response has begun, and reads until the server is gone.
-func (r *streamRun) accept(ctx context.Context, n int, text string, due time.Time, heads chan<- struct{}) (a acceptance, ok bool) {
+func (r *streamRun) accept(ctx context.Context, n int, text string, due time.Time, heads chan<- struct{}) (a acceptance,
+	ok bool) {
 	body, err := question(text, "", "")
 	if err != nil {
 		return a, false

@@ -83,7 +83,8 @@ func (r Report) Groups() []Group {
 		i := slices.IndexFunc(groups, func(g Group) bool { return g.Scenario == result.Scenario && g.Load == result.Load })
 		if i < 0 {
 			i = len(groups)
-			groups = append(groups, Group{Scenario: result.Scenario, Load: result.Load, Size: result.Size, Rounds: make(map[string][]Result)})
+			groups = append(groups,
+				Group{Scenario: result.Scenario, Load: result.Load, Size: result.Size, Rounds: make(map[string][]Result)})
 		}
 		g := &groups[i]
 		if !slices.Contains(g.Targets, result.Target) {
@@ -149,14 +150,19 @@ var latencyNames = []struct{ key, name, about string }{
 	{"ready", "ready again", "From the kill until the server took requests again."},
 	{"resumed", "answer complete after the restart", "From the kill until a reader who came back had the whole answer."},
 	{"refusal", "refusal", "From the moment at which a question was due until it was turned away."},
-	{"steady", "whole answer once the load has lasted a second", "The same for those asked later than that: the server knows by then that it is past saturation."},
+	{"steady", "whole answer once the load has lasted a second",
+		"The same for those asked later than that: the server knows by then that it is past saturation."},
 	{"unloaded", "whole answer, unloaded", "The same before the load came."},
-	{"unloadedFirst", "first text, unloaded", "From the moment at which a question was due until the first words, before the load came."},
-	{"after", "whole answer after the load dropped", "The same once the load had gone: back to where it was before, or not."},
-	{"sent", "sent after it was due", "How late the bench itself was: what it could not send in time is not the server's doing."},
+	{"unloadedFirst", "first text, unloaded",
+		"From the moment at which a question was due until the first words, before the load came."},
+	{"after", "whole answer after the load dropped",
+		"The same once the load had gone: back to where it was before, or not."},
+	{"sent", "sent after it was due",
+		"How late the bench itself was: what it could not send in time is not the server's doing."},
 }
 
-// figureNames are the figures of a scenario's own that there may be, in the order of a report. Times are in milliseconds.
+// figureNames are the figures of a scenario's own that there may be, in the order of a report. Times are in
+// milliseconds.
 var figureNames = []struct {
 	key, name, shown string
 	digits           int
@@ -171,8 +177,10 @@ var figureNames = []struct {
 	{"overload.p50", "whole answer past saturation to unloaded, p50", "", 2, plainUnit, 1, false},
 	{"overload.p99", "whole answer past saturation to unloaded, p99", "", 2, plainUnit, 1, false},
 	{"overload.steady", "completed past saturation to carried, after the first second", "", 3, plainUnit, 1, false},
-	{"overload.steady.p50", "whole answer past saturation to unloaded, p50, after the first second", "", 2, plainUnit, 1, false},
-	{"overload.steady.p99", "whole answer past saturation to unloaded, p99, after the first second", "", 2, plainUnit, 1, false},
+	{"overload.steady.p50", "whole answer past saturation to unloaded, p50, after the first second", "", 2, plainUnit,
+		1, false},
+	{"overload.steady.p99", "whole answer past saturation to unloaded, p99, after the first second", "", 2, plainUnit,
+		1, false},
 	{"overload.recovery", "back to normal after the load dropped", "ms", 0, timeUnit, 1, false},
 	{"overload.client", "processors busy with the client past saturation", "", 2, plainUnit, 1, false},
 	{"history.growth", "processor time, last to first", "", 3, plainUnit, 1, false},
@@ -196,7 +204,8 @@ func (g Group) rows() []row {
 		all = append(all, latencyRows(l.key, l.name, l.key != "refusal")...)
 	}
 	for _, f := range figureNames {
-		all = append(all, row{name: f.name, unit: f.shown, digits: f.digits, figure: func(r *Result) float64 { return f.scale * r.Figures[f.key] }, ratio: f.ratio})
+		all = append(all, row{name: f.name, unit: f.shown, digits: f.digits,
+			figure: func(r *Result) float64 { return f.scale * r.Figures[f.key] }, ratio: f.ratio})
 	}
 	if g.Scenario == "overload" {
 		all = append(all, memoryAtMost)
@@ -207,16 +216,20 @@ func (g Group) rows() []row {
 	}
 	all = append(all,
 		row{name: "processor time a part", unit: "µs", digits: 1, figure: (*Result).CPUPerPart, ratio: true},
-		row{name: "processor time a flush", unit: "µs", digits: 1, figure: func(r *Result) float64 { return ratio(r.Server.CPU*1e6, float64(r.Server.Flushes)) }, ratio: true},
-		row{name: "parts a flush", digits: 2, figure: func(r *Result) float64 { return ratio(float64(r.Parts), float64(r.Server.Flushes)) }},
+		row{name: "processor time a flush", unit: "µs", digits: 1,
+			figure: func(r *Result) float64 { return ratio(r.Server.CPU*1e6, float64(r.Server.Flushes)) }, ratio: true},
+		row{name: "parts a flush", digits: 2,
+			figure: func(r *Result) float64 { return ratio(float64(r.Parts), float64(r.Server.Flushes)) }},
 		row{name: "processor time a request", unit: "µs", digits: 0, figure: (*Result).CPUPerRequest, ratio: true},
 		row{name: "allocations a part", digits: 2, figure: (*Result).AllocationsPerPart, ratio: true},
 		row{name: "allocations a request", digits: 0, figure: (*Result).AllocationsPerRequest, ratio: true},
-		row{name: "memory an open stream", unit: "KB", digits: 1, figure: func(r *Result) float64 { return r.MemoryPerStream() / 1024 }, ratio: true},
+		row{name: "memory an open stream", unit: "KB", digits: 1,
+			figure: func(r *Result) float64 { return r.MemoryPerStream() / 1024 }, ratio: true},
 		row{name: "of it stacks", unit: "KB", digits: 1, figure: func(r *Result) float64 {
 			return ratio(float64(r.Server.Stacks-r.Before.Stacks)/1024, float64(r.MostOpen))
 		}, ratio: true},
-		row{name: "memory before", unit: "MB", digits: 1, figure: func(r *Result) float64 { return float64(r.Before.Resident) / (1 << 20) }},
+		row{name: "memory before", unit: "MB", digits: 1,
+			figure: func(r *Result) float64 { return float64(r.Before.Resident) / (1 << 20) }},
 		memoryAtMost,
 		row{name: "garbage collections", digits: 0, figure: func(r *Result) float64 { return float64(r.Server.Collections) }},
 	)

@@ -23,12 +23,16 @@ func sampleReport() Report {
 				for i := range curve {
 					curve[i] = float64(i+round) + 1
 				}
-				r.Results = append(r.Results, Result{Scenario: "streams", Target: target, Load: short(size) + " streams", Size: size, Round: round + 1,
-					Completed: 10, Parts: 2000, MostOpen: 10, Elapsed: 4, Planned: 4, Metered: true,
-					Latencies: map[string]Latency{"firstEvent": {Count: 10, P50: 1, P99: float64(round + 1), Curve: curve}, "whole": {Count: 10, P50: 9, P99: 10, Curve: curve}},
-					Server:    Usage{CPU: 0.1 * float64(round+1), Resident: 20 << 20, Flushes: 2000, Allocations: 100}, Before: Usage{Resident: 10 << 20},
-					Series:   []Sample{{At: 0.5, Open: 5, Parts: 100, CPU: 0.2, Resident: 1 << 20}, {At: 1, Open: 10, Parts: 200, CPU: 0.3, Resident: 2 << 20}},
-					Failures: []string{"<script>alert(1)</script>"}})
+				r.Results = append(r.Results,
+					Result{Scenario: "streams", Target: target, Load: short(size) + " streams", Size: size, Round: round + 1,
+						Completed: 10, Parts: 2000, MostOpen: 10, Elapsed: 4, Planned: 4, Metered: true,
+						Latencies: map[string]Latency{"firstEvent": {Count: 10, P50: 1, P99: float64(round + 1), Curve: curve},
+							"whole": {Count: 10, P50: 9, P99: 10, Curve: curve}},
+						Server: Usage{CPU: 0.1 * float64(round+1), Resident: 20 << 20, Flushes: 2000, Allocations: 100},
+						Before: Usage{Resident: 10 << 20},
+						Series: []Sample{{At: 0.5, Open: 5, Parts: 100, CPU: 0.2, Resident: 1 << 20},
+							{At: 1, Open: 10, Parts: 200, CPU: 0.3, Resident: 2 << 20}},
+						Failures: []string{"<script>alert(1)</script>"}})
 			}
 		}
 	}
@@ -53,7 +57,8 @@ func TestThePageStandsAlone(t *testing.T) {
 			t.Errorf("a link leads to %q, which is not one place of the page", m[1])
 		}
 	}
-	for _, want := range []string{"docent bench &lt;streams&gt;", "ttfe.p99&lt;1ms", "not held", "First event by percentile", "Processors over time",
+	for _, want := range []string{"docent bench &lt;streams&gt;", "ttfe.p99&lt;1ms", "not held",
+		"First event by percentile", "Processors over time",
 		"How it grows with the load", "2 of 4 held", "prefers-color-scheme: dark", "@media print", "width=device-width"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
@@ -86,7 +91,8 @@ func TestAPageHoldsThePartsOfASuite(t *testing.T) {
 	if err := WriteHTML(&page, one, other); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`<a href="#part1">Many at once</a>`, `<a href="#part2">The same again</a>`, "What a piece of text costs.", "4 of 8 held", "Of another version: v1.2.4", "docent bench search"} {
+	for _, want := range []string{`<a href="#part1">Many at once</a>`, `<a href="#part2">The same again</a>`,
+		"What a piece of text costs.", "4 of 8 held", "Of another version: v1.2.4", "docent bench search"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -96,8 +102,8 @@ func TestAPageHoldsThePartsOfASuite(t *testing.T) {
 	}
 }
 
-// Each step to the right is a tenth of the requests; where fewer than one is left there is nothing between the last step and
-// the longest.
+// Each step to the right is a tenth of the requests; where fewer than one is left there is nothing between the last
+// step and the longest.
 func TestPercentilesEndWhereThereAreNoMoreRequests(t *testing.T) {
 	curve := make([]float64, len(Quantiles))
 	for i := range curve {
@@ -126,7 +132,8 @@ func TestPercentilesEndWhereThereAreNoMoreRequests(t *testing.T) {
 		t.Errorf("of 100000 requests %v", got)
 	}
 	few, many := p.Lines[0], p.Lines[1]
-	if len(few.X) >= len(many.X) || few.X[len(few.X)-1] != many.X[len(many.X)-1] || few.Y[len(few.Y)-1] != many.Y[len(many.Y)-1] {
+	if len(few.X) >= len(many.X) || few.X[len(few.X)-1] != many.X[len(many.X)-1] ||
+		few.Y[len(few.Y)-1] != many.Y[len(many.Y)-1] {
 		t.Errorf("%+v\n%+v", few, many)
 	}
 	if step := many.X[5] - many.X[0]; math.Abs(step-1) > 1e-9 { // from 0 to 90
@@ -154,7 +161,8 @@ func TestTablesShowMediansAndTheRatioToTheLimit(t *testing.T) {
 	if err := sampleReport().WriteTable(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`completed +30 +30\b`, `first event, p99 \(ms\) +2\.0 +2\.0 +1\.00`, `processor time a part \(µs\) +100\.0 +100\.0 +1\.00`, `memory an open stream \(KB\) +1024\.0`} {
+	for _, want := range []string{`completed +30 +30\b`, `first event, p99 \(ms\) +2\.0 +2\.0 +1\.00`,
+		`processor time a part \(µs\) +100\.0 +100\.0 +1\.00`, `memory an open stream \(KB\) +1024\.0`} {
 		if !regexp.MustCompile(want).MatchString(text.String()) {
 			t.Errorf("no %s in\n%s", want, text.String())
 		}
@@ -167,7 +175,8 @@ func TestPlotsDrawWhateverThereIs(t *testing.T) {
 		"one point":    {Lines: []line{{"a", []float64{5}, []float64{7}}}},
 		"all the same": {Lines: []line{{"a", []float64{1, 2}, []float64{3, 3}}}},
 		"zeroes":       {LogX: true, LogY: true, Lines: []line{{"a", []float64{0, 1, 10}, []float64{0, 0.001, 1e7}}}},
-		"many lines":   {Lines: []line{{"first of them", []float64{1, 2}, []float64{1, 2}}, {"second of them", nil, nil}, {"third of them", nil, nil}, {"fourth of them", nil, nil}}},
+		"many lines": {Lines: []line{{"first of them", []float64{1, 2}, []float64{1, 2}}, {"second of them", nil, nil},
+			{"third of them", nil, nil}, {"fourth of them", nil, nil}}},
 	} {
 		svg := p.SVG()
 		for _, m := range regexp.MustCompile(`[ML](-?[0-9.]+) (-?[0-9.]+)`).FindAllStringSubmatch(svg, -1) {
@@ -185,7 +194,8 @@ func TestPlotsDrawWhateverThereIs(t *testing.T) {
 }
 
 func TestLabelsThatHaveNoRoomGiveWay(t *testing.T) {
-	svg := plot{LogX: true, XTicks: []float64{1, 100.5, 101.5, 102.5, 10000}, Lines: []line{{"a", []float64{1, 100.5, 101.5, 102.5, 10000}, []float64{1, 1, 1, 1, 1}}}}.SVG()
+	svg := plot{LogX: true, XTicks: []float64{1, 100.5, 101.5, 102.5, 10000},
+		Lines: []line{{"a", []float64{1, 100.5, 101.5, 102.5, 10000}, []float64{1, 1, 1, 1, 1}}}}.SVG()
 	var got []string
 	for _, m := range regexp.MustCompile(`text-anchor="middle">([^<]*)<`).FindAllStringSubmatch(svg, -1) {
 		got = append(got, m[1])

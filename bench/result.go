@@ -25,14 +25,15 @@ type Result struct {
 	Size     float64 `json:"size"` // the figure in Load: a number of streams, or of requests a second
 	Round    int     `json:"round"`
 
-	Asked     int      `json:"asked"`
-	Completed int      `json:"completed"`          // whole and in order
-	Refused   int      `json:"refused"`            // answered 429 or 503, before work began
-	Lost      int      `json:"lost"`               // broken off, not whole, out of order, failed or refused for another reason
-	Failures  []string `json:"failures,omitempty"` // the first few, in words
+	Asked     int `json:"asked"`
+	Completed int `json:"completed"` // whole and in order
+	Refused   int `json:"refused"`   // answered 429 or 503, before work began
+	// broken off, not whole, out of order, failed or refused for another reason
+	Lost     int      `json:"lost"`
+	Failures []string `json:"failures,omitempty"` // the first few, in words
 
-	// Latencies by name: firstEvent, firstText and whole from the due start; late of each part behind the model's schedule,
-	// counted from the first text; refusal from the due start to a refusal; and those of other scenarios.
+	// Latencies by name: firstEvent, firstText and whole from the due start; late of each part behind the model's
+	// schedule, counted from the first text; refusal from the due start to a refusal; and those of other scenarios.
 	Latencies map[string]Latency `json:"latencies"`
 	// Turns are the medians of whole in milliseconds by the turn of a thread, where threads have several.
 	Turns []float64 `json:"turns,omitempty"`
@@ -89,8 +90,8 @@ func (r *Result) CPUPerPart() float64 { return ratio(r.Server.CPU*1e6, float64(r
 // CPUPerRequest is in microseconds, for each completed request.
 func (r *Result) CPUPerRequest() float64 { return ratio(r.Server.CPU*1e6, float64(r.Completed)) }
 
-// Divide tells what a turn costs by itself and what each further part does, from a second measurement of the same load with
-// answers of fewer parts: CPUPerPart divides all that the server has done by the parts.
+// Divide tells what a turn costs by itself and what each further part does, from a second measurement of the same load
+// with answers of fewer parts: CPUPerPart divides all that the server has done by the parts.
 func (r *Result) Divide(short Result) {
 	parts := func(r *Result) float64 { return ratio(float64(r.Parts), float64(r.Completed)) }
 	if parts(r) <= parts(&short) || r.Server.CPU == 0 || short.Server.CPU == 0 {
@@ -114,8 +115,8 @@ func (r *Result) AllocationsPerRequest() float64 {
 	return ratio(float64(r.Server.Allocations), float64(r.Completed))
 }
 
-// MemoryPerStream is in bytes, where most were open at once: without pages of files, where the server tells them apart. How
-// many of the journal's are mapped depends on what is stored, and not on what is open.
+// MemoryPerStream is in bytes, where most were open at once: without pages of files, where the server tells them apart.
+// How many of the journal's are mapped depends on what is stored, and not on what is open.
 func (r *Result) MemoryPerStream() float64 {
 	if r.Before.Anonymous > 0 {
 		return r.perStream(r.Server.Anonymous - r.Before.Anonymous)
@@ -216,9 +217,11 @@ func (m *meter) run(ctx context.Context, work func(ctx context.Context) error) (
 		return Result{}, err
 	}
 	r := Result{
-		Asked: m.due, Completed: int(m.completed.Load()), Refused: int(m.refused.Load()), Lost: int(m.lost.Load()), Failures: m.failures,
+		Asked: m.due, Completed: int(m.completed.Load()), Refused: int(m.refused.Load()), Lost: int(m.lost.Load()),
+		Failures:  m.failures,
 		Latencies: make(map[string]Latency), Parts: m.parts.Load(), Bytes: m.bytes.Load(), Reads: m.reads.Load(),
-		Elapsed: elapsed.Seconds(), MostOpen: int(m.mostOpen.Load()), Metered: meterErr == nil, Before: before, Series: w.series,
+		Elapsed: elapsed.Seconds(), MostOpen: int(m.mostOpen.Load()), Metered: meterErr == nil, Before: before,
+		Series: w.series,
 	}
 	for name, recorder := range m.recorders {
 		r.Latencies[name] = recorder.latency()
@@ -238,7 +241,8 @@ func (m *meter) run(ctx context.Context, work func(ctx context.Context) error) (
 		to   *int64
 		seen int64
 	}{{&r.Server.Resident, w.most.Resident}, {&r.Server.Anonymous, w.most.Anonymous}, {&r.Server.Heap, w.most.Heap},
-		{&r.Server.Stacks, w.most.Stacks}, {&r.Server.Goroutines, w.most.Goroutines}, {&r.Server.OpenFiles, w.most.OpenFiles}} {
+		{&r.Server.Stacks, w.most.Stacks}, {&r.Server.Goroutines, w.most.Goroutines},
+		{&r.Server.OpenFiles, w.most.OpenFiles}} {
 		*most.to = max(*most.to, most.seen)
 	}
 	return r, nil
@@ -272,11 +276,13 @@ func (m *meter) watch(ctx context.Context, began time.Time, last Usage, metered 
 		p, c, f := m.parts.Load(), m.completed.Load(), m.refused.Load()
 		used := now.since(last)
 		series = append(series, Sample{
-			At: t.Sub(began).Seconds(), Open: int(m.open.Load()), Parts: float64(p-parts) / seconds, Completed: float64(c-completed) / seconds,
-			Refused: float64(f-refused) / seconds, CPU: used.CPU / seconds, Resident: now.Resident, Heap: now.Heap,
+			At: t.Sub(began).Seconds(), Open: int(m.open.Load()), Parts: float64(p-parts) / seconds,
+			Completed: float64(c-completed) / seconds,
+			Refused:   float64(f-refused) / seconds, CPU: used.CPU / seconds, Resident: now.Resident, Heap: now.Heap,
 			Pauses: used.Pauses * 1000 / seconds, GC: float64(used.Collections) / seconds,
 		})
-		most.Resident, most.Heap, most.Stacks = max(most.Resident, now.Resident), max(most.Heap, now.Heap), max(most.Stacks, now.Stacks)
+		most.Resident, most.Heap, most.Stacks = max(most.Resident, now.Resident), max(most.Heap, now.Heap),
+			max(most.Stacks, now.Stacks)
 		most.Anonymous = max(most.Anonymous, now.Anonymous)
 		most.Goroutines, most.OpenFiles = max(most.Goroutines, now.Goroutines), max(most.OpenFiles, now.OpenFiles)
 		at, last, parts, completed, refused = t, now, p, c, f

@@ -37,11 +37,13 @@ func TestSearchesThatFindNothingAreLost(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	r, err := Searches{Target: Target{URL: server.URL, Domain: "docs"}, Rate: 500, For: 39 * time.Millisecond, Queries: []string{"a", "b"}}.Run(t.Context())
+	r, err := Searches{Target: Target{URL: server.URL, Domain: "docs"}, Rate: 500, For: 39 * time.Millisecond,
+		Queries: []string{"a", "b"}}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Asked != 20 || r.Completed != 17 || r.Lost != 2 || r.Refused != 1 || r.Latencies["search"].Count != 17 || r.Metered {
+	if r.Asked != 20 || r.Completed != 17 || r.Lost != 2 || r.Refused != 1 || r.Latencies["search"].Count != 17 ||
+		r.Metered {
 		t.Errorf("%+v", r)
 	}
 }
@@ -75,11 +77,13 @@ func TestJobsAreFollowedToTheirOwnPullRequest(t *testing.T) {
 	})
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	r, err := Jobs{Target: Target{URL: server.URL, Project: "acme", Admin: "key"}, Rate: 500, For: 15 * time.Millisecond, Prompts: []string{"do"}}.Run(t.Context())
+	r, err := Jobs{Target: Target{URL: server.URL, Project: "acme", Admin: "key"}, Rate: 500, For: 15 * time.Millisecond,
+		Prompts: []string{"do"}}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Asked != 8 || r.Completed != 6 || r.Lost != 2 || r.Latencies["accepted"].Count != 8 || r.Latencies["ended"].Count != 8 {
+	if r.Asked != 8 || r.Completed != 6 || r.Lost != 2 || r.Latencies["accepted"].Count != 8 ||
+		r.Latencies["ended"].Count != 8 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -145,7 +149,8 @@ func TestAServerIsKilledOnceAStreamWasAccepted(t *testing.T) {
 	defer server.Close()
 	broken := errors.New("as far as it goes")
 	killed := int64(-1)
-	run := Recover{Target: Target{URL: server.URL, Domain: "docs", Key: "key"}, Number: 2, Questions: []string{"?"}, Parts: 5,
+	run := Recover{Target: Target{URL: server.URL, Domain: "docs", Key: "key"}, Number: 2, Questions: []string{"?"},
+		Parts: 5,
 		Restart: func(context.Context) error {
 			killed = begun.Load()
 			return broken // and the streams go on
@@ -183,7 +188,8 @@ func TestTheModelEndpointStreamsItsScript(t *testing.T) {
 	var text, reason string
 	var done bool
 	tokens := 0
-	lines := bufio.NewScanner(ask(`{"model":"a \"name\"","stream":true,"stream_options":{"include_usage":true},"messages":[]}`).Body)
+	lines := bufio.NewScanner(
+		ask(`{"model":"a \"name\"","stream":true,"stream_options":{"include_usage":true},"messages":[]}`).Body)
 	for lines.Scan() {
 		data, ok := strings.CutPrefix(lines.Text(), "data: ")
 		if !ok {

@@ -65,7 +65,8 @@ func (s Searches) Run(ctx context.Context) (Result, error) {
 }
 
 // onSchedule does something at each start, in a goroutine of its own.
-func onSchedule(ctx context.Context, starts []time.Duration, do func(ctx context.Context, n int, due time.Time) error) error {
+func onSchedule(ctx context.Context, starts []time.Duration,
+	do func(ctx context.Context, n int, due time.Time) error) error {
 	begin := time.Now()
 	var group errgroup.Group
 	for n, start := range starts {

@@ -14,8 +14,8 @@ type Figure struct {
 	SVG   string
 }
 
-// Sizing is what a page on sizing shows of the parts of a suite: tables of its streams, curves, and what follows from them
-// for a site. The figures are embedded as files in folder.
+// Sizing is what a page on sizing shows of the parts of a suite: tables of its streams, curves, and what follows from
+// them for a site. The figures are embedded as files in folder.
 func Sizing(folder string, parts ...Report) (text string, figures []Figure) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured on %s. The bare server is called limit; it refuses nobody. Where a server refuses, the other figures are those of the questions that it accepted.\n", parts[0].Machine)
@@ -60,8 +60,10 @@ func sizingTables(b *strings.Builder, part Report, groups []Group) {
 					schedule = fmt.Sprintf("%.2f", stretch)
 				}
 				total := func(figure func(*Result) float64) float64 { return g.value(t, row{figure: figure, total: true}) }
-				refused := ratio(total(func(r *Result) float64 { return float64(r.Refused) }), total(func(r *Result) float64 { return float64(r.Asked) }))
-				fmt.Fprintf(b, "| %s | %s | %.1f / %.1f ms | %s | %.0f µs | %.1f µs | %.2f | %s | %.0f MB | %.3g %% | %.0f |\n", g.Load, t,
+				refused := ratio(total(func(r *Result) float64 { return float64(r.Refused) }),
+					total(func(r *Result) float64 { return float64(r.Asked) }))
+				fmt.Fprintf(b, "| %s | %s | %.1f / %.1f ms | %s | %.0f µs | %.1f µs | %.2f | %s | %.0f MB | %.3g %% | %.0f |\n",
+					g.Load, t,
 					at(func(l Latency) float64 { return l.P50 }), at(func(l Latency) float64 { return l.P99 }), schedule,
 					g.Median(t, (*Result).CPUPerRequest), g.Median(t, (*Result).CPUPerPart), g.Median(t, busy),
 					stream, g.Median(t, largest), 100*refused, total(func(r *Result) float64 { return float64(r.Lost) }))
@@ -84,7 +86,8 @@ const (
 func curveOf(all []Group, kind int) []Group {
 	var best []Group
 	for _, g := range all {
-		if g.Scenario != "streams" || g.Size == 0 || strings.Contains(g.Load, "flushed every") || len(g.Rounds[docentName]) == 0 {
+		if g.Scenario != "streams" || g.Size == 0 || strings.Contains(g.Load, "flushed every") ||
+			len(g.Rounds[docentName]) == 0 {
 			continue
 		}
 		r := g.Rounds[docentName][0]
@@ -142,19 +145,24 @@ func sizingFigures(all []Group) []Figure {
 	}
 	p50, p99 := func(l Latency) float64 { return l.P50 }, func(l Latency) float64 { return l.P99 }
 	fast, slow, turns := curveOf(all, fastKind), curveOf(all, slowKind), curveOf(all, turnKind)
-	add("load-processors.svg", fast, plot{Title: "Processors for streams", XLabel: "streams at a time", YLabel: "processors busy",
-		About: "How many processors streams of a fast model keep busy, beside the bare server that writes the same bytes."}, sizingLine{"", busy})
+	add("load-processors.svg", fast,
+		plot{Title: "Processors for streams", XLabel: "streams at a time", YLabel: "processors busy",
+			About: "How many processors streams of a fast model keep busy, beside the bare server that writes the same bytes."},
+		sizingLine{"", busy})
 	add("load-part.svg", fast, plot{Title: "Processor time a part", XLabel: "streams at a time", YLabel: "µs",
 		About: "What a piece of text costs, its share of the turn included: it falls as load rises, since more text goes out at a time."}, sizingLine{"", (*Result).CPUPerPart})
-	add("load-first-event.svg", fast, plot{Title: "Time to the first event", XLabel: "streams at a time", YLabel: "milliseconds", LogY: true,
-		About: "How long half of the readers (p50) and all but one of a hundred (p99) wait until their answer begins."},
+	add("load-first-event.svg", fast,
+		plot{Title: "Time to the first event", XLabel: "streams at a time", YLabel: "milliseconds", LogY: true,
+			About: "How long half of the readers (p50) and all but one of a hundred (p99) wait until their answer begins."},
 		sizingLine{"p50", latency("firstEvent", p50)}, sizingLine{"p99", latency("firstEvent", p99)})
 	add("load-memory.svg", slow, plot{Title: "Memory for open streams", XLabel: "streams open", YLabel: "MB",
 		About: "What the server's process holds at its largest with so many streams open."}, sizingLine{"", largest})
 	add("load-turns.svg", turns, plot{Title: "Processors for turns", XLabel: "turns a second", YLabel: "processors busy",
-		About: "How many processors whole turns of the built-in model keep busy: retrieval, journal and answer."}, sizingLine{"", busy})
-	add("load-turn-time.svg", turns, plot{Title: "Time of a turn", XLabel: "turns a second", YLabel: "milliseconds", LogY: true,
-		About: "How long a whole turn of the built-in model takes: where the curve rises, the machine is full."},
+		About: "How many processors whole turns of the built-in model keep busy: retrieval, journal and answer."},
+		sizingLine{"", busy})
+	add("load-turn-time.svg", turns,
+		plot{Title: "Time of a turn", XLabel: "turns a second", YLabel: "milliseconds", LogY: true,
+			About: "How long a whole turn of the built-in model takes: where the curve rises, the machine is full."},
 		sizingLine{"p50", latency("whole", p50)}, sizingLine{"p99", latency("whole", p99)})
 	return figures
 }
@@ -175,8 +183,8 @@ func sizingExample(all []Group) string {
 	open := slow[len(slow)-1]
 	idle := median(open, func(r *Result) float64 { return float64(r.Before.Resident) / (1 << 20) })
 	stream := median(open, (*Result).MemoryPerStream) / 1024
-	// A part's cost is that of the load of the curve that is next to the example's; a turn's the highest that was measured, at
-	// low load, where nothing is shared.
+	// A part's cost is that of the load of the curve that is next to the example's; a turn's the highest that was
+	// measured, at low load, where nothing is shared.
 	at := questions / 60 * seconds
 	near := fast[0]
 	for _, g := range fast {

@@ -20,9 +20,9 @@ import (
 
 // Streams is a load of assistant streams.
 //
-// Their starts lie on a schedule that no answer changes (an open loop): Number of them spread evenly over Ramp, or Rate a
-// second for as long as For says. With Closed, Number callers, who come one after another over Ramp, ask anew as soon as
-// they have their answer, for as long as For says.
+// Their starts lie on a schedule that no answer changes (an open loop): Number of them spread evenly over Ramp, or Rate
+// a second for as long as For says. With Closed, Number callers, who come one after another over Ramp, ask anew as soon
+// as they have their answer, for as long as For says.
 type Streams struct {
 	Target
 	Number  int
@@ -35,8 +35,8 @@ type Streams struct {
 	Turns     int
 	Form      stream.Form
 	Questions []string // asked in turn
-	// Scripted says that the answers come from a scripted model of Parts pieces, Delay before the first and Interval between
-	// two: then each piece is checked, and how late it came is measured.
+	// Scripted says that the answers come from a scripted model of Parts pieces, Delay before the first and Interval
+	// between two: then each piece is checked, and how late it came is measured.
 	Scripted bool
 	Parts    int
 	Delay    time.Duration

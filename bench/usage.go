@@ -13,11 +13,13 @@ import (
 // A Usage is what a server's process uses, by its own metrics. Counters are since its start, or in a Result during the
 // measurement.
 type Usage struct {
-	CPU         float64 `json:"cpu"`                 // seconds of processor time
-	Resident    int64   `json:"resident"`            // bytes of memory
-	Anonymous   int64   `json:"anonymous,omitempty"` // bytes of it that stand for no file; 0 where the server does not tell
-	Heap        int64   `json:"heap"`                // bytes of it that objects take, those that nobody uses any more among them
-	Stacks      int64   `json:"stacks"`              // bytes of goroutine stacks
+	CPU      float64 `json:"cpu"`      // seconds of processor time
+	Resident int64   `json:"resident"` // bytes of memory
+	// bytes of it that stand for no file; 0 where the server does not tell
+	Anonymous int64 `json:"anonymous,omitempty"`
+	// bytes of it that objects take, those that nobody uses any more among them
+	Heap        int64   `json:"heap"`
+	Stacks      int64   `json:"stacks"` // bytes of goroutine stacks
 	Goroutines  int64   `json:"goroutines"`
 	OpenFiles   int64   `json:"openFiles"`
 	Allocations int64   `json:"allocations"` // objects allocated
@@ -57,7 +59,8 @@ func ServerUsage(ctx context.Context, url string) (Usage, error) {
 	}
 	var u Usage
 	whole := map[string]*int64{
-		"process_resident_memory_bytes": &u.Resident, "docent_anonymous_memory_bytes": &u.Anonymous, "go_memstats_heap_alloc_bytes": &u.Heap, "go_memstats_stack_inuse_bytes": &u.Stacks,
+		"process_resident_memory_bytes": &u.Resident, "docent_anonymous_memory_bytes": &u.Anonymous,
+		"go_memstats_heap_alloc_bytes": &u.Heap, "go_memstats_stack_inuse_bytes": &u.Stacks,
 		"go_goroutines": &u.Goroutines, "process_open_fds": &u.OpenFiles, "go_memstats_mallocs_total": &u.Allocations,
 		"go_memstats_alloc_bytes_total": &u.Allocated, "go_gc_duration_seconds_count": &u.Collections,
 	}

@@ -48,7 +48,8 @@ func Warm(ctx context.Context, t Target, form stream.Form, questions []string, a
 		if err != nil {
 			return err
 		}
-		status, answer, err := c.whole(ctx, c.request(http.MethodPost, "/discovery/v1/search/"+url.PathEscape(t.Domain), t.Key, body))
+		status, answer, err := c.whole(ctx,
+			c.request(http.MethodPost, "/discovery/v1/search/"+url.PathEscape(t.Domain), t.Key, body))
 		if err != nil {
 			return fmt.Errorf("warm up: %w", err)
 		}
@@ -59,7 +60,8 @@ func Warm(ctx context.Context, t Target, form stream.Form, questions []string, a
 	if !asking {
 		return nil
 	}
-	r, err := Streams{Target: t, Form: form, Questions: questions, Rate: rate, For: time.Second * time.Duration(len(questions)) / rate}.Run(ctx)
+	r, err := Streams{Target: t, Form: form, Questions: questions, Rate: rate,
+		For: time.Second * time.Duration(len(questions)) / rate}.Run(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("warm up: %w", err)

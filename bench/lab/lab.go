@@ -49,7 +49,8 @@ type Load struct {
 	Streams int                             // open at once at most, for the server's bounds
 	Limit   bool                            // the bare server can serve it, too
 	Before  func(ctx context.Context) error // is done while no server runs; nothing where nil
-	// Short is how many parts the answers of a second measurement have, which tells a turn's cost from a part's; 0 for none.
+	// Short is how many parts the answers of a second measurement have, which tells a turn's cost from a part's; 0 for
+	// none.
 	Short int
 	Run   func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error)
 }
@@ -64,8 +65,8 @@ type Lab struct {
 	config   string // of the server, without its model
 }
 
-// Open makes a data directory whose only project answers with the model that is asked for. It is to be closed also after
-// an error.
+// Open makes a data directory whose only project answers with the model that is asked for. It is to be closed also
+// after an error.
 func Open(ctx context.Context, o Options, loads []Load) (*Lab, error) {
 	l := &Lab{Options: o}
 	if o.There != nil {
@@ -124,7 +125,8 @@ func (l *Lab) setParts(parts int) error {
 	if l.Script.Interval > 0 {
 		rate = float64(time.Second) / float64(l.Script.Interval)
 	}
-	text := l.config + fmt.Sprintf("[models.bench]\nprovider = \"scripted\"\nfirst_delay = %q\nrate = %g\njitter = %q\nparts = %d\n",
+	text := l.config + fmt.Sprintf(
+		"[models.bench]\nprovider = \"scripted\"\nfirst_delay = %q\nrate = %g\njitter = %q\nparts = %d\n",
 		l.Script.Delay, rate, l.Jitter, parts)
 	return os.WriteFile(l.Server.Config, []byte(text), 0o600)
 }
@@ -152,8 +154,8 @@ func (l *Lab) Measure(ctx context.Context, loads []Load, rounds int) (results []
 	return results, nil
 }
 
-// targets are those to measure under a load, in an order that changes with the round: what one measurement leaves behind
-// in the machine does not always meet the same other.
+// targets are those to measure under a load, in an order that changes with the round: what one measurement leaves
+// behind in the machine does not always meet the same other.
 func (l *Lab) targets(load Load, round int) []string {
 	if !l.Limit || !load.Limit {
 		return []string{docentTarget}
