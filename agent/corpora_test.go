@@ -14,19 +14,23 @@ import (
 	"docent/markup"
 )
 
-// sampled is how many of a large set a test takes: fewer under the race detector, which looks for other faults.
+// quick tells whether a part of the runs on whole documentation sets is enough: with -short, and under the race detector, which
+// looks for other faults.
+func quick() bool { return raceDetector || testing.Short() }
+
+// sampled is how many of a large set a test takes.
 func sampled(n int) int {
-	if raceDetector {
+	if quick() {
 		return max(n/4, 1)
 	}
 	return n
 }
 
-// skipUnderRace is for tests in one goroutine that take long under the race detector. CI runs them without it.
-func skipUnderRace(t *testing.T) {
+// skipQuick is for tests in one goroutine that take long. CI runs them without the race detector.
+func skipQuick(t *testing.T) {
 	t.Helper()
-	if raceDetector {
-		t.Skip("one goroutine: CI runs it without the race detector")
+	if quick() {
+		t.Skip("one goroutine on whole documentation sets: run it without -short and -race")
 	}
 }
 
@@ -68,12 +72,12 @@ func TestARenameTouchesProseAloneAndCountsItRight(t *testing.T) {
 		{"prometheus", "Alertmanager", "Alert Manager"}, {"prometheus", "Prometheus", "Zyxwv"}, {"mintlify", "Mintlify", "Zyxwv"}, {"mintlify", "navigation", "zyxwv"}, {"vite", "Vite", "Zyxwv"}, {"vite", "plugin", "zyxwv"},
 	} {
 		t.Run(c.set+" "+c.from, func(t *testing.T) {
-			if raceDetector && c.from != "Alertmanager" && c.set != "vite" {
-				t.Skip("one of each kind is enough under the race detector")
+			if quick() && c.from != "Alertmanager" && c.set != "vite" {
+				t.Skip("one of each kind is enough")
 			}
 			files := corpus(t, c.set)
 			j := newJob(t, files)
-			j.once = raceDetector
+			j.once = quick()
 			if c.set == "prometheus" {
 				j.project.SiteURL = "https://prometheus.io/docs"
 			}
@@ -248,7 +252,7 @@ func TestAMoveRewritesEveryLinkAndTheWayBackGivesTheSameBytes(t *testing.T) {
 }
 
 func TestInverseInstructionsGiveBackTheBytes(t *testing.T) {
-	skipUnderRace(t)
+	skipQuick(t)
 	for _, set := range sets {
 		t.Run(set, func(t *testing.T) {
 			files := corpus(t, set)
@@ -315,9 +319,9 @@ func TestInverseInstructionsGiveBackTheBytes(t *testing.T) {
 }
 
 func TestWholeSetOperationsKeepEveryPageSound(t *testing.T) {
-	skipUnderRace(t)
+	skipQuick(t)
 	for _, set := range sets {
-		if raceDetector && set == "mintlify" {
+		if quick() && set == "mintlify" {
 			continue
 		}
 		files := corpus(t, set)
@@ -357,10 +361,10 @@ func TestARunStopsWhenItsContextEnds(t *testing.T) {
 // told to touch must be the same bytes, the inverse instruction, where there is one, must give back the original, and so
 // must "undo".
 func TestEveryOperationOnRealDocumentation(t *testing.T) {
-	skipUnderRace(t)
+	skipQuick(t)
 	roots := map[string][]string{"prometheus": {"/docs>"}, "mintlify": {"/>"}, "vite": {"/>docs"}}
 	for _, set := range sets {
-		if raceDetector && set != "vite" {
+		if quick() && set != "vite" {
 			continue
 		}
 		files := corpus(t, set)

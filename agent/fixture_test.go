@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,11 +36,21 @@ func (m *memTree) Commit() string { return fmt.Sprint("c", m.at) }
 func (m *memTree) list(n int) []api.File {
 	var out []api.File
 	for p, c := range m.commits[n] {
-		h := sha256.Sum256([]byte(c))
-		out = append(out, api.File{Path: p, Hash: hex.EncodeToString(h[:]), Size: int64(len(c))})
+		out = append(out, api.File{Path: p, Hash: hashOf(c), Size: int64(len(c))})
 	}
 	slices.SortFunc(out, func(a, b api.File) int { return strings.Compare(a.Path, b.Path) })
 	return out
+}
+
+var hashes sync.Map // of contents: whole documentation sets are listed again and again
+
+func hashOf(content string) string {
+	if h, ok := hashes.Load(content); ok {
+		return h.(string)
+	}
+	h := sha256.Sum256([]byte(content))
+	hashes.Store(content, hex.EncodeToString(h[:]))
+	return hex.EncodeToString(h[:])
 }
 
 func (m *memTree) Files(context.Context) ([]api.File, error) { return m.list(m.at), nil }
@@ -104,6 +115,9 @@ func (m *memTree) commit(t testing.TB, res agent.Result) {
 
 func (m *memTree) files() map[string]string { return m.commits[m.at] }
 
+// editor is the agent of all jobs, as in a server: their runs share the pages that they have parsed.
+var editor = agent.New(agent.Options{})
+
 // A job carries out one instruction after another, each on what the ones before left.
 type job struct {
 	t       testing.TB
@@ -119,7 +133,7 @@ func newJob(t testing.TB, files map[string]string) *job { return &job{t: t, tree
 
 func (j *job) do(prompt string) agent.Result {
 	j.t.Helper()
-	res, err := agent.New(agent.Options{}).Edit(context.Background(), agent.Task{
+	res, err := editor.Edit(context.Background(), agent.Task{
 		Project: j.project, Job: "job_1", Prompt: prompt, Earlier: j.earlier, Tree: j.tree, DocsDir: j.docs, Now: time.Unix(0, 0),
 	}, nil)
 	if err != nil {

@@ -161,7 +161,7 @@ func TestNoOperationReachesBeyondItsScope(t *testing.T) {
 			done, refused := map[string]int{}, 0
 			for pi, ph := range scopedPhrases {
 				for oi, op := range allOperations {
-					if (pi+oi)%len(sets) != si || raceDetector && oi%5 > 0 { // each with one of the sets
+					if (pi+oi)%len(sets) != si || quick() && oi%5 > 0 { // each with one of the sets
 						continue
 					}
 					for _, phrase := range []string{ph.lead, ph.trail} {
@@ -204,7 +204,7 @@ func TestNoOperationReachesBeyondItsScope(t *testing.T) {
 				total += n
 			}
 			t.Logf("%d carried out, %d refused: %v", total, refused, done)
-			if len(done) < 24 && !raceDetector {
+			if len(done) < 24 && !quick() {
 				t.Errorf("only %d of the operations were carried out in any scope", len(done))
 			}
 		})

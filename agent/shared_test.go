@@ -13,6 +13,9 @@ import (
 
 // TestManyRunsOnOneSiteShareItsPages has many runs hold the same large site at once.
 func TestManyRunsOnOneSiteShareItsPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures memory")
+	}
 	files := map[string]string{}
 	for i := range 300 {
 		files[fmt.Sprintf("p%03d.md", i)] = fmt.Sprintf("# Page %d\n\n", i) + strings.Repeat("Some [words](p000.md) of *text* and `code`.\n\n", 200)

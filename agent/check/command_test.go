@@ -43,9 +43,9 @@ func TestACommandSeesTheFilesAndNothingOfTheService(t *testing.T) {
 		"its folder":        {command: check.Command{Args: []string{"cat", "a.md", "none"}, Folder: "docs"}, want: "hello"},
 		"environment":       {command: check.Command{Args: []string{"sh", "-c", "env; exit 1"}}, want: "CI=1"},
 		"words stay words":  {command: check.Command{Args: []string{"sh", "-c", `echo "$1"; exit 1`, "x", `"; touch /tmp/y; $(id)`}}, want: `"; touch /tmp/y; $(id)`},
-		"time":              {command: check.Command{Args: []string{"sleep", "60"}, Timeout: 200 * time.Millisecond}, want: "did not end within 200ms"},
-		"time of children":  {command: check.Command{Args: []string{"sh", "-c", "sleep 60 & sleep 60"}, Timeout: 200 * time.Millisecond}, want: "did not end within"},
-		"left behind":       {command: check.Command{Args: []string{"sh", "-c", "sleep 60 & exit 0"}}},
+		"time":              {command: check.Command{Args: []string{"sleep", "600"}, Timeout: 200 * time.Millisecond}, want: "did not end within 200ms"},
+		"time of children":  {command: check.Command{Args: []string{"sh", "-c", "sleep 600 & sleep 600"}, Timeout: 200 * time.Millisecond}, want: "did not end within"},
+		"left behind":       {command: check.Command{Args: []string{"sh", "-c", "sleep 600 & exit 0"}}},
 		"much to say":       {command: check.Command{Args: []string{"sh", "-c", "yes | head -c 5000000; echo END; exit 1"}}, want: "bytes left out]"},
 		"memory":            {command: check.Command{Args: []string{"sh", "-c", "x=$(head -c 200000000 /dev/zero | tr '\\0' x); echo ${#x}; exit 0"}, Memory: 32 << 20}, want: "("},
 		"is not there":      {command: check.Command{Args: []string{"no-such-program"}}, fails: "no-such-program"},
@@ -56,8 +56,9 @@ func TestACommandSeesTheFilesAndNothingOfTheService(t *testing.T) {
 			folder := t.TempDir()
 			checks := &check.Commands{Folder: folder, Projects: map[api.ProjectID]check.Command{"p": c.command}}
 			files := fileSet{"docs/a.md": "hello\n", ".vale.ini": "x\n", "../outside.md": "x\n", ".git/hooks/pre-commit": "x\n", "/etc/x": "x\n"}
-			began := time.Now()
-			says, ok, err := checks.Check(t.Context(), api.Project{ID: "p"}, files)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // half of what a command sleeps that is not ended
+			defer cancel()
+			says, ok, err := checks.Check(ctx, api.Project{ID: "p"}, files)
 			if c.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fails) {
 					t.Errorf("%v, want %q", err, c.fails)
@@ -67,9 +68,6 @@ func TestACommandSeesTheFilesAndNothingOfTheService(t *testing.T) {
 			}
 			if len(says) > 70_000 || strings.Contains(says, "sk-not-for-you") || strings.Contains(says, folder+"/docent-check-") && name != "environment" {
 				t.Errorf("%d bytes: %s", len(says), says[:min(len(says), 500)])
-			}
-			if took := time.Since(began); took > 30*time.Second {
-				t.Errorf("took %v", took)
 			}
 			if left, err := filepath.Glob(filepath.Join(folder, "*")); err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v, %v", left, err)
@@ -87,9 +85,9 @@ func TestNothingThatACommandStartedOutlivesIt(t *testing.T) {
 		script  string
 		timeout time.Duration
 	}{
-		"it ended":          {script: `setsid sh -c 'echo $$ >>"$1/pids"; exec sleep 600' x "$1" & while [ ! -s "$1/pids" ]; do :; done`},
-		"twice removed":     {script: `setsid sh -c '(setsid sh -c "echo \$\$ >>\"\$1/pids\"; sleep 600; :" x "$1" &) ' x "$1"; while [ ! -s "$1/pids" ]; do :; done`},
-		"its time was over": {script: `setsid sh -c 'echo $$ >>"$1/pids"; exec sleep 600' x "$1" & sleep 600`, timeout: time.Second},
+		"it ended":          {script: `setsid sh -c 'echo $$ >>"$1/pids"; exec sleep 6000' x "$1" & while [ ! -s "$1/pids" ]; do :; done`},
+		"twice removed":     {script: `setsid sh -c '(setsid sh -c "echo \$\$ >>\"\$1/pids\"; sleep 6000; :" x "$1" &) ' x "$1"; while [ ! -s "$1/pids" ]; do :; done`},
+		"its time was over": {script: `setsid sh -c 'echo $$ >>"$1/pids"; exec sleep 6000' x "$1" & sleep 6000`, timeout: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -135,7 +133,7 @@ func TestACommandEndsWithItsContext(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	checks := &check.Commands{Folder: dir, Projects: map[api.ProjectID]check.Command{"p": {Args: []string{"sh", "-c", "touch " + began + "; sleep 60"}}}}
+	checks := &check.Commands{Folder: dir, Projects: map[api.ProjectID]check.Command{"p": {Args: []string{"sh", "-c", "touch " + began + "; sleep 600"}}}}
 	if _, _, err := checks.Check(ctx, api.Project{ID: "p"}, fileSet{"a.md": "x"}); err == nil {
 		t.Error("no error")
 	}
