@@ -34,8 +34,7 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 	if names.Err != nil {
 		return Result{}, names.Err
 	}
-	var mis *rules.Misunderstanding
-	if errors.As(err, &mis) {
+	if mis, ok := errors.AsType[*rules.Misunderstanding](err); ok {
 		return misunderstood(mis), nil
 	} else if err != nil {
 		return Result{}, err
@@ -130,8 +129,8 @@ func (b *builtin) refused(ctx context.Context, i int, err error) (Result, error)
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
-	var ref *say.Refusal
-	if !errors.As(err, &ref) {
+	ref, ok := say.AsRefusal(err)
+	if !ok {
 		return Result{}, err
 	}
 	res := nothing("Nothing was changed: "+ref.Text+".", api.OutcomeNeedsDetail)

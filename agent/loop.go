@@ -498,16 +498,16 @@ func (l *loop) call(ctx context.Context, c Call, cut bool) (text string, failed 
 		}
 	}()
 	text, failed, res, err = tool.run(l, ctx, c.Arguments)
-	var bad *badArguments
-	var ref *say.Refusal
+	bad, misused := errors.AsType[*badArguments](err)
+	ref, refused := say.AsRefusal(err)
 	switch {
-	case errors.As(err, &bad):
+	case misused:
 		l.Restore(before)
 		text, failed, err = bad.Error(), true, nil
 		if cut {
 			text = "Your answer was cut off at its length limit, so the arguments are incomplete. Work in smaller pieces: long pages in several edits. (" + text + ")"
 		}
-	case errors.As(err, &ref):
+	case refused:
 		l.Restore(before)
 		text, failed, err = l.sentence(ref.Text), true, nil
 	case err != nil:

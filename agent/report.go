@@ -231,65 +231,62 @@ func (f *pulledFile) count(old, now []byte) {
 	}
 }
 
+// bullets writes a list, up to a number of entries.
+func bullets[T any](body *strings.Builder, list []T, most int, text func(x T) string) {
+	for i, x := range list {
+		if i == most {
+			fmt.Fprintf(body, "- and %d more\n", len(list)-most)
+			return
+		}
+		body.WriteString("- " + text(x) + "\n")
+	}
+}
+
 const mostListed = 200
 
 // listWhole writes the files of the whole pull request.
 func (r *work) listWhole(body *strings.Builder) {
 	fmt.Fprintf(body, "\nThe pull request as a whole, with its earlier instructions, changes %s:\n\n", say.Count(len(r.whole), "file"))
-	for i, f := range r.whole {
-		if i == mostListed {
-			fmt.Fprintf(body, "- and %d more\n", len(r.whole)-mostListed)
-			return
-		}
-		body.WriteString("- " + codeText(f.path))
+	bullets(body, r.whole, mostListed, func(f pulledFile) string {
+		line := codeText(f.path)
 		switch {
 		case f.from != "":
-			body.WriteString(" (moved from " + codeText(f.from) + ")")
+			line += " (moved from " + codeText(f.from) + ")"
 		case f.status != "":
-			body.WriteString(" (" + f.status + ")")
+			line += " (" + f.status + ")"
 		}
 		if f.counted {
-			fmt.Fprintf(body, ": %s added, %d removed", say.Count(f.added, "line"), f.removed)
+			line += fmt.Sprintf(": %s added, %d removed", say.Count(f.added, "line"), f.removed)
 		}
-		body.WriteString("\n")
-	}
+		return line
+	})
 }
 
 // listChanges writes the files that this instruction changes, with what it did in each.
 func (r *work) listChanges(body *strings.Builder, changes []Change) {
-	moved := map[string]bool{}
-	for _, c := range changes {
-		if c.From != "" {
-			moved[c.From] = true
-		}
-	}
+	moved := workspace.Moved(changes)
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Delete && moved[c.Path] })
 	fmt.Fprintf(body, "\n%s:\n\n", say.Count(len(changes), "file"))
-	for i, c := range changes {
-		if i == mostListed {
-			fmt.Fprintf(body, "- and %d more\n", len(changes)-mostListed)
-			return
-		}
-		body.WriteString("- " + codeText(c.Path))
+	bullets(body, changes, mostListed, func(c Change) string {
+		line := codeText(c.Path)
 		switch {
 		case c.Delete:
-			body.WriteString(" (deleted)")
+			line += " (deleted)"
 		case c.From != "":
-			body.WriteString(" (moved from " + codeText(c.From) + ")")
+			line += " (moved from " + codeText(c.From) + ")"
 		}
 		var parts []string
 		for _, what := range slices.Sorted(maps.Keys(r.Counts[c.Path])) {
-			if strings.HasPrefix(what, "page ") || what == "file restored" {
-				parts = append(parts, what)
-				continue
+			if !strings.HasPrefix(what, "page ") && what != "file restored" {
+				what = fmt.Sprintf("%s: %d", what, r.Counts[c.Path][what])
 			}
-			parts = append(parts, fmt.Sprintf("%s: %d", what, r.Counts[c.Path][what]))
+			parts = append(parts, what)
 		}
 		if len(parts) > 0 {
-			body.WriteString(": " + strings.Join(parts, ", "))
+			line += ": " + strings.Join(parts, ", ")
 		}
-		body.WriteString("\n")
-	}
+		return line
+	})
 }
 
 // report writes the result: titles, the pull request's text and the word to the user, all from the same counts.
@@ -305,27 +302,17 @@ func (r *work) report(changes []Change, checked []string, todos []api.Todo) Resu
 	body.WriteString("## What was asked\n\n" + quoteBlock(r.task.Prompt) + "\n")
 	r.published(&body)
 	body.WriteString("## What changed\n\n")
-	for _, d := range r.Done {
-		body.WriteString("- " + plainText(d) + "\n")
-	}
+	bullets(&body, r.Done, len(r.Done), plainText)
 	if r.whole != nil {
 		r.listWhole(&body)
 	} else {
 		r.listChanges(&body, changes)
 	}
 	body.WriteString("\n## What was checked\n\n")
-	for _, c := range checked {
-		body.WriteString("- " + plainText(c) + "\n")
-	}
+	bullets(&body, checked, len(checked), plainText)
 	if len(r.Left) > 0 {
 		body.WriteString("\n## What was left\n\n")
-		for i, l := range r.Left {
-			if i == 100 {
-				fmt.Fprintf(&body, "- and %d more\n", len(r.Left)-i)
-				break
-			}
-			body.WriteString("- " + plainText(l) + "\n")
-		}
+		bullets(&body, r.Left, 100, plainText)
 	}
 	if r.model == Rules {
 		body.WriteString("\n---\n\nMade by Docent's built-in agent (" + codeText(Rules) + "), which follows instructions of fixed forms and uses no language model.")
@@ -339,9 +326,7 @@ func (r *work) report(changes []Change, checked []string, todos []api.Todo) Resu
 
 	var commit strings.Builder
 	commit.WriteString(subject + "\n\n")
-	for _, d := range r.Done {
-		commit.WriteString("- " + say.OneLine(d, 300) + "\n")
-	}
+	bullets(&commit, r.Done, len(r.Done), func(d string) string { return say.OneLine(d, 300) })
 	if r.task.Job != "" {
 		commit.WriteString("\nJob: " + say.OneLine(string(r.task.Job), 100) + "\n")
 	}
@@ -374,11 +359,7 @@ func quoteBlock(s string) string {
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "\n…"
 	}
-	fence := "```"
-	for strings.Contains(s, fence) {
-		fence += "`"
-	}
-	return fence + "text\n" + strings.TrimRight(s, "\n") + "\n" + fence + "\n"
+	return say.Fenced(s)
 }
 
 // codeText shows a name as code.

@@ -48,8 +48,7 @@ func arguments[A any](text string) (A, error) {
 		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(t), "```"))
 	}
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
-		var kind *json.UnmarshalTypeError
-		if errors.As(err, &kind) {
+		if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return a, &badArguments{fmt.Sprintf("The argument %s must be %s, not %s.", say.Quote(kind.Field), jsonKind(kind.Type.Kind().String()), kind.Value)}
 		}
 		return a, &badArguments{"The arguments are no valid JSON object: " + say.OneLine(err.Error(), 200) + ". Send the call again."}
@@ -613,8 +612,7 @@ func (l *loop) listNew(f, group string) (string, error) {
 	}
 	before := len(l.Left)
 	if err := l.ListPage(f, p.Title(), group); err != nil {
-		var ref *say.Refusal
-		if errors.As(err, &ref) {
+		if ref, ok := say.AsRefusal(err); ok {
 			return "", say.Refuse("the page was not created: %s", ref.Text)
 		}
 		return "", err
@@ -731,8 +729,7 @@ func (l *loop) deleteFile(_ context.Context, a deleteArgs) (string, error) {
 	done, left := len(l.Done), len(l.Left)
 	if workspace.IsPage(f) {
 		if err := (&edit.DeletePage{Page: l.Site.Show(f), Unlink: a.Unlink}).Run(l.Run); err != nil {
-			var ref *say.Refusal
-			if errors.As(err, &ref) {
+			if ref, ok := say.AsRefusal(err); ok {
 				return "", say.Refuse("%s", strings.ReplaceAll(ref.Text, "end the instruction with “and unlink it”", "say unlink"))
 			}
 			return "", err
@@ -806,13 +803,7 @@ func (l *loop) checkTool(ctx context.Context) (string, error) {
 func faultList(faults []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:\n", say.Count(len(faults), "problem"))
-	for i, f := range faults {
-		if i == 30 {
-			fmt.Fprintf(&b, "- and %d more\n", len(faults)-i)
-			break
-		}
-		b.WriteString("- " + f + "\n")
-	}
+	bullets(&b, faults, 30, func(f string) string { return f })
 	return say.Middle(b.String(), maxOutput)
 }
 
@@ -882,10 +873,8 @@ func (l *loop) finish(ctx context.Context, a finishArgs) (string, bool, *Result,
 		l.reviewed = now
 		return l.review(changes), false, nil, nil
 	}
-	for _, c := range changes {
-		if !c.Delete && c.From == "" && workspace.IsPage(c.Path) && !l.Files.Had(c.Path) && !l.listed(c.Path) {
-			l.Kept("%s is in no navigation", l.Site.Show(c.Path))
-		}
+	for _, f := range l.unlisted(changes) {
+		l.Kept("%s is in no navigation", l.Site.Show(f))
 	}
 	if err := l.compare(changes); err != nil {
 		return "", true, nil, err
@@ -904,24 +893,27 @@ func (l *loop) review(changes []Change) string {
 			break
 		}
 	}
-	for _, c := range changes {
-		if !c.Delete && c.From == "" && workspace.IsPage(c.Path) && !l.Files.Had(c.Path) && !l.listed(c.Path) {
-			fmt.Fprintf(&b, "\n%s is in no navigation: %s\n", l.Site.Show(c.Path), l.navHint())
-		}
+	for _, f := range l.unlisted(changes) {
+		fmt.Fprintf(&b, "\n%s is in no navigation: %s\n", l.Site.Show(f), l.navHint())
 	}
 	b.WriteString("\n" + l.diff(changes, maxResults/2))
 	return b.String()
 }
 
+// unlisted are new pages that are in no navigation.
+func (l *loop) unlisted(changes []Change) (out []string) {
+	for _, c := range changes {
+		if !c.Delete && c.From == "" && workspace.IsPage(c.Path) && !l.Files.Had(c.Path) && !l.listed(c.Path) {
+			out = append(out, c.Path)
+		}
+	}
+	return out
+}
+
 // diff writes the changes as a unified diff, each file bounded.
 func (l *loop) diff(changes []Change, most int) string {
 	var b strings.Builder
-	moved := map[string]bool{}
-	for _, c := range changes {
-		if c.From != "" {
-			moved[c.From] = true
-		}
-	}
+	moved := workspace.Moved(changes)
 	share := max(most/max(len(changes), 1), 1500)
 	for i, c := range changes {
 		if b.Len() > most {

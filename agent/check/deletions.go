@@ -26,13 +26,10 @@ type deletion struct {
 // deletions lists what changes delete. A move deletes nothing, however it was made: where the same bytes stand in a new file, the
 // file was moved.
 func (c *Checker) deletions(changes []workspace.Change) ([]deletion, error) {
-	moved := map[string]bool{}
+	moved := workspace.Moved(changes)
 	var fresh [][]byte
 	for _, ch := range changes {
-		switch {
-		case ch.From != "":
-			moved[ch.From] = true
-		case !ch.Delete && !c.run.Files.Had(ch.Path):
+		if ch.From == "" && !ch.Delete && !c.run.Files.Had(ch.Path) {
 			fresh = append(fresh, ch.Content)
 		}
 	}

@@ -3,6 +3,7 @@ package edit
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"docent/agent/pages"
@@ -63,6 +64,38 @@ func backOver(src []byte, at, least int) int {
 	return at
 }
 
+// A spot is where a block can go: before a section, at its beginning, or at its end.
+type spot struct {
+	page               *markup.Page
+	heading            string
+	level              int
+	before, first, end int
+}
+
+// sectionSpot is that of the section with a heading.
+func (r *Run) sectionSpot(heading string) (spot, error) {
+	p, i, err := r.heading(heading)
+	if err != nil {
+		return spot{}, err
+	}
+	h := p.Headings[i]
+	first := pages.LineAfter(p.Src, h.Span.End)
+	return spot{p, h.Text, h.Level, pages.LineStart(p.Src, h.Span.Start), first, backOver(p.Src, sectionEnd(p, i), first)}, nil
+}
+
+// spot is that of a section, or of the page where none is named.
+func (r *Run) spot(section string) (spot, error) {
+	if section != "" {
+		return r.sectionSpot(section)
+	}
+	p, err := r.page()
+	if err != nil {
+		return spot{}, err
+	}
+	end := backOver(p.Src, p.Body.End, p.Body.Start)
+	return spot{page: p, level: 2, before: end, first: afterTitle(p), end: end}, nil
+}
+
 // Insert a block beside a heading.
 type Insert struct {
 	Text, Heading   string
@@ -70,38 +103,36 @@ type Insert struct {
 	Located
 }
 
-func (o *Insert) Todo() string {
-	side := "after"
+func (o *Insert) side() string {
 	if o.Before {
-		side = "before"
+		return "before"
 	}
-	return fmt.Sprintf("Insert %s %s heading %s", say.Quote(o.Text), side, say.Quote(o.Heading)) + o.Scope.describe()
+	return "after"
+}
+
+func (o *Insert) Todo() string {
+	return fmt.Sprintf("Insert %s %s heading %s", say.Quote(o.Text), o.side(), say.Quote(o.Heading)) + o.Scope.describe()
 }
 
 func (o *Insert) Run(r *Run) error {
 	if strings.TrimSpace(o.Text) == "" {
 		return say.Refuse("the text to insert is empty")
 	}
-	p, i, err := r.heading(o.Heading)
+	s, err := r.sectionSpot(o.Heading)
 	if err != nil {
 		return err
 	}
-	h := p.Headings[i]
-	at := pages.LineAfter(p.Src, h.Span.End)
+	at := s.first
 	if o.Before {
-		at = pages.LineStart(p.Src, h.Span.Start)
+		at = s.before
 	} else if o.Section {
-		at = backOver(p.Src, sectionEnd(p, i), at)
+		at = s.end
 	}
-	if err := r.edit(p, []markup.Edit{insertBlock(p.Src, at, o.Text)}, "blocks inserted", 1); err != nil {
+	if err := r.edit(s.page, []markup.Edit{insertBlock(s.page.Src, at, o.Text)}, "blocks inserted", 1); err != nil {
 		return err
 	}
-	side := "after"
-	if o.Before {
-		side = "before"
-	}
-	r.Did("Inserted a block %s heading %s in %s", side, say.Quote(h.Text), r.Site.Show(p.Path))
-	r.headline("add text %s %s in %s", side, say.Quote(h.Text), r.Site.Show(p.Path))
+	r.Did("Inserted a block %s heading %s in %s", o.side(), say.Quote(s.heading), r.Site.Show(s.page.Path))
+	r.headline("add text %s %s in %s", o.side(), say.Quote(s.heading), r.Site.Show(s.page.Path))
 	return nil
 }
 
@@ -121,40 +152,27 @@ func (o *AddSection) Run(r *Run) error {
 	if title == "" {
 		return say.Refuse("the section has no title")
 	}
-	var p *markup.Page
-	level, at := 2, 0
-	if o.Near != "" {
-		q, i, err := r.heading(o.Near)
-		if err != nil {
-			return err
-		}
-		p, level = q, q.Headings[i].Level
-		at = pages.LineStart(p.Src, p.Headings[i].Span.Start)
-		if !o.Before {
-			at = backOver(p.Src, sectionEnd(p, i), pages.LineAfter(p.Src, p.Headings[i].Span.End))
-		}
-	} else {
-		q, err := r.page()
-		if err != nil {
-			return err
-		}
-		p = q
-		at = backOver(p.Src, p.Body.End, p.Body.Start)
+	s, err := r.spot(o.Near)
+	if err != nil {
+		return err
 	}
-	for _, h := range p.Headings {
-		if pages.SameFold(h.Text, title) {
-			return say.Idle("%s has a section %s already", r.Site.Show(p.Path), say.Quote(title))
-		}
+	name := r.Site.Show(s.page.Path)
+	if slices.ContainsFunc(s.page.Headings, func(h markup.Heading) bool { return pages.SameFold(h.Text, title) }) {
+		return say.Idle("%s has a section %s already", name, say.Quote(title))
 	}
-	text := strings.Repeat("#", level) + " " + title
+	at := s.end
+	if o.Before {
+		at = s.before
+	}
+	text := strings.Repeat("#", s.level) + " " + title
 	if strings.TrimSpace(o.Text) != "" {
 		text += "\n\n" + strings.Trim(o.Text, "\n")
 	}
-	if err := r.edit(p, []markup.Edit{insertBlock(p.Src, at, text)}, "sections added", 1); err != nil {
+	if err := r.edit(s.page, []markup.Edit{insertBlock(s.page.Src, at, text)}, "sections added", 1); err != nil {
 		return err
 	}
-	r.Did("Added the section %s to %s", say.Quote(title), r.Site.Show(p.Path))
-	r.headline("add the section %s to %s", say.Quote(title), r.Site.Show(p.Path))
+	r.Did("Added the section %s to %s", say.Quote(title), name)
+	r.headline("add the section %s to %s", say.Quote(title), name)
 	return nil
 }
 
@@ -181,43 +199,22 @@ func (o *Append) Run(r *Run) error {
 	if strings.TrimSpace(o.Text) == "" {
 		return say.Refuse("the text to add is empty")
 	}
-	var p *markup.Page
-	var at int
-	if o.Section != "" {
-		q, i, err := r.heading(o.Section)
-		if err != nil {
-			return err
-		}
-		p = q
-		first := pages.LineAfter(p.Src, p.Headings[i].Span.End)
-		if at = first; !o.Top {
-			at = backOver(p.Src, sectionEnd(p, i), first)
-		}
-	} else {
-		q, err := r.page()
-		if err != nil {
-			return err
-		}
-		p = q
-		if o.Top {
-			at = afterTitle(p)
-		} else {
-			at = backOver(p.Src, p.Body.End, p.Body.Start)
-		}
-	}
-	if err := r.edit(p, []markup.Edit{insertBlock(p.Src, at, o.Text)}, "blocks added", 1); err != nil {
+	s, err := r.spot(o.Section)
+	if err != nil {
 		return err
 	}
-	where := "at the end of"
+	at, where, what := s.end, "at the end of", r.Site.Show(s.page.Path)
 	if o.Top {
-		where = "at the beginning of"
+		at, where = s.first, "at the beginning of"
 	}
-	what := r.Site.Show(p.Path)
+	if err := r.edit(s.page, []markup.Edit{insertBlock(s.page.Src, at, o.Text)}, "blocks added", 1); err != nil {
+		return err
+	}
+	r.headline("add text to %s", what)
 	if o.Section != "" {
 		what = "section " + say.Quote(o.Section) + " in " + what
 	}
 	r.Did("Added a block %s %s", where, what)
-	r.headline("add text to %s", r.Site.Show(p.Path))
 	return nil
 }
 

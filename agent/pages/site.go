@@ -2,7 +2,6 @@ package pages
 
 import (
 	"bytes"
-	"errors"
 	"maps"
 	"path"
 	"slices"
@@ -73,8 +72,7 @@ func (s *Site) open() error {
 	var failed error
 	s.Generator = site.Open(s.project, files, func(p string) ([]byte, error) {
 		src, err := s.Files.Read(path.Join(s.Files.DocsDir, p))
-		var refused *say.Refusal
-		if err != nil && !workspace.NotExist(err) && !errors.As(err, &refused) {
+		if _, refused := say.AsRefusal(err); err != nil && !refused && !workspace.NotExist(err) {
 			failed = err
 		}
 		return src, err

@@ -1,6 +1,7 @@
 package say
 
 import (
+	"errors"
 	"fmt"
 )
 
@@ -9,6 +10,9 @@ type Refusal struct {
 	Text string
 	Idle bool // there is nothing to change
 }
+
+// AsRefusal finds the refusal in an error.
+func AsRefusal(err error) (*Refusal, bool) { return errors.AsType[*Refusal](err) }
 
 func (r *Refusal) Error() string { return r.Text }
 

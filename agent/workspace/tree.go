@@ -13,6 +13,15 @@ type Tree interface {
 	Read(ctx context.Context, path string) ([]byte, error) // fs.ErrNotExist where there is no such file
 }
 
+// Moved are the files that changes move away.
+func Moved(changes []Change) map[string]bool {
+	moved := map[string]bool{}
+	for _, c := range changes {
+		moved[c.From] = moved[c.From] || c.From != ""
+	}
+	return moved
+}
+
 // A Change is one file as it is to be. Paths are relative to the repository's root.
 type Change struct {
 	Path    string

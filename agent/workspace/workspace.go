@@ -294,10 +294,7 @@ func (w *Workspace) Since(saved Saved) ([]Touched, error) {
 // ChangedBytes is how much of the files is different from the base.
 func (w *Workspace) ChangedBytes() int64 {
 	changed := int64(0)
-	moved := map[string]bool{}
-	for _, o := range w.over {
-		moved[o.from] = true
-	}
+	moved := w.moved()
 	for p, o := range w.over {
 		if o.deleted {
 			if !moved[p] {
@@ -316,6 +313,15 @@ func (w *Workspace) ChangedBytes() int64 {
 		changed += differing(old, o.content)
 	}
 	return changed
+}
+
+// moved are the files of the base that were moved away.
+func (w *Workspace) moved() map[string]bool {
+	moved := map[string]bool{}
+	for _, o := range w.over {
+		moved[o.from] = true
+	}
+	return moved
 }
 
 // differing is how much of a file is different: what lies between the first and the last byte that differ.
@@ -451,10 +457,7 @@ func (w *Workspace) Move(from, to string) error {
 func (w *Workspace) Changes() ([]Change, error) {
 	var out []Change
 	var size int64
-	moved := map[string]bool{}
-	for _, o := range w.over {
-		moved[o.from] = true
-	}
+	moved := w.moved()
 	for p, o := range w.over {
 		_, had := w.Base[p]
 		if o.deleted {
