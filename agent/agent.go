@@ -3,8 +3,8 @@
 // Result that somebody else publishes.
 //
 // The rooms below it: workspace (the files and the edits), pages (the documentation as readers meet it), edit (the
-// operations), rules (instructions of fixed forms), check (what is looked at before there is a result) and say (what users
-// and models read).
+// operations), rules (instructions of fixed forms), check (what is looked at before there is a result) and say (what
+// users and models read).
 package agent
 
 import (
@@ -42,8 +42,8 @@ type Task struct {
 	Now      time.Time
 	Attempts int // how often this instruction has been tried before
 
-	// Fork is the tree that the pull request's changes are counted from, where the job's branch holds some already. Nil means
-	// Tree.
+	// Fork is the tree that the pull request's changes are counted from, where the job's branch holds some already. Nil
+	// means Tree.
 	Fork func(ctx context.Context) (Tree, error)
 	// Base is the tree of the branch that the changes are meant for: what steers the agent is read there, not on a
 	// branch that anybody may have pushed to. Nil means Tree.
@@ -59,8 +59,8 @@ type Task struct {
 	Aside func(ctx context.Context, do func(ctx context.Context) error) error
 }
 
-// A Step is one answer of a language model with what led to it. What its calls gave is in the next step: in the last one
-// it is found out anew.
+// A Step is one answer of a language model with what led to it. What its calls gave is in the next step: in the last
+// one it is found out anew.
 type Step struct {
 	Round    int    `cbor:"1,keyasint"`            // from 1; a further one begins anew, on another tree
 	Number   int    `cbor:"2,keyasint"`            // within the round, from 1
@@ -111,8 +111,8 @@ type Result struct {
 	Body    string // of the pull request, Markdown: what was asked, what changed, what was checked, what could not be done
 	Message string // the agent's word to the user
 	Todos   []api.Todo
-	// Review says that a person looks at the changes before they are on the documentation's branch, also where the project has them
-	// committed there directly.
+	// Review says that a person looks at the changes before they are on the documentation's branch, also where the project
+	// has them committed there directly.
 	Review bool `cbor:",omitempty"`
 	// Outcome says what became of the instruction. It is never empty.
 	Outcome api.Outcome `cbor:",omitempty"`
@@ -148,7 +148,8 @@ func (o Options) workspace() workspace.Limits {
 	return workspace.Limits{MaxFile: o.MaxFile, MaxChange: o.MaxChange, MaxFiles: o.MaxFiles, Shared: o.shared}
 }
 
-// An Agent carries out instructions. It holds no state but pages that runs share: one serves any number of jobs at the same time.
+// An Agent carries out instructions. It holds no state but pages that runs share: one serves any number of jobs at the
+// same time.
 type Agent struct{ opts Options }
 
 // New makes an agent. Without Models it is the built-in one, which needs no language model.
@@ -168,9 +169,9 @@ func New(opts Options) *Agent {
 }
 
 // Edit carries out one instruction, all of it or nothing: with the language model that the task names, or by the
-// instructions of fixed forms where that is the built-in one. What cannot be done, or is not understood, is no error: the
-// Result then has no changes and its Message says why. A *Failure says why a language model came to no result; any other
-// error means that the tree could not be read or that ctx ended.
+// instructions of fixed forms where that is the built-in one. What cannot be done, or is not understood, is no error:
+// the Result then has no changes and its Message says why. A *Failure says why a language model came to no result; any
+// other error means that the tree could not be read or that ctx ended.
 func (a *Agent) Edit(ctx context.Context, task Task, progress func(Progress)) (Result, error) {
 	if progress == nil {
 		progress = func(Progress) {}
@@ -178,7 +179,8 @@ func (a *Agent) Edit(ctx context.Context, task Task, progress func(Progress)) (R
 	if a.opts.Models != nil {
 		m, err := a.opts.Models.LanguageModel(task.Model)
 		if err != nil {
-			return Result{}, &Failure{api.HaltError, fmt.Sprintf("The language model %s cannot be used: it is not configured.", say.Quote(task.Model)), err}
+			return Result{}, &Failure{api.HaltError, fmt.Sprintf("The language model %s cannot be used: it is not configured.",
+				say.Quote(task.Model)), err}
 		}
 		if m != nil {
 			return a.loop(ctx, m, task, progress)

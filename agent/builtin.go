@@ -41,7 +41,8 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 	}
 	b := &builtin{ops: ops, progress: progress, todos: make([]api.Todo, len(ops))}
 	for i, op := range ops {
-		b.todos[i] = api.Todo{ID: strconv.Itoa(i + 1), Content: say.OneLine(op.Todo(), 200), Status: "pending", Priority: "medium"}
+		b.todos[i] = api.Todo{ID: strconv.Itoa(i + 1), Content: say.OneLine(op.Todo(), 200), Status: "pending",
+			Priority: "medium"}
 	}
 	b.tell(fmt.Sprintf("Understood %s", say.Count(len(ops), "operation")))
 	if _, err := start(); err != nil {
@@ -73,7 +74,8 @@ func understand(task Task, names *pages.Titles) ([]edit.Operation, *rules.Memory
 	}
 	for _, said := range m.Context {
 		if page := names.Mentioned(said); page != "" {
-			return nil, m, &rules.Misunderstanding{Part: said, Detail: true, Why: fmt.Sprintf("it may say where, since there is the page %s, or why. Say “in %s” in the instruction where that is meant, or leave the sentence out", page, page)}
+			return nil, m, &rules.Misunderstanding{Part: said, Detail: true,
+				Why: fmt.Sprintf("it may say where, since there is the page %s, or why. Say “in %s” in the instruction where that is meant, or leave the sentence out", page, page)}
 		}
 	}
 	return ops, m, nil

@@ -62,8 +62,8 @@ const (
 	window    = 32_768
 )
 
-// A loop is one instruction that a language model works on: it is asked, its calls are carried out on the workspace, and
-// what they gave is put to it, until it says that it has finished and the checks agree.
+// A loop is one instruction that a language model works on: it is asked, its calls are carried out on the workspace,
+// and what they gave is put to it, until it says that it has finished and the checks agree.
 type loop struct {
 	*work
 	llm      LanguageModel
@@ -95,7 +95,8 @@ type loop struct {
 var errNewRound = errors.New("the recorded steps belong to another tree")
 
 func (a *Agent) loop(ctx context.Context, m LanguageModel, task Task, progress func(Progress)) (Result, error) {
-	l := &loop{llm: m, limits: a.opts.Loop, opts: a.opts, record: task.Record, aside: task.Aside, progress: progress, began: time.Now()}
+	l := &loop{llm: m, limits: a.opts.Loop, opts: a.opts, record: task.Record, aside: task.Aside, progress: progress,
+		began: time.Now()}
 	if l.record == nil {
 		l.record = func(context.Context, Step) error { return nil }
 	}
@@ -217,7 +218,8 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 	tooLong := 0
 	var since time.Time // that the model cannot be asked
 	for failures := 0; ; {
-		s := Step{Round: l.step.Round, Number: l.step.Number + 1, Commit: l.step.Commit, State: l.Files.State(), Before: l.before, Summary: summary,
+		s := Step{Round: l.step.Round, Number: l.step.Number + 1, Commit: l.step.Commit, State: l.Files.State(),
+			Before: l.before, Summary: summary,
 			Repairs: l.repairs, Reviewed: l.reviewed, Misses: l.misses}
 		chat := l.talk.chat(summary)
 		s.Left, s.Cap = l.talk.left, l.talk.cap
@@ -246,7 +248,8 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 		pause := time.Second << min(failures, 5)
 		switch {
 		case errors.Is(err, ErrRefused):
-			return s, &Failure{api.HaltError, "The language model declined to work on this instruction. Nothing was published.", err}
+			return s, &Failure{api.HaltError, "The language model declined to work on this instruction. Nothing was published.",
+				err}
 		case errors.Is(err, ErrTooLong):
 			if tooLong++; tooLong > 1 {
 				return s, &Failure{api.HaltError, "The instruction and the pages that it needs are longer than the language model's window, even shortened. Ask for less at a time, or use a model with a larger window. Nothing was published.", err}
@@ -267,7 +270,8 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 			l.tell("The language model cannot be asked now; waiting")
 		default:
 			if failures++; failures > l.limits.Transient {
-				return s, &Failure{api.HaltError, "The language model failed: " + say.OneLine(err.Error(), 300) + ". Nothing was published.", err}
+				return s, &Failure{api.HaltError, "The language model failed: " + say.OneLine(err.Error(), 300) +
+					". Nothing was published.", err}
 			}
 		}
 		if err := l.aside(ctx, func(ctx context.Context) error { return sleep(ctx, pause) }); err != nil {
@@ -281,15 +285,18 @@ func (l *loop) afford(c Chat) error {
 	spent := l.step.Spent
 	switch tokens := int64(l.talk.tokens(c)); {
 	case spent.Steps >= l.limits.Steps:
-		return l.ends("The agent used up its %s before it was done. Ask for less at a time.", say.Count(l.limits.Steps, "step"))
+		return l.ends("The agent used up its %s before it was done. Ask for less at a time.",
+			say.Count(l.limits.Steps, "step"))
 	case spent.Tokens+tokens > l.limits.Tokens:
 		return l.ends("The agent would need more than its %d tokens (%d are used, the next step takes about %d). Ask for less at a time.", l.limits.Tokens, spent.Tokens, tokens)
 	case spent.Tokens > 0 && spent.Cost > 0 && spent.Cost+spent.Cost*tokens/spent.Tokens > l.limits.Cost:
-		return l.ends("The agent would cost more than its limit of %s ($%.2f are spent). Ask for less at a time.", dollars(l.limits.Cost), float64(spent.Cost)/1e6)
+		return l.ends("The agent would cost more than its limit of %s ($%.2f are spent). Ask for less at a time.",
+			dollars(l.limits.Cost), float64(spent.Cost)/1e6)
 	case l.elapsed() >= l.limits.Time:
 		return l.ends("The agent did not end within %v.", l.limits.Time)
 	case spent.Bytes >= l.limits.Record:
-		return l.ends("The agent's steps filled the %d bytes that are kept of one instruction. Ask for less at a time.", l.limits.Record)
+		return l.ends("The agent's steps filled the %d bytes that are kept of one instruction. Ask for less at a time.",
+			l.limits.Record)
 	}
 	return nil
 }
@@ -326,7 +333,8 @@ func (l *loop) keep(ctx context.Context, s Step, reply Reply, chat Chat) (Step, 
 		Time: l.elapsed(), Bytes: l.step.Spent.Bytes + int64(size) + 200,
 	}
 	if s.Spent.Bytes > l.limits.Record+1<<20 {
-		return s, l.ends("The agent's steps filled the %d bytes that are kept of one instruction. Ask for less at a time.", l.limits.Record)
+		return s, l.ends("The agent's steps filled the %d bytes that are kept of one instruction. Ask for less at a time.",
+			l.limits.Record)
 	}
 	if err := l.record(ctx, s); err != nil {
 		return s, fmt.Errorf("record step %d: %w", s.Number, err)
@@ -346,7 +354,7 @@ func (l *loop) take(ctx context.Context, s Step) (done bool, res Result, err err
 		if strings.TrimSpace(s.Reply.Text) == "" {
 			l.talk.shrink()
 		} else {
-			l.talk.summarised(s.Reply.Text, l.standing())
+			l.talk.summarised(s.Reply.Text, l.editsSoFar())
 		}
 		return false, Result{}, nil
 	}
@@ -435,7 +443,8 @@ func (l *loop) guard(c Call, text string) (string, error) {
 	}
 	switch {
 	case n >= l.limits.Repeats:
-		return "", l.ends("The agent went in a circle: it called %s with the same result %d times, so it was stopped.", say.Quote(c.Name), n)
+		return "", l.ends("The agent went in a circle: it called %s with the same result %d times, so it was stopped.",
+			say.Quote(c.Name), n)
 	case n >= 3:
 		return text + fmt.Sprintf("\n\n(This is the same call with the same result for the %s time. Do something else; after %d times the work is stopped.)", ordinal(n), l.limits.Repeats), nil
 	}
@@ -482,7 +491,8 @@ func (l *loop) warning() string {
 func (l *loop) call(ctx context.Context, c Call, cut bool) (text string, failed bool, res *Result, err error) {
 	tool, ok := toolByName(c.Name)
 	if !ok || !l.offers(tool) {
-		return fmt.Sprintf("There is no tool %s. The tools are: %s.", say.Quote(c.Name), strings.Join(l.toolNames(), ", ")), true, nil, nil
+		return fmt.Sprintf("There is no tool %s. The tools are: %s.", say.Quote(c.Name), strings.Join(l.toolNames(), ", ")),
+			true, nil, nil
 	}
 	if l.replay && tool.reads {
 		return "", false, nil, nil // its result is recorded, and the edits do not depend on it
@@ -492,7 +502,8 @@ func (l *loop) call(ctx context.Context, c Call, cut bool) (text string, failed 
 		if p := recover(); p != nil {
 			l.Restore(before)
 			if l.opts.Log != nil {
-				l.opts.Log.Error("a tool panicked", "job", l.task.Job, "tool", c.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				l.opts.Log.Error("a tool panicked", "job", l.task.Job, "tool", c.Name, "panic", fmt.Sprint(p), "stack",
+					string(debug.Stack()))
 			}
 			text, failed, res, err = "The tool failed inside. Try it in another way.", true, nil, nil
 		}
@@ -542,7 +553,8 @@ func (l *loop) tell(text string) {
 func (l *loop) sentence(text string) string {
 	word, _, _ := strings.Cut(text, " ")
 	first, n := utf8.DecodeRuneInString(text)
-	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) || l.Files.There(path.Join(l.Files.DocsDir, word)) {
+	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) ||
+		l.Files.There(path.Join(l.Files.DocsDir, word)) {
 		return text + "."
 	}
 	return string(unicode.ToUpper(first)) + text[n:] + "."

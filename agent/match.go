@@ -188,10 +188,12 @@ var numberedLine = regexp.MustCompile(`^\s*\d+\t`)
 // noMatch says why a text was not found, and what stands there that is like it.
 func (l *loop) noMatch(show string, src []byte, old, now string, n int) error {
 	if n > 1 {
-		return say.Refuse("old_text occurs %d times in %s when blanks are set aside; take in more lines so that it is unique", n, show)
+		return say.Refuse("old_text occurs %d times in %s when blanks are set aside; take in more lines so that it is unique",
+			n, show)
 	}
 	want := lines([]byte(old))
-	if all := len(want); all > 0 && !slices.ContainsFunc(want, func(s string) bool { return !numberedLine.MatchString(s) }) {
+	if all := len(want); all > 0 && !slices.ContainsFunc(want,
+		func(s string) bool { return !numberedLine.MatchString(s) }) {
 		return say.Refuse("old_text does not occur in %s: leave out the line numbers and the tab after them, they are not part of the file", show)
 	}
 	hint := ""

@@ -119,8 +119,8 @@ func (r *work) pulled(f pulledFile, old, now []byte) {
 	r.whole = append(r.whole, f)
 }
 
-// movedFrom finds where a new file was before: moved by this instruction, or by an earlier one, when the text is the same but for
-// its links.
+// movedFrom finds where a new file was before: moved by this instruction, or by an earlier one, when the text is the
+// same but for its links.
 func (r *work) movedFrom(p string, content []byte, gone map[string][]byte) string {
 	if _, ok := gone[r.Origin[p]]; ok {
 		return r.Origin[p]
@@ -246,7 +246,8 @@ const mostListed = 200
 
 // listWhole writes the files of the whole pull request.
 func (r *work) listWhole(body *strings.Builder) {
-	fmt.Fprintf(body, "\nThe pull request as a whole, with its earlier instructions, changes %s:\n\n", say.Count(len(r.whole), "file"))
+	fmt.Fprintf(body, "\nThe pull request as a whole, with its earlier instructions, changes %s:\n\n",
+		say.Count(len(r.whole), "file"))
 	bullets(body, r.whole, mostListed, func(f pulledFile) string {
 		line := codeText(f.path)
 		switch {
@@ -315,9 +316,11 @@ func (r *work) report(changes []Change, checked []string, todos []api.Todo) Resu
 		bullets(&body, r.Left, 100, plainText)
 	}
 	if r.model == Rules {
-		body.WriteString("\n---\n\nMade by Docent's built-in agent (" + codeText(Rules) + "), which follows instructions of fixed forms and uses no language model.")
+		body.WriteString("\n---\n\nMade by Docent's built-in agent (" + codeText(Rules) +
+			"), which follows instructions of fixed forms and uses no language model.")
 	} else {
-		body.WriteString("\n---\n\nMade by Docent's agent with the language model " + codeText(r.model) + ". Read it as you would a stranger's contribution.")
+		body.WriteString("\n---\n\nMade by Docent's agent with the language model " + codeText(r.model) +
+			". Read it as you would a stranger's contribution.")
 	}
 	if r.task.Job != "" {
 		body.WriteString(" Job " + codeText(string(r.task.Job)) + ".")
@@ -339,7 +342,8 @@ func (r *work) report(changes []Change, checked []string, todos []api.Todo) Resu
 		message += " " + strings.Join(shown, ". ") + "."
 	}
 	return Result{
-		Model: r.model, Changes: changes, Title: title, Commit: commit.String(), Body: body.String(), Message: message, Todos: todos,
+		Model: r.model, Changes: changes, Title: title, Commit: commit.String(), Body: body.String(), Message: message,
+		Todos:  todos,
 		Review: r.check.Review, Outcome: api.OutcomeChanged,
 	}
 }

@@ -156,12 +156,12 @@ func (c *conversation) shrink() {
 }
 
 // summarised puts a summary in the place of all but the task.
-func (c *conversation) summarised(summary, standing string) {
+func (c *conversation) summarised(summary, edits string) {
 	task := c.turns[0]
 	if i := strings.Index(task.Text, summaryMark); i >= 0 {
 		task.Text = task.Text[:i]
 	}
-	task.Text += summaryMark + quoteBlock(say.Middle(summary, 12_000)) + standing + "\n\nGo on from there."
+	task.Text += summaryMark + quoteBlock(say.Middle(summary, 12_000)) + edits + "\n\nGo on from there."
 	c.turns, c.left, c.cap = []Turn{task}, 0, 0
 }
 
@@ -296,8 +296,8 @@ func (l *loop) opening() (Turn, error) {
 	return Turn{Role: "user", Text: b.String()}, nil
 }
 
-// standing tells what the edits come to, for a model that has forgotten how it made them.
-func (l *loop) standing() string {
+// editsSoFar tells what the edits come to, for a model that has forgotten how it made them.
+func (l *loop) editsSoFar() string {
 	var b strings.Builder
 	if paths := l.Files.Edited(); len(paths) > 0 {
 		b.WriteString("\nChanged so far: ")

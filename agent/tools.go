@@ -37,7 +37,8 @@ type badArguments struct{ text string }
 
 func (e *badArguments) Error() string { return e.text }
 
-// arguments reads the arguments of a call as strictly as is of use: what is missing or of another kind is told in words.
+// arguments reads the arguments of a call as strictly as is of use: what is missing or of another kind is told in
+// words.
 func arguments[A any](text string) (A, error) {
 	var a A
 	text = strings.TrimSpace(text)
@@ -49,9 +50,11 @@ func arguments[A any](text string) (A, error) {
 	}
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return a, &badArguments{fmt.Sprintf("The argument %s must be %s, not %s.", say.Quote(kind.Field), jsonKind(kind.Type.Kind().String()), kind.Value)}
+			return a, &badArguments{fmt.Sprintf("The argument %s must be %s, not %s.", say.Quote(kind.Field),
+				jsonKind(kind.Type.Kind().String()), kind.Value)}
 		}
-		return a, &badArguments{"The arguments are no valid JSON object: " + say.OneLine(err.Error(), 200) + ". Send the call again."}
+		return a, &badArguments{"The arguments are no valid JSON object: " + say.OneLine(err.Error(), 200) +
+			". Send the call again."}
 	}
 	return a, nil
 }
@@ -78,7 +81,8 @@ func needs(name, value string) error {
 }
 
 // on makes a tool of a function that only gives text.
-func on[A any](do func(l *loop, ctx context.Context, a A) (string, error)) func(*loop, context.Context, string) (string, bool, *Result, error) {
+func on[A any](do func(l *loop, ctx context.Context, a A) (string, error)) func(*loop, context.Context, string) (string,
+	bool, *Result, error) {
 	return func(l *loop, ctx context.Context, text string) (string, bool, *Result, error) {
 		a, err := arguments[A](text)
 		if err != nil {
@@ -171,26 +175,38 @@ var allTools []tool
 func init() {
 	allTools = []tool{
 		{Tool{"search_docs", "Search the documentation by meaning and words. Gives the best sections with their pages. The index holds the pages as they were before your edits.",
-			object("!query", "string", "what to look for, in a few words", "limit", "integer", "how many sections; 5 if left out, at most 10")}, true, on((*loop).search)},
+			object("!query", "string", "what to look for, in a few words", "limit", "integer",
+				"how many sections; 5 if left out, at most 10")}, true, on((*loop).search)},
 		{Tool{"list_files", "List the files of the documentation, with their sizes in bytes.",
-			object("path", "string", "a folder; the whole documentation if left out", "glob", "string", "only names like this: **/*.mdx")}, true, on((*loop).list)},
+			object("path", "string", "a folder; the whole documentation if left out", "glob", "string",
+				"only names like this: **/*.mdx")}, true, on((*loop).list)},
 		{Tool{"read_file", "Read a file, or a range of its lines. Each line is shown with its number and a tab before it, which are not part of the file.",
-			object("!path", "string", "the file", "from_line", "integer", "first line, from 1", "to_line", "integer", "last line")}, false, on((*loop).readFile)},
+			object("!path", "string", "the file", "from_line", "integer", "first line, from 1", "to_line", "integer",
+				"last line")}, false, on((*loop).readFile)},
 		{Tool{"grep", "Find lines that contain a text, or match a regular expression (RE2), in all files or below a path.",
-			object("!pattern", "string", "what to find", "path", "string", "a file, a folder or a glob; everything if left out", "regex", "boolean", "the pattern is a regular expression", "ignore_case", "boolean", "upper and lower case are the same")}, true, on((*loop).grep)},
+			object("!pattern", "string", "what to find", "path", "string", "a file, a folder or a glob; everything if left out",
+				"regex", "boolean", "the pattern is a regular expression", "ignore_case", "boolean",
+				"upper and lower case are the same")}, true, on((*loop).grep)},
 		{Tool{"edit_file", "Replace a text in a file that you have read. The old text must occur exactly once, unless all is true. Copy it exactly, with its line breaks and blanks, without line numbers.",
-			object("!path", "string", "the file", "!old_text", "string", "what stands there now", "!new_text", "string", "what shall stand there; empty to delete", "all", "boolean", "replace every occurrence")}, false, on((*loop).editFile)},
+			object("!path", "string", "the file", "!old_text", "string", "what stands there now", "!new_text", "string",
+				"what shall stand there; empty to delete", "all", "boolean", "replace every occurrence")}, false,
+			on((*loop).editFile)},
 		{Tool{"write_file", "Create a new file with the whole of its content, front matter included. With overwrite it replaces a file that you have read.",
-			object("!path", "string", "the file", "!content", "string", "all of it", "group", "string", "group of the navigation that lists a new page", "overwrite", "boolean", "replace an existing file")}, false, on((*loop).writeFile)},
+			object("!path", "string", "the file", "!content", "string", "all of it", "group", "string",
+				"group of the navigation that lists a new page", "overwrite", "boolean", "replace an existing file")}, false,
+			on((*loop).writeFile)},
 		{Tool{"move_file", "Move or rename a page. Links to it and in it, the navigation and redirects follow.",
 			object("!from", "string", "the page", "!to", "string", "its new path")}, false, on((*loop).moveFile)},
 		{Tool{"delete_file", "Delete a file that the instruction names, or asks in words to delete. A page that others link to is only deleted with unlink, which turns these links into text.",
-			object("!path", "string", "the file", "unlink", "boolean", "turn links to it into text")}, false, on((*loop).deleteFile)},
+			object("!path", "string", "the file", "unlink", "boolean", "turn links to it into text")}, false,
+			on((*loop).deleteFile)},
 		{Tool{"check", "Check what you have changed: front matter, Markdown and MDX, links and anchors, images, navigation, secrets. Only problems that your edits bring are shown.",
 			object()}, true, on(func(l *loop, ctx context.Context, _ struct{}) (string, error) { return l.checkTool(ctx) })},
 		{Tool{"set_todos", "Set the list of things to do, which the user sees.", todosSchema}, false, on((*loop).setTodos)},
 		{Tool{"finish", "Say that the work is done, or cannot be done. The edits are checked first, and you are shown the whole diff once.",
-			object("!summary", "string", "what you did and why, for the reviewer: a few short sentences or a list", "title", "string", "title of the pull request, at most 70 characters", "not_done", "array of string", "what was asked and is not done, and why")}, true, runFinish},
+			object("!summary", "string", "what you did and why, for the reviewer: a few short sentences or a list", "title",
+				"string", "title of the pull request, at most 70 characters", "not_done", "array of string",
+				"what was asked and is not done, and why")}, true, runFinish},
 	}
 }
 
@@ -244,7 +260,8 @@ func (l *loop) search(ctx context.Context, a searchArgs) (string, error) {
 	}
 	var b strings.Builder
 	for _, f := range found {
-		fmt.Fprintf(&b, "%s — %s\n%s\n", say.OneLine(f.Path, 300), say.OneLine(f.Heading, 200), say.Fenced(say.Middle(say.Visible(f.Text), 1500)))
+		fmt.Fprintf(&b, "%s — %s\n%s\n", say.OneLine(f.Path, 300), say.OneLine(f.Heading, 200),
+			say.Fenced(say.Middle(say.Visible(f.Text), 1500)))
 	}
 	return say.Middle(b.String(), maxOutput), nil
 }
@@ -335,7 +352,8 @@ func (l *loop) text(p string) (string, []byte, error) {
 		return "", nil, err
 	}
 	if workspace.Private(l.Site.Show(f)) {
-		return "", nil, say.Refuse("%s is not shown: names that begin with a dot and installed packages are left alone", say.Quote(p))
+		return "", nil, say.Refuse("%s is not shown: names that begin with a dot and installed packages are left alone",
+			say.Quote(p))
 	}
 	if !l.Files.Exists(f) {
 		if l.Files.IsDir(f) {
@@ -398,7 +416,8 @@ func (l *loop) readFile(_ context.Context, a readArgs) (string, error) {
 		return l.Site.Show(f) + " is empty.", nil
 	}
 	if from > to {
-		return "", say.Refuse("%s has %s; there is nothing from line %d to line %d", l.Site.Show(f), say.Count(len(all), "line"), from, a.To)
+		return "", say.Refuse("%s has %s; there is nothing from line %d to line %d", l.Site.Show(f),
+			say.Count(len(all), "line"), from, a.To)
 	}
 	var b strings.Builder
 	last := from - 1
@@ -533,7 +552,8 @@ func (l *loop) target(p string) (string, error) {
 		return "", say.Refuse("files like %s are not written; the documentation's are Markdown, MDX, JSON, YAML, TOML, text, HTML, CSS, SVG and scripts of components", say.Quote(path.Base(f)))
 	}
 	if check.Steering(f) {
-		return "", say.Refuse("%s steers how the site is built or what runs in it; that is left to people", say.Quote(path.Base(f)))
+		return "", say.Refuse("%s steers how the site is built or what runs in it; that is left to people",
+			say.Quote(path.Base(f)))
 	}
 	return f, nil
 }
@@ -730,7 +750,8 @@ func (l *loop) deleteFile(_ context.Context, a deleteArgs) (string, error) {
 	if workspace.IsPage(f) {
 		if err := (&edit.DeletePage{Page: l.Site.Show(f), Unlink: a.Unlink}).Run(l.Run); err != nil {
 			if ref, ok := say.AsRefusal(err); ok {
-				return "", say.Refuse("%s", strings.ReplaceAll(ref.Text, "end the instruction with “and unlink it”", "say unlink"))
+				return "", say.Refuse("%s", strings.ReplaceAll(ref.Text, "end the instruction with “and unlink it”",
+					"say unlink"))
 			}
 			return "", err
 		}
@@ -807,7 +828,8 @@ func faultList(faults []string) string {
 	return say.Middle(b.String(), maxOutput)
 }
 
-// faults looks for what the edits would break: with the built-in checks, and when these agree with the operator's command.
+// faults looks for what the edits would break: with the built-in checks, and when these agree with the operator's
+// command.
 func (l *loop) faults(ctx context.Context, changes []Change) (faults, checked []string, err error) {
 	if faults, checked, err = l.check.Problems(changes); err != nil || len(faults) > 0 {
 		return faults, checked, err
@@ -864,10 +886,13 @@ func (l *loop) finish(ctx context.Context, a finishArgs) (string, bool, *Result,
 	}
 	if len(faults) > 0 {
 		if l.repairs++; l.repairs > l.limits.Repairs {
-			return "", true, nil, l.ends("The result still failed the checks after %s: %s.", say.Count(l.limits.Repairs, "repair"), say.OneLine(strings.Join(faults, "; "), 1000))
+			return "", true, nil, l.ends("The result still failed the checks after %s: %s.",
+				say.Count(l.limits.Repairs, "repair"), say.OneLine(strings.Join(faults, "; "), 1000))
 		}
 		l.tell(fmt.Sprintf("The check found %s; repairing", say.Count(len(faults), "problem")))
-		return "It is not finished: the check found " + faultList(faults) + "\nRepair this and call finish again. The work ends without a result when it fails " + say.Count(l.limits.Repairs-l.repairs+1, "more time") + ".", true, nil, nil
+		return "It is not finished: the check found " + faultList(faults) +
+			"\nRepair this and call finish again. The work ends without a result when it fails " +
+			say.Count(l.limits.Repairs-l.repairs+1, "more time") + ".", true, nil, nil
 	}
 	if now := l.Files.State(); l.reviewed != now {
 		l.reviewed = now
@@ -938,7 +963,8 @@ func (l *loop) diff(changes []Change, most int) string {
 			}
 		}
 		name := l.Site.Show(c.Path)
-		b.WriteString(say.Middle(say.Visible(udiff.Unified("a/"+l.Site.Show(from), "b/"+name, string(old), string(c.Content))), share))
+		b.WriteString(say.Middle(say.Visible(udiff.Unified("a/"+l.Site.Show(from), "b/"+name, string(old),
+			string(c.Content))), share))
 	}
 	return b.String()
 }
@@ -952,7 +978,8 @@ func (l *loop) unchanged(a finishArgs) Result {
 	spared := l.notDeleted()
 	message += "\n\nNothing was changed." + spared
 	outcome := api.OutcomeNothingToDo
-	if spared != "" || len(a.NotDone) > 0 || strings.HasSuffix(strings.TrimSpace(a.Summary), "?") { // it says what it lacks, or asks
+	// it says what it lacks, or asks
+	if spared != "" || len(a.NotDone) > 0 || strings.HasSuffix(strings.TrimSpace(a.Summary), "?") {
 		outcome = api.OutcomeNeedsDetail
 	}
 	return Result{Model: l.model, Message: message, Todos: l.closed(), Outcome: outcome}

@@ -15,10 +15,10 @@ import (
 	"docent/markup"
 )
 
-// What a documentation site's build runs is left to people: a pull request whose check builds the site would run it before anybody
-// has read it. Files that steer the build as a whole are not written at all (steering); of configuration that holds the navigation
-// too, the keys that name code stay as they are (steeringKeys); and pages get no code that the documentation does not have already
-// (codeIn).
+// What a documentation site's build runs is left to people: a pull request whose check builds the site would run it
+// before anybody has read it. Files that steer the build as a whole are not written at all (steering); of configuration
+// that holds the navigation too, the keys that name code stay as they are (steeringKeys); and pages get no code that
+// the documentation does not have already (codeIn).
 
 var buildFile = regexp.MustCompile(`(?i)^(?:package\.json|tsconfig.*\.json|deno\.jsonc?|composer\.json|renovate\.json5?|(?:netlify|vercel|wrangler|book|pyproject|cargo|fly)\.(?:toml|json)|` +
 	`.*\.(?:config|data|paths)\.[cm]?[jt]sx?|sidebars\.[cm]?[jt]sx?|(?:docker-)?compose\.ya?ml|action\.ya?ml|requirements.*\.txt|codecov\.ya?ml|\.?gitlab-ci\.ya?ml|azure-pipelines\.ya?ml|` +
@@ -33,9 +33,11 @@ func steeringKeys(p string) []string {
 	case "mkdocs.yml", "mkdocs.yaml": // https://www.mkdocs.org/user-guide/configuration/
 		return []string{"hooks", "plugins", "markdown_extensions", "theme", "INHERIT", "watch", "docs_dir", "site_dir"}
 	case "_config.yml", "_config.yaml", "_config.toml": // https://jekyllrb.com/docs/configuration/options/
-		return []string{"plugins", "gems", "plugins_dir", "whitelist", "safe", "theme", "remote_theme", "layouts_dir", "includes_dir", "source", "destination"}
+		return []string{"plugins", "gems", "plugins_dir", "whitelist", "safe", "theme", "remote_theme", "layouts_dir",
+			"includes_dir", "source", "destination"}
 	case "hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml", "config.yml", "config.json": // https://gohugo.io/configuration/
-		return []string{"security", "module", "theme", "themesDir", "build", "caches", "publishDir", "contentDir", "layoutDir", "dataDir"}
+		return []string{"security", "module", "theme", "themesDir", "build", "caches", "publishDir", "contentDir",
+			"layoutDir", "dataDir"}
 	}
 	return nil
 }
@@ -142,7 +144,8 @@ func readCodeBase(s *pages.Site) (codeBase, error) {
 	return known, nil
 }
 
-// newCode tells what code a page would run that the documentation does not run already and that does more than hold values.
+// newCode tells what code a page would run that the documentation does not run already and that does more than hold
+// values.
 func newCode(s *pages.Site, p *markup.Page, known codeBase) string {
 	scripts, modules := codeIn(s, p)
 	for _, m := range modules {
@@ -160,14 +163,16 @@ func newCode(s *pages.Site, p *markup.Page, known codeBase) string {
 
 // ownModule tells modules that are the site's own files: pages, snippets and components.
 func ownModule(m string) bool {
-	return strings.HasPrefix(m, "./") || strings.HasPrefix(m, "../") || strings.HasPrefix(m, "/") && !strings.HasPrefix(m, "//") || strings.HasPrefix(m, "@site/") || strings.HasPrefix(m, "@theme/")
+	return strings.HasPrefix(m, "./") || strings.HasPrefix(m, "../") || strings.HasPrefix(m, "/") && !strings.HasPrefix(m,
+		"//") || strings.HasPrefix(m, "@site/") || strings.HasPrefix(m, "@theme/")
 }
 
-// quotedText is a string or comment of JavaScript, and a template that nothing is put into and that nothing is called with.
+// quotedText is a string or comment of JavaScript, and a template that nothing is put into and that nothing is called
+// with.
 var quotedText = regexp.MustCompile("\"(?:[^\"\\\\\n]|\\\\.)*\"|'(?:[^'\\\\\n]|\\\\.)*'|/\\*(?s:.*?)\\*/|(^|[=([{,:?]\\s*)`(?:[^`\\\\$]|\\\\.)*`")
 
-// calls tells whether code may call something. What has no parenthesis and no template outside of strings and comments only holds
-// values, components and names.
+// calls tells whether code may call something. What has no parenthesis and no template outside of strings and comments
+// only holds values, components and names.
 func calls(code string) bool {
 	return strings.ContainsAny(quotedText.ReplaceAllString(code, "$1"), "(`")
 }

@@ -27,7 +27,7 @@ type Checker struct {
 
 	known  *codeBase             // what the documentation runs as it stands, once it was looked for
 	broken map[string]faultCount // broken links of the base, once they were counted
-	wish   *rules.Deletions      // what the instruction says about deleting, once it was read
+	want   *rules.Deletions      // what the instruction says about deleting, once it was read
 }
 
 func New(r *edit.Run, prompt string, direct bool) *Checker {
@@ -140,8 +140,8 @@ func NewProblems(from string, old []byte, now *markup.Page) (out []markup.Proble
 	return out
 }
 
-// newCode tells what code a page would run that the documentation does not run already. Most pages run nothing that would have to
-// be there already: only for others is the whole documentation looked at.
+// newCode tells what code a page would run that the documentation does not run already. Most pages run nothing that
+// would have to be there already: only for others is the whole documentation looked at.
 func (c *Checker) newCode(was *pages.Site, p *markup.Page) (string, error) {
 	if newCode(c.run.Site, p, codeBase{}) == "" {
 		return "", nil
@@ -168,7 +168,8 @@ func (c *Checker) deleted(f *findings, was *pages.Site, changes []workspace.Chan
 	return err
 }
 
-// links looks at the links of all pages: those that led somewhere must do so still, and new ones must. It gives their number.
+// links looks at the links of all pages: those that led somewhere must do so still, and new ones must. It gives their
+// number.
 func (c *Checker) links(f *findings, was *pages.Site, changes []workspace.Change) (int, error) {
 	r := c.run
 	var err error
@@ -209,7 +210,8 @@ func (c *Checker) navigation(f *findings, was *pages.Site) error {
 			return err
 		}
 	}
-	f.checked = append(f.checked, fmt.Sprintf("the navigation in %s parses and has lost no page (%s)", now.File, say.Count(pages, "entry")))
+	f.checked = append(f.checked, fmt.Sprintf("the navigation in %s parses and has lost no page (%s)", now.File,
+		say.Count(pages, "entry")))
 	return nil
 }
 

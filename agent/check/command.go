@@ -18,8 +18,8 @@ import (
 	"docent/api"
 )
 
-// A Command is a program of the operator's that looks at a result: the site's build, or a prose linter. It is content when
-// it ends with status 0; with another one, what it printed is the complaint.
+// A Command is a program of the operator's that looks at a result: the site's build, or a prose linter. It is content
+// when it ends with status 0; with another one, what it printed is the complaint.
 type Command struct {
 	Args    []string
 	Folder  string        // of the repository, that it runs in; the root where empty
@@ -38,8 +38,9 @@ const (
 )
 
 // Commands are the commands of projects. Each run has a folder of its own with nothing but the repository's files, an
-// environment with nothing of the service's, and an end: its time, its memory and its output are bounded, and what it has
-// started is killed with it. That is no sandbox: what the repository holds may run in it, with all that its user may do.
+// environment with nothing of the service's, and an end: its time, its memory and its output are bounded, and what it
+// has started is killed with it. That is no sandbox: what the repository holds may run in it, with all that its user
+// may do.
 type Commands struct {
 	Folder   string // where the scratch folders are made; the system's for temporary files where empty
 	User     int    // id of the user that commands run as, where the service runs as root; its own where zero
@@ -174,7 +175,8 @@ func (c Command) run(ctx context.Context, scratch string, user int) (string, err
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	// The shell sets the limits and becomes the command: its words are arguments, never text of a script.
-	script := fmt.Sprintf("ulimit -c 0; ulimit -d %d && ulimit -t %d && ulimit -f %d || exit %d; exec \"$@\"", memory>>10, int64(timeout/time.Second)+1, maxScratch>>9, statusNotRun)
+	script := fmt.Sprintf("ulimit -c 0; ulimit -d %d && ulimit -t %d && ulimit -f %d || exit %d; exec \"$@\"", memory>>10,
+		int64(timeout/time.Second)+1, maxScratch>>9, statusNotRun)
 	cmd := exec.CommandContext(limited, "/bin/sh", append([]string{"-c", script, "check"}, c.Args...)...)
 	cmd.Dir = dir
 	cmd.Env = []string{

@@ -13,9 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervisorName is the program's name where it runs as the supervisor of a check: it starts the command, and when that ends, or
-// when it is told to, it ends all that the command has started. A process that leaves the command's group and session is still
-// the supervisor's child: it is the subreaper (prctl(2)) of its descendants, as an init process is of all.
+// supervisorName is the program's name where it runs as the supervisor of a check: it starts the command, and when that
+// ends, or when it is told to, it ends all that the command has started. A process that leaves the command's group and
+// session is still the supervisor's child: it is the subreaper (prctl(2)) of its descendants, as an init process is of
+// all.
 const supervisorName = "docent-check-supervisor"
 
 func init() {
@@ -32,7 +33,8 @@ func alone(cmd *exec.Cmd, user int) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 }
 
-// supervise runs a command and returns its exit status; that of a command that a signal ended is 128 and the signal, as in a shell.
+// supervise runs a command and returns its exit status; that of a command that a signal ended is 128 and the signal, as
+// in a shell.
 func supervise(user string, args []string) int {
 	fail := func(err error) int {
 		fmt.Fprintln(os.Stderr, err)
@@ -74,7 +76,8 @@ func supervise(user string, args []string) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// endChildren ends what has become this process's child until there is nothing left: what a child leaves behind comes next.
+// endChildren ends what has become this process's child until there is nothing left: what a child leaves behind comes
+// next.
 func endChildren() {
 	for {
 		for _, pid := range childrenOf(os.Getpid()) {

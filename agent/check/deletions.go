@@ -13,8 +13,8 @@ import (
 	"docent/markup"
 )
 
-// fewDeletions is how many pages one change may delete without a pull request, where a project has changes committed to its branch
-// directly. Each has to be named by the instruction.
+// fewDeletions is how many pages one change may delete without a pull request, where a project has changes committed to
+// its branch directly. Each has to be named by the instruction.
 const fewDeletions = 3
 
 // A deletion is a file of the base that a change takes away, or a page that it leaves without content.
@@ -23,8 +23,8 @@ type deletion struct {
 	emptied bool
 }
 
-// deletions lists what changes delete. A move deletes nothing, however it was made: where the same bytes stand in a new file, the
-// file was moved.
+// deletions lists what changes delete. A move deletes nothing, however it was made: where the same bytes stand in a new
+// file, the file was moved.
 func (c *Checker) deletions(changes []workspace.Change) ([]deletion, error) {
 	moved := workspace.Moved(changes)
 	var fresh [][]byte
@@ -80,9 +80,9 @@ func bare(name string, src []byte) bool {
 	return at >= p.Body.End || strings.TrimSpace(p.Plain(markup.Span{Start: at, End: p.Body.End})) == ""
 }
 
-// unasked says what is wrong with the deletions among the changes, or nothing: a page is deleted or emptied only where the
-// instruction says so. Both ways of editing go through here before there is a result. It also settles whether a person looks at
-// the change before it is on the documentation's branch.
+// unasked says what is wrong with the deletions among the changes, or nothing: a page is deleted or emptied only where
+// the instruction says so. Both ways of editing go through here before there is a result. It also settles whether a
+// person looks at the change before it is on the documentation's branch.
 func (c *Checker) unasked(changes []workspace.Change, base *pages.Site) (fault string, checked string, err error) {
 	list, err := c.deletions(changes)
 	if err != nil || len(list) == 0 {
@@ -91,13 +91,14 @@ func (c *Checker) unasked(changes []workspace.Change, base *pages.Site) (fault s
 	c.Review = len(list) > fewDeletions
 	defer func() {
 		if c.Review && fault == "" && c.direct {
-			c.run.Kept("%s are deleted, so the change waits for a review, although the project has changes committed directly", say.Count(len(list), "file"))
+			c.run.Kept("%s are deleted, so the change waits for a review, although the project has changes committed directly",
+				say.Count(len(list), "file"))
 		}
 	}()
 	if c.run.Undone {
 		return "", "", nil
 	}
-	says := c.wishes()
+	says := c.wanted()
 	var left []deletion
 	for _, d := range list {
 		if !c.run.Meant[d.path] && !names(says, base, d) {
@@ -109,7 +110,8 @@ func (c *Checker) unasked(changes []workspace.Change, base *pages.Site) (fault s
 	}
 	if inWords(says, base, left) {
 		c.Review = true
-		return "", fmt.Sprintf("the instruction asks in words for pages to be deleted: look whether these are meant (%s)", say.Count(len(list), "file")), nil
+		return "", fmt.Sprintf("the instruction asks in words for pages to be deleted: look whether these are meant (%s)",
+			say.Count(len(list), "file")), nil
 	}
 	return c.unnamed(left), "", nil
 }
@@ -129,7 +131,8 @@ func (c *Checker) unnamed(left []deletion) string {
 		parts = append(parts, fmt.Sprintf("%s would be deleted (%s)", say.Count(len(gone), "file"), say.List(gone)))
 	}
 	if len(empty) > 0 {
-		parts = append(parts, fmt.Sprintf("%s would be left without content (%s)", say.Count(len(empty), "page"), say.List(empty)))
+		parts = append(parts, fmt.Sprintf("%s would be left without content (%s)", say.Count(len(empty), "page"),
+			say.List(empty)))
 	}
 	first := gone
 	if len(gone) == 0 {
@@ -138,17 +141,17 @@ func (c *Checker) unnamed(left []deletion) string {
 	return strings.Join(parts, " and ") + ", and the instruction does not ask for that; to delete a page, name it, for instance “delete page " + first[0] + "”"
 }
 
-// wishes are what the instruction says about deleting.
-func (c *Checker) wishes() rules.Deletions {
-	if c.wish == nil {
+// wanted is what the instruction says about deleting.
+func (c *Checker) wanted() rules.Deletions {
+	if c.want == nil {
 		var before []string
 		for _, e := range c.run.Earlier {
 			before = append(before, e.Prompt)
 		}
 		w := rules.ReadDeletions(c.prompt, before)
-		c.wish = &w
+		c.want = &w
 	}
-	return *c.wish
+	return *c.want
 }
 
 // Asks tells whether the instruction asks for a file of the base to be deleted.
@@ -157,7 +160,7 @@ func (c *Checker) Asks(file string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	w, d := c.wishes(), deletion{path: file}
+	w, d := c.wanted(), deletion{path: file}
 	return names(w, base, d) || inWords(w, base, []deletion{d}), nil
 }
 
@@ -172,14 +175,18 @@ func names(w rules.Deletions, base *pages.Site, d deletion) bool {
 	}
 	return slices.ContainsFunc(w.Objects, func(o rules.Object) bool {
 		return slices.ContainsFunc(o.Paths, is) ||
-			slices.ContainsFunc(o.Titles, func(title string) bool { return base.Titled(title, d.path) || o.Folder && is(title+"/") })
+			slices.ContainsFunc(o.Titles, func(title string) bool {
+				return base.Titled(title, d.path) ||
+					o.Folder && is(title+"/")
+			})
 	})
 }
 
 // inWords tells whether the instruction asks for pages to be deleted that it describes and does not name.
 func inWords(w rules.Deletions, base *pages.Site, list []deletion) bool {
 	if slices.ContainsFunc(list, func(d deletion) bool {
-		return !workspace.IsPage(d.path) || slices.ContainsFunc(w.Kept, func(name string) bool { return base.Called(name, d.path) })
+		return !workspace.IsPage(d.path) || slices.ContainsFunc(w.Kept,
+			func(name string) bool { return base.Called(name, d.path) })
 	}) {
 		return false
 	}
@@ -190,11 +197,17 @@ func inWords(w rules.Deletions, base *pages.Site, list []deletion) bool {
 		}
 		if len(o.Among) > 0 {
 			return !slices.ContainsFunc(list, func(d deletion) bool {
-				return !slices.ContainsFunc(o.Among, func(name string) bool { return !strings.HasSuffix(name, "/") && base.Called(name, d.path) })
+				return !slices.ContainsFunc(o.Among, func(name string) bool {
+					return !strings.HasSuffix(name, "/") &&
+						base.Called(name, d.path)
+				})
 			})
 		}
 		return !slices.ContainsFunc(o.Titles, func(title string) bool { // a title of some page is no description
-			return slices.ContainsFunc(all, func(f string) bool { return base.Titled(title, f) || o.Folder && base.Called(title+"/", f) })
+			return slices.ContainsFunc(all, func(f string) bool {
+				return base.Titled(title, f) ||
+					o.Folder && base.Called(title+"/", f)
+			})
 		})
 	})
 }

@@ -36,7 +36,8 @@ func (o overlaid) List() []api.File {
 func (o overlaid) Read(p string) ([]byte, error) { return o.ws.Raw(p) }
 
 // RunChecks runs the operator's command. What it says against the pages as they were before is no fault of the edits.
-func RunChecks(ctx context.Context, checks Checks, project api.Project, ws *workspace.Workspace) (complaint, passed string, err error) {
+func RunChecks(ctx context.Context, checks Checks, project api.Project, ws *workspace.Workspace) (complaint,
+	passed string, err error) {
 	says, ok, err := checks.Check(ctx, project, overlaid{ws})
 	switch {
 	case ctx.Err() != nil:

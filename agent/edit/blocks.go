@@ -80,7 +80,8 @@ func (r *Run) sectionSpot(heading string) (spot, error) {
 	}
 	h := p.Headings[i]
 	first := pages.LineAfter(p.Src, h.Span.End)
-	return spot{p, h.Text, h.Level, pages.LineStart(p.Src, h.Span.Start), first, backOver(p.Src, sectionEnd(p, i), first)}, nil
+	return spot{p, h.Text, h.Level, pages.LineStart(p.Src, h.Span.Start), first, backOver(p.Src, sectionEnd(p, i), first)},
+		nil
 }
 
 // spot is that of a section, or of the page where none is named.

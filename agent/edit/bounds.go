@@ -86,7 +86,8 @@ func (r *Run) bound(s *Scope) (*bounds, error) {
 	if s == nil {
 		return nil, nil
 	}
-	b := &bounds{scope: *s, free: len(s.In)+len(s.Except)+len(s.Parts) == 0, followed: map[string]bool{}, sections: map[string][]markup.Span{}}
+	b := &bounds{scope: *s, free: len(s.In)+len(s.Except)+len(s.Parts) == 0, followed: map[string]bool{},
+		sections: map[string][]markup.Span{}}
 	if len(s.In) == 0 {
 		b.pages = r.Site.List()
 	}
@@ -190,7 +191,8 @@ func (r *Run) Do(op Operation) error {
 // outside tells what an operation has changed of a file that it was not to change.
 func (r *Run) outside(t workspace.Touched) error {
 	f := t.Path
-	beyond := say.Refuse("that would reach beyond what was said, which is %s: it changes %s", r.bounds.scope, r.Site.Show(f))
+	beyond := say.Refuse("that would reach beyond what was said, which is %s: it changes %s", r.bounds.scope,
+		r.Site.Show(f))
 	member := slices.Contains(r.bounds.pages, f)
 	if !member && !r.bounds.followed[f] || !t.Was || !t.Is {
 		return beyond
@@ -268,7 +270,8 @@ func (r *Run) expand(in Place) ([]string, error) {
 		return nil, say.Refuse("nothing before it says which page is meant")
 	}
 	if strings.ContainsAny(name, "*?[{") {
-		if f, err := r.Site.Find(in.Name); err != nil || !workspace.IsPage(f) { // a page of a route with a parameter is called [name].md
+		// a page of a route with a parameter is called [name].md
+		if f, err := r.Site.Find(in.Name); err != nil || !workspace.IsPage(f) {
 			return r.Site.Matching(in.Name, name)
 		}
 	}
@@ -288,7 +291,8 @@ func (r *Run) expand(in Place) ([]string, error) {
 	index := err == nil && workspace.IsIndex(f) && !named
 	if len(below) > 0 && !named && in.Kind == AnyPlace {
 		if err == nil && !index {
-			return nil, say.Refuse("%s is a page, %s, and a folder; say %s or %s", say.Quote(in.Name), r.Site.Show(f), say.Quote(r.Site.Show(f)), say.Quote(folder+"/"))
+			return nil, say.Refuse("%s is a page, %s, and a folder; say %s or %s", say.Quote(in.Name), r.Site.Show(f),
+				say.Quote(r.Site.Show(f)), say.Quote(folder+"/"))
 		}
 		return below, nil
 	}

@@ -64,7 +64,8 @@ func (o *DeleteSection) Run(r *Run) error {
 		return err
 	}
 	if kept > 0 {
-		r.Kept("Kept %s of the section, which other parts of %s use, at its end", say.Count(kept, "definition"), r.Site.Show(p.Path))
+		r.Kept("Kept %s of the section, which other parts of %s use, at its end", say.Count(kept, "definition"),
+			r.Site.Show(p.Path))
 	}
 	r.means(p.Path)
 	r.Did("Deleted the section %s from %s%s", say.Quote(p.Headings[i].Text), r.Site.Show(p.Path), func() string {
@@ -79,8 +80,8 @@ func (o *DeleteSection) Run(r *Run) error {
 
 var footnote = regexp.MustCompile(`(?m)^ {0,3}\[(\^[^\]\s]+)\]:`)
 
-// keepDefinitions gives the edits that carry definitions of links and footnotes which other parts of the page use over to
-// its end.
+// keepDefinitions gives the edits that carry definitions of links and footnotes which other parts of the page use over
+// to its end.
 func keepDefinitions(p *markup.Page, cut markup.Span) ([]markup.Edit, int) {
 	eol := pages.EOL(p.Src)
 	links, notes := linkDefinitions(p, cut), footnotes(p, cut)
@@ -153,7 +154,8 @@ func footnotes(p *markup.Page, cut markup.Span) (out []string) {
 // closeTags shortens a section that runs past the end of the component that it stands in.
 func closeTags(p *markup.Page, cut markup.Span) int {
 	for _, t := range p.Tags {
-		if t.Close && t.Partner >= 0 && t.Span.Start >= cut.Start && t.Span.Start < cut.End && p.Tags[t.Partner].Span.Start < cut.Start {
+		if t.Close && t.Partner >= 0 && t.Span.Start >= cut.Start && t.Span.Start < cut.End &&
+			p.Tags[t.Partner].Span.Start < cut.Start {
 			return pages.LineStart(p.Src, t.Span.Start)
 		}
 	}
@@ -259,7 +261,8 @@ func (o *DeleteText) place(r *Run) (*markup.Page, markup.Span, error) {
 	case len(certain) == 1:
 		return certain[0].p, certain[0].span, nil
 	case len(certain) > 1:
-		return nil, markup.Span{}, say.Refuse("%d %ss contain %s, so none is certain", len(certain), o.unitName(), say.Quote(o.Text))
+		return nil, markup.Span{}, say.Refuse("%d %ss contain %s, so none is certain", len(certain), o.unitName(),
+			say.Quote(o.Text))
 	case len(cuts) > 0:
 		return nil, markup.Span{}, cuts[0].why
 	}
@@ -288,11 +291,13 @@ func (o *DeleteText) withBlankLine(p *markup.Page, s markup.Span) markup.Span {
 // cut finds what would go with a place in the text.
 func (o *DeleteText) cut(r *Run, p *markup.Page, at markup.Span) cut {
 	lines := func(s markup.Span) markup.Span {
-		return markup.Span{Start: max(pages.LineStart(p.Src, s.Start), p.Body.Start), End: pages.LineAfter(p.Src, max(s.End-1, s.Start))}
+		return markup.Span{Start: max(pages.LineStart(p.Src, s.Start), p.Body.Start),
+			End: pages.LineAfter(p.Src, max(s.End-1, s.Start))}
 	}
 	holds := func(s markup.Span) bool { return s.Start <= at.Start && at.End <= s.End }
 	not := func(format string, args ...any) cut {
-		return cut{p, lines(at), say.Refuse("%s stands in %s of %s", say.Quote(o.Text), fmt.Sprintf(format, args...), r.Site.Show(p.Path))}
+		return cut{p, lines(at), say.Refuse("%s stands in %s of %s", say.Quote(o.Text), fmt.Sprintf(format, args...),
+			r.Site.Show(p.Path))}
 	}
 	table := slices.IndexFunc(p.Tables, holds)
 	item := -1

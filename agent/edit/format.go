@@ -106,7 +106,8 @@ func (o *ListMarkers) Run(r *Run) error {
 		if err != nil || len(edits) == 0 {
 			return nil, err
 		}
-		if q := markup.Parse(p.Path, out); q.Plain(q.Body) != p.Plain(p.Body) || len(q.Headings) != len(p.Headings) || len(q.Code) != len(p.Code) {
+		if q := markup.Parse(p.Path, out); q.Plain(q.Body) != p.Plain(p.Body) || len(q.Headings) != len(p.Headings) ||
+			len(q.Code) != len(p.Code) {
 			r.Kept("Left the lists of %s: another marker would change what they say", r.Site.Show(p.Path))
 			return nil, nil
 		}

@@ -25,7 +25,8 @@ func (o *SetFront) Todo() string {
 }
 
 // Keys whose value no page shares with another one.
-var ownValue = map[string]bool{"title": true, "description": true, "sidebarTitle": true, "sidebar_label": true, "slug": true, "permalink": true, "id": true, "url": true}
+var ownValue = map[string]bool{"title": true, "description": true, "sidebarTitle": true, "sidebar_label": true,
+	"slug": true, "permalink": true, "id": true, "url": true}
 
 func (o *SetFront) Within(s Scope) Operation { return again(o, s) }
 
@@ -47,7 +48,8 @@ func (o *SetFront) Run(r *Run) error {
 					continue
 				}
 				if nested := p.FrontPaths(o.Key); len(nested) > 0 {
-					return say.Refuse("the front matter of %s has no %s of its own; it has %s, which is not removed by itself", r.Site.Show(f), o.Key, say.List(nested))
+					return say.Refuse("the front matter of %s has no %s of its own; it has %s, which is not removed by itself",
+						r.Site.Show(f), o.Key, say.List(nested))
 				}
 				return say.Idle("the front matter of %s has no %s", r.Site.Show(f), o.Key)
 			}

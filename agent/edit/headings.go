@@ -84,12 +84,16 @@ func (r *Run) pins(before, now *markup.Page) ([]markup.Edit, error) {
 		h := now.Headings[i]
 		for k, name := range names {
 			if k == 0 && !h.Custom && r.Site.TakesIDs() && safeAnchor.MatchString(name) {
-				edits = append(edits, markup.Edit{Span: markup.Span{Start: h.Inner.End, End: h.Inner.End}, New: []byte(" {#" + name + "}")})
-				r.Kept("Kept the anchor #%s of heading %s in %s, which links lead to", name, say.Quote(h.Text), r.Site.Show(now.Path))
+				edits = append(edits, markup.Edit{Span: markup.Span{Start: h.Inner.End, End: h.Inner.End},
+					New: []byte(" {#" + name + "}")})
+				r.Kept("Kept the anchor #%s of heading %s in %s, which links lead to", name, say.Quote(h.Text),
+					r.Site.Show(now.Path))
 				continue
 			}
-			edits = append(edits, markup.Edit{Span: markup.Span{Start: h.Inner.Start, End: h.Inner.Start}, New: []byte(`<a id="` + name + `"></a>`)})
-			r.Kept("Kept the anchor #%s of heading %s in %s, which links lead to", name, say.Quote(h.Text), r.Site.Show(now.Path))
+			edits = append(edits, markup.Edit{Span: markup.Span{Start: h.Inner.Start, End: h.Inner.Start},
+				New: []byte(`<a id="` + name + `"></a>`)})
+			r.Kept("Kept the anchor #%s of heading %s in %s, which links lead to", name, say.Quote(h.Text),
+				r.Site.Show(now.Path))
 		}
 	}
 	sort.Slice(edits, func(i, j int) bool { return edits[i].Span.Start < edits[j].Span.Start })
@@ -135,7 +139,8 @@ func (r *Run) headingIn(b *bounds, text string) (*markup.Page, int, error) {
 		i int
 	}
 	text = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(text), "#"))
-	for _, same := range []func(a, b string) bool{func(a, b string) bool { return strings.TrimSpace(a) == b }, pages.SameFold} {
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return strings.TrimSpace(a) == b },
+		pages.SameFold} {
 		var found []at
 		for _, p := range list {
 			for i, h := range p.Headings {
@@ -158,7 +163,8 @@ func (r *Run) headingIn(b *bounds, text string) (*markup.Page, int, error) {
 						in = append(in, name)
 					}
 				}
-				return nil, 0, say.Refuse("there are %d headings %s; say in which page: %s", len(found), say.Quote(text), say.List(in))
+				return nil, 0, say.Refuse("there are %d headings %s; say in which page: %s", len(found), say.Quote(text),
+					say.List(in))
 			}
 			return nil, 0, say.Refuse("%s has %d headings %s, so none is certain", page, len(found), say.Quote(text))
 		}
@@ -267,7 +273,8 @@ func (o *ChangeHeading) Run(r *Run) error {
 			next := ""
 			if f == h.Anchor {
 				next = now.Headings[i].Anchor
-			} else if slices.Contains(old, f) && !slices.ContainsFunc(p.Headings[:i], func(x markup.Heading) bool { return slices.Contains(pages.Slugs(x.Text), f) }) {
+			} else if slices.Contains(old, f) && !slices.ContainsFunc(p.Headings[:i],
+				func(x markup.Heading) bool { return slices.Contains(pages.Slugs(x.Text), f) }) {
 				next = pages.SameRule(h.Text, now.Headings[i].Text, f)
 			}
 			if next == "" {

@@ -74,7 +74,8 @@ func (o *PointLinks) Run(r *Run) error {
 	}
 	switch {
 	case n == 0 && anchored > 0:
-		return say.Refuse("%s itself %s; its anchors have %s: name the one that is meant", what, o.Scope, say.Count(anchored, "link"))
+		return say.Refuse("%s itself %s; its anchors have %s: name the one that is meant", what, o.Scope,
+			say.Count(anchored, "link"))
 	case n == 0:
 		return say.Refuse("%s %s", what, o.Scope)
 	case n > 1 && o.Text != "":
@@ -93,7 +94,8 @@ func (o *PointLinks) Run(r *Run) error {
 	return nil
 }
 
-// edits point the links of a page that are meant to their new target. It also counts those to other anchors of the old one.
+// edits point the links of a page that are meant to their new target. It also counts those to other anchors of the old
+// one.
 func (o *PointLinks) edits(r *Run, p *markup.Page, from, to named) (edits []markup.Edit, anchored int) {
 	for _, l := range p.Links {
 		if l.At.Start >= l.At.End || l.Kind == markup.ImportLink {

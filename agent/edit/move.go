@@ -74,14 +74,16 @@ func (o *Move) source(r *Run, dir bool) (string, error) {
 	case err != nil:
 		return "", err
 	case dir && workspace.IsIndex(from) && !strings.EqualFold(path.Base(o.From), path.Base(from)):
-		return "", say.Refuse("%s is a folder; say “move the folder …”, or name one of its pages, as %s", say.Quote(o.From), r.Site.Show(from))
+		return "", say.Refuse("%s is a folder; say “move the folder …”, or name one of its pages, as %s",
+			say.Quote(o.From), r.Site.Show(from))
 	case !workspace.IsPage(from):
 		return "", say.Refuse("%s is no Markdown page", r.Site.Show(from))
 	}
 	return from, r.Files.Writable(from)
 }
 
-// target settles where the page goes: what is moved to a folder keeps its name, and a name alone keeps the page in its folder.
+// target settles where the page goes: what is moved to a folder keeps its name, and a name alone keeps the page in its
+// folder.
 func (o *Move) target(r *Run, from string) (string, error) {
 	name := o.To
 	isFolder := func(dir string) bool {
@@ -162,7 +164,8 @@ func (r *Run) linksThatFollow(from, to string) (self *markup.Page, links []follo
 	return self, links, nil
 }
 
-// rewriteLinks makes links follow a page that is at its new place already, writes it with its own, and gives their number.
+// rewriteLinks makes links follow a page that is at its new place already, writes it with its own, and gives their
+// number.
 func (r *Run) rewriteLinks(self *markup.Page, links []followingLink, to string) (int, error) {
 	from := self.Path
 	edits := map[*markup.Page][]markup.Edit{}
@@ -258,7 +261,8 @@ func (o *Move) moveFolder(r *Run, pages []string) error {
 	}
 	r.Titles = r.Titles[:titles]
 	r.headline("move %s/ to %s/", from, to)
-	if n := len(slices.DeleteFunc(slices.Clone(r.Files.List()), func(f string) bool { return !strings.HasPrefix(f, root+"/") })); n > 0 {
+	if n := len(slices.DeleteFunc(slices.Clone(r.Files.List()),
+		func(f string) bool { return !strings.HasPrefix(f, root+"/") })); n > 0 {
 		r.Kept("Left %s in %s/, which are no pages", say.Count(n, "file"), from)
 	}
 	return nil

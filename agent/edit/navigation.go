@@ -82,7 +82,8 @@ func (o *NavEntry) Run(r *Run) error {
 	if err != nil {
 		return err
 	}
-	where, err := nav.Add(pages.NewEntry{File: f, Title: p.Title(), Group: o.Group, After: o.After, Before: o.Before, Top: o.Top})
+	where, err := nav.Add(pages.NewEntry{File: f, Title: p.Title(), Group: o.Group, After: o.After, Before: o.Before,
+		Top: o.Top})
 	if err != nil {
 		return err
 	}

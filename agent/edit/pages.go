@@ -70,7 +70,8 @@ func (o *DeletePage) Run(r *Run) error {
 	}
 	links = slices.DeleteFunc(links, func(l pages.Inbound) bool { return l.Page.Path == f })
 	entries := map[*markup.Page][]markup.Edit{}
-	links = slices.DeleteFunc(links, func(l pages.Inbound) bool { // an entry of a page that is the navigation goes as a whole
+	// an entry of a page that is the navigation goes as a whole
+	links = slices.DeleteFunc(links, func(l pages.Inbound) bool {
 		at, ok := summaryEntry(l)
 		if ok {
 			entries[l.Page] = append(entries[l.Page], markup.Edit{Span: at})
@@ -126,7 +127,8 @@ func (o *DeletePage) file(r *Run) (string, error) {
 	f, err := r.Site.Find(o.Page)
 	_, dir := r.Site.Below(folderName(o.Page))
 	switch {
-	case dir && (strings.HasSuffix(o.Page, "/") || err == nil && workspace.IsIndex(f) && !strings.EqualFold(path.Base(o.Page), path.Base(f))):
+	case dir && (strings.HasSuffix(o.Page, "/") || err == nil && workspace.IsIndex(f) &&
+		!strings.EqualFold(path.Base(o.Page), path.Base(f))):
 		return "", say.Refuse("%s is a folder; name the page", say.Quote(o.Page))
 	case err != nil:
 		return "", err
@@ -174,7 +176,8 @@ func (r *Run) unlink(f string, links []pages.Inbound, entries map[*markup.Page][
 // unlinked gives the edits that leave the text of a link.
 func (r *Run) unlinked(f string, l pages.Inbound) ([]markup.Edit, error) {
 	text := func(l markup.Link) []markup.Edit {
-		return []markup.Edit{{Span: markup.Span{Start: l.Span.Start, End: l.Inner.Start}}, {Span: markup.Span{Start: l.Inner.End, End: l.Span.End}}}
+		return []markup.Edit{{Span: markup.Span{Start: l.Span.Start, End: l.Inner.Start}},
+			{Span: markup.Span{Start: l.Inner.End, End: l.Span.End}}}
 	}
 	switch l.Link.Kind {
 	case markup.InlineLink:
@@ -185,13 +188,15 @@ func (r *Run) unlinked(f string, l pages.Inbound) ([]markup.Edit, error) {
 	case markup.ReferenceDefinition:
 		var edits []markup.Edit
 		for _, use := range l.Page.Links {
-			if use.Kind == markup.ReferenceLink && use.Dest == strings.ReplaceAll(l.Link.Dest, `\`, "") && use.Inner.Start < use.Inner.End {
+			if use.Kind == markup.ReferenceLink && use.Dest == strings.ReplaceAll(l.Link.Dest, `\`, "") &&
+				use.Inner.Start < use.Inner.End {
 				edits = append(edits, text(use)...)
 			}
 		}
 		return append(edits, markup.Edit{Span: linesOf(l.Page.Src, l.Link.Span)}), nil
 	}
-	return nil, say.Refuse("%s is used by a component or an import in %s, which cannot be unlinked", r.Site.Show(f), r.Site.Show(l.Page.Path))
+	return nil, say.Refuse("%s is used by a component or an import in %s, which cannot be unlinked", r.Site.Show(f),
+		r.Site.Show(l.Page.Path))
 }
 
 // linesOf takes in the whole lines that a span stands in.
@@ -199,8 +204,8 @@ func linesOf(src []byte, s markup.Span) markup.Span {
 	return markup.Span{Start: pages.LineStart(src, s.Start), End: pages.LineAfter(src, s.End)}
 }
 
-// summaryEntry is the line of a list that names a page in a page that is the navigation: mdBook's SUMMARY.md, or docsify's bars.
-// One that has entries below it stays.
+// summaryEntry is the line of a list that names a page in a page that is the navigation: mdBook's SUMMARY.md, or
+// docsify's bars. One that has entries below it stays.
 func summaryEntry(l pages.Inbound) (markup.Span, bool) {
 	switch path.Base(l.Page.Path) {
 	case "SUMMARY.md", "_sidebar.md", "_navbar.md":
@@ -211,7 +216,8 @@ func summaryEntry(l pages.Inbound) (markup.Span, bool) {
 	start, end := pages.LineStart(src, l.Link.Span.Start), pages.LineAfter(src, l.Link.Span.End)
 	lead, rest := string(src[start:l.Link.Span.Start]), string(src[l.Link.Span.End:end])
 	marker := strings.TrimSpace(lead)
-	if l.Link.Kind != markup.InlineLink || len(marker) != 1 || !strings.Contains("-*+", marker) || strings.TrimSpace(rest) != "" {
+	if l.Link.Kind != markup.InlineLink || len(marker) != 1 || !strings.Contains("-*+", marker) ||
+		strings.TrimSpace(rest) != "" {
 		return markup.Span{}, false
 	}
 	indent := func(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }

@@ -16,8 +16,8 @@ import (
 	"docent/site/script"
 )
 
-// moveInPrograms makes the navigation follow a page that has moved, where it names it in texts. namings, was and sidebar are
-// those of before.
+// moveInPrograms makes the navigation follow a page that has moved, where it names it in texts. namings, was and
+// sidebar are those of before.
 func (r *Run) moveInPrograms(namings []pages.Naming, was, sidebar, from, to string) error {
 	edits := map[string][]markup.Edit{}
 	var order []string
@@ -76,7 +76,8 @@ func (r *Run) moveInPrograms(namings []pages.Naming, was, sidebar, from, to stri
 	return nil
 }
 
-// dropFromPrograms takes a page out of the navigation, where it names it in texts. It is called while the page is there.
+// dropFromPrograms takes a page out of the navigation, where it names it in texts. It is called while the page is
+// there.
 func (r *Run) dropFromPrograms(page string) error {
 	var files []string
 	for _, f := range r.Site.Programs() {
@@ -115,7 +116,8 @@ var tables = regexp.MustCompile(`(?i)(?:^|/)(?:_?toc\.ya?ml|\.pages|_?meta\.(?:j
 func (r *Run) stillNamed(page, id string) {
 	const most = 2000
 	config, err := r.Files.Read(r.Site.NavigationFile())
-	split := r.Site.Generator.Kind == api.SiteMintlify && err == nil && bytes.Contains(config, []byte(`"$ref"`)) // it takes in other files
+	// it takes in other files
+	split := r.Site.Generator.Kind == api.SiteMintlify && err == nil && bytes.Contains(config, []byte(`"$ref"`))
 	programs := r.Site.Programs()
 	looked := 0
 	for _, f := range r.Files.List() {
@@ -164,14 +166,17 @@ func (r *Run) namesFrom(f, page, id string) (names []string) {
 	return slices.Compact(names)
 }
 
-// namesAny tells whether a file names one of some paths as a whole: in quotes, on a line of its own, or in a list of YAML.
+// namesAny tells whether a file names one of some paths as a whole: in quotes, on a line of its own, or in a list of
+// YAML.
 func namesAny(file, src string, names []string) bool {
-	quoted := slices.Contains([]string{".json", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".jsx", ".tsx", ".toml"}, path.Ext(file))
+	quoted := slices.Contains([]string{".json", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".jsx", ".tsx", ".toml"},
+		path.Ext(file))
 	for _, name := range names {
 		q := regexp.QuoteMeta(name) + `(?:\.mdx?|\.markdown|\.html?)?`
 		expr := `["'` + "`" + `]/?` + q + `/?(?:#[^"'` + "`" + `\n]*)?["'` + "`" + `]`
 		if !quoted {
-			expr += `|(?m:^[ \t]*(?:-[ \t]+)?(?:[\w "']+:[ \t]+|[^\n<]*<)?/?` + q + `>?[ \t]*\r?$)|[\[{,][ \t]*(?:[^\n,\[\]{}]+:[ \t]+)?/?` + q + `[ \t]*[,\]}]`
+			expr += `|(?m:^[ \t]*(?:-[ \t]+)?(?:[\w "']+:[ \t]+|[^\n<]*<)?/?` + q +
+				`>?[ \t]*\r?$)|[\[{,][ \t]*(?:[^\n,\[\]{}]+:[ \t]+)?/?` + q + `[ \t]*[,\]}]`
 		}
 		if regexp.MustCompile(expr).MatchString(src) {
 			return true

@@ -15,7 +15,8 @@ func hasMarkup(s string) bool {
 }
 
 func AddressLike(s string) bool {
-	return strings.Contains(s, "://") || strings.HasPrefix(s, "/") && len(s) > 1 || strings.HasPrefix(s, "www.") || strings.HasPrefix(s, "#") && !strings.Contains(s, " ")
+	return strings.Contains(s, "://") || strings.HasPrefix(s, "/") && len(s) > 1 || strings.HasPrefix(s, "www.") ||
+		strings.HasPrefix(s, "#") && !strings.Contains(s, " ")
 }
 
 // Replace text.
@@ -81,7 +82,8 @@ func (o *Replace) Run(r *Run) error {
 		r.headline("remove %s", say.Quote(o.From))
 		return nil
 	}
-	r.Did("%s %s with %s: %s in %s", verb, say.Quote(o.From), say.Quote(o.To), say.Count(n, "occurrence"), say.Count(files, "file"))
+	r.Did("%s %s with %s: %s in %s", verb, say.Quote(o.From), say.Quote(o.To), say.Count(n, "occurrence"),
+		say.Count(files, "file"))
 	r.headline("replace %s with %s", say.Quote(o.From), say.Quote(o.To))
 	return nil
 }
@@ -100,7 +102,8 @@ func (o *Rename) Within(s Scope) Operation { return again(o, s) }
 
 func (o *Rename) Run(r *Run) error {
 	_, dir := r.Site.Below(strings.TrimSuffix(o.From, "/"))
-	if f, err := r.Site.Find(o.From); (workspace.PathLike(o.From) || workspace.PathLike(o.To)) && (err == nil && workspace.IsPage(f) || dir && strings.HasSuffix(o.From, "/")) {
+	if f, err := r.Site.Find(o.From); (workspace.PathLike(o.From) || workspace.PathLike(o.To)) &&
+		(err == nil && workspace.IsPage(f) || dir && strings.HasSuffix(o.From, "/")) {
 		return (&Move{From: o.From, To: o.To}).Run(r)
 	}
 	from, to := strings.TrimSpace(o.From), strings.TrimSpace(o.To)
@@ -128,7 +131,8 @@ func (o *Rename) Run(r *Run) error {
 	if err != nil {
 		return err
 	}
-	all, everything := literalFinder(from, "", Manner{IgnoreCase: true, Words: true}), r.reach(Manner{Code: true, Links: true})
+	all, everything := literalFinder(from, "", Manner{IgnoreCase: true, Words: true}),
+		r.reach(Manner{Code: true, Links: true})
 	if n == 0 && every > 0 {
 		return say.Refuse("the term %s does not occur %s written so; it does %s in another case: end the instruction with “ignoring case” to rename these", say.Quote(from), o.Scope, say.Times(every))
 	}
@@ -149,13 +153,16 @@ func (o *Rename) Run(r *Run) error {
 	if strings.Contains(strings.ToLower(to), strings.ToLower(from)) {
 		left = 0 // the new term holds the old one
 	}
-	r.Did("Renamed %s to %s: %s in %s", say.Quote(from), say.Quote(to), say.Count(n, "occurrence"), say.Count(files, "file"))
+	r.Did("Renamed %s to %s: %s in %s", say.Quote(from), say.Quote(to), say.Count(n, "occurrence"),
+		say.Count(files, "file"))
 	if other := every - n; other > 0 && !o.Scope.ExactCase {
-		r.Kept("Left %s of %s in another case; say “ignoring case” to rename such", say.Count(other, "occurrence"), say.Quote(from))
+		r.Kept("Left %s of %s in another case; say “ignoring case” to rename such", say.Count(other, "occurrence"),
+			say.Quote(from))
 		left -= other
 	}
 	if left > 0 {
-		r.Kept("Left %s in %s in code, links, URLs and names, where %s is not text", say.Count(left, "occurrence"), say.Count(in, "file"), say.Quote(from))
+		r.Kept("Left %s in %s in code, links, URLs and names, where %s is not text", say.Count(left, "occurrence"),
+			say.Count(in, "file"), say.Quote(from))
 	}
 	r.headline("rename %s to %s", say.Quote(from), say.Quote(to))
 	return nil
@@ -224,6 +231,7 @@ func (r *Run) partOf(n int, re reach, words, all finder) {
 		}
 	}
 	if part := n - whole; part > 0 && whole >= 0 {
-		r.Kept("%s of these stood within a longer word; say “only whole words” to leave such", say.Count(part, "occurrence"))
+		r.Kept("%s of these stood within a longer word; say “only whole words” to leave such",
+			say.Count(part, "occurrence"))
 	}
 }

@@ -19,8 +19,8 @@ type Instruction struct {
 	Commit  string // where it ended in a commit
 	Branch  string // that the commit was made for
 
-	// Pull is the state of the pull request that it went into: open where this instruction adds to it. It is empty where that
-	// is not known.
+	// Pull is the state of the pull request that it went into: open where this instruction adds to it. It is empty where
+	// that is not known.
 	Pull api.PullState `cbor:"-"`
 }
 
@@ -43,7 +43,8 @@ type Run struct {
 	Meant    map[string]bool // files that built-in instructions delete; nil where a language model works
 }
 
-func NewRun(ctx context.Context, ws *workspace.Workspace, project api.Project, earlier []Instruction, now time.Time) (*Run, error) {
+func NewRun(ctx context.Context, ws *workspace.Workspace, project api.Project, earlier []Instruction,
+	now time.Time) (*Run, error) {
 	site, err := pages.Open(ws, project, now)
 	return &Run{
 		Context: ctx, Files: ws, Site: site, Earlier: earlier,
@@ -103,7 +104,8 @@ type savepoint struct {
 }
 
 func (r *Run) Save() savepoint {
-	m := savepoint{r.Files.Save(), len(r.Done), len(r.Left), len(r.Titles), map[string]map[string]int{}, maps.Clone(r.Origin), maps.Clone(r.Dropped)}
+	m := savepoint{r.Files.Save(), len(r.Done), len(r.Left), len(r.Titles), map[string]map[string]int{},
+		maps.Clone(r.Origin), maps.Clone(r.Dropped)}
 	for f, c := range r.Counts {
 		m.counts[f] = maps.Clone(c)
 	}

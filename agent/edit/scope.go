@@ -156,7 +156,8 @@ func (s *Scope) Narrow(lead Scope) {
 }
 
 func (m Manner) and(n Manner) Manner {
-	return Manner{m.Code || n.Code, m.Links || n.Links, m.Words || n.Words, m.InWords || n.InWords, m.IgnoreCase || n.IgnoreCase, m.ExactCase || n.ExactCase}
+	return Manner{m.Code || n.Code, m.Links || n.Links, m.Words || n.Words, m.InWords || n.InWords, m.IgnoreCase ||
+		n.IgnoreCase, m.ExactCase || n.ExactCase}
 }
 
 // Placed tells whether the scope says where: in which pages, or that it is everywhere.

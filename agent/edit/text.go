@@ -141,7 +141,8 @@ func (re reach) spans(p *markup.Page) (spans []markup.Span) {
 }
 
 // rewriteFront changes the texts of the front matter.
-func rewriteFront(p *markup.Page, regions []markup.Span, everywhere bool, find finder) (edits []markup.Edit, n int, err error) {
+func rewriteFront(p *markup.Page, regions []markup.Span, everywhere bool, find finder) (edits []markup.Edit, n int,
+	err error) {
 	for _, key := range frontText {
 		v, ok := p.Front.Values[key].(string)
 		if !ok {
@@ -232,7 +233,8 @@ func removing(find finder) finder {
 			switch {
 			case h.Start > at.Start && src[h.Start-1] == ' ' && ends && (h.Start-1 == at.Start || !isSpace(src[h.Start-2])):
 				hits[i].Start--
-			case (h.Start == at.Start || src[h.Start-1] == '\n') && h.End < at.End && src[h.End] == ' ' && (h.Start == 0 || src[h.Start-1] == '\n' || src[h.Start-1] == ' '):
+			case (h.Start == at.Start || src[h.Start-1] == '\n') && h.End < at.End && src[h.End] == ' ' &&
+				(h.Start == 0 || src[h.Start-1] == '\n' || src[h.Start-1] == ' '):
 				hits[i].End++
 			}
 		}
@@ -242,7 +244,8 @@ func removing(find finder) finder {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// hollow tells what a page has more of than before that has nothing in it: what is left where all of a text was removed.
+// hollow tells what a page has more of than before that has nothing in it: what is left where all of a text was
+// removed.
 func hollow(before, now *markup.Page) string {
 	count := func(p *markup.Page) (headings, texts, targets, front int) {
 		for _, h := range p.Headings {
@@ -254,7 +257,8 @@ func hollow(before, now *markup.Page) string {
 			if l.Dest == "" {
 				targets++
 			}
-			if (l.Kind == markup.InlineLink || l.Kind == markup.ReferenceLink) && l.Text == "" && len(bytes.TrimSpace(p.Src[l.Inner.Start:l.Inner.End])) == 0 {
+			if (l.Kind == markup.InlineLink || l.Kind == markup.ReferenceLink) && l.Text == "" &&
+				len(bytes.TrimSpace(p.Src[l.Inner.Start:l.Inner.End])) == 0 {
 				texts++
 			}
 		}
@@ -328,9 +332,9 @@ func isWordRune(r rune) bool {
 	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
-// termFinder finds a term as a word of its own, with its regular plural. A term in small letters is found in any case form
-// and the new one gets the same form; one with a capital is a name, and "go" is not "Go". What looks like code without being
-// marked so (a path, a flag, a host name) is left.
+// termFinder finds a term as a word of its own, with its regular plural. A term in small letters is found in any case
+// form and the new one gets the same form; one with a capital is a name, and "go" is not "Go". What looks like code
+// without being marked so (a path, a flag, a host name) is left.
 func termFinder(from, to string, sc Manner) finder {
 	re := regexp.MustCompile("(?i)" + wrapping(from))
 	if sc.ExactCase || !sc.IgnoreCase && from != strings.ToLower(from) {
@@ -389,7 +393,8 @@ func caseLike(seen, from, to string) string {
 // codeLike tells whether the word around a place is a path, an address, a flag or an identifier.
 func codeLike(src []byte, sp, at markup.Span, slashed, hyphened bool) bool {
 	before, after := wordAround(src, sp, at)
-	if bytes.HasPrefix(before, []byte("-")) || bytes.HasPrefix(before, []byte("/")) || bytes.HasPrefix(before, []byte("./")) {
+	if bytes.HasPrefix(before, []byte("-")) || bytes.HasPrefix(before, []byte("/")) ||
+		bytes.HasPrefix(before, []byte("./")) {
 		return true
 	}
 	for _, part := range [][]byte{before, after} {
@@ -401,7 +406,8 @@ func codeLike(src []byte, sp, at markup.Span, slashed, hyphened bool) bool {
 		n := len(before)
 		return n > 1 && before[n-1] == by && isWordRune(rune(before[n-2]))
 	}
-	if joined('.') || !hyphened && joined('-') { // v1.name; my-name: names of programs and hosts, unless written as the term is
+	// v1.name; my-name: names of programs and hosts, unless written as the term is
+	if joined('.') || !hyphened && joined('-') {
 		return true
 	}
 	if len(after) < 2 {
@@ -419,7 +425,8 @@ func codeLike(src []byte, sp, at markup.Span, slashed, hyphened bool) bool {
 	return false
 }
 
-// wordAround gives what stands before and behind a place without a blank between, but for quotes and marks of sentences.
+// wordAround gives what stands before and behind a place without a blank between, but for quotes and marks of
+// sentences.
 func wordAround(src []byte, sp, at markup.Span) (before, after []byte) {
 	a, b := sp.Start, sp.End
 	for a > at.Start && !unicode.IsSpace(rune(src[a-1])) {

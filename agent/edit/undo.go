@@ -30,7 +30,8 @@ func (o *Undo) Run(r *Run) error {
 	case last == nil:
 		return say.Idle("no earlier instruction of this job has changed anything, so there is nothing to undo")
 	case last.Pull == api.PullClosed:
-		return say.Refuse("the pull request that held %s was closed without being merged, so there is nothing to undo", say.Quote(last.Prompt))
+		return say.Refuse("the pull request that held %s was closed without being merged, so there is nothing to undo",
+			say.Quote(last.Prompt))
 	}
 	h, ok := r.Files.Tree.(workspace.History)
 	if !ok {

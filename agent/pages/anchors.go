@@ -84,7 +84,8 @@ func (s *Site) Anchors(p *markup.Page, depth int) map[string]bool {
 	return out
 }
 
-var mintSlug = strings.NewReplacer("'", "’", ".", "-", "(", "", ")", "", " ", "-", "`", "", ",", "", "?", "", "!", "", ":", "", "\"", "")
+var mintSlug = strings.NewReplacer("'", "’", ".", "-", "(", "", ")", "", " ", "-", "`", "", ",", "", "?", "", "!", "",
+	":", "", "\"", "")
 
 // slugRules are the usual rules for a heading's anchor.
 var slugRules = []func(text string) string{
@@ -129,7 +130,8 @@ func Slugs(text string) []string {
 
 // TakesIDs tells whether the site's generator reads {#id} behind a heading.
 func (s *Site) TakesIDs() bool {
-	return s.Generator.Kind == api.SiteMintlify || s.Generator.Kind == api.SiteDocusaurus || s.Generator.Kind == api.SiteVitePress || s.Generator.Kind == api.SiteHugo
+	return s.Generator.Kind == api.SiteMintlify || s.Generator.Kind == api.SiteDocusaurus ||
+		s.Generator.Kind == api.SiteVitePress || s.Generator.Kind == api.SiteHugo
 }
 
 // SameRule makes the anchor of a new text by the rule that gave the old one.

@@ -52,7 +52,8 @@ func (s *Site) Compose(f, title, description, content string) ([]byte, error) {
 		set := func(key, value string) error {
 			if quoted*2 >= front || s.Generator.Kind == api.SiteMintlify {
 				at := p.Front.Body.End
-				out, err := markup.Apply(p.Src, []markup.Edit{{Span: markup.Span{Start: at, End: at}, New: []byte(key + ": \"" + escape.Replace(value) + "\"\n")}})
+				out, err := markup.Apply(p.Src, []markup.Edit{{Span: markup.Span{Start: at, End: at},
+					New: []byte(key + ": \"" + escape.Replace(value) + "\"\n")}})
 				if err != nil {
 					return err
 				}

@@ -31,7 +31,8 @@ func (s *Site) Called(name, file string) bool {
 		return f == file
 	}
 	folder := strings.TrimSuffix(name, "/")
-	if strings.HasPrefix(file, folder+"/") || strings.HasPrefix(shown, folder+"/") || strings.HasSuffix(name, "/") && !strings.Contains(folder, "/") && slices.Contains(strings.Split(path.Dir(shown), "/"), folder) {
+	if strings.HasPrefix(file, folder+"/") || strings.HasPrefix(shown, folder+"/") || strings.HasSuffix(name,
+		"/") && !strings.Contains(folder, "/") && slices.Contains(strings.Split(path.Dir(shown), "/"), folder) {
 		return true
 	}
 	return s.Titled(name, file)
@@ -159,11 +160,13 @@ func (s *Site) Fresh(p string) (string, error) {
 	if !s.Files.InDocs(path.Join(base, "x")) {
 		base = s.Files.DocsDir
 	}
-	if s.Files.DocsDir != "" && strings.HasPrefix(name, s.Files.DocsDir+"/") || base != "" && strings.HasPrefix(name, base+"/") {
+	if s.Files.DocsDir != "" && strings.HasPrefix(name, s.Files.DocsDir+"/") ||
+		base != "" && strings.HasPrefix(name, base+"/") {
 		return name, s.Files.Writable(name)
 	}
 	// A path written from the documentation folder although the pages begin lower down is taken as it stands.
-	if first, _, ok := strings.Cut(name, "/"); ok && base != s.Files.DocsDir && !s.Files.IsDir(path.Join(base, first)) && s.Files.IsDir(path.Join(s.Files.DocsDir, first)) {
+	if first, _, ok := strings.Cut(name, "/"); ok && base != s.Files.DocsDir && !s.Files.IsDir(path.Join(base, first)) &&
+		s.Files.IsDir(path.Join(s.Files.DocsDir, first)) {
 		base = s.Files.DocsDir
 	}
 	f := path.Join(base, name)
@@ -205,7 +208,8 @@ func (s *Site) Matching(said, pattern string) ([]string, error) {
 	}
 	var out []string
 	for _, f := range s.List() {
-		if workspace.Globbed(pattern, f) || workspace.Globbed(pattern, s.Show(f)) || s.Root != "" && workspace.Globbed(pattern, strings.TrimPrefix(f, s.Root+"/")) {
+		if workspace.Globbed(pattern, f) || workspace.Globbed(pattern, s.Show(f)) ||
+			s.Root != "" && workspace.Globbed(pattern, strings.TrimPrefix(f, s.Root+"/")) {
 			out = append(out, f)
 		}
 	}

@@ -55,7 +55,8 @@ func (s *Site) lookup(p string) string {
 			}
 		}
 	}
-	for _, base := range []string{"index.mdx", "index.md", "README.md", "_index.md", "readme.md", "README.mdx", "index.markdown"} {
+	for _, base := range []string{"index.mdx", "index.md", "README.md", "_index.md", "readme.md", "README.mdx",
+		"index.markdown"} {
 		if f := strings.TrimPrefix(p+"/"+base, "/"); s.Files.Exists(f) {
 			return f
 		}
@@ -291,7 +292,8 @@ func (s *Site) Inbound(file string) ([]Inbound, error) {
 // Address writes the destination of a link from a page to a file, in the form that the link had when it led to t.
 func (s *Site) Address(from string, t Target, file, orig string) string {
 	rooted := t.Form == RootForm || t.Form == SiteForm
-	if t.Form == SameForm || t.ByAlias || t.byAddress && rooted && s.addressOf(file) == t.shown { // it is shown where it was
+	// it is shown where it was
+	if t.Form == SameForm || t.ByAlias || t.byAddress && rooted && s.addressOf(file) == t.shown {
 		return orig
 	}
 	p, rest := orig, ""
@@ -328,7 +330,8 @@ func (s *Site) Address(from string, t Target, file, orig string) string {
 	return out + rest
 }
 
-// linkName is how a link of the form of p names a file, from the repository's root or as its address, and whether a slash follows.
+// linkName is how a link of the form of p names a file, from the repository's root or as its address, and whether a
+// slash follows.
 func (s *Site) linkName(t Target, file, p string) (name string, slash bool) {
 	slash = strings.HasSuffix(p, "/")
 	ext := strings.ToLower(path.Ext(strings.TrimSuffix(p, "/")))
@@ -376,7 +379,8 @@ func (s *Site) linkFolder(t Target, from string) string {
 	return path.Dir(from)
 }
 
-// belowRoot is a name from the root that the link starts at. Folders of files that are published as they are may be left out.
+// belowRoot is a name from the root that the link starts at. Folders of files that are published as they are may be
+// left out.
 func belowRoot(t Target, name, file, p string) string {
 	if !t.byAddress && t.root != "" {
 		name = strings.TrimPrefix(strings.TrimPrefix(name, t.root), "/")

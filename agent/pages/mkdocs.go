@@ -168,7 +168,8 @@ func (n *Navigation) yamlDrop(file string) (int, error) {
 	var edits []markup.Edit
 	for _, e := range entries {
 		if path.Join(n.yamlDir(), e.path) == file {
-			edits = append(edits, markup.Edit{Span: markup.Span{Start: n.lineOffset(e.item), End: LineAfter(n.Src, n.lineOffset(e.node.Line))}})
+			edits = append(edits, markup.Edit{Span: markup.Span{Start: n.lineOffset(e.item),
+				End: LineAfter(n.Src, n.lineOffset(e.node.Line))}})
 		}
 	}
 	if len(edits) == 0 {
@@ -192,7 +193,8 @@ func (n *Navigation) yamlRename(from, to string) (int, error) {
 		if k < 0 {
 			return 0, say.Refuse("%s cannot be edited by itself", n.File)
 		}
-		edits = append(edits, markup.Edit{Span: markup.Span{Start: at + k, End: at + k + len(e.path)}, New: []byte(n.Route(to))})
+		edits = append(edits, markup.Edit{Span: markup.Span{Start: at + k, End: at + k + len(e.path)},
+			New: []byte(n.Route(to))})
 	}
 	if len(edits) == 0 {
 		return 0, nil

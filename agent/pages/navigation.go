@@ -31,7 +31,8 @@ func (s *Site) WhyNoNavigation() string {
 	switch {
 	case s.NavigationFile() != "" && !s.Files.InDocs(s.NavigationFile()):
 		return s.NavigationFile() + " lies outside the documentation folder"
-	case s.Generator.Kind == api.SiteDocusaurus || s.Generator.Kind == api.SiteVitePress || s.Generator.Kind == api.SiteStarlight:
+	case s.Generator.Kind == api.SiteDocusaurus || s.Generator.Kind == api.SiteVitePress ||
+		s.Generator.Kind == api.SiteStarlight:
 		return "that of " + s.Generator.Generator() + " is a program"
 	case s.Generator.Kind == api.SiteHugo:
 		return "that of Hugo follows from its pages"
@@ -236,8 +237,8 @@ func jsonString(s string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// A NewEntry is a page that is to be listed: under a group, beside another page, or, where neither is named, in the one group
-// that holds the pages of its folder.
+// A NewEntry is a page that is to be listed: under a group, beside another page, or, where neither is named, in the one
+// group that holds the pages of its folder.
 type NewEntry struct {
 	File, Title   string
 	Group         string
@@ -259,7 +260,8 @@ func (n *Navigation) Add(e NewEntry) (string, error) {
 	}
 	var groups []groupAt
 	var pages []listed
-	if err := n.walk(func(l listed) { pages = append(pages, l) }, func(g groupAt) { groups = append(groups, g) }); err != nil {
+	if err := n.walk(func(l listed) { pages = append(pages, l) },
+		func(g groupAt) { groups = append(groups, g) }); err != nil {
 		return "", err
 	}
 	var g groupAt
@@ -426,7 +428,8 @@ func (n *Navigation) Rename(from, to string) (entries, addresses int, err error)
 	var edits []markup.Edit
 	if err := n.walk(func(l listed) {
 		if n.is(l.value, from) {
-			edits = append(edits, markup.Edit{Span: markup.Span{Start: l.value.StartOffset, End: l.value.EndOffset}, New: []byte(jsonString(n.Route(to)))})
+			edits = append(edits, markup.Edit{Span: markup.Span{Start: l.value.StartOffset, End: l.value.EndOffset},
+				New: []byte(jsonString(n.Route(to)))})
 		}
 	}, nil); err != nil {
 		return 0, 0, err
@@ -446,7 +449,8 @@ func (n *Navigation) Rename(from, to string) (entries, addresses int, err error)
 				if s, ok := str(val); ok && (k == "href" || k == "url" || k == "to" || k == "link") && strings.HasPrefix(s, "/") {
 					p, rest, ok := LocalPath(s)
 					if ok && leadsTo(strings.Trim(path.Join(n.site.Root, p), "/"), from) {
-						edits = append(edits, markup.Edit{Span: markup.Span{Start: val.StartOffset, End: val.EndOffset}, New: []byte(jsonString("/" + n.Route(to) + rest))})
+						edits = append(edits, markup.Edit{Span: markup.Span{Start: val.StartOffset, End: val.EndOffset},
+							New: []byte(jsonString("/" + n.Route(to) + rest))})
 						addresses++
 					}
 				}

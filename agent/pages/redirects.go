@@ -111,7 +111,8 @@ func (n *Navigation) Redirect(from, to string) (*Navigation, int, error) {
 		for _, r := range readRedirects(v) {
 			d, rest, _ := LocalPath(r.dest)
 			if strings.TrimSuffix(d, "/") == src {
-				edits = append(edits, markup.Edit{Span: markup.Span{Start: r.at.StartOffset, End: r.at.EndOffset}, New: []byte(jsonString(dst + rest))})
+				edits = append(edits, markup.Edit{Span: markup.Span{Start: r.at.StartOffset, End: r.at.EndOffset},
+					New: []byte(jsonString(dst + rest))})
 			}
 		}
 		if len(edits) > 0 {
@@ -140,7 +141,9 @@ func (n *Navigation) Redirect(from, to string) (*Navigation, int, error) {
 		if strings.TrimSpace(in) != "" {
 			in = "  "
 		}
-		text := "," + eol + in + `"redirects": [` + eol + in + in + "{" + eol + in + in + in + `"source": ` + jsonString(src) + "," + eol + in + in + in + `"destination": ` + jsonString(dst) + eol + in + in + "}" + eol + in + "]"
+		text := "," + eol + in + `"redirects": [` + eol + in + in + "{" + eol + in + in + in + `"source": ` +
+			jsonString(src) + "," + eol + in + in + in + `"destination": ` + jsonString(dst) + eol + in + in + "}" + eol + in +
+			"]"
 		at := last.Value.EndOffset
 		return where, done + 1, where.apply([]markup.Edit{{Span: markup.Span{Start: at, End: at}, New: []byte(text)}})
 	}
@@ -154,7 +157,8 @@ func (n *Navigation) Redirect(from, to string) (*Navigation, int, error) {
 			es := LineStart(where.Src, e.StartOffset)
 			if ls > e.StartOffset && strings.TrimSpace(string(where.Src[es:e.StartOffset])) == "" {
 				in, out := string(where.Src[ls:o.Members[0].Name.StartOffset]), string(where.Src[es:e.StartOffset])
-				text = "{" + eol + in + `"source": ` + jsonString(src) + "," + eol + in + `"destination": ` + jsonString(dst) + eol + out + "}"
+				text = "{" + eol + in + `"source": ` + jsonString(src) + "," + eol + in + `"destination": ` + jsonString(dst) +
+					eol + out + "}"
 			}
 		}
 	}

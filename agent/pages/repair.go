@@ -67,8 +67,8 @@ func squash(s string) string {
 }
 
 // meant gives the one page that a path must have meant: the same but for case or separators, or moved to another folder
-// with its name, which no other page has, and the rest of its path kept but for one folder. called says what a page's path
-// is: that of its file, or its address.
+// with its name, which no other page has, and the rest of its path kept but for one folder. called says what a page's
+// path is: that of its file, or its address.
 func (s *Site) meant(want string, called func(file string) string) (string, bool) {
 	clean := func(p string) string {
 		p = strings.ToLower(strings.Trim(p, "/"))

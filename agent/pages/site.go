@@ -16,8 +16,8 @@ import (
 )
 
 // A Site is the pages as their readers meet them: the addresses they are reached by, which are those that search
-// shows too, and the links between them. It reads the workspace as it is now; a page is parsed again only when its bytes have
-// changed.
+// shows too, and the links between them. It reads the workspace as it is now; a page is parsed again only when its
+// bytes have changed.
 type Site struct {
 	Files     *workspace.Workspace
 	project   api.Project
@@ -41,7 +41,8 @@ type Site struct {
 
 func Open(ws *workspace.Workspace, project api.Project, now time.Time) (*Site, error) {
 	project.DocsDir = ws.DocsDir
-	s := &Site{Files: ws, project: project, now: now, pages: map[string]*markup.Page{}, marked: map[*markup.Page]map[string]bool{}}
+	s := &Site{Files: ws, project: project, now: now, pages: map[string]*markup.Page{},
+		marked: map[*markup.Page]map[string]bool{}}
 	return s, s.open()
 }
 
@@ -65,7 +66,8 @@ func (s *Site) configures(p string) bool {
 func (s *Site) open() error {
 	var files []string
 	for _, f := range s.Files.List() {
-		if rel, ok := site.Relative(s.Files.DocsDir, f); ok && (site.Concerns(rel) || site.IsPage(rel) && !workspace.Private(rel)) {
+		if rel, ok := site.Relative(s.Files.DocsDir, f); ok &&
+			(site.Concerns(rel) || site.IsPage(rel) && !workspace.Private(rel)) {
 			files = append(files, rel)
 		}
 	}
@@ -176,15 +178,16 @@ func (s *Site) prefixes() []string {
 	return out
 }
 
-// findRoot finds out, where no generator says it, which folder root-relative links start from, and what stands before: the
-// pair that most of them resolve with.
+// findRoot finds out, where no generator says it, which folder root-relative links start from, and what stands before:
+// the pair that most of them resolve with.
 func (s *Site) findRoot() error {
 	list, err := s.All()
 	if err != nil {
 		return err
 	}
 	roots := []string{s.Files.DocsDir}
-	for _, sub := range []string{"docs", "content", "content/docs", "content/en", "src", "src/content/docs", "src/pages", "pages"} {
+	for _, sub := range []string{"docs", "content", "content/docs", "content/en", "src", "src/content/docs", "src/pages",
+		"pages"} {
 		if d := path.Join(s.Files.DocsDir, sub); s.Files.IsDir(d) {
 			roots = append(roots, d)
 		}

@@ -55,7 +55,8 @@ func (g *Titles) Like(words string) (out []string) {
 	var list []scored
 	for _, p := range g.all {
 		has := map[string]bool{}
-		for _, w := range strings.FieldsFunc(strings.ToLower(p.Title()+" "+workspace.Stem(g.site.Show(p.Path))), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		for _, w := range strings.FieldsFunc(strings.ToLower(p.Title()+" "+workspace.Stem(g.site.Show(p.Path))),
+			func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 			has[w] = true
 		}
 		n := 0
@@ -77,13 +78,17 @@ func (g *Titles) Like(words string) (out []string) {
 	return out
 }
 
-// Mentioned gives a page whose title or name stands in a sentence: then the sentence may say where an instruction is meant.
+// Mentioned gives a page whose title or name stands in a sentence: then the sentence may say where an instruction is
+// meant.
 func (g *Titles) Mentioned(sentence string) string {
 	if !g.load() {
 		return ""
 	}
 	plain := func(s string) string {
-		return " " + strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), " ") + " "
+		return " " + strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+			return !unicode.IsLetter(r) &&
+				!unicode.IsDigit(r)
+		}), " ") + " "
 	}
 	text := plain(sentence)
 	for _, p := range g.all {

@@ -94,7 +94,8 @@ type deletionReader struct {
 func (r *deletionReader) asks(i int) bool {
 	low := r.toks[i].low
 	return deleteVerbs[low] || i > 0 &&
-		(low == "rid" && strings.HasPrefix(r.toks[i-1].low, "get") || low == "away" && strings.HasPrefix(r.toks[i-1].low, "throw"))
+		(low == "rid" && strings.HasPrefix(r.toks[i-1].low, "get") || low == "away" && strings.HasPrefix(r.toks[i-1].low,
+			"throw"))
 }
 
 // join notes what is merged or split, which may go.
@@ -187,8 +188,8 @@ func sentenceOf(toks []token, at int) []token {
 	return toks[at:]
 }
 
-// readObject reads what stands behind a word of deletion: names of pages, pages in words, or something else, which is no
-// deletion of a page and gives an empty object. It also gives what is not to be deleted.
+// readObject reads what stands behind a word of deletion: names of pages, pages in words, or something else, which is
+// no deletion of a page and gives an empty object. It also gives what is not to be deleted.
 func readObject(toks []token) (Object, []string) {
 	r := &objectReader{toks: toks}
 	for i := range toks {
@@ -249,7 +250,8 @@ func (r *objectReader) take(i int) objectStep {
 	case isName(t):
 		return r.name(t)
 	case t.kind == newline && next.is("•"): // a list of pages may follow
-	case t.is("•") && isName(next), t.is(","), t.is(":"), t.kind == word && joiners[t.low] && !verbs[next.low] && !deleteVerbs[next.low]:
+	case t.is("•") && isName(next), t.is(","), t.is(":"), t.kind == word && joiners[t.low] && !verbs[next.low] &&
+		!deleteVerbs[next.low]:
 		r.settle()
 		r.joined = true
 	case t.kind != word:

@@ -55,7 +55,8 @@ const (
 		/ [,] [with|and] [a|the] description [:] <d:lit> / [,] [and] described as <d:lit>
 		/ [,] [and] (in|under|to) [the] [navigation|nav|sidebar] [group|section] <g:lit> [group] [in the navigation]
 		/ [,] [and] add it to [the] [navigation|nav] [group] [under|in] [the] [group] <g:lit> [group]
-		/ [,] [and] [with] [the] (content|text|body) <t:text> / [,] [and] (containing|saying/that says/that contains) <t:text> }
+		/ [,] [and] [with] [the] (content|text|body) <t:text> / [,] [and] (containing|saying/that says/that contains)
+		<t:text> }
 		[[,] [with|and|containing] [the|this] [following] [content|text|body] : (<t:text>/<t:rest>) / ~ [the] [page] content|text|body : (<t:text>/<t:rest>)]`
 	unlink   = `[[,] (and/while/by) (unlink|unlinking (it/[all] [the] [inbound] links [to it]/[all] [the] pages that link to it) / (remove|removing|drop) [all] [the|its] [inbound] links [to it] / (replace|replacing) [the] links [to it] with [their] text) <unlink>]`
 	fmPages  = `([all|every|each] [of] [the] [page|pages|file|files] [in|under|of|within] <in:places>)`
@@ -94,8 +95,8 @@ func (m *Memory) pageOf(c captures, name string) (string, error) {
 	return m.page, nil
 }
 
-// at is where an operation on one place works: the page that it names, else the one that was named last. It has no use for
-// words that say how to compare.
+// at is where an operation on one place works: the page that it names, else the one that was named last. It has no use
+// for words that say how to compare.
 func (m *Memory) at(c captures) (edit.Located, error) {
 	s := readScope(c, m)
 	if s.Manner != (edit.Manner{}) {
@@ -111,14 +112,16 @@ func (m *Memory) at(c captures) (edit.Located, error) {
 }
 
 func init() {
-	form(`replace|substitute|swap|exchange `+many+` `+noun+` <a:val> (with|by|→) `+noun+` <b:lit> <:scope>`, buildReplace)
+	form(`replace|substitute|swap|exchange `+many+` `+noun+` <a:val> (with|by|→) `+noun+` <b:lit> <:scope>`,
+		buildReplace)
 	form(`replace|substitute|swap|exchange <a:lit> (with|by) <b:lit> (, / and / , and) <a:lit> (with|by) <b:lit> { (, / and / , and) <a:lit> (with|by) <b:lit> } <:scope>`, buildReplaceEach)
 	form(`change|update|replace|point|set [all|every|any] [the] (link|links) to <a:val> (to|with|by|into) <b:val> <:scope>`, buildPointLinks)
 	form(`change|update|set [the] (url|target|address|destination) of [the] link <a:lit> [(in|on) [the] [page|file] <page:page>] (to|into) <b:val> <:scope>`, buildPointLink)
 	form(`point [the] link <a:lit> [(in|on) [the] [page|file] <page:page>] (to|at) <b:val> <:scope>`, buildPointLink)
 	form(`find `+many+` `+noun+` <a:lit> and replace (it/them) (with|by) `+noun+` <b:lit> <:scope>`, buildReplace)
 	form(`replace|substitute|swap|exchange `+many+` `+noun+` <a:bare> (with|by) `+noun+` <b:bare> <:scope>`, buildReplace)
-	form(`change|convert|update|turn|correct|spell `+many+` `+noun+` <a:lit> (to|into|with) `+noun+` <b:lit> <:scope>`, buildReplace)
+	form(`change|convert|update|turn|correct|spell `+many+` `+noun+` <a:lit> (to|into|with) `+noun+` <b:lit> <:scope>`,
+		buildReplace)
 	form(`use <b:lit> instead of <a:lit> <:scope>`, buildReplace)
 	form(`(remove|delete|drop|strip) `+many+` `+noun+` <a:lit> <:scope>`, buildRemoveText)
 	form(`rename `+many+` `+termNoun+` <a:bare> (to|into|as) `+termNoun+` <b:lit> <:scope>`, buildRename)
@@ -128,8 +131,10 @@ func init() {
 
 	form(`insert|add|put|place|write `+textNoun+` <t:text> [directly|right|immediately] `+beforeAfter+` [the] [heading|title] <h:lit> [heading] [`+ofPage+`]`, buildInsert)
 	form(`insert|add|put|place|write `+textNoun+` <t:text> `+beforeAfter+` [the] (section <h:lit> / <h:lit> section) <wholesection> [`+ofPage+`]`, buildInsert)
-	form(`(insert|add) `+beforeAfter+` [the] [heading] <h:lit> [heading] `+ofPage+` `+textNoun+` [:] (<t:text>/<t:rest>)`, buildInsert)
-	form(`(insert|add) `+textNoun+` `+beforeAfter+` [the] [heading] <h:lit> [heading] `+ofPage+` : (<t:text>/<t:rest>)`, buildInsert)
+	form(`(insert|add) `+beforeAfter+` [the] [heading] <h:lit> [heading] `+ofPage+` `+textNoun+` [:] (<t:text>/<t:rest>)`,
+		buildInsert)
+	form(`(insert|add) `+textNoun+` `+beforeAfter+` [the] [heading] <h:lit> [heading] `+ofPage+` : (<t:text>/<t:rest>)`,
+		buildInsert)
 
 	form(`insert|add|create|write|append|make [a|the] [new] section [titled|called|named] [with] [the] [heading|title] <title:lit> {
 		[with|and] [the] (content|text|body) [:] <t:text> / (saying/containing/that says) [:] <t:text>
@@ -145,7 +150,8 @@ func init() {
 	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+` [of] [the] [page|file] <page:page> [[,] [in|under|to|at|within] (`+sectionOf+`)]`, buildAppend)
 	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+` [of] (`+sectionOf+`) [,] (in|of|on|to|from) [the] [page|file] <page:page>`, buildAppend)
 	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+` [of] (`+sectionOf+`)`, buildAppend)
-	form(`prepend `+textNoun+` <t:text> (to|on|in) [the] [start|beginning|top] [of] [the] [page|file] <page:page> <top>`, buildAppend)
+	form(`prepend `+textNoun+` <t:text> (to|on|in) [the] [start|beginning|top] [of] [the] [page|file] <page:page> <top>`,
+		buildAppend)
 	form(`prepend `+textNoun+` <t:text> (to|on|in) [the] [start|beginning|top] [of] (`+sectionOf+`) [,] (in|of|on|to) [the] [page|file] <page:page> <top>`, buildAppend)
 	form(`append|add|insert|put `+textNoun+` (to|in) [the] [end] [of] [the] [page|file] <page:page> [[,] (in|under|to|below) (`+sectionOf+` / <h:lit>)] : (<t:text>/<t:rest>)`, buildAppend)
 	form(`append|add (to|at) [the] [end] [of] [the] [page|file] <page:page> [the] [following] [text] : (<t:text>/<t:rest>)`, buildAppend)
@@ -154,7 +160,8 @@ func init() {
 	form(`delete|remove|drop [the] (heading <h:lit> / <h:lit> heading) <:scope>`, buildDeleteHeading)
 	form(`delete|remove|drop [the] (paragraph <paragraph>/line <line>/row <row>/table row <row>/list item <item>/item <item>/bullet [point] <item>) (containing/with/that contains/that says/which contains/including/saying) [the] [text|phrase|word|words] <x:lit> <:scope>`, buildDeleteText)
 
-	form(`create|add|make|write|start [a|the|another] [new] (page|file|guide|document) [at|as|in] <path:path> `+pageWords, buildCreate)
+	form(`create|add|make|write|start [a|the|another] [new] (page|file|guide|document) [at|as|in] <path:path> `+pageWords,
+		buildCreate)
 	form(`create|add|make|write|start [a|the|another] [new] (page|file|guide|document) (titled|called|named) <title:lit> (at|in|as|under) <path:path> `+pageWords, buildCreate)
 	form(`create <path:path> `+pageWords, buildCreate)
 
@@ -171,7 +178,8 @@ func init() {
 		return buildDeletePage(c.with(capture{name: "page"}), m)
 	})
 
-	form(`fix|repair|correct|resolve [all] [of] [the|any] [broken|dead|invalid] [internal|relative] links <:scope>`, buildFixLinks)
+	form(`fix|repair|correct|resolve [all] [of] [the|any] [broken|dead|invalid] [internal|relative] links <:scope>`,
+		buildFixLinks)
 	form(`fix|repair|correct [all] [of] [the|any] broken [internal] links and [the|all] (typos/spelling/misspellings) <:scope>`, buildFixLinksAndTypos)
 	form(`fix|correct [all] [of] [the|any] (typos/typo/spelling/misspellings/spelling mistakes/spelling errors/misspelled words/common misspellings) <:scope>`, buildFixTypos)
 
@@ -194,12 +202,15 @@ func init() {
 	})
 	form(`remove|delete|drop|unset|clear [the] [front] [matter|frontmatter] [key|field] <key:key> [key|field] (from|in|of) [the] [front] [matter|frontmatter] [of|in] `+fmPages, buildRemoveFront)
 
-	form(`add|put|list|include [the] [page] <page:page> (to|in|into) [the] [site] (navigation|nav|sidebar|menu) `+navPlace, buildNavEntry)
+	form(`add|put|list|include [the] [page] <page:page> (to|in|into) [the] [site] (navigation|nav|sidebar|menu) `+navPlace,
+		buildNavEntry)
 	form(`add|put|list|move [the] [page] <page:path> (to|in|into|under) [the] (group <g:lit> / <g:lit> group) [(in|of) [the] (navigation|nav|sidebar)] `+navPlace, buildNavEntry)
 	form(`remove|drop|delete|hide [the] [page] <page:page> from [the] (navigation|nav|sidebar|menu) <gone>`, buildNavEntry)
 
-	form(`change|rename|replace|update|edit [the] [section] (heading|title) <a:lit> (to|with|as|into|by) <b:lit> <:scope>`, buildHeading)
-	form(`change|rename|replace|update|edit [the] <a:lit> (heading/section heading) (to|with|as|into|by) <b:lit> <:scope>`, buildHeading)
+	form(`change|rename|replace|update|edit [the] [section] (heading|title) <a:lit> (to|with|as|into|by) <b:lit> <:scope>`,
+		buildHeading)
+	form(`change|rename|replace|update|edit [the] <a:lit> (heading/section heading) (to|with|as|into|by) <b:lit> <:scope>`,
+		buildHeading)
 	form(`rename [the] section <a:lit> (to|as|into) <b:lit> <:scope>`, buildHeading)
 	form(`change|rename|update [the] heading <a:lit> `+ofPage+` (to|into|as) <b:lit>`, buildHeading)
 
@@ -255,7 +266,8 @@ func buildPointLink(c captures, m *Memory) (edit.Operation, error) {
 
 func buildRemoveText(c captures, m *Memory) (edit.Operation, error) {
 	op, err := buildReplace(c, m)
-	if op, ok := op.(*edit.Replace); err == nil && ok && len(op.Scope.In)+len(op.Scope.Parts) == 0 && !op.Scope.All && m.lead == nil {
+	if op, ok := op.(*edit.Replace); err == nil && ok && len(op.Scope.In)+len(op.Scope.Parts) == 0 && !op.Scope.All &&
+		m.lead == nil {
 		return nil, fmt.Errorf("it does not say from where: name the page, or say “everywhere”")
 	}
 	return op, err
@@ -285,12 +297,14 @@ func buildRenameIt(c captures, m *Memory) (edit.Operation, error) {
 
 func buildInsert(c captures, m *Memory) (edit.Operation, error) {
 	at, err := m.at(c)
-	return &edit.Insert{Text: c.text("t"), Heading: c.text("h"), Before: c.has("before"), Section: c.has("wholesection"), Located: at}, err
+	return &edit.Insert{Text: c.text("t"), Heading: c.text("h"), Before: c.has("before"), Section: c.has("wholesection"),
+		Located: at}, err
 }
 
 func buildSection(c captures, m *Memory) (edit.Operation, error) {
 	at, err := m.at(c)
-	return &edit.AddSection{Title: c.text("title"), Text: c.text("t"), Near: c.text("h"), Before: c.has("before"), Located: at}, err
+	return &edit.AddSection{Title: c.text("title"), Text: c.text("t"), Near: c.text("h"), Before: c.has("before"),
+		Located: at}, err
 }
 
 func buildAppend(c captures, m *Memory) (edit.Operation, error) {
@@ -323,7 +337,8 @@ func buildDeleteText(c captures, m *Memory) (edit.Operation, error) {
 }
 
 func buildCreate(c captures, m *Memory) (edit.Operation, error) {
-	op := &edit.Create{Page: c.text("path"), Title: c.text("title"), Description: c.text("d"), Group: c.text("g"), Content: c.text("t")}
+	op := &edit.Create{Page: c.text("path"), Title: c.text("title"), Description: c.text("d"), Group: c.text("g"),
+		Content: c.text("t")}
 	m.page = op.Page
 	return op, nil
 }
@@ -386,7 +401,8 @@ func buildNavEntry(c captures, m *Memory) (edit.Operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &edit.NavEntry{Page: page, Group: c.text("g"), After: c.text("after"), Before: c.text("before"), Top: c.has("top"), Remove: c.has("gone")}, nil
+	return &edit.NavEntry{Page: page, Group: c.text("g"), After: c.text("after"), Before: c.text("before"),
+		Top: c.has("top"), Remove: c.has("gone")}, nil
 }
 
 func buildHeading(c captures, m *Memory) (edit.Operation, error) {
@@ -395,7 +411,8 @@ func buildHeading(c captures, m *Memory) (edit.Operation, error) {
 }
 
 func buildListMarkers(c captures, m *Memory) (edit.Operation, error) {
-	marks := map[string]byte{"*": '*', "asterisks": '*', "asterisk": '*', "stars": '*', "-": '-', "dashes": '-', "dash": '-', "hyphens": '-', "hyphen": '-', "+": '+', "plus": '+', "pluses": '+'}
+	marks := map[string]byte{"*": '*', "asterisks": '*', "asterisk": '*', "stars": '*', "-": '-', "dashes": '-',
+		"dash": '-', "hyphens": '-', "hyphen": '-', "+": '+', "plus": '+', "pluses": '+'}
 	mk, ok := marks[strings.ToLower(c.text("m"))]
 	if !ok {
 		return nil, fmt.Errorf("%q is no list marker: *, - and + are", say.OneLine(c.text("m"), 20))

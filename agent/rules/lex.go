@@ -33,7 +33,8 @@ func (t token) ends() bool {
 	return t.kind == newline || t.kind == mark && strings.Contains(".;!?•", t.text)
 }
 
-var closers = map[rune]rune{'"': '"', '\'': '\'', '“': '”', '‘': '’', '„': '“', '«': '»', '`': '`', '”': '”'}
+var closers = map[rune]rune{'"': '"', '\'': '\'', '“': '”', '‘': '’', '„': '“', '«': '»', '`': '`',
+	'”': '”'}
 
 // lex cuts an instruction into words, quoted literals, fenced blocks and marks.
 func lex(s string) []token {
@@ -92,7 +93,8 @@ func (l *lexer) token(i int) int {
 		l.prev = ' '
 		return i + 1
 	}
-	if strings.ContainsRune(",;!?", r) || r == ':' && (i+1 == len(l.s) || unicode.IsSpace(rune(l.s[i+1]))) || r == '.' && l.sentences.at(i+1) {
+	if strings.ContainsRune(",;!?", r) || r == ':' && (i+1 == len(l.s) || unicode.IsSpace(rune(l.s[i+1]))) ||
+		r == '.' && l.sentences.at(i+1) {
 		return l.add(token{kind: mark, text: string(r), start: i, end: i + n}, ' ')
 	}
 	e := l.wordEnd(i)
@@ -105,7 +107,8 @@ func (l *lexer) wordEnd(i int) int {
 	j := i
 	for j < len(l.s) {
 		r, n := utf8.DecodeRuneInString(l.s[j:])
-		if unicode.IsSpace(r) || j > i && (strings.ContainsRune(",;!?()\"“”", r) || (r == '.' || r == ':') && l.sentences.at(j+n)) {
+		if unicode.IsSpace(r) || j > i && (strings.ContainsRune(",;!?()\"“”", r) ||
+			(r == '.' || r == ':') && l.sentences.at(j+n)) {
 			break
 		}
 		j += n
@@ -132,12 +135,13 @@ func (e *sentenceEnds) at(i int) bool {
 	}
 	e.steps += 1 + j - i
 	e.from, e.known = i, j
-	e.is = j == len(e.s) || strings.IndexByte(" \t\n\r", e.s[j]) >= 0 || strings.HasPrefix(e.s[j:], "”") || strings.HasPrefix(e.s[j:], "’")
+	e.is = j == len(e.s) || strings.IndexByte(" \t\n\r", e.s[j]) >= 0 || strings.HasPrefix(e.s[j:], "”") ||
+		strings.HasPrefix(e.s[j:], "’")
 	return e.is
 }
 
-// quoted reads up to the closing quote; a backslash escapes it. A literal may run over several lines, unless its quote is
-// a single one, which is often an apostrophe.
+// quoted reads up to the closing quote; a backslash escapes it. A literal may run over several lines, unless its quote
+// is a single one, which is often an apostrophe.
 func quoted(s string, i int, opener, closer rune, open map[string]bool) (end int, text string, ok bool) {
 	if opener == '`' {
 		n := 1

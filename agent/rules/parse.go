@@ -72,7 +72,8 @@ func Parse(prompt string, m *Memory) ([]edit.Operation, error) {
 	pos := p.skip(0)
 	for pos < len(p.toks) {
 		if len(ops) == maxOperations {
-			return nil, &Misunderstanding{Part: p.sentence(pos), Why: fmt.Sprintf("more than %d operations in one instruction", maxOperations)}
+			return nil, &Misunderstanding{Part: p.sentence(pos), Why: fmt.Sprintf("more than %d operations in one instruction",
+				maxOperations)}
 		}
 		begin := pos
 		if to, until, ok := p.lead(pos, m); ok {
@@ -92,7 +93,8 @@ func Parse(prompt string, m *Memory) ([]edit.Operation, error) {
 			var mis *Misunderstanding
 			if op, to, mis = p.byTitle(pos, m); op == nil {
 				if mis == nil {
-					mis = &Misunderstanding{Part: p.sentence(begin), Why: why, Nearest: p.nearest(begin, p.sentenceEnd(pos), "PAGE"), Detail: p.formed}
+					mis = &Misunderstanding{Part: p.sentence(begin), Why: why, Nearest: p.nearest(begin, p.sentenceEnd(pos), "PAGE"),
+						Detail: p.formed}
 				}
 				mis.Others = len(ops) > 0
 				return nil, mis
@@ -155,7 +157,8 @@ func (p *parser) operation(pos int, m *Memory) (edit.Operation, int, string) {
 	}
 	for _, x := range best.c {
 		if at, found := p.instructionIn(x.rest); found {
-			return nil, 0, "where its content ends is not certain, as " + say.Quote(p.sentence(at)) + " in it reads as an instruction: put the content in quotes or in a fenced block"
+			return nil, 0, "where its content ends is not certain, as " + say.Quote(p.sentence(at)) +
+				" in it reads as an instruction: put the content in quotes or in a fenced block"
 		}
 	}
 	saved := *m
@@ -174,7 +177,8 @@ func (p *parser) instructionIn(rest int) (pos int, found bool) {
 		return 0, false
 	}
 	for pos = rest + 1; pos < len(p.toks) && p.within(); pos++ {
-		if before := p.toks[pos-1]; before.low != "then" && !p.ended(pos-1, pos) || before.kind == word && before.low != "then" {
+		if before := p.toks[pos-1]; before.low != "then" && !p.ended(pos-1, pos) ||
+			before.kind == word && before.low != "then" {
 			continue
 		}
 		at := p.skip(pos)
@@ -205,17 +209,24 @@ func (p *parser) ends(pos int) bool {
 	case newline:
 		return true
 	case word:
-		return slices.Contains([]string{"and", "then", "also", "please", "thanks", "thank", "finally", "next", "but", "&", "because", "since", "—", "–"}, t.low)
+		return slices.Contains([]string{"and", "then", "also", "please", "thanks", "thank", "finally", "next", "but", "&",
+			"because", "since", "—", "–"}, t.low)
 	}
 	return false
 }
 
 var fillers = [][]string{
-	{"please"}, {"kindly"}, {"could", "you"}, {"can", "you"}, {"would", "you"}, {"will", "you"}, {"i", "want", "you", "to"}, {"i", "would", "like", "you", "to"},
-	{"i'd", "like", "you", "to"}, {"i", "need", "you", "to"}, {"you", "should"}, {"we", "should"}, {"let's"}, {"let", "us"}, {"then"}, {"and"}, {"also"}, {"next"}, {"finally"},
-	{"first"}, {"second"}, {"third"}, {"after", "that"}, {"afterwards"}, {"now"}, {"just"}, {"docent"}, {"do", "the", "following"},
-	{"make", "the", "following", "changes"}, {"make", "these", "changes"}, {"apply", "the", "following", "changes"}, {"do", "this"}, {"for", "me"}, {"ok"}, {"okay"}, {"but"}, {"&"}, {"afterward"}, {"lastly"},
-	{"do", "these", "things"}, {"in", "addition"}, {"search", "and"}, {"find", "and"}, {"in", "the", "docs"}, {"in", "our", "docs"}, {"throughout", "the", "docs"}, {"in", "the", "documentation"}, {"additionally"}, {"—"}, {"–"}, {"could", "someone"}, {"can", "someone"},
+	{"please"}, {"kindly"}, {"could", "you"}, {"can", "you"}, {"would", "you"}, {"will", "you"},
+	{"i", "want", "you", "to"}, {"i", "would", "like", "you", "to"},
+	{"i'd", "like", "you", "to"}, {"i", "need", "you", "to"}, {"you", "should"}, {"we", "should"}, {"let's"},
+	{"let", "us"}, {"then"}, {"and"}, {"also"}, {"next"}, {"finally"},
+	{"first"}, {"second"}, {"third"}, {"after", "that"}, {"afterwards"}, {"now"}, {"just"}, {"docent"},
+	{"do", "the", "following"},
+	{"make", "the", "following", "changes"}, {"make", "these", "changes"}, {"apply", "the", "following", "changes"},
+	{"do", "this"}, {"for", "me"}, {"ok"}, {"okay"}, {"but"}, {"&"}, {"afterward"}, {"lastly"},
+	{"do", "these", "things"}, {"in", "addition"}, {"search", "and"}, {"find", "and"}, {"in", "the", "docs"},
+	{"in", "our", "docs"}, {"throughout", "the", "docs"}, {"in", "the", "documentation"}, {"additionally"}, {"—"},
+	{"–"}, {"could", "someone"}, {"can", "someone"},
 }
 
 // skip passes over what stands between operations: marks, line ends and words of courtesy.
@@ -247,8 +258,9 @@ next:
 	return pos
 }
 
-// lead reads “In guides/a.md, …” and “In the headings: …”, which is where the instructions of its sentence work. With a
-// colon at the end of its line it is for the lines below. What it says is in m.lead; until is the token where that ends.
+// lead reads “In guides/a.md, …” and “In the headings: …”, which is where the instructions of its sentence
+// work. With a colon at the end of its line it is for the lines below. What it says is in m.lead; until is the token
+// where that ends.
 func (p *parser) lead(pos int, m *Memory) (to, until int, ok bool) {
 	var best captures
 	last := 0
@@ -269,7 +281,8 @@ func (p *parser) lead(pos int, m *Memory) (to, until int, ok bool) {
 	s.Only = false
 	m.lead = &s
 	m.page = ""
-	if len(s.In) == 1 && len(s.In[0]) == 1 && s.In[0][0].Kind != edit.FolderPlace && !strings.HasSuffix(s.In[0][0].Name, "/") && !strings.ContainsAny(s.In[0][0].Name, "*?[{") {
+	if len(s.In) == 1 && len(s.In[0]) == 1 && s.In[0][0].Kind != edit.FolderPlace &&
+		!strings.HasSuffix(s.In[0][0].Name, "/") && !strings.ContainsAny(s.In[0][0].Name, "*?[{") {
 		m.page = s.In[0][0].Name
 	}
 	to = p.skip(last)
@@ -286,7 +299,7 @@ func (p *parser) lead(pos int, m *Memory) (to, until int, ok bool) {
 
 // colon tells whether a colon stands right before or behind the border of two tokens.
 func (p *parser) colon(at int) bool {
-	return p.toks[at-1].kind == mark && p.toks[at-1].text == ":" || at < len(p.toks) && p.toks[at].kind == mark && p.toks[at].text == ":"
+	return p.toks[at-1].is(":") || at < len(p.toks) && p.toks[at].is(":")
 }
 
 // ended tells whether a sentence, a line or an item of a list ends between two tokens.
@@ -318,7 +331,8 @@ func (l *leading) settle(op edit.Operation, lead *edit.Scope) string {
 	s := op.Where()
 	switch {
 	case s == nil && first:
-		return fmt.Sprintf("“%s” is not limited to places: write the page with its folder in the instruction itself", say.LowerFirst(op.Todo()))
+		return fmt.Sprintf("“%s” is not limited to places: write the page with its folder in the instruction itself",
+			say.LowerFirst(op.Todo()))
 	case s == nil:
 		return ""
 	case lead != nil:
@@ -336,7 +350,8 @@ func (l *leading) settle(op edit.Operation, lead *edit.Scope) string {
 	return ""
 }
 
-// oneOfAll refuses a sentence in which one instruction says where it works and another does not: it may be meant for both.
+// oneOfAll refuses a sentence in which one instruction says where it works and another does not: it may be meant for
+// both.
 func oneOfAll(sentence []edit.Operation, op edit.Operation) string {
 	s := op.Where()
 	for _, other := range sentence {
@@ -345,7 +360,8 @@ func oneOfAll(sentence []edit.Operation, op edit.Operation) string {
 			if o.Placed() {
 				placed = o
 			}
-			return fmt.Sprintf("one part of it says where, and another does not: say %s or “everywhere” in each", say.Quote(placed.String()))
+			return fmt.Sprintf("one part of it says where, and another does not: say %s or “everywhere” in each",
+				say.Quote(placed.String()))
 		}
 	}
 	return ""

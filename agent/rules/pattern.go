@@ -75,7 +75,7 @@ type (
 
 func (n gapNode) match(p *parser, pos int, c captures, next func(int, captures) bool) bool {
 	from := pos
-	for pos < len(p.toks) && (p.toks[pos].kind == newline || p.toks[pos].kind == mark && (p.toks[pos].text == "." || p.toks[pos].text == ",")) {
+	for pos < len(p.toks) && (p.toks[pos].kind == newline || p.toks[pos].is(".") || p.toks[pos].is(",")) {
 		pos++
 	}
 	return pos > from && next(pos, c)
@@ -158,7 +158,8 @@ func (n capNode) match(p *parser, pos int, c captures, next func(int, captures) 
 		})
 	case "page":
 		this := t.low == "that" || t.low == "this" || t.low == "the"
-		if this && pos+1 < len(p.toks) && p.toks[pos+1].low == "page" && next(pos+2, c.with(capture{name: n.name, token: t})) {
+		if this && pos+1 < len(p.toks) && p.toks[pos+1].low == "page" &&
+			next(pos+2, c.with(capture{name: n.name, token: t})) {
 			return true
 		}
 	}
@@ -208,7 +209,8 @@ func (t token) isContent() bool {
 	return t.kind == literalText
 }
 
-var placeNouns = map[string]edit.PlaceKind{"page": edit.PagePlace, "file": edit.PagePlace, "folder": edit.FolderPlace, "directory": edit.FolderPlace}
+var placeNouns = map[string]edit.PlaceKind{"page": edit.PagePlace, "file": edit.PagePlace, "folder": edit.FolderPlace,
+	"directory": edit.FolderPlace}
 
 // places reads a list of pages and folders: a.md, the folder b and c/*.md. The longest comes first.
 func (p *parser) places(pos int, list []edit.Place, paths bool, next func(int, []edit.Place) bool) bool {
@@ -233,7 +235,8 @@ func (p *parser) places(pos int, list []edit.Place, paths bool, next func(int, [
 		if named && !noun {
 			to, kind = to+1, after
 		}
-		if (len(list) == 0 && !paths || workspace.PathLike(t.text) || noun || named) && p.morePlaces(to, append(slices.Clip(list), edit.Place{Name: t.text, Kind: kind}), next) {
+		if (len(list) == 0 && !paths || workspace.PathLike(t.text) || noun || named) &&
+			p.morePlaces(to, append(slices.Clip(list), edit.Place{Name: t.text, Kind: kind}), next) {
 			return true
 		}
 	}
@@ -259,13 +262,14 @@ func isPlace(t token, noun bool) bool {
 	if t.kind != word && t.kind != literalText {
 		return false
 	}
-	return workspace.PathLike(t.text) || noun && t.kind == literalText || !reserved[t.low] && !notPlaces[t.low] && !strings.Contains(t.text, "\n")
+	return workspace.PathLike(t.text) || noun && t.kind == literalText ||
+		!reserved[t.low] && !notPlaces[t.low] && !strings.Contains(t.text, "\n")
 }
 
 // morePlaces goes on with a list of places, or ends it.
 func (p *parser) morePlaces(at int, list []edit.Place, next func(int, []edit.Place) bool) bool {
 	q := at
-	for q < len(p.toks) && (p.toks[q].kind == mark && p.toks[q].text == "," || p.toks[q].low == "and" || p.toks[q].low == "or") {
+	for q < len(p.toks) && (p.toks[q].is(",") || p.toks[q].low == "and" || p.toks[q].low == "or") {
 		q++
 	}
 	return q > at && p.places(q, list, false, next) || next(at, list)
@@ -278,8 +282,10 @@ var keyWord = regexp.MustCompile(`^[A-Za-z_][\w.-]*$`)
 
 // Words that are part of the grammar and so cannot stand for a page or a value without quotes.
 var reserved = wordSet(`the a an it its this that these those them all any every each everywhere there here and or but then also too with by to into in on at of for from
-	as under after before above below page pages file files section sections heading headings title titled called named link links code word words term terms text
-	paragraph line sentence content group navigation nav sidebar docs documentation site folder directory only whole please same top bottom end start beginning
+	as under after before above below page pages file files section sections heading headings title titled called named
+	link links code word words term terms text
+	paragraph line sentence content group navigation nav sidebar docs documentation site folder directory only whole
+	please same top bottom end start beginning
 	front matter frontmatter broken list lists fence fences block blocks language occurrences mentions following new not everything`)
 
 // Words that name no key of a front matter.
@@ -378,9 +384,11 @@ func init() {
 		only  = `[,] [[but] only|just <only>] `
 		parts = `(headings|headers <part-headings> / heading <one> <part-headings> / titles|title <part-titles> / descriptions|description <part-descriptions>
 			/ front matter|frontmatter <part-front-matter> / frontmatter <part-front-matter>
-			/ (link texts|text/texts of [the] links/link titles) <part-link-texts> / (link targets|target|destinations|destination|urls|addresses/targets of [the] links/urls|addresses) <part-link-targets>
+			/ (link texts|text/texts of [the] links/link titles) <part-link-texts> / (link
+				targets|target|destinations|destination|urls|addresses/targets of [the] links/urls|addresses) <part-link-targets>
 			/ links|hyperlinks <part-links> / link|hyperlink <one> <part-links>
-			/ code (blocks|fences|samples|examples|snippets) <part-code-blocks> / code (block|fence|sample|example|snippet) <one> <part-code-blocks>
+			/ code (blocks|fences|samples|examples|snippets) <part-code-blocks> / code (block|fence|sample|example|snippet)
+				<one> <part-code-blocks>
 			/ inline code [spans] <part-inline-code> / code spans <part-inline-code> / code <part-code>
 			/ tables <part-tables> / table <one> <part-tables> / lists|bullets <part-lists> / list items|bullets <part-lists> / list <one> <part-lists>)`
 	)
@@ -391,12 +399,16 @@ func init() {
 		/ [,|and|but] also [in|within|inside] [the] (links/urls/link targets) [too] <links>
 		/ [,] [and] including [in] [the] (links/urls/link targets) <links>
 		/ [,|and] in [the] (links/urls/link targets) (too/as well) <links>
-		/ [,] [and] (including/also in/also) [the|all] <also> (headings <part-headings> [and titles <part-titles>]/titles <part-titles> [and headings <part-headings>]/prose|text <part-text>)
-		/ [,] (case-insensitive/case-insensitively/ignoring case/ignore case/regardless of case/case insensitive/case insensitively/in any case) <nocase>
-		/ [,] (case-sensitive/case-sensitively/matching case/match case/case sensitive/case sensitively/in exactly this case/with exact case/exact case) <case>
+		/ [,] [and] (including/also in/also) [the|all] <also> (headings <part-headings> [and titles <part-titles>]/titles
+			<part-titles> [and headings <part-headings>]/prose|text <part-text>)
+		/ [,] (case-insensitive/case-insensitively/ignoring case/ignore case/regardless of case/case insensitive/case
+			insensitively/in any case) <nocase>
+		/ [,] (case-sensitive/case-sensitively/matching case/match case/case sensitive/case sensitively/in exactly this
+			case/with exact case/exact case) <case>
 		/ [,] [only|as|matching] [a] (whole-word/whole-words/whole word/whole words) [only] <words>
 		/ [,] (also within words/also inside words/including [parts] [of] [longer] words/partial words) <within>
-		/ [,] [and] in [the|all] <also> (headings <part-headings> / titles <part-titles> / tables <part-tables> / lists <part-lists>) (too/as well)
+		/ [,] [and] in [the|all] <also> (headings <part-headings> / titles <part-titles> / tables <part-tables> / lists
+			<part-lists>) (too/as well)
 		/ ` + only + ` everywhere|anywhere <all> [but [in|for|on] [the] <except:places>]
 		/ ` + only + in + ` [all|every|each] [of] [the] [whole|entire|our|your|my] (docs|documentation|site|everything|content) <all>
 		/ ` + only + in + ` (all|every|each) [of] [the|our|your|my] (pages|page|files|file) <all> [but [in|for|on] [the] <except:places>]
@@ -409,7 +421,8 @@ func init() {
 		/ ` + only + ` (from|for|to|of|over) [only] <in:paths>
 		/ ` + only + in + ` [only] [the] (section|chapter <section:lit> / <section:lit> section|chapter)
 		/ ` + only + ` under|beneath|below [the] (heading|title|section <below:lit> / <below:lit> heading|title|section)
-		/ [,|but] (except/excluding/but not/not/other than/apart from) [in|for|on] [the] [page|pages|file|files] <except:places>
+		/ [,|but] (except/excluding/but not/not/other than/apart from) [in|for|on] [the] [page|pages|file|files]
+			<except:places>
 		/ too/as well
 	}`)
 	leadNode = compile(`[only|just] (<:scope> / [the] [page|file] <page:path> :)`)

@@ -12,18 +12,21 @@ import (
 	"docent/agent/workspace"
 )
 
-// This file is about what stands in a prompt beside its instructions (greetings, lead-ins, a sentence of context, thanks), and about
-// what is said where an instruction is not understood.
+// This file is about what stands in a prompt beside its instructions (greetings, lead-ins, a sentence of context,
+// thanks), and about what is said where an instruction is not understood.
 
 var (
 	greetings = wordSet(`hi hello hey dear greetings`)
 	// A lead-in holds these words and no others: "Three things please:", "Here are my changes:".
 	leadWords = wordSet(`a an the my our some few couple of one two three four five six seven eight nine ten several small quick minor following next these this
-		things thing changes change edits edit tasks task items item fixes fix updates update requests request points point todos todo to-do list
+		things thing changes change edits edit tasks task items item fixes fix updates update requests request points point
+		todos todo to-do list
 		please here here's heres are is what i i'd we we'd need want would like have got do make apply also and for you today now asks ask to be done as follows below just`)
 	thankWords = wordSet(`thanks thank thx ty cheers`)
 	closings   = wordSet(`best kind warm regards sincerely yours wishes`)
-	farewells  = [][]string{{"that's", "all"}, {"that", "is", "all"}, {"that's", "it"}, {"that", "is", "it"}, {"that's", "everything"}, {"nothing", "else"}, {"good", "morning"}, {"good", "afternoon"}, {"good", "evening"}, {"good", "day"}, {"no", "rush"}, {"no", "hurry"}, {"let", "me", "know"}}
+	farewells  = [][]string{{"that's", "all"}, {"that", "is", "all"}, {"that's", "it"}, {"that", "is", "it"},
+		{"that's", "everything"}, {"nothing", "else"}, {"good", "morning"}, {"good", "afternoon"}, {"good", "evening"},
+		{"good", "day"}, {"no", "rush"}, {"no", "hurry"}, {"let", "me", "know"}}
 	statements = wordSet(`we we've we're our i i've i'm my it it's its they they've their he she there there's this that these those the a an as since because fyi background context some all today yesterday recently currently now last`)
 	subjects   = wordSet(`we we've we're i i've i'm it it's they they've he she there there's that's`)
 	pastWords  = wordSet(`became got went began made came took left bought sold built wrote grew won lost said told found met sent kept`)
@@ -31,14 +34,18 @@ var (
 	wishWords  = wordSet(`should must need needs ought shall want wants would wish wishes better supposed please require requires required expect hope`)
 	limitWords = wordSet(`not only except unless never without no none neither nor but nothing nowhere apart besides excluding unchanged untouched instead`)
 	placeWords = wordSet(`page pages file files folder folders directory directories section sections heading headings title titles paragraph paragraphs line lines sentence sentences link links url urls code codeblock codeblocks
-		table tables list lists image images figure figures guide guides tutorial tutorials chapter chapters article articles quickstart readme index faq sidebar navigation nav menu frontmatter matter
+		table tables list lists image images figure figures guide guides tutorial tutorials chapter chapters article
+		articles quickstart readme index faq sidebar navigation nav menu frontmatter matter
 		snippet snippets example examples sample samples block blocks fence fences intro introduction overview reference changelog footer header navbar tab tabs description keyword keywords`)
 	nounMarkers = wordSet(`a an the our my your this that its their his her new old current next last previous latest big small major minor recent upcoming first second own of`)
 	// Words that ask for work on a text, in the form of an order. What may also be a noun is one behind an article.
 	orders = wordSet(`rewrite reword rephrase translate improve clean tidy shorten simplify expand extend split merge combine reorder sort group align format restructure reorganise reorganize document describe explain
-		mention note link unlink capitalise capitalize lowercase uppercase bold highlight emphasise emphasize indent wrap erase purge prune get keep leave skip ignore avoid exclude include preserve spare touch limit restrict
-		stop start print show hide redirect copy duplicate import export publish release deploy run execute commit push open close check verify review look see ensure do let try go work stay remain apply adjust adapt
-		modify alter amend revise polish enhance refactor proofread spellcheck bump enable disable switch shift bring take give say tell call name title refer reference cite quote generate produce draft compose complete
+		mention note link unlink capitalise capitalize lowercase uppercase bold highlight emphasise emphasize indent wrap
+		erase purge prune get keep leave skip ignore avoid exclude include preserve spare touch limit restrict
+		stop start print show hide redirect copy duplicate import export publish release deploy run execute commit push
+		open close check verify review look see ensure do let try go work stay remain apply adjust adapt
+		modify alter amend revise polish enhance refactor proofread spellcheck bump enable disable switch shift bring take
+		give say tell call name title refer reference cite quote generate produce draft compose complete
 		finish fill populate register strip trim cut crop join swap revert undo redo repeat restore reset retitle relocate discard replace rename order place retire scrap repair resolve unset clear`)
 	pageNouns = wordSet(`page guide file doc document tutorial article chapter`)
 )
@@ -55,8 +62,8 @@ func ordered(toks []token) bool {
 	return false
 }
 
-// aside reads what is no instruction: a courtesy, a lead-in, or one sentence of context, which it gives. A sentence that might be an
-// instruction, or might say where or how one is meant, is no aside.
+// aside reads what is no instruction: a courtesy, a lead-in, or one sentence of context, which it gives. A sentence
+// that might be an instruction, or might say where or how one is meant, is no aside.
 func (p *parser) aside(pos int) (end int, context string) {
 	if end = p.courtesy(pos); end > pos {
 		return end, ""
@@ -71,7 +78,8 @@ func (p *parser) aside(pos int) (end int, context string) {
 		if t.kind == mark && (t.text == "," || t.text == ":") || t.low == "so" || t.low == "therefore" || t.low == "hence" {
 			cuts++
 			k := i
-			for k < end && (p.toks[k].kind == mark || p.toks[k].low == "so" || p.toks[k].low == "therefore" || p.toks[k].low == "hence") {
+			for k < end && (p.toks[k].kind == mark || p.toks[k].low == "so" || p.toks[k].low == "therefore" ||
+				p.toks[k].low == "hence") {
 				k++
 			}
 			if k = p.skip(k); k < end && p.toks[k].kind == word && verbs[p.toks[k].low] && isContext(p.toks[pos:i]) {
@@ -86,7 +94,8 @@ func (p *parser) words(from, to int) string {
 	return strings.TrimSpace(p.src[p.toks[from].start:p.toks[to-1].end])
 }
 
-// sentenceEnd is behind the sentence that begins at pos. A line break ends it where a list item, an empty line or a capital follows.
+// sentenceEnd is behind the sentence that begins at pos. A line break ends it where a list item, an empty line or a
+// capital follows.
 func (p *parser) sentenceEnd(pos int) int {
 	for i := pos; i < len(p.toks); i++ {
 		t := p.toks[i]
@@ -132,7 +141,8 @@ func (p *parser) courtesy(pos int) int {
 		for end < len(p.toks) && (leadWords[p.toks[end].low] || p.toks[end].is(",")) {
 			end++
 		}
-		if end == len(p.toks) || p.toks[end].kind == newline || p.toks[end].kind == mark && strings.Contains(":.!", p.toks[end].text) {
+		if end == len(p.toks) || p.toks[end].kind == newline || p.toks[end].kind == mark && strings.Contains(":.!",
+			p.toks[end].text) {
 			return end
 		}
 	}
@@ -151,7 +161,8 @@ func (p *parser) name(i, n int) int {
 			return k
 		}
 		t := p.toks[k]
-		if k-i == n || t.kind != word || isOrder(t.low) || placeWords[t.low] || limitWords[t.low] || workspace.PathLike(t.text) || t.low == "please" {
+		if k-i == n || t.kind != word || isOrder(t.low) || placeWords[t.low] || limitWords[t.low] ||
+			workspace.PathLike(t.text) || t.low == "please" {
 			return i
 		}
 	}
@@ -159,7 +170,8 @@ func (p *parser) name(i, n int) int {
 
 func (p *parser) farewell(pos int) int {
 	for _, f := range farewells {
-		if pos+len(f) > len(p.toks) || !slices.EqualFunc(p.toks[pos:pos+len(f)], f, func(t token, w string) bool { return t.low == w }) {
+		if pos+len(f) > len(p.toks) || !slices.EqualFunc(p.toks[pos:pos+len(f)], f,
+			func(t token, w string) bool { return t.low == w }) {
 			continue
 		}
 		n := 3
@@ -178,7 +190,8 @@ func (p *parser) thanks(pos int) int {
 	end := p.sentenceEnd(pos)
 	for i := pos; i < end; i++ {
 		t := p.toks[i]
-		if t.kind == literalText || t.kind == block || t.kind == word && (isOrder(t.low) && i > pos || workspace.PathLike(t.text)) {
+		if t.kind == literalText || t.kind == block || t.kind == word && (isOrder(t.low) && i > pos ||
+			workspace.PathLike(t.text)) {
 			for end = pos + 1; end < len(p.toks) && (p.toks[end].low == "you" || p.toks[end].low == "thanks"); {
 				end++
 			}
@@ -207,8 +220,8 @@ func (p *parser) signature(pos int) int {
 	return len(p.toks)
 }
 
-// isContext tells whether a sentence states something and asks for nothing: it begins like a statement, has no word of an order, of a
-// wish or of a limit, quotes nothing, and names no place.
+// isContext tells whether a sentence states something and asks for nothing: it begins like a statement, has no word of
+// an order, of a wish or of a limit, quotes nothing, and names no place.
 func isContext(toks []token) bool {
 	if len(toks) < 2 || len(toks) > 60 {
 		return false
@@ -218,8 +231,10 @@ func isContext(toks []token) bool {
 		if t.kind == newline || t.is(",") || t.is(":") && i == 1 {
 			continue
 		}
-		tells = tells || i > 0 && (auxiliary[t.low] || pastWords[t.low] || strings.HasSuffix(t.low, "ed")) || subjects[straight(t.low)]
-		if t.kind != word || workspace.PathLike(t.text) || wishWords[t.low] || limitWords[t.low] || placeWords[t.low] || strings.HasSuffix(straight(t.low), "n't") {
+		tells = tells || i > 0 && (auxiliary[t.low] || pastWords[t.low] || strings.HasSuffix(t.low, "ed")) ||
+			subjects[straight(t.low)]
+		if t.kind != word || workspace.PathLike(t.text) || wishWords[t.low] || limitWords[t.low] || placeWords[t.low] ||
+			strings.HasSuffix(straight(t.low), "n't") {
 			return false
 		}
 	}
@@ -248,8 +263,9 @@ type Guide interface {
 	Like(words string) []string    // those that may be meant
 }
 
-// byTitle reads an instruction that names its page in words: "on the getting started page". Where it is a form but for that, and one
-// page alone has that title, the operation is on it; else the misunderstanding says that the path is missing.
+// byTitle reads an instruction that names its page in words: "on the getting started page". Where it is a form but for
+// that, and one page alone has that title, the operation is on it; else the misunderstanding says that the path is
+// missing.
 func (p *parser) byTitle(pos int, m *Memory) (edit.Operation, int, *Misunderstanding) {
 	end := p.sentenceEnd(pos)
 	if end-pos > 100 {
@@ -259,7 +275,8 @@ func (p *parser) byTitle(pos int, m *Memory) (edit.Operation, int, *Misunderstan
 		if !pageNouns[p.toks[i].low] {
 			continue
 		}
-		for from := i - 1; from > pos && i-from <= 6 && p.toks[from].kind == word && !reserved[p.toks[from].low] && !isOrder(p.toks[from].low) && !workspace.PathLike(p.toks[from].text); from-- {
+		for from := i - 1; from > pos && i-from <= 6 && p.toks[from].kind == word && !reserved[p.toks[from].low] &&
+			!isOrder(p.toks[from].low) && !workspace.PathLike(p.toks[from].text); from-- {
 			if prev := p.toks[from-1].low; prev != "the" && prev != "our" && prev != "my" {
 				continue
 			}
@@ -275,7 +292,8 @@ func (p *parser) byTitle(pos int, m *Memory) (edit.Operation, int, *Misunderstan
 			if len(pages) == 1 {
 				name.text = pages[0]
 			}
-			toks := append(slices.Clone(p.toks[:from-1]), token{kind: word, text: "the", low: "the", start: p.toks[from-1].start, end: p.toks[from-1].end},
+			toks := append(slices.Clone(p.toks[:from-1]), token{kind: word, text: "the", low: "the", start: p.toks[from-1].start,
+				end: p.toks[from-1].end},
 				token{kind: word, text: "page", low: "page", start: name.start, end: name.start}, name)
 			q := &parser{src: p.src, toks: append(toks, p.toks[i+1:]...), spent: p.spent + p.steps}
 			saved := *m
@@ -289,7 +307,8 @@ func (p *parser) byTitle(pos int, m *Memory) (edit.Operation, int, *Misunderstan
 				return op, to + len(p.toks) - len(q.toks), nil
 			}
 			*m = saved
-			mis := &Misunderstanding{Part: p.sentence(pos), Why: fmt.Sprintf("the path of the page %s is missing", say.Quote(said)), Detail: true}
+			mis := &Misunderstanding{Part: p.sentence(pos), Why: fmt.Sprintf("the path of the page %s is missing",
+				say.Quote(said)), Detail: true}
 			if m.Guide != nil {
 				if len(pages) == 0 {
 					pages = m.Guide.Like(said)
@@ -307,20 +326,25 @@ func (p *parser) byTitle(pos int, m *Memory) (edit.Operation, int, *Misunderstan
 
 // Verbs that ask for the same kind of thing.
 var kinds = [][]string{
-	strings.Fields("replace change update swap substitute exchange convert turn edit modify"), {"rename"}, strings.Fields("add insert put place include write"), strings.Fields("append prepend"),
-	strings.Fields("delete remove drop erase discard"), strings.Fields("create make start new write"), strings.Fields("move relocate"), strings.Fields("fix repair correct"), strings.Fields("set write give change update"),
+	strings.Fields("replace change update swap substitute exchange convert turn edit modify"), {"rename"},
+	strings.Fields("add insert put place include write"), strings.Fields("append prepend"),
+	strings.Fields("delete remove drop erase discard"), strings.Fields("create make start new write"),
+	strings.Fields("move relocate"), strings.Fields("fix repair correct"), strings.Fields("set write give change update"),
 	strings.Fields("use prefer"), strings.Fields("undo revert"),
 }
 
 // Words that tell forms with the same verb apart, with other words for the same.
 var nouns = map[string]string{
-	"heading": "heading", "headings": "heading", "headline": "heading", "section": "section", "sections": "section", "paragraph": "paragraph", "line": "paragraph", "sentence": "paragraph", "page": "page", "file": "page",
-	"link": "links", "links": "links", "typo": "typos", "typos": "typos", "spelling": "typos", "misspellings": "typos", "description": "description", "title": "description", "keywords": "keywords", "frontmatter": "front", "front": "front",
-	"navigation": "navigation", "nav": "navigation", "sidebar": "navigation", "menu": "navigation", "lists": "lists", "bullets": "lists", "language": "language", "fences": "fences", "everywhere": "everywhere", "content": "content",
+	"heading": "heading", "headings": "heading", "headline": "heading", "section": "section", "sections": "section",
+	"paragraph": "paragraph", "line": "paragraph", "sentence": "paragraph", "page": "page", "file": "page",
+	"link": "links", "links": "links", "typo": "typos", "typos": "typos", "spelling": "typos", "misspellings": "typos",
+	"description": "description", "title": "description", "keywords": "keywords", "frontmatter": "front", "front": "front",
+	"navigation": "navigation", "nav": "navigation", "sidebar": "navigation", "menu": "navigation", "lists": "lists",
+	"bullets": "lists", "language": "language", "fences": "fences", "everywhere": "everywhere", "content": "content",
 }
 
-// nearest is the form that a sentence comes nearest to, with the sentence's own words in it; empty where it is like none. What the
-// sentence does not give is shown as … or, for a page, as the given word.
+// nearest is the form that a sentence comes nearest to, with the sentence's own words in it; empty where it is like
+// none. What the sentence does not give is shown as … or, for a page, as the given word.
 func (p *parser) nearest(from, to int, page string) string {
 	toks := p.toks[from:min(to, len(p.toks))]
 	w := wordsOf(toks)
@@ -334,11 +358,13 @@ func (p *parser) nearest(from, to int, page string) string {
 		return ""
 	}
 	for _, tail := range []string{" with content", " and unlink"} { // what need not be said
-		if head, rest, ok := strings.Cut(best, tail); ok && !w.said["content"] && !w.said["unlink"] && !strings.Contains(rest, `"`) {
+		if head, rest, ok := strings.Cut(best, tail); ok && !w.said["content"] && !w.said["unlink"] &&
+			!strings.Contains(rest, `"`) {
 			best = head
 		}
 	}
-	if len(w.texts) == 0 && (strings.HasPrefix(best, "replace ") || strings.HasPrefix(best, "rename ") || strings.HasPrefix(best, "change ")) {
+	if len(w.texts) == 0 && (strings.HasPrefix(best, "replace ") || strings.HasPrefix(best, "rename ") ||
+		strings.HasPrefix(best, "change ")) {
 		w.texts = unquoted(toks)
 	}
 	if len(w.texts) == 0 && len(w.paths) == 0 && !isOrder(toks[0].low) {
@@ -370,7 +396,8 @@ func wordsOf(toks []token) wording {
 			if n := nouns[t.low]; n != "" {
 				w.said[n] = true
 			}
-			for _, base := range []string{t.low, strings.TrimSuffix(t.low, "d"), strings.TrimSuffix(t.low, "ed")} { // also "is to be changed"
+			// also "is to be changed"
+			for _, base := range []string{t.low, strings.TrimSuffix(t.low, "d"), strings.TrimSuffix(t.low, "ed")} {
 				if w.verb == "" && isOrder(base) {
 					w.verb = base
 				}
@@ -386,7 +413,10 @@ func (w wording) likeness(form []token) int {
 	switch {
 	case w.verb == "rename" && verb == "change" && w.said["section"]: // its heading is what is renamed
 		score = 7
-	case slices.ContainsFunc(kinds, func(k []string) bool { return slices.Contains(k, verb) && slices.Contains(k, w.verb) }):
+	case slices.ContainsFunc(kinds, func(k []string) bool {
+		return slices.Contains(k, verb) &&
+			slices.Contains(k, w.verb)
+	}):
 		score = 4
 		if w.verb == "make" || w.verb == "start" || w.verb == "write" { // of much else as well
 			score = 2
@@ -441,10 +471,13 @@ func (w wording) fill(form, page string) string {
 	return b.String() + form[at:]
 }
 
-// SayWhere tells whether each operation says itself where it works, which its account shows; "everywhere" counts where the prompt
-// says so.
+// SayWhere tells whether each operation says itself where it works, which its account shows; "everywhere" counts where
+// the prompt says so.
 func SayWhere(prompt string, ops []edit.Operation) bool {
-	everywhere := slices.ContainsFunc(lex(prompt), func(t token) bool { return t.low == "everywhere" || t.low == "throughout" || t.low == "all" })
+	everywhere := slices.ContainsFunc(lex(prompt), func(t token) bool {
+		return t.low == "everywhere" ||
+			t.low == "throughout" || t.low == "all"
+	})
 	return !slices.ContainsFunc(ops, func(op edit.Operation) bool { return !saysWhere(op.Todo(), everywhere) })
 }
 
@@ -452,7 +485,10 @@ func saysWhere(todo string, everywhere bool) bool {
 	if strings.HasSuffix(todo, "everywhere") {
 		return everywhere
 	}
-	return slices.ContainsFunc(strings.Fields(todo), func(w string) bool { return !strings.HasPrefix(w, "“") && workspace.PathLike(strings.Trim(w, ",")) })
+	return slices.ContainsFunc(strings.Fields(todo), func(w string) bool {
+		return !strings.HasPrefix(w, "“") &&
+			workspace.PathLike(strings.Trim(w, ","))
+	})
 }
 
 // unquoted takes the words that were meant as they stand out of a sentence without quotes: rename A B to C in …
@@ -474,7 +510,8 @@ func unquoted(toks []token) (out []string) {
 		case t.low == "to" || t.low == "with" || t.low == "by" || t.low == "into" || t.low == "as":
 			flush()
 			parted = true
-		case t.low == "in" || t.low == "on" || t.low == "from" || t.low == "everywhere" || t.low == "throughout" || t.low == "after" || t.low == "before":
+		case t.low == "in" || t.low == "on" || t.low == "from" || t.low == "everywhere" || t.low == "throughout" ||
+			t.low == "after" || t.low == "before":
 			flush()
 			if !parted {
 				return nil

@@ -11,7 +11,8 @@ import (
 func readScope(c captures, m *Memory) edit.Scope {
 	s := edit.Scope{
 		All: c.has("all"), Only: c.has("only"),
-		Manner: edit.Manner{Code: c.has("code"), Links: c.has("links"), Words: c.has("words"), InWords: c.has("within"), IgnoreCase: c.has("nocase"), ExactCase: c.has("case")},
+		Manner: edit.Manner{Code: c.has("code"), Links: c.has("links"), Words: c.has("words"), InWords: c.has("within"),
+			IgnoreCase: c.has("nocase"), ExactCase: c.has("case")},
 	}
 	named := func(x capture) []edit.Place {
 		list := slices.Clone(x.places)

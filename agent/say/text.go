@@ -38,7 +38,8 @@ func Middle(s string, limit int) string {
 	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < half/2 {
 		tail = tail[i+1:]
 	}
-	return strings.ToValidUTF8(head, "") + fmt.Sprintf("\n[%d characters left out; ask for a smaller part]\n", len(s)-len(head)-len(tail)) + strings.ToValidUTF8(tail, "")
+	return strings.ToValidUTF8(head, "") + fmt.Sprintf("\n[%d characters left out; ask for a smaller part]\n",
+		len(s)-len(head)-len(tail)) + strings.ToValidUTF8(tail, "")
 }
 
 // Visible shows characters that a reader would not see.
@@ -92,7 +93,8 @@ func LowerFirst(s string) string {
 // Hidden tells characters that a reader does not see and that can change what a text seems to say.
 func Hidden(r rune) bool {
 	switch {
-	case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069, r >= 0xE0000 && r <= 0xE007F, r == 0x200B, r == 0x2060, r == 0x180E, r == 0x200E, r == 0x200F:
+	case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069, r >= 0xE0000 && r <= 0xE007F, r == 0x200B, r == 0x2060,
+		r == 0x180E, r == 0x200E, r == 0x200F:
 		return true
 	}
 	return false

@@ -36,13 +36,16 @@ func Stem(p string) string { return strings.TrimSuffix(p, path.Ext(p)) }
 var PageExts = map[string]bool{".md": true, ".mdx": true, ".markdown": true}
 
 var TextExts = map[string]bool{
-	".md": true, ".mdx": true, ".markdown": true, ".txt": true, ".json": true, ".yml": true, ".yaml": true, ".toml": true, ".rst": true, ".adoc": true,
-	".html": true, ".htm": true, ".csv": true, ".xml": true, ".js": true, ".ts": true, ".jsx": true, ".tsx": true, ".vue": true, ".css": true, ".svg": true,
+	".md": true, ".mdx": true, ".markdown": true, ".txt": true, ".json": true, ".yml": true, ".yaml": true, ".toml": true,
+	".rst": true, ".adoc": true,
+	".html": true, ".htm": true, ".csv": true, ".xml": true, ".js": true, ".ts": true, ".jsx": true, ".tsx": true,
+	".vue": true, ".css": true, ".svg": true,
 }
 
 // PathLike tells whether a word can only be meant as a path.
 func PathLike(s string) bool {
-	if s == "" || strings.ContainsAny(s, "\n\"") || strings.Contains(s, "://") || strings.Contains(s, " ") && !TextExts[strings.ToLower(path.Ext(s))] {
+	if s == "" || strings.ContainsAny(s, "\n\"") || strings.Contains(s, "://") ||
+		strings.Contains(s, " ") && !TextExts[strings.ToLower(path.Ext(s))] {
 		return false
 	}
 	if TextExts[strings.ToLower(path.Ext(s))] {
@@ -70,11 +73,13 @@ func cleanDir(d string) string {
 func folded(p string) string { return norm.NFC.String(strings.ToLower(norm.NFC.String(p))) }
 
 var agentFiles = map[string]bool{
-	"agents.md": true, "agent.md": true, "claude.md": true, "claude.local.md": true, "gemini.md": true, "codeowners": true, "warp.md": true, "conventions.md": true, "llms.txt": false,
+	"agents.md": true, "agent.md": true, "claude.md": true, "claude.local.md": true, "gemini.md": true, "codeowners": true,
+	"warp.md": true, "conventions.md": true, "llms.txt": false,
 }
 
 var lockFiles = map[string]bool{
-	"package-lock.json": true, "npm-shrinkwrap.json": true, "yarn.lock": true, "pnpm-lock.yaml": true, "bun.lockb": true, "go.sum": true, "go.work.sum": true, "packages.lock.json": true,
+	"package-lock.json": true, "npm-shrinkwrap.json": true, "yarn.lock": true, "pnpm-lock.yaml": true, "bun.lockb": true,
+	"go.sum": true, "go.work.sum": true, "packages.lock.json": true,
 }
 
 // protected tells why a path may not be edited by an agent, or says nothing.

@@ -37,8 +37,8 @@ type History interface {
 	ReadAt(ctx context.Context, commit, path string) ([]byte, error)
 }
 
-// Linked is a Tree that also names what is neither a file nor a folder: symbolic links and submodules. Nothing is written to
-// them or below them.
+// Linked is a Tree that also names what is neither a file nor a folder: symbolic links and submodules. Nothing is
+// written to them or below them.
 type Linked interface {
 	Links(ctx context.Context) ([]string, error)
 }

@@ -57,7 +57,8 @@ func Open(ctx context.Context, tree Tree, project api.ProjectID, docsDir string,
 	}
 	w := &Workspace{
 		ctx: ctx, Tree: tree, project: project, DocsDir: cleanDir(docsDir), Limits: limits,
-		Base: make(map[string]api.File, len(files)), over: map[string]overlay{}, cache: map[string][]byte{}, folded: map[string]string{},
+		Base: make(map[string]api.File, len(files)), over: map[string]overlay{}, cache: map[string][]byte{},
+		folded: map[string]string{},
 	}
 	for _, f := range files {
 		w.Base[f.Path] = f
@@ -487,15 +488,18 @@ func (w *Workspace) Changes() ([]Change, error) {
 	}
 	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	if len(out) > w.Limits.MaxFiles {
-		return nil, say.Refuse("the instructions change %d files, more than the %d that one change may", len(out), w.Limits.MaxFiles)
+		return nil, say.Refuse("the instructions change %d files, more than the %d that one change may", len(out),
+			w.Limits.MaxFiles)
 	}
 	if size > w.Limits.MaxChange {
-		return nil, say.Refuse("the changed and deleted files have %d bytes together, more than the %d that one change may", size, w.Limits.MaxChange)
+		return nil, say.Refuse("the changed and deleted files have %d bytes together, more than the %d that one change may",
+			size, w.Limits.MaxChange)
 	}
 	return out, nil
 }
 
-// Rewrite writes a program whose texts alone were changed. No tool and no instruction reaches it with content of its own.
+// Rewrite writes a program whose texts alone were changed. No tool and no instruction reaches it with content of its
+// own.
 func (w *Workspace) Rewrite(p string, content []byte) error {
 	if !w.InDocs(p) {
 		return say.Refuse("it lies outside the documentation folder %s", w.DocsDir)
