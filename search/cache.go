@@ -1,27 +1,29 @@
 package search
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// A cache keeps what was asked for lately, in two generations. When the younger one has taken half of the room it becomes
-// the older one, and what was not asked for meanwhile is forgotten.
+// A cache keeps what was asked for lately, within a number of bytes. What was not used for longest goes first.
 type cache[K comparable, V any] struct {
 	most  int64            // bytes
 	size  func(K, V) int64 // that an entry takes
 	held  *atomic.Int64    // what all caches of a library hold; nil where nobody counts
 	tally *tally
 
-	mu           sync.RWMutex
-	young, old   map[K]V
-	bytes, spare int64 // of the younger and the older one
+	mu    sync.Mutex
+	lru   *simplelru.LRU[K, V] // nil where nothing was kept yet
+	bytes int64
 }
 
 func (c *cache[K, V]) holds() int64 {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.bytes + c.spare
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bytes
 }
 
 func (c *cache[K, V]) get(key K) (V, bool) {
@@ -31,29 +33,16 @@ func (c *cache[K, V]) get(key K) (V, bool) {
 }
 
 // peek is get, uncounted.
-func (c *cache[K, V]) peek(key K) (V, bool) {
-	c.mu.RLock()
-	v, young := c.young[key]
-	old := false
-	if !young {
-		v, old = c.old[key]
+func (c *cache[K, V]) peek(key K) (v V, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lru != nil {
+		v, ok = c.lru.Get(key)
 	}
-	c.mu.RUnlock()
-	if old {
-		c.mu.Lock()
-		if moved, ok := c.old[key]; ok { // still there: it moves
-			n := c.size(key, moved)
-			delete(c.old, key)
-			c.young[key] = moved
-			c.bytes += n
-			c.spare -= n
-		}
-		c.mu.Unlock()
-	}
-	return v, young || old
+	return v, ok
 }
 
-// put keeps an entry; one that is there already stays. What is larger than a generation is not kept.
+// put keeps an entry; one that is there already stays. What would take half of the room is not kept.
 func (c *cache[K, V]) put(key K, v V) {
 	n := c.size(key, v)
 	if n > c.most/2 {
@@ -61,24 +50,20 @@ func (c *cache[K, V]) put(key K, v V) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.young == nil || c.bytes+n > c.most/2 {
-		if c.held != nil {
-			c.held.Add(-c.spare)
-		}
-		c.old, c.spare = c.young, c.bytes
-		c.young, c.bytes = make(map[K]V), 0
+	if c.lru == nil {
+		c.lru, _ = simplelru.NewLRU(math.MaxInt, func(key K, v V) { c.count(-c.size(key, v)) }) // its error is for a size below 1
 	}
-	if _, ok := c.young[key]; ok {
+	if c.lru.Contains(key) {
 		return
 	}
-	if was, ok := c.old[key]; ok { // made again while it was moving
-		delete(c.old, key)
-		c.spare -= c.size(key, was)
-		if c.held != nil {
-			c.held.Add(-c.size(key, was))
-		}
+	c.lru.Add(key, v)
+	c.count(n)
+	for c.bytes > c.most {
+		c.lru.RemoveOldest()
 	}
-	c.young[key] = v
+}
+
+func (c *cache[K, V]) count(n int64) {
 	c.bytes += n
 	if c.held != nil {
 		c.held.Add(n)
@@ -89,17 +74,7 @@ func (c *cache[K, V]) put(key K, v V) {
 func (c *cache[K, V]) drop(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, g := range []struct {
-		entries map[K]V
-		bytes   *int64
-	}{{c.young, &c.bytes}, {c.old, &c.spare}} {
-		if v, ok := g.entries[key]; ok {
-			n := c.size(key, v)
-			delete(g.entries, key)
-			*g.bytes -= n
-			if c.held != nil {
-				c.held.Add(-n)
-			}
-		}
+	if c.lru != nil {
+		c.lru.Remove(key)
 	}
 }
