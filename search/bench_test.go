@@ -177,7 +177,7 @@ func BenchmarkOpen(b *testing.B) {
 	mustUpdate(b, l, api.Project{ID: "x"}, large(10_000))
 	for b.Loop() {
 		l.mu.Lock()
-		old := l.shelves["x"].shut()
+		old := l.projects["x"].shut()
 		l.mu.Unlock()
 		old.close()
 		mustSearch(b, l, "x", Query{Text: "w1 w2"})

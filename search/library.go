@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -41,22 +42,23 @@ type Library struct {
 	tuning  Tuning
 	log     *slog.Logger
 
-	mu      sync.Mutex
-	shelves map[api.ProjectID]*shelf
-	open    int // snapshots that are open and current
-	closed  bool
-	memory  atomic.Int64 // that open snapshots hold
-	tallies tallies
-	inUse   sync.WaitGroup
-	done    chan struct{}
-	swept   chan struct{}
+	mu       sync.Mutex
+	projects map[api.ProjectID]*projectIndex
+	open     int            // snapshots that are open and current
+	live     map[string]int // open snapshots by folder
+	closed   bool
+	memory   atomic.Int64 // that open snapshots hold
+	tallies  tallies
+	inUse    sync.WaitGroup
+	done     chan struct{}
+	swept    chan struct{}
 }
 
 // ErrClosed answers whoever asks a library that was closed.
 var ErrClosed = errors.New("the documentation index is closed")
 
-// A shelf is the place of one project.
-type shelf struct {
+// A projectIndex is the index of one project: its folder and, while it is open, the snapshot that is served.
+type projectIndex struct {
 	library  *Library
 	dir      string
 	updating sync.Mutex // one update at a time
@@ -70,36 +72,21 @@ type shelf struct {
 
 // OpenLibrary opens the library in dir and makes the folder where there is none.
 func OpenLibrary(dir string, o Options) (*Library, error) {
-	if o.MaxOpen == 0 {
-		o.MaxOpen = 64
-	}
-	if o.IdleAfter == 0 {
-		o.IdleAfter = 10 * time.Minute
-	}
-	if o.CacheBytes == 0 {
-		o.CacheBytes = 32 << 20
-	}
-	if o.TextBytes == 0 {
-		o.TextBytes = 8 << 20
-	}
-	if o.ResultBytes == 0 {
-		o.ResultBytes = 4 << 20
-	}
-	if o.Memory == 0 {
-		o.Memory = 512 << 20
-	}
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.MaxOpen = cmp.Or(o.MaxOpen, 64)
+	o.IdleAfter = cmp.Or(o.IdleAfter, 10*time.Minute)
+	o.CacheBytes = cmp.Or(o.CacheBytes, 32<<20)
+	o.TextBytes = cmp.Or(o.TextBytes, 8<<20)
+	o.ResultBytes = cmp.Or(o.ResultBytes, 4<<20)
+	o.Memory = cmp.Or(o.Memory, 512<<20)
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	o.Log = cmp.Or(o.Log, slog.Default())
+	o.Tuning = cmp.Or(o.Tuning, &DefaultTuning)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the documentation index: %w", err)
 	}
-	l := &Library{dir: dir, options: o, tuning: DefaultTuning, log: o.Log, shelves: make(map[api.ProjectID]*shelf), done: make(chan struct{}), swept: make(chan struct{})}
-	if o.Tuning != nil {
-		l.tuning = *o.Tuning
+	l := &Library{
+		dir: dir, options: o, tuning: *o.Tuning, log: o.Log,
+		projects: make(map[api.ProjectID]*projectIndex), live: make(map[string]int), done: make(chan struct{}), swept: make(chan struct{}),
 	}
 	go l.sweep()
 	return l, nil
@@ -121,9 +108,9 @@ func (l *Library) sweep() {
 		case now := <-tick.C:
 			l.mu.Lock()
 			var idle []*snapshot
-			for _, s := range l.shelves {
-				if s.current != nil && s.current.users == 0 && now.Sub(s.used) >= l.options.IdleAfter {
-					idle = append(idle, s.shut())
+			for _, p := range l.projects {
+				if p.current != nil && p.current.users == 0 && now.Sub(p.used) >= l.options.IdleAfter {
+					idle = append(idle, p.shut())
 				}
 			}
 			l.mu.Unlock()
@@ -150,47 +137,47 @@ func folderOf(project api.ProjectID) string {
 	return "x_" + hex.EncodeToString([]byte(project))
 }
 
-func (l *Library) shelf(project api.ProjectID) (*shelf, error) {
+func (l *Library) project(project api.ProjectID) (*projectIndex, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return nil, ErrClosed
 	}
-	s := l.shelves[project]
-	if s == nil {
-		s = &shelf{library: l, dir: filepath.Join(l.dir, folderOf(project))}
-		l.shelves[project] = s
+	p := l.projects[project]
+	if p == nil {
+		p = &projectIndex{library: l, dir: filepath.Join(l.dir, folderOf(project))}
+		l.projects[project] = p
 	}
-	return s, nil
+	return p, nil
 }
 
 // acquire returns the served state of a project, open until it is released.
 func (l *Library) acquire(project api.ProjectID) (*snapshot, error) {
-	s, err := l.shelf(project)
+	p, err := l.project(project)
 	if err != nil {
 		return nil, err
 	}
-	if snap, err := s.take(); snap != nil || err != nil {
+	if snap, err := p.take(); snap != nil || err != nil {
 		return snap, err
 	}
-	s.opening.Lock()
-	defer s.opening.Unlock()
-	if snap, err := s.take(); snap != nil || err != nil {
+	p.opening.Lock()
+	defer p.opening.Unlock()
+	if snap, err := p.take(); snap != nil || err != nil {
 		return snap, err
 	}
-	snap, err := s.load()
+	snap, err := p.load()
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) && !s.exists() {
+		if errors.Is(err, os.ErrNotExist) && !p.exists() {
 			return nil, ErrNotIndexed // and asked again the next time
 		}
 		err = fmt.Errorf("%w: %w", ErrNotIndexed, err)
 		l.mu.Lock()
-		s.broken = err
+		p.broken = err
 		l.mu.Unlock()
 		l.log.Warn("index cannot be used", "project", project, "error", err)
 		return nil, err
 	}
-	surplus, err := l.install(s, snap, true)
+	surplus, err := l.install(p, snap, true)
 	for _, old := range surplus {
 		old.close()
 	}
@@ -201,61 +188,60 @@ func (l *Library) acquire(project api.ProjectID) (*snapshot, error) {
 	return snap, nil
 }
 
-func (s *shelf) exists() bool {
-	_, err := os.Stat(filepath.Join(s.dir, "CURRENT"))
+func (p *projectIndex) exists() bool {
+	_, err := os.Stat(filepath.Join(p.dir, "CURRENT"))
 	return err == nil
 }
 
 // take returns the open snapshot for use, or nil where there is none.
-func (s *shelf) take() (*snapshot, error) {
-	l := s.library
+func (p *projectIndex) take() (*snapshot, error) {
+	l := p.library
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return nil, ErrClosed
 	}
-	if s.current == nil {
-		return nil, s.broken
+	if p.current == nil {
+		return nil, p.broken
 	}
-	s.use(s.current)
-	return s.current, nil
+	p.use(p.current)
+	return p.current, nil
 }
 
 // use counts a user of a snapshot. The library's lock is held.
-func (s *shelf) use(snap *snapshot) {
+func (p *projectIndex) use(snap *snapshot) {
 	snap.users++
-	s.used = time.Now()
-	s.library.inUse.Add(1)
+	p.used = time.Now()
+	p.library.inUse.Add(1)
 }
 
 // install makes a snapshot the served one and returns those to close.
-func (l *Library) install(s *shelf, snap *snapshot, use bool) ([]*snapshot, error) {
+func (l *Library) install(p *projectIndex, snap *snapshot, use bool) ([]*snapshot, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return nil, ErrClosed
 	}
 	var surplus []*snapshot
-	if s.current != nil {
-		if old := s.shut(); old.users == 0 {
+	if p.current != nil {
+		if old := p.shut(); old.users == 0 {
 			surplus = append(surplus, old)
 		}
 	}
-	s.current, s.broken, s.used = snap, nil, time.Now()
-	snap.shelf = s
+	p.current, p.broken, p.used = snap, nil, time.Now()
 	l.open++
 	if use {
-		s.use(snap)
+		p.use(snap)
 	}
 	return append(surplus, l.evict()...), nil
 }
 
-// shut takes the served snapshot off the shelf. Its last user closes it; where there is none, the caller does.
-func (s *shelf) shut() *snapshot {
-	old := s.current
-	s.current = nil
+// shut takes the served snapshot out of service. Its last user closes it; where there is none, the caller does.
+func (p *projectIndex) shut() *snapshot {
+	old := p.current
+	p.current = nil
 	old.retired = true
-	s.library.open--
+	p.library.open--
 	return old
 }
 
@@ -264,10 +250,10 @@ func (l *Library) evict() []*snapshot {
 	var out []*snapshot
 	freed := int64(0)
 	for l.open > l.options.MaxOpen || l.open > 1 && l.memory.Load()-freed > l.options.Memory {
-		var oldest *shelf
-		for _, s := range l.shelves {
-			if s.current != nil && s.current.users == 0 && (oldest == nil || s.used.Before(oldest.used)) {
-				oldest = s
+		var oldest *projectIndex
+		for _, p := range l.projects {
+			if p.current != nil && p.current.users == 0 && (oldest == nil || p.used.Before(oldest.used)) {
+				oldest = p
 			}
 		}
 		if oldest == nil {
@@ -282,7 +268,7 @@ func (l *Library) evict() []*snapshot {
 
 // release ends one use of a snapshot.
 func (snap *snapshot) release() {
-	l := snap.shelf.library
+	l := snap.library
 	l.mu.Lock()
 	snap.users--
 	var surplus []*snapshot
@@ -301,8 +287,8 @@ func (snap *snapshot) release() {
 }
 
 // load opens the generation that CURRENT names, after checking it.
-func (s *shelf) load() (*snapshot, error) {
-	raw, err := os.ReadFile(filepath.Join(s.dir, "CURRENT"))
+func (p *projectIndex) load() (*snapshot, error) {
+	raw, err := os.ReadFile(filepath.Join(p.dir, "CURRENT"))
 	if err != nil {
 		return nil, err
 	}
@@ -310,26 +296,26 @@ func (s *shelf) load() (*snapshot, error) {
 	if filepath.Base(gen) != gen || !strings.HasPrefix(gen, "gen-") {
 		return nil, errors.New("CURRENT is damaged")
 	}
-	return openSnapshot(filepath.Join(s.dir, gen), s.library)
+	return openSnapshot(filepath.Join(p.dir, gen), p.library)
 }
 
 // nextGeneration names the folder of the next generation and removes what an update that did not end left behind.
-func (s *shelf) nextGeneration() (string, error) {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+func (p *projectIndex) nextGeneration() (string, error) {
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return "", err
 	}
 	current := ""
-	if raw, err := os.ReadFile(filepath.Join(s.dir, "CURRENT")); err == nil {
+	if raw, err := os.ReadFile(filepath.Join(p.dir, "CURRENT")); err == nil {
 		current = strings.TrimSpace(string(raw))
 	}
 	last := 0
-	for _, gen := range index.List(s.dir) {
+	for _, gen := range index.List(p.dir) {
 		number, _, _ := strings.Cut(strings.TrimPrefix(gen, "gen-"), "-")
 		if n, err := strconv.Atoi(number); err == nil {
 			last = max(last, n)
 		}
-		if gen != current && !s.held(gen) {
-			os.RemoveAll(filepath.Join(s.dir, gen))
+		if gen != current && !p.held(gen) {
+			os.RemoveAll(filepath.Join(p.dir, gen))
 		}
 	}
 	// The random end keeps names apart that are given again after Remove: a late reader of the old one removes its own.
@@ -338,32 +324,32 @@ func (s *shelf) nextGeneration() (string, error) {
 
 // held reports whether a retired snapshot of a generation may still be in use. A snapshot removes its own folder when its
 // last user is gone, so only folders of an earlier process are nobody's.
-func (s *shelf) held(gen string) bool {
-	liveMu.Lock()
-	defer liveMu.Unlock()
-	return liveGenerations[filepath.Join(s.dir, gen)] > 0
+func (p *projectIndex) held(gen string) bool {
+	p.library.mu.Lock()
+	defer p.library.mu.Unlock()
+	return p.library.live[filepath.Join(p.dir, gen)] > 0
 }
 
 // serve opens a complete generation and then makes it the one that queries and later processes see.
-func (s *shelf) serve(gen string) error {
-	snap, err := openSnapshot(filepath.Join(s.dir, gen), s.library)
+func (p *projectIndex) serve(gen string) error {
+	snap, err := openSnapshot(filepath.Join(p.dir, gen), p.library)
 	if err != nil {
 		return err
 	}
-	s.opening.Lock()
-	defer s.opening.Unlock()
-	previous, _ := os.ReadFile(filepath.Join(s.dir, "CURRENT"))
-	if err := index.ReplaceFile(filepath.Join(s.dir, "CURRENT"), []byte(gen+"\n")); err != nil {
+	p.opening.Lock()
+	defer p.opening.Unlock()
+	previous, _ := os.ReadFile(filepath.Join(p.dir, "CURRENT"))
+	if err := index.ReplaceFile(filepath.Join(p.dir, "CURRENT"), []byte(gen+"\n")); err != nil {
 		snap.close()
 		return err
 	}
-	l := s.library
+	l := p.library
 	l.mu.Lock()
-	if s.current != nil {
-		s.current.obsolete = true
+	if p.current != nil {
+		p.current.obsolete = true
 	}
 	l.mu.Unlock()
-	surplus, err := l.install(s, snap, false)
+	surplus, err := l.install(p, snap, false)
 	for _, old := range surplus {
 		old.close()
 	}
@@ -371,19 +357,19 @@ func (s *shelf) serve(gen string) error {
 		snap.close()
 		return err
 	}
-	if old := strings.TrimSpace(string(previous)); strings.HasPrefix(old, "gen-") && filepath.Base(old) == old && !s.held(old) {
-		os.RemoveAll(filepath.Join(s.dir, old))
+	if old := strings.TrimSpace(string(previous)); strings.HasPrefix(old, "gen-") && filepath.Base(old) == old && !p.held(old) {
+		os.RemoveAll(filepath.Join(p.dir, old))
 	}
 	return nil
 }
 
 // relabel records that a generation shows another commit as well.
-func (s *shelf) relabel(snap *snapshot, m index.Manifest) error {
+func (p *projectIndex) relabel(snap *snapshot, m index.Manifest) error {
 	if err := index.SaveManifest(snap.Dir, m); err != nil {
 		return err
 	}
-	s.library.mu.Lock()
-	defer s.library.mu.Unlock()
+	p.library.mu.Lock()
+	defer p.library.mu.Unlock()
 	snap.relabelled.Store(&m)
 	return nil
 }
@@ -391,12 +377,12 @@ func (s *shelf) relabel(snap *snapshot, m index.Manifest) error {
 // Update makes the index of a project show the tree. Files that have not changed since the last update are not read. Until
 // it is done, queries are answered from the state before; then from the new one. When it fails, nothing has changed.
 func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, progress func(done, total int)) (Report, error) {
-	shelf, err := l.shelf(project.ID)
+	p, err := l.project(project.ID)
 	if err != nil {
 		return Report{}, err
 	}
-	shelf.updating.Lock()
-	defer shelf.updating.Unlock()
+	p.updating.Lock()
+	defer p.updating.Unlock()
 	var before *index.Generation
 	old, err := l.acquire(project.ID)
 	switch {
@@ -414,18 +400,18 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, pr
 	}
 	if !u.Changed() {
 		if m, ok := u.Relabelled(); ok {
-			err = shelf.relabel(old, m)
+			err = p.relabel(old, m)
 		}
 		return u.Report(), err
 	}
-	next, err := shelf.nextGeneration()
+	next, err := p.nextGeneration()
 	if err != nil {
 		return Report{}, err
 	}
-	if err := u.Write(ctx, filepath.Join(shelf.dir, next)); err != nil {
+	if err := u.Write(ctx, filepath.Join(p.dir, next)); err != nil {
 		return Report{}, err
 	}
-	if err := shelf.serve(next); err != nil {
+	if err := p.serve(next); err != nil {
 		return Report{}, fmt.Errorf("switch %s to its new index: %w", project.ID, err)
 	}
 	return u.Report(), nil
@@ -463,28 +449,28 @@ func (l *Library) Address(project api.ProjectID) string {
 
 // Remove forgets a project. Queries that are under way end as they began.
 func (l *Library) Remove(project api.ProjectID) error {
-	s, err := l.shelf(project)
+	p, err := l.project(project)
 	if err != nil {
 		return err
 	}
-	s.updating.Lock()
-	defer s.updating.Unlock()
-	s.opening.Lock()
-	defer s.opening.Unlock()
+	p.updating.Lock()
+	defer p.updating.Unlock()
+	p.opening.Lock()
+	defer p.opening.Unlock()
 	l.mu.Lock()
 	var old *snapshot
-	if s.current != nil {
-		s.current.obsolete = true
-		if old = s.shut(); old.users > 0 {
+	if p.current != nil {
+		p.current.obsolete = true
+		if old = p.shut(); old.users > 0 {
 			old = nil
 		}
 	}
-	s.broken = nil
+	p.broken = nil
 	l.mu.Unlock()
 	if old != nil {
 		old.close()
 	}
-	if err := os.RemoveAll(s.dir); err != nil {
+	if err := os.RemoveAll(p.dir); err != nil {
 		return fmt.Errorf("remove the index of %s: %w", project, err)
 	}
 	return nil
@@ -510,9 +496,9 @@ func (l *Library) Close() error {
 	l.closed = true
 	close(l.done)
 	var idle []*snapshot
-	for _, s := range l.shelves {
-		if s.current != nil {
-			if old := s.shut(); old.users == 0 {
+	for _, p := range l.projects {
+		if p.current != nil {
+			if old := p.shut(); old.users == 0 {
 				idle = append(idle, old)
 			}
 		}

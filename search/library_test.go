@@ -311,7 +311,7 @@ func TestRemovedProjectMayComeBackWhileItIsRead(t *testing.T) {
 		t.Fatalf("%v %v", texts(hits), err)
 	}
 	late.release()
-	s := l.shelves["docs"]
+	s := l.projects["docs"]
 	l.mu.Lock()
 	old := s.shut()
 	l.mu.Unlock()

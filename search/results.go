@@ -30,6 +30,8 @@ func (k resultKey) size() int64 {
 	return int64(len(k.text) + len(k.here) + len(k.version) + len(k.language) + len(k.tag) + len(k.groups) + len(k.asked) + len(k.reader.version) + 240)
 }
 
+// A flight is one search that others may wait for. It is not singleflight's: whoever waits may leave, and the search runs in
+// the goroutine that holds the index open.
 type flight struct {
 	done  chan struct{}
 	found []scored

@@ -27,10 +27,10 @@ import (
 // paths, sections in the order of their pages. It never changes.
 type snapshot struct {
 	*index.Generation
-	shelf  *shelf
-	index  bleve.Index
-	reader bleveindex.IndexReader
-	tuning *Tuning
+	library *Library
+	index   bleve.Index
+	reader  bleveindex.IndexReader
+	tuning  *Tuning
 
 	pages     []*page.Record
 	pageOf    []uint32 // page of a section
@@ -84,12 +84,6 @@ type titleEntry struct {
 	page  uint32
 }
 
-// liveGenerations counts the open snapshots of each folder.
-var (
-	liveMu          sync.Mutex
-	liveGenerations = make(map[string]int)
-)
-
 func openSnapshot(dir string, l *Library) (_ *snapshot, err error) {
 	defer func() {
 		if p := recover(); p != nil { // bytes that passed the checksum and are no index all the same
@@ -100,7 +94,7 @@ func openSnapshot(dir string, l *Library) (_ *snapshot, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &snapshot{Generation: gen, tuning: &l.tuning, memory: &l.memory, tallies: &l.tallies}
+	s := &snapshot{Generation: gen, library: l, tuning: &l.tuning, memory: &l.memory, tallies: &l.tallies}
 	s.remember(l.options)
 	if s.index, err = bleve.OpenUsing(filepath.Join(dir, "index"), map[string]interface{}{"read_only": true}); err != nil {
 		return nil, errors.Join(fmt.Errorf("open index: %w", err), s.Text.Close())
@@ -116,9 +110,9 @@ func openSnapshot(dir string, l *Library) (_ *snapshot, err error) {
 		s.closeFiles()
 		return nil, err
 	}
-	liveMu.Lock()
-	liveGenerations[dir]++
-	liveMu.Unlock()
+	l.mu.Lock()
+	l.live[dir]++
+	l.mu.Unlock()
 	s.fixed = s.measureMemory()
 	s.memory.Add(s.fixed)
 	return s, nil
@@ -179,12 +173,12 @@ func (s *snapshot) closeFiles() {
 func (s *snapshot) close() {
 	s.closeFiles()
 	s.memory.Add(-s.holds())
-	liveMu.Lock()
-	liveGenerations[s.Dir]--
-	if liveGenerations[s.Dir] == 0 {
-		delete(liveGenerations, s.Dir)
+	l := s.library
+	l.mu.Lock()
+	if l.live[s.Dir]--; l.live[s.Dir] == 0 {
+		delete(l.live, s.Dir)
 	}
-	liveMu.Unlock()
+	l.mu.Unlock()
 	if s.obsolete {
 		os.RemoveAll(s.Dir)
 	}

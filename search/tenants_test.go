@@ -72,7 +72,7 @@ func TestManyProjectsStayWithinTheMemoryGiven(t *testing.T) {
 	}
 	l.mu.Lock()
 	var idle []*snapshot
-	for _, s := range l.shelves {
+	for _, s := range l.projects {
 		if s.current != nil {
 			idle = append(idle, s.shut())
 		}
