@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,10 +12,8 @@ import (
 	"docent/search/page"
 )
 
-var ablate = flag.Bool("ablate", false, "print how the judged queries fare without each part of the ranking")
-
 // evaluateWith asks the judged queries under other weights.
-func evaluateWith(t *testing.T, l *Library, queries []eval.Query, tuning Tuning, box bool) []eval.Outcome {
+func evaluateWith(t testing.TB, l *Library, queries []eval.Query, tuning Tuning, box bool) []eval.Outcome {
 	snaps := make(map[string]*snapshot)
 	for _, c := range corpora {
 		s, err := l.acquire(api.ProjectID(c))
@@ -43,18 +40,28 @@ func half(o eval.Outcome) string {
 	return "dev"
 }
 
-// TestAblation prints the table of docs/decisions/0003-ranking.md.
-func TestAblation(t *testing.T) {
-	if !*ablate {
-		t.Skip("only with -ablate")
+// judgedLibrary is a library of the judged sites, and their queries.
+func judgedLibrary(b *testing.B) (*Library, []eval.Query) {
+	l := openTest(b, Options{})
+	queries := judgedQueries(b)
+	indexCorpora(b, l)
+	return l, queries
+}
+
+// BenchmarkAblation prints how the judged queries fare without each part of the ranking: the table of
+// docs/measurements/2026-11-search.md.
+func BenchmarkAblation(b *testing.B) {
+	l, queries := judgedLibrary(b)
+	for b.Loop() {
+		fmt.Print(ablation(b, l, queries))
 	}
-	l := openTest(t, Options{})
-	queries := judgedQueries(t)
-	indexCorpora(t, l)
+}
+
+func ablation(b *testing.B, l *Library, queries []eval.Query) string {
 	var table strings.Builder
 	table.WriteString("| without | mean | desc | head | prefix | typo | question | section@1 | dev / held mrr |\n|---|---|---|---|---|---|---|---|---|\n")
 	row := func(name string, tuning Tuning, box bool) {
-		out := evaluateWith(t, l, queries, tuning, box)
+		out := evaluateWith(b, l, queries, tuning, box)
 		byKind := eval.Summarize(out, func(o eval.Outcome) string { return o.Judged.Kind })
 		halves := eval.Summarize(out, half)
 		var mean float64
@@ -95,19 +102,20 @@ func TestAblation(t *testing.T) {
 		row(a.name, x, true)
 	}
 	row("slips and prefixes (as the assistant asks)", DefaultTuning, false)
-	fmt.Print(table.String())
+	return table.String()
 }
 
-// TestLeaveOneOut prints what the weights would be if each site had not been looked at: they are chosen among the setting
+// BenchmarkLeaveOneOut prints what the weights would be if each site had not been looked at: they are chosen among the setting
 // itself and every one with one weight halved, lessened, raised or doubled by what the other six sites gain, and tried on the
 // seventh.
-func TestLeaveOneOut(t *testing.T) {
-	if !*ablate {
-		t.Skip("only with -ablate")
+func BenchmarkLeaveOneOut(b *testing.B) {
+	l, queries := judgedLibrary(b)
+	for b.Loop() {
+		fmt.Print(leaveOneOut(b, l, queries))
 	}
-	l := openTest(t, Options{})
-	queries := judgedQueries(t)
-	indexCorpora(t, l)
+}
+
+func leaveOneOut(b *testing.B, l *Library, queries []eval.Query) string {
 	type setting struct {
 		name   string
 		tuning Tuning
@@ -146,10 +154,10 @@ func TestLeaveOneOut(t *testing.T) {
 	}
 	// worth is the mean over the kinds of hit@5 and MRR@10 of one site, and hit@5 alone.
 	type worth struct{ both, hit float64 }
-	table := make([]map[string]worth, len(settings))
+	worths := make([]map[string]worth, len(settings))
 	for i, s := range settings {
-		out := evaluateWith(t, l, queries, s.tuning, true)
-		table[i] = map[string]worth{}
+		out := evaluateWith(b, l, queries, s.tuning, true)
+		worths[i] = map[string]worth{}
 		for _, c := range corpora {
 			var own []eval.Outcome
 			for _, o := range out {
@@ -163,23 +171,25 @@ func TestLeaveOneOut(t *testing.T) {
 				v.both += (k.HitAt5 + k.MRR) / 2 / float64(len(by))
 				v.hit += k.HitAt5 / float64(len(by))
 			}
-			table[i][c] = v
+			worths[i][c] = v
 		}
 	}
-	fmt.Println("| left out | chosen on the others | hit@5 there with it | as it is | both with it | as it is |\n|---|---|---|---|---|---|")
+	var table strings.Builder
+	fmt.Fprintln(&table, "| left out | chosen on the others | hit@5 there with it | as it is | both with it | as it is |\n|---|---|---|---|---|---|")
 	for _, c := range corpora {
 		best, most := 0, 0.0
 		for i := range settings {
 			sum := 0.0
 			for _, other := range corpora {
 				if other != c {
-					sum += table[i][other].both
+					sum += worths[i][other].both
 				}
 			}
 			if sum > most+1e-9 {
 				best, most = i, sum
 			}
 		}
-		fmt.Printf("| %s | %s | %.3f | %.3f | %.3f | %.3f |\n", c, settings[best].name, table[best][c].hit, table[0][c].hit, table[best][c].both, table[0][c].both)
+		fmt.Fprintf(&table, "| %s | %s | %.3f | %.3f | %.3f | %.3f |\n", c, settings[best].name, worths[best][c].hit, worths[0][c].hit, worths[best][c].both, worths[0][c].both)
 	}
+	return table.String()
 }

@@ -298,7 +298,7 @@ func TestVersionsAndLanguagesFollowTheConfiguration(t *testing.T) {
 // have the same titles and the same words: what is found is of one version and one language, and no worse than without
 // them.
 func TestJudgedQuestionsAreAnsweredInOneVersionAndOneLanguage(t *testing.T) {
-	skipUnderRace(t)
+	skipLong(t)
 	queries := judgedQueries(t)
 	for _, name := range []string{"docusaurus", "fastapi", "vite"} {
 		l := openTest(t, Options{})

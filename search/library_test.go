@@ -189,7 +189,7 @@ func TestManyUpdatesAnswerAsOneBuild(t *testing.T) {
 	tree := made(60, 0)
 	mustUpdate(t, l, docs, tree)
 	files := maps.Clone(tree.files)
-	for round := 1; round <= 30; round++ {
+	for round := 1; round <= rounds(30); round++ {
 		for range 1 + rng.IntN(4) {
 			i := rng.IntN(70)
 			if rng.IntN(4) == 0 {
@@ -258,7 +258,7 @@ func TestUpdateIsSeenWholeOrNotAtAll(t *testing.T) {
 			}
 		})
 	}
-	for round := 1; round <= 25; round++ {
+	for round := 1; round <= rounds(25); round++ {
 		mustUpdate(t, l, docs, made(pages, round))
 	}
 	cancel()
@@ -376,7 +376,8 @@ func TestDamageIsFound(t *testing.T) {
 	})
 	rng := rand.New(rand.NewPCG(3, 4))
 	found := 0
-	for n := range 130 {
+	times := rounds(130)
+	for n := range times {
 		os.RemoveAll(dir)
 		if err := os.CopyFS(dir, os.DirFS(keep)); err != nil {
 			t.Fatal(err)
@@ -388,10 +389,10 @@ func TestDamageIsFound(t *testing.T) {
 		}
 		how := "flipped"
 		switch {
-		case n >= 100 && n%2 == 0:
+		case n >= times*10/13 && n%2 == 0:
 			how = "deleted"
 			err = os.Remove(name)
-		case n >= 100:
+		case n >= times*10/13:
 			how = "cut"
 			err = os.Truncate(name, int64(rng.IntN(len(content))))
 		default:
@@ -437,7 +438,7 @@ func TestDamageIsFound(t *testing.T) {
 	if found == 0 {
 		t.Fatal("no damage was noticed")
 	}
-	t.Logf("%d of 130 damages had to be repaired", found)
+	t.Logf("%d of %d damages had to be repaired", found, times)
 }
 
 // An index of another version of the rules is made anew.
@@ -516,10 +517,7 @@ func TestKilledWhileIndexing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	times := 50
-	if testing.Short() {
-		times = 10
-	}
+	times := rounds(50)
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(5, 6))
 	for n := range times {

@@ -153,7 +153,7 @@ var misses = flag.Bool("misses", false, "list the judged queries whose page is n
 // The judged queries find their pages. The bars stand just under what is reached: a change that costs a few queries is
 // seen here.
 func TestRelevance(t *testing.T) {
-	skipUnderRace(t)
+	skipLong(t)
 	l := openTest(t, Options{})
 	queries := judgedQueries(t)
 	indexCorpora(t, l)
@@ -225,10 +225,19 @@ func TestRelevance(t *testing.T) {
 	}
 }
 
-// skipUnderRace is for tests in one goroutine that take minutes under the race detector. CI runs them without it.
-func skipUnderRace(t *testing.T) {
+// skipLong is for tests in one goroutine that take minutes under the race detector, and longer than all others without it. CI
+// runs them without it.
+func skipLong(t *testing.T) {
 	t.Helper()
-	if raceDetector {
-		t.Skip("one goroutine: CI runs it without the race detector")
+	if raceDetector || testing.Short() {
+		t.Skip("one goroutine, over all judged queries")
 	}
+}
+
+// rounds is how often a test does what it does again and again: a fifth of it with -short.
+func rounds(n int) int {
+	if testing.Short() {
+		return n / 5
+	}
+	return n
 }

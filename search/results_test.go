@@ -164,7 +164,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 // Rankings from words that are kept whole, and the close look that passes over what was not asked for, are those of the plain
 // way, bit for bit: each word gathered from its terms, and each word of a text looked up.
 func TestShortcutsRankAsThePlainWay(t *testing.T) {
-	skipUnderRace(t)
+	skipLong(t)
 	queries := judgedQueries(t)
 	l := openTest(t, Options{})
 	for _, name := range corpora {
