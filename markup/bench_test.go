@@ -8,7 +8,7 @@ import (
 
 // How long it takes to read a whole documentation set: what an index and every check of the agent begin with.
 func BenchmarkParse(b *testing.B) {
-	for set, pages := range corpora(b) {
+	for set, pages := range sets(b) {
 		b.Run(set, func(b *testing.B) {
 			var size int64
 			for _, src := range pages {

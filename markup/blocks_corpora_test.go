@@ -12,7 +12,7 @@ import (
 // body and begins as such a thing does, and none cuts another or a block of code in two.
 func TestPlacesOfRealPagesAreSound(t *testing.T) {
 	items, tables, blocks := 0, 0, 0
-	for set, pages := range corpora(t) {
+	for set, pages := range sets(t) {
 		for name, src := range pages {
 			p := markup.Parse(name, src)
 			text := func(s markup.Span) string { return string(src[s.Start:s.End]) }

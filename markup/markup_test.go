@@ -131,7 +131,7 @@ func TestRealPagesKeepEveryPromise(t *testing.T) {
 	real := map[string]bool{
 		"prometheus-docs/guides/contributing.md:226": true, // a fence without an end
 	}
-	for set, pages := range corpora(t) {
+	for set, pages := range sets(t) {
 		for name, src := range pages {
 			p := markup.Parse(name, src)
 			sound(t, p)
@@ -209,7 +209,7 @@ func re(expr string) *regexp.Regexp {
 
 func TestEveryLinkAndHeadingOfRealPagesIsFound(t *testing.T) {
 	links, headings := 0, 0
-	for set, pages := range corpora(t) {
+	for set, pages := range sets(t) {
 		for name, src := range pages {
 			p := markup.Parse(name, src)
 			heads, dests := reference(name, src)

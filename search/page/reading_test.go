@@ -1,18 +1,15 @@
 package page
 
 import (
-	"archive/tar"
-	"compress/gzip"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"docent/internal/corpora"
 )
 
 var rewrite = flag.Bool("update", false, "rewrite the golden files")
@@ -20,35 +17,13 @@ var rewrite = flag.Bool("update", false, "rewrite the golden files")
 // realPages reads the MDX pages of a real site.
 func realPages(t *testing.T) map[string]string {
 	t.Helper()
-	f, err := os.Open("../../../shared/corpora/mintlify-docs.tar.gz")
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the documentation set is not beside the repository")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	pages := map[string]string{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			return pages
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag == tar.TypeReg && strings.HasSuffix(h.Name, ".mdx") && Classify(strings.TrimPrefix(h.Name, "./")) == KindPage {
-			body, err := io.ReadAll(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			pages[strings.TrimPrefix(h.Name, "./")] = string(body)
+	for name, body := range corpora.Site(t, "mintlify") {
+		if strings.HasSuffix(name, ".mdx") && Classify(name) == KindPage {
+			pages[name] = string(body)
 		}
 	}
+	return pages
 }
 
 var (
