@@ -92,7 +92,7 @@ func (c *Catalog) RememberJournal(ctx context.Context, was Identity, id string, 
 // EmptyListings removes every copy of what the journal holds. The listings follow the journal from its start then.
 func (c *Catalog) EmptyListings(ctx context.Context) error {
 	return c.update(ctx, "empty the listings", func(ctx context.Context, tx bun.Tx) error {
-		for _, of := range []projection{jobListing(c, nil), c.questionListing(nil)} {
+		for _, of := range []projection{jobListing(nil), questionListing(nil)} {
 			if err := of.drop(ctx, tx); err != nil {
 				return err
 			}
@@ -138,16 +138,14 @@ func (c *Catalog) SeenJournal(ctx context.Context) (position uint64, worked bool
 // ListedOnly yields what is listed of jobs and questions of whose streams the journal knows nothing.
 func (c *Catalog) ListedOnly(ctx context.Context, known func(stream string) bool,
 	yield func(table, id string, body json.RawMessage) error) error {
-	for _, of := range []struct{ table, stream, prefix string }{
-		{"jobs", "id", jobStreamPrefix}, {"questions", "thread_id", threadStreamPrefix},
-	} {
+	for _, of := range []projection{jobListing(nil), questionListing(nil)} {
 		for after, more := "", true; more; {
 			var rows []struct {
 				ID     string          `bun:"id"`
 				Stream string          `bun:"stream"`
 				Body   json.RawMessage `bun:"body"`
 			}
-			err := c.read.NewSelect().Table(of.table).Column("id", "body").ColumnExpr("? AS stream", bun.Ident(of.stream)).
+			err := c.read.NewSelect().Table(of.table).Column("id", "body").ColumnExpr("? AS stream", bun.Ident(of.column)).
 				Where("id > ?", after).OrderBy("id", bun.OrderAsc).Limit(projectBatch).Scan(ctx, &rows)
 			if err != nil {
 				return c.fail("read "+of.table, err)

@@ -51,9 +51,10 @@ func newJobRow(r api.JobRow) (*jobRow, error) {
 }
 
 // jobListing is the copy of all jobs. A row that is there in a newer form stays.
-func jobListing(c *Catalog, load JobLoader) projection {
+func jobListing(load JobLoader) projection {
 	return projection{
-		name: JobListing, title: "the job listing", kind: "job", prefix: jobStreamPrefix, gap: projectGap,
+		name: JobListing, title: "the job listing", kind: "job", prefix: jobStreamPrefix,
+		table: "jobs", column: "id", gap: projectGap,
 		load: func(ctx context.Context, stream string, _ uint64) (any, bool, error) {
 			row, ok, err := load(ctx, stream)
 			if err != nil || !ok {
@@ -69,9 +70,7 @@ func jobListing(c *Catalog, load JobLoader) projection {
 				for i, r := range loaded {
 					rows[i] = r.(*jobRow)
 				}
-				_, err := tx.NewInsert().Model(&rows).On("CONFLICT (id) DO UPDATE").
-					Set("project_id = EXCLUDED.project_id").Set("status = EXCLUDED.status").Set("archived = EXCLUDED.archived").
-					Set("seq = EXCLUDED.seq").Set("body = EXCLUDED.body").
+				_, err := upsert(tx.NewInsert().Model(&rows), "project_id", "status", "archived", "seq", "body").
 					Where("job.seq < EXCLUDED.seq").Exec(ctx)
 				if err != nil {
 					return err
@@ -82,15 +81,6 @@ func jobListing(c *Catalog, load JobLoader) projection {
 				return err
 			}
 			return nil
-		},
-		drop: func(ctx context.Context, tx bun.Tx) error {
-			_, err := tx.NewDelete().Model((*jobRow)(nil)).Where("TRUE").Exec(ctx)
-			return err
-		},
-		listed: func(ctx context.Context, after string, n int) (ids []string, err error) {
-			err = c.read.NewSelect().Model((*jobRow)(nil)).Column("id").Where("id > ?", after).
-				Order("id").Limit(int64(n)).Scan(ctx, &ids)
-			return ids, c.fail("read which jobs are listed", err)
 		},
 	}
 }

@@ -57,16 +57,37 @@ type projection struct {
 	title  string        // for the log
 	kind   string        // of its streams, as the log's key for one of them
 	prefix string        // of its streams' names
+	table  string        // that holds the rows
+	column string        // with a stream's name, without the prefix
 	gap    time.Duration // a step's time, where nobody waits
 	// load makes what is stored of a stream. It says false where the stream does not exist or holds nothing to show. What
 	// the stream's events up to the position since say is stored already.
 	load func(ctx context.Context, stream string, since uint64) (any, bool, error)
 	// write stores what load made, and removes what is stored of streams that are no more.
 	write func(ctx context.Context, tx bun.Tx, rows []any, gone []string) error
-	drop  func(ctx context.Context, tx bun.Tx) error // removes all that is stored
-	// listed reads which streams something is stored of, in the order of their names without the prefix, from the one
-	// after the name given.
-	listed func(ctx context.Context, after string, n int) ([]string, error)
+}
+
+// drop removes all that is stored.
+func (of projection) drop(ctx context.Context, tx bun.Tx) error {
+	_, err := tx.NewRaw("DELETE FROM ?", bun.Ident(of.table)).Exec(ctx)
+	return err
+}
+
+// listed reads which streams something is stored of, in the order of their names without the prefix, from the one after
+// the name given.
+func (of projection) listed(ctx context.Context, c *Catalog, after string, n int) (names []string, err error) {
+	err = c.read.NewSelect().Distinct().Table(of.table).Column(of.column).Where("? > ?", bun.Ident(of.column), after).
+		OrderBy(of.column, bun.OrderAsc).Limit(int64(n)).Scan(ctx, &names)
+	return names, c.fail("read which "+of.kind+"s are listed", err)
+}
+
+// upsert has an insert replace columns of the rows that are there.
+func upsert(insert *bun.InsertQuery, columns ...string) *bun.InsertQuery {
+	insert = insert.On("CONFLICT (id) DO UPDATE")
+	for _, name := range columns {
+		insert = insert.Set("? = EXCLUDED.?", bun.Ident(name), bun.Ident(name))
+	}
+	return insert
 }
 
 // A Projector keeps a listing in the catalogue up with the journal: that of jobs, or that of the questions that threads
@@ -99,7 +120,7 @@ type JobLoader func(ctx context.Context, stream string) (api.JobRow, bool, error
 // NewProjector makes the projector of a catalogue's job listings and lets the catalogue's listings wait for it. It
 // does nothing before Run.
 func NewProjector(c *Catalog, source Source, load JobLoader, log *slog.Logger) *Projector {
-	p := newProjector(c, source, jobListing(c, load), log)
+	p := newProjector(c, source, jobListing(load), log)
 	c.projector.Store(p)
 	return p
 }
@@ -274,7 +295,7 @@ func (p *Projector) rebuild(ctx context.Context) error {
 		return err
 	}
 	for after, more := "", true; more; {
-		names, err := p.listed(ctx, after, projectBatch)
+		names, err := p.listed(ctx, p.catalog, after, projectBatch)
 		if err != nil {
 			return err
 		}

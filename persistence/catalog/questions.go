@@ -37,7 +37,7 @@ type ThreadLoader func(ctx context.Context, stream string, since uint64) (api.Th
 // NewThreadProjector makes the projector of the questions that threads have answered, which analytics are made of, and
 // lets analytics wait for it. It does nothing before Run.
 func NewThreadProjector(c *Catalog, source Source, load ThreadLoader, log *slog.Logger) *Projector {
-	p := newProjector(c, source, c.questionListing(load), log)
+	p := newProjector(c, source, questionListing(load), log)
 	c.threads.Store(p)
 	return p
 }
@@ -131,10 +131,10 @@ func column(s string) string {
 }
 
 // questionListing is the copy of all questions that have come to their end.
-func (c *Catalog) questionListing(load ThreadLoader) projection {
+func questionListing(load ThreadLoader) projection {
 	return projection{
 		name: QuestionListing, title: "the listing of questions", kind: "thread", prefix: threadStreamPrefix,
-		gap: questionGap,
+		table: "questions", column: "thread_id", gap: questionGap,
 		load: func(ctx context.Context, stream string, since uint64) (any, bool, error) {
 			row, ok, err := load(ctx, stream, since)
 			if err != nil || !ok {
@@ -151,18 +151,6 @@ func (c *Catalog) questionListing(load ThreadLoader) projection {
 			return loadedThread{row.ID, row.Part, rows}, true, nil
 		},
 		write: writeQuestions,
-		drop: func(ctx context.Context, tx bun.Tx) error {
-			if _, err := tx.NewDelete().Model((*ratedPageRow)(nil)).Where("TRUE").Exec(ctx); err != nil {
-				return err
-			}
-			_, err := tx.NewDelete().Model((*questionRow)(nil)).Where("TRUE").Exec(ctx)
-			return err
-		},
-		listed: func(ctx context.Context, after string, n int) (ids []string, err error) {
-			err = c.read.NewSelect().Model((*questionRow)(nil)).Distinct().Column("thread_id").Where("thread_id > ?", after).
-				Order("thread_id").Limit(int64(n)).Scan(ctx, &ids)
-			return ids, c.fail("read which threads are listed", err)
-		},
 	}
 }
 
@@ -257,11 +245,8 @@ func storedQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string
 
 func insertQuestions(ctx context.Context, tx bun.Tx, fresh []*questionRow, rated []ratedPageRow) error {
 	for chunk := range slices.Chunk(fresh, questionChunk) {
-		insert := tx.NewInsert().Model(&chunk).On("CONFLICT (id) DO UPDATE")
-		for _, name := range []string{"thread_id", "project_id", "caller", "channel", "outcome", "replaced", "asked_at",
-			"rating", "rated_at", "version", "body"} {
-			insert = insert.Set("? = EXCLUDED.?", bun.Ident(name), bun.Ident(name))
-		}
+		insert := upsert(tx.NewInsert().Model(&chunk), "thread_id", "project_id", "caller", "channel", "outcome", "replaced",
+			"asked_at", "rating", "rated_at", "version", "body")
 		if _, err := insert.Exec(ctx); err != nil {
 			return err
 		}
