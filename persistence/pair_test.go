@@ -54,7 +54,8 @@ func say(t *testing.T, j *journal.Journal, stream, text string) uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, err := j.Append(t.Context(), journal.Append{Stream: stream, After: was.Seq, Events: []journal.Event{{Type: "test.said.1", Data: []byte(text)}}})
+	last, err := j.Append(t.Context(), journal.Append{Stream: stream, After: was.Seq,
+		Events: []journal.Event{{Type: "test.said.1", Data: []byte(text)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,21 +113,45 @@ func TestStoresThatDoNotBelongTogetherAreToldApart(t *testing.T) {
 		"of an older version, a rebuild broken off": {func(j *journal.Identity, c *catalog.Identity) {
 			*j, *c = journal.Identity{Position: 57, Seen: 50}, catalog.Identity{ID: "c", Position: 20, Partial: true}
 		}, false, ""},
-		"a pair half made":                     {func(j *journal.Identity, c *catalog.Identity) { j.Catalog, j.Revision = "", 0 }, false, ""},
-		"restored, the catalogue copied later": {func(j *journal.Identity, c *catalog.Identity) { c.Position = 60 }, true, ""},
-		"the journal new":                      {func(j *journal.Identity, c *catalog.Identity) { *j = journal.Identity{ID: "k"} }, false, "the journal is new"},
-		"the journal new after an upgrade":     {func(j *journal.Identity, c *catalog.Identity) { *j, c.Journal = journal.Identity{ID: "k"}, "" }, false, "last 55 events"},
-		"the journal another one's":            {func(j *journal.Identity, c *catalog.Identity) { j.ID, j.Catalog = "k", "d" }, false, "another journal"},
-		"the journal's end lost":               {func(j *journal.Identity, c *catalog.Identity) { j.Position = 52 }, false, "last 3 events"},
-		"the catalogue new":                    {func(j *journal.Identity, c *catalog.Identity) { *c = catalog.Identity{ID: "d"} }, false, "the catalogue is new"},
-		"the catalogue new after an upgrade":   {func(j *journal.Identity, c *catalog.Identity) { j.Catalog, *c = "", catalog.Identity{ID: "d"} }, false, "older copy"},
+		"a pair half made": {func(j *journal.Identity, c *catalog.Identity) {
+			j.Catalog, j.Revision = "",
+				0
+		}, false, ""},
+		"restored, the catalogue copied later": {func(j *journal.Identity, c *catalog.Identity) { c.Position = 60 }, true,
+			""},
+		"the journal new": {func(j *journal.Identity,
+			c *catalog.Identity) {
+			*j = journal.Identity{ID: "k"}
+		}, false, "the journal is new"},
+		"the journal new after an upgrade": {func(j *journal.Identity, c *catalog.Identity) {
+			*j,
+				c.Journal = journal.Identity{ID: "k"}, ""
+		}, false, "last 55 events"},
+		"the journal another one's": {func(j *journal.Identity, c *catalog.Identity) {
+			j.ID, j.Catalog = "k",
+				"d"
+		}, false, "another journal"},
+		"the journal's end lost": {func(j *journal.Identity, c *catalog.Identity) { j.Position = 52 }, false,
+			"last 3 events"},
+		"the catalogue new": {func(j *journal.Identity,
+			c *catalog.Identity) {
+			*c = catalog.Identity{ID: "d"}
+		}, false, "the catalogue is new"},
+		"the catalogue new after an upgrade": {func(j *journal.Identity, c *catalog.Identity) {
+			j.Catalog, *c = "",
+				catalog.Identity{ID: "d"}
+		}, false, "older copy"},
 		"the catalogue another one's": {func(j *journal.Identity, c *catalog.Identity) {
 			*c = catalog.Identity{ID: "d", Journal: "j", Position: 57}
 		}, false, "another catalogue"},
-		"the catalogue without its last change": {func(j *journal.Identity, c *catalog.Identity) { c.Revision = 3 }, false, "last 2 changes"},
-		"the catalogue an older copy":           {func(j *journal.Identity, c *catalog.Identity) { c.Position = 49 }, false, "position 49"},
-		"restored, the catalogue older":         {func(j *journal.Identity, c *catalog.Identity) { c.Revision = 3 }, true, "last 2 changes"},
-		"restored, the catalogue another one's": {func(j *journal.Identity, c *catalog.Identity) { c.Journal = "k" }, true, "another journal"},
+		"the catalogue without its last change": {func(j *journal.Identity, c *catalog.Identity) { c.Revision = 3 }, false,
+			"last 2 changes"},
+		"the catalogue an older copy": {func(j *journal.Identity, c *catalog.Identity) { c.Position = 49 }, false,
+			"position 49"},
+		"restored, the catalogue older": {func(j *journal.Identity, c *catalog.Identity) { c.Revision = 3 }, true,
+			"last 2 changes"},
+		"restored, the catalogue another one's": {func(j *journal.Identity, c *catalog.Identity) { c.Journal = "k" }, true,
+			"another journal"},
 	} {
 		j, c := j, c
 		of.change(&j, &c)
@@ -160,7 +185,8 @@ func TestAStoreIsNotTakenForANewOne(t *testing.T) {
 		}
 		pairs("new ones", j)
 		pairs("once more", j)
-		if _, err := c.AddProject(t.Context(), api.Project{ID: "docs", Domain: "docs.example.com", Source: "/srv/docs"}); err != nil {
+		if _, err := c.AddProject(t.Context(), api.Project{ID: "docs", Domain: "docs.example.com",
+			Source: "/srv/docs"}); err != nil {
 			t.Fatal(err)
 		}
 		say(t, j, "job/a", "x")

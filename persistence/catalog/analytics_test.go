@@ -77,7 +77,8 @@ func (l *threadLog) removeThread(n int) {
 // asked is a question that was answered, some minutes after midday.
 func asked(id string, minutes int, change ...func(*api.QuestionRow)) api.QuestionRow {
 	at := midday.Add(time.Duration(minutes) * time.Minute)
-	q := api.QuestionRow{ID: api.TurnID("msg_" + id), Question: "Q " + id, Answer: "A " + id, Answered: true, Model: "m", Asked: at, Ended: at.Add(time.Second)}
+	q := api.QuestionRow{ID: api.TurnID("msg_" + id), Question: "Q " + id, Answer: "A " + id, Answered: true, Model: "m",
+		Asked: at, Ended: at.Add(time.Second)}
 	for _, c := range change {
 		c(&q)
 	}
@@ -159,7 +160,8 @@ func TestQuestionsAreListedAndCounted(t *testing.T) {
 	eachPlace(t, func(t *testing.T, p place) {
 		c, l := p.open(Options{}), newThreadLog()
 		runThreadProjector(t, c, l)
-		l.edit(1, calls("ann", asked("a", 0, fromWeb), asked("b", 2, unanswered, fromWeb, rated(api.RatedDown, 50, "/x#1", "/y"))))
+		l.edit(1, calls("ann", asked("a", 0, fromWeb), asked("b", 2, unanswered, fromWeb,
+			rated(api.RatedDown, 50, "/x#1", "/y"))))
 		l.edit(2, calls("bob", asked("c", 1, fromAPI, rated(api.RatedUp, 40, "/x#2", "/x#3")), asked("d", 1, failed)))
 		l.edit(3, asks(asked("e", 3), asked("f", 4, replaced, rated(api.RatedDown, 60, "/z"))))
 		l.edit(4, func(r *api.ThreadRow) { r.Project = "blog"; r.Questions = append(r.Questions, asked("g", 5)) })
@@ -171,11 +173,16 @@ func TestQuestionsAreListedAndCounted(t *testing.T) {
 			want   string
 			totals QuestionTotals
 		}{
-			{AnalyticsQuery{}, "e b d c a", QuestionTotals{Threads: 3, Callers: 3, Questions: 5, Answered: 3, Unanswered: 1, Failed: 1, Web: 2, API: 1, Up: 1, Down: 1}},
-			{AnalyticsQuery{From: at(1)}, "e b d c", QuestionTotals{Threads: 3, Callers: 3, Questions: 4, Answered: 2, Unanswered: 1, Failed: 1, Web: 1, API: 1, Up: 1, Down: 1}},
+			{AnalyticsQuery{}, "e b d c a", QuestionTotals{Threads: 3, Callers: 3, Questions: 5, Answered: 3, Unanswered: 1,
+				Failed: 1, Web: 2, API: 1, Up: 1, Down: 1}},
+			{AnalyticsQuery{From: at(1)}, "e b d c", QuestionTotals{Threads: 3, Callers: 3, Questions: 4, Answered: 2,
+				Unanswered: 1, Failed: 1, Web: 1, API: 1, Up: 1, Down: 1}},
 			{AnalyticsQuery{To: at(1)}, "a", QuestionTotals{Threads: 1, Callers: 1, Questions: 1, Answered: 1, Web: 1}},
-			{AnalyticsQuery{From: at(1).Add(1), To: at(3)}, "b", QuestionTotals{Threads: 1, Callers: 1, Questions: 1, Unanswered: 1, Web: 1, Down: 1}},
-			{AnalyticsQuery{To: at(3).Add(1)}, "e b d c a", QuestionTotals{Threads: 3, Callers: 3, Questions: 5, Answered: 3, Unanswered: 1, Failed: 1, Web: 2, API: 1, Up: 1, Down: 1}},
+			{AnalyticsQuery{From: at(1).Add(1), To: at(3)}, "b",
+				QuestionTotals{Threads: 1, Callers: 1, Questions: 1, Unanswered: 1, Web: 1, Down: 1}},
+			{AnalyticsQuery{To: at(3).Add(1)}, "e b d c a",
+				QuestionTotals{Threads: 3, Callers: 3, Questions: 5, Answered: 3, Unanswered: 1, Failed: 1, Web: 2, API: 1, Up: 1,
+					Down: 1}},
 			{AnalyticsQuery{From: at(90)}, "", QuestionTotals{}},
 			{AnalyticsQuery{Project: "blog"}, "g", QuestionTotals{Threads: 1, Callers: 1, Questions: 1, Answered: 1}},
 			{AnalyticsQuery{Project: "nobody"}, "", QuestionTotals{}},
@@ -272,8 +279,10 @@ func TestOddTextsAreListed(t *testing.T) {
 		c, l := p.open(Options{}), newThreadLog()
 		runThreadProjector(t, c, l)
 		long := "/" + strings.Repeat("ä", 5000)
-		l.edit(1, calls("a\x00b\xff", asked("a", 0, rated(api.RatedUp, 1, "/x\x00y", "\xff", long+"#1", long+"#2", "#top", ""))))
-		l.edit(2, calls(strings.Repeat("ü", 9000), asked("b", 1, func(q *api.QuestionRow) { q.Question, q.Answer = "\x00", "\xff\x00" })))
+		l.edit(1, calls("a\x00b\xff", asked("a", 0, rated(api.RatedUp, 1, "/x\x00y", "\xff", long+"#1", long+"#2", "#top",
+			""))))
+		l.edit(2, calls(strings.Repeat("ü", 9000), asked("b", 1,
+			func(q *api.QuestionRow) { q.Question, q.Answer = "\x00", "\xff\x00" })))
 		l.edit(3, asks(asked("c", 2)))
 		if got := ids(all(t, AnalyticsQuery{Project: "docs", Limit: 1}, c.Questions)); got != "c b a" {
 			t.Errorf("listed %q", got)
@@ -324,7 +333,8 @@ func TestLongThreadWritesOnlyWhatIsNew(t *testing.T) {
 		l.edit(1, asks(asked("new", 900)))
 		reach(t, projector)
 		stop()
-		want := []CallerCount{{"untouched", 1, 200, midday.Add(199 * time.Minute)}, {"anonymous", 1, 1, midday.Add(900 * time.Minute)}}
+		want := []CallerCount{{"untouched", 1, 200, midday.Add(199 * time.Minute)},
+			{"anonymous", 1, 1, midday.Add(900 * time.Minute)}}
 		if got := all(t, AnalyticsQuery{Project: "docs", Limit: 5}, c.Callers); !slices.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}
@@ -336,13 +346,14 @@ func TestPartOfAThreadLeavesTheOthersAlone(t *testing.T) {
 	eachPlace(t, func(t *testing.T, p place) {
 		c, l := p.open(Options{}), newThreadLog()
 		var since []uint64
-		projector := NewThreadProjector(c, l, func(ctx context.Context, stream string, pos uint64) (api.ThreadRow, bool, error) {
+		load := func(ctx context.Context, stream string, pos uint64) (api.ThreadRow, bool, error) {
 			row, ok, err := l.loadThread(ctx, stream, pos)
 			if since = append(since, pos); len(since) > 1 && len(row.Questions) > 1 {
 				row.Part, row.Questions = true, row.Questions[len(row.Questions)-1:]
 			}
 			return row, ok, err
-		}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+		}
+		projector := NewThreadProjector(c, l, load, slog.New(slog.NewTextHandler(t.Output(), nil)))
 		step := func() {
 			t.Helper()
 			if err := projector.step(t.Context()); err != nil {
@@ -380,7 +391,8 @@ func TestRebuiltQuestionsAreTheSame(t *testing.T) {
 		projector, _ := runThreadProjector(t, c, l)
 		jobs, _ := runProjector(t, c, l.testLog) // both follow one journal, and neither disturbs the other
 		for n := range projectBatch + 50 {
-			l.edit(n, asks(asked(fmt.Sprintf("%04d-a", n), n), asked(fmt.Sprintf("%04d-b", n), n, rated(api.RatedUp, n, "/x", fmt.Sprint("/", n%7)))))
+			l.edit(n, asks(asked(fmt.Sprintf("%04d-a", n), n),
+				asked(fmt.Sprintf("%04d-b", n), n, rated(api.RatedUp, n, "/x", fmt.Sprint("/", n%7)))))
 			if n%40 == 0 {
 				l.removeThread(n)
 			}
@@ -390,7 +402,8 @@ func TestRebuiltQuestionsAreTheSame(t *testing.T) {
 		}
 		q := AnalyticsQuery{Project: "docs", Limit: 400}
 		view := func() []any {
-			return []any{all(t, q, c.Questions), all(t, q, c.Feedback), all(t, q, c.PageFeedback), must(c.Totals(t.Context(), q))(t), listed(t, c, JobQuery{Project: "docs"})}
+			return []any{all(t, q, c.Questions), all(t, q, c.Feedback), all(t, q, c.PageFeedback),
+				must(c.Totals(t.Context(), q))(t), listed(t, c, JobQuery{Project: "docs"})}
 		}
 		reach(t, projector)
 		reach(t, jobs)
@@ -471,7 +484,8 @@ func TestSearchesAreCounted(t *testing.T) {
 				t.Errorf("last searched for at %v, want %v", got[0].Last, want)
 			}
 		}
-		list, _, total, err := c.Searches(t.Context(), AnalyticsQuery{Project: "docs", Limit: 5, From: began.Add(time.Minute)})
+		list, _, total, err := c.Searches(t.Context(), AnalyticsQuery{Project: "docs", Limit: 5,
+			From: began.Add(time.Minute)})
 		if err != nil || total != 2 || len(list) != 2 {
 			t.Errorf("a minute later: %v, %d, %v", list, total, err)
 		}
@@ -563,7 +577,8 @@ func TestUpdatesAreKeptUntilTheyEnd(t *testing.T) {
 			t.Errorf("open are %+v", open)
 		}
 		first.Status, first.EndedAt, first.Logs, first.Summary = api.UpdateSuccess, stampPtr(&now), []string{"a", "b"}, "fine"
-		first.Commit = api.UpdateCommit{SHA: "c0", Ref: "main", Message: "m", Added: []string{"a"}, Modified: []string{"b"}, Removed: []string{"c"}}
+		first.Commit = api.UpdateCommit{SHA: "c0", Ref: "main", Message: "m", Added: []string{"a"}, Modified: []string{"b"},
+			Removed: []string{"c"}}
 		if err := c.SaveUpdate(t.Context(), first); err != nil {
 			t.Fatal(err)
 		}
@@ -594,7 +609,8 @@ func TestUpdatesAreKeptUntilTheyEnd(t *testing.T) {
 			}
 		}
 		var kept int
-		if err := c.read.NewRaw("SELECT COUNT(*) FROM updates WHERE project_id = 'wiki'").Scan(t.Context(), &kept); err != nil || kept != updatesKept {
+		if err := c.read.NewRaw("SELECT COUNT(*) FROM updates WHERE project_id = 'wiki'").Scan(t.Context(),
+			&kept); err != nil || kept != updatesKept {
 			t.Errorf("%d are kept, want %d (%v)", kept, updatesKept, err)
 		}
 		if got := must(c.OpenUpdates(t.Context()))(t); len(got) != 2 {

@@ -13,8 +13,9 @@ import (
 
 func anAutomation(project api.ProjectID, name string, cap int) api.Automation {
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	return api.Automation{ID: api.AutomationID(api.NewID(api.AutomationPrefix, now)), Project: project, Name: name, Prompt: ".docent/fresh.md",
-		Cron: "0 6 * * 1", DailyCap: cap, CreatedAt: now}
+	return api.Automation{ID: api.AutomationID(api.NewID(api.AutomationPrefix, now)), Project: project, Name: name,
+		Prompt: ".docent/fresh.md",
+		Cron:   "0 6 * * 1", DailyCap: cap, CreatedAt: now}
 }
 
 func TestAutomationsAreKeptAndRunOnceForAKey(t *testing.T) {
@@ -31,7 +32,11 @@ func TestAutomationsAreKeptAndRunOnceForAKey(t *testing.T) {
 		for _, bad := range []struct {
 			a    api.Automation
 			want error
-		}{{anAutomation("p", "fresh", 2), api.ErrConflict}, {anAutomation("q", "fresh", 2), api.ErrNotFound}, {anAutomation("p", "", 0), api.ErrInvalid}} {
+		}{
+			{anAutomation("p", "fresh", 2), api.ErrConflict},
+			{anAutomation("q", "fresh", 2), api.ErrNotFound},
+			{anAutomation("p", "", 0), api.ErrInvalid},
+		} {
 			if err := c.AddAutomation(ctx, bad.a); !errors.Is(err, bad.want) {
 				t.Errorf("%q: %v, want %v", bad.a.Name, err, bad.want)
 			}
@@ -106,7 +111,8 @@ func TestAutomationsAreKeptAndRunOnceForAKey(t *testing.T) {
 			t.Errorf("%+v, %v", open, err)
 		}
 		got, err := c.Automation(ctx, a.ID)
-		if err != nil || got.Job != "job_1" || got.Next == nil || !got.Next.Equal(next) || got.Last == nil || got.Last.Key != "k4" || got.Last.Status != api.RunFailed {
+		if err != nil || got.Job != "job_1" || got.Next == nil || !got.Next.Equal(next) || got.Last == nil ||
+			got.Last.Key != "k4" || got.Last.Status != api.RunFailed {
 			t.Errorf("%+v, %v", got, err)
 		}
 		if runs, err := c.Runs(ctx, a.ID, 2); err != nil || len(runs) != 2 || runs[0].Key != "k4" || runs[1].Key != "k3" {
@@ -114,7 +120,8 @@ func TestAutomationsAreKeptAndRunOnceForAKey(t *testing.T) {
 		}
 		for i := range runsKept + 10 {
 			begin(fmt.Sprintf("many%d", i), at.Add(time.Duration(i+2)*24*time.Hour))
-			if err := c.SaveRun(ctx, api.AutomationRun{Key: fmt.Sprintf("many%d", i), Automation: a.ID, Status: api.RunStarted}); err != nil {
+			if err := c.SaveRun(ctx, api.AutomationRun{Key: fmt.Sprintf("many%d", i), Automation: a.ID,
+				Status: api.RunStarted}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -14,7 +14,8 @@ import (
 )
 
 func benchCatalog(b *testing.B, stale time.Duration) *Catalog {
-	c, err := Open(b.Context(), "sqlite:"+b.TempDir()+"/catalog.db", Options{Log: slog.New(slog.DiscardHandler), Stale: stale})
+	c, err := Open(b.Context(), "sqlite:"+b.TempDir()+"/catalog.db",
+		Options{Log: slog.New(slog.DiscardHandler), Stale: stale})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -102,15 +103,20 @@ func BenchmarkListQuestions(b *testing.B) {
 		rows := make([]any, pacedBatch)
 		for i := range rows {
 			id := fmt.Sprintf("%08d", n+i)
-			row, err := newQuestionRow(api.QuestionRow{ID: api.TurnID("turn_" + id), Thread: api.ThreadID("thr_" + id), Project: "docs", Caller: "reader",
-				Question: "What does the server say?", Answer: text, Answered: true, Model: "builtin", Asked: time.Now(), Ended: time.Now(),
-				Sources: []api.PageRef{{URL: "https://docs.example.com/operate/run#start", Title: "Run a server"}, {URL: "https://docs.example.com/operate/load", Title: "Load"}}})
+			row, err := newQuestionRow(api.QuestionRow{ID: api.TurnID("turn_" + id), Thread: api.ThreadID("thr_" + id),
+				Project: "docs", Caller: "reader",
+				Question: "What does the server say?", Answer: text, Answered: true, Model: "builtin",
+				Asked: time.Now(), Ended: time.Now(),
+				Sources: []api.PageRef{{URL: "https://docs.example.com/operate/run#start", Title: "Run a server"},
+					{URL: "https://docs.example.com/operate/load", Title: "Load"}}})
 			if err != nil {
 				b.Fatal(err)
 			}
 			rows[i] = loadedThread{id: row.Thread, rows: []*questionRow{row}}
 		}
-		err := c.update(b.Context(), "list questions", func(ctx context.Context, tx bun.Tx) error { return listing.write(ctx, tx, rows, nil) })
+		err := c.update(b.Context(), "list questions", func(ctx context.Context, tx bun.Tx) error {
+			return listing.write(ctx, tx, rows, nil)
+		})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -134,10 +134,13 @@ func TestProjectIsStoredInFull(t *testing.T) {
 		n := 0
 		fill(reflect.ValueOf(&want).Elem(), &n)
 		want.ID, want.Org, want.Domain = "docs", DefaultOrg, "docs.example.com"
-		want.Name, want.Source, want.Branch, want.DocsDir = "Dök's ? ?0 {{x}} \\ \"", "git@github.com:acme/docs.git", "release/1.x", "docs/en"
-		want.SiteURL, want.Host, want.HostURL, want.Repository = "https://docs.example.com", api.HostGitHub, "https://github.example.com", "acme/docs"
+		want.Name, want.Source = "Dök's ? ?0 {{x}} \\ \"", "git@github.com:acme/docs.git"
+		want.Branch, want.DocsDir = "release/1.x", "docs/en"
+		want.SiteURL, want.Repository = "https://docs.example.com", "acme/docs"
+		want.Host, want.HostURL = api.HostGitHub, "https://github.example.com"
 		want.AppID, want.Labels = 17, "docs, by Docent"
-		want.TokenEnv, want.WebhookEnv, want.Model, want.Deflection, want.Site = "GITHUB_TOKEN", "HOOK_SECRET", "m'1", "help@example.com", "hugo"
+		want.TokenEnv, want.WebhookEnv, want.Model = "GITHUB_TOKEN", "HOOK_SECRET", "m'1"
+		want.Deflection, want.Site = "help@example.com", "hugo"
 		want.Include, want.Exclude = []string{"docs/**", `a\ b`}, []string{"*.draft.md", "!k'p \"?\" {{x}}.md"}
 
 		c := p.open(Options{})
@@ -165,11 +168,13 @@ func TestProjectGetsDefaults(t *testing.T) {
 		clock := newTestClock()
 		c := p.open(Options{Now: clock.now})
 		got := addProject(t, c, "docs")
-		if got.Org != DefaultOrg || got.Host != api.HostBuiltin || !got.CreatedAt.Equal(clock.now().Truncate(time.Millisecond)) {
+		if got.Org != DefaultOrg || got.Host != api.HostBuiltin ||
+			!got.CreatedAt.Equal(clock.now().Truncate(time.Millisecond)) {
 			t.Errorf("the project became %+v", got)
 		}
 		var orgs []string
-		if err := c.read.NewRaw("SELECT id FROM organizations").Scan(t.Context(), &orgs); err != nil || !slices.Equal(orgs, []string{string(DefaultOrg)}) {
+		if err := c.read.NewRaw("SELECT id FROM organizations").Scan(t.Context(), &orgs); err != nil ||
+			!slices.Equal(orgs, []string{string(DefaultOrg)}) {
 			t.Errorf("organizations %q, %v", orgs, err)
 		}
 	})
@@ -212,7 +217,8 @@ func TestInvalidProjectIsRefused(t *testing.T) {
 	eachPlace(t, func(t *testing.T, p place) {
 		c := p.open(Options{})
 		var invalid *api.InvalidError
-		if _, err := c.AddProject(t.Context(), api.Project{ID: "a/b"}); !errors.As(err, &invalid) || len(invalid.Problems) != 3 {
+		if _, err := c.AddProject(t.Context(), api.Project{ID: "a/b"}); !errors.As(err, &invalid) ||
+			len(invalid.Problems) != 3 {
 			t.Errorf("error %v, want one that lists id, domain and source", err)
 		}
 		addProject(t, c, "docs")
@@ -335,13 +341,14 @@ func TestLookupsCostNoQuery(t *testing.T) {
 
 func TestLookupsStayBounded(t *testing.T) {
 	loads := 0
-	l := newLookup(Options{Now: newTestClock().now, Stale: time.Second}, strconv.Itoa, func(_ context.Context, n int) (int, error) {
-		loads++
-		if n < 0 {
-			return 0, api.ErrNotFound
-		}
-		return n, nil
-	})
+	l := newLookup(Options{Now: newTestClock().now, Stale: time.Second}, strconv.Itoa,
+		func(_ context.Context, n int) (int, error) {
+			loads++
+			if n < 0 {
+				return 0, api.ErrNotFound
+			}
+			return n, nil
+		})
 	for n := range mostFound + mostFound/2 {
 		l.get(t.Context(), n)
 		l.get(t.Context(), -1-n)
@@ -364,11 +371,12 @@ func TestLookupsStayBounded(t *testing.T) {
 
 func TestLookupThatBeganBeforeAChangeIsNotRemembered(t *testing.T) {
 	loads := make(chan chan string)
-	l := newLookup(Options{Now: newTestClock().now, Stale: time.Hour}, strings.Clone, func(_ context.Context, key string) (string, error) {
-		answer := make(chan string)
-		loads <- answer
-		return <-answer, nil
-	})
+	l := newLookup(Options{Now: newTestClock().now, Stale: time.Hour}, strings.Clone,
+		func(_ context.Context, key string) (string, error) {
+			answer := make(chan string)
+			loads <- answer
+			return <-answer, nil
+		})
 	ask := func() chan string {
 		got := make(chan string, 1)
 		go func() {
@@ -396,13 +404,14 @@ func TestLookupThatBeganBeforeAChangeIsNotRemembered(t *testing.T) {
 func TestCallersAtOnceShareOneQuery(t *testing.T) {
 	const keys, callers = 2000, 8
 	var loads atomic.Int64
-	l := newLookup(Options{Now: newTestClock().now, Stale: time.Hour}, strconv.Itoa, func(_ context.Context, n int) (int, error) {
-		loads.Add(1)
-		if n%2 == 1 {
-			return 0, api.ErrNotFound
-		}
-		return n, nil
-	})
+	l := newLookup(Options{Now: newTestClock().now, Stale: time.Hour}, strconv.Itoa,
+		func(_ context.Context, n int) (int, error) {
+			loads.Add(1)
+			if n%2 == 1 {
+				return 0, api.ErrNotFound
+			}
+			return n, nil
+		})
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
@@ -424,11 +433,12 @@ func TestCallersAtOnceShareOneQuery(t *testing.T) {
 
 func TestLookupOutlivesItsFirstCaller(t *testing.T) {
 	started, proceed := make(chan struct{}), make(chan struct{})
-	l := newLookup(Options{Now: newTestClock().now, Stale: time.Hour}, strings.Clone, func(ctx context.Context, key string) (string, error) {
-		close(started)
-		<-proceed
-		return "value", ctx.Err()
-	})
+	l := newLookup(Options{Now: newTestClock().now, Stale: time.Hour}, strings.Clone,
+		func(ctx context.Context, key string) (string, error) {
+			close(started)
+			<-proceed
+			return "value", ctx.Err()
+		})
 	leaving, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {

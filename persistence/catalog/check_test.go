@@ -33,11 +33,13 @@ func withOneOfEach(t *testing.T, c *Catalog) (key api.Key, pull api.PullRequest)
 	if err := c.SaveUpdate(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
-	a := api.Automation{ID: "aut_1", Project: "docs", Name: "weekly", Prompt: "weekly.md", Cron: "0 9 * * 1", DailyCap: 5, CreatedAt: time.Now()}
+	a := api.Automation{ID: "aut_1", Project: "docs", Name: "weekly", Prompt: "weekly.md", Cron: "0 9 * * 1", DailyCap: 5,
+		CreatedAt: time.Now()}
 	if err := c.AddAutomation(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	run, begun, err := c.BeginRun(t.Context(), api.AutomationRun{Key: "run-1", Automation: a.ID, At: time.Now()}, func(*api.Automation) {})
+	run, begun, err := c.BeginRun(t.Context(), api.AutomationRun{Key: "run-1", Automation: a.ID, At: time.Now()},
+		func(*api.Automation) {})
 	if err != nil || !begun {
 		t.Fatal(begun, err)
 	}
@@ -90,7 +92,8 @@ func TestADamagedRowIsRefusedAndTheOthersServed(t *testing.T) {
 		}
 
 		set("UPDATE keys SET hash = ? WHERE id = ?", []byte(strings.Repeat("\x03", 32)), key.ID)
-		refused("a key", "keys", string(key.ID), second(c.KeyByHash(t.Context(), [32]byte([]byte(strings.Repeat("\x03", 32))))))
+		refused("a key", "keys", string(key.ID), second(c.KeyByHash(t.Context(),
+			[32]byte([]byte(strings.Repeat("\x03", 32))))))
 		must(c.KeyByHash(t.Context(), [32]byte{2}))(t)
 		if err := c.RevokeKey(t.Context(), key.ID, time.Now()); err != nil {
 			t.Errorf("a damaged key cannot be revoked: %v", err)
@@ -104,7 +107,8 @@ func TestADamagedRowIsRefusedAndTheOthersServed(t *testing.T) {
 		}
 
 		set("UPDATE counters SET value = 77 WHERE name = 'pulls/docs'")
-		refused("a counter", "counters", "pulls/docs", second(c.AddPull(t.Context(), api.PullRequest{Project: "docs", Head: "docent/9", Base: "main"})))
+		refused("a counter", "counters", "pulls/docs", second(c.AddPull(t.Context(),
+			api.PullRequest{Project: "docs", Head: "docent/9", Base: "main"})))
 
 		set("UPDATE automations SET name = 'weekla'")
 		refused("an automation", "automations", "aut_1", second(c.Automation(t.Context(), "aut_1")))
@@ -115,12 +119,14 @@ func TestADamagedRowIsRefusedAndTheOthersServed(t *testing.T) {
 		set("UPDATE settings SET value = ?", []byte(strings.Repeat("x", 32)))
 
 		found := strings.Join(problems(t, c), " ")
-		for _, want := range []string{"projects/docs", "pulls/" + pull.ID, "counters/pulls/docs", "automations/aut_1", "automation_runs/run-1", "updates/", "organizations/acme", "settings/secret/cookie"} {
+		for _, want := range []string{"projects/docs", "pulls/" + pull.ID, "counters/pulls/docs", "automations/aut_1",
+			"automation_runs/run-1", "updates/", "organizations/acme", "settings/secret/cookie"} {
 			if !strings.Contains(found, want) {
 				t.Errorf("the check does not name %s: %s", want, found)
 			}
 		}
-		if made := must(c.Secret(t.Context(), "cookie"))(t); len(made) != 32 || string(made) == string(was) || strings.HasPrefix(string(made), "x") {
+		if made := must(c.Secret(t.Context(), "cookie"))(t); len(made) != 32 || string(made) == string(was) ||
+			strings.HasPrefix(string(made), "x") {
 			t.Errorf("a damaged secret is not made anew: %q", made)
 		}
 
@@ -203,7 +209,8 @@ func TestAFlippedBitInTheFileIsFound(t *testing.T) {
 	p := place{t, "sqlite:" + t.TempDir() + "/catalog.db"}
 	c := p.open(Options{})
 	withOneOfEach(t, c)
-	wantKeys, wantPulls, wantProjects := must(c.Keys(t.Context(), KeyQuery{}))(t), must(c.Pulls(t.Context(), "docs", ""))(t), must(c.Projects(t.Context()))(t)
+	wantKeys, wantPulls, wantProjects := must(c.Keys(t.Context(), KeyQuery{}))(t), must(c.Pulls(t.Context(), "docs",
+		""))(t), must(c.Projects(t.Context()))(t)
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +246,8 @@ func TestAFlippedBitInTheFileIsFound(t *testing.T) {
 			if err := errors.Join(errKeys, errPulls, errProjects); err != nil {
 				return true
 			}
-			if !reflect.DeepEqual(keys, wantKeys) || !reflect.DeepEqual(pulls, wantPulls) || !reflect.DeepEqual(projects, wantProjects) {
+			if !reflect.DeepEqual(keys, wantKeys) || !reflect.DeepEqual(pulls, wantPulls) ||
+				!reflect.DeepEqual(projects, wantProjects) {
 				t.Errorf("the flipped bit at byte %d goes unseen", at)
 			}
 			return false

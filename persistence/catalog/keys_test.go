@@ -18,7 +18,8 @@ func TestKeyIsStoredInFull(t *testing.T) {
 		addProject(t, c, "docs")
 		expires := clock.now().Add(time.Hour)
 		for _, k := range []api.Key{
-			{Kind: api.AdminKey, Name: "CI's", Scopes: []string{"read"}, AllowIP: []string{"203.0.113.0/24", "2001:db8::1"}, Hint: "dct_adm_…abcd"},
+			{Kind: api.AdminKey, Name: "CI's", Scopes: []string{"read"}, AllowIP: []string{"203.0.113.0/24", "2001:db8::1"},
+				Hint: "dct_adm_…abcd"},
 			{Kind: api.AssistantKey, Project: "docs", Origins: []string{"https://docs.example.com"}, ExpiresAt: &expires},
 		} {
 			hash := api.HashSecret(api.NewSecret(k.Kind))
@@ -26,7 +27,8 @@ func TestKeyIsStoredInFull(t *testing.T) {
 			if !api.ValidID(api.KeyPrefix, string(want.ID)) || want.Org != DefaultOrg || want.CreatedAt.IsZero() {
 				t.Errorf("the key became %+v", want)
 			}
-			if want.Name != k.Name || !reflect.DeepEqual(want.Scopes, k.Scopes) || !reflect.DeepEqual(want.AllowIP, k.AllowIP) || !reflect.DeepEqual(want.Origins, k.Origins) {
+			if want.Name != k.Name || !reflect.DeepEqual(want.Scopes, k.Scopes) ||
+				!reflect.DeepEqual(want.AllowIP, k.AllowIP) || !reflect.DeepEqual(want.Origins, k.Origins) {
 				t.Errorf("the key became %+v, of %+v", want, k)
 			}
 			other := p.open(Options{})
@@ -50,13 +52,16 @@ func TestKeyNeedsWhatItIsFor(t *testing.T) {
 	eachPlace(t, func(t *testing.T, p place) {
 		c := p.open(Options{})
 		var invalid *api.InvalidError
-		if _, err := c.AddKey(t.Context(), api.Key{Kind: api.AssistantKey, AllowIP: []string{"0.0.0.0/0"}}, [32]byte{1}); !errors.As(err, &invalid) || len(invalid.Problems) != 2 {
+		if _, err := c.AddKey(t.Context(), api.Key{Kind: api.AssistantKey, AllowIP: []string{"0.0.0.0/0"}},
+			[32]byte{1}); !errors.As(err, &invalid) || len(invalid.Problems) != 2 {
 			t.Errorf("error %v, want one that lists project and allowIp", err)
 		}
-		if _, err := c.AddKey(t.Context(), api.Key{Kind: api.AssistantKey, Project: "docs"}, [32]byte{1}); !errors.Is(err, api.ErrNotFound) {
+		if _, err := c.AddKey(t.Context(), api.Key{Kind: api.AssistantKey, Project: "docs"}, [32]byte{1}); !errors.Is(err,
+			api.ErrNotFound) {
 			t.Errorf("a key of an unknown project: error %v", err)
 		}
-		if _, err := c.AddKey(t.Context(), api.Key{Kind: api.AdminKey, Org: "nobody"}, [32]byte{1}); !errors.Is(err, api.ErrNotFound) {
+		if _, err := c.AddKey(t.Context(), api.Key{Kind: api.AdminKey, Org: "nobody"}, [32]byte{1}); !errors.Is(err,
+			api.ErrNotFound) {
 			t.Errorf("a key of an unknown organization: error %v", err)
 		}
 		must(c.AddKey(t.Context(), api.Key{Kind: api.AdminKey}, [32]byte{1}))(t)
@@ -152,7 +157,8 @@ func TestLastUseIsWrittenInTheBackground(t *testing.T) {
 		other := p.open(Options{})
 		k := must(c.AddKey(t.Context(), api.Key{Kind: api.AdminKey}, [32]byte{1}))(t)
 		c.TouchKey(k.ID, time.Now())
-		for must(other.Keys(t.Context(), KeyQuery{}))(t)[0].LastUsed == nil { // ends with the test's deadline if it never shows
+		// ends with the test's deadline if it never shows
+		for must(other.Keys(t.Context(), KeyQuery{}))(t)[0].LastUsed == nil {
 		}
 	})
 }

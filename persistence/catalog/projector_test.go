@@ -31,7 +31,8 @@ type testLog struct {
 }
 
 func newTestLog() *testLog {
-	return &testLog{rows: map[string]api.JobRow{}, faults: map[string]error{}, loads: map[string]int{}, changed: make(chan struct{}, 1)}
+	return &testLog{rows: map[string]api.JobRow{}, faults: map[string]error{}, loads: map[string]int{},
+		changed: make(chan struct{}, 1)}
 }
 
 func (l *testLog) Position() uint64 {
@@ -195,7 +196,8 @@ func TestAStreamWhoseReadingPanicsHoldsUpNoOther(t *testing.T) {
 }
 
 func TestALookUpThatPanicsIsAnErrorForThoseWhoWaitForIt(t *testing.T) {
-	l := newLookup(Options{Now: time.Now, Stale: time.Minute}, strings.Clone, func(context.Context, string) (int, error) { panic("an odd row") })
+	l := newLookup(Options{Now: time.Now, Stale: time.Minute}, strings.Clone,
+		func(context.Context, string) (int, error) { panic("an odd row") })
 	for range 2 {
 		var panicked *api.PanicError
 		if _, err := l.get(t.Context(), "key"); !errors.As(err, &panicked) {
@@ -457,7 +459,8 @@ func TestOlderRowNeverReplacesANewerOne(t *testing.T) {
 		reach(t, projector)
 		l.change(jobStream(1), func(r *api.JobRow) { completed(r); r.Seq = 6 }) // an old state, loaded late
 		reach(t, projector)
-		if got := must(c.Jobs(t.Context(), JobQuery{Project: "docs"}))(t); got[0].Seq != 7 || got[0].Job.Status != api.JobActive {
+		if got := must(c.Jobs(t.Context(), JobQuery{Project: "docs"}))(t); got[0].Seq != 7 ||
+			got[0].Job.Status != api.JobActive {
 			t.Errorf("listed is %+v", got[0])
 		}
 	})
@@ -546,8 +549,12 @@ func TestRebuiltListingIsTheSame(t *testing.T) {
 
 func TestListingOfAnotherJournalIsMadeAnew(t *testing.T) {
 	for name, other := range map[string]func(*testLog){
-		"a shorter one, as from an older backup":                        func(*testLog) {},
-		"one that has removed what the listing has not seen (restored)": func(l *testLog) { l.change("thread/thr_1", nil); l.trimmed = 1 },
+		"a shorter one, as from an older backup": func(*testLog) {},
+		"one that has removed what the listing has not seen (restored)": func(l *testLog) {
+			l.change("thread/thr_1",
+				nil)
+			l.trimmed = 1
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachPlace(t, func(t *testing.T, p place) {
@@ -562,7 +569,8 @@ func TestListingOfAnotherJournalIsMadeAnew(t *testing.T) {
 					reach(t, projector)
 					stop()
 				} else { // a listing with rows and no position: as behind as can be
-					if _, err := c.write.NewInsert().Model(must(newJobRow(api.JobRow{Project: "docs", Job: api.Job{ID: "job_0100"}}))(t)).Exec(t.Context()); err != nil {
+					if _, err := c.write.NewInsert().Model(must(newJobRow(api.JobRow{Project: "docs",
+						Job: api.Job{ID: "job_0100"}}))(t)).Exec(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -12,7 +12,8 @@ import (
 )
 
 func testPull(project, head string) api.PullRequest {
-	return api.PullRequest{Project: api.ProjectID(project), Head: head, Base: "main", Title: "Rename", Body: "a *body*\n", Job: "job_1"}
+	return api.PullRequest{Project: api.ProjectID(project), Head: head, Base: "main", Title: "Rename", Body: "a *body*\n",
+		Job: "job_1"}
 }
 
 func TestPullIsStoredInFull(t *testing.T) {
@@ -22,7 +23,8 @@ func TestPullIsStoredInFull(t *testing.T) {
 		p1 := testPull("docs", "docent/1")
 		p1.Draft, p1.Body = true, "nul \x00 and ' and ?0 {{x}}"
 		added := must(c.AddPull(t.Context(), p1))(t)
-		if !api.ValidID(api.PullPrefix, added.ID) || added.Number != 1 || added.State != api.PullOpen || !added.CreatedAt.Equal(stamp(clock.now())) {
+		if !api.ValidID(api.PullPrefix, added.ID) || added.Number != 1 || added.State != api.PullOpen ||
+			!added.CreatedAt.Equal(stamp(clock.now())) {
 			t.Errorf("the pull request became %+v", added)
 		}
 		again := p.open(Options{})
@@ -101,7 +103,8 @@ func TestPullNumbersCountWithinTheProject(t *testing.T) {
 			project string
 			number  int
 		}{{"docs", 1}, {"blog", 1}, {"docs", 2}, {"docs", 3}, {"blog", 2}} {
-			if got := must(c.AddPull(t.Context(), testPull(want.project, fmt.Sprintf("docent/%d", i))))(t); got.Number != want.number {
+			if got := must(c.AddPull(t.Context(), testPull(want.project,
+				fmt.Sprintf("docent/%d", i))))(t); got.Number != want.number {
 				t.Errorf("pull request %d of %s has the number %d, want %d", i, want.project, got.Number, want.number)
 			}
 		}

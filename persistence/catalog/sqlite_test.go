@@ -69,7 +69,8 @@ func TestLockedFileIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.AddProject(t.Context(), testProject("blog")); !errors.Is(err, api.ErrUnavailable) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "locked") {
+	if _, err := c.AddProject(t.Context(), testProject("blog")); !errors.Is(err, api.ErrUnavailable) ||
+		!strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "locked") {
 		t.Errorf("writing: error %v, want one that says that the file is locked", err)
 	}
 	must(c.Project(t.Context(), "docs"))(t)                      // reading goes on
@@ -165,7 +166,8 @@ func TestBackupIsConsistentWhileWriting(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if _, err := c.AddKey(t.Context(), api.Key{Kind: api.AssistantKey, Project: api.ProjectID(id)}, api.HashSecret(id)); err != nil {
+				if _, err := c.AddKey(t.Context(), api.Key{Kind: api.AssistantKey, Project: api.ProjectID(id)},
+					api.HashSecret(id)); err != nil {
 					t.Error(err)
 					return
 				}

@@ -141,7 +141,8 @@ func BenchmarkAppendSideBySide(b *testing.B) {
 	for _, name := range []string{"journal", "journal+snapshots"} {
 		at := cells[name]
 		b.Logf("%s, 256 writers: %.0f times a lone writer, %.1f times Batch, %.1f times Update, %.2f of the log file", name,
-			ratio(at[256].rate, at[1].rate), ratio(at[256].rate, cells["batch"][256].rate), ratio(at[256].rate, cells["update"][256].rate),
+			ratio(at[256].rate, at[1].rate), ratio(at[256].rate, cells["batch"][256].rate), ratio(at[256].rate,
+				cells["update"][256].rate),
 			ratio(at[256].rate, cells["raw"][256].rate))
 	}
 	own := cells["journal"][256]
@@ -192,7 +193,8 @@ func journalStore(every uint64) func(*testing.B, string, int) (func(int) error, 
 		return func(w int) error {
 			o := &owns[w]
 			o.n = (o.n + 1) % len(o.seqs)
-			last, err := j.Append(b.Context(), Append{Stream: o.names[o.n], After: o.seqs[o.n], Events: []Event{{"bench.said.1", data}}})
+			last, err := j.Append(b.Context(), Append{Stream: o.names[o.n], After: o.seqs[o.n],
+				Events: []Event{{"bench.said.1", data}}})
 			o.seqs[o.n] = last
 			if every > 0 && last%every == 0 {
 				j.Snapshot(o.names[o.n], last, state)
@@ -260,7 +262,8 @@ func rawStore(b *testing.B, path string, _ int) (func(int) error, func() int64) 
 		}
 }
 
-func boltStore(commit func(*bbolt.DB, func(*bbolt.Tx) error) error) func(*testing.B, string, int) (func(int) error, func() int64) {
+func boltStore(commit func(*bbolt.DB, func(*bbolt.Tx) error) error) func(*testing.B, string, int) (func(int) error,
+	func() int64) {
 	return func(b *testing.B, path string, writers int) (func(int) error, func() int64) {
 		db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
 		if err != nil {
@@ -312,7 +315,8 @@ func BenchmarkOpen(b *testing.B) {
 		wg.Go(func() {
 			for i := w; i < n; i += 64 {
 				name := fmt.Sprintf("thread/%016x%08d", uint64(i)*0x9E3779B97F4A7C15, i)
-				if _, err := j.Append(b.Context(), Append{Stream: name, Events: []Event{{"bench.said.1", state[:100]}}}); err != nil {
+				if _, err := j.Append(b.Context(), Append{Stream: name,
+					Events: []Event{{"bench.said.1", state[:100]}}}); err != nil {
 					b.Error(err)
 					return
 				}
@@ -364,7 +368,8 @@ func BenchmarkRecover(b *testing.B) {
 			for i := w; i < n; i += 64 {
 				name := fmt.Sprintf("job/%016x", uint64(i)*0x9E3779B97F4A7C15)
 				for seq := range uint64(25) {
-					if _, err := j.Append(b.Context(), Append{Stream: name, After: seq, Pending: true, Events: []Event{{"bench.said.1", data}}}); err != nil {
+					if _, err := j.Append(b.Context(), Append{Stream: name, After: seq, Pending: true,
+						Events: []Event{{"bench.said.1", data}}}); err != nil {
 						b.Error(err)
 						return
 					}
@@ -426,7 +431,8 @@ func BenchmarkHistory(b *testing.B) {
 	}
 	live := func(j *Journal, stream string, after, events uint64) {
 		for seq := after; seq < after+events; seq++ {
-			if _, err := j.Append(b.Context(), Append{Stream: stream, After: seq, Events: []Event{{"bench.said.1", data}}}); err != nil {
+			if _, err := j.Append(b.Context(), Append{Stream: stream, After: seq,
+				Events: []Event{{"bench.said.1", data}}}); err != nil {
 				b.Error(err)
 				return
 			}

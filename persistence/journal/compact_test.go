@@ -77,7 +77,8 @@ func TestCompactRefusesWhatIsNoWholeJournal(t *testing.T) {
 	}
 	j := openAt(t, path, Options{})
 	say(t, j, "job/a", "one")
-	if _, _, err := Compact(path, Options{Log: quiet, LockTimeout: time.Millisecond}); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, _, err := Compact(path, Options{Log: quiet, LockTimeout: time.Millisecond}); err == nil ||
+		!strings.Contains(err.Error(), "another process") {
 		t.Fatal(err)
 	}
 	wantTexts(t, j, "job/a", "one")

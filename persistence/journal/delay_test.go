@@ -105,7 +105,8 @@ func TestEndsShareACommitWhereNobodyBegins(t *testing.T) {
 		longest time.Duration
 		commits uint64
 	}{
-		{"fast", delaySiblings, 6 * time.Millisecond, endsDelay, 11}, // the first one after a pause, and then with the next three
+		// the first one after a pause, and then with the next three
+		{"fast", delaySiblings, 6 * time.Millisecond, endsDelay, 11},
 		{"slow", delaySiblings, 2 * endsDelay, 0, ends},
 		{"alone", delaySiblings - 1, 6 * time.Millisecond, 0, ends},
 	} {
@@ -187,7 +188,8 @@ func TestAppendsThatBeginWorkShareACommit(t *testing.T) {
 						first = time.Since(began)
 					}
 				}
-				if n := j.Stats().Commits - before; len(done) != cap(done) || n != c.commits || first != c.first || time.Since(began) != c.all {
+				if n := j.Stats().Commits - before; len(done) != cap(done) || n != c.commits || first != c.first ||
+					time.Since(began) != c.all {
 					t.Errorf("the first one after %v, %d in %d commits after %v", first, len(done), n, time.Since(began))
 				}
 			})
@@ -221,7 +223,8 @@ func TestManyAppendsThatCanWaitAreWrittenAtOnce(t *testing.T) {
 		mustAppend(t, j, large)
 		for i := range delayedMost {
 			go func() {
-				if _, err := j.Append(t.Context(), Append{Stream: fmt.Sprint("thread/", i), Events: events("x"), Urgency: Later}); err != nil {
+				if _, err := j.Append(t.Context(), Append{Stream: fmt.Sprint("thread/", i), Events: events("x"),
+					Urgency: Later}); err != nil {
 					t.Error(err)
 				}
 			}()
@@ -269,7 +272,8 @@ func TestOneOfAWriterThatWaitsAndOneThatDoesNotWins(t *testing.T) {
 		defer j.Close()
 		results := make(chan error, 2)
 		for i, urgency := range []Urgency{Later, AtOnce} {
-			appending(t.Context(), j, Append{Stream: "job/0", After: 1, Events: events(fmt.Sprint(i)), Urgency: urgency}, results)
+			appending(t.Context(), j, Append{Stream: "job/0", After: 1, Events: events(fmt.Sprint(i)), Urgency: urgency},
+				results)
 			synctest.Wait()
 		}
 		// Of two that want to be the same event one wins, whichever waited.

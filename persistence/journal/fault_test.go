@@ -123,7 +123,8 @@ func TestNothingAcknowledgedIsLostWhenTheDiskFails(t *testing.T) {
 	for _, kind := range []struct {
 		name              string
 		short, sync, grow bool
-	}{{"error", false, false, false}, {"short write", true, false, false}, {"sync", false, true, false}, {"error after growth", false, false, true}, {"sync after growth", false, true, true}} {
+	}{{"error", false, false, false}, {"short write", true, false, false}, {"sync", false, true,
+		false}, {"error after growth", false, false, true}, {"sync after growth", false, true, true}} {
 		for _, length := range []int{1, 5} {
 			t.Run(fmt.Sprintf("%s/%d", kind.name, length), func(t *testing.T) {
 				t.Parallel()
@@ -246,9 +247,10 @@ func storyWithFault(t *testing.T, fail int, begin func(*Journal) (heal func() bo
 	for i := range 12 {
 		s := fmt.Sprint("job/", i%3)
 		text := fmt.Sprint(i, "-", strings.Repeat("x", 700*(i%4)))
-		_, err := j.Append(t.Context(), Append{Stream: s, After: uint64(len(model[s])), Events: events(text), Pending: i%2 == 0,
-			Claim: &Claim{Key: text, Owner: s, Expires: time.Now().Add(time.Hour)},
-			Uses:  []quota.Use{{Name: "hour", Key: "k", Window: quota.SlidingHour, Limit: 1000}}})
+		_, err := j.Append(t.Context(), Append{Stream: s, After: uint64(len(model[s])), Events: events(text),
+			Pending: i%2 == 0,
+			Claim:   &Claim{Key: text, Owner: s, Expires: time.Now().Add(time.Hour)},
+			Uses:    []quota.Use{{Name: "hour", Key: "k", Window: quota.SlidingHour, Limit: 1000}}})
 		if err == nil {
 			model[s] = append(model[s], text)
 		} else {
@@ -323,7 +325,8 @@ func storyWithFault(t *testing.T, fail int, begin func(*Journal) (heal func() bo
 		for _, m := range model {
 			n += len(m)
 		}
-		if left, _ := j.Quotas().Remaining(time.Now(), quota.Use{Key: "k", Window: quota.SlidingHour, Limit: 1000}); left != 1000-n {
+		if left, _ := j.Quotas().Remaining(time.Now(), quota.Use{Key: "k", Window: quota.SlidingHour,
+			Limit: 1000}); left != 1000-n {
 			t.Fatalf("fault at %d: %d uses for %d appends", fail, 1000-left, n)
 		}
 		j.Close()
@@ -409,7 +412,8 @@ func TestALossOfPowerLeavesTheLastCommitOrTheOneBefore(t *testing.T) {
 }
 
 func TestADiskThatRefusesWritesServesReadsAndRecovers(t *testing.T) {
-	for name, errno := range map[string]syscall.Errno{"full": syscall.ENOSPC, "over quota": syscall.EDQUOT, "read-only": syscall.EROFS, "broken": syscall.EIO} {
+	for name, errno := range map[string]syscall.Errno{"full": syscall.ENOSPC, "over quota": syscall.EDQUOT,
+		"read-only": syscall.EROFS, "broken": syscall.EIO} {
 		t.Run(name, func(t *testing.T) { refusesWrites(t, errno) })
 	}
 }
@@ -423,7 +427,8 @@ func refusesWrites(t *testing.T, errno syscall.Errno) {
 	for range 5 {
 		_, err := j.Append(t.Context(), Append{Stream: "job/a", After: 1, Events: events("two")})
 		var busy *api.BusyError
-		if !errors.Is(err, api.ErrUnavailable) || !errors.Is(err, errno) || !errors.As(err, &busy) || busy.RetryAfter < time.Second {
+		if !errors.Is(err, api.ErrUnavailable) || !errors.Is(err, errno) || !errors.As(err, &busy) ||
+			busy.RetryAfter < time.Second {
 			t.Fatal(err)
 		}
 		wantTexts(t, j, "job/a", "one")
@@ -536,7 +541,8 @@ func TestEveryFlippedBitIsFoundOrHarmless(t *testing.T) {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
 			}
-			t.Logf("of %d flips %d keep the journal closed, %d concern one record, %d are harmless", rounds, refused, parked, harmless)
+			t.Logf("of %d flips %d keep the journal closed, %d concern one record, %d are harmless", rounds, refused, parked,
+				harmless)
 		})
 	}
 }
@@ -706,7 +712,8 @@ func TestNothingAcknowledgedIsLostWhenTheProcessIsKilled(t *testing.T) {
 
 func FuzzJournalRecords(f *testing.F) {
 	key := positionKey(7)
-	rec := appendEvent(nil, &eventRecord{hash: streamHash("job/a"), seq: 3, stream: "job/a", event: Event{"job.created.1", []byte("data")}})
+	rec := appendEvent(nil, &eventRecord{hash: streamHash("job/a"), seq: 3, stream: "job/a",
+		event: Event{"job.created.1", []byte("data")}})
 	seal(key, rec)
 	f.Add(rec)
 	f.Add(encodeSnapshot(key, &snapshotRecord{seq: 3, pos: 9, state: []byte("state")}))

@@ -180,7 +180,8 @@ func TestAStaleWriterIsRefusedAndHarmsNobody(t *testing.T) {
 	j := openNew(t, Options{})
 	mustAppend(t, j, Append{Stream: "job/a", Events: events("one")})
 	for _, after := range []uint64{0, 2, 7} {
-		if _, err := j.Append(t.Context(), Append{Stream: "job/a", After: after, Events: events("x")}); !errors.Is(err, ErrSequence) {
+		if _, err := j.Append(t.Context(), Append{Stream: "job/a", After: after, Events: events("x")}); !errors.Is(err,
+			ErrSequence) {
 			t.Fatalf("after %d: %v", after, err)
 		}
 	}
@@ -410,7 +411,8 @@ func TestCloseWritesTheSnapshotsThatWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.Close()
-	if _, err := j.Append(t.Context(), Append{Stream: "thread/000", After: 2, Events: events("z")}); !errors.Is(err, api.ErrShuttingDown) {
+	if _, err := j.Append(t.Context(), Append{Stream: "thread/000", After: 2, Events: events("z")}); !errors.Is(err,
+		api.ErrShuttingDown) {
 		t.Fatal(err)
 	}
 }
@@ -420,7 +422,8 @@ func TestOneOfManyClaimsWins(t *testing.T) {
 	j := openNew(t, Options{Now: func() time.Time { return now }})
 	digest := sha256.Sum256([]byte("body"))
 	claim := func(i int) *Claim {
-		return &Claim{Key: "key/create/1", Digest: digest, Owner: fmt.Sprint("job/", i), Ref: "r", Expires: now.Add(time.Hour)}
+		return &Claim{Key: "key/create/1", Digest: digest, Owner: fmt.Sprint("job/", i), Ref: "r",
+			Expires: now.Add(time.Hour)}
 	}
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -453,7 +456,8 @@ func TestOneOfManyClaimsWins(t *testing.T) {
 		t.Fatalf("%q", got)
 	}
 	c, ok, err := j.Claim("key/create/1", now)
-	if err != nil || !ok || c.Owner != winner || c.Digest != digest || c.Ref != "r" || !c.Expires.Equal(now.Add(time.Hour)) {
+	if err != nil || !ok || c.Owner != winner || c.Digest != digest || c.Ref != "r" ||
+		!c.Expires.Equal(now.Add(time.Hour)) {
 		t.Fatal(c, ok, err)
 	}
 	// An expired claim is as good as none.
@@ -475,7 +479,8 @@ func TestAClaimIsReleasedByItsHolder(t *testing.T) {
 	life := time.Now().Add(time.Hour)
 	claim := func(key, owner string) *Claim { return &Claim{Key: key, Owner: owner, Expires: life, Replaces: true} }
 	mustAppend(t, j, Append{Stream: "thread/a", Events: events("x"), Claim: claim("chat/1", "thread/a")})
-	mustAppend(t, j, Append{Stream: "thread/a", After: 1, Events: events("x"), Claim: claim("chat/2", "thread/a"), Release: "chat/1"})
+	mustAppend(t, j, Append{Stream: "thread/a", After: 1, Events: events("x"), Claim: claim("chat/2", "thread/a"),
+		Release: "chat/1"})
 	mustAppend(t, j, Append{Stream: "thread/b", Events: events("x"), Release: "chat/2"}) // another's
 	mustAppend(t, j, Append{Stream: "thread/b", After: 1, Events: events("x"), Release: "chat/none"})
 	for key, owner := range map[string]string{"chat/1": "", "chat/2": "thread/a"} {
@@ -671,8 +676,9 @@ func TestBackgroundWorkHappensByItself(t *testing.T) {
 		used := time.Now()
 		for i := range 200 {
 			s := fmt.Sprint("job/", i)
-			mustAppend(t, j, Append{Stream: s, Events: events("x"), Claim: &Claim{Key: s, Owner: s, Expires: time.Now().Add(24 * time.Hour)},
-				Uses: []quota.Use{{Key: s, Window: quota.SlidingHour, Limit: 5}}})
+			mustAppend(t, j, Append{Stream: s, Events: events("x"),
+				Claim: &Claim{Key: s, Owner: s, Expires: time.Now().Add(24 * time.Hour)},
+				Uses:  []quota.Use{{Key: s, Window: quota.SlidingHour, Limit: 5}}})
 			j.Snapshot(s, 1, []byte("state"))
 		}
 		time.Sleep(3 * time.Second)

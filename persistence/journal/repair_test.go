@@ -29,8 +29,10 @@ func richJournal(t *testing.T, path string, clean bool) (map[string]Recovered, m
 	for i := range 400 {
 		s := fmt.Sprintf("thread/%03d", r.IntN(120))
 		rec := mustLoad(t, j, s)
-		c := Claim{Key: fmt.Sprint("key/", i), Owner: s, Ref: fmt.Sprint(i), Expires: time.Now().Add(time.Hour).UTC().Round(0)}
-		mustAppend(t, j, Append{Stream: s, After: rec.Seq, Events: events(strings.Repeat(fmt.Sprint(i, " "), 1+r.IntN(60)), "b"),
+		c := Claim{Key: fmt.Sprint("key/", i), Owner: s, Ref: fmt.Sprint(i),
+			Expires: time.Now().Add(time.Hour).UTC().Round(0)}
+		mustAppend(t, j, Append{Stream: s, After: rec.Seq,
+			Events:  events(strings.Repeat(fmt.Sprint(i, " "), 1+r.IntN(60)), "b"),
 			Pending: r.IntN(4) == 0, Claim: &c, Uses: []quota.Use{{Key: "ip/" + s, Window: quota.SlidingDay, Limit: 10}}})
 		claims[c.Key] = c
 		if r.IntN(3) == 0 {
@@ -158,7 +160,8 @@ func TestRepairLeavesAJournalThatWorks(t *testing.T) {
 					harmless++
 				}
 			}
-			t.Logf("of %d flips %d are beyond repair, %d are mended without a loss, %d with, %d are harmless", rounds, refused, mended, lost, harmless)
+			t.Logf("of %d flips %d are beyond repair, %d are mended without a loss, %d with, %d are harmless", rounds, refused,
+				mended, lost, harmless)
 		})
 	}
 }
@@ -230,7 +233,8 @@ func TestARepairThatCannotKeepChangesNothing(t *testing.T) {
 	if _, err := j.Repair([]string{"job/a"}, func(Record) error { return full }, nothing); !errors.Is(err, full) {
 		t.Fatal(err)
 	}
-	if _, err := j.Repair([]string{"job/a"}, func(Record) error { return nil }, func() error { return full }); !errors.Is(err, full) {
+	if _, err := j.Repair([]string{"job/a"}, func(Record) error { return nil },
+		func() error { return full }); !errors.Is(err, full) {
 		t.Fatal(err)
 	}
 	wantTexts(t, j, "job/a", "one")

@@ -15,7 +15,8 @@ func TestEventsSinceAPositionAreThoseThatCameLater(t *testing.T) {
 		since  uint64
 		first  uint64
 		want   []string
-	}{{"a", 0, 1, []string{"1", "2"}}, {"a", 1, 2, []string{"2"}}, {"a", at, 3, nil}, {"b", 1, 1, []string{"x"}}, {"nobody", 0, 0, nil}} {
+	}{{"a", 0, 1, []string{"1", "2"}}, {"a", 1, 2, []string{"2"}}, {"a", at, 3, nil}, {"b", 1, 1,
+		[]string{"x"}}, {"nobody", 0, 0, nil}} {
 		first, events, err := j.LoadSince(c.stream, c.since)
 		if err != nil {
 			t.Fatal(err)

@@ -268,7 +268,8 @@ func TestAClockThatGoesBackAndForthForgetsNoUse(t *testing.T) {
 func TestOldCountsAreForgotten(t *testing.T) {
 	q := New()
 	for i := range 1000 {
-		if err := q.Reserve(noon.Add(time.Duration(i)*time.Second), []Use{{"ip-day", fmt.Sprint("ip/", i), SlidingDay, 5}}); err != nil {
+		if err := q.Reserve(noon.Add(time.Duration(i)*time.Second),
+			[]Use{{"ip-day", fmt.Sprint("ip/", i), SlidingDay, 5}}); err != nil {
 			t.Fatal(err)
 		}
 	}
