@@ -106,8 +106,8 @@ func (o *operations) runAutomation(ctx context.Context, p automationParams, _ Pr
 	return o.stores.catalog.Automation(ctx, a.ID)
 }
 
-func newAutomationCommand() *cobra.Command {
-	o := new(operator)
+func newAutomationCommand(prog program) *cobra.Command {
+	o := &operator{prog: prog}
 	cmd := &cobra.Command{Use: "automation", Short: "Jobs that start by themselves: at times, or on a push"}
 	operatorFlags(cmd, o)
 	var a api.Automation

@@ -78,8 +78,8 @@ func (a *app) settle(ctx context.Context) error {
 	return os.Remove(a.dir.File(datadir.Backup))
 }
 
-func newBackupCommand() *cobra.Command {
-	o := new(operator)
+func newBackupCommand(prog program) *cobra.Command {
+	o := &operator{prog: prog}
 	cmd := &cobra.Command{
 		Use: "backup DIR", Short: "Copy the data directory to a new directory; the server may run", Args: cobra.ExactArgs(1),
 		Long: "Copy the data directory to a new directory, consistent in itself, while the server runs or not. Everything that was\n" +

@@ -93,8 +93,8 @@ func (o *operations) acceptRow(ctx context.Context, p rowParams, _ Progress) (st
 	return struct{}{}, o.stores.catalog.Accept(ctx, p.Table, p.Row)
 }
 
-func newCatalogCommand() *cobra.Command {
-	o := new(operator)
+func newCatalogCommand(prog program) *cobra.Command {
+	o := &operator{prog: prog}
 	cmd := &cobra.Command{Use: "catalog", Short: "Look after the catalogue"}
 	operatorFlags(cmd, o)
 	cmd.AddCommand(&cobra.Command{

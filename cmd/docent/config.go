@@ -66,6 +66,9 @@ type Config struct {
 
 	ThreadRetention Duration `toml:"thread_retention" usage:"threads that were not used for this long are removed with everything of theirs; 0 keeps them for ever"`
 
+	now            func() time.Time // that all rooms take the time from
+	beforeIndexing func(api.Project)
+
 	from map[string]string // where each setting has its value from, by its name; from its default where it is not there
 }
 
@@ -140,6 +143,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 func DefaultConfig() Config {
 	bounds := router.DefaultBounds()
 	return Config{
+		now:  time.Now,
 		Data: "data", Listen: "127.0.0.1:8080", LogLevel: "info", LogFormat: "text", Model: "builtin",
 		MetricsFrom: []string{"127.0.0.0/8", "::1"},
 		// What version 1 of the API calls its models.

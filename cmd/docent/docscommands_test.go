@@ -287,7 +287,7 @@ func (s *sandbox) parse(f fence, command string) {
 		s.t.Fatalf("%s: %v", f, err)
 	}
 	args := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-	root := newRootCommand()
+	root := newRootCommand(program{})
 	found, rest, err := root.Find(args)
 	if err == nil {
 		err = found.ParseFlags(rest)
@@ -529,7 +529,7 @@ func TestTheServiceFileIsRight(t *testing.T) {
 		return m[1]
 	}
 	start := strings.Fields(value("ExecStart"))
-	root := newRootCommand()
+	root := newRootCommand(program{})
 	cmd, rest, err := root.Find(start[1:])
 	if err != nil || cmd.Name() != datadir.Server || cmd.ParseFlags(rest) != nil {
 		t.Errorf("%q is no command that serves: %v", start, err)

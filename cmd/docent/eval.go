@@ -41,8 +41,8 @@ type evaluation struct {
 	Outcomes []eval.Outcome        `json:"-"`
 }
 
-func newEvalCommand() *cobra.Command {
-	o, c := new(operator), new(client.Client)
+func newEvalCommand(prog program) *cobra.Command {
+	o, c := &operator{prog: prog}, new(client.Client)
 	var file, project, domain, corpus, against string
 	var misses bool
 	cmd := &cobra.Command{

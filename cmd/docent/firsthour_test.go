@@ -119,7 +119,7 @@ func TestOnlyVariablesWithoutAnEffectAreUnknown(t *testing.T) {
 
 // Every command and flag is told from its neighbours, and what a command takes is in its usage.
 func TestCommandsNameThingsInOneWay(t *testing.T) {
-	root := newRootCommand()
+	root := newRootCommand(program{})
 	for path, use := range map[string]string{"project add": "add NAME", "project set": "set NAME", "project check": "check NAME", "project remove": "remove NAME",
 		"index": "index PROJECT", "job show": "show ID", "pull merge": "merge ID", "key revoke": "revoke ID", "thread delete": "delete [ID]",
 		"automation add": "add NAME", "automation run": "run NAME|ID", "automation remove": "remove NAME|ID"} {

@@ -22,8 +22,8 @@ func (o *operations) index(ctx context.Context, p projectParams, progress Progre
 	return o.stores.source.Refresh(ctx, project, progress)
 }
 
-func newIndexCommand() *cobra.Command {
-	o := new(operator)
+func newIndexCommand(prog program) *cobra.Command {
+	o := &operator{prog: prog}
 	var project string
 	cmd := &cobra.Command{
 		Use: "index PROJECT", Short: "Read a project's documentation again now and index what changed",

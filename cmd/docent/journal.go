@@ -222,8 +222,8 @@ func inspectHere(ctx context.Context, c Config, name string, params []byte, prog
 	return (&operations{journal: j}).run(ctx, name, params, progress)
 }
 
-func newJournalCommand() *cobra.Command {
-	o := &operator{here: inspectHere}
+func newJournalCommand(prog program) *cobra.Command {
+	o := &operator{prog: prog, here: inspectHere}
 	cmd := &cobra.Command{Use: "journal", Short: "Check, inspect and repair the event journal"}
 	operatorFlags(cmd, o)
 	check := &cobra.Command{

@@ -66,8 +66,8 @@ func (o *operations) revokeKey(ctx context.Context, p keyParams, _ Progress) (st
 	return struct{}{}, o.stores.catalog.RevokeKey(ctx, p.ID, time.Now())
 }
 
-func newKeyCommand() *cobra.Command {
-	o := new(operator)
+func newKeyCommand(prog program) *cobra.Command {
+	o := &operator{prog: prog}
 	cmd := &cobra.Command{Use: "key", Short: "Make, list and revoke API keys"}
 	operatorFlags(cmd, o)
 	var params keyParams

@@ -15,7 +15,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
+	"docent/api"
 	"docent/client"
 )
 
@@ -55,10 +57,27 @@ func exitStatus(err error) int {
 	return exitFailed
 }
 
-func main() {
+// A program is docent with what is no setting of it: a test of the whole program puts in its own.
+type program struct {
+	now            func() time.Time  // time.Now where nil
+	beforeIndexing func(api.Project) // see ingest.Deps
+}
+
+// configured puts what is no setting beside the settings.
+func (p program) configured(c Config) Config {
+	if p.now != nil {
+		c.now = p.now
+	}
+	c.beforeIndexing = p.beforeIndexing
+	return c
+}
+
+func main() { run(program{}) }
+
+func run(prog program) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	command := newRootCommand()
+	command := newRootCommand(prog)
 	err := command.ExecuteContext(ctx)
 	if err == nil {
 		return

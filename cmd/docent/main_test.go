@@ -41,13 +41,14 @@ const raceOptions = "GORACE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(runAsDocent) != "" {
+		var prog program
 		if file := os.Getenv(clockFile); file != "" {
-			clock = settableClock(file)
+			prog.now = settableClock(file)
 		}
 		if os.Getenv(crashOnMark) != "" {
-			beforeIndexing = crashWhereMarked
+			prog.beforeIndexing = crashWhereMarked
 		}
-		main() // what it starts runs as the program too
+		run(prog) // what it starts runs as the program too
 		return
 	}
 	if os.Getenv(runAsProvider) != "" {
@@ -115,7 +116,7 @@ func tryDocent(t testing.TB, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	var err error
 	if commandsHere[args[0]] && !hasEnvironment(t) {
-		command := newRootCommand()
+		command := newRootCommand(program{})
 		command.SetArgs(args)
 		command.SetOut(&stdout)
 		command.SetErr(&stderr)

@@ -17,6 +17,7 @@ import (
 
 // An operator runs operations on the data directory that a command's flags name.
 type operator struct {
+	prog program
 	config string
 	json   bool
 	here   doer // does operations where no server has the directory; operateHere where nil
@@ -32,7 +33,8 @@ func operatorFlags(cmd *cobra.Command, o *operator) {
 }
 
 func (o *operator) load(cmd *cobra.Command) (Config, error) {
-	return LoadConfig(o.config, os.LookupEnv, cmd.Flags())
+	c, err := LoadConfig(o.config, os.LookupEnv, cmd.Flags())
+	return o.prog.configured(c), err
 }
 
 // run performs one operation and reads its result, with progress on the command's standard error.

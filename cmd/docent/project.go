@@ -61,8 +61,8 @@ func (o *operations) removeProject(ctx context.Context, p projectParams, _ Progr
 	return struct{}{}, o.stores.source.Remove(ctx, p.ID)
 }
 
-func newProjectCommand() *cobra.Command {
-	o := new(operator)
+func newProjectCommand(prog program) *cobra.Command {
+	o := &operator{prog: prog}
 	cmd := &cobra.Command{Use: "project", Short: "Add, list, check, change and remove documentation sets"}
 	operatorFlags(cmd, o)
 	var gone string

@@ -52,8 +52,8 @@ func noPull(id string, err error) error {
 	return err
 }
 
-func newPullCommand() *cobra.Command {
-	o := new(operator)
+func newPullCommand(prog program) *cobra.Command {
+	o := &operator{prog: prog}
 	cmd := &cobra.Command{Use: "pull", Short: "Pull requests of the built-in code host"}
 	operatorFlags(cmd, o)
 	var project, state string

@@ -22,7 +22,7 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(fo
 
 // newRootCommand builds the whole command line. What a command prints for programs goes to standard output, everything
 // else to standard error.
-func newRootCommand() *cobra.Command {
+func newRootCommand(prog program) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "docent",
 		Short: "An agent and an assistant for your documentation, in one binary",
@@ -42,9 +42,9 @@ func newRootCommand() *cobra.Command {
 	root.SetVersionTemplate(buildVersion().String() + "\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
-		newServeCommand(), newDemoCommand(), newBenchCommand(),
-		newProjectCommand(), newKeyCommand(), newIndexCommand(), newEvalCommand(), newPullCommand(), newAutomationCommand(),
-		newStatusCommand(), newThreadCommand(), newBackupCommand(), newJournalCommand(), newCatalogCommand(),
+		newServeCommand(prog), newDemoCommand(), newBenchCommand(),
+		newProjectCommand(prog), newKeyCommand(prog), newIndexCommand(prog), newEvalCommand(prog), newPullCommand(prog), newAutomationCommand(prog),
+		newStatusCommand(prog), newThreadCommand(prog), newBackupCommand(prog), newJournalCommand(prog), newCatalogCommand(prog),
 		newAskCommand(), newJobCommand(),
 		newConfigCommand(), newVersionCommand(),
 	)

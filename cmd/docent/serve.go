@@ -45,7 +45,7 @@ import (
 	"docent/search"
 )
 
-func newServeCommand() *cobra.Command {
+func newServeCommand(prog program) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: datadir.Server, Short: "Run the server in the foreground", Args: cobra.NoArgs,
@@ -55,7 +55,7 @@ func newServeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), c, cmd.ErrOrStderr())
+			return serve(cmd.Context(), prog.configured(c), cmd.ErrOrStderr())
 		},
 	}
 	settingFlags(cmd, &file)
@@ -150,12 +150,6 @@ func (a *app) greet(ctx context.Context, stderr io.Writer) {
 		strings.Join(next, "\n  "))
 }
 
-// clock is where all rooms take the time from. A test sets it back and forward.
-var clock = time.Now
-
-// beforeIndexing lets a test end the process where hostile content would.
-var beforeIndexing func(api.Project)
-
 // An app is every room, wired.
 type app struct {
 	config  Config
@@ -199,7 +193,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 		return nil, err
 	}
 	a.closers = append(a.closers, a.stores.Close)
-	if a.journal, err = journal.Open(dir.File(datadir.Journal), journal.Options{Log: log, Now: clock}); err != nil {
+	if a.journal, err = journal.Open(dir.File(datadir.Journal), journal.Options{Log: log, Now: c.now}); err != nil {
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
 	a.closers = append(a.closers, a.journal.Close)
@@ -226,7 +220,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	}
 	docs := ingest.Documents{Library: a.stores.library, Reader: a.stores.source}
 	deps := actorLimits(c)
-	deps.Journal, deps.Projects, deps.Log, deps.Now, deps.Context = a.journal, a.stores.catalog, log, clock, a.work
+	deps.Journal, deps.Projects, deps.Log, deps.Now, deps.Context = a.journal, a.stores.catalog, log, c.now, a.work
 	deps.Editor, deps.Forge, deps.Searcher, deps.Model = editor, treeForge{a.stores.hub}, docs, models
 	a.system, err = actors.Start(ctx, deps)
 	if err != nil {
@@ -246,7 +240,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	ids.After(api.JobPrefix, string(newest)) // listings are in the order of ids, whatever the clock says
 	a.automations, err = automation.New(automation.Deps{
 		Catalog: a.stores.catalog, Jobs: a.system.Jobs(), Claims: a.journal, Documentation: repositories{a.stores.hub},
-		Updates: a.updates, IDs: ids, Now: clock, Log: log,
+		Updates: a.updates, IDs: ids, Now: c.now, Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -258,7 +252,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 		return nil, fmt.Errorf("read the secret of session cookies: %w", err)
 	}
 	a.edge, err = router.New(router.Deps{
-		Now: clock, IDs: ids,
+		Now: c.now, IDs: ids,
 		Jobs: a.system.Jobs(), Threads: a.system.Threads(), Catalog: a.stores.catalog,
 		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: docs, Models: models, Pulls: a.stores.hub,
 		Updates: a.updates, Pushes: a.automations, Analytics: a.stores.catalog,

@@ -204,8 +204,8 @@ func quantile(q float64, count uint64, buckets iter.Seq2[float64, uint64]) float
 	return last
 }
 
-func newStatusCommand() *cobra.Command {
-	o := &operator{here: noServerHere}
+func newStatusCommand(prog program) *cobra.Command {
+	o := &operator{prog: prog, here: noServerHere}
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show how the running server fares, on one screen", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -36,7 +36,7 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 	if err := catalogInPlace(dir, dsn); err != nil {
 		return s, err
 	}
-	if s.catalog, err = catalog.Open(ctx, dsn, catalog.Options{Log: log, Now: clock}); err != nil {
+	if s.catalog, err = catalog.Open(ctx, dsn, catalog.Options{Log: log, Now: c.now}); err != nil {
 		return s, fmt.Errorf("open the catalogue: %w", err)
 	}
 	if err := journalInPlace(ctx, dir, s.catalog); err != nil {
@@ -47,17 +47,17 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 		return s, fmt.Errorf("open the search indexes: %w", err)
 	}
 	merged := func(project api.ProjectID) { s.source.Merged(project) }
-	s.hub, err = forge.Open(dir.File(datadir.Repos), s.catalog, forge.Options{Log: log, Now: clock, Merged: merged,
+	s.hub, err = forge.Open(dir.File(datadir.Repos), s.catalog, forge.Options{Log: log, Now: c.now, Merged: merged,
 		CoAuthor: s.coAuthor})
 	if err != nil {
 		return s, fmt.Errorf("open the repositories: %w", err)
 	}
-	guard, err := ingest.OpenGuard(dir.File(datadir.Reading), buildVersion().key(), dir.Crashed, clock, log)
+	guard, err := ingest.OpenGuard(dir.File(datadir.Reading), buildVersion().key(), dir.Crashed, c.now, log)
 	if err != nil {
 		return s, err
 	}
 	s.source = ingest.New(ingest.Deps{
-		Catalog: s.catalog, Repositories: s.hub, Index: s.library, Guard: guard, Log: log, BeforeIndexing: beforeIndexing,
+		Catalog: s.catalog, Repositories: s.hub, Index: s.library, Guard: guard, Log: log, BeforeIndexing: c.beforeIndexing,
 	})
 	return s, nil
 }

@@ -98,8 +98,8 @@ func (o *operations) deleteThreads(ctx context.Context, p threadParams, progress
 	})
 }
 
-func newThreadCommand() *cobra.Command {
-	o := new(operator)
+func newThreadCommand(prog program) *cobra.Command {
+	o := &operator{prog: prog}
 	var p threadParams
 	cmd := &cobra.Command{Use: "thread", Short: "List and remove the assistant's conversations"}
 	operatorFlags(cmd, o)

@@ -30,7 +30,7 @@ func (u *upkeep) begin(a *app) {
 		}
 	})
 	if unused := a.config.ThreadRetention.Duration; unused > 0 {
-		keeper := retention.Keeper{Threads: a.system.Threads(), Now: clock, Log: a.log,
+		keeper := retention.Keeper{Threads: a.system.Threads(), Now: a.config.now, Log: a.log,
 			Journal: func() retention.Streams { return a.journal.Inspect() }}
 		a.background(func(ctx context.Context) { keeper.Keep(ctx, unused) })
 	}
