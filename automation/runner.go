@@ -183,7 +183,7 @@ func (r *Runner) carryOut(run api.AutomationRun) (stored bool) {
 		case r.ctx.Err() != nil:
 			return false // stopped, not failed
 		case passing(err) && tries < maxTries:
-			r.Log.Warn("an automation tries again", "project", run.Project, "automation", run.Automation, "try", tries+1,
+			r.Log.Warn("an automation's run failed for now and is tried again", "project", run.Project, "automation", run.Automation, "try", tries+1,
 				"error", err)
 			_ = backoff.Sleep(r.ctx, r.pause(tries+1))
 		default:

@@ -79,7 +79,7 @@ func Serve(dir *datadir.Dir, run Run, log *slog.Logger) (stop func(), err error)
 	}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("the operator's listener ended", "error", err)
+			log.Error("the listener for the operator's commands failed", "error", err)
 		}
 	}()
 	return func() {

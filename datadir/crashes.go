@@ -19,7 +19,7 @@ func (d *Dir) WatchCrashes(log *slog.Logger) {
 		first, _, _ := strings.Cut(string(text), "\n")
 		log.Error("the server before this one crashed", "reason", first, "trace", kept)
 		if err := os.Rename(name, kept); err != nil {
-			log.Warn("the trace of a crash stays where it is", "error", err)
+			log.Warn("the trace of a crash could not be moved", "error", err)
 		}
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)

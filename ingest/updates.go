@@ -146,7 +146,7 @@ func (u *Updates) carryOut(run *updateRun) (stored bool) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		if err := u.reader.Catalog.SaveUpdate(ctx, run.view()); err != nil {
-			u.reader.Log.Warn("an update that was broken off counts as begun", "update", up.ID, "error", err)
+			u.reader.Log.Warn("an interrupted update counts as an attempt", "update", up.ID, "error", err)
 		}
 		return false
 	}

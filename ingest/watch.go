@@ -45,7 +45,7 @@ type settling struct {
 func newFolderWatch(log *slog.Logger, changed func(api.ProjectID)) *folderWatch {
 	system, err := fsnotify.NewWatcher()
 	if err != nil {
-		log.Warn("folders cannot be watched; sources are looked at now and then", "error", err)
+		log.Warn("folders cannot be watched; sources are polled", "error", err)
 		return nil
 	}
 	w := &folderWatch{system: system, log: log, changed: changed, ended: make(chan struct{}),
@@ -139,7 +139,7 @@ func (w *folderWatch) walk(id api.ProjectID, from string) {
 		return w.system.Add(p)
 	})
 	if err != nil {
-		w.log.Warn("not every folder can be watched; the rest is looked at now and then", "project", id, "folder", from,
+		w.log.Warn("not every folder can be watched; the others are polled", "project", id, "folder", from,
 			"error", err)
 	}
 }
@@ -165,7 +165,7 @@ func (w *folderWatch) run() {
 				return
 			}
 			// Events were lost: everything may have changed.
-			w.log.Warn("watching folders", "error", err)
+			w.log.Warn("events of watched folders were lost; all are read again", "error", err)
 			w.mu.Lock()
 			for id := range w.roots {
 				w.settle(id)

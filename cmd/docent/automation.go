@@ -129,7 +129,7 @@ func newAutomationCommand(prog program) *cobra.Command {
 	flags.StringVar(&a.TimeZone, "time-zone", "", "time zone of --cron, such as Europe/Berlin (UTC where empty)")
 	flags.BoolVar(&a.OnPush, "on-push", false, "when the documentation has a new commit")
 	flags.StringVar(&a.Repository, "on-push-of", "",
-		"when this code repository, OWNER/NAME, is pushed to; its code host tells by webhook")
+		"when this code repository, OWNER/NAME, is pushed to; its code host sends a webhook")
 	flags.StringVar(&a.Branch, "branch", "", "branch of --on-push-of (its default branch where empty)")
 	flags.IntVar(&a.DailyCap, "daily-cap", 5, "how often it may run in a day")
 	flags.BoolVar(&a.Draft, "draft", false, "open pull requests as drafts")

@@ -74,7 +74,7 @@ func (a *app) settle(ctx context.Context) error {
 	if missing.Wait(); !restored {
 		return nil
 	}
-	a.log.Info("a restored backup is put to use", "position", a.journal.Position())
+	a.log.Info("a backup was restored", "position", a.journal.Position())
 	return os.Remove(a.dir.File(datadir.Backup))
 }
 

@@ -95,10 +95,10 @@ func (o *operations) acceptRow(ctx context.Context, p rowParams, _ Progress) (st
 
 func newCatalogCommand(prog program) *cobra.Command {
 	o := &operator{prog: prog}
-	cmd := &cobra.Command{Use: "catalog", Short: "Look after the catalogue"}
+	cmd := &cobra.Command{Use: "catalog", Short: "Check, repair and rebuild the catalogue"}
 	operatorFlags(cmd, o)
 	cmd.AddCommand(&cobra.Command{
-		Use: "check", Short: "Read everything that stands in the catalogue alone and say what is damaged; the server may run", Args: cobra.NoArgs,
+		Use: "check", Short: "Check everything that only the catalogue holds, and report damage; the server may run", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var r catalogReport
 			if err := o.run(cmd, opCatalogCheck, nil, &r); err != nil {
@@ -124,12 +124,12 @@ func newCatalogCommand(prog program) *cobra.Command {
 			return nil
 		},
 	}, &cobra.Command{
-		Use: "accept TABLE ROW", Short: "Take a damaged row as it stands, once you know that what it holds is right; the server may run", Args: cobra.ExactArgs(2),
+		Use: "accept TABLE ROW", Short: "Accept a damaged row as it is, once you know that its content is right; the server may run", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd, opCatalogAccept, rowParams{args[0], args[1]}, nil)
 		},
 	}, &cobra.Command{
-		Use: "rebuild", Short: "Make the listings anew from the journal; the server may run", Args: cobra.NoArgs,
+		Use: "rebuild", Short: "Rebuild the listings from the journal; the server may run", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return show(o, cmd, opCatalogRebuild, nil, func(w io.Writer, r catalogRebuilt) error {
 				_, err := fmt.Fprintf(w, "the listings were made anew up to position %d of the journal, in %.1f s\n", r.Position, r.Seconds)

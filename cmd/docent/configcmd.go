@@ -122,9 +122,9 @@ func newConfigCommand() *cobra.Command {
 	var file string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "config", Short: "Show every setting: its value, where it has that from, and what it is for", Args: cobra.NoArgs,
-		Long: "Show every setting as the server would have it that is started with the same flags, file and environment: its value, and\n" +
-			"whether that is the default or comes from the file, the environment or a flag. Secrets are not shown.",
+		Use: "config", Short: "Show every setting: its value, where the value comes from, and what the setting is for", Args: cobra.NoArgs,
+		Long: "Show every setting as a server has it that is started with the same flags, file and environment: the value, and\n" +
+			"whether it is the default or comes from the file, the environment or a flag. Secrets are not shown.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := LoadConfig(file, os.LookupEnv, cmd.Flags())
 			if err != nil {

@@ -46,7 +46,7 @@ func newEvalCommand(prog program) *cobra.Command {
 	var file, project, domain, corpus, against string
 	var misses bool
 	cmd := &cobra.Command{
-		Use: "eval [PROJECT]", Short: "Judge the search on your own queries, and compare two configurations",
+		Use: "eval [PROJECT]", Short: "Measure the search with your own queries, and compare two sets of weights",
 		Long: "Asks every query of a file and judges what is found. The file has one JSON object a line:\n\n" +
 			`  {"query": "rotate a key", "relevant": ["guides/keys.md"], "sections": ["guides/keys.md#rotate"], "kind": "question"}` + "\n\n" +
 			"With PROJECT its index in the data directory is asked, also while a server runs on it; with --domain and --key a\n" +

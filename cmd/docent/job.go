@@ -28,7 +28,7 @@ type jobCommand struct {
 
 func newJobCommand() *cobra.Command {
 	c := new(jobCommand)
-	cmd := &cobra.Command{Use: "job", Short: "Give the agent work and see what became of it"}
+	cmd := &cobra.Command{Use: "job", Short: "Give the agent work, and follow it"}
 	clientFlags(cmd, &c.Client)
 	cmd.PersistentFlags().StringVar(&c.project, "project", envOr("PROJECT", ""), "project (DOCENT_PROJECT)")
 	cmd.PersistentFlags().BoolVar(&c.json, "json", false, "print one JSON object (a line each in lists)")
@@ -39,7 +39,7 @@ func newJobCommand() *cobra.Command {
 		return required(cmd, "project", "key")
 	}
 	cmd.AddCommand(c.create(), c.get(), c.message(), c.watch(), c.list(),
-		c.act("cancel", "Stop an active job"), c.act("archive", "Put a job away; its branch and pull request stay"))
+		c.act("cancel", "Stop an active job"), c.act("archive", "Archive a job; its branch and pull request stay"))
 	return cmd
 }
 

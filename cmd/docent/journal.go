@@ -227,7 +227,7 @@ func newJournalCommand(prog program) *cobra.Command {
 	cmd := &cobra.Command{Use: "journal", Short: "Check, inspect and repair the event journal"}
 	operatorFlags(cmd, o)
 	check := &cobra.Command{
-		Use: "check", Short: "Read everything in the journal and say what is damaged; the server may run", Args: cobra.NoArgs,
+		Use: "check", Short: "Check the whole journal and report damage; the server may run", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var r journalReport
 			if err := o.run(cmd, opJournalCheck, nil, &r); err != nil {
@@ -260,8 +260,8 @@ func newJournalCommand(prog program) *cobra.Command {
 	repair := &cobra.Command{
 		Use: "repair", Short: "Take damaged records out of the journal, so that the rest works; the server must be stopped", Args: cobra.NoArgs,
 		Long: "Take damaged records out of the journal, so that the rest works. The server must be stopped.\n\n" +
-			"A job or thread of which a snapshot still says everything is mended. Another one with damage goes as a whole: it is then\n" +
-			"unknown to the server. What is taken out is first written, as it stands, to a file in the folder set-aside of the data\n" +
+			"A job or thread whose snapshot still holds everything is repaired. Any other one with damage is removed as a whole: the\n" +
+			"server then does not know it. What is taken out is first written unchanged to a file in the folder set-aside of the data\n" +
 			"directory. Without --yes nothing is changed: the command says what is damaged.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := o.load(cmd)
@@ -276,7 +276,7 @@ func newJournalCommand(prog program) *cobra.Command {
 			return repairJournal(cmd, o, c, aside, yes)
 		},
 	}
-	repair.Flags().BoolVar(&yes, "yes", false, "do it")
+	repair.Flags().BoolVar(&yes, "yes", false, "do it; without this flag nothing is changed")
 	repair.Flags().StringArrayVar(&aside, "stream", nil,
 		"also take out this job or thread, damaged or not (may be given more than once)")
 	compact := &cobra.Command{

@@ -68,12 +68,12 @@ func (o *operations) revokeKey(ctx context.Context, p keyParams, _ Progress) (st
 
 func newKeyCommand(prog program) *cobra.Command {
 	o := &operator{prog: prog}
-	cmd := &cobra.Command{Use: "key", Short: "Make, list and revoke API keys"}
+	cmd := &cobra.Command{Use: "key", Short: "Create, list and revoke API keys"}
 	operatorFlags(cmd, o)
 	var params keyParams
 	var expires string
 	create := &cobra.Command{
-		Use: "create", Short: "Make a key; its secret is shown once", Args: cobra.NoArgs,
+		Use: "create", Short: "Create a key; its secret is shown once", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := required(cmd, "project", "kind"); err != nil {
 				return err
@@ -119,7 +119,7 @@ func newKeyCommand(prog program) *cobra.Command {
 	}
 	list.Flags().StringVar(&project, "project", "", "only keys of this project")
 	cmd.AddCommand(create, list, &cobra.Command{
-		Use: "revoke ID", Short: "Revoke a key, from the next request on", Args: cobra.ExactArgs(1), SuggestFor: []string{"remove", "delete"},
+		Use: "revoke ID", Short: "Revoke a key; the next request with it is refused", Args: cobra.ExactArgs(1), SuggestFor: []string{"remove", "delete"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.run(cmd, opKeyRevoke, keyParams{ID: api.KeyID(args[0])}, nil); err != nil {
 				return err

@@ -17,7 +17,7 @@ import (
 
 // An operator runs operations on the data directory that a command's flags name.
 type operator struct {
-	prog program
+	prog   program
 	config string
 	json   bool
 	here   doer // does operations where no server has the directory; operateHere where nil

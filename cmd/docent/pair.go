@@ -124,10 +124,10 @@ type adoption struct {
 func newAdoptCommand(o *operator) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "adopt", Short: "Go on with a journal and a catalogue that do not belong together; the server must be stopped", Args: cobra.NoArgs,
-		Long: "Go on with the journal and the catalogue of the data directory as they stand, although one of them is missing, another\n" +
-			"one's, or an older copy. Where there is a backup of both, restore that instead. The server must be stopped.\n\n" +
-			"The listings are made anew from the journal. What they list of jobs and questions that the journal does not know is first\n" +
+		Use: "adopt", Short: "Use a journal and a catalogue that do not belong together; the server must be stopped", Args: cobra.NoArgs,
+		Long: "Use the journal and the catalogue of the data directory as they are, although one of them is missing, an older copy,\n" +
+			"or from another data directory. Where there is a backup of both, restore that instead. The server must be stopped.\n\n" +
+			"The listings are rebuilt from the journal. Jobs and questions that they list and the journal does not know are first\n" +
 			"written to a file in the folder set-aside of the data directory. Without --yes nothing is changed: the command says what\n" +
 			"is wrong and what would be given up.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -151,7 +151,7 @@ func newAdoptCommand(o *operator) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this flag nothing is changed")
 	return cmd
 }
 

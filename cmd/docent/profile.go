@@ -27,7 +27,7 @@ func serveProfiles(address string, log *slog.Logger) (stop func(), err error) {
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := server.Serve(listener); err != http.ErrServerClosed {
-			log.Error("profiles are not served any more", "error", err)
+			log.Error("profiles are no longer served", "error", err)
 		}
 	}()
 	log.Info("serving profiles", "address", listener.Addr().String())

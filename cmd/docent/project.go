@@ -167,7 +167,7 @@ func newProjectAddCommand(o *operator) *cobra.Command {
 func newProjectSetCommand(o *operator) *cobra.Command {
 	var p api.Project
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Change settings of a project; flags that are not given keep their value", SuggestFor: []string{"update", "change", "edit"},
+		Use: "set NAME", Short: "Change settings of a project; settings without a flag keep their value", SuggestFor: []string{"update", "change", "edit"},
 		Example: "  docent project set docs --site-url https://docs.example.com",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var projects []api.Project
@@ -246,7 +246,7 @@ func printProject(cmd *cobra.Command, asJSON bool, p ingest.Project) error {
 func newProjectCheckCommand(o *operator) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
-		Use: "check NAME", Short: "List what of a project is public and why, what is left out, and links that lead nowhere",
+		Use: "check NAME", Short: "List which pages of a project are public and why, what is left out, and dead links",
 		Long: "Reads the project's documentation as it is now and lists every page that readers can be answered from, with its URL and the rule that\n" +
 			"makes it public; every file that is left out, with the rule and the file that says so; links between pages that lead to no public page;\n" +
 			"where readers find the site; and what of the site's configuration could not be read.",

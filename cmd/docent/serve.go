@@ -108,7 +108,7 @@ func serve(ctx context.Context, c Config, stderr io.Writer) error {
 		return err
 	}
 	if everywhere {
-		log.Warn("links to pull requests lead to this machine alone: set public_url to the address under which others reach it", "url", c.PublicURL)
+		log.Warn("links to pull requests work on this machine only: set public_url to the address under which others reach it", "url", c.PublicURL)
 	}
 	a.greet(ctx, stderr)
 	return a.serve(ctx, listener)

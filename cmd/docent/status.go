@@ -207,7 +207,7 @@ func quantile(q float64, count uint64, buckets iter.Seq2[float64, uint64]) float
 func newStatusCommand(prog program) *cobra.Command {
 	o := &operator{prog: prog, here: noServerHere}
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show how the running server fares, on one screen", Args: cobra.NoArgs,
+		Use: "status", Short: "Show the state of the running server on one screen", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return show(o, cmd, opStatus, nil, printStatus)
 		},

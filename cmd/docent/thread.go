@@ -131,7 +131,7 @@ func newThreadCommand(prog program) *cobra.Command {
 		},
 	})
 	remove := flags(&cobra.Command{
-		Use: "delete [ID]", Short: "Remove one thread, or one person's threads, with everything of theirs", SuggestFor: []string{"remove", "rm"},
+		Use: "delete [ID]", Short: "Remove one thread, or all threads of one person, with all that belongs to them", SuggestFor: []string{"remove", "rm"},
 		Long: "Remove one thread (ID), or one person's threads (--fp), with everything of theirs: questions, answers and listings.\n" +
 			"The server may run; an answer that is being written breaks off. Backups made before still hold them.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
