@@ -71,6 +71,9 @@ func (s *Server) hand(x *exchange, req *http.Request, turn *thread.Turn, form st
 	x.moved = s.sockets.Take(x.ResponseWriter, req, r, func(a sockets.Account) {
 		defer done()
 		account.bytes, account.err = a.Bytes, a.Err
+		if a.Err != nil {
+			s.Log.Error("a stream is cut off", "request", account.id, "thread", account.thread, "error", a.Err)
+		}
 		r.m.end(a.How)
 		r.count()
 		r.m.open.Dec()
