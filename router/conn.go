@@ -140,15 +140,14 @@ func (s *Server) ownAnswer(b []byte, from net.Addr) []byte {
 func unread(status int, reason string) answer {
 	switch status {
 	case http.StatusExpectationFailed:
-		return answer{status: status, code: "expectation_failed",
-			message: "the header Expect can only be 100-continue: leave it out"}
+		return refusal(status, "expectation_failed", "the header Expect can only be 100-continue: leave it out")
 	case http.StatusRequestHeaderFieldsTooLarge:
-		return answer{status: status, code: "headers_too_large",
-			message: "the headers of the request are larger than what is taken: send fewer or shorter ones, such as cookies"}
+		return refusal(status, "headers_too_large",
+			"the headers of the request are larger than what is taken: send fewer or shorter ones, such as cookies")
 	case http.StatusNotImplemented:
-		return answer{status: status, code: "not_implemented", message: "the header Transfer-Encoding can only be chunked"}
+		return refusal(status, "not_implemented", "the header Transfer-Encoding can only be chunked")
 	case http.StatusHTTPVersionNotSupported:
-		return answer{status: status, code: "version_not_supported", message: "the version of HTTP must be 1.0 or 1.1"}
+		return refusal(status, "version_not_supported", "the version of HTTP must be 1.0 or 1.1")
 	}
 	message := "the request is not HTTP that can be read"
 	if reason != "" {

@@ -65,6 +65,10 @@ type answer struct {
 	limit   string
 }
 
+func refusal(status int, code, message string) answer {
+	return answer{status: status, code: code, message: message}
+}
+
 // errorBody is the one form of an error on the wire. Clients read "error" on most operations, "message" on the page
 // operation, and chat clients show all of it.
 type errorBody struct {
@@ -95,59 +99,57 @@ func read(err error, h http.Header) answer {
 		return answer{status: http.StatusBadRequest, code: "invalid_request", message: summary(invalid),
 			details: invalid.Problems}
 	case errors.Is(err, api.ErrInvalid):
-		return answer{status: http.StatusBadRequest, code: "invalid_request", message: words(err, api.ErrInvalid)}
+		return refusal(http.StatusBadRequest, "invalid_request", words(err, api.ErrInvalid))
 	case errors.Is(err, api.ErrUnauthorized):
 		h.Set("WWW-Authenticate", `Bearer realm="docent"`)
 		if errors.As(err, &key) && key.challenge != "" {
 			h.Set("WWW-Authenticate", `Bearer realm="docent", `+key.challenge)
 		}
-		return answer{status: http.StatusUnauthorized, code: "unauthorized", message: words(err, api.ErrUnauthorized)}
+		return refusal(http.StatusUnauthorized, "unauthorized", words(err, api.ErrUnauthorized))
 	case errors.Is(err, api.ErrForbidden):
 		if errors.As(err, &key) && key.challenge != "" {
 			h.Set("WWW-Authenticate", `Bearer realm="docent", `+key.challenge)
 		}
-		return answer{status: http.StatusForbidden, code: "forbidden", message: words(err, api.ErrForbidden)}
+		return refusal(http.StatusForbidden, "forbidden", words(err, api.ErrForbidden))
 	case errors.Is(err, api.ErrNotFound):
-		return answer{status: http.StatusNotFound, code: "not_found", message: words(err, api.ErrNotFound)}
+		return refusal(http.StatusNotFound, "not_found", words(err, api.ErrNotFound))
 	case errors.As(err, &method):
 		h.Set("Allow", strings.Join(method.allow, ", "))
-		return answer{status: http.StatusMethodNotAllowed, code: "method_not_allowed", message: method.Error()}
+		return refusal(http.StatusMethodNotAllowed, "method_not_allowed", method.Error())
 	case errors.As(err, &media):
 		h.Set("Accept-Post", "application/json")
-		return answer{status: http.StatusUnsupportedMediaType, code: "unsupported_media_type", message: media.Reason}
+		return refusal(http.StatusUnsupportedMediaType, "unsupported_media_type", media.Reason)
 	case errors.As(err, &size):
-		return answer{status: http.StatusRequestEntityTooLarge, code: "body_too_large", message: size.Error()}
+		return refusal(http.StatusRequestEntityTooLarge, "body_too_large", size.Error())
 	case errors.Is(err, forge.ErrMergeConflict):
-		return answer{status: http.StatusConflict, code: "conflict", message: forge.ErrMergeConflict.Error()}
+		return refusal(http.StatusConflict, "conflict", forge.ErrMergeConflict.Error())
 	case errors.Is(err, api.ErrConflict):
-		return answer{status: http.StatusConflict, code: "conflict", message: words(err, api.ErrConflict)}
+		return refusal(http.StatusConflict, "conflict", words(err, api.ErrConflict))
 	case errors.As(err, &limit):
 		h.Set("Retry-After", seconds(limit.RetryAfter))
 		return answer{status: http.StatusTooManyRequests, code: "rate_limited", message: usedUp(limit), limit: limit.Name}
 	case errors.Is(err, api.ErrLimited):
 		h.Set("Retry-After", "60")
-		return answer{status: http.StatusTooManyRequests, code: "rate_limited",
-			message: "Too many requests came. Please try again in a minute."}
+		return refusal(http.StatusTooManyRequests, "rate_limited", "Too many requests came. Please try again in a minute.")
 	case errors.Is(err, api.ErrShuttingDown), errors.Is(err, api.ErrOverloaded), errors.Is(err, api.ErrUnavailable):
 		h.Set("Retry-After", seconds(retryAfter(err)))
 		switch {
 		case errors.Is(err, api.ErrShuttingDown):
-			return answer{status: http.StatusServiceUnavailable, code: "shutting_down", message: api.ErrShuttingDown.Error()}
+			return refusal(http.StatusServiceUnavailable, "shutting_down", api.ErrShuttingDown.Error())
 		case errors.Is(err, api.ErrUnavailable):
-			return answer{status: http.StatusServiceUnavailable, code: "overloaded", message: api.ErrUnavailable.Error()}
+			return refusal(http.StatusServiceUnavailable, "overloaded", api.ErrUnavailable.Error())
 		}
-		return answer{status: http.StatusServiceUnavailable, code: "overloaded", message: api.ErrOverloaded.Error()}
+		return refusal(http.StatusServiceUnavailable, "overloaded", api.ErrOverloaded.Error())
 	case errors.Is(err, search.ErrNotIndexed):
 		h.Set("Retry-After", "2")
-		return answer{status: http.StatusServiceUnavailable, code: "overloaded",
-			message: "the documentation is being indexed, try again shortly"}
+		return refusal(http.StatusServiceUnavailable, "overloaded", "the documentation is being indexed, try again shortly")
 	case errors.Is(err, context.DeadlineExceeded):
 		h.Set("Retry-After", "1")
-		return answer{status: http.StatusServiceUnavailable, code: "overloaded",
-			message: "the service did not answer in time; look whether the request took effect before you repeat it"}
+		return refusal(http.StatusServiceUnavailable, "overloaded",
+			"the service did not answer in time; look whether the request took effect before you repeat it")
 	default:
-		return answer{status: http.StatusInternalServerError, code: "internal",
-			message: "something went wrong here; the log knows it under this request id"}
+		return refusal(http.StatusInternalServerError, "internal",
+			"something went wrong here; the log knows it under this request id")
 	}
 }
 
@@ -194,9 +196,8 @@ func summary(e *api.InvalidError) string {
 	return b.String()
 }
 
-// usedUp says that a quota is used up, to who reads it: chat clients show a reader of the site what they are
-// answered, and only the operators of the site can do something about its numbers. Those stand in the log and in the
-// headers.
+// usedUp says that a quota is used up, in words for a reader of the site: chat clients show what they are answered. The
+// numbers, about which only the site's operators can do something, stand in the log and in the headers.
 func usedUp(e *api.LimitError) string {
 	what := "Too many requests came."
 	switch e.Name {

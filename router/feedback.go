@@ -12,8 +12,8 @@ import (
 	"docent/router/reqbody"
 )
 
-// rateAnswer stores what a reader thinks of an answer. Who knows the ids of a thread and of an answer in it may rate
-// that answer; fp and threadKey are looked at where they are sent, and the key where the project asks for it.
+// rateAnswer stores what a reader thinks of an answer. Anyone who knows the ids of a thread and of an answer
+// in it may rate that answer; fp and threadKey must be right where they are sent, or where the project requires them.
 func (s *Server) rateAnswer(x *exchange, req bunrouter.Request) error {
 	v, err := decode(s, x, req.Request, reqbody.DecodeVerdict)
 	if err != nil {

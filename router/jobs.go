@@ -223,7 +223,7 @@ func (s *Server) createJob(x *exchange, req bunrouter.Request) error {
 	return encode(x, http.StatusCreated, s.jobBody(x, req.Request, reply.Row.Job))
 }
 
-// jobID is the job that the path names. What cannot be a job's id is answered like one that there is not.
+// jobID is the job that the path names. What cannot be a job's id is answered like an unknown one.
 func jobID(x *exchange, req bunrouter.Request) (api.JobID, error) {
 	id := param(req, "id")
 	if !api.ValidID(api.JobPrefix, id) {

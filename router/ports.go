@@ -43,18 +43,17 @@ type Catalog interface {
 }
 
 // Quotas counts uses. Reserve takes all of the uses or none, and fails with *api.LimitError; the uses count from then
-// on. Release gives them back when the work was not accepted. Standing tells what is left, for headers.
+// on. Release gives them back when the work was not accepted. Remaining tells what is left, for headers.
 type Quotas interface {
 	Reserve(now time.Time, uses []quota.Use) error
 	Release(now time.Time, uses []quota.Use)
 	Remaining(now time.Time, use quota.Use) (left int, reset time.Duration)
 }
 
-// Models knows the language models that jobs may ask for. Resolve is what a job keeps of a name: nothing where the
-// project's model is meant. A name that there is not is an api.InvalidError.
+// Models knows the language models that jobs may ask for. Resolve gives the name that a job keeps: an empty one
+// where the project's model is meant. An unknown name is an api.InvalidError.
 //
-// Local is whether this machine's own processors make the answers of the model that a project has, so that they are
-// there at once.
+// Local reports whether a model's answers are made by this machine's own processors, so that they are there at once.
 type Models interface {
 	Resolve(name string) (string, error)
 	Local(name string) bool
@@ -65,8 +64,8 @@ type Claims interface {
 	Claim(key string, now time.Time) (journal.Claim, bool, error)
 }
 
-// Documents searches a project's documentation and shows its pages. A page that the groups do not open is
-// api.ErrNotFound, as is one that there is not.
+// Documents searches a project's documentation and shows its pages. A page that does not exist,
+// or that is not for these groups, is api.ErrNotFound.
 type Documents interface {
 	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
 	Page(ctx context.Context, project api.ProjectID, path string, groups []string) (search.Page, error)

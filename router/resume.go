@@ -27,10 +27,10 @@ const (
 	guessableLife = time.Hour
 )
 
-// chat names a client's chat and who asks in it. Clients make the ids of chats, and resume by them: the SDK sends
-// nothing else, and a page may have the same id for all of its readers. So a chat is its id together with the key and
-// the address that it is used with. The name is stored; it is a keyed hash, from which nobody can find the address.
-// It is empty where the address is that of a proxy that nobody told us to trust, and says nothing about the reader.
+// chat is the name of a chat of one reader. Clients choose the ids of their chats and resume by them: the SDK sends
+// nothing else, and a page may have the same id for all of its readers. So the name is made of the id, the key and the
+// reader's address. It is stored as a keyed hash, from which nobody can find the address. It is empty where the
+// address is that of a proxy that is not trusted, which says nothing about the reader.
 func (s *Server) chat(x *exchange, req *http.Request, id string) string {
 	if id == "" || len(id) > reqbody.MaxID || !x.client.IsValid() {
 		return ""
@@ -53,8 +53,8 @@ func forOthers(x *exchange, req *http.Request) bool {
 	return chain != "" && address(strings.TrimSpace(first)) != x.client
 }
 
-// resumeStream serves the stream of a thread's newest answer from its start, and then live. There is none for a thread
-// that there is not, too: chat clients ask on every page load, with ids that they have just made up.
+// resumeStream serves the stream of a thread's newest answer from its start, and then live. For an unknown thread the
+// answer is 204 as well: chat clients ask on every page load, with ids that they have just made up.
 func (s *Server) resumeStream(x *exchange, req bunrouter.Request) error {
 	return s.resume(x, req, param(req, "id"), stream.UIMessages)
 }

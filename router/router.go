@@ -66,7 +66,7 @@ type Deps struct {
 type Bounds struct {
 	BodyBytes      int64         // of one request
 	BodyMemory     int64         // of all request bodies that are being read
-	Requests       int           // had at once, waiting ones too, streams not counted
+	Requests       int           // at once, waiting ones too, streams not counted
 	Working        int           // questions, searches, jobs and feedback worked on at once; more wait
 	Waiting        int           // of those, waiting at once
 	Lease          time.Duration // that one of them counts as worked on, however long it is

@@ -18,8 +18,8 @@ import (
 // maxPushBody bounds what a code host may say of one push. It names up to thousands of commits.
 const maxPushBody = 8 << 20
 
-// errUnsigned refuses a push whose signature is not right. A project that takes no pushes, and one that there is not,
-// are refused with the same words: who guesses learns nothing.
+// errUnsigned refuses a push whose signature is not right. A project that takes no pushes and one that does not
+// exist are refused with the same words, so that guessing tells nothing.
 var errUnsigned = &keyError{kind: api.ErrUnauthorized,
 	reason: "this push is not signed with the secret of a project's webhook: check the address, the secret, and that the project has one"}
 

@@ -1,10 +1,10 @@
 // Package overload decides who is let in when more is asked than the machine carries.
 //
-// So many requests are worked on at once, and others wait in the order in which they came. Nobody is refused who
-// could be answered within the limit: whoever comes is told at once how it is, by Little's law. The requests before
-// it, divided by the rate at which requests lately left while others waited, are the time after which it will have
-// its answer. What is beyond the limit, or beyond the bound of the queue, is refused with the time after which to try
-// again. Whoever is let in to wait is not refused later.
+// A fixed number of requests is worked on at once, and others wait in the order in which they came. A request is let in
+// where its answer can be expected within the limit, and refused at once where not. The expectation is Little's law:
+// the requests before it, divided by the rate at which requests lately left while others waited. A request beyond the
+// limit, or beyond the bound of the queue, is refused with the time after which to try again. One that was let in to
+// wait is not refused later.
 package overload
 
 import (
@@ -23,8 +23,8 @@ type Rule struct {
 	Working int           // at once; more wait
 	Waiting int           // at once; more are refused
 	Limit   time.Duration // within which whoever is let in should have its answer
-	// Lease is how long a request that is worked on counts as that. One that takes longer is slow by itself, and holds
-	// up nobody else: it waits for a disk, or its actor does not answer.
+	// Lease is how long a request counts as worked on. One that takes longer waits for a disk, or for an actor that does
+	// not answer, and keeps nobody else out.
 	Lease time.Duration
 }
 
@@ -121,7 +121,7 @@ type waiter struct {
 	err    error
 }
 
-// New makes a queue. Of its rate nothing is known: it is assumed that a full queue can be answered within the limit,
+// New makes a queue. Its rate is not known yet: it is assumed that a full queue can be answered within the limit,
 // so that at first the bound alone refuses.
 func New(rule Rule) *Queue { return newQueue(rule, time.Now) }
 
@@ -133,7 +133,7 @@ func newQueue(rule Rule, now func() time.Time) *Queue {
 	return q
 }
 
-// Check refuses whom Enter would refuse, and gives no ticket: for before a request is read.
+// Check gives the error that Enter would give now, and no ticket. It is for the time before a request is read.
 func (q *Queue) Check() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -142,7 +142,7 @@ func (q *Queue) Check() error {
 }
 
 // Enter gives the request a ticket, for which it may wait until ctx ends, or refuses it at once with an
-// *api.BusyError. Whoever has a ticket calls Done.
+// *api.BusyError. The caller calls the ticket's Done.
 func (q *Queue) Enter(ctx context.Context) (*Ticket, error) {
 	q.mu.Lock()
 	v, err := q.judge()
@@ -181,11 +181,11 @@ func (q *Queue) Enter(ctx context.Context) (*Ticket, error) {
 }
 
 // Done says that the request is worked on no more: the next one gets its turn. A second call changes nothing.
-func (p *Ticket) Done() {
-	p.queue.mu.Lock()
-	defer p.queue.mu.Unlock()
-	p.queue.pass()
-	p.queue.leave(p)
+func (t *Ticket) Done() {
+	t.queue.mu.Lock()
+	defer t.queue.mu.Unlock()
+	t.queue.pass()
+	t.queue.leave(t)
 }
 
 // Close refuses those who wait and whoever comes: the service stops.
