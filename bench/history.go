@@ -108,7 +108,7 @@ func (s History) Run(ctx context.Context) (Result, error) {
 		result.Curves = append(result.Curves,
 			Curve{Title: "Processor time of a turn by its number in the thread", XLabel: "turn", YLabel: "µs", LogX: true, X: at,
 				Y: cpu})
-		result.Figures = map[string]float64{"history.growth": ratio(cpu[len(cpu)-1], cpu[0])}
+		result.Figures = map[string]float64{"history.growth": Ratio(cpu[len(cpu)-1], cpu[0])}
 	}
 	return result, nil
 }

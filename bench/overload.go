@@ -159,7 +159,7 @@ func (s Overload) put(ctx context.Context, load Streams) (Result, []outcome, err
 			outcomes = append(outcomes, o)
 			return nil
 		})
-		client = ratio(used(), s.For.Seconds())
+		client = Ratio(used(), s.For.Seconds())
 		return err
 	})
 	if err == nil {
@@ -208,9 +208,9 @@ func (s Overload) judge(result *Result, outcomes []outcome, carried float64) {
 	f["overload.carried"], f["overload.offered"] = carried, s.Factor*s.Carried
 	f["overload.accepted"] = float64(accepted) / s.For.Seconds()
 	f["overload.throughput"] = f["overload.accepted"] / carried
-	f["overload.p50"], f["overload.p99"] = ratio(past.P50, unloaded.P50), ratio(past.P99, unloaded.P99)
+	f["overload.p50"], f["overload.p99"] = Ratio(past.P50, unloaded.P50), Ratio(past.P99, unloaded.P99)
 	f["overload.steady"] = float64(later) / (s.Calm + s.For - s.steadyFrom()).Seconds() / carried
-	f["overload.steady.p50"], f["overload.steady.p99"] = ratio(last.P50, unloaded.P50), ratio(last.P99, unloaded.P99)
+	f["overload.steady.p50"], f["overload.steady.p99"] = Ratio(last.P50, unloaded.P50), Ratio(last.P99, unloaded.P99)
 	f["overload.recovery"] = max(1, float64(recovery(outcomes, s.Calm+s.For, unloaded)/time.Millisecond))
 }
 
@@ -263,7 +263,7 @@ func recovery(outcomes []outcome, dropped time.Duration, unloaded Latency) time.
 		}
 	}
 	for i := len(windows) - 1; i >= 0; i-- {
-		if windows[i].refused || median(windows[i].took) > 2*unloaded.P50 {
+		if windows[i].refused || Median(windows[i].took) > 2*unloaded.P50 {
 			return time.Duration(i+1) * window
 		}
 	}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,18 +83,18 @@ type Curve struct {
 }
 
 // Stretch is how much longer the run took than its schedule; 0 where there is none.
-func (r *Result) Stretch() float64 { return ratio(r.Elapsed, r.Planned) }
+func (r *Result) Stretch() float64 { return Ratio(r.Elapsed, r.Planned) }
 
 // CPUPerPart is in microseconds.
-func (r *Result) CPUPerPart() float64 { return ratio(r.Server.CPU*1e6, float64(r.Parts)) }
+func (r *Result) CPUPerPart() float64 { return Ratio(r.Server.CPU*1e6, float64(r.Parts)) }
 
 // CPUPerRequest is in microseconds, for each completed request.
-func (r *Result) CPUPerRequest() float64 { return ratio(r.Server.CPU*1e6, float64(r.Completed)) }
+func (r *Result) CPUPerRequest() float64 { return Ratio(r.Server.CPU*1e6, float64(r.Completed)) }
 
 // Divide tells what a turn costs by itself and what each further part does, from a second measurement of the same load
 // with answers of fewer parts: CPUPerPart divides all that the server has done by the parts.
 func (r *Result) Divide(short Result) {
-	parts := func(r *Result) float64 { return ratio(float64(r.Parts), float64(r.Completed)) }
+	parts := func(r *Result) float64 { return Ratio(float64(r.Parts), float64(r.Completed)) }
 	if parts(r) <= parts(&short) || r.Server.CPU == 0 || short.Server.CPU == 0 {
 		return
 	}
@@ -107,12 +108,12 @@ func (r *Result) Divide(short Result) {
 
 // AllocationsPerPart is in objects.
 func (r *Result) AllocationsPerPart() float64 {
-	return ratio(float64(r.Server.Allocations), float64(r.Parts))
+	return Ratio(float64(r.Server.Allocations), float64(r.Parts))
 }
 
 // AllocationsPerRequest is in objects, for each completed request.
 func (r *Result) AllocationsPerRequest() float64 {
-	return ratio(float64(r.Server.Allocations), float64(r.Completed))
+	return Ratio(float64(r.Server.Allocations), float64(r.Completed))
 }
 
 // MemoryPerStream is in bytes, where most were open at once: without pages of files, where the server tells them apart.
@@ -128,13 +129,14 @@ func (r *Result) perStream(bytes int64) float64 {
 	if r.Parts == 0 {
 		return 0 // no streams
 	}
-	return ratio(float64(bytes), float64(r.MostOpen))
+	return Ratio(float64(bytes), float64(r.MostOpen))
 }
 
 // Throughput is in completed requests a second.
-func (r *Result) Throughput() float64 { return ratio(float64(r.Completed), r.Elapsed) }
+func (r *Result) Throughput() float64 { return Ratio(float64(r.Completed), r.Elapsed) }
 
-func ratio(a, b float64) float64 {
+// Ratio is a to b; 0 where b is.
+func Ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
 	}
@@ -290,4 +292,17 @@ func (m *meter) watch(ctx context.Context, began time.Time, last Usage, metered 
 			m.progress(int(m.open.Load()), int(c+f+m.lost.Load()), m.due)
 		}
 	}
+}
+
+// Median is the middle of some values; 0 of none.
+func Median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	if n%2 == 1 {
+		return sorted[n/2]
+	}
+	return (sorted[n/2-1] + sorted[n/2]) / 2
 }

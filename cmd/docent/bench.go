@@ -19,6 +19,7 @@ import (
 
 	"docent/bench"
 	"docent/bench/lab"
+	"docent/bench/report"
 	"docent/stream"
 )
 
@@ -33,7 +34,7 @@ func newBenchCommand() *cobra.Command {
 			"same run, in turn with the other. Client and servers then share the machine's processors. Each measurement has a fresh\n" +
 			"server process. `docent bench` alone is `docent bench streams`.\n\n" +
 			"An objective (--slo) is a list of conditions, such as 'ttfe.p99<200ms,lost=0': the exit status is 1 where one does not\n" +
-			"hold. Figures: " + bench.GoalFigures() + ".",
+			"hold. Figures: " + report.GoalFigures() + ".",
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd, s.loads(b)) },
 	}
 	b.flags(cmd.PersistentFlags())
@@ -307,18 +308,18 @@ func (b *benchRun) run(cmd *cobra.Command, plan func() ([]lab.Load, error)) erro
 	if err != nil {
 		return err
 	}
-	var goals []bench.Goal
+	var goals []report.Goal
 	if b.slo != "" {
-		if goals, err = bench.ParseGoals(b.slo); err != nil {
+		if goals, err = report.ParseGoals(b.slo); err != nil {
 			return &usageError{err}
 		}
 	}
 	if err := b.check(cmd); err != nil {
 		return err
 	}
-	report := bench.Report{Name: b.name, About: b.about, Made: time.Now().UTC().Truncate(time.Second),
-		Commit: cmp.Or(b.commit, benchCommit(buildVersion())), Machine: bench.ThisMachine(), Command: benchCommand(cmd)}
-	report.Machine.Shared, report.Machine.Used = b.url == "", b.procs
+	made := report.Report{Name: b.name, About: b.about, Made: time.Now().UTC().Truncate(time.Second),
+		Commit: cmp.Or(b.commit, benchCommit(buildVersion())), Machine: report.ThisMachine(), Command: benchCommand(cmd)}
+	made.Machine.Shared, made.Machine.Used = b.url == "", b.procs
 	options, err := b.options()
 	if err != nil {
 		return err
@@ -328,14 +329,14 @@ func (b *benchRun) run(cmd *cobra.Command, plan func() ([]lab.Load, error)) erro
 	b.lab, err = lab.Open(cmd.Context(), options, loads)
 	defer b.lab.Close()
 	if err == nil {
-		report.Results, err = b.lab.Measure(cmd.Context(), loads, b.rounds)
+		made.Results, err = b.lab.Measure(cmd.Context(), loads, b.rounds)
 	}
 	end()
 	if err != nil {
 		return err
 	}
-	report.Goals = report.Judge(goals)
-	return b.report(cmd, report)
+	made.Goals = made.Judge(goals)
+	return b.report(cmd, made)
 }
 
 // benchCommit is the version, and where the build knows no better the commit.
@@ -347,41 +348,41 @@ func benchCommit(v versionInfo) string {
 }
 
 // report shows a report, and as a page its parts, where it has several.
-func (b *benchRun) report(cmd *cobra.Command, report bench.Report, parts ...bench.Report) error {
+func (b *benchRun) report(cmd *cobra.Command, made report.Report, parts ...report.Report) error {
 	var err error
 	if b.json {
-		err = report.WriteJSON(cmd.OutOrStdout())
+		err = made.WriteJSON(cmd.OutOrStdout())
 	} else {
-		err = report.WriteTable(cmd.OutOrStdout())
+		err = made.WriteTable(cmd.OutOrStdout())
 	}
 	if err == nil && b.out != "" {
 		if len(parts) == 0 {
-			parts = []bench.Report{report}
+			parts = []report.Report{made}
 		}
-		err = writeReport(b.out, report, parts)
+		err = writeReport(b.out, made, parts)
 	}
 	if err != nil {
 		return err
 	}
 	lost, missed := 0, 0
-	for _, r := range report.Results {
+	for _, r := range made.Results {
 		lost += r.Lost
 	}
-	for _, v := range report.Goals {
+	for _, v := range made.Goals {
 		if !v.Held {
 			missed++
 		}
 	}
 	switch {
 	case missed > 0:
-		return fmt.Errorf("%d of %d conditions did not hold", missed, len(report.Goals))
+		return fmt.Errorf("%d of %d conditions did not hold", missed, len(made.Goals))
 	case lost > 0 && b.slo == "":
 		return fmt.Errorf("%d requests were lost", lost)
 	}
 	return nil
 }
 
-func writeReport(path string, report bench.Report, parts []bench.Report) error {
+func writeReport(path string, made report.Report, parts []report.Report) error {
 	path = strings.TrimSuffix(strings.TrimSuffix(path, ".json"), ".html")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -393,8 +394,8 @@ func writeReport(path string, report bench.Report, parts []bench.Report) error {
 		}
 		return errors.Join(content(file), file.Close())
 	}
-	return errors.Join(write(path+".json", report.WriteJSON), write(path+".html", func(w io.Writer) error {
-		return bench.WriteHTML(w, parts...)
+	return errors.Join(write(path+".json", made.WriteJSON), write(path+".html", func(w io.Writer) error {
+		return report.WriteHTML(w, parts...)
 	}))
 }
 
@@ -404,14 +405,14 @@ func newBenchReportCommand(b *benchRun) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "report FILE.json…", Short: "Show reports that were written with --out, several as one; with --out and --slo too", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var all bench.Report
-			var parts []bench.Report
+			var all report.Report
+			var parts []report.Report
 			for i, name := range args {
 				file, err := os.Open(name)
 				if err != nil {
 					return err
 				}
-				one, err := bench.ReadReport(file)
+				one, err := report.ReadReport(file)
 				file.Close()
 				if err != nil {
 					return fmt.Errorf("%s: %w", name, err)
@@ -428,7 +429,7 @@ func newBenchReportCommand(b *benchRun) *cobra.Command {
 				all.Goals = append(all.Goals, one.Goals...)
 			}
 			if b.slo != "" {
-				goals, err := bench.ParseGoals(b.slo)
+				goals, err := report.ParseGoals(b.slo)
 				if err != nil {
 					return &usageError{err}
 				}

@@ -114,6 +114,7 @@ var mayImport = []struct {
 		"docent/router/reqbody", "docent/router/sockets", "docent/search", "docent/stream",
 	}},
 	{"docent/bench", []string{"docent/stream"}},
+	{"docent/bench/report", []string{"docent/bench"}},
 	{"docent/bench/lab", []string{"docent/bench", "docent/docs", "docent/stream"}},
 	{"docent/client", []string{"docent/actors/thread", "docent/api", "docent/backoff", "docent/search", "docent/stream"}},
 	{"docent/cmd/docent", []string{every}}, // it builds and wires all of them

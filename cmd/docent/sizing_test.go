@@ -1,6 +1,7 @@
 package main
 
 import (
+	"docent/bench/report"
 	"errors"
 	"io/fs"
 	"os"
@@ -8,15 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"docent/bench"
 )
 
 // The page on sizing shows the results that are stored: its tables, its curves and its example are made from them.
 func TestSizingPageShowsWhatWasMeasured(t *testing.T) {
 	t.Parallel()
 	const page, results, images, folder = "../../docs/operate/load.mdx", "../../bench/results/", "../../docs/images/", "/images"
-	var parts []bench.Report
+	var parts []report.Report
 	for _, name := range []string{"streams", "unpaced", "paced", "busy", "open", "turns"} {
 		file, err := os.Open(results + name + ".json")
 		if errors.Is(err, fs.ErrNotExist) && name != "streams" {
@@ -25,14 +24,14 @@ func TestSizingPageShowsWhatWasMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := bench.ReadReport(file)
+		r, err := report.ReadReport(file)
 		file.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
 		parts = append(parts, r)
 	}
-	made, figures := bench.Sizing(folder, parts...)
+	made, figures := report.Sizing(folder, parts...)
 	if len(figures) == 0 || !strings.Contains(made, "A worked example") {
 		t.Errorf("%d curves in\n%s", len(figures), made)
 	}
@@ -54,7 +53,7 @@ func TestSizingPageShowsWhatWasMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range drawn {
-		if !slices.ContainsFunc(figures, func(f bench.Figure) bool { return f.Name == filepath.Base(name) }) {
+		if !slices.ContainsFunc(figures, func(f report.Figure) bool { return f.Name == filepath.Base(name) }) {
 			if *update {
 				err = os.Remove(name)
 			} else {

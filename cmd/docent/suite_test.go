@@ -2,13 +2,12 @@ package main
 
 import (
 	"bytes"
+	"docent/bench/report"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"docent/bench"
 )
 
 // TestTheLoadSuiteWorks runs `make bench` with a few streams a part: each part measures something, loses nothing and
@@ -51,7 +50,7 @@ func TestTheLoadSuiteWorks(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		r, err := bench.ReadReport(file)
+		r, err := report.ReadReport(file)
 		file.Close()
 		if err != nil {
 			t.Fatal(err)

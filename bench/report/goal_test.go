@@ -1,18 +1,20 @@
-package bench
+package report
 
 import (
 	"strings"
 	"testing"
+
+	"docent/bench"
 )
 
 func judged() Report {
-	result := func(target string, p99, cpu float64, lost int) Result {
-		return Result{Scenario: "streams", Target: target, Load: "10 streams", Size: 10, Lost: lost, Parts: 1000,
+	result := func(target string, p99, cpu float64, lost int) bench.Result {
+		return bench.Result{Scenario: "streams", Target: target, Load: "10 streams", Size: 10, Lost: lost, Parts: 1000,
 			MostOpen: 10, Elapsed: 2, Planned: 2,
-			Latencies: map[string]Latency{"firstEvent": {Count: 10, P50: 1, P99: p99, Max: p99}},
-			Server:    Usage{CPU: cpu, Resident: 1 << 20}, Before: Usage{Resident: 1 << 19}}
+			Latencies: map[string]bench.Latency{"firstEvent": {Count: 10, P50: 1, P99: p99, Max: p99}},
+			Server:    bench.Usage{CPU: cpu, Resident: 1 << 20}, Before: bench.Usage{Resident: 1 << 19}}
 	}
-	return Report{Results: []Result{
+	return Report{Results: []bench.Result{
 		result("docent", 10, 0.02, 0), result("limit", 5, 0.01, 0), result("docent", 30, 0.03, 1),
 		result("limit", 5, 0.01, 0),
 		result("docent", 20, 0.01, 0), result("limit", 5, 0.01, 0),

@@ -1,9 +1,11 @@
-package bench
+package report
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"docent/bench"
 )
 
 // A Figure is a plot as a file of its own.
@@ -48,32 +50,32 @@ func sizingTables(b *strings.Builder, part Report, groups []Group) {
 		fmt.Fprintf(b, "\n| Load | Server | First event, p50 / p99 | Run time to schedule | Processor time a request | Processor time a part | Processors busy | Memory an open stream | Memory at most | Refused | Lost |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 		for _, g := range sortedSizes(groups, kind) {
 			for _, t := range g.Targets {
-				at := func(pick func(Latency) float64) float64 {
-					return g.Median(t, func(r *Result) float64 { return pick(r.Latencies["firstEvent"]) })
+				at := func(pick func(bench.Latency) float64) float64 {
+					return g.Median(t, func(r *bench.Result) float64 { return pick(r.Latencies["firstEvent"]) })
 				}
-				stream := fmt.Sprintf("%.0f KB", g.Median(t, (*Result).MemoryPerStream)/1024)
+				stream := fmt.Sprintf("%.0f KB", g.Median(t, (*bench.Result).MemoryPerStream)/1024)
 				if g.unit() == "a second" {
 					stream = "" // they are gone at once; what grew is not theirs
 				}
 				schedule := ""
-				if stretch := g.Median(t, (*Result).Stretch); stretch > 0 { // questions at a rate have none
+				if stretch := g.Median(t, (*bench.Result).Stretch); stretch > 0 { // questions at a rate have none
 					schedule = fmt.Sprintf("%.2f", stretch)
 				}
-				total := func(figure func(*Result) float64) float64 { return g.value(t, row{figure: figure, total: true}) }
-				refused := ratio(total(func(r *Result) float64 { return float64(r.Refused) }),
-					total(func(r *Result) float64 { return float64(r.Asked) }))
+				total := func(figure func(*bench.Result) float64) float64 { return g.value(t, row{figure: figure, total: true}) }
+				refused := bench.Ratio(total(func(r *bench.Result) float64 { return float64(r.Refused) }),
+					total(func(r *bench.Result) float64 { return float64(r.Asked) }))
 				fmt.Fprintf(b, "| %s | %s | %.1f / %.1f ms | %s | %.0f µs | %.1f µs | %.2f | %s | %.0f MB | %.3g %% | %.0f |\n",
 					g.Load, t,
-					at(func(l Latency) float64 { return l.P50 }), at(func(l Latency) float64 { return l.P99 }), schedule,
-					g.Median(t, (*Result).CPUPerRequest), g.Median(t, (*Result).CPUPerPart), g.Median(t, busy),
-					stream, g.Median(t, largest), 100*refused, total(func(r *Result) float64 { return float64(r.Lost) }))
+					at(func(l bench.Latency) float64 { return l.P50 }), at(func(l bench.Latency) float64 { return l.P99 }), schedule,
+					g.Median(t, (*bench.Result).CPUPerRequest), g.Median(t, (*bench.Result).CPUPerPart), g.Median(t, busy),
+					stream, g.Median(t, largest), 100*refused, total(func(r *bench.Result) float64 { return float64(r.Lost) }))
 			}
 		}
 	}
 }
 
-func busy(r *Result) float64    { return ratio(r.Server.CPU, r.Elapsed) }
-func largest(r *Result) float64 { return float64(r.Server.Resident) / (1 << 20) }
+func busy(r *bench.Result) float64    { return bench.Ratio(r.Server.CPU, r.Elapsed) }
+func largest(r *bench.Result) float64 { return float64(r.Server.Resident) / (1 << 20) }
 
 // Kinds of streams in a suite.
 const (
@@ -91,14 +93,14 @@ func curveOf(all []Group, kind int) []Group {
 			continue
 		}
 		r := g.Rounds[docentName][0]
-		parts := ratio(float64(r.Parts), float64(r.Completed))
+		parts := bench.Ratio(float64(r.Parts), float64(r.Completed))
 		var is int
 		switch seconds := r.Latencies["whole"].P50 / 1000; {
 		case g.unit() == "a second":
 			is = turnKind
 		case len(r.Turns) > 0:
 			continue
-		case ratio(seconds, parts) > 0.5:
+		case bench.Ratio(seconds, parts) > 0.5:
 			is = slowKind
 		default:
 			is = fastKind
@@ -140,17 +142,17 @@ func sizingFigures(all []Group) []Figure {
 			figures = append(figures, Figure{Name: name, Title: p.Title, About: p.About, SVG: p.Standalone()})
 		}
 	}
-	latency := func(key string, pick func(Latency) float64) func(*Result) float64 {
-		return func(r *Result) float64 { return pick(r.Latencies[key]) }
+	latency := func(key string, pick func(bench.Latency) float64) func(*bench.Result) float64 {
+		return func(r *bench.Result) float64 { return pick(r.Latencies[key]) }
 	}
-	p50, p99 := func(l Latency) float64 { return l.P50 }, func(l Latency) float64 { return l.P99 }
+	p50, p99 := func(l bench.Latency) float64 { return l.P50 }, func(l bench.Latency) float64 { return l.P99 }
 	fast, slow, turns := curveOf(all, fastKind), curveOf(all, slowKind), curveOf(all, turnKind)
 	add("load-processors.svg", fast,
 		plot{Title: "Processors for streams", XLabel: "streams at a time", YLabel: "processors busy",
 			About: "How many processors streams of a fast model keep busy, beside the bare server that writes the same bytes."},
 		sizingLine{"", busy})
 	add("load-part.svg", fast, plot{Title: "Processor time a part", XLabel: "streams at a time", YLabel: "µs",
-		About: "What a piece of text costs, its share of the turn included: it falls as load rises, since more text goes out at a time."}, sizingLine{"", (*Result).CPUPerPart})
+		About: "What a piece of text costs, its share of the turn included: it falls as load rises, since more text goes out at a time."}, sizingLine{"", (*bench.Result).CPUPerPart})
 	add("load-first-event.svg", fast,
 		plot{Title: "Time to the first event", XLabel: "streams at a time", YLabel: "milliseconds", LogY: true,
 			About: "How long half of the readers (p50) and all but one of a hundred (p99) wait until their answer begins."},
@@ -169,7 +171,7 @@ func sizingFigures(all []Group) []Figure {
 
 type sizingLine struct {
 	name string
-	of   func(*Result) float64
+	of   func(*bench.Result) float64
 }
 
 // sizingExample works out from the figures what one site needs.
@@ -179,10 +181,10 @@ func sizingExample(all []Group) string {
 		return ""
 	}
 	const questions, seconds, parts = 600.0, 20.0, 500.0 // a minute; of an answer; of an answer
-	median := func(g Group, figure func(*Result) float64) float64 { return g.Median(docentName, figure) }
+	median := func(g Group, figure func(*bench.Result) float64) float64 { return g.Median(docentName, figure) }
 	open := slow[len(slow)-1]
-	idle := median(open, func(r *Result) float64 { return float64(r.Before.Resident) / (1 << 20) })
-	stream := median(open, (*Result).MemoryPerStream) / 1024
+	idle := median(open, func(r *bench.Result) float64 { return float64(r.Before.Resident) / (1 << 20) })
+	stream := median(open, (*bench.Result).MemoryPerStream) / 1024
 	// A part's cost is that of the load of the curve that is next to the example's; a turn's the highest that was
 	// measured, at low load, where nothing is shared.
 	at := questions / 60 * seconds
@@ -192,10 +194,10 @@ func sizingExample(all []Group) string {
 			near = g
 		}
 	}
-	part := median(near, (*Result).CPUPerPart)
+	part := median(near, (*bench.Result).CPUPerPart)
 	turn := 0.0
 	for _, g := range turns {
-		turn = max(turn, median(g, (*Result).CPUPerRequest))
+		turn = max(turn, median(g, (*bench.Result).CPUPerRequest))
 	}
 	rate := questions / 60
 	processors := rate * (turn + parts*part) / 1e6

@@ -1,4 +1,6 @@
-package bench
+// Package report shows what package bench has measured: as tables, as a page with plots that needs no network, beside the
+// objectives that were set, and as the page on sizing in the documentation.
+package report
 
 import (
 	"encoding/json"
@@ -7,18 +9,20 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"docent/bench"
 )
 
 // A Report is everything that one run of the bench has measured.
 type Report struct {
-	Name    string    `json:"name,omitempty"`  // of a part of a suite
-	About   string    `json:"about,omitempty"` // what the part shows, in a sentence
-	Made    time.Time `json:"made"`
-	Commit  string    `json:"commit"` // of the bench, and of the server that it started
-	Command string    `json:"command"`
-	Machine Machine   `json:"machine"`
-	Results []Result  `json:"results"`
-	Goals   []Verdict `json:"goals,omitempty"`
+	Name    string         `json:"name,omitempty"`  // of a part of a suite
+	About   string         `json:"about,omitempty"` // what the part shows, in a sentence
+	Made    time.Time      `json:"made"`
+	Commit  string         `json:"commit"` // of the bench, and of the server that it started
+	Command string         `json:"command"`
+	Machine Machine        `json:"machine"`
+	Results []bench.Result `json:"results"`
+	Goals   []Verdict      `json:"goals,omitempty"`
 }
 
 // A Machine is what the figures depend on; nothing in it says whose it is.
@@ -73,7 +77,7 @@ type Group struct {
 	Scenario, Load string
 	Size           float64
 	Targets        []string // in the order of the first round
-	Rounds         map[string][]Result
+	Rounds         map[string][]bench.Result
 }
 
 // Groups sorts the results by scenario and load, in the order in which they were measured.
@@ -84,7 +88,7 @@ func (r Report) Groups() []Group {
 		if i < 0 {
 			i = len(groups)
 			groups = append(groups,
-				Group{Scenario: result.Scenario, Load: result.Load, Size: result.Size, Rounds: make(map[string][]Result)})
+				Group{Scenario: result.Scenario, Load: result.Load, Size: result.Size, Rounds: make(map[string][]bench.Result)})
 		}
 		g := &groups[i]
 		if !slices.Contains(g.Targets, result.Target) {
@@ -96,25 +100,13 @@ func (r Report) Groups() []Group {
 }
 
 // Median is the median of a figure over a target's rounds.
-func (g Group) Median(target string, figure func(*Result) float64) float64 {
+func (g Group) Median(target string, figure func(*bench.Result) float64) float64 {
 	rounds := g.Rounds[target]
 	values := make([]float64, len(rounds))
 	for i := range rounds {
 		values[i] = figure(&rounds[i])
 	}
-	return median(values)
-}
-
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	if n%2 == 1 {
-		return sorted[n/2]
-	}
-	return (sorted[n/2-1] + sorted[n/2]) / 2
+	return bench.Median(values)
 }
 
 // A row of a report's tables.
@@ -122,19 +114,19 @@ type row struct {
 	name   string
 	unit   string
 	digits int
-	figure func(*Result) float64
+	figure func(*bench.Result) float64
 	total  bool // the sum over all rounds in place of their median
 	ratio  bool // the ratio to the limit says something
 }
 
 func latencyRows(key, name string, ratio bool) []row {
-	at := func(pick func(Latency) float64) func(*Result) float64 {
-		return func(r *Result) float64 { return pick(r.Latencies[key]) }
+	at := func(pick func(bench.Latency) float64) func(*bench.Result) float64 {
+		return func(r *bench.Result) float64 { return pick(r.Latencies[key]) }
 	}
 	return []row{
-		{name: name + ", p50", unit: "ms", digits: 1, figure: at(func(l Latency) float64 { return l.P50 }), ratio: ratio},
-		{name: name + ", p99", unit: "ms", digits: 1, figure: at(func(l Latency) float64 { return l.P99 }), ratio: ratio},
-		{name: name + ", longest", unit: "ms", digits: 1, figure: at(func(l Latency) float64 { return l.Max })},
+		{name: name + ", p50", unit: "ms", digits: 1, figure: at(func(l bench.Latency) float64 { return l.P50 }), ratio: ratio},
+		{name: name + ", p99", unit: "ms", digits: 1, figure: at(func(l bench.Latency) float64 { return l.P99 }), ratio: ratio},
+		{name: name + ", longest", unit: "ms", digits: 1, figure: at(func(l bench.Latency) float64 { return l.Max })},
 	}
 }
 
@@ -191,21 +183,21 @@ var figureNames = []struct {
 // rows are those that a group has something to say in.
 func (g Group) rows() []row {
 	all := []row{
-		{name: "completed", figure: func(r *Result) float64 { return float64(r.Completed) }, total: true},
-		{name: "refused", figure: func(r *Result) float64 { return float64(r.Refused) }, total: true},
-		{name: "lost", figure: func(r *Result) float64 { return float64(r.Lost) }, total: true},
-		{name: "most open at once", figure: func(r *Result) float64 { return float64(r.MostOpen) }},
-		{name: "run time", unit: "s", digits: 2, figure: func(r *Result) float64 { return r.Elapsed }},
-		{name: "run time to schedule", digits: 3, figure: (*Result).Stretch, ratio: true},
-		{name: "completed a second", digits: 1, figure: (*Result).Throughput, ratio: true},
-		{name: "parts a second", digits: 0, figure: func(r *Result) float64 { return ratio(float64(r.Parts), r.Elapsed) }},
+		{name: "completed", figure: func(r *bench.Result) float64 { return float64(r.Completed) }, total: true},
+		{name: "refused", figure: func(r *bench.Result) float64 { return float64(r.Refused) }, total: true},
+		{name: "lost", figure: func(r *bench.Result) float64 { return float64(r.Lost) }, total: true},
+		{name: "most open at once", figure: func(r *bench.Result) float64 { return float64(r.MostOpen) }},
+		{name: "run time", unit: "s", digits: 2, figure: func(r *bench.Result) float64 { return r.Elapsed }},
+		{name: "run time to schedule", digits: 3, figure: (*bench.Result).Stretch, ratio: true},
+		{name: "completed a second", digits: 1, figure: (*bench.Result).Throughput, ratio: true},
+		{name: "parts a second", digits: 0, figure: func(r *bench.Result) float64 { return bench.Ratio(float64(r.Parts), r.Elapsed) }},
 	}
 	for _, l := range latencyNames {
 		all = append(all, latencyRows(l.key, l.name, l.key != "refusal")...)
 	}
 	for _, f := range figureNames {
 		all = append(all, row{name: f.name, unit: f.shown, digits: f.digits,
-			figure: func(r *Result) float64 { return f.scale * r.Figures[f.key] }, ratio: f.ratio})
+			figure: func(r *bench.Result) float64 { return f.scale * r.Figures[f.key] }, ratio: f.ratio})
 	}
 	if g.Scenario == "overload" {
 		all = append(all, memoryAtMost)
@@ -215,23 +207,23 @@ func (g Group) rows() []row {
 		return g.known(all)
 	}
 	all = append(all,
-		row{name: "processor time a part", unit: "µs", digits: 1, figure: (*Result).CPUPerPart, ratio: true},
+		row{name: "processor time a part", unit: "µs", digits: 1, figure: (*bench.Result).CPUPerPart, ratio: true},
 		row{name: "processor time a flush", unit: "µs", digits: 1,
-			figure: func(r *Result) float64 { return ratio(r.Server.CPU*1e6, float64(r.Server.Flushes)) }, ratio: true},
+			figure: func(r *bench.Result) float64 { return bench.Ratio(r.Server.CPU*1e6, float64(r.Server.Flushes)) }, ratio: true},
 		row{name: "parts a flush", digits: 2,
-			figure: func(r *Result) float64 { return ratio(float64(r.Parts), float64(r.Server.Flushes)) }},
-		row{name: "processor time a request", unit: "µs", digits: 0, figure: (*Result).CPUPerRequest, ratio: true},
-		row{name: "allocations a part", digits: 2, figure: (*Result).AllocationsPerPart, ratio: true},
-		row{name: "allocations a request", digits: 0, figure: (*Result).AllocationsPerRequest, ratio: true},
+			figure: func(r *bench.Result) float64 { return bench.Ratio(float64(r.Parts), float64(r.Server.Flushes)) }},
+		row{name: "processor time a request", unit: "µs", digits: 0, figure: (*bench.Result).CPUPerRequest, ratio: true},
+		row{name: "allocations a part", digits: 2, figure: (*bench.Result).AllocationsPerPart, ratio: true},
+		row{name: "allocations a request", digits: 0, figure: (*bench.Result).AllocationsPerRequest, ratio: true},
 		row{name: "memory an open stream", unit: "KB", digits: 1,
-			figure: func(r *Result) float64 { return r.MemoryPerStream() / 1024 }, ratio: true},
-		row{name: "of it stacks", unit: "KB", digits: 1, figure: func(r *Result) float64 {
-			return ratio(float64(r.Server.Stacks-r.Before.Stacks)/1024, float64(r.MostOpen))
+			figure: func(r *bench.Result) float64 { return r.MemoryPerStream() / 1024 }, ratio: true},
+		row{name: "of it stacks", unit: "KB", digits: 1, figure: func(r *bench.Result) float64 {
+			return bench.Ratio(float64(r.Server.Stacks-r.Before.Stacks)/1024, float64(r.MostOpen))
 		}, ratio: true},
 		row{name: "memory before", unit: "MB", digits: 1,
-			figure: func(r *Result) float64 { return float64(r.Before.Resident) / (1 << 20) }},
+			figure: func(r *bench.Result) float64 { return float64(r.Before.Resident) / (1 << 20) }},
 		memoryAtMost,
-		row{name: "garbage collections", digits: 0, figure: func(r *Result) float64 { return float64(r.Server.Collections) }},
+		row{name: "garbage collections", digits: 0, figure: func(r *bench.Result) float64 { return float64(r.Server.Collections) }},
 	)
 	return g.known(all)
 }

@@ -1,4 +1,4 @@
-package bench
+package report
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"docent/bench"
 )
 
 // A Goal is one condition of an objective, such as ttfe.p99<200ms, or ttfe.p99@1000<200ms for the load of that size
@@ -33,11 +35,11 @@ var goalLatencies = map[string]string{
 	"after": "after", "sent": "sent",
 }
 
-var goalStats = map[string]func(Latency) float64{
-	"mean": func(l Latency) float64 { return l.Mean }, "p50": func(l Latency) float64 { return l.P50 },
-	"p90": func(l Latency) float64 { return l.P90 },
-	"p99": func(l Latency) float64 { return l.P99 }, "p999": func(l Latency) float64 { return l.P999 },
-	"max": func(l Latency) float64 { return l.Max },
+var goalStats = map[string]func(bench.Latency) float64{
+	"mean": func(l bench.Latency) float64 { return l.Mean }, "p50": func(l bench.Latency) float64 { return l.P50 },
+	"p90": func(l bench.Latency) float64 { return l.P90 },
+	"p99": func(l bench.Latency) float64 { return l.P99 }, "p999": func(l bench.Latency) float64 { return l.P999 },
+	"max": func(l bench.Latency) float64 { return l.Max },
 }
 
 // unit is what a goal's bound is measured in.
@@ -52,25 +54,25 @@ const (
 type goalFigure struct {
 	unit   unit
 	total  bool
-	figure func(*Result) float64
+	figure func(*bench.Result) float64
 }
 
 var goalFigures = map[string]goalFigure{
-	"lost":        {total: true, figure: func(r *Result) float64 { return float64(r.Lost) }},
-	"refused":     {total: true, figure: func(r *Result) float64 { return float64(r.Refused) }},
-	"completed":   {total: true, figure: func(r *Result) float64 { return float64(r.Completed) }},
-	"stretch":     {figure: (*Result).Stretch},
-	"throughput":  {figure: (*Result).Throughput},
-	"cpu.part":    {unit: timeUnit, figure: func(r *Result) float64 { return r.CPUPerPart() / 1000 }},
-	"cpu.request": {unit: timeUnit, figure: func(r *Result) float64 { return r.CPUPerRequest() / 1000 }},
-	"allocs.part": {figure: (*Result).AllocationsPerPart},
-	"mem.stream":  {unit: byteUnit, figure: (*Result).MemoryPerStream},
-	"mem.max":     {unit: byteUnit, figure: func(r *Result) float64 { return float64(r.Server.Resident) }},
+	"lost":        {total: true, figure: func(r *bench.Result) float64 { return float64(r.Lost) }},
+	"refused":     {total: true, figure: func(r *bench.Result) float64 { return float64(r.Refused) }},
+	"completed":   {total: true, figure: func(r *bench.Result) float64 { return float64(r.Completed) }},
+	"stretch":     {figure: (*bench.Result).Stretch},
+	"throughput":  {figure: (*bench.Result).Throughput},
+	"cpu.part":    {unit: timeUnit, figure: func(r *bench.Result) float64 { return r.CPUPerPart() / 1000 }},
+	"cpu.request": {unit: timeUnit, figure: func(r *bench.Result) float64 { return r.CPUPerRequest() / 1000 }},
+	"allocs.part": {figure: (*bench.Result).AllocationsPerPart},
+	"mem.stream":  {unit: byteUnit, figure: (*bench.Result).MemoryPerStream},
+	"mem.max":     {unit: byteUnit, figure: func(r *bench.Result) float64 { return float64(r.Server.Resident) }},
 }
 
 func init() {
 	for _, f := range figureNames {
-		goalFigures[f.key] = goalFigure{unit: f.unit, figure: func(r *Result) float64 { return r.Figures[f.key] }}
+		goalFigures[f.key] = goalFigure{unit: f.unit, figure: func(r *bench.Result) float64 { return r.Figures[f.key] }}
 	}
 }
 
@@ -275,7 +277,7 @@ func (g Group) figure(goal Goal, target string) (float64, bool) {
 	if rounds[0].Latencies[goal.metric].Count == 0 {
 		return 0, false
 	}
-	return g.Median(target, func(r *Result) float64 { return goalStats[goal.stat](r.Latencies[goal.metric]) }), true
+	return g.Median(target, func(r *bench.Result) float64 { return goalStats[goal.stat](r.Latencies[goal.metric]) }), true
 }
 
 func (g Goal) holds(v float64) bool {

@@ -1,4 +1,4 @@
-package bench
+package report
 
 import (
 	_ "embed"
@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"docent/bench"
 )
 
 //go:embed report.html
@@ -183,26 +185,26 @@ func (g Group) plots() []plot {
 	}
 	plots = append(plots, turns,
 		series("Text over time", "parts/s", "How many pieces of text all readers together received each second.",
-			seriesValue{"", func(s Sample) float64 { return s.Parts }}),
+			seriesValue{"", func(s bench.Sample) float64 { return s.Parts }}),
 		series("Completed over time", "requests/s", "How many requests ended well each second.",
-			seriesValue{"", func(s Sample) float64 { return s.Completed }}),
+			seriesValue{"", func(s bench.Sample) float64 { return s.Completed }}),
 		series("Refused over time", "requests/s",
 			"How many requests were turned away each second, before any work was done for them.",
-			seriesValue{"", func(s Sample) float64 { return s.Refused }}),
+			seriesValue{"", func(s bench.Sample) float64 { return s.Refused }}),
 		series("Open at once", "streams", "How many streams were open at the same time.",
-			seriesValue{"", func(s Sample) float64 { return float64(s.Open) }}),
+			seriesValue{"", func(s bench.Sample) float64 { return float64(s.Open) }}),
 		series("Memory over time", "MB",
 			"What the server's process holds (resident), and what its objects take of it (heap, saw-toothed by the garbage collector).",
-			seriesValue{"resident", func(s Sample) float64 { return float64(s.Resident) / (1 << 20) }},
-			seriesValue{"heap", func(s Sample) float64 { return float64(s.Heap) / (1 << 20) }}),
+			seriesValue{"resident", func(s bench.Sample) float64 { return float64(s.Resident) / (1 << 20) }},
+			seriesValue{"heap", func(s bench.Sample) float64 { return float64(s.Heap) / (1 << 20) }}),
 		series("Processors over time", "processors",
 			"How many processors the server kept busy; the client's own work is not in it.",
-			seriesValue{"", func(s Sample) float64 { return s.CPU }}),
+			seriesValue{"", func(s bench.Sample) float64 { return s.CPU }}),
 		series("Garbage collections over time", "collections/s", "How often the garbage collector ran.",
-			seriesValue{"", func(s Sample) float64 { return s.GC }}),
+			seriesValue{"", func(s bench.Sample) float64 { return s.GC }}),
 		series("Pauses for garbage collection over time", "ms each second",
 			"For how much of each second the garbage collector stopped everything.",
-			seriesValue{"", func(s Sample) float64 { return s.Pauses }}))
+			seriesValue{"", func(s bench.Sample) float64 { return s.Pauses }}))
 	return append(g.ownPlots(), plots...)
 }
 
@@ -227,7 +229,7 @@ func (g Group) ownPlots() []plot {
 
 type seriesValue struct {
 	name string
-	of   func(Sample) float64
+	of   func(bench.Sample) float64
 }
 
 // scheduled says that the answers' length was set by a script.
@@ -250,7 +252,7 @@ func (g Group) percentiles(key, name, about string) plot {
 			continue
 		}
 		l := line{Name: t}
-		for i, q := range Quantiles {
+		for i, q := range bench.Quantiles {
 			rest := 1 - q/100
 			if q < 100 && rest*float64(rounds[0].Latencies[key].Count) < 1 {
 				continue
@@ -263,7 +265,7 @@ func (g Group) percentiles(key, name, about string) plot {
 				p.XNames[at] = short(q)
 			}
 			l.X = append(l.X, at)
-			l.Y = append(l.Y, g.Median(t, func(r *Result) float64 {
+			l.Y = append(l.Y, g.Median(t, func(r *bench.Result) float64 {
 				if c := r.Latencies[key].Curve; i < len(c) {
 					return c[i]
 				}
@@ -322,7 +324,7 @@ func sizeCurves(groups []Group) []plot {
 	if unit == "a second" {
 		unit = "begun a second"
 	}
-	curve := func(title, label, about string, logY bool, value func(*Result) float64) plot {
+	curve := func(title, label, about string, logY bool, value func(*bench.Result) float64) plot {
 		p := plot{Title: title, About: about, XLabel: unit, YLabel: label, LogX: true, LogY: logY}
 		for _, g := range groups {
 			p.XTicks = append(p.XTicks, g.Size)
@@ -340,19 +342,19 @@ func sizeCurves(groups []Group) []plot {
 	}
 	plots := []plot{
 		curve("Processor time a part",
-			"µs", "What a piece of text costs the server, its share of the turn included: it falls as load rises, since more text goes out at a time.", false, (*Result).CPUPerPart),
-		curve("Processor time a request", "µs", "What a whole request costs the server.", false, (*Result).CPUPerRequest),
+			"µs", "What a piece of text costs the server, its share of the turn included: it falls as load rises, since more text goes out at a time.", false, (*bench.Result).CPUPerPart),
+		curve("Processor time a request", "µs", "What a whole request costs the server.", false, (*bench.Result).CPUPerRequest),
 		curve("Memory an open stream", "KB", "By how much the server grew, for each stream that was open.", false,
-			func(r *Result) float64 { return r.MemoryPerStream() / 1024 }),
+			func(r *bench.Result) float64 { return r.MemoryPerStream() / 1024 }),
 		curve("Memory of the server at most", "MB", "What the server's process held at its largest.", false,
-			func(r *Result) float64 { return float64(r.Server.Resident) / (1 << 20) }),
+			func(r *bench.Result) float64 { return float64(r.Server.Resident) / (1 << 20) }),
 		curve("Processors busy on average", "processors", "How many processors the server kept busy over the whole run.",
-			false, func(r *Result) float64 { return ratio(r.Server.CPU, r.Elapsed) }),
+			false, func(r *bench.Result) float64 { return bench.Ratio(r.Server.CPU, r.Elapsed) }),
 	}
 	if !groups[0].scheduled() {
 		plots = append(plots,
 			curve("Completed a second", "requests/s",
-				"How many requests ended well each second: where the line bends, the server is full.", false, (*Result).Throughput))
+				"How many requests ended well each second: where the line bends, the server is full.", false, (*bench.Result).Throughput))
 	}
 	for _, l := range latencyNames {
 		if l.key == "firstText" || l.key == "whole" && groups[0].scheduled() {
@@ -360,7 +362,7 @@ func sizeCurves(groups []Group) []plot {
 		}
 		plots = append(plots,
 			curve("99th percentile: "+l.name, "ms", l.about+" 99 of 100 were quicker.", true,
-				func(r *Result) float64 { return r.Latencies[l.key].P99 }))
+				func(r *bench.Result) float64 { return r.Latencies[l.key].P99 }))
 	}
 	return plots
 }

@@ -1,4 +1,4 @@
-package bench
+package report
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"docent/bench"
 )
 
 func sampleReport() Report {
@@ -19,18 +21,18 @@ func sampleReport() Report {
 	for _, size := range []float64{10, 100} {
 		for round := range 3 {
 			for _, target := range []string{"docent", "limit"} {
-				curve := make([]float64, len(Quantiles))
+				curve := make([]float64, len(bench.Quantiles))
 				for i := range curve {
 					curve[i] = float64(i+round) + 1
 				}
 				r.Results = append(r.Results,
-					Result{Scenario: "streams", Target: target, Load: short(size) + " streams", Size: size, Round: round + 1,
+					bench.Result{Scenario: "streams", Target: target, Load: short(size) + " streams", Size: size, Round: round + 1,
 						Completed: 10, Parts: 2000, MostOpen: 10, Elapsed: 4, Planned: 4, Metered: true,
-						Latencies: map[string]Latency{"firstEvent": {Count: 10, P50: 1, P99: float64(round + 1), Curve: curve},
+						Latencies: map[string]bench.Latency{"firstEvent": {Count: 10, P50: 1, P99: float64(round + 1), Curve: curve},
 							"whole": {Count: 10, P50: 9, P99: 10, Curve: curve}},
-						Server: Usage{CPU: 0.1 * float64(round+1), Resident: 20 << 20, Flushes: 2000, Allocations: 100},
-						Before: Usage{Resident: 10 << 20},
-						Series: []Sample{{At: 0.5, Open: 5, Parts: 100, CPU: 0.2, Resident: 1 << 20},
+						Server: bench.Usage{CPU: 0.1 * float64(round+1), Resident: 20 << 20, Flushes: 2000, Allocations: 100},
+						Before: bench.Usage{Resident: 10 << 20},
+						Series: []bench.Sample{{At: 0.5, Open: 5, Parts: 100, CPU: 0.2, Resident: 1 << 20},
 							{At: 1, Open: 10, Parts: 200, CPU: 0.3, Resident: 2 << 20}},
 						Failures: []string{"<script>alert(1)</script>"}})
 			}
@@ -105,16 +107,16 @@ func TestAPageHoldsThePartsOfASuite(t *testing.T) {
 // Each step to the right is a tenth of the requests; where fewer than one is left there is nothing between the last
 // step and the longest.
 func TestPercentilesEndWhereThereAreNoMoreRequests(t *testing.T) {
-	curve := make([]float64, len(Quantiles))
+	curve := make([]float64, len(bench.Quantiles))
 	for i := range curve {
 		curve[i] = float64(i + 1)
 	}
 	group := func(counts ...int64) plot {
-		g := Group{Rounds: map[string][]Result{}}
+		g := Group{Rounds: map[string][]bench.Result{}}
 		for i, n := range counts {
 			target := string(rune('a' + i))
 			g.Targets = append(g.Targets, target)
-			g.Rounds[target] = []Result{{Latencies: map[string]Latency{"firstEvent": {Count: n, Curve: curve}}}}
+			g.Rounds[target] = []bench.Result{{Latencies: map[string]bench.Latency{"firstEvent": {Count: n, Curve: curve}}}}
 		}
 		return g.percentiles("firstEvent", "first event", "")
 	}
