@@ -86,8 +86,9 @@ type importer struct {
 	skipped []string // why something was left out
 }
 
-// track finds the files that belong to the import whatever is ignored: those of the last import or, where the folder is a
-// working tree, those that git tracks. A new page of a working tree that nothing ignores is one too, before "git add".
+// track finds the files that belong to the import whatever is ignored: those of the last import or, where the folder is
+// a working tree, those that git tracks. A new page of a working tree that nothing ignores is one too, before "git
+// add".
 func (im *importer) track(base plumbing.Hash, src source) error {
 	im.tracked, im.dirs = map[string]bool{}, map[string]bool{}
 	add := func(p string) {

@@ -1,4 +1,4 @@
-// Package forge brings edits to where the documentation lives: it reads the repository at a git.Commit, pushes a branch and
+// Package forge brings edits to where the documentation lives: it reads the repository at a commit, pushes a branch and
 // opens a pull request. The built-in host keeps bare repositories in the data directory and needs nothing else.
 //
 // Publishing is idempotent: the commit is derived from its content, an open pull request for the branch is found before

@@ -12,8 +12,8 @@ import (
 	"docent/forge/host"
 )
 
-// Access says whether the project's code host can be published to: the repository is there, and the credentials may write
-// to it. The error is a sentence for the operator. It changes nothing.
+// Access says whether the project's code host can be published to: the repository is there, and the credentials may
+// write to it. The error is a sentence for the operator. It changes nothing.
 func (h *Hub) Access(ctx context.Context, p api.Project) error {
 	_, err := h.Rights(ctx, p)
 	return err
@@ -75,7 +75,8 @@ func (h *Hub) publishHosted(ctx context.Context, s *session, c proposal) (Publis
 		if !failure.Declined(err) {
 			return done, host.Explain(ctx, server, c.Project, err)
 		}
-		h.o.Log.Info("the branch is protected: opening a pull request", "project", c.Project.ID, "job", c.Job, "branch", c.Base, "error", err)
+		h.o.Log.Info("the branch is protected: opening a pull request", "project", c.Project.ID, "job", c.Job, "branch",
+			c.Base, "error", err)
 	}
 	// Merged or closed since, and its branch removed: then it took effect.
 	done := head.IsZero() && pull.Number != 0 && pull.Commit == c.hash()
@@ -109,9 +110,11 @@ func pullEnded(state api.PullState) error {
 	return fmt.Errorf("%w: its pull request is %s", ErrMoved, state)
 }
 
-// openHosted makes sure that a pushed branch has a pull request that says what the newest publication says. pull is what
-// was found before the push.
-func (h *Hub) openHosted(ctx context.Context, s *session, server host.Host, p Publication, pull host.Pull, repeated, newest bool) (host.Pull, bool, error) {
+// openHosted makes sure that a pushed branch has a pull request that says what the newest publication says. pull is
+// what was found before the push.
+func (h *Hub) openHosted(
+	ctx context.Context, s *session, server host.Host, p Publication, pull host.Pull, repeated, newest bool,
+) (host.Pull, bool, error) {
 	if pull.Number != 0 && pull.State != api.PullOpen {
 		return pull, false, nil // it took effect before that
 	}
@@ -123,7 +126,8 @@ func (h *Hub) openHosted(ctx context.Context, s *session, server host.Host, p Pu
 	isNew := false
 	if pull.Number == 0 {
 		wanted := host.Pull{
-			Head: p.Branch, Base: p.Base, Title: oneLine(p.Title), Body: fill(template, report), Draft: p.Draft, Labels: p.Project.LabelList(),
+			Head: p.Branch, Base: p.Base, Title: oneLine(p.Title), Body: fill(template, report), Draft: p.Draft,
+			Labels: p.Project.LabelList(),
 		}
 		made, err := server.Create(ctx, wanted)
 		if err == nil {
@@ -171,7 +175,8 @@ func (h *Hub) labelPull(ctx context.Context, server host.Host, p Publication, pu
 	}
 	err := server.Label(ctx, pull.Number, missing)
 	if errors.Is(err, ErrMisconfigured) {
-		h.o.Log.Warn("the pull request could not be labelled", "project", p.Project.ID, "job", p.Job, "pull", pull.Link, "labels", missing, "error", err)
+		h.o.Log.Warn("the pull request could not be labelled", "project", p.Project.ID, "job", p.Job, "pull", pull.Link,
+			"labels", missing, "error", err)
 		return nil
 	}
 	return err
@@ -192,7 +197,8 @@ func (h *Hub) findAgain(ctx context.Context, server host.Host, p Publication, er
 	case errors.Is(err, host.ErrPullExists) && lookErr != nil:
 		return host.Pull{}, lookErr
 	case errors.Is(err, host.ErrPullExists):
-		return host.Pull{}, &failure.Error{Kind: ErrTemporary, Say: "The code host says that the branch has a pull request, but does not show it yet."}
+		return host.Pull{}, &failure.Error{Kind: ErrTemporary,
+			Say: "The code host says that the branch has a pull request, but does not show it yet."}
 	}
 	return host.Pull{}, err
 }

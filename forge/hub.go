@@ -65,8 +65,8 @@ type Hub struct {
 	background sync.WaitGroup // added to under mu, and not once repos is nil
 }
 
-// Still runs f while no publication, merge or closing of a pull request is half done; those that come meanwhile wait. What f
-// copies of references and pull requests belongs together.
+// Still runs f while no publication, merge or closing of a pull request is half done; those that come meanwhile wait.
+// What f copies of references and pull requests belongs together.
 func (h *Hub) Still(f func() error) error {
 	h.steps.Lock()
 	defer h.steps.Unlock()
@@ -87,7 +87,8 @@ type repo struct {
 	free    func()          // called when a turn ends
 }
 
-// listingOf returns the repository's listing of a source where it is no older than a question that was asked at some time.
+// listingOf returns the repository's listing of a source where it is no older than a question that was asked at some
+// time.
 func (r *repo) listingOf(source string, asked time.Time) *remote.Listing {
 	if l := r.listed; l != nil && l.Source == source && l.Began.After(asked) && !r.suspect.Load() {
 		return l
@@ -95,8 +96,8 @@ func (r *repo) listingOf(source string, asked time.Time) *remote.Listing {
 	return nil
 }
 
-// damaged remembers damage that was met, and says that trying again helps: the next sync mends it. What the machine is short
-// of comes back too, and a disk that fails is for somebody to look at: neither is damage.
+// damaged remembers damage that was met, and says that trying again helps: the next sync mends it. What the machine is
+// short of comes back too, and a disk that fails is for somebody to look at: neither is damage.
 func (r *repo) damaged(err error) error {
 	if !errors.Is(err, git.ErrDamaged) {
 		if git.Exhausted(err) && !errors.Is(err, ErrTemporary) {
@@ -108,8 +109,8 @@ func (r *repo) damaged(err error) error {
 	return fmt.Errorf("%w: %w", ErrTemporary, err)
 }
 
-// Open prepares the directory that holds the bare repositories. One process at a time may have it open: what a crash has
-// left in it is cleared away.
+// Open prepares the directory that holds the bare repositories. One process at a time may have it open: what a crash
+// has left in it is cleared away.
 func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -139,7 +140,8 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 		}
 	}
 	h := &Hub{
-		dir: dir, pulls: pulls, o: o, disk: git.NewDisk(o.MaxFiles, o.MaxBytes, o.diskFault), repos: map[api.ProjectID]*repo{},
+		dir: dir, pulls: pulls, o: o, repos: map[api.ProjectID]*repo{},
+		disk:    git.NewDisk(o.MaxFiles, o.MaxBytes, o.diskFault),
 		remotes: remote.Dialer{Timeout: o.Timeout},
 		hosts:   host.New(host.Options{Log: o.Log, Timeout: o.Timeout, WriteGap: o.WriteGap, Now: o.Now}),
 	}
@@ -183,7 +185,8 @@ var errClosed = errors.New("the forge is closed")
 
 func (h *Hub) repo(id api.ProjectID) (*repo, error) {
 	name := string(id)
-	if git.CheckPath(name) != nil || strings.ContainsAny(name, `/:*?"<>| `) || strings.HasPrefix(name, ".") || len(name) > 200 {
+	if git.CheckPath(name) != nil || strings.ContainsAny(name, `/:*?"<>| `) || strings.HasPrefix(name, ".") ||
+		len(name) > 200 {
 		return nil, fmt.Errorf("%w: the project id %q cannot name a repository", ErrMisconfigured, failure.Cut(name, 80))
 	}
 	h.mu.Lock()
@@ -302,9 +305,11 @@ func (h *Hub) Sync(ctx context.Context, p api.Project, progress func(text string
 	return Tip{Branch: s.base, Base: s.base, Commit: head.String(), Repo: s.source.name}, changed, nil
 }
 
-// sync is called with the repository's turn, by somebody who asked for it at some time before. A damaged repository is put
-// aside and what is sound of it is kept.
-func (h *Hub) sync(ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string)) (*session, plumbing.Hash, bool, error) {
+// sync is called with the repository's turn, by somebody who asked for it at some time before. A damaged repository is
+// put aside and what is sound of it is kept.
+func (h *Hub) sync(
+	ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string),
+) (*session, plumbing.Hash, bool, error) {
 	err := git.ErrDamaged
 	if !r.suspect.Load() {
 		var s *session
@@ -327,7 +332,9 @@ func (h *Hub) sync(ctx context.Context, r *repo, p api.Project, asked time.Time,
 // defaultFolderBranch is the branch of a folder's repository where the project names none.
 const defaultFolderBranch = "main"
 
-func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string)) (*session, plumbing.Hash, bool, error) {
+func (h *Hub) syncOnce(
+	ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string),
+) (*session, plumbing.Hash, bool, error) {
 	none := plumbing.ZeroHash
 	src, err := checked(p)
 	if err != nil {
@@ -377,7 +384,9 @@ func (h *Hub) syncOnce(ctx context.Context, r *repo, p api.Project, asked time.T
 }
 
 // importFolder commits the folder as it is now, where it differs from the branch.
-func (h *Hub) importFolder(ctx context.Context, s *session, old plumbing.Hash, progress func(string)) (plumbing.Hash, error) {
+func (h *Hub) importFolder(
+	ctx context.Context, s *session, old plumbing.Hash, progress func(string),
+) (plumbing.Hash, error) {
 	root, err := os.OpenRoot(s.source.path)
 	if err != nil {
 		return plumbing.ZeroHash, fmt.Errorf("%w: open the folder: %w", ErrMisconfigured, failure.Reason(err))
@@ -391,7 +400,8 @@ func (h *Hub) importFolder(ctx context.Context, s *session, old plumbing.Hash, p
 		}
 		before = c.Tree
 	}
-	im := &importer{store: s.store, disk: h.disk, root: root, max: h.o.MaxFile, limit: h.o.MaxFiles, known: s.repo.known, now: h.o.Now()}
+	im := &importer{store: s.store, disk: h.disk, root: root, max: h.o.MaxFile, limit: h.o.MaxFiles, known: s.repo.known,
+		now: h.o.Now()}
 	if err := im.track(before, s.source); err != nil {
 		return plumbing.ZeroHash, err
 	}
@@ -503,9 +513,12 @@ func (h *Hub) fetch(ctx context.Context, s *session, progress func(string)) (*se
 	return s, head, head != old, nil
 }
 
-// bring brings a branch of the source into the store, without a reference to it. The source is asked only where the newest
-// listing does not tell where the branch stands, or the store does not have that. An empty name is the default branch.
-func (s *session) bring(ctx context.Context, origin *remote.Remote, branch string, haves []plumbing.Hash) (string, plumbing.Hash, error) {
+// bring brings a branch of the source into the store, without a reference to it. The source is asked only where the
+// newest listing does not tell where the branch stands, or the store does not have that. An empty name is the default
+// branch.
+func (s *session) bring(
+	ctx context.Context, origin *remote.Remote, branch string, haves []plumbing.Hash,
+) (string, plumbing.Hash, error) {
 	l := s.repo.listingOf(s.source.url, s.asked)
 	if l == nil && len(haves) > 0 {
 		if l = origin.List(ctx); l != nil {
@@ -567,12 +580,15 @@ func (h *Hub) Tree(ctx context.Context, p api.Project, hash string) (*Tree, erro
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", p.ID, r.damaged(err))
 	}
-	return &Tree{repo: r, store: st, commit: id, root: c.Tree, max: h.o.MaxFile, byDir: map[plumbing.Hash][]git.Entry{}}, nil
+	return &Tree{repo: r, store: st, commit: id, root: c.Tree, max: h.o.MaxFile,
+		byDir: map[plumbing.Hash][]git.Entry{}}, nil
 }
 
-// push moves a branch at the source. What was listed before stays true where the source says that it did, and is forgotten
-// where it does not.
-func (s *session) push(ctx context.Context, origin *remote.Remote, branch string, old, new plumbing.Hash, known ...plumbing.Hash) error {
+// push moves a branch at the source. What was listed before stays true where the source says that it did, and is
+// forgotten where it does not.
+func (s *session) push(
+	ctx context.Context, origin *remote.Remote, branch string, old, new plumbing.Hash, known ...plumbing.Hash,
+) error {
 	err := origin.Push(ctx, s.store, branch, old, new, known)
 	switch l := s.repo.listed; {
 	case err != nil:

@@ -93,7 +93,8 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, p Publication,
 		if !failure.Declined(err) {
 			return done, err
 		}
-		h.o.Log.Info("the branch is protected: publishing to a branch of its own", "project", p.Project.ID, "job", p.Job, "branch", p.Base, "error", err)
+		h.o.Log.Info("the branch is protected: publishing to a branch of its own", "project", p.Project.ID, "job", p.Job,
+			"branch", p.Base, "error", err)
 	}
 	done, err := c.standsOn(st, head)
 	if err != nil {
@@ -203,7 +204,8 @@ func (h *Hub) credited(ctx context.Context, asker api.KeyID, message string) (st
 		return "", fmt.Errorf("%w: look up who asked: %w", ErrTemporary, err)
 	}
 	a, err := mail.ParseAddress(strings.TrimSpace(oneLine(who)))
-	if err != nil || a.Name == "" || strings.ContainsAny(a.Name+a.Address, "<>\n") || strings.Contains(message, "<"+a.Address+">") {
+	if err != nil || a.Name == "" || strings.ContainsAny(a.Name+a.Address, "<>\n") ||
+		strings.Contains(message, "<"+a.Address+">") {
 		return message, nil
 	}
 	return message + "\n\nCo-authored-by: " + a.Name + " <" + a.Address + ">", nil

@@ -263,7 +263,9 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 		return pull, err
 	}
 	if pull.Base != s.base {
-		return pull, &api.StateError{Kind: api.ErrConflict, Reason: fmt.Sprintf("the pull request is meant for the branch %q, but the documentation is on %q now", pull.Base, s.base)}
+		return pull, &api.StateError{Kind: api.ErrConflict,
+			Reason: fmt.Sprintf("the pull request is meant for the branch %q, but the documentation is on %q now", pull.Base,
+				s.base)}
 	}
 	head, err := s.store.Head(pull.Head)
 	if err != nil {
@@ -296,7 +298,9 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 }
 
 // writeMerge stores the commit that merges a pull request into its base, and names the commit that both build on.
-func (h *Hub) writeMerge(st *git.Store, pull api.PullRequest, base, head plumbing.Hash) (merged, fork plumbing.Hash, err error) {
+func (h *Hub) writeMerge(
+	st *git.Store, pull api.PullRequest, base, head plumbing.Hash,
+) (merged, fork plumbing.Hash, err error) {
 	fork, err = st.MergeBase(base, head)
 	if errors.Is(err, git.ErrUnrelated) {
 		return merged, fork, fmt.Errorf("%w: %w", ErrMergeConflict, err)
@@ -325,9 +329,11 @@ func (h *Hub) writeMerge(st *git.Store, pull api.PullRequest, base, head plumbin
 	return c.Hash, fork, h.step("merge written")
 }
 
-// deliverMerge moves the base branch to a merge, first where others see it, and writes it back to a folder. It names the
-// files of the folder that were changed meanwhile and stay as they are.
-func (h *Hub) deliverMerge(ctx context.Context, s *session, base, merged, fork plumbing.Hash) (kept []string, err error) {
+// deliverMerge moves the base branch to a merge, first where others see it, and writes it back to a folder. It names
+// the files of the folder that were changed meanwhile and stay as they are.
+func (h *Hub) deliverMerge(
+	ctx context.Context, s *session, base, merged, fork plumbing.Hash,
+) (kept []string, err error) {
 	if s.source.kind == gitRemote {
 		origin, err := h.dial(ctx, s.source, s.project)
 		if err != nil {
@@ -357,7 +363,9 @@ func (h *Hub) deliverMerge(ctx context.Context, s *session, base, merged, fork p
 }
 
 // recordMerge records that a pull request is merged.
-func (h *Hub) recordMerge(ctx context.Context, s *session, pull api.PullRequest, as plumbing.Hash) (api.PullRequest, error) {
+func (h *Hub) recordMerge(
+	ctx context.Context, s *session, pull api.PullRequest, as plumbing.Hash,
+) (api.PullRequest, error) {
 	// Where an earlier attempt got as far as the branch, its merge commit is found again.
 	list, err := s.store.History(as, 1000)
 	if err != nil {

@@ -40,8 +40,8 @@ func (h *Hub) packInBackground(r *repo) {
 	}()
 }
 
-// Hold keeps every file of an object where it is until release is called, so that it can be copied. Work goes on, and adds
-// files.
+// Hold keeps every file of an object where it is until release is called, so that it can be copied. Work goes on, and
+// adds files.
 func (h *Hub) Hold() (release func()) {
 	h.keep.RLock()
 	return h.keep.RUnlock

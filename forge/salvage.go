@@ -18,12 +18,12 @@ import (
 	"docent/forge/git"
 )
 
-// A damaged repository is read as far as it is sound, and a new one is made beside it. Only when that is whole and on disk
-// does the damaged one make way, and it stays for a person to look at. A step that cannot be done leaves everything as it was:
-// being short of file descriptors, say, must not cost a branch.
+// A damaged repository is read as far as it is sound, and a new one is made beside it. Only when that is whole and on
+// disk does the damaged one make way, and it stays for a person to look at. A step that cannot be done leaves
+// everything as it was: being short of file descriptors, say, must not cost a branch.
 //
-// Names in the hub's folder: <project>.git is the repository; .new-* is one that is being made; <project>.mended is a new one
-// that is whole and about to take the place of the damaged one; <project>.damaged-<time> is one that made way.
+// Names in the hub's folder: <project>.git is the repository; .new-* is one that is being made; <project>.mended is a
+// new one that is whole and about to take the place of the damaged one; <project>.damaged-<time> is one that made way.
 
 func (h *Hub) mended(id api.ProjectID) string { return filepath.Join(h.dir, string(id)+".mended") }
 
@@ -35,7 +35,8 @@ func (h *Hub) setAside(id api.ProjectID) ([]string, error) {
 	}
 	var list []string
 	for _, e := range entries {
-		if at, ok := strings.CutPrefix(e.Name(), string(id)+".damaged-"); ok && e.IsDir() && len(at) > 0 && strings.Trim(at, "0123456789") == "" {
+		if at, ok := strings.CutPrefix(e.Name(), string(id)+".damaged-"); ok && e.IsDir() && len(at) > 0 &&
+			strings.Trim(at, "0123456789") == "" {
 			list = append(list, filepath.Join(h.dir, e.Name()))
 		}
 	}
@@ -63,9 +64,9 @@ func (h *Hub) exchange(id api.ProjectID) error {
 	return git.SyncDir(h.dir)
 }
 
-// salvage puts a damaged repository aside and a new one in its place. What the source still has is taken from there, the rest
-// from the damaged one as far as it is sound; a branch is kept where all that it reaches is found. Where an earlier salvage
-// has put the repository aside and broken off, it goes on from there.
+// salvage puts a damaged repository aside and a new one in its place. What the source still has is taken from there,
+// the rest from the damaged one as far as it is sound; a branch is kept where all that it reaches is found. Where an
+// earlier salvage has put the repository aside and broken off, it goes on from there.
 func (h *Hub) salvage(ctx context.Context, r *repo, p api.Project) error {
 	r.packing.Lock() // it works by names of files, which will be others
 	defer r.packing.Unlock()
@@ -154,12 +155,13 @@ func (h *Hub) salvage(ctx context.Context, r *repo, p api.Project) error {
 	return nil
 }
 
-// tellOwners writes into open pull requests that their repository was damaged. What was lost is also noted in the repository,
-// so that a note that could not be written here is no loss.
+// tellOwners writes into open pull requests that their repository was damaged. What was lost is also noted in the
+// repository, so that a note that could not be written here is no loss.
 func (h *Hub) tellOwners(ctx context.Context, id api.ProjectID, lost map[string]string) {
 	pulls, err := h.pulls.Pulls(ctx, id, api.PullOpen)
 	if err != nil {
-		h.o.Log.Error("the pull requests of a damaged repository could not be listed, so nothing is written into them", "project", id, "error", err)
+		h.o.Log.Error("the pull requests of a damaged repository could not be listed, so nothing is written into them",
+			"project", id, "error", err)
 		return
 	}
 	for _, pull := range pulls {
@@ -171,12 +173,14 @@ func (h *Hub) tellOwners(ctx context.Context, id api.ProjectID, lost map[string]
 		pull.Body = strings.TrimSpace(pull.Body + fmt.Sprintf("\n\n---\n\nThe repository of this pull request was found damaged and was built anew on %s: %s.", now.Format(time.DateTime+" MST"), note))
 		pull.UpdatedAt = now
 		if _, err := h.pulls.UpdatePull(ctx, pull); err != nil {
-			h.o.Log.Error("a pull request of a damaged repository could not be marked", "project", id, "pull", pull.ID, "error", err)
+			h.o.Log.Error("a pull request of a damaged repository could not be marked", "project", id, "pull", pull.ID,
+				"error", err)
 		}
 	}
 }
 
-// refill stores what the source holds now, without a reference to it: contents have the same names wherever they come from.
+// refill stores what the source holds now, without a reference to it: contents have the same names wherever they come
+// from.
 func (h *Hub) refill(ctx context.Context, st *git.Store, p api.Project) error {
 	src, err := resolve(p)
 	if err != nil {

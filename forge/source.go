@@ -75,7 +75,8 @@ func docsDir(p api.Project) (string, error) {
 	}
 	dir = strings.TrimPrefix(dir, "./")
 	if err := git.CheckPath(dir); err != nil {
-		return "", fmt.Errorf("%w: the documentation folder %q is not a plain path below the repository's root", ErrMisconfigured, p.DocsDir)
+		return "", fmt.Errorf("%w: the documentation folder %q is not a plain path below the repository's root",
+			ErrMisconfigured, p.DocsDir)
 	}
 	return dir, nil
 }
@@ -94,7 +95,8 @@ func resolve(p api.Project) (source, error) {
 		return source{}, fmt.Errorf("%w: the source %q: %w", ErrMisconfigured, s, err)
 	}
 	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) && scpLike.MatchString(s) && !strings.Contains(s, "::") { // "::" asks git to run a program
+	// "::" asks git to run a program
+	if errors.Is(err, fs.ErrNotExist) && scpLike.MatchString(s) && !strings.Contains(s, "::") {
 		host, path, _ := strings.Cut(s, ":")
 		if _, h, ok := strings.Cut(host, "@"); ok {
 			host = h
@@ -111,10 +113,12 @@ func resolve(p api.Project) (source, error) {
 			return source{kind: gitRemote, url: path, name: name}, nil
 		}
 		return source{kind: workTree, path: path, name: name}, nil
-	case exists(filepath.Join(path, "HEAD")) && exists(filepath.Join(path, "objects")) && exists(filepath.Join(path, "refs")):
+	case exists(filepath.Join(path, "HEAD")) && exists(filepath.Join(path, "objects")) &&
+		exists(filepath.Join(path, "refs")):
 		return source{kind: gitRemote, url: path, name: name}, nil
 	case p.Host == api.HostGit:
-		return source{}, fmt.Errorf("%w: the source %q is a plain folder; the host %q needs a git repository", ErrMisconfigured, s, api.HostGit)
+		return source{}, fmt.Errorf("%w: the source %q is a plain folder; the host %q needs a git repository",
+			ErrMisconfigured, s, api.HostGit)
 	}
 	return source{kind: plainFolder, path: path, name: name}, nil
 }
@@ -122,14 +126,16 @@ func resolve(p api.Project) (source, error) {
 func resolveURL(s string, p api.Project) (source, error) {
 	u, err := url.Parse(s)
 	if err != nil {
-		return source{}, fmt.Errorf("%w: the source is not a valid address", ErrMisconfigured) // the address may hold a secret
+		// the address may hold a secret
+		return source{}, fmt.Errorf("%w: the source is not a valid address", ErrMisconfigured)
 	}
 	_, secret := u.User.Password()
 	if secret || u.User != nil && (u.Scheme == "http" || u.Scheme == "https") {
 		return source{}, fmt.Errorf("%w: credentials do not belong into the source's address; name the environment variable that holds the token instead", ErrMisconfigured)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
-		return source{}, fmt.Errorf("%w: the source's address has a query or a fragment, which no repository's has", ErrMisconfigured)
+		return source{}, fmt.Errorf("%w: the source's address has a query or a fragment, which no repository's has",
+			ErrMisconfigured)
 	}
 	src := source{kind: gitRemote, url: s}
 	switch u.Scheme {
@@ -141,7 +147,8 @@ func resolveURL(s string, p api.Project) (source, error) {
 	case "file":
 		src.name = cmp.Or(p.Repository, string(p.ID))
 	default:
-		return source{}, fmt.Errorf("%w: the source's address has the scheme %q; https, http, ssh and file are understood", ErrMisconfigured, u.Scheme)
+		return source{}, fmt.Errorf("%w: the source's address has the scheme %q; https, http, ssh and file are understood",
+			ErrMisconfigured, u.Scheme)
 	}
 	return src, nil
 }

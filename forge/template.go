@@ -12,7 +12,8 @@ import (
 	"docent/forge/git"
 )
 
-// Where the report stands in a pull request's body, so that a later one replaces it and nothing that people wrote around it.
+// Where the report stands in a pull request's body, so that a later one replaces it and nothing that people wrote
+// around it.
 const (
 	reportBegins = "<!-- docent: report -->"
 	reportEnds   = "<!-- docent: end of report -->"
@@ -27,7 +28,8 @@ func marked(report string) string {
 		report = strings.ReplaceAll(report, mark, "")
 	}
 	if len(report) > maxBody {
-		report = failure.Cut(report, maxBody) + "\n\n(The report is longer than a pull request's text may be; the job has the rest.)"
+		report = failure.Cut(report, maxBody) +
+			"\n\n(The report is longer than a pull request's text may be; the job has the rest.)"
 	}
 	return reportBegins + "\n" + report + "\n" + reportEnds
 }
@@ -54,8 +56,8 @@ var (
 	underline = regexp.MustCompile(`^ {0,3}(=+|-+)\s*$`)
 )
 
-// fill puts a report into the repository's template: under the first heading that asks what was done, else above the rest.
-// Comments in a template speak to its author and go; boxes stay unticked, since ticking them is for people.
+// fill puts a report into the repository's template: under the first heading that asks what was done, else above the
+// rest. Comments in a template speak to its author and go; boxes stay unticked, since ticking them is for people.
 func fill(template, report string) string {
 	template = strings.ReplaceAll(template, "\r\n", "\n")
 	if strings.HasPrefix(template, "---\n") { // front matter of hosts that have it
@@ -89,8 +91,8 @@ func fill(template, report string) string {
 	return report + "\n\n" + template
 }
 
-// pullTemplate is the template that the host would offer to a person, from the branch that the pull request is meant for.
-// Empty where there is none.
+// pullTemplate is the template that the host would offer to a person, from the branch that the pull request is meant
+// for. Empty where there is none.
 func pullTemplate(s *git.Store, base string, kind api.HostKind) (string, error) {
 	head, err := s.Head(base)
 	if err != nil || head.IsZero() {

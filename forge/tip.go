@@ -16,15 +16,16 @@ import (
 	"docent/forge/remote"
 )
 
-// Tip says where a branch stands after the source was read anew. Where the branch does not exist, or its pull request is
-// merged or closed, Commit is the head of the documentation's branch.
+// Tip says where a branch stands after the source was read anew. Where the branch does not exist, or its pull request
+// is merged or closed, Commit is the head of the documentation's branch.
 func (h *Hub) Tip(ctx context.Context, p api.Project, branch string) (Tip, error) {
 	return h.TipAfter(ctx, p, branch, "")
 }
 
-// TipAfter is Tip for a branch that a commit was published to, which is empty where none was. On the built-in host, where
-// nobody else moves it, the branch of an open pull request must hold that commit: where it does not, it is brought back, and
-// where the commit is nowhere any more that is ErrLost. On other hosts the people there decide what becomes of a branch.
+// TipAfter is Tip for a branch that a commit was published to, which is empty where none was. On the built-in host,
+// where nobody else moves it, the branch of an open pull request must hold that commit: where it does not, it is
+// brought back, and where the commit is nowhere any more that is ErrLost. On other hosts the people there decide what
+// becomes of a branch.
 func (h *Hub) TipAfter(ctx context.Context, p api.Project, branch, published string) (Tip, error) {
 	r, err := h.repo(p.ID)
 	if err != nil {
@@ -46,8 +47,8 @@ func (h *Hub) TipAfter(ctx context.Context, p api.Project, branch, published str
 	return tip, nil
 }
 
-// Source is what the project's jobs work on, without asking the source: the repository as the API shows it, and its branch as it
-// was read last. The branch is empty where the project names none and its repository was not read yet.
+// Source is what the project's jobs work on, without asking the source: the repository as the API shows it, and its
+// branch as it was read last. The branch is empty where the project names none and its repository was not read yet.
 func (h *Hub) Source(p api.Project) api.Source {
 	known := api.Source{Repository: cmp.Or(p.Repository, string(p.ID)), Ref: p.Branch}
 	src, err := resolve(p)
@@ -85,7 +86,9 @@ func (h *Hub) readBranch(id api.ProjectID) string {
 	return branch
 }
 
-func (h *Hub) tip(ctx context.Context, r *repo, p api.Project, branch, published string, asked time.Time) (Tip, bool, error) {
+func (h *Hub) tip(
+	ctx context.Context, r *repo, p api.Project, branch, published string, asked time.Time,
+) (Tip, bool, error) {
 	if err := git.CheckBranch(branch); err != nil {
 		return Tip{}, false, err
 	}
@@ -161,7 +164,9 @@ func (h *Hub) tipOf(ctx context.Context, s *session, base plumbing.Hash, branch,
 }
 
 // ensureHolds makes sure that a branch holds a commit that was published to it.
-func (h *Hub) ensureHolds(s *session, branch string, head plumbing.Hash, published string) (plumbing.Hash, bool, error) {
+func (h *Hub) ensureHolds(
+	s *session, branch string, head plumbing.Hash, published string,
+) (plumbing.Hash, bool, error) {
 	want := plumbing.NewHash(published)
 	if !plumbing.IsHash(published) || head == want {
 		return head, false, nil
@@ -173,9 +178,11 @@ func (h *Hub) ensureHolds(s *session, branch string, head plumbing.Hash, publish
 	}
 	if err := h.findCommit(s, want); err != nil {
 		if errors.Is(err, git.ErrDamaged) {
-			h.o.Log.Error("a published commit is lost", "project", s.project.ID, "branch", branch, "commit", published, "error", err)
-			err = &failure.Error{Kind: ErrLost, Say: fmt.Sprintf("The commit %.12s that this job published before is lost: the branch %s does not hold it, and it cannot be read from the repository. "+
-				"Nothing was changed. Restore the repository from a backup, or send all instructions again as a new job.", published, branch)}
+			h.o.Log.Error("a published commit is lost", "project", s.project.ID, "branch", branch, "commit", published,
+				"error", err)
+			err = &failure.Error{Kind: ErrLost,
+				Say: fmt.Sprintf("The commit %.12s that this job published before is lost: the branch %s does not hold it, and it cannot be read from the repository. "+
+					"Nothing was changed. Restore the repository from a backup, or send all instructions again as a new job.", published, branch)}
 		}
 		return head, false, err
 	}
@@ -185,18 +192,21 @@ func (h *Hub) ensureHolds(s *session, branch string, head plumbing.Hash, publish
 			return head, false, err
 		}
 		if !ahead {
-			return head, false, &failure.Error{Kind: ErrLost, Say: fmt.Sprintf("The branch %s does not hold the commit %.12s that this job published before: it was moved to other commits. "+
-				"Nothing was changed. Send the instruction as a new job, or set the branch to a commit that holds both.", branch, published)}
+			return head, false, &failure.Error{Kind: ErrLost,
+				Say: fmt.Sprintf("The branch %s does not hold the commit %.12s that this job published before: it was moved to other commits. "+
+					"Nothing was changed. Send the instruction as a new job, or set the branch to a commit that holds both.", branch, published)}
 		}
 	}
 	if err := s.store.SetRef("refs/heads/"+branch, head, want); err != nil {
 		return head, false, err
 	}
-	h.o.Log.Warn("a branch had lost a published git.Commit, which was found and brought back", "project", s.project.ID, "branch", branch, "commit", published)
+	h.o.Log.Warn("a branch had lost a published commit, which was found and brought back", "project", s.project.ID,
+		"branch", branch, "commit", published)
 	return want, true, s.store.Found("refs/heads/" + branch)
 }
 
-// findCommit makes sure that a commit is there with all that it reaches: in the repository, or in a damaged one that made way.
+// findCommit makes sure that a commit is there with all that it reaches: in the repository, or in a damaged one that
+// made way.
 func (h *Hub) findCommit(s *session, want plumbing.Hash) error {
 	err := s.store.Whole(want)
 	if !errors.Is(err, git.ErrDamaged) {
@@ -207,7 +217,8 @@ func (h *Hub) findCommit(s *session, want plumbing.Hash) error {
 		return listErr
 	}
 	for _, dir := range list {
-		if err := s.store.TakeFrom(git.OpenDamaged(dir, string(s.project.ID), h.disk), want); !errors.Is(err, git.ErrDamaged) {
+		err := s.store.TakeFrom(git.OpenDamaged(dir, string(s.project.ID), h.disk), want)
+		if !errors.Is(err, git.ErrDamaged) {
 			return err
 		}
 	}

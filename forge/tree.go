@@ -115,8 +115,8 @@ func (t *Tree) Message(ctx context.Context) (string, error) {
 	return strings.TrimSpace(c.Message), err
 }
 
-// Parent is the commit that a commit was made on: the first of its parents. It fails with api.ErrNotFound where the commit is
-// not stored or has none.
+// Parent is the commit that a commit was made on: the first of its parents. It fails with api.ErrNotFound where the
+// commit is not stored or has none.
 func (t *Tree) Parent(ctx context.Context, commit string) (string, error) {
 	c, err := t.other(ctx, commit)
 	if err != nil {
@@ -166,7 +166,8 @@ func (t *Tree) other(ctx context.Context, hash string) (git.Commit, error) {
 }
 
 func (t *Tree) at(c git.Commit) *Tree {
-	return &Tree{repo: t.repo, store: t.store, commit: c.Hash, root: c.Tree, max: t.max, byDir: map[plumbing.Hash][]git.Entry{}}
+	return &Tree{repo: t.repo, store: t.store, commit: c.Hash, root: c.Tree, max: t.max,
+		byDir: map[plumbing.Hash][]git.Entry{}}
 }
 
 // find goes down the trees, keeping those that it met: whoever reads one page reads its neighbours too.

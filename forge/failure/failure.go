@@ -1,5 +1,5 @@
-// Package failure sorts what goes wrong between Docent and a repository by what can be done about it, and gives it words
-// that can be shown to people.
+// Package failure sorts what goes wrong between Docent and a repository by what can be done about it, and gives it
+// words that can be shown to people.
 package failure
 
 import (
@@ -25,8 +25,9 @@ var (
 	ErrMergeConflict = errors.New("the pull request conflicts with its base branch")
 )
 
-// An Error is what a code host or a repository has against a request, as a sentence for the user. It wraps ErrMisconfigured
-// where somebody has to change something first, ErrTemporary where trying again helps, and ErrLost where neither does.
+// An Error is what a code host or a repository has against a request, as a sentence for the user. It wraps
+// ErrMisconfigured where somebody has to change something first, ErrTemporary where trying again helps, and ErrLost
+// where neither does.
 type Error struct {
 	Kind  error // ErrMisconfigured, ErrTemporary or ErrLost
 	Say   string

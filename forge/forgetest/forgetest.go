@@ -1,4 +1,5 @@
-// Package forgetest is the contract of a code host as a test: whatever publishes for jobs, to whichever host, passes it.
+// Package forgetest is the contract of a code host as a test: whatever publishes for jobs, to whichever host, passes
+// it.
 package forgetest
 
 import (
@@ -36,8 +37,8 @@ type Host struct {
 	Close func(t *testing.T, branch string)
 	// Push adds a commit of somebody else to a branch.
 	Push func(t *testing.T, branch, path, content string)
-	// Narrow takes from the project's credentials the right to write, though whoever they belong to has it; nil where the host
-	// has no credentials.
+	// Narrow takes from the project's credentials the right to write, though whoever they belong to has it; nil where the
+	// host has no credentials.
 	Narrow func(t *testing.T)
 	// Rename gives the repository another name, to which those who ask for the old one are sent; nil where it has none.
 	Rename func(t *testing.T)
@@ -282,7 +283,8 @@ func othersCommits(t *testing.T, h Host) {
 	h.Push(t, p.Branch, "guide/use.md", "# Use\n\nBy hand.\n")
 	tip := h.tip(t, p.Branch)
 	done := h.publish(t, Publication(h.Project, tip, "# Set up\n\nNewer.\n"))
-	if h.read(t, done.Commit, "guide/use.md") != "# Use\n\nBy hand.\n" || h.read(t, done.Commit, "guide/setup.md") != "# Set up\n\nNewer.\n" {
+	if h.read(t, done.Commit, "guide/use.md") != "# Use\n\nBy hand.\n" ||
+		h.read(t, done.Commit, "guide/setup.md") != "# Set up\n\nNewer.\n" {
 		t.Error("the other commit is lost")
 	}
 	h.requests(t, p.Branch, 1)
@@ -318,7 +320,8 @@ func baseMoves(t *testing.T, h Host) {
 	done := h.publish(t, Publication(h.Project, tip, "# Set up\n\nNew.\n"))
 	h.Merge(t, tip.Branch)
 	after := h.tip(t, "docent/job_3")
-	if h.read(t, after.Commit, "index.md") != "# Welcome\n\nChanged meanwhile.\n" || h.read(t, after.Commit, "guide/setup.md") != "# Set up\n\nNew.\n" {
+	if h.read(t, after.Commit, "index.md") != "# Welcome\n\nChanged meanwhile.\n" ||
+		h.read(t, after.Commit, "guide/setup.md") != "# Set up\n\nNew.\n" {
 		t.Error("the merge lost one side")
 	}
 	if again := h.publish(t, Publication(h.Project, tip, "# Set up\n\nNew.\n")); again.Commit != done.Commit || again.New {
@@ -388,17 +391,22 @@ func hostile(t *testing.T, h Host) {
 	} {
 		refused(fmt.Sprintf("path %q", path), func(p *forge.Publication) { p.Changes[0].Path = path })
 		if path != "guide" && path != "INDEX.md" && path != "Guide/new.md" {
-			refused(fmt.Sprintf("deleting %q", path), func(p *forge.Publication) { p.Changes = []forge.Change{{Path: path, Delete: true}} })
+			refused(fmt.Sprintf("deleting %q", path),
+				func(p *forge.Publication) { p.Changes = []forge.Change{{Path: path, Delete: true}} })
 		}
 	}
 	refused("the same file twice", func(p *forge.Publication) { p.Changes = append(p.Changes, p.Changes[0]) })
-	refused("deleting what is not there", func(p *forge.Publication) { p.Changes = []forge.Change{{Path: "no.md", Delete: true}} })
+	refused("deleting what is not there",
+		func(p *forge.Publication) { p.Changes = []forge.Change{{Path: "no.md", Delete: true}} })
 	refused("two names that differ in case", func(p *forge.Publication) {
 		p.Changes = []forge.Change{{Path: "new.md", Content: []byte("a")}, {Path: "New.md", Content: []byte("b")}}
 	})
-	refused("outside the documentation folder", func(p *forge.Publication) { p.Project.DocsDir = "guide"; p.Changes[0].Path = "index.md" })
-	refused("beside the documentation folder", func(p *forge.Publication) { p.Project.DocsDir = "guide"; p.Changes[0].Path = "guide2/index.md" })
-	for _, branch := range []string{"", "-x", "a..b", "a b", "a\nb", "x.lock", "a/.b", "/a", "a/", "HEAD", "a~1", "a^", "a:b", "a?", "a*", "a[", "a\\b", "@", "a@{1}", "a\u202eb", tip.Base} {
+	refused("outside the documentation folder",
+		func(p *forge.Publication) { p.Project.DocsDir = "guide"; p.Changes[0].Path = "index.md" })
+	refused("beside the documentation folder",
+		func(p *forge.Publication) { p.Project.DocsDir = "guide"; p.Changes[0].Path = "guide2/index.md" })
+	for _, branch := range []string{"", "-x", "a..b", "a b", "a\nb", "x.lock", "a/.b", "/a", "a/", "HEAD", "a~1", "a^",
+		"a:b", "a?", "a*", "a[", "a\\b", "@", "a@{1}", "a\u202eb", tip.Base} {
 		refused(fmt.Sprintf("branch %q", branch), func(p *forge.Publication) { p.Branch = branch })
 	}
 	if h.Commits(t, tip.Branch) != nil {
@@ -409,7 +417,8 @@ func hostile(t *testing.T, h Host) {
 
 func nothing(t *testing.T, h Host) {
 	tip := h.tip(t, "docent/job_1")
-	if _, err := h.Forge.Publish(t.Context(), Publication(h.Project, tip, Files["guide/setup.md"])); !errors.Is(err, forge.ErrNoChange) {
+	_, err := h.Forge.Publish(t.Context(), Publication(h.Project, tip, Files["guide/setup.md"]))
+	if !errors.Is(err, forge.ErrNoChange) {
 		t.Errorf("publishing nothing: %v, want ErrNoChange", err)
 	}
 	if h.Commits(t, tip.Branch) != nil {

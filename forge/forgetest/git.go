@@ -63,8 +63,8 @@ var bare struct {
 	made map[string]fs.FS
 }
 
-// Bare makes a bare repository with one commit on main for each set of files. One of the same content is made once, and copied
-// from then on.
+// Bare makes a bare repository with one commit on main for each set of files. One of the same content is made once, and
+// copied from then on.
 func Bare(t testing.TB, dir string, commits ...map[string]string) {
 	t.Helper()
 	GitPath(t)

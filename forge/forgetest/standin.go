@@ -36,7 +36,8 @@ func (f Fault) none() bool { return !f.Drop && !f.Stall && f.Status == 0 }
 
 // A StandIn stands in for a code host in tests: it serves one bare repository by git's own http backend, and the pull
 // requests of it in the API dialects of GitHub (/api/v3), GitLab (/api/v4) and Gitea (/api/v1) at the same address. Its
-// answers are the documented ones, as far as an adapter can see them. Set its fields before the first request, or under Do.
+// answers are the documented ones, as far as an adapter can see them. Set its fields before the first request, or under
+// Do.
 type StandIn struct {
 	URL   string
 	Dir   string // of the bare repository; its parent is what is served
@@ -167,7 +168,8 @@ func (s *StandIn) serve(w http.ResponseWriter, r *http.Request, git http.Handler
 
 func (s *StandIn) answer(w http.ResponseWriter, r *http.Request, body []byte, git http.Handler) {
 	path := r.URL.EscapedPath()
-	for prefix, dialect := range map[string]func(*exchange){"/api/v3/": s.github, "/api/v4/": s.gitlab, "/api/v1/": s.gitea} {
+	for prefix, dialect := range map[string]func(*exchange){"/api/v3/": s.github, "/api/v4/": s.gitlab,
+		"/api/v1/": s.gitea} {
 		if rest, ok := strings.CutPrefix(path, prefix); ok {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -185,7 +187,8 @@ func (s *StandIn) answer(w http.ResponseWriter, r *http.Request, body []byte, gi
 	}
 	_, password, _ := r.BasicAuth()
 	s.mu.Lock()
-	writer, reader, archived := slices.Contains(s.Tokens, password), slices.Contains(slices.Concat(s.ReadOnly, s.Narrow), password), s.Archived
+	writer, archived := slices.Contains(s.Tokens, password), s.Archived
+	reader := slices.Contains(slices.Concat(s.ReadOnly, s.Narrow), password)
 	for _, name := range []string{s.Former, s.Owner + "/" + s.Name} { // git is served under both names
 		if rest, ok := strings.CutPrefix(r.URL.Path, "/"+name+".git/"); ok && name != "" {
 			r.URL.Path = "/" + filepath.Base(filepath.Dir(s.Dir)) + "/" + filepath.Base(s.Dir) + "/" + rest
@@ -227,7 +230,8 @@ func (s *StandIn) movedOn(x *exchange, prefix, rest string) bool {
 	status := http.StatusTemporaryRedirect
 	switch {
 	case prefix == "/api/v4/" && x.r.Method != http.MethodGet:
-		x.say(http.StatusMethodNotAllowed, map[string]any{"message": "405 Non GET methods are not allowed for moved projects"})
+		x.say(http.StatusMethodNotAllowed,
+			map[string]any{"message": "405 Non GET methods are not allowed for moved projects"})
 		return true
 	case prefix != "/api/v1/" && x.r.Method == http.MethodGet:
 		status = http.StatusMovedPermanently
@@ -318,17 +322,20 @@ func (s *StandIn) add(p *StandInPull) *StandInPull {
 // sha is where a branch stands; empty where there is none.
 func (s *StandIn) sha(branch string) string {
 	// From the files first: a process for each pull request of a listing would make the host slow.
-	if loose, err := os.ReadFile(filepath.Join(s.Dir, "refs", "heads", filepath.FromSlash(branch))); err == nil && len(strings.TrimSpace(string(loose))) == 40 {
+	if loose, err := os.ReadFile(filepath.Join(s.Dir, "refs", "heads", filepath.FromSlash(branch))); err == nil &&
+		len(strings.TrimSpace(string(loose))) == 40 {
 		return strings.TrimSpace(string(loose))
 	}
 	if packed, err := os.ReadFile(filepath.Join(s.Dir, "packed-refs")); err == nil {
 		for line := range strings.Lines(string(packed)) {
-			if hash, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name == "refs/heads/"+branch && len(hash) == 40 {
+			if hash, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name == "refs/heads/"+branch &&
+				len(hash) == 40 {
 				return hash
 			}
 		}
 	}
-	out, err := exec.Command("git", "-C", s.Dir, "-c", "safe.directory=*", "rev-parse", "--verify", "-q", "refs/heads/"+branch).Output()
+	out, err := exec.Command("git", "-C", s.Dir, "-c", "safe.directory=*", "rev-parse", "--verify", "-q",
+		"refs/heads/"+branch).Output()
 	if err != nil {
 		return ""
 	}

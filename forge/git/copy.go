@@ -46,8 +46,8 @@ func (s *Store) cutOff(cut map[plumbing.Hash]bool) error {
 	return nil
 }
 
-// copyFrom copies what a commit reaches and is not there yet; each object is checked on the way. From itself, a repository
-// copies nothing and checks all. Parents of the commits in cut may be missing.
+// copyFrom copies what a commit reaches and is not there yet; each object is checked on the way. From itself, a
+// repository copies nothing and checks all. Parents of the commits in cut may be missing.
 func (s *Store) copyFrom(old *Store, head plumbing.Hash, cut map[plumbing.Hash]bool) error {
 	c := copier{from: old, to: s, done: map[plumbing.Hash]bool{}}
 	queue := []plumbing.Hash{head}
@@ -180,8 +180,8 @@ func OpenDamaged(dir, name string, d *Disk) *Store {
 	return &Store{dir: dir, name: name, disk: d, cache: cache.NewObjectLRU(objectCache), damaged: true}
 }
 
-// CarryOver copies the references of a damaged repository that are sound, and the write-back that may be under way. It says
-// which references are lost, as note puts it. It fails where what can be read now does not tell that.
+// CarryOver copies the references of a damaged repository that are sound, and the write-back that may be under way. It
+// says which references are lost, as note puts it. It fails where what can be read now does not tell that.
 func (s *Store) CarryOver(old *Store, note func(name string, why error) string) (map[string]string, error) {
 	cut, err := s.Shallow()
 	if err != nil {

@@ -201,8 +201,9 @@ func (m moved) pair(added, deleted int) {
 	}
 }
 
-// moves pairs deleted files with added ones: of the same content first, then of similar content, the most similar first.
-// go-git's own detection is not used: it drops an added file whose former copies have another mode, and has no bounds.
+// moves pairs deleted files with added ones: of the same content first, then of similar content, the most similar
+// first. go-git's own detection is not used: it drops an added file whose former copies have another mode, and has no
+// bounds.
 func (s *Store) moves(deltas []Delta) (moved, error) {
 	m := moved{from: map[int]int{}, gone: map[int]bool{}}
 	var added, deleted []int

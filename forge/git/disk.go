@@ -16,7 +16,8 @@ import (
 	"docent/forge/failure"
 )
 
-// A Disk is what all repositories of a hub share: how many of their files may be open at a time, and how much is read of one.
+// A Disk is what all repositories of a hub share: how many of their files may be open at a time, and how much is read
+// of one.
 type Disk struct {
 	files    chan struct{} // one token for each file that is open
 	maxFiles int           // of one commit
@@ -30,8 +31,8 @@ type Disk struct {
 // openFiles bounds the object files that are open at a time, in all repositories together.
 const openFiles = 32
 
-// NewDisk bounds what is read of one repository. Fault is for tests, and may be nil: before a file is opened or read it is
-// called with "open" or "read" and the name, and its error is what the system says.
+// NewDisk bounds what is read of one repository. Fault is for tests, and may be nil: before a file is opened or read it
+// is called with "open" or "read" and the name, and its error is what the system says.
 func NewDisk(maxFiles int, maxBytes int64, fault func(op, name string) error) *Disk {
 	return &Disk{files: make(chan struct{}, openFiles), maxFiles: maxFiles, maxBytes: maxBytes, fault: fault}
 }
@@ -49,7 +50,8 @@ func (d *Disk) at(op, name string) error {
 	return d.fault(op, name)
 }
 
-// A diskFile remembers what the operating system had against reading it: what goes wrong above that is the content's fault.
+// A diskFile remembers what the operating system had against reading it: what goes wrong above that is the content's
+// fault.
 type diskFile struct {
 	*os.File
 	disk *Disk
@@ -114,8 +116,8 @@ func (f *diskFile) fault(err error) error {
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
-// sorted sorts an error of the operating system about a repository's file: one that is not there is damage; all else passes,
-// or is the operator's to mend, and says nothing of the repository.
+// sorted sorts an error of the operating system about a repository's file: one that is not there is damage; all else
+// passes, or is the operator's to mend, and says nothing of the repository.
 func sorted(err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrDamaged), errors.Is(err, failure.ErrTemporary):
@@ -145,9 +147,11 @@ func unwritten(err error) error {
 	return err
 }
 
-// exhausted tells the errors of a machine that is short of something, or whose disk fails: they say nothing of what was read.
+// exhausted tells the errors of a machine that is short of something, or whose disk fails: they say nothing of what was
+// read.
 func Exhausted(err error) bool {
-	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EAGAIN, syscall.ESTALE, syscall.ETIMEDOUT} {
+	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.ENOSPC,
+		syscall.EDQUOT, syscall.EROFS, syscall.EAGAIN, syscall.ESTALE, syscall.ETIMEDOUT} {
 		if errors.Is(err, e) {
 			return true
 		}

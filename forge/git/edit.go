@@ -13,10 +13,12 @@ import (
 	"docent/forge/failure"
 )
 
-// Edit makes the tree that the changes lead to, and the objects that it needs beyond those of the old one. Only the trees
-// on the changed paths are rewritten; what is not changed keeps its content and its mode. All changes are possible and
-// harmless, or none is made.
-func (s *Store) Edit(root plumbing.Hash, docs string, changes []Change, maxFile int64) (plumbing.Hash, []Object, error) {
+// Edit makes the tree that the changes lead to, and the objects that it needs beyond those of the old one. Only the
+// trees on the changed paths are rewritten; what is not changed keeps its content and its mode. All changes are
+// possible and harmless, or none is made.
+func (s *Store) Edit(
+	root plumbing.Hash, docs string, changes []Change, maxFile int64,
+) (plumbing.Hash, []Object, error) {
 	top := &folder{store: s, hash: root}
 	seen := map[string]bool{}
 	for _, c := range changes {
@@ -24,14 +26,16 @@ func (s *Store) Edit(root plumbing.Hash, docs string, changes []Change, maxFile 
 			return plumbing.ZeroHash, nil, err
 		}
 		if docs != "" && !strings.HasPrefix(c.Path, docs+"/") {
-			return plumbing.ZeroHash, nil, fmt.Errorf("%w: %q lies outside the documentation folder %q", failure.ErrRefused, c.Path, docs)
+			return plumbing.ZeroHash, nil, fmt.Errorf("%w: %q lies outside the documentation folder %q", failure.ErrRefused,
+				c.Path, docs)
 		}
 		if seen[c.Path] {
 			return plumbing.ZeroHash, nil, fmt.Errorf("%w: %q is changed twice", failure.ErrRefused, c.Path)
 		}
 		seen[c.Path] = true
 		if int64(len(c.Content)) > maxFile {
-			return plumbing.ZeroHash, nil, fmt.Errorf("%w: %q would have %d bytes, more than the limit of %d", failure.ErrRefused, c.Path, len(c.Content), maxFile)
+			return plumbing.ZeroHash, nil, fmt.Errorf("%w: %q would have %d bytes, more than the limit of %d",
+				failure.ErrRefused, c.Path, len(c.Content), maxFile)
 		}
 	}
 	// Deletions come first: a file may make way for a folder, or for another spelling of its name.

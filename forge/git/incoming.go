@@ -292,8 +292,8 @@ func (in *incoming) content(i int) (data []byte, err error) {
 	return data, err
 }
 
-// all takes a small pack apart: a repository that is fetched often would else end as thousands of packs, and each object is
-// looked for in all of them.
+// all takes a small pack apart: a repository that is fetched often would else end as thousands of packs, and each
+// object is looked for in all of them.
 func (in *incoming) all() ([]Object, error) {
 	few := make([]Object, 0, len(in.objects))
 	for i, o := range in.objects {

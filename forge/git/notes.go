@@ -67,8 +67,8 @@ func (s *Store) setLost(lost map[string]string) error {
 	return replaceFile(filepath.Join(s.dir, lostFile), []byte(b.String()))
 }
 
-// A merge reaches a source folder after the branch has moved. The intent is on disk before: were it lost in between, the
-// next import would take the folder's old files for new edits and undo the merge.
+// A merge reaches a source folder after the branch has moved. The intent is on disk before: were it lost in between,
+// the next import would take the folder's old files for new edits and undo the merge.
 const intentFile = "docent-writeback"
 
 // Intent reads what is still to be written back; zero where nothing is.

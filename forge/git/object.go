@@ -40,8 +40,8 @@ func NewCommit(tree plumbing.Hash, parents []plumbing.Hash, who string, when tim
 	return newObject(plumbing.CommitObject, encodeCommit(tree, parents, who, when, message))
 }
 
-// hashObject names content as git does. The hash is a name here, not a proof against forgers: all content comes from the
-// operator's own sources.
+// hashObject names content as git does. The hash is a name here, not a proof against forgers: all content comes from
+// the operator's own sources.
 func hashObject(kind plumbing.ObjectType, data []byte) plumbing.Hash {
 	h := sha1.New()
 	h.Write(objectHeader(kind, int64(len(data))))

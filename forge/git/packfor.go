@@ -69,9 +69,11 @@ func (s *Store) PackFor(head plumbing.Hash, there map[plumbing.Hash]bool) ([]byt
 
 const maxPush = 256 << 20
 
-// added calls add for the trees and files of one tree that another does not hold at the same place. A tree that add knows
-// is not gone through again: one may stand in many places.
-func (s *Store) added(before, after plumbing.Hash, depth int, add func(plumbing.ObjectType, plumbing.Hash) (fresh bool, err error)) error {
+// added calls add for the trees and files of one tree that another does not hold at the same place. A tree that add
+// knows is not gone through again: one may stand in many places.
+func (s *Store) added(
+	before, after plumbing.Hash, depth int, add func(plumbing.ObjectType, plumbing.Hash) (fresh bool, err error),
+) error {
 	if before == after {
 		return nil
 	}

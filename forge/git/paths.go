@@ -57,10 +57,12 @@ func Fold(name string) string {
 // checkBranch holds to git's rules for branch names, and is stricter about characters.
 func CheckBranch(name string) error {
 	bad := name == "" || len(name) > 200 || name == "HEAD" || name == "@" || !utf8.ValidString(name) ||
-		strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") ||
+		strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") ||
+		strings.HasSuffix(name, ".") ||
 		strings.Contains(name, "..") || strings.Contains(name, "//") || strings.Contains(name, "@{") ||
 		strings.ContainsAny(name, " ~^:?*[\\") ||
-		strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.IsSpace(r) })
+		strings.ContainsFunc(name,
+			func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.IsSpace(r) })
 	for part := range strings.SplitSeq(name, "/") {
 		bad = bad || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock")
 	}

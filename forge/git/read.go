@@ -17,10 +17,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// Reading of git's objects and references. go-git's own storage leaves files open until the garbage collector runs, inflates
-// an object whole whatever its size, and turns errors of the operating system into text, so that a lack of file descriptors
-// looks like damage. Here a file is closed when its object is read, sizes are looked at before anything is inflated, and
-// an error is damage only where what was read is not what it should be.
+// Reading of git's objects and references. go-git's own storage leaves files open until the garbage collector runs,
+// inflates an object whole whatever its size, and turns errors of the operating system into text, so that a lack of
+// file descriptors looks like damage. Here a file is closed when its object is read, sizes are looked at before
+// anything is inflated, and an error is damage only where what was read is not what it should be.
 
 // A loose object's header is its kind and its size.
 func looseHeader(r io.Reader) (plumbing.ObjectType, int64, error) {

@@ -16,12 +16,13 @@ import (
 	"docent/forge/failure"
 )
 
-// Every publication leaves some objects in files of their own. Once there are many, they are put into a pack, beside the
-// work: nothing waits for it. A pack has its name only when it is whole and on disk, and what it holds is removed from
-// elsewhere after that; a crash in between leaves objects in two places, and the next packing takes up what it left.
+// Every publication leaves some objects in files of their own. Once there are many, they are put into a pack, beside
+// the work: nothing waits for it. A pack has its name only when it is whole and on disk, and what it holds is removed
+// from elsewhere after that; a crash in between leaves objects in two places, and the next packing takes up what it
+// left.
 //
-// Packs that were made so are put together as they grow in number, so that there are only about as many as the number of
-// objects has digits. Those that came from elsewhere stay as they are: they hold differences, and would grow.
+// Packs that were made so are put together as they grow in number, so that there are only about as many as the number
+// of objects has digits. Those that came from elsewhere stay as they are: they hold differences, and would grow.
 
 // looseObjects lists the objects that are in files of their own.
 func (s *Store) looseObjects() ([]plumbing.Hash, error) {
@@ -173,7 +174,9 @@ func (s *Store) Pack(ctx context.Context, at func(step string) error, remove fun
 
 // packObjects writes a pack of objects, each checked on the way. Those that are damaged are left out: they are kept, as
 // they are, where they are. The name is empty where there is nothing to pack.
-func (s *Store) packObjects(ctx context.Context, objects []plumbing.Hash, at func(string) error) (name string, kept map[plumbing.Hash]bool, err error) {
+func (s *Store) packObjects(
+	ctx context.Context, objects []plumbing.Hash, at func(string) error,
+) (name string, kept map[plumbing.Hash]bool, err error) {
 	kept = map[plumbing.Hash]bool{}
 	for {
 		if len(objects) == 0 {
@@ -192,7 +195,9 @@ func (s *Store) packObjects(ctx context.Context, objects []plumbing.Hash, at fun
 }
 
 // packAll packs objects. Bad is the one that could not be read, where that is why it fails.
-func (s *Store) packAll(ctx context.Context, objects []plumbing.Hash, at func(string) error) (name string, bad plumbing.Hash, err error) {
+func (s *Store) packAll(
+	ctx context.Context, objects []plumbing.Hash, at func(string) error,
+) (name string, bad plumbing.Hash, err error) {
 	sum, err := s.writePack(len(objects), func(i int) (Object, error) {
 		if err := ctx.Err(); err != nil {
 			return Object{}, err

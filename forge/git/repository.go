@@ -20,8 +20,8 @@ import (
 )
 
 // A Store is one bare repository on disk. Objects are written whole and synced before they get their names, references
-// after the objects that they name: at any moment what a reference reaches is there. go-git's own writing syncs nothing and
-// changes references in place, so writing is done here; read.go says why reading is.
+// after the objects that they name: at any moment what a reference reaches is there. go-git's own writing syncs nothing
+// and changes references in place, so writing is done here; read.go says why reading is.
 type Store struct {
 	dir     string
 	name    string
@@ -192,7 +192,8 @@ func (s *Store) writeMissing(objects []Object) error {
 		return nil
 	}
 	if len(missing) > looseLimit {
-		_, err := s.writePack(len(missing), func(i int) (Object, error) { return missing[i], nil }, func() error { return nil })
+		_, err := s.writePack(len(missing), func(i int) (Object, error) { return missing[i], nil },
+			func() error { return nil })
 		return err
 	}
 	dirs := map[string]bool{}
@@ -288,8 +289,8 @@ func (s *Store) walkBelow(n *walk, hash plumbing.Hash, prefix string, each func(
 	return nil
 }
 
-// A walk counts what it meets in trees: a few objects that name each other again and again can stand for any number of files,
-// and for folders of any depth.
+// A walk counts what it meets in trees: a few objects that name each other again and again can stand for any number of
+// files, and for folders of any depth.
 type walk struct {
 	store          *Store
 	files, folders int

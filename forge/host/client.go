@@ -20,8 +20,8 @@ import (
 	"docent/forge/failure"
 )
 
-// A limiter keeps all requests under one credential to one code host within the host's limits: they go one at a time, writes
-// have a gap between them, and none goes while the host wants to be left alone.
+// A limiter keeps all requests under one credential to one code host within the host's limits: they go one at a time,
+// writes have a gap between them, and none goes while the host wants to be left alone.
 type limiter struct {
 	turn  chan struct{} // holds one token
 	wrote time.Time     // when the last write ended; of whoever has the token
@@ -228,7 +228,8 @@ func (c *client) refused(res *http.Response, data []byte, secret string, write b
 		}
 		return refusal
 	case !json.Valid(data) && (len(data) > 0 || !write):
-		return failure.Misconfigured("What answers at %s is not %s: the answer is no JSON. Check the host's address.", c.base.Host, c.name)
+		return failure.Misconfigured("What answers at %s is not %s: the answer is no JSON. Check the host's address.",
+			c.base.Host, c.name)
 	}
 	return nil
 }
@@ -295,7 +296,9 @@ func (c *client) limit(status int, h http.Header, text string) (time.Duration, b
 	spent := h.Get("X-RateLimit-Remaining") == "0" || h.Get("RateLimit-Remaining") == "0"
 	switch {
 	case status == http.StatusTooManyRequests:
-	case status == http.StatusForbidden && (spent || h.Get("Retry-After") != "" || strings.Contains(words, "rate limit") || strings.Contains(words, "abuse detection")):
+	case status == http.StatusForbidden &&
+		(spent || h.Get("Retry-After") != "" || strings.Contains(words, "rate limit") ||
+			strings.Contains(words, "abuse detection")):
 	case status == http.StatusServiceUnavailable && h.Get("Retry-After") != "":
 	default:
 		return 0, false
@@ -364,7 +367,8 @@ func (c *client) ask(ctx context.Context, method, path string, query url.Values,
 }
 
 func (c *client) unexpected(err error) error {
-	return failure.Misconfigured("What answers at %s is not %s as it is known: %s. Check the host's address.", c.base.Host, c.name, failure.Quote(err.Error(), ""))
+	return failure.Misconfigured("What answers at %s is not %s as it is known: %s. Check the host's address.", c.base.Host,
+		c.name, failure.Quote(err.Error(), ""))
 }
 
 // failure is an error that a library hands back: what went wrong in the client stands in its chain.
@@ -385,7 +389,9 @@ func (c *client) failure(ctx context.Context, err error) error {
 }
 
 // client is the way to the host's API with the project's credentials.
-func (h *Hosts) client(p api.Project, name, base string, authorize func(h http.Header, secret string)) (*client, error) {
+func (h *Hosts) client(
+	p api.Project, name, base string, authorize func(h http.Header, secret string),
+) (*client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" {
 		return nil, failure.Misconfigured("The host's address is not understood.")

@@ -75,16 +75,17 @@ func (g *gitea) Repository(ctx context.Context) (Repository, error) {
 	return Repository{Name: r.FullName, Archived: r.Archived, Push: r.Permissions == nil || r.Permissions.Push}, nil
 }
 
-// find asks for the one between two branches, which tells of closed ones too. There may be an open one beside a closed one,
-// or towards another base: those the list of open ones tells. It is long where many jobs are open, and names the pull
-// requests of a branch that is gone otherwise: it is not read for one that is not there.
+// find asks for the one between two branches, which tells of closed ones too. There may be an open one beside a closed
+// one, or towards another base: those the list of open ones tells. It is long where many jobs are open, and names the
+// pull requests of a branch that is gone otherwise: it is not read for one that is not there.
 func (g *gitea) Find(ctx context.Context, branch, base string, there bool) (Pull, error) {
 	var one giteaPull
 	parts := strings.Split(branch, "/")
 	for i := range parts {
 		parts[i] = url.PathEscape(parts[i]) // its slashes stay
 	}
-	err := g.c.ask(ctx, http.MethodGet, g.path("/pulls/"+url.PathEscape(base)+"/"+strings.Join(parts, "/")), nil, nil, &one)
+	err := g.c.ask(ctx, http.MethodGet, g.path("/pulls/"+url.PathEscape(base)+"/"+strings.Join(parts, "/")), nil,
+		nil, &one)
 	var found Pull
 	switch {
 	case answered(err, http.StatusNotFound):
@@ -101,7 +102,8 @@ func (g *gitea) Find(ctx context.Context, branch, base string, there bool) (Pull
 	}
 	for page := 1; page <= pages; page++ {
 		var list []giteaPull
-		query := url.Values{"state": {"open"}, "sort": {"newest"}, "page": {strconv.Itoa(page)}, "limit": {strconv.Itoa(perPage)}}
+		query := url.Values{"state": {"open"}, "sort": {"newest"}, "page": {strconv.Itoa(page)},
+			"limit": {strconv.Itoa(perPage)}}
 		if err := g.c.ask(ctx, http.MethodGet, g.path("/pulls"), query, nil, &list); err != nil {
 			return Pull{}, err // of a repository that is not there, too
 		}
@@ -149,7 +151,8 @@ func (g *gitea) Create(ctx context.Context, p Pull) (Pull, error) {
 		title = "WIP: " + title
 	}
 	var pr giteaPull
-	err := g.c.ask(ctx, http.MethodPost, g.path("/pulls"), nil, map[string]string{"title": title, "head": p.Head, "base": p.Base, "body": p.Body}, &pr)
+	err := g.c.ask(ctx, http.MethodPost, g.path("/pulls"), nil,
+		map[string]string{"title": title, "head": p.Head, "base": p.Base, "body": p.Body}, &pr)
 	switch {
 	case answered(err, http.StatusConflict):
 		return Pull{}, ErrPullExists
@@ -166,10 +169,12 @@ func (g *gitea) Create(ctx context.Context, p Pull) (Pull, error) {
 }
 
 func (g *gitea) Describe(ctx context.Context, number int, body string) error {
-	return g.c.ask(ctx, http.MethodPatch, g.path("/pulls/"+strconv.Itoa(number)), nil, map[string]string{"body": body}, nil)
+	return g.c.ask(ctx, http.MethodPatch, g.path("/pulls/"+strconv.Itoa(number)), nil,
+		map[string]string{"body": body}, nil)
 }
 
 // label goes by name here; on creation the host knows labels by number only.
 func (g *gitea) Label(ctx context.Context, number int, labels []string) error {
-	return g.c.ask(ctx, http.MethodPost, g.path("/issues/"+strconv.Itoa(number)+"/labels"), nil, map[string][]string{"labels": labels}, nil)
+	return g.c.ask(ctx, http.MethodPost, g.path("/issues/"+strconv.Itoa(number)+"/labels"), nil,
+		map[string][]string{"labels": labels}, nil)
 }

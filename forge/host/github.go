@@ -34,7 +34,8 @@ func githubWeb(hostURL string) string {
 	return web
 }
 
-// githubAPI is the address of the host's API: a host of its own on github.com and ghe.com, a path on an enterprise server.
+// githubAPI is the address of the host's API: a host of its own on github.com and ghe.com, a path on an enterprise
+// server.
 func githubAPI(hostURL string) string {
 	web := githubWeb(hostURL)
 	u, err := url.Parse(web)
@@ -63,7 +64,8 @@ func (h *Hosts) github(p api.Project) (*gitHub, error) {
 func newGitHub(c *client, p api.Project) (*gitHub, error) {
 	base := c.base.String() + "/"
 	// The client keeps the limits, for all hosts alike and for all jobs together.
-	lib, err := github.NewClient(github.WithHTTPClient(c.httpClient()), github.WithURLs(&base, &base), github.WithDisableRateLimitCheck(),
+	lib, err := github.NewClient(github.WithHTTPClient(c.httpClient()), github.WithURLs(&base, &base),
+		github.WithDisableRateLimitCheck(),
 		github.WithUserAgent("docent"))
 	if err != nil {
 		return nil, failure.Misconfigured("The host's address is not understood.")
@@ -102,8 +104,8 @@ func (g *gitHub) Find(ctx context.Context, branch, _ string, _ bool) (Pull, erro
 	}
 	var best Pull
 	for _, pr := range list {
-		// A filter that the host does not understand is one that it ignores; and a fork's owner may be the same. Names may have
-		// changed since the project was set up, numbers have not.
+		// A filter that the host does not understand is one that it ignores; and a fork's owner may be the same. Names may
+		// have changed since the project was set up, numbers have not.
 		from, into := pr.GetHead().GetRepo(), pr.GetBase().GetRepo()
 		if pr.GetHead().GetRef() != branch || from != nil && into != nil && from.GetID() != into.GetID() {
 			continue
@@ -150,7 +152,8 @@ func (g *gitHub) Get(ctx context.Context, number int) (Pull, error) {
 func (g *gitHub) Create(ctx context.Context, p Pull) (Pull, error) {
 	wanted := github.CreatePullRequest{Title: &p.Title, Head: p.Head, Base: p.Base, Body: &p.Body, Draft: &p.Draft}
 	pr, _, err := g.lib.PullRequests.Create(ctx, g.owner, g.name, wanted)
-	if err = g.c.failure(ctx, err); p.Draft && answered(err, http.StatusUnprocessableEntity) && said(err, "draft pull requests are not supported") {
+	if err = g.c.failure(ctx, err); p.Draft && answered(err, http.StatusUnprocessableEntity) &&
+		said(err, "draft pull requests are not supported") {
 		ready := false // a plan without drafts
 		wanted.Draft = &ready
 		pr, _, err = g.lib.PullRequests.Create(ctx, g.owner, g.name, wanted)
@@ -159,7 +162,8 @@ func (g *gitHub) Create(ctx context.Context, p Pull) (Pull, error) {
 	switch {
 	case answered(err, http.StatusUnprocessableEntity) && said(err, "already exists"):
 		return Pull{}, ErrPullExists
-	case answered(err, http.StatusUnprocessableEntity) && said(err, "head sha can't be blank", "head ref must be a branch", "head invalid", "field head"):
+	case answered(err, http.StatusUnprocessableEntity) &&
+		said(err, "head sha can't be blank", "head ref must be a branch", "head invalid", "field head"):
 		return Pull{}, &failure.Error{Kind: failure.ErrTemporary, Say: "GitHub does not know the pushed branch yet."}
 	case err != nil:
 		return Pull{}, err
@@ -174,7 +178,8 @@ func (g *gitHub) Describe(ctx context.Context, number int, body string) error {
 
 func (g *gitHub) Label(ctx context.Context, number int, labels []string) error {
 	// The library sends a bare list, which the description of the API does not know.
-	req, err := g.lib.NewRequest(ctx, http.MethodPost, fmt.Sprintf("repos/%s/%s/issues/%d/labels", g.owner, g.name, number), map[string][]string{"labels": labels})
+	req, err := g.lib.NewRequest(ctx, http.MethodPost,
+		fmt.Sprintf("repos/%s/%s/issues/%d/labels", g.owner, g.name, number), map[string][]string{"labels": labels})
 	if err == nil {
 		_, err = g.lib.Do(req, nil)
 	}
@@ -194,7 +199,8 @@ func (h *Hosts) githubApp(p api.Project) (*githubApp, error) {
 	}
 	key, err := parseAppKey(text)
 	if err != nil {
-		return nil, failure.Misconfigured("%s does not hold the app's private key: it must be the PEM file that GitHub gave.", p.TokenEnv)
+		return nil, failure.Misconfigured("%s does not hold the app's private key: it must be the PEM file that GitHub gave.",
+			p.TokenEnv)
 	}
 	c, err := h.client(p, "GitHub", githubAPI(p.HostURL), func(header http.Header, secret string) {
 		header.Set("Authorization", "Bearer "+secret)
@@ -219,7 +225,8 @@ func (a *githubApp) installation(ctx context.Context) (int64, error) {
 
 // accessToken makes a token for this one repository, and says when it ends.
 func (a *githubApp) accessToken(ctx context.Context, installation int64) (string, time.Time, error) {
-	t, _, err := a.lib.Apps.CreateInstallationToken(ctx, installation, &github.InstallationTokenOptions{Repositories: []string{a.name}})
+	t, _, err := a.lib.Apps.CreateInstallationToken(ctx, installation,
+		&github.InstallationTokenOptions{Repositories: []string{a.name}})
 	if err != nil {
 		return "", time.Time{}, a.c.failure(ctx, err)
 	}

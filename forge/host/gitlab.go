@@ -39,7 +39,8 @@ func (h *Hosts) gitlab(p api.Project) (*gitLab, error) {
 		return nil, err
 	}
 	c.gap = 0 // GitLab asks for none
-	lib, err := gitlab.NewClient("", gitlab.WithBaseURL(web), gitlab.WithHTTPClient(c.httpClient()), gitlab.WithoutRetries(),
+	lib, err := gitlab.NewClient("", gitlab.WithBaseURL(web), gitlab.WithHTTPClient(c.httpClient()),
+		gitlab.WithoutRetries(),
 		gitlab.WithCustomLimiter(unlimited{}), gitlab.WithUserAgent("docent"))
 	if err != nil {
 		return nil, failure.Misconfigured("The host's address is not understood.")
@@ -127,7 +128,8 @@ func (g *gitLab) Create(ctx context.Context, p Pull) (Pull, error) {
 	if p.Draft {
 		title = "Draft: " + title
 	}
-	opt := &gitlab.CreateMergeRequestOptions{Title: &title, Description: &p.Body, SourceBranch: &p.Head, TargetBranch: &p.Base}
+	opt := &gitlab.CreateMergeRequestOptions{Title: &title, Description: &p.Body, SourceBranch: &p.Head,
+		TargetBranch: &p.Base}
 	if len(p.Labels) > 0 {
 		labels := gitlab.LabelOptions(p.Labels)
 		opt.Labels = &labels
@@ -143,12 +145,14 @@ func (g *gitLab) Create(ctx context.Context, p Pull) (Pull, error) {
 }
 
 func (g *gitLab) Describe(ctx context.Context, number int, body string) error {
-	_, _, err := g.lib.MergeRequests.UpdateMergeRequest(g.repo, int64(number), &gitlab.UpdateMergeRequestOptions{Description: &body}, gitlab.WithContext(ctx))
+	_, _, err := g.lib.MergeRequests.UpdateMergeRequest(g.repo, int64(number),
+		&gitlab.UpdateMergeRequestOptions{Description: &body}, gitlab.WithContext(ctx))
 	return g.c.failure(ctx, err)
 }
 
 func (g *gitLab) Label(ctx context.Context, number int, labels []string) error {
 	add := gitlab.LabelOptions(labels)
-	_, _, err := g.lib.MergeRequests.UpdateMergeRequest(g.repo, int64(number), &gitlab.UpdateMergeRequestOptions{AddLabels: &add}, gitlab.WithContext(ctx))
+	_, _, err := g.lib.MergeRequests.UpdateMergeRequest(g.repo, int64(number),
+		&gitlab.UpdateMergeRequestOptions{AddLabels: &add}, gitlab.WithContext(ctx))
 	return g.c.failure(ctx, err)
 }

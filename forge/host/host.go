@@ -1,8 +1,8 @@
-// Package host speaks with the code hosts' APIs: GitHub, GitLab and Gitea. It finds, opens and describes pull requests; git
-// itself pushes the branches that they are made of.
+// Package host speaks with the code hosts' APIs: GitHub, GitLab and Gitea. It finds, opens and describes pull requests;
+// git itself pushes the branches that they are made of.
 //
-// All requests of all jobs under one credential to one host go one after the other and keep to the host's limits. What is no
-// success is a *failure.Error with words for the operator.
+// All requests of all jobs under one credential to one host go one after the other and keep to the host's limits. What
+// is no success is a *failure.Error with words for the operator.
 package host
 
 import (
@@ -18,13 +18,13 @@ import (
 	"docent/forge/failure"
 )
 
-// A Host keeps pull requests of one repository. All of it may be repeated; what it fails with is a *failure.Error, or the
-// context's end.
+// A Host keeps pull requests of one repository. All of it may be repeated; what it fails with is a *failure.Error, or
+// the context's end.
 type Host interface {
 	// Repository says what the credentials may do.
 	Repository(ctx context.Context) (Repository, error)
-	// Find is the open pull request from a branch of the repository, else the youngest; its number is zero where there is none.
-	// There says whether the branch exists on the host.
+	// Find is the open pull request from a branch of the repository, else the youngest; its number is zero where there is
+	// none. There says whether the branch exists on the host.
 	Find(ctx context.Context, branch, base string, there bool) (Pull, error)
 	Get(ctx context.Context, number int) (Pull, error)
 	// Create opens one. Where the branch has one already it fails with ErrPullExists.
@@ -52,8 +52,8 @@ type Repository struct {
 type Right string
 
 const (
-	Granted Right = "Granted"
-	Denied  Right = "Denied"
+	Granted Right = "granted"
+	Denied  Right = "denied"
 	Unsaid  Right = ""
 )
 
@@ -96,7 +96,8 @@ type Hosts struct {
 
 // New has met no host yet.
 func New(o Options) *Hosts {
-	return &Hosts{o: o, limiters: map[string]*limiter{}, installs: map[string]*installation{}, renamed: map[string]string{}}
+	return &Hosts{o: o, limiters: map[string]*limiter{}, installs: map[string]*installation{},
+		renamed: map[string]string{}}
 }
 
 // For is the project's code host.
@@ -122,8 +123,8 @@ func hostName(p api.Project) string {
 	return fmt.Sprint(p.Host, " ", p.HostURL, " ", strings.ToLower(p.Repository))
 }
 
-// Find finds a branch's pull request. Where the repository has a new name, which hosts show to readers alone, everything that
-// follows goes to that one.
+// Find finds a branch's pull request. Where the repository has a new name, which hosts show to readers alone,
+// everything that follows goes to that one.
 func (h *Hosts) Find(ctx context.Context, p api.Project, branch, base string, there bool) (Host, Pull, error) {
 	host, err := h.For(p)
 	if err != nil {
@@ -143,7 +144,8 @@ func (h *Hosts) Find(ctx context.Context, p api.Project, branch, base string, th
 	if r.Name == "" {
 		return nil, Pull{}, failure.Misconfigured("The repository %s has another name now, which its host does not tell: set the project's repository anew.", p.Repository)
 	}
-	h.o.Log.Warn("the repository has a new name on its host: set it with project set --repository", "project", p.ID, "was", p.Repository, "is", r.Name)
+	h.o.Log.Warn("the repository has a new name on its host: set it with project set --repository", "project", p.ID, "was",
+		p.Repository, "is", r.Name)
 	h.mu.Lock()
 	h.renamed[hostName(p)] = r.Name
 	h.mu.Unlock()
@@ -161,7 +163,8 @@ func Access(ctx context.Context, host Host, p api.Project) (Repository, error) {
 	case err != nil:
 		return r, err
 	case r.Archived:
-		return r, failure.Misconfigured("The repository %s is archived on its host: nothing can be changed in it.", p.Repository)
+		return r, failure.Misconfigured("The repository %s is archived on its host: nothing can be changed in it.",
+			p.Repository)
 	case !r.Push:
 		return r, failure.Misconfigured("The credentials in %s may read %s but not write to it.", p.TokenEnv, p.Repository)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 )
 
-// In the protocol's first version a host begins by listing all that it has: on the large hosts two references for each pull
-// request there ever was. In the second it is asked for the branches alone. That is only a shorter way to the same listing:
-// whatever does not go as it should leads to the first version, which says what is wrong.
+// In the protocol's first version a host begins by listing all that it has: on the large hosts two references for each
+// pull request there ever was. In the second it is asked for the branches alone. That is only a shorter way to the same
+// listing: whatever does not go as it should leads to the first version, which says what is wrong.
 
 // versions remembers which hosts know the second version.
 type versions struct {

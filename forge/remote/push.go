@@ -18,7 +18,9 @@ import (
 
 // Push moves a branch from old to new, and nothing else; the remote checks that it still stands at old. known are
 // commits that the remote has. A push whose answer was lost counts when the remote shows our commit.
-func (r *Remote) Push(ctx context.Context, store *git.Store, branch string, old, new plumbing.Hash, known []plumbing.Hash) error {
+func (r *Remote) Push(
+	ctx context.Context, store *git.Store, branch string, old, new plumbing.Hash, known []plumbing.Hash,
+) error {
 	err := r.send(ctx, store, branch, old, new, known)
 	if err == nil || errors.Is(err, failure.ErrMoved) {
 		return err
@@ -69,7 +71,9 @@ func (r *Remote) receives(ctx context.Context) (transport.ReceivePackSession, *p
 	return s, refs, nil
 }
 
-func (r *Remote) send(ctx context.Context, store *git.Store, branch string, old, new plumbing.Hash, known []plumbing.Hash) error {
+func (r *Remote) send(
+	ctx context.Context, store *git.Store, branch string, old, new plumbing.Hash, known []plumbing.Hash,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	s, refs, err := r.receives(ctx)
@@ -116,8 +120,10 @@ func (r *Remote) send(ctx context.Context, store *git.Store, branch string, old,
 // refusal is the remote's own word on a reference that it did not move.
 func (r *Remote) refusal(branch, status string) error {
 	text := failure.Quote(status, r.secret)
-	if strings.Contains(text, "failed to update ref") || strings.Contains(text, "cannot lock ref") || strings.Contains(text, "failed to lock") {
+	if strings.Contains(text, "failed to update ref") || strings.Contains(text, "cannot lock ref") ||
+		strings.Contains(text, "failed to lock") {
 		return fmt.Errorf("%w: push %s: %s", failure.ErrTemporary, branch, text)
 	}
-	return &failure.Error{Kind: failure.ErrMisconfigured, Declined: true, Say: fmt.Sprintf("The repository refuses the push to %s: %s.", branch, strings.TrimRight(text, "."))}
+	return &failure.Error{Kind: failure.ErrMisconfigured, Declined: true,
+		Say: fmt.Sprintf("The repository refuses the push to %s: %s.", branch, strings.TrimRight(text, "."))}
 }

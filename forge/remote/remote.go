@@ -68,8 +68,8 @@ type Dialer struct {
 	versions versions
 }
 
-// Dial prepares to talk; nothing is sent yet. Secret gives the token, or the private key, for a protocol: "https", "ssh" and
-// so on; empty where there is none.
+// Dial prepares to talk; nothing is sent yet. Secret gives the token, or the private key, for a protocol: "https",
+// "ssh" and so on; empty where there is none.
 func (d *Dialer) Dial(url string, secret func(protocol string) (string, error)) (*Remote, error) {
 	r := &Remote{url: url, timeout: d.Timeout}
 	ep, err := transport.NewEndpoint(url)
@@ -83,7 +83,8 @@ func (d *Dialer) Dial(url string, secret func(protocol string) (string, error)) 
 	case "http", "https":
 		r.client, r.web, r.versions = httpTransport(), httpClient(), &d.versions
 		if r.secret != "" {
-			r.basic = &githttp.BasicAuth{Username: "x-access-token", Password: r.secret} // hosts want some name, and ignore which
+			// hosts want some name, and ignore which
+			r.basic = &githttp.BasicAuth{Username: "x-access-token", Password: r.secret}
 			r.auth = r.basic
 		}
 	case "ssh":
@@ -115,7 +116,8 @@ var httpClient = sync.OnceValue(func() *http.Client {
 })
 
 var httpTransport = sync.OnceValue(func() transport.Transport {
-	return githttp.NewClientWithOptions(httpClient(), &githttp.ClientOptions{CacheMaxEntries: 16, RedirectPolicy: githttp.FollowInitialRedirects})
+	return githttp.NewClientWithOptions(httpClient(),
+		&githttp.ClientOptions{CacheMaxEntries: 16, RedirectPolicy: githttp.FollowInitialRedirects})
 })
 
 // shortErrors bounds what is read of an answer that is none: go-git reads error pages whole.
@@ -167,7 +169,8 @@ func sshAuth(user, key string) (transport.AuthMethod, error) {
 	if key != "" {
 		auth, err := gitssh.NewPublicKeys(user, []byte(key+"\n"), "")
 		if err != nil {
-			return nil, fmt.Errorf("%w: the environment variable for the repository's token does not hold a private SSH key", failure.ErrMisconfigured)
+			return nil, fmt.Errorf("%w: the environment variable for the repository's token does not hold a private SSH key",
+				failure.ErrMisconfigured)
 		}
 		return auth, nil
 	}
@@ -184,7 +187,8 @@ func sshAuth(user, key string) (transport.AuthMethod, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("%w: no SSH key: name an environment variable that holds one, or run an SSH agent", failure.ErrMisconfigured)
+	return nil, fmt.Errorf("%w: no SSH key: name an environment variable that holds one, or run an SSH agent",
+		failure.ErrMisconfigured)
 }
 
 // branches lists the remote's branches.
@@ -251,10 +255,12 @@ func (r *Remote) uploads(ctx context.Context) (transport.UploadPackSession, *pac
 	return s, refs, nil
 }
 
-// Fetch brings a branch's commits into the store: the newest one alone where nothing is there yet, else what is new since.
-// An empty name is the remote's default branch. No reference is changed. The listing is where the remote's branches stood, as
-// far as it told.
-func (r *Remote) Fetch(ctx context.Context, store *git.Store, branch string, haves []plumbing.Hash) (string, plumbing.Hash, *Listing, error) {
+// Fetch brings a branch's commits into the store: the newest one alone where nothing is there yet, else what is new
+// since. An empty name is the remote's default branch. No reference is changed. The listing is where the remote's
+// branches stood, as far as it told.
+func (r *Remote) Fetch(
+	ctx context.Context, store *git.Store, branch string, haves []plumbing.Hash,
+) (string, plumbing.Hash, *Listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	zero := plumbing.ZeroHash
@@ -334,7 +340,9 @@ func (r *Remote) receive(
 }
 
 // request asks for a commit: alone where nothing is there yet, else with what is new since.
-func request(refs *packp.AdvRefs, want plumbing.Hash, haves []plumbing.Hash, shallow map[plumbing.Hash]bool) (*packp.UploadPackRequest, error) {
+func request(
+	refs *packp.AdvRefs, want plumbing.Hash, haves []plumbing.Hash, shallow map[plumbing.Hash]bool,
+) (*packp.UploadPackRequest, error) {
 	req := packp.NewUploadPackRequestFromCapabilities(refs.Capabilities)
 	req.Wants, req.Haves = []plumbing.Hash{want}, haves
 	if refs.Capabilities.Supports(capability.NoProgress) {
@@ -390,13 +398,16 @@ func (r *Remote) failure(ctx context.Context, doing string, err error) error {
 	switch {
 	case errors.Is(err, git.ErrDamaged), errors.Is(err, os.ErrPermission), errors.As(err, &said), git.Exhausted(err):
 		return fmt.Errorf("%s: %w", doing, err)
-	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed), errors.Is(err, transport.ErrInvalidAuthMethod):
+	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed),
+		errors.Is(err, transport.ErrInvalidAuthMethod):
 		return failure.Misconfigured("The repository refuses the credentials (while trying to %s).", doing)
 	case errors.Is(err, transport.ErrRepositoryNotFound):
-		return failure.Misconfigured("There is no such repository, or the credentials do not show it (while trying to %s).", doing)
+		return failure.Misconfigured("There is no such repository, or the credentials do not show it (while trying to %s).",
+			doing)
 	}
 	text := failure.Quote(err.Error(), r.secret)
-	for _, sign := range []string{"unable to authenticate", "knownhosts:", "host key", "redirects to another host", "http redirect", "dubious ownership", "certificate", "needs git on this machine", "unsupported scheme"} {
+	for _, sign := range []string{"unable to authenticate", "knownhosts:", "host key", "redirects to another host",
+		"http redirect", "dubious ownership", "certificate", "needs git on this machine", "unsupported scheme"} {
 		if strings.Contains(text, sign) {
 			return fmt.Errorf("%w: %s: %s", failure.ErrMisconfigured, doing, text)
 		}
