@@ -58,7 +58,7 @@ func (h *Hub) resumeWriteBack(ctx context.Context, s *session, head plumbing.Has
 
 // probe finds out whether the folder can be written, before anything says that a merge is done.
 func (h *Hub) probe(s *session, from, to plumbing.Hash) error {
-	deltas, err := s.store.Between(from, to)
+	differences, err := s.store.Between(from, to)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (h *Hub) probe(s *session, from, to plumbing.Hash) error {
 	}
 	defer root.Close()
 	tried := map[string]bool{}
-	for _, d := range deltas {
+	for _, d := range differences {
 		dir := path.Dir(d.Path)
 		for dir != "." {
 			info, err := root.Lstat(dir)
@@ -107,7 +107,7 @@ func (h *Hub) writeBack(ctx context.Context, s *session, to plumbing.Hash) (kept
 	if err != nil || until != to {
 		return nil, err
 	}
-	deltas, err := s.store.Between(from, to)
+	differences, err := s.store.Between(from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -117,12 +117,12 @@ func (h *Hub) writeBack(ctx context.Context, s *session, to plumbing.Hash) (kept
 	}
 	defer root.Close()
 	w := &writer{store: s.store, root: root, limit: h.o.MaxFile}
-	if err := w.sweep(deltas); err != nil {
+	if err := w.sweep(differences); err != nil {
 		return nil, err
 	}
 	// Deletions first: a file may make way for a folder.
 	for _, deleting := range []bool{true, false} {
-		for _, d := range deltas {
+		for _, d := range differences {
 			if d.New.Hash.IsZero() != deleting {
 				continue
 			}
@@ -144,9 +144,9 @@ func (h *Hub) writeBack(ctx context.Context, s *session, to plumbing.Hash) (kept
 }
 
 // sweep removes what an interrupted write-back has left beside the files.
-func (w *writer) sweep(deltas []git.Delta) error {
+func (w *writer) sweep(differences []git.Difference) error {
 	done := map[string]bool{}
-	for _, d := range deltas {
+	for _, d := range differences {
 		dir := path.Dir(d.Path)
 		if done[dir] {
 			continue
@@ -174,7 +174,7 @@ type writer struct {
 	kept  []string // files that stay as they are
 }
 
-func (w *writer) apply(d git.Delta) error {
+func (w *writer) apply(d git.Difference) error {
 	if git.CheckPath(d.Path) != nil || !d.Old.Textual() || !d.New.Textual() {
 		return nil // never imported, so never written
 	}
@@ -248,7 +248,7 @@ func (w *writer) plain(dir string) (bool, error) {
 	return err == nil && info.IsDir(), err
 }
 
-func (w *writer) replace(d git.Delta, data []byte) error {
+func (w *writer) replace(d git.Difference, data []byte) error {
 	dir := path.Dir(d.Path)
 	if err := w.root.MkdirAll(dir, 0o755); err != nil {
 		return err

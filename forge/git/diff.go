@@ -17,18 +17,20 @@ const (
 	contextLines = 3
 )
 
-// A Delta is one path that differs between two trees. A side that has no file there is the zero entry.
-type Delta struct {
+// A Difference is one path that differs between two trees. A side that has no file there is the zero entry.
+type Difference struct {
 	Path     string
 	Old, New Entry
 }
 
 // compare lists the paths that differ, in order. Links and submodules count, folders do not.
-func (s *Store) compare(before, after plumbing.Hash) ([]Delta, error) {
+func (s *Store) compare(before, after plumbing.Hash) ([]Difference, error) {
 	return s.compareBelow(&[2]walk{{store: s}, {store: s}}, before, after, "", nil)
 }
 
-func (s *Store) compareBelow(n *[2]walk, before, after plumbing.Hash, prefix string, out []Delta) ([]Delta, error) {
+func (s *Store) compareBelow(
+	n *[2]walk, before, after plumbing.Hash, prefix string, out []Difference,
+) ([]Difference, error) {
 	if before == after {
 		return out, nil
 	}
@@ -78,7 +80,7 @@ func (s *Store) compareBelow(n *[2]walk, before, after plumbing.Hash, prefix str
 			bh, b = b.Hash, Entry{}
 		}
 		if a != b {
-			out = append(out, Delta{Path: p, Old: a, New: b})
+			out = append(out, Difference{Path: p, Old: a, New: b})
 		}
 		if out, err = s.compareBelow(n, ah, bh, p+"/", out); err != nil {
 			return nil, err
@@ -89,23 +91,23 @@ func (s *Store) compareBelow(n *[2]walk, before, after plumbing.Hash, prefix str
 
 // Diff renders what differs between two trees.
 func (s *Store) Diff(before, after plumbing.Hash) (Diff, error) {
-	deltas, err := s.compare(before, after)
+	differences, err := s.compare(before, after)
 	if err != nil {
 		return Diff{}, err
 	}
-	moves, err := s.moves(deltas)
+	moves, err := s.moves(differences)
 	if err != nil {
 		return Diff{}, err
 	}
 	var d Diff
 	shown := 0
-	for i, c := range deltas {
+	for i, c := range differences {
 		f := FileDiff{Path: c.Path, Status: "modified"}
 		switch from, moved := moves.from[i]; {
 		case moves.gone[i]:
 			continue // shown where it went
 		case moved:
-			f.Status, f.From, c.Old = "moved", deltas[from].Path, deltas[from].Old
+			f.Status, f.From, c.Old = "moved", differences[from].Path, differences[from].Old
 		case c.Old.Hash.IsZero():
 			f.Status = "added"
 		case c.New.Hash.IsZero():
@@ -131,7 +133,7 @@ func (s *Store) Diff(before, after plumbing.Hash) (Diff, error) {
 	return d, nil
 }
 
-func (s *Store) diffFile(f *FileDiff, c Delta, full bool) error {
+func (s *Store) diffFile(f *FileDiff, c Difference, full bool) error {
 	if c.Old.Hash == c.New.Hash {
 		if c.Old.Mode != c.New.Mode {
 			f.Note = fmt.Sprintf("mode changed from %o to %o", uint32(c.Old.Mode), uint32(c.New.Mode))
@@ -188,7 +190,7 @@ func (s *Store) diffFile(f *FileDiff, c Delta, full bool) error {
 // Textual says whether the entry's content can be shown: a file, or nothing.
 func (e Entry) Textual() bool { return e.Hash.IsZero() || e.IsFile() }
 
-// moved files: by index into the deltas.
+// moved files: by index into the differences.
 type moved struct {
 	from map[int]int  // an added file to the deleted one that it was
 	gone map[int]bool // deleted files that went elsewhere
@@ -204,10 +206,10 @@ func (m moved) pair(added, deleted int) {
 // moves pairs deleted files with added ones: of the same content first, then of similar content, the most similar
 // first. go-git's own detection is not used: it drops an added file whose former copies have another mode, and has no
 // bounds.
-func (s *Store) moves(deltas []Delta) (moved, error) {
+func (s *Store) moves(differences []Difference) (moved, error) {
 	m := moved{from: map[int]int{}, gone: map[int]bool{}}
 	var added, deleted []int
-	for i, c := range deltas {
+	for i, c := range differences {
 		if c.Old.Hash.IsZero() && c.New.IsFile() {
 			added = append(added, i)
 		}
@@ -218,7 +220,7 @@ func (s *Store) moves(deltas []Delta) (moved, error) {
 	for _, sameName := range []bool{true, false} {
 		for _, a := range added {
 			for _, d := range deleted {
-				if deltas[a].New.Hash == deltas[d].Old.Hash && sameBase(deltas[a], deltas[d]) == sameName {
+				if differences[a].New.Hash == differences[d].Old.Hash && sameBase(differences[a], differences[d]) == sameName {
 					m.pair(a, d)
 				}
 			}
@@ -229,14 +231,14 @@ func (s *Store) moves(deltas []Delta) (moved, error) {
 	if len(added)*len(deleted) == 0 || len(added)*len(deleted) > 10_000 {
 		return m, nil
 	}
-	candidates, err := s.similar(deltas, added, deleted)
+	candidates, err := s.similar(differences, added, deleted)
 	for _, c := range candidates {
 		m.pair(c.added, c.deleted)
 	}
 	return m, err
 }
 
-func sameBase(a, b Delta) bool { return path.Base(a.Path) == path.Base(b.Path) }
+func sameBase(a, b Difference) bool { return path.Base(a.Path) == path.Base(b.Path) }
 
 // A candidate for a move is an added file that shares lines with a deleted one.
 type candidate struct {
@@ -246,16 +248,16 @@ type candidate struct {
 }
 
 // similar lists the pairs of files that have half of the larger one in common, the most similar first.
-func (s *Store) similar(deltas []Delta, added, deleted []int) ([]candidate, error) {
+func (s *Store) similar(differences []Difference, added, deleted []int) ([]candidate, error) {
 	texts := map[plumbing.Hash]lineCount{}
 	var out []candidate
 	for _, a := range added {
 		for _, d := range deleted {
-			new, err := s.countLines(texts, deltas[a].New.Hash)
+			new, err := s.countLines(texts, differences[a].New.Hash)
 			if err != nil {
 				return nil, err
 			}
-			old, err := s.countLines(texts, deltas[d].Old.Hash)
+			old, err := s.countLines(texts, differences[d].Old.Hash)
 			if err != nil {
 				return nil, err
 			}
@@ -268,7 +270,7 @@ func (s *Store) similar(deltas []Delta, added, deleted []int) ([]candidate, erro
 				common += min(n, old.bytes[l])
 			}
 			if score := common * 100 / max(larger, 1); score >= 50 {
-				out = append(out, candidate{a, d, score, sameBase(deltas[a], deltas[d])})
+				out = append(out, candidate{a, d, score, sameBase(differences[a], differences[d])})
 			}
 		}
 	}
@@ -335,7 +337,7 @@ type FileDiff struct {
 }
 
 // Between lists the files that differ between two commits.
-func (s *Store) Between(from, to plumbing.Hash) ([]Delta, error) {
+func (s *Store) Between(from, to plumbing.Hash) ([]Difference, error) {
 	a, err := s.Commit(from)
 	if err != nil {
 		return nil, err

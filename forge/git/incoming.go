@@ -59,7 +59,7 @@ func (s *Store) tooManyBytes() error {
 }
 
 // An incoming pack is read before it is believed. Its objects are inflated one after the other to learn their names and
-// where the next one begins; none is held in memory but what is changed by a difference, and that only up to a size.
+// where the next one begins; none is held in memory but what is changed by a delta, and that only up to a size.
 type incoming struct {
 	store *Store
 	file  *os.File
@@ -68,8 +68,8 @@ type incoming struct {
 
 	objects  []incomingObject
 	total    int64           // bytes of all objects, inflated
-	work     int64           // bytes that putting together the differences has taken
-	onOffset map[int64][]int // differences, by where the object stands that they change
+	work     int64           // bytes that putting together the deltas has taken
+	onOffset map[int64][]int // deltas, by where the object stands that they change
 	onHash   map[plumbing.Hash][]int
 	bases    *cache.BufferLRU
 }
@@ -77,13 +77,13 @@ type incoming struct {
 type incomingObject struct {
 	packedObject
 	at   int64
-	base int // the object that this one is a difference to, once that has its name; -1 where it is none
+	base int // the object that this one is a delta against, once that has its name; -1 where it is none
 	kind plumbing.ObjectType
 	hash plumbing.Hash // zero while it is not known
 	crc  uint32
 }
 
-// basesKept is how much of the objects that others are differences to stays in memory.
+// basesKept is how much of the objects that others are deltas against stays in memory.
 const basesKept = 64 << 20
 
 func (in *incoming) read() error {
@@ -190,9 +190,9 @@ func (in *incoming) next(r *offsetReader) error {
 	return nil
 }
 
-// resolve gives the differences their names, each after what it is a difference to.
+// resolve gives the deltas their names, each after what it is a delta against.
 func (in *incoming) resolve() error {
-	var ready []int // differences whose base has its name
+	var ready []int // deltas whose base has its name
 	follow := func(i int) {
 		o := in.objects[i]
 		for _, waiting := range [][]int{in.onOffset[o.at], in.onHash[o.hash]} {

@@ -231,7 +231,7 @@ func (s *Store) readLoose(hash plumbing.Hash, use func(kind plumbing.ObjectType,
 
 // A packedObject is what stands before an object in a pack.
 type packedObject struct {
-	kind plumbing.ObjectType // or a kind of difference to another object
+	kind plumbing.ObjectType // or a kind of delta against another object
 	size int64               // of what follows, inflated
 	back int64               // how far before this one the other stands
 	ref  plumbing.Hash       // or its name
@@ -284,7 +284,7 @@ func readPacked(r interface {
 	return p, err
 }
 
-// deltaSize is the size of what a difference leads to; it stands at its beginning, after the size of what it changes.
+// deltaSize is the size of what a delta leads to; it stands at its beginning, after the size of what it changes.
 func deltaSize(r io.Reader) (int64, error) {
 	var b bufio.Reader
 	b.Reset(io.LimitReader(r, 20))
@@ -308,7 +308,7 @@ func deltaSize(r io.Reader) (int64, error) {
 	return size, nil
 }
 
-// maxChain is how many differences may lie between an object and one that is there whole; git makes at most 4,095.
+// maxChain is how many deltas may lie between an object and one that is there whole; git makes at most 4,095.
 const maxChain = 4096
 
 // An openPack is a pack while an object of it is read.
@@ -336,7 +336,7 @@ func (f openPack) content(p packedObject, r io.Reader) (data []byte, err error) 
 	return data, err
 }
 
-// base is where the object stands that a difference is to.
+// base is where the object stands that a delta is against.
 func (p packedObject) base(offset int64, index *idxfile.MemoryIndex) (int64, error) {
 	if p.kind == plumbing.REFDeltaObject {
 		return index.FindOffset(p.ref)
@@ -375,7 +375,7 @@ func (s *Store) loadPacked(at location) ([]byte, plumbing.ObjectType, error) {
 	return data, kind, f.fault(err)
 }
 
-// object puts an object together from the one that is there whole and the differences to it.
+// object puts an object together from the one that is there whole and the deltas against it.
 func (f openPack) object(offset int64, in *pack) ([]byte, plumbing.ObjectType, error) {
 	type step struct {
 		at    int64
@@ -426,7 +426,7 @@ func (f openPack) object(offset int64, in *pack) ([]byte, plumbing.ObjectType, e
 	return data, kind, nil
 }
 
-// base is an object that others are differences to, as it was met before.
+// base is an object that others are deltas against, as it was met before.
 func (p *pack) base(offset int64) ([]byte, plumbing.ObjectType, bool) {
 	b, ok := p.bases.Get(p.number<<40 | offset)
 	if !ok {
@@ -441,10 +441,10 @@ func (p *pack) keepBase(offset int64, kind plumbing.ObjectType, data []byte) {
 	}
 }
 
-// keptBase is the largest object that is kept for those that are differences to it.
+// keptBase is the largest object that is kept for those that are deltas against it.
 const keptBase = 1 << 20
 
-// patch makes an object from another and the difference to it.
+// patch makes an object from another and the delta against it.
 func (d *Disk) patch(base, delta []byte, limit func(int64) error) ([]byte, error) {
 	size, err := deltaSize(bytes.NewReader(delta))
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // left.
 //
 // Packs that were made so are put together as they grow in number, so that there are only about as many as the number
-// of objects has digits. Those that came from elsewhere stay as they are: they hold differences, and would grow.
+// of objects has digits. Those that came from elsewhere stay as they are: they hold deltas, and would grow.
 
 // looseObjects lists the objects that are in files of their own.
 func (s *Store) looseObjects() ([]plumbing.Hash, error) {

@@ -1,3 +1,6 @@
+// Package remote speaks git's protocol with repositories elsewhere, over http, ssh and files: it lists branches, fetches
+// one into a git.Store and pushes one from it. What goes wrong is sorted by package failure; no error holds the
+// credentials, and none go to another host.
 package remote
 
 import (
