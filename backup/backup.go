@@ -43,8 +43,8 @@ type Source struct {
 
 // Repositories are those of a data directory, in use.
 type Repositories interface {
-	Hold() (release func())     // no object is removed until it is called
-	Still(f func() error) error // no reference changes while f runs
+	Pin() (release func())        // no object is removed until it is called
+	Quiesce(f func() error) error // no reference changes while f runs
 }
 
 // Make copies a data directory to dir, which must not exist.
@@ -87,10 +87,10 @@ func Make(
 	// The journal, the pull requests and the references are taken as they stand at one moment, between two publications:
 	// a branch that were ahead of the journal would be written to a second time. Objects, which are only added meanwhile,
 	// and most of the journal are copied after that.
-	defer from.Repositories.Hold()() // what is listed is there until it is copied
+	defer from.Repositories.Pin()() // what is listed is there until it is copied
 	journal := startJournalCopy(filepath.Join(part, datadir.Journal), func(w io.Writer) error { return from.Journal(ctx, w) })
 	var repositories []*repositoryCopy
-	err = from.Repositories.Still(func() error {
+	err = from.Repositories.Quiesce(func() error {
 		progress("copying the journal", 0, 0)
 		if err := journal.begin(); err != nil {
 			return err

@@ -17,8 +17,8 @@ import (
 // none are the repositories of a data directory that has none.
 type none struct{}
 
-func (none) Hold() func()               { return func() {} }
-func (none) Still(f func() error) error { return f() }
+func (none) Pin() func()                  { return func() {} }
+func (none) Quiesce(f func() error) error { return f() }
 
 // TestAKilledBackupLeavesNothingForEver finds beside a new backup what killed ones left, one that is on its way, and a
 // folder of somebody else's with such a name.

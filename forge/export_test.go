@@ -49,7 +49,7 @@ func Pack(ctx context.Context, h *Hub, project api.ProjectID) error {
 	if err != nil {
 		return err
 	}
-	return st.Pack(ctx, h.step, h.whenFree)
+	return st.Pack(ctx, h.step, h.unlessPinned)
 }
 
 // OnDisk fails the reading of a hub's own files where fault returns an error: op is "open" or "read".

@@ -423,3 +423,66 @@ func treesAbove(files []found, from int, objects []git.Object) (plumbing.Hash, [
 	o := git.NewTree(entries)
 	return o.Hash, append(objects, o)
 }
+
+// importFolder commits the folder as it is now, where it differs from the branch.
+func (h *Hub) importFolder(
+	ctx context.Context, s *session, old plumbing.Hash, progress func(string),
+) (plumbing.Hash, error) {
+	root, err := os.OpenRoot(s.source.path)
+	if err != nil {
+		return plumbing.ZeroHash, fmt.Errorf("%w: open the folder: %w", ErrMisconfigured, failure.Reason(err))
+	}
+	defer root.Close()
+	var before plumbing.Hash
+	if !old.IsZero() {
+		c, err := s.store.Commit(old)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		before = c.Tree
+	}
+	im := &importer{store: s.store, disk: h.disk, root: root, max: h.o.MaxFile, limit: h.o.MaxFiles, known: s.repo.known,
+		now: h.o.Now()}
+	if err := im.track(before, s.source); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if err := im.list(ctx, "", false); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if len(im.files) == 0 && (im.had || len(im.tracked) > 0) {
+		return plumbing.ZeroHash, fmt.Errorf("%w: the folder %q is empty but was not before; nothing is changed until it has files again", ErrTemporary, s.source.path)
+	}
+	if err := im.read(ctx, progress); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	tree, err := im.tree()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	s.repo.known = im.known
+	for i, why := range im.skipped {
+		if i == 20 {
+			h.o.Log.Warn("more files not imported", "project", s.project.ID, "count", len(im.skipped)-i)
+			break
+		}
+		h.o.Log.Debug("not imported", "project", s.project.ID, "file", why)
+	}
+	if tree == before {
+		return old, nil
+	}
+	var parents []plumbing.Hash
+	if !old.IsZero() {
+		parents = []plumbing.Hash{old}
+	}
+	c := git.NewCommit(tree, parents, h.o.Author, h.o.Now(), "Import from folder")
+	if err := s.store.Write([]git.Object{c}); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if err := h.step("import written"); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if err := s.store.SetRef("refs/heads/"+s.base, old, c.Hash); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return c.Hash, nil
+}

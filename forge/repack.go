@@ -29,7 +29,7 @@ func (h *Hub) packInBackground(r *repo) {
 		defer h.background.Done()
 		defer r.packing.Unlock()
 		before := st.Loose()
-		err := api.Guard(func() error { return st.Pack(h.work, h.step, h.whenFree) })
+		err := api.Guard(func() error { return st.Pack(h.work, h.step, h.unlessPinned) })
 		switch {
 		case h.work.Err() != nil:
 		case err != nil:
@@ -40,18 +40,18 @@ func (h *Hub) packInBackground(r *repo) {
 	}()
 }
 
-// Hold keeps every file of an object where it is until release is called, so that it can be copied. Work goes on, and
+// Pin keeps every file of an object where it is until release is called, so that it can be copied. Work goes on, and
 // adds files.
-func (h *Hub) Hold() (release func()) {
-	h.keep.RLock()
-	return h.keep.RUnlock
+func (h *Hub) Pin() (release func()) {
+	h.pinned.RLock()
+	return h.pinned.RUnlock
 }
 
-// whenFree removes what is not needed any more, unless somebody copies the files: then the next packing does.
-func (h *Hub) whenFree(remove func() error) error {
-	if !h.keep.TryLock() {
+// unlessPinned removes what is not needed any more, unless somebody copies the files: then the next packing does.
+func (h *Hub) unlessPinned(remove func() error) error {
+	if !h.pinned.TryLock() {
 		return nil
 	}
-	defer h.keep.Unlock()
+	defer h.pinned.Unlock()
 	return remove()
 }

@@ -224,11 +224,11 @@ func TestDamagedObjectsAreLeftWhereTheyAre(t *testing.T) {
 }
 
 // While somebody copies the files nothing is removed; the next packing does it.
-func TestNothingIsRemovedWhileItIsHeld(t *testing.T) {
+func TestNothingIsRemovedWhileItIsPinned(t *testing.T) {
 	dir, folder := t.TempDir(), t.TempDir()
 	write(t, folder, map[string]string{"index.md": "# Home\n"})
 	r := packed(t, dir, folder, &forgetest.Pulls{}, nil)
-	release := r.Hold()
+	release := r.Pin()
 	r.many(t, 0, 9)
 	before := looseObjects(t, dir)
 	if err := forge.Pack(t.Context(), r.Hub, r.project.ID); err != nil {

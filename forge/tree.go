@@ -212,3 +212,40 @@ func cutPath(p string) (name, below string, more bool) {
 	}
 	return p, "", false
 }
+
+// Tree is the repository at a commit.
+func (h *Hub) Tree(ctx context.Context, p api.Project, hash string) (*Tree, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r, err := h.repo(p.ID)
+	if err != nil {
+		return nil, err
+	}
+	if r.suspect.Load() {
+		if _, _, err := h.Sync(ctx, p, nil); err != nil {
+			return nil, err
+		}
+	}
+	st, err := h.open(r)
+	if err != nil {
+		return nil, err
+	}
+	if !plumbing.IsHash(hash) {
+		return nil, fmt.Errorf("read %s: %q is no commit: %w", p.ID, failure.Cut(hash, 60), api.ErrNotFound)
+	}
+	id := plumbing.NewHash(hash)
+	there, err := st.Has(id)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", p.ID, r.damaged(err))
+	}
+	if !there {
+		return nil, fmt.Errorf("read %s: no commit %s: %w", p.ID, hash, api.ErrNotFound)
+	}
+	c, err := st.Commit(id)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", p.ID, r.damaged(err))
+	}
+	return &Tree{repo: r, store: st, commit: id, root: c.Tree, max: h.o.MaxFile,
+		byDir: map[plumbing.Hash][]git.Entry{}}, nil
+}
