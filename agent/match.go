@@ -124,7 +124,7 @@ func occurrences(src []byte, old string) []int {
 	return out
 }
 
-// looseMatch looks for whole lines that are the same but for blanks at their edges. It gives the one place, and the new
+// looseMatch looks for whole lines that are the same but for blanks at their edges. It gives where they are, and the new
 // text with the file's indentation.
 func looseMatch(src []byte, old, now, eol string) (from, to int, text string, n int) {
 	want := strings.Split(strings.TrimRight(strings.ReplaceAll(old, "\r\n", "\n"), "\n"), "\n")

@@ -30,6 +30,7 @@ type Checker struct {
 	want   *rules.Deletions      // what the instruction says about deleting, once it was read
 }
 
+// New makes the checker of a run that carries out an instruction.
 func New(r *edit.Run, prompt string, direct bool) *Checker {
 	return &Checker{run: r, prompt: prompt, direct: direct}
 }

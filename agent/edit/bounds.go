@@ -248,7 +248,7 @@ func (r *Run) page() (*markup.Page, error) {
 	return p, r.Files.Writable(f)
 }
 
-// keep drops the edits that lie outside of the operation's scope: for what is done in each of many places.
+// keep drops the edits that lie outside of the operation's scope: for operations of many edits.
 func (r *Run) keep(p *markup.Page, edits []markup.Edit) []markup.Edit {
 	regions, whole := r.bounds.within(p)
 	if whole {

@@ -193,7 +193,7 @@ func (o *DeleteText) Todo() string {
 	return fmt.Sprintf("Delete the %s containing %s", o.unitName(), say.Quote(o.Text)) + o.Scope.describe()
 }
 
-// A cut is one place that could be meant, or the reason why it is not.
+// A cut is one match that could be meant, or the reason why it is not.
 type cut struct {
 	p    *markup.Page
 	span markup.Span
@@ -204,7 +204,7 @@ func (o *DeleteText) Run(r *Run) error {
 	if strings.TrimSpace(o.Text) == "" {
 		return say.Refuse("the text to look for is empty")
 	}
-	p, span, err := o.place(r)
+	p, span, err := o.match(r)
 	if err != nil {
 		return err
 	}
@@ -235,8 +235,8 @@ func (o *DeleteText) Run(r *Run) error {
 	return nil
 }
 
-// place finds the one place that is meant.
-func (o *DeleteText) place(r *Run) (*markup.Page, markup.Span, error) {
+// match finds the one match that is meant.
+func (o *DeleteText) match(r *Run) (*markup.Page, markup.Span, error) {
 	list, err := r.readable(r.bounds)
 	if err != nil {
 		return nil, markup.Span{}, err
@@ -288,7 +288,7 @@ func (o *DeleteText) withBlankLine(p *markup.Page, s markup.Span) markup.Span {
 	return s
 }
 
-// cut finds what would go with a place in the text.
+// cut finds what would go with a match.
 func (o *DeleteText) cut(r *Run, p *markup.Page, at markup.Span) cut {
 	lines := func(s markup.Span) markup.Span {
 		return markup.Span{Start: max(pages.LineStart(p.Src, s.Start), p.Body.Start),

@@ -185,7 +185,7 @@ func sectionEnd(p *markup.Page, i int) int {
 	return p.Body.End
 }
 
-// editEach edits the pages of the scope, in the scope's regions. It returns the number of places and files.
+// editEach edits the pages of the scope, in the scope's regions. It returns the number of edits and files.
 func (r *Run) editEach(what string, find func(p *markup.Page) ([]markup.Edit, error)) (n, files int, err error) {
 	for _, f := range r.pages() {
 		if err := r.Context.Err(); err != nil {

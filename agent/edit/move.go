@@ -164,7 +164,7 @@ func (r *Run) linksThatFollow(from, to string) (self *markup.Page, links []follo
 	return self, links, nil
 }
 
-// rewriteLinks makes links follow a page that is at its new place already, writes it with its own, and gives their
+// rewriteLinks makes links follow a page that is at its new path already, writes it with its own, and gives their
 // number.
 func (r *Run) rewriteLinks(self *markup.Page, links []followingLink, to string) (int, error) {
 	from := self.Path

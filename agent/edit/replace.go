@@ -14,6 +14,7 @@ func hasMarkup(s string) bool {
 	return strings.ContainsAny(s, "\n`<>{}[]") || strings.Contains(s, "**") || strings.HasPrefix(s, "#")
 }
 
+// AddressLike tells whether a text is an address and not words.
 func AddressLike(s string) bool {
 	return strings.Contains(s, "://") || strings.HasPrefix(s, "/") && len(s) > 1 || strings.HasPrefix(s, "www.") ||
 		strings.HasPrefix(s, "#") && !strings.Contains(s, " ")
@@ -168,7 +169,7 @@ func (o *Rename) Run(r *Run) error {
 	return nil
 }
 
-// rewritePages makes a text operation on pages; it returns the number of places and files.
+// rewritePages makes a text operation on pages; it returns the number of matches and files.
 func (r *Run) rewritePages(pages []string, re reach, find finder, what string) (n, files int, err error) {
 	for _, f := range pages {
 		if err := r.Context.Err(); err != nil {

@@ -43,6 +43,7 @@ type Run struct {
 	Meant    map[string]bool // files that built-in instructions delete; nil where a language model works
 }
 
+// NewRun begins to carry out an instruction on a workspace.
 func NewRun(ctx context.Context, ws *workspace.Workspace, project api.Project, earlier []Instruction,
 	now time.Time) (*Run, error) {
 	site, err := pages.Open(ws, project, now)
@@ -52,18 +53,22 @@ func NewRun(ctx context.Context, ws *workspace.Workspace, project api.Project, e
 	}, err
 }
 
+// Did notes what was done, as a sentence.
 func (r *Run) Did(format string, args ...any) { r.Done = append(r.Done, fmt.Sprintf(format, args...)) }
 
+// headline notes what was done, for a title.
 func (r *Run) headline(format string, args ...any) {
 	r.Titles = append(r.Titles, fmt.Sprintf(format, args...))
 }
 
+// Kept notes what was left as it is, and why.
 func (r *Run) Kept(format string, args ...any) {
 	if s := fmt.Sprintf(format, args...); !slices.Contains(r.Left, s) {
 		r.Left = append(r.Left, s)
 	}
 }
 
+// Tally counts what was done in a file.
 func (r *Run) Tally(file, what string, n int) {
 	if r.Counts[file] == nil {
 		r.Counts[file] = map[string]int{}
@@ -71,7 +76,7 @@ func (r *Run) Tally(file, what string, n int) {
 	r.Counts[file][what] += n
 }
 
-// moved carries the account of a file over to its new place.
+// moved carries the account of a file over to its new path.
 func (r *Run) moved(from, to string) {
 	if c := r.Counts[from]; c != nil {
 		r.Counts[to] = c
@@ -103,6 +108,7 @@ type savepoint struct {
 	dropped map[string]bool
 }
 
+// Save gives the state that Restore goes back to.
 func (r *Run) Save() savepoint {
 	m := savepoint{r.Files.Save(), len(r.Done), len(r.Left), len(r.Titles), map[string]map[string]int{},
 		maps.Clone(r.Origin), maps.Clone(r.Dropped)}
@@ -112,6 +118,7 @@ func (r *Run) Save() savepoint {
 	return m
 }
 
+// Restore takes back what was done since a state was saved.
 func (r *Run) Restore(m savepoint) {
 	r.Files.Restore(m.edits)
 	r.Done, r.Left, r.Titles = r.Done[:m.done], r.Left[:m.left], r.Titles[:m.titles]

@@ -48,6 +48,7 @@ type Place struct {
 	Kind PlaceKind
 }
 
+// A PlaceKind says what the name of a place is a name of.
 type PlaceKind uint8
 
 const (

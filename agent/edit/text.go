@@ -15,7 +15,7 @@ import (
 // Keys of front matter that hold text for readers.
 var frontText = []string{"title", "description", "sidebarTitle", "sidebar_label", "summary", "subtitle"}
 
-// A hit is one place that a text operation changes.
+// A hit is one match that a text operation changes.
 type hit struct {
 	markup.Span
 	text string // what is to stand there
@@ -70,7 +70,7 @@ func (r *Run) oneMeaning(s Scope, pages []string, find finder, what string) erro
 	return nil
 }
 
-// rewrite changes the text of a page and gives the new source with the number of places.
+// rewrite changes the text of a page and gives the new source with the number of matches.
 func rewrite(p *markup.Page, re reach, find finder) ([]byte, int, error) {
 	spans := re.spans(p)
 	slices.SortFunc(spans, func(a, b markup.Span) int { return a.Start - b.Start })
@@ -299,7 +299,7 @@ func wrapping(text string) string {
 	return b.String()
 }
 
-// inWord tells whether a place is part of a longer word, as a reader sees it: marks of emphasis do not divide words.
+// inWord tells whether a match is part of a longer word, as a reader sees it: marks of emphasis do not divide words.
 func inWord(src []byte, sp, at markup.Span) bool {
 	first, _ := utf8.DecodeRune(src[sp.Start:sp.End])
 	last, _ := utf8.DecodeLastRune(src[sp.Start:sp.End])
@@ -390,7 +390,7 @@ func caseLike(seen, from, to string) string {
 	return to
 }
 
-// codeLike tells whether the word around a place is a path, an address, a flag or an identifier.
+// codeLike tells whether the word around a match is a path, an address, a flag or an identifier.
 func codeLike(src []byte, sp, at markup.Span, slashed, hyphened bool) bool {
 	before, after := wordAround(src, sp, at)
 	if bytes.HasPrefix(before, []byte("-")) || bytes.HasPrefix(before, []byte("/")) ||
@@ -425,7 +425,7 @@ func codeLike(src []byte, sp, at markup.Span, slashed, hyphened bool) bool {
 	return false
 }
 
-// wordAround gives what stands before and behind a place without a blank between, but for quotes and marks of
+// wordAround gives what stands before and behind a match without a blank between, but for quotes and marks of
 // sentences.
 func wordAround(src []byte, sp, at markup.Span) (before, after []byte) {
 	a, b := sp.Start, sp.End

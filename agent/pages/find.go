@@ -241,8 +241,10 @@ func (s *Site) Below(folder string) (pages []string, dir bool) {
 	return pages, dir
 }
 
+// SameFold tells whether two texts are the same but for case and the blanks around them.
 func SameFold(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
 
+// Humanise makes a title of the name of a file.
 func Humanise(name string) string {
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || unicode.IsSpace(r) })
 	if len(words) == 0 {

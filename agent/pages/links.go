@@ -80,6 +80,7 @@ type Target struct {
 	root      string // the folder that the path was found to start from
 }
 
+// A LinkForm says what the path of a link starts from.
 type LinkForm uint8
 
 const (

@@ -27,6 +27,7 @@ type Navigation struct {
 	MkDocs bool
 }
 
+// WhyNoNavigation says why the navigation is not edited.
 func (s *Site) WhyNoNavigation() string {
 	switch {
 	case s.NavigationFile() != "" && !s.Files.InDocs(s.NavigationFile()):

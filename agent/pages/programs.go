@@ -10,7 +10,7 @@ import (
 	"docent/site"
 )
 
-// A Naming is a place where a navigation that is a program names a page.
+// A Naming is where a navigation that is a program names a page.
 type Naming struct {
 	File string
 	site.Name
@@ -42,7 +42,7 @@ func (s *Site) ID(file string) (id, sidebar string) {
 	return s.Generator.ID(at)
 }
 
-// Namings are the places in a program that name a page.
+// Namings are where a program names a page.
 func (s *Site) Namings(program, page string) (out []Naming) {
 	src, err := s.Files.Read(program)
 	if err != nil || !workspace.IsText(src) {
@@ -64,7 +64,7 @@ func (s *Site) Namings(program, page string) (out []Naming) {
 	return out
 }
 
-// Named are all places in programs that name a page.
+// Named is where any program names a page.
 func (s *Site) Named(page string) (out []Naming) {
 	for _, program := range s.Programs() {
 		out = append(out, s.Namings(program, page)...)

@@ -39,6 +39,7 @@ type Site struct {
 	seen   int                              // how much of the workspace's log shown knows of
 }
 
+// Open reads how the site of a workspace is made.
 func Open(ws *workspace.Workspace, project api.Project, now time.Time) (*Site, error) {
 	project.DocsDir = ws.DocsDir
 	s := &Site{Files: ws, project: project, now: now, pages: map[string]*markup.Page{},

@@ -31,6 +31,7 @@ func (g *Titles) load() bool {
 	return g.Err == nil
 }
 
+// Exactly gives the pages that have this title or name.
 func (g *Titles) Exactly(words string) (out []string) {
 	if !g.load() {
 		return nil
@@ -43,6 +44,7 @@ func (g *Titles) Exactly(words string) (out []string) {
 	return out
 }
 
+// Like gives the pages whose titles share the most words.
 func (g *Titles) Like(words string) (out []string) {
 	if !g.load() {
 		return nil

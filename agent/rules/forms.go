@@ -70,7 +70,7 @@ func form(s string, build func(c captures, m *Memory) (edit.Operation, error)) {
 	patterns = append(patterns, pattern{root: compile(s), build: build})
 }
 
-// each is for an operation that does one thing in every place of its scope.
+// each is for an operation that does the same all over its scope.
 func (m *Memory) each(c captures, build func(l edit.Located) edit.Operation) (edit.Operation, error) {
 	s := readScope(c, m)
 	if s.Manner != (edit.Manner{}) {
@@ -95,7 +95,7 @@ func (m *Memory) pageOf(c captures, name string) (string, error) {
 	return m.page, nil
 }
 
-// at is where an operation on one place works: the page that it names, else the one that was named last. It has no use
+// at is where an operation on one page works: the page that it names, else the one that was named last. It has no use
 // for words that say how to compare.
 func (m *Memory) at(c captures) (edit.Located, error) {
 	s := readScope(c, m)

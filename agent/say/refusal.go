@@ -16,6 +16,7 @@ func AsRefusal(err error) (*Refusal, bool) { return errors.AsType[*Refusal](err)
 
 func (r *Refusal) Error() string { return r.Text }
 
+// Refuse makes a refusal.
 func Refuse(format string, args ...any) error { return &Refusal{Text: fmt.Sprintf(format, args...)} }
 
 // Idle is a refusal because there is nothing to change: what is asked for is so already, or occurs nowhere.

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 )
 
+// List names the first of a list.
 func List(l []string) string {
 	const most = 8
 	if len(l) <= most {
@@ -15,6 +16,7 @@ func List(l []string) string {
 	return strings.Join(l[:most], ", ") + fmt.Sprintf(" and %d more", len(l)-most)
 }
 
+// Times says how often.
 func Times(n int) string {
 	switch n {
 	case 1:
@@ -58,6 +60,7 @@ func Visible(s string) string {
 	return b.String()
 }
 
+// Unseen tells characters that a reader does not see, with those that control a terminal.
 func Unseen(r rune) bool {
 	return Hidden(r) || r < ' ' && r != '\n' && r != '\t' && r != '\r' || r >= 0x7f && r < 0xa0
 }
@@ -82,6 +85,7 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// LowerFirst begins a sentence in the middle of another one.
 func LowerFirst(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	if next, _ := utf8.DecodeRuneInString(s[n:]); next >= 'A' && next <= 'Z' {
@@ -105,6 +109,7 @@ func Quote(s string) string {
 	return "“" + OneLine(s, 80) + "”"
 }
 
+// OneLine makes one line of a text, of a limited number of characters.
 func OneLine(s string, limit int) string {
 	var b strings.Builder
 	n := 0

@@ -16,8 +16,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
+// IsPage tells a page of Markdown or MDX by its name.
 func IsPage(p string) bool { return PageExts[strings.ToLower(path.Ext(p))] }
 
+// IsIndex tells the page of a folder itself by its name.
 func IsIndex(p string) bool {
 	switch strings.ToLower(strings.TrimSuffix(path.Base(p), path.Ext(p))) {
 	case "index", "readme", "_index":
@@ -26,11 +28,13 @@ func IsIndex(p string) bool {
 	return false
 }
 
+// Globbed tells whether a name fits a pattern, in which ** stands for any folders.
 func Globbed(pattern, name string) bool {
 	ok, err := doublestar.Match(pattern, name)
 	return err == nil && ok
 }
 
+// Stem is a path without its extension.
 func Stem(p string) string { return strings.TrimSuffix(p, path.Ext(p)) }
 
 var PageExts = map[string]bool{".md": true, ".mdx": true, ".markdown": true}
@@ -136,8 +140,10 @@ func CleanPath(p string) error {
 	return nil
 }
 
+// IsText tells whether a content can be edited as text.
 func IsText(b []byte) bool {
 	return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0
 }
 
+// NotExist tells that there is no such file.
 func NotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -50,6 +50,7 @@ type overlay struct {
 	from    string // where the file was moved from
 }
 
+// Open lays an empty set of edits over a tree.
 func Open(ctx context.Context, tree Tree, project api.ProjectID, docsDir string, limits Limits) (*Workspace, error) {
 	files, err := tree.Files(ctx)
 	if err != nil {
@@ -112,6 +113,7 @@ func (w *Workspace) fold(p string) {
 	}
 }
 
+// Exists tells whether a file is there now.
 func (w *Workspace) Exists(p string) bool {
 	if o, ok := w.over[p]; ok {
 		return !o.deleted
@@ -256,6 +258,7 @@ func (w *Workspace) State() string {
 // A Saved is what the edits were at some time.
 type Saved map[string]overlay
 
+// Save gives the edits as they are now.
 func (w *Workspace) Save() Saved { return maps.Clone(w.over) }
 
 // Restore takes the edits back to what they were.
@@ -380,6 +383,7 @@ func (w *Workspace) Writable(p string) error {
 	return nil
 }
 
+// IsDir tells whether a folder is there now: it has files.
 func (w *Workspace) IsDir(p string) bool {
 	if p == "" {
 		return true
@@ -389,6 +393,7 @@ func (w *Workspace) IsDir(p string) bool {
 	return i < len(list) && strings.HasPrefix(list[i], p+"/")
 }
 
+// There tells whether a file or a folder is there now.
 func (w *Workspace) There(p string) bool { return w.Exists(p) || w.IsDir(p) }
 
 // Write lays new content over a path.
@@ -411,6 +416,7 @@ func (w *Workspace) Write(p string, content []byte) error {
 	return nil
 }
 
+// Remove removes a file.
 func (w *Workspace) Remove(p string) error {
 	if !w.Exists(p) {
 		return say.Refuse("there is no %s", p)
@@ -428,6 +434,7 @@ func (w *Workspace) Remove(p string) error {
 	return nil
 }
 
+// Move gives a file another path.
 func (w *Workspace) Move(from, to string) error {
 	content, err := w.Read(from)
 	if err != nil {
