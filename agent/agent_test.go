@@ -74,6 +74,7 @@ func TestOperationsChangeWhatTheySay(t *testing.T) {
 		{"replace in any case", `replace "foo" with "bar" in a.md, case-insensitive`, page,
 			strings.NewReplacer("First foo", "First bar", "item foo", "item bar", "[foo](", "[bar](", "Foo and FOO", "bar and bar").Replace(page), "5 occurrences"},
 		{"replace a phrase over a line end", `replace "paragraph wraps" with "text goes" in a.md`, page, strings.Replace(page, "paragraph\nwraps", "text goes", 1), "1 occurrence in 1 file"},
+		{"two replacements, one within words", `replace "cat" with "dog" and "bird" with "fish" in a.md`, "cat birdy bird\n", "dog fishy fish\n", "1 occurrence of these stood within a longer word"},
 		{"replace text within words", `replace "oo" with "ee" in a.md`, "foo oo\n", "fee ee\n", "1 occurrence of these stood within a longer word"},
 		{"replace whole words", `replace "oo" with "ee" in a.md, only whole words`, "foo oo\n", "foo ee\n", "1 occurrence"},
 		{"replace an address", `replace "https://a.example/x" with "https://b.example/y" in a.md`, "See [x](https://a.example/x) and https://a.example/x.\n", "See [x](https://b.example/y) and https://b.example/y.\n", "2 occurrences"},

@@ -101,7 +101,6 @@ func (b *builtin) carryOut(ctx context.Context) (Result, error) {
 		b.todos[i].Status = "in_progress"
 		b.tell(b.todos[i].Content)
 		before := len(b.Done)
-		b.Replaced = nil
 		if err := b.Do(op); err != nil {
 			return b.refused(ctx, i, err)
 		}

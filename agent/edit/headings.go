@@ -30,11 +30,9 @@ func (r *Run) put(f string, before *markup.Page, out []byte, pin bool) error {
 	if err := r.Files.Write(f, out); err != nil {
 		return err
 	}
-	r.Replaced = append(r.Replaced, replaced{before})
+	r.before = append(r.before, before)
 	return nil
 }
-
-type replaced struct{ before *markup.Page }
 
 // What an anchor may hold where it is kept as {#anchor}, and where as an attribute.
 var (

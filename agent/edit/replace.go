@@ -75,7 +75,7 @@ func (o *Replace) Run(r *Run) error {
 	}
 	if !o.Scope.Words && o.To != "" {
 		in := literalFinder(o.From, o.To, Manner{Words: true, IgnoreCase: o.Scope.IgnoreCase})
-		r.partOf(n, re, in, find)
+		r.partOf(n, re, in)
 	}
 	verb := "Replaced"
 	if o.To == "" {
@@ -221,17 +221,15 @@ func (r *Run) countPages(pages []string, re reach, find finder) (n, files int, e
 	return n, files, nil
 }
 
-// partOf is told to the user when some places were within longer words.
-func (r *Run) partOf(n int, re reach, words, all finder) {
+// partOf tells the user when some matches were within longer words.
+func (r *Run) partOf(n int, re reach, words finder) {
 	whole := 0
-	for _, c := range r.Replaced {
-		if p := c.before; p != nil {
-			if _, k, err := rewrite(p, re, words); err == nil {
-				whole += k
-			}
+	for _, p := range r.before {
+		if _, k, err := rewrite(p, re, words); err == nil {
+			whole += k
 		}
 	}
-	if part := n - whole; part > 0 && whole >= 0 {
+	if part := n - whole; part > 0 {
 		r.Kept("%s of these stood within a longer word; say “only whole words” to leave such",
 			say.Count(part, "occurrence"))
 	}

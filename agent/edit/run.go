@@ -10,6 +10,7 @@ import (
 	"docent/agent/pages"
 	"docent/agent/workspace"
 	"docent/api"
+	"docent/markup"
 )
 
 // An Instruction is an earlier instruction of the job and what became of it.
@@ -31,16 +32,16 @@ type Run struct {
 	Site    *pages.Site
 	Earlier []Instruction // of the same job, oldest first
 
-	Done     []string // what was done, a sentence each
-	Left     []string // what was left, and why
-	Titles   []string
-	Counts   map[string]map[string]int // file -> what -> how often
-	Origin   map[string]string         // file moved -> where it was in the base
-	Dropped  map[string]bool           // pages taken out of the navigation on request
-	Replaced []replaced
-	bounds   *bounds         // of the operation that is carried out
-	Undone   bool            // an earlier instruction was undone
-	Meant    map[string]bool // files that built-in instructions delete; nil where a language model works
+	Done    []string // what was done, a sentence each
+	Left    []string // what was left, and why
+	Titles  []string
+	Counts  map[string]map[string]int // file -> what -> how often
+	Origin  map[string]string         // file moved -> where it was in the base
+	Dropped map[string]bool           // pages taken out of the navigation on request
+	before  []*markup.Page            // as they were, those that the operation that is carried out has written
+	bounds  *bounds                   // of the operation that is carried out
+	Undone  bool                      // an earlier instruction was undone
+	Meant   map[string]bool           // files that built-in instructions delete; nil where a language model works
 }
 
 // NewRun begins to carry out an instruction on a workspace.
@@ -123,5 +124,4 @@ func (r *Run) Restore(m savepoint) {
 	r.Files.Restore(m.edits)
 	r.Done, r.Left, r.Titles = r.Done[:m.done], r.Left[:m.left], r.Titles[:m.titles]
 	r.Counts, r.Origin, r.Dropped = m.counts, m.origin, m.dropped
-	r.Replaced = nil
 }
