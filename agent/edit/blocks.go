@@ -97,7 +97,7 @@ func (r *Run) spot(section string) (spot, error) {
 	return spot{page: p, level: 2, before: end, first: afterTitle(p), end: end}, nil
 }
 
-// Insert a block beside a heading.
+// Insert inserts a block beside a heading.
 type Insert struct {
 	Text, Heading   string
 	Before, Section bool
@@ -137,7 +137,7 @@ func (o *Insert) Run(r *Run) error {
 	return nil
 }
 
-// Add a section.
+// AddSection adds a section.
 type AddSection struct {
 	Title, Text, Near string
 	Before            bool
@@ -177,7 +177,7 @@ func (o *AddSection) Run(r *Run) error {
 	return nil
 }
 
-// Append or prepend text to a page or a section.
+// Append adds text at the end of a page or a section, or at the beginning.
 type Append struct {
 	Text, Section string
 	Top           bool

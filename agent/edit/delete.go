@@ -13,7 +13,7 @@ import (
 	"docent/markup"
 )
 
-// Delete a section.
+// DeleteSection deletes a section, or its heading alone.
 type DeleteSection struct {
 	Heading string
 	Line    bool // the heading alone; the text under it stays
@@ -173,7 +173,7 @@ func whole(p *markup.Page, cut markup.Span) error {
 	return nil
 }
 
-// Delete a paragraph, a line, a row of a table or an item of a list.
+// DeleteText deletes a paragraph, a line, a row of a table or an item of a list.
 type DeleteText struct {
 	Text, Unit string
 	Located

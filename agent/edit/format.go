@@ -16,7 +16,7 @@ import (
 	"docent/markup"
 )
 
-// Fix typos.
+// FixTypos corrects common misspellings.
 type FixTypos struct{ Located }
 
 func (o *FixTypos) Todo() string { return "Fix typos " + o.Scope.String() }
@@ -85,7 +85,7 @@ func (o *FixTypos) Run(r *Run) error {
 	return nil
 }
 
-// Use one list marker.
+// ListMarkers gives all lists one marker.
 type ListMarkers struct {
 	Marker byte
 	Located
@@ -157,7 +157,7 @@ func isBullet(p *markup.Page, at int) bool {
 	return !(marks >= 3 && len(bytes.Trim(line, string(p.Src[at])+" \t")) == 0)
 }
 
-// Give bare code fences a language.
+// LabelFences gives bare code fences a language.
 type LabelFences struct {
 	Lang string
 	Located

@@ -9,7 +9,7 @@ import (
 	"docent/markup"
 )
 
-// Set or remove a key of the front matter.
+// SetFront sets or removes a key of the front matter.
 type SetFront struct {
 	Key, Value string
 	Was        string // what it must be now; empty for anything

@@ -222,7 +222,7 @@ func (r *Run) edit(p *markup.Page, edits []markup.Edit, what string, n int) erro
 	return nil
 }
 
-// Change a heading; links to its anchor follow.
+// ChangeHeading changes a heading; links to its anchor follow.
 type ChangeHeading struct {
 	From, To string
 	Located

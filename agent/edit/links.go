@@ -10,7 +10,7 @@ import (
 	"docent/markup"
 )
 
-// Change where links lead: those to one target, or the one with a text.
+// PointLinks changes where links lead: those to one target, or the one with a text.
 type PointLinks struct {
 	Dest, Text string // either
 	To         string
@@ -128,7 +128,7 @@ func (o *PointLinks) edits(r *Run, p *markup.Page, from, to named) (edits []mark
 	return edits, anchored
 }
 
-// Fix broken links.
+// FixLinks mends broken links, where one target alone is certain.
 type FixLinks struct{ Located }
 
 func (o *FixLinks) Todo() string { return "Fix broken internal links " + o.Scope.String() }

@@ -12,7 +12,7 @@ import (
 	"docent/markup"
 )
 
-// Move a page; links, navigation and redirects follow.
+// Move moves a page or a folder of pages; links, navigation and redirects follow.
 type Move struct {
 	From, To string
 	Folder   bool // it was said to be one

@@ -38,7 +38,7 @@ func (r *Run) moveInNavigation(nav *pages.Navigation, from, to string) error {
 	return nil
 }
 
-// List a page in the navigation, or take it out.
+// NavEntry lists a page in the navigation, or takes it out.
 type NavEntry struct {
 	Page, Group, After, Before string
 	Top, Remove                bool

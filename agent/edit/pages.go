@@ -12,7 +12,7 @@ import (
 	"docent/markup"
 )
 
-// Create a page.
+// Create makes a page.
 type Create struct {
 	Page, Title, Description, Group, Content string
 	unlocated
@@ -45,7 +45,7 @@ func (o *Create) Run(r *Run) error {
 	return r.ListPage(f, title, o.Group)
 }
 
-// Delete a page.
+// DeletePage deletes a page; the links to it become text where it says so.
 type DeletePage struct {
 	Page   string
 	Unlink bool

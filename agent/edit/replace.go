@@ -20,7 +20,7 @@ func AddressLike(s string) bool {
 		strings.HasPrefix(s, "#") && !strings.Contains(s, " ")
 }
 
-// Replace text.
+// Replace replaces or removes text.
 type Replace struct {
 	From, To string
 	Located
@@ -89,7 +89,7 @@ func (o *Replace) Run(r *Run) error {
 	return nil
 }
 
-// Rename a term.
+// Rename renames a term.
 type Rename struct {
 	From, To string
 	Located

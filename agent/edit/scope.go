@@ -133,7 +133,7 @@ func frontValues(p *markup.Page, keys ...string) (out []markup.Span) {
 	return out
 }
 
-// What is located works within a scope.
+// Located is part of an operation that works within a scope.
 type Located struct{ Scope Scope }
 
 func (l *Located) Where() *Scope { return &l.Scope }

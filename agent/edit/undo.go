@@ -11,7 +11,7 @@ import (
 	"docent/api"
 )
 
-// Undo an earlier instruction of the job.
+// Undo takes back an earlier instruction of the job.
 type Undo struct{ unlocated }
 
 func (o *Undo) Todo() string { return "Undo the last instruction" }

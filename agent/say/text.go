@@ -74,7 +74,7 @@ func Fenced(s string) string {
 	return fence + "text\n" + strings.TrimRight(s, "\n") + "\n" + fence + "\n"
 }
 
-// A Count is a number with its noun.
+// Count writes a number with its noun.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

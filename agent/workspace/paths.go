@@ -110,7 +110,7 @@ var gitNames = regexp.MustCompile(`(?i)^(?:\.?git|git~[0-9]+)$`)
 
 var deviceNames = regexp.MustCompile(`(?i)^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)`)
 
-// clean checks the form of a path from outside, relative to the repository's root.
+// CleanPath checks the form of a path from outside, relative to the repository's root.
 func CleanPath(p string) error {
 	if p == "" || p == "." {
 		return say.Refuse("a path is empty")

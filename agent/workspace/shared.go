@@ -9,7 +9,7 @@ import (
 	"docent/markup"
 )
 
-// Shared pages are those of repositories as they are, parsed: runs on the same files hold them together, so that many
+// SharedPages are those of repositories as they are, parsed: runs on the same files hold them together, so that many
 // jobs on one documentation set need the memory of one. What no run holds is gone.
 type SharedPages struct {
 	mu    sync.Mutex
