@@ -2,6 +2,7 @@ package markup
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +19,7 @@ type leafScan struct {
 	oneLine, raw bool
 	i            int // what is read next
 	end, next    int // where the leaf ends and where the next block begins; -1 until that is known
+	breaks       int // where a line ends that a backslash breaks
 	setext       int // the level of the heading that an underline makes of the leaf; 0 where none does
 
 	atoms   []Span // what is no running text, in order
@@ -90,7 +92,7 @@ func (s *scanner) newline(ls *leafScan) {
 		return
 	}
 	goOn, at, level, after := s.continues(i+1, ls.raw)
-	if first := s.src[ls.start]; level > 0 && !ls.raw && first != '<' && !(s.mdx && first == '{') {
+	if first := s.src[ls.start]; level > 0 && !ls.raw && !(s.mdx && (first == '<' || first == '{')) {
 		ls.setext = level
 		ls.end, ls.next = le, after
 		return
@@ -98,6 +100,9 @@ func (s *scanner) newline(ls *leafScan) {
 	if !goOn || level > 0 {
 		ls.end, ls.next = le, i+1
 		return
+	}
+	if ls.breaks > 0 && ls.breaks == le {
+		s.mark(le-1, le, markBreak)
 	}
 	if bytes.IndexByte(s.src[i:at], '>') >= 0 {
 		s.mark(i, at, markHidden)
@@ -114,8 +119,8 @@ func (s *scanner) escape(ls *leafScan) {
 	case i+1 < ls.limit && isPunct(s.src[i+1]):
 		s.mark(i, i+1, markHidden)
 		ls.atom(i + 2)
-	case newlineAfter(s.src[:ls.limit], i+1) && i+1 < ls.limit:
-		s.mark(i, i+1, markBreak)
+	case newlineAt(s.src[:ls.limit], i+1):
+		ls.breaks = i + 1 // where the leaf goes on, see newline
 		ls.atom(i + 1)
 	default:
 		ls.i++
@@ -183,18 +188,21 @@ func (s *scanner) leafEnd(ls *leafScan) {
 
 // leafText reads the text of a leaf whose end is known, with its definitions, or as a heading that is underlined.
 func (s *scanner) leafText(ls *leafScan) {
-	text := s.definitions(ls, ls.start, ls.end)
-	if ls.setext > 0 && text == ls.start {
-		h := Heading{Level: ls.setext, Span: Span{ls.start, ls.next}}
-		for h.Span.End > ls.start && (s.src[h.Span.End-1] == '\n' || s.src[h.Span.End-1] == '\r') {
+	text := ls.start
+	if !ls.heading {
+		text = s.definitions(ls, ls.start, ls.end)
+	}
+	if ls.setext > 0 && text < ls.end {
+		h := Heading{Level: ls.setext, Span: Span{text, ls.next}}
+		for h.Span.End > text && (s.src[h.Span.End-1] == '\n' || s.src[h.Span.End-1] == '\r') {
 			h.Span.End--
 		}
 		b := ls.end
-		for b > ls.start && (s.src[b-1] == ' ' || s.src[b-1] == '\t') {
+		for b > text && (s.src[b-1] == ' ' || s.src[b-1] == '\t') {
 			b--
 		}
-		b = s.customAnchor(&h, ls.start, b)
-		h.Inner = Span{ls.start, b}
+		b = s.customAnchor(&h, text, b)
+		h.Inner = Span{text, b}
 		ls.heading = true
 		s.mark(b, ls.end, markHidden)
 		s.p.Headings = append(s.p.Headings, h)
@@ -213,21 +221,34 @@ func (s *scanner) continues(pos int, raw bool) (ok bool, at, level, after int) {
 	if j == end {
 		return false, j, 0, next
 	}
-	if n, _ := s.fenceRun(j, end); n > 0 {
+	near := s.mdx || col < s.baseOf(col, quotes)+4
+	if n, _ := s.fenceRun(j, end); n > 0 && (near || raw) {
 		return false, j, 0, next
 	}
 	if raw {
 		return true, j, 0, next
 	}
-	near := s.mdx || col < s.base()+4
 	if c := s.src[j]; near && quotes == s.deep && col >= s.base() && (c == '=' || c == '-') && underline(s.src[j:end]) {
 		return false, j, map[byte]int{'=': 1, '-': 2}[c], next
 	}
-	return !s.interrupts(j, end, col, near), j, 0, next
+	return !s.interrupts(j, end, col, near, quotes < s.deep), j, 0, next
 }
 
-// interrupts tells whether a paragraph ends before a line whose content begins at j.
-func (s *scanner) interrupts(j, end, col int, near bool) bool {
+// baseOf is the column at which the content of the container begins that a line is in, by its indentation and its quotes.
+func (s *scanner) baseOf(col, quotes int) int {
+	if quotes == s.deep {
+		for _, base := range slices.Backward(s.list) {
+			if base <= col {
+				return base
+			}
+		}
+	}
+	return 0
+}
+
+// interrupts tells whether a paragraph ends before a line whose content begins at j; outside says that the line lacks marks of
+// the block quotes that the paragraph is in.
+func (s *scanner) interrupts(j, end, col int, near, outside bool) bool {
 	line := s.src[j:end]
 	switch {
 	case bytes.HasPrefix(line, []byte(":::")), !s.mdx && scissors(line):
@@ -238,7 +259,7 @@ func (s *scanner) interrupts(j, end, col int, near bool) bool {
 		return true
 	}
 	n, _, ok := s.listMarker(j, end)
-	if !ok || col < s.base() {
+	if !ok || outside || col < s.base() {
 		return ok
 	}
 	r, _ := s.indent(j+n, end, 0)
@@ -555,8 +576,15 @@ func (s *scanner) definition(ls *leafScan, n, end int) (def Link, last int, ok b
 		le = min(le, end)
 	}
 	dest, after := s.definedTarget(k, le)
-	if dest.Start >= dest.End || !isTitle(bytes.TrimSpace(s.src[after:le])) {
+	rest := bytes.TrimSpace(s.src[after:le])
+	if dest.Start >= dest.End || !isTitle(rest) {
 		return def, n, false
+	}
+	if len(rest) == 0 && n+1 < len(ls.lines) && ls.lines[n+1] < end { // the title on the next line
+		e, _ := s.lineEnd(ls.lines[n+1])
+		if title := bytes.TrimSpace(s.src[ls.lines[n+1]:min(e, end)]); len(title) > 0 && isTitle(title) {
+			n, le = n+1, min(e, end)
+		}
 	}
 	label := string(s.src[at+1 : j])
 	return Link{Kind: ReferenceDefinition, Dest: string(s.src[dest.Start:dest.End]), Span: Span{at, le}, At: dest, Text: label,

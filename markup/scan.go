@@ -188,18 +188,24 @@ func (s *scanner) indent(pos, end, col int) (int, int) {
 	return pos, col
 }
 
-// quotes skips blanks and at most so many marks of block quotes.
+// quotes skips blanks and at most so many marks of block quotes, and gives the column reached, counted from the last mark.
 func (s *scanner) quotes(pos, end, most int) (at, col, n int) {
 	at, col = s.indent(pos, end, 0)
-	for n < most && at < end && s.src[at] == '>' {
-		n++
-		at++
-		if at < end && s.src[at] == ' ' {
-			at++
-		}
-		at, col = s.indent(at, end, 0)
+	for origin := 0; n < most && at < end && s.src[at] == '>'; n++ {
+		at, col, origin = s.behindQuote(at+1, end, origin+col+1)
 	}
 	return at, col, n
+}
+
+// behindQuote skips the blanks behind the mark of a block quote, of which one column belongs to the mark. i is where the mark
+// ends, and column its column in the line; origin is the one from which those of the content are counted.
+func (s *scanner) behindQuote(i, end, column int) (at, col, origin int) {
+	origin = column
+	if i < end && (s.src[i] == ' ' || s.src[i] == '\t') {
+		origin++
+	}
+	at, reached := s.indent(i, end, column)
+	return at, reached - origin, origin
 }
 
 // A line is the one that a block begins with.
@@ -207,8 +213,15 @@ type line struct {
 	pos, end, next int
 	whole          bool // it is a whole line, not what is left of one
 	i, col         int  // where its content begins, behind the containers that were read so far
+	origin         int  // the column of the line from which col is counted: that behind the last mark of a block quote
 	deep           int  // block quotes that it is in
 	contained      bool // a container has begun or goes on here
+}
+
+// indent skips blanks of the line.
+func (l *line) indent(s *scanner, from, end, col int) (at, reached int) {
+	at, reached = s.indent(from, end, l.origin+col)
+	return at, reached - l.origin
 }
 
 // block reads one block that begins at pos and returns where the next one does. pos is the start of a line, or stands
@@ -222,19 +235,19 @@ func (s *scanner) block(pos int) int {
 	}
 	s.closeItems(pos)
 	if l.contained {
-		i, col := s.indent(l.i, l.end, l.col)
+		i, col := l.indent(s, l.i, l.end, l.col)
 		if !s.mdx && col >= s.base()+4 {
-			return s.indentedCode(l.i, l.end, l.next)
+			return s.indentedCode(l)
 		}
 		if l.i, l.col = i, col; i == l.end {
 			return l.next
 		}
 	}
+	if l.whole && !s.mdx && l.col >= s.base()+4 {
+		return s.indentedCode(l)
+	}
 	if n, ch := s.fenceRun(l.i, l.end); n > 0 {
 		return s.fence(l.i, l.end, l.next, n, ch, s.base(), l.deep)
-	}
-	if l.whole && !s.mdx && l.col >= s.base()+4 {
-		return s.indentedCode(l.i, l.end, l.next)
 	}
 	if next := s.lineBlock(l); next > 0 {
 		return next
@@ -249,7 +262,7 @@ func (s *scanner) block(pos int) int {
 func (s *scanner) containers(l *line) bool {
 	for l.whole {
 		s.steps++
-		if s.src[l.i] == '>' {
+		if s.src[l.i] == '>' && (s.mdx || l.col < s.base()+4) {
 			s.quote(l)
 		} else if !s.item(l) {
 			break
@@ -264,11 +277,7 @@ func (s *scanner) containers(l *line) bool {
 // quote reads the mark of a block quote.
 func (s *scanner) quote(l *line) {
 	l.deep++
-	l.i++
-	if l.i < l.end && (s.src[l.i] == ' ' || s.src[l.i] == '\t') {
-		l.i++
-	}
-	l.i, l.col = s.indent(l.i, l.end, 0)
+	l.i, l.col, l.origin = s.behindQuote(l.i+1, l.end, l.origin+l.col+1)
 	if l.deep != s.deep || l.contained {
 		s.list = nil
 		s.deep = l.deep
@@ -295,14 +304,15 @@ func (s *scanner) item(l *line) bool {
 	s.items = append(s.items, openItem{len(s.p.Items), len(s.list) + 1})
 	s.p.Items = append(s.p.Items, Span{l.i, l.i})
 	after := l.col + width
-	j, col := s.indent(l.i+n, l.end, after)
-	if col-after > 4 || j == l.end { // one blank belongs to the marker, the rest to the content
-		j, col = min(l.i+n+1, l.end), after+1
-		if rest, _ := s.indent(j, l.end, col); rest == l.end {
-			j = rest
+	j, col := l.indent(s, l.i+n, l.end, after)
+	content := col
+	if col-after > 4 || j == l.end { // one column belongs to the marker, the rest to the content
+		content = after + 1
+		if j < l.end {
+			j, col = l.indent(s, l.i+n, l.i+n+1, after)
 		}
 	}
-	if s.list = append(s.list, col); len(s.list) > 64 { // nobody nests so deep; keeps the work per line bounded
+	if s.list = append(s.list, content); len(s.list) > 64 { // nobody nests so deep; keeps the work per line bounded
 		s.list = s.list[1:]
 	}
 	l.i, l.col, l.contained = j, col, true
@@ -473,12 +483,15 @@ func (s *scanner) fence(i, end, next, n int, ch byte, base, deep int) int {
 	return done(len(s.src), len(s.src), len(s.src))
 }
 
-func (s *scanner) indentedCode(i, end, next int) int {
+func (s *scanner) indentedCode(l *line) int {
 	base := s.base() + 4
-	last, pos := end, next
+	last, pos := l.end, l.next
 	for pos < len(s.src) {
 		le, nx := s.lineEnd(pos)
-		j, col := s.indent(pos, le, 0)
+		j, col, quotes := s.quotes(pos, le, l.deep)
+		if quotes < l.deep {
+			break
+		}
 		if j < le {
 			if col < base {
 				break
@@ -487,10 +500,10 @@ func (s *scanner) indentedCode(i, end, next int) int {
 		}
 		pos = nx
 	}
-	sp := Span{i, last}
+	sp := Span{l.i, last}
 	s.p.Code = append(s.p.Code, Code{Span: sp, Inner: sp})
 	s.leaves = append(s.leaves, sp)
-	s.mark(i, last, markFence)
+	s.mark(l.i, last, markFence)
 	return pos
 }
 

@@ -12,10 +12,11 @@ type bracket struct {
 	at, text int
 	image    bool
 	nested   bool // holds a pair of brackets
+	delims   int  // delimiters before it
 }
 
 type delimiter struct {
-	at, n       int
+	at, n, run  int // run is how many there were; n of them have no partner yet
 	ch          byte
 	open, close bool
 }
@@ -99,6 +100,7 @@ func (w *walker) atom() bool {
 }
 
 func (w *walker) open(b bracket) {
+	b.delims = len(w.delims)
 	if w.stack = append(w.stack, b); len(w.stack) > maxBrackets { // the text of each is read with all that it holds
 		w.stack = w.stack[1:]
 		w.inactive = max(0, w.inactive-1)
@@ -143,6 +145,8 @@ func (w *walker) inlineLink(b bracket) bool {
 		Inner: Span{b.text, w.i}})
 	w.mark(b.at, b.text, markHidden)
 	w.mark(w.i, e, markHidden)
+	w.emphasis(w.delims[b.delims:]) // nothing within pairs with anything outside
+	w.delims = w.delims[:b.delims]
 	w.i = e
 	w.inactive = min(w.inactive, len(w.stack))
 	return true
@@ -157,28 +161,29 @@ func (w *walker) reference(b bracket, alive bool) bool {
 	}
 	in := src[inner.Start:inner.End]
 	head := len(bytes.TrimSpace(src[w.ls.lines[0]:b.at])) == 0
-	if in[0] == '^' || head && (in[0] == '!' || len(in) == 1 && (in[0] == ' ' || in[0] == 'x' || in[0] == 'X')) {
+	if in[0] == '^' || head && !b.image && (in[0] == '!' && len(in) > 1 && isWord(in[1]) || len(in) == 1 && (in[0] == ' ' || in[0] == 'x' || in[0] == 'X')) {
 		w.mark(b.at, w.i+1, markHidden)
 		return false
 	}
-	if w.i+1 >= w.end || src[w.i+1] != '[' {
+	e := w.i + 1
+	label := e < w.end && src[e] == '['
+	for label && e < w.end && e-w.i < 1000 && src[e] != ']' && (src[e] != '[' || e == w.i+1) {
+		e++
+	}
+	if !label || e == w.end || src[e] != ']' { // no label follows
 		if !b.nested && alive {
 			w.refs = append(w.refs, reference{Span{b.at, w.i + 1}, inner, string(in)})
 		}
 		return false
 	}
-	e := w.i + 2
-	for e < w.end && e-w.i < 1000 && src[e] != ']' && src[e] != '[' {
-		e++
-	}
-	if e >= w.end || src[e] != ']' || e+1 < w.end && src[e+1] == '(' {
+	if e+1 < w.end && src[e+1] == '(' { // it is a link of its own
 		return false
 	}
-	label := string(src[w.i+2 : e])
-	if strings.TrimSpace(label) == "" {
-		label = string(in)
+	name := string(src[w.i+2 : e])
+	if strings.TrimSpace(name) == "" {
+		name = string(in)
 	}
-	w.refs = append(w.refs, reference{Span{b.at, e + 1}, inner, label})
+	w.refs = append(w.refs, reference{Span{b.at, e + 1}, inner, name})
 	w.i = e + 1
 	return true
 }
@@ -199,7 +204,7 @@ func (w *walker) delimiters(c byte) {
 	}
 	left := !isSpace(after) && (!isPunct(after) || isSpace(before) || isPunct(before))
 	right := !isSpace(before) && (!isPunct(before) || isSpace(after) || isPunct(after))
-	d := delimiter{at: i, n: n, ch: c, open: left, close: right}
+	d := delimiter{at: i, n: n, run: n, ch: c, open: left, close: right}
 	if c == '_' {
 		d.open = left && (!right || isPunct(before))
 		d.close = right && (!left || isPunct(after))
@@ -421,31 +426,55 @@ func (s *scanner) tableFrom(ls *leafScan, start, end int) int {
 	return end
 }
 
-// emphasis pairs the delimiters; what finds no partner is text.
+// emphasis pairs the delimiters, as CommonMark says; what finds no partner is text, and so is what stands between a pair and
+// was not paired before.
 func (s *scanner) emphasis(delims []delimiter) {
-	stacks := map[byte][]delimiter{}
-	for _, d := range delims {
-		if d.close {
-			st := stacks[d.ch]
-			for d.n > 0 && len(st) > 0 {
-				o := &st[len(st)-1]
-				if d.ch == '~' && o.n != d.n {
-					break
-				}
-				use := min(o.n, d.n)
-				s.mark(o.at+o.n-use, o.at+o.n, markHidden)
-				s.mark(d.at, d.at+use, markHidden)
-				o.n -= use
-				d.at += use
-				d.n -= use
-				if o.n == 0 {
-					st = st[:len(st)-1]
-				}
+	type asks struct { // what a closing delimiter wants of the one that opens
+		ch   byte
+		open bool
+		run  int
+	}
+	nothing := map[asks]int{}          // up to here no delimiter opens for such a one
+	before := make([]int, len(delims)) // the one that is open before each; -1 where none is
+	last := -1                         // the last one that is open
+	for c := range delims {
+		d := &delims[c]
+		want := asks{d.ch, d.open, d.run % 3}
+		floor, ok := nothing[want]
+		if !ok {
+			floor = -1
+		}
+		for d.close && d.n > 0 {
+			o := last
+			for o > floor && !delims[o].pairs(d) {
+				s.steps++
+				o = before[o]
 			}
-			stacks[d.ch] = st
+			if o <= floor {
+				nothing[want] = last
+				break
+			}
+			with := &delims[o]
+			use := min(with.n, d.n)
+			s.mark(with.at+with.n-use, with.at+with.n, markHidden)
+			s.mark(d.at, d.at+use, markHidden)
+			with.n -= use
+			d.at += use
+			d.n -= use
+			if last = o; with.n == 0 {
+				last = before[o]
+			}
 		}
 		if d.open && d.n > 0 {
-			stacks[d.ch] = append(stacks[d.ch], d)
+			before[c], last = last, c
 		}
 	}
+}
+
+// pairs tells whether a delimiter opens what another one closes. Of runs that could do both, as in a**b*c, only some do.
+func (o *delimiter) pairs(d *delimiter) bool {
+	if o.ch != d.ch || d.ch == '~' {
+		return o.ch == d.ch && o.n == d.n
+	}
+	return !o.close && !d.open || (o.run+d.run)%3 != 0 || o.run%3 == 0
 }
