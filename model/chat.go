@@ -27,8 +27,7 @@ type Turn struct {
 	Failed bool   // of a tool: the call went wrong, and Text says how
 }
 
-// CallID names the n-th call of the reply to a conversation where the provider does not: the same conversation gives
-// the same name.
+// CallID is an id for the n-th call of the reply, for providers that give none: the same for the same conversation.
 func (c Chat) CallID(n int) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %d %d", c.Key, len(c.Turns), n)
@@ -58,8 +57,8 @@ type Reply struct {
 	Usage  Usage
 }
 
-// A Usage is what a call took. Cost is in millionths of a US dollar, from the prices in the configuration; zero where
-// none are.
+// A Usage is what a call took. Cost is in millionths of a US dollar, by the configured prices; zero where there are
+// none.
 type Usage struct {
 	PromptTokens     int
 	CachedTokens     int // of the prompt's tokens
@@ -75,7 +74,7 @@ func (u *Usage) Add(v Usage) {
 	u.Cost += v.Cost
 }
 
-// Why a chat failed, beside errors that say so in words.
+// Reasons of a failed chat that a caller can do something about.
 var (
 	ErrTooLong = errors.New("the conversation is longer than the model's window")
 	ErrRefused = errors.New("the provider declined to answer")

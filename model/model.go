@@ -29,14 +29,14 @@ type Request struct {
 	Context    []Snippet // what the reader has selected or looks at
 	Deflection string    // address offered when the documentation does not answer; may be empty
 	Project    string    // the documentation's name, for the model's instructions
-	// Search finds more passages, where a language model wants to look by itself; it is given none where nil.
+	// Search finds more passages for a language model that wants to look by itself. Where nil, it cannot.
 	Search func(ctx context.Context, query string) ([]Found, error)
-	// Key names the question: whenever it is put again, after a failure or a restart, it bears the same key. A provider
-	// that knows Idempotency-Key can tell by it that it has answered before.
+	// Key identifies the question: it is the same when the question is asked again after a failure or a restart. It is
+	// sent as the Idempotency-Key, so a provider that knows that header can tell that it has answered before.
 	Key string
 }
 
-// AskHere sends the reader to the address where the documentation does not answer.
+// AskHere is the sentence that sends the reader to the deflection's address.
 func (r *Request) AskHere() string {
 	address := strings.Join(strings.Fields(r.Deflection), " ")
 	switch {
@@ -73,7 +73,7 @@ type Passage struct {
 	Score   float64  // 0 to 1, comparable between questions
 }
 
-// Label names a passage to a reader, by its page and its section.
+// Label names a passage for a reader, by its page and its section.
 func (p *Passage) Label() string {
 	switch {
 	case p.Heading == "" || strings.EqualFold(p.Heading, p.Title):
@@ -84,8 +84,8 @@ func (p *Passage) Label() string {
 	return p.Title + ": " + p.Heading
 }
 
-// A Found is a section that a model's own search found. Index is what a Delta's Cite names it by: a passage of the
-// request bears its place there.
+// A Found is a section that a model's own search found. A Delta cites it by its Index; where it is a passage of the
+// request too, that is its place there.
 type Found struct {
 	Passage
 	Index int

@@ -8,8 +8,8 @@ import (
 	"docent/model/remote"
 )
 
-// FallsBack reports whether the built-in model answers where the named one gave this error and has written nothing: it
-// failed, or has left the configuration.
+// FallsBack reports whether the built-in model answers in place of the named one, which gave this error and has written
+// nothing. It does where the model failed, or is not in the configuration any more.
 func (r *Registry) FallsBack(name string, cause error) bool {
 	p, err := r.find(name)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package registry binds the models: it knows each by its names, answers in the place of one that fails, and counts
-// what they are used for.
+// Package registry binds the models: it finds them by their names, has the built-in model answer in place of one that
+// fails, and counts what they are used for.
 package registry
 
 import (
@@ -23,8 +23,8 @@ import (
 type Config struct {
 	Models  []Named
 	Default string // name of the model that answers when none is named; "builtin" where empty
-	// Aliases are other names of models. One of an empty name stands for whichever model is used where none is named; a
-	// model of the alias's own name goes before it.
+	// Aliases are other names of models, each with the name of its model or with nothing for the default. A model that has
+	// the name of an alias goes before it.
 	Aliases map[string]string
 }
 
@@ -41,8 +41,8 @@ type provider interface {
 	Answer(ctx context.Context, req model.Request, emit func(model.Delta) error) (model.Result, error)
 }
 
-// A talker is a provider that can hold a conversation with tools.
-type talker interface {
+// A chatter is a provider that can hold a conversation with tools.
+type chatter interface {
 	Chat(ctx context.Context, c model.Chat) (model.Reply, error)
 	Window() int // 0 where it cannot as it is configured
 }
@@ -116,20 +116,8 @@ func (r *Registry) open(n Named) (provider, error) {
 	return nil, fmt.Errorf("provider %q is unknown; there are %s", n.Provider, providers)
 }
 
-// Names are the models that can be asked for, sorted.
-func (r *Registry) Names() []string { return slices.Clone(r.names) }
-
-// Default is the name of the model that answers when none is named.
-func (r *Registry) Default() string { return r.standard }
-
-// Check says whether a model of that name can be asked; the empty name stands for the default.
-func (r *Registry) Check(name string) error {
-	_, err := r.find(name)
-	return err
-}
-
-// Resolve is the configured model that a caller means by a name: the one behind an alias, and nothing where that stands
-// for whichever is used when none is named. An unknown name is an api.InvalidError.
+// Resolve is the configured model that a name stands for: the one behind an alias, and nothing where the alias stands
+// for the default. An unknown name is an api.InvalidError.
 func (r *Registry) Resolve(name string) (string, error) {
 	if _, err := r.find(name); err != nil {
 		return "", err
@@ -140,8 +128,7 @@ func (r *Registry) Resolve(name string) (string, error) {
 	return r.aliases[name], nil
 }
 
-// Name is the configured name of the model that a name stands for: an alias's own model, and the default for the empty
-// name.
+// Name is Resolve with the name of the default in place of nothing. An unknown name stands for itself.
 func (r *Registry) Name(name string) string {
 	if _, own := r.models[name]; own {
 		return name
@@ -152,10 +139,10 @@ func (r *Registry) Name(name string) string {
 	return cmp.Or(name, r.standard)
 }
 
-// Answer lets the named model answer, in pieces; the empty name stands for the default. Emit is called for one piece
-// after the other, not always from the caller's goroutine, and does not wait. An error of it ends the
-// answer and comes back as it is. An unknown name is an api.InvalidError, so a scripted model answers only where
-// somebody wrote its name down: in the request's project or as the configured default.
+// Answer has the named model answer, in pieces; the empty name stands for the default. Emit is called for one piece
+// after the other, not always from the caller's goroutine, and must not wait. An error of emit ends the answer and is
+// returned as it is. An unknown name is an api.InvalidError. So a scripted model answers only where its name was
+// written down: in the request's project or as the configured default.
 func (r *Registry) Answer(
 	ctx context.Context, name string, req model.Request, emit func(model.Delta) error,
 ) (model.Result, error) {
@@ -166,18 +153,18 @@ func (r *Registry) Answer(
 	return p.Answer(ctx, req, emit)
 }
 
-// Chat holds a conversation with the named model; the empty name stands for the default. Text and calls come back when
-// the answer is complete; a try of which only a part came is made again. Arguments of calls are what the model wrote,
-// and so is an answer of no words and no calls, which some models give.
+// Chat holds a conversation with the named model; the empty name stands for the default. The reply is complete: a try
+// of which only a part came is repeated. Arguments of calls are as the model wrote them, and a reply may have neither
+// words nor calls, as some models end so.
 //
-// An error is ErrTooLong or ErrRefused where these say it, an *Unavailable where the model may be asked later, and a
-// *Failure otherwise. A name whose model holds no conversations is an api.InvalidError.
+// An error is model.ErrTooLong, model.ErrRefused, a *model.Unavailable where the model may be asked later, or a
+// *remote.Failure. The name of a model that holds no conversations is an api.InvalidError.
 func (r *Registry) Chat(ctx context.Context, name string, c model.Chat) (model.Reply, error) {
 	p, err := r.find(name)
 	if err != nil {
 		return model.Reply{}, err
 	}
-	t, ok := p.(talker)
+	t, ok := p.(chatter)
 	if !ok || t.Window() == 0 {
 		return model.Reply{}, &api.InvalidError{Problems: []api.Problem{{
 			Field: "model", Message: fmt.Sprintf("model %q holds no conversations", cmp.Or(name, r.standard)),
@@ -186,21 +173,21 @@ func (r *Registry) Chat(ctx context.Context, name string, c model.Chat) (model.R
 	return t.Chat(ctx, c)
 }
 
-// Local is whether the processors of this machine make the named model's answers. A scripted model only waits.
+// Local reports whether this machine's processors make the named model's answers. A scripted model only waits.
 func (r *Registry) Local(name string) bool {
 	p, err := r.find(name)
 	_, local := p.(builtin.Model)
 	return err == nil && local
 }
 
-// Window is how many tokens a conversation with the named model and its reply may have together. It is 0 for one that
-// holds no conversations, as the built-in one.
+// Window is how many tokens a conversation with the named model and its reply may have together; 0 for a model that
+// holds no conversations, such as the built-in one.
 func (r *Registry) Window(name string) (int, error) {
 	p, err := r.find(name)
 	if err != nil {
 		return 0, err
 	}
-	if t, ok := p.(talker); ok {
+	if t, ok := p.(chatter); ok {
 		return t.Window(), nil
 	}
 	return 0, nil

@@ -2,7 +2,6 @@ package registry_test
 
 import (
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -18,8 +17,8 @@ func TestTheBuiltinModelIsAlwaysThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Names(); !reflect.DeepEqual(got, []string{"builtin"}) || r.Default() != "builtin" {
-		t.Errorf("names %v, default %s", got, r.Default())
+	if got := r.Name(""); got != "builtin" {
+		t.Errorf("the default is %s", got)
 	}
 	var got collected
 	result, err := r.Answer(t.Context(), "", request, got.emit)
@@ -38,7 +37,7 @@ func TestAnUnknownModelIsTheCallersMistake(t *testing.T) {
 	if !errors.As(err, &invalid) || invalid.Problems[0].Field != "model" || !strings.Contains(err.Error(), "gpt-17") || !strings.Contains(err.Error(), "builtin, load") {
 		t.Errorf("got %v", err)
 	}
-	if err := r.Check("load"); err != nil {
+	if _, err := r.Resolve("load"); err != nil {
 		t.Error(err)
 	}
 }

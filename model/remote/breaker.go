@@ -177,7 +177,7 @@ func (c *counter) add(u model.Usage) {
 	c.cost.Add(u.Cost)
 }
 
-// A Use is what a model was used for since the start. What broke off is in it as far as the provider told.
+// A Use is what a model was used for since the start, answers that broke off included as far as the provider told.
 type Use struct {
 	Model    string
 	Calls    int64 // answers and turns of conversations

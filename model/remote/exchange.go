@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// An exchange is one HTTP exchange under guard: silence ends it, its size is bounded, and a good answer is an event
+// An exchange is one HTTP exchange within limits: silence ends it, its size is bounded, and a good answer is an event
 // stream.
 type exchange struct {
 	client *http.Client
@@ -76,7 +76,7 @@ func (x *exchange) retryAfter(now time.Time) time.Duration {
 	return 0
 }
 
-// A guardedBody is a body that is read under guard. The clock of silence runs only while somebody reads.
+// A guardedBody is a body within the limits of its exchange. The clock of silence runs only while the body is read.
 type guardedBody struct {
 	of      *exchange
 	left    int // bytes that may still come
@@ -120,8 +120,7 @@ func (g *guardedBody) Read(p []byte) (int, error) {
 
 func (g *guardedBody) Close() error { return g.of.body.Close() }
 
-// shared is how providers are reached where the configuration does not say: with connections kept for many answers at
-// once.
+// shared is the transport where the configuration names none. It keeps connections for many answers at once.
 var shared = func() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 64

@@ -46,15 +46,15 @@ func (f *Failure) Error() string {
 // Temporary reports whether the same question may well succeed later.
 func (f *Failure) Temporary() bool { return f.temporary || f.silent }
 
-// Replaceable reports whether the built-in model may answer where this one gave an error: it could not be reached,
-// failed, fell silent or refused its key. One that declined has decided; and who configured it may want its errors
-// instead.
+// Replaceable reports whether the built-in model may answer in place of this one after an error: it could not be
+// reached, failed, fell silent or refused its key. A model that declined has decided, and the configuration may ask for
+// errors instead (NoFallback).
 func (r *Model) Replaceable(cause error) bool {
 	var f *Failure
 	return !r.NoFallback && errors.As(cause, &f) && !errors.Is(cause, model.ErrRefused)
 }
 
-// Causes of a call that was ended from this side, and of a stream that is none.
+// Why a call was ended from this side.
 var (
 	errIdle   = errors.New("the provider fell silent")
 	errTotal  = errors.New("the answer took too long")
@@ -62,7 +62,7 @@ var (
 	errSize   = errors.New("the provider sent more than an answer may have")
 )
 
-// clean is what an error may show: without the key, without the address, in one short line.
+// clean is an error as it may be shown: without the key and the address, in one short line.
 func (r *Model) clean(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {

@@ -153,8 +153,8 @@ func (r *Model) Answer(ctx context.Context, req model.Request, emit func(model.D
 	return result, nil
 }
 
-// Chat holds a conversation with tools. Nothing of a try that failed is used, so one that broke off half-way is made
-// again too.
+// Chat holds a conversation with tools. Nothing of a failed try is used, so a try that broke off half-way is repeated
+// too.
 func (r *Model) Chat(ctx context.Context, c model.Chat) (model.Reply, error) {
 	var text strings.Builder
 	end, err := r.ask(ctx, c, func(s string) error {
@@ -175,9 +175,9 @@ func (r *Model) Chat(ctx context.Context, c model.Chat) (model.Reply, error) {
 	return model.Reply{Model: r.name, Text: text.String(), Calls: end.calls, Reason: end.reason, Usage: end.usage}, nil
 }
 
-// ask puts a conversation to the provider and gives the text of its answer as it comes. It is put again after a
-// failure where again allows it: it forgets what the try gave, or says that this has been used. Hurry says that another
-// model can answer, and a reader waits.
+// ask sends a conversation to the provider and passes on the text of the answer as it comes. After a failure it tries
+// again where again allows it; again forgets what the failed try gave, or refuses because that has been used. Hurry
+// means that a reader waits and that another model can answer.
 func (r *Model) ask(
 	ctx context.Context, c model.Chat, text func(string) error, again func(*Failure) bool, hurry bool,
 ) (ending, error) {
@@ -251,8 +251,8 @@ func (r *Model) ask(
 	}
 }
 
-// wait is how long to wait after a failed try: as long as the provider says, else longer each time and never all
-// callers at once. It is not ok to wait very long: the reader does.
+// wait is how long to wait after a failed try: as long as the provider says, else longer each time, with a jitter. It
+// is not ok where that is too long for a reader.
 func (r *Model) wait(f *Failure, try int) (time.Duration, bool) {
 	if f.RetryAfter > 0 {
 		return f.RetryAfter, f.RetryAfter <= longestWait

@@ -112,7 +112,7 @@ func (a *answering) run(ctx context.Context, result *model.Result) error {
 	}
 }
 
-// carryOut does what the model called for and puts it into the conversation. What it asked wrongly it is told.
+// carryOut runs the model's calls and puts the results into the conversation. A wrong call gets an error as its result.
 func (a *answering) carryOut(ctx context.Context, said string, calls []model.Call) error {
 	for i := range calls {
 		if calls[i].ID == "" {
@@ -196,7 +196,7 @@ func (a *answering) show(found []model.Found) string {
 	return b.String()
 }
 
-// noTools recognises servers that do not take tools: with this model, or as they were started.
+// noTools recognises the errors of servers that take no tools, with this model or as they were started.
 func noTools(err error) bool {
 	var f *Failure
 	if !errors.As(err, &f) || f.cause != nil {
