@@ -22,8 +22,8 @@ func checkDepth(s syntax, src []byte) error {
 	return nil
 }
 
-// depth is how deep src nests; it stops counting past limit. Of src that the format's parser refuses, it is at least the depth
-// that the parser reaches before it does. It takes one step a byte, and is one table: what each byte does.
+// depth is how deep src nests; it stops counting past limit. Of src that the format's parser refuses, it is at least
+// the depth that the parser reaches before it does. It takes one step a byte, and is one table: what each byte does.
 func depth(s syntax, src []byte, limit int) int {
 	open, dots, deepest := 0, 0, 0
 	for i := 0; i < len(src) && deepest <= limit; i++ {
@@ -61,8 +61,8 @@ func next(src []byte, i int) byte {
 	return 0
 }
 
-// stringEnd is the position of the quote that ends the string at i; that of the last byte where none does. A string on one
-// line that is not closed there ends with the line: the parsers stop at it.
+// stringEnd is the position of the quote that ends the string at i; that of the last byte where none does. A string on
+// one line that is not closed there ends with the line: the parsers stop at it.
 func stringEnd(s syntax, src []byte, i int) int {
 	quote := src[i]
 	multiline := s.literals && i+2 < len(src) && src[i+1] == quote && src[i+2] == quote

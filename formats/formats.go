@@ -1,8 +1,8 @@
 // Package formats reads the JSON, YAML and TOML of documentation repositories: files that strangers write.
 //
-// A file that nests deeper than MaxDepth is refused with a *DepthError before a parser sees it. Parsers and what walks their
-// results recurse once a level, and Go ends the process when a stack overflows: no recover catches it. So each file of a
-// repository is read through this package, and cmd/docent tests that no other room calls those parsers.
+// A file that nests deeper than MaxDepth is refused with a *DepthError before a parser sees it. Parsers and what walks
+// their results recurse once a level, and Go ends the process when a stack overflows: no recover catches it. So each
+// file of a repository is read through this package, and cmd/docent tests that no other room calls those parsers.
 package formats
 
 import (
@@ -80,7 +80,8 @@ func YAML(src []byte, v any) error {
 		return nil
 	}))
 	// The defaults of yaml.Unmarshal, which takes no options.
-	loader, err := yaml.NewLoader(bytes.NewReader(src), yaml.WithV3Defaults(), yaml.WithSingleDocument(), yaml.WithPlugin(limits))
+	loader, err := yaml.NewLoader(bytes.NewReader(src), yaml.WithV3Defaults(), yaml.WithSingleDocument(),
+		yaml.WithPlugin(limits))
 	if err != nil {
 		return err
 	}

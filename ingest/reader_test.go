@@ -30,7 +30,7 @@ func newTestReader(t *testing.T, logger *slog.Logger) *Reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	library, err := search.OpenLibrary(filepath.Join(dir, "index"), search.Options{Log: logger})
+	library, err := search.Open(filepath.Join(dir, "index"), search.Options{Log: logger})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,9 +105,9 @@ func ablation(b *testing.B, l *Library, queries []eval.Query) string {
 	return table.String()
 }
 
-// BenchmarkLeaveOneOut prints what the weights would be if each site had not been looked at: they are chosen among the setting
-// itself and every one with one weight halved, lessened, raised or doubled by what the other six sites gain, and tried on the
-// seventh.
+// BenchmarkLeaveOneOut prints what the weights would be if each site had not been looked at: they are chosen among the
+// setting itself and every one with one weight halved, lessened, raised or doubled by what the other six sites gain,
+// and tried on the seventh.
 func BenchmarkLeaveOneOut(b *testing.B) {
 	l, queries := judgedLibrary(b)
 	for b.Loop() {

@@ -51,7 +51,8 @@ func (c *cache[K, V]) put(key K, v V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lru == nil {
-		c.lru, _ = simplelru.NewLRU(math.MaxInt, func(key K, v V) { c.count(-c.size(key, v)) }) // its error is for a size below 1
+		// its error is for a size below 1
+		c.lru, _ = simplelru.NewLRU(math.MaxInt, func(key K, v V) { c.count(-c.size(key, v)) })
 	}
 	if c.lru.Contains(key) {
 		return

@@ -10,7 +10,8 @@ import (
 )
 
 // lookCloser adds to the scores of candidates what titles, headings and the order of words tell.
-func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candidates []candidate, started map[uint32]float32, q Query) {
+func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candidates []candidate,
+	started map[uint32]float32, q Query) {
 	t := s.tuning
 	asked := &w.asked
 	for i := range groups {
@@ -80,8 +81,8 @@ func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candida
 	}
 }
 
-// vote raises the candidates that others link to: what several pages on the subject refer to is the page that explains it.
-// Votes count as much as their page fits.
+// vote raises the candidates that others link to: what several pages on the subject refer to is the page that explains
+// it. Votes count as much as their page fits.
 func (s *snapshot) vote(candidates []candidate, total float32) {
 	if s.tuning.Vote == 0 {
 		return
@@ -105,17 +106,18 @@ func (s *snapshot) vote(candidates []candidate, total float32) {
 	}
 }
 
-// names reports whether a query ends with a heading, word for word: "how do I install the app" names "Install the app" and
-// not "Installing apps".
+// names reports whether a query ends with a heading, word for word: "how do I install the app" names "Install the app"
+// and not "Installing apps".
 func names(query, heading string) bool {
 	query, heading = plainTitle(query), plainTitle(page.WithoutCount(heading))
 	rest, ok := strings.CutSuffix(query, heading)
 	return ok && heading != "" && (rest == "" || strings.HasSuffix(rest, " "))
 }
 
-// coverage tells how well a title fits the query: the share of the title that was asked for, times the share of the query
-// that is in the title, both by rarity.
-func (s *snapshot) coverage(groups []group, asked *asked, total float32, title page.WordList, rarity []float32) float32 {
+// coverage tells how well a title fits the query: the share of the title that was asked for, times the share of the
+// query that is in the title, both by rarity.
+func (s *snapshot) coverage(groups []group, asked *asked, total float32, title page.WordList,
+	rarity []float32) float32 {
 	if !asked.anyOf(title) {
 		return 0
 	}

@@ -67,12 +67,14 @@ func (s *snapshot) localesIn(codes []string) (possible []int) {
 			possible = append(possible, i)
 		}
 	}
-	slices.SortStableFunc(possible, func(a, b int) int { return cmp.Compare(s.scriptRank(a, codes), s.scriptRank(b, codes)) })
+	slices.SortStableFunc(possible, func(a, b int) int {
+		return cmp.Compare(s.scriptRank(a, codes), s.scriptRank(b, codes))
+	})
 	return possible
 }
 
-// wordsOfGrammar counts the words of a text that say nothing about the subject, for each of these languages. A word alone may
-// be a word of grammar here and a subject there: it counts for none.
+// wordsOfGrammar counts the words of a text that say nothing about the subject, for each of these languages. A word
+// alone may be a word of grammar here and a subject there: it counts for none.
 func (s *snapshot) wordsOfGrammar(text string, locales []int) []int {
 	count := make([]int, len(s.locales))
 	words := strings.FieldsFunc(analysis.Fold(text), func(r rune) bool { return !analysis.IsWord(r) })
@@ -96,8 +98,8 @@ type wordOfPages struct {
 	in      []bool
 }
 
-// wordsOfPages looks for the words of a text in the pages, where stems are those of one language: "widgets" is a word of pages
-// that say "widget".
+// wordsOfPages looks for the words of a text in the pages, where stems are those of one language: "widgets" is a word
+// of pages that say "widget".
 func (s *snapshot) wordsOfPages(ctx context.Context, text string, own int) ([]wordOfPages, error) {
 	var tokens []analysis.Token
 	a := analysis.Get()
@@ -115,7 +117,8 @@ func (s *snapshot) wordsOfPages(ctx context.Context, text string, own int) ([]wo
 			return nil, err
 		}
 		w.in[own] = slices.ContainsFunc(stem.pages, func(p weighed) bool { return int(s.localeOf[p.doc]) == own })
-		err = s.walk(ctx, []byte(t.Surface), page.FieldNames[page.FieldSurface], func(section uint32, _ float32) { w.in[s.localeOf[s.pageOf[section]]] = true })
+		err = s.walk(ctx, []byte(t.Surface), page.FieldNames[page.FieldSurface],
+			func(section uint32, _ float32) { w.in[s.localeOf[s.pageOf[section]]] = true })
 		if err != nil {
 			return nil, err
 		}

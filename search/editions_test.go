@@ -76,8 +76,8 @@ var docusaurusSite = map[string]string{
 	"i18n/fr/docusaurus-plugin-content-docs/current/other/deeper.md": front("title: Plus", "Une autre machine."),
 }
 
-// The current version and the site's own language are found where nobody asks for others, and where others are asked for,
-// only these.
+// The current version and the site's own language are found where nobody asks for others, and where others are asked
+// for, only these.
 func TestDocusaurusVersionsAndTranslationsAreKeptApart(t *testing.T) {
 	const (
 		now    = "docs/install.md 2.0/en"
@@ -294,9 +294,9 @@ func TestVersionsAndLanguagesFollowTheConfiguration(t *testing.T) {
 	check(Query{Text: "Acme", Filter: Filter{Language: "de", Version: "2.0"}}, "docs/install.md 2.0/de")
 }
 
-// Every judged question, asked of real documentation that stands beside its earlier version and its translation, whose pages
-// have the same titles and the same words: what is found is of one version and one language, and no worse than without
-// them.
+// Every judged question, asked of real documentation that stands beside its earlier version and its translation, whose
+// pages have the same titles and the same words: what is found is of one version and one language, and no worse than
+// without them.
 func TestJudgedQuestionsAreAnsweredInOneVersionAndOneLanguage(t *testing.T) {
 	skipLong(t)
 	queries := judgedQueries(t)

@@ -21,21 +21,26 @@ import (
 	"docent/search/index"
 )
 
-// Options of a library. The zero value is fit for use.
+// Options of a library. The zero value is ready to use.
 type Options struct {
-	MaxOpen     int           // indexes kept open; 64 where zero. Those in use are not counted out: a query never waits for another project's
-	IdleAfter   time.Duration // an index that was not used for so long is closed; 10 minutes where zero, never where negative
-	CacheBytes  int64         // decoded postings kept for each open index; 32 MiB where zero
-	TextBytes   int64         // sections that were found lately, written out, for each open index; 8 MiB where zero, none where negative
-	ResultBytes int64         // what queries found lately, for each open index; 4 MiB where zero, none where negative
-	Memory      int64         // bytes that open indexes may hold altogether, as far as they can be counted; 512 MiB where zero. One index stays open whatever it holds
-	Workers     int           // goroutines of one update; GOMAXPROCS where zero
-	Log         *slog.Logger
-	Tuning      *Tuning // weights of the ranking; DefaultTuning where nil
+	// MaxOpen is how many indexes stay open; 64 if zero. One that is in use is never closed, so that no query waits for
+	// another project's.
+	MaxOpen int
+	// IdleAfter is when an unused index is closed; 10 minutes if zero, never if negative.
+	IdleAfter time.Duration
+	// What each open index remembers, in bytes: decoded postings (32 MiB if zero), texts of sections that were found
+	// lately (8 MiB if zero, none if negative), and results of queries (4 MiB if zero, none if negative).
+	CacheBytes, TextBytes, ResultBytes int64
+	// Memory is what open indexes may hold together, as far as it is counted; 512 MiB if zero. One index stays open
+	// whatever it holds.
+	Memory  int64
+	Workers int // goroutines of one update; GOMAXPROCS if zero
+	Log     *slog.Logger
+	Tuning  *Tuning // weights of the ranking; DefaultTuning if nil
 }
 
-// A Library holds the index of every project under one folder. Indexes are opened when they are asked and closed when
-// they are not. One process uses a folder at a time.
+// A Library holds the indexes of all projects in one folder. It opens an index when a query comes for it and closes
+// indexes that are not used. Only one process may use a folder at a time.
 type Library struct {
 	dir     string
 	options Options
@@ -54,7 +59,7 @@ type Library struct {
 	swept    chan struct{}
 }
 
-// ErrClosed answers whoever asks a library that was closed.
+// ErrClosed is the error of every call to a closed library.
 var ErrClosed = errors.New("the documentation index is closed")
 
 // A projectIndex is the index of one project: its folder and, while it is open, the snapshot that is served.
@@ -70,8 +75,8 @@ type projectIndex struct {
 	used    time.Time
 }
 
-// OpenLibrary opens the library in dir and makes the folder where there is none.
-func OpenLibrary(dir string, o Options) (*Library, error) {
+// Open opens the library in dir. It makes the folder if it does not exist.
+func Open(dir string, o Options) (*Library, error) {
 	o.MaxOpen = cmp.Or(o.MaxOpen, 64)
 	o.IdleAfter = cmp.Or(o.IdleAfter, 10*time.Minute)
 	o.CacheBytes = cmp.Or(o.CacheBytes, 32<<20)
@@ -193,7 +198,7 @@ func (p *projectIndex) exists() bool {
 	return err == nil
 }
 
-// take returns the open snapshot for use, or nil where there is none.
+// take returns the open snapshot for use; nil if none is open.
 func (p *projectIndex) take() (*snapshot, error) {
 	l := p.library
 	l.mu.Lock()
@@ -236,7 +241,7 @@ func (l *Library) install(p *projectIndex, snap *snapshot, use bool) ([]*snapsho
 	return append(surplus, l.evict()...), nil
 }
 
-// shut takes the served snapshot out of service. Its last user closes it; where there is none, the caller does.
+// shut takes the served snapshot out of service. Its last user closes it; if nobody uses it, the caller does.
 func (p *projectIndex) shut() *snapshot {
 	old := p.current
 	p.current = nil
@@ -322,8 +327,8 @@ func (p *projectIndex) nextGeneration() (string, error) {
 	return fmt.Sprintf("gen-%08d-%s", last+1, rand.Text()[:8]), nil
 }
 
-// held reports whether a retired snapshot of a generation may still be in use. A snapshot removes its own folder when its
-// last user is gone, so only folders of an earlier process are nobody's.
+// held reports whether a retired snapshot of a generation may still be in use. A snapshot removes its own folder when
+// its last user is gone, so only folders of an earlier process are nobody's.
 func (p *projectIndex) held(gen string) bool {
 	p.library.mu.Lock()
 	defer p.library.mu.Unlock()
@@ -357,7 +362,8 @@ func (p *projectIndex) serve(gen string) error {
 		snap.close()
 		return err
 	}
-	if old := strings.TrimSpace(string(previous)); strings.HasPrefix(old, "gen-") && filepath.Base(old) == old && !p.held(old) {
+	if old := strings.TrimSpace(string(previous)); strings.HasPrefix(old, "gen-") && filepath.Base(old) == old &&
+		!p.held(old) {
 		os.RemoveAll(filepath.Join(p.dir, old))
 	}
 	return nil
@@ -374,9 +380,11 @@ func (p *projectIndex) relabel(snap *snapshot, m index.Manifest) error {
 	return nil
 }
 
-// Update makes the index of a project show the tree. Files that have not changed since the last update are not read. Until
-// it is done, queries are answered from the state before; then from the new one. When it fails, nothing has changed.
-func (l *Library) Update(ctx context.Context, project api.Project, tree Tree, progress func(done, total int)) (Report, error) {
+// Update makes the index of a project show the tree. Files that have not changed since the last update are not read.
+// Until it is done, queries are answered from the state before; then from the new one. When it fails, nothing has
+// changed.
+func (l *Library) Update(ctx context.Context, project api.Project, tree Tree,
+	progress func(done, total int)) (Report, error) {
 	p, err := l.project(project.ID)
 	if err != nil {
 		return Report{}, err
@@ -526,8 +534,8 @@ func (l *Library) Search(ctx context.Context, project api.ProjectID, q Query) ([
 	return snap.search(ctx, q)
 }
 
-// Page finds a page by its path: with or without extension and leading slash, as the path of its index, or as its URL. A
-// page restricted to groups is found only with one of them.
+// Page finds a page by its path: with or without extension and leading slash, as the path of its index, or as its URL.
+// A page restricted to groups is found only with one of them.
 func (l *Library) Page(ctx context.Context, project api.ProjectID, path string, groups []string) (Page, error) {
 	if err := ctx.Err(); err != nil {
 		return Page{}, err

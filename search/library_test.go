@@ -348,7 +348,7 @@ func TestDamageIsFound(t *testing.T) {
 	changed.files[madePath(3)] = madePage(3, 1)
 	questions := []Query{{Text: "topic3"}, {Text: "round1"}, {Text: "common things", Limit: 20}, {Text: "topc17", Box: true}}
 	build := func() [][]string {
-		l, err := OpenLibrary(dir, Options{Log: quiet()})
+		l, err := Open(dir, Options{Log: quiet()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -402,7 +402,7 @@ func TestDamageIsFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := OpenLibrary(dir, Options{Log: quiet()})
+		l, err := Open(dir, Options{Log: quiet()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -444,7 +444,7 @@ func TestDamageIsFound(t *testing.T) {
 // An index of another version of the rules is made anew.
 func TestOldSchemaIsRebuilt(t *testing.T) {
 	dir := t.TempDir()
-	l, err := OpenLibrary(dir, Options{Log: quiet()})
+	l, err := Open(dir, Options{Log: quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -461,7 +461,7 @@ func TestOldSchemaIsRebuilt(t *testing.T) {
 	if err := index.SaveManifest(gen, m); err != nil {
 		t.Fatal(err)
 	}
-	if l, err = OpenLibrary(dir, Options{Log: quiet()}); err != nil {
+	if l, err = Open(dir, Options{Log: quiet()}); err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
@@ -490,7 +490,7 @@ func TestMain(m *testing.M) {
 
 // indexUntilKilled updates one project again and again and says each round that is done.
 func indexUntilKilled(dir string) {
-	l, err := OpenLibrary(dir, Options{Log: quiet()})
+	l, err := Open(dir, Options{Log: quiet()})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -533,7 +533,7 @@ func TestKilledWhileIndexing(t *testing.T) {
 		time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond) // somewhere within a round: any moment will do
 		cmd.Process.Kill()
 		cmd.Wait()
-		l, err := OpenLibrary(dir, Options{Log: quiet()})
+		l, err := Open(dir, Options{Log: quiet()})
 		if err != nil {
 			t.Fatal(err)
 		}

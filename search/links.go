@@ -11,9 +11,9 @@ import (
 	"docent/site"
 )
 
-// leadsTo is where a link on a page leads for a reader of the site: the address of the page that it names, as the generator
-// would find it. What names no page stays as it is, with the base that the generator puts before it. A destination below the
-// site's root is one that templates put there.
+// leadsTo is where a link on a page leads for a reader of the site: the address of the page that it names, as the
+// generator would find it. What names no page stays as it is, with the base that the generator puts before it. A
+// destination below the site's root is one that templates put there.
 func (s *snapshot) leadsTo(from *page.Record, dest string, belowRoot bool, labels *index.Manifest) string {
 	to, rest := dest, ""
 	if i := strings.IndexAny(dest, "?#"); i >= 0 {
@@ -91,8 +91,8 @@ func (s *snapshot) relativePage(from *page.Record, to string, kind api.SiteKind)
 	return found
 }
 
-// relatives are the paths that a link may mean which does not begin with a slash. Paths of files are found beside the file,
-// those of addresses beside the address.
+// relatives are the paths that a link may mean which does not begin with a slash. Paths of files are found beside the
+// file, those of addresses beside the address.
 func relatives(from *page.Record, to string, kind api.SiteKind) []string {
 	if rooted, ok := strings.CutPrefix(to, "/"); ok {
 		return []string{rooted}

@@ -43,7 +43,7 @@ func (t folderTree) Read(_ context.Context, p string) ([]byte, error) {
 
 // indexFolder indexes a folder as a server does that was just started, and tells what it took.
 func indexFolder(dir string) {
-	l, err := OpenLibrary(filepath.Join(dir, "index"), Options{Log: quiet()})
+	l, err := Open(filepath.Join(dir, "index"), Options{Log: quiet()})
 	if err != nil {
 		panic(err)
 	}
@@ -58,8 +58,8 @@ func indexFolder(dir string) {
 	}
 }
 
-// Indexing takes less than 5 KB of memory for each section, all that the process has counted, beyond what a small site takes:
-// about twice of what it does take. BenchmarkLarge tells the peak for 100,000.
+// Indexing takes less than 5 KB of memory for each section, all that the process has counted, beyond what a small site
+// takes: about twice of what it does take. BenchmarkLarge tells the peak for 100,000.
 func TestIndexingIsBoundedInMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("indexes 20,000 sections in a process of its own")

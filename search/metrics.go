@@ -23,8 +23,9 @@ var (
 	descLookups = prometheus.NewDesc("docent_search_lookups_total",
 		"Look-ups in what searches remember: results of whole queries, terms (the weights of one word), texts of sections. Result says hit, miss, or shared: somebody was searching for the same.",
 		[]string{"cache", "result"}, nil)
-	descMemory = prometheus.NewDesc("docent_search_memory_bytes", "Memory that open indexes hold, what they remember included, as far as it is counted.", nil, nil)
-	descOpen   = prometheus.NewDesc("docent_search_indexes_open", "Indexes that are open.", nil, nil)
+	descMemory = prometheus.NewDesc("docent_search_memory_bytes",
+		"Memory that open indexes hold, what they remember included, as far as it is counted.", nil, nil)
+	descOpen = prometheus.NewDesc("docent_search_indexes_open", "Indexes that are open.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -37,7 +37,8 @@ components:
         owner: {type: object, properties: {email: {type: string}}}
 `
 
-// An operation is a section with its parameters as a table, whatever the document is called, and cites the page that shows it.
+// An operation is a section with its parameters as a table, whatever the document is called, and cites the page that
+// shows it.
 func TestOperationsAreSectionsThatCiteTheirPages(t *testing.T) {
 	t.Parallel()
 	l := openTest(t, Options{})
@@ -83,7 +84,8 @@ func TestOperationsAreSectionsThatCiteTheirPages(t *testing.T) {
 	}
 }
 
-// Pages that Mintlify makes of a description in the navigation are cited, too. What is marked as not public is in no answer.
+// Pages that Mintlify makes of a description in the navigation are cited, too. What is marked as not public is in no
+// answer.
 func TestOperationsInTheNavigationCiteThePagesMadeOfThem(t *testing.T) {
 	t.Parallel()
 	for docs, want := range map[string]string{

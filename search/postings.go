@@ -176,7 +176,8 @@ func (p *postings) size(key termKey) int64 {
 }
 
 // walk visits the live documents that hold a term in a field.
-func (s *snapshot) walk(ctx context.Context, term []byte, field string, visit func(section uint32, freq float32)) error {
+func (s *snapshot) walk(ctx context.Context, term []byte, field string,
+	visit func(section uint32, freq float32)) error {
 	reader, err := s.reader.TermFieldReader(ctx, term, field, true, false, false)
 	if err != nil {
 		return fmt.Errorf("read postings of %s: %w", field, err)
@@ -257,8 +258,8 @@ type spread struct {
 
 func (s *spread) of(i uint32) []float32 { return s.all[s.from[i]:s.from[i+1]] }
 
-// countRarities tells how rare the words of titles and headings are: in how many sections they occur. Counted from the word
-// lists, so it is exact whatever the history of the index.
+// countRarities tells how rare the words of titles and headings are: in how many sections they occur. Counted from the
+// word lists, so it is exact whatever the history of the index.
 func (s *snapshot) countRarities() {
 	words := 0
 	for _, r := range s.pages {

@@ -235,8 +235,8 @@ func TestCheckListsWhatTheIndexHolds(t *testing.T) {
 	})
 }
 
-// What is published follows the project's settings and the site's files at the next update, and an index that came there by
-// many updates is the one that is made at once.
+// What is published follows the project's settings and the site's files at the next update, and an index that came
+// there by many updates is the one that is made at once.
 func TestWhatIsPublishedFollowsSettingsAndFiles(t *testing.T) {
 	l := openTest(t, Options{})
 	files := map[string]string{
@@ -290,8 +290,8 @@ func TestWhatIsPublishedFollowsSettingsAndFiles(t *testing.T) {
 	}
 }
 
-// A configuration that cannot be read says nothing of what is left out: readers are answered from the state before, as they see
-// the site that was made before. The project may say itself what is public.
+// A configuration that cannot be read says nothing of what is left out: readers are answered from the state before, as
+// they see the site that was made before. The project may say itself what is public.
 func TestAConfigurationThatCannotBeReadMakesNothingPublic(t *testing.T) {
 	for name, slip := range map[string]string{"docs.json": "{", "mkdocs.yml": "exclude_docs: [", "hugo.toml": "x ="} {
 		l := openTest(t, Options{})

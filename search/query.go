@@ -85,7 +85,8 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query, languages []s
 	if len(keep) == 0 {
 		keep = tokens
 	}
-	p := queryParser{snapshot: s, ctx: ctx, a: a, w: w, languages: languages, box: q.Box, groups: w.groups[:0], lastPart: -1, covered: -1}
+	p := queryParser{snapshot: s, ctx: ctx, a: a, w: w, languages: languages, box: q.Box, groups: w.groups[:0],
+		lastPart: -1, covered: -1}
 	defer func() { w.groups = p.groups }()
 	end := len(strings.TrimRight(text, " \t\n"))
 	if q.Box && end == len(text) && len(tokens) > 0 && tokens[len(tokens)-1].End == end {
@@ -196,9 +197,10 @@ func (p *queryParser) prefixShare(isWord bool) float64 {
 	return p.tuning.Prefix
 }
 
-// word is a word of a question, as it counts wherever it is asked for: what counts as it, and what it adds to the scores
-// of sections and pages. In a search box a word's place matters, so it is not for those.
-func (s *snapshot) word(ctx context.Context, a *analysis.Analyser, w *scratch, languages []string, kind termKind, surface string) (*postings, error) {
+// word is a word of a question, as it counts wherever it is asked for: what counts as it, and what it adds to the
+// scores of sections and pages. In a search box a word's place matters, so it is not for those.
+func (s *snapshot) word(ctx context.Context, a *analysis.Analyser, w *scratch, languages []string, kind termKind,
+	surface string) (*postings, error) {
 	key := termKey{kind, surface, languages[0]}
 	if len(languages) > 1 {
 		key.language = "" // all of the site's
@@ -241,7 +243,8 @@ func (s *snapshot) word(ctx context.Context, a *analysis.Analyser, w *scratch, l
 }
 
 // gather sums what the variants of a group weigh in each document, into the scratch's accumulators of one group.
-func (s *snapshot) gather(ctx context.Context, w *scratch, g *group, read func(context.Context, string) (*postings, error)) error {
+func (s *snapshot) gather(ctx context.Context, w *scratch, g *group,
+	read func(context.Context, string) (*postings, error)) error {
 	w.sections.reset(len(s.sections))
 	w.pages.reset(len(s.pages))
 	for _, v := range g.variants {
@@ -290,7 +293,8 @@ func (s *snapshot) completions(begin string, most int) []string {
 		if len(best) == most {
 			best = best[:most-1]
 		}
-		at := sort.Search(len(best), func(k int) bool { return best[k].pages < w.pages }) // of equals the first in the alphabet
+		// of equals the first in the alphabet
+		at := sort.Search(len(best), func(k int) bool { return best[k].pages < w.pages })
 		best = slices.Insert(best, at, w)
 	}
 	out := make([]string, len(best))
@@ -300,8 +304,8 @@ func (s *snapshot) completions(begin string, most int) []string {
 	return out
 }
 
-// slips adds the words that a group's word may have been meant to be: up to three, at one slip, or from eight letters on
-// at two.
+// slips adds the words that a group's word may have been meant to be: up to three, at one slip, or from eight letters
+// on at two.
 func (s *snapshot) slips(a *analysis.Analyser, g *group, languages []string) {
 	word := []rune(g.word)
 	if len(word) < 3 {

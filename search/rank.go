@@ -136,8 +136,9 @@ func (s *snapshot) collect(w *scratch, filter func(page uint32) bool) {
 	w.best = w.best[:cap(w.best)]
 	for _, sec := range w.sectionScore.touched {
 		page := s.pageOf[sec]
-		if score := w.sectionScore.weight[sec]; score > w.best[page].score || score == w.best[page].score && sec < w.best[page].section {
-			w.best[page] = bestSection{score, sec}
+		best, score := &w.best[page], w.sectionScore.weight[sec]
+		if score > best.score || score == best.score && sec < best.section {
+			*best = bestSection{score, sec}
 		}
 		if w.pageScore.weight[page] == 0 {
 			w.pageScore.touched = append(w.pageScore.touched, page)
@@ -175,13 +176,14 @@ func (s *snapshot) addStarted(w *scratch, started map[uint32]float32) {
 	}
 }
 
-// take makes the result of the candidates, which are in their order: pages up to the limit and over the threshold, each with
-// as many sections as are asked for.
+// take makes the result of the candidates, which are in their order: pages up to the limit and over the threshold, each
+// with as many sections as are asked for.
 func (s *snapshot) take(candidates []candidate, total float32, q Query) []scored {
 	t := s.tuning
 	share, k, pageK := float32(t.PageShare), float32(t.K), float32(t.PageK)
 	// The most that a page can have.
-	most := total*((1-share)*(k+1)+share*(pageK+1)) + total*float32(t.TitleCover+t.HeadingCover+t.HeadingExact+t.Vote) + total*float32(t.Proximity)
+	most := total*((1-share)*(k+1)+share*(pageK+1)) + total*float32(t.TitleCover+t.HeadingCover+t.HeadingExact+t.Vote) +
+		total*float32(t.Proximity)
 	rate := func(score float32) float64 { return min(1, max(0, float64(score/most))) }
 	limit := q.pages()
 	found := make([]scored, 0, min(limit, len(candidates))*max(1, min(q.Sections, 4)))
@@ -299,7 +301,8 @@ func (s *snapshot) here(q *Query) (uint32, bool) {
 	return 0, false
 }
 
-// neighbourhood tells how near pages are to the one that the reader is on: 1 for the same folder, less for those further up.
+// neighbourhood tells how near pages are to the one that the reader is on: 1 for the same folder, less for those
+// further up.
 func (s *snapshot) neighbourhood(q *Query) func(*page.Record) float32 {
 	nowhere := func(*page.Record) float32 { return 0 }
 	at, ok := s.here(q)
@@ -329,7 +332,8 @@ func (s *snapshot) neighbourhood(q *Query) func(*page.Record) float32 {
 // filter returns what a page has to be.
 func (s *snapshot) filter(q *Query, sc *scope) func(page uint32) bool {
 	f := &q.Filter
-	one := len(s.locales) == 1 && len(s.hasVersion) == 0 && sc.only == "" && !sc.nothing // a site of one version and language
+	// a site of one version and language
+	one := len(s.locales) == 1 && len(s.hasVersion) == 0 && sc.only == "" && !sc.nothing
 	return func(page uint32) bool {
 		r := s.pages[page]
 		if r.Hidden || s.covered[page] || !r.Allowed(f.Groups) || !one && !s.inScope(sc, page) {

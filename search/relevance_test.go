@@ -111,7 +111,7 @@ func openTest(t testing.TB, o Options) *Library {
 	if o.Log == nil {
 		o.Log = quiet()
 	}
-	l, err := OpenLibrary(t.TempDir(), o)
+	l, err := Open(t.TempDir(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,8 +225,8 @@ func TestRelevance(t *testing.T) {
 	}
 }
 
-// skipLong is for tests in one goroutine that take minutes under the race detector, and longer than all others without it. CI
-// runs them without it.
+// skipLong is for tests in one goroutine that take minutes under the race detector, and longer than all others without
+// it. CI runs them without it.
 func skipLong(t *testing.T) {
 	t.Helper()
 	if raceDetector || testing.Short() {

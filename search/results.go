@@ -10,8 +10,8 @@ import (
 )
 
 // What a query found is remembered with the snapshot that it was found in, so an update forgets all of it at once. Only
-// numbers and scores of sections are kept; they are written out anew for each caller, under the labels that the index has
-// then. Callers who ask the same at the same time search once.
+// numbers and scores of sections are kept; they are written out anew for each caller, under the labels that the index
+// has then. Callers who ask the same at the same time search once.
 
 // A resultKey is all that a ranking depends on.
 type resultKey struct {
@@ -27,11 +27,12 @@ type resultKey struct {
 }
 
 func (k resultKey) size() int64 {
-	return int64(len(k.text) + len(k.here) + len(k.version) + len(k.language) + len(k.tag) + len(k.groups) + len(k.asked) + len(k.reader.version) + 240)
+	return int64(len(k.text) + len(k.here) + len(k.version) + len(k.language) + len(k.tag) + len(k.groups) +
+		len(k.asked) + len(k.reader.version) + 240)
 }
 
-// A flight is one search that others may wait for. It is not singleflight's: whoever waits may leave, and the search runs in
-// the goroutine that holds the index open.
+// A flight is one search that others may wait for. It is not singleflight's: whoever waits may leave, and the search
+// runs in the goroutine that holds the index open.
 type flight struct {
 	done  chan struct{}
 	found []scored
@@ -48,7 +49,8 @@ var errBrokenOff = errors.New("the search broke off")
 
 // key names what a query finds. It must be the same only where that is the same.
 func (s *snapshot) key(q *Query) resultKey {
-	k := resultKey{text: q.Text, limit: q.pages(), sections: max(q.Sections, 1), threshold: q.Threshold, box: q.Box, tag: q.Filter.Tag}
+	k := resultKey{text: q.Text, limit: q.pages(), sections: max(q.Sections, 1), threshold: q.Threshold, box: q.Box,
+		tag: q.Filter.Tag}
 	if !q.Box && len(q.Text) <= longestQuery {
 		k.text = spaced(q.Text) // a question's words are what counts, not how they are set apart
 	}

@@ -100,8 +100,8 @@ func TestResultsGoWithTheirIndex(t *testing.T) {
 	}
 }
 
-// Somebody who waits for another's search may leave without it; a search that breaks off is an error for those who wait, and
-// not for those who come later.
+// Somebody who waits for another's search may leave without it; a search that breaks off is an error for those who
+// wait, and not for those who come later.
 func TestWaitersAreNotTiedToASearch(t *testing.T) {
 	l := openTest(t, Options{})
 	mustUpdate(t, l, docs, made(5, 1))
@@ -161,8 +161,8 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	snap.release()
 }
 
-// Rankings from words that are kept whole, and the close look that passes over what was not asked for, are those of the plain
-// way, bit for bit: each word gathered from its terms, and each word of a text looked up.
+// Rankings from words that are kept whole, and the close look that passes over what was not asked for, are those of the
+// plain way, bit for bit: each word gathered from its terms, and each word of a text looked up.
 func TestShortcutsRankAsThePlainWay(t *testing.T) {
 	skipLong(t)
 	queries := judgedQueries(t)

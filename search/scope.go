@@ -22,17 +22,19 @@ type locale struct {
 	pages int
 }
 
-// A scope is which version and which language a query is answered from. What has neither a version nor a filter's groups
-// to say belongs to every scope.
+// A scope is which version and which language a query is answered from. What has neither a version nor a filter's
+// groups to say belongs to every scope.
 type scope struct {
-	only     string // version that the filter names: only its pages
-	version  string // version that the reader is in, where it is not the current one; of docs that have no such version, the current one
-	locale   int    // number of the language; everyLocale for all
-	certain  bool   // the filter or the reader's page names the language, or the question shows it
-	strict   bool   // the filter names the language
-	nothing  bool   // the filter names what the site does not have
-	anything bool   // all versions and languages
-	foreign  bool   // pages of the site's language that are not there in the reader's: set for the second look
+	only string // version that the filter names: only its pages
+	// version that the reader is in, where it is not the current one; of docs that have no such version, the current
+	// one
+	version  string
+	locale   int  // number of the language; everyLocale for all
+	certain  bool // the filter or the reader's page names the language, or the question shows it
+	strict   bool // the filter names the language
+	nothing  bool // the filter names what the site does not have
+	anything bool // all versions and languages
+	foreign  bool // pages of the site's language that are not there in the reader's: set for the second look
 }
 
 const everyLocale = -1
@@ -56,7 +58,8 @@ func (s *snapshot) findEditions() {
 	s.hasVersion = make(map[versionOfDocs]bool)
 	same := make(map[string][]uint32)
 	named := s.Manifest.Language
-	if named == "" && !slices.ContainsFunc(s.pages, func(r *page.Record) bool { return r.Locale == "" || analysis.Language(r.Locale) == "en" }) {
+	english := func(r *page.Record) bool { return r.Locale == "" || analysis.Language(r.Locale) == "en" }
+	if named == "" && !slices.ContainsFunc(s.pages, english) {
 		count := map[string]int{} // nothing says it, and nothing is in English: the language of most pages
 		for _, r := range s.pages {
 			if count[r.Locale]++; count[r.Locale] > count[named] {
@@ -91,8 +94,8 @@ func (s *snapshot) findEditions() {
 	}
 }
 
-// localeNamed is the number of the site's language that a name stands for: the same, or the one that BCP 47's rules take
-// for it: fr for fr-CA, zh-Hans for zh-CN.
+// localeNamed is the number of the site's language that a name stands for: the same, or the one that BCP 47's rules
+// take for it: fr for fr-CA, zh-Hans for zh-CN.
 func (s *snapshot) localeNamed(name string) (int, bool) {
 	folded := site.FoldTag(name)
 	if at := slices.IndexFunc(s.locales, func(l locale) bool { return l.name == folded }); at >= 0 {
@@ -116,8 +119,8 @@ type reader struct {
 	locale  int    // everyLocale where the page does not tell
 }
 
-// readerOf reads it from the page, or where there is no such page from its address alone: a page that is not translated is
-// shown under its language's address all the same.
+// readerOf reads it from the page or, if there is no such page, from its address alone: an untranslated page is shown
+// under its language's address too.
 func (s *snapshot) readerOf(q *Query) reader {
 	who := reader{locale: everyLocale}
 	if q.CurrentPath == "" {
@@ -132,8 +135,8 @@ func (s *snapshot) readerOf(q *Query) reader {
 		return who
 	}
 	for i, dir := range strings.Split(s.addressPath(q.CurrentPath), "/") {
-		if at := slices.IndexFunc(s.locales, func(l locale) bool { return l.name == site.FoldTag(dir) }); at >= 0 && i < 2 && who.locale < 0 {
-			who.locale = at
+		if i < 2 && who.locale < 0 {
+			who.locale = slices.IndexFunc(s.locales, func(l locale) bool { return l.name == site.FoldTag(dir) })
 		}
 		for v := range s.hasVersion {
 			if low := strings.ToLower(dir); v.version == low || low == "version-"+v.version {
@@ -157,8 +160,8 @@ func (s *snapshot) addressPath(address string) string {
 	return strings.TrimPrefix(path.Clean("/"+address), "/")
 }
 
-// scopeOf is the scope of a query: the filter's version and language; else those of the page that the reader is on; else the
-// current version, and the language of the question or the site's own.
+// scopeOf is the scope of a query: the filter's version and language; else those of the page that the reader is on;
+// else the current version, and the language of the question or the site's own.
 func (s *snapshot) scopeOf(ctx context.Context, q *Query) (scope, error) {
 	if q.Everywhere {
 		return scope{anything: true, locale: everyLocale}, nil
@@ -235,13 +238,13 @@ func (s *snapshot) translated(sc *scope, page uint32) bool {
 	})
 }
 
-// foreignLead is how many times better a page of the site's own language must fit than any in the reader's, so that these
-// are taken to have nothing on the subject.
+// foreignLead is how many times better a page of the site's own language must fit than any in the reader's, so that
+// these are taken to have nothing on the subject.
 const foreignLead = 2
 
-// rankIn ranks the pages of a scope. All that it finds is in one language. Where the reader's language was not asked for by
-// name, and has nothing, pages that are not translated into it answer; and where nobody knows the reader's language, that
-// of the page that fits best.
+// rankIn ranks the pages of a scope. All that it finds is in one language. Where the reader's language was not asked
+// for by name, and has nothing, pages that are not translated into it answer; and where nobody knows the reader's
+// language, that of the page that fits best.
 func (s *snapshot) rankIn(ctx context.Context, w *scratch, q Query, sc scope) ([]scored, error) {
 	found, err := s.rankScope(ctx, w, q, &sc)
 	switch {

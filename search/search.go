@@ -3,7 +3,7 @@
 //
 // A query sees one state of a project's documentation, whole: the one before an update or the one after it, never both.
 // What is on disk is checked before it answers, and what cannot be trusted answers ErrNotIndexed until Update has made
-// it anew. An index that has come to its state by many updates answers as one that was made at once.
+// it anew. An index that was updated many times answers exactly as one that was built at once.
 package search
 
 import (
@@ -44,8 +44,8 @@ type Filter struct {
 	Groups   []string `json:"groups,omitempty"` // pages restricted to groups are found only with one of them
 }
 
-// A Hit is one section, best first. Where a query asks for several sections of a page, each has the score that its page would
-// have by it alone, and none repeats what one before it holds.
+// A Hit is one section, best first. Where a query asks for several sections of a page, each has the score that its page
+// would have by it alone, and none repeats what one before it holds.
 type Hit struct {
 	Path    string // of the page, relative to the documentation folder, with its extension
 	Anchor  string // of the section; empty for the text before the first heading
@@ -80,6 +80,6 @@ type (
 	CheckedPage = index.CheckedPage
 )
 
-// ErrNotIndexed says that a project has no index that can be used: none was made yet, or the one on disk is damaged or of
-// another version. Update makes one.
+// ErrNotIndexed says that a project has no index that can be used: none was made yet, or the one on disk is damaged or
+// of another version. Update makes one.
 var ErrNotIndexed = errors.New("the documentation is not indexed yet")

@@ -23,53 +23,24 @@ import (
 	"docent/site"
 )
 
-// A snapshot is one generation, open, with what ranking needs in arrays by dense numbers: pages in the order of their
-// paths, sections in the order of their pages. It never changes.
+// A snapshot is one generation, open. It never changes.
 type snapshot struct {
 	*index.Generation
+	tables
+	norms
 	library *Library
 	index   bleve.Index
 	reader  bleveindex.IndexReader
 	tuning  *Tuning
 
-	pages     []*page.Record
-	pageOf    []uint32 // page of a section
-	firstOf   []uint32 // first section of a page; one more at the end
-	sections  []*page.Section
-	sectionOf []int32           // section of a Bleve document number; -1 where deleted
-	byKey     map[string]uint32 // pages by path without extension, then by address
-	byAddress map[string]uint32 // pages by the address that readers see
-	// Operations of APIs, and the pages that show nothing but one.
-	renderedBy map[string]uint32
-	covered    map[uint32]bool
-	linksTo    [][]uint32 // pages that a page links to, sorted
-
-	// Weight by which a term frequency counts, by document: the field's weight over the length's norm.
-	sectionNorm [page.SectionFields][]float32
-	headingNorm []float32              // the same for fields of whole pages
-	inheritNorm [page.Fields][]float32 // what a page's field is worth in the score of its sections
-	pageNorm    [page.Fields][]float32
-	pageBody    []float32
-	pageCode    []float32
-	titleIDF    spread // how rare the words of a page's title are
-	headIDF     spread // the same for the headings of sections
-	meanBody    float64
-	words       []string // the dictionary, sorted
-	wordPages   []uint32 // how many pages have each, counting those that are deleted
-	titles      []titleEntry
-	languages   []string // that pages are written in: primary subtags
-	locales     []locale // the same as the site names them, its own first
-	localeOf    []uint16 // of a page
-	hasVersion  map[versionOfDocs]bool
-	same        map[string][]uint32 // pages that are one in several versions and languages; nil where there is one language and no version
-	living      sync.Map            // word -> the number of pages that have it
-	terms       cache[termKey, *postings]
-	shown       cache[uint32, *shown]
-	results     cache[resultKey, []scored]
-	flights     flights
-	tallies     *tallies
-	fixed       int64 // bytes that it holds beside the caches
-	memory      *atomic.Int64
+	living  sync.Map // word -> the number of pages that have it
+	terms   cache[termKey, *postings]
+	shown   cache[uint32, *shown]
+	results cache[resultKey, []scored]
+	flights flights
+	tallies *tallies
+	fixed   int64 // bytes that it holds beside the caches
+	memory  *atomic.Int64
 
 	relabelled atomic.Pointer[index.Manifest]
 
@@ -79,6 +50,42 @@ type snapshot struct {
 	obsolete bool // replaced: its folder goes when it is closed
 }
 
+// tables are what ranking needs of a generation, by dense numbers: pages in the order of their paths, sections in the order of
+// their pages.
+type tables struct {
+	pages      []*page.Record
+	pageOf     []uint32 // page of a section
+	firstOf    []uint32 // first section of a page; one more at the end
+	sections   []*page.Section
+	sectionOf  []int32           // section of a Bleve document number; -1 if deleted
+	byKey      map[string]uint32 // pages by path without extension, then by address
+	byAddress  map[string]uint32 // pages by the address that readers see
+	renderedBy map[string]uint32 // pages by the operation of an API that they show
+	covered    map[uint32]bool   // descriptions of which such a page shows an operation
+	linksTo    [][]uint32        // pages that a page links to, sorted
+	words      []string          // the dictionary, sorted
+	wordPages  []uint32          // how many pages have each, counting those that are deleted
+	titles     []titleEntry
+	languages  []string // that pages are written in: primary subtags
+	locales    []locale // the same as the site names them, its own first
+	localeOf   []uint16 // of a page
+	hasVersion map[versionOfDocs]bool
+	same       map[string][]uint32 // pages that are one in several versions and languages; nil if there are none of these
+}
+
+// norms are the weights by which a term frequency counts, by document: the field's weight over the norm of its length.
+type norms struct {
+	sectionNorm [page.SectionFields][]float32
+	headingNorm []float32              // the same for fields of whole pages
+	inheritNorm [page.Fields][]float32 // what a page's field is worth in the score of its sections
+	pageNorm    [page.Fields][]float32
+	pageBody    []float32
+	pageCode    []float32
+	titleIDF    spread // how rare the words of a page's title are
+	headIDF     spread // the same for the headings of sections
+	meanBody    float64
+}
+
 type titleEntry struct {
 	title string // words in lower case with one space between
 	page  uint32
@@ -86,7 +93,7 @@ type titleEntry struct {
 
 func openSnapshot(dir string, l *Library) (_ *snapshot, err error) {
 	defer func() {
-		if p := recover(); p != nil { // bytes that passed the checksum and are no index all the same
+		if p := recover(); p != nil { // bytes that pass the checksum and still are no index
 			err = fmt.Errorf("open %s: %v", filepath.Base(dir), p)
 		}
 	}()
@@ -310,7 +317,8 @@ func (s *snapshot) numberDocuments(byUID map[uint32]uint32) error {
 	return nil
 }
 
-// findOperations finds the pages that show the operations of APIs. One that holds nothing else is found by the operation.
+// findOperations finds the pages that show the operations of APIs. One that holds nothing else is found by the
+// operation.
 func (s *snapshot) findOperations() {
 	s.renderedBy, s.covered = make(map[string]uint32), make(map[uint32]bool)
 	for at, r := range s.pages {
@@ -327,7 +335,8 @@ func (s *snapshot) findOperations() {
 		}
 		for _, sec := range r.Sections {
 			at, ok := s.renderedBy[page.OperationOf(sec.Heading)]
-			if ok && len(s.pages[at].Groups) == 0 && !slices.ContainsFunc(s.pages[at].Sections, func(own page.Section) bool { return own.Len[page.FieldBody]+own.Len[page.FieldCode] > 0 }) {
+			if ok && len(s.pages[at].Groups) == 0 && !slices.ContainsFunc(s.pages[at].Sections,
+				func(own page.Section) bool { return own.Len[page.FieldBody]+own.Len[page.FieldCode] > 0 }) {
 				s.covered[at] = true
 			}
 		}
@@ -394,8 +403,8 @@ func (s *snapshot) readDictionary() error {
 	return nil
 }
 
-// used is how many pages have a word of the dictionary. Bleve's dictionaries still hold the words of deleted documents until
-// their segments are written afresh.
+// used is how many pages have a word of the dictionary. Bleve's dictionaries still hold the words of deleted documents
+// until their segments are written afresh.
 func (s *snapshot) used(word int) uint32 {
 	if s.Manifest.Dead == 0 {
 		return s.wordPages[word]
@@ -405,7 +414,8 @@ func (s *snapshot) used(word int) uint32 {
 		return known.(uint32)
 	}
 	pages := uint32(0)
-	if r, err := s.reader.TermFieldReader(context.Background(), []byte(text), page.FieldNames[page.FieldSurface], false, false, false); err == nil {
+	if r, err := s.reader.TermFieldReader(context.Background(), []byte(text), page.FieldNames[page.FieldSurface], false,
+		false, false); err == nil {
 		pages = uint32(min(r.Count(), math.MaxUint32))
 		r.Close()
 	}
@@ -455,7 +465,8 @@ func (s *snapshot) page(p string, groups []string) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	return Page{Path: r.Path, Title: r.Title, URL: s.url(r, ""), Content: s.readable(r, content[r.Body:], s.labels()), Groups: slices.Clone(r.Groups)}, nil
+	return Page{Path: r.Path, Title: r.Title, URL: s.url(r, ""), Content: s.readable(r, content[r.Body:], s.labels()),
+		Groups: slices.Clone(r.Groups)}, nil
 }
 
 // find looks a page up by anything that names it. What begins with a slash, or with the site's address, is an address

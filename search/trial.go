@@ -27,12 +27,7 @@ func (t *Trial) Close() { t.held.release() }
 // retuned is the same index ranked with other weights. It shares everything with the one that it is made from, and must
 // not be used longer.
 func retuned(s *snapshot, t Tuning) *snapshot {
-	n := &snapshot{
-		Generation: s.Generation, library: s.library, index: s.index, reader: s.reader,
-		tuning: &t, pages: s.pages, pageOf: s.pageOf, firstOf: s.firstOf, sections: s.sections, sectionOf: s.sectionOf,
-		byKey: s.byKey, linksTo: s.linksTo, words: s.words, wordPages: s.wordPages, titles: s.titles, languages: s.languages,
-		locales: s.locales, localeOf: s.localeOf, hasVersion: s.hasVersion, same: s.same, byAddress: s.byAddress, renderedBy: s.renderedBy, covered: s.covered,
-	}
+	n := &snapshot{Generation: s.Generation, tables: s.tables, library: s.library, index: s.index, reader: s.reader, tuning: &t}
 	n.remember(s.library.options)
 	n.measure()
 	n.countRarities()

@@ -2,7 +2,8 @@ package search
 
 import "docent/search/page"
 
-// Tuning is the weights of the ranking: one setting for every site. docs/decisions/0003-ranking.md tells where they come from.
+// Tuning is the weights of the ranking: one setting for every site. docs/decisions/0003-ranking.md tells where they
+// come from.
 type Tuning struct {
 	Section [page.SectionFields]float64 `toml:"section"` // heading, trail, body, code
 	Inherit [page.Fields]float64        `toml:"inherit"` // what a page's fields are worth to each of its sections
@@ -19,31 +20,35 @@ type Tuning struct {
 	PageShare float64 `toml:"page_share"` // of the page's own score; the rest is its best section's
 	IDFPower  float64 `toml:"idf_power"`
 
-	Closer         int     `toml:"closer"`       // pages looked at closely
-	CloserShare    float64 `toml:"closer_share"` // their sections that score at least so much of the best
-	TitleCover     float64 `toml:"title_cover"`
-	HeadingCover   float64 `toml:"heading_cover"`
-	HeadingExact   float64 `toml:"heading_exact"` // where the query is the heading
-	HeadingNamed   float64 `toml:"heading_named"` // on top of it, where the query ends with the heading word for word
-	UnknownCount   float64 `toml:"unknown_count"` // a title word that was not asked for counts so often
-	Proximity      float64 `toml:"proximity"`
-	ProximityK     float64 `toml:"proximity_k"`
-	TitleStart     float64 `toml:"title_start"`
-	TitleStartBase float64 `toml:"title_start_base"` // for any title that begins with the query; TitleStart for one that is the query
+	Closer       int     `toml:"closer"`       // pages looked at closely
+	CloserShare  float64 `toml:"closer_share"` // their sections that score at least so much of the best
+	TitleCover   float64 `toml:"title_cover"`
+	HeadingCover float64 `toml:"heading_cover"`
+	HeadingExact float64 `toml:"heading_exact"` // where the query is the heading
+	HeadingNamed float64 `toml:"heading_named"` // on top of it, where the query ends with the heading word for word
+	UnknownCount float64 `toml:"unknown_count"` // a title word that was not asked for counts so often
+	Proximity    float64 `toml:"proximity"`
+	ProximityK   float64 `toml:"proximity_k"`
+	TitleStart   float64 `toml:"title_start"`
+	// for any title that begins with the query; TitleStart for one that is the query
+	TitleStartBase float64 `toml:"title_start_base"`
 	Slip1          float64 `toml:"slip1"`
 	Slip2          float64 `toml:"slip2"`
 	Prefix         float64 `toml:"prefix"`
 	PrefixOfWord   float64 `toml:"prefix_of_word"` // where the last word is a word itself
 	PrefixWords    int     `toml:"prefix_words"`
-	PrefixUntil    int     `toml:"prefix_until"`  // words of a query from which on a last word that is a word is not taken for the beginning of others
-	NameRest       float64 `toml:"name_rest"`     // as UnknownCount, for the other parts of a name that was asked for
-	PartShare      float64 `toml:"part_share"`    // a part of a compound name, where the whole is known
-	Neighbourhood  float64 `toml:"neighbourhood"` // currentPath
-	Vote           float64 `toml:"vote"`          // of other candidates, by linking to a page: at most, and how many make half of it
-	VoteK          float64 `toml:"vote_k"`
-	Abbreviation   float64 `toml:"abbreviation"` // of the other form of a word that is written short or in full
-	Boost          float64 `toml:"boost"`        // power to which a page's own boost is raised where it is above 1; Demotion where it is below
-	Demotion       float64 `toml:"demotion"`
+	// words of a query from which on a last word that is a word is not taken for the beginning of others
+	PrefixUntil   int     `toml:"prefix_until"`
+	NameRest      float64 `toml:"name_rest"`     // as UnknownCount, for the other parts of a name that was asked for
+	PartShare     float64 `toml:"part_share"`    // a part of a compound name, where the whole is known
+	Neighbourhood float64 `toml:"neighbourhood"` // currentPath
+	// of other candidates, by linking to a page: at most, and how many make half of it
+	Vote         float64 `toml:"vote"`
+	VoteK        float64 `toml:"vote_k"`
+	Abbreviation float64 `toml:"abbreviation"` // of the other form of a word that is written short or in full
+	// power to which a page's own boost is raised where it is above 1; Demotion where it is below
+	Boost    float64 `toml:"boost"`
+	Demotion float64 `toml:"demotion"`
 }
 
 // DefaultTuning is what a library uses unless it is told otherwise.

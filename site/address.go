@@ -77,8 +77,8 @@ func (s *Site) below() string {
 	return strings.Trim(below, "/.")
 }
 
-// LinkBase is the path, without slashes at its ends, that the generator puts before a link that begins with a slash; ok is false
-// where it leaves such links as they are, so that they lead to the root of the host.
+// LinkBase is the path, without slashes at its ends, that the generator puts before a link that begins with a slash; ok
+// is false where it leaves such links as they are, so that they lead to the root of the host.
 func (s *Site) LinkBase() (base string, ok bool) {
 	switch s.Kind {
 	case api.SiteNext:
@@ -101,8 +101,8 @@ func (s *Site) LinkBase() (base string, ok bool) {
 	return "", false
 }
 
-// Templates are the kinds of templates that the generator replaces in pages. Of a site whose generator is not known they are all:
-// what is not told is not shown.
+// Templates are the kinds of templates that the generator replaces in pages. Of a site whose generator is not known
+// they are all: what is not told is not shown.
 func (s *Site) Templates() markup.Templates {
 	switch s.Kind {
 	case api.SiteHugo:
@@ -122,7 +122,8 @@ func (s *Site) Templates() markup.Templates {
 
 // Redirects tells whether the site sends readers of an address elsewhere.
 func (s *Site) Redirects(address string) bool {
-	return slices.ContainsFunc(s.redirects, func(re *regexp.Regexp) bool { return re.MatchString(strings.Trim(address, "/")) })
+	return slices.ContainsFunc(s.redirects,
+		func(re *regexp.Regexp) bool { return re.MatchString(strings.Trim(address, "/")) })
 }
 
 var parameter = regexp.MustCompile(`:(\w+)([*+?]?)`)

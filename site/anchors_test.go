@@ -11,9 +11,9 @@ import (
 )
 
 // The expected anchors are made by the generators' own libraries, run once over these headings as one page:
-// github-slugger 2.0.0 (astro takes off one hyphen at the end, as @astrojs/markdown-remark 6.3.1 does), @mdit-vue/shared 3.0.2 with
-// markdown-it-anchor's rule for repeated slugs, @mintlify/common 1.0.1211 with @sindresorhus/slugify 2.2.0, Python-Markdown 3.4.1
-// and PyMdown Extensions 9.5.
+// github-slugger 2.0.0 (astro takes off one hyphen at the end, as @astrojs/markdown-remark 6.3.1 does),
+// @mdit-vue/shared 3.0.2 with markdown-it-anchor's rule for repeated slugs, @mintlify/common 1.0.1211 with
+// @sindresorhus/slugify 2.2.0, Python-Markdown 3.4.1 and PyMdown Extensions 9.5.
 func TestAnchorsAreThoseOfEachGenerator(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/anchors.json")
@@ -59,7 +59,8 @@ func TestAnchorsAreThoseOfEachGenerator(t *testing.T) {
 	}
 }
 
-// The expected anchors are those of Hugo's own tests (markup/goldmark/autoid_test.go and convert_test.go of version 0.166-DEV).
+// The expected anchors are those of Hugo's own tests (markup/goldmark/autoid_test.go and convert_test.go of version
+// 0.166-DEV).
 func TestHugosAnchorsFollowItsSettings(t *testing.T) {
 	t.Parallel()
 	for config, list := range map[string][][2]string{

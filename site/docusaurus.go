@@ -36,9 +36,11 @@ type plugin struct {
 	versions         []string          // that are shown; nil for all
 	versioned        bool              // versions says what there is
 	paths            map[string]string // of versions, in the address; where it is not said, the rule of versionPath
-	last             string            // the version that is shown without a path of its own; empty where there is one version
-	whole            bool              // its folder is not known: it is the whole content
-	sidebar          string            // file of its sidebars, relative to the repository's root; empty where it is not known
+	// the version that is shown without a path of its own; empty where there is one version
+	last  string
+	whole bool // its folder is not known: it is the whole content
+	// file of its sidebars, relative to the repository's root; empty where it is not known
+	sidebar string
 }
 
 var (
@@ -64,7 +66,8 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 		s.content = c.root
 		if raw, err := read(s.config); err == nil {
 			c.text = string(raw)
-			c.doc = script.Settings(c.text, "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes", "favicon", "organizationName", "markdown")
+			c.doc = script.Settings(c.text, "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes",
+				"favicon", "organizationName", "markdown")
 			if c.doc == nil && strings.TrimSpace(c.text) != "" && !emptyExport.Match(raw) {
 				s.warn(s.config, "its settings are computed; set --exclude and --site-url")
 			}
@@ -77,7 +80,8 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 		}
 	}
 	if !known {
-		s.plugins = append(s.plugins, plugin{kind: docsPlugin, id: "default", root: c.root, folder: c.root, include: markdown, exclude: underscored, current: true, whole: true,
+		s.plugins = append(s.plugins, plugin{kind: docsPlugin, id: "default", root: c.root, folder: c.root,
+			include: markdown, exclude: underscored, current: true, whole: true,
 			sidebar: s.sidebarOf(plugin{id: "default", root: c.root}, nil, "", files)})
 	}
 	// The deepest folder counts.
@@ -105,7 +109,8 @@ func (c *docusaurusConfig) readPresets() (classic bool) {
 				c.warn(c.config, "options of a preset are computed; set --exclude")
 			}
 		}
-		if named && name != "classic" && !strings.Contains(name, "preset-classic") && options["docs"] == nil && options["blog"] == nil && options["pages"] == nil {
+		if named && name != "classic" && !strings.Contains(name, "preset-classic") && options["docs"] == nil &&
+			options["blog"] == nil && options["pages"] == nil {
 			continue
 		}
 		classic = true
@@ -206,7 +211,8 @@ func (c *docusaurusConfig) readVersions(p *plugin, options map[string]any) {
 			c.warn(c.config, "onlyIncludeVersions is computed; set --exclude")
 		}
 	}
-	if name := path.Join(path.Dir(c.config), versionsFile(p.id)); p.kind == docsPlugin && !p.versioned && slices.Contains(c.files, name) {
+	if name := path.Join(path.Dir(c.config), versionsFile(p.id)); p.kind == docsPlugin && !p.versioned &&
+		slices.Contains(c.files, name) {
 		var list []string
 		if raw, err := c.read(name); err == nil && formats.JSON(raw, &list) == nil {
 			p.versions, p.versioned = list, true
@@ -252,14 +258,16 @@ func (s *Site) sidebarOf(p plugin, option any, config string, files []string) st
 	case string:
 		return path.Join(p.root, v)
 	case script.Computed:
-		if found := sidebarPath.FindAllStringSubmatch(config, -1); len(found) == 1 && strings.Count(config, "sidebarPath") == 1 {
+		if found := sidebarPath.FindAllStringSubmatch(config, -1); len(found) == 1 &&
+			strings.Count(config, "sidebarPath") == 1 {
 			return path.Join(p.root, found[0][1])
 		}
 		return ""
 	}
 	if p.id == "default" {
 		for _, f := range files {
-			if full := path.Join(s.docsDir, f); path.Dir(full) == path.Clean("./"+p.root) && strings.HasPrefix(path.Base(f), "sidebars.") {
+			if full := path.Join(s.docsDir, f); path.Dir(full) == path.Clean("./"+p.root) &&
+				strings.HasPrefix(path.Base(f), "sidebars.") {
 				return full
 			}
 		}
@@ -317,7 +325,8 @@ func (s *Site) locate(p string) location {
 			}
 			return suffix + "-" + pl.id
 		}
-		if rest, ok := below(path.Join(pl.root, name("versioned_docs"))); ok && pl.kind == docsPlugin && strings.HasPrefix(rest, "version-") {
+		if rest, ok := below(path.Join(pl.root, name("versioned_docs"))); ok && pl.kind == docsPlugin &&
+			strings.HasPrefix(rest, "version-") {
 			if version, rel, ok := strings.Cut(strings.TrimPrefix(rest, "version-"), "/"); ok {
 				at.rel, at.version, at.prefix = rel, version, path.Join(pl.route, pl.versionPath(version))
 				return at
@@ -376,7 +385,8 @@ func (d *decider) docusaurus(e *Entry) Decision {
 		return d.formats(e)
 	}
 	rel := at.rel
-	if s := d.docsDir; s != pl.folder && strings.HasPrefix(s, pl.folder+"/") && at.version == "current" && at.prefix == "" {
+	if s := d.docsDir; s != pl.folder && strings.HasPrefix(s, pl.folder+"/") && at.version == "current" &&
+		at.prefix == "" {
 		rel = path.Join(strings.TrimPrefix(s, pl.folder+"/"), rel) // globs are relative to the plugin's folder
 	}
 	if !pattern.Any(pl.include, rel) {
@@ -467,8 +477,8 @@ func (l *layout) instance(id string) *docsInstance {
 	return of
 }
 
-// findInstances completes the documentations of a Docusaurus site by the files that Docusaurus makes for each version, and
-// settles which version readers see first.
+// findInstances completes the documentations of a Docusaurus site by the files that Docusaurus makes for each version,
+// and settles which version readers see first.
 func (l *layout) findInstances(files []siteConfig, pages []string) {
 	found := map[*docsInstance][]string{}
 	for _, p := range pages {
@@ -531,7 +541,8 @@ func (s *Site) shownByDocusaurus(r Page, n fileName) string {
 	own := n.beside(stem)
 	if r.Slug != "" {
 		own = n.beside(r.Slug)
-	} else if r.ID == "" && (strings.EqualFold(stem, "index") || strings.EqualFold(stem, "readme") || strings.EqualFold(stem, path.Base(n.dir))) {
+	} else if r.ID == "" && (strings.EqualFold(stem, "index") || strings.EqualFold(stem, "readme") ||
+		strings.EqualFold(stem, path.Base(n.dir))) {
 		own = n.dir
 	}
 	return strings.Trim(path.Join(at.prefix, own), "/")

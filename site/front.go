@@ -46,7 +46,8 @@ func ReadFront(values map[string]any) Front {
 			f.Draft = key + ": " + off
 		}
 	}
-	for _, k := range []struct{ key, off string }{{"hidden", "true"}, {"noindex", "true"}, {"unlisted", "true"}, {"searchable", "false"}, {"search", "false"}} {
+	for _, k := range []struct{ key, off string }{{"hidden", "true"}, {"noindex", "true"}, {"unlisted", "true"},
+		{"searchable", "false"}, {"search", "false"}} {
 		if saysBool(values[k.key], k.off) {
 			f.Hidden = k.key + ": " + k.off
 		}
@@ -64,7 +65,7 @@ func ReadFront(values map[string]any) Front {
 	return f
 }
 
-// ReadFrontText is ReadFront for front matter that does not parse: a draft with a slip in it is a draft all the same.
+// ReadFrontText is ReadFront for front matter that does not parse: a draft with a syntax error is still a draft.
 func ReadFrontText(text string) Front {
 	values := make(map[string]any)
 	for line := range strings.Lines(text) {
@@ -182,7 +183,9 @@ func readTime(values map[string]any, keys ...string) int64 {
 			}
 		default:
 			text := strings.TrimSpace(fmt.Sprint(v))
-			for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 -07:00", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly, time.RFC1123Z, time.RFC1123, "02 Jan 2006", "2 January 2006"} {
+			for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05 -0700",
+				"2006-01-02 15:04:05 -07:00", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly,
+				time.RFC1123Z, time.RFC1123, "02 Jan 2006", "2 January 2006"} {
 				if t, err := time.Parse(layout, text); err == nil {
 					return t.Unix()
 				}

@@ -14,8 +14,8 @@ import (
 	"docent/site/pattern"
 )
 
-// A tree is a folder of Hugo's content. Its pages' addresses begin with the language, where that is shown, and the folder
-// that it is mounted as.
+// A tree is a folder of Hugo's content. Its pages' addresses begin with the language, where that is shown, and the
+// folder that it is mounted as.
 type tree struct{ folder, language, mounted string }
 
 // treeOf is the folder of Hugo's content that a page lies in, and the page's path there.
@@ -59,7 +59,8 @@ func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
 	s.language = cmp.Or(strings.ToLower(text(settings["defaultcontentlanguage"])), "en")
 	s.trees = slices.Concat(s.languageTrees(settings, dir), s.mountedTrees(settings, dir), []tree{{folder: s.content}})
 	is := func(key string) bool { return settings[key] == true }
-	s.build = hugoBuild{drafts: is("builddrafts"), future: is("buildfuture"), expired: is("buildexpired"), cascade: readCascades(settings["cascade"])}
+	s.build = hugoBuild{drafts: is("builddrafts"), future: is("buildfuture"), expired: is("buildexpired"),
+		cascade: readCascades(settings["cascade"])}
 	patterns, _ := strs(settings["ignorefiles"])
 	for _, p := range patterns {
 		re, err := regexp.Compile(p)
@@ -77,12 +78,14 @@ func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
 	s.anchors.HugoType = cmp.Or(text(parser["autoidtype"]), text(parser["autoheadingidtype"]))
 }
 
-// hugoSettings joins the files of a configuration. What the file says that is named for the site goes before what others say.
+// hugoSettings joins the files of a configuration. What the file says that is named for the site goes before what
+// others say.
 func (s *Site) hugoSettings(files []string, dir string, read func(string) ([]byte, error)) map[string]any {
 	settings := map[string]any{}
 	for _, f := range files {
 		base, full := path.Base(f), path.Join(s.docsDir, path.Dir(f))
-		if Configures(f) != api.SiteHugo || full != s.folder() && full != path.Join(dir, "config/_default") && !(dir == "" && full == "config/_default") {
+		if Configures(f) != api.SiteHugo || full != s.folder() && full != path.Join(dir, "config/_default") &&
+			!(dir == "" && full == "config/_default") {
 			continue
 		}
 		raw, err := read(f)
@@ -147,7 +150,8 @@ func (s *Site) mountedTrees(settings map[string]any, dir string) (out []tree) {
 	return out
 }
 
-var hugoFormats = map[string]bool{".md": true, ".mdown": true, ".markdown": true, ".html": true, ".htm": true, ".adoc": true, ".asciidoc": true, ".ad": true, ".rst": true, ".org": true, ".pandoc": true, ".pdc": true}
+var hugoFormats = map[string]bool{".md": true, ".mdown": true, ".markdown": true, ".html": true, ".htm": true,
+	".adoc": true, ".asciidoc": true, ".ad": true, ".rst": true, ".org": true, ".pandoc": true, ".pdc": true}
 
 func (d *decider) hugo(e *Entry) Decision {
 	rel, ok := d.inside(e.Path)
@@ -203,7 +207,8 @@ func (d *decider) hugoBuilds(e *Entry, rel string) Decision {
 	return Decision{Published, "lies in the content folder", d.Config()}
 }
 
-// target tells whether a pattern of a cascade matches. One that is none matches everything: what it would leave out stays out.
+// target tells whether a pattern of a cascade matches. An invalid pattern matches everything, so that nothing is
+// published that it may have meant to hold back.
 func (d *decider) target(text, name string) bool {
 	if text == "" {
 		return true
@@ -253,8 +258,8 @@ func (d *decider) hugoBuild(e *Entry, rel string) (b, from Build) {
 		}
 	}
 	for dir := path.Dir(e.Path); ; dir = path.Dir(dir) {
-		for _, name := range []string{"_index.md", "_index.html", "_index.markdown", "_index.adoc", "_index.rst", "_index." + d.language + ".md"} {
-			if above := d.entries[path.Join(dir, name)]; above != nil {
+		for _, end := range []string{"md", "html", "markdown", "adoc", "rst", d.language + ".md"} {
+			if above := d.entries[path.Join(dir, "_index."+end)]; above != nil {
 				cascade(above.Front.Cascade, d.file(above.Path))
 			}
 		}

@@ -15,12 +15,14 @@ import (
 
 // An Edition is the version and the language that a page is written for.
 type Edition struct {
-	Docs     string   // the docs that it belongs to, where a site has several with versions of their own
-	Versions []string // names of its version, the one that is shown first; of all versions that share the page. None where it belongs to none
-	Current  bool     // readers who name no version see it
-	told     bool     // the site says which version is the current one
-	Language string   // as the site names it; empty for the site's default
-	Same     string   // the page's path without version and language: it names the same page in all of them
+	Docs string // the docs that it belongs to, where a site has several with versions of their own
+	// names of its version, the one that is shown first; of all versions that share the page. None where it belongs to
+	// none
+	Versions []string
+	Current  bool   // readers who name no version see it
+	told     bool   // the site says which version is the current one
+	Language string // as the site names it; empty for the site's default
+	Same     string // the page's path without version and language: it names the same page in all of them
 }
 
 // A layout is how a site keeps versions and languages apart: by its generator's rules, from its own configuration.
@@ -76,7 +78,8 @@ func (of *docsInstance) versionNames(name string) []string {
 func (l *layout) of(p string, named []string) Edition {
 	full := l.full(p)
 	inDocs := func(of *docsInstance, name, rest string) Edition {
-		return Edition{Docs: of.id, Versions: of.versionNames(name), Current: name == of.last, told: true, Same: PageKey(path.Join(of.folder, rest))}
+		return Edition{Docs: of.id, Versions: of.versionNames(name), Current: name == of.last, told: true,
+			Same: PageKey(path.Join(of.folder, rest))}
 	}
 	if len(l.docs) > 0 {
 		if m := versionedDocs.FindStringSubmatch(full); m != nil {
@@ -95,7 +98,8 @@ func (l *layout) of(p string, named []string) Edition {
 	}
 	if l.kind == api.SiteDocusaurus {
 		if m := localizedRest.FindStringSubmatch(full); m != nil {
-			return Edition{Language: m[1], Same: PageKey(path.Join(map[string]string{"blog": "blog", "pages": "src/pages"}[m[2]], m[3]))}
+			folder := map[string]string{"blog": "blog", "pages": "src/pages"}[m[2]]
+			return Edition{Language: m[1], Same: PageKey(path.Join(folder, m[3]))}
 		}
 		if len(l.locales) > 0 {
 			return Edition{Same: PageKey(full)}
@@ -134,8 +138,8 @@ func (l *layout) of(p string, named []string) Edition {
 
 var versionFolder = regexp.MustCompile(`^version-([^/]+)$`)
 
-// doubtful are languages whose codes are words of English too: a folder of that name holds a language's pages where these
-// stand elsewhere in English.
+// doubtful are languages whose codes are words of English too: a folder of that name holds a language's pages where
+// these stand elsewhere in English.
 var doubtful = []string{"az", "be", "hy", "id", "is", "it", "ka", "km", "mk", "my", "no", "si", "sq", "te"}
 
 // languageOfPath is the language that a page's folder or the end of its name stand for, and its path without it.
@@ -175,7 +179,8 @@ func (l *layout) languageOfName(p, rest string) (tag, without string) {
 	if len(l.locales) > 0 {
 		return l.locales[FoldTag(suffix)], without
 	}
-	if slices.Contains(Translations, strings.ToLower(suffix)) && (l.kind == api.SiteHugo || l.pages[PageKey(path.Join(path.Dir(p), plain+path.Ext(base)))]) {
+	if slices.Contains(Translations, strings.ToLower(suffix)) && (l.kind == api.SiteHugo ||
+		l.pages[PageKey(path.Join(path.Dir(p), plain+path.Ext(base)))]) {
 		return suffix, without
 	}
 	return "", ""
@@ -184,7 +189,8 @@ func (l *layout) languageOfName(p, rest string) (tag, without string) {
 // namedFolder finds the folder of a language that the configuration names.
 func (l *layout) namedFolder(dirs []string) (tag, rest string) {
 	at := 0
-	for l.root == l.docsDir && at < len(dirs)-2 && slices.Contains([]string{"src", "app", "pages", "content", "docs"}, dirs[at]) && l.locales[FoldTag(dirs[at])] == "" {
+	above := []string{"src", "app", "pages", "content", "docs"}
+	for l.root == l.docsDir && at < len(dirs)-2 && slices.Contains(above, dirs[at]) && l.locales[FoldTag(dirs[at])] == "" {
 		at++ // of a generator whose folder for pages is not known
 	}
 	if tag := l.locales[FoldTag(dirs[at])]; tag != "" {
@@ -201,13 +207,15 @@ func (l *layout) likelyFolder(dirs []string) (tag, rest string) {
 	}
 	above, below := path.Join(dirs[:at]...), path.Join(dirs[at+1:]...)
 	code := FoldTag(dirs[at])
-	if slices.Contains(Translations, code) || slices.Contains(doubtful, code) && (l.pages[PageKey(path.Join(above, below))] || l.pages[PageKey(path.Join(above, "en", below))]) {
+	if slices.Contains(Translations, code) || slices.Contains(doubtful, code) &&
+		(l.pages[PageKey(path.Join(above, below))] || l.pages[PageKey(path.Join(above, "en", below))]) {
 		return dirs[at], path.Join(above, below)
 	}
 	return "", path.Join(dirs...)
 }
 
-// IsLanguage reports whether a word is the tag of a language, rather than of a programming language or of anything else.
+// IsLanguage reports whether a word is the tag of a language, rather than of a programming language or of anything
+// else.
 func IsLanguage(tag string) bool {
 	_, known := OtherTags[strings.ToLower(tag)]
 	t, err := language.Parse(tag)
@@ -219,11 +227,12 @@ func IsLanguage(tag string) bool {
 }
 
 // OtherTags are codes of countries by which sites name languages.
-var OtherTags = map[string]string{"cn": "zh-Hans", "jp": "ja", "tw": "zh-Hant", "kr": "ko", "ua": "uk", "gr": "el", "cz": "cs", "dk": "da"}
+var OtherTags = map[string]string{"cn": "zh-Hans", "jp": "ja", "tw": "zh-Hant", "kr": "ko", "ua": "uk", "gr": "el",
+	"cz": "cs", "dk": "da"}
 
-// settle decides which pages readers see who name no version, where the site does not say it: of a page that is there for
-// several versions, the one without a version, else the newest. What a site says holds, unless the version that it names
-// has no pages here: then it is the newest one that has.
+// settle decides which pages readers see who name no version, where the site does not say it: of a page that is there
+// for several versions, the one without a version, else the newest. What a site says holds, unless the version that it
+// names has no pages here: then it is the newest one that has.
 func settle(pages []Edition) {
 	type family struct{ set, same, language string }
 	groups := map[family][]*Edition{}
@@ -264,9 +273,11 @@ func settle(pages []Edition) {
 }
 
 // unreleased are the names of versions that come after the newest release, and are not what readers use.
-var unreleased = []string{"next", "current", "unreleased", "dev", "nightly", "canary", "main", "master", "edge", "preview"}
+var unreleased = []string{"next", "current", "unreleased", "dev", "nightly", "canary", "main", "master", "edge",
+	"preview"}
 
-// compareVersions orders versions by their numbers: 1.10 is after 1.9, 2.0-rc.1 before 2.0, latest after all, next before all.
+// compareVersions orders versions by their numbers: 1.10 is after 1.9, 2.0-rc.1 before 2.0, latest after all, next
+// before all.
 func compareVersions(a, b string) int {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	rank := func(v string) int {
@@ -281,7 +292,8 @@ func compareVersions(a, b string) int {
 	if c := cmp.Compare(rank(a), rank(b)); c != 0 {
 		return c
 	}
-	x, y := versionParts.FindAllString(strings.TrimPrefix(a, "v"), -1), versionParts.FindAllString(strings.TrimPrefix(b, "v"), -1)
+	x := versionParts.FindAllString(strings.TrimPrefix(a, "v"), -1)
+	y := versionParts.FindAllString(strings.TrimPrefix(b, "v"), -1)
 	for i := 0; i < len(x) || i < len(y); i++ {
 		var p, q string
 		if i < len(x) {

@@ -23,8 +23,8 @@ func TestVersionsAreOrderedByTheirNumbers(t *testing.T) {
 	}
 }
 
-// A site of MkDocs with a configuration for each language publishes all of them: the one that the others inherit from at the
-// root, the others below their languages' names.
+// A site of MkDocs with a configuration for each language publishes all of them: the one that the others inherit from
+// at the root, the others below their languages' names.
 func TestEachLanguageOfAnMkDocsSiteIsPublished(t *testing.T) {
 	files := map[string]string{
 		"docs/de/mkdocs.yml": "INHERIT: ../en/mkdocs.yml\n", "docs/en/mkdocs.yml": "site_name: X\nsite_url: https://acme.dev/\nexclude_docs: secret.md\n", "docs/em/mkdocs.yml": "INHERIT: ../en/mkdocs.yml\n",

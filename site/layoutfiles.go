@@ -18,8 +18,8 @@ type siteConfig struct {
 	text []byte
 }
 
-// layoutFile reports whether a file of this name says how a site keeps versions and languages apart, and nothing else that
-// is read here.
+// layoutFile reports whether a file of this name says how a site keeps versions and languages apart, and nothing else
+// that is read here.
 func Lays(p string) bool {
 	base, dir := path.Base(p), path.Base(path.Dir(p))
 	stem := strings.TrimSuffix(base, path.Ext(base))
@@ -48,7 +48,8 @@ func (s *Site) readLayout(names []string, read func(string) ([]byte, error)) {
 	if root == "." {
 		root = ""
 	}
-	l := &layout{kind: kind, docsDir: s.docsDir, root: root, locales: map[string]string{}, folders: map[string]string{}, versions: map[string]string{}, pages: map[string]bool{}}
+	l := &layout{kind: kind, docsDir: s.docsDir, root: root, locales: map[string]string{}, folders: map[string]string{},
+		versions: map[string]string{}, pages: map[string]bool{}}
 	s.layout = l
 	var files []siteConfig
 	var pages []string
@@ -128,7 +129,8 @@ func (l *layout) name(folder, tag string) {
 
 func (l *layout) setDefault(tag string) { l.byDefault = cmp.Or(l.byDefault, tag) }
 
-// mostObjects bounds how often a key is looked for: each time what follows is read, and keys may stand within each other.
+// mostObjects bounds how often a key is looked for: each time what follows is read, and keys may stand within each
+// other.
 const mostObjects = 50
 
 // objectsAt reads the objects that a configuration written in JavaScript gives to a key.

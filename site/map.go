@@ -9,8 +9,8 @@ import (
 	"docent/api"
 )
 
-// Relative names a file of the repository as Open knows it: by its path from the documentation folder. Of what lies above
-// that folder, only the files that configure the site are known.
+// Relative names a file of the repository as Open knows it: by its path from the documentation folder. Of what lies
+// above that folder, only the files that configure the site are known.
 func Relative(docsDir, p string) (string, bool) {
 	if docsDir == "" {
 		return p, true
@@ -23,7 +23,8 @@ func Relative(docsDir, p string) (string, bool) {
 	if Configures(p) == "" && !Lays(p) || strings.HasPrefix(base, "_category_.") {
 		return "", false
 	}
-	for _, sub := range []string{"config/_default", ".vitepress", ".vitepress/config"} { // its own folder lies beside the pages'
+	// its own folder lies beside the pages'
+	for _, sub := range []string{"config/_default", ".vitepress", ".vitepress/config"} {
 		if strings.HasSuffix("/"+dir, "/"+sub) {
 			dir = path.Dir(dir)
 			if sub != ".vitepress" {
@@ -66,8 +67,8 @@ func (s *Site) Pages() string {
 	return s.content
 }
 
-// Base is the path at which the documentation folder is shown, without slashes at its ends: what addresses from the site's
-// root begin with before that of a page.
+// Base is the path at which the documentation folder is shown, without slashes at its ends: what addresses from the
+// site's root begin with before that of a page.
 func (s *Site) Base() string {
 	if address, _ := s.Address(); address != "" {
 		if u, err := url.Parse(address); err == nil {
@@ -88,7 +89,8 @@ type Map struct {
 
 // Map makes a map of the site without pages.
 func (s *Site) Map() *Map {
-	return &Map{site: s, pages: map[string]Page{}, shown: map[string]string{}, hidden: map[string]bool{}, files: map[string][]string{}}
+	return &Map{site: s, pages: map[string]Page{}, shown: map[string]string{}, hidden: map[string]bool{},
+		files: map[string][]string{}}
 }
 
 // names are the addresses that lead to a page, its own one first.
@@ -134,8 +136,8 @@ func (m *Map) Remove(file string) {
 	delete(m.hidden, file)
 }
 
-// Find is the page at an address that is relative to the documentation folder's. Where several files claim it, what the site
-// shows goes before what it does not, and a page whose own address it is before one that only had it once.
+// Find is the page at an address that is relative to the documentation folder's. Where several files claim it, what the
+// site shows goes before what it does not, and a page whose own address it is before one that only had it once.
 func (m *Map) Find(address string) (file string, ok bool) {
 	key := AddressKey(address)
 	best := 0

@@ -40,7 +40,8 @@ func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {
 	}
 	if s.unlisted = doc["navigation"] != nil; missing != "" {
 		s.unlisted = false
-		s.warn(s.config, "takes in %s, which cannot be read, so that pages outside of the navigation are not told apart", missing)
+		s.warn(s.config, "takes in %s, which cannot be read, so that pages outside of the navigation are not told apart",
+			missing)
 	}
 	s.apis = map[string]string{}
 	s.readAPIs(doc["navigation"])
@@ -60,11 +61,13 @@ func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {
 	}
 }
 
-// readAPIs finds the descriptions of APIs that the navigation of Mintlify names: a page is made of each of their operations.
+// readAPIs finds the descriptions of APIs that the navigation of Mintlify names: a page is made of each of their
+// operations.
 func (s *Site) readAPIs(v any) {
 	add := func(file, folder string) {
 		if file != "" && !strings.Contains(file, "://") {
-			s.apis[path.Join(path.Dir(s.config), strings.TrimPrefix(file, "/"))] = strings.Trim(cmp.Or(folder, "api-reference"), "/")
+			file = path.Join(path.Dir(s.config), strings.TrimPrefix(file, "/"))
+			s.apis[file] = strings.Trim(cmp.Or(folder, "api-reference"), "/")
 		}
 	}
 	switch v := v.(type) {
@@ -94,7 +97,8 @@ func (s *Site) readAPIs(v any) {
 	}
 }
 
-// APIs are the folders of the pages that the generator makes of the operations of APIs, by the paths of their descriptions.
+// APIs are the folders of the pages that the generator makes of the operations of APIs, by the paths of their
+// descriptions.
 func (s *Site) APIs() map[string]string { return s.apis }
 
 var pathParameter = regexp.MustCompile(`\{.*?\}`)
@@ -114,7 +118,8 @@ func OperationAddress(folder, tag, method, at, summary string) string {
 	return path.Join(folder, name(tag), page)
 }
 
-var mintlifyDefaults = pattern.NewList(".git", ".github", ".claude", ".agents", ".idea", ".vscode", "node_modules", "build", "dist",
+var mintlifyDefaults = pattern.NewList(".git", ".github", ".claude", ".agents", ".idea", ".vscode", "node_modules",
+	"build", "dist",
 	"coverage", ".cache", "tmp", "temp", "README.md", "LICENSE.md", "CHANGELOG.md", "CONTRIBUTING.md")
 
 func (d *decider) mintlify(e *Entry) Decision {
@@ -153,7 +158,8 @@ func (d *decider) mintlify(e *Entry) Decision {
 	return Decision{Published, "is a page of the folder", ""}
 }
 
-// readMintlify reads which languages a navigation has, and which is the default one: the one that says so, or the first.
+// readMintlify reads which languages a navigation has, and which is the default one: the one that says so, or the
+// first.
 func (l *layout) readMintlify(f siteConfig, docsDir string, read func(string) ([]byte, error)) {
 	name := f.path
 	if docsDir != "" {

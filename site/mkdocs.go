@@ -14,9 +14,10 @@ import (
 	"docent/site/pattern"
 )
 
-// readMkDocs reads a configuration with those that it inherits from. from tells which file sets what, and base is the file that
-// it inherits from itself.
-func (s *Site) readMkDocs(file string, read func(string) ([]byte, error)) (doc map[string]yaml.Node, from map[string]string, base string) {
+// readMkDocs reads a configuration with those that it inherits from. from tells which file sets what, and base is the
+// file that it inherits from itself.
+func (s *Site) readMkDocs(file string,
+	read func(string) ([]byte, error)) (doc map[string]yaml.Node, from map[string]string, base string) {
 	from = map[string]string{}
 	for n := 0; n < 10; n++ {
 		raw, err := read(file)
@@ -48,16 +49,18 @@ func (s *Site) readMkDocs(file string, read func(string) ([]byte, error)) (doc m
 	return doc, from, base
 }
 
-// openLanguages finds the languages of a site that has a configuration for each, in a folder of the language's name. Their pages
-// are shown below that name.
+// openLanguages finds the languages of a site that has a configuration for each, in a folder of the language's name.
+// Their pages are shown below that name.
 func (s *Site) openLanguages(files []string, read func(string) ([]byte, error)) {
 	for _, file := range files {
 		tag := path.Base(path.Dir(file))
-		if file == s.config || Configures(file) != api.SiteMkDocs || path.Dir(path.Dir(file)) != path.Dir(path.Dir(s.config)) || !IsLanguage(tag) {
+		if file == s.config || Configures(file) != api.SiteMkDocs ||
+			path.Dir(path.Dir(file)) != path.Dir(path.Dir(s.config)) || !IsLanguage(tag) {
 			continue
 		}
 		doc, _, _ := s.readMkDocs(file, read)
-		s.trees = append(s.trees, tree{folder: path.Join(s.docsDir, path.Dir(file), cmp.Or(doc["docs_dir"].Value, "docs")), language: tag})
+		s.trees = append(s.trees, tree{folder: path.Join(s.docsDir, path.Dir(file), cmp.Or(doc["docs_dir"].Value, "docs")),
+			language: tag})
 	}
 }
 
@@ -66,7 +69,8 @@ func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
 		return
 	}
 	doc, from, base := s.readMkDocs(s.config, read)
-	if Configures(base) == api.SiteMkDocs && slices.Contains(files, base) { // one language of a site: the other's rules are for all
+	// one language of a site: the other's rules are for all
+	if Configures(base) == api.SiteMkDocs && slices.Contains(files, base) {
 		s.config = base
 		doc, from, _ = s.readMkDocs(s.config, read)
 	}
@@ -84,7 +88,8 @@ func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
 			n = *n.Alias
 		}
 		if n.Kind != yaml.ScalarNode || strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") {
-			s.warn(s.config, "%s is computed; set %s", key, map[string]string{"site_url": "--site-url"}[key]+map[bool]string{true: "--exclude"}[key != "site_url"])
+			s.warn(s.config, "%s is computed; set %s", key,
+				cmp.Or(map[string]string{"site_url": "--site-url"}[key], "--exclude"))
 			return ""
 		}
 		return n.Value
@@ -95,8 +100,10 @@ func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
 	if n := doc["use_directory_urls"]; strings.EqualFold(n.Value, "false") {
 		s.html = true
 	}
-	s.ignored, s.ignoring = s.ignores(from["exclude_docs"], strings.Split(text("exclude_docs"), "\n")), from["exclude_docs"]
-	s.drafts, s.drafting = s.ignores(from["draft_docs"], strings.Split(text("draft_docs"), "\n")), from["draft_docs"]
+	s.ignoring = from["exclude_docs"]
+	s.ignored = s.ignores(s.ignoring, strings.Split(text("exclude_docs"), "\n"))
+	s.drafting = from["draft_docs"]
+	s.drafts = s.ignores(s.drafting, strings.Split(text("draft_docs"), "\n"))
 	s.setOrigin(from["site_url"], "site_url", text("site_url"))
 	s.anchors.Toc = anchor.ReadToc(doc["markdown_extensions"])
 	var plugins []any

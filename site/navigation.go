@@ -24,7 +24,8 @@ type Place struct {
 	Hidden   bool // it is in the navigation, and readers do not see it there
 }
 
-// ReadNavigation reads docs.json, mint.json, mkdocs.yml, and the sidebars of VitePress and Docusaurus as far as they are written out. What it does not understand it passes over.
+// ReadNavigation reads docs.json, mint.json, mkdocs.yml, and the sidebars of VitePress and Docusaurus as far as they
+// are written out. What it does not understand it passes over.
 //
 // read reads another file that a docs.json takes parts from; its path is relative as that of file is.
 func ReadNavigation(file string, content []byte, read func(string) ([]byte, error), found func(page string, p Place)) {
@@ -101,13 +102,15 @@ func (p *Place) Join(other Place) {
 		}
 	}
 	if other.Current && !p.Current {
-		rest := slices.DeleteFunc(slices.Clone(p.Versions), func(name string) bool { return slices.Contains(other.Versions, name) })
+		rest := slices.DeleteFunc(slices.Clone(p.Versions),
+			func(name string) bool { return slices.Contains(other.Versions, name) })
 		p.Versions, p.Current = append(slices.Clone(other.Versions), rest...), true
 	}
 }
 
 // readDocs reads docs.json with the files that it takes parts from. missing is one of these that cannot be read.
-func readDocs(file string, content []byte, read func(string) ([]byte, error)) (doc map[string]any, missing string, err error) {
+func readDocs(file string, content []byte,
+	read func(string) ([]byte, error)) (doc map[string]any, missing string, err error) {
 	parse := func(content []byte) (v any, err error) {
 		err = formats.JSON(content, &v)
 		return v, err
@@ -321,7 +324,8 @@ func readSidebars(src string, found func(string, Place)) {
 	}
 }
 
-// walkCategories follows documents by their id, {type: 'category', label, items, link} and the short form {label: [...]}.
+// walkCategories follows documents by their id, {type: 'category', label, items, link} and the short form {label:
+// [...]}.
 func walkCategories(node any, above Place, found func(string, Place)) {
 	page := func(id string, p Place) {
 		found(id, p)

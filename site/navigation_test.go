@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What stands within a sidebar is read with it, and not once more for each key of that name: a configuration of a quarter of a
-// megabyte is read in one pass.
+// What stands within a sidebar is read with it, and not once more for each key of that name: a configuration of a
+// quarter of a megabyte is read in one pass.
 func TestASidebarWithinASidebarIsReadOnce(t *testing.T) {
 	for _, c := range []struct{ file, src string }{
 		{".vitepress/config.ts", "export default { themeConfig: { sidebar: [{ text: 'A', link: '/a' }, { text: 'B', items: [{ link: '/b' }], sidebar: [{ link: '/b' }] }] } }"},

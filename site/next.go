@@ -10,15 +10,16 @@ import (
 	"docent/site/script"
 )
 
-// Sites that are made with Next.js: by Nextra, by Fumadocs, by a router of its own, or in the way of its documentation, whose
-// folders have numbers that order them.
+// Sites that are made with Next.js: by Nextra, by Fumadocs, by a router of its own, or in the way of its documentation,
+// whose folders have numbers that order them.
 
 var (
 	twoDigits = regexp.MustCompile(`^\d{2,3}[-_.]+(\D.*)$`)
 	group     = regexp.MustCompile(`^\([^()]+\)$`)
 )
 
-// openNext recognises a site of Next.js by its configuration, by folders of names in parentheses, or by numbered folders.
+// openNext recognises a site of Next.js by its configuration, by folders of names in parentheses, or by numbered
+// folders.
 func (s *Site) openNext(files []string, read func(string) ([]byte, error)) {
 	if s.Kind != "" && s.Kind != api.SiteNext {
 		return
@@ -27,7 +28,8 @@ func (s *Site) openNext(files []string, read func(string) ([]byte, error)) {
 	top := map[string]bool{} // what stands in the root: pages and the folders of pages
 	for _, f := range files {
 		base := path.Base(f)
-		if stem := strings.TrimSuffix(base, path.Ext(base)); stem == "next.config" && (s.config == "" || strings.Count(f, "/") < strings.Count(s.config, "/")) {
+		if stem := strings.TrimSuffix(base, path.Ext(base)); stem == "next.config" &&
+			(s.config == "" || strings.Count(f, "/") < strings.Count(s.config, "/")) {
 			s.config = f
 		}
 		others = others || base == "SUMMARY.md" || base == "_sidebar.md" // mdBook and Docsify show names as they are
@@ -54,7 +56,8 @@ func (s *Site) openNext(files []string, read func(string) ([]byte, error)) {
 
 func (s *Site) readNext(read func(string) ([]byte, error)) {
 	if raw, err := read(s.config); err == nil {
-		base, _ := script.Settings(string(raw), "basePath", "i18n", "output", "images", "reactStrictMode", "pageExtensions")["basePath"].(string)
+		base, _ := script.Settings(string(raw), "basePath", "i18n", "output", "images", "reactStrictMode",
+			"pageExtensions")["basePath"].(string)
 		s.base = strings.Trim(base, "/")
 	}
 }
@@ -75,7 +78,8 @@ var routers = []string{"src/content", "content", "src/app", "app", "src/pages", 
 // nextPath is where Next.js shows a file, without the folders that only order or group pages.
 func (s *Site) nextPath(p string) string {
 	full, app := p, strings.Contains("/"+s.docsDir+"/", "/app/")
-	if root := path.Dir(s.config); !strings.HasPrefix(root, "..") { // else the documentation folder's address says the rest
+	// else the documentation folder's address says the rest
+	if root := path.Dir(s.config); !strings.HasPrefix(root, "..") {
 		if s.config != "" {
 			full = strings.TrimPrefix(full, root+"/")
 		}

@@ -8,8 +8,8 @@ import (
 	"docent/api"
 )
 
-// The addresses of Next.js' own documentation are those of nextjs.org; the others are by the documentation of Nextra 4, Fumadocs
-// and Next.js' routers.
+// The addresses of Next.js' own documentation are those of nextjs.org; the others are by the documentation of Nextra 4,
+// Fumadocs and Next.js' routers.
 func TestNextSitesShowNeitherNumbersNorGroups(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

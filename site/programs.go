@@ -17,8 +17,8 @@ type Name struct {
 	Address string
 }
 
-// Programs are the files, among those of the site, that hold its navigation as programs or as data of theirs. Their names are
-// those that Open knows.
+// Programs are the files, among those of the site, that hold its navigation as programs or as data of theirs. Their
+// names are those that Open knows.
 func (s *Site) Programs(files []string) (out []string) {
 	for _, f := range files {
 		dir, base := path.Split(f)
@@ -26,7 +26,8 @@ func (s *Site) Programs(files []string) (out []string) {
 		switch s.Kind {
 		case api.SiteDocusaurus:
 			versioned := strings.HasSuffix(dir, "versioned_sidebars/") && strings.HasPrefix(base, "version-")
-			if code && (strings.HasPrefix(base, "sidebars.") || strings.HasPrefix(base, "docusaurus.config.") || versioned || slices.ContainsFunc(s.plugins, func(p plugin) bool { return p.sidebar == path.Join(s.docsDir, f) })) {
+			if code && (strings.HasPrefix(base, "sidebars.") || strings.HasPrefix(base, "docusaurus.config.") || versioned ||
+				slices.ContainsFunc(s.plugins, func(p plugin) bool { return p.sidebar == path.Join(s.docsDir, f) })) {
 				out = append(out, f)
 			}
 		case api.SiteVitePress:
@@ -76,7 +77,9 @@ func (s *Site) ID(p Page) (id, sidebar string) {
 		return AddressKey(s.Shown(p)), ""
 	case api.SiteDocusaurus:
 		at := s.locate(p.Path)
-		if pl := at.plugin; !at.found || pl.kind != docsPlugin || strings.HasPrefix(path.Join(s.docsDir, p.Path), path.Join(pl.root, "i18n")+"/") {
+		pl := at.plugin
+		translated := strings.HasPrefix(path.Join(s.docsDir, p.Path), path.Join(pl.root, "i18n")+"/")
+		if !at.found || pl.kind != docsPlugin || translated {
 			return "", "" // a translation is named by the page that it translates
 		}
 		rel := WithoutNumbers(strings.TrimSuffix(at.rel, path.Ext(at.rel)))

@@ -41,11 +41,13 @@ type Entry struct {
 }
 
 // instructions are files that tell programs how to work on the repository. They are no pages, wherever they lie.
-var instructions = []string{"claude.md", "claude.local.md", "agents.md", "agents.local.md", "agent.md", "gemini.md", "copilot-instructions.md"}
+var instructions = []string{"claude.md", "claude.local.md", "agents.md", "agents.local.md", "agent.md", "gemini.md",
+	"copilot-instructions.md"}
 
 // Decide says of each file whether the site shows it. What the project says goes before what the site's files say.
 func (s *Site) Decide(entries []Entry, now time.Time) []Decision {
-	d := decider{Site: s, now: now, entries: make(map[string]*Entry, len(entries)), bundles: map[string]string{}, targets: map[string]pattern.Glob{}}
+	d := decider{Site: s, now: now, entries: make(map[string]*Entry, len(entries)), bundles: map[string]string{},
+		targets: map[string]pattern.Glob{}}
 	for i := range entries {
 		e := &entries[i]
 		d.entries[e.Path] = e
@@ -150,7 +152,8 @@ func (d *decider) outside(file string) Decision {
 	return Decision{Included, fmt.Sprintf("lies outside of %s, where %s has its pages", folder, generators[d.Kind]), file}
 }
 
-var generators = map[api.SiteKind]string{api.SiteMintlify: "Mintlify", api.SiteMkDocs: "MkDocs", api.SiteVitePress: "VitePress",
+var generators = map[api.SiteKind]string{
+	api.SiteMintlify: "Mintlify", api.SiteMkDocs: "MkDocs", api.SiteVitePress: "VitePress",
 	api.SiteDocusaurus: "Docusaurus", api.SiteHugo: "Hugo", api.SiteStarlight: "Starlight"}
 
 // formats says of a file of a kind that the generator makes no pages of.

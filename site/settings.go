@@ -77,7 +77,8 @@ func CheckPatterns(p api.Project) error {
 	for field, list := range map[string][]string{"include": p.Include, "exclude": p.Exclude} {
 		for i, text := range list {
 			if _, bad := pattern.ReadList([]string{text}); len(bad) > 0 {
-				out = append(out, api.Problem{Field: fmt.Sprintf("%s[%d]", field, i), Message: "is no pattern as .gitignore has them: a bracket or a backslash is not closed"})
+				out = append(out, api.Problem{Field: fmt.Sprintf("%s[%d]", field, i),
+					Message: "is no pattern as .gitignore has them: a bracket or a backslash is not closed"})
 			}
 		}
 	}

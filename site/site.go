@@ -1,6 +1,7 @@
-// Package site knows the generators of documentation sites: which one makes a site, where it shows a page and under what
-// names, and which files it publishes at all. It reads their configurations and never runs them. There is one file for each
-// generator: what its configuration says, which files are its pages, and how it keeps versions and languages apart.
+// Package site knows the generators of documentation sites: which one makes a site, where it shows a page and under
+// what names, and which files it publishes at all. It reads their configurations and never runs them. There is one file
+// for each generator: what its configuration says, which files are its pages, and how it keeps versions and languages
+// apart.
 package site
 
 import (
@@ -18,8 +19,8 @@ import (
 )
 
 // A Site is how the generator of a documentation site names its pages. It is recognised by its files, and decides where
-// a reader finds a page; the project's SiteURL is where the documentation folder itself is shown. Paths are relative to the
-// documentation folder; those of files above it begin with "../".
+// a reader finds a page; the project's SiteURL is where the documentation folder itself is shown. Paths are relative to
+// the documentation folder; those of files above it begin with "../".
 type Site struct {
 	Kind    api.SiteKind
 	content string            // folder that holds the pages, relative to the repository's root
@@ -77,8 +78,8 @@ func (s *Site) unreadable(file string, err error) {
 	}
 }
 
-// Unreadable says why it is not known what the site publishes: its configuration cannot be read, and the project does not say it
-// either. It is nil where that is known.
+// Unreadable says why it is not known what the site publishes: its configuration cannot be read, and the project does
+// not say it either. It is nil where that is known.
 func (s *Site) Unreadable() error { return s.broken }
 
 // Warnings say what of the site's configuration could not be read.
@@ -109,7 +110,9 @@ func Configures(p string) api.SiteKind {
 		return api.SiteStarlight
 	case base == "versions.json" || strings.HasSuffix(base, "_versions.json"):
 		return api.SiteDocusaurus
-	case stem == "hugo" && slices.Contains([]string{".toml", ".yaml", ".yml", ".json"}, path.Ext(base)), base == "config.toml", dir == "_default" && slices.Contains([]string{"config", "languages", "module"}, stem) && path.Base(path.Dir(path.Dir(p))) == "config":
+	case stem == "hugo" && slices.Contains([]string{".toml", ".yaml", ".yml", ".json"}, path.Ext(base)),
+		base == "config.toml", dir == "_default" && slices.Contains([]string{"config", "languages", "module"}, stem) &&
+			path.Base(path.Dir(path.Dir(p))) == "config":
 		return api.SiteHugo
 	}
 	return ""
@@ -125,7 +128,8 @@ type Page struct {
 	Aliases []string // older addresses that lead to it
 }
 
-// Open recognises the generator and reads its configuration. What a project says of itself goes before what its files say.
+// Open recognises the generator and reads its configuration. What a project says of itself goes before what its files
+// say.
 func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site {
 	s := Site{Kind: p.Site, docsDir: p.DocsDir, content: p.DocsDir, labels: map[string]string{}, project: p,
 		exclude: pattern.NewList(p.Exclude...), include: pattern.NewList(p.Include...)}
@@ -159,7 +163,8 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 }
 
 // recognition is the order of generators where a repository holds files of several.
-var recognition = []api.SiteKind{"", api.SiteHugo, api.SiteStarlight, api.SiteVitePress, api.SiteDocusaurus, api.SiteMkDocs, api.SiteMintlify}
+var recognition = []api.SiteKind{"", api.SiteHugo, api.SiteStarlight, api.SiteVitePress, api.SiteDocusaurus,
+	api.SiteMkDocs, api.SiteMintlify}
 
 // recognise finds the generator, and the file that speaks for it: the one that is nearest to the root.
 func (s *Site) recognise(files []string, read func(string) ([]byte, error)) (found api.SiteKind, config string) {
@@ -179,7 +184,8 @@ func (s *Site) recognise(files []string, read func(string) ([]byte, error)) (fou
 				continue // a site of Astro that is made in another way
 			}
 		}
-		better := config == "" || weight(file) > weight(config) || weight(file) == weight(config) && strings.Count(file, "/") < strings.Count(config, "/")
+		better := config == "" || weight(file) > weight(config) || weight(file) == weight(config) &&
+			strings.Count(file, "/") < strings.Count(config, "/")
 		if slices.Index(recognition, kind) > slices.Index(recognition, found) || kind == found && better {
 			found, config = kind, file
 		}
@@ -187,7 +193,7 @@ func (s *Site) recognise(files []string, read func(string) ([]byte, error)) (fou
 	return found, config
 }
 
-// kindOf is the generator that a file belongs to; empty where it is none's.
+// kindOf is the generator that a file belongs to; empty if it belongs to none.
 func (s *Site) kindOf(file string, files []string) api.SiteKind {
 	base, kind := path.Base(file), Configures(file)
 	if base == "config.toml" && kind == api.SiteHugo {
@@ -205,7 +211,8 @@ func (s *Site) kindOf(file string, files []string) api.SiteKind {
 // speaks tells whether a file says by itself which generator makes the site.
 func speaks(file string) bool {
 	switch base := path.Base(file); {
-	case base == ".mintignore", strings.HasSuffix(base, "versions.json"), path.Base(path.Dir(file)) == "_default" && !strings.HasPrefix(base, "config.") && !strings.HasPrefix(base, "hugo."):
+	case base == ".mintignore", strings.HasSuffix(base, "versions.json"), path.Base(path.Dir(file)) == "_default" &&
+		!strings.HasPrefix(base, "config.") && !strings.HasPrefix(base, "hugo."):
 		return false
 	}
 	return true
@@ -236,8 +243,8 @@ func (s *Site) Content() string { return s.content }
 // folder is the folder that a configuration file lies in, relative to the repository's root.
 func (s *Site) folder() string { return path.Join(s.docsDir, path.Dir(s.config)) }
 
-// relative is a page's path below the folder that holds the site's pages; where the documentation folder is that folder,
-// or within it, below the documentation folder.
+// relative is a page's path below the folder that holds the site's pages; where the documentation folder is that
+// folder, or within it, below the documentation folder.
 func (s *Site) relative(p string) string {
 	if s.content == s.docsDir || s.content == "" || strings.HasPrefix(s.docsDir, s.content+"/") {
 		return p
@@ -352,7 +359,8 @@ func (s *Site) Crumbs(r Page, titles map[string]string) []string {
 	if strings.HasPrefix(path.Base(r.Path), "_index.") {
 		dir = path.Dir(dir)
 	}
-	for ; dir != "." && dir != "/" && path.Join(s.docsDir, dir) != s.content && !strings.HasPrefix(dir, ".."); dir = path.Dir(dir) {
+	for ; dir != "." && dir != "/" && path.Join(s.docsDir, dir) != s.content &&
+		!strings.HasPrefix(dir, ".."); dir = path.Dir(dir) {
 		name := s.labels[dir]
 		if name == "" {
 			name = titles[dir]
@@ -369,7 +377,8 @@ func (s *Site) Crumbs(r Page, titles map[string]string) []string {
 var Translations = strings.Fields(`ar bg bn ca cs da de el en es et fa fi fr he hi hr hu ja ko lt lv ms nb nl pl pt ro ru sk sl sr sv ta th tr uk ur vi zh
 	pt-br zh-cn zh-tw zh-hans zh-hant en-us en-gb es-419 fr-ca`)
 
-var pageExtensions = map[string]bool{".md": true, ".mdx": true, ".markdown": true, ".html": true, ".htm": true, ".txt": true, ".rst": true, ".adoc": true}
+var pageExtensions = map[string]bool{".md": true, ".mdx": true, ".markdown": true, ".html": true, ".htm": true,
+	".txt": true, ".rst": true, ".adoc": true}
 
 // IsPage tells from its name whether a file holds text for readers.
 func IsPage(p string) bool { return pageExtensions[strings.ToLower(path.Ext(p))] }

@@ -40,7 +40,8 @@ func (d *decider) starlight(e *Entry) Decision {
 	if !ok {
 		return d.outside(d.Config())
 	}
-	if !slices.Contains([]string{".markdown", ".mdown", ".mkdn", ".mkd", ".mdwn", ".md", ".mdx"}, strings.ToLower(path.Ext(rel))) {
+	if !slices.Contains([]string{".markdown", ".mdown", ".mkdn", ".mkd", ".mdwn", ".md", ".mdx"},
+		strings.ToLower(path.Ext(rel))) {
 		return d.formats(e)
 	}
 	for part := range strings.SplitSeq(rel, "/") {

@@ -19,7 +19,8 @@ func (s *Site) openVitePress(read func(string) ([]byte, error)) {
 	if err != nil {
 		return
 	}
-	doc := script.Settings(string(raw), "title", "themeConfig", "srcExclude", "srcDir", "cleanUrls", "rewrites", "base", "sitemap", "description", "markdown", "locales")
+	doc := script.Settings(string(raw), "title", "themeConfig", "srcExclude", "srcDir", "cleanUrls", "rewrites", "base",
+		"sitemap", "description", "markdown", "locales")
 	if doc == nil {
 		s.warn(s.config, "its settings are computed; set --exclude and --site-url")
 		return

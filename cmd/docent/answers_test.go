@@ -80,7 +80,7 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 	}
 	t.Parallel()
 	questions := realQuestions(t)
-	library, err := search.OpenLibrary(t.TempDir(), search.Options{Log: slog.New(slog.DiscardHandler)})
+	library, err := search.Open(t.TempDir(), search.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ var marked = regexp.MustCompile(`zyxwv\d+`)
 // agree has the agent append a word of its own to each page, named by the address that a search gives it.
 func agree(t *testing.T, p api.Project, tree corpora.Tree, most int) {
 	t.Helper()
-	library, err := search.OpenLibrary(t.TempDir(), search.Options{})
+	library, err := search.Open(t.TempDir(), search.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

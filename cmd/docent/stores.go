@@ -42,7 +42,7 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 	if err := journalInPlace(ctx, dir, s.catalog); err != nil {
 		return s, err
 	}
-	if s.library, err = search.OpenLibrary(dir.File(datadir.Index), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes,
+	if s.library, err = search.Open(dir.File(datadir.Index), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes,
 		Memory: c.IndexMemory}); err != nil {
 		return s, fmt.Errorf("open the search indexes: %w", err)
 	}

@@ -108,7 +108,7 @@ func newJudge(t *testing.T) *judge {
 	if testing.Short() {
 		t.Skip("indexes whole documentation sets")
 	}
-	library, err := search.OpenLibrary(t.TempDir(), search.Options{Log: slog.New(slog.DiscardHandler)})
+	library, err := search.Open(t.TempDir(), search.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

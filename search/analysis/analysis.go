@@ -1,6 +1,7 @@
-// Package analysis cuts text into the terms that an index holds: words in lower case and stemmed in their language, names whole
-// and in parts, runs of Chinese, Japanese and Korean characters in pairs. It knows the words that say how something is asked and
-// not what about, words that are written short or in full, and the scripts and words of grammar that tell a language.
+// Package analysis cuts text into the terms that an index holds: words in lower case and stemmed in their language,
+// names whole and in parts, runs of Chinese, Japanese and Korean characters in pairs. It knows the words that say how
+// something is asked and not what about, words that are written short or in full, and the scripts and words of grammar
+// that tell a language.
 package analysis
 
 import (
@@ -88,7 +89,8 @@ type stemmer struct {
 const stemmerRemembers = 50_000 // words; beyond it starts afresh
 
 func newStemmer(language string) *stemmer {
-	return &stemmer{stem: stemmers[language], env: snowballstem.NewEnv(""), seen: make(map[string]string), single: language == "en"}
+	return &stemmer{stem: stemmers[language], env: snowballstem.NewEnv(""), seen: make(map[string]string),
+		single: language == "en"}
 }
 
 func (s *stemmer) of(word string) string {
@@ -143,8 +145,8 @@ func (a *Analyser) stemmer(language string) *stemmer {
 }
 
 // A Token is one term of a text. A name of several parts (generateStaticParams, kube-apiserver, docs.json, --dry-run)
-// gives one whole token, as written but in lower case, that covers its parts, and a stemmed token for each part. A plain
-// word gives one stemmed token.
+// gives one whole token, as written but in lower case, that covers its parts, and a stemmed token for each part. A
+// plain word gives one stemmed token.
 type Token struct {
 	Term    string // what is indexed
 	Surface string // what a reader types: the lower-case word before stemming
@@ -222,9 +224,10 @@ func (a *Analyser) Tokens(text, language string, emit func(Token)) int {
 	return at
 }
 
-// elided are the words of French, Italian and Catalan that lose their last letter before a vowel: l'installation is found as
-// installation is.
-var elided = map[string]bool{"l": true, "d": true, "j": true, "m": true, "n": true, "s": true, "t": true, "c": true, "qu": true, "jusqu": true, "lorsqu": true,
+// elided are the words of French, Italian and Catalan that lose their last letter before a vowel: l'installation is
+// found as installation is.
+var elided = map[string]bool{"l": true, "d": true, "j": true, "m": true, "n": true, "s": true, "t": true, "c": true,
+	"qu": true, "jusqu": true, "lorsqu": true,
 	"puisqu": true, "quoiqu": true, "un": true, "all": true, "dall": true, "dell": true, "nell": true, "sull": true, "quest": true, "quell": true}
 
 func isWordByte(c byte) bool {

@@ -100,7 +100,8 @@ var scripts = []struct {
 	{[]*unicode.RangeTable{unicode.Thai}, []string{"Thai"}},
 }
 
-// Scripts are the codes of the script of a text: another one than Latin where it has at least as many letters of that as Latin words.
+// Scripts are the codes of the script of a text: another one than Latin where it has at least as many letters of that
+// as Latin words.
 func Scripts(text string) []string {
 	latin := 0
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.Is(unicode.Latin, r) }) {

@@ -75,7 +75,8 @@ type Score struct {
 }
 
 // Run asks every judged query once and judges the first ten pages. A search that fails ends it.
-func Run(ctx context.Context, queries []Query, search func(context.Context, Query) ([]Found, error)) ([]Outcome, error) {
+func Run(ctx context.Context, queries []Query,
+	search func(context.Context, Query) ([]Found, error)) ([]Outcome, error) {
 	out := make([]Outcome, 0, len(queries))
 	for _, q := range queries {
 		begin := time.Now()

@@ -37,7 +37,7 @@ type CheckedPage struct {
 	File  string     `json:"file,omitempty"` // that says so; empty where it is the generator's own rule
 }
 
-// LeftOut is a file that could be a page and is none.
+// LeftOut is a file that could be a page and is not one.
 type LeftOut struct {
 	Path  string     `json:"path"`
 	State site.State `json:"state"`
@@ -62,7 +62,8 @@ func Examine(ctx context.Context, o Options, project api.Project, tree Tree) (Ch
 	project = u.project
 	c := Check{
 		Project: project.ID, Commit: tree.Commit(), Site: u.where.Kind, Config: u.where.Config(), Address: u.report.SiteURL, AddressFrom: u.report.SiteURLFrom,
-		Pages: []CheckedPage{}, LeftOut: []LeftOut{}, DeadLinks: []DeadLink{}, Warnings: append([]site.Warning{}, u.where.Warnings()...),
+		Pages: []CheckedPage{}, LeftOut: []LeftOut{}, DeadLinks: []DeadLink{},
+		Warnings: append([]site.Warning{}, u.where.Warnings()...),
 	}
 	if c.Site == "" {
 		c.Site = api.SitePlain
@@ -77,7 +78,8 @@ func Examine(ctx context.Context, o Options, project api.Project, tree Tree) (Ch
 			at := r.URL(c.Address, "")
 			c.Pages = append(c.Pages, CheckedPage{r.Path, at, d.State, d.Rule, d.File})
 			if first := taken[at]; first != "" {
-				c.Warnings = append(c.Warnings, site.Warning{File: path.Join(project.DocsDir, r.Path), Text: "has the address of " + first + ": readers find only one of them"})
+				c.Warnings = append(c.Warnings, site.Warning{File: path.Join(project.DocsDir, r.Path),
+					Text: "has the address of " + first + ": readers find only one of them"})
 			}
 			taken[at] = r.Path
 		default:
@@ -103,7 +105,8 @@ type linkChecker struct {
 
 // deadLinks are the links of public pages that lead to no public page.
 func (u *Update) deadLinks() (out []DeadLink) {
-	c := linkChecker{Update: u, pages: u.where.Map(), folders: make(map[string]bool), there: make(map[string]bool, len(u.sizes))}
+	c := linkChecker{Update: u, pages: u.where.Map(), folders: make(map[string]bool),
+		there: make(map[string]bool, len(u.sizes))}
 	for _, r := range u.records {
 		d, ok := u.decided[r.Path]
 		if !ok {
@@ -113,8 +116,10 @@ func (u *Update) deadLinks() (out []DeadLink) {
 		p.Aliases = append(slices.Clone(r.Aliases), "/"+site.PageKey(r.Path))
 		c.pages.Add(p, d.State.IsPage())
 		shown, _ := c.pages.Address(r.Path)
-		for dir := path.Dir(site.AddressKey(shown)); r.Kind == page.KindPage && dir != "." && dir != "/"; dir = path.Dir(dir) {
-			c.folders[dir] = true
+		if r.Kind == page.KindPage {
+			for dir := path.Dir(site.AddressKey(shown)); dir != "." && dir != "/"; dir = path.Dir(dir) {
+				c.folders[dir] = true
+			}
 		}
 	}
 	for f := range u.sizes {
@@ -163,7 +168,8 @@ func (c *linkChecker) meant(r *page.Record, to string) []string {
 	}
 	// Relative to the file or, where it is an address, to that of the page.
 	shown, _ := c.pages.Address(r.Path)
-	paths := []string{path.Join(path.Dir(r.Path), to), path.Join("/", shown, to), path.Join("/", path.Dir(strings.TrimSuffix(shown, "/")), to)}
+	paths := []string{path.Join(path.Dir(r.Path), to), path.Join("/", shown, to),
+		path.Join("/", path.Dir(strings.TrimSuffix(shown, "/")), to)}
 	if hugo {
 		paths = append(paths, to) // as its templates resolve links
 	}
@@ -185,7 +191,8 @@ func withinSite(dest string) (string, bool) {
 		dest = plain
 	}
 	switch ext := strings.ToLower(path.Ext(dest)); {
-	case ext == "", ext == ".html", ext == ".htm", ext == ".md", ext == ".mdx", ext == ".markdown", strings.HasSuffix(dest, "/"):
+	case ext == "", ext == ".html", ext == ".htm", ext == ".md", ext == ".mdx", ext == ".markdown",
+		strings.HasSuffix(dest, "/"):
 		return dest, true
 	default: // a picture or a download, or a name with a dot in it
 		return dest, strings.ContainsAny(ext, " 0123456789")
@@ -220,7 +227,7 @@ func (c *linkChecker) dead(paths []string) string {
 	return "there is no such page"
 }
 
-// lives tells whether an address that is no page's shows something all the same.
+// lives tells whether the site shows something at an address that belongs to no page.
 func (c *linkChecker) lives(name string) bool {
 	kind := c.where.Kind
 	if kind == api.SiteDocusaurus {

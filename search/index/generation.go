@@ -1,5 +1,5 @@
-// Package index makes the index of a project's documentation, generation by generation: it reads what has changed of a tree,
-// decides by the site's rules which files are pages, and writes their records, their texts and Bleve's postings.
+// Package index makes the index of a project's documentation, generation by generation: it reads what has changed of a
+// tree, decides by the site's rules which files are pages, and writes their records, their texts and Bleve's postings.
 package index
 
 import (
@@ -35,9 +35,9 @@ import (
 //	PROJECT/gen-N/pages        what is known of each file
 //	PROJECT/gen-N/text         the files' contents
 //
-// An update makes the next generation beside the served one (Bleve's segments, which never change, by hard link) and then
-// replaces CURRENT. So a query sees one generation whole, a crash leaves the one or the other, and what is on disk can be
-// checked against the manifest before it is used.
+// An update makes the next generation beside the served one (Bleve's segments, which never change, by hard link) and
+// then replaces CURRENT. So a query sees one generation whole, a crash leaves the one or the other, and what is on disk
+// can be checked against the manifest before it is used.
 
 // schemaVersion names the form of a generation and of the documents in it.
 const schemaVersion = 5

@@ -58,7 +58,7 @@ type Update struct {
 	Options
 	project api.Project
 	tree    Tree
-	old     *Generation    // nil where there is nothing to build upon
+	old     *Generation    // nil if there is nothing to build on
 	todo    []*page.Record // whose documents have to be made
 	records []*page.Record // the new generation's, in the order of their paths
 	sources map[*page.Record]*page.Source
@@ -74,8 +74,10 @@ type Update struct {
 	report  Report
 }
 
-// Read reads what has changed of a tree since the old generation, which may be nil, and works out what has to be made anew.
-func Read(ctx context.Context, o Options, project api.Project, tree Tree, old *Generation, progress func(done, total int)) (*Update, error) {
+// Read reads what has changed of a tree since the old generation, which may be nil, and works out what has to be made
+// anew.
+func Read(ctx context.Context, o Options, project api.Project, tree Tree, old *Generation,
+	progress func(done, total int)) (*Update, error) {
 	u := newUpdate(o, project, tree)
 	if old != nil && old.Manifest.DocsDir == u.project.DocsDir {
 		u.old = old
@@ -93,7 +95,8 @@ func Read(ctx context.Context, o Options, project api.Project, tree Tree, old *G
 
 func newUpdate(o Options, project api.Project, tree Tree) *Update {
 	project.DocsDir = strings.Trim(path.Clean("/"+project.DocsDir), "/")
-	u := &Update{Options: o, project: project, tree: tree, sources: make(map[*page.Record]*page.Source), fresh: make(map[*page.Record][]byte)}
+	u := &Update{Options: o, project: project, tree: tree, sources: make(map[*page.Record]*page.Source),
+		fresh: make(map[*page.Record][]byte)}
 	u.report.Commit = tree.Commit()
 	return u
 }
@@ -115,16 +118,18 @@ func (u *Update) Report() Report { return u.report }
 
 // Changed tells whether a new generation has to be made.
 func (u *Update) Changed() bool {
-	return u.old == nil || len(u.todo)+len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) > 0 || len(u.old.Records) != len(u.records) ||
+	return u.old == nil || len(u.todo)+len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) > 0 ||
+		len(u.old.Records) != len(u.records) ||
 		u.old.Manifest.Language != u.where.Language()
 }
 
-// Relabelled is the manifest of the old generation, of which nothing has changed, for the new commit; ok is false where it says
-// the same.
+// Relabelled is the manifest of the old generation, of which nothing has changed, for the new commit; ok is false where
+// it says the same.
 func (u *Update) Relabelled() (m Manifest, ok bool) {
 	m = u.old.Manifest
 	m.Commit, m.SiteURL, m.Site = u.report.Commit, u.report.SiteURL, labelOf(&u.where)
-	return m, m.Commit != u.old.Manifest.Commit || m.SiteURL != u.old.Manifest.SiteURL || !reflect.DeepEqual(m.Site, u.old.Manifest.Site)
+	return m, m.Commit != u.old.Manifest.Commit || m.SiteURL != u.old.Manifest.SiteURL ||
+		!reflect.DeepEqual(m.Site, u.old.Manifest.Site)
 }
 
 // read finds out which files count, takes over what is known of the unchanged ones and reads the others.
@@ -338,7 +343,8 @@ func (u *Update) reader(ctx context.Context) func(string) ([]byte, error) {
 		byPath[r.Path] = r
 	}
 	return func(p string) ([]byte, error) {
-		if r := byPath[p]; r != nil && (r.Kind == page.KindNavigation || site.IsPage(p)) { // of other files something else is kept
+		// of other files something else is kept
+		if r := byPath[p]; r != nil && (r.Kind == page.KindNavigation || site.IsPage(p)) {
 			return u.content(r)
 		}
 		full := path.Join(u.project.DocsDir, p)
@@ -394,7 +400,8 @@ func (u *Update) count() {
 	slices.Sort(u.report.Removed)
 }
 
-// onPage is work on one page. What the page makes the program panic with says which page it is, and ends the update alone.
+// onPage is work on one page. What the page makes the program panic with says which page it is, and ends the update
+// alone.
 func onPage(r *page.Record, work func() error) func() error {
 	return func() error {
 		err := api.Guard(work)

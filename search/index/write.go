@@ -22,8 +22,8 @@ import (
 	"docent/search/page"
 )
 
-// Write makes the generation in dir, and lets go of what was read: it is read from disk from now on, as every later process
-// reads it.
+// Write makes the generation in dir, and lets go of what was read: it is read from disk from now on, as every later
+// process reads it.
 func (u *Update) Write(ctx context.Context, dir string) error {
 	err := u.write(ctx, dir)
 	u.records, u.sources, u.todo = nil, nil, nil
@@ -39,7 +39,8 @@ func (u *Update) write(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	m := Manifest{Schema: schemaVersion, Analysis: analysis.Version, Commit: u.report.Commit, DocsDir: u.project.DocsDir, SiteURL: u.report.SiteURL, Site: labelOf(&u.where), Language: u.where.Language()}
+	m := Manifest{Schema: schemaVersion, Analysis: analysis.Version, Commit: u.report.Commit, DocsDir: u.project.DocsDir,
+		SiteURL: u.report.SiteURL, Site: labelOf(&u.where), Language: u.where.Language()}
 	for _, r := range u.records {
 		m.NextUID = max(m.NextUID, r.UID+1)
 	}
@@ -47,7 +48,7 @@ func (u *Update) write(ctx context.Context, dir string) error {
 		m.NextUID = max(m.NextUID, u.old.Manifest.NextUID)
 		m.Dead = u.old.Manifest.Dead
 		for _, r := range u.old.Records { // what the new postings no longer show
-			if i, ok := slices.BinarySearchFunc(u.records, r.Path, func(n *page.Record, p string) int { return strings.Compare(n.Path, p) }); !ok || u.records[i] != r {
+			if u.record(r.Path) != r {
 				m.Dead += len(r.Sections)
 			}
 		}
@@ -112,9 +113,19 @@ func (u *Update) write(ctx context.Context, dir string) error {
 	return err
 }
 
-// documents makes the documents of pages, several at a time, and hands them on one page at a time. A record is kept once
-// and without its sections afterwards.
-func (u *Update) documents(ctx context.Context, todo []*page.Record, keep func(*page.Record) error, use func(*page.Record, []*document.Document) error) error {
+// record is the new generation's record of a path; nil if there is none.
+func (u *Update) record(p string) *page.Record {
+	i, ok := slices.BinarySearchFunc(u.records, p, func(r *page.Record, p string) int { return strings.Compare(r.Path, p) })
+	if !ok {
+		return nil
+	}
+	return u.records[i]
+}
+
+// documents makes the documents of pages, several at a time, and hands them on one page at a time. A record is kept
+// once and without its sections afterwards.
+func (u *Update) documents(ctx context.Context, todo []*page.Record, keep func(*page.Record) error,
+	use func(*page.Record, []*document.Document) error) error {
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(u.Workers)
@@ -137,11 +148,11 @@ func (u *Update) documents(ctx context.Context, todo []*page.Record, keep func(*
 				src = full
 			}
 			for _, p := range src.Parts {
-				i, ok := slices.BinarySearchFunc(u.records, p, func(r *page.Record, p string) int { return strings.Compare(r.Path, p) })
-				if !ok {
+				part := u.record(p)
+				if part == nil {
 					continue
 				}
-				text, err := u.content(u.records[i])
+				text, err := u.content(part)
 				if err != nil {
 					return fmt.Errorf("content of %s: %w", p, err)
 				}
@@ -175,7 +186,8 @@ func (m readyMade) MapDocument(doc *document.Document, data interface{}) error {
 }
 
 // writeWhole writes all postings afresh, as one segment.
-func (u *Update) writeWhole(ctx context.Context, dir, index string, todo []*page.Record, keep func(*page.Record) error) error {
+func (u *Update) writeWhole(ctx context.Context, dir, index string, todo []*page.Record,
+	keep func(*page.Record) error) error {
 	empty := true
 	b, err := bleve.NewBuilder(index, readyMade{indexMapping().(*mapping.IndexMappingImpl)}, map[string]interface{}{
 		"batchSize": 1000, "mergeMax": 20, "buildPathPrefix": dir,
@@ -233,7 +245,8 @@ func removeBuildFolders(dir string) error {
 }
 
 // writeChanges takes over the old postings and applies the changes to them in one batch.
-func (u *Update) writeChanges(ctx context.Context, index string, todo []*page.Record, keep func(*page.Record) error) error {
+func (u *Update) writeChanges(ctx context.Context, index string, todo []*page.Record,
+	keep func(*page.Record) error) error {
 	if err := linkIndex(filepath.Join(u.old.Dir, "index"), index); err != nil {
 		return fmt.Errorf("take over the index: %w", err)
 	}

@@ -47,7 +47,8 @@ func Describe(r *Record, src *Source) []*document.Document {
 	r.Titles = src.Place.Names
 	for n, s := range src.passages {
 		doc := document.NewDocument(SectionID(r.UID, n))
-		rec := Section{Anchor: s.anchor, Heading: s.heading, Level: s.level, Trail: s.trail, Start: int64(s.start), End: int64(s.end)}
+		rec := Section{Anchor: s.anchor, Heading: s.heading, Level: s.level, Trail: s.trail, Start: int64(s.start),
+			End: int64(s.end)}
 		buf = nil
 		rec.Len[FieldHeading] = uint16(min(terms(s.heading, &rec.Body), 65535))
 		addField(doc, SectionFieldNames[FieldHeading], buf)
@@ -79,7 +80,8 @@ func Describe(r *Record, src *Source) []*document.Document {
 	r.TitleLen = uint16(r.TitleWords.Len())
 	addField(first, FieldNames[FieldTitle], buf)
 	field(first, FieldNames[FieldPath], &r.PageLen[FieldPath], strings.ReplaceAll(site.PageKey(r.Path), "/", " / "))
-	field(first, FieldNames[FieldKeywords], &r.PageLen[FieldKeywords], slices.Concat(r.Keywords, r.Tags, src.Place.Crumbs)...)
+	field(first, FieldNames[FieldKeywords], &r.PageLen[FieldKeywords],
+		slices.Concat(r.Keywords, r.Tags, src.Place.Crumbs)...)
 	field(first, FieldNames[FieldLinks], &r.PageLen[FieldLinks], src.Links...)
 	field(first, FieldNames[FieldDescription], &r.PageLen[FieldDescription], r.Description)
 	buf = nil

@@ -10,8 +10,8 @@ import (
 )
 
 // voidTags have no end.
-var voidTags = map[string]bool{"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true, "img": true,
-	"input": true, "link": true, "meta": true, "source": true, "track": true, "wbr": true}
+var voidTags = map[string]bool{"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true,
+	"img": true, "input": true, "link": true, "meta": true, "source": true, "track": true, "wbr": true}
 
 // unreadTags hold nothing that a reader of the page sees.
 var unreadTags = map[string]bool{"script": true, "style": true, "nav": true, "template": true, "noscript": true}

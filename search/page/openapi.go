@@ -30,8 +30,8 @@ func IsData(p string) bool {
 // describesAPI is what every document that describes an API has, with its version.
 var describesAPI = regexp.MustCompile(`(?m)(?:^|[{,\s])["']?(?:openapi|swagger)["']?\s*:\s*["']?[1-9]`)
 
-// apiPage writes an OpenAPI document as a page in Markdown, with a section for each operation. ok is false for anything else:
-// it is not for readers.
+// apiPage writes an OpenAPI document as a page in Markdown, with a section for each operation. ok is false for anything
+// else: it is not for readers.
 func apiPage(name string, content []byte) (page []byte, ok bool) {
 	if !describesAPI.Match(content) {
 		return nil, false
@@ -161,7 +161,8 @@ func (w *apiWriter) write() {
 			item := w.resolve(items[name])
 			for _, method := range methods {
 				op := object(item[method])
-				if op == nil || slices.ContainsFunc(notPublic, func(key string) bool { return op[key] == true || item[key] == true }) {
+				hidden := func(key string) bool { return op[key] == true || item[key] == true }
+				if op == nil || slices.ContainsFunc(notPublic, hidden) {
 					continue
 				}
 				call := strings.ToUpper(method) + " " + strings.Join(strings.Fields(name), " ")
@@ -223,7 +224,8 @@ func (w *apiWriter) operation(marks string, o operation) {
 			if s := w.resolve(p["schema"]); s != nil {
 				schema = s
 			}
-			rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s | %s |", cell(w.text(p, "name")), cell(w.text(p, "in")), w.typeOf(schema), yes(p["required"]), w.about(p, schema)))
+			rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s | %s |", cell(w.text(p, "name")), cell(w.text(p, "in")),
+				w.typeOf(schema), yes(p["required"]), w.about(p, schema)))
 		}
 	}
 	if len(rows) > 0 {
@@ -321,7 +323,8 @@ func (w *apiWriter) fields(v any, above string, depth int) (rows []string) {
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		p := w.resolve(properties[name])
 		full := above + name
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |", cell(full), w.typeOf(p), yes(slices.Contains(required, any(name))), w.about(p, p)))
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |", cell(full), w.typeOf(p),
+			yes(slices.Contains(required, any(name))), w.about(p, p)))
 		rows = append(rows, w.fields(p, full+".", depth+1)...)
 	}
 	for _, key := range []string{"allOf", "oneOf", "anyOf"} {

@@ -256,7 +256,8 @@ func readAsGolden(t *testing.T, folder string, least int) {
 	}
 }
 
-// TestASchemaThatNamesItselfManyTimesIsReadWithinABound reads a document whose schemas unfold to 60^5 when nobody counts.
+// TestASchemaThatNamesItselfManyTimesIsReadWithinABound reads a document whose schemas unfold to 60^5 when nobody
+// counts.
 func TestASchemaThatNamesItselfManyTimesIsReadWithinABound(t *testing.T) {
 	all := strings.TrimSuffix(strings.Repeat(`{"$ref":"#/components/schemas/S"},`, 60), ",")
 	doc := `{"openapi":"3.1.0","info":{"title":"Bomb"},"paths":{"/x":{"post":{"summary":"X","requestBody":{"content":{"application/json":{"schema":` +

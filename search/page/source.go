@@ -41,8 +41,8 @@ type passage struct {
 	body, code      string
 }
 
-// Classify tells from its path alone what a file can be to the index. Which pages the site shows is decided when all files
-// are known.
+// Classify tells from its path alone what a file can be to the index. Which pages the site shows is decided when all
+// files are known.
 func Classify(p string) Kind {
 	base := path.Base(p)
 	dirs := strings.Split(path.Dir(p), "/")
@@ -106,8 +106,8 @@ func Read(r *Record, content []byte) *Source {
 	return src
 }
 
-// Text is the text of a file as it is indexed and shown: of a document that describes an API the page that it makes. ok is
-// false where the file holds nothing for readers.
+// Text is the text of a file as it is indexed and shown: of a document that describes an API the page that it makes. ok
+// is false where the file holds nothing for readers.
 func Text(name string, content []byte) (text []byte, ok bool) {
 	if IsData(name) {
 		return apiPage(name, content)
@@ -149,7 +149,8 @@ func readMarkup(r *Record, src *Source, content []byte) {
 		numbers[h.Span.Start] = i + 1
 	}
 	for i, s := range sections {
-		t := passage{heading: s.Heading, anchor: s.Anchor, number: numbers[s.Span.Start], level: s.Level, trail: s.Trail, start: s.Span.Start, end: s.Span.End, body: s.Body, code: s.Code}
+		t := passage{heading: s.Heading, anchor: s.Anchor, number: numbers[s.Span.Start], level: s.Level, trail: s.Trail,
+			start: s.Span.Start, end: s.Span.End, body: s.Body, code: s.Code}
 		if lead != "" && i < 2 && s.Level == 1 && s.Span.Start == p.Headings[0].Span.Start {
 			t.heading, t.anchor, t.number, t.level, t.trail = "", "", 0, 0, nil
 			t.body = s.Heading + "\n\n" + s.Body
@@ -271,7 +272,8 @@ func readFront(r *Record, src *Source, front map[string]any) {
 	r.Title = text("title")
 	r.Description = text("description", "summary")
 	r.Keywords = list("keywords")
-	for _, name := range []string{text("sidebarTitle"), text("sidebar_label"), text("linkTitle"), text("openapi"), text("api")} {
+	for _, name := range []string{text("sidebarTitle"), text("sidebar_label"), text("linkTitle"), text("openapi"),
+		text("api")} {
 		if name != "" && name != r.Title {
 			r.Keywords = append(r.Keywords, name)
 		}
@@ -281,7 +283,8 @@ func readFront(r *Record, src *Source, front map[string]any) {
 			r.Renders = call
 		}
 	}
-	// Other names of the page, as the sites' generators keep them: old addresses, and what a reference page is generated from.
+	// Other names of the page, as the sites' generators keep them: old addresses, and what a reference page is
+	// generated from.
 	for _, alias := range list("aliases", "redirect_from") {
 		r.Keywords = append(r.Keywords, strings.ReplaceAll(strings.Trim(alias, "/"), "/", " "))
 	}
@@ -329,7 +332,8 @@ func titleOfPath(p string) string {
 		return "Home"
 	}
 	base := path.Base(key)
-	words := strings.FieldsFunc(strings.TrimSuffix(base, path.Ext(base)), func(r rune) bool { return r == '-' || r == '_' || r == ' ' })
+	words := strings.FieldsFunc(strings.TrimSuffix(base, path.Ext(base)),
+		func(r rune) bool { return r == '-' || r == '_' || r == ' ' })
 	if len(words) == 0 {
 		return base
 	}

@@ -19,12 +19,14 @@ import (
 
 // A Rule is how a generator names the headings of a page in addresses.
 type Rule struct {
-	Name    string // two rules of one name give the same anchors
-	slug    func(text string) string
-	again   func(slug string, n int, taken func(string) bool) string // the anchor of a heading whose slug is taken
-	first   bool                                                     // explicit anchors are taken before any slug is made
-	unnamed bool                                                     // a heading without a slug gets an anchor as one does whose slug is taken
-	shown   func(slug string) string                                 // what pages make of a slug that is unique; nil where that is it
+	Name  string // two rules of one name give the same anchors
+	slug  func(text string) string
+	again func(slug string, n int, taken func(string) bool) string // the anchor of a heading whose slug is taken
+	first bool                                                     // explicit anchors are taken before any slug is made
+	// a heading without a slug gets an anchor as one does whose slug is taken
+	unnamed bool
+	// what pages make of a slug that is unique; nil where that is it
+	shown func(slug string) string
 }
 
 // Settings are what a configuration says of anchors.
@@ -56,8 +58,8 @@ func Of(kind api.SiteKind, s Settings) Rule {
 	return rule
 }
 
-// Anchors are the anchors of the headings of one page, in their order: explicit ones as they are, and of each other heading its
-// slug, made unique.
+// Anchors are the anchors of the headings of one page, in their order: explicit ones as they are, and of each other
+// heading its slug, made unique.
 func (r Rule) Anchors(headings []markup.Heading) []string {
 	out := make([]string, len(headings))
 	used := make(map[string]bool, len(headings))

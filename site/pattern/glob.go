@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A Glob is a pattern of paths. It is matched as a regular expression of Go, in time that grows with the path alone: the
-// patterns are those of strangers, and a matcher that goes back and forth needs ages for some of them.
+// A Glob is a pattern of paths. It is matched as a regular expression of Go, in time that grows with the path alone:
+// the patterns are those of strangers, and a matcher that goes back and forth needs ages for some of them.
 type Glob struct {
 	Text string
 	re   *regexp.Regexp

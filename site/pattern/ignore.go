@@ -8,8 +8,8 @@ import (
 
 // A List holds patterns in the syntax of .gitignore. Of several that match a file the last one decides.
 //
-// The matcher of go-git does not go back in a pattern such as "**/a/b" and passes over "a/**.md": it would publish what the
-// list leaves out.
+// The matcher of go-git does not go back in a pattern such as "**/a/b" and passes over "a/**.md": it would publish what
+// the list leaves out.
 type List []Pattern
 
 // A Pattern is one line of a list.
@@ -103,8 +103,8 @@ type folderIgnores struct {
 	list   List
 }
 
-// Add takes in the text of the file that counts for a folder. What counts for the folders above it comes first. Lines that
-// are no patterns leave nothing out, as with git.
+// Add takes in the text of the file that counts for a folder. What counts for the folders above it comes first. Lines
+// that are no patterns leave nothing out, as with git.
 func (g *GitIgnore) Add(folder, text string) {
 	if folder != "" {
 		folder += "/"

@@ -1,5 +1,5 @@
-// Package script reads what a program in JavaScript or TypeScript writes out: its literals, its settings and its texts. It never
-// runs the program; what would have to be run is left out or marked.
+// Package script reads what a program in JavaScript or TypeScript writes out: its literals, its settings and its texts.
+// It never runs the program; what would have to be run is left out or marked.
 package script
 
 import (
@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Literal reads the value that stands at the beginning of a JavaScript text, as far as it is written out: objects, arrays,
-// texts and numbers. Anything that would have to be run is nil, and what stands around it is read all the same. rest is
-// the text behind the value.
+// Literal reads the value that stands at the beginning of a JavaScript text, as far as it is written out: objects,
+// arrays, texts and numbers. Whatever would have to be run is nil; what stands around it is still read.
+// rest is the text behind the value.
 func Literal(src string) (value any, rest string) {
 	p := literalReader{src: src}
 	return p.value(0), p.src[p.at:]
@@ -24,9 +24,9 @@ var (
 	identifier   = regexp.MustCompile(`^[A-Za-z_$][\w$]*$`)
 )
 
-// Settings reads the object that a configuration in JavaScript or TypeScript makes, as far as it is written out: the one with
-// the most of these keys. A name stands for the value that the same file gives it. What would have to be run is Computed;
-// so is the key "..." of an object that another one is spread into.
+// Settings reads the object that a configuration in JavaScript or TypeScript makes, as far as it is written out: the
+// one with the most of these keys. A name stands for the value that the same file gives it. What would have to be run
+// is Computed; so is the key "..." of an object that another one is spread into.
 func Settings(src string, keys ...string) map[string]any {
 	const mostObjects = 100 // in a configuration the one that is looked for stands among the first
 	var best map[string]any
@@ -169,7 +169,8 @@ func (p *literalReader) object(depth int) any {
 		if c := p.src[p.at]; c == '"' || c == '\'' || c == '`' {
 			key, _ = p.text()
 		} else {
-			for p.at < len(p.src) && (p.src[p.at] == '_' || p.src[p.at] == '$' || p.src[p.at] == '-' || alphanumeric(p.src[p.at])) {
+			for p.at < len(p.src) && (p.src[p.at] == '_' || p.src[p.at] == '$' || p.src[p.at] == '-' ||
+				alphanumeric(p.src[p.at])) {
 				p.at++
 			}
 			key = p.src[before:p.at]

@@ -16,7 +16,8 @@ type Text struct {
 	Cut        [2]int // what takes its entry out: of the list, or the property; nothing where that is not possible
 }
 
-// Texts finds the texts of a program in JavaScript or TypeScript, or of a JSON document, in the order that they stand in.
+// Texts finds the texts of a program in JavaScript or TypeScript, or of a JSON document, in the order that they stand
+// in.
 func Texts(src string) []Text {
 	r := programReader{src: src}
 	root := &bracket{}
@@ -62,7 +63,8 @@ func (r *programReader) read(into *bracket, closer byte, depth int) {
 		r.failed = true
 		return
 	}
-	p, begun, value, last := part{}, false, 0, byte(0) // value is where the part's value begins, last the last character before
+	// value is where the part's value begins, last the last character before
+	p, begun, value, last := part{}, false, 0, byte(0)
 	flush := func() {
 		if begun {
 			if len(p.values) == 1 && p.values[0].start == value && p.values[0].end == p.end {
@@ -126,7 +128,8 @@ func (r *programReader) read(into *bracket, closer byte, depth int) {
 			p.values, value = nil, -1
 			r.at++
 			p.end = r.at
-		case c == '/' && (last == 0 || strings.IndexByte("(,=:[!&|?{};", last) >= 0): // a regular expression: a comment was passed over
+		case c == '/' && (last == 0 || strings.IndexByte("(,=:[!&|?{};", last) >= 0):
+			// A regular expression: a comment was passed over.
 			begin(r.at)
 			r.pattern()
 			p.end = r.at
@@ -191,8 +194,9 @@ func collect(src string, b *bracket, base string, out *[]Text) {
 	}
 }
 
-// entryOf is what takes out the entry that a property names a page in: the whole object in a list, or the property "link"
-// that has it for its value. Where an object holds entries of its own, it is the property alone. Any other object may need it.
+// entryOf is what takes out the entry that a property names a page in: the whole object in a list, or the property
+// "link" that has it for its value. Where an object holds entries of its own, it is the property alone. Any other
+// object may need it.
 func entryOf(src string, b *bracket, i int) [2]int {
 	more := slices.ContainsFunc(b.parts, func(p part) bool { return p.key == "items" || p.key == "children" })
 	switch {
