@@ -119,9 +119,7 @@ func (l *Library) sweep() {
 				}
 			}
 			l.mu.Unlock()
-			for _, s := range idle {
-				s.close()
-			}
+			closeAll(idle)
 		}
 	}
 }
@@ -183,9 +181,7 @@ func (l *Library) acquire(project api.ProjectID) (*snapshot, error) {
 		return nil, err
 	}
 	surplus, err := l.install(p, snap, true)
-	for _, old := range surplus {
-		old.close()
-	}
+	closeAll(surplus)
 	if err != nil {
 		snap.close()
 		return nil, err
@@ -271,6 +267,12 @@ func (l *Library) evict() []*snapshot {
 	return out
 }
 
+func closeAll(list []*snapshot) {
+	for _, s := range list {
+		s.close()
+	}
+}
+
 // release ends one use of a snapshot.
 func (snap *snapshot) release() {
 	l := snap.library
@@ -285,9 +287,7 @@ func (snap *snapshot) release() {
 		}
 	}
 	l.mu.Unlock()
-	for _, s := range surplus {
-		s.close()
-	}
+	closeAll(surplus)
 	l.inUse.Done()
 }
 
@@ -355,9 +355,7 @@ func (p *projectIndex) serve(gen string) error {
 	}
 	l.mu.Unlock()
 	surplus, err := l.install(p, snap, false)
-	for _, old := range surplus {
-		old.close()
-	}
+	closeAll(surplus)
 	if err != nil {
 		snap.close()
 		return err
@@ -434,25 +432,20 @@ func (l *Library) Check(ctx context.Context, project api.Project, tree Tree) (Ch
 	return index.Examine(ctx, l.updates(), project, tree)
 }
 
-// Commit is the commit that the index of a project shows; empty where there is no index that can be used.
-func (l *Library) Commit(project api.ProjectID) string {
-	snap, err := l.acquire(project)
-	if err != nil {
-		return ""
-	}
-	defer snap.release()
-	return snap.labels().Commit
-}
+// Commit is the commit that the index of a project shows; empty if there is no usable index.
+func (l *Library) Commit(project api.ProjectID) string { return l.labels(project).Commit }
 
 // Address is where readers find the documentation of a project, as it was indexed: as the project says it, or as the
-// site's configuration does. It is empty where neither does, and where there is no index that can be used.
-func (l *Library) Address(project api.ProjectID) string {
+// site's configuration does. It is empty if neither does, and if there is no usable index.
+func (l *Library) Address(project api.ProjectID) string { return l.labels(project).SiteURL }
+
+func (l *Library) labels(project api.ProjectID) index.Manifest {
 	snap, err := l.acquire(project)
 	if err != nil {
-		return ""
+		return index.Manifest{}
 	}
 	defer snap.release()
-	return snap.labels().SiteURL
+	return *snap.labels()
 }
 
 // Remove forgets a project. Queries that are under way end as they began.
@@ -512,9 +505,7 @@ func (l *Library) Close() error {
 		}
 	}
 	l.mu.Unlock()
-	for _, s := range idle {
-		s.close()
-	}
+	closeAll(idle)
 	l.inUse.Wait()
 	<-l.swept
 	return nil

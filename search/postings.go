@@ -44,74 +44,80 @@ type weighed struct {
 	weight float32
 }
 
-// measure computes the norms of all documents: the weight of a field over 1-b+b·length/average.
+// An average is that of the lengths that are not 0.
+type average struct {
+	sum float64
+	n   int
+}
+
+func (a *average) add(length float64) {
+	if length > 0 {
+		a.sum += length
+		a.n++
+	}
+}
+
+// norm is the weight of a field over 1-b+b·length/average.
+func (a average) norm(weight, b, length float64) float32 {
+	return float32(weight / (1 - b + b*length/a.mean()))
+}
+
+func (a average) mean() float64 {
+	if a.n == 0 {
+		return 1
+	}
+	return a.sum / float64(a.n)
+}
+
+// measure computes the norms of all documents.
 func (s *snapshot) measure() {
 	t := s.tuning
-	var sum [page.SectionFields]float64
-	var with [page.SectionFields]int
+	var of [page.SectionFields]average
 	for _, sec := range s.sections {
 		for f, n := range sec.Len {
-			if n > 0 {
-				sum[f] += float64(n)
-				with[f]++
-			}
+			of[f].add(float64(n))
 		}
 	}
-	mean := func(sum float64, n int) float64 {
-		if n == 0 {
-			return 1
-		}
-		return sum / float64(n)
-	}
-	norm := func(w, b, length, mean float64) float32 { return float32(w / (1 - b + b*length/mean)) }
-	s.meanBody = mean(sum[page.FieldBody], with[page.FieldBody])
+	s.meanBody = of[page.FieldBody].mean()
 	for f := range page.SectionFields {
-		m := mean(sum[f], with[f])
 		s.sectionNorm[f] = make([]float32, len(s.sections))
 		for i, sec := range s.sections {
-			s.sectionNorm[f][i] = norm(t.Section[f], t.B[f], float64(sec.Len[f]), m)
+			s.sectionNorm[f][i] = of[f].norm(t.Section[f], t.B[f], float64(sec.Len[f]))
 		}
 	}
-	var pageSum [page.Fields]float64
-	var pageWith [page.Fields]int
-	lengths := make([][3]float64, len(s.pages)) // headings, body, code
-	var whole [3]float64
-	var wholeWith [3]int
+	var ofPage [page.Fields]average
+	var headings, body, code average // of whole pages
+	lengths := make([][3]float64, len(s.pages))
 	for p, r := range s.pages {
 		for f, n := range r.PageLen {
-			if n > 0 {
-				pageSum[f] += float64(n)
-				pageWith[f]++
-			}
+			ofPage[f].add(float64(n))
 		}
+		l := &lengths[p]
 		for i := range r.Sections {
-			l := &r.Sections[i].Len
-			lengths[p][0] += float64(l[page.FieldHeading])
-			lengths[p][1] += float64(l[page.FieldBody])
-			lengths[p][2] += float64(l[page.FieldCode])
+			n := &r.Sections[i].Len
+			l[0] += float64(n[page.FieldHeading])
+			l[1] += float64(n[page.FieldBody])
+			l[2] += float64(n[page.FieldCode])
 		}
-		for k, n := range lengths[p] {
-			if n > 0 {
-				whole[k] += n
-				wholeWith[k]++
-			}
-		}
+		headings.add(l[0])
+		body.add(l[1])
+		code.add(l[2])
 	}
-	s.headingNorm = make([]float32, len(s.pages))
-	s.pageBody = make([]float32, len(s.pages))
-	s.pageCode = make([]float32, len(s.pages))
+	for _, norms := range []*[]float32{&s.headingNorm, &s.pageBody, &s.pageCode} {
+		*norms = make([]float32, len(s.pages))
+	}
 	for f := range page.Fields {
-		s.pageNorm[f] = make([]float32, len(s.pages))
-		s.inheritNorm[f] = make([]float32, len(s.pages))
+		s.pageNorm[f], s.inheritNorm[f] = make([]float32, len(s.pages)), make([]float32, len(s.pages))
 	}
 	for p, r := range s.pages {
 		for f := range page.Fields {
-			s.pageNorm[f][p] = norm(t.Page[f], t.BShort, float64(r.PageLen[f]), mean(pageSum[f], pageWith[f]))
-			s.inheritNorm[f][p] = norm(t.Inherit[f], t.BShort, float64(r.PageLen[f]), mean(pageSum[f], pageWith[f]))
+			length := float64(r.PageLen[f])
+			s.pageNorm[f][p] = ofPage[f].norm(t.Page[f], t.BShort, length)
+			s.inheritNorm[f][p] = ofPage[f].norm(t.Inherit[f], t.BShort, length)
 		}
-		s.headingNorm[p] = norm(t.PageHeading, t.B[page.FieldHeading], lengths[p][0], mean(whole[0], wholeWith[0]))
-		s.pageBody[p] = norm(t.PageBody, t.B[page.FieldBody], lengths[p][1], mean(whole[1], wholeWith[1]))
-		s.pageCode[p] = norm(t.PageCode, t.B[page.FieldCode], lengths[p][2], mean(whole[2], wholeWith[2]))
+		s.headingNorm[p] = headings.norm(t.PageHeading, t.B[page.FieldHeading], lengths[p][0])
+		s.pageBody[p] = body.norm(t.PageBody, t.B[page.FieldBody], lengths[p][1])
+		s.pageCode[p] = code.norm(t.PageCode, t.B[page.FieldCode], lengths[p][2])
 	}
 }
 
@@ -132,19 +138,20 @@ func (s *snapshot) decode(ctx context.Context, term string) (*postings, error) {
 func (s *snapshot) read(ctx context.Context, term string) (*postings, error) {
 	d := decoders.Get().(*decoder)
 	defer decoders.Put(d)
-	d.reset(len(s.sections), len(s.pages))
+	d.sections.reset(len(s.sections))
+	d.pages.reset(len(s.pages))
 	raw := []byte(term)
 	for f, name := range page.SectionFieldNames {
 		err := s.walk(ctx, raw, name, func(section uint32, freq float32) {
-			d.section(section, freq*s.sectionNorm[f][section])
+			d.sections.add(section, freq*s.sectionNorm[f][section])
 			at := s.pageOf[section]
 			switch f {
 			case page.FieldHeading:
-				d.page(at, freq*s.headingNorm[at])
+				d.pages.add(at, freq*s.headingNorm[at])
 			case page.FieldBody:
-				d.page(at, freq*s.pageBody[at])
+				d.pages.add(at, freq*s.pageBody[at])
 			case page.FieldCode:
-				d.page(at, freq*s.pageCode[at])
+				d.pages.add(at, freq*s.pageCode[at])
 			}
 		})
 		if err != nil {
@@ -157,10 +164,10 @@ func (s *snapshot) read(ctx context.Context, term string) (*postings, error) {
 		}
 		err := s.walk(ctx, raw, name, func(section uint32, freq float32) {
 			page := s.pageOf[section]
-			d.page(page, freq*s.pageNorm[f][page])
+			d.pages.add(page, freq*s.pageNorm[f][page])
 			if w := s.inheritNorm[f][page]; w > 0 {
 				for sec := s.firstOf[page]; sec < s.firstOf[page+1]; sec++ {
-					d.section(sec, freq*w)
+					d.sections.add(sec, freq*w)
 				}
 			}
 		})
@@ -168,7 +175,7 @@ func (s *snapshot) read(ctx context.Context, term string) (*postings, error) {
 			return nil, err
 		}
 	}
-	return &postings{sections: d.takeSections(), pages: d.takePages()}, nil
+	return &postings{sections: d.sections.take(), pages: d.pages.take()}, nil
 }
 
 func (p *postings) size(key termKey) int64 {
@@ -240,15 +247,6 @@ func (a *accumulator) take() []weighed {
 type decoder struct{ sections, pages accumulator }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
-
-func (d *decoder) reset(sections, pages int) {
-	d.sections.reset(sections)
-	d.pages.reset(pages)
-}
-func (d *decoder) section(n uint32, w float32) { d.sections.add(n, w) }
-func (d *decoder) page(n uint32, w float32)    { d.pages.add(n, w) }
-func (d *decoder) takeSections() []weighed     { return d.sections.take() }
-func (d *decoder) takePages() []weighed        { return d.pages.take() }
 
 // A spread holds the numbers of many lists one after the other.
 type spread struct {

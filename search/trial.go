@@ -27,7 +27,8 @@ func (t *Trial) Close() { t.held.release() }
 // retuned is the same index ranked with other weights. It shares everything with the one that it is made from, and must
 // not be used longer.
 func retuned(s *snapshot, t Tuning) *snapshot {
-	n := &snapshot{Generation: s.Generation, tables: s.tables, library: s.library, index: s.index, reader: s.reader, tuning: &t}
+	n := &snapshot{Generation: s.Generation, tables: s.tables, library: s.library, index: s.index, reader: s.reader,
+		tuning: &t}
 	n.remember(s.library.options)
 	n.measure()
 	n.countRarities()

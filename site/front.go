@@ -207,7 +207,7 @@ func ReadPage(file string, values map[string]any) Page {
 	if address := FrontText(values, "permalink", "url"); address != "" && !strings.Contains(address, ":") {
 		p.Address = "/" + strings.TrimPrefix(address, "/")
 	}
-	for _, alias := range frontList(values, "aliases", "redirect_from") {
+	for _, alias := range FrontList(values, "aliases", "redirect_from") {
 		if strings.HasPrefix(alias, "/") {
 			p.Aliases = append(p.Aliases, alias)
 		}
@@ -230,8 +230,8 @@ func FrontText(values map[string]any, keys ...string) string {
 	return ""
 }
 
-// frontList is the texts of lists, or those that commas separate, under these keys.
-func frontList(values map[string]any, keys ...string) (out []string) {
+// FrontList is the texts of lists, or those that commas separate, under these keys.
+func FrontList(values map[string]any, keys ...string) (out []string) {
 	for _, k := range keys {
 		var list []string
 		switch v := values[k].(type) {
@@ -239,6 +239,9 @@ func frontList(values map[string]any, keys ...string) (out []string) {
 			list = strings.Split(v, ",")
 		case []any:
 			for _, x := range v {
+				if m, ok := x.(map[string]any); ok { // a tag of Docusaurus: {label, permalink}
+					x = m["label"]
+				}
 				if x != nil {
 					list = append(list, fmt.Sprint(x))
 				}

@@ -80,60 +80,52 @@ func (s *Site) Base() string {
 
 // A Map finds pages by their addresses, and addresses by their pages.
 type Map struct {
-	site   *Site
-	pages  map[string]Page
-	shown  map[string]string   // by file
-	hidden map[string]bool     // files that the site does not show
-	files  map[string][]string // by address
+	site  *Site
+	pages map[string]mapped   // by file
+	files map[string][]string // by address
+}
+
+// A mapped page has the addresses that lead to it, its own one first.
+type mapped struct {
+	shown  string // as Shown gives it
+	names  []string
+	hidden bool // the site does not show the file
 }
 
 // Map makes a map of the site without pages.
 func (s *Site) Map() *Map {
-	return &Map{site: s, pages: map[string]Page{}, shown: map[string]string{}, hidden: map[string]bool{},
-		files: map[string][]string{}}
+	return &Map{site: s, pages: map[string]mapped{}, files: map[string][]string{}}
 }
 
-// names are the addresses that lead to a page, its own one first.
-func (m *Map) names(p Page) []string {
-	out := []string{AddressKey(m.shown[p.Path])}
-	for _, a := range p.Aliases {
-		out = append(out, AddressKey(a))
-	}
-	return out
-}
-
-// Add enters a file. Where the site does not show it, it is found only where no page has its address.
+// Add adds a file. If the site does not show it, it is found only where no page has its address.
 func (m *Map) Add(p Page, shown bool) {
 	m.Remove(p.Path)
-	m.pages[p.Path], m.shown[p.Path], m.hidden[p.Path] = p, m.site.Shown(p), !shown
-	for _, key := range m.names(p) {
-		files := m.files[key]
-		i, _ := slices.BinarySearch(files, p.Path)
-		m.files[key] = slices.Insert(files, i, p.Path)
+	at := mapped{shown: m.site.Shown(p), hidden: !shown}
+	for _, address := range append([]string{at.shown}, p.Aliases...) {
+		at.names = append(at.names, AddressKey(address))
+	}
+	m.pages[p.Path] = at
+	for _, key := range at.names {
+		i, _ := slices.BinarySearch(m.files[key], p.Path)
+		m.files[key] = slices.Insert(m.files[key], i, p.Path)
 	}
 }
 
 // Shows tells whether a file is a page of the site.
 func (m *Map) Shows(file string) bool {
-	_, known := m.pages[file]
-	return known && !m.hidden[file]
+	at, known := m.pages[file]
+	return known && !at.hidden
 }
 
 // Remove takes a page out.
 func (m *Map) Remove(file string) {
-	p, ok := m.pages[file]
-	if !ok {
-		return
-	}
-	for _, key := range m.names(p) {
+	for _, key := range m.pages[file].names {
 		m.files[key] = slices.DeleteFunc(m.files[key], func(f string) bool { return f == file })
 		if len(m.files[key]) == 0 {
 			delete(m.files, key)
 		}
 	}
 	delete(m.pages, file)
-	delete(m.shown, file)
-	delete(m.hidden, file)
 }
 
 // Find is the page at an address that is relative to the documentation folder's. Where several files claim it, what the
@@ -143,10 +135,10 @@ func (m *Map) Find(address string) (file string, ok bool) {
 	best := 0
 	for _, f := range m.files[key] {
 		rank := 1
-		if !m.hidden[f] {
+		if !m.pages[f].hidden {
 			rank += 2
 		}
-		if AddressKey(m.shown[f]) == key {
+		if m.pages[f].names[0] == key {
 			rank++
 		}
 		if rank > best {
@@ -158,6 +150,6 @@ func (m *Map) Find(address string) (file string, ok bool) {
 
 // Address is where a page is shown, as Shown gives it.
 func (m *Map) Address(file string) (string, bool) {
-	address, ok := m.shown[file]
-	return address, ok
+	at, ok := m.pages[file]
+	return at.shown, ok
 }

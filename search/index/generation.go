@@ -155,20 +155,9 @@ func checksum(path string) (int64, uint32, error) {
 		return 0, 0, err
 	}
 	defer f.Close()
-	buf := make([]byte, 1<<18)
-	var size int64
-	var sum uint32
-	for {
-		n, err := f.Read(buf)
-		size += int64(n)
-		sum = crc32.Update(sum, castagnoli, buf[:n])
-		if err == io.EOF {
-			return size, sum, nil
-		}
-		if err != nil {
-			return 0, 0, err
-		}
-	}
+	h := crc32.New(castagnoli)
+	size, err := io.Copy(h, f)
+	return size, h.Sum32(), err
 }
 
 // create makes a file that nobody but its owner may read, as all of an index is.
@@ -183,13 +172,8 @@ func ReplaceFile(path string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err = f.Write(content); err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
+	_, err = f.Write(content)
+	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(tmp, path)
 	}
 	if err == nil {

@@ -115,7 +115,10 @@ func (u *Update) write(ctx context.Context, dir string) error {
 
 // record is the new generation's record of a path; nil if there is none.
 func (u *Update) record(p string) *page.Record {
-	i, ok := slices.BinarySearchFunc(u.records, p, func(r *page.Record, p string) int { return strings.Compare(r.Path, p) })
+	i, ok := slices.BinarySearchFunc(u.records, p, func(r *page.Record,
+		p string) int {
+		return strings.Compare(r.Path, p)
+	})
 	if !ok {
 		return nil
 	}

@@ -247,28 +247,7 @@ func (s *Source) Include(name string, content []byte) {
 // readFront takes from the front matter what bears on finding the page. Names differ between site generators.
 func readFront(r *Record, src *Source, front map[string]any) {
 	text := func(keys ...string) string { return site.FrontText(front, keys...) }
-	list := func(keys ...string) (out []string) {
-		for _, k := range keys {
-			switch v := front[k].(type) {
-			case string:
-				for s := range strings.SplitSeq(v, ",") {
-					if s = strings.TrimSpace(s); s != "" {
-						out = append(out, s)
-					}
-				}
-			case []any:
-				for _, x := range v {
-					if m, ok := x.(map[string]any); ok { // Docusaurus: {label, permalink}
-						x = m["label"]
-					}
-					if s := strings.TrimSpace(fmt.Sprint(x)); x != nil && s != "" {
-						out = append(out, s)
-					}
-				}
-			}
-		}
-		return out
-	}
+	list := func(keys ...string) []string { return site.FrontList(front, keys...) }
 	r.Title = text("title")
 	r.Description = text("description", "summary")
 	r.Keywords = list("keywords")
