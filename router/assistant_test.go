@@ -221,6 +221,7 @@ func TestAnAnswerThatBreaksOffIsEndedInItsOwnForm(t *testing.T) {
 }
 
 func TestAReaderThatLeavesEndsNothingButItself(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
 		h := build(t, way)
 		logs := h.slow()

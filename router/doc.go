@@ -17,6 +17,13 @@
 // requests are worked on and so many streams are open as Bounds says, and request bodies share one budget of memory:
 // beyond that the answer is an early 503 with Retry-After.
 //
+// # Why it is large
+//
+// The room has more than twenty files, one for each resource and one for each thing that all requests pass: the
+// exchange, keys, quotas, errors. Handlers share one Server and one exchange. Pages and pull requests were tried as a
+// room: forty names would cross the wall. What stands by itself has a room below: router/sockets, router/reqbody,
+// router/overload, router/openapi.
+//
 // The routes stand in router.go on one screen; openapi/openapi.yaml describes them completely, and the tests of this
 // package hold every request and response against it.
 package router

@@ -78,6 +78,7 @@ func TestAStreamIsResumedForAClientThatSendsNothingMore(t *testing.T) {
 
 // The same for a job that is followed; and one who has gone is noticed.
 func TestAHalfClosedConnectionKeepsFollowingItsJob(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	id := h.create()
 	path := "/v2/agent/acme/job/" + id + "/events"

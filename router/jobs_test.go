@@ -100,6 +100,7 @@ func TestAPollThatKnowsTheJobGetsNoBody(t *testing.T) {
 }
 
 func TestAPollIsHeldUntilTheJobChanges(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	id := h.create()
 	path := "/v2/agent/acme/job/" + id

@@ -279,6 +279,7 @@ func TestGitTakesTheTextForms(t *testing.T) {
 
 // The text of an instruction stands in the patch's message; git looks for signs in it.
 func TestAPatchIsOneCommitWhateverItsMessageSays(t *testing.T) {
+	t.Parallel()
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Skip("git is not installed")

@@ -118,7 +118,9 @@ func TestABodyThatDoesNotArriveIsNotWaitedFor(t *testing.T) {
 
 // A stream's last write has its deadline; what the same connection is used for later has its own.
 func TestAConnectionOutlivesItsStreamsDeadline(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, way func(*router.Deps)) {
+		t.Parallel()
 		h := build(t, way, func(d *router.Deps) {
 			d.Bounds.WriteTimeout, d.Bounds.ReadTimeout = 200*time.Millisecond, 200*time.Millisecond
 		})
