@@ -340,6 +340,7 @@ func TestLookupsCostNoQuery(t *testing.T) {
 }
 
 func TestLookupsStayBounded(t *testing.T) {
+	const mostFound, mostMissing = 512, 64
 	loads := 0
 	l := newLookup(Options{Now: newTestClock().now, Stale: time.Second}, strconv.Itoa,
 		func(_ context.Context, n int) (int, error) {
@@ -349,6 +350,8 @@ func TestLookupsStayBounded(t *testing.T) {
 			}
 			return n, nil
 		})
+	l.mostFound, l.mostMissing = mostFound, mostMissing
+	l.forget()
 	for n := range mostFound + mostFound/2 {
 		l.get(t.Context(), n)
 		l.get(t.Context(), -1-n)

@@ -29,6 +29,8 @@ type lookup[K comparable, V any] struct {
 	stale time.Duration
 	now   func() time.Time
 
+	mostFound, mostMissing int
+
 	hits, misses atomic.Uint64
 	current      atomic.Pointer[answers[K, V]]
 }
@@ -47,15 +49,15 @@ type found[V any] struct {
 
 func newLookup[K comparable, V any](o Options, name func(K) string,
 	load func(context.Context, K) (V, error)) *lookup[K, V] {
-	l := &lookup[K, V]{load: load, name: name, stale: o.Stale, now: o.Now}
+	l := &lookup[K, V]{load: load, name: name, stale: o.Stale, now: o.Now, mostFound: mostFound, mostMissing: mostMissing}
 	l.forget()
 	return l
 }
 
 // forget makes every later look-up ask the database.
 func (l *lookup[K, V]) forget() {
-	found, err := lru.New[K, found[V]](mostFound)
-	missing, also := lru.New[K, time.Time](mostMissing)
+	found, err := lru.New[K, found[V]](l.mostFound)
+	missing, also := lru.New[K, time.Time](l.mostMissing)
 	if err := errors.Join(err, also); err != nil {
 		panic(err) // a bound that is not positive
 	}
