@@ -1,3 +1,6 @@
+// Package pages is the documentation as its readers meet it: its pages, the addresses that they are reached by, the
+// links between them, and the navigation. It reads a workspace as it is now; what it writes are texts for the
+// workspace.
 package pages
 
 import (
@@ -321,4 +324,25 @@ func (s *Site) All() ([]*markup.Page, error) {
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// LineStart is where the line of a position begins.
+func LineStart(src []byte, i int) int {
+	return bytes.LastIndexByte(src[:i], '\n') + 1
+}
+
+// LineAfter is where the line after that of a position begins.
+func LineAfter(src []byte, i int) int {
+	if k := bytes.IndexByte(src[i:], '\n'); k >= 0 {
+		return i + k + 1
+	}
+	return len(src)
+}
+
+// EOL is how the lines of a text end.
+func EOL(src []byte) string {
+	if i := bytes.IndexByte(src, '\n'); i > 0 && src[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
 }
