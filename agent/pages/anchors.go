@@ -136,9 +136,6 @@ func (s *Site) TakesIDs() bool {
 
 // SameRule makes the anchor of a new text by the rule that gave the old one.
 func SameRule(oldText, newText, old string) string {
-	if markup.Slug(oldText) == old {
-		return markup.Slug(newText)
-	}
 	for _, rule := range slugRules {
 		if rule(oldText) == old {
 			return rule(newText)
