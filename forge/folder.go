@@ -29,8 +29,10 @@ import (
 // neverImported are folders and files that tools leave behind. What a .gitignore names is left out too.
 var neverImported = map[string]bool{
 	".git": true, ".hg": true, ".svn": true, ".jj": true, ".DS_Store": true, "Thumbs.db": true,
-	"node_modules": true, "bower_components": true, "__pycache__": true, ".venv": true, ".tox": true, ".pytest_cache": true,
-	".next": true, ".nuxt": true, ".output": true, ".docusaurus": true, ".astro": true, ".svelte-kit": true, ".vercel": true,
+	"node_modules": true, "bower_components": true, "__pycache__": true, ".venv": true,
+	".tox": true, ".pytest_cache": true,
+	".next": true, ".nuxt": true, ".output": true, ".docusaurus": true, ".astro": true, ".svelte-kit": true,
+	".vercel":  true,
 	".netlify": true, ".turbo": true, ".parcel-cache": true, ".cache": true, ".yarn": true, ".pnpm-store": true,
 	"_site": true, ".jekyll-cache": true, ".terraform": true, ".gradle": true, ".idea": true,
 }
@@ -450,7 +452,9 @@ func (h *Hub) importFolder(
 		return plumbing.ZeroHash, err
 	}
 	if len(im.files) == 0 && (im.had || len(im.tracked) > 0) {
-		return plumbing.ZeroHash, fmt.Errorf("%w: the folder %q is empty but was not before; nothing is changed until it has files again", ErrTemporary, s.source.path)
+		return plumbing.ZeroHash, fmt.Errorf(
+			"%w: the folder %q is empty but was not before; nothing is changed until it has files again",
+			ErrTemporary, s.source.path)
 	}
 	if err := im.read(ctx, progress); err != nil {
 		return plumbing.ZeroHash, err

@@ -291,8 +291,8 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 		return pull, err
 	}
 	if len(kept) > 0 {
-		return pull, &api.StateError{Kind: api.ErrConflict,
-			Reason: "merged, but files of the folder were changed in the same moment and stay as they are: " + failure.Names(kept)}
+		return pull, &api.StateError{Kind: api.ErrConflict, Reason: "merged, but files of the folder were changed " +
+			"in the same moment and stay as they are: " + failure.Names(kept)}
 	}
 	return pull, nil
 }

@@ -279,7 +279,7 @@ type Tip struct {
 	Commit string
 	Pull   api.PullState // of the branch's pull request; empty where there is none
 	Repo   string        // the repository as the API shows it
-	Fork   string        // commit that the branch's changes are counted from: the newest that the base has too; empty where there is none
+	Fork   string        // newest commit that the base has too: changes are counted from it; empty where there is none
 
 	Restored bool // the branch had lost a commit that was published to it, and has it again
 }

@@ -17,7 +17,8 @@ import (
 
 func (s *StandIn) github(x *exchange) {
 	token := strings.TrimPrefix(x.r.Header.Get("Authorization"), "Bearer ")
-	if x.is("GET", "repos", s.Owner, s.Name, "installation") || x.is("POST", "app", "installations", "*", "access_tokens") {
+	if x.is("GET", "repos", s.Owner, s.Name, "installation") ||
+		x.is("POST", "app", "installations", "*", "access_tokens") {
 		s.githubApp(x, token)
 		return
 	}
@@ -103,7 +104,8 @@ func (s *StandIn) githubCreate(x *exchange) {
 		return
 	}
 	invalid := func(field string) {
-		x.githubSays(http.StatusUnprocessableEntity, "Validation Failed", map[string]any{"resource": "PullRequest", "field": field, "code": "invalid"})
+		x.githubSays(http.StatusUnprocessableEntity, "Validation Failed",
+			map[string]any{"resource": "PullRequest", "field": field, "code": "invalid"})
 	}
 	switch {
 	case s.sha(in.Head) == "":
@@ -111,11 +113,13 @@ func (s *StandIn) githubCreate(x *exchange) {
 	case s.sha(in.Base) == "":
 		invalid("base")
 	case s.open(in.Head, in.Base) != nil:
-		x.githubSays(http.StatusUnprocessableEntity, "Validation Failed", map[string]any{"resource": "PullRequest", "code": "custom",
-			"message": "A pull request already exists for " + s.Owner + ":" + in.Head + "."})
+		x.githubSays(http.StatusUnprocessableEntity, "Validation Failed",
+			map[string]any{"resource": "PullRequest", "code": "custom",
+				"message": "A pull request already exists for " + s.Owner + ":" + in.Head + "."})
 	case s.sha(in.Head) == s.sha(in.Base):
-		x.githubSays(http.StatusUnprocessableEntity, "Validation Failed", map[string]any{"resource": "PullRequest", "code": "custom",
-			"message": "No commits between " + in.Base + " and " + in.Head})
+		x.githubSays(http.StatusUnprocessableEntity, "Validation Failed",
+			map[string]any{"resource": "PullRequest", "code": "custom",
+				"message": "No commits between " + in.Base + " and " + in.Head})
 	case in.Draft && s.NoDrafts:
 		x.githubSays(http.StatusUnprocessableEntity, "Draft pull requests are not supported in this repository.")
 	default:
@@ -140,7 +144,8 @@ func (s *StandIn) githubList(x *exchange) {
 }
 
 func (x *exchange) githubSays(status int, text string, details ...map[string]any) {
-	m := map[string]any{"message": text, "documentation_url": "https://docs.github.com/rest", "status": strconv.Itoa(status)}
+	m := map[string]any{"message": text, "documentation_url": "https://docs.github.com/rest",
+		"status": strconv.Itoa(status)}
 	if len(details) > 0 {
 		m["errors"] = details
 	}
@@ -169,8 +174,9 @@ func (s *StandIn) githubApp(x *exchange, jwt string) {
 		s.App.Made++
 		token := fmt.Sprintf("ghs_StandInInstallationToken%d", s.App.Made)
 		s.Tokens = append(s.Tokens, token)
-		x.say(http.StatusCreated, map[string]any{"token": token, "expires_at": s.App.Now().Add(s.App.Lifetime).UTC().Format(time.RFC3339),
-			"permissions": map[string]any{"contents": "write", "pull_requests": "write"}, "repository_selection": "selected"})
+		x.say(http.StatusCreated,
+			map[string]any{"token": token, "expires_at": s.App.Now().Add(s.App.Lifetime).UTC().Format(time.RFC3339),
+				"permissions": map[string]any{"contents": "write", "pull_requests": "write"}, "repository_selection": "selected"})
 	}
 }
 
@@ -182,12 +188,14 @@ func githubState(p *StandInPull) string {
 }
 
 func githubLabel(name string) map[string]any {
-	return map[string]any{"id": 1, "node_id": "L_1", "url": "https://api.example.com/labels/1", "name": name, "description": "", "color": "ededed", "default": false}
+	return map[string]any{"id": 1, "node_id": "L_1", "url": "https://api.example.com/labels/1", "name": name,
+		"description": "", "color": "ededed", "default": false}
 }
 
 func githubUser(login string) map[string]any {
 	u := map[string]any{"login": login, "id": 1, "node_id": "U_1", "gravatar_id": "", "type": "User", "site_admin": false}
-	for _, f := range []string{"avatar_url", "url", "html_url", "followers_url", "following_url", "gists_url", "starred_url", "subscriptions_url", "organizations_url", "repos_url", "events_url", "received_events_url"} {
+	for _, f := range []string{"avatar_url", "url", "html_url", "followers_url", "following_url", "gists_url",
+		"starred_url", "subscriptions_url", "organizations_url", "repos_url", "events_url", "received_events_url"} {
 		u[f] = "https://api.example.com/users/" + login
 	}
 	return u
@@ -196,11 +204,15 @@ func githubUser(login string) map[string]any {
 func (s *StandIn) githubRepository(rights int) map[string]any {
 	at := "2026-01-01T00:00:00Z"
 	r := map[string]any{
-		"id": 1, "node_id": "R_1", "name": s.Name, "full_name": s.Owner + "/" + s.Name, "private": false, "owner": githubUser(s.Owner), "fork": false,
-		"description": nil, "homepage": nil, "language": nil, "license": nil, "mirror_url": nil, "default_branch": "main", "archived": s.Archived, "disabled": false,
-		"size": 1, "forks": 0, "forks_count": 0, "open_issues": 0, "open_issues_count": 0, "watchers": 0, "watchers_count": 0, "stargazers_count": 0,
+		"id": 1, "node_id": "R_1", "name": s.Name, "full_name": s.Owner + "/" + s.Name, "private": false,
+		"owner": githubUser(s.Owner), "fork": false,
+		"description": nil, "homepage": nil, "language": nil, "license": nil, "mirror_url": nil, "default_branch": "main",
+		"archived": s.Archived, "disabled": false,
+		"size": 1, "forks": 0, "forks_count": 0, "open_issues": 0, "open_issues_count": 0, "watchers": 0, "watchers_count": 0,
+		"stargazers_count":  0,
 		"subscribers_count": 0, "network_count": 0, "topics": []string{}, "visibility": "public",
-		"has_issues": true, "has_projects": true, "has_wiki": true, "has_pages": false, "has_downloads": true, "has_discussions": false,
+		"has_issues": true, "has_projects": true, "has_wiki": true, "has_pages": false, "has_downloads": true,
+		"has_discussions":   false,
 		"has_pull_requests": true, "created_at": at, "updated_at": at, "pushed_at": at,
 		"permissions": map[string]any{"admin": false, "maintain": false, "push": rights == 2, "triage": false, "pull": true},
 	}
@@ -217,24 +229,31 @@ func (s *StandIn) githubPull(p *StandInPull, long bool) map[string]any {
 	}
 	created := p.Created.Format(time.RFC3339)
 	ref := func(branch, sha string) map[string]any {
-		return map[string]any{"label": s.Owner + ":" + branch, "ref": branch, "sha": cmp.Or(sha, strings.Repeat("0", 40)), "repo": s.githubRepository(2), "user": githubUser(s.Owner)}
+		return map[string]any{"label": s.Owner + ":" + branch, "ref": branch, "sha": cmp.Or(sha, strings.Repeat("0", 40)),
+			"repo": s.githubRepository(2), "user": githubUser(s.Owner)}
 	}
 	labels := []map[string]any{}
 	for _, l := range p.Labels {
 		labels = append(labels, githubLabel(l))
 	}
 	links := map[string]any{}
-	for _, name := range []string{"comments", "commits", "statuses", "html", "issue", "review_comments", "review_comment", "self"} {
+	for _, name := range []string{"comments", "commits", "statuses", "html", "issue", "review_comments", "review_comment",
+		"self"} {
 		links[name] = map[string]any{"href": link("/pulls/%d", p.Number)}
 	}
 	out := map[string]any{
-		"id": p.Number, "node_id": fmt.Sprintf("PR_%d", p.Number), "number": p.Number, "state": githubState(p), "locked": false, "title": p.Title, "body": p.Body,
-		"user": githubUser("docent-bot"), "labels": labels, "milestone": nil, "created_at": created, "updated_at": created, "closed_at": nil, "merged_at": nil,
-		"merge_commit_sha": nil, "assignee": nil, "assignees": []any{}, "requested_reviewers": []any{}, "requested_teams": []any{},
-		"head": ref(p.Head, p.commit(s)), "base": ref(p.Base, s.sha(p.Base)), "_links": links, "author_association": "CONTRIBUTOR", "auto_merge": nil, "draft": p.Draft,
+		"id": p.Number, "node_id": fmt.Sprintf("PR_%d", p.Number), "number": p.Number, "state": githubState(p),
+		"locked": false, "title": p.Title, "body": p.Body,
+		"user": githubUser("docent-bot"), "labels": labels, "milestone": nil, "created_at": created, "updated_at": created,
+		"closed_at": nil, "merged_at": nil,
+		"merge_commit_sha": nil, "assignee": nil, "assignees": []any{}, "requested_reviewers": []any{},
+		"requested_teams": []any{},
+		"head":            ref(p.Head, p.commit(s)), "base": ref(p.Base, s.sha(p.Base)), "_links": links,
+		"author_association": "CONTRIBUTOR", "auto_merge": nil, "draft": p.Draft,
 		"html_url": link("/pull/%d", p.Number),
 	}
-	for _, f := range []string{"url", "diff_url", "patch_url", "issue_url", "commits_url", "review_comments_url", "review_comment_url", "comments_url", "statuses_url"} {
+	for _, f := range []string{"url", "diff_url", "patch_url", "issue_url", "commits_url", "review_comments_url",
+		"review_comment_url", "comments_url", "statuses_url"} {
 		out[f] = link("/pulls/%d", p.Number)
 	}
 	if p.State != api.PullOpen {
@@ -244,8 +263,10 @@ func (s *StandIn) githubPull(p *StandInPull, long bool) map[string]any {
 		out["merged_at"] = created
 	}
 	if long {
-		for k, v := range map[string]any{"merged": p.State == api.PullMerged, "mergeable": true, "mergeable_state": "clean", "merged_by": nil, "comments": 0,
-			"review_comments": 0, "maintainer_can_modify": false, "commits": 1, "additions": 1, "deletions": 1, "changed_files": 1} {
+		for k, v := range map[string]any{"merged": p.State == api.PullMerged, "mergeable": true, "mergeable_state": "clean",
+			"merged_by": nil, "comments": 0,
+			"review_comments": 0, "maintainer_can_modify": false, "commits": 1, "additions": 1, "deletions": 1,
+			"changed_files": 1} {
 			out[k] = v
 		}
 	}
@@ -274,8 +295,11 @@ func (s *StandIn) gitlab(x *exchange) {
 		if rights == 2 {
 			level = 30
 		}
-		x.say(http.StatusOK, map[string]any{"id": 7, "path_with_namespace": s.Owner + "/" + s.Name, "default_branch": "main", "archived": s.Archived,
-			"web_url": s.URL + "/" + s.Owner + "/" + s.Name, "permissions": map[string]any{"project_access": map[string]any{"access_level": level, "notification_level": 3}, "group_access": nil}})
+		x.say(http.StatusOK, map[string]any{"id": 7, "path_with_namespace": s.Owner + "/" + s.Name, "default_branch": "main",
+			"archived": s.Archived,
+			"web_url":  s.URL + "/" + s.Owner + "/" + s.Name,
+			"permissions": map[string]any{"project_access": map[string]any{"access_level": level, "notification_level": 3},
+				"group_access": nil}})
 	case x.is("GET", "projects", "*", "merge_requests"):
 		s.gitlabList(x)
 	case x.is("POST", "projects", "*", "merge_requests"):
@@ -319,14 +343,16 @@ func (s *StandIn) gitlabCreate(x *exchange) {
 		return
 	}
 	if other := s.open(in.Source, in.Target); other != nil {
-		x.say(http.StatusConflict, map[string]any{"message": []string{fmt.Sprintf("Another open merge request already exists for this source branch: !%d", other.Number)}})
+		x.say(http.StatusConflict,
+			map[string]any{"message": []string{fmt.Sprintf("Another open merge request already exists for this source branch: !%d", other.Number)}})
 		return
 	}
 	if s.sha(in.Source) == "" {
 		x.say(http.StatusBadRequest, map[string]any{"message": map[string]any{"source_branch": []string{"does not exist"}}})
 		return
 	}
-	p := s.add(&StandInPull{Title: in.Title, Body: in.Description, Head: in.Source, Base: in.Target, Draft: strings.HasPrefix(in.Title, "Draft: ")})
+	p := s.add(&StandInPull{Title: in.Title, Body: in.Description, Head: in.Source, Base: in.Target,
+		Draft: strings.HasPrefix(in.Title, "Draft: ")})
 	if in.Labels != "" {
 		p.label(strings.Split(in.Labels, ","))
 	}
@@ -338,7 +364,8 @@ func (s *StandIn) gitlabList(x *exchange) {
 	query := x.r.URL.Query()
 	list := []map[string]any{}
 	for _, p := range slices.Backward(s.pulls) {
-		if branch := query.Get("source_branch"); branch != "" && p.Head != branch || query.Get("state") != "all" && query.Get("state") != gitlabState(p) {
+		if branch := query.Get("source_branch"); branch != "" && p.Head != branch || query.Get("state") != "all" &&
+			query.Get("state") != gitlabState(p) {
 			continue
 		}
 		list = append(list, s.gitlabPull(p))
@@ -351,9 +378,12 @@ func gitlabState(p *StandInPull) string {
 }
 
 func (s *StandIn) gitlabPull(p *StandInPull) map[string]any {
-	return map[string]any{"id": 1000 + p.Number, "iid": p.Number, "project_id": 7, "source_project_id": 7, "target_project_id": 7, "title": p.Title, "description": p.Body,
-		"state": gitlabState(p), "source_branch": p.Head, "target_branch": p.Base, "sha": p.commit(s), "draft": p.Draft, "labels": append([]string{}, p.Labels...),
-		"web_url": fmt.Sprintf("%s/%s/%s/-/merge_requests/%d", s.URL, s.Owner, s.Name, p.Number), "created_at": p.Created.Format(time.RFC3339)}
+	return map[string]any{"id": 1000 + p.Number, "iid": p.Number, "project_id": 7, "source_project_id": 7,
+		"target_project_id": 7, "title": p.Title, "description": p.Body,
+		"state": gitlabState(p), "source_branch": p.Head, "target_branch": p.Base, "sha": p.commit(s), "draft": p.Draft,
+		"labels":     append([]string{}, p.Labels...),
+		"web_url":    fmt.Sprintf("%s/%s/%s/-/merge_requests/%d", s.URL, s.Owner, s.Name, p.Number),
+		"created_at": p.Created.Format(time.RFC3339)}
 }
 
 func (s *StandIn) gitea(x *exchange) {
@@ -376,7 +406,8 @@ func (s *StandIn) gitea(x *exchange) {
 	rest := x.parts[3:]
 	switch {
 	case x.is("GET", "repos", "*", "*"):
-		x.say(http.StatusOK, map[string]any{"id": 1, "name": s.Name, "full_name": s.Owner + "/" + s.Name, "archived": s.Archived, "default_branch": "main", "empty": false,
+		x.say(http.StatusOK, map[string]any{"id": 1, "name": s.Name, "full_name": s.Owner + "/" + s.Name,
+			"archived": s.Archived, "default_branch": "main", "empty": false,
 			"permissions": map[string]any{"admin": false, "push": rights == 2, "pull": true}})
 	case x.is("GET", "repos", "*", "*", "pulls"):
 		s.giteaList(x)
@@ -386,7 +417,8 @@ func (s *StandIn) gitea(x *exchange) {
 		s.giteaOne(x)
 	case len(rest) > 2 && rest[0] == "pulls" && x.r.Method == http.MethodGet: // {base}/{head}, whose slashes are its own
 		s.giteaBetween(x)
-	case len(rest) == 3 && rest[0] == "issues" && rest[2] == "labels" && x.r.Method == http.MethodPost && s.pull(x.number(4)) != nil:
+	case len(rest) == 3 && rest[0] == "issues" && rest[2] == "labels" && x.r.Method == http.MethodPost &&
+		s.pull(x.number(4)) != nil:
 		var in struct{ Labels []string }
 		if !x.decode(&in) {
 			return
@@ -447,11 +479,14 @@ func (s *StandIn) giteaCreate(x *exchange) {
 	case s.sha(in.Head) == "" || s.sha(in.Base) == "":
 		s.giteaSays(x, http.StatusNotFound, "The target couldn't be found.")
 	case in.Head == in.Base || s.sha(in.Head) == s.sha(in.Base):
-		s.giteaSays(x, http.StatusUnprocessableEntity, "Invalid PullRequest: There are no changes between the head and the base")
+		s.giteaSays(x, http.StatusUnprocessableEntity,
+			"Invalid PullRequest: There are no changes between the head and the base")
 	case other != nil:
-		s.giteaSays(x, http.StatusConflict, fmt.Sprintf("pull request already exists for these targets [id: %d, issue_id: %d, head_repo_id: 1, base_repo_id: 1, head_branch: %s, base_branch: %s]", other.Number, other.Number, in.Head, in.Base))
+		s.giteaSays(x, http.StatusConflict,
+			fmt.Sprintf("pull request already exists for these targets [id: %d, issue_id: %d, head_repo_id: 1, base_repo_id: 1, head_branch: %s, base_branch: %s]", other.Number, other.Number, in.Head, in.Base))
 	default:
-		p := s.add(&StandInPull{Title: in.Title, Body: in.Body, Head: in.Head, Base: in.Base, Draft: strings.HasPrefix(in.Title, "WIP:")})
+		p := s.add(&StandInPull{Title: in.Title, Body: in.Body, Head: in.Head, Base: in.Base,
+			Draft: strings.HasPrefix(in.Title, "WIP:")})
 		x.say(http.StatusCreated, s.giteaPull(p))
 	}
 }
@@ -487,7 +522,8 @@ func (s *StandIn) giteaPull(p *StandInPull) map[string]any {
 	for _, l := range p.Labels {
 		labels = append(labels, map[string]any{"id": 1, "name": l})
 	}
-	return map[string]any{"id": p.Number, "number": p.Number, "title": p.Title, "body": p.Body, "state": githubState(p), "merged": p.State == api.PullMerged, "draft": p.Draft,
+	return map[string]any{"id": p.Number, "number": p.Number, "title": p.Title, "body": p.Body, "state": githubState(p),
+		"merged": p.State == api.PullMerged, "draft": p.Draft,
 		"labels": labels, "html_url": fmt.Sprintf("%s/%s/%s/pulls/%d", s.URL, s.Owner, s.Name, p.Number),
 		"head": ref(p.Head, head, p.commit(s)), "base": ref(p.Base, p.Base, s.sha(p.Base))}
 }

@@ -97,7 +97,8 @@ func (g *gitHub) Repository(ctx context.Context) (Repository, error) {
 
 func (g *gitHub) Find(ctx context.Context, branch, _ string, _ bool) (Pull, error) {
 	list, _, err := g.lib.PullRequests.List(ctx, g.owner, g.name, &github.PullRequestListOptions{
-		State: "all", Head: g.owner + ":" + branch, Sort: "created", Direction: "desc", ListOptions: github.ListOptions{PerPage: 100},
+		State: "all", Head: g.owner + ":" + branch, Sort: "created", Direction: "desc",
+		ListOptions: github.ListOptions{PerPage: 100},
 	})
 	if err != nil {
 		return Pull{}, g.c.failure(ctx, err)

@@ -100,7 +100,8 @@ func (g *gitLab) Find(ctx context.Context, branch, _ string, _ bool) (Pull, erro
 
 func (g *gitLab) pull(mr *gitlab.BasicMergeRequest) Pull {
 	p := Pull{
-		Number: int(mr.IID), Link: mr.WebURL, Title: mr.Title, Body: mr.Description, Draft: mr.Draft, Head: mr.SourceBranch, Base: mr.TargetBranch,
+		Number: int(mr.IID), Link: mr.WebURL, Title: mr.Title, Body: mr.Description, Draft: mr.Draft,
+		Head: mr.SourceBranch, Base: mr.TargetBranch,
 		Commit: mr.SHA, Labels: mr.Labels, State: api.PullOpen,
 	}
 	switch mr.State {

@@ -47,7 +47,8 @@ const (
 )
 
 // askBranches is the command: the default branch, and all branches.
-var askBranches = "0014command=ls-refs\n" + "0001" + "000csymrefs\n" + "0014ref-prefix HEAD\n" + "001bref-prefix refs/heads/\n" + "0000"
+var askBranches = "0014command=ls-refs\n" + "0001" +
+	"000csymrefs\n" + "0014ref-prefix HEAD\n" + "001bref-prefix refs/heads/\n" + "0000"
 
 // List lists the branches by the protocol's second version; nil where that does not work.
 func (r *Remote) List(ctx context.Context) *Listing {

@@ -1,6 +1,6 @@
-// Package remote speaks git's protocol with repositories elsewhere, over http, ssh and files: it lists branches, fetches
-// one into a git.Store and pushes one from it. What goes wrong is sorted by package failure; no error holds the
-// credentials, and none go to another host.
+// Package remote speaks git's protocol with repositories elsewhere, over http, ssh and files: it lists branches,
+// fetches one into a git.Store and pushes one from it. What goes wrong is sorted by package failure; no error holds
+// the credentials, and they go to no other host.
 package remote
 
 import (
@@ -299,7 +299,8 @@ func (r *Remote) Fetch(
 
 // receive brings a commit into the store, given commits that are there.
 func (r *Remote) receive(
-	ctx context.Context, s transport.UploadPackSession, refs *packp.AdvRefs, store *git.Store, want plumbing.Hash, haves []plumbing.Hash,
+	ctx context.Context, s transport.UploadPackSession, refs *packp.AdvRefs, store *git.Store,
+	want plumbing.Hash, haves []plumbing.Hash,
 ) error {
 	shallow, err := store.Shallow()
 	if err != nil {
