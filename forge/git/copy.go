@@ -175,7 +175,7 @@ func (s *Store) TakeFrom(old *Store, commit plumbing.Hash) error {
 	return s.cutOff(cut)
 }
 
-// openDamaged is a damaged repository to read from; nothing of it is changed.
+// OpenDamaged is a damaged repository to read from; nothing of it is changed.
 func OpenDamaged(dir, name string, d *Disk) *Store {
 	return &Store{dir: dir, name: name, disk: d, cache: cache.NewObjectLRU(objectCache), damaged: true}
 }

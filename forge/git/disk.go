@@ -133,7 +133,7 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR)
 }
 
-// passing gives an error of the machine the form of one for which trying again helps.
+// Passing gives an error of the machine the form of one for which trying again helps.
 func Passing(err error) error {
 	return fmt.Errorf("%w: %w", &failure.Error{Kind: failure.ErrTemporary,
 		Say: fmt.Sprintf("The server cannot use its own copy of the repository now (%v).", failure.Reason(err))}, err)
@@ -147,7 +147,7 @@ func unwritten(err error) error {
 	return err
 }
 
-// exhausted tells the errors of a machine that is short of something, or whose disk fails: they say nothing of what was
+// Exhausted tells the errors of a machine that is short of something, or whose disk fails: they say nothing of what was
 // read.
 func Exhausted(err error) bool {
 	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.ENOSPC,
@@ -259,6 +259,7 @@ func replaceFile(name string, data []byte) error {
 	return unwritten(err)
 }
 
+// SyncDir makes the names in a directory last.
 func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

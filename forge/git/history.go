@@ -106,6 +106,7 @@ func (s *Store) MergeBase(a, b plumbing.Hash) (plumbing.Hash, error) {
 	return plumbing.ZeroHash, ErrUnrelated
 }
 
+// ErrUnrelated says that two commits have no history in common, or that it is cut off before.
 var ErrUnrelated = errors.New("the branches have no commit in common")
 
 // Fork is the newest commit that a branch has in common with its base; empty where none is known.

@@ -60,6 +60,7 @@ type Entry struct {
 	Hash plumbing.Hash
 }
 
+// IsDir says whether the entry is a folder, IsFile whether it is a file: a link or a submodule is neither.
 func (e Entry) IsDir() bool  { return e.Mode == filemode.Dir }
 func (e Entry) IsFile() bool { return e.Mode.IsFile() && e.Mode != filemode.Symlink }
 
@@ -114,6 +115,7 @@ type Commit struct {
 	Message string
 }
 
+// Subject is the first line of the message.
 func (c Commit) Subject() string {
 	line, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
 	return line

@@ -10,7 +10,7 @@ import (
 	"docent/forge/failure"
 )
 
-// checkPath refuses what is no plain path below the root: git itself, its disguises on other file systems, ways out.
+// CheckPath refuses what is no plain path below the root: git itself, its disguises on other file systems, ways out.
 func CheckPath(p string) error {
 	refuse := func(why string) error { return fmt.Errorf("%w: the path %q %s", failure.ErrRefused, p, why) }
 	switch {
@@ -49,12 +49,12 @@ func isGitDir(name string) bool {
 	return name == ".git" || strings.HasPrefix(name, "git~")
 }
 
-// fold is the name under which file systems that ignore case keep it.
+// Fold is the name under which file systems that ignore case keep it.
 func Fold(name string) string {
 	return strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, name)
 }
 
-// checkBranch holds to git's rules for branch names, and is stricter about characters.
+// CheckBranch holds to git's rules for branch names, and is stricter about characters.
 func CheckBranch(name string) error {
 	bad := name == "" || len(name) > 200 || name == "HEAD" || name == "@" || !utf8.ValidString(name) ||
 		strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") ||

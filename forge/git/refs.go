@@ -185,6 +185,7 @@ func (s *Store) Shallow() (map[plumbing.Hash]bool, error) {
 	return out, nil
 }
 
+// SetShallow replaces what Shallow lists.
 func (s *Store) SetShallow(hashes map[plumbing.Hash]bool) error {
 	var b strings.Builder
 	for h := range hashes {

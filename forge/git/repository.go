@@ -50,7 +50,7 @@ const (
 	MaxObject   = 64 << 20
 )
 
-// createStore makes an empty repository aside and moves it to its place.
+// Create makes an empty repository aside and moves it to its place.
 func Create(dir, head string) error {
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".new-")
 	if err != nil {
@@ -83,7 +83,7 @@ func Create(dir, head string) error {
 	return SyncDir(filepath.Dir(dir))
 }
 
-// openStore opens a repository and clears what a crash has left: temporary files, locks, an index without its pack.
+// Open opens a repository and clears what a crash has left: temporary files, locks, an index without its pack.
 func Open(dir string, name string, d *Disk) (*Store, error) {
 	s := &Store{dir: dir, name: name, disk: d, cache: cache.NewObjectLRU(objectCache)}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -325,6 +325,7 @@ func (s *Store) tooDeep() error {
 	return s.tooMuch("a folder in it lies more than %d folders deep", maxDepth)
 }
 
+// TooManyNames is the error of a commit or a folder with more files than the limit.
 func (s *Store) TooManyNames() error {
 	return s.tooMuch("it holds more than %d files or folders", s.disk.maxFiles)
 }

@@ -75,7 +75,7 @@ func (g *gitea) Repository(ctx context.Context) (Repository, error) {
 	return Repository{Name: r.FullName, Archived: r.Archived, Push: r.Permissions == nil || r.Permissions.Push}, nil
 }
 
-// find asks for the one between two branches, which tells of closed ones too. There may be an open one beside a closed
+// Find asks for the one between two branches, which tells of closed ones too. There may be an open one beside a closed
 // one, or towards another base: those the list of open ones tells. It is long where many jobs are open, and names the
 // pull requests of a branch that is gone otherwise: it is not read for one that is not there.
 func (g *gitea) Find(ctx context.Context, branch, base string, there bool) (Pull, error) {
@@ -173,7 +173,7 @@ func (g *gitea) Describe(ctx context.Context, number int, body string) error {
 		map[string]string{"body": body}, nil)
 }
 
-// label goes by name here; on creation the host knows labels by number only.
+// Label goes by name here; on creation the host knows labels by number only.
 func (g *gitea) Label(ctx context.Context, number int, labels []string) error {
 	return g.c.ask(ctx, http.MethodPost, g.path("/issues/"+strconv.Itoa(number)+"/labels"), nil,
 		map[string][]string{"labels": labels}, nil)
