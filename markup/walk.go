@@ -160,32 +160,52 @@ func (w *walker) reference(b bracket, alive bool) bool {
 		return false
 	}
 	in := src[inner.Start:inner.End]
-	head := len(bytes.TrimSpace(src[w.ls.lines[0]:b.at])) == 0
-	if in[0] == '^' || head && !b.image && (in[0] == '!' && len(in) > 1 && isWord(in[1]) || len(in) == 1 && (in[0] == ' ' || in[0] == 'x' || in[0] == 'X')) {
+	if w.sign(b, in) {
 		w.mark(b.at, w.i+1, markHidden)
 		return false
 	}
-	e := w.i + 1
-	label := e < w.end && src[e] == '['
-	for label && e < w.end && e-w.i < 1000 && src[e] != ']' && (src[e] != '[' || e == w.i+1) {
-		e++
-	}
-	if !label || e == w.end || src[e] != ']' { // no label follows
+	label, e := w.label()
+	switch {
+	case e == 0:
 		if !b.nested && alive {
 			w.refs = append(w.refs, reference{Span{b.at, w.i + 1}, inner, string(in)})
 		}
 		return false
+	case e < w.end && src[e] == '(': // the label is the text of a link
+		return false
+	case strings.TrimSpace(label) == "":
+		label = string(in)
 	}
-	if e+1 < w.end && src[e+1] == '(' { // it is a link of its own
+	w.refs = append(w.refs, reference{Span{b.at, e}, inner, label})
+	w.i = e
+	return true
+}
+
+// sign tells whether brackets are the mark of a footnote, of an alert or of a task.
+func (w *walker) sign(b bracket, in []byte) bool {
+	if in[0] == '^' {
+		return true
+	}
+	if b.image || len(bytes.TrimSpace(w.src[w.ls.lines[0]:b.at])) > 0 {
 		return false
 	}
-	name := string(src[w.i+2 : e])
-	if strings.TrimSpace(name) == "" {
-		name = string(in)
+	return in[0] == '!' && len(in) > 1 && isWord(in[1]) || len(in) == 1 && (in[0] == ' ' || in[0] == 'x' || in[0] == 'X')
+}
+
+// label is what stands in brackets behind a closing one, and where these end; 0 where nothing does.
+func (w *walker) label() (label string, end int) {
+	from := w.i + 2
+	if from > w.end || w.src[from-1] != '[' {
+		return "", 0
 	}
-	w.refs = append(w.refs, reference{Span{b.at, e + 1}, inner, name})
-	w.i = e + 1
-	return true
+	e := from
+	for e < w.end && e-w.i < 1000 && w.src[e] != ']' && w.src[e] != '[' {
+		e++
+	}
+	if e >= w.end || w.src[e] != ']' {
+		return "", 0
+	}
+	return string(w.src[from:e]), e + 1
 }
 
 // delimiters reads a run of the marks of emphasis.

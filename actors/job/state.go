@@ -145,75 +145,90 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 	case Create:
 		return s.create(msg, now)
 	case FollowUp:
-		if !s.created || s.project != msg.Project {
-			return nil, api.ErrNotFound
-		}
 		return s.followUp(msg, now)
 	case Read:
-		if !s.created || s.project != msg.Project {
-			return nil, api.ErrNotFound
-		}
-		return nil, nil
+		return nil, s.known(msg.Project)
 	case Watch:
-		return s.decide(Read{msg.Project}, now)
+		return nil, s.known(msg.Project)
 	case Archive:
-		if !s.created || s.project != msg.Project {
-			return nil, api.ErrNotFound
-		}
-		if !s.archived.IsZero() {
-			return nil, nil
+		if err := s.known(msg.Project); err != nil || !s.archived.IsZero() {
+			return nil, err
 		}
 		return []Event{Archived{At: now}}, nil
 	case Cancel:
-		if !s.created || s.project != msg.Project {
-			return nil, api.ErrNotFound
-		}
-		if s.phase == idle {
-			if s.halt == api.HaltInterrupted {
-				return nil, nil // a repeat
-			}
-			return nil, &api.StateError{Kind: api.ErrConflict, Reason: fmt.Sprintf("this job is not active any more, it has %s: there is nothing to cancel", s.status)}
-		}
-		return []Event{Failed{Reason: api.HaltInterrupted, Message: "cancelled", At: now}}, nil
+		return s.cancel(msg, now)
 
-	case begun:
-		if !s.current(msg.Attempt) {
-			return nil, nil
-		}
-		if s.interrupted+1 >= maxInterrupted {
-			return []Event{Failed{Reason: api.HaltError, At: now,
-				Message: fmt.Sprintf("The work on this instruction broke off %d times without a result, so it was given up.", maxInterrupted)}}, nil
-		}
-		return []Event{Retried{Reason: persistent.Interrupted, At: now}}, nil
-	case runPanicked:
-		if !s.current(msg.Attempt) {
-			return nil, nil
-		}
-		if s.panicked+1 >= maxPanicked {
-			return []Event{Failed{Reason: api.HaltError, At: now,
-				Message: "The agent failed on this instruction because of an internal error. The service's log has the details."}}, nil
-		}
-		return []Event{Retried{Reason: persistent.Panicked, At: now}}, nil
-	case progressed:
-		if !s.current(msg.attempt) || s.phase != editing {
-			return nil, nil
-		}
-		ev := Progressed{Title: clip(oneLine(msg.Title), titleLength), Todos: msg.Todos, Text: clip(msg.Text, maxText), At: now}
-		if ev.Title == "" && ev.Text == "" && len(ev.Todos) == 0 {
-			return nil, nil
-		}
-		return []Event{ev}, nil
-	case stepped:
-		if !s.current(msg.attempt) || s.phase != editing || !s.follows(msg.step) {
-			return nil, nil
-		}
-		return []Event{Stepped{Step: msg.step, At: now}}, nil
 	case editDone:
-		return s.editDone(msg, now)
+		if s.current(msg.attempt) {
+			return s.editDone(msg, now)
+		}
 	case publishDone:
-		return s.publishDone(msg, now)
+		if s.current(msg.attempt) {
+			return s.publishDone(msg, now)
+		}
+	case begun:
+		if s.current(msg.Attempt) {
+			return s.broken(persistent.Interrupted, s.interrupted+1 >= maxInterrupted, now), nil
+		}
+	case runPanicked:
+		if s.current(msg.Attempt) {
+			return s.broken(persistent.Panicked, s.panicked+1 >= maxPanicked, now), nil
+		}
+	case progressed:
+		if s.current(msg.attempt) && s.phase == editing {
+			return s.progressed(msg, now), nil
+		}
+	case stepped:
+		if s.current(msg.attempt) && s.phase == editing && s.follows(msg.step) {
+			return []Event{Stepped{Step: msg.step, At: now}}, nil
+		}
+	default:
+		return nil, fmt.Errorf("a job does not know %T", msg)
 	}
-	return nil, fmt.Errorf("a job does not know %T", msg)
+	return nil, nil
+}
+
+// known refuses those of another project, as if there were no such job.
+func (s state) known(project api.ProjectID) error {
+	if !s.created || s.project != project {
+		return api.ErrNotFound
+	}
+	return nil
+}
+
+func (s state) cancel(cmd Cancel, now time.Time) ([]Event, error) {
+	if err := s.known(cmd.Project); err != nil {
+		return nil, err
+	}
+	if s.phase != idle {
+		return []Event{Failed{Reason: api.HaltInterrupted, Message: "cancelled", At: now}}, nil
+	}
+	if s.halt == api.HaltInterrupted {
+		return nil, nil // a repeat
+	}
+	return nil, &api.StateError{Kind: api.ErrConflict,
+		Reason: fmt.Sprintf("this job is not active any more, it has %s: there is nothing to cancel", s.status)}
+}
+
+// broken says what follows from a run that broke off: the work is taken up once more, or it was the last time.
+func (s state) broken(reason persistent.RetryReason, last bool, now time.Time) []Event {
+	switch {
+	case !last:
+		return []Event{Retried{Reason: reason, At: now}}
+	case reason == persistent.Panicked:
+		return []Event{Failed{Reason: api.HaltError, At: now,
+			Message: "The agent failed on this instruction because of an internal error. The service's log has the details."}}
+	}
+	return []Event{Failed{Reason: api.HaltError, At: now, Message: fmt.Sprintf(
+		"The work on this instruction broke off %d times without a result, so it was given up.", maxInterrupted)}}
+}
+
+func (s state) progressed(msg progressed, now time.Time) []Event {
+	ev := Progressed{Title: clip(oneLine(msg.Title), titleLength), Todos: msg.Todos, Text: clip(msg.Text, maxText), At: now}
+	if ev.Title == "" && ev.Text == "" && len(ev.Todos) == 0 {
+		return nil
+	}
+	return []Event{ev}
 }
 
 // current reports whether a result is of the work in hand.
@@ -250,6 +265,9 @@ func (s state) create(cmd Create, now time.Time) ([]Event, error) {
 }
 
 func (s state) followUp(cmd FollowUp, now time.Time) ([]Event, error) {
+	if err := s.known(cmd.Project); err != nil {
+		return nil, err
+	}
 	switch {
 	case cmd.ID != "" && slices.Contains(s.seen, cmd.ID):
 		return nil, nil
@@ -262,7 +280,7 @@ func (s state) followUp(cmd FollowUp, now time.Time) ([]Event, error) {
 }
 
 func (s state) editDone(msg editDone, now time.Time) ([]Event, error) {
-	if !s.current(msg.attempt) || s.phase != editing {
+	if s.phase != editing {
 		return nil, nil
 	}
 	if msg.err != nil {
@@ -280,7 +298,7 @@ func (s state) editDone(msg editDone, now time.Time) ([]Event, error) {
 }
 
 func (s state) publishDone(msg publishDone, now time.Time) ([]Event, error) {
-	if !s.current(msg.attempt) || s.phase != publishing {
+	if s.phase != publishing {
 		return nil, nil
 	}
 	switch {
@@ -378,34 +396,7 @@ func (s state) after(ev Event) state {
 		}
 		s.interrupted = 0 // it goes on: what broke off before was not this step's fault
 	case Edited:
-		s.updatedAt = ev.At
-		if ev.Result.Model != "" {
-			s.model = ev.Result.Model
-		}
-		if ev.Repo != "" {
-			s.source.Repository = ev.Repo
-		}
-		if ev.Base != "" {
-			s.source.Ref = ev.Base
-		}
-		if len(ev.Result.Todos) > 0 {
-			s.todos = ev.Result.Todos
-		}
-		if len(ev.Result.Changes) > 0 {
-			if ev.Result.Title != "" && (s.link == "" || ev.Branch != s.branch) {
-				s.title = clip(oneLine(ev.Result.Title), titleLength)
-			}
-			if s.dryRun {
-				break
-			}
-			s.branch, s.number = ev.Branch, max(ev.Number, 1)
-			ev.Files, ev.Diff = nil, "" // the log has them
-			s.edited = ev
-			s.phase = publishing
-			s.attempt++
-			// Publishing is another kind of work: what broke off the edit says nothing of it.
-			s.interrupted, s.panicked = 0, 0
-		}
+		return s.afterEdit(ev)
 	case Published:
 		s.updatedAt = ev.At
 		s.link, s.commit = ev.Result.Link, ev.Result.Commit
@@ -423,47 +414,83 @@ func (s state) after(ev Event) state {
 		s.phase, s.edited = editing, Edited{}
 		s.attempt++
 	case Finished:
-		s.updatedAt = ev.At
-		if len(s.queue) > 0 {
-			done := agent.Instruction{Prompt: clip(s.queue[0].Prompt, maxText), Message: clip(ev.Message, maxText)}
-			if s.phase == publishing {
-				done.Commit, done.Branch = s.commit, s.branch
-			}
-			s.earlier = append(last(s.earlier, maxEarlier-1), done)
-			s.queue = slices.Clone(s.queue[1:])
-		}
-		s.message, s.outcome = ev.Message, ev.Outcome
-		s.phase, s.edited = idle, Edited{}
-		s = s.settle()
-		s.attempt++
-		if len(s.queue) > 0 {
-			return s.next()
-		}
-		s.status, s.halt = api.JobCompleted, api.HaltCompleted
+		return s.afterEnd(ev)
 	case Failed:
-		s.updatedAt = ev.At
-		for _, in := range s.queue {
-			s.earlier = append(last(s.earlier, maxEarlier-1), agent.Instruction{Prompt: clip(in.Prompt, maxText), Message: clip(ev.Message, maxText)})
-		}
-		s.queue = nil
-		s.todos = slices.Clone(s.todos)
-		for i := range s.todos {
-			if s.todos[i].Status != "completed" {
-				s.todos[i].Status = "cancelled"
-			}
-		}
-		s.phase, s.edited = idle, Edited{}
-		s = s.settle()
-		s.attempt++
-		s.status, s.halt, s.message = api.JobFailed, ev.Reason, ev.Message
+		return s.afterFailure(ev)
 	case Archived:
 		s.updatedAt, s.archived = ev.At, ev.At
 	}
 	return s
 }
 
-// settle counts what an instruction took of language models, and forgets how it went.
+func (s state) afterEdit(ev Edited) state {
+	s.updatedAt = ev.At
+	s.model = cmp.Or(ev.Result.Model, s.model)
+	s.source.Repository = cmp.Or(ev.Repo, s.source.Repository)
+	s.source.Ref = cmp.Or(ev.Base, s.source.Ref)
+	if len(ev.Result.Todos) > 0 {
+		s.todos = ev.Result.Todos
+	}
+	if len(ev.Result.Changes) == 0 {
+		return s
+	}
+	if ev.Result.Title != "" && (s.link == "" || ev.Branch != s.branch) {
+		s.title = clip(oneLine(ev.Result.Title), titleLength)
+	}
+	if s.dryRun {
+		return s
+	}
+	s.branch, s.number = ev.Branch, max(ev.Number, 1)
+	ev.Files, ev.Diff = nil, "" // the log has them
+	s.edited = ev
+	s.phase = publishing
+	s.attempt++
+	// Publishing is another kind of work: what broke off the edit says nothing of it.
+	s.interrupted, s.panicked = 0, 0
+	return s
+}
+
+func (s state) afterEnd(ev Finished) state {
+	s.updatedAt = ev.At
+	if len(s.queue) > 0 {
+		done := agent.Instruction{Prompt: clip(s.queue[0].Prompt, maxText), Message: clip(ev.Message, maxText)}
+		if s.phase == publishing {
+			done.Commit, done.Branch = s.commit, s.branch
+		}
+		s.earlier = append(last(s.earlier, maxEarlier-1), done)
+		s.queue = slices.Clone(s.queue[1:])
+	}
+	s.message, s.outcome = ev.Message, ev.Outcome
+	s = s.settle()
+	if len(s.queue) > 0 {
+		return s.next()
+	}
+	s.status, s.halt = api.JobCompleted, api.HaltCompleted
+	return s
+}
+
+func (s state) afterFailure(ev Failed) state {
+	s.updatedAt = ev.At
+	for _, in := range s.queue {
+		s.earlier = append(last(s.earlier, maxEarlier-1),
+			agent.Instruction{Prompt: clip(in.Prompt, maxText), Message: clip(ev.Message, maxText)})
+	}
+	s.queue = nil
+	s.todos = slices.Clone(s.todos)
+	for i := range s.todos {
+		if s.todos[i].Status != "completed" {
+			s.todos[i].Status = "cancelled"
+		}
+	}
+	s = s.settle()
+	s.status, s.halt, s.message = api.JobFailed, ev.Reason, ev.Message
+	return s
+}
+
+// settle ends the work in hand: it counts what the instruction took of language models, and forgets how it went.
 func (s state) settle() state {
+	s.phase, s.edited = idle, Edited{}
+	s.attempt++
 	if n := len(s.steps); n > 0 {
 		took := s.steps[n-1].Spent
 		s.spent.Steps += took.Steps

@@ -143,21 +143,17 @@ func asQuestion(heading string) string {
 	if at := slices.IndexFunc(words, func(w string) bool { return prepositions[w] }); at > 0 {
 		head = words[:at]
 	}
+	ask, ok := map[string]string{"how": "How do I ", "when": "When should I ", "where": "Where can I "}[first]
 	switch {
-	case first == "how" && second == "to" && len(words) > 2:
-		return "How do I " + lowerFirst(strings.Join(words[2:], " ")) + "?"
-	case first == "when" && second == "to" && len(words) > 2:
-		return "When should I " + lowerFirst(strings.Join(words[2:], " ")) + "?"
-	case first == "where" && second == "to" && len(words) > 2:
-		return "Where can I " + lowerFirst(strings.Join(words[2:], " ")) + "?"
+	case ok && second == "to" && len(words) > 2:
+		return ask + lowerFirst(strings.Join(words[2:], " ")) + "?"
 	case questionWords[first] && auxiliaries[second]:
 		return heading + "?"
 	case questionWords[first]:
 		return "" // "What Docent is", "Why GraphQL": what was meant cannot be told
 	case strings.Contains(heading, ":"), prepositions[first], first == "understanding":
 		return ""
-	case verbs[first] && len(words) > 1, verbsOrNouns[first] && (leadsToObject[second] || second == "and" && len(words) > 3),
-		determiners[second] && !prepositions[first] && !strings.HasSuffix(first, "ing"): // "Mute an alert", whatever the verb
+	case instructs(first, second, len(words)):
 		return "How do I " + first + " " + strings.Join(words[1:], " ") + "?"
 	case strings.HasSuffix(first, "ing") && len(words) > 1 && !gerundNouns[first]:
 		if len(words) == 2 && plural(second) { // as "alerting rules"
@@ -166,11 +162,18 @@ func asQuestion(heading string) string {
 		return "How does " + first + " " + strings.Join(words[1:], " ") + " work?"
 	case plural(head[len(head)-1]) || slices.Contains(head, "and"):
 		return "What are " + heading + "?"
-	case len(words) > 1 && capitalised(words[0]) && !slices.ContainsFunc(words[1:], capitalised) && first != "the": // of a name every word is
-		return "What is the " + heading + "?"
+	case len(words) > 1 && capitalised(words[0]) && !slices.ContainsFunc(words[1:], capitalised) && first != "the":
+		return "What is the " + heading + "?" // of a name every word is capitalised
 	default:
 		return "What is " + heading + "?"
 	}
+}
+
+// instructs tells by its first two words whether a heading tells what to do.
+func instructs(first, second string, words int) bool {
+	return verbs[first] && words > 1 ||
+		verbsOrNouns[first] && (leadsToObject[second] || second == "and" && words > 3) ||
+		determiners[second] && !prepositions[first] && !strings.HasSuffix(first, "ing") // "Mute an alert", whatever the verb
 }
 
 func lowerFirst(s string) string {
