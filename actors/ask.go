@@ -55,8 +55,8 @@ func (r *request) answer(value any, err error) {
 	}
 }
 
-// outcomeWait is how long an asker whose own time is over waits for a command that the actor has begun with: it is worth
-// knowing whether it took place.
+// outcomeWait is how long an asker whose own time is over waits for a command that the actor has begun with: it is
+// worth knowing whether it took place.
 const outcomeWait = 5 * time.Second
 
 // ask sends a command to the actor of an id and waits for its answer. An error of the context means that nothing

@@ -21,15 +21,16 @@ import (
 	"docent/persistence/journal"
 )
 
-// What follows answers: what does an idle actor cost, what does asking one cost, how many durable turns a second does one
-// node take, and how fast does it come back.
+// What follows answers: what does an idle actor cost, what does asking one cost, how many durable turns a second does
+// one node take, and how fast does it come back.
 //
 //	go test ./actors -run '^$' -bench . -benchtime 2s
 
 // plain keeps nothing of what it was asked: for measuring.
 type plain struct{ answer string }
 
-func (p plain) Answer(_ context.Context, _ string, _ model.Request, emit func(model.Delta) error) (model.Result, error) {
+func (p plain) Answer(_ context.Context, _ string, _ model.Request, emit func(model.Delta) error) (model.Result,
+	error) {
 	for w := range strings.FieldsSeq(p.answer) {
 		if err := emit(model.Delta{Text: w + " ", Cite: []int{0, 1}}); err != nil {
 			return model.Result{}, err
@@ -150,8 +151,8 @@ func BenchmarkAsk(b *testing.B) {
 	}
 }
 
-// BenchmarkIdle tells what a thread of two turns (1.4 KB of text, two sources each) costs while it is awake and idle, and
-// after it went to sleep and the journal has made its checkpoint.
+// BenchmarkIdle tells what a thread of two turns (1.4 KB of text, two sources each) costs while it is awake and idle,
+// and after it went to sleep and the journal has made its checkpoint.
 func BenchmarkIdle(b *testing.B) {
 	const n = 20_000
 	for state, idle := range map[string]time.Duration{"awake": time.Hour, "asleep": 50 * time.Millisecond} {
@@ -178,8 +179,8 @@ func BenchmarkIdle(b *testing.B) {
 	}
 }
 
-// BenchmarkRecover starts on a journal of 10,000 jobs that wait for work and tells how long it takes until all are awake
-// and done.
+// BenchmarkRecover starts on a journal of 10,000 jobs that wait for work and tells how long it takes until all are
+// awake and done.
 func BenchmarkRecover(b *testing.B) {
 	const n = 10_000
 	m := newMemory() // the journal's own speed is measured there

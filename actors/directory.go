@@ -107,7 +107,8 @@ func (s *shard) Receive(ctx actor.Context) {
 		// A supervisor that panicked on would be restarted, and that stops all its children.
 		if r := recover(); r != nil {
 			s.d.system.counts.failures.Add(1)
-			s.d.system.log.Error("a supervisor failed", "supervisor", ctx.Self().Id, "panic", fmt.Sprint(r), "message", fmt.Sprintf("%T", msg), "stack", string(debug.Stack()))
+			s.d.system.log.Error("a supervisor failed", "supervisor", ctx.Self().Id, "panic", fmt.Sprint(r), "message",
+				fmt.Sprintf("%T", msg), "stack", string(debug.Stack()))
 			if e, ok := msg.(*envelope); ok {
 				e.request.answer(nil, errInternal)
 			}
@@ -222,8 +223,8 @@ func (s *shard) check(ctx actor.Context, e *entry) {
 	ctx.Send(e.pid, idleCheck{e.n})
 }
 
-// passivate puts a child to sleep, unless something was sent to it after it said that it waits for nothing. It is poisoned:
-// stopping it would lose what is queued.
+// passivate puts a child to sleep, unless something was sent to it after it said that it waits for nothing. It is
+// poisoned: stopping it would lose what is queued.
 func (s *shard) passivate(ctx actor.Context, msg passivate) {
 	e := msg.entry
 	if s.stopping || s.entries[e.id] != e || e.phase != awake || e.n != msg.n {
@@ -267,7 +268,8 @@ func (s *shard) terminated(ctx actor.Context, msg *actor.Terminated) {
 
 // HandleFailure is called by the runtime, in the supervisor's goroutine, when a child has panicked. The child's mailbox
 // rests until it is restarted; what is queued there waits.
-func (s *shard) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, stats *actor.RestartStatistics, reason, _ any) {
+func (s *shard) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID,
+	stats *actor.RestartStatistics, reason, _ any) {
 	stats.Reset() // it would grow for ever; we keep our own
 	s.d.system.counts.failures.Add(1)
 	e := s.entries[childID(child)]
@@ -296,10 +298,12 @@ func (s *shard) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor,
 	if ok {
 		err.Err = permanent.err
 	} else {
-		err.Err = fmt.Errorf("%w: it failed %d times within %v, last: %v", errInternal, len(f.recent), deps.FailureWindow, reason)
+		err.Err = fmt.Errorf("%w: it failed %d times within %v, last: %v", errInternal, len(f.recent), deps.FailureWindow,
+			reason)
 	}
 	e.quarantine.Store(err)
-	s.d.system.log.Error("an actor is quarantined: it answers with an error until the service starts again", s.d.kind, e.id, "error", err.Err)
+	s.d.system.log.Error("an actor is quarantined: it answers with an error until the service starts again", s.d.kind,
+		e.id, "error", err.Err)
 	s.d.system.quarantine(err)
 	s.restartIn(0, e) // as one that answers what is queued, and then ends
 }

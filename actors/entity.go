@@ -51,7 +51,8 @@ func (passivate) IgnoreDeadLetterLogging()  {}
 func (sweepNow) IgnoreDeadLetterLogging()   {}
 func (restartNow) IgnoreDeadLetterLogging() {}
 
-// An entity is the runtime's actor around a behaviour: it recovers it, hands it its messages, answers for it when it fails.
+// An entity is the runtime's actor around a behaviour: it recovers it, hands it its messages, answers for it when it
+// fails.
 type entity struct {
 	d         *directory
 	entry     *entry // shared by all incarnations
@@ -78,7 +79,8 @@ func (en *entity) Receive(ctx actor.Context) {
 		}
 		f, ok := r.(*permanentFailure)
 		if !ok {
-			en.d.system.log.Error("an actor failed", en.d.kind, en.entry.id, "panic", fmt.Sprint(r), "message", fmt.Sprintf("%T", msg), "stack", string(debug.Stack()))
+			en.d.system.log.Error("an actor failed", en.d.kind, en.entry.id, "panic", fmt.Sprint(r), "message",
+				fmt.Sprintf("%T", msg), "stack", string(debug.Stack()))
 		}
 		if e, ok := msg.(*envelope); ok { // the runtime drops the message in hand: its asker would wait
 			err := fmt.Errorf("%w: %s %s failed", errInternal, en.d.kind, en.entry.id)
@@ -170,7 +172,8 @@ func (en *entity) quarantined(ctx actor.Context) {
 func (en *entity) close(whole bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			en.d.system.log.Error("an actor failed while it closed", en.d.kind, en.entry.id, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			en.d.system.log.Error("an actor failed while it closed", en.d.kind, en.entry.id, "panic", fmt.Sprint(r), "stack",
+				string(debug.Stack()))
 		}
 	}()
 	en.behaviour.Close(whole)

@@ -89,7 +89,8 @@ func (m *memory) Load(stream string) (journal.Recovered, error) {
 	if s.corrupt {
 		return journal.Recovered{}, fmt.Errorf("%w: %s", journal.ErrCorrupt, stream)
 	}
-	return journal.Recovered{Seq: uint64(len(s.events)), Snapshot: s.snapshot, SnapSeq: s.snapSeq, Events: slices.Clone(s.events[s.snapSeq:])}, nil
+	return journal.Recovered{Seq: uint64(len(s.events)), Snapshot: s.snapshot, SnapSeq: s.snapSeq,
+		Events: slices.Clone(s.events[s.snapSeq:])}, nil
 }
 
 func (m *memory) Snapshot(stream string, seq uint64, state []byte) {
@@ -104,7 +105,10 @@ func (m *memory) Delete(stream string, claims ...string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.streams, stream)
-	maps.DeleteFunc(m.claims, func(key string, c journal.Claim) bool { return c.Owner == stream && slices.Contains(claims, key) })
+	maps.DeleteFunc(m.claims, func(key string, c journal.Claim) bool {
+		return c.Owner == stream && slices.Contains(claims,
+			key)
+	})
 	return nil
 }
 
@@ -278,7 +282,8 @@ func (w *writer) Edit(ctx context.Context, task agent.Task, progress func(agent.
 	if w.begun != nil {
 		w.begun <- task.Prompt
 	}
-	progress(agent.Progress{Title: "Working on " + task.Prompt, Todos: []api.Todo{{ID: "1", Content: task.Prompt, Status: "in_progress", Priority: "medium"}}, Text: "reading"})
+	progress(agent.Progress{Title: "Working on " + task.Prompt,
+		Todos: []api.Todo{{ID: "1", Content: task.Prompt, Status: "in_progress", Priority: "medium"}}, Text: "reading"})
 	switch {
 	case strings.Contains(task.Prompt, "panic"):
 		panic("the editor fell over")
@@ -293,7 +298,8 @@ func (w *writer) Edit(ctx context.Context, task agent.Task, progress func(agent.
 			return agent.Result{}, ctx.Err()
 		}
 	}
-	return agent.Result{Model: "rules-1", Title: "Did " + task.Prompt, Commit: task.Prompt, Body: "body", Message: "Done: " + task.Prompt,
+	return agent.Result{Model: "rules-1", Title: "Did " + task.Prompt, Commit: task.Prompt, Body: "body",
+		Message: "Done: " + task.Prompt,
 		Changes: []agent.Change{{Path: "a.md", Content: []byte(task.Prompt)}},
 		Todos:   []api.Todo{{ID: "1", Content: task.Prompt, Status: "completed", Priority: "medium"}}}, nil
 }
@@ -335,7 +341,8 @@ type talker struct {
 	letGo    chan struct{}
 }
 
-func (t *talker) Answer(ctx context.Context, _ string, req model.Request, emit func(model.Delta) error) (model.Result, error) {
+func (t *talker) Answer(ctx context.Context, _ string, req model.Request, emit func(model.Delta) error) (model.Result,
+	error) {
 	t.mu.Lock()
 	t.requests = append(t.requests, req)
 	t.mu.Unlock()
@@ -411,7 +418,8 @@ func (w *world) start() *world {
 	deps := actors.Deps{
 		Journal: w.journal, Projects: w.host, Editor: w.writer, Forge: w.host, Searcher: docs{}, Model: w.talker,
 		Log: slog.New(w.log), Shards: 4,
-		RunningJobs: 4, OpenJobs: 64, RunningTurns: 10_000, Idle: 5 * time.Minute, RunLimit: time.Hour, TurnLimit: 5 * time.Minute,
+		RunningJobs: 4, OpenJobs: 64, RunningTurns: 10_000, Idle: 5 * time.Minute, RunLimit: time.Hour,
+		TurnLimit: 5 * time.Minute,
 	}
 	if w.change != nil {
 		w.change(&deps)

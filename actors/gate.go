@@ -8,8 +8,8 @@ import (
 	"docent/api"
 )
 
-// A gate lets a bounded number through at once. Those who wait go project by project in turn, and within a project in the
-// order in which they came: one project's hundred jobs do not hold up another's one.
+// A gate lets a bounded number through at once. Those who wait go project by project in turn, and within a project in
+// the order in which they came: one project's hundred jobs do not hold up another's one.
 type gate struct {
 	mu      sync.Mutex
 	free    int

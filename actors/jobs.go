@@ -14,8 +14,8 @@ type Jobs struct {
 	dir    *directory
 }
 
-// Ask sends a command to a job. A changing command that the context cuts short did not take place, unless the error says
-// that this is not known.
+// Ask sends a command to a job. A changing command that the context cuts short did not take place, unless the error
+// says that this is not known.
 func (j *Jobs) Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error) {
 	if !api.ValidID(api.JobPrefix, string(id)) {
 		return job.Reply{}, api.ErrNotFound // no actor is started for what cannot be an id
@@ -47,5 +47,8 @@ func (j jobBehaviour) command(r *request) {
 func (s *System) newJobs() *directory {
 	deps := &job.Deps{Deps: s.outside(s.jobGate), Editor: s.deps.Editor, Forge: s.deps.Forge, Open: s.openGate,
 		Patience: s.deps.Patience, RunLimit: s.deps.RunLimit}
-	return s.newDirectory("job", func(id string, self self) behaviour { return jobBehaviour{job.New(api.JobID(id), deps, self)} })
+	return s.newDirectory("job", func(id string,
+		self self) behaviour {
+		return jobBehaviour{job.New(api.JobID(id), deps, self)}
+	})
 }

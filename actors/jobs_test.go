@@ -52,27 +52,32 @@ func TestAJobBecomesOnePullRequest(t *testing.T) {
 		defer w.stop()
 		id := newJob()
 		row := w.create(id, "rename a")
-		if row.Job.Status != api.JobActive || row.Job.PRLink != nil || row.Halt != api.HaltProcessing || row.Job.Title != "rename a" {
+		if row.Job.Status != api.JobActive || row.Job.PRLink != nil || row.Halt != api.HaltProcessing ||
+			row.Job.Title != "rename a" {
 			t.Errorf("the answer to create: %+v", row)
 		}
 		row = w.settled(id)
-		if row.Job.Status != api.JobCompleted || row.Job.PRLink == nil || *row.Job.PRLink != "/pulls/pr1" || row.Halt != api.HaltCompleted {
+		if row.Job.Status != api.JobCompleted || row.Job.PRLink == nil || *row.Job.PRLink != "/pulls/pr1" ||
+			row.Halt != api.HaltCompleted {
 			t.Errorf("in the end: %+v", row)
 		}
-		if row.Job.Message != "Done: rename a" || row.Job.Title != "Did rename a" || row.Branch != branch(id) || row.Job.Model != "rules-1" {
+		if row.Job.Message != "Done: rename a" || row.Job.Title != "Did rename a" || row.Branch != branch(id) ||
+			row.Job.Model != "rules-1" {
 			t.Errorf("what the job says: %+v", row)
 		}
 		if len(row.Todos) != 1 || row.Todos[0].Status != "completed" {
 			t.Errorf("todos: %+v", row.Todos)
 		}
 		rec, _ := w.journal.Load(job.Stream(id))
-		if listed, ok, err := job.Row(id, rec); err != nil || !ok || fmt.Sprint(listed.Job.Message, listed.Seq) != fmt.Sprint(row.Job.Message, row.Seq) {
+		if listed, ok, err := job.Row(id, rec); err != nil || !ok ||
+			fmt.Sprint(listed.Job.Message, listed.Seq) != fmt.Sprint(row.Job.Message, row.Seq) {
 			t.Errorf("the row for listings %+v, %v, %v is not the actor's %+v", listed, ok, err, row)
 		}
 	})
 }
 
-// What a job works on and with is right in the first answer, which is all that the caller of a job that waits for its turn sees.
+// What a job works on and with is right in the first answer, which is all that the caller of a job that waits for its
+// turn sees.
 func TestAJobShowsItsSourceAndModelFromTheFirstAnswerOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil).start()
@@ -136,7 +141,8 @@ func TestAFollowUpAfterAMergeOpensANewPullRequest(t *testing.T) {
 		w.create(id, "one")
 		first := w.settled(id)
 		w.host.merge(branch(id))
-		if row := w.ask(id, job.FollowUp{Project: "p", ID: "f1", Prompt: "two"}); row.Job.PRLink == nil || *row.Job.PRLink != *first.Job.PRLink {
+		if row := w.ask(id, job.FollowUp{Project: "p", ID: "f1", Prompt: "two"}); row.Job.PRLink == nil ||
+			*row.Job.PRLink != *first.Job.PRLink {
 			t.Errorf("the link changed before there is a new one: %v", row.Job.PRLink)
 		}
 		row := w.settled(id)
@@ -195,7 +201,8 @@ func TestFollowUpsToAnActiveJobAreDoneInTheOrderSent(t *testing.T) {
 		id := newJob()
 		w.create(id, "block")
 		for i := range 5 {
-			if row := w.ask(id, job.FollowUp{Project: "p", ID: fmt.Sprint(i), Prompt: fmt.Sprint("step ", i)}); row.Job.Status != api.JobActive {
+			if row := w.ask(id, job.FollowUp{Project: "p", ID: fmt.Sprint(i),
+				Prompt: fmt.Sprint("step ", i)}); row.Job.Status != api.JobActive {
 				t.Fatal(row.Job.Status)
 			}
 		}
@@ -227,7 +234,8 @@ func TestCancelStopsAnActiveJob(t *testing.T) {
 		w.ask(id, job.FollowUp{Project: "p", ID: "f", Prompt: "after"})
 		synctest.Wait()
 		row := w.ask(id, job.Cancel{Project: "p"})
-		if row.Job.Status != api.JobFailed || row.Job.Message != "cancelled" || row.Halt != api.HaltInterrupted || row.Todos[0].Status != "cancelled" {
+		if row.Job.Status != api.JobFailed || row.Job.Message != "cancelled" || row.Halt != api.HaltInterrupted ||
+			row.Todos[0].Status != "cancelled" {
 			t.Errorf("%+v", row)
 		}
 		synctest.Wait() // the edit's context has ended
@@ -242,7 +250,8 @@ func TestCancelStopsAnActiveJob(t *testing.T) {
 			t.Errorf("a follow-up after a cancel: %+v", row)
 		}
 		var state *api.StateError
-		if _, err := w.system.Jobs().Ask(t.Context(), id, job.Cancel{Project: "p"}); !errors.As(err, &state) || !errors.Is(err, api.ErrConflict) {
+		if _, err := w.system.Jobs().Ask(t.Context(), id, job.Cancel{Project: "p"}); !errors.As(err, &state) ||
+			!errors.Is(err, api.ErrConflict) {
 			t.Errorf("cancel of a completed job: %v", err)
 		}
 	})
@@ -254,7 +263,8 @@ func TestAnArchivedJobTakesNoInstruction(t *testing.T) {
 		defer w.stop()
 		id := newJob()
 		w.create(id, "nothing")
-		if row := w.settled(id); row.Job.Status != api.JobCompleted || row.Job.PRLink != nil || row.Job.Message != "Nothing to change." {
+		if row := w.settled(id); row.Job.Status != api.JobCompleted || row.Job.PRLink != nil ||
+			row.Job.Message != "Nothing to change." {
 			t.Errorf("%+v", row)
 		}
 		row := w.ask(id, job.Archive{Project: "p"})
@@ -262,7 +272,8 @@ func TestAnArchivedJobTakesNoInstruction(t *testing.T) {
 			t.Errorf("%+v", row)
 		}
 		var state *api.StateError
-		if _, err := w.system.Jobs().Ask(t.Context(), id, job.FollowUp{Project: "p", ID: "f", Prompt: "more"}); !errors.As(err, &state) || !errors.Is(err, api.ErrConflict) {
+		if _, err := w.system.Jobs().Ask(t.Context(), id, job.FollowUp{Project: "p", ID: "f",
+			Prompt: "more"}); !errors.As(err, &state) || !errors.Is(err, api.ErrConflict) {
 			t.Errorf("follow-up to an archived job: %v", err)
 		}
 	})
@@ -286,7 +297,8 @@ func TestNobodysJobIsNotFoundAndLeavesNothingBehind(t *testing.T) {
 		}
 		id := newJob()
 		w.create(id, "nothing")
-		for _, cmd := range []job.Command{job.Read{Project: "q"}, job.FollowUp{Project: "q", ID: "f"}, job.Watch{Project: "q"}, job.Archive{Project: "q"},
+		for _, cmd := range []job.Command{job.Read{Project: "q"}, job.FollowUp{Project: "q", ID: "f"},
+			job.Watch{Project: "q"}, job.Archive{Project: "q"},
 			job.Cancel{Project: "q"}, job.Create{Project: project("q")}} {
 			if _, err := w.system.Jobs().Ask(t.Context(), id, cmd); !errors.Is(err, api.ErrNotFound) {
 				t.Errorf("%T of another project: %v", cmd, err)
@@ -314,7 +326,8 @@ func TestWatchAnswersWhenTheJobMovesOrTheTimePasses(t *testing.T) {
 		synctest.Wait()
 		row := w.ask(id, job.Read{Project: "p"})
 		began := time.Now()
-		if same := w.ask(id, job.Watch{Project: "p", After: row.Seq, Until: began.Add(30 * time.Second)}); same.Seq != row.Seq {
+		if same := w.ask(id, job.Watch{Project: "p", After: row.Seq,
+			Until: began.Add(30 * time.Second)}); same.Seq != row.Seq {
 			t.Errorf("seq %d", same.Seq)
 		}
 		if waited := time.Since(began); waited != 30*time.Second {
@@ -333,7 +346,8 @@ func TestWatchAnswersWhenTheJobMovesOrTheTimePasses(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		row = w.settled(id)
-		if _, err := w.system.Jobs().Ask(ctx, id, job.Watch{Project: "p", After: row.Seq, Until: time.Now().Add(time.Hour)}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := w.system.Jobs().Ask(ctx, id, job.Watch{Project: "p", After: row.Seq,
+			Until: time.Now().Add(time.Hour)}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a watcher that leaves: %v", err)
 		}
 	})
@@ -353,7 +367,8 @@ func TestWhatWasAcceptedIsDoneAfterARestart(t *testing.T) {
 		<-w.system.Woken()
 		synctest.Wait() // nobody asks: it wakes by itself
 		row := w.ask(id, job.Read{Project: "p"})
-		if row.Job.Status != api.JobCompleted || row.Job.Message != "Done: after" || w.host.opened != 1 || w.host.commits(branch(id)) != 2 {
+		if row.Job.Status != api.JobCompleted || row.Job.Message != "Done: after" || w.host.opened != 1 ||
+			w.host.commits(branch(id)) != 2 {
 			t.Errorf("%+v, %d pull requests", row, w.host.opened)
 		}
 		if got := w.memory.types(job.Stream(id)); !slices.Contains(got, "job.retried.1") {
@@ -434,7 +449,8 @@ func TestACodeHostThatDoesNotAnswerIsAskedAgainForABoundedTime(t *testing.T) {
 		began := time.Now()
 		w.create(id, "one")
 		row := w.settled(id)
-		if row.Job.Status != api.JobFailed || row.Halt != api.HaltError || !strings.Contains(row.Job.Message, "did not answer") {
+		if row.Job.Status != api.JobFailed || row.Halt != api.HaltError ||
+			!strings.Contains(row.Job.Message, "did not answer") {
 			t.Errorf("%+v", row)
 		}
 		if took := time.Since(began); took < time.Minute || took > 3*time.Minute {
@@ -456,7 +472,8 @@ func TestAnInstructionThatBreaksTheAgentFailsAndHarmsNobodyElse(t *testing.T) {
 		w.create(bad, "panic")
 		w.create(good, "one")
 		row := w.settled(bad)
-		if row.Job.Status != api.JobFailed || row.Halt != api.HaltError || len(slices.DeleteFunc(w.writer.seen(), func(task agentTask) bool { return task.Prompt != "panic" })) != 3 {
+		if row.Job.Status != api.JobFailed || row.Halt != api.HaltError ||
+			len(slices.DeleteFunc(w.writer.seen(), func(task agentTask) bool { return task.Prompt != "panic" })) != 3 {
 			t.Errorf("%+v", row)
 		}
 		if row := w.settled(good); row.Job.Status != api.JobCompleted {
@@ -556,7 +573,8 @@ func TestAnIdempotencyKeyThatIsTakenSaysWhoHoldsIt(t *testing.T) {
 			return &journal.Claim{Key: "k", Owner: job.Stream(id), Expires: time.Now().Add(time.Hour)}
 		}
 		w.ask(first, job.Create{Project: project("p"), Prompt: "nothing", Claim: claim(first)})
-		_, err := w.system.Jobs().Ask(t.Context(), second, job.Create{Project: project("p"), Prompt: "nothing", Claim: claim(second)})
+		_, err := w.system.Jobs().Ask(t.Context(), second, job.Create{Project: project("p"), Prompt: "nothing",
+			Claim: claim(second)})
 		var claimed *journal.ClaimedError
 		if !errors.As(err, &claimed) || claimed.Claim.Owner != job.Stream(first) {
 			t.Fatal(err)

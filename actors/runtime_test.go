@@ -48,10 +48,12 @@ func TestJournals(t *testing.T) {
 			if err != nil || last != 2 {
 				t.Fatal(last, err)
 			}
-			if _, err := j.Append(ctx, journal.Append{Stream: "job/a", After: 1, Events: ev("z")}); !errors.Is(err, journal.ErrSequence) {
+			if _, err := j.Append(ctx, journal.Append{Stream: "job/a", After: 1, Events: ev("z")}); !errors.Is(err,
+				journal.ErrSequence) {
 				t.Errorf("a stale append: %v", err)
 			}
-			if _, err := j.Append(ctx, journal.Append{Stream: "job/b", After: 1, Events: ev("z")}); !errors.Is(err, journal.ErrSequence) {
+			if _, err := j.Append(ctx, journal.Append{Stream: "job/b", After: 1, Events: ev("z")}); !errors.Is(err,
+				journal.ErrSequence) {
 				t.Errorf("an append to the middle of a new stream: %v", err)
 			}
 			pending := func() (out []string) {
@@ -61,7 +63,8 @@ func TestJournals(t *testing.T) {
 				return out
 			}
 			claim := journal.Claim{Key: "k", Owner: "job/c", Ref: "r", Expires: time.Now().Add(time.Hour)}
-			if _, err := j.Append(ctx, journal.Append{Stream: "job/c", Events: ev("x"), Pending: true, Claim: &claim}); err != nil {
+			if _, err := j.Append(ctx, journal.Append{Stream: "job/c", Events: ev("x"), Pending: true,
+				Claim: &claim}); err != nil {
 				t.Fatal(err)
 			}
 			if got := pending(); !slices.Equal(got, []string{"job/a", "job/c"}) {
@@ -70,7 +73,8 @@ func TestJournals(t *testing.T) {
 			other := claim
 			other.Owner = "job/d"
 			var claimed *journal.ClaimedError
-			if _, err := j.Append(ctx, journal.Append{Stream: "job/d", Events: ev("x"), Claim: &other}); !errors.As(err, &claimed) || claimed.Claim.Owner != "job/c" {
+			if _, err := j.Append(ctx, journal.Append{Stream: "job/d", Events: ev("x"), Claim: &other}); !errors.As(err,
+				&claimed) || claimed.Claim.Owner != "job/c" {
 				t.Errorf("a taken key: %v", err)
 			}
 			if rec, err := j.Load("job/d"); err != nil || rec.Seq != 0 {
@@ -98,7 +102,8 @@ func TestJournals(t *testing.T) {
 				if err != nil || rec.Seq != 3 {
 					t.Fatalf("%+v, %v", rec, err)
 				}
-				if n := len(rec.Events); uint64(n) != rec.Seq-rec.SnapSeq || rec.Events[n-1].Type != "z" || string(rec.Events[n-1].Data) != "data of z" {
+				if n := len(rec.Events); uint64(n) != rec.Seq-rec.SnapSeq || rec.Events[n-1].Type != "z" ||
+					string(rec.Events[n-1].Data) != "data of z" {
 					t.Fatalf("%+v", rec)
 				}
 				if rec.SnapSeq == 2 && string(rec.Snapshot) == "state" {
@@ -184,7 +189,8 @@ func TestJobsAndThreadsOutliveRestartsOnTheRealJournal(t *testing.T) {
 				}
 				break
 			}
-			turn, err := w.system.Threads().Resume(t.Context(), threads[i], thread.Resume{Project: project("p"), Caller: "anonymous"})
+			turn, err := w.system.Threads().Resume(t.Context(), threads[i],
+				thread.Resume{Project: project("p"), Caller: "anonymous"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -243,7 +249,8 @@ func TestAnIdleActorGoesToSleepAndABusyOneDoesNot(t *testing.T) {
 		w.create(busy, "block")
 		w.settled(idle)
 		row := w.settled(watched)
-		go w.system.Jobs().Ask(t.Context(), watched, job.Watch{Project: "p", After: row.Seq, Until: time.Now().Add(time.Hour)})
+		go w.system.Jobs().Ask(t.Context(), watched, job.Watch{Project: "p", After: row.Seq,
+			Until: time.Now().Add(time.Hour)})
 		time.Sleep(20 * time.Minute)
 		synctest.Wait()
 		if n := w.system.Stats().Live; n != 2 {
@@ -367,11 +374,13 @@ func TestAnActorThatKeepsFailingIsRestartedLaterEachTimeAndThenParked(t *testing
 		}
 		w.settled(good)
 		st := w.system.Stats()
-		if st.Failures != 6 || st.Restarts != 5 || len(st.Quarantined) != 1 || st.Quarantined[0].ID != string(bad) || st.Recoveries < 7 {
+		if st.Failures != 6 || st.Restarts != 5 || len(st.Quarantined) != 1 || st.Quarantined[0].ID != string(bad) ||
+			st.Recoveries < 7 {
 			t.Errorf("%+v", st)
 		}
 		shown := gathered(t, w.system)
-		for name, want := range map[string]int{"failures_total": st.Failures, "restarts_total": st.Restarts, "quarantined": 1, "parked": 1,
+		for name, want := range map[string]int{"failures_total": st.Failures, "restarts_total": st.Restarts, "quarantined": 1,
+			"parked":             1,
 			"dead_letters_total": st.DeadLetters, "recovery_seconds": st.Recoveries} {
 			if got, ok := shown["docent_actors_"+name]; !ok || got != float64(want) {
 				t.Errorf("docent_actors_%s is %v, want %d", name, got, want)
@@ -391,10 +400,12 @@ func TestWhoAskedAFailingActorIsAnswered(t *testing.T) {
 		w.memory.mu.Lock()
 		w.memory.fail = func(journal.Append) error { panic("the journal fell over") }
 		w.memory.mu.Unlock()
-		if _, err := w.system.Jobs().Ask(t.Context(), id, job.Archive{Project: "p"}); err == nil || strings.Contains(err.Error(), "fell over") {
+		if _, err := w.system.Jobs().Ask(t.Context(), id, job.Archive{Project: "p"}); err == nil ||
+			strings.Contains(err.Error(), "fell over") {
 			t.Errorf("%v", err)
 		}
-		if log := w.log.String(); !strings.Contains(log, "the journal fell over") || !strings.Contains(log, "memory).Append") {
+		if log := w.log.String(); !strings.Contains(log, "the journal fell over") ||
+			!strings.Contains(log, "memory).Append") {
 			t.Error("the log lacks the panic or its stack")
 		}
 	})
@@ -436,7 +447,8 @@ func TestStopAnswersEverybody(t *testing.T) {
 		row := w.ask(id, job.Read{Project: "p"})
 		watched := make(chan error, 1)
 		go func() {
-			r, err := w.system.Jobs().Ask(context.Background(), id, job.Watch{Project: "p", After: row.Seq, Until: time.Now().Add(time.Hour)})
+			r, err := w.system.Jobs().Ask(context.Background(), id, job.Watch{Project: "p", After: row.Seq,
+				Until: time.Now().Add(time.Hour)})
 			if err == nil && r.Row.Job.Status != api.JobActive {
 				err = errors.New("a run that was stopped ended its job")
 			}
@@ -537,8 +549,8 @@ func TestTheSystemIsACollector(t *testing.T) {
 	})
 }
 
-// TestWorkThatComesAsAnActorGoesToSleepIsDone gives instructions at the moments at which actors fall asleep. Nobody asks
-// again: what was accepted has to be done by itself.
+// TestWorkThatComesAsAnActorGoesToSleepIsDone gives instructions at the moments at which actors fall asleep. Nobody
+// asks again: what was accepted has to be done by itself.
 func TestWorkThatComesAsAnActorGoesToSleepIsDone(t *testing.T) {
 	w := newWorld(t, func(d *actors.Deps) { d.Idle, d.Awake, d.Shards, d.RunningJobs = 200*time.Microsecond, 1, 1, 100 })
 	w.start()

@@ -53,9 +53,11 @@ func (s *steady) Chat(ctx context.Context, c agent.Chat) (agent.Reply, error) {
 	}
 	r := agent.Reply{Model: "steady-1", Reason: "tools", Usage: agent.Usage{PromptTokens: 10, CompletionTokens: 1}}
 	if said < s.files {
-		r.Calls = []agent.Call{{ID: fmt.Sprint("c", said), Name: "write_file", Arguments: fmt.Sprintf(`{"path":"p%d.md","content":"# Page %d\n"}`, said, said)}}
+		r.Calls = []agent.Call{{ID: fmt.Sprint("c", said), Name: "write_file",
+			Arguments: fmt.Sprintf(`{"path":"p%d.md","content":"# Page %d\n"}`, said, said)}}
 	} else {
-		r.Calls = []agent.Call{{ID: fmt.Sprint("c", said), Name: "finish", Arguments: `{"summary":"Wrote the pages.","title":"Write pages"}`}}
+		r.Calls = []agent.Call{{ID: fmt.Sprint("c", said), Name: "finish",
+			Arguments: `{"summary":"Wrote the pages.","title":"Write pages"}`}}
 	}
 	return r, nil
 }
@@ -71,7 +73,8 @@ func TestARestartGoesOnBehindTheLastAnswerOfTheModel(t *testing.T) {
 		w.start()
 		defer w.stop()
 		row := w.settled(id)
-		if row.Job.Status != api.JobCompleted || row.Job.Model != "steady-1" || row.Job.PRLink == nil || w.host.commits(branch(id)) != 1 {
+		if row.Job.Status != api.JobCompleted || row.Job.Model != "steady-1" || row.Job.PRLink == nil ||
+			w.host.commits(branch(id)) != 1 {
 			t.Fatalf("%+v", row)
 		}
 		if len(m.keys) != 8 || m.keys[3] != m.keys[4] || len(slices.Compact(slices.Clone(m.keys))) != 7 {

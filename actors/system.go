@@ -22,7 +22,8 @@ import (
 	"docent/persistence/journal"
 )
 
-// A global of cmap: the runtime's registry is 1,024 of its maps; with 32 shards in each an idle actor takes 250 bytes more.
+// A global of cmap: the runtime's registry is 1,024 of its maps; with 32 shards in each an idle actor takes 250 bytes
+// more.
 func init() { cmap.SHARD_COUNT = 1 }
 
 // A Journal keeps what the actors know of themselves, and tells which of them had work to do when it was last closed.
@@ -129,11 +130,16 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 		return nil, err
 	}
 	var pending []string
-	if err := deps.Journal.Pending(func(stream string) bool { pending = append(pending, stream); return true }); err != nil {
+	if err := deps.Journal.Pending(func(stream string) bool {
+		pending = append(pending,
+			stream)
+		return true
+	}); err != nil {
 		return nil, fmt.Errorf("list pending streams: %w", err)
 	}
 	s := &System{deps: deps, log: deps.Log, began: time.Now(), woken: make(chan struct{}), ended: make(chan struct{}),
-		jobGate: newGate(deps.RunningJobs), openGate: newGate(max(deps.OpenJobs, deps.RunningJobs)), turnGate: newGate(deps.RunningTurns)}
+		jobGate: newGate(deps.RunningJobs), openGate: newGate(max(deps.OpenJobs, deps.RunningJobs)),
+		turnGate: newGate(deps.RunningTurns)}
 	s.counts.init()
 	s.ctx, s.cancel = context.WithCancel(deps.Context)
 	s.runtime = actor.NewActorSystem(
@@ -160,13 +166,15 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 
 // outside is what actors get of the outside, with the gate for their runs.
 func (s *System) outside(slots *gate) persistent.Deps {
-	return persistent.Deps{Journal: s.deps.Journal, Projects: s.deps.Projects, Slots: slots, Now: s.deps.Now, Log: s.log, Context: s.ctx,
-		Go: s.effects.Go, Backoff: backoff.Exponential(s.deps.RetryFirst, s.deps.RetryLimit)}
+	return persistent.Deps{Journal: s.deps.Journal, Projects: s.deps.Projects, Slots: slots, Now: s.deps.Now, Log: s.log,
+		Context: s.ctx,
+		Go:      s.effects.Go, Backoff: backoff.Exponential(s.deps.RetryFirst, s.deps.RetryLimit)}
 }
 
 func (s *System) newDirectory(kind string, build func(string, self) behaviour) *directory {
-	d := &directory{system: s, kind: kind, make: build, seed: maphash.MakeSeed(), shards: make([]*actor.PID, s.deps.Shards),
-		awake: max(1, s.deps.Awake/s.deps.Shards), pendingSpawns: make(map[string]*entry)}
+	d := &directory{system: s, kind: kind, make: build, seed: maphash.MakeSeed(),
+		shards: make([]*actor.PID, s.deps.Shards),
+		awake:  max(1, s.deps.Awake/s.deps.Shards), pendingSpawns: make(map[string]*entry)}
 	d.props = actor.PropsFromProducer(func() actor.Actor { return newEntity(d) }, actor.WithMailbox(mailbox))
 	return d
 }
@@ -293,8 +301,8 @@ type effects struct{ sync.WaitGroup }
 // Go starts an effect.
 func (e *effects) Go(f func()) { e.WaitGroup.Go(f) }
 
-// quiet passes on what the runtime logs as a warning or worse: what it logs below, such as each panic without its stack,
-// is logged better by us.
+// quiet passes on what the runtime logs as a warning or worse: what it logs below, such as each panic without its
+// stack, is logged better by us.
 type quiet struct{ slog.Handler }
 
 func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {

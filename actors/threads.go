@@ -14,7 +14,8 @@ type Threads struct {
 	dir    *directory
 }
 
-// Ask puts a question. An error of the context means that it was not asked, unless the error says that this is not known.
+// Ask puts a question. An error of the context means that it was not asked, unless the error says that this is not
+// known.
 func (t *Threads) Ask(ctx context.Context, id api.ThreadID, cmd thread.Ask) (thread.Turn, error) {
 	return askThread[thread.Turn](ctx, t, id, cmd, false)
 }
@@ -84,5 +85,8 @@ func (t threadBehaviour) command(r *request) {
 func (s *System) newThreads() *directory {
 	deps := &thread.Deps{Deps: s.outside(s.turnGate), Searcher: s.deps.Searcher, Model: s.deps.Model,
 		TurnLimit: s.deps.TurnLimit, AnswerLimit: s.deps.AnswerLimit}
-	return s.newDirectory("thread", func(id string, self self) behaviour { return threadBehaviour{thread.New(api.ThreadID(id), deps, self)} })
+	return s.newDirectory("thread", func(id string,
+		self self) behaviour {
+		return threadBehaviour{thread.New(api.ThreadID(id), deps, self)}
+	})
 }

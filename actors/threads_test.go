@@ -22,7 +22,8 @@ func newThread() api.ThreadID { return api.ThreadID(api.NewID(api.ThreadPrefix, 
 func newTurn() api.TurnID     { return api.TurnID(api.NewID(api.TurnPrefix, time.Now())) }
 
 func question(text string) thread.Ask {
-	return thread.Ask{Project: project("p"), Turn: newTurn(), Caller: "anonymous", Text: text, Query: search.Query{Limit: 5}}
+	return thread.Ask{Project: project("p"), Turn: newTurn(), Caller: "anonymous", Text: text,
+		Query: search.Query{Limit: 5}}
 }
 
 func opening(text string) thread.Ask {
@@ -101,7 +102,8 @@ func TestAQuestionIsAnsweredWithItsSources(t *testing.T) {
 			t.Errorf("sources: %+v", parts[1:4])
 		}
 		c := w.conversation(id)
-		if len(c.Turns) != 1 || !c.Turns[0].Done || c.Turns[0].Answer != "You ask: what is it " || len(c.Turns[0].Sources) != 2 {
+		if len(c.Turns) != 1 || !c.Turns[0].Done || c.Turns[0].Answer != "You ask: what is it " ||
+			len(c.Turns[0].Sources) != 2 {
 			t.Errorf("%+v", c)
 		}
 	})
@@ -143,7 +145,8 @@ func TestTheModelSeesTheThreadsOwnHistory(t *testing.T) {
 		read(t, w.put(id, question("and then what happens next")).Log)
 		seen := w.talker.seen()
 		h := seen[len(seen)-1].History
-		if len(h) != 2 || h[0].Role != "user" || h[0].Text != "first question of all" || h[1].Role != "assistant" || !strings.HasPrefix(h[1].Text, "You ask:") {
+		if len(h) != 2 || h[0].Role != "user" || h[0].Text != "first question of all" || h[1].Role != "assistant" ||
+			!strings.HasPrefix(h[1].Text, "You ask:") {
 			t.Errorf("%+v", h)
 		}
 	})
@@ -170,7 +173,8 @@ func TestWhoMayNotContinueAThreadFindsNone(t *testing.T) {
 		if _, err := w.system.Threads().Ask(t.Context(), newThread(), question("x")); !errors.Is(err, api.ErrNotFound) {
 			t.Errorf("an unknown thread: %v", err)
 		}
-		if _, err := w.system.Threads().Resume(t.Context(), id, thread.Resume{Project: project("p"), Caller: "ann"}); !errors.Is(err, api.ErrNotFound) {
+		if _, err := w.system.Threads().Resume(t.Context(), id, thread.Resume{Project: project("p"),
+			Caller: "ann"}); !errors.Is(err, api.ErrNotFound) {
 			t.Errorf("resume by another caller: %v", err)
 		}
 		q := question("with the key")
@@ -368,7 +372,8 @@ func TestAnUnfinishedTurnIsAnsweredAfterARestart(t *testing.T) {
 		}
 		close(w.talker.letGo)
 		parts := read(t, resumed.Log)
-		if text, end := told(parts); text != "You ask: and this one waited for it " || end != stream.Finish || parts[0].Message != string(waiting.ID) {
+		if text, end := told(parts); text != "You ask: and this one waited for it " || end != stream.Finish ||
+			parts[0].Message != string(waiting.ID) {
 			t.Errorf("%q, %v", text, end)
 		}
 		c := w.conversation(id)
@@ -391,7 +396,8 @@ func TestAForgottenThreadLeavesNothing(t *testing.T) {
 		if err := threads.Forget(t.Context(), id, thread.Forget{Project: "another"}); !errors.Is(err, api.ErrNotFound) {
 			t.Errorf("another project's thread: %v", err)
 		}
-		if err := threads.Forget(t.Context(), id, thread.Forget{Project: "p", Unused: time.Now().Add(-time.Hour)}); !errors.Is(err, api.ErrConflict) {
+		if err := threads.Forget(t.Context(), id, thread.Forget{Project: "p",
+			Unused: time.Now().Add(-time.Hour)}); !errors.Is(err, api.ErrConflict) {
 			t.Errorf("a thread in use: %v", err)
 		}
 		if err := threads.Forget(t.Context(), other, thread.Forget{Project: "p"}); !errors.Is(err, api.ErrNotFound) {
@@ -420,8 +426,9 @@ func TestAForgottenThreadLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestAFinishedAnswerCanBeResumedAsLongAsItsThreadIsKept comes back after the actor has gone to sleep, after a restart and
-// after a day, by the thread and by the chat, as an identified reader does whose client sends nothing but the chat.
+// TestAFinishedAnswerCanBeResumedAsLongAsItsThreadIsKept comes back after the actor has gone to sleep, after a
+// restart and after a day, by the thread and by the chat, as an identified reader does whose client sends nothing but
+// the chat.
 func TestAFinishedAnswerCanBeResumedAsLongAsItsThreadIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil).start()
@@ -444,7 +451,8 @@ func TestAFinishedAnswerCanBeResumedAsLongAsItsThreadIsKept(t *testing.T) {
 					t.Fatalf("after %v by the %s: %v", after, name, err)
 				}
 				parts := read(t, again.Log)
-				if text, end := told(parts); text != "You ask: what is it " || end != stream.Finish || again.ID != turn.ID || again.Key != "" || len(parts) != 5 {
+				if text, end := told(parts); text != "You ask: what is it " || end != stream.Finish || again.ID != turn.ID ||
+					again.Key != "" || len(parts) != 5 {
 					t.Errorf("after %v by the %s: %+v", after, name, parts)
 				}
 			}
@@ -494,7 +502,8 @@ func TestAChatLeadsToTheThreadItGoesOnIn(t *testing.T) {
 	})
 }
 
-// TestTheThreadKeyIsSentToTheOpenerOnly reads along with the opener, asks once more, and resumes: nobody else gets the key.
+// TestTheThreadKeyIsSentToTheOpenerOnly reads along with the opener, asks once more, and resumes: nobody else gets
+// the key.
 func TestTheThreadKeyIsSentToTheOpenerOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil).start()
@@ -513,7 +522,8 @@ func TestTheThreadKeyIsSentToTheOpenerOnly(t *testing.T) {
 		q.Turn, q.New = newTurn(), false
 		repeat := w.put(id, q)
 		close(w.talker.letGo)
-		for name, turn := range map[string]thread.Turn{"the opener's": opener, "who resumes": along, "who asks once more": repeat} {
+		for name, turn := range map[string]thread.Turn{"the opener's": opener, "who resumes": along,
+			"who asks once more": repeat} {
 			if name != "the opener's" && turn.Key != "" {
 				t.Errorf("%s gets the key", name)
 			}
@@ -535,8 +545,8 @@ func TestTheThreadKeyIsSentToTheOpenerOnly(t *testing.T) {
 	})
 }
 
-// TestAnEarlierAnswerIsRegeneratedInItsPlace is what a reader of the chat SDK sees: the conversation up to that question, and
-// its new answer. What came after goes, is kept for the operator, and survives a restart.
+// TestAnEarlierAnswerIsRegeneratedInItsPlace is what a reader of the chat SDK sees: the conversation up to that
+// question, and its new answer. What came after goes, is kept for the operator, and survives a restart.
 func TestAnEarlierAnswerIsRegeneratedInItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil).start()
@@ -571,8 +581,8 @@ func TestAnEarlierAnswerIsRegeneratedInItsPlace(t *testing.T) {
 	})
 }
 
-// TestAnotherTextUnderTheSameMessageIDIsAnswered puts a second question with the first one's id, as some clients give all of
-// their messages the same one; and then edits it, as useChat's stop, edit, send does.
+// TestAnotherTextUnderTheSameMessageIDIsAnswered puts a second question with the first one's id, as some clients give
+// all of their messages the same one; and then edits it, as useChat's stop, edit, send does.
 func TestAnotherTextUnderTheSameMessageIDIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil).start()
@@ -626,7 +636,8 @@ func TestAnAnswerThatCannotBeStoredIsToldAndKept(t *testing.T) {
 			t.Errorf("%v", end)
 		}
 		var busy *api.BusyError
-		if _, err := w.system.Threads().Ask(t.Context(), newThread(), opening("x")); !errors.Is(err, api.ErrUnavailable) || !errors.As(err, &busy) {
+		if _, err := w.system.Threads().Ask(t.Context(), newThread(), opening("x")); !errors.Is(err, api.ErrUnavailable) ||
+			!errors.As(err, &busy) {
 			t.Errorf("a question that cannot be stored: %v", err)
 		}
 		if c := w.conversation(id); len(c.Turns) != 1 || c.Turns[0].Done {
@@ -638,7 +649,8 @@ func TestAnAnswerThatCannotBeStoredIsToldAndKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, end := told(read(t, resumed.Log)); text != "You ask: block " || end != stream.Finish || len(w.talker.seen()) != 1 {
+		if text, end := told(read(t, resumed.Log)); text != "You ask: block " || end != stream.Finish ||
+			len(w.talker.seen()) != 1 {
 			t.Errorf("%q, %v, asked %d times", text, end, len(w.talker.seen()))
 		}
 	})
@@ -650,7 +662,8 @@ func TestTheProjectsOptionsShowTheSearchAndSuggestions(t *testing.T) {
 		defer w.stop()
 		id := newThread()
 		parts := read(t, w.put(id, opening("what is it")).Log)
-		if p := parts[1]; p.Kind != stream.Search || p.Query != "what is it" || len(p.Results) != 4 || p.Results[0].Content != "a says" || p.ID == "" {
+		if p := parts[1]; p.Kind != stream.Search || p.Query != "what is it" || len(p.Results) != 4 ||
+			p.Results[0].Content != "a says" || p.ID == "" {
 			t.Errorf("%+v", p)
 		}
 		text, _ := told(parts)
@@ -666,7 +679,8 @@ func TestTheProjectsOptionsShowTheSearchAndSuggestions(t *testing.T) {
 	})
 }
 
-// titled finds what docs finds, the page first whose heading is asked for. There is a fourth one, that no question finds.
+// titled finds what docs finds, the page first whose heading is asked for. There is a fourth one, that no question
+// finds.
 type titled struct{ docs }
 
 func (d titled) Search(ctx context.Context, p api.ProjectID, q search.Query) ([]search.Hit, error) {
@@ -712,7 +726,8 @@ func (l *library) Search(_ context.Context, _ api.ProjectID, q search.Query) ([]
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.texts = append(l.texts, q.Text)
-	return []search.Hit{{Path: "both.md", URL: "/both", Title: "Both"}, {Path: fmt.Sprint(len(l.texts), ".md"), URL: fmt.Sprint("/", len(l.texts)), Title: "One"}}, nil
+	return []search.Hit{{Path: "both.md", URL: "/both", Title: "Both"},
+		{Path: fmt.Sprint(len(l.texts), ".md"), URL: fmt.Sprint("/", len(l.texts)), Title: "One"}}, nil
 }
 
 func TestAQuestionIsSearchedForWithWhatItLeavesOut(t *testing.T) {

@@ -51,7 +51,8 @@ type QuestionRow struct {
 	Comment  string
 	Rated    time.Time
 
-	FallbackFor string `json:",omitzero"` // the model that was asked and could not answer, where Model answered in its place
+	// the model that was asked and could not answer, where Model answered in its place
+	FallbackFor string `json:",omitzero"`
 }
 
 // A PageRef is a place in the documentation that an answer cites.

@@ -11,18 +11,19 @@ type AutomationID string
 
 // An Automation starts work of the agent by itself: at times, or when something was pushed.
 type Automation struct {
-	ID         AutomationID `json:"id"`
-	Project    ProjectID    `json:"project"`
-	Name       string       `json:"name"`
-	Prompt     string       `json:"prompt"`               // path of the file with the instruction, in the documentation's repository
-	Cron       string       `json:"cron,omitempty"`       // when; five fields
-	TimeZone   string       `json:"timeZone,omitempty"`   // of Cron; UTC where empty
-	OnPush     bool         `json:"onPush,omitempty"`     // when the documentation has a new commit
-	Repository string       `json:"repository,omitempty"` // when this code repository, OWNER/NAME, is pushed to
-	Branch     string       `json:"branch,omitempty"`     // of that repository; its default branch where empty
-	DailyCap   int          `json:"dailyCap"`             // runs in a day, UTC
-	Draft      bool         `json:"draft,omitempty"`      // pull requests are opened as drafts
-	CreatedAt  time.Time    `json:"createdAt"`
+	ID      AutomationID `json:"id"`
+	Project ProjectID    `json:"project"`
+	Name    string       `json:"name"`
+	// path of the file with the instruction, in the documentation's repository
+	Prompt     string    `json:"prompt"`
+	Cron       string    `json:"cron,omitempty"`       // when; five fields
+	TimeZone   string    `json:"timeZone,omitempty"`   // of Cron; UTC where empty
+	OnPush     bool      `json:"onPush,omitempty"`     // when the documentation has a new commit
+	Repository string    `json:"repository,omitempty"` // when this code repository, OWNER/NAME, is pushed to
+	Branch     string    `json:"branch,omitempty"`     // of that repository; its default branch where empty
+	DailyCap   int       `json:"dailyCap"`             // runs in a day, UTC
+	Draft      bool      `json:"draft,omitempty"`      // pull requests are opened as drafts
+	CreatedAt  time.Time `json:"createdAt"`
 
 	// What has become of it.
 	Next *time.Time     `json:"next,omitempty"` // when Cron is due
@@ -81,7 +82,8 @@ func (a Automation) Validate() error {
 	switch p := a.Prompt; {
 	case p == "":
 		out.add("prompt", "is required: the path of a file in the documentation's repository")
-	case strings.HasPrefix(p, "/"), strings.Contains(p, "\\"), path.Clean(p) != p, p == ".", p == "..", strings.HasPrefix(p, "../"):
+	case strings.HasPrefix(p, "/"), strings.Contains(p, "\\"), path.Clean(p) != p, p == ".", p == "..",
+		strings.HasPrefix(p, "../"):
 		out.add("prompt", "must be a path inside the repository, with slashes between its parts")
 	}
 	out.text("prompt", a.Prompt, 500)

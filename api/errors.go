@@ -39,7 +39,8 @@ func (e *InvalidError) Error() string {
 
 func (e *InvalidError) Unwrap() error { return ErrInvalid }
 
-// A StateError refuses a command for a reason that a person can read. It wraps ErrConflict, ErrForbidden or ErrNotFound.
+// A StateError refuses a command for a reason that a person can read. It wraps ErrConflict, ErrForbidden or
+// ErrNotFound.
 type StateError struct {
 	Kind   error
 	Reason string
@@ -50,7 +51,8 @@ func (e *StateError) Unwrap() error { return e.Kind }
 
 // A LimitError says which quota is used up and when the caller may try again.
 type LimitError struct {
-	Name       string        // which of the limits, as in the RateLimit-Policy header: "project-hour", "key-month", "org-hour", "ip-day"
+	// which of the limits, as in the RateLimit-Policy header: "project-hour", "key-month", "org-hour", "ip-day"
+	Name       string
 	Limit      int           // uses in a window
 	Window     time.Duration // length of the window
 	RetryAfter time.Duration // until at least one use is free again

@@ -13,8 +13,8 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
 
-// Guard runs f and makes a *PanicError of a panic in it. Whoever starts a goroutine that works on what comes from outside runs
-// that work in a Guard: no goroutine but itself can catch what it panics with.
+// Guard runs f and makes a *PanicError of a panic in it. Whoever starts a goroutine that works on what comes from
+// outside runs that work in a Guard: no goroutine but itself can catch what it panics with.
 func Guard(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

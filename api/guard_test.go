@@ -12,7 +12,8 @@ import (
 func TestGuardMakesAnErrorOfAPanic(t *testing.T) {
 	err := api.Guard(func() error { panic("odd") })
 	var panicked *api.PanicError
-	if !errors.As(err, &panicked) || !strings.Contains(err.Error(), "odd") || !strings.Contains(err.Error(), "guard_test.go") {
+	if !errors.As(err, &panicked) || !strings.Contains(err.Error(), "odd") ||
+		!strings.Contains(err.Error(), "guard_test.go") {
 		t.Errorf("a panic became %v", err)
 	}
 	if err := api.Guard(func() error { return io.EOF }); err != io.EOF {

@@ -73,9 +73,10 @@ func ValidID(prefix, s string) bool {
 	return true
 }
 
-// IDs makes identifiers whose order a clock that is set back does not turn around: what is made later does not sort before
-// what was made earlier, but for the moments (up to clockSlack) that callers took their time apart. While the clock is
-// behind, the time in an identifier goes on from the youngest one at half the speed, until the clock has caught up.
+// IDs makes identifiers whose order a clock that is set back does not turn around: what is made later does not sort
+// before what was made earlier, but for the moments (up to clockSlack) that callers took their time apart. While the
+// clock is behind, the time in an identifier goes on from the youngest one at half the speed, until the clock has
+// caught up.
 //
 // The zero value is ready for use.
 type IDs struct {
@@ -93,8 +94,8 @@ func (g *IDs) New(prefix string, now time.Time) string {
 	return NewID(prefix, time.UnixMilli(g.milli(now.UnixMilli())))
 }
 
-// After lets all that is made from now on sort after id, which may come from an earlier process. What is no such ID counts
-// for nothing.
+// After lets all that is made from now on sort after id, which may come from an earlier process. What is no such ID
+// counts for nothing.
 func (g *IDs) After(prefix, id string) {
 	if !ValidID(prefix, id) {
 		return

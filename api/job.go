@@ -24,7 +24,8 @@ const (
 	OutcomeChanged       Outcome = "changed"        // the pages were changed; in a dry run, they would be
 	OutcomeNothingToDo   Outcome = "nothing_to_do"  // it was understood, and there was nothing to change
 	OutcomeNotUnderstood Outcome = "not_understood" // no part of it was carried out: say it in other words
-	OutcomeNeedsDetail   Outcome = "needs_detail"   // it was understood and cannot be carried out as it stands: say what the message asks for
+	// it was understood and cannot be carried out as it stands: say what the message asks for
+	OutcomeNeedsDetail Outcome = "needs_detail"
 )
 
 // A Job is the agent's work on one request, as version 2 of the API shows it.
@@ -40,8 +41,8 @@ type Job struct {
 	Title     string    `json:"title"`
 	Message   string    `json:"message"`
 	UpdatedAt time.Time `json:"updatedAt"`
-	// Outcome is of the last instruction that has ended; empty while the job is active, where it has failed, and in jobs of before
-	// it was kept.
+	// Outcome is of the last instruction that has ended; empty while the job is active, where it has failed, and in jobs
+	// of before it was kept.
 	Outcome Outcome `json:"outcome,omitempty"`
 }
 

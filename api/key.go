@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// A key's secret is a prefix that names its kind, 256 random bits in secretDigits base62 digits, and a CRC-32 of both in
-// checksumDigits more: a scanner finds a leaked one by its form, and a mistyped one is refused without a look-up.
+// A key's secret is a prefix that names its kind, 256 random bits in secretDigits base62 digits, and a CRC-32 of both
+// in checksumDigits more: a scanner finds a leaked one by its form, and a mistyped one is refused without a look-up.
 const (
 	adminPrefix     = "dct_adm_"
 	assistantPrefix = "dct_pub_"
@@ -25,7 +25,8 @@ const (
 	secretLength   = len(adminPrefix) + secretDigits + checksumDigits
 )
 
-// highestSecret is 2^256-1 in base62. Digits stand in ASCII order, so strings of equal width compare as their numbers do.
+// highestSecret is 2^256-1 in base62. Digits stand in ASCII order, so strings of equal width compare as their numbers
+// do.
 var highestSecret = base62Bytes([]byte(strings.Repeat("\xff", 32)), secretDigits)
 
 // NewSecret makes the secret of a new key of that kind.
@@ -164,7 +165,8 @@ func (p *problems) allowIP(list []string) {
 			widest = widestIPv4
 		}
 		if prefix.Bits() < widest {
-			p.add(field, "is wider than /%d; name the ranges that are meant, or leave the list empty to let in every address", widest)
+			p.add(field, "is wider than /%d; name the ranges that are meant, or leave the list empty to let in every address",
+				widest)
 			continue
 		}
 		ranges[prefix.Masked()] = true
@@ -174,7 +176,8 @@ func (p *problems) allowIP(list []string) {
 	}
 }
 
-// joinsToAll reports whether the ranges cover all of IPv4 or all of IPv6, by joining halves until none are left to join.
+// joinsToAll reports whether the ranges cover all of IPv4 or all of IPv6, by joining halves until none are left to
+// join.
 func joinsToAll(ranges map[netip.Prefix]bool) bool {
 	for bits := 128; bits > 0; bits-- {
 		for r := range ranges {

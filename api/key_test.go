@@ -56,7 +56,8 @@ func TestMistypedSecretIsRefused(t *testing.T) {
 	}
 	tooBig := adminPrefix + strings.Repeat("z", secretDigits)
 	other := assistantPrefix + secret[len(adminPrefix):]
-	for _, s := range []string{"", "dct_adm_", secret[1:], secret[:len(secret)-1], secret + "0", " " + secret, other, tooBig + checksum(tooBig)} {
+	for _, s := range []string{"", "dct_adm_", secret[1:], secret[:len(secret)-1], secret + "0", " " + secret, other,
+		tooBig + checksum(tooBig)} {
 		if _, ok := ParseSecret(s); ok {
 			t.Errorf("accepted %q", s)
 		}
@@ -141,15 +142,24 @@ func TestKeyOptions(t *testing.T) {
 		"expires later":          {admin(Key{ExpiresAt: at(time.Second)}), nil},
 		"expires now":            {admin(Key{ExpiresAt: at(0)}), []string{"expiresAt"}},
 		"expired":                {admin(Key{ExpiresAt: at(-time.Hour)}), []string{"expiresAt"}},
-		"addresses":              {admin(Key{AllowIP: []string{"203.0.113.7", "2001:db8::1", "10.0.0.0/8", "2001:db8::/32", "10.1.2.3/16"}}), nil},
-		"catch-all":              {admin(Key{AllowIP: []string{"0.0.0.0/0", "::/0", "1.2.3.4/0"}}), []string{"allowIp[0]", "allowIp[1]", "allowIp[2]"}},
-		"no addresses":           {admin(Key{AllowIP: []string{"", "localhost", "1.2.3", "10.0.0.0/33", "fe80::1%eth0", "::ffff:1.2.3.4", "1.2.3.4:80"}}), []string{"allowIp[0]", "allowIp[1]", "allowIp[2]", "allowIp[3]", "allowIp[4]", "allowIp[5]", "allowIp[6]"}},
-		"origins":                {assistant(Key{Origins: []string{"https://docs.example.com", "http://localhost:3000", "http://127.0.0.1:8080", "http://[::1]:3000", "https://xn--bcher-kva.example"}}), nil},
-		"bad origins": {assistant(Key{Origins: []string{"*", "docs.example.com", "https://docs.example.com/", "https://Docs.example.com", "https://*.example.com",
-			"https://docs.example.com:443", "ftp://docs.example.com", "https://u@docs.example.com", "null", "https://docs.example.com:99999", "https://"}}),
-			[]string{"origins[0]", "origins[10]", "origins[1]", "origins[2]", "origins[3]", "origins[4]", "origins[5]", "origins[6]", "origins[7]", "origins[8]", "origins[9]"}},
+		"addresses": {admin(Key{AllowIP: []string{"203.0.113.7", "2001:db8::1", "10.0.0.0/8", "2001:db8::/32",
+			"10.1.2.3/16"}}), nil},
+		"catch-all": {admin(Key{AllowIP: []string{"0.0.0.0/0", "::/0", "1.2.3.4/0"}}),
+			[]string{"allowIp[0]", "allowIp[1]", "allowIp[2]"}},
+		"no addresses": {admin(Key{AllowIP: []string{"", "localhost", "1.2.3", "10.0.0.0/33", "fe80::1%eth0",
+			"::ffff:1.2.3.4", "1.2.3.4:80"}}), []string{"allowIp[0]", "allowIp[1]", "allowIp[2]", "allowIp[3]", "allowIp[4]",
+			"allowIp[5]", "allowIp[6]"}},
+		"origins": {assistant(Key{Origins: []string{"https://docs.example.com", "http://localhost:3000",
+			"http://127.0.0.1:8080", "http://[::1]:3000", "https://xn--bcher-kva.example"}}), nil},
+		"bad origins": {assistant(Key{Origins: []string{"*", "docs.example.com", "https://docs.example.com/",
+			"https://Docs.example.com", "https://*.example.com",
+			"https://docs.example.com:443", "ftp://docs.example.com", "https://u@docs.example.com", "null",
+			"https://docs.example.com:99999", "https://"}}),
+			[]string{"origins[0]", "origins[10]", "origins[1]", "origins[2]", "origins[3]", "origins[4]", "origins[5]",
+				"origins[6]", "origins[7]", "origins[8]", "origins[9]"}},
 		"origins of an admin key": {admin(Key{Origins: []string{"https://docs.example.com"}}), []string{"origins[0]"}},
-		"everything at once": {Key{Kind: AdminKey, Name: "two\nlines", Scopes: []string{"x"}, Origins: []string{"x"}, AllowIP: []string{"x"}, ExpiresAt: at(-1)},
+		"everything at once": {Key{Kind: AdminKey, Name: "two\nlines", Scopes: []string{"x"}, Origins: []string{"x"},
+			AllowIP: []string{"x"}, ExpiresAt: at(-1)},
 			[]string{"allowIp[0]", "expiresAt", "name", "origins[0]", "scopes[0]"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,9 +182,10 @@ func TestAnAllowListIsNeverNearlyEverybody(t *testing.T) {
 		list    []string
 		refused []string
 	}{
-		"one half":           {[]string{"0.0.0.0/1"}, []string{"allowIp[0]"}},
-		"two halves":         {[]string{"0.0.0.0/1", "128.0.0.0/1"}, []string{"allowIp[0]", "allowIp[1]"}},
-		"a bit too wide":     {[]string{"10.0.0.0/7", "2000::/15", "::/1"}, []string{"allowIp[0]", "allowIp[1]", "allowIp[2]"}},
+		"one half":   {[]string{"0.0.0.0/1"}, []string{"allowIp[0]"}},
+		"two halves": {[]string{"0.0.0.0/1", "128.0.0.0/1"}, []string{"allowIp[0]", "allowIp[1]"}},
+		"a bit too wide": {[]string{"10.0.0.0/7", "2000::/15", "::/1"},
+			[]string{"allowIp[0]", "allowIp[1]", "allowIp[2]"}},
 		"the widest ranges":  {[]string{"11.0.0.0/8", "2001::/16"}, nil},
 		"everybody in 256":   {append(eights(256), "1.1.1.1"), []string{"allowIp"}},
 		"all but one of 256": {eights(255), nil},

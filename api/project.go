@@ -19,27 +19,34 @@ const (
 
 // A Project is one documentation set: where it comes from, where it is served, and how its agent and assistant work.
 type Project struct {
-	ID         ProjectID `json:"id"`
-	Org        OrgID     `json:"organization"`
-	Domain     string    `json:"domain"`            // names the project in assistant URLs; may contain dots
-	Name       string    `json:"name,omitempty"`    // shown to people; the ID where empty
-	Source     string    `json:"source"`            // a folder, a local git repository, or a git URL
-	Branch     string    `json:"branch,omitempty"`  // the documentation's branch; the source's default where empty
-	DocsDir    string    `json:"docsDir,omitempty"` // sub-folder that holds the documentation, slash-separated; the root where empty
-	SiteURL    string    `json:"siteUrl,omitempty"` // where readers find the pages; citations link there
-	Site       SiteKind  `json:"site,omitempty"`    // what makes the site of the pages, which decides their URLs; recognised by its files where empty
-	Include    []string  `json:"include,omitempty"` // patterns as in .gitignore: where there are any, only what one of them matches is a page
-	Exclude    []string  `json:"exclude,omitempty"` // the same: what they match is no page; "!" brings back what the site leaves out
-	Host       HostKind  `json:"host"`
-	HostURL    string    `json:"hostUrl,omitempty"`    // base URL of a code host that is not the public one
-	Repository string    `json:"repository,omitempty"` // OWNER/NAME on the code host
-	TokenEnv   string    `json:"tokenEnv,omitempty"`   // environment variable that holds the code host's token
-	WebhookEnv string    `json:"webhookEnv,omitempty"` // environment variable that holds the secret of the code host's push webhook
-	AppID      int64     `json:"appId,omitempty"`      // of a GitHub App: then the variable holds the app's private key
-	Labels     string    `json:"labels,omitempty"`     // that pull requests get, separated by commas
-	Direct     bool      `json:"direct,omitempty"`     // commit to the documentation's branch itself; a pull request only where it is protected
-	Model      string    `json:"model,omitempty"`      // a name from the configuration; the default model where empty
-	Deflection string    `json:"deflection,omitempty"` // e-mail address or URL offered when the documentation does not answer
+	ID     ProjectID `json:"id"`
+	Org    OrgID     `json:"organization"`
+	Domain string    `json:"domain"`           // names the project in assistant URLs; may contain dots
+	Name   string    `json:"name,omitempty"`   // shown to people; the ID where empty
+	Source string    `json:"source"`           // a folder, a local git repository, or a git URL
+	Branch string    `json:"branch,omitempty"` // the documentation's branch; the source's default where empty
+	// sub-folder that holds the documentation, slash-separated; the root where empty
+	DocsDir string `json:"docsDir,omitempty"`
+	SiteURL string `json:"siteUrl,omitempty"` // where readers find the pages; citations link there
+	// what makes the site of the pages, which decides their URLs; recognised by its files where empty
+	Site SiteKind `json:"site,omitempty"`
+	// patterns as in .gitignore: where there are any, only what one of them matches is a page
+	Include []string `json:"include,omitempty"`
+	// the same: what they match is no page; "!" brings back what the site leaves out
+	Exclude    []string `json:"exclude,omitempty"`
+	Host       HostKind `json:"host"`
+	HostURL    string   `json:"hostUrl,omitempty"`    // base URL of a code host that is not the public one
+	Repository string   `json:"repository,omitempty"` // OWNER/NAME on the code host
+	TokenEnv   string   `json:"tokenEnv,omitempty"`   // environment variable that holds the code host's token
+	// environment variable that holds the secret of the code host's push webhook
+	WebhookEnv string `json:"webhookEnv,omitempty"`
+	AppID      int64  `json:"appId,omitempty"`  // of a GitHub App: then the variable holds the app's private key
+	Labels     string `json:"labels,omitempty"` // that pull requests get, separated by commas
+	// commit to the documentation's branch itself; a pull request only where it is protected
+	Direct bool   `json:"direct,omitempty"`
+	Model  string `json:"model,omitempty"` // a name from the configuration; the default model where empty
+	// e-mail address or URL offered when the documentation does not answer
+	Deflection string    `json:"deflection,omitempty"`
 	Limits     Limits    `json:"limits"`
 	Options    Options   `json:"options"`
 	CreatedAt  time.Time `json:"createdAt"`
@@ -87,10 +94,11 @@ const (
 
 // A Key is what is known of an API key. The secret is shown once, when the key is made; only its hash is stored.
 type Key struct {
-	ID        KeyID      `json:"id"`
-	Kind      KeyKind    `json:"kind"`
-	Org       OrgID      `json:"organization"`
-	Project   ProjectID  `json:"project,omitempty"` // the project that the key was made for; an assistant key serves only its domain
+	ID   KeyID   `json:"id"`
+	Kind KeyKind `json:"kind"`
+	Org  OrgID   `json:"organization"`
+	// the project that the key was made for; an assistant key serves only its domain
+	Project   ProjectID  `json:"project,omitempty"`
 	Name      string     `json:"name,omitempty"`
 	Hint      string     `json:"hint"` // the prefix and the last four characters of the secret, to recognise it by
 	Scopes    []string   `json:"scopes,omitempty"`

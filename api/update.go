@@ -32,8 +32,8 @@ type Update struct {
 // Open reports whether the run has yet to come to its end.
 func (u Update) Open() bool { return u.Status == UpdateQueued || u.Status == UpdateInProgress }
 
-// An UpdateCommit is the state of the documentation that an update came to, and which files are other than before. Paths
-// are relative to the documentation folder.
+// An UpdateCommit is the state of the documentation that an update came to, and which files are other than before.
+// Paths are relative to the documentation folder.
 type UpdateCommit struct {
 	SHA      string   `json:"sha,omitempty"` // empty until it is known
 	Ref      string   `json:"ref,omitempty"`

@@ -44,8 +44,8 @@ func (p Project) WithDefaults() Project {
 	return p
 }
 
-// Validate says everything that is wrong with a project's settings: an *InvalidError, or nil. No message repeats a value
-// that may hold a secret.
+// Validate says everything that is wrong with a project's settings: an *InvalidError, or nil. No message repeats a
+// value that may hold a secret.
 func (p Project) Validate() error {
 	var out problems
 	if problem := projectIDProblem(string(p.ID)); problem != "" {
@@ -175,7 +175,8 @@ func projectIDProblem(id string) string {
 		}
 	}
 	lower := strings.ToLower(id)
-	if strings.Contains(id, "..") || strings.HasSuffix(id, ".") || strings.HasSuffix(lower, ".git") || strings.HasSuffix(lower, ".lock") {
+	if strings.Contains(id, "..") || strings.HasSuffix(id, ".") || strings.HasSuffix(lower, ".git") ||
+		strings.HasSuffix(lower, ".lock") {
 		return "must not contain two dots in a row, nor end in a dot, .git or .lock"
 	}
 	return ""
@@ -237,7 +238,8 @@ func docsDirProblem(dir string) string {
 	switch {
 	case dir == "":
 		return ""
-	case strings.HasPrefix(dir, "/"), strings.Contains(dir, "\\"), path.Clean(dir) != dir, dir == "..", strings.HasPrefix(dir, "../"):
+	case strings.HasPrefix(dir, "/"), strings.Contains(dir, "\\"), path.Clean(dir) != dir, dir == "..",
+		strings.HasPrefix(dir, "../"):
 		return "must be a folder inside the source, with slashes between its parts"
 	case strings.ContainsFunc(dir, unicode.IsControl):
 		return "must not contain control characters"

@@ -19,42 +19,48 @@ func TestProjectSettings(t *testing.T) {
 		"the least that is needed": {base, nil},
 		"nothing":                  {Project{}, []string{"domain", "host", "id", "source"}},
 		"everything": {with(github, func(p *Project) {
-			p.Name, p.Branch, p.DocsDir, p.SiteURL, p.Deflection = "Acme — Dokumentation", "release/2.x", "docs/en", "https://docs.acme.com/v2", "help@acme.com"
+			p.Name, p.Branch, p.DocsDir, p.SiteURL, p.Deflection = "Acme — Dokumentation", "release/2.x", "docs/en",
+				"https://docs.acme.com/v2", "help@acme.com"
 			p.HostURL, p.Model = "https://github.acme.com", "gpt"
 		}), nil},
 		"identifier like an object id": {with(base, func(p *Project) { p.ID = "65f1c0ffee0123456789abcd" }), nil},
 		"identifier that leaves":       {with(base, func(p *Project) { p.ID = "../etc" }), []string{"id"}},
 		"identifier with a slash":      {with(base, func(p *Project) { p.ID = "a/b" }), []string{"id"}},
 		"identifier .git":              {with(base, func(p *Project) { p.ID = "x.GIT" }), []string{"id"}},
-		"identifier too long":          {with(base, func(p *Project) { p.ID = ProjectID(strings.Repeat("x", 65)) }), []string{"id"}},
-		"domain of one part":           {with(base, func(p *Project) { p.Domain = "docs" }), nil},
-		"domain with a port":           {with(base, func(p *Project) { p.Domain = "docs:80" }), []string{"domain"}},
-		"domain in capitals":           {with(base, func(p *Project) { p.Domain = "Docs" }), []string{"domain"}},
-		"domain with an empty part":    {with(base, func(p *Project) { p.Domain = "docs..com" }), []string{"domain"}},
-		"docs folder outside":          {with(base, func(p *Project) { p.DocsDir = "../docs" }), []string{"docsDir"}},
-		"docs folder goes up inside":   {with(base, func(p *Project) { p.DocsDir = "a/../../b" }), []string{"docsDir"}},
-		"docs folder absolute":         {with(base, func(p *Project) { p.DocsDir = "/docs" }), []string{"docsDir"}},
-		"docs folder of git":           {with(base, func(p *Project) { p.DocsDir = "a/.Git/b" }), []string{"docsDir"}},
-		"docs folder with dots":        {with(base, func(p *Project) { p.DocsDir = "..docs/v1..v2" }), nil},
-		"branch that git refuses":      {with(base, func(p *Project) { p.Branch = "a..b" }), []string{"branch"}},
-		"branch like an option":        {with(base, func(p *Project) { p.Branch = "-f" }), []string{"branch"}},
-		"source over ssh":              {with(base, func(p *Project) { p.Source = "git@github.com:acme/docs.git" }), nil},
-		"source with ssh user":         {with(base, func(p *Project) { p.Source = "ssh://git@host/acme/docs.git" }), nil},
-		"source with a helper":         {with(base, func(p *Project) { p.Source = "ext::sh -c id" }), []string{"source"}},
-		"source like an option":        {with(base, func(p *Project) { p.Source = "--upload-pack=id" }), []string{"source"}},
-		"source of another kind":       {with(base, func(p *Project) { p.Source = "ftp://host/docs" }), []string{"source"}},
-		"site without a scheme":        {with(base, func(p *Project) { p.SiteURL = "docs.acme.com" }), []string{"siteUrl"}},
-		"site that runs a script":      {with(base, func(p *Project) { p.SiteURL = "javascript:alert(1)" }), []string{"siteUrl"}},
-		"deflection to a page":         {with(base, func(p *Project) { p.Deflection = "https://acme.com/contact" }), nil},
-		"deflection to nowhere":        {with(base, func(p *Project) { p.Deflection = "ask Bob" }), []string{"deflection"}},
-		"github without settings":      {with(base, func(p *Project) { p.Host = HostGitHub }), []string{"repository", "tokenEnv"}},
-		"github with a group":          {with(github, func(p *Project) { p.Repository = "a/b/c" }), []string{"repository"}},
-		"gitlab with a group":          {with(github, func(p *Project) { p.Host, p.Repository = HostGitLab, "a/b/c" }), nil},
-		"gitea without a server":       {with(github, func(p *Project) { p.Host = HostGitea }), []string{"hostUrl"}},
-		"repository of a plain remote": {with(github, func(p *Project) { p.Host, p.Repository = HostGit, "acme docs" }), []string{"repository"}},
-		"named repository built in":    {with(base, func(p *Project) { p.Repository = "acme/docs" }), nil},
-		"unknown host":                 {with(base, func(p *Project) { p.Host = "svn" }), []string{"host"}},
-		"token in place of its name":   {with(github, func(p *Project) { p.TokenEnv = "ghp-0123/abc" }), []string{"tokenEnv"}},
+		"identifier too long": {with(base, func(p *Project) { p.ID = ProjectID(strings.Repeat("x", 65)) }),
+			[]string{"id"}},
+		"domain of one part":         {with(base, func(p *Project) { p.Domain = "docs" }), nil},
+		"domain with a port":         {with(base, func(p *Project) { p.Domain = "docs:80" }), []string{"domain"}},
+		"domain in capitals":         {with(base, func(p *Project) { p.Domain = "Docs" }), []string{"domain"}},
+		"domain with an empty part":  {with(base, func(p *Project) { p.Domain = "docs..com" }), []string{"domain"}},
+		"docs folder outside":        {with(base, func(p *Project) { p.DocsDir = "../docs" }), []string{"docsDir"}},
+		"docs folder goes up inside": {with(base, func(p *Project) { p.DocsDir = "a/../../b" }), []string{"docsDir"}},
+		"docs folder absolute":       {with(base, func(p *Project) { p.DocsDir = "/docs" }), []string{"docsDir"}},
+		"docs folder of git":         {with(base, func(p *Project) { p.DocsDir = "a/.Git/b" }), []string{"docsDir"}},
+		"docs folder with dots":      {with(base, func(p *Project) { p.DocsDir = "..docs/v1..v2" }), nil},
+		"branch that git refuses":    {with(base, func(p *Project) { p.Branch = "a..b" }), []string{"branch"}},
+		"branch like an option":      {with(base, func(p *Project) { p.Branch = "-f" }), []string{"branch"}},
+		"source over ssh":            {with(base, func(p *Project) { p.Source = "git@github.com:acme/docs.git" }), nil},
+		"source with ssh user":       {with(base, func(p *Project) { p.Source = "ssh://git@host/acme/docs.git" }), nil},
+		"source with a helper":       {with(base, func(p *Project) { p.Source = "ext::sh -c id" }), []string{"source"}},
+		"source like an option":      {with(base, func(p *Project) { p.Source = "--upload-pack=id" }), []string{"source"}},
+		"source of another kind":     {with(base, func(p *Project) { p.Source = "ftp://host/docs" }), []string{"source"}},
+		"site without a scheme":      {with(base, func(p *Project) { p.SiteURL = "docs.acme.com" }), []string{"siteUrl"}},
+		"site that runs a script": {with(base, func(p *Project) { p.SiteURL = "javascript:alert(1)" }),
+			[]string{"siteUrl"}},
+		"deflection to a page":  {with(base, func(p *Project) { p.Deflection = "https://acme.com/contact" }), nil},
+		"deflection to nowhere": {with(base, func(p *Project) { p.Deflection = "ask Bob" }), []string{"deflection"}},
+		"github without settings": {with(base, func(p *Project) { p.Host = HostGitHub }),
+			[]string{"repository", "tokenEnv"}},
+		"github with a group":    {with(github, func(p *Project) { p.Repository = "a/b/c" }), []string{"repository"}},
+		"gitlab with a group":    {with(github, func(p *Project) { p.Host, p.Repository = HostGitLab, "a/b/c" }), nil},
+		"gitea without a server": {with(github, func(p *Project) { p.Host = HostGitea }), []string{"hostUrl"}},
+		"repository of a plain remote": {with(github, func(p *Project) { p.Host, p.Repository = HostGit, "acme docs" }),
+			[]string{"repository"}},
+		"named repository built in": {with(base, func(p *Project) { p.Repository = "acme/docs" }), nil},
+		"unknown host":              {with(base, func(p *Project) { p.Host = "svn" }), []string{"host"}},
+		"token in place of its name": {with(github, func(p *Project) { p.TokenEnv = "ghp-0123/abc" }),
+			[]string{"tokenEnv"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := fields(t, c.project.Validate()); !slices.Equal(got, c.want) {
@@ -80,8 +86,10 @@ func TestProjectProblemsDoNotRepeatSecrets(t *testing.T) {
 }
 
 func TestProjectDefaults(t *testing.T) {
-	got := Project{ID: "docs", Domain: " Docs.Example.COM ", DocsDir: "./docs/", Source: "/srv", Repository: "/acme/docs.git", SiteURL: "https://a.example/"}.WithDefaults()
-	want := Project{ID: "docs", Domain: "docs.example.com", DocsDir: "docs", Source: "/srv", Repository: "acme/docs", SiteURL: "https://a.example", Host: HostBuiltin}
+	got := Project{ID: "docs", Domain: " Docs.Example.COM ", DocsDir: "./docs/", Source: "/srv",
+		Repository: "/acme/docs.git", SiteURL: "https://a.example/"}.WithDefaults()
+	want := Project{ID: "docs", Domain: "docs.example.com", DocsDir: "docs", Source: "/srv", Repository: "acme/docs",
+		SiteURL: "https://a.example", Host: HostBuiltin}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}

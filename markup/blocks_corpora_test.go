@@ -8,8 +8,8 @@ import (
 	"docent/markup"
 )
 
-// TestPlacesOfRealPagesAreSound looks at paragraphs, tables and list items of whole documentation sets: each lies in the page's
-// body and begins as such a thing does, and none cuts another or a block of code in two.
+// TestPlacesOfRealPagesAreSound looks at paragraphs, tables and list items of whole documentation sets: each lies in
+// the page's body and begins as such a thing does, and none cuts another or a block of code in two.
 func TestPlacesOfRealPagesAreSound(t *testing.T) {
 	items, tables, blocks := 0, 0, 0
 	for set, pages := range sets(t) {
@@ -46,7 +46,8 @@ func TestPlacesOfRealPagesAreSound(t *testing.T) {
 			}
 			for _, tab := range p.Tables {
 				tables++
-				if lines := strings.Split(text(tab), "\n"); len(lines) < 2 || !strings.Contains(lines[0], "|") || !strings.Contains(lines[1], "-") {
+				if lines := strings.Split(text(tab), "\n"); len(lines) < 2 || !strings.Contains(lines[0], "|") ||
+					!strings.Contains(lines[1], "-") {
 					t.Errorf("%s/%s: no table: %q", set, name, text(tab))
 				}
 			}

@@ -46,7 +46,8 @@ func (p *Page) readFront(start int) {
 			v, err := readValues(kind, src[bodyStart:pos])
 			p.Front.Values = v
 			if err != nil {
-				p.Problems = append(p.Problems, Problem{Line: 1, Message: "the front matter does not parse: " + firstLine(err.Error())})
+				p.Problems = append(p.Problems, Problem{Line: 1, Message: "the front matter does not parse: " +
+					firstLine(err.Error())})
 			}
 			return
 		}
@@ -90,7 +91,8 @@ func readValues(kind string, src []byte) (values map[string]any, err error) {
 var frontKey = regexp.MustCompile(`^[A-Za-z_][\w.-]*$`)
 
 // Keys whose value is text whatever it looks like.
-var textKeys = map[string]bool{"title": true, "description": true, "sidebarTitle": true, "sidebar_label": true, "summary": true, "subtitle": true, "slug": true}
+var textKeys = map[string]bool{"title": true, "description": true, "sidebarTitle": true, "sidebar_label": true,
+	"summary": true, "subtitle": true, "slug": true}
 
 // SetFront gives the edits that set a key of the front matter to value, leaving every other byte as it is; a page
 // without front matter gets one. A value that reads as a number, a boolean or a [list] is written as such, unless the
@@ -255,7 +257,8 @@ func (p *Page) frontEntry(key string) (start, end, keyEnd int, ok bool) {
 	if p.Front.Kind == "toml" {
 		re = regexp.MustCompile(`^(?:` + regexp.QuoteMeta(key) + `|"` + regexp.QuoteMeta(key) + `")[ \t]*=`)
 	} else {
-		re = regexp.MustCompile(`^(?:` + regexp.QuoteMeta(key) + `|"` + regexp.QuoteMeta(key) + `"|'` + regexp.QuoteMeta(key) + `')[ \t]*:(?:[ \t\r\n]|$)`)
+		re = regexp.MustCompile(`^(?:` + regexp.QuoteMeta(key) + `|"` + regexp.QuoteMeta(key) + `"|'` +
+			regexp.QuoteMeta(key) + `')[ \t]*:(?:[ \t\r\n]|$)`)
 	}
 	pos := body.Start
 	for pos < body.End {
@@ -352,7 +355,8 @@ func yamlScalar(value string, text bool, quote byte) string {
 		}
 	}
 	s, plain := read.(string)
-	plain = plain && err == nil && s == value && !strings.Contains(value, ": ") && !strings.Contains(value, " #") && value != ""
+	plain = plain && err == nil && s == value && !strings.Contains(value, ": ") && !strings.Contains(value, " #") &&
+		value != ""
 	switch {
 	case quote == '\'':
 		return "'" + strings.ReplaceAll(value, "'", "''") + "'"
@@ -413,8 +417,8 @@ func (p *Page) FrontPaths(key string) []string {
 	return out
 }
 
-// SetNested gives the edit that sets a value below others, named as by FrontPaths, leaving every other byte as it is. Where
-// was is not empty, it must be the value now.
+// SetNested gives the edit that sets a value below others, named as by FrontPaths, leaving every other byte as it is.
+// Where was is not empty, it must be the value now.
 func (p *Page) SetNested(path, value, was string) ([]Edit, error) {
 	if p.Front.Kind != "yaml" {
 		return nil, fmt.Errorf("%s stands in a table of the front matter of %s, which is not edited", path, p.Path)

@@ -26,7 +26,8 @@ import (
 var differences = []struct{ form, why string }{
 	{`^---`, "the page may have front matter"},
 	{`(?m)^[ \t>*+-]*(?:!!!|===)[ \t]`, "an admonition or a tab of Python-Markdown"},
-	{`(?m)(?:^|[ \t>])(?:[-+*]|[0-9]+[.)])[ \t]*\n[ \t>]*\n`, "a list item that begins with blank lines goes on behind them"},
+	{`(?m)(?:^|[ \t>])(?:[-+*]|[0-9]+[.)])[ \t]*\n[ \t>]*\n`,
+		"a list item that begins with blank lines goes on behind them"},
 	{`\]:.*\n?.*\n[ \t>]*(?:[-+*=]|[0-9])`, "what follows a definition is read as if it followed a paragraph"},
 	{`\]:[^\n]*\n[ \t>]*["'(]`, "the title of a definition is one line and holds none of its own marks"},
 	{`\[[^\]]*\n[^\]]*\]:`, "the label of a definition is one line"},
@@ -60,7 +61,8 @@ func differs(src []byte) bool {
 var vocabulary = []string{
 	"a", "b", "word", " ", "  ", "\n", "\n", "\n", "\n\n", "\n\n", "    ", "\t", "# ", "## ", "#", "- ", "- ", "+ ", "1. ", "2) ", "> ",
 	"> ", ">", "```\n", "```", "~~~\n", "````\n", "`", "``", "*", "**", "_", "__", "***", "[", "]", "(/x)", "](/y)", "![", "[z]",
-	"[z]: /z\n", "\\", "&amp;", "&#42;", "<mailto:a@b.example>", "---\n", "===\n", "***\n", ".", ",", "-", "=", "!", "\"", "(", ")", "é",
+	"[z]: /z\n", "\\", "&amp;", "&#42;", "<mailto:a@b.example>", "---\n", "===\n", "***\n", ".", ",", "-", "=", "!", "\"",
+	"(", ")", "é",
 	"  \n", "\\\n",
 }
 
@@ -72,8 +74,8 @@ func spell(words []byte) []byte {
 	return b
 }
 
-// FuzzGoldmark holds the scanner to reading plain Markdown as goldmark does: headings, code, links, list items, and with the
-// text that a reader sees what is emphasis, escape or entity.
+// FuzzGoldmark holds the scanner to reading plain Markdown as goldmark does: headings, code, links, list items, and
+// with the text that a reader sees what is emphasis, escape or entity.
 func FuzzGoldmark(f *testing.F) {
 	for n := range vocabulary {
 		f.Add([]byte{byte(n), byte(n + 1), byte(2 * n)})
@@ -243,7 +245,8 @@ var promised = strings.Split("Tabs, Precedence, Thematic breaks, ATX headings, S
 
 // otherwise are the examples that the scanner reads otherwise, each with its reason.
 var otherwise = map[string][]int{
-	"an address in the attribute of a tag is a link, and within a tag is no heading": {21, 31, 91, 344, 475, 476, 477, 642, 643},
+	"an address in the attribute of a tag is a link, and within a tag is no heading": {21, 31, 91, 344, 475, 476, 477, 642,
+		643},
 	"an address that stands bare is a link, as on GitHub":                            {602, 608, 611},
 	"only addresses with :// or mailto: stand between < and >, others are tags":      {597, 598, 601, 609, 610},
 	"a line --- opens front matter":                                                  {96},

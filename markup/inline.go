@@ -50,7 +50,8 @@ func (s *scanner) inline(start, limit int, oneLine, raw bool) (end, next int) {
 	n := len(s.p.Headings)
 	ls := &s.reading
 	*ls = leafScan{start: start, limit: limit, oneLine: oneLine, raw: raw, i: start, end: -1, next: -1,
-		atoms: ls.atoms[:0], lines: append(ls.lines[:0], start), heading: n > 0 && s.p.Headings[n-1].Inner == Span{start, limit}}
+		atoms: ls.atoms[:0], lines: append(ls.lines[:0], start), heading: n > 0 && s.p.Headings[n-1].Inner == Span{start,
+			limit}}
 	if oneLine {
 		le, _ := s.lineEnd(start)
 		ls.limit = min(limit, le)
@@ -234,7 +235,8 @@ func (s *scanner) continues(pos int, raw bool) (ok bool, at, level, after int) {
 	return !s.interrupts(j, end, col, near, quotes < s.deep), j, 0, next
 }
 
-// baseOf is the column at which the content of the container begins that a line is in, by its indentation and its quotes.
+// baseOf is the column at which the content of the container begins that a line is in, by its indentation and its
+// quotes.
 func (s *scanner) baseOf(col, quotes int) int {
 	if quotes == s.deep {
 		for _, base := range slices.Backward(s.list) {
@@ -246,8 +248,8 @@ func (s *scanner) baseOf(col, quotes int) int {
 	return 0
 }
 
-// interrupts tells whether a paragraph ends before a line whose content begins at j; outside says that the line lacks marks of
-// the block quotes that the paragraph is in.
+// interrupts tells whether a paragraph ends before a line whose content begins at j; outside says that the line lacks
+// marks of the block quotes that the paragraph is in.
 func (s *scanner) interrupts(j, end, col int, near, outside bool) bool {
 	line := s.src[j:end]
 	switch {
@@ -587,7 +589,8 @@ func (s *scanner) definition(ls *leafScan, n, end int) (def Link, last int, ok b
 		}
 	}
 	label := string(s.src[at+1 : j])
-	return Link{Kind: ReferenceDefinition, Dest: string(s.src[dest.Start:dest.End]), Span: Span{at, le}, At: dest, Text: label,
+	return Link{Kind: ReferenceDefinition, Dest: string(s.src[dest.Start:dest.End]), Span: Span{at, le}, At: dest,
+		Text:  label,
 		Label: labelKey(label)}, n, true
 }
 

@@ -29,13 +29,16 @@ type Page struct {
 	Tags     []Tag
 	Blocks   []Span // paragraphs and the text of list items, in order: no headings, no tables
 	Tables   []Span // from the header row to the last one
-	Items    []Span // list items, each from its marker to the next block that is not part of it; a nested one within its parent
+	// list items, each from its marker to the next block that is not part of it; a nested one within its parent
+	Items []Span
 	// What the generator replaces, and what it leaves out, of text that is no code.
 	Templates []Template
 	Comments  []Span
-	Scripts   []Span    // of MDX: imports and exports, and expressions that are more than one string; they run when the site is built
-	Prose     []Span    // what a reader sees as running text, in order: no code, no markup characters, no link destinations, no URLs
-	Problems  []Problem // what a build of the site would refuse
+	// of MDX: imports and exports, and expressions that are more than one string; they run when the site is built
+	Scripts []Span
+	// what a reader sees as running text, in order: no code, no markup characters, no link destinations, no URLs
+	Prose    []Span
+	Problems []Problem // what a build of the site would refuse
 
 	runs []run // the visible parts in order, prose and other
 }

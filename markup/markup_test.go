@@ -103,7 +103,8 @@ func sound(t testing.TB, p *markup.Page) {
 			return 1
 		})
 		if i < len(p.Prose) && s.Start < s.End && p.Prose[i].Start < s.End {
-			t.Fatalf("%s: prose %q overlaps the %s %q", p.Path, p.Src[p.Prose[i].Start:p.Prose[i].End], what, p.Src[s.Start:s.End])
+			t.Fatalf("%s: prose %q overlaps the %s %q", p.Path, p.Src[p.Prose[i].Start:p.Prose[i].End], what,
+				p.Src[s.Start:s.End])
 		}
 	}
 	for _, c := range p.Code {
@@ -143,7 +144,8 @@ func TestRealPagesKeepEveryPromise(t *testing.T) {
 			crlf := bytes.ReplaceAll(bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 			q := markup.Parse(name, append([]byte("\xef\xbb\xbf"), crlf...))
 			sound(t, q)
-			if len(q.Links) != len(p.Links) || len(q.Headings) != len(p.Headings) || len(q.Tags) != len(p.Tags) || len(q.Code) != len(p.Code) || len(q.Problems) != len(p.Problems) {
+			if len(q.Links) != len(p.Links) || len(q.Headings) != len(p.Headings) || len(q.Tags) != len(p.Tags) ||
+				len(q.Code) != len(p.Code) || len(q.Problems) != len(p.Problems) {
 				t.Errorf("%s/%s reads differently with CRLF and a byte order mark", set, name)
 			}
 		}
@@ -167,7 +169,8 @@ func reference(name string, src []byte) (heads, dests []string) {
 			if fence == "" {
 				fence, deep = m[2], len(m[1])
 				continue
-			} else if m[2][0] == fence[0] && len(m[2]) >= len(fence) && strings.TrimSpace(m[3]) == "" && (mdx || len(m[1]) < deep+4) {
+			} else if m[2][0] == fence[0] && len(m[2]) >= len(fence) && strings.TrimSpace(m[3]) == "" &&
+				(mdx || len(m[1]) < deep+4) {
 				fence = ""
 				continue
 			}
@@ -176,7 +179,8 @@ func reference(name string, src []byte) (heads, dests []string) {
 			l = ""
 		}
 		if strings.TrimSpace(l) != "" {
-			if !mdx && strings.HasPrefix(l, "    ") && !re(`^\s|^[-*+] |^[0-9]+\. `).MatchString(before) && lines[len(lines)-1] == "" {
+			if !mdx && strings.HasPrefix(l, "    ") && !re(`^\s|^[-*+] |^[0-9]+\. `).MatchString(before) &&
+				lines[len(lines)-1] == "" {
 				l = "" // indented code
 			} else {
 				before = l
@@ -245,7 +249,8 @@ func TestHostileInputIsReadInLinearTime(t *testing.T) {
 	for _, unit := range []string{
 		"[", "]", "![", "[a](", "[a](b[", "[a](b \"", "`", "` `` ``` ", "{", "}", "{{", "{`", "{'", "<", "<a ", "<a b=\"", "<a b='", "<a {", "<!--", "&", "&#",
 		"*", "*a _b ~~c ", "_", "**a* ", "> ", "- ", "1. ", "#", "# a\n", "```\n", "~~~\n", "    ", "\t", "\\", "\\\"", "|", "a|b\n-|-\n", "<b>", "</b>", "<a><b></a>", "[a]: b\n", "[a][b]",
-		"import {\n", "export const a = (\n", "http://a", "www.", "http://(", "<script>", "<pre>", "$$\n", ":::\n", "=\n", "a\n=\n", "{/*", "\r\n", "- - > ", "[^a]: b\n", "!!! a\n", "<a\n\n",
+		"import {\n", "export const a = (\n", "http://a", "www.", "http://(", "<script>", "<pre>", "$$\n", ":::\n", "=\n",
+		"a\n=\n", "{/*", "\r\n", "- - > ", "[^a]: b\n", "!!! a\n", "<a\n\n",
 	} {
 		src := []byte(strings.Repeat(unit, 200_000/len(unit)))
 		for _, name := range []string{"a.md", "a.mdx"} {
@@ -296,7 +301,8 @@ func dump(p *markup.Page) string {
 	}
 	for _, c := range p.Code {
 		if !c.Inline {
-			fmt.Fprintf(&b, "code %q %q %d lines\n", c.Lang, c.Info, strings.Count(string(p.Src[c.Inner.Start:c.Inner.End]), "\n"))
+			fmt.Fprintf(&b, "code %q %q %d lines\n", c.Lang, c.Info, strings.Count(string(p.Src[c.Inner.Start:c.Inner.End]),
+				"\n"))
 		}
 	}
 	for _, pr := range p.Problems {
@@ -321,7 +327,8 @@ func dump(p *markup.Page) string {
 
 func TestSlugsAreGitHubs(t *testing.T) {
 	for in, want := range map[string]string{
-		"Hello, World!": "hello-world", "What's new?": "whats-new", "a_b c-d": "a_b-c-d", "Größe  2": "größe--2", "C++ & Go": "c--go", "": "",
+		"Hello, World!": "hello-world", "What's new?": "whats-new", "a_b c-d": "a_b-c-d", "Größe  2": "größe--2",
+		"C++ & Go": "c--go", "": "",
 	} {
 		if got := markup.Slug(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

@@ -28,7 +28,8 @@ func (s *scanner) finish() {
 				continue
 			}
 			zones = append(zones, inner)
-			p.Code = append(p.Code, Code{Span: Span{t.Span.Start, p.Tags[t.Partner].Span.End}, Inner: inner, Inline: t.Name == "code"})
+			p.Code = append(p.Code, Code{Span: Span{t.Span.Start, p.Tags[t.Partner].Span.End}, Inner: inner,
+				Inline: t.Name == "code"})
 		}
 	}
 	slices.SortStableFunc(p.Scripts, func(a, b Span) int { return a.Start - b.Start })
@@ -38,7 +39,8 @@ func (s *scanner) finish() {
 		if !ok {
 			continue
 		}
-		p.Links = append(p.Links, Link{Kind: ReferenceLink, Dest: dest, Span: r.whole, At: Span{r.whole.End, r.whole.End}, Inner: r.inner, Label: labelKey(r.label)})
+		p.Links = append(p.Links, Link{Kind: ReferenceLink, Dest: dest, Span: r.whole, At: Span{r.whole.End, r.whole.End},
+			Inner: r.inner, Label: labelKey(r.label)})
 		s.mark(r.whole.Start, r.inner.Start, markHidden)
 		s.mark(r.inner.End, r.whole.End, markHidden)
 		if r.whole.End <= r.inner.End+3 { // [label] and [label][]: a change of the text would lose the definition

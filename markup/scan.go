@@ -188,7 +188,8 @@ func (s *scanner) indent(pos, end, col int) (int, int) {
 	return pos, col
 }
 
-// quotes skips blanks and at most so many marks of block quotes, and gives the column reached, counted from the last mark.
+// quotes skips blanks and at most so many marks of block quotes, and gives the column reached, counted from the last
+// mark.
 func (s *scanner) quotes(pos, end, most int) (at, col, n int) {
 	at, col = s.indent(pos, end, 0)
 	for origin := 0; n < most && at < end && s.src[at] == '>'; n++ {
@@ -197,8 +198,8 @@ func (s *scanner) quotes(pos, end, most int) (at, col, n int) {
 	return at, col, n
 }
 
-// behindQuote skips the blanks behind the mark of a block quote, of which one column belongs to the mark. i is where the mark
-// ends, and column its column in the line; origin is the one from which those of the content are counted.
+// behindQuote skips the blanks behind the mark of a block quote, of which one column belongs to the mark. i is where
+// the mark ends, and column its column in the line; origin is the one from which those of the content are counted.
 func (s *scanner) behindQuote(i, end, column int) (at, col, origin int) {
 	origin = column
 	if i < end && (s.src[i] == ' ' || s.src[i] == '\t') {
@@ -319,8 +320,8 @@ func (s *scanner) item(l *line) bool {
 	return true
 }
 
-// lineBlock reads a block that the beginning of its first line makes what it is, and returns where the next one begins; 0
-// where it is none.
+// lineBlock reads a block that the beginning of its first line makes what it is, and returns where the next one
+// begins; 0 where it is none.
 func (s *scanner) lineBlock(l *line) int {
 	i, end, text := l.i, l.end, s.src[l.i:l.end]
 	switch {
@@ -357,7 +358,8 @@ func (s *scanner) closeItems(pos int) {
 	}
 }
 
-// rawBlock tells whether a block of raw HTML ends with the line on which the construct at i does, not with a blank line.
+// rawBlock tells whether a block of raw HTML ends with the line on which the construct at i does, not with a blank
+// line.
 func rawBlock(b []byte) bool {
 	if bytes.HasPrefix(b, []byte("<!--")) {
 		return true
@@ -400,8 +402,8 @@ func (s *scanner) listMarker(i, end int) (n, width int, ok bool) {
 	return 0, 0, false
 }
 
-// isRule tells a thematic break. A line may have as many list markers as bytes, and this is asked at each: the byte that
-// speaks against one speaks against all that are alike before it.
+// isRule tells a thematic break. A line may have as many list markers as bytes, and this is asked at each: the byte
+// that speaks against one speaks against all that are alike before it.
 func (s *scanner) isRule(i, end int) bool {
 	c := s.src[i]
 	if c != '-' && c != '*' && c != '_' || i < s.notRule && s.notRule < end && s.ruleMark == c {
@@ -584,7 +586,8 @@ func (s *scanner) atx(i, end int) int {
 	return n
 }
 
-// customID finds an explicit id; %{#id}% is how translated sites of VitePress write it, as others take braces for values.
+// customID finds an explicit id; %{#id}% is how translated sites of VitePress write it, as others take braces for
+// values.
 var customID = regexp.MustCompile(`[ \t]*(?:%\{#([^\s{}]+)\}%|\{:?[ \t]*#([^\s{}]+)(?:[ \t]+[^{}]*)?\}|\{/\*[ \t]*#([^\s{}]+)[ \t]*\*/\})[ \t]*$`)
 
 func (s *scanner) heading(i, n, end int) {
@@ -697,14 +700,18 @@ func (s *scanner) imports(a, b int) {
 		for from < at.Start && (s.src[from] == ' ' || s.src[from] == '\t') {
 			from++
 		}
-		s.p.Links = append(s.p.Links, Link{Kind: ImportLink, Dest: string(s.src[at.Start:at.End]), Span: Span{from, a + m[1]}, At: at})
+		s.p.Links = append(s.p.Links, Link{Kind: ImportLink, Dest: string(s.src[at.Start:at.End]), Span: Span{from, a + m[1]},
+			At: at})
 	}
 }
 
 var blockTags = map[string]bool{}
 
 func init() {
-	for _, n := range strings.Fields("address article aside base basefont blockquote body caption center col colgroup dd details dialog dir div dl dt fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hr html iframe legend li link main menu menuitem nav noframes ol optgroup option p param search section summary table tbody td tfoot th thead title tr track ul script style pre textarea") {
+	for _, n := range strings.Fields("address article aside base basefont blockquote body caption center col colgroup dd details dialog " +
+		"dir div dl dt fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hr " +
+		"html iframe legend li link main menu menuitem nav noframes ol optgroup option p param search section " +
+		"summary table tbody td tfoot th thead title tr track ul script style pre textarea") {
 		blockTags[n] = true
 	}
 }

@@ -137,7 +137,8 @@ func (s *scanner) attribute(j, limit int) (Attr, int) {
 	return a, end
 }
 
-// quotedValue reads the value of an attribute behind its quote, and says where the tag goes on; -1 where it is not closed.
+// quotedValue reads the value of an attribute behind its quote, and says where the tag goes on; -1 where it is not
+// closed.
 func (s *scanner) quotedValue(k, limit int, quote byte) (Span, int) {
 	which := 0
 	if quote == '\'' {

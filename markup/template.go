@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A Template is what a site's generator replaces when it makes a page: a shortcode of Hugo, a tag or a value of Liquid, Jinja
-// or Vue. What it becomes is not known, but for the text that it carries.
+// A Template is what a site's generator replaces when it makes a page: a shortcode of Hugo, a tag or a value of
+// Liquid, Jinja or Vue. What it becomes is not known, but for the text that it carries.
 type Template struct {
 	Span Span
 	Text Span // of Span, what a reader sees in its place; empty where nothing is known
@@ -28,17 +28,19 @@ const (
 )
 
 // Parameters by which shortcodes carry text, the first that is there counts.
-var templateText = []string{"text", "title", "label", "caption", "header", "heading", "summary", "content", "name", "alt", "description"}
+var templateText = []string{"text", "title", "label", "caption", "header", "heading", "summary", "content", "name",
+	"alt", "description"}
 
 // Shortcodes of wide use whose first parameter is text, though it has no name.
-var positionalText = map[string]bool{"tab": true, "expand": true, "details": true, "kbd": true, "key": true, "badge": true, "abbr": true, "tooltip": true,
+var positionalText = map[string]bool{"tab": true, "expand": true, "details": true, "kbd": true, "key": true,
+	"badge": true, "abbr": true, "tooltip": true,
 	"term": true, "glossary-term": true, "button": true, "heading": true, "card": true, "step": true, "accordion": true}
 
 // Parameters that name a term, which is shown where there is no text.
 var templateTerm = map[string]bool{"term_id": true, "term": true}
 
-// template reads a template that ends before e, and marks what a reader sees of it. It returns where the text goes on: of what
-// hides all up to its own end, behind that.
+// template reads a template that ends before e, and marks what a reader sees of it. It returns where the text goes
+// on: of what hides all up to its own end, behind that.
 func (s *scanner) template(i, e, limit int) int {
 	body := s.src[i:e]
 	if bytes.HasPrefix(body, []byte("{{/*")) {
@@ -211,7 +213,8 @@ type parameters struct {
 	at, end int
 }
 
-// trim takes off the marks by which Liquid and Jinja take the blanks around a template away, and Hugo's that closes one.
+// trim takes off the marks by which Liquid and Jinja take the blanks around a template away, and Hugo's that closes
+// one.
 func (p *parameters) trim() {
 	if p.at < p.end && p.src[p.at] == '-' {
 		p.at++
@@ -279,9 +282,9 @@ func (p *parameters) text(name string) (text Span, term bool) {
 	}
 }
 
-// TemplateTarget is the page or the address that a link's destination names where templates stand in it: by Hugo's ref and
-// relref, Jekyll's link and post_url, and values that stand for the site's own address. It is empty where nothing tells.
-// A destination without templates is its own target.
+// TemplateTarget is the page or the address that a link's destination names where templates stand in it: by Hugo's
+// ref and relref, Jekyll's link and post_url, and values that stand for the site's own address. It is empty where
+// nothing tells. A destination without templates is its own target.
 func TemplateTarget(dest string) string {
 	if !hasTemplate(dest) {
 		return dest
@@ -345,10 +348,10 @@ var shownTemplate = regexp.MustCompile(`\{\{([<%])/\*(.*?)\*/([>%])\}\}`)
 // calledTemplate is a shortcode that Hugo calls, within code too.
 var calledTemplate = regexp.MustCompile(`\{\{(?:<[^*]*?>|%[^*]*?%)\}\}`)
 
-// Readable is a stretch of the page as readers have it, still in Markdown: templates are gone but for the text that they carry,
-// comments are gone, and links lead to where the site's own do. known are the templates that the site's generator knows. link is
-// asked for each link's destination, without templates; where it says no, the text of the link stays alone. below says that the
-// destination is one below the site's root, as templates give it.
+// Readable is a stretch of the page as readers have it, still in Markdown: templates are gone but for the text that
+// they carry, comments are gone, and links lead to where the site's own do. known are the templates that the site's
+// generator knows. link is asked for each link's destination, without templates; where it says no, the text of the
+// link stays alone. below says that the destination is one below the site's root, as templates give it.
 func (p *Page) Readable(span Span, known Templates, link func(dest string, below bool) (string, bool)) string {
 	within := func(s Span) bool { return s.Start >= span.Start && s.End <= span.End }
 	edits := p.withoutComments(span)

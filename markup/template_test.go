@@ -9,18 +9,25 @@ import (
 
 // Each generator's templates and comments, what the index holds of them, and what readers are shown.
 var templates = []struct{ name, page, index, shown string }{
-	{"text of a shortcode", `All {{< glossary_tooltip text="pods" term_id="pod" >}} of it.`, "All pods of it.", "All pods of it."},
-	{"name of a term", `A {{< glossary_tooltip term_id="container-runtime" >}} runs.`, "A container-runtime runs.", "A container runtime runs."},
+	{"text of a shortcode", `All {{< glossary_tooltip text="pods" term_id="pod" >}} of it.`, "All pods of it.",
+		"All pods of it."},
+	{"name of a term", `A {{< glossary_tooltip term_id="container-runtime" >}} runs.`, "A container-runtime runs.",
+		"A container runtime runs."},
 	{"text by its place", `{{% tab "Linux" %}} Install. {{% /tab %}}`, "Linux Install.", "Linux Install. "},
-	{"text in a heading", "## {{% heading \"prerequisites\" %}} {#before}\n\nText.", "prerequisites\n\nText.", "## prerequisites\n\nText."},
+	{"text in a heading", "## {{% heading \"prerequisites\" %}} {#before}\n\nText.", "prerequisites\n\nText.",
+		"## prerequisites\n\nText."},
 	{"unknown shortcodes", "Use v{{< skew currentVersion >}} now.{{< youtube abc >}}", "Use v now.", "Use v now."},
-	{"paired shortcodes keep what is in them", "{{< note >}}\nMind the *gap*.\n{{< /note >}}\n", "Mind the gap.", "\nMind the *gap*.\n\n"},
-	{"comments", "Seen.\n\n{{< comment >}}\nsecret\n\n## Hidden\n\n```\nhidden\n```\n{{< /comment >}}\n\nSeen too.", "Seen.\n\nSeen too.", "Seen.\n\n\nSeen too."},
+	{"paired shortcodes keep what is in them", "{{< note >}}\nMind the *gap*.\n{{< /note >}}\n", "Mind the gap.",
+		"\nMind the *gap*.\n\n"},
+	{"comments", "Seen.\n\n{{< comment >}}\nsecret\n\n## Hidden\n\n```\nhidden\n```\n{{< /comment >}}\n\nSeen too.",
+		"Seen.\n\nSeen too.", "Seen.\n\n\nSeen too."},
 	{"comments without an end", "Seen.\n\n{{< comment >}}\n\nStays.", "Seen.\n\nStays.", "Seen.\n\n\n\nStays."},
 	{"comments within a line", "a {{%comment%}}b{{%/comment%}} c {{/* d */}}e", "a c e", "a  c e"},
-	{"shortcodes that are shown", "Write `{{</* ref \"a\" */>}}` here.", "Write {{</* ref \"a\" */>}} here.", "Write `{{< ref \"a\" >}}` here."},
+	{"shortcodes that are shown", "Write `{{</* ref \"a\" */>}}` here.", "Write {{</* ref \"a\" */>}} here.",
+		"Write `{{< ref \"a\" >}}` here."},
 	{"Liquid's comments", "a\n\n{% comment %}\nsecret {{ x }}\n\nmore\n{%- endcomment -%}\n\nb {{ site.version }} c {# no #}", "a\n\nb c", "a\n\n\nb  c {# no #}"},
-	{"Liquid's raw", "{% raw %}Use {{ name }}.{% endraw %} And {{ gone }}.", "Use {{ name }}. And .", "Use {{ name }}. And ."},
+	{"Liquid's raw", "{% raw %}Use {{ name }}.{% endraw %} And {{ gone }}.", "Use {{ name }}. And .",
+		"Use {{ name }}. And ."},
 	{"Liquid's include", "{% include note.html content=\"Mind it.\" %}", "Mind it.", "Mind it."},
 	{"Vue's values", "Version {{ version }} of {{ 'it' }}.", "Version of it.", "Version  of it."},
 	{"HTML comments", "a\n\n<!-- secret\n\n# Hidden\n-->\n\nb <!-- c -->d", "a\n\nb d", "a\n\n\nb d"},
@@ -41,12 +48,14 @@ func TestReadersSeeNoTemplatesAndNoComments(t *testing.T) {
 	}
 	const mdx = "import A from './a'\n\na {/* secret */}b\n\n{/*\nsecret\n\n# Hidden\n*/}\n\n## Title {/* #own */}\n\n{1 /* not */}"
 	p := markup.Parse("a.mdx", []byte(mdx))
-	if got, want := p.Readable(markup.Span{End: len(mdx)}, 0, asIs), "import A from './a'\n\na b\n\n\n## Title\n\n{1 /* not */}"; got != want {
+	if got, want := p.Readable(markup.Span{End: len(mdx)}, 0, asIs),
+		"import A from './a'\n\na b\n\n\n## Title\n\n{1 /* not */}"; got != want {
 		t.Errorf("MDX: readers see %q, not %q", got, want)
 	}
 	const code = "```\nv{{< skew 1 >}} {{ .Value }} {{</* a */>}}\n```\n"
 	p = markup.Parse("a.md", []byte(code))
-	for called, want := range map[markup.Templates]string{everything: "```\nv {{ .Value }} {{< a >}}\n```\n", markup.Values: "```\nv{{< skew 1 >}} {{ .Value }} {{< a >}}\n```\n"} {
+	for called, want := range map[markup.Templates]string{everything: "```\nv {{ .Value }} {{< a >}}\n```\n",
+		markup.Values: "```\nv{{< skew 1 >}} {{ .Value }} {{< a >}}\n```\n"} {
 		if got := p.Readable(markup.Span{End: len(code)}, called, asIs); got != want {
 			t.Errorf("code: readers see %q, not %q", got, want)
 		}
@@ -60,7 +69,8 @@ func TestTemplatesOfOtherGeneratorsAreText(t *testing.T) {
 	t.Parallel()
 	const page = "a {{< x >}} b {{ y }} c {% z %} d"
 	p := markup.Parse("a.md", []byte(page))
-	for known, want := range map[markup.Templates]string{0: page, markup.Shortcodes: "a  b {{ y }} c {% z %} d", markup.Values: "a {{< x >}} b  c {% z %} d", markup.Values | markup.Tags: "a {{< x >}} b  c  d"} {
+	for known, want := range map[markup.Templates]string{0: page, markup.Shortcodes: "a  b {{ y }} c {% z %} d",
+		markup.Values: "a {{< x >}} b  c {% z %} d", markup.Values | markup.Tags: "a {{< x >}} b  c  d"} {
 		if got := p.Readable(markup.Span{End: len(page)}, known, asIs); got != want {
 			t.Errorf("%d: readers see %q, not %q", known, got, want)
 		}

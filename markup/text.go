@@ -16,8 +16,8 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Slug is GitHub's rule for the anchor of a heading, as the library github-slugger has it: lower case; letters, digits, hyphens
-// and underscores only; a hyphen for each space.
+// Slug is GitHub's rule for the anchor of a heading, as the library github-slugger has it: lower case; letters,
+// digits, hyphens and underscores only; a hyphen for each space.
 func Slug(text string) string { return SlugInCase(Lower(text)) }
 
 // SlugInCase is Slug with upper and lower case as they are.
@@ -27,7 +27,8 @@ func SlugInCase(text string) string {
 		switch {
 		case r == ' ' || r == '\n' || r == '\t':
 			b.WriteByte('-')
-		case r == '-' || unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control):
+		case r == '-' || unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic,
+			unicode.Join_Control):
 			b.WriteRune(r)
 		}
 	}

@@ -152,8 +152,8 @@ func (w *walker) inlineLink(b bracket) bool {
 	return true
 }
 
-// reference reads what stands in brackets without a destination: a reference in one of its forms, or the mark of a footnote,
-// an alert or a task. It is false where the bracket is to be passed over.
+// reference reads what stands in brackets without a destination: a reference in one of its forms, or the mark of a
+// footnote, an alert or a task. It is false where the bracket is to be passed over.
 func (w *walker) reference(b bracket, alive bool) bool {
 	src, inner := w.src, Span{b.text, w.i}
 	if inner.End-inner.Start >= 1000 || inner.Start >= inner.End {
@@ -446,8 +446,8 @@ func (s *scanner) tableFrom(ls *leafScan, start, end int) int {
 	return end
 }
 
-// emphasis pairs the delimiters, as CommonMark says; what finds no partner is text, and so is what stands between a pair and
-// was not paired before.
+// emphasis pairs the delimiters, as CommonMark says; what finds no partner is text, and so is what stands between a
+// pair and was not paired before.
 func (s *scanner) emphasis(delims []delimiter) {
 	type asks struct { // what a closing delimiter wants of the one that opens
 		ch   byte
@@ -491,7 +491,8 @@ func (s *scanner) emphasis(delims []delimiter) {
 	}
 }
 
-// pairs tells whether a delimiter opens what another one closes. Of runs that could do both, as in a**b*c, only some do.
+// pairs tells whether a delimiter opens what another one closes. Of runs that could do both, as in a**b*c, only some
+// do.
 func (o *delimiter) pairs(d *delimiter) bool {
 	if o.ch != d.ch || d.ch == '~' {
 		return o.ch == d.ch && o.n == d.n

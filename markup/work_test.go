@@ -7,13 +7,19 @@ import (
 
 // repeated are forms whose repetition once took time with the square of their number, or might.
 var repeated = []struct{ before, again, then, after string }{
-	{again: "- ", after: "x"}, {again: "* ", after: "x"}, {again: "- * ", after: "x"}, {again: "> - ", after: "x"}, {again: "1. ", after: "x"}, {again: "- ", then: "x"},
-	{again: "![x", then: "](a)"}, {again: "[x", then: "](a)"}, {again: "[x](a ("}, {again: "[x](<"}, {again: "[x](a \""}, {again: "[x](("}, {again: "[", then: "]"},
-	{again: "\n- $$"}, {again: "$$\na\n"}, {again: "{%x"}, {again: "{:"}, {again: "{#a"}, {again: "{{x"}, {again: "{"}, {again: "{", then: "}"}, {again: "{x\n\n"},
-	{again: "`x``y"}, {again: "``\n`"}, {again: "~~~x\n"}, {again: "<a b="}, {again: "<a b='\""}, {again: "<!--"}, {again: "<pre>"}, {again: "<b>", then: "</b>"}, {again: "<a {"},
-	{again: "# x\n"}, {again: "x\n===\n"}, {again: "**x_*"}, {again: "\\ "}, {again: "&amp"}, {again: "|-|\n"}, {again: "[a]: b\n"}, {again: "[^a]: b\n\n"}, {again: "import x from 'y'\n"},
+	{again: "- ", after: "x"}, {again: "* ", after: "x"}, {again: "- * ", after: "x"}, {again: "> - ", after: "x"},
+	{again: "1. ", after: "x"}, {again: "- ", then: "x"},
+	{again: "![x", then: "](a)"}, {again: "[x", then: "](a)"}, {again: "[x](a ("}, {again: "[x](<"}, {again: "[x](a \""},
+	{again: "[x](("}, {again: "[", then: "]"},
+	{again: "\n- $$"}, {again: "$$\na\n"}, {again: "{%x"}, {again: "{:"}, {again: "{#a"}, {again: "{{x"}, {again: "{"},
+	{again: "{", then: "}"}, {again: "{x\n\n"},
+	{again: "`x``y"}, {again: "``\n`"}, {again: "~~~x\n"}, {again: "<a b="}, {again: "<a b='\""}, {again: "<!--"},
+	{again: "<pre>"}, {again: "<b>", then: "</b>"}, {again: "<a {"},
+	{again: "# x\n"}, {again: "x\n===\n"}, {again: "**x_*"}, {again: "\\ "}, {again: "&amp"}, {again: "|-|\n"},
+	{again: "[a]: b\n"}, {again: "[^a]: b\n\n"}, {again: "import x from 'y'\n"},
 	{again: "export const a = {\n"}, {again: "!!! a\n    "}, {again: ":::a\n"}, {again: "> "}, {again: ">\n- "}, {again: "<script>"}, {again: "http://a("}, {again: "/*"}, {again: "'`"},
-	{again: "{{< comment >}}"}, {again: "{% comment %}"}, {again: "{% raw %}"}, {before: "# ", again: "{{< comment >}}"}, {again: "{! "}, {again: "{/* "}, {again: "{/**/}{/* "}, {again: "{* a.b"}, {again: "--8<--\n"},
+	{again: "{{< comment >}}"}, {again: "{% comment %}"}, {again: "{% raw %}"}, {before: "# ", again: "{{< comment >}}"},
+	{again: "{! "}, {again: "{/* "}, {again: "{/**/}{/* "}, {again: "{* a.b"}, {again: "--8<--\n"},
 	{again: "[x]({{< ref a >}}"}, {again: "{{< a b="}, {again: "{{< comment >}}/comment"}, {again: "{% raw %}endraw"},
 }
 
@@ -44,8 +50,8 @@ func FuzzWork(f *testing.F) {
 	})
 }
 
-// work holds the steps for twice the text against those for the text. What is looked at some thousand bytes ahead at most counts
-// as linear: the text is long enough for that to show.
+// work holds the steps for twice the text against those for the text. What is looked at some thousand bytes ahead at
+// most counts as linear: the text is long enough for that to show.
 func work(t *testing.T, name, before, again, then, after string) {
 	t.Helper()
 	steps := func(n int) int {
@@ -54,6 +60,7 @@ func work(t *testing.T, name, before, again, then, after string) {
 	}
 	n := max(1500, 16<<10/max(1, len(again)+len(then))) // longer than what is looked at ahead
 	if once, twice := steps(n), steps(2*n); twice > 3*once+20_000 {
-		t.Errorf("%s: %q %q×%d %q×%d %q: %d steps, and %d for twice the text", name, before, again, n, then, n, after, once, twice)
+		t.Errorf("%s: %q %q×%d %q×%d %q: %d steps, and %d for twice the text", name, before, again, n, then, n, after, once,
+			twice)
 	}
 }

@@ -15,7 +15,8 @@ type Deps struct {
 	persistent.Deps
 	Editor Editor
 	Forge  Forge
-	Open   persistent.Slots // bounds how many edits are begun and not ended, be it that they work or that they wait for a model; nil does not
+	// bounds how many edits are begun and not ended, be it that they work or that they wait for a model; nil does not
+	Open persistent.Slots
 	// Patience bounds how long one run goes on asking a code host that does not answer.
 	Patience time.Duration
 	// RunLimit bounds one run altogether.
@@ -161,10 +162,12 @@ func (a *Actor) logChange(before *state) {
 	}
 	if took := a.State.spent; took != before.spent {
 		a.deps.Log.Info("a job used a language model", "project", a.State.project, "job", a.State.id, "model", a.State.model,
-			"steps", took.Steps-before.spent.Steps, "tokens", took.Tokens-before.spent.Tokens, "microdollars", took.Cost-before.spent.Cost,
+			"steps", took.Steps-before.spent.Steps, "tokens", took.Tokens-before.spent.Tokens, "microdollars",
+			took.Cost-before.spent.Cost,
 			"time", took.Time-before.spent.Time)
 	}
-	a.deps.Log.Info("job", "project", a.State.project, "job", a.State.id, "status", a.State.status, "phase", a.State.phase.String(),
+	a.deps.Log.Info("job", "project", a.State.project, "job", a.State.id, "status", a.State.status, "phase",
+		a.State.phase.String(),
 		"attempt", a.State.attempt, "halt", a.State.halt, "event", a.Seq)
 }
 
@@ -199,8 +202,8 @@ func (a *Actor) watched(after uint64, log bool) Reply {
 	return r
 }
 
-// forgetGone forgets watchers that nobody waits for any more. It looks through them when they have doubled in number, so that
-// a thousand who follow one job cost a thousand looks at each event, and not their square.
+// forgetGone forgets watchers that nobody waits for any more. It looks through them when they have doubled in number,
+// so that a thousand who follow one job cost a thousand looks at each event, and not their square.
 func (a *Actor) forgetGone() {
 	if a.watchers == nil {
 		a.watchers = make(map[*watcher]struct{})

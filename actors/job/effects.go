@@ -94,11 +94,16 @@ func (e *effect) edit(ctx context.Context) (Edited, error) {
 		if branch == e.state.branch {
 			published = e.state.commit
 		}
-		if err := e.patiently(ctx, func() error { tip, err = e.deps.Forge.TipAfter(ctx, project, branch, published); return err }); err != nil {
+		if err := e.patiently(ctx, func() error {
+			tip, err = e.deps.Forge.TipAfter(ctx, project, branch,
+				published)
+			return err
+		}); err != nil {
 			return Edited{}, fmt.Errorf("look for %s: %w", branch, err)
 		}
 		if branch == tip.Base {
-			return Edited{}, &failure{api.HaltMisconfigured, fmt.Sprintf("The branch %q is the one that pull requests are meant for: name another one.", branch),
+			return Edited{}, &failure{api.HaltMisconfigured,
+				fmt.Sprintf("The branch %q is the one that pull requests are meant for: name another one.", branch),
 				fmt.Errorf("the branch %s is the base", branch)}
 		}
 		if tip.Pull != api.PullMerged && tip.Pull != api.PullClosed {
@@ -111,7 +116,11 @@ func (e *effect) edit(ctx context.Context) (Edited, error) {
 		e.progress.report(e.run, agent.Progress{Text: fmt.Sprintf("The branch %s had lost the commit that this job published before. It was found and brought back.", branch)})
 	}
 	var tree agent.Tree
-	if err := e.patiently(ctx, func() error { tree, err = e.deps.Forge.Tree(ctx, project, tip.Commit); return err }); err != nil {
+	if err := e.patiently(ctx, func() error {
+		tree, err = e.deps.Forge.Tree(ctx, project,
+			tip.Commit)
+		return err
+	}); err != nil {
 		return Edited{}, fmt.Errorf("read the repository at %s: %w", tip.Commit, err)
 	}
 	in := e.state.queue[0]
@@ -138,7 +147,8 @@ func (e *effect) edit(ctx context.Context) (Edited, error) {
 	if err != nil {
 		return Edited{}, err
 	}
-	return Edited{Branch: branch, Number: number, Base: tip.Base, Parent: tip.Commit, Repo: tip.Repo, Result: result, Files: files, Diff: diff}, nil
+	return Edited{Branch: branch, Number: number, Base: tip.Base, Parent: tip.Commit, Repo: tip.Repo, Result: result,
+		Files: files, Diff: diff}, nil
 }
 
 // earlier are the job's earlier instructions, with what has become of the pull requests that they went into.
@@ -258,7 +268,8 @@ func (e *effect) patiently(ctx context.Context, try func() error) error {
 		if time.Since(began)+pause > e.deps.Patience {
 			return err
 		}
-		e.deps.Log.Warn("the code host does not answer, trying again", "job", e.state.id, "try", n, "pause", pause, "error", err)
+		e.deps.Log.Warn("the code host does not answer, trying again", "job", e.state.id, "try", n, "pause", pause, "error",
+			err)
 		if err := e.slot.Aside(ctx, func(ctx context.Context) error { return backoff.Sleep(ctx, pause) }); err != nil {
 			return err
 		}

@@ -21,7 +21,8 @@ func (free) Acquire(context.Context, api.ProjectID) (func(), error) { return fun
 func TestACodeHostThatAsksForTimeIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &effect{deps: &Deps{
-			Deps:     persistent.Deps{Log: slog.New(slog.DiscardHandler), Backoff: func(int) time.Duration { return time.Second }},
+			Deps: persistent.Deps{Log: slog.New(slog.DiscardHandler),
+				Backoff: func(int) time.Duration { return time.Second }},
 			Patience: 2 * time.Minute,
 		}, slot: persistent.Slot{Slots: free{}}}
 		busy := func(after time.Duration) error {

@@ -22,7 +22,8 @@ func TestTheLogTellsTheWholeJob(t *testing.T) {
 	edits := edits
 	edits.edited.Files = []FileChange{{Path: "a.md", Status: "modified", Added: 1, Removed: 1}}
 	edits.edited.Diff = "--- a/a.md\n+++ b/a.md\n@@ -1 +1 @@\n-x\n+y\n"
-	s, err := play(t, state{id: testID}, create("Rename a"), progressed{Progress: agent.Progress{Text: "looking"}}, edits, publish, follow, edits,
+	s, err := play(t, state{id: testID}, create("Rename a"), progressed{Progress: agent.Progress{Text: "looking"}}, edits,
+		publish, follow, edits,
 		publishDone{err: errors.New("gone")}, Archive{"p"})
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,8 @@ func TestTheLogTellsTheWholeJob(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%s %s", e.Type, e.Status))
 	}
-	want := []string{"created active", "prompt active", "progress active", "edited active", "published active", "finished completed",
+	want := []string{"created active", "prompt active", "progress active", "edited active", "published active",
+		"finished completed",
 		"prompt active", "edited active", "failed failed", "archived failed"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -100,7 +102,8 @@ func TestAnEarlierSnapshotHasALog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := kind.Recovered(string(testID), journal.Recovered{Seq: 6, SnapSeq: 5, Snapshot: data, Events: []journal.Event{finished}})
+	s, err := kind.Recovered(string(testID), journal.Recovered{Seq: 6, SnapSeq: 5, Snapshot: data,
+		Events: []journal.Event{finished}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +119,8 @@ func TestADryRunPublishesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, pending := s.pending(); pending || s.status != api.JobCompleted || s.link != "" || !strings.Contains(s.message, "dry run") {
+	if _, pending := s.pending(); pending || s.status != api.JobCompleted || s.link != "" ||
+		!strings.Contains(s.message, "dry run") {
 		t.Errorf("%s, %v, link %q: %s", s.status, s.phase, s.link, s.message)
 	}
 	if s, err = play(t, s, follow, edits); err != nil || s.status != api.JobCompleted {
@@ -171,13 +175,15 @@ func TestAnEditIsDescribed(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}
-	for _, part := range []string{"--- a/a.md\n+++ b/a.md\n", "-two\n+2\n", "+++ /dev/null\n", "--- /dev/null\n+++ b/new.md\n", "rename from old.md\nrename to sub/old.md\n",
+	for _, part := range []string{"--- a/a.md\n+++ b/a.md\n", "-two\n+2\n", "+++ /dev/null\n",
+		"--- /dev/null\n+++ b/new.md\n", "rename from old.md\nrename to sub/old.md\n",
 		"# 1 more files are not shown\n"} {
 		if !strings.Contains(diff, part) {
 			t.Errorf("no %q in\n%s", part, diff)
 		}
 	}
-	if _, short, err := describe(t.Context(), tree, changes, 80); err != nil || len(short) > 80+60 || !strings.Contains(short, "more files are not shown") {
+	if _, short, err := describe(t.Context(), tree, changes, 80); err != nil || len(short) > 80+60 ||
+		!strings.Contains(short, "more files are not shown") {
 		t.Errorf("%v: %q", err, short)
 	}
 }

@@ -103,7 +103,8 @@ type (
 		At      time.Time     `cbor:"7,keyasint"`
 		Branch  string        `cbor:"8,keyasint,omitempty"`
 		DryRun  bool          `cbor:"9,keyasint,omitempty"`
-		Works   string        `cbor:"10,keyasint,omitempty"` // the model that the job shows; empty in events of before it was kept
+		// the model that the job shows; empty in events of before it was kept
+		Works string `cbor:"10,keyasint,omitempty"`
 	}
 	// Prompted adds an instruction. The first one follows Created in the same append.
 	Prompted struct {

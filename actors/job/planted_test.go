@@ -37,7 +37,8 @@ var plants = map[string]simulation.Plant[state, Event]{
 		}
 		return s.decide(msg, now)
 	}},
-	"a follow-up during publication is acknowledged and forgotten": {Decide: func(s state, msg any, now time.Time) ([]Event, error) {
+	"a follow-up during publication is acknowledged and forgotten": {Decide: func(s state, msg any,
+		now time.Time) ([]Event, error) {
 		if _, ok := msg.(FollowUp); ok && s.phase == publishing {
 			return nil, nil
 		}
@@ -122,14 +123,17 @@ var plants = map[string]simulation.Plant[state, Event]{
 		}
 		return s.decide(msg, now)
 	}},
-	"a step with the number of one that is there is kept": {Decide: func(s state, msg any, now time.Time) ([]Event, error) {
-		if m, ok := msg.(stepped); ok && len(s.steps) > 0 && m.step.Round == s.steps[0].Round && m.step.Number <= len(s.steps) {
+	"a step with the number of one that is there is kept": {Decide: func(s state, msg any, now time.Time) ([]Event,
+		error) {
+		if m, ok := msg.(stepped); ok && len(s.steps) > 0 && m.step.Round == s.steps[0].Round &&
+			m.step.Number <= len(s.steps) {
 			m.step.Number = len(s.steps) + 1
 			msg = m
 		}
 		return s.decide(msg, now)
 	}},
-	"a step that comes after one that is missing is kept": {Decide: func(s state, msg any, now time.Time) ([]Event, error) {
+	"a step that comes after one that is missing is kept": {Decide: func(s state, msg any, now time.Time) ([]Event,
+		error) {
 		if m, ok := msg.(stepped); ok && m.step.Number > len(s.steps)+1 {
 			m.step.Number = len(s.steps) + 1
 			msg = m
@@ -138,7 +142,8 @@ var plants = map[string]simulation.Plant[state, Event]{
 	}},
 	"a step of an earlier round is kept": {Decide: func(s state, msg any, now time.Time) ([]Event, error) {
 		if m, ok := msg.(stepped); ok && len(s.steps) > 0 && m.step.Round < s.steps[0].Round {
-			m.attempt, m.step.Round, m.step.Number, m.step.Commit = s.attempt, s.steps[0].Round, len(s.steps)+1, s.steps[0].Commit
+			m.attempt, m.step.Round, m.step.Number, m.step.Commit = s.attempt, s.steps[0].Round, len(s.steps)+1,
+				s.steps[0].Commit
 			msg = m
 		}
 		return s.decide(msg, now)
@@ -158,7 +163,11 @@ var plants = map[string]simulation.Plant[state, Event]{
 		}
 		return next
 	}},
-	"snapshots forget the newest step": {Keep: func(s state) state { s.steps = s.steps[:max(0, len(s.steps)-1)]; return s }},
+	"snapshots forget the newest step": {Keep: func(s state) state {
+		s.steps = s.steps[:max(0,
+			len(s.steps)-1)]
+		return s
+	}},
 	"steps are kept for the next instruction": {Apply: func(s state, ev Event) state {
 		next := s.apply(ev)
 		if _, ok := ev.(Finished); ok {
@@ -204,9 +213,13 @@ var plants = map[string]simulation.Plant[state, Event]{
 		return next
 	}},
 	"snapshots forget which follow-ups were taken": {Keep: func(s state) state { s.seen = nil; return s }},
-	"snapshots forget what waits":                  {Keep: func(s state) state { s.queue = s.queue[:min(1, len(s.queue))]; return s }},
-	"snapshots forget the attempt":                 {Keep: func(s state) state { s.attempt = 1; return s }},
-	"snapshots forget what broke off":              {Keep: func(s state) state { s.interrupted = 0; return s }},
+	"snapshots forget what waits": {Keep: func(s state) state {
+		s.queue = s.queue[:min(1,
+			len(s.queue))]
+		return s
+	}},
+	"snapshots forget the attempt":    {Keep: func(s state) state { s.attempt = 1; return s }},
+	"snapshots forget what broke off": {Keep: func(s state) state { s.interrupted = 0; return s }},
 }
 
 // hostPlants are defects of what publishes.

@@ -50,8 +50,10 @@ type life struct {
 
 func newSimulation(seed uint64, plant simulation.Plant[state, Event], host hostDefects, story simulation.Story) *life {
 	s := &life{Life: simulation.New(&kind, plant, seed, 2, story), host: host, stormy: seed%4 == 0, shaky: seed%4 == 1,
-		worked: make(map[int]string), known: make(map[string]bool), commits: make(map[string][]string), pulls: make(map[string]api.PullState)}
-	s.ID, s.Now, s.State, s.Normal, s.Decided, s.Happens = string(testID), t0, state{id: testID}, normal, s.decided, s.happens
+		worked: make(map[int]string), known: make(map[string]bool), commits: make(map[string][]string),
+		pulls: make(map[string]api.PullState)}
+	s.ID, s.Now, s.State, s.Normal, s.Decided, s.Happens = string(testID), t0, state{id: testID}, normal, s.decided,
+		s.happens
 	return s
 }
 
@@ -131,7 +133,8 @@ func (s *life) take(msg any) error {
 	return err
 }
 
-// decided holds the run to going on as soon as its step is acknowledged: what is acknowledged is kept, and nothing else is.
+// decided holds the run to going on as soon as its step is acknowledged: what is acknowledged is kept, and nothing
+// else is.
 func (s *life) decided(msg any, events []Event) {
 	step, keeps := s.mustKeep(msg)
 	if got := slices.ContainsFunc(events, func(ev Event) bool { _, ok := ev.(Stepped); return ok }); got != keeps {
@@ -292,7 +295,8 @@ func (s *life) perform(w work) any {
 		if s.Rand.IntN(10) == 0 {
 			return publishDone{attempt: w.attempt, err: forge.ErrTemporary}
 		}
-		if !s.host.ignoresMoves && !s.host.repeatsCommits && s.head(e.Branch) != e.Parent || s.pulls[e.Branch] == api.PullMerged || s.pulls[e.Branch] == api.PullClosed {
+		if !s.host.ignoresMoves && !s.host.repeatsCommits && s.head(e.Branch) != e.Parent ||
+			s.pulls[e.Branch] == api.PullMerged || s.pulls[e.Branch] == api.PullClosed {
 			return publishDone{attempt: w.attempt, err: forge.ErrMoved}
 		}
 		s.commits[e.Branch] = append(s.commits[e.Branch], commit)

@@ -73,7 +73,8 @@ func restore(id api.JobID, data []byte) (state, error) {
 	if err := persistent.DecodeSnapshot(data, &v, &v.Version, 1); err != nil {
 		return state{}, err
 	}
-	if v.Phase > uint8(publishing) || (phase(v.Phase) != idle && len(v.Queue) == 0) || (phase(v.Phase) == publishing) != (v.Edited != nil) {
+	if v.Phase > uint8(publishing) || (phase(v.Phase) != idle && len(v.Queue) == 0) ||
+		(phase(v.Phase) == publishing) != (v.Edited != nil) {
 		return state{}, errors.New("the snapshot contradicts itself")
 	}
 	s := state{
@@ -97,7 +98,8 @@ func restore(id api.JobID, data []byte) (state, error) {
 	}
 	if v.Seq == 0 {
 		for _, p := range v.OldLog {
-			s.log = append(s.log, Entry{Type: EntryProgress, At: p.At, Status: s.status, Title: p.Title, Todos: p.Todos, Text: p.Text})
+			s.log = append(s.log, Entry{Type: EntryProgress, At: p.At, Status: s.status, Title: p.Title, Todos: p.Todos,
+				Text: p.Text})
 		}
 		s.logBytes = logBytes(s.log)
 	}

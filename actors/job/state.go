@@ -224,7 +224,8 @@ func (s state) broken(reason persistent.RetryReason, last bool, now time.Time) [
 }
 
 func (s state) progressed(msg progressed, now time.Time) []Event {
-	ev := Progressed{Title: clip(oneLine(msg.Title), titleLength), Todos: msg.Todos, Text: clip(msg.Text, maxText), At: now}
+	ev := Progressed{Title: clip(oneLine(msg.Title), titleLength), Todos: msg.Todos, Text: clip(msg.Text, maxText),
+		At: now}
 	if ev.Title == "" && ev.Text == "" && len(ev.Todos) == 0 {
 		return nil
 	}
@@ -258,7 +259,8 @@ func (s state) create(cmd Create, now time.Time) ([]Event, error) {
 		at = cmd.At
 	}
 	return []Event{
-		Created{Project: cmd.Project.ID, Job: s.id, User: cmd.User, Source: cmd.Source, Model: cmd.Asks(), Draft: cmd.Draft, At: at,
+		Created{Project: cmd.Project.ID, Job: s.id, User: cmd.User, Source: cmd.Source, Model: cmd.Asks(), Draft: cmd.Draft,
+			At:     at,
 			Branch: cmd.Branch, DryRun: cmd.DryRun, Works: cmd.Works},
 		Prompted{ID: string(s.id), Prompt: cmd.Prompt, At: now},
 	}, nil
@@ -272,7 +274,8 @@ func (s state) followUp(cmd FollowUp, now time.Time) ([]Event, error) {
 	case cmd.ID != "" && slices.Contains(s.seen, cmd.ID):
 		return nil, nil
 	case !s.archived.IsZero():
-		return nil, &api.StateError{Kind: api.ErrConflict, Reason: "this job is archived and takes no further instructions: create a new job"}
+		return nil, &api.StateError{Kind: api.ErrConflict,
+			Reason: "this job is archived and takes no further instructions: create a new job"}
 	case len(s.queue) > maxWaiting:
 		return nil, &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Minute}
 	}
@@ -289,10 +292,12 @@ func (s state) editDone(msg editDone, now time.Time) ([]Event, error) {
 	ev := msg.edited
 	ev.At = now
 	if len(ev.Result.Changes) == 0 {
-		return []Event{ev, Finished{Message: ev.Result.Message, At: now, Outcome: cmp.Or(ev.Result.Outcome, api.OutcomeNothingToDo)}}, nil
+		return []Event{ev, Finished{Message: ev.Result.Message, At: now,
+			Outcome: cmp.Or(ev.Result.Outcome, api.OutcomeNothingToDo)}}, nil
 	}
 	if s.dryRun {
-		return []Event{ev, Finished{Message: strings.TrimPrefix(ev.Result.Message+"\n\nThis was a dry run: nothing was published.", "\n\n"), At: now, Outcome: api.OutcomeChanged}}, nil
+		message := strings.TrimPrefix(ev.Result.Message+"\n\nThis was a dry run: nothing was published.", "\n\n")
+		return []Event{ev, Finished{Message: message, At: now, Outcome: api.OutcomeChanged}}, nil
 	}
 	return []Event{ev}, nil
 }
@@ -307,9 +312,11 @@ func (s state) publishDone(msg publishDone, now time.Time) ([]Event, error) {
 		if msg.result.Text != "" { // a host without pull requests: the user passes the request on
 			message += "\n\n" + msg.result.Text
 		}
-		return []Event{Published{Result: msg.result, At: now}, Finished{Message: message, At: now, Outcome: api.OutcomeChanged}}, nil
+		return []Event{Published{Result: msg.result, At: now}, Finished{Message: message, At: now,
+			Outcome: api.OutcomeChanged}}, nil
 	case errors.Is(msg.err, forge.ErrNoChange):
-		return []Event{Finished{Message: "Nothing had to be changed: the pages are as the instruction wants them.", At: now, Outcome: api.OutcomeNothingToDo}}, nil
+		return []Event{Finished{Message: "Nothing had to be changed: the pages are as the instruction wants them.", At: now,
+			Outcome: api.OutcomeNothingToDo}}, nil
 	case errors.Is(msg.err, forge.ErrMoved) && s.stale+1 < maxStale:
 		return []Event{Stale{At: now}}, nil
 	case errors.Is(msg.err, forge.ErrMoved):
@@ -334,7 +341,8 @@ func failed(err error, now time.Time) Failed {
 	case errors.As(err, &host) && errors.Is(host, forge.ErrLost):
 		return Failed{Reason: api.HaltError, Message: clip(oneLine(host.Say), 500), At: now}
 	case errors.As(err, &host):
-		return Failed{Reason: api.HaltError, Message: clip(oneLine(host.Say), 400) + " Send the instruction again later.", At: now}
+		return Failed{Reason: api.HaltError, Message: clip(oneLine(host.Say), 400) + " Send the instruction again later.",
+			At: now}
 	case errors.Is(err, forge.ErrMisconfigured):
 		return Failed{Reason: api.HaltMisconfigured, At: now,
 			Message: "The code host refused: the project's repository, address or credentials are not right, or lack a permission."}
@@ -342,7 +350,8 @@ func failed(err error, now time.Time) Failed {
 		return Failed{Reason: api.HaltError, At: now,
 			Message: "The code host did not answer for a long time. Send the instruction again later."}
 	}
-	return Failed{Reason: api.HaltError, At: now, Message: "The agent could not carry this out: " + clip(oneLine(err.Error()), 300)}
+	return Failed{Reason: api.HaltError, At: now, Message: "The agent could not carry this out: " +
+		clip(oneLine(err.Error()), 300)}
 }
 
 // apply is total: ev has happened.

@@ -22,7 +22,8 @@ var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 const testID = api.JobID("job_1")
 
 func create(prompt string) Create {
-	return Create{Project: api.Project{ID: "p"}, User: "key_1", Prompt: prompt, Source: api.Source{Repository: "o/r", Ref: "main"}, Works: "rules-1"}
+	return Create{Project: api.Project{ID: "p"}, User: "key_1", Prompt: prompt,
+		Source: api.Source{Repository: "o/r", Ref: "main"}, Works: "rules-1"}
 }
 
 func edit(branch string, number int, paths ...string) Edited {
@@ -98,34 +99,57 @@ func TestTransitions(t *testing.T) {
 		err      error
 		contains string // of the message
 	}{
-		{name: "created", msgs: []any{create("x")}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 1},
-		{name: "created twice", msgs: []any{create("x"), create("x")}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 1},
-		{name: "edited", msgs: []any{create("x"), edits}, status: api.JobActive, phase: publishing, halt: api.HaltProcessing, waiting: 1},
-		{name: "published", msgs: done, status: api.JobCompleted, halt: api.HaltCompleted, link: "/pulls/1", contains: "Done."},
-		{name: "nothing to change", msgs: []any{create("x"), nothing}, status: api.JobCompleted, halt: api.HaltCompleted, contains: "Done."},
-		{name: "follow-up to a completed job", msgs: append(done, follow), status: api.JobActive, phase: editing, halt: api.HaltProcessing, link: "/pulls/1", waiting: 1},
-		{name: "follow-up twice", msgs: append(done, follow, follow), status: api.JobActive, phase: editing, halt: api.HaltProcessing, link: "/pulls/1", waiting: 1},
-		{name: "follow-up to an active job waits", msgs: []any{create("x"), follow}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 2},
-		{name: "and comes next", msgs: []any{create("x"), follow, edits, publish}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, link: "/pulls/1", waiting: 1},
-		{name: "edit failed", msgs: []any{create("x"), follow, editDone{err: errors.New("no such page")}}, status: api.JobFailed, halt: api.HaltError, contains: "no such page"},
-		{name: "follow-up to a failed job", msgs: []any{create("x"), editDone{err: errors.New("e")}, follow}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 1},
-		{name: "misconfigured", msgs: []any{create("x"), edits, publishDone{err: fmt.Errorf("x: %w", forge.ErrMisconfigured)}}, status: api.JobFailed, halt: api.HaltMisconfigured},
-		{name: "moved", msgs: []any{create("x"), edits, publishDone{err: forge.ErrMoved}}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 1},
-		{name: "cancelled", msgs: []any{create("x"), follow, Cancel{"p"}}, status: api.JobFailed, halt: api.HaltInterrupted, contains: "cancelled"},
-		{name: "cancelled while publishing", msgs: []any{create("x"), edits, Cancel{"p"}}, status: api.JobFailed, halt: api.HaltInterrupted, contains: "cancelled"},
-		{name: "cancelled twice", msgs: []any{create("x"), Cancel{"p"}, Cancel{"p"}}, status: api.JobFailed, halt: api.HaltInterrupted},
+		{name: "created", msgs: []any{create("x")}, status: api.JobActive, phase: editing, halt: api.HaltProcessing,
+			waiting: 1},
+		{name: "created twice", msgs: []any{create("x"), create("x")}, status: api.JobActive, phase: editing,
+			halt: api.HaltProcessing, waiting: 1},
+		{name: "edited", msgs: []any{create("x"), edits}, status: api.JobActive, phase: publishing, halt: api.HaltProcessing,
+			waiting: 1},
+		{name: "published", msgs: done, status: api.JobCompleted, halt: api.HaltCompleted, link: "/pulls/1",
+			contains: "Done."},
+		{name: "nothing to change", msgs: []any{create("x"), nothing}, status: api.JobCompleted, halt: api.HaltCompleted,
+			contains: "Done."},
+		{name: "follow-up to a completed job", msgs: append(done, follow), status: api.JobActive, phase: editing,
+			halt: api.HaltProcessing, link: "/pulls/1", waiting: 1},
+		{name: "follow-up twice", msgs: append(done, follow, follow), status: api.JobActive, phase: editing,
+			halt: api.HaltProcessing, link: "/pulls/1", waiting: 1},
+		{name: "follow-up to an active job waits", msgs: []any{create("x"), follow}, status: api.JobActive, phase: editing,
+			halt: api.HaltProcessing, waiting: 2},
+		{name: "and comes next", msgs: []any{create("x"), follow, edits, publish}, status: api.JobActive, phase: editing,
+			halt: api.HaltProcessing, link: "/pulls/1", waiting: 1},
+		{name: "edit failed", msgs: []any{create("x"), follow, editDone{err: errors.New("no such page")}},
+			status: api.JobFailed, halt: api.HaltError, contains: "no such page"},
+		{name: "follow-up to a failed job", msgs: []any{create("x"), editDone{err: errors.New("e")}, follow},
+			status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 1},
+		{name: "misconfigured", msgs: []any{create("x"), edits,
+			publishDone{err: fmt.Errorf("x: %w", forge.ErrMisconfigured)}}, status: api.JobFailed, halt: api.HaltMisconfigured},
+		{name: "moved", msgs: []any{create("x"), edits, publishDone{err: forge.ErrMoved}}, status: api.JobActive,
+			phase: editing, halt: api.HaltProcessing, waiting: 1},
+		{name: "cancelled", msgs: []any{create("x"), follow, Cancel{"p"}}, status: api.JobFailed, halt: api.HaltInterrupted,
+			contains: "cancelled"},
+		{name: "cancelled while publishing", msgs: []any{create("x"), edits, Cancel{"p"}}, status: api.JobFailed,
+			halt: api.HaltInterrupted, contains: "cancelled"},
+		{name: "cancelled twice", msgs: []any{create("x"), Cancel{"p"}, Cancel{"p"}}, status: api.JobFailed,
+			halt: api.HaltInterrupted},
 		{name: "cancel of a completed job", msgs: append(done, Cancel{"p"}), err: api.ErrConflict},
-		{name: "archived while active", msgs: []any{create("x"), Archive{"p"}}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 1},
+		{name: "archived while active", msgs: []any{create("x"), Archive{"p"}}, status: api.JobActive, phase: editing,
+			halt: api.HaltProcessing, waiting: 1},
 		{name: "follow-up to an archived job", msgs: append(done, Archive{"p"}, follow), err: api.ErrConflict},
-		{name: "archived twice", msgs: append(done, Archive{"p"}, Archive{"p"}), status: api.JobCompleted, halt: api.HaltCompleted, link: "/pulls/1"},
+		{name: "archived twice", msgs: append(done, Archive{"p"}, Archive{"p"}), status: api.JobCompleted,
+			halt: api.HaltCompleted, link: "/pulls/1"},
 		{name: "read of nothing", msgs: []any{Read{"p"}}, err: api.ErrNotFound},
 		{name: "follow-up to nothing", msgs: []any{follow}, err: api.ErrNotFound},
 		{name: "another project", msgs: []any{create("x"), FollowUp{Project: "q", ID: "z"}}, err: api.ErrNotFound},
-		{name: "an old result", msgs: []any{create("x"), edits, editDone{attempt: 1, edited: edit("other", 9, "z.md")}}, status: api.JobActive, phase: publishing, halt: api.HaltProcessing, waiting: 1},
-		{name: "a result of a cancelled run", msgs: []any{create("x"), Cancel{"p"}, editDone{attempt: 1, edited: edit("b", 1, "z")}}, status: api.JobFailed, halt: api.HaltInterrupted},
-		{name: "three panics", msgs: []any{create("x"), runPanicked{}, runPanicked{}, runPanicked{}}, status: api.JobFailed, halt: api.HaltError, contains: "internal error"},
-		{name: "two panics", msgs: []any{create("x"), runPanicked{}, runPanicked{}}, status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 1},
-		{name: "eight crashes", msgs: []any{create("x"), begun{}, begun{}, begun{}, begun{}, begun{}, begun{}, begun{}, begun{}}, status: api.JobFailed, halt: api.HaltError, contains: "broke off"},
+		{name: "an old result", msgs: []any{create("x"), edits, editDone{attempt: 1, edited: edit("other", 9, "z.md")}},
+			status: api.JobActive, phase: publishing, halt: api.HaltProcessing, waiting: 1},
+		{name: "a result of a cancelled run", msgs: []any{create("x"), Cancel{"p"},
+			editDone{attempt: 1, edited: edit("b", 1, "z")}}, status: api.JobFailed, halt: api.HaltInterrupted},
+		{name: "three panics", msgs: []any{create("x"), runPanicked{}, runPanicked{}, runPanicked{}}, status: api.JobFailed,
+			halt: api.HaltError, contains: "internal error"},
+		{name: "two panics", msgs: []any{create("x"), runPanicked{}, runPanicked{}}, status: api.JobActive, phase: editing,
+			halt: api.HaltProcessing, waiting: 1},
+		{name: "eight crashes", msgs: []any{create("x"), begun{}, begun{}, begun{}, begun{}, begun{}, begun{}, begun{},
+			begun{}}, status: api.JobFailed, halt: api.HaltError, contains: "broke off"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := play(t, state{id: testID}, c.msgs...)
@@ -135,8 +159,10 @@ func TestTransitions(t *testing.T) {
 			if c.err != nil {
 				return
 			}
-			if s.status != c.status || s.phase != c.phase || s.halt != c.halt || s.link != c.link || len(s.queue) != c.waiting || !strings.Contains(s.message, c.contains) {
-				t.Errorf("status %s, phase %v, halt %s, link %q, waiting %d, message %q", s.status, s.phase, s.halt, s.link, len(s.queue), s.message)
+			if s.status != c.status || s.phase != c.phase || s.halt != c.halt || s.link != c.link || len(s.queue) != c.waiting ||
+				!strings.Contains(s.message, c.contains) {
+				t.Errorf("status %s, phase %v, halt %s, link %q, waiting %d, message %q", s.status, s.phase, s.halt, s.link,
+					len(s.queue), s.message)
 			}
 			if _, pending := s.pending(); pending != (s.status == api.JobActive) {
 				t.Errorf("%s, but pending is %v", s.status, pending)
@@ -172,7 +198,8 @@ func TestAJobSaysWhatBecameOfItsLastInstruction(t *testing.T) {
 		{"failed", []any{create("x"), editDone{err: errors.New("x")}}, ""},
 		{"a follow-up is worked on", append(slices.Clone(done), follow), ""},
 		{"a follow-up failed", append(slices.Clone(done), follow, editDone{err: errors.New("x")}), ""},
-		{"a follow-up was not understood", append(slices.Clone(done), follow, with(api.OutcomeNotUnderstood)), api.OutcomeNotUnderstood},
+		{"a follow-up was not understood", append(slices.Clone(done), follow, with(api.OutcomeNotUnderstood)),
+			api.OutcomeNotUnderstood},
 	} {
 		s, err := play(t, state{id: testID}, c.msgs...)
 		if err != nil {
@@ -201,12 +228,14 @@ func TestAJobSaysWhatBecameOfItsLastInstruction(t *testing.T) {
 
 func TestProgressShowsInTheRow(t *testing.T) {
 	todo := []api.Todo{{ID: "1", Content: "look", Status: "in_progress", Priority: "high"}}
-	s, err := play(t, state{id: testID}, create("Rename a\n\nto b"), progressed{Progress: agent.Progress{Title: "Rename  a", Todos: todo, Text: "one\nreading b.md"}})
+	s, err := play(t, state{id: testID}, create("Rename a\n\nto b"),
+		progressed{Progress: agent.Progress{Title: "Rename  a", Todos: todo, Text: "one\nreading b.md"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	row := s.row(7)
-	if row.Job.Title != "Rename a" || row.Job.Message != "reading b.md" || len(row.Todos) != 1 || row.Seq != 7 || row.Session("p").Haulted {
+	if row.Job.Title != "Rename a" || row.Job.Message != "reading b.md" || len(row.Todos) != 1 || row.Seq != 7 ||
+		row.Session("p").Haulted {
 		t.Errorf("%+v", row)
 	}
 	s, _ = play(t, s, Cancel{"p"})
@@ -237,11 +266,15 @@ func TestOldStatesStayAsTheyWere(t *testing.T) {
 // everyEvent is one of each kind with all fields set: what is on disk today is read tomorrow.
 func everyEvent() []Event {
 	return []Event{
-		Created{Project: "p", Job: testID, User: "key_1", Source: api.Source{Repository: "o/r", Ref: "main"}, Model: "m", Draft: true, At: t0.Add(time.Millisecond)},
+		Created{Project: "p", Job: testID, User: "key_1", Source: api.Source{Repository: "o/r", Ref: "main"}, Model: "m",
+			Draft: true, At: t0.Add(time.Millisecond)},
 		Prompted{ID: "i", Prompt: "x", At: t0},
-		Progressed{Title: "t", Todos: []api.Todo{{ID: "1", Content: "c", Status: "pending", Priority: "low"}}, Text: "l", At: t0},
-		Edited{Branch: "b", Base: "main", Parent: "c0", Repo: "o/r", Number: 2, At: t0, Result: agent.Result{Model: "m", Title: "t", Commit: "c", Body: "b", Message: "d",
-			Changes: []agent.Change{{Path: "a", Content: []byte{0, 255}, From: "z"}, {Path: "b", Delete: true}}, Todos: []api.Todo{{ID: "1"}}}},
+		Progressed{Title: "t", Todos: []api.Todo{{ID: "1", Content: "c", Status: "pending", Priority: "low"}}, Text: "l",
+			At: t0},
+		Edited{Branch: "b", Base: "main", Parent: "c0", Repo: "o/r", Number: 2, At: t0,
+			Result: agent.Result{Model: "m", Title: "t", Commit: "c", Body: "b", Message: "d",
+				Changes: []agent.Change{{Path: "a", Content: []byte{0, 255}, From: "z"}, {Path: "b", Delete: true}},
+				Todos:   []api.Todo{{ID: "1"}}}},
 		Stale{At: t0},
 		Retried{Reason: persistent.Interrupted, At: t0},
 		Retried{Reason: persistent.Panicked, At: t0},
@@ -250,11 +283,15 @@ func everyEvent() []Event {
 		Failed{Reason: api.HaltError, Message: "e", At: t0},
 		Archived{At: t0},
 		Created{Project: "p", Job: testID, At: t0, Branch: "docs/next", DryRun: true},
-		Edited{Branch: "b", Number: 1, At: t0, Files: []FileChange{{Path: "b", From: "a", Status: "moved", Added: 1, Removed: 2}}, Diff: "@@\n"},
-		Stepped{At: t0, Step: agent.Step{Round: 2, Number: 3, Commit: "c0", State: "s", Left: 4, Cap: 5, Summary: true, Repairs: 1, Reviewed: "r", Misses: 1,
-			Before: []agent.Turn{{Role: "tool", Text: "t", CallID: "c1", Failed: true}, {Role: "assistant", Calls: []agent.Call{{ID: "c1", Name: "n", Arguments: "{}"}}}},
-			Reply:  agent.Reply{Model: "m", Text: "x", Calls: []agent.Call{{ID: "c2", Name: "n", Arguments: "{"}}, Reason: "tools", Usage: agent.Usage{PromptTokens: 1, CachedTokens: 2, CompletionTokens: 3, Cost: 4}},
-			Spent:  agent.Spent{Steps: 1, Tokens: 2, Cost: 3, Time: 4, Bytes: 5}}},
+		Edited{Branch: "b", Number: 1, At: t0,
+			Files: []FileChange{{Path: "b", From: "a", Status: "moved", Added: 1, Removed: 2}}, Diff: "@@\n"},
+		Stepped{At: t0, Step: agent.Step{Round: 2, Number: 3, Commit: "c0", State: "s", Left: 4, Cap: 5, Summary: true,
+			Repairs: 1, Reviewed: "r", Misses: 1,
+			Before: []agent.Turn{{Role: "tool", Text: "t", CallID: "c1", Failed: true},
+				{Role: "assistant", Calls: []agent.Call{{ID: "c1", Name: "n", Arguments: "{}"}}}},
+			Reply: agent.Reply{Model: "m", Text: "x", Calls: []agent.Call{{ID: "c2", Name: "n", Arguments: "{"}},
+				Reason: "tools", Usage: agent.Usage{PromptTokens: 1, CachedTokens: 2, CompletionTokens: 3, Cost: 4}},
+			Spent: agent.Spent{Steps: 1, Tokens: 2, Cost: 3, Time: 4, Bytes: 5}}},
 		Created{Project: "p", Job: testID, Works: "rules-1", At: t0},
 		Finished{Message: "d", At: t0, Outcome: api.OutcomeNeedsDetail},
 		Edited{Branch: "b", Number: 1, At: t0, Result: agent.Result{Message: "d", Review: true, Outcome: api.OutcomeChanged}},
@@ -262,7 +299,8 @@ func everyEvent() []Event {
 }
 
 func TestWhatIsOnDiskStaysReadable(t *testing.T) {
-	full, _ := play(t, state{id: testID}, create("x"), follow, progressed{Progress: agent.Progress{Text: "l"}}, step(1, 1), edits)
+	full, _ := play(t, state{id: testID}, create("x"), follow, progressed{Progress: agent.Progress{Text: "l"}}, step(1, 1),
+		edits)
 	simulation.Stored(t, &kind, string(testID), everyEvent(), full.seq, full, normal)
 }
 
@@ -283,13 +321,17 @@ func TestRow(t *testing.T) {
 // TestStories tells whole lives of jobs, event by event.
 func TestStories(t *testing.T) {
 	for name, msgs := range map[string][]any{
-		"rename and more": {create("Rename a to b"), progressed{Progress: agent.Progress{Title: "Rename a", Text: "looking"}}, edits, publish,
+		"rename and more": {create("Rename a to b"), progressed{Progress: agent.Progress{Title: "Rename a", Text: "looking"}},
+			edits, publish,
 			follow, edits, publishDone{result: forge.Published{Commit: "c2", Link: "/pulls/1"}}, Archive{"p"}},
 		"merged in between": {create("x"), edits, publish, follow, editDone{edited: edit("docent/job_1-2", 2, "b.md")},
 			publishDone{result: forge.Published{Commit: "c2", Link: "/pulls/2", New: true}}},
-		"step by step":         {create("x"), step(1, 1), begun{}, step(1, 1), step(1, 3), step(1, 2), step(2, 1), step(1, 3), edits, step(2, 2), publish},
-		"moved, crashed, done": {create("x"), begun{}, edits, publishDone{err: forge.ErrMoved}, runPanicked{}, edits, begun{}, publish},
-		"cancelled and again":  {create("x"), follow, Cancel{"p"}, FollowUp{Project: "p", ID: "f2", Prompt: "try again"}, nothing},
+		"step by step": {create("x"), step(1, 1), begun{}, step(1, 1), step(1, 3), step(1, 2), step(2, 1), step(1, 3),
+			edits, step(2, 2), publish},
+		"moved, crashed, done": {create("x"), begun{}, edits, publishDone{err: forge.ErrMoved}, runPanicked{}, edits, begun{},
+			publish},
+		"cancelled and again": {create("x"), follow, Cancel{"p"}, FollowUp{Project: "p", ID: "f2", Prompt: "try again"},
+			nothing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b strings.Builder

@@ -21,12 +21,13 @@ func TestWatchersThatHaveGoneAreForgotten(t *testing.T) {
 	close(gone)
 	answered := 0
 	watch := func(gone chan struct{}) {
-		a.Command(Watch{Project: "p", After: a.Seq, Until: time.Now().Add(time.Hour), Log: true}, gone, func(r Reply, err error) {
-			answered++
-			if err != nil || len(r.Log) != 1 || r.Log[0].Text != "news" {
-				t.Errorf("%+v, %v", r.Log, err)
-			}
-		})
+		a.Command(Watch{Project: "p", After: a.Seq, Until: time.Now().Add(time.Hour), Log: true}, gone,
+			func(r Reply, err error) {
+				answered++
+				if err != nil || len(r.Log) != 1 || r.Log[0].Text != "news" {
+					t.Errorf("%+v, %v", r.Log, err)
+				}
+			})
 	}
 	const waiting = 100
 	for range waiting {
@@ -47,8 +48,8 @@ func TestWatchersThatHaveGoneAreForgotten(t *testing.T) {
 	}
 }
 
-// BenchmarkAnEventThatIsFollowed is what one event costs the actor with so many who follow the job: each is answered, and asks
-// for the next.
+// BenchmarkAnEventThatIsFollowed is what one event costs the actor with so many who follow the job: each is answered,
+// and asks for the next.
 func BenchmarkAnEventThatIsFollowed(b *testing.B) {
 	for _, followers := range []int{1, 100, 10_000} {
 		b.Run(strconv.Itoa(followers), func(b *testing.B) {
@@ -58,7 +59,8 @@ func BenchmarkAnEventThatIsFollowed(b *testing.B) {
 			until := time.Now().Add(time.Hour)
 			ready := make([]int, 0, followers)
 			watch := func(n int) {
-				a.Command(Watch{Project: "p", After: a.Seq, Until: until, Log: true}, nil, func(Reply, error) { ready = append(ready, n) })
+				a.Command(Watch{Project: "p", After: a.Seq, Until: until, Log: true}, nil,
+					func(Reply, error) { ready = append(ready, n) })
 			}
 			for n := range followers {
 				watch(n)

@@ -5,9 +5,9 @@
 //	             ▲                                                          │
 //	             └──────────────────────── result ──────────────────────────┘
 //
-// A Kind is what all actors of a kind share: its pure functions and the names of its events on disk. An Actor is one stream
-// of the journal and the state that its events lead to. A Run is one attempt at the work that the state calls for, in a
-// goroutine of its own.
+// A Kind is what all actors of a kind share: its pure functions and the names of its events on disk. An Actor is one
+// stream of the journal and the state that its events lead to. A Run is one attempt at the work that the state calls
+// for, in a goroutine of its own.
 //
 // The rooms job and thread hold a kind each. The room simulation, for tests, puts a kind through crashes, repeats and
 // results that come late.
@@ -55,8 +55,8 @@ type Deps struct {
 	Backoff func(n int) time.Duration
 }
 
-// A Kind is the pure part of a persistent actor: none of its functions reaches outside. A state is a value, and what leads
-// to a new one leaves the old one as it was.
+// A Kind is the pure part of a persistent actor: none of its functions reaches outside. A state is a value, and what
+// leads to a new one leaves the old one as it was.
 type Kind[S, E any] struct {
 	Name  string // of the kind, "job": begins the names of its streams, and stands before ids in the log
 	Codec *Codec[E]
@@ -66,8 +66,8 @@ type Kind[S, E any] struct {
 	Decide func(s *S, msg any, now time.Time) ([]E, error)
 	// Apply is total: the event has happened.
 	Apply func(s S, ev E) S
-	// Pending tells whether the state calls for work, and which attempt at it that is. It is asked after every event and once
-	// after recovery, so work that was lost in a crash is found again by looking at the state.
+	// Pending tells whether the state calls for work, and which attempt at it that is. It is asked after every event and
+	// once after recovery, so work that was lost in a crash is found again by looking at the state.
 	Pending func(s *S) (attempt int, ok bool)
 	// Exists tells whether the actor has anything to keep.
 	Exists func(s *S) bool
@@ -125,7 +125,8 @@ func (k *Kind[S, E]) Recovered(id string, rec journal.Recovered) (S, error) {
 	return s, nil
 }
 
-// An Actor is one persistent actor at work. All its methods are called by one goroutine at a time; runs send it messages.
+// An Actor is one persistent actor at work. All its methods are called by one goroutine at a time; runs send it
+// messages.
 type Actor[S, E any] struct {
 	kind    *Kind[S, E]
 	deps    *Deps
@@ -205,8 +206,8 @@ func (a *Actor[S, E]) Commit(events []E, more journal.Append) error {
 	return nil
 }
 
-// RestartOnConflict panics where an error of Commit says that another writer was there: the actor starts again from what the
-// journal really holds.
+// RestartOnConflict panics where an error of Commit says that another writer was there: the actor starts again from
+// what the journal really holds.
 func RestartOnConflict(err error) {
 	if errors.Is(err, journal.ErrSequence) {
 		panic(err)
@@ -242,8 +243,8 @@ func (a *Actor[S, E]) Idle() bool {
 	return a.run == nil && !pending
 }
 
-// Close ends the actor. Its run stops without a result: who recovers it runs it again. Whole says that the actor has not
-// failed: what it knows is worth a snapshot, so that the journal need keep nothing of it in memory.
+// Close ends the actor. Its run stops without a result: who recovers it runs it again. Whole says that the actor has
+// not failed: what it knows is worth a snapshot, so that the journal need keep nothing of it in memory.
 func (a *Actor[S, E]) Close(whole bool) {
 	a.StopRun()
 	if whole && !a.Empty() && a.Seq > a.snapped {

@@ -82,8 +82,9 @@ func (a *Actor[S, E]) StopRun() {
 	}
 }
 
-// Listen takes a result: decides what follows, and has commit make facts of it. Runs of earlier incarnations and attempts are
-// not listened to. What the journal cannot take now is not thrown away: it is offered again. Both bring false.
+// Listen takes a result: decides what follows, and has commit make facts of it. Runs of earlier incarnations and
+// attempts are not listened to. What the journal cannot take now is not thrown away: it is offered again. Both bring
+// false.
 func (a *Actor[S, E]) Listen(res *Result, commit func(events []E) error) bool {
 	if res.Run != a.run || a.run == nil {
 		res.Run.cancel()
@@ -96,7 +97,8 @@ func (a *Actor[S, E]) Listen(res *Result, commit func(events []E) error) bool {
 	if err != nil {
 		RestartOnConflict(err)
 		res.Tries++
-		a.deps.Log.Warn("the journal does not take an event, trying again", a.kind.Name, a.id(), "tries", res.Tries, "error", err)
+		a.deps.Log.Warn("the journal does not take an event, trying again", a.kind.Name, a.id(), "tries", res.Tries, "error",
+			err)
 		time.AfterFunc(a.deps.Backoff(res.Tries), func() { a.Self.Tell(res) })
 		return false
 	}
@@ -111,9 +113,9 @@ func (a *Actor[S, E]) Listen(res *Result, commit func(events []E) error) bool {
 // Tell hands the actor a result.
 func (r *Run) Tell(body any) { r.self.Tell(&Result{Run: r, Body: body}) }
 
-// Rest waits before work that broke off n times begins anew: not at all at first, then longer and longer. If it was this
-// work that took the process down, the rest of the service gets room; if it was not, a row of crashes does not use up its
-// attempts, since only work that has begun can break off.
+// Rest waits before work that broke off n times begins anew: not at all at first, then longer and longer. If it was
+// this work that took the process down, the rest of the service gets room; if it was not, a row of crashes does not
+// use up its attempts, since only work that has begun can break off.
 func (r *Run) Rest(ctx context.Context, n int) error {
 	const free, longest = 3, time.Minute
 	if r.begin == nil || n < free {
@@ -122,8 +124,8 @@ func (r *Run) Rest(ctx context.Context, n int) error {
 	return backoff.Sleep(ctx, min(longest, time.Second<<min(n-free, 10)))
 }
 
-// Counted has the journal count a run that may have been broken off before, once the run's turn has come, so that work that
-// kills the process does not do so for ever. It returns when the work may begin.
+// Counted has the journal count a run that may have been broken off before, once the run's turn has come, so that
+// work that kills the process does not do so for ever. It returns when the work may begin.
 func (r *Run) Counted(ctx context.Context) error {
 	if r.begin == nil {
 		return nil

@@ -28,9 +28,11 @@ func Golden(t *testing.T, name, now string) string {
 	return string(stored)
 }
 
-// Stored holds a kind to reading events and a snapshot, of a state after seq events, that an earlier program wrote. When it
-// fails, a type that is stored has changed, perhaps in another package: give the event a new name and keep the old form.
-func Stored[S, E any](t *testing.T, kind *persistent.Kind[S, E], id string, events []E, seq uint64, full S, normal func(S) S) {
+// Stored holds a kind to reading events and a snapshot, of a state after seq events, that an earlier program wrote.
+// When it fails, a type that is stored has changed, perhaps in another package: give the event a new name and keep
+// the old form.
+func Stored[S, E any](t *testing.T, kind *persistent.Kind[S, E], id string, events []E, seq uint64, full S,
+	normal func(S) S) {
 	t.Helper()
 	var now strings.Builder
 	for _, ev := range events {

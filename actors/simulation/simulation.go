@@ -147,8 +147,8 @@ func (l *Life[S, E]) Take(msg any) ([]E, error) {
 // Events is how many there are so far.
 func (l *Life[S, E]) Events() int { return len(l.journal) }
 
-// Crash forgets all but the journal, and takes up the work in hand, which may break off less than most times. Results of
-// runs of before may still arrive: the mailbox outlives a restart.
+// Crash forgets all but the journal, and takes up the work in hand, which may break off less than most times. Results
+// of runs of before may still arrive: the mailbox outlives a restart.
 func (l *Life[S, E]) Crash(most int) {
 	rec := journal.Recovered{Seq: uint64(len(l.journal)), Events: l.journal}
 	if l.snap != nil && l.Rand.IntN(2) == 0 {
@@ -174,7 +174,8 @@ func (l *Life[S, E]) Crash(most int) {
 	}
 }
 
-// Arrives is one of the results that are on their way, any of them; it may be kept to arrive again. It is nil where none is.
+// Arrives is one of the results that are on their way, any of them; it may be kept to arrive again. It is nil where
+// none is.
 func (l *Life[S, E]) Arrives() any {
 	if len(l.Flying) == 0 {
 		return nil

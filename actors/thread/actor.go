@@ -45,11 +45,12 @@ var kind = persistent.Kind[state, Event]{
 // Stream is the name of a thread's stream in the journal.
 func Stream(id api.ThreadID) string { return kind.Stream(string(id)) }
 
-// chatsEnd is after the end of any thread: a chat leads to its thread until the thread goes, or goes on in another chat.
+// chatsEnd is after the end of any thread: a chat leads to its thread until the thread goes, or goes on in another
+// chat.
 var chatsEnd = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// ChatClaim is the key of the claim that tells which thread a client's chat continues in. The claim's owner is the thread's
-// stream.
+// ChatClaim is the key of the claim that tells which thread a client's chat continues in. The claim's owner is the
+// thread's stream.
 func ChatClaim(chat string) string { return "chat/" + chat }
 
 // An Actor is one thread at work. All its methods are called by one goroutine at a time; effects send it messages.
@@ -206,16 +207,17 @@ func (a *Actor) Own(msg any) {
 	a.settle(false, nobodyWaits)
 }
 
-// refused tells readers that the journal cannot take their answer now, rather than keep them waiting. It is not thrown away
-// but offered again, and whoever resumes gets it.
+// refused tells readers that the journal cannot take their answer now, rather than keep them waiting. It is not
+// thrown away but offered again, and whoever resumes gets it.
 func (a *Actor) refused(done *turnDone) {
 	turn := a.State.open[0].Turn
-	finish(a.logs[turn], stream.Part{Kind: stream.Error, Text: "The answer could not be stored. Please load it again in a moment."})
+	finish(a.logs[turn], stream.Part{Kind: stream.Error,
+		Text: "The answer could not be stored. Please load it again in a moment."})
 	replay(a.openLog(turn), done.sources, done.text)
 }
 
-// commit makes events facts: first in the journal, together with what else the append has; then in the state, then in the
-// streams.
+// commit makes events facts: first in the journal, together with what else the append has; then in the state, then in
+// the streams.
 func (a *Actor) commit(events []Event, more journal.Append) error {
 	if len(events) == 0 {
 		return nil
@@ -249,23 +251,27 @@ func (a *Actor) follow(before []Exchange, ev Event) {
 	case Answered:
 		e, _ := a.State.find(ev.Turn)
 		a.closeLog(ev.Turn, finishPart(a.State.id, e))
-		a.deps.Log.Info("answered", "project", a.State.project, "thread", a.State.id, "turn", ev.Turn, "answered", ev.Answered,
-			"model", ev.Model, "fallbackFor", ev.FallbackFor, "sources", len(ev.Sources), "seconds", ev.At.Sub(e.Asked).Seconds())
+		a.deps.Log.Info("answered", "project", a.State.project, "thread", a.State.id, "turn", ev.Turn, "answered",
+			ev.Answered,
+			"model", ev.Model, "fallbackFor", ev.FallbackFor, "sources", len(ev.Sources), "seconds",
+			ev.At.Sub(e.Asked).Seconds())
 	case TurnFailed:
 		a.closeLog(ev.Turn, stream.Part{Kind: stream.Error, Text: ev.Reason})
 		a.deps.Log.Warn("turn failed", "project", a.State.project, "thread", a.State.id, "turn", ev.Turn, "reason", ev.Reason)
 	case Rated:
-		a.deps.Log.Info("rated", "project", a.State.project, "thread", a.State.id, "turn", ev.Turn, "rating", ev.Feedback.Rating)
+		a.deps.Log.Info("rated", "project", a.State.project, "thread", a.State.id, "turn", ev.Turn, "rating",
+			ev.Feedback.Rating)
 	case Retried:
 		if ev.Reason == persistent.Panicked { // the next run writes to a stream of its own
-			a.closeLog(ev.Turn, stream.Part{Kind: stream.Error, Text: "The answer broke off because of an internal error and is being written anew. Please load it again."})
+			a.closeLog(ev.Turn, stream.Part{Kind: stream.Error,
+				Text: "The answer broke off because of an internal error and is being written anew. Please load it again."})
 			a.openLog(ev.Turn)
 		}
 	}
 }
 
-// openLog opens the stream of a turn's answer. Its readers have the first part at once and then wait with the turn. It is
-// every reader's: the thread's secret is not in it.
+// openLog opens the stream of a turn's answer. Its readers have the first part at once and then wait with the turn.
+// It is every reader's: the thread's secret is not in it.
 func (a *Actor) openLog(turn api.TurnID) *stream.Log {
 	log := stream.NewLog(stream.Limit(2 * a.deps.AnswerLimit))
 	log.Append(stream.Part{Kind: stream.Start, Message: string(turn), Thread: string(a.State.id)})
@@ -330,8 +336,8 @@ func finishPart(thread api.ThreadID, e Exchange) stream.Part {
 	return p
 }
 
-// settle starts the turn that the state calls for, and stops a run that it no longer calls for. It has prepared called, once or
-// more: by the run that starts, or here where none does.
+// settle starts the turn that the state calls for, and stops a run that it no longer calls for. It has prepared
+// called, once or more: by the run that starts, or here where none does.
 func (a *Actor) settle(recovered bool, prepared func()) {
 	if a.Settle() {
 		a.start(recovered, prepared)
@@ -346,7 +352,8 @@ func nobodyWaits() {}
 // Close ends the actor, see persistent.Actor. Readers get a proper end.
 func (a *Actor) Close(whole bool) {
 	for _, log := range a.logs {
-		finish(log, stream.Part{Kind: stream.Error, Text: "The answer was interrupted. It will be finished; load it again in a moment."})
+		finish(log, stream.Part{Kind: stream.Error,
+			Text: "The answer was interrupted. It will be finished; load it again in a moment."})
 	}
 	a.logs = nil
 	a.Actor.Close(whole)

@@ -45,7 +45,8 @@ func (h *held) Search(_ context.Context, _ api.ProjectID, q search.Query) ([]sea
 	h.queries = append(h.queries, q)
 	return nil, nil
 }
-func (h *held) Answer(ctx context.Context, _ string, req model.Request, emit func(model.Delta) error) (model.Result, error) {
+func (h *held) Answer(ctx context.Context, _ string, req model.Request, emit func(model.Delta) error) (model.Result,
+	error) {
 	h.keys = append(h.keys, req.Key)
 	if h.asked != nil {
 		h.asked()
@@ -68,7 +69,8 @@ func (h *held) Fallback(context.Context, string, model.Request, func(model.Delta
 }
 
 func (h *held) actor(t *testing.T) *Actor {
-	a := New(testID, &Deps{Deps: persistent.Deps{Journal: h, Projects: h, Slots: h, Now: time.Now, Log: slog.New(slog.DiscardHandler), Context: t.Context(),
+	a := New(testID, &Deps{Deps: persistent.Deps{Journal: h, Projects: h, Slots: h, Now: time.Now,
+		Log: slog.New(slog.DiscardHandler), Context: t.Context(),
 		Go: func(f func()) { h.effects = append(h.effects, f) }, Backoff: func(int) time.Duration { return time.Hour }},
 		Searcher: h, Model: h, TurnLimit: time.Minute, AnswerLimit: 1000}, h)
 	if err := a.Recover(); err != nil {
@@ -93,8 +95,8 @@ func TestTheModelIsAskedUnderTheTurnsID(t *testing.T) {
 	}
 }
 
-// A restart keeps the mailbox: the result of a run that the failed incarnation started reaches its successor, whose own run
-// writes to another stream.
+// A restart keeps the mailbox: the result of a run that the failed incarnation started reaches its successor, whose
+// own run writes to another stream.
 func TestAResultOfAnEarlierIncarnationIsNotListenedTo(t *testing.T) {
 	h := new(held)
 	old := h.actor(t)
@@ -186,8 +188,8 @@ func TestALocalModelIsWorkUntilItHasAnswered(t *testing.T) {
 	}
 }
 
-// A clock that is set cuts no reader off from an answer that is being written, nor from one that was finished a moment ago
-// by a clock that ran ahead; and the thread's order does not depend on it.
+// A clock that is set cuts no reader off from an answer that is being written, nor from one that was finished a
+// moment ago by a clock that ran ahead; and the thread's order does not depend on it.
 func TestAClockThatJumpsCutsNoReaderOff(t *testing.T) {
 	h := new(held)
 	a := h.actor(t)
@@ -240,8 +242,8 @@ func TestAClockThatJumpsCutsNoReaderOff(t *testing.T) {
 	}
 }
 
-// Whatever is searched for an answer, also by the model and in its words, is searched with the reader's filter and page, and
-// with the words by which the reader's language is known.
+// Whatever is searched for an answer, also by the model and in its words, is searched with the reader's filter and
+// page, and with the words by which the reader's language is known.
 func TestEverySearchForAnAnswerKnowsTheReader(t *testing.T) {
 	h := &held{further: "kettle temperature"}
 	a := h.actor(t)

@@ -20,7 +20,8 @@ type reference struct {
 func (r *reference) Search(_ context.Context, _ api.ProjectID, q search.Query) ([]search.Hit, error) {
 	var hits []search.Hit
 	for n := range min(q.Sections, 30) {
-		h := search.Hit{Path: "reference.md", Title: "Reference", Heading: fmt.Sprint(n), Anchor: fmt.Sprint(n), Content: "A scrape is one of many at an interval."}
+		h := search.Hit{Path: "reference.md", Title: "Reference", Heading: fmt.Sprint(n), Anchor: fmt.Sprint(n),
+			Content: "A scrape is one of many at an interval."}
 		if n == 9 {
 			h.Content = "[ scrape_interval: <duration> | default = 1m ]"
 		}
@@ -29,7 +30,8 @@ func (r *reference) Search(_ context.Context, _ api.ProjectID, q search.Query) (
 	return hits, nil
 }
 
-func (r *reference) Answer(_ context.Context, _ string, req model.Request, emit func(model.Delta) error) (model.Result, error) {
+func (r *reference) Answer(_ context.Context, _ string, req model.Request, emit func(model.Delta) error) (model.Result,
+	error) {
 	for _, p := range req.Passages {
 		r.headings = append(r.headings, p.Heading)
 	}

@@ -18,8 +18,8 @@ import (
 	"docent/stream"
 )
 
-// start begins a run, which writes to the turn's log; the actor hears only how it ended. Prepared is called when the run needs
-// this machine's processors no more, and at its end in any case.
+// start begins a run, which writes to the turn's log; the actor hears only how it ended. Prepared is called when the
+// run needs this machine's processors no more, and at its end in any case.
 func (a *Actor) start(recovered bool, prepared func()) {
 	exchange := a.State.open[0]
 	log := a.logs[exchange.Turn]
@@ -70,14 +70,15 @@ func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 // mostUnindexed is how often a turn waits for an index: one that cannot be used whenever it was made is on a bad disk.
 const mostUnindexed = 3
 
-// indexed waits until the project has an index, without a slot, and says whether it has: an index that is made anew, after an
-// upgrade or because it was damaged, is no reason to fail a question. It gives up where the index could not be made for
-// as long as patience lasts; that it takes long to make is none.
+// indexed waits until the project has an index, without a slot, and says whether it has: an index that is made anew,
+// after an upgrade or because it was damaged, is no reason to fail a question. It gives up where the index could not
+// be made for as long as patience lasts; that it takes long to make is none.
 //
 //go:noinline
 func (e *effect) indexed(ctx context.Context, err *error) bool {
 	const pause = 5 * time.Second
-	e.deps.Log.Info("a turn waits for its project's index", "project", e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "error", *err)
+	e.deps.Log.Info("a turn waits for its project's index", "project", e.state.project, "thread", e.state.id, "turn",
+		e.exchange.Turn, "error", *err)
 	e.slot.Give()
 	e.prepared() // others can be let in meanwhile
 	for failing := time.Duration(0); ; failing += pause {
@@ -103,7 +104,8 @@ func (e *effect) indexed(ctx context.Context, err *error) bool {
 //go:noinline
 func (e *effect) report(done *turnDone) {
 	if done.err != nil {
-		e.deps.Log.Error("a turn failed", "project", e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "error", done.err)
+		e.deps.Log.Error("a turn failed", "project", e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "error",
+			done.err)
 	}
 	e.run.Tell(*done)
 }
@@ -150,10 +152,11 @@ func (e *effect) brief(ctx context.Context) (*briefing, error) {
 			return nil, err
 		}
 	}
-	b := &briefing{model: project.Model, options: project.Options, candidates: make([]candidate, 0, len(hits)), request: model.Request{
-		Question: e.exchange.Question, History: history, Passages: passages(hits), Context: wanted.Context,
-		Deflection: project.Deflection, Project: cmp.Or(project.Name, string(project.ID)), Key: string(e.exchange.Turn),
-	}}
+	b := &briefing{model: project.Model, options: project.Options, candidates: make([]candidate, 0, len(hits)),
+		request: model.Request{
+			Question: e.exchange.Question, History: history, Passages: passages(hits), Context: wanted.Context,
+			Deflection: project.Deflection, Project: cmp.Or(project.Name, string(project.ID)), Key: string(e.exchange.Turn),
+		}}
 	for i := range hits {
 		b.candidates = append(b.candidates, newCandidate(&hits[i]))
 	}
@@ -191,7 +194,8 @@ func (e *effect) answer(ctx context.Context) *turnDone {
 	if !e.deps.Model.Local(b.model) {
 		e.prepared()
 	}
-	w := &writer{log: e.log, from: e.log.Len(), candidates: b.candidates, limit: e.deps.AnswerLimit, cited: make(map[string]bool), request: &b.request}
+	w := &writer{log: e.log, from: e.log.Len(), candidates: b.candidates, limit: e.deps.AnswerLimit,
+		cited: make(map[string]bool), request: &b.request}
 	b.request.Search = e.further(w, b.options.SearchTool)
 	if b.options.Suggestions {
 		w.used = make(map[int]bool)
@@ -235,17 +239,17 @@ func (w *writer) end(done *turnDone, suggest func() string, err error) {
 	}
 }
 
-// patience is how long a turn waits, altogether, for a model that wants to be left alone: about as long as a person does
-// who sees that it is still at work.
+// patience is how long a turn waits, altogether, for a model that wants to be left alone: about as long as a person
+// does who sees that it is still at work.
 const patience = 30 * time.Second
 
-// mostResting is how many turns wait so at a time. Where an endpoint is down under a heavy load, those beyond fail at once:
-// each that waits is memory.
+// mostResting is how many turns wait so at a time. Where an endpoint is down under a heavy load, those beyond fail at
+// once: each that waits is memory.
 const mostResting = 5000
 
-// patiently asks the model, or where it fails before it has written anything, the one that answers in its place. Where
-// none does it is asked again if it cannot be asked now: others may have met its faults, and this question none. That goes
-// on for as long as patience lasts. Whoever waits holds no slot.
+// patiently asks the model, or where it fails before it has written anything, the one that answers in its place.
+// Where none does it is asked again if it cannot be asked now: others may have met its faults, and this question
+// none. That goes on for as long as patience lasts. Whoever waits holds no slot.
 func (e *effect) patiently(ctx context.Context, b *briefing, w *writer, result *model.Result) error {
 	for waited := time.Duration(0); ; {
 		tried, err := e.deps.Model.Answer(ctx, b.model, b.request, w.write)
@@ -267,7 +271,8 @@ func (e *effect) patiently(ctx context.Context, b *briefing, w *writer, result *
 //
 //go:noinline
 func (e *effect) fallBack(ctx context.Context, b *briefing, w *writer, result *model.Result, cause error) error {
-	e.deps.Log.Warn("the built-in model answers in place of one that failed", "project", e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "error", cause)
+	e.deps.Log.Warn("the built-in model answers in place of one that failed", "project", e.state.project, "thread",
+		e.state.id, "turn", e.exchange.Turn, "error", cause)
 	var instead model.Result
 	var err error
 	aside(func() { instead, err = e.deps.Model.Fallback(ctx, b.model, b.request, w.write) })
@@ -302,7 +307,8 @@ func (e *effect) again(ctx context.Context, err *error, waited *time.Duration) b
 		e.deps.resting.Add(-1)
 		return false
 	}
-	e.deps.Log.Debug("a turn waits for its model", "project", e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "pause", pause, "error", *err)
+	e.deps.Log.Debug("a turn waits for its model", "project", e.state.project, "thread", e.state.id, "turn",
+		e.exchange.Turn, "pause", pause, "error", *err)
 	e.slot.Give()
 	stopped := backoff.Sleep(ctx, pause)
 	e.deps.resting.Add(-1)
@@ -316,15 +322,16 @@ func (e *effect) again(ctx context.Context, err *error, waited *time.Duration) b
 	return true
 }
 
-// sectionsOfPage is how many sections of one page an answer may be made from: the one that is found first often names what
-// another one explains.
+// sectionsOfPage is how many sections of one page an answer may be made from: the one that is found first often names
+// what another one explains.
 const sectionsOfPage = 4
 
-// sectionsOfReference is how many are looked at where the question asks for a default: a section of a reference that states it
-// is often long and names much else, so that it is found after others of its page.
+// sectionsOfReference is how many are looked at where the question asks for a default: a section of a reference that
+// states it is often long and names much else, so that it is found after others of its page.
 const sectionsOfReference = 24
 
-// stating leaves of each page the sections that were found first, and of the others those that state the default asked for.
+// stating leaves of each page the sections that were found first, and of the others those that state the default
+// asked for.
 func stating(found []search.Hit, states func(*model.Passage) bool) []search.Hit {
 	of := map[string]int{}
 	return slices.DeleteFunc(found, func(h search.Hit) bool {
@@ -333,8 +340,8 @@ func stating(found []search.Hit, states func(*model.Passage) bool) []search.Hit 
 	})
 }
 
-// search finds what each of the queries asks for. What a later one adds comes after what the first has found; altogether
-// it is at most twice as many pages as one search gives.
+// search finds what each of the queries asks for. What a later one adds comes after what the first has found;
+// altogether it is at most twice as many pages as one search gives.
 func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]search.Hit, error) {
 	var hits []search.Hit
 	pages, most := 0, 2*cmp.Or(q.Limit, 5)
@@ -379,8 +386,8 @@ func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]
 	return hits, nil
 }
 
-// asked is what the reader has asked in this thread, the newest first. Its language is the one that every search for the
-// answer looks in, in whatever words a model searches.
+// asked is what the reader has asked in this thread, the newest first. Its language is the one that every search for
+// the answer looks in, in whatever words a model searches.
 func (e *effect) asked() []string {
 	texts := []string{e.exchange.Question}
 	for _, m := range slices.Backward(e.state.history()) {
@@ -391,7 +398,8 @@ func (e *effect) asked() []string {
 	return texts
 }
 
-// further lets a model search by itself, as the reader may: with the filter of the question. What it finds can be cited.
+// further lets a model search by itself, as the reader may: with the filter of the question. What it finds can be
+// cited.
 func (e *effect) further(w *writer, show bool) func(context.Context, string) ([]model.Found, error) {
 	times := 0
 	return func(ctx context.Context, query string) ([]model.Found, error) {

@@ -23,7 +23,8 @@ func (r *replaced) FallsBack(_ string, cause error) bool {
 	return errors.As(cause, &u)
 }
 
-func (r *replaced) Fallback(_ context.Context, _ string, req model.Request, emit func(model.Delta) error) (model.Result, error) {
+func (r *replaced) Fallback(_ context.Context, _ string, req model.Request, emit func(model.Delta) error) (model.Result,
+	error) {
 	r.stood++
 	if len(req.Passages) != 1 || req.Question != "why" {
 		return model.Result{}, errors.New("the other model was told something else")
@@ -59,7 +60,8 @@ func TestAModelThatIsDownIsAnsweredForAtOnceAndTheAnswerSaysSo(t *testing.T) {
 		check := func(when string, a *Actor) {
 			t.Helper()
 			e, _ := a.State.newest()
-			if e.Model != "other" || e.FallbackFor != "first" || !e.Answered || e.Answer != model.FallbackNotice+"Because it is so." || len(e.Sources) != 1 || e.Error != "" {
+			if e.Model != "other" || e.FallbackFor != "first" || !e.Answered ||
+				e.Answer != model.FallbackNotice+"Because it is so." || len(e.Sources) != 1 || e.Error != "" {
 				t.Errorf("%s: %+v", when, e)
 			}
 			if e.Usage.Prompt != 3 || e.Usage.Cost != 5 {
@@ -104,7 +106,8 @@ func TestAnAnswerThatBrokeOffIsNotGoneOnWithByAnotherModel(t *testing.T) {
 		<-r.run()
 		r.hear(a)
 		e, _ := a.State.newest()
-		if r.stood != 0 || e.Text != "Bec" || e.Answer != "" || e.FallbackFor != "" || !strings.Contains(e.Error, "not complete") {
+		if r.stood != 0 || e.Text != "Bec" || e.Answer != "" || e.FallbackFor != "" ||
+			!strings.Contains(e.Error, "not complete") {
 			t.Errorf("the other model was asked %d times: %+v", r.stood, e)
 		}
 		if p := last(turn.Log); p.Kind != stream.Error || p.Text != e.Error {

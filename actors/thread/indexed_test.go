@@ -60,9 +60,12 @@ func TestAQuestionWaitsForAnIndexThatIsMadeAnew(t *testing.T) {
 		failure  bool
 	}{
 		{name: "soon", index: unindexed{takes: time.Second}, after: time.Second, attempts: 1},
-		{name: "for longer than a turn may take", index: unindexed{takes: 20 * time.Minute}, after: 20 * time.Minute, attempts: 1},
-		{name: "that cannot be made at first", index: unindexed{takes: time.Second, fails: 4}, after: 21 * time.Second, attempts: 5},
-		{name: "not where it cannot be made", index: unindexed{fails: -1}, after: 30 * time.Second, attempts: 7, failure: true},
+		{name: "for longer than a turn may take", index: unindexed{takes: 20 * time.Minute}, after: 20 * time.Minute,
+			attempts: 1},
+		{name: "that cannot be made at first", index: unindexed{takes: time.Second, fails: 4}, after: 21 * time.Second,
+			attempts: 5},
+		{name: "not where it cannot be made", index: unindexed{fails: -1}, after: 30 * time.Second, attempts: 7,
+			failure: true},
 		{name: "not where it is of no use", index: unindexed{useless: true}, attempts: 3, failure: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

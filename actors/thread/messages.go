@@ -17,7 +17,8 @@ import (
 	"docent/stream"
 )
 
-// A Command asks the thread to do something. It is answered exactly once: with a reply, or with an error of package api.
+// A Command asks the thread to do something. It is answered exactly once: with a reply, or with an error of package
+// api.
 type Command interface{ command() }
 
 type (
@@ -27,7 +28,8 @@ type (
 		Project api.Project
 		New     bool
 		Turn    api.TurnID // made by the caller
-		Message string     // the client's id of its message, where it has one: a message that comes again with the same text is not asked twice
+		// the client's id of its message, where it has one: a message that comes again with the same text is not asked twice
+		Message string
 		// Chat names the client's chat and who asks in it, where there is a chat: whoever knows it may resume. Whoever asks
 		// makes it so that nobody else can.
 		Chat       string
@@ -94,9 +96,9 @@ type Turn struct {
 	Key    string // the thread's secret, only when this turn opened the thread
 	Log    *stream.Log
 	Fresh  bool // the question was new; false for a repeat or a resumed stream
-	// Prepared is closed when a fresh turn needs this machine's processors no more: it has found what the model is told, has
-	// ended without, or has to wait for the turns before it. Where the model is local, it is closed when the answer is made.
-	// It is nil where the turn is not fresh.
+	// Prepared is closed when a fresh turn needs this machine's processors no more: it has found what the model is told,
+	// has ended without, or has to wait for the turns before it. Where the model is local, it is closed when the answer
+	// is made. It is nil where the turn is not fresh.
 	Prepared <-chan struct{}
 }
 

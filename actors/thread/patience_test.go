@@ -45,7 +45,8 @@ func (s *shunned) Search(context.Context, api.ProjectID, search.Query) ([]search
 	return []search.Hit{{Path: "a.md", Title: "A", Content: "Because it is so."}}, nil
 }
 
-func (s *shunned) Answer(_ context.Context, _ string, req model.Request, emit func(model.Delta) error) (model.Result, error) {
+func (s *shunned) Answer(_ context.Context, _ string, req model.Request, emit func(model.Delta) error) (model.Result,
+	error) {
 	s.asked = append(s.asked, time.Since(s.began))
 	s.keys = append(s.keys, req.Key)
 	told := req.Question
@@ -74,7 +75,8 @@ func (*shunned) Local(string) bool { return false }
 // actor is a thread with this model, and with one question.
 func (s *shunned) actor(t *testing.T, ctx context.Context, limit time.Duration) *Actor {
 	t.Helper()
-	a := New(testID, &Deps{Deps: persistent.Deps{Journal: s, Projects: s, Slots: s, Now: time.Now, Log: slog.New(slog.DiscardHandler), Context: ctx,
+	a := New(testID, &Deps{Deps: persistent.Deps{Journal: s, Projects: s, Slots: s, Now: time.Now,
+		Log: slog.New(slog.DiscardHandler), Context: ctx,
 		Go: func(f func()) { s.effects = append(s.effects, f) }, Backoff: func(int) time.Duration { return time.Hour }},
 		Searcher: s, Model: s, TurnLimit: limit, AnswerLimit: 1000}, s)
 	if err := a.Recover(); err != nil {
@@ -127,15 +129,21 @@ func TestAQuestionWaitsForAModelThatIsLeftAlone(t *testing.T) {
 		answer  string
 		failure bool
 	}{
-		{name: "once", model: shunned{after: 5 * time.Second, times: 1}, asked: []time.Duration{0, 5 * time.Second}, answer: "Because."},
+		{name: "once", model: shunned{after: 5 * time.Second, times: 1}, asked: []time.Duration{0, 5 * time.Second},
+			answer: "Because."},
 		{name: "as often as it takes", model: shunned{after: 9 * time.Second, times: 3},
 			asked: []time.Duration{0, 9 * time.Second, 18 * time.Second, 27 * time.Second}, answer: "Because."},
-		{name: "not in a tight loop", model: shunned{times: 2}, asked: []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond}, answer: "Because."},
-		{name: "not for ever", model: shunned{after: 14 * time.Second, times: -1}, asked: []time.Duration{0, 14 * time.Second, 28 * time.Second}, failure: true},
+		{name: "not in a tight loop", model: shunned{times: 2}, asked: []time.Duration{0, 250 * time.Millisecond,
+			500 * time.Millisecond}, answer: "Because."},
+		{name: "not for ever", model: shunned{after: 14 * time.Second, times: -1},
+			asked: []time.Duration{0, 14 * time.Second, 28 * time.Second}, failure: true},
 		{name: "not for long", model: shunned{after: 31 * time.Second, times: -1}, asked: []time.Duration{0}, failure: true},
-		{name: "not beyond the turn's limit", model: shunned{after: 20 * time.Second, times: -1}, limit: 12 * time.Second, asked: []time.Duration{0}, failure: true},
-		{name: "not where very many do", model: shunned{after: time.Second, times: -1}, others: mostResting, asked: []time.Duration{0}, failure: true},
-		{name: "not once something is written", model: shunned{after: time.Second, times: 1, first: "Bec"}, asked: []time.Duration{0}, answer: "Bec", failure: true},
+		{name: "not beyond the turn's limit", model: shunned{after: 20 * time.Second, times: -1}, limit: 12 * time.Second,
+			asked: []time.Duration{0}, failure: true},
+		{name: "not where very many do", model: shunned{after: time.Second, times: -1}, others: mostResting,
+			asked: []time.Duration{0}, failure: true},
+		{name: "not once something is written", model: shunned{after: time.Second, times: 1, first: "Bec"},
+			asked: []time.Duration{0}, answer: "Bec", failure: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -155,7 +163,8 @@ func TestAQuestionWaitsForAModelThatIsLeftAlone(t *testing.T) {
 				if !e.Done || (e.Error != "") != c.failure || e.Answer+e.Text != c.answer {
 					t.Errorf("the turn ended as %+v", e)
 				}
-				if want := len(c.asked); e.Usage.Prompt != 3*want || e.Usage.Completion != want || e.Usage.Cached != 2*want || e.Usage.Cost != 5*int64(want) {
+				if want := len(c.asked); e.Usage.Prompt != 3*want || e.Usage.Completion != want || e.Usage.Cached != 2*want ||
+					e.Usage.Cost != 5*int64(want) {
 					t.Errorf("%d tries used %+v", want, e.Usage)
 				}
 				if told := "why Because it is so."; slices.ContainsFunc(s.told, func(text string) bool { return text != told }) {
@@ -177,8 +186,8 @@ func TestAQuestionWaitsForAModelThatIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Whoever stops the thread or the service stops the waiting, which is no failure: the turn is answered anew, with all of its
-// patience.
+// Whoever stops the thread or the service stops the waiting, which is no failure: the turn is answered anew, with all
+// of its patience.
 func TestAQuestionThatWaitsForItsModelCanBeStopped(t *testing.T) {
 	stops := map[string]func(a *Actor, stop context.CancelFunc){
 		"the thread's actor ends": func(a *Actor, _ context.CancelFunc) { a.Close(true) },

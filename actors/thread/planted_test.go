@@ -32,7 +32,8 @@ var plants = map[string]simulation.Plant[state, Event]{
 		}
 		return s.decide(msg, now)
 	}},
-	"a question during an answer is acknowledged and forgotten": {Decide: func(s state, msg any, now time.Time) ([]Event, error) {
+	"a question during an answer is acknowledged and forgotten": {Decide: func(s state, msg any, now time.Time) ([]Event,
+		error) {
 		if _, ok := msg.(asked); ok && len(s.open) > 2 {
 			return nil, nil
 		}

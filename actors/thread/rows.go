@@ -7,13 +7,15 @@ import (
 	"docent/persistence/journal"
 )
 
-// row is a thread as analytics see it: its questions that have come to their end, and the rated answers that were replaced.
+// row is a thread as analytics see it: its questions that have come to their end, and the rated answers that were
+// replaced.
 func (s state) row() api.ThreadRow {
 	row := api.ThreadRow{ID: s.id, Project: s.project, Caller: s.caller}
 	add := func(e Exchange, replaced bool) {
 		q := api.QuestionRow{ID: e.Turn, Thread: s.id, Project: s.project, Caller: s.caller, Channel: e.Channel, Page: e.Page,
-			Question: e.Question, Answer: e.Answer, Error: e.Error, Answered: e.Answered, Replaced: replaced, Model: e.Model, FallbackFor: e.FallbackFor,
-			Asked: e.Asked, Ended: e.Ended}
+			Question: e.Question, Answer: e.Answer, Error: e.Error, Answered: e.Answered, Replaced: replaced, Model: e.Model,
+			FallbackFor: e.FallbackFor,
+			Asked:       e.Asked, Ended: e.Ended}
 		if e.Error != "" {
 			q.Answer = e.Text // as far as it had come
 		}
@@ -37,8 +39,8 @@ func (s state) row() api.ThreadRow {
 }
 
 // Rows makes the rows of threads that change again and again, from their new events alone: what a question costs must
-// not grow with the thread that it is asked in. It remembers of each of the last threads how far it has come and what is
-// open there. The zero value is ready.
+// not grow with the thread that it is asked in. It remembers of each of the last threads how far it has come and what
+// is open there. The zero value is ready.
 type Rows struct {
 	mu       sync.Mutex
 	new, old map[api.ThreadID]rowState // when new is full it becomes old
@@ -64,9 +66,9 @@ func (r *Rows) Whole(id api.ThreadID, rec journal.Recovered) (api.ThreadRow, boo
 	return s.row(), true, nil
 }
 
-// Changed is the part of the row that some events change, the first of which has the sequence number first. It is the whole
-// row where the thread is not remembered and these are all its events. It is false where only the whole thread tells: when
-// these events do not come right after those of the last row, or change something before them.
+// Changed is the part of the row that some events change, the first of which has the sequence number first. It is the
+// whole row where the thread is not remembered and these are all its events. It is false where only the whole thread
+// tells: when these events do not come right after those of the last row, or change something before them.
 func (r *Rows) Changed(id api.ThreadID, first uint64, events []journal.Event) (api.ThreadRow, bool) {
 	r.mu.Lock()
 	last, ok := r.new[id]

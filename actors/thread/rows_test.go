@@ -51,7 +51,8 @@ func TestRowsOfAThreadFollowItsChanges(t *testing.T) {
 				commit(s.decide(turnDone{attempt: s.attempt, text: fmt.Sprint("answer at ", now)}, now))
 			case n < 9 && len(s.done) > 0:
 				e := s.done[random.IntN(len(s.done))]
-				commit(s.decide(Rate{Project: api.Project{ID: "p"}, Turn: e.Turn, Rating: api.RatedUp, Comment: fmt.Sprint(now)}, now))
+				commit(s.decide(Rate{Project: api.Project{ID: "p"}, Turn: e.Turn, Rating: api.RatedUp, Comment: fmt.Sprint(now)},
+					now))
 			}
 			if random.IntN(3) == 0 {
 				continue // the listing comes later
@@ -123,7 +124,8 @@ func TestRowsAreNotMadeOfEventsThatDoNotFollow(t *testing.T) {
 		first  uint64
 		events []journal.Event
 	}{
-		"none": {4, nil}, "a gap": {5, rec.Events[3:]}, "known ones": {3, rec.Events[2:]}, "of another form": {4, []journal.Event{{Type: "x"}}},
+		"none": {4, nil}, "a gap": {5, rec.Events[3:]}, "known ones": {3, rec.Events[2:]},
+		"of another form": {4, []journal.Event{{Type: "x"}}},
 	} {
 		if row, ok := rows.Changed(testID, c.first, c.events); ok {
 			t.Errorf("%s: %+v", name, row)

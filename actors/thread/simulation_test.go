@@ -11,8 +11,8 @@ import (
 	"docent/api"
 )
 
-// TestSimulation drives the state machine with questions that are repeated and replaced, and with results that come late,
-// twice, out of order or not at all, over crashes that forget all but what the journal holds.
+// TestSimulation drives the state machine with questions that are repeated and replaced, and with results that come
+// late, twice, out of order or not at all, over crashes that forget all but what the journal holds.
 func TestSimulation(t *testing.T) { simulation.Run(t, 120, simulate) }
 
 func simulate(seed uint64, plant string, story simulation.Story) error {
@@ -112,7 +112,8 @@ func (s *life) ask() {
 	events, err := s.take(cmd)
 	if len(events) == 0 {
 		newest, _ := before.newest()
-		if err == nil && !slices.Contains(s.expect, turn) && (newest.Done || newest.Message != cmd.Message || newest.Question != cmd.Text) {
+		if err == nil && !slices.Contains(s.expect, turn) && (newest.Done || newest.Message != cmd.Message ||
+			newest.Question != cmd.Text) {
 			s.Fail("turn %s is acknowledged and nothing is kept of it", turn)
 		}
 		return

@@ -26,7 +26,8 @@ type snapshotV1 struct {
 }
 
 func (s *state) snapshot() ([]byte, error) {
-	return persistent.EncodeSnapshot(string(s.id), snapshotV1{Version: 1, Project: s.project, Caller: s.caller, KeyHash: s.keyHash, Opened: s.at,
+	return persistent.EncodeSnapshot(string(s.id), snapshotV1{Version: 1, Project: s.project, Caller: s.caller,
+		KeyHash: s.keyHash, Opened: s.at,
 		Done: s.done, Open: s.open, Chat: s.chat, Attempt: s.attempt, Interrupted: s.interrupted, Panicked: s.panicked,
 		Replaced: s.replaced})
 }

@@ -36,8 +36,8 @@ type state struct {
 
 	done []Exchange // answered or failed, oldest first
 	open []Exchange // accepted and unanswered, in the order asked; the first is in hand
-	// replaced are the newest exchanges that others took the place of, and what came after those: what the reader no longer
-	// sees. The operator does, and a rating is often the reason why.
+	// replaced are the newest exchanges that others took the place of, and what came after those: what the reader no
+	// longer sees. The operator does, and a rating is often the reason why.
 	replaced []Exchange
 	chat     string // of the newest question that was asked in one
 	attempt  int    // of the turn in hand; results of earlier ones are ignored
@@ -103,7 +103,8 @@ func (s *state) decide(msg any, now time.Time) ([]Event, error) {
 			return nil, nil
 		}
 		if s.interrupted+1 >= maxInterrupted {
-			return []Event{TurnFailed{Turn: s.open[0].Turn, Reason: "The answer broke off too often and was given up. Please ask again.", At: now}}, nil
+			return []Event{TurnFailed{Turn: s.open[0].Turn,
+				Reason: "The answer broke off too often and was given up. Please ask again.", At: now}}, nil
 		}
 		return []Event{Retried{Turn: s.open[0].Turn, Reason: persistent.Interrupted, At: now}}, nil
 	case turnPanicked:
@@ -111,7 +112,8 @@ func (s *state) decide(msg any, now time.Time) ([]Event, error) {
 			return nil, nil
 		}
 		if s.panicked+1 >= maxPanicked {
-			return []Event{TurnFailed{Turn: s.open[0].Turn, Reason: "The answer failed because of an internal error.", At: now}}, nil
+			return []Event{TurnFailed{Turn: s.open[0].Turn, Reason: "The answer failed because of an internal error.", At: now}},
+				nil
 		}
 		return []Event{Retried{Turn: s.open[0].Turn, Reason: persistent.Panicked, At: now}}, nil
 	case turnDone:
@@ -135,8 +137,9 @@ func (s *state) end(done *turnDone, now time.Time) ([]Event, error) {
 		}
 		return []Event{TurnFailed{Turn: turn, Reason: reason, Text: done.text, At: now, Usage: usage(&done.result)}}, nil
 	}
-	return []Event{Answered{Turn: turn, Text: done.text, Sources: done.sources, Model: done.result.Model, Answered: done.result.Answered,
-		Usage: usage(&done.result), Reason: done.result.Reason, At: now, FallbackFor: done.result.FallbackFor}}, nil
+	return []Event{Answered{Turn: turn, Text: done.text, Sources: done.sources, Model: done.result.Model,
+		Answered: done.result.Answered,
+		Usage:    usage(&done.result), Reason: done.result.Reason, At: now, FallbackFor: done.result.FallbackFor}}, nil
 }
 
 // latest is when something last happened in the thread, other than a rating.
@@ -154,8 +157,8 @@ func (s *state) latest() time.Time {
 // current reports whether a result is of the turn in hand.
 func (s *state) current(attempt int) bool { return len(s.open) > 0 && attempt == s.attempt }
 
-// ErrKey refuses whoever shows no key where one is required, or a wrong one. To all but those who could know of the thread
-// without it, that is a thread that there is not.
+// ErrKey refuses whoever shows no key where one is required, or a wrong one. To all but those who could know of the
+// thread without it, that is a thread that there is not.
 var ErrKey = fmt.Errorf("%w: the thread's key is missing or wrong", api.ErrNotFound)
 
 // admit refuses whoever may not continue the thread, in the same way as if there were none.
@@ -224,8 +227,8 @@ func (s *state) ask(msg asked, now time.Time) ([]Event, error) {
 	return []Event{msg.event(now, s.instead(msg.Ask))}, nil
 }
 
-// instead is the exchange that a question takes the place of, empty where it is a further one. The client says so, by the
-// ids of its messages, and shows its reader the conversation up to there and the new answer.
+// instead is the exchange that a question takes the place of, empty where it is a further one. The client says so, by
+// the ids of its messages, and shows its reader the conversation up to there and the new answer.
 func (s *state) instead(cmd *Ask) api.TurnID {
 	newest, _ := s.newest()
 	if !cmd.Regenerate && cmd.Instead == "" {
@@ -320,8 +323,9 @@ func index(list []Exchange, turn api.TurnID) (int, bool) {
 	return 0, false
 }
 
-// event is the fact that the question was put. Like all that the actor's goroutine calls for a question it is kept from
-// growing its caller's frame: a goroutine begins with a small stack, and each time that it outgrows it the stack is copied.
+// event is the fact that the question was put. Like all that the actor's goroutine calls for a question it is kept
+// from growing its caller's frame: a goroutine begins with a small stack, and each time that it outgrows it the stack
+// is copied.
 //
 //go:noinline
 func (a asked) event(now time.Time, instead api.TurnID) Event {
@@ -331,7 +335,8 @@ func (a asked) event(now time.Time, instead api.TurnID) Event {
 func exchange(cmd *Ask, now time.Time) Exchange {
 	q := cmd.Query
 	q.Text = ""
-	return Exchange{Turn: cmd.Turn, Message: cmd.Message, Question: cmd.Text, Asked: now, Wanted: &Wanted{slices.Clone(cmd.Context), q},
+	return Exchange{Turn: cmd.Turn, Message: cmd.Message, Question: cmd.Text, Asked: now,
+		Wanted:  &Wanted{slices.Clone(cmd.Context), q},
 		Channel: cmd.Channel, Page: q.CurrentPath}
 }
 
@@ -384,8 +389,8 @@ func (s state) next() state {
 	return s
 }
 
-// cut takes an exchange out of the conversation, with all that came after it. Events from before exchanges had to be named
-// mean the last one, and keep it only where it was rated.
+// cut takes an exchange out of the conversation, with all that came after it. Events from before exchanges had to be
+// named mean the last one, and keep it only where it was rated.
 func (s state) cut(from api.TurnID) state {
 	named := from != ""
 	if newest, ok := s.newest(); ok && !named {
@@ -452,6 +457,7 @@ func spoken(answer string) string {
 }
 
 func (s *state) conversation() Conversation {
-	return Conversation{Thread: s.id, Project: s.project, Caller: s.caller, Opened: s.at, Chat: s.chat, Turns: slices.Concat(s.done, s.open),
+	return Conversation{Thread: s.id, Project: s.project, Caller: s.caller, Opened: s.at, Chat: s.chat,
+		Turns:    slices.Concat(s.done, s.open),
 		Replaced: slices.Clone(s.replaced)}
 }

@@ -31,7 +31,8 @@ func opens(turn, text string) asked {
 }
 
 func asks(turn, text string) asked {
-	return asked{keyHash: testKey, Ask: &Ask{Project: api.Project{ID: "p"}, Turn: api.TurnID(turn), Message: "m-" + turn, Caller: "ann", Text: text}}
+	return asked{keyHash: testKey, Ask: &Ask{Project: api.Project{ID: "p"}, Turn: api.TurnID(turn), Message: "m-" + turn,
+		Caller: "ann", Text: text}}
 }
 
 func with(a asked, change func(*asked)) asked {
@@ -40,8 +41,9 @@ func with(a asked, change func(*asked)) asked {
 }
 
 var (
-	answered = turnDone{text: "Because.", sources: []Source{{ID: "s1", URL: "/a", Title: "A"}}, result: model.Result{Model: "m", Reason: "stop", Answered: true}}
-	fails    = turnDone{text: "Bec", err: errors.New("the model is down")}
+	answered = turnDone{text: "Because.", sources: []Source{{ID: "s1", URL: "/a", Title: "A"}},
+		result: model.Result{Model: "m", Reason: "stop", Answered: true}}
+	fails = turnDone{text: "Bec", err: errors.New("the model is down")}
 )
 
 // play takes messages one after the other, a second apart; a result without an attempt is one of the turn in hand.
@@ -87,47 +89,79 @@ func TestDecisions(t *testing.T) {
 		{name: "are answered in turn", msgs: []any{opens("1", "why"), asks("2", "how"), answered}, want: "1 2?"},
 		{name: "a failed one does not end the next", msgs: []any{opens("1", "why"), asks("2", "how"), fails}, want: "1! 2?"},
 		{name: "the same turn again", msgs: []any{opens("1", "why"), opens("1", "why")}, want: "1?"},
-		{name: "the same message again", msgs: []any{opens("1", "why"), with(asks("2", "why"), func(a *asked) { a.Message = "m-1" })}, want: "1?"},
-		{name: "the same message after a failure", msgs: []any{opens("1", "why"), fails, with(asks("2", "why"), func(a *asked) { a.Message = "m-1" })}, want: "2?"},
-		{name: "no message id is no repeat", msgs: []any{with(opens("1", "why"), func(a *asked) { a.Message = "" }), with(asks("2", "why"), func(a *asked) { a.Message = "" })}, want: "1? 2?"},
-		{name: "an earlier message id is none", msgs: append(opened, asks("2", "how"), with(asks("3", "why"), func(a *asked) { a.Message = "m-1" })), want: "1 2? 3?"},
-		{name: "the same message id with another text", msgs: []any{opens("1", "why"), with(asks("2", "how"), func(a *asked) { a.Message = "m-1" })}, want: "1? 2?"},
-		{name: "the same message id with another text after the answer", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Message = "m-1" })), want: "1 2?"},
-		{name: "the same message after its answer", msgs: append(opened, with(asks("2", "why"), func(a *asked) { a.Message = "m-1" })), want: "2?"},
-		{name: "regenerate an earlier answer, named by its id", msgs: append(three, with(asks("4", "how"), func(a *asked) { a.Regenerate, a.Instead = true, "2" })), want: "1 4?"},
-		{name: "regenerate an earlier answer, named by its question", msgs: append(three, with(asks("4", "how"), func(a *asked) { a.Regenerate, a.Message = true, "m-2" })), want: "1 4?"},
-		{name: "regenerate the first answer", msgs: append(three, with(asks("4", "why"), func(a *asked) { a.Regenerate, a.Instead, a.Message = true, "1", "m-1" })), want: "4?"},
-		{name: "regenerate an earlier answer while others wait", msgs: []any{opens("1", "why"), asks("2", "how"), asks("3", "when"), answered,
+		{name: "the same message again", msgs: []any{opens("1", "why"),
+			with(asks("2", "why"), func(a *asked) { a.Message = "m-1" })}, want: "1?"},
+		{name: "the same message after a failure", msgs: []any{opens("1", "why"), fails,
+			with(asks("2", "why"), func(a *asked) { a.Message = "m-1" })}, want: "2?"},
+		{name: "no message id is no repeat", msgs: []any{with(opens("1", "why"), func(a *asked) { a.Message = "" }),
+			with(asks("2", "why"), func(a *asked) { a.Message = "" })}, want: "1? 2?"},
+		{name: "an earlier message id is none", msgs: append(opened, asks("2", "how"),
+			with(asks("3", "why"), func(a *asked) { a.Message = "m-1" })), want: "1 2? 3?"},
+		{name: "the same message id with another text", msgs: []any{opens("1", "why"),
+			with(asks("2", "how"), func(a *asked) { a.Message = "m-1" })}, want: "1? 2?"},
+		{name: "the same message id with another text after the answer",
+			msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Message = "m-1" })), want: "1 2?"},
+		{name: "the same message after its answer", msgs: append(opened,
+			with(asks("2", "why"), func(a *asked) { a.Message = "m-1" })), want: "2?"},
+		{name: "regenerate an earlier answer, named by its id", msgs: append(three,
+			with(asks("4", "how"), func(a *asked) { a.Regenerate, a.Instead = true, "2" })), want: "1 4?"},
+		{name: "regenerate an earlier answer, named by its question",
+			msgs: append(three, with(asks("4", "how"), func(a *asked) { a.Regenerate, a.Message = true, "m-2" })), want: "1 4?"},
+		{name: "regenerate the first answer", msgs: append(three,
+			with(asks("4", "why"), func(a *asked) { a.Regenerate, a.Instead, a.Message = true, "1", "m-1" })), want: "4?"},
+		{name: "regenerate an earlier answer while others wait", msgs: []any{opens("1", "why"), asks("2", "how"),
+			asks("3", "when"), answered,
 			with(asks("4", "why"), func(a *asked) { a.Regenerate, a.Instead = true, "1" })}, want: "4?"},
-		{name: "regenerate one that waits, named by its question", msgs: []any{opens("1", "why"), asks("2", "how"), asks("3", "when"),
-			with(asks("4", "how"), func(a *asked) { a.Regenerate, a.Message = true, "m-2" })}, want: "1? 4?"},
-		{name: "regenerate what never got here", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Regenerate = true })), want: "1 2?"},
-		{name: "edit an earlier question", msgs: append(three, with(asks("4", "what"), func(a *asked) { a.Instead, a.Message = "m-2", "m-2" })), want: "1 4?"},
-		{name: "edit the question that is answered", msgs: []any{opens("1", "why"), with(asks("2", "what"), func(a *asked) { a.Instead, a.Message = "m-1", "m-1" })}, want: "2?"},
-		{name: "edit twice", msgs: []any{opens("1", "why"), with(asks("2", "what"), func(a *asked) { a.Instead, a.Message = "m-1", "m-1" }),
+		{name: "regenerate one that waits, named by its question",
+			msgs: []any{opens("1", "why"), asks("2", "how"), asks("3", "when"),
+				with(asks("4", "how"), func(a *asked) { a.Regenerate, a.Message = true, "m-2" })}, want: "1? 4?"},
+		{name: "regenerate what never got here", msgs: append(opened,
+			with(asks("2", "how"), func(a *asked) { a.Regenerate = true })), want: "1 2?"},
+		{name: "edit an earlier question", msgs: append(three, with(asks("4", "what"),
+			func(a *asked) { a.Instead, a.Message = "m-2", "m-2" })), want: "1 4?"},
+		{name: "edit the question that is answered", msgs: []any{opens("1", "why"),
+			with(asks("2", "what"), func(a *asked) { a.Instead, a.Message = "m-1", "m-1" })}, want: "2?"},
+		{name: "edit twice", msgs: []any{opens("1", "why"), with(asks("2", "what"),
+			func(a *asked) { a.Instead, a.Message = "m-1", "m-1" }),
 			with(asks("3", "when"), func(a *asked) { a.Instead, a.Message = "m-1", "m-1" }), answered}, want: "3"},
-		{name: "an edit that comes again", msgs: []any{opens("1", "why"), with(asks("2", "what"), func(a *asked) { a.Instead, a.Message = "m-1", "m-1" }),
+		{name: "an edit that comes again", msgs: []any{opens("1", "why"),
+			with(asks("2", "what"), func(a *asked) { a.Instead, a.Message = "m-1", "m-1" }),
 			with(asks("3", "what"), func(a *asked) { a.Instead, a.Message = "m-1", "m-1" })}, want: "2?"},
-		{name: "edit what never got here", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Instead = "m-2" })), want: "1 2?"},
-		{name: "regenerate", msgs: append(opened, with(asks("2", "why"), func(a *asked) { a.Regenerate = true })), want: "2?"},
-		{name: "regenerate while it is written", msgs: []any{opens("1", "why"), with(asks("2", "why"), func(a *asked) { a.Regenerate = true })}, want: "2?"},
-		{name: "regenerate one that waits", msgs: []any{opens("1", "why"), asks("2", "how"), with(asks("3", "how"), func(a *asked) { a.Regenerate = true })}, want: "1? 3?"},
-		{name: "a result of a replaced turn", msgs: []any{opens("1", "why"), with(asks("2", "why"), func(a *asked) { a.Regenerate = true }),
+		{name: "edit what never got here", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Instead = "m-2" })),
+			want: "1 2?"},
+		{name: "regenerate", msgs: append(opened, with(asks("2", "why"), func(a *asked) { a.Regenerate = true })),
+			want: "2?"},
+		{name: "regenerate while it is written", msgs: []any{opens("1", "why"),
+			with(asks("2", "why"), func(a *asked) { a.Regenerate = true })}, want: "2?"},
+		{name: "regenerate one that waits", msgs: []any{opens("1", "why"), asks("2", "how"),
+			with(asks("3", "how"), func(a *asked) { a.Regenerate = true })}, want: "1? 3?"},
+		{name: "a result of a replaced turn", msgs: []any{opens("1", "why"),
+			with(asks("2", "why"), func(a *asked) { a.Regenerate = true }),
 			turnDone{attempt: 1, text: "old"}}, want: "2?"},
-		{name: "a result twice", msgs: []any{opens("1", "why"), asks("2", "how"), answered, turnDone{attempt: 1, text: "again"}}, want: "1 2?"},
+		{name: "a result twice", msgs: []any{opens("1", "why"), asks("2", "how"), answered,
+			turnDone{attempt: 1, text: "again"}}, want: "1 2?"},
 		{name: "a crash", msgs: []any{opens("1", "why"), begun{}, answered}, want: "1"},
-		{name: "eight crashes", msgs: []any{opens("1", "why"), begun{}, begun{}, begun{}, begun{}, begun{}, begun{}, begun{}, begun{}}, want: "1!"},
+		{name: "eight crashes", msgs: []any{opens("1", "why"), begun{}, begun{}, begun{}, begun{}, begun{}, begun{}, begun{},
+			begun{}}, want: "1!"},
 		{name: "a panic", msgs: []any{opens("1", "why"), turnPanicked{}}, want: "1?"},
 		{name: "two panics", msgs: []any{opens("1", "why"), turnPanicked{}, turnPanicked{}}, want: "1!"},
-		{name: "with the key", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.ThreadKey = "secret" })), want: "1 2?"},
-		{name: "a wrong key", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.ThreadKey = "guess" })), err: api.ErrNotFound},
-		{name: "a missing key", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Project.Options.RequireThreadKey = true })), err: api.ErrNotFound},
-		{name: "opened twice where a key is required", msgs: []any{opens("1", "why"), with(opens("1", "why"), func(a *asked) { a.Project.Options.RequireThreadKey = true })}, want: "1?"},
-		{name: "another caller", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Caller = "bob" })), err: api.ErrNotFound},
-		{name: "another caller with the key", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Caller, a.ThreadKey = "bob", "secret" })), err: api.ErrNotFound},
-		{name: "another project", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Project.ID = "q" })), err: api.ErrNotFound},
+		{name: "with the key", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.ThreadKey = "secret" })),
+			want: "1 2?"},
+		{name: "a wrong key", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.ThreadKey = "guess" })),
+			err: api.ErrNotFound},
+		{name: "a missing key", msgs: append(opened, with(asks("2", "how"),
+			func(a *asked) { a.Project.Options.RequireThreadKey = true })), err: api.ErrNotFound},
+		{name: "opened twice where a key is required", msgs: []any{opens("1", "why"),
+			with(opens("1", "why"), func(a *asked) { a.Project.Options.RequireThreadKey = true })}, want: "1?"},
+		{name: "another caller", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Caller = "bob" })),
+			err: api.ErrNotFound},
+		{name: "another caller with the key", msgs: append(opened,
+			with(asks("2", "how"), func(a *asked) { a.Caller, a.ThreadKey = "bob", "secret" })), err: api.ErrNotFound},
+		{name: "another project", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.Project.ID = "q" })),
+			err: api.ErrNotFound},
 		{name: "an unknown thread", msgs: []any{asks("1", "why")}, err: api.ErrNotFound},
-		{name: "a repeat by another caller", msgs: []any{opens("1", "why"), with(asks("1", "why"), func(a *asked) { a.Caller = "bob" })}, err: api.ErrNotFound},
+		{name: "a repeat by another caller", msgs: []any{opens("1", "why"),
+			with(asks("1", "why"), func(a *asked) { a.Caller = "bob" })}, err: api.ErrNotFound},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := play(state{id: testID}, c.msgs...)
@@ -212,14 +246,17 @@ func TestOldStatesStayAsTheyWere(t *testing.T) {
 }
 
 func everyEvent() []Event {
-	e := Exchange{Turn: "1", Message: "m", Question: "why", Asked: t0.Add(time.Millisecond), Wanted: &Wanted{Context: []model.Snippet{{Kind: "code", Text: "x", Path: "p"}},
-		Query: search.Query{Limit: 3, Threshold: 0.5, CurrentPath: "/c", Filter: search.Filter{Version: "v", Language: "l", Tag: "t", Groups: []string{"g"}}}}}
+	e := Exchange{Turn: "1", Message: "m", Question: "why", Asked: t0.Add(time.Millisecond),
+		Wanted: &Wanted{Context: []model.Snippet{{Kind: "code", Text: "x", Path: "p"}},
+			Query: search.Query{Limit: 3, Threshold: 0.5, CurrentPath: "/c",
+				Filter: search.Filter{Version: "v", Language: "l", Tag: "t", Groups: []string{"g"}}}}}
 	return []Event{
 		Opened{Project: "p", Caller: "ann", KeyHash: testKey, At: t0},
 		Asked{Exchange: e, Chat: "c"},
 		Retried{Turn: "1", Reason: persistent.Interrupted, At: t0},
-		Answered{Turn: "1", Text: "Because.", Sources: []Source{{ID: "s1", URL: "/a", Title: "A"}}, Model: "m", Answered: true,
-			Usage: stream.Usage{Prompt: 1, Completion: 2}, At: t0, Reason: "stop"},
+		Answered{Turn: "1", Text: "Because.", Sources: []Source{{ID: "s1", URL: "/a", Title: "A"}}, Model: "m",
+			Answered: true,
+			Usage:    stream.Usage{Prompt: 1, Completion: 2}, At: t0, Reason: "stop"},
 		Asked{Exchange: e, Replaces: true},
 		TurnFailed{Turn: "1", Reason: "r", Text: "t", At: t0},
 		Rated{Turn: "1", Feedback: Feedback{Rating: api.RatedDown, Comment: "no", At: t0}},
@@ -231,7 +268,8 @@ func TestWhatIsOnDiskStaysReadable(t *testing.T) {
 	for _, ev := range everyEvent() {
 		full = full.apply(ev)
 	}
-	full, _ = play(full, asks("2", "how"), answered, rates("2", api.RatedUp), with(asks("3", "how"), func(a *asked) { a.Regenerate = true }))
+	full, _ = play(full, asks("2", "how"), answered, rates("2", api.RatedUp),
+		with(asks("3", "how"), func(a *asked) { a.Regenerate = true }))
 	full.replaced[0].Asked = t0 // as it was stored when a thread's time could still run backwards
 	simulation.Stored(t, &kind, string(testID), everyEvent(), 0, full, normal)
 }
@@ -262,22 +300,35 @@ func TestRatings(t *testing.T) {
 	}{
 		{name: "none", msgs: []any{opens("1", "why"), answered}},
 		{name: "one", msgs: []any{opens("1", "why"), answered, rates("1", "up")}, want: "1 up"},
-		{name: "of the first of two", msgs: []any{opens("1", "why"), asks("2", "how"), answered, answered, rates("1", "down")}, want: "1 down"},
-		{name: "with a comment", msgs: []any{opens("1", "why"), answered, change(rates("1", "down"), func(r *Rate) { r.Comment = "no" })}, want: "1 down no"},
-		{name: "a later one takes its place", msgs: []any{opens("1", "why"), answered, change(rates("1", "down"), func(r *Rate) { r.Comment = "no" }), rates("1", "up")}, want: "1 up"},
+		{name: "of the first of two", msgs: []any{opens("1", "why"), asks("2", "how"), answered, answered,
+			rates("1", "down")}, want: "1 down"},
+		{name: "with a comment", msgs: []any{opens("1", "why"), answered,
+			change(rates("1", "down"), func(r *Rate) { r.Comment = "no" })}, want: "1 down no"},
+		{name: "a later one takes its place", msgs: []any{opens("1", "why"), answered,
+			change(rates("1", "down"), func(r *Rate) { r.Comment = "no" }), rates("1", "up")}, want: "1 up"},
 		{name: "before the answer has ended", msgs: []any{opens("1", "why"), rates("1", "up"), answered}, want: "1 up"},
 		{name: "of a failure", msgs: []any{opens("1", "why"), fails, rates("1", "down")}, want: "1 down"},
-		{name: "stays when the answer is replaced", msgs: []any{opens("1", "why"), answered, rates("1", "down"), again, answered, rates("2", "up")}, want: "[1 down] 2 up"},
-		{name: "of a replaced answer that was rated", msgs: []any{opens("1", "why"), answered, rates("1", "down"), again, rates("1", "up")}, want: "[1 up]"},
-		{name: "of a replaced answer that was not", msgs: []any{opens("1", "why"), answered, again, rates("1", "up")}, err: api.ErrNotFound},
-		{name: "of an answer that there is not", msgs: []any{opens("1", "why"), answered, rates("2", "up")}, err: api.ErrNotFound},
+		{name: "stays when the answer is replaced", msgs: []any{opens("1", "why"), answered, rates("1", "down"), again,
+			answered, rates("2", "up")}, want: "[1 down] 2 up"},
+		{name: "of a replaced answer that was rated", msgs: []any{opens("1", "why"), answered, rates("1", "down"), again,
+			rates("1", "up")}, want: "[1 up]"},
+		{name: "of a replaced answer that was not", msgs: []any{opens("1", "why"), answered, again, rates("1", "up")},
+			err: api.ErrNotFound},
+		{name: "of an answer that there is not", msgs: []any{opens("1", "why"), answered, rates("2", "up")},
+			err: api.ErrNotFound},
 		{name: "in a thread that there is not", msgs: []any{rates("1", "up")}, err: api.ErrNotFound},
-		{name: "in another project", msgs: []any{opens("1", "why"), change(rates("1", "up"), func(r *Rate) { r.Project.ID = "q" })}, err: api.ErrNotFound},
-		{name: "by the caller", msgs: []any{opens("1", "why"), change(rates("1", "up"), func(r *Rate) { r.Caller = "ann" }), answered}, want: "1 up"},
-		{name: "by another caller", msgs: []any{opens("1", "why"), change(rates("1", "up"), func(r *Rate) { r.Caller = "bob" })}, err: api.ErrNotFound},
-		{name: "with the key", msgs: []any{opens("1", "why"), change(rates("1", "up"), func(r *Rate) { r.ThreadKey = "secret"; r.Project.Options.RequireThreadKey = true }), answered}, want: "1 up"},
-		{name: "with a wrong key", msgs: []any{opens("1", "why"), change(rates("1", "up"), func(r *Rate) { r.ThreadKey = "guess" })}, err: api.ErrNotFound},
-		{name: "without a key that is required", msgs: []any{opens("1", "why"), change(rates("1", "up"), func(r *Rate) { r.Project.Options.RequireThreadKey = true })}, err: api.ErrNotFound},
+		{name: "in another project", msgs: []any{opens("1", "why"),
+			change(rates("1", "up"), func(r *Rate) { r.Project.ID = "q" })}, err: api.ErrNotFound},
+		{name: "by the caller", msgs: []any{opens("1", "why"), change(rates("1", "up"), func(r *Rate) { r.Caller = "ann" }),
+			answered}, want: "1 up"},
+		{name: "by another caller", msgs: []any{opens("1", "why"),
+			change(rates("1", "up"), func(r *Rate) { r.Caller = "bob" })}, err: api.ErrNotFound},
+		{name: "with the key", msgs: []any{opens("1", "why"), change(rates("1", "up"),
+			func(r *Rate) { r.ThreadKey = "secret"; r.Project.Options.RequireThreadKey = true }), answered}, want: "1 up"},
+		{name: "with a wrong key", msgs: []any{opens("1", "why"), change(rates("1", "up"),
+			func(r *Rate) { r.ThreadKey = "guess" })}, err: api.ErrNotFound},
+		{name: "without a key that is required", msgs: []any{opens("1", "why"),
+			change(rates("1", "up"), func(r *Rate) { r.Project.Options.RequireThreadKey = true })}, err: api.ErrNotFound},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := play(state{id: testID}, c.msgs...)
@@ -331,7 +382,8 @@ func TestReplacedAnswersAreBounded(t *testing.T) {
 	s, _ := play(state{id: testID}, opens("0", "why"), answered)
 	for i := range maxReplaced + 20 {
 		before := fmt.Sprintf("%+v", s.replaced)
-		next, err := play(s, rates(fmt.Sprint(i), api.RatedDown), with(asks(fmt.Sprint(i+1), "why"), func(a *asked) { a.Regenerate = true }), answered)
+		next, err := play(s, rates(fmt.Sprint(i), api.RatedDown), with(asks(fmt.Sprint(i+1), "why"),
+			func(a *asked) { a.Regenerate = true }), answered)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,10 +397,11 @@ func TestReplacedAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// TestWhatIsCutIsKept cuts a conversation at an earlier answer: the reader no longer sees what came after, and nothing of it
-// is lost.
+// TestWhatIsCutIsKept cuts a conversation at an earlier answer: the reader no longer sees what came after, and
+// nothing of it is lost.
 func TestWhatIsCutIsKept(t *testing.T) {
-	s, err := play(state{id: testID}, opens("1", "why"), answered, asks("2", "how"), answered, rates("2", api.RatedDown), asks("3", "when"),
+	s, err := play(state{id: testID}, opens("1", "why"), answered, asks("2", "how"), answered, rates("2", api.RatedDown),
+		asks("3", "when"),
 		with(asks("4", "why"), func(a *asked) { a.Regenerate, a.Instead, a.Message = true, "1", "m-1" }), answered)
 	if err != nil {
 		t.Fatal(err)
@@ -398,16 +451,20 @@ func TestWhoMayResume(t *testing.T) {
 		{name: "the chat and its caller", cmd: Resume{Project: p, Chat: "chat", Caller: "ann"}},
 		{name: "the chat and another caller", cmd: Resume{Project: p, Chat: "chat", Caller: "bob"}, want: api.ErrNotFound},
 		{name: "another chat", cmd: Resume{Project: p, Chat: "other", Caller: "ann"}, want: api.ErrNotFound},
-		{name: "a chat that the thread no longer goes on in", msgs: []any{with(asks("2", "how"), func(a *asked) { a.Chat = "next" })}, cmd: Resume{Project: p, Chat: "chat"}, want: api.ErrNotFound},
+		{name: "a chat that the thread no longer goes on in",
+			msgs: []any{with(asks("2", "how"), func(a *asked) { a.Chat = "next" })}, cmd: Resume{Project: p, Chat: "chat"},
+			want: api.ErrNotFound},
 		{name: "the caller without the key", cmd: Resume{Project: locked, Caller: "ann"}, want: ErrKey},
 		{name: "the chat without the key", cmd: Resume{Project: locked, Chat: "chat"}, want: ErrKey},
 		{name: "with the key", cmd: Resume{Project: locked, Caller: "ann", ThreadKey: "secret"}},
 		{name: "the chat with the key", cmd: Resume{Project: locked, Chat: "chat", ThreadKey: "secret"}},
 		{name: "with a wrong key", cmd: Resume{Project: p, Caller: "ann", ThreadKey: "guess"}, want: ErrKey},
-		{name: "another caller with the key", cmd: Resume{Project: locked, Caller: "bob", ThreadKey: "secret"}, want: api.ErrNotFound},
+		{name: "another caller with the key", cmd: Resume{Project: locked, Caller: "bob", ThreadKey: "secret"},
+			want: api.ErrNotFound},
 		{name: "while it is written", cmd: Resume{Project: p, Chat: "chat", Within: time.Nanosecond}},
 		{name: "soon after", msgs: []any{answered}, cmd: Resume{Project: p, Chat: "chat", Within: 10 * time.Second}},
-		{name: "later", msgs: []any{answered}, cmd: Resume{Project: p, Chat: "chat", Within: 9 * time.Second}, want: api.ErrNotFound},
+		{name: "later", msgs: []any{answered}, cmd: Resume{Project: p, Chat: "chat", Within: 9 * time.Second},
+			want: api.ErrNotFound},
 		{name: "later, where nothing bounds it", msgs: []any{answered}, cmd: Resume{Project: p, Chat: "chat"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -422,7 +479,8 @@ func TestWhoMayResume(t *testing.T) {
 		})
 	}
 	s := state{id: testID}
-	if _, err := s.decide(Resume{Project: p, Chat: "chat"}, t0); !errors.Is(err, api.ErrNotFound) || errors.Is(err, ErrKey) {
+	if _, err := s.decide(Resume{Project: p, Chat: "chat"}, t0); !errors.Is(err, api.ErrNotFound) ||
+		errors.Is(err, ErrKey) {
 		t.Errorf("a thread that there is not: %v", err)
 	}
 	s, _ = play(s, opens("1", "why"))
@@ -435,9 +493,11 @@ func TestRowHoldsWhatHasEnded(t *testing.T) {
 	first := with(opens("1", "why"), func(a *asked) { a.Channel, a.Query.CurrentPath = api.ChannelWeb, "/guide" })
 	s, _ := play(state{id: testID}, first, answered, asks("2", "how"), fails, asks("3", "when"))
 	want := api.ThreadRow{ID: testID, Project: "p", Caller: "ann", Questions: []api.QuestionRow{
-		{ID: "1", Thread: testID, Project: "p", Caller: "ann", Channel: api.ChannelWeb, Page: "/guide", Question: "why", Answer: "Because.", Answered: true, Model: "m",
+		{ID: "1", Thread: testID, Project: "p", Caller: "ann", Channel: api.ChannelWeb, Page: "/guide", Question: "why",
+			Answer: "Because.", Answered: true, Model: "m",
 			Sources: []api.PageRef{{URL: "/a", Title: "A"}}, Asked: t0, Ended: t0.Add(time.Second)},
-		{ID: "2", Thread: testID, Project: "p", Caller: "ann", Question: "how", Answer: "Bec", Error: "The answer broke off here and is not complete. Please ask again.",
+		{ID: "2", Thread: testID, Project: "p", Caller: "ann", Question: "how", Answer: "Bec",
+			Error: "The answer broke off here and is not complete. Please ask again.",
 			Asked: t0.Add(2 * time.Second), Ended: t0.Add(3 * time.Second)},
 	}}
 	if got := rowOf(t, s); !reflect.DeepEqual(got, want) {

@@ -39,8 +39,8 @@ func Suggested(answer string) (text string, list []Suggestion) {
 	return text, list
 }
 
-// SuggestionsBegin is how many bytes of the text can be shown already: those before a block of suggestions, or before what
-// may yet become the beginning of one.
+// SuggestionsBegin is how many bytes of the text can be shown already: those before a block of suggestions, or before
+// what may yet become the beginning of one.
 func SuggestionsBegin(text string) int {
 	if at := strings.Index(text, suggestionsStart); at >= 0 {
 		return at
@@ -53,8 +53,9 @@ func SuggestionsBegin(text string) int {
 	return len(text)
 }
 
-// suggestions is the block for an answer: questions about sections that were found and not used, and have about as much to do
-// with what the reader asks as the best one. Each was put to the documentation, and its section is a part of the answer.
+// suggestions is the block for an answer: questions about sections that were found and not used, and have about as
+// much to do with what the reader asks as the best one. Each was put to the documentation, and its section is a part
+// of the answer.
 func (e *effect) suggestions(ctx context.Context, w *writer) string {
 	english := isEnglish(e.exchange.Question)
 	var lines strings.Builder
@@ -98,12 +99,13 @@ func (e *effect) answered(ctx context.Context, question string, section candidat
 		return false
 	}
 	cites := false
-	result, err := e.deps.Model.Answer(ctx, model.Builtin, model.Request{Question: question, Passages: passages(hits)}, func(d model.Delta) error {
-		for _, i := range d.Cite {
-			cites = cites || i >= 0 && i < len(hits) && hits[i].Path == section.path && hits[i].Anchor == section.anchor
-		}
-		return nil
-	})
+	result, err := e.deps.Model.Answer(ctx, model.Builtin, model.Request{Question: question, Passages: passages(hits)},
+		func(d model.Delta) error {
+			for _, i := range d.Cite {
+				cites = cites || i >= 0 && i < len(hits) && hits[i].Path == section.path && hits[i].Anchor == section.anchor
+			}
+			return nil
+		})
 	return err == nil && result.Answered && cites
 }
 
@@ -112,8 +114,8 @@ var (
 	notInText     = strings.NewReplacer("`", "", "*", "", "(", "", ")", "", "[", "", "]", "")
 )
 
-// questionAbout is the question that a section answers, made from its heading; empty where the heading says too little. In
-// other languages than English it is the heading itself.
+// questionAbout is the question that a section answers, made from its heading; empty where the heading says too
+// little. In other languages than English it is the heading itself.
 func questionAbout(c candidate, english bool) string {
 	for _, about := range []string{c.heading, c.title} {
 		about = notInText.Replace(inParentheses.ReplaceAllString(about, ""))
@@ -191,7 +193,8 @@ func capitalised(word string) bool {
 
 func plural(word string) bool {
 	word = strings.ToLower(word)
-	return len(word) > 3 && strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "ss") && !strings.HasSuffix(word, "us") && !strings.HasSuffix(word, "is") &&
+	return len(word) > 3 && strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "ss") &&
+		!strings.HasSuffix(word, "us") && !strings.HasSuffix(word, "is") &&
 		!strings.HasSuffix(word, "lytics")
 }
 
@@ -218,22 +221,28 @@ var (
 	auxiliaries   = set("is are do does did can could should will would must has have was were")
 	englishWords  = set("the does can my with it's i'm should could you your this that there and of for on a an")
 
-	// Verbs that headings of documentation begin with. The second ones are nouns as well ("Set types"), unless what follows
-	// is an object.
-	verbs = set("add allow apply assign attach choose configure connect convert create customize customise define delete deploy detect disable download " +
-		"avoid embed enable ensure extend find fix generate get give handle hide implement include install integrate invite keep let make manage migrate modify " +
-		"prepare prevent publish put remove rename replace restrict revoke send serve specify subscribe troubleshoot understand unsubscribe upgrade validate verify write")
-	verbsOrNouns = set("build call change check copy debug edit export filter import limit link load log merge monitor move open process query read record " +
-		"release request reset restore review rotate route run save scale search secure select set share show sort start stop store style switch sync test track transform " +
+	// Verbs that headings of documentation begin with. The second ones are nouns as well ("Set types"), unless what
+	// follows is an object.
+	verbs = set("add allow apply assign attach choose configure connect convert create customize customise define " +
+		"delete deploy detect disable download avoid embed enable ensure extend find fix generate get give " +
+		"handle hide implement include install integrate invite keep let make manage migrate modify prepare " +
+		"prevent publish put remove rename replace restrict revoke send serve specify subscribe troubleshoot " +
+		"understand unsubscribe upgrade validate verify write")
+	verbsOrNouns = set("build call change check copy debug edit export filter import limit link load log merge monitor move " +
+		"open process query read record release request reset restore review rotate route run save scale " +
+		"search secure select set share show sort start stop store style switch sync test track transform " +
 		"translate turn update upload use view watch")
 	leadsToObject = set("a an the your its up on off out in into to from with without multiple several all")
-	prepositions  = set("of with for in on at by from to as via without about behind under inside outside beyond after before over through")
-	determiners   = set("a an the your")
-	gerundNouns   = set("string thing king ring setting building")
+	prepositions  = set("of with for in on at by from to as via without about behind under inside outside beyond after before " +
+		"over through")
+	determiners = set("a an the your")
+	gerundNouns = set("string thing king ring setting building")
 
 	// Headings that say nothing without their page's title.
-	genericHeadings = set("about appendix background conclusion configuration description details example examples faq features further goals installation introduction intro notes note " +
-		"more next options output overview parameters prerequisites reference references related remarks requirements result results resources returns see " +
-		"steps setup summary syntax tips usage warning what's why next-steps see-also further-reading related-pages getting-started before-you-begin " +
-		"learn-more what's-next table-of-contents")
+	genericHeadings = set("about appendix background conclusion configuration description details example examples faq features " +
+		"further goals installation introduction intro notes note more next options output overview " +
+		"parameters prerequisites reference references related remarks requirements result results resources " +
+		"returns see steps setup summary syntax tips usage warning what's why next-steps see-also " +
+		"further-reading related-pages getting-started before-you-begin learn-more what's-next " +
+		"table-of-contents")
 )

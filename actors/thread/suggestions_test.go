@@ -39,7 +39,8 @@ func TestAHeadingBecomesAQuestion(t *testing.T) {
 			t.Errorf("%q of %q: %q, want %q", test.heading, test.title, got, test.want)
 		}
 	}
-	if got := questionAbout(candidate{heading: "Limites de débit"}, isEnglish("Comment sauvegarder mes données ?")); got != "Limites de débit" {
+	if got := questionAbout(candidate{heading: "Limites de débit"},
+		isEnglish("Comment sauvegarder mes données ?")); got != "Limites de débit" {
 		t.Errorf("for a French reader: %q", got)
 	}
 	if !isEnglish("How long are backups kept?") || !isEnglish("can I pay by card") {
@@ -66,7 +67,8 @@ func TestSuggestionsAreToldFromTheText(t *testing.T) {
 		}
 	}
 	got, list := Suggested(whole)
-	if got != text || len(list) != 2 || list[0] != (Suggestion{"What is tea?", "/tea#green"}) || list[1].URL != "https://docs.example.com/cups" {
+	if got != text || len(list) != 2 || list[0] != (Suggestion{"What is tea?", "/tea#green"}) ||
+		list[1].URL != "https://docs.example.com/cups" {
 		t.Errorf("%q %+v", got, list)
 	}
 	if got, list := Suggested(text); got != text || list != nil {
