@@ -190,8 +190,10 @@ func (s *snapshot) proximity(groups []group, asked *asked, rec *page.Section) fl
 		to := len(words)
 		if from+16 <= len(words) { // four words at a time: mostly none of them was asked for
 			four := (*[16]byte)(words[from:])
-			if asked.first[askedSlot(binary.LittleEndian.Uint32(four[0:]))]|asked.first[askedSlot(binary.LittleEndian.Uint32(four[4:]))]|
-				asked.first[askedSlot(binary.LittleEndian.Uint32(four[8:]))]|asked.first[askedSlot(binary.LittleEndian.Uint32(four[12:]))] == 0 {
+			h0, h1 := binary.LittleEndian.Uint32(four[0:]), binary.LittleEndian.Uint32(four[4:])
+			h2, h3 := binary.LittleEndian.Uint32(four[8:]), binary.LittleEndian.Uint32(four[12:])
+			first := &asked.first
+			if first[askedSlot(h0)]|first[askedSlot(h1)]|first[askedSlot(h2)]|first[askedSlot(h3)] == 0 {
 				continue
 			}
 			to = from + 16
@@ -216,7 +218,8 @@ func (s *snapshot) proximity(groups []group, asked *asked, rec *page.Section) fl
 	if !any {
 		return 0
 	}
-	k := float32(s.tuning.ProximityK) * float32(1-s.tuning.B[page.FieldBody]+s.tuning.B[page.FieldBody]*float64(rec.Len[page.FieldBody])/s.meanBody)
+	b := s.tuning.B[page.FieldBody]
+	k := float32(s.tuning.ProximityK) * float32(1-b+b*float64(rec.Len[page.FieldBody])/s.meanBody)
 	var sum float32
 	for g := range groups {
 		if g == 64 {

@@ -91,7 +91,8 @@ func Open(dir string, o Options) (*Library, error) {
 	}
 	l := &Library{
 		dir: dir, options: o, tuning: *o.Tuning, log: o.Log,
-		projects: make(map[api.ProjectID]*projectIndex), live: make(map[string]int), done: make(chan struct{}), swept: make(chan struct{}),
+		projects: make(map[api.ProjectID]*projectIndex), live: make(map[string]int),
+		done: make(chan struct{}), swept: make(chan struct{}),
 	}
 	go l.sweep()
 	return l, nil

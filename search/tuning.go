@@ -57,7 +57,8 @@ var DefaultTuning = Tuning{
 	B: [page.SectionFields]float64{0.3, 0.3, 0.5, 0.75}, BShort: 0.3, K: 2,
 	Page: [page.Fields]float64{4, 4, 2, 2, 4, 0}, PageHeading: 2, PageBody: 0.7, PageCode: 0.6, PageK: 1.5,
 	PageShare: 0.3, IDFPower: 0.8,
-	Closer: 20, CloserShare: 0.6, TitleCover: 1.2, HeadingCover: 0.5, HeadingExact: 0.5, HeadingNamed: 0.75, UnknownCount: 4, NameRest: 2, Proximity: 0.3, ProximityK: 2,
-	TitleStart: 0.6, TitleStartBase: 0.3, Slip1: 0.8, Slip2: 0.4, Prefix: 0.7, PrefixOfWord: 0.35, PrefixWords: 40, PrefixUntil: 3,
+	Closer: 20, CloserShare: 0.6, TitleCover: 1.2, HeadingCover: 0.5, HeadingExact: 0.5, HeadingNamed: 0.75,
+	UnknownCount: 4, NameRest: 2, Proximity: 0.3, ProximityK: 2, TitleStart: 0.6, TitleStartBase: 0.3,
+	Slip1: 0.8, Slip2: 0.4, Prefix: 0.7, PrefixOfWord: 0.35, PrefixWords: 40, PrefixUntil: 3,
 	PartShare: 1, Neighbourhood: 0.1, Vote: 0.4, VoteK: 5, Abbreviation: 0.5, Boost: 0.03, Demotion: 0.25,
 }

@@ -61,9 +61,10 @@ func init() {
 
 // stemmers by primary language subtag. A language that is not here is indexed as it is written.
 var stemmers = map[string]func(*snowballstem.Env) bool{
-	"da": danish.Stem, "de": german.Stem, "en": english.Stem, "es": spanish.Stem, "fi": finnish.Stem, "fr": french.Stem,
-	"hu": hungarian.Stem, "it": italian.Stem, "nb": norwegian.Stem, "nl": dutch.Stem, "nn": norwegian.Stem, "no": norwegian.Stem,
-	"pt": portuguese.Stem, "ro": romanian.Stem, "ru": russian.Stem, "sv": swedish.Stem, "tr": turkish.Stem,
+	"da": danish.Stem, "de": german.Stem, "en": english.Stem, "es": spanish.Stem, "fi": finnish.Stem,
+	"fr": french.Stem, "hu": hungarian.Stem, "it": italian.Stem, "nb": norwegian.Stem, "nl": dutch.Stem,
+	"nn": norwegian.Stem, "no": norwegian.Stem, "pt": portuguese.Stem, "ro": romanian.Stem, "ru": russian.Stem,
+	"sv": swedish.Stem, "tr": turkish.Stem,
 }
 
 // Language is the primary subtag of a language tag: "en" of "en-US", "zh" of "zh_Hans". Empty means English.
@@ -226,9 +227,7 @@ func (a *Analyser) Tokens(text, language string, emit func(Token)) int {
 
 // elided are the words of French, Italian and Catalan that lose their last letter before a vowel: l'installation is
 // found as installation is.
-var elided = map[string]bool{"l": true, "d": true, "j": true, "m": true, "n": true, "s": true, "t": true, "c": true,
-	"qu": true, "jusqu": true, "lorsqu": true,
-	"puisqu": true, "quoiqu": true, "un": true, "all": true, "dall": true, "dell": true, "nell": true, "sull": true, "quest": true, "quell": true}
+var elided = setOf(`l d j m n s t c qu jusqu lorsqu puisqu quoiqu un all dall dell nell sull quest quell`)
 
 func isWordByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c >= utf8.RuneSelf
@@ -401,19 +400,21 @@ func Hash(term string) uint32 {
 
 // dropped words say how something is asked, not what about. They are left out of a query that holds other words.
 // Words that change what is meant stay: not, without, get, set, after, from, all, no.
-var dropped = func() map[string]bool {
+var dropped = setOf(`
+	a an the and or of to in on at by for with is are was were be been being am do does did doing done has have had
+	having i me my mine we us our you your it its this that these those there here how what which who whom whose
+	when where why whether can could should would will shall may might must if so as than then but too very just
+	also about into want need like trying try way ways possible please help know tell explain im ive id dont doesnt
+	cant isnt
+`)
+
+func setOf(words string) map[string]bool {
 	m := make(map[string]bool)
-	for _, w := range strings.Fields(`a an the and or of to in on at by for with is are was were be been being am do does did doing done
-		has have had having i me my mine we us our you your it its this that these those there here
-		how what which who whom whose when where why whether can could should would will shall may might must
-		if so as than then but too very just also about into
-		want need like trying try way ways possible please help know tell explain
-		im ive id dont doesnt cant isnt
-		`) {
+	for w := range strings.FieldsSeq(words) {
 		m[w] = true
 	}
 	return m
-}()
+}
 
 // Dropped tells whether a word says how something is asked.
 func Dropped(word string) bool { return dropped[word] }

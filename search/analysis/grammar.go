@@ -33,9 +33,11 @@ import (
 
 // grammar names Bleve's lists of the words that say nothing about the subject.
 var grammar = map[string]string{
-	"ar": ar.StopName, "bg": bg.StopName, "ca": ca.StopName, "cs": cs.StopName, "da": da.StopName, "de": de.StopName, "el": el.StopName, "en": en.StopName,
-	"es": es.StopName, "fa": fa.StopName, "fi": fi.StopName, "fr": fr.StopName, "hi": hi.StopName, "hu": hu.StopName, "id": id.StopName, "it": it.StopName,
-	"nl": nl.StopName, "nb": no.StopName, "no": no.StopName, "pt": pt.StopName, "ro": ro.StopName, "ru": ru.StopName, "sv": sv.StopName, "tr": tr.StopName,
+	"ar": ar.StopName, "bg": bg.StopName, "ca": ca.StopName, "cs": cs.StopName, "da": da.StopName,
+	"de": de.StopName, "el": el.StopName, "en": en.StopName, "es": es.StopName, "fa": fa.StopName,
+	"fi": fi.StopName, "fr": fr.StopName, "hi": hi.StopName, "hu": hu.StopName, "id": id.StopName,
+	"it": it.StopName, "nl": nl.StopName, "nb": no.StopName, "no": no.StopName, "pt": pt.StopName,
+	"ro": ro.StopName, "ru": ru.StopName, "sv": sv.StopName, "tr": tr.StopName,
 }
 
 // questionWords are the words of questions that those lists lack.

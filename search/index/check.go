@@ -61,7 +61,8 @@ func Examine(ctx context.Context, o Options, project api.Project, tree Tree) (Ch
 	}
 	project = u.project
 	c := Check{
-		Project: project.ID, Commit: tree.Commit(), Site: u.where.Kind, Config: u.where.Config(), Address: u.report.SiteURL, AddressFrom: u.report.SiteURLFrom,
+		Project: project.ID, Commit: tree.Commit(), Site: u.where.Kind, Config: u.where.Config(),
+		Address: u.report.SiteURL, AddressFrom: u.report.SiteURLFrom,
 		Pages: []CheckedPage{}, LeftOut: []LeftOut{}, DeadLinks: []DeadLink{},
 		Warnings: append([]site.Warning{}, u.where.Warnings()...),
 	}
