@@ -10,10 +10,10 @@ import (
 
 // A cache keeps what was asked for lately, within a number of bytes. What was not used for longest goes first.
 type cache[K comparable, V any] struct {
-	most  int64            // bytes
-	size  func(K, V) int64 // that an entry takes
-	held  *atomic.Int64    // what all caches of a library hold; nil where nobody counts
-	tally *tally
+	most    int64            // bytes
+	size    func(K, V) int64 // that an entry takes
+	held    *atomic.Int64    // what all caches of a library hold; nil where nobody counts
+	lookups *lookupCount
 
 	mu    sync.Mutex
 	lru   *simplelru.LRU[K, V] // nil where nothing was kept yet
@@ -28,7 +28,7 @@ func (c *cache[K, V]) holds() int64 {
 
 func (c *cache[K, V]) get(key K) (V, bool) {
 	v, ok := c.peek(key)
-	c.tally.add(ok)
+	c.lookups.add(ok)
 	return v, ok
 }
 

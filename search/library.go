@@ -53,7 +53,7 @@ type Library struct {
 	live     map[string]int // open snapshots by folder
 	closed   bool
 	memory   atomic.Int64 // that open snapshots hold
-	tallies  tallies
+	lookups  lookups
 	inUse    sync.WaitGroup
 	done     chan struct{}
 	swept    chan struct{}

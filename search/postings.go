@@ -248,13 +248,13 @@ type decoder struct{ sections, pages accumulator }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// A spread holds the numbers of many lists one after the other.
-type spread struct {
+// A raggedArray holds the numbers of many lists one after the other.
+type raggedArray struct {
 	all  []float32
 	from []uint32 // where a list begins; one more at the end
 }
 
-func (s *spread) of(i uint32) []float32 { return s.all[s.from[i]:s.from[i+1]] }
+func (s *raggedArray) of(i uint32) []float32 { return s.all[s.from[i]:s.from[i+1]] }
 
 // countRarities tells how rare the words of titles and headings are: in how many sections they occur. Counted from the
 // word lists, so it is exact whatever the history of the index.
@@ -302,7 +302,7 @@ func (s *snapshot) countRarities() {
 	for i, n := range counts {
 		rarity[i] = s.idf(int(n[0]), len(s.sections))
 	}
-	fill := func(out *spread, lists, words int, list func(int) page.WordList) {
+	fill := func(out *raggedArray, lists, words int, list func(int) page.WordList) {
 		out.all, out.from = make([]float32, 0, words), make([]uint32, 1, lists+1)
 		for n := range lists {
 			w := list(n)

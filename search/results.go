@@ -114,7 +114,7 @@ func (s *snapshot) ranked(ctx context.Context, q Query) ([]scored, error) {
 	if f == nil {
 		if found, ok := s.results.peek(key); ok { // its flight has just ended
 			s.flights.mu.Unlock()
-			s.tallies.results.shared.Add(1)
+			s.lookups.results.shared.Add(1)
 			return found, nil
 		}
 		f = &flight{done: make(chan struct{}), err: errBrokenOff}
@@ -127,7 +127,7 @@ func (s *snapshot) ranked(ctx context.Context, q Query) ([]scored, error) {
 		return f.found, f.err
 	}
 	s.flights.mu.Unlock()
-	s.tallies.results.shared.Add(1)
+	s.lookups.results.shared.Add(1)
 	select {
 	case <-f.done:
 		return f.found, f.err

@@ -13,7 +13,7 @@ import (
 
 // asks is how often queries were ranked, and how often not because the answer was known or on its way.
 func asks(l *Library) (ranked, spared uint64) {
-	t := &l.tallies.results
+	t := &l.lookups.results
 	return t.misses.Load() - t.shared.Load(), t.hits.Load() + t.shared.Load()
 }
 
@@ -153,7 +153,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 			t.Fatalf("counted %d bytes, held %d", got, want)
 		}
 	}
-	for _, c := range []*tally{&l.tallies.terms, &l.tallies.texts} {
+	for _, c := range []*lookupCount{&l.lookups.terms, &l.lookups.texts} {
 		if c.hits.Load() == 0 || c.misses.Load() == 0 {
 			t.Errorf("%d hits and %d misses", c.hits.Load(), c.misses.Load())
 		}

@@ -38,7 +38,7 @@ type snapshot struct {
 	shown   cache[uint32, *shown]
 	results cache[resultKey, []scored]
 	flights flights
-	tallies *tallies
+	lookups *lookups
 	fixed   int64 // bytes that it holds beside the caches
 	memory  *atomic.Int64
 
@@ -81,8 +81,8 @@ type norms struct {
 	pageNorm    [page.Fields][]float32
 	pageBody    []float32
 	pageCode    []float32
-	titleIDF    spread // how rare the words of a page's title are
-	headIDF     spread // the same for the headings of sections
+	titleIDF    raggedArray // how rare the words of a page's title are
+	headIDF     raggedArray // the same for the headings of sections
 	meanBody    float64
 }
 
@@ -101,7 +101,7 @@ func openSnapshot(dir string, l *Library) (_ *snapshot, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &snapshot{Generation: gen, library: l, tuning: &l.tuning, memory: &l.memory, tallies: &l.tallies}
+	s := &snapshot{Generation: gen, library: l, tuning: &l.tuning, memory: &l.memory, lookups: &l.lookups}
 	s.remember(l.options)
 	if s.index, err = bleve.OpenUsing(filepath.Join(dir, "index"), map[string]interface{}{"read_only": true}); err != nil {
 		return nil, errors.Join(fmt.Errorf("open index: %w", err), s.Text.Close())
@@ -127,14 +127,14 @@ func openSnapshot(dir string, l *Library) (_ *snapshot, err error) {
 
 // remember makes the caches, which go with the snapshot.
 func (s *snapshot) remember(o Options) {
-	if s.tallies == nil {
-		s.tallies = new(tallies) // nobody counts
+	if s.lookups == nil {
+		s.lookups = new(lookups) // nobody counts
 	}
-	s.terms = cache[termKey, *postings]{most: o.CacheBytes, held: s.memory, tally: &s.tallies.terms,
+	s.terms = cache[termKey, *postings]{most: o.CacheBytes, held: s.memory, lookups: &s.lookups.terms,
 		size: func(k termKey, p *postings) int64 { return p.size(k) }}
-	s.shown = cache[uint32, *shown]{most: o.TextBytes, held: s.memory, tally: &s.tallies.texts,
+	s.shown = cache[uint32, *shown]{most: o.TextBytes, held: s.memory, lookups: &s.lookups.texts,
 		size: func(_ uint32, v *shown) int64 { return v.size() }}
-	s.results = cache[resultKey, []scored]{most: o.ResultBytes, held: s.memory, tally: &s.tallies.results,
+	s.results = cache[resultKey, []scored]{most: o.ResultBytes, held: s.memory, lookups: &s.lookups.results,
 		size: func(k resultKey, found []scored) int64 { return k.size() + int64(16*len(found)) }}
 }
 
