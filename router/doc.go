@@ -20,8 +20,8 @@
 // # Why it is large
 //
 // The room has more than twenty files, one for each resource and one for each thing that all requests pass: the
-// exchange, keys, quotas, errors. Handlers share one Server and one exchange. Pages and pull requests were tried as a
-// room: forty names would cross the wall. What stands by itself has a room below: router/sockets, router/reqbody,
+// exchange, keys, quotas, errors. Handlers share one Server and one exchange. As a room of their own, pages and pull
+// requests would need forty names of this one. What stands by itself has a room below: router/sockets, router/reqbody,
 // router/overload, router/openapi.
 //
 // The routes stand in router.go on one screen; openapi/openapi.yaml describes them completely, and the tests of this
