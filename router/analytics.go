@@ -29,17 +29,19 @@ const (
 )
 
 // analyticsQuery reads which part of what happened is wanted.
-func analyticsQuery(x *exchange, req bunrouter.Request, most, otherwise int) (catalog.AnalyticsQuery, *reqbody.Problems) {
-	var ps reqbody.Problems
+func analyticsQuery(x *exchange, req bunrouter.Request, most, otherwise int) (
+	q catalog.AnalyticsQuery, ps *reqbody.Problems,
+) {
+	ps = new(reqbody.Problems)
 	query := req.URL.Query()
-	q := catalog.AnalyticsQuery{Project: x.project.ID, Limit: ps.QueryInt(query, "limit", 1, most, otherwise)}
+	q = catalog.AnalyticsQuery{Project: x.project.ID, Limit: ps.QueryInt(query, "limit", 1, most, otherwise)}
 	q.From = ps.QueryTime(query, "dateFrom")
 	q.To = ps.QueryTime(query, "dateTo")
 	if !q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From) {
 		ps.Add("dateTo", "must not lie before dateFrom")
 	}
 	q.After, _ = ps.QueryOne(query, "cursor")
-	return q, &ps
+	return q, ps
 }
 
 // pageBody is what every list ends with.

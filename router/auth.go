@@ -79,8 +79,8 @@ func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind)
 	return nil
 }
 
-// findProject finds the project that an operation is about. One of another organization is answered like one that there is
-// not, and so is, for an assistant key, every project but its own.
+// findProject finds the project that an operation is about. One of another organization is answered like an
+// unknown one, and so is, for an assistant key, every project but its own.
 func (s *Server) findProject(x *exchange, req bunrouter.Request) error {
 	if x.key.Kind == api.AdminKey {
 		project, err := s.Catalog.Project(context.WithoutCancel(req.Context()), api.ProjectID(param(req, "projectId")))

@@ -162,7 +162,10 @@ func (s *Server) jobWriter(x *exchange, req *http.Request, form stream.Form) *wr
 // reader takes it in no more; cut is called where the stream ends before the job does. A reader waits on its own
 // request to the actor, so its slowness is nobody else's. A stop of the service ends these streams first: jobs stop
 // too, and who comes again goes on where the log ended.
-func (s *Server) tail(x *exchange, req *http.Request, w *writer, after uint64, reply job.Reply, show func(job.Reply) bool, cut func(reason string)) error {
+func (s *Server) tail(
+	x *exchange, req *http.Request, w *writer, after uint64, reply job.Reply,
+	show func(job.Reply) bool, cut func(reason string),
+) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
 	defer cancel()
 	defer context.AfterFunc(s.leaving, cancel)()

@@ -31,7 +31,8 @@ func (s *Server) rateAnswer(x *exchange, req bunrouter.Request) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
 	defer cancel()
 	err = s.Threads.Rate(ctx, x.thread, thread.Rate{Project: x.project, Caller: v.Caller,
-		ThreadKey: cmp.Or(v.ThreadKey, req.Header.Get(threadKeyHeader)), Turn: api.TurnID(v.Message), Rating: v.Rating, Comment: v.Comment})
+		ThreadKey: cmp.Or(v.ThreadKey, req.Header.Get(threadKeyHeader)),
+		Turn:      api.TurnID(v.Message), Rating: v.Rating, Comment: v.Comment})
 	if err != nil {
 		return named(err, "message")
 	}

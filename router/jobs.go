@@ -47,7 +47,8 @@ func (s *Server) jobBody(x *exchange, req *http.Request, j api.Job) jobBody {
 		outcome = &j.Outcome
 	}
 	return jobBody{Outcome: outcome, ID: j.ID, Status: j.Status, Source: j.Source, Model: j.Model,
-		PRLink: s.link(x, req, j.PRLink), CreatedAt: timestamp(j.CreatedAt), ArchivedAt: stamp(j.ArchivedAt), Title: j.Title, Message: j.Message,
+		PRLink: s.link(x, req, j.PRLink), CreatedAt: timestamp(j.CreatedAt), ArchivedAt: stamp(j.ArchivedAt),
+		Title: j.Title, Message: j.Message,
 		UpdatedAt: timestamp(j.UpdatedAt)}
 }
 
@@ -152,7 +153,9 @@ func (s *Server) command(ctx context.Context, id api.JobID, cmd job.Command) (jo
 
 // accept takes the quota's use, asks the actor, and settles what a repeat or a refusal costs: nothing. The job that
 // answers may be another than was asked, when a repeated request raced this one.
-func (s *Server) accept(x *exchange, ctx context.Context, id api.JobID, claim *journal.Claim, make func([]quota.Use) job.Command) (job.Reply, error) {
+func (s *Server) accept(
+	x *exchange, ctx context.Context, id api.JobID, claim *journal.Claim, make func([]quota.Use) job.Command,
+) (job.Reply, error) {
 	held, found, err := s.earlier(claim)
 	if err != nil {
 		return job.Reply{}, err
@@ -334,7 +337,9 @@ func (s *Server) hold() bool {
 
 // await holds the answer while the job is as the caller knows it: the version that it names in If-None-Match, or
 // where it names none, the one that it would get now, as long as there is something to wait for.
-func (s *Server) await(x *exchange, req bunrouter.Request, reply job.Reply, body []byte, tag string, seen []string, wait time.Duration) ([]byte, string, error) {
+func (s *Server) await(
+	x *exchange, req bunrouter.Request, reply job.Reply, body []byte, tag string, seen []string, wait time.Duration,
+) ([]byte, string, error) {
 	if len(seen) > 0 && !match(seen, tag) || len(seen) == 0 && reply.Row.Job.Status != api.JobActive {
 		return body, tag, nil
 	}

@@ -60,7 +60,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			[]string{"reason"}),
 		streams: map[stream.Form]*streamMetrics{},
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.took, m.inFlight, m.refused, open, parts, flushes, bytes, ends} {
+	for _, c := range []prometheus.Collector{m.requests, m.took, m.inFlight, m.refused,
+		open, parts, flushes, bytes, ends} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
