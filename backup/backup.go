@@ -84,9 +84,9 @@ func Make(
 	report = Report{Version: from.Version, Began: time.Now().UTC(),
 		Notes: []string{"the search indexes are not in the backup: they are built again from the repositories"}}
 
-	// The journal, the pull requests and the references are taken as they stand at one moment, between two publications:
-	// a branch that were ahead of the journal would be written to a second time. Objects, which are only added meanwhile,
-	// and most of the journal are copied after that.
+	// The journal, the pull requests and the references are copied as of one moment, between two publications: a branch
+	// ahead of the journal would be written to a second time. Objects, which are only added, and most of the journal are
+	// copied after that moment.
 	defer from.Repositories.Pin()() // what is listed is there until it is copied
 	journal := startJournalCopy(filepath.Join(part, datadir.Journal), func(w io.Writer) error { return from.Journal(ctx, w) })
 	var repositories []*repositoryCopy

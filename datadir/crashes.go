@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// WatchCrashes finds out whether the process before this one crashed, moves what it said aside, and has the Go runtime
+// WatchCrashes finds out whether the process before this one crashed, moves its trace aside, and has the Go runtime
 // write to the same file when it ends this process: for a panic that nobody recovers, or a stack that overflows.
 func (d *Dir) WatchCrashes(log *slog.Logger) {
 	name := d.File(crashFile)

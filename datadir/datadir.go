@@ -28,7 +28,7 @@ const (
 	Reading  = "reading"   // which sources are being read
 	SetAside = "set-aside" // records that were taken out of a store
 	Socket   = "control.sock"
-	// marks a copy; a server that starts on one makes what the catalogue copies from the journal anew
+	// Backup marks a copy: a server that starts on one rebuilds the listings from the journal.
 	Backup    = "backup.json"
 	lock      = "lock"
 	crashFile = "crash.log"

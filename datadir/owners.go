@@ -10,12 +10,10 @@ import (
 	"strings"
 )
 
-// ownersOnly takes the rights of others away from what is in the data directory. Versions of before made folders that
-// others could read where the directory itself could be read. The mode of the directory itself stays as its maker set
-// it.
+// ownersOnly removes the rights of group and others from what Docent made in the data directory: earlier versions made
+// folders that others could read. The mode of the directory itself is not changed.
 //
-// A folder is gone through only where its own mode is not right, and gets it last: then all that is in it has been
-// seen to.
+// A folder is walked only if its own mode is wrong, and its mode is set last: a folder with the right mode is done.
 func ownersOnly(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"docent/search"
 )
 
-// Documents is the library as those see it who answer readers. An index that cannot be used is made anew as soon as
-// somebody wants it.
+// Documents is the library for those who answer readers. An index that cannot be used is rebuilt as soon as somebody
+// needs it.
 type Documents struct {
 	*search.Library
 	Reader *Reader

@@ -22,11 +22,11 @@ const (
 	retryUnknown = time.Hour // until a source is fetched again whose fetching ended the process: its commit is not known
 )
 
-// A Guard keeps a project whose content ends the process from doing so at each start. That a source is being read
-// stands in a file of its own while it is; a server that finds such a file knows what its predecessor died of. After
-// mostCrashes deaths the source is left out until its commit changes, another version of Docent reads it, or an
-// operator asks for it. A source that was being read when the process ended is read while no other is, so that the
-// next death is put down to the right one.
+// A Guard keeps a project whose content crashes the process from crashing it at each start. While a source is read, a
+// file says so; a server that finds such a file at its start knows during which reading the one before it ended. After
+// mostCrashes crashes the source is left out until its commit changes, another version of Docent reads it, or an
+// operator asks for it. A source that was being read when the process ended is then read alone, so that the next crash
+// is attributed to the right source.
 type Guard struct {
 	dir     string
 	version string

@@ -71,7 +71,7 @@ func (s *Reader) refreshTo(ctx context.Context, p api.Project, progress Progress
 	return s.read(ctx, p, progress)
 }
 
-// read is refreshTo for whoever has the project's turn.
+// read is refreshTo for a caller that has the project's turn.
 func (s *Reader) read(ctx context.Context, p api.Project, progress Progress) (tip forge.Tip, report search.Report,
 	err error) {
 	select {
@@ -185,7 +185,7 @@ func (s *Reader) Check(ctx context.Context, p api.Project, progress Progress) (s
 	return s.Index.Check(ctx, p, tree)
 }
 
-// Merged indexes a project anew in the background: its documentation has just changed.
+// Merged indexes a project again in the background: its documentation has just changed.
 func (s *Reader) Merged(id api.ProjectID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

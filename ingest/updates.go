@@ -136,7 +136,7 @@ func (u *Updates) carryOut(run *updateRun) (stored bool) {
 	run.change(func(up *api.Update) {
 		up.Status, up.StartedAt, up.Attempts, up.Logs = api.UpdateInProgress, &now, up.Attempts+1, nil
 	})
-	// Stored first: who asks from now on may have changed what this run has read already.
+	// Stored first: a client that asks from now on gets another update, since this one may have read the old state.
 	if u.save(run) != nil {
 		return false
 	}

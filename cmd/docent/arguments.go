@@ -75,7 +75,7 @@ func didYouMean(prefix string, names []string) string {
 	return " (did you mean " + strings.Join(quoted, " or ") + "?)"
 }
 
-// flagError says what is wrong with a flag, and which ones are meant perhaps. Where the command itself is unknown, its
+// flagError says what is wrong with a flag, and suggests similar ones. Where the command itself is unknown, its
 // flags are too: then the command is what is wrong.
 func flagError(cmd *cobra.Command, err error) error {
 	if args := cmd.Flags().Args(); len(args) > 0 && cmd.HasSubCommands() {

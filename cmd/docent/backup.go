@@ -35,9 +35,9 @@ func (o *operations) backup(ctx context.Context, p backupParams, progress Progre
 	return backup.Make(ctx, p.Dir, from, progress)
 }
 
-// settle puts right, before anything works on it, what a data directory lacks that was put back from a backup.
-// Listings are made anew, since they were copied after the journal and may tell of what is no longer to come; and
-// indexes that are not there are built, or the questions that wait would find nothing.
+// settle completes a data directory that was restored from a backup, before anything works on it. The listings are
+// rebuilt: they were copied after the journal and may be ahead of it. Missing indexes are built, since without them
+// the questions that wait would find nothing.
 func (a *app) settle(ctx context.Context) error {
 	restored, err := datadir.Has(a.config.Data, datadir.Backup)
 	if err != nil {

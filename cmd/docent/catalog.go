@@ -24,7 +24,7 @@ type catalogRebuilt struct {
 	Seconds  float64 `json:"seconds"`
 }
 
-// rebuildCatalog makes what the catalogue copies from the journal anew.
+// rebuildCatalog rebuilds what the catalogue copies from the journal.
 func (o *operations) rebuildCatalog(ctx context.Context, _ struct{}, _ Progress) (catalogRebuilt, error) {
 	began := time.Now()
 	var r catalogRebuilt

@@ -139,7 +139,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // MarshalText writes a duration as UnmarshalText reads it.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// DefaultConfig is the configuration of a server that is told nothing.
+// DefaultConfig is the configuration where nothing is set.
 func DefaultConfig() Config {
 	bounds := router.DefaultBounds()
 	return Config{

@@ -136,7 +136,7 @@ func readJudged(file, corpus string, only bool) ([]eval.Query, error) {
 	return own, nil
 }
 
-// readTuning reads weights: what the file does not name is as it stands.
+// readTuning reads weights. Those that the file does not name keep their standard value.
 func readTuning(file string) (search.Tuning, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -100,7 +100,7 @@ func (o *operations) inspectJournal() (*inspected, error) {
 	return &inspected{path: j.Path(), check: j.Check, Inspection: j.Inspect()}, nil
 }
 
-// report reads everything: the records, and whether jobs and threads can be made of them.
+// report reads everything: the records, and whether jobs and threads can be recovered from them.
 func (j *inspected) report() (journalReport, error) {
 	r := journalReport{File: j.path}
 	found := func(p journalProblem) {
@@ -142,7 +142,7 @@ func (j *inspected) report() (journalReport, error) {
 	})
 }
 
-// understood says why a stream's actor could not be made of what the journal holds.
+// understood says why a stream's actor could not be recovered from the journal.
 func understood(stream string, rec journal.Recovered) error {
 	switch kind, id, _ := strings.Cut(stream, "/"); kind {
 	case "job":

@@ -95,7 +95,7 @@ func (o *operator) did(cmd *cobra.Command, object any, format string, args ...an
 	return err
 }
 
-// shownTime is a time as tables show it, in the zone of whoever reads it.
+// shownTime is a time as tables show it, in the user's time zone.
 func shownTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
 // printRows prints a list: a JSON object a line, or a table.

@@ -72,11 +72,11 @@ func newLogger(c Config, w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// oneThreadMore lets one thread more run Go's code than there are processors, unless the operator has said how many.
-// The journal's sync keeps its thread's place among them while it waits for the disk, and a thread whose queue of
-// goroutines is never empty looks at ready connections seldom: decision 0013.
-func oneThreadMore(said string) {
-	if said == "" {
+// oneThreadMore sets GOMAXPROCS to one more than the number of processors, unless the operator has set it. The
+// journal's sync occupies one of these threads while it waits for the disk, and a thread whose queue of goroutines is
+// never empty rarely looks at ready connections: decision 0013.
+func oneThreadMore(set string) {
+	if set == "" {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	}
 }
