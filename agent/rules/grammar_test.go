@@ -369,7 +369,11 @@ func TestHostilePromptsAreReadInBoundedTime(t *testing.T) {
 		"in all every each of the whole docs ", "- ", "1. ", "rename \"A\" to \"B\" in the the ", ", also in code", "\\\"", "(", "add \"x\" to the end of ", "fix typos in a.md and in b.md and in ",
 		"We the x page ", "the x page the y page\n", "thanks ", "Thanks X. ", "hi ", "Best,\n", "We are, ", "We are. ", "so ", "replace \"a\" on the x page ", "delete the page and the page in ",
 	} {
-		prompt := strings.Repeat(unit, 99_000/len(unit))
+		size := 99_000
+		if testing.Short() {
+			size /= 10
+		}
+		prompt := strings.Repeat(unit, size/len(unit))
 		if _, err := Parse(prompt, &Memory{}); err == nil {
 			t.Errorf("%q… was understood", say.OneLine(prompt, 40))
 		}
