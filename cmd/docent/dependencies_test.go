@@ -10,7 +10,7 @@ import (
 
 func TestEveryDirectRequirementIsJustified(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/decisions/0006-dependencies.md")
+	page, err := os.ReadFile("../../docs/DEPENDENCIES.md")
 	if err != nil {
 		t.Fatal(err)
 	}

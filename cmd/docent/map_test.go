@@ -51,3 +51,25 @@ func TestTheMapForContributorsLeadsToWhatIsThere(t *testing.T) {
 		t.Errorf("the map has %d rows", rows)
 	}
 }
+
+// A decision is one page, whose title has its number. What was measured stands in docs/measurements.
+func TestADecisionIsOnePage(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "decisions", "[0-9]*.md"))
+	if err != nil || len(pages) < 14 {
+		t.Fatalf("%d decisions: %v", len(pages), err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		number, _, _ := strings.Cut(filepath.Base(page), "-")
+		if !strings.HasPrefix(string(text), "# "+number+": ") {
+			t.Errorf("%s does not begin with # %s: TITLE", page, number)
+		}
+		if n := len(strings.Fields(string(text))); n > 600 {
+			t.Errorf("%s has %d words, 600 are a page", page, n)
+		}
+	}
+}
