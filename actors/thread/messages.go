@@ -22,16 +22,17 @@ import (
 type Command interface{ command() }
 
 type (
-	// Ask puts a question; it is answered with a Turn once the question is on disk. New opens the thread; otherwise an
-	// unknown thread, one of another project, or one that the caller may not continue is api.ErrNotFound.
+	// Ask puts a question; the answer is a Turn, once the question is on disk. New opens the thread. Without it, the answer
+	// is api.ErrNotFound where the thread is unknown, of another project, or not the caller's to continue.
 	Ask struct {
 		Project api.Project
 		New     bool
 		Turn    api.TurnID // made by the caller
-		// the client's id of its message, where it has one: a message that comes again with the same text is not asked twice
+		// Message is the client's id of its message, where it has one. A message that comes again with the same text is not
+		// asked twice.
 		Message string
-		// Chat names the client's chat and who asks in it, where there is a chat: whoever knows it may resume. Whoever asks
-		// makes it so that nobody else can.
+		// Chat names the client's chat and who asks in it, where there is a chat. Whoever knows it may resume, so the
+		// caller makes it hard to guess.
 		Chat       string
 		Caller     string // fp: "anonymous" or a user id
 		Channel    api.Channel
@@ -40,17 +41,17 @@ type (
 		Context    []model.Snippet
 		Query      search.Query // page size, filter and current path; Text is set by the thread
 		Regenerate bool         // another answer to a question that was asked
-		// Instead is the client's id of the message, or the id of the answer, that this question takes the place of, where
-		// the client names one. What came after goes too, as it does in the client.
+		// Instead names what this question replaces, where the client says so: its id of the message, or the id of the
+		// answer. What came after is replaced too, as it is in the client.
 		Instead string
 		Key     api.KeyID
 		Uses    []quota.Use
 	}
 
-	// Resume asks for the stream of the newest turn, from its start; it is answered with a Turn, or with api.ErrNotFound
-	// where the caller may not continue the thread, which is ErrKey where only the key is missing or wrong. Where Chat is
-	// set, the newest question has to be of that chat, and Caller is looked at where it is given. Where Within is set,
-	// the newest turn goes on, or has ended no longer ago.
+	// Resume asks for the stream of the newest turn, from its start. The answer is a Turn, or api.ErrNotFound where the
+	// caller may not continue the thread; that is ErrKey where only the key is missing or wrong. With Chat, the newest
+	// question has to be of that chat, and Caller may be empty. With Within, the newest turn has to be unfinished, or to
+	// have ended no longer ago than that.
 	Resume struct {
 		Project   api.Project
 		Caller    string
@@ -62,9 +63,9 @@ type (
 	// Read asks for the conversation; it is answered with a Conversation.
 	Read struct{ Project api.ProjectID }
 
-	// Rate says what the reader thinks of an answer; it is answered with nil once that is on disk. It takes the place of
-	// an earlier rating of the same answer. An answer that there is not is api.ErrNotFound, as is a thread that the caller
-	// may not continue; Caller and ThreadKey are looked at where they are given.
+	// Rate says what the reader thinks of an answer, in place of what he said of it before; the answer is nil once that is
+	// on disk. It is api.ErrNotFound where the thread has no such answer, or is not the caller's to continue. An empty
+	// Caller or ThreadKey is not checked.
 	Rate struct {
 		Project   api.Project
 		Caller    string
@@ -74,9 +75,8 @@ type (
 		Comment   string
 	}
 
-	// Forget removes the thread with everything of it; it is answered with nil once nothing of it is on disk. An answer
-	// that is being written breaks off. Where Unused is set, a thread that was used after it stays, with an
-	// api.ErrConflict.
+	// Forget removes the thread and all that belongs to it; the answer is nil once nothing of it is on disk. An answer that
+	// is being written breaks off. With Unused, a thread that was used since then stays, and the answer is api.ErrConflict.
 	Forget struct {
 		Project api.ProjectID
 		Unused  time.Time
