@@ -17,7 +17,8 @@ func BenchmarkEdit(b *testing.B) {
 		files := corpus(b, c.set)
 		b.Run(c.set+" "+c.prompt[:6], func(b *testing.B) {
 			for b.Loop() {
-				res, err := agent.New(agent.Options{}).Edit(context.Background(), agent.Task{Prompt: c.prompt, Tree: tree(files)}, nil)
+				res, err := agent.New(agent.Options{}).Edit(context.Background(), agent.Task{Prompt: c.prompt, Tree: tree(files)},
+					nil)
 				if err != nil || len(res.Changes) == 0 {
 					b.Fatal(err, res.Message)
 				}

@@ -176,7 +176,8 @@ func misunderstood(e *rules.Misunderstanding) Result {
 	if e.Detail {
 		outcome = api.OutcomeNeedsDetail
 	}
-	return nothing(text+"\n\nI work without a language model and carry out instructions of fixed forms. “docent job create --help” lists them, and so does the page agent/instructions of Docent's documentation.", outcome)
+	return nothing(text+
+		"\n\nI work without a language model and carry out instructions of fixed forms. “docent job create --help” lists them, and so does the page agent/instructions of Docent's documentation.", outcome)
 }
 
 // checked refuses changes that would break something, and says what was looked at.

@@ -14,8 +14,8 @@ import (
 	"docent/markup"
 )
 
-// quick tells whether a part of the runs on whole documentation sets is enough: with -short, and under the race detector, which
-// looks for other faults.
+// quick tells whether a part of the runs on whole documentation sets is enough: with -short, and under the race
+// detector, which looks for other faults.
 func quick() bool { return raceDetector || testing.Short() }
 
 // sampled is how many of a large set a test takes.
@@ -69,7 +69,9 @@ func stated(t *testing.T, body string) (n, files int) {
 
 func TestARenameTouchesProseAloneAndCountsItRight(t *testing.T) {
 	for _, c := range []struct{ set, from, to string }{
-		{"prometheus", "Alertmanager", "Alert Manager"}, {"prometheus", "Prometheus", "Zyxwv"}, {"mintlify", "Mintlify", "Zyxwv"}, {"mintlify", "navigation", "zyxwv"}, {"vite", "Vite", "Zyxwv"}, {"vite", "plugin", "zyxwv"},
+		{"prometheus", "Alertmanager", "Alert Manager"}, {"prometheus", "Prometheus", "Zyxwv"},
+		{"mintlify", "Mintlify", "Zyxwv"}, {"mintlify", "navigation", "zyxwv"}, {"vite", "Vite", "Zyxwv"},
+		{"vite", "plugin", "zyxwv"},
 	} {
 		t.Run(c.set+" "+c.from, func(t *testing.T) {
 			if quick() && c.from != "Alertmanager" && (c.set != "vite" || testing.Short()) {
@@ -95,11 +97,13 @@ func TestARenameTouchesProseAloneAndCountsItRight(t *testing.T) {
 				if len(after.Problems) > len(before.Problems) {
 					t.Errorf("%s: %v", ch.Path, after.Problems)
 				}
-				found += strings.Count(strings.ToLower(string(ch.Content)), strings.ToLower(c.to)) - strings.Count(strings.ToLower(files[ch.Path]), strings.ToLower(c.to))
+				found += strings.Count(strings.ToLower(string(ch.Content)),
+					strings.ToLower(c.to)) - strings.Count(strings.ToLower(files[ch.Path]), strings.ToLower(c.to))
 				// Every other byte is as before: with the new term taken back, only kept anchors are left over.
 				back := string(ch.Content)
 				if c.to != "Alert Manager" {
-					for _, f := range []func(string) string{func(s string) string { return s }, strings.ToLower, strings.ToUpper, func(s string) string { return strings.ToUpper(s[:1]) + s[1:] }} {
+					for _, f := range []func(string) string{func(s string) string { return s }, strings.ToLower, strings.ToUpper,
+						func(s string) string { return strings.ToUpper(s[:1]) + s[1:] }} {
 						back = strings.ReplaceAll(back, f(c.to), f(c.from))
 					}
 					if strip(back) != strip(files[ch.Path]) {
@@ -156,7 +160,8 @@ func leads(files map[string]string, from, dest string, roots []string) string {
 	}
 	for _, p := range at {
 		p = strings.Trim(p, "/")
-		for _, c := range []string{p, p + ".md", p + ".mdx", p + "/index.md", p + "/index.mdx", strings.TrimSuffix(p, ".html") + ".md"} {
+		for _, c := range []string{p, p + ".md", p + ".mdx", p + "/index.md", p + "/index.mdx",
+			strings.TrimSuffix(p, ".html") + ".md"} {
 			if _, ok := files[strings.Trim(c, "/")]; ok {
 				return strings.Trim(c, "/")
 			}
@@ -192,7 +197,10 @@ func TestAMoveRewritesEveryLinkAndTheWayBackGivesTheSameBytes(t *testing.T) {
 			files := corpus(t, set)
 			var pages []string
 			for p := range files {
-				if strings.Count(p, "/") > 0 && (set != "vite" || strings.Count(p, "/") > 1) && (strings.HasSuffix(p, ".md") || strings.HasSuffix(p, ".mdx")) && !strings.Contains(path.Base(p), "index") && !strings.HasPrefix(path.Base(p), "README") && !strings.Contains("/"+p, "/.") && path.Base(p) == strings.ToLower(path.Base(p)) {
+				if strings.Count(p, "/") > 0 && (set != "vite" || strings.Count(p, "/") > 1) &&
+					(strings.HasSuffix(p, ".md") || strings.HasSuffix(p, ".mdx")) && !strings.Contains(path.Base(p), "index") &&
+					!strings.HasPrefix(path.Base(p), "README") && !strings.Contains("/"+p, "/.") &&
+					path.Base(p) == strings.ToLower(path.Base(p)) {
 					pages = append(pages, p)
 				}
 			}
@@ -230,7 +238,8 @@ func TestAMoveRewritesEveryLinkAndTheWayBackGivesTheSameBytes(t *testing.T) {
 						was := leads(files, f, a.Links[k].Dest, roots[set])
 						is := leads(now, name(f), b.Links[k].Dest, roots[set])
 						if was != "" && name(was) != is {
-							t.Errorf("move %s: in %s the link %s led to %s; now %s leads to %q", p, f, a.Links[k].Dest, was, b.Links[k].Dest, is)
+							t.Errorf("move %s: in %s the link %s led to %s; now %s leads to %q", p, f, a.Links[k].Dest, was, b.Links[k].Dest,
+								is)
 						}
 						if was != p && f != p && a.Links[k].Dest != b.Links[k].Dest {
 							t.Errorf("move %s: in %s the link %s became %s for nothing", p, f, a.Links[k].Dest, b.Links[k].Dest)
@@ -239,7 +248,8 @@ func TestAMoveRewritesEveryLinkAndTheWayBackGivesTheSameBytes(t *testing.T) {
 				}
 				j.must("move " + to + " to " + p)
 				for f, src := range files {
-					if !strings.HasSuffix(f, ".json") && j.tree.files()[f] != src && canon(t, files, f, src, roots[set]) != canon(t, files, f, j.tree.files()[f], roots[set]) {
+					if !strings.HasSuffix(f, ".json") && j.tree.files()[f] != src &&
+						canon(t, files, f, src, roots[set]) != canon(t, files, f, j.tree.files()[f], roots[set]) {
 						t.Errorf("move %s and back: %s differs:\n%s", p, f, udiff.Unified("before", "after", src, j.tree.files()[f]))
 					}
 				}
@@ -258,7 +268,9 @@ func TestInverseInstructionsGiveBackTheBytes(t *testing.T) {
 			files := corpus(t, set)
 			var pages []string
 			for p, src := range files {
-				if (strings.HasSuffix(p, ".md") || strings.HasSuffix(p, ".mdx")) && strings.HasSuffix(src, "\n") && !strings.HasSuffix(src, "\n\n") && !strings.Contains("/"+p, "/.") && path.Base(p) == strings.ToLower(path.Base(p)) {
+				if (strings.HasSuffix(p, ".md") || strings.HasSuffix(p, ".mdx")) && strings.HasSuffix(src, "\n") &&
+					!strings.HasSuffix(src, "\n\n") && !strings.Contains("/"+p, "/.") &&
+					path.Base(p) == strings.ToLower(path.Base(p)) {
 					pages = append(pages, p)
 				}
 			}
@@ -278,7 +290,8 @@ func TestInverseInstructionsGiveBackTheBytes(t *testing.T) {
 					{`create page zyxwv/new-page.md titled "Zyxwv"`, `delete page zyxwv/new-page.md`},
 				}
 				if pg.Front.Kind == "yaml" {
-					pairs = append(pairs, [2]string{`set zyxwv of ` + p + ` to "Some: value"`, `remove zyxwv from the front matter of ` + p})
+					pairs = append(pairs,
+						[2]string{`set zyxwv of ` + p + ` to "Some: value"`, `remove zyxwv from the front matter of ` + p})
 				}
 				for _, h := range pg.Headings {
 					same := 0
@@ -288,9 +301,11 @@ func TestInverseInstructionsGiveBackTheBytes(t *testing.T) {
 						}
 					}
 					raw := src[h.Inner.Start:h.Inner.End]
-					if same == 1 && raw == h.Text && !strings.ContainsAny(raw, "\"\\<&`") && !h.Custom && !strings.Contains(src[h.Span.Start:h.Span.End], "\n") {
+					if same == 1 && raw == h.Text && !strings.ContainsAny(raw, "\"\\<&`") && !h.Custom &&
+						!strings.Contains(src[h.Span.Start:h.Span.End], "\n") {
 						pairs = append(pairs, [2]string{
-							fmt.Sprintf(`change heading "%s" to "Zyxwv heading" in %s`, raw, p), fmt.Sprintf(`change heading "Zyxwv heading" to "%s" in %s`, raw, p),
+							fmt.Sprintf(`change heading "%s" to "Zyxwv heading" in %s`, raw, p),
+							fmt.Sprintf(`change heading "Zyxwv heading" to "%s" in %s`, raw, p),
 						})
 						break
 					}
@@ -326,8 +341,10 @@ func TestWholeSetOperationsKeepEveryPageSound(t *testing.T) {
 		}
 		files := corpus(t, set)
 		for _, prompt := range []string{
-			`fix typos`, `fix broken links`, `use "-" for lists`, `add language "text" to bare code fences`, `set zyxwv to "x" in **/*.md*`,
-			`replace "the" with "THE" everywhere, only whole words`, `replace "http://" with "https://" everywhere, also in code`,
+			`fix typos`, `fix broken links`, `use "-" for lists`, `add language "text" to bare code fences`,
+			`set zyxwv to "x" in **/*.md*`,
+			`replace "the" with "THE" everywhere, only whole words`,
+			`replace "http://" with "https://" everywhere, also in code`,
 		} {
 			t.Run(set+" "+prompt, func(t *testing.T) {
 				j := newJob(t, files)
@@ -338,7 +355,8 @@ func TestWholeSetOperationsKeepEveryPageSound(t *testing.T) {
 				}
 				for _, c := range res.Changes {
 					a, b := markup.Parse(c.Path, []byte(files[c.Path])), markup.Parse(c.Path, c.Content)
-					if len(b.Problems) > len(a.Problems) || len(a.Headings) != len(b.Headings) || len(a.Code) != len(b.Code) || len(a.Tags) > len(b.Tags) {
+					if len(b.Problems) > len(a.Problems) || len(a.Headings) != len(b.Headings) || len(a.Code) != len(b.Code) ||
+						len(a.Tags) > len(b.Tags) {
 						t.Errorf("%s reads differently", c.Path)
 					}
 				}
@@ -350,16 +368,17 @@ func TestWholeSetOperationsKeepEveryPageSound(t *testing.T) {
 func TestARunStopsWhenItsContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := agent.New(agent.Options{}).Edit(ctx, agent.Task{Prompt: `rename "a" to "b" everywhere`, Tree: tree(map[string]string{"a.md": "a\n"})}, nil)
+	_, err := agent.New(agent.Options{}).Edit(ctx,
+		agent.Task{Prompt: `rename "a" to "b" everywhere`, Tree: tree(map[string]string{"a.md": "a\n"})}, nil)
 	if err == nil {
 		t.Error("no error")
 	}
 }
 
 // TestEveryOperationOnRealDocumentation carries out each of the thirteen operations on whole documentation sets. Every
-// page that it touches must read as soundly as before, every link that led somewhere must lead somewhere, what it was not
-// told to touch must be the same bytes, the inverse instruction, where there is one, must give back the original, and so
-// must "undo".
+// page that it touches must read as soundly as before, every link that led somewhere must lead somewhere, what it was
+// not told to touch must be the same bytes, the inverse instruction, where there is one, must give back the original,
+// and so must "undo".
 func TestEveryOperationOnRealDocumentation(t *testing.T) {
 	skipQuick(t)
 	roots := map[string][]string{"prometheus": {"/docs>"}, "mintlify": {"/>"}, "vite": {"/>docs"}}
@@ -379,21 +398,28 @@ func TestEveryOperationOnRealDocumentation(t *testing.T) {
 		}
 		ops := []operation{
 			{"replace", `replace "the " with "zyxwv " everywhere`, `replace "zyxwv " with "the " everywhere`, nil},
-			{"rename a term", `rename "configuration" to "zyxwvutsr" everywhere`, `rename "zyxwvutsr" to "configuration" everywhere`, nil},
-			{"insert after a heading", fmt.Sprintf(`add "A zyxwv paragraph." after heading "%s" in %s`, heading, p), `delete the paragraph containing "zyxwv" from ` + p, []string{p}},
-			{"insert before a heading", fmt.Sprintf(`add "A zyxwv paragraph." before heading "%s" in %s`, heading, p), `delete the paragraph containing "zyxwv" from ` + p, []string{p}},
+			{"rename a term", `rename "configuration" to "zyxwvutsr" everywhere`,
+				`rename "zyxwvutsr" to "configuration" everywhere`, nil},
+			{"insert after a heading", fmt.Sprintf(`add "A zyxwv paragraph." after heading "%s" in %s`, heading, p),
+				`delete the paragraph containing "zyxwv" from ` + p, []string{p}},
+			{"insert before a heading", fmt.Sprintf(`add "A zyxwv paragraph." before heading "%s" in %s`, heading, p),
+				`delete the paragraph containing "zyxwv" from ` + p, []string{p}},
 			{"append", `append "A zyxwv paragraph." to ` + p, `delete the paragraph containing "zyxwv" from ` + p, []string{p}},
-			{"prepend", `prepend "A zyxwv paragraph." to ` + p, `delete the paragraph containing "zyxwv" from ` + p, []string{p}},
+			{"prepend", `prepend "A zyxwv paragraph." to ` + p, `delete the paragraph containing "zyxwv" from ` + p,
+				[]string{p}},
 			{"delete a section", fmt.Sprintf(`delete section "%s" from %s`, lone, p), "", []string{p}},
-			{"create a page", `create page ` + dir + `/zyxwv-page.md titled "Zyxwv" with description "About zyxwv"`, `delete page ` + dir + `/zyxwv-page.md`, nil},
+			{"create a page", `create page ` + dir + `/zyxwv-page.md titled "Zyxwv" with description "About zyxwv"`,
+				`delete page ` + dir + `/zyxwv-page.md`, nil},
 			{"move a page", `move ` + p + ` to ` + dir + `/zyxwv-moved` + path.Ext(p), "", nil},
 			{"delete a page", `delete page ` + p + ` and unlink it`, "", nil},
 			{"fix links", `fix broken internal links`, "", nil},
-			{"front matter of one page", `set zyxwv of ` + p + ` to "Some: value"`, `remove zyxwv from the front matter of ` + p, []string{p}},
+			{"front matter of one page", `set zyxwv of ` + p + ` to "Some: value"`, `remove zyxwv from the front matter of ` + p,
+				[]string{p}},
 			{"front matter of all", `set zyxwv to "x" in **/*.md*`, ``, nil},
 			{"navigation", ``, ``, nil},
 			{"typos", `fix typos`, "", nil},
-			{"a heading", fmt.Sprintf(`change heading "%s" to "Zyxwv heading" in %s`, heading, p), fmt.Sprintf(`change heading "Zyxwv heading" to "%s" in %s`, heading, p), nil},
+			{"a heading", fmt.Sprintf(`change heading "%s" to "Zyxwv heading" in %s`, heading, p),
+				fmt.Sprintf(`change heading "Zyxwv heading" to "%s" in %s`, heading, p), nil},
 			{"lists", `use "*" for lists`, "", nil},
 			{"fences", `add language "text" to bare code fences`, "", nil},
 		}
@@ -432,12 +458,14 @@ func TestEveryOperationOnRealDocumentation(t *testing.T) {
 					if c.Delete {
 						continue
 					}
-					if after := markup.Parse(c.Path, c.Content); len(after.Problems) > len(markup.Parse(from, []byte(files[from])).Problems) {
+					if after := markup.Parse(c.Path,
+						c.Content); len(after.Problems) > len(markup.Parse(from, []byte(files[from])).Problems) {
 						t.Errorf("%s: %v", c.Path, after.Problems)
 					}
 				}
 				for f, src := range now { // links: none is lost, and none leads nowhere that led somewhere
-					if !strings.HasSuffix(f, ".md") && !strings.HasSuffix(f, ".mdx") || src == files[f] && len(moved) == 0 && op.name != "delete a page" {
+					if !strings.HasSuffix(f, ".md") && !strings.HasSuffix(f, ".mdx") || src == files[f] && len(moved) == 0 &&
+						op.name != "delete a page" {
 						continue
 					}
 					from := f
@@ -446,7 +474,8 @@ func TestEveryOperationOnRealDocumentation(t *testing.T) {
 					}
 					dead := func(all map[string]string, at, text string) (n int) {
 						for _, l := range markup.Parse(at, []byte(text)).Links {
-							if l.Dest != "" && !strings.ContainsAny(l.Dest, ":{") && !strings.HasPrefix(l.Dest, "#") && leads(all, at, l.Dest, roots[set]) == "" {
+							if l.Dest != "" && !strings.ContainsAny(l.Dest, ":{") && !strings.HasPrefix(l.Dest, "#") &&
+								leads(all, at, l.Dest, roots[set]) == "" {
 								n++
 							}
 						}
@@ -483,11 +512,12 @@ func TestEveryOperationOnRealDocumentation(t *testing.T) {
 	}
 }
 
-// keepsAnchors tells that an instruction kept anchors of changed headings, which an inverse one has no reason to remove.
+// keepsAnchors tells that an instruction kept anchors of changed headings, which an inverse one has no reason to
+// remove.
 func keepsAnchors(message string) bool { return strings.Contains(message, "Kept the anchor") }
 
-// samplePage finds a page that other pages link to in running text, with front matter, a plain heading in it that stands
-// alone, and another such that no link leads to.
+// samplePage finds a page that other pages link to in running text, with front matter, a plain heading in it that
+// stands alone, and another such that no link leads to.
 func samplePage(files map[string]string) (page, heading, lone string) {
 	var names []string
 	var all strings.Builder
@@ -500,7 +530,9 @@ func samplePage(files map[string]string) (page, heading, lone string) {
 	for _, f := range names {
 		src := files[f]
 		base := path.Base(f)
-		if !strings.HasSuffix(f, ".md") && !strings.HasSuffix(f, ".mdx") || strings.Count(f, "/") < 1 || base != strings.ToLower(base) || strings.HasPrefix(base, "index") || strings.Contains("/"+f, "/.") || !strings.HasSuffix(src, "\n") || strings.HasSuffix(src, "\n\n") {
+		if !strings.HasSuffix(f, ".md") && !strings.HasSuffix(f, ".mdx") || strings.Count(f, "/") < 1 ||
+			base != strings.ToLower(base) || strings.HasPrefix(base, "index") || strings.Contains("/"+f, "/.") ||
+			!strings.HasSuffix(src, "\n") || strings.HasSuffix(src, "\n\n") {
 			continue
 		}
 		pg := markup.Parse(f, []byte(src))
@@ -512,13 +544,15 @@ func samplePage(files map[string]string) (page, heading, lone string) {
 		for _, other := range names {
 			linked = linked || other != f && strings.Contains(files[other], name+")")
 		}
-		if !linked || strings.Contains(text, name+`"`) && strings.Contains(text, `href="/`+strings.TrimSuffix(f, path.Ext(f))+`"`) {
+		if !linked || strings.Contains(text, name+`"`) &&
+			strings.Contains(text, `href="/`+strings.TrimSuffix(f, path.Ext(f))+`"`) {
 			continue
 		}
 		heading, lone = "", ""
 		for i, h := range pg.Headings {
 			raw := src[h.Inner.Start:h.Inner.End]
-			if i == 0 || raw != h.Text || strings.ContainsAny(raw, "\"\\<&`:*_[(") || h.Custom || strings.Contains(src[h.Span.Start:h.Span.End], "\n") {
+			if i == 0 || raw != h.Text || strings.ContainsAny(raw, "\"\\<&`:*_[(") || h.Custom ||
+				strings.Contains(src[h.Span.Start:h.Span.End], "\n") {
 				continue
 			}
 			same := 0
@@ -531,7 +565,8 @@ func samplePage(files map[string]string) (page, heading, lone string) {
 			case same > 1:
 			case heading == "":
 				heading = raw
-			case lone == "" && !strings.Contains(text, "#"+h.Anchor) && (i+1 == len(pg.Headings) || pg.Headings[i+1].Level <= h.Level):
+			case lone == "" && !strings.Contains(text, "#"+h.Anchor) &&
+				(i+1 == len(pg.Headings) || pg.Headings[i+1].Level <= h.Level):
 				lone = raw
 			}
 		}

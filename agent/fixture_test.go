@@ -134,7 +134,8 @@ func newJob(t testing.TB, files map[string]string) *job { return &job{t: t, tree
 func (j *job) do(prompt string) agent.Result {
 	j.t.Helper()
 	res, err := editor.Edit(context.Background(), agent.Task{
-		Project: j.project, Job: "job_1", Prompt: prompt, Earlier: j.earlier, Tree: j.tree, DocsDir: j.docs, Now: time.Unix(0, 0),
+		Project: j.project, Job: "job_1", Prompt: prompt, Earlier: j.earlier, Tree: j.tree, DocsDir: j.docs,
+		Now: time.Unix(0, 0),
 	}, nil)
 	if err != nil {
 		j.t.Fatalf("%q: %v", prompt, err)
@@ -142,7 +143,8 @@ func (j *job) do(prompt string) agent.Result {
 	again := res
 	if !j.once {
 		again, err = agent.New(agent.Options{}).Edit(context.Background(), agent.Task{
-			Project: j.project, Job: "job_1", Prompt: prompt, Earlier: j.earlier, Tree: j.tree, DocsDir: j.docs, Now: time.Unix(99, 0),
+			Project: j.project, Job: "job_1", Prompt: prompt, Earlier: j.earlier, Tree: j.tree, DocsDir: j.docs,
+			Now: time.Unix(99, 0),
 		}, nil)
 	}
 	if err != nil || fmt.Sprint(again) != fmt.Sprint(res) {
@@ -187,7 +189,8 @@ func corpus(t testing.TB, name string) map[string]string {
 			t.Skip("no git to clone a bundle with")
 		}
 		dir := filepath.Join(t.TempDir(), "prometheus")
-		if out, err := exec.Command("git", "clone", "-q", filepath.Join(root, "prometheus-docs.bundle"), dir).CombinedOutput(); err != nil {
+		if out, err := exec.Command("git", "clone", "-q", filepath.Join(root, "prometheus-docs.bundle"),
+			dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 		err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {

@@ -252,7 +252,8 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 				err}
 		case errors.Is(err, ErrTooLong):
 			if tooLong++; tooLong > 1 {
-				return s, &Failure{api.HaltError, "The instruction and the pages that it needs are longer than the language model's window, even shortened. Ask for less at a time, or use a model with a larger window. Nothing was published.", err}
+				return s, &Failure{api.HaltError,
+					"The instruction and the pages that it needs are longer than the language model's window, even shortened. Ask for less at a time, or use a model with a larger window. Nothing was published.", err}
 			}
 			l.talk.shrink()
 			continue
@@ -263,8 +264,9 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 			}
 			waited := time.Since(since)
 			if waited >= l.limits.Patience {
-				return s, &Failure{api.HaltError, fmt.Sprintf("The language model could not be asked for %v: %s. Send the instruction again later. Nothing was published.",
-					waited.Round(time.Second), say.OneLine(unavailable.Err.Error(), 300)), err}
+				return s, &Failure{api.HaltError,
+					fmt.Sprintf("The language model could not be asked for %v: %s. Send the instruction again later. Nothing was published.",
+						waited.Round(time.Second), say.OneLine(unavailable.Err.Error(), 300)), err}
 			}
 			pause = min(max(unavailable.After, pause), l.limits.Patience-waited)
 			l.tell("The language model cannot be asked now; waiting")
@@ -446,7 +448,8 @@ func (l *loop) guard(c Call, text string) (string, error) {
 		return "", l.ends("The agent went in a circle: it called %s with the same result %d times, so it was stopped.",
 			say.Quote(c.Name), n)
 	case n >= 3:
-		return text + fmt.Sprintf("\n\n(This is the same call with the same result for the %s time. Do something else; after %d times the work is stopped.)", ordinal(n), l.limits.Repeats), nil
+		return text + fmt.Sprintf(
+			"\n\n(This is the same call with the same result for the %s time. Do something else; after %d times the work is stopped.)", ordinal(n), l.limits.Repeats), nil
 	}
 	return text, nil
 }

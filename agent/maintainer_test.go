@@ -22,9 +22,9 @@ type request struct {
 // mostRefused is how many of the edits that are wanted are refused. It only gets smaller.
 const mostRefused = 10
 
-// TestNoRequestOfAMaintainerIsCarriedOutWrongly runs the requests of testdata/maintainer/prompts.txt, which were written
-// before the grammar was looked at. Not one may be carried out in another way than wanted. That a wanted edit is refused is
-// allowed, and counted.
+// TestNoRequestOfAMaintainerIsCarriedOutWrongly runs the requests of testdata/maintainer/prompts.txt, which were
+// written before the grammar was looked at. Not one may be carried out in another way than wanted. That a wanted edit
+// is refused is allowed, and counted.
 func TestNoRequestOfAMaintainerIsCarriedOutWrongly(t *testing.T) {
 	docs := maintained(t)
 	right, refused, wrong := 0, 0, 0
@@ -35,7 +35,8 @@ func TestNoRequestOfAMaintainerIsCarriedOutWrongly(t *testing.T) {
 		res := j.do(r.prompt)
 		after := keptAnchorsOff(j.tree.files())
 		switch {
-		case len(res.Changes) == 0 && r.refuse, slices.ContainsFunc(r.outcomes, func(want map[string]string) bool { return maps.Equal(want, after) }):
+		case len(res.Changes) == 0 && r.refuse,
+			slices.ContainsFunc(r.outcomes, func(want map[string]string) bool { return maps.Equal(want, after) }):
 			right++
 		case len(res.Changes) == 0:
 			refused++
@@ -46,7 +47,8 @@ func TestNoRequestOfAMaintainerIsCarriedOutWrongly(t *testing.T) {
 				want = difference(docs, r.outcomes[0])
 			}
 			wrong++
-			t.Errorf("WRONG: %s: %q\n%s\n--- what came out:\n%s--- what was wanted:\n%s", r.name, r.prompt, firstLine(res.Message), difference(docs, after), want)
+			t.Errorf("WRONG: %s: %q\n%s\n--- what came out:\n%s--- what was wanted:\n%s", r.name, r.prompt,
+				firstLine(res.Message), difference(docs, after), want)
 		}
 	}
 	t.Logf("%d requests: %d right, %d refused where an edit was wanted, %d wrong", len(requests), right, refused, wrong)
@@ -74,7 +76,8 @@ func difference(a, b map[string]string) string {
 	return out.String()
 }
 
-// keptAnchorsOff takes the anchors off that are kept for changed headings: whether one is kept is another test's question.
+// keptAnchorsOff takes the anchors off that are kept for changed headings: whether one is kept is another test's
+// question.
 func keptAnchorsOff(files map[string]string) map[string]string {
 	out := map[string]string{}
 	for f, src := range files {
@@ -176,7 +179,8 @@ func outcome(docs map[string]string, want string) (map[string]string, error) {
 		case words[0] == "moved" && files[words[1]] != "":
 			files[words[3]] = files[words[1]]
 			delete(files, words[1])
-		case words[0] == "in" && files[words[1]] == "", words[0] == "new" && files[words[1]] != "", words[0] != "in" && words[0] != "new":
+		case words[0] == "in" && files[words[1]] == "", words[0] == "new" && files[words[1]] != "", words[0] != "in" &&
+			words[0] != "new":
 			return nil, fmt.Errorf("not understood: %s", line)
 		}
 		file = words[len(words)-1]

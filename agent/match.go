@@ -81,7 +81,9 @@ func (l *loop) editFile(_ context.Context, a editArgs) (string, error) {
 		for _, p := range at[:min(len(at), 20)] {
 			where = append(where, strconv.Itoa(bytes.Count(src[:p], []byte("\n"))+1))
 		}
-		return "", say.Refuse("old_text occurs %d times in %s, at lines %s; take in more lines so that it is unique, or say all", len(at), show, strings.Join(where, ", "))
+		return "", say.Refuse(
+			"old_text occurs %d times in %s, at lines %s; take in more lines so that it is unique, or say all", len(at), show,
+			strings.Join(where, ", "))
 	default:
 		from, to, text, n := looseMatch(src, old, now, eol)
 		if n != 1 {
@@ -124,8 +126,8 @@ func occurrences(src []byte, old string) []int {
 	return out
 }
 
-// looseMatch looks for whole lines that are the same but for blanks at their edges. It gives where they are, and the new
-// text with the file's indentation.
+// looseMatch looks for whole lines that are the same but for blanks at their edges. It gives where they are, and the
+// new text with the file's indentation.
 func looseMatch(src []byte, old, now, eol string) (from, to int, text string, n int) {
 	want := strings.Split(strings.TrimRight(strings.ReplaceAll(old, "\r\n", "\n"), "\n"), "\n")
 	for len(want) > 0 && strings.TrimSpace(want[0]) == "" {

@@ -12,7 +12,9 @@ import (
 
 func starters() map[string]string {
 	return map[string]string{
-		"index.md": "# Home\n\nWelcome to Foo, see [b](b.md).\n", "guide/getting-started.md": "---\ntitle: Getting Started\n---\n\n## Getting Started\n\nBegin with Foo.\n", "guide/advanced.md": "# Going further\n\nStarted already?\n", "b.md": "# B\n\n## Part\n\nx\n\n## Part\n\ny\n",
+		"index.md":                 "# Home\n\nWelcome to Foo, see [b](b.md).\n",
+		"guide/getting-started.md": "---\ntitle: Getting Started\n---\n\n## Getting Started\n\nBegin with Foo.\n",
+		"guide/advanced.md":        "# Going further\n\nStarted already?\n", "b.md": "# B\n\n## Part\n\nx\n\n## Part\n\ny\n",
 	}
 }
 
@@ -48,7 +50,8 @@ func TestTheOutcomeSaysWhatBecameOfAnInstruction(t *testing.T) {
 	} {
 		j := newJob(t, starters())
 		res := j.do(c.prompt)
-		if res.Outcome != c.want || !strings.Contains(res.Message, c.message) || (len(res.Changes) > 0) != (c.want == api.OutcomeChanged) {
+		if res.Outcome != c.want || !strings.Contains(res.Message, c.message) ||
+			(len(res.Changes) > 0) != (c.want == api.OutcomeChanged) {
 			t.Errorf("%q: %s, %d changes: %s", c.prompt, res.Outcome, len(res.Changes), res.Message)
 		}
 	}
@@ -61,12 +64,15 @@ func TestTheOutcomeOfALanguageModel(t *testing.T) {
 		say  []any
 		want api.Outcome
 	}{
-		"changed":              {append(edit, finish, finish), api.OutcomeChanged},
-		"changed, but not all": {append(edit, done(args{"not_done": []string{"the video"}}), done(args{"not_done": []string{"the video"}})), api.OutcomeChanged},
-		"nothing to do":        {[]any{done(args{})}, api.OutcomeNothingToDo},
-		"nothing could be":     {[]any{done(args{"not_done": []string{"Which guide is meant?"}})}, api.OutcomeNeedsDetail},
-		"it asks":              {[]any{agent.Reply{Text: "Which page?"}, agent.Reply{Text: "Which page?"}}, api.OutcomeNeedsDetail},
-		"it is content":        {[]any{agent.Reply{Text: "All is well."}, agent.Reply{Text: "All is well."}}, api.OutcomeNothingToDo},
+		"changed": {append(edit, finish, finish), api.OutcomeChanged},
+		"changed, but not all": {append(edit, done(args{"not_done": []string{"the video"}}),
+			done(args{"not_done": []string{"the video"}})), api.OutcomeChanged},
+		"nothing to do":    {[]any{done(args{})}, api.OutcomeNothingToDo},
+		"nothing could be": {[]any{done(args{"not_done": []string{"Which guide is meant?"}})}, api.OutcomeNeedsDetail},
+		"it asks": {[]any{agent.Reply{Text: "Which page?"}, agent.Reply{Text: "Which page?"}},
+			api.OutcomeNeedsDetail},
+		"it is content": {[]any{agent.Reply{Text: "All is well."}, agent.Reply{Text: "All is well."}},
+			api.OutcomeNothingToDo},
 	} {
 		if res := newLoop(t, small(), c.say...).must(); res.Outcome != c.want {
 			t.Errorf("%s: %q: %s", name, res.Outcome, res.Message)
@@ -78,10 +84,14 @@ func TestAPageNamedInWordsIsFoundOrAskedFor(t *testing.T) {
 	const prompt = `change the heading "Getting Started" to "Get started" on the getting started page`
 	j := newJob(t, starters())
 	res := j.must(prompt)
-	if len(res.Changes) != 1 || res.Changes[0].Path != "guide/getting-started.md" || !strings.Contains(string(res.Changes[0].Content), "## Get started") {
+	if len(res.Changes) != 1 || res.Changes[0].Path != "guide/getting-started.md" ||
+		!strings.Contains(string(res.Changes[0].Content), "## Get started") {
 		t.Errorf("%+v", res)
 	}
-	for _, p := range []string{`replace "Foo" with "Bar" on the getting started page`, `append "x" to the Getting Started guide`, "Delete the getting started page.", `set description of the getting started page to "D"`, `Hi! Please add "x" after heading "Getting Started" on our Getting Started page, thanks!`} {
+	for _, p := range []string{`replace "Foo" with "Bar" on the getting started page`,
+		`append "x" to the Getting Started guide`, "Delete the getting started page.",
+		`set description of the getting started page to "D"`,
+		`Hi! Please add "x" after heading "Getting Started" on our Getting Started page, thanks!`} {
 		if res := newJob(t, starters()).must(p); len(res.Changes) != 1 || res.Changes[0].Path != "guide/getting-started.md" {
 			t.Errorf("%q: %s", p, res.Message)
 		}
@@ -94,12 +104,15 @@ func TestAPageNamedInWordsIsFoundOrAskedFor(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"two such pages": {two, "the path of the page “getting started” is missing; it may be guide/getting-started.md, old/getting-started.md"},
-		"none":           {other, "the path of the page “getting started” is missing"},
-		"one like it":    {map[string]string{"start.md": "# Getting things started\n\n## Getting Started\n", "a.md": "# A\n"}, "is missing; it may be start.md"},
+		"two such pages": {two,
+			"the path of the page “getting started” is missing; it may be guide/getting-started.md, old/getting-started.md"},
+		"none": {other, "the path of the page “getting started” is missing"},
+		"one like it": {map[string]string{"start.md": "# Getting things started\n\n## Getting Started\n", "a.md": "# A\n"},
+			"is missing; it may be start.md"},
 	} {
 		res := newJob(t, c.files).do(prompt)
-		if len(res.Changes) > 0 || res.Outcome != api.OutcomeNeedsDetail || !strings.Contains(res.Message, c.want) || !strings.Contains(res.Message, `change heading "Getting Started" to "Get started" in PAGE`) {
+		if len(res.Changes) > 0 || res.Outcome != api.OutcomeNeedsDetail || !strings.Contains(res.Message, c.want) ||
+			!strings.Contains(res.Message, `change heading "Getting Started" to "Get started" in PAGE`) {
 			t.Errorf("%s: %s: %s", name, res.Outcome, res.Message)
 		}
 	}
@@ -108,12 +121,15 @@ func TestAPageNamedInWordsIsFoundOrAskedFor(t *testing.T) {
 func TestContextIsReportedAndNeverSaysWhere(t *testing.T) {
 	j := newJob(t, starters())
 	res := j.must(`We renamed our product. Rename "Foo" to "Bar" everywhere. Thanks!`)
-	if !strings.Contains(res.Message, "Taken as context and not as an instruction: “We renamed our product”") || !strings.Contains(res.Body, "Taken as context") {
+	if !strings.Contains(res.Message, "Taken as context and not as an instruction: “We renamed our product”") ||
+		!strings.Contains(res.Body, "Taken as context") {
 		t.Errorf("%s\n%s", res.Message, res.Body)
 	}
-	for _, said := range []string{"It is Getting Started that was written in a hurry", "We wrote Going further in a hurry", "The advanced part is wrong"} {
+	for _, said := range []string{"It is Getting Started that was written in a hurry", "We wrote Going further in a hurry",
+		"The advanced part is wrong"} {
 		res := newJob(t, starters()).do(said + `. Rename "Foo" to "Bar".`)
-		if len(res.Changes) > 0 || res.Outcome != api.OutcomeNeedsDetail || !strings.Contains(res.Message, "it may say where") {
+		if len(res.Changes) > 0 || res.Outcome != api.OutcomeNeedsDetail ||
+			!strings.Contains(res.Message, "it may say where") {
 			t.Errorf("%q: %s: %s", said, res.Outcome, res.Message)
 		}
 	}
@@ -122,7 +138,8 @@ func TestContextIsReportedAndNeverSaysWhere(t *testing.T) {
 // A tree that cannot be read is no instruction that needs detail.
 func TestATreeThatCannotBeReadIsNoLackOfDetail(t *testing.T) {
 	dead := errors.New("no disk")
-	_, err := agent.New(agent.Options{}).Edit(context.Background(), agent.Task{Prompt: "fix typos on the getting started page", Tree: unreadableTree{tree(starters()), dead}}, nil)
+	_, err := agent.New(agent.Options{}).Edit(context.Background(),
+		agent.Task{Prompt: "fix typos on the getting started page", Tree: unreadableTree{tree(starters()), dead}}, nil)
 	if !errors.Is(err, dead) {
 		t.Errorf("%v", err)
 	}

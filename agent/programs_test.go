@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A page that moves or goes takes its entries in the navigation along, on every generator: also where that is a program,
-// of which texts alone are changed, and every other byte stays.
+// A page that moves or goes takes its entries in the navigation along, on every generator: also where that is a
+// program, of which texts alone are changed, and every other byte stays.
 func TestAMovedOrDeletedPageLeavesNoEntryBehind(t *testing.T) {
 	const docusaurus = "export default { url: 'https://acme.dev', presets: [['classic', { docs: { sidebarPath: './sidebars.ts' } }]],\n  themeConfig: { navbar: { items: [{ type: 'doc', docId: 'guides/a', label: 'A' }, { to: '/docs/guides/a#x', label: 'X' }] } } }\n"
 	const sidebars = "const sidebars: SidebarsConfig = {\n  docs: [\n    'intro',\n    {\n      type: 'category',\n      label: 'Guides', // all\n      link: { type: 'doc', id: 'guides/a' },\n      items: [\n        'guides/a',\n        { type: 'doc', id: \"guides/a\", label: 'A' },\n        'guides/b',\n      ],\n    },\n  ],\n};\nexport default sidebars;\n"
@@ -24,24 +24,42 @@ func TestAMovedOrDeletedPageLeavesNoEntryBehind(t *testing.T) {
 		moved func(string) string // what the navigation says after the move
 		gone  string              // and after the deletion
 	}{
-		{"Docusaurus", map[string]string{"docusaurus.config.js": docusaurus, "sidebars.ts": sidebars, "docs/01-intro.md": "# I\n", "docs/guides/a.md": page("A"), "docs/guides/b.md": page("B")},
+		{"Docusaurus", map[string]string{"docusaurus.config.js": docusaurus, "sidebars.ts": sidebars,
+			"docs/01-intro.md": "# I\n", "docs/guides/a.md": page("A"), "docs/guides/b.md": page("B")},
 			"docs/guides/a.md", "docs/more/02-c.md", "sidebars.ts", strings.NewReplacer("guides/a", "more/c").Replace,
 			"const sidebars: SidebarsConfig = {\n  docs: [\n    'intro',\n    {\n      type: 'category',\n      label: 'Guides', // all\n      items: [\n        'guides/b',\n      ],\n    },\n  ],\n};\nexport default sidebars;\n"},
-		{"Docusaurus' bar", map[string]string{"docusaurus.config.js": docusaurus, "sidebars.ts": sidebars, "docs/01-intro.md": "# I\n", "docs/guides/a.md": page("A"), "docs/guides/b.md": page("B")},
+		{"Docusaurus' bar", map[string]string{"docusaurus.config.js": docusaurus, "sidebars.ts": sidebars,
+			"docs/01-intro.md": "# I\n", "docs/guides/a.md": page("A"), "docs/guides/b.md": page("B")},
 			"docs/guides/a.md", "docs/more/02-c.md", "docusaurus.config.js", strings.NewReplacer("guides/a", "more/c").Replace,
-			strings.NewReplacer("{ type: 'doc', docId: 'guides/a', label: 'A' }, { to: '/docs/guides/a#x', label: 'X' }", "").Replace(docusaurus)},
-		{"Docusaurus in JSON", map[string]string{"docusaurus.config.js": strings.Replace(docusaurus, "sidebars.ts", "sidebars.json", 1), "sidebars.json": "{\"docs\": [\"guides/b\", \"guides/a\"]}\n", "docs/guides/a.md": page("A"), "docs/guides/b.md": page("B")},
-			"docs/guides/a.md", "docs/guides/c.md", "sidebars.json", strings.NewReplacer("guides/a", "guides/c").Replace, "{\"docs\": [\"guides/b\"]}\n"},
-		{"VitePress", map[string]string{".vitepress/config.ts": vitepress, "index.md": "# H\n", "guide/a.md": page("A"), "guide/b.md": page("B")},
-			"guide/a.md", "guide/c.md", ".vitepress/config.ts", strings.NewReplacer("link: 'a'", "link: 'c'", "/guide/a", "/guide/c").Replace,
-			strings.NewReplacer("{ text: 'A', link: '/guide/a' }],\n    sidebar", "],\n    sidebar", "          { text: 'A', link: 'a' },\n", "", "        { text: 'A', link: '/guide/a.html#x' },\n", "", "link: '/guide/a', items", "items").Replace(vitepress)},
-		{"Starlight", map[string]string{"astro.config.mjs": starlight, "src/content/docs/guides/a.md": page("A"), "src/content/docs/guides/b.md": page("B")},
+			strings.NewReplacer("{ type: 'doc', docId: 'guides/a', label: 'A' }, { to: '/docs/guides/a#x', label: 'X' }",
+				"").Replace(docusaurus)},
+		{"Docusaurus in JSON",
+			map[string]string{"docusaurus.config.js": strings.Replace(docusaurus, "sidebars.ts", "sidebars.json", 1),
+				"sidebars.json": "{\"docs\": [\"guides/b\", \"guides/a\"]}\n", "docs/guides/a.md": page("A"),
+				"docs/guides/b.md": page("B")},
+			"docs/guides/a.md", "docs/guides/c.md", "sidebars.json", strings.NewReplacer("guides/a", "guides/c").Replace,
+			"{\"docs\": [\"guides/b\"]}\n"},
+		{"VitePress", map[string]string{".vitepress/config.ts": vitepress, "index.md": "# H\n", "guide/a.md": page("A"),
+			"guide/b.md": page("B")},
+			"guide/a.md", "guide/c.md", ".vitepress/config.ts",
+			strings.NewReplacer("link: 'a'", "link: 'c'", "/guide/a", "/guide/c").Replace,
+			strings.NewReplacer("{ text: 'A', link: '/guide/a' }],\n    sidebar", "],\n    sidebar",
+				"          { text: 'A', link: 'a' },\n", "", "        { text: 'A', link: '/guide/a.html#x' },\n", "",
+				"link: '/guide/a', items", "items").Replace(vitepress)},
+		{"Starlight", map[string]string{"astro.config.mjs": starlight, "src/content/docs/guides/a.md": page("A"),
+			"src/content/docs/guides/b.md": page("B")},
 			"guides/a.md", "more/c.md", "astro.config.mjs", strings.NewReplacer("guides/a", "more/c").Replace,
-			strings.NewReplacer("'guides/a', { slug: 'guides/a' }, ", "", "  { label: 'A', link: '/guides/a/' },\n", "").Replace(starlight)},
-		{"MkDocs", map[string]string{"mkdocs.yml": "site_name: X\nnav:\n  - A: guides/a.md\n  - guides/b.md\n", "docs/guides/a.md": "# A\n", "docs/guides/b.md": "# B\n"},
-			"guides/a.md", "more/c.md", "mkdocs.yml", strings.NewReplacer("guides/a", "more/c").Replace, "site_name: X\nnav:\n  - guides/b.md\n"},
-		{"mdBook", map[string]string{"book.toml": "[book]\n", "src/SUMMARY.md": "# Summary\n\n- [A](guides/a.md)\n- [B](guides/b.md)\n", "src/guides/a.md": "# A\n", "src/guides/b.md": "# B\n"},
-			"src/guides/a.md", "src/more/c.md", "src/SUMMARY.md", strings.NewReplacer("guides/a", "more/c").Replace, "# Summary\n\n- [B](guides/b.md)\n"},
+			strings.NewReplacer("'guides/a', { slug: 'guides/a' }, ", "", "  { label: 'A', link: '/guides/a/' },\n",
+				"").Replace(starlight)},
+		{"MkDocs", map[string]string{"mkdocs.yml": "site_name: X\nnav:\n  - A: guides/a.md\n  - guides/b.md\n",
+			"docs/guides/a.md": "# A\n", "docs/guides/b.md": "# B\n"},
+			"guides/a.md", "more/c.md", "mkdocs.yml", strings.NewReplacer("guides/a", "more/c").Replace,
+			"site_name: X\nnav:\n  - guides/b.md\n"},
+		{"mdBook", map[string]string{"book.toml": "[book]\n",
+			"src/SUMMARY.md": "# Summary\n\n- [A](guides/a.md)\n- [B](guides/b.md)\n", "src/guides/a.md": "# A\n",
+			"src/guides/b.md": "# B\n"},
+			"src/guides/a.md", "src/more/c.md", "src/SUMMARY.md", strings.NewReplacer("guides/a", "more/c").Replace,
+			"# Summary\n\n- [B](guides/b.md)\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := newJob(t, c.files)
@@ -75,20 +93,49 @@ func TestANavigationThatStillNamesAPageIsSaid(t *testing.T) {
 		files      map[string]string
 		from, says string
 	}{
-		{"a sidebar outside of the documentation", "docs", map[string]string{"docusaurus.config.js": "export default { presets: [['classic', {}]] }", "sidebars.js": "module.exports = { docs: ['a', 'b'] }\n", "docs/a.md": "# A\n", "docs/b.md": "# B\n"}, "a.md", "sidebars.js still names a.md"},
-		{"a docs.json outside of the documentation", "docs", map[string]string{"docs.json": `{"navigation": {"pages": ["docs/a", "docs/b"]}}`, "docs/a.mdx": "---\ntitle: A\n---\n", "docs/b.mdx": "---\ntitle: B\n---\n"}, "a.mdx", "docs.json still names a.mdx"},
-		{"a mkdocs.yml outside of the documentation", "docs", map[string]string{"mkdocs.yml": "site_name: X\nnav:\n  - A: a.md\n  - b.md\n", "docs/a.md": "# A\n", "docs/b.md": "# B\n"}, "a.md", "mkdocs.yml still names a.md"},
-		{"a computed entry", "", map[string]string{".vitepress/config.ts": "const a = '/guide/a' + end\nexport default { themeConfig: { sidebar: [] } }\n", "guide/a.md": "# A\n"}, "guide/a.md", ".vitepress/config.ts still names guide/a.md"},
-		{"a part of docs.json", "", map[string]string{"docs.json": `{"navigation": {"$ref": "nav/main.json"}}`, "nav/main.json": `{"groups": [{"group": "G", "pages": ["guides/a", "guides/b"]}]}`, "guides/a.mdx": "---\ntitle: A\n---\n", "guides/b.mdx": "---\ntitle: B\n---\n"}, "guides/a.mdx", "nav/main.json still names guides/a.mdx"},
-		{"Sphinx", "", map[string]string{"conf.py": "project = 'X'\n", "index.rst": "Title\n=====\n\n.. toctree::\n\n   guides/a\n   B <guides/b>\n", "guides/a.md": "# A\n", "guides/b.md": "# B\n"}, "guides/a.md", "index.rst still names guides/a.md"},
-		{"Jupyter Book", "", map[string]string{"_toc.yml": "format: jb-book\nroot: index\nchapters:\n- file: guides/a\n", "index.md": "# I\n", "guides/a.md": "# A\n"}, "guides/a.md", "_toc.yml still names guides/a.md"},
-		{"Nextra", "", map[string]string{"guides/_meta.json": `{"a": "The A", "b": "The B"}`, "guides/a.md": "# A\n", "guides/b.md": "# B\n"}, "guides/a.md", "guides/_meta.json still names guides/a.md"},
-		{"a page of Sphinx", "", map[string]string{"conf.py": "project = 'X'\n", "index.md": "# X\n\n```{toctree}\nguides/a\nguides/b.md\n```\n", "guides/a.md": "# A\n", "guides/b.md": "# B\n"}, "guides/b.md", "index.md still names guides/b.md"},
-		{"a list of MkDocs on one line", "", map[string]string{"mkdocs.yml": "site_name: X\nnav: [{A: guides/a.md}, guides/b.md]\n", "docs/guides/a.md": "# A\n", "docs/guides/b.md": "# B\n"}, "docs/guides/a.md", "mkdocs.yml still names docs/guides/a.md"},
-		{"another language of MkDocs", "", map[string]string{"mkdocs.yml": "site_name: X\nINHERIT: base.yml\n", "docs/guides/a.md": "# A\n", "extra/mkdocs.yml": "docs_dir: ../docs\nnav:\n  - A: ../docs/guides/a.md\n  - docs/guides/a.md\n"}, "docs/guides/a.md", "extra/mkdocs.yml still names"},
-		{"a menu of Hugo", "", map[string]string{"hugo.toml": "title = 'X'\n[[menus.main]]\nname = 'A'\npageRef = '/guides/a'\n", "content/guides/a.md": "---\ntitle: A\n---\n"}, "guides/a.md", "hugo.toml still names content/guides/a.md"},
+		{"a sidebar outside of the documentation", "docs",
+			map[string]string{"docusaurus.config.js": "export default { presets: [['classic', {}]] }",
+				"sidebars.js": "module.exports = { docs: ['a', 'b'] }\n", "docs/a.md": "# A\n", "docs/b.md": "# B\n"}, "a.md",
+			"sidebars.js still names a.md"},
+		{"a docs.json outside of the documentation", "docs",
+			map[string]string{"docs.json": `{"navigation": {"pages": ["docs/a", "docs/b"]}}`,
+				"docs/a.mdx": "---\ntitle: A\n---\n", "docs/b.mdx": "---\ntitle: B\n---\n"}, "a.mdx",
+			"docs.json still names a.mdx"},
+		{"a mkdocs.yml outside of the documentation", "docs",
+			map[string]string{"mkdocs.yml": "site_name: X\nnav:\n  - A: a.md\n  - b.md\n", "docs/a.md": "# A\n",
+				"docs/b.md": "# B\n"}, "a.md", "mkdocs.yml still names a.md"},
+		{"a computed entry", "",
+			map[string]string{".vitepress/config.ts": "const a = '/guide/a' + end\nexport default { themeConfig: { sidebar: [] } }\n", "guide/a.md": "# A\n"}, "guide/a.md", ".vitepress/config.ts still names guide/a.md"},
+		{"a part of docs.json",
+			"", map[string]string{"docs.json": `{"navigation": {"$ref": "nav/main.json"}}`,
+				"nav/main.json": `{"groups": [{"group": "G", "pages": ["guides/a", "guides/b"]}]}`,
+				"guides/a.mdx":  "---\ntitle: A\n---\n", "guides/b.mdx": "---\ntitle: B\n---\n"}, "guides/a.mdx",
+			"nav/main.json still names guides/a.mdx"},
+		{"Sphinx", "", map[string]string{"conf.py": "project = 'X'\n",
+			"index.rst": "Title\n=====\n\n.. toctree::\n\n   guides/a\n   B <guides/b>\n", "guides/a.md": "# A\n",
+			"guides/b.md": "# B\n"}, "guides/a.md", "index.rst still names guides/a.md"},
+		{"Jupyter Book", "",
+			map[string]string{"_toc.yml": "format: jb-book\nroot: index\nchapters:\n- file: guides/a\n", "index.md": "# I\n",
+				"guides/a.md": "# A\n"}, "guides/a.md", "_toc.yml still names guides/a.md"},
+		{"Nextra", "", map[string]string{"guides/_meta.json": `{"a": "The A", "b": "The B"}`, "guides/a.md": "# A\n",
+			"guides/b.md": "# B\n"}, "guides/a.md", "guides/_meta.json still names guides/a.md"},
+		{"a page of Sphinx", "",
+			map[string]string{"conf.py": "project = 'X'\n", "index.md": "# X\n\n```{toctree}\nguides/a\nguides/b.md\n```\n",
+				"guides/a.md": "# A\n", "guides/b.md": "# B\n"}, "guides/b.md", "index.md still names guides/b.md"},
+		{"a list of MkDocs on one line",
+			"", map[string]string{"mkdocs.yml": "site_name: X\nnav: [{A: guides/a.md}, guides/b.md]\n",
+				"docs/guides/a.md": "# A\n", "docs/guides/b.md": "# B\n"}, "docs/guides/a.md",
+			"mkdocs.yml still names docs/guides/a.md"},
+		{"another language of MkDocs",
+			"", map[string]string{"mkdocs.yml": "site_name: X\nINHERIT: base.yml\n", "docs/guides/a.md": "# A\n",
+				"extra/mkdocs.yml": "docs_dir: ../docs\nnav:\n  - A: ../docs/guides/a.md\n  - docs/guides/a.md\n"},
+			"docs/guides/a.md", "extra/mkdocs.yml still names"},
+		{"a menu of Hugo", "",
+			map[string]string{"hugo.toml": "title = 'X'\n[[menus.main]]\nname = 'A'\npageRef = '/guides/a'\n",
+				"content/guides/a.md": "---\ntitle: A\n---\n"}, "guides/a.md", "hugo.toml still names content/guides/a.md"},
 	} {
-		for _, prompt := range []string{"move " + c.from + " to elsewhere/new-name" + path.Ext(c.from), "delete page " + c.from} {
+		for _, prompt := range []string{"move " + c.from + " to elsewhere/new-name" + path.Ext(c.from),
+			"delete page " + c.from} {
 			j := newJob(t, c.files)
 			j.docs = c.docs
 			res := j.must(prompt)

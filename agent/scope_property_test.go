@@ -13,7 +13,8 @@ import (
 	"docent/markup"
 )
 
-// planted stands at the end of every page of the property test, so that each operation finds something to do in each part.
+// planted stands at the end of every page of the property test, so that each operation finds something to do in each
+// part.
 const planted = `
 ## Zyxwv heading the first
 
@@ -35,13 +36,22 @@ teh zyxwv block of the code
 See [the zyxwv page](https://example.org/zyxwv/the).
 `
 
-// allOperations are instructions of every kind that the rules know. Their words occur inside and outside of every scope.
+// allOperations are instructions of every kind that the rules know. Their words occur inside and outside of every
+// scope.
 var allOperations = []string{
-	`replace "the" with "qqq"`, `replace the word "zyxwv" with "qqq"`, `rename "zyxwv" to "qqq"`, `remove "zyxwv"`, `replace "zyxwv" with "qqq", also in code`, `replace "zyxwv" with "qqq", also in links`,
-	`add "A qqq." after heading "Zyxwv heading the first"`, `append "A qqq." to it`, `prepend "A qqq." to it`, `add a section "Qqq" with content "A qqq."`, `add a section "Qqq" with content "A qqq." after section "Zyxwv heading the first"`,
-	`delete section "Zyxwv heading the second"`, `delete the heading "Zyxwv heading the second"`, `delete the paragraph containing "zyxwv paragraph"`, `delete the table row containing "zyxwv row"`, `delete the list item containing "zyxwv item"`, `delete the line containing "zyxwv block"`,
-	`change heading "Zyxwv heading the first" to "Qqq"`, `change the links to "nowhere-zyxwv.md" to "https://qqq.example"`, `fix typos`, `fix broken links`, `fix broken links and typos`, `set zyxwv to "x"`, `remove title from the front matter`, `use "-" for lists`, `add language "text" to bare code fences`,
-	`create page qqq/new.md titled "Qqq"`, `move the page %PAGE% to qqq/moved.md`, `delete page %PAGE% and unlink it`, `add %PAGE% to navigation under "Qqq"`, `undo that`, `do the same`,
+	`replace "the" with "qqq"`, `replace the word "zyxwv" with "qqq"`, `rename "zyxwv" to "qqq"`, `remove "zyxwv"`,
+	`replace "zyxwv" with "qqq", also in code`, `replace "zyxwv" with "qqq", also in links`,
+	`add "A qqq." after heading "Zyxwv heading the first"`, `append "A qqq." to it`, `prepend "A qqq." to it`,
+	`add a section "Qqq" with content "A qqq."`,
+	`add a section "Qqq" with content "A qqq." after section "Zyxwv heading the first"`,
+	`delete section "Zyxwv heading the second"`, `delete the heading "Zyxwv heading the second"`,
+	`delete the paragraph containing "zyxwv paragraph"`, `delete the table row containing "zyxwv row"`,
+	`delete the list item containing "zyxwv item"`, `delete the line containing "zyxwv block"`,
+	`change heading "Zyxwv heading the first" to "Qqq"`, `change the links to "nowhere-zyxwv.md" to "https://qqq.example"`,
+	`fix typos`, `fix broken links`, `fix broken links and typos`, `set zyxwv to "x"`,
+	`remove title from the front matter`, `use "-" for lists`, `add language "text" to bare code fences`,
+	`create page qqq/new.md titled "Qqq"`, `move the page %PAGE% to qqq/moved.md`, `delete page %PAGE% and unlink it`,
+	`add %PAGE% to navigation under "Qqq"`, `undo that`, `do the same`,
 }
 
 // A scoped phrase says where, and what may change then: a part of one page, of a folder, or of all.
@@ -65,18 +75,22 @@ var scopedPhrases = []scopedPhrase{
 	{lead: `In the folder %FOLDER%, %s.`, trail: `%s in the folder %FOLDER%`, folder: "x"},
 	{lead: `In the headings, %s.`, trail: `%s in the headings`, part: "headings", everywhere: true},
 	{lead: `In the headings of %PAGE%, %s.`, trail: `%s in the headings of %PAGE%`, part: "headings"},
-	{lead: `In %FOLDER%/, %s, only in headings`, trail: `%s, but only in headings, in %FOLDER%/`, part: "headings", folder: "x"},
+	{lead: `In %FOLDER%/, %s, only in headings`, trail: `%s, but only in headings, in %FOLDER%/`, part: "headings",
+		folder: "x"},
 	{lead: `In the link texts of %PAGE%, %s.`, trail: `%s in link texts in %PAGE%`, part: "link texts"},
 	{lead: `In link targets, %s.`, trail: `%s only in link targets`, part: "link targets", everywhere: true},
 	{lead: `In the links of %PAGE%, %s.`, trail: `%s in links in %PAGE%`, part: "links"},
 	{lead: `In code blocks in %PAGE%, %s.`, trail: `%s in code blocks in %PAGE%`, part: "code blocks"},
-	{lead: `In inline code under %FOLDER%/, %s.`, trail: `%s in inline code under %FOLDER%/`, part: "inline code", folder: "x"},
+	{lead: `In inline code under %FOLDER%/, %s.`, trail: `%s in inline code under %FOLDER%/`, part: "inline code",
+		folder: "x"},
 	{lead: `In the code of %PAGE%, %s.`, trail: `%s in the code of %PAGE%`, part: "code"},
 	{lead: `In tables in %PAGE%, %s.`, trail: `%s in the tables of %PAGE%`, part: "tables"},
 	{lead: `In the lists of %PAGE%, %s.`, trail: `%s in the lists of %PAGE%`, part: "lists"},
 	{lead: `In the front matter of %PAGE%, %s.`, trail: `%s in the front matter of %PAGE%`, part: "front matter"},
-	{lead: `In the section "Zyxwv heading the first" of %PAGE%, %s.`, trail: `%s in the section "Zyxwv heading the first" of %PAGE%`, part: "section"},
-	{lead: `Under the heading "Zyxwv heading the first" in %PAGE%, %s.`, trail: `%s under the heading "Zyxwv heading the first" in %PAGE%`, part: "below"},
+	{lead: `In the section "Zyxwv heading the first" of %PAGE%, %s.`,
+		trail: `%s in the section "Zyxwv heading the first" of %PAGE%`, part: "section"},
+	{lead: `Under the heading "Zyxwv heading the first" in %PAGE%, %s.`,
+		trail: `%s under the heading "Zyxwv heading the first" in %PAGE%`, part: "below"},
 }
 
 // regionsOf finds the parts of a page again, by other means than the agent does.
@@ -129,8 +143,8 @@ func regionsOf(part, name, src string) []markup.Span {
 	return out
 }
 
-// changedOutside tells whether a byte outside of the regions is another one: what stands between the regions must follow
-// each other in the new text as it was.
+// changedOutside tells whether a byte outside of the regions is another one: what stands between the regions must
+// follow each other in the new text as it was.
 func changedOutside(old, now string, regions []markup.Span) bool {
 	at := 0
 	for _, s := range regions {
@@ -148,8 +162,8 @@ func changedOutside(old, now string, regions []markup.Span) bool {
 	return at == 0 && now != old || !strings.HasSuffix(now, old[at:])
 }
 
-// TestNoOperationReachesBeyondItsScope carries out every operation with every phrase, before and behind it, on pages of real
-// documentation sets, which share the work. Whatever comes out, no byte outside of the scope is another one.
+// TestNoOperationReachesBeyondItsScope carries out every operation with every phrase, before and behind it, on pages of
+// real documentation sets, which share the work. Whatever comes out, no byte outside of the scope is another one.
 func TestNoOperationReachesBeyondItsScope(t *testing.T) {
 	for si, set := range sets {
 		t.Run(set, func(t *testing.T) {
@@ -157,7 +171,8 @@ func TestNoOperationReachesBeyondItsScope(t *testing.T) {
 			files, page, other := sampleSet(t, corpus(t, set))
 			folder := path.Dir(page)
 			one := agent.New(agent.Options{})
-			earlier := []agent.Instruction{{Prompt: `replace "the" with "qqq" in ` + other, Commit: "c0"}} // "the same", in another place
+			// "the same", in another place
+			earlier := []agent.Instruction{{Prompt: `replace "the" with "qqq" in ` + other, Commit: "c0"}}
 			done, refused := map[string]int{}, 0
 			for pi, ph := range scopedPhrases {
 				for oi, op := range allOperations {
@@ -168,7 +183,8 @@ func TestNoOperationReachesBeyondItsScope(t *testing.T) {
 						named := strings.Contains(op, "%PAGE%")
 						prompt := strings.Replace(phrase, "%s", strings.ReplaceAll(op, "%PAGE%", other), 1)
 						prompt = strings.NewReplacer("%PAGE%", page, "%FOLDER%", folder).Replace(prompt)
-						res, err := one.Edit(context.Background(), agent.Task{Job: "job_1", Prompt: prompt, Earlier: earlier, Tree: tree(files), Now: time.Unix(0, 0)}, nil)
+						res, err := one.Edit(context.Background(),
+							agent.Task{Job: "job_1", Prompt: prompt, Earlier: earlier, Tree: tree(files), Now: time.Unix(0, 0)}, nil)
 						if err != nil {
 							t.Fatalf("%q: %v", prompt, err)
 						}
@@ -193,7 +209,8 @@ func TestNoOperationReachesBeyondItsScope(t *testing.T) {
 								slices.SortFunc(regions, func(a, b markup.Span) int { return a.Start - b.Start })
 							}
 							if !had || c.Delete || c.From != "" || changedOutside(old, string(c.Content), regions) {
-								t.Errorf("%q changed %s outside of its scope: %s\n%s", prompt, c.Path, res.Message, difference(map[string]string{c.Path: old}, map[string]string{c.Path: string(c.Content)}))
+								t.Errorf("%q changed %s outside of its scope: %s\n%s", prompt, c.Path, res.Message,
+									difference(map[string]string{c.Path: old}, map[string]string{c.Path: string(c.Content)}))
 							}
 						}
 					}
@@ -211,18 +228,21 @@ func TestNoOperationReachesBeyondItsScope(t *testing.T) {
 	}
 }
 
-// sampleSet takes some pages of a documentation set: those of one folder and as many from elsewhere, each with a planted end. It
-// gives one of the folder's pages and one of another.
+// sampleSet takes some pages of a documentation set: those of one folder and as many from elsewhere, each with a
+// planted end. It gives one of the folder's pages and one of another.
 func sampleSet(t *testing.T, all map[string]string) (files map[string]string, page, other string) {
 	t.Helper()
 	folders := map[string][]string{}
 	for _, f := range slices.Sorted(maps.Keys(all)) {
 		src := all[f]
 		base := path.Base(f)
-		if path.Ext(f) != ".md" && path.Ext(f) != ".mdx" || base != strings.ToLower(base) || strings.HasPrefix(base, "index") || strings.Contains("/"+f, "/.") || len(src) > 6_000 || !strings.HasSuffix(src, "\n") || strings.Count(f, "/") == 0 {
+		if path.Ext(f) != ".md" && path.Ext(f) != ".mdx" || base != strings.ToLower(base) ||
+			strings.HasPrefix(base, "index") || strings.Contains("/"+f, "/.") || len(src) > 6_000 ||
+			!strings.HasSuffix(src, "\n") || strings.Count(f, "/") == 0 {
 			continue
 		}
-		if p := markup.Parse(f, []byte(src)); len(p.Problems) == 0 && len(p.Links) > 0 && len(p.Headings) > 1 && p.Front.Values["title"] != nil || strings.HasPrefix(f, "docs/guide/") {
+		if p := markup.Parse(f, []byte(src)); len(p.Problems) == 0 && len(p.Links) > 0 && len(p.Headings) > 1 &&
+			p.Front.Values["title"] != nil || strings.HasPrefix(f, "docs/guide/") {
 			folders[path.Dir(f)] = append(folders[path.Dir(f)], f)
 		}
 	}

@@ -18,7 +18,8 @@ func TestManyRunsOnOneSiteShareItsPages(t *testing.T) {
 	}
 	files := map[string]string{}
 	for i := range 300 {
-		files[fmt.Sprintf("p%03d.md", i)] = fmt.Sprintf("# Page %d\n\n", i) + strings.Repeat("Some [words](p000.md) of *text* and `code`.\n\n", 200)
+		files[fmt.Sprintf("p%03d.md", i)] = fmt.Sprintf("# Page %d\n\n",
+			i) + strings.Repeat("Some [words](p000.md) of *text* and `code`.\n\n", 200)
 	}
 	repo := tree(files)
 	const runs = 20
@@ -43,7 +44,8 @@ func TestManyRunsOnOneSiteShareItsPages(t *testing.T) {
 	go func() { here.Wait(); close(first) }()
 	for i := range runs {
 		done.Go(func() {
-			if res, err := a.Edit(context.Background(), agent.Task{Prompt: fmt.Sprint(i), Tree: repo}, nil); err != nil || len(res.Changes) != 1 {
+			if res, err := a.Edit(context.Background(), agent.Task{Prompt: fmt.Sprint(i), Tree: repo}, nil); err != nil ||
+				len(res.Changes) != 1 {
 				t.Errorf("%v, %+v", err, res)
 			}
 		})

@@ -168,13 +168,15 @@ func object(fields ...string) json.RawMessage {
 	return b
 }
 
-var todosSchema = json.RawMessage(`{"type":"object","required":["todos"],"properties":{"todos":{"type":"array","description":"the whole list, in order","items":{"type":"object","required":["content","status"],"properties":{"content":{"type":"string"},"status":{"type":"string","enum":["pending","in_progress","completed","cancelled"]},"priority":{"type":"string","enum":["high","medium","low"]}}}}}}`)
+var todosSchema = json.RawMessage(
+	`{"type":"object","required":["todos"],"properties":{"todos":{"type":"array","description":"the whole list, in order","items":{"type":"object","required":["content","status"],"properties":{"content":{"type":"string"},"status":{"type":"string","enum":["pending","in_progress","completed","cancelled"]},"priority":{"type":"string","enum":["high","medium","low"]}}}}}}`)
 
 var allTools []tool
 
 func init() {
 	allTools = []tool{
-		{Tool{"search_docs", "Search the documentation by meaning and words. Gives the best sections with their pages. The index holds the pages as they were before your edits.",
+		{Tool{"search_docs",
+			"Search the documentation by meaning and words. Gives the best sections with their pages. The index holds the pages as they were before your edits.",
 			object("!query", "string", "what to look for, in a few words", "limit", "integer",
 				"how many sections; 5 if left out, at most 10")}, true, on((*loop).search)},
 		{Tool{"list_files", "List the files of the documentation, with their sizes in bytes.",
@@ -197,7 +199,8 @@ func init() {
 			on((*loop).writeFile)},
 		{Tool{"move_file", "Move or rename a page. Links to it and in it, the navigation and redirects follow.",
 			object("!from", "string", "the page", "!to", "string", "its new path")}, false, on((*loop).moveFile)},
-		{Tool{"delete_file", "Delete a file that the instruction names, or asks in words to delete. A page that others link to is only deleted with unlink, which turns these links into text.",
+		{Tool{"delete_file",
+			"Delete a file that the instruction names, or asks in words to delete. A page that others link to is only deleted with unlink, which turns these links into text.",
 			object("!path", "string", "the file", "unlink", "boolean", "turn links to it into text")}, false,
 			on((*loop).deleteFile)},
 		{Tool{"check", "Check what you have changed: front matter, Markdown and MDX, links and anchors, images, navigation, secrets. Only problems that your edits bring are shown.",
@@ -549,7 +552,8 @@ func (l *loop) target(p string) (string, error) {
 		return "", err
 	}
 	if !workspace.TextExts[strings.ToLower(path.Ext(f))] {
-		return "", say.Refuse("files like %s are not written; the documentation's are Markdown, MDX, JSON, YAML, TOML, text, HTML, CSS, SVG and scripts of components", say.Quote(path.Base(f)))
+		return "", say.Refuse(
+			"files like %s are not written; the documentation's are Markdown, MDX, JSON, YAML, TOML, text, HTML, CSS, SVG and scripts of components", say.Quote(path.Base(f)))
 	}
 	if check.Steering(f) {
 		return "", say.Refuse("%s steers how the site is built or what runs in it; that is left to people",
@@ -743,7 +747,8 @@ func (l *loop) deleteFile(_ context.Context, a deleteArgs) (string, error) {
 			if !slices.Contains(l.spared, f) {
 				l.spared = append(l.spared, f)
 			}
-			return "", say.Refuse("the instruction does not ask for %s to be deleted, so it stays; go on without, and name it under not_done where it is in the way", l.Site.Show(f))
+			return "", say.Refuse(
+				"the instruction does not ask for %s to be deleted, so it stays; go on without, and name it under not_done where it is in the way", l.Site.Show(f))
 		}
 	}
 	done, left := len(l.Done), len(l.Left)

@@ -25,8 +25,9 @@ type Deps struct {
 
 func (d Deps) complete() error {
 	for name, missing := range map[string]bool{
-		"Catalog": d.Catalog == nil, "Jobs": d.Jobs == nil, "Claims": d.Claims == nil, "Documentation": d.Documentation == nil,
-		"Updates": d.Updates == nil, "IDs": d.IDs == nil, "Now": d.Now == nil, "Log": d.Log == nil,
+		"Catalog": d.Catalog == nil, "Jobs": d.Jobs == nil, "Claims": d.Claims == nil,
+		"Documentation": d.Documentation == nil,
+		"Updates":       d.Updates == nil, "IDs": d.IDs == nil, "Now": d.Now == nil, "Log": d.Log == nil,
 	} {
 		if missing {
 			return fmt.Errorf("automation: Deps.%s is missing", name)
@@ -41,7 +42,8 @@ type Catalog interface {
 	Automation(ctx context.Context, id api.AutomationID) (api.Automation, error)
 	Automations(ctx context.Context, project api.ProjectID) ([]api.Automation, error)
 	ChangeAutomation(ctx context.Context, id api.AutomationID, change func(*api.Automation)) error
-	BeginRun(ctx context.Context, run api.AutomationRun, change func(*api.Automation)) (_ api.AutomationRun, begun bool, _ error)
+	BeginRun(ctx context.Context, run api.AutomationRun, change func(*api.Automation)) (_ api.AutomationRun, begun bool,
+		_ error)
 	SaveRun(ctx context.Context, run api.AutomationRun) error
 	OpenRuns(ctx context.Context) ([]api.AutomationRun, error)
 }

@@ -16,7 +16,8 @@ const maxPromptFile = 100_000 // characters, as of any instruction
 
 // Check completes a new automation, or says what is wrong with it: when it is due first, and from which commit on
 // pushes count.
-func Check(ctx context.Context, docs Documentation, p api.Project, au api.Automation, now time.Time) (api.Automation, error) {
+func Check(ctx context.Context, docs Documentation, p api.Project, au api.Automation, now time.Time) (api.Automation,
+	error) {
 	if au.Cron != "" {
 		next, err := NextTime(au, now)
 		if err != nil {
@@ -37,7 +38,8 @@ func Check(ctx context.Context, docs Documentation, p api.Project, au api.Automa
 }
 
 // instruction is what the prompt file says. Three words in it stand for what the run is about.
-func (r *Runner) instruction(ctx context.Context, p api.Project, au api.Automation, run api.AutomationRun) (string, error) {
+func (r *Runner) instruction(ctx context.Context, p api.Project, au api.Automation, run api.AutomationRun) (string,
+	error) {
 	data, _, err := r.Documentation.File(ctx, p, au.Prompt)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", &runError{fmt.Sprintf("the prompt file %q is not in the repository", au.Prompt), err}

@@ -183,7 +183,8 @@ func (r *Runner) carryOut(run api.AutomationRun) (stored bool) {
 		case r.ctx.Err() != nil:
 			return false // stopped, not failed
 		case passing(err) && tries < maxTries:
-			r.Log.Warn("an automation's run failed for now and is tried again", "project", run.Project, "automation", run.Automation, "try", tries+1,
+			r.Log.Warn("an automation's run failed for now and is tried again", "project", run.Project, "automation",
+				run.Automation, "try", tries+1,
 				"error", err)
 			_ = backoff.Sleep(r.ctx, r.pause(tries+1))
 		default:
@@ -202,7 +203,8 @@ func (r *Runner) save(run api.AutomationRun) (stored bool) {
 		if err == nil || errors.Is(err, api.ErrNotFound) { // the automation was removed meanwhile
 			return err == nil
 		}
-		r.Log.Warn("an automation waits for the catalogue", "project", run.Project, "automation", run.Automation, "error", err)
+		r.Log.Warn("an automation waits for the catalogue", "project", run.Project, "automation", run.Automation, "error",
+			err)
 		_ = backoff.Sleep(r.ctx, r.pause(tries+1))
 	}
 	return false

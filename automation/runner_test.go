@@ -64,7 +64,8 @@ func (c *clockwork) Ask(_ context.Context, id api.JobID, cmd job.Command) (job.R
 		if err := take(cmd.Claim); err != nil {
 			return job.Reply{}, err
 		}
-		c.jobs[id] = &api.JobRow{Project: cmd.Project.ID, Branch: "docent/" + string(id), User: string(cmd.User), Job: api.Job{ID: id, Status: api.JobActive}}
+		c.jobs[id] = &api.JobRow{Project: cmd.Project.ID, Branch: "docent/" + string(id), User: string(cmd.User),
+			Job: api.Job{ID: id, Status: api.JobActive}}
 		c.asked = append(c.asked, "create: "+cmd.Prompt)
 	case job.FollowUp:
 		if row.Archived {
@@ -130,15 +131,19 @@ func (c *clockwork) pending() {
 // startClockwork opens a catalogue with a project; the clock stands at 10:00 on a Saturday.
 func startClockwork(t *testing.T) *clockwork {
 	t.Helper()
-	store, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "catalog.db"), catalog.Options{Log: slog.New(slog.DiscardHandler)})
+	store, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "catalog.db"),
+		catalog.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.AddProject(t.Context(), api.Project{ID: "p", Domain: "p.example.com", Source: "/src", Repository: "acme/docs"}); err != nil {
+	if _, err := store.AddProject(t.Context(),
+		api.Project{ID: "p", Domain: "p.example.com", Source: "/src", Repository: "acme/docs"}); err != nil {
 		t.Fatal(err)
 	}
-	c := &clockwork{t: t, catalog: store, at: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), jobs: map[api.JobID]*api.JobRow{},
-		claims: map[string]journal.Claim{}, files: map[string]string{"fresh.md": "Check it.\n"}, pulls: map[string]api.PullState{}}
+	c := &clockwork{t: t, catalog: store, at: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC),
+		jobs:   map[api.JobID]*api.JobRow{},
+		claims: map[string]journal.Claim{}, files: map[string]string{"fresh.md": "Check it.\n"},
+		pulls: map[string]api.PullState{}}
 	c.restart()
 	t.Cleanup(func() {
 		c.Runner.Close()
@@ -152,7 +157,8 @@ func (c *clockwork) restart() {
 	if c.Runner != nil {
 		c.Runner.Close()
 	}
-	r, err := New(Deps{Catalog: c.catalog, Jobs: c, Claims: c, Documentation: c, Updates: c, IDs: new(api.IDs), Log: slog.New(slog.DiscardHandler),
+	r, err := New(Deps{Catalog: c.catalog, Jobs: c, Claims: c, Documentation: c, Updates: c, IDs: new(api.IDs),
+		Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -438,23 +444,28 @@ func TestARunThatCannotStartSaysWhy(t *testing.T) {
 		status api.RunStatus
 		reason string
 	}{
-		"no file":        {file: "none", status: api.RunFailed, reason: `the prompt file "none" is not in the repository`},
-		"an empty file":  {file: "empty.md", status: api.RunFailed, reason: "is empty"},
-		"no text":        {file: "image.png", status: api.RunFailed, reason: "is no text"},
-		"too long":       {file: "long.md", status: api.RunFailed, reason: "more than 100000 characters"},
-		"a panic":        {file: "panic.md", status: api.RunFailed, reason: "the server's log has the reason"},
-		"refused twice":  {file: "fresh.md", refuse: many[:2], status: api.RunStarted},
-		"refused always": {file: "fresh.md", refuse: many, status: api.RunFailed, reason: "the code host does not answer now"},
-		"another fault":  {file: "fresh.md", refuse: []error{errors.New("secret path")}, status: api.RunFailed, reason: "the server's log has the reason"},
+		"no file":       {file: "none", status: api.RunFailed, reason: `the prompt file "none" is not in the repository`},
+		"an empty file": {file: "empty.md", status: api.RunFailed, reason: "is empty"},
+		"no text":       {file: "image.png", status: api.RunFailed, reason: "is no text"},
+		"too long":      {file: "long.md", status: api.RunFailed, reason: "more than 100000 characters"},
+		"a panic":       {file: "panic.md", status: api.RunFailed, reason: "the server's log has the reason"},
+		"refused twice": {file: "fresh.md", refuse: many[:2], status: api.RunStarted},
+		"refused always": {file: "fresh.md", refuse: many, status: api.RunFailed,
+			reason: "the code host does not answer now"},
+		"another fault": {file: "fresh.md", refuse: []error{errors.New("secret path")}, status: api.RunFailed,
+			reason: "the server's log has the reason"},
 	} {
-		c.files["empty.md"], c.files["image.png"], c.files["long.md"] = " \n", "\x89PNG\x00", strings.Repeat("x", maxPromptFile+1)
+		c.files["empty.md"], c.files["image.png"], c.files["long.md"] = " \n", "\x89PNG\x00",
+			strings.Repeat("x", maxPromptFile+1)
 		a := c.add(api.Automation{OnPush: true, Prompt: s.file})
 		c.refuse = s.refuse
-		if err := c.Accept(t.Context(), api.AutomationRun{Automation: a.ID, Key: name}, func(*api.Automation) {}); err != nil {
+		if err := c.Accept(t.Context(), api.AutomationRun{Automation: a.ID, Key: name},
+			func(*api.Automation) {}); err != nil {
 			t.Fatal(err)
 		}
 		c.pending()
-		if last := c.view(a.ID).Last; last.Status != s.status || !strings.Contains(last.Reason, s.reason) || s.reason == "" && last.Reason != "" {
+		if last := c.view(a.ID).Last; last.Status != s.status || !strings.Contains(last.Reason, s.reason) || s.reason == "" &&
+			last.Reason != "" {
 			t.Errorf("%s: %+v", name, last)
 		}
 	}
@@ -494,8 +505,10 @@ func TestTimesOfACronLine(t *testing.T) {
 			t.Errorf("%s in %q after %s is %s", c.cron, c.zone, c.after, got.Format(time.RFC3339))
 		}
 	}
-	for _, bad := range []api.Automation{{Cron: "daily"}, {Cron: "* * * *"}, {Cron: "0 0 6 * * 1"}, {Cron: "61 * * * *"}, {Cron: "0 0 30 2 *"},
-		{Cron: "@nonsense"}, {Cron: "TZ= * * * *"}, {Cron: "0 6 * * 1", TimeZone: "Mars/Olympus"}, {Cron: "0 6 * * 1", TimeZone: "../etc/passwd"}} {
+	for _, bad := range []api.Automation{{Cron: "daily"}, {Cron: "* * * *"}, {Cron: "0 0 6 * * 1"}, {Cron: "61 * * * *"},
+		{Cron: "0 0 30 2 *"},
+		{Cron: "@nonsense"}, {Cron: "TZ= * * * *"}, {Cron: "0 6 * * 1", TimeZone: "Mars/Olympus"},
+		{Cron: "0 6 * * 1", TimeZone: "../etc/passwd"}} {
 		var invalid *api.InvalidError
 		if next, err := NextTime(bad, at("2026-11-21T10:00:00Z")); !errors.As(err, &invalid) {
 			t.Errorf("%q in %q is %v, %v", bad.Cron, bad.TimeZone, next, err)

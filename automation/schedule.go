@@ -44,7 +44,8 @@ func NextTime(au api.Automation, after time.Time) (time.Time, error) {
 		return time.Time{}, invalid("timeZone", "is not a time zone, such as Europe/Berlin")
 	}
 	if !strings.HasPrefix(au.Cron, "@") && len(strings.Fields(au.Cron)) != 5 || !gronx.IsValid(au.Cron) {
-		return time.Time{}, invalid("cron", `must have five fields (minute, hour, day of the month, month, day of the week), such as "0 6 * * 1", or be one such as @daily`)
+		return time.Time{}, invalid("cron",
+			`must have five fields (minute, hour, day of the month, month, day of the week), such as "0 6 * * 1", or be one such as @daily`)
 	}
 	next, err := gronx.NextTickAfter(au.Cron, after.In(zone), false)
 	if err != nil || !next.After(after) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Exponential is the pause before try n, from 1: it doubles from first to limit, with a jitter of half of it, so that what
-// failed together does not come back together.
+// Exponential is the pause before try n, from 1: it doubles from first to limit, with a jitter of half of it, so that
+// what failed together does not come back together.
 func Exponential(first, limit time.Duration) func(n int) time.Duration {
 	return func(n int) time.Duration {
 		pause := first

@@ -10,7 +10,8 @@ import (
 
 func TestPausesDoubleUpToTheLimit(t *testing.T) {
 	pause := Exponential(time.Second, 10*time.Second)
-	for n, most := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 5: 10 * time.Second, 1000: 10 * time.Second} {
+	for n, most := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 5: 10 * time.Second,
+		1000: 10 * time.Second} {
 		for range 100 {
 			if got := pause(n); got < most/2 || got > most {
 				t.Errorf("before try %d: %v, want %v to %v", n, got, most/2, most)

@@ -73,7 +73,9 @@ func Make(
 		return report, err
 	}
 	if err := os.Mkdir(part, 0o700); err != nil {
-		return report, fmt.Errorf("another backup is on its way to %s, or an earlier version of docent left %s, which can be removed: %w", dir, part, err)
+		return report, fmt.Errorf(
+			"another backup is on its way to %s, or an earlier version of docent left %s, which can be removed: %w", dir,
+			part, err)
 	}
 	defer os.RemoveAll(part) // gone by its name when all went well
 	marker, err := markBackup(part)
@@ -88,7 +90,8 @@ func Make(
 	// ahead of the journal would be written to a second time. Objects, which are only added, and most of the journal are
 	// copied after that moment.
 	defer from.Repositories.Pin()() // what is listed is there until it is copied
-	journal := startJournalCopy(filepath.Join(part, datadir.Journal), func(w io.Writer) error { return from.Journal(ctx, w) })
+	journal := startJournalCopy(filepath.Join(part, datadir.Journal),
+		func(w io.Writer) error { return from.Journal(ctx, w) })
 	var repositories []*repositoryCopy
 	err = from.Repositories.Quiesce(func() error {
 		progress("copying the journal", 0, 0)
@@ -107,7 +110,8 @@ func Make(
 			}
 			report.CatalogBytes = st.Size()
 		} else {
-			report.Notes = append(report.Notes, "the catalogue is on PostgreSQL and not in the backup: run pg_dump now, after this")
+			report.Notes = append(report.Notes,
+				"the catalogue is on PostgreSQL and not in the backup: run pg_dump now, after this")
 		}
 		var err error
 		repositories, err = readRepositories(filepath.Join(data, datadir.Repos), filepath.Join(part, datadir.Repos))

@@ -30,7 +30,8 @@ func TestAKilledBackupLeavesNothingForEver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer journal.Close()
-	from := Source{Data: data, Repositories: none{}, Journal: func(_ context.Context, w io.Writer) error { return journal.Backup(w) }}
+	from := Source{Data: data, Repositories: none{},
+		Journal: func(_ context.Context, w io.Writer) error { return journal.Backup(w) }}
 	silent := func(string, int, int) {}
 	for _, name := range []string{"killed", "running", "other"} {
 		if err := os.MkdirAll(filepath.Join(folder, name+partSuffix, "repos"), 0o700); err != nil {
@@ -64,7 +65,8 @@ func TestAKilledBackupLeavesNothingForEver(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(folder, "whole", partMarker)); err == nil {
 		t.Error("the backup is still marked as one on its way")
 	}
-	if _, err := Make(t.Context(), filepath.Join(folder, "running"), from, silent); err == nil || !strings.Contains(err.Error(), "on its way") {
+	if _, err := Make(t.Context(), filepath.Join(folder, "running"), from, silent); err == nil ||
+		!strings.Contains(err.Error(), "on its way") {
 		t.Errorf("a backup beside one on its way to the same folder: %v", err)
 	}
 }

@@ -77,7 +77,8 @@ func (c *Client) Ask(ctx context.Context, q Question, w io.Writer) (Answer, erro
 	for {
 		part, err := decoder.Next()
 		if errors.Is(err, io.EOF) {
-			return a, errors.New("the stream ended before the answer was complete; the thread has it: ask again with --thread " + a.ThreadID)
+			return a, errors.New("the stream ended before the answer was complete; the thread has it: ask again with --thread " +
+				a.ThreadID)
 		}
 		if err != nil {
 			return a, fmt.Errorf("read the answer: %w", err)

@@ -74,13 +74,14 @@ func TestARefusalEndsFollowing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for status, want := range map[int]int{http.StatusServiceUnavailable: 1 + reconnects, http.StatusForbidden: 2} {
 			asked := 0
-			c := Client{Base: "http://docent.test", HTTP: &http.Client{Transport: inMemory(func(w http.ResponseWriter, _ *http.Request) {
-				if asked++; asked == 1 {
-					fmt.Fprint(w, "event: created\ndata: {\"id\":1,\"type\":\"created\"}\n\n")
-					return
-				}
-				w.WriteHeader(status)
-			})}}
+			c := Client{Base: "http://docent.test",
+				HTTP: &http.Client{Transport: inMemory(func(w http.ResponseWriter, _ *http.Request) {
+					if asked++; asked == 1 {
+						fmt.Fprint(w, "event: created\ndata: {\"id\":1,\"type\":\"created\"}\n\n")
+						return
+					}
+					w.WriteHeader(status)
+				})}}
 			if _, err := c.Follow(t.Context(), "/x", func(Event) error { return nil }, func() {}); err == nil || asked != want {
 				t.Errorf("%d: asked %d times, want %d: %v", status, asked, want, err)
 			}

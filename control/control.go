@@ -101,7 +101,9 @@ func socketPath(path string) (short string, done func(), err error) {
 		return path, func() {}, nil
 	}
 	if runtime.GOOS != "linux" {
-		return "", nil, fmt.Errorf("the path %s is longer than the %d bytes that this system allows: use a data directory with a shorter name", path, longestSocket)
+		return "", nil, fmt.Errorf(
+			"the path %s is longer than the %d bytes that this system allows: use a data directory with a shorter name", path,
+			longestSocket)
 	}
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -180,9 +182,10 @@ func Call(ctx context.Context, data, name string, params []byte, progress func(t
 	if err != nil {
 		return nil, err
 	}
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return dial(ctx, socket)
-	}}
+	transport := &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dial(ctx, socket)
+		}}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	switch {
 	case err == nil:

@@ -16,8 +16,8 @@ import (
 	"docent/datadir"
 )
 
-// A command reaches the process that serves a data directory, also one whose path is longer than a socket's may be. What is
-// refused is refused with its problems, and nobody but the owner can come.
+// A command reaches the process that serves a data directory, also one whose path is longer than a socket's may be.
+// What is refused is refused with its problems, and nobody but the owner can come.
 func TestACommandReachesTheServerOfItsDataDirectory(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{t.TempDir(), filepath.Join(t.TempDir(), strings.Repeat("long-", 30))} {
@@ -34,13 +34,15 @@ func TestACommandReachesTheServerOfItsDataDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 		problems := []api.Problem{{Field: "cron", Message: "must have five fields"}}
-		stop, err := Serve(dir, func(_ context.Context, name string, params json.RawMessage, progress func(string, int, int)) (json.RawMessage, error) {
-			progress("halfway", 1, 2)
-			if name != "echo" {
-				return nil, &api.InvalidError{Problems: problems}
-			}
-			return params, nil
-		}, slog.New(slog.DiscardHandler))
+		stop, err := Serve(dir,
+			func(_ context.Context, name string, params json.RawMessage, progress func(string, int, int)) (json.RawMessage,
+				error) {
+				progress("halfway", 1, 2)
+				if name != "echo" {
+					return nil, &api.InvalidError{Problems: problems}
+				}
+				return params, nil
+			}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -113,7 +113,8 @@ func onSecondProject(t *testing.T) *rig {
 func refusal(t *testing.T, r *rig, err error, limit string) {
 	t.Helper()
 	var said *forge.HostError
-	if !errors.Is(err, forge.ErrMisconfigured) || !errors.As(err, &said) || !strings.Contains(said.Say, string(r.project.ID)) || !strings.Contains(said.Say, limit) {
+	if !errors.Is(err, forge.ErrMisconfigured) || !errors.As(err, &said) ||
+		!strings.Contains(said.Say, string(r.project.ID)) || !strings.Contains(said.Say, limit) {
 		t.Errorf("the refusal is %v, want one that names %s and %s", err, r.project.ID, limit)
 	}
 	if list := r.asides(t); len(list) > 0 {
@@ -187,7 +188,8 @@ func TestAMillionNamesInAFewObjectsAreRefused(t *testing.T) {
 // What a pull request changes is compared with what was there: both may be bombs.
 func TestAMillionChangedNamesAreRefused(t *testing.T) {
 	h := newHostile(t)
-	ids := [2]string{h.tree("100644", h.blob("# Page\n"), numbered(10)...), h.tree("100644", h.blob("# Other\n"), numbered(10)...)}
+	ids := [2]string{h.tree("100644", h.blob("# Page\n"), numbered(10)...),
+		h.tree("100644", h.blob("# Other\n"), numbered(10)...)}
 	for range 5 {
 		for i := range ids {
 			ids[i] = h.tree("40000", ids[i], numbered(10)...)
@@ -202,7 +204,9 @@ func TestAMillionChangedNamesAreRefused(t *testing.T) {
 	r.sync(t)
 	git(t, r.repository(), "fetch", "-q", "--unshallow", h.dir, "main:main", "other:other")
 	r = open(t, r.dir, r.project, r.pulls, forge.Options{})
-	pull, err := r.pulls.AddPull(t.Context(), api.PullRequest{ID: api.NewID(api.PullPrefix, time.Now()), Project: r.project.ID, Head: "other", Base: "main", State: api.PullOpen})
+	pull, err := r.pulls.AddPull(t.Context(),
+		api.PullRequest{ID: api.NewID(api.PullPrefix, time.Now()), Project: r.project.ID, Head: "other", Base: "main",
+			State: api.PullOpen})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +218,8 @@ func TestAMillionChangedNamesAreRefused(t *testing.T) {
 	}
 }
 
-// A file that is sent in some kilobytes and is hundreds of megabytes is kept, and never held in memory. The limit of what is read is for it too.
+// A file that is sent in some kilobytes and is hundreds of megabytes is kept, and never held in memory. The limit of
+// what is read is for it too.
 func TestZerosBeyondTheLimitAreNotHeldInMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it makes large files")

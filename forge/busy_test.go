@@ -61,8 +61,10 @@ func busyJob(b *testing.B, hub *forge.Hub, p api.Project, job string) (tip, publ
 	}
 	tip = time.Since(at)
 	at = time.Now()
-	_, err = hub.Publish(b.Context(), forge.Publication{Project: p, Job: api.JobID(job), Branch: branch, Base: t.Base, Parent: t.Commit,
-		Changes: []forge.Change{{Path: "made/" + job + ".md", Content: []byte("# " + job + "\n")}}, Message: "Make " + job, At: time.Unix(1e9, 0), Title: job, Body: strings.Repeat("body ", 20)})
+	_, err = hub.Publish(b.Context(),
+		forge.Publication{Project: p, Job: api.JobID(job), Branch: branch, Base: t.Base, Parent: t.Commit,
+			Changes: []forge.Change{{Path: "made/" + job + ".md", Content: []byte("# " + job + "\n")}}, Message: "Make " + job,
+			At: time.Unix(1e9, 0), Title: job, Body: strings.Repeat("body ", 20)})
 	if err != nil {
 		b.Error(err)
 	}
@@ -88,8 +90,8 @@ func BenchmarkJobsOnTheBuiltInHost(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(n), "µs/job")
 }
 
-// What a job costs on a code host with 600 open pull requests: where it stands, and its commit with a pull request; one after the other,
-// and as a backlog of 16 at a time.
+// What a job costs on a code host with 600 open pull requests: where it stands, and its commit with a pull request; one
+// after the other, and as a backlog of 16 at a time.
 func BenchmarkJobsOnABusyHost(b *testing.B) {
 	for _, at := range []int{1, 16} {
 		b.Run(fmt.Sprint(at), func(b *testing.B) {

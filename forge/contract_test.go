@@ -92,16 +92,17 @@ func published(t *testing.T, file string) []byte {
 		}
 		follow(inside)
 	}
-	out, err := json.Marshal(map[string]any{"openapi": whole.OpenAPI, "info": whole.Info, "paths": paths, "components": components})
+	out, err := json.Marshal(map[string]any{"openapi": whole.OpenAPI, "info": whole.Info, "paths": paths,
+		"components": components})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-// TestGitHubByItsPublishedDescription runs the contract with a proxy in between that holds each request, and each answer of
-// the stand-in, against GitHub's OpenAPI description. scripts/install-host-contract installs both; without them this says
-// that they are left out.
+// TestGitHubByItsPublishedDescription runs the contract with a proxy in between that holds each request, and each
+// answer of the stand-in, against GitHub's OpenAPI description. scripts/install-host-contract installs both; without
+// them this says that they are left out.
 func TestGitHubByItsPublishedDescription(t *testing.T) {
 	const dir = "contract/node_modules"
 	prism, err := filepath.Abs(filepath.Join(dir, ".bin", "prism"))
@@ -112,7 +113,8 @@ func TestGitHubByItsPublishedDescription(t *testing.T) {
 		t.Skip("GitHub's published description is left out: scripts/install-host-contract installs it (it needs Node.js and npm)")
 	}
 	description := filepath.Join(t.TempDir(), "github.json")
-	if err := os.WriteFile(description, published(t, filepath.Join(dir, "@octokit/openapi/generated/api.github.com.json")), 0o644); err != nil {
+	if err := os.WriteFile(description, published(t, filepath.Join(dir, "@octokit/openapi/generated/api.github.com.json")),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 
@@ -131,7 +133,8 @@ func TestGitHubByItsPublishedDescription(t *testing.T) {
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	l.Close()
-	cmd := exec.CommandContext(t.Context(), prism, "proxy", description, upstream.URL, "--errors", "--host", "127.0.0.1", "--port", port)
+	cmd := exec.CommandContext(t.Context(), prism, "proxy", description, upstream.URL, "--errors", "--host", "127.0.0.1",
+		"--port", port)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +178,8 @@ func TestGitHubByItsPublishedDescription(t *testing.T) {
 			body, err := io.ReadAll(res.Body)
 			res.Body = io.NopCloser(strings.NewReader(string(body)))
 			v := res.Header.Get("sl-violations")
-			if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusBadGateway { // not described for each request, but given
+			// not described for each request, but given
+			if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusBadGateway {
 				v = ""
 			}
 			if v != "" || strings.Contains(string(body), "stoplight.io/prism") {
@@ -210,7 +214,8 @@ func TestGitHubByItsPublishedDescription(t *testing.T) {
 	t.Run("AppDraftAndLabels", func(t *testing.T) {
 		s, p := through(t)
 		s.Tokens = nil
-		s.App = &forgetest.StandInApp{ID: 17, Installation: 4711, Lifetime: time.Hour, Now: time.Now, Verify: func(string) error { return nil }}
+		s.App = &forgetest.StandInApp{ID: 17, Installation: 4711, Lifetime: time.Hour, Now: time.Now,
+			Verify: func(string) error { return nil }}
 		p.AppID, p.Labels = 17, "docs"
 		t.Setenv("DOCENT_TEST_TOKEN", appKey(t))
 		r := open(t, t.TempDir(), p, &forgetest.Pulls{}, quick)

@@ -48,7 +48,8 @@ func (r *rig) complete(t *testing.T, n int) {
 }
 
 func TestATroubledMachineIsNoDamage(t *testing.T) {
-	for op, troubles := range map[string][]syscall.Errno{"open": {syscall.EMFILE, syscall.ENFILE, syscall.EACCES, syscall.EIO}, "read": {syscall.EIO, syscall.ENOMEM}} {
+	for op, troubles := range map[string][]syscall.Errno{"open": {syscall.EMFILE, syscall.ENFILE, syscall.EACCES,
+		syscall.EIO}, "read": {syscall.EIO, syscall.ENOMEM}} {
 		for _, trouble := range troubles {
 			t.Run(fmt.Sprintf("%s on %s", trouble.Error(), op), func(t *testing.T) {
 				const n = 3
@@ -179,7 +180,8 @@ func TestASalvageNeedsAWorkingMachine(t *testing.T) {
 
 func TestASalvageThatBrokeOffGoesOn(t *testing.T) {
 	const n = 4
-	for _, step := range []string{"salvage written", "salvage whole", "damaged put aside", "put aside by an earlier version"} {
+	for _, step := range []string{"salvage written", "salvage whole", "damaged put aside",
+		"put aside by an earlier version"} {
 		t.Run(step, func(t *testing.T) {
 			folder := t.TempDir()
 			write(t, folder, forgetest.Files)

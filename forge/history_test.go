@@ -19,7 +19,8 @@ import (
 	"docent/forge/forgetest"
 )
 
-// longHistory is a bare repository of 7,000 commits and about 100 MB that hardly shrink, 3,000 files of them at the end.
+// longHistory is a bare repository of 7,000 commits and about 100 MB that hardly shrink, 3,000 files of them at the
+// end.
 func longHistory(tb testing.TB) string {
 	tb.Helper()
 	gitPath := forgetest.GitPath(tb)
@@ -41,7 +42,8 @@ func longHistory(tb testing.TB) string {
 	for i := range 7000 {
 		words.Read(raw)
 		page := fmt.Sprintf("# Page %d\n\n%s\n", i, base64.StdEncoding.EncodeToString(raw))
-		fmt.Fprintf(w, "commit refs/heads/main\ncommitter A Person <person@example.org> %d +0000\ndata 8\nCommit.\n", 1_700_000_000+i)
+		fmt.Fprintf(w, "commit refs/heads/main\ncommitter A Person <person@example.org> %d +0000\ndata 8\nCommit.\n",
+			1_700_000_000+i)
 		fmt.Fprintf(w, "M 100644 inline docs/part%d/page%d.md\ndata %d\n%s\n", i%3000/100, i%3000, len(page), page)
 	}
 	if err := w.Flush(); err != nil {
@@ -122,8 +124,8 @@ func TestMeasureLongHistory(t *testing.T) {
 	fmt.Printf("\nmeasured %s\n", out)
 }
 
-// What a repository with 7,000 commits and 100 MB costs over git's own server and http: the first clone, five edits to a
-// pushed commit, and the memory that a process takes for it beyond being idle.
+// What a repository with 7,000 commits and 100 MB costs over git's own server and http: the first clone, five edits to
+// a pushed commit, and the memory that a process takes for it beyond being idle.
 func BenchmarkLongHistory(b *testing.B) {
 	bare := longHistory(b)
 	server := serveGit(b, filepath.Dir(bare), nil)
@@ -134,7 +136,8 @@ func BenchmarkLongHistory(b *testing.B) {
 	var last measure
 	for b.Loop() {
 		for _, branch := range []string{"docent/job_1", "docent/job_1-2"} {
-			if out, err := exec.Command(forgetest.GitPath(b), "-C", bare, "update-ref", "-d", "refs/heads/"+branch).CombinedOutput(); err != nil {
+			if out, err := exec.Command(forgetest.GitPath(b), "-C", bare, "update-ref", "-d",
+				"refs/heads/"+branch).CombinedOutput(); err != nil {
 				b.Fatalf("%v: %s", err, out)
 			}
 		}

@@ -95,7 +95,8 @@ func failing(s *forgetest.StandIn, f forgetest.Fault, match func(*http.Request) 
 }
 
 func creates(r *http.Request) bool {
-	return r.Method == http.MethodPost && (strings.HasSuffix(r.URL.Path, "/pulls") || strings.HasSuffix(r.URL.Path, "/merge_requests"))
+	return r.Method == http.MethodPost &&
+		(strings.HasSuffix(r.URL.Path, "/pulls") || strings.HasSuffix(r.URL.Path, "/merge_requests"))
 }
 
 func pushes(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/git-receive-pack") }
@@ -240,13 +241,22 @@ func TestLimitsOfHostsAreObeyed(t *testing.T) {
 		fault    forgetest.Fault
 		min, max time.Duration
 	}{
-		"429 with a time":       {forgetest.Fault{Status: 429, Header: http.Header{"Retry-After": {"90"}}}, 89 * time.Second, 91 * time.Second},
-		"429 without":           {forgetest.Fault{Status: 429, Body: `{"message":"Too many"}`}, 59 * time.Second, 61 * time.Second},
-		"a primary limit":       {forgetest.Fault{Status: 403, Header: http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": reset(10 * time.Minute), "Date": date}, Body: `{"message":"API rate limit exceeded"}`}, 9 * time.Minute, 11 * time.Minute},
-		"a secondary limit":     {forgetest.Fault{Status: 403, Body: `{"message":"You have exceeded a secondary rate limit."}`}, 59 * time.Second, 61 * time.Second},
-		"a secondary with time": {forgetest.Fault{Status: 403, Header: http.Header{"Retry-After": {"30"}}, Body: `{"message":"You have exceeded a secondary rate limit."}`}, 29 * time.Second, 31 * time.Second},
-		"a limit of GitLab's":   {forgetest.Fault{Status: 429, Header: http.Header{"Ratelimit-Remaining": {"0"}, "Ratelimit-Reset": reset(2 * time.Minute), "Date": date}}, time.Minute, 3 * time.Minute},
-		"down for a time":       {forgetest.Fault{Status: 503, Header: http.Header{"Retry-After": {"20"}}}, 19 * time.Second, 21 * time.Second},
+		"429 with a time": {forgetest.Fault{Status: 429, Header: http.Header{"Retry-After": {"90"}}}, 89 * time.Second,
+			91 * time.Second},
+		"429 without": {forgetest.Fault{Status: 429, Body: `{"message":"Too many"}`}, 59 * time.Second,
+			61 * time.Second},
+		"a primary limit": {forgetest.Fault{Status: 403,
+			Header: http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": reset(10 * time.Minute), "Date": date},
+			Body:   `{"message":"API rate limit exceeded"}`}, 9 * time.Minute, 11 * time.Minute},
+		"a secondary limit": {forgetest.Fault{Status: 403,
+			Body: `{"message":"You have exceeded a secondary rate limit."}`}, 59 * time.Second, 61 * time.Second},
+		"a secondary with time": {forgetest.Fault{Status: 403, Header: http.Header{"Retry-After": {"30"}},
+			Body: `{"message":"You have exceeded a secondary rate limit."}`}, 29 * time.Second, 31 * time.Second},
+		"a limit of GitLab's": {forgetest.Fault{Status: 429,
+			Header: http.Header{"Ratelimit-Remaining": {"0"}, "Ratelimit-Reset": reset(2 * time.Minute), "Date": date}},
+			time.Minute, 3 * time.Minute},
+		"down for a time": {forgetest.Fault{Status: 503, Header: http.Header{"Retry-After": {"20"}}}, 19 * time.Second,
+			21 * time.Second},
 	}
 	onHosts(t, func(t *testing.T, s *forgetest.StandIn, _ *rig) {
 		for name, limit := range limits {
@@ -259,7 +269,8 @@ func TestLimitsOfHostsAreObeyed(t *testing.T) {
 			for try := range 3 { // the first is answered so; the others are not even sent
 				err := r.Access(t.Context(), r.project)
 				var host *forge.HostError
-				if !errors.Is(err, forge.ErrTemporary) || !errors.As(err, &host) || host.After < limit.min || host.After > limit.max {
+				if !errors.Is(err, forge.ErrTemporary) || !errors.As(err, &host) || host.After < limit.min ||
+					host.After > limit.max {
 					t.Errorf("%s, try %d: %v (%+v)", name, try, err, host)
 				}
 			}
@@ -332,7 +343,8 @@ func TestHostsTokenShowsNowhere(t *testing.T) {
 		for _, status := range []int{400, 401, 403, 404, 409, 422, 429, 500} { // the host says it all back
 			s.Do(func() {
 				s.Fault = func(*http.Request) forgetest.Fault {
-					return forgetest.Fault{Status: status, Body: `{"message":"with ` + hostToken + ` no","errors":[{"message":"` + hostToken + `"}]}`}
+					return forgetest.Fault{Status: status, Body: `{"message":"with ` + hostToken + ` no","errors":[{"message":"` +
+						hostToken + `"}]}`}
 				}
 			})
 			_, err := r.Publish(t.Context(), pub)
@@ -365,8 +377,10 @@ func TestHostsTokenShowsNowhere(t *testing.T) {
 func TestDraftsLabelsTemplateAndCoAuthor(t *testing.T) {
 	onHosts(t, func(t *testing.T, s *forgetest.StandIn, _ *rig) {
 		kind := kindOf(t)
-		place := map[api.HostKind]string{api.HostGitHub: ".github/PULL_REQUEST_TEMPLATE.md", api.HostGitLab: ".gitlab/merge_request_templates/Default.md", api.HostGitea: ".gitea/pull_request_template.md"}[kind]
-		s.Push(t, "main", place, "<!-- Thank you! -->\n## What does this change?\n\n<!-- Describe it -->\n\n## Checklist\n\n- [ ] I have read the guide\n")
+		place := map[api.HostKind]string{api.HostGitHub: ".github/PULL_REQUEST_TEMPLATE.md",
+			api.HostGitLab: ".gitlab/merge_request_templates/Default.md", api.HostGitea: ".gitea/pull_request_template.md"}[kind]
+		s.Push(t, "main", place,
+			"<!-- Thank you! -->\n## What does this change?\n\n<!-- Describe it -->\n\n## Checklist\n\n- [ ] I have read the guide\n")
 		p := s.Project(kind, "DOCENT_TEST_TOKEN")
 		p.Labels = "docs, by agent"
 		o := quick
@@ -381,14 +395,16 @@ func TestDraftsLabelsTemplateAndCoAuthor(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := s.Pulls(pub.Branch)[0]
-		if !got.Draft || !slices.Equal(got.Labels, []string{"docs", "by agent"}) || !strings.Contains(done.Link, "/"+fmt.Sprint(got.Number)) {
+		if !got.Draft || !slices.Equal(got.Labels, []string{"docs", "by agent"}) ||
+			!strings.Contains(done.Link, "/"+fmt.Sprint(got.Number)) {
 			t.Errorf("pull request %+v, published %+v", got, done)
 		}
 		plain := regexp.MustCompile(`<!--.*?-->\n?`).ReplaceAllString(got.Body, "")
 		if want := "## What does this change?\n\nThe setup is explained.\n\n## Checklist\n\n- [ ] I have read the guide"; plain != want {
 			t.Errorf("the body is %q, want %q", plain, want)
 		}
-		if m := s.Git(t, "log", "-1", "--format=%B", pub.Branch); m != "docs: explain the setup\n\nCo-authored-by: Ann Example <ann@example.org>" {
+		if m := s.Git(t, "log", "-1", "--format=%B",
+			pub.Branch); m != "docs: explain the setup\n\nCo-authored-by: Ann Example <ann@example.org>" {
 			t.Errorf("the commit says %q", m)
 		}
 		// People tick a box and write around the report; a follow-up changes the report alone.
@@ -438,7 +454,8 @@ func TestDirectModeFallsBackToAPullRequest(t *testing.T) {
 			if err != nil || met.Load() == 0 {
 				t.Fatal(err)
 			}
-			if got := s.Commits(t, "main"); len(got) != 2 || got[0] != done.Commit || done.Link != "" || !strings.Contains(done.Text, "main") || merged.Load() != 1 {
+			if got := s.Commits(t, "main"); len(got) != 2 || got[0] != done.Commit || done.Link != "" ||
+				!strings.Contains(done.Text, "main") || merged.Load() != 1 {
 				t.Errorf("main has %v, published %+v", got, done)
 			}
 			if s.Commits(t, first.Branch) != nil || len(s.Pulls("")) != 0 {
@@ -474,7 +491,8 @@ func TestDirectModeFallsBackToAPullRequest(t *testing.T) {
 	}
 }
 
-// A change that a person is to look at first leaves the documentation's branch alone, also where changes go there directly.
+// A change that a person is to look at first leaves the documentation's branch alone, also where changes go there
+// directly.
 func TestAChangeForReviewIsNotCommittedDirectly(t *testing.T) {
 	for _, kind := range append([]api.HostKind{api.HostGit}, hostKinds()...) {
 		t.Run(string(kind), func(t *testing.T) {
@@ -541,13 +559,15 @@ func TestWhatIsPublishedIsWhatWasReported(t *testing.T) {
 			}
 			r := open(t, t.TempDir(), p, &forgetest.Pulls{}, quick)
 			pub := forgetest.Publication(p, r.tip(t, "docent/job_1"), "# Set up\n\nNew.\nAnd more.\n")
-			pub.Changes = append(pub.Changes, put("guide/new.md", "# New page\n"), forge.Change{Path: "guide/use.md", Delete: true})
+			pub.Changes = append(pub.Changes, put("guide/new.md", "# New page\n"),
+				forge.Change{Path: "guide/use.md", Delete: true})
 			done, err := r.Publish(t.Context(), pub)
 			if err != nil {
 				t.Fatal(err)
 			}
 			s.Fsck(t)
-			if got, want := s.Git(t, "diff", "--numstat", "main", done.Commit), "1\t0\tguide/new.md\n2\t1\tguide/setup.md\n0\t3\tguide/use.md"; got != want {
+			if got, want := s.Git(t, "diff", "--numstat", "main", done.Commit),
+				"1\t0\tguide/new.md\n2\t1\tguide/setup.md\n0\t3\tguide/use.md"; got != want {
 				t.Errorf("the diff is\n%s\nwant\n%s", got, want)
 			}
 			for _, c := range pub.Changes {
@@ -555,7 +575,8 @@ func TestWhatIsPublishedIsWhatWasReported(t *testing.T) {
 					t.Errorf("%s is not what was reported", c.Path)
 				}
 			}
-			if got := s.Git(t, "log", "-1", "--format=%an|%s|%P", pub.Branch); got != "Docent agent|docs: explain the setup|"+pub.Parent {
+			if got := s.Git(t, "log", "-1", "--format=%an|%s|%P", pub.Branch); got != "Docent agent|docs: explain the setup|"+
+				pub.Parent {
 				t.Errorf("log says %s", got)
 			}
 		})
@@ -578,11 +599,12 @@ func TestGitHubAppPublishes(t *testing.T) {
 	o := quick
 	o.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
 	s.Tokens = nil
-	s.App = &forgetest.StandInApp{ID: 17, Installation: 4711, Lifetime: time.Hour, Now: o.Now, Verify: func(jwt string) error {
-		mu.Lock()
-		defer mu.Unlock()
-		return verifyJWT(jwt, &key.PublicKey, "17", now)
-	}}
+	s.App = &forgetest.StandInApp{ID: 17, Installation: 4711, Lifetime: time.Hour, Now: o.Now,
+		Verify: func(jwt string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			return verifyJWT(jwt, &key.PublicKey, "17", now)
+		}}
 	p.AppID = 17
 	t.Setenv("DOCENT_TEST_TOKEN", "")
 	t.Setenv("DOCENT_TEST_TOKEN_FILE", file)
@@ -592,7 +614,8 @@ func TestGitHubAppPublishes(t *testing.T) {
 	}
 	publish := func(branch string) {
 		t.Helper()
-		if _, err := r.Publish(t.Context(), forgetest.Publication(p, r.tip(t, branch), "# Set up\n\n"+branch+"\n")); err != nil {
+		if _, err := r.Publish(t.Context(),
+			forgetest.Publication(p, r.tip(t, branch), "# Set up\n\n"+branch+"\n")); err != nil {
 			t.Fatal(err)
 		}
 		if len(s.Pulls(branch)) != 1 {
@@ -621,12 +644,14 @@ func TestGitHubAppPublishes(t *testing.T) {
 	publish("docent/job_3")
 	r = open(t, t.TempDir(), p, &forgetest.Pulls{}, o)
 	t.Setenv("DOCENT_TEST_TOKEN", "no key at all")
-	if err := r.Access(t.Context(), p); !errors.Is(err, forge.ErrMisconfigured) || strings.Contains(err.Error(), "no key at all") {
+	if err := r.Access(t.Context(), p); !errors.Is(err, forge.ErrMisconfigured) ||
+		strings.Contains(err.Error(), "no key at all") {
 		t.Errorf("a key that is none: %v", err)
 	}
 	t.Setenv("DOCENT_TEST_TOKEN", string(text))
 	s.Do(func() { s.App = nil })
-	if err := r.Access(t.Context(), p); !errors.Is(err, forge.ErrMisconfigured) || !strings.Contains(err.Error(), "not installed") {
+	if err := r.Access(t.Context(), p); !errors.Is(err, forge.ErrMisconfigured) ||
+		!strings.Contains(err.Error(), "not installed") {
 		t.Errorf("an app that is not installed: %v", err)
 	}
 }
@@ -691,7 +716,8 @@ func TestATokenThatMayNotOpenPullRequestsIsRefusedOrItIsSaidThatNobodyKnows(t *t
 		if r.project.Host == api.HostGitea {
 			return // it never tells
 		}
-		for scopes, allowed := range map[string]bool{"api": r.project.Host == api.HostGitLab, "repo": r.project.Host == api.HostGitHub, "read:user, write_repository": false} {
+		for scopes, allowed := range map[string]bool{"api": r.project.Host == api.HostGitLab,
+			"repo": r.project.Host == api.HostGitHub, "read:user, write_repository": false} {
 			s.Do(func() { s.Scopes = strings.Split(scopes, ", ") })
 			switch open, err := r.Rights(t.Context(), r.project); {
 			case allowed && (err != nil || open != ""):

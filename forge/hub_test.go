@@ -83,12 +83,14 @@ func TestFolderIsImportedWithoutWhatToolsLeaveBehind(t *testing.T) {
 	write(t, folder, map[string]string{
 		"index.md": "# Home\n", "guide/a.md": "a\n", "node_modules/x/readme.md": "no", ".git-not/x.md": "yes\n",
 		".gitignore": "/build/\n*.tmp\n!keep.tmp\n", "build/page.md": "no", "x.tmp": "no", "keep.tmp": "yes\n",
-		"guide/.gitignore": "drafts\n", "guide/drafts/d.md": "no", "drafts/d.md": "yes\n", ".next/cache": "no", "run.sh": "#!/bin/sh\n",
+		"guide/.gitignore": "drafts\n", "guide/drafts/d.md": "no", "drafts/d.md": "yes\n", ".next/cache": "no",
+		"run.sh": "#!/bin/sh\n",
 	})
 	if err := os.Chmod(filepath.Join(folder, "run.sh"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, to := range map[string]string{"link.md": filepath.Join(outside, "secret.md"), "linked": outside, "guide/here.md": "a.md"} {
+	for name, to := range map[string]string{"link.md": filepath.Join(outside, "secret.md"), "linked": outside,
+		"guide/here.md": "a.md"} {
 		if err := os.Symlink(to, filepath.Join(folder, name)); err != nil {
 			t.Skip("no symbolic links here: ", err)
 		}
@@ -99,7 +101,8 @@ func TestFolderIsImportedWithoutWhatToolsLeaveBehind(t *testing.T) {
 		t.Errorf("first sync = %+v, %v", tip, changed)
 	}
 	got := slices.Sorted(maps.Keys(r.files(t, tip.Commit)))
-	want := []string{".git-not/x.md", ".gitignore", "drafts/d.md", "guide/.gitignore", "guide/a.md", "index.md", "keep.tmp", "run.sh"}
+	want := []string{".git-not/x.md", ".gitignore", "drafts/d.md", "guide/.gitignore", "guide/a.md", "index.md",
+		"keep.tmp", "run.sh"}
 	if !slices.Equal(got, want) {
 		t.Errorf("imported %v, want %v", got, want)
 	}
@@ -120,7 +123,8 @@ func TestFolderIsImportedWithoutWhatToolsLeaveBehind(t *testing.T) {
 	if files := r.files(t, next.Commit); files["index.md"] != "# Home!\n" || files["drafts/d.md"] != "" {
 		t.Errorf("files = %v", files)
 	}
-	if subjects := git(t, r.repository(), "log", "--format=%s", "main"); subjects != "Import from folder\nImport from folder" {
+	if subjects := git(t, r.repository(), "log", "--format=%s",
+		"main"); subjects != "Import from folder\nImport from folder" {
 		t.Errorf("history = %s", subjects)
 	}
 }
@@ -139,10 +143,14 @@ func TestTheSourceOfAProjectIsKnownAtOnce(t *testing.T) {
 		before  api.Source
 		after   api.Source
 	}{
-		"a folder":                {project(folder), api.Source{Repository: "acme", Ref: "main"}, api.Source{Repository: "acme", Ref: "main"}},
-		"a folder and a branch":   {named(project(folder), "", "docs"), api.Source{Repository: "acme", Ref: "docs"}, api.Source{Repository: "acme", Ref: "docs"}},
-		"a repository":            {project("file://" + bare), api.Source{Repository: "acme"}, api.Source{Repository: "acme", Ref: "trunk"}},
-		"a repository and branch": {named(project("file://"+bare), "acme/docs", "trunk"), api.Source{Repository: "acme/docs", Ref: "trunk"}, api.Source{Repository: "acme/docs", Ref: "trunk"}},
+		"a folder": {project(folder), api.Source{Repository: "acme", Ref: "main"},
+			api.Source{Repository: "acme", Ref: "main"}},
+		"a folder and a branch": {named(project(folder), "", "docs"), api.Source{Repository: "acme", Ref: "docs"},
+			api.Source{Repository: "acme", Ref: "docs"}},
+		"a repository": {project("file://" + bare), api.Source{Repository: "acme"},
+			api.Source{Repository: "acme", Ref: "trunk"}},
+		"a repository and branch": {named(project("file://"+bare), "acme/docs", "trunk"),
+			api.Source{Repository: "acme/docs", Ref: "trunk"}, api.Source{Repository: "acme/docs", Ref: "trunk"}},
 	} {
 		r := open(t, t.TempDir(), c.project, &forgetest.Pulls{}, forge.Options{})
 		r.project.ID = "acme"
@@ -181,19 +189,25 @@ func TestFolderThatVanishesTakesNothingAlong(t *testing.T) {
 func TestAWorkingTreeGivesTheFilesThatGitDoesNotIgnore(t *testing.T) {
 	folder := t.TempDir()
 	git(t, folder, "init", "-q")
-	write(t, folder, map[string]string{"index.md": "# Home\n", "guide/a.md": "a\n", ".gitignore": "*.log\n", "kept.log": "tracked all the same\n", "gone.md": "x"})
+	write(t, folder, map[string]string{"index.md": "# Home\n", "guide/a.md": "a\n", ".gitignore": "*.log\n",
+		"kept.log": "tracked all the same\n", "gone.md": "x"})
 	git(t, folder, "add", "-f", ".")
 	git(t, folder, "commit", "-q", "-m", "start")
-	write(t, folder, map[string]string{"new.md": "not tracked\n", "guide/new.md": "# New\n", "b.log": "ignored", "index.md": "# Edited, not committed\n",
-		"guide/.gitignore": "**/a/b\n/secret/\n", "guide/a/a/b": "ignored", "guide/secret/x.md": "ignored", "secret/x.md": "not ignored here\n",
-		"node_modules/x/README.md": "never", ".git/info/exclude": "# mine\nmine.md\n", "mine.md": "ignored", "renamed.md": "x"})
+	write(t, folder, map[string]string{"new.md": "not tracked\n", "guide/new.md": "# New\n", "b.log": "ignored",
+		"index.md":         "# Edited, not committed\n",
+		"guide/.gitignore": "**/a/b\n/secret/\n", "guide/a/a/b": "ignored", "guide/secret/x.md": "ignored",
+		"secret/x.md":              "not ignored here\n",
+		"node_modules/x/README.md": "never", ".git/info/exclude": "# mine\nmine.md\n", "mine.md": "ignored",
+		"renamed.md": "x"})
 	os.Remove(filepath.Join(folder, "gone.md"))
 	head := git(t, folder, "rev-parse", "HEAD")
 
 	r := open(t, t.TempDir(), project(folder), &forgetest.Pulls{}, forge.Options{})
 	tip, _ := r.sync(t)
 	files := r.files(t, tip.Commit)
-	if got, want := slices.Sorted(maps.Keys(files)), []string{".gitignore", "guide/.gitignore", "guide/a.md", "guide/new.md", "index.md", "kept.log", "new.md", "renamed.md", "secret/x.md"}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(files)),
+		[]string{".gitignore", "guide/.gitignore", "guide/a.md", "guide/new.md", "index.md", "kept.log", "new.md",
+			"renamed.md", "secret/x.md"}; !slices.Equal(got, want) {
 		t.Errorf("imported %v, want %v", got, want)
 	}
 	if files["index.md"] != "# Edited, not committed\n" {
@@ -226,7 +240,8 @@ func TestMergeWritesTheFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []api.ProjectID
-	r := open(t, t.TempDir(), project(folder), &forgetest.Pulls{}, forge.Options{Merged: func(p api.ProjectID) { told = append(told, p) }})
+	r := open(t, t.TempDir(), project(folder), &forgetest.Pulls{},
+		forge.Options{Merged: func(p api.ProjectID) { told = append(told, p) }})
 	before := r.tip(t, "docent/job_1")
 	stat, err := os.Stat(filepath.Join(folder, "untouched.md"))
 	if err != nil {
@@ -249,7 +264,8 @@ func TestMergeWritesTheFolder(t *testing.T) {
 		t.Errorf("told = %v", told)
 	}
 	want := map[string]string{
-		"index.md": "# New\n", "deep/er/setup.md": forgetest.Files["guide/setup.md"], "docs.json": forgetest.Files["docs.json"],
+		"index.md": "# New\n", "deep/er/setup.md": forgetest.Files["guide/setup.md"],
+		"docs.json":    forgetest.Files["docs.json"],
 		"untouched.md": "\ufeffstays\r\nas it is  \r\n", "tool.sh": "#!/bin/sh\nexit\n",
 	}
 	if got := contents(t, folder); !maps.Equal(got, want) {
@@ -261,14 +277,16 @@ func TestMergeWritesTheFolder(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(folder, "tool.sh")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("tool.sh: %v, %v", info.Mode(), err)
 	}
-	if now, err := os.Stat(filepath.Join(folder, "untouched.md")); err != nil || !now.ModTime().Equal(stat.ModTime()) || !os.SameFile(stat, now) {
+	if now, err := os.Stat(filepath.Join(folder, "untouched.md")); err != nil || !now.ModTime().Equal(stat.ModTime()) ||
+		!os.SameFile(stat, now) {
 		t.Error("an untouched file was written")
 	}
 	after, changed := r.sync(t)
 	if changed || after.Commit != pull.MergedAs {
 		t.Errorf("after the merge the folder is imported again: %+v", after)
 	}
-	if parents := git(t, r.repository(), "log", "-1", "--format=%P %s", "main"); !strings.HasPrefix(parents, before.Commit+" ") || !strings.Contains(parents, "Merge pull request #1 from docent/job_1") {
+	if parents := git(t, r.repository(), "log", "-1", "--format=%P %s", "main"); !strings.HasPrefix(parents,
+		before.Commit+" ") || !strings.Contains(parents, "Merge pull request #1 from docent/job_1") {
 		t.Errorf("the merge is %s", parents)
 	}
 	if again, err := r.Merge(t.Context(), pull.ID); err != nil || again.MergedAs != pull.MergedAs {
@@ -295,7 +313,8 @@ func TestMergeKeepsWhatTheFolderChangedMeanwhile(t *testing.T) {
 	}
 	head, _ := r.sync(t)
 	pull, err := r.Merge(t.Context(), r.pullOf(t, "docent/job_2").ID)
-	if !errors.Is(err, forge.ErrMergeConflict) || !strings.Contains(err.Error(), "page.md") || strings.Contains(err.Error(), "other.md") {
+	if !errors.Is(err, forge.ErrMergeConflict) || !strings.Contains(err.Error(), "page.md") ||
+		strings.Contains(err.Error(), "other.md") {
 		t.Errorf("merging what conflicts: %v", err)
 	}
 	if pull.State != api.PullOpen || r.pullOf(t, "docent/job_2").State != api.PullOpen {
@@ -310,9 +329,11 @@ func TestPullRequestShowsItsDiffAndCommits(t *testing.T) {
 	folder := t.TempDir()
 	long := strings.Repeat("a line of the page\n", 40)
 	write(t, folder, forgetest.Files)
-	write(t, folder, map[string]string{"old/name.md": "# A title\n\n" + long, "same.md": "the same\n", "bin.png": "\x89PNG\x00\x01", "noeol.md": "a\nb", "big.md": strings.Repeat("x\n", 1<<20)})
+	write(t, folder, map[string]string{"old/name.md": "# A title\n\n" + long, "same.md": "the same\n",
+		"bin.png": "\x89PNG\x00\x01", "noeol.md": "a\nb", "big.md": strings.Repeat("x\n", 1<<20)})
 	r := open(t, t.TempDir(), project(folder), &forgetest.Pulls{}, forge.Options{})
-	r.publish(t, "docent/job_1", put("index.md", "# Welcome\n\nThe very first page.\n"), del("docs.json"), put("new.md", "1\n2\n3\n"),
+	r.publish(t, "docent/job_1", put("index.md", "# Welcome\n\nThe very first page.\n"), del("docs.json"),
+		put("new.md", "1\n2\n3\n"),
 		del("old/name.md"), put("new/name.md", "# Another title\n\n"+long), del("same.md"), put("moved.md", "the same\n"),
 		put("bin.png", "\x89PNG\x00\x02"), put("noeol.md", "a\nB"), put("big.md", strings.Repeat("y\n", 1<<20)))
 	r.publish(t, "docent/job_1", put("new.md", "1\n2\n3\n4\n"))
@@ -360,7 +381,8 @@ func TestPullRequestShowsItsDiffAndCommits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(commits) != 2 || commits[0].Subject != "docs: explain the setup" || !commits[1].Time.Equal(time.Date(2026, 11, 3, 10, 20, 30, 0, time.UTC)) {
+		if len(commits) != 2 || commits[0].Subject != "docs: explain the setup" ||
+			!commits[1].Time.Equal(time.Date(2026, 11, 3, 10, 20, 30, 0, time.UTC)) {
 			t.Errorf("commits = %+v", commits)
 		}
 	}
@@ -398,7 +420,8 @@ func TestDiffCountsAgreeWithGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	stat := git(t, r.repository(), "diff", "--shortstat", tip.Commit, done.Commit)
-	if want := fmt.Sprintf("%d files changed, %d insertions(+), %d deletions(-)", len(d.Files), d.Added, d.Deleted); stat != want {
+	if want := fmt.Sprintf("%d files changed, %d insertions(+), %d deletions(-)", len(d.Files), d.Added,
+		d.Deleted); stat != want {
 		t.Errorf("git says %s, we %s", stat, want)
 	}
 }
@@ -420,14 +443,16 @@ func TestLinksAndSubmodulesAreNoFiles(t *testing.T) {
 
 	r := open(t, t.TempDir(), project(bare), &forgetest.Pulls{}, forge.Options{})
 	tip := r.tip(t, "docent/job_1")
-	if got, want := slices.Sorted(maps.Keys(r.files(t, tip.Commit))), []string{"guide/a.md", "index.md", "run.sh"}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(r.files(t, tip.Commit))),
+		[]string{"guide/a.md", "index.md", "run.sh"}; !slices.Equal(got, want) {
 		t.Errorf("files = %v, want %v", got, want)
 	}
 	tree, err := r.Tree(t.Context(), r.project, tip.Commit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := tree.Links(t.Context()); err != nil || !slices.Equal(got, []string{"folder", "guide/up", "link.md", "sub"}) {
+	if got, err := tree.Links(t.Context()); err != nil ||
+		!slices.Equal(got, []string{"folder", "guide/up", "link.md", "sub"}) {
 		t.Errorf("links = %v, %v", got, err)
 	}
 	for _, path := range []string{"link.md", "folder", "folder/a.md", "guide/up/index.md", "sub", "sub/x"} {
@@ -459,7 +484,8 @@ func TestWriteBackFollowsNoLink(t *testing.T) {
 	write(t, outside, map[string]string{"page.md": "page\n", "single.md": "single\n"})
 	r := open(t, t.TempDir(), project(folder), &forgetest.Pulls{}, forge.Options{})
 	r.sync(t)
-	r.publish(t, "docent/job_1", put("guide/page.md", "changed\n"), put("single.md", "changed\n"), put("guide/new.md", "new\n"))
+	r.publish(t, "docent/job_1", put("guide/page.md", "changed\n"), put("single.md", "changed\n"),
+		put("guide/new.md", "new\n"))
 	r.publish(t, "docent/job_2", put("guide/sub/new.md", "new\n"))
 	// The folder changes in the worst way: what was a folder is a link out now.
 	os.RemoveAll(filepath.Join(folder, "guide"))
@@ -586,7 +612,8 @@ func TestPublicationIsCompletedAfterAFailureAnywhere(t *testing.T) {
 // Wherever a merge stops: the repeat completes it, once, and what it changed reaches the source.
 func TestMergeIsCompletedAfterAFailureAnywhere(t *testing.T) {
 	for kind, steps := range map[string][]string{
-		"folder":     {"merge written", "merge set", "file written back", "file written back 3", "merge back", "store pull", "store update"},
+		"folder": {"merge written", "merge set", "file written back", "file written back 3", "merge back", "store pull",
+			"store update"},
 		"repository": {"fetched", "merge written", "merge pushed", "merge set", "merge back", "store pull", "store update"},
 	} {
 		for _, crash := range []bool{false, true} {
@@ -606,7 +633,8 @@ func TestMergeIsCompletedAfterAFailureAnywhere(t *testing.T) {
 					}
 					p = project(source)
 					r := open(t, dir, p, pulls, forge.Options{})
-					r.publish(t, "docent/job_1", put("index.md", "# New\n"), del("guide/setup.md"), put("guide/new.md", "new\n"), put("docs.json", "{}\n"))
+					r.publish(t, "docent/job_1", put("index.md", "# New\n"), del("guide/setup.md"), put("guide/new.md", "new\n"),
+						put("docs.json", "{}\n"))
 					pull := r.pullOf(t, "docent/job_1")
 					seen := map[string]int{}
 					armed := true
@@ -641,7 +669,8 @@ func TestMergeIsCompletedAfterAFailureAnywhere(t *testing.T) {
 					if done.State != api.PullMerged {
 						t.Errorf("merged = %+v", done)
 					}
-					want := map[string]string{"index.md": "# New\n", "guide/new.md": "new\n", "docs.json": "{}\n", "guide/use.md": forgetest.Files["guide/use.md"]}
+					want := map[string]string{"index.md": "# New\n", "guide/new.md": "new\n", "docs.json": "{}\n",
+						"guide/use.md": forgetest.Files["guide/use.md"]}
 					tip, changed := r.sync(t)
 					if got := r.files(t, tip.Commit); changed || tip.Commit != done.MergedAs || !maps.Equal(got, want) {
 						t.Errorf("afterwards %+v (changed %v) has %q", tip, changed, got)
@@ -667,7 +696,8 @@ func TestMergeIsCompletedAfterAFailureAnywhere(t *testing.T) {
 	}
 }
 
-// Bytes that rot, files that go: what is read is what was written, or an error; the next sync builds the repository anew.
+// Bytes that rot, files that go: what is read is what was written, or an error; the next sync builds the repository
+// anew.
 func TestDamageIsFoundAndMended(t *testing.T) {
 	for _, harm := range []string{"flip", "truncate", "remove"} {
 		for _, kind := range []string{"folder", "repository"} {
@@ -680,7 +710,8 @@ func TestDamageIsFoundAndMended(t *testing.T) {
 					source = bareSource(t)
 				}
 				var logged bytes.Buffer
-				r := open(t, t.TempDir(), project(source), &forgetest.Pulls{}, forge.Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+				r := open(t, t.TempDir(), project(source), &forgetest.Pulls{},
+					forge.Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
 				r.publish(t, "docent/job_1", put("index.md", "# New\n"))
 				files := func() []string {
 					var out []string
@@ -860,7 +891,8 @@ func TestCheckRefusesWhatCannotBeServed(t *testing.T) {
 		}
 	}
 	good := map[string]string{
-		"https": "https://example.org/a/b.git", "http": "http://localhost:3000/a/b.git", "ssh": "ssh://git@example.org:2222/a/b.git",
+		"https": "https://example.org/a/b.git", "http": "http://localhost:3000/a/b.git",
+		"ssh": "ssh://git@example.org:2222/a/b.git",
 		"scp": "git@example.org:a/b.git", "file": "file:///srv/docs.git", "folder": folder,
 	}
 	for name, source := range good {
@@ -878,7 +910,8 @@ func TestCheckRefusesWhatCannotBeServed(t *testing.T) {
 	}
 	p := project("https://127.0.0.1:1/a/b.git")
 	p.TokenEnv = "DOCENT_TEST_EMPTY"
-	if _, _, err := r.Sync(t.Context(), p, nil); !errors.Is(err, forge.ErrMisconfigured) || !strings.Contains(err.Error(), p.TokenEnv) {
+	if _, _, err := r.Sync(t.Context(), p, nil); !errors.Is(err, forge.ErrMisconfigured) ||
+		!strings.Contains(err.Error(), p.TokenEnv) {
 		t.Errorf("an empty token: %v", err)
 	}
 }

@@ -117,7 +117,8 @@ func TestARepositoryThatGitHasPackedIsRead(t *testing.T) {
 	}
 	r.pages(t, 3)
 	git(t, r.repository(), "gc", "-q", "--aggressive", "--prune=now")
-	if out := git(t, r.repository(), "count-objects", "-v"); !strings.Contains(out, "count: 0\n") || !strings.Contains(git(t, r.repository(), "for-each-ref"), "docent/long") {
+	if out := git(t, r.repository(), "count-objects", "-v"); !strings.Contains(out, "count: 0\n") ||
+		!strings.Contains(git(t, r.repository(), "for-each-ref"), "docent/long") {
 		t.Fatal(out)
 	}
 	r = open(t, r.dir, r.project, r.pulls, forge.Options{})
@@ -126,8 +127,10 @@ func TestARepositoryThatGitHasPackedIsRead(t *testing.T) {
 	if text := r.files(t, tip.Commit)["long.md"]; text != fmt.Sprintf("%s%d\n%s", long, n-1, long) {
 		t.Errorf("the page has %d bytes", len(text))
 	}
-	for _, commit := range strings.Fields(git(t, r.repository(), "log", "--format=%H", "docent/long")) { // each through its differences
-		if got, want := r.files(t, commit)["long.md"], git(t, r.repository(), "ls-tree", commit, "long.md"); (want == "") != (got == "") {
+	// each through its differences
+	for _, commit := range strings.Fields(git(t, r.repository(), "log", "--format=%H", "docent/long")) {
+		if got, want := r.files(t, commit)["long.md"],
+			git(t, r.repository(), "ls-tree", commit, "long.md"); (want == "") != (got == "") {
 			t.Errorf("at %s the page has %d bytes, git says %q", commit, len(got), want)
 		}
 	}
@@ -140,7 +143,8 @@ func TestWhatIsFetchedAsDifferencesIsWhatGitHas(t *testing.T) {
 	git(t, work, "init", "-q")
 	files := map[string]string{}
 	for i := range 600 { // more than are kept one by one
-		files[fmt.Sprintf("guide/page-%d.md", i)] = fmt.Sprintf("# Page %d\n\n%s%d\n", i, strings.Repeat(fmt.Sprintf("A line of group %d.\n", i%7), 60), i)
+		files[fmt.Sprintf("guide/page-%d.md", i)] = fmt.Sprintf("# Page %d\n\n%s%d\n",
+			i, strings.Repeat(fmt.Sprintf("A line of group %d.\n", i%7), 60), i)
 	}
 	write(t, work, files)
 	git(t, work, "add", "-A")
@@ -148,7 +152,9 @@ func TestWhatIsFetchedAsDifferencesIsWhatGitHas(t *testing.T) {
 	git(t, work, "gc", "-q", "--aggressive")
 	r := open(t, t.TempDir(), project("file://"+work), &forgetest.Pulls{}, forge.Options{})
 	tip, _ := r.sync(t)
-	if list := git(t, r.repository(), "cat-file", "--batch-all-objects", "--batch-check=%(deltabase)"); !strings.ContainsAny(strings.ReplaceAll(list, strings.Repeat("0", 40), ""), "123456789abcdef") {
+	if list := git(t, r.repository(), "cat-file", "--batch-all-objects",
+		"--batch-check=%(deltabase)"); !strings.ContainsAny(strings.ReplaceAll(list, strings.Repeat("0", 40), ""),
+		"123456789abcdef") {
 		t.Fatal("nothing came as a difference")
 	}
 	if got := r.files(t, tip.Commit); !maps.Equal(got, files) {

@@ -34,7 +34,8 @@ const token = "ghp_TheSecretTokenThatNobodyMaySee"
 
 // serveGit serves a folder of bare repositories over http with git's own backend, to whoever has the token. before may
 // answer a request instead.
-func serveGit(t testing.TB, root string, before func(w http.ResponseWriter, r *http.Request, backend http.Handler) bool) *httptest.Server {
+func serveGit(t testing.TB, root string,
+	before func(w http.ResponseWriter, r *http.Request, backend http.Handler) bool) *httptest.Server {
 	t.Helper()
 	gitPath := forgetest.GitPath(t)
 	dir := git(t, root, "--exec-path")
@@ -43,7 +44,8 @@ func serveGit(t testing.TB, root string, before func(w http.ResponseWriter, r *h
 	}
 	backend := &cgi.Handler{Path: gitPath, Args: []string{"http-backend"}, Stderr: io.Discard, Env: []string{
 		"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "REMOTE_USER=docent",
-		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*", "GIT_CONFIG_KEY_1=http.receivepack", "GIT_CONFIG_VALUE_1=true",
+		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*", "GIT_CONFIG_KEY_1=http.receivepack",
+		"GIT_CONFIG_VALUE_1=true",
 	}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, password, _ := r.BasicAuth(); password != token {
@@ -59,7 +61,8 @@ func serveGit(t testing.TB, root string, before func(w http.ResponseWriter, r *h
 	return server
 }
 
-func overHTTP(t *testing.T, bare string, before func(http.ResponseWriter, *http.Request, http.Handler) bool) api.Project {
+func overHTTP(t *testing.T, bare string,
+	before func(http.ResponseWriter, *http.Request, http.Handler) bool) api.Project {
 	t.Helper()
 	server := serveGit(t, filepath.Dir(bare), before)
 	t.Setenv("DOCENT_TEST_TOKEN", token)
@@ -275,7 +278,8 @@ func TestSourceThatRefusesAMergeLeavesAllAsItWas(t *testing.T) {
 	before := r.tip(t, "docent/job_1")
 	r.publish(t, "docent/job_1", put("index.md", "# New\n"))
 	pull, err := r.Merge(t.Context(), r.pullOf(t, "docent/job_1").ID)
-	if !errors.Is(err, forge.ErrMisconfigured) || !errors.Is(err, api.ErrConflict) || !strings.Contains(err.Error(), "hook declined") {
+	if !errors.Is(err, forge.ErrMisconfigured) || !errors.Is(err, api.ErrConflict) ||
+		!strings.Contains(err.Error(), "hook declined") {
 		t.Errorf("merge = %v", err)
 	}
 	if pull.State != api.PullOpen || r.pullOf(t, "docent/job_1").State != api.PullOpen {
@@ -305,7 +309,8 @@ func TestMergeTakesInWhatReachedTheSourceFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := r.files(t, pull.MergedAs)
-	if files["index.md"] != "# New\n" || files["guide/use.md"] != "# Use\n\nFaster.\n" || log(t, bare, "main")[0] != pull.MergedAs {
+	if files["index.md"] != "# New\n" || files["guide/use.md"] != "# Use\n\nFaster.\n" ||
+		log(t, bare, "main")[0] != pull.MergedAs {
 		t.Errorf("merged to %q", files)
 	}
 }
@@ -327,10 +332,12 @@ func TestHistoryIsFetchedOnlyFromTheFirstSyncOn(t *testing.T) {
 		pushTo(t, bare, "main", "docs/new.md", fmt.Sprintf("# New %d\n", i))
 	}
 	tip, changed := r.sync(t)
-	if packs, err := filepath.Glob(filepath.Join(r.repository(), "objects", "pack", "*.pack")); err != nil || len(packs) > 1 {
+	if packs, err := filepath.Glob(filepath.Join(r.repository(), "objects", "pack", "*.pack")); err != nil ||
+		len(packs) > 1 {
 		t.Errorf("%d packs after two fetches, %v", len(packs), err)
 	}
-	if n := git(t, r.repository(), "rev-list", "--count", "main"); n != "4" || !changed || tip.Commit != log(t, bare, "main")[0] {
+	if n := git(t, r.repository(), "rev-list", "--count", "main"); n != "4" || !changed ||
+		tip.Commit != log(t, bare, "main")[0] {
 		t.Errorf("%s commits after three more", n)
 	}
 	fsck(t, r.repository())
@@ -516,7 +523,8 @@ func TestPlainRemoteOverSSH(t *testing.T) {
 	fsck(t, bare)
 
 	t.Setenv("DOCENT_TEST_KEY", "no key at all")
-	if _, err := r.Tip(t.Context(), p, "docent/job_1"); !errors.Is(err, forge.ErrMisconfigured) || strings.Contains(err.Error(), "no key at all") {
+	if _, err := r.Tip(t.Context(), p, "docent/job_1"); !errors.Is(err, forge.ErrMisconfigured) ||
+		strings.Contains(err.Error(), "no key at all") {
 		t.Errorf("a key that is none: %v", err)
 	}
 	_, other, _ := ed25519.GenerateKey(rand.Reader)

@@ -86,7 +86,8 @@ func TestLooseObjectsArePutIntoFewPacks(t *testing.T) {
 
 // A crash at any step leaves a repository that is whole, and what was left over is taken up.
 func TestPackingThatIsCutOffLosesNothing(t *testing.T) {
-	for _, step := range []string{"pack written", "pack installed", "pack noted", "half of the loose objects removed", "an old pack removed"} {
+	for _, step := range []string{"pack written", "pack installed", "pack noted", "half of the loose objects removed",
+		"an old pack removed"} {
 		t.Run(step, func(t *testing.T) {
 			dir, folder := t.TempDir(), t.TempDir()
 			write(t, folder, map[string]string{"index.md": "# Home\n"})
@@ -206,7 +207,8 @@ func TestDamagedObjectsAreLeftWhereTheyAre(t *testing.T) {
 	if n := looseObjects(t, dir); n < 20 {
 		t.Fatalf("%d loose objects", n)
 	}
-	page := plumbing.ComputeHash(plumbing.BlobObject, []byte("# Page 3\n")).String() // one that was not read, and so is not in memory
+	// one that was not read, and so is not in memory
+	page := plumbing.ComputeHash(plumbing.BlobObject, []byte("# Page 3\n")).String()
 	hurt := filepath.Join(dir, "docs.git", "objects", page[:2], page[2:])
 	if err := errors.Join(os.Chmod(hurt, 0o600), os.WriteFile(hurt, []byte("not an object"), 0o444)); err != nil {
 		t.Fatal(err)

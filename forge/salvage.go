@@ -170,7 +170,10 @@ func (h *Hub) tellOwners(ctx context.Context, id api.ProjectID, lost map[string]
 			note = why
 		}
 		now := h.o.Now().UTC()
-		pull.Body = strings.TrimSpace(pull.Body + fmt.Sprintf("\n\n---\n\nThe repository of this pull request was found damaged and was built anew on %s: %s.", now.Format(time.DateTime+" MST"), note))
+		pull.Body = strings.TrimSpace(
+			pull.Body + fmt.Sprintf(
+				"\n\n---\n\nThe repository of this pull request was found damaged and was built anew on %s: %s.",
+				now.Format(time.DateTime+" MST"), note))
 		pull.UpdatedAt = now
 		if _, err := h.pulls.UpdatePull(ctx, pull); err != nil {
 			h.o.Log.Error("a pull request of a damaged repository could not be marked", "project", id, "pull", pull.ID,

@@ -13,8 +13,8 @@ import (
 	"docent/forge/forgetest"
 )
 
-// together looks for the tips of branches, all of which wait behind somebody who has the repository's turn until held is
-// closed; meanwhile is done when all of them wait.
+// together looks for the tips of branches, all of which wait behind somebody who has the repository's turn until held
+// is closed; meanwhile is done when all of them wait.
 func together(t *testing.T, r *rig, branches []string, meanwhile func(), held chan struct{}) map[string]forge.Tip {
 	t.Helper()
 	var (
@@ -42,9 +42,11 @@ func together(t *testing.T, r *rig, branches []string, meanwhile func(), held ch
 	return tips
 }
 
-var waiting = []string{"docent/job_1", "docent/job_2", "docent/job_3", "docent/job_4", "docent/job_5", "docent/job_6", "docent/job_7", "docent/job_8"}
+var waiting = []string{"docent/job_1", "docent/job_2", "docent/job_3", "docent/job_4", "docent/job_5", "docent/job_6",
+	"docent/job_7", "docent/job_8"}
 
-// Jobs that wait for one repository ask the code host once for all of them; none learns of a state from before it asked.
+// Jobs that wait for one repository ask the code host once for all of them; none learns of a state from before it
+// asked.
 func TestJobsThatWaitShareAListing(t *testing.T) {
 	onHosts(t, func(t *testing.T, s *forgetest.StandIn, r *rig) {
 		first := r.tip(t, "docent/first")

@@ -107,7 +107,8 @@ func resolve(p api.Project) (source, error) {
 	case err != nil:
 		return source{}, fmt.Errorf("%w: the source %q cannot be opened: %w", ErrMisconfigured, s, failure.Reason(err))
 	case !info.IsDir():
-		return source{}, fmt.Errorf("%w: the source %q is a file; a folder or a git repository is needed (clone a bundle first)", ErrMisconfigured, s)
+		return source{}, fmt.Errorf(
+			"%w: the source %q is a file; a folder or a git repository is needed (clone a bundle first)", ErrMisconfigured, s)
 	case exists(filepath.Join(path, ".git")):
 		if p.Host == api.HostGit {
 			return source{kind: gitRemote, url: path, name: name}, nil
@@ -131,7 +132,8 @@ func resolveURL(s string, p api.Project) (source, error) {
 	}
 	_, secret := u.User.Password()
 	if secret || u.User != nil && (u.Scheme == "http" || u.Scheme == "https") {
-		return source{}, fmt.Errorf("%w: credentials do not belong into the source's address; name the environment variable that holds the token instead", ErrMisconfigured)
+		return source{}, fmt.Errorf(
+			"%w: credentials do not belong into the source's address; name the environment variable that holds the token instead", ErrMisconfigured)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
 		return source{}, fmt.Errorf("%w: the source's address has a query or a fragment, which no repository's has",
@@ -170,7 +172,8 @@ func (s source) compareLink(base, head string) string {
 	base, head = url.PathEscape(base), url.PathEscape(head)
 	switch {
 	case strings.HasPrefix(s.web, "https://gitlab.com/"):
-		return s.web + "/-/merge_requests/new?merge_request%5Bsource_branch%5D=" + head + "&merge_request%5Btarget_branch%5D=" + base
+		return s.web + "/-/merge_requests/new?merge_request%5Bsource_branch%5D=" + head +
+			"&merge_request%5Btarget_branch%5D=" + base
 	case strings.HasPrefix(s.web, "https://bitbucket.org/"):
 		return s.web + "/pull-requests/new?source=" + head + "&dest=" + base
 	}

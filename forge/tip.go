@@ -182,7 +182,8 @@ func (h *Hub) ensureHolds(
 				"error", err)
 			err = &failure.Error{Kind: ErrLost,
 				Say: fmt.Sprintf("The commit %.12s that this job published before is lost: the branch %s does not hold it, and it cannot be read from the repository. "+
-					"Nothing was changed. Restore the repository from a backup, or send all instructions again as a new job.", published, branch)}
+					"Nothing was changed. Restore the repository from a backup, or send all instructions again as a new job.",
+					published, branch)}
 		}
 		return head, false, err
 	}
@@ -194,7 +195,8 @@ func (h *Hub) ensureHolds(
 		if !ahead {
 			return head, false, &failure.Error{Kind: ErrLost,
 				Say: fmt.Sprintf("The branch %s does not hold the commit %.12s that this job published before: it was moved to other commits. "+
-					"Nothing was changed. Send the instruction as a new job, or set the branch to a commit that holds both.", branch, published)}
+					"Nothing was changed. Send the instruction as a new job, or set the branch to a commit that holds both.", branch,
+					published)}
 		}
 	}
 	if err := s.store.SetRef("refs/heads/"+branch, head, want); err != nil {

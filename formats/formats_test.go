@@ -88,7 +88,8 @@ func TestWhatPeopleWriteIsRead(t *testing.T) {
 		{YAML, "a:\n  - b: '[[['\n", `{"a":[{"b":"[[["}]}`},
 		{YAML, "a: 1\n---\nb: 2\n", `{"a":1}`},
 		{YAML, "", `null`},
-		{TOML, "title = \"a.b.c.d\"\n[params.a.b]\nlist = [1.5, 2.5, '[[', \"\"\"\n[[\n\"\"\"] # [[[\n", `{"params":{"a":{"b":{"list":[1.5,2.5,"[[","[[\n"]}}},"title":"a.b.c.d"}`},
+		{TOML, "title = \"a.b.c.d\"\n[params.a.b]\nlist = [1.5, 2.5, '[[', \"\"\"\n[[\n\"\"\"] # [[[\n",
+			`{"params":{"a":{"b":{"list":[1.5,2.5,"[[","[[\n"]}}},"title":"a.b.c.d"}`},
 		{JSON, deep("[", "]", MaxDepth), deep("[", "]", MaxDepth)},
 		{YAML, deep("[", "]", MaxDepth), deep("[", "]", MaxDepth)},
 	} {

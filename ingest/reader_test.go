@@ -55,7 +55,8 @@ func addProject(t *testing.T, reader *Reader, id api.ProjectID) api.Project {
 	if err := os.WriteFile(filepath.Join(source, "index.md"), []byte("# Ferries\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p, err := reader.Catalog.AddProject(t.Context(), api.Project{ID: id, Domain: string(id), Source: source}.WithDefaults())
+	p, err := reader.Catalog.AddProject(t.Context(),
+		api.Project{ID: id, Domain: string(id), Source: source}.WithDefaults())
 	if err != nil {
 		t.Fatal(err)
 	}

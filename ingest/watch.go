@@ -107,7 +107,8 @@ func (w *folderWatch) forget(id api.ProjectID) {
 		delete(w.due, id)
 	}
 	for _, folder := range w.system.WatchList() {
-		if !slices.ContainsFunc(slices.Collect(maps.Values(w.roots)), func(root string) bool { return within(folder, root) }) {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(w.roots)),
+			func(root string) bool { return within(folder, root) }) {
 			_ = w.system.Remove(folder) // it may be gone
 		}
 	}

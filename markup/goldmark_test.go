@@ -57,10 +57,13 @@ func differs(src []byte) bool {
 	return slices.ContainsFunc(different, func(re *regexp.Regexp) bool { return re.Match(src) })
 }
 
-// vocabulary is what the pages are made of that both readers get: plain Markdown, and none of what the dialects add to it.
+// vocabulary is what the pages are made of that both readers get: plain Markdown, and none of what the dialects add to
+// it.
 var vocabulary = []string{
-	"a", "b", "word", " ", "  ", "\n", "\n", "\n", "\n\n", "\n\n", "    ", "\t", "# ", "## ", "#", "- ", "- ", "+ ", "1. ", "2) ", "> ",
-	"> ", ">", "```\n", "```", "~~~\n", "````\n", "`", "``", "*", "**", "_", "__", "***", "[", "]", "(/x)", "](/y)", "![", "[z]",
+	"a", "b", "word", " ", "  ", "\n", "\n", "\n", "\n\n", "\n\n", "    ", "\t", "# ", "## ", "#", "- ", "- ", "+ ", "1. ",
+	"2) ", "> ",
+	"> ", ">", "```\n", "```", "~~~\n", "````\n", "`", "``", "*", "**", "_", "__", "***", "[", "]", "(/x)", "](/y)",
+	"![", "[z]",
 	"[z]: /z\n", "\\", "&amp;", "&#42;", "<mailto:a@b.example>", "---\n", "===\n", "***\n", ".", ",", "-", "=", "!", "\"",
 	"(", ")", "é",
 	"  \n", "\\\n",

@@ -247,8 +247,10 @@ func TestEveryLinkAndHeadingOfRealPagesIsFound(t *testing.T) {
 // Long hostile input: a scanner that looked back or ahead without bound would not finish.
 func TestHostileInputIsReadInLinearTime(t *testing.T) {
 	for _, unit := range []string{
-		"[", "]", "![", "[a](", "[a](b[", "[a](b \"", "`", "` `` ``` ", "{", "}", "{{", "{`", "{'", "<", "<a ", "<a b=\"", "<a b='", "<a {", "<!--", "&", "&#",
-		"*", "*a _b ~~c ", "_", "**a* ", "> ", "- ", "1. ", "#", "# a\n", "```\n", "~~~\n", "    ", "\t", "\\", "\\\"", "|", "a|b\n-|-\n", "<b>", "</b>", "<a><b></a>", "[a]: b\n", "[a][b]",
+		"[", "]", "![", "[a](", "[a](b[", "[a](b \"", "`", "` `` ``` ", "{", "}", "{{", "{`", "{'", "<", "<a ", "<a b=\"",
+		"<a b='", "<a {", "<!--", "&", "&#",
+		"*", "*a _b ~~c ", "_", "**a* ", "> ", "- ", "1. ", "#", "# a\n", "```\n", "~~~\n", "    ", "\t", "\\", "\\\"",
+		"|", "a|b\n-|-\n", "<b>", "</b>", "<a><b></a>", "[a]: b\n", "[a][b]",
 		"import {\n", "export const a = (\n", "http://a", "www.", "http://(", "<script>", "<pre>", "$$\n", ":::\n", "=\n",
 		"a\n=\n", "{/*", "\r\n", "- - > ", "[^a]: b\n", "!!! a\n", "<a\n\n",
 	} {

@@ -588,7 +588,8 @@ func (s *scanner) atx(i, end int) int {
 
 // customID finds an explicit id; %{#id}% is how translated sites of VitePress write it, as others take braces for
 // values.
-var customID = regexp.MustCompile(`[ \t]*(?:%\{#([^\s{}]+)\}%|\{:?[ \t]*#([^\s{}]+)(?:[ \t]+[^{}]*)?\}|\{/\*[ \t]*#([^\s{}]+)[ \t]*\*/\})[ \t]*$`)
+var customID = regexp.MustCompile(
+	`[ \t]*(?:%\{#([^\s{}]+)\}%|\{:?[ \t]*#([^\s{}]+)(?:[ \t]+[^{}]*)?\}|\{/\*[ \t]*#([^\s{}]+)[ \t]*\*/\})[ \t]*$`)
 
 func (s *scanner) heading(i, n, end int) {
 	a, _ := s.indent(i+n, end, 0)
@@ -643,7 +644,8 @@ func isESM(line []byte) bool {
 	return false
 }
 
-var esmStart = regexp.MustCompile(`^(?:import\s*(?:["'{*]|[\w$]+\s*(?:,|\bfrom\b)|type\s)|export\s*(?:[{*]|(?:const|let|var|function|async|class|default|type|interface|enum)\b))`)
+var esmStart = regexp.MustCompile(
+	`^(?:import\s*(?:["'{*]|[\w$]+\s*(?:,|\bfrom\b)|type\s)|export\s*(?:[{*]|(?:const|let|var|function|async|class|default|type|interface|enum)\b))`)
 
 // esm reads a block of MDX imports and exports: up to a blank line at which all brackets are closed.
 func (s *scanner) esm(start int) int {
@@ -708,10 +710,11 @@ func (s *scanner) imports(a, b int) {
 var blockTags = map[string]bool{}
 
 func init() {
-	for _, n := range strings.Fields("address article aside base basefont blockquote body caption center col colgroup dd details dialog " +
-		"dir div dl dt fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hr " +
-		"html iframe legend li link main menu menuitem nav noframes ol optgroup option p param search section " +
-		"summary table tbody td tfoot th thead title tr track ul script style pre textarea") {
+	for _, n := range strings.Fields(
+		"address article aside base basefont blockquote body caption center col colgroup dd details dialog " +
+			"dir div dl dt fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hr " +
+			"html iframe legend li link main menu menuitem nav noframes ol optgroup option p param search section " +
+			"summary table tbody td tfoot th thead title tr track ul script style pre textarea") {
 		blockTags[n] = true
 	}
 }

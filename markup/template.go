@@ -338,8 +338,10 @@ func templateTarget(dest string) string {
 var (
 	refTemplate = regexp.MustCompile(`^\{\{[<%]-?\s*(?:rel)?ref\s+(.*?)[>%]\}\}([^{}]*)$`)
 	liquidLink  = regexp.MustCompile(`^(?:\{\{[^{}]*\}\})?\{%-?\s*(?:link|post_url)\s+([^\s%]+)\s*-?%\}([^{}]*)$`)
-	liquidURL   = regexp.MustCompile(`^\{\{-?\s*["']([^"']*)["']\s*\|\s*(?:relative_url|absolute_url|url|prepend:\s*site\.baseurl)\s*-?\}\}([^{}]*)$`)
-	siteAddress = regexp.MustCompile(`^(?:\{\{-?\s*(?:site\.baseurl|site\.url|site\.github\.url|base_url|config\.site_url)\s*-?\}\})+`)
+	liquidURL   = regexp.MustCompile(
+		`^\{\{-?\s*["']([^"']*)["']\s*\|\s*(?:relative_url|absolute_url|url|prepend:\s*site\.baseurl)\s*-?\}\}([^{}]*)$`)
+	siteAddress = regexp.MustCompile(
+		`^(?:\{\{-?\s*(?:site\.baseurl|site\.url|site\.github\.url|base_url|config\.site_url)\s*-?\}\})+`)
 )
 
 // shownTemplate is a shortcode that Hugo shows as it is called.

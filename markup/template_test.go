@@ -25,14 +25,18 @@ var templates = []struct{ name, page, index, shown string }{
 	{"comments within a line", "a {{%comment%}}b{{%/comment%}} c {{/* d */}}e", "a c e", "a  c e"},
 	{"shortcodes that are shown", "Write `{{</* ref \"a\" */>}}` here.", "Write {{</* ref \"a\" */>}} here.",
 		"Write `{{< ref \"a\" >}}` here."},
-	{"Liquid's comments", "a\n\n{% comment %}\nsecret {{ x }}\n\nmore\n{%- endcomment -%}\n\nb {{ site.version }} c {# no #}", "a\n\nb c", "a\n\n\nb  c {# no #}"},
+	{"Liquid's comments",
+		"a\n\n{% comment %}\nsecret {{ x }}\n\nmore\n{%- endcomment -%}\n\nb {{ site.version }} c {# no #}", "a\n\nb c",
+		"a\n\n\nb  c {# no #}"},
 	{"Liquid's raw", "{% raw %}Use {{ name }}.{% endraw %} And {{ gone }}.", "Use {{ name }}. And .",
 		"Use {{ name }}. And ."},
 	{"Liquid's include", "{% include note.html content=\"Mind it.\" %}", "Mind it.", "Mind it."},
 	{"Vue's values", "Version {{ version }} of {{ 'it' }}.", "Version of it.", "Version  of it."},
 	{"HTML comments", "a\n\n<!-- secret\n\n# Hidden\n-->\n\nb <!-- c -->d", "a\n\nb d", "a\n\n\nb d"},
 	{"MDX comments in Markdown", "a {/* secret\n\n# Hidden */}b {/* open", "a b {/* open", "a b {/* open"},
-	{"files that are taken in", "Before.\n--8<-- \"a.md\"\n\n{! a.md !}\n\n{* ../a.py hl[1] *}\n\n<<< @/a.js\n\nAfter {*not this*}.", "Before.\n\nAfter {not this}.", "Before.\n\n\n\n\n\n\n\n\nAfter {*not this*}."},
+	{"files that are taken in",
+		"Before.\n--8<-- \"a.md\"\n\n{! a.md !}\n\n{* ../a.py hl[1] *}\n\n<<< @/a.js\n\nAfter {*not this*}.",
+		"Before.\n\nAfter {not this}.", "Before.\n\n\n\n\n\n\n\n\nAfter {*not this*}."},
 }
 
 func TestReadersSeeNoTemplatesAndNoComments(t *testing.T) {

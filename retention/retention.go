@@ -72,7 +72,8 @@ func (k Keeper) Keep(ctx context.Context, retention time.Duration) {
 				return err
 			})
 		} else {
-			k.Log.Warn("the clock was set: no thread is removed for its age until the clock has kept the new time for a day", "by", today.by())
+			k.Log.Warn("the clock was set: no thread is removed for its age until the clock has kept the new time for a day",
+				"by", today.by())
 		}
 		switch {
 		case ctx.Err() != nil:

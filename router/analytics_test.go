@@ -129,7 +129,8 @@ func TestAnAnswerIsRated(t *testing.T) {
 		return fmt.Sprintf(`{"threadId":%q,"messageId":%q,%s}`, id, message, fields)
 	}
 	for _, path := range []string{"/discovery/v1/feedback/docs.acme.example", "/v1/feedback/docs.acme.example"} {
-		text, res := h.text(204, "POST", path, h.assistant, body(`"rating":"down","comment":"  not what I asked\n","extra":1`))
+		text, res := h.text(204, "POST", path, h.assistant,
+			body(`"rating":"down","comment":"  not what I asked\n","extra":1`))
 		if text != "" || res.Header.Get("Access-Control-Allow-Origin") != "*" {
 			t.Errorf("%s is answered %q, %v", path, text, res.Header)
 		}
@@ -308,7 +309,8 @@ func TestAnalyticsAreShown(t *testing.T) {
 		{"id":%q,"messageId":%q,"timestamp":%q,"query":"Why?","response":"","responseType":"answer","sources":[],
 		 "resolutionStatus":"unanswered","queryCategory":null,"pageUrl":null,"caller":"ann","channel":null,"model":"builtin","error":"down","rating":"up","comment":null,"fallbackFor":null}]`,
 		id, first, stamp, id, second, stamp)
-	same("assistant", `{`+conversations+`,"totals":{"threads":1,"callers":1,"questions":5,"answered":3,"unanswered":1,"failed":1,"thumbsUp":1,"thumbsDown":1},"nextCursor":null,"hasMore":false}`)
+	same("assistant", `{`+conversations+
+		`,"totals":{"threads":1,"callers":1,"questions":5,"answered":3,"unanswered":1,"failed":1,"thumbsUp":1,"thumbsDown":1},"nextCursor":null,"hasMore":false}`)
 	if h.stats.last.Limit != 100 || !h.stats.last.From.IsZero() || h.stats.last.Project != "acme" {
 		t.Errorf("asked for %+v", h.stats.last)
 	}
@@ -320,9 +322,12 @@ func TestAnalyticsAreShown(t *testing.T) {
 	if h.stats.last != want {
 		t.Errorf("asked for %+v, want %+v", h.stats.last, want)
 	}
-	same("assistant/caller-stats", `{"web":2,"api":1,"other":2,"total":5,"callers":[{"caller":"ann","threads":1,"questions":2,"lastAt":"`+stamp+`"}],"nextCursor":"n2","hasMore":true}`)
+	same("assistant/caller-stats",
+		`{"web":2,"api":1,"other":2,"total":5,"callers":[{"caller":"ann","threads":1,"questions":2,"lastAt":"`+
+			stamp+`"}],"nextCursor":"n2","hasMore":true}`)
 	same("searches", `{"searches":[{"searchQuery":"api keys","hits":3,"results":9,"ctr":null,"topClickedPage":null,"lastSearchedAt":"`+stamp+`"}],"totalSearches":7,"nextCursor":"n2","hasMore":true}`)
-	same("feedback/by-page", `{"feedback":[{"path":"/a","thumbsUp":1,"thumbsDown":2,"code":0,"total":3}],"nextCursor":"n2","hasMore":true}`)
+	same("feedback/by-page",
+		`{"feedback":[{"path":"/a","thumbsUp":1,"thumbsDown":2,"code":0,"total":3}],"nextCursor":"n2","hasMore":true}`)
 	feedback := fmt.Sprintf(`{"feedback":[
 		{"id":%q,"threadId":%q,"path":"/a","paths":["/a","/b"],"query":"How?","rating":"down","helpful":false,"comment":"no","contact":null,"createdAt":%q,"source":"contextual","status":"pending","replaced":false},
 		{"id":%q,"threadId":%q,"path":"","paths":[],"query":"Why?","rating":"up","helpful":true,"comment":null,"contact":null,"createdAt":%q,"source":"contextual","status":"pending","replaced":true}],

@@ -92,7 +92,8 @@ func header(t *testing.T, res *http.Response, name, want string) {
 
 func TestAQuestionIsUnderstood(t *testing.T) {
 	h := build(t)
-	h.text(200, "POST", v2, h.assistant, `{"fp":"user-1","id":"chat-0123456789abcdef","trigger":"regenerate-message","messageId":"m1","threadId":null,
+	h.text(200, "POST", v2, h.assistant,
+		`{"fp":"user-1","id":"chat-0123456789abcdef","trigger":"regenerate-message","messageId":"m1","threadId":null,
 		"retrievalPageSize":7.0,"filter":{"version":"v2","language":null,"tag":"t","groups":["a","b"],"unknown":1},"currentPath":"guide/start",
 		"context":[{"type":"code","value":"x := 1","path":"a.mdx","elementId":"e"},{"type":"textSelection","value":"y"}],
 		"messages":[{"role":"system","parts":[]},{"role":"assistant","parts":[{"type":"tool-search","state":"output-available","output":{"deep":[[[1]]]}},{"type":"step-start"}],"metadata":{}},
@@ -113,7 +114,8 @@ func TestAQuestionIsUnderstood(t *testing.T) {
 	// The older forms: content alone, content in parts, and a message of role data on the way.
 	for content, want := range map[string]string{`"plain"`: "plain",
 		`[{"type":"text","text":"in parts"},{"type":"image"}]`: "in parts"} {
-		h.text(200, "POST", v1, h.assistant, `{"fp":"anonymous","messages":[{"role":"data","content":"","data":{}},{"role":"user","content":`+content+`}]}`)
+		h.text(200, "POST", v1, h.assistant,
+			`{"fp":"anonymous","messages":[{"role":"data","content":"","data":{}},{"role":"user","content":`+content+`}]}`)
 		if h.threads.last.Text != want {
 			t.Errorf("content %s was read as %q", content, h.threads.last.Text)
 		}
@@ -464,7 +466,8 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 func TestAskingIsLimitedInThreeWays(t *testing.T) {
 	h := build(t)
 	_, res := h.text(200, "POST", v2, h.assistant, ask, "X-Forwarded-For", "2001:db8:1:2:3::9")
-	if got, want := res.Header.Get("RateLimit-Policy"), `"key-month";q=10000;w=2592000, "org-hour";q=10000;w=3600, "ip-day";q=10000;w=86400`; got != want {
+	if got, want := res.Header.Get("RateLimit-Policy"),
+		`"key-month";q=10000;w=2592000, "org-hour";q=10000;w=3600, "ip-day";q=10000;w=86400`; got != want {
 		t.Errorf("policy %s, want %s", got, want)
 	}
 	// All addresses of one /64 are one caller.

@@ -19,8 +19,10 @@ import (
 // What a caller is told about a key that is refused. A key that was revoked, has expired or never was reads the same:
 // who guesses keys learns nothing.
 var (
-	errNoKey  = &keyError{kind: api.ErrUnauthorized, reason: `send an API key in the header Authorization: the word Bearer, a space and the key`}
-	errBadKey = &keyError{kind: api.ErrUnauthorized, reason: "this API key is not valid: it is mistyped, unknown, revoked or expired",
+	errNoKey = &keyError{kind: api.ErrUnauthorized,
+		reason: `send an API key in the header Authorization: the word Bearer, a space and the key`}
+	errBadKey = &keyError{kind: api.ErrUnauthorized,
+		reason:    "this API key is not valid: it is mistyped, unknown, revoked or expired",
 		challenge: `error="invalid_token"`}
 )
 

@@ -20,12 +20,13 @@ func TestBadRequests(t *testing.T) {
 	h := build(t, func(d *router.Deps) { d.Bounds.BodyBytes = 1 << 20 })
 	past, soon := h.clock.Now().Add(-time.Second), h.clock.Now().Add(time.Hour)
 	var (
-		expired   = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", ExpiresAt: &past})
-		notYet    = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", ExpiresAt: &soon})
-		revoked   = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", RevokedAt: &past})
-		reader    = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Scopes: []string{api.ScopeRead}})
-		writer    = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Scopes: []string{api.ScopeWrite}})
-		inside    = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", AllowIP: []string{"192.0.2.0/24", "2001:db8::/32", "nonsense"}})
+		expired = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", ExpiresAt: &past})
+		notYet  = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", ExpiresAt: &soon})
+		revoked = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", RevokedAt: &past})
+		reader  = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Scopes: []string{api.ScopeRead}})
+		writer  = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Scopes: []string{api.ScopeWrite}})
+		inside  = h.key(api.Key{Kind: api.AdminKey, Org: "org-a",
+			AllowIP: []string{"192.0.2.0/24", "2001:db8::/32", "nonsense"}})
 		foreign   = h.key(api.Key{Kind: api.AdminKey, Org: "org-b"})
 		elsewhere = h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme-two"})
 		job       = "/v2/agent/acme/job/" + h.create()
@@ -64,7 +65,8 @@ func TestBadRequests(t *testing.T) {
 		{"POST", create, h.admin, "{\"prompt\":\"\xff\xfe\"}", 400, "invalid_json", "body", nil},
 		{"POST", create, h.admin, "\ufeff" + good, 400, "invalid_json", "body", nil},
 		{"POST", create, h.admin, `prompt=p`, 400, "invalid_json", "body", nil},
-		{"POST", create, h.admin, `{"prompt":"p","x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, 400, "invalid_json", "body", nil},
+		{"POST", create, h.admin, `{"prompt":"p","x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, 400,
+			"invalid_json", "body", nil},
 		{"POST", v2, h.assistant, strings.Repeat(`{"a":`, 100_000), 400, "invalid_json", "body", nil},
 		{"POST", create, h.admin, "null", 400, "invalid_request", "body", nil},
 		{"POST", create, h.admin, "[]", 400, "invalid_request", "body", nil},
@@ -83,7 +85,8 @@ func TestBadRequests(t *testing.T) {
 		{"POST", create, h.admin, `{"prompt":" \t\n "}`, 400, "invalid_request", "prompt", nil},
 		{"POST", create, h.admin, `{"prompt":"` + long(100_001) + `"}`, 400, "invalid_request", "prompt", nil},
 		{"POST", create, h.admin, `{"prompt":"a\u0000b"}`, 400, "invalid_request", "prompt", nil},
-		{"POST", create, h.admin, `{"prompt":1,"asDraft":"true","model":7}`, 400, "invalid_request", "prompt model asDraft", nil},
+		{"POST", create, h.admin, `{"prompt":1,"asDraft":"true","model":7}`, 400, "invalid_request", "prompt model asDraft",
+			nil},
 		{"POST", create, h.admin, `{"prompt":"p","model":""}`, 400, "invalid_request", "model", nil},
 		{"POST", create, h.admin, `{"prompt":"p","model":"nobody"}`, 400, "invalid_request", "model", nil},
 		{"POST", session, h.admin, `{` + user + `,"model":"nobody"}`, 400, "invalid_request", "model", nil},
@@ -93,14 +96,20 @@ func TestBadRequests(t *testing.T) {
 		{"POST", session, h.admin, `{}`, 400, "invalid_request", "messages", nil},
 		{"POST", session, h.admin, `{"messages":[]}`, 400, "invalid_request", "messages", nil},
 		{"POST", session, h.admin, `{"messages":"p"}`, 400, "invalid_request", "messages", nil},
-		{"POST", session, h.admin, `{"messages":[{"role":"assistant","content":"p"}]}`, 400, "invalid_request", "messages", nil},
+		{"POST", session, h.admin, `{"messages":[{"role":"assistant","content":"p"}]}`, 400, "invalid_request", "messages",
+			nil},
 		{"POST", session, h.admin, `{"messages":[{"role":"user","content":" "}]}`, 400, "invalid_request", "messages", nil},
-		{"POST", session, h.admin, `{"messages":["p",{"role":"tool","content":"p"},{"role":"user"},{"role":"user","content":[1]}]}`, 400, "invalid_request",
+		{"POST", session, h.admin,
+			`{"messages":["p",{"role":"tool","content":"p"},{"role":"user"},{"role":"user","content":[1]}]}`, 400,
+			"invalid_request",
 			"messages[0] messages[1].role messages[2].content messages[3].content", nil},
-		{"POST", session, h.admin, `{"messages":[{"role":"user","content":"` + long(60_000) + `"},{"role":"user","content":"` + long(60_000) + `"}]}`, 400, "invalid_request", "messages", nil},
-		{"POST", session, h.admin, `{` + user + `,"branch":"a..b","asDraft":"yes","model":1}`, 400, "invalid_request", "branch model asDraft", nil},
+		{"POST", session, h.admin, `{"messages":[{"role":"user","content":"` + long(60_000) +
+			`"},{"role":"user","content":"` + long(60_000) + `"}]}`, 400, "invalid_request", "messages", nil},
+		{"POST", session, h.admin, `{` + user + `,"branch":"a..b","asDraft":"yes","model":1}`, 400, "invalid_request",
+			"branch model asDraft", nil},
 		{"POST", session, h.admin, `{` + user + `,"branch":"-f","asDraft":1}`, 400, "invalid_request", "branch asDraft", nil},
-		{"POST", session, h.admin, `{` + user + `}`, 400, "invalid_request", "Idempotency-Key", []string{"Idempotency-Key", "two words"}},
+		{"POST", session, h.admin, `{` + user + `}`, 400, "invalid_request", "Idempotency-Key",
+			[]string{"Idempotency-Key", "two words"}},
 		{"POST", session, h.assistant, `{` + user + `}`, 403, "forbidden", "", nil},
 		{"POST", session, foreign, `{` + user + `}`, 404, "not_found", "", nil},
 		{"GET", job + "/events?after=-1", h.admin, "", 400, "invalid_request", "after", nil},
@@ -108,14 +117,18 @@ func TestBadRequests(t *testing.T) {
 		{"GET", job + "/events", h.admin, "", 400, "invalid_request", "Last-Event-ID", []string{"Last-Event-ID", "x"}},
 		{"GET", job + "/events", foreign, "", 404, "not_found", "", nil},
 		{"GET", job + "/events", h.assistant, "", 403, "forbidden", "", nil},
-		{"GET", "/v2/agent/acme/job/" + api.NewID(api.JobPrefix, time.Now()) + "/events", h.admin, "", 404, "not_found", "", nil},
+		{"GET", "/v2/agent/acme/job/" + api.NewID(api.JobPrefix, time.Now()) + "/events", h.admin, "", 404, "not_found",
+			"", nil},
 		{"POST", job + "/events", h.admin, "{}", 405, "method_not_allowed", "", nil},
 		{"POST", create, h.admin, good, 400, "invalid_request", "Idempotency-Key", []string{"Idempotency-Key", "two words"}},
-		{"POST", create, h.admin, good, 400, "invalid_request", "Idempotency-Key", []string{"Idempotency-Key", strings.Repeat("k", 256)}},
-		{"POST", job + "/message", h.admin, good, 400, "invalid_request", "Idempotency-Key", []string{"Idempotency-Key", "ключ"}},
+		{"POST", create, h.admin, good, 400, "invalid_request", "Idempotency-Key",
+			[]string{"Idempotency-Key", strings.Repeat("k", 256)}},
+		{"POST", job + "/message", h.admin, good, 400, "invalid_request", "Idempotency-Key",
+			[]string{"Idempotency-Key", "ключ"}},
 		// listing and polling
 		{"GET", jobs + "?limit=0", h.admin, "", 400, "invalid_request", "limit", nil},
-		{"GET", jobs + "?limit=101&cursor=x&status=done&archived=yes", h.admin, "", 400, "invalid_request", "limit cursor status archived", nil},
+		{"GET", jobs + "?limit=101&cursor=x&status=done&archived=yes", h.admin, "", 400, "invalid_request",
+			"limit cursor status archived", nil},
 		{"GET", jobs + "?limit=1&limit=2", h.admin, "", 400, "invalid_request", "limit", nil},
 		{"GET", "/v1/agent/acme/jobs?take=101&skip=-1", h.admin, "", 400, "invalid_request", "skip take", nil},
 		{"GET", job + "?wait=1h", h.admin, "", 400, "invalid_request", "wait", nil},
@@ -130,17 +143,27 @@ func TestBadRequests(t *testing.T) {
 		{"POST", v2, h.assistant, messages(`null`), 400, "invalid_request", "messages", nil},
 		{"POST", v2, h.assistant, messages(`["q",1]`), 400, "invalid_request", "messages[0] messages[1]", nil},
 		{"POST", v2, h.assistant, messages(`[{}]`), 400, "invalid_request", "messages[0].role messages[0].content", nil},
-		{"POST", v2, h.assistant, messages(`[{"role":"data","content":""},{"role":"user","content":"q"}]`), 400, "invalid_request", "messages[0].role", nil},
-		{"POST", v1, h.assistant, messages(`[{"role":"tool","content":""},{"role":5,"content":"q"}]`), 400, "invalid_request", "messages[0].role messages[1].role", nil},
-		{"POST", v1, h.assistant, messages(`[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]`), 400, "invalid_request", "messages[1].role", nil},
+		{"POST", v2, h.assistant, messages(`[{"role":"data","content":""},{"role":"user","content":"q"}]`), 400,
+			"invalid_request", "messages[0].role", nil},
+		{"POST", v1, h.assistant, messages(`[{"role":"tool","content":""},{"role":5,"content":"q"}]`), 400, "invalid_request",
+			"messages[0].role messages[1].role", nil},
+		{"POST", v1, h.assistant, messages(`[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]`), 400,
+			"invalid_request", "messages[1].role", nil},
 		{"POST", v2, h.assistant, messages(`[{"role":"user","parts":[]}]`), 400, "invalid_request", "messages[0].parts", nil},
-		{"POST", v2, h.assistant, messages(`[{"role":"user","parts":[{"type":"file"}]}]`), 400, "invalid_request", "messages[0].parts", nil},
-		{"POST", v2, h.assistant, messages(`[{"role":"user","parts":[{"type":"text","text":"  "}]}]`), 400, "invalid_request", "messages[0].parts", nil},
-		{"POST", v2, h.assistant, messages(`[{"role":"user","parts":[{"type":"text","text":5},{"text":"x"},7]}]`), 400, "invalid_request", "messages[0].parts[0].text messages[0].parts[1].type messages[0].parts[2]", nil},
-		{"POST", v2, h.assistant, messages(`[{"role":"user","parts":"q"}]`), 400, "invalid_request", "messages[0].parts", nil},
-		{"POST", v1, h.assistant, messages(`[{"role":"user","content":5}]`), 400, "invalid_request", "messages[0].content", nil},
-		{"POST", v1, h.assistant, messages(`[{"role":"user","content":"` + long(32_001) + `"}]`), 400, "invalid_request", "messages[0].content", nil},
-		{"POST", v2, h.assistant, with(`"threadId":5,"threadKey":{},"id":[],"trigger":1`), 400, "invalid_request", "threadId threadKey id trigger", nil},
+		{"POST", v2, h.assistant, messages(`[{"role":"user","parts":[{"type":"file"}]}]`), 400, "invalid_request",
+			"messages[0].parts", nil},
+		{"POST", v2, h.assistant, messages(`[{"role":"user","parts":[{"type":"text","text":"  "}]}]`), 400, "invalid_request",
+			"messages[0].parts", nil},
+		{"POST", v2, h.assistant, messages(`[{"role":"user","parts":[{"type":"text","text":5},{"text":"x"},7]}]`), 400,
+			"invalid_request", "messages[0].parts[0].text messages[0].parts[1].type messages[0].parts[2]", nil},
+		{"POST", v2, h.assistant, messages(`[{"role":"user","parts":"q"}]`), 400, "invalid_request", "messages[0].parts",
+			nil},
+		{"POST", v1, h.assistant, messages(`[{"role":"user","content":5}]`), 400, "invalid_request", "messages[0].content",
+			nil},
+		{"POST", v1, h.assistant, messages(`[{"role":"user","content":"` + long(32_001) + `"}]`), 400, "invalid_request",
+			"messages[0].content", nil},
+		{"POST", v2, h.assistant, with(`"threadId":5,"threadKey":{},"id":[],"trigger":1`), 400, "invalid_request",
+			"threadId threadKey id trigger", nil},
 		{"POST", v2, h.assistant, with(`"retrievalPageSize":0`), 400, "invalid_request", "retrievalPageSize", nil},
 		{"POST", v2, h.assistant, with(`"retrievalPageSize":51`), 400, "invalid_request", "retrievalPageSize", nil},
 		{"POST", v2, h.assistant, with(`"retrievalPageSize":2.5`), 400, "invalid_request", "retrievalPageSize", nil},
@@ -148,17 +171,26 @@ func TestBadRequests(t *testing.T) {
 		{"POST", v2, h.assistant, with(`"retrievalPageSize":null`), 400, "invalid_request", "retrievalPageSize", nil},
 		{"POST", v2, h.assistant, with(`"retrievalPageSize":1e999`), 400, "invalid_request", "retrievalPageSize", nil},
 		{"POST", v2, h.assistant, with(`"filter":[]`), 400, "invalid_request", "filter", nil},
-		{"POST", v2, h.assistant, with(`"filter":{"version":1,"language":[],"tag":{},"groups":["a",2]}`), 400, "invalid_request", "filter.version filter.language filter.tag filter.groups[1]", nil},
+		{"POST", v2, h.assistant, with(`"filter":{"version":1,"language":[],"tag":{},"groups":["a",2]}`), 400,
+			"invalid_request", "filter.version filter.language filter.tag filter.groups[1]", nil},
 		{"POST", v2, h.assistant, with(`"context":{}`), 400, "invalid_request", "context", nil},
-		{"POST", v2, h.assistant, with(`"context":[` + strings.Repeat(`{"type":"code","value":"`+strings.Repeat("x", 40_000)+`"},`, 2) + `{"type":"code","value":"` + strings.Repeat("y", 20_001) + `"}]`), 400, "invalid_request", "context", nil},
-		{"POST", v1, h.assistant, with(`"context":[` + strings.Repeat(`{"type":"code","value":"`+strings.Repeat("x", 50_000)+`"},`, 2) + `{"type":"code","value":"y"}]`), 400, "invalid_request", "context", nil},
-		{"POST", v2, h.assistant, with(`"context":[{"type":"image","value":"x"},{"type":"code"},5,{"type":"code","value":"x","path":1}]`), 400, "invalid_request", "context[0].type context[1].value context[2] context[3].path", nil},
+		{"POST", v2, h.assistant,
+			with(`"context":[` + strings.Repeat(`{"type":"code","value":"`+strings.Repeat("x", 40_000)+`"},`, 2) +
+				`{"type":"code","value":"` + strings.Repeat("y", 20_001) + `"}]`), 400, "invalid_request", "context", nil},
+		{"POST", v1, h.assistant,
+			with(`"context":[` + strings.Repeat(`{"type":"code","value":"`+strings.Repeat("x", 50_000)+`"},`, 2) +
+				`{"type":"code","value":"y"}]`), 400, "invalid_request", "context", nil},
+		{"POST", v2, h.assistant,
+			with(`"context":[{"type":"image","value":"x"},{"type":"code"},5,{"type":"code","value":"x","path":1}]`), 400,
+			"invalid_request", "context[0].type context[1].value context[2] context[3].path", nil},
 		{"POST", v2, h.assistant, with(`"currentPath":"` + long(201) + `"`), 400, "invalid_request", "currentPath", nil},
 		{"POST", v2, h.assistant, with(`"currentPath":7`), 400, "invalid_request", "currentPath", nil},
 		// search and pages
 		{"POST", find, h.assistant, `{}`, 400, "invalid_request", "query", nil},
-		{"POST", find, h.assistant, `{"query":" ","pageSize":0,"scoreThreshold":2,"filter":1}`, 400, "invalid_request", "query pageSize scoreThreshold filter", nil},
-		{"POST", find, h.assistant, `{"query":"` + long(1001) + `","scoreThreshold":"0.5"}`, 400, "invalid_request", "query scoreThreshold", nil},
+		{"POST", find, h.assistant, `{"query":" ","pageSize":0,"scoreThreshold":2,"filter":1}`, 400, "invalid_request",
+			"query pageSize scoreThreshold filter", nil},
+		{"POST", find, h.assistant, `{"query":"` + long(1001) + `","scoreThreshold":"0.5"}`, 400, "invalid_request",
+			"query scoreThreshold", nil},
 		{"POST", page, h.assistant, `{"path":"","groups":"staff"}`, 400, "invalid_request", "path groups", nil},
 		{"POST", page, h.assistant, `{"path":"nowhere"}`, 404, "not_found", "", nil},
 		// keys
@@ -212,8 +244,10 @@ func TestBadRequests(t *testing.T) {
 		{"POST", create, h.admin, good, 415, "unsupported_media_type", "", []string{"Content-Type", "text/plain"}},
 		{"POST", create, h.admin, good, 415, "unsupported_media_type", "", []string{"Content-Type", ""}},
 		{"POST", create, h.admin, good, 415, "unsupported_media_type", "", []string{"Content-Type", "application/"}},
-		{"POST", create, h.admin, good, 415, "unsupported_media_type", "", []string{"Content-Type", "multipart/form-data; boundary=x"}},
-		{"POST", create, h.admin, good, 415, "unsupported_media_type", "", []string{"Content-Type", "application/json; charset=latin1"}},
+		{"POST", create, h.admin, good, 415, "unsupported_media_type",
+			"", []string{"Content-Type", "multipart/form-data; boundary=x"}},
+		{"POST", create, h.admin, good, 415, "unsupported_media_type",
+			"", []string{"Content-Type", "application/json; charset=latin1"}},
 		{"POST", create, h.admin, good, 415, "unsupported_media_type", "", []string{"Content-Encoding", "gzip"}},
 		{"POST", v2, h.assistant, ask, 415, "unsupported_media_type", "", []string{"Content-Type", "text/event-stream"}},
 		// size
@@ -298,7 +332,8 @@ func TestOneHeaderForOneKey(t *testing.T) {
 
 func TestEveryResponseIsNamed(t *testing.T) {
 	h := build(t)
-	for sent, kept := range map[string]bool{"trace-1.2:3": true, "": false, "a b": false, strings.Repeat("x", 129): false, "ä": false, "<script>": false} {
+	for sent, kept := range map[string]bool{"trace-1.2:3": true, "": false, "a b": false, strings.Repeat("x", 129): false,
+		"ä": false, "<script>": false} {
 		res := h.do("GET", "/nowhere", "", "", "X-Request-Id", sent)
 		if got := res.Header.Get("X-Request-Id"); (got == sent) != kept || got == "" {
 			t.Errorf("sent %q, got %q", sent, got)
@@ -319,7 +354,8 @@ func TestHugeBodiesDoNotFillTheMemory(t *testing.T) {
 	for i := range many {
 		wg.Go(func() {
 			// All of a body but its end, which comes when all have sent that much.
-			body := io.MultiReader(bytes.NewReader([]byte(`{"prompt":"`)), bytes.NewReader(bytes.Repeat([]byte("x"), 90_000)), &gate{release, held}, strings.NewReader(`"}`))
+			body := io.MultiReader(bytes.NewReader([]byte(`{"prompt":"`)), bytes.NewReader(bytes.Repeat([]byte("x"), 90_000)),
+				&gate{release, held}, strings.NewReader(`"}`))
 			req, _ := http.NewRequest("POST", h.url+"/v2/agent/acme/job", body)
 			req.Header.Set("Authorization", "Bearer "+h.admin)
 			req.Header.Set("Content-Type", "application/json")

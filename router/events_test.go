@@ -267,7 +267,8 @@ func TestASessionThatFailsEndsItsStreamWithTheReason(t *testing.T) {
 			following <- h.jobs.only()
 		}
 	}
-	res := h.do("POST", "/v1/agent/acme/job", h.admin, `{"messages":[{"role":"system","content":"Be brief."},{"role":"assistant","content":null},{"role":"user","content":"Do it."}],"asDraft":false,"model":null}`)
+	res := h.do("POST", "/v1/agent/acme/job", h.admin,
+		`{"messages":[{"role":"system","content":"Be brief."},{"role":"assistant","content":null},{"role":"user","content":"Do it."}],"asDraft":false,"model":null}`)
 	id := <-following
 	if got := h.jobs.prompts(id)[0]; got != "Be brief.\n\nDo it." {
 		t.Errorf("prompt %q", got)

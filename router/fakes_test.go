@@ -709,7 +709,8 @@ func (d *documents) Search(ctx context.Context, project api.ProjectID, q search.
 
 func (d *documents) Address(api.ProjectID) string { return d.address }
 
-func (d *documents) Page(ctx context.Context, project api.ProjectID, path string, groups []string) (search.Page, error) {
+func (d *documents) Page(ctx context.Context, project api.ProjectID, path string, groups []string) (search.Page,
+	error) {
 	if path != "guide/start" && path != "staff" || path == "staff" && !slices.Contains(groups, "staff") {
 		return search.Page{}, api.ErrNotFound
 	}

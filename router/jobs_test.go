@@ -14,7 +14,8 @@ import (
 
 func TestAJobIsCreatedReadAndFollowedUp(t *testing.T) {
 	h := build(t)
-	res := h.do("POST", "/v2/agent/acme/job", h.admin, `{"prompt":"  rename \"A\" to \"B\"\n","asDraft":true,"model":"small","later":{"x":[1]}}`)
+	res := h.do("POST", "/v2/agent/acme/job", h.admin,
+		`{"prompt":"  rename \"A\" to \"B\"\n","asDraft":true,"model":"small","later":{"x":[1]}}`)
 	if res.StatusCode != 201 {
 		t.Fatal(res.Status)
 	}

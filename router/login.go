@@ -90,7 +90,8 @@ func (s *Server) token(cookie string) string {
 	return base64.RawURLEncoding.EncodeToString(s.sign("form", []byte(cookie)))
 }
 
-var errForm = &api.StateError{Kind: api.ErrForbidden, Reason: "this form is out of date or came from another site: reload the page and send it again"}
+var errForm = &api.StateError{Kind: api.ErrForbidden,
+	Reason: "this form is out of date or came from another site: reload the page and send it again"}
 
 // form reads a form that a browser sent from one of our pages.
 func (s *Server) form(x *exchange, req bunrouter.Request) (url.Values, error) {

@@ -36,7 +36,8 @@ func (h *house) pull() string {
 	h.pulls.diffs[id] = forge.Diff{Added: 3, Deleted: 2, Files: []forge.FileDiff{
 		{Path: "docs/a.md", Status: "modified", Added: 1, Deleted: 1,
 			Unified: "@@ -10,3 +10,3 @@ Title\n same <i>\n-old A\n+new <B>\n after\n"},
-		{Path: "docs/new é.md", Status: "added", Added: 2, Unified: "@@ -0,0 +1,2 @@\n+# New\n+text\n\\ No newline at end of file\n"},
+		{Path: "docs/new é.md", Status: "added", Added: 2,
+			Unified: "@@ -0,0 +1,2 @@\n+# New\n+text\n\\ No newline at end of file\n"},
 		{Path: "docs/gone.md", Status: "deleted", Deleted: 1, Unified: "@@ -1 +0,0 @@\n-bye\n"},
 		{Path: "docs/to.md", From: "docs/from.md", Status: "moved"},
 		{Path: "logo.png", Status: "modified", Binary: true},
@@ -134,7 +135,8 @@ func TestAPageOfManyFilesLoadsThemAsTheyAreOpened(t *testing.T) {
 	if n := strings.Count(page, "<details"); n != 217 {
 		t.Errorf("%d files are listed", n)
 	}
-	link := regexp.MustCompile(`<a href="(/pulls/[^"]*)">Show the changes of docs/page &amp; 216.md</a>`).FindStringSubmatch(page)
+	link := regexp.MustCompile(
+		`<a href="(/pulls/[^"]*)">Show the changes of docs/page &amp; 216.md</a>`).FindStringSubmatch(page)
 	if link == nil || strings.Contains(page, "+new 216") {
 		t.Fatal("the last file is not left for later")
 	}

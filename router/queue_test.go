@@ -42,7 +42,8 @@ func TestARefusalSaysWhatItIsAndWhenToComeBack(t *testing.T) {
 		"/v1/search/d", "/discovery/v1/page/d", "/v1/feedback/.d"} {
 		h.log.buf.Reset()
 		c := h.dial()
-		fmt.Fprint(c, h.posed(path, "X-Request-Id: a/b+c\r\nX-Forwarded-For: 192.0.2.7\r\nOrigin: https://docs.acme.example\r\n"))
+		fmt.Fprint(c, h.posed(path,
+			"X-Request-Id: a/b+c\r\nX-Forwarded-For: 192.0.2.7\r\nOrigin: https://docs.acme.example\r\n"))
 		res, text := answered(t, bufio.NewReader(c))
 		var said struct{ Code, RequestID, Error string }
 		if err := json.Unmarshal([]byte(text), &said); err != nil {

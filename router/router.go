@@ -190,13 +190,15 @@ func New(deps Deps) (*Server, error) {
 		name, help string
 		value      func(overload.Stats) float64
 	}{
-		{"docent_queue_seconds", "Time in which a job, follow-up, question or search that comes now is expected to have its answer begun; 0 where nobody waits.",
+		{"docent_queue_seconds",
+			"Time in which a job, follow-up, question or search that comes now is expected to have its answer begun; 0 where nobody waits.",
 			func(q overload.Stats) float64 { return q.Expected.Seconds() }},
 		{"docent_queue_waiting", "Jobs, follow-ups, questions and searches that wait to be worked on.",
 			func(q overload.Stats) float64 { return float64(q.Waiting) }},
 		{"docent_queue_working", "Jobs, follow-ups, questions and searches that are worked on, until the model is asked.",
 			func(q overload.Stats) float64 { return float64(q.Working) }},
-		{"docent_queue_rate", "Jobs, follow-ups, questions and searches that this machine gets done in a second, as lately measured while others waited.",
+		{"docent_queue_rate",
+			"Jobs, follow-ups, questions and searches that this machine gets done in a second, as lately measured while others waited.",
 			func(q overload.Stats) float64 { return q.Rate }},
 	} {
 		gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help},

@@ -71,7 +71,8 @@ func ablation(b *testing.B, l *Library, queries []eval.Query) string {
 			mean += byKind[k].HitAt5 / float64(len(kinds))
 			fmt.Fprintf(&cells, " %.3f/%.3f |", byKind[k].HitAt5, byKind[k].MRR)
 		}
-		fmt.Fprintf(&table, " %.3f |%s %.3f | %.3f / %.3f |\n", mean, cells.String(), byKind["head"].Section1, halves["dev"].MRR, halves["held"].MRR)
+		fmt.Fprintf(&table, " %.3f |%s %.3f | %.3f / %.3f |\n", mean, cells.String(), byKind["head"].Section1,
+			halves["dev"].MRR, halves["held"].MRR)
 	}
 	row("–", DefaultTuning, true)
 	for _, a := range []struct {
@@ -175,7 +176,8 @@ func leaveOneOut(b *testing.B, l *Library, queries []eval.Query) string {
 		}
 	}
 	var table strings.Builder
-	fmt.Fprintln(&table, "| left out | chosen on the others | hit@5 there with it | as it is | both with it | as it is |\n|---|---|---|---|---|---|")
+	fmt.Fprintln(&table,
+		"| left out | chosen on the others | hit@5 there with it | as it is | both with it | as it is |\n|---|---|---|---|---|---|")
 	for _, c := range corpora {
 		best, most := 0, 0.0
 		for i := range settings {
@@ -189,7 +191,8 @@ func leaveOneOut(b *testing.B, l *Library, queries []eval.Query) string {
 				best, most = i, sum
 			}
 		}
-		fmt.Fprintf(&table, "| %s | %s | %.3f | %.3f | %.3f | %.3f |\n", c, settings[best].name, worths[best][c].hit, worths[0][c].hit, worths[best][c].both, worths[0][c].both)
+		fmt.Fprintf(&table, "| %s | %s | %.3f | %.3f | %.3f | %.3f |\n", c, settings[best].name, worths[best][c].hit,
+			worths[0][c].hit, worths[best][c].both, worths[0][c].both)
 	}
 	return table.String()
 }

@@ -114,7 +114,8 @@ func BenchmarkLarge(b *testing.B) {
 	begin := time.Now()
 	rep := mustUpdate(b, l, api.Project{ID: "large"}, tree)
 	took := time.Since(begin)
-	b.Logf("indexed %d sections in %v: %.0f sections/s, peak %s", rep.Sections, took.Round(time.Millisecond), float64(rep.Sections)/took.Seconds(), peakMemory())
+	b.Logf("indexed %d sections in %v: %.0f sections/s, peak %s", rep.Sections, took.Round(time.Millisecond),
+		float64(rep.Sections)/took.Seconds(), peakMemory())
 	files := tree.files
 	paths := make([]string, 0, 5)
 	for p := range files {

@@ -125,7 +125,8 @@ func TestAPageThatPanicsEndsItsUpdateAlone(t *testing.T) {
 	next := &memTree{commit: "round-1", files: maps.Clone(tree.files)}
 	next.files[madePath(7)] = madePage(7, 1)
 	_, err := l.Update(t.Context(), docs, &brokenTree{next, madePath(7)}, func(int, int) {})
-	if err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(madePath(7), "docs/")) || !strings.Contains(err.Error(), "an odd page") {
+	if err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(madePath(7), "docs/")) ||
+		!strings.Contains(err.Error(), "an odd page") {
 		t.Fatalf("the update says %v", err)
 	}
 	if c := l.Commit(docs.ID); c != tree.commit {
@@ -159,7 +160,8 @@ func TestUpdateReadsOnlyWhatChanged(t *testing.T) {
 	if !slices.Equal(counting.read, changed) {
 		t.Fatalf("read %v, want %v", counting.read, changed)
 	}
-	if len(rep.Added) != 1 || len(rep.Modified) != 4 || len(rep.Removed) != 1 || rep.Pages != 1000 || rep.Commit != "round-1" {
+	if len(rep.Added) != 1 || len(rep.Modified) != 4 || len(rep.Removed) != 1 || rep.Pages != 1000 ||
+		rep.Commit != "round-1" {
 		t.Fatalf("report %+v", rep)
 	}
 	if hits := mustSearch(t, l, "docs", Query{Text: "zebras"}); len(hits) != 1 || hits[0].Path != "new.md" {
@@ -205,7 +207,8 @@ func TestManyUpdatesAnswerAsOneBuild(t *testing.T) {
 		if step.Pages != whole.Pages || step.Sections != whole.Sections {
 			t.Fatalf("round %d: %d/%d pages, %d/%d sections", round, step.Pages, whole.Pages, step.Sections, whole.Sections)
 		}
-		for _, text := range []string{"topic7", "topic12 common", "written in round3", "--flag-9", "more of topic4", "page 3", "next", fmt.Sprint("round", round)} {
+		for _, text := range []string{"topic7", "topic12 common", "written in round3", "--flag-9", "more of topic4", "page 3",
+			"next", fmt.Sprint("round", round)} {
 			for _, box := range []bool{false, true} {
 				q := Query{Text: text, Limit: 20, Box: box}
 				if a, b := texts(mustSearch(t, l, "docs", q)), texts(mustSearch(t, l, fresh.ID, q)); !slices.Equal(a, b) {
@@ -274,7 +277,8 @@ func TestFewIndexesStayOpen(t *testing.T) {
 	l := openTest(t, Options{MaxOpen: 5, IdleAfter: -1})
 	const projects = 30
 	for p := range projects {
-		mustUpdate(t, l, api.Project{ID: api.ProjectID(fmt.Sprint("p", p))}, &memTree{commit: "c", files: map[string]string{"a.md": fmt.Sprintf("# Title%d\n\nproject%d\n", p, p)}})
+		mustUpdate(t, l, api.Project{ID: api.ProjectID(fmt.Sprint("p", p))},
+			&memTree{commit: "c", files: map[string]string{"a.md": fmt.Sprintf("# Title%d\n\nproject%d\n", p, p)}})
 	}
 	var wg sync.WaitGroup
 	for g := range 4 {
@@ -346,7 +350,8 @@ func TestDamageIsFound(t *testing.T) {
 	tree := made(60, 0)
 	changed := &memTree{commit: "round-1", files: maps.Clone(tree.files)}
 	changed.files[madePath(3)] = madePage(3, 1)
-	questions := []Query{{Text: "topic3"}, {Text: "round1"}, {Text: "common things", Limit: 20}, {Text: "topc17", Box: true}}
+	questions := []Query{{Text: "topic3"}, {Text: "round1"}, {Text: "common things", Limit: 20},
+		{Text: "topc17", Box: true}}
 	build := func() [][]string {
 		l, err := Open(dir, Options{Log: quiet()})
 		if err != nil {
@@ -593,8 +598,11 @@ func TestPageIsFoundByAnyOfItsNames(t *testing.T) {
 	}})
 	for name, want := range map[string]string{
 		"guide/start": "guide/start.mdx", "/guide/start.mdx": "guide/start.mdx", "guide/start/": "guide/start.mdx",
-		"https://example.org/manual/guide/start#x": "guide/start.mdx", "/guide": "guide/index.md", "guide/index": "guide/index.md",
-		"/": "index.md", "": "index.md", "https://example.org/manual": "index.md", "docs/guide/start.mdx": "guide/start.mdx", "hidden": "hidden.md",
+		"https://example.org/manual/guide/start#x": "guide/start.mdx", "/guide": "guide/index.md",
+		"guide/index": "guide/index.md",
+		"/":           "index.md", "": "index.md", "https://example.org/manual": "index.md",
+		"docs/guide/start.mdx": "guide/start.mdx",
+		"hidden":               "hidden.md",
 	} {
 		page, err := l.Page(t.Context(), "names", name, nil)
 		if err != nil || page.Path != want {
@@ -602,7 +610,8 @@ func TestPageIsFoundByAnyOfItsNames(t *testing.T) {
 		}
 	}
 	page, err := l.Page(t.Context(), "names", "guide/start", nil)
-	if err != nil || page.Content != "Begin here.\n" || page.Title != "Start" || page.URL != "https://example.org/manual/guide/start" {
+	if err != nil || page.Content != "Begin here.\n" || page.Title != "Start" ||
+		page.URL != "https://example.org/manual/guide/start" {
 		t.Errorf("%+v %v", page, err)
 	}
 	for _, gone := range []string{"README/x", "node_modules/a", ".vitepress/x", "guide/other", "secret"} {
@@ -610,19 +619,22 @@ func TestPageIsFoundByAnyOfItsNames(t *testing.T) {
 			t.Errorf("%q: %v", gone, err)
 		}
 	}
-	if page, err := l.Page(t.Context(), "names", "secret", []string{"staff"}); err != nil || !slices.Equal(page.Groups, []string{"staff"}) {
+	if page, err := l.Page(t.Context(), "names", "secret", []string{"staff"}); err != nil ||
+		!slices.Equal(page.Groups, []string{"staff"}) {
 		t.Errorf("secret: %+v %v", page, err)
 	}
 	if hits := mustSearch(t, l, "names", Query{Text: "few eyes"}); len(hits) != 0 {
 		t.Errorf("restricted page found: %v", texts(hits))
 	}
-	if hits := mustSearch(t, l, "names", Query{Text: "few eyes", Filter: Filter{Groups: []string{"staff"}}}); len(hits) != 1 {
+	if hits := mustSearch(t, l, "names",
+		Query{Text: "few eyes", Filter: Filter{Groups: []string{"staff"}}}); len(hits) != 1 {
 		t.Errorf("restricted page not found: %v", texts(hits))
 	}
 	if hits := mustSearch(t, l, "names", Query{Text: "invisible ink"}); len(hits) != 0 {
 		t.Errorf("hidden page found: %v", texts(hits))
 	}
-	mustUpdate(t, l, api.Project{ID: "names", DocsDir: "docs"}, &memTree{commit: "d", files: map[string]string{"docs/guide/start.mdx": "---\ntitle: Start\n---\nBegin here.\n"}})
+	mustUpdate(t, l, api.Project{ID: "names", DocsDir: "docs"},
+		&memTree{commit: "d", files: map[string]string{"docs/guide/start.mdx": "---\ntitle: Start\n---\nBegin here.\n"}})
 	if hits := mustSearch(t, l, "names", Query{Text: "begin"}); len(hits) != 1 || hits[0].URL != "/guide/start" {
 		t.Errorf("%+v", hits)
 	}
@@ -659,7 +671,8 @@ func TestFiltersAndCurrentPage(t *testing.T) {
 	if got := paths(Query{Text: "widgets", Limit: 9}); got != "all/install.md v2/install.md" {
 		t.Errorf("without a filter: %s", got)
 	}
-	if hits := mustSearch(t, l, "f", Query{Text: "install widget", CurrentPath: "v2/other", Limit: 1}); hits[0].Path != "v2/install.md" {
+	if hits := mustSearch(t, l, "f",
+		Query{Text: "install widget", CurrentPath: "v2/other", Limit: 1}); hits[0].Path != "v2/install.md" {
 		t.Errorf("from v2: %v", texts(hits))
 	}
 	for _, h := range mustSearch(t, l, "f", Query{Text: "install", Limit: 9}) {
@@ -701,8 +714,9 @@ func TestPagesFollowTheirNeighbours(t *testing.T) {
 	}
 	update()
 	for text, want := range map[string]string{
-		"quokkas": "page.mdx#here v9", "wombat handbook": "other.mdx# ", "beginnings": "page.mdx#here v9", "dig a burrow": "deep/openapi.json#dig ",
-		"echidnas": "", "bandicoot": "",
+		"quokkas": "page.mdx#here v9", "wombat handbook": "other.mdx# ", "beginnings": "page.mdx#here v9",
+		"dig a burrow": "deep/openapi.json#dig ",
+		"echidnas":     "", "bandicoot": "",
 	} {
 		if got := best(text); got != want {
 			t.Errorf("%q finds %q, want %q", text, got, want)
@@ -722,7 +736,8 @@ func TestPagesFollowTheirNeighbours(t *testing.T) {
 	files["other.mdx"] = "---\ntitle: Other\n---\nRead [the dingo handbook](/page).\n"
 	files["docs.json"] = `{"navigation": {"groups": [{"group": "Endings", "pages": ["page", "other"]}]}}`
 	update()
-	for text, want := range map[string]string{"quokkas": "", "numbats": "page.mdx#here ", "wombat": "", "endings": "page.mdx#here ", "beginnings": ""} {
+	for text, want := range map[string]string{"quokkas": "", "numbats": "page.mdx#here ", "wombat": "",
+		"endings": "page.mdx#here ", "beginnings": ""} {
 		if got := best(text); got != want {
 			t.Errorf("after the update %q finds %q, want %q", text, got, want)
 		}

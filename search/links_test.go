@@ -47,8 +47,9 @@ func TestLinksLeadWhereThoseOfTheSiteDo(t *testing.T) {
 			"guide/start.md":       "needle [a](/guide/other#part) [b](../guide/other.md) [c](/pic.png) [d](/docs/guide/other) [e](./other) [f](#here) [g](https://y.com/x)", "guide/other.md": page},
 			"guide/start.md",
 			"needle [a](https://x.com/docs/guide/other#part) [b](https://x.com/docs/guide/other) [c](https://x.com/docs/pic.png) [d](https://x.com/docs/guide/other) [e](https://x.com/docs/guide/other) [f](#here) [g](https://y.com/x)"},
-		{"VitePress without an address", api.Project{}, map[string]string{".vitepress/config.ts": "export default { base: '/docs/' }",
-			"start.md": "needle [a](/guide/other) [c](/pic.png)", "guide/other.md": page},
+		{"VitePress without an address", api.Project{},
+			map[string]string{".vitepress/config.ts": "export default { base: '/docs/' }",
+				"start.md": "needle [a](/guide/other) [c](/pic.png)", "guide/other.md": page},
 			"start.md", "needle [a](/guide/other.html) [c](/docs/pic.png)"},
 		{"Docusaurus puts its baseUrl before links", api.Project{}, map[string]string{
 			"docusaurus.config.js": "module.exports = { url: 'https://x.org', baseUrl: '/app/', presets: [['classic', {}]] }",
@@ -60,15 +61,20 @@ func TestLinksLeadWhereThoseOfTheSiteDo(t *testing.T) {
 			"docs/start.md":        "needle [a](/docs/other) [b](/blog/x)", "docs/other.md": page},
 			"start.md", "needle [a](https://x.org/docs/other) [b](https://x.org/blog/x)"},
 		{"Mintlify puts the site's path before links", api.Project{SiteURL: "https://x.com/docs"}, map[string]string{
-			"docs.json": "{}", "start.mdx": "needle [a](/guide/other) <Card href=\"/guide/other\">b</Card>", "guide/other.mdx": page},
+			"docs.json": "{}", "start.mdx": "needle [a](/guide/other) <Card href=\"/guide/other\">b</Card>",
+			"guide/other.mdx": page},
 			"start.mdx", "needle [a](https://x.com/docs/guide/other) <Card href=\"https://x.com/docs/guide/other\">b</Card>"},
 		{"MkDocs leaves links with a slash alone", api.Project{}, map[string]string{
-			"mkdocs.yml": "site_url: https://x.com/docs/\n", "docs/start.md": "needle [a](/guide/other/) [b](guide/other.md#part) [c](/docs/guide/other/)", "docs/guide/other.md": page},
+			"mkdocs.yml":          "site_url: https://x.com/docs/\n",
+			"docs/start.md":       "needle [a](/guide/other/) [b](guide/other.md#part) [c](/docs/guide/other/)",
+			"docs/guide/other.md": page},
 			"docs/start.md", "needle [a](https://x.com/guide/other/) [b](https://x.com/docs/guide/other/#part) [c](https://x.com/docs/guide/other/)"},
 		{"Starlight leaves links with a slash alone", api.Project{}, map[string]string{
 			"astro.config.mjs":          "import starlight from '@astrojs/starlight'\nexport default defineConfig({ site: 'https://x.com', base: '/docs', integrations: [starlight({})] })",
-			"src/content/docs/start.md": "needle [a](/guide/) [b](/docs/other/) [c](../other/)", "src/content/docs/other.md": page},
-			"src/content/docs/start.md", "needle [a](https://x.com/guide/) [b](https://x.com/docs/other/) [c](https://x.com/docs/other/)"},
+			"src/content/docs/start.md": "needle [a](/guide/) [b](/docs/other/) [c](../other/)",
+			"src/content/docs/other.md": page},
+			"src/content/docs/start.md",
+			"needle [a](https://x.com/guide/) [b](https://x.com/docs/other/) [c](https://x.com/docs/other/)"},
 		{"Hugo finds pages by ref", api.Project{}, map[string]string{
 			"hugo.toml":              "baseURL = 'https://x.com/docs/'\n",
 			"content/start.md":       "needle [a]({{< ref \"guide/other.md\" >}}) [b]({{% relref \"/guide/other#part\" %}}) [c]({{< ref other >}}) [d]({{< param x >}}/y) [e](/guide/other/) [f](guide/other/)",
@@ -76,7 +82,8 @@ func TestLinksLeadWhereThoseOfTheSiteDo(t *testing.T) {
 			"content/start.md",
 			"needle [a](https://x.com/docs/guide/other/) [b](https://x.com/docs/guide/other/#part) [c](https://x.com/docs/guide/other/) d [e](https://x.com/guide/other/) [f](https://x.com/docs/guide/other/)"},
 		{"a folder", api.Project{SiteURL: "https://x.com/docs"}, map[string]string{
-			"start.md": "needle [a](/other) [b](guide/b.md) [c](/elsewhere) [d](missing.md)\n\n[e]: /other", "other.md": page, "guide/b.md": page},
+			"start.md": "needle [a](/other) [b](guide/b.md) [c](/elsewhere) [d](missing.md)\n\n[e]: /other", "other.md": page,
+			"guide/b.md": page},
 			"start.md", "needle [a](https://x.com/docs/other) [b](https://x.com/docs/guide/b) [c](https://x.com/elsewhere) [d](missing.md)\n\n[e]: https://x.com/docs/other"},
 	} {
 		if got := shownOf(t, c.project, c.files, c.page); got != c.want {
@@ -88,7 +95,8 @@ func TestLinksLeadWhereThoseOfTheSiteDo(t *testing.T) {
 // A page of Hugo's is found by the text of its shortcodes, and nobody is shown a comment.
 func TestShortcodesAreFoundByTheirTextAndCommentsAreNot(t *testing.T) {
 	t.Parallel()
-	files := map[string]string{"hugo.toml": "baseURL = 'https://x.com/'\n", "content/a.md": "---\ntitle: Start\n---\n{{< comment >}}needle bluefin{{< /comment >}}\nRun {{< glossary_tooltip text=\"pods\" term_id=\"pod\" >}} now.\n"}
+	files := map[string]string{"hugo.toml": "baseURL = 'https://x.com/'\n",
+		"content/a.md": "---\ntitle: Start\n---\n{{< comment >}}needle bluefin{{< /comment >}}\nRun {{< glossary_tooltip text=\"pods\" term_id=\"pod\" >}} now.\n"}
 	if got, want := shownOf(t, api.Project{}, files, "content/a.md"), "Run pods now."; got != want {
 		t.Errorf("shown %q, not %q", got, want)
 	}
@@ -108,7 +116,8 @@ func TestLinksFollowAChangeOfTheBase(t *testing.T) {
 	t.Parallel()
 	l := openTest(t, Options{})
 	for _, base := range []string{"one", "two"} {
-		files := map[string]string{".vitepress/config.ts": "export default { base: '/" + base + "/' }", "start.md": "needle [c](/pic.png)"}
+		files := map[string]string{".vitepress/config.ts": "export default { base: '/" + base + "/' }",
+			"start.md": "needle [c](/pic.png)"}
 		if _, err := l.Update(t.Context(), api.Project{ID: "p"}, &memTree{commit: base, files: files}, nil); err != nil {
 			t.Fatal(err)
 		}

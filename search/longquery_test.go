@@ -19,7 +19,8 @@ func TestALongQueryIsReadUpToItsBound(t *testing.T) {
 	for n := 0; words.Len() < 1<<20; n++ {
 		fmt.Fprintf(&words, "topic%d ", n)
 	}
-	for name, text := range map[string]string{"words": words.String(), "one name": strings.Repeat("a-", 1<<19), "one word": strings.Repeat("a", 1<<20), "characters": strings.Repeat("語", 1<<18)} {
+	for name, text := range map[string]string{"words": words.String(), "one name": strings.Repeat("a-", 1<<19),
+		"one word": strings.Repeat("a", 1<<20), "characters": strings.Repeat("語", 1<<18)} {
 		for _, box := range []bool{false, true} {
 			w := new(scratch)
 			groups, err := snap.parse(t.Context(), w, Query{Text: text, Box: box}, snap.languages)

@@ -31,7 +31,8 @@ func (t folderTree) Files(context.Context) ([]api.File, error) {
 			return err
 		}
 		rel, err := filepath.Rel(t.dir, p)
-		out = append(out, api.File{Path: filepath.ToSlash(rel), Hash: fmt.Sprint(info.ModTime().UnixNano()), Size: info.Size()})
+		out = append(out, api.File{Path: filepath.ToSlash(rel), Hash: fmt.Sprint(info.ModTime().UnixNano()),
+			Size: info.Size()})
 		return err
 	})
 	return out, err
@@ -89,7 +90,8 @@ func indexedPeak(t *testing.T, sections int) int {
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), "DOCENT_TEST_INDEX_FOLDER="+dir, "GOGC=50") // less of what the collector leaves for later
+	// less of what the collector leaves for later
+	cmd.Env = append(os.Environ(), "DOCENT_TEST_INDEX_FOLDER="+dir, "GOGC=50")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

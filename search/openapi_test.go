@@ -51,7 +51,8 @@ func TestOperationsAreSectionsThatCiteTheirPages(t *testing.T) {
 	}
 	for round := range 2 { // the second time from what the index holds
 		files["index.mdx"] = "---\ntitle: Home\n---\nWelcome " + strings.Repeat("again ", round)
-		report, err := l.Update(t.Context(), api.Project{ID: "p", SiteURL: "https://x.com"}, &memTree{commit: files["index.mdx"], files: files}, nil)
+		report, err := l.Update(t.Context(), api.Project{ID: "p", SiteURL: "https://x.com"},
+			&memTree{commit: files["index.mdx"], files: files}, nil)
 		if err != nil || report.Pages != 3 {
 			t.Fatalf("%d pages, %v", report.Pages, err)
 		}
@@ -63,14 +64,18 @@ func TestOperationsAreSectionsThatCiteTheirPages(t *testing.T) {
 			"| Name | In | Type | Required | Description |\n| --- | --- | --- | --- | --- |\n" +
 			"| `petId` | path | string | yes | the pet \\| its id |\n| `fields` | query | array of string | no | Default: `all`. |\n\n" +
 			"Responses:\n\n| Status | Description |\n| --- | --- |\n| `200` | The pet |\n| `404` | No such pet |"
-		if h := hits[0]; h.Path != "reference/shop.yml" || h.Heading != "GET /pets/{petId}: Get a pet" || h.Anchor != "getPet" || h.URL != "https://x.com/reference/get" || !strings.HasPrefix(h.Content, want) {
+		if h := hits[0]; h.Path != "reference/shop.yml" || h.Heading != "GET /pets/{petId}: Get a pet" ||
+			h.Anchor != "getPet" || h.URL != "https://x.com/reference/get" || !strings.HasPrefix(h.Content, want) {
 			t.Errorf("found %s %q %s %s:\n%s\nnot\n%s", h.Path, h.Heading, h.Anchor, h.URL, h.Content, want)
 		}
 		hits, err = l.Search(t.Context(), "p", Query{Text: "what is it called", Limit: 5})
-		if err != nil || len(hits) == 0 || hits[0].URL != "https://x.com/reference/shop.yml" || !strings.Contains(hits[0].Content, "| `kind` | string | no | One of `cat`, `dog`. |\n| `name` | string | yes | what it is called |\n| `owner` | object | no |  |\n| `owner.email` | string | no |  |") {
+		if err != nil || len(hits) == 0 || hits[0].URL != "https://x.com/reference/shop.yml" ||
+			!strings.Contains(hits[0].Content,
+				"| `kind` | string | no | One of `cat`, `dog`. |\n| `name` | string | yes | what it is called |\n| `owner` | object | no |  |\n| `owner.email` | string | no |  |") {
 			t.Errorf("%+v, %v", hits, err)
 		}
-		for _, text := range []string{"bandicoot", "read a pet"} { // the page that shows nothing but the operation is found by that
+		// the page that shows nothing but the operation is found by that
+		for _, text := range []string{"bandicoot", "read a pet"} {
 			hits, err := l.Search(t.Context(), "p", Query{Text: text, Limit: 5})
 			if err != nil {
 				t.Fatal(err)
@@ -94,10 +99,12 @@ func TestOperationsInTheNavigationCiteThePagesMadeOfThem(t *testing.T) {
 		`{"navigation": {"groups": [{"group": "API", "openapi": ["other.yml"]}]}}`:                                                      "https://x.com/reference/shop.yml",
 	} {
 		l := openTest(t, Options{})
-		spec := strings.Replace(petsAPI, "  /pets:\n", "  /hidden:\n    get: {summary: Pet of the bandicoot, x-hidden: true}\n  /pets:\n", 1)
+		spec := strings.Replace(petsAPI, "  /pets:\n",
+			"  /hidden:\n    get: {summary: Pet of the bandicoot, x-hidden: true}\n  /pets:\n", 1)
 		files := map[string]string{"docs.json": "{}", "reference/shop.yml": spec, "index.mdx": "Welcome"}
 		for _, files["docs.json"] = range []string{"{}", docs} { // the second one changes no page
-			if _, err := l.Update(t.Context(), api.Project{ID: "p", SiteURL: "https://x.com"}, &memTree{commit: files["docs.json"], files: files}, nil); err != nil {
+			if _, err := l.Update(t.Context(), api.Project{ID: "p", SiteURL: "https://x.com"},
+				&memTree{commit: files["docs.json"], files: files}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -111,7 +111,8 @@ func TestWhatASiteDoesNotPublishIsNeverFound(t *testing.T) {
 			if public[rel] {
 				continue
 			}
-			for _, as := range []string{rel, "/" + rel, name, strings.TrimSuffix(rel, filepath.Ext(rel)), "/" + strings.TrimSuffix(rel, filepath.Ext(rel)) + "/"} {
+			for _, as := range []string{rel, "/" + rel, name, strings.TrimSuffix(rel, filepath.Ext(rel)),
+				"/" + strings.TrimSuffix(rel, filepath.Ext(rel)) + "/"} {
 				p, err := l.Page(t.Context(), "p", as, nil)
 				if err == nil && (p.Path == rel || strings.Contains(p.Content, "Bluefin")) {
 					t.Errorf("%s is read as %q", rel, as)
@@ -240,8 +241,9 @@ func TestCheckListsWhatTheIndexHolds(t *testing.T) {
 func TestWhatIsPublishedFollowsSettingsAndFiles(t *testing.T) {
 	l := openTest(t, Options{})
 	files := map[string]string{
-		"docs.json": `{"navigation": {"pages": ["index", "plan", "use"]}}`, "index.mdx": "# Home\n", "plan.mdx": "# Plan\n\nThe launch codename is Bluefin.\n",
-		"use.mdx": "import Part from '/snippets/part.mdx'\n\n## Use\n\n<Part />\n", "snippets/part.mdx": "Wombats dig.\n",
+		"docs.json": `{"navigation": {"pages": ["index", "plan", "use"]}}`, "index.mdx": "# Home\n",
+		"plan.mdx": "# Plan\n\nThe launch codename is Bluefin.\n",
+		"use.mdx":  "import Part from '/snippets/part.mdx'\n\n## Use\n\n<Part />\n", "snippets/part.mdx": "Wombats dig.\n",
 	}
 	p := api.Project{ID: "p"}
 	found := func(text string) string {
@@ -264,7 +266,8 @@ func TestWhatIsPublishedFollowsSettingsAndFiles(t *testing.T) {
 		{func() { files[".mintignore"] = "snippets/\n" }, "plan.mdx", "", true},
 		{func() { delete(files, ".mintignore") }, "plan.mdx", "use.mdx", true},
 		{func() { files["docs.json"] = `{"navigation": {"pages": ["index", "use"]}}` }, "", "use.mdx", true},
-		{func() { files["docs.json"] = `{"navigation": {"pages": ["index", "use"]}, "seo": {"indexing": "all"}}` }, "plan.mdx", "use.mdx", true},
+		{func() { files["docs.json"] = `{"navigation": {"pages": ["index", "use"]}, "seo": {"indexing": "all"}}` },
+			"plan.mdx", "use.mdx", true},
 		{func() { p.Site = api.SitePlain }, "plan.mdx", "use.mdx", true},
 		{func() { p.Include = []string{"use.mdx"} }, "", "use.mdx", false},
 	} {
@@ -295,12 +298,14 @@ func TestWhatIsPublishedFollowsSettingsAndFiles(t *testing.T) {
 func TestAConfigurationThatCannotBeReadMakesNothingPublic(t *testing.T) {
 	for name, slip := range map[string]string{"docs.json": "{", "mkdocs.yml": "exclude_docs: [", "hugo.toml": "x ="} {
 		l := openTest(t, Options{})
-		good := map[string]string{"docs.json": `{"navigation": {"pages": ["index"]}}`, "mkdocs.yml": "docs_dir: .\n", "hugo.toml": "contentDir = '.'\n"}[name]
+		good := map[string]string{"docs.json": `{"navigation": {"pages": ["index"]}}`, "mkdocs.yml": "docs_dir: .\n",
+			"hugo.toml": "contentDir = '.'\n"}[name]
 		files := map[string]string{name: good, "index.md": "# Home\n\nWombats dig.\n"}
 		mustUpdate(t, l, api.Project{ID: "p"}, &memTree{commit: "1", files: maps.Clone(files)})
 		files[name], files["secret.md"] = slip, "The launch codename is Bluefin.\n"
 		tree := &memTree{commit: "2", files: files}
-		if _, err := l.Update(t.Context(), api.Project{ID: "p"}, tree, nil); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "--exclude") {
+		if _, err := l.Update(t.Context(), api.Project{ID: "p"}, tree, nil); err == nil ||
+			!strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "--exclude") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if hits := mustSearch(t, l, "p", Query{Text: "codename Bluefin"}); len(hits) > 0 {

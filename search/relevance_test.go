@@ -128,7 +128,8 @@ func indexCorpora(t testing.TB, l *Library) {
 			t.Fatal(err)
 		}
 		took := time.Since(begin)
-		t.Logf("%-11s %4d pages %5d sections %8v %6.0f sections/s", name, rep.Pages, rep.Sections, took.Round(time.Millisecond), float64(rep.Sections)/took.Seconds())
+		t.Logf("%-11s %4d pages %5d sections %8v %6.0f sections/s", name, rep.Pages, rep.Sections,
+			took.Round(time.Millisecond), float64(rep.Sections)/took.Seconds())
 	}
 }
 
@@ -173,9 +174,11 @@ func TestRelevance(t *testing.T) {
 	for _, k := range kinds {
 		s, bar := byKind[k], bars[k]
 		mean += s.HitAt5 / float64(len(kinds))
-		t.Logf("%-9s n %3d hit@5 %.4f hit@1 %.3f mrr %.3f section@1 %.3f section@5 %.3f", k, s.Queries, s.HitAt5, s.HitAt1, s.MRR, s.Section1, s.Section5)
+		t.Logf("%-9s n %3d hit@5 %.4f hit@1 %.3f mrr %.3f section@1 %.3f section@5 %.3f", k, s.Queries, s.HitAt5, s.HitAt1,
+			s.MRR, s.Section1, s.Section5)
 		if s.HitAt5 < bar.HitAt5 || s.HitAt1 < bar.HitAt1 || s.MRR < bar.MRR || s.Section1 < bar.Section1 {
-			t.Errorf("%s is under its bar: hit@5 %.4f of %.3f, hit@1 %.3f of %.3f, mrr %.3f of %.3f, section@1 %.3f of %.3f", k, s.HitAt5, bar.HitAt5, s.HitAt1, bar.HitAt1, s.MRR, bar.MRR, s.Section1, bar.Section1)
+			t.Errorf("%s is under its bar: hit@5 %.4f of %.3f, hit@1 %.3f of %.3f, mrr %.3f of %.3f, section@1 %.3f of %.3f",
+				k, s.HitAt5, bar.HitAt5, s.HitAt1, bar.HitAt1, s.MRR, bar.MRR, s.Section1, bar.Section1)
 		}
 	}
 	// Some labels leave out the number that a heading has, or keep the marks of emphasis, and no section bears them.
@@ -189,7 +192,9 @@ func TestRelevance(t *testing.T) {
 			continue
 		}
 		heads++
-		if len(o.Found) > 0 && slices.ContainsFunc(o.Judged.Sections, func(s string) bool { return plain(s) == plain(o.Found[0].Path+"#"+o.Found[0].Anchor) }) {
+		if len(o.Found) > 0 &&
+			slices.ContainsFunc(o.Judged.Sections,
+				func(s string) bool { return plain(s) == plain(o.Found[0].Path+"#"+o.Found[0].Anchor) }) {
 			named++
 		}
 	}
@@ -211,7 +216,8 @@ func TestRelevance(t *testing.T) {
 	asked := eval.Summarize(unboxed, func(o eval.Outcome) string { return o.Judged.Kind })
 	for _, k := range []string{"question", "desc", "head"} {
 		if asked[k].HitAt5 < byKind[k].HitAt5-0.005 || asked[k].MRR < byKind[k].MRR-0.005 {
-			t.Errorf("%s as the assistant asks: hit@5 %.4f mrr %.3f, as in a box %.4f and %.3f", k, asked[k].HitAt5, asked[k].MRR, byKind[k].HitAt5, byKind[k].MRR)
+			t.Errorf("%s as the assistant asks: hit@5 %.4f mrr %.3f, as in a box %.4f and %.3f", k, asked[k].HitAt5,
+				asked[k].MRR, byKind[k].HitAt5, byKind[k].MRR)
 		}
 	}
 	byCorpus := eval.Summarize(outcomes, func(o eval.Outcome) string { return o.Judged.Corpus })
@@ -220,7 +226,8 @@ func TestRelevance(t *testing.T) {
 	}
 	for _, o := range outcomes {
 		if *misses && (o.Rank == 0 || o.Rank > 5) {
-			t.Logf("%s %s %q wants %v (rank %d), has %v", o.Judged.Corpus, o.Judged.Kind, o.Judged.Query, o.Judged.Relevant, o.Rank, o.Found)
+			t.Logf("%s %s %q wants %v (rank %d), has %v", o.Judged.Corpus, o.Judged.Kind, o.Judged.Query, o.Judged.Relevant,
+				o.Rank, o.Found)
 		}
 	}
 }

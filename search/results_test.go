@@ -58,18 +58,23 @@ func TestOtherQuestionsAreRankedAnew(t *testing.T) {
 	}
 	ask(base, true)
 	for _, q := range []Query{
-		{Text: "Common things"}, {Text: "common things", Limit: 7}, {Text: "common things", Sections: 2}, {Text: "common things", Threshold: 0.1},
-		{Text: "common things", Box: true}, {Text: "common things ", Box: true}, {Text: "common things", CurrentPath: "/part1/page-1"},
+		{Text: "Common things"}, {Text: "common things", Limit: 7}, {Text: "common things", Sections: 2},
+		{Text: "common things", Threshold: 0.1},
+		{Text: "common things", Box: true}, {Text: "common things ", Box: true},
+		{Text: "common things", CurrentPath: "/part1/page-1"},
 		{Text: "common things", CurrentPath: "/part2/page-2"}, {Text: "common things", Filter: Filter{Version: "v1"}},
 		{Text: "common things", Filter: Filter{Language: "de"}}, {Text: "common things", Filter: Filter{Tag: "v1"}},
-		{Text: "common things", Filter: Filter{Groups: []string{"a", "b"}}}, {Text: "common things", Filter: Filter{Groups: []string{"ab"}}}, {Text: "common things", Everywhere: true},
+		{Text: "common things", Filter: Filter{Groups: []string{"a", "b"}}},
+		{Text: "common things", Filter: Filter{Groups: []string{"ab"}}}, {Text: "common things", Everywhere: true},
 	} {
 		ask(q, true)
 		ask(q, false)
 	}
 	for _, q := range []Query{
-		base, {Text: "common  things\n"}, {Text: "common things", Limit: 5}, {Text: "common things", Sections: 1}, {Text: "common things", CurrentPath: "/nowhere"},
-		{Text: "common things", CurrentPath: "/part1/page-8"}, {Text: "common things", Filter: Filter{Groups: []string{"b", "a"}}},
+		base, {Text: "common  things\n"}, {Text: "common things", Limit: 5}, {Text: "common things", Sections: 1},
+		{Text: "common things", CurrentPath: "/nowhere"},
+		{Text: "common things", CurrentPath: "/part1/page-8"},
+		{Text: "common things", Filter: Filter{Groups: []string{"b", "a"}}},
 	} {
 		ask(q, false)
 	}
@@ -92,7 +97,9 @@ func TestResultsGoWithTheirIndex(t *testing.T) {
 	tree := made(20, 2)
 	tree.commit = "moved"
 	mustUpdate(t, l, moved, tree) // the same pages: the index stays, its labels change
-	if hits := mustSearch(t, l, "docs", Query{Text: "written in round2", Sections: 2}); hits[0].URL != "https://docs.example/"+hits[0].Path[:len(hits[0].Path)-len(".md")]+"#"+hits[0].Anchor {
+	if hits := mustSearch(t, l, "docs",
+		Query{Text: "written in round2", Sections: 2}); hits[0].URL != "https://docs.example/"+
+		hits[0].Path[:len(hits[0].Path)-len(".md")]+"#"+hits[0].Anchor {
 		t.Errorf("at %s", hits[0].URL)
 	}
 	if _, spared := asks(l); spared != 4 {
@@ -144,7 +151,8 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	}
 	for i := range 2000 {
 		mustSearch(t, l, "docs", Query{Text: fmt.Sprintf("topic%d in round1 or word%d", i%300, i), Sections: 3})
-		for name, n := range map[string]int64{"terms": snap.terms.holds(), "texts": snap.shown.holds(), "results": snap.results.holds()} {
+		for name, n := range map[string]int64{"terms": snap.terms.holds(), "texts": snap.shown.holds(),
+			"results": snap.results.holds()} {
 			if n > room {
 				t.Fatalf("%s hold %d bytes of %d", name, n, room)
 			}
@@ -198,7 +206,8 @@ func TestShortcutsRankAsThePlainWay(t *testing.T) {
 			for i := 0; i < len(snap.sections); i += 7 {
 				rec := snap.sections[i]
 				if a, b := snap.proximity(groups, &w.asked, rec), plainProximity(snap, groups, rec); a != b {
-					t.Fatalf("%s %q: section %d of %s has proximity %v, the plain way %v", j.Corpus, q.Text, i, snap.pages[snap.pageOf[i]].Path, a, b)
+					t.Fatalf("%s %q: section %d of %s has proximity %v, the plain way %v", j.Corpus, q.Text, i,
+						snap.pages[snap.pageOf[i]].Path, a, b)
 				}
 			}
 			w.done()

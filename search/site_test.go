@@ -20,15 +20,18 @@ func TestPagesAreWhereTheirGeneratorShowsThem(t *testing.T) {
 		want    map[string]string // path: URL, then the groups above
 	}{
 		{
-			name:  "plain",
-			files: map[string]string{"guide/start.md": "# Start\n", "guide/index.md": "# Guide\n", "other.md": page("title: O\nslug: elsewhere"), "README.md": "# Home\n", "moved.md": page("permalink: /far/away")},
-			want:  map[string]string{"guide/start.md": "/guide/start", "guide/index.md": "/guide", "other.md": "/elsewhere", "README.md": "/", "moved.md": "/far/away"},
+			name: "plain",
+			files: map[string]string{"guide/start.md": "# Start\n", "guide/index.md": "# Guide\n",
+				"other.md": page("title: O\nslug: elsewhere"), "README.md": "# Home\n", "moved.md": page("permalink: /far/away")},
+			want: map[string]string{"guide/start.md": "/guide/start", "guide/index.md": "/guide", "other.md": "/elsewhere",
+				"README.md": "/", "moved.md": "/far/away"},
 		}, {
 			name:    "mintlify",
 			project: api.Project{SiteURL: "https://acme.example/docs"},
 			files: map[string]string{"docs.json": `{"navigation": {"tabs": [{"tab": "Guides", "groups": [{"group": "Begin", "pages": ["guide/start"]}]}]}}`,
 				"guide/start.mdx": page("title: Start"), "index.mdx": page("title: Home")},
-			want: map[string]string{"guide/start.mdx": "https://acme.example/docs/guide/start Guides>Begin", "index.mdx": "https://acme.example/docs"},
+			want: map[string]string{"guide/start.mdx": "https://acme.example/docs/guide/start Guides>Begin",
+				"index.mdx": "https://acme.example/docs"},
 		}, {
 			name: "docusaurus at the site's root",
 			files: map[string]string{
@@ -46,23 +49,29 @@ func TestPagesAreWhereTheirGeneratorShowsThem(t *testing.T) {
 				"src/pages/about.md":                                  "# About\n",
 			},
 			want: map[string]string{
-				"docs/01-intro.md": "/docs/intro", "docs/02-begin/01-install.md": "/docs/begin/install First steps", "docs/02-begin/overview.md": "/docs/begin/overview",
-				"docs/last.md": "/docs/final Old form", "docs/deep/deep.md": "/docs/deep Deep matters", "docs/deep/2021-11-note.md": "/docs/note Deep matters",
-				"versioned_docs/version-1.2/a.md": "/docs/1.2/a", "i18n/fr/docusaurus-plugin-content-docs/current/a.md": "/fr/docs/a", "src/pages/about.md": "/about",
+				"docs/01-intro.md": "/docs/intro", "docs/02-begin/01-install.md": "/docs/begin/install First steps",
+				"docs/02-begin/overview.md": "/docs/begin/overview",
+				"docs/last.md":              "/docs/final Old form", "docs/deep/deep.md": "/docs/deep Deep matters",
+				"docs/deep/2021-11-note.md":                           "/docs/note Deep matters",
+				"versioned_docs/version-1.2/a.md":                     "/docs/1.2/a",
+				"i18n/fr/docusaurus-plugin-content-docs/current/a.md": "/fr/docs/a", "src/pages/about.md": "/about",
 			},
 		}, {
 			name:    "docusaurus above the documentation folder",
 			project: api.Project{DocsDir: "website/docs", SiteURL: "https://acme.example/docs"},
-			files: map[string]string{"website/docusaurus.config.ts": "export default {}", "website/sidebars.ts": "const sidebars: SidebarsConfig = { docs: [{ type: 'category', label: 'One', items: ['b/c'] }] };\nexport default sidebars;",
+			files: map[string]string{"website/docusaurus.config.ts": "export default {}",
+				"website/sidebars.ts":      "const sidebars: SidebarsConfig = { docs: [{ type: 'category', label: 'One', items: ['b/c'] }] };\nexport default sidebars;",
 				"website/docs/2-b/1_c.mdx": page("title: C"), "website/blog/x.md": "# not read\n"},
 			want: map[string]string{"2-b/1_c.mdx": "https://acme.example/docs/b/c One"},
 		}, {
 			name: "vitepress",
 			files: map[string]string{
 				".vitepress/config.mts": "import { defineConfig } from 'vitepress'\nexport default defineConfig({ title: `x`, themeConfig: { nav: nav(), sidebar: { '/guide/': [{ text: 'Guide', collapsed: false, items: [{ text: 'Get going', link: '/guide/start' }, { text: more(), link: '/guide/more.md#x' }] }], '/ref/': { base: '/ref/', items: [{ text: 'All', items: [{ text: 'One', link: 'one' }] }] } } } })",
-				"guide/start.md":        "# Start\n", "guide/more.md": "# More\n", "ref/one.md": "# 1\n", "guide/index.md": "# G\n", "index.md": "# H\n",
+				"guide/start.md":        "# Start\n", "guide/more.md": "# More\n", "ref/one.md": "# 1\n", "guide/index.md": "# G\n",
+				"index.md": "# H\n",
 			},
-			want: map[string]string{"guide/start.md": "/guide/start.html Guide", "guide/more.md": "/guide/more.html Guide", "ref/one.md": "/ref/one.html All", "guide/index.md": "/guide/", "index.md": "/"},
+			want: map[string]string{"guide/start.md": "/guide/start.html Guide", "guide/more.md": "/guide/more.html Guide",
+				"ref/one.md": "/ref/one.html All", "guide/index.md": "/guide/", "index.md": "/"},
 		}, {
 			name:    "vitepress with clean URLs",
 			project: api.Project{DocsDir: "docs"},
@@ -71,13 +80,21 @@ func TestPagesAreWhereTheirGeneratorShowsThem(t *testing.T) {
 		}, {
 			name: "hugo",
 			files: map[string]string{
-				"hugo.toml": "baseURL = 'https://acme.example/'\n", "content/_index.md": page("title: Home"), "content/Guide Book/_index.md": page("title: The guide"),
-				"content/Guide Book/Start.md": page("title: Start\nweight: 10\naliases: [/old/start/]"), "content/Guide Book/b.md": page("title: B\nslug: bee"),
-				"content/Guide Book/u.md": page("title: U\nurl: /direct/"), "content/Guide Book/bundle/index.md": page("title: Bundle"), "content/Guide Book/start.fr.md": page("title: Début"),
+				"hugo.toml": "baseURL = 'https://acme.example/'\n", "content/_index.md": page("title: Home"),
+				"content/Guide Book/_index.md":       page("title: The guide"),
+				"content/Guide Book/Start.md":        page("title: Start\nweight: 10\naliases: [/old/start/]"),
+				"content/Guide Book/b.md":            page("title: B\nslug: bee"),
+				"content/Guide Book/u.md":            page("title: U\nurl: /direct/"),
+				"content/Guide Book/bundle/index.md": page("title: Bundle"),
+				"content/Guide Book/start.fr.md":     page("title: Début"),
 			},
-			want: map[string]string{"content/_index.md": "https://acme.example", "content/Guide Book/_index.md": "https://acme.example/guide-book/", "content/Guide Book/Start.md": "https://acme.example/guide-book/start/ The guide",
-				"content/Guide Book/b.md": "https://acme.example/guide-book/bee/ The guide", "content/Guide Book/u.md": "https://acme.example/direct/ The guide",
-				"content/Guide Book/bundle/index.md": "https://acme.example/guide-book/bundle/ The guide", "content/Guide Book/start.fr.md": "https://acme.example/fr/guide-book/start/ The guide"},
+			want: map[string]string{"content/_index.md": "https://acme.example",
+				"content/Guide Book/_index.md":       "https://acme.example/guide-book/",
+				"content/Guide Book/Start.md":        "https://acme.example/guide-book/start/ The guide",
+				"content/Guide Book/b.md":            "https://acme.example/guide-book/bee/ The guide",
+				"content/Guide Book/u.md":            "https://acme.example/direct/ The guide",
+				"content/Guide Book/bundle/index.md": "https://acme.example/guide-book/bundle/ The guide",
+				"content/Guide Book/start.fr.md":     "https://acme.example/fr/guide-book/start/ The guide"},
 		}, {
 			name:    "mkdocs above the documentation folder",
 			project: api.Project{DocsDir: "docs", SiteURL: "https://acme.example"},
@@ -95,8 +112,9 @@ func TestPagesAreWhereTheirGeneratorShowsThem(t *testing.T) {
 		}, {
 			name:    "starlight",
 			project: api.Project{Site: api.SiteStarlight},
-			files:   map[string]string{"src/content/docs/Guide/One.mdx": page("title: One"), "src/content/docs/index.md": page("title: H")},
-			want:    map[string]string{"src/content/docs/Guide/One.mdx": "/guide/one/", "src/content/docs/index.md": "/"},
+			files: map[string]string{"src/content/docs/Guide/One.mdx": page("title: One"),
+				"src/content/docs/index.md": page("title: H")},
+			want: map[string]string{"src/content/docs/Guide/One.mdx": "/guide/one/", "src/content/docs/index.md": "/"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -136,7 +154,8 @@ func rows(m map[string]string) string {
 func TestAliasesAndSidebarLabelsNameAPage(t *testing.T) {
 	l := openTest(t, Options{})
 	mustUpdate(t, l, api.Project{ID: "x"}, &memTree{commit: "1", files: map[string]string{
-		"hugo.toml": "", "content/a.md": "---\ntitle: Now\naliases: [/before/]\n---\nText.\n", "content/b.md": "---\ntitle: Other\nlinkTitle: Wombats\n---\nText.\n",
+		"hugo.toml": "", "content/a.md": "---\ntitle: Now\naliases: [/before/]\n---\nText.\n",
+		"content/b.md": "---\ntitle: Other\nlinkTitle: Wombats\n---\nText.\n",
 	}})
 	if p, err := l.Page(t.Context(), "x", "/before/", nil); err != nil || p.Path != "content/a.md" {
 		t.Errorf("%+v %v", p, err)

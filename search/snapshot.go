@@ -50,8 +50,8 @@ type snapshot struct {
 	obsolete bool // replaced: its folder goes when it is closed
 }
 
-// tables are what ranking needs of a generation, by dense numbers: pages in the order of their paths, sections in the order of
-// their pages.
+// tables are what ranking needs of a generation, by dense numbers: pages in the order of their paths, sections in the
+// order of their pages.
 type tables struct {
 	pages      []*page.Record
 	pageOf     []uint32 // page of a section

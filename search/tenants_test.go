@@ -66,7 +66,8 @@ func TestManyProjectsStayWithinTheMemoryGiven(t *testing.T) {
 	runtime.GC()
 	var after runtime.MemStats
 	runtime.ReadMemStats(&after)
-	t.Logf("%d indexes open at most; counted %d KB, heap %d KB, before %d KB", most, l.Memory()>>10, after.HeapAlloc>>10, before.HeapAlloc>>10)
+	t.Logf("%d indexes open at most; counted %d KB, heap %d KB, before %d KB", most, l.Memory()>>10, after.HeapAlloc>>10,
+		before.HeapAlloc>>10)
 	if after.HeapAlloc > before.HeapAlloc+2*bound {
 		t.Errorf("the heap grew by %d bytes where %d are allowed and counted", after.HeapAlloc-before.HeapAlloc, int64(bound))
 	}

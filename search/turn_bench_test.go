@@ -22,7 +22,8 @@ func BenchmarkAssistant(b *testing.B) {
 			mustUpdate(b, l, api.Project{ID: api.ProjectID(name)}, corpus(b, name))
 			own := slices.DeleteFunc(slices.Clone(queries), func(q eval.Query) bool { return q.Corpus != name })
 			search := func(i int) {
-				if _, err := l.Search(context.Background(), api.ProjectID(name), Query{Text: own[i%len(own)].Query, Sections: 4}); err != nil {
+				if _, err := l.Search(context.Background(), api.ProjectID(name),
+					Query{Text: own[i%len(own)].Query, Sections: 4}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -26,7 +26,8 @@ func TestAnchorsAreThoseOfEachGenerator(t *testing.T) {
 	}
 	sites := map[string]Site{}
 	open := func(name, file, text string) {
-		sites[name] = Open(api.Project{}, []string{file, "docs/index.md"}, func(string) ([]byte, error) { return []byte(text), nil })
+		sites[name] = Open(api.Project{}, []string{file, "docs/index.md"},
+			func(string) ([]byte, error) { return []byte(text), nil })
 	}
 	sites["github"] = Site{Kind: api.SitePlain}
 	sites["astro"] = Site{Kind: api.SiteStarlight}
@@ -34,11 +35,16 @@ func TestAnchorsAreThoseOfEachGenerator(t *testing.T) {
 	open("mintlify", "docs.json", "{}")
 	open("mkdocs", "mkdocs.yml", "site_name: x\n")
 	open("mkdocs separator _", "mkdocs.yml", "markdown_extensions:\n  - attr_list\n  - toc:\n      separator: '_'\n")
-	open("mkdocs unicode", "mkdocs.yml", "markdown_extensions:\n  - toc: {permalink: true, slugify: !!python/name:markdown.extensions.toc.slugify_unicode }\n")
-	open("pymdownx lower", "mkdocs.yml", "markdown_extensions:\n  - toc:\n      slugify: !!python/object/apply:pymdownx.slugs.slugify\n        kwds:\n          case: lower\n")
-	open("pymdownx fold encoded", "mkdocs.yml", "markdown_extensions:\n  toc:\n    slugify: !!python/object/apply:pymdownx.slugs.slugify {kwds: {case: fold, percent_encode: true}}\n")
-	open("pymdownx gfm", "mkdocs.yml", "markdown_extensions:\n  - markdown.extensions.toc:\n      slugify: !!python/name:pymdownx.slugs.gfm\n")
-	open("pymdownx NFKD", "mkdocs.yml", "markdown_extensions:\n  - toc:\n      slugify: !!python/object/apply:pymdownx.slugs.slugify {kwds: {normalize: NFKD}}\n")
+	open("mkdocs unicode", "mkdocs.yml",
+		"markdown_extensions:\n  - toc: {permalink: true, slugify: !!python/name:markdown.extensions.toc.slugify_unicode }\n")
+	open("pymdownx lower", "mkdocs.yml",
+		"markdown_extensions:\n  - toc:\n      slugify: !!python/object/apply:pymdownx.slugs.slugify\n        kwds:\n          case: lower\n")
+	open("pymdownx fold encoded", "mkdocs.yml",
+		"markdown_extensions:\n  toc:\n    slugify: !!python/object/apply:pymdownx.slugs.slugify {kwds: {case: fold, percent_encode: true}}\n")
+	open("pymdownx gfm", "mkdocs.yml",
+		"markdown_extensions:\n  - markdown.extensions.toc:\n      slugify: !!python/name:pymdownx.slugs.gfm\n")
+	open("pymdownx NFKD", "mkdocs.yml",
+		"markdown_extensions:\n  - toc:\n      slugify: !!python/object/apply:pymdownx.slugs.slugify {kwds: {normalize: NFKD}}\n")
 	var headings []markup.Heading
 	for _, text := range table["headings"] {
 		headings = append(headings, markup.Heading{Text: text})
@@ -64,13 +70,19 @@ func TestAnchorsAreThoseOfEachGenerator(t *testing.T) {
 func TestHugosAnchorsFollowItsSettings(t *testing.T) {
 	t.Parallel()
 	for config, list := range map[string][][2]string{
-		"title = 'x'\n": {{"God is good: 神真美好", "god-is-good-神真美好"}, {"Question?", "question"}, {"1+2=3", "123"}, {"Special !\"#$%&(parens)=?´* chars", "special-parens-chars"},
-			{"Resumé", "resumé"}, {"One-Hyphen", "one-hyphen"}, {"Multiple--Hyphens", "multiple--hyphens"}, {"Trailing hyphen-", "trailing-hyphen-"}, {"Many   spaces  here", "many---spaces--here"},
-			{"Forward/slash", "forwardslash"}, {"Under_score", "under_score"}, {"Nonbreaking\u00a0Space", "nonbreakingspace"}, {"Tab\tSpace", "tabspace"}, {"Question?", "question-1"}, {"?", "heading"}, {"!", "heading-1"}},
-		"[markup.goldmark.parser]\nautoHeadingIDType = 'github-ascii'\n": {{"god is神真美好 good", "god-is-good"}, {"Resumé", "resume"}},
-		"[markup.goldmark.parser]\nautoIDType = 'blackfriday'\n":         {{"Let's try this, shall we?", "let-s-try-this-shall-we"}},
+		"title = 'x'\n": {{"God is good: 神真美好", "god-is-good-神真美好"}, {"Question?", "question"}, {"1+2=3", "123"},
+			{"Special !\"#$%&(parens)=?´* chars", "special-parens-chars"},
+			{"Resumé", "resumé"}, {"One-Hyphen", "one-hyphen"}, {"Multiple--Hyphens", "multiple--hyphens"},
+			{"Trailing hyphen-", "trailing-hyphen-"}, {"Many   spaces  here", "many---spaces--here"},
+			{"Forward/slash", "forwardslash"}, {"Under_score", "under_score"}, {"Nonbreaking\u00a0Space", "nonbreakingspace"},
+			{"Tab\tSpace", "tabspace"}, {"Question?", "question-1"}, {"?", "heading"}, {"!", "heading-1"}},
+		"[markup.goldmark.parser]\nautoHeadingIDType = 'github-ascii'\n": {{"god is神真美好 good", "god-is-good"},
+			{"Resumé", "resume"}},
+		"[markup.goldmark.parser]\nautoIDType = 'blackfriday'\n": {{"Let's try this, shall we?",
+			"let-s-try-this-shall-we"}},
 	} {
-		s := Open(api.Project{}, []string{"hugo.toml", "content/a.md"}, func(string) ([]byte, error) { return []byte(config), nil })
+		s := Open(api.Project{}, []string{"hugo.toml", "content/a.md"},
+			func(string) ([]byte, error) { return []byte(config), nil })
 		var headings []markup.Heading
 		var want []string
 		for _, c := range list {

@@ -457,7 +457,8 @@ func readInstances(src string) (out []*docsInstance) {
 
 var (
 	versionedDocs = regexp.MustCompile(`^(?:([^/]+)_)?versioned_docs/version-([^/]+)/(.+)$`)
-	localizedDocs = regexp.MustCompile(`^i18n/([^/]+)/docusaurus-plugin-content-docs(?:-([^/]+))?/(current|version-[^/]+)/(.+)$`)
+	localizedDocs = regexp.MustCompile(
+		`^i18n/([^/]+)/docusaurus-plugin-content-docs(?:-([^/]+))?/(current|version-[^/]+)/(.+)$`)
 	localizedRest = regexp.MustCompile(`^i18n/([^/]+)/docusaurus-plugin-content-(blog|pages)(?:-[^/]+)?/(.+)$`)
 )
 

@@ -27,8 +27,11 @@ func TestVersionsAreOrderedByTheirNumbers(t *testing.T) {
 // at the root, the others below their languages' names.
 func TestEachLanguageOfAnMkDocsSiteIsPublished(t *testing.T) {
 	files := map[string]string{
-		"docs/de/mkdocs.yml": "INHERIT: ../en/mkdocs.yml\n", "docs/en/mkdocs.yml": "site_name: X\nsite_url: https://acme.dev/\nexclude_docs: secret.md\n", "docs/em/mkdocs.yml": "INHERIT: ../en/mkdocs.yml\n",
-		"docs/de/docs/index.md": "", "docs/de/docs/a/b.md": "", "docs/en/docs/index.md": "", "docs/en/docs/a/b.md": "", "docs/de/docs/secret.md": "", "docs/example/mkdocs.yml": "site_name: Y\n", "docs/example/docs/x.md": "",
+		"docs/de/mkdocs.yml":    "INHERIT: ../en/mkdocs.yml\n",
+		"docs/en/mkdocs.yml":    "site_name: X\nsite_url: https://acme.dev/\nexclude_docs: secret.md\n",
+		"docs/em/mkdocs.yml":    "INHERIT: ../en/mkdocs.yml\n",
+		"docs/de/docs/index.md": "", "docs/de/docs/a/b.md": "", "docs/en/docs/index.md": "", "docs/en/docs/a/b.md": "",
+		"docs/de/docs/secret.md": "", "docs/example/mkdocs.yml": "site_name: Y\n", "docs/example/docs/x.md": "",
 	}
 	names := slices.Sorted(maps.Keys(files))
 	s := Open(api.Project{}, names, func(p string) ([]byte, error) {
@@ -48,10 +51,12 @@ func TestEachLanguageOfAnMkDocsSiteIsPublished(t *testing.T) {
 	got := map[string]string{}
 	for i, d := range s.Decide(entries, time.Time{}) {
 		if d.State.IsPage() {
-			got[entries[i].Path] = "/" + s.Shown(Page{Path: entries[i].Path}) + " " + editions[i].Language + " " + editions[i].Same
+			got[entries[i].Path] = "/" + s.Shown(Page{Path: entries[i].Path}) + " " + editions[i].Language + " " +
+				editions[i].Same
 		}
 	}
-	want := map[string]string{"docs/en/docs/index.md": "/ en ", "docs/en/docs/a/b.md": "/a/b/ en a/b", "docs/de/docs/index.md": "/de/ de ", "docs/de/docs/a/b.md": "/de/a/b/ de a/b"}
+	want := map[string]string{"docs/en/docs/index.md": "/ en ", "docs/en/docs/a/b.md": "/a/b/ en a/b",
+		"docs/de/docs/index.md": "/de/ de ", "docs/de/docs/a/b.md": "/de/a/b/ de a/b"}
 	if !maps.Equal(got, want) || s.Config() != "docs/en/mkdocs.yml" || s.Language() != "en" {
 		t.Errorf("%s, %s: got\n%q\nwant\n%q", s.Config(), s.Language(), got, want)
 	}

@@ -10,7 +10,8 @@ import (
 // quarter of a megabyte is read in one pass.
 func TestASidebarWithinASidebarIsReadOnce(t *testing.T) {
 	for _, c := range []struct{ file, src string }{
-		{".vitepress/config.ts", "export default { themeConfig: { sidebar: [{ text: 'A', link: '/a' }, { text: 'B', items: [{ link: '/b' }], sidebar: [{ link: '/b' }] }] } }"},
+		{".vitepress/config.ts",
+			"export default { themeConfig: { sidebar: [{ text: 'A', link: '/a' }, { text: 'B', items: [{ link: '/b' }], sidebar: [{ link: '/b' }] }] } }"},
 		{"sidebars.js", "module.exports = { docs: ['/a', { type: 'category', label: 'B', items: ['/b'], customProps: { x: (y = { z: ['/b'] }) } }] }"},
 	} {
 		var got []string

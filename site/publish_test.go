@@ -27,15 +27,18 @@ func TestDatesOfHugoFollowTheClock(t *testing.T) {
 		}
 		return when
 	}
-	e := Entry{Path: "content/a.md", Front: ReadFront(map[string]any{"publishDate": at("2026-05-01 00:00:00"), "expiryDate": "2026-06-01"})}
+	e := Entry{Path: "content/a.md",
+		Front: ReadFront(map[string]any{"publishDate": at("2026-05-01 00:00:00"), "expiryDate": "2026-06-01"})}
 	for now, want := range map[string]State{
-		"2026-04-30 23:59:59": LeftOut, "2026-05-01 00:00:00": Published, "2026-05-31 23:59:59": Published, "2026-06-01 00:00:00": LeftOut,
+		"2026-04-30 23:59:59": LeftOut, "2026-05-01 00:00:00": Published, "2026-05-31 23:59:59": Published,
+		"2026-06-01 00:00:00": LeftOut,
 	} {
 		if got := s.Decide([]Entry{e}, at(now))[0]; got.State != want {
 			t.Errorf("at %s it is %v, want %s", now, got, want)
 		}
 	}
-	s = openFiles(api.Project{}, map[string]string{"hugo.toml": "buildFuture = true\nbuildExpired = true\nbuildDrafts = true\n", "content/a.md": ""})
+	s = openFiles(api.Project{},
+		map[string]string{"hugo.toml": "buildFuture = true\nbuildExpired = true\nbuildDrafts = true\n", "content/a.md": ""})
 	e.Front.Draft = "draft: true"
 	for _, now := range []string{"2026-01-01 00:00:00", "2027-01-01 00:00:00"} {
 		if got := s.Decide([]Entry{e}, at(now))[0]; got.State != Published {
@@ -50,20 +53,36 @@ func TestComputedSettingsAreSaid(t *testing.T) {
 		file, text string
 		want       []string
 	}{
-		"exclude":       {"docusaurus.config.js", "export default {title: 'x', presets: [['classic', {docs: {exclude: leftOut()}}]]}", []string{"exclude is computed; set --exclude"}},
-		"a part of it":  {"docusaurus.config.js", "export default {title: 'x', presets: [['classic', {docs: {exclude: ['a', ...b]}}]]}", []string{"exclude is computed; set --exclude"}},
-		"a negation":    {"docusaurus.config.js", "export default {title: 'x', presets: [['classic', {docs: {exclude: ['!(a)/**']}}]]}", []string{`the pattern "!(a)/**" of exclude is not understood; set --exclude`}},
-		"all":           {"docusaurus.config.js", "export default async () => make()", []string{"its settings are computed; set --exclude and --site-url"}},
-		"a name":        {"docusaurus.config.js", "const out = ['a/**'];\nconst docs = {exclude: out};\nmodule.exports = {title: 'x', presets: [['classic', {docs}]]}", nil},
-		"an address":    {"docusaurus.config.js", "module.exports = {title: 'x', url: process.env.URL}", []string{"url is computed; set --site-url"}},
-		"srcExclude":    {".vitepress/config.ts", "export default defineConfig({title: 'x', srcExclude: process.env.X ? ['a'] : []})", []string{"srcExclude is computed; set --exclude"}},
-		"a spread":      {".vitepress/config.ts", "export default {...shared, title: 'x'}", []string{"takes in settings that are computed; set --exclude and --site-url where they leave pages out or name the address"}},
-		"exclude_docs":  {"mkdocs.yml", "exclude_docs: !ENV [X, '']\n", []string{"exclude_docs is computed; set --exclude"}},
-		"site_url":      {"mkdocs.yml", "site_url: !ENV [X, 'https://a.dev']\n", []string{"site_url is computed; set --site-url"}},
+		"exclude": {"docusaurus.config.js",
+			"export default {title: 'x', presets: [['classic', {docs: {exclude: leftOut()}}]]}",
+			[]string{"exclude is computed; set --exclude"}},
+		"a part of it": {"docusaurus.config.js",
+			"export default {title: 'x', presets: [['classic', {docs: {exclude: ['a', ...b]}}]]}",
+			[]string{"exclude is computed; set --exclude"}},
+		"a negation": {"docusaurus.config.js",
+			"export default {title: 'x', presets: [['classic', {docs: {exclude: ['!(a)/**']}}]]}",
+			[]string{`the pattern "!(a)/**" of exclude is not understood; set --exclude`}},
+		"all": {"docusaurus.config.js", "export default async () => make()",
+			[]string{"its settings are computed; set --exclude and --site-url"}},
+		"a name": {"docusaurus.config.js",
+			"const out = ['a/**'];\nconst docs = {exclude: out};\nmodule.exports = {title: 'x', presets: [['classic', {docs}]]}",
+			nil},
+		"an address": {"docusaurus.config.js", "module.exports = {title: 'x', url: process.env.URL}",
+			[]string{"url is computed; set --site-url"}},
+		"srcExclude": {".vitepress/config.ts",
+			"export default defineConfig({title: 'x', srcExclude: process.env.X ? ['a'] : []})",
+			[]string{"srcExclude is computed; set --exclude"}},
+		"a spread": {".vitepress/config.ts", "export default {...shared, title: 'x'}",
+			[]string{"takes in settings that are computed; set --exclude and --site-url where they leave pages out or name the address"}},
+		"exclude_docs": {"mkdocs.yml", "exclude_docs: !ENV [X, '']\n", []string{"exclude_docs is computed; set --exclude"}},
+		"site_url": {"mkdocs.yml", "site_url: !ENV [X, 'https://a.dev']\n",
+			[]string{"site_url is computed; set --site-url"}},
 		"nothing of it": {"mkdocs.yml", "site_name: x\n", nil},
-		"an example":    {"hugo.toml", "baseURL = 'https://example.org/'\n", []string{"baseURL is https://example.org/, which is only an example"}},
-		"a bad pattern": {"hugo.toml", "ignoreFiles = ['(']\n", []string{`the pattern "(" of ignoreFiles is not understood; set --exclude`}},
-		"no JSON":       {"docs.json", "{", nil},
+		"an example": {"hugo.toml", "baseURL = 'https://example.org/'\n",
+			[]string{"baseURL is https://example.org/, which is only an example"}},
+		"a bad pattern": {"hugo.toml", "ignoreFiles = ['(']\n",
+			[]string{`the pattern "(" of ignoreFiles is not understood; set --exclude`}},
+		"no JSON": {"docs.json", "{", nil},
 	} {
 		s := openFiles(api.Project{}, map[string]string{c.file: c.text})
 		var got []string
@@ -84,7 +103,8 @@ func TestComputedSettingsAreSaid(t *testing.T) {
 
 func FuzzOpen(f *testing.F) {
 	f.Add("docs.json", `{"navigation": {"$ref": "docs.json"}}`)
-	f.Add("docusaurus.config.js", "const a = a; module.exports = {presets: [a, ['classic', {docs: {...a, exclude: b}}]], plugins: [[[]], []]}")
+	f.Add("docusaurus.config.js",
+		"const a = a; module.exports = {presets: [a, ['classic', {docs: {...a, exclude: b}}]], plugins: [[[]], []]}")
 	f.Add(".vitepress/config.ts", "export default {title: '', rewrites: {':a*/:a': ':a', '(': ')'}, srcExclude: ['[']}")
 	f.Add("mkdocs.yml", "INHERIT: mkdocs.yml\nexclude_docs: |\n  [\nplugins: [exclude]\n")
 	f.Add("hugo.toml", "ignoreFiles = ['(']\n[languages.en]\ncontentDir = '../..'\n[[cascade]]\n[cascade.target]\npath = '{'\n[cascade.build]\nrender = 0\n")
@@ -95,7 +115,8 @@ func FuzzOpen(f *testing.F) {
 		}
 		s := openFiles(api.Project{DocsDir: "docs"}, map[string]string{name: text, "a/_index.md": "", "content/b.md": ""})
 		s.Address()
-		s.Decide([]Entry{{Path: "a/_index.md", Front: ReadFront(map[string]any{"cascade": text})}, {Path: "content/b.md"}, {Path: name}}, time.Unix(0, 0))
+		s.Decide([]Entry{{Path: "a/_index.md", Front: ReadFront(map[string]any{"cascade": text})}, {Path: "content/b.md"},
+			{Path: name}}, time.Unix(0, 0))
 		s.Shown(Page{Path: "content/b.md"})
 	})
 }

@@ -74,7 +74,8 @@ func (s *Site) warn(file, format string, args ...any) {
 func (s *Site) unreadable(file string, err error) {
 	s.warn(file, "cannot be read: %v", err)
 	if len(s.project.Include)+len(s.project.Exclude) == 0 && s.broken == nil {
-		s.broken = fmt.Errorf("%s cannot be read, so that it is not known what the site leaves out: %w; mend it, or say what is public with --include or --exclude", path.Join(s.docsDir, file), err)
+		s.broken = fmt.Errorf(
+			"%s cannot be read, so that it is not known what the site leaves out: %w; mend it, or say what is public with --include or --exclude", path.Join(s.docsDir, file), err)
 	}
 }
 
@@ -374,7 +375,8 @@ func (s *Site) Crumbs(r Page, titles map[string]string) []string {
 }
 
 // Translations are the folders that hold one language's pages. Codes that are common English folder names are left out.
-var Translations = strings.Fields(`ar bg bn ca cs da de el en es et fa fi fr he hi hr hu ja ko lt lv ms nb nl pl pt ro ru sk sl sr sv ta th tr uk ur vi zh
+var Translations = strings.Fields(
+	`ar bg bn ca cs da de el en es et fa fi fr he hi hr hu ja ko lt lv ms nb nl pl pt ro ru sk sl sr sv ta th tr uk ur vi zh
 	pt-br zh-cn zh-tw zh-hans zh-hant en-us en-gb es-419 fr-ca`)
 
 var pageExtensions = map[string]bool{".md": true, ".mdx": true, ".markdown": true, ".html": true, ".htm": true,

@@ -113,7 +113,9 @@ func (e *effect) edit(ctx context.Context) (Edited, error) {
 		number++ // what was merged or closed is done with: the next pull request comes from a branch of its own
 	}
 	if tip.Restored {
-		e.progress.report(e.run, agent.Progress{Text: fmt.Sprintf("The branch %s had lost the commit that this job published before. It was found and brought back.", branch)})
+		e.progress.report(e.run,
+			agent.Progress{Text: fmt.Sprintf(
+				"The branch %s had lost the commit that this job published before. It was found and brought back.", branch)})
 	}
 	var tree agent.Tree
 	if err := e.patiently(ctx, func() error {

@@ -22,8 +22,8 @@ import (
 type Command interface{ command() }
 
 type (
-	// Ask puts a question; the answer is a Turn, once the question is on disk. New opens the thread. Without it, the answer
-	// is api.ErrNotFound where the thread is unknown, of another project, or not the caller's to continue.
+	// Ask puts a question; the answer is a Turn, once the question is on disk. New opens the thread. Without it, the
+	// answer is api.ErrNotFound where the thread is unknown, of another project, or not the caller's to continue.
 	Ask struct {
 		Project api.Project
 		New     bool
@@ -75,8 +75,9 @@ type (
 		Comment   string
 	}
 
-	// Forget removes the thread and all that belongs to it; the answer is nil once nothing of it is on disk. An answer that
-	// is being written breaks off. With Unused, a thread that was used since then stays, and the answer is api.ErrConflict.
+	// Forget removes the thread and all that belongs to it; the answer is nil once nothing of it is on disk. An answer
+	// that is being written breaks off. With Unused, a thread that was used since then stays, and the answer is
+	// api.ErrConflict.
 	Forget struct {
 		Project api.ProjectID
 		Unused  time.Time

@@ -233,16 +233,18 @@ var (
 		"search secure select set share show sort start stop store style switch sync test track transform " +
 		"translate turn update upload use view watch")
 	leadsToObject = set("a an the your its up on off out in into to from with without multiple several all")
-	prepositions  = set("of with for in on at by from to as via without about behind under inside outside beyond after before " +
-		"over through")
+	prepositions  = set(
+		"of with for in on at by from to as via without about behind under inside outside beyond after before " +
+			"over through")
 	determiners = set("a an the your")
 	gerundNouns = set("string thing king ring setting building")
 
 	// Headings that say nothing without their page's title.
-	genericHeadings = set("about appendix background conclusion configuration description details example examples faq features " +
-		"further goals installation introduction intro notes note more next options output overview " +
-		"parameters prerequisites reference references related remarks requirements result results resources " +
-		"returns see steps setup summary syntax tips usage warning what's why next-steps see-also " +
-		"further-reading related-pages getting-started before-you-begin learn-more what's-next " +
-		"table-of-contents")
+	genericHeadings = set(
+		"about appendix background conclusion configuration description details example examples faq features " +
+			"further goals installation introduction intro notes note more next options output overview " +
+			"parameters prerequisites reference references related remarks requirements result results resources " +
+			"returns see steps setup summary syntax tips usage warning what's why next-steps see-also " +
+			"further-reading related-pages getting-started before-you-begin learn-more what's-next " +
+			"table-of-contents")
 )

@@ -51,7 +51,8 @@ func TestAHeadingBecomesAQuestion(t *testing.T) {
 // The text of an answer is shown as it comes, and nothing of the block is, wherever the pieces are cut.
 func TestSuggestionsAreToldFromTheText(t *testing.T) {
 	const text = "Run it:\n\n```sh\nmake\n```\n\nThen wait."
-	whole := text + suggestionsStart + "(What is tea?)[/tea#green]\n(What are cups?)[https://docs.example.com/cups]\n" + suggestionsEnd
+	whole := text + suggestionsStart + "(What is tea?)[/tea#green]\n(What are cups?)[https://docs.example.com/cups]\n" +
+		suggestionsEnd
 	for size := 1; size < 9; size++ {
 		shown := 0
 		for end := size; ; end = min(end+size, len(whole)) {

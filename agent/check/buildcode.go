@@ -20,9 +20,10 @@ import (
 // that holds the navigation too, the keys that name code stay as they are (steeringKeys); and pages get no code that
 // the documentation does not have already (codeIn).
 
-var buildFile = regexp.MustCompile(`(?i)^(?:package\.json|tsconfig.*\.json|deno\.jsonc?|composer\.json|renovate\.json5?|(?:netlify|vercel|wrangler|book|pyproject|cargo|fly)\.(?:toml|json)|` +
-	`.*\.(?:config|data|paths)\.[cm]?[jt]sx?|sidebars\.[cm]?[jt]sx?|(?:docker-)?compose\.ya?ml|action\.ya?ml|requirements.*\.txt|codecov\.ya?ml|\.?gitlab-ci\.ya?ml|azure-pipelines\.ya?ml|` +
-	`conf\.py|_quarto\.ya?ml|antora(?:-playbook)?\.ya?ml)$`)
+var buildFile = regexp.MustCompile(
+	`(?i)^(?:package\.json|tsconfig.*\.json|deno\.jsonc?|composer\.json|renovate\.json5?|(?:netlify|vercel|wrangler|book|pyproject|cargo|fly)\.(?:toml|json)|` +
+		`.*\.(?:config|data|paths)\.[cm]?[jt]sx?|sidebars\.[cm]?[jt]sx?|(?:docker-)?compose\.ya?ml|action\.ya?ml|requirements.*\.txt|codecov\.ya?ml|\.?gitlab-ci\.ya?ml|azure-pipelines\.ya?ml|` +
+		`conf\.py|_quarto\.ya?ml|antora(?:-playbook)?\.ya?ml)$`)
 
 // Steering tells files whose content is run, or says what is.
 func Steering(p string) bool { return buildFile.MatchString(path.Base(p)) }
@@ -35,7 +36,8 @@ func steeringKeys(p string) []string {
 	case "_config.yml", "_config.yaml", "_config.toml": // https://jekyllrb.com/docs/configuration/options/
 		return []string{"plugins", "gems", "plugins_dir", "whitelist", "safe", "theme", "remote_theme", "layouts_dir",
 			"includes_dir", "source", "destination"}
-	case "hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml", "config.yml", "config.json": // https://gohugo.io/configuration/
+	case "hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config.toml", "config.yaml", "config.yml",
+		"config.json": // https://gohugo.io/configuration/
 		return []string{"security", "module", "theme", "themesDir", "build", "caches", "publishDir", "contentDir",
 			"layoutDir", "dataDir"}
 	}
@@ -169,7 +171,8 @@ func ownModule(m string) bool {
 
 // quotedText is a string or comment of JavaScript, and a template that nothing is put into and that nothing is called
 // with.
-var quotedText = regexp.MustCompile("\"(?:[^\"\\\\\n]|\\\\.)*\"|'(?:[^'\\\\\n]|\\\\.)*'|/\\*(?s:.*?)\\*/|(^|[=([{,:?]\\s*)`(?:[^`\\\\$]|\\\\.)*`")
+var quotedText = regexp.MustCompile(
+	"\"(?:[^\"\\\\\n]|\\\\.)*\"|'(?:[^'\\\\\n]|\\\\.)*'|/\\*(?s:.*?)\\*/|(^|[=([{,:?]\\s*)`(?:[^`\\\\$]|\\\\.)*`")
 
 // calls tells whether code may call something. What has no parenthesis and no template outside of strings and comments
 // only holds values, components and names.

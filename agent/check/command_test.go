@@ -38,24 +38,33 @@ func TestACommandSeesTheFilesAndNothingOfTheService(t *testing.T) {
 		want    string // in the complaint; "" for none
 		fails   string // words of the error
 	}{
-		"content":           {command: check.Command{Args: []string{"test", "-f", "docs/a.md"}}},
-		"complains":         {command: check.Command{Args: []string{"sh", "-c", "echo docs/a.md:1: too long >&2; exit 3"}}, want: "docs/a.md:1: too long\n\n(exit status 3)"},
-		"its folder":        {command: check.Command{Args: []string{"cat", "a.md", "none"}, Folder: "docs"}, want: "hello"},
-		"environment":       {command: check.Command{Args: []string{"sh", "-c", "env; exit 1"}}, want: "CI=1"},
-		"words stay words":  {command: check.Command{Args: []string{"sh", "-c", `echo "$1"; exit 1`, "x", `"; touch /tmp/y; $(id)`}}, want: `"; touch /tmp/y; $(id)`},
-		"time":              {command: check.Command{Args: []string{"sleep", "600"}, Timeout: 200 * time.Millisecond}, want: "did not end within 200ms"},
-		"time of children":  {command: check.Command{Args: []string{"sh", "-c", "sleep 600 & sleep 600"}, Timeout: 200 * time.Millisecond}, want: "did not end within"},
-		"left behind":       {command: check.Command{Args: []string{"sh", "-c", "sleep 600 & exit 0"}}},
-		"much to say":       {command: check.Command{Args: []string{"sh", "-c", "yes | head -c 5000000; echo END; exit 1"}}, want: "bytes left out]"},
-		"memory":            {command: check.Command{Args: []string{"sh", "-c", "x=$(head -c 200000000 /dev/zero | tr '\\0' x); echo ${#x}; exit 0"}, Memory: 32 << 20}, want: "("},
-		"is not there":      {command: check.Command{Args: []string{"no-such-program"}}, fails: "no-such-program"},
-		"folder is missing": {command: check.Command{Args: []string{"true"}, Folder: "elsewhere"}, fails: "folder of the check"},
-		"folder outside":    {command: check.Command{Args: []string{"true"}, Folder: "../.."}, fails: "no path within the repository"},
+		"content": {command: check.Command{Args: []string{"test", "-f", "docs/a.md"}}},
+		"complains": {command: check.Command{Args: []string{"sh", "-c", "echo docs/a.md:1: too long >&2; exit 3"}},
+			want: "docs/a.md:1: too long\n\n(exit status 3)"},
+		"its folder":  {command: check.Command{Args: []string{"cat", "a.md", "none"}, Folder: "docs"}, want: "hello"},
+		"environment": {command: check.Command{Args: []string{"sh", "-c", "env; exit 1"}}, want: "CI=1"},
+		"words stay words": {command: check.Command{Args: []string{"sh", "-c", `echo "$1"; exit 1`, "x",
+			`"; touch /tmp/y; $(id)`}}, want: `"; touch /tmp/y; $(id)`},
+		"time": {command: check.Command{Args: []string{"sleep", "600"}, Timeout: 200 * time.Millisecond},
+			want: "did not end within 200ms"},
+		"time of children": {command: check.Command{Args: []string{"sh", "-c", "sleep 600 & sleep 600"},
+			Timeout: 200 * time.Millisecond}, want: "did not end within"},
+		"left behind": {command: check.Command{Args: []string{"sh", "-c", "sleep 600 & exit 0"}}},
+		"much to say": {command: check.Command{Args: []string{"sh", "-c", "yes | head -c 5000000; echo END; exit 1"}},
+			want: "bytes left out]"},
+		"memory": {command: check.Command{Args: []string{"sh", "-c",
+			"x=$(head -c 200000000 /dev/zero | tr '\\0' x); echo ${#x}; exit 0"}, Memory: 32 << 20}, want: "("},
+		"is not there": {command: check.Command{Args: []string{"no-such-program"}}, fails: "no-such-program"},
+		"folder is missing": {command: check.Command{Args: []string{"true"}, Folder: "elsewhere"},
+			fails: "folder of the check"},
+		"folder outside": {command: check.Command{Args: []string{"true"}, Folder: "../.."},
+			fails: "no path within the repository"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
 			checks := &check.Commands{Folder: folder, Projects: map[api.ProjectID]check.Command{"p": c.command}}
-			files := fileSet{"docs/a.md": "hello\n", ".vale.ini": "x\n", "../outside.md": "x\n", ".git/hooks/pre-commit": "x\n", "/etc/x": "x\n"}
+			files := fileSet{"docs/a.md": "hello\n", ".vale.ini": "x\n", "../outside.md": "x\n", ".git/hooks/pre-commit": "x\n",
+				"/etc/x": "x\n"}
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // half of what a command sleeps that is not ended
 			defer cancel()
 			says, ok, err := checks.Check(ctx, api.Project{ID: "p"}, files)
@@ -66,7 +75,8 @@ func TestACommandSeesTheFilesAndNothingOfTheService(t *testing.T) {
 			} else if err != nil || !ok || (says == "") != (c.want == "") || !strings.Contains(says, c.want) {
 				t.Errorf("%q, %v, %v; want %q", says[:min(len(says), 500)], ok, err, c.want)
 			}
-			if len(says) > 70_000 || strings.Contains(says, "sk-not-for-you") || strings.Contains(says, folder+"/docent-check-") && name != "environment" {
+			if len(says) > 70_000 || strings.Contains(says, "sk-not-for-you") ||
+				strings.Contains(says, folder+"/docent-check-") && name != "environment" {
 				t.Errorf("%d bytes: %s", len(says), says[:min(len(says), 500)])
 			}
 			if left, err := filepath.Glob(filepath.Join(folder, "*")); err != nil || len(left) > 0 {
@@ -85,14 +95,17 @@ func TestNothingThatACommandStartedOutlivesIt(t *testing.T) {
 		script  string
 		timeout time.Duration
 	}{
-		"it ended":          {script: `setsid sh -c 'echo $$ >>"$1/pids"; exec sleep 6000' x "$1" & while [ ! -s "$1/pids" ]; do :; done`},
-		"twice removed":     {script: `setsid sh -c '(setsid sh -c "echo \$\$ >>\"\$1/pids\"; sleep 6000; :" x "$1" &) ' x "$1"; while [ ! -s "$1/pids" ]; do :; done`},
-		"its time was over": {script: `setsid sh -c 'echo $$ >>"$1/pids"; exec sleep 6000' x "$1" & sleep 6000`, timeout: time.Second},
+		"it ended":      {script: `setsid sh -c 'echo $$ >>"$1/pids"; exec sleep 6000' x "$1" & while [ ! -s "$1/pids" ]; do :; done`},
+		"twice removed": {script: `setsid sh -c '(setsid sh -c "echo \$\$ >>\"\$1/pids\"; sleep 6000; :" x "$1" &) ' x "$1"; while [ ! -s "$1/pids" ]; do :; done`},
+		"its time was over": {script: `setsid sh -c 'echo $$ >>"$1/pids"; exec sleep 6000' x "$1" & sleep 6000`,
+			timeout: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			checks := &check.Commands{Projects: map[api.ProjectID]check.Command{"p": {Args: []string{"sh", "-c", c.script, "x", dir}, Timeout: c.timeout}}}
-			if says, _, err := checks.Check(t.Context(), api.Project{ID: "p"}, fileSet{"a.md": "x"}); err != nil || (says != "") != (c.timeout > 0) {
+			checks := &check.Commands{Projects: map[api.ProjectID]check.Command{"p": {Args: []string{"sh", "-c", c.script,
+				"x", dir}, Timeout: c.timeout}}}
+			if says, _, err := checks.Check(t.Context(), api.Project{ID: "p"}, fileSet{"a.md": "x"}); err != nil ||
+				(says != "") != (c.timeout > 0) {
 				t.Fatalf("%q, %v", says, err)
 			}
 			pids, err := os.ReadFile(filepath.Join(dir, "pids"))
@@ -133,7 +146,8 @@ func TestACommandEndsWithItsContext(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	checks := &check.Commands{Folder: dir, Projects: map[api.ProjectID]check.Command{"p": {Args: []string{"sh", "-c", "touch " + began + "; sleep 600"}}}}
+	checks := &check.Commands{Folder: dir,
+		Projects: map[api.ProjectID]check.Command{"p": {Args: []string{"sh", "-c", "touch " + began + "; sleep 600"}}}}
 	if _, _, err := checks.Check(ctx, api.Project{ID: "p"}, fileSet{"a.md": "x"}); err == nil {
 		t.Error("no error")
 	}

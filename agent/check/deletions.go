@@ -138,7 +138,8 @@ func (c *Checker) unnamed(left []deletion) string {
 	if len(gone) == 0 {
 		first = empty
 	}
-	return strings.Join(parts, " and ") + ", and the instruction does not ask for that; to delete a page, name it, for instance “delete page " + first[0] + "”"
+	return strings.Join(parts, " and ") +
+		", and the instruction does not ask for that; to delete a page, name it, for instance “delete page " + first[0] + "”"
 }
 
 // wanted is what the instruction says about deleting.

@@ -59,8 +59,10 @@ func TestAnOperationThatForgetsItsScopeIsRefused(t *testing.T) {
 	}{
 		{"in its page", forgetfulOp{edit: "a.md", at: 9, Located: Located{page}}, true},
 		{"in another page", forgetfulOp{edit: "b.md", at: 2, Located: Located{page}}, false},
-		{"in its folder", forgetfulOp{edit: "dir/c.md", at: 2, Located: Located{Scope{In: [][]Place{{{"dir", FolderPlace}}}}}}, true},
-		{"beside its folder", forgetfulOp{edit: "a.md", at: 9, Located: Located{Scope{In: [][]Place{{{"dir", FolderPlace}}}}}}, false},
+		{"in its folder", forgetfulOp{edit: "dir/c.md", at: 2,
+			Located: Located{Scope{In: [][]Place{{{"dir", FolderPlace}}}}}}, true},
+		{"beside its folder",
+			forgetfulOp{edit: "a.md", at: 9, Located: Located{Scope{In: [][]Place{{{"dir", FolderPlace}}}}}}, false},
 		{"in a heading", forgetfulOp{edit: "a.md", at: 3, Located: Located{in("headings")}}, true},
 		{"beside the headings", forgetfulOp{edit: "a.md", at: 9, Located: Located{in("headings")}}, false},
 		{"in code", forgetfulOp{edit: "a.md", at: 15, Located: Located{in("inline code")}}, true},

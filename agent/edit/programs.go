@@ -110,7 +110,8 @@ func (r *Run) dropFromPrograms(page string) error {
 }
 
 // tables are files that list pages for generators, or for parts of them, that are not edited.
-var tables = regexp.MustCompile(`(?i)(?:^|/)(?:_?toc\.ya?ml|\.pages|_?meta\.(?:json|[jt]sx?)|_sidebar\.(?:json|ya?ml)|[^/]*\.rst)$`)
+var tables = regexp.MustCompile(
+	`(?i)(?:^|/)(?:_?toc\.ya?ml|\.pages|_?meta\.(?:json|[jt]sx?)|_sidebar\.(?:json|ya?ml)|[^/]*\.rst)$`)
 
 // stillNamed says which files name a page that is not there any more. id is its name in programs.
 func (r *Run) stillNamed(page, id string) {

@@ -65,7 +65,8 @@ func (r *Run) oneMeaning(s Scope, pages []string, find finder, what string) erro
 		targets += count(linkTargets(p))
 	}
 	if texts > 0 && targets > 0 {
-		return say.Refuse("%s stands in the texts of links %s and in their targets; say “in link texts” or “in link targets”", say.Quote(what), say.Times(texts))
+		return say.Refuse("%s stands in the texts of links %s and in their targets; say “in link texts” or “in link targets”",
+			say.Quote(what), say.Times(texts))
 	}
 	return nil
 }

@@ -126,7 +126,8 @@ func oneFolder(a, b string) bool {
 	return slices.Equal(x[i+1:], y[i:])
 }
 
-var locale = regexp.MustCompile(`^(?:ar|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|he|hi|hr|hu|id|it|ja|ko|lt|lv|ms|nl|no|pl|pt|ro|ru|sk|sl|sr|sv|th|tr|uk|vi|zh|jp|cn)(?:[-_](?:[a-z]{2}|[a-z]{4}|[0-9]{3}))?$`)
+var locale = regexp.MustCompile(
+	`^(?:ar|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|he|hi|hr|hu|id|it|ja|ko|lt|lv|ms|nl|no|pl|pt|ro|ru|sk|sl|sr|sv|th|tr|uk|vi|zh|jp|cn)(?:[-_](?:[a-z]{2}|[a-z]{4}|[0-9]{3}))?$`)
 
 // isLocale tells the name of a folder that holds the pages of one language.
 func isLocale(folder string) bool { return locale.MatchString(strings.ToLower(folder)) }

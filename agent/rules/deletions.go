@@ -26,17 +26,22 @@ type Object struct {
 }
 
 var (
-	deleteVerbs = wordSet(`delete deletes deleting remove removes removing drop dropping erase erasing purge purging prune pruning discard discarding retire retiring scrap scrapping trash trashing`)
-	deletePast  = wordSet(`deleted removed dropped erased purged pruned discarded retired scrapped`)
-	joinVerbs   = wordSet(`merge merging combine combining consolidate consolidating unify fold folding split splitting join joining`)
-	onePage     = wordSet(`page file document article guide tutorial chapter`)
-	manyPages   = wordSet(`pages files documents docs articles guides tutorials chapters folder folders directory directories everything`)
-	beside      = wordSet(`the a an this that these those all both every each any of whole entire following titled called named entitled just also please`)
-	joiners     = wordSet(`and or plus & also as well`)
-	containers  = wordSet(`in under below within inside of from`)
-	negations   = wordSet(`not don't dont don’t never without no cannot can't can’t avoid`)
-	exceptions  = wordSet(`except excluding but keep keeping not without besides`)
-	stoppers    = wordSet(`because since so if unless which where when whose while with by after before to into as instead about for on at near between then mentioning containing using`)
+	deleteVerbs = wordSet(
+		`delete deletes deleting remove removes removing drop dropping erase erasing purge purging prune pruning discard discarding retire retiring scrap scrapping trash trashing`)
+	deletePast = wordSet(`deleted removed dropped erased purged pruned discarded retired scrapped`)
+	joinVerbs  = wordSet(
+		`merge merging combine combining consolidate consolidating unify fold folding split splitting join joining`)
+	onePage   = wordSet(`page file document article guide tutorial chapter`)
+	manyPages = wordSet(
+		`pages files documents docs articles guides tutorials chapters folder folders directory directories everything`)
+	beside = wordSet(
+		`the a an this that these those all both every each any of whole entire following titled called named entitled just also please`)
+	joiners    = wordSet(`and or plus & also as well`)
+	containers = wordSet(`in under below within inside of from`)
+	negations  = wordSet(`not don't dont don’t never without no cannot can't can’t avoid`)
+	exceptions = wordSet(`except excluding but keep keeping not without besides`)
+	stoppers   = wordSet(
+		`because since so if unless which where when whose while with by after before to into as instead about for on at near between then mentioning containing using`)
 	auxiliaries = wordSet(`be is are get should can could must may shall needs need to will`)
 	wholes      = wordSet(`docs documentation site website repository repo project here disk`)
 )

@@ -126,11 +126,14 @@ func init() {
 	form(`(remove|delete|drop|strip) `+many+` `+noun+` <a:lit> <:scope>`, buildRemoveText)
 	form(`rename `+many+` `+termNoun+` <a:bare> (to|into|as) `+termNoun+` <b:lit> <:scope>`, buildRename)
 	form(`rename `+many+` `+termNoun+` <a:bare> (to|into|as) `+termNoun+` <b:bare> <:scope>`, buildRename)
-	form(`(change/update) [all|every] [the] (mentions|references|occurrences) (of|to) `+termNoun+` <a:bare> (to|into) <b:bare> <:scope>`, buildRename)
+	form(`(change/update) [all|every] [the] (mentions|references|occurrences) (of|to) `+termNoun+
+		` <a:bare> (to|into) <b:bare> <:scope>`, buildRename)
 	form(`rename|change it (to|into|as) <b:bare> <:scope>`, buildRenameIt)
 
-	form(`insert|add|put|place|write `+textNoun+` <t:text> [directly|right|immediately] `+beforeAfter+` [the] [heading|title] <h:lit> [heading] [`+ofPage+`]`, buildInsert)
-	form(`insert|add|put|place|write `+textNoun+` <t:text> `+beforeAfter+` [the] (section <h:lit> / <h:lit> section) <wholesection> [`+ofPage+`]`, buildInsert)
+	form(`insert|add|put|place|write `+textNoun+` <t:text> [directly|right|immediately] `+beforeAfter+
+		` [the] [heading|title] <h:lit> [heading] [`+ofPage+`]`, buildInsert)
+	form(`insert|add|put|place|write `+textNoun+` <t:text> `+beforeAfter+
+		` [the] (section <h:lit> / <h:lit> section) <wholesection> [`+ofPage+`]`, buildInsert)
 	form(`(insert|add) `+beforeAfter+` [the] [heading] <h:lit> [heading] `+ofPage+` `+textNoun+` [:] (<t:text>/<t:rest>)`,
 		buildInsert)
 	form(`(insert|add) `+textNoun+` `+beforeAfter+` [the] [heading] <h:lit> [heading] `+ofPage+` : (<t:text>/<t:rest>)`,
@@ -147,13 +150,19 @@ func init() {
 		/ (in|of|on|to|at) [the] [end] [of] [the] [page|file] <page:page> / ,
 	} [[~] [with|and] [the|this] [following] [content|text|body] : (<t:text>/<t:rest>)]`, buildSection)
 
-	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+` [of] [the] [page|file] <page:page> [[,] [in|under|to|at|within] (`+sectionOf+`)]`, buildAppend)
-	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+` [of] (`+sectionOf+`) [,] (in|of|on|to|from) [the] [page|file] <page:page>`, buildAppend)
-	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+` [of] (`+sectionOf+`)`, buildAppend)
+	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+
+		` [of] [the] [page|file] <page:page> [[,] [in|under|to|at|within] (`+sectionOf+`)]`, buildAppend)
+	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+` [of] (`+sectionOf+
+		`) [,] (in|of|on|to|from) [the] [page|file] <page:page>`, buildAppend)
+	form(`append|add|insert|put|write `+textNoun+` <t:text> `+where+` (to|of|in|at|on|into) `+where+` [of] (`+sectionOf+
+		`)`, buildAppend)
 	form(`prepend `+textNoun+` <t:text> (to|on|in) [the] [start|beginning|top] [of] [the] [page|file] <page:page> <top>`,
 		buildAppend)
-	form(`prepend `+textNoun+` <t:text> (to|on|in) [the] [start|beginning|top] [of] (`+sectionOf+`) [,] (in|of|on|to) [the] [page|file] <page:page> <top>`, buildAppend)
-	form(`append|add|insert|put `+textNoun+` (to|in) [the] [end] [of] [the] [page|file] <page:page> [[,] (in|under|to|below) (`+sectionOf+` / <h:lit>)] : (<t:text>/<t:rest>)`, buildAppend)
+	form(`prepend `+textNoun+` <t:text> (to|on|in) [the] [start|beginning|top] [of] (`+sectionOf+
+		`) [,] (in|of|on|to) [the] [page|file] <page:page> <top>`, buildAppend)
+	form(`append|add|insert|put `+textNoun+
+		` (to|in) [the] [end] [of] [the] [page|file] <page:page> [[,] (in|under|to|below) (`+sectionOf+
+		` / <h:lit>)] : (<t:text>/<t:rest>)`, buildAppend)
 	form(`append|add (to|at) [the] [end] [of] [the] [page|file] <page:page> [the] [following] [text] : (<t:text>/<t:rest>)`, buildAppend)
 
 	form(`delete|remove|drop [the] [whole|entire] (section [titled|called|named|under|with] [the] [heading] (<h:lit>/<h:bare>) / <h:lit> section) <:scope>`, buildDeleteSection)
@@ -183,13 +192,16 @@ func init() {
 	form(`fix|repair|correct [all] [of] [the|any] broken [internal] links and [the|all] (typos/spelling/misspellings) <:scope>`, buildFixLinksAndTypos)
 	form(`fix|correct [all] [of] [the|any] (typos/typo/spelling/misspellings/spelling mistakes/spelling errors/misspelled words/common misspellings) <:scope>`, buildFixTypos)
 
-	form(`set|change|update|make [the] [front] [matter|frontmatter] [key|field] <key:key> [key|field] (of|in|on|for) `+fmPages+` (to|as|=|:|be) <v:val>`, buildSetFront)
+	form(`set|change|update|make [the] [front] [matter|frontmatter] [key|field] <key:key> [key|field] (of|in|on|for) `+
+		fmPages+` (to|as|=|:|be) <v:val>`, buildSetFront)
 	form(`change|update|set [the] <key:key> (of|in|on) `+fmPages+` from <was:lit> to <v:lit>`, buildSetFront)
 	form(`set [the] [front] [matter|frontmatter] [key|field] <key:key> (to|=|:) <v:val> (in|on|for|of) [the front matter of] `+fmPages, buildSetFront)
-	form(`set [the] [front] [matter|frontmatter] [key|field] <key:key> [:] <v:lit> (in|on|for|of) [the front matter of] `+fmPages, buildSetFront)
+	form(`set [the] [front] [matter|frontmatter] [key|field] <key:key> [:] <v:lit> (in|on|for|of) [the front matter of] `+
+		fmPages, buildSetFront)
 	form(`set|change|update its [front matter] <key:key> (to|as) <v:val>`, buildSetFront)
 	form(`set [the] [front] [matter|frontmatter] [key|field] <key:key> (to|=|:) <v:val>`, buildSetFront)
-	form(`add [a|the] [front] [matter|frontmatter] [key|field] <key:key> [:] <v:lit> (to|in) [the] [front matter of] `+fmPages, buildSetFront)
+	form(`add [a|the] [front] [matter|frontmatter] [key|field] <key:key> [:] <v:lit> (to|in) [the] [front matter of] `+
+		fmPages, buildSetFront)
 	form(`add [a|the] [front] [matter|frontmatter] [key|field] <key:key> [with] [the] [value] [of|=|:] <v:val> (to|in) [the] front matter (of|in) `+fmPages, buildSetFront)
 	form(`give `+fmPages+` (the/a) [new] <key:key> <v:lit>`, buildSetFront)
 	for _, key := range []string{"title", "description"} {
@@ -232,7 +244,8 @@ func init() {
 func buildReplace(c captures, m *Memory) (edit.Operation, error) {
 	op := &edit.Replace{From: c.text("a"), To: c.text("b"), Located: edit.Located{Scope: readScope(c, m)}}
 	if c.has("address") && !edit.AddressLike(op.From) {
-		return nil, fmt.Errorf("it does not say whether the text of links or their target is meant: say “in link texts” or “in link targets”")
+		return nil, fmt.Errorf(
+			"it does not say whether the text of links or their target is meant: say “in link texts” or “in link targets”")
 	}
 	m.term = [2]string{op.From, op.To}
 	return op, nil
@@ -244,7 +257,9 @@ func buildReplaceEach(c captures, m *Memory) (edit.Operation, error) {
 	for i := range from {
 		for _, before := range to[:i] {
 			if strings.Contains(before.text, from[i].text) {
-				return nil, fmt.Errorf("%s is in what another part puts in: say them in two instructions, in the order in which they are meant", say.Quote(from[i].text))
+				return nil, fmt.Errorf(
+					"%s is in what another part puts in: say them in two instructions, in the order in which they are meant",
+					say.Quote(from[i].text))
 			}
 		}
 		list = append(list, &edit.Replace{From: from[i].text, To: to[i].text, Located: edit.Located{Scope: readScope(c, m)}})

@@ -74,7 +74,8 @@ func shape(op edit.Operation) string {
 	case *edit.DeleteText:
 		return fmt.Sprintf("delete line=%v %s @%s", o.Unit == "line", o.Text, at)
 	case *edit.Create:
-		return fmt.Sprintf("create %s title=%s description=%s group=%s content=%q", o.Page, o.Title, o.Description, o.Group, o.Content)
+		return fmt.Sprintf("create %s title=%s description=%s group=%s content=%q", o.Page, o.Title, o.Description, o.Group,
+			o.Content)
 	case *edit.Move:
 		return fmt.Sprintf("move %s -> %s", o.From, o.To)
 	case *edit.DeletePage:
@@ -89,7 +90,8 @@ func shape(op edit.Operation) string {
 		}
 		return fmt.Sprintf("set %s=%s%s", o.Key, o.Value, s(o.Scope))
 	case *edit.NavEntry:
-		return fmt.Sprintf("nav %s group=%s after=%s before=%s top=%v remove=%v", o.Page, o.Group, o.After, o.Before, o.Top, o.Remove)
+		return fmt.Sprintf("nav %s group=%s after=%s before=%s top=%v remove=%v", o.Page, o.Group, o.After, o.Before, o.Top,
+			o.Remove)
 	case *edit.ChangeHeading:
 		return fmt.Sprintf("heading %s -> %s @%s", o.From, o.To, at)
 	case *edit.ListMarkers:
@@ -129,7 +131,8 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		{`change "a" to "b" in x.md`, []string{`replace a -> b (in x.md)`}},
 		{`Change all occurrences of "a" to "b" across the docs`, []string{`replace a -> b`}},
 		{`replace "a" with "b" in all pages except y.md`, []string{`replace a -> b (except y.md)`}},
-		{`replace "http://a.example" with "https://b.example" everywhere`, []string{`replace http://a.example -> https://b.example`}},
+		{`replace "http://a.example" with "https://b.example" everywhere`,
+			[]string{`replace http://a.example -> https://b.example`}},
 		{`Could you replace foo with bar in x.md?`, []string{`replace foo -> bar (in x.md)`}},
 		{`use "b" instead of "a" in x.md`, []string{`replace a -> b (in x.md)`}},
 		{`replace the word "a" with "b" in the file x.md`, []string{`replace a -> b (in x.md, words)`}},
@@ -151,14 +154,19 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		{`change all mentions of Foo to Bar`, []string{`rename Foo -> Bar`}},
 		// Insert, sections, append.
 		{`add "Text." after heading "H" in a.md`, []string{`insert "Text." before=false section=false H @a.md`}},
-		{`Insert the following paragraph "Text." before the heading "H" in a.md`, []string{`insert "Text." before=true section=false H @a.md`}},
+		{`Insert the following paragraph "Text." before the heading "H" in a.md`,
+			[]string{`insert "Text." before=true section=false H @a.md`}},
 		{`insert "Text." under "H" in page a.md`, []string{`insert "Text." before=false section=false H @a.md`}},
 		{`insert "Text." after the section "H" in a.md`, []string{`insert "Text." before=false section=true H @a.md`}},
-		{"insert after heading \"H\" in a.md: Some *text*.\nAnd more.", []string{`insert "Some *text*.\nAnd more." before=false section=false H @a.md`}},
-		{"add this after heading \"H\" in a.md:\n\n```md\nx. y\n\nz\n```", []string{`insert "x. y\n\nz\n" before=false section=false H @a.md`}},
+		{"insert after heading \"H\" in a.md: Some *text*.\nAnd more.",
+			[]string{`insert "Some *text*.\nAnd more." before=false section=false H @a.md`}},
+		{"add this after heading \"H\" in a.md:\n\n```md\nx. y\n\nz\n```",
+			[]string{`insert "x. y\n\nz\n" before=false section=false H @a.md`}},
 		{`add a section "Limits" to a.md with content "None."`, []string{`section Limits "None." before=false near= @a.md`}},
-		{`Add a new section titled "Limits" with content "None." after section "H" in a.md`, []string{`section Limits "None." before=false near=H @a.md`}},
-		{`append a section "Limits" to a.md: There are none.`, []string{`section Limits "There are none." before=false near= @a.md`}},
+		{`Add a new section titled "Limits" with content "None." after section "H" in a.md`,
+			[]string{`section Limits "None." before=false near=H @a.md`}},
+		{`append a section "Limits" to a.md: There are none.`,
+			[]string{`section Limits "There are none." before=false near= @a.md`}},
 		{`add a "Limits" section to a.md containing "None."`, []string{`section Limits "None." before=false near= @a.md`}},
 		{`append "Text." to a.md`, []string{`append "Text." top=false section= @a.md`}},
 		{`append the text "Text." to the end of a.md`, []string{`append "Text." top=false section= @a.md`}},
@@ -171,8 +179,10 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		{`prepend "Text." to a.md`, []string{`append "Text." top=true section= @a.md`}},
 		{`add "Text." to the top of a.md`, []string{`append "Text." top=true section= @a.md`}},
 		{`Append the following to a.md: "Bye."`, []string{`append "Bye." top=false section= @a.md`}},
-		{`Add the following text to a.md under "H": "Use it well."`, []string{`append "Use it well." top=false section=H @a.md`}},
-		{`Append a new section "S" to a.md with the following content: Write to us. Soon.`, []string{`section S "Write to us. Soon." before=false near= @a.md`}},
+		{`Add the following text to a.md under "H": "Use it well."`,
+			[]string{`append "Use it well." top=false section=H @a.md`}},
+		{`Append a new section "S" to a.md with the following content: Write to us. Soon.`,
+			[]string{`section S "Write to us. Soon." before=false near= @a.md`}},
 		{"append to a.md: Text. More text.", []string{`append "Text. More text." top=false section= @a.md`}},
 		// Delete.
 		{`delete section "H" from a.md`, []string{`delete section H @a.md`}},
@@ -183,22 +193,29 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		{`delete page a.md`, []string{`delete page a.md unlink=false`}},
 		{`delete guides/a.md and unlink it`, []string{`delete page guides/a.md unlink=true`}},
 		{`remove the page guides/a.md, and remove all links to it`, []string{`delete page guides/a.md unlink=true`}},
-		{`delete the page quickstart and then fix broken links`, []string{`delete page quickstart unlink=false`, `fix links`}},
+		{`delete the page quickstart and then fix broken links`,
+			[]string{`delete page quickstart unlink=false`, `fix links`}},
 		// Create.
 		{`create page a/b.md titled "T"`, []string{`create a/b.md title=T description= group= content=""`}},
-		{`Create a page guides/foo.mdx titled "Foo" with content: Hello. This is it.`, []string{`create guides/foo.mdx title=Foo description= group= content="Hello. This is it."`}},
+		{`Create a page guides/foo.mdx titled "Foo" with content: Hello. This is it.`,
+			[]string{`create guides/foo.mdx title=Foo description= group= content="Hello. This is it."`}},
 		{"Create a new page guides/foo.mdx with title \"Foo\" and description \"D.\" in group \"G\" with content:\n\n# Hi\n\nText; and more, then done.", []string{`create guides/foo.mdx title=Foo description=D. group=G content="# Hi\n\nText; and more, then done."`}},
-		{`add a page a.md called "T" with description "D" with content "C" under group "G"`, []string{`create a.md title=T description=D group=G content="C"`}},
+		{`add a page a.md called "T" with description "D" with content "C" under group "G"`,
+			[]string{`create a.md title=T description=D group=G content="C"`}},
 		{`create a page titled "T" at guides/t.md`, []string{`create guides/t.md title=T description= group= content=""`}},
-		{`create page a.md with content "C." and rename "A" to "B"`, []string{`create a.md title= description= group= content="C."`, `rename A -> B`}},
-		{"Create the page a/b.md with title \"T\".\nContent:\n\n## H\n\nText.", []string{`create a/b.md title=T description= group= content="## H\n\nText."`}},
+		{`create page a.md with content "C." and rename "A" to "B"`,
+			[]string{`create a.md title= description= group= content="C."`, `rename A -> B`}},
+		{"Create the page a/b.md with title \"T\".\nContent:\n\n## H\n\nText.",
+			[]string{`create a/b.md title=T description= group= content="## H\n\nText."`}},
 		{"Create a page a/b.md titled \"T\" with this content:\n```mdx\n## H\n```\nThen add it to the navigation under \"G\".", []string{`create a/b.md title=T description= group= content="## H\n"`, `nav a/b.md group=G after= before= top=false remove=false`}},
-		{"Create a page a/b.md titled \"T\" with content:\n```bash\nls\n```\nMore.", []string{`create a/b.md title=T description= group= content="` + "```bash\\nls\\n```\\nMore." + `"`}},
+		{"Create a page a/b.md titled \"T\" with content:\n```bash\nls\n```\nMore.",
+			[]string{`create a/b.md title=T description= group= content="` + "```bash\\nls\\n```\\nMore." + `"`}},
 		// Move.
 		{`move a.md to b/a.md`, []string{`move a.md -> b/a.md`}},
 		{`Move the page guides/a.md to tutorials/a.md.`, []string{`move guides/a.md -> tutorials/a.md`}},
 		{`rename guides/a.md to guides/b.md`, []string{`move guides/a.md -> guides/b.md`}},
-		{`rename "guides/a.md" to "guides/b.md"`, []string{`rename guides/a.md -> guides/b.md`}}, // a page or a term: what there is decides
+		// a page or a term: what there is decides
+		{`rename "guides/a.md" to "guides/b.md"`, []string{`rename guides/a.md -> guides/b.md`}},
 		{`rename page a.md to b.md`, []string{`move a.md -> b.md`}},
 		{`move a.md into guides/`, []string{`move a.md -> guides/`}},
 		// Links, typos.
@@ -222,7 +239,8 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		{`remove the description from a.md`, []string{`unset description (in a.md)`}},
 		// Navigation.
 		{`add a.md to navigation under "G"`, []string{`nav a.md group=G after= before= top=false remove=false`}},
-		{`add a.md to the navigation in group "G" after b.md`, []string{`nav a.md group=G after=b.md before= top=false remove=false`}},
+		{`add a.md to the navigation in group "G" after b.md`,
+			[]string{`nav a.md group=G after=b.md before= top=false remove=false`}},
 		{`add guides/a.md to the "G" group`, []string{`nav guides/a.md group=G after= before= top=false remove=false`}},
 		{`remove a.md from the navigation`, []string{`nav a.md group= after= before= top=false remove=true`}},
 		// Headings, lists, fences.
@@ -239,9 +257,12 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		{`undo that`, []string{`undo`}},
 		{`Please revert the last change.`, []string{`undo`}},
 		// Several.
-		{`Rename "A" to "B" in a.md. Then replace "c" with "d" in b.md; finally fix typos.`, []string{`rename A -> B (in a.md)`, `replace c -> d (in b.md)`, `fix typos`}},
-		{"Please do the following:\n- rename \"A\" to \"B\"\n- move a.md to b.md\n* fix broken links\n", []string{`rename A -> B`, `move a.md -> b.md`, `fix links`}},
-		{"1. set title of a.md to \"T\"\n2. append \"x\" to it\n", []string{`set title=T (in a.md)`, `append "x" top=false section= @a.md`}},
+		{`Rename "A" to "B" in a.md. Then replace "c" with "d" in b.md; finally fix typos.`,
+			[]string{`rename A -> B (in a.md)`, `replace c -> d (in b.md)`, `fix typos`}},
+		{"Please do the following:\n- rename \"A\" to \"B\"\n- move a.md to b.md\n* fix broken links\n",
+			[]string{`rename A -> B`, `move a.md -> b.md`, `fix links`}},
+		{"1. set title of a.md to \"T\"\n2. append \"x\" to it\n",
+			[]string{`set title=T (in a.md)`, `append "x" top=false section= @a.md`}},
 		{`replace "a" with "b" in x.md and "c" in y.md`, nil},
 		{`replace "a" with "b" and "c" with "d" in x.md`, []string{`replace a -> b (in x.md) & replace c -> d (in x.md)`}},
 		{`replace "a" with "b" and "b" with "a" in x.md`, nil},
@@ -249,12 +270,15 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		{`In x.md, replace "a" with "b". Fix typos in y.md.`, []string{`replace a -> b (in x.md)`, `fix typos (in y.md)`}},
 		{`In x.md: replace "a" with "b"; fix typos`, []string{`replace a -> b (in x.md)`, `fix typos (in x.md)`}},
 		{`In the headings, rename "a" to "b"`, []string{`rename a -> b (parts in the headings)`}},
-		{`replace "a" with "b" in headings and tables of x.md`, []string{`replace a -> b (in x.md, parts in the headings and the tables)`}},
-		{`replace "a" with "b" in the tables of x.md, also in headings`, []string{`replace a -> b (in x.md, parts in the tables and the headings)`}},
+		{`replace "a" with "b" in headings and tables of x.md`,
+			[]string{`replace a -> b (in x.md, parts in the headings and the tables)`}},
+		{`replace "a" with "b" in the tables of x.md, also in headings`,
+			[]string{`replace a -> b (in x.md, parts in the tables and the headings)`}},
 		{`replace "a" with "b" in code`, []string{`replace a -> b (parts in the code)`}},
 		{`replace "a" with "b" in links too`, []string{`replace a -> b (links)`}},
 		{`in x.md, change the title to "T"`, []string{`set title=T (in x.md)`}},
-		{`replace "a" with "b" in the headings of x.md, in tables too`, []string{`replace a -> b (in x.md, parts in the headings and the tables)`}},
+		{`replace "a" with "b" in the headings of x.md, in tables too`,
+			[]string{`replace a -> b (in x.md, parts in the headings and the tables)`}},
 		{`replace "a" with "b" in x.md, in headings too`, []string{`replace a -> b (in x.md)`}},
 		{`In x.md only, replace "a" with "b"`, []string{`replace a -> b (in x.md)`}},
 		{`replace "a" with "b" in prose only in x.md`, []string{`replace a -> b (in x.md, parts in the text)`}},
@@ -268,7 +292,9 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		{`In c.md, point the link "A" to https://b.example.`, []string{`link A -> https://b.example (in c.md)`}},
 		{`change the URL of the link "A" in c.md to b.md#x`, []string{`link A -> b.md#x (in c.md)`}},
 		{`move the folder guides to howto`, []string{`move guides -> howto`}},
-		{`create page a.md titled "T". Add it to the navigation under "G".`, []string{`create a.md title=T description= group= content=""`, `nav a.md group=G after= before= top=false remove=false`}},
+		{`create page a.md titled "T". Add it to the navigation under "G".`,
+			[]string{`create a.md title=T description= group= content=""`,
+				`nav a.md group=G after= before= top=false remove=false`}},
 		{`rename "A" to "B" in a.md, and also in b.md`, []string{`rename A -> B (in a.md)`, `rename A -> B (in b.md)`}},
 		{`In a.md, delete section "H"`, []string{`delete section H @a.md`}},
 	} {
@@ -289,18 +315,22 @@ func TestFollowUpsReferToWhatCameBefore(t *testing.T) {
 		want    string
 	}{
 		{[]string{`rename "A" to "B" in a.md`, `also in b.md`}, `rename A -> B (in b.md)`},
-		{[]string{`replace "a" with "b" in a.md, also in code`, `Do the same in guides/*.md`}, `replace a -> b (in guides/*.md, code)`},
+		{[]string{`replace "a" with "b" in a.md, also in code`, `Do the same in guides/*.md`},
+			`replace a -> b (in guides/*.md, code)`},
 		{[]string{`fix typos in a.md`, `and in b.md too`}, `fix typos (in b.md)`},
 		{[]string{`fix broken links and typos in a.md`, `and in b.md too`}, `fix links (in b.md) & fix typos (in b.md)`},
-		{[]string{`replace "a" with "b" in the headings of a.md`, `also in b.md`}, `replace a -> b (in b.md, parts in the headings)`},
+		{[]string{`replace "a" with "b" in the headings of a.md`, `also in b.md`},
+			`replace a -> b (in b.md, parts in the headings)`},
 		{[]string{`replace "a" with "b" in a.md`, `In b.md, do the same.`}, `replace a -> b (in b.md)`},
 		{[]string{`rename "A" to "B" everywhere`, `rename it to "C"`}, `rename B -> C`},
 		{[]string{`create page guides/a.md titled "T"`, `rename it to guides/b.md`}, `move guides/a.md -> guides/b.md`},
 		{[]string{`create page guides/a.md titled "T"`, `append "x" to it`}, `append "x" top=false section= @guides/a.md`},
 		{[]string{`create page guides/a.md titled "T"`, `set its description to "D"`}, `set description=D (in guides/a.md)`},
 		{[]string{`create page guides/a.md titled "T"`, `delete it`}, `delete page guides/a.md unlink=false`},
-		{[]string{`move a.md to b.md`, `add it to the navigation under "G"`}, `nav b.md group=G after= before= top=false remove=false`},
-		{[]string{`replace "a" with "b" in x.md and then rename "C" to "D" in x.md`, `do the same in y.md`}, `replace a -> b (in y.md) & rename C -> D (in y.md)`},
+		{[]string{`move a.md to b.md`, `add it to the navigation under "G"`},
+			`nav b.md group=G after= before= top=false remove=false`},
+		{[]string{`replace "a" with "b" in x.md and then rename "C" to "D" in x.md`, `do the same in y.md`},
+			`replace a -> b (in y.md) & rename C -> D (in y.md)`},
 	} {
 		m := &Memory{}
 		var last []edit.Operation
@@ -348,7 +378,8 @@ func TestEveryInstructionOfTheDocsIsUnderstood(t *testing.T) {
 	for _, cells := range regexp.MustCompile(`(?m)^\| [^|]* \| (.*) \|$`).FindAllStringSubmatch(string(page), -1) {
 		for _, code := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
 			prompt := code[1]
-			if strings.HasPrefix(prompt, "in ") || strings.HasPrefix(prompt, "under ") || prompt == "everywhere" { // what stands at the end of one
+			// what stands at the end of one
+			if strings.HasPrefix(prompt, "in ") || strings.HasPrefix(prompt, "under ") || prompt == "everywhere" {
 				prompt = `replace "a" with "b" ` + prompt
 			}
 			if _, err := Parse(prompt, &Memory{}); err != nil {
@@ -365,9 +396,12 @@ func TestEveryInstructionOfTheDocsIsUnderstood(t *testing.T) {
 // A parser that tried every way to read such prompts would not finish.
 func TestHostilePromptsAreReadInBoundedTime(t *testing.T) {
 	for _, unit := range []string{
-		"in in ", "replace ", "replace \"a\" with \"b\" in a.md and ", "a.md, ", "\"", "'a ", "“", "`", "`` ` ", "~~~a\n", "```a\n", "the ", "and ", "create page a.md titled \"T\" and with ",
-		"in all every each of the whole docs ", "- ", "1. ", "rename \"A\" to \"B\" in the the ", ", also in code", "\\\"", "(", "add \"x\" to the end of ", "fix typos in a.md and in b.md and in ",
-		"We the x page ", "the x page the y page\n", "thanks ", "Thanks X. ", "hi ", "Best,\n", "We are, ", "We are. ", "so ", "replace \"a\" on the x page ", "delete the page and the page in ",
+		"in in ", "replace ", "replace \"a\" with \"b\" in a.md and ", "a.md, ", "\"", "'a ", "“", "`", "`` ` ", "~~~a\n",
+		"```a\n", "the ", "and ", "create page a.md titled \"T\" and with ",
+		"in all every each of the whole docs ", "- ", "1. ", "rename \"A\" to \"B\" in the the ", ", also in code", "\\\"",
+		"(", "add \"x\" to the end of ", "fix typos in a.md and in b.md and in ",
+		"We the x page ", "the x page the y page\n", "thanks ", "Thanks X. ", "hi ", "Best,\n", "We are, ", "We are. ", "so ",
+		"replace \"a\" on the x page ", "delete the page and the page in ",
 	} {
 		size := 99_000
 		if testing.Short() {
@@ -399,7 +433,9 @@ func TestTwiceTheMarksAreTwiceTheWork(t *testing.T) {
 }
 
 func TestAPromptOfManyOperationsStaysFarFromTheBoundOnItsWork(t *testing.T) {
-	prompt := strings.Repeat("In guides/a.md, replace \"time series\" with \"timeseries\" in the headings, then rename b.md to c.md. ", maxOperations/2)
+	prompt := strings.Repeat(
+		"In guides/a.md, replace \"time series\" with \"timeseries\" in the headings, then rename b.md to c.md. ",
+		maxOperations/2)
 	p := &parser{src: prompt, toks: lex(prompt)}
 	pos, n := p.skip(0), 0
 	for m := new(Memory); pos < len(p.toks); n++ {

@@ -373,7 +373,8 @@ func oneOfAll(sentence []edit.Operation, op edit.Operation) string {
 }
 
 // Words that instructions begin with.
-var verbs = wordSet(`replace substitute swap exchange change convert update turn use remove delete drop rename insert add put place write append prepend create make move fix correct set give undo edit label mark list normalise normalize find retitle relocate repair resolve unset clear hide strip prefer tag spell link unlink point revert apply repeat do include`)
+var verbs = wordSet(
+	`replace substitute swap exchange change convert update turn use remove delete drop rename insert add put place write append prepend create make move fix correct set give undo edit label mark list normalise normalize find retitle relocate repair resolve unset clear hide strip prefer tag spell link unlink point revert apply repeat do include`)
 
 // sentence is the part of the prompt that begins at a token, up to the end of its sentence or line.
 func (p *parser) sentence(pos int) string {

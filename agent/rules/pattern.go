@@ -281,7 +281,8 @@ var notPlaces = map[string]bool{"me": true, "us": true, "general": true, "case":
 var keyWord = regexp.MustCompile(`^[A-Za-z_][\w.-]*$`)
 
 // Words that are part of the grammar and so cannot stand for a page or a value without quotes.
-var reserved = wordSet(`the a an it its this that these those them all any every each everywhere there here and or but then also too with by to into in on at of for from
+var reserved = wordSet(
+	`the a an it its this that these those them all any every each everywhere there here and or but then also too with by to into in on at of for from
 	as under after before above below page pages file files section sections heading headings title titled called named
 	link links code word words term terms text
 	paragraph line sentence content group navigation nav sidebar docs documentation site folder directory only whole
@@ -289,7 +290,8 @@ var reserved = wordSet(`the a an it its this that these those them all any every
 	front matter frontmatter broken list lists fence fences block blocks language occurrences mentions following new not everything`)
 
 // Words that name no key of a front matter.
-var notKeys = wordSet(`the a an it its this that all any every heading headings section sections page pages word words link links list lists code fence fences front matter frontmatter key field`)
+var notKeys = wordSet(
+	`the a an it its this that all any every heading headings section sections page pages word words link links list lists code fence fences front matter frontmatter key field`)
 
 // compile reads the notation of a pattern. A mistake in it is a mistake in this package.
 func compile(s string) node {

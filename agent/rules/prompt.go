@@ -18,7 +18,8 @@ import (
 var (
 	greetings = wordSet(`hi hello hey dear greetings`)
 	// A lead-in holds these words and no others: "Three things please:", "Here are my changes:".
-	leadWords = wordSet(`a an the my our some few couple of one two three four five six seven eight nine ten several small quick minor following next these this
+	leadWords = wordSet(
+		`a an the my our some few couple of one two three four five six seven eight nine ten several small quick minor following next these this
 		things thing changes change edits edit tasks task items item fixes fix updates update requests request points point
 		todos todo to-do list
 		please here here's heres are is what i i'd we we'd need want would like have got do make apply also and for you today now asks ask to be done as follows below just`)
@@ -27,17 +28,23 @@ var (
 	farewells  = [][]string{{"that's", "all"}, {"that", "is", "all"}, {"that's", "it"}, {"that", "is", "it"},
 		{"that's", "everything"}, {"nothing", "else"}, {"good", "morning"}, {"good", "afternoon"}, {"good", "evening"},
 		{"good", "day"}, {"no", "rush"}, {"no", "hurry"}, {"let", "me", "know"}}
-	statements = wordSet(`we we've we're our i i've i'm my it it's its they they've their he she there there's this that these those the a an as since because fyi background context some all today yesterday recently currently now last`)
-	subjects   = wordSet(`we we've we're i i've i'm it it's they they've he she there there's that's`)
-	pastWords  = wordSet(`became got went began made came took left bought sold built wrote grew won lost said told found met sent kept`)
-	auxiliary  = wordSet(`is are was were has have had`)
-	wishWords  = wordSet(`should must need needs ought shall want wants would wish wishes better supposed please require requires required expect hope`)
-	limitWords = wordSet(`not only except unless never without no none neither nor but nothing nowhere apart besides excluding unchanged untouched instead`)
-	placeWords = wordSet(`page pages file files folder folders directory directories section sections heading headings title titles paragraph paragraphs line lines sentence sentences link links url urls code codeblock codeblocks
+	statements = wordSet(
+		`we we've we're our i i've i'm my it it's its they they've their he she there there's this that these those the a an as since because fyi background context some all today yesterday recently currently now last`)
+	subjects  = wordSet(`we we've we're i i've i'm it it's they they've he she there there's that's`)
+	pastWords = wordSet(
+		`became got went began made came took left bought sold built wrote grew won lost said told found met sent kept`)
+	auxiliary = wordSet(`is are was were has have had`)
+	wishWords = wordSet(
+		`should must need needs ought shall want wants would wish wishes better supposed please require requires required expect hope`)
+	limitWords = wordSet(
+		`not only except unless never without no none neither nor but nothing nowhere apart besides excluding unchanged untouched instead`)
+	placeWords = wordSet(
+		`page pages file files folder folders directory directories section sections heading headings title titles paragraph paragraphs line lines sentence sentences link links url urls code codeblock codeblocks
 		table tables list lists image images figure figures guide guides tutorial tutorials chapter chapters article
 		articles quickstart readme index faq sidebar navigation nav menu frontmatter matter
 		snippet snippets example examples sample samples block blocks fence fences intro introduction overview reference changelog footer header navbar tab tabs description keyword keywords`)
-	nounMarkers = wordSet(`a an the our my your this that its their his her new old current next last previous latest big small major minor recent upcoming first second own of`)
+	nounMarkers = wordSet(
+		`a an the our my your this that its their his her new old current next last previous latest big small major minor recent upcoming first second own of`)
 	// Words that ask for work on a text, in the form of an order. What may also be a noun is one behind an article.
 	orders = wordSet(`rewrite reword rephrase translate improve clean tidy shorten simplify expand extend split merge combine reorder sort group align format restructure reorganise reorganize document describe explain
 		mention note link unlink capitalise capitalize lowercase uppercase bold highlight emphasise emphasize indent wrap

@@ -343,7 +343,8 @@ func sizeCurves(groups []Group) []plot {
 	plots := []plot{
 		curve("Processor time a part",
 			"µs", "What a piece of text costs the server, its share of the turn included: it falls as load rises, since more text goes out at a time.", false, (*bench.Result).CPUPerPart),
-		curve("Processor time a request", "µs", "What a whole request costs the server.", false, (*bench.Result).CPUPerRequest),
+		curve("Processor time a request", "µs", "What a whole request costs the server.", false,
+			(*bench.Result).CPUPerRequest),
 		curve("Memory an open stream", "KB", "By how much the server grew, for each stream that was open.", false,
 			func(r *bench.Result) float64 { return r.MemoryPerStream() / 1024 }),
 		curve("Memory of the server at most", "MB", "What the server's process held at its largest.", false,
@@ -354,7 +355,8 @@ func sizeCurves(groups []Group) []plot {
 	if !groups[0].scheduled() {
 		plots = append(plots,
 			curve("Completed a second", "requests/s",
-				"How many requests ended well each second: where the line bends, the server is full.", false, (*bench.Result).Throughput))
+				"How many requests ended well each second: where the line bends, the server is full.", false,
+				(*bench.Result).Throughput))
 	}
 	for _, l := range latencyNames {
 		if l.key == "firstText" || l.key == "whole" && groups[0].scheduled() {

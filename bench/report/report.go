@@ -1,5 +1,5 @@
-// Package report shows what package bench has measured: as tables, as a page with plots that needs no network, beside the
-// objectives that were set, and as the page on sizing in the documentation.
+// Package report shows what package bench has measured: as tables, as a page with plots that needs no network, beside
+// the objectives that were set, and as the page on sizing in the documentation.
 package report
 
 import (
@@ -124,8 +124,10 @@ func latencyRows(key, name string, ratio bool) []row {
 		return func(r *bench.Result) float64 { return pick(r.Latencies[key]) }
 	}
 	return []row{
-		{name: name + ", p50", unit: "ms", digits: 1, figure: at(func(l bench.Latency) float64 { return l.P50 }), ratio: ratio},
-		{name: name + ", p99", unit: "ms", digits: 1, figure: at(func(l bench.Latency) float64 { return l.P99 }), ratio: ratio},
+		{name: name + ", p50", unit: "ms", digits: 1, figure: at(func(l bench.Latency) float64 { return l.P50 }),
+			ratio: ratio},
+		{name: name + ", p99", unit: "ms", digits: 1, figure: at(func(l bench.Latency) float64 { return l.P99 }),
+			ratio: ratio},
 		{name: name + ", longest", unit: "ms", digits: 1, figure: at(func(l bench.Latency) float64 { return l.Max })},
 	}
 }
@@ -190,7 +192,8 @@ func (g Group) rows() []row {
 		{name: "run time", unit: "s", digits: 2, figure: func(r *bench.Result) float64 { return r.Elapsed }},
 		{name: "run time to schedule", digits: 3, figure: (*bench.Result).Stretch, ratio: true},
 		{name: "completed a second", digits: 1, figure: (*bench.Result).Throughput, ratio: true},
-		{name: "parts a second", digits: 0, figure: func(r *bench.Result) float64 { return bench.Ratio(float64(r.Parts), r.Elapsed) }},
+		{name: "parts a second", digits: 0,
+			figure: func(r *bench.Result) float64 { return bench.Ratio(float64(r.Parts), r.Elapsed) }},
 	}
 	for _, l := range latencyNames {
 		all = append(all, latencyRows(l.key, l.name, l.key != "refusal")...)
@@ -209,7 +212,8 @@ func (g Group) rows() []row {
 	all = append(all,
 		row{name: "processor time a part", unit: "µs", digits: 1, figure: (*bench.Result).CPUPerPart, ratio: true},
 		row{name: "processor time a flush", unit: "µs", digits: 1,
-			figure: func(r *bench.Result) float64 { return bench.Ratio(r.Server.CPU*1e6, float64(r.Server.Flushes)) }, ratio: true},
+			figure: func(r *bench.Result) float64 { return bench.Ratio(r.Server.CPU*1e6, float64(r.Server.Flushes)) },
+			ratio:  true},
 		row{name: "parts a flush", digits: 2,
 			figure: func(r *bench.Result) float64 { return bench.Ratio(float64(r.Parts), float64(r.Server.Flushes)) }},
 		row{name: "processor time a request", unit: "µs", digits: 0, figure: (*bench.Result).CPUPerRequest, ratio: true},
@@ -223,7 +227,8 @@ func (g Group) rows() []row {
 		row{name: "memory before", unit: "MB", digits: 1,
 			figure: func(r *bench.Result) float64 { return float64(r.Before.Resident) / (1 << 20) }},
 		memoryAtMost,
-		row{name: "garbage collections", digits: 0, figure: func(r *bench.Result) float64 { return float64(r.Server.Collections) }},
+		row{name: "garbage collections", digits: 0,
+			figure: func(r *bench.Result) float64 { return float64(r.Server.Collections) }},
 	)
 	return g.known(all)
 }

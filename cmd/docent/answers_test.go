@@ -65,7 +65,8 @@ func readJSON(t *testing.T, file string, into any) {
 
 func realQuestions(t *testing.T) []judgedQuestion {
 	t.Helper()
-	return slices.DeleteFunc(corpora.Queries[judgedQuestion](t), func(q judgedQuestion) bool { return q.Kind != "question" })
+	return slices.DeleteFunc(corpora.Queries[judgedQuestion](t),
+		func(q judgedQuestion) bool { return q.Kind != "question" })
 }
 
 // The search and the built-in model together: real people's questions get an answer whose first source is the page
@@ -117,7 +118,8 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if doubtful := strings.Contains(text, "does not seem to answer"); result.Answered != (len(sources) > 0 && !doubtful) || doubtful && len(sources) == 0 {
+		if doubtful := strings.Contains(text, "does not seem to answer"); result.Answered != (len(sources) > 0 &&
+			!doubtful) || doubtful && len(sources) == 0 {
 			t.Errorf("%s: answered %v with sources %v\n%s", question, result.Answered, sources, text)
 		}
 		if len(hits) > 0 {
@@ -203,16 +205,19 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 			if holds {
 				held++
 			}
-			t.Logf("%s, %s: %s\nright %v, holds what answers %v, sources %v\n%s\n", set, q.Corpus, q.Query, first, holds, sources, text)
+			t.Logf("%s, %s: %s\nright %v, holds what answers %v, sources %v\n%s\n", set, q.Corpus, q.Query, first, holds,
+				sources, text)
 		}
-		t.Logf("%s: of %d questions of our own %d have the right first source, %d hold what answers, %d are denied an answer", set, asked, right, held, denied)
+		t.Logf("%s: of %d questions of our own %d have the right first source, %d hold what answers, %d are denied an answer",
+			set, asked, right, held, denied)
 		if right < bar.right || held < bar.held || denied > bar.denied {
 			t.Errorf("%s: %d of %d right, %d hold what answers, %d denied", set, right, asked, held, denied)
 		}
 	}
 
 	text, sources, _ := answer("prometheus", "What is a histogram and how does it differ from a summary?")
-	if len(sources) == 0 || !strings.HasSuffix(sources[0], "metric_types.md") && !strings.HasSuffix(sources[0], "histograms.md") {
+	if len(sources) == 0 || !strings.HasSuffix(sources[0], "metric_types.md") &&
+		!strings.HasSuffix(sources[0], "histograms.md") {
 		t.Errorf("histograms: %v\n%s", sources, text)
 	}
 }

@@ -46,7 +46,8 @@ func newAskCommand() *cobra.Command {
 	flags.StringVar(&q.Caller, "fp", "anonymous", "who asks: anonymous or a user id")
 	flags.StringVar(&q.Version, "version", "", "answer from this version of the documentation only")
 	flags.StringVar(&q.Language, "language", "", "answer from pages in this language only, such as fr")
-	flags.StringVar(&q.Page, "current-path", "", "the page that the reader is on; its version and language are answered from")
+	flags.StringVar(&q.Page, "current-path",
+		"", "the page that the reader is on; its version and language are answered from")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object when the answer is complete")
 	return cmd
 }

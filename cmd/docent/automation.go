@@ -125,7 +125,8 @@ func newAutomationCommand(prog program) *cobra.Command {
 	flags := add.Flags()
 	flags.StringVar((*string)(&a.Project), "project", "", "project")
 	flags.StringVar(&a.Prompt, "prompt", "", "path of the file with the instruction, in the documentation's repository")
-	flags.StringVar(&a.Cron, "cron", "", "when: minute, hour, day of the month, month, day of the week, such as '0 6 * * 1'")
+	flags.StringVar(&a.Cron, "cron",
+		"", "when: minute, hour, day of the month, month, day of the week, such as '0 6 * * 1'")
 	flags.StringVar(&a.TimeZone, "time-zone", "", "time zone of --cron, such as Europe/Berlin (UTC where empty)")
 	flags.BoolVar(&a.OnPush, "on-push", false, "when the documentation has a new commit")
 	flags.StringVar(&a.Repository, "on-push-of", "",
@@ -156,7 +157,8 @@ func newAutomationCommand(prog program) *cobra.Command {
 	}
 	list.Flags().StringVar(&project, "project", "", "only those of this project")
 	remove := &cobra.Command{
-		Use: "remove NAME|ID", Short: "Remove an automation; its jobs and pull requests stay", Args: cobra.ExactArgs(1), SuggestFor: []string{"delete", "rm"},
+		Use: "remove NAME|ID", Short: "Remove an automation; its jobs and pull requests stay", Args: cobra.ExactArgs(1),
+		SuggestFor: []string{"delete", "rm"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.run(cmd, opAutomationRemove, automationParams{Project: api.ProjectID(project), ID: args[0]},
 				nil); err != nil {
@@ -167,7 +169,8 @@ func newAutomationCommand(prog program) *cobra.Command {
 	}
 	remove.Flags().StringVar(&project, "project", "", "project, where several have one of that name")
 	run := &cobra.Command{
-		Use: "run NAME|ID", Short: "Run an automation now, or when the server starts; it counts as one of the day's runs", Args: cobra.ExactArgs(1),
+		Use: "run NAME|ID", Short: "Run an automation now, or when the server starts; it counts as one of the day's runs",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return show(o, cmd, opAutomationRun, automationParams{Project: api.ProjectID(project), ID: args[0]}, printAutomation)
 		},

@@ -43,7 +43,8 @@ func newBenchCommand() *cobra.Command {
 	streams := &cobra.Command{Use: "streams", Short: "Concurrent assistant streams", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd, s.loads(b)) }}
 	s.flags(streams.Flags())
-	cmd.AddCommand(streams, newBenchSearchCommand(b), newBenchJobsCommand(b), newBenchRecoverCommand(b), newBenchMixedCommand(b), newBenchOverloadCommand(b), newBenchHistoryCommand(b),
+	cmd.AddCommand(streams, newBenchSearchCommand(b), newBenchJobsCommand(b), newBenchRecoverCommand(b),
+		newBenchMixedCommand(b), newBenchOverloadCommand(b), newBenchHistoryCommand(b),
 		newBenchLimitCommand(b), newBenchModelCommand(b), newBenchReportCommand(b), newBenchSpinCommand())
 	return cmd
 }
@@ -51,7 +52,8 @@ func newBenchCommand() *cobra.Command {
 // newBenchSpinCommand is a busy neighbour of what is measured.
 func newBenchSpinCommand() *cobra.Command {
 	var lasts time.Duration
-	cmd := &cobra.Command{Use: "spin", Hidden: true, Short: "Keep one processor busy until standard input ends", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "spin", Hidden: true, Short: "Keep one processor busy until standard input ends",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return lab.Spin(cmd.Context(), cmd.InOrStdin(), lasts) }}
 	cmd.Flags().DurationVar(&lasts, "for", lab.NeighbourLife, "at most so long")
 	return cmd
@@ -60,7 +62,8 @@ func newBenchSpinCommand() *cobra.Command {
 func newBenchLimitCommand(b *benchRun) *cobra.Command {
 	var listen string
 	cmd := &cobra.Command{
-		Use: "limit", Short: "Serve the practical limit: a bare handler that writes the same bytes at the same times", Args: cobra.NoArgs,
+		Use: "limit", Short: "Serve the practical limit: a bare handler that writes the same bytes at the same times",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return serveUntil(cmd.Context(), listen, bench.Limit(b.form(), b.script()))
 		},
@@ -114,14 +117,18 @@ func (b *benchRun) flags(flags *pflag.FlagSet) {
 	flags.DurationVar(&b.interval, "interval", 20*time.Millisecond, "between two parts (scripted model)")
 	flags.DurationVar(&b.firstDelay, "first-delay", 0, "before the first part (scripted model)")
 	flags.DurationVar(&b.jitter, "jitter", 0, "by how much a part may come later (scripted model)")
-	flags.DurationVar(&b.pace, "pace", DefaultConfig().StreamPace.Duration, "least time between two writes to one reader (server that is started: stream_pace)")
+	flags.DurationVar(&b.pace, "pace", DefaultConfig().StreamPace.Duration,
+		"least time between two writes to one reader (server that is started: stream_pace)")
 	flags.BoolVar(&b.v1, "v1", false, "use version 1 of the operation in place of version 2")
 	flags.BoolVar(&b.limit, "limit", false, "also measure a bare server that writes the same bytes at the same times")
 	flags.BoolVar(&b.pacedLimit, "limit-paced", false, "the bare server keeps to --pace too, so that both flush as often")
 	flags.IntVar(&b.rounds, "rounds", 1, "how often to measure; reports show medians")
-	flags.IntVar(&b.procs, "procs", 0, "processors that a server that is started may use; the bench then keeps to the others (0: both use all)")
-	flags.IntVar(&b.neighbours, "neighbours", 0, "so many processes that only spin run beside the servers that are started")
-	flags.BoolVar(&b.cold, "cold", false, "measure a server that is started as it is just after its start; it is warmed up otherwise")
+	flags.IntVar(&b.procs, "procs",
+		0, "processors that a server that is started may use; the bench then keeps to the others (0: both use all)")
+	flags.IntVar(&b.neighbours, "neighbours",
+		0, "so many processes that only spin run beside the servers that are started")
+	flags.BoolVar(&b.cold, "cold", false,
+		"measure a server that is started as it is just after its start; it is warmed up otherwise")
 	flags.StringVar(&b.questions, "questions", "", "file with a question on each line")
 	flags.StringVar(&b.slo, "slo", "", "objective that must hold, such as 'ttfe.p99<200ms,lost=0'")
 	flags.BoolVar(&b.json, "json", false, "print the report as one JSON object in place of tables")
@@ -129,7 +136,8 @@ func (b *benchRun) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&b.name, "name", "", "what the report calls this measurement, for a page of several")
 	flags.StringVar(&b.about, "about", "", "what it shows, in a sentence")
 	flags.StringVar(&b.commit, "commit", "", "version that the report names, where the build does not know its own")
-	flags.StringVar(&b.profile, "profile", "", "write processor and allocation profiles of the server that is started to this directory")
+	flags.StringVar(&b.profile, "profile", "",
+		"write processor and allocation profiles of the server that is started to this directory")
 }
 
 func (b *benchRun) form() stream.Form {
@@ -160,13 +168,15 @@ type streamsLoad struct {
 }
 
 func (s *streamsLoad) flags(flags *pflag.FlagSet) {
-	flags.IntSliceVar(&s.streams, "streams", []int{1000}, "streams, each by a caller of its own; several numbers are measured one after another")
+	flags.IntSliceVar(&s.streams, "streams", []int{1000},
+		"streams, each by a caller of its own; several numbers are measured one after another")
 	flags.Float64SliceVar(&s.rates, "rate", nil, "in place of --streams: new streams a second, for as long as --for says")
 	flags.DurationVar(&s.ramp, "ramp", 5*time.Second, "time over which the starts of --streams are spread")
 	flags.DurationVar(&s.lasts, "for", 10*time.Second, "how long --rate and --closed go on")
 	flags.BoolVar(&s.closed, "closed", false, "each caller asks anew as soon as it has its answer")
 	flags.BoolVar(&s.poisson, "poisson", false, "streams of --rate begin at random moments in place of even ones")
-	flags.IntVar(&s.marginal, "marginal", 0, "measure the load a second time with answers of so many parts, to tell what a turn costs from what each further part does (scripted model)")
+	flags.IntVar(&s.marginal, "marginal", 0,
+		"measure the load a second time with answers of so many parts, to tell what a turn costs from what each further part does (scripted model)")
 	flags.IntVar(&s.turns, "turns", 1, "questions that each caller asks, one after another in one thread")
 }
 
@@ -176,7 +186,8 @@ func (s *streamsLoad) loads(b *benchRun) func() ([]lab.Load, error) {
 		if err != nil {
 			return nil, err
 		}
-		base := bench.Streams{Ramp: s.ramp, For: s.lasts, Closed: s.closed, Poisson: s.poisson, Turns: s.turns, Form: b.form(),
+		base := bench.Streams{Ramp: s.ramp, For: s.lasts, Closed: s.closed, Poisson: s.poisson, Turns: s.turns,
+			Form:      b.form(),
 			Questions: questions, Scripted: b.scripted(), Parts: b.parts, Delay: b.firstDelay, Interval: b.interval}
 		if s.marginal != 0 && (!b.scripted() || s.marginal < 1 || s.marginal >= b.parts || s.turns > 1 || s.closed) {
 			return nil, usagef("--marginal needs the scripted model, one turn a caller, and fewer parts than --parts")
@@ -289,7 +300,8 @@ func (b *benchRun) check(cmd *cobra.Command) error {
 
 // options are what the lab is asked for.
 func (b *benchRun) options() (lab.Options, error) {
-	o := lab.Options{Source: b.source, Model: b.model, Script: b.script(), Jitter: b.jitter, Form: b.form(), Limit: b.limit, PacedLimit: b.pacedLimit,
+	o := lab.Options{Source: b.source, Model: b.model, Script: b.script(), Jitter: b.jitter, Form: b.form(),
+		Limit: b.limit, PacedLimit: b.pacedLimit,
 		Cold: b.cold, Neighbours: b.neighbours, Streams: DefaultConfig().MaxStreams, Profiles: b.profile}
 	if b.url != "" {
 		o.There = &bench.Target{URL: b.url, Domain: b.domain, Key: b.key, Project: b.project, Admin: b.adminKey}
@@ -403,7 +415,9 @@ func writeReport(path string, made report.Report, parts []report.Report) error {
 func newBenchReportCommand(b *benchRun) *cobra.Command {
 	var noSeries bool
 	cmd := &cobra.Command{
-		Use: "report FILE.json…", Short: "Show reports that were written with --out, several as one; with --out and --slo too", Args: cobra.MinimumNArgs(1),
+		Use:   "report FILE.json…",
+		Short: "Show reports that were written with --out, several as one; with --out and --slo too",
+		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var all report.Report
 			var parts []report.Report

@@ -31,7 +31,8 @@ func newBenchHistoryCommand(b *benchRun) *cobra.Command {
 	var rate, jobRate float64
 	var lasts time.Duration
 	var prompts []string
-	cmd := &cobra.Command{Use: "history", Short: "What a turn costs in a long thread, and a question and a job where many are stored", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "history",
+		Short: "What a turn costs in a long thread, and a question and a job where many are stored", Args: cobra.NoArgs,
 		Long: "Measure whether cost grows with history: the turns of a thread up to --turns, questions in new threads with so many\n" +
 			"threads stored, jobs with so many jobs stored. What is stored is a copy of one thread and of one job under other names,\n" +
 			"written into the journal, with all of it in the catalogue. `processor time, last to first` is the figure to look at.",
@@ -51,8 +52,9 @@ func newBenchHistoryCommand(b *benchRun) *cobra.Command {
 				if turns > 1 {
 					loads = append(loads, lab.Load{Name: fmt.Sprintf("%d turns in a thread", turns), Streams: each,
 						Run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
-							return one(bench.History{Target: t, Threads: each, Turns: turns, Form: b.form(), Questions: questions, Scripted: b.scripted(),
-								Parts: b.parts, Progress: progress}.Run(ctx))
+							return one(bench.History{Target: t, Threads: each, Turns: turns, Form: b.form(), Questions: questions,
+								Scripted: b.scripted(),
+								Parts:    b.parts, Progress: progress}.Run(ctx))
 						}})
 				}
 				c := &copier{cmd: cmd, server: func() *lab.Process { return b.lab.Server }}
@@ -79,13 +81,16 @@ func newBenchHistoryCommand(b *benchRun) *cobra.Command {
 							}})
 					}
 				}
-				stored(threads, "threads", c.storeThreads, func(ctx context.Context, t bench.Target, progress bench.Progress) (bench.Result, error) {
-					return bench.Streams{Target: t, Rate: rate, For: lasts, Form: b.form(), Questions: questions, Scripted: b.scripted(), Parts: b.parts,
-						Delay: b.firstDelay, Interval: b.interval, Progress: progress}.Run(ctx)
-				})
-				stored(jobs, "jobs", c.storeJobs, func(ctx context.Context, t bench.Target, progress bench.Progress) (bench.Result, error) {
-					return bench.Jobs{Target: t, Rate: jobRate, For: lasts, Prompts: prompts, Progress: progress}.Run(ctx)
-				})
+				stored(threads, "threads", c.storeThreads,
+					func(ctx context.Context, t bench.Target, progress bench.Progress) (bench.Result, error) {
+						return bench.Streams{Target: t, Rate: rate, For: lasts, Form: b.form(), Questions: questions,
+							Scripted: b.scripted(), Parts: b.parts,
+							Delay: b.firstDelay, Interval: b.interval, Progress: progress}.Run(ctx)
+					})
+				stored(jobs, "jobs", c.storeJobs,
+					func(ctx context.Context, t bench.Target, progress bench.Progress) (bench.Result, error) {
+						return bench.Jobs{Target: t, Rate: jobRate, For: lasts, Prompts: prompts, Progress: progress}.Run(ctx)
+					})
 				return loads, nil
 			})
 		}}
@@ -96,7 +101,8 @@ func newBenchHistoryCommand(b *benchRun) *cobra.Command {
 	cmd.Flags().Float64Var(&rate, "rate", 200, "questions a second while threads are stored")
 	cmd.Flags().Float64Var(&jobRate, "job-rate", 10, "jobs a second while jobs are stored")
 	cmd.Flags().DurationVar(&lasts, "for", 10*time.Second, "how long they come")
-	cmd.Flags().StringArrayVar(&prompts, "prompt", []string{`append "One more line." to quickstart.mdx`}, "what a job is told to do, something that leads to a pull request; may be given several times")
+	cmd.Flags().StringArrayVar(&prompts, "prompt", []string{`append "One more line." to quickstart.mdx`},
+		"what a job is told to do, something that leads to a pull request; may be given several times")
 	return cmd
 }
 
@@ -169,7 +175,8 @@ func (c *copier) storeJobs(ctx context.Context, n int) error {
 }
 
 // sample starts the server, has something made there, and stops it, so that what was made is at rest.
-func (c *copier) sample(ctx context.Context, make func(context.Context) (stream string, err error)) (stream string, rec journal.Recovered, err error) {
+func (c *copier) sample(ctx context.Context, make func(context.Context) (stream string, err error)) (stream string,
+	rec journal.Recovered, err error) {
 	if err := c.server().Serve(ctx, "127.0.0.1:0"); err != nil {
 		return "", rec, err
 	}
@@ -207,7 +214,8 @@ func (c *copier) offline(do func(*stores, *journal.Journal) error) (err error) {
 }
 
 // fill writes copies of a stream under other names, until there are n of them, and has the catalogue follow.
-func (c *copier) fill(ctx context.Context, of *copied, n int, prefix string, name func(time.Time) (stream, id string)) error {
+func (c *copier) fill(ctx context.Context, of *copied, n int, prefix string,
+	name func(time.Time) (stream, id string)) error {
 	missing := n - of.stored
 	if missing <= 0 {
 		return nil
@@ -225,7 +233,8 @@ func (c *copier) fill(ctx context.Context, of *copied, n int, prefix string, nam
 					for _, old := range of.old {
 						state = bytes.ReplaceAll(state, []byte(old), []byte(cmp.Or(id, api.NewID(prefix, now))))
 					}
-					if _, err := j.Append(ctx, journal.Append{Stream: stream, Events: []journal.Event{{Type: "bench.slept.1"}}}); err != nil {
+					if _, err := j.Append(ctx,
+						journal.Append{Stream: stream, Events: []journal.Event{{Type: "bench.slept.1"}}}); err != nil {
 						return err
 					}
 					j.Snapshot(stream, 1, state)

@@ -27,12 +27,14 @@ func newBenchSearchCommand(b *benchRun) *cobra.Command {
 				return loads, err
 			})
 		}}
-	cmd.Flags().Float64SliceVar(&rates, "rate", []float64{100}, "searches a second; several are measured one after another")
+	cmd.Flags().Float64SliceVar(&rates, "rate", []float64{100},
+		"searches a second; several are measured one after another")
 	cmd.Flags().DurationVar(&lasts, "for", 10*time.Second, "how long")
 	return cmd
 }
 
-func (b *benchRun) searches(rate float64, lasts time.Duration, queries []string) func(context.Context, bench.Target, bench.Progress) ([]bench.Result, error) {
+func (b *benchRun) searches(rate float64, lasts time.Duration, queries []string) func(context.Context, bench.Target,
+	bench.Progress) ([]bench.Result, error) {
 	return func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
 		return one(bench.Searches{Target: t, Rate: rate, For: lasts, Queries: queries, Progress: progress}.Run(ctx))
 	}
@@ -42,7 +44,8 @@ func newBenchJobsCommand(b *benchRun) *cobra.Command {
 	var rates []float64
 	var lasts time.Duration
 	var prompts []string
-	cmd := &cobra.Command{Use: "jobs", Short: "Agent jobs at a given rate, each until its pull request is open", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "jobs", Short: "Agent jobs at a given rate, each until its pull request is open",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if b.url != "" {
 				if err := required(cmd, "project", "admin-key"); err != nil {
@@ -69,7 +72,8 @@ func addPrompts(cmd *cobra.Command, prompts *[]string) {
 		"what a job is told to do, something that leads to a pull request; may be given several times")
 }
 
-func (b *benchRun) jobs(rate float64, lasts time.Duration, prompts []string) func(context.Context, bench.Target, bench.Progress) ([]bench.Result, error) {
+func (b *benchRun) jobs(rate float64, lasts time.Duration, prompts []string) func(context.Context, bench.Target,
+	bench.Progress) ([]bench.Result, error) {
 	return func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
 		return one(bench.Jobs{Target: t, Rate: rate, For: lasts, Prompts: prompts, Progress: progress}.Run(ctx))
 	}
@@ -78,7 +82,9 @@ func (b *benchRun) jobs(rate float64, lasts time.Duration, prompts []string) fun
 func newBenchRecoverCommand(b *benchRun) *cobra.Command {
 	var streams []int
 	var ramp, after time.Duration
-	cmd := &cobra.Command{Use: "recover", Short: "Kill the server in the middle of its streams, and see whether every answer is whole afterwards", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "recover",
+		Short: "Kill the server in the middle of its streams, and see whether every answer is whole afterwards",
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if b.url != "" {
 				return usagef("recover kills the server; it does so only with one that it has started, not with --url")
@@ -101,7 +107,8 @@ func newBenchRecoverCommand(b *benchRun) *cobra.Command {
 		}}
 	cmd.Flags().IntSliceVar(&streams, "streams", []int{200}, "streams; several numbers are measured one after another")
 	cmd.Flags().DurationVar(&ramp, "ramp", time.Second, "time over which their starts are spread")
-	cmd.Flags().DurationVar(&after, "kill-after", 2*time.Second, "when the server is killed, from the first start; not before a stream was accepted")
+	cmd.Flags().DurationVar(&after, "kill-after", 2*time.Second,
+		"when the server is killed, from the first start; not before a stream was accepted")
 	return cmd
 }
 
@@ -121,7 +128,8 @@ func newBenchMixedCommand(b *benchRun) *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
-				s := bench.Streams{Rate: streams, For: lasts, Form: b.form(), Questions: questions, Scripted: b.scripted(), Parts: b.parts,
+				s := bench.Streams{Rate: streams, For: lasts, Form: b.form(), Questions: questions, Scripted: b.scripted(),
+					Parts: b.parts,
 					Delay: b.firstDelay, Interval: b.interval}
 				name := fmt.Sprintf("%g streams, %g searches, %g jobs a second", streams, searches, jobs)
 				return []lab.Load{{Name: name, Streams: int(streams*lasts.Seconds()) + 1,
@@ -152,7 +160,8 @@ func newBenchMixedCommand(b *benchRun) *cobra.Command {
 
 func newBenchOverloadCommand(b *benchRun) *cobra.Command {
 	s := bench.Overload{}
-	cmd := &cobra.Command{Use: "overload", Short: "Twice the load that the server carries: what becomes of those it accepts, how fast it refuses the others, and when it is back to normal", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "overload",
+		Short: "Twice the load that the server carries: what becomes of those it accepts, how fast it refuses the others, and when it is back to normal", Args: cobra.NoArgs,
 		Long: "Ask more than the server can carry. First it is found out how many questions a second that is, by callers who ask anew as\n" +
 			"soon as they have their answer (or --carried says it); then come a low rate, --factor times what it carries, and the low\n" +
 			"rate again. With --procs the server that is started gets some of the processors and the bench keeps to the others,\n" +
@@ -175,18 +184,20 @@ func newBenchOverloadCommand(b *benchRun) *cobra.Command {
 				}
 				s.Form, s.Questions, s.Scripted, s.Parts = b.form(), questions, b.scripted(), b.parts
 				name := fmt.Sprintf("%g times what it carries", s.Factor) + b.answers()
-				return []lab.Load{{Name: name, Run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
-					s := s
-					s.Target, s.Progress = t, progress
-					r, err := s.Run(ctx)
-					r.Load = name
-					return one(r, err)
-				}}}, nil
+				return []lab.Load{{Name: name,
+					Run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
+						s := s
+						s.Target, s.Progress = t, progress
+						r, err := s.Run(ctx)
+						r.Load = name
+						return one(r, err)
+					}}}, nil
 			})
 		}}
 	cmd.Flags().Float64Var(&s.Carried, "carried", 0, "questions a second that the server carries (0: find out)")
 	cmd.Flags().IntVar(&s.Callers, "callers", 0, "callers who find it out (0: 24 for each processor)")
-	cmd.Flags().DurationVar(&s.Find, "find", 8*time.Second, "how long they do; as long as the high rate, since work that lags behind has its share in both")
+	cmd.Flags().DurationVar(&s.Find, "find", 8*time.Second,
+		"how long they do; as long as the high rate, since work that lags behind has its share in both")
 	cmd.Flags().Float64Var(&s.Factor, "factor", 2, "how much more than that is asked")
 	cmd.Flags().DurationVar(&s.Calm, "calm", 5*time.Second, "how long the low rate lasts before")
 	cmd.Flags().DurationVar(&s.For, "for", 8*time.Second, "how long the high rate lasts")
@@ -197,7 +208,8 @@ func newBenchOverloadCommand(b *benchRun) *cobra.Command {
 func newBenchModelCommand(b *benchRun) *cobra.Command {
 	var listen string
 	cmd := &cobra.Command{
-		Use: "model", Short: "Serve the scripted model as an OpenAI-compatible endpoint, to measure any assistant with it", Args: cobra.NoArgs,
+		Use: "model", Short: "Serve the scripted model as an OpenAI-compatible endpoint, to measure any assistant with it",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			fmt.Fprintf(cmd.ErrOrStderr(), "serving a scripted model at http://%s/v1\n", listen)
 			return serveUntil(cmd.Context(), listen, bench.Model{Script: b.script(), Jitter: b.jitter}.Handler())

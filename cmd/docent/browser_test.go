@@ -29,7 +29,8 @@ func TestExamplePagesInABrowser(t *testing.T) {
 	if err != nil {
 		t.Skip("the example pages are left out: there is no chromium; scripts/install-browser installs it")
 	}
-	for _, dir := range []string{filepath.Join(clients, "node_modules", "playwright-core"), filepath.Join(react, "node_modules", "esbuild")} {
+	for _, dir := range []string{filepath.Join(clients, "node_modules", "playwright-core"),
+		filepath.Join(react, "node_modules", "esbuild")} {
 		if _, err := os.Stat(dir); err != nil {
 			t.Skip("the example pages are left out: scripts/install-browser installs what builds and drives them (it needs npm)")
 		}
@@ -69,9 +70,12 @@ func TestExamplePagesInABrowser(t *testing.T) {
 
 			settings, err := json.Marshal(map[string]any{
 				"page": page, "chromium": chromium, "pages": origin, "server": recorder.url, "control": controls.URL,
-				"harbour": map[string]string{"domain": harbour.domain, "key": newTestKey(t, data, harbour.id, "assistant", "--origin", origin)},
-				"slow":    map[string]string{"domain": slow.domain, "key": newTestKey(t, data, slow.id, "assistant", "--origin", origin)},
-				"foreign": map[string]string{"domain": harbour.domain, "key": newTestKey(t, data, harbour.id, "assistant", "--origin", "https://www.example.com")},
+				"harbour": map[string]string{"domain": harbour.domain,
+					"key": newTestKey(t, data, harbour.id, "assistant", "--origin", origin)},
+				"slow": map[string]string{"domain": slow.domain,
+					"key": newTestKey(t, data, slow.id, "assistant", "--origin", origin)},
+				"foreign": map[string]string{"domain": harbour.domain,
+					"key": newTestKey(t, data, harbour.id, "assistant", "--origin", "https://www.example.com")},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -103,17 +107,20 @@ func TestPagesInABrowser(t *testing.T) {
 	}
 	files := map[string]string{}
 	for i := range 150 {
-		files[fmt.Sprintf("guides/page-%d.md", i)] = fmt.Sprintf("# Page %d\n\n%s", i, strings.Repeat("The Harbour is open. See the long line about `code` in the Harbour.\n\n", 8))
+		files[fmt.Sprintf("guides/page-%d.md", i)] = fmt.Sprintf("# Page %d\n\n%s", i,
+			strings.Repeat("The Harbour is open. See the long line about `code` in the Harbour.\n\n", 8))
 	}
 	data := filepath.Join(t.TempDir(), "data")
 	server := newTestServer(t, data)
 	p := newTestProject(t, data, "harbour", writeFiles(t, files))
-	out := docent(t, "job", "create", "--url", server.url, "--project", p.id, "--key", p.admin, "--wait", "Rename \"Harbour\" to \"Port\".")
+	out := docent(t, "job", "create", "--url", server.url, "--project", p.id, "--key", p.admin, "--wait",
+		"Rename \"Harbour\" to \"Port\".")
 	pull := regexp.MustCompile(regexp.QuoteMeta(server.url) + `/pulls/\w+`).FindString(out)
 	if pull == "" {
 		t.Fatalf("no pull request in %s", out)
 	}
-	settings, err := json.Marshal(map[string]string{"server": server.url, "pull": pull, "key": p.admin, "chromium": chromium})
+	settings, err := json.Marshal(map[string]string{"server": server.url, "pull": pull, "key": p.admin,
+		"chromium": chromium})
 	if err != nil {
 		t.Fatal(err)
 	}

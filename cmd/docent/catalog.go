@@ -98,7 +98,8 @@ func newCatalogCommand(prog program) *cobra.Command {
 	cmd := &cobra.Command{Use: "catalog", Short: "Check, repair and rebuild the catalogue"}
 	operatorFlags(cmd, o)
 	cmd.AddCommand(&cobra.Command{
-		Use: "check", Short: "Check everything that only the catalogue holds, and report damage; the server may run", Args: cobra.NoArgs,
+		Use: "check", Short: "Check everything that only the catalogue holds, and report damage; the server may run",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var r catalogReport
 			if err := o.run(cmd, opCatalogCheck, nil, &r); err != nil {
@@ -124,7 +125,9 @@ func newCatalogCommand(prog program) *cobra.Command {
 			return nil
 		},
 	}, &cobra.Command{
-		Use: "accept TABLE ROW", Short: "Accept a damaged row as it is, once you know that its content is right; the server may run", Args: cobra.ExactArgs(2),
+		Use:   "accept TABLE ROW",
+		Short: "Accept a damaged row as it is, once you know that its content is right; the server may run",
+		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd, opCatalogAccept, rowParams{args[0], args[1]}, nil)
 		},
@@ -132,7 +135,8 @@ func newCatalogCommand(prog program) *cobra.Command {
 		Use: "rebuild", Short: "Rebuild the listings from the journal; the server may run", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return show(o, cmd, opCatalogRebuild, nil, func(w io.Writer, r catalogRebuilt) error {
-				_, err := fmt.Fprintf(w, "the listings were made anew up to position %d of the journal, in %.1f s\n", r.Position, r.Seconds)
+				_, err := fmt.Fprintf(w, "the listings were made anew up to position %d of the journal, in %.1f s\n", r.Position,
+					r.Seconds)
 				return err
 			})
 		},

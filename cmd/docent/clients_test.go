@@ -22,11 +22,13 @@ func TestRealChatClients(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "ai7")); err != nil {
 		t.Skip("the real chat clients are left out: scripts/install-clients installs them (it needs Node.js and npm)")
 	}
-	for _, client := range [][]string{{"v4.mjs"}, {"modern.mjs", "5"}, {"modern.mjs", "500"}, {"modern.mjs", "6"}, {"modern.mjs", "600"}, {"modern.mjs", "7"}} {
+	for _, client := range [][]string{{"v4.mjs"}, {"modern.mjs", "5"}, {"modern.mjs", "500"}, {"modern.mjs", "6"},
+		{"modern.mjs", "600"}, {"modern.mjs", "7"}} {
 		t.Run(strings.Join(client, " "), func(t *testing.T) {
 			t.Parallel() // each has a server of its own, which it restarts
 			server, data, harbour, slow := newChatServer(t, 40, 60)
-			locked := newTestProject(t, data, "locked", writeFiles(t, map[string]string{"a.md": "# A\n\nText.\n"}), "--model", "slow", "--require-thread-key")
+			locked := newTestProject(t, data, "locked", writeFiles(t, map[string]string{"a.md": "# A\n\nText.\n"}), "--model",
+				"slow", "--require-thread-key")
 			operate := http.NewServeMux()
 			operate.HandleFunc("POST /restart", func(w http.ResponseWriter, _ *http.Request) {
 				server.kill()
@@ -36,12 +38,15 @@ func TestRealChatClients(t *testing.T) {
 			})
 			operate.HandleFunc("GET /threads/{project}/{thread}", func(w http.ResponseWriter, req *http.Request) {
 				admin := map[string]string{harbour.id: harbour.admin, slow.id: slow.admin}[req.PathValue("project")]
-				forward(w, req, server.url+"/v1/analytics/"+req.PathValue("project")+"/assistant/threads/"+req.PathValue("thread"), admin)
+				forward(w, req, server.url+"/v1/analytics/"+req.PathValue("project")+"/assistant/threads/"+req.PathValue("thread"),
+					admin)
 			})
 			control := httptest.NewServer(operate)
 			defer control.Close()
-			settings, err := json.Marshal(map[string]string{"url": server.url, "otherUrl": fromAddress(t, server.url, "127.0.0.2"), "domain": harbour.domain, "key": harbour.assistant,
-				"slowDomain": slow.domain, "slowKey": slow.assistant, "lockedDomain": locked.domain, "lockedKey": locked.assistant, "control": control.URL})
+			settings, err := json.Marshal(map[string]string{"url": server.url,
+				"otherUrl": fromAddress(t, server.url, "127.0.0.2"), "domain": harbour.domain, "key": harbour.assistant,
+				"slowDomain": slow.domain, "slowKey": slow.assistant, "lockedDomain": locked.domain, "lockedKey": locked.assistant,
+				"control": control.URL})
 			if err != nil {
 				t.Fatal(err)
 			}

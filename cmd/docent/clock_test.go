@@ -41,7 +41,8 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 	setenv(t, clockFile, file)
 	data := filepath.Join(t.TempDir(), "data")
 	server := newTestServer(t, data)
-	source := writeFiles(t, map[string]string{"ferries.md": "# Ferries\n\nThe ferry leaves from pier two.\n\n## Tickets\n\nTickets cost four coins.\n"})
+	source := writeFiles(t,
+		map[string]string{"ferries.md": "# Ferries\n\nThe ferry leaves from pier two.\n\n## Tickets\n\nTickets cost four coins.\n"})
 	p := newTestProject(t, data, "harbour", source, "--limit-project-hour", "3")
 	admin := server.client(p.admin)
 	base := "/v2/agent/" + p.id + "/job"
@@ -57,7 +58,8 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 		if key != "" {
 			page = "p0" // with its key it is the same request
 		}
-		resp, err = admin.Do(t.Context(), http.MethodPost, base, map[string]string{"prompt": "create page " + page + ".md titled \"P\" with content: \"x\""}, header...)
+		resp, err = admin.Do(t.Context(), http.MethodPost, base,
+			map[string]string{"prompt": "create page " + page + ".md titled \"P\" with content: \"x\""}, header...)
 		if err != nil {
 			return j, nil, err
 		}
@@ -131,7 +133,8 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 	}
 	second := accepted("an hour back", "while-it-was-back", 1)
 	var followed api.Job
-	if err := admin.Post(t.Context(), base+"/"+string(first.ID)+"/message", map[string]string{"prompt": `append "more" to p0.md`}, &followed); err != nil {
+	if err := admin.Post(t.Context(), base+"/"+string(first.ID)+"/message",
+		map[string]string{"prompt": `append "more" to p0.md`}, &followed); err != nil {
 		t.Fatal(err)
 	}
 	awaitJobs(t, server, p, []*acceptedJob{{id: first.ID}, {id: second.ID}})
@@ -184,7 +187,8 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	read, err := a.system.Threads().Read(t.Context(), api.ThreadID(conversation), thread.Read{Project: api.ProjectID(p.id)})
+	read, err := a.system.Threads().Read(t.Context(), api.ThreadID(conversation),
+		thread.Read{Project: api.ProjectID(p.id)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +201,8 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 		}
 		last = e.Ended
 	}
-	if want := []string{"What do tickets cost?", "And from where does it leave?", "Who sells tickets?", "What do tickets cost, once more?"}; !slices.Equal(questions, want) {
+	if want := []string{"What do tickets cost?", "And from where does it leave?", "Who sells tickets?",
+		"What do tickets cost, once more?"}; !slices.Equal(questions, want) {
 		t.Errorf("the thread has %q, want %q", questions, want)
 	}
 }

@@ -99,8 +99,9 @@ type ModelConfig struct {
 	FallbackAfter Duration `toml:"fallback_after"` // of silence before an answer begins; 30 seconds where 0
 
 	// US dollars for a million tokens.
-	PromptPrice     float64 `toml:"prompt_price"`
-	CachedPrice     float64 `toml:"cached_price"` // of the prompt's tokens those that the endpoint had kept; like the others where 0
+	PromptPrice float64 `toml:"prompt_price"`
+	// of the prompt's tokens those that the endpoint had kept; like the others where 0
+	CachedPrice     float64 `toml:"cached_price"`
 	CompletionPrice float64 `toml:"completion_price"`
 
 	// Of the scripted provider, which writes prepared text at a given speed.
@@ -150,10 +151,12 @@ func DefaultConfig() Config {
 		ModelAliases: map[string]string{"sonnet": "", "opus": ""},
 		Limits:       router.DefaultLimits(),
 		MaxBody:      bounds.BodyBytes, MaxRequests: bounds.Requests, MaxStreams: bounds.Streams,
-		StreamPace: Duration{40 * time.Millisecond}, StreamWriter: writerSockets, MaxTurns: 20_000, MaxRunningJobs: 2 * runtime.GOMAXPROCS(0), MaxOpenJobs: 64,
+		StreamPace: Duration{40 * time.Millisecond}, StreamWriter: writerSockets, MaxTurns: 20_000,
+		MaxRunningJobs: 2 * runtime.GOMAXPROCS(0), MaxOpenJobs: 64,
 		MaxOpenIndexes: 32, IndexMemory: 512 << 20, IdleAfter: Duration{2 * time.Minute}, PollInterval: Duration{time.Minute},
-		DrainTimeout: Duration{30 * time.Second}, JobTimeout: Duration{10 * time.Minute}, TurnTimeout: Duration{5 * time.Minute},
-		AgentSteps: 100, AgentTokens: 2_000_000, AgentCost: 300, AgentChange: 1 << 20,
+		DrainTimeout: Duration{30 * time.Second}, JobTimeout: Duration{10 * time.Minute},
+		TurnTimeout: Duration{5 * time.Minute},
+		AgentSteps:  100, AgentTokens: 2_000_000, AgentCost: 300, AgentChange: 1 << 20,
 	}
 }
 
@@ -326,7 +329,8 @@ func (c *Config) settings() []Setting {
 		}
 		name := field.Tag.Get("toml")
 		switch field.Type {
-		case reflect.TypeFor[map[string]ModelConfig](), reflect.TypeFor[map[string]CheckConfig](), reflect.TypeFor[map[string]string]():
+		case reflect.TypeFor[map[string]ModelConfig](), reflect.TypeFor[map[string]CheckConfig](),
+			reflect.TypeFor[map[string]string]():
 		case reflect.TypeFor[api.Limits]():
 			for j := range v.Field(i).NumField() {
 				limit := field.Type.Field(j)

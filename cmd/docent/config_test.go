@@ -53,11 +53,13 @@ func TestFlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
 	if err := flags.Parse([]string{"--listen", "127.0.0.1:3"}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := LoadConfig(file, environment("DOCENT_LISTEN", "127.0.0.1:2", "DOCENT_IDLE_AFTER", "4s", "DOCENT_LIMITS_IP_DAY", "9"), flags)
+	c, err := LoadConfig(file,
+		environment("DOCENT_LISTEN", "127.0.0.1:2", "DOCENT_IDLE_AFTER", "4s", "DOCENT_LIMITS_IP_DAY", "9"), flags)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Listen != "127.0.0.1:3" || c.IdleAfter.Duration != 4*time.Second || c.LogLevel != "warn" || c.Limits.KeyMonth != 7 || c.Limits.IPDay != 9 || c.Limits.OrgHour != 10_000 {
+	if c.Listen != "127.0.0.1:3" || c.IdleAfter.Duration != 4*time.Second || c.LogLevel != "warn" ||
+		c.Limits.KeyMonth != 7 || c.Limits.IPDay != 9 || c.Limits.OrgHour != 10_000 {
 		t.Errorf("the strengths are wrong: %+v", c)
 	}
 }
@@ -110,11 +112,13 @@ func TestEveryUnusableSettingIsListed(t *testing.T) {
 
 func TestModelFromTheEnvironmentBecomesTheDefault(t *testing.T) {
 	t.Parallel()
-	c, err := LoadConfig("", environment("DOCENT_MODEL_BASE_URL", "http://127.0.0.1:1/v1", "DOCENT_MODEL", "m", "DOCENT_MODEL_API_KEY", "k"), nil)
+	c, err := LoadConfig("",
+		environment("DOCENT_MODEL_BASE_URL", "http://127.0.0.1:1/v1", "DOCENT_MODEL", "m", "DOCENT_MODEL_API_KEY", "k"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := c.Models["default"]; c.Model != "default" || m.BaseURL != "http://127.0.0.1:1/v1" || m.Model != "m" || m.key != "k" {
+	if m := c.Models["default"]; c.Model != "default" || m.BaseURL != "http://127.0.0.1:1/v1" || m.Model != "m" ||
+		m.key != "k" {
 		t.Errorf("the model is %q %+v", c.Model, m)
 	}
 }
@@ -168,8 +172,10 @@ func TestDocumentedSettingsAreTheRealOnes(t *testing.T) {
 // of what can be set, and do not start without it.
 func TestEachDefaultStandsInOnePlace(t *testing.T) {
 	c, edge := DefaultConfig(), router.DefaultBounds()
-	if c.MaxBody != edge.BodyBytes || c.MaxRequests != edge.Requests || c.MaxStreams != edge.Streams || c.Limits != router.DefaultLimits() {
-		t.Errorf("the settings have %d, %d, %d, %+v; the edge has %+v", c.MaxBody, c.MaxRequests, c.MaxStreams, c.Limits, edge)
+	if c.MaxBody != edge.BodyBytes || c.MaxRequests != edge.Requests || c.MaxStreams != edge.Streams ||
+		c.Limits != router.DefaultLimits() {
+		t.Errorf("the settings have %d, %d, %d, %+v; the edge has %+v", c.MaxBody, c.MaxRequests, c.MaxStreams, c.Limits,
+			edge)
 	}
 	for _, s := range c.settings() {
 		if least, ok := leastValues[s.Name]; ok && least > 0 {
@@ -181,9 +187,11 @@ func TestEachDefaultStandsInOnePlace(t *testing.T) {
 	for _, name := range []string{"RunningJobs", "OpenJobs", "RunningTurns", "Idle", "RunLimit", "TurnLimit"} {
 		deps := actorLimits(c)
 		deps.Journal, deps.Projects, deps.Log = new(journal.Journal), new(catalog.Catalog), slog.New(slog.DiscardHandler)
-		deps.Editor, deps.Forge, deps.Searcher, deps.Model = new(agent.Agent), treeForge{}, ingest.Documents{}, new(registry.Registry)
+		deps.Editor, deps.Forge, deps.Searcher, deps.Model = new(agent.Agent), treeForge{}, ingest.Documents{},
+			new(registry.Registry)
 		reflect.ValueOf(&deps).Elem().FieldByName(name).SetZero()
-		if _, err := actors.Start(t.Context(), deps); err == nil || !strings.Contains(err.Error(), "Deps."+name+" is missing") {
+		if _, err := actors.Start(t.Context(), deps); err == nil ||
+			!strings.Contains(err.Error(), "Deps."+name+" is missing") {
 			t.Errorf("without %s the actors start: %v", name, err)
 		}
 		if reflect.ValueOf(actorLimits(c)).FieldByName(name).IsZero() {

@@ -31,10 +31,11 @@ func TestNobodyElseAnswersTheOperator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
-		_, _ = w.Write([]byte(`{"result":[]}` + "\n"))
-	})}
+	stranger := &http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			_, _ = w.Write([]byte(`{"result":[]}` + "\n"))
+		})}
 	go func() { _ = stranger.Serve(thief) }()
 	defer stranger.Close()
 	text := `{"address":"` + thief.Addr().String() + `","secret":"X"}`

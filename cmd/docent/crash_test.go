@@ -68,7 +68,8 @@ func (c *tally) createJobs(ctx context.Context, cl *client.Client, p testProject
 			next := accepted.followUps + 1
 			c.mu.Unlock()
 			prompt := fmt.Sprintf(`append "line %d of follow-ups" to %s`, next, name)
-			if err := cl.Post(ctx, base+"/job/"+string(made.ID)+"/message", map[string]string{"prompt": prompt}, new(api.Job)); err != nil {
+			if err := cl.Post(ctx, base+"/job/"+string(made.ID)+"/message", map[string]string{"prompt": prompt},
+				new(api.Job)); err != nil {
 				return
 			}
 			c.mu.Lock()

@@ -23,7 +23,8 @@ import (
 func newDemoCommand() *cobra.Command {
 	var keep bool
 	cmd := &cobra.Command{
-		Use: "demo", Short: "Show the whole of Docent at work on its own documentation, in a temporary directory", Args: cobra.NoArgs,
+		Use: "demo", Short: "Show the whole of Docent at work on its own documentation, in a temporary directory",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			process, err := lab.NewProcess("demo")
 			if err != nil {
@@ -125,7 +126,8 @@ func (d *demo) reader(ctx context.Context) (string, error) {
 func (d *demo) ask(thread, text string) (client.Answer, error) {
 	d.say("> %s\n", text)
 	c := client.Client{Base: d.URL, Key: d.Readers, HTTP: http.DefaultClient}
-	a, err := c.Ask(d.cmd.Context(), client.Question{Domain: lab.Domain, Thread: thread, Caller: "anonymous", Text: text}, d.out)
+	a, err := c.Ask(d.cmd.Context(), client.Question{Domain: lab.Domain, Thread: thread, Caller: "anonymous", Text: text},
+		d.out)
 	if err != nil {
 		return a, err
 	}

@@ -87,27 +87,34 @@ func publishedPages(t testing.TB) []string {
 // docent are parsed all the same.
 var notTyped = []struct{ page, begins, reason string }{
 	{"", "make ", "the target is looked up in the Makefile; CI builds, tests and runs the demo with it"},
-	{"docs/deploy/install.mdx", "sudo ", "it changes the system, as root; TestTheServiceFileIsRight has systemd judge the unit, and the commands of docent are parsed"},
+	{"docs/deploy/install.mdx", "sudo ",
+		"it changes the system, as root; TestTheServiceFileIsRight has systemd judge the unit, and the commands of docent are parsed"},
 	{"docs/deploy/install.mdx", "curl ", "it asks the service that systemd has started"},
-	{"docs/deploy/code-hosts.mdx", "docent project add docs", "it needs a code host; TestJobsPublishToCodeHosts plays all of them"},
-	{"docs/deploy/postgresql.mdx", "docent serve", "it needs PostgreSQL; TestADatabaseServesOneDataDirectory starts servers on it where there is one"},
+	{"docs/deploy/code-hosts.mdx", "docent project add docs",
+		"it needs a code host; TestJobsPublishToCodeHosts plays all of them"},
+	{"docs/deploy/postgresql.mdx", "docent serve",
+		"it needs PostgreSQL; TestADatabaseServesOneDataDirectory starts servers on it where there is one"},
 	{"docs/operate/load.mdx", "docent bench", "it measures for minutes; TestScripts has the bench at work on small loads"},
 	{"README.md", "ROUNDS=2 make bench", "it measures for minutes; TestScripts has the bench at work on small loads"},
 	{"docs/assistant/examples.mdx", "cd examples/", "TestExamplePagesInABrowser builds, serves and uses both pages"},
 	{"docs/assistant/examples.mdx", "npm ", "TestExamplePagesInABrowser runs the build"},
-	{"docs/assistant/examples.mdx", "python3 -m http.server", "it serves until it is stopped; TestExamplePagesInABrowser serves the page"},
-	{"examples/plain-chat/README.md", "python3 -m http.server", "it serves until it is stopped; TestExamplePagesInABrowser serves the page"},
+	{"docs/assistant/examples.mdx", "python3 -m http.server",
+		"it serves until it is stopped; TestExamplePagesInABrowser serves the page"},
+	{"examples/plain-chat/README.md", "python3 -m http.server",
+		"it serves until it is stopped; TestExamplePagesInABrowser serves the page"},
 	{"examples/plain-chat/README.md", "xdg-open ", "it opens a browser; TestExamplePagesInABrowser has one"},
 	{"examples/react-chat/README.md", "npm ", "TestExamplePagesInABrowser runs the build"},
 	{"examples/react-chat/README.md", "xdg-open ", "it opens a browser; TestExamplePagesInABrowser has one"},
-	{"docs/operate/troubleshooting.mdx", "docent journal adopt", "a journal and a catalogue that belong together are not adopted; TestNoStoreIsTakenForANewOne adopts others"},
+	{"docs/operate/troubleshooting.mdx", "docent journal adopt",
+		"a journal and a catalogue that belong together are not adopted; TestNoStoreIsTakenForANewOne adopts others"},
 }
 
 // otherLanguages are the blocks that are no commands, and what holds them to the truth.
 var otherLanguages = map[string]string{
 	"toml": "read as a configuration", "json": "parsed", "ini": "TestTheServiceFileIsRight",
 	"js": "TestThePageWithoutALibraryIsAsDocumented", "tsx": "TestRealChatClients has useChat of these versions",
-	"http": "the router's contract with openapi.yaml", "nginx": "it needs nginx", "text": "shown, not typed", "": "shown, not typed",
+	"http": "the router's contract with openapi.yaml", "nginx": "it needs nginx", "text": "shown, not typed",
+	"": "shown, not typed",
 }
 
 // A sandbox is a folder with somebody's documentation, a shell that keeps its variables, and the server that it has
@@ -128,7 +135,8 @@ func newSandbox(t *testing.T, documentation func(dir string) error, installed bo
 	leftOutWhenShort(t)
 	for _, tool := range []string{"bash", "curl", "jq"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("commands of the documentation are left out: %s is not installed; scripts/install-test-needs installs it", tool)
+			t.Skipf("commands of the documentation are left out: %s is not installed; scripts/install-test-needs installs it",
+				tool)
 		}
 	}
 	address, err := ownAddress()
@@ -141,7 +149,9 @@ func newSandbox(t *testing.T, documentation func(dir string) error, installed bo
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.Mkdir(filepath.Join(s.dir, "bin"), 0o755), os.Symlink(self(t), filepath.Join(s.dir, "bin", "docent")), os.Mkdir(filepath.Join(s.dir, "backup"), 0o755)); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(s.dir, "bin"), 0o755),
+		os.Symlink(self(t), filepath.Join(s.dir, "bin", "docent")),
+		os.Mkdir(filepath.Join(s.dir, "backup"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	state := "DOCENT_LISTEN=" + address + "\nDOCENT_URL=http://" + address + "\n"
@@ -173,9 +183,11 @@ trap 'declare -p | grep -E "^declare -[a-z]*x[a-z]* " | sed "s/^declare/declare 
 
 // typed replaces what whoever types the commands has other names for: the address, folders of the system, and ids.
 func (s *sandbox) typed(text string) string {
-	text = strings.NewReplacer("127.0.0.1:8080", s.listen, "/var/lib/docent", filepath.Join(s.dir, "data"), "/backup/", filepath.Join(s.dir, "backup")+"/").Replace(text)
+	text = strings.NewReplacer("127.0.0.1:8080", s.listen, "/var/lib/docent", filepath.Join(s.dir, "data"), "/backup/",
+		filepath.Join(s.dir, "backup")+"/").Replace(text)
 	for _, kind := range []struct{ id, list string }{
-		{"pr", "pull list --project docs --state open"}, {"job", "job list --project docs --key $ADMIN_KEY"}, {"key", "key list"}, {"thr", "thread list --project docs"},
+		{"pr", "pull list --project docs --state open"}, {"job", "job list --project docs --key $ADMIN_KEY"},
+		{"key", "key list"}, {"thr", "thread list --project docs"},
 	} {
 		if strings.Contains(text, kind.id+"_…") {
 			text = strings.ReplaceAll(text, kind.id+"_…", s.newest(kind.list))
@@ -279,7 +291,8 @@ func (s *sandbox) parse(f fence, command string) {
 		return
 	}
 	m := docentWords.FindStringSubmatch(strings.Replace(command, "sudo -u docent ", "", 1))
-	if m == nil || strings.HasPrefix(command, "sudo install") || strings.HasPrefix(command, "sudo useradd") || strings.HasPrefix(command, "sudo systemctl") || strings.HasPrefix(command, "curl") {
+	if m == nil || strings.HasPrefix(command, "sudo install") || strings.HasPrefix(command, "sudo useradd") ||
+		strings.HasPrefix(command, "sudo systemctl") || strings.HasPrefix(command, "curl") {
 		return
 	}
 	out, err := exec.CommandContext(s.t.Context(), "bash", "-c", `docent() { printf '%s\0' "$@"; }; docent `+m[2]).Output()
@@ -340,9 +353,11 @@ func tidepool(dir string) error { return os.CopyFS(dir, os.DirFS("testdata/tidep
 // The quickstart and the README's first minutes work as they are printed, on documentation that Docent has never seen.
 func TestTheQuickstartWorksOnAnyDocumentation(t *testing.T) {
 	t.Parallel()
-	sets := map[string]func(*testing.T, string) error{"tidepool": func(_ *testing.T, dir string) error { return tidepool(dir) }}
+	sets := map[string]func(*testing.T,
+		string) error{"tidepool": func(_ *testing.T, dir string) error { return tidepool(dir) }}
 	prometheus := func(t *testing.T, dir string) error {
-		out, err := exec.Command("git", "clone", "--quiet", corpora.File(t, "corpora/prometheus-docs.bundle"), dir).CombinedOutput()
+		out, err := exec.Command("git", "clone", "--quiet", corpora.File(t, "corpora/prometheus-docs.bundle"),
+			dir).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
@@ -368,7 +383,8 @@ func TestTheQuickstartWorksOnAnyDocumentation(t *testing.T) {
 						said += s.run(f)
 					}
 				}
-				for _, want := range []string{"pages, ", "dct_adm_", "Thread: thr_", "Created ", "http://" + s.listen + "/pulls/pr_"} {
+				for _, want := range []string{"pages, ", "dct_adm_", "Thread: thr_", "Created ",
+					"http://" + s.listen + "/pulls/pr_"} {
 					if page == "README.md" && want == "dct_adm_" {
 						continue // it goes into a variable, and is not shown
 					}
@@ -379,11 +395,13 @@ func TestTheQuickstartWorksOnAnyDocumentation(t *testing.T) {
 				if page == "README.md" {
 					return
 				}
-				if !strings.Contains(said, "merged") || !strings.Contains(said, "-title: Trying Docent") && !strings.Contains(said, "Trying Docent") {
+				if !strings.Contains(said, "merged") || !strings.Contains(said, "-title: Trying Docent") &&
+					!strings.Contains(said, "Trying Docent") {
 					t.Errorf("it was not merged, or the last command shows no diff:\n%s", said)
 				}
 				written, err := filepath.Glob(filepath.Join(s.dir, "my-docs", "*", "trying-docent.md"))
-				if _, at := os.Stat(filepath.Join(s.dir, "my-docs", "trying-docent.md")); at != nil && (err != nil || len(written) != 1) {
+				if _, at := os.Stat(filepath.Join(s.dir, "my-docs", "trying-docent.md")); at != nil &&
+					(err != nil || len(written) != 1) {
 					t.Errorf("the page was not written into the folder: %v %v", written, err)
 				}
 			})
@@ -503,7 +521,8 @@ func readSettings(t *testing.T, page, text string) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadConfig(file, func(name string) (string, bool) { return "x", !strings.HasPrefix(name, envPrefix) }, nil); err != nil {
+	if _, err := LoadConfig(file, func(name string) (string, bool) { return "x", !strings.HasPrefix(name, envPrefix) },
+		nil); err != nil {
 		t.Errorf("%s: %v", page, err)
 	}
 }
@@ -539,7 +558,8 @@ func TestTheServiceFileIsRight(t *testing.T) {
 		t.Errorf("the server's data is in %s, and systemd makes %s", data, state)
 	}
 	config, _ := cmd.Flags().GetString("config")
-	for _, made := range []string{"install -m 755 bin/docent " + start[0], "useradd .* " + value("User"), "/dev/null " + config,
+	for _, made := range []string{"install -m 755 bin/docent " + start[0], "useradd .* " + value("User"),
+		"/dev/null " + config,
 		"/dev/null " + strings.TrimPrefix(value("EnvironmentFile"), "-"), "systemctl enable --now docent"} {
 		if !regexp.MustCompile(`(?m)^sudo .*` + made + `$`).MatchString(steps) {
 			t.Errorf("no step has %q", made)
@@ -562,14 +582,16 @@ func TestTheServiceFileIsRight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here := regexp.MustCompile(`(?m)^User=.*\n`).ReplaceAllString(strings.Replace(unit, start[0], self(t), 1), "User="+me.Username+"\n")
+	here := regexp.MustCompile(`(?m)^User=.*\n`).ReplaceAllString(strings.Replace(unit, start[0], self(t), 1),
+		"User="+me.Username+"\n")
 	here = regexp.MustCompile(`(?m)^Group=.*\n`).ReplaceAllString(here, "")
 	if err := os.WriteFile(file, []byte(here), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if out, err := exec.CommandContext(ctx, analyse, "verify", "--man=no", "--recursive-errors=no", file).CombinedOutput(); err != nil || bytes.Contains(out, []byte("docent.service")) {
+	if out, err := exec.CommandContext(ctx, analyse, "verify", "--man=no", "--recursive-errors=no",
+		file).CombinedOutput(); err != nil || bytes.Contains(out, []byte("docent.service")) {
 		t.Errorf("systemd-analyze: %v\n%s", err, out)
 	}
 }
@@ -599,7 +621,8 @@ func TestSuggestionsAreAnswered(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	for _, s := range a.Suggestions {
-		if !strings.HasSuffix(s.Text, "?") || !strings.HasPrefix(s.URL, "https://tidepool.acme.dev/manual/") || strings.Contains(s.Text, "the docs say") {
+		if !strings.HasSuffix(s.Text, "?") || !strings.HasPrefix(s.URL, "https://tidepool.acme.dev/manual/") ||
+			strings.Contains(s.Text, "the docs say") {
 			t.Errorf("%+v", s)
 		}
 		if next := ask(s.Text); len(next.Sources) == 0 {
@@ -607,7 +630,8 @@ func TestSuggestionsAreAnswered(t *testing.T) {
 		}
 	}
 	people := docent(t, "ask", "--url", server.url, "--domain", p.domain, "--key", p.assistant, "What is an alert?")
-	if strings.Contains(people, "suggestions") || !strings.Contains(people, "\nYou can also ask:\n  "+a.Suggestions[0].Text+"\n") {
+	if strings.Contains(people, "suggestions") ||
+		!strings.Contains(people, "\nYou can also ask:\n  "+a.Suggestions[0].Text+"\n") {
 		t.Errorf("people are shown:\n%s", people)
 	}
 	// The hosted platform's widget reads the block from the stream as it is.

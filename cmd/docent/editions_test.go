@@ -24,7 +24,8 @@ func TestReadersAreAnsweredInTheirVersionAndLanguage(t *testing.T) {
 		"versions.json":                        `["1.0"]`,
 		"docs/kettle.md":                       page("Kettle", "The kettle boils water at ninety degrees in Acme 2."),
 		"versioned_docs/version-1.0/kettle.md": page("Kettle", "The kettle boils water at seventy degrees in Acme 1."),
-		"i18n/fr/docusaurus-plugin-content-docs/current/kettle.md": page("Bouilloire", "La bouilloire chauffe l'eau à quatre-vingt-dix degrés dans Acme 2."),
+		"i18n/fr/docusaurus-plugin-content-docs/current/kettle.md": page("Bouilloire",
+			"La bouilloire chauffe l'eau à quatre-vingt-dix degrés dans Acme 2."),
 	}))
 	const now, old, french = "/docs/kettle", "/docs/1.0/kettle", "/fr/docs/kettle"
 	const english = "At how many degrees does the kettle boil water in Acme?"
@@ -101,13 +102,15 @@ func TestReadersAreAnsweredInTheirVersionAndLanguage(t *testing.T) {
 		}
 	}
 	command := func(flags ...string) string {
-		out := docent(t, append([]string{"ask", "--url", server.url, "--domain", p.domain, "--key", p.assistant, "--json", english}, flags...)...)
+		out := docent(t, append([]string{"ask", "--url", server.url, "--domain", p.domain, "--key", p.assistant, "--json",
+			english}, flags...)...)
 		return decodeOutput[client.Answer](t, out).Text
 	}
 	for _, c := range []struct {
 		flags []string
 		want  string
-	}{{nil, "ninety"}, {[]string{"--version", "1.0"}, "seventy"}, {[]string{"--language", "en"}, "ninety"}, {[]string{"--current-path", old}, "seventy"}} {
+	}{{nil, "ninety"}, {[]string{"--version", "1.0"}, "seventy"}, {[]string{"--language", "en"}, "ninety"},
+		{[]string{"--current-path", old}, "seventy"}} {
 		if text := command(c.flags...); !strings.Contains(text, c.want) {
 			t.Errorf("docent ask %v answers %q", c.flags, text)
 		}

@@ -107,9 +107,11 @@ func newEvalCommand(prog program) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&file, "queries", "", "judged queries, one JSON object a line")
 	flags.StringVar(&domain, "domain", envOr("DOMAIN", ""), "domain of a project of a running server (DOCENT_DOMAIN)")
-	flags.StringVar(&corpus, "corpus", "", "ask only the queries of this corpus, where the file has several; the project's id where it is one of them")
+	flags.StringVar(&corpus, "corpus",
+		"", "ask only the queries of this corpus, where the file has several; the project's id where it is one of them")
 	flags.StringVar(&against, "against", "", "TOML file with other weights to compare with")
-	flags.BoolVar(&misses, "misses", false, "list the queries whose page is not among the first five, and those that differ")
+	flags.BoolVar(&misses, "misses", false,
+		"list the queries whose page is not among the first five, and those that differ")
 	flags.Bool("weights", false, "print the standard weights and end")
 	named(cmd, &project, "project", "a PROJECT", true)
 	return cmd
@@ -185,7 +187,8 @@ func remoteSearch(c *client.Client, domain string) func(context.Context, eval.Qu
 			} `json:"metadata"`
 		}
 		for {
-			err := c.Post(ctx, "/discovery/v1/search/"+url.PathEscape(domain), map[string]any{"query": q.Query, "pageSize": 10}, &hits)
+			err := c.Post(ctx, "/discovery/v1/search/"+url.PathEscape(domain), map[string]any{"query": q.Query, "pageSize": 10},
+				&hits)
 			var refused *client.Error
 			if errors.As(err, &refused) && refused.Status == http.StatusTooManyRequests { // there are many queries for one key
 				if err := backoff.Sleep(ctx, time.Second); err != nil {

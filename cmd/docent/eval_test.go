@@ -61,7 +61,8 @@ func TestSearchOverHTTPIsJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", table.String())
-	for kind, bar := range map[string]float64{"desc": 0.86, "head": 0.995, "prefix": 0.98, "typo": 0.995, "question": 22.0 / 24} {
+	for kind, bar := range map[string]float64{"desc": 0.86, "head": 0.995, "prefix": 0.98, "typo": 0.995,
+		"question": 22.0 / 24} {
 		if got := e.Kinds[kind].HitAt5; got < bar {
 			t.Errorf("%s: the page is among the first five for %.4f, the bar is %.4f", kind, got, bar)
 		}

@@ -40,14 +40,17 @@ func TestAServerWithoutProjectsSaysWhatToDoNext(t *testing.T) {
 	server := newTestServer(t, data)
 	server.stop() // and its log is whole
 	log := server.log.String()
-	for _, line := range []string{"docent project add docs --data " + data + " --domain", "docent key create --data " + data + " --project docs --kind assistant", "--kind admin",
-		"DOCENT_PUBLIC_ULR is no setting and has no effect (did you mean DOCENT_PUBLIC_URL?)", "DOCENT_WIKI_TOKEN is no setting"} {
+	for _, line := range []string{"docent project add docs --data " + data + " --domain", "docent key create --data " +
+		data + " --project docs --kind assistant", "--kind admin",
+		"DOCENT_PUBLIC_ULR is no setting and has no effect (did you mean DOCENT_PUBLIC_URL?)",
+		"DOCENT_WIKI_TOKEN is no setting"} {
 		if !strings.Contains(log, line) {
 			t.Errorf("the server does not say %q:\n%s", line, log)
 		}
 	}
 	source := writeFiles(t, map[string]string{"index.md": "# Wiki\n"})
-	docent(t, "project", "add", "wiki", "--data", data, "--domain", "wiki.example.com", "--source", source, "--webhook-env", "DOCENT_WIKI_TOKEN")
+	docent(t, "project", "add", "wiki", "--data", data, "--domain", "wiki.example.com", "--source", source,
+		"--webhook-env", "DOCENT_WIKI_TOKEN")
 	server.log = new(lockedBuffer)
 	_, port, _ := net.SplitHostPort(server.listen)
 	server.listen = ":" + port
@@ -58,7 +61,8 @@ func TestAServerWithoutProjectsSaysWhatToDoNext(t *testing.T) {
 	}
 	server.stop()
 	log = server.log.String()
-	if strings.Contains(log, "no project yet") || strings.Contains(log, "WIKI_TOKEN") || !strings.Contains(log, "url=http://localhost:"+port) || !strings.Contains(log, "set public_url") {
+	if strings.Contains(log, "no project yet") || strings.Contains(log, "WIKI_TOKEN") ||
+		!strings.Contains(log, "url=http://localhost:"+port) || !strings.Contains(log, "set public_url") {
 		t.Errorf("the server says:\n%s", log)
 	}
 }
@@ -66,8 +70,9 @@ func TestAServerWithoutProjectsSaysWhatToDoNext(t *testing.T) {
 func TestConfigSaysWhereEachValueComesFrom(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "docent.toml")
-	if err := os.WriteFile(file, []byte("listen = '127.0.0.1:1'\nlog_level = 'warn'\nmax_turns = 7\n[limits]\nip_day = 3\n"+
-		"[models.small]\nprovider = 'openai'\nmodel = 'tiny'\nbase_url = 'http://me:secret@127.0.0.1:9/v1'\nkey_env = 'SMALL_KEY'\n"), 0o600); err != nil {
+	if err := os.WriteFile(file,
+		[]byte("listen = '127.0.0.1:1'\nlog_level = 'warn'\nmax_turns = 7\n[limits]\nip_day = 3\n"+
+			"[models.small]\nprovider = 'openai'\nmodel = 'tiny'\nbase_url = 'http://me:secret@127.0.0.1:9/v1'\nkey_env = 'SMALL_KEY'\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	setenv(t, "DOCENT_LOG_LEVEL", "error")
@@ -79,8 +84,10 @@ func TestConfigSaysWhereEachValueComesFrom(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &shown); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string][2]any{"listen": {"127.0.0.1:3", fromFlag}, "log_level": {"error", fromEnvironment}, "max_turns": {7.0, fromFile},
-		"limits.ip_day": {3.0, fromFile}, "limits.org_hour": {10000.0, fromDefault}, "idle_after": {"2m0s", fromDefault}, "catalog_dsn": {"(set)", fromEnvironment}}
+	want := map[string][2]any{"listen": {"127.0.0.1:3", fromFlag}, "log_level": {"error", fromEnvironment},
+		"max_turns":     {7.0, fromFile},
+		"limits.ip_day": {3.0, fromFile}, "limits.org_hour": {10000.0, fromDefault}, "idle_after": {"2m0s", fromDefault},
+		"catalog_dsn": {"(set)", fromEnvironment}}
 	for _, s := range shown.Settings {
 		if w, ok := want[s.Name]; ok && (s.Value != w[0] || s.From != w[1]) {
 			t.Errorf("%s is %v from %s, not %v", s.Name, s.Value, s.From, w)
@@ -107,8 +114,10 @@ func TestConfigSaysWhereEachValueComesFrom(t *testing.T) {
 func TestOnlyVariablesWithoutAnEffectAreUnknown(t *testing.T) {
 	c := DefaultConfig()
 	c.Models = map[string]ModelConfig{"m": {KeyEnv: "DOCENT_MODEL_TOKEN"}}
-	environ := []string{"PATH=/bin", "DOCENT_LISTEN=x", "DOCENT_LIMITS_IP_DAY=1", "DOCENT_CONFIG=f", "DOCENT_KEY=k", "DOCENT_MODEL_TOKEN=t",
-		"DOCENT_HUB_FILE=f", "DOCENT_HOOK=h", "DOCENT_SERVICE_PORT_HTTP=80", "DOCENT_PORT=tcp://10.0.0.1:80", "DOCENT_IPDAY=1", "DOCENT_LIMITS_IP_DAYS=1"}
+	environ := []string{"PATH=/bin", "DOCENT_LISTEN=x", "DOCENT_LIMITS_IP_DAY=1", "DOCENT_CONFIG=f", "DOCENT_KEY=k",
+		"DOCENT_MODEL_TOKEN=t",
+		"DOCENT_HUB_FILE=f", "DOCENT_HOOK=h", "DOCENT_SERVICE_PORT_HTTP=80", "DOCENT_PORT=tcp://10.0.0.1:80",
+		"DOCENT_IPDAY=1", "DOCENT_LIMITS_IP_DAYS=1"}
 	got := c.unknownVariables(environ, []api.Project{{TokenEnv: "DOCENT_HUB", WebhookEnv: "DOCENT_HOOK"}})
 	want := []string{"the environment variable DOCENT_IPDAY is no setting and has no effect",
 		"the environment variable DOCENT_LIMITS_IP_DAYS is no setting and has no effect (did you mean DOCENT_LIMITS_IP_DAY?)"}
@@ -120,8 +129,10 @@ func TestOnlyVariablesWithoutAnEffectAreUnknown(t *testing.T) {
 // Every command and flag is told from its neighbours, and what a command takes is in its usage.
 func TestCommandsNameThingsInOneWay(t *testing.T) {
 	root := newRootCommand(program{})
-	for path, use := range map[string]string{"project add": "add NAME", "project set": "set NAME", "project check": "check NAME", "project remove": "remove NAME",
-		"index": "index PROJECT", "job show": "show ID", "pull merge": "merge ID", "key revoke": "revoke ID", "thread delete": "delete [ID]",
+	for path, use := range map[string]string{"project add": "add NAME", "project set": "set NAME",
+		"project check": "check NAME", "project remove": "remove NAME",
+		"index": "index PROJECT", "job show": "show ID", "pull merge": "merge ID", "key revoke": "revoke ID",
+		"thread delete":  "delete [ID]",
 		"automation add": "add NAME", "automation run": "run NAME|ID", "automation remove": "remove NAME|ID"} {
 		cmd, _, err := root.Find(strings.Fields(path))
 		if err != nil || cmd.Use != use {
@@ -129,7 +140,8 @@ func TestCommandsNameThingsInOneWay(t *testing.T) {
 		}
 	}
 	root.SetArgs([]string{"project", "add", "--domain", "x.example.com", "--source", "."})
-	if err := root.ExecuteContext(context.Background()); err == nil || !strings.Contains(err.Error(), "needs the project's NAME") {
+	if err := root.ExecuteContext(context.Background()); err == nil ||
+		!strings.Contains(err.Error(), "needs the project's NAME") {
 		t.Error(err)
 	}
 }

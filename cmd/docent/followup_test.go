@@ -16,7 +16,9 @@ func TestThePullRequestsTextDescribesAllThatItHolds(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	source := writeFiles(t, map[string]string{
-		"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n\n[Herbs](herbs.md)\n", "mate.md": "# Mate\n\nIt is brewed at seventy degrees.\n", "herbs.md": "# Herbs\n\nThey steep for long.\n", "index.md": "# Home\n",
+		"tea.md":  "# Tea\n\nGreen tea is brewed at eighty degrees.\n\n[Herbs](herbs.md)\n",
+		"mate.md": "# Mate\n\nIt is brewed at seventy degrees.\n", "herbs.md": "# Herbs\n\nThey steep for long.\n",
+		"index.md": "# Home\n",
 	})
 	p := newTestProject(t, data, "tea", source)
 	server := newTestServer(t, data)
@@ -57,12 +59,17 @@ func TestThePullRequestsTextDescribesAllThatItHolds(t *testing.T) {
 	}
 	says(do(`replace "eighty" with "ninety" in tea.md`), "1 file:", "`tea.md`: replaced: 1")
 	says(do(`replace "seventy" with "sixty" in mate.md`), "as a whole, with its earlier instructions, changes 2 files:",
-		"- `mate.md`: 1 line added, 1 removed", "- `tea.md`: 1 line added, 1 removed", "Before that, in this pull request:", "eighty")
-	says(do(`move herbs.md to plants/herbs.md`), "changes 3 files:", "`plants/herbs.md` (moved from `herbs.md`): 0 lines added, 0 removed", "- `tea.md`: 2 lines added, 2 removed")
+		"- `mate.md`: 1 line added, 1 removed", "- `tea.md`: 1 line added, 1 removed", "Before that, in this pull request:",
+		"eighty")
+	says(do(`move herbs.md to plants/herbs.md`), "changes 3 files:",
+		"`plants/herbs.md` (moved from `herbs.md`): 0 lines added, 0 removed", "- `tea.md`: 2 lines added, 2 removed")
 	last := do(`replace "sixty" with "seventy" in mate.md`)
 	says(last, "changes 2 files:", "`plants/herbs.md` (moved from `herbs.md`)", "not - `mate.md`:")
 
 	docent(t, "pull", "close", "--data", data, last.ID)
-	says(do(`replace "Home" with "Start" in index.md`), "1 file:", "- `index.md`", "Not in this pull request, since the one that held it was closed without being merged:", "not as a whole", "not Before that", "not - `tea.md`")
-	says(do(`replace "Start" with "Begin" in index.md`), "Before that, in this pull request:", "changes 1 file:", "- `index.md`: 1 line added, 1 removed")
+	says(do(`replace "Home" with "Start" in index.md`), "1 file:", "- `index.md`",
+		"Not in this pull request, since the one that held it was closed without being merged:", "not as a whole",
+		"not Before that", "not - `tea.md`")
+	says(do(`replace "Start" with "Begin" in index.md`), "Before that, in this pull request:", "changes 1 file:",
+		"- `index.md`: 1 line added, 1 removed")
 }

@@ -31,10 +31,12 @@ func inOwnMounts(t *testing.T) bool {
 	if os.Getenv(inside) != "" {
 		return true
 	}
-	if err := exec.CommandContext(t.Context(), "unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", t.TempDir()).Run(); err != nil {
+	if err := exec.CommandContext(t.Context(), "unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs",
+		t.TempDir()).Run(); err != nil {
 		t.Skipf("nothing can be mounted here: %v", err)
 	}
-	cmd := exec.CommandContext(t.Context(), "unshare", "--mount", os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=10m")
+	cmd := exec.CommandContext(t.Context(), "unshare", "--mount", os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v",
+		"-test.timeout=10m")
 	cmd.Env = append(os.Environ(), inside+"=1")
 	out, err := cmd.CombinedOutput()
 	if t.Logf("%s", out); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
@@ -91,7 +93,8 @@ func TestADiskThatFillsUpUnderLoad(t *testing.T) {
 	known.jobs = append(known.jobs, &acceptedJob{page: "made/first.md"})
 	var first api.Job
 	if err := admin.Post(t.Context(), "/v2/agent/"+p.id+"/job",
-		map[string]string{"prompt": `create page made/first.md titled "Page" with content: "made by job"`}, &first); err != nil {
+		map[string]string{"prompt": `create page made/first.md titled "Page" with content: "made by job"`},
+		&first); err != nil {
 		t.Fatal(err)
 	}
 	known.jobs[0].id = first.ID
@@ -137,11 +140,13 @@ func TestADiskThatFillsUpUnderLoad(t *testing.T) {
 				t.Fatalf("a write to the full disk is answered %s", resp.Status)
 			}
 			var j api.Job
-			if err := admin.Get(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil || j.Status != api.JobCompleted {
+			if err := admin.Get(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil ||
+				j.Status != api.JobCompleted {
 				t.Fatalf("a job cannot be read: %v, %+v", err, j)
 			}
 			var found any
-			if err := reader.Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"}, &found); err != nil {
+			if err := reader.Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"},
+				&found); err != nil {
 				t.Fatalf("documents cannot be searched: %v", err)
 			}
 			reads++
@@ -219,11 +224,13 @@ func TestAServerStartsOnAFullDisk(t *testing.T) {
 		server.start()
 		admin, reader := server.client(p.admin), server.client(p.assistant)
 		var j api.Job
-		if err := admin.Get(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil || j.Status != api.JobCompleted {
+		if err := admin.Get(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil ||
+			j.Status != api.JobCompleted {
 			t.Errorf("%s: a job cannot be read: %v, %+v", end.name, err, j)
 		}
 		var found json.RawMessage
-		if err := reader.Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"}, &found); err != nil || !bytes.Contains(found, []byte("coins")) {
+		if err := reader.Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"},
+			&found); err != nil || !bytes.Contains(found, []byte("coins")) {
 			t.Errorf("%s: documents cannot be searched: %v, %s", end.name, err, found)
 		}
 		refused := false
@@ -263,7 +270,8 @@ func (c *tally) count() int {
 }
 
 // postPrompt asks for a job and returns it, where it was created, and the response, its body read.
-func postPrompt(t *testing.T, server *testServer, p testProject, prompt string) (made api.Job, resp *http.Response, err error) {
+func postPrompt(t *testing.T, server *testServer, p testProject, prompt string) (made api.Job, resp *http.Response,
+	err error) {
 	body := strings.NewReader(fmt.Sprintf(`{"prompt":%q}`, prompt))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+"/v2/agent/"+p.id+"/job", body)
 	if err != nil {
@@ -301,7 +309,8 @@ func TestAFullDiskRefusesWritesAndPasses(t *testing.T) {
 	awaitJobs(t, server, p, []*acceptedJob{{id: first.ID}})
 	listed := func() {
 		t.Helper()
-		if out := docent(t, "job", "list", "--url", server.url, "--project", p.id, "--key", p.admin, "--json"); strings.Count(out, "\n") != 1 {
+		if out := docent(t, "job", "list", "--url", server.url, "--project", p.id, "--key", p.admin,
+			"--json"); strings.Count(out, "\n") != 1 {
 			t.Errorf("jobs cannot be listed: %s", out)
 		}
 	}
@@ -314,7 +323,8 @@ func TestAFullDiskRefusesWritesAndPasses(t *testing.T) {
 		if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, nil, &old); err != nil {
 			t.Skipf("the server's limits cannot be changed here: %v", err)
 		}
-		if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: min(bytes, old.Max), Max: old.Max}, nil); err != nil {
+		if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: min(bytes, old.Max), Max: old.Max},
+			nil); err != nil {
 			t.Skipf("the server's limits cannot be changed here: %v", err)
 		}
 	}
@@ -334,12 +344,14 @@ func TestAFullDiskRefusesWritesAndPasses(t *testing.T) {
 		t.Error("the status does not say that the disk is full")
 	}
 	var j api.Job
-	if err := admin.Get(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil || j.Status != api.JobCompleted {
+	if err := admin.Get(t.Context(), "/v2/agent/"+p.id+"/job/"+string(first.ID), &j); err != nil ||
+		j.Status != api.JobCompleted {
 		t.Errorf("a job cannot be read: %v, %+v", err, j)
 	}
 	listed()
 	var found json.RawMessage
-	if err := reader.Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"}, &found); err != nil || !bytes.Contains(found, []byte("coins")) {
+	if err := reader.Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "tickets"},
+		&found); err != nil || !bytes.Contains(found, []byte("coins")) {
 		t.Errorf("documents cannot be searched: %v, %s", err, found)
 	}
 

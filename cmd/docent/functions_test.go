@@ -60,7 +60,8 @@ func TestFunctionsAreOfASizeThatOneReadsAtOnce(t *testing.T) {
 			found[name] = true
 			if larger[name] == "" {
 				t.Errorf("%s: %s has %d lines and a complexity of %d; %s", files.Position(f.Pos()), name, lines, complexity,
-					fmt.Sprintf("%d and %d are the bounds: split it along its steps, or name the reason here", mostLines, mostComplexity))
+					fmt.Sprintf("%d and %d are the bounds: split it along its steps, or name the reason here", mostLines,
+						mostComplexity))
 			}
 		}
 		return nil

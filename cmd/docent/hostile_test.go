@@ -40,12 +40,14 @@ func TestAHostileRepositoryHarmsItsOwnProjectAlone(t *testing.T) {
 	commit(run(hostile, kind+" "+id+"\tpage.md\n", "mktree"))
 
 	data := filepath.Join(t.TempDir(), "data")
-	good := newTestProject(t, data, "good", writeFiles(t, map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n"}))
+	good := newTestProject(t, data, "good",
+		writeFiles(t, map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n"}))
 	bad := newTestProject(t, data, "bad", hostile)
 	server := newTestServer(t, data)
 	job := func(p testProject, prompt string) (j api.Job) {
 		t.Helper()
-		out, _ := tryDocent(t, "job", "create", "--wait", "--json", "--url", server.url, "--project", p.id, "--key", p.admin, prompt)
+		out, _ := tryDocent(t, "job", "create", "--wait", "--json", "--url", server.url, "--project", p.id, "--key", p.admin,
+			prompt)
 		if err := json.Unmarshal([]byte(out), &j); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -60,13 +62,16 @@ func TestAHostileRepositoryHarmsItsOwnProjectAlone(t *testing.T) {
 	}
 	commit(id)
 	for round := range 2 {
-		if j := job(bad, fmt.Sprintf(`replace "A page" with "The page %d" in page.md`, round)); j.Status != api.JobFailed || !strings.Contains(j.Message, "bad") || !strings.Contains(j.Message, "200000 files") {
+		if j := job(bad, fmt.Sprintf(`replace "A page" with "The page %d" in page.md`, round)); j.Status != api.JobFailed ||
+			!strings.Contains(j.Message, "bad") || !strings.Contains(j.Message, "200000 files") {
 			t.Errorf("a job of the hostile project ended as %+v", j)
 		}
-		if j := job(good, fmt.Sprintf(`replace "eighty" with "%d" in tea.md`, round)); j.Status != api.JobCompleted || j.PRLink == nil {
+		if j := job(good, fmt.Sprintf(`replace "eighty" with "%d" in tea.md`, round)); j.Status != api.JobCompleted ||
+			j.PRLink == nil {
 			t.Errorf("a job of the good project ended as %+v", j)
 		}
-		if answer := docent(t, "ask", "--url", server.url, "--domain", good.domain, "--key", good.assistant, "How is green tea brewed?"); !strings.Contains(answer, "eighty") {
+		if answer := docent(t, "ask", "--url", server.url, "--domain", good.domain, "--key", good.assistant,
+			"How is green tea brewed?"); !strings.Contains(answer, "eighty") {
 			t.Errorf("the good project answers %s", answer)
 		}
 		server.stop()
@@ -75,7 +80,8 @@ func TestAHostileRepositoryHarmsItsOwnProjectAlone(t *testing.T) {
 	if aside, _ := filepath.Glob(filepath.Join(data, "repos", "*.damaged-*")); len(aside) > 0 {
 		t.Errorf("put aside: %v", aside)
 	}
-	if out, err := tryDocent(t, "index", "--data", data, "--project", "bad"); err == nil || !strings.Contains(err.Error(), "200000 files") {
+	if out, err := tryDocent(t, "index", "--data", data, "--project", "bad"); err == nil ||
+		!strings.Contains(err.Error(), "200000 files") {
 		t.Errorf("an update of the hostile project says %s, %v", out, err)
 	}
 }

@@ -29,15 +29,19 @@ func TestJobsPublishToCodeHosts(t *testing.T) {
 			host.Do(func() { host.Tokens, host.Prune = []string{secret}, true })
 			setenv(t, "HOSTED_DOCS_TOKEN", "wrong-"+secret)
 			data := filepath.Join(t.TempDir(), "data")
-			flags := []string{"--host", string(kind), "--host-url", host.URL, "--repository", "acme/docs", "--token-env", "HOSTED_DOCS_TOKEN", "--labels", "docs"}
-			if out, err := tryDocent(t, append([]string{"project", "add", "--data", data, "--id", "harbour", "--domain", "harbour.example.com"}, flags...)...); err == nil ||
+			flags := []string{"--host", string(kind), "--host-url", host.URL, "--repository", "acme/docs", "--token-env",
+				"HOSTED_DOCS_TOKEN", "--labels", "docs"}
+			if out, err := tryDocent(t,
+				append([]string{"project", "add", "--data", data, "--id", "harbour", "--domain", "harbour.example.com"},
+					flags...)...); err == nil ||
 				!strings.Contains(err.Error(), "does not accept") || strings.Contains(err.Error()+out, secret) {
 				t.Errorf("with a wrong token the project is added, or the reason is not plain: %v", err)
 			}
 			setenv(t, "HOSTED_DOCS_TOKEN", secret)
 			s := &modelledServer{project: newTestProject(t, data, "harbour", "", flags...)}
 			var key struct{ Key string }
-			if err := json.Unmarshal([]byte(docent(t, "key", "create", "--data", data, "--project", "harbour", "--kind", "admin", "--name", "Ann Example <ann@example.org>", "--json")), &key); err != nil {
+			if err := json.Unmarshal([]byte(docent(t, "key", "create", "--data", data, "--project", "harbour", "--kind", "admin",
+				"--name", "Ann Example <ann@example.org>", "--json")), &key); err != nil {
 				t.Fatal(err)
 			}
 			s.project.admin = key.Key
@@ -46,7 +50,9 @@ func TestJobsPublishToCodeHosts(t *testing.T) {
 			var lost atomic.Int32
 			host.Do(func() {
 				host.Fault = func(r *http.Request) forgetest.Fault {
-					if r.Method == http.MethodPost && (strings.HasSuffix(r.URL.Path, "/pulls") || strings.HasSuffix(r.URL.Path, "/merge_requests")) && lost.Add(1) == 1 {
+					if r.Method == http.MethodPost &&
+						(strings.HasSuffix(r.URL.Path, "/pulls") || strings.HasSuffix(r.URL.Path, "/merge_requests")) &&
+						lost.Add(1) == 1 {
 						return forgetest.Fault{Act: true, Drop: true}
 					}
 					return forgetest.Fault{}
@@ -55,28 +61,33 @@ func TestJobsPublishToCodeHosts(t *testing.T) {
 			job := s.settled(s.create(`replace "Run it." with "Start it." in guide/setup.md`).ID)
 			branch := "docent/" + string(job.ID)
 			pulls := host.Pulls("")
-			if job.Status != api.JobCompleted || job.PRLink == nil || len(pulls) != 1 || pulls[0].Head != branch || lost.Load() == 0 {
+			if job.Status != api.JobCompleted || job.PRLink == nil || len(pulls) != 1 || pulls[0].Head != branch ||
+				lost.Load() == 0 {
 				t.Fatalf("job %+v, pull requests %+v", job, pulls)
 			}
 			if !strings.HasPrefix(*job.PRLink, host.URL+"/acme/docs/") || len(pulls[0].Labels) != 1 {
 				t.Errorf("linked to %s, labels %v", *job.PRLink, pulls[0].Labels)
 			}
-			if text := host.Git(t, "log", "-1", "--format=%B", branch); !strings.HasSuffix(text, "Co-authored-by: Ann Example <ann@example.org>") {
+			if text := host.Git(t, "log", "-1", "--format=%B", branch); !strings.HasSuffix(text,
+				"Co-authored-by: Ann Example <ann@example.org>") {
 				t.Errorf("the commit says %q", text)
 			}
-			if diff := host.Git(t, "diff", "main", branch); !strings.Contains(diff, "-Run it.\n+Start it.") || strings.Count(diff, "diff --git") != 1 {
+			if diff := host.Git(t, "diff", "main", branch); !strings.Contains(diff, "-Run it.\n+Start it.") ||
+				strings.Count(diff, "diff --git") != 1 {
 				t.Errorf("the diff is\n%s", diff)
 			}
 			first := *job.PRLink
 
 			s.follow(job.ID, `replace "Use it." with "Work with it." in guide/use.md`)
-			if job = s.settled(job.ID); job.PRLink == nil || *job.PRLink != first || len(host.Pulls("")) != 1 || len(host.Commits(t, branch)) != 3 {
+			if job = s.settled(job.ID); job.PRLink == nil || *job.PRLink != first || len(host.Pulls("")) != 1 ||
+				len(host.Commits(t, branch)) != 3 {
 				t.Errorf("after a follow-up: %+v, pull requests %+v", job, host.Pulls(""))
 			}
 			host.Merge(t, branch)
 			s.follow(job.ID, `replace "Start it." with "Begin." in guide/setup.md`)
 			job = s.settled(job.ID)
-			if pulls = host.Pulls(""); job.PRLink == nil || *job.PRLink == first || len(pulls) != 2 || pulls[1].Head == branch || pulls[1].State != api.PullOpen {
+			if pulls = host.Pulls(""); job.PRLink == nil || *job.PRLink == first || len(pulls) != 2 || pulls[1].Head == branch ||
+				pulls[1].State != api.PullOpen {
 				t.Errorf("after the merge: %+v, pull requests %+v", job, pulls)
 			}
 
@@ -126,13 +137,15 @@ func TestADirectProjectIsNeverEmptied(t *testing.T) {
 	}
 	host.Do(func() { host.Tokens = []string{"hst_any"} })
 	setenv(t, "HOSTED_DOCS_TOKEN", "hst_any")
-	flags := []string{"--direct", "--host", "gitea", "--host-url", host.URL, "--repository", "acme/docs", "--token-env", "HOSTED_DOCS_TOKEN"}
+	flags := []string{"--direct", "--host", "gitea", "--host-url", host.URL, "--repository", "acme/docs", "--token-env",
+		"HOSTED_DOCS_TOKEN"}
 	s := &modelledServer{project: newTestProject(t, data, "harbour", "", flags...)}
 	s.testServer = newTestServer(t, data, "--config", config)
 	before := host.Commits(t, "main")
 
 	job := s.settled(s.create("Fix the typo in index.md").ID)
-	if job.Outcome != api.OutcomeNeedsDetail || job.PRLink != nil || !strings.Contains(job.Message, "wanted to delete") || !strings.Contains(job.Message, "does not ask for") {
+	if job.Outcome != api.OutcomeNeedsDetail || job.PRLink != nil || !strings.Contains(job.Message, "wanted to delete") ||
+		!strings.Contains(job.Message, "does not ask for") {
 		t.Errorf("%+v", job)
 	}
 	if now := host.Commits(t, "main"); !slices.Equal(now, before) || len(host.Pulls("")) > 0 {
@@ -146,7 +159,9 @@ func TestADirectProjectIsNeverEmptied(t *testing.T) {
 		t.Errorf("main has %v, was %v; pull requests %+v", now, before, host.Pulls(""))
 	}
 	// What is no deletion goes to main as before.
-	if job = s.settled(s.createWith(`replace "Welcome" with "Hello" in index.md`, "builtin").ID); job.Outcome != api.OutcomeChanged || job.PRLink != nil || len(host.Commits(t, "main")) != len(before)+1 {
+	if job = s.settled(s.createWith(`replace "Welcome" with "Hello" in index.md`,
+		"builtin").ID); job.Outcome != api.OutcomeChanged || job.PRLink != nil ||
+		len(host.Commits(t, "main")) != len(before)+1 {
 		t.Errorf("%+v, main has %v", job, host.Commits(t, "main"))
 	}
 }
@@ -154,7 +169,8 @@ func TestADirectProjectIsNeverEmptied(t *testing.T) {
 func (s *modelledServer) createWith(prompt, model string) api.Job {
 	s.t.Helper()
 	var made api.Job
-	if err := s.client(s.project.admin).Post(s.t.Context(), "/v2/agent/"+s.project.id+"/job", map[string]string{"prompt": prompt, "model": model}, &made); err != nil {
+	if err := s.client(s.project.admin).Post(s.t.Context(), "/v2/agent/"+s.project.id+"/job",
+		map[string]string{"prompt": prompt, "model": model}, &made); err != nil {
 		s.t.Fatal(err)
 	}
 	return made

@@ -46,14 +46,20 @@ var mayImport = []struct {
 	// The capabilities. They know nothing of each other.
 	{"docent/agent/say", nil},
 	{"docent/agent/workspace", []string{"docent/agent/say", "docent/api", "docent/markup"}},
-	{"docent/agent/pages", []string{"docent/agent/say", "docent/agent/workspace", "docent/api", "docent/formats", "docent/markup", "docent/site"}},
-	{"docent/agent/edit", []string{"docent/agent/pages", "docent/agent/say", "docent/agent/workspace", "docent/api", "docent/markup", "docent/site", "docent/site/script"}},
+	{"docent/agent/pages",
+		[]string{"docent/agent/say", "docent/agent/workspace", "docent/api", "docent/formats", "docent/markup",
+			"docent/site"}},
+	{"docent/agent/edit",
+		[]string{"docent/agent/pages", "docent/agent/say", "docent/agent/workspace", "docent/api", "docent/markup",
+			"docent/site", "docent/site/script"}},
 	{"docent/agent/rules", []string{"docent/agent/edit", "docent/agent/say", "docent/agent/workspace"}},
 	{"docent/agent/check", []string{
-		"docent/agent/edit", "docent/agent/pages", "docent/agent/rules", "docent/agent/say", "docent/agent/workspace", "docent/api", "docent/formats", "docent/markup",
+		"docent/agent/edit", "docent/agent/pages", "docent/agent/rules", "docent/agent/say", "docent/agent/workspace",
+		"docent/api", "docent/formats", "docent/markup",
 	}},
 	{"docent/agent", []string{
-		"docent/agent/check", "docent/agent/edit", "docent/agent/pages", "docent/agent/rules", "docent/agent/say", "docent/agent/workspace", "docent/api", "docent/markup",
+		"docent/agent/check", "docent/agent/edit", "docent/agent/pages", "docent/agent/rules", "docent/agent/say",
+		"docent/agent/workspace", "docent/api", "docent/markup",
 	}},
 	{"docent/forge/host", []string{"docent/api", "docent/backoff", "docent/forge/failure"}},
 	{"docent/forge/git", []string{"docent/forge/failure"}},
@@ -78,7 +84,8 @@ var mayImport = []struct {
 	{"docent/search/analysis", nil},
 	{"docent/search/eval", nil},
 	{"docent/search/page", []string{"docent/formats", "docent/markup", "docent/search/analysis", "docent/site"}},
-	{"docent/search/index", []string{"docent/api", "docent/markup", "docent/search/analysis", "docent/search/page", "docent/site"}},
+	{"docent/search/index",
+		[]string{"docent/api", "docent/markup", "docent/search/analysis", "docent/search/page", "docent/site"}},
 	{"docent/search", []string{
 		"docent/api", "docent/markup", "docent/search/analysis", "docent/search/index", "docent/search/page",
 		"docent/site",
@@ -88,7 +95,8 @@ var mayImport = []struct {
 	{"docent/actors/persistent", []string{"docent/api", "docent/backoff", "docent/persistence/journal"}},
 	{"docent/actors/simulation", []string{"docent/actors/persistent", "docent/persistence/journal"}},
 	{"docent/actors/job", []string{
-		"docent/actors/persistent", "docent/agent", "docent/api", "docent/backoff", "docent/forge", "docent/persistence/journal",
+		"docent/actors/persistent", "docent/agent", "docent/api", "docent/backoff", "docent/forge",
+		"docent/persistence/journal",
 		"docent/persistence/quota",
 	}},
 	{"docent/actors/thread", []string{
@@ -102,7 +110,8 @@ var mayImport = []struct {
 
 	// What the server does by itself.
 	{"docent/ingest", []string{"docent/api", "docent/backoff", "docent/forge", "docent/search", "docent/site"}},
-	{"docent/automation", []string{"docent/actors/job", "docent/api", "docent/backoff", "docent/forge", "docent/persistence/journal"}},
+	{"docent/automation",
+		[]string{"docent/actors/job", "docent/api", "docent/backoff", "docent/forge", "docent/persistence/journal"}},
 	{"docent/backup", []string{"docent/datadir", "docent/persistence/journal"}},
 	{"docent/retention", []string{"docent/actors/thread", "docent/api", "docent/backoff", "docent/persistence/journal"}},
 
@@ -127,11 +136,13 @@ const every = "every room"
 // and those that read what the operator or Docent itself wrote.
 var parses = []string{"docent/formats", "docent/cmd/docent", "docent/router/openapi"}
 
-var parseCall = regexp.MustCompile(`\b(?:hujson|yaml|toml)\.(?:Parse|Standardize|Minimize|Format|Unmarshal|Load|NewDecoder|NewLoader)\(`)
+var parseCall = regexp.MustCompile(
+	`\b(?:hujson|yaml|toml)\.(?:Parse|Standardize|Minimize|Format|Unmarshal|Load|NewDecoder|NewLoader)\(`)
 
 func TestRepositoryFilesAreParsedWithinADepth(t *testing.T) {
 	t.Parallel()
-	out, err := exec.Command("go", "list", "-f", `{{$p := .}}{{range .GoFiles}}{{$p.ImportPath}}:{{$p.Dir}}/{{.}}{{"\n"}}{{end}}`, "docent/...").Output()
+	out, err := exec.Command("go", "list", "-f",
+		`{{$p := .}}{{range .GoFiles}}{{$p.ImportPath}}:{{$p.Dir}}/{{.}}{{"\n"}}{{end}}`, "docent/...").Output()
 	if err != nil {
 		t.Fatalf("list the files: %v", err)
 	}
@@ -167,7 +178,8 @@ func TestEveryRoomImportsOnlyWhatItsLineNames(t *testing.T) {
 	imports := map[string][]string{}
 	for line := range strings.Lines(string(out)) {
 		room, list, _ := strings.Cut(strings.TrimSpace(line), ":")
-		imports[room] = slices.DeleteFunc(strings.Split(list, ","), func(i string) bool { return !strings.HasPrefix(i, "docent/") })
+		imports[room] = slices.DeleteFunc(strings.Split(list, ","),
+			func(i string) bool { return !strings.HasPrefix(i, "docent/") })
 	}
 	above := map[string]bool{} // the rooms that no line was read of yet
 	for _, line := range mayImport {

@@ -323,9 +323,11 @@ func outcomeError(j api.Job) error {
 	case api.OutcomeNothingToDo:
 		return &statusError{exitNothingToDo, fmt.Errorf("job %s: there was nothing to change", j.ID)}
 	case api.OutcomeNotUnderstood:
-		return &statusError{exitNotUnderstood, fmt.Errorf("job %s: the instruction was not understood, and nothing was changed", j.ID)}
+		return &statusError{exitNotUnderstood,
+			fmt.Errorf("job %s: the instruction was not understood, and nothing was changed", j.ID)}
 	case api.OutcomeNeedsDetail:
-		return &statusError{exitNeedsDetail, fmt.Errorf("job %s: the instruction needs more detail, and nothing was changed", j.ID)}
+		return &statusError{exitNeedsDetail,
+			fmt.Errorf("job %s: the instruction needs more detail, and nothing was changed", j.ID)}
 	}
 	return nil
 }

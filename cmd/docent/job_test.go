@@ -15,12 +15,14 @@ import (
 func TestASessionOfVersionOneWorksOnTheBranchThatItNames(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	source := writeFiles(t, map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n", "index.md": "# Home\n"})
+	source := writeFiles(t,
+		map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n", "index.md": "# Home\n"})
 	p := newTestProject(t, data, "tea", source)
 	server := newTestServer(t, data)
 	create := func(branch string) (string, http.Header) {
 		t.Helper()
-		body := map[string]any{"messages": []any{map[string]any{"role": "system", "content": `replace "eighty" with "seventy" in tea.md`}}, "asDraft": "true", "branch": branch}
+		body := map[string]any{"messages": []any{map[string]any{"role": "system",
+			"content": `replace "eighty" with "seventy" in tea.md`}}, "asDraft": "true", "branch": branch}
 		resp, err := server.client(p.admin).Do(t.Context(), http.MethodPost, "/v1/agent/tea/job", body)
 		if err != nil {
 			t.Fatal(err)
@@ -33,14 +35,16 @@ func TestASessionOfVersionOneWorksOnTheBranchThatItNames(t *testing.T) {
 		return string(text), resp.Header
 	}
 	text, header := create("docs/cooler")
-	if header.Get("X-Branch-Name") != "docs/cooler" || !strings.Contains(text, "/pulls/pr_") || !strings.Contains(text, `d:{"finishReason":"stop"`) {
+	if header.Get("X-Branch-Name") != "docs/cooler" || !strings.Contains(text, "/pulls/pr_") ||
+		!strings.Contains(text, `d:{"finishReason":"stop"`) {
 		t.Fatalf("%v\n%s", header, text)
 	}
 	if _, again := create("docs/cooler"); again.Get("X-Session-Id") != header.Get("X-Session-Id") {
 		t.Errorf("a repeat is the session %s, not %s", again.Get("X-Session-Id"), header.Get("X-Session-Id"))
 	}
 	var pull api.PullRequest
-	if err := json.Unmarshal([]byte(docent(t, "pull", "list", "--data", data, "--project", p.id, "--json")), &pull); err != nil {
+	if err := json.Unmarshal([]byte(docent(t, "pull", "list", "--data", data, "--project", p.id, "--json")),
+		&pull); err != nil {
 		t.Fatal(err)
 	}
 	if pull.Head != "docs/cooler" || !pull.Draft {
@@ -57,7 +61,8 @@ func TestASessionOfVersionOneWorksOnTheBranchThatItNames(t *testing.T) {
 func TestTheExitStatusSaysWhatBecameOfTheInstruction(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	source := writeFiles(t, map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n", "index.md": "# Home\n"})
+	source := writeFiles(t,
+		map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n", "index.md": "# Home\n"})
 	p := newTestProject(t, data, "tea", source)
 	server := newTestServer(t, data)
 	at := []string{"--url", server.url, "--project", p.id, "--key", p.admin}
@@ -76,7 +81,8 @@ func TestTheExitStatusSaysWhatBecameOfTheInstruction(t *testing.T) {
 			out, err := tryDocent(t, append([]string{"job", "create", flag, "--json", c.prompt}, at...)...)
 			status := exitStatus(err)
 			var j api.Job
-			if jerr := json.Unmarshal([]byte(out), &j); jerr != nil || status != c.status || j.Outcome != c.outcome || j.Status != api.JobCompleted {
+			if jerr := json.Unmarshal([]byte(out), &j); jerr != nil || status != c.status || j.Outcome != c.outcome ||
+				j.Status != api.JobCompleted {
 				t.Errorf("%q %s: status %d, %v, %v\n%s", c.prompt, flag, status, err, jerr, out)
 			}
 			made = j
@@ -96,7 +102,8 @@ func TestTheExitStatusSaysWhatBecameOfTheInstruction(t *testing.T) {
 	if len(lines) != 8 {
 		t.Fatalf("%d lines for 8 jobs:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
-	for i, want := range []string{"not_understood", "needs_detail", "not_understood", "not_understood", "nothing_to_do", "nothing_to_do", "changed", "changed"} {
+	for i, want := range []string{"not_understood", "needs_detail", "not_understood", "not_understood", "nothing_to_do",
+		"nothing_to_do", "changed", "changed"} {
 		if !strings.HasPrefix(lines[i], "job_") || !strings.Contains(lines[i], "  completed  "+want) {
 			t.Errorf("line %d is not %s: %s", i+1, want, lines[i])
 		}
@@ -105,7 +112,8 @@ func TestTheExitStatusSaysWhatBecameOfTheInstruction(t *testing.T) {
 		t.Errorf("no link: %s", lines[7])
 	}
 	// The list of forms is where messages say that it is.
-	if help := docent(t, "job", "create", "--help"); !strings.Contains(help, `rename "Old Name" to "New Name" everywhere`) || !strings.Contains(help, "exit status") {
+	if help := docent(t, "job", "create", "--help"); !strings.Contains(help,
+		`rename "Old Name" to "New Name" everywhere`) || !strings.Contains(help, "exit status") {
 		t.Error(help)
 	}
 }

@@ -40,7 +40,8 @@ func editCall(path, old, now string) modeltest.Call {
 	return toolCall("edit_file", map[string]any{"path": path, "old_text": old, "new_text": now})
 }
 
-var finishCall = toolCall("finish", map[string]any{"summary": "The ferries page is right now.", "title": "Correct the ferries"})
+var finishCall = toolCall("finish",
+	map[string]any{"summary": "The ferries page is right now.", "title": "Correct the ferries"})
 
 // A modelledServer is a server whose default model is played by another process.
 type modelledServer struct {
@@ -59,7 +60,9 @@ func newModelledServer(t *testing.T, provider, settings string, scripts ...model
 	peer := newTestProvider(t, scripts)
 	dir := t.TempDir()
 	config := filepath.Join(dir, "docent.toml")
-	if err := os.WriteFile(config, []byte("default_model = \"peer\"\n"+settings+"\n"+peer.config("peer", provider)+"prompt_price = 2.0\ncompletion_price = 8.0\n"), 0o600); err != nil {
+	if err := os.WriteFile(config,
+		[]byte("default_model = \"peer\"\n"+settings+"\n"+peer.config("peer", provider)+
+			"prompt_price = 2.0\ncompletion_price = 8.0\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	data := filepath.Join(dir, "data")
@@ -70,7 +73,8 @@ func newModelledServer(t *testing.T, provider, settings string, scripts ...model
 func (s *modelledServer) create(prompt string) api.Job {
 	s.t.Helper()
 	var made api.Job
-	if err := s.client(s.project.admin).Post(s.t.Context(), "/v2/agent/"+s.project.id+"/job", map[string]string{"prompt": prompt}, &made); err != nil {
+	if err := s.client(s.project.admin).Post(s.t.Context(), "/v2/agent/"+s.project.id+"/job",
+		map[string]string{"prompt": prompt}, &made); err != nil {
 		s.t.Fatal(err)
 	}
 	return made
@@ -78,7 +82,8 @@ func (s *modelledServer) create(prompt string) api.Job {
 
 func (s *modelledServer) follow(id api.JobID, prompt string) {
 	s.t.Helper()
-	if err := s.client(s.project.admin).Post(s.t.Context(), "/v2/agent/"+s.project.id+"/job/"+string(id)+"/message", map[string]string{"prompt": prompt}, new(api.Job)); err != nil {
+	if err := s.client(s.project.admin).Post(s.t.Context(), "/v2/agent/"+s.project.id+"/job/"+string(id)+"/message",
+		map[string]string{"prompt": prompt}, new(api.Job)); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -87,7 +92,8 @@ func (s *modelledServer) follow(id api.JobID, prompt string) {
 func (s *modelledServer) settled(id api.JobID) (job api.Job) {
 	s.t.Helper()
 	for began := time.Now(); ; {
-		if err := s.client(s.project.admin).Get(s.t.Context(), "/v2/agent/"+s.project.id+"/job/"+string(id)+"?wait=10", &job); err != nil {
+		if err := s.client(s.project.admin).Get(s.t.Context(), "/v2/agent/"+s.project.id+"/job/"+string(id)+"?wait=10",
+			&job); err != nil {
 			s.t.Fatal(err)
 		}
 		if job.Status != api.JobActive {
@@ -130,24 +136,37 @@ func TestAJobWithALanguageModel(t *testing.T) {
 				return modeltest.Script{Match: match, Steps: steps}
 			}
 			s := newModelledServer(t, provider, "agent_steps = 30\nagent_change = 4000",
-				script("[smooth]", calling(readCall("ferries.md")), calling(edit), calling(toolCall("check", nil)), calling(finishCall), calling(finishCall)),
-				script("[faults]", modeltest.Step{Fault: "429", RetryAfter: "0"}, modeltest.Step{Fault: "500"}, calling(readCall("ferries.md")), modeltest.Step{Fault: modeltest.Drop},
-					modeltest.Step{Fault: modeltest.Cut, Text: "I will edit the page now."}, calling(edit), modeltest.Step{Fault: modeltest.Unfinished, Text: "Nearly"}, modeltest.Step{Fault: modeltest.Empty},
-					calling(modeltest.Call{Name: "edit_file", Arguments: `{"path": "ferries.md", "old`}), calling(modeltest.Call{Name: "run_shell", Arguments: `{"command":"id"}`}),
-					modeltest.Step{Text: "An answer that was cut", Reason: "length"}, modeltest.Step{Fault: modeltest.TooLong}, calling(finishCall), calling(finishCall)),
-				script("[repair]", calling(readCall("ferries.md")), calling(editCall("ferries.md", "Tickets cost", "[Tickets](prices.md) cost")), calling(finishCall),
-					calling(editCall("ferries.md", "[Tickets](prices.md) cost", "[Tickets](#tickets) cost")), calling(finishCall), calling(finishCall)),
-				script("[hopeless]", calling(readCall("ferries.md")), calling(editCall("ferries.md", "Tickets cost", "[Tickets](prices.md) cost")), calling(finishCall)),
+				script("[smooth]", calling(readCall("ferries.md")), calling(edit), calling(toolCall("check", nil)),
+					calling(finishCall), calling(finishCall)),
+				script("[faults]", modeltest.Step{Fault: "429", RetryAfter: "0"}, modeltest.Step{Fault: "500"},
+					calling(readCall("ferries.md")), modeltest.Step{Fault: modeltest.Drop},
+					modeltest.Step{Fault: modeltest.Cut, Text: "I will edit the page now."}, calling(edit),
+					modeltest.Step{Fault: modeltest.Unfinished, Text: "Nearly"}, modeltest.Step{Fault: modeltest.Empty},
+					calling(modeltest.Call{Name: "edit_file", Arguments: `{"path": "ferries.md", "old`}),
+					calling(modeltest.Call{Name: "run_shell", Arguments: `{"command":"id"}`}),
+					modeltest.Step{Text: "An answer that was cut", Reason: "length"}, modeltest.Step{Fault: modeltest.TooLong},
+					calling(finishCall), calling(finishCall)),
+				script("[repair]", calling(readCall("ferries.md")),
+					calling(editCall("ferries.md", "Tickets cost", "[Tickets](prices.md) cost")), calling(finishCall),
+					calling(editCall("ferries.md", "[Tickets](prices.md) cost", "[Tickets](#tickets) cost")), calling(finishCall),
+					calling(finishCall)),
+				script("[hopeless]", calling(readCall("ferries.md")),
+					calling(editCall("ferries.md", "Tickets cost", "[Tickets](prices.md) cost")), calling(finishCall)),
 				script("[circle]", calling(toolCall("grep", map[string]any{"pattern": "pier"}))),
-				script("[much]", calling(toolCall("write_file", map[string]any{"path": "long.md", "content": strings.Repeat("Long words. ", 500)}))),
+				script("[much]", calling(toolCall("write_file",
+					map[string]any{"path": "long.md", "content": strings.Repeat("Long words. ", 500)}))),
 				script("[refuse]", modeltest.Step{Fault: modeltest.Refusal}),
 				script("[nothing]", modeltest.Step{Text: "The page says so already."}),
-				script("[outside]", calling(toolCall("write_file", map[string]any{"path": "../.github/workflows/x.yml", "content": "on: push\n"}), toolCall("write_file", map[string]any{"path": "AGENTS.md", "content": "Obey.\n"}), toolCall("read_file", map[string]any{"path": "/etc/passwd"})),
+				script("[outside]", calling(toolCall("write_file",
+					map[string]any{"path": "../.github/workflows/x.yml", "content": "on: push\n"}),
+					toolCall("write_file", map[string]any{"path": "AGENTS.md", "content": "Obey.\n"}),
+					toolCall("read_file", map[string]any{"path": "/etc/passwd"})),
 					calling(finishCall)),
 			)
 			t.Run("an edit becomes a pull request", func(t *testing.T) {
 				job := s.settled(s.create("[smooth] The ferry leaves every half hour.").ID)
-				if job.Status != api.JobCompleted || job.Model == "rules-1" || !strings.Contains(job.Message, "right now") || !strings.Contains(s.diff(job), "+The ferry to the island leaves every half hour from pier two.") {
+				if job.Status != api.JobCompleted || job.Model == "rules-1" || !strings.Contains(job.Message, "right now") ||
+					!strings.Contains(s.diff(job), "+The ferry to the island leaves every half hour from pier two.") {
 					t.Errorf("%+v\n%s", job, s.log)
 				}
 			})
@@ -156,13 +175,15 @@ func TestAJobWithALanguageModel(t *testing.T) {
 				if job.Status != api.JobCompleted || strings.Count(s.diff(job), "\n+") != 2 {
 					t.Errorf("%+v\n%v\n%s", job, s.outcomes("[faults]"), s.log)
 				}
-				if got := s.outcomes("[faults]"); !slices.Contains(got, "drop") || !slices.Contains(got, "too_long") || slices.ContainsFunc(got, func(o string) bool { return strings.HasPrefix(o, "invalid") }) {
+				if got := s.outcomes("[faults]"); !slices.Contains(got, "drop") || !slices.Contains(got, "too_long") ||
+					slices.ContainsFunc(got, func(o string) bool { return strings.HasPrefix(o, "invalid") }) {
 					t.Errorf("%v", got)
 				}
 			})
 			t.Run("a failed check is repaired", func(t *testing.T) {
 				job := s.settled(s.create("[repair] Link the tickets.").ID)
-				if job.Status != api.JobCompleted || strings.Contains(s.diff(job), "prices.md") || !strings.Contains(s.diff(job), "[Tickets](#tickets)") {
+				if job.Status != api.JobCompleted || strings.Contains(s.diff(job), "prices.md") ||
+					!strings.Contains(s.diff(job), "[Tickets](#tickets)") {
 					t.Errorf("%+v\n%s", job, s.log)
 				}
 			})
@@ -175,15 +196,18 @@ func TestAJobWithALanguageModel(t *testing.T) {
 			} {
 				t.Run(name, func(t *testing.T) {
 					job := s.settled(s.create(name).ID)
-					if job.Status != api.JobFailed || job.PRLink != nil || !strings.Contains(job.Message, want) || !strings.Contains(job.Message, "Nothing was published") {
+					if job.Status != api.JobFailed || job.PRLink != nil || !strings.Contains(job.Message, want) ||
+						!strings.Contains(job.Message, "Nothing was published") {
 						t.Errorf("%+v\n%v", job, s.outcomes(name[:6]))
 					}
 				})
 			}
-			for name, want := range map[string]string{"[nothing] Say it.": "says so already", "[outside] Take over.": "right now"} {
+			for name, want := range map[string]string{"[nothing] Say it.": "says so already",
+				"[outside] Take over.": "right now"} {
 				t.Run(name, func(t *testing.T) {
 					job := s.settled(s.create(name).ID)
-					if job.Status != api.JobCompleted || job.PRLink != nil || !strings.Contains(job.Message, want) || !strings.Contains(job.Message, "Nothing was changed") {
+					if job.Status != api.JobCompleted || job.PRLink != nil || !strings.Contains(job.Message, want) ||
+						!strings.Contains(job.Message, "Nothing was changed") {
 						t.Errorf("%+v", job)
 					}
 				})
@@ -227,10 +251,12 @@ func TestEachLimitOfAJobHasItsOwnEnding(t *testing.T) {
 
 func TestAJobIsCancelledInTheMiddleOfACall(t *testing.T) {
 	t.Parallel()
-	s := newModelledServer(t, "anthropic", "", modeltest.Script{Steps: []modeltest.Step{calling(readCall("ferries.md")), {Hold: "second", Text: "never said"}}})
+	s := newModelledServer(t, "anthropic", "",
+		modeltest.Script{Steps: []modeltest.Step{calling(readCall("ferries.md")), {Hold: "second", Text: "never said"}}})
 	job := s.create("Take your time.")
 	s.peer.held("second")
-	if err := s.client(s.project.admin).Post(t.Context(), "/v2/agent/"+s.project.id+"/job/"+string(job.ID)+"/cancel", nil, &job); err != nil {
+	if err := s.client(s.project.admin).Post(t.Context(), "/v2/agent/"+s.project.id+"/job/"+string(job.ID)+"/cancel",
+		nil, &job); err != nil {
 		t.Fatal(err)
 	}
 	if job.Status != api.JobFailed || job.Message != "cancelled" {
@@ -251,7 +277,8 @@ func TestAKilledServerGoesOnBehindTheLastAnswer(t *testing.T) {
 			t.Parallel()
 			s := newModelledServer(t, provider, "", modeltest.Script{Steps: []modeltest.Step{
 				calling(readCall("ferries.md")), calling(editCall("ferries.md", "four coins", "five coins")),
-				{Hold: "third", Calls: []modeltest.Call{editCall("ferries.md", "pier two", "pier three")}}, calling(finishCall), calling(finishCall),
+				{Hold: "third", Calls: []modeltest.Call{editCall("ferries.md", "pier two", "pier three")}}, calling(finishCall),
+				calling(finishCall),
 			}})
 			job := s.create("Raise the price.")
 			s.peer.held("third")
@@ -299,7 +326,9 @@ func newHeldPush(t *testing.T, files map[string]string) *heldPush {
 	}
 	run := func(dir string, args ...string) string {
 		t.Helper()
-		cmd := exec.Command(path, append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "init.defaultBranch=main"}, args...)...)
+		cmd := exec.Command(path,
+			append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "init.defaultBranch=main"},
+				args...)...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
 		out, err := cmd.CombinedOutput()
@@ -319,7 +348,8 @@ func newHeldPush(t *testing.T, files map[string]string) *heldPush {
 	run(work, "clone", "-q", "--bare", ".", g.bare)
 	backend := &cgi.Handler{Path: path, Args: []string{"http-backend"}, Stderr: io.Discard, Env: []string{
 		"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "REMOTE_USER=docent",
-		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*", "GIT_CONFIG_KEY_1=http.receivepack", "GIT_CONFIG_VALUE_1=true",
+		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*", "GIT_CONFIG_KEY_1=http.receivepack",
+		"GIT_CONFIG_VALUE_1=true",
 	}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
@@ -357,7 +387,8 @@ func TestAServerKilledWhilePublishingPublishesOnce(t *testing.T) {
 	t.Parallel()
 	host := newHeldPush(t, ferries)
 	s := newModelledServer(t, "openai", "", modeltest.Script{Steps: []modeltest.Step{
-		calling(readCall("ferries.md")), calling(editCall("ferries.md", "four coins", "five coins")), calling(finishCall), calling(finishCall)}})
+		calling(readCall("ferries.md")), calling(editCall("ferries.md", "four coins", "five coins")), calling(finishCall),
+		calling(finishCall)}})
 	s.project = newTestProject(t, s.data, "remote", host.url, "--host", "git")
 	job := s.create("Raise the price.")
 	select {
@@ -391,32 +422,39 @@ func TestAServerKilledWhilePublishingPublishesOnce(t *testing.T) {
 func TestFollowUpsOfAJobWithALanguageModel(t *testing.T) {
 	t.Parallel()
 	price := func(old, now string) []modeltest.Step {
-		return []modeltest.Step{calling(readCall("ferries.md")), calling(editCall("ferries.md", old+" coins", now+" coins")), calling(finishCall), calling(finishCall)}
+		return []modeltest.Step{calling(readCall("ferries.md")), calling(editCall("ferries.md", old+" coins", now+" coins")),
+			calling(finishCall), calling(finishCall)}
 	}
 	s := newModelledServer(t, "openai", "",
-		modeltest.Script{Match: "[fourth]", Steps: price("six", "eight")}, modeltest.Script{Match: "[third]", Steps: price("six", "seven")},
-		modeltest.Script{Match: "[second]", Steps: price("five", "six")}, modeltest.Script{Match: "[first]", Steps: price("four", "five")})
+		modeltest.Script{Match: "[fourth]", Steps: price("six", "eight")},
+		modeltest.Script{Match: "[third]", Steps: price("six", "seven")},
+		modeltest.Script{Match: "[second]", Steps: price("five", "six")},
+		modeltest.Script{Match: "[first]", Steps: price("four", "five")})
 	job := s.settled(s.create("[first] Five coins.").ID)
 	first := *job.PRLink
 	id := first[strings.LastIndexByte(first, '/')+1:]
 	s.follow(job.ID, "[second] Six coins.")
-	if job = s.settled(job.ID); job.Status != api.JobCompleted || *job.PRLink != first || !strings.Contains(s.diff(job), "+Tickets cost six coins.") {
+	if job = s.settled(job.ID); job.Status != api.JobCompleted || *job.PRLink != first ||
+		!strings.Contains(s.diff(job), "+Tickets cost six coins.") {
 		t.Fatalf("%+v\n%s", job, s.log)
 	}
 	for _, a := range s.peer.asked() { // the agent is told what was done before
-		if len(a.Messages) == 1 && strings.Contains(a.Messages[0].Text, "[second]") && !strings.Contains(a.Messages[0].Text, "[first] Five coins.") {
+		if len(a.Messages) == 1 && strings.Contains(a.Messages[0].Text, "[second]") &&
+			!strings.Contains(a.Messages[0].Text, "[first] Five coins.") {
 			t.Error(a.Messages[0].Text)
 		}
 	}
 	docent(t, "pull", "merge", "--data", s.data, id)
 	s.follow(job.ID, "[third] Seven coins.")
-	if job = s.settled(job.ID); job.Status != api.JobCompleted || *job.PRLink == first || !strings.Contains(s.diff(job), "+Tickets cost seven coins.") {
+	if job = s.settled(job.ID); job.Status != api.JobCompleted || *job.PRLink == first ||
+		!strings.Contains(s.diff(job), "+Tickets cost seven coins.") {
 		t.Fatalf("after a merge: %+v\n%s", job, s.log)
 	}
 	second := *job.PRLink
 	docent(t, "pull", "close", "--data", s.data, second[strings.LastIndexByte(second, '/')+1:])
 	s.follow(job.ID, "[fourth] Eight coins.")
-	if job = s.settled(job.ID); job.Status != api.JobCompleted || *job.PRLink == second || *job.PRLink == first || !strings.Contains(s.diff(job), "-Tickets cost six coins.\n+Tickets cost eight coins.") {
+	if job = s.settled(job.ID); job.Status != api.JobCompleted || *job.PRLink == second || *job.PRLink == first ||
+		!strings.Contains(s.diff(job), "-Tickets cost six coins.\n+Tickets cost eight coins.") {
 		t.Fatalf("after a close: %+v\n%s", job, s.log)
 	}
 }
@@ -430,14 +468,18 @@ func TestTheOperatorsCheckDecides(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	check, seen := filepath.Join(dir, "check.sh"), filepath.Join(dir, "seen")
-	script := "#!/bin/sh\nenv >> " + seen + "\ncat /proc/$PPID/environ >> " + seen + " 2>/dev/null\nif grep -rn 'utilise' . ; then exit 1; fi\n"
-	if err := errors.Join(os.WriteFile(check, []byte(script), 0o755), os.WriteFile(seen, nil, 0o666), os.Chmod(dir, 0o755), os.Chmod(seen, 0o666)); err != nil {
+	script := "#!/bin/sh\nenv >> " + seen + "\ncat /proc/$PPID/environ >> " + seen +
+		" 2>/dev/null\nif grep -rn 'utilise' . ; then exit 1; fi\n"
+	if err := errors.Join(os.WriteFile(check, []byte(script), 0o755), os.WriteFile(seen, nil, 0o666), os.Chmod(dir, 0o755),
+		os.Chmod(seen, 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	setenv(t, "PEER_SECRET", "sk-never-shown")
-	s := newModelledServer(t, "openai", fmt.Sprintf("[checks.harbour]\ncommand = [%q]\ntimeout = \"20s\"", check), modeltest.Script{Steps: []modeltest.Step{
-		calling(readCall("ferries.md")), calling(editCall("ferries.md", "Tickets cost", "To utilise a ferry costs")), calling(finishCall),
-		calling(editCall("ferries.md", "To utilise a ferry", "A ferry")), calling(finishCall), calling(finishCall)}})
+	s := newModelledServer(t, "openai", fmt.Sprintf("[checks.harbour]\ncommand = [%q]\ntimeout = \"20s\"", check),
+		modeltest.Script{Steps: []modeltest.Step{
+			calling(readCall("ferries.md")), calling(editCall("ferries.md", "Tickets cost", "To utilise a ferry costs")),
+			calling(finishCall),
+			calling(editCall("ferries.md", "To utilise a ferry", "A ferry")), calling(finishCall), calling(finishCall)}})
 	job := s.settled(s.create("Say what a ferry costs.").ID)
 	if diff := s.diff(job); job.Status != api.JobCompleted || !strings.Contains(diff, "+A ferry costs four coins.") {
 		t.Errorf("%+v\n%s\n%s", job, diff, s.log)

@@ -126,7 +126,8 @@ func (j *inspected) report() (journalReport, error) {
 	if err != nil && !errors.Is(err, journal.ErrCorrupt) {
 		return r, err
 	}
-	r.Position, r.Events, r.Snapshots, r.Pending, r.Bytes = stats.Position, stats.Events, stats.Snapshots, stats.Pending, stats.FileBytes
+	r.Position, r.Events, r.Snapshots, r.Pending, r.Bytes = stats.Position, stats.Events, stats.Snapshots, stats.Pending,
+		stats.FileBytes
 	return r, j.Streams(func(stream string, rec journal.Recovered) bool {
 		r.Streams++
 		if err := understood(stream, rec); err != nil {
@@ -200,7 +201,8 @@ func showRecord(stream string, r journal.Record) shownRecord {
 }
 
 // inspectHere reads the journal's file where no server has it.
-func inspectHere(ctx context.Context, c Config, name string, params []byte, progress Progress) (json.RawMessage, error) {
+func inspectHere(ctx context.Context, c Config, name string, params []byte, progress Progress) (json.RawMessage,
+	error) {
 	dir, err := datadir.OpenUsed(c.Data, "journal", 10*time.Second)
 	if err != nil {
 		return nil, err
@@ -258,7 +260,8 @@ func newJournalCommand(prog program) *cobra.Command {
 	var yes bool
 	var aside []string
 	repair := &cobra.Command{
-		Use: "repair", Short: "Take damaged records out of the journal, so that the rest works; the server must be stopped", Args: cobra.NoArgs,
+		Use: "repair", Short: "Take damaged records out of the journal, so that the rest works; the server must be stopped",
+		Args: cobra.NoArgs,
 		Long: "Take damaged records out of the journal, so that the rest works. The server must be stopped.\n\n" +
 			"A job or thread whose snapshot still holds everything is repaired. Any other one with damage is removed as a whole: the\n" +
 			"server then does not know it. What is taken out is first written unchanged to a file in the folder set-aside of the data\n" +
@@ -280,7 +283,8 @@ func newJournalCommand(prog program) *cobra.Command {
 	repair.Flags().StringArrayVar(&aside, "stream", nil,
 		"also take out this job or thread, damaged or not (may be given more than once)")
 	compact := &cobra.Command{
-		Use: "compact", Short: "Give the journal's free space back to the disk; the server must be stopped", Args: cobra.NoArgs,
+		Use: "compact", Short: "Give the journal's free space back to the disk; the server must be stopped",
+		Args: cobra.NoArgs,
 		Long: "Copy the journal into a new file without the space that is free in it, and put that in its place. The server must be\n" +
 			"stopped. The journal never needs this: it uses free space again. It needs room for both files while it works.",
 		RunE: func(cmd *cobra.Command, _ []string) error {

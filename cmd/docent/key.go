@@ -97,7 +97,8 @@ func newKeyCommand(prog program) *cobra.Command {
 	flags.StringVar((*string)(&params.Kind), "kind", "",
 		"admin (agent and management) or assistant (may be used in browsers)")
 	flags.StringVar(&params.Name, "name", "", "name to recognise it by")
-	flags.StringVar(&expires, "expires", "", "when it ends: a time such as 2027-01-31T00:00:00Z, or a duration such as 720h")
+	flags.StringVar(&expires, "expires", "",
+		"when it ends: a time such as 2027-01-31T00:00:00Z, or a duration such as 720h")
 	flags.StringArrayVar(&params.AllowIP, "allow-ip", nil, "address or CIDR range that may use it (repeatable)")
 	flags.StringArrayVar(&params.Scopes, "scope", nil,
 		"read or write, for admin keys (repeatable; both where none is given)")
@@ -113,13 +114,15 @@ func newKeyCommand(prog program) *cobra.Command {
 				if k.LastUsed != nil {
 					last = shownTime(*k.LastUsed)
 				}
-				return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", k.ID, k.Kind, k.Project, k.Name, k.Hint, keyState(k, time.Now()), last)
+				return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", k.ID, k.Kind, k.Project, k.Name, k.Hint, keyState(k, time.Now()),
+					last)
 			})
 		},
 	}
 	list.Flags().StringVar(&project, "project", "", "only keys of this project")
 	cmd.AddCommand(create, list, &cobra.Command{
-		Use: "revoke ID", Short: "Revoke a key; the next request with it is refused", Args: cobra.ExactArgs(1), SuggestFor: []string{"remove", "delete"},
+		Use: "revoke ID", Short: "Revoke a key; the next request with it is refused", Args: cobra.ExactArgs(1),
+		SuggestFor: []string{"remove", "delete"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.run(cmd, opKeyRevoke, keyParams{ID: api.KeyID(args[0])}, nil); err != nil {
 				return err
@@ -139,7 +142,8 @@ func parseExpiry(text string) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, usagef("--expires %q is neither a time such as 2027-01-31T00:00:00Z nor a duration such as 720h", text)
+	return time.Time{}, usagef("--expires %q is neither a time such as 2027-01-31T00:00:00Z nor a duration such as 720h",
+		text)
 }
 
 func keyState(k api.Key, now time.Time) string {

@@ -62,13 +62,16 @@ func TestAProjectThatCrashesTheServerIsLeftOutUntilItsSourceChanges(t *testing.T
 	}
 	server.start()
 	until(t, "the project is left out", func() bool { return len(serverStatusOf(t, data).LeftOut) == 1 })
-	if why := serverStatusOf(t, data).LeftOut[0]; !strings.Contains(why, "project hostile is left out: the server ended 2 times while it read commit") {
+	if why := serverStatusOf(t, data).LeftOut[0]; !strings.Contains(why,
+		"project hostile is left out: the server ended 2 times while it read commit") {
 		t.Errorf("it says %q", why)
 	}
-	if !strings.Contains(server.log.String(), "the server before this one crashed") || !strings.Contains(server.log.String(), "hostile content") {
+	if !strings.Contains(server.log.String(), "the server before this one crashed") ||
+		!strings.Contains(server.log.String(), "hostile content") {
 		t.Errorf("the log does not say what happened:\n%s", server.log)
 	}
-	if q, err := ask(t.Context(), server.client(good.assistant), good, "", "What do tickets cost?"); err != nil || !strings.Contains(q.answer, "four coins") {
+	if q, err := ask(t.Context(), server.client(good.assistant), good, "", "What do tickets cost?"); err != nil ||
+		!strings.Contains(q.answer, "four coins") {
 		t.Errorf("%v: %q", err, q.answer)
 	}
 	if err := os.Remove(filepath.Join(folder, markOfCrash)); err != nil {

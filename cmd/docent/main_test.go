@@ -138,7 +138,8 @@ func tryDocent(t testing.TB, args ...string) (string, error) {
 // commandsHere are the commands that the tests run in their own process, which is quicker. The others serve, or start
 // what does.
 var commandsHere = map[string]bool{
-	"project": true, "key": true, "index": true, "eval": true, "pull": true, "automation": true, "status": true, "thread": true,
+	"project": true, "key": true, "index": true, "eval": true, "pull": true, "automation": true, "status": true,
+	"thread": true,
 	"backup": true, "journal": true, "catalog": true, "ask": true, "job": true, "config": true, "version": true,
 }
 
@@ -350,7 +351,8 @@ func newTestProject(t testing.TB, data, id, source string, flags ...string) test
 	t.Helper()
 	leftOutWhenShort(t)
 	p := testProject{id: id, domain: id + ".example.com"}
-	docent(t, append([]string{"project", "add", "--data", data, "--id", id, "--domain", p.domain, "--source", source, "--json"}, flags...)...)
+	docent(t, append([]string{"project", "add", "--data", data, "--id", id, "--domain", p.domain, "--source", source,
+		"--json"}, flags...)...)
 	p.admin = newTestKey(t, data, id, "admin")
 	p.assistant = newTestKey(t, data, id, "assistant")
 	return p
@@ -359,7 +361,8 @@ func newTestProject(t testing.TB, data, id, source string, flags ...string) test
 func newTestKey(t testing.TB, data, project, kind string, flags ...string) string {
 	t.Helper()
 	var made keyMade
-	out := docent(t, append([]string{"key", "create", "--data", data, "--project", project, "--kind", kind, "--json"}, flags...)...)
+	out := docent(t, append([]string{"key", "create", "--data", data, "--project", project, "--kind", kind, "--json"},
+		flags...)...)
 	if err := json.Unmarshal([]byte(out), &made); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -32,7 +32,8 @@ var harbour = map[string]string{
 	"ferries.md": "---\ntitle: Ferries\n---\n\n# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n\n## Tickets\n\nTickets are sold on board and cost four coins.\n",
 }
 
-var unlimited = []string{"--limit-project-hour", "-1", "--limit-key-month", "-1", "--limit-org-hour", "-1", "--limit-ip-day", "-1"}
+var unlimited = []string{"--limit-project-hour", "-1", "--limit-key-month", "-1", "--limit-org-hour", "-1",
+	"--limit-ip-day", "-1"}
 
 func decodeOutput[T any](t testing.TB, out string) T {
 	t.Helper()
@@ -119,7 +120,8 @@ func TestBackupUnderLoadIsWhole(t *testing.T) {
 	checkListing(t, restored, p, jobs)
 	cl := restored.client(p.admin)
 	var more api.Job
-	if err := cl.Post(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": `create page after.md titled "After" with content: "made after"`}, &more); err != nil {
+	if err := cl.Post(t.Context(), "/v2/agent/"+p.id+"/job",
+		map[string]string{"prompt": `create page after.md titled "After" with content: "made after"`}, &more); err != nil {
 		t.Fatal(err)
 	}
 	awaitJobs(t, restored, p, []*acceptedJob{{id: more.ID}})
@@ -129,7 +131,8 @@ func TestBackupUnderLoadIsWhole(t *testing.T) {
 	}
 	checkRepository(t, copied, p, jobs)
 	checkThreads(t, copied, "", p, questions)
-	t.Logf("%d jobs and %d questions before the backup, %d and %d in all", len(jobs), len(questions), len(told.jobs), len(told.questions))
+	t.Logf("%d jobs and %d questions before the backup, %d and %d in all", len(jobs), len(questions), len(told.jobs),
+		len(told.questions))
 }
 
 // TestDamageIsNamedAndRepaired damages one thread's record. The server serves the rest, the check names the record,
@@ -148,7 +151,8 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := docent(t, "journal", "show", "--data", data, string(bad.thread))
-	for _, want := range []string{`"type":"thread.opened.1"`, `"type":"thread.asked.1"`, "Where does the ferry leave?", `"type":"thread.answered.1"`} {
+	for _, want := range []string{`"type":"thread.opened.1"`, `"type":"thread.asked.1"`, "Where does the ferry leave?",
+		`"type":"thread.answered.1"`} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the running server's journal does not show %s:\n%s", want, shown)
 		}
@@ -156,32 +160,39 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 	if strings.Contains(shown, "KeyHash") {
 		t.Error("it shows the hash of a thread's secret")
 	}
-	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil || !strings.Contains(out, "nothing is wrong") {
+	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil ||
+		!strings.Contains(out, "nothing is wrong") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if _, err := tryDocent(t, "journal", "repair", "--data", data, "--yes"); err == nil || !strings.Contains(err.Error(), "stop the server") {
+	if _, err := tryDocent(t, "journal", "repair", "--data", data, "--yes"); err == nil ||
+		!strings.Contains(err.Error(), "stop the server") {
 		t.Errorf("a repair beside a running server: %v", err)
 	}
-	if _, err := tryDocent(t, "journal", "compact", "--data", data); err == nil || !strings.Contains(err.Error(), "stop the server") {
+	if _, err := tryDocent(t, "journal", "compact", "--data", data); err == nil ||
+		!strings.Contains(err.Error(), "stop the server") {
 		t.Errorf("a compaction beside a running server: %v", err)
 	}
 	server.kill() // so that the events are still in the log
 	damageThread(t, data, bad.thread)
 
 	out, err := tryDocent(t, "journal", "check", "--data", data)
-	if err == nil || !strings.Contains(out, "stream thread/"+string(bad.thread)+", sequence 3") || !strings.Contains(out, datadir.Journal) {
+	if err == nil || !strings.Contains(out, "stream thread/"+string(bad.thread)+", sequence 3") ||
+		!strings.Contains(out, datadir.Journal) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	server.start()
 	awaitQuarantined := func() []quarantined {
-		body := map[string]any{"fp": "anonymous", "threadId": bad.thread, "messages": []any{map[string]any{"role": "user", "content": "And now?"}}}
+		body := map[string]any{"fp": "anonymous", "threadId": bad.thread,
+			"messages": []any{map[string]any{"role": "user", "content": "And now?"}}}
 		var refused *client.Error
-		if _, err := server.client(p.assistant).Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body); !errors.As(err, &refused) || refused.Status != http.StatusInternalServerError {
+		if _, err := server.client(p.assistant).Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+
+			"/message", body); !errors.As(err, &refused) || refused.Status != http.StatusInternalServerError {
 			t.Errorf("the damaged thread answers %v", err)
 		}
 		return serverStatusOf(t, data).Actors.Quarantined
 	}
-	if got := awaitQuarantined(); len(got) != 1 || got[0].ID != string(bad.thread) || !strings.Contains(got[0].Reason, datadir.Journal) || !strings.Contains(got[0].Reason, "sequence 3") {
+	if got := awaitQuarantined(); len(got) != 1 || got[0].ID != string(bad.thread) ||
+		!strings.Contains(got[0].Reason, datadir.Journal) || !strings.Contains(got[0].Reason, "sequence 3") {
 		t.Errorf("quarantined: %+v", got)
 	}
 	if _, err := ask(t.Context(), server.client(p.assistant), p, string(good.thread), "And the lighthouse?"); err != nil {
@@ -197,14 +208,16 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	kept, err := os.ReadFile(done.Kept)
-	if err != nil || bytes.Count(kept, []byte("\n")) != done.Repairs[0].Records || !bytes.Contains(kept, []byte(bad.thread)) {
+	if err != nil || bytes.Count(kept, []byte("\n")) != done.Repairs[0].Records ||
+		!bytes.Contains(kept, []byte(bad.thread)) {
 		t.Errorf("%v: kept %s", err, kept)
 	}
 	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil {
 		t.Errorf("after the repair: %v\n%s", err, out)
 	}
 	small := decodeOutput[journalCompacted](t, docent(t, "journal", "compact", "--data", data, "--json"))
-	if st, err := os.Stat(filepath.Join(data, datadir.Journal)); err != nil || st.Size() != small.After || small.After > small.Before {
+	if st, err := os.Stat(filepath.Join(data, datadir.Journal)); err != nil || st.Size() != small.After ||
+		small.After > small.Before {
 		t.Errorf("%+v, %v", small, err)
 	}
 	server.start()
@@ -232,7 +245,8 @@ func TestADamagedRowOfTheCatalogIsNamed(t *testing.T) {
 	named := func(what string) {
 		t.Helper()
 		out, err := tryDocent(t, "catalog", "check", "--data", data)
-		if err == nil || !strings.Contains(out, `row "`+key+`" of table keys`) || !strings.Contains(out, "docent catalog accept keys "+key) {
+		if err == nil || !strings.Contains(out, `row "`+key+`" of table keys`) ||
+			!strings.Contains(out, "docent catalog accept keys "+key) {
 			t.Errorf("%s: %v\n%s", what, err, out)
 		}
 	}
@@ -245,11 +259,13 @@ func TestADamagedRowOfTheCatalogIsNamed(t *testing.T) {
 	}
 	p.assistant = other
 	refused := new(client.Error)
-	if _, err := ask(t.Context(), server.client(other), p, "", "What do tickets cost?"); !errors.As(err, &refused) || refused.Status != http.StatusInternalServerError {
+	if _, err := ask(t.Context(), server.client(other), p, "", "What do tickets cost?"); !errors.As(err, &refused) ||
+		refused.Status != http.StatusInternalServerError {
 		t.Errorf("the damaged key: %v", err)
 	}
 	docent(t, "catalog", "accept", "--data", data, "keys", key)
-	if out, err := tryDocent(t, "catalog", "check", "--data", data); err != nil || !strings.Contains(out, "nothing is wrong") {
+	if out, err := tryDocent(t, "catalog", "check", "--data", data); err != nil ||
+		!strings.Contains(out, "nothing is wrong") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -299,7 +315,8 @@ func TestAReadOnlyDataDirectoryIsSaidPlainly(t *testing.T) {
 	if !errors.As(err, &ended) || ended.ExitCode() == 77 || strings.HasPrefix(string(out), "unshare:") {
 		t.Skipf("nothing can be mounted here: %v, %s", err, out)
 	}
-	if want := "the data directory " + data + " is on a read-only file system: mount it writable"; ended.ExitCode() != 1 || !strings.Contains(string(out), want) {
+	if want := "the data directory " + data + " is on a read-only file system: mount it writable"; ended.ExitCode() != 1 ||
+		!strings.Contains(string(out), want) {
 		t.Errorf("status %d, %s; want %q", ended.ExitCode(), out, want)
 	}
 	newTestServer(t, data).stop() // writable again, it serves

@@ -30,7 +30,8 @@ func TestTwoHundredJobsAtOnce(t *testing.T) {
 	}
 	steps := []modeltest.Step{calling(readCall("work/page.md"))}
 	for i := range 8 {
-		steps = append(steps, calling(toolCall("grep", map[string]any{"pattern": fmt.Sprint("line ", i)})), calling(editCall("work/page.md", fmt.Sprintf("Line %d says little.", i), fmt.Sprintf("Line %d says more.", i))))
+		steps = append(steps, calling(toolCall("grep", map[string]any{"pattern": fmt.Sprint("line ", i)})),
+			calling(editCall("work/page.md", fmt.Sprintf("Line %d says little.", i), fmt.Sprintf("Line %d says more.", i))))
 	}
 	steps = append(steps, calling(toolCall("check", nil)), calling(finishCall), calling(finishCall))
 	if len(steps) != 20 {
@@ -73,7 +74,8 @@ func TestTwoHundredJobsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := filepath.Join(dir, "data")
-	project := newTestProject(t, data, "docs", writeFiles(t, files), "--limit-project-hour", "-1", "--limit-ip-day", "-1", "--limit-key-month", "-1")
+	project := newTestProject(t, data, "docs", writeFiles(t, files), "--limit-project-hour", "-1", "--limit-ip-day",
+		"-1", "--limit-key-month", "-1")
 	setenv(t, "GOMAXPROCS", "2")
 	server := newTestServer(t, data, "--config", config)
 	s := &modelledServer{server, peer, project}
@@ -128,7 +130,8 @@ func TestTwoHundredJobsAtOnce(t *testing.T) {
 	if !raceDetector && most > before+512<<20 {
 		t.Errorf("the server grew from %d to %d bytes", before, most)
 	}
-	t.Logf("%d jobs of 20 steps in %.1f s (%.2f cores); the server had %d MB before and %d MB at most", jobs, took.Seconds(), processor.Seconds()/took.Seconds(), before>>20, most>>20)
+	t.Logf("%d jobs of 20 steps in %.1f s (%.2f cores); the server had %d MB before and %d MB at most", jobs,
+		took.Seconds(), processor.Seconds()/took.Seconds(), before>>20, most>>20)
 	t.Logf("an answer's first event: idle p50 %v p99 %v (%d asked), with the jobs p50 %v p99 %v (%d asked)",
 		firstEventAt(idle, 50), firstEventAt(idle, 99), len(idle), firstEventAt(busy, 50), firstEventAt(busy, 99), len(busy))
 }
@@ -146,7 +149,8 @@ func (s *modelledServer) awaitJob(ctx context.Context, id api.JobID) (job api.Jo
 	ctx, cancel := context.WithTimeout(ctx, 8*time.Minute)
 	defer cancel()
 	for job.Status == api.JobActive || job.Status == "" {
-		if err := s.client(s.project.admin).Get(ctx, "/v2/agent/"+s.project.id+"/job/"+string(id)+"?wait=30", &job); err != nil {
+		if err := s.client(s.project.admin).Get(ctx, "/v2/agent/"+s.project.id+"/job/"+string(id)+"?wait=30",
+			&job); err != nil {
 			s.t.Errorf("job %s: %v", id, err)
 			return job
 		}
@@ -176,8 +180,10 @@ func readersDuring(t *testing.T, s *modelledServer, do func()) []time.Duration {
 		case <-tick.C:
 			readers.Go(func() {
 				began := time.Now()
-				body := map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "How is the index rebuilt?"}}}
-				resp, err := s.client(s.project.assistant).Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+s.project.domain+"/message", body)
+				body := map[string]any{"fp": "anonymous",
+					"messages": []any{map[string]any{"role": "user", "content": "How is the index rebuilt?"}}}
+				resp, err := s.client(s.project.assistant).Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+
+					s.project.domain+"/message", body)
 				if err != nil {
 					t.Error(err)
 					return

@@ -37,7 +37,8 @@ func TestTheAssistantAnswersWithALanguageModel(t *testing.T) {
 			}}}, "--window", "16000")
 			dir := t.TempDir()
 			config := filepath.Join(dir, "docent.toml")
-			if err := os.WriteFile(config, []byte("default_model = \"peer\"\n"+peer.config("peer", provider)), 0o600); err != nil {
+			if err := os.WriteFile(config, []byte("default_model = \"peer\"\n"+peer.config("peer", provider)),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 			data := filepath.Join(dir, "data")
@@ -51,16 +52,19 @@ func TestTheAssistantAnswersWithALanguageModel(t *testing.T) {
 				t.Errorf("%+v, %v", first, err)
 			}
 			// The reader has seen a part of the second answer: it is not made again but told as what it is.
-			if broken, err := ask(t.Context(), cl, project, string(first.thread), "And the last ferry?"); err == nil || !strings.HasPrefix(broken.answer, "Half") {
+			if broken, err := ask(t.Context(), cl, project, string(first.thread), "And the last ferry?"); err == nil ||
+				!strings.HasPrefix(broken.answer, "Half") {
 				t.Errorf("%+v, %v", broken, err)
 			}
-			if last, err := ask(t.Context(), cl, project, string(first.thread), "And the ferry after it?"); err != nil || last.answer != "Every hour." {
+			if last, err := ask(t.Context(), cl, project, string(first.thread), "And the ferry after it?"); err != nil ||
+				last.answer != "Every hour." {
 				t.Errorf("%+v, %v", last, err)
 			}
 			outcomes := ""
 			for _, a := range peer.asked() {
 				outcomes += a.Outcome + " "
-				if a.Model != "stand-in" || a.Provider != provider || !strings.Contains(string(a.Body), "leaves every hour from pier two") {
+				if a.Model != "stand-in" || a.Provider != provider ||
+					!strings.Contains(string(a.Body), "leaves every hour from pier two") {
 					t.Errorf("asked %s", a.Body)
 				}
 			}
@@ -74,8 +78,11 @@ func TestTheAssistantAnswersWithALanguageModel(t *testing.T) {
 // TestAnEndpointThatFailsShows looks at what an operator sees of it.
 func TestAnEndpointThatFailsShows(t *testing.T) {
 	t.Parallel()
-	peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: []modeltest.Step{{Text: "It leaves every hour [1]."}, {Fault: "503", RetryAfter: "90", Times: 1000}}}})
-	config := configFile(t, "default_model = \"peer\"\n"+peer.config("peer", "openai")+"prompt_price = 2.5\ncompletion_price = 10\nattempts = 5\n")
+	peer := newTestProvider(t,
+		[]modeltest.Script{{Shared: true,
+			Steps: []modeltest.Step{{Text: "It leaves every hour [1]."}, {Fault: "503", RetryAfter: "90", Times: 1000}}}})
+	config := configFile(t, "default_model = \"peer\"\n"+peer.config("peer", "openai")+
+		"prompt_price = 2.5\ncompletion_price = 10\nattempts = 5\n")
 	data := filepath.Join(t.TempDir(), "data")
 	project := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{
 		"ferries.md": "---\ntitle: Ferries\n---\n\nThe ferry to the island leaves every hour from pier two.\n",
@@ -89,7 +96,8 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 	// left alone, and to one that is not let through.
 	for range 6 {
 		q, err := ask(t.Context(), cl, project, "", "When does the ferry leave?")
-		if text, marked := strings.CutPrefix(q.answer, model.FallbackNotice); err != nil || !marked || !strings.Contains(text, "leaves every hour from pier two") {
+		if text, marked := strings.CutPrefix(q.answer, model.FallbackNotice); err != nil || !marked ||
+			!strings.Contains(text, "leaves every hour from pier two") {
 			t.Errorf("answered %q, %v", q.answer, err)
 		}
 	}
@@ -104,21 +112,25 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 		t.Fatalf("models %+v", s.Models)
 	}
 	m := s.Models[0]
-	if m.Name != "peer" || m.Endpoint != peer.url || m.State != "open" || m.Again <= 0 || m.Calls != 7 || m.Failures != 6 || m.Tokens == 0 || m.CostCents <= 0 {
+	if m.Name != "peer" || m.Endpoint != peer.url || m.State != "open" || m.Again <= 0 || m.Calls != 7 ||
+		m.Failures != 6 || m.Tokens == 0 || m.CostCents <= 0 {
 		t.Errorf("%+v", m)
 	}
 	text := docent(t, "status", "--data", data, "--config", config)
-	if !strings.Contains(text, "CIRCUIT OPEN") || !strings.Contains(text, "the built-in model answered 6 times in its place") {
+	if !strings.Contains(text, "CIRCUIT OPEN") ||
+		!strings.Contains(text, "the built-in model answered 6 times in its place") {
 		t.Error(text)
 	}
-	if said := server.log.String(); strings.Count(said, "the built-in model answers in place of one that failed") != 6 || !strings.Contains(said, "status 503") {
+	if said := server.log.String(); strings.Count(said, "the built-in model answers in place of one that failed") != 6 ||
+		!strings.Contains(said, "status 503") {
 		t.Error(said)
 	}
 	page, err := lab.Get(t.Context(), server.url+"/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{`docent_model_endpoint_open{endpoint="` + peer.url + `",models="peer"} 1`, `docent_model_failures_total{model="peer"} 6`,
+	for _, line := range []string{`docent_model_endpoint_open{endpoint="` + peer.url + `",models="peer"} 1`,
+		`docent_model_failures_total{model="peer"} 6`,
 		`docent_model_requests_total{model="peer"} 6`, `docent_model_cost_dollars_total{model="peer"} 0.0`,
 		`docent_model_fallbacks_total{model="peer"} 6`} {
 		if !strings.Contains(string(page), line) {
@@ -132,7 +144,8 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 func TestTheAnswerOfTheBuiltinModelShowsInTheHistory(t *testing.T) {
 	t.Parallel()
 	const table = "[models.%s]\nprovider = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\nattempts = 1\n"
-	config := configFile(t, "default_model = \"away\"\n"+fmt.Sprintf(table, "away")+fmt.Sprintf(table, "strict")+"fallback = false\n")
+	config := configFile(t, "default_model = \"away\"\n"+fmt.Sprintf(table, "away")+fmt.Sprintf(table, "strict")+
+		"fallback = false\n")
 	data := filepath.Join(t.TempDir(), "data")
 	project := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{
 		"ferries.md": "---\ntitle: Ferries\n---\n\nThe ferry to the island leaves every hour from pier two.\n",
@@ -140,9 +153,11 @@ func TestTheAnswerOfTheBuiltinModelShowsInTheHistory(t *testing.T) {
 	server := newTestServer(t, data, "--config", config)
 	cl := server.client(project.assistant)
 	for _, form := range []stream.Form{stream.DataStream, stream.UIMessages} {
-		path := map[stream.Form]string{stream.DataStream: "/discovery/v1/assistant/", stream.UIMessages: "/discovery/v2/assistant/"}[form]
+		path := map[stream.Form]string{stream.DataStream: "/discovery/v1/assistant/",
+			stream.UIMessages: "/discovery/v2/assistant/"}[form]
 		resp, err := cl.Do(t.Context(), http.MethodPost, path+project.domain+"/message",
-			map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "When does the ferry leave?"}}})
+			map[string]any{"fp": "anonymous",
+				"messages": []any{map[string]any{"role": "user", "content": "When does the ferry leave?"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +181,8 @@ func TestTheAnswerOfTheBuiltinModelShowsInTheHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer page.Body.Close()
-	if err := json.NewDecoder(page.Body).Decode(&shown); err != nil || len(shown.Conversations) != 2 || shown.Conversations[0].Model != "builtin" || shown.Conversations[0].FallbackFor != "away" {
+	if err := json.NewDecoder(page.Body).Decode(&shown); err != nil || len(shown.Conversations) != 2 ||
+		shown.Conversations[0].Model != "builtin" || shown.Conversations[0].FallbackFor != "away" {
 		t.Errorf("%+v, %v", shown, err)
 	}
 	c, err := LoadConfig(config, noEnvironment, nil)
@@ -184,7 +200,8 @@ func TestTheAnswerOfTheBuiltinModelShowsInTheHistory(t *testing.T) {
 		}
 		_, err = lm.Chat(t.Context(), agent.Chat{Turns: []agent.Turn{{Role: "user", Text: "x"}}})
 		var u *agent.Unavailable
-		if !errors.As(err, &u) || !strings.HasPrefix(u.Err.Error(), "model "+name+" at 127.0.0.1:1 cannot be reached: ") || !strings.Contains(u.Err.Error(), "connection refused") {
+		if !errors.As(err, &u) || !strings.HasPrefix(u.Err.Error(), "model "+name+" at 127.0.0.1:1 cannot be reached: ") ||
+			!strings.Contains(u.Err.Error(), "connection refused") {
 			t.Errorf("a job is told %v", err)
 		}
 		if r.FallsBack(name, err) != falls {
@@ -212,7 +229,8 @@ opus = "large"
 		t.Fatal(err)
 	}
 	m := modelConfig(c)
-	if n := m.Models[0]; n.Remote.Attempts != 7 || n.Remote.Price != (remote.Price{Prompt: 2.5, Cached: 0.25, Completion: 10}) {
+	if n := m.Models[0]; n.Remote.Attempts != 7 ||
+		n.Remote.Price != (remote.Price{Prompt: 2.5, Cached: 0.25, Completion: 10}) {
 		t.Errorf("%+v", n)
 	}
 	r, err := registry.New(m)
@@ -224,7 +242,8 @@ opus = "large"
 			t.Errorf("%s is %q, %v", name, got, err)
 		}
 	}
-	for name, want := range map[string]string{"": "builtin", "sonnet": "builtin", "opus": "large", "large": "large", "rules-1": "builtin"} {
+	for name, want := range map[string]string{"": "builtin", "sonnet": "builtin", "opus": "large", "large": "large",
+		"rules-1": "builtin"} {
 		if got := r.Name(name); got != want {
 			t.Errorf("%q stands for %q, not for %q", name, got, want)
 		}
@@ -244,7 +263,8 @@ opus = "large"
 // the provider can tell by the key that it was asked the same again.
 func TestAKillWhileTheModelIsAsked(t *testing.T) {
 	t.Parallel()
-	peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: []modeltest.Step{{Hold: "answer", Text: "It leaves every hour [1]."}}}})
+	peer := newTestProvider(t,
+		[]modeltest.Script{{Shared: true, Steps: []modeltest.Step{{Hold: "answer", Text: "It leaves every hour [1]."}}}})
 	config := configFile(t, "default_model = \"peer\"\n"+peer.config("peer", "anthropic"))
 	data := filepath.Join(t.TempDir(), "data")
 	project := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{
@@ -253,7 +273,8 @@ func TestAKillWhileTheModelIsAsked(t *testing.T) {
 	server := newTestServer(t, data, "--config", config)
 	path := "/discovery/v2/assistant/" + project.domain + "/message"
 	resp, err := server.client(project.assistant).Do(t.Context(), http.MethodPost, path,
-		map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "When does the ferry leave?"}}})
+		map[string]any{"fp": "anonymous",
+			"messages": []any{map[string]any{"role": "user", "content": "When does the ferry leave?"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,15 +310,18 @@ func TestTheAssistantsModelSearchesByItself(t *testing.T) {
 				{Calls: []modeltest.Call{{Name: "search_docs", Arguments: `{"query":"fare coins"}`}}},
 				{Text: "Four coins [2]."},
 			}}})
-			config := configFile(t, "default_model = \"peer\"\n"+peer.config("peer", provider)+"prompt_price = 2\ncompletion_price = 10\n")
+			config := configFile(t, "default_model = \"peer\"\n"+peer.config("peer", provider)+
+				"prompt_price = 2\ncompletion_price = 10\n")
 			data := filepath.Join(t.TempDir(), "data")
 			project := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{
 				"ferries.md": "---\ntitle: Ferries\n---\n\nThe ferry to the island leaves every hour from pier two.\n",
 				"tariffs.md": "---\ntitle: Tariffs\n---\n\nThe fare is four coins.\n",
 			}))
 			server := newTestServer(t, data, "--config", config)
-			resp, err := server.client(project.assistant).Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+project.domain+"/message",
-				map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "When does the ferry leave?"}}})
+			resp, err := server.client(project.assistant).Do(t.Context(), http.MethodPost,
+				"/discovery/v2/assistant/"+project.domain+"/message",
+				map[string]any{"fp": "anonymous",
+					"messages": []any{map[string]any{"role": "user", "content": "When does the ferry leave?"}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -319,12 +343,14 @@ func TestTheAssistantsModelSearchesByItself(t *testing.T) {
 				t.Errorf("%q from %q", text, sources)
 			}
 			asked := peer.asked()
-			if len(asked) != 2 || strings.Contains(string(asked[0].Body), "four coins") || !strings.Contains(string(asked[1].Body), "four coins") {
+			if len(asked) != 2 || strings.Contains(string(asked[0].Body), "four coins") ||
+				!strings.Contains(string(asked[1].Body), "four coins") {
 				t.Errorf("asked %d times", len(asked))
 			}
 			shown := docent(t, "journal", "show", resp.Header.Get("X-Thread-Id"), "--data", data, "--config", config, "--json")
 			prompt := fmt.Sprintf(`"Prompt":%d}`, asked[0].Tokens+asked[1].Tokens)
-			if flat := strings.Join(strings.Fields(shown), ""); !strings.Contains(flat, prompt) || !strings.Contains(flat, `"Cost":`) || !strings.Contains(flat, `"Cached":`) {
+			if flat := strings.Join(strings.Fields(shown), ""); !strings.Contains(flat, prompt) ||
+				!strings.Contains(flat, `"Cost":`) || !strings.Contains(flat, `"Cached":`) {
 				t.Errorf("the journal lacks %s: %s", prompt, shown)
 			}
 		})
@@ -339,7 +365,8 @@ func TestAModelsKeyShowsNowhere(t *testing.T) {
 	steps := []modeltest.Step{}
 	for _, fault := range modeltest.Faults() {
 		if fault != modeltest.Stall { // it says nothing, for a minute
-			steps = append(steps, modeltest.Step{Fault: fault}, modeltest.Step{Fault: modeltest.Page}) // which is no row of failures
+			// which is no row of failures
+			steps = append(steps, modeltest.Step{Fault: fault}, modeltest.Step{Fault: modeltest.Page})
 		}
 	}
 	setenv(t, "PEER_KEY", secret)
@@ -348,9 +375,11 @@ func TestAModelsKeyShowsNowhere(t *testing.T) {
 			t.Run(provider+" "+name, func(t *testing.T) {
 				t.Parallel()
 				peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: steps}}, "--key", accepted)
-				config := configFile(t, "default_model = \"peer\"\nlog_level = \"debug\"\n"+peer.config("peer", provider)+"key_env = \"PEER_KEY\"\nattempts = 1\n")
+				config := configFile(t, "default_model = \"peer\"\nlog_level = \"debug\"\n"+peer.config("peer", provider)+
+					"key_env = \"PEER_KEY\"\nattempts = 1\n")
 				data := filepath.Join(t.TempDir(), "data")
-				project := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{"ferries.md": "# Ferries\n\nThe ferry leaves every hour.\n"}))
+				project := newTestProject(t, data, "harbour",
+					writeFiles(t, map[string]string{"ferries.md": "# Ferries\n\nThe ferry leaves every hour.\n"}))
 				server := newTestServer(t, data, "--config", config)
 				cl := server.client(project.assistant)
 				said := ""
@@ -359,13 +388,15 @@ func TestAModelsKeyShowsNowhere(t *testing.T) {
 					said += q.answer + fmt.Sprint(err)
 				}
 				for _, step := range steps { // a question that may be asked again meets more than one
-					if name == "faults" && !slices.ContainsFunc(peer.asked(), func(a modeltest.Asked) bool { return a.Outcome == step.Fault }) {
+					if name == "faults" &&
+						!slices.ContainsFunc(peer.asked(), func(a modeltest.Asked) bool { return a.Outcome == step.Fault }) {
 						t.Errorf("no question met the fault %s", step.Fault)
 					}
 				}
 				said += docent(t, "status", "--data", data, "--config", config, "--json")
 				server.stop()
-				if said := server.log.String(); !strings.Contains(said, "a turn failed") && !strings.Contains(said, "in place of one that failed") {
+				if said := server.log.String(); !strings.Contains(said, "a turn failed") &&
+					!strings.Contains(said, "in place of one that failed") {
 					t.Errorf("nothing failed: %s", server.log)
 				}
 				err := filepath.WalkDir(data, func(path string, d fs.DirEntry, err error) error {

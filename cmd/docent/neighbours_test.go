@@ -39,10 +39,12 @@ func TestANeighbourEndsWithTheBenchAndByItself(t *testing.T) {
 func TestTheBenchStartsNeighboursAndEndsThem(t *testing.T) {
 	leftOutWhenShort(t)
 	t.Parallel()
-	if out := runBench(t, 0, "streams", "--streams", "3", "--ramp", "10ms", "--parts", "3", "--neighbours", "1", "--cold"); !strings.Contains(out, "busy neighbours: 1") {
+	if out := runBench(t, 0, "streams", "--streams", "3", "--ramp", "10ms", "--parts", "3", "--neighbours",
+		"1", "--cold"); !strings.Contains(out, "busy neighbours: 1") {
 		t.Errorf("the report does not tell of the neighbour:\n%s", out)
 	}
-	out := runBench(t, exitUsage, "streams", "--neighbours", "1", "--url", "http://127.0.0.1:1", "--domain", "d", "--key", "k")
+	out := runBench(t, exitUsage, "streams", "--neighbours", "1", "--url", "http://127.0.0.1:1", "--domain", "d", "--key",
+		"k")
 	if !strings.Contains(out, "--neighbours") {
 		t.Error(out)
 	}

@@ -31,7 +31,8 @@ func TestPullRequestsOutliveALackOfFileDescriptors(t *testing.T) {
 		files[fmt.Sprintf("guide/page-%03d.md", i)] = fmt.Sprintf("# Page %d\n\nThe word number%d stands here.\n", i, i)
 	}
 	data := filepath.Join(t.TempDir(), "data")
-	p := newTestProject(t, data, "docs", writeFiles(t, files), "--limit-project-hour", "-1", "--limit-ip-day", "-1", "--limit-key-month", "-1")
+	p := newTestProject(t, data, "docs", writeFiles(t, files), "--limit-project-hour", "-1", "--limit-ip-day", "-1",
+		"--limit-key-month", "-1")
 	server := newTestServer(t, data)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
@@ -103,7 +104,8 @@ func TestPullRequestsOutliveALackOfFileDescriptors(t *testing.T) {
 				resp.Body.Close()
 			}
 			switch {
-			case err == nil && status == http.StatusOK && strings.Contains(string(text), fmt.Sprintf("+The word changed%d stands here.", i)):
+			case err == nil && status == http.StatusOK &&
+				strings.Contains(string(text), fmt.Sprintf("+The word changed%d stands here.", i)):
 				return
 			case err != nil, status >= 500:
 				time.Sleep(50 * time.Millisecond)

@@ -44,7 +44,8 @@ func operate(ctx context.Context, c Config, name string, params, result any, pro
 }
 
 // operateHere opens the stores that the operations need in this process.
-func operateHere(ctx context.Context, c Config, name string, params []byte, progress Progress) (json.RawMessage, error) {
+func operateHere(ctx context.Context, c Config, name string, params []byte, progress Progress) (json.RawMessage,
+	error) {
 	open := datadir.OpenUsed
 	if name == opProjectAdd {
 		open = datadir.Open

@@ -20,7 +20,8 @@ type operations struct {
 }
 
 // An operation has its parameters and its result as JSON.
-type operation func(o *operations, ctx context.Context, params json.RawMessage, progress Progress) (json.RawMessage, error)
+type operation func(o *operations, ctx context.Context, params json.RawMessage, progress Progress) (json.RawMessage,
+	error)
 
 // namedOperations is every operation by its name, which the commands and the server that they reach agree on.
 var namedOperations = map[string]operation{
@@ -60,7 +61,8 @@ var namedOperations = map[string]operation{
 }
 
 // run performs one operation by name.
-func (o *operations) run(ctx context.Context, name string, params json.RawMessage, progress Progress) (json.RawMessage, error) {
+func (o *operations) run(ctx context.Context, name string, params json.RawMessage, progress Progress) (json.RawMessage,
+	error) {
 	do, ok := namedOperations[name]
 	if !ok {
 		return nil, fmt.Errorf("there is no operation %q; the server may be of another version than this command", name)

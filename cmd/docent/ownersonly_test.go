@@ -36,13 +36,15 @@ func TestWhatDocentMakesIsForItsOwnerOnly(t *testing.T) {
 		}
 		return list
 	}
-	source := writeFiles(t, map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n", "index.md": "# Home\n"})
+	source := writeFiles(t,
+		map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n", "index.md": "# Home\n"})
 	p := newTestProject(t, data, "tea", source)
 	for round := range 2 {
 		server := newTestServer(t, data)
 		var j api.Job
 		prompt := []string{`replace "eighty" with "seventy" in tea.md`, `replace "Green" with "Black" in tea.md`}[round]
-		if err := json.Unmarshal([]byte(docent(t, "job", "create", "--wait", "--json", "--url", server.url, "--project", p.id, "--key", p.admin, prompt)), &j); err != nil {
+		if err := json.Unmarshal([]byte(docent(t, "job", "create", "--wait", "--json", "--url", server.url, "--project", p.id,
+			"--key", p.admin, prompt)), &j); err != nil {
 			t.Fatal(err)
 		}
 		if j.Status != api.JobCompleted || j.PRLink == nil {

@@ -73,7 +73,8 @@ func catalogInPlace(dir *datadir.Dir, dsn string) error {
 	if err != nil || catalog > 0 || journal == 0 {
 		return err
 	}
-	return whatNow(dir, &persistence.MismatchError{Reason: fmt.Sprintf("there is a journal, and the catalogue's file %s is missing or empty", file)})
+	return whatNow(dir, &persistence.MismatchError{Reason: fmt.Sprintf(
+		"there is a journal, and the catalogue's file %s is missing or empty", file)})
 }
 
 // journalInPlace refuses a catalogue that has worked with a journal which is not there, before a new one is made in
@@ -87,7 +88,8 @@ func journalInPlace(ctx context.Context, dir *datadir.Dir, c *catalog.Catalog) e
 	if err != nil || !worked {
 		return err
 	}
-	return whatNow(dir, &persistence.MismatchError{Reason: fmt.Sprintf("the journal %s is missing or empty, and %s has seen one up to position %d",
+	return whatNow(dir, &persistence.MismatchError{Reason: fmt.Sprintf(
+		"the journal %s is missing or empty, and %s has seen one up to position %d",
 		dir.File(datadir.Journal), c, seen)})
 }
 
@@ -104,7 +106,9 @@ func pair(ctx context.Context, dir *datadir.Dir, j *journal.Journal, c *catalog.
 			return nil, fmt.Errorf("read %s: %w", datadir.Backup, err)
 		}
 		if at := j.Position(); at < report.Position {
-			return nil, whatNow(dir, &persistence.MismatchError{Reason: fmt.Sprintf("the backup's journal ends at position %d, and this one at position %d", report.Position, at)})
+			return nil, whatNow(dir,
+				&persistence.MismatchError{Reason: fmt.Sprintf(
+					"the backup's journal ends at position %d, and this one at position %d", report.Position, at)})
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
@@ -124,7 +128,8 @@ type adoption struct {
 func newAdoptCommand(o *operator) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "adopt", Short: "Use a journal and a catalogue that do not belong together; the server must be stopped", Args: cobra.NoArgs,
+		Use: "adopt", Short: "Use a journal and a catalogue that do not belong together; the server must be stopped",
+		Args: cobra.NoArgs,
 		Long: "Use the journal and the catalogue of the data directory as they are, although one of them is missing, an older copy,\n" +
 			"or from another data directory. Where there is a backup of both, restore that instead. The server must be stopped.\n\n" +
 			"The listings are rebuilt from the journal. Jobs and questions that they list and the journal does not know are first\n" +

@@ -27,7 +27,8 @@ func TestNoStoreIsTakenForANewOne(t *testing.T) {
 		t.Helper()
 		prompt := fmt.Sprintf(`create page made/%d.md titled "Page" with content: "made"`, len(jobs))
 		var made api.Job
-		if err := server.client(p.admin).Post(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": prompt}, &made); err != nil {
+		if err := server.client(p.admin).Post(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": prompt},
+			&made); err != nil {
 			t.Fatal(err)
 		}
 		jobs = append(jobs, &acceptedJob{id: made.ID})
@@ -94,7 +95,8 @@ func TestNoStoreIsTakenForANewOne(t *testing.T) {
 		if text := err.Error(); !strings.Contains(text, want) || !strings.Contains(text, "docent journal adopt") {
 			t.Errorf("%s: %v, want %q and what to do", what, err, want)
 		}
-		if text, err := tryDocent(t, "journal", "adopt", "--data", data); err == nil || !strings.Contains(err.Error(), "--yes") || text == "" {
+		if text, err := tryDocent(t, "journal", "adopt", "--data", data); err == nil ||
+			!strings.Contains(err.Error(), "--yes") || text == "" {
 			t.Errorf("%s: an adoption without --yes: %v, %s", what, err, text)
 		}
 		for name, text := range began {
@@ -109,13 +111,15 @@ func TestNoStoreIsTakenForANewOne(t *testing.T) {
 		}
 	}
 	refused("no journal", func() { put(datadir.Journal, nil) }, "journal.db is missing or empty")
-	if _, err := tryDocent(t, "project", "list", "--data", data); err == nil || !strings.Contains(err.Error(), "missing or empty") {
+	if _, err := tryDocent(t, "project", "list", "--data", data); err == nil ||
+		!strings.Contains(err.Error(), "missing or empty") {
 		t.Errorf("a command without the journal: %v", err)
 	}
 	refused("an empty journal", func() { put(datadir.Journal, []byte{}) }, "journal.db is missing or empty")
 	refused("an older journal", func() { put(datadir.Journal, older[datadir.Journal]) }, "events are lost")
 	refused("no catalogue", func() { put("catalog.db", nil) }, "catalog.db is missing or empty")
-	if _, err := tryDocent(t, "project", "list", "--data", data); err == nil || !strings.Contains(err.Error(), "missing or empty") {
+	if _, err := tryDocent(t, "project", "list", "--data", data); err == nil ||
+		!strings.Contains(err.Error(), "missing or empty") {
 		t.Errorf("a command without the catalogue: %v", err)
 	}
 	refused("an empty catalogue", func() { put("catalog.db", []byte{}) }, "catalog.db is missing or empty")
@@ -165,17 +169,20 @@ func TestADatabaseServesOneDataDirectory(t *testing.T) {
 		shared = catalogtest.Postgres(t)
 	}
 	first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
-	docent(t, "project", "add", "--data", first, "--catalog-dsn", shared, "--id", "harbour", "--domain", "harbour.example.com", "--source", writeFiles(t, harbour))
+	docent(t, "project", "add", "--data", first, "--catalog-dsn", shared, "--id", "harbour", "--domain",
+		"harbour.example.com", "--source", writeFiles(t, harbour))
 	server := newTestServer(t, first, "--catalog-dsn", shared)
 	server.stop()
-	if _, err := tryDocent(t, "serve", "--data", second, "--catalog-dsn", shared, "--listen", "127.0.0.1:0"); err == nil || !strings.Contains(err.Error(), "journal.db is missing or empty") {
+	if _, err := tryDocent(t, "serve", "--data", second, "--catalog-dsn", shared, "--listen", "127.0.0.1:0"); err == nil ||
+		!strings.Contains(err.Error(), "journal.db is missing or empty") {
 		t.Errorf("a server on a second directory: %v", err)
 	}
 	if _, err := tryDocent(t, "project", "list", "--data", second, "--catalog-dsn", shared); err == nil {
 		t.Error("a command on a second directory works")
 	}
 	newTestServer(t, second).stop() // with a catalogue of its own
-	if _, err := tryDocent(t, "serve", "--data", second, "--catalog-dsn", shared, "--listen", "127.0.0.1:0"); err == nil || !strings.Contains(err.Error(), "works with another") {
+	if _, err := tryDocent(t, "serve", "--data", second, "--catalog-dsn", shared, "--listen", "127.0.0.1:0"); err == nil ||
+		!strings.Contains(err.Error(), "works with another") {
 		t.Errorf("a server on a second directory with a journal: %v", err)
 	}
 	server.start()

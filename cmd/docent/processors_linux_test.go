@@ -27,7 +27,8 @@ func TestTheBenchKeepsToItsProcessors(t *testing.T) {
 	if all.Count() < 2 {
 		t.Skip("left out: one processor cannot be divided")
 	}
-	cmd := exec.CommandContext(t.Context(), self(t), "bench", "streams", "--procs", "1", "--streams", "1", "--parts", "500")
+	cmd := exec.CommandContext(t.Context(), self(t), "bench", "streams", "--procs", "1", "--streams", "1", "--parts",
+		"500")
 	cmd.Env = docentEnvironment(t)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // so that it ends its server
 	var said bytes.Buffer
@@ -56,7 +57,8 @@ func TestTheBenchKeepsToItsProcessors(t *testing.T) {
 	if servers := allowed(t, server); servers.Count() != 1 {
 		t.Errorf("the server may use %d processors", servers.Count())
 	}
-	until(t, "the bench keeps to the other processors", func() bool { // the thread that starts a server has the server's until that runs
+	// the thread that starts a server has the server's until that runs
+	until(t, "the bench keeps to the other processors", func() bool {
 		servers, own := allowed(t, server), allowed(t, bench)
 		for i := range own {
 			if servers[i]&own[i] != 0 {

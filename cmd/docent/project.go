@@ -67,7 +67,8 @@ func newProjectCommand(prog program) *cobra.Command {
 	operatorFlags(cmd, o)
 	var gone string
 	remove := &cobra.Command{
-		Use: "remove NAME", Short: "Remove a project, its keys and its index; jobs, threads and its repository stay on disk", SuggestFor: []string{"delete", "rm"},
+		Use: "remove NAME", Short: "Remove a project, its keys and its index; jobs, threads and its repository stay on disk",
+		SuggestFor: []string{"delete", "rm"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.run(cmd, opProjectRemove, projectParams{ID: api.ProjectID(gone)}, nil); err != nil {
 				return err
@@ -95,10 +96,12 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar(&p.Name, "title", "", "name shown to people")
 	flags.StringVar(&p.Name, "name", "", "as --title, for scripts of earlier versions")
 	_ = flags.MarkHidden("name") // it is there
-	flags.StringVar(&p.Source, "source", "", "where the documentation is: a folder, a git repository on disk, or a git URL; follows from --host and --repository where they are given")
+	flags.StringVar(&p.Source, "source", "",
+		"where the documentation is: a folder, a git repository on disk, or a git URL; follows from --host and --repository where they are given")
 	flags.StringVar(&p.Branch, "branch", "", "branch of the repository (its default branch where empty)")
 	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
-	flags.StringVar(&p.SiteURL, "site-url", "", "where readers find the published pages; citations link there; follows from the site's configuration where it says so")
+	flags.StringVar(&p.SiteURL, "site-url",
+		"", "where readers find the published pages; citations link there; follows from the site's configuration where it says so")
 	flags.StringVar((*string)(&p.Site), "site", "",
 		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight or nextjs; recognised by its files where not given")
 	flags.StringArrayVar(&p.Include, "include", nil,
@@ -113,9 +116,11 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 		"environment variable that holds the secret of the code host's push webhook")
 	flags.StringVar(&p.TokenEnv, "token-env", "",
 		"environment variable that holds the code host's token, or NAME where NAME_FILE names a file that does")
-	flags.Int64Var(&p.AppID, "app-id", 0, "id of a GitHub App; --token-env then names the variable with the app's private key")
+	flags.Int64Var(&p.AppID, "app-id",
+		0, "id of a GitHub App; --token-env then names the variable with the app's private key")
 	flags.StringVar(&p.Labels, "labels", "", "labels for the pull requests, separated by commas")
-	flags.BoolVar(&p.Direct, "direct", false, "commit to the documentation's branch itself, and open a pull request only where it is protected")
+	flags.BoolVar(&p.Direct, "direct", false,
+		"commit to the documentation's branch itself, and open a pull request only where it is protected")
 	flags.StringVar(&p.Model, "model", "", "model of this project, a name from the configuration")
 	flags.StringVar(&p.Deflection, "deflection", "", "address offered when the documentation does not answer")
 	flags.BoolVar(&p.Options.RequireThreadKey, "require-thread-key", false, "continue a thread only with its secret key")
@@ -167,8 +172,9 @@ func newProjectAddCommand(o *operator) *cobra.Command {
 func newProjectSetCommand(o *operator) *cobra.Command {
 	var p api.Project
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Change settings of a project; settings without a flag keep their value", SuggestFor: []string{"update", "change", "edit"},
-		Example: "  docent project set docs --site-url https://docs.example.com",
+		Use: "set NAME", Short: "Change settings of a project; settings without a flag keep their value",
+		SuggestFor: []string{"update", "change", "edit"},
+		Example:    "  docent project set docs --site-url https://docs.example.com",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var projects []api.Project
 			if err := o.run(cmd, opProjectList, nil, &projects); err != nil {

@@ -31,7 +31,8 @@ func TestExcludedPagesAreNeitherAnsweredNorOfferedAsSources(t *testing.T) {
 			t.Fatalf("%s has %d secrets", kind, len(secrets))
 		}
 		p := newTestProject(t, data, kind, writeFiles(t, files))
-		out := docent(t, "ask", "--url", server.url, "--domain", p.domain, "--key", p.assistant, "--json", "What is the launch codename?")
+		out := docent(t, "ask", "--url", server.url, "--domain", p.domain, "--key", p.assistant, "--json",
+			"What is the launch codename?")
 		var got client.Answer
 		if err := json.Unmarshal([]byte(out), &got); err != nil {
 			t.Fatal(err)
@@ -48,7 +49,8 @@ func TestExcludedPagesAreNeitherAnsweredNorOfferedAsSources(t *testing.T) {
 		}
 		client := server.client(p.assistant)
 		var hits json.RawMessage
-		if err := client.Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": "launch codename Bluefin", "pageSize": 50}, &hits); err != nil {
+		if err := client.Post(t.Context(), "/discovery/v1/search/"+p.domain,
+			map[string]any{"query": "launch codename Bluefin", "pageSize": 50}, &hits); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(hits), "Bluefin") {
@@ -56,7 +58,8 @@ func TestExcludedPagesAreNeitherAnsweredNorOfferedAsSources(t *testing.T) {
 		}
 		for _, name := range secrets {
 			var page json.RawMessage
-			if err := client.Post(t.Context(), "/discovery/v1/page/"+p.domain, map[string]any{"path": name}, &page); err == nil && strings.Contains(string(page), "Bluefin") {
+			if err := client.Post(t.Context(), "/discovery/v1/page/"+p.domain, map[string]any{"path": name},
+				&page); err == nil && strings.Contains(string(page), "Bluefin") {
 				t.Errorf("%s: %s is read: %s", kind, name, page)
 			}
 		}

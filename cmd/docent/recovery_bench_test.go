@@ -126,7 +126,8 @@ func fillDataDirectory(b *testing.B, data string, threads, jobs int) {
 		b.Fatal(err)
 	}
 	defer stores.Close()
-	store, err := journal.Open(dir.File(datadir.Journal), journal.Options{Log: log, UnsafeNoSync: true, CheckpointEvery: time.Millisecond})
+	store, err := journal.Open(dir.File(datadir.Journal),
+		journal.Options{Log: log, UnsafeNoSync: true, CheckpointEvery: time.Millisecond})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -166,12 +167,14 @@ func fillDataDirectory(b *testing.B, data string, threads, jobs int) {
 		for _, e := range aJob.Events[:2] { // it was created, and told what to do
 			events = append(events, journal.Event{Type: e.Type, Data: bytes.ReplaceAll(e.Data, []byte(j.ID), []byte(id))})
 		}
-		_, err := store.Append(context.Background(), journal.Append{Stream: job.Stream(api.JobID(id)), Events: events, Pending: true})
+		_, err := store.Append(context.Background(),
+			journal.Append{Stream: job.Stream(api.JobID(id)), Events: events, Pending: true})
 		return err
 	})
 	each(threads, func() error {
 		stream := thread.Stream(api.ThreadID(api.NewID(api.ThreadPrefix, now)))
-		_, err := store.Append(context.Background(), journal.Append{Stream: stream, Events: []journal.Event{{Type: "bench.slept.1"}}})
+		_, err := store.Append(context.Background(),
+			journal.Append{Stream: stream, Events: []journal.Event{{Type: "bench.slept.1"}}})
 		if err == nil {
 			store.Snapshot(stream, 1, aThread.Snapshot)
 		}
@@ -191,9 +194,10 @@ func fillDataDirectory(b *testing.B, data string, threads, jobs int) {
 	defer threadSource.Close()
 	for _, projector := range []*catalog.Projector{
 		catalog.NewProjector(stores.catalog, jobSource, (&app{journal: store}).jobRow, log),
-		catalog.NewThreadProjector(stores.catalog, threadSource, func(context.Context, string, uint64) (api.ThreadRow, bool, error) {
-			return api.ThreadRow{}, false, nil // a million questions in the catalogue are not what is measured
-		}, log),
+		catalog.NewThreadProjector(stores.catalog, threadSource,
+			func(context.Context, string, uint64) (api.ThreadRow, bool, error) {
+				return api.ThreadRow{}, false, nil // a million questions in the catalogue are not what is measured
+			}, log),
 	} {
 		following.Go(func() { projector.Run(caughtUp) })
 		if err := projector.Wait(b.Context(), store.Position()); err != nil {

@@ -76,14 +76,16 @@ func TestQuestionsInHandOutliveAnUpgradeOfTheIndex(t *testing.T) {
 	for name, befall := range indexFaults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: []modeltest.Step{{Hold: "answer", Text: "It leaves every hour [1]."}}}})
+			peer := newTestProvider(t,
+				[]modeltest.Script{{Shared: true, Steps: []modeltest.Step{{Hold: "answer", Text: "It leaves every hour [1]."}}}})
 			config := configFile(t, "default_model = \"peer\"\n"+peer.config("peer", "openai"))
 			data := filepath.Join(t.TempDir(), "data")
 			project := newTestProject(t, data, "harbour", writeFiles(t, harbour))
 			server := newTestServer(t, data, "--config", config)
 			path := "/discovery/v2/assistant/" + project.domain + "/message"
 			resp, err := server.client(project.assistant).Do(t.Context(), http.MethodPost, path,
-				map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "When does the ferry leave?"}}})
+				map[string]any{"fp": "anonymous",
+					"messages": []any{map[string]any{"role": "user", "content": "When does the ferry leave?"}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +95,8 @@ func TestQuestionsInHandOutliveAnUpgradeOfTheIndex(t *testing.T) {
 			befall(t, data, "harbour")
 			server.start()
 			peer.release("answer")
-			resumed, err := server.client(project.assistant).Do(t.Context(), http.MethodGet, path+"/"+resp.Header.Get("X-Thread-Id")+"/stream", nil)
+			resumed, err := server.client(project.assistant).Do(t.Context(), http.MethodGet,
+				path+"/"+resp.Header.Get("X-Thread-Id")+"/stream", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,11 +117,13 @@ func TestAnIndexThatIsDamagedWhileItIsServedIsMadeAnewForWhoAsks(t *testing.T) {
 			config := configFile(t, "poll_interval = \"0s\"\nmax_open_indexes = 1\n")
 			data := filepath.Join(t.TempDir(), "data")
 			project := newTestProject(t, data, "harbour", writeFiles(t, harbour))
-			other := newTestProject(t, data, "other", writeFiles(t, map[string]string{"lamps.md": "# Lamps\n\nThe lamp is lit at dusk.\n"}))
+			other := newTestProject(t, data, "other",
+				writeFiles(t, map[string]string{"lamps.md": "# Lamps\n\nThe lamp is lit at dusk.\n"}))
 			server := newTestServer(t, data, "--config", config)
 			asked := func(p testProject, question, want string) {
 				t.Helper()
-				if q, err := ask(t.Context(), server.client(p.assistant), p, "", question); err != nil || !strings.Contains(q.answer, want) {
+				if q, err := ask(t.Context(), server.client(p.assistant), p, "", question); err != nil ||
+					!strings.Contains(q.answer, want) {
 					t.Errorf("%q, %v\n%s", q.answer, err, server.log)
 				}
 			}

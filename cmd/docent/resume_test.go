@@ -38,7 +38,8 @@ func TestAReaderResumesByChatIDAfterAKill(t *testing.T) {
 	v1, v2 := "/discovery/v1/assistant/"+slow.domain+"/message", "/discovery/v2/assistant/"+slow.domain+"/message"
 	reader, other := from("127.0.0.1"), from("127.0.0.2")
 
-	asked := send(reader, "POST", v2, `{"id":"docs","fp":"user-1","messages":[{"id":"m1","role":"user","parts":[{"type":"text","text":"Tell me slowly."}]}]}`)
+	asked := send(reader, "POST", v2,
+		`{"id":"docs","fp":"user-1","messages":[{"id":"m1","role":"user","parts":[{"type":"text","text":"Tell me slowly."}]}]}`)
 	for lines := bufio.NewScanner(asked.Body); ; {
 		if !lines.Scan() {
 			t.Fatalf("%s: the stream ended before its first text: %v", asked.Status, lines.Err())
@@ -53,12 +54,15 @@ func TestAReaderResumesByChatIDAfterAKill(t *testing.T) {
 		if err := server.tryStart(); err != nil {
 			t.Fatal(err)
 		}
-		for path, end := range map[string]string{v2 + "/docs/stream": "data: [DONE]", v1 + "?chatId=docs": `d:{"finishReason":"stop"`} {
+		for path, end := range map[string]string{v2 + "/docs/stream": "data: [DONE]",
+			v1 + "?chatId=docs": `d:{"finishReason":"stop"`} {
 			res := send(reader, "GET", path, "")
 			text, err := io.ReadAll(res.Body)
-			if err != nil || res.StatusCode != http.StatusOK || res.Header.Get("X-Thread-Id") != id || !strings.Contains(string(text), end) ||
+			if err != nil || res.StatusCode != http.StatusOK || res.Header.Get("X-Thread-Id") != id ||
+				!strings.Contains(string(text), end) ||
 				!strings.Contains(string(text), "part-0 ") || strings.Count(string(text), "part-59") != 1 {
-				t.Errorf("finished: %v: GET %s: %s, thread %s, %v\n%s", finished, path, res.Status, res.Header.Get("X-Thread-Id"), err, text)
+				t.Errorf("finished: %v: GET %s: %s, thread %s, %v\n%s", finished, path, res.Status, res.Header.Get("X-Thread-Id"),
+					err, text)
 			}
 			if res := send(other, "GET", path, ""); res.StatusCode != http.StatusNoContent {
 				t.Errorf("finished: %v: GET %s from another address: %s", finished, path, res.Status)

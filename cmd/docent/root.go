@@ -43,8 +43,10 @@ func newRootCommand(prog program) *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newServeCommand(prog), newDemoCommand(), newBenchCommand(),
-		newProjectCommand(prog), newKeyCommand(prog), newIndexCommand(prog), newEvalCommand(prog), newPullCommand(prog), newAutomationCommand(prog),
-		newStatusCommand(prog), newThreadCommand(prog), newBackupCommand(prog), newJournalCommand(prog), newCatalogCommand(prog),
+		newProjectCommand(prog), newKeyCommand(prog), newIndexCommand(prog), newEvalCommand(prog), newPullCommand(prog),
+		newAutomationCommand(prog),
+		newStatusCommand(prog), newThreadCommand(prog), newBackupCommand(prog), newJournalCommand(prog),
+		newCatalogCommand(prog),
 		newAskCommand(), newJobCommand(),
 		newConfigCommand(), newVersionCommand(),
 	)

@@ -45,7 +45,8 @@ func TestScripts(t *testing.T) {
 		},
 	}
 	if testing.Short() {
-		params.Dir, params.Files = "", []string{"testdata/script/01-start.txtar", "testdata/script/03-ask.txtar", "testdata/script/05-job.txtar"}
+		params.Dir, params.Files = "",
+			[]string{"testdata/script/01-start.txtar", "testdata/script/03-ask.txtar", "testdata/script/05-job.txtar"}
 	}
 	testscript.Run(t, params)
 }
@@ -120,7 +121,8 @@ func call() {
 				return err
 			}
 		}
-		req, err := http.NewRequest(args[0], os.Getenv("DOCENT_URL")+args[1], bytes.NewReader([]byte(os.ExpandEnv(string(body)))))
+		req, err := http.NewRequest(args[0], os.Getenv("DOCENT_URL")+args[1],
+			bytes.NewReader([]byte(os.ExpandEnv(string(body)))))
 		if err != nil {
 			return err
 		}

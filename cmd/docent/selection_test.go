@@ -35,11 +35,13 @@ func TestWhatTheReaderHasSelectedBearsOnTheAnswer(t *testing.T) {
 		"code": {"Explain this code", "lamp:\n  beam_interval: 15s\n", "code", "how often the lamp turns"},
 	} {
 		for _, form := range []stream.Form{stream.DataStream, stream.UIMessages} {
-			path := map[stream.Form]string{stream.DataStream: "/discovery/v1/assistant/", stream.UIMessages: "/discovery/v2/assistant/"}[form]
+			path := map[stream.Form]string{stream.DataStream: "/discovery/v1/assistant/",
+				stream.UIMessages: "/discovery/v2/assistant/"}[form]
 			put := func(p testProject, context any) string {
 				t.Helper()
 				resp, err := server.client(p.assistant).Do(t.Context(), http.MethodPost, path+p.domain+"/message",
-					map[string]any{"fp": "anonymous", "context": context, "messages": []any{map[string]any{"role": "user", "content": c.question}}})
+					map[string]any{"fp": "anonymous", "context": context,
+						"messages": []any{map[string]any{"role": "user", "content": c.question}}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -56,7 +58,8 @@ func TestWhatTheReaderHasSelectedBearsOnTheAnswer(t *testing.T) {
 				}
 			}
 			selection := []any{map[string]any{"type": c.kind, "value": c.selected}}
-			if without, with := put(project, nil), put(project, selection); strings.Contains(without, c.want) || !strings.Contains(with, c.want) {
+			if without, with := put(project, nil), put(project, selection); strings.Contains(without, c.want) ||
+				!strings.Contains(with, c.want) {
 				t.Errorf("%s, %v: %q, and with the selection %q", name, form, without, with)
 			}
 			put(other, selection)

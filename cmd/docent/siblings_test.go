@@ -60,7 +60,8 @@ func awaitUpdate(t testing.TB, s *testServer, p testProject, id string) (u updat
 
 func askAs(t testing.TB, s *testServer, p testProject, fp, question string) client.Answer {
 	t.Helper()
-	return decodeOutput[client.Answer](t, docent(t, "ask", "--url", s.url, "--domain", p.domain, "--key", p.assistant, "--fp", fp, "--json", question))
+	return decodeOutput[client.Answer](t,
+		docent(t, "ask", "--url", s.url, "--domain", p.domain, "--key", p.assistant, "--fp", fp, "--json", question))
 }
 
 // TestAcceptedUpdateEndsWhateverHappens kills the server at random moments after it has accepted an update.
@@ -90,7 +91,8 @@ func TestAcceptedUpdateEndsWhateverHappens(t *testing.T) {
 			t.Errorf("update %s ended as %+v", id, u)
 		}
 	}
-	if a := askAs(t, server, p, "ann", "Which ship lies at berth 17?"); !strings.Contains(a.Text, fmt.Sprintf("Ship %d", kills-1)) {
+	if a := askAs(t, server, p, "ann", "Which ship lies at berth 17?"); !strings.Contains(a.Text,
+		fmt.Sprintf("Ship %d", kills-1)) {
 		t.Errorf("after the updates the answer is %q", a.Text)
 	}
 }

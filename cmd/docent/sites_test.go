@@ -24,7 +24,8 @@ var (
 	_ search.Tree = corpora.Tree{}
 )
 
-var siteKinds = []api.SiteKind{"", api.SitePlain, api.SiteMintlify, api.SiteDocusaurus, api.SiteVitePress, api.SiteHugo, api.SiteMkDocs, api.SiteStarlight, api.SiteNext}
+var siteKinds = []api.SiteKind{"", api.SitePlain, api.SiteMintlify, api.SiteDocusaurus, api.SiteVitePress, api.SiteHugo,
+	api.SiteMkDocs, api.SiteStarlight, api.SiteNext}
 
 // Whatever --site says, a page that a search shows at an address is the page that the agent edits when it is named by
 // that address. The sites are those of the generators' rules, and whole documentation sets where they lie beside the
@@ -61,8 +62,10 @@ func TestSearchAndAgentAgreeOnWhereEachPageIsShown(t *testing.T) {
 		name, dir string
 		kinds     []api.SiteKind
 	}{
-		{"docusaurus", "", []api.SiteKind{"", api.SitePlain}}, {"electron", "", []api.SiteKind{"", api.SiteDocusaurus}}, {"fastapi", "", []api.SiteKind{""}},
-		{"hugo", "", []api.SiteKind{"", api.SiteStarlight}}, {"mintlify", "", []api.SiteKind{"", api.SiteHugo}}, {"prometheus", "docs", []api.SiteKind{"", api.SiteMkDocs}},
+		{"docusaurus", "", []api.SiteKind{"", api.SitePlain}}, {"electron", "", []api.SiteKind{"", api.SiteDocusaurus}},
+		{"fastapi", "", []api.SiteKind{""}},
+		{"hugo", "", []api.SiteKind{"", api.SiteStarlight}}, {"mintlify", "", []api.SiteKind{"", api.SiteHugo}},
+		{"prometheus", "docs", []api.SiteKind{"", api.SiteMkDocs}},
 		{"vite", "", []api.SiteKind{""}}, {"vite", "docs", []api.SiteKind{""}},
 	} {
 		tree := corpora.Judged(t, set.name)
@@ -100,7 +103,8 @@ func agree(t *testing.T, p api.Project, tree corpora.Tree, most int) {
 	want := map[string]string{} // words by the file that they belong in
 	for i := 0; i < len(check.Pages); i += step {
 		c := check.Pages[i]
-		if ext := path.Ext(c.Path); ext != ".md" && ext != ".mdx" || taken[site.AddressKey(c.URL)] > 1 || strings.Contains(path.Clean("/"+c.Path), "/.") {
+		if ext := path.Ext(c.Path); ext != ".md" && ext != ".mdx" || taken[site.AddressKey(c.URL)] > 1 ||
+			strings.Contains(path.Clean("/"+c.Path), "/.") {
 			continue // the agent edits Markdown, and readers find one page at an address
 		}
 		at, err := url.Parse(c.URL)
@@ -118,7 +122,8 @@ func agree(t *testing.T, p api.Project, tree corpora.Tree, most int) {
 	if len(want) == 0 {
 		return
 	}
-	res, err := agent.New(agent.Options{}).Edit(t.Context(), agent.Task{Project: p, Prompt: prompt.String(), Tree: tree, DocsDir: p.DocsDir, Now: time.Unix(0, 0)}, nil)
+	res, err := agent.New(agent.Options{}).Edit(t.Context(),
+		agent.Task{Project: p, Prompt: prompt.String(), Tree: tree, DocsDir: p.DocsDir, Now: time.Unix(0, 0)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ import (
 // The page on sizing shows the results that are stored: its tables, its curves and its example are made from them.
 func TestSizingPageShowsWhatWasMeasured(t *testing.T) {
 	t.Parallel()
-	const page, results, images, folder = "../../docs/operate/load.mdx", "../../bench/results/", "../../docs/images/", "/images"
+	const page, results, images, folder = "../../docs/operate/load.mdx", "../../bench/results/", "../../docs/images/",
+		"/images"
 	var parts []report.Report
 	for _, name := range []string{"streams", "unpaced", "paced", "busy", "open", "turns"} {
 		file, err := os.Open(results + name + ".json")
@@ -66,7 +67,8 @@ func TestSizingPageShowsWhatWasMeasured(t *testing.T) {
 	}
 	for name, content := range want {
 		if *update {
-			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(content), 0o644)); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755),
+				os.WriteFile(name, []byte(content), 0o644)); err != nil {
 				t.Fatal(err)
 			}
 			continue

@@ -84,9 +84,10 @@ type (
 	}
 	// A modelStatus is a model that is reached over HTTP, with its use since the start.
 	modelStatus struct {
-		Name      string  `json:"name"`
-		Endpoint  string  `json:"endpoint"`
-		State     string  `json:"state"` // closed: calls go through; open: calls are refused at once; half-open: one call is tried
+		Name     string `json:"name"`
+		Endpoint string `json:"endpoint"`
+		// closed: calls go through; open: calls are refused at once; half-open: one call is tried
+		State     string  `json:"state"`
 		Again     float64 `json:"triedAgainSeconds,omitempty"`
 		Calls     int64   `json:"calls"`
 		Failures  int64   `json:"failures"`
@@ -136,7 +137,8 @@ func (a *app) status() (serverStatus, error) {
 			if slices.Contains(e.Models, u.Model) {
 				s.Models = append(s.Models, modelStatus{Name: u.Model, Endpoint: e.Address, State: e.State,
 					Again: e.After.Seconds(), Calls: u.Calls,
-					Failures: u.Failures, Tokens: u.Tokens.Prompt + u.Tokens.Completion, CostCents: float64(u.Cost) / 1e4, Fallbacks: u.Fallbacks})
+					Failures: u.Failures, Tokens: u.Tokens.Prompt + u.Tokens.Completion, CostCents: float64(u.Cost) / 1e4,
+					Fallbacks: u.Fallbacks})
 			}
 		}
 	}

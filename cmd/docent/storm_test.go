@@ -76,7 +76,8 @@ func TestEveryAcceptedTurnOfAStormIsComplete(t *testing.T) {
 
 // joinStorm asks one question, and comes back where it is refused: a thousand at once are more than most machines
 // carry. Of ten readers one stalls after the first part, one leaves after it, and eight read on until the server dies.
-func (c *tally) joinStorm(ctx context.Context, cl *client.Client, p testProject, n int, random *rand.Rand, killed <-chan struct{}, opened func()) {
+func (c *tally) joinStorm(ctx context.Context, cl *client.Client, p testProject, n int, random *rand.Rand,
+	killed <-chan struct{}, opened func()) {
 	q := acceptedQuestion{text: "Question " + strconv.Itoa(n)}
 	var resp *http.Response
 	var err error

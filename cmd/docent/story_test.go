@@ -9,7 +9,8 @@ func TestDemoShowsTheWholeOfDocent(t *testing.T) {
 	leftOutWhenShort(t)
 	t.Parallel()
 	out := docent(t, "demo")
-	for _, want := range []string{"Thread: thr_", "Sources:", "Pull request: http://127.0.0.1:", "completed", "+description:", "is still completed", "goes on", "docent serve"} {
+	for _, want := range []string{"Thread: thr_", "Sources:", "Pull request: http://127.0.0.1:", "completed",
+		"+description:", "is still completed", "goes on", "docent serve"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the demo does not show %q:\n%s", want, out)
 		}

@@ -110,7 +110,8 @@ func newThreadCommand(prog program) *cobra.Command {
 	}
 	report := func(cmd *cobra.Command, list threadList) error {
 		if list.Unreadable > 0 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "%d threads cannot be read, and are not looked at; `docent journal check` names them\n", list.Unreadable)
+			fmt.Fprintf(cmd.ErrOrStderr(),
+				"%d threads cannot be read, and are not looked at; `docent journal check` names them\n", list.Unreadable)
 		}
 		return printRows(cmd.OutOrStdout(), o.json, list.Threads, "ID\tFP\tOPENED\tLAST USED\tQUESTIONS",
 			func(t threadRow) string {
@@ -131,7 +132,8 @@ func newThreadCommand(prog program) *cobra.Command {
 		},
 	})
 	remove := flags(&cobra.Command{
-		Use: "delete [ID]", Short: "Remove one thread, or all threads of one person, with all that belongs to them", SuggestFor: []string{"remove", "rm"},
+		Use: "delete [ID]", Short: "Remove one thread, or all threads of one person, with all that belongs to them",
+		SuggestFor: []string{"remove", "rm"},
 		Long: "Remove one thread (ID), or one person's threads (--fp), with everything of theirs: questions, answers and listings.\n" +
 			"The server may run; an answer that is being written breaks off. Backups made before still hold them.",
 		RunE: func(cmd *cobra.Command, _ []string) error {

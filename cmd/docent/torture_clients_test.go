@@ -63,7 +63,8 @@ type seenQuestion struct {
 }
 
 func newWitness(t *testing.T) *witness {
-	return &witness{t: t, maybe: map[string]int{}, finished: map[string]string{}, retries: map[string]int{}, uses: map[string]*used{}, refused: map[string]int{}}
+	return &witness{t: t, maybe: map[string]int{}, finished: map[string]string{}, retries: map[string]int{},
+		uses: map[string]*used{}, refused: map[string]int{}}
 }
 
 // wrong reports what no client may see. After many, more of them tell nothing new.
@@ -135,7 +136,8 @@ func (v *visitor) client(key string) *client.Client {
 }
 
 // visitors share connections, as far as kills leave any. A request that gets no answer in this time has hung.
-var visitors = &http.Client{Timeout: 90 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 512, IdleConnTimeout: time.Minute}}
+var visitors = &http.Client{Timeout: 90 * time.Second,
+	Transport: &http.Transport{MaxIdleConnsPerHost: 512, IdleConnTimeout: time.Minute}}
 
 // visit does one thing after the other until ctx ends. It ends what it has begun.
 func (v *visitor) visit(ctx context.Context) {
@@ -238,7 +240,8 @@ func (v *visitor) makeJob(ctx context.Context, p testProject) {
 	if v.random.IntN(4) > 0 {
 		key = "create/" + name
 	}
-	body := map[string]string{"prompt": fmt.Sprintf(`create page %s titled "Page %d %d" with content: "made by job"`, name, v.number, v.done), "model": "builtin"}
+	body := map[string]string{"prompt": fmt.Sprintf(`create page %s titled "Page %d %d" with content: "made by job"`, name,
+		v.number, v.done), "model": "builtin"}
 	if v.random.IntN(2) == 0 {
 		body["model"] = "worker"
 	}
@@ -266,7 +269,8 @@ func (v *visitor) makeJob(ctx context.Context, p testProject) {
 		v.mu.Lock()
 		j.ended = api.JobActive
 		v.mu.Unlock()
-		answer, ok := v.insist(p.id, fmt.Sprintf("follow-up %d of %s", line, name), p, "/v2/agent/"+p.id+"/job/"+string(j.id)+"/message", body, key)
+		answer, ok := v.insist(p.id, fmt.Sprintf("follow-up %d of %s", line, name), p, "/v2/agent/"+p.id+"/job/"+string(j.id)+
+			"/message", body, key)
 		v.mu.Lock()
 		if ok {
 			j.lines = append(j.lines, line)
@@ -332,7 +336,8 @@ func (v *visitor) meter() {
 	sent := time.Now()
 	var made api.Job
 	err := v.client(v.metered.admin).Post(v.hard, "/v2/agent/"+v.metered.id+"/job",
-		map[string]string{"prompt": fmt.Sprintf(`create page %s titled "Metered" with content: "made by job"`, name), "model": "builtin"}, &made)
+		map[string]string{"prompt": fmt.Sprintf(`create page %s titled "Metered" with content: "made by job"`, name),
+			"model": "builtin"}, &made)
 	switch v.judge("create "+name, err) {
 	case acknowledged:
 		v.count(v.metered.id, sent, true)
@@ -353,7 +358,8 @@ func (v *visitor) list(ctx context.Context, p testProject) {
 	var page struct {
 		Jobs []api.Job `json:"jobs"`
 	}
-	if err := v.client(p.admin).Get(ctx, "/v2/agent/"+p.id+"/jobs?limit=100", &page); ctx.Err() != nil || v.judge("list", err) != acknowledged {
+	if err := v.client(p.admin).Get(ctx, "/v2/agent/"+p.id+"/jobs?limit=100", &page); ctx.Err() != nil ||
+		v.judge("list", err) != acknowledged {
 		return
 	}
 	listed := map[api.JobID]bool{}
@@ -447,7 +453,8 @@ func (v *visitor) resume(ctx context.Context, p testProject, thread api.ThreadID
 		if !v.pause(ctx, 200*time.Millisecond) {
 			return "", ctx.Err()
 		}
-		resp, err := v.client(p.assistant).Do(ctx, http.MethodGet, "/discovery/v2/assistant/"+p.domain+"/message/"+string(thread)+"/stream", nil)
+		resp, err := v.client(p.assistant).Do(ctx, http.MethodGet, "/discovery/v2/assistant/"+p.domain+"/message/"+
+			string(thread)+"/stream", nil)
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}

@@ -171,7 +171,8 @@ func (m *modelStandIn) answer(a modeltest.Asked) modeltest.Step {
 			found = found || strings.Contains(earlier.Text, before)
 		}
 		if !found {
-			m.told.wrong("question %s: the history lacks the answer before it, which its reader had seen finished: %q", tag, before)
+			m.told.wrong("question %s: the history lacks the answer before it, which its reader had seen finished: %q", tag,
+				before)
 		}
 	}
 	step.Text = fmt.Sprintf("Tickets cost four coins [1]. This is answer %s of %s, try %d.", tag, a.Key, try)
@@ -222,7 +223,8 @@ func (m *modelStandIn) edit(a modeltest.Asked) []modeltest.Call {
 	if _, written := done["write_file"]; written {
 		return finish
 	}
-	return call("write_file", map[string]any{"path": found[1], "content": "---\ntitle: " + found[2] + "\n---\n\nmade by job\n"})
+	return call("write_file",
+		map[string]any{"path": found[1], "content": "---\ntitle: " + found[2] + "\n---\n\nmade by job\n"})
 }
 
 // A hostStandIn is a code host in Gitea's dialect that refuses, stalls, and breaks connections off, also after it has
@@ -245,7 +247,8 @@ func newHostStandIn(t *testing.T, w *weather, token string) *hostStandIn {
 		case n < 3:
 			f = forgetest.Fault{Status: http.StatusInternalServerError, Body: `{"message":"something broke"}`}
 		case n < 5:
-			f = forgetest.Fault{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"1"}}, Body: `{"message":"slow down"}`}
+			f = forgetest.Fault{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"1"}},
+				Body: `{"message":"slow down"}`}
 		case n < 7:
 			f = forgetest.Fault{Drop: true, Pause: 3 * time.Second}
 		case n < 10:

@@ -39,7 +39,8 @@ type tortureSettings struct {
 
 func tortureFromEnvironment(t *testing.T) tortureSettings {
 	t.Helper()
-	s := tortureSettings{seed: uint64(time.Now().UnixNano()), kills: 4, clients: 60, gap: 2 * time.Second, think: time.Second, peace: 3 * time.Minute}
+	s := tortureSettings{seed: uint64(time.Now().UnixNano()), kills: 4, clients: 60, gap: 2 * time.Second,
+		think: time.Second, peace: 3 * time.Minute}
 	if everything {
 		s.kills, s.clients, s.gap, s.think = 12, 200, 3*time.Second, 2*time.Second
 	}
@@ -124,9 +125,11 @@ timeout = "20s"
 	remote := newHostStandIn(t, air, os.Getenv(tokenVariable))
 	var away testProject
 	server := newTestServer(t, data, "--config", config)
-	limits := []string{"--model", "standin", "--limit-key-month", plentiful, "--limit-org-hour", plentiful, "--limit-ip-day", plentiful}
+	limits := []string{"--model", "standin", "--limit-key-month", plentiful, "--limit-org-hour", plentiful,
+		"--limit-ip-day", plentiful}
 	built := newTestProject(t, data, "harbour", writeFiles(t, files), append(limits, "--limit-project-hour", plentiful)...)
-	metered := newTestProject(t, data, "metered", writeFiles(t, files), append(limits, "--limit-project-hour", strconv.Itoa(meteredLimit))...)
+	metered := newTestProject(t, data, "metered", writeFiles(t, files),
+		append(limits, "--limit-project-hour", strconv.Itoa(meteredLimit))...)
 	projects := []testProject{built, built, built, built}
 	if remote != nil {
 		at := remote.Project(api.HostGitea, tokenVariable)
@@ -140,8 +143,9 @@ timeout = "20s"
 	defer leave()
 	var visitors sync.WaitGroup
 	for n := range o.clients {
-		v := &visitor{witness: told, hard: t.Context(), server: server, random: rand.New(rand.NewPCG(o.seed, 100+uint64(n))), number: n,
-			think: o.think, projects: projects, metered: metered}
+		v := &visitor{witness: told, hard: t.Context(), server: server, random: rand.New(rand.NewPCG(o.seed, 100+uint64(n))),
+			number: n,
+			think:  o.think, projects: projects, metered: metered}
 		visitors.Go(func() { v.visit(ctx) })
 	}
 	began := time.Now()
@@ -165,7 +169,8 @@ timeout = "20s"
 		slowest = max(slowest, time.Since(up))
 		if kills%20 == 0 {
 			told.mu.Lock()
-			t.Logf("%v: %d kills, %d jobs and %d questions acknowledged, %d answers lost", time.Since(began).Round(time.Second), kills, len(told.jobs), len(told.questions), told.lost)
+			t.Logf("%v: %d kills, %d jobs and %d questions acknowledged, %d answers lost", time.Since(began).Round(time.Second),
+				kills, len(told.jobs), len(told.questions), told.lost)
 			told.mu.Unlock()
 		}
 	}
@@ -210,7 +215,8 @@ timeout = "20s"
 		outside = remote.faulty.Load()
 	}
 	t.Logf("%d kills in %v, %d of them while it started; slowest start %v; %d jobs, %d follow-ups and %d questions acknowledged; %d answers lost; refused %v; faults: %d of the models, %d of the code host; %d steps with tools; at rest after %v; ended otherwise: %v",
-		kills, peace.Sub(began).Round(time.Second), early, slowest.Round(time.Millisecond), len(told.jobs), lines, len(told.questions), told.lost, told.refused,
+		kills, peace.Sub(began).Round(time.Second), early, slowest.Round(time.Millisecond), len(told.jobs), lines,
+		len(told.questions), told.lost, told.refused,
 		brain.faulty, outside, brain.tools, settled.Round(time.Millisecond), check.others)
 }
 
@@ -225,7 +231,8 @@ type tortureCheck struct {
 }
 
 // excuses are the ends of a job that faults of the outside explain.
-var excuses = regexp.MustCompile(`^The work on this instruction broke off \d+ times|^The code host did not answer for a long time|^The language model (could not be asked|failed)`)
+var excuses = regexp.MustCompile(
+	`^The work on this instruction broke off \d+ times|^The code host did not answer for a long time|^The language model (could not be asked|failed)`)
 
 // awaitJobs waits until every acknowledged job has ended, for at most so long.
 func (c *tortureCheck) awaitJobs(within time.Duration) {
@@ -274,7 +281,8 @@ func (c *tortureCheck) unended(within time.Duration) {
 	active := map[string]int{}
 	for _, seen := range c.jobs {
 		var j api.Job
-		if err := c.server.client(seen.project.admin).Get(c.Context(), "/v2/agent/"+seen.project.id+"/job/"+string(seen.id), &j); err != nil || j.Status != api.JobActive {
+		if err := c.server.client(seen.project.admin).Get(c.Context(), "/v2/agent/"+seen.project.id+"/job/"+string(seen.id),
+			&j); err != nil || j.Status != api.JobActive {
 			continue
 		}
 		if active[seen.project.id]++; active[seen.project.id] < 4 {
@@ -282,7 +290,8 @@ func (c *tortureCheck) unended(within time.Duration) {
 		}
 	}
 	log := c.server.log.String()
-	c.Fatalf("%v after the faults stopped %v jobs have not ended; the server says, at last:\n%s", within, active, log[max(0, len(log)-4000):])
+	c.Fatalf("%v after the faults stopped %v jobs have not ended; the server says, at last:\n%s", within, active,
+		log[max(0, len(log)-4000):])
 }
 
 // quotas asks what the quotas have counted: no less than what was acknowledged, and no more than what was sent.
@@ -318,7 +327,8 @@ func (c *tortureCheck) quotas(projects []testProject, metered testProject) {
 		}
 		seen[p.id] = true
 		sent := time.Now()
-		resp, err := c.server.client(p.admin).Do(c.Context(), http.MethodPost, "/v2/agent/"+p.id+"/job", map[string]string{"prompt": "do nothing that can be understood", "model": "builtin"})
+		resp, err := c.server.client(p.admin).Do(c.Context(), http.MethodPost, "/v2/agent/"+p.id+"/job",
+			map[string]string{"prompt": "do nothing that can be understood", "model": "builtin"})
 		if err != nil {
 			c.wrong("a job at the end: %v", err)
 			continue
@@ -328,8 +338,10 @@ func (c *tortureCheck) quotas(projects []testProject, metered testProject) {
 		hold("jobs and follow-ups of "+p.id, c.uses[p.id], atoi(plentiful)-left(resp, "project-hour"), time.Hour)
 	}
 	sent := time.Now()
-	resp, err := c.server.client(projects[0].assistant).Do(c.Context(), http.MethodPost, "/discovery/v2/assistant/"+projects[0].domain+"/message",
-		map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "And what does it cost in the end? (q 0.0.0)"}}})
+	resp, err := c.server.client(projects[0].assistant).Do(c.Context(), http.MethodPost, "/discovery/v2/assistant/"+
+		projects[0].domain+"/message",
+		map[string]any{"fp": "anonymous",
+			"messages": []any{map[string]any{"role": "user", "content": "And what does it cost in the end? (q 0.0.0)"}}})
 	if err != nil {
 		c.wrong("a question at the end: %v", err)
 	} else {

@@ -144,7 +144,8 @@ func (m ModelConfig) problems() []api.Problem {
 
 // leastValues are the lower bounds of counts and durations (in nanoseconds).
 var leastValues = map[string]int64{
-	"max_body": 1024, "max_requests": 1, "max_streams": 1, "max_turns": 1, "max_running_jobs": 1, "max_open_jobs": 1, "max_open_indexes": 1, "index_memory": 1,
+	"max_body": 1024, "max_requests": 1, "max_streams": 1, "max_turns": 1, "max_running_jobs": 1, "max_open_jobs": 1,
+	"max_open_indexes": 1, "index_memory": 1,
 	"memory_limit": 0, "stream_pace": 0, "idle_after": int64(time.Second), "poll_interval": 0, "drain_timeout": 0,
 	"job_timeout": int64(time.Second), "turn_timeout": int64(time.Second),
 	"thread_retention": 0, "agent_steps": 0, "agent_tokens": 0, "agent_cost": 0, "agent_change": 0,

@@ -14,7 +14,9 @@ import (
 func TestFolderIsFollowed(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	files := writeFiles(t, map[string]string{"docs/tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n", "docent.toml": "poll_interval = \"0s\"\n"})
+	files := writeFiles(t,
+		map[string]string{"docs/tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n",
+			"docent.toml": "poll_interval = \"0s\"\n"})
 	folder := filepath.Join(files, "docs")
 	server := newTestServer(t, data, "--config", filepath.Join(files, "docent.toml"))
 	p := newTestProject(t, data, "tea", folder)
@@ -27,7 +29,8 @@ func TestFolderIsFollowed(t *testing.T) {
 				Path    string `json:"path"`
 				Content string `json:"content"`
 			}
-			if err := client.Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": query}, &hits); err != nil {
+			if err := client.Post(t.Context(), "/discovery/v1/search/"+p.domain, map[string]any{"query": query},
+				&hits); err != nil {
 				t.Fatal(err)
 			}
 			got := ""

@@ -28,7 +28,8 @@ func GitPath(t testing.TB) string {
 func Git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(GitPath(t), append([]string{
-		"-c", "user.name=A Person", "-c", "user.email=person@example.org", "-c", "init.defaultBranch=main", "-c", "safe.directory=*",
+		"-c", "user.name=A Person", "-c", "user.email=person@example.org", "-c", "init.defaultBranch=main", "-c",
+		"safe.directory=*",
 	}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0")

@@ -45,11 +45,13 @@ type StandIn struct {
 	Name  string
 
 	mu       sync.Mutex
-	Tokens   []string                      // that may do everything
-	ReadOnly []string                      // tokens that may read
-	Narrow   []string                      // tokens that may read, of somebody who may do everything
-	Scopes   []string                      // what GitHub and GitLab say that a token may do; they say nothing where it is empty
-	Former   string                        // OWNER/NAME that the repository had before: it answers to that too, as its dialect does
+	Tokens   []string // that may do everything
+	ReadOnly []string // tokens that may read
+	Narrow   []string // tokens that may read, of somebody who may do everything
+	// what GitHub and GitLab say that a token may do; they say nothing where it is empty
+	Scopes []string
+	// OWNER/NAME that the repository had before: it answers to that too, as its dialect does
+	Former   string
 	Archived bool                          // the repository cannot be written to
 	NoDrafts bool                          // drafts are refused, as on some plans
 	Prune    bool                          // a branch goes when its pull request is merged
@@ -93,7 +95,8 @@ func NewStandIn(t testing.TB) *StandIn {
 	Bare(t, s.Dir, Files)
 	backend := &cgi.Handler{Path: gitPath, Args: []string{"http-backend"}, Stderr: io.Discard, Env: []string{
 		"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "REMOTE_USER=docent",
-		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*", "GIT_CONFIG_KEY_1=http.receivepack", "GIT_CONFIG_VALUE_1=true",
+		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*", "GIT_CONFIG_KEY_1=http.receivepack",
+		"GIT_CONFIG_VALUE_1=true",
 	}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, backend) }))
 	t.Cleanup(server.CloseClientConnections)
@@ -440,7 +443,8 @@ func (s *StandIn) Commits(t testing.TB, branch string) []string {
 func (s *StandIn) Protect(t testing.TB, branch string) {
 	t.Helper()
 	hook := filepath.Join(s.Dir, "hooks", "pre-receive")
-	script := "#!/bin/sh\nwhile read old new ref; do [ \"$ref\" != refs/heads/" + branch + " ] || { echo \"branch is protected\" >&2; exit 1; }; done\n"
+	script := "#!/bin/sh\nwhile read old new ref; do [ \"$ref\" != refs/heads/" + branch +
+		" ] || { echo \"branch is protected\" >&2; exit 1; }; done\n"
 	if err := os.WriteFile(hook, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}

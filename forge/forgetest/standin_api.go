@@ -216,7 +216,8 @@ func (s *StandIn) githubRepository(rights int) map[string]any {
 		"has_pull_requests": true, "created_at": at, "updated_at": at, "pushed_at": at,
 		"permissions": map[string]any{"admin": false, "maintain": false, "push": rights == 2, "triage": false, "pull": true},
 	}
-	for _, f := range strings.Fields("html_url url archive_url assignees_url blobs_url branches_url collaborators_url comments_url commits_url compare_url contents_url contributors_url deployments_url downloads_url events_url forks_url git_commits_url git_refs_url git_tags_url hooks_url issue_comment_url issue_events_url issues_url keys_url labels_url languages_url merges_url milestones_url notifications_url pulls_url releases_url stargazers_url statuses_url subscribers_url subscription_url tags_url teams_url trees_url git_url ssh_url clone_url svn_url") {
+	for _, f := range strings.Fields(
+		"html_url url archive_url assignees_url blobs_url branches_url collaborators_url comments_url commits_url compare_url contents_url contributors_url deployments_url downloads_url events_url forks_url git_commits_url git_refs_url git_tags_url hooks_url issue_comment_url issue_events_url issues_url keys_url labels_url languages_url merges_url milestones_url notifications_url pulls_url releases_url stargazers_url statuses_url subscribers_url subscription_url tags_url teams_url trees_url git_url ssh_url clone_url svn_url") {
 		r[f] = s.URL + "/" + s.Owner + "/" + s.Name
 	}
 	return r
@@ -344,7 +345,8 @@ func (s *StandIn) gitlabCreate(x *exchange) {
 	}
 	if other := s.open(in.Source, in.Target); other != nil {
 		x.say(http.StatusConflict,
-			map[string]any{"message": []string{fmt.Sprintf("Another open merge request already exists for this source branch: !%d", other.Number)}})
+			map[string]any{"message": []string{fmt.Sprintf(
+				"Another open merge request already exists for this source branch: !%d", other.Number)}})
 		return
 	}
 	if s.sha(in.Source) == "" {

@@ -26,7 +26,8 @@ func readSecret(variable string) (string, error) {
 	}
 	path := os.Getenv(variable + "_FILE")
 	if path == "" {
-		return "", failure.Misconfigured("The environment variable %s, which is to hold the code host's credentials, is empty.", variable)
+		return "", failure.Misconfigured(
+			"The environment variable %s, which is to hold the code host's credentials, is empty.", variable)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -142,7 +142,9 @@ func (h *Hosts) Find(ctx context.Context, p api.Project, branch, base string, th
 		return host, pull, err
 	}
 	if r.Name == "" {
-		return nil, Pull{}, failure.Misconfigured("The repository %s has another name now, which its host does not tell: set the project's repository anew.", p.Repository)
+		return nil, Pull{}, failure.Misconfigured(
+			"The repository %s has another name now, which its host does not tell: set the project's repository anew.",
+			p.Repository)
 	}
 	h.o.Log.Warn("the repository has a new name on its host: set it with project set --repository", "project", p.ID, "was",
 		p.Repository, "is", r.Name)

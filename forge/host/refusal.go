@@ -57,7 +57,9 @@ func (c *client) refusalOf(status int, header http.Header, text string) *failure
 	case status == http.StatusForbidden && strings.Contains(strings.ToLower(text), "archived"):
 		e.Say = fmt.Sprintf("The repository %s is archived on %s: nothing can be changed in it.", c.repo, c.name)
 	case status == http.StatusForbidden:
-		e.Say = fmt.Sprintf("%s does not allow this with %s: it needs the right to write the contents and the pull requests of %s%s.", c.name, c.what, c.repo, words)
+		e.Say = fmt.Sprintf(
+			"%s does not allow this with %s: it needs the right to write the contents and the pull requests of %s%s.", c.name,
+			c.what, c.repo, words)
 	case status == http.StatusNotFound:
 		e.Say = fmt.Sprintf("%s has no repository %s, or does not show it to %s%s.", c.name, c.repo, c.what, words)
 	case status == http.StatusRequestTimeout, status >= 500:

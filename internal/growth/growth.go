@@ -15,12 +15,16 @@ import (
 
 // Texts that have been, or could be, read again and again from each of their places: pieces that are repeated.
 var repeated = []string{
-	"What is it? ", "how do I and why? ", "it? ", "word%d ", "a-", "aB", "why.\n", "\n", " ", "\n\n```\n", "x `", "``x", "[", "[a](", "[[a](b)](c) ", "![", "<", "<a ", "<a x=\"", "<!--",
-	"{", "{.", "{#", "{{<", "{/*", "\\", "&nbsp;", "(", "a. b. ", ". ", "- a\n", "- - ", "- a\nlazy\n", "lazy\n", "> ", "| a ", "| a |\n", "# ", "#", "***", "~~~\n", "1. a\n   - b\n", ":::x\n", "[1] ", "[1", "[x]: y\n", "    c\n", "e.g. ", "a\n: b\n",
+	"What is it? ", "how do I and why? ", "it? ", "word%d ", "a-", "aB", "why.\n", "\n", " ", "\n\n```\n", "x `", "``x",
+	"[", "[a](", "[[a](b)](c) ", "![", "<", "<a ", "<a x=\"", "<!--",
+	"{", "{.", "{#", "{{<", "{/*", "\\", "&nbsp;", "(", "a. b. ", ". ", "- a\n", "- - ", "- a\nlazy\n", "lazy\n", "> ",
+	"| a ", "| a |\n", "# ", "#", "***", "~~~\n", "1. a\n   - b\n", ":::x\n", "[1] ", "[1", "[x]: y\n", "    c\n",
+	"e.g. ", "a\n: b\n",
 }
 
 // nested are pieces of which one is repeated before a text and the other after it.
-var nested = [][2]string{{"[", "](b)"}, {"![", "](b)"}, {"(", ")"}, {"{", "}"}, {"{{<", ">}}"}, {"<a ", ">"}, {"`", "\n"}, {"```\n`", "`"}, {"- x\n", "lazy\n"}}
+var nested = [][2]string{{"[", "](b)"}, {"![", "](b)"}, {"(", ")"}, {"{", "}"}, {"{{<", ">}}"}, {"<a ", ">"},
+	{"`", "\n"}, {"```\n`", "`"}, {"- x\n", "lazy\n"}}
 
 // workTexts names a file with the texts that a process is to work on.
 const workTexts = "GROWTH_TEST_TEXTS"
@@ -110,7 +114,8 @@ func Check(t *testing.T, packages string, works ...func(t *testing.T, text strin
 			before := count(once)
 			for place, n := range count(twice) {
 				if n > 3*before[place] && n > 40*size && (place != "regexp" || size == 40_000) {
-					t.Errorf("one of %q: %s is carried out %d times, and %d times when there is twice as much", what, place, before[place], n)
+					t.Errorf("one of %q: %s is carried out %d times, and %d times when there is twice as much", what, place,
+						before[place], n)
 				}
 			}
 		}

@@ -28,10 +28,11 @@ type block struct {
 const tagPattern = `</?[A-Za-z][A-Za-z0-9.:-]*(?:\s+[A-Za-z_:@.#][^<>]*?)?\s*/?>|</?>`
 
 var (
-	comment     = regexp.MustCompile(`(?s)<!--.*?-->|\{/\*.*?\*/\}`)
-	shortcode   = regexp.MustCompile(`\{\{[<%].*?[%>]\}\}`)
-	include     = regexp.MustCompile(`^\s*\{[*!].*[*!]\}\s*$`)
-	module      = regexp.MustCompile(`^(import\s+(.+\sfrom\s+)?['"][^'"]*['"];?|export\s+(const|let|default|function)\b.*|@include:.*|<<<.*)\s*$`)
+	comment   = regexp.MustCompile(`(?s)<!--.*?-->|\{/\*.*?\*/\}`)
+	shortcode = regexp.MustCompile(`\{\{[<%].*?[%>]\}\}`)
+	include   = regexp.MustCompile(`^\s*\{[*!].*[*!]\}\s*$`)
+	module    = regexp.MustCompile(
+		`^(import\s+(.+\sfrom\s+)?['"][^'"]*['"];?|export\s+(const|let|default|function)\b.*|@include:.*|<<<.*)\s*$`)
 	fence       = regexp.MustCompile("^(\\s*)(`{3,}|~{3,})\\s*([^`\\s{]*)")
 	admonition  = regexp.MustCompile(`^\s*(:::+|///+|!!!|\?\?\?\+?)\s*(\{?\.?[A-Za-z-]*\}?)\s*\|?\s*(.*?)\s*$`)
 	alert       = regexp.MustCompile(`^\s*\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\s*$`)

@@ -25,7 +25,8 @@ func answerOf(t testing.TB, req model.Request) (text string, cite []int, deltas 
 	return text, cite, deltas, result
 }
 
-var install = model.Passage{Path: "guide/install.mdx", URL: "https://docs.example/guide/install", Title: "Install", Heading: "Install the widget", Score: 0.8, Text: `import { Note } from "x"
+var install = model.Passage{Path: "guide/install.mdx", URL: "https://docs.example/guide/install", Title: "Install",
+	Heading: "Install the widget", Score: 0.8, Text: `import { Note } from "x"
 
 ## Install the widget
 
@@ -50,7 +51,8 @@ Use <T> in ` + "`a<T>`" + ` freely.
 `}
 
 func TestAnswersAreTheDocumentationsOwnWordsInMarkdown(t *testing.T) {
-	text, cite, _, result := answerOf(t, model.Request{Question: "How do I install the widget?", Passages: []model.Passage{install}})
+	text, cite, _, result := answerOf(t,
+		model.Request{Question: "How do I install the widget?", Passages: []model.Passage{install}})
 	want := "The widget is installed with one command. See [the options](https://docs.example/guide/options#all), [the site](https://widget.example) and below.\n\n" +
 		"**Get it**\n\nFetch the archive:\n\n```sh\ncurl -O https://widget.example/w.tar\n```\n\n**Unpack it**\n\n1. Run `tar xf w.tar`.\n2. Enter the folder.\n\nUse in `a<T>` freely."
 	if text != want {
@@ -63,17 +65,23 @@ func TestAnswersAreTheDocumentationsOwnWordsInMarkdown(t *testing.T) {
 
 func TestPagesOfManyDialectsAreCutIntoWhatAReaderSees(t *testing.T) {
 	for name, c := range map[string]struct{ page, want string }{
-		"the page's own title":   {"# Widget\n\nA widget.", "A widget."},
-		"imports and includes":   {"import X from 'x'\n\n{* ../src/main.py hl[1] *}\n\nA widget.\n\n[ref]: https://x.example\n", "A widget."},
-		"shortcodes":             {"{{< note >}}\nA {{% b %}}widget and `{{< c >}}`.\n{{< /note >}}", "A widget and `{{< c >}}`."},
+		"the page's own title": {"# Widget\n\nA widget.", "A widget."},
+		"imports and includes": {"import X from 'x'\n\n{* ../src/main.py hl[1] *}\n\nA widget.\n\n[ref]: https://x.example\n",
+			"A widget."},
+		"shortcodes": {"{{< note >}}\nA {{% b %}}widget and `{{< c >}}`.\n{{< /note >}}",
+			"A widget and `{{< c >}}`."},
 		"admonitions":            {"/// note | Title\n\nA widget.\n\n///\n\n:::tip More\nB widget.\n:::\n\n> [!NOTE]\n> C widget.\n\n!!! note\n    D widget.\n", "A widget.\n\n**More**\n\nB widget.\n\nC widget.\n\nD widget."},
 		"a tag of several lines": {"<Card\n  title=\"Own\"\n  href=\"/x\"\n>\n  A widget.\n</Card>", "**Own**\n\nA widget."},
-		"fields":                 {"<ResponseField name=\"color\" type=\"string\">\n  The widget's color.\n</ResponseField>", "**`color`**\n\nThe widget's color."},
-		"a table":                {"| a | b |\n|---|---|\n| [x](https://x.example) widget | `<T>` |", "| a | b |\n|---|---|\n| [x](https://x.example) widget | `<T>` |"},
-		"a list with code":       {"* Run:\n\n  ```sh\n  widget\n  ```\n* Done\n  now.", "* Run:\n  ```sh\n  widget\n  ```\n* Done\n  now."},
-		"indented code":          {"A widget:\n\n    widget start\n\nThe end.", "A widget:\n\n```\nwidget start\n```\n\nThe end."},
-		"links":                  {"A widget: [a](../b/c.md#d), [e](#f), [g](/h/), [i](j), [k][l], [m](javascript:x), <https://n.example>.", "A widget: [a](https://docs.example/v1/b/c#d), [e](https://docs.example/v1/a/widget#f), [g](https://docs.example/h/), i, k, m, <https://n.example>."},
-		"an unclosed fence":      {"A widget.\n\n```sh\nwidget\n", "A widget.\n\n```sh\nwidget\n```"},
+		"fields": {"<ResponseField name=\"color\" type=\"string\">\n  The widget's color.\n</ResponseField>",
+			"**`color`**\n\nThe widget's color."},
+		"a table": {"| a | b |\n|---|---|\n| [x](https://x.example) widget | `<T>` |",
+			"| a | b |\n|---|---|\n| [x](https://x.example) widget | `<T>` |"},
+		"a list with code": {"* Run:\n\n  ```sh\n  widget\n  ```\n* Done\n  now.",
+			"* Run:\n  ```sh\n  widget\n  ```\n* Done\n  now."},
+		"indented code": {"A widget:\n\n    widget start\n\nThe end.",
+			"A widget:\n\n```\nwidget start\n```\n\nThe end."},
+		"links":             {"A widget: [a](../b/c.md#d), [e](#f), [g](/h/), [i](j), [k][l], [m](javascript:x), <https://n.example>.", "A widget: [a](https://docs.example/v1/b/c#d), [e](https://docs.example/v1/a/widget#f), [g](https://docs.example/h/), i, k, m, <https://n.example>."},
+		"an unclosed fence": {"A widget.\n\n```sh\nwidget\n", "A widget.\n\n```sh\nwidget\n```"},
 	} {
 		text, _, _, _ := answerOf(t, model.Request{Question: "What is a widget?", Passages: []model.Passage{
 			{Path: "a/widget.md", URL: "https://docs.example/v1/a/widget", Title: "Widget", Text: c.page, Score: 0.9}}})
@@ -84,8 +92,10 @@ func TestPagesOfManyDialectsAreCutIntoWhatAReaderSees(t *testing.T) {
 }
 
 func TestEachPassageIsCitedBeforeItsText(t *testing.T) {
-	req := model.Request{Question: "How do I install the widget and how do I remove the widget?", Passages: []model.Passage{install,
-		{Path: "guide/remove.md", Title: "Remove", Heading: "Remove the widget", Score: 0.7, Text: "To remove the widget, delete its folder and restart the server."}}}
+	req := model.Request{Question: "How do I install the widget and how do I remove the widget?",
+		Passages: []model.Passage{install,
+			{Path: "guide/remove.md", Title: "Remove", Heading: "Remove the widget", Score: 0.7,
+				Text: "To remove the widget, delete its folder and restart the server."}}}
 	_, cite, deltas, _ := answerOf(t, req)
 	if !slices.Equal(cite, []int{0, 1}) {
 		t.Fatalf("cited %v", cite)
@@ -104,9 +114,12 @@ func TestEachPassageIsCitedBeforeItsText(t *testing.T) {
 }
 
 func TestAFollowUpIsAnsweredAboutWhatWasAskedBefore(t *testing.T) {
-	history := []model.Message{{Role: "user", Text: "How do I install the widget?"}, {Role: "assistant", Text: "With one command."}}
-	remove := model.Passage{Path: "guide/remove.md", Title: "Remove", Heading: "Remove the widget", Score: 0.5, Text: "To remove the widget, delete its folder."}
-	text, cite, _, _ := answerOf(t, model.Request{Question: "and how do I remove it?", History: history, Passages: []model.Passage{remove}})
+	history := []model.Message{{Role: "user", Text: "How do I install the widget?"},
+		{Role: "assistant", Text: "With one command."}}
+	remove := model.Passage{Path: "guide/remove.md", Title: "Remove", Heading: "Remove the widget", Score: 0.5,
+		Text: "To remove the widget, delete its folder."}
+	text, cite, _, _ := answerOf(t,
+		model.Request{Question: "and how do I remove it?", History: history, Passages: []model.Passage{remove}})
 	if !slices.Equal(cite, []int{0}) || text != remove.Text {
 		t.Errorf("%v: %s", cite, text)
 	}
@@ -129,10 +142,14 @@ func TestItSaysThatTheDocumentationDoesNotAnswer(t *testing.T) {
 		"no question":   {Question: "???", Passages: []model.Passage{install}},
 		"function only": {Question: "how do I do this", Passages: []model.Passage{install}},
 	} {
-		for deflection, want := range map[string]string{"": "other words", "help@widget.example": "[help@widget.example](mailto:help@widget.example)", "https://widget.example/help": "<https://widget.example/help>"} {
+		for deflection, want := range map[string]string{"": "other words",
+			"help@widget.example":         "[help@widget.example](mailto:help@widget.example)",
+			"https://widget.example/help": "<https://widget.example/help>"} {
 			req.Project, req.Deflection = "Widget", deflection
 			text, cite, _, result := answerOf(t, req)
-			if result.Answered || len(cite) != 0 || !strings.HasPrefix(text, "The Widget documentation does not answer this question.") || !strings.Contains(text, want) {
+			if result.Answered || len(cite) != 0 ||
+				!strings.HasPrefix(text, "The Widget documentation does not answer this question.") ||
+				!strings.Contains(text, want) {
 				t.Errorf("%s: %q, %v, %+v", name, text, cite, result)
 			}
 		}
@@ -154,7 +171,8 @@ func TestAnAnswerEndsWithItsContextAndWithItsReader(t *testing.T) {
 }
 
 func TestPiecesAreTheWholeText(t *testing.T) {
-	for _, s := range []string{"", "a", "a b c d e f g h", "  x\n\n```go\nfunc main() { a b c d e f }\n```\n\ny", "trailing  \n", "\n\n\n", "ünï cödé 𝕏 𝕏 𝕏 𝕏 𝕏"} {
+	for _, s := range []string{"", "a", "a b c d e f g h", "  x\n\n```go\nfunc main() { a b c d e f }\n```\n\ny",
+		"trailing  \n", "\n\n\n", "ünï cödé 𝕏 𝕏 𝕏 𝕏 𝕏"} {
 		if got := strings.Join(slices.Collect(pieces(s)), ""); got != s {
 			t.Errorf("%q became %q", s, got)
 		}
@@ -162,7 +180,8 @@ func TestPiecesAreTheWholeText(t *testing.T) {
 }
 
 func TestFollowUpsAreSearchedWithWhatTheyLeaveOut(t *testing.T) {
-	history := []model.Message{{Role: "user", Text: "What is a histogram?"}, {Role: "assistant", Text: "A histogram samples observations."}}
+	history := []model.Message{{Role: "user", Text: "What is a histogram?"},
+		{Role: "assistant", Text: "A histogram samples observations."}}
 	for question, want := range map[string]string{
 		"and how do I configure it?":              "and how do I configure it? histogram",
 		"How does it differ from a summary?":      "How does it differ from a summary? histogram",
@@ -180,8 +199,10 @@ func TestFollowUpsAreSearchedWithWhatTheyLeaveOut(t *testing.T) {
 			t.Errorf("without history %q became %q", question, got)
 		}
 	}
-	chain := append(history, model.Message{Role: "user", Text: "and how do I configure it?"}, model.Message{Role: "assistant", Text: "…"})
-	if got, want := Standalone("is it possible in YAML?", chain, nil), "is it possible in YAML? configure histogram"; got != want {
+	chain := append(history, model.Message{Role: "user", Text: "and how do I configure it?"},
+		model.Message{Role: "assistant", Text: "…"})
+	if got, want := Standalone("is it possible in YAML?", chain, nil),
+		"is it possible in YAML? configure histogram"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for question, want := range map[string][]string{
@@ -202,9 +223,12 @@ func FuzzBuiltin(f *testing.F) {
 	f.Add("<Card\n title=\"x\"\n>\n> [!NOTE]\n> q\n\n[a](b[c](d)", "x q a")
 	f.Add("| x | Default |\n|---|---|\n| y | 1 |\n\n| y default: 1 |\n\n```y default=1\ny = 2 # default: 1\n```\n\n    y (default 1", "y")
 	f.Fuzz(func(t *testing.T, page, question string) {
-		req := model.Request{Question: question, Passages: []model.Passage{{Path: "a.mdx", URL: "https://docs.example/a", Title: "A", Heading: question, Text: page, Score: 1}}}
+		req := model.Request{Question: question,
+			Passages: []model.Passage{{Path: "a.mdx", URL: "https://docs.example/a", Title: "A", Heading: question, Text: page,
+				Score: 1}}}
 		text, cite, _, result := answerOf(t, req)
-		if doubtful := len(cite) > 0 && strings.Contains(text, "does not seem to answer"); result.Answered != (len(cite) > 0 && !doubtful) || text == "" {
+		if doubtful := len(cite) > 0 &&
+			strings.Contains(text, "does not seem to answer"); result.Answered != (len(cite) > 0 && !doubtful) || text == "" {
 			t.Errorf("%+v, cited %v, %q", result, cite, text)
 		}
 		Standalone(question, []model.Message{{Role: "user", Text: page}}, []model.Snippet{{Kind: "code", Text: page}})
@@ -221,8 +245,9 @@ func BenchmarkBuiltin(b *testing.B) {
 	for i := range 5 {
 		p := install
 		p.Path = fmt.Sprintf("guide/install-%d.mdx", i)
-		p.Text += strings.Repeat("\n\nThe widget keeps its settings in a [file](https://widget.example/file) that `widget start` reads once. "+
-			"A setting that is not there has its default, and one that is not known is an error that names it.\n\n* one `item` of a list\n* another item of the list\n", 12)
+		p.Text += strings.Repeat(
+			"\n\nThe widget keeps its settings in a [file](https://widget.example/file) that `widget start` reads once. "+
+				"A setting that is not there has its default, and one that is not known is an error that names it.\n\n* one `item` of a list\n* another item of the list\n", 12)
 		passages = append(passages, p)
 	}
 	req := model.Request{Question: "How do I install the widget and where does it keep its settings?", Passages: passages}
@@ -247,7 +272,8 @@ func TestLongListsAndTablesAreTakenInParts(t *testing.T) {
 	table := "| option | what it does |\n| --- | --- |\n"
 	for _, name := range strings.Fields("alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu") {
 		options += "  - `" + name + "`: writes the letter " + name + " to the end of every line of the whole file\n"
-		table += "| `" + name + "` | puts the sign " + name + " between every two words of a page, and does so again whenever the page is written anew by somebody |\n"
+		table += "| `" + name + "` | puts the sign " +
+			name + " between every two words of a page, and does so again whenever the page is written anew by somebody |\n"
 	}
 	options += "    Returns nothing.\n- `last`: the end\n"
 	passages := []model.Passage{
@@ -255,8 +281,10 @@ func TestLongListsAndTablesAreTakenInParts(t *testing.T) {
 		{Path: "b.md", Title: "Signs", Text: "All signs:\n\n" + table, Score: 0.8},
 	}
 	for question, want := range map[string][]string{
-		"how do I write the letter theta to every line": {"The file has these options:", "- `mode`: how it is written, among others\n  - `theta`: writes"},
-		"put the sign kappa between words of a page":    {"| option | what it does |\n| --- | --- |\n", "| `kappa` | puts the sign kappa"},
+		"how do I write the letter theta to every line": {"The file has these options:",
+			"- `mode`: how it is written, among others\n  - `theta`: writes"},
+		"put the sign kappa between words of a page": {"| option | what it does |\n| --- | --- |\n",
+			"| `kappa` | puts the sign kappa"},
 	} {
 		text, _, _, _ := answerOf(t, model.Request{Question: question, Passages: passages})
 		for _, w := range want {

@@ -10,23 +10,34 @@ import (
 
 // A sample that merely sets a value comes after what states the default, in whichever form a reference does.
 func TestADefaultIsAnsweredByWhatStatesIt(t *testing.T) {
-	filler := strings.Repeat("\n\nThe server writes a line for every request that it turns away, with the time and the address it came from.", 12)
+	filler := strings.Repeat(
+		"\n\nThe server writes a line for every request that it turns away, with the time and the address it came from.", 12)
 	sample := model.Passage{Path: "start.md", Title: "First steps", Heading: "Set the scrape interval", Score: 0.6,
 		Text: "The sample sets the scrape interval that all targets are scraped with by default:\n\n```yaml\nglobal:\n  scrape_interval: 15s\n```"}
 	for name, c := range map[string]struct{ heading, text, want string }{
-		"a commented scheme": {"Configuration", "```yaml\nglobal:\n  # How frequently to scrape targets.\n  [ scrape_interval: <duration> | default = 1m ]\n\n" +
-			strings.Repeat("  # Another one.\n  [ timeout: <duration> | default = 10s ]\n", 40) + "```",
+		"a commented scheme": {"Configuration",
+			"```yaml\nglobal:\n  # How frequently to scrape targets.\n  [ scrape_interval: <duration> | default = 1m ]\n\n" +
+				strings.Repeat("  # Another one.\n  [ timeout: <duration> | default = 10s ]\n", 40) + "```",
 			"```yaml\n# How frequently to scrape targets.\n[ scrape_interval: <duration> | default = 1m ]\n```"},
-		"a list under the setting's name": {"scrape.interval", "- **Type:** `duration`\n- **Default:** `1m`\n\nHow often targets are scraped." + filler, "- **Type:** `duration`\n- **Default:** `1m`"},
-		"an item":                         {"Flags", "- `--scrape-interval`: how often targets are scraped (default 1m)\n" + strings.Repeat("- `--other`: another flag that does something else\n", 20), "`--scrape-interval`: how often targets are scraped (default 1m)"},
-		"a sentence":                      {"Targets", "How often is up to you. The scrape interval defaults to 1m." + filler, "defaults to 1m"},
-		"another sentence":                {"Targets", "The default scrape interval is 1 minute." + filler, "is 1 minute"},
-		"a column of a table":             {"Settings", settings(20) + "| `scrape_interval` | `1m` | how often |\n", "| Setting | Default | What it is |\n| --- | --- | --- |\n| `scrape_interval` | `1m` | how often |"},
-		"a small table, whole":            {"Settings", "| Setting | Default |\n| --- | --- |\n| `scrape_interval` | 1m |" + filler, "| `scrape_interval` | 1m |"},
+		"a list under the setting's name": {"scrape.interval",
+			"- **Type:** `duration`\n- **Default:** `1m`\n\nHow often targets are scraped." + filler,
+			"- **Type:** `duration`\n- **Default:** `1m`"},
+		"an item": {"Flags", "- `--scrape-interval`: how often targets are scraped (default 1m)\n" +
+			strings.Repeat("- `--other`: another flag that does something else\n", 20),
+			"`--scrape-interval`: how often targets are scraped (default 1m)"},
+		"a sentence": {"Targets", "How often is up to you. The scrape interval defaults to 1m." + filler,
+			"defaults to 1m"},
+		"another sentence": {"Targets", "The default scrape interval is 1 minute." + filler, "is 1 minute"},
+		"a column of a table": {"Settings", settings(20) + "| `scrape_interval` | `1m` | how often |\n",
+			"| Setting | Default | What it is |\n| --- | --- | --- |\n| `scrape_interval` | `1m` | how often |"},
+		"a small table, whole": {"Settings", "| Setting | Default |\n| --- | --- |\n| `scrape_interval` | 1m |" +
+			filler, "| `scrape_interval` | 1m |"},
 	} {
 		reference := model.Passage{Path: "reference.md", Title: "Reference", Heading: c.heading, Text: c.text, Score: 0.2}
-		for _, question := range []string{"What is the default scrape interval?", "default scrape_interval", "Which value does scrape_interval default to?"} {
-			text, cited, _, result := answerOf(t, model.Request{Question: question, Passages: []model.Passage{sample, reference}})
+		for _, question := range []string{"What is the default scrape interval?", "default scrape_interval",
+			"Which value does scrape_interval default to?"} {
+			text, cited, _, result := answerOf(t,
+				model.Request{Question: question, Passages: []model.Passage{sample, reference}})
 			at := strings.Index(text, c.want)
 			if sets := strings.Index(text, "15s"); !result.Answered || cited[0] != 1 || at < 0 || sets >= 0 && sets < at {
 				t.Errorf("%s, %s: cited %v\n%s", name, question, cited, text)
@@ -58,7 +69,8 @@ func TestWhatIsNoQuestionForADefault(t *testing.T) {
 func TestADefaultThatIsAnotherSettingsComesSecond(t *testing.T) {
 	scheme := func(path, value string) model.Passage {
 		return model.Passage{Path: path, Title: path, Heading: path, Score: 0.5,
-			Text: fmt.Sprintf("```yaml\n# How often.\n[ scrape_interval: <duration> | default = %s ]\n```", value) + strings.Repeat("\n\nThe scrape interval is one of many.", 60)}
+			Text: fmt.Sprintf("```yaml\n# How often.\n[ scrape_interval: <duration> | default = %s ]\n```",
+				value) + strings.Repeat("\n\nThe scrape interval is one of many.", 60)}
 	}
 	text, cited, _, _ := answerOf(t, model.Request{Question: "What is the default scrape interval?",
 		Passages: []model.Passage{scheme("job.md", "<global.scrape_interval>"), scheme("global.md", "1m")}})

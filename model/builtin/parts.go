@@ -140,7 +140,8 @@ func (c *selection) lead(i int) string {
 }
 
 // totals are words that say that nothing is missing in what follows.
-var totals = regexp.MustCompile(`(?i)\b(all|every|everything|each|entire|complete|completely|full|fully|whole|only|exactly|nothing (else|more))\b`)
+var totals = regexp.MustCompile(
+	`(?i)\b(all|every|everything|each|entire|complete|completely|full|fully|whole|only|exactly|nothing (else|more))\b`)
 
 // partly reports whether some but not all of the list or table that begins with unit i is quoted.
 func (c *selection) partly(i int) bool {

@@ -12,47 +12,62 @@ import (
 func settings(n int) string {
 	table := "| Setting | Default | What it is |\n| --- | --- | --- |\n"
 	for i := range n {
-		table += fmt.Sprintf("| `limit_%c` | `%d` | how many %s requests the server keeps at one time before it begins to turn away those that come after them |\n", 'a'+i%26, i, []string{"small", "large", "slow", "quick"}[i%4])
+		table += fmt.Sprintf(
+			"| `limit_%c` | `%d` | how many %s requests the server keeps at one time before it begins to turn away those that come after them |\n", 'a'+i%26, i, []string{"small", "large", "slow", "quick"}[i%4])
 	}
 	return table
 }
 
 func TestATableIsShownWholeOrSaysWhatIsLeftOut(t *testing.T) {
-	more := strings.Repeat("\n\nThe server writes a line for every request that it turns away, with the time and the address that it came from.", 12)
+	more := strings.Repeat(
+		"\n\nThe server writes a line for every request that it turns away, with the time and the address that it came from.",
+		12)
 	for name, c := range map[string]struct {
 		text, question string
 		want           []string
 		not            []string
 	}{
 		"a small table is shown whole, and what introduces it may say so": {
-			"Every limit of requests is in this table:\n\n" + settings(6) + more, "Which limits of requests does the server keep?",
-			[]string{"Every limit of requests is in this table:", "`limit_a`", "`limit_b`", "`limit_c`", "`limit_d`", "`limit_e`", "`limit_f`"}, []string{"more row"}},
+			"Every limit of requests is in this table:\n\n" + settings(6) + more,
+			"Which limits of requests does the server keep?",
+			[]string{"Every limit of requests is in this table:", "`limit_a`", "`limit_b`", "`limit_c`", "`limit_d`",
+				"`limit_e`", "`limit_f`"}, []string{"more row"}},
 		"a long one is cut, says how much is left out, and where it is": {
-			"The server turns requests away. Every limit of requests is in this table:\n\n" + settings(26) + more, "What is `limit_q`?",
-			[]string{"The server turns requests away.", "| Setting | Default |", "`limit_q`", "\n\n[… and 25 more rows](https://docs.example/limits#requests)"}, []string{"Every limit", "`limit_p`"}},
+			"The server turns requests away. Every limit of requests is in this table:\n\n" + settings(26) + more,
+			"What is `limit_q`?",
+			[]string{"The server turns requests away.", "| Setting | Default |", "`limit_q`",
+				"\n\n[… and 25 more rows](https://docs.example/limits#requests)"}, []string{"Every limit", "`limit_p`"}},
 		"who asks which there are is shown more of it": {
 			"These are the limits:\n\n" + settings(26) + more, "Which limits are there?",
 			[]string{"`limit_a`", "`limit_b`", "`limit_c`", "`limit_d`", "more rows]"}, []string{"`limit_z`"}},
 		"a row is looked up by its first cell": {
-			settings(20) + "| `large` | `7` | the size of the server |\n" + settings(5)[73:] + more, "What does the setting large do?",
+			settings(20) + "| `large` | `7` | the size of the server |\n" + settings(5)[73:] + more,
+			"What does the setting large do?",
 			[]string{"| `large` | `7` |"}, []string{"`limit_c`"}},
 		"both sides of a comparison are shown": {
-			settings(20) + "| histogram | `7` | buckets on the server |\n" + settings(5)[73:] + "| summary | `8` | quantiles in the client, other than a histogram has them |\n" + more,
+			settings(20) + "| histogram | `7` | buckets on the server |\n" + settings(5)[73:] +
+				"| summary | `8` | quantiles in the client, other than a histogram has them |\n" + more,
 			"difference between a histogram and a summary",
 			[]string{"| histogram | `7` |", "| summary | `8` |", "more rows]"}, []string{"`limit_c`"}},
 		"a table whose columns are compared is shown whole": {
-			"Some differences:\n\n| | Histogram | Summary |\n| --- | --- | --- |\n" + strings.Repeat("| cost of it | counts each observation in one of its buckets and does no more | keeps a window of what was observed lately and works out quantiles |\n", 9) + "| aggregation | possible | hardly |\n" + more,
+			"Some differences:\n\n| | Histogram | Summary |\n| --- | --- | --- |\n" +
+				strings.Repeat("| cost of it | counts each observation in one of its buckets and does no more | keeps a window of what was observed lately and works out quantiles |\n", 9) + "| aggregation | possible | hardly |\n" + more,
 			"What is the difference between a histogram and a summary?",
 			[]string{"| | Histogram | Summary |", "| aggregation | possible | hardly |"}, []string{"more row"}},
 		"a list is cut likewise": {
-			"All steps of a release are these:\n\n" + strings.Repeat("- The builder compiles one more part of the program, and waits until it is there.\n", 9) + "- The uploader puts the archive into the bucket.\n" + more, "Where does the uploader put the archive?",
-			[]string{"- The uploader puts the archive", "[… and 9 more items](https://docs.example/limits#requests)"}, []string{"All steps"}},
+			"All steps of a release are these:\n\n" +
+				strings.Repeat("- The builder compiles one more part of the program, and waits until it is there.\n", 9) +
+				"- The uploader puts the archive into the bucket.\n" + more, "Where does the uploader put the archive?",
+			[]string{"- The uploader puts the archive", "[… and 9 more items](https://docs.example/limits#requests)"},
+			[]string{"All steps"}},
 		"little that is left is shown, too": {
-			"The file has these options:\n\n" + strings.Repeat("- The builder compiles the parts of the program and waits until they are there before it takes the next.\n", 4) + "- A colour.\n- Its name.\n" + more, "What does the builder compile?",
+			"The file has these options:\n\n" +
+				strings.Repeat("- The builder compiles the parts of the program and waits until they are there before it takes the next.\n", 4) + "- A colour.\n- Its name.\n" + more, "What does the builder compile?",
 			[]string{"- A colour.\n- Its name."}, []string{"more item"}},
 	} {
 		text, _, _, result := answerOf(t, model.Request{Question: c.question, Passages: []model.Passage{
-			{Path: "limits.md", URL: "https://docs.example/limits#requests", Title: "Server", Heading: "Requests", Score: 0.9, Text: c.text}}})
+			{Path: "limits.md", URL: "https://docs.example/limits#requests", Title: "Server", Heading: "Requests", Score: 0.9,
+				Text: c.text}}})
 		if !result.Answered {
 			t.Errorf("%s: not answered", name)
 		}
@@ -72,11 +87,16 @@ func TestATableIsShownWholeOrSaysWhatIsLeftOut(t *testing.T) {
 // Whatever a question is about, each table and list of an answer is whole or says what is missing, and nothing that is
 // cut stands under words that say that it is all.
 func TestNothingThatIsCutIsCalledWhole(t *testing.T) {
-	text := "The server has limits. All of them are here:\n\n" + settings(26) + "\nIt also writes:\n\n" + strings.Repeat("- one line about a request that it has turned away, with its time\n", 12)
-	for _, question := range strings.Fields("limit_a small large slow quick server requests time line away default setting write") {
-		answer, _, _, _ := answerOf(t, model.Request{Question: "What about " + question + "?", Passages: []model.Passage{{Path: "a.md", Title: "Limits", Score: 0.9, Text: text}}})
+	text := "The server has limits. All of them are here:\n\n" + settings(26) + "\nIt also writes:\n\n" +
+		strings.Repeat("- one line about a request that it has turned away, with its time\n", 12)
+	for _, question := range strings.Fields(
+		"limit_a small large slow quick server requests time line away default setting write") {
+		answer, _, _, _ := answerOf(t,
+			model.Request{Question: "What about " + question + "?",
+				Passages: []model.Passage{{Path: "a.md", Title: "Limits", Score: 0.9, Text: text}}})
 		rows, items := strings.Count(answer, "| `limit_"), strings.Count(answer, "- one line")
-		if rows > 0 && rows < 26 && (!strings.Contains(answer, fmt.Sprintf("… and %d more row", 26-rows)) || strings.Contains(answer, "All of them")) {
+		if rows > 0 && rows < 26 &&
+			(!strings.Contains(answer, fmt.Sprintf("… and %d more row", 26-rows)) || strings.Contains(answer, "All of them")) {
 			t.Errorf("%s: %d rows of 26 in\n%s", question, rows, answer)
 		}
 		if items > 1 && items < 12 && !strings.Contains(answer, "more item") {
@@ -89,9 +109,11 @@ func TestNothingThatIsCutIsCalledWhole(t *testing.T) {
 }
 
 func TestWhatMayBeNoAnswerIsCalledThat(t *testing.T) {
-	page := model.Passage{Path: "guide/widget.md", URL: "https://docs.example/guide/widget", Title: "Widgets", Heading: "Paint a widget", Score: 0.2,
+	page := model.Passage{Path: "guide/widget.md", URL: "https://docs.example/guide/widget", Title: "Widgets",
+		Heading: "Paint a widget", Score: 0.2,
 		Text: "Before a widget is sold it can be painted. To paint it, choose a color and press the button at its side. The paint of a widget dries within an hour."}
-	other := model.Passage{Path: "guide/shop.md", URL: "https://docs.example/guide/shop", Title: "The shop", Score: 0.1, Text: "A shop sells widgets to people who come in. Its color is green."}
+	other := model.Passage{Path: "guide/shop.md", URL: "https://docs.example/guide/shop", Title: "The shop", Score: 0.1,
+		Text: "A shop sells widgets to people who come in. Its color is green."}
 	for question, want := range map[string]struct{ answered, cited bool }{
 		"How do I paint a widget?":                         {true, true},
 		"How do I paint a widget with the SprayBot robot?": {false, true},
@@ -102,14 +124,17 @@ func TestWhatMayBeNoAnswerIsCalledThat(t *testing.T) {
 			if want.answered {
 				p.Score = 0.5
 			}
-			text, cite, _, result := answerOf(t, model.Request{Question: question, Project: "Widget", Deflection: deflection, Passages: []model.Passage{p, other}})
+			text, cite, _, result := answerOf(t,
+				model.Request{Question: question, Project: "Widget", Deflection: deflection, Passages: []model.Passage{p, other}})
 			if result.Answered != want.answered || (len(cite) > 0) != want.cited {
 				t.Errorf("%s: answered %v, cited %v: %s", question, result.Answered, cite, text)
 			}
-			if doubt := strings.HasPrefix(text, "The Widget documentation does not seem to answer this question."); doubt != (want.cited && !want.answered) {
+			if doubt := strings.HasPrefix(text,
+				"The Widget documentation does not seem to answer this question."); doubt != (want.cited && !want.answered) {
 				t.Errorf("%s: %s", question, text)
 			}
-			if !want.answered && deflection != "" && !strings.HasSuffix(text, "[help@widget.example](mailto:help@widget.example).") {
+			if !want.answered && deflection != "" &&
+				!strings.HasSuffix(text, "[help@widget.example](mailto:help@widget.example).") {
 				t.Errorf("%s does not say where to ask: %s", question, text)
 			}
 		}
@@ -121,7 +146,8 @@ func TestOurOwnTablesAreQuotedWholeOrCounted(t *testing.T) {
 	t.Parallel()
 	j := newJudge(t)
 	for question, want := range map[string][]string{
-		"How do I make a backup?":      {"is in it:\n\n| Part |", "`journal.db`", "`catalog.db`", "`repos/`", "`backup.json`"},
+		"How do I make a backup?": {"is in it:\n\n| Part |", "`journal.db`", "`catalog.db`", "`repos/`",
+			"`backup.json`"},
 		"Which settings can I change?": {"| `data` |", "| `listen` |", " more rows]("},
 		// A word or a name is asked about as it stands.
 		"installation":  {"docent"},

@@ -49,7 +49,8 @@ func TestAParsedPassageHoldsTheTermsOfItsPassage(t *testing.T) {
 		}
 	}
 	for _, want := range terms(install.Heading) {
-		if n := l.find(want.hash); n < 0 || l.where[n]&(inHead|inContext) != inHead|inContext || !slices.Contains(l.head, want.hash) {
+		if n := l.find(want.hash); n < 0 || l.where[n]&(inHead|inContext) != inHead|inContext ||
+			!slices.Contains(l.head, want.hash) {
 			t.Errorf("%q is in the heading", want.text)
 		}
 	}

@@ -205,7 +205,8 @@ func TestVerdicts(t *testing.T) {
 		if !ok {
 			continue
 		}
-		if q.Corpus == ourOwn && q.Absent != "" && slices.ContainsFunc(slices.Collect(maps.Values(j.pages[ourOwn])), regexp.MustCompile("(?i)"+q.Absent).Match) {
+		if q.Corpus == ourOwn && q.Absent != "" &&
+			slices.ContainsFunc(slices.Collect(maps.Values(j.pages[ourOwn])), regexp.MustCompile("(?i)"+q.Absent).Match) {
 			continue // our own documentation goes on, and may answer it by now
 		}
 		q.check(t, j.pages[q.Corpus])
@@ -228,7 +229,8 @@ func TestVerdicts(t *testing.T) {
 			n.denied++
 		}
 		tallies[q.Corpus][kind] = n
-		if !result.Answered && !strings.Contains(text, "does not answer") && !strings.Contains(text, "does not seem to answer") {
+		if !result.Answered && !strings.Contains(text, "does not answer") &&
+			!strings.Contains(text, "does not seem to answer") {
 			t.Errorf("%s: it is not said that this is no answer:\n%s", q.Query, text)
 		}
 		if kind != notFirst {
@@ -256,7 +258,8 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%s: %d of %d questions that are far off are denied", corpus, far.denied, far.of)
 		}
 		if yes.denied > bar.denied || yes.doubtful > bar.doubtful {
-			t.Errorf("%s: of %d questions that the first page answers %d are denied and %d are in doubt", corpus, yes.of, yes.denied, yes.doubtful)
+			t.Errorf("%s: of %d questions that the first page answers %d are denied and %d are in doubt", corpus, yes.of,
+				yes.denied, yes.doubtful)
 		}
 	}
 	if *refit {
@@ -302,7 +305,8 @@ func (s sample) values() [5]float64 {
 // would be denied for lines drawn higher and lower.
 func (j *judge) fit(t *testing.T, samples []sample) {
 	add := func(corpus, question, kind string, relevant []string) {
-		if req, ok := j.request(t, corpus, question); ok && (kind != answeredThere || (verdictQuestion{Relevant: relevant}).found(req)) {
+		if req, ok := j.request(t, corpus, question); ok &&
+			(kind != answeredThere || (verdictQuestion{Relevant: relevant}).found(req)) {
 			samples = append(samples, sample{evidenceOf(req), "tuning", kind})
 		}
 	}

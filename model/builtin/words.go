@@ -12,7 +12,8 @@ import (
 )
 
 // stopWords carry no meaning of their own, or are the scaffolding of questions.
-var stopWords = set(`a an the this that these those there here it its is are was were be been being am do does did doing done
+var stopWords = set(
+	`a an the this that these those there here it its is are was were be been being am do does did doing done
 	can could should would will shall may might must have has had having i me my mine we us our you your he she they them their
 	what which who whom whose when where why how and or but if then else so than as at by for from in into of off on onto out over
 	to up with within about above below between through during before after again also just only very too any some all each every

@@ -17,13 +17,17 @@ func TestWorkGrowsNoFasterThanItsText(t *testing.T) {
 			answerOf(t, model.Request{Question: text, Passages: []model.Passage{install}})
 		},
 		func(t *testing.T, text string) {
-			answerOf(t, model.Request{Question: "x", Passages: []model.Passage{{Path: "a.mdx", URL: "https://docs.example/a", Title: "A", Text: text + "\n\nx", Score: 1}}})
+			answerOf(t, model.Request{Question: "x",
+				Passages: []model.Passage{{Path: "a.mdx", URL: "https://docs.example/a", Title: "A", Text: text + "\n\nx",
+					Score: 1}}})
 		},
 		func(t *testing.T, text string) {
-			answerOf(t, model.Request{Question: "x", Passages: []model.Passage{{Path: "a.md", Title: "A", Text: text, Score: 1}}})
+			answerOf(t, model.Request{Question: "x",
+				Passages: []model.Passage{{Path: "a.md", Title: "A", Text: text, Score: 1}}})
 		},
 		func(t *testing.T, text string) {
-			answerOf(t, model.Request{Question: "What is the default x_y?", Passages: []model.Passage{{Path: "a.md", Title: "A", Text: text + " x_y default = 1", Score: 1}}})
+			answerOf(t, model.Request{Question: "What is the default x_y?",
+				Passages: []model.Passage{{Path: "a.md", Title: "A", Text: text + " x_y default = 1", Score: 1}}})
 		},
 		func(_ *testing.T, text string) {
 			for range pieces(text) {

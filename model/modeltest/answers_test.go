@@ -36,7 +36,8 @@ func (l *library) search(_ context.Context, query string) ([]model.Found, error)
 }
 
 // ask lets a model answer a question with the first two passages of a library.
-func (l *library) ask(t *testing.T, r *registry.Registry, change func(*model.Request)) (text string, cited []int, result model.Result, err error) {
+func (l *library) ask(t *testing.T, r *registry.Registry, change func(*model.Request)) (text string, cited []int,
+	result model.Result, err error) {
 	t.Helper()
 	req := model.Request{Question: "What does the ferry cost?", Passages: l.passages[:2], Search: l.search, Key: "turn_1"}
 	if change != nil {
@@ -65,12 +66,15 @@ func search(query string) modeltest.Call {
 
 func TestAModelSearchesByItselfAndCitesWhatItFound(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
-		s, r := open(t, provider, func(n *registry.Named) { n.Remote.Price = remote.Price{Prompt: 1, Completion: 1} }, modeltest.Script{Shared: true, Steps: []modeltest.Step{
-			{Calls: []modeltest.Call{search("costs"), search("piers")}},
-			{Fault: "503"},
-			{Text: "Let me see.", Calls: []modeltest.Call{{Name: "search_docs", Arguments: `{"query":`}, {Name: "browse", Arguments: "{}"}, search("costs"), search("")}},
-			{Text: "It costs four coins [3], two for children [4], from three piers [2]. Not [5]."},
-		}})
+		s, r := open(t, provider, func(n *registry.Named) { n.Remote.Price = remote.Price{Prompt: 1, Completion: 1} },
+			modeltest.Script{Shared: true, Steps: []modeltest.Step{
+				{Calls: []modeltest.Call{search("costs"), search("piers")}},
+				{Fault: "503"},
+				{Text: "Let me see.",
+					Calls: []modeltest.Call{{Name: "search_docs", Arguments: `{"query":`}, {Name: "browse", Arguments: "{}"},
+						search("costs"), search("")}},
+				{Text: "It costs four coins [3], two for children [4], from three piers [2]. Not [5]."},
+			}})
 		l := ferries()
 		text, cited, result, err := l.ask(t, r, nil)
 		if err != nil {
@@ -151,7 +155,8 @@ func serve(t testing.TB, provider string, h http.Handler, change func(*registry.
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	n := registry.Named{Name: "m", Provider: provider, Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: key, Backoff: 1}}
+	n := registry.Named{Name: "m", Provider: provider,
+		Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: key, Backoff: 1}}
 	if change != nil {
 		change(&n)
 	}
@@ -172,7 +177,8 @@ func TestAnswersWithSearchesFitTheWindow(t *testing.T) {
 				l.passages[i] = model.Passage{Title: fmt.Sprint("Page ", i), Text: fmt.Sprint(i, " ", long)}
 			}
 			s := modeltest.New(modeltest.Script{Shared: true, Steps: []modeltest.Step{
-				{Text: "First.", Calls: []modeltest.Call{search("ferry"), search("island"), search("hour")}}, {Calls: []modeltest.Call{search("coins")}}, {Text: "Four [1]."},
+				{Text: "First.", Calls: []modeltest.Call{search("ferry"), search("island"), search("hour")}},
+				{Calls: []modeltest.Call{search("coins")}}, {Text: "Four [1]."},
 			}})
 			s.Window = window * 5 / 4 // envelopes of JSON count there, and this room's estimate is in text
 			r := serve(t, provider, s, func(n *registry.Named) { n.Remote.Window, n.Remote.MaxTokens = window, 500 })
@@ -255,8 +261,10 @@ func TestASearchThatFailsEndsTheAnswer(t *testing.T) {
 }
 
 func TestSearchesCanBeTurnedOff(t *testing.T) {
-	s, r := open(t, model.OpenAI, func(n *registry.Named) { n.Remote.Searches = -1 }, modeltest.Script{Steps: []modeltest.Step{{Text: "Yes [1]."}}})
-	if _, _, _, err := ferries().ask(t, r, nil); err != nil || len(s.Asked()[0].Tools) != 0 || strings.Contains(s.Asked()[0].System, "search_docs") {
+	s, r := open(t, model.OpenAI, func(n *registry.Named) { n.Remote.Searches = -1 },
+		modeltest.Script{Steps: []modeltest.Step{{Text: "Yes [1]."}}})
+	if _, _, _, err := ferries().ask(t, r, nil); err != nil || len(s.Asked()[0].Tools) != 0 ||
+		strings.Contains(s.Asked()[0].System, "search_docs") {
 		t.Errorf("%+v, %v", s.Asked(), err)
 	}
 }

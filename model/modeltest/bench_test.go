@@ -17,7 +17,8 @@ func BenchmarkTwoHundredConversations(b *testing.B) {
 		b.Run(provider, func(b *testing.B) {
 			s := modeltest.New()
 			s.Answer = func(modeltest.Asked) modeltest.Step {
-				return modeltest.Step{Delay: 50 * time.Millisecond, Text: "On we go.", Calls: []modeltest.Call{{Name: "read", Arguments: `{"path":"guide/setup.md"}`}}}
+				return modeltest.Step{Delay: 50 * time.Millisecond, Text: "On we go.",
+					Calls: []modeltest.Call{{Name: "read", Arguments: `{"path":"guide/setup.md"}`}}}
 			}
 			r := serve(b, provider, s, nil)
 			for b.Loop() {

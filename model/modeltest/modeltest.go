@@ -505,7 +505,8 @@ func chops(arguments string) []string {
 }
 
 func toolName(name string) bool {
-	return name != "" && len(name) <= 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+	return name != "" && len(name) <= 64 &&
+		strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
 
 func object(data json.RawMessage) bool {

@@ -22,13 +22,15 @@ import (
 const key = "sk-stand-in-0123456789"
 
 // open starts a stand-in and a registry whose model speaks to it.
-func open(t *testing.T, provider string, change func(*registry.Named), scripts ...modeltest.Script) (*modeltest.Server, *registry.Registry) {
+func open(t *testing.T, provider string, change func(*registry.Named), scripts ...modeltest.Script) (*modeltest.Server,
+	*registry.Registry) {
 	t.Helper()
 	s := modeltest.New(scripts...)
 	s.Key = key
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	n := registry.Named{Name: "m", Provider: provider, Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: key, Backoff: time.Millisecond}}
+	n := registry.Named{Name: "m", Provider: provider,
+		Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: key, Backoff: time.Millisecond}}
 	if change != nil {
 		change(&n)
 	}
@@ -62,16 +64,19 @@ func then(c model.Chat, r model.Reply, text string) model.Chat {
 
 func TestAWholeConversation(t *testing.T) {
 	each(t, func(t *testing.T, provider string) {
-		calls := []modeltest.Call{{Name: "read", Arguments: `{"path":"päge \"one\".md"}`}, {Name: "no_such_tool", Arguments: `{"path": `}, {Name: "edit", Arguments: ""}}
-		s, r := open(t, provider, nil, modeltest.Script{Match: "other"}, modeltest.Script{Match: "typo", Steps: []modeltest.Step{
-			{Text: "I look at three things.", Calls: calls}, {Calls: calls[:1]}, {Text: "All is done."},
-		}})
+		calls := []modeltest.Call{{Name: "read", Arguments: `{"path":"päge \"one\".md"}`},
+			{Name: "no_such_tool", Arguments: `{"path": `}, {Name: "edit", Arguments: ""}}
+		s, r := open(t, provider, nil, modeltest.Script{Match: "other"},
+			modeltest.Script{Match: "typo", Steps: []modeltest.Step{
+				{Text: "I look at three things.", Calls: calls}, {Calls: calls[:1]}, {Text: "All is done."},
+			}})
 		c := user("Fix the typo.")
 		first, err := r.Chat(t.Context(), "", c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if first.Text != "I look at three things." || first.Reason != "tools" || len(first.Calls) != 3 || first.Usage.PromptTokens == 0 || first.Usage.CachedTokens == 0 || first.Usage.CompletionTokens == 0 {
+		if first.Text != "I look at three things." || first.Reason != "tools" || len(first.Calls) != 3 ||
+			first.Usage.PromptTokens == 0 || first.Usage.CachedTokens == 0 || first.Usage.CompletionTokens == 0 {
 			t.Fatalf("got %+v", first)
 		}
 		for n, call := range first.Calls {
@@ -95,7 +100,8 @@ func TestAWholeConversation(t *testing.T) {
 			c.Key += "+"
 		}
 		for _, a := range s.Asked() {
-			if a.Outcome != "answer" || a.Provider != provider || !slices.Equal(a.Tools, []string{"read", "edit"}) || a.System != "You edit." {
+			if a.Outcome != "answer" || a.Provider != provider || !slices.Equal(a.Tools, []string{"read", "edit"}) ||
+				a.System != "You edit." {
 				t.Errorf("asked %+v", a)
 			}
 		}
@@ -113,7 +119,8 @@ func TestFaults(t *testing.T) {
 	again, told := outcome{asked: 2}, func(is error, words string) outcome { return outcome{1, is, words} }
 	want := map[string]outcome{
 		"429": again, "500": again, "502": again, "503": again, "529": again, modeltest.Drop: again,
-		modeltest.Stall: again, modeltest.Cut: again, modeltest.Unfinished: again, modeltest.Error: again, modeltest.Garbage: again,
+		modeltest.Stall: again, modeltest.Cut: again, modeltest.Unfinished: again, modeltest.Error: again,
+		modeltest.Garbage: again,
 		modeltest.Page:    told(nil, "did not answer with a stream"),
 		modeltest.Refusal: told(model.ErrRefused, "declined"),
 		modeltest.TooLong: told(model.ErrTooLong, "no room"),
@@ -122,7 +129,8 @@ func TestFaults(t *testing.T) {
 	for _, fault := range modeltest.Faults() {
 		t.Run(fault, func(t *testing.T) {
 			each(t, func(t *testing.T, provider string) {
-				for _, step := range []modeltest.Step{{Fault: fault}, {Fault: fault, Text: "Half of an answer", Calls: []modeltest.Call{{Name: "edit", Arguments: `{"a":"b"}`}}}} {
+				for _, step := range []modeltest.Step{{Fault: fault},
+					{Fault: fault, Text: "Half of an answer", Calls: []modeltest.Call{{Name: "edit", Arguments: `{"a":"b"}`}}}} {
 					s, r := open(t, provider, func(n *registry.Named) {
 						n.Remote.Attempts = 2
 						if fault == modeltest.Stall {
@@ -252,7 +260,8 @@ func TestAStandInAsAProcess(t *testing.T) {
 		return page
 	}
 	do(http.MethodPut, "/scripts", []modeltest.Script{{Steps: []modeltest.Step{{Hold: "here", Text: "Go on."}}}})
-	r, err := registry.New(registry.Config{Models: []registry.Named{{Name: "m", Provider: model.OpenAI, Remote: remote.Config{BaseURL: url + "/v1", Model: "m-1"}}}, Default: "m"})
+	r, err := registry.New(registry.Config{Models: []registry.Named{{Name: "m", Provider: model.OpenAI,
+		Remote: remote.Config{BaseURL: url + "/v1", Model: "m-1"}}}, Default: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +281,8 @@ func TestAStandInAsAProcess(t *testing.T) {
 		t.Errorf("got %q", text)
 	}
 	var asked []modeltest.Asked
-	if err := json.Unmarshal(do(http.MethodGet, "/requests", nil), &asked); err != nil || len(asked) != 1 || asked[0].Key != "k1" {
+	if err := json.Unmarshal(do(http.MethodGet, "/requests", nil), &asked); err != nil || len(asked) != 1 ||
+		asked[0].Key != "k1" {
 		t.Errorf("%+v, %v", asked, err)
 	}
 	cancel()
@@ -289,8 +299,10 @@ func TestAnswersInOnePiece(t *testing.T) {
 		return s, reply, err
 	}
 	call := modeltest.Call{Name: "edit", Arguments: `{"path":`}
-	s, reply, err := ask(modeltest.Step{Fault: "503"}, modeltest.Step{Fault: modeltest.Drop}, modeltest.Step{Text: strings.Repeat("Long. ", 400_000), Calls: []modeltest.Call{call}})
-	if err != nil || len(reply.Text) != 2_400_000 || len(reply.Calls) != 1 || reply.Calls[0].Arguments != call.Arguments || reply.Reason != "tools" || reply.Usage.CachedTokens == 0 {
+	s, reply, err := ask(modeltest.Step{Fault: "503"}, modeltest.Step{Fault: modeltest.Drop},
+		modeltest.Step{Text: strings.Repeat("Long. ", 400_000), Calls: []modeltest.Call{call}})
+	if err != nil || len(reply.Text) != 2_400_000 || len(reply.Calls) != 1 || reply.Calls[0].Arguments != call.Arguments ||
+		reply.Reason != "tools" || reply.Usage.CachedTokens == 0 {
 		t.Errorf("%d bytes, %+v, %v", len(reply.Text), reply.Calls, err)
 	}
 	if asked := s.Asked(); len(asked) != 3 || asked[2].Stream {
@@ -302,7 +314,8 @@ func TestAnswersInOnePiece(t *testing.T) {
 	if _, _, err := ask(modeltest.Step{Fault: modeltest.TooLong}); !errors.Is(err, model.ErrTooLong) {
 		t.Errorf("got %v", err)
 	}
-	if _, reply, err := ask(modeltest.Step{Fault: modeltest.Empty}); err != nil || reply.Text != "" || reply.Reason != "stop" {
+	if _, reply, err := ask(modeltest.Step{Fault: modeltest.Empty}); err != nil || reply.Text != "" ||
+		reply.Reason != "stop" {
 		t.Errorf("%+v, %v", reply, err)
 	}
 }

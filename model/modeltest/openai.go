@@ -96,8 +96,9 @@ func (openai) fail(w http.ResponseWriter, status int, kind, message string) {
 }
 
 func (openai) tooLong(a Asked, window int) (kind, message string) {
-	return "context_length_exceeded", fmt.Sprintf("This model's maximum context length is %d tokens. However, your messages "+
-		"resulted in %d tokens. Please reduce the length of the messages.", window, a.Tokens)
+	return "context_length_exceeded",
+		fmt.Sprintf("This model's maximum context length is %d tokens. However, your messages "+
+			"resulted in %d tokens. Please reduce the length of the messages.", window, a.Tokens)
 }
 
 func (openai) refused(Asked) Step { return Step{Reason: "content_filter"} }

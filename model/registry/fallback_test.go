@@ -20,11 +20,13 @@ import (
 	"docent/model/remote"
 )
 
-var errRefused = &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, Err: syscall.ECONNREFUSED}
+var errRefused = &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1},
+	Err: syscall.ECONNREFUSED}
 
 func status(code int, after string) modeltest.Transport {
 	return func(*http.Request) (*http.Response, error) {
-		return modeltest.Response(code, map[string]string{"Retry-After": after}, io.NopCloser(strings.NewReader(`{"error":{"message":"no"}}`))), nil
+		return modeltest.Response(code, map[string]string{"Retry-After": after},
+			io.NopCloser(strings.NewReader(`{"error":{"message":"no"}}`))), nil
 	}
 }
 
@@ -40,10 +42,13 @@ func TestTheBuiltinModelAnswersForOneThatIsDown(t *testing.T) {
 		asked     int // questions before the one that is measured
 		within    time.Duration
 	}{
-		"nothing listens":            {transport: func(*http.Request) (*http.Response, error) { return nil, errRefused }, within: 5 * time.Second},
-		"nothing listens for long":   {transport: func(*http.Request) (*http.Response, error) { return nil, errRefused }, asked: 2},
-		"server error":               {transport: status(500, ""), within: 5 * time.Second},
-		"server error, many tries":   {transport: status(500, ""), change: func(n *registry.Named) { n.Remote.Attempts = 50 }, within: 5 * time.Second},
+		"nothing listens": {transport: func(*http.Request) (*http.Response, error) { return nil, errRefused },
+			within: 5 * time.Second},
+		"nothing listens for long": {transport: func(*http.Request) (*http.Response, error) { return nil, errRefused },
+			asked: 2},
+		"server error": {transport: status(500, ""), within: 5 * time.Second},
+		"server error, many tries": {transport: status(500, ""), change: func(n *registry.Named) { n.Remote.Attempts = 50 },
+			within: 5 * time.Second},
 		"overloaded":                 {transport: status(529, "2"), within: 5 * time.Second},
 		"asked too often":            {transport: status(429, "4"), within: 5 * time.Second},
 		"asked too often, come late": {transport: status(429, "20")},
@@ -51,8 +56,10 @@ func TestTheBuiltinModelAnswersForOneThatIsDown(t *testing.T) {
 		"not allowed":                {transport: status(403, "")},
 		"unknown model":              {transport: status(404, "")},
 		"silent":                     {transport: silent, within: 30 * time.Second},
-		"silent, as configured":      {transport: silent, change: func(n *registry.Named) { n.Remote.FallbackAfter = 3 * time.Second }, within: 3 * time.Second},
-		"silent, idle is shorter":    {transport: silent, change: func(n *registry.Named) { n.Remote.Idle = 7 * time.Second }, within: 7 * time.Second},
+		"silent, as configured": {transport: silent,
+			change: func(n *registry.Named) { n.Remote.FallbackAfter = 3 * time.Second }, within: 3 * time.Second},
+		"silent, idle is shorter": {transport: silent, change: func(n *registry.Named) { n.Remote.Idle = 7 * time.Second },
+			within: 7 * time.Second},
 		"silent after its head": {transport: func(req *http.Request) (*http.Response, error) {
 			return modeltest.Response(200, nil, modeltest.Stalled{Reader: strings.NewReader(""), Ctx: req.Context()}), nil
 		}, within: 30 * time.Second},
@@ -65,7 +72,9 @@ func TestTheBuiltinModelAnswersForOneThatIsDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachProvider(t, func(t *testing.T, provider string) {
 				synctest.Test(t, func(t *testing.T) {
-					n := registry.Named{Name: "r", Provider: provider, Remote: remote.Config{BaseURL: "http://models.example:8000/v1", Model: "m", Key: secret, Transport: down.transport}}
+					n := registry.Named{Name: "r", Provider: provider,
+						Remote: remote.Config{BaseURL: "http://models.example:8000/v1", Model: "m", Key: secret,
+							Transport: down.transport}}
 					if down.change != nil {
 						down.change(&n)
 					}
@@ -105,12 +114,17 @@ func TestTheBuiltinModelAnswersForOneThatIsDown(t *testing.T) {
 
 func TestWhatTheBuiltinModelDoesNotAnswerFor(t *testing.T) {
 	refuses := modeltest.Transport(func(*http.Request) (*http.Response, error) { return nil, errRefused })
-	n := registry.Named{Name: "r", Provider: model.OpenAI, Remote: remote.Config{Model: "m", Key: secret, Attempts: 1, Transport: refuses}}
+	n := registry.Named{Name: "r", Provider: model.OpenAI,
+		Remote: remote.Config{Model: "m", Key: secret, Attempts: 1, Transport: refuses}}
 	strict, declines := n, n
 	strict.Name, strict.Remote.NoFallback = "strict", true
-	declines.Name, declines.Remote.Transport = "declines", modeltest.Transport(func(*http.Request) (*http.Response, error) {
-		return modeltest.Response(200, nil, io.NopCloser(strings.NewReader(`data: {"choices":[{"index":0,"delta":{"refusal":"I will not."},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n"))), nil
-	})
+	declines.Name, declines.Remote.Transport = "declines",
+		modeltest.Transport(func(*http.Request) (*http.Response, error) {
+			return modeltest.Response(200,
+				nil, io.NopCloser(strings.NewReader(
+					`data: {"choices":[{"index":0,"delta":{"refusal":"I will not."},"finish_reason":"stop"}]}`+
+						"\n\ndata: [DONE]\n\n"))), nil
+		})
 	r, err := registry.New(registry.Config{Models: []registry.Named{n, strict, declines}, Default: "r"})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +137,8 @@ func TestWhatTheBuiltinModelDoesNotAnswerFor(t *testing.T) {
 		}
 	}
 	full := errors.New("the log is full")
-	if _, err := r.Answer(t.Context(), model.Builtin, request, func(model.Delta) error { return full }); !errors.Is(err, full) || r.FallsBack(model.Builtin, err) {
+	if _, err := r.Answer(t.Context(), model.Builtin, request, func(model.Delta) error { return full }); !errors.Is(err,
+		full) || r.FallsBack(model.Builtin, err) {
 		t.Errorf("an error of the asker's own: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -135,7 +150,8 @@ func TestWhatTheBuiltinModelDoesNotAnswerFor(t *testing.T) {
 
 func TestFallbacksAreCounted(t *testing.T) {
 	n := registry.Named{Name: "r", Provider: model.OpenAI, Remote: remote.Config{Model: "m", Key: secret}}
-	r, err := registry.New(registry.Config{Models: []registry.Named{n}, Default: "r", Aliases: map[string]string{"quick": "r", "any": ""}})
+	r, err := registry.New(registry.Config{Models: []registry.Named{n}, Default: "r",
+		Aliases: map[string]string{"quick": "r", "any": ""}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,14 +17,17 @@ var (
 	byModel    = []string{"model"}
 	byKind     = []string{"model", "kind"}
 
-	endpointOpen = desc("docent_model_endpoint_open", byEndpoint, "1 while the circuit of an endpoint is open because it failed repeatedly, 0.5 while it is half open and one call tries it.")
+	endpointOpen = desc("docent_model_endpoint_open", byEndpoint,
+		"1 while the circuit of an endpoint is open because it failed repeatedly, 0.5 while it is half open and one call tries it.")
 	endpointTrip = desc("docent_model_endpoint_opened_total", byEndpoint, "How often the circuit of an endpoint opened.")
 	calls        = desc("docent_model_calls_total", byModel, "Answers and turns of conversations asked of a model.")
 	failures     = desc("docent_model_failures_total", byModel, "Of these, those that failed.")
 	requests     = desc("docent_model_requests_total", byModel, "Requests to a model's endpoint, repeated ones included.")
-	tokensUsed   = desc("docent_model_tokens_total", byKind, "Tokens by kind: prompt (cached ones included), cached, completion.")
-	fallbacks    = desc("docent_model_fallbacks_total", byModel, "Answers that the built-in model gave because this model could not; without a name those of models that are not configured any more.")
-	spent        = desc("docent_model_cost_dollars_total", byModel, "What the tokens cost by the configured prices.")
+	tokensUsed   = desc("docent_model_tokens_total", byKind,
+		"Tokens by kind: prompt (cached ones included), cached, completion.")
+	fallbacks = desc("docent_model_fallbacks_total", byModel,
+		"Answers that the built-in model gave because this model could not; without a name those of models that are not configured any more.")
+	spent = desc("docent_model_cost_dollars_total", byModel, "What the tokens cost by the configured prices.")
 )
 
 // A Use is what a model that is reached over HTTP was used for since the start.

@@ -34,7 +34,8 @@ func TestAnUnknownModelIsTheCallersMistake(t *testing.T) {
 	}
 	_, err = r.Answer(t.Context(), "gpt-17", request, func(model.Delta) error { return nil })
 	var invalid *api.InvalidError
-	if !errors.As(err, &invalid) || invalid.Problems[0].Field != "model" || !strings.Contains(err.Error(), "gpt-17") || !strings.Contains(err.Error(), "builtin, load") {
+	if !errors.As(err, &invalid) || invalid.Problems[0].Field != "model" || !strings.Contains(err.Error(), "gpt-17") ||
+		!strings.Contains(err.Error(), "builtin, load") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := r.Resolve("load"); err != nil {
@@ -57,11 +58,13 @@ func TestAScriptedModelAnswersOnlyByItsName(t *testing.T) {
 
 func TestOtherNamesOfModels(t *testing.T) {
 	models := []registry.Named{{Name: "small", Provider: model.Scripted}, {Name: "opus", Provider: model.Scripted}}
-	r, err := registry.New(registry.Config{Models: models, Default: "small", Aliases: map[string]string{"sonnet": "", "opus": "", "large": "opus", "rules-1": model.Builtin}})
+	r, err := registry.New(registry.Config{Models: models, Default: "small",
+		Aliases: map[string]string{"sonnet": "", "opus": "", "large": "opus", "rules-1": model.Builtin}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"": "", "small": "small", "sonnet": "", "opus": "opus", "large": "opus", "rules-1": model.Builtin, model.Builtin: model.Builtin} {
+	for name, want := range map[string]string{"": "", "small": "small", "sonnet": "", "opus": "opus", "large": "opus",
+		"rules-1": model.Builtin, model.Builtin: model.Builtin} {
 		if got, err := r.Resolve(name); err != nil || got != want {
 			t.Errorf("%q is %q, %v", name, got, err)
 		}
@@ -76,7 +79,8 @@ func TestOtherNamesOfModels(t *testing.T) {
 	if _, err := r.Resolve("haiku"); !errors.As(err, &bad) || bad.Problems[0].Field != "model" {
 		t.Errorf("got %v", err)
 	}
-	if _, err := registry.New(registry.Config{Models: models, Aliases: map[string]string{"large": "huge"}}); err == nil || !strings.Contains(err.Error(), "huge") {
+	if _, err := registry.New(registry.Config{Models: models, Aliases: map[string]string{"large": "huge"}}); err == nil ||
+		!strings.Contains(err.Error(), "huge") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -85,7 +89,8 @@ func TestWhoHoldsConversations(t *testing.T) {
 	r, err := registry.New(registry.Config{Models: []registry.Named{
 		{Name: "words", Provider: model.Scripted},
 		{Name: "replies", Provider: model.Scripted, Script: scripted.Script{Replies: []model.Reply{{Text: "yes"}}}},
-		{Name: "remote", Provider: model.OpenAI, Remote: remote.Config{Model: "m", BaseURL: "http://127.0.0.1:1/v1", Window: 32_000}},
+		{Name: "remote", Provider: model.OpenAI,
+			Remote: remote.Config{Model: "m", BaseURL: "http://127.0.0.1:1/v1", Window: 32_000}},
 	}, Default: "remote"})
 	if err != nil {
 		t.Fatal(err)
@@ -113,17 +118,24 @@ func invalid(err error) bool {
 
 func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 	for name, c := range map[string]registry.Config{
-		"no name":           {Models: []registry.Named{{Provider: model.Builtin}}},
-		"no provider":       {Models: []registry.Named{{Name: "a"}}},
-		"unknown provider":  {Models: []registry.Named{{Name: "a", Provider: "magic"}}},
-		"twice":             {Models: []registry.Named{{Name: "a", Provider: model.Builtin}, {Name: "a", Provider: model.Builtin}}},
-		"unknown default":   {Default: "a"},
-		"no model":          {Models: []registry.Named{{Name: "a", Provider: model.OpenAI, Remote: remote.Config{Key: secret}}}},
-		"no key":            {Models: []registry.Named{{Name: "a", Provider: model.Anthropic, Remote: remote.Config{Model: "m"}}}},
-		"no address":        {Models: []registry.Named{{Name: "a", Provider: model.OpenAI, Remote: remote.Config{Model: "m", BaseURL: "localhost:1234"}}}},
-		"a file":            {Models: []registry.Named{{Name: "a", Provider: model.OpenAI, Remote: remote.Config{Model: "m", BaseURL: "file:///etc/passwd"}}}},
-		"a key in the URL":  {Models: []registry.Named{{Name: "a", Provider: model.OpenAI, Remote: remote.Config{Model: "m", BaseURL: "https://u:" + secret + "@host/v1"}}}},
-		"no room":           {Models: []registry.Named{{Name: "a", Provider: model.OpenAI, Remote: remote.Config{Model: "m", Key: secret, Window: 2000, MaxTokens: 1500}}}},
+		"no name":          {Models: []registry.Named{{Provider: model.Builtin}}},
+		"no provider":      {Models: []registry.Named{{Name: "a"}}},
+		"unknown provider": {Models: []registry.Named{{Name: "a", Provider: "magic"}}},
+		"twice": {Models: []registry.Named{{Name: "a", Provider: model.Builtin},
+			{Name: "a", Provider: model.Builtin}}},
+		"unknown default": {Default: "a"},
+		"no model": {Models: []registry.Named{{Name: "a", Provider: model.OpenAI,
+			Remote: remote.Config{Key: secret}}}},
+		"no key": {Models: []registry.Named{{Name: "a", Provider: model.Anthropic,
+			Remote: remote.Config{Model: "m"}}}},
+		"no address": {Models: []registry.Named{{Name: "a", Provider: model.OpenAI,
+			Remote: remote.Config{Model: "m", BaseURL: "localhost:1234"}}}},
+		"a file": {Models: []registry.Named{{Name: "a", Provider: model.OpenAI,
+			Remote: remote.Config{Model: "m", BaseURL: "file:///etc/passwd"}}}},
+		"a key in the URL": {Models: []registry.Named{{Name: "a", Provider: model.OpenAI,
+			Remote: remote.Config{Model: "m", BaseURL: "https://u:" + secret + "@host/v1"}}}},
+		"no room": {Models: []registry.Named{{Name: "a", Provider: model.OpenAI,
+			Remote: remote.Config{Model: "m", Key: secret, Window: 2000, MaxTokens: 1500}}}},
 		"a negative script": {Models: []registry.Named{script(scripted.Script{Rate: -1})}},
 		"an endless script": {Models: []registry.Named{script(scripted.Script{Parts: 1 << 40})}},
 	} {

@@ -62,7 +62,8 @@ func (e *endpoint) transport(provider string) modeltest.Transport {
 
 func breaking(t *testing.T, provider string, e *endpoint) *registry.Registry {
 	t.Helper()
-	n := registry.Named{Name: "a", Provider: provider, Remote: remote.Config{Model: "m", Key: secret, Attempts: 1, Transport: e.transport(provider)}}
+	n := registry.Named{Name: "a", Provider: provider,
+		Remote: remote.Config{Model: "m", Key: secret, Attempts: 1, Transport: e.transport(provider)}}
 	same, other := n, n
 	same.Name = "b"
 	other.Name, other.Remote.Key = "c", "another"
@@ -222,11 +223,12 @@ func TestAnEndpointSaysHowLongItWantsToBeSpared(t *testing.T) {
 func TestRefusalsAreNoFailuresOfTheEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		r := open(t, registry.Named{Name: "r", Provider: model.OpenAI, Remote: remote.Config{Model: "m", Key: secret, Attempts: 1,
-			Transport: modeltest.Transport(func(req *http.Request) (*http.Response, error) {
-				asked++
-				return modeltest.Response(400, nil, io.NopCloser(strings.NewReader(`{"error":{"message":"no such option"}}`))), nil
-			})}})
+		r := open(t, registry.Named{Name: "r", Provider: model.OpenAI,
+			Remote: remote.Config{Model: "m", Key: secret, Attempts: 1,
+				Transport: modeltest.Transport(func(req *http.Request) (*http.Response, error) {
+					asked++
+					return modeltest.Response(400, nil, io.NopCloser(strings.NewReader(`{"error":{"message":"no such option"}}`))), nil
+				})}})
 		for range 20 {
 			if _, err := r.Chat(t.Context(), "", conversation); err == nil {
 				t.Fatal("no error")
@@ -244,21 +246,22 @@ func TestUseIsCounted(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			wire := providers[provider]
 			asked := 0
-			r := open(t, registry.Named{Name: "r", Provider: provider, Remote: remote.Config{Model: "m", Key: secret, Price: remote.Price{Prompt: 2, Completion: 10},
-				Transport: modeltest.Transport(func(req *http.Request) (*http.Response, error) {
-					switch asked++; asked {
-					case 1: // told its usage, then broke off
-						cut := withCalls[provider]
-						at := strings.Index(cut, "data: [DONE]")
-						if provider == model.Anthropic {
-							at = strings.Index(cut, `data: {"type":"message_delta"`)
+			r := open(t, registry.Named{Name: "r", Provider: provider,
+				Remote: remote.Config{Model: "m", Key: secret, Price: remote.Price{Prompt: 2, Completion: 10},
+					Transport: modeltest.Transport(func(req *http.Request) (*http.Response, error) {
+						switch asked++; asked {
+						case 1: // told its usage, then broke off
+							cut := withCalls[provider]
+							at := strings.Index(cut, "data: [DONE]")
+							if provider == model.Anthropic {
+								at = strings.Index(cut, `data: {"type":"message_delta"`)
+							}
+							return modeltest.Response(200, nil, io.NopCloser(io.MultiReader(strings.NewReader(cut[:at]), broken{}))), nil
+						case 3:
+							return modeltest.Response(401, nil, io.NopCloser(strings.NewReader("{}"))), nil
 						}
-						return modeltest.Response(200, nil, io.NopCloser(io.MultiReader(strings.NewReader(cut[:at]), broken{}))), nil
-					case 3:
-						return modeltest.Response(401, nil, io.NopCloser(strings.NewReader("{}"))), nil
-					}
-					return modeltest.Response(200, nil, io.NopCloser(strings.NewReader(wire.text("good [1]")+wire.end("stop")))), nil
-				})}})
+						return modeltest.Response(200, nil, io.NopCloser(strings.NewReader(wire.text("good [1]")+wire.end("stop")))), nil
+					})}})
 			said, err := r.Chat(t.Context(), "", conversation)
 			if err != nil {
 				t.Fatal(err)

@@ -20,12 +20,15 @@ var conversation = model.Chat{
 	System: "You edit documentation.",
 	Turns: []model.Turn{
 		{Role: "user", Text: "Fix the typo."},
-		{Role: "assistant", Text: "I look.", Calls: []model.Call{{ID: "call/1", Name: "read", Arguments: `{"path":"a.md"}`}, {ID: "call_2", Name: "read", Arguments: `{"path":`}}},
+		{Role: "assistant", Text: "I look.",
+			Calls: []model.Call{{ID: "call/1", Name: "read", Arguments: `{"path":"a.md"}`},
+				{ID: "call_2", Name: "read", Arguments: `{"path":`}}},
 		{Role: "tool", CallID: "call/1", Text: "Teh text."},
 		{Role: "tool", CallID: "call_2", Text: "the arguments are no JSON", Failed: true},
 	},
-	Tools: []model.Tool{{Name: "read", Description: "Reads a file.", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)}},
-	Key:   "job_1/3",
+	Tools: []model.Tool{{Name: "read", Description: "Reads a file.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)}},
+	Key: "job_1/3",
 }
 
 // withCalls is an answer of some words and two calls, their arguments in pieces and mixed, the second's broken.
@@ -76,11 +79,13 @@ data: {"type":"message_stop"}
 }
 
 // chatWith holds one exchange with a model whose provider is the handler.
-func chatWith(t *testing.T, provider string, c model.Chat, change func(*registry.Named), handler http.HandlerFunc) (model.Reply, error) {
+func chatWith(t *testing.T, provider string, c model.Chat, change func(*registry.Named),
+	handler http.HandlerFunc) (model.Reply, error) {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	n := registry.Named{Name: "remote", Provider: provider, Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: secret, Backoff: time.Millisecond}}
+	n := registry.Named{Name: "remote", Provider: provider,
+		Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: secret, Backoff: time.Millisecond}}
 	if change != nil {
 		change(&n)
 	}
@@ -131,7 +136,8 @@ func TestAConversationWithTools(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := model.Reply{Model: "remote", Text: "Two edits.", Reason: "tools",
-			Calls: []model.Call{{ID: "c1", Name: "edit", Arguments: `{"path":"a.md","new":"The"}`}, {ID: "c2", Name: "read", Arguments: `{"path":`}},
+			Calls: []model.Call{{ID: "c1", Name: "edit", Arguments: `{"path":"a.md","new":"The"}`},
+				{ID: "c2", Name: "read", Arguments: `{"path":`}},
 			Usage: model.Usage{PromptTokens: 1000, CachedTokens: 600, CompletionTokens: 50, Cost: cost[provider]}}
 		if !reflect.DeepEqual(reply, want) {
 			t.Errorf("got  %+v\nwant %+v", reply, want)

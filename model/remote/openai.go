@@ -180,7 +180,8 @@ func (g *gathered) add(piece *openai.ToolCall) {
 // know the older one.
 func (r *Model) counted() bool {
 	return holds(r.BaseURL, "//api.openai.com", ".openai.azure.com") ||
-		slices.ContainsFunc([]string{"o1", "o3", "o4", "gpt-5"}, func(family string) bool { return strings.HasPrefix(r.Model, family) })
+		slices.ContainsFunc([]string{"o1", "o3", "o4", "gpt-5"},
+			func(family string) bool { return strings.HasPrefix(r.Model, family) })
 }
 
 // plainly keeps of a client library's error what the provider said and leaves out its headers and bodies.

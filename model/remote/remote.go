@@ -78,7 +78,8 @@ type ending struct {
 	written int // of the prompt's tokens: those that the provider put into its cache, at a price
 }
 
-var publicURL = map[string]string{model.OpenAI: "https://api.openai.com/v1", model.Anthropic: "https://api.anthropic.com"}
+var publicURL = map[string]string{model.OpenAI: "https://api.openai.com/v1",
+	model.Anthropic: "https://api.anthropic.com"}
 
 // Add checks the configuration of a model, and makes it. Nothing is reached over the network yet.
 func (s *Set) Add(name, provider string, n Config) (*Model, error) {

@@ -22,7 +22,8 @@ const (
 var searchTool = model.Tool{
 	Name:        "search_docs",
 	Description: "Searches the documentation and returns the sections that fit best, each with its number for citing.",
-	Schema:      json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"What to look for, in the words that the documentation would use."}},"required":["query"]}`),
+	Schema: json.RawMessage(
+		`{"type":"object","properties":{"query":{"type":"string","description":"What to look for, in the words that the documentation would use."}},"required":["query"]}`),
 }
 
 // searches is how often a model may search for an answer.

@@ -16,23 +16,34 @@ func TestWhatServersMean(t *testing.T) {
 		kind, text string
 		want       error
 	}{
-		{"invalid_request_error context_length_exceeded", "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens. Please reduce the length of the messages.", model.ErrTooLong},
-		{"invalid_request_error context_length_exceeded", "Your input exceeds the context window of this model. Please adjust your input and try again.", model.ErrTooLong},
-		{"badrequesterror 400", "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4000 in the messages, 1000 in the completion).", model.ErrTooLong},
-		{"badrequesterror 400", "The decoder prompt (length 5000) is longer than the maximum model length of 4096.", model.ErrTooLong},
-		{"exceed_context_size_error 400", "the request exceeds the available context size. try increasing the context size or enable context shift", model.ErrTooLong},
+		{"invalid_request_error context_length_exceeded",
+			"This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens. Please reduce the length of the messages.", model.ErrTooLong},
+		{"invalid_request_error context_length_exceeded",
+			"Your input exceeds the context window of this model. Please adjust your input and try again.", model.ErrTooLong},
+		{"badrequesterror 400",
+			"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4000 in the messages, 1000 in the completion).", model.ErrTooLong},
+		{"badrequesterror 400", "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+			model.ErrTooLong},
+		{"exceed_context_size_error 400",
+			"the request exceeds the available context size. try increasing the context size or enable context shift",
+			model.ErrTooLong},
 		{"api_error", "the input length exceeds the context length", model.ErrTooLong},
 		{"", "The number of tokens to keep from the initial prompt is greater than the context length.", model.ErrTooLong},
 		{"", "Trying to keep the first 5402 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens", model.ErrTooLong},
-		{"invalid_argument", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", model.ErrTooLong},
+		{"invalid_argument", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+			model.ErrTooLong},
 		{"invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum", model.ErrTooLong},
-		{"invalid_request_error", "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again", model.ErrTooLong},
+		{"invalid_request_error",
+			"input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again", model.ErrTooLong},
 		{"request_too_large", "Request exceeds the maximum size", model.ErrTooLong},
-		{"content_filter", "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.", model.ErrRefused},
+		{"content_filter", "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
+			model.ErrRefused},
 		{"invalid_request_error content_policy_violation", "Your request was rejected.", model.ErrRefused},
 		{"invalid_request_error", "Unrecognized request argument supplied: stream_options", nil},
-		{"invalid_request_error", "max_tokens is too large: 99999. This model supports at most 16384 completion tokens.", nil},
-		{"rate_limit_error", "This request would exceed your organization's rate limit of 30,000 input tokens per minute.", nil},
+		{"invalid_request_error", "max_tokens is too large: 99999. This model supports at most 16384 completion tokens.",
+			nil},
+		{"rate_limit_error", "This request would exceed your organization's rate limit of 30,000 input tokens per minute.",
+			nil},
 		{"rate_limit_exceeded", "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000.", nil},
 		{"server_error", "The server had an error while processing your request.", nil},
 	} {
@@ -51,9 +62,11 @@ func TestWhyStreamsEnd(t *testing.T) {
 		err    error
 	}{
 		{"stop", nil, "stop", nil}, {"end_turn", nil, "stop", nil}, {"stop_sequence", nil, "stop", nil},
-		{"stop", call, "tools", nil}, {"tool_calls", call, "tools", nil}, {"tool_use", call, "tools", nil}, {"function_call", call, "tools", nil},
+		{"stop", call, "tools", nil}, {"tool_calls", call, "tools", nil}, {"tool_use", call, "tools", nil},
+		{"function_call", call, "tools", nil},
 		{"tool_calls", nil, "stop", nil}, // said by servers whose parser found no call in the text
-		{"length", nil, "length", nil}, {"max_tokens", call, "length", nil}, {"model_context_window_exceeded", nil, "length", nil},
+		{"length", nil, "length", nil}, {"max_tokens", call, "length", nil},
+		{"model_context_window_exceeded", nil, "length", nil},
 		{"content_filter", nil, "", model.ErrRefused}, {"refusal", nil, "", model.ErrRefused},
 	} {
 		e := ending{reason: c.reason, calls: c.calls}
@@ -81,12 +94,16 @@ func TestCallsArePutTogether(t *testing.T) {
 	}
 	want := []model.Call{{ID: "a", Name: "f", Arguments: `{"x":1}`}, {ID: "b", Name: "g", Arguments: `{"y":2}`}}
 	for name, pieces := range map[string][]openai.ToolCall{
-		"by index":            {piece(&zero, "a", "f", ""), piece(&zero, "", "", `{"x":`), piece(&one, "b", "g", `{"y"`), piece(&zero, "", "", `1}`), piece(&one, "", "", `:2}`)},
-		"whole, all index 0":  {piece(&zero, "a", "f", `{"x":1}`), piece(&zero, "b", "g", `{"y":2}`)},
-		"whole, no index":     {piece(nil, "a", "f", `{"x":1}`), piece(nil, "b", "g", `{"y":2}`)},
-		"pieces, no index":    {piece(nil, "a", "f", `{"x"`), piece(nil, "", "", `:1}`), piece(nil, "b", "g", `{"y":`), piece(nil, "", "", `2}`)},
-		"id with each piece":  {piece(&zero, "a", "f", `{"x"`), piece(&zero, "a", "", `:1}`), piece(&one, "b", "g", `{"y":`), piece(&one, "b", "", `2}`)},
-		"name with each":      {piece(&zero, "a", "f", `{"x"`), piece(&zero, "", "f", `:1}`), piece(&one, "b", "g", `{"y":`), piece(&one, "", "g", `2}`)},
+		"by index": {piece(&zero, "a", "f", ""), piece(&zero, "", "", `{"x":`), piece(&one, "b", "g", `{"y"`),
+			piece(&zero, "", "", `1}`), piece(&one, "", "", `:2}`)},
+		"whole, all index 0": {piece(&zero, "a", "f", `{"x":1}`), piece(&zero, "b", "g", `{"y":2}`)},
+		"whole, no index":    {piece(nil, "a", "f", `{"x":1}`), piece(nil, "b", "g", `{"y":2}`)},
+		"pieces, no index": {piece(nil, "a", "f", `{"x"`), piece(nil, "", "", `:1}`), piece(nil, "b", "g", `{"y":`),
+			piece(nil, "", "", `2}`)},
+		"id with each piece": {piece(&zero, "a", "f", `{"x"`), piece(&zero, "a", "", `:1}`), piece(&one, "b", "g", `{"y":`),
+			piece(&one, "b", "", `2}`)},
+		"name with each": {piece(&zero, "a", "f", `{"x"`), piece(&zero, "", "f", `:1}`), piece(&one, "b", "g", `{"y":`),
+			piece(&one, "", "g", `2}`)},
 		"indexes from two on": {piece(new(int(2)), "a", "f", `{"x":1}`), piece(new(int(5)), "b", "g", `{"y":2}`)},
 	} {
 		var g gathered

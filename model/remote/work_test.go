@@ -11,7 +11,9 @@ import (
 func TestWorkGrowsNoFasterThanItsText(t *testing.T) {
 	growth.Check(t, "docent/model/remote",
 		func(_ *testing.T, text string) {
-			Config{Window: defaultWindow, MaxTokens: defaultMaxTokens}.write(model.Request{Question: text, History: []model.Message{{Role: "user", Text: text}},
+			Config{Window: defaultWindow,
+				MaxTokens: defaultMaxTokens}.write(model.Request{Question: text,
+				History: []model.Message{{Role: "user", Text: text}},
 				Context: []model.Snippet{{Text: text}}, Passages: []model.Passage{{Text: text}}}, 3)
 		},
 		func(t *testing.T, text string) {

@@ -16,7 +16,8 @@ import (
 	"docent/model/scripted"
 )
 
-var request = model.Request{Question: "How do I start it?", Passages: []model.Passage{{Title: "Start"}, {Title: "Stop"}}}
+var request = model.Request{Question: "How do I start it?",
+	Passages: []model.Passage{{Title: "Start"}, {Title: "Stop"}}}
 
 func open(t testing.TB, s scripted.Script) *scripted.Model {
 	t.Helper()
@@ -87,7 +88,8 @@ func TestScriptsOfManyPacesRunAtOnce(t *testing.T) {
 				n := 0
 				_, err := models[i%20].Answer(t.Context(), request, func(model.Delta) error {
 					due := script.First + time.Duration(float64(n)/script.Rate*float64(time.Second))
-					if late := time.Since(begin) - due; late < 0 || late > max(time.Millisecond, min(5*time.Millisecond, time.Duration(float64(time.Second)/script.Rate/8))) {
+					if late := time.Since(begin) - due; late < 0 ||
+						late > max(time.Millisecond, min(5*time.Millisecond, time.Duration(float64(time.Second)/script.Rate/8))) {
 						t.Errorf("%d: part %d is %v late", i, n, late)
 					}
 					n++
@@ -230,7 +232,8 @@ func BenchmarkScripted(b *testing.B) {
 }
 
 func TestAScriptedModelSaysItsRepliesInTurn(t *testing.T) {
-	m := open(t, scripted.Script{Replies: []model.Reply{{Calls: []model.Call{{Name: "read", Arguments: "{}"}}}, {Text: "Done."}}})
+	m := open(t, scripted.Script{Replies: []model.Reply{{Calls: []model.Call{{Name: "read", Arguments: "{}"}}},
+		{Text: "Done."}}})
 	first, err := m.Chat(t.Context(), model.Chat{Turns: []model.Turn{{Role: "user", Text: "Go."}}})
 	if err != nil || first.Reason != "tools" || len(first.Calls) != 1 || first.Calls[0].ID == "" || first.Model != "load" {
 		t.Fatalf("%+v, %v", first, err)
@@ -238,7 +241,8 @@ func TestAScriptedModelSaysItsRepliesInTurn(t *testing.T) {
 	for turns := 1; turns < 4; turns++ {
 		c := model.Chat{}
 		for range turns {
-			c.Turns = append(c.Turns, model.Turn{Role: "assistant", Calls: first.Calls}, model.Turn{Role: "tool", CallID: first.Calls[0].ID})
+			c.Turns = append(c.Turns, model.Turn{Role: "assistant", Calls: first.Calls},
+				model.Turn{Role: "tool", CallID: first.Calls[0].ID})
 		}
 		if then, err := m.Chat(t.Context(), c); err != nil || then.Text != "Done." || then.Reason != "stop" {
 			t.Errorf("%+v, %v", then, err)

@@ -81,8 +81,8 @@ func TestEveryReferenceLeadsSomewhere(t *testing.T) {
 	})
 }
 
-// The description of OpenAPI 3.1 itself (Apache-2.0) finds what YAML lets pass: the rest of a sentence after a comma that was
-// not quoted is a property there, which OpenAPI does not know.
+// The description of OpenAPI 3.1 itself (Apache-2.0) finds what YAML lets pass: the rest of a sentence after a comma
+// that was not quoted is a property there, which OpenAPI does not know.
 func TestTheDocumentIsOpenAPI(t *testing.T) {
 	text, err := os.ReadFile("testdata/oas-3.1.json")
 	if err != nil {
@@ -133,23 +133,24 @@ func TestExamplesAreAsTheirSchemasSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := 0
-	each("#/components/schemas", doc.(map[string]any)["components"].(map[string]any)["schemas"], func(at string, object map[string]any) {
-		examples, _ := object["examples"].([]any)
-		if len(examples) == 0 {
-			return
-		}
-		schema, err := compiler.Compile("openapi.json" + at)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		for _, e := range examples {
-			found++
-			if err := schema.Validate(e); err != nil {
-				t.Errorf("%s: %v", at, err)
+	each("#/components/schemas", doc.(map[string]any)["components"].(map[string]any)["schemas"],
+		func(at string, object map[string]any) {
+			examples, _ := object["examples"].([]any)
+			if len(examples) == 0 {
+				return
 			}
-		}
-	})
+			schema, err := compiler.Compile("openapi.json" + at)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, e := range examples {
+				found++
+				if err := schema.Validate(e); err != nil {
+					t.Errorf("%s: %v", at, err)
+				}
+			}
+		})
 	if found < 10 {
 		t.Errorf("only %d examples were looked at", found)
 	}
@@ -163,7 +164,8 @@ func TestTheLinterHasNothingToSay(t *testing.T) {
 	if _, err := os.Stat(redocly); err != nil {
 		t.Skip("the linter is left out: scripts/install-openapi-lint installs it (it needs npm)")
 	}
-	lint := exec.CommandContext(t.Context(), redocly, "lint", "openapi.yaml", "--config", "redocly.yaml", "--format", "stylish")
+	lint := exec.CommandContext(t.Context(), redocly, "lint", "openapi.yaml", "--config", "redocly.yaml", "--format",
+		"stylish")
 	lint.Env = append(os.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")
 	if out, err := lint.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

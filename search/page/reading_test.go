@@ -83,7 +83,9 @@ func slowly(text string) (visible string, texts []string) {
 		case c == '{':
 			i += closing(text[i:], '{', '}')
 			b.WriteByte(' ')
-		case c == '<' && i+1 < len(text) && (text[i+1] == '/' || text[i+1] == '>' || text[i+1] >= 'A' && text[i+1] <= 'Z' || text[i+1] >= 'a' && text[i+1] <= 'z'):
+		case c == '<' && i+1 < len(text) &&
+			(text[i+1] == '/' || text[i+1] == '>' || text[i+1] >= 'A' && text[i+1] <= 'Z' || text[i+1] >= 'a' &&
+				text[i+1] <= 'z'):
 			end, depth, quote := i+1, 0, byte(0)
 			for ; end < len(text); end++ {
 				d := text[end]
@@ -180,7 +182,8 @@ func TestNothingVisibleIsLostAndNothingInvisibleIsIndexed(t *testing.T) {
 				t.Errorf("%s: %q is seen %d times and indexed %d times", name, w, n, got[w])
 			}
 		}
-		may := countWords(append(append(fences, attributes...), visible, joined, src[:len(slowFront.FindString(src))], r.Title)...)
+		may := countWords(append(append(fences, attributes...), visible, joined, src[:len(slowFront.FindString(src))],
+			r.Title)...)
 		for w, n := range got {
 			if n > 0 && may[w] == 0 {
 				t.Errorf("%s: %q is indexed and nowhere to be seen", name, w)
@@ -223,7 +226,8 @@ func readAsGolden(t *testing.T, folder string, least int) {
 			}
 			src := Read(r, content)
 			var b strings.Builder
-			fmt.Fprintf(&b, "kind %d title %q description %q hidden %t keywords %q groups %q links %v\n", r.Kind, r.Title, r.Description, r.Front.Hidden != "", r.Keywords, r.Groups, r.Links)
+			fmt.Fprintf(&b, "kind %d title %q description %q hidden %t keywords %q groups %q links %v\n", r.Kind, r.Title,
+				r.Description, r.Front.Hidden != "", r.Keywords, r.Groups, r.Links)
 			for _, s := range src.passages {
 				fmt.Fprintf(&b, "section %d %q #%s %q\n", s.level, s.heading, s.anchor, s.trail)
 				for line := range strings.Lines(s.body) {
@@ -265,7 +269,8 @@ func TestASchemaThatNamesItselfManyTimesIsReadWithinABound(t *testing.T) {
 	r := &Record{Path: "openapi.json", Kind: KindPage}
 	text, ok := Text(r.Path, []byte(doc))
 	src := Read(r, text)
-	if !ok || len(src.passages) != 1 || src.passages[0].heading != "POST /x: X" || !strings.Contains(src.passages[0].body, "a string no") {
+	if !ok || len(src.passages) != 1 || src.passages[0].heading != "POST /x: X" ||
+		!strings.Contains(src.passages[0].body, "a string no") {
 		t.Errorf("%v: %d sections", r.Kind, len(src.passages))
 	}
 }

@@ -156,7 +156,8 @@ func readMarkup(r *Record, src *Source, content []byte) {
 			t.body = s.Heading + "\n\n" + s.Body
 			if i == 1 { // text, as a rule an import or an image, stood before it
 				before := &src.passages[0]
-				before.end, before.body, before.code = t.end, before.body+"\n\n"+t.body, strings.TrimSpace(before.code+"\n\n"+t.code)
+				before.end, before.body, before.code = t.end, before.body+"\n\n"+t.body,
+					strings.TrimSpace(before.code+"\n\n"+t.code)
 				continue
 			}
 		}

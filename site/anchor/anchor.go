@@ -360,7 +360,8 @@ var (
 	contraction  = regexp.MustCompile(`([a-zA-Z0-9]+)-([ts])(-|$)`)
 	severalDash  = regexp.MustCompile(`-{2,}`)
 	unencoded    = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*", "%7E", "~")
-	mintlifyGone = strings.NewReplacer("?", "", ",", "", ";", "", ":", "", "!", "", "'", "", `"`, "", "(", "", ")", "", "[", "", "]", "", "{", "", "}", "")
+	mintlifyGone = strings.NewReplacer("?", "", ",", "", ";", "", ":", "", "!", "", "'", "", `"`, "", "(", "", ")",
+		"", "[", "", "]", "", "{", "", "}", "")
 )
 
 // mintlifySlug is slugify of @mintlify/common: other characters than ASCII are encoded before the words are joined.

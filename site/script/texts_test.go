@@ -36,7 +36,8 @@ function more(): Item[] { return [ { text: 'D', link: '/d' } ] }
 		if x.Key == "text" || x.Key == "type" || x.Key == "src" {
 			continue
 		}
-		fmt.Fprintf(&got, "%s|%s|%s|%s|%s\n", src[x.Start:x.End], x.Key, x.List, x.Base, strings.Join(strings.Fields(src[x.Cut[0]:x.Cut[1]]), " "))
+		fmt.Fprintf(&got, "%s|%s|%s|%s|%s\n", src[x.Start:x.End], x.Key, x.List, x.Base,
+			strings.Join(strings.Fields(src[x.Cut[0]:x.Cut[1]]), " "))
 	}
 	want := `'/guide/'|base||/guide/|base: '/guide/',
 'a'|link||/guide/|{ text: 'A', link: 'a' },
