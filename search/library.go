@@ -275,14 +275,14 @@ func closeAll(list []*snapshot) {
 }
 
 // release ends one use of a snapshot.
-func (snap *snapshot) release() {
-	l := snap.library
+func (s *snapshot) release() {
+	l := s.library
 	l.mu.Lock()
-	snap.users--
+	s.users--
 	var surplus []*snapshot
-	if snap.users == 0 {
-		if snap.retired {
-			surplus = append(surplus, snap)
+	if s.users == 0 {
+		if s.retired {
+			surplus = append(surplus, s)
 		} else {
 			surplus = l.evict()
 		}

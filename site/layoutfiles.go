@@ -18,7 +18,7 @@ type siteConfig struct {
 	text []byte
 }
 
-// layoutFile reports whether a file of this name says how a site keeps versions and languages apart, and nothing else
+// Lays reports whether a file of this name says how a site keeps versions and languages apart, and nothing else
 // that is read here.
 func Lays(p string) bool {
 	base, dir := path.Base(p), path.Base(path.Dir(p))

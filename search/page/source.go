@@ -67,7 +67,7 @@ func Classify(p string) Kind {
 	return KindPage
 }
 
-// name gives the sections the anchors that the site's generator does.
+// NameAnchors gives the sections the anchors that the site's generator does.
 func (s *Source) NameAnchors(where *site.Site) {
 	anchors := where.Anchors(s.headings)
 	for i := range s.passages {
@@ -231,7 +231,7 @@ func readImport(r *Record, src *Source, p *markup.Page, l markup.Link) {
 	}
 }
 
-// include adds the text of an imported file to the section that shows it.
+// Include adds the text of an imported file to the section that shows it.
 func (s *Source) Include(name string, content []byte) {
 	at := s.uses[name]
 	for i := range s.passages {
