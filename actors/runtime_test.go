@@ -333,7 +333,7 @@ func TestAStreamThatCannotBeReadParksItsActorAlone(t *testing.T) {
 }
 
 // TestAnActorThatKeepsFailing: each command meets a journal that another writer has been at, until there is peace.
-func TestAnActorThatKeepsFailingIsRestartedLaterEachTimeAndThenParked(t *testing.T) {
+func TestAnActorThatKeepsFailingIsRestartedLaterEachTimeAndThenQuarantined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(d *actors.Deps) { d.Backoff = backoff.Exponential(time.Second, 30*time.Second) }).start()
 		defer w.stop()

@@ -469,7 +469,7 @@ func TestEveryFlippedBitIsFoundOrHarmless(t *testing.T) {
 			want, claims, pending := richJournal(t, path, clean)
 			whole := mustUsedPart(t, path)
 			broken := filepath.Join(t.TempDir(), "broken.db")
-			refused, parked, harmless := 0, 0, 0
+			refused, quarantined, harmless := 0, 0, 0
 			for seed := range rounds {
 				r := rand.New(rand.NewPCG(uint64(seed), 7))
 				b := bytes.Clone(whole)
@@ -525,7 +525,7 @@ func TestEveryFlippedBitIsFoundOrHarmless(t *testing.T) {
 				case bad > 0 && found == 0:
 					t.Fatalf("seed %d: the check finds nothing", seed)
 				case found > 0:
-					parked++
+					quarantined++
 				default:
 					harmless++
 				}
@@ -541,7 +541,7 @@ func TestEveryFlippedBitIsFoundOrHarmless(t *testing.T) {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
 			}
-			t.Logf("of %d flips %d keep the journal closed, %d concern one record, %d are harmless", rounds, refused, parked,
+			t.Logf("of %d flips %d keep the journal closed, %d concern one record, %d are harmless", rounds, refused, quarantined,
 				harmless)
 		})
 	}
