@@ -47,23 +47,30 @@ type Repositories interface {
 	Quiesce(f func() error) error // no reference changes while f runs
 }
 
+// paths are the absolute paths of a new backup and of the data directory, which may not hold it.
+func paths(to, from string) (dir, data string, err error) {
+	if dir, err = filepath.Abs(to); err != nil {
+		return "", "", err
+	}
+	if data, err = filepath.Abs(from); err != nil {
+		return "", "", err
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return "", "", errors.Join(fmt.Errorf("%s is there already: a backup goes to a new directory", dir), err)
+	}
+	if rel, err := filepath.Rel(data, dir); err == nil && filepath.IsLocal(rel) {
+		return "", "", fmt.Errorf("%s is inside the data directory", dir)
+	}
+	return dir, data, nil
+}
+
 // Make copies a data directory to dir, which must not exist.
 func Make(
 	ctx context.Context, dir string, from Source, progress func(text string, done, total int),
 ) (report Report, err error) {
-	dir, err = filepath.Abs(dir)
+	dir, data, err := paths(dir, from.Data)
 	if err != nil {
 		return report, err
-	}
-	data, err := filepath.Abs(from.Data)
-	if err != nil {
-		return report, err
-	}
-	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return report, errors.Join(fmt.Errorf("%s is there already: a backup goes to a new directory", dir), err)
-	}
-	if rel, err := filepath.Rel(data, dir); err == nil && filepath.IsLocal(rel) {
-		return report, fmt.Errorf("%s is inside the data directory", dir)
 	}
 	part := dir + partSuffix
 	if err := removeKilledBackups(filepath.Dir(dir)); err != nil {
