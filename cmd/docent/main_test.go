@@ -33,8 +33,9 @@ import (
 // runAsDocent makes the test binary the program itself: tests start it, kill it and start it again.
 const runAsDocent = "DOCENT_TEST_RUN_MAIN"
 
-// everything has tests that take long run in full, as CI does; otherwise they do less.
-var everything = os.Getenv("DOCENT_TEST_ALL") != ""
+// everything has tests that take long run in full, as CI does; otherwise they do less. With the race detector they take
+// many times as long and do less too: CI runs them in full without it.
+var everything = os.Getenv("DOCENT_TEST_ALL") != "" && !raceDetector
 
 // raceOptions is the variable that the race detector takes its options from.
 const raceOptions = "GORACE"
