@@ -55,20 +55,7 @@ func (r *Remote) MayPush(ctx context.Context) error {
 
 // receives begins a push, with what the remote has.
 func (r *Remote) receives(ctx context.Context) (transport.ReceivePackSession, *packp.AdvRefs, error) {
-	ep, err := transport.NewEndpoint(r.url)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := r.client.NewReceivePackSession(ep, r.auth)
-	if err != nil {
-		return nil, nil, err
-	}
-	refs, err := s.AdvertisedReferencesContext(ctx)
-	if err != nil {
-		s.Close()
-		return nil, nil, err
-	}
-	return s, refs, nil
+	return begin(ctx, r, r.client.NewReceivePackSession)
 }
 
 func (r *Remote) send(

@@ -241,19 +241,26 @@ func defaultOf(refs *packp.AdvRefs, heads map[string]plumbing.Hash) string {
 	return only
 }
 
+// uploads begins a fetch, with what the remote has.
 func (r *Remote) uploads(ctx context.Context) (transport.UploadPackSession, *packp.AdvRefs, error) {
+	return begin(ctx, r, r.client.NewUploadPackSession)
+}
+
+// begin opens a session and reads what the remote has.
+func begin[S transport.Session](
+	ctx context.Context, r *Remote, open func(*transport.Endpoint, transport.AuthMethod) (S, error),
+) (s S, refs *packp.AdvRefs, err error) {
+	var none S
 	ep, err := transport.NewEndpoint(r.url)
 	if err != nil {
-		return nil, nil, err
+		return none, nil, err
 	}
-	s, err := r.client.NewUploadPackSession(ep, r.auth)
-	if err != nil {
-		return nil, nil, err
+	if s, err = open(ep, r.auth); err != nil {
+		return none, nil, err
 	}
-	refs, err := s.AdvertisedReferencesContext(ctx)
-	if err != nil {
+	if refs, err = s.AdvertisedReferencesContext(ctx); err != nil {
 		s.Close()
-		return nil, nil, err
+		return none, nil, err
 	}
 	return s, refs, nil
 }
