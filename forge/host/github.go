@@ -103,7 +103,7 @@ func (g *gitHub) Find(ctx context.Context, branch, _ string, _ bool) (Pull, erro
 	if err != nil {
 		return Pull{}, g.c.failure(ctx, err)
 	}
-	var best Pull
+	var pulls []Pull
 	for _, pr := range list {
 		// A filter that the host does not understand is one that it ignores; and a fork's owner may be the same. Names may
 		// have changed since the project was set up, numbers have not.
@@ -111,15 +111,9 @@ func (g *gitHub) Find(ctx context.Context, branch, _ string, _ bool) (Pull, erro
 		if pr.GetHead().GetRef() != branch || from != nil && into != nil && from.GetID() != into.GetID() {
 			continue
 		}
-		p := g.pull(pr)
-		if p.State == api.PullOpen {
-			return p, nil
-		}
-		if p.Number > best.Number {
-			best = p
-		}
+		pulls = append(pulls, g.pull(pr))
 	}
-	return best, nil
+	return current(pulls), nil
 }
 
 func (g *gitHub) pull(pr *github.PullRequest) Pull {

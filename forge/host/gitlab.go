@@ -82,20 +82,14 @@ func (g *gitLab) Find(ctx context.Context, branch, _ string, _ bool) (Pull, erro
 	if err != nil {
 		return Pull{}, g.c.failure(ctx, err)
 	}
-	var best Pull
+	var pulls []Pull
 	for _, mr := range list {
 		if mr.SourceBranch != branch || mr.SourceProjectID != mr.TargetProjectID { // a fork's branch may have the same name
 			continue
 		}
-		p := g.pull(mr)
-		if p.State == api.PullOpen {
-			return p, nil
-		}
-		if p.Number > best.Number {
-			best = p
-		}
+		pulls = append(pulls, g.pull(mr))
 	}
-	return best, nil
+	return current(pulls), nil
 }
 
 func (g *gitLab) pull(mr *gitlab.BasicMergeRequest) Pull {

@@ -183,3 +183,16 @@ func Explain(ctx context.Context, host Host, p api.Project, err error) error {
 	}
 	return err
 }
+
+// current is the first open one of a branch's pull requests, else the youngest; none of no list.
+func current(pulls []Pull) (best Pull) {
+	for _, p := range pulls {
+		if p.State == api.PullOpen {
+			return p
+		}
+		if p.Number > best.Number {
+			best = p
+		}
+	}
+	return best
+}
