@@ -61,8 +61,8 @@ type Lab struct {
 	Options
 	Server *Process // its directory and keys; nil where one is there already
 
-	profiles string // address of the server's profiles; empty for none
-	config   string // of the server, without its model
+	profileAddress string // where the server serves its profiles; empty where none are taken
+	config         string // of the server, without its model
 }
 
 // Open makes a data directory whose only project answers with the model that is asked for. It is to be closed also
@@ -97,10 +97,10 @@ poll_interval = "0s"
 stream_pace = %q
 `, most, most, most, o.Script.Pace)
 	if o.Profiles != "" {
-		if l.profiles, err = FreeAddress(); err != nil {
+		if l.profileAddress, err = FreeAddress(); err != nil {
 			return l, err
 		}
-		l.config += fmt.Sprintf("profile_listen = %q\n", l.profiles)
+		l.config += fmt.Sprintf("profile_listen = %q\n", l.profileAddress)
 	}
 	l.config += "[limits]\nproject_hour = -1\nkey_month = -1\norg_hour = -1\nip_day = -1\n"
 	l.Server.Config = filepath.Join(l.Server.Dir, "docent.toml")

@@ -15,7 +15,7 @@ import (
 // startProfile takes a processor profile of the measurement that begins, and when it is over one of allocations; a heap
 // profile is taken in between. They are written where --profile says.
 func (l *Lab) startProfile(ctx context.Context, t bench.Target, name string) (end func() error, err error) {
-	if l.Profiles == "" || t.Name != docentTarget || l.profiles == "" {
+	if l.profileAddress == "" || t.Name != docentTarget {
 		return func() error { return nil }, nil
 	}
 	if err := os.MkdirAll(l.Profiles, 0o755); err != nil {
@@ -43,7 +43,7 @@ func (l *Lab) startProfile(ctx context.Context, t bench.Target, name string) (en
 }
 
 func (l *Lab) saveProfile(ctx context.Context, what, name string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.profiles+"/debug/pprof/"+what, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.profileAddress+"/debug/pprof/"+what, nil)
 	if err != nil {
 		return err
 	}
