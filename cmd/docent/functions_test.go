@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -59,9 +58,8 @@ func TestFunctionsAreOfASizeThatOneReadsAtOnce(t *testing.T) {
 			}
 			found[name] = true
 			if larger[name] == "" {
-				t.Errorf("%s: %s has %d lines and a complexity of %d; %s", files.Position(f.Pos()), name, lines, complexity,
-					fmt.Sprintf("%d and %d are the bounds: split it along its steps, or name the reason here", mostLines,
-						mostComplexity))
+				t.Errorf("%s: %s has %d lines and a complexity of %d; %d and %d are the bounds: split it along its steps, "+
+					"or name the reason here", files.Position(f.Pos()), name, lines, complexity, mostLines, mostComplexity)
 			}
 		}
 		return nil
