@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -19,6 +18,7 @@ import (
 	"docent/persistence/journal"
 	"docent/persistence/quota"
 	"docent/router/reqbody"
+	"docent/startjob"
 )
 
 const (
@@ -123,32 +123,14 @@ func (s *Server) claim(x *exchange, key, operation string, p reqbody.Prompt, id 
 		Expires: s.Now().Add(claimedLife)}
 }
 
-// errReused refuses an Idempotency-Key that stands for another request.
-var errReused = &api.StateError{Kind: api.ErrConflict,
-	Reason: "this Idempotency-Key was used with another body: send a new key with a new request, and the same body with the same key"}
-
-// earlier looks whether a claim was made already. The journal decides when two requests come at once; this spares the
-// quota and the actor of a plain repeat.
-func (s *Server) earlier(c *journal.Claim) (journal.Claim, bool, error) {
-	if c == nil {
-		return journal.Claim{}, false, nil
-	}
-	held, found, err := s.Claims.Claim(c.Key, s.Now())
-	if err != nil {
-		return journal.Claim{}, false, fmt.Errorf("look up an idempotency key: %w", err)
-	}
-	if found && held.Digest != c.Digest {
-		return journal.Claim{}, false, errReused
-	}
-	return held, found, nil
+// gate brings commands to jobs, each once for its key.
+func (s *Server) gate() startjob.Gate {
+	return startjob.Gate{Jobs: s.Jobs, Claims: s.Claims, Now: s.Now, Timeout: s.Bounds.CommandTimeout}
 }
 
-// command asks a job's actor. The actor's answer is waited for even when the caller has gone: whether a use of the
-// quota counts depends on it.
+// command asks a job's actor.
 func (s *Server) command(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Bounds.CommandTimeout)
-	defer cancel()
-	return s.Jobs.Ask(ctx, id, cmd)
+	return s.gate().Ask(ctx, id, cmd)
 }
 
 // accept takes the quota's use, asks the actor, and settles what a repeat or a refusal costs: nothing. The job that
@@ -156,51 +138,25 @@ func (s *Server) command(ctx context.Context, id api.JobID, cmd job.Command) (jo
 func (s *Server) accept(
 	x *exchange, ctx context.Context, id api.JobID, claim *journal.Claim, make func([]quota.Use) job.Command,
 ) (job.Reply, error) {
-	held, found, err := s.earlier(claim)
-	if err != nil {
-		return job.Reply{}, err
-	}
-	if found {
-		return s.holder(x, ctx, held)
-	}
-	ticket, err := s.enqueue(ctx)
-	if err != nil {
-		return job.Reply{}, err
-	}
-	defer ticket.Done()
 	uses := s.jobUses(x)
-	give, err := s.reserve(x, uses)
-	if err != nil {
-		return job.Reply{}, err
-	}
-	reply, err := s.command(ctx, id, make(uses))
-	var claimed *journal.ClaimedError
-	switch {
-	case err == nil:
-		if !reply.Fresh {
-			give()
-		}
-		return reply, nil
-	case errors.As(err, &claimed):
-		give()
-		if claimed.Claim.Digest != claim.Digest {
-			return job.Reply{}, errReused
-		}
-		return s.holder(x, ctx, claimed.Claim)
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return job.Reply{}, err // it may have been accepted: the use counts, for else it might not be counted
-	}
-	give()
-	return job.Reply{}, err
-}
-
-// holder is the job that answers for an Idempotency-Key.
-func (s *Server) holder(x *exchange, ctx context.Context, held journal.Claim) (job.Reply, error) {
-	id, ok := job.OfStream(held.Owner)
-	if !ok {
-		return job.Reply{}, fmt.Errorf("idempotency key held by %q, which is no job", held.Owner)
-	}
-	return s.command(ctx, id, job.Read{Project: x.project.ID})
+	return s.gate().Once(ctx, startjob.Command{Project: x.project.ID, Job: id, Claim: claim, Do: make(uses),
+		Admit: func() (func(bool), error) {
+			ticket, err := s.enqueue(ctx)
+			if err != nil {
+				return nil, err
+			}
+			give, err := s.reserve(x, uses)
+			if err != nil {
+				ticket.Done()
+				return nil, err
+			}
+			return func(counts bool) {
+				if !counts {
+					give()
+				}
+				ticket.Done()
+			}, nil
+		}})
 }
 
 func (s *Server) createJob(x *exchange, req bunrouter.Request) error {

@@ -12,11 +12,12 @@ import (
 	"docent/api"
 	"docent/persistence/quota"
 	"docent/router/overload"
+	"docent/startjob"
 )
 
 // Names of the quotas, as people and the RateLimit headers read them.
 const (
-	projectHour = "project-hour"
+	projectHour = startjob.ProjectHour
 	keyMonth    = "key-month"
 	orgHour     = "org-hour"
 	ipDay       = "ip-day"
@@ -24,10 +25,7 @@ const (
 
 // jobUses are the quotas of creating a job and of following up on one.
 func (s *Server) jobUses(x *exchange) []quota.Use {
-	return limited([]quota.Use{
-		{Name: projectHour, Key: "project/" + string(x.project.ID), Window: quota.SlidingHour,
-			Limit: cmp.Or(x.project.Limits.ProjectHour, s.Limits.ProjectHour)},
-	})
+	return startjob.ProjectHourUses(x.project, s.Limits.ProjectHour)
 }
 
 // askUses are the quotas of an assistant message.

@@ -115,12 +115,16 @@ var mayImport = []struct {
 	{"docent/backup", []string{"docent/datadir", "docent/persistence/journal"}},
 	{"docent/retention", []string{"docent/actors/thread", "docent/api", "docent/backoff", "docent/persistence/journal"}},
 
+	{"docent/startjob", []string{
+		"docent/actors/job", "docent/api", "docent/persistence/journal", "docent/persistence/quota",
+	}},
+
 	// The edge, the load suite, the program.
 	{"docent/router/reqbody", []string{"docent/api", "docent/model", "docent/search", "docent/stream"}},
 	{"docent/router", []string{
 		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/forge", "docent/persistence/catalog",
 		"docent/persistence/journal", "docent/persistence/quota", "docent/router/openapi", "docent/router/overload",
-		"docent/router/reqbody", "docent/router/sockets", "docent/search", "docent/stream",
+		"docent/router/reqbody", "docent/router/sockets", "docent/search", "docent/startjob", "docent/stream",
 	}},
 	{"docent/bench", []string{"docent/stream"}},
 	{"docent/bench/report", []string{"docent/bench"}},

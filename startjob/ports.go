@@ -1,0 +1,33 @@
+package startjob
+
+import (
+	"context"
+	"time"
+
+	"docent/actors/job"
+	"docent/api"
+	"docent/persistence/journal"
+	"docent/persistence/quota"
+)
+
+// Jobs finds or starts the actor of a job and asks it. An error of the context leaves open whether the command took
+// effect.
+type Jobs interface {
+	Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error)
+}
+
+// Claims looks up idempotency keys.
+type Claims interface {
+	Claim(key string, now time.Time) (journal.Claim, bool, error)
+}
+
+// Quotas counts uses: all of them are taken, or none and the error is an *api.LimitError.
+type Quotas interface {
+	Reserve(now time.Time, uses []quota.Use) error
+	Release(now time.Time, uses []quota.Use)
+}
+
+// Models gives the name under which a job keeps a model; an unknown one is an api.InvalidError.
+type Models interface {
+	Resolve(name string) (string, error)
+}
