@@ -32,6 +32,7 @@ var mayImport = []struct {
 	{"docent/model/modeltest", nil},
 	{"docent/router/openapi", nil},
 	{"docent/router/sockets", nil},
+	{"docent/web/diff", nil},
 	{"docent/markup", []string{"docent/formats"}},
 	{"docent/site/pattern", nil},
 	{"docent/site/script", nil},
