@@ -40,8 +40,12 @@ type Project struct {
 	TokenEnv   string   `json:"tokenEnv,omitempty"`   // environment variable that holds the code host's token
 	// environment variable that holds the secret of the code host's push webhook
 	WebhookEnv string `json:"webhookEnv,omitempty"`
-	AppID      int64  `json:"appId,omitempty"`  // of a GitHub App: then the variable holds the app's private key
-	Labels     string `json:"labels,omitempty"` // that pull requests get, separated by commas
+	// The same where they were entered on a page: the names of files among the data directory's secrets. They go before
+	// the variables. The secrets themselves are nowhere else.
+	TokenFile   string `json:"tokenFile,omitempty"`
+	WebhookFile string `json:"webhookFile,omitempty"`
+	AppID       int64  `json:"appId,omitempty"`  // of a GitHub App: then the variable holds the app's private key
+	Labels      string `json:"labels,omitempty"` // that pull requests get, separated by commas
 	// commit to the documentation's branch itself; a pull request only where it is protected
 	Direct bool   `json:"direct,omitempty"`
 	Model  string `json:"model,omitempty"` // a name from the configuration; the default model where empty
@@ -50,6 +54,14 @@ type Project struct {
 	Limits     Limits    `json:"limits"`
 	Options    Options   `json:"options"`
 	CreatedAt  time.Time `json:"createdAt"`
+}
+
+// Credentials is how messages name what the project's repository is reached with.
+func (p Project) Credentials() string {
+	if p.TokenFile != "" {
+		return "the stored token"
+	}
+	return p.TokenEnv
 }
 
 // LabelList is the labels one by one.

@@ -133,7 +133,7 @@ func (p *problems) host(project Project) {
 		case !validRepository(project.Repository) || parts < 2 || parts > 2 && project.Host != HostGitLab:
 			p.add("repository", "must have the form OWNER/NAME")
 		}
-		if project.TokenEnv == "" {
+		if project.TokenEnv == "" && project.TokenFile == "" {
 			p.add("tokenEnv", "is required for %s: the environment variable that holds the token to push and open pull requests with", project.Host)
 		}
 		switch {
@@ -145,9 +145,6 @@ func (p *problems) host(project Project) {
 	default:
 		p.add("host", "must be one of %s, %s, %s, %s, %s", HostBuiltin, HostGitHub, HostGitLab, HostGitea, HostGit)
 	}
-	if project.WebhookEnv != "" && !validVariable(project.WebhookEnv) {
-		p.add("webhookEnv", "must be the name of an environment variable, not the secret itself")
-	}
 	if project.AppID != 0 && (project.Host != HostGitHub || project.AppID < 0) {
 		p.add("appId", "is the number of a GitHub App, for a project on the github host")
 	}
@@ -155,8 +152,22 @@ func (p *problems) host(project Project) {
 	if project.Direct && project.Host == HostBuiltin {
 		p.add("direct", "needs a git repository on another host: on the builtin one a pull request is merged by hand")
 	}
+	p.secretNames(project)
+}
+
+// secretNames checks the names under which a project's secrets are found.
+func (p *problems) secretNames(project Project) {
+	if project.WebhookEnv != "" && !validVariable(project.WebhookEnv) {
+		p.add("webhookEnv", "must be the name of an environment variable, not the secret itself")
+	}
 	if project.TokenEnv != "" && !validVariable(project.TokenEnv) {
 		p.add("tokenEnv", "must be the name of an environment variable, not the token itself")
+	}
+	if project.WebhookFile != "" && !ValidSecretFile(project.WebhookFile) {
+		p.add("webhookFile", "is not the name of a stored secret")
+	}
+	if project.TokenFile != "" && !ValidSecretFile(project.TokenFile) {
+		p.add("tokenFile", "is not the name of a stored secret")
 	}
 }
 
@@ -275,6 +286,27 @@ func validRepository(s string) bool {
 		}
 	}
 	return true
+}
+
+// ValidSecretFile reports whether s can be the name of a stored secret: a project's name, a dot, and what chance gave.
+func ValidSecretFile(s string) bool {
+	project, random, ok := cutLast(s, ".")
+	if !ok || projectIDProblem(project) != "" || len(random) < 8 || len(random) > 40 {
+		return false
+	}
+	for _, c := range []byte(random) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
 }
 
 func validVariable(s string) bool {

@@ -11,7 +11,7 @@ import (
 	"docent/persistence/journal"
 )
 
-// Deps is what a Runner needs of the outside. All of it is required.
+// Deps is what a Runner needs of the outside. All of it is required, but Stored.
 type Deps struct {
 	Catalog       Catalog
 	Jobs          Jobs
@@ -21,6 +21,9 @@ type Deps struct {
 	IDs           *api.IDs
 	Now           func() time.Time
 	Log           *slog.Logger
+
+	// Stored is a secret that was entered on a page, by the name that a project refers to it by.
+	Stored func(name string) (string, error)
 }
 
 func (d Deps) complete() error {

@@ -69,8 +69,20 @@ func concerns(push api.Push, repository, branch string) bool {
 // Secret is what the project's code host signs its pushes with; empty where the project takes none.
 func (r *Runner) Secret(ctx context.Context, project api.ProjectID) (string, error) {
 	p, err := r.Catalog.Project(ctx, project)
-	if err != nil || p.WebhookEnv == "" {
+	if err != nil {
 		return "", err
+	}
+	if p.WebhookFile != "" && r.Stored != nil {
+		secret, err := r.Stored(p.WebhookFile)
+		if err != nil {
+			r.Log.Warn("the stored secret of the webhook cannot be read: make a new one on the page Sources or with `docent project webhook`",
+				"project", project, "error", err)
+			return "", nil
+		}
+		return secret, nil
+	}
+	if p.WebhookEnv == "" {
+		return "", nil
 	}
 	secret := strings.TrimSpace(os.Getenv(p.WebhookEnv))
 	if secret == "" {

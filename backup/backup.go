@@ -39,6 +39,7 @@ type Source struct {
 	Repositories Repositories
 	Journal      func(ctx context.Context, w io.Writer) error // writes the journal as it is at the first write
 	Catalog      func(ctx context.Context, path string) error // copies the catalogue; nil where it is on PostgreSQL
+	Notes        []string                                     // what else whoever restores it should know
 }
 
 // Repositories are those of a data directory, in use.
@@ -92,6 +93,7 @@ func Make(
 	defer marker.Close()
 	report = Report{Version: from.Version, Began: time.Now().UTC(),
 		Notes: []string{"the search indexes are not in the backup: they are built again from the repositories"}}
+	report.Notes = append(report.Notes, from.Notes...)
 
 	// The journal, the pull requests and the references are copied as of one moment, between two publications: a branch
 	// ahead of the journal would be written to a second time. Objects, which are only added, and most of the journal are

@@ -28,6 +28,7 @@ const (
 	Reading  = "reading"   // which sources are being read
 	SetAside = "set-aside" // records that were taken out of a store
 	Socket   = "control.sock"
+	Secrets  = "secrets" // tokens that were entered on a page; not in backups
 	// Backup marks a copy: a server that starts on one rebuilds the listings from the journal.
 	Backup    = "backup.json"
 	lock      = "lock"

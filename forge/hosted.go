@@ -44,16 +44,16 @@ func (h *Hub) Rights(ctx context.Context, p api.Project) (open string, err error
 	}
 	if err := origin.MayPush(ctx); errors.Is(err, ErrMisconfigured) {
 		return "", failure.Misconfigured(
-			"The credentials in %s may read %s but not write to it: git is refused a push. A token needs the right to write the repository's contents and its pull requests.", p.TokenEnv, p.Repository)
+			"The credentials in %s may read %s but not write to it: git is refused a push. A token needs the right to write the repository's contents and its pull requests.", p.Credentials(), p.Repository)
 	} else if err != nil {
 		return "", err
 	}
 	switch r.Pulls {
 	case host.Denied:
 		return "", failure.Misconfigured(
-			"The credentials in %s may write to %s but not open pull requests in it: the token lacks the right to use the host's API for that.", p.TokenEnv, p.Repository)
+			"The credentials in %s may write to %s but not open pull requests in it: the token lacks the right to use the host's API for that.", p.Credentials(), p.Repository)
 	case host.Unsaid:
-		open = fmt.Sprintf("The host does not tell beforehand whether the credentials in %s may open pull requests: the first job shows it.", p.TokenEnv)
+		open = fmt.Sprintf("The host does not tell beforehand whether the credentials in %s may open pull requests: the first job shows it.", p.Credentials())
 	}
 	return open, nil
 }

@@ -36,6 +36,9 @@ type Options struct {
 	// gives the same answer: it is part of the commit.
 	CoAuthor func(ctx context.Context, asker api.KeyID) (string, error)
 
+	// Stored is a secret that was entered on a page, by the name that a project refers to it by.
+	Stored func(name string) (string, error)
+
 	fault     func(step string) error     // tests fail here; a step is named after what was done last
 	diskFault func(op, name string) error // tests fail the reading of a repository's files here: "open" and "read"
 	packAfter int                         // loose objects are packed
@@ -132,7 +135,8 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 		dir: dir, pulls: pulls, o: o, repos: map[api.ProjectID]*repo{},
 		disk:    git.NewDisk(o.MaxFiles, o.MaxBytes, o.diskFault),
 		remotes: remote.Dialer{Timeout: o.Timeout},
-		hosts:   host.New(host.Options{Log: o.Log, Timeout: o.Timeout, WriteGap: o.WriteGap, Now: o.Now}),
+		hosts: host.New(host.Options{Log: o.Log, Timeout: o.Timeout, WriteGap: o.WriteGap, Now: o.Now,
+			Stored: o.Stored}),
 	}
 	for _, e := range entries {
 		if id, ok := strings.CutSuffix(e.Name(), ".mended"); ok {

@@ -160,6 +160,7 @@ func pageFolders(pages []string) string {
 // documentation.
 func readAlike(a, b api.Project) bool {
 	a.Name, a.Domain, a.Labels, a.Direct, a.WebhookEnv = b.Name, b.Domain, b.Labels, b.Direct, b.WebhookEnv
+	a.WebhookFile = b.WebhookFile
 	a.Model, a.Deflection, a.Limits, a.Options = b.Model, b.Deflection, b.Limits, b.Options
 	a.Org, a.CreatedAt = b.Org, b.CreatedAt
 	return reflect.DeepEqual(a, b)

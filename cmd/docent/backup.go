@@ -32,6 +32,10 @@ func (o *operations) backup(ctx context.Context, p backupParams, progress Progre
 	if dsn := o.stores.config.CatalogDSN; dsn == "" || strings.HasPrefix(dsn, "sqlite:") {
 		from.Catalog = o.stores.catalog.Backup
 	}
+	if list, err := o.stores.secretsInUse(ctx); err == nil && len(list) > 0 {
+		from.Notes = append(from.Notes, "tokens and webhook secrets that were entered in the console are not in the backup: "+
+			"after a restore, enter them again, or copy the folder "+datadir.Secrets+" yourself")
+	}
 	return backup.Make(ctx, p.Dir, from, progress)
 }
 

@@ -92,6 +92,8 @@ var notTyped = []struct{ page, begins, reason string }{
 	{"docs/deploy/install.mdx", "curl ", "it asks the service that systemd has started"},
 	{"docs/deploy/code-hosts.mdx", "docent project add docs",
 		"it needs a code host; TestJobsPublishToCodeHosts plays all of them"},
+	{"docs/deploy/code-hosts.mdx", "docent project token docs",
+		"it needs a token; TestATokenThatWasEnteredIsKeptForTheServerAlone stores one"},
 	{"docs/deploy/postgresql.mdx", "docent serve",
 		"it needs PostgreSQL; TestADatabaseServesOneDataDirectory starts servers on it where there is one"},
 	{"docs/operate/load.mdx", "docent bench", "it measures for minutes; TestScripts has the bench at work on small loads"},

@@ -42,6 +42,7 @@ var mayImport = []struct {
 		"docent/site/script",
 	}},
 	{"docent/datadir", nil},
+	{"docent/secrets", []string{"docent/api", "docent/datadir"}},
 	{"docent/control", []string{"docent/api", "docent/datadir"}},
 
 	// The capabilities. They know nothing of each other.

@@ -30,6 +30,8 @@ var namedOperations = map[string]operation{
 	opProjectList:   perform((*operations).listProjects),
 	opProjectCheck:  perform((*operations).checkProject),
 	opProjectRemove: perform((*operations).removeProject),
+	opProjectToken:  perform((*operations).storeToken),
+	opProjectHook:   perform((*operations).storeWebhook),
 
 	opKeyCreate: perform((*operations).createKey),
 	opKeyList:   perform((*operations).listKeys),

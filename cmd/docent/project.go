@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,7 +43,19 @@ func (o *operations) setProject(ctx context.Context, p api.Project, progress Pro
 	if err := o.stores.checkModel(p.Model); err != nil {
 		return ingest.Project{}, err
 	}
-	return o.stores.source.Set(ctx, p, progress)
+	old, err := o.stores.catalog.Project(ctx, p.ID)
+	if err != nil {
+		return ingest.Project{}, err
+	}
+	// What was set last counts: a variable takes the place of what was entered, which is not kept then.
+	if p.TokenEnv != "" && p.TokenEnv != old.TokenEnv {
+		p.TokenFile = ""
+	}
+	if p.WebhookEnv != "" && p.WebhookEnv != old.WebhookEnv {
+		p.WebhookFile = ""
+	}
+	set, err := o.stores.source.Set(ctx, p, progress)
+	return set, errors.Join(err, o.stores.dropUnused(ctx, old))
 }
 
 func (o *operations) checkProject(ctx context.Context, p projectParams, progress Progress) (search.Check, error) {
@@ -58,7 +71,14 @@ func (o *operations) listProjects(ctx context.Context, _ struct{}, _ Progress) (
 }
 
 func (o *operations) removeProject(ctx context.Context, p projectParams, _ Progress) (struct{}, error) {
-	return struct{}{}, o.stores.source.Remove(ctx, p.ID)
+	old, err := o.stores.catalog.Project(ctx, p.ID)
+	if err != nil {
+		return struct{}{}, err
+	}
+	if err := o.stores.source.Remove(ctx, p.ID); err != nil {
+		return struct{}{}, err
+	}
+	return struct{}{}, o.stores.dropUnused(ctx, old)
 }
 
 func newProjectCommand(prog program) *cobra.Command {
@@ -77,7 +97,8 @@ func newProjectCommand(prog program) *cobra.Command {
 		},
 	}
 	named(remove, &gone, "id", "the project's NAME", false)
-	cmd.AddCommand(newProjectAddCommand(o), newProjectSetCommand(o), newProjectCheckCommand(o), remove,
+	cmd.AddCommand(newProjectAddCommand(o), newProjectSetCommand(o), newProjectCheckCommand(o),
+		newProjectTokenCommand(o), newProjectWebhookCommand(o), remove,
 		&cobra.Command{
 			Use: "list", Short: "List the projects", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {

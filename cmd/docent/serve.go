@@ -193,6 +193,9 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 		return nil, err
 	}
 	a.closers = append(a.closers, a.stores.Close)
+	if err := a.stores.sweepSecrets(ctx); err != nil {
+		log.Warn("secrets that no project uses could not be removed", "error", err)
+	}
 	if a.journal, err = journal.Open(dir.File(datadir.Journal), journal.Options{Log: log, Now: c.now}); err != nil {
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
@@ -240,7 +243,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	ids.After(api.JobPrefix, string(newest)) // listings are in the order of ids, whatever the clock says
 	a.automations, err = automation.New(automation.Deps{
 		Catalog: a.stores.catalog, Jobs: a.system.Jobs(), Claims: a.journal, Documentation: repositories{a.stores.hub},
-		Updates: a.updates, IDs: ids, Now: c.now, Log: log,
+		Updates: a.updates, IDs: ids, Now: c.now, Log: log, Stored: a.stores.secrets.Read,
 	})
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"docent/ingest"
 	"docent/persistence/catalog"
 	"docent/search"
+	"docent/secrets"
 )
 
 // stores are what an operator's command and the server both need: the catalogue, the repositories and the indexes.
@@ -23,10 +24,11 @@ type stores struct {
 	hub     *forge.Hub
 	library *search.Library
 	source  *ingest.Reader
+	secrets *secrets.Store
 }
 
 func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (_ *stores, err error) {
-	s := &stores{config: c, dir: dir}
+	s := &stores{config: c, dir: dir, secrets: secrets.Open(dir.File(datadir.Secrets))}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -48,7 +50,7 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 	}
 	merged := func(project api.ProjectID) { s.source.Merged(project) }
 	s.hub, err = forge.Open(dir.File(datadir.Repos), s.catalog, forge.Options{Log: log, Now: c.now, Merged: merged,
-		CoAuthor: s.coAuthor})
+		CoAuthor: s.coAuthor, Stored: s.secrets.Read})
 	if err != nil {
 		return s, fmt.Errorf("open the repositories: %w", err)
 	}

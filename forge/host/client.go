@@ -397,10 +397,13 @@ func (h *Hosts) client(
 		return nil, failure.Misconfigured("The host's address is not understood.")
 	}
 	what := "the token in " + p.TokenEnv
+	if p.TokenFile != "" {
+		what = p.Credentials()
+	}
 	if p.AppID != 0 {
 		what = "the app's token"
 	}
-	key := base + " " + p.TokenEnv
+	key := base + " " + p.TokenEnv + p.TokenFile
 	h.mu.Lock()
 	if h.limiters[key] == nil {
 		h.limiters[key] = newLimiter()

@@ -42,12 +42,29 @@ func readSecret(variable string) (string, error) {
 	return "", failure.Misconfigured("The file that %s_FILE names is empty.", variable)
 }
 
+// credentials is what a project has as its token or key: stored, or in its variable.
+func (h *Hosts) credentials(p api.Project) (string, error) {
+	if p.TokenFile == "" {
+		return readSecret(p.TokenEnv)
+	}
+	if h.o.Stored == nil {
+		return "", failure.Misconfigured("The token of this project is stored in the server's data directory.")
+	}
+	secret, err := h.o.Stored(p.TokenFile)
+	if err != nil {
+		return "", failure.Misconfigured(
+			"The stored token of this project cannot be read: %v. Backups leave tokens out: after a restore, enter it again on the console's page Sources, or with `docent project token %s`.",
+			failure.Reason(err), p.ID)
+	}
+	return secret, nil
+}
+
 // Secret is what a project's repository is reached with now: its token, its SSH key, or its app's token of the hour.
 func (h *Hosts) Secret(ctx context.Context, p api.Project) (string, error) {
 	if p.Host == api.HostGitHub && p.AppID != 0 {
 		return h.appToken(ctx, p)
 	}
-	return readSecret(p.TokenEnv)
+	return h.credentials(p)
 }
 
 // An installation is an app's access to one repository.
@@ -59,7 +76,7 @@ type installation struct {
 }
 
 func (h *Hosts) installation(p api.Project) *installation {
-	key := fmt.Sprintf("%s %d %s %s", githubAPI(p.HostURL), p.AppID, p.TokenEnv, strings.ToLower(p.Repository))
+	key := fmt.Sprintf("%s %d %s %s", githubAPI(p.HostURL), p.AppID, p.TokenEnv+p.TokenFile, strings.ToLower(p.Repository))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.installs[key] == nil {

@@ -188,14 +188,14 @@ type githubApp struct {
 }
 
 func (h *Hosts) githubApp(p api.Project) (*githubApp, error) {
-	text, err := readSecret(p.TokenEnv)
+	text, err := h.credentials(p)
 	if err != nil {
 		return nil, err
 	}
 	key, err := parseAppKey(text)
 	if err != nil {
 		return nil, failure.Misconfigured("%s does not hold the app's private key: it must be the PEM file that GitHub gave.",
-			p.TokenEnv)
+			p.Credentials())
 	}
 	c, err := h.client(p, "GitHub", githubAPI(p.HostURL), func(header http.Header, secret string) {
 		header.Set("Authorization", "Bearer "+secret)

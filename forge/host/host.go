@@ -82,6 +82,9 @@ type Options struct {
 	Timeout  time.Duration // of one request; never more than a minute
 	WriteGap time.Duration // between two changes on GitHub, which asks for it
 	Now      func() time.Time
+
+	// Stored is a secret that was entered on a page, by the name that a project refers to it by.
+	Stored func(name string) (string, error)
 }
 
 // Hosts are the code hosts of all projects: what is remembered of them between requests.
@@ -168,7 +171,7 @@ func Access(ctx context.Context, host Host, p api.Project) (Repository, error) {
 		return r, failure.Misconfigured("The repository %s is archived on its host: nothing can be changed in it.",
 			p.Repository)
 	case !r.Push:
-		return r, failure.Misconfigured("The credentials in %s may read %s but not write to it.", p.TokenEnv, p.Repository)
+		return r, failure.Misconfigured("The credentials in %s may read %s but not write to it.", p.Credentials(), p.Repository)
 	}
 	return r, nil
 }

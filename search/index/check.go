@@ -35,6 +35,9 @@ type CheckedPage struct {
 	State site.State `json:"state"`
 	Why   string     `json:"why"`
 	File  string     `json:"file,omitempty"` // that says so; empty where it is the generator's own rule
+	Title string     `json:"title,omitempty"`
+	// how many sections it has to be found by
+	Sections int `json:"sections,omitempty"`
 }
 
 // LeftOut is a file that could be a page and is not one.
@@ -77,7 +80,7 @@ func Examine(ctx context.Context, o Options, project api.Project, tree Tree) (Ch
 		case d.State.IsPage():
 			r.Shown = u.where.Shown(r.Page())
 			at := r.URL(c.Address, "")
-			c.Pages = append(c.Pages, CheckedPage{r.Path, at, d.State, d.Rule, d.File})
+			c.Pages = append(c.Pages, CheckedPage{r.Path, at, d.State, d.Rule, d.File, r.Title, len(r.Sections)})
 			if first := taken[at]; first != "" {
 				c.Warnings = append(c.Warnings, site.Warning{File: path.Join(project.DocsDir, r.Path),
 					Text: "has the address of " + first + ": readers find only one of them"})
