@@ -1,6 +1,7 @@
 // Package catalog keeps what is asked across actors, in SQL through bun (SQLite, or PostgreSQL): organizations,
-// projects, keys, pull requests of the built-in host, automations, updates of documentation, what was searched
-// for, and listings of jobs and of answered questions, which are copies that the journal can rebuild.
+// projects, keys, people and their sessions, who did what, pull requests of the built-in host, automations, updates of
+// documentation, what was searched for, and listings of jobs and of answered questions, which are copies that the
+// journal can rebuild.
 package catalog
 
 import (
@@ -41,8 +42,8 @@ type Options struct {
 }
 
 // A Catalog is the SQL store. It may be used by many goroutines at once, and a SQLite or PostgreSQL catalogue by
-// several processes. A change that returned without an error is on disk; last use of keys and searches are the
-// exception, they are written every few seconds and at Close.
+// several processes. A change that returned without an error is on disk; last use of keys, when sessions were seen,
+// and searches are the exception, they are written every few seconds and at Close.
 //
 // Errors wrap those of package api: ErrNotFound, ErrConflict, *InvalidError, and ErrUnavailable where trying again
 // later may help. They never show the password of a DSN.
@@ -58,6 +59,10 @@ type Catalog struct {
 	domains  *lookup[string, api.Project]
 	keys     *lookup[[32]byte, api.Key]
 	touched  touches
+	people   *lookup[api.PersonID, api.Person]
+	sessions *lookup[[32]byte, api.SignIn]
+	seen     seen
+	auditIDs api.IDs
 	revision atomic.Uint64 // the number of the last change that is known here
 
 	projector atomic.Pointer[Projector] // of jobs
@@ -91,9 +96,12 @@ func Open(ctx context.Context, dsn string, o Options) (*Catalog, error) {
 	c.projects = newLookup(o, func(id api.ProjectID) string { return string(id) }, c.loadProject)
 	c.domains = newLookup(o, func(domain string) string { return domain }, c.loadDomain)
 	c.keys = newLookup(o, func(hash [32]byte) string { return string(hash[:]) }, c.loadKey)
+	c.people = newLookup(o, func(id api.PersonID) string { return string(id) }, c.loadPerson)
+	c.sessions = newLookup(o, func(hash [32]byte) string { return string(hash[:]) }, c.loadSession)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
 	c.work.Go(func() { c.every(background, o.TouchEvery, "the last use of keys is not written yet", c.writeTouches) })
+	c.work.Go(func() { c.every(background, o.TouchEvery, "when sessions were seen is not written yet", c.writeSeen) })
 	c.work.Go(func() {
 		c.every(background, searchWait, "searches are not counted yet", func(ctx context.Context) error {
 			return c.writeSearches(ctx, false)
@@ -127,6 +135,9 @@ func (c *Catalog) Close() error {
 		defer cancel()
 		if err := c.writeTouches(ctx); err != nil {
 			c.log.Warn("the last use of keys is not written", "error", err)
+		}
+		if err := c.writeSeen(ctx); err != nil {
+			c.log.Warn("when sessions were last seen is not written", "error", err)
 		}
 		if err := c.writeSearches(ctx, true); err != nil {
 			c.log.Warn("the last searches are not counted", "error", err)

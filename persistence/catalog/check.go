@@ -127,6 +127,12 @@ var checkedTables = []checkedTable{
 	checkedTableOf[updateRow]("id"),
 	checkedTableOf[automationRow]("id"),
 	checkedTableOf[runRow]("key"),
+	checkedTableOf[personRow]("id"),
+	checkedTableOf[memberRow]("id"),
+	checkedTableOf[sessionRow]("id"),
+	checkedTableOf[invitationRow]("id"),
+	checkedTableOf[linkRow]("id"),
+	checkedTableOf[auditRow]("id"),
 }
 
 func checkedTableOf[R any, P interface {
@@ -243,6 +249,7 @@ func (c *Catalog) Accept(ctx context.Context, table, name string) error {
 		})
 		c.forgetProjects()
 		c.keys.forget()
+		c.forgetPeople()
 		return err
 	}
 	return fmt.Errorf("row %q of table %q: %w", name, table, api.ErrNotFound)

@@ -112,7 +112,7 @@ func (a *answers[K, V]) remembered(key K, now time.Time) (value V, known bool, e
 }
 
 var descLookups = prometheus.NewDesc("docent_catalog_lookups_total",
-	"Look-ups of API keys, projects and domains, by what became of them: hit (answered from memory) or miss (asked of the database, or of who is asking it).",
+	"Look-ups of API keys, projects, domains, people and sessions, by what became of them: hit (answered from memory) or miss (asked of the database, or of who is asking it).",
 	[]string{"of", "result"}, nil)
 
 // Describe implements prometheus.Collector.
@@ -127,4 +127,6 @@ func (c *Catalog) Collect(ch chan<- prometheus.Metric) {
 	count("keys", &c.keys.hits, &c.keys.misses)
 	count("projects", &c.projects.hits, &c.projects.misses)
 	count("domains", &c.domains.hits, &c.domains.misses)
+	count("people", &c.people.hits, &c.people.misses)
+	count("sessions", &c.sessions.hits, &c.sessions.misses)
 }

@@ -1,0 +1,137 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"docent/api"
+
+	"github.com/uptrace/bun"
+)
+
+type auditRow struct {
+	bun.BaseModel `bun:"table:audit,alias:aud"`
+
+	ID      api.AuditID     `bun:"id,pk"`
+	Org     api.OrgID       `bun:"org_id"`
+	Project api.ProjectID   `bun:"project_id"`
+	WhoID   string          `bun:"who_id"`
+	Action  string          `bun:"action"`
+	At      int64           `bun:"at"`
+	Body    json.RawMessage `bun:"body"`
+	checked
+}
+
+func (r *auditRow) contents() (table, key string, fields []any) {
+	return "audit", string(r.ID), []any{
+		string(r.ID), string(r.Org), string(r.Project), r.WhoID, r.Action, r.At, []byte(r.Body),
+	}
+}
+
+func (r *auditRow) value() (api.AuditEntry, error) {
+	var e api.AuditEntry
+	if err := checkRow(r); err != nil {
+		return e, err
+	}
+	err := decodeBody(r.Body, &e, "audit entry "+string(r.ID))
+	e.ID, e.Org, e.Project, e.WhoID, e.Action, e.At = r.ID, r.Org, r.Project, r.WhoID, r.Action, time.UnixMilli(r.At).UTC()
+	return e, err
+}
+
+// Audit stores that somebody did something. The id and the time are filled in, and the organization where it is missing.
+func (c *Catalog) Audit(ctx context.Context, e api.AuditEntry) error {
+	e = e.Clean()
+	e.At = stamp(c.now())
+	e.ID = api.AuditID(c.auditIDs.New(api.AuditPrefix, e.At))
+	if e.Org == "" {
+		e.Org = DefaultOrg
+	}
+	body, err := encodeBody(e)
+	if err != nil {
+		return err
+	}
+	row := &auditRow{ID: e.ID, Org: e.Org, Project: e.Project, WhoID: e.WhoID, Action: e.Action, At: e.At.UnixMilli(),
+		Body: body}
+	setChecksum(row)
+	return c.change(ctx, "write the audit log", func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewInsert().Model(row).Exec(ctx)
+		return err
+	})
+}
+
+// An AuditQuery says which entries to list, the youngest first. What is empty does not matter.
+type AuditQuery struct {
+	Org     api.OrgID
+	Project api.ProjectID
+	WhoID   string
+	Action  string
+	From    time.Time   // not before
+	Until   time.Time   // before
+	After   api.AuditID // older than this one: the last of the page before
+	Limit   int
+}
+
+// AuditLog lists who did what.
+func (c *Catalog) AuditLog(ctx context.Context, q AuditQuery) ([]api.AuditEntry, error) {
+	sel := c.read.NewSelect().Where("org_id = ?", q.Org).Order("id DESC").Limit(int64(max(1, min(q.Limit, 1000))))
+	for column, value := range map[string]string{
+		"project_id": string(q.Project), "who_id": q.WhoID, "action": q.Action,
+	} {
+		if value == "" {
+			continue
+		}
+		if !askable(value) {
+			return nil, nil
+		}
+		sel = sel.Where("? = ?", bun.Ident(column), value)
+	}
+	if q.After != "" {
+		if !api.ValidID(api.AuditPrefix, string(q.After)) {
+			return nil, nil
+		}
+		sel = sel.Where("id < ?", q.After)
+	}
+	if !q.From.IsZero() {
+		sel = sel.Where("at >= ?", q.From.UnixMilli())
+	}
+	if !q.Until.IsZero() {
+		sel = sel.Where("at < ?", q.Until.UnixMilli())
+	}
+	return list[api.AuditEntry, auditRow](ctx, c, sel, "audit log")
+}
+
+// AuditWords are the actions, and the people by id, that an organization's log names, for filters.
+func (c *Catalog) AuditWords(ctx context.Context, org api.OrgID) (actions []string, who map[string]string, err error) {
+	// Each step jumps over all entries with the same word: the log may be long, its words are few.
+	step := func(column string) (words []string, err error) {
+		for after := ""; len(words) < 200; {
+			var next string
+			err := c.read.NewRaw("SELECT COALESCE(MIN(?0), '') FROM audit WHERE org_id = ?1 AND ?0 > ?2",
+				bun.Ident(column), org, after).Scan(ctx, &next)
+			if err != nil || next == "" {
+				return words, err
+			}
+			words, after = append(words, next), next
+		}
+		return words, nil
+	}
+	if actions, err = step("action"); err != nil {
+		return nil, nil, c.fail("read the audit log", err)
+	}
+	ids, err := step("who_id")
+	if err != nil {
+		return nil, nil, c.fail("read the audit log", err)
+	}
+	who = map[string]string{}
+	for _, id := range ids {
+		last, err := c.AuditLog(ctx, AuditQuery{Org: org, WhoID: id, Limit: 1})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, e := range last {
+			who[id] = e.Who
+		}
+	}
+	return actions, who, nil
+}
