@@ -123,3 +123,66 @@ func TestCancelEndsACallOfTheModel(t *testing.T) {
 		}
 	})
 }
+
+// Who follows a job sees what a language model has changed before the edit is done, and what its calls gave and took.
+func TestWhatIsEditedIsSeenWhileItGrows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &steady{files: 2, stop: 4, held: make(chan struct{}, 1)}
+		w := newWorld(t, func(d *actors.Deps) { d.Editor = agent.New(agent.Options{Models: m}) }).start()
+		defer w.stop()
+		id := newJob()
+		w.create(id, "write two pages")
+		seen, after := uint64(0), uint64(0)
+		var grown []int
+		for len(grown) < 2 {
+			r, err := w.system.Jobs().Ask(t.Context(), id, job.Watch{Project: "p", After: after, Log: true, Edits: true,
+				Seen: seen, Until: time.Now().Add(time.Hour)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			after = r.Row.Seq
+			if r.Edits != nil {
+				seen = r.Edits.Version
+				grown = append(grown, len(r.Edits.Files))
+				if n := len(r.Edits.Files); !strings.Contains(r.Edits.Diff, fmt.Sprintf("+# Page %d", n-1)) {
+					t.Errorf("the diff is %q", r.Edits.Diff)
+				}
+			}
+		}
+		if !slices.Equal(grown, []int{1, 2}) {
+			t.Errorf("so many files were seen: %v", grown)
+		}
+		<-m.held
+		w.ask(id, job.Cancel{Project: "p"})
+		w.settled(id)
+		r, err := w.system.Jobs().Ask(t.Context(), id, job.Watch{Project: "p", Log: true, Edits: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Edits == nil || r.Edits.Diff != "" || r.Row.Spent.Steps != 3 || r.Row.Spent.Tokens != 33 {
+			t.Errorf("afterwards %+v, spent %+v", r.Edits, r.Row.Spent)
+		}
+		outputs := map[string]string{}
+		calls := 0
+		for _, e := range r.Log {
+			if e.Type != job.EntryCreated && e.Instruction != string(id) {
+				t.Errorf("%s is of the instruction %q", e.Type, e.Instruction)
+			}
+			for _, res := range e.Results {
+				outputs[res.ID] = res.Output
+			}
+			for _, c := range e.Calls {
+				calls++
+				if c.Name != "write_file" && c.Name != "finish" || !strings.Contains(c.Input, `"`) {
+					t.Errorf("a call is %+v", c)
+				}
+			}
+			if e.Type == job.EntryTool && (e.Usage.PromptTokens != 10 || e.Spent.Tokens%11 != 0 || e.Model != "steady-1") {
+				t.Errorf("%+v took %+v, %+v", e, e.Usage, e.Spent)
+			}
+		}
+		if calls != 3 || len(outputs) < 2 || outputs["1/c0"] == "" {
+			t.Errorf("%d calls gave %q", calls, outputs)
+		}
+	})
+}

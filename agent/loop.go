@@ -86,6 +86,7 @@ type loop struct {
 	reviewed string
 	misses   int
 	replay   bool
+	drawn    string // state of the edits that was shown last
 	answer   string // of the operator's command, for the state of the edits that it belongs to
 	passed   string
 	answerOf string
@@ -395,7 +396,20 @@ func (l *loop) take(ctx context.Context, s Step) (done bool, res Result, err err
 		}
 		l.add(Turn{Role: "tool", CallID: c.ID, Text: text, Failed: failed})
 	}
+	l.show(ctx)
 	return false, Result{}, nil
+}
+
+// show tells who follows the work what the edits come to.
+func (l *loop) show(ctx context.Context) {
+	state := l.Files.State()
+	if l.task.Show == nil || l.replay || state == l.drawn {
+		return
+	}
+	if changes, err := l.Files.Changes(); err == nil {
+		l.drawn = state
+		l.task.Show(ctx, changes)
+	}
 }
 
 // plain takes an answer without a call: the model has stopped, or has forgotten how to go on.

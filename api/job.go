@@ -91,6 +91,15 @@ type JobRow struct {
 	User     string // id of the key that created the job
 	Archived bool
 	Seq      uint64 // the job's last event that this row reflects
+	Spent    Spent  `json:",omitzero"`
+}
+
+// Spent is what a job has used of language models, over all its instructions.
+type Spent struct {
+	Steps  int           `json:"steps,omitempty"` // answers
+	Tokens int64         `json:"tokens,omitempty"`
+	Cost   int64         `json:"cost,omitempty"` // millionths of a US dollar
+	Time   time.Duration `json:"time,omitempty"` // of work, in nanoseconds
 }
 
 // Session is the row in the form of version 1.

@@ -34,6 +34,8 @@ type Request struct {
 	Model   string // empty for the project's
 	Draft   bool
 	DryRun  bool
+	Branch  string // of a new job: where the changes go; empty for a name made from the job's id
+	ID      string // of a follow-up's message; made where empty
 	// Key names the request: what comes again under it is answered with the same job, for thirty days. Whoever may send
 	// it for different purposes puts the purpose into it.
 	Key string
@@ -68,7 +70,7 @@ func (s Starter) Create(ctx context.Context, r Request) (job.Reply, error) {
 	claim := r.claim("create", id, now)
 	return s.Once(ctx, Command{Project: r.Project.ID, Job: id, Claim: claim, Admit: s.admit(uses),
 		Do: job.Create{Project: r.Project, User: r.By, Prompt: r.Prompt, Model: r.Model, Draft: r.Draft,
-			DryRun: r.DryRun, At: now, Uses: uses, Claim: claim}})
+			DryRun: r.DryRun, Branch: r.Branch, At: now, Uses: uses, Claim: claim}})
 }
 
 // FollowUp gives a job of the request's project one more instruction.
@@ -80,7 +82,7 @@ func (s Starter) FollowUp(ctx context.Context, id api.JobID, r Request) (job.Rep
 		return job.Reply{}, err
 	}
 	now := s.Now()
-	ref := s.IDs.New(api.TurnPrefix, now)
+	ref := cmp.Or(r.ID, s.IDs.New(api.TurnPrefix, now))
 	uses := ProjectHourUses(r.Project, s.ProjectHour)
 	claim := r.claim("message "+string(id), id, now)
 	if claim != nil {
@@ -111,6 +113,8 @@ func (s Starter) check(r *Request) error {
 		say = fmt.Sprintf("must have at most %d characters, and has %d", MaxPrompt, n)
 	case !utf8.ValidString(r.Prompt) || strings.ContainsRune(r.Prompt, 0):
 		say = "must be text in UTF-8"
+	case r.Branch != "" && !api.ValidBranch(r.Branch):
+		return &api.InvalidError{Problems: []api.Problem{{Field: "branch", Message: "is not a branch name that git accepts"}}}
 	}
 	if say != "" {
 		return &api.InvalidError{Problems: []api.Problem{{Field: "prompt", Message: say}}}
@@ -146,7 +150,11 @@ func (r Request) claim(operation string, id api.JobID, now time.Time) *journal.C
 	if r.Key == "" {
 		return nil
 	}
-	body, _ := json.Marshal([]any{r.Prompt, r.Model, r.Draft, r.DryRun}) // strings and booleans: cannot fail
+	what := []any{r.Prompt, r.Model, r.Draft, r.DryRun}
+	if r.Branch != "" {
+		what = append(what, r.Branch)
+	}
+	body, _ := json.Marshal(what) // strings and booleans: cannot fail
 	return &journal.Claim{Key: claimKey(operation, r.Project.ID, r.Key), Digest: sha256.Sum256(body),
 		Owner: job.Stream(id), Expires: now.Add(claimLife)}
 }

@@ -53,14 +53,14 @@ type Actor struct {
 	persistent.Actor[state, Event]
 	deps     *Deps
 	progress *reporter // of the run in hand
+	edits    Edits     // of the run in hand, so far
 	watchers map[*watcher]struct{}
 	sweep    int // so many watchers are looked through for ones that have gone
 }
 
 // A watcher waits for the job to move beyond an event.
 type watcher struct {
-	after uint64
-	log   bool
+	Watch
 	gone  <-chan struct{} // closed when nobody waits any more; may be nil
 	reply func(Reply, error)
 	timer *time.Timer
@@ -119,7 +119,7 @@ func (a *Actor) Own(msg any) {
 	case watchOver:
 		if _, waits := a.watchers[msg.w]; waits {
 			delete(a.watchers, msg.w)
-			msg.w.reply(a.watched(msg.w.after, msg.w.log), nil)
+			msg.w.reply(a.watched(msg.w.Watch), nil)
 		}
 	default:
 		panic(fmt.Sprintf("a job does not know %T", msg))
@@ -138,6 +138,8 @@ func (a *Actor) result(res *persistent.Result) {
 		a.progress.told(res.Run)
 	case stepped:
 		close(body.kept)
+	case drafted:
+		a.showEdits(body.edits)
 	default:
 		a.StopRun()
 	}
@@ -151,8 +153,18 @@ func (a *Actor) commit(events []Event, more journal.Append) error {
 		return err
 	}
 	a.logChange(&before)
+	if a.State.attempt != before.attempt && a.edits.Diff != "" {
+		a.edits = Edits{Version: a.edits.Version + 1} // what is edited anew, or is done, is no draft any more
+	}
 	a.wakeWatchers()
 	return nil
+}
+
+// showEdits tells those who watch what the edit in hand comes to.
+func (a *Actor) showEdits(edits Edits) {
+	edits.Version = a.edits.Version + 1
+	a.edits = edits
+	a.wakeWatchers()
 }
 
 // logChange writes a line for each change of the job's status.
@@ -181,23 +193,30 @@ func (a *Actor) settle(recovered bool) {
 func (a *Actor) watch(cmd Watch, gone <-chan struct{}, reply func(Reply, error)) {
 	a.forgetGone()
 	wait := time.Until(cmd.Until) // by the clock that cannot be set
-	if a.Seq > cmd.After || wait <= 0 {
-		reply(a.watched(cmd.After, cmd.Log), nil)
+	if a.news(cmd) || wait <= 0 {
+		reply(a.watched(cmd), nil)
 		return
 	}
-	w := &watcher{after: cmd.After, log: cmd.Log, gone: gone, reply: reply}
+	w := &watcher{Watch: cmd, gone: gone, reply: reply}
 	w.timer = time.AfterFunc(wait, func() { a.Self.Tell(watchOver{w}) })
 	a.watchers[w] = struct{}{}
 }
 
+// news reports whether there is something that who watches has not seen.
+func (a *Actor) news(w Watch) bool { return a.Seq > w.After || w.Edits && a.edits.Version > w.Seen }
+
 // watched is what a watcher learns.
-func (a *Actor) watched(after uint64, log bool) Reply {
+func (a *Actor) watched(w Watch) Reply {
 	r := Reply{Row: a.State.row(a.Seq)}
-	if log {
-		r.Log = a.State.entries(after)
-		if after < a.State.dropped {
+	if w.Log {
+		r.Log = a.State.entries(w.After)
+		if w.After < a.State.dropped {
 			r.Omitted = a.State.dropped
 		}
+	}
+	if w.Edits && a.edits.Version > w.Seen {
+		edits := a.edits
+		r.Edits = &edits
 	}
 	return r
 }
@@ -226,12 +245,12 @@ const minSweep = 16
 
 func (a *Actor) wakeWatchers() {
 	for w := range a.watchers {
-		if a.Seq <= w.after {
+		if !a.news(w.Watch) {
 			continue
 		}
 		delete(a.watchers, w)
 		w.timer.Stop()
-		w.reply(a.watched(w.after, w.log), nil)
+		w.reply(a.watched(w.Watch), nil)
 	}
 }
 
@@ -242,7 +261,7 @@ func (a *Actor) Idle() bool { return a.Actor.Idle() && len(a.watchers) == 0 }
 func (a *Actor) Close(whole bool) {
 	for w := range a.watchers {
 		w.timer.Stop()
-		w.reply(a.watched(w.after, w.log), nil)
+		w.reply(a.watched(w.Watch), nil)
 	}
 	a.watchers = nil
 	a.Actor.Close(whole)

@@ -136,6 +136,11 @@ func (e *effect) edit(ctx context.Context) (Edited, error) {
 		Attempts: e.state.interrupted + e.state.panicked + e.state.stale,
 		Base:     func(ctx context.Context) (agent.Tree, error) { return e.base(ctx, project, tip, tree) },
 		Steps:    e.state.steps, Record: e.keep,
+		Show: func(ctx context.Context, changes []agent.Change) {
+			if files, diff, err := describe(ctx, tree, changes, maxDiff); err == nil {
+				e.run.Tell(drafted{e.run.Attempt, Edits{Files: files, Diff: diff}})
+			}
+		},
 		Aside: e.slot.Aside,
 	}, func(p agent.Progress) { e.progress.report(e.run, p) })
 	if err != nil {

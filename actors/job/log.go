@@ -1,10 +1,12 @@
 package job
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"docent/agent"
 	"docent/api"
 )
 
@@ -48,6 +50,15 @@ type Entry struct {
 	Link   string        `cbor:"13,keyasint,omitempty"`
 
 	Outcome api.Outcome `cbor:"14,keyasint,omitempty"`
+
+	// Instruction is the id of the one that the entry is about. EntryFailed ends those that waited as well.
+	Instruction string `cbor:"15,keyasint,omitempty"`
+	// Of a language model's answer: its calls one by one, what earlier calls gave, and what it took.
+	Calls   []ToolUse    `cbor:"16,keyasint,omitempty"` // without their outputs
+	Results []ToolUse    `cbor:"17,keyasint,omitempty"` // without their inputs; the last calls of an instruction have none
+	Model   string       `cbor:"18,keyasint,omitempty"`
+	Usage   *agent.Usage `cbor:"19,keyasint,omitempty"`
+	Spent   *agent.Spent `cbor:"20,keyasint,omitempty"` // on the instruction, up to here
 }
 
 // A ToolUse is one use of a tool, in few words.
@@ -56,10 +67,14 @@ type ToolUse struct {
 	Input  string `cbor:"2,keyasint,omitempty"`
 	Output string `cbor:"3,keyasint,omitempty"`
 	Failed bool   `cbor:"4,keyasint,omitempty"`
+	ID     string `cbor:"5,keyasint,omitempty"` // of the call, within the job
 }
 
+// maxShownCall is how many bytes of a call's input, and of its output, the log keeps.
+const maxShownCall = 1500
+
 func (e Entry) size() int {
-	n := 64 + len(e.Title) + len(e.Text) + len(e.Branch) + len(e.Commit) + len(e.Link)
+	n := 160 + len(e.Title) + len(e.Text) + len(e.Branch) + len(e.Commit) + len(e.Link)
 	for _, t := range e.Todos {
 		n += len(t.ID) + len(t.Content) + 32
 	}
@@ -69,7 +84,12 @@ func (e Entry) size() int {
 	if e.Tool != nil {
 		n += len(e.Tool.Name) + len(e.Tool.Input) + len(e.Tool.Output)
 	}
-	return n
+	for _, list := range [][]ToolUse{e.Calls, e.Results} {
+		for _, t := range list {
+			n += len(t.Name) + len(t.Input) + len(t.Output) + len(t.ID) + 64
+		}
+	}
+	return n + len(e.Instruction) + len(e.Model)
 }
 
 // entry is how the log shows an event that has just been applied. Not every event is worth an entry.
@@ -87,6 +107,8 @@ func (s state) entry(ev Event) (Entry, bool) {
 		e.Type, e.At, e.Title, e.Todos, e.Text = EntryProgress, ev.At, ev.Title, ev.Todos, ev.Text
 	case Stepped:
 		e.Type, e.At, e.Text = EntryTool, ev.At, clip(ev.Step.Reply.Text, maxText)
+		e.Calls, e.Results = calls(ev.Step), results(ev.Step)
+		e.Model, e.Usage, e.Spent = clip(oneLine(ev.Step.Reply.Model), 200), &ev.Step.Reply.Usage, &ev.Step.Spent
 		var names, inputs []string
 		for _, c := range ev.Step.Reply.Calls {
 			names = append(names, oneLine(c.Name))
@@ -127,11 +149,43 @@ func (s state) entry(ev Event) (Entry, bool) {
 	return e, true
 }
 
-// record writes the event that has just been applied into the log. When the log is full its older half goes.
-func (s state) record(ev Event) state {
+// calls are what a step's answer asks for, as the log keeps it.
+func calls(s agent.Step) []ToolUse {
+	var out []ToolUse
+	for _, c := range s.Reply.Calls {
+		out = append(out, ToolUse{ID: callID(s.Round, c.ID), Name: clip(oneLine(c.Name), 100),
+			Input: clip(c.Arguments, maxShownCall)})
+	}
+	return out
+}
+
+// results are what the calls of the step before gave.
+func results(s agent.Step) []ToolUse {
+	var out []ToolUse
+	for _, t := range s.Before {
+		if t.Role == "tool" {
+			out = append(out, ToolUse{ID: callID(s.Round, t.CallID), Output: clip(t.Text, maxShownCall), Failed: t.Failed})
+		}
+	}
+	return out
+}
+
+// callID tells calls of different rounds apart: models number them anew.
+func callID(round int, id string) string { return fmt.Sprintf("%d/%s", round, clip(oneLine(id), 100)) }
+
+// record writes the event that has just been applied into the log. When the log is full its older half goes. inHand is
+// the instruction that was worked on before the event.
+func (s state) record(ev Event, inHand string) state {
 	e, ok := s.entry(ev)
 	if !ok {
 		return s
+	}
+	switch ev := ev.(type) {
+	case Prompted:
+		e.Instruction = ev.ID
+	case Created, Archived:
+	default:
+		e.Instruction = inHand
 	}
 	if e.Diff != "" && slices.ContainsFunc(s.log, hasDiff) {
 		s.log = slices.Clone(s.log)

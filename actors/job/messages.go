@@ -60,6 +60,10 @@ type (
 		After   uint64
 		Until   time.Time
 		Log     bool // the reply carries the log beyond After
+		// Edits has the reply carry what the edit in hand comes to so far, where that is another version than Seen. Then the
+		// answer comes as soon as there is one, also where no event has happened.
+		Edits bool
+		Seen  uint64
 	}
 
 	// Archive marks the job as put away. Its branch and pull request stay.
@@ -87,6 +91,17 @@ type Reply struct {
 	// For a Watch that asks for it: the log beyond After as far as it is kept. It is for reading only.
 	Log     []Entry
 	Omitted uint64 // entries up to this event are not kept any more; 0 where After is beyond it
+
+	// For a Watch that asks for it: the edit in hand; nil where nothing is new, or nothing is edited.
+	Edits *Edits
+}
+
+// Edits are what a language model has changed so far in the instruction that it works on. They are shown and not kept:
+// after a restart they are there again once the work has gone on.
+type Edits struct {
+	Version uint64 // rises with each change
+	Files   []FileChange
+	Diff    string // unified, of all files
 }
 
 // An Event is a fact about the job. It is journaled before it is applied.

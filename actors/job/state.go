@@ -119,6 +119,11 @@ type (
 		edited  Edited
 		err     error
 	}
+	// drafted is what an edit comes to while it goes on.
+	drafted struct {
+		attempt int
+		edits   Edits
+	}
 	publishDone struct {
 		attempt int
 		result  forge.Published
@@ -182,6 +187,7 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 		if s.current(msg.attempt) && s.phase == editing && s.follows(msg.step) {
 			return []Event{Stepped{Step: msg.step, At: now}}, nil
 		}
+	case drafted: // shown, and not kept
 	default:
 		return nil, fmt.Errorf("a job does not know %T", msg)
 	}
@@ -356,9 +362,13 @@ func failed(err error, now time.Time) Failed {
 
 // apply is total: ev has happened.
 func (s state) apply(ev Event) state {
+	inHand := ""
+	if len(s.queue) > 0 {
+		inHand = s.queue[0].ID
+	}
 	s = s.after(ev)
 	s.seq++
-	return s.record(ev)
+	return s.record(ev, inHand)
 }
 
 // after is the state that an event leads to.
@@ -500,16 +510,23 @@ func (s state) afterFailure(ev Failed) state {
 func (s state) settle() state {
 	s.phase, s.edited = idle, Edited{}
 	s.attempt++
-	if n := len(s.steps); n > 0 {
-		took := s.steps[n-1].Spent
-		s.spent.Steps += took.Steps
-		s.spent.Tokens += took.Tokens
-		s.spent.Cost += took.Cost
-		s.spent.Time += took.Time
-		s.spent.Bytes += took.Bytes
-	}
+	s.spent = s.used()
 	s.steps = nil
 	return s
+}
+
+// used is what the job has taken of language models so far, with the instruction in hand.
+func (s state) used() agent.Spent {
+	sum := s.spent
+	if n := len(s.steps); n > 0 {
+		took := s.steps[n-1].Spent
+		sum.Steps += took.Steps
+		sum.Tokens += took.Tokens
+		sum.Cost += took.Cost
+		sum.Time += took.Time
+		sum.Bytes += took.Bytes
+	}
+	return sum
 }
 
 // next takes the first waiting instruction in hand.
@@ -534,6 +551,8 @@ func (s state) row(seq uint64) api.JobRow {
 		Branch: s.branch, Halt: s.halt, Todos: slices.Clone(s.todos), User: string(s.user),
 		Archived: !s.archived.IsZero(), Seq: seq,
 	}
+	used := s.used()
+	r.Spent = api.Spent{Steps: used.Steps, Tokens: used.Tokens, Cost: used.Cost, Time: used.Time}
 	if s.link != "" {
 		link := s.link
 		r.Job.PRLink = &link
