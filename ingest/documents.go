@@ -24,6 +24,16 @@ func (d Documents) Search(ctx context.Context, project api.ProjectID, q search.Q
 	return hits, err
 }
 
+// Explain is the library's.
+func (d Documents) Explain(ctx context.Context, project api.ProjectID, q search.Query,
+	expected ...string) (search.Explanation, error) {
+	e, err := d.Library.Explain(ctx, project, q, expected...)
+	if errors.Is(err, search.ErrNotIndexed) {
+		d.Reader.make(project)
+	}
+	return e, err
+}
+
 // Page is the library's.
 func (d Documents) Page(ctx context.Context, project api.ProjectID, path string, groups []string) (search.Page, error) {
 	page, err := d.Library.Page(ctx, project, path, groups)

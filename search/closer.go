@@ -27,7 +27,10 @@ func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candida
 	for i := range candidates {
 		c := &candidates[i]
 		r := s.pages[c.page]
-		extra := float32(t.TitleCover) * total * s.coverage(groups, asked, total, r.TitleWords, s.titleIDF.of(c.page))
+		extra := pageExtra{
+			title: float32(t.TitleCover) * total * s.coverage(groups, asked, total, r.TitleWords, s.titleIDF.of(c.page)),
+			near:  float32(t.Neighbourhood) * total * near(r), links: c.score - c.base,
+		}
 		// The best section, looked at closely.
 		bestSection, bestScore, bestExtra := c.section, float32(-1), float32(0)
 		floor := w.sectionScore.weight[c.section] * float32(t.CloserShare)
@@ -37,23 +40,14 @@ func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candida
 			if score == 0 || score < floor && (q.Sections < 2 || score < floor*floorOfOthers) {
 				continue
 			}
-			rec := s.sections[sec]
-			cover := s.coverage(groups, asked, total, rec.Head, s.headIDF.of(sec))
-			more := float32(t.HeadingCover) * total * cover
-			if cover > 0.99 { // the query is the heading
-				heading := r.Sections[sec-s.firstOf[c.page]].Heading
-				named := names(q.Text, heading)
-				if len(groups) > 1 || named && strings.Contains(heading, " ") {
-					more += float32(t.HeadingExact) * total
-				}
-				if named {
-					more += float32(t.HeadingNamed) * total
-				}
-			}
-			more += float32(t.Proximity) * s.proximity(groups, asked, rec)
+			look := s.lookAt(groups, asked, total, q.Text, sec)
+			more := look.sum()
 			sum := score*(1-float32(t.PageShare)) + more
 			if q.Sections > 1 {
 				w.others = append(w.others, other{sec, -sum})
+			}
+			if w.trace != nil {
+				w.trace.section(sec, look)
 			}
 			if sum > bestScore && score >= floor {
 				bestSection, bestScore, bestExtra = sec, sum, more-(1-float32(t.PageShare))*(w.sectionScore.weight[c.section]-score)
@@ -64,21 +58,50 @@ func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candida
 		for k := range c.others {
 			c.others[k].less = max(0, c.others[k].less+bestScore)
 		}
-		extra += bestExtra
 		if share, ok := started[c.page]; ok {
-			extra += total * float32(t.TitleStartBase+t.TitleStart*float64(share))
+			extra.start = total * float32(t.TitleStartBase+t.TitleStart*float64(share))
 		}
-		extra += float32(t.Neighbourhood) * total * near(r)
-		c.score += extra
+		c.score += extra.title + bestExtra + extra.start + extra.near
 		if r.Boost > 0 {
 			// A wish of the author, not more: a page boosted ten times must not stand before every page that fits better.
 			power := t.Boost
 			if r.Boost < 1 {
 				power = t.Demotion
 			}
+			unboosted := c.score
 			c.score *= float32(math.Pow(float64(r.Boost), power))
+			extra.boost = c.score - unboosted
+		}
+		if w.trace != nil {
+			w.trace.page(c, extra)
 		}
 	}
+}
+
+// A pageExtra is what a closer look at a page adds to its score, by reason.
+type pageExtra struct{ title, start, near, links, boost float32 }
+
+// A sectionExtra is what a closer look at a section adds.
+type sectionExtra struct{ heading, exact, named, proximity float32 }
+
+func (x sectionExtra) sum() float32 { return x.heading + x.exact + x.named + x.proximity }
+
+// lookAt looks at one section closely.
+func (s *snapshot) lookAt(groups []group, asked *asked, total float32, text string, sec uint32) (x sectionExtra) {
+	t, rec := s.tuning, s.sections[sec]
+	cover := s.coverage(groups, asked, total, rec.Head, s.headIDF.of(sec))
+	x.heading = float32(t.HeadingCover) * total * cover
+	if cover > 0.99 { // the query is the heading
+		named := names(text, rec.Heading)
+		if len(groups) > 1 || named && strings.Contains(rec.Heading, " ") {
+			x.exact = float32(t.HeadingExact) * total
+		}
+		if named {
+			x.named = float32(t.HeadingNamed) * total
+		}
+	}
+	x.proximity = float32(t.Proximity) * s.proximity(groups, asked, rec)
+	return x
 }
 
 // vote raises the candidates that others link to: what several pages on the subject refer to is the page that explains

@@ -23,23 +23,25 @@ type variant struct {
 	term   string
 	hash   uint32
 	weight float32
+	as     Reading
+	stem   bool // of the word that counts so, which is another variant
 }
 
-func (g *group) add(term string, weight float64) {
+func (g *group) add(term string, weight float64, as Reading, stem bool) {
 	for i := range g.variants {
 		if g.variants[i].term == term {
 			g.variants[i].weight = max(g.variants[i].weight, float32(weight))
 			return
 		}
 	}
-	g.variants = append(g.variants, variant{term, analysis.Hash(term), float32(weight)})
+	g.variants = append(g.variants, variant{term, analysis.Hash(term), float32(weight), as, stem})
 }
 
 // addWord adds a word and its stems in the languages.
-func (g *group) addWord(a *analysis.Analyser, languages []string, word string, weight float64) {
-	g.add(word, weight)
+func (g *group) addWord(a *analysis.Analyser, languages []string, word string, weight float64, as Reading) {
+	g.add(word, weight, as, false)
 	for _, l := range languages {
-		g.add(a.Stem(word, l), weight)
+		g.add(a.Stem(word, l), weight, as, true)
 	}
 }
 
@@ -148,7 +150,7 @@ func (p *queryParser) typedName(t analysis.Token) error {
 		return err
 	}
 	g := group{word: t.Surface, weight: 1}
-	g.add(t.Term, 1)
+	g.add(t.Term, 1, ReadTyped, false)
 	if p.lastPart >= 0 && t.At+t.Covers > p.lastPart {
 		p.begun(p.a, &g, p.languages, p.prefixShare(known))
 		known = known || len(g.variants) > 1
@@ -163,7 +165,7 @@ func (p *queryParser) typedName(t analysis.Token) error {
 // typedWord adds a word of a search box, with what it may be the beginning of and what it may have been meant to be.
 func (p *queryParser) typedWord(t analysis.Token, weight float32) error {
 	g := group{word: t.Surface, weight: weight}
-	g.addWord(p.a, p.languages, t.Surface, 1)
+	g.addWord(p.a, p.languages, t.Surface, 1, ReadTyped)
 	isWord := false
 	for _, v := range g.variants {
 		known, err := p.known(v.term)
@@ -211,16 +213,16 @@ func (s *snapshot) word(ctx context.Context, a *analysis.Analyser, w *scratch, l
 	g := group{word: strings.Clone(surface)}
 	key.term = g.word
 	if kind == wholeName {
-		g.add(g.word, 1)
+		g.add(g.word, 1, ReadTyped, false)
 	} else {
-		g.addWord(a, languages, g.word, 1)
+		g.addWord(a, languages, g.word, 1, ReadTyped)
 		if share := s.tuning.Abbreviation; share > 0 {
 			single := g.word
 			if analysis.Abbreviations(single) == nil {
 				single = strings.TrimSuffix(single, "s")
 			}
 			for _, other := range analysis.Abbreviations(single) {
-				g.addWord(a, languages, other, share)
+				g.addWord(a, languages, other, share, ReadOtherForm)
 			}
 		}
 	}
@@ -267,7 +269,7 @@ func saturated(idf, x, k float32) float32 { return idf * x * (k + 1) / (k + x) }
 // begun adds the words that a group's word is the beginning of: of all these, the ones that most pages have.
 func (s *snapshot) begun(a *analysis.Analyser, g *group, languages []string, share float64) {
 	for _, w := range s.completions(g.word, s.tuning.PrefixWords) {
-		g.addWord(a, languages, w, share)
+		g.addWord(a, languages, w, share, ReadBegun)
 	}
 }
 
@@ -357,7 +359,7 @@ func (s *snapshot) slips(a *analysis.Analyser, g *group, languages []string) {
 		if c.slip > 1 {
 			share = s.tuning.Slip2
 		}
-		g.addWord(a, languages, c.word, share)
+		g.addWord(a, languages, c.word, share, ReadCorrected)
 	}
 }
 

@@ -26,6 +26,7 @@ type scratch struct {
 	asked           asked
 	tokens, keep    []analysis.Token
 	groups          []group
+	trace           *trace // of a search that is explained
 }
 
 // done lets go of what belongs to the query, and keeps the room.
@@ -34,6 +35,7 @@ func (w *scratch) done() {
 	clear(w.keep)
 	clear(w.groups)
 	w.asked.clear()
+	w.trace = nil
 	scratches.Put(w)
 }
 
@@ -89,6 +91,9 @@ func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups [
 	slices.SortFunc(w.top, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.page, b.page))
 	})
+	if w.trace != nil {
+		w.trace.total, w.trace.most = total, s.most(total)
+	}
 	return s.take(w.top, total, q), nil
 }
 
@@ -111,6 +116,9 @@ func (s *snapshot) score(ctx context.Context, w *scratch, groups []group) (total
 			for _, d := range g.ready.pages {
 				w.pageScore.add(d.doc, d.weight)
 			}
+			if w.trace != nil {
+				w.trace.word(w, g, len(g.ready.sections))
+			}
 			continue
 		}
 		if err := s.gather(ctx, w, g, s.decode); err != nil {
@@ -123,6 +131,9 @@ func (s *snapshot) score(ctx context.Context, w *scratch, groups []group) (total
 		}
 		for _, d := range w.pages.touched {
 			w.pageScore.add(d, saturated(g.idf, w.pages.weight[d], pageK))
+		}
+		if w.trace != nil {
+			w.trace.word(w, g, len(w.sections.touched))
 		}
 	}
 	return total, nil
@@ -176,14 +187,18 @@ func (s *snapshot) addStarted(w *scratch, started map[uint32]float32) {
 	}
 }
 
+// most is the most that a page can have.
+func (s *snapshot) most(total float32) float32 {
+	t := s.tuning
+	share, k, pageK := float32(t.PageShare), float32(t.K), float32(t.PageK)
+	return total*((1-share)*(k+1)+share*(pageK+1)) + total*float32(t.TitleCover+t.HeadingCover+t.HeadingExact+t.Vote) +
+		total*float32(t.Proximity)
+}
+
 // take makes the result of the candidates, which are in their order: pages up to the limit and over the threshold, each
 // with as many sections as are asked for.
 func (s *snapshot) take(candidates []candidate, total float32, q Query) []scored {
-	t := s.tuning
-	share, k, pageK := float32(t.PageShare), float32(t.K), float32(t.PageK)
-	// The most that a page can have.
-	most := total*((1-share)*(k+1)+share*(pageK+1)) + total*float32(t.TitleCover+t.HeadingCover+t.HeadingExact+t.Vote) +
-		total*float32(t.Proximity)
+	most := s.most(total)
 	rate := func(score float32) float64 { return min(1, max(0, float64(score/most))) }
 	limit := q.pages()
 	found := make([]scored, 0, min(limit, len(candidates))*max(1, min(q.Sections, 4)))

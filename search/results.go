@@ -90,15 +90,26 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 	if len(s.sections) == 0 || strings.TrimSpace(q.Text) == "" {
 		return nil, nil
 	}
+	if q.Weights != nil {
+		tried, err := s.weighted(q.Weights)
+		if err != nil {
+			return nil, err
+		}
+		s = tried
+	}
 	found, err := s.ranked(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	version := q.Filter.Version
-	if version == "" {
-		version = s.readerOf(&q).version
+	return s.show(found, s.versionAsked(&q))
+}
+
+// versionAsked is the version that a query is made in; empty where it is the current one.
+func (s *snapshot) versionAsked(q *Query) string {
+	if q.Filter.Version != "" {
+		return q.Filter.Version
 	}
-	return s.show(found, version)
+	return s.readerOf(q).version
 }
 
 func (s *snapshot) ranked(ctx context.Context, q Query) ([]scored, error) {

@@ -282,10 +282,17 @@ func (s *snapshot) rankScope(ctx context.Context, w *scratch, q Query, sc *scope
 	case sc.locale >= 0:
 		languages = []string{analysis.Language(s.locales[sc.locale].name)}
 	}
+	if w.trace != nil {
+		w.trace.begin()
+	}
 	groups, err := s.parse(ctx, w, q, languages)
 	if err != nil {
 		return nil, err
 	}
 	w.asked.clear()
-	return s.rankGroups(ctx, w, q, groups, sc)
+	found, err := s.rankGroups(ctx, w, q, groups, sc)
+	if w.trace != nil && err == nil {
+		w.trace.looks = append(w.trace.looks, look{*sc, found})
+	}
+	return found, err
 }

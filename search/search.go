@@ -26,6 +26,9 @@ type Query struct {
 	// Asked are the reader's own words, the newest first, where Text is not: they tell which language is wanted where
 	// neither the filter nor the current page does.
 	Asked []string `cbor:"-"`
+	// Weights are tried in place of the library's own, by the names of TrialWeights. They are for operators: nobody else's
+	// search takes any.
+	Weights map[string]float64 `cbor:",omitempty"`
 }
 
 // pages is how many a query finds at the most.
