@@ -16,6 +16,7 @@ var errInternal = errors.New("internal error")
 // A QuarantinedError answers what is sent to an actor that cannot be recovered, or that kept failing.
 type QuarantinedError struct {
 	Kind, ID string
+	At       time.Time // when it was given up
 	Err      error
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"docent/api"
 )
 
 // A directory finds the actors of one kind by their ids.
@@ -159,6 +161,10 @@ func (s *shard) forward(ctx actor.Context, msg *envelope) {
 		msg.request.answer(nil, errStopping())
 		return
 	}
+	if _, ok := msg.request.command.(retry); ok {
+		s.retry(ctx, msg)
+		return
+	}
 	e := s.entries[msg.id]
 	if e == nil {
 		e = &entry{id: msg.id}
@@ -174,6 +180,25 @@ func (s *shard) forward(ctx actor.Context, msg *envelope) {
 		return
 	}
 	s.pass(ctx, e, msg)
+}
+
+// retry lifts the quarantine of an actor and recovers it anew. Its failures before count no more.
+func (s *shard) retry(ctx actor.Context, msg *envelope) {
+	e := s.entries[msg.id]
+	if e == nil || e.quarantine.Load() == nil {
+		msg.request.answer(nil, fmt.Errorf("%w: no quarantined %s %s", api.ErrNotFound, s.d.kind, msg.id))
+		return
+	}
+	if e.phase != quarantined { // its last incarnation still answers what was queued
+		e.stashed = append(e.stashed, msg)
+		return
+	}
+	s.d.system.release(s.d.kind, e.id)
+	next := &entry{id: e.id}
+	s.entries[e.id] = next
+	s.spawn(ctx, next)
+	msg.request.command = wake{}
+	s.pass(ctx, next, msg)
 }
 
 func (s *shard) pass(ctx actor.Context, e *entry, msg *envelope) {
@@ -294,7 +319,7 @@ func (s *shard) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor,
 		s.restartIn(deps.Backoff(len(f.recent)), e)
 		return
 	}
-	err := &QuarantinedError{Kind: s.d.kind, ID: e.id}
+	err := &QuarantinedError{Kind: s.d.kind, ID: e.id, At: deps.Now().UTC()}
 	if ok {
 		err.Err = permanent.err
 	} else {
@@ -302,7 +327,7 @@ func (s *shard) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor,
 			reason)
 	}
 	e.quarantine.Store(err)
-	s.d.system.log.Error("an actor is quarantined: it answers with an error until the service starts again", s.d.kind,
+	s.d.system.log.Error("an actor is quarantined: it answers with an error until it is retried or the service starts again", s.d.kind,
 		e.id, "error", err.Err)
 	s.d.system.quarantine(err)
 	s.restartIn(0, e) // as one that answers what is queued, and then ends

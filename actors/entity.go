@@ -41,6 +41,8 @@ type (
 	}
 	// wake is a command that only wakes the actor.
 	wake struct{}
+	// retry is a command to the supervisor: it lifts a quarantine, and reaches the actor as wake.
+	retry struct{}
 )
 
 // What is still on its way when an actor ends is our own business: the runtime need not log it.

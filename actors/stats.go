@@ -77,7 +77,7 @@ var descriptions = []struct {
 	{desc("failures_total", "Panics of actors."), prometheus.CounterValue, func(s *Stats) int { return s.Failures }},
 	{desc("restarts_total", "Restarts of actors after a failure."), prometheus.CounterValue,
 		func(s *Stats) int { return s.Restarts }},
-	{desc("quarantined", "Actors that answer with an error until the next start."), prometheus.GaugeValue,
+	{desc("quarantined", "Actors that answer with an error until they are retried."), prometheus.GaugeValue,
 		func(s *Stats) int { return len(s.Quarantined) }},
 	{desc("parked", "The former name of docent_actors_quarantined, for one release."), prometheus.GaugeValue,
 		func(s *Stats) int { return len(s.Quarantined) }},

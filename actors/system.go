@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"docent/actors/job"
 	"docent/actors/persistent"
 	"docent/actors/thread"
+	"docent/api"
 	"docent/backoff"
 	"docent/persistence/journal"
 )
@@ -293,6 +295,32 @@ func (s *System) quarantine(err *QuarantinedError) {
 	s.quarantineMu.Lock()
 	defer s.quarantineMu.Unlock()
 	s.quarantined = append(s.quarantined, *err)
+}
+
+// release takes an actor off the list of those in quarantine.
+func (s *System) release(kind, id string) {
+	s.quarantineMu.Lock()
+	defer s.quarantineMu.Unlock()
+	s.quarantined = slices.DeleteFunc(s.quarantined,
+		func(q QuarantinedError) bool { return q.Kind == kind && q.ID == id })
+}
+
+// Retry lifts the quarantine of a job or a thread, named by its id, and recovers it from the journal. Work that was
+// pending is taken up. A *QuarantinedError says that it failed again, and why; api.ErrNotFound that it is not in
+// quarantine.
+func (s *System) Retry(ctx context.Context, id string) error {
+	var d *directory
+	switch {
+	case api.ValidID(api.JobPrefix, id):
+		d = s.jobs.dir
+	case api.ValidID(api.ThreadPrefix, id):
+		d = s.threads.dir
+	default:
+		return &api.InvalidError{Problems: []api.Problem{{Field: "id", Message: "must be the id of a job or a thread"}}}
+	}
+	_, err := s.ask(ctx, d, id, retry{}, true)
+	s.log.Info("an actor in quarantine was retried", d.kind, id, "error", err)
+	return err
 }
 
 // effects counts the goroutines that reach outside. Actors start them; when the actors have ended, no more come.

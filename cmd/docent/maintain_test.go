@@ -198,6 +198,16 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 	if _, err := ask(t.Context(), server.client(p.assistant), p, string(good.thread), "And the lighthouse?"); err != nil {
 		t.Errorf("another thread: %v", err)
 	}
+	if out, err := tryDocent(t, "actor", "retry", "--data", data, "--all"); err == nil ||
+		!strings.Contains(out, string(bad.thread)) || !strings.Contains(out, "sequence 3") {
+		t.Errorf("a retry of what is still damaged: %v\n%s", err, out)
+	}
+	if out, err := tryDocent(t, "actor", "retry", "--data", data, string(good.thread)); err == nil {
+		t.Errorf("a retry of a thread that is well: %s", out)
+	}
+	if got := serverStatusOf(t, data).Actors.Quarantined; len(got) != 1 || got[0].At.IsZero() {
+		t.Errorf("after the retry: %+v", got)
+	}
 	server.stop()
 
 	if _, err := tryDocent(t, "journal", "repair", "--data", data); err == nil || !strings.Contains(err.Error(), "--yes") {

@@ -60,6 +60,7 @@ var namedOperations = map[string]operation{
 	opCatalogAccept:  perform((*operations).acceptRow),
 	opBackup:         perform((*operations).backup),
 	opStatus:         perform((*operations).status),
+	opActorRetry:     perform((*operations).retryActors),
 }
 
 // run performs one operation by name.

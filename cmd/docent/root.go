@@ -45,7 +45,7 @@ func newRootCommand(prog program) *cobra.Command {
 		newServeCommand(prog), newDemoCommand(), newBenchCommand(),
 		newProjectCommand(prog), newKeyCommand(prog), newIndexCommand(prog), newEvalCommand(prog), newPullCommand(prog),
 		newAutomationCommand(prog),
-		newStatusCommand(prog), newThreadCommand(prog), newBackupCommand(prog), newJournalCommand(prog),
+		newStatusCommand(prog), newActorCommand(prog), newThreadCommand(prog), newBackupCommand(prog), newJournalCommand(prog),
 		newCatalogCommand(prog),
 		newAskCommand(), newJobCommand(),
 		newConfigCommand(), newVersionCommand(),

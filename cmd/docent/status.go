@@ -66,9 +66,10 @@ type (
 		RecoverySeconds float64       `json:"recoverySeconds"` // altogether
 	}
 	quarantined struct {
-		Kind   string `json:"kind"`
-		ID     string `json:"id"`
-		Reason string `json:"reason"`
+		Kind   string    `json:"kind"`
+		ID     string    `json:"id"`
+		Reason string    `json:"reason"`
+		At     time.Time `json:"at"`
 	}
 	journalStatus struct {
 		Position    uint64  `json:"position"`
@@ -143,7 +144,7 @@ func (a *app) status() (serverStatus, error) {
 		}
 	}
 	for _, p := range st.Quarantined {
-		s.Actors.Quarantined = append(s.Actors.Quarantined, quarantined{p.Kind, p.ID, p.Err.Error()})
+		s.Actors.Quarantined = append(s.Actors.Quarantined, quarantined{p.Kind, p.ID, p.Err.Error(), p.At})
 	}
 	s.Actors.Parked = s.Actors.Quarantined
 	for i, p := range a.listings {
