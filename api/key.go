@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -297,3 +298,40 @@ func (p problems) err() error {
 }
 
 func indexed(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
+
+// Good says whether the key may be used now, from that address: nil, ErrUnauthorized where it is revoked or expired, or
+// ErrForbidden where it is for other addresses.
+func (k Key) Good(now time.Time, client netip.Addr) error {
+	if k.RevokedAt != nil || k.ExpiresAt != nil && !now.Before(*k.ExpiresAt) {
+		return ErrUnauthorized
+	}
+	if len(k.AllowIP) > 0 && !slices.ContainsFunc(k.AllowIP, func(entry string) bool { return lets(entry, client) }) {
+		return ErrForbidden
+	}
+	return nil
+}
+
+// lets reports whether an entry of an allow list lets an address in. What cannot be read lets nobody in.
+func lets(entry string, client netip.Addr) bool {
+	if p, err := netip.ParsePrefix(entry); err == nil {
+		if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 {
+			p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
+		}
+		return p.Contains(client)
+	}
+	a, err := netip.ParseAddr(entry)
+	return err == nil && client.IsValid() && a.Unmap().WithZone("") == client
+}
+
+// Allows reports whether an admin key has a scope. A key without scopes has all of them.
+func (k Key) Allows(scope string) bool { return len(k.Scopes) == 0 || slices.Contains(k.Scopes, scope) }
+
+// Network is an address as quotas and attempts count it: whoever has one IPv6 address has its /64.
+func Network(addr netip.Addr) string {
+	if addr.Is6() {
+		if p, err := addr.Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return addr.String()
+}

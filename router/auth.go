@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -127,26 +126,14 @@ func (s *Server) keyByHash(ctx context.Context, hash [32]byte, client netip.Addr
 		return api.Key{}, errBadKey
 	case err != nil:
 		return api.Key{}, fmt.Errorf("look up the key: %w", err)
-	case key.RevokedAt != nil, key.ExpiresAt != nil && !now.Before(*key.ExpiresAt):
-		return api.Key{}, errBadKey
 	}
-	if len(key.AllowIP) > 0 && !allowed(key.AllowIP, client) {
+	switch err := key.Good(now, client); {
+	case errors.Is(err, api.ErrUnauthorized):
+		return api.Key{}, errBadKey
+	case err != nil:
 		return api.Key{}, &keyError{kind: api.ErrForbidden, reason: "this key may not be used from this address"}
 	}
 	return key, nil
-}
-
-// allowed reports whether an address is one of a list of addresses and ranges. What cannot be read allows nobody.
-func allowed(list []string, client netip.Addr) bool {
-	return slices.ContainsFunc(list, func(entry string) bool {
-		if p, err := netip.ParsePrefix(entry); err == nil {
-			if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 {
-				p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
-			}
-			return p.Contains(client)
-		}
-		return client.IsValid() && address(entry) == client
-	})
 }
 
 // scope refuses an admin key that may not read, or not write. A key without scopes may do both.
@@ -155,7 +142,7 @@ func scope(key api.Key, method string) error {
 	if safe(method) {
 		need = api.ScopeRead
 	}
-	if len(key.Scopes) == 0 || slices.Contains(key.Scopes, need) {
+	if key.Allows(need) {
 		return nil
 	}
 	return &keyError{kind: api.ErrForbidden, reason: fmt.Sprintf("this key lacks the scope %q", need),
@@ -180,5 +167,3 @@ func origin(key api.Key, req bunrouter.Request) error {
 	}
 	return &keyError{kind: api.ErrForbidden, reason: "this key may only be used from the origins that it was made for"}
 }
-
-func same(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/uptrace/bunrouter"
 
+	"docent/api"
 	"docent/router/reqbody"
 )
 
@@ -43,7 +44,7 @@ func (s *Server) searchDocs(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
-	s.Analytics.RecordSearch(x.project.ID, string(x.key.ID)+" "+counted(x.client), q.Text, len(hits))
+	s.Analytics.RecordSearch(x.project.ID, string(x.key.ID)+" "+api.Network(x.client), q.Text, len(hits))
 	out := make([]hitBody, 0, len(hits))
 	for _, h := range hits {
 		out = append(out, hitBody{Content: h.Content, Path: h.Path,

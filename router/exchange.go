@@ -282,16 +282,6 @@ func address(s string) netip.Addr {
 	return a.Unmap().WithZone("")
 }
 
-// counted is the address as quotas and sign-in attempts count it: whoever has one IPv6 address has its /64.
-func counted(addr netip.Addr) string {
-	if addr.Is6() {
-		if p, err := addr.Prefix(64); err == nil {
-			return p.String()
-		}
-	}
-	return addr.String()
-}
-
 func unescape(v string) string {
 	if u, err := url.PathUnescape(v); err == nil {
 		return u

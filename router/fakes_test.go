@@ -20,7 +20,6 @@ import (
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
-	"docent/forge"
 	"docent/persistence/catalog"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
@@ -45,7 +44,6 @@ type house struct {
 	catalog *fakeCatalog
 	quotas  *quotas
 	docs    *documents
-	pulls   *pulls
 	updates *updates
 	pushes  *pushes
 	stats   *analytics
@@ -104,7 +102,6 @@ func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.
 		catalog: &fakeCatalog{keys: map[[32]byte]api.Key{}, projects: map[api.ProjectID]api.Project{}},
 		quotas:  &quotas{used: map[string]int{}},
 		docs:    &documents{},
-		pulls:   &pulls{all: map[string]api.PullRequest{}, diffs: map[string]forge.Diff{}},
 		updates: &updates{clock: now, all: map[api.UpdateID]api.Update{}},
 		pushes:  &pushes{secrets: map[api.ProjectID]string{"acme": "sesame", "acme-two": ""}},
 		stats:   &analytics{},
@@ -120,7 +117,7 @@ func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.
 	h.admin = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Project: "acme", Name: "ci"})
 	h.assistant = h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme"})
 	deps := router.Deps{Jobs: h.jobs, Threads: h.threads, Catalog: h.catalog, Quotas: h.quotas, Claims: claims,
-		Documents: h.docs, Models: fakeModels{local: true}, Pulls: h.pulls,
+		Documents: h.docs, Models: fakeModels{local: true},
 		Updates: h.updates, Pushes: h.pushes, Analytics: h.stats,
 		Log: slog.New(slog.NewJSONHandler(h.log, nil)), Now: now.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("10.0.0.0/8")}}
@@ -715,49 +712,6 @@ func (d *documents) Page(ctx context.Context, project api.ProjectID, path string
 		return search.Page{}, api.ErrNotFound
 	}
 	return search.Page{Path: path + ".mdx", Content: "# Start\n\nRun `a <b> && c`.\n"}, nil
-}
-
-type pulls struct {
-	mu       sync.Mutex
-	all      map[string]api.PullRequest
-	diffs    map[string]forge.Diff
-	fail     error
-	failDiff error
-}
-
-func (p *pulls) Pull(ctx context.Context, id string) (api.PullRequest, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if r, ok := p.all[id]; ok {
-		return r, nil
-	}
-	return api.PullRequest{}, api.ErrNotFound
-}
-
-func (p *pulls) Diff(ctx context.Context, id string) (forge.Diff, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.diffs[id], p.failDiff
-}
-
-func (p *pulls) set(id string, state api.PullState) (api.PullRequest, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.fail != nil {
-		return api.PullRequest{}, p.fail
-	}
-	r := p.all[id]
-	r.State = state
-	p.all[id] = r
-	return r, nil
-}
-
-func (p *pulls) Merge(ctx context.Context, id string) (api.PullRequest, error) {
-	return p.set(id, api.PullMerged)
-}
-
-func (p *pulls) Close(ctx context.Context, id string) (api.PullRequest, error) {
-	return p.set(id, api.PullClosed)
 }
 
 func or[T comparable](v, otherwise T) T {

@@ -36,7 +36,7 @@ func (s *Server) askUses(x *exchange) []quota.Use {
 			Limit: cmp.Or(own.KeyMonth, s.Limits.KeyMonth)},
 		{Name: orgHour, Key: "org/" + string(x.project.Org), Window: quota.SlidingHour,
 			Limit: cmp.Or(own.OrgHour, s.Limits.OrgHour)},
-		{Name: ipDay, Key: "ip/" + counted(x.client), Window: quota.SlidingDay, Limit: cmp.Or(own.IPDay, s.Limits.IPDay)},
+		{Name: ipDay, Key: "ip/" + api.Network(x.client), Window: quota.SlidingDay, Limit: cmp.Or(own.IPDay, s.Limits.IPDay)},
 	})
 }
 

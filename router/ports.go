@@ -2,12 +2,14 @@ package router
 
 import (
 	"context"
+	"iter"
+	"net/http"
+	"net/netip"
 	"time"
 
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
-	"docent/forge"
 	"docent/persistence/catalog"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
@@ -73,13 +75,15 @@ type Documents interface {
 	Address(project api.ProjectID) string
 }
 
-// Pulls shows, merges and closes the built-in host's pull requests. A merge that cannot be done is
-// forge.ErrMergeConflict or an api error.
-type Pulls interface {
-	Pull(ctx context.Context, id string) (api.PullRequest, error)
-	Diff(ctx context.Context, id string) (forge.Diff, error)
-	Merge(ctx context.Context, id string) (api.PullRequest, error)
-	Close(ctx context.Context, id string) (api.PullRequest, error)
+// Pages are what people look at in a browser.
+type Pages interface {
+	// Routes yields the method and the pattern of each page.
+	Routes() iter.Seq2[string, string]
+	// ServePage answers a request for one of them. Secure is whether the visitor came over TLS. What it fails with is
+	// shown by FailPage, unless the answer has begun.
+	ServePage(w http.ResponseWriter, req *http.Request, client netip.Addr, secure bool) error
+	// FailPage writes an error for a person.
+	FailPage(w http.ResponseWriter, req *http.Request, status int, message string, problems []api.Problem, request string)
 }
 
 // Updates read a project's documentation anew, in the background. Start returns once the run is accepted for good: it

@@ -34,10 +34,10 @@ type Deps struct {
 	Claims    Claims
 	Documents Documents
 	Models    Models
-	Pulls     Pulls
 	Updates   Updates
 	Pushes    Pushes
 	Analytics Analytics
+	Pages     Pages // nil where only the API is served
 
 	Log     *slog.Logger
 	Metrics *prometheus.Registry // what /metrics shows; the edge adds its own
@@ -46,7 +46,7 @@ type Deps struct {
 	Ready   func(context.Context) error // why the service cannot serve yet; nil when it can
 	Version string
 
-	// Secret signs sign-in cookies: at least 32 random bytes. It must outlive a restart, or everybody signs in anew.
+	// Secret signs what browsers keep for us: at least 32 random bytes. It must outlive a restart.
 	Secret []byte
 	// PublicURL is where clients reach the service, without a slash at the end. Links are made with it; where it is
 	// empty, with the address that the request was sent to.
@@ -126,8 +126,6 @@ type Server struct {
 
 	sockets      *sockets.Pool // nil where streams stay with their handlers
 	unknownProxy sync.Once
-	attempts     *attempts
-	csrf         *http.CrossOriginProtection
 	buffers      sync.Pool // of *[]byte
 	bodies       reqbody.Reader
 }
@@ -136,7 +134,7 @@ type Server struct {
 func New(deps Deps) (*Server, error) {
 	for name, port := range map[string]any{"Jobs": deps.Jobs, "Threads": deps.Threads, "Catalog": deps.Catalog,
 		"Quotas": deps.Quotas, "Claims": deps.Claims, "Documents": deps.Documents, "Models": deps.Models,
-		"Pulls": deps.Pulls, "Updates": deps.Updates, "Pushes": deps.Pushes, "Analytics": deps.Analytics} {
+		"Updates": deps.Updates, "Pushes": deps.Pushes, "Analytics": deps.Analytics} {
 		if port == nil {
 			return nil, fmt.Errorf("router: Deps.%s is not set", name)
 		}
@@ -170,7 +168,7 @@ func New(deps Deps) (*Server, error) {
 	s := &Server{
 		Deps:  deps,
 		slots: make(chan struct{}, deps.Bounds.Requests),
-		ended: make(chan struct{}, 1), attempts: newAttempts(), csrf: http.NewCrossOriginProtection(),
+		ended: make(chan struct{}, 1),
 	}
 	s.bodies.Memory = deps.Bounds.BodyMemory
 	s.leaving, s.leave = context.WithCancel(context.Background())
@@ -274,16 +272,6 @@ func (s *Server) table() []route {
 		{"GET", "/metrics", probe, s.showMetrics},
 		{"GET", "/openapi.json", open, s.openapiJSON},
 		{"GET", "/openapi.yaml", open, s.openapiYAML},
-
-		{"GET", "/", page, s.index},
-		{"GET", "/pulls/:id", page, s.showPull}, // also {id}.diff and {id}.patch
-		{"POST", "/pulls/:id/merge", page, s.mergePull},
-		{"POST", "/pulls/:id/close", page, s.closePull},
-		{"GET", "/favicon.svg", page, s.icon},
-		{"GET", "/favicon.ico", page, s.icon}, // what browsers ask for on pages that name none
-		{"GET", "/login", page, s.showLogin},
-		{"POST", "/login", page, s.login},
-		{"POST", "/logout", page, s.logout},
 	}
 	// Earlier clients leave the prefix out.
 	for _, prefix := range []string{"/discovery", ""} {
@@ -297,7 +285,7 @@ func (s *Server) table() []route {
 			route{"POST", prefix + "/v1/feedback/:domain", assistant, s.rateAnswer},
 		)
 	}
-	return table
+	return append(table, s.pages()...)
 }
 
 // crossOrigin are the patterns that browsers call from other origins.

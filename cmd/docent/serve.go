@@ -43,6 +43,7 @@ import (
 	"docent/persistence/quota"
 	"docent/router"
 	"docent/search"
+	"docent/web"
 )
 
 func newServeCommand(prog program) *cobra.Command {
@@ -159,6 +160,7 @@ type app struct {
 	journal *journal.Journal
 	system  *actors.System
 	edge    *router.Server
+	pages   *web.Server
 	updates *ingest.Updates
 	models  *registry.Registry
 
@@ -254,11 +256,14 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	if err != nil {
 		return nil, fmt.Errorf("read the secret of session cookies: %w", err)
 	}
+	if a.pages, err = a.newPages(secret); err != nil {
+		return nil, err
+	}
 	a.edge, err = router.New(router.Deps{
 		Now: c.now, IDs: ids,
 		Jobs: a.system.Jobs(), Threads: a.system.Threads(), Catalog: a.stores.catalog,
-		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: docs, Models: models, Pulls: a.stores.hub,
-		Updates: a.updates, Pushes: a.automations, Analytics: a.stores.catalog,
+		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: docs, Models: models,
+		Updates: a.updates, Pushes: a.automations, Analytics: a.stores.catalog, Pages: a.pages,
 		Log: log, Metrics: metrics, Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
 		Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
 		Ready: a.stores.catalog.Ping,
@@ -348,6 +353,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	}
 	drain, cancel := context.WithTimeout(context.Background(), a.config.DrainTimeout.Duration)
 	defer cancel()
+	a.pages.Leave()
 	if err := a.edge.Drain(drain); err != nil {
 		a.log.Warn("streams were cut off", "error", err)
 	}
@@ -486,7 +492,7 @@ var (
 	_ router.Quotas            = (*quota.Counters)(nil)
 	_ router.Claims            = (*journal.Journal)(nil)
 	_ router.Documents         = ingest.Documents{}
-	_ router.Pulls             = (*forge.Hub)(nil)
+	_ router.Pages             = (*web.Server)(nil)
 	_ router.Threads           = (*actors.Threads)(nil)
 	_ router.Analytics         = (*catalog.Catalog)(nil)
 	_ router.Updates           = (*ingest.Updates)(nil)

@@ -216,3 +216,17 @@ func (c *Catalog) Secret(ctx context.Context, name string) ([]byte, error) {
 	}
 	return row.Value, nil
 }
+
+// AddOrganization makes an organization. It fails with a *api.StateError of kind api.ErrConflict where there is one of
+// that id.
+func (c *Catalog) AddOrganization(ctx context.Context, id api.OrgID, name string) error {
+	row := &organizationRow{ID: id, Name: name, CreatedAt: stamp(c.now())}
+	setChecksum(row)
+	return c.change(ctx, "add organization", func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewInsert().Model(row).Exec(ctx)
+		if violates(err, unique) {
+			return conflict("an organization with the id %q exists already", id)
+		}
+		return err
+	})
+}

@@ -1,4 +1,4 @@
-package router
+package web
 
 import (
 	"bytes"
@@ -8,14 +8,9 @@ import (
 	"html/template"
 	"net/http"
 	"net/mail"
-	"net/url"
 	"regexp"
 	"strings"
 	"time"
-
-	"github.com/uptrace/bunrouter"
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
 
 	"docent/api"
 	"docent/forge"
@@ -28,63 +23,99 @@ const (
 	maxShownLines = 20_000
 )
 
-// markdown renders what people and models write. Raw HTML and links that run programs are left out: that is goldmark's
-// default, which nothing here may change. Table cells are aligned by attribute, since the page takes no inline styles.
-var markdown = goldmark.New(goldmark.WithExtensions(extension.Linkify, extension.Strikethrough, extension.TaskList,
-	extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))))
-
-// pull finds the pull request that the path names. Its id cannot be guessed: whoever has the link may read it.
-func (s *Server) pull(req bunrouter.Request, id string) (api.PullRequest, error) {
-	if !api.ValidID(api.PullPrefix, id) {
-		return api.PullRequest{}, missing("pull request")
-	}
-	p, err := s.Pulls.Pull(req.Context(), id)
-	return p, named(err, "pull request")
+type pullView struct {
+	Pull     api.PullRequest
+	Name     string // of the project
+	Diff     forge.Diff
+	Body     template.HTML
+	Files    []fileView
+	One      bool // of the files is shown, which was asked for
+	MayMerge bool
 }
 
-func (s *Server) showPull(x *exchange, req bunrouter.Request) error {
-	id, form := param(req, "id"), ""
+type fileView struct {
+	forge.FileDiff
+	Anchor   string
+	Hunks    []hunk
+	Later    bool // its changes are fetched when it is opened
+	TooLarge bool
+}
+
+// pull finds the pull request that the path names. Its id cannot be guessed: whoever has the link may read it.
+func (s *Server) pull(v *visit) (p api.PullRequest, form string, err error) {
+	id := v.param("id")
 	for _, suffix := range []string{".diff", ".patch"} {
 		if before, ok := strings.CutSuffix(id, suffix); ok {
 			id, form = before, suffix
 		}
 	}
-	p, err := s.pull(req, id)
+	if !api.ValidID(api.PullPrefix, id) {
+		return p, form, missing("pull request")
+	}
+	if p, err = s.Pulls.Pull(v.Context(), id); err != nil {
+		return p, form, named(err, "pull request")
+	}
+	project, err := s.Catalog.Project(v.Context(), p.Project)
+	if err != nil && !errors.Is(err, api.ErrNotFound) { // a removed project's requests can still be read
+		return p, form, err
+	}
+	v.project, v.org = project, project.Org
+	if project.ID == "" {
+		v.project = api.Project{ID: p.Project, Name: string(p.Project)}
+	}
+	v.about(p.Job, "")
+	return p, form, nil
+}
+
+func (s *Server) showPull(v *visit) error {
+	p, form, err := s.pull(v)
 	if err != nil {
 		return err
 	}
-	x.project.ID, x.job = p.Project, p.Job
-	diff, err := s.Pulls.Diff(req.Context(), id)
+	diff, err := s.Pulls.Diff(v.Context(), p.ID)
 	var gone *api.StateError // its commits are not there: the page shows the rest and says so
 	if err != nil && (form != "" || !errors.As(err, &gone)) {
 		return named(err, "pull request")
 	}
 	switch form {
 	case ".diff":
-		write(x, http.StatusOK, "text/plain; charset=utf-8", []byte(diff.String()))
+		send(v, http.StatusOK, "text/plain; charset=utf-8", []byte(diff.String()))
 		return nil
 	case ".patch":
-		write(x, http.StatusOK, "text/plain; charset=utf-8", patch(p, diff))
+		send(v, http.StatusOK, "text/plain; charset=utf-8", patch(p, diff))
 		return nil
 	}
-	v := pullView{Pull: p, Diff: diff, Title: cmp.Or(p.Title, p.Head)}
-	var body bytes.Buffer
-	if err := markdown.Convert([]byte(p.Body), &body); err != nil {
-		return fmt.Errorf("render the pull request's text: %w", err)
+	view := pullView{Pull: p, Diff: diff, Name: cmp.Or(v.project.Name, string(p.Project))}
+	if view.Body, err = markdown(p.Body); err != nil {
+		return err
 	}
-	v.Body = template.HTML(body.String()) // goldmark's own, without raw HTML
 	if gone != nil {
-		v.Body = template.HTML("<p role=\"status\"><strong>"+template.HTMLEscapeString(gone.Reason)+".</strong></p>\n") +
-			v.Body
+		view.Body = template.HTML("<p role=\"status\"><strong>"+template.HTMLEscapeString(gone.Reason)+
+			".</strong></p>\n") + view.Body
 	}
-	one := req.URL.Query().Get("file")
-	v.One = one != ""
+	one := v.query("file")
+	view.One = one != ""
+	view.Files = filesShown(diff, one)
+	if view.One && len(view.Files) == 0 {
+		return missing("file " + one + " among the changes of this pull request")
+	}
+	view.MayMerge = p.State == api.PullOpen && v.org != "" && v.may(editor)
+	if !v.who.role(v.org).Valid() {
+		v.project, v.org = api.Project{}, "" // a reader who has the link: none of the console's
+	}
+	return s.render(v, "pull", cmp.Or(p.Title, p.Head), view)
+}
+
+// filesShown are the files of a diff as a page shows them: all, the larger ones to be fetched later, or the one that is
+// asked for.
+func filesShown(diff forge.Diff, one string) []fileView {
 	left := shownAtOnce
-	if v.One {
+	if one != "" {
 		left = maxShownLines
 	}
+	var files []fileView
 	for i, f := range diff.Files {
-		if v.One && f.Path != one {
+		if one != "" && f.Path != one {
 			continue
 		}
 		fv := fileView{FileDiff: f, Anchor: fmt.Sprintf("file-%d", i+1)}
@@ -97,76 +128,33 @@ func (s *Server) showPull(x *exchange, req bunrouter.Request) error {
 			left -= n
 			fv.Hunks = hunks(f.Unified)
 		}
-		v.Files = append(v.Files, fv)
+		files = append(files, fv)
 	}
-	if v.One && len(v.Files) == 0 {
-		return missing("file " + one + " among the changes of this pull request")
-	}
-	project, err := s.Catalog.Project(req.Context(), p.Project)
-	if err != nil && !errors.Is(err, api.ErrNotFound) { // a removed project's requests can still be read
-		return err
-	}
-	v.Project = cmp.Or(project.Name, string(p.Project))
-	who, ok, err := s.session(x, req)
-	if err != nil {
-		return err
-	}
-	if ok {
-		v.SignedIn = true
-		v.Token = s.token(who.value)
-		v.MayMerge = p.State == api.PullOpen && s.mayChange(req, who, p) == nil
-	}
-	return s.render(x, http.StatusOK, "pull", v.Title, v)
+	return files
 }
 
-// mayChange refuses a session whose key is of another organization, or may not write.
-func (s *Server) mayChange(req bunrouter.Request, who session, p api.PullRequest) error {
-	project, err := s.Catalog.Project(req.Context(), p.Project)
+func (s *Server) mergePull(v *visit) error {
+	return s.changePull(v, func(id string) (api.PullRequest, error) { return s.Pulls.Merge(v.Context(), id) })
+}
+
+func (s *Server) closePull(v *visit) error {
+	return s.changePull(v, func(id string) (api.PullRequest, error) { return s.Pulls.Close(v.Context(), id) })
+}
+
+func (s *Server) changePull(v *visit, change func(id string) (api.PullRequest, error)) error {
+	p, _, err := s.pull(v)
 	if err != nil {
-		return named(err, "pull request")
+		return err
 	}
-	if project.Org != who.key.Org {
+	switch role := v.who.role(v.org); {
+	case v.org == "" || !role.Valid():
 		return missing("pull request")
-	}
-	return scope(who.key, http.MethodPost)
-}
-
-func (s *Server) mergePull(x *exchange, req bunrouter.Request) error {
-	return s.changePull(x, req, func(id string) (api.PullRequest, error) { return s.Pulls.Merge(req.Context(), id) })
-}
-
-func (s *Server) closePull(x *exchange, req bunrouter.Request) error {
-	return s.changePull(x, req, func(id string) (api.PullRequest, error) { return s.Pulls.Close(req.Context(), id) })
-}
-
-func (s *Server) changePull(x *exchange, req bunrouter.Request, change func(id string) (api.PullRequest, error)) error {
-	values, err := s.form(x, req)
-	if err != nil {
-		return err
-	}
-	id := param(req, "id")
-	p, err := s.pull(req, id)
-	if err != nil {
-		return err
-	}
-	x.project.ID, x.job = p.Project, p.Job
-	who, ok, err := s.session(x, req)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return seeOther(x, "/login?next="+url.QueryEscape("/pulls/"+id))
-	}
-	if !same([]byte(values.Get("token")), []byte(s.token(who.value))) {
-		return errForm
-	}
-	if err := s.mayChange(req, who, p); err != nil {
-		return err
-	}
-	if p.State != api.PullOpen {
+	case !role.AtLeast(api.RoleEditor):
+		return &api.StateError{Kind: api.ErrForbidden, Reason: "merging and closing need the role editor"}
+	case p.State != api.PullOpen:
 		return &api.StateError{Kind: api.ErrConflict, Reason: "this pull request is " + string(p.State) + " already"}
 	}
-	if _, err := change(id); err != nil {
+	if _, err := change(p.ID); err != nil {
 		if errors.Is(err, forge.ErrMergeConflict) {
 			reason := forge.ErrMergeConflict.Error()
 			var files *forge.ConflictError
@@ -178,7 +166,7 @@ func (s *Server) changePull(x *exchange, req bunrouter.Request, change func(id s
 		}
 		return named(err, "pull request")
 	}
-	return seeOther(x, "/pulls/"+id)
+	return v.seeOther("/pulls/" + p.ID)
 }
 
 // A hunk is a run of lines of a diff, with where it stands in both versions.

@@ -1,0 +1,11 @@
+// Package web makes the pages that people look at in a browser: the console, sign-in and the pull requests of the
+// built-in code host.
+//
+// Pages are made on the server. Reading, and everything that is done with a form, works without scripts; htmx replaces
+// parts of pages where scripts run, and server-sent events keep parts up to date. A page loads and runs nothing but
+// what this server sends, in files of their own (package assets).
+//
+// routes.go is the table of all pages with who may see or do what. A request passes the router of the API first, which
+// limits, logs and counts it; then guard, which finds out who asks, for which project, and whether a form is from a
+// page of ours; then the handler of its page, which reads and acts through the ports and renders a template.
+package web

@@ -1,0 +1,27 @@
+package web
+
+import (
+	"context"
+	"time"
+
+	"docent/api"
+	"docent/forge"
+)
+
+// Catalog knows projects and keys.
+type Catalog interface {
+	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
+	ProjectByDomain(ctx context.Context, domain string) (api.Project, error)
+	Projects(ctx context.Context) ([]api.Project, error)
+	KeyByHash(ctx context.Context, hash [32]byte) (api.Key, error)
+	TouchKey(id api.KeyID, at time.Time) // records the last use, some time later
+}
+
+// Pulls shows, merges and closes the built-in host's pull requests. A merge that cannot be done is
+// forge.ErrMergeConflict or an api error.
+type Pulls interface {
+	Pull(ctx context.Context, id string) (api.PullRequest, error)
+	Diff(ctx context.Context, id string) (forge.Diff, error)
+	Merge(ctx context.Context, id string) (api.PullRequest, error)
+	Close(ctx context.Context, id string) (api.PullRequest, error)
+}

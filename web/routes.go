@@ -1,0 +1,120 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/uptrace/bunrouter"
+
+	"docent/api"
+)
+
+// A need is what a visitor must be to see a page or do what it offers.
+type need uint8
+
+const (
+	anybody  need = iota // no session
+	signedIn             // any session
+	viewer               // a role in the organization of the address
+	editor
+	owner
+	operator // who runs the server: an owner of the default organization, or who came by the printed link
+)
+
+// role is the least role that a need asks for.
+func (n need) role() api.Role {
+	return map[need]api.Role{viewer: api.RoleViewer, editor: api.RoleEditor, owner: api.RoleOwner}[n]
+}
+
+// A route is one page, or one thing that a form does.
+type route struct {
+	method, pattern string
+	need            need
+	serve           func(*visit) error
+}
+
+// project is the part of an address that names a project: its organization and its domain.
+const project = "/console/:org/:domain"
+
+// routes is every page on one screen.
+func (s *Server) routes() []route {
+	return []route{
+		{"GET", "/", anybody, s.index},
+		{"GET", "/assets/:file", anybody, s.asset},
+		{"GET", "/favicon.svg", anybody, s.icon},
+		{"GET", "/favicon.ico", anybody, s.icon}, // what browsers ask for on pages that name none
+
+		// Sign-in
+		{"GET", "/login", anybody, s.showLogin},
+		{"POST", "/login", anybody, s.login},
+		{"POST", "/logout", anybody, s.logout},
+
+		// Pull requests of the built-in host: whoever has the link may read.
+		{"GET", "/pulls/:id", anybody, s.showPull},          // also {id}.diff and {id}.patch
+		{"POST", "/pulls/:id/merge", signedIn, s.mergePull}, // and an editor's role in the project's organization
+		{"POST", "/pulls/:id/close", signedIn, s.closePull},
+
+		// The console
+		{"GET", "/console", signedIn, s.chooseProject},
+		{"GET", project, viewer, s.overview},
+	}
+}
+
+// guard is a page behind what every visit passes: who it is, which project is meant, and for forms that they come from
+// a page of ours.
+func (s *Server) guard(r route) bunrouter.HandlerFunc {
+	return func(w http.ResponseWriter, req bunrouter.Request) error {
+		a := w.(*answer)
+		v := &visit{ResponseWriter: a.ResponseWriter, Req: req.Request, params: req, client: a.client, secure: a.secure,
+			now: s.Now(), server: s}
+		if err := s.recognise(v); err != nil {
+			return err
+		}
+		if r.method == http.MethodPost {
+			if err := v.readForm(); err != nil {
+				return err
+			}
+		}
+		if r.need != anybody && !v.signedIn {
+			return v.seeOther("/login?next=" + url.QueryEscape(v.page()))
+		}
+		if r.method == http.MethodPost && !s.ours(v) {
+			return errForm
+		}
+		if err := s.place(v, r); err != nil {
+			return err
+		}
+		return r.serve(v)
+	}
+}
+
+// place finds the organization and the project of an address, and refuses who may not be there.
+func (s *Server) place(v *visit, r route) error {
+	if r.need == operator && !v.who.operator {
+		return missing("page")
+	}
+	v.org = api.OrgID(v.param("org"))
+	if v.org == "" {
+		return nil
+	}
+	role := v.who.role(v.org)
+	if !role.Valid() {
+		return missing("page") // also where there is no such organization
+	}
+	if domain := v.param("domain"); domain != "" {
+		p, err := s.Catalog.ProjectByDomain(v.Context(), domain)
+		if err != nil {
+			return named(err, "project")
+		}
+		if p.Org != v.org {
+			return missing("project")
+		}
+		v.project = p
+		v.about("", "")
+	}
+	if need := r.need.role(); need != "" && !role.AtLeast(need) {
+		return &api.StateError{Kind: api.ErrForbidden, Reason: "this needs the role " + string(need) +
+			", and yours is " + string(role) + "; an owner of the organization can change it"}
+	}
+	return nil
+}

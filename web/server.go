@@ -1,0 +1,116 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bunrouter"
+
+	"docent/api"
+)
+
+// Deps is what the pages work with. The ports must be set.
+type Deps struct {
+	Catalog Catalog
+	Pulls   Pulls
+
+	Log     *slog.Logger // none where nil
+	Now     func() time.Time
+	Version string
+	// Secret signs what browsers bring back: at least 32 random bytes. It must outlive a restart.
+	Secret []byte
+	// PublicURL is where browsers reach the service, without a slash at the end; it is not known where empty.
+	PublicURL string
+}
+
+// A Server makes the pages.
+type Server struct {
+	Deps
+	router   *bunrouter.Router
+	csrf     *http.CrossOriginProtection
+	attempts *attempts
+
+	leaving context.Context // ends when live parts of pages must end
+	leave   context.CancelFunc
+}
+
+// New makes the pages of a service.
+func New(deps Deps) (*Server, error) {
+	for name, port := range map[string]any{"Catalog": deps.Catalog, "Pulls": deps.Pulls} {
+		if port == nil {
+			return nil, fmt.Errorf("web: Deps.%s is not set", name)
+		}
+	}
+	if len(deps.Secret) < 32 {
+		return nil, errors.New("web: Deps.Secret must hold at least 32 bytes")
+	}
+	if deps.Log == nil {
+		deps.Log = slog.New(slog.DiscardHandler)
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	deps.PublicURL = strings.TrimRight(deps.PublicURL, "/")
+	s := &Server{Deps: deps, csrf: http.NewCrossOriginProtection(), attempts: newAttempts()}
+	s.leaving, s.leave = context.WithCancel(context.Background())
+	s.router = bunrouter.New(bunrouter.WithNotFoundHandler(
+		func(http.ResponseWriter, bunrouter.Request) error { return missing("page") }))
+	for _, r := range s.routes() {
+		s.router.Handle(r.method, r.pattern, s.guard(r))
+		if r.method == http.MethodGet {
+			s.router.Handle(http.MethodHead, r.pattern, s.guard(r))
+		}
+	}
+	return s, nil
+}
+
+// Routes yields the method and the pattern of each page.
+func (s *Server) Routes() iter.Seq2[string, string] {
+	return func(yield func(method, pattern string) bool) {
+		for _, r := range s.routes() {
+			if !yield(r.method, r.pattern) {
+				return
+			}
+		}
+	}
+}
+
+// ServePage answers a request for a page. Client is who asks, and secure is whether the request came over TLS. An
+// error is for FailPage.
+func (s *Server) ServePage(w http.ResponseWriter, req *http.Request, client netip.Addr, secure bool) error {
+	return s.router.ServeHTTPError(&answer{ResponseWriter: w, client: client, secure: secure}, req)
+}
+
+// Leave ends the live parts of pages: the server stops.
+func (s *Server) Leave() { s.leave() }
+
+// An answer carries who asks to the handler of a page.
+type answer struct {
+	http.ResponseWriter
+	client netip.Addr
+	secure bool
+}
+
+// Unwrap lets http.ResponseController find deadlines and flushing.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// missing says what was not found. It has the same words for what nobody made and for what belongs to somebody else.
+func missing(what string) error {
+	return &api.StateError{Kind: api.ErrNotFound, Reason: "there is no such " + what}
+}
+
+// named gives api.ErrNotFound the name of what was looked for, and leaves other errors alone.
+func named(err error, what string) error {
+	var state *api.StateError
+	if errors.Is(err, api.ErrNotFound) && !errors.As(err, &state) {
+		return missing(what)
+	}
+	return err
+}

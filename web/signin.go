@@ -1,0 +1,235 @@
+package web
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"docent/api"
+)
+
+const (
+	sessionCookie = "docent_session"
+	visitCookie   = "docent_visit" // before sign-in: what the sign-in form's token belongs to
+	sessionLife   = 2 * time.Hour
+)
+
+// sign is a signature that only this service can make for that purpose.
+func (s *Server) sign(purpose string, payload []byte) []byte {
+	mac := hmac.New(sha256.New, s.Secret)
+	mac.Write([]byte(purpose))
+	mac.Write([]byte{0})
+	mac.Write(payload)
+	return mac.Sum(nil)
+}
+
+func same(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 }
+
+// seal makes a session cookie: expiry, the key's hash, a nonce, and the signature of these.
+func (s *Server) seal(hash [32]byte, expires time.Time) string {
+	payload := binary.BigEndian.AppendUint64(nil, uint64(expires.Unix()))
+	payload = append(payload, hash[:]...)
+	payload = append(payload, nonce()...)
+	return base64.RawURLEncoding.EncodeToString(append(payload, s.sign("session", payload)...))
+}
+
+func nonce() []byte {
+	b := make([]byte, 16)
+	rand.Read(b) // never fails: crypto/rand crashes the program instead
+	return b
+}
+
+// recognise finds out who is signed in, if somebody is. The cookie names a key by its hash and is signed; the key is
+// looked up on every visit, so that revoking it ends the session at once.
+func (s *Server) recognise(v *visit) error {
+	cookie, err := v.Req.Cookie(sessionCookie)
+	if err != nil {
+		return nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	const payload = 8 + 32 + 16
+	if err != nil || len(raw) != payload+sha256.Size || !same(raw[payload:], s.sign("session", raw[:payload])) {
+		return nil
+	}
+	if expires := time.Unix(int64(binary.BigEndian.Uint64(raw)), 0); !v.now.Before(expires) {
+		return nil
+	}
+	key, err := s.Catalog.KeyByHash(v.Context(), [32]byte(raw[8:40]))
+	switch {
+	case errors.Is(err, api.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	if key.Kind != api.AdminKey || key.Good(v.now, v.client) != nil {
+		return nil
+	}
+	v.signedIn, v.who = true, keyVisitor(key, cookie.Value)
+	v.about("", "")
+	return nil
+}
+
+// keyVisitor is who has signed in with an admin key. A key that may only read makes a viewer.
+func keyVisitor(key api.Key, session string) visitor {
+	role := api.RoleOwner
+	if !key.Allows(api.ScopeWrite) {
+		role = api.RoleViewer
+	}
+	return visitor{name: cmp.Or(key.Name, string(key.ID)), session: session, key: key,
+		roles: map[api.OrgID]api.Role{key.Org: role}}
+}
+
+// token is what a form must bring along: it belongs to the cookie, so another site's form does not know it.
+func (s *Server) token(cookie string) string {
+	return base64.RawURLEncoding.EncodeToString(s.sign("form", []byte(cookie)))
+}
+
+// ours reports whether a form that was sent is from a page of this visitor's.
+func (s *Server) ours(v *visit) bool {
+	belongs := v.who.session
+	if !v.signedIn {
+		c, err := v.Req.Cookie(visitCookie)
+		if err != nil {
+			return false
+		}
+		belongs = c.Value
+	}
+	return same([]byte(v.form().Get("token")), []byte(s.token(belongs)))
+}
+
+// visitCookie is the cookie that the sign-in form's token belongs to, made where there is none.
+func (s *Server) visitCookie(v *visit) string {
+	if c, err := v.Req.Cookie(visitCookie); err == nil && len(c.Value) == 22 {
+		return c.Value
+	}
+	value := base64.RawURLEncoding.EncodeToString(nonce())
+	v.setCookie(visitCookie, value, time.Hour)
+	return value
+}
+
+// local keeps a way back on this site: a path of ours, and nothing that a browser could read as another host.
+func local(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || strings.ContainsAny(next, "\\\r\n") ||
+		!strings.HasPrefix(u.Path, "/pulls/") && u.Path != "/console" && !strings.HasPrefix(u.Path, "/console/") {
+		return "/console"
+	}
+	return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).String()
+}
+
+type loginView struct {
+	Next    string
+	Problem string
+}
+
+func (s *Server) showLogin(v *visit) error {
+	return s.render(v, "login", "Sign in", loginView{Next: local(v.query("next"))})
+}
+
+func (s *Server) login(v *visit) error {
+	who := api.Network(v.client)
+	if wait := s.attempts.wait(who, v.now); wait > 0 {
+		return &api.LimitError{Name: "sign-in", Limit: maxAttempts, Window: attemptWindow, RetryAfter: wait}
+	}
+	secret, next := strings.TrimSpace(v.form().Get("key")), local(v.form().Get("next"))
+	key, err := s.adminKey(v, secret)
+	if err != nil {
+		return err
+	}
+	if key.ID == "" {
+		s.attempts.add(who, v.now)
+		return s.renderStatus(v, http.StatusUnauthorized, "login", "Sign in",
+			loginView{Next: next, Problem: "This is not an admin key that may be used from here."})
+	}
+	v.who.key = key
+	v.about("", "")
+	s.Catalog.TouchKey(key.ID, v.now)
+	v.setCookie(sessionCookie, s.seal(api.HashSecret(secret), v.now.Add(sessionLife)), sessionLife)
+	v.setCookie(visitCookie, "", 0)
+	return v.seeOther(next)
+}
+
+// adminKey is the admin key that a secret stands for, if it is good now and from there; else a key without an ID.
+func (s *Server) adminKey(v *visit, secret string) (api.Key, error) {
+	if kind, ok := api.ParseSecret(secret); !ok || kind != api.AdminKey {
+		return api.Key{}, nil
+	}
+	key, err := s.Catalog.KeyByHash(v.Context(), api.HashSecret(secret))
+	switch {
+	case errors.Is(err, api.ErrNotFound):
+		return api.Key{}, nil
+	case err != nil:
+		return api.Key{}, err
+	case key.Kind != api.AdminKey || key.Good(v.now, v.client) != nil:
+		return api.Key{}, nil
+	}
+	return key, nil
+}
+
+func (s *Server) logout(v *visit) error {
+	v.setCookie(sessionCookie, "", 0)
+	return v.seeOther("/login")
+}
+
+const (
+	maxAttempts   = 10 // failed sign-ins of one address in a window
+	attemptWindow = 10 * time.Minute
+	maxAddresses  = 10_000
+)
+
+// attempts counts failed sign-ins by address. Keys cannot be guessed; this spares the log and the processor.
+type attempts struct {
+	mu     sync.Mutex
+	failed map[string]attempt
+}
+
+type attempt struct {
+	count int
+	until time.Time
+}
+
+func newAttempts() *attempts { return &attempts{failed: map[string]attempt{}} }
+
+func (a *attempts) wait(who string, now time.Time) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	v, ok := a.failed[who]
+	if !ok || v.count < maxAttempts {
+		return 0
+	}
+	return max(0, v.until.Sub(now))
+}
+
+func (a *attempts) add(who string, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	v := a.failed[who]
+	if !now.Before(v.until) {
+		v = attempt{until: now.Add(attemptWindow)}
+	}
+	v.count++
+	if len(a.failed) >= maxAddresses {
+		for k, old := range a.failed { // those that are over go first; where none is, any
+			if !now.Before(old.until) {
+				delete(a.failed, k)
+			}
+		}
+		for k := range a.failed {
+			if len(a.failed) < maxAddresses {
+				break
+			}
+			delete(a.failed, k)
+		}
+	}
+	a.failed[who] = v
+}

@@ -1,0 +1,191 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bunrouter"
+
+	"docent/api"
+)
+
+// formBytes is the most that a form may hold.
+const formBytes = 256 << 10
+
+// A visit is one request for a page: what was asked, who asks, and for which project.
+type visit struct {
+	http.ResponseWriter
+	Req      *http.Request
+	params   bunrouter.Request
+	client   netip.Addr
+	secure   bool // over TLS
+	now      time.Time
+	server   *Server
+	who      visitor
+	signedIn bool
+	org      api.OrgID   // of the address; empty where it names none
+	project  api.Project // of the address; empty where it names none
+	values   url.Values  // of the form that was sent
+}
+
+// A visitor is who is signed in.
+type visitor struct {
+	name     string // shown to people
+	session  string // what forms' tokens belong to
+	key      api.Key
+	roles    map[api.OrgID]api.Role
+	operator bool
+}
+
+// role is what the visitor may do in an organization; empty for one that is not theirs.
+func (w visitor) role(org api.OrgID) api.Role {
+	if w.operator {
+		return api.RoleOwner
+	}
+	return w.roles[org]
+}
+
+// Context ends with the request.
+func (v *visit) Context() context.Context { return v.Req.Context() }
+
+// param is a part of the address as the visitor meant it.
+func (v *visit) param(name string) string {
+	text := v.params.Param(name)
+	if v.Req.URL.RawPath == "" {
+		return text
+	}
+	if u, err := url.PathUnescape(text); err == nil {
+		return u
+	}
+	return text
+}
+
+// query is a value behind the question mark of the address.
+func (v *visit) query(name string) string { return v.Req.URL.Query().Get(name) }
+
+// form is what was sent. Only requests with the method POST have one.
+func (v *visit) form() url.Values { return v.values }
+
+// may reports whether the visitor may do in the address's organization what needs that role.
+func (v *visit) may(n need) bool {
+	switch {
+	case n == operator:
+		return v.who.operator
+	case n == signedIn:
+		return v.signedIn
+	case n == anybody:
+		return true
+	}
+	return v.who.role(v.org).AtLeast(n.role())
+}
+
+// base is the address of the overview of the visit's project.
+func (v *visit) base() string { return consolePath(v.project) }
+
+// consolePath is the address of a project's overview. Its last part is the domain.
+func consolePath(p api.Project) string {
+	return "/console/" + url.PathEscape(string(p.Org)) + "/" + url.PathEscape(p.Domain)
+}
+
+// page is the address of the page that the visitor looks at. A form acts below its page.
+func (v *visit) page() string {
+	if v.Req.Method == http.MethodPost {
+		return path.Dir(v.Req.URL.Path)
+	}
+	return v.Req.URL.RequestURI()
+}
+
+// partial reports whether htmx asks, for a part of a page.
+func (v *visit) partial() bool {
+	return v.Req.Header.Get("HX-Request") == "true" && v.Req.Header.Get("HX-Boosted") == ""
+}
+
+// about tells the log what the visit is about.
+func (v *visit) about(job api.JobID, thread api.ThreadID) {
+	if n, ok := v.ResponseWriter.(interface {
+		About(key api.Key, project api.ProjectID, job api.JobID, thread api.ThreadID)
+	}); ok {
+		n.About(v.who.key, v.project.ID, job, thread)
+	}
+}
+
+// readForm reads what a page of ours sent.
+func (v *visit) readForm() error {
+	if err := v.server.csrf.Check(v.Req); err != nil {
+		return errForm
+	}
+	kind, _, _ := strings.Cut(v.Req.Header.Get("Content-Type"), ";")
+	if !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
+		return invalid("body", "must be sent as application/x-www-form-urlencoded")
+	}
+	v.Req.Body = http.MaxBytesReader(v.ResponseWriter, v.Req.Body, formBytes)
+	if err := v.Req.ParseForm(); err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return invalid("body", "is larger than a form may be")
+		}
+		return invalid("body", "must be a form: "+err.Error())
+	}
+	v.values = v.Req.PostForm
+	return nil
+}
+
+var errForm = &api.StateError{Kind: api.ErrForbidden,
+	Reason: "this form is out of date or came from another site: reload the page and send it again"}
+
+func invalid(field, message string) error {
+	return &api.InvalidError{Problems: []api.Problem{{Field: field, Message: message}}}
+}
+
+// seeOther leads to another page of ours.
+func (v *visit) seeOther(to string) error {
+	h := v.Header()
+	h.Set("Cache-Control", "no-store")
+	if v.partial() { // a part of a page cannot be replaced by another page: htmx goes there
+		h.Set("HX-Redirect", to)
+		v.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	h.Set("Location", to)
+	v.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// done leads to another page, which says what was done.
+func (v *visit) done(to, message string) error {
+	v.setCookie(flashCookie, url.QueryEscape(message), time.Minute)
+	return v.seeOther(to)
+}
+
+// flash is what the page before has done, said once.
+func (v *visit) flash() string {
+	c, err := v.Req.Cookie(flashCookie)
+	if err != nil || v.partial() {
+		return ""
+	}
+	v.setCookie(flashCookie, "", 0)
+	text, err := url.QueryUnescape(c.Value)
+	if err != nil || len(text) > 1000 {
+		return ""
+	}
+	return text
+}
+
+const flashCookie = "docent_done"
+
+// setCookie keeps a value in the browser; an empty one removes it.
+func (v *visit) setCookie(name, value string, life time.Duration) {
+	c := &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true,
+		Secure:   v.secure || strings.HasPrefix(v.server.PublicURL, "https://"),
+		SameSite: http.SameSiteLaxMode, MaxAge: int(life.Seconds())}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	http.SetCookie(v, c)
+}

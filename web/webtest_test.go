@@ -1,0 +1,294 @@
+package web_test
+
+import (
+	"bytes"
+	"errors"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"context"
+
+	"docent/api"
+	"docent/forge"
+	"docent/persistence/catalog"
+	"docent/web"
+)
+
+// A house is the pages over a real catalogue, with stand-ins for what reaches outside, and what a test may look at and
+// change in them. It has the organizations org-a (projects acme and acme-two) and org-b (project other).
+type house struct {
+	t       testing.TB
+	url     string
+	server  *web.Server
+	clock   *clock
+	catalog *catalog.Catalog
+	pulls   *pulls
+	admin   string // secret of an admin key of org-a
+}
+
+// A clock is set by the test.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// build starts a server of pages. Options change what it is given.
+func build(t testing.TB, options ...func(*web.Deps)) *house {
+	t.Helper()
+	h := &house{t: t, clock: &clock{now: time.Date(2026, 11, 21, 10, 0, 0, 123_000_000, time.UTC)},
+		pulls: &pulls{all: map[string]api.PullRequest{}, diffs: map[string]forge.Diff{}}}
+	c, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "catalog.db"),
+		catalog.Options{Now: h.clock.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	h.catalog = c
+	for _, org := range []api.OrgID{"org-a", "org-b"} {
+		if err := c.AddOrganization(t.Context(), org, string(org)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range []api.Project{
+		{ID: "acme", Org: "org-a", Domain: "docs.acme.example", Source: "/docs/acme"},
+		{ID: "acme-two", Org: "org-a", Domain: "two.acme.example", Source: "/docs/two"},
+		{ID: "other", Org: "org-b", Domain: "docs.other.example", Source: "/docs/other"},
+	} {
+		if _, err := c.AddProject(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.admin = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Project: "acme", Name: "ci"})
+	deps := web.Deps{Catalog: c, Pulls: h.pulls, Now: h.clock.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32)}
+	for _, o := range options {
+		o(&deps)
+	}
+	if h.server, err = web.New(deps); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(h.serve))
+	t.Cleanup(func() {
+		h.server.Leave()
+		server.Close()
+	})
+	h.url = server.URL
+	return h
+}
+
+// serve does what the router does for pages: it shows errors.
+func (h *house) serve(w http.ResponseWriter, req *http.Request) {
+	client := netip.MustParseAddrPort(req.RemoteAddr).Addr()
+	err := h.server.ServePage(w, req, client, false)
+	if err == nil {
+		return
+	}
+	status := http.StatusInternalServerError
+	for _, kind := range []struct {
+		err    error
+		status int
+	}{
+		{api.ErrInvalid, 400}, {api.ErrForbidden, 403}, {api.ErrNotFound, 404}, {api.ErrConflict, 409},
+		{api.ErrLimited, 429}, {api.ErrUnavailable, 503},
+	} {
+		if errors.Is(err, kind.err) {
+			status = kind.status
+		}
+	}
+	if status == 500 {
+		h.t.Errorf("%s %s: %v", req.Method, req.URL, err)
+	}
+	var problems *api.InvalidError
+	var details []api.Problem
+	if errors.As(err, &problems) {
+		details = problems.Problems
+	}
+	h.server.FailPage(w, req, status, err.Error(), details, "req_test")
+}
+
+// key makes a key and gives its secret.
+func (h *house) key(k api.Key) string {
+	h.t.Helper()
+	secret := api.NewSecret(k.Kind)
+	k.Hint = api.SecretHint(secret)
+	if _, err := h.catalog.AddKey(h.t.Context(), k, api.HashSecret(secret)); err != nil {
+		h.t.Fatal(err)
+	}
+	return secret
+}
+
+// A browser keeps cookies and fills in forms.
+type browser struct {
+	*house
+	client *http.Client
+}
+
+func (h *house) browser() *browser {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return &browser{h, &http.Client{Jar: jar,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// do sends a request, with headers as pairs of name and value.
+func (b *browser) do(method, path string, form url.Values, headers ...string) *http.Response {
+	b.t.Helper()
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	req, err := http.NewRequest(method, b.url+path, body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/html")
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := b.client.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { res.Body.Close() })
+	return res
+}
+
+// text gets a page and expects that status.
+func (b *browser) text(status int, path string, headers ...string) (string, *http.Response) {
+	b.t.Helper()
+	res := b.do(http.MethodGet, path, nil, headers...)
+	page, err := io.ReadAll(res.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if res.StatusCode != status {
+		b.t.Fatalf("GET %s: %d, want %d: %s", path, res.StatusCode, status, page)
+	}
+	return string(page), res
+}
+
+// open gets a page, whatever its status.
+func (b *browser) open(path string) string {
+	b.t.Helper()
+	page, err := io.ReadAll(b.do(http.MethodGet, path, nil).Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(page)
+}
+
+// send sends a form.
+func (b *browser) send(path string, form url.Values, headers ...string) *http.Response {
+	b.t.Helper()
+	if form == nil {
+		form = url.Values{}
+	}
+	return b.do(http.MethodPost, path, form, headers...)
+}
+
+// token is what the forms of a page bring along.
+func (b *browser) token(page string) string {
+	b.t.Helper()
+	m := regexp.MustCompile(`name="token" value="([^"]+)"`).FindStringSubmatch(page)
+	if m == nil {
+		b.t.Fatalf("no token in %s", page)
+	}
+	return html.UnescapeString(m[1])
+}
+
+// signIn signs in with the secret of an admin key.
+func (b *browser) signIn(secret, next string) *http.Response {
+	b.t.Helper()
+	return b.send("/login", url.Values{"key": {secret}, "next": {next},
+		"token": {b.token(b.open("/login?next=" + url.QueryEscape(next)))}})
+}
+
+// cookie is the value of one of the browser's cookies; empty where it has none.
+func (b *browser) cookie(name string) string {
+	u, _ := url.Parse(b.url)
+	for _, c := range b.client.Jar.Cookies(u) {
+		if c.Name == name {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+func header(t testing.TB, res *http.Response, name, want string) {
+	t.Helper()
+	if got := res.Header.Get(name); got != want {
+		t.Errorf("%s is %q, want %q", name, got, want)
+	}
+}
+
+// pulls stands in for the built-in code host.
+type pulls struct {
+	mu       sync.Mutex
+	all      map[string]api.PullRequest
+	diffs    map[string]forge.Diff
+	fail     error
+	failDiff error
+}
+
+func (p *pulls) Pull(ctx context.Context, id string) (api.PullRequest, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r, ok := p.all[id]; ok {
+		return r, nil
+	}
+	return api.PullRequest{}, api.ErrNotFound
+}
+
+func (p *pulls) Diff(ctx context.Context, id string) (forge.Diff, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.diffs[id], p.failDiff
+}
+
+func (p *pulls) set(id string, state api.PullState) (api.PullRequest, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fail != nil {
+		return api.PullRequest{}, p.fail
+	}
+	r := p.all[id]
+	r.State = state
+	p.all[id] = r
+	return r, nil
+}
+
+func (p *pulls) Merge(ctx context.Context, id string) (api.PullRequest, error) {
+	return p.set(id, api.PullMerged)
+}
+
+func (p *pulls) Close(ctx context.Context, id string) (api.PullRequest, error) {
+	return p.set(id, api.PullClosed)
+}
