@@ -4,12 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -312,74 +309,33 @@ func TestAKilledServerGoesOnBehindTheLastAnswer(t *testing.T) {
 
 // A heldPush is a repository behind git over HTTP whose answer to a push is held back after it has taken effect.
 type heldPush struct {
-	url, bare string
-	mu        sync.Mutex
-	pushes    int
-	came      chan struct{}
+	*gitServer
+	mu     sync.Mutex
+	pushes int
+	came   chan struct{}
 }
 
 func newHeldPush(t *testing.T, files map[string]string) *heldPush {
 	t.Helper()
-	path, err := exec.LookPath("git")
-	if err != nil {
-		t.Skip("git is not installed")
-	}
-	run := func(dir string, args ...string) string {
-		t.Helper()
-		cmd := exec.Command(path,
-			append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "init.defaultBranch=main"},
-				args...)...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	if _, err := os.Stat(filepath.Join(run(t.TempDir(), "--exec-path"), "git-http-backend")); err != nil {
-		t.Skip("git-http-backend is not installed")
-	}
-	work, root := writeFiles(t, files), t.TempDir()
-	g := &heldPush{bare: filepath.Join(root, "docs.git"), came: make(chan struct{})}
-	run(work, "init", "-q")
-	run(work, "add", "-A")
-	run(work, "commit", "-q", "-m", "import")
-	run(work, "clone", "-q", "--bare", ".", g.bare)
-	backend := &cgi.Handler{Path: path, Args: []string{"http-backend"}, Stderr: io.Discard, Env: []string{
-		"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "REMOTE_USER=docent",
-		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*", "GIT_CONFIG_KEY_1=http.receivepack",
-		"GIT_CONFIG_VALUE_1=true",
-	}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
-			g.mu.Lock()
-			g.pushes++
-			first := g.pushes == 1
-			g.mu.Unlock()
-			if first {
-				backend.ServeHTTP(httptest.NewRecorder(), r)
-				close(g.came)
-				<-r.Context().Done() // the client is killed before it learns that the push took effect
-				return
+	g := &heldPush{came: make(chan struct{})}
+	g.gitServer = newGitServer(t, files, func(backend http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
+				g.mu.Lock()
+				g.pushes++
+				first := g.pushes == 1
+				g.mu.Unlock()
+				if first {
+					backend.ServeHTTP(httptest.NewRecorder(), r)
+					close(g.came)
+					<-r.Context().Done() // the client is killed before it learns that the push took effect
+					return
+				}
 			}
-		}
-		backend.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	g.url = server.URL + "/docs.git"
+			backend.ServeHTTP(w, r)
+		})
+	})
 	return g
-}
-
-func (g *heldPush) git(t *testing.T, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"--git-dir", g.bare}, args...)...)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // TestAServerKilledWhilePublishingPublishesOnce kills the server after the push has taken effect and before it knows.
