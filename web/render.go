@@ -70,7 +70,7 @@ func (s *Server) page(v *visit, name, title string, view any) page {
 		p.Base = v.base()
 	}
 	if v.signedIn {
-		p.Who, p.Token = v.who.name, s.token(v.who.session)
+		p.Who, p.Token = v.who.name, v.formToken()
 	}
 	return p
 }
@@ -86,11 +86,11 @@ func (s *Server) renderStatus(v *visit, status int, name, title string, view any
 	if !v.signedIn { // only a page's own form, which is the one for signing in
 		p.Token = s.token(s.visitCookie(v))
 	}
-	return write(v, status, p)
+	return write(v, v.Req, status, p)
 }
 
 // write renders a page into the shell, and the shell to the browser.
-func write(w http.ResponseWriter, status int, p page) error {
+func write(w http.ResponseWriter, req *http.Request, status int, p page) error {
 	var content, whole bytes.Buffer
 	if err := templates.ExecuteTemplate(&content, p.Name, p); err != nil {
 		return fmt.Errorf("render the page %s: %w", p.Name, err)
@@ -99,7 +99,7 @@ func write(w http.ResponseWriter, status int, p page) error {
 	if err := templates.ExecuteTemplate(&whole, "shell", p); err != nil {
 		return fmt.Errorf("render the shell of %s: %w", p.Name, err)
 	}
-	send(w, status, "text/html; charset=utf-8", whole.Bytes())
+	sendTo(w, req, status, "text/html; charset=utf-8", whole.Bytes())
 	return nil
 }
 
@@ -122,10 +122,15 @@ func protect(h http.Header) {
 	h.Add("Vary", "HX-Request") // the same address gives a page and a part of it
 }
 
-func send(w http.ResponseWriter, status int, kind string, body []byte) {
+// send answers a visit.
+func send(v *visit, status int, kind string, body []byte) { sendTo(v, v.Req, status, kind, body) }
+
+// sendTo answers a request. HTML is compressed where the browser reads that.
+func sendTo(w http.ResponseWriter, req *http.Request, status int, kind string, body []byte) {
 	h := w.Header()
 	if strings.HasPrefix(kind, "text/html") {
 		protect(h)
+		body = compress(h, req, body)
 	}
 	h.Set("Content-Type", kind)
 	if h.Get("Cache-Control") == "" {
@@ -158,13 +163,13 @@ func (s *Server) FailPage(w http.ResponseWriter, req *http.Request, status int, 
 		if templates.ExecuteTemplate(&b, "error.part", p) == nil {
 			w.Header().Set("HX-Retarget", "#problems")
 			w.Header().Set("HX-Reswap", "innerHTML")
-			send(w, status, "text/html; charset=utf-8", b.Bytes())
+			sendTo(w, req, status, "text/html; charset=utf-8", b.Bytes())
 			return
 		}
 	}
-	if err := write(w, status, p); err != nil {
+	if err := write(w, req, status, p); err != nil {
 		s.Log.Error("an error could not be shown", "error", err)
-		send(w, http.StatusInternalServerError, "text/plain; charset=utf-8", []byte(message))
+		sendTo(w, req, http.StatusInternalServerError, "text/plain; charset=utf-8", []byte(message))
 	}
 }
 
@@ -214,6 +219,11 @@ func (s *Server) asset(v *visit) error {
 	}
 	v.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	v.Header().Set("X-Content-Type-Options", "nosniff")
+	v.Header().Add("Vary", "Accept-Encoding")
+	if a.Compressed != nil && takesGzip(v.Req) {
+		v.Header().Set("Content-Encoding", "gzip")
+		a.Content = a.Compressed
+	}
 	send(v, http.StatusOK, a.Type, a.Content)
 	return nil
 }

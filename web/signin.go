@@ -89,9 +89,25 @@ func keyVisitor(key api.Key, session string) visitor {
 		roles: map[api.OrgID]api.Role{key.Org: role}}
 }
 
-// token is what a form must bring along: it belongs to the cookie, so another site's form does not know it.
+// token is what a form must bring along: it belongs to the cookie, so another site's form does not know it. It looks
+// different in each answer, so that the length of compressed answers tells nothing of it.
 func (s *Server) token(cookie string) string {
-	return base64.RawURLEncoding.EncodeToString(s.sign("form", []byte(cookie)))
+	secret := s.sign("form", []byte(cookie))
+	mask := make([]byte, len(secret))
+	rand.Read(mask) // never fails: crypto/rand crashes the program instead
+	subtle.XORBytes(secret, secret, mask)
+	return base64.RawURLEncoding.EncodeToString(append(mask, secret...))
+}
+
+// isToken reports whether a token belongs to a cookie.
+func (s *Server) isToken(token, cookie string) bool {
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(raw) != 2*sha256.Size {
+		return false
+	}
+	secret := raw[sha256.Size:]
+	subtle.XORBytes(secret, secret, raw[:sha256.Size])
+	return same(secret, s.sign("form", []byte(cookie)))
 }
 
 // ours reports whether a form that was sent is from a page of this visitor's.
@@ -104,7 +120,7 @@ func (s *Server) ours(v *visit) bool {
 		}
 		belongs = c.Value
 	}
-	return same([]byte(v.form().Get("token")), []byte(s.token(belongs)))
+	return s.isToken(v.form().Get("token"), belongs)
 }
 
 // visitCookie is the cookie that the sign-in form's token belongs to, made where there is none.

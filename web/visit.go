@@ -32,6 +32,7 @@ type visit struct {
 	org      api.OrgID   // of the address; empty where it names none
 	project  api.Project // of the address; empty where it names none
 	values   url.Values  // of the form that was sent
+	token    string      // what forms that are shown now bring along; empty before one is
 }
 
 // A visitor is who is signed in.
@@ -68,6 +69,15 @@ func (v *visit) param(name string) string {
 
 // query is a value behind the question mark of the address.
 func (v *visit) query(name string) string { return v.Req.URL.Query().Get(name) }
+
+// formToken is what the forms of this answer bring along. A live part of a page has the same one for as long as it is
+// shown, and so does not change for it.
+func (v *visit) formToken() string {
+	if v.token == "" {
+		v.token = v.server.token(v.who.session)
+	}
+	return v.token
+}
 
 // form is what was sent. Only requests with the method POST have one.
 func (v *visit) form() url.Values { return v.values }

@@ -3,6 +3,8 @@
 package assets
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -20,6 +22,8 @@ type Asset struct {
 	Name    string // with the hash, as in docent.0a1b2c3d4e5f.css
 	Type    string // its media type
 	Content []byte
+
+	Compressed []byte // Content with gzip; nil where that would not be smaller
 }
 
 var byName, bySource = load()
@@ -47,9 +51,25 @@ func load() (byName, bySource map[string]Asset) {
 		case ".svg":
 			a.Type = "image/svg+xml"
 		}
+		a.Compressed = compress(content)
 		byName[a.Name], bySource[e.Name()] = a, a
 	}
 	return byName, bySource
+}
+
+// compress is what a file becomes on the wire, once for all browsers: as small as gzip can make it.
+func compress(content []byte) []byte {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		panic(err) // of a level that there is
+	}
+	w.Write(content) // into memory
+	w.Close()
+	if b.Len() >= len(content) {
+		return nil
+	}
+	return b.Bytes()
 }
 
 // Find is the asset that is served under a name, which has the hash.
