@@ -35,12 +35,7 @@ func TestExamplePagesInABrowser(t *testing.T) {
 			t.Skip("the example pages are left out: scripts/install-browser installs what builds and drives them (it needs npm)")
 		}
 	}
-	build := exec.CommandContext(t.Context(), "npm", "run", "build")
-	build.Dir = react
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the React page: %v\n%s", err, out)
-	}
-
+	buildReactPage(t)
 	for _, page := range []string{"React", "plain"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel() // each has a server of its own, which it restarts
@@ -89,6 +84,23 @@ func TestExamplePagesInABrowser(t *testing.T) {
 				t.Errorf("browser.mjs: %v\nthe server's log:\n%s", err, server.log)
 			}
 		})
+	}
+}
+
+// reactPage builds the example's page, once for all tests.
+var reactPage = sync.OnceValue(func() error {
+	build := exec.Command("npm", "run", "build")
+	build.Dir = "../../examples/react-chat"
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the React page: %w\n%s", err, out)
+	}
+	return nil
+})
+
+func buildReactPage(t testing.TB) {
+	t.Helper()
+	if err := reactPage(); err != nil {
+		t.Fatal(err)
 	}
 }
 

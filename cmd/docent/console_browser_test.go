@@ -99,11 +99,3 @@ func TestTheFirstHourInABrowser(t *testing.T) {
 	inBrowser(t, "firsthour.mjs", map[string]any{"chromium": chromium, "enter": link, "repository": repository.url,
 		"model": writer.url, "chat": pages.URL, "foreign": []string{pages.URL}}, server)
 }
-
-// buildReactPage builds the example's page once for all tests.
-func buildReactPage(t testing.TB) {
-	t.Helper()
-	if err := reactPage(); err != nil {
-		t.Fatal(err)
-	}
-}
