@@ -49,6 +49,7 @@ type Catalog interface {
 		_ error)
 	SaveRun(ctx context.Context, run api.AutomationRun) error
 	OpenRuns(ctx context.Context) ([]api.AutomationRun, error)
+	SaveDelivery(ctx context.Context, project api.ProjectID, d api.Delivery) error
 }
 
 // Jobs take the instructions.

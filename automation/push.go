@@ -66,6 +66,32 @@ func concerns(push api.Push, repository, branch string) bool {
 		(branch == push.Branch || branch == "" && push.Default)
 }
 
+// Delivered remembers the last delivery to a project's webhook: one that was signed with its secret in the catalogue, one
+// that was refused in memory, since anybody can send these.
+func (r *Runner) Delivered(ctx context.Context, project api.ProjectID, d api.Delivery) {
+	d.At = r.Now()
+	if !d.Accepted() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.refused == nil {
+			r.refused = map[api.ProjectID]api.Delivery{}
+		}
+		r.refused[project] = d
+		return
+	}
+	if err := r.Catalog.SaveDelivery(ctx, project, d); err != nil && ctx.Err() == nil {
+		r.Log.Warn("a webhook's delivery is not remembered", "project", project, "error", err)
+	}
+}
+
+// Refused is the last delivery to a project's webhook that was refused since the server's start.
+func (r *Runner) Refused(project api.ProjectID) (api.Delivery, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d, ok := r.refused[project]
+	return d, ok
+}
+
 // Secret is what the project's code host signs its pushes with; empty where the project takes none.
 func (r *Runner) Secret(ctx context.Context, project api.ProjectID) (string, error) {
 	p, err := r.Catalog.Project(ctx, project)

@@ -32,8 +32,9 @@ type Runner struct {
 	work   sync.WaitGroup
 	wake   chan struct{}
 
-	mu   sync.Mutex
-	busy map[api.AutomationID]bool // automations of which a run is being carried out
+	mu      sync.Mutex
+	busy    map[api.AutomationID]bool // automations of which a run is being carried out
+	refused map[api.ProjectID]api.Delivery
 }
 
 // New makes a Runner. It does nothing by itself before Start.

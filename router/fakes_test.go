@@ -724,11 +724,12 @@ func or[T comparable](v, otherwise T) T {
 
 // pushes stands in for what waits for pushes.
 type pushes struct {
-	mu      sync.Mutex
-	secrets map[api.ProjectID]string
-	got     []api.Push
-	update  api.UpdateID // that the next ones begin
-	refuse  error
+	delivered []api.Delivery
+	mu        sync.Mutex
+	secrets   map[api.ProjectID]string
+	got       []api.Push
+	update    api.UpdateID // that the next ones begin
+	refuse    error
 }
 
 func (p *pushes) Secret(_ context.Context, project api.ProjectID) (string, error) {
@@ -737,6 +738,10 @@ func (p *pushes) Secret(_ context.Context, project api.ProjectID) (string, error
 		return "", fmt.Errorf("project: %w", api.ErrNotFound)
 	}
 	return secret, nil
+}
+
+func (p *pushes) Delivered(_ context.Context, _ api.ProjectID, d api.Delivery) {
+	p.delivered = append(p.delivered, d)
 }
 
 func (p *pushes) Push(_ context.Context, _ api.ProjectID, push api.Push) (api.UpdateID, error) {

@@ -99,6 +99,8 @@ type Updates interface {
 type Pushes interface {
 	Secret(ctx context.Context, project api.ProjectID) (string, error)
 	Push(ctx context.Context, project api.ProjectID, push api.Push) (api.UpdateID, error)
+	// Delivered is told of each request to the webhook of a project that has a secret.
+	Delivered(ctx context.Context, project api.ProjectID, d api.Delivery)
 }
 
 // Analytics tell what was asked, rated and searched for. A cursor that they did not give is api.ErrInvalid.

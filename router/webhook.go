@@ -35,6 +35,40 @@ func (s *Server) webhook(x *exchange, req bunrouter.Request) error {
 		s.metrics.refuse("unauthorized")
 		return errUnsigned
 	}
+	d := delivery(req.Header)
+	err = s.delivered(x, req, id, secret, &d)
+	if err != nil {
+		said := read(err, http.Header{})
+		d.Status, d.Outcome = said.status, said.message
+	}
+	if req.Header.Get(WebhookTest) == "" { // the page that sent it shows what came of it
+		s.Pushes.Delivered(req.Context(), id, d)
+	}
+	return err
+}
+
+// WebhookTest is a header of what the console sends to try a webhook: it is no delivery of a code host's.
+const WebhookTest = "X-Docent-Test"
+
+// delivery is what a code host says of itself and the event in its headers.
+func delivery(h http.Header) api.Delivery {
+	d := api.Delivery{Sender: text(h.Get("User-Agent"), 100)}
+	for _, host := range []string{"GitHub", "Gitea", "Forgejo", "Gitlab"} {
+		if event := h.Get("X-" + host + "-Event"); event != "" { // of several the last: Gitea sends GitHub's too
+			d.Sender, d.Event = host, text(event, 100)
+		}
+	}
+	return d
+}
+
+// text is a header's value as it may be shown: cut, and in characters that are text.
+func text(s string, most int) string {
+	s = strings.ToValidUTF8(s, "")
+	return s[:min(len(s), most)]
+}
+
+// delivered takes in one request to a webhook.
+func (s *Server) delivered(x *exchange, req bunrouter.Request, id api.ProjectID, secret string, d *api.Delivery) error {
 	raw, release, err := s.body(x, req.Request, max(s.Bounds.BodyBytes, maxPushBody))
 	if err != nil {
 		return err
@@ -49,9 +83,11 @@ func (s *Server) webhook(x *exchange, req bunrouter.Request) error {
 		return err
 	}
 	if !ok {
-		x.WriteHeader(http.StatusNoContent) // a ping, a tag, a branch that was deleted, another event
+		d.Status, d.Outcome = http.StatusNoContent, "taken in, and it is no push to a branch: nothing is to be done"
+		x.WriteHeader(d.Status) // a ping, a tag, a branch that was deleted, another event
 		return nil
 	}
+	d.Repository, d.Branch, d.Commit = push.Repository, push.Branch, push.Commit
 	update, err := s.Pushes.Push(req.Context(), id, push)
 	if err != nil {
 		return named(err, "project")
@@ -59,8 +95,10 @@ func (s *Server) webhook(x *exchange, req bunrouter.Request) error {
 	out := struct {
 		StatusID *api.UpdateID `json:"statusId"`
 	}{}
+	d.Status = http.StatusAccepted
+	d.Outcome = "taken in, and not to the documentation's branch: automations that wait for it run"
 	if update != "" {
-		out.StatusID = &update
+		out.StatusID, d.Update, d.Outcome = &update, update, "taken in: the documentation is read again"
 	}
 	return encode(x, http.StatusAccepted, out)
 }

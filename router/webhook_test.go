@@ -123,3 +123,31 @@ func TestAPushThatIsNotSignedRightlyIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestDeliveriesToAWebhookAreRemembered sends what is taken in, what is no push, what is refused, and what the console
+// sends to try the webhook.
+func TestDeliveriesToAWebhookAreRemembered(t *testing.T) {
+	h := build(t)
+	h.pushes.update = "upd_1"
+	good := []string{"X-GitHub-Event", "push", "X-Hub-Signature-256", "sha256=" + signature("sesame", githubPush)}
+	h.json(202, "POST", webhook, "", githubPush, good...)
+	h.text(204, "POST", webhook, "", `{"zen":"x"}`, "X-GitHub-Event", "ping", "X-Hub-Signature-256",
+		"sha256="+signature("sesame", `{"zen":"x"}`))
+	h.json(401, "POST", webhook, "", githubPush, "X-Gitlab-Event", "Push Hook", "X-Gitlab-Token", "open")
+	h.json(202, "POST", webhook, "", githubPush, append(good, "X-Docent-Test", "1")...)
+	h.json(401, "POST", "/v1/webhook/acme-two/push", "", githubPush, good...) // has no secret
+	list := h.pushes.delivered
+	if len(list) != 3 {
+		t.Fatalf("%+v", list)
+	}
+	if d := list[0]; !d.Accepted() || d.Sender != "GitHub" || d.Branch != "main" || d.Commit != hash || d.Update != "upd_1" {
+		t.Errorf("a push: %+v", d)
+	}
+	if d := list[1]; !d.Accepted() || d.Event != "ping" || d.Update != "" || !strings.Contains(d.Outcome, "no push") {
+		t.Errorf("a ping: %+v", d)
+	}
+	if d := list[2]; d.Accepted() || d.Sender != "Gitlab" || !strings.Contains(d.Outcome, "not signed") ||
+		strings.Contains(fmt.Sprint(d), "open") {
+		t.Errorf("one that is refused: %+v", d)
+	}
+}

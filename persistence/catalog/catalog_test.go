@@ -139,6 +139,7 @@ func TestProjectIsStoredInFull(t *testing.T) {
 		want.SiteURL, want.Repository = "https://docs.example.com", "acme/docs"
 		want.Host, want.HostURL = api.HostGitHub, "https://github.example.com"
 		want.AppID, want.Labels = 17, "docs, by Docent"
+		want.TokenFile, want.WebhookFile = "docs.abcdefgh", "docs.12345678"
 		want.TokenEnv, want.WebhookEnv, want.Model = "GITHUB_TOKEN", "HOOK_SECRET", "m'1"
 		want.Deflection, want.Site = "help@example.com", "hugo"
 		want.Include, want.Exclude = []string{"docs/**", `a\ b`}, []string{"*.draft.md", "!k'p \"?\" {{x}}.md"}

@@ -127,6 +127,10 @@ var errTaken = errors.New("the id or the domain is taken")
 // RemoveProject forgets a project and its keys. Its jobs, threads and repository stay where they are.
 func (c *Catalog) RemoveProject(ctx context.Context, id api.ProjectID) error {
 	err := c.change(ctx, "remove project", func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewDelete().Model((*settingRow)(nil)).Where("name = ?", deliverySetting+string(id)).Exec(ctx)
+		if err != nil {
+			return err
+		}
 		res, err := tx.NewDelete().Model((*projectRow)(nil)).Where("id = ?", id).Exec(ctx)
 		return changed(res, err, noProject(id))
 	})

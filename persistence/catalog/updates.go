@@ -111,6 +111,12 @@ func (c *Catalog) LastUpdate(ctx context.Context, project api.ProjectID) (api.Up
 		Order("id DESC").Limit(1))
 }
 
+// Updates are the newest runs of a project, newest first.
+func (c *Catalog) Updates(ctx context.Context, project api.ProjectID, most int) ([]api.Update, error) {
+	q := c.read.NewSelect().Where("project_id = ?", project).Order("id DESC").Limit(int64(most))
+	return list[api.Update, updateRow](ctx, c, q, "updates")
+}
+
 // OpenUpdates are the runs that were accepted and have not ended, oldest first.
 func (c *Catalog) OpenUpdates(ctx context.Context) ([]api.Update, error) {
 	q := c.read.NewSelect().Where("status IN ('queued', 'in_progress')").Order("id")
