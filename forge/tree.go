@@ -115,6 +115,12 @@ func (t *Tree) Message(ctx context.Context) (string, error) {
 	return strings.TrimSpace(c.Message), err
 }
 
+// Made is what the tree's commit says of how it was made.
+func (t *Tree) Made(ctx context.Context) (Commit, error) {
+	c, err := t.other(ctx, t.Commit())
+	return Commit{Hash: t.Commit(), Subject: c.Subject(), Author: c.Author, Time: c.When}, err
+}
+
 // Parent is the commit that a commit was made on: the first of its parents. It fails with api.ErrNotFound where the
 // commit is not stored or has none.
 func (t *Tree) Parent(ctx context.Context, commit string) (string, error) {

@@ -42,6 +42,9 @@ type Catalog interface {
 type Repositories interface {
 	Sync(ctx context.Context, p api.Project, progress func(text string)) (tip forge.Tip, moved bool, err error)
 	Tree(ctx context.Context, p api.Project, commit string) (*forge.Tree, error)
+	// Holds reports whether there is a repository under a project's id; Discard removes one that no project is kept in.
+	Holds(id api.ProjectID) bool
+	Discard(ctx context.Context, id api.ProjectID) error
 	// Rights says what a code host leaves open of the project's credentials, or why they do not do.
 	Rights(ctx context.Context, p api.Project) (open string, err error)
 }
@@ -50,7 +53,7 @@ type Repositories interface {
 type Index interface {
 	Commit(project api.ProjectID) string
 	Update(ctx context.Context, p api.Project, tree search.Tree, progress func(done, total int)) (search.Report, error)
-	Check(ctx context.Context, p api.Project, tree search.Tree) (search.Check, error)
+	Check(ctx context.Context, p api.Project, tree search.Tree, progress func(done, total int)) (search.Check, error)
 	Remove(project api.ProjectID) error
 }
 

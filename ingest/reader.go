@@ -168,21 +168,7 @@ func (s *Reader) Check(ctx context.Context, p api.Project, progress Progress) (s
 	if err != nil {
 		return search.Check{}, err
 	}
-	endTurn, err := s.turn(ctx, p.ID)
-	if err != nil {
-		return search.Check{}, err
-	}
-	defer endTurn()
-	end, err := s.Guard.begin(p.ID, stepIndex, report.Commit)
-	if err != nil {
-		return search.Check{}, err
-	}
-	defer end()
-	tree, err := s.Repositories.Tree(ctx, p, report.Commit)
-	if err != nil {
-		return search.Check{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
-	}
-	return s.Index.Check(ctx, p, tree)
+	return s.checkAt(ctx, p, report.Commit, progress)
 }
 
 // Merged indexes a project again in the background: its documentation has just changed.

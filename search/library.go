@@ -429,8 +429,9 @@ func (l *Library) updates() index.Options {
 }
 
 // Check says what the index would show of a tree. It changes nothing.
-func (l *Library) Check(ctx context.Context, project api.Project, tree Tree) (Check, error) {
-	return index.Examine(ctx, l.updates(), project, tree)
+func (l *Library) Check(ctx context.Context, project api.Project, tree Tree, progress func(done, total int)) (Check,
+	error) {
+	return index.Examine(ctx, l.updates(), project, tree, progress)
 }
 
 // Commit is the commit that the index of a project shows; empty if there is no usable index.

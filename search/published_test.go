@@ -61,7 +61,7 @@ func eachPublished(t *testing.T, test func(t *testing.T, c publishedCase)) {
 
 func mustCheck(t *testing.T, l *Library, p api.Project, tree Tree) Check {
 	t.Helper()
-	c, err := l.Check(t.Context(), p, tree)
+	c, err := l.Check(t.Context(), p, tree, func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

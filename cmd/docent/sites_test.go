@@ -87,7 +87,7 @@ func agree(t *testing.T, p api.Project, tree corpora.Tree, most int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { library.Close() })
-	check, err := library.Check(t.Context(), p, tree)
+	check, err := library.Check(t.Context(), p, tree, func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

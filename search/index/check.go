@@ -56,10 +56,11 @@ type DeadLink struct {
 }
 
 // Examine says what the index would show of a tree. It changes nothing.
-func Examine(ctx context.Context, o Options, project api.Project, tree Tree) (Check, error) {
+func Examine(ctx context.Context, o Options, project api.Project, tree Tree, progress func(done, total int)) (Check,
+	error) {
 	u := newUpdate(o, project, tree)
 	u.passed = make(map[string]string)
-	if err := u.begin(ctx, func(int, int) {}); err != nil {
+	if err := u.begin(ctx, progress); err != nil {
 		return Check{}, err
 	}
 	project = u.project
@@ -80,7 +81,11 @@ func Examine(ctx context.Context, o Options, project api.Project, tree Tree) (Ch
 		case d.State.IsPage():
 			r.Shown = u.where.Shown(r.Page())
 			at := r.URL(c.Address, "")
-			c.Pages = append(c.Pages, CheckedPage{r.Path, at, d.State, d.Rule, d.File, r.Title, len(r.Sections)})
+			checked := CheckedPage{r.Path, at, d.State, d.Rule, d.File, r.Title, 0}
+			if src := u.sources[r]; src != nil {
+				checked.Sections = src.Sections()
+			}
+			c.Pages = append(c.Pages, checked)
 			if first := taken[at]; first != "" {
 				c.Warnings = append(c.Warnings, site.Warning{File: path.Join(project.DocsDir, r.Path),
 					Text: "has the address of " + first + ": readers find only one of them"})

@@ -23,13 +23,22 @@ type Source struct {
 	Dests    []string       // where its links lead to, as they are written
 	uses     map[string]int // where the text shows an imported file
 	headings []markup.Heading
+	count    int // of the passages that were forgotten
 }
 
 // Held tells whether the source still has the page's text.
 func (s *Source) Held() bool { return s.passages != nil }
 
 // Forget lets go of the page's text.
-func (s *Source) Forget() { s.passages, s.headings = nil, nil }
+func (s *Source) Forget() { s.count, s.passages, s.headings = s.Sections(), nil, nil }
+
+// Sections is how many sections the page has to be found by, those of files that it shows not counted.
+func (s *Source) Sections() int {
+	if s.Held() {
+		return len(s.passages)
+	}
+	return s.count
+}
 
 // A passage is a stretch of a page from one heading to the next.
 type passage struct {
