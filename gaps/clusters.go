@@ -7,16 +7,24 @@ import (
 	"strings"
 )
 
-// mostCommon is how many clusters may have a term that leads to them: a term that stands in more tells none apart.
-const mostCommon = 400
+// mostCommon is how many clusters a term leads to at most: where more have it, it tells none apart, and counts only for
+// those that another term leads to.
+const mostCommon = 300
 
 // A cluster is the sum of its members' vectors.
 type cluster struct {
-	seed   int // -1 where it is new
-	sum    map[int32]float64
-	square float64 // of the sum's length
-	size   int     // bags
-	anchor vector  // what is known of it; it does not change
+	seed   int             // -1 where it is new
+	held   map[int32]int32 // where it stands in the list of each of its terms
+	square float64         // of the sum's length
+	size   int             // bags
+	anchor vector          // what is known of it; it does not change
+}
+
+// A share is what a cluster's sum has of one term.
+type share struct {
+	cluster int32
+	weight  float64
+	anchor  float64
 }
 
 // clusters hold all, and for each term those that have it.
@@ -24,14 +32,15 @@ type clusters struct {
 	*vocabulary
 	at   lines
 	list []*cluster
-	with map[int32][]int // clusters by term; some may have it no longer
+	with [][]share // by number of the term
 
-	score  map[int]float64 // scratch
-	touchd []int
+	// What a look-up adds up, by cluster, and which of them it has touched.
+	score, known []float64
+	touched      []int32
 }
 
 func newClusters(v *vocabulary, at lines, known []Seed) *clusters {
-	c := &clusters{vocabulary: v, at: at, with: map[int32][]int{}, score: map[int]float64{}}
+	c := &clusters{vocabulary: v, at: at, with: make([][]share, len(v.names))}
 	for i, seed := range known {
 		var anchor vector
 		for t, w := range seed {
@@ -39,9 +48,10 @@ func newClusters(v *vocabulary, at lines, known []Seed) *clusters {
 		}
 		slices.SortFunc(anchor, func(a, b entry) int { return cmp.Compare(a.term, b.term) })
 		n := c.open(i)
-		c.list[n].anchor = anchor.unit()
-		for _, e := range anchor {
-			c.with[e.term] = append(c.with[e.term], n)
+		k := c.list[n]
+		k.anchor = anchor.unit()
+		for _, e := range k.anchor {
+			c.share(n, e.term).anchor = e.weight
 		}
 	}
 	return c
@@ -49,8 +59,21 @@ func newClusters(v *vocabulary, at lines, known []Seed) *clusters {
 
 // open makes an empty cluster.
 func (c *clusters) open(seed int) int {
-	c.list = append(c.list, &cluster{seed: seed, sum: map[int32]float64{}})
+	c.list = append(c.list, &cluster{seed: seed, held: map[int32]int32{}})
+	c.score, c.known = append(c.score, 0), append(c.known, 0)
 	return len(c.list) - 1
+}
+
+// share is what a cluster has of a term; it is made where there is none.
+func (c *clusters) share(n int, term int32) *share {
+	k := c.list[n]
+	at, ok := k.held[term]
+	if !ok {
+		at = int32(len(c.with[term]))
+		k.held[term] = at
+		c.with[term] = append(c.with[term], share{cluster: int32(n)})
+	}
+	return &c.with[term][at]
 }
 
 // put adds a vector to a cluster, or with sign -1 takes it out.
@@ -58,54 +81,65 @@ func (c *clusters) put(n int, v vector, sign float64) {
 	k := c.list[n]
 	dot := 0.0
 	for _, e := range v {
-		was, had := k.sum[e.term]
-		dot += was * e.weight
-		if !had && sign > 0 {
-			c.with[e.term] = append(c.with[e.term], n)
+		s := c.share(n, e.term)
+		dot += s.weight * e.weight
+		if s.weight += sign * e.weight; s.weight < 1e-9 {
+			s.weight = 0
 		}
-		k.sum[e.term] = was + sign*e.weight
 	}
 	k.square = max(0, k.square+2*sign*dot+1)
-	k.size += int(sign)
-	if k.size == 0 {
+	if k.size += int(sign); k.size == 0 {
 		k.square = 0
-		clear(k.sum)
 	}
 }
 
-// closeness is how close a unit vector is to a cluster: between the mean to all members and the cosine with their sum.
-func (c *clusters) closeness(v vector, k *cluster) float64 {
+// closeness is how close a unit vector is to a cluster, by its product with the cluster's sum: between the mean to all
+// members and the cosine with their sum.
+func (c *clusters) closeness(product float64, k *cluster) float64 {
 	if k.size == 0 {
 		return 0
 	}
-	dot := 0.0
-	for _, e := range v {
-		dot += e.weight * k.sum[e.term]
+	return product / math.Pow(float64(k.size), 1-c.at.size) / math.Pow(max(k.square, 1e-9), c.at.size/2)
+}
+
+// look adds up the products of a vector with the sums of all clusters that share a telling term with it.
+func (c *clusters) look(v vector) {
+	for _, n := range c.touched {
+		c.score[n], c.known[n] = 0, 0
 	}
-	return dot / math.Pow(float64(k.size), 1-c.at.size) / math.Pow(max(k.square, 1e-9), c.at.size/2)
+	c.touched = c.touched[:0]
+	var common vector
+	for _, e := range v {
+		if len(c.with[e.term]) > mostCommon {
+			common = append(common, e)
+			continue
+		}
+		for _, s := range c.with[e.term] {
+			if c.score[s.cluster] == 0 && c.known[s.cluster] == 0 {
+				c.touched = append(c.touched, s.cluster)
+			}
+			c.score[s.cluster] += e.weight * s.weight
+			c.known[s.cluster] += e.weight * s.anchor
+		}
+	}
+	for _, e := range common {
+		for _, n := range c.touched {
+			if at, ok := c.list[n].held[e.term]; ok {
+				c.score[n] += e.weight * c.with[e.term][at].weight
+				c.known[n] += e.weight * c.with[e.term][at].anchor
+			}
+		}
+	}
 }
 
 // best is the closest cluster, and whether it is close enough.
 func (c *clusters) best(v vector) (int, bool) {
-	candidates := map[int]bool{}
-	for _, e := range v {
-		list := c.with[e.term]
-		if len(list) > mostCommon && len(candidates) > 0 {
-			continue
-		}
-		for _, n := range list {
-			candidates[n] = true
-		}
-	}
+	c.look(v)
 	found, most := -1, 0.0
-	for n := range candidates {
-		k := c.list[n]
-		s := c.closeness(v, k) / c.at.join
-		if k.seed >= 0 {
-			s = max(s, dot(v, k.anchor)/c.at.known)
-		}
-		if s > most || s == most && s > 0 && n < found {
-			found, most = n, s
+	for _, n := range c.touched {
+		s := max(c.closeness(c.score[n], c.list[n])/c.at.join, c.known[n]/c.at.known)
+		if s > most || s == most && s > 0 && int(n) < found {
+			found, most = int(n), s
 		}
 	}
 	return found, most >= 1
@@ -157,7 +191,7 @@ func (c *clusters) settle(bags []bag) (moved bool) {
 	return moved
 }
 
-// merge makes one of clusters that are close, the closest first, into known ones and older ones.
+// merge makes one of clusters that are close, the newer ones into known and older ones.
 func (c *clusters) merge(bags []bag) {
 	of := make([][]int, len(c.list))
 	for n := range bags {
@@ -167,27 +201,17 @@ func (c *clusters) merge(bags []bag) {
 		if k.size == 0 || k.seed >= 0 {
 			continue
 		}
+		c.look(c.sum(k))
 		to, most := -1, c.at.merge
-		candidates := map[int]bool{}
-		for t := range k.sum {
-			if len(c.with[t]) <= mostCommon {
-				for _, m := range c.with[t] {
-					candidates[m] = true
-				}
-			}
-		}
-		for m := range candidates {
+		for _, m := range c.touched {
 			other := c.list[m]
-			if m == n || other.size == 0 {
+			if int(m) == n || other.size == 0 {
 				continue
 			}
-			d := 0.0
-			for t, w := range k.sum {
-				d += w * other.sum[t]
-			}
-			s := d / math.Pow(float64(k.size*other.size), 1-c.at.size) / math.Pow(k.square*other.square, c.at.size/2)
-			if s > most || s == most && m < to {
-				to, most = m, s
+			s := c.closeness(c.score[m], other) / math.Pow(float64(k.size), 1-c.at.size) /
+				math.Pow(max(k.square, 1e-9), c.at.size/2)
+			if s > most || s == most && int(m) < to {
+				to, most = int(m), s
 			}
 		}
 		if to < 0 {
@@ -201,6 +225,18 @@ func (c *clusters) merge(bags []bag) {
 		of[to] = append(of[to], of[n]...)
 		of[n] = nil
 	}
+}
+
+// sum is the sum of a cluster's members.
+func (c *clusters) sum(k *cluster) vector {
+	out := make(vector, 0, len(k.held))
+	for t, at := range k.held {
+		if w := c.with[t][at].weight; w > 0 {
+			out = append(out, entry{t, w})
+		}
+	}
+	slices.SortFunc(out, func(a, b entry) int { return cmp.Compare(a.term, b.term) })
+	return out
 }
 
 // groups are the clusters as callers see them.
@@ -235,8 +271,9 @@ const mostTold = 12
 func (c *clusters) describe(g *Group, k *cluster, bags []bag, members []int, points []Point) {
 	slices.SortFunc(g.Members, func(a, b int) int { return cmp.Compare(points[a].Key, points[b].Key) })
 	best := -1.0
+	sum := c.sum(k)
 	for _, n := range members {
-		s := c.closeness(bags[n].vector, k) * (1 + math.Log(float64(len(bags[n].members)))/10)
+		s := c.closeness(dot(bags[n].vector, sum), k) * (1 + math.Log(float64(len(bags[n].members)))/10)
 		first := bags[n].members[0]
 		if s > best+1e-9 || s > best-1e-9 && points[first].Key < points[g.Centre].Key {
 			best, g.Centre = s, first
@@ -247,10 +284,8 @@ func (c *clusters) describe(g *Group, k *cluster, bags []bag, members []int, poi
 		weight float64
 	}
 	var list []told
-	for t, w := range k.sum {
-		if w > 1e-9 {
-			list = append(list, told{c.names[t], w / math.Sqrt(max(k.square, 1e-9))})
-		}
+	for _, e := range sum {
+		list = append(list, told{c.names[e.term], e.weight / math.Sqrt(max(k.square, 1e-9))})
 	}
 	slices.SortFunc(list, func(a, b told) int {
 		return cmp.Or(cmp.Compare(b.weight, a.weight), strings.Compare(a.term, b.term))

@@ -29,7 +29,7 @@ type lines struct {
 	size  float64 // 0: closeness is the mean to all members; 1: closeness to what the members have in common
 }
 
-var drawn = lines{join: 0.3, merge: 0.3, known: 0.35, weak: 0.3, docs: 0.5, size: 0.5}
+var drawn = lines{join: 0.3, merge: 0.2, known: 0.25, weak: 0.6, docs: 0.75, size: 1}
 
 // A Group is a set of points that are about the same, and the words that they share.
 type Group struct {
