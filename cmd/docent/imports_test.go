@@ -87,6 +87,7 @@ var mayImport = []struct {
 	{"docent/router/overload", []string{"docent/api"}},
 	{"docent/search/analysis", nil},
 	{"docent/search/eval", nil},
+	{"docent/gaps", []string{"docent/search/analysis"}},
 	{"docent/search/page", []string{"docent/formats", "docent/markup", "docent/search/analysis", "docent/site"}},
 	{"docent/search/index",
 		[]string{"docent/api", "docent/markup", "docent/search/analysis", "docent/search/page", "docent/site"}},

@@ -133,6 +133,9 @@ var checkedTables = []checkedTable{
 	checkedTableOf[invitationRow]("id"),
 	checkedTableOf[linkRow]("id"),
 	checkedTableOf[auditRow]("id"),
+	checkedTableOf[gapRow]("id"),
+	checkedTableOf[hookRow]("project_id"),
+	checkedTableOf[deliveryRow]("id"),
 }
 
 func checkedTableOf[R any, P interface {

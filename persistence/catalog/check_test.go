@@ -57,6 +57,11 @@ func withOneOfEach(t *testing.T, c *Catalog) (key api.Key, pull api.PullRequest)
 	if err := c.Audit(t.Context(), api.AuditEntry{Who: "Maria", Action: "key.create"}); err != nil {
 		t.Fatal(err)
 	}
+	must(c.KeepGap(t.Context(), api.Gap{Project: "docs", State: api.GapOpen, Anchor: "msg_1"}))(t)
+	if err := c.SetReportHook(t.Context(), api.ReportHook{Project: "docs", URL: "https://a.example"}); err != nil {
+		t.Fatal(err)
+	}
+	must(c.AddDelivery(t.Context(), api.Delivery{ID: "dlv_1", Project: "docs", Status: api.DeliveryPending}))(t)
 	return key, pull
 }
 

@@ -1,0 +1,174 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"docent/api"
+
+	"github.com/uptrace/bun"
+)
+
+type hookRow struct {
+	bun.BaseModel `bun:"table:report_hooks,alias:hook"`
+
+	Project api.ProjectID   `bun:"project_id,pk"`
+	Body    json.RawMessage `bun:"body"`
+	checked
+}
+
+func (r *hookRow) value() (api.ReportHook, error) {
+	var h api.ReportHook
+	if err := checkRow(r); err != nil {
+		return h, err
+	}
+	err := decodeBody(r.Body, &h, "report hook of "+string(r.Project))
+	h.Project = r.Project
+	return h, err
+}
+
+// SetReportHook stores where a project's weekly report is sent, in place of what was there.
+func (c *Catalog) SetReportHook(ctx context.Context, h api.ReportHook) error {
+	h.UpdatedAt = stamp(c.now())
+	if h.CreatedAt.IsZero() {
+		h.CreatedAt = h.UpdatedAt
+	}
+	body, err := encodeBody(h)
+	if err != nil {
+		return err
+	}
+	row := &hookRow{Project: h.Project, Body: body}
+	setChecksum(row)
+	return c.change(ctx, "set a report's webhook", func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewInsert().Model(row).On("CONFLICT (project_id) DO UPDATE").Set("body = EXCLUDED.body").
+			Set("checksum = EXCLUDED.checksum").Exec(ctx)
+		if violates(err, reference) {
+			return noProject(h.Project)
+		}
+		return err
+	})
+}
+
+// RemoveReportHook has the project's weekly report sent nowhere.
+func (c *Catalog) RemoveReportHook(ctx context.Context, project api.ProjectID) error {
+	return c.change(ctx, "remove a report's webhook", func(ctx context.Context, tx bun.Tx) error {
+		res, err := tx.NewDelete().Model((*hookRow)(nil)).Where("project_id = ?", project).Exec(ctx)
+		return changed(res, err, fmt.Errorf("report webhook: %w", api.ErrNotFound))
+	})
+}
+
+// ReportHook is where a project's weekly report is sent; api.ErrNotFound where it is sent nowhere.
+func (c *Catalog) ReportHook(ctx context.Context, project api.ProjectID) (api.ReportHook, error) {
+	return one[api.ReportHook, hookRow](ctx, c, c.read.NewSelect().Where("project_id = ?", project), "report webhook")
+}
+
+// ReportHooks lists those of all projects.
+func (c *Catalog) ReportHooks(ctx context.Context) ([]api.ReportHook, error) {
+	return list[api.ReportHook, hookRow](ctx, c, c.read.NewSelect().Order("project_id"), "report webhooks")
+}
+
+type deliveryRow struct {
+	bun.BaseModel `bun:"table:deliveries,alias:delivery"`
+
+	ID      string             `bun:"id,pk"`
+	Project api.ProjectID      `bun:"project_id"`
+	Status  api.DeliveryStatus `bun:"status"`
+	Next    int64              `bun:"next_at"`
+	Created int64              `bun:"created_at"`
+	Body    json.RawMessage    `bun:"body"`
+	checked
+}
+
+func newDeliveryRow(d api.Delivery) (*deliveryRow, error) {
+	d.CreatedAt, d.Next, d.EndedAt = stamp(d.CreatedAt), stamp(d.Next), stampPtr(d.EndedAt)
+	body, err := encodeBody(d)
+	r := &deliveryRow{ID: d.ID, Project: d.Project, Status: d.Status, Next: d.Next.UnixMilli(),
+		Created: d.CreatedAt.UnixMilli(), Body: body}
+	setChecksum(r)
+	return r, err
+}
+
+func (r *deliveryRow) value() (api.Delivery, error) {
+	var d api.Delivery
+	if err := checkRow(r); err != nil {
+		return d, err
+	}
+	err := decodeBody(r.Body, &d, "delivery "+r.ID)
+	d.ID, d.Project, d.Status = r.ID, r.Project, r.Status
+	return d, err
+}
+
+// deliveriesKept is how many deliveries of a project are remembered.
+const deliveriesKept = 100
+
+// AddDelivery stores a delivery that is to be made, once for its id: added is false where there is one already.
+func (c *Catalog) AddDelivery(ctx context.Context, d api.Delivery) (added bool, err error) {
+	row, err := newDeliveryRow(d)
+	if err != nil {
+		return false, err
+	}
+	err = c.change(ctx, "store a delivery", func(ctx context.Context, tx bun.Tx) error {
+		res, err := tx.NewInsert().Model(row).On("CONFLICT (id) DO NOTHING").Exec(ctx)
+		if err != nil {
+			if violates(err, reference) {
+				return noProject(d.Project)
+			}
+			return err
+		}
+		n, err := res.RowsAffected()
+		if added = n > 0; err != nil || !added {
+			return err
+		}
+		old := tx.NewSelect().Model((*deliveryRow)(nil)).Column("created_at").Where("project_id = ?", d.Project).
+			Order("created_at DESC").Limit(1).Offset(deliveriesKept)
+		_, err = tx.NewDelete().Model((*deliveryRow)(nil)).Where("project_id = ?", d.Project).
+			Where("created_at <= (?)", old).Where("status <> ?", api.DeliveryPending).Exec(ctx)
+		return err
+	})
+	return added && err == nil, err
+}
+
+// SaveDelivery stores how an attempt went.
+func (c *Catalog) SaveDelivery(ctx context.Context, d api.Delivery) error {
+	row, err := newDeliveryRow(d)
+	if err != nil {
+		return err
+	}
+	return c.change(ctx, "store a delivery", func(ctx context.Context, tx bun.Tx) error {
+		res, err := tx.NewUpdate().Model(row).Column("status", "next_at", "body", "checksum").WherePK().Exec(ctx)
+		return changed(res, err, fmt.Errorf("delivery %q: %w", d.ID, api.ErrNotFound))
+	})
+}
+
+// DueDeliveries are those that wait to be sent and whose time has come, and when the next one's comes; zero where none
+// waits.
+func (c *Catalog) DueDeliveries(ctx context.Context, now time.Time) (due []api.Delivery, next time.Time, err error) {
+	all, err := list[api.Delivery, deliveryRow](ctx, c,
+		c.read.NewSelect().Where("status = 'pending'").Order("next_at", "id").Limit(100), "deliveries")
+	if err != nil {
+		return nil, next, err
+	}
+	for _, d := range all {
+		if d.Next.After(now) {
+			return due, d.Next, nil
+		}
+		due = append(due, d)
+	}
+	return due, next, nil
+}
+
+// Deliveries are a project's newest deliveries, newest first.
+func (c *Catalog) Deliveries(ctx context.Context, project api.ProjectID, limit int) ([]api.Delivery, error) {
+	return list[api.Delivery, deliveryRow](ctx, c, c.read.NewSelect().Where("project_id = ?", project).
+		Order("created_at DESC", "id DESC").Limit(int64(limit)), "deliveries")
+}
+
+func (r *hookRow) contents() (table, key string, fields []any) {
+	return "report_hooks", string(r.Project), []any{string(r.Project), []byte(r.Body)}
+}
+
+func (r *deliveryRow) contents() (table, key string, fields []any) {
+	return "deliveries", r.ID, []any{r.ID, string(r.Project), string(r.Status), r.Next, r.Created, []byte(r.Body)}
+}
