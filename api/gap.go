@@ -10,8 +10,8 @@ type GapID string
 
 // Prefixes of the identifiers of gaps and of deliveries to webhooks.
 const (
-	GapPrefix      = "gap_"
-	DeliveryPrefix = "dlv_"
+	GapPrefix    = "gap_"
+	ReportPrefix = "rpt_"
 )
 
 // GapState is where a gap stands.
@@ -63,23 +63,23 @@ type ReportHook struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 }
 
-// DeliveryStatus is where a delivery stands.
-type DeliveryStatus string
+// ReportStatus is where a delivery stands.
+type ReportStatus string
 
 const (
-	DeliveryPending   DeliveryStatus = "pending" // it will be sent, also after a crash
-	DeliveryDelivered DeliveryStatus = "delivered"
-	DeliveryFailed    DeliveryStatus = "failed" // it was tried as often as it may be
+	ReportPending   ReportStatus = "pending" // it will be sent, also after a crash
+	ReportDelivered ReportStatus = "delivered"
+	ReportFailed    ReportStatus = "failed" // it was tried as often as it may be
 )
 
-// A Delivery is one report on its way to a webhook.
-type Delivery struct {
+// A ReportDelivery is one report on its way to a webhook.
+type ReportDelivery struct {
 	ID        string          `json:"id"` // what the receiver knows it by: the same in every attempt
 	Project   ProjectID       `json:"project"`
 	Week      string          `json:"week"` // such as 2026-W47
 	Test      bool            `json:"test,omitempty"`
 	Payload   json.RawMessage `json:"payload"`
-	Status    DeliveryStatus  `json:"status"`
+	Status    ReportStatus    `json:"status"`
 	Attempts  int             `json:"attempts"`
 	Next      time.Time       `json:"next"`           // of the next attempt
 	Code      int             `json:"code,omitempty"` // HTTP status of the last attempt

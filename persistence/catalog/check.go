@@ -135,7 +135,7 @@ var checkedTables = []checkedTable{
 	checkedTableOf[auditRow]("id"),
 	checkedTableOf[gapRow]("id"),
 	checkedTableOf[hookRow]("project_id"),
-	checkedTableOf[deliveryRow]("id"),
+	checkedTableOf[reportRow]("id"),
 }
 
 func checkedTableOf[R any, P interface {

@@ -61,7 +61,7 @@ func withOneOfEach(t *testing.T, c *Catalog) (key api.Key, pull api.PullRequest)
 	if err := c.SetReportHook(t.Context(), api.ReportHook{Project: "docs", URL: "https://a.example"}); err != nil {
 		t.Fatal(err)
 	}
-	must(c.AddDelivery(t.Context(), api.Delivery{ID: "dlv_1", Project: "docs", Status: api.DeliveryPending}))(t)
+	must(c.AddReport(t.Context(), api.ReportDelivery{ID: "dlv_1", Project: "docs", Status: api.ReportPending}))(t)
 	return key, pull
 }
 

@@ -161,42 +161,42 @@ func TestDeliveriesAreStoredOnceAndComeWhenTheyAreDue(t *testing.T) {
 		now := time.Now().UTC().Truncate(time.Millisecond)
 		add := func(id string, at time.Time) bool {
 			t.Helper()
-			return must(c.AddDelivery(ctx, api.Delivery{ID: id, Project: "docs", Week: "2026-W47", Payload: []byte(`{"a":1}`),
-				Status: api.DeliveryPending, Next: at, CreatedAt: at}))(t)
+			return must(c.AddReport(ctx, api.ReportDelivery{ID: id, Project: "docs", Week: "2026-W47", Payload: []byte(`{"a":1}`),
+				Status: api.ReportPending, Next: at, CreatedAt: at}))(t)
 		}
 		if !add("one", now.Add(-time.Minute)) || add("one", now) || !add("two", now.Add(time.Hour)) {
 			t.Error("an id is stored more or less than once")
 		}
-		due, next, err := c.DueDeliveries(ctx, now)
+		due, next, err := c.DueReports(ctx, now)
 		if err != nil || len(due) != 1 || due[0].ID != "one" || !next.Equal(now.Add(time.Hour)) {
 			t.Fatalf("due are %+v, then %v, %v", due, next, err)
 		}
 		d := due[0]
-		d.Status, d.Attempts, d.Code, d.EndedAt = api.DeliveryDelivered, 2, 204, &now
-		if err := c.SaveDelivery(ctx, d); err != nil {
+		d.Status, d.Attempts, d.Code, d.EndedAt = api.ReportDelivered, 2, 204, &now
+		if err := c.SaveReport(ctx, d); err != nil {
 			t.Fatal(err)
 		}
-		if due, _, err := c.DueDeliveries(ctx, now); err != nil || len(due) != 0 {
+		if due, _, err := c.DueReports(ctx, now); err != nil || len(due) != 0 {
 			t.Errorf("after it was delivered: %+v, %v", due, err)
 		}
-		list := must(c.Deliveries(ctx, "docs", 10))(t)
+		list := must(c.Reports(ctx, "docs", 10))(t)
 		if len(list) != 2 || list[1].Attempts != 2 || string(list[1].Payload) != `{"a":1}` {
 			t.Errorf("listed are %+v", list)
 		}
-		for i := range deliveriesKept + 20 {
+		for i := range reportsKept + 20 {
 			at := now.Add(time.Duration(i+1) * time.Second)
 			id := fmt.Sprintf("more-%03d", i)
 			add(id, at)
-			d := api.Delivery{ID: id, Project: "docs", Status: api.DeliveryFailed, Next: at, CreatedAt: at}
-			if err := c.SaveDelivery(ctx, d); err != nil {
+			d := api.ReportDelivery{ID: id, Project: "docs", Status: api.ReportFailed, Next: at, CreatedAt: at}
+			if err := c.SaveReport(ctx, d); err != nil {
 				t.Fatal(err)
 			}
 		}
-		list = must(c.Deliveries(ctx, "docs", 1000))(t)
-		if len(list) < deliveriesKept || len(list) > deliveriesKept+2 {
+		list = must(c.Reports(ctx, "docs", 1000))(t)
+		if len(list) < reportsKept || len(list) > reportsKept+2 {
 			t.Errorf("%d deliveries are kept", len(list))
 		}
-		if due, _, err := c.DueDeliveries(ctx, now.Add(2*time.Hour)); err != nil || len(due) != 1 || due[0].ID != "two" {
+		if due, _, err := c.DueReports(ctx, now.Add(2*time.Hour)); err != nil || len(due) != 1 || due[0].ID != "two" {
 			t.Errorf("one that is pending was let go: %+v, %v", due, err)
 		}
 		if err := c.RemoveReportHook(ctx, "docs"); err != nil {

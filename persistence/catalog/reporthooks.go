@@ -69,29 +69,29 @@ func (c *Catalog) ReportHooks(ctx context.Context) ([]api.ReportHook, error) {
 	return list[api.ReportHook, hookRow](ctx, c, c.read.NewSelect().Order("project_id"), "report webhooks")
 }
 
-type deliveryRow struct {
-	bun.BaseModel `bun:"table:deliveries,alias:delivery"`
+type reportRow struct {
+	bun.BaseModel `bun:"table:report_deliveries,alias:report"`
 
-	ID      string             `bun:"id,pk"`
-	Project api.ProjectID      `bun:"project_id"`
-	Status  api.DeliveryStatus `bun:"status"`
-	Next    int64              `bun:"next_at"`
-	Created int64              `bun:"created_at"`
-	Body    json.RawMessage    `bun:"body"`
+	ID      string           `bun:"id,pk"`
+	Project api.ProjectID    `bun:"project_id"`
+	Status  api.ReportStatus `bun:"status"`
+	Next    int64            `bun:"next_at"`
+	Created int64            `bun:"created_at"`
+	Body    json.RawMessage  `bun:"body"`
 	checked
 }
 
-func newDeliveryRow(d api.Delivery) (*deliveryRow, error) {
+func newReportRow(d api.ReportDelivery) (*reportRow, error) {
 	d.CreatedAt, d.Next, d.EndedAt = stamp(d.CreatedAt), stamp(d.Next), stampPtr(d.EndedAt)
 	body, err := encodeBody(d)
-	r := &deliveryRow{ID: d.ID, Project: d.Project, Status: d.Status, Next: d.Next.UnixMilli(),
+	r := &reportRow{ID: d.ID, Project: d.Project, Status: d.Status, Next: d.Next.UnixMilli(),
 		Created: d.CreatedAt.UnixMilli(), Body: body}
 	setChecksum(r)
 	return r, err
 }
 
-func (r *deliveryRow) value() (api.Delivery, error) {
-	var d api.Delivery
+func (r *reportRow) value() (api.ReportDelivery, error) {
+	var d api.ReportDelivery
 	if err := checkRow(r); err != nil {
 		return d, err
 	}
@@ -100,12 +100,12 @@ func (r *deliveryRow) value() (api.Delivery, error) {
 	return d, err
 }
 
-// deliveriesKept is how many deliveries of a project are remembered.
-const deliveriesKept = 100
+// reportsKept is how many deliveries of a project are remembered.
+const reportsKept = 100
 
-// AddDelivery stores a delivery that is to be made, once for its id: added is false where there is one already.
-func (c *Catalog) AddDelivery(ctx context.Context, d api.Delivery) (added bool, err error) {
-	row, err := newDeliveryRow(d)
+// AddReport stores a delivery that is to be made, once for its id: added is false where there is one already.
+func (c *Catalog) AddReport(ctx context.Context, d api.ReportDelivery) (added bool, err error) {
+	row, err := newReportRow(d)
 	if err != nil {
 		return false, err
 	}
@@ -121,18 +121,18 @@ func (c *Catalog) AddDelivery(ctx context.Context, d api.Delivery) (added bool, 
 		if added = n > 0; err != nil || !added {
 			return err
 		}
-		old := tx.NewSelect().Model((*deliveryRow)(nil)).Column("created_at").Where("project_id = ?", d.Project).
-			Order("created_at DESC").Limit(1).Offset(deliveriesKept)
-		_, err = tx.NewDelete().Model((*deliveryRow)(nil)).Where("project_id = ?", d.Project).
-			Where("created_at <= (?)", old).Where("status <> ?", api.DeliveryPending).Exec(ctx)
+		old := tx.NewSelect().Model((*reportRow)(nil)).Column("created_at").Where("project_id = ?", d.Project).
+			Order("created_at DESC").Limit(1).Offset(reportsKept)
+		_, err = tx.NewDelete().Model((*reportRow)(nil)).Where("project_id = ?", d.Project).
+			Where("created_at <= (?)", old).Where("status <> ?", api.ReportPending).Exec(ctx)
 		return err
 	})
 	return added && err == nil, err
 }
 
-// SaveDelivery stores how an attempt went.
-func (c *Catalog) SaveDelivery(ctx context.Context, d api.Delivery) error {
-	row, err := newDeliveryRow(d)
+// SaveReport stores how an attempt went.
+func (c *Catalog) SaveReport(ctx context.Context, d api.ReportDelivery) error {
+	row, err := newReportRow(d)
 	if err != nil {
 		return err
 	}
@@ -142,11 +142,11 @@ func (c *Catalog) SaveDelivery(ctx context.Context, d api.Delivery) error {
 	})
 }
 
-// DueDeliveries are those that wait to be sent and whose time has come, and when the next one's comes; zero where none
+// DueReports are the deliveries that wait to be sent and whose time has come, and when the next one's comes; zero where none
 // waits.
-func (c *Catalog) DueDeliveries(ctx context.Context, now time.Time) (due []api.Delivery, next time.Time, err error) {
-	all, err := list[api.Delivery, deliveryRow](ctx, c,
-		c.read.NewSelect().Where("status = 'pending'").Order("next_at", "id").Limit(100), "deliveries")
+func (c *Catalog) DueReports(ctx context.Context, now time.Time) (due []api.ReportDelivery, next time.Time, err error) {
+	all, err := list[api.ReportDelivery, reportRow](ctx, c,
+		c.read.NewSelect().Where("status = 'pending'").Order("next_at", "id").Limit(100), "reports")
 	if err != nil {
 		return nil, next, err
 	}
@@ -159,16 +159,16 @@ func (c *Catalog) DueDeliveries(ctx context.Context, now time.Time) (due []api.D
 	return due, next, nil
 }
 
-// Deliveries are a project's newest deliveries, newest first.
-func (c *Catalog) Deliveries(ctx context.Context, project api.ProjectID, limit int) ([]api.Delivery, error) {
-	return list[api.Delivery, deliveryRow](ctx, c, c.read.NewSelect().Where("project_id = ?", project).
-		Order("created_at DESC", "id DESC").Limit(int64(limit)), "deliveries")
+// Reports are a project's newest deliveries, newest first.
+func (c *Catalog) Reports(ctx context.Context, project api.ProjectID, limit int) ([]api.ReportDelivery, error) {
+	return list[api.ReportDelivery, reportRow](ctx, c, c.read.NewSelect().Where("project_id = ?", project).
+		Order("created_at DESC", "id DESC").Limit(int64(limit)), "reports")
 }
 
 func (r *hookRow) contents() (table, key string, fields []any) {
 	return "report_hooks", string(r.Project), []any{string(r.Project), []byte(r.Body)}
 }
 
-func (r *deliveryRow) contents() (table, key string, fields []any) {
-	return "deliveries", r.ID, []any{r.ID, string(r.Project), string(r.Status), r.Next, r.Created, []byte(r.Body)}
+func (r *reportRow) contents() (table, key string, fields []any) {
+	return "report_deliveries", r.ID, []any{r.ID, string(r.Project), string(r.Status), r.Next, r.Created, []byte(r.Body)}
 }

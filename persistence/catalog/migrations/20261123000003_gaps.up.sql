@@ -21,7 +21,7 @@ CREATE TABLE report_hooks (
 --bun:split
 -- A delivery's id stands for what is delivered: a second one for the same week cannot be stored. Times are milliseconds of
 -- Unix time.
-CREATE TABLE deliveries (
+CREATE TABLE report_deliveries (
     id         {{.Text}} PRIMARY KEY,
     project_id {{.Text}} NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
     status     {{.Text}} NOT NULL,
@@ -31,6 +31,6 @@ CREATE TABLE deliveries (
     checksum   {{.Int}} NOT NULL DEFAULT 0
 ) {{.Strict}}
 --bun:split
-CREATE INDEX deliveries_due ON deliveries (next_at) WHERE status = 'pending'
+CREATE INDEX report_deliveries_due ON report_deliveries (next_at) WHERE status = 'pending'
 --bun:split
-CREATE INDEX deliveries_project ON deliveries (project_id, created_at)
+CREATE INDEX report_deliveries_project ON report_deliveries (project_id, created_at)
