@@ -633,6 +633,16 @@ func TestPageIsFoundByAnyOfItsNames(t *testing.T) {
 	if hits := mustSearch(t, l, "names", Query{Text: "invisible ink"}); len(hits) != 0 {
 		t.Errorf("hidden page found: %v", texts(hits))
 	}
+	published, err := l.Published(t.Context(), "names")
+	var listed []string
+	for _, p := range published {
+		listed = append(listed, p.Path+" "+p.Title+" "+p.URL)
+	}
+	if want := []string{"guide/index.md Guide https://example.org/manual/guide",
+		"guide/start.mdx Start https://example.org/manual/guide/start", "index.md Home https://example.org/manual",
+	}; err != nil || !slices.Equal(listed, want) {
+		t.Errorf("published are %q, %v; want %q", listed, err, want)
+	}
 	mustUpdate(t, l, api.Project{ID: "names", DocsDir: "docs"},
 		&memTree{commit: "d", files: map[string]string{"docs/guide/start.mdx": "---\ntitle: Start\n---\nBegin here.\n"}})
 	if hits := mustSearch(t, l, "names", Query{Text: "begin"}); len(hits) != 1 || hits[0].URL != "/guide/start" {

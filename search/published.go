@@ -1,0 +1,45 @@
+package search
+
+import (
+	"context"
+
+	"docent/api"
+)
+
+// PageInfo is what is known of a page without its text.
+type PageInfo struct {
+	Path        string // relative to the documentation folder, with its extension
+	Title       string
+	Description string
+	URL         string // where a reader finds it
+	Version     string // that it is shown under; empty where the site has none
+	Language    string // the same
+	Current     bool   // found by readers who name no version
+	Sections    int
+}
+
+// Published lists the pages that every reader may find, in the order of their paths: neither what the site keeps from
+// searches nor what is for groups.
+func (l *Library) Published(ctx context.Context, project api.ProjectID) ([]PageInfo, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, err := l.acquire(project)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release()
+	list := make([]PageInfo, 0, len(s.pages))
+	for at, r := range s.pages {
+		if r.Hidden || s.covered[uint32(at)] || !r.Allowed(nil) {
+			continue
+		}
+		p := PageInfo{Path: r.Path, Title: r.Title, Description: r.Description, URL: s.url(r, ""), Language: r.Locale,
+			Current: r.Current, Sections: len(r.Sections)}
+		if len(r.Versions) > 0 {
+			p.Version = r.Versions[0]
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
