@@ -18,6 +18,9 @@ type (
 	KeyID     string // an API key's public name; never the secret itself
 )
 
+// DefaultOrg owns every project that names no other organization.
+const DefaultOrg OrgID = "default"
+
 // Prefixes of generated IDs: a reader of a log knows what an ID names.
 const (
 	JobPrefix     = "job_"

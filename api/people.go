@@ -136,6 +136,13 @@ func (s SignIn) Live(now time.Time) bool {
 	return s.EndedAt == nil && now.Before(s.ExpiresAt) && now.Before(s.SeenAt.Add(s.Idle))
 }
 
+// A SessionQuery says whose sessions are meant: a person's, or those of a key by the hash of its secret.
+type SessionQuery struct {
+	Person PersonID
+	Key    []byte
+	Except SessionID // not this one
+}
+
 // An Invitation lets one person into an organization, once.
 type Invitation struct {
 	ID        InvitationID `json:"id"`
@@ -190,6 +197,18 @@ type AuditEntry struct {
 	Object  string    `json:"object,omitempty"` // what it was done to
 	Detail  string    `json:"detail,omitempty"`
 	Client  string    `json:"client,omitempty"` // address
+}
+
+// An AuditQuery says which entries to list, the youngest first. What is empty does not matter.
+type AuditQuery struct {
+	Org     OrgID
+	Project ProjectID
+	WhoID   string
+	Action  string
+	From    time.Time // not before
+	Until   time.Time // before
+	After   AuditID   // older than this one: the last of the page before
+	Limit   int
 }
 
 // shorten cuts a text after so many bytes, between characters.

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -25,6 +26,10 @@ func (s *Server) live(v *visit, name string, changed <-chan struct{}, view func(
 	began := false
 	var last string
 	show := func() error {
+		if began && !s.still(v) {
+			cancel()
+			return errors.New("who looks at it may not any more")
+		}
 		data, err := view(ctx)
 		if err != nil {
 			return err

@@ -25,3 +25,17 @@ type Pulls interface {
 	Merge(ctx context.Context, id string) (api.PullRequest, error)
 	Close(ctx context.Context, id string) (api.PullRequest, error)
 }
+
+// People knows who may sign in, who is signed in, and who did what. Tokens are known by their SHA-256.
+type People interface {
+	Person(ctx context.Context, id api.PersonID) (api.Person, error)
+
+	AddSession(ctx context.Context, in api.SignIn, hash [32]byte) (api.SignIn, error)
+	SessionByHash(ctx context.Context, hash [32]byte) (api.SignIn, error) // also one that has ended
+	EndSession(ctx context.Context, id api.SessionID) error
+	// RenewSession gives a session another token; the one before is good for some seconds more.
+	RenewSession(ctx context.Context, id api.SessionID, hash [32]byte, rights string) (bool, error)
+	TouchSession(in api.SignIn, at time.Time) // records when it was last seen, some time later
+
+	Audit(ctx context.Context, e api.AuditEntry) error
+}

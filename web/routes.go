@@ -66,7 +66,7 @@ func (s *Server) guard(r route) bunrouter.HandlerFunc {
 	return func(w http.ResponseWriter, req bunrouter.Request) error {
 		a := w.(*answer)
 		v := &visit{ResponseWriter: a.ResponseWriter, Req: req.Request, params: req, client: a.client, secure: a.secure,
-			now: s.Now(), server: s}
+			now: s.Now(), route: r, server: s}
 		if err := s.recognise(v); err != nil {
 			return err
 		}

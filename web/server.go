@@ -20,6 +20,7 @@ import (
 type Deps struct {
 	Catalog Catalog
 	Pulls   Pulls
+	People  People
 
 	Log     *slog.Logger // none where nil
 	Now     func() time.Time
@@ -43,7 +44,7 @@ type Server struct {
 
 // New makes the pages of a service.
 func New(deps Deps) (*Server, error) {
-	for name, port := range map[string]any{"Catalog": deps.Catalog, "Pulls": deps.Pulls} {
+	for name, port := range map[string]any{"Catalog": deps.Catalog, "Pulls": deps.Pulls, "People": deps.People} {
 		if port == nil {
 			return nil, fmt.Errorf("web: Deps.%s is not set", name)
 		}

@@ -1,13 +1,11 @@
 package web
 
 import (
-	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"net/http"
 	"net/url"
@@ -16,12 +14,6 @@ import (
 	"time"
 
 	"docent/api"
-)
-
-const (
-	sessionCookie = "docent_session"
-	visitCookie   = "docent_visit" // before sign-in: what the sign-in form's token belongs to
-	sessionLife   = 2 * time.Hour
 )
 
 // sign is a signature that only this service can make for that purpose.
@@ -35,58 +27,10 @@ func (s *Server) sign(purpose string, payload []byte) []byte {
 
 func same(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 }
 
-// seal makes a session cookie: expiry, the key's hash, a nonce, and the signature of these.
-func (s *Server) seal(hash [32]byte, expires time.Time) string {
-	payload := binary.BigEndian.AppendUint64(nil, uint64(expires.Unix()))
-	payload = append(payload, hash[:]...)
-	payload = append(payload, nonce()...)
-	return base64.RawURLEncoding.EncodeToString(append(payload, s.sign("session", payload)...))
-}
-
 func nonce() []byte {
 	b := make([]byte, 16)
 	rand.Read(b) // never fails: crypto/rand crashes the program instead
 	return b
-}
-
-// recognise finds out who is signed in, if somebody is. The cookie names a key by its hash and is signed; the key is
-// looked up on every visit, so that revoking it ends the session at once.
-func (s *Server) recognise(v *visit) error {
-	cookie, err := v.Req.Cookie(sessionCookie)
-	if err != nil {
-		return nil
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-	const payload = 8 + 32 + 16
-	if err != nil || len(raw) != payload+sha256.Size || !same(raw[payload:], s.sign("session", raw[:payload])) {
-		return nil
-	}
-	if expires := time.Unix(int64(binary.BigEndian.Uint64(raw)), 0); !v.now.Before(expires) {
-		return nil
-	}
-	key, err := s.Catalog.KeyByHash(v.Context(), [32]byte(raw[8:40]))
-	switch {
-	case errors.Is(err, api.ErrNotFound):
-		return nil
-	case err != nil:
-		return err
-	}
-	if key.Kind != api.AdminKey || key.Good(v.now, v.client) != nil {
-		return nil
-	}
-	v.signedIn, v.who = true, keyVisitor(key, cookie.Value)
-	v.about("", "")
-	return nil
-}
-
-// keyVisitor is who has signed in with an admin key. A key that may only read makes a viewer.
-func keyVisitor(key api.Key, session string) visitor {
-	role := api.RoleOwner
-	if !key.Allows(api.ScopeWrite) {
-		role = api.RoleViewer
-	}
-	return visitor{name: cmp.Or(key.Name, string(key.ID)), session: session, key: key,
-		roles: map[api.OrgID]api.Role{key.Org: role}}
 }
 
 // token is what a form must bring along: it belongs to the cookie, so another site's form does not know it. It looks
@@ -114,19 +58,17 @@ func (s *Server) isToken(token, cookie string) bool {
 func (s *Server) ours(v *visit) bool {
 	belongs := v.who.session
 	if !v.signedIn {
-		c, err := v.Req.Cookie(visitCookie)
-		if err != nil {
+		if belongs = v.cookie(visitCookie); belongs == "" {
 			return false
 		}
-		belongs = c.Value
 	}
 	return s.isToken(v.form().Get("token"), belongs)
 }
 
 // visitCookie is the cookie that the sign-in form's token belongs to, made where there is none.
 func (s *Server) visitCookie(v *visit) string {
-	if c, err := v.Req.Cookie(visitCookie); err == nil && len(c.Value) == 22 {
-		return c.Value
+	if value := v.cookie(visitCookie); len(value) == 22 {
+		return value
 	}
 	value := base64.RawURLEncoding.EncodeToString(nonce())
 	v.setCookie(visitCookie, value, time.Hour)
@@ -167,11 +109,11 @@ func (s *Server) login(v *visit) error {
 		return s.renderStatus(v, http.StatusUnauthorized, "login", "Sign in",
 			loginView{Next: next, Problem: "This is not an admin key that may be used from here."})
 	}
-	v.who.key = key
-	v.about("", "")
 	s.Catalog.TouchKey(key.ID, v.now)
-	v.setCookie(sessionCookie, s.seal(api.HashSecret(secret), v.now.Add(sessionLife)), sessionLife)
-	v.setCookie(visitCookie, "", 0)
+	hash := api.HashSecret(secret)
+	if err := s.begin(v, keyVisitor(key), api.SignIn{Kind: api.SessionOfKey, Key: hash[:], How: "admin key"}); err != nil {
+		return err
+	}
 	return v.seeOther(next)
 }
 
@@ -190,11 +132,6 @@ func (s *Server) adminKey(v *visit, secret string) (api.Key, error) {
 		return api.Key{}, nil
 	}
 	return key, nil
-}
-
-func (s *Server) logout(v *visit) error {
-	v.setCookie(sessionCookie, "", 0)
-	return v.seeOther("/login")
 }
 
 const (

@@ -25,6 +25,7 @@ type visit struct {
 	params   bunrouter.Request
 	client   netip.Addr
 	secure   bool // over TLS
+	route    route
 	now      time.Time
 	server   *Server
 	who      visitor
@@ -37,8 +38,11 @@ type visit struct {
 
 // A visitor is who is signed in.
 type visitor struct {
-	name     string // shown to people
-	session  string // what forms' tokens belong to
+	id       string     // a person's or a key's; "link" of the operator
+	name     string     // shown to people
+	person   api.Person // empty where it is none
+	signIn   api.SignIn // the session
+	session  string     // what forms' tokens belong to
 	key      api.Key
 	roles    map[api.OrgID]api.Role
 	operator bool
@@ -175,12 +179,12 @@ func (v *visit) done(to, message string) error {
 
 // flash is what the page before has done, said once.
 func (v *visit) flash() string {
-	c, err := v.Req.Cookie(flashCookie)
-	if err != nil || v.partial() {
+	said := v.cookie(flashCookie)
+	if said == "" || v.partial() {
 		return ""
 	}
 	v.setCookie(flashCookie, "", 0)
-	text, err := url.QueryUnescape(c.Value)
+	text, err := url.QueryUnescape(said)
 	if err != nil || len(text) > 1000 {
 		return ""
 	}
@@ -191,8 +195,7 @@ const flashCookie = "docent_done"
 
 // setCookie keeps a value in the browser; an empty one removes it.
 func (v *visit) setCookie(name, value string, life time.Duration) {
-	c := &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true,
-		Secure:   v.secure || strings.HasPrefix(v.server.PublicURL, "https://"),
+	c := &http.Cookie{Name: v.cookieName(name), Value: value, Path: "/", HttpOnly: true, Secure: v.tls(),
 		SameSite: http.SameSiteLaxMode, MaxAge: int(life.Seconds())}
 	if value == "" {
 		c.MaxAge = -1

@@ -83,7 +83,7 @@ func build(t testing.TB, options ...func(*web.Deps)) *house {
 		}
 	}
 	h.admin = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Project: "acme", Name: "ci"})
-	deps := web.Deps{Catalog: c, Pulls: h.pulls, Now: h.clock.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32)}
+	deps := web.Deps{Catalog: c, Pulls: h.pulls, People: c, Now: h.clock.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32)}
 	for _, o := range options {
 		o(&deps)
 	}

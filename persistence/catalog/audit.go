@@ -60,20 +60,8 @@ func (c *Catalog) Audit(ctx context.Context, e api.AuditEntry) error {
 	})
 }
 
-// An AuditQuery says which entries to list, the youngest first. What is empty does not matter.
-type AuditQuery struct {
-	Org     api.OrgID
-	Project api.ProjectID
-	WhoID   string
-	Action  string
-	From    time.Time   // not before
-	Until   time.Time   // before
-	After   api.AuditID // older than this one: the last of the page before
-	Limit   int
-}
-
 // AuditLog lists who did what.
-func (c *Catalog) AuditLog(ctx context.Context, q AuditQuery) ([]api.AuditEntry, error) {
+func (c *Catalog) AuditLog(ctx context.Context, q api.AuditQuery) ([]api.AuditEntry, error) {
 	sel := c.read.NewSelect().Where("org_id = ?", q.Org).Order("id DESC").Limit(int64(max(1, min(q.Limit, 1000))))
 	for column, value := range map[string]string{
 		"project_id": string(q.Project), "who_id": q.WhoID, "action": q.Action,
@@ -125,7 +113,7 @@ func (c *Catalog) AuditWords(ctx context.Context, org api.OrgID) (actions []stri
 	}
 	who = map[string]string{}
 	for _, id := range ids {
-		last, err := c.AuditLog(ctx, AuditQuery{Org: org, WhoID: id, Limit: 1})
+		last, err := c.AuditLog(ctx, api.AuditQuery{Org: org, WhoID: id, Limit: 1})
 		if err != nil {
 			return nil, nil, err
 		}

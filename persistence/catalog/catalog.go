@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -24,7 +25,7 @@ import (
 var ErrCorrupt = errors.New("a stored record is damaged")
 
 // DefaultOrg owns every project that names no other organization. It is made when the catalogue is first opened.
-const DefaultOrg api.OrgID = "default"
+const DefaultOrg = api.DefaultOrg
 
 // Options change how a catalogue is kept; the zero value is right for serving.
 type Options struct {
@@ -172,6 +173,23 @@ type organizationRow struct {
 	Name      string    `bun:"name"`
 	CreatedAt time.Time `bun:"created_at"`
 	checked
+}
+
+// Organization says how an organization is called, or fails with api.ErrNotFound.
+func (c *Catalog) Organization(ctx context.Context, id api.OrgID) (name string, err error) {
+	none := fmt.Errorf("organization %q: %w", id, api.ErrNotFound)
+	if !askable(string(id)) {
+		return "", none
+	}
+	var row organizationRow
+	err = c.read.NewSelect().Model(&row).Where("id = ?", id).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", none
+	case err == nil:
+		err = checkRow(&row)
+	}
+	return row.Name, c.fail("find organization", err)
 }
 
 type settingRow struct {

@@ -231,7 +231,7 @@ func TestASessionIsKeptAndEnds(t *testing.T) {
 		}
 		c.TouchSession(two, clock.now())
 		c.TouchSession(three, clock.now())
-		if got := must(c.Sessions(t.Context(), SessionQuery{Person: m.ID}))(t); len(got) != 3 || got[0].ID != three.ID {
+		if got := must(c.Sessions(t.Context(), api.SessionQuery{Person: m.ID}))(t); len(got) != 3 || got[0].ID != three.ID {
 			t.Errorf("listed are %+v", got)
 		}
 		if err := c.EndSession(t.Context(), three.ID); err != nil {
@@ -240,13 +240,13 @@ func TestASessionIsKeptAndEnds(t *testing.T) {
 		if get(3).Live(clock.now()) || !get(2).Live(clock.now()) {
 			t.Error("the session that was ended goes on, or another one does not")
 		}
-		if err := c.EndSessionsOf(t.Context(), SessionQuery{Person: m.ID, Except: two.ID}); err != nil {
+		if err := c.EndSessionsOf(t.Context(), api.SessionQuery{Person: m.ID, Except: two.ID}); err != nil {
 			t.Fatal(err)
 		}
 		if get(1).Live(clock.now()) || !get(2).Live(clock.now()) {
 			t.Error("all others end, and this one does not")
 		}
-		if err := c.EndSessionsOf(t.Context(), SessionQuery{}); err != nil || !get(2).Live(clock.now()) {
+		if err := c.EndSessionsOf(t.Context(), api.SessionQuery{}); err != nil || !get(2).Live(clock.now()) {
 			t.Errorf("those of nobody: %v", err)
 		}
 		if err := c.DisablePerson(t.Context(), m.ID, true); err != nil || get(2).Live(clock.now()) {
@@ -431,14 +431,14 @@ func TestTheAuditLogIsReadInPages(t *testing.T) {
 			write("acme", "usr_1", "key.create")
 			write("", "usr_2", "person.remove")
 		}
-		all := must(c.AuditLog(t.Context(), AuditQuery{Org: DefaultOrg, Limit: 100}))(t)
+		all := must(c.AuditLog(t.Context(), api.AuditQuery{Org: DefaultOrg, Limit: 100}))(t)
 		if len(all) != 6 || all[0].Action != "person.remove" || all[0].Detail != "CI\uFFFD\uFFFD" || all[0].Project != "docs" ||
 			all[0].Who != "name of usr_2" || !all[0].At.Equal(stamp(clock.now())) {
 			t.Fatalf("the log is %+v", all)
 		}
 		var paged []api.AuditEntry
 		for after := api.AuditID(""); ; {
-			page := must(c.AuditLog(t.Context(), AuditQuery{Org: DefaultOrg, After: after, Limit: 4}))(t)
+			page := must(c.AuditLog(t.Context(), api.AuditQuery{Org: DefaultOrg, After: after, Limit: 4}))(t)
 			paged = append(paged, page...)
 			if len(page) < 4 {
 				break
@@ -448,7 +448,7 @@ func TestTheAuditLogIsReadInPages(t *testing.T) {
 		if !reflect.DeepEqual(paged, all) {
 			t.Errorf("in pages it is %+v", paged)
 		}
-		for want, q := range map[int]AuditQuery{
+		for want, q := range map[int]api.AuditQuery{
 			3: {WhoID: "usr_2"}, 0: {WhoID: "usr_2", Action: "key.create"}, 6: {Project: "docs"},
 			2: {From: began.Add(7 * time.Second)}, 4: {Until: began.Add(7 * time.Second)},
 		} {
@@ -457,7 +457,7 @@ func TestTheAuditLogIsReadInPages(t *testing.T) {
 				t.Errorf("%+v gives %d entries, want %d", q, len(got), want)
 			}
 		}
-		for _, q := range []AuditQuery{{Action: "\x00"}, {After: "aud_x"}, {Project: "blog"}} {
+		for _, q := range []api.AuditQuery{{Action: "\x00"}, {After: "aud_x"}, {Project: "blog"}} {
 			q.Org, q.Limit = DefaultOrg, 100
 			if got := must(c.AuditLog(t.Context(), q))(t); len(got) != 0 {
 				t.Errorf("%+v gives %d entries", q, len(got))

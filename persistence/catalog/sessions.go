@@ -98,8 +98,12 @@ func (c *Catalog) AddSession(ctx context.Context, s api.SignIn, hash [32]byte) (
 // found: ask api.SignIn.Live.
 func (c *Catalog) SessionByHash(ctx context.Context, hash [32]byte) (api.SignIn, error) {
 	s, err := c.sessions.get(ctx, hash)
-	if err == nil {
+	switch {
+	case err == nil:
 		s = c.seen.of(s)
+	case errors.Is(err, ErrCorrupt): // nobody is let in by it, and a browser that has its token signs in again
+		c.log.Error("a session is damaged", "error", err)
+		err = fmt.Errorf("session: %w", api.ErrNotFound)
 	}
 	return s, err
 }
@@ -114,14 +118,8 @@ func (c *Catalog) loadSession(ctx context.Context, hash [32]byte) (api.SignIn, e
 		c.read.NewSelect().Where("old_hash = ?", hash[:]).Where("renewed_at > ?", since), "session")
 }
 
-// A SessionQuery says whose sessions are meant: a person's, or those of a key by the hash of its secret.
-type SessionQuery struct {
-	Person api.PersonID
-	Key    []byte
-	Except api.SessionID // not this one
-}
-
-func (q SessionQuery) where(sel *bun.SelectQuery) *bun.SelectQuery {
+// ofSessions selects the sessions that a query is about.
+func ofSessions(q api.SessionQuery, sel *bun.SelectQuery) *bun.SelectQuery {
 	if q.Person != "" {
 		sel = sel.Where("person_id = ?", q.Person)
 	} else {
@@ -134,12 +132,12 @@ func (q SessionQuery) where(sel *bun.SelectQuery) *bun.SelectQuery {
 }
 
 // Sessions lists the sessions that are good now, the youngest first.
-func (c *Catalog) Sessions(ctx context.Context, q SessionQuery) ([]api.SignIn, error) {
+func (c *Catalog) Sessions(ctx context.Context, q api.SessionQuery) ([]api.SignIn, error) {
 	if q.Person == "" && len(q.Key) == 0 {
 		return nil, nil
 	}
 	now := c.now()
-	sel := q.where(c.read.NewSelect()).Where("ended_at = 0").Where("expires_at > ?", now.UnixMilli()).
+	sel := ofSessions(q, c.read.NewSelect()).Where("ended_at = 0").Where("expires_at > ?", now.UnixMilli()).
 		Order("id DESC").Limit(200)
 	all, err := list[api.SignIn, sessionRow](ctx, c, sel, "sessions")
 	for i := range all {
@@ -154,11 +152,11 @@ func (c *Catalog) EndSession(ctx context.Context, id api.SessionID) error {
 }
 
 // EndSessionsOf ends all sessions that a query is about.
-func (c *Catalog) EndSessionsOf(ctx context.Context, q SessionQuery) error {
+func (c *Catalog) EndSessionsOf(ctx context.Context, q api.SessionQuery) error {
 	if q.Person == "" && len(q.Key) == 0 {
 		return nil
 	}
-	return c.endWhere(ctx, q.where)
+	return c.endWhere(ctx, func(sel *bun.SelectQuery) *bun.SelectQuery { return ofSessions(q, sel) })
 }
 
 // endWhere ends those that are selected.
