@@ -19,6 +19,9 @@ type Channel string
 const (
 	ChannelWeb Channel = "web" // from a page in a browser
 	ChannelAPI Channel = "api" // from a program
+	// ChannelPlayground is the console's: somebody tries the assistant. Such questions are no reader's, so analytics do
+	// not see them.
+	ChannelPlayground Channel = "playground"
 )
 
 // A ThreadRow is a conversation as analytics see it: a copy of what its journal holds.

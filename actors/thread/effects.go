@@ -40,6 +40,8 @@ type effect struct {
 	state    state
 	slot     persistent.Slot
 	prepared func() // closes Turn.Prepared; once or more
+	waited   Micros // see Trace
+	searched Micros
 }
 
 func (e *effect) perform(stopped context.Context, r *persistent.Run) {
@@ -52,6 +54,7 @@ func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 		return // stopped, not failed: recovery answers it anew
 	}
 	defer e.slot.Give()
+	e.waited = e.since()
 	if r.Counted(stopped) != nil {
 		return
 	}
@@ -66,6 +69,9 @@ func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 		e.report(done)
 	}
 }
+
+// since is the time since the question was put.
+func (e *effect) since() Micros { return micros(e.exchange.Asked, e.deps.Now()) }
 
 // mostUnindexed is how often a turn waits for an index: one that cannot be used whenever it was made is on a bad disk.
 const mostUnindexed = 3
@@ -152,7 +158,7 @@ func (e *effect) brief(ctx context.Context) (*briefing, error) {
 			return nil, err
 		}
 	}
-	b := &briefing{model: project.Model, options: project.Options, candidates: make([]candidate, 0, len(hits)),
+	b := &briefing{model: cmp.Or(wanted.Model, project.Model), options: project.Options, candidates: make([]candidate, 0, len(hits)),
 		request: model.Request{
 			Question: e.exchange.Question, History: history, Passages: passages(hits), Context: wanted.Context,
 			Deflection: project.Deflection, Project: cmp.Or(project.Name, string(project.ID)), Key: string(e.exchange.Turn),
@@ -187,14 +193,16 @@ func (e *effect) answer(ctx context.Context) *turnDone {
 	done := &turnDone{attempt: e.run.Attempt}
 	var b *briefing
 	aside(func() { b, done.err = e.brief(ctx) })
+	e.searched = max(0, e.since()-e.waited)
 	if done.err != nil {
+		done.trace = &Trace{Waited: e.waited, Searched: e.searched}
 		done.unindexed = errors.Is(done.err, search.ErrNotIndexed)
 		return done
 	}
 	if !e.deps.Model.Local(b.model) {
 		e.prepared()
 	}
-	w := &writer{log: e.log, from: e.log.Len(), candidates: b.candidates, limit: e.deps.AnswerLimit,
+	w := &writer{effect: e, log: e.log, from: e.log.Len(), candidates: b.candidates, limit: e.deps.AnswerLimit,
 		cited: make(map[string]bool), request: &b.request}
 	b.request.Search = e.further(w, b.options.SearchTool)
 	if b.options.Suggestions {
@@ -234,6 +242,8 @@ func (w *writer) end(done *turnDone, suggest func() string, err error) {
 		})
 	}
 	done.text, done.sources = w.log.Text(w.from), slices.Clip(w.sources)
+	done.trace = &Trace{Waited: w.effect.waited, Searched: w.effect.searched, First: w.first}
+	done.trace.Passages, done.trace.Found = traced(w.candidates)
 	if err != nil {
 		done.err = fmt.Errorf("answer: %w", err)
 	}
@@ -437,12 +447,14 @@ func (e *effect) further(w *writer, show bool) func(context.Context, string) ([]
 
 // A writer passes an answer on: text as it comes, before it the pages that it cites, each once and only retrieved ones.
 type writer struct {
+	effect     *effect
 	log        *stream.Log
 	candidates []candidate
 	request    *model.Request // until something is written: what the model was told need not stay then
 	limit      int
-	from       int // its first part in the log
-	size       int // bytes of text
+	from       int    // its first part in the log
+	size       int    // bytes of text
+	first      Micros // until its first text
 	sources    []Source
 	cited      map[string]bool // paths
 	used       map[int]bool    // candidates; nil where nobody asks
@@ -483,6 +495,9 @@ func (w *writer) text(s string) error {
 	if err := w.log.AppendText(s); err != nil {
 		w.long = errors.Is(err, stream.ErrFull)
 		return err
+	}
+	if w.size == 0 {
+		w.first = max(1, w.effect.since())
 	}
 	w.size += len(s)
 	return nil

@@ -40,6 +40,7 @@ type (
 		Text       string
 		Context    []model.Snippet
 		Query      search.Query // page size, filter and current path; Text is set by the thread
+		Model      string       // that answers in place of the project's; empty for that one
 		Regenerate bool         // another answer to a question that was asked
 		// Instead names what this question replaces, where the client says so: its id of the message, or the id of the
 		// answer. What came after is replaced too, as it is in the client.
@@ -158,6 +159,7 @@ type Exchange struct {
 	Feedback *Feedback    `cbor:"20,keyasint,omitempty" json:"-"` // nil where the answer is not rated
 	// FallbackFor is the model that was asked and could not answer, where Model answered in its place.
 	FallbackFor string `cbor:"21,keyasint,omitempty" json:"fallbackFor,omitempty"`
+	Trace       *Trace `cbor:"22,keyasint,omitempty" json:"-"` // nil where nothing is known of it, as in older answers
 }
 
 // Feedback is what a reader thinks of an answer.
@@ -171,6 +173,7 @@ type Feedback struct {
 type Wanted struct {
 	Context []model.Snippet `cbor:"1,keyasint"`
 	Query   search.Query    `cbor:"2,keyasint"`
+	Model   string          `cbor:"3,keyasint,omitempty"` // see Ask
 }
 
 // placed is the query of a reader who is on the page that he has selected something of, unless he says where he is.
@@ -217,6 +220,7 @@ type (
 		Reason   string       `cbor:"8,keyasint"`
 
 		FallbackFor string `cbor:"9,keyasint,omitempty"`
+		Trace       *Trace `cbor:"10,keyasint,omitempty"`
 	}
 	// Retried says that the turn in hand broke off without a result: it is answered anew, from its start.
 	Retried struct {
@@ -232,6 +236,7 @@ type (
 		At     time.Time  `cbor:"4,keyasint"`
 
 		Usage stream.Usage `cbor:"5,keyasint,omitzero"`
+		Trace *Trace       `cbor:"6,keyasint,omitempty"`
 	}
 	Rated struct {
 		Turn     api.TurnID `cbor:"1,keyasint"`

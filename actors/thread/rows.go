@@ -8,10 +8,13 @@ import (
 )
 
 // row is a thread as analytics see it: its questions that have come to their end, and the rated answers that were
-// replaced.
+// replaced. What was asked in the console's playground is not among them.
 func (s state) row() api.ThreadRow {
 	row := api.ThreadRow{ID: s.id, Project: s.project, Caller: s.caller}
 	add := func(e Exchange, replaced bool) {
+		if e.Channel == api.ChannelPlayground {
+			return
+		}
 		q := api.QuestionRow{ID: e.Turn, Thread: s.id, Project: s.project, Caller: s.caller, Channel: e.Channel, Page: e.Page,
 			Question: e.Question, Answer: e.Answer, Error: e.Error, Answered: e.Answered, Replaced: replaced, Model: e.Model,
 			FallbackFor: e.FallbackFor,

@@ -207,7 +207,8 @@ func (s *life) work() {
 	case 1:
 		s.Flying = append(s.Flying, turnDone{attempt: w.attempt, err: errors.New("down")})
 	default:
-		s.Flying = append(s.Flying, turnDone{attempt: w.attempt, text: "answer to " + string(w.turn)})
+		s.Flying = append(s.Flying, turnDone{attempt: w.attempt, text: "answer to " + string(w.turn),
+			trace: &Trace{First: Micros(w.attempt), Passages: "500 a.md#\n"}})
 	}
 }
 

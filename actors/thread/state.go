@@ -75,6 +75,7 @@ type (
 		sources []Source
 		result  model.Result
 		err     error
+		trace   *Trace
 
 		unindexed bool // there was no index to answer from, and nothing was written
 	}
@@ -135,11 +136,13 @@ func (s *state) end(done *turnDone, now time.Time) ([]Event, error) {
 		if done.text != "" {
 			reason = "The answer broke off here and is not complete. Please ask again."
 		}
-		return []Event{TurnFailed{Turn: turn, Reason: reason, Text: done.text, At: now, Usage: usage(&done.result)}}, nil
+		return []Event{TurnFailed{Turn: turn, Reason: reason, Text: done.text, At: now, Usage: usage(&done.result),
+			Trace: done.trace}}, nil
 	}
 	return []Event{Answered{Turn: turn, Text: done.text, Sources: done.sources, Model: done.result.Model,
 		Answered: done.result.Answered,
-		Usage:    usage(&done.result), Reason: done.result.Reason, At: now, FallbackFor: done.result.FallbackFor}}, nil
+		Usage:    usage(&done.result), Reason: done.result.Reason, At: now, FallbackFor: done.result.FallbackFor,
+		Trace: done.trace}}, nil
 }
 
 // latest is when something last happened in the thread, other than a rating.
@@ -336,7 +339,7 @@ func exchange(cmd *Ask, now time.Time) Exchange {
 	q := cmd.Query
 	q.Text = ""
 	return Exchange{Turn: cmd.Turn, Message: cmd.Message, Question: cmd.Text, Asked: now,
-		Wanted:  &Wanted{slices.Clone(cmd.Context), q},
+		Wanted:  &Wanted{slices.Clone(cmd.Context), q, cmd.Model},
 		Channel: cmd.Channel, Page: q.CurrentPath}
 }
 
@@ -361,9 +364,12 @@ func (s state) apply(ev Event) state {
 		s = s.close(ev.Turn, func(e *Exchange) {
 			e.Answer, e.Sources, e.Model, e.Answered = ev.Text, ev.Sources, ev.Model, ev.Answered
 			e.Usage, e.Reason, e.Ended, e.FallbackFor = ev.Usage, ev.Reason, ev.At, ev.FallbackFor
+			e.Trace = ev.Trace
 		})
 	case TurnFailed:
-		s = s.close(ev.Turn, func(e *Exchange) { e.Error, e.Text, e.Ended, e.Usage = ev.Reason, ev.Text, ev.At, ev.Usage })
+		s = s.close(ev.Turn, func(e *Exchange) {
+			e.Error, e.Text, e.Ended, e.Usage, e.Trace = ev.Reason, ev.Text, ev.At, ev.Usage, ev.Trace
+		})
 	case Retried:
 		if ev.Reason == persistent.Panicked {
 			s.panicked++
