@@ -31,6 +31,7 @@ const (
 	Secrets  = "secrets" // tokens that were entered on a page; not in backups
 	// Backup marks a copy: a server that starts on one rebuilds the listings from the journal.
 	Backup    = "backup.json"
+	Backups   = "backups.json" // what is known of the last backups of this directory
 	lock      = "lock"
 	crashFile = "crash.log"
 	// OldControl held the address and the secret of older versions.

@@ -36,7 +36,19 @@ func (o *operations) backup(ctx context.Context, p backupParams, progress Progre
 		from.Notes = append(from.Notes, "tokens and webhook secrets that were entered in the console are not in the backup: "+
 			"after a restore, enter them again, or copy the folder "+datadir.Secrets+" yourself")
 	}
-	return backup.Make(ctx, p.Dir, from, progress)
+	return backup.Noted(p.Dir, from.Data, func() (backup.Report, error) {
+		return backup.Make(ctx, p.Dir, from, progress)
+	})
+}
+
+// newBackups makes the backups that the console asks for.
+func (a *app) newBackups() *backup.Keeper {
+	ops := a.stores.operations()
+	ops.app = a
+	return backup.NewKeeper(backup.KeeperDeps{Data: a.config.Data, Folder: a.config.BackupDir, Now: a.config.now,
+		Log: a.log, Make: func(ctx context.Context, dir string, progress func(string, int, int)) (backup.Report, error) {
+			return ops.backup(ctx, backupParams{dir}, progress)
+		}})
 }
 
 // settle completes a data directory that was restored from a backup, before anything works on it. The listings are

@@ -24,6 +24,7 @@ type Config struct {
 	Data           string   `toml:"data" flag:"data" usage:"data directory; one process serves it at a time"`
 	Listen         string   `toml:"listen" flag:"listen" usage:"address to listen on, HOST:PORT"`
 	PublicURL      string   `toml:"public_url" flag:"public-url" usage:"address under which clients reach the server; links to pull requests begin with it"`
+	BackupDir      string   `toml:"backup_dir" usage:"folder in which the console's button makes backups; empty for one beside the data directory, with -backups at the end of its name"`
 	CatalogDSN     string   `toml:"catalog_dsn" flag:"catalog-dsn" usage:"catalogue database: empty for SQLite in the data directory, or postgres://…"`
 	LogLevel       string   `toml:"log_level" flag:"log-level" usage:"debug, info, warn or error"`
 	LogFormat      string   `toml:"log_format" flag:"log-format" usage:"text or json"`

@@ -44,6 +44,7 @@ var mayImport = []struct {
 		"docent/site/script",
 	}},
 	{"docent/datadir", nil},
+	{"docent/health", nil},
 	{"docent/secrets", []string{"docent/api", "docent/datadir"}},
 	{"docent/control", []string{"docent/api", "docent/datadir"}},
 
@@ -117,7 +118,7 @@ var mayImport = []struct {
 	{"docent/ingest", []string{"docent/api", "docent/backoff", "docent/forge", "docent/search", "docent/site"}},
 	{"docent/automation",
 		[]string{"docent/actors/job", "docent/api", "docent/backoff", "docent/forge", "docent/persistence/journal"}},
-	{"docent/backup", []string{"docent/datadir", "docent/persistence/journal"}},
+	{"docent/backup", []string{"docent/datadir", "docent/health", "docent/persistence/journal"}},
 	{"docent/retention", []string{"docent/actors/thread", "docent/api", "docent/backoff", "docent/persistence/journal"}},
 
 	{"docent/startjob", []string{

@@ -25,6 +25,7 @@ import (
 	"docent/backup"
 	"docent/client"
 	"docent/datadir"
+	"docent/health"
 )
 
 var harbour = map[string]string{
@@ -181,7 +182,7 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	server.start()
-	awaitQuarantined := func() []quarantined {
+	awaitQuarantined := func() []health.Quarantined {
 		body := map[string]any{"fp": "anonymous", "threadId": bad.thread,
 			"messages": []any{map[string]any{"role": "user", "content": "And now?"}}}
 		var refused *client.Error

@@ -29,10 +29,12 @@ import (
 	"docent/agent"
 	"docent/api"
 	"docent/automation"
+	"docent/backup"
 	"docent/bench"
 	"docent/control"
 	"docent/datadir"
 	"docent/forge"
+	"docent/health"
 	"docent/ingest"
 	"docent/model"
 	"docent/model/registry"
@@ -163,6 +165,8 @@ type app struct {
 	pages   *web.Server
 	updates *ingest.Updates
 	models  *registry.Registry
+	backups *backup.Keeper
+	tail    *health.Tail // of the log
 
 	automations *automation.Runner
 
@@ -177,7 +181,9 @@ type app struct {
 
 // newApp opens the stores, the journal and the actors, and builds the edge. What is pending wakes in the background.
 func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (_ *app, err error) {
-	a := &app{config: c, log: log, dir: dir}
+	a := &app{config: c, dir: dir, tail: new(health.Tail)}
+	log = a.alsoKept(log)
+	a.log = log
 	a.upkeep.began = time.Now()
 	a.work, a.cancelWork = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
@@ -237,21 +243,12 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 
 	a.updates = ingest.NewUpdates(a.stores.source)
 	a.closers = append(a.closers, a.updates.Close)
-	newest, err := a.stores.catalog.NewestJob(ctx)
+	ids, err := a.openAutomations(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ids := new(api.IDs)
-	ids.After(api.JobPrefix, string(newest)) // listings are in the order of ids, whatever the clock says
-	a.automations, err = automation.New(automation.Deps{
-		Catalog: a.stores.catalog, Jobs: a.system.Jobs(), Claims: a.journal, Documentation: repositories{a.stores.hub},
-		Updates: a.updates, IDs: ids, Now: c.now, Log: log, Stored: a.stores.secrets.Read,
-	})
-	if err != nil {
-		return nil, err
-	}
-	a.closers = append(a.closers, a.automations.Close)
-	a.stores.source.Listen(a.automations.DocumentationAt)
+	a.backups = a.newBackups()
+	a.closers = append(a.closers, func() error { a.backups.Close(); return nil })
 	secret, err := a.stores.catalog.Secret(ctx, "session-cookies")
 	if err != nil {
 		return nil, fmt.Errorf("read the secret of session cookies: %w", err)
@@ -277,6 +274,33 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	}
 	a.closers = append(a.closers, func() error { a.edge.Close(); return nil })
 	return a, nil
+}
+
+// openAutomations makes what starts jobs by itself, and the ids of new ones.
+func (a *app) openAutomations(ctx context.Context) (*api.IDs, error) {
+	newest, err := a.stores.catalog.NewestJob(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids := new(api.IDs)
+	ids.After(api.JobPrefix, string(newest)) // listings are in the order of ids, whatever the clock says
+	a.automations, err = automation.New(automation.Deps{
+		Catalog: a.stores.catalog, Jobs: a.system.Jobs(), Claims: a.journal, Documentation: repositories{a.stores.hub},
+		Updates: a.updates, IDs: ids, Now: a.config.now, Log: a.log, Stored: a.stores.secrets.Read,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.closers = append(a.closers, a.automations.Close)
+	a.stores.source.Listen(a.automations.DocumentationAt)
+	return ids, nil
+}
+
+// alsoKept is a log whose newest records the console can show as well.
+func (a *app) alsoKept(log *slog.Logger) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(a.config.LogLevel)) // validated
+	return slog.New(slog.NewMultiHandler(log.Handler(), a.tail.Handler(level)))
 }
 
 // actorLimits are the actors' limits, which are settings.

@@ -8,6 +8,8 @@ import (
 	"iter"
 	"math"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -16,93 +18,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"docent/datadir"
+	"docent/health"
 	"docent/model/remote"
 )
 
 // A serverStatus is how the running server fares.
-type serverStatus struct {
-	Version string        `json:"version"`
-	Commit  string        `json:"commit,omitempty"`
-	PID     int           `json:"pid"`
-	Data    string        `json:"data"`
-	URL     string        `json:"url"`
-	Started time.Time     `json:"startedAt"`
-	Uptime  float64       `json:"uptimeSeconds"`
-	Start   startStatus   `json:"start"`
-	Jobs    jobStatus     `json:"jobs"`
-	Threads threadStatus  `json:"threads"`
-	Actors  actorStatus   `json:"actors"`
-	Journal journalStatus `json:"journal"`
-	Edge    edgeStatus    `json:"edge"`
-	Indexes int           `json:"openIndexes"`
-	LeftOut []string      `json:"leftOut,omitempty"` // projects that are not read, and why
-	Models  []modelStatus `json:"models"`
-}
-
-type (
-	startStatus struct {
-		Ready   float64 `json:"readySeconds"`   // from the beginning until requests were taken
-		Pending int     `json:"pendingStreams"` // that called for work
-		TakenUp float64 `json:"takenUpSeconds"` // until all of them had been taken up; 0 while that goes on
-	}
-	jobStatus struct {
-		Working int `json:"working"`
-		Queued  int `json:"queued"`
-		Awake   int `json:"awake"`
-	}
-	threadStatus struct {
-		Answering int `json:"answering"`
-		Queued    int `json:"queued"`
-		Awake     int `json:"awake"`
-	}
-	actorStatus struct {
-		Quarantined     []quarantined `json:"quarantined"`
-		Parked          []quarantined `json:"parked"` // the former name, for one release
-		Failures        int           `json:"failures"`
-		Restarts        int           `json:"restarts"`
-		DeadLetters     int           `json:"deadLetters"`
-		Unhandled       int           `json:"unhandled"`
-		Recoveries      int           `json:"recoveries"`
-		RecoverySeconds float64       `json:"recoverySeconds"` // altogether
-	}
-	quarantined struct {
-		Kind   string    `json:"kind"`
-		ID     string    `json:"id"`
-		Reason string    `json:"reason"`
-		At     time.Time `json:"at"`
-	}
-	journalStatus struct {
-		Position    uint64  `json:"position"`
-		Bytes       int64   `json:"bytes"`
-		Pending     int     `json:"pendingStreams"`
-		Damaged     int     `json:"damagedStreams"`
-		Unavailable bool    `json:"unavailable"`
-		Commits     uint64  `json:"commits"`
-		CommitP50   float64 `json:"commitP50Seconds"`
-		CommitP99   float64 `json:"commitP99Seconds"`
-		AppendP99   float64 `json:"appendP99Seconds"`
-		Listed      uint64  `json:"listedPosition"` // that the catalogue's listings reflect
-	}
-	// A modelStatus is a model that is reached over HTTP, with its use since the start.
-	modelStatus struct {
-		Name     string `json:"name"`
-		Endpoint string `json:"endpoint"`
-		// closed: calls go through; open: calls are refused at once; half-open: one call is tried
-		State     string  `json:"state"`
-		Again     float64 `json:"triedAgainSeconds,omitempty"`
-		Calls     int64   `json:"calls"`
-		Failures  int64   `json:"failures"`
-		Tokens    int64   `json:"tokens"` // of prompts and answers
-		CostCents float64 `json:"costCents"`
-		Fallbacks int64   `json:"fallbacks"` // answers that the built-in model gave in its place
-	}
-	edgeStatus struct {
-		Streams  int            `json:"openStreams"`
-		InFlight int            `json:"requestsInFlight"`
-		Queue    float64        `json:"queueSeconds"` // until who comes now is expected to be answered
-		Refused  map[string]int `json:"refused,omitempty"`
-	}
-)
+type serverStatus = health.Status
 
 const opStatus = "status"
 
@@ -113,38 +34,39 @@ func (o *operations) status(context.Context, struct{}, Progress) (serverStatus, 
 	return o.app.status()
 }
 
+// status is what `docent status` and the console show of this server.
 func (a *app) status() (serverStatus, error) {
 	v := buildVersion()
 	st, js := a.system.Stats(), a.journal.Stats()
 	s := serverStatus{
 		Version: v.Version, Commit: v.Commit, PID: os.Getpid(), Data: a.config.Data, URL: a.config.PublicURL,
-		Started: a.upkeep.began.UTC(), Uptime: time.Since(a.upkeep.began).Seconds(),
-		Start: startStatus{Ready: time.Duration(a.upkeep.ready.Load()).Seconds(), Pending: a.upkeep.pending,
+		Started: a.upkeep.began.UTC(), Uptime: time.Since(a.upkeep.began).Seconds(), Crashed: a.dir.Crashed,
+		Start: health.Start{Ready: time.Duration(a.upkeep.ready.Load()).Seconds(), Pending: a.upkeep.pending,
 			TakenUp: time.Duration(a.upkeep.woken.Load()).Seconds()},
-		Jobs:    jobStatus{Working: st.RunningJobs, Queued: st.WaitingJobs, Awake: st.LiveJobs},
-		Threads: threadStatus{Answering: st.RunningTurns, Queued: st.WaitingTurns, Awake: st.LiveThreads},
-		Actors: actorStatus{Quarantined: []quarantined{}, Failures: st.Failures, Restarts: st.Restarts,
-			DeadLetters: st.DeadLetters,
-			Unhandled:   st.Unhandled, Recoveries: st.Recoveries, RecoverySeconds: st.Recovering.Seconds()},
-		Journal: journalStatus{Position: js.Position, Bytes: js.FileBytes, Pending: js.Pending, Damaged: js.Damaged,
-			Unavailable: js.Down, Commits: js.Commits},
-		Edge:    edgeStatus{Refused: map[string]int{}},
-		Indexes: a.stores.library.Open(),
-		LeftOut: a.stores.source.LeftOut(),
-		Models:  []modelStatus{},
+		Machine: health.Machine{System: v.OS + "/" + v.Arch, Go: v.Go, Processors: runtime.NumCPU(),
+			Goroutines: runtime.NumGoroutine()},
+		Jobs:    health.Jobs{Working: st.RunningJobs, Queued: st.WaitingJobs, Awake: st.LiveJobs},
+		Threads: health.Threads{Answering: st.RunningTurns, Queued: st.WaitingTurns, Awake: st.LiveThreads},
+		Actors: health.Actors{Quarantined: []health.Quarantined{}, Failures: st.Failures, Restarts: st.Restarts,
+			DeadLetters: st.DeadLetters, Unhandled: st.Unhandled, Recoveries: st.Recoveries,
+			RecoverySeconds: st.Recovering.Seconds()},
+		Journal: health.Journal{ID: a.journal.Identity().ID, Position: js.Position, Bytes: js.FileBytes,
+			FreeBytes: js.FreeBytes, Pending: js.Pending, Damaged: js.Damaged, Unavailable: js.Down, Commits: js.Commits,
+			LastCommit: js.Committed},
+		Catalog: a.catalogStatus(),
+		Edge:    health.Edge{Refused: map[string]int{}},
+		Indexes: a.stores.library.Open(), LeftOut: a.stores.source.LeftOut(),
+		Models: a.modelStatus(), Backup: a.backups.Status(),
 	}
-	for _, e := range a.models.Endpoints() {
-		for _, u := range a.models.Uses() {
-			if slices.Contains(e.Models, u.Model) {
-				s.Models = append(s.Models, modelStatus{Name: u.Model, Endpoint: e.Address, State: e.State,
-					Again: e.After.Seconds(), Calls: u.Calls,
-					Failures: u.Failures, Tokens: u.Tokens.Prompt + u.Tokens.Completion, CostCents: float64(u.Cost) / 1e4,
-					Fallbacks: u.Fallbacks})
-			}
-		}
+	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
+		s.Machine.Limit = limit
+	}
+	if disk, err := health.DiskOf(a.config.Data); err == nil { // some systems do not say
+		s.Disk = disk
 	}
 	for _, p := range st.Quarantined {
-		s.Actors.Quarantined = append(s.Actors.Quarantined, quarantined{p.Kind, p.ID, p.Err.Error(), p.At})
+		s.Actors.Quarantined = append(s.Actors.Quarantined,
+			health.Quarantined{Kind: p.Kind, ID: p.ID, Reason: p.Err.Error(), At: p.At})
 	}
 	s.Actors.Parked = s.Actors.Quarantined
 	for i, p := range a.listings {
@@ -152,10 +74,47 @@ func (a *app) status() (serverStatus, error) {
 			s.Journal.Listed = pos
 		}
 	}
+	return s, a.measured(&s)
+}
+
+// catalogStatus says what can be said of the catalogue: a database that does not answer hides no other figure.
+func (a *app) catalogStatus() (c health.Catalog) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if is, err := a.stores.catalog.Identity(ctx); err == nil {
+		c.ID = is.ID
+	} else {
+		c.Error = err.Error()
+	}
+	c.Revision = a.stores.catalog.Revision()
+	file := catalogFile(catalogDSN(a.dir, a.config))
+	if c.Postgres = file == ""; !c.Postgres {
+		c.Bytes, _ = fileSize(file)
+	}
+	return c
+}
+
+func (a *app) modelStatus() []health.Model {
+	out := []health.Model{}
+	for _, e := range a.models.Endpoints() {
+		for _, u := range a.models.Uses() {
+			if slices.Contains(e.Models, u.Model) {
+				out = append(out, health.Model{Name: u.Model, Endpoint: e.Address, State: e.State,
+					Again: e.After.Seconds(), Calls: u.Calls, Failures: u.Failures,
+					Tokens: u.Tokens.Prompt + u.Tokens.Completion, CostCents: float64(u.Cost) / 1e4, Fallbacks: u.Fallbacks})
+			}
+		}
+	}
+	return out
+}
+
+// measured fills in what the metrics know.
+func (a *app) measured(s *serverStatus) error {
 	families, err := a.upkeep.metrics.Gather()
 	if err != nil {
-		return s, fmt.Errorf("gather the metrics: %w", err)
+		return fmt.Errorf("gather the metrics: %w", err)
 	}
+	numbers := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			h := m.GetHistogram()
@@ -168,24 +127,28 @@ func (a *app) status() (serverStatus, error) {
 			}
 			switch f.GetName() {
 			case "docent_journal_commit_seconds":
-				s.Journal.CommitP50, s.Journal.CommitP99 = quantile(0.5, h.GetSampleCount(), buckets), quantile(0.99,
-					h.GetSampleCount(), buckets)
+				s.Journal.CommitP50 = quantile(0.5, h.GetSampleCount(), buckets)
+				s.Journal.CommitP99 = quantile(0.99, h.GetSampleCount(), buckets)
 			case "docent_journal_append_seconds":
 				s.Journal.AppendP99 = quantile(0.99, h.GetSampleCount(), buckets)
-			case "docent_streams_open":
-				s.Edge.Streams += int(m.GetGauge().GetValue())
-			case "docent_http_requests_in_flight":
-				s.Edge.InFlight = int(m.GetGauge().GetValue())
-			case "docent_queue_seconds":
-				s.Edge.Queue = m.GetGauge().GetValue()
 			case "docent_refused_total":
 				for _, l := range m.GetLabel() {
 					s.Edge.Refused[l.GetValue()] += int(m.GetCounter().GetValue())
 				}
+			default:
+				numbers[f.GetName()] += m.GetGauge().GetValue() + m.GetCounter().GetValue()
 			}
 		}
 	}
-	return s, nil
+	s.Edge.Streams = int(numbers["docent_streams_open"])
+	s.Edge.InFlight = int(numbers["docent_http_requests_in_flight"])
+	s.Edge.Queue = numbers["docent_queue_seconds"]
+	s.Edge.Working, s.Edge.Waiting = int(numbers["docent_queue_working"]), int(numbers["docent_queue_waiting"])
+	s.Edge.Rate = numbers["docent_queue_rate"]
+	s.Machine.CPUSeconds = numbers["process_cpu_seconds_total"]
+	s.Machine.Resident = int64(numbers["process_resident_memory_bytes"])
+	s.Machine.OpenFiles, s.Machine.MaxFiles = int(numbers["process_open_fds"]), int(numbers["process_max_fds"])
+	return nil
 }
 
 // quantile is the upper bound of the bucket that holds the q-th share of a histogram's values: the true one is not
@@ -236,6 +199,10 @@ func printStatus(w io.Writer, s serverStatus) error {
 		time.Duration(s.Uptime*float64(time.Second)).Round(time.Second))
 	line("address", "%s", s.URL)
 	line("data", "%s", s.Data)
+	if s.Disk.Total > 0 {
+		line("disk", "%s free of %s", size(s.Disk.Free), size(s.Disk.Total))
+	}
+	line("backup", "%s", backupLine(s.Backup))
 	takenUp := "are being resumed"
 	if s.Start.TakenUp > 0 {
 		takenUp = "resumed after " + seconds(s.Start.TakenUp)
@@ -249,8 +216,8 @@ func printStatus(w io.Writer, s serverStatus) error {
 	if s.Journal.Unavailable {
 		state = "CANNOT BE WRITTEN TO: the disk is full, read-only or broken"
 	}
-	line("journal", "%s, position %d, %d bytes, %d damaged streams", state, s.Journal.Position, s.Journal.Bytes,
-		s.Journal.Damaged)
+	line("journal", "%s, position %d, %d bytes (%d of them free), %d damaged streams", state, s.Journal.Position,
+		s.Journal.Bytes, s.Journal.FreeBytes, s.Journal.Damaged)
 	line("commits", "%d; half within %s, 99%% within %s; appends 99%% within %s", s.Journal.Commits,
 		seconds(s.Journal.CommitP50),
 		seconds(s.Journal.CommitP99), seconds(s.Journal.AppendP99))
@@ -287,4 +254,28 @@ func printStatus(w io.Writer, s serverStatus) error {
 		line("", "%s %s: %s", p.Kind, p.ID, p.Reason)
 	}
 	return t.Flush()
+}
+
+// backupLine says when the data directory was last copied.
+func backupLine(b health.Backup) string {
+	text := "none was made yet: `docent backup DIR` makes one"
+	if b.Made != nil {
+		text = fmt.Sprintf("%s, to %s", shownTime(b.Made.Began), b.Made.Dir)
+	}
+	if b.Failed != nil {
+		text += fmt.Sprintf("; one FAILED at %s: %s", shownTime(b.Failed.Began), b.Failed.Error)
+	}
+	return text
+}
+
+// size is a number of bytes as people read it.
+func size(n uint64) string {
+	unit, names := float64(n), []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	for len(names) > 1 && unit >= 1024 {
+		unit, names = unit/1024, names[1:]
+	}
+	if n < 1024 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f %s", unit, names[0])
 }

@@ -23,12 +23,15 @@ type Stats struct {
 	Damaged   int  // streams that cannot be used
 	Down      bool // the last attempt to write failed
 	FileBytes int64
+	FreeBytes int64     // of them: pages that are used again before the file grows
+	Committed time.Time // the last commit; zero before the first one since the journal was opened
 }
 
 type metrics struct {
 	appends, refused, failed, commits, events, bytes, snapshots, trimmed atomic.Uint64
 
 	down          atomic.Bool
+	committedAt   atomic.Int64 // in nanoseconds since 1970; 0 before the first commit
 	appendSeconds prometheus.Histogram
 	commitSeconds prometheus.Histogram
 	groupAppends  prometheus.Histogram
@@ -71,6 +74,7 @@ func (m *metrics) observe(reqs []*appendRequest, took time.Duration, err error) 
 // committed counts what one commit wrote.
 func (m *metrics) committed(c *commit) {
 	m.commits.Add(1)
+	m.committedAt.Store(time.Now().UnixNano())
 	m.bytes.Add(uint64(c.bytes))
 	m.snapshots.Add(uint64(len(c.snapshotted)))
 	m.trimmed.Add(uint64(c.trimmed))
@@ -94,6 +98,13 @@ func (j *Journal) Stats() Stats {
 	j.indexMu.RUnlock()
 	if st, err := j.file.Stat(); err == nil {
 		s.FileBytes = st.Size()
+	}
+	if j.db != nil {
+		free := j.db.Stats()
+		s.FreeBytes = int64(free.FreePageN+free.PendingPageN) * int64(j.db.Info().PageSize)
+	}
+	if at := m.committedAt.Load(); at != 0 {
+		s.Committed = time.Unix(0, at).UTC()
 	}
 	return s
 }

@@ -1,0 +1,8 @@
+//go:build !linux && !darwin && !freebsd
+
+package health
+
+import "errors"
+
+// DiskOf is the disk that a path is on.
+func DiskOf(string) (Disk, error) { return Disk{}, errors.ErrUnsupported }
