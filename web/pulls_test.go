@@ -144,7 +144,7 @@ func TestColoursOfPagesHaveEnoughContrast(t *testing.T) {
 		t.Fatalf("%d sets of colours", len(blocks))
 	}
 	for i, scheme := range []string{"light", "dark"} {
-		colour := map[string]string{"white": "#ffffff"}
+		colour := map[string]string{}
 		for _, m := range regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]+)`).FindAllStringSubmatch(blocks[i][1], -1) {
 			colour[m[1]] = m[2]
 		}
@@ -153,12 +153,16 @@ func TestColoursOfPagesHaveEnoughContrast(t *testing.T) {
 			{"link", "paper"}, {"link", "soft"},
 			{"no", "paper"}, {"no", "add-n"}, {"no", "del-n"}, {"open", "paper"}, {"open", "soft"}, {"closed", "paper"},
 			{"closed", "soft"},
-			{"white", "go"}, {"on-state", "open"}, {"on-state", "merged"}, {"on-state", "closed"}, {"on-accent", "accent"},
+			{"on-accent", "accent-strong"}, {"open", "ok-soft"}, {"warn", "warn-soft"}, {"closed", "bad-soft"}, {"info", "info-soft"},
+			{"on-state", "open"}, {"on-state", "merged"}, {"on-state", "closed"}, {"on-accent", "accent"},
 			{"ink", "ok-soft"}, {"ink", "warn-soft"}, {"ink", "bad-soft"}, {"link", "accent-soft"},
 		} {
 			if got := contrast(t, colour[pair[0]], colour[pair[1]]); got < 4.5 {
 				t.Errorf("%s: %s on %s is %.2f:1", scheme, pair[0], pair[1], got)
 			}
+		}
+		if got := contrast(t, colour["field"], colour["paper"]); got < 3 { // the edge of what is filled in (1.4.11)
+			t.Errorf("%s: field on paper is %.2f:1", scheme, got)
 		}
 	}
 }

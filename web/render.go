@@ -45,6 +45,7 @@ type page struct {
 	Project api.Project // empty where the page is of none
 	Base    string      // address of the project's overview
 	Org     api.OrgID
+	Nav     bool   // the page has the console's menu
 	Flash   string // what the page before has done
 	Path    string // the page's own address
 	Version string
@@ -63,6 +64,17 @@ func (p page) May(role string) bool {
 	return p.visit.who.role(p.visit.org).AtLeast(api.Role(role))
 }
 
+// Current says whether an entry of the menu leads to the page itself ("page") or to what it is a part of ("true").
+func (p page) Current(at string) string {
+	switch {
+	case p.Path == at:
+		return "page"
+	case at != p.Base && at != "/console" && strings.HasPrefix(p.Path, at+"/"):
+		return "true"
+	}
+	return ""
+}
+
 func (s *Server) page(v *visit, name, title string, view any) page {
 	p := page{View: view, Title: title, Name: name, Project: v.project, Org: v.org, Version: s.Version, visit: v,
 		Path: v.Req.URL.Path}
@@ -71,6 +83,7 @@ func (s *Server) page(v *visit, name, title string, view any) page {
 	}
 	if v.signedIn {
 		p.Who, p.Token = v.who.name, v.formToken()
+		p.Nav = (p.Path == "/console" || strings.HasPrefix(p.Path, "/console/")) && p.Path != "/console/setup"
 	}
 	return p
 }

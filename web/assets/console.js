@@ -37,6 +37,12 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+// Esc closes an open menu, and the focus goes back to what opened it.
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && document.querySelector("details.menu[open]");
+  if (menu) { menu.open = false; menu.querySelector("summary").focus(); }
+});
+
 // data-confirm: asks before a form is sent that cannot be taken back.
 document.addEventListener("submit", (event) => {
   const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm;
@@ -46,9 +52,56 @@ document.addEventListener("submit", (event) => {
   }
 }, true);
 
-// On a narrow screen the menu begins folded.
-if (matchMedia("(max-width: 55.99rem)").matches) {
-  for (const menu of document.querySelectorAll("details.menu-toggle")) menu.open = false;
+// data-key: a key that leads to a field. data-go: an address that "g" and then its key lead to. "?" lists both. Whoever dictates, or
+// types with one key by mistake, can switch them off.
+const quiet = () => { try { return localStorage.getItem("docent-keys") === "off"; } catch { return false; } };
+let went = 0; // when "g" was pressed
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
+  if (event.target.closest?.("input, textarea, select, [contenteditable], dialog")) return;
+  if (quiet() || event.key.length !== 1) return;
+  const key = CSS.escape(event.key);
+  if (event.timeStamp - went < 1500) {
+    went = 0;
+    const link = document.querySelector(`a[data-go="${key}"]`);
+    if (link) { event.preventDefault(); link.click(); }
+    return;
+  }
+  if (event.key === "g") { went = event.timeStamp; return; }
+  if (event.key === "?") { event.preventDefault(); listKeys(); return; }
+  const field = document.querySelector(`[data-key="${key}"]`);
+  if (field?.checkVisibility()) { event.preventDefault(); field.focus(); field.select?.(); }
+});
+
+// make builds an element of texts and other elements.
+function make(name, attributes, ...children) {
+  const el = Object.assign(document.createElement(name), attributes);
+  el.append(...children);
+  return el;
+}
+function listKeys() {
+  const rows = [...document.querySelectorAll("[data-key]")].map((el) => [[el.dataset.key], el.ariaLabel ?? el.textContent.trim()]);
+  for (const el of document.querySelectorAll("a[data-go]")) rows.push([["g", el.dataset.go], el.textContent.trim()]);
+  rows.push([["?"], "List these keys"]);
+  const list = make("dl", { className: "facts" });
+  for (const [keys, what] of rows) {
+    list.append(make("dt", {}, ...keys.flatMap((k, i) => [i ? " " : "", make("kbd", {}, k)])), make("dd", {}, what));
+  }
+  const off = make("input", { type: "checkbox", checked: !quiet() });
+  off.addEventListener("change", () => { try { localStorage.setItem("docent-keys", off.checked ? "on" : "off"); } catch { /* not kept */ } });
+  const close = make("button", { type: "button" }, "Close");
+  const heading = make("h2", { id: "keys-of-the-console" }, "Keyboard shortcuts");
+  const dialog = make("dialog", {}, heading, list, make("label", { className: "check" }, off, "Use these keys"), close);
+  dialog.setAttribute("aria-labelledby", heading.id);
+  close.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close()); // beside it
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+for (const button of document.querySelectorAll("[data-shortcuts]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => { button.closest("details").open = false; listKeys(); });
 }
 
 // The changes of a file that were left out of the page are fetched when the file is opened. Without scripts their link leads to them.
