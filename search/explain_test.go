@@ -297,3 +297,17 @@ func TestWeightsAreTriedForOneQuery(t *testing.T) {
 		}
 	}
 }
+
+func TestSectionsAreNamed(t *testing.T) {
+	l := explainedLibrary(t)
+	got, err := l.Names(t.Context(), "x", []Place{{"backups.md", "restore-a-backup"}, {"backups.md", "gone"},
+		{"gone.md", ""}, {"secret.md", ""}})
+	want := []Named{{"Backups", "Restore a backup", "/backups#restore-a-backup"}, {"Backups", "", "/backups"}, {},
+		{"Backup keys", "", "/secret"}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	if _, err := l.Names(t.Context(), "none", nil); err == nil {
+		t.Error("a project without an index has names")
+	}
+}

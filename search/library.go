@@ -540,3 +540,27 @@ func (l *Library) Page(ctx context.Context, project api.ProjectID, path string, 
 	defer snap.release()
 	return snap.page(path, groups)
 }
+
+// A Place is a section of a page.
+type Place struct{ Path, Anchor string }
+
+// A Named is what readers call a section, and where they find it. A section that the index no longer has is named by
+// its page, and where that is gone too the URL is empty.
+type Named struct{ Title, Heading, URL string }
+
+// Names names sections, each in its place; also of pages that are restricted to groups.
+func (l *Library) Names(ctx context.Context, project api.ProjectID, places []Place) ([]Named, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	snap, err := l.acquire(project)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.release()
+	out := make([]Named, len(places))
+	for i, p := range places {
+		out[i] = snap.named(p)
+	}
+	return out, nil
+}

@@ -446,6 +446,22 @@ func (s *snapshot) url(r *page.Record, anchor string) string {
 	return r.URL(s.labels().SiteURL, anchor)
 }
 
+func (s *snapshot) named(p Place) Named {
+	at, ok := slices.BinarySearchFunc(s.pages, p.Path, func(r *page.Record, path string) int {
+		return strings.Compare(r.Path, path)
+	})
+	if !ok {
+		return Named{}
+	}
+	r := s.pages[at]
+	for i := range r.Sections {
+		if sec := &r.Sections[i]; sec.Anchor == p.Anchor {
+			return Named{r.Title, sec.Heading, s.address(r, sec, s.labels())}
+		}
+	}
+	return Named{Title: r.Title, URL: s.url(r, "")}
+}
+
 func (s *snapshot) page(p string, groups []string) (Page, error) {
 	number, ok := s.find(p)
 	if !ok { // a page that is not translated is shown at the translation's address too

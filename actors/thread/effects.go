@@ -147,24 +147,20 @@ func (e *effect) brief(ctx context.Context) (*briefing, error) {
 	if wanted == nil {
 		wanted = &Wanted{}
 	}
-	history := e.state.history()
-	queries := builtin.Queries(e.exchange.Question, history, wanted.Context)
-	hits, err := e.search(ctx, wanted.placed(), queries)
+	told, err := brief(ctx, e.finder(), &project, wanted, e.exchange.Question, e.state.history())
 	if err != nil {
 		return nil, err
 	}
 	if project.Options.SearchTool {
-		if err := e.log.Append(searchPart(e.exchange.Turn, queries[0], hits)); err != nil {
+		if err := e.log.Append(searchPart(e.exchange.Turn, told.Queries[0], told.Hits)); err != nil {
 			return nil, err
 		}
 	}
-	b := &briefing{model: cmp.Or(wanted.Model, project.Model), options: project.Options, candidates: make([]candidate, 0, len(hits)),
-		request: model.Request{
-			Question: e.exchange.Question, History: history, Passages: passages(hits), Context: wanted.Context,
-			Deflection: project.Deflection, Project: cmp.Or(project.Name, string(project.ID)), Key: string(e.exchange.Turn),
-		}}
-	for i := range hits {
-		b.candidates = append(b.candidates, newCandidate(&hits[i]))
+	b := &briefing{model: told.Model, options: project.Options, candidates: make([]candidate, 0, len(told.Hits)),
+		request: told.Request}
+	b.request.Key = string(e.exchange.Turn)
+	for i := range told.Hits {
+		b.candidates = append(b.candidates, newCandidate(&told.Hits[i]))
 	}
 	return b, nil
 }
@@ -350,19 +346,35 @@ func stating(found []search.Hit, states func(*model.Passage) bool) []search.Hit 
 	})
 }
 
+// search finds what each of the queries asks for, see finder.
+func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]search.Hit, error) {
+	return e.finder().search(ctx, q, texts)
+}
+
+func (e *effect) finder() finder {
+	return finder{e.deps.Searcher, e.state.project, questions(e.exchange.Question, e.state.history())}
+}
+
+// A finder searches for an answer.
+type finder struct {
+	searcher Searcher
+	project  api.ProjectID
+	asked    []string // by the reader in this thread, see questions
+}
+
 // search finds what each of the queries asks for. What a later one adds comes after what the first has found;
 // altogether it is at most twice as many pages as one search gives.
-func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]search.Hit, error) {
+func (f finder) search(ctx context.Context, q search.Query, texts []string) ([]search.Hit, error) {
 	var hits []search.Hit
 	pages, most := 0, 2*cmp.Or(q.Limit, 5)
-	q.Asked = e.asked()
+	q.Asked = f.asked
 	for _, text := range texts {
 		states, asked := builtin.StatesDefault(text)
 		q.Text, q.Sections = text, sectionsOfPage
 		if asked {
 			q.Sections = sectionsOfReference
 		}
-		found, err := e.deps.Searcher.Search(ctx, e.state.project, q)
+		found, err := f.searcher.Search(ctx, f.project, q)
 		if err != nil {
 			return nil, fmt.Errorf("search: %w", err)
 		}
@@ -396,11 +408,11 @@ func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]
 	return hits, nil
 }
 
-// asked is what the reader has asked in this thread, the newest first. Its language is the one that every search for
-// the answer looks in, in whatever words a model searches.
-func (e *effect) asked() []string {
-	texts := []string{e.exchange.Question}
-	for _, m := range slices.Backward(e.state.history()) {
+// questions are what the reader has asked in this thread, the newest first. Its language is the one that every search
+// for the answer looks in, in whatever words a model searches.
+func questions(newest string, history []model.Message) []string {
+	texts := []string{newest}
+	for _, m := range slices.Backward(history) {
 		if m.Role == "user" {
 			texts = append(texts, m.Text)
 		}

@@ -34,7 +34,8 @@ func (e Model) Answer(ctx context.Context, req model.Request, emit func(model.De
 		}
 		return nil
 	}
-	plan, sure := compose(req)
+	composed := compose(req)
+	plan, sure := composed.quotes, composed.verdict == answered
 	if len(plan) == 0 {
 		return result, write(nil, deflect(req))
 	}
@@ -61,6 +62,17 @@ func (e Model) Answer(ctx context.Context, req model.Request, emit func(model.De
 		return result, write(nil, "\n\n"+req.AskHere())
 	}
 	return result, nil
+}
+
+// Prompt says what the model makes of a request.
+func (e Model) Prompt(req model.Request) model.Prompt {
+	c := compose(req)
+	j := &model.Judgement{Question: c.question, Verdict: c.verdict.shown(), Search: c.evidence.search, Held: c.evidence.held,
+		Missing: c.evidence.missing, Sum: c.evidence.sum(), Answers: 0, Doubts: doubt}
+	for _, q := range c.quotes {
+		j.Quoted = append(j.Quoted, model.Quote{Passage: q.passage, Text: q.text})
+	}
+	return model.Prompt{Model: e.name, Provider: model.Builtin, Judged: j}
 }
 
 // subject is the documentation as a sentence begins with it.

@@ -44,27 +44,38 @@ type section struct {
 	score  float64
 }
 
+// A composition is what an answer is made of, and why.
+type composition struct {
+	quotes   []quote
+	verdict  verdict
+	question string // as it is read
+	evidence evidence
+}
+
 // compose chooses what to quote: nothing where the documentation does not answer, and less where it is not sure that it
 // does.
-func compose(req model.Request) (quotes []quote, sure bool) {
+func compose(req model.Request) (c composition) {
 	sections := parse(req)
 	question := Standalone(req.Question, req.History, req.Context)
 	points := false
 	if about := excerpt(req.Context); about != "" && pointsAtText(gist(req.Question)) {
 		question, points = about, true // "explain this code": that it is code tells nothing
 	}
+	c.question = question
 	q := newQuery(question, sections)
 	if len(q.terms) == 0 {
-		return nil, false
+		return c
 	}
-	found := evidenceFor(req, question, q, sections).verdict(points)
+	c.evidence = evidenceFor(req, question, q, sections)
+	found := c.evidence.verdict(points)
 	if found == denied {
-		return nil, false
+		return c
 	}
 	order := rank(req, q, sections)
 	if len(order) == 0 {
-		return nil, false
+		return c
 	}
+	c.verdict = found
 	most := mostPassages
 	if found == doubtful {
 		most = mostDoubtful
@@ -118,7 +129,10 @@ func compose(req model.Request) (quotes []quote, sure bool) {
 			add(quote{at, text})
 		}
 	}
-	return slices.Concat(pages...), found == answered
+	if c.quotes = slices.Concat(pages...); len(c.quotes) == 0 {
+		c.verdict = denied
+	}
+	return c
 }
 
 func parse(req model.Request) []*section {

@@ -156,6 +156,17 @@ const (
 	answered
 )
 
+// shown is the verdict as others name it.
+func (v verdict) shown() model.Verdict {
+	switch v {
+	case answered:
+		return model.VerdictAnswered
+	case doubtful:
+		return model.VerdictDoubtful
+	}
+	return model.VerdictDenied
+}
+
 // Where the lines are drawn. At 0 nine of ten near misses are not taken for answered; at doubt one in thirty questions
 // that the first page answers is denied. Alone is for what the search does not rate, pointed for a text that the reader
 // has selected: it most likely stands in the documentation.

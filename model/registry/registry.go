@@ -41,6 +41,11 @@ type provider interface {
 	Answer(ctx context.Context, req model.Request, emit func(model.Delta) error) (model.Result, error)
 }
 
+// A teller is a provider that can say what it gets for a request.
+type teller interface {
+	Prompt(req model.Request) model.Prompt
+}
+
 // A chatter is a provider that can hold a conversation with tools.
 type chatter interface {
 	Chat(ctx context.Context, c model.Chat) (model.Reply, error)
@@ -171,6 +176,42 @@ func (r *Registry) Chat(ctx context.Context, name string, c model.Chat) (model.R
 		}}}
 	}
 	return t.Chat(ctx, c)
+}
+
+// Prompt is what the named model would get for a request, without asking it; the empty name stands for the default. An
+// unknown name is an api.InvalidError.
+func (r *Registry) Prompt(name string, req model.Request) (model.Prompt, error) {
+	p, err := r.find(name)
+	if err != nil {
+		return model.Prompt{}, err
+	}
+	if t, ok := p.(teller); ok {
+		return t.Prompt(req), nil
+	}
+	return model.Prompt{Model: r.Name(name), Provider: model.Scripted}, nil
+}
+
+// A Choice is a model that can be asked for.
+type Choice struct {
+	Name     string
+	Provider string
+	Default  bool // where none is named
+}
+
+// Choices lists the configured models and the built-in one, in the order of their names.
+func (r *Registry) Choices() []Choice {
+	out := make([]Choice, 0, len(r.names))
+	for _, name := range r.names {
+		c := Choice{Name: name, Provider: model.Scripted, Default: name == r.standard}
+		switch p := r.models[name].(type) {
+		case builtin.Model:
+			c.Provider = model.Builtin
+		case *remote.Model:
+			c.Provider = p.Provider()
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 // Local reports whether this machine's processors make the named model's answers. A scripted model only waits.

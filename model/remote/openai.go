@@ -20,21 +20,8 @@ func (r *Model) callOpenAI(ctx context.Context, x *exchange, c model.Chat, text 
 	config := openai.DefaultConfig(r.Key)
 	config.BaseURL = r.BaseURL
 	config.HTTPClient = x
-	req := openai.ChatCompletionRequest{
-		Model:         r.Model,
-		Stream:        true,
-		StreamOptions: &openai.StreamOptions{IncludeUsage: true},
-		Messages:      openaiMessages(c),
-		Tools:         openaiTools(c.Tools),
-	}
-	if r.counted() {
-		req.MaxCompletionTokens = c.MaxTokens
-	} else {
-		//lint:ignore SA1019 endpoints other than OpenAI's know no other name for it
-		req.MaxTokens = c.MaxTokens
-	}
+	req := r.openaiRequest(c)
 	if r.Whole {
-		req.Stream, req.StreamOptions = false, nil
 		return whole(ctx, config, req, text)
 	}
 	s, err := openai.NewClientWithConfig(config).CreateChatCompletionStream(ctx, req)
@@ -76,6 +63,27 @@ func (r *Model) callOpenAI(ctx context.Context, x *exchange, c model.Chat, text 
 		return end, &reported{text: declined.String(), means: model.ErrRefused}
 	}
 	return end, end.check()
+}
+
+// openaiRequest writes a conversation in OpenAI's form.
+func (r *Model) openaiRequest(c model.Chat) openai.ChatCompletionRequest {
+	req := openai.ChatCompletionRequest{
+		Model:         r.Model,
+		Stream:        true,
+		StreamOptions: &openai.StreamOptions{IncludeUsage: true},
+		Messages:      openaiMessages(c),
+		Tools:         openaiTools(c.Tools),
+	}
+	if r.counted() {
+		req.MaxCompletionTokens = c.MaxTokens
+	} else {
+		//lint:ignore SA1019 endpoints other than OpenAI's know no other name for it
+		req.MaxTokens = c.MaxTokens
+	}
+	if r.Whole {
+		req.Stream, req.StreamOptions = false, nil
+	}
+	return req
 }
 
 // whole asks for an answer in one piece.

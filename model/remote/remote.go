@@ -60,12 +60,13 @@ type Config struct {
 // A Model is one that is reached over HTTP.
 type Model struct {
 	Config
-	name    string
-	host    string
-	client  *http.Client
-	call    func(ctx context.Context, x *exchange, c model.Chat, text func(string) error) (ending, error)
-	breaker *breaker
-	used    counter
+	name     string
+	provider string
+	host     string
+	client   *http.Client
+	call     func(ctx context.Context, x *exchange, c model.Chat, text func(string) error) (ending, error)
+	breaker  *breaker
+	used     counter
 
 	toolless atomic.Bool // the endpoint has refused tools
 }
@@ -117,7 +118,7 @@ func (s *Set) Add(name, provider string, n Config) (*Model, error) {
 	if n.Transport == nil {
 		n.Transport = shared
 	}
-	r := &Model{Config: n, name: name, host: u.Host, breaker: s.breaker(n.BaseURL, n.Key), client: &http.Client{
+	r := &Model{Config: n, name: name, provider: provider, host: u.Host, breaker: s.breaker(n.BaseURL, n.Key), client: &http.Client{
 		Transport: n.Transport,
 		// A redirect would carry the question, and on the same host the key, to where nobody configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -273,15 +274,20 @@ func (r *Model) once(ctx context.Context, c model.Chat, text func(string) error,
 		x.idle, x.first = r.Total, r.Total // nothing comes until all is written
 	}
 	defer x.close()
-	if c.MaxTokens <= 0 {
-		c.MaxTokens = r.MaxTokens
-	}
-	c.MaxTokens = min(c.MaxTokens, r.Config.Window/2)
+	r.bound(&c)
 	end, err := r.call(ctx, x, c, text)
 	if err == nil {
 		return end, nil
 	}
 	return end, r.failure(ctx, x, err)
+}
+
+// bound says how long the reply to a conversation may be.
+func (r *Model) bound(c *model.Chat) {
+	if c.MaxTokens <= 0 {
+		c.MaxTokens = r.MaxTokens
+	}
+	c.MaxTokens = min(c.MaxTokens, r.Config.Window/2)
 }
 
 // Window is how many tokens a conversation and its reply may have together.

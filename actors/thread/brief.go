@@ -1,0 +1,48 @@
+package thread
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"docent/api"
+	"docent/model"
+	"docent/model/builtin"
+	"docent/search"
+)
+
+// A Brief is what a model is told for a question, and what was found for it.
+type Brief struct {
+	Model   string   // that is asked; empty for the default
+	Queries []string // that the documentation was searched with
+	Hits    []search.Hit
+	Request model.Request
+}
+
+// Preview makes the brief that a model would get if the question were put now, with what it comes with. Nobody is
+// asked and nothing is kept. The request's Search says that the model may search by itself, and finds nothing.
+func Preview(ctx context.Context, searcher Searcher, project api.Project, question string, with Wanted,
+	history []model.Message) (Brief, error) {
+	f := finder{searcher, project.ID, questions(question, history)}
+	b, err := brief(ctx, f, &project, &with, question, history)
+	b.Request.Search = func(context.Context, string) ([]model.Found, error) {
+		return nil, errors.New("a preview searches for nobody")
+	}
+	return b, err
+}
+
+// brief finds what a model is told.
+func brief(ctx context.Context, f finder, project *api.Project, wanted *Wanted, question string,
+	history []model.Message) (Brief, error) {
+	b := Brief{Model: cmp.Or(wanted.Model, project.Model),
+		Queries: builtin.Queries(question, history, wanted.Context)}
+	var err error
+	if b.Hits, err = f.search(ctx, wanted.placed(), b.Queries); err != nil {
+		return Brief{}, err
+	}
+	b.Request = model.Request{
+		Question: question, History: history, Passages: passages(b.Hits), Context: wanted.Context,
+		Deflection: project.Deflection, Project: cmp.Or(project.Name, string(project.ID)),
+	}
+	return b, nil
+}
