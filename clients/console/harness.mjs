@@ -43,6 +43,18 @@ export async function person(name, options = {}) {
   return context;
 }
 
+/** enter signs somebody in: by the one-time link of the server. */
+export async function enter(context, link = settings.enter) {
+  const page = await context.newPage();
+  await page.goto(link);
+  if (settings.key) { // an admin key
+    await page.getByLabel("Admin key").fill(settings.key);
+    await page.getByRole("button", { name: "Sign in" }).first().click();
+  }
+  await page.waitForURL("**/console**");
+  await page.close();
+}
+
 /** axe names what keeps people out of the page as it is shown now. */
 export async function axe(page, where) {
   await page.evaluate(axeSource); // by the debugger's protocol, which the page's policy does not bind

@@ -1,17 +1,22 @@
 // Every page of the console, as a table of the program lists them: what axe finds in light and in dark, the width of a phone, the
 // keyboard, no JavaScript, layout shifts, weight, and what the browser itself complains of. Prints what is wrong, a line each.
-import { axe, end, fits, person, problem, settings, shot, step } from "./harness.mjs";
+import { axe, end, enter, fits, person, problem, settings, step } from "./harness.mjs";
+import { sitemap } from "./sitemap.mjs";
 
 const phone = { width: 390, height: 844 };
 const screen = { width: 1280, height: 844 };
 const weightMax = 150_000; // bytes over the wire, for a page with nothing cached
 const shiftMax = 0.05;
 
-const visitors = {}; // somebody for each look: their cookies, and a page
+const owner = await person("the owner");
+await enter(owner);
+const pages = await sitemap(owner);
+const session = await owner.cookies();
+
+/** visitor is the owner in another browser. */
 async function visitor(name, options) {
   const context = await person(name, options);
-  await context.addCookies(settings.cookies);
-  visitors[name] = context;
+  await context.addCookies(session);
   return { context, page: await context.newPage() };
 }
 
@@ -37,7 +42,7 @@ const observe = () => {
 async function looks(scheme) {
   const { context, page } = await visitor(`in ${scheme}`, { colorScheme: scheme, viewport: screen });
   await context.addInitScript(observe);
-  for (const { name, path } of settings.pages) {
+  for (const { name, path } of pages) {
     const where = `${name} (${path}) in ${scheme}`;
     try {
       await page.setViewportSize(screen);
@@ -61,7 +66,7 @@ async function looks(scheme) {
 // Tab reaches whatever can be used, in the order of the page; what has the focus shows it and is not covered.
 async function keyboard() {
   const { context, page } = await visitor("with the keyboard", { viewport: screen });
-  for (const { name, path } of settings.pages) {
+  for (const { name, path } of pages) {
     const where = `${name} (${path}) by keyboard`;
     try {
       await open(page, path);
@@ -114,7 +119,7 @@ async function keyboard() {
 async function withoutScript() {
   const { context, page } = await visitor("without JavaScript", { javaScriptEnabled: false });
   const { context: other, page: scripted } = await visitor("with JavaScript", {});
-  for (const { name, path } of settings.pages) {
+  for (const { name, path } of pages) {
     const where = `${name} (${path}) without JavaScript`;
     try {
       await open(page, path);
@@ -133,7 +138,7 @@ async function withoutScript() {
 
 // What the browser loads for a page with nothing cached.
 async function weight() {
-  for (const { name, path } of settings.pages) {
+  for (const { name, path } of pages) {
     const { context, page } = await visitor(`${name}, loaded anew`, {});
     const cdp = await context.newCDPSession(page);
     await cdp.send("Network.enable");
@@ -149,7 +154,7 @@ async function weight() {
       await open(page, path);
       await settled(page);
       if (bytes > weightMax) problem(`${name} (${path})`, `weighs ${bytes} bytes: ${parts.join(", ")}`);
-      console.log(`weight ${name} ${path} ${bytes}`);
+      console.log(`${name} weighs ${bytes} bytes`);
     } catch (error) {
       problem(`${name} (${path})`, error.message);
     }

@@ -3,16 +3,19 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"docent/model/modeltest"
+	"docent/web"
 )
 
 // The console in a real browser: Chromium, the program itself, a real repository. scripts/install-browser installs what
@@ -57,9 +60,80 @@ func inBrowser(t testing.TB, script string, settings map[string]any, server *tes
 	return out.String()
 }
 
+// lastLines is the end of a server's log, without the lines of requests that went well.
 func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(text), "\n"), func(line string) bool {
+		return strings.Contains(line, "level=INFO msg=request ")
+	})
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// A consoleSite is a server with what a documentation team has after a while: questions and answers, ratings, jobs with
+// their pull requests, keys.
+type consoleSite struct {
+	*testServer
+	project testProject
+}
+
+// newConsoleSite fills a data directory through the program's own commands and its public API.
+func newConsoleSite(t *testing.T) *consoleSite {
+	t.Helper()
+	source := filepath.Join(t.TempDir(), "docs")
+	if err := errors.Join(tidepool(source), os.Mkdir(filepath.Join(source, ".docent"), 0o755),
+		os.WriteFile(filepath.Join(source, ".docent", "typos.md"), []byte("fix typos\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(t.TempDir(), "data")
+	s := &consoleSite{testServer: newTestServer(t, data)}
+	s.project = newTestProject(t, data, "tidepool", source)
+	readers := s.client(s.project.assistant)
+	thread := ""
+	for i, question := range []string{"How do I install Tidepool?", "And on a second machine?", "Which ports does it need?",
+		"Does it run on the moon?", "How do I bake sourdough bread with it?", "What is <script>alert(1)</script> for?"} {
+		if i != 1 {
+			thread = ""
+		}
+		q, err := ask(t.Context(), readers, s.project, thread, question)
+		if err != nil {
+			t.Fatal(err)
+		}
+		thread = string(q.thread)
+	}
+	for _, prompt := range []string{`replace "Tidepool" with "Tide Pool" everywhere`, "Make everything better, please.",
+		`create page trying-tidepool.md titled "Trying <b>Tidepool</b>" with content: The agent made this page.`} {
+		_, err := tryDocent(t, "job", "create", "--url", s.url, "--project", s.project.id, "--key", s.project.admin, "--wait",
+			prompt)
+		if err != nil && !strings.Contains(err.Error(), "was not understood") { // which one of them is not
+			t.Fatal(err)
+		}
+	}
+	docent(t, "automation", "add", "--data", data, "--project", s.project.id, "--name", "typos", "--cron", "0 6 * * 1",
+		"--prompt", ".docent/typos.md")
+	return s
+}
+
+// notVisited are the routes for reading that the browser does not look at, each with the reason.
+var notVisited = map[string]string{
+	"/assets/:file": "it is loaded by every page",
+	"/favicon.svg":  "it is loaded by every page",
+	"/favicon.ico":  "it is the same picture",
+}
+
+// Every page that the program has is looked at in a browser: those that are added later are looked at by themselves.
+func TestEveryPageInABrowser(t *testing.T) {
+	t.Parallel()
+	unfinished(t)
+	chromium := needsBrowser(t)
+	site := newConsoleSite(t)
+	var routes []string
+	for method, pattern := range new(web.Server).Routes() {
+		if method == http.MethodGet && !slices.Contains(routes, pattern) {
+			routes = append(routes, pattern)
+		}
+	}
+	inBrowser(t, "pages.mjs", map[string]any{"chromium": chromium, "enter": site.url + "/login", "key": site.project.admin,
+		"routes": routes, "left": notVisited, "org": "default", "domain": site.project.domain,
+		"only": os.Getenv("DOCENT_TEST_LOOK")}, site.testServer)
 }
 
 var oneTimeLink = regexp.MustCompile(`https?://[^\s"]+/enter/[^\s"]+`)
@@ -68,6 +142,7 @@ var oneTimeLink = regexp.MustCompile(`https?://[^\s"]+/enter/[^\s"]+`)
 // answer that a merged pull request has changed.
 func TestTheFirstHourInABrowser(t *testing.T) {
 	t.Parallel()
+	unfinished(t)
 	chromium := needsBrowser(t)
 	const react = "../../examples/react-chat"
 	if _, err := os.Stat(filepath.Join(react, "node_modules", "esbuild")); err != nil {
@@ -98,4 +173,11 @@ func TestTheFirstHourInABrowser(t *testing.T) {
 	defer pages.Close()
 	inBrowser(t, "firsthour.mjs", map[string]any{"chromium": chromium, "enter": link, "repository": repository.url,
 		"model": writer.url, "chat": pages.URL, "foreign": []string{pages.URL}}, server)
+}
+
+// unfinished leaves a test out while the pages that it needs are being written.
+func unfinished(t *testing.T) {
+	if os.Getenv("DOCENT_TEST_UNFINISHED") == "" {
+		t.Skip("the pages are being written")
+	}
 }

@@ -1,0 +1,54 @@
+// Which pages there are: the program's own table of routes, with an address for each that some other page leads to.
+import { problem, settings } from "./harness.mjs";
+
+const samples = 2; // addresses of one pattern that are looked at
+
+/** sitemap follows links from the addresses that are known, until each route for reading has an address. */
+export async function sitemap(context) {
+  const cookie = (await context.cookies()).map((c) => `${c.name}=${c.value}`).join("; ");
+  const routes = settings.routes.map((pattern) => ({
+    pattern, found: [],
+    matches: new RegExp(`^${pattern.replaceAll(".", "\\.").replaceAll(/:\w+/g, "([^/?#]+)")}$`),
+    known: pattern.replace(":org", settings.org).replace(":domain", settings.domain),
+  }));
+  const add = (path) => {
+    const { pathname } = new URL(path, settings.server);
+    // The most particular pattern: one without a parameter goes before one with.
+    const [route] = routes.filter((r) => r.matches.test(pathname)).sort((a, b) => a.pattern.split(":").length - b.pattern.split(":").length);
+    if (!route) other.add(pathname);
+    if (!route || settings.left[route.pattern] || route.found.length >= samples || route.found.some((f) => f.path === path)) return;
+    route.found.push({ name: route.pattern.replace("/console/:org/:domain", "…"), path });
+    queue.push(path);
+  };
+  const queue = [];
+  const other = new Set(); // addresses of no page: of the API, of documents
+  for (const r of routes) if (!r.known.includes(":")) add(r.known);
+  for (const path of settings.paths ?? []) add(path);
+  const pages = new Map();
+  for (let path; (path = queue.shift()); ) {
+    const stop = new AbortController();
+    const response = await fetch(settings.server + path, { headers: { cookie, accept: "text/html" }, redirect: "manual", signal: stop.signal });
+    const kind = response.headers.get("content-type") ?? "";
+    if (response.status >= 400) problem(path, `answers ${response.status}: ${(await response.text()).match(/<main[^]*<\/main>/)?.[0].replaceAll(/<[^>]*>\s*/g, " ").slice(0, 300)}`);
+    if (response.status !== 200 || !kind.startsWith("text/html")) {
+      console.log(`not looked at: ${path}, ${response.status} ${kind} ${response.headers.get("location") ?? ""}`);
+      stop.abort();
+      continue;
+    }
+    const html = await response.text();
+    for (const [, link] of html.matchAll(/\s(?:href|hx-get)="([^"#]+)/g)) {
+      const url = new URL(link.replaceAll("&amp;", "&").replaceAll("&#43;", "+"), settings.server + path);
+      if (url.origin === new URL(settings.server).origin && url.search === "") add(url.pathname);
+    }
+    if (/^<!doctype html>/i.test(html)) pages.set(path, true);
+    else console.log(`not looked at: ${path} is a part of a page`);
+  }
+  for (const path of other) {
+    const { status } = await fetch(settings.server + path, { headers: { cookie }, redirect: "manual" });
+    if (status === 404) problem("the console", `a link leads to ${path}, which there is not`);
+  }
+  for (const r of routes) {
+    if (r.found.length === 0 && !settings.left[r.pattern]) problem("the console", `no page leads to ${r.pattern}`);
+  }
+  return routes.flatMap((r) => r.found).filter((f) => pages.has(f.path)).concat((settings.more ?? []).map((path) => ({ name: path, path })));
+}
