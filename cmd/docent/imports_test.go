@@ -124,6 +124,10 @@ var mayImport = []struct {
 	{"docent/startjob", []string{
 		"docent/actors/job", "docent/api", "docent/persistence/journal", "docent/persistence/quota",
 	}},
+	{"docent/gaps/tracker", []string{
+		"docent/actors/job", "docent/api", "docent/gaps", "docent/model", "docent/persistence/catalog", "docent/search",
+		"docent/startjob",
+	}},
 
 	// The edge, the load suite, the program.
 	{"docent/router/reqbody", []string{"docent/api", "docent/model", "docent/search", "docent/stream"}},
