@@ -40,6 +40,15 @@ func (t *Threads) Rate(ctx context.Context, id api.ThreadID, cmd thread.Rate) er
 	return err
 }
 
+// Stop ends the answer that is being written of a turn.
+func (t *Threads) Stop(ctx context.Context, id api.ThreadID, cmd thread.Stop) error {
+	if !api.ValidID(api.ThreadPrefix, string(id)) {
+		return api.ErrNotFound
+	}
+	_, err := t.system.ask(ctx, t.dir, string(id), cmd, false)
+	return err
+}
+
 // Forget removes a thread with everything of it. While it answers, the answer breaks off.
 func (t *Threads) Forget(ctx context.Context, id api.ThreadID, cmd thread.Forget) error {
 	if !api.ValidID(api.ThreadPrefix, string(id)) {

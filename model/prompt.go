@@ -52,3 +52,10 @@ const (
 	VerdictDoubtful Verdict = "in doubt" // what comes closest is shown
 	VerdictDenied   Verdict = "not answered"
 )
+
+// A Choice is a model that can be asked for.
+type Choice struct {
+	Name     string
+	Provider string
+	Default  bool // where none is named
+}

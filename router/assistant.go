@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 
 	"github.com/uptrace/bunrouter"
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/persistence/quota"
+	"docent/router/overload"
 	"docent/router/reqbody"
 	"docent/stream"
 )
@@ -83,12 +86,45 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 		ticket.Done()
 		return turn, end, nil
 	}
-	go func() { // a stream that lasts has no handler any more
-		select {
-		case <-turn.Prepared:
-		case <-s.leaving.Done():
-		}
-		ticket.Done()
-	}()
+	go s.prepared(ticket, &turn)
 	return turn, end, nil
+}
+
+// prepared lets the next one in when a turn needs this machine's processors no more: a stream that lasts has no handler
+// any more.
+func (s *Server) prepared(ticket *overload.Ticket, turn *thread.Turn) {
+	select {
+	case <-turn.Prepared:
+	case <-s.leaving.Done():
+	}
+	ticket.Done()
+}
+
+// Put puts a question in a thread of its own for somebody in the console, as one that comes over the API: it waits in
+// the same queue and counts against the same quotas, but for that of a key. The question's turn is made here.
+func (s *Server) Put(ctx context.Context, client netip.Addr, ask thread.Ask) (thread.Turn, error) {
+	ticket, err := s.enqueue(ctx)
+	if err != nil {
+		return thread.Turn{}, err
+	}
+	now := s.Now()
+	ask.New, ask.Uses = true, limited([]quota.Use{s.orgUse(&ask.Project), s.clientUse(&ask.Project, client)})
+	ask.Turn = api.TurnID(s.IDs.New(api.TurnPrefix, now))
+	if err := s.Quotas.Reserve(now, ask.Uses); err != nil {
+		s.metrics.refuse("quota")
+		ticket.Done()
+		return thread.Turn{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Bounds.CommandTimeout)
+	defer cancel()
+	turn, err := s.Threads.Ask(ctx, api.ThreadID(s.IDs.New(api.ThreadPrefix, now)), ask)
+	if err != nil {
+		ticket.Done()
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+			s.Quotas.Release(now, ask.Uses)
+		}
+		return thread.Turn{}, err
+	}
+	go s.prepared(ticket, &turn)
+	return turn, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"time"
@@ -30,14 +31,23 @@ func (s *Server) jobUses(x *exchange) []quota.Use {
 
 // askUses are the quotas of an assistant message.
 func (s *Server) askUses(x *exchange) []quota.Use {
-	own := x.project.Limits
 	return limited([]quota.Use{
 		{Name: keyMonth, Key: "key/" + string(x.key.ID), Window: quota.CalendarMonth,
-			Limit: cmp.Or(own.KeyMonth, s.Limits.KeyMonth)},
-		{Name: orgHour, Key: "org/" + string(x.project.Org), Window: quota.SlidingHour,
-			Limit: cmp.Or(own.OrgHour, s.Limits.OrgHour)},
-		{Name: ipDay, Key: "ip/" + api.Network(x.client), Window: quota.SlidingDay, Limit: cmp.Or(own.IPDay, s.Limits.IPDay)},
+			Limit: cmp.Or(x.project.Limits.KeyMonth, s.Limits.KeyMonth)},
+		s.orgUse(&x.project), s.clientUse(&x.project, x.client),
 	})
+}
+
+// orgUse is the quota of all that is asked in an organization.
+func (s *Server) orgUse(p *api.Project) quota.Use {
+	return quota.Use{Name: orgHour, Key: "org/" + string(p.Org), Window: quota.SlidingHour,
+		Limit: cmp.Or(p.Limits.OrgHour, s.Limits.OrgHour)}
+}
+
+// clientUse is the quota of what is asked from one network.
+func (s *Server) clientUse(p *api.Project, client netip.Addr) quota.Use {
+	return quota.Use{Name: ipDay, Key: "ip/" + api.Network(client), Window: quota.SlidingDay,
+		Limit: cmp.Or(p.Limits.IPDay, s.Limits.IPDay)}
 }
 
 // limited leaves out the quotas that are switched off.

@@ -104,6 +104,11 @@ func (a *Actor) Command(cmd Command, reply func(any, error)) {
 		}
 		reply(nil, err)
 		persistent.RestartOnConflict(err)
+	case Stop:
+		err := a.stop(cmd)
+		reply(nil, err)
+		persistent.RestartOnConflict(err)
+		a.settle(false, nobodyWaits)
 	case Forget:
 		reply(nil, a.forget(cmd))
 	default:
@@ -128,6 +133,19 @@ func (a *Actor) put(cmd *Ask, reply func(any, error)) {
 	}
 	reply(turn, nil)
 	a.settle(false, prepared)
+}
+
+// stop ends the answer in hand. Its run is stopped when the thread settles.
+func (a *Actor) stop(cmd Stop) error {
+	msg := stopped{Stop: cmd}
+	if log := a.logs[cmd.Turn]; log != nil {
+		msg.text = log.Text(0)
+	}
+	events, err := a.Decide(msg)
+	if err == nil {
+		err = a.commit(events, journal.Append{})
+	}
+	return err
 }
 
 // forget removes the thread. Afterwards the actor is one of a thread that nobody opened.

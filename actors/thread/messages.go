@@ -76,6 +76,13 @@ type (
 		Comment   string
 	}
 
+	// Stop ends the answer of a turn that is in hand, with what was written of it; the answer is nil once that is on disk,
+	// and where the turn has ended already or is not in hand.
+	Stop struct {
+		Project api.ProjectID
+		Turn    api.TurnID
+	}
+
 	// Forget removes the thread and all that belongs to it; the answer is nil once nothing of it is on disk. An answer
 	// that is being written breaks off. With Unused, a thread that was used since then stays, and the answer is
 	// api.ErrConflict.
@@ -89,6 +96,7 @@ func (Ask) command()    {}
 func (Resume) command() {}
 func (Read) command()   {}
 func (Rate) command()   {}
+func (Stop) command()   {}
 func (Forget) command() {}
 
 // A Turn is a question that was accepted, and the stream of its answer. Any number of readers may follow the log.

@@ -201,7 +201,17 @@ func (s *life) work() {
 		return
 	}
 	s.worked[w.attempt] = string(w.turn)
-	switch s.Rand.IntN(12) {
+	switch s.Rand.IntN(13) {
+	case 12: // somebody stops it, or another one that is not in hand
+		s.Flying = append(s.Flying, turnDone{attempt: w.attempt, text: "answer to " + string(w.turn)})
+		turn := w.turn
+		if s.Rand.IntN(2) == 0 {
+			turn = api.TurnID(s.expect[s.Rand.IntN(len(s.expect))])
+		}
+		events, _ := s.take(stopped{Stop: Stop{Project: "p", Turn: turn}, text: "answer"})
+		if (len(events) > 0) != (turn == w.turn) {
+			s.Fail("stopping turn %s while %s is in hand: %v", turn, w.turn, events)
+		}
 	case 0:
 		s.Flying = append(s.Flying, turnPanicked{Attempt: w.attempt})
 	case 1:

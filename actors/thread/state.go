@@ -66,6 +66,11 @@ type (
 		*Ask
 		keyHash [32]byte
 	}
+	// stopped is a Stop with what was written by then.
+	stopped struct {
+		Stop
+		text string
+	}
 	begun        = persistent.Begun
 	turnPanicked = persistent.RunPanicked
 	// turnDone is the outcome of a turn.
@@ -98,6 +103,8 @@ func (s *state) decide(msg any, now time.Time) ([]Event, error) {
 		return nil, nil
 	case Rate:
 		return s.rate(&msg, now)
+	case stopped:
+		return s.stop(&msg, now)
 
 	case begun:
 		if !s.current(msg.Attempt) {
@@ -143,6 +150,19 @@ func (s *state) end(done *turnDone, now time.Time) ([]Event, error) {
 		Answered: done.result.Answered,
 		Usage:    usage(&done.result), Reason: done.result.Reason, At: now, FallbackFor: done.result.FallbackFor,
 		Trace: done.trace}}, nil
+}
+
+// Stopped is why there is no answer, or no whole one, where somebody has ended it.
+const Stopped = "The answer was stopped."
+
+func (s *state) stop(cmd *stopped, now time.Time) ([]Event, error) {
+	if !s.opened || s.project != cmd.Project {
+		return nil, api.ErrNotFound
+	}
+	if len(s.open) == 0 || s.open[0].Turn != cmd.Turn {
+		return nil, nil
+	}
+	return []Event{TurnFailed{Turn: cmd.Turn, Reason: Stopped, Text: cmd.text, At: now}}, nil
 }
 
 // latest is when something last happened in the thread, other than a rating.

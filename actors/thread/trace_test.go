@@ -156,6 +156,44 @@ func TestTheJournalTellsHowAnAnswerCameAbout(t *testing.T) {
 	}
 }
 
+// An answer that is stopped keeps what was written of it, its readers are told, and nothing comes after.
+func TestAnAnswerCanBeStopped(t *testing.T) {
+	h := &held{}
+	a := h.actor(t)
+	var turn Turn
+	a.Command(*opens("1", "why").Ask, func(v any, err error) { turn = v.(Turn) })
+	h.asked = func() { // while the model writes
+		if err := turn.Log.AppendText("Be"); err != nil {
+			t.Fatal(err)
+		}
+		for _, stop := range []Stop{{Project: "p", Turn: "2"}, {Project: "p", Turn: "1"}, {Project: "p", Turn: "1"}} {
+			a.Command(stop, func(_ any, err error) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+		a.Command(Stop{Project: "q", Turn: "1"}, func(_ any, err error) {
+			if err == nil {
+				t.Error("somebody of another project stops it")
+			}
+		})
+	}
+	h.effects[0]()
+	for _, msg := range h.messages {
+		a.Own(msg)
+	}
+	select {
+	case <-turn.Log.Done():
+	default:
+		t.Error("its reader is left waiting")
+	}
+	e, _ := a.State.newest()
+	if !e.Done || e.Error != Stopped || e.Text != "Be" || e.Answer != "" || len(h.rec.Events) != 3 {
+		t.Errorf("%+v after %d events", e, len(h.rec.Events))
+	}
+}
+
 // What somebody tries in the console is no reader's question.
 func TestAnalyticsDoNotSeeThePlayground(t *testing.T) {
 	tries := with(opens("1", "why"), func(a *asked) { a.Channel = api.ChannelPlayground })

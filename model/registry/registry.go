@@ -191,18 +191,11 @@ func (r *Registry) Prompt(name string, req model.Request) (model.Prompt, error) 
 	return model.Prompt{Model: r.Name(name), Provider: model.Scripted}, nil
 }
 
-// A Choice is a model that can be asked for.
-type Choice struct {
-	Name     string
-	Provider string
-	Default  bool // where none is named
-}
-
 // Choices lists the configured models and the built-in one, in the order of their names.
-func (r *Registry) Choices() []Choice {
-	out := make([]Choice, 0, len(r.names))
+func (r *Registry) Choices() []model.Choice {
+	out := make([]model.Choice, 0, len(r.names))
 	for _, name := range r.names {
-		c := Choice{Name: name, Provider: model.Scripted, Default: name == r.standard}
+		c := model.Choice{Name: name, Provider: model.Scripted, Default: name == r.standard}
 		switch p := r.models[name].(type) {
 		case builtin.Model:
 			c.Provider = model.Builtin

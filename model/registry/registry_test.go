@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,5 +145,29 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 		} else if strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: the key shows: %v", name, err)
 		}
+	}
+}
+
+func TestTheModelsThatCanBeAskedForAreListed(t *testing.T) {
+	r, err := registry.New(registry.Config{Default: "quick", Models: []registry.Named{
+		{Name: "quick", Provider: model.Anthropic, Remote: remote.Config{Model: "m", Key: secret}},
+		script(scripted.Script{Text: "so"}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []model.Choice{{Name: model.Builtin, Provider: model.Builtin}, {Name: "load", Provider: model.Scripted},
+		{Name: "quick", Provider: model.Anthropic, Default: true}}
+	if got := r.Choices(); !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+	for name, provider := range map[string]string{"": model.Anthropic, "load": model.Scripted,
+		model.Builtin: model.Builtin} {
+		if p, err := r.Prompt(name, request); err != nil || p.Provider != provider {
+			t.Errorf("%q: %+v, %v", name, p, err)
+		}
+	}
+	if _, err := r.Prompt("nobody", request); !errors.Is(err, api.ErrInvalid) {
+		t.Errorf("an unknown model: %v", err)
 	}
 }
