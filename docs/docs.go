@@ -5,5 +5,5 @@ import "embed"
 
 // Files holds the pages, their pictures and their navigation.
 //
-//go:embed docs.json *.mdx agent api assistant concepts deploy images operate
+//go:embed docs.json *.mdx agent api assistant concepts console deploy images operate
 var Files embed.FS
