@@ -2,10 +2,12 @@ package web
 
 import (
 	"context"
+	"net/url"
 	"time"
 
 	"docent/api"
 	"docent/forge"
+	"docent/web/oidc"
 )
 
 // Catalog knows projects and keys.
@@ -28,14 +30,67 @@ type Pulls interface {
 
 // People knows who may sign in, who is signed in, and who did what. Tokens are known by their SHA-256.
 type People interface {
-	Person(ctx context.Context, id api.PersonID) (api.Person, error)
+	Organization(ctx context.Context, id api.OrgID) (name string, err error)
 
+	AddPerson(ctx context.Context, p api.Person, password string) (api.Person, error)
+	Person(ctx context.Context, id api.PersonID) (api.Person, error)
+	// PersonByEmail also gives what is kept of the password.
+	PersonByEmail(ctx context.Context, email string) (p api.Person, password string, err error)
+	PersonByIdentity(ctx context.Context, issuer, subject string) (api.Person, error)
+	Password(ctx context.Context, id api.PersonID) (string, error)
+	SetPassword(ctx context.Context, id api.PersonID, password string) error
+	RenamePerson(ctx context.Context, id api.PersonID, name string) error
+	LinkIdentity(ctx context.Context, id api.PersonID, issuer, subject string) error
+	DisablePerson(ctx context.Context, id api.PersonID, disable bool) error
+
+	Members(ctx context.Context, org api.OrgID) ([]api.Member, error)
+	SetRole(ctx context.Context, id api.PersonID, org api.OrgID, role api.Role) error
+	RemoveMember(ctx context.Context, id api.PersonID, org api.OrgID) error
+
+	Sessions
+	Invitations
+	AuditLog
+}
+
+// Sessions knows who is signed in.
+type Sessions interface {
 	AddSession(ctx context.Context, in api.SignIn, hash [32]byte) (api.SignIn, error)
 	SessionByHash(ctx context.Context, hash [32]byte) (api.SignIn, error) // also one that has ended
+	Sessions(ctx context.Context, q api.SessionQuery) ([]api.SignIn, error)
 	EndSession(ctx context.Context, id api.SessionID) error
+	EndSessionsOf(ctx context.Context, q api.SessionQuery) error
 	// RenewSession gives a session another token; the one before is good for some seconds more.
 	RenewSession(ctx context.Context, id api.SessionID, hash [32]byte, rights string) (bool, error)
 	TouchSession(in api.SignIn, at time.Time) // records when it was last seen, some time later
+}
 
+// Invitations knows who was invited, and the links that let in once.
+type Invitations interface {
+	AddInvitation(ctx context.Context, i api.Invitation, hash [32]byte) (api.Invitation, error)
+	InvitationByHash(ctx context.Context, hash [32]byte) (api.Invitation, error) // also one that is over
+	Invitations(ctx context.Context, org api.OrgID) ([]api.Invitation, error)
+	RevokeInvitation(ctx context.Context, org api.OrgID, id api.InvitationID) (api.Invitation, error)
+	// AcceptInvitation lets in a person who is there already where p has an id, and else a new one.
+	AcceptInvitation(ctx context.Context, hash [32]byte, p api.Person, password string) (api.Person, api.Invitation, error)
+
+	AddLink(ctx context.Context, l api.Link, hash [32]byte) (api.Link, error)
+	LinkByHash(ctx context.Context, hash [32]byte) (api.Link, error)
+	UseLink(ctx context.Context, hash [32]byte) (api.Link, error)
+}
+
+// AuditLog knows who did what.
+type AuditLog interface {
 	Audit(ctx context.Context, e api.AuditEntry) error
+	AuditLog(ctx context.Context, q api.AuditQuery) ([]api.AuditEntry, error)
+	// AuditWords are the actions, and the people by id, that the log names.
+	AuditWords(ctx context.Context, org api.OrgID) (actions []string, who map[string]string, err error)
+}
+
+// Provider signs people in by OpenID Connect.
+type Provider interface {
+	Name() string
+	// Begin gives the address that the browser is sent to, and what it keeps meanwhile.
+	Begin(ctx context.Context, redirect string) (address string, f oidc.Flow, err error)
+	// Finish fails with oidc.ErrRefused where the answer is not to be trusted.
+	Finish(ctx context.Context, redirect string, f oidc.Flow, answer url.Values) (oidc.Identity, error)
 }

@@ -42,6 +42,7 @@ type page struct {
 	Name    string      // of the template
 	Token   string      // what each form must bring along
 	Who     string      // who is signed in; empty where nobody is
+	Person  bool        // it is a person, and no key and no one-time link
 	Project api.Project // empty where the page is of none
 	Base    string      // address of the project's overview
 	Org     api.OrgID
@@ -82,7 +83,7 @@ func (s *Server) page(v *visit, name, title string, view any) page {
 		p.Base = v.base()
 	}
 	if v.signedIn {
-		p.Who, p.Token = v.who.name, v.formToken()
+		p.Who, p.Person, p.Token = v.who.name, v.who.person.ID != "", v.formToken()
 		p.Nav = (p.Path == "/console" || strings.HasPrefix(p.Path, "/console/")) && p.Path != "/console/setup"
 	}
 	return p

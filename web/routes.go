@@ -48,6 +48,33 @@ func (s *Server) routes() []route {
 		{"GET", "/login", anybody, s.showLogin},
 		{"POST", "/login", anybody, s.login},
 		{"POST", "/logout", anybody, s.logout},
+		{"GET", "/login/oidc", anybody, s.loginWithProvider},
+		{"GET", callbackPath, anybody, s.fromProvider},
+		{"GET", "/enter/:token", anybody, s.showEnter}, // a one-time link
+		{"POST", "/enter/:token", anybody, s.enter},
+		{"GET", "/invite/:token", anybody, s.showInvitation},
+		{"POST", "/invite/:token", anybody, s.acceptInvitation},
+
+		// Whoever is signed in
+		{"GET", accountPath, signedIn, s.showAccount},
+		{"POST", accountPath + "/name", signedIn, s.renameMe},
+		{"POST", accountPath + "/password", signedIn, s.changePassword},
+		{"POST", accountPath + "/connect", signedIn, s.connectMe},
+		{"POST", accountPath + "/disconnect", signedIn, s.disconnectMe},
+		{"POST", accountPath + "/end", signedIn, s.endSession},
+		{"POST", accountPath + "/end-others", signedIn, s.endOtherSessions},
+		{"POST", accountPath + "/make", signedIn, s.makeOwner},
+
+		// An organization's people
+		{"GET", "/console/:org/people", viewer, s.showPeople},
+		{"POST", "/console/:org/people/invite", owner, s.invite},
+		{"POST", "/console/:org/people/revoke", owner, s.revokeInvitation},
+		{"POST", "/console/:org/people/role", owner, s.changeRole},
+		{"POST", "/console/:org/people/remove", owner, s.removePerson},
+		{"POST", "/console/:org/people/disable", owner, s.disablePerson},
+		{"POST", "/console/:org/people/link", owner, s.linkPerson},
+		{"GET", "/console/:org/audit", owner, s.showAudit},
+		{"GET", "/console/:org/audit.csv", owner, s.auditCSV},
 
 		// Pull requests of the built-in host: whoever has the link may read.
 		{"GET", "/pulls/:id", anybody, s.showPull},          // also {id}.diff and {id}.patch

@@ -14,6 +14,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/web/password"
 )
 
 // Deps is what the pages work with. The ports must be set.
@@ -21,6 +22,10 @@ type Deps struct {
 	Catalog Catalog
 	Pulls   Pulls
 	People  People
+	// Provider signs people in by OpenID Connect. There is none where it is nil.
+	Provider Provider
+	// Newcomers says who may sign in with the provider without having been invited.
+	Newcomers Newcomers
 
 	Log     *slog.Logger // none where nil
 	Now     func() time.Time
@@ -34,9 +39,10 @@ type Deps struct {
 // A Server makes the pages.
 type Server struct {
 	Deps
-	router   *bunrouter.Router
-	csrf     *http.CrossOriginProtection
-	attempts *attempts
+	router    *bunrouter.Router
+	csrf      *http.CrossOriginProtection
+	attempts  *attempts
+	passwords *password.Hasher
 
 	leaving context.Context // ends when live parts of pages must end
 	leave   context.CancelFunc
@@ -59,7 +65,8 @@ func New(deps Deps) (*Server, error) {
 		deps.Now = time.Now
 	}
 	deps.PublicURL = strings.TrimRight(deps.PublicURL, "/")
-	s := &Server{Deps: deps, csrf: http.NewCrossOriginProtection(), attempts: newAttempts()}
+	s := &Server{Deps: deps, csrf: http.NewCrossOriginProtection(), attempts: newAttempts(),
+		passwords: password.NewHasher()}
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.router = bunrouter.New(bunrouter.WithNotFoundHandler(
 		func(http.ResponseWriter, bunrouter.Request) error { return missing("page") }))

@@ -78,69 +78,112 @@ func (s *Server) visitCookie(v *visit) string {
 // local keeps a way back on this site: a path of ours, and nothing that a browser could read as another host.
 func local(next string) string {
 	u, err := url.Parse(next)
-	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || strings.ContainsAny(next, "\\\r\n") ||
-		!strings.HasPrefix(u.Path, "/pulls/") && u.Path != "/console" && !strings.HasPrefix(u.Path, "/console/") {
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Opaque != "" ||
+		strings.ContainsFunc(next, func(r rune) bool { return r == '\\' || r < ' ' }) {
 		return "/console"
 	}
-	return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).String()
+	for _, ours := range []string{"/pulls/", "/invite/", "/console/"} {
+		if strings.HasPrefix(u.Path, ours) {
+			return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).String()
+		}
+	}
+	return "/console"
 }
 
 type loginView struct {
-	Next    string
-	Problem string
+	Next     string
+	Problem  string
+	Email    string
+	Provider string // the name of the provider of OpenID Connect; empty where there is none
+	ByKey    bool   // an admin key was tried
 }
 
 func (s *Server) showLogin(v *visit) error {
-	return s.render(v, "login", "Sign in", loginView{Next: local(v.query("next"))})
+	return s.loginPage(v, http.StatusOK, loginView{Next: local(v.query("next"))})
 }
 
+func (s *Server) loginPage(v *visit, status int, view loginView) error {
+	if s.Provider != nil {
+		view.Provider = s.Provider.Name()
+	}
+	return s.renderStatus(v, status, "login", "Sign in", view)
+}
+
+// login signs in with an e-mail address and a password, or with an admin key.
 func (s *Server) login(v *visit) error {
-	who := api.Network(v.client)
-	if wait := s.attempts.wait(who, v.now); wait > 0 {
-		return &api.LimitError{Name: "sign-in", Limit: maxAttempts, Window: attemptWindow, RetryAfter: wait}
+	bounds := []bound{{"address " + api.Network(v.client), mostOfAddress}}
+	byKey := v.form().Has("key")
+	email := api.CleanEmail(v.form().Get("email"))
+	if !byKey {
+		bounds = append(bounds, bound{"account " + email, mostOfAccount})
 	}
-	secret, next := strings.TrimSpace(v.form().Get("key")), local(v.form().Get("next"))
-	key, err := s.adminKey(v, secret)
-	if err != nil {
+	if wait := s.attempts.take(v.now, bounds...); wait > 0 {
+		return &api.LimitError{Name: "sign-in", Limit: mostOfAddress, Window: attemptWindow, RetryAfter: wait}
+	}
+	view := loginView{Next: local(v.form().Get("next")), ByKey: byKey, Email: email}
+	var ok bool
+	var err error
+	if byKey {
+		view.Problem = "This is not an admin key that may be used from here."
+		ok, err = s.loginByKey(v)
+	} else {
+		view.Problem = "This address and this password do not belong together, or may not sign in here."
+		ok, err = s.loginByPassword(v, email)
+	}
+	switch {
+	case err != nil:
+		s.attempts.giveBack(bounds...)
 		return err
+	case !ok:
+		s.Log.Warn("a sign-in was refused", "client", v.client.String(), "key", byKey)
+		return s.loginPage(v, http.StatusUnauthorized, view)
 	}
-	if key.ID == "" {
-		s.attempts.add(who, v.now)
-		return s.renderStatus(v, http.StatusUnauthorized, "login", "Sign in",
-			loginView{Next: next, Problem: "This is not an admin key that may be used from here."})
-	}
-	s.Catalog.TouchKey(key.ID, v.now)
-	hash := api.HashSecret(secret)
-	if err := s.begin(v, keyVisitor(key), api.SignIn{Kind: api.SessionOfKey, Key: hash[:], How: "admin key"}); err != nil {
-		return err
-	}
-	return v.seeOther(next)
+	s.attempts.giveBack(bounds...)
+	return v.seeOther(view.Next)
 }
 
-// adminKey is the admin key that a secret stands for, if it is good now and from there; else a key without an ID.
-func (s *Server) adminKey(v *visit, secret string) (api.Key, error) {
-	if kind, ok := api.ParseSecret(secret); !ok || kind != api.AdminKey {
-		return api.Key{}, nil
+// loginByPassword takes as long for an address that nobody has as for a wrong password, and says no more.
+func (s *Server) loginByPassword(v *visit, email string) (bool, error) {
+	p, kept, err := s.People.PersonByEmail(v.Context(), email)
+	if err != nil && !errors.Is(err, api.ErrNotFound) {
+		return false, err
 	}
-	key, err := s.Catalog.KeyByHash(v.Context(), api.HashSecret(secret))
+	ok, err := s.passwords.Verify(v.Context(), kept, v.form().Get("password"))
+	if err != nil || !ok || p.DisabledAt != nil {
+		return false, err
+	}
+	return true, s.beginPerson(v, p, "password")
+}
+
+func (s *Server) loginByKey(v *visit) (bool, error) {
+	secret := strings.TrimSpace(v.form().Get("key"))
+	if kind, ok := api.ParseSecret(secret); !ok || kind != api.AdminKey {
+		return false, nil
+	}
+	hash := api.HashSecret(secret)
+	key, err := s.Catalog.KeyByHash(v.Context(), hash)
 	switch {
 	case errors.Is(err, api.ErrNotFound):
-		return api.Key{}, nil
+		return false, nil
 	case err != nil:
-		return api.Key{}, err
+		return false, err
 	case key.Kind != api.AdminKey || key.Good(v.now, v.client) != nil:
-		return api.Key{}, nil
+		return false, nil
 	}
-	return key, nil
+	s.Catalog.TouchKey(key.ID, v.now)
+	return true, s.begin(v, keyVisitor(key), api.SignIn{Kind: api.SessionOfKey, Key: hash[:], How: "admin key"})
 }
 
+// How many sign-ins may fail in a window: those of one address, and those of one account from wherever. The second one
+// is higher: else who knows an address could keep its owner out.
 const (
-	maxAttempts   = 10 // failed sign-ins of one address in a window
+	mostOfAddress = 10
+	mostOfAccount = 30
 	attemptWindow = 10 * time.Minute
-	maxAddresses  = 10_000
+	mostCounted   = 10_000
 )
 
-// attempts counts failed sign-ins by address. Keys cannot be guessed; this spares the log and the processor.
+// attempts counts failed sign-ins. An attempt counts from its beginning, so that many at once are no way around.
 type attempts struct {
 	mu     sync.Mutex
 	failed map[string]attempt
@@ -151,38 +194,64 @@ type attempt struct {
 	until time.Time
 }
 
-func newAttempts() *attempts { return &attempts{failed: map[string]attempt{}} }
-
-func (a *attempts) wait(who string, now time.Time) time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	v, ok := a.failed[who]
-	if !ok || v.count < maxAttempts {
-		return 0
-	}
-	return max(0, v.until.Sub(now))
+// A bound is what attempts are counted for, and how many there may be.
+type bound struct {
+	of   string
+	most int
 }
 
-func (a *attempts) add(who string, now time.Time) {
+func newAttempts() *attempts { return &attempts{failed: map[string]attempt{}} }
+
+// take counts one more attempt, or says how long to wait.
+func (a *attempts) take(now time.Time, bounds ...bound) (wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	v := a.failed[who]
-	if !now.Before(v.until) {
-		v = attempt{until: now.Add(attemptWindow)}
-	}
-	v.count++
-	if len(a.failed) >= maxAddresses {
-		for k, old := range a.failed { // those that are over go first; where none is, any
-			if !now.Before(old.until) {
-				delete(a.failed, k)
-			}
+	for _, b := range bounds {
+		if v, ok := a.failed[b.of]; ok && v.count >= b.most && now.Before(v.until) {
+			wait = max(wait, v.until.Sub(now))
 		}
-		for k := range a.failed {
-			if len(a.failed) < maxAddresses {
-				break
-			}
+	}
+	if wait > 0 {
+		return wait
+	}
+	for _, b := range bounds {
+		v := a.failed[b.of]
+		if !now.Before(v.until) {
+			v = attempt{until: now.Add(attemptWindow)}
+		}
+		v.count++
+		a.room(now)
+		a.failed[b.of] = v
+	}
+	return 0
+}
+
+// giveBack takes back what an attempt has counted that did not fail.
+func (a *attempts) giveBack(bounds ...bound) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, b := range bounds {
+		if v, ok := a.failed[b.of]; ok && v.count > 0 {
+			v.count--
+			a.failed[b.of] = v
+		}
+	}
+}
+
+// room forgets attempts where there are too many to remember: those that are over first, and where none is, any.
+func (a *attempts) room(now time.Time) {
+	if len(a.failed) < mostCounted {
+		return
+	}
+	for k, old := range a.failed {
+		if !now.Before(old.until) || old.count == 0 {
 			delete(a.failed, k)
 		}
 	}
-	a.failed[who] = v
+	for k := range a.failed {
+		if len(a.failed) < mostCounted {
+			return
+		}
+		delete(a.failed, k)
+	}
 }

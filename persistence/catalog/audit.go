@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"docent/api"
@@ -39,11 +40,27 @@ func (r *auditRow) value() (api.AuditEntry, error) {
 	return e, err
 }
 
+// ascending gives times of which none is as early as the one before: the log is in the order of its ids.
+type ascending struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (a *ascending) after(now time.Time) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if next := a.last.Add(time.Millisecond); now.Before(next) {
+		now = next
+	}
+	a.last = now
+	return now
+}
+
 // Audit stores that somebody did something. The id and the time are filled in, and the organization where it is missing.
 func (c *Catalog) Audit(ctx context.Context, e api.AuditEntry) error {
 	e = e.Clean()
 	e.At = stamp(c.now())
-	e.ID = api.AuditID(c.auditIDs.New(api.AuditPrefix, e.At))
+	e.ID = api.AuditID(api.NewID(api.AuditPrefix, c.audited.after(e.At)))
 	if e.Org == "" {
 		e.Org = DefaultOrg
 	}

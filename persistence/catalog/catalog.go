@@ -63,7 +63,7 @@ type Catalog struct {
 	people   *lookup[api.PersonID, api.Person]
 	sessions *lookup[[32]byte, api.SignIn]
 	seen     seen
-	auditIDs api.IDs
+	audited  ascending
 	revision atomic.Uint64 // the number of the last change that is known here
 
 	projector atomic.Pointer[Projector] // of jobs
