@@ -138,7 +138,9 @@ var mayImport = []struct {
 	}},
 	{"docent/web/oidc", []string{"docent/api"}},
 	{"docent/web/password", []string{"docent/api"}},
-	{"docent/web", []string{"docent/api", "docent/forge", "docent/web/assets"}},
+	{"docent/web", []string{
+		"docent/api", "docent/forge", "docent/web/assets", "docent/web/oidc", "docent/web/password",
+	}},
 	{"docent/bench", []string{"docent/stream"}},
 	{"docent/bench/report", []string{"docent/bench"}},
 	{"docent/bench/lab", []string{"docent/bench", "docent/docs", "docent/stream"}},
