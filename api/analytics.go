@@ -56,7 +56,13 @@ type QuestionRow struct {
 
 	// the model that was asked and could not answer, where Model answered in its place
 	FallbackFor string `json:",omitzero"`
+	// FirstText is how many milliseconds after the question the first text of the answer was there; 0 where that is not
+	// known.
+	FirstText int64 `json:",omitzero"`
 }
+
+// InDoubt is whether the documentation has no clear answer, and what comes closest was shown.
+func (r QuestionRow) InDoubt() bool { return !r.Answered && r.Error == "" && len(r.Sources) > 0 }
 
 // A PageRef is a place in the documentation that an answer cites.
 type PageRef struct {

@@ -18,6 +18,10 @@ type JobQuery struct {
 	Project  api.ProjectID
 	Status   api.JobStatus // any where empty
 	Archived *bool         // any where nil
+	Outcome  api.Outcome   // any where empty
+	Text     string        // in the title, in upper or lower case
+	By       string        // who asked for it: JobRow.User
+	From, To time.Time     // when it was made, half-open; no bound where zero
 	Before   api.JobID     // older than this one; a cursor
 	Skip     int
 	Limit    int // all where zero
@@ -40,6 +44,10 @@ type jobRow struct {
 	Status   api.JobStatus   `bun:"status"`
 	Archived bool            `bun:"archived"`
 	Seq      uint64          `bun:"seq"`
+	Outcome  api.Outcome     `bun:"outcome"`
+	AskedBy  string          `bun:"asked_by"`
+	Title    string          `bun:"title"` // folded, for finding
+	Created  int64           `bun:"created_at"`
 	Body     json.RawMessage `bun:"body"`
 }
 
@@ -47,6 +55,8 @@ func newJobRow(r api.JobRow) (*jobRow, error) {
 	body, err := encodeBody(r)
 	return &jobRow{
 		ID: r.Job.ID, Project: r.Project, Status: r.Job.Status, Archived: r.Archived, Seq: r.Seq, Body: body,
+		Outcome: api.Outcome(column(string(r.Job.Outcome))), AskedBy: column(r.User),
+		Title: foldQuery(r.Job.Title), Created: r.Job.CreatedAt.UnixMilli(),
 	}, err
 }
 
@@ -70,7 +80,8 @@ func jobListing(load JobLoader) projection {
 				for i, r := range loaded {
 					rows[i] = r.(*jobRow)
 				}
-				_, err := upsert(tx.NewInsert().Model(&rows), "project_id", "status", "archived", "seq", "body").
+				_, err := upsert(tx.NewInsert().Model(&rows), "project_id", "status", "archived", "seq", "outcome",
+					"asked_by", "title", "created_at", "body").
 					Where("job.seq < EXCLUDED.seq").Exec(ctx)
 				if err != nil {
 					return err
@@ -85,6 +96,38 @@ func jobListing(load JobLoader) projection {
 	}
 }
 
+// placeJobs gives the jobs that are stored what the migration of conversations brings.
+func placeJobs(ctx context.Context, db bun.IDB) error {
+	for after, more := "", true; more; {
+		var rows []jobRow
+		err := db.NewSelect().Model(&rows).Where("id > ?", after).OrderBy("id", bun.OrderAsc).
+			Limit(projectBatch).Scan(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			after = string(rows[i].ID)
+			var job api.JobRow
+			if decodeBody(rows[i].Body, &job, "job") != nil {
+				continue
+			}
+			r, err := newJobRow(job)
+			if err != nil {
+				return err
+			}
+			_, err = db.NewUpdate().Model(r).Column("outcome", "asked_by", "title", "created_at").WherePK().Exec(ctx)
+			if err != nil {
+				return err
+			}
+		}
+		more = len(rows) == projectBatch
+	}
+	return nil
+}
+
+// likeEscape makes a text that LIKE takes as it is.
+var likeEscape = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`)
+
 // Jobs lists a project's jobs. It is a copy of what the journal holds, some milliseconds behind it.
 func (c *Catalog) Jobs(ctx context.Context, q JobQuery) ([]api.JobRow, error) {
 	if p := c.projector.Load(); p != nil && q.MinPos > 0 {
@@ -92,7 +135,7 @@ func (c *Catalog) Jobs(ctx context.Context, q JobQuery) ([]api.JobRow, error) {
 			return nil, err
 		}
 	}
-	if !askable(string(q.Project)) || !askable(string(q.Before)) {
+	if !askable(string(q.Project)) || !askable(string(q.Before)) || !askable(string(q.Outcome)) || !askable(q.By) {
 		return nil, nil
 	}
 	var rows []jobRow
@@ -102,6 +145,21 @@ func (c *Catalog) Jobs(ctx context.Context, q JobQuery) ([]api.JobRow, error) {
 	}
 	if q.Archived != nil {
 		sel = sel.Where("archived = ?", *q.Archived)
+	}
+	if q.Outcome != "" {
+		sel = sel.Where("outcome = ?", q.Outcome)
+	}
+	if q.By != "" {
+		sel = sel.Where("asked_by = ?", q.By)
+	}
+	if text := foldQuery(q.Text); text != "" {
+		sel = sel.Where(`title LIKE ? ESCAPE '\'`, "%"+likeEscape.Replace(text)+"%")
+	}
+	if !q.From.IsZero() {
+		sel = sel.Where("created_at >= ?", ceilMilli(q.From))
+	}
+	if !q.To.IsZero() {
+		sel = sel.Where("created_at < ?", ceilMilli(q.To))
 	}
 	if q.Before != "" {
 		sel = sel.Where("id < ?", q.Before)

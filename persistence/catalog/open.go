@@ -187,6 +187,9 @@ func (c *Catalog) openPostgres(ctx context.Context, dsn string) error {
 // them in.
 const checksMigration = "20261122000001"
 
+// conversationsMigration is the migration that brings what pages of conversations and jobs are listed by.
+const conversationsMigration = "20261123000002"
+
 // forUpdate keeps others from changing the rows until the transaction ends. SQLite has one writer anyway.
 func forUpdate(q *bun.SelectQuery) *bun.SelectQuery {
 	if q.Dialect().Name() == dialect.PG {
@@ -245,8 +248,16 @@ func (c *Catalog) migrate(ctx context.Context, dialect schema.Dialect, types col
 	if err != nil {
 		return c.fail("migrate", err)
 	}
-	if slices.ContainsFunc(group.Migrations, func(m migrate.Migration) bool { return m.Name == checksMigration }) {
+	brought := func(name string) bool {
+		return slices.ContainsFunc(group.Migrations, func(m migrate.Migration) bool { return m.Name == name })
+	}
+	if brought(checksMigration) {
 		if err := errors.Join(identify(ctx, db), sealAll(ctx, db)); err != nil {
+			return c.fail("migrate", err)
+		}
+	}
+	if brought(conversationsMigration) {
+		if err := errors.Join(placeQuestions(ctx, db), placeJobs(ctx, db)); err != nil {
 			return c.fail("migrate", err)
 		}
 	}

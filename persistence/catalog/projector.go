@@ -65,11 +65,16 @@ type projection struct {
 	load func(ctx context.Context, stream string, since uint64) (any, bool, error)
 	// write stores what load made, and removes what is stored of streams that are no more.
 	write func(ctx context.Context, tx bun.Tx, rows []any, gone []string) error
+	// also removes what is stored elsewhere of all streams; nil where nothing is.
+	also func(ctx context.Context, tx bun.Tx) error
 }
 
 // drop removes all that is stored.
 func (of projection) drop(ctx context.Context, tx bun.Tx) error {
 	_, err := tx.NewRaw("DELETE FROM ?", bun.Ident(of.table)).Exec(ctx)
+	if err == nil && of.also != nil {
+		err = of.also(ctx, tx)
+	}
 	return err
 }
 

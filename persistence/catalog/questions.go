@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"hash/crc32"
 	"log/slog"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"docent/api"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 )
 
 const (
@@ -63,9 +66,21 @@ type questionRow struct {
 	Rating   api.Rating      `bun:"rating"`
 	Rated    int64           `bun:"rated_at"`
 	Version  int64           `bun:"version"`
+	Num      int64           `bun:"num"`
+	First    int64           `bun:"first_text"`
+	InDoubt  int64           `bun:"in_doubt"` // a number, which can be added up
 	Body     json.RawMessage `bun:"body"`
 
-	pages []string
+	cited []string // pages
+}
+
+// numberBits are those of a question's number that its time does not take.
+const numberBits = 20
+
+// numberOf is a number that puts questions in the order of their times; of those of the same millisecond, in one order.
+func numberOf(asked time.Time, id api.TurnID) int64 {
+	at := min(max(asked.UnixMilli(), 0), math.MaxInt64>>numberBits-1)
+	return at<<numberBits | int64(crc32.ChecksumIEEE([]byte(id)))&(1<<numberBits-1)
 }
 
 type ratedPageRow struct {
@@ -78,20 +93,38 @@ type ratedPageRow struct {
 	Rated    int64         `bun:"rated_at"`
 }
 
+type citedPageRow struct {
+	bun.BaseModel `bun:"table:cited_pages,alias:page"`
+
+	Question api.TurnID    `bun:"question_id,pk"`
+	Page     string        `bun:"page,pk"`
+	Project  api.ProjectID `bun:"project_id"`
+	Asked    int64         `bun:"asked_at"`
+}
+
+// A textQueueRow says that the words of a question are to be written, or removed.
+type textQueueRow struct {
+	bun.BaseModel `bun:"table:text_queue"`
+
+	Num int64 `bun:"num,pk"`
+}
+
 func newQuestionRow(q api.QuestionRow) (*questionRow, error) {
 	q.Caller = column(q.Caller)
 	body, err := encodeBody(q)
 	r := &questionRow{ID: q.ID, Thread: q.Thread, Project: q.Project, Caller: q.Caller, Channel: q.Channel,
-		Outcome: outcomeUnanswered, Replaced: q.Replaced, Asked: q.Asked.UnixMilli(), Rating: q.Rating, Body: body}
+		Outcome: outcomeUnanswered, Replaced: q.Replaced, Asked: q.Asked.UnixMilli(), Rating: q.Rating, Body: body,
+		Num: numberOf(q.Asked, q.ID), First: q.FirstText, cited: pages(q.Sources)}
 	switch {
 	case q.Error != "":
 		r.Outcome = outcomeFailed
 	case q.Answered:
 		r.Outcome = outcomeAnswered
+	case q.InDoubt():
+		r.InDoubt = 1
 	}
 	if q.Rating != "" {
 		r.Rated = q.Rated.UnixMilli()
-		r.pages = pages(q.Sources)
 	}
 	sum := sha256.Sum256(body) // it holds all that the columns hold
 	r.Version = int64(binary.BigEndian.Uint64(sum[:8]))
@@ -150,7 +183,7 @@ func questionListing(load ThreadLoader) projection {
 			}
 			return loadedThread{row.ID, row.Part, rows}, true, nil
 		},
-		write: writeQuestions,
+		write: writeQuestions, also: dropQuestions,
 	}
 }
 
@@ -171,42 +204,47 @@ func writeQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string)
 		return err
 	}
 	var fresh []*questionRow
-	var rated []ratedPageRow
 	var stale []api.TurnID // whose pages, if there are any, are no longer true
 	for _, l := range loaded {
 		for _, r := range l.(loadedThread).rows {
-			version, known := stored[r.ID]
+			was, known := stored[r.ID]
 			delete(stored, r.ID)
-			if known && version == r.Version {
+			if known && was.Version == r.Version {
 				continue
 			}
 			fresh = append(fresh, r)
 			if known {
 				stale = append(stale, r.ID)
 			}
-			for _, p := range r.pages {
-				rated = append(rated, ratedPageRow{Question: r.ID, Page: p, Project: r.Project, Rating: r.Rating, Rated: r.Rated})
-			}
 		}
 	}
 	// Those that are left were replaced, or are of threads that are no more. Their pages go with them.
+	var removed []textQueueRow
+	for _, r := range stored {
+		removed = append(removed, textQueueRow{Num: r.Num})
+	}
 	for chunk := range slices.Chunk(slices.Collect(maps.Keys(stored)), 512) {
 		if _, err := tx.NewDelete().Model((*questionRow)(nil)).Where("id IN ?", bun.Tuple(chunk)).Exec(ctx); err != nil {
 			return err
 		}
 	}
+	if err := insertAll(ctx, tx, removed); err != nil {
+		return err
+	}
 	for chunk := range slices.Chunk(stale, 512) {
-		_, err := tx.NewDelete().Model((*ratedPageRow)(nil)).Where("question_id IN ?", bun.Tuple(chunk)).Exec(ctx)
-		if err != nil {
-			return err
+		for _, table := range []any{(*ratedPageRow)(nil), (*citedPageRow)(nil)} {
+			_, err := tx.NewDelete().Model(table).Where("question_id IN ?", bun.Tuple(chunk)).Exec(ctx)
+			if err != nil {
+				return err
+			}
 		}
 	}
-	return insertQuestions(ctx, tx, fresh, rated)
+	return insertQuestions(ctx, tx, fresh)
 }
 
 // storedQuestions reads which questions are stored of threads, in which version: of those that are gone or loaded in
 // full all, of the others those that were loaded.
-func storedQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string) (map[api.TurnID]int64, error) {
+func storedQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string) (map[api.TurnID]questionRow, error) {
 	threads := slices.Clone(gone)
 	var parts []api.TurnID
 	for _, l := range loaded {
@@ -219,14 +257,14 @@ func storedQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string
 			parts = append(parts, r.ID)
 		}
 	}
-	stored := make(map[api.TurnID]int64)
+	stored := make(map[api.TurnID]questionRow)
 	read := func(where string, among any) error {
 		var have []questionRow
-		if err := tx.NewSelect().Model(&have).Column("id", "version").Where(where, among).Scan(ctx); err != nil {
+		if err := tx.NewSelect().Model(&have).Column("id", "version", "num").Where(where, among).Scan(ctx); err != nil {
 			return err
 		}
 		for _, h := range have {
-			stored[h.ID] = h.Version
+			stored[h.ID] = h
 		}
 		return nil
 	}
@@ -243,19 +281,103 @@ func storedQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string
 	return stored, nil
 }
 
-func insertQuestions(ctx context.Context, tx bun.Tx, fresh []*questionRow, rated []ratedPageRow) error {
+func insertQuestions(ctx context.Context, tx bun.Tx, fresh []*questionRow) error {
 	for chunk := range slices.Chunk(fresh, questionChunk) {
 		insert := upsert(tx.NewInsert().Model(&chunk), "thread_id", "project_id", "caller", "channel", "outcome", "replaced",
-			"asked_at", "rating", "rated_at", "version", "body")
+			"asked_at", "rating", "rated_at", "version", "num", "first_text", "in_doubt", "body")
 		if _, err := insert.Exec(ctx); err != nil {
 			return err
 		}
 		runtime.Gosched()
 	}
-	for chunk := range slices.Chunk(rated, 512) {
+	var rated []ratedPageRow
+	for _, r := range fresh {
+		for _, p := range r.cited {
+			if r.Rating != "" {
+				rated = append(rated, ratedPageRow{Question: r.ID, Page: p, Project: r.Project, Rating: r.Rating, Rated: r.Rated})
+			}
+		}
+	}
+	if err := insertAll(ctx, tx, rated); err != nil {
+		return err
+	}
+	return insertDerived(ctx, tx, fresh)
+}
+
+// insertDerived stores the pages that answers cite, and has the words of questions and answers written.
+func insertDerived(ctx context.Context, tx bun.IDB, fresh []*questionRow) error {
+	var cited []citedPageRow
+	queued := make([]textQueueRow, len(fresh))
+	for i, r := range fresh {
+		queued[i].Num = r.Num
+		if r.Replaced {
+			continue
+		}
+		for _, p := range r.cited {
+			cited = append(cited, citedPageRow{Question: r.ID, Page: p, Project: r.Project, Asked: r.Asked})
+		}
+	}
+	if err := insertAll(ctx, tx, cited); err != nil {
+		return err
+	}
+	return insertAll(ctx, tx, queued)
+}
+
+// insertAll inserts rows where they are not there already.
+func insertAll[R any](ctx context.Context, tx bun.IDB, rows []R) error {
+	for chunk := range slices.Chunk(rows, 512) {
 		if _, err := tx.NewInsert().Model(&chunk).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// dropQuestions removes all that is made of questions beside their own table and what refers to it.
+func dropQuestions(ctx context.Context, tx bun.Tx) error {
+	clear := "TRUNCATE question_texts"
+	if tx.Dialect().Name() == dialect.SQLite {
+		clear = "INSERT INTO question_texts (question_texts) VALUES ('delete-all')"
+	}
+	for _, statement := range []string{"DELETE FROM text_queue", clear} {
+		if _, err := tx.NewRaw(statement).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// placeQuestions gives the questions and jobs that are stored what the migration of conversations brings. Who cannot be
+// read stays as it is.
+func placeQuestions(ctx context.Context, db bun.IDB) error {
+	for after, more := "", true; more; {
+		var rows []questionRow
+		err := db.NewSelect().Model(&rows).Where("id > ?", after).OrderBy("id", bun.OrderAsc).
+			Limit(projectBatch).Scan(ctx)
+		if err != nil {
+			return err
+		}
+		var fresh []*questionRow
+		for i := range rows {
+			after = string(rows[i].ID)
+			q, err := rows[i].question()
+			if err != nil {
+				continue
+			}
+			r, err := newQuestionRow(q)
+			if err != nil {
+				return err
+			}
+			fresh = append(fresh, r)
+			_, err = db.NewUpdate().Model(r).Column("num", "in_doubt").WherePK().Exec(ctx)
+			if err != nil {
+				return err
+			}
+		}
+		if err := insertDerived(ctx, db, fresh); err != nil {
+			return err
+		}
+		more = len(rows) == projectBatch
 	}
 	return nil
 }
