@@ -27,6 +27,7 @@ var mayImport = []struct {
 	{"docent/formats", nil},
 	{"docent/internal/corpora", []string{"docent/api"}},
 	{"docent/internal/growth", nil},
+	{"docent/internal/traffic", []string{"docent/api"}},
 	{"docent/stream", nil},
 	{"docent/model", nil},
 	{"docent/model/modeltest", nil},

@@ -69,6 +69,10 @@ type Catalog struct {
 	projector atomic.Pointer[Projector] // of jobs
 	threads   atomic.Pointer[Projector]
 	searched  searchLog
+	texts     chan struct{} // receives when words of questions are to be written
+	watched   watchers
+	days      quarters // of questions
+	cited     quarters // of pages that answers cite
 
 	stop      context.CancelFunc
 	work      sync.WaitGroup // what goes on in the background
@@ -90,7 +94,7 @@ func Open(ctx context.Context, dsn string, o Options) (*Catalog, error) {
 	o.TouchEvery = cmp.Or(o.TouchEvery, 5*time.Second)
 	o.LockWait = cmp.Or(o.LockWait, 5*time.Second)
 	o.CloseWait = cmp.Or(o.CloseWait, 5*time.Second)
-	c := &Catalog{log: o.Log, now: o.Now, closeWait: o.CloseWait}
+	c := &Catalog{log: o.Log, now: o.Now, closeWait: o.CloseWait, texts: make(chan struct{}, 1)}
 	if err := c.open(ctx, dsn, o); err != nil {
 		return nil, err
 	}

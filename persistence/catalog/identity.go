@@ -115,6 +115,7 @@ func (c *Catalog) change(ctx context.Context, doing string, fn func(context.Cont
 	})
 	if err == nil {
 		c.heard(revision)
+		c.watched.tell(nil)
 	}
 	return err
 }

@@ -74,11 +74,13 @@ func jobListing(load JobLoader) projection {
 			r, err := newJobRow(row)
 			return r, true, err
 		},
-		write: func(ctx context.Context, tx bun.Tx, loaded []any, gone []string) error {
+		write: func(ctx context.Context, tx bun.Tx, loaded []any, gone []string, noted *changes) error {
+			noted.all = noted.all || len(gone) > 0
 			if len(loaded) > 0 {
 				rows := make([]*jobRow, len(loaded))
 				for i, r := range loaded {
 					rows[i] = r.(*jobRow)
+					noted.of(rows[i].Project)
 				}
 				_, err := upsert(tx.NewInsert().Model(&rows), "project_id", "status", "archived", "seq", "outcome",
 					"asked_by", "title", "created_at", "body").

@@ -63,10 +63,50 @@ type projection struct {
 	// load makes what is stored of a stream. It says false where the stream does not exist or holds nothing to show. What
 	// the stream's events up to the position since say is stored already.
 	load func(ctx context.Context, stream string, since uint64) (any, bool, error)
-	// write stores what load made, and removes what is stored of streams that are no more.
-	write func(ctx context.Context, tx bun.Tx, rows []any, gone []string) error
+	// write stores what load made, and removes what is stored of streams that are no more. It notes what has changed.
+	write func(ctx context.Context, tx bun.Tx, rows []any, gone []string, noted *changes) error
 	// also removes what is stored elsewhere of all streams; nil where nothing is.
 	also func(ctx context.Context, tx bun.Tx) error
+	// beside runs as long as the projector; nil where there is nothing to do.
+	beside func(ctx context.Context)
+}
+
+// changes are what a transaction has changed in listings.
+type changes struct {
+	all      bool                   // also of projects that are not known here
+	projects map[api.ProjectID]bool // that have another row, or one less
+	quarters map[quarterOf]bool     // of questions
+	texts    bool                   // there are words to be written
+}
+
+func (n *changes) of(project api.ProjectID) {
+	if n.projects == nil {
+		n.projects = make(map[api.ProjectID]bool)
+	}
+	n.projects[project] = true
+}
+
+func (n *changes) question(r *questionRow) {
+	n.of(r.Project)
+	if n.quarters == nil {
+		n.quarters = make(map[quarterOf]bool)
+	}
+	n.quarters[quarterOf{r.Project, quarterAt(r.Num >> numberBits)}] = true
+	n.texts = true
+}
+
+// committed tells everybody who has to know of changes.
+func (c *Catalog) committed(noted *changes) {
+	c.days.forget(noted.quarters)
+	c.cited.forget(noted.quarters)
+	if noted.texts {
+		c.textsQueued()
+	}
+	if noted.all {
+		c.watched.tell(nil)
+	} else if len(noted.projects) > 0 {
+		c.watched.tell(noted.projects)
+	}
 }
 
 // drop removes all that is stored.
@@ -141,6 +181,11 @@ func newProjector(c *Catalog, source Source, of projection, log *slog.Logger) *P
 // Run catches up and follows the journal until ctx ends. Where the catalogue or the journal cannot be used, it tries
 // again. It must have returned before the catalogue is closed.
 func (p *Projector) Run(ctx context.Context) {
+	var beside sync.WaitGroup
+	if p.beside != nil {
+		beside.Go(func() { p.beside(ctx) })
+		defer beside.Wait()
+	}
 	defer func() {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
@@ -246,12 +291,18 @@ func (p *Projector) begin(ctx context.Context) error {
 
 // drop empties the listing.
 func (p *Projector) drop(ctx context.Context) error {
-	return p.catalog.update(ctx, "drop "+p.title, func(ctx context.Context, tx bun.Tx) error {
+	err := p.catalog.update(ctx, "drop "+p.title, func(ctx context.Context, tx bun.Tx) error {
 		if err := p.projection.drop(ctx, tx); err != nil {
 			return err
 		}
 		return p.storePosition(ctx, tx, 0)
 	})
+	if err == nil {
+		p.catalog.days.forgetAll()
+		p.catalog.cited.forgetAll()
+		p.catalog.watched.tell(nil)
+	}
+	return err
 }
 
 // Rebuild makes every row of the listing again from the journal, and removes those of streams that no longer exist. Run
@@ -328,12 +379,17 @@ func (p *Projector) renew(ctx context.Context, streams []string) error {
 	if err != nil {
 		return err
 	}
-	return p.catalog.update(ctx, "write "+p.title, func(ctx context.Context, tx bun.Tx) error {
-		if err := p.projection.write(ctx, tx, nil, made); err != nil {
+	var noted changes
+	err = p.catalog.update(ctx, "write "+p.title, func(ctx context.Context, tx bun.Tx) error {
+		if err := p.projection.write(ctx, tx, nil, made, &noted); err != nil {
 			return err
 		}
-		return p.projection.write(ctx, tx, rows, gone)
+		return p.projection.write(ctx, tx, rows, gone, &noted)
 	})
+	if err == nil {
+		p.catalog.committed(&noted)
+	}
+	return err
 }
 
 // advance reads which streams changed, loads their rows, and writes them batch by batch, each with the position
@@ -455,8 +511,9 @@ func (p *Projector) loadAll(ctx context.Context, streams []string, since uint64)
 
 // write stores rows and position together.
 func (p *Projector) write(ctx context.Context, rows []any, gone []string, pos uint64) error {
+	var noted changes
 	err := p.catalog.update(ctx, "write "+p.title, func(ctx context.Context, tx bun.Tx) error {
-		if err := p.projection.write(ctx, tx, rows, gone); err != nil {
+		if err := p.projection.write(ctx, tx, rows, gone, &noted); err != nil {
 			return err
 		}
 		return p.storePosition(ctx, tx, pos)
@@ -464,6 +521,7 @@ func (p *Projector) write(ctx context.Context, rows []any, gone []string, pos ui
 	if err != nil {
 		return err
 	}
+	p.catalog.committed(&noted)
 	p.stored, p.asOf = pos, time.Now()
 	p.source.Ack(pos) // not before: what is acknowledged may be removed from the log
 	return nil

@@ -40,7 +40,9 @@ type ThreadLoader func(ctx context.Context, stream string, since uint64) (api.Th
 // NewThreadProjector makes the projector of the questions that threads have answered, which analytics are made of, and
 // lets analytics wait for it. It does nothing before Run.
 func NewThreadProjector(c *Catalog, source Source, load ThreadLoader, log *slog.Logger) *Projector {
-	p := newProjector(c, source, questionListing(load), log)
+	listing := questionListing(load)
+	listing.beside = c.keepTexts
+	p := newProjector(c, source, listing, log)
 	c.threads.Store(p)
 	return p
 }
@@ -195,7 +197,7 @@ type loadedThread struct {
 
 // writeQuestions makes the stored questions of threads those that were loaded. What is stored already is left alone: a
 // question more in a long thread costs one row, not all of them.
-func writeQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string) error {
+func writeQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string, noted *changes) error {
 	if len(loaded)+len(gone) == 0 {
 		return nil
 	}
@@ -213,6 +215,7 @@ func writeQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string)
 				continue
 			}
 			fresh = append(fresh, r)
+			noted.question(r)
 			if known {
 				stale = append(stale, r.ID)
 			}
@@ -221,6 +224,7 @@ func writeQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string)
 	// Those that are left were replaced, or are of threads that are no more. Their pages go with them.
 	var removed []textQueueRow
 	for _, r := range stored {
+		noted.question(&r)
 		removed = append(removed, textQueueRow{Num: r.Num})
 	}
 	for chunk := range slices.Chunk(slices.Collect(maps.Keys(stored)), 512) {
@@ -260,7 +264,8 @@ func storedQuestions(ctx context.Context, tx bun.Tx, loaded []any, gone []string
 	stored := make(map[api.TurnID]questionRow)
 	read := func(where string, among any) error {
 		var have []questionRow
-		if err := tx.NewSelect().Model(&have).Column("id", "version", "num").Where(where, among).Scan(ctx); err != nil {
+		if err := tx.NewSelect().Model(&have).Column("id", "version", "num", "project_id").
+			Where(where, among).Scan(ctx); err != nil {
 			return err
 		}
 		for _, h := range have {
