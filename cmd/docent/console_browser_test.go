@@ -125,15 +125,48 @@ func TestEveryPageInABrowser(t *testing.T) {
 	unfinished(t)
 	chromium := needsBrowser(t)
 	site := newConsoleSite(t)
+	inBrowser(t, "pages.mjs", site.settings(chromium), site.testServer)
+}
+
+// settings are what a script needs to find every page.
+func (s *consoleSite) settings(chromium string) map[string]any {
 	var routes []string
 	for method, pattern := range new(web.Server).Routes() {
 		if method == http.MethodGet && !slices.Contains(routes, pattern) {
 			routes = append(routes, pattern)
 		}
 	}
-	inBrowser(t, "pages.mjs", map[string]any{"chromium": chromium, "enter": site.url + "/login", "key": site.project.admin,
-		"routes": routes, "left": notVisited, "org": "default", "domain": site.project.domain,
-		"only": os.Getenv("DOCENT_TEST_LOOK")}, site.testServer)
+	return map[string]any{"chromium": chromium, "enter": s.url + "/login", "key": s.project.admin, "routes": routes,
+		"left": notVisited, "org": "default", "domain": s.project.domain, "only": os.Getenv("DOCENT_TEST_LOOK")}
+}
+
+// pictures are those that the documentation shows, with the page that each is of.
+var pictures = [][]string{
+	{"overview", "…"}, {"keys", "…/keys"}, {"conversations", "…/conversations"}, {"conversation", "…/conversations/:thread"},
+	{"analytics", "…/analytics"}, {"gaps", "…/gaps"}, {"jobs", "…/jobs"}, {"job", "…/jobs/:id"}, {"pulls", "…/pulls"},
+	{"pull", "/pulls/:id"}, {"automations", "…/automations"}, {"playground", "…/playground"}, {"sources", "…/sources"},
+	{"settings", "…/settings"}, {"people", "/console/:org/people"}, {"audit", "/console/:org/audit"},
+	{"system", "/console/system"},
+}
+
+// TestScreenshots makes pictures of every page, in bin/screenshots, and those of the documentation. It is run by
+// scripts/screenshots.
+func TestScreenshots(t *testing.T) {
+	if os.Getenv("DOCENT_TEST_SCREENSHOTS") == "" {
+		t.Skip("scripts/screenshots runs this")
+	}
+	chromium := needsBrowser(t)
+	site := newConsoleSite(t)
+	settings := site.settings(chromium)
+	for name, dir := range map[string]string{"out": "../../bin/screenshots", "docs": "../../docs/images/console"} {
+		path, err := filepath.Abs(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings[name] = path
+	}
+	settings["pictures"] = pictures
+	inBrowser(t, "screenshots.mjs", settings, site.testServer)
 }
 
 var oneTimeLink = regexp.MustCompile(`https?://[^\s"]+/enter/[^\s"]+`)
