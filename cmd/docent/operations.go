@@ -45,6 +45,15 @@ var namedOperations = map[string]operation{
 	opAutomationRemove: perform((*operations).removeAutomation),
 	opAutomationRun:    perform((*operations).runAutomation),
 
+	opConsoleLink:  perform((*operations).consoleLink),
+	opPersonAdd:    perform((*operations).addPerson),
+	opPersonList:   perform((*operations).listPeople),
+	opPersonRole:   perform((*operations).setRole),
+	opPersonRemove: perform((*operations).removePerson),
+	opPersonEnable: perform((*operations).enablePerson),
+	opPersonLink:   perform((*operations).linkPerson),
+	opAuditList:    perform((*operations).listAudit),
+
 	opPullList:  perform((*operations).listPulls),
 	opPullDiff:  perform((*operations).diffPull),
 	opPullMerge: perform((*operations).mergePull),
@@ -70,7 +79,11 @@ func (o *operations) run(ctx context.Context, name string, params json.RawMessag
 	if !ok {
 		return nil, fmt.Errorf("there is no operation %q; the server may be of another version than this command", name)
 	}
-	return do(o, ctx, params, progress)
+	result, err := do(o, ctx, params, progress)
+	if err == nil {
+		o.note(ctx, name, params)
+	}
+	return result, err
 }
 
 // perform is an operation that does something: it decodes the parameters and encodes the result.

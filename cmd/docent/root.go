@@ -44,7 +44,7 @@ func newRootCommand(prog program) *cobra.Command {
 	root.AddCommand(
 		newServeCommand(prog), newDemoCommand(), newBenchCommand(),
 		newProjectCommand(prog), newKeyCommand(prog), newIndexCommand(prog), newEvalCommand(prog), newPullCommand(prog),
-		newAutomationCommand(prog),
+		newConsoleCommand(prog), newPersonCommand(prog), newAuditCommand(prog), newAutomationCommand(prog),
 		newStatusCommand(prog), newActorCommand(prog), newThreadCommand(prog), newBackupCommand(prog), newJournalCommand(prog),
 		newCatalogCommand(prog),
 		newAskCommand(), newJobCommand(),

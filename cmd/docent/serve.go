@@ -145,12 +145,21 @@ func (a *app) greet(ctx context.Context, stderr io.Writer) {
 		"docent key create --data " + a.config.Data + " --project docs --kind assistant",
 		"docent key create --data " + a.config.Data + " --project docs --kind admin",
 	}
-	if a.config.LogFormat == "json" {
-		a.log.Info("there is no project yet", "next", next)
+	if a.config.LogFormat == "json" { // a log goes to many places: no link that lets somebody in
+		a.log.Info("there is no project yet", "next", append([]string{"docent console --data " + a.config.Data}, next...))
 		return
 	}
-	fmt.Fprintf(stderr, "There is no project yet. Add one and make its keys, while this server runs:\n\n  %s\n\n",
-		strings.Join(next, "\n  "))
+	ops := a.stores.operations()
+	ops.app = a
+	link, err := ops.link(ctx, "", operatorLink)
+	if err != nil {
+		a.log.Error("make the link to the console", "error", err)
+		return
+	}
+	fmt.Fprintf(stderr, "There is no project yet. Set one up in the console; this link lets you in once, within an hour\n"+
+		"(docent console --data %s prints another one):\n\n  %s\n\n"+
+		"Or add one and make its keys by command, while this server runs:\n\n  %s\n\n",
+		a.config.Data, link.URL, strings.Join(next, "\n  "))
 }
 
 // An app is every room, wired.
