@@ -42,6 +42,7 @@ type exchange struct {
 	code    string // of the error
 	err     error  // for the log
 	slot    bool   // one of Server.slots is held
+	stream  func() // gives the slot back: the answer is a stream of events
 	aborted bool   // the connection ends without an answer
 	moved   bool   // package sockets answers; what it did is accounted for at its end
 }

@@ -23,6 +23,7 @@ func (s *Server) pages() []route {
 }
 
 func (s *Server) page(x *exchange, req bunrouter.Request) error {
+	x.stream = func() { s.release(x) }
 	return s.Pages.ServePage(x, req.Request, x.client, x.secure)
 }
 
@@ -35,6 +36,9 @@ func (s *Server) failPage(x *exchange, req *http.Request, a answer) {
 func wantsPage(req *http.Request) bool {
 	return strings.Contains(req.Header.Get("Accept"), "text/html") || req.Header.Get("HX-Request") != ""
 }
+
+// Stream lets a page say that its answer goes on for long: it is no request that is worked on any more.
+func (x *exchange) Stream() { x.stream() }
 
 // About lets a page say what it is about, for the log.
 func (x *exchange) About(key api.Key, project api.ProjectID, job api.JobID, thread api.ThreadID) {

@@ -2,11 +2,13 @@ package web
 
 import (
 	"context"
+	"log/slog"
 	"net/url"
 	"time"
 
 	"docent/api"
 	"docent/forge"
+	"docent/health"
 	"docent/web/oidc"
 )
 
@@ -93,4 +95,16 @@ type Provider interface {
 	Begin(ctx context.Context, redirect string) (address string, f oidc.Flow, err error)
 	// Finish fails with oidc.ErrRefused where the answer is not to be trusted.
 	Finish(ctx context.Context, redirect string, f oidc.Flow, answer url.Values) (oidc.Identity, error)
+}
+
+// System is the running server.
+type System interface {
+	Status() (health.Status, error)
+	// Log is at most n records of the log of a level and above, the newest first. FollowLog tells of new ones until stop.
+	Log(n int, level slog.Level) []health.Record
+	FollowLog() (changed <-chan struct{}, stop func())
+	// Retry recovers a job or thread in quarantine. An error says why it failed again; api.ErrNotFound that it is not in
+	// quarantine.
+	Retry(ctx context.Context, id string) error
+	BackUp() (dir string, err error) // in the background
 }

@@ -29,6 +29,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"dict":  dict,
 	"list":  func(values ...string) []string { return values },
 	"lower": strings.ToLower,
+	"size":  size, "seconds": seconds, "dollars": func(cents float64) string { return fmt.Sprintf("$%.2f", cents/100) },
+	"whole": func(n int64) uint64 { return uint64(max(n, 0)) },
 }).ParseFS(templateFiles, "templates/*.html"))
 
 // policy lets a page load and run nothing but what this server sends in files of their own. Its forms come back here.

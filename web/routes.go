@@ -84,6 +84,13 @@ func (s *Server) routes() []route {
 		// The console
 		{"GET", "/console", signedIn, s.chooseProject},
 		{"GET", project, viewer, s.overview},
+
+		// The server itself
+		{"GET", systemPath, operator, s.showSystem},
+		{"GET", systemPath + "/live", operator, s.liveSystem},
+		{"GET", systemPath + "/log", operator, s.liveLog},
+		{"POST", systemPath + "/retry", operator, s.retryActor},
+		{"POST", systemPath + "/backup", operator, s.beginBackup},
 	}
 }
 

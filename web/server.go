@@ -26,6 +26,7 @@ type Deps struct {
 	Provider Provider
 	// Newcomers says who may sign in with the provider without having been invited.
 	Newcomers Newcomers
+	System    System
 
 	Log     *slog.Logger // none where nil
 	Now     func() time.Time
@@ -43,6 +44,7 @@ type Server struct {
 	csrf      *http.CrossOriginProtection
 	attempts  *attempts
 	passwords *password.Hasher
+	feeds     *feeds
 
 	leaving context.Context // ends when live parts of pages must end
 	leave   context.CancelFunc
@@ -50,7 +52,7 @@ type Server struct {
 
 // New makes the pages of a service.
 func New(deps Deps) (*Server, error) {
-	for name, port := range map[string]any{"Catalog": deps.Catalog, "Pulls": deps.Pulls, "People": deps.People} {
+	for name, port := range map[string]any{"Catalog": deps.Catalog, "Pulls": deps.Pulls, "People": deps.People, "System": deps.System} {
 		if port == nil {
 			return nil, fmt.Errorf("web: Deps.%s is not set", name)
 		}
@@ -66,7 +68,7 @@ func New(deps Deps) (*Server, error) {
 	}
 	deps.PublicURL = strings.TrimRight(deps.PublicURL, "/")
 	s := &Server{Deps: deps, csrf: http.NewCrossOriginProtection(), attempts: newAttempts(),
-		passwords: password.NewHasher()}
+		passwords: password.NewHasher(), feeds: newFeeds()}
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.router = bunrouter.New(bunrouter.WithNotFoundHandler(
 		func(http.ResponseWriter, bunrouter.Request) error { return missing("page") }))
