@@ -146,6 +146,9 @@ func (f *feed) run(ctx context.Context, changed <-chan struct{}, fragment func(c
 				}
 			}
 		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		text, err := fragment(ctx)
 		if err != nil {
 			return err

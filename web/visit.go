@@ -56,6 +56,9 @@ func (w visitor) role(org api.OrgID) api.Role {
 	return w.roles[org]
 }
 
+// Unwrap lets http.ResponseController find deadlines and flushing.
+func (v *visit) Unwrap() http.ResponseWriter { return v.ResponseWriter }
+
 // Context ends with the request.
 func (v *visit) Context() context.Context { return v.Req.Context() }
 

@@ -35,6 +35,7 @@ type house struct {
 	clock   *clock
 	catalog *catalog.Catalog
 	pulls   *pulls
+	system  *system
 	admin   string // secret of an admin key of org-a
 }
 
@@ -67,7 +68,7 @@ func build(t testing.TB, options ...func(*web.Deps)) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	h.catalog = c
+	h.catalog, h.system = c, &system{}
 	for _, org := range []api.OrgID{"org-a", "org-b"} {
 		if err := c.AddOrganization(t.Context(), org, string(org)); err != nil {
 			t.Fatal(err)
@@ -83,7 +84,7 @@ func build(t testing.TB, options ...func(*web.Deps)) *house {
 		}
 	}
 	h.admin = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Project: "acme", Name: "ci"})
-	deps := web.Deps{Catalog: c, Pulls: h.pulls, People: c, Now: h.clock.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32)}
+	deps := web.Deps{Catalog: c, Pulls: h.pulls, People: c, System: h.system, Now: h.clock.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32)}
 	for _, o := range options {
 		o(&deps)
 	}
@@ -112,7 +113,7 @@ func (h *house) serve(w http.ResponseWriter, req *http.Request) {
 		status int
 	}{
 		{api.ErrInvalid, 400}, {api.ErrForbidden, 403}, {api.ErrNotFound, 404}, {api.ErrConflict, 409},
-		{api.ErrLimited, 429}, {api.ErrUnavailable, 503},
+		{api.ErrLimited, 429}, {api.ErrUnavailable, 503}, {api.ErrOverloaded, 503},
 	} {
 		if errors.Is(err, kind.err) {
 			status = kind.status
