@@ -162,7 +162,13 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 		return []Event{Archived{At: now}}, nil
 	case Cancel:
 		return s.cancel(msg, now)
+	}
+	return s.decideResult(msg, now)
+}
 
+// decideResult tells which facts follow from what a run reports. Runs of earlier work are not listened to.
+func (s state) decideResult(msg any, now time.Time) ([]Event, error) {
+	switch msg := msg.(type) {
 	case editDone:
 		if s.current(msg.attempt) {
 			return s.editDone(msg, now)
