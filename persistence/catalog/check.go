@@ -110,6 +110,10 @@ func (r *runRow) contents() (table, key string, fields []any) {
 	return "automation_runs", r.Key, []any{r.Key, string(r.Automation), r.At, string(r.Status), []byte(r.Body)}
 }
 
+func (r *commentRow) contents() (table, key string, fields []any) {
+	return "comments", r.ID, []any{r.ID, r.Pull, r.Author, string(r.State), r.Message, []byte(r.Body), r.CreatedAt}
+}
+
 // A checkedTable is a table whose rows carry checksums.
 type checkedTable struct {
 	name, key string
@@ -127,6 +131,7 @@ var checkedTables = []checkedTable{
 	checkedTableOf[updateRow]("id"),
 	checkedTableOf[automationRow]("id"),
 	checkedTableOf[runRow]("key"),
+	checkedTableOf[commentRow]("id"),
 	checkedTableOf[personRow]("id"),
 	checkedTableOf[memberRow]("id"),
 	checkedTableOf[sessionRow]("id"),

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +63,7 @@ func withOneOfEach(t *testing.T, c *Catalog) (key api.Key, pull api.PullRequest)
 		t.Fatal(err)
 	}
 	must(c.AddReport(t.Context(), api.ReportDelivery{ID: "dlv_1", Project: "docs", Status: api.ReportPending}))(t)
+	must(c.AddComment(t.Context(), api.Comment{Pull: pull.ID, Path: "a.md", Line: 1, Text: "x", Author: "u"}))(t)
 	return key, pull
 }
 
@@ -159,6 +161,42 @@ func TestADamagedRowIsRefusedAndTheOthersServed(t *testing.T) {
 	})
 }
 
+// undo are statements that take from older tables what the migrations after that one brought to them.
+func undo(t *testing.T, migration string) (statements []string) {
+	t.Helper()
+	older := map[string]string{} // indexes that were there before
+	tables := tablesAfter(t, migration)
+	find := func(text, what string) [][]string { return regexp.MustCompile(what).FindAllStringSubmatch(text, -1) }
+	for _, name := range must(fs.Glob(migrationFiles, "migrations/*.sql"))(t) {
+		text := string(must(migrationFiles.ReadFile(name))(t))
+		if path.Base(name) < migration+"~" {
+			for _, m := range find(text, `(?m)^CREATE (?:UNIQUE )?INDEX (\w+) ON .*$`) {
+				older[m[1]] = m[0]
+			}
+			continue
+		}
+		for _, m := range find(text, `CREATE (?:UNIQUE )?INDEX (\w+) ON (\w+)`) {
+			if !slices.Contains(tables, m[2]) {
+				statements = append(statements, "DROP INDEX "+m[1])
+			}
+		}
+		for _, m := range find(text, `(?m)^DROP INDEX (\w+)`) {
+			if older[m[1]] != "" {
+				statements = append(statements, "DROP INDEX IF EXISTS "+m[1], older[m[1]])
+			}
+		}
+	}
+	for _, name := range must(fs.Glob(migrationFiles, "migrations/*.sql"))(t) {
+		if path.Base(name) < migration+"~" {
+			continue
+		}
+		for _, m := range find(string(must(migrationFiles.ReadFile(name))(t)), `ALTER TABLE (\w+) ADD COLUMN (\w+)`) {
+			statements = append(statements, "ALTER TABLE "+m[1]+" DROP COLUMN "+m[2])
+		}
+	}
+	return statements
+}
+
 // tablesAfter are the tables that the migrations after that one make.
 func tablesAfter(t *testing.T, migration string) (tables []string) {
 	t.Helper()
@@ -185,6 +223,7 @@ func TestAnOlderCatalogGetsItsChecksums(t *testing.T) {
 		younger := tablesAfter(t, checksMigration)
 		statements := []string{"DROP TABLE stores", "DELETE FROM bun_migrations WHERE name >= '" + checksMigration + "'",
 			"INSERT INTO projections (name, position) VALUES ('jobs', 57)"}
+		statements = append(statements, undo(t, checksMigration)...)
 		for _, table := range slices.Backward(younger) {
 			statements = append(statements, "DROP TABLE "+table)
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ type JobQuery struct {
 	Outcome  api.Outcome   // any where empty
 	Text     string        // in the title, in upper or lower case
 	By       string        // who asked for it: JobRow.User
+	Linked   bool          // only those with a pull request
 	From, To time.Time     // when it was made, half-open; no bound where zero
 	Before   api.JobID     // older than this one; a cursor
 	Skip     int
@@ -48,16 +50,21 @@ type jobRow struct {
 	AskedBy  string          `bun:"asked_by"`
 	Title    string          `bun:"title"` // folded, for finding
 	Created  int64           `bun:"created_at"`
+	Link     string          `bun:"link"`
 	Body     json.RawMessage `bun:"body"`
 }
 
 func newJobRow(r api.JobRow) (*jobRow, error) {
 	body, err := encodeBody(r)
-	return &jobRow{
+	row := &jobRow{
 		ID: r.Job.ID, Project: r.Project, Status: r.Job.Status, Archived: r.Archived, Seq: r.Seq, Body: body,
 		Outcome: api.Outcome(column(string(r.Job.Outcome))), AskedBy: column(r.User),
 		Title: foldQuery(r.Job.Title), Created: r.Job.CreatedAt.UnixMilli(),
-	}, err
+	}
+	if r.Job.PRLink != nil {
+		row.Link = column(*r.Job.PRLink)
+	}
+	return row, err
 }
 
 // jobListing is the copy of all jobs. A row that is there in a newer form stays.
@@ -83,7 +90,7 @@ func jobListing(load JobLoader) projection {
 					noted.of(rows[i].Project)
 				}
 				_, err := upsert(tx.NewInsert().Model(&rows), "project_id", "status", "archived", "seq", "outcome",
-					"asked_by", "title", "created_at", "body").
+					"asked_by", "title", "created_at", "link", "body").
 					Where("job.seq < EXCLUDED.seq").Exec(ctx)
 				if err != nil {
 					return err
@@ -163,6 +170,9 @@ func (c *Catalog) Jobs(ctx context.Context, q JobQuery) ([]api.JobRow, error) {
 	if !q.To.IsZero() {
 		sel = sel.Where("created_at < ?", ceilMilli(q.To))
 	}
+	if q.Linked {
+		sel = sel.Where("link <> ''")
+	}
 	if q.Before != "" {
 		sel = sel.Where("id < ?", q.Before)
 	}
@@ -185,6 +195,18 @@ func (c *Catalog) Jobs(ctx context.Context, q JobQuery) ([]api.JobRow, error) {
 		}
 	}
 	return out, nil
+}
+
+// maxAskers are how many who asked for jobs are told.
+const maxAskers = 200
+
+// Askers are who asked for a project's jobs: keys, people and automations, by their ids.
+func (c *Catalog) Askers(ctx context.Context, project api.ProjectID) ([]string, error) {
+	var out []string
+	err := c.read.NewSelect().Model((*jobRow)(nil)).Distinct().Column("asked_by").Where("project_id = ?", project).
+		Where("asked_by <> ''").Limit(maxAskers).Scan(ctx, &out)
+	slices.Sort(out)
+	return out, c.fail("list who asked for jobs", err)
 }
 
 // NewestJob is the job that comes first in the listings of all projects; empty where there is none.

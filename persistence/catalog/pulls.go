@@ -199,6 +199,29 @@ func (c *Catalog) Pulls(ctx context.Context, project api.ProjectID, state api.Pu
 	return list[api.PullRequest, pullRow](ctx, c, sel, "pull requests")
 }
 
+// A PullQuery asks for a page of a project's pull requests, the newest first.
+type PullQuery struct {
+	Project api.ProjectID
+	State   api.PullState // any where empty
+	Before  int           // with lower numbers than this one; a cursor; all where zero
+	Limit   int
+}
+
+// PullsPage lists a page of pull requests.
+func (c *Catalog) PullsPage(ctx context.Context, q PullQuery) ([]api.PullRequest, error) {
+	if !askable(string(q.Project)) || !askable(string(q.State)) {
+		return nil, nil
+	}
+	sel := c.read.NewSelect().Where("project_id = ?", q.Project).Order("number DESC").Limit(int64(q.Limit))
+	if q.State != "" {
+		sel = sel.Where("state = ?", q.State)
+	}
+	if q.Before > 0 {
+		sel = sel.Where("number < ?", q.Before)
+	}
+	return list[api.PullRequest, pullRow](ctx, c, sel, "pull requests")
+}
+
 func ofBranch(db bun.IDB, project api.ProjectID, head string) *bun.SelectQuery {
 	return db.NewSelect().Where("project_id = ?", project).Where("head = ?", head)
 }

@@ -1,0 +1,156 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"docent/api"
+
+	"github.com/uptrace/bun"
+)
+
+// maxComments are how many comments of one pull request are shown.
+const maxComments = 1000
+
+type commentRow struct {
+	bun.BaseModel `bun:"table:comments,alias:cmt"`
+
+	ID        string           `bun:"id,pk"`
+	Pull      string           `bun:"pull_id"`
+	Author    string           `bun:"author_id"`
+	State     api.CommentState `bun:"state"`
+	Message   string           `bun:"message"`
+	Body      json.RawMessage  `bun:"body"`
+	CreatedAt int64            `bun:"created_at"`
+	checked
+}
+
+func newCommentRow(c api.Comment) (*commentRow, error) {
+	c.CreatedAt, c.SentAt = stamp(c.CreatedAt), stampPtr(c.SentAt)
+	body, err := encodeBody(c)
+	r := &commentRow{ID: c.ID, Pull: c.Pull, Author: c.Author, State: c.State, Message: c.Message, Body: body,
+		CreatedAt: c.CreatedAt.UnixMilli()}
+	setChecksum(r)
+	return r, err
+}
+
+func (r *commentRow) value() (api.Comment, error) {
+	var c api.Comment
+	if err := checkRow(r); err != nil {
+		return c, err
+	}
+	err := decodeBody(r.Body, &c, "comment "+r.ID)
+	c.ID, c.Pull, c.Author, c.State, c.Message = r.ID, r.Pull, r.Author, r.State, r.Message
+	return c, err
+}
+
+// AddComment stores a draft. An author who has as many drafts on the pull request as there may be is refused.
+func (c *Catalog) AddComment(ctx context.Context, n api.Comment) (api.Comment, error) {
+	if err := n.Validate(); err != nil {
+		return n, err
+	}
+	if n.CreatedAt.IsZero() {
+		n.CreatedAt = c.now()
+	}
+	n.CreatedAt = stamp(n.CreatedAt)
+	n.ID, n.State, n.Message, n.SentAt = api.NewID(api.CommentPrefix, n.CreatedAt), api.CommentDraft, "", nil
+	row, err := newCommentRow(n)
+	if err != nil {
+		return n, err
+	}
+	return n, c.change(ctx, "add a comment", func(ctx context.Context, tx bun.Tx) error {
+		drafts, err := ofAuthor(tx, n.Pull, n.Author).Model((*commentRow)(nil)).Where("state = ?", api.CommentDraft).Count(ctx)
+		if err != nil {
+			return err
+		}
+		if drafts >= api.MaxDrafts {
+			return conflict("you have %d comments here that are not sent yet: send them first", drafts)
+		}
+		_, err = tx.NewInsert().Model(row).Exec(ctx)
+		return err
+	})
+}
+
+// RemoveComment takes back a draft of an author's.
+func (c *Catalog) RemoveComment(ctx context.Context, pull, author, id string) error {
+	return c.change(ctx, "remove a comment", func(ctx context.Context, tx bun.Tx) error {
+		res, err := tx.NewDelete().Model((*commentRow)(nil)).Where("id = ?", id).Where("pull_id = ?", pull).
+			Where("author_id = ?", author).Where("state = ?", api.CommentDraft).Exec(ctx)
+		return changed(res, err, fmt.Errorf("comment: %w", api.ErrNotFound))
+	})
+}
+
+// Comments lists a pull request's comments, oldest first. Drafts are there too: they are for their authors alone.
+func (c *Catalog) Comments(ctx context.Context, pull string) ([]api.Comment, error) {
+	if !askable(pull) {
+		return nil, nil
+	}
+	sel := c.read.NewSelect().Where("pull_id = ?", pull).Order("id").Limit(maxComments)
+	return list[api.Comment, commentRow](ctx, c, sel, "comments")
+}
+
+// TakeComments puts an author's drafts on their way to the job under a message's id, and gives them. Where some are on
+// their way already, without it being known whether they came there, these are given, with the message's id that they
+// had then.
+func (c *Catalog) TakeComments(ctx context.Context, pull, author, message string) (taken []api.Comment, err error) {
+	err = c.change(ctx, "send comments", func(ctx context.Context, tx bun.Tx) error {
+		taken = nil
+		all, err := list[api.Comment, commentRow](ctx, c, forUpdate(ofAuthor(tx, pull, author).
+			Where("state <> ?", api.CommentSent).Order("id")), "comments")
+		if err != nil {
+			return err
+		}
+		for _, n := range all {
+			if n.State == api.CommentSending && (len(taken) == 0 || n.Message == taken[0].Message) {
+				taken = append(taken, n)
+			}
+		}
+		if len(taken) > 0 {
+			return nil
+		}
+		for _, n := range all {
+			n.State, n.Message = api.CommentSending, message
+			if err := updateComment(ctx, tx, n); err != nil {
+				return err
+			}
+			taken = append(taken, n)
+		}
+		return nil
+	})
+	return taken, err
+}
+
+// SettleComments says what became of a message: the job has it, or has refused it; then its comments are drafts again.
+func (c *Catalog) SettleComments(ctx context.Context, pull, message string, sent bool) error {
+	return c.change(ctx, "store that comments are sent", func(ctx context.Context, tx bun.Tx) error {
+		all, err := list[api.Comment, commentRow](ctx, c, forUpdate(tx.NewSelect().Where("pull_id = ?", pull).
+			Where("message = ?", message).Where("state = ?", api.CommentSending)), "comments")
+		if err != nil {
+			return err
+		}
+		now := stamp(c.now())
+		for _, n := range all {
+			if n.State, n.Message = api.CommentDraft, ""; sent {
+				n.State, n.Message, n.SentAt = api.CommentSent, message, &now
+			}
+			if err := updateComment(ctx, tx, n); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func updateComment(ctx context.Context, tx bun.Tx, n api.Comment) error {
+	row, err := newCommentRow(n)
+	if err != nil {
+		return err
+	}
+	_, err = tx.NewUpdate().Model(row).Column("state", "message", "body", "checksum").WherePK().Exec(ctx)
+	return err
+}
+
+func ofAuthor(db bun.IDB, pull, author string) *bun.SelectQuery {
+	return db.NewSelect().Where("pull_id = ?", pull).Where("author_id = ?", author)
+}

@@ -1,0 +1,184 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"docent/api"
+)
+
+func TestCommentsAreSentTogetherAndOnce(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		clock := newTestClock()
+		c := p.open(Options{Now: clock.now})
+		ctx := t.Context()
+		add := func(author, text string) api.Comment {
+			t.Helper()
+			clock.add(time.Millisecond)
+			return must(c.AddComment(ctx, api.Comment{Pull: "pr_1", Project: "docs", Path: "a\x00.md", Line: 3, Quote: "old",
+				Text: text, Author: author, By: "Maria"}))(t)
+		}
+		first, second := add("u1", "say  it\r\nshorter"), add("u1", "and this")
+		other := add("u2", "not yet")
+		if first.State != api.CommentDraft || first.Text != "say  it\nshorter" || !api.ValidID(api.CommentPrefix, first.ID) {
+			t.Errorf("%+v", first)
+		}
+		ids := func(list []api.Comment) string {
+			var out []string
+			for _, n := range list {
+				text := strings.ReplaceAll(n.Text, "\n", " ")
+				out = append(out, fmt.Sprintf("%s %s %s", text, n.State, n.Message))
+			}
+			return strings.Join(out, ", ")
+		}
+		taken := must(c.TakeComments(ctx, "pr_1", "u1", "msg_1"))(t)
+		if got := ids(taken); got != "say  it shorter sending msg_1, and this sending msg_1" {
+			t.Errorf("taken: %s", got)
+		}
+		// Its answer is lost: what is asked again under another id is the same message.
+		add("u1", "a later one")
+		if got := ids(must(c.TakeComments(ctx, "pr_1", "u1", "msg_2"))(t)); got != ids(taken) {
+			t.Errorf("taken again: %s", got)
+		}
+		if err := c.SettleComments(ctx, "pr_1", "msg_1", true); err != nil {
+			t.Fatal(err)
+		}
+		if got := ids(must(c.TakeComments(ctx, "pr_1", "u1", "msg_3"))(t)); got != "a later one sending msg_3" {
+			t.Errorf("the next ones: %s", got)
+		}
+		if err := c.SettleComments(ctx, "pr_1", "msg_3", false); err != nil { // the job has refused it
+			t.Fatal(err)
+		}
+		all := must(c.Comments(ctx, "pr_1"))(t)
+		if got := ids(all); got !=
+			"say  it shorter sent msg_1, and this sent msg_1, not yet draft , a later one draft " {
+			t.Errorf("in the end: %s", got)
+		}
+		if all[0].SentAt == nil || all[3].SentAt != nil || all[0].Path != "a\x00.md" || all[0].By != "Maria" {
+			t.Errorf("%+v", all[0])
+		}
+		for what, err := range map[string]error{
+			"another's draft":  c.RemoveComment(ctx, "pr_1", "u1", other.ID),
+			"one that is sent": c.RemoveComment(ctx, "pr_1", "u1", second.ID),
+			"another pull":     c.RemoveComment(ctx, "pr_2", "u2", other.ID),
+		} {
+			if !errors.Is(err, api.ErrNotFound) {
+				t.Errorf("%s is removed: %v", what, err)
+			}
+		}
+		if err := c.RemoveComment(ctx, "pr_1", "u2", other.ID); err != nil {
+			t.Error(err)
+		}
+		for range api.MaxDrafts {
+			add("u3", "x")
+		}
+		if _, err := c.AddComment(ctx, api.Comment{Pull: "pr_1", Path: "a", Line: 1, Text: "x",
+			Author: "u3"}); !errors.Is(err, api.ErrConflict) {
+			t.Errorf("too many: %v", err)
+		}
+		var invalid *api.InvalidError
+		if _, err := c.AddComment(ctx, api.Comment{Pull: "pr_1", Text: " \n", Author: "u3"}); !errors.As(err, &invalid) ||
+			len(invalid.Problems) != 3 {
+			t.Errorf("an empty one: %v", err)
+		}
+	})
+}
+
+func TestJobsAreFoundByTheirPullRequestAndWhoAsked(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		c, l := p.open(Options{}), newTestLog()
+		projector, stop := runProjector(t, c, l)
+		link := "/pulls/pr_1"
+		for n, change := range []func(*api.JobRow){
+			func(r *api.JobRow) { r.Job.Title, r.User = "Rename 100% of Ärger_s", "key_1" },
+			func(r *api.JobRow) { r.Job.Title, r.User, r.Job.PRLink = "Fix typos", "key_2", &link },
+			func(r *api.JobRow) { r.Job.Title, r.User, r.Job.Outcome = "fix links", "key_1", api.OutcomeNothingToDo },
+			func(r *api.JobRow) { r.Project, r.Job.Title, r.User = "blog", "fix all", "key_3" },
+		} {
+			l.change(jobStream(n), func(r *api.JobRow) { r.Project, r.Job.Status = "docs", api.JobCompleted; change(r) })
+		}
+		reach(t, projector)
+		check := func() {
+			t.Helper()
+			for _, want := range []struct {
+				q    JobQuery
+				jobs string
+			}{
+				{JobQuery{}, "fix links, Fix typos, Rename 100% of Ärger_s"},
+				{JobQuery{Text: "FIX"}, "fix links, Fix typos"},
+				{JobQuery{Text: "rger"}, "Rename 100% of Ärger_s"},
+				{JobQuery{Text: "100%"}, "Rename 100% of Ärger_s"},
+				{JobQuery{Text: "g%r"}, ""}, {JobQuery{Text: "F_x"}, ""}, {JobQuery{Text: `\`}, ""}, {JobQuery{Text: "'; --"}, ""},
+				{JobQuery{By: "key_1"}, "fix links, Rename 100% of Ärger_s"},
+				{JobQuery{By: "key_1", Text: "link", Status: api.JobCompleted, Outcome: api.OutcomeNothingToDo}, "fix links"},
+				{JobQuery{Linked: true}, "Fix typos"},
+			} {
+				want.q.Project = "docs"
+				var got []string
+				for _, r := range must(c.Jobs(t.Context(), want.q))(t) {
+					got = append(got, r.Job.Title)
+				}
+				if strings.Join(got, ", ") != want.jobs {
+					t.Errorf("%+v finds %q, want %q", want.q, got, want.jobs)
+				}
+			}
+			if got := must(c.Askers(t.Context(), "docs"))(t); strings.Join(got, " ") != "key_1 key_2" {
+				t.Errorf("created by %q", got)
+			}
+			if got := must(c.Askers(t.Context(), "none"))(t); len(got) != 0 {
+				t.Errorf("created by %q", got)
+			}
+		}
+		check()
+		stop()
+		// Rows of before the columns get them from what they hold.
+		statements := append(undo(t, "20261123000003"), "DROP TABLE comments",
+			"DELETE FROM bun_migrations WHERE name = '20261123000004'")
+		for _, s := range statements {
+			if strings.Contains(s, "INDEX") && !strings.Contains(s, "jobs_") && !strings.Contains(s, "pulls_state") ||
+				strings.Contains(s, "TABLE") && !strings.Contains(s, "comments") && !strings.Contains(s, "TABLE jobs") {
+				continue
+			}
+			if _, err := c.write.Exec(s); err != nil {
+				t.Fatalf("%s: %v", s, err)
+			}
+		}
+		c.Close()
+		c = p.open(Options{})
+		check()
+	})
+}
+
+func TestPullRequestsPageByTheirNumbers(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		c := p.open(Options{})
+		for n := range 5 {
+			pull := must(c.AddPull(t.Context(), testPull("docs", fmt.Sprint("docent/", n))))(t)
+			if n%2 == 0 {
+				pull.State = api.PullMerged
+				must(c.UpdatePull(t.Context(), pull))(t)
+			}
+		}
+		must(c.AddPull(t.Context(), testPull("blog", "docent/x")))(t)
+		for _, want := range []struct {
+			q       PullQuery
+			numbers string
+		}{
+			{PullQuery{Limit: 2}, "[5 4]"}, {PullQuery{Limit: 2, Before: 4}, "[3 2]"}, {PullQuery{Limit: 9, Before: 2}, "[1]"},
+			{PullQuery{Limit: 2, State: api.PullMerged}, "[5 3]"}, {PullQuery{Limit: 2, State: api.PullMerged, Before: 3}, "[1]"},
+			{PullQuery{Limit: 2, State: api.PullClosed}, "[]"},
+		} {
+			want.q.Project = "docs"
+			numbers := []int{}
+			for _, pull := range must(c.PullsPage(t.Context(), want.q))(t) {
+				numbers = append(numbers, pull.Number)
+			}
+			if fmt.Sprint(numbers) != want.numbers {
+				t.Errorf("%+v finds %v, want %s", want.q, numbers, want.numbers)
+			}
+		}
+	})
+}
