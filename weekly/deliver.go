@@ -1,0 +1,317 @@
+package weekly
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"docent/api"
+	"docent/backoff"
+)
+
+const (
+	tick        = 30 * time.Second // the clock is looked at this often, since it may have been set
+	followEvery = 10 * time.Minute // code hosts are asked what was merged
+	mostAtOnce  = 4                // deliveries
+)
+
+// pauses are the times between one attempt and the next: three days altogether.
+var pauses = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour,
+	3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 24 * time.Hour}
+
+// mostPause is how long a receiver may ask to be left alone.
+const mostPause = 24 * time.Hour
+
+type deliverer struct {
+	client   *http.Client
+	wake     chan struct{}
+	cancel   context.CancelFunc
+	work     sync.WaitGroup
+	followed time.Time
+}
+
+// New makes Reports. Nothing is delivered before Start.
+func New(deps Deps) (*Reports, error) {
+	if err := deps.complete(); err != nil {
+		return nil, err
+	}
+	return &Reports{Deps: deps, deliverer: deliverer{client: newClient(deps.Loopback), wake: make(chan struct{}, 1),
+		cancel: func() {}}}, nil
+}
+
+// Start delivers what is due from now on, until Close.
+func (r *Reports) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	r.work.Go(func() {
+		for ctx.Err() == nil {
+			wait := tick
+			if err := api.Guard(func() (err error) { wait, err = r.Step(ctx); return err }); err != nil && ctx.Err() == nil {
+				r.Log.Warn("weekly reports wait", "error", err)
+				wait = tick
+			}
+			timer := time.NewTimer(wait)
+			select {
+			case <-ctx.Done():
+			case <-r.wake:
+			case <-timer.C:
+			}
+			timer.Stop()
+		}
+	})
+}
+
+// Close breaks off what goes on; the next server takes it up.
+func (r *Reports) Close() error {
+	r.cancel()
+	r.work.Wait()
+	return nil
+}
+
+// Step does once all that is to be done by now, and says how long there is nothing more to do.
+func (r *Reports) Step(ctx context.Context) (time.Duration, error) {
+	now := r.Now()
+	if now.Sub(r.followed) >= followEvery || now.Before(r.followed) {
+		r.followed = now
+		if err := r.Topics.Follow(ctx); err != nil && ctx.Err() == nil {
+			r.Log.Warn("what was merged is not known yet", "error", err)
+		}
+	}
+	if err := r.store(ctx, now); err != nil {
+		return tick, err
+	}
+	due, next, err := r.Catalog.DueReports(ctx, now)
+	if err != nil {
+		return tick, err
+	}
+	slots := make(chan struct{}, mostAtOnce)
+	var sent sync.WaitGroup
+	for _, d := range due {
+		slots <- struct{}{}
+		sent.Go(func() {
+			defer func() { <-slots }()
+			if err := api.Guard(func() error { return r.attempt(ctx, d) }); err != nil && ctx.Err() == nil {
+				r.Log.Error("how a report was delivered is not stored", "project", d.Project, "report", d.ID, "error", err)
+			}
+		})
+	}
+	sent.Wait()
+	wait := tick
+	if !next.IsZero() {
+		wait = min(wait, max(next.Sub(r.Now()), time.Second))
+	}
+	if len(due) > 0 {
+		wait = min(wait, time.Second) // one may be due again
+	}
+	return wait, ctx.Err()
+}
+
+// store stores the report of each week that is over, once.
+func (r *Reports) store(ctx context.Context, now time.Time) error {
+	hooks, err := r.Catalog.ReportHooks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, h := range hooks {
+		zone, err := Zone(h.TimeZone)
+		if err != nil {
+			r.Log.Error("a report's time zone is not known", "project", h.Project, "zone", h.TimeZone)
+			zone = time.UTC
+		}
+		w := lastDue(now, zone)
+		if h.Off || w.due().Before(h.CreatedAt) {
+			continue
+		}
+		id := reportID(h.Project, w)
+		if _, err := r.Catalog.Report(ctx, id); !errors.Is(err, api.ErrNotFound) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.add(ctx, h.Project, w, id, false); err != nil {
+			r.Log.Error("a weekly report could not be made", "project", h.Project, "week", w, "error", err)
+		}
+	}
+	return ctx.Err()
+}
+
+// reportID names the report of a week: there is one.
+func reportID(project api.ProjectID, w Week) string {
+	return api.ReportPrefix + string(project) + "_" + w.String()
+}
+
+// A message is what receivers get, as the Standard Webhooks specification recommends.
+type message struct {
+	Type      string    `json:"type"`
+	Timestamp time.Time `json:"timestamp"`
+	Data      Report    `json:"data"`
+}
+
+// add makes a report and stores it to be sent.
+func (r *Reports) add(ctx context.Context, project api.ProjectID, w Week, id string, test bool) error {
+	p, err := r.Catalog.Project(ctx, project)
+	if err != nil {
+		return err
+	}
+	report, err := r.Make(ctx, p, w)
+	if err != nil {
+		return err
+	}
+	now := r.Now().UTC().Truncate(time.Second)
+	kind := "report.weekly"
+	if test {
+		kind = "report.test"
+	}
+	body, err := json.Marshal(message{kind, now, report})
+	if err != nil {
+		return err
+	}
+	added, err := r.Catalog.AddReport(ctx, api.ReportDelivery{ID: id, Project: project, Week: w.String(), Test: test,
+		Payload: body, Status: api.ReportPending, Next: now, CreatedAt: now})
+	if added {
+		r.Log.Info("weekly report", "project", project, "week", w.String(), "report", id)
+	}
+	return err
+}
+
+// Test stores the report of the last week to be sent at once, as a test, and gives its id.
+func (r *Reports) Test(ctx context.Context, project api.ProjectID) (string, error) {
+	h, err := r.Catalog.ReportHook(ctx, project)
+	if err != nil {
+		return "", err
+	}
+	zone, err := Zone(h.TimeZone)
+	if err != nil {
+		return "", err
+	}
+	now := r.Now()
+	id := api.NewID(api.ReportPrefix, now)
+	if err := r.add(ctx, project, WeekOf(now, zone).Add(-1), id, true); err != nil {
+		return "", err
+	}
+	r.Wake()
+	return id, nil
+}
+
+// Wake has what is due looked at now.
+func (r *Reports) Wake() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// attempt sends a report once, and stores how that went.
+func (r *Reports) attempt(ctx context.Context, d api.ReportDelivery) error {
+	h, err := r.Catalog.ReportHook(ctx, d.Project)
+	now := r.Now()
+	end := func(status api.ReportStatus) {
+		d.Status, d.EndedAt = status, &now
+	}
+	switch {
+	case errors.Is(err, api.ErrNotFound) || err == nil && h.Off && !d.Test:
+		d.Error = "there is no webhook any more"
+		end(api.ReportFailed)
+		return r.save(ctx, d)
+	case err != nil:
+		return err
+	}
+	d.Attempts++
+	var pause time.Duration
+	d.Code, pause, err = r.send(ctx, h, d)
+	if ctx.Err() != nil {
+		return ctx.Err() // the server stops: whether it arrived is not known, and it is sent again
+	}
+	switch {
+	case err == nil:
+		d.Error = ""
+		end(api.ReportDelivered)
+	case d.Code == http.StatusGone:
+		d.Error = err.Error()
+		end(api.ReportFailed)
+		if err := r.turnOff(ctx, h, d.Project); err != nil {
+			return err
+		}
+	case d.Attempts > len(pauses) || d.Test && d.Attempts >= 3:
+		d.Error = err.Error()
+		end(api.ReportFailed)
+	default:
+		d.Error = err.Error()
+		d.Next = now.Add(max(pause, pauses[d.Attempts-1]))
+	}
+	r.Log.Info("a weekly report was sent", "project", d.Project, "report", d.ID, "attempt", d.Attempts, "status", d.Status,
+		"code", d.Code, "problem", d.Error)
+	return r.save(ctx, d)
+}
+
+// turnOff heeds a receiver that says that it is gone for good.
+func (r *Reports) turnOff(ctx context.Context, h api.ReportHook, project api.ProjectID) error {
+	h.Project, h.Off = project, true
+	h.OffReason = "the receiver answered 410 Gone"
+	return r.Catalog.SetReportHook(ctx, h)
+}
+
+// save stores how an attempt went, as often as it takes.
+func (r *Reports) save(ctx context.Context, d api.ReportDelivery) error {
+	var err error
+	for try := range 5 {
+		if err = r.Catalog.SaveReport(ctx, d); err == nil || errors.Is(err, api.ErrNotFound) {
+			return nil
+		}
+		if backoff.Sleep(ctx, time.Duration(try+1)*100*time.Millisecond) != nil {
+			break
+		}
+	}
+	return err
+}
+
+// send makes one request. Pause is how long the receiver wants to be left alone.
+func (r *Reports) send(ctx context.Context, h api.ReportHook, d api.ReportDelivery) (
+	code int, pause time.Duration, err error) {
+	secret, err := r.Secrets.Read(h.Secret)
+	if err != nil {
+		return 0, 0, errors.New("the signing secret is not in the data directory, as after a restore: make a new one")
+	}
+	if say := CheckURL(h.URL, r.Loopback); say != "" {
+		return 0, 0, errors.New("the address " + say)
+	}
+	now := r.Now()
+	signature, err := sign(secret, d.ID, now, d.Payload)
+	if err != nil {
+		return 0, 0, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(d.Payload))
+	if err != nil {
+		return 0, 0, errors.New("the address cannot be used")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "Docent")
+	req.Header.Set("webhook-id", d.ID)
+	req.Header.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
+	req.Header.Set("webhook-signature", signature)
+	res, err := r.client.Do(req)
+	if err != nil {
+		return 0, 0, errors.New(failure(err))
+	}
+	defer res.Body.Close()
+	io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // what it says is nothing to act on
+	if res.StatusCode >= 200 && res.StatusCode < 300 {
+		return res.StatusCode, 0, nil
+	}
+	if n, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && n > 0 {
+		pause = min(time.Duration(n)*time.Second, mostPause)
+	}
+	say := fmt.Sprintf("the receiver answered %d %s", res.StatusCode, http.StatusText(res.StatusCode))
+	if res.StatusCode/100 == 3 {
+		say += ": redirects are not followed, give the address that it leads to"
+	}
+	return res.StatusCode, pause, errors.New(say)
+}
