@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/gaps/tracker"
 	"docent/persistence/catalog"
 )
 
@@ -121,7 +120,7 @@ func (r *Reports) Make(ctx context.Context, p api.Project, w Week) (Report, erro
 				Questions: len(t.Questions), Readers: t.Askers, State: t.State(), URL: r.page(p, "gaps/"+t.ID)})
 		}
 	}
-	if err := r.closed(ctx, p, list, &out); err != nil {
+	if err := r.closed(ctx, p, &out); err != nil {
 		return out, err
 	}
 	searches, _, err := r.Catalog.SearchesWithoutResult(ctx, q)
@@ -142,7 +141,7 @@ func (r *Reports) Make(ctx context.Context, p api.Project, w Week) (Report, erro
 }
 
 // closed adds the topics whose change was merged in the week or in the eight before, the newest first.
-func (r *Reports) closed(ctx context.Context, p api.Project, _ tracker.Listing, out *Report) error {
+func (r *Reports) closed(ctx context.Context, p api.Project, out *Report) error {
 	merged, err := r.Catalog.Gaps(ctx, p.ID, api.GapMerged)
 	if err != nil {
 		return err

@@ -129,6 +129,7 @@ var mayImport = []struct {
 		"docent/actors/job", "docent/api", "docent/gaps", "docent/model", "docent/persistence/catalog", "docent/search",
 		"docent/startjob",
 	}},
+	{"docent/weekly", []string{"docent/api", "docent/backoff", "docent/gaps/tracker", "docent/persistence/catalog"}},
 
 	// The edge, the load suite, the program.
 	{"docent/router/reqbody", []string{"docent/api", "docent/model", "docent/search", "docent/stream"}},

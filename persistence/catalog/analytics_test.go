@@ -490,6 +490,11 @@ func TestSearchesAreCounted(t *testing.T) {
 			t.Errorf("a minute later: %v, %d, %v", list, total, err)
 		}
 
+		missed, _, err := c.SearchesWithoutResult(t.Context(), AnalyticsQuery{Project: "docs", Limit: 5})
+		if err != nil || len(missed) != 1 || missed[0].Query != "nothing" || missed[0].Count != 1 {
+			t.Errorf("without result: %v, %v", missed, err)
+		}
+
 		// What is old goes; what waits when the catalogue is closed is written.
 		clock.add(searchKeep)
 		search("ann", "webhooks", 1)

@@ -159,6 +159,14 @@ func (c *Catalog) DueReports(ctx context.Context, now time.Time) (due []api.Repo
 	return due, next, nil
 }
 
+// Report finds one, or fails with api.ErrNotFound.
+func (c *Catalog) Report(ctx context.Context, id string) (api.ReportDelivery, error) {
+	if !askable(id) {
+		return api.ReportDelivery{}, fmt.Errorf("report: %w", api.ErrNotFound)
+	}
+	return one[api.ReportDelivery, reportRow](ctx, c, c.read.NewSelect().Where("id = ?", id), "report")
+}
+
 // Reports are a project's newest deliveries, newest first.
 func (c *Catalog) Reports(ctx context.Context, project api.ProjectID, limit int) ([]api.ReportDelivery, error) {
 	return list[api.ReportDelivery, reportRow](ctx, c, c.read.NewSelect().Where("project_id = ?", project).

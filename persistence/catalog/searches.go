@@ -165,6 +165,39 @@ func (c *Catalog) writeSearches(ctx context.Context, all bool) error {
 	return nil
 }
 
+// SearchesWithoutResult lists what was searched for in a project and, the last time, not found: the most frequent first.
+func (c *Catalog) SearchesWithoutResult(ctx context.Context, q AnalyticsQuery) ([]SearchCount, string, error) {
+	after, err := parseCursor(q.After)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := c.writeSearches(ctx, false); err != nil {
+		c.log.Warn("searches are not counted yet", "error", err)
+	}
+	return c.searchCounts(ctx, q, after, func(sel *bun.SelectQuery) *bun.SelectQuery {
+		return sel.Having("MAX(at * ? + results) % ? = 0", resultsMost, resultsMost)
+	})
+}
+
+// searchCounts counts searches by their text.
+func (c *Catalog) searchCounts(ctx context.Context, q AnalyticsQuery, after *cursor,
+	only func(*bun.SelectQuery) *bun.SelectQuery) ([]SearchCount, string, error) {
+	type row struct {
+		Query string `bun:"query"`
+		Count int    `bun:"hits"`
+		Last  int64  `bun:"last"`
+	}
+	// The newest search and what it found, as one number.
+	sel := q.between(c.read.NewSelect().Model((*searchRow)(nil)), "at").Column("query").ColumnExpr("COUNT(*) AS hits").
+		ColumnExpr("MAX(at * ? + results) AS last", resultsMost)
+	return counted(ctx, c, q, only(sel), "query", after, "count searches",
+		func(r row) SearchCount {
+			at := time.UnixMilli(r.Last / resultsMost).UTC()
+			return SearchCount{Query: r.Query, Count: r.Count, Results: int(r.Last % resultsMost), Last: at}
+		},
+		func(n SearchCount) cursor { return cursor{int64(n.Count), n.Query} })
+}
+
 // Searches lists what was searched for in a project, the most frequent first, and how many searches there were.
 func (c *Catalog) Searches(ctx context.Context, q AnalyticsQuery) (
 	list []SearchCount, next string, total int, err error) {
@@ -179,19 +212,6 @@ func (c *Catalog) Searches(ctx context.Context, q AnalyticsQuery) (
 	if err != nil {
 		return nil, "", 0, c.fail("count searches", err)
 	}
-	type row struct {
-		Query string `bun:"query"`
-		Count int    `bun:"hits"`
-		Last  int64  `bun:"last"`
-	}
-	// The newest search and what it found, as one number.
-	sel := q.between(c.read.NewSelect().Model((*searchRow)(nil)), "at").Column("query").ColumnExpr("COUNT(*) AS hits").
-		ColumnExpr("MAX(at * ? + results) AS last", resultsMost)
-	list, next, err = counted(ctx, c, q, sel, "query", after, "count searches",
-		func(r row) SearchCount {
-			at := time.UnixMilli(r.Last / resultsMost).UTC()
-			return SearchCount{Query: r.Query, Count: r.Count, Results: int(r.Last % resultsMost), Last: at}
-		},
-		func(n SearchCount) cursor { return cursor{int64(n.Count), n.Query} })
+	list, next, err = c.searchCounts(ctx, q, after, func(sel *bun.SelectQuery) *bun.SelectQuery { return sel })
 	return list, next, total, err
 }
