@@ -1,7 +1,7 @@
 // Every page of the console, as a table of the program lists them: what axe finds in light and in dark, the width of a phone, the
 // keyboard, no JavaScript, layout shifts, weight, and what the browser itself complains of. Prints what is wrong, a line each.
 import { axe, end, enter, fits, person, problem, settings, step } from "./harness.mjs";
-import { sitemap } from "./sitemap.mjs";
+import { furnish, sitemap } from "./sitemap.mjs";
 
 const phone = { width: 390, height: 844 };
 const screen = { width: 1280, height: 844 };
@@ -10,6 +10,7 @@ const shiftMax = 0.05;
 
 const owner = await person("the owner");
 await enter(owner);
+await furnish(owner);
 const pages = await sitemap(owner);
 const session = await owner.cookies();
 
@@ -39,29 +40,54 @@ const observe = () => {
   }).observe({ type: "layout-shift", buffered: true });
 };
 
+// In light on a screen, in dark on a phone: what is hidden at one width is there at the other.
 async function looks(scheme) {
-  const { context, page } = await visitor(`in ${scheme}`, { colorScheme: scheme, viewport: screen });
+  const [first, second] = scheme === "light" ? [screen, phone] : [phone, screen];
+  const { context, page } = await visitor(`in ${scheme}`, { colorScheme: scheme, viewport: first });
   await context.addInitScript(observe);
+  const loaded = await weighed(page);
   for (const { name, path } of pages) {
     const where = `${name} (${path}) in ${scheme}`;
     try {
-      await page.setViewportSize(screen);
+      await page.setViewportSize(first);
+      loaded.length = 0;
       await open(page, path);
       await settled(page);
+      const bytes = loaded.reduce((sum, part) => sum + part.bytes, 0);
+      if (bytes > weightMax) problem(where, `weighs ${bytes} bytes: ${loaded.map((part) => `${part.path} ${part.bytes}`).join(", ")}`);
+      if (scheme === "light") console.log(`${name} weighs ${bytes} bytes`);
       const shifts = await page.evaluate(() => globalThis.shifts);
       const moved = shifts.reduce((sum, s) => sum + s.value, 0);
       if (moved > shiftMax) problem(where, `the layout shifts by ${moved.toFixed(3)}: ${JSON.stringify(shifts)}`);
+      shown.set(path, await text(page));
       await axe(page, where);
-      await page.setViewportSize(phone);
-      await settled(page);
       await fits(page, where);
-      await axe(page, `${where}, on a phone`);
+      await page.setViewportSize(second);
+      await fits(page, where);
     } catch (error) {
       problem(where, error.message);
     }
   }
   await context.close();
 }
+
+/** weighed notes what the browser loads from now on, with nothing cached, as it is on the wire. */
+async function weighed(page) {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send("Network.enable");
+  await cdp.send("Network.setCacheDisabled", { cacheDisabled: true });
+  const loaded = [], paths = new Map();
+  cdp.on("Network.requestWillBeSent", (e) => paths.set(e.requestId, new URL(e.request.url).pathname));
+  cdp.on("Network.loadingFinished", (e) => loaded.push({ path: paths.get(e.requestId), bytes: e.encodedDataLength }));
+  return loaded;
+}
+
+/** text is what a page says: its heading, and how many words there are. */
+const shown = new Map();
+const text = async (page) => ({
+  heading: await page.getByRole("heading", { level: 1 }).first().innerText(),
+  words: (await page.getByRole("main").innerText()).split(/\s+/).filter(Boolean).length,
+});
 
 // Tab reaches whatever can be used, in the order of the page; what has the focus shows it and is not covered.
 async function keyboard() {
@@ -117,52 +143,70 @@ async function keyboard() {
 }
 
 async function withoutScript() {
-  const { context, page } = await visitor("without JavaScript", { javaScriptEnabled: false });
-  const { context: other, page: scripted } = await visitor("with JavaScript", {});
+  const { context, page } = await visitor("without JavaScript", { javaScriptEnabled: false, viewport: screen });
   for (const { name, path } of pages) {
     const where = `${name} (${path}) without JavaScript`;
     try {
       await open(page, path);
-      await open(scripted, path);
-      const [plain, full] = await Promise.all([page, scripted].map((p) => p.getByRole("heading", { level: 1 }).first().innerText()));
-      if (!plain || plain !== full) problem(where, `its heading is ${JSON.stringify(plain)}, with JavaScript ${JSON.stringify(full)}`);
-      const words = (text) => text.split(/\s+/).filter(Boolean).length;
-      const [there, all] = await Promise.all([page, scripted].map((p) => p.getByRole("main").innerText().then(words)));
-      if (there < 0.8 * all) problem(where, `shows ${there} of the ${all} words`);
+      const there = await text(page), all = shown.get(path);
+      if (!there.heading || all && there.heading !== all.heading) problem(where, `its heading is ${JSON.stringify(there.heading)}, with JavaScript ${JSON.stringify(all?.heading)}`);
+      if (all && there.words < 0.8 * all.words) problem(where, `shows ${there.words} of the ${all.words} words`);
     } catch (error) {
       problem(where, error.message);
     }
   }
-  await Promise.all([context.close(), other.close()]);
+  await context.close();
 }
 
-// What the browser loads for a page with nothing cached.
-async function weight() {
-  for (const { name, path } of pages) {
-    const { context, page } = await visitor(`${name}, loaded anew`, {});
-    const cdp = await context.newCDPSession(page);
-    await cdp.send("Network.enable");
-    let bytes = 0;
-    const parts = [];
-    const urls = new Map();
-    cdp.on("Network.requestWillBeSent", (e) => urls.set(e.requestId, e.request.url));
-    cdp.on("Network.loadingFinished", (e) => {
-      bytes += e.encodedDataLength;
-      parts.push(`${new URL(urls.get(e.requestId)).pathname} ${e.encodedDataLength}`);
-    });
-    try {
-      await open(page, path);
-      await settled(page);
-      if (bytes > weightMax) problem(`${name} (${path})`, `weighs ${bytes} bytes: ${parts.join(", ")}`);
-      console.log(`${name} weighs ${bytes} bytes`);
-    } catch (error) {
-      problem(`${name} (${path})`, error.message);
-    }
-    await context.close();
+// "/" leads to the search, "g" and a letter to a page, "?" lists them. What opens takes the focus, keeps it, and gives it back.
+async function shortcuts() {
+  const { context, page } = await visitor("with shortcuts", { viewport: screen });
+  const base = `/console/${settings.org}/${settings.domain}`;
+  const expect = (what, holds) => holds || problem("shortcuts", what);
+  const focused = (selector) => page.evaluate((s) => document.activeElement?.matches(s) ?? false, selector);
+  await open(page, base);
+  await page.keyboard.press("/");
+  expect("/ does not lead to the search", await focused("input[type=search]"));
+  await page.keyboard.type("g k ? /");
+  expect("keys lead away from a field that is typed into", page.url().endsWith(base) && await page.getByRole("searchbox").first().inputValue() === "g k ? /");
+  await page.getByRole("link", { name: "API keys", exact: true }).focus();
+  await page.keyboard.press("?");
+  const dialog = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+  await dialog.waitFor();
+  await axe(page, "the list of shortcuts");
+  for (let i = 0; i < 6; i++) {
+    await page.keyboard.press("Tab");
+    expect("Tab leaves the dialog for the page below", await page.evaluate(() => document.activeElement === document.body || !!document.activeElement.closest("dialog")));
   }
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  expect("the focus does not go back to where it was", await focused("a[data-go=k]"));
+  await page.keyboard.press("g");
+  await page.keyboard.press("k");
+  await page.waitForURL(`**${base}/keys`);
+
+  // The menu of the account.
+  const menu = page.locator("header details.menu"), summary = menu.locator("summary");
+  await summary.focus();
+  await page.keyboard.press("Enter");
+  expect("Enter does not open the menu", await menu.getAttribute("open") !== null);
+  await axe(page, "the open menu");
+  await page.keyboard.press("Escape");
+  expect("Esc does not close the menu, or loses the focus", await menu.getAttribute("open") === null && await focused("header summary"));
+
+  // The menu of pages, on a phone.
+  await page.setViewportSize(phone);
+  const button = page.getByRole("button", { name: "Menu" });
+  await button.focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "Overview", exact: true }).waitFor();
+  await axe(page, "the menu on a phone");
+  await page.keyboard.press("Escape");
+  expect("Esc does not close the menu on a phone, or loses the focus", await focused(".menu-button") && !await page.getByRole("link", { name: "Overview", exact: true }).isVisible());
+  await context.close();
 }
 
-const looksAt = { light: () => looks("light"), dark: () => looks("dark"), keyboard, withoutScript, weight };
+const looksAt = { light: () => looks("light"), dark: () => looks("dark"), withoutScript, keyboard, shortcuts };
 for (const [what, look] of Object.entries(looksAt)) {
   if (settings.only && settings.only !== what) continue;
   await step(what, null, look);

@@ -1,10 +1,11 @@
 // Pictures of every page of the console, to be looked at, and those that the documentation shows.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { end, enter, person, problem, settings, shot, step } from "./harness.mjs";
-import { sitemap } from "./sitemap.mjs";
+import { furnish, sitemap } from "./sitemap.mjs";
 
 const owner = await person("the owner");
 await enter(owner);
+await furnish(owner);
 const pages = await sitemap(owner);
 const session = await owner.cookies();
 const file = (path) => path.replace(`/console/${settings.org}/${settings.domain}`, "").replace(/^\//, "").replaceAll(/[^\w.-]+/g, "-").slice(0, 60) || "overview";

@@ -3,6 +3,16 @@ import { problem, settings } from "./harness.mjs";
 
 const samples = 2; // addresses of one pattern that are looked at
 
+/** furnish makes what no other page leads to: an invitation's link. */
+export async function furnish(context) {
+  const page = await context.newPage();
+  await page.goto(`${settings.server}/console/${settings.org}/people`);
+  await page.getByRole("button", { name: "Make the link" }).click();
+  const link = (await page.locator("code", { hasText: "/invite/" }).innerText()).trim();
+  (settings.paths ??= []).push(new URL(link).pathname);
+  await page.close();
+}
+
 /** sitemap follows links from the addresses that are known, until each route for reading has an address. */
 export async function sitemap(context) {
   const cookie = (await context.cookies()).map((c) => `${c.name}=${c.value}`).join("; ");

@@ -114,9 +114,11 @@ func newConsoleSite(t *testing.T) *consoleSite {
 
 // notVisited are the routes for reading that the browser does not look at, each with the reason.
 var notVisited = map[string]string{
-	"/assets/:file": "it is loaded by every page",
-	"/favicon.svg":  "it is loaded by every page",
-	"/favicon.ico":  "it is the same picture",
+	"/assets/:file":   "it is loaded by every page",
+	"/favicon.svg":    "it is loaded by every page",
+	"/favicon.ico":    "it is the same picture",
+	"/login/oidc":     "it leads to a provider, where one is configured; web's own tests have one",
+	"/login/callback": "a provider leads to it",
 }
 
 // Every page that the program has is looked at in a browser: those that are added later are looked at by themselves.

@@ -1,14 +1,16 @@
 // Small behaviours of the pages, each named by a data attribute. Pages can be read, and forms sent, without them.
 "use strict";
 
-// data-time: a time in the reader's zone, with the exact one on hover.
-const near = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+// data-time: a time in the reader's zone, with the exact one on hover. The year is shown where it is not this one.
+const thisYear = new Date().getFullYear();
+const near = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" });
+const far = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 function localTimes(root) {
   for (const el of root.querySelectorAll("time[data-time]")) {
     const at = new Date(el.dateTime);
     if (isNaN(at)) continue;
-    el.textContent = near.format(at);
+    el.textContent = (at.getFullYear() === thisYear ? near : far).format(at);
     el.title = exact.format(at);
     el.removeAttribute("data-time");
   }
