@@ -18,7 +18,7 @@ export const problem = (where, what) => problems.push(`${where}: ${what}`);
 /** person opens a browser of somebody's own, with cookies of its own. What goes wrong on its pages is a problem. */
 export async function person(name, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 844 }, timezoneId: "Europe/Helsinki", locale: "en-GB", ...options });
-  context.setDefaultTimeout(settings.patience ?? 60_000);
+  context.setDefaultTimeout(settings.patience ?? 30_000);
   // Violations of the policy are console errors too; this says what was refused.
   if (options.javaScriptEnabled !== false) {
     await context.addInitScript(() => addEventListener("securitypolicyviolation",
@@ -47,14 +47,7 @@ export async function person(name, options = {}) {
 export async function enter(context, link = settings.enter) {
   const page = await context.newPage();
   await page.goto(link);
-  const button = page.getByRole("button", { name: "Enter" }); // a link is followed by programs too; a button is not
-  if (await button.count()) {
-    await button.click();
-  } else {
-    await page.getByText("Sign in with an admin key").click();
-    await page.getByLabel("Admin key").fill(settings.key);
-    await page.getByRole("button", { name: "Sign in with the key" }).click();
-  }
+  await page.getByRole("button", { name: "Enter" }).click(); // a link is followed by programs too; a button is not
   await page.waitForURL("**/console**");
   await page.close();
 }

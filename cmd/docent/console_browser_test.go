@@ -138,8 +138,20 @@ func (s *consoleSite) settings(chromium string) map[string]any {
 			routes = append(routes, pattern)
 		}
 	}
-	return map[string]any{"chromium": chromium, "enter": s.url + "/login", "key": s.project.admin, "routes": routes,
-		"left": notVisited, "org": "default", "domain": s.project.domain, "only": os.Getenv("DOCENT_TEST_LOOK")}
+	return map[string]any{"chromium": chromium, "enter": s.link(), "paths": []string{strings.TrimPrefix(s.link(), s.url)},
+		"routes": routes, "left": notVisited, "org": "default", "domain": s.project.domain,
+		"only": os.Getenv("DOCENT_TEST_LOOK")}
+}
+
+// link is one that lets the operator in once.
+func (s *consoleSite) link() string {
+	s.t.Helper()
+	out := docent(s.t, "console", "--data", s.data)
+	link := oneTimeLink.FindString(out)
+	if link == "" {
+		s.t.Fatalf("docent console prints no link: %s", out)
+	}
+	return link
 }
 
 // pictures are those that the documentation shows, with the page that each is of.

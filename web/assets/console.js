@@ -57,14 +57,14 @@ document.addEventListener("submit", (event) => {
 // data-key: a key that leads to a field. data-go: an address that "g" and then its key lead to. "?" lists both. Whoever dictates, or
 // types with one key by mistake, can switch them off.
 const quiet = () => { try { return localStorage.getItem("docent-keys") === "off"; } catch { return false; } };
-let went = 0; // when "g" was pressed
+let went = -Infinity; // when "g" was pressed
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
   if (event.target.closest?.("input, textarea, select, [contenteditable], dialog")) return;
   if (quiet() || event.key.length !== 1) return;
   const key = CSS.escape(event.key);
   if (event.timeStamp - went < 1500) {
-    went = 0;
+    went = -Infinity;
     const link = document.querySelector(`a[data-go="${key}"]`);
     if (link) { event.preventDefault(); link.click(); }
     return;
