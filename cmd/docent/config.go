@@ -43,6 +43,8 @@ type Config struct {
 
 	Checks map[string]CheckConfig `toml:"checks"`
 
+	OIDC OIDCConfig `toml:"oidc"`
+
 	MaxBody        int64    `toml:"max_body" usage:"bytes of a request body"`
 	MaxRequests    int      `toml:"max_requests" usage:"requests in work or waiting at once, streams not counted; more are refused with 503"`
 	MaxStreams     int      `toml:"max_streams" usage:"assistant streams open at once; more are refused with 503"`
@@ -151,6 +153,7 @@ func DefaultConfig() Config {
 		// What version 1 of the API calls its models.
 		ModelAliases: map[string]string{"sonnet": "", "opus": ""},
 		Limits:       router.DefaultLimits(),
+		OIDC:         defaultOIDC(),
 		MaxBody:      bounds.BodyBytes, MaxRequests: bounds.Requests, MaxStreams: bounds.Streams,
 		StreamPace: Duration{40 * time.Millisecond}, StreamWriter: writerSockets, MaxTurns: 20_000,
 		MaxRunningJobs: 2 * runtime.GOMAXPROCS(0), MaxOpenJobs: 64,
@@ -219,6 +222,9 @@ func LoadConfig(path string, environ func(string) (string, bool), flags *pflag.F
 			m.key, _ = environ(m.KeyEnv)
 			c.Models[name] = m
 		}
+	}
+	if err := c.OIDC.resolve(environ); err != nil {
+		return c, err
 	}
 	return c, c.Validate()
 }
@@ -337,6 +343,12 @@ func (c *Config) settings() []Setting {
 				limit := field.Type.Field(j)
 				add(name+"."+limit.Tag.Get("toml"), limit, limitUsage[limit.Tag.Get("toml")], v.Field(i).Field(j),
 					d.Field(i).Field(j))
+			}
+		case reflect.TypeFor[OIDCConfig]():
+			for j := range v.Field(i).NumField() {
+				if inner := field.Type.Field(j); inner.IsExported() {
+					add(name+"."+inner.Tag.Get("toml"), inner, inner.Tag.Get("usage"), v.Field(i).Field(j), d.Field(i).Field(j))
+				}
 			}
 		default:
 			add(name, field, field.Tag.Get("usage"), v.Field(i), d.Field(i))

@@ -172,6 +172,7 @@ func (c *Config) unknownVariables(environ []string, projects []api.Project) []st
 	for _, m := range c.Models {
 		secret(m.KeyEnv)
 	}
+	secret(c.OIDC.SecretEnv)
 	for _, p := range projects {
 		secret(p.TokenEnv)
 		secret(p.WebhookEnv)

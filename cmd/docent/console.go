@@ -8,14 +8,17 @@ import (
 	"docent/health"
 	"docent/persistence/catalog"
 	"docent/web"
+	"docent/web/oidc"
 )
 
 // newPages builds the pages over the rooms below.
 func (a *app) newPages(secret []byte) (*web.Server, error) {
-	return web.New(web.Deps{
+	deps := web.Deps{
 		Catalog: a.stores.catalog, Pulls: a.stores.hub, People: a.stores.catalog, System: ownSystem{a},
 		Log: a.log, Now: a.config.now, Version: buildVersion().Version, Secret: secret, PublicURL: a.config.PublicURL,
-	})
+	}
+	a.config.signIn(&deps)
+	return web.New(deps)
 }
 
 // ownSystem is this server, as its operator looks after it.
@@ -29,8 +32,9 @@ func (s ownSystem) BackUp() (dir string, err error)             { return s.backu
 
 // Each port of the pages with what serves it.
 var (
-	_ web.Catalog = (*catalog.Catalog)(nil)
-	_ web.Pulls   = (*forge.Hub)(nil)
-	_ web.People  = (*catalog.Catalog)(nil)
-	_ web.System  = ownSystem{}
+	_ web.Catalog  = (*catalog.Catalog)(nil)
+	_ web.Pulls    = (*forge.Hub)(nil)
+	_ web.People   = (*catalog.Catalog)(nil)
+	_ web.System   = ownSystem{}
+	_ web.Provider = (*oidc.Provider)(nil)
 )

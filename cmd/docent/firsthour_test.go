@@ -72,12 +72,12 @@ func TestConfigSaysWhereEachValueComesFrom(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "docent.toml")
 	if err := os.WriteFile(file,
 		[]byte("listen = '127.0.0.1:1'\nlog_level = 'warn'\nmax_turns = 7\n[limits]\nip_day = 3\n"+
-			"[models.small]\nprovider = 'openai'\nmodel = 'tiny'\nbase_url = 'http://me:secret@127.0.0.1:9/v1'\nkey_env = 'SMALL_KEY'\n"), 0o600); err != nil {
+			"[models.small]\nprovider = 'openai'\nmodel = 'tiny'\nbase_url = 'http://me:pa55word@127.0.0.1:9/v1'\nkey_env = 'SMALL_KEY'\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	setenv(t, "DOCENT_LOG_LEVEL", "error")
 	setenv(t, "DOCENT_LISTEN", "127.0.0.1:2")
-	setenv(t, "DOCENT_CATALOG_DSN", "postgres://me:secret@db.example.com/x")
+	setenv(t, "DOCENT_CATALOG_DSN", "postgres://me:pa55word@db.example.com/x")
 	setenv(t, "SMALL_KEY", "hidden")
 	out := docent(t, "config", "--json", "--config", file, "--listen", "127.0.0.1:3")
 	var shown shownConfig
@@ -106,7 +106,7 @@ func TestConfigSaysWhereEachValueComesFrom(t *testing.T) {
 			t.Errorf("%q is not in\n%s", line, table)
 		}
 	}
-	if strings.Contains(out+table, "secret") || strings.Contains(out+table, "hidden") {
+	if strings.Contains(out+table, "pa55word") || strings.Contains(out+table, "hidden") {
 		t.Error("a secret is shown")
 	}
 }

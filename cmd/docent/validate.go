@@ -21,6 +21,7 @@ func (c Config) Validate() error {
 	var list problemList
 	c.checkServer(&list)
 	c.checkModels(&list)
+	c.OIDC.check(&list)
 	for name, check := range c.Checks {
 		check.check(&list, "checks."+name)
 	}
