@@ -20,5 +20,8 @@ var codec = persistent.NewCodec(map[string]Event{
 	"job.archived.1":   Archived{},
 })
 
+// Encode makes an event as it is stored, for a journal that is made up.
+func Encode(ev Event) (journal.Event, error) { return codec.Encode(ev) }
+
 // Decode reads one event as it is stored, for people who look into the journal.
 func Decode(stored journal.Event) (Event, error) { return codec.Decode(stored) }

@@ -23,7 +23,7 @@ import (
 	"docent/stream"
 )
 
-func newBenchCommand() *cobra.Command {
+func newBenchCommand(prog program) *cobra.Command {
 	b := new(benchRun)
 	s := new(streamsLoad)
 	cmd := &cobra.Command{
@@ -45,7 +45,8 @@ func newBenchCommand() *cobra.Command {
 	s.flags(streams.Flags())
 	cmd.AddCommand(streams, newBenchSearchCommand(b), newBenchJobsCommand(b), newBenchRecoverCommand(b),
 		newBenchMixedCommand(b), newBenchOverloadCommand(b), newBenchHistoryCommand(b),
-		newBenchLimitCommand(b), newBenchModelCommand(b), newBenchReportCommand(b), newBenchSpinCommand())
+		newBenchLimitCommand(b), newBenchModelCommand(b), newBenchReportCommand(b), newBenchSpinCommand(),
+		newBenchSeedCommand(prog))
 	return cmd
 }
 

@@ -69,6 +69,7 @@ var namedOperations = map[string]operation{
 	opCatalogAccept:  perform((*operations).acceptRow),
 	opBackup:         perform((*operations).backup),
 	opStatus:         perform((*operations).status),
+	opBenchSeed:      perform((*operations).seed),
 	opActorRetry:     perform((*operations).retryActors),
 }
 

@@ -42,7 +42,7 @@ func newRootCommand(prog program) *cobra.Command {
 	root.SetVersionTemplate(buildVersion().String() + "\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
-		newServeCommand(prog), newDemoCommand(), newBenchCommand(),
+		newServeCommand(prog), newDemoCommand(), newBenchCommand(prog),
 		newProjectCommand(prog), newKeyCommand(prog), newIndexCommand(prog), newEvalCommand(prog), newPullCommand(prog),
 		newConsoleCommand(prog), newPersonCommand(prog), newAuditCommand(prog), newAutomationCommand(prog),
 		newStatusCommand(prog), newActorCommand(prog), newThreadCommand(prog), newBackupCommand(prog), newJournalCommand(prog),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,20 +85,30 @@ func when(r *rand.Rand, now time.Time) time.Time {
 	}
 }
 
-// Conversations makes n conversations of a project that ended by now, in no order. Each has from one to some questions.
+// times are n times before now, the oldest first.
+func times(r *rand.Rand, n int, now time.Time) []time.Time {
+	list := make([]time.Time, n)
+	for i := range list {
+		list[i] = when(r, now)
+	}
+	slices.SortFunc(list, time.Time.Compare)
+	return list
+}
+
+// Conversations makes n conversations of a project that ended by now, the oldest first. Each has from one to some
+// questions.
 func Conversations(seed uint64, n int, project api.ProjectID, now time.Time) iter.Seq[api.ThreadRow] {
 	return func(yield func(api.ThreadRow) bool) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		for range n {
-			if !yield(conversation(r, project, now.Add(-time.Hour))) {
+		for _, at := range times(r, n, now.Add(-time.Hour)) {
+			if !yield(conversation(r, project, at)) {
 				return
 			}
 		}
 	}
 }
 
-func conversation(r *rand.Rand, project api.ProjectID, now time.Time) api.ThreadRow {
-	at := when(r, now)
+func conversation(r *rand.Rand, project api.ProjectID, at time.Time) api.ThreadRow {
 	t := api.ThreadRow{ID: api.ThreadID(api.NewID(api.ThreadPrefix, at)), Project: project, Caller: "anonymous"}
 	if r.IntN(3) == 0 {
 		t.Caller = fmt.Sprintf("user-%05d", skewed(r, 20_000))
@@ -192,20 +203,19 @@ type Job struct {
 	Prompt string
 }
 
-// Jobs makes n jobs of a project that ended by now, in no order.
+// Jobs makes n jobs of a project that ended by now, the oldest first.
 func Jobs(seed uint64, n int, project api.ProjectID, now time.Time) iter.Seq[Job] {
 	return func(yield func(Job) bool) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		for range n {
-			if !yield(job(r, project, now.Add(-time.Hour))) {
+		for _, at := range times(r, n, now.Add(-time.Hour)) {
+			if !yield(job(r, project, at)) {
 				return
 			}
 		}
 	}
 }
 
-func job(r *rand.Rand, project api.ProjectID, now time.Time) Job {
-	at := when(r, now)
+func job(r *rand.Rand, project api.ProjectID, at time.Time) Job {
 	thing := things[skewed(r, len(things))]
 	other := things[r.IntN(len(things))]
 	prompts := []string{"Rename the page about the %s to \"Manage a %s\"", "Document how a %s works with a %s",

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -77,6 +78,15 @@ func (c *Catalog) textsNow(ctx context.Context) error {
 	return nil
 }
 
+// FinishTexts writes all words that wait, without a rest.
+func (c *Catalog) FinishTexts(ctx context.Context) error {
+	for {
+		if n, err := c.writeTexts(ctx, projectBatch); err != nil || n < projectBatch {
+			return err
+		}
+	}
+}
+
 // writeTexts writes the words of some questions, the newest first, and removes those of questions that are gone.
 func (c *Catalog) writeTexts(ctx context.Context, most int) (n int, err error) {
 	err = c.update(ctx, "write the words of questions", func(ctx context.Context, tx bun.Tx) error {
@@ -86,6 +96,7 @@ func (c *Catalog) writeTexts(ctx context.Context, most int) (n int, err error) {
 		if n = len(nums); err != nil || n == 0 {
 			return err
 		}
+		slices.Sort(nums) // SQLite's index writes what it holds in memory whenever a number is not above the one before
 		var rows []questionRow
 		err = tx.NewSelect().Model(&rows).Column("id", "num", "outcome", "in_doubt", "body").
 			Where("num IN ?", bun.Tuple(nums)).Scan(ctx)
