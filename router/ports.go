@@ -86,6 +86,14 @@ type Pages interface {
 	FailPage(w http.ResponseWriter, req *http.Request, status int, message string, problems []api.Problem, request string)
 }
 
+// Tools are what agents in editors use, over the Model Context Protocol.
+type Tools interface {
+	// ServeReaders answers a client that reads a project's documentation, ServeAgent one that works with its jobs. From is
+	// who asks. What they do comes back as requests to the API, in the client's name.
+	ServeReaders(w http.ResponseWriter, req *http.Request, p api.Project, from netip.Addr)
+	ServeAgent(w http.ResponseWriter, req *http.Request, p api.Project, from netip.Addr)
+}
+
 // Updates read a project's documentation anew, in the background. Start returns once the run is accepted for good: it
 // comes to success or failure also when the process dies. Status finds a run of any project.
 type Updates interface {

@@ -38,6 +38,7 @@ type Deps struct {
 	Pushes    Pushes
 	Analytics Analytics
 	Pages     Pages // nil where only the API is served
+	Tools     Tools // nil where MCP is not served
 
 	Log     *slog.Logger
 	Metrics *prometheus.Registry // what /metrics shows; the edge adds its own
@@ -230,6 +231,9 @@ type route struct {
 // long.
 func (r *route) early() bool { return r.access == assistant && r.method == http.MethodPost }
 
+// crossOrigin is whether browsers call it from pages of other origins.
+func (r *route) crossOrigin() bool { return r.access == assistant || r.access == tools }
+
 // An access is what a caller must show.
 type access uint8
 
@@ -240,6 +244,7 @@ const (
 	agent                   // an admin key, and a project of its organization
 	admin                   // an admin key; what serves it finds out whose it is
 	assistant               // an assistant key, and its project's domain; called from browsers on other origins
+	tools                   // the same, or nothing where the project lets everybody use the tools
 )
 
 // table is the whole API on one screen.
@@ -285,7 +290,7 @@ func (s *Server) table() []route {
 			route{"POST", prefix + "/v1/feedback/:domain", assistant, s.rateAnswer},
 		)
 	}
-	return append(table, s.pages()...)
+	return slices.Concat(table, s.toolRoutes(), s.pages())
 }
 
 // crossOrigin are the patterns that browsers call from other origins.
@@ -293,7 +298,7 @@ func (s *Server) crossOrigin() []string {
 	var patterns []string
 	seen := map[string]bool{}
 	for _, r := range s.routes {
-		if r.access == assistant && !seen[r.pattern] {
+		if r.crossOrigin() && !seen[r.pattern] {
 			seen[r.pattern] = true
 			patterns = append(patterns, r.pattern)
 		}
@@ -307,7 +312,7 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 	return func(w http.ResponseWriter, req bunrouter.Request) error {
 		x := w.(*exchange)
 		x.route, x.page = r.pattern, r.access == page
-		if r.access == assistant {
+		if r.crossOrigin() {
 			allowOrigin(x.Header())
 		}
 		if successor != "" {
@@ -334,9 +339,16 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 		switch r.access {
 		case agent, admin:
 			kind = api.AdminKey
-		case assistant:
+		case assistant, tools:
 			kind = api.AssistantKey
 		default:
+			return r.serve(x, req)
+		}
+		internal := req.Context().Value(everybody{}) != nil
+		if (r.access == tools || internal && kind == api.AssistantKey) && req.Header.Get("Authorization") == "" {
+			if err := s.keyless(x, req); err != nil {
+				return err
+			}
 			return r.serve(x, req)
 		}
 		if err := s.authorise(x, req, kind); err != nil {
@@ -365,7 +377,7 @@ func (s *Server) noRoute(w http.ResponseWriter, req bunrouter.Request) error {
 		}
 		if x, ok := w.(*exchange); ok {
 			x.route, x.page = r.pattern, r.access == page
-			if r.access == assistant {
+			if r.crossOrigin() {
 				allowOrigin(x.Header())
 			}
 		}
@@ -373,7 +385,7 @@ func (s *Server) noRoute(w http.ResponseWriter, req bunrouter.Request) error {
 		if r.method == http.MethodGet {
 			allow = append(allow, http.MethodHead)
 		}
-		if r.access == assistant {
+		if r.crossOrigin() {
 			allow = append(allow, http.MethodOptions)
 		}
 	}

@@ -36,6 +36,7 @@ import (
 	"docent/forge"
 	"docent/health"
 	"docent/ingest"
+	"docent/mcp"
 	"docent/model"
 	"docent/model/registry"
 	"docent/model/remote"
@@ -172,6 +173,7 @@ type app struct {
 	system  *actors.System
 	edge    *router.Server
 	pages   *web.Server
+	tools   *mcp.Servers
 	updates *ingest.Updates
 	models  *registry.Registry
 	backups *backup.Keeper
@@ -265,12 +267,15 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	if a.pages, err = a.newPages(secret); err != nil {
 		return nil, err
 	}
+	a.tools = mcp.New(mcp.Deps{Pages: a.stores.library, Log: log, Version: buildVersion().Version})
+	a.closers = append(a.closers, func() error { a.tools.Close(); return nil })
 	a.edge, err = router.New(router.Deps{
 		Now: c.now, IDs: ids,
 		Jobs: a.system.Jobs(), Threads: a.system.Threads(), Catalog: a.stores.catalog,
 		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: docs, Models: models,
 		Updates: a.updates, Pushes: a.automations, Analytics: a.stores.catalog, Pages: a.pages,
-		Log: log, Metrics: metrics, Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
+		Tools: a.tools,
+		Log:   log, Metrics: metrics, Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
 		Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
 		Ready: a.stores.catalog.Ping,
 		Bounds: router.Bounds{BodyBytes: c.MaxBody, Requests: c.MaxRequests, Streams: c.MaxStreams,
@@ -281,6 +286,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
+	a.tools.Over(a.edge, a.edge.Keyless())
 	a.closers = append(a.closers, func() error { a.edge.Close(); return nil })
 	return a, nil
 }
@@ -526,6 +532,8 @@ var (
 	_ router.Claims            = (*journal.Journal)(nil)
 	_ router.Documents         = ingest.Documents{}
 	_ router.Pages             = (*web.Server)(nil)
+	_ router.Tools             = (*mcp.Servers)(nil)
+	_ mcp.Pages                = (*search.Library)(nil)
 	_ router.Threads           = (*actors.Threads)(nil)
 	_ router.Analytics         = (*catalog.Catalog)(nil)
 	_ router.Updates           = (*ingest.Updates)(nil)

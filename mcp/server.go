@@ -1,0 +1,199 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"docent/api"
+	"docent/client"
+)
+
+const (
+	// idle is how long a session is kept that is not used.
+	idle = 10 * time.Minute
+	// replayBytes bounds what is kept of answers for clients that come back after their connection broke.
+	replayBytes = 16 << 20
+	// maxMessage is how large one message of a client may be.
+	maxMessage = 1 << 20
+
+	// clientHeader carries the address of who asks from the request to the tool. What a client sends under this name is
+	// overwritten.
+	clientHeader = "Docent-Client-Address"
+)
+
+// Deps is what the servers work with.
+type Deps struct {
+	Pages   Pages
+	Log     *slog.Logger
+	Version string
+}
+
+// Servers are the MCP servers of all projects.
+type Servers struct {
+	Deps
+	api  http.Handler // our own, in this process
+	open http.Handler // the same for projects whose tools everybody may use
+	http *mcp.StreamableHTTPHandler
+
+	mu      sync.Mutex
+	servers map[kind]*mcp.Server
+}
+
+// A kind tells the servers apart: for the readers of a project, or for its jobs.
+type kind struct {
+	project api.ProjectID
+	domain  string // of the project
+	agent   bool
+}
+
+// New makes the servers. The API comes with Over.
+func New(deps Deps) *Servers {
+	s := &Servers{Deps: deps, servers: map[kind]*mcp.Server{}}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	replay := mcp.NewMemoryEventStore(nil)
+	replay.SetMaxBytes(replayBytes)
+	s.http = mcp.NewStreamableHTTPHandler(
+		func(req *http.Request) *mcp.Server { return req.Context().Value(serving{}).(*mcp.Server) },
+		&mcp.StreamableHTTPOptions{
+			SessionTimeout: idle, EventStore: replay, MaxRequestBodyBytes: maxMessage,
+			PropagateRequestCancellation: true,
+			// A proxy on this machine sends the name that readers use. A page that lures a browser here has no key.
+			DisableLocalhostProtection: true,
+		})
+	return s
+}
+
+// Over says which API the tools use: with the client's key, and without one. It is called once, before the first
+// client comes.
+func (s *Servers) Over(api, keyless http.Handler) { s.api, s.open = api, keyless }
+
+// serving is the name of the context's value that says which server answers.
+type serving struct{}
+
+// ServeReaders answers a request of a client that reads a project's documentation. Who may was found out before.
+func (s *Servers) ServeReaders(w http.ResponseWriter, req *http.Request, p api.Project, from netip.Addr) {
+	s.serve(w, req, kind{project: p.ID, domain: p.Domain}, from)
+}
+
+// ServeAgent answers a request of a client that works with a project's jobs. Who may was found out before.
+func (s *Servers) ServeAgent(w http.ResponseWriter, req *http.Request, p api.Project, from netip.Addr) {
+	s.serve(w, req, kind{project: p.ID, domain: p.Domain, agent: true}, from)
+}
+
+func (s *Servers) serve(w http.ResponseWriter, req *http.Request, k kind, from netip.Addr) {
+	req = req.Clone(context.WithValue(req.Context(), serving{}, s.server(k)))
+	req.Header.Set(clientHeader, from.String())
+	s.http.ServeHTTP(w, req)
+}
+
+// Run serves one client over standard input and output until it leaves or ctx ends. The client has that key.
+func (s *Servers) Run(ctx context.Context, p api.Project, key string) error {
+	return s.build(kind{project: p.ID, domain: p.Domain}, key).Run(ctx, &mcp.StdioTransport{})
+}
+
+// server is the one of a kind, made when it is first asked for.
+func (s *Servers) server(k kind) *mcp.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	server, ok := s.servers[k]
+	if !ok {
+		server = s.build(k, "")
+		s.servers[k] = server
+	}
+	return server
+}
+
+// Close ends all sessions.
+func (s *Servers) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, server := range s.servers {
+		for session := range server.Sessions() {
+			session.Close()
+		}
+	}
+}
+
+func (s *Servers) build(k kind, key string) *mcp.Server {
+	t := tools{kind: k, key: key, servers: s}
+	about := &mcp.Implementation{Name: "docent", Title: "Documentation of " + k.domain, Version: s.Version}
+	options := &mcp.ServerOptions{Logger: s.Log, Capabilities: &mcp.ServerCapabilities{}, PageSize: pageSize}
+	if k.agent {
+		about.Title = "Agent for the documentation of " + k.domain
+		options.Instructions = agentInstructions
+	} else {
+		options.Instructions = readerInstructions
+	}
+	server := mcp.NewServer(about, options)
+	if k.agent {
+		t.addAgent(server)
+	} else {
+		t.addReader(server)
+	}
+	return server
+}
+
+// tools do for one client what its calls ask for, through the API.
+type tools struct {
+	kind
+	key     string // the client's, where it does not come with each request
+	servers *Servers
+}
+
+// client speaks to the API as whoever has sent the request.
+func (t tools) client(extra *mcp.RequestExtra) *client.Client {
+	c := &client.Client{Base: "http://docent.internal", Key: t.key}
+	as := &acting{next: local{t.servers.api}, from: "127.0.0.1"}
+	if extra != nil && extra.Header != nil {
+		as.authorization = extra.Header.Get("Authorization")
+		as.from = extra.Header.Get(clientHeader)
+		as.trace = extra.Header.Get("X-Request-Id")
+		if as.authorization == "" && !t.agent {
+			as.next = local{t.servers.open}
+		}
+	}
+	c.HTTP = &http.Client{Transport: as}
+	return c
+}
+
+// acting sends requests in the name of another one.
+type acting struct {
+	next                       http.RoundTripper
+	authorization, from, trace string
+}
+
+func (a *acting) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.RemoteAddr = net.JoinHostPort(a.from, "0")
+	if a.authorization != "" {
+		req.Header.Set("Authorization", a.authorization)
+	}
+	if a.trace != "" {
+		req.Header.Set("X-Request-Id", a.trace)
+	}
+	req.Header.Set("User-Agent", "docent-mcp")
+	return a.next.RoundTrip(req)
+}
+
+// failed is an error of the API as the model that called a tool reads it.
+func failed(err error) error {
+	var refused *client.Error
+	if errors.As(err, &refused) {
+		text := refused.Message
+		for _, d := range refused.Details {
+			text += "\n" + d.Field + ": " + d.Message
+		}
+		return errors.New(text)
+	}
+	return err
+}

@@ -1,0 +1,68 @@
+package router
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+
+	"github.com/uptrace/bunrouter"
+
+	"docent/api"
+)
+
+// toolRoutes are the routes of the Model Context Protocol. A client posts its messages, gets a stream of what the
+// server says by itself, and deletes its session.
+func (s *Server) toolRoutes() []route {
+	if s.Tools == nil {
+		return nil
+	}
+	var list []route
+	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+		list = append(list,
+			route{method, "/mcp/:domain", tools, s.serveTools(s.Tools.ServeReaders)},
+			route{method, "/mcp/agent/:projectId", agent, s.serveTools(s.Tools.ServeAgent)})
+	}
+	return list
+}
+
+func (s *Server) serveTools(serve func(http.ResponseWriter, *http.Request, api.Project, netip.Addr)) func(*exchange,
+	bunrouter.Request) error {
+	return func(x *exchange, req bunrouter.Request) error {
+		end, err := s.open()
+		if err != nil {
+			return err
+		}
+		defer end()
+		s.release(x) // counted as a stream: it may last
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		ends := s.cutting
+		if req.Method == http.MethodGet {
+			ends = s.leaving // it waits for nothing that was asked
+		}
+		defer context.AfterFunc(ends, cancel)()
+		serve(x, req.Request.WithContext(ctx), x.project, x.client)
+		return nil
+	}
+}
+
+// keyless lets in whoever has no key, where the project lets everybody use its tools.
+func (s *Server) keyless(x *exchange, req bunrouter.Request) error {
+	p, err := s.Catalog.ProjectByDomain(req.Context(), param(req, "domain"))
+	if err != nil || !p.Options.PublicTools {
+		s.metrics.refuse("unauthorized")
+		return errNoKey // also where there is no such project
+	}
+	x.project, x.key = p, api.Key{ID: api.KeyID("tools:" + p.ID), Kind: api.AssistantKey, Org: p.Org, Project: p.ID}
+	return nil
+}
+
+// everybody marks requests of the tools that nobody has a key for.
+type everybody struct{}
+
+// Keyless is the API for what the tools of projects do that let everybody use them. Nothing from outside comes here.
+func (s *Server) Keyless() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		s.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), everybody{}, true)))
+	})
+}
