@@ -156,10 +156,7 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 	case Watch:
 		return nil, s.known(msg.Project)
 	case Archive:
-		if err := s.known(msg.Project); err != nil || !s.archived.IsZero() {
-			return nil, err
-		}
-		return []Event{Archived{At: now}}, nil
+		return s.archive(msg, now)
 	case Cancel:
 		return s.cancel(msg, now)
 	}
@@ -198,6 +195,13 @@ func (s state) decideResult(msg any, now time.Time) ([]Event, error) {
 		return nil, fmt.Errorf("a job does not know %T", msg)
 	}
 	return nil, nil
+}
+
+func (s state) archive(msg Archive, now time.Time) ([]Event, error) {
+	if err := s.known(msg.Project); err != nil || !s.archived.IsZero() {
+		return nil, err
+	}
+	return []Event{Archived{At: now}}, nil
 }
 
 // known refuses those of another project, as if there were no such job.

@@ -147,6 +147,7 @@ var mayImport = []struct {
 	{"docent/bench/report", []string{"docent/bench"}},
 	{"docent/bench/lab", []string{"docent/bench", "docent/docs", "docent/stream"}},
 	{"docent/client", []string{"docent/actors/thread", "docent/api", "docent/backoff", "docent/search", "docent/stream"}},
+	{"docent/mcp", []string{"docent/api", "docent/client", "docent/search"}},
 	{"docent/cmd/docent", []string{every}}, // it builds and wires all of them
 }
 

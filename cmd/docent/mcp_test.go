@@ -1,11 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"docent/api"
+	"encoding/json"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -76,7 +82,7 @@ func TestEditorsReadOverMCP(t *testing.T) {
 	address := server.url + "/mcp/" + p.domain
 
 	for name, key := range map[string]string{"no key": "", "another project's": other.assistant, "an admin key": p.admin,
-		"a wrong one": p.assistant[:len(p.assistant)-1] + "x"} {
+		"a wrong one": api.NewSecret(api.AssistantKey)} {
 		if _, err := connect(t, overHTTP(address, key)); err == nil {
 			t.Errorf("%s: a session began", name)
 		}
@@ -267,4 +273,35 @@ func TestAFolderIsServedOverMCPWithoutAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	readsAndAsks(t, editor, "docs://docs/")
+}
+
+// TestTheOfficialMCPClientWorks drives the client that the protocol's keepers publish for JavaScript, with a model that
+// writes slowly enough to be cancelled and cut off.
+func TestTheOfficialMCPClientWorks(t *testing.T) {
+	t.Parallel()
+	const clients = "../../clients"
+	if _, err := os.Stat(filepath.Join(clients, "node_modules", "@modelcontextprotocol", "sdk")); err != nil {
+		t.Skip("the official MCP client is left out: scripts/install-clients installs it (it needs npm)")
+	}
+	data := t.TempDir()
+	config := configFile(t, "default_model = \"slow\"\n[models.slow]\nprovider = \"scripted\"\nrate = 40\ntext = \"Run harbour moor BOAT and wait. \"\nparts = 40\n")
+	server := newTestServer(t, data, "--config", config)
+	p := newTestProject(t, data, "harbour", writeFiles(t, mcpPages))
+	settings, err := json.Marshal(map[string]string{"url": server.url + "/mcp/" + p.domain, "key": p.assistant})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "mcp.mjs")
+	cmd.Dir = clients
+	cmd.Env = append(os.Environ(), "DOCENT_MCP="+string(settings))
+	var problems, wrong bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &problems, &wrong
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("mcp.mjs: %v\n%s", err, wrong.String())
+	}
+	if problems.Len() > 0 {
+		t.Errorf("the client is not served as it should be:\n%s", problems.String())
+	}
 }
