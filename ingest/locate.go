@@ -44,13 +44,17 @@ func Locate(text string) (Place, error) {
 	text = strings.TrimSpace(text)
 	switch {
 	case text == "":
-		return Place{}, badPlace("is required: a folder on the server, the address of a git repository, or the address of your site")
+		return Place{}, badPlace(
+			"is required: a folder on the server, the address of a git repository, or the address of your site",
+		)
 	case len(text) > 2000:
 		return Place{}, badPlace("is too long for a path or an address")
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return Place{}, badPlace("must not contain control characters")
 	case strings.HasPrefix(text, "-"), strings.Contains(text, "::"):
-		return Place{}, badPlace("must be a folder, a git repository or a web address: what begins with a hyphen or contains :: would be an option or a program to git")
+		return Place{}, badPlace(
+			"must be a folder, a git repository or a web address: what begins with a hyphen or contains :: would be an option or a program to git",
+		)
 	case windowsPath.MatchString(text), strings.HasPrefix(text, `\\`):
 		return Place{}, badPlace("is a path of Windows: name a folder on the machine that this server runs on")
 	}
@@ -66,7 +70,9 @@ func Locate(text string) (Place, error) {
 	if bareHost.MatchString(text) {
 		return locateURL("https://" + text)
 	}
-	return Place{}, badPlace("is not a whole path or address: a folder begins with a slash, such as /srv/docs, and an address with https:// or git@")
+	return Place{}, badPlace(
+		"is not a whole path or address: a folder begins with a slash, such as /srv/docs, and an address with https:// or git@",
+	)
 }
 
 func locateURL(text string) (Place, error) {
@@ -78,7 +84,9 @@ func locateURL(text string) (Place, error) {
 	web := u.Scheme == "http" || u.Scheme == "https"
 	switch {
 	case password, web && u.User != nil:
-		return Place{}, badPlace("has a user name or a token in it: take it out, and paste the token into its own field")
+		return Place{}, badPlace(
+			"has a user name or a token in it: take it out, and paste the token into its own field",
+		)
 	case u.Scheme == "file":
 		if u.Host != "" && u.Host != "localhost" || !path.IsAbs(u.Path) {
 			return Place{}, badPlace("is not the address of a file on this machine")
@@ -94,6 +102,36 @@ func locateURL(text string) (Place, error) {
 		return located(u.String(), u.Hostname(), "", u.Path), nil
 	}
 	return located("", u.Hostname(), u.Scheme+"://"+u.Host, u.Path), nil
+}
+
+// LocateOn is Locate for an address of which somebody says which kind of code host it is on.
+func LocateOn(kind api.HostKind, text string) (Place, error) {
+	place, err := Locate(text)
+	if err != nil || place.Kind == PlaceHosted && place.Project.Host == kind || kind == "" {
+		return place, err
+	}
+	address := place.Address
+	if place.Kind == PlaceGit {
+		address = place.Project.Source
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return Place{}, badPlace(
+			"is not the address of a repository on such a host: paste the one that the browser shows",
+		)
+	}
+	if kind == api.HostGit {
+		return Place{
+			Kind:    PlaceGit,
+			Project: api.Project{Source: u.Scheme + "://" + u.Host + u.Path, Host: api.HostBuiltin},
+		}, nil
+	}
+	p := api.Project{Host: kind, HostURL: u.Scheme + "://" + u.Host}
+	p.Repository, p.Branch, p.DocsDir = splitPage(kind, u.Path)
+	if strings.Count(p.Repository, "/") < 1 {
+		return Place{}, badPlace("does not name a repository: its path is to begin with OWNER/NAME")
+	}
+	return Place{Kind: PlaceHosted, Project: p.WithDefaults(), Address: address}, nil
 }
 
 // located is the place of a path on a host. The source is the address to fetch from, where it is not one of the web;

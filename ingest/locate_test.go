@@ -51,7 +51,8 @@ func TestLocateKnowsWhatSomebodyHasPasted(t *testing.T) {
 	} {
 		got, err := Locate(text)
 		p := got.Project
-		if is := (want{got.Kind, p.Host, p.Source, p.HostURL, p.Repository, p.Branch, p.DocsDir}); err != nil || is != w {
+		if is := (want{got.Kind, p.Host, p.Source, p.HostURL, p.Repository, p.Branch, p.DocsDir}); err != nil ||
+			is != w {
 			t.Errorf("%q:\n%+v, %v, want\n%+v", text, is, err, w)
 		}
 	}

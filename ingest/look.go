@@ -25,6 +25,7 @@ type Look struct {
 	Check   search.Check
 	Open    string // what the code host does not tell of the credentials
 	Folders string // which folders hold pages, where none is public
+	Fresh   bool   // there was no repository of the project's name before
 	Guessed string // the file or folder that the documentation folder was guessed from; empty where it was not
 }
 
@@ -58,7 +59,7 @@ func (s *Reader) Look(ctx context.Context, p api.Project, progress Progress) (Lo
 	if err != nil && !held {
 		err = errors.Join(err, s.Repositories.Discard(context.WithoutCancel(ctx), p.ID))
 	}
-	l.Open, l.Project.Domain = open, domain
+	l.Open, l.Project.Domain, l.Fresh = open, domain, !held
 	return l, err
 }
 
@@ -90,7 +91,12 @@ func (s *Reader) look(ctx context.Context, p api.Project, progress Progress) (l 
 		}
 		defer endIndex()
 		examine := func() error {
-			l.Check, err = s.Index.Check(ctx, l.Project, tree, func(done, total int) { progress("reading the pages", done, total) })
+			l.Check, err = s.Index.Check(
+				ctx,
+				l.Project,
+				tree,
+				func(done, total int) { progress("reading the pages", done, total) },
+			)
 			return err
 		}
 		if err := examine(); err != nil {
@@ -134,8 +140,14 @@ func guessDocsDir(p api.Project, c search.Check) (dir, from string) {
 		return "", ""
 	}
 	for _, name := range []string{"docs", "doc", "documentation"} {
-		below := slices.ContainsFunc(c.Pages, func(p search.CheckedPage) bool { return strings.HasPrefix(p.Path, name+"/") })
-		beside := slices.ContainsFunc(c.Pages, func(p search.CheckedPage) bool { return !strings.HasPrefix(p.Path, name+"/") })
+		below := slices.ContainsFunc(
+			c.Pages,
+			func(p search.CheckedPage) bool { return strings.HasPrefix(p.Path, name+"/") },
+		)
+		beside := slices.ContainsFunc(
+			c.Pages,
+			func(p search.CheckedPage) bool { return !strings.HasPrefix(p.Path, name+"/") },
+		)
 		if below && beside {
 			return name, "the folder " + name
 		}
@@ -177,5 +189,10 @@ func (s *Reader) checkAt(ctx context.Context, p api.Project, commit string, prog
 	if err != nil {
 		return search.Check{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
 	}
-	return s.Index.Check(ctx, p, tree, func(done, total int) { progress("checking the pages of "+string(p.ID), done, total) })
+	return s.Index.Check(
+		ctx,
+		p,
+		tree,
+		func(done, total int) { progress("checking the pages of "+string(p.ID), done, total) },
+	)
 }

@@ -166,6 +166,11 @@ func readAlike(a, b api.Project) bool {
 	return reflect.DeepEqual(a, b)
 }
 
+// Rereads reports whether a change of a project's settings has its documentation read again.
+func (s *Reader) Rereads(before, after api.Project) bool {
+	return !readAlike(before, after.WithDefaults())
+}
+
 // Set changes a project. Where what is read stays the same, nothing is read again.
 func (s *Reader) Set(ctx context.Context, p api.Project, progress Progress) (Project, error) {
 	p = p.WithDefaults()

@@ -81,7 +81,11 @@ func TestATaskEndsWithItsReason(t *testing.T) {
 			return Outcome{}, ctx.Err()
 		}
 		a, _ := tasks.Begin(TaskLook, "a", wait)
-		b, _ := tasks.Begin(TaskLook, "b", func(context.Context, Progress) (Outcome, error) { panic("an odd repository") })
+		b, _ := tasks.Begin(
+			TaskLook,
+			"b",
+			func(context.Context, Progress) (Outcome, error) { panic("an odd repository") },
+		)
 		c, _ := tasks.Begin(TaskLook, "c", wait)
 		if err := tasks.Cancel(a.ID); err != nil {
 			t.Error(err)
@@ -108,13 +112,22 @@ func TestALookLeavesNothingBehind(t *testing.T) {
 		dir := t.TempDir()
 		for name, text := range files {
 			path := filepath.Join(dir, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			if err := errors.Join(
+				os.MkdirAll(filepath.Dir(path), 0o755),
+				os.WriteFile(path, []byte(text), 0o644),
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
 		return dir
 	}
-	mintlify := write(map[string]string{"README.md": "# Code\n", "handbook/docs.json": `{"name":"Acme","navigation":{"pages":["index"]}}`, "handbook/index.mdx": "# Home\n\n[x](/nowhere)\n"})
+	mintlify := write(
+		map[string]string{
+			"README.md":          "# Code\n",
+			"handbook/docs.json": `{"name":"Acme","navigation":{"pages":["index"]}}`,
+			"handbook/index.mdx": "# Home\n\n[x](/nowhere)\n",
+		},
+	)
 	l, err := reader.Look(t.Context(), api.Project{ID: "new", Source: mintlify}, silent)
 	if err != nil || l.Project.DocsDir != "handbook" || l.Guessed != "handbook/docs.json" || len(l.Check.Pages) != 1 ||
 		l.Check.Pages[0].Title != "Home" || l.Check.Pages[0].Sections == 0 || len(l.Check.DeadLinks) != 1 || l.Commit == "" {
@@ -138,7 +151,14 @@ func TestALookLeavesNothingBehind(t *testing.T) {
 		}
 	}
 	addProject(t, reader, "old")
-	if _, err := reader.Look(t.Context(), api.Project{ID: "old", Source: mintlify}, silent); !errors.Is(err, api.ErrInvalid) {
+	if _, err := reader.Look(
+		t.Context(),
+		api.Project{ID: "old", Source: mintlify},
+		silent,
+	); !errors.Is(
+		err,
+		api.ErrInvalid,
+	) {
 		t.Errorf("under the name of another project: %v", err)
 	}
 	if err := reader.Discard(t.Context(), "old"); err != nil {

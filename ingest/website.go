@@ -44,7 +44,9 @@ type Candidate struct {
 }
 
 // errPrivate refuses an address of a network that is not the public one.
-var errPrivate = errors.New("the address leads into a private network or to this machine, which is not looked at from a page")
+var errPrivate = errors.New(
+	"the address leads into a private network or to this machine, which is not looked at from a page",
+)
 
 // notPublic are addresses that no name on the internet should lead to, beyond those that netip knows.
 var notPublic = []netip.Prefix{
@@ -114,7 +116,10 @@ func (w Website) Find(ctx context.Context, address string) (git Place, candidate
 	ctx, cancel := context.WithTimeout(ctx, 2*siteTimeout)
 	defer cancel()
 	if w.isRepository(ctx, address) {
-		return Place{Kind: PlaceGit, Project: api.Project{Source: strings.TrimRight(address, "/"), Host: api.HostBuiltin}}, nil, nil
+		return Place{
+			Kind:    PlaceGit,
+			Project: api.Project{Source: strings.TrimRight(address, "/"), Host: api.HostBuiltin},
+		}, nil, nil
 	}
 	resp, err := w.get(ctx, address)
 	if err != nil {
@@ -122,7 +127,9 @@ func (w Website) Find(ctx context.Context, address string) (git Place, candidate
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return Place{}, nil, badPlace(fmt.Sprintf("is a web address that answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
+		return Place{}, nil, badPlace(
+			fmt.Sprintf("is a web address that answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)),
+		)
 	}
 	return Place{}, linked(resp.Request.URL, io.LimitReader(resp.Body, siteBytes)), nil
 }
@@ -182,7 +189,8 @@ func linked(page *url.URL, body io.Reader) []Candidate {
 		case kind == html.TextToken && open != nil && words.Len() < 200:
 			words.WriteString(strings.ToLower(token.Data))
 		case kind == html.EndTagToken && token.DataAtom == atom.A && open != nil:
-			open.Edit = open.Edit || strings.Contains(words.String(), "edit") || strings.Contains(words.String(), "suggest")
+			open.Edit = open.Edit || strings.Contains(words.String(), "edit") ||
+				strings.Contains(words.String(), "suggest")
 			open = nil
 		case kind == html.StartTagToken && token.DataAtom == atom.A:
 			links++

@@ -26,7 +26,8 @@ type Query struct {
 	// Asked are the reader's own words, the newest first, where Text is not: they tell which language is wanted where
 	// neither the filter nor the current page does.
 	Asked []string `cbor:"-"`
-	// Weights are tried in place of the library's own, by the names of TrialWeights. They are for operators: nobody else's
+	// Weights are tried in place of the library's own, by the names of TrialWeights. They are for operators: nobody
+	// else's
 	// search takes any.
 	Weights map[string]float64 `cbor:",omitempty"`
 }
@@ -81,6 +82,8 @@ type (
 	Report      = index.Report
 	Check       = index.Check
 	CheckedPage = index.CheckedPage
+	LeftOut     = index.LeftOut
+	DeadLink    = index.DeadLink
 )
 
 // ErrNotIndexed says that a project has no index that can be used: none was made yet, or the one on disk is damaged or

@@ -9,6 +9,8 @@ import (
 	"docent/api"
 	"docent/forge"
 	"docent/health"
+	"docent/ingest"
+	"docent/search"
 	"docent/web/oidc"
 )
 
@@ -108,3 +110,96 @@ type System interface {
 	Retry(ctx context.Context, id string) error
 	BackUp() (dir string, err error) // in the background
 }
+
+// Setup adds projects, changes them and looks at sources. What takes long is a task, which goes on when nobody watches.
+type Setup interface {
+	// Find says where a text leads that somebody has pasted: a place, or a site with the repositories that it links to.
+	Find(ctx context.Context, text string) (ingest.Place, []ingest.Candidate, error)
+	// Keep stores a secret that was entered and gives the name that a project refers to it by; Drop removes it.
+	Keep(project api.ProjectID, secret string) (name string, err error)
+	Drop(name string) error
+
+	Look(p api.Project) (ingest.Task, error)
+	Add(p api.Project) (ingest.Task, error)
+	Change(p api.Project) (ingest.Task, error)
+	Check(p api.Project) (ingest.Task, error)
+	SetToken(p api.Project, secret string) (ingest.Task, error)
+	// Discard forgets what was looked at and not added. Only what a fresh look has read may be discarded.
+	Discard(ctx context.Context, id api.ProjectID) error
+	Remove(ctx context.Context, id api.ProjectID) error
+	// Rereads reports whether a change of settings has the documentation read again.
+	Rereads(before, after api.Project) bool
+	// NewWebhook gives the project's webhook a new secret; RemoveWebhook takes it away.
+	NewWebhook(ctx context.Context, id api.ProjectID) (secret string, err error)
+	RemoveWebhook(ctx context.Context, id api.ProjectID) error
+	// Keys makes an admin key and an assistant key; their secrets are nowhere else.
+	Keys(ctx context.Context, p api.Project) (admin, assistant string, err error)
+	Limits() api.Limits // those of projects that set none
+	// Models are the names that a project may choose among.
+	Models() []ModelChoice
+}
+
+// A ModelChoice is a configured model.
+type ModelChoice struct {
+	Name    string
+	Default bool
+	State   string // in words; empty where there is nothing to say
+}
+
+// Tasks are the long pieces of work on projects.
+type Tasks interface {
+	Task(id string) (ingest.Task, error)
+	Newest(project api.ProjectID) (ingest.Task, bool)
+	Watch(ctx context.Context, id string) <-chan struct{}
+	Cancel(id string) error
+	LastCheck(project api.ProjectID) (search.Check, time.Time, bool)
+}
+
+// Sources say how far the documentation was read, and have it read again.
+type Sources interface {
+	Shown(ctx context.Context, p api.Project) (SourceState, error)
+	Updates(ctx context.Context, project api.ProjectID) ([]api.Update, error) // newest first
+	Reindex(ctx context.Context, project api.ProjectID) (api.UpdateID, error)
+	// LastDelivery is the last push that a code host has delivered, and Refused the last one that was refused.
+	LastDelivery(ctx context.Context, project api.ProjectID) (api.Delivery, error)
+	Refused(project api.ProjectID) (api.Delivery, bool)
+	// TryWebhook sends a push as the code host would, and says what came of it.
+	TryWebhook(ctx context.Context, p api.Project) ([]WebhookTry, error)
+}
+
+// A SourceState is the commit that answers are given from.
+type SourceState struct {
+	Commit  string // empty where there is no index
+	Message string
+	Author  string
+	At      time.Time
+	Address string // where readers find the pages
+	LeftOut string // why the source is not read any more; empty as a rule
+}
+
+// A WebhookTry is what came of one push that was sent to try a webhook.
+type WebhookTry struct {
+	Address string
+	From    string // in words: by its public address, or on this machine
+	Status  int    // 0 where there was no answer
+	Outcome string
+	Good    bool
+}
+
+// Asker puts a question as a reader would.
+type Asker interface {
+	Ask(ctx context.Context, p api.Project, question string) (api.ThreadID, error)
+	// Answer is the newest answer of a thread as far as it is written.
+	Answer(ctx context.Context, p api.Project, thread api.ThreadID) (Answer, error)
+}
+
+// An Answer is one as a reader sees it.
+type Answer struct {
+	Text    string
+	Sources []AnswerSource
+	Done    bool
+	Failed  string // why there is none
+}
+
+// An AnswerSource is a page that an answer cites.
+type AnswerSource struct{ Title, URL string }

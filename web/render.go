@@ -31,6 +31,10 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"lower": strings.ToLower,
 	"size":  size, "seconds": seconds, "dollars": func(cents float64) string { return fmt.Sprintf("$%.2f", cents/100) },
 	"whole": func(n int64) uint64 { return uint64(max(n, 0)) },
+
+	"plus":       func(a, b int) int { return a + b },
+	"markdown":   markdown,
+	"webAddress": webAddress,
 }).ParseFS(templateFiles, "templates/*.html"))
 
 // policy lets a page load and run nothing but what this server sends in files of their own. Its forms come back here.
@@ -172,7 +176,13 @@ type errorView struct {
 // FailPage writes an error for a person.
 func (s *Server) FailPage(w http.ResponseWriter, req *http.Request, status int, message string,
 	problems []api.Problem, request string) {
-	view := errorView{Status: status, Name: http.StatusText(status), Message: message, Problems: problems, Request: request}
+	view := errorView{
+		Status:   status,
+		Name:     http.StatusText(status),
+		Message:  message,
+		Problems: problems,
+		Request:  request,
+	}
 	p := page{View: view, Title: view.Name, Name: "error", Path: req.URL.Path, Version: s.Version}
 	if req.Header.Get("HX-Request") == "true" {
 		var b bytes.Buffer

@@ -91,6 +91,39 @@ func (s *Server) routes() []route {
 		{"GET", systemPath + "/log", operator, s.liveLog},
 		{"POST", systemPath + "/retry", operator, s.retryActor},
 		{"POST", systemPath + "/backup", operator, s.beginBackup},
+		// A project, from its source to its keys
+		{"GET", "/console/setup", operator, s.showSetup},
+		{"POST", "/console/setup/source", operator, s.setupSource},
+		{"GET", "/console/setup/:id", operator, s.showDraft},
+		{"GET", "/console/setup/:id/live", operator, s.setupLive},
+		{"POST", "/console/setup/:id/look", operator, s.setupLook},
+		{"POST", "/console/setup/:id/add", operator, s.setupAdd},
+		{"POST", "/console/setup/:id/cancel", operator, s.setupCancel},
+		{"POST", "/console/setup/:id/discard", operator, s.setupDiscard},
+		{"GET", "/console/setup/:id/indexing", operator, s.showIndexing},
+		{"GET", "/console/setup/:id/question", operator, s.showQuestion},
+		{"POST", "/console/setup/:id/ask", operator, s.setupAsk},
+		{"GET", "/console/setup/:id/answer", operator, s.setupAnswer},
+		{"GET", "/console/setup/:id/keys", operator, s.showKeysStep},
+		{"POST", "/console/setup/:id/create", operator, s.setupKeys},
+
+		// Where the documentation comes from
+		{"GET", project + "/sources", viewer, s.showSources},
+		{"POST", project + "/sources/reindex", editor, s.reindex},
+		{"POST", project + "/sources/check", editor, s.recheck},
+		{"POST", project + "/sources/token", owner, s.setToken},
+		{"GET", project + "/sources/task/:task", viewer, s.sourceTask},
+		{"GET", project + "/sources/task/:task/live", viewer, s.sourceTaskLive},
+		{"GET", project + "/sources/updates/:update", viewer, s.showUpdate},
+		{"GET", project + "/sources/updates/:update/live", viewer, s.liveUpdate},
+		{"GET", project + "/sources/webhook", viewer, s.showWebhook},
+		{"POST", project + "/sources/webhook/new", owner, s.newWebhook},
+		{"POST", project + "/sources/webhook/remove", owner, s.removeWebhook},
+		{"POST", project + "/sources/webhook/test", owner, s.tryWebhook},
+
+		{"GET", project + "/settings", viewer, s.showSettings},
+		{"POST", project + "/settings/change", owner, s.changeSettings},
+		{"POST", project + "/settings/remove", owner, s.removeProject},
 	}
 }
 

@@ -27,6 +27,11 @@ type Deps struct {
 	// Newcomers says who may sign in with the provider without having been invited.
 	Newcomers Newcomers
 	System    System
+	// Setup, Tasks, Sources and Asker are those of a project on its way and of its sources.
+	Setup   Setup
+	Tasks   Tasks
+	Sources Sources
+	Asker   Asker
 
 	Log     *slog.Logger // none where nil
 	Now     func() time.Time
@@ -45,6 +50,7 @@ type Server struct {
 	attempts  *attempts
 	passwords *password.Hasher
 	feeds     *feeds
+	drafts    drafts // projects that are on their way
 
 	leaving context.Context // ends when live parts of pages must end
 	leave   context.CancelFunc

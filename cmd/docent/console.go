@@ -13,8 +13,11 @@ import (
 
 // newPages builds the pages over the rooms below.
 func (a *app) newPages(secret []byte) (*web.Server, error) {
+	ops := a.stores.operations()
+	ops.app = a
 	deps := web.Deps{
 		Catalog: a.stores.catalog, Pulls: a.stores.hub, People: a.stores.catalog, System: ownSystem{a},
+		Setup: projectSetup{app: a, ops: ops}, Tasks: a.tasks, Sources: projectSources{a}, Asker: tryingAsker{a},
 		Log: a.log, Now: a.config.now, Version: buildVersion().Version, Secret: secret, PublicURL: a.config.PublicURL,
 	}
 	a.config.signIn(&deps)

@@ -175,6 +175,9 @@ type app struct {
 	pages   *web.Server
 	tools   *mcp.Servers
 	updates *ingest.Updates
+	tasks   *ingest.Tasks
+	ids     *api.IDs
+	address string // under which this machine reaches the server
 	models  *registry.Registry
 	backups *backup.Keeper
 	tail    *health.Tail // of the log
@@ -254,10 +257,13 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 
 	a.updates = ingest.NewUpdates(a.stores.source)
 	a.closers = append(a.closers, a.updates.Close)
+	a.tasks = ingest.NewTasks(c.now, log)
+	a.closers = append(a.closers, a.tasks.Close)
 	ids, err := a.openAutomations(ctx)
 	if err != nil {
 		return nil, err
 	}
+	a.ids = ids
 	a.backups = a.newBackups()
 	a.closers = append(a.closers, func() error { a.backups.Close(); return nil })
 	secret, err := a.stores.catalog.Secret(ctx, "session-cookies")
@@ -361,6 +367,7 @@ func (a *app) background(f func(context.Context)) {
 
 // serve accepts requests until ctx ends, then stops: no new work, streams drain, actors stop, stores close.
 func (a *app) serve(ctx context.Context, listener net.Listener) error {
+	a.address, _ = ownURL(listener.Addr())
 	stopProfiles, err := serveProfiles(a.config.ProfileListen, a.log)
 	if err != nil {
 		a.cancelWork()

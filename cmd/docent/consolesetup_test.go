@@ -1,0 +1,382 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"docent/api"
+	"docent/datadir"
+)
+
+// A consoleHouse is the whole program in the test's process, so that a test may sign in as anybody.
+type consoleHouse struct {
+	t    *testing.T
+	app  *app
+	url  string
+	data string
+	log  *lockedBuffer
+}
+
+func newConsoleHouse(t *testing.T) *consoleHouse {
+	t.Helper()
+	h := &consoleHouse{t: t, data: filepath.Join(t.TempDir(), "data"), log: new(lockedBuffer)}
+	dir, err := datadir.Open(h.data, datadir.Server, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := DefaultConfig()
+	c.Data = h.data
+	var handler http.Handler
+	var ready sync.WaitGroup
+	ready.Add(1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		ready.Wait()
+		handler.ServeHTTP(w, req)
+	}))
+	c.PublicURL = server.URL
+	if h.app, err = newApp(
+		t.Context(),
+		dir,
+		c,
+		slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	); err != nil {
+		t.Fatal(err)
+	}
+	h.app.address, h.url, handler = server.URL, server.URL, h.app.edge
+	h.app.updates.Resume()
+	ready.Done()
+	t.Cleanup(func() {
+		h.app.pages.Leave()
+		server.CloseClientConnections()
+		server.Close()
+		h.app.cancelWork()
+		if err := h.app.close(); err != nil {
+			t.Error(err)
+		}
+		dir.Close()
+	})
+	return h
+}
+
+// A visitorOf is a browser of somebody who is signed in.
+type visitorOf struct {
+	*consoleHouse
+	client *http.Client
+}
+
+// as is a browser of somebody with that role in the default organization; of the operator where it is empty.
+func (h *consoleHouse) as(role api.Role) *visitorOf {
+	h.t.Helper()
+	now := time.Now()
+	in := api.SignIn{
+		Kind:      api.SessionOfLink,
+		How:       "link",
+		CreatedAt: now,
+		SeenAt:    now,
+		ExpiresAt: now.Add(time.Hour),
+		Idle:      time.Hour,
+	}
+	if role != "" {
+		p, err := h.app.stores.catalog.AddPerson(h.t.Context(), api.Person{Name: string(role),
+			Email: rand.Text() + "@example.com", Roles: map[api.OrgID]api.Role{h.org(role): role}}, "")
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		in.Kind, in.Person = api.SessionOfPerson, p.ID
+	}
+	token := rand.Text()
+	if _, err := h.app.stores.catalog.AddSession(h.t.Context(), in, api.HashSecret(token)); err != nil {
+		h.t.Fatal(err)
+	}
+	jar, _ := cookiejar.New(nil)
+	u, _ := url.Parse(h.url)
+	jar.SetCookies(u, []*http.Cookie{{Name: "docent_session", Value: token, Path: "/"}})
+	return &visitorOf{h, &http.Client{Jar: jar,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// signedIn is a browser of somebody who has signed in with an admin key.
+func (h *consoleHouse) signedIn(key string) *visitorOf {
+	h.t.Helper()
+	jar, _ := cookiejar.New(nil)
+	b := &visitorOf{h, &http.Client{Jar: jar,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	if status, page, _ := b.send("/login", "/login", url.Values{"key": {key}}); status != http.StatusSeeOther {
+		h.t.Fatalf("sign in: %d\n%s", status, page)
+	}
+	return b
+}
+
+// org is where people of the tests have their roles.
+func (h *consoleHouse) org(api.Role) api.OrgID { return api.DefaultOrg }
+
+func (b *visitorOf) do(method, path string, form url.Values) (int, string, string) {
+	b.t.Helper()
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	req, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/html")
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	resp, err := b.client.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return resp.StatusCode, string(text), resp.Header.Get("Location")
+}
+
+// open gets a page, following where it leads.
+func (b *visitorOf) open(path string) string {
+	b.t.Helper()
+	for range 5 {
+		status, text, to := b.do(http.MethodGet, path, nil)
+		if status == http.StatusSeeOther {
+			path = to
+			continue
+		}
+		if status != http.StatusOK {
+			b.t.Fatalf("GET %s: %d\n%s\n%s", path, status, text, b.log)
+		}
+		return text
+	}
+	b.t.Fatalf("%s leads round and round", path)
+	return ""
+}
+
+var formToken = regexp.MustCompile(`name="token" value="([^"]+)"`)
+
+// send sends a form of a page, and gives the status, the page and where it leads.
+func (b *visitorOf) send(from, path string, form url.Values) (int, string, string) {
+	b.t.Helper()
+	m := formToken.FindStringSubmatch(b.open(from))
+	if m == nil {
+		b.t.Fatalf("%s has no form", from)
+	}
+	if form == nil {
+		form = url.Values{}
+	}
+	form.Set("token", html.UnescapeString(m[1]))
+	return b.do(http.MethodPost, path, form)
+}
+
+// await opens a page until it has a text.
+func (b *visitorOf) await(path, text string) string {
+	b.t.Helper()
+	page := ""
+	ctx, cancel := context.WithTimeout(b.t.Context(), 20*time.Second)
+	defer cancel()
+	for ctx.Err() == nil {
+		if page = b.open(path); strings.Contains(page, text) {
+			return page
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	b.t.Fatalf("%s does not come to say %q:\n%s", path, text, page)
+	return ""
+}
+
+func wants(t *testing.T, page string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page lacks %q:\n%s", text, page)
+		}
+	}
+}
+
+// TestTheWizardLeadsFromAFolderToTheKeys goes through all steps without scripts: what is found, what is read, the first
+// question, and both keys, which are shown once and work.
+func TestTheWizardLeadsFromAFolderToTheKeys(t *testing.T) {
+	t.Parallel()
+	h := newConsoleHouse(t)
+	b := h.as("")
+	source := writeFiles(t, map[string]string{
+		"docs/index.md":   "# Harbour\n\nThe harbour opens at six.\n\n## Ferries\n\nFerries leave on the hour. See [prices](/prices).\n",
+		"docs/tickets.md": "# Tickets\n\nA ticket costs four coins.\n",
+		"docs/_draft.md":  "# Draft\n",
+		"README.md":       "# Code\n",
+	})
+	page := b.open("/console/setup")
+	wants(t, page, "Where is your documentation?", "docent project add")
+	status, _, to := b.send(
+		"/console/setup",
+		"/console/setup/source",
+		url.Values{"source": {source}, "id": {"harbour"}},
+	)
+	if status != http.StatusSeeOther || to != "/console/setup/harbour" {
+		t.Fatalf("%d, %s", status, to)
+	}
+	page = b.await(to, "what was found")
+	wants(t, page, "2 pages", `value="docs"`, "Guessed from the folder docs", "_draft.md")
+
+	status, page, _ = b.send(
+		to,
+		to+"/add",
+		url.Values{"domain": {"not a domain"}, "docsDir": {"docs"}, "siteUrl": {"ftp://x"}},
+	)
+	if status != http.StatusBadRequest {
+		t.Errorf("a wrong domain: %d", status)
+	}
+	wants(
+		t,
+		page,
+		`aria-invalid="true"`,
+		"must be a domain or one part of it",
+		"must be an http or https URL",
+		`value="not a domain"`,
+	)
+	status, _, next := b.send(
+		to,
+		to+"/add",
+		url.Values{"domain": {"docs.harbour.example"}, "docsDir": {"docs"}, "name": {"Harbour"},
+			"siteUrl": {"https://docs.harbour.example"}},
+	)
+	if status != http.StatusSeeOther {
+		t.Fatalf("%d", status)
+	}
+	page = b.await(next, "is read")
+	wants(t, page, "Dead links", "/prices", "_draft.md", "Ask the first question")
+
+	status, _, question := b.send(to+"/question", to+"/ask", url.Values{"question": {"When does the harbour open?"}})
+	if status != http.StatusSeeOther {
+		t.Fatalf("%d", status)
+	}
+	page = b.await(question, "opens at six")
+	wants(t, page, "https://docs.harbour.example", "Next: the keys")
+
+	status, page, _ = b.send(to+"/keys", to+"/create", nil)
+	key := regexp.MustCompile(`dct_asst_[A-Za-z0-9_-]+|dct_[a-z]+_[A-Za-z0-9_-]+`)
+	keys := key.FindAllString(page, -1)
+	if status != http.StatusOK || len(keys) < 2 {
+		t.Fatalf("%d: %q", status, keys)
+	}
+	wants(t, page, "useChat", "curl -N", h.url+"/discovery/v2/assistant/docs.harbour.example/message", "How to go on")
+	status, _, again := b.send(to+"/keys", to+"/create", nil)
+	if page = b.open(again); status != http.StatusSeeOther || key.MatchString(page) {
+		t.Errorf("a form that is sent again: %d, %q", status, key.FindAllString(page, -1))
+	}
+	list, err := h.app.stores.operations().listKeys(t.Context(), projectParams{ID: "harbour"}, nil)
+	if err != nil || len(list) != 2 {
+		t.Errorf("the keys are %+v, %v", list, err)
+	}
+	page = b.open("/console/" + string(api.DefaultOrg) + "/docs.harbour.example/sources")
+	wants(t, page, source, "folder <code>docs</code>", "1 dead link", "https://docs.harbour.example/tickets")
+	// What was given up, or is there already, is said plainly.
+	if status, page, _ = b.do(http.MethodGet, "/console/setup/nothing", nil); status != http.StatusNotFound ||
+		!strings.Contains(page, "was not added") {
+		t.Errorf("a draft that there is not: %d", status)
+	}
+	for _, secret := range keys {
+		if strings.Contains(h.log.String(), secret) || len(holders(t, h.data, secret)) > 0 {
+			t.Error("a key is in the log or on the disk")
+		}
+	}
+}
+
+// TestTheWizardIsTheOperators asks for its pages and actions without a session and with each role, but that of an owner
+// of the default organization, who is an operator.
+func TestTheWizardIsTheOperators(t *testing.T) {
+	t.Parallel()
+	h := newConsoleHouse(t)
+	secret := writeFiles(t, map[string]string{"index.md": "# Secret\n"})
+	for _, role := range []api.Role{api.RoleViewer, api.RoleEditor} {
+		b := h.as(role)
+		token := html.UnescapeString(formToken.FindStringSubmatch(b.open("/console"))[1])
+		if status, _, _ := b.do(http.MethodGet, "/console/setup", nil); status != http.StatusNotFound {
+			t.Errorf("the %s sees the wizard: %d", role, status)
+		}
+		status, page, _ := b.do(
+			http.MethodPost,
+			"/console/setup/source",
+			url.Values{"source": {secret}, "token": {token}},
+		)
+		if status != http.StatusNotFound || strings.Contains(page, secret) {
+			t.Errorf("the %s looks at a folder: %d", role, status)
+		}
+	}
+	operator := h.as(api.RoleOwner)
+	operator.open("/console/setup")
+	if status, _, _ := operator.do(
+		http.MethodPost,
+		"/console/setup/source",
+		url.Values{"source": {secret}},
+	); status != http.StatusForbidden {
+		t.Errorf("a form without a token: %d", status)
+	}
+}
+
+// TestTheWizardSaysWhatIsWrongAtItsField pastes what cannot be read, what is dangerous, and what has a secret in it.
+func TestTheWizardSaysWhatIsWrongAtItsField(t *testing.T) {
+	t.Parallel()
+	h := newConsoleHouse(t)
+	b := h.as("")
+	for source, want := range map[string]string{
+		"":                                     "is required",
+		"-oProxyCommand=touch /tmp/x":          "begins with a hyphen",
+		"ext::sh -c touch":                     "program to git",
+		"https://user:hunter2@git.example.com": "take it out",
+		"http://169.254.169.254/latest/":       "private network",
+		h.url:                                  "private network",
+		"gopher://x":                           "must be a folder or an address",
+		"docs":                                 "not a whole path or address",
+	} {
+		status, page, _ := b.send("/console/setup", "/console/setup/source", url.Values{"source": {source}})
+		if status != http.StatusBadRequest || !strings.Contains(page, want) {
+			t.Errorf("%q: %d\n%s", source, status, page)
+		}
+	}
+	hostile := filepath.Join(t.TempDir(), `<img src=x onerror=alert(1)>`)
+	if err := os.MkdirAll(hostile, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(
+		filepath.Join(hostile, "<b>page.md"),
+		[]byte("# <script>alert(1)</script>\n\n[x](<i>.md)\n"),
+		0o600,
+	); err != nil {
+		t.Fatal(err)
+	}
+	_, _, to := b.send("/console/setup", "/console/setup/source", url.Values{"source": {hostile}, "id": {"hostile"}})
+	page := b.await(to, "what was found")
+	if strings.Contains(page, "<img src=x") || strings.Contains(page, "<script>alert") {
+		t.Errorf("hostile names come through:\n%s", page)
+	}
+	status, _, gone := b.send(to, to+"/discard", nil)
+	if page = b.open(
+		gone,
+	); status != http.StatusSeeOther || strings.Contains(page, "hostile</strong>") ||
+		h.app.stores.hub.Holds("hostile") {
+		t.Errorf("after it was given up: %d", status)
+	}
+	_, _, to = b.send(
+		"/console/setup",
+		"/console/setup/source",
+		url.Values{"source": {filepath.Join(hostile, "nowhere")}},
+	)
+	wants(t, b.await(to, "cannot be read"), "Give another source")
+}

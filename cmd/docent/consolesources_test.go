@@ -1,0 +1,372 @@
+package main
+
+import (
+	"html"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"docent/api"
+	"docent/forge/forgetest"
+)
+
+// withProject adds a project of a folder, and gives the address of its overview.
+func (h *consoleHouse) withProject(id string, files map[string]string) (base, source string) {
+	h.t.Helper()
+	source = writeFiles(h.t, files)
+	p := api.Project{ID: api.ProjectID(id), Domain: id + ".example.com", Source: source}
+	if _, err := h.app.stores.operations().addProject(h.t.Context(), p, quietly); err != nil {
+		h.t.Fatal(err)
+	}
+	return "/console/" + string(api.DefaultOrg) + "/" + p.Domain, source
+}
+
+// TestSourcesShowWhatWasReadOfEachPage checks all pages, filters them, has the documentation read again after a change,
+// and looks at what has changed.
+func TestSourcesShowWhatWasReadOfEachPage(t *testing.T) {
+	t.Parallel()
+	h := newConsoleHouse(t)
+	base, source := h.withProject(
+		"tea",
+		map[string]string{"index.md": "# Tea\n\nGreen.\n\n## Black\n\nStrong. [x](/gone)\n",
+			"oolong.md": "# Oolong\n\nBlue.\n", "_hidden.md": "# Hidden\n"},
+	)
+	b := h.as(api.RoleEditor)
+	page := b.open(base + "/sources")
+	wants(t, page, source, "It was not checked since the server began", "not set up", "not known")
+	if status, _, to := b.send(base+"/sources", base+"/sources/check", nil); status != http.StatusSeeOther {
+		t.Errorf("%d, %s", status, to)
+	}
+	page = b.await(base+"/sources", "2 pages")
+	wants(t, page, "Oolong", "oolong.md", "1 left out", "1 dead link", "Import from folder")
+	wants(t, b.open(base+"/sources?show=left"), "_hidden.md", "left out")
+	wants(t, b.open(base+"/sources?show=links"), "/gone")
+	wants(t, b.open(base+"/sources?show=warnings"), "without a warning")
+	if page = b.open(
+		base + "/sources?q=oolong",
+	); strings.Contains(page, "<code>index.md</code>") ||
+		!strings.Contains(page, "1 page") {
+		t.Errorf("the filter:\n%s", page)
+	}
+	wants(t, b.open(base+"/sources?state=unlisted"), "No page is like that")
+	wants(t, b.open(base+"/sources?q="+url.QueryEscape(`"><script>alert(1)</script>`)), "&lt;script&gt;")
+
+	if err := os.WriteFile(filepath.Join(source, "white.md"), []byte("# White\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, _, to := b.send(base+"/sources", base+"/sources/reindex", nil)
+	if status != http.StatusSeeOther || !strings.Contains(to, "/sources/updates/upd_") {
+		t.Fatalf("%d, %s", status, to)
+	}
+	page = b.await(to, "success")
+	wants(t, page, "white.md", "1 added")
+	wants(t, b.open(base+"/sources"), "Answers are from another commit by now", "success")
+	if status, _, _ := b.do(http.MethodGet, base+"/sources/task/another", nil); status != http.StatusNotFound {
+		t.Errorf("a task that there is not: %d", status)
+	}
+}
+
+// TestLongListsOfPagesAreGoneThroughByTheirLastRow reads a list of several pages to its end.
+func TestLongListsOfPagesAreGoneThroughByTheirLastRow(t *testing.T) {
+	t.Parallel()
+	h := newConsoleHouse(t)
+	files := map[string]string{}
+	for i := range 250 {
+		files["p"+string(rune('a'+i/26))+string(rune('a'+i%26))+".md"] = "# P\n"
+	}
+	base, _ := h.withProject("many", files)
+	b := h.as(api.RoleEditor)
+	b.send(base+"/sources", base+"/sources/check", nil)
+	b.await(base+"/sources", "250 pages")
+	seen := map[string]bool{}
+	next := regexp.MustCompile(`<a class="button" href="([^"]+)#pages">Next`)
+	for at, rounds := base+"/sources", 0; at != "" && rounds < 5; rounds++ {
+		page := b.open(at)
+		for _, m := range regexp.MustCompile(`<code>(p\w+\.md)</code>`).FindAllStringSubmatch(page, -1) {
+			if seen[m[1]] {
+				t.Errorf("%s comes twice", m[1])
+			}
+			seen[m[1]] = true
+		}
+		at = ""
+		if m := next.FindStringSubmatch(page); m != nil {
+			at = html.UnescapeString(m[1])
+		}
+	}
+	if len(seen) != 250 {
+		t.Errorf("%d pages are shown", len(seen))
+	}
+}
+
+// TestAWebhookIsSetUpAndTried makes a secret on the page, tries it, and looks at real deliveries and refused ones.
+func TestAWebhookIsSetUpAndTried(t *testing.T) {
+	t.Parallel()
+	h := newConsoleHouse(t)
+	base, _ := h.withProject("tea", map[string]string{"index.md": "# Tea\n"})
+	b := h.as(api.RoleOwner)
+	at := base + "/sources/webhook"
+	wants(t, b.open(at), h.url+"/v1/webhook/tea/push", "There is no secret", "GitHub", "Forgejo")
+	if status, page, _ := b.send(
+		at,
+		at+"/test",
+		nil,
+	); status != http.StatusConflict ||
+		!strings.Contains(page, "make one first") {
+		t.Errorf("a test without a secret: %d", status)
+	}
+	status, page, _ := b.send(at, at+"/new", nil)
+	secret := regexp.MustCompile(`whsec_\w+`).FindString(page)
+	if status != http.StatusOK || secret == "" {
+		t.Fatalf("%d\n%s", status, page)
+	}
+	if strings.Contains(b.open(at), secret) {
+		t.Error("the secret is shown twice")
+	}
+	if status, page, _ = b.send(at, at+"/test", nil); status != http.StatusOK {
+		t.Errorf("%d", status)
+	}
+	wants(t, page, "taken in", `<span class="badge ok">202</span>`, "No push has been delivered yet")
+	if strings.Contains(page, secret) {
+		t.Error("the test shows the secret")
+	}
+	push := func(secret string) {
+		req, err := http.NewRequestWithContext(
+			t.Context(),
+			http.MethodPost,
+			h.url+"/v1/webhook/tea/push",
+			strings.NewReader(
+				`{"ref":"refs/heads/main","after":"`+strings.Repeat(
+					"a",
+					40,
+				)+`","repository":{"full_name":"acme/<b>tea","default_branch":"main"}}`,
+			),
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Gitlab-Event", "Push Hook")
+		req.Header.Set("X-Gitlab-Token", secret)
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	push(secret)
+	wants(t, b.open(at), "from Gitlab", "acme/&lt;b&gt;tea")
+	push("another")
+	wants(t, b.open(at), "The last request was refused", "not signed")
+	b.send(at, at+"/remove", nil)
+	wants(t, b.open(at), "There is no secret")
+	if strings.Contains(h.log.String(), secret) || len(holders(t, h.data, secret)) > 0 {
+		t.Error("the secret is in the log or on the disk")
+	}
+}
+
+// TestSettingsAreChangedWhereTheyMayBe changes settings, gets them wrong, and removes the project.
+func TestSettingsAreChangedWhereTheyMayBe(t *testing.T) {
+	t.Parallel()
+	h := newConsoleHouse(t)
+	base, source := h.withProject("tea", map[string]string{"index.md": "# Tea\n", "extra/x.md": "# X\n"})
+	b := h.as(api.RoleOwner)
+	at := base + "/settings"
+	page := b.open(at)
+	wants(t, page, source, "the server&#39;s default", "docent project set tea", `name="projectHour"`)
+	status, page, _ := b.send(
+		at,
+		at+"/change",
+		url.Values{"domain": {"Not A Domain"}, "siteUrl": {"ftp://x"}, "projectHour": {"many"},
+			"deflection": {"nobody"}},
+	)
+	if status != http.StatusBadRequest {
+		t.Errorf("%d", status)
+	}
+	wants(
+		t,
+		page,
+		"must be a domain or one part of it",
+		"must be an http or https URL",
+		"must be a whole number",
+		"e-mail address",
+		`value="many"`,
+	)
+	status, page, _ = b.send(at, at+"/change", url.Values{"docsDir": {"nowhere"}})
+	if status != http.StatusBadRequest {
+		t.Errorf("%d", status)
+	}
+	wants(t, page, "holds no page", `id="docsDir-fault"`)
+
+	status, _, to := b.send(
+		at,
+		at+"/change",
+		url.Values{"siteUrl": {"https://tea.example.com"}, "exclude": {"extra/\n"},
+			"suggestions": {"on"}, "projectHour": {"7"}, "deflection": {"help@example.com"}},
+	)
+	if status != http.StatusSeeOther {
+		t.Fatalf("%d", status)
+	}
+	b.open(to)
+	b.await(at, `value="7"`)
+	p, err := h.app.stores.catalog.Project(t.Context(), "tea")
+	if err != nil || p.SiteURL != "https://tea.example.com" || len(p.Exclude) != 1 || !p.Options.Suggestions ||
+		p.Limits.ProjectHour != 7 || p.Deflection != "help@example.com" || p.Source != source || p.Domain != "tea.example.com" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	status, page, _ = b.send(at, at+"/remove", url.Values{"confirm": {"coffee"}})
+	if status != http.StatusBadRequest || !strings.Contains(page, "Type tea to remove") {
+		t.Errorf("another name: %d", status)
+	}
+	if status, _, to = b.send(
+		at,
+		at+"/remove",
+		url.Values{"confirm": {"tea"}},
+	); status != http.StatusSeeOther ||
+		to != "/console" {
+		t.Errorf("%d, %s", status, to)
+	}
+	if _, err := h.app.stores.catalog.Project(t.Context(), "tea"); err == nil {
+		t.Error("the project is still there")
+	}
+}
+
+// TestSourcesAndSettingsKeepToTheirRoles tries every action as those who may not do it, and as an owner of another
+// organization what only an operator may change.
+func TestSourcesAndSettingsKeepToTheirRoles(t *testing.T) {
+	t.Parallel()
+	h := newConsoleHouse(t)
+	base, source := h.withProject("tea", map[string]string{"index.md": "# Tea\n"})
+	viewer, editor := h.as(api.RoleViewer), h.as(api.RoleEditor)
+	for _, c := range []struct {
+		who    *visitorOf
+		path   string
+		status int
+	}{
+		{viewer, "/sources/reindex", 403}, {viewer, "/sources/check", 403}, {viewer, "/sources/token", 403},
+		{viewer, "/sources/webhook/new", 403}, {viewer, "/sources/webhook/test", 403}, {viewer, "/settings/change", 403},
+		{viewer, "/settings/remove", 403},
+		{editor, "/sources/token", 403}, {editor, "/sources/webhook/new", 403}, {editor, "/sources/webhook/remove", 403},
+		{editor, "/settings/change", 403}, {editor, "/settings/remove", 403},
+	} {
+		form := url.Values{"confirm": {"tea"}, "secret": {"x"}, "token": {html.UnescapeString(
+			formToken.FindStringSubmatch(c.who.open("/console"))[1])}}
+		if status, _, _ := c.who.do(http.MethodPost, base+c.path, form); status != c.status {
+			t.Errorf("%s: %d, want %d", c.path, status, c.status)
+		}
+	}
+	for _, page := range []string{"/sources", "/sources/webhook", "/settings"} {
+		text := viewer.open(base + page)
+		if regexp.MustCompile(`action="[^"]*(sources|settings)/(?:\w)[^"]*"`).MatchString(text) && page != "/settings" {
+			t.Errorf("%s offers a viewer what they may not do", page)
+		}
+		if !strings.Contains(text, "<fieldset disabled>") && page == "/settings" {
+			t.Errorf("a viewer may fill in the settings:\n%s", text)
+		}
+	}
+	// An owner who does not run the server changes neither the source nor where tokens go.
+	if err := h.app.stores.catalog.AddOrganization(t.Context(), "acme", "Acme"); err != nil {
+		t.Fatal(err)
+	}
+	p := api.Project{ID: "acme", Org: "acme", Domain: "docs.acme.example", Source: source}
+	if _, err := h.app.stores.operations().addProject(t.Context(), p, quietly); err != nil {
+		t.Fatal(err)
+	}
+	key := newKeyOf(t, h, "acme")
+	stranger := h.signedIn(key)
+	at := "/console/acme/docs.acme.example/settings"
+	if page := stranger.open(at); strings.Contains(page, `name="source"`) || strings.Contains(page, `name="hostUrl"`) {
+		t.Error("the source is asked for")
+	}
+	if status, _, _ := stranger.send(
+		at,
+		at+"/change",
+		url.Values{"source": {"/etc"}, "hostUrl": {"https://evil.example"},
+			"tokenEnv": {"DOCENT_MODEL_API_KEY"}, "name": {"Acme"}},
+	); status != http.StatusSeeOther {
+		t.Errorf("%d", status)
+	}
+	if got, err := h.app.stores.catalog.Project(
+		t.Context(),
+		"acme",
+	); err != nil || got.Source != source || got.HostURL != "" ||
+		got.TokenEnv != "" ||
+		got.Name != "Acme" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if status, _, _ := stranger.do(http.MethodGet, base+"/sources", nil); status != http.StatusNotFound {
+		t.Errorf("another organization's sources: %d", status)
+	}
+}
+
+func newKeyOf(t *testing.T, h *consoleHouse, project api.ProjectID) string {
+	t.Helper()
+	made, err := h.app.stores.operations().
+		createKey(t.Context(), keyParams{Project: project, Kind: api.AdminKey, Name: "owner"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Key
+}
+
+// TestATokenThatIsPastedIsSeenByNobody sets up a project of a code host with its token, and replaces it.
+func TestATokenThatIsPastedIsSeenByNobody(t *testing.T) {
+	t.Parallel()
+	const secret, wrong = "tok_PastedIntoTheWizard", "tok_ThatTheHostRefuses"
+	host := forgetest.NewStandIn(t)
+	host.Do(func() { host.Tokens, host.Prune = []string{secret}, true })
+	h := newConsoleHouse(t)
+	b := h.as("")
+	var seen strings.Builder
+	_, page, to := b.send(
+		"/console/setup",
+		"/console/setup/source",
+		url.Values{"source": {host.URL + "/acme/docs"}, "kind": {"gitea"},
+			"secret": {wrong}},
+	)
+	if to == "" {
+		t.Fatal(page)
+	}
+	page = b.await(to, "cannot be read")
+	wants(t, page, "does not accept the stored token")
+	seen.WriteString(page)
+	_, page, to = b.send(
+		"/console/setup",
+		"/console/setup/source",
+		url.Values{"source": {host.URL + "/acme/docs"}, "kind": {"gitea"},
+			"secret": {secret}},
+	)
+	if to == "" {
+		t.Fatal(page)
+	}
+	page = b.await(to, "what was found")
+	wants(t, page, "acme/docs", "pull requests are opened there")
+	seen.WriteString(page)
+	_, page, next := b.send(to, to+"/add", url.Values{"domain": {"docs.acme.example"}})
+	seen.WriteString(page)
+	seen.WriteString(b.await(next, "is read"))
+	base := "/console/" + string(api.DefaultOrg) + "/docs.acme.example"
+	page = b.open(base + "/sources")
+	wants(t, page, "a token that is stored here")
+	seen.WriteString(page)
+	status, page, _ := b.send(base+"/sources", base+"/sources/token", url.Values{"secret": {wrong}})
+	if status != http.StatusBadRequest {
+		t.Errorf("a token that the host refuses: %d", status)
+	}
+	wants(t, page, "does not accept")
+	seen.WriteString(page + b.open(base+"/settings"))
+	for _, text := range []string{secret, wrong} {
+		if strings.Contains(seen.String(), text) || strings.Contains(h.log.String(), text) {
+			t.Errorf("%s is on a page or in the log", text)
+		}
+	}
+	if list := holders(t, h.data, secret); len(list) != 1 || !strings.HasPrefix(list[0], "secrets/") {
+		t.Errorf("the token is in %q", list)
+	}
+	if list := holders(t, h.data, wrong); len(list) > 0 {
+		t.Errorf("the refused token is in %q", list)
+	}
+}

@@ -1,0 +1,358 @@
+package web
+
+import (
+	"cmp"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"docent/api"
+)
+
+type settingsView struct {
+	Groups   []fieldGroup
+	Problems []string
+	Base     string
+	MayWrite bool
+	Wrong    string // what was typed in place of the project's name
+	Same     []string
+}
+
+// A fieldGroup is the fields of one thing.
+type fieldGroup struct {
+	Name, Hint string
+	Fields     []formField
+}
+
+func (s *Server) showSettings(v *visit) error { return s.settingsPage(v, 200, nil, nil, "") }
+
+// settingsPage is the form, filled in with the project's settings or with what was sent.
+func (s *Server) settingsPage(v *visit, status int, form url.Values, problems map[string]string, wrong string) error {
+	view := settingsView{Groups: s.settingGroups(v, form), Base: v.base(), MayWrite: v.may(owner), Wrong: wrong,
+		Same: []string{setCommand(v.project), "docent project remove " + string(v.project.ID)}}
+	for i := range view.Groups {
+		if problems == nil {
+			break
+		}
+		rest := map[string]string{}
+		for _, p := range placeFaults(view.Groups[i].Fields, problems) {
+			name, text, _ := strings.Cut(p, " ")
+			rest[name] = text
+		}
+		problems = rest
+	}
+	for name, text := range problems {
+		view.Problems = append(view.Problems, name+" "+text)
+	}
+	return s.renderStatus(v, status, "settings", "Settings", view)
+}
+
+// A settingsForm makes the fields of a project's settings, filled in with what was sent, or else with what is stored.
+type settingsForm struct {
+	p    api.Project
+	sent url.Values // nil where nothing was
+}
+
+func (f settingsForm) value(name, now string) string {
+	if f.sent.Has(name) {
+		return f.sent.Get(name)
+	}
+	return now
+}
+
+func (f settingsForm) text(name, label, now, hint string) formField {
+	return formField{Name: name, Label: label, Value: f.value(name, now), Hint: hint}
+}
+
+func (f settingsForm) area(name, label string, now []string, hint string) formField {
+	return formField{Name: name, Label: label, Kind: "area", Value: f.value(name, strings.Join(now, "\n")), Hint: hint}
+}
+
+func (f settingsForm) check(name, label, hint string, now bool) formField {
+	if f.sent != nil {
+		now = f.sent.Get(name) == "on"
+	}
+	return formField{Name: name, Label: label, Kind: "check", Hint: hint, On: now}
+}
+
+func (f settingsForm) number(name, label string, now, standard int) formField {
+	return formField{Name: name, Label: label, Kind: "number", Value: f.value(name, strconv.Itoa(now)),
+		Hint: "0 for the server's default, which is " + limitText(standard) + "; a negative number for no limit."}
+}
+
+// settingGroups are all settings of a project.
+func (s *Server) settingGroups(v *visit, sent url.Values) []fieldGroup {
+	p := v.project
+	f := settingsForm{p, sent}
+	limits := s.Setup.Limits()
+	return []fieldGroup{
+		{"Project", "These take effect at once.", []formField{
+			f.text("name", "Name", p.Name, "Shown to people."),
+			f.text("domain", "Domain", p.Domain, "In the assistant's address and in this console. "+
+				"Programs that ask under the old one are refused from then on."),
+		}},
+		f.source(v.may(operator)),
+		f.pages(),
+		f.answers(s.Setup.Models()),
+		{"Pull requests", "", []formField{
+			f.text("labels", "Labels", p.Labels, "Separated by commas."),
+			f.check("direct", "Commit to the branch itself",
+				"A pull request is opened only where the branch is protected. Not on the built-in host.", p.Direct),
+		}},
+		{"Limits", "", []formField{
+			f.number("projectHour", "Jobs and follow-ups in an hour", p.Limits.ProjectHour, limits.ProjectHour),
+			f.number("keyMonth", "Assistant messages of one key in a month", p.Limits.KeyMonth, limits.KeyMonth),
+			f.number("orgHour", "Assistant messages of the organization in an hour", p.Limits.OrgHour, limits.OrgHour),
+			f.number("ipDay", "Assistant messages of one address in a day", p.Limits.IPDay, limits.IPDay),
+		}},
+	}
+}
+
+// source is what names the server's machine or decides where its tokens go: the operator's to change.
+func (f settingsForm) source(operates bool) fieldGroup {
+	p := f.p
+	g := fieldGroup{"Where it is read from",
+		"A change here asks the code host what the credentials may do, and reads the documentation again.",
+		[]formField{
+			f.text("source", "Source", p.Source, "A folder on the server, or the address of a git repository."),
+			{Name: "host", Label: "Code host", Kind: "select", Value: string(p.Host),
+				Options: hostOptions(f.value("host", string(p.Host)))},
+			f.text("hostUrl", "Address of the code host", p.HostURL, "Where it is not the public one."),
+			f.text("repository", "Repository", p.Repository, "OWNER/NAME on the code host."),
+			f.text("tokenEnv", "Variable with the token", p.TokenEnv,
+				"The name of an environment variable of the server. It takes the place of a token that is stored."),
+		}}
+	if !operates {
+		g.Hint = "An operator of this server changes these."
+		for i, field := range g.Fields {
+			g.Fields[i].Fixed, g.Fields[i].Hint = true, ""
+			g.Fields[i].Value = map[string]string{"source": p.Source, "host": string(p.Host), "hostUrl": p.HostURL,
+				"repository": p.Repository, "tokenEnv": p.TokenEnv}[field.Name]
+		}
+	}
+	return g
+}
+
+// pages is what decides which pages there are.
+func (f settingsForm) pages() fieldGroup {
+	p := f.p
+	return fieldGroup{"What is read", "A change here reads the documentation again; the page shows how far that is.",
+		[]formField{
+			f.text("branch", "Branch", p.Branch, "The repository's default branch where empty."),
+			f.text("docsDir", "Documentation folder", p.DocsDir, "The root of the repository where empty."),
+			f.text("siteUrl", "Address of the site", p.SiteURL,
+				"Where readers find the pages. Where empty, what the site's configuration says."),
+			siteField(f.value("site", string(p.Site)), ""),
+			f.area("include", "Include", p.Include,
+				"Patterns as in .gitignore, one in each line: only what one of them matches is a page."),
+			f.area("exclude", "Leave out", p.Exclude,
+				"The same: what they match is no page; ! brings back what the site leaves out."),
+		}}
+}
+
+// answers is how the assistant answers.
+func (f settingsForm) answers(models []ModelChoice) fieldGroup {
+	p := f.p
+	return fieldGroup{"Answers", "These take effect with the next question.", []formField{
+		{Name: "model", Label: "Model", Kind: "select", Options: modelOptions(models, f.value("model", p.Model)),
+			Hint: "The server's configuration names the models."},
+		f.text("deflection", "Where to send readers", p.Deflection,
+			"An e-mail address or URL that is offered where the documentation does not answer."),
+		f.check("suggestions", "End answers with suggested questions", "", p.Options.Suggestions),
+		f.check("searchTool", "Show the retrieval as a tool call named search", "", p.Options.SearchTool),
+		f.check("requireThreadKey", "Continue a thread only with its secret key", "", p.Options.RequireThreadKey),
+	}}
+}
+
+func limitText(n int) string {
+	if n <= 0 {
+		return "none"
+	}
+	return strconv.Itoa(n)
+}
+
+func hostOptions(now string) (out []formOption) {
+	for _, kind := range []api.HostKind{api.HostBuiltin, api.HostGitHub, api.HostGitLab, api.HostGitea, api.HostGit} {
+		out = append(out, formOption{string(kind), string(kind), now == string(kind)})
+	}
+	return out
+}
+
+func modelOptions(models []ModelChoice, now string) []formOption {
+	out := []formOption{}
+	known := now == ""
+	for _, m := range models {
+		label := m.Name
+		value := m.Name
+		if m.Default {
+			label, value = "the server's default ("+m.Name+")", ""
+		}
+		if m.State != "" {
+			label += ": " + m.State
+		}
+		on := now == value
+		known = known || on
+		out = append(out, formOption{value, label, on})
+	}
+	if !known {
+		out = append(out, formOption{now, now + ": not configured any more", true})
+	}
+	return out
+}
+
+// changedSettings is the project with what a form says of it.
+func changedSettings(p api.Project, form url.Values, operates bool) (api.Project, map[string]string) {
+	wrong := map[string]string{}
+	set := func(name string, to *string) {
+		if form.Has(name) {
+			*to = strings.TrimSpace(form.Get(name))
+		}
+	}
+	set("name", &p.Name)
+	set("domain", &p.Domain)
+	if operates {
+		set("source", &p.Source)
+		set("host", (*string)(&p.Host))
+		set("hostUrl", &p.HostURL)
+		set("repository", &p.Repository)
+		set("tokenEnv", &p.TokenEnv)
+	}
+	set("branch", &p.Branch)
+	set("docsDir", &p.DocsDir)
+	set("siteUrl", &p.SiteURL)
+	set("site", (*string)(&p.Site))
+	set("model", &p.Model)
+	set("deflection", &p.Deflection)
+	set("labels", &p.Labels)
+	if form.Has("include") {
+		p.Include = lines(form.Get("include"))
+	}
+	if form.Has("exclude") {
+		p.Exclude = lines(form.Get("exclude"))
+	}
+	p.Options = api.Options{Suggestions: form.Get("suggestions") == "on", SearchTool: form.Get("searchTool") == "on",
+		RequireThreadKey: form.Get("requireThreadKey") == "on"}
+	p.Direct = form.Get("direct") == "on"
+	for name, to := range map[string]*int{"projectHour": &p.Limits.ProjectHour, "keyMonth": &p.Limits.KeyMonth,
+		"orgHour": &p.Limits.OrgHour, "ipDay": &p.Limits.IPDay} {
+		if !form.Has(name) {
+			continue
+		}
+		n, err := strconv.Atoi(cmp.Or(strings.TrimSpace(form.Get(name)), "0"))
+		if err != nil || n > 1_000_000_000 || n < -1_000_000_000 {
+			wrong[name] = "must be a whole number"
+			continue
+		}
+		*to = n
+	}
+	return p.WithDefaults(), wrong
+}
+
+// changeSettings changes the project. What has it read again goes on in the background.
+func (s *Server) changeSettings(v *visit) error {
+	form := v.form()
+	p, wrong := changedSettings(v.project, form, v.may(operator))
+	problems := map[string]string{}
+	if more, ok := faults(p.Validate()); ok {
+		problems = more
+	}
+	for name, text := range wrong {
+		problems[name] = text
+	}
+	if other, err := s.Catalog.ProjectByDomain(v.Context(), p.Domain); err == nil && other.ID != p.ID {
+		problems["domain"] = "belongs to another project already"
+	}
+	if len(problems) > 0 {
+		return s.settingsPage(v, 400, form, problems, "")
+	}
+	rereads := s.Setup.Rereads(v.project, p)
+	task, err := s.Setup.Change(p)
+	if err != nil {
+		return err
+	}
+	v.audit("project.set", string(p.ID), strings.Join(changedNames(v.project, p), ", "))
+	task = s.settled(v.Context(), task)
+	to := consolePath(p)
+	switch {
+	case task.Running():
+		if p.Domain != v.project.Domain && !rereads {
+			return v.done(v.base()+"/settings", "The settings are being stored.")
+		}
+		return v.seeOther(v.base() + "/sources/task/" + task.ID)
+	case task.Failed():
+		if problems, ok := faults(task.Err); ok {
+			return s.settingsPage(v, 400, form, problems, "")
+		}
+		return s.settingsPage(v, 400, form, map[string]string{"": failure(task.Err)}, "")
+	}
+	message := "The settings are stored."
+	if rereads && task.Read != nil {
+		message += " The documentation was read again: " + count(task.Read.Pages, "page") + "."
+	}
+	return v.done(to+"/settings", message)
+}
+
+// changedNames are the settings in which two states of a project differ.
+func changedNames(a, b api.Project) (out []string) {
+	differ := func(name string, is bool) {
+		if is {
+			out = append(out, name)
+		}
+	}
+	differ("name", a.Name != b.Name)
+	differ("domain", a.Domain != b.Domain)
+	differ("source", a.Source != b.Source || a.Host != b.Host || a.HostURL != b.HostURL || a.Repository != b.Repository)
+	differ("token", a.TokenEnv != b.TokenEnv)
+	differ("branch", a.Branch != b.Branch)
+	differ("docsDir", a.DocsDir != b.DocsDir)
+	differ("siteUrl", a.SiteURL != b.SiteURL)
+	differ("site", a.Site != b.Site)
+	differ("patterns", strings.Join(a.Include, "\n") != strings.Join(b.Include, "\n") ||
+		strings.Join(a.Exclude, "\n") != strings.Join(b.Exclude, "\n"))
+	differ("model", a.Model != b.Model)
+	differ("deflection", a.Deflection != b.Deflection)
+	differ("options", a.Options != b.Options)
+	differ("labels", a.Labels != b.Labels)
+	differ("direct", a.Direct != b.Direct)
+	differ("limits", a.Limits != b.Limits)
+	return out
+}
+
+// removeProject removes a project, once its name was typed.
+func (s *Server) removeProject(v *visit) error {
+	if typed := strings.TrimSpace(v.form().Get("confirm")); typed != string(v.project.ID) {
+		return s.settingsPage(v, 400, nil, nil, "Type "+string(v.project.ID)+" to remove the project.")
+	}
+	if err := s.Setup.Remove(v.Context(), v.project.ID); err != nil && !errors.Is(err, api.ErrNotFound) {
+		return err
+	}
+	v.audit("project.remove", string(v.project.ID), "")
+	return v.done("/console", "The project "+string(v.project.ID)+" is removed, with its keys and its index.")
+}
+
+// setCommand is the command that gives a project its settings.
+func setCommand(p api.Project) string {
+	words := []string{"docent project set", shellWord(string(p.ID))}
+	flag := func(name, value string) {
+		if value != "" {
+			words = append(words, "--"+name, shellWord(value))
+		}
+	}
+	flag("domain", p.Domain)
+	flag("title", p.Name)
+	flag("branch", p.Branch)
+	flag("docs-dir", p.DocsDir)
+	flag("site-url", p.SiteURL)
+	flag("site", string(p.Site))
+	for _, pattern := range p.Include {
+		flag("include", pattern)
+	}
+	for _, pattern := range p.Exclude {
+		flag("exclude", pattern)
+	}
+	flag("model", p.Model)
+	flag("deflection", p.Deflection)
+	flag("labels", p.Labels)
+	return strings.Join(words, " ")
+}
