@@ -53,6 +53,21 @@ func TestADamagedHashIsRefused(t *testing.T) {
 	}
 }
 
+// Who has no password costs as much work as who has one: the time does not tell who is known.
+func TestNobodysPasswordIsAsMuchWork(t *testing.T) {
+	h := NewHasher()
+	one, err := h.Hash(t.Context(), "correct horse ä")
+	if err != nil {
+		t.Fatal(err)
+	}
+	real, err := parse(one)
+	nobody, also := parse(h.dummy)
+	if err != nil || also != nil || real.memory != nobody.memory || real.passes != nobody.passes ||
+		real.lanes != nobody.lanes || len(real.hash) != len(nobody.hash) || len(real.salt) != len(nobody.salt) {
+		t.Errorf("%+v and %+v, %v, %v", real, nobody, err, also)
+	}
+}
+
 // A flood of sign-ins waits for a place, and who would wait long is told to come back.
 func TestHashingManyAtOnceIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
