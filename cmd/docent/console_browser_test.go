@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,8 +77,9 @@ type consoleSite struct {
 	project testProject
 }
 
-// newConsoleSite fills a data directory through the program's own commands and its public API.
-func newConsoleSite(t *testing.T) *consoleSite {
+// newConsoleSite fills a data directory through the program's own commands and its public API. So many conversations and
+// jobs of the last half year are made up.
+func newConsoleSite(t *testing.T, conversations, jobs int) *consoleSite {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "docs")
 	if err := errors.Join(tidepool(source), os.Mkdir(filepath.Join(source, ".docent"), 0o755),
@@ -84,8 +87,16 @@ func newConsoleSite(t *testing.T) *consoleSite {
 		t.Fatal(err)
 	}
 	data := filepath.Join(t.TempDir(), "data")
-	s := &consoleSite{testServer: newTestServer(t, data)}
-	s.project = newTestProject(t, data, "tidepool", source)
+	s := &consoleSite{project: newTestProject(t, data, "tidepool", source)}
+	seed := exec.CommandContext(t.Context(), self(t), "bench", "seed", "--data", data, "--project", s.project.id,
+		"--conversations", strconv.Itoa(conversations), "--jobs", strconv.Itoa(jobs))
+	seed.Env = docentEnvironment(t)
+	out, err := seed.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", lastLines(string(out), 1))
+	s.testServer = newTestServer(t, data)
 	readers := s.client(s.project.assistant)
 	thread := ""
 	for i, question := range []string{"How do I install Tidepool?", "And on a second machine?", "Which ports does it need?",
@@ -126,7 +137,7 @@ func TestEveryPageInABrowser(t *testing.T) {
 	t.Parallel()
 	unfinished(t)
 	chromium := needsBrowser(t)
-	site := newConsoleSite(t)
+	site := newConsoleSite(t, 300, 60)
 	inBrowser(t, "pages.mjs", site.settings(chromium), site.testServer)
 }
 
@@ -170,7 +181,7 @@ func TestScreenshots(t *testing.T) {
 		t.Skip("scripts/screenshots runs this")
 	}
 	chromium := needsBrowser(t)
-	site := newConsoleSite(t)
+	site := newConsoleSite(t, 300, 60)
 	settings := site.settings(chromium)
 	for name, dir := range map[string]string{"out": "../../bin/screenshots", "docs": "../../docs/images/console"} {
 		path, err := filepath.Abs(dir)
@@ -181,6 +192,17 @@ func TestScreenshots(t *testing.T) {
 	}
 	settings["pictures"] = pictures
 	inBrowser(t, "screenshots.mjs", settings, site.testServer)
+}
+
+// TestConsoleFigures measures the pages on a busy site. It is run by scripts/console-figures.
+func TestConsoleFigures(t *testing.T) {
+	var conversations, jobs int
+	if _, err := fmt.Sscan(os.Getenv("DOCENT_TEST_FIGURES"), &conversations, &jobs); err != nil {
+		t.Skip("scripts/console-figures runs this")
+	}
+	chromium := needsBrowser(t)
+	site := newConsoleSite(t, conversations, jobs)
+	inBrowser(t, "figures.mjs", site.settings(chromium), site.testServer)
 }
 
 var oneTimeLink = regexp.MustCompile(`https?://[^\s"]+/enter/[^\s"]+`)
