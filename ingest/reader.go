@@ -20,14 +20,22 @@ type Reader struct {
 	adding sync.Mutex    // held while a project is added: two additions of one id must not both read into its repository
 	slots  chan struct{} // how many projects are read at once
 
-	mu     sync.Mutex
-	turns  map[api.ProjectID]*turn
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	work   sync.WaitGroup
-	watch  *folderWatch // of a server; nil in a command
-	heard  func(context.Context, api.ProjectID, string)
-	making map[api.ProjectID]*making
+	mu       sync.Mutex
+	turns    map[api.ProjectID]*turn
+	ctx      context.Context // ends with Close
+	cancel   context.CancelFunc
+	work     sync.WaitGroup
+	watch    *folderWatch // of a server; nil in a command
+	heard    func(context.Context, api.ProjectID, string)
+	making   map[api.ProjectID]*making
+	readings map[api.ProjectID]Reading
+}
+
+// A Reading is the last time that a project's documentation was read, or was found to be as it was.
+type Reading struct {
+	At     time.Time
+	Commit string // empty where it failed
+	Err    error
 }
 
 // A making is one attempt to give a project an index that had none that could be used.
@@ -45,7 +53,8 @@ func New(deps Deps) *Reader {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Reader{
 		Deps: deps, slots: make(chan struct{}, 2), turns: map[api.ProjectID]*turn{}, making: map[api.ProjectID]*making{},
-		ctx: ctx, cancel: cancel,
+		readings: map[api.ProjectID]Reading{},
+		ctx:      ctx, cancel: cancel,
 	}
 }
 
@@ -80,6 +89,7 @@ func (s *Reader) read(ctx context.Context, p api.Project, progress Progress) (ti
 	case <-ctx.Done():
 		return forge.Tip{}, search.Report{}, ctx.Err()
 	}
+	defer func() { s.remember(p.ID, tip.Commit, err) }()
 	// Repositories hold anything: what one of them makes the program panic with is no other project's concern.
 	err = api.Guard(func() error {
 		if tip, err = s.fetch(ctx, p, progress); err != nil {
@@ -96,6 +106,28 @@ func (s *Reader) read(ctx context.Context, p api.Project, progress Progress) (ti
 		return err
 	})
 	return tip, report, err
+}
+
+// remember keeps how a reading went. One that was called off says nothing of the documentation.
+func (s *Reader) remember(id api.ProjectID, commit string, err error) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	r := Reading{At: s.Guard.now().UTC(), Commit: commit, Err: err}
+	if err != nil {
+		r.Commit = ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readings[id] = r
+}
+
+// LastReading is how the last reading of a project went since the program began; false where there was none.
+func (s *Reader) LastReading(id api.ProjectID) (Reading, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.readings[id]
+	return r, ok
 }
 
 // folders is what watches folders; nil, which does nothing, in a command.

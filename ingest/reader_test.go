@@ -182,3 +182,38 @@ func TestUpdatesArePendingUntilTheyEnd(t *testing.T) {
 	}
 	ended(again)
 }
+
+// A page can say when a project was read and why not, without asking the log.
+func TestTheLastReadingIsRemembered(t *testing.T) {
+	t.Parallel()
+	reader := newTestReader(t, slog.New(slog.DiscardHandler))
+	p := addProject(t, reader, "harbour")
+	if r, ok := reader.LastReading(p.ID); ok {
+		t.Errorf("before the first: %+v", r)
+	}
+	silent := func(string, int, int) {}
+	tip, _, err := reader.refreshTo(t.Context(), p, silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, ok := reader.LastReading(p.ID)
+	if !ok || first.Err != nil || first.Commit != tip.Commit || first.Commit == "" || first.At.IsZero() {
+		t.Errorf("after it: %+v", first)
+	}
+	p.Source += "/gone"
+	if _, _, err := reader.refreshTo(t.Context(), p, silent); err == nil {
+		t.Fatal("a source that is gone is read")
+	}
+	if r, _ := reader.LastReading(p.ID); r.Err == nil || r.Commit != "" {
+		t.Errorf("after one that failed: %+v", r)
+	}
+	failed, _ := reader.LastReading(p.ID)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := reader.refreshTo(over, p, silent); err == nil {
+		t.Fatal("it is read for nobody")
+	}
+	if r, _ := reader.LastReading(p.ID); r != failed {
+		t.Errorf("one that was called off is remembered: %+v", r)
+	}
+}

@@ -441,6 +441,12 @@ func (l *Library) Commit(project api.ProjectID) string { return l.labels(project
 // site's configuration does. It is empty if neither does, and if there is no usable index.
 func (l *Library) Address(project api.ProjectID) string { return l.labels(project).SiteURL }
 
+// Size is how many pages and sections the index of a project shows; 0 if there is no usable index.
+func (l *Library) Size(project api.ProjectID) (pages, sections int) {
+	m := l.labels(project)
+	return m.Pages, m.Sections
+}
+
 func (l *Library) labels(project api.ProjectID) index.Manifest {
 	snap, err := l.acquire(project)
 	if err != nil {
