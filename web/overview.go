@@ -1,6 +1,16 @@
 package web
 
-import "docent/api"
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"docent/api"
+	"docent/persistence/catalog"
+)
 
 // index says what this is to whoever opens the address in a browser.
 func (s *Server) index(v *visit) error {
@@ -30,7 +40,254 @@ type projectLink struct {
 	Path string
 }
 
-// overview is how a project fares.
+// Condition is what a project's page needs to know of the machinery below it.
+type Condition struct {
+	Commit          string // that the index shows; empty where there is none that can be used
+	Pages, Sections int
+	Address         string    // where readers find the pages; empty where that is not known
+	Read            time.Time // when the source was last looked at; zero where it was not since the server started
+	Failure         string    // why that failed
+	DeadLinks       int       // that the last check found
+	Model           string    // that answers
+	ModelState      string    // of its circuit; empty for a model of this machine
+	Limits          []LimitUse
+}
+
+// A LimitUse says how much of a limit is used.
+type LimitUse struct {
+	Name        string // as a person says it
+	Used, Limit int
+	Key         api.KeyID // whose limit it is; empty where it is the project's or the organization's
+}
+
+// overviewView is how a project fares.
+type overviewView struct {
+	Project   api.Project
+	Condition Condition
+	Concerns  []concern
+	Health    string // in a few words
+	Bad       bool
+
+	Day       catalog.QuestionTotals // the last 24 hours
+	Week      catalog.QuestionTotals // the last seven days
+	Spark     spark                  // questions of the last 14 days
+	Answered  spark                  // the share of them that was answered
+	Questions []api.QuestionRow      // the newest
+	Jobs      []api.JobRow           // the newest
+	Running   int
+	JobsToday int
+	Pulls     int // that are open
+	Keys      int // that are good
+	Update    *api.Update
+	New       bool // nothing was asked yet
+}
+
+// Share is which part of the questions that came to an end was answered, in percent; -1 where there were none.
+func share(t catalog.QuestionTotals) int {
+	if ended := t.Answered + t.Unanswered + t.Failed; ended > 0 {
+		return (100*t.Answered + ended/2) / ended
+	}
+	return -1
+}
+
 func (s *Server) overview(v *visit) error {
-	return s.render(v, "overview", v.project.Domain, nil)
+	view, err := s.overviewOf(v.Context(), v.project)
+	if err != nil {
+		return err
+	}
+	return s.render(v, "overview", v.project.Domain, view)
+}
+
+// liveOverview is the overview as it changes.
+func (s *Server) liveOverview(v *visit) error {
+	p := v.project
+	return s.watch(v, "overview.live", "", func() (<-chan struct{}, func()) { return s.Figures.Watch(p.ID) },
+		func(ctx context.Context) (any, error) { return s.overviewOf(ctx, p) })
+}
+
+const (
+	overviewDays = 14 // that the curves show
+	overviewRows = 5  // of the newest questions and jobs
+	busyJobs     = 500
+)
+
+func (s *Server) overviewOf(ctx context.Context, p api.Project) (*overviewView, error) {
+	now := s.Now()
+	o := &overviewView{Project: p}
+	var before catalog.QuestionTotals // the week before the last
+	span := func(from, to time.Duration) catalog.AnalyticsQuery {
+		q := catalog.AnalyticsQuery{Project: p.ID, From: now.Add(-from), Limit: overviewRows}
+		if to > 0 {
+			q.To = now.Add(-to)
+		}
+		return q
+	}
+	const day, week = 24 * time.Hour, 7 * 24 * time.Hour
+	var days []catalog.Day
+	var pulls []api.PullRequest
+	var keys []api.Key
+	var updates []api.Update
+	var open []api.JobRow
+	var newJobs []api.JobRow
+	for _, load := range []func() error{
+		func() (err error) { o.Day, err = s.Figures.Totals(ctx, span(day, 0)); return err },
+		func() (err error) { o.Week, err = s.Figures.Totals(ctx, span(week, 0)); return err },
+		func() (err error) { before, err = s.Figures.Totals(ctx, span(2*week, week)); return err },
+		func() (err error) {
+			from := now.UTC().Truncate(day).Add(-(overviewDays - 1) * day)
+			days, err = s.Figures.Days(ctx, catalog.AnalyticsQuery{Project: p.ID, From: from}, time.UTC)
+			return err
+		},
+		func() (err error) {
+			o.Questions, _, err = s.Figures.Questions(ctx, catalog.AnalyticsQuery{Project: p.ID, Limit: overviewRows})
+			return err
+		},
+		func() (err error) {
+			o.Jobs, err = s.Figures.Jobs(ctx, catalog.JobQuery{Project: p.ID, Limit: overviewRows})
+			return err
+		},
+		func() (err error) {
+			open, err = s.Figures.Jobs(ctx, catalog.JobQuery{Project: p.ID, Status: api.JobActive, Limit: busyJobs})
+			return err
+		},
+		func() (err error) {
+			newJobs, err = s.Figures.Jobs(ctx, catalog.JobQuery{Project: p.ID, From: now.Add(-day), Limit: busyJobs})
+			return err
+		},
+		func() (err error) { pulls, err = s.Figures.Pulls(ctx, p.ID, api.PullOpen); return err },
+		func() (err error) { keys, err = s.Figures.Keys(ctx, catalog.KeyQuery{Project: p.ID}); return err },
+		func() (err error) { updates, err = s.Figures.Updates(ctx, p.ID, 1); return err },
+		func() (err error) { o.Condition, err = s.Projects.Condition(ctx, p); return err },
+	} {
+		if err := load(); err != nil {
+			return nil, err
+		}
+	}
+	o.Running, o.JobsToday, o.Pulls = len(open), len(newJobs), len(pulls)
+	o.New = len(o.Questions) == 0
+	o.curves(days)
+	if len(updates) > 0 {
+		o.Update = &updates[0]
+	}
+	kinds := map[api.KeyKind]int{}
+	for _, k := range keys {
+		if k.RevokedAt == nil && (k.ExpiresAt == nil || now.Before(*k.ExpiresAt)) {
+			kinds[k.Kind]++
+			o.Keys++
+		}
+	}
+	o.judge(consolePath(p), kinds, before, newJobs, updates)
+	return o, nil
+}
+
+// judge says what needs somebody, and where it is put right.
+func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catalog.QuestionTotals, jobs []api.JobRow,
+	updates []api.Update) {
+	add := func(bad bool, page, do, format string, args ...any) {
+		o.Concerns = append(o.Concerns, concern{Bad: bad, Path: base + page, Do: do, Text: fmt.Sprintf(format, args...)})
+	}
+	c := o.Condition
+	switch {
+	case c.Failure != "":
+		add(true, "/sources", "To the sources", "The documentation could not be read: %s", c.Failure)
+	case len(updates) > 0 && updates[0].Status == api.UpdateFailure:
+		add(true, "/sources", "To the sources", "The last update failed: %s", updates[0].Summary)
+	case c.Commit == "":
+		add(true, "/sources", "To the sources", "The documentation is not indexed yet: questions wait until it is.")
+	case c.Pages == 0:
+		add(true, "/sources", "To the sources", "The index has no pages: nothing can be answered.")
+	}
+	if c.ModelState != "" && c.ModelState != "closed" {
+		add(true, "/settings", "To the settings", "The model %s fails: its circuit is %s.", c.Model, c.ModelState)
+	}
+	if keys[api.AssistantKey] == 0 {
+		add(false, "/keys", "Make one", "There is no assistant key yet: no site can ask.")
+	}
+	for _, l := range c.Limits {
+		if l.Limit <= 0 || l.Used*10 < l.Limit*9 {
+			continue
+		}
+		where, do := "/settings", "To the limits"
+		if l.Key != "" {
+			where, do = "/keys", "To the keys"
+		}
+		add(l.Used >= l.Limit, where, do, "%s: %d of %d used.", l.Name, l.Used, l.Limit)
+	}
+	failed := 0
+	for _, j := range jobs {
+		if j.Job.Status == api.JobFailed {
+			failed++
+		}
+	}
+	if failed > 0 {
+		add(false, "/jobs?status=failed", "Look at them", "%s failed in the last 24 hours.", count(failed, "job"))
+	}
+	now, then := o.Week, before
+	if enough := 20; min(now.Questions, then.Questions) >= enough && share(now) <= share(then)-10 {
+		add(false, "/gaps", "To the gaps", "Fewer questions are answered: %d %% in the last seven days, %d %% in the seven before.",
+			share(now), share(then))
+	}
+	if now.Questions >= 5 && now.Down*5 >= now.Questions {
+		add(false, "/conversations?rating=down", "Look at them", "%d of %d answers of the last seven days were rated down.", now.Down,
+			now.Questions)
+	}
+	if c.DeadLinks > 0 {
+		add(false, "/sources", "Look at them", "%s of the documentation lead nowhere.", count(c.DeadLinks, "link"))
+	}
+	slices.SortStableFunc(o.Concerns, worstFirst)
+	switch {
+	case len(o.Concerns) == 0:
+		o.Health = "All is well"
+	case o.Concerns[0].Bad:
+		o.Bad, o.Health = true, "Readers are affected"
+	default:
+		o.Health = "Readers are answered"
+	}
+}
+
+// curves are the small plots of the last days.
+func (o *overviewView) curves(days []catalog.Day) {
+	questions, answered := make([]float64, len(days)), make([]float64, len(days))
+	texts, shares := make([]string, len(days)), make([]string, len(days))
+	for i, d := range days {
+		questions[i] = float64(d.Questions)
+		texts[i] = strconv.Itoa(d.Questions)
+		rate := share(catalog.QuestionTotals{Answered: d.Answered, Unanswered: d.Unanswered, Failed: d.Failed})
+		answered[i], shares[i] = float64(max(rate, 0)), "–"
+		if rate >= 0 {
+			shares[i] = strconv.Itoa(rate) + " %"
+		}
+	}
+	o.Spark, o.Answered = newSpark(questions, 0, texts), newSpark(answered, 100, shares)
+}
+
+// A spark is a curve without axes.
+type spark struct {
+	Line, Area string // of an SVG path
+	Text       string // the same for who does not see it
+}
+
+const sparkWidth, sparkHeight = 120, 28
+
+// newSpark draws values from 0 to most; to the highest of them where most is 0.
+func newSpark(values []float64, most float64, texts []string) spark {
+	if len(values) < 2 {
+		return spark{}
+	}
+	for _, v := range values {
+		if most < v {
+			most = v
+		}
+	}
+	if most == 0 {
+		most = 1
+	}
+	var line strings.Builder
+	for i, v := range values {
+		x := float64(i) * sparkWidth / float64(len(values)-1)
+		y := 1 + (sparkHeight-2)*(1-v/most)
+		fmt.Fprintf(&line, "%c%.1f %.1f", "ML"[min(i, 1)], x, y)
+	}
+	return spark{Line: line.String(), Area: fmt.Sprintf("%sL%d %dL0 %dZ", line.String(), sparkWidth, sparkHeight, sparkHeight),
+		Text: strings.Join(texts, ", ")}
 }

@@ -10,6 +10,7 @@ import (
 	"docent/forge"
 	"docent/health"
 	"docent/ingest"
+	"docent/persistence/catalog"
 	"docent/search"
 	"docent/web/oidc"
 )
@@ -203,3 +204,21 @@ type Answer struct {
 
 // An AnswerSource is a page that an answer cites.
 type AnswerSource struct{ Title, URL string }
+
+// Figures tells how projects fare. The lists are some seconds old at most.
+type Figures interface {
+	// Watch tells that something listed of a project has changed, until stop.
+	Watch(project api.ProjectID) (changed <-chan struct{}, stop func())
+	Totals(ctx context.Context, q catalog.AnalyticsQuery) (catalog.QuestionTotals, error)
+	Days(ctx context.Context, q catalog.AnalyticsQuery, zone *time.Location) ([]catalog.Day, error)
+	Questions(ctx context.Context, q catalog.AnalyticsQuery) (list []api.QuestionRow, next string, err error)
+	Jobs(ctx context.Context, q catalog.JobQuery) ([]api.JobRow, error)
+	Pulls(ctx context.Context, project api.ProjectID, state api.PullState) ([]api.PullRequest, error)
+	Keys(ctx context.Context, q catalog.KeyQuery) ([]api.Key, error)
+	Updates(ctx context.Context, project api.ProjectID, most int) ([]api.Update, error)
+}
+
+// Projects tells how what projects stand on is: their index, their source, their model and their limits.
+type Projects interface {
+	Condition(ctx context.Context, p api.Project) (Condition, error)
+}

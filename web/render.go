@@ -14,6 +14,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 
 	"docent/api"
+	"docent/persistence/catalog"
 	"docent/web/assets"
 )
 
@@ -29,7 +30,13 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"dict":  dict,
 	"list":  func(values ...string) []string { return values },
 	"lower": strings.ToLower,
-	"size":  size, "seconds": seconds, "dollars": func(cents float64) string { return fmt.Sprintf("$%.2f", cents/100) },
+	"percent": func(t catalog.QuestionTotals) string {
+		if n := share(t); n >= 0 {
+			return strconv.Itoa(n) + " %"
+		}
+		return "–"
+	},
+	"size": size, "seconds": seconds, "dollars": func(cents float64) string { return fmt.Sprintf("$%.2f", cents/100) },
 	"whole": func(n int64) uint64 { return uint64(max(n, 0)) },
 
 	"plus":       func(a, b int) int { return a + b },

@@ -84,6 +84,7 @@ func (s *Server) routes() []route {
 		// The console
 		{"GET", "/console", signedIn, s.chooseProject},
 		{"GET", project, viewer, s.overview},
+		{"GET", project + "/live", viewer, s.liveOverview},
 
 		// The server itself
 		{"GET", systemPath, operator, s.showSystem},

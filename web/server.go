@@ -28,10 +28,12 @@ type Deps struct {
 	Newcomers Newcomers
 	System    System
 	// Setup, Tasks, Sources and Asker are those of a project on its way and of its sources.
-	Setup   Setup
-	Tasks   Tasks
-	Sources Sources
-	Asker   Asker
+	Setup    Setup
+	Tasks    Tasks
+	Sources  Sources
+	Asker    Asker
+	Figures  Figures
+	Projects Projects
 
 	Log     *slog.Logger // none where nil
 	Now     func() time.Time
@@ -58,7 +60,8 @@ type Server struct {
 
 // New makes the pages of a service.
 func New(deps Deps) (*Server, error) {
-	for name, port := range map[string]any{"Catalog": deps.Catalog, "Pulls": deps.Pulls, "People": deps.People, "System": deps.System} {
+	for name, port := range map[string]any{"Catalog": deps.Catalog, "Pulls": deps.Pulls, "People": deps.People, "System": deps.System,
+		"Figures": deps.Figures, "Projects": deps.Projects} {
 		if port == nil {
 			return nil, fmt.Errorf("web: Deps.%s is not set", name)
 		}

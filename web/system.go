@@ -189,16 +189,18 @@ func concernsOf(st health.Status, now time.Time) []concern {
 		add(false, "#backup", "Make one", "The last backup is %s old.",
 			count(int(now.Sub(b.Made.Began)/(24*time.Hour)), "day"))
 	}
-	slices.SortStableFunc(list, func(a, b concern) int {
-		if a.Bad == b.Bad {
-			return 0
-		}
-		if a.Bad {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(list, worstFirst)
 	return list
+}
+
+func worstFirst(a, b concern) int {
+	switch {
+	case a.Bad == b.Bad:
+		return 0
+	case a.Bad:
+		return -1
+	}
+	return 1
 }
 
 // size is a number of bytes as people read it.

@@ -36,6 +36,7 @@ type house struct {
 	catalog *catalog.Catalog
 	pulls   *pulls
 	system  *system
+	below   *conditions
 	admin   string // secret of an admin key of org-a
 }
 
@@ -69,6 +70,7 @@ func build(t testing.TB, options ...func(*web.Deps)) *house {
 	}
 	t.Cleanup(func() { c.Close() })
 	h.catalog, h.system = c, &system{}
+	h.below = &conditions{all: map[api.ProjectID]web.Condition{}}
 	for _, org := range []api.OrgID{"org-a", "org-b"} {
 		if err := c.AddOrganization(t.Context(), org, string(org)); err != nil {
 			t.Fatal(err)
@@ -84,7 +86,7 @@ func build(t testing.TB, options ...func(*web.Deps)) *house {
 		}
 	}
 	h.admin = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Project: "acme", Name: "ci"})
-	deps := web.Deps{Catalog: c, Pulls: h.pulls, People: c, System: h.system, Now: h.clock.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32)}
+	deps := web.Deps{Catalog: c, Pulls: h.pulls, People: c, System: h.system, Figures: c, Projects: h.below, Now: h.clock.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32)}
 	for _, o := range options {
 		o(&deps)
 	}

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
+	"time"
 
+	"docent/api"
 	"docent/forge"
 	"docent/health"
 	"docent/persistence/catalog"
+	"docent/persistence/quota"
 	"docent/web"
 	"docent/web/oidc"
 )
@@ -18,6 +23,7 @@ func (a *app) newPages(secret []byte) (*web.Server, error) {
 	deps := web.Deps{
 		Catalog: a.stores.catalog, Pulls: a.stores.hub, People: a.stores.catalog, System: ownSystem{a},
 		Setup: projectSetup{app: a, ops: ops}, Tasks: a.tasks, Sources: projectSources{a}, Asker: tryingAsker{a},
+		Figures: a.stores.catalog, Projects: conditions{a},
 		Log: a.log, Now: a.config.now, Version: buildVersion().Version, Secret: secret, PublicURL: a.config.PublicURL,
 	}
 	a.config.signIn(&deps)
@@ -33,6 +39,63 @@ func (s ownSystem) FollowLog() (<-chan struct{}, func())        { return s.tail.
 func (s ownSystem) Retry(ctx context.Context, id string) error  { return s.system.Retry(ctx, id) }
 func (s ownSystem) BackUp() (dir string, err error)             { return s.backups.Start() }
 
+// conditions tells how what projects stand on is.
+type conditions struct{ *app }
+
+func (c conditions) Condition(ctx context.Context, p api.Project) (web.Condition, error) {
+	out := web.Condition{Commit: c.stores.library.Commit(p.ID), Address: c.stores.library.Address(p.ID),
+		Model: cmp.Or(p.Model, c.config.Model)}
+	out.Pages, out.Sections = c.stores.library.Size(p.ID)
+	if r, ok := c.stores.source.LastReading(p.ID); ok {
+		out.Read = r.At
+		if r.Err != nil {
+			out.Failure = r.Err.Error()
+		}
+	}
+	if check, _, ok := c.tasks.LastCheck(p.ID); ok {
+		out.DeadLinks = len(check.DeadLinks)
+	}
+	for _, e := range c.models.Endpoints() {
+		if slices.Contains(e.Models, out.Model) {
+			out.ModelState = e.State
+		}
+	}
+	var err error
+	out.Limits, err = c.limits(ctx, p)
+	return out, err
+}
+
+// limits are those of questions and jobs, as they are used now.
+func (c conditions) limits(ctx context.Context, p api.Project) ([]web.LimitUse, error) {
+	keys, err := c.stores.catalog.Keys(ctx, catalog.KeyQuery{Project: p.ID})
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	if c.config.now != nil {
+		now = c.config.now()
+	}
+	var out []web.LimitUse
+	add := func(name string, key api.KeyID, use quota.Use) {
+		if use.Limit > 0 {
+			left, _ := c.journal.Quotas().Remaining(now, use)
+			out = append(out, web.LimitUse{Name: name, Used: use.Limit - left, Limit: use.Limit, Key: key})
+		}
+	}
+	add("Jobs of the project in an hour", "", quota.Use{Key: "project/" + string(p.ID), Window: quota.SlidingHour,
+		Limit: cmp.Or(p.Limits.ProjectHour, c.config.Limits.ProjectHour)})
+	add("Questions of the organization in an hour", "", quota.Use{Key: "org/" + string(p.Org), Window: quota.SlidingHour,
+		Limit: cmp.Or(p.Limits.OrgHour, c.config.Limits.OrgHour)})
+	for _, k := range keys {
+		if k.Kind == api.AssistantKey && k.RevokedAt == nil && (k.ExpiresAt == nil || now.Before(*k.ExpiresAt)) {
+			add("Questions with the key "+cmp.Or(k.Name, string(k.ID))+" in this month", k.ID, quota.Use{
+				Key: "key/" + string(k.ID), Window: quota.CalendarMonth,
+				Limit: cmp.Or(p.Limits.KeyMonth, c.config.Limits.KeyMonth)})
+		}
+	}
+	return out, nil
+}
+
 // Each port of the pages with what serves it.
 var (
 	_ web.Catalog  = (*catalog.Catalog)(nil)
@@ -40,4 +103,6 @@ var (
 	_ web.People   = (*catalog.Catalog)(nil)
 	_ web.System   = ownSystem{}
 	_ web.Provider = (*oidc.Provider)(nil)
+	_ web.Figures  = (*catalog.Catalog)(nil)
+	_ web.Projects = conditions{}
 )
