@@ -97,7 +97,7 @@ func (s *Server) page(v *visit, name, title string, view any) page {
 	}
 	if v.signedIn {
 		p.Who, p.Person, p.Token = v.who.name, v.who.person.ID != "", v.formToken()
-		p.Nav = (p.Path == "/console" || strings.HasPrefix(p.Path, "/console/")) && p.Path != "/console/setup"
+		p.Nav = (p.Path == "/console" || strings.HasPrefix(p.Path, "/console/")) && !strings.HasPrefix(p.Path, "/console/setup")
 	}
 	return p
 }
