@@ -3,13 +3,16 @@ package web
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 	"net/url"
 	"time"
 
+	"docent/actors/thread"
 	"docent/api"
 	"docent/forge"
 	"docent/health"
 	"docent/ingest"
+	"docent/model"
 	"docent/persistence/catalog"
 	"docent/search"
 	"docent/web/oidc"
@@ -31,6 +34,37 @@ type Pulls interface {
 	Diff(ctx context.Context, id string) (forge.Diff, error)
 	Merge(ctx context.Context, id string) (api.PullRequest, error)
 	Close(ctx context.Context, id string) (api.PullRequest, error)
+}
+
+// Readers puts a question in a thread of its own as readers do: in the same queue and under the same quotas, but for
+// those of keys. The turn and the thread are named by it.
+type Readers interface {
+	Put(ctx context.Context, client netip.Addr, ask thread.Ask) (thread.Turn, error)
+}
+
+// Tries are the threads that the playground has asked in.
+type Tries interface {
+	Read(ctx context.Context, id api.ThreadID, cmd thread.Read) (thread.Conversation, error)
+	Resume(ctx context.Context, id api.ThreadID, cmd thread.Resume) (thread.Turn, error)
+	Stop(ctx context.Context, id api.ThreadID, cmd thread.Stop) error
+}
+
+// Finder searches a project's documentation, and says why it found what. search.ErrNotIndexed says that there is no
+// index that can be used; one is made then.
+type Finder interface {
+	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
+	Explain(ctx context.Context, project api.ProjectID, q search.Query, expected ...string) (search.Explanation, error)
+	Names(ctx context.Context, project api.ProjectID, places []search.Place) ([]search.Named, error)
+	TrialWeights() []search.TrialWeight
+	Indexed(ctx context.Context, project api.ProjectID) error
+}
+
+// Models knows the models that can be asked, and what they would get. Name is the configured name that another one
+// stands for; the empty one is the default.
+type Models interface {
+	Choices() []model.Choice
+	Name(name string) string
+	Prompt(name string, req model.Request) (model.Prompt, error)
 }
 
 // People knows who may sign in, who is signed in, and who did what. Tokens are known by their SHA-256.

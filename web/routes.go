@@ -125,6 +125,11 @@ func (s *Server) routes() []route {
 		{"GET", project + "/settings", viewer, s.showSettings},
 		{"POST", project + "/settings/change", owner, s.changeSettings},
 		{"POST", project + "/settings/remove", owner, s.removeProject},
+		// Playground: whoever may see the project may also ask, as any reader can.
+		{"GET", project + "/playground", viewer, s.playground},
+		{"POST", project + "/playground/try", viewer, s.tryIt},
+		{"GET", project + "/playground/answers/:thread", viewer, s.tryAnswer},
+		{"POST", project + "/playground/answers/:thread/stop", viewer, s.stopTry},
 	}
 }
 

@@ -22,6 +22,11 @@ type Deps struct {
 	Catalog Catalog
 	Pulls   Pulls
 	People  People
+	// Readers, Tries, Finder and Models are the playground's.
+	Readers Readers
+	Tries   Tries
+	Finder  Finder
+	Models  Models
 	// Provider signs people in by OpenID Connect. There is none where it is nil.
 	Provider Provider
 	// Newcomers says who may sign in with the provider without having been invited.

@@ -149,6 +149,10 @@ func TestTheJournalTellsHowAnAnswerCameAbout(t *testing.T) {
 			if ended := c.Turns[0].Ended.Sub(c.Turns[0].Asked); ended != 3430*time.Millisecond {
 				t.Errorf("it ended after %v", ended)
 			}
+			whole, ok, err := new(Rows).Whole(testID, s.rec)
+			if err != nil || !ok || whole.Questions[0].FirstText != 2430 {
+				t.Errorf("analytics see %+v, %v", whole, err)
+			}
 			if s.name != "other" || s.queries[0].Weights["vote"] != 0 || len(s.queries[0].Weights) != 1 {
 				t.Errorf("%q was asked; searched for as %+v", s.name, s.queries[0])
 			}

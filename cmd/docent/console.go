@@ -27,6 +27,7 @@ func (a *app) newPages(secret []byte) (*web.Server, error) {
 		Log: a.log, Now: a.config.now, Version: buildVersion().Version, Secret: secret, PublicURL: a.config.PublicURL,
 	}
 	a.config.signIn(&deps)
+	a.playground(&deps)
 	return web.New(deps)
 }
 
