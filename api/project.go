@@ -80,7 +80,7 @@ type Options struct {
 	RequireThreadKey bool `json:"requireThreadKey,omitempty"` // a thread is only continued with its secret key
 	SearchTool       bool `json:"searchTool,omitempty"`       // also show the retrieval as a tool call named "search"
 	Suggestions      bool `json:"suggestions,omitempty"`      // end answers with a fenced block of follow-up questions
-	PublicTools      bool `json:"publicTools,omitempty"`      // agents in editors need no key to read and ask, over MCP
+	Public           bool `json:"public,omitempty"`           // what is published is read, and asked over MCP, without a key
 }
 
 // Limits are quotas; zero means the configured default, a negative number means none.

@@ -87,9 +87,12 @@ func (c *contract) schema(pointer string) (*jsonschema.Schema, error) {
 
 // template finds the path of the document that a request's path has the form of.
 func (c *contract) template(path string) (string, bool) {
-	have := strings.Split(path, "/")
 	paths, _ := c.at("#", "paths")
 	for template := range paths {
+		have := strings.Split(path, "/")
+		if before, ok := strings.CutSuffix(template, "{file}"); ok && strings.Count(before, "/") < len(have) {
+			have = append(have[:strings.Count(before, "/")], "file") // it may have slashes
+		}
 		if slices.EqualFunc(strings.Split(template, "/"), have,
 			func(t, h string) bool { return t == h || strings.HasPrefix(t, "{") && h != "" }) {
 			return template, true

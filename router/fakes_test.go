@@ -704,6 +704,13 @@ func (d *documents) Search(ctx context.Context, project api.ProjectID, q search.
 		Trail: []string{"Start", "Run"}, Content: "Run it.", Score: .75, Tags: []string{"how-to"}}}, nil
 }
 
+func (d *documents) Published(context.Context, api.ProjectID) ([]search.PageInfo, error) {
+	return []search.PageInfo{{Path: "guide/start", Title: "Start [here]", Description: "How it\nbegins.", Current: true, Own: true},
+		{Path: "v1/start.mdx", Title: "Start", Version: "1", Own: true}}, nil
+}
+
+func (d *documents) Commit(api.ProjectID) string { return "c1" }
+
 func (d *documents) Address(api.ProjectID) string { return d.address }
 
 func (d *documents) Page(ctx context.Context, project api.ProjectID, path string, groups []string) (search.Page,

@@ -57,16 +57,20 @@ func (s *Server) link(x *exchange, req *http.Request, link *string) *string {
 	if link == nil || !strings.HasPrefix(*link, "/") {
 		return link
 	}
-	base := s.PublicURL
-	if base == "" {
-		u := url.URL{Scheme: "http", Host: req.Host}
-		if x.secure {
-			u.Scheme = "https"
-		}
-		base = u.String()
-	}
-	whole := base + *link
+	whole := s.base(x, req) + *link
 	return &whole
+}
+
+// base is the service's own address, without a slash at the end.
+func (s *Server) base(x *exchange, req *http.Request) string {
+	if s.PublicURL != "" {
+		return s.PublicURL
+	}
+	u := url.URL{Scheme: "http", Host: req.Host}
+	if x.secure {
+		u.Scheme = "https"
+	}
+	return u.String()
 }
 
 // readPrompt reads the body of create and of follow-up.

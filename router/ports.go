@@ -71,6 +71,10 @@ type Claims interface {
 type Documents interface {
 	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
 	Page(ctx context.Context, project api.ProjectID, path string, groups []string) (search.Page, error)
+	// Published are the pages that every reader may find, in the order of their paths.
+	Published(ctx context.Context, project api.ProjectID) ([]search.PageInfo, error)
+	// Commit is the commit that is searched; empty where there is no index.
+	Commit(project api.ProjectID) string
 	// Address is where readers find the documentation; empty where that is not known.
 	Address(project api.ProjectID) string
 }

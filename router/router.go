@@ -277,6 +277,7 @@ func (s *Server) table() []route {
 		{"GET", "/metrics", probe, s.showMetrics},
 		{"GET", "/openapi.json", open, s.openapiJSON},
 		{"GET", "/openapi.yaml", open, s.openapiYAML},
+		{"GET", "/llms/:domain/*file", tools, s.readLLMS}, // llms.txt, llms-full.txt, and each page as Markdown
 	}
 	// Earlier clients leave the prefix out.
 	for _, prefix := range []string{"/discovery", ""} {
@@ -398,6 +399,9 @@ func (s *Server) noRoute(w http.ResponseWriter, req bunrouter.Request) error {
 // matches reports whether a path has the form of a pattern.
 func matches(pattern, path string) bool {
 	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if last := len(want) - 1; strings.HasPrefix(want[last], "*") && len(have) > last {
+		want, have = want[:last], have[:last]
+	}
 	return slices.EqualFunc(want, have, func(w, h string) bool {
 		return w == h || strings.HasPrefix(w, ":") && h != ""
 	})

@@ -49,7 +49,7 @@ func (s *Server) serveTools(serve func(http.ResponseWriter, *http.Request, api.P
 // keyless lets in whoever has no key, where the project lets everybody use its tools.
 func (s *Server) keyless(x *exchange, req bunrouter.Request) error {
 	p, err := s.Catalog.ProjectByDomain(req.Context(), param(req, "domain"))
-	if err != nil || !p.Options.PublicTools {
+	if err != nil || !p.Options.Public {
 		s.metrics.refuse("unauthorized")
 		return errNoKey // also where there is no such project
 	}

@@ -15,6 +15,7 @@ type PageInfo struct {
 	Version     string // that it is shown under; empty where the site has none
 	Language    string // the same
 	Current     bool   // found by readers who name no version
+	Own         bool   // in the site's own language
 	Sections    int
 }
 
@@ -35,7 +36,7 @@ func (l *Library) Published(ctx context.Context, project api.ProjectID) ([]PageI
 			continue
 		}
 		p := PageInfo{Path: r.Path, Title: r.Title, Description: r.Description, URL: s.url(r, ""), Language: r.Locale,
-			Current: r.Current, Sections: len(r.Sections)}
+			Current: r.Current, Own: len(s.localeOf) == 0 || s.localeOf[at] == 0, Sections: len(r.Sections)}
 		if len(r.Versions) > 0 {
 			p.Version = r.Versions[0]
 		}

@@ -131,10 +131,12 @@ var mayImport = []struct {
 	}},
 	{"docent/weekly", []string{"docent/api", "docent/backoff", "docent/gaps/tracker", "docent/persistence/catalog"}},
 
+	{"docent/llms", []string{"docent/api", "docent/search"}},
+
 	// The edge, the load suite, the program.
 	{"docent/router/reqbody", []string{"docent/api", "docent/model", "docent/search", "docent/stream"}},
 	{"docent/router", []string{
-		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/forge", "docent/persistence/catalog",
+		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/forge", "docent/llms", "docent/persistence/catalog",
 		"docent/persistence/journal", "docent/persistence/quota", "docent/router/openapi", "docent/router/overload",
 		"docent/router/reqbody", "docent/router/sockets", "docent/search", "docent/startjob", "docent/stream",
 	}},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"docent/api"
 	"encoding/json"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -94,7 +95,7 @@ func TestEditorsReadOverMCP(t *testing.T) {
 	readsAndAsks(t, editor, "docs://"+p.domain+"/")
 
 	// Without a key, once the project lets everybody.
-	docent(t, "project", "set", p.id, "--data", data, "--public-tools")
+	docent(t, "project", "set", p.id, "--data", data, "--public")
 	anybody, err := connect(t, overHTTP(address, ""))
 	if err != nil {
 		t.Fatal(err)
@@ -273,6 +274,39 @@ func TestAFolderIsServedOverMCPWithoutAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	readsAndAsks(t, editor, "docs://docs/")
+}
+
+// TestAStaticSiteGetsItsPagesAsMarkdown writes what a server gives at /llms/DOMAIN.
+func TestAStaticSiteGetsItsPagesAsMarkdown(t *testing.T) {
+	t.Parallel()
+	leftOutWhenShort(t)
+	to := filepath.Join(t.TempDir(), "build")
+	docent(t, "llms", "--source", writeFiles(t, mcpPages), "--site-url", "https://harbour.example.com/docs/", "--to", to)
+	var names []string
+	text := map[string]string{}
+	err := filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		name, _ := filepath.Rel(to, path)
+		names = append(names, filepath.ToSlash(name))
+		text[filepath.ToSlash(name)] = string(content)
+		return err
+	})
+	if got := strings.Join(names, " "); err != nil || got != "guides/mooring.md index.md llms-full.txt llms.txt" {
+		t.Fatalf("the files are %s, %v", got, err)
+	}
+	if !strings.Contains(text["llms.txt"], "- [Mooring](https://harbour.example.com/docs/guides/mooring.md)\n") {
+		t.Errorf("llms.txt is\n%s", text["llms.txt"])
+	}
+	if want := "# Mooring\n\nSource: https://harbour.example.com/docs/guides/mooring\n\nTo moor"; !strings.HasPrefix(
+		text["guides/mooring.md"], want) || !strings.Contains(text["llms-full.txt"], want) {
+		t.Errorf("a page is\n%s", text["guides/mooring.md"])
+	}
+	if strings.Contains(text["llms-full.txt"], "Bluefin") {
+		t.Error("a hidden page is written")
+	}
 }
 
 // TestTheOfficialMCPClientWorks drives the client that the protocol's keepers publish for JavaScript, with a model that

@@ -147,8 +147,8 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.BoolVar(&p.Options.RequireThreadKey, "require-thread-key", false, "continue a thread only with its secret key")
 	flags.BoolVar(&p.Options.SearchTool, "search-tool", false, "also show the retrieval as a tool call named search")
 	flags.BoolVar(&p.Options.Suggestions, "suggestions", false, "end answers with suggested follow-up questions")
-	flags.BoolVar(&p.Options.PublicTools, "public-tools", false,
-		"agents in editors may read and ask over MCP without a key")
+	flags.BoolVar(&p.Options.Public, "public", false,
+		"everybody may read what is published as Markdown, and ask over MCP, without a key")
 	flags.IntVar(&p.Limits.ProjectHour, "limit-project-hour", 0,
 		"jobs and follow-ups in an hour (0 for the configured default, negative for none)")
 	flags.IntVar(&p.Limits.KeyMonth, "limit-key-month", 0, "assistant messages of one key in a month")

@@ -47,7 +47,7 @@ func newRootCommand(prog program) *cobra.Command {
 		newConsoleCommand(prog), newPersonCommand(prog), newAuditCommand(prog), newAutomationCommand(prog),
 		newStatusCommand(prog), newActorCommand(prog), newThreadCommand(prog), newBackupCommand(prog), newJournalCommand(prog),
 		newCatalogCommand(prog),
-		newAskCommand(), newJobCommand(), newMCPCommand(prog),
+		newAskCommand(), newJobCommand(), newMCPCommand(prog), newLLMSCommand(prog),
 		newConfigCommand(), newVersionCommand(),
 	)
 	wrapArgErrors(root)

@@ -1,0 +1,71 @@
+package router
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/uptrace/bunrouter"
+
+	"docent/llms"
+)
+
+const markdownType = "text/markdown; charset=utf-8"
+
+// readLLMS serves what is published as Markdown: llms.txt, llms-full.txt, and each page under its path with the ending
+// .md. What a client has already is not sent again.
+func (s *Server) readLLMS(x *exchange, req bunrouter.Request) error {
+	name := strings.TrimPrefix(param(req, "file"), "/")
+	h := x.Header()
+	base := s.base(x, req.Request) + "/llms/" + x.project.Domain
+	tag := s.edition(x, base+name)
+	h.Set("ETag", tag)
+	h.Set("Cache-Control", "no-cache") // kept, and asked for again with the tag
+	h.Set("Vary", "Authorization")
+	h.Set("X-Robots-Tag", "noindex") // the site's own pages are what people should find
+	if req.Header.Get("If-None-Match") == tag {
+		x.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	if name == "llms-full.txt" {
+		h.Set("Content-Type", markdownType)
+		x.deadline()
+		return named(llms.Full(req.Context(), x, x.project, s.Documents), "documentation")
+	}
+	var b bytes.Buffer
+	if name == "llms.txt" {
+		pages, err := s.Documents.Published(req.Context(), x.project.ID)
+		if err != nil {
+			return err
+		}
+		if err := llms.Index(&b, x.project, pages, base); err != nil {
+			return err
+		}
+		write(x, http.StatusOK, markdownType, b.Bytes())
+		return nil
+	}
+	path, ok := strings.CutSuffix(name, ".md")
+	if !ok {
+		return missing("page")
+	}
+	page, err := s.Documents.Page(req.Context(), x.project.ID, path, nil)
+	if err != nil {
+		return named(err, "page")
+	}
+	if err := llms.Page(&b, page); err != nil {
+		return err
+	}
+	write(x, http.StatusOK, markdownType, b.Bytes())
+	return nil
+}
+
+// edition is a validator: it changes with the documentation, with the project's settings and with the program.
+func (s *Server) edition(x *exchange, address string) string {
+	settings, _ := json.Marshal(x.project) // no value of it can fail
+	sum := sha256.Sum256([]byte(s.Version + "\x00" + s.Documents.Commit(x.project.ID) + "\x00" + string(settings) + "\x00" +
+		address))
+	return `"` + hex.EncodeToString(sum[:12]) + `"`
+}

@@ -1,0 +1,49 @@
+package router_test
+
+import (
+	"strings"
+	"testing"
+
+	"docent/api"
+)
+
+func TestPagesAreReadAsMarkdown(t *testing.T) {
+	h := build(t)
+	const at = "/llms/docs.acme.example/"
+	index, res := h.text(200, "GET", at+"llms.txt", h.assistant, "")
+	header(t, res, "Content-Type", "text/markdown; charset=utf-8")
+	for _, want := range []string{"# docs.acme.example\n", "## guide\n",
+		`- [Start \[here\]](` + h.url + at + "guide/start.md): How it begins.\n",
+		"## Optional\n\n- [Start](" + h.url + at + "v1/start.md) (version 1)\n"} {
+		if !strings.Contains(index, want) {
+			t.Errorf("llms.txt lacks %q:\n%s", want, index)
+		}
+	}
+	full, res := h.text(200, "GET", at+"llms-full.txt", h.assistant, "")
+	if strings.Count(full, "# Start") != 1 || !strings.Contains(full, "Run `a <b> && c`.") {
+		t.Errorf("llms-full.txt is\n%s", full)
+	}
+	tag := res.Header.Get("ETag")
+	if body, _ := h.text(304, "GET", at+"llms-full.txt", h.assistant, "", "If-None-Match", tag); body != "" {
+		t.Errorf("an unchanged text is sent again: %s", body)
+	}
+	page, _ := h.text(200, "GET", at+"guide/start.md", h.assistant, "")
+	if !strings.HasPrefix(page, "# Start\n") {
+		t.Errorf("a page is\n%s", page)
+	}
+	h.json(404, "GET", at+"nowhere.md", h.assistant, "")
+	h.json(404, "GET", at+"start.mdx", h.assistant, "")
+
+	h.json(401, "GET", at+"llms.txt", "", "")
+	h.json(404, "GET", "/llms/two.acme.example/llms.txt", h.assistant, "")
+	h.json(401, "GET", "/llms/nowhere.example/llms.txt", "", "")
+	h.catalog.mu.Lock()
+	p := h.catalog.projects["acme"]
+	p.Options = api.Options{Public: true}
+	h.catalog.projects["acme"] = p
+	h.catalog.mu.Unlock()
+	h.text(200, "GET", at+"llms.txt", "", "")
+	h.text(200, "HEAD", at+"llms.txt", "", "")
+	h.text(204, "OPTIONS", at+"llms.txt", "", "")
+	h.json(401, "POST", "/discovery/v1/search/docs.acme.example", "", `{"query":"x"}`)
+}
