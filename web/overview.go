@@ -29,10 +29,19 @@ func (s *Server) chooseProject(v *visit) error {
 			mine = append(mine, projectLink{p, consolePath(p)})
 		}
 	}
-	if len(mine) == 1 {
+	switch { // whoever asks for the list gets it
+	case v.query("all") != "":
+	case len(mine) == 1:
 		return v.seeOther(mine[0].Path)
+	case len(all) == 0 && v.may(operator):
+		return v.seeOther("/console/setup")
 	}
-	return s.render(v, "projects", "Projects", mine)
+	return s.render(v, "projects", "Projects", projectsView{mine, s.drafts.all()})
+}
+
+type projectsView struct {
+	Projects []projectLink
+	Drafts   []draft
 }
 
 type projectLink struct {

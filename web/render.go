@@ -80,6 +80,7 @@ func (p page) May(role string) bool {
 
 // Current says whether an entry of the menu leads to the page itself ("page") or to what it is a part of ("true").
 func (p page) Current(at string) string {
+	at, _, _ = strings.Cut(at, "?")
 	switch {
 	case p.Path == at:
 		return "page"

@@ -11,6 +11,7 @@ import (
 
 	"docent/api"
 	"docent/ingest"
+	"docent/web/password"
 )
 
 // draftsKept is how many projects may be on their way at once.
@@ -126,6 +127,9 @@ type setupView struct {
 	Admin, Assistant,
 	Curl, Chat, Command string
 	Same []string
+	// Newcomer is who came by the operator's link while nobody has an account: one is offered.
+	Newcomer bool
+	Shortest int // characters of a password
 }
 
 // Steps are the names of the wizard's steps.
@@ -187,6 +191,13 @@ func (s *Server) sourceStep(v *visit, status int, form url.Values, problems map[
 				},
 			},
 		}}
+	if v.who.signIn.Kind == api.SessionOfLink {
+		people, err := s.People.Members(v.Context(), api.DefaultOrg)
+		if err != nil {
+			return err
+		}
+		view.Newcomer, view.Shortest = len(people) == 0, password.Shortest
+	}
 	if problems != nil {
 		view.Problems = placeFaults(view.Fields, problems)
 		rest := map[string]string{}
@@ -542,7 +553,7 @@ func (s *Server) setupAdd(v *visit) error {
 func (s *Server) setupLive(v *visit) error {
 	d, _, ok := s.draftOf(v)
 	if !ok {
-		return missing("project on its way")
+		return missing("set-up")
 	}
 	page := d.Path()
 	if d.added {
@@ -606,7 +617,7 @@ func (s *Server) added(v *visit) (api.Project, draft, error) {
 	d, _ := s.drafts.get(api.ProjectID(v.param("id")))
 	p, err := s.Catalog.Project(v.Context(), api.ProjectID(v.param("id")))
 	if err != nil {
-		return p, d, named(err, "project")
+		return p, d, named(err, "set-up")
 	}
 	d.ID = p.ID
 	return p, d, nil
@@ -700,7 +711,7 @@ func (s *Server) setupKeys(v *visit) error {
 	}
 	view := setupView{Step: stepKeys, ID: p.ID, Draft: d, Project: p, Console: consolePath(p), Admin: admin,
 		Assistant: assistant, Same: keyCommands(p)}
-	server := cmp.Or(s.PublicURL, "http://"+v.Req.Host)
+	server := s.reached()
 	view.Curl, view.Chat = curlSnippet(server, p.Domain, assistant), chatSnippet(server, p.Domain, assistant)
 	view.Command = "docent job create --wait --url " + shellWord(
 		server,

@@ -11,6 +11,14 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
+// reached is the address under which programs reach the service. What a request calls its host is no address to repeat.
+func (s *Server) reached() string {
+	if s.PublicURL == "" {
+		return "https://docent.example.com"
+	}
+	return s.PublicURL
+}
+
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // shellWord writes a text as one word of a shell's command.

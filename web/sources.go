@@ -101,7 +101,7 @@ func (s *Server) sourcesPage(v *visit, status int, problem string) error {
 		"docent index " + string(p.ID),
 		"docent project check " + string(p.ID),
 		"curl -X POST -H \"Authorization: Bearer $ADMIN_KEY\" " + shellWord(
-			s.PublicURL+"/v1/project/update/"+string(p.ID),
+			s.reached()+"/v1/project/update/"+string(p.ID),
 		),
 	}
 	return s.renderStatus(v, status, "sources", "Sources", view)
@@ -267,7 +267,7 @@ func (s *Server) showUpdate(v *visit) error {
 	}
 	view := s.viewUpdatePage(v, u)
 	view.Same = []string{"curl -H \"Authorization: Bearer $ADMIN_KEY\" " +
-		shellWord(s.PublicURL+"/v1/project/update-status/"+string(u.ID))}
+		shellWord(s.reached()+"/v1/project/update-status/"+string(u.ID))}
 	return s.render(v, "sources.update", "Reading", view)
 }
 
@@ -398,10 +398,7 @@ func (s *Server) webhookPage(v *visit, secret string, tries []WebhookTry) error 
 	if err != nil {
 		return named(err, "project")
 	}
-	server := s.PublicURL
-	if server == "" {
-		server = "http://" + v.Req.Host
-	}
+	server := s.reached()
 	view := webhookView{
 		Address: server + "/v1/webhook/" + string(p.ID) + "/push",
 		Base:    v.base(),

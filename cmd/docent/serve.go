@@ -255,15 +255,10 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	metrics.MustRegister(a.system, a.journal, models, a.stores.library, a.stores.catalog)
 	a.models = models
 
-	a.updates = ingest.NewUpdates(a.stores.source)
-	a.closers = append(a.closers, a.updates.Close)
-	a.tasks = ingest.NewTasks(c.now, log)
-	a.closers = append(a.closers, a.tasks.Close)
 	ids, err := a.openAutomations(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a.ids = ids
 	a.backups = a.newBackups()
 	a.closers = append(a.closers, func() error { a.backups.Close(); return nil })
 	secret, err := a.stores.catalog.Secret(ctx, "session-cookies")
@@ -297,13 +292,16 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	return a, nil
 }
 
-// openAutomations makes what starts jobs by itself, and the ids of new ones.
+// openAutomations makes what reads documentation and starts jobs by itself, and the ids of new ones.
 func (a *app) openAutomations(ctx context.Context) (*api.IDs, error) {
+	a.updates, a.tasks = ingest.NewUpdates(a.stores.source), ingest.NewTasks(a.config.now, a.log)
+	a.closers = append(a.closers, a.updates.Close, a.tasks.Close)
 	newest, err := a.stores.catalog.NewestJob(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ids := new(api.IDs)
+	a.ids = ids
 	ids.After(api.JobPrefix, string(newest)) // listings are in the order of ids, whatever the clock says
 	a.automations, err = automation.New(automation.Deps{
 		Catalog: a.stores.catalog, Jobs: a.system.Jobs(), Claims: a.journal, Documentation: repositories{a.stores.hub},

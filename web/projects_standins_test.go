@@ -1,0 +1,63 @@
+package web_test
+
+import (
+	"context"
+	"time"
+
+	"docent/api"
+	"docent/ingest"
+	"docent/search"
+	"docent/web"
+)
+
+// projectsOf stands in for what adds projects and reads their sources: there is nothing to see and nothing goes on.
+type projectsOf struct{}
+
+var noTask = &api.StateError{Kind: api.ErrConflict, Reason: "nothing is read here"}
+
+func (projectsOf) Find(context.Context, string) (ingest.Place, []ingest.Candidate, error) {
+	return ingest.Place{}, nil, &api.InvalidError{Problems: []api.Problem{{Field: "source", Message: "is not read here"}}}
+}
+func (projectsOf) Keep(api.ProjectID, string) (string, error)                { return "", noTask }
+func (projectsOf) Drop(string) error                                         { return nil }
+func (projectsOf) Look(api.Project) (ingest.Task, error)                     { return ingest.Task{}, noTask }
+func (projectsOf) Add(api.Project) (ingest.Task, error)                      { return ingest.Task{}, noTask }
+func (projectsOf) Change(api.Project) (ingest.Task, error)                   { return ingest.Task{}, noTask }
+func (projectsOf) Check(api.Project) (ingest.Task, error)                    { return ingest.Task{}, noTask }
+func (projectsOf) SetToken(api.Project, string) (ingest.Task, error)         { return ingest.Task{}, noTask }
+func (projectsOf) Discard(context.Context, api.ProjectID) error              { return nil }
+func (projectsOf) Remove(context.Context, api.ProjectID) error               { return noTask }
+func (projectsOf) Rereads(api.Project, api.Project) bool                     { return true }
+func (projectsOf) NewWebhook(context.Context, api.ProjectID) (string, error) { return "", noTask }
+func (projectsOf) RemoveWebhook(context.Context, api.ProjectID) error        { return noTask }
+func (projectsOf) Keys(context.Context, api.Project) (string, string, error) { return "", "", noTask }
+func (projectsOf) Limits() api.Limits                                        { return api.Limits{} }
+func (projectsOf) Models() []web.ModelChoice {
+	return []web.ModelChoice{{Name: "builtin", Default: true}}
+}
+
+func (projectsOf) Task(string) (ingest.Task, error)              { return ingest.Task{}, api.ErrNotFound }
+func (projectsOf) Newest(api.ProjectID) (ingest.Task, bool)      { return ingest.Task{}, false }
+func (projectsOf) Watch(context.Context, string) <-chan struct{} { return nil }
+func (projectsOf) Cancel(string) error                           { return api.ErrNotFound }
+func (projectsOf) LastCheck(api.ProjectID) (search.Check, time.Time, bool) {
+	return search.Check{}, time.Time{}, false
+}
+
+func (projectsOf) Shown(context.Context, api.Project) (web.SourceState, error) {
+	return web.SourceState{}, nil
+}
+func (projectsOf) Updates(context.Context, api.ProjectID) ([]api.Update, error) { return nil, nil }
+func (projectsOf) Reindex(context.Context, api.ProjectID) (api.UpdateID, error) { return "", noTask }
+func (projectsOf) Refused(api.ProjectID) (api.Delivery, bool)                   { return api.Delivery{}, false }
+func (projectsOf) TryWebhook(context.Context, api.Project) ([]web.WebhookTry, error) {
+	return nil, noTask
+}
+func (projectsOf) LastDelivery(context.Context, api.ProjectID) (api.Delivery, error) {
+	return api.Delivery{}, api.ErrNotFound
+}
+
+func (projectsOf) Ask(context.Context, api.Project, string) (api.ThreadID, error) { return "", noTask }
+func (projectsOf) Answer(context.Context, api.Project, api.ThreadID) (web.Answer, error) {
+	return web.Answer{}, api.ErrNotFound
+}
