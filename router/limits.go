@@ -32,22 +32,41 @@ func (s *Server) jobUses(x *exchange) []quota.Use {
 // askUses are the quotas of an assistant message.
 func (s *Server) askUses(x *exchange) []quota.Use {
 	return limited([]quota.Use{
-		{Name: keyMonth, Key: "key/" + string(x.key.ID), Window: quota.CalendarMonth,
-			Limit: cmp.Or(x.project.Limits.KeyMonth, s.Limits.KeyMonth)},
+		KeyUse(x.project, s.Limits, x.key.ID),
 		s.orgUse(&x.project), s.clientUse(&x.project, x.client),
 	})
 }
 
 // orgUse is the quota of all that is asked in an organization.
 func (s *Server) orgUse(p *api.Project) quota.Use {
-	return quota.Use{Name: orgHour, Key: "org/" + string(p.Org), Window: quota.SlidingHour,
-		Limit: cmp.Or(p.Limits.OrgHour, s.Limits.OrgHour)}
+	return orgUse(*p, s.Limits.OrgHour)
 }
 
 // clientUse is the quota of what is asked from one network.
 func (s *Server) clientUse(p *api.Project, client netip.Addr) quota.Use {
 	return quota.Use{Name: ipDay, Key: "ip/" + api.Network(client), Window: quota.SlidingDay,
 		Limit: cmp.Or(p.Limits.IPDay, s.Limits.IPDay)}
+}
+
+// KeyUse is the quota of what is asked with a key.
+func KeyUse(p api.Project, otherwise api.Limits, key api.KeyID) quota.Use {
+	return quota.Use{Name: keyMonth, Key: "key/" + string(key), Window: quota.CalendarMonth,
+		Limit: cmp.Or(p.Limits.KeyMonth, otherwise.KeyMonth, DefaultLimits().KeyMonth)}
+}
+
+// ProjectUses are the quotas of a project's jobs and of what is asked in its organization.
+func ProjectUses(p api.Project, otherwise api.Limits) (jobs, organization quota.Use) {
+	d := DefaultLimits()
+	jobs = quota.Use{Name: projectHour, Limit: -1}
+	if uses := startjob.ProjectHourUses(p, cmp.Or(otherwise.ProjectHour, d.ProjectHour)); len(uses) > 0 {
+		jobs = uses[0]
+	}
+	return jobs, orgUse(p, cmp.Or(otherwise.OrgHour, d.OrgHour))
+}
+
+func orgUse(p api.Project, otherwise int) quota.Use {
+	return quota.Use{Name: orgHour, Key: "org/" + string(p.Org), Window: quota.SlidingHour,
+		Limit: cmp.Or(p.Limits.OrgHour, otherwise)}
 }
 
 // limited leaves out the quotas that are switched off.

@@ -27,6 +27,27 @@ type Catalog interface {
 	TouchKey(id api.KeyID, at time.Time) // records the last use, some time later
 }
 
+// Keys knows API keys, also those that have ended.
+type Keys interface {
+	Keys(ctx context.Context, q catalog.KeyQuery) ([]api.Key, error)
+	AddKey(ctx context.Context, k api.Key, hash [32]byte) (api.Key, error)
+	RevokeKey(ctx context.Context, id api.KeyID, at time.Time) error
+}
+
+// Allowances says what is left of quotas: of those of a project, and of those of a key that is used in it.
+type Allowances interface {
+	OfProject(p api.Project) []Allowance
+	OfKey(p api.Project, k api.Key) []Allowance
+}
+
+// An Allowance is what is left of one quota.
+type Allowance struct {
+	Of    string // what is counted, such as "questions this month"
+	Limit int    // none where negative
+	Left  int
+	Reset time.Duration // until the first of what is counted is free again
+}
+
 // Pulls shows, merges and closes the built-in host's pull requests. A merge that cannot be done is
 // forge.ErrMergeConflict or an api error.
 type Pulls interface {

@@ -86,6 +86,10 @@ func (s *Server) routes() []route {
 		{"GET", project, viewer, s.overview},
 		{"GET", project + "/live", viewer, s.liveOverview},
 
+		{"GET", project + "/keys", viewer, s.showKeys},
+		{"POST", project + "/keys/create", owner, s.createKey},
+		{"POST", project + "/keys/revoke", owner, s.revokeKey},
+
 		// The server itself
 		{"GET", systemPath, operator, s.showSystem},
 		{"GET", systemPath + "/live", operator, s.liveSystem},

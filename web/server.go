@@ -40,6 +40,9 @@ type Deps struct {
 	Figures  Figures
 	Projects Projects
 
+	Keys       Keys
+	Allowances Allowances
+
 	Log     *slog.Logger // none where nil
 	Now     func() time.Time
 	Version string
@@ -66,7 +69,8 @@ type Server struct {
 // New makes the pages of a service.
 func New(deps Deps) (*Server, error) {
 	for name, port := range map[string]any{"Catalog": deps.Catalog, "Pulls": deps.Pulls, "People": deps.People, "System": deps.System,
-		"Figures": deps.Figures, "Projects": deps.Projects} {
+		"Figures": deps.Figures, "Projects": deps.Projects,
+		"Keys": deps.Keys, "Allowances": deps.Allowances} {
 		if port == nil {
 			return nil, fmt.Errorf("web: Deps.%s is not set", name)
 		}

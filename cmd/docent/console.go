@@ -12,6 +12,7 @@ import (
 	"docent/health"
 	"docent/persistence/catalog"
 	"docent/persistence/quota"
+	"docent/router"
 	"docent/web"
 	"docent/web/oidc"
 )
@@ -24,11 +25,41 @@ func (a *app) newPages(secret []byte) (*web.Server, error) {
 		Catalog: a.stores.catalog, Pulls: a.stores.hub, People: a.stores.catalog, System: ownSystem{a},
 		Setup: projectSetup{app: a, ops: ops}, Tasks: a.tasks, Sources: projectSources{a}, Asker: tryingAsker{a},
 		Figures: a.stores.catalog, Projects: conditions{a},
+		Keys: a.stores.catalog, Allowances: allowances{a},
 		Log: a.log, Now: a.config.now, Version: buildVersion().Version, Secret: secret, PublicURL: a.config.PublicURL,
 	}
 	a.config.signIn(&deps)
 	a.playground(&deps)
 	return web.New(deps)
+}
+
+// allowances are what is left of the quotas that the API counts.
+type allowances struct{ *app }
+
+func (a allowances) left(uses []quota.Use, of ...string) []web.Allowance {
+	now := time.Now()
+	if a.config.now != nil {
+		now = a.config.now()
+	}
+	out := make([]web.Allowance, len(uses))
+	for i, u := range uses {
+		left, reset := a.journal.Quotas().Remaining(now, u)
+		out[i] = web.Allowance{Of: of[i], Limit: u.Limit, Left: left, Reset: reset.Round(time.Second)}
+	}
+	return out
+}
+
+func (a allowances) OfProject(p api.Project) []web.Allowance {
+	jobs, organization := router.ProjectUses(p, a.config.Limits)
+	return a.left([]quota.Use{jobs, organization}, "the agent's instructions this hour",
+		"the organization's questions this hour")
+}
+
+func (a allowances) OfKey(p api.Project, k api.Key) []web.Allowance {
+	if k.Kind != api.AssistantKey {
+		return nil
+	}
+	return a.left([]quota.Use{router.KeyUse(p, a.config.Limits, k.ID)}, "questions this month")
 }
 
 // ownSystem is this server, as its operator looks after it.
@@ -106,4 +137,5 @@ var (
 	_ web.Provider = (*oidc.Provider)(nil)
 	_ web.Figures  = (*catalog.Catalog)(nil)
 	_ web.Projects = conditions{}
+	_ web.Keys     = (*catalog.Catalog)(nil)
 )

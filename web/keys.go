@@ -1,0 +1,227 @@
+package web
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"docent/api"
+	"docent/persistence/catalog"
+)
+
+type keysView struct {
+	Active   []keyLine
+	Ended    []keyLine // revoked or expired
+	Project  []Allowance
+	Form     keyForm
+	Problems map[string]string
+	Made     *madeKey // shown once
+	Server   string   // where programs reach the API
+}
+
+type keyLine struct {
+	api.Key
+	State string
+	Left  []Allowance
+}
+
+// A keyForm is what was filled in.
+type keyForm struct {
+	Kind                            api.KeyKind
+	Name, Expires, Origins, AllowIP string
+	Read, Write                     bool
+}
+
+// A madeKey is a key that was made just now. Its secret is kept nowhere.
+type madeKey struct {
+	api.Key
+	Secret string
+	Curl   string
+	Chat   string // for useChat
+}
+
+func (v *visit) keysPath() string { return v.base() + "/keys" }
+
+// projectKeys are the keys that the page shows: those made for the project, and those of its organization that were
+// made for none.
+func (s *Server) projectKeys(v *visit) ([]api.Key, error) {
+	keys, err := s.Keys.Keys(v.Context(), catalog.KeyQuery{Org: v.org})
+	return slices.DeleteFunc(keys, func(k api.Key) bool { return k.Project != "" && k.Project != v.project.ID }), err
+}
+
+func (s *Server) keysOf(v *visit) (keysView, error) {
+	view := keysView{Server: s.PublicURL, Form: keyForm{Kind: api.AssistantKey, Read: true, Write: true},
+		Project: s.Allowances.OfProject(v.project)}
+	keys, err := s.projectKeys(v)
+	if err != nil {
+		return view, err
+	}
+	slices.Reverse(keys) // the newest first
+	for _, k := range keys {
+		line := keyLine{Key: k, State: "active"}
+		switch {
+		case k.RevokedAt != nil:
+			line.State = "revoked"
+		case k.ExpiresAt != nil && !v.now.Before(*k.ExpiresAt):
+			line.State = "expired"
+		}
+		if line.State != "active" {
+			view.Ended = append(view.Ended, line)
+			continue
+		}
+		line.Left = s.Allowances.OfKey(v.project, k)
+		view.Active = append(view.Active, line)
+	}
+	return view, nil
+}
+
+func (s *Server) showKeys(v *visit) error {
+	view, err := s.keysOf(v)
+	if err != nil {
+		return err
+	}
+	if kind := api.KeyKind(v.query("kind")); kind == api.AdminKey {
+		view.Form.Kind = kind
+	}
+	return s.render(v, "keys", "API keys", view)
+}
+
+// createKey makes a key. Its secret is on the page that answers, and nowhere else.
+func (s *Server) createKey(v *visit) error {
+	f := keyForm{Kind: api.KeyKind(v.form().Get("kind")), Name: strings.TrimSpace(v.form().Get("name")),
+		Expires: v.form().Get("expires"), Origins: v.form().Get("origins"), AllowIP: v.form().Get("allowIp"),
+		Read: v.form().Has("read"), Write: v.form().Has("write")}
+	key, err := f.key(v)
+	secret := ""
+	if err == nil {
+		secret = api.NewSecret(key.Kind)
+		key.Hint = api.SecretHint(secret)
+		key, err = s.Keys.AddKey(v.Context(), key, api.HashSecret(secret))
+	}
+	if err != nil && !errors.Is(err, api.ErrInvalid) {
+		return err
+	}
+	view, also := s.keysOf(v)
+	if also != nil {
+		return also
+	}
+	if err != nil {
+		view.Form, view.Problems = f, fieldProblems(err)
+		return s.renderStatus(v, http.StatusBadRequest, "keys", "API keys", view)
+	}
+	v.audit("key.create", string(key.ID), strings.TrimSpace(string(key.Kind)+" "+key.Name))
+	view.Made = &madeKey{Key: key, Secret: secret}
+	view.Made.Curl, view.Made.Chat = snippets(v.absolute(""), v.project, key.Kind, secret)
+	return s.render(v, "keys", "API keys", view)
+}
+
+// key is the key that a form asks for.
+func (f keyForm) key(v *visit) (api.Key, error) {
+	k := api.Key{Kind: f.Kind, Org: v.org, Project: v.project.ID, Name: f.Name, AllowIP: lines(f.AllowIP), CreatedAt: v.now}
+	if f.Expires != "" {
+		day, err := time.Parse(time.DateOnly, f.Expires)
+		if err != nil {
+			return k, invalid("expires", "must be a day, such as 2027-01-31")
+		}
+		end := day.AddDate(0, 0, 1) // the day included
+		k.ExpiresAt = &end
+	}
+	switch f.Kind {
+	case api.AssistantKey:
+		k.Origins = lines(f.Origins)
+	case api.AdminKey:
+		if !f.Read && !f.Write {
+			return k, invalid("scopes", "choose what the key may do")
+		}
+		if !f.Read || !f.Write {
+			k.Scopes = []string{api.ScopeRead}
+			if f.Write {
+				k.Scopes = []string{api.ScopeWrite}
+			}
+		}
+	}
+	return k, k.Validate(v.now)
+}
+
+// fieldProblems are problems by the name of the form's field: of a list, those of all its entries.
+func fieldProblems(err error) map[string]string {
+	out := map[string]string{}
+	var wrong *api.InvalidError
+	if !errors.As(err, &wrong) {
+		return out
+	}
+	for _, p := range wrong.Problems {
+		name, _, _ := strings.Cut(p.Field, "[")
+		if name == "expiresAt" {
+			name = "expires"
+		}
+		text := p.Message
+		if _, entry, ok := strings.Cut(p.Field, "["); ok {
+			text = "entry " + ordinal(entry) + " " + text
+		}
+		out[name] = strings.TrimPrefix(out[name]+"; "+text, "; ")
+	}
+	return out
+}
+
+// ordinal is which entry of a list "2]" means, as people count.
+func ordinal(index string) string {
+	n, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
+	if err != nil {
+		return index
+	}
+	return strconv.Itoa(n + 1)
+}
+
+// snippets show a key at work.
+func snippets(server string, p api.Project, kind api.KeyKind, secret string) (curl, chat string) {
+	if kind == api.AdminKey {
+		return "curl " + server + "/v2/agent/" + string(p.ID) + "/job \\\n  -H 'Authorization: Bearer " + secret +
+			"' \\\n  -H 'Content-Type: application/json' \\\n" +
+			"  -d '{\"prompt\": \"Fix the typos on the start page\"}'", ""
+	}
+	address := server + "/discovery/v2/assistant/" + p.Domain + "/message"
+	curl = "curl -N " + address + " \\\n  -H 'Authorization: Bearer " + secret +
+		"' \\\n  -H 'Content-Type: application/json' \\\n  -d '{\"fp\": \"anonymous\", \"messages\": " +
+		"[{\"role\": \"user\", \"parts\": [{\"type\": \"text\", \"text\": \"How do I begin?\"}]}]}'"
+	chat = `import { useRef } from "react";
+import { useChat } from "@ai-sdk/react";
+import { DefaultChatTransport } from "ai";
+
+const transport = (thread) => new DefaultChatTransport({
+  api: "` + address + `",
+  headers: { Authorization: "Bearer ` + secret + `" },
+  body: () => ({ fp: "anonymous", threadId: thread.id ?? null }),
+});
+
+export function Chat() {
+  const thread = useRef({});
+  const { messages, sendMessage, status } = useChat({
+    transport: transport(thread.current),
+    onFinish: ({ message }) => { thread.current.id = message.metadata?.threadId; },
+  });
+  // Render message.parts: "text" parts hold the answer, "source-url" parts the sources.
+}`
+	return curl, chat
+}
+
+func (s *Server) revokeKey(v *visit) error {
+	keys, err := s.projectKeys(v)
+	if err != nil {
+		return err
+	}
+	id := api.KeyID(v.form().Get("key"))
+	at := slices.IndexFunc(keys, func(k api.Key) bool { return k.ID == id })
+	if at < 0 {
+		return missing("key")
+	}
+	if err := s.Keys.RevokeKey(v.Context(), id, v.now); err != nil {
+		return err
+	}
+	v.audit("key.revoke", string(id), strings.TrimSpace(string(keys[at].Kind)+" "+keys[at].Name))
+	return v.done(v.keysPath(), "The key "+cmp.Or(keys[at].Name, keys[at].Hint)+" is revoked: the next request with it is refused.")
+}
