@@ -140,7 +140,7 @@ func (s *Server) changePassword(v *visit) error {
 	if err := s.People.SetPassword(v.Context(), p.ID, kept); err != nil {
 		return err
 	}
-	v.audit("person.password", p.Email, "")
+	v.auditMine("person.password", p.Email, "")
 	if err := s.People.EndSessionsOf(v.Context(), api.SessionQuery{Person: p.ID, Except: v.who.signIn.ID}); err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (s *Server) disconnectMe(v *visit) error {
 	if err := s.People.LinkIdentity(v.Context(), v.who.person.ID, "", ""); err != nil {
 		return err
 	}
-	v.audit("person.disconnect", v.who.person.Email, "")
+	v.auditMine("person.disconnect", v.who.person.Email, "")
 	return v.done(accountPath, "Your account is not connected any more.")
 }
 
@@ -190,7 +190,7 @@ func (s *Server) endSession(v *visit) error {
 	if err := s.People.EndSession(v.Context(), id); err != nil {
 		return err
 	}
-	v.audit("session.end", string(id), "")
+	v.auditMine("session.end", "one of the own", "")
 	if id == v.who.signIn.ID {
 		v.setCookie(sessionCookie, "", 0)
 		return v.seeOther("/login")
@@ -204,7 +204,7 @@ func (s *Server) endOtherSessions(v *visit) error {
 	if err := s.People.EndSessionsOf(v.Context(), q); err != nil {
 		return err
 	}
-	v.audit("session.end", "all others", "")
+	v.auditMine("session.end", "all others of the own", "")
 	return v.done(accountPath, "All other sessions have ended.")
 }
 

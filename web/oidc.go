@@ -184,6 +184,7 @@ func (s *Server) stranger(v *visit, f flow, id oidc.Identity) error {
 		if known, err = s.People.AddPerson(v.Context(), fresh, ""); err != nil {
 			return err
 		}
+		v.auditIn(s.Newcomers.Org, "", "person.add", known.Email, "as "+string(s.Newcomers.Role)+", of a domain that is let in")
 	default:
 		return s.providerFailed(v, f, errNoAccount)
 	}
@@ -220,6 +221,6 @@ func (s *Server) connect(v *visit, f flow, id oidc.Identity) error {
 	if err != nil {
 		return err
 	}
-	v.audit("person.connect", v.who.person.Email, s.Provider.Name())
+	v.auditMine("person.connect", v.who.person.Email, s.Provider.Name())
 	return v.done("/console/account", "Your account is connected with "+s.Provider.Name()+".")
 }

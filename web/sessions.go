@@ -189,12 +189,7 @@ func (s *Server) begin(v *visit, who visitor, in api.SignIn) error {
 	v.about("", "")
 	v.setCookie(sessionCookie, token, life)
 	v.setCookie(visitCookie, "", 0)
-	for org := range who.roles {
-		v.auditIn(org, "", "session.begin", string(in.ID), "by "+in.How)
-	}
-	if len(who.roles) == 0 {
-		v.auditIn(api.DefaultOrg, "", "session.begin", string(in.ID), "by "+in.How)
-	}
+	v.auditMine("session.begin", device(in.Agent), "by "+in.How)
 	return nil
 }
 
@@ -241,6 +236,16 @@ func (v *visit) audit(action, object, detail string) {
 		org = api.DefaultOrg
 	}
 	v.auditIn(org, v.project.ID, action, object, detail)
+}
+
+// auditMine writes what a visitor did with the own account into the log of each organization that the visitor is in.
+func (v *visit) auditMine(action, object, detail string) {
+	for org := range v.who.roles {
+		v.auditIn(org, "", action, object, detail)
+	}
+	if len(v.who.roles) == 0 {
+		v.auditIn(api.DefaultOrg, "", action, object, detail)
+	}
 }
 
 // auditIn is audit for what belongs to another organization or project than the visit's address.
