@@ -21,6 +21,10 @@ const (
 	operator // who runs the server: an owner of the default organization, or who came by the printed link
 )
 
+func (n need) String() string {
+	return [...]string{"anybody", "signed in", "viewer", "editor", "owner", "operator"}[n]
+}
+
 // role is the least role that a need asks for.
 func (n need) role() api.Role {
 	return map[need]api.Role{viewer: api.RoleViewer, editor: api.RoleEditor, owner: api.RoleOwner}[n]

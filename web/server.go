@@ -110,6 +110,18 @@ func (s *Server) Routes() iter.Seq2[string, string] {
 	}
 }
 
+// A Rule is one line of the table of routes: a page, or what a form does, and what a visitor must be for it: anybody,
+// signed in, viewer, editor, owner or operator.
+type Rule struct{ Method, Pattern, Need string }
+
+// Rules is the table of routes.
+func (s *Server) Rules() (list []Rule) {
+	for _, r := range s.routes() {
+		list = append(list, Rule{r.method, r.pattern, r.need.String()})
+	}
+	return list
+}
+
 // ServePage answers a request for a page. Client is who asks, and secure is whether the request came over TLS. An
 // error is for FailPage.
 func (s *Server) ServePage(w http.ResponseWriter, req *http.Request, client netip.Addr, secure bool) error {
