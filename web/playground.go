@@ -134,6 +134,11 @@ func (t *try) setups() []*trySetup {
 	return []*trySetup{&t.Setups[0]}
 }
 
+// tuned reports whether something of the configurations is not as usual.
+func (t *try) tuned() bool {
+	return t.Both || slices.ContainsFunc(t.Setups[:], func(u trySetup) bool { return u.Model != "" || len(u.Weights) > 0 })
+}
+
 // address is where the try is shown. What is as usual is left out.
 func (t *try) address(base string) string {
 	q := url.Values{}
@@ -192,12 +197,15 @@ func (t *try) expected() []string {
 func (s *Server) playground(v *visit) error {
 	t := s.readTry(v, v.Req.URL.Query())
 	view := &playgroundView{Try: t, Empty: t.Text == "", Problems: t.problems, Setups: s.trySetupViews(t),
-		Share: t.address(v.base()), MayChoose: v.may(editor)}
+		Share: t.address(v.base()), MayChoose: v.may(editor), Tuned: t.tuned()}
 	if !view.Empty {
 		for _, u := range t.setups() {
 			c, err := s.tryColumn(v, t, u)
 			if err != nil {
 				return err
+			}
+			for i := range c.Hits {
+				c.Hits[i].Column = c.Letter
 			}
 			view.Columns = append(view.Columns, c)
 		}
@@ -425,10 +433,10 @@ func (s *Server) answerColumn(v *visit, t *try, u *trySetup, c *tryColumn) error
 		h.Given = c.Prompt.uses(i)
 		c.Hits = append(c.Hits, h)
 	}
-	if a := c.Answer; a != nil && a.trace != nil {
-		c.Changed = !a.trace.like(b.Hits)
+	if a := c.Answer; a != nil && !like(a.exchange.Trace, b.Hits) {
+		c.Then, err = s.threadWhy(v.Context(), v, &a.exchange)
 	}
-	return nil
+	return err
 }
 
 // An explainingSearcher searches for a thread and keeps why it found what.
@@ -484,7 +492,7 @@ func (s *Server) tryAnswerView(ctx context.Context, v *visit, id api.ThreadID) (
 		return a, nil
 	}
 	a.Timings = answerTimings(&e)
-	a.trace = &tracedPlaces{e.Trace}
+	a.exchange = e
 	a.InDoubt = e.Error == "" && !e.Answered && len(e.Sources) > 0
 	if a.HTML, err = markdown(cmp.Or(e.Answer, e.Text)); err != nil {
 		return nil, err
@@ -492,15 +500,9 @@ func (s *Server) tryAnswerView(ctx context.Context, v *visit, id api.ThreadID) (
 	return a, nil
 }
 
-// tracedPlaces are the passages that an answer was made from.
-type tracedPlaces struct{ *thread.Trace }
-
-// like reports whether these are the passages that are found now.
-func (p *tracedPlaces) like(hits []search.Hit) bool {
-	if p.Trace == nil {
-		return true
-	}
-	list, _ := p.Retrieved()
+// like reports whether an answer was made from the passages that are found now, as far as that is known.
+func like(t *thread.Trace, hits []search.Hit) bool {
+	list, _ := t.Retrieved()
 	for i, r := range list {
 		if i < len(hits) && (hits[i].Path != r.Path || hits[i].Anchor != r.Anchor || math.Abs(hits[i].Score-r.Score) > 0.002) {
 			return false

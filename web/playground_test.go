@@ -431,3 +431,22 @@ func TestThePlaygroundIsTheOrganizationsOwn(t *testing.T) {
 		t.Errorf("stopping a reader's answer: %d", res.StatusCode)
 	}
 }
+
+// What was found when a question was asked is known also when the documentation has changed since.
+func TestAnAnswerIsShownWithWhatWasFoundForItThen(t *testing.T) {
+	r := &readers{}
+	h := build(t, withReaders(t, r))
+	b := h.as(h.person("vera", api.RoleViewer))
+	_, at := b.try(url.Values{"q": {"How do I make a backup?"}, "do": {"ask"}})
+	b.until(at, "badge ok\">answered")
+	if page := b.open(at); strings.Contains(page, "has changed since") {
+		t.Errorf("nothing has changed: %s", page)
+	}
+	changed := acmeTree{"restore.md": acmePages["restore.md"], "copies.md": "---\ntitle: Copies\n---\n\nMake a backup by copying.\n"}
+	if _, err := r.documents.Update(t.Context(), api.Project{ID: "acme"}, changed, nil); err != nil {
+		t.Fatal(err)
+	}
+	page := b.open(at)
+	wants(t, page, "has changed since the question was asked", "Passages retrieved", "backups.md#make-a-backup",
+		"no longer there", "Copies", "acme backup")
+}

@@ -25,6 +25,7 @@ type playgroundView struct {
 	Columns   []*tryColumn
 	Share     string // the address of all this
 	MayChoose bool   // of all models
+	Tuned     bool   // something of the configurations is not as usual
 }
 
 // A trySetupView is a configuration in the form.
@@ -106,8 +107,8 @@ type tryColumn struct {
 	Expected []tryExpectedView
 	Prompt   *tryPromptView
 	Answer   *tryAnswerView
-	Gone     bool // the answer was removed
-	Changed  bool // other passages were found when the question was asked
+	Gone     bool     // the answer was removed
+	Then     *whyView // what was found when the question was asked, where that is something else
 }
 
 // Settings says what is not as usual.
@@ -225,6 +226,7 @@ func newTrySearchView(text string, e *search.Explanation) trySearchView {
 
 // A tryHitView is one section that was found.
 type tryHitView struct {
+	Column              string
 	Rank                int
 	Path, Anchor        string
 	Title, Heading, URL string
@@ -416,7 +418,7 @@ type tryAnswerView struct {
 	Instead  string // of the model that was asked and could not answer
 	Sources  []thread.Source
 	Timings  *timingsView
-	trace    *tracedPlaces
+	exchange thread.Exchange // once it is done
 }
 
 // Stopped reports whether somebody has ended it.
@@ -433,6 +435,8 @@ func sharePercent(f float64) string { return strconv.FormatFloat(100*f, 'f', 0, 
 // tookText is a duration as people read it.
 func tookText(d time.Duration) string {
 	switch {
+	case d < 50*time.Microsecond:
+		return "under 0.1 ms"
 	case d < 10*time.Millisecond:
 		return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 1, 64) + " ms"
 	case d < time.Second:

@@ -17,6 +17,7 @@ import (
 
 // A whyView is what is known of how an answer came about.
 type whyView struct {
+	Of       string // which answer, in words
 	Timings  *timingsView
 	Passages []retrievedView
 	Found    int    // of passages, where not all are known
@@ -25,7 +26,8 @@ type whyView struct {
 
 // A timingsView is where an answer's time went.
 type timingsView struct {
-	Known bool // for answers that were journaled with it
+	Of    string // which answer, in words
+	Known bool   // for answers that were journaled with it
 	Steps []timingView
 	Total string
 	Use   []string // what the model used
@@ -48,7 +50,7 @@ func (s *Server) threadWhy(ctx context.Context, v *visit, e *thread.Exchange) (*
 	if e.Page != "" {
 		again.Set("page", e.Page)
 	}
-	w := &whyView{Timings: answerTimings(e), Again: v.base() + "/playground?" + again.Encode()}
+	w := &whyView{Of: "turn " + string(e.Turn), Timings: answerTimings(e), Again: v.base() + "/playground?" + again.Encode()}
 	list, found := e.Trace.Retrieved()
 	if len(list) == 0 {
 		return w, nil
@@ -85,7 +87,7 @@ func answerTimings(e *thread.Exchange) *timingsView {
 		return nil
 	}
 	whole := e.Ended.Sub(e.Asked)
-	v := &timingsView{Total: tookText(whole)}
+	v := &timingsView{Of: "turn " + string(e.Turn), Total: tookText(whole)}
 	if u := e.Usage; u.Prompt+u.Completion > 0 && e.Model != model.Builtin {
 		v.Use = append(v.Use, fmt.Sprintf("%d tokens read, %d written", u.Prompt, u.Completion))
 		if u.Cached > 0 {
