@@ -10,12 +10,15 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/forge"
+	"docent/gaps"
+	"docent/gaps/tracker"
 	"docent/health"
 	"docent/ingest"
 	"docent/model"
 	"docent/persistence/catalog"
 	"docent/search"
 	"docent/web/oidc"
+	"docent/weekly"
 )
 
 // Catalog knows projects and keys.
@@ -276,4 +279,58 @@ type Figures interface {
 // Projects tells how what projects stand on is: their index, their source, their model and their limits.
 type Projects interface {
 	Condition(ctx context.Context, p api.Project) (Condition, error)
+}
+
+// Usage counts what was asked and searched for.
+type Usage interface {
+	Totals(ctx context.Context, q catalog.AnalyticsQuery) (catalog.QuestionTotals, error)
+	Days(ctx context.Context, q catalog.AnalyticsQuery, zone *time.Location) ([]catalog.Day, error)
+	Callers(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.CallerCount, string, error)
+	SearchesWithoutResult(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.SearchCount, string, error)
+	CitedPages(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.CitedPage, string, error)
+}
+
+// Topics are what readers ask about, and what becomes of topics that the documentation lacks.
+type Topics interface {
+	Topics(ctx context.Context, project api.ProjectID, from, to time.Time) (tracker.Listing, error)
+	Asked(ctx context.Context, project api.ProjectID, from, to time.Time) (tracker.Listing, error)
+	// Find finds a topic by its id or that of a question in it.
+	Find(ctx context.Context, project api.ProjectID, id string, now time.Time) (tracker.Topic, error)
+	Nearest(ctx context.Context, project api.ProjectID, t *tracker.Topic) (*gaps.Near, error)
+	SinceMerge(ctx context.Context, gap api.Gap) (tracker.Since, error)
+	AskAgain(ctx context.Context, p api.Project, t *tracker.Topic) ([]tracker.Verdict, error)
+	Open(ctx context.Context, p api.Project, id string, o tracker.Order) (api.Gap, error)
+	Dismiss(ctx context.Context, project api.ProjectID, id, by, reason string) (api.Gap, error)
+	Restore(ctx context.Context, project api.ProjectID, id string) (api.Gap, error)
+}
+
+// Indexes know the pages of the documentation.
+type Indexes interface {
+	Pages(ctx context.Context, project api.ProjectID) ([]search.PageName, error)
+}
+
+// Kinds tell what kind of model a name stands for: a local one is built in, and an agent with it writes no text itself.
+type Kinds interface {
+	Local(name string) bool
+}
+
+// Reports makes weekly reports and sends them.
+type Reports interface {
+	Make(ctx context.Context, p api.Project, w weekly.Week) (weekly.Report, error)
+	CheckURL(address string) (problem string)
+	Test(ctx context.Context, project api.ProjectID) (id string, err error)
+}
+
+// ReportStore keeps where weekly reports are sent, and what came of it.
+type ReportStore interface {
+	ReportHook(ctx context.Context, project api.ProjectID) (api.ReportHook, error)
+	SetReportHook(ctx context.Context, h api.ReportHook) error
+	RemoveReportHook(ctx context.Context, project api.ProjectID) error
+	Reports(ctx context.Context, project api.ProjectID, limit int) ([]api.ReportDelivery, error)
+}
+
+// ReportSecrets keeps what deliveries are signed with.
+type ReportSecrets interface {
+	Keep(project api.ProjectID, text string) (name string, err error)
+	Drop(name string) error
 }

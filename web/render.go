@@ -42,6 +42,10 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"plus":       func(a, b int) int { return a + b },
 	"markdown":   markdown,
 	"webAddress": webAddress,
+
+	"partOf": partOf, "percentOf": percentOf, "cut": cutText, "outside": outside,
+	"join":  func(words []string) string { return strings.Join(words, " ") },
+	"minus": func(a, b int) int { return a - b }, "gapWords": gapWords, "gapBadge": gapBadge,
 }).ParseFS(templateFiles, "templates/*.html"))
 
 // policy lets a page load and run nothing but what this server sends in files of their own. Its forms come back here.

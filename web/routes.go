@@ -93,6 +93,20 @@ func (s *Server) routes() []route {
 		{"GET", project + "/keys", viewer, s.showKeys},
 		{"POST", project + "/keys/create", owner, s.createKey},
 		{"POST", project + "/keys/revoke", owner, s.revokeKey},
+		// What readers ask, and what the documentation lacks
+		{"GET", project + "/analytics", viewer, s.showAnalytics},
+		{"GET", project + "/analytics.csv", viewer, s.analyticsCSV},
+		{"GET", project + "/gaps", viewer, s.showGaps},
+		{"GET", project + "/gaps/:id", viewer, s.showGap},
+		{"POST", project + "/gaps/:id/open", editor, s.openGap},
+		{"POST", project + "/gaps/:id/dismiss", editor, s.dismissGap},
+		{"POST", project + "/gaps/:id/restore", editor, s.restoreGap},
+		{"GET", project + "/report", viewer, s.showReport},
+		{"GET", project + "/report.csv", viewer, s.reportCSV},
+		{"POST", project + "/report/webhook", owner, s.setReportHook},
+		{"POST", project + "/report/secret", owner, s.renewReportSecret},
+		{"POST", project + "/report/test", owner, s.testReport},
+		{"POST", project + "/report/remove", owner, s.removeReportHook},
 
 		// The server itself
 		{"GET", systemPath, operator, s.showSystem},

@@ -42,6 +42,14 @@ type Deps struct {
 
 	Keys       Keys
 	Allowances Allowances
+	// Analytics, gaps and weekly reports.
+	Usage         Usage
+	Topics        Topics
+	Indexes       Indexes
+	Kinds         Kinds
+	Reports       Reports
+	ReportStore   ReportStore
+	ReportSecrets ReportSecrets
 
 	Log     *slog.Logger // none where nil
 	Now     func() time.Time

@@ -29,15 +29,17 @@ import (
 // A house is the pages over a real catalogue, with stand-ins for what reaches outside, and what a test may look at and
 // change in them. It has the organizations org-a (projects acme and acme-two) and org-b (project other).
 type house struct {
-	t       testing.TB
-	url     string
-	server  *web.Server
-	clock   *clock
-	catalog *catalog.Catalog
-	pulls   *pulls
-	system  *system
-	below   *conditions
-	admin   string // secret of an admin key of org-a
+	t        testing.TB
+	url      string
+	server   *web.Server
+	clock    *clock
+	catalog  *catalog.Catalog
+	pulls    *pulls
+	system   *system
+	below    *conditions
+	admin    string // secret of an admin key of org-a
+	audience *audience
+	agent    *agentStub
 }
 
 // A clock is set by the test.
@@ -90,6 +92,7 @@ func build(t testing.TB, options ...func(*web.Deps)) *house {
 	deps.Keys, deps.Allowances = c, allowances{}
 	deps.Readers, deps.Tries, deps.Finder, deps.Models = nobody{}, nobody{}, nobody{}, nobody{}
 	deps.Setup, deps.Tasks, deps.Sources, deps.Asker = projectsOf{}, projectsOf{}, projectsOf{}, projectsOf{}
+	h.insights(&deps)
 	for _, o := range options {
 		o(&deps)
 	}

@@ -92,6 +92,9 @@ type Reports struct {
 	deliverer
 }
 
+// CheckURL says what is wrong with an address as that of a webhook; empty where nothing is.
+func (r *Reports) CheckURL(address string) string { return CheckURL(address, r.Loopback) }
+
 // Make makes the report of a week.
 func (r *Reports) Make(ctx context.Context, p api.Project, w Week) (Report, error) {
 	q := catalog.AnalyticsQuery{Project: p.ID, From: w.Start(), To: w.End(), Limit: mostLines}

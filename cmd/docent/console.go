@@ -30,6 +30,7 @@ func (a *app) newPages(secret []byte) (*web.Server, error) {
 	}
 	a.config.signIn(&deps)
 	a.playground(&deps)
+	a.insights(&deps)
 	return web.New(deps)
 }
 

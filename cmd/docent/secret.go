@@ -104,7 +104,7 @@ func (s *stores) dropUnused(ctx context.Context, was api.Project) error {
 	return errors.Join(errs...)
 }
 
-// secretsInUse are the names of the stored secrets that projects refer to.
+// secretsInUse are the names of the stored secrets that projects and the webhooks of their reports refer to.
 func (s *stores) secretsInUse(ctx context.Context) (map[string]bool, error) {
 	projects, err := s.catalog.Projects(ctx)
 	if err != nil {
@@ -117,6 +117,13 @@ func (s *stores) secretsInUse(ctx context.Context) (map[string]bool, error) {
 				used[name] = true
 			}
 		}
+	}
+	hooks, err := s.catalog.ReportHooks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range hooks {
+		used[h.Secret] = true
 	}
 	return used, nil
 }

@@ -34,6 +34,7 @@ import (
 	"docent/control"
 	"docent/datadir"
 	"docent/forge"
+	"docent/gaps/tracker"
 	"docent/health"
 	"docent/ingest"
 	"docent/mcp"
@@ -46,7 +47,9 @@ import (
 	"docent/persistence/quota"
 	"docent/router"
 	"docent/search"
+	"docent/startjob"
 	"docent/web"
+	"docent/weekly"
 )
 
 func newServeCommand(prog program) *cobra.Command {
@@ -183,6 +186,9 @@ type app struct {
 	tail    *health.Tail // of the log
 
 	automations *automation.Runner
+	starter     startjob.Starter // gives instructions to jobs from pages
+	topics      *tracker.Tracker
+	reports     *weekly.Reports
 
 	listings []*catalog.Projector
 	rows     thread.Rows // of the listing of questions
@@ -255,7 +261,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	metrics.MustRegister(a.system, a.journal, models, a.stores.library, a.stores.catalog)
 	a.models = models
 
-	ids, err := a.openAutomations(ctx)
+	ids, err := a.openAutomations(ctx, docs)
 	if err != nil {
 		return nil, err
 	}
@@ -293,7 +299,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 }
 
 // openAutomations makes what reads documentation and starts jobs by itself, and the ids of new ones.
-func (a *app) openAutomations(ctx context.Context) (*api.IDs, error) {
+func (a *app) openAutomations(ctx context.Context, docs ingest.Documents) (*api.IDs, error) {
 	a.updates, a.tasks = ingest.NewUpdates(a.stores.source), ingest.NewTasks(a.config.now, a.log)
 	a.closers = append(a.closers, a.updates.Close, a.tasks.Close)
 	newest, err := a.stores.catalog.NewestJob(ctx)
@@ -312,7 +318,7 @@ func (a *app) openAutomations(ctx context.Context) (*api.IDs, error) {
 	}
 	a.closers = append(a.closers, a.automations.Close)
 	a.stores.source.Listen(a.automations.DocumentationAt)
-	return ids, nil
+	return ids, a.openInsights(ids, docs)
 }
 
 // alsoKept is a log whose newest records the console can show as well.
@@ -387,6 +393,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	a.upkeep.begin(a)
 	a.updates.Resume()
 	a.automations.Start()
+	a.reports.Start()
 	a.log.Info("serving", "address", listener.Addr().String(), "url", a.config.PublicURL, "data", a.config.Data)
 
 	select {

@@ -97,7 +97,7 @@ type Topic struct {
 }
 
 // State is where the topic stands.
-func (t *Topic) State() api.GapState {
+func (t Topic) State() api.GapState {
 	if t.Gap == nil {
 		return api.GapOpen
 	}

@@ -116,3 +116,46 @@ document.addEventListener("toggle", async (event) => {
   const changes = page.querySelector(".changes");
   if (changes) later.replaceWith(changes);
 }, true);
+
+// data-plot: draws the columns of the table with that id, those with data-series (a colour of the design system), over its days. The table
+// beside it has the same numbers, and is all there is without scripts.
+const drawn = new Map(); // plots by their elements
+function draw(el) {
+  const table = document.getElementById(el.dataset.plot);
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const heads = [...table.tHead.rows[0].cells].map((head, column) => ({ head, column })).filter(({ head }) => head.dataset.series);
+  const rows = [...table.tBodies[0].rows];
+  const number = (cell) => cell.textContent.trim() === "" ? null : Number(cell.textContent);
+  const data = [rows.map((row) => Date.parse(row.querySelector("time").dateTime) / 1000)];
+  for (const { column } of heads) data.push(rows.map((row) => number(row.cells[column])));
+  const share = heads.some(({ head }) => head.dataset.scale === "%");
+  const axis = { stroke: colour("dim"), grid: { stroke: colour("edge"), width: 1 }, ticks: { stroke: colour("edge"), width: 1 } };
+  const axes = [{ ...axis, space: 70 }, { ...axis, size: 60, scale: heads[0].head.dataset.scale ?? "y" }];
+  if (share) axes.push({ ...axis, side: 1, scale: "%", size: 44, grid: { show: false }, values: (_, ticks) => ticks.map((t) => t + " %") });
+  drawn.get(el)?.destroy();
+  drawn.set(el, new uPlot({
+    width: el.clientWidth, height: 220,
+    tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
+    scales: { "%": { range: [0, 100] }, y: { range: (_, min, max) => [0, Math.max(max, 1)] }, ms: { range: (_, min, max) => [0, Math.max(max, 1)] } },
+    axes,
+    series: [{ label: "Day", value: "{YYYY}-{MM}-{DD}" }, ...heads.map(({ head }) => ({
+      label: head.textContent, scale: head.dataset.scale ?? "y", stroke: colour(head.dataset.series), width: 2, spanGaps: false,
+      points: { show: rows.length < 40, size: 5 }, dash: head.dataset.scale === "%" ? [6, 4] : undefined,
+    }))],
+  }, data, el));
+}
+document.addEventListener("DOMContentLoaded", () => {
+  const plots = [...document.querySelectorAll("[data-plot]")];
+  if (!plots.length || typeof uPlot === "undefined") return;
+  const all = () => plots.forEach(draw);
+  all();
+  let width = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; all(); } });
+  for (const query of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)"]) matchMedia(query).addEventListener("change", all);
+});
+
+// data-print: prints the page.
+for (const button of document.querySelectorAll("[data-print]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => print());
+}
