@@ -1,12 +1,15 @@
 // How quick the pages are, by the browser's own timing: the median of several loads with nothing cached. Prints a table.
-import { end, enter, person, settings, version } from "./harness.mjs";
+import { end, enter, person, settings, step, version } from "./harness.mjs";
 import { furnish, sitemap } from "./sitemap.mjs";
 
 const loads = 9;
 const owner = await person("the owner");
 await enter(owner);
-await furnish(owner);
-const pages = await sitemap(owner);
+let pages;
+await step("the site is furnished, and its pages are found", null, async () => {
+  await furnish(owner);
+  pages = await sitemap(owner);
+});
 const median = (list) => list.toSorted((a, b) => a - b)[Math.floor(list.length / 2)];
 
 const page = await owner.newPage();

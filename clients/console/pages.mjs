@@ -10,8 +10,11 @@ const shiftMax = 0.05;
 
 const owner = await person("the owner");
 await enter(owner);
-await furnish(owner);
-const pages = await sitemap(owner);
+let pages;
+await step("the site is furnished, and its pages are found", null, async () => {
+  await furnish(owner);
+  pages = await sitemap(owner);
+});
 const session = await owner.cookies();
 
 /** visitor is the owner in another browser. */

@@ -5,8 +5,11 @@ import { furnish, sitemap } from "./sitemap.mjs";
 
 const owner = await person("the owner");
 await enter(owner);
-await furnish(owner);
-const pages = await sitemap(owner);
+let pages;
+await step("the site is furnished, and its pages are found", null, async () => {
+  await furnish(owner);
+  pages = await sitemap(owner);
+});
 const session = await owner.cookies();
 const file = (path) => path.replace(`/console/${settings.org}/${settings.domain}`, "").replace(/^\//, "").replaceAll(/[^\w.-]+/g, "-").slice(0, 60) || "overview";
 

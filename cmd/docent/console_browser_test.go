@@ -75,6 +75,7 @@ func lastLines(text string, n int) string {
 type consoleSite struct {
 	*testServer
 	project testProject
+	source  string
 }
 
 // newConsoleSite fills a data directory through the program's own commands and its public API. So many conversations and
@@ -87,7 +88,7 @@ func newConsoleSite(t *testing.T, conversations, jobs int) *consoleSite {
 		t.Fatal(err)
 	}
 	data := filepath.Join(t.TempDir(), "data")
-	s := &consoleSite{project: newTestProject(t, data, "tidepool", source)}
+	s := &consoleSite{source: source, project: newTestProject(t, data, "tidepool", source)}
 	seed := exec.CommandContext(t.Context(), self(t), "bench", "seed", "--data", data, "--project", s.project.id,
 		"--conversations", strconv.Itoa(conversations), "--jobs", strconv.Itoa(jobs))
 	seed.Env = docentEnvironment(t)
@@ -125,11 +126,13 @@ func newConsoleSite(t *testing.T, conversations, jobs int) *consoleSite {
 
 // notVisited are the routes for reading that the browser does not look at, each with the reason.
 var notVisited = map[string]string{
-	"/assets/:file":   "it is loaded by every page",
-	"/favicon.svg":    "it is loaded by every page",
-	"/favicon.ico":    "it is the same picture",
-	"/login/oidc":     "it leads to a provider, where one is configured; web's own tests have one",
-	"/login/callback": "a provider leads to it",
+	"/assets/:file":               "it is loaded by every page",
+	"/favicon.svg":                "it is loaded by every page",
+	"/favicon.ico":                "it is the same picture",
+	"/login/oidc":                 "it leads to a provider, where one is configured; web's own tests have one",
+	"/login/callback":             "a provider leads to it",
+	"/console/setup/:id/indexing": "it leads on when the reading has ended; the first hour passes it",
+	"/console/:org/:domain/sources/task/:task": "it leads on when the task has ended, which here it has at once",
 }
 
 // Every page that the program has is looked at in a browser: those that are added later are looked at by themselves.
@@ -150,7 +153,7 @@ func (s *consoleSite) settings(chromium string) map[string]any {
 		}
 	}
 	return map[string]any{"chromium": chromium, "enter": s.link(), "paths": []string{strings.TrimPrefix(s.link(), s.url)},
-		"routes": routes, "left": notVisited, "org": "default", "domain": s.project.domain,
+		"routes": routes, "left": notVisited, "org": "default", "domain": s.project.domain, "folder": s.source,
 		"only": os.Getenv("DOCENT_TEST_LOOK")}
 }
 

@@ -16,7 +16,9 @@ function localTimes(root) {
   }
 }
 localTimes(document);
-document.addEventListener("htmx:load", (event) => localTimes(event.target));
+new MutationObserver((changes) => { // before what has come is painted
+  for (const { addedNodes } of changes) for (const node of addedNodes) if (node.querySelectorAll) localTimes(node.parentElement ?? node);
+}).observe(document.documentElement, { childList: true, subtree: true });
 
 document.addEventListener("click", async (event) => {
   // data-copy: copies the code beside the button.
