@@ -61,6 +61,14 @@ await step("both keys are made, shown once, and copied", page, async () => {
   await heading(domain).waitFor();
 });
 
+await step("a question in the playground, and why the answer is what it is", page, async () => {
+  await go("Playground");
+  await page.getByLabel("Question or words to search for").fill("What do tickets cost?");
+  await button("Ask").click();
+  await page.getByText(/four coins/).first().waitFor();
+  await page.getByRole("heading", { name: /^Passages retrieved/ }).waitFor();
+});
+
 let reader; // of another site, with the key in its page
 {
   const context = await person("a reader");
@@ -74,6 +82,22 @@ const ask = async (question, answer) => {
 };
 await step("a reader asks by useChat, with the key, from another site", reader, async () => {
   await ask("What do tickets cost?", /four coins/);
+});
+
+await step("another key is made, works, and is refused when it is revoked", page, async () => {
+  await go("API keys");
+  await page.getByLabel("Name", { exact: true }).fill("a trial");
+  await button("Make the key").click();
+  const secret = (await page.locator("code", { hasText: /^dct_pub_\w+$/ }).innerText()).trim();
+  const search = () => fetch(`${settings.server}/discovery/v1/search/${domain}`, {
+    method: "POST", headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" }, body: JSON.stringify({ query: "ferry" }),
+  }).then((response) => response.status);
+  assert.equal(await search(), 200);
+  const row = page.getByRole("row", { name: /a trial/ });
+  await row.getByText("Revoke", { exact: true }).click();
+  await row.getByRole("button", { name: "Revoke the key" }).click();
+  await page.getByRole("row", { name: /a trial/ }).waitFor({ state: "hidden" });
+  assert.equal(await search(), 401);
 });
 
 await end();

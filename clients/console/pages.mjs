@@ -32,6 +32,9 @@ const open = async (page, path) => {
   return response;
 };
 
+/** firsts are the pages with one address of each kind; the others are like them, empty or of another state. */
+const firsts = () => pages.filter((p, i) => pages.findIndex((q) => q.name === p.name) === i);
+
 /** settled returns when a page has drawn what it had to draw. */
 const settled = (page) => page.evaluate(() => document.fonts.ready.then(() => new Promise((resolve) => requestAnimationFrame(() => requestIdleCallback(resolve, { timeout: 500 })))));
 
@@ -49,7 +52,7 @@ async function looks(scheme) {
   const { context, page } = await visitor(`in ${scheme}`, { colorScheme: scheme, viewport: first });
   await context.addInitScript(observe);
   const loaded = await weighed(page);
-  for (const { name, path } of pages) {
+  for (const { name, path } of scheme === "light" ? pages : firsts()) {
     const where = `${name} (${path}) in ${scheme}`;
     try {
       await page.setViewportSize(first);
@@ -88,14 +91,14 @@ async function weighed(page) {
 /** text is what a page says: its heading, and how many words there are. */
 const shown = new Map();
 const text = async (page) => ({
-  heading: await page.getByRole("heading", { level: 1 }).first().innerText(),
+  heading: await page.getByRole("heading", { level: 1 }).first().evaluate((h) => [...h.childNodes].filter((n) => n.nodeName !== "TIME").map((n) => n.textContent).join("").trim()),
   words: (await page.getByRole("main").innerText()).split(/\s+/).filter(Boolean).length,
 });
 
 // Tab reaches whatever can be used, in the order of the page; what has the focus shows it and is not covered.
 async function keyboard() {
   const { context, page } = await visitor("with the keyboard", { viewport: screen });
-  for (const { name, path } of pages) {
+  for (const { name, path } of firsts()) {
     const where = `${name} (${path}) by keyboard`;
     try {
       await open(page, path);
@@ -147,7 +150,7 @@ async function keyboard() {
 
 async function withoutScript() {
   const { context, page } = await visitor("without JavaScript", { javaScriptEnabled: false, viewport: screen });
-  for (const { name, path } of pages) {
+  for (const { name, path } of firsts()) {
     const where = `${name} (${path}) without JavaScript`;
     try {
       await open(page, path);
@@ -158,6 +161,22 @@ async function withoutScript() {
       problem(where, error.message);
     }
   }
+
+  // A key is made, used and revoked.
+  const keys = `/console/${settings.org}/${settings.domain}/keys`;
+  await open(page, keys);
+  await page.getByLabel("Name", { exact: true }).fill("without a script");
+  await page.getByRole("button", { name: "Make the key" }).click();
+  const secret = (await page.locator("code", { hasText: /^dct_pub_\w+$/ }).innerText()).trim();
+  const ask = () => fetch(`${settings.server}/discovery/v1/search/${settings.domain}`, {
+    method: "POST", headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" }, body: JSON.stringify({ query: "install" }),
+  }).then((r) => r.status);
+  const before = await ask();
+  const row = page.getByRole("row", { name: /without a script/ });
+  await row.getByText("Revoke", { exact: true }).click();
+  await row.getByRole("button", { name: "Revoke the key" }).click();
+  const after = await ask();
+  if (before !== 200 || after !== 401) problem("keys without JavaScript", `a key is answered ${before}, and ${after} when it is revoked`);
   await context.close();
 }
 

@@ -25,7 +25,8 @@ export async function furnish(context) {
   await page.getByLabel("Domain").fill("shoal.example.com");
   await button("Read and index it").click();
   await page.getByRole("heading", { level: 1, name: /is read$/ }).waitFor();
-  paths.push(here(), `${here()}/question`, `${here()}/keys`);
+  const shoal = here().replace(/\/indexing$/, "");
+  paths.push(`${shoal}/question`, `${shoal}/keys`);
 
   const project = `${settings.server}/console/${settings.org}/${settings.domain}`;
   await page.goto(`${project}/sources`);
@@ -38,6 +39,12 @@ export async function furnish(context) {
   await page.getByLabel("Leave out").fill("drafts/");
   await button("Store the settings").click();
   await page.getByRole("heading", { level: 1 }).waitFor();
+  // What the playground shows of a question, at an address of its own.
+  await page.goto(`${project}/playground`);
+  await page.getByLabel("Question or words to search for").fill("How do I install Tidepool?");
+  await button("Ask").click();
+  await page.getByRole("heading", { name: /^Passages retrieved/ }).waitFor();
+  (settings.more ??= []).push(new URL(page.url()).pathname + new URL(page.url()).search);
   await page.close();
 }
 
@@ -86,8 +93,8 @@ export async function sitemap(context) {
     if (status === 404) problem("the console", `a link leads to ${path}, which there is not`);
   }
   for (const r of routes) {
-    const stream = r.pattern.endsWith("/live") || r.pattern.endsWith("/answer"); // events for a page that is looked at
+    const stream = /\/(live|answer|answers\/:thread)$/.test(r.pattern); // events for a page that is looked at
     if (r.found.length === 0 && !stream && !settings.left[r.pattern]) problem("the console", `no page leads to ${r.pattern}`);
   }
-  return routes.flatMap((r) => r.found).filter((f) => pages.has(f.path)).concat((settings.more ?? []).map((path) => ({ name: path, path })));
+  return routes.flatMap((r) => r.found).filter((f) => pages.has(f.path)).concat((settings.more ?? []).map((path) => ({ name: `${path.split("?")[0].split("/").at(-1)}, filled`, path })));
 }

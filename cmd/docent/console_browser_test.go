@@ -126,13 +126,14 @@ func newConsoleSite(t *testing.T, conversations, jobs int) *consoleSite {
 
 // notVisited are the routes for reading that the browser does not look at, each with the reason.
 var notVisited = map[string]string{
-	"/assets/:file":               "it is loaded by every page",
-	"/favicon.svg":                "it is loaded by every page",
-	"/favicon.ico":                "it is the same picture",
-	"/login/oidc":                 "it leads to a provider, where one is configured; web's own tests have one",
-	"/login/callback":             "a provider leads to it",
-	"/console/setup/:id/indexing": "it leads on when the reading has ended; the first hour passes it",
-	"/console/:org/:domain/sources/task/:task": "it leads on when the task has ended, which here it has at once",
+	"/assets/:file":   "it is loaded by every page",
+	"/favicon.svg":    "it is loaded by every page",
+	"/favicon.ico":    "it is the same picture",
+	"/login/oidc":     "it leads to a provider, where one is configured; web's own tests have one",
+	"/login/callback": "a provider leads to it",
+	"/console/:org/:domain/playground/answers/:thread": "events for the playground",
+	"/console/setup/:id/indexing":                      "it leads on when the reading has ended; the first hour passes it",
+	"/console/:org/:domain/sources/task/:task":         "it leads on when the task has ended, which here it has at once",
 }
 
 // Every page that the program has is looked at in a browser: those that are added later are looked at by themselves.
