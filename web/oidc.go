@@ -184,7 +184,7 @@ func (s *Server) stranger(v *visit, f flow, id oidc.Identity) error {
 		if known, err = s.People.AddPerson(v.Context(), fresh, ""); err != nil {
 			return err
 		}
-		v.auditIn(s.Newcomers.Org, "", "person.add", known.Email, "as "+string(s.Newcomers.Role)+", of a domain that is let in")
+		how += ", of a domain that is let in"
 	default:
 		return s.providerFailed(v, f, errNoAccount)
 	}
