@@ -470,3 +470,39 @@ func TestTheAuditLogIsReadInPages(t *testing.T) {
 		}
 	})
 }
+
+// TestADamagedSessionLetsNobodyIn changes sessions and people behind the program's back.
+func TestADamagedSessionLetsNobodyIn(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		c := p.open(Options{Stale: time.Nanosecond})
+		m := addPerson(t, c, "maria", api.RoleViewer)
+		addPerson(t, c, "olga", api.RoleOwner)
+		later := time.Now().Add(time.Hour)
+		s := must(c.AddSession(t.Context(), api.SignIn{Kind: api.SessionOfPerson, Person: m.ID, ExpiresAt: later,
+			Idle: time.Hour}, [32]byte{1}))(t)
+		set := func(statement string, args ...any) {
+			t.Helper()
+			if _, err := c.write.NewRaw(statement, args...).Exec(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set("UPDATE sessions SET expires_at = expires_at + 1000000000 WHERE id = ?", s.ID)
+		if _, err := c.SessionByHash(t.Context(), [32]byte{1}); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("a session whose end was put off: %v", err)
+		}
+		if err := c.EndSession(t.Context(), s.ID); err != nil {
+			t.Errorf("it cannot be ended: %v", err)
+		}
+		set("UPDATE memberships SET role = 'owner' WHERE person_id = ?", m.ID)
+		if got := must(c.Person(t.Context(), m.ID))(t); len(got.Roles) != 0 {
+			t.Errorf("a role that was given behind the program's back counts: %v", got.Roles)
+		}
+		set("UPDATE people SET password = 'mine' WHERE id = ?", m.ID)
+		if _, _, err := c.PersonByEmail(t.Context(), m.Email); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("a password that was put there behind the program's back: %v", err)
+		}
+		if in := must(c.Members(t.Context(), DefaultOrg))(t); len(in) != 1 || in[0].Name != "olga" {
+			t.Errorf("members are %+v", in)
+		}
+	})
+}
