@@ -51,6 +51,40 @@ type Allowance struct {
 	Reset time.Duration // until the first of what is counted is free again
 }
 
+// Conversations lists what was asked and answered. The lists are some seconds old at most.
+type Conversations interface {
+	Conversations(ctx context.Context, q catalog.ConversationQuery) (list []catalog.Conversation, next string, err error)
+	// ThreadQuestions are the questions of threads, also those that were replaced, in the order of the threads.
+	ThreadQuestions(ctx context.Context, project api.ProjectID, threads []api.ThreadID) ([]api.QuestionRow, error)
+	CallerTotals(ctx context.Context, project api.ProjectID, caller string) (threads, questions int, err error)
+	// Watch tells that something listed of a project has changed, until stop.
+	Watch(project api.ProjectID) (changed <-chan struct{}, stop func())
+}
+
+// Threads knows conversations in full.
+type Threads interface {
+	Read(ctx context.Context, id api.ThreadID, cmd thread.Read) (thread.Conversation, error)
+	Forget(ctx context.Context, id api.ThreadID, cmd thread.Forget) error
+}
+
+// Eraser deletes everything of one person, in the background.
+type Eraser interface {
+	// Erase begins, unless it goes on already. Ended is called when nothing is left, or with why something is.
+	Erase(project api.ProjectID, caller string, ended func(removed int, err error)) (began bool, err error)
+	// Erasure is how far the last one of that person has come.
+	Erasure(project api.ProjectID, caller string) (e Erasure, begun bool)
+	// Watch tells when it has come further, and is closed when it has ended, or where there is none.
+	Watch(project api.ProjectID, caller string) <-chan struct{}
+}
+
+// An Erasure deletes everything of one person.
+type Erasure struct {
+	Done, Total int // conversations; Total is 0 while they are being looked for
+	Ended       bool
+	Failed      string // why not everything is deleted
+	At          time.Time
+}
+
 // Pulls shows, merges and closes the built-in host's pull requests. A merge that cannot be done is
 // forge.ErrMergeConflict or an api error.
 type Pulls interface {

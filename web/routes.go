@@ -108,6 +108,17 @@ func (s *Server) routes() []route {
 		{"POST", project + "/report/test", owner, s.testReport},
 		{"POST", project + "/report/remove", owner, s.removeReportHook},
 
+		{"GET", project + "/conversations", viewer, s.showConversations},
+		{"GET", project + "/conversations/live", viewer, s.liveConversations},
+		{"GET", project + "/conversations.csv", viewer, s.conversationsCSV},
+		{"GET", project + "/conversations.ndjson", viewer, s.conversationsNDJSON},
+		{"GET", project + "/conversations/forget", owner, s.showForget},
+		{"GET", project + "/conversations/forget/live", owner, s.liveForget},
+		{"POST", project + "/conversations/forget/begin", owner, s.forget},
+		{"GET", project + "/conversations/:thread", viewer, s.showThread},
+		{"GET", project + "/conversations/:thread/live", viewer, s.liveThread},
+		{"POST", project + "/conversations/:thread/delete", owner, s.deleteThread},
+
 		// The server itself
 		{"GET", systemPath, operator, s.showSystem},
 		{"GET", systemPath + "/live", operator, s.liveSystem},

@@ -42,6 +42,11 @@ type Deps struct {
 
 	Keys       Keys
 	Allowances Allowances
+
+	Conversations Conversations
+	Threads       Threads
+	Eraser        Eraser
+
 	// Analytics, gaps and weekly reports.
 	Usage         Usage
 	Topics        Topics
@@ -78,7 +83,8 @@ type Server struct {
 func New(deps Deps) (*Server, error) {
 	for name, port := range map[string]any{"Catalog": deps.Catalog, "Pulls": deps.Pulls, "People": deps.People, "System": deps.System,
 		"Figures": deps.Figures, "Projects": deps.Projects,
-		"Keys": deps.Keys, "Allowances": deps.Allowances} {
+		"Keys": deps.Keys, "Allowances": deps.Allowances,
+		"Conversations": deps.Conversations, "Threads": deps.Threads, "Eraser": deps.Eraser} {
 		if port == nil {
 			return nil, fmt.Errorf("web: Deps.%s is not set", name)
 		}

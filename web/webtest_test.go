@@ -90,6 +90,7 @@ func build(t testing.TB, options ...func(*web.Deps)) *house {
 	h.admin = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Project: "acme", Name: "ci"})
 	deps := web.Deps{Catalog: c, Pulls: h.pulls, People: c, System: h.system, Figures: c, Projects: h.below, Now: h.clock.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32)}
 	deps.Keys, deps.Allowances = c, allowances{}
+	deps.Conversations, deps.Threads, deps.Eraser = c, newDesk(), newDesk()
 	deps.Readers, deps.Tries, deps.Finder, deps.Models = nobody{}, nobody{}, nobody{}, nobody{}
 	deps.Setup, deps.Tasks, deps.Sources, deps.Asker = projectsOf{}, projectsOf{}, projectsOf{}, projectsOf{}
 	h.insights(&deps)

@@ -21,11 +21,14 @@ import (
 func (a *app) newPages(secret []byte) (*web.Server, error) {
 	ops := a.stores.operations()
 	ops.app = a
+	erasing := &erasures{app: a}
+	a.closers = append(a.closers, func() error { erasing.running.Wait(); return nil })
 	deps := web.Deps{
 		Catalog: a.stores.catalog, Pulls: a.stores.hub, People: a.stores.catalog, System: ownSystem{a},
 		Setup: projectSetup{app: a, ops: ops}, Tasks: a.tasks, Sources: projectSources{a}, Asker: tryingAsker{a},
 		Figures: a.stores.catalog, Projects: conditions{a},
 		Keys: a.stores.catalog, Allowances: allowances{a},
+		Conversations: a.stores.catalog, Threads: a.system.Threads(), Eraser: erasing,
 		Log: a.log, Now: a.config.now, Version: buildVersion().Version, Secret: secret, PublicURL: a.config.PublicURL,
 	}
 	a.config.signIn(&deps)

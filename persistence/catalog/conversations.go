@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -25,6 +26,7 @@ type ConversationQuery struct {
 	Rating   api.Rating // of the answer
 	Channel  api.Channel
 	Caller   string
+	Whole    bool   // also what was listed a moment ago is found, however long that takes: for files
 	After    string // the cursor that came with the page before
 	Limit    int    // at most so many
 }
@@ -86,7 +88,11 @@ func (c *Catalog) Conversations(ctx context.Context, q ConversationQuery) ([]Con
 		return nil, "", err
 	}
 	if q.filtered() {
-		if err := c.textsNow(ctx); err != nil {
+		write := c.textsNow
+		if q.Whole {
+			write = c.FinishTexts
+		}
+		if err := write(ctx); err != nil {
 			c.log.Warn("the words of the newest questions are not written yet", "error", err)
 		}
 	}
@@ -269,4 +275,49 @@ func (c *Catalog) conversations(ctx context.Context, project api.ProjectID, page
 			Unanswered: n.Unanswered, InDoubt: n.InDoubt, Failed: n.Failed, Up: n.Up, Down: n.Down})
 	}
 	return list, nil
+}
+
+// ThreadQuestions reads the questions of threads, also those that were replaced, in the order of the threads and of time.
+func (c *Catalog) ThreadQuestions(ctx context.Context, project api.ProjectID, threads []api.ThreadID) (
+	[]api.QuestionRow, error) {
+	order := make(map[api.ThreadID]int, len(threads))
+	for i, id := range threads {
+		if !askable(string(id)) {
+			return nil, nil
+		}
+		order[id] = i
+	}
+	if len(threads) == 0 || !askable(string(project)) {
+		return nil, nil
+	}
+	var rows []questionRow
+	err := c.read.NewSelect().Model(&rows).Column("id", "thread_id", "num", "body").
+		Where("project_id = ?", project).Where("thread_id IN ?", bun.Tuple(threads)).Scan(ctx)
+	if err != nil {
+		return nil, c.fail("read questions", err)
+	}
+	slices.SortFunc(rows, func(a, b questionRow) int {
+		return cmp.Or(cmp.Compare(order[a.Thread], order[b.Thread]), cmp.Compare(a.Num, b.Num))
+	})
+	list := make([]api.QuestionRow, len(rows))
+	for i := range rows {
+		if list[i], err = rows[i].question(); err != nil {
+			return nil, c.fail("read questions", err)
+		}
+	}
+	return list, nil
+}
+
+// CallerTotals counts what is listed of one caller.
+func (c *Catalog) CallerTotals(ctx context.Context, project api.ProjectID, caller string) (
+	threads, questions int, err error) {
+	if !askable(string(project)) {
+		return 0, 0, nil
+	}
+	if err := c.current(ctx); err != nil {
+		return 0, 0, err
+	}
+	err = c.read.NewSelect().Model((*questionRow)(nil)).ColumnExpr("COUNT(DISTINCT thread_id), COUNT(*)").
+		Where("project_id = ?", project).Where("caller = ?", column(caller)).Scan(ctx, &threads, &questions)
+	return threads, questions, c.fail("count what a caller has asked", err)
 }

@@ -22,7 +22,7 @@ const (
 	textBatch  = 32                     // questions whose words are written in one transaction: some milliseconds
 	textShare  = 3                      // of the time, the writing of words takes one part in so many
 	textRest   = 500 * time.Millisecond // at most, between two batches
-	textNow    = 256                    // questions whose words are written at once for somebody who asks for them
+	textNow    = 200 * time.Millisecond // at most, words are written for somebody who asks for them
 	textLength = 4000                   // bytes of a question, of an answer and of a comment that are found
 	// begunWord is how long a word has to be, in characters, to find words that begin with it too.
 	begunWord = 4
@@ -65,13 +65,13 @@ func (c *Catalog) textsQueued() {
 
 // textsNow writes the words of the newest questions for somebody who asks for them.
 func (c *Catalog) textsNow(ctx context.Context) error {
-	for range textNow / textBatch {
+	for began := time.Now(); time.Since(began) < textNow; {
 		var waiting int
 		err := c.read.NewRaw("SELECT COUNT(*) FROM (SELECT 1 FROM text_queue LIMIT 1) AS q").Scan(ctx, &waiting)
 		if err != nil || waiting == 0 {
 			return c.fail("look for questions without words", err)
 		}
-		if n, err := c.writeTexts(ctx, textBatch); err != nil || n < textBatch {
+		if n, err := c.writeTexts(ctx, 4*textBatch); err != nil || n < 4*textBatch {
 			return err
 		}
 	}
