@@ -45,7 +45,7 @@ func newBenchCommand(prog program) *cobra.Command {
 	s.flags(streams.Flags())
 	cmd.AddCommand(streams, newBenchSearchCommand(b), newBenchJobsCommand(b), newBenchRecoverCommand(b),
 		newBenchMixedCommand(b), newBenchOverloadCommand(b), newBenchHistoryCommand(b),
-		newBenchLimitCommand(b), newBenchModelCommand(b), newBenchReportCommand(b), newBenchSpinCommand(),
+		newBenchLimitCommand(b), newBenchModelCommand(b), newBenchConsoleCommand(b), newBenchReportCommand(b), newBenchSpinCommand(),
 		newBenchSeedCommand(prog))
 	return cmd
 }

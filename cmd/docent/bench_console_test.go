@@ -1,0 +1,28 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"docent/api"
+)
+
+// The load of people who look at pages finds the pages by itself, and says of each how long it took.
+func TestTheConsoleUnderLoadIsMeasured(t *testing.T) {
+	t.Parallel()
+	h := newGuarded(t, onePage)
+	ops := h.app.stores.operations()
+	made, err := ops.createKey(t.Context(), keyParams{Project: "acme", Kind: api.AdminKey}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := docent(t, "bench", "console", "--url", h.url, "--admin-key", made.Key, "--every", "50ms", "--for", "1s", "--live", "3")
+	for _, want := range []string{"/console/org-a/docs.acme.example/sources", "p99 ms", "3 live parts open"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it lacks %q:\n%s", want, out)
+		}
+	}
+	if _, err := tryDocent(t, "bench", "console", "--url", h.url, "--admin-key", made.Key+"x", "--for", "1s"); err == nil {
+		t.Error("a key that is wrong is taken")
+	}
+}
