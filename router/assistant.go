@@ -100,15 +100,15 @@ func (s *Server) prepared(ticket *overload.Ticket, turn *thread.Turn) {
 	ticket.Done()
 }
 
-// Put puts a question in a thread of its own for somebody in the console, as one that comes over the API: it waits in
-// the same queue and counts against the same quotas, but for that of a key. The question's turn is made here.
-func (s *Server) Put(ctx context.Context, client netip.Addr, ask thread.Ask) (thread.Turn, error) {
+// Put puts a question for somebody in the console, as one that comes over the API: it waits in the same queue and counts
+// against the same quotas, but for that of a key. The question's turn is made here, and its thread where none is named.
+func (s *Server) Put(ctx context.Context, client netip.Addr, id api.ThreadID, ask thread.Ask) (thread.Turn, error) {
 	ticket, err := s.enqueue(ctx)
 	if err != nil {
 		return thread.Turn{}, err
 	}
 	now := s.Now()
-	ask.New, ask.Uses = true, limited([]quota.Use{s.orgUse(&ask.Project), s.clientUse(&ask.Project, client)})
+	ask.Uses = limited([]quota.Use{s.orgUse(&ask.Project), s.clientUse(&ask.Project, client)})
 	ask.Turn = api.TurnID(s.IDs.New(api.TurnPrefix, now))
 	if err := s.Quotas.Reserve(now, ask.Uses); err != nil {
 		s.metrics.refuse("quota")
@@ -117,7 +117,10 @@ func (s *Server) Put(ctx context.Context, client netip.Addr, ask thread.Ask) (th
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Bounds.CommandTimeout)
 	defer cancel()
-	turn, err := s.Threads.Ask(ctx, api.ThreadID(s.IDs.New(api.ThreadPrefix, now)), ask)
+	if ask.New = id == ""; ask.New {
+		id = api.ThreadID(s.IDs.New(api.ThreadPrefix, now))
+	}
+	turn, err := s.Threads.Ask(ctx, id, ask)
 	if err != nil {
 		ticket.Done()
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {

@@ -203,3 +203,38 @@ func BenchmarkUpdate(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkExplain: how long one search takes that is explained, and one that is ranked with weights of its own: late
+// ones, which need nothing measured anew, and those of fields.
+func BenchmarkExplain(b *testing.B) {
+	queries := judgedQueries(b)
+	l := openTest(b, Options{})
+	const name = "electron" // the one with most sections
+	mustUpdate(b, l, api.Project{ID: name}, corpus(b, name))
+	own := slices.DeleteFunc(slices.Clone(queries), func(q eval.Query) bool { return q.Corpus != name })
+	for _, c := range []struct {
+		name    string
+		weights map[string]float64
+		explain bool
+	}{
+		{"explained", nil, true}, {"late weights", map[string]float64{"vote": 1}, false},
+		{"weights of fields", map[string]float64{"title": 1}, false},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			n := 0
+			for b.Loop() {
+				q := Query{Text: own[n%len(own)].Query, Box: true, Limit: 10, Weights: c.weights}
+				n++
+				var err error
+				if c.explain {
+					_, err = l.Explain(b.Context(), name, q)
+				} else {
+					_, err = l.Search(b.Context(), name, q)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -13,8 +13,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/sync/errgroup"
-
 	"docent/actors/thread"
 	"docent/api"
 	"docent/model"
@@ -208,6 +206,7 @@ func (s *Server) playground(v *visit) error {
 				c.Hits[i].Column = c.Letter
 			}
 			view.Columns = append(view.Columns, c)
+			view.MayFollow = c.Answer != nil && c.Answer.Mine && (view.MayFollow || len(view.Columns) == 1)
 		}
 		view.compare()
 	}
@@ -223,11 +222,14 @@ func (s *Server) tryIt(v *visit) error {
 	if len(t.problems) > 0 {
 		return &api.InvalidError{Problems: t.problems}
 	}
+	do := v.form().Get("do")
 	for i := range t.Setups {
-		t.Setups[i].Thread = ""
+		if do != "follow" {
+			t.Setups[i].Thread = ""
+		}
 	}
-	switch v.form().Get("do") {
-	case "ask":
+	switch do {
+	case "ask", "follow":
 		t.As = tryAnswer
 		if err := s.ask(v, t); err != nil {
 			return err
@@ -252,8 +254,15 @@ func (s *Server) ask(v *visit, t *try) error {
 		}
 	}
 	for _, u := range t.setups() {
-		turn, err := s.Readers.Put(v.Context(), v.client, thread.Ask{
-			Project: v.project, Caller: "console:" + v.who.id, Channel: api.ChannelPlayground, Text: t.Text,
+		p := v.project
+		p.Options.RequireThreadKey = false // that is for readers: who is signed in has no key of the thread
+		if u.Thread != "" {
+			if _, _, err := s.tried(v.Context(), v, u.Thread, ""); err != nil { // a reader's thread is not gone on with
+				return err
+			}
+		}
+		turn, err := s.Readers.Put(v.Context(), v.client, u.Thread, thread.Ask{
+			Project: p, Caller: v.consoleCaller(), Channel: api.ChannelPlayground, Text: t.Text,
 			Query: t.asked(u), Model: u.Model,
 		})
 		if err != nil {
@@ -265,8 +274,12 @@ func (s *Server) ask(v *visit, t *try) error {
 	return nil
 }
 
-// tried finds an answer that was asked for in the playground.
-func (s *Server) tried(ctx context.Context, v *visit, id api.ThreadID) (thread.Conversation, thread.Exchange, error) {
+// consoleCaller is who asks where a visitor does.
+func (v *visit) consoleCaller() string { return "console:" + v.who.id }
+
+// tried finds an answer that was asked for in the playground: the newest to a question, else the newest of all.
+func (s *Server) tried(ctx context.Context, v *visit, id api.ThreadID, question string) (thread.Conversation,
+	thread.Exchange, error) {
 	c, err := s.Tries.Read(ctx, id, thread.Read{Project: v.project.ID})
 	if err == nil && (len(c.Turns) == 0 || c.Turns[0].Channel != api.ChannelPlayground) {
 		err = api.ErrNotFound
@@ -274,17 +287,22 @@ func (s *Server) tried(ctx context.Context, v *visit, id api.ThreadID) (thread.C
 	if err != nil {
 		return c, thread.Exchange{}, named(err, "answer")
 	}
+	for _, e := range slices.Backward(c.Turns) {
+		if question != "" && e.Question == question {
+			return c, e, nil
+		}
+	}
 	return c, c.Turns[len(c.Turns)-1], nil
 }
 
 // tryAnswer sends an answer as it is being written.
 func (s *Server) tryAnswer(v *visit) error {
 	id := api.ThreadID(v.param("thread"))
-	c, e, err := s.tried(v.Context(), v, id)
+	c, e, err := s.tried(v.Context(), v, id, "")
 	if err != nil {
 		return err
 	}
-	view := func(ctx context.Context) (any, error) { return s.tryAnswerView(ctx, v, id) }
+	view := func(ctx context.Context) (any, error) { return s.tryAnswerView(ctx, v, id, "") }
 	if !v.liveWanted() {
 		a, err := view(v.Context())
 		if err != nil {
@@ -333,7 +351,7 @@ func (s *Server) tryLog(ctx context.Context, v *visit, c thread.Conversation) (*
 // stopTry ends an answer that is being written.
 func (s *Server) stopTry(v *visit) error {
 	id := api.ThreadID(v.param("thread"))
-	_, e, err := s.tried(v.Context(), v, id)
+	_, e, err := s.tried(v.Context(), v, id, "")
 	if err != nil {
 		return err
 	}
@@ -341,7 +359,7 @@ func (s *Server) stopTry(v *visit) error {
 		return err
 	}
 	if v.partial() {
-		a, err := s.tryAnswerView(v.Context(), v, id)
+		a, err := s.tryAnswerView(v.Context(), v, id, "")
 		if err != nil {
 			return err
 		}
@@ -397,22 +415,22 @@ func (s *Server) searchColumn(v *visit, t *try, u *trySetup, c *tryColumn) error
 
 // answerColumn shows what a model is told and what was found for it, and the answer where it was asked for one.
 func (s *Server) answerColumn(v *visit, t *try, u *trySetup, c *tryColumn) error {
-	told := &explainingSearcher{Finder: s.Finder, expected: t.expected()}
-	var b thread.Brief
-	group, ctx := errgroup.WithContext(v.Context())
-	group.Go(func() (err error) {
-		b, err = thread.Preview(ctx, told, v.project, t.Text, thread.Wanted{Query: t.asked(u), Model: u.Model}, nil)
-		return err
-	})
+	var history []model.Message
 	if u.Thread != "" {
-		group.Go(func() (err error) {
-			if c.Answer, err = s.tryAnswerView(ctx, v, u.Thread); errors.Is(err, api.ErrNotFound) {
-				c.Gone, err = true, nil // removed since
-			}
+		a, err := s.tryAnswerView(v.Context(), v, u.Thread, t.Text)
+		switch {
+		case err == nil:
+			c.Answer, history = a, a.history
+		case errors.Is(err, api.ErrNotFound): // removed since
+			c.Gone = true
+		default:
 			return err
-		})
+		}
 	}
-	if err := group.Wait(); err != nil {
+	told := &explainingSearcher{Finder: s.Finder, expected: t.expected()}
+	b, err := thread.Preview(v.Context(), told, v.project, t.Text, thread.Wanted{Query: t.asked(u), Model: u.Model},
+		history)
+	if err != nil {
 		return err
 	}
 	c.Took = told.took
@@ -476,13 +494,21 @@ func (x *explainingSearcher) why(h *search.Hit) (*search.Explained, *search.Unde
 }
 
 // tryAnswerView is an answer of the playground as it stands.
-func (s *Server) tryAnswerView(ctx context.Context, v *visit, id api.ThreadID) (*tryAnswerView, error) {
-	c, e, err := s.tried(ctx, v, id)
+func (s *Server) tryAnswerView(ctx context.Context, v *visit, id api.ThreadID, question string) (*tryAnswerView,
+	error) {
+	c, e, err := s.tried(ctx, v, id, question)
 	if err != nil {
 		return nil, err
 	}
 	a := &tryAnswerView{Thread: id, Base: v.base(), Asked: e.Asked, Done: e.Done, Model: e.Model, Error: e.Error,
-		Answered: e.Answered, Sources: e.Sources, Instead: e.FallbackFor}
+		Answered: e.Answered, Sources: e.Sources, Instead: e.FallbackFor, history: c.Before(e.Turn),
+		Mine: c.Caller == v.consoleCaller()}
+	for _, before := range c.Turns {
+		if before.Turn == e.Turn {
+			break
+		}
+		a.Before = append(a.Before, before.Question)
+	}
 	if !e.Done {
 		log, err := s.tryLog(ctx, v, c)
 		if err != nil {

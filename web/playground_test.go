@@ -129,15 +129,18 @@ func withReaders(t testing.TB, r *readers) func(*web.Deps) {
 }
 
 // Put is the edge's, without its limits.
-func (r *readers) Put(ctx context.Context, _ netip.Addr, ask thread.Ask) (thread.Turn, error) {
+func (r *readers) Put(ctx context.Context, _ netip.Addr, id api.ThreadID, ask thread.Ask) (thread.Turn, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.fail != nil {
 		return thread.Turn{}, r.fail
 	}
 	r.asked = append(r.asked, ask)
-	ask.New, ask.Turn = true, api.TurnID(r.ids.New(api.TurnPrefix, time.Now()))
-	return r.Threads.Ask(ctx, api.ThreadID(r.ids.New(api.ThreadPrefix, time.Now())), ask)
+	ask.New, ask.Turn = id == "", api.TurnID(r.ids.New(api.TurnPrefix, time.Now()))
+	if ask.New {
+		id = api.ThreadID(r.ids.New(api.ThreadPrefix, time.Now()))
+	}
+	return r.Threads.Ask(ctx, id, ask)
 }
 
 // gated are the models, of which "slow" waits for the test.
@@ -426,6 +429,10 @@ func TestThePlaygroundIsTheOrganizationsOwn(t *testing.T) {
 	}
 	<-turn.Log.Done()
 	b.text(404, playgroundPath+"/answers/"+string(id))
+	if res := b.send(playgroundPath+"/try", url.Values{"token": {b.token(b.open(playgroundPath))}, "q": {"and then?"},
+		"do": {"follow"}, "a.thread": {string(id)}}); res.StatusCode != http.StatusNotFound || len(r.asked) != 0 {
+		t.Errorf("a reader's conversation is gone on with: %d", res.StatusCode)
+	}
 	if res := b.send(playgroundPath+"/answers/"+string(id)+"/stop",
 		url.Values{"token": {b.token(b.open(playgroundPath))}}); res.StatusCode != http.StatusNotFound {
 		t.Errorf("stopping a reader's answer: %d", res.StatusCode)
@@ -449,4 +456,26 @@ func TestAnAnswerIsShownWithWhatWasFoundForItThen(t *testing.T) {
 	page := b.open(at)
 	wants(t, page, "has changed since the question was asked", "Passages retrieved", "backups.md#make-a-backup",
 		"no longer there", "Copies", "acme backup")
+}
+
+// A follow-up is read with what was asked before, and only who asked may put it.
+func TestThePlaygroundAsksFollowUps(t *testing.T) {
+	r := &readers{}
+	h := build(t, withReaders(t, r))
+	vera := h.person("vera", api.RoleViewer)
+	b := h.as(vera)
+	_, at := b.try(url.Values{"q": {"How do I make a backup?"}, "do": {"ask"}})
+	b.until(at, "badge ok\">answered")
+	thr := threadInAddress.FindStringSubmatch(at)[1]
+	wants(t, b.open(at), "Ask as a follow-up")
+	if page := h.as(h.person("rita", api.RoleViewer)).open(at); strings.Contains(page, "Ask as a follow-up") {
+		t.Error("somebody else may go on")
+	}
+	_, next := b.try(url.Values{"q": {"Is it safe while the server runs?"}, "do": {"follow"}, "a.thread": {thr}})
+	page := b.until(next, "badge ok\">answered")
+	wants(t, page, "Asked before in this conversation", "How do I make a backup?", "Read as")
+	if len(r.asked) != 2 || threadInAddress.FindStringSubmatch(next)[1] != thr {
+		t.Errorf("asked %+v at %s", r.asked, next)
+	}
+	wants(t, b.open(at), "to make a backup of the server") // the first answer is at its address as before
 }

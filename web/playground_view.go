@@ -25,6 +25,7 @@ type playgroundView struct {
 	Columns   []*tryColumn
 	Share     string // the address of all this
 	MayChoose bool   // of all models
+	MayFollow bool   // up on the answers that are shown
 	Tuned     bool   // something of the configurations is not as usual
 }
 
@@ -418,7 +419,10 @@ type tryAnswerView struct {
 	Instead  string // of the model that was asked and could not answer
 	Sources  []thread.Source
 	Timings  *timingsView
+	Before   []string        // questions of the conversation before it
+	Mine     bool            // the visitor has asked
 	exchange thread.Exchange // once it is done
+	history  []model.Message // that the model was told
 }
 
 // Stopped reports whether somebody has ended it.

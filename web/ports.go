@@ -94,10 +94,10 @@ type Pulls interface {
 	Close(ctx context.Context, id string) (api.PullRequest, error)
 }
 
-// Readers puts a question in a thread of its own as readers do: in the same queue and under the same quotas, but for
-// those of keys. The turn and the thread are named by it.
+// Readers puts a question as readers do: in the same queue and under the same quotas, but for those of keys. It names the
+// turn, and where no thread is named the question opens one.
 type Readers interface {
-	Put(ctx context.Context, client netip.Addr, ask thread.Ask) (thread.Turn, error)
+	Put(ctx context.Context, client netip.Addr, id api.ThreadID, ask thread.Ask) (thread.Turn, error)
 }
 
 // Tries are the threads that the playground has asked in.

@@ -19,6 +19,16 @@ type Brief struct {
 	Request model.Request
 }
 
+// Before is what a model was told of the conversation for one of its turns; for a turn that is not there, what it would
+// be told for the next one.
+func (c Conversation) Before(turn api.TurnID) []model.Message {
+	s := state{done: c.Turns}
+	if i, ok := index(c.Turns, turn); ok {
+		s.done = c.Turns[:i]
+	}
+	return s.history()
+}
+
 // Preview makes the brief that a model would get if the question were put now, with what it comes with. Nobody is
 // asked and nothing is kept. The request's Search says that the model may search by itself, and finds nothing.
 func Preview(ctx context.Context, searcher Searcher, project api.Project, question string, with Wanted,

@@ -6,6 +6,7 @@ import (
 
 	"docent/actors"
 	"docent/actors/thread"
+	"docent/api"
 	"docent/ingest"
 	"docent/model/registry"
 	"docent/web"
@@ -21,8 +22,9 @@ func (a *app) playground(deps *web.Deps) {
 type readers struct{ app *app }
 
 // Put is the edge's.
-func (r readers) Put(ctx context.Context, client netip.Addr, ask thread.Ask) (thread.Turn, error) {
-	return r.app.edge.Put(ctx, client, ask)
+func (r readers) Put(ctx context.Context, client netip.Addr, id api.ThreadID, ask thread.Ask) (thread.Turn,
+	error) {
+	return r.app.edge.Put(ctx, client, id, ask)
 }
 
 // Each port of the playground with what serves it.

@@ -108,6 +108,14 @@ for (const button of document.querySelectorAll("[data-shortcuts]")) {
   button.addEventListener("click", () => { button.closest("details").open = false; listKeys(); });
 }
 
+// data-enter: in this field Enter sends the form, and Shift with Enter begins a new line.
+document.addEventListener("keydown", (event) => {
+  const field = event.target.closest?.("textarea[data-enter]");
+  if (!field || event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  field.form.requestSubmit(field.form.querySelector("button"));
+});
+
 // The changes of a file that were left out of the page are fetched when the file is opened. Without scripts their link leads to them.
 document.addEventListener("toggle", async (event) => {
   const later = event.target.open && event.target.querySelector(".later");
