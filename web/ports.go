@@ -266,8 +266,10 @@ type SourceState struct {
 	Message string
 	Author  string
 	At      time.Time
-	Address string // where readers find the pages
-	LeftOut string // why the source is not read any more; empty as a rule
+	Address string    // where readers find the pages
+	LeftOut string    // why the source is not read any more; empty as a rule
+	Looked  time.Time // when the source was last looked at; zero where the server has not yet
+	Failed  string    // why that failed
 }
 
 // A WebhookTry is what came of one push that was sent to try a webhook.

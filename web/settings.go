@@ -284,7 +284,7 @@ func (s *Server) changeSettings(v *visit) error {
 		if problems, ok := faults(task.Err); ok {
 			return s.settingsPage(v, 400, form, problems, "")
 		}
-		return s.settingsPage(v, 400, form, map[string]string{"": failure(task.Err)}, "")
+		return s.settingsPage(v, 400, form, map[string]string{"": Failure(task.Err)}, "")
 	}
 	message := "The settings are stored."
 	if rereads && task.Read != nil {

@@ -544,7 +544,7 @@ func (s *Server) setupAdd(v *visit) error {
 		}
 		return err
 	}
-	v.auditIn(api.DefaultOrg, d.ID, "project.add", string(p.ID), p.Source)
+	v.auditIn(api.DefaultOrg, d.ID, "project.add", string(p.ID), "begun, from "+p.Source)
 	s.drafts.change(d.ID, func(d *draft) { d.Project, d.task, d.added = p, task.ID, true })
 	return v.seeOther(setupPath(d.ID, "indexing"))
 }
@@ -670,7 +670,7 @@ func (s *Server) setupAnswer(v *visit) error {
 	}
 	ctx, cancel := context.WithCancel(v.Context())
 	defer cancel()
-	return s.live(v, "setup.answer", pulse(ctx, watchPace), func(ctx context.Context) (any, error) {
+	return s.live(v, "setup.answer.live", pulse(ctx, watchPace), func(ctx context.Context) (any, error) {
 		answer, err := s.Asker.Answer(ctx, p, d.Thread)
 		return setupView{Draft: d, Project: p, Answer: answer}, named(err, "thread")
 	})

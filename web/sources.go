@@ -153,7 +153,9 @@ func (view *sourcesView) wants(state string, texts ...string) bool {
 // the key to go on from, where there are more.
 func rowsFrom[T any](all []T, after string, key func(T) string, want func(T) bool) (rows []T, count int, next string) {
 	wanted := slices.DeleteFunc(slices.Clone(all), func(row T) bool { return !want(row) })
-	slices.SortStableFunc(wanted, func(a, b T) int { return strings.Compare(key(a), key(b)) })
+	if order := func(a, b T) int { return strings.Compare(key(a), key(b)) }; !slices.IsSortedFunc(wanted, order) {
+		slices.SortStableFunc(wanted, order)
+	}
 	from := 0
 	for from < len(wanted) && after != "" && key(wanted[from]) <= after {
 		from++
@@ -346,7 +348,7 @@ func (s *Server) setToken(v *visit) error {
 	case task.Running():
 		return v.seeOther(v.base() + "/sources/task/" + task.ID)
 	case task.Failed():
-		return s.sourcesPage(v, 400, failure(task.Err))
+		return s.sourcesPage(v, 400, Failure(task.Err))
 	}
 	return v.done(v.base()+"/sources", "The token is stored, and the source was read with it.")
 }

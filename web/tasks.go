@@ -33,14 +33,14 @@ func viewTask(t ingest.Task, page, live string) taskView {
 		view.Steps = append(view.Steps, stepView{step, t.Running() && i == len(t.Steps)-1})
 	}
 	if t.Failed() {
-		view.Failed = failure(t.Err)
+		view.Failed = Failure(t.Err)
 	}
 	return view
 }
 
-// failure is why a task failed, in words for whoever may see the project. What names the server's machine, such as the
+// Failure is why a task failed, in words for whoever may see the project. What names the server's machine, such as the
 // path of a folder, is the project's own source.
-func failure(err error) string {
+func Failure(err error) string {
 	var said *forge.HostError
 	var state *api.StateError
 	var invalid *api.InvalidError

@@ -196,6 +196,12 @@ func (s projectSources) Shown(ctx context.Context, p api.Project) (web.SourceSta
 			state.LeftOut = reason
 		}
 	}
+	if r, ok := stores.source.LastReading(p.ID); ok {
+		state.Looked = r.At
+		if r.Err != nil {
+			state.Failed = web.Failure(r.Err)
+		}
+	}
 	if state.Commit == "" {
 		return state, nil
 	}

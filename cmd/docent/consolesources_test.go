@@ -65,6 +65,12 @@ func TestSourcesShowWhatWasReadOfEachPage(t *testing.T) {
 	page = b.await(to, "success")
 	wants(t, page, "white.md", "1 added")
 	wants(t, b.open(base+"/sources"), "Answers are from another commit by now", "success")
+	if err := os.Rename(source, source+".away"); err != nil {
+		t.Fatal(err)
+	}
+	_, _, to = b.send(base+"/sources", base+"/sources/reindex", nil)
+	b.await(to, "not set up correctly")
+	wants(t, b.open(base+"/sources"), "could not be read when it was last looked at", "answers are from the state before", "no such file")
 	if status, _, _ := b.do(http.MethodGet, base+"/sources/task/another", nil); status != http.StatusNotFound {
 		t.Errorf("a task that there is not: %d", status)
 	}
