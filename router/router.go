@@ -393,6 +393,10 @@ func (s *Server) noRoute(w http.ResponseWriter, req bunrouter.Request) error {
 	if len(allow) > 0 {
 		return &methodError{method: req.Method, allow: unique(allow)}
 	}
+	if x, ok := w.(*exchange); ok && s.Pages != nil && strings.HasPrefix(path, "/console/") && wantsPage(req.Request) {
+		x.page = true
+		return &api.StateError{Kind: api.ErrNotFound, Reason: "there is no such page"}
+	}
 	return &api.StateError{Kind: api.ErrNotFound, Reason: "there is no such operation; /openapi.json lists them"}
 }
 
