@@ -24,6 +24,7 @@ const (
 type conversationsView struct {
 	Filter   map[string]string
 	Filtered bool
+	More     bool // one of the filters that are folded away is set
 	Rows     []conversationRow
 	Path     string // of the page, without a filter
 	Live     string // address of the events; empty on later pages
@@ -52,8 +53,8 @@ type piece struct {
 
 func (v *visit) conversationsPath() string { return v.base() + "/conversations" }
 
-// conversationFilters are what the list is filtered by, as the address has it.
-var conversationFilters = []string{"q", "from", "until", "outcome", "rating", "page", "channel", "caller"}
+// conversationFilters are what the list is filtered by, as the address has it; from the fourth on they are folded away.
+var conversationFilters = []string{"q", "outcome", "rating", "from", "until", "page", "channel", "caller"}
 
 // conversationFilter reads a filter from the address. A value that means nothing is left out.
 func (v *visit) conversationFilter() (q catalog.ConversationQuery, shown map[string]string) {
@@ -110,6 +111,9 @@ func (s *Server) conversationsOf(ctx context.Context, v *visit, q catalog.Conver
 	path := v.conversationsPath()
 	view := &conversationsView{Filter: filter, Filtered: len(filter) > 0, Path: path,
 		CSV: filtered(path+".csv", filter, ""), NDJSON: filtered(path+".ndjson", filter, "")}
+	for _, name := range conversationFilters[3:] {
+		view.More = view.More || filter[name] != ""
+	}
 	list, next, err := s.Conversations.Conversations(ctx, q)
 	if err != nil {
 		return nil, err
@@ -195,8 +199,13 @@ func excerpt(wanted *regexp.Regexp, texts ...string) (out []piece) {
 		for begin > 0 && !utf8.RuneStart(text[begin]) {
 			begin--
 		}
-		text = beginningOf(text[begin:], excerptLength)
-		if begin > 0 {
+		text = text[begin:]
+		if begin > 0 { // at a word
+			if space := strings.IndexAny(text[:at[0]-begin], " \n"); space >= 0 {
+				text = text[space+1:]
+			}
+		}
+		if text = beginningOf(text, excerptLength); begin > 0 {
 			text = "… " + text
 		}
 		last := 0

@@ -226,6 +226,10 @@ func TestConversationsAreListedAndFiltered(t *testing.T) {
 	if part, _ := b.text(http.StatusOK, conversationsAt+"?q=webhook", "HX-Request", "true"); strings.Contains(part, "<html") {
 		t.Error("htmx is answered with a whole page")
 	}
+	if page, _ := b.text(http.StatusOK, conversationsAt+"?q=webhook", "HX-Request", "true",
+		"HX-History-Restore-Request", "true"); !strings.Contains(page, "<html") {
+		t.Error("who goes back in the browser is answered with a part of the page")
+	}
 }
 
 func TestNewConversationsAppearByThemselves(t *testing.T) {

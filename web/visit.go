@@ -120,7 +120,9 @@ func (v *visit) page() string {
 
 // partial reports whether htmx asks, for a part of a page.
 func (v *visit) partial() bool {
-	return v.Req.Header.Get("HX-Request") == "true" && v.Req.Header.Get("HX-Boosted") == ""
+	h := v.Req.Header
+	return h.Get("HX-Request") == "true" && h.Get("HX-Boosted") == "" &&
+		h.Get("HX-History-Restore-Request") == "" // the browser goes back: htmx puts in the whole page
 }
 
 // about tells the log what the visit is about.
