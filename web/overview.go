@@ -77,12 +77,12 @@ type overviewView struct {
 	Health    string // in a few words
 	Bad       bool
 
-	Day       catalog.QuestionTotals // the last 24 hours
-	Week      catalog.QuestionTotals // the last seven days
-	Spark     spark                  // questions of the last 14 days
-	Answered  spark                  // the share of them that was answered
-	Questions []api.QuestionRow      // the newest
-	Jobs      []api.JobRow           // the newest
+	Day       catalog.Day       // the last 24 hours
+	Week      catalog.Day       // the last seven days
+	Spark     spark             // questions of the last 14 days
+	Answered  spark             // the share of them that was answered
+	Questions []api.QuestionRow // the newest
+	Jobs      []api.JobRow      // the newest
 	Running   int
 	JobsToday int
 	Pulls     int // that are open
@@ -91,12 +91,32 @@ type overviewView struct {
 	New       bool // nothing was asked yet
 }
 
-// Share is which part of the questions that came to an end was answered, in percent; -1 where there were none.
-func share(t catalog.QuestionTotals) int {
-	if ended := t.Answered + t.Unanswered + t.Failed; ended > 0 {
-		return (100*t.Answered + ended/2) / ended
+// share is which part of the questions that came to an end was answered, in percent; -1 where there were none.
+func share(d catalog.Day) int {
+	if ended := d.Answered + d.Unanswered + d.Failed; ended > 0 {
+		return (100*d.Answered + ended/2) / ended
 	}
 	return -1
+}
+
+// asked counts what was asked in a project from a time ago until another. The catalogue remembers the counts of what is
+// past, so that a part that is live may ask again and again.
+func (s *Server) asked(ctx context.Context, id api.ProjectID, from, to time.Duration) (sum catalog.Day, err error) {
+	now := s.Now()
+	q := catalog.AnalyticsQuery{Project: id, From: now.Add(-from)}
+	if to > 0 {
+		q.To = now.Add(-to)
+	}
+	days, err := s.Figures.Days(ctx, q, time.UTC)
+	for _, d := range days {
+		sum.Questions += d.Questions
+		sum.Answered += d.Answered
+		sum.Unanswered += d.Unanswered
+		sum.Failed += d.Failed
+		sum.Up += d.Up
+		sum.Down += d.Down
+	}
+	return sum, err
 }
 
 func (s *Server) overview(v *visit) error {
@@ -123,14 +143,7 @@ const (
 func (s *Server) overviewOf(ctx context.Context, p api.Project) (*overviewView, error) {
 	now := s.Now()
 	o := &overviewView{Project: p}
-	var before catalog.QuestionTotals // the week before the last
-	span := func(from, to time.Duration) catalog.AnalyticsQuery {
-		q := catalog.AnalyticsQuery{Project: p.ID, From: now.Add(-from), Limit: overviewRows}
-		if to > 0 {
-			q.To = now.Add(-to)
-		}
-		return q
-	}
+	var before catalog.Day // the week before the last
 	const day, week = 24 * time.Hour, 7 * 24 * time.Hour
 	var days []catalog.Day
 	var pulls []api.PullRequest
@@ -139,9 +152,9 @@ func (s *Server) overviewOf(ctx context.Context, p api.Project) (*overviewView, 
 	var open []api.JobRow
 	var newJobs []api.JobRow
 	for _, load := range []func() error{
-		func() (err error) { o.Day, err = s.Figures.Totals(ctx, span(day, 0)); return err },
-		func() (err error) { o.Week, err = s.Figures.Totals(ctx, span(week, 0)); return err },
-		func() (err error) { before, err = s.Figures.Totals(ctx, span(2*week, week)); return err },
+		func() (err error) { o.Day, err = s.asked(ctx, p.ID, day, 0); return err },
+		func() (err error) { o.Week, err = s.asked(ctx, p.ID, week, 0); return err },
+		func() (err error) { before, err = s.asked(ctx, p.ID, 2*week, week); return err },
 		func() (err error) {
 			from := now.UTC().Truncate(day).Add(-(overviewDays - 1) * day)
 			days, err = s.Figures.Days(ctx, catalog.AnalyticsQuery{Project: p.ID, From: from}, time.UTC)
@@ -190,7 +203,7 @@ func (s *Server) overviewOf(ctx context.Context, p api.Project) (*overviewView, 
 }
 
 // judge says what needs somebody, and where it is put right.
-func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catalog.QuestionTotals, jobs []api.JobRow,
+func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catalog.Day, jobs []api.JobRow,
 	updates []api.Update) {
 	add := func(bad bool, page, do, format string, args ...any) {
 		o.Concerns = append(o.Concerns, concern{Bad: bad, Path: base + page, Do: do, Text: fmt.Sprintf(format, args...)})
@@ -241,7 +254,7 @@ func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catal
 			now.Questions)
 	}
 	if c.DeadLinks > 0 {
-		add(false, "/sources", "Look at them", "%s of the documentation lead nowhere.", count(c.DeadLinks, "link"))
+		add(false, "/sources", "Look at them", "The documentation has %s.", count(c.DeadLinks, "dead link"))
 	}
 	slices.SortStableFunc(o.Concerns, worstFirst)
 	switch {
@@ -261,7 +274,7 @@ func (o *overviewView) curves(days []catalog.Day) {
 	for i, d := range days {
 		questions[i] = float64(d.Questions)
 		texts[i] = strconv.Itoa(d.Questions)
-		rate := share(catalog.QuestionTotals{Answered: d.Answered, Unanswered: d.Unanswered, Failed: d.Failed})
+		rate := share(d)
 		answered[i], shares[i] = float64(max(rate, 0)), "–"
 		if rate >= 0 {
 			shares[i] = strconv.Itoa(rate) + " %"

@@ -31,34 +31,30 @@ func (c *conditions) Condition(_ context.Context, p api.Project) (web.Condition,
 // figures are a catalogue in which some things have happened.
 type figures struct {
 	*catalog.Catalog
-	mu          sync.Mutex
-	day, week   catalog.QuestionTotals
-	before      catalog.QuestionTotals
-	days        []catalog.Day
-	questions   []api.QuestionRow
-	jobs        []api.JobRow
-	updates     []api.Update
-	changed     chan struct{}
-	now         func() time.Time
-	askedTotals int
+	mu        sync.Mutex
+	day, week catalog.Day
+	before    catalog.Day
+	days      []catalog.Day
+	questions []api.QuestionRow
+	jobs      []api.JobRow
+	updates   []api.Update
+	changed   chan struct{}
+	now       func() time.Time
 }
 
 func (f *figures) Watch(api.ProjectID) (<-chan struct{}, func()) { return f.changed, func() {} }
 
-func (f *figures) Totals(_ context.Context, q catalog.AnalyticsQuery) (catalog.QuestionTotals, error) {
+func (f *figures) Days(_ context.Context, q catalog.AnalyticsQuery, _ *time.Location) ([]catalog.Day, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.askedTotals++
-	switch {
+	switch ago := f.now().Sub(q.From); {
 	case !q.To.IsZero():
-		return f.before, nil
-	case f.now().Sub(q.From) > 25*time.Hour:
-		return f.week, nil
+		return []catalog.Day{{}, f.before}, nil
+	case ago <= 25*time.Hour:
+		return []catalog.Day{f.day}, nil
+	case ago <= 8*24*time.Hour:
+		return []catalog.Day{f.week, {}}, nil
 	}
-	return f.day, nil
-}
-
-func (f *figures) Days(context.Context, catalog.AnalyticsQuery, *time.Location) ([]catalog.Day, error) {
 	return f.days, nil
 }
 
@@ -112,9 +108,9 @@ func TestTheOverviewSaysWhatNeedsAttentionAndLeadsThere(t *testing.T) {
 	if strings.Contains(page, "What needs attention") {
 		t.Error("something needs attention where all is well")
 	}
-	f.day, f.week = catalog.QuestionTotals{Questions: 10, Answered: 4, Unanswered: 4, Failed: 2},
-		catalog.QuestionTotals{Questions: 40, Answered: 20, Unanswered: 20, Down: 12}
-	f.before = catalog.QuestionTotals{Questions: 40, Answered: 30, Unanswered: 10}
+	f.day, f.week = catalog.Day{Questions: 10, Answered: 4, Unanswered: 4, Failed: 2},
+		catalog.Day{Questions: 40, Answered: 20, Unanswered: 20, Down: 12}
+	f.before = catalog.Day{Questions: 40, Answered: 30, Unanswered: 10}
 	f.days = []catalog.Day{{Questions: 3, Answered: 3}, {}, {Questions: 10, Answered: 4, Unanswered: 6}}
 	f.questions = []api.QuestionRow{{Thread: "thr_1", Question: "Why <b>not</b>?", Asked: h.clock.Now(), Rating: api.RatedDown}}
 	f.jobs = []api.JobRow{{Job: api.Job{ID: "job_1", Title: "Fix the page", Status: api.JobFailed}},
@@ -128,7 +124,7 @@ func TestTheOverviewSaysWhatNeedsAttentionAndLeadsThere(t *testing.T) {
 		"The model large fails", overviewAt+"/settings", "Questions of the organization in an hour: 95 of 100 used.",
 		"key site in this month: 7 of 7 used.", "1 job failed in the last 24 hours", overviewAt+"/jobs?status=failed",
 		"Fewer questions are answered: 50 % in the last seven days, 75 % in the seven before.", overviewAt+"/gaps",
-		"12 of 40 answers of the last seven days were rated down", "3 links of the documentation lead nowhere",
+		"12 of 40 answers of the last seven days were rated down", "The documentation has 3 dead links",
 		"Why &lt;b&gt;not&lt;/b&gt;?", overviewAt+"/conversations/thr_1", "rated down", "Fix the page", overviewAt+"/jobs/job_2",
 		`aria-label="The last 14 days: 3, 0, 10"`, `aria-label="The last 14 days: 100 %, –, 40 %"`, "40 %")
 	if strings.Index(page, "7 of 7 used") > strings.Index(page, "95 of 100 used") {

@@ -303,7 +303,6 @@ type AnswerSource struct{ Title, URL string }
 type Figures interface {
 	// Watch tells that something listed of a project has changed, until stop.
 	Watch(project api.ProjectID) (changed <-chan struct{}, stop func())
-	Totals(ctx context.Context, q catalog.AnalyticsQuery) (catalog.QuestionTotals, error)
 	Days(ctx context.Context, q catalog.AnalyticsQuery, zone *time.Location) ([]catalog.Day, error)
 	Questions(ctx context.Context, q catalog.AnalyticsQuery) (list []api.QuestionRow, next string, err error)
 	Jobs(ctx context.Context, q catalog.JobQuery) ([]api.JobRow, error)

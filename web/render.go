@@ -30,8 +30,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"dict":  dict,
 	"list":  func(values ...string) []string { return values },
 	"lower": strings.ToLower,
-	"percent": func(t catalog.QuestionTotals) string {
-		if n := share(t); n >= 0 {
+	"percent": func(d catalog.Day) string {
+		if n := share(d); n >= 0 {
 			return strconv.Itoa(n) + " %"
 		}
 		return "–"
