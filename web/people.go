@@ -169,6 +169,22 @@ func (s *Server) disablePerson(v *visit) error {
 	return v.done(v.peoplePath(), p.Name+" can sign in again.")
 }
 
+// endPersonsSessions signs a person out everywhere, as when a device is lost.
+func (s *Server) endPersonsSessions(v *visit) error {
+	p, err := s.member(v)
+	if err != nil {
+		return err
+	}
+	if !only(p, v.org) && !v.may(operator) {
+		return errElsewhere
+	}
+	if err := s.People.EndSessionsOf(v.Context(), api.SessionQuery{Person: p.ID}); err != nil {
+		return err
+	}
+	v.audit("session.end", p.Email, "all")
+	return v.done(v.peoplePath(), "All sessions of "+p.Name+" have ended.")
+}
+
 // linkPerson makes a link by which a person gets in who has lost the password. Who holds it is that person: it is for
 // people of this organization alone, so that no owner gets into another one by it.
 func (s *Server) linkPerson(v *visit) error {

@@ -270,6 +270,11 @@ func TestAnOwnerChangesPeople(t *testing.T) {
 	if m.cookie("docent_session") == before || !m.signedIn() {
 		t.Error("other rights, and the same token; or signed out")
 	}
+	b.post(303, "/console/org-a/people/end", "person", string(maria.ID))
+	if m.signedIn() {
+		t.Error("a session that the owner has ended goes on")
+	}
+	m = h.as(maria)
 	b.post(303, "/console/org-a/people/disable", "person", string(maria.ID))
 	if m.signedIn() {
 		t.Error("the session of who is disabled goes on")
@@ -306,7 +311,7 @@ func TestAnOwnerChangesPeople(t *testing.T) {
 		}
 	}
 	want := "person.remove maria@example.com,person.link maria@example.com,person.enable maria@example.com," +
-		"person.disable maria@example.com,person.role maria@example.com"
+		"person.disable maria@example.com,session.end maria@example.com,person.role maria@example.com"
 	if got := strings.Join(actions, ","); !strings.HasPrefix(got, want) {
 		t.Errorf("the log says %s", got)
 	}

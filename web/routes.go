@@ -77,6 +77,7 @@ func (s *Server) routes() []route {
 		{"POST", "/console/:org/people/remove", owner, s.removePerson},
 		{"POST", "/console/:org/people/disable", owner, s.disablePerson},
 		{"POST", "/console/:org/people/link", owner, s.linkPerson},
+		{"POST", "/console/:org/people/end", owner, s.endPersonsSessions},
 		{"GET", "/console/:org/audit", owner, s.showAudit},
 		{"GET", "/console/:org/audit.csv", owner, s.auditCSV},
 

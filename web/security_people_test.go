@@ -236,13 +236,13 @@ func TestAnOwnerHasNoPowerOverOthersPeople(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, form := range []string{"role", "remove", "disable", "link"} {
+	for _, form := range []string{"role", "remove", "disable", "link", "end"} {
 		b.post(404, "/console/org-a/people/"+form, "person", string(stranger.ID), "role", "owner")
 		b.post(404, "/console/org-b/people/"+form, "person", string(stranger.ID), "role", "owner")
 		b.post(404, "/console/org-a/people/"+form, "person", "usr_none", "role", "owner")
 	}
 	// By the link of who is elsewhere too an owner would get in there.
-	for _, form := range []string{"link", "disable"} {
+	for _, form := range []string{"link", "disable", "end"} {
 		b.post(403, "/console/org-a/people/"+form, "person", string(shared.ID))
 	}
 	if n := strings.Count(b.open("/console/org-a/people"), "Make a link to choose a password"); n != 1 {
