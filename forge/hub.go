@@ -13,6 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing"
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"docent/api"
 	"docent/forge/failure"
 	"docent/forge/git"
@@ -55,6 +58,8 @@ type Hub struct {
 
 	mu    sync.Mutex
 	repos map[api.ProjectID]*repo
+
+	diffs *lru.Cache[[2]plumbing.Hash, Diff] // by the trees that they compare; for reading only
 
 	steps   sync.RWMutex // read-locked by what moves a branch together with a pull request
 	remotes remote.Dialer
@@ -144,6 +149,9 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 				return nil, fmt.Errorf("open forge: %w", err)
 			}
 		}
+	}
+	if h.diffs, err = lru.New[[2]plumbing.Hash, Diff](diffsKept); err != nil {
+		return nil, fmt.Errorf("open forge: %w", err)
 	}
 	h.work, h.stop = context.WithCancel(context.Background())
 	return h, nil

@@ -385,6 +385,23 @@ func TestPullRequestShowsItsDiffAndCommits(t *testing.T) {
 			!commits[1].Time.Equal(time.Date(2026, 11, 3, 10, 20, 30, 0, time.UTC)) {
 			t.Errorf("commits = %+v", commits)
 		}
+		if base, head, err := r.Ends(t.Context(), pull.ID); err != nil || head != commits[1].Hash || base == head {
+			t.Errorf("it goes from %s to %s, %v; its commits are %+v", base, head, err, commits)
+		}
+		for _, side := range []struct {
+			path   string
+			before bool
+			want   string
+		}{
+			{"index.md", true, forgetest.Files["index.md"]}, {"index.md", false, "# Welcome\n\nThe very first page.\n"},
+			{"new.md", true, ""}, {"new.md", false, "1\n2\n3\n4\n"}, {"same.md", true, "the same\n"}, {"same.md", false, ""},
+			{"../index.md", true, ""}, {"", false, ""},
+		} {
+			got, err := r.PullFile(t.Context(), pull.ID, side.path, side.before)
+			if string(got) != side.want || (side.want == "") != errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%+v is %.40q, %v", side, got, err)
+			}
+		}
 	}
 	check()
 	// Merged, and the branch gone on by hand: the pull request still shows what it was.

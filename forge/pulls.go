@@ -41,11 +41,49 @@ func (h *Hub) Diff(ctx context.Context, id string) (Diff, error) {
 	if err != nil {
 		return Diff{}, fmt.Errorf("diff of %s: %w", id, err)
 	}
+	trees := [2]plumbing.Hash{base.Tree, head.Tree}
+	if d, ok := h.diffs.Get(trees); ok {
+		return d, nil
+	}
 	d, err := st.Diff(base.Tree, head.Tree)
 	if err != nil {
 		return Diff{}, fmt.Errorf("diff of %s: %w", id, err)
 	}
+	h.diffs.Add(trees, d)
 	return d, nil
+}
+
+// diffsKept is how many diffs are remembered: the files of a large pull request are opened one after the other. One has
+// at most some megabytes.
+const diffsKept = 8
+
+// Ends are the commit that a pull request builds on, and its newest one.
+func (h *Hub) Ends(ctx context.Context, id string) (base, head string, err error) {
+	_, _, ends, err := h.ends(ctx, id)
+	return ends.base.String(), ends.head.String(), err
+}
+
+// PullFile is a file as a pull request has it, or as it was before. It fails with fs.ErrNotExist where that version has
+// no such file.
+func (h *Hub) PullFile(ctx context.Context, id, path string, before bool) ([]byte, error) {
+	pull, st, ends, err := h.ends(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := h.repo(pull.Project)
+	if err != nil {
+		return nil, err
+	}
+	at := ends.head
+	if before {
+		at = ends.base
+	}
+	c, err := st.Commit(at)
+	if err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", path, id, r.damaged(err))
+	}
+	tree := &Tree{repo: r, store: st, commit: at, root: c.Tree, max: h.o.MaxFile, byDir: map[plumbing.Hash][]git.Entry{}}
+	return tree.Read(ctx, path)
 }
 
 // Commits lists a pull request's commits, oldest first.
