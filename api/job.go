@@ -92,6 +92,7 @@ type JobRow struct {
 	Archived bool
 	Seq      uint64 // the job's last event that this row reflects
 	Spent    Spent  `json:",omitzero"`
+	DryRun   bool   `json:",omitempty"` // nothing is published
 }
 
 // Spent is what a job has used of language models, over all its instructions.

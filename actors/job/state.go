@@ -559,7 +559,7 @@ func (s state) row(seq uint64) api.JobRow {
 			CreatedAt: s.createdAt, Title: s.title, Message: s.message, UpdatedAt: s.updatedAt, Outcome: s.outcome,
 		},
 		Branch: s.branch, Halt: s.halt, Todos: slices.Clone(s.todos), User: string(s.user),
-		Archived: !s.archived.IsZero(), Seq: seq,
+		Archived: !s.archived.IsZero(), Seq: seq, DryRun: s.dryRun,
 	}
 	used := s.used()
 	r.Spent = api.Spent{Steps: used.Steps, Tokens: used.Tokens, Cost: used.Cost, Time: used.Time}

@@ -164,3 +164,87 @@ func (h *Hunk) block(i int) (from, mid, to int) {
 	}
 	return from, mid, to
 }
+
+// A File is the part of a diff that is about one file.
+type File struct {
+	Path, From string // From is the former path, where the file was moved
+	Unified    string // without the lines that name the file
+	Added      int
+	Deleted    int
+}
+
+// Files cuts a diff of several files, in which each begins with the two lines that name it. What a hunk announces is
+// taken for its lines, whatever they look like.
+func Files(text string) []File {
+	var out []File
+	var from string
+	var body strings.Builder
+	old, new := 0, 0 // lines that the hunk in hand still has
+	at := -1         // the file in hand
+	flush := func() {
+		if at >= 0 {
+			out[at].Unified = body.String()
+		}
+		body.Reset()
+	}
+	for l := range strings.Lines(text) {
+		switch {
+		case old > 0 || new > 0 || strings.HasPrefix(l, `\`):
+			switch {
+			case at < 0:
+			case strings.HasPrefix(l, "-"):
+				old--
+				out[at].Deleted++
+			case strings.HasPrefix(l, "+"):
+				new--
+				out[at].Added++
+			case !strings.HasPrefix(l, `\`):
+				old, new = old-1, new-1
+			}
+			if at >= 0 {
+				body.WriteString(l)
+			}
+		case strings.HasPrefix(l, "--- "):
+			from = named(l[4:], "a/")
+		case strings.HasPrefix(l, "+++ "):
+			flush()
+			f := File{Path: named(l[4:], "b/")}
+			if f.Path == "" {
+				f.Path = from
+			} else if from != f.Path {
+				f.From = from
+			}
+			out = append(out, f)
+			at = len(out) - 1
+		case strings.HasPrefix(l, "@@") && at >= 0:
+			old, new = length(l, " -"), length(l, " +")
+			body.WriteString(l)
+		}
+	}
+	flush()
+	return out
+}
+
+// named is the path in a line that names a file; empty for none.
+func named(text, side string) string {
+	text = strings.TrimRight(text, "\r\n")
+	if text == "/dev/null" {
+		return ""
+	}
+	return strings.TrimPrefix(text, side)
+}
+
+// length is how many lines a hunk's header announces behind a sign.
+func length(header, sign string) int {
+	_, rest, _ := strings.Cut(header, sign)
+	rest, _, _ = strings.Cut(rest, " ")
+	_, count, ok := strings.Cut(rest, ",")
+	if !ok {
+		return 1
+	}
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}

@@ -98,12 +98,35 @@ func TestALineFindsItsCounterpartAmongOthers(t *testing.T) {
 	}
 }
 
+func TestADiffIsCutIntoItsFiles(t *testing.T) {
+	t.Parallel()
+	files := diff.Files("--- a/a b.md\n+++ b/a b.md\n@@ -1,2 +1,2 @@\n--- a/not.md\n+++ b/not.md\n same\n" +
+		"\\ No newline at end of file\n--- /dev/null\n+++ b/new.md\n@@ -0,0 +1 @@\n+x\n" +
+		"rename from old.md\nrename to to.md\n--- a/old.md\n+++ b/to.md\n@@ -1 +1 @@\n-x\n+y\n" +
+		"--- a/gone.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n# 3 more files are not shown\n")
+	var got []string
+	for _, f := range files {
+		got = append(got, fmt.Sprintf("%s<%s +%d -%d %q", f.Path, f.From, f.Added, f.Deleted, f.Unified))
+	}
+	want := []string{
+		`a b.md< +1 -1 "@@ -1,2 +1,2 @@\n--- a/not.md\n+++ b/not.md\n same\n\\ No newline at end of file\n"`,
+		`new.md< +1 -0 "@@ -0,0 +1 @@\n+x\n"`, `to.md<old.md +1 -1 "@@ -1 +1 @@\n-x\n+y\n"`,
+		`gone.md< +0 -1 "@@ -1 +0,0 @@\n-x\n"`}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if n := len(diff.Files("nothing\n@@ -1 +1 @@\n-x\n+y\n")); n != 0 {
+		t.Errorf("%d files in what names none", n)
+	}
+}
+
 // Whatever is read, no line is lost, none is shown twice, and the pieces of a line are its text.
 func FuzzRead(f *testing.F) {
 	f.Add("@@ -1 +1 @@\n-a b\n+a c\n")
 	f.Add("@@ -1,2 +1 @@\n-a\n\\ No newline\n+a\n+b\n\\ x\n c\n@@\n-\n")
 	f.Add("@@ -9999999999999999999999 +x @@\n+\xff\n-\u0301\n")
 	f.Fuzz(func(t *testing.T, unified string) {
+		diff.Files(unified)
 		for _, h := range diff.Read(unified) {
 			olds, news := map[*diff.Line]int{}, map[*diff.Line]int{}
 			at := [2]*diff.Line{}
