@@ -18,7 +18,7 @@ func (r *Runner) DocumentationAt(ctx context.Context, project api.ProjectID, com
 			continue
 		}
 		see := func(au *api.Automation) { au.Seen = commit }
-		if au.Seen == "" {
+		if au.Seen == "" || au.Paused {
 			err = r.Catalog.ChangeAutomation(ctx, au.ID, see)
 			continue
 		}
@@ -29,6 +29,23 @@ func (r *Runner) DocumentationAt(ctx context.Context, project api.ProjectID, com
 		r.Log.Warn("an automation has missed a push; it starts when the documentation is next looked at", "project", project,
 			"error", err)
 	}
+}
+
+// Pause has an automation run only when it is told to, or lets it go on. What came meanwhile is not made up for.
+func (r *Runner) Pause(ctx context.Context, id api.AutomationID, paused bool) error {
+	var failed error
+	err := r.Catalog.ChangeAutomation(ctx, id, func(au *api.Automation) {
+		if au.Paused == paused {
+			return
+		}
+		au.Paused, au.Next = paused, nil
+		if !paused && au.Cron != "" {
+			next, err := NextTime(*au, r.Now())
+			au.Next, failed = &next, err
+		}
+	})
+	r.Wake()
+	return errors.Join(err, failed)
 }
 
 // Push takes what a code host's webhook says. It starts the automations that wait for pushes to that repository. Where
@@ -43,7 +60,7 @@ func (r *Runner) Push(ctx context.Context, project api.ProjectID, push api.Push)
 		return "", err
 	}
 	for _, au := range list {
-		if au.Repository == "" || !concerns(push, au.Repository, au.Branch) {
+		if au.Paused || au.Repository == "" || !concerns(push, au.Repository, au.Branch) {
 			continue
 		}
 		run := api.AutomationRun{Automation: au.ID, Trigger: api.TriggerPush, Repository: push.Repository,

@@ -104,6 +104,9 @@ func (r *Runner) acceptDue() (time.Duration, error) {
 	}
 	now := r.Now()
 	for _, au := range list {
+		if au.Paused {
+			continue
+		}
 		next, calls, err := due(au, now)
 		if err != nil { // it could be read when it was added
 			r.Log.Error("an automation's times cannot be read", "project", au.Project, "automation", au.ID, "error", err)

@@ -43,7 +43,6 @@ type nobody struct {
 }
 
 func (nobody) TrialWeights() []search.TrialWeight { return nil }
-func (nobody) Choices() []model.Choice            { return nil }
 func (nobody) Name(string) string                 { return model.Builtin }
 func (nobody) Read(context.Context, api.ThreadID, thread.Read) (thread.Conversation, error) {
 	return thread.Conversation{}, api.ErrNotFound

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
 	"docent/forge"
@@ -17,6 +18,7 @@ import (
 	"docent/model"
 	"docent/persistence/catalog"
 	"docent/search"
+	"docent/startjob"
 	"docent/web/oidc"
 	"docent/weekly"
 )
@@ -92,6 +94,10 @@ type Pulls interface {
 	Diff(ctx context.Context, id string) (forge.Diff, error)
 	Merge(ctx context.Context, id string) (api.PullRequest, error)
 	Close(ctx context.Context, id string) (api.PullRequest, error)
+	// Ends are the commit that a pull request builds on, and its newest one.
+	Ends(ctx context.Context, id string) (base, head string, err error)
+	// PullFile is a file as it is, or as it was before; fs.ErrNotExist where that version has none.
+	PullFile(ctx context.Context, id, path string, before bool) ([]byte, error)
 }
 
 // Readers puts a question as readers do: in the same queue and under the same quotas, but for those of keys. It names the
@@ -368,4 +374,43 @@ type ReportStore interface {
 type ReportSecrets interface {
 	Keep(project api.ProjectID, text string) (name string, err error)
 	Drop(name string) error
+}
+
+// Jobs finds or starts the actor of a job and asks it.
+type Jobs interface {
+	Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error)
+}
+
+// Work gives instructions to jobs: within the quotas, and once for a request's key.
+type Work interface {
+	Create(ctx context.Context, r startjob.Request) (job.Reply, error)
+	FollowUp(ctx context.Context, id api.JobID, r startjob.Request) (job.Reply, error)
+}
+
+// Listings are what pages about the agent list.
+type Listings interface {
+	Jobs(ctx context.Context, q catalog.JobQuery) ([]api.JobRow, error)
+	Askers(ctx context.Context, project api.ProjectID) ([]string, error) // who asked for jobs, by their ids
+	Keys(ctx context.Context, q catalog.KeyQuery) ([]api.Key, error)
+	PullsPage(ctx context.Context, q catalog.PullQuery) ([]api.PullRequest, error)
+	Watch(project api.ProjectID) (changed <-chan struct{}, stop func()) // tells when one of them has changed
+
+	Comments(ctx context.Context, pull string) ([]api.Comment, error)
+	AddComment(ctx context.Context, c api.Comment) (api.Comment, error)
+	RemoveComment(ctx context.Context, pull, author, id string) error
+	TakeComments(ctx context.Context, pull, author, message string) ([]api.Comment, error)
+	SettleComments(ctx context.Context, pull, message string, sent bool) error
+}
+
+// Automations start jobs by themselves.
+type Automations interface {
+	Automations(ctx context.Context, project api.ProjectID) ([]api.Automation, error)
+	Automation(ctx context.Context, id api.AutomationID) (api.Automation, error)
+	Runs(ctx context.Context, id api.AutomationID, limit int) ([]api.AutomationRun, error)
+	// AddAutomation checks that the prompt file is there and that the cron line names times; what is wrong is an
+	// api.InvalidError.
+	AddAutomation(ctx context.Context, a api.Automation) (api.Automation, error)
+	PauseAutomation(ctx context.Context, id api.AutomationID, paused bool) error
+	RemoveAutomation(ctx context.Context, id api.AutomationID) error
+	RunAutomation(ctx context.Context, id api.AutomationID) error // now, or as soon as may be
 }

@@ -1,19 +1,20 @@
 package web
 
 import (
-	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
-	"net/mail"
-	"regexp"
+	"strconv"
 	"strings"
-	"time"
 
+	"docent/actors/job"
 	"docent/api"
 	"docent/forge"
+	"docent/persistence/catalog"
+	"docent/web/diff"
 )
 
 const (
@@ -21,24 +22,117 @@ const (
 	shownAtOnce = 1_000
 	// maxShownLines are the lines of one file's changes. More are left to the text form.
 	maxShownLines = 20_000
+	// maxShownBytes are the bytes of one file's changes.
+	maxShownBytes = 2 << 20
+	atOnceBytes   = 100_000 // of all changes that are shown at once
+	pullsShown    = 50
 )
 
 type pullView struct {
-	Pull     api.PullRequest
-	Name     string // of the project
-	Diff     forge.Diff
-	Body     template.HTML
-	Files    []fileView
-	One      bool // of the files is shown, which was asked for
-	MayMerge bool
+	Pull  api.PullRequest
+	Name  string // of the project
+	Diff  forge.Diff
+	Body  template.HTML
+	Files []fileView
+	Tree  []*diff.Node
+	One   bool // of the files is shown, which was asked for
+	Split bool // both versions are shown side by side
+
+	Member     bool // of the project's organization
+	MayMerge   bool
+	MayComment bool
+	JobPath    string // address of the job in the console; empty where there is none, or the visitor may not see it
+	Comments   []commentView
+	Drafts     []commentView // the visitor's own
+	Message    string        // what the job gets when the drafts are sent
+	Stuck      bool          // drafts are on their way, and nobody knows whether they came there
+	Builtin    bool          // the job's agent knows instructions of fixed forms
+	Problems   map[string]string
+
+	Conflict  string   // why a merge was refused; empty where none was
+	Conflicts []string // its files
 }
 
 type fileView struct {
 	forge.FileDiff
+	Number   int // within the diff, from 1; 0 for one that is of no pull request
 	Anchor   string
-	Hunks    []hunk
+	Hunks    []hunkView
 	Later    bool // its changes are fetched when it is opened
 	TooLarge bool
+	Readable bool          // it is a page, which can be shown as its readers see it
+	Preview  *preview      // of both versions, where it was asked for
+	Ask      *askView      // the form for a comment, where it was asked for
+	Remarks  []commentView // comments on lines that are not shown
+}
+
+// A hunkView is a run of lines of a diff with the comments on them.
+type hunkView struct {
+	Header string
+	Lines  []lineView
+	Rows   []rowView // side by side; nil where the lines are shown one below the other
+}
+
+type lineView struct {
+	diff.Line
+	Old, New string // how an address names the line; empty where that version has none
+	Comments []commentView
+	Ask      *askView
+}
+
+type rowView struct{ Old, New *lineView }
+
+// lineOf names a line of one of the versions in an address.
+func lineOf(old bool, n int) string {
+	if n == 0 {
+		return ""
+	}
+	if old {
+		return "o" + strconv.Itoa(n)
+	}
+	return "n" + strconv.Itoa(n)
+}
+
+// readLine is the inverse of lineOf.
+func readLine(at string) (old bool, n int, ok bool) {
+	if at == "" || at[0] != 'o' && at[0] != 'n' {
+		return false, 0, false
+	}
+	n, err := strconv.Atoi(at[1:])
+	return at[0] == 'o', n, err == nil && n > 0
+}
+
+// hunkViews reads the changes of a file. Remarks, which may be nil, gives the comments on a line.
+func hunkViews(unified string, split bool, remarks func(at string) ([]commentView, *askView)) []hunkView {
+	hunks := diff.Read(unified)
+	out := make([]hunkView, len(hunks))
+	for i := range hunks {
+		h := &hunks[i]
+		v := hunkView{Header: h.Header, Lines: make([]lineView, len(h.Lines))}
+		at := make(map[*diff.Line]*lineView, len(h.Lines))
+		for k := range h.Lines {
+			l := &v.Lines[k]
+			*l = lineView{Line: h.Lines[k], Old: lineOf(true, h.Lines[k].Old), New: lineOf(false, h.Lines[k].New)}
+			if remarks != nil {
+				for _, ref := range []string{l.Old, l.New} {
+					if ref == "" {
+						continue
+					}
+					comments, ask := remarks(ref)
+					l.Comments = append(l.Comments, comments...)
+					l.Ask = cmp.Or(ask, l.Ask)
+				}
+			}
+			at[&h.Lines[k]] = l
+		}
+		if split {
+			for _, r := range h.Rows() {
+				v.Rows = append(v.Rows, rowView{at[r.Old], at[r.New]})
+			}
+		}
+		out[i] = v
+	}
+	return out
 }
 
 // pull finds the pull request that the path names. Its id cannot be guessed: whoever has the link may read it.
@@ -72,61 +166,118 @@ func (s *Server) showPull(v *visit) error {
 	if err != nil {
 		return err
 	}
-	diff, err := s.Pulls.Diff(v.Context(), p.ID)
-	var gone *api.StateError // its commits are not there: the page shows the rest and says so
-	if err != nil && (form != "" || !errors.As(err, &gone)) {
-		return named(err, "pull request")
-	}
 	switch form {
-	case ".diff":
-		send(v, http.StatusOK, "text/plain; charset=utf-8", []byte(diff.String()))
-		return nil
-	case ".patch":
-		send(v, http.StatusOK, "text/plain; charset=utf-8", patch(p, diff))
+	case ".diff", ".patch":
+		diff, err := s.Pulls.Diff(v.Context(), p.ID)
+		if err != nil {
+			return named(err, "pull request")
+		}
+		text := []byte(diff.String())
+		if form == ".patch" {
+			text = patch(p, diff)
+		}
+		send(v, http.StatusOK, "text/plain; charset=utf-8", text)
 		return nil
 	}
-	view := pullView{Pull: p, Diff: diff, Name: cmp.Or(v.project.Name, string(p.Project))}
-	if view.Body, err = markdown(p.Body); err != nil {
+	view, err := s.pullPage(v, p)
+	if err != nil {
 		return err
+	}
+	if v.partial() && view.One {
+		return s.part(v, "pull.file", view)
+	}
+	return s.renderPull(v, http.StatusOK, view)
+}
+
+// renderPull writes the page of a pull request: in the console's shell for who belongs to its project's organization,
+// on its own for a reader who has the link.
+func (s *Server) renderPull(v *visit, status int, view pullView) error {
+	if !view.Member {
+		v.project, v.org = api.Project{}, ""
+	}
+	return s.renderStatus(v, status, "pull", cmp.Or(view.Pull.Title, view.Pull.Head), view)
+}
+
+// pullPage is what the page of a pull request shows, as its address asks for it.
+func (s *Server) pullPage(v *visit, p api.PullRequest) (pullView, error) {
+	view := pullView{Pull: p, Name: cmp.Or(v.project.Name, string(p.Project)), Split: v.query("view") == "split"}
+	d, err := s.Pulls.Diff(v.Context(), p.ID)
+	var gone *api.StateError // its commits are not there: the page shows the rest and says so
+	if err != nil && !errors.As(err, &gone) {
+		return view, named(err, "pull request")
+	}
+	view.Diff = d
+	if view.Body, err = markdown(p.Body); err != nil {
+		return view, err
 	}
 	if gone != nil {
 		view.Body = template.HTML("<p role=\"status\"><strong>"+template.HTMLEscapeString(gone.Reason)+
 			".</strong></p>\n") + view.Body
 	}
+	role := v.who.role(v.org)
+	view.Member = v.org != "" && role.Valid()
+	view.MayMerge = p.State == api.PullOpen && view.Member && role.AtLeast(api.RoleEditor)
+	view.MayComment = view.MayMerge && p.Job != ""
+	if view.Member && p.Job != "" {
+		view.JobPath = consolePath(v.project) + "/jobs/" + string(p.Job)
+	}
+	if view.Member {
+		if err := s.addComments(v, &view); err != nil {
+			return view, err
+		}
+	}
 	one := v.query("file")
+	if n, err := strconv.Atoi(v.query("f")); err == nil && n >= 1 && n <= len(d.Files) {
+		one = d.Files[n-1].Path
+	}
 	view.One = one != ""
-	view.Files = filesShown(diff, one)
+	view.Files = filesShown(v, &view, one)
 	if view.One && len(view.Files) == 0 {
-		return missing("file " + one + " among the changes of this pull request")
+		return view, missing("file " + one + " among the changes of this pull request")
 	}
-	view.MayMerge = p.State == api.PullOpen && v.org != "" && v.may(editor)
-	if !v.who.role(v.org).Valid() {
-		v.project, v.org = api.Project{}, "" // a reader who has the link: none of the console's
+	if view.One && v.query("tab") == "page" && view.Files[0].Readable {
+		if view.Files[0].Preview, err = s.preview(v.Context(), p, view.Files[0].FileDiff); err != nil {
+			return view, err
+		}
 	}
-	return s.render(v, "pull", cmp.Or(p.Title, p.Head), view)
+	if !view.One && len(d.Files) > 1 {
+		paths := make([]string, len(d.Files))
+		for i, f := range d.Files {
+			paths[i] = f.Path
+		}
+		view.Tree = diff.Tree(paths)
+	}
+	return view, nil
 }
 
 // filesShown are the files of a diff as a page shows them: all, the larger ones to be fetched later, or the one that is
 // asked for.
-func filesShown(diff forge.Diff, one string) []fileView {
-	left := shownAtOnce
+func filesShown(v *visit, view *pullView, one string) []fileView {
+	left, bytes := shownAtOnce, atOnceBytes
 	if one != "" {
-		left = maxShownLines
+		left, bytes = maxShownLines, maxShownBytes
 	}
+	open, _ := strconv.Atoi(v.query("open"))
 	var files []fileView
-	for i, f := range diff.Files {
+	for i, f := range view.Diff.Files {
 		if one != "" && f.Path != one {
 			continue
 		}
-		fv := fileView{FileDiff: f, Anchor: fmt.Sprintf("file-%d", i+1)}
+		fv := fileView{FileDiff: f, Number: i + 1, Anchor: fmt.Sprintf("file-%d", i+1), Readable: isPage(f.Path) && !f.Binary}
 		switch n := strings.Count(f.Unified, "\n"); {
-		case n > maxShownLines:
+		case n > maxShownLines, len(f.Unified) > maxShownBytes:
 			fv.TooLarge = true
-		case n > left:
+		case (n > left || len(f.Unified) > bytes) && open != i+1:
 			fv.Later = true
+		case v.query("tab") == "page" && one != "":
 		default:
-			left -= n
-			fv.Hunks = hunks(f.Unified)
+			left, bytes = left-n, bytes-len(f.Unified)
+			fv.Hunks = hunkViews(f.Unified, view.Split, view.remarks(v, &fv))
+		}
+		for _, c := range append(view.Comments[:len(view.Comments):len(view.Comments)], view.Drafts...) {
+			if c.Path == f.Path && !c.shown && !fv.Later {
+				fv.Remarks = append(fv.Remarks, c)
+			}
 		}
 		files = append(files, fv)
 	}
@@ -134,130 +285,156 @@ func filesShown(diff forge.Diff, one string) []fileView {
 }
 
 func (s *Server) mergePull(v *visit) error {
-	return s.changePull(v, func(id string) (api.PullRequest, error) { return s.Pulls.Merge(v.Context(), id) })
+	return s.changePull(v, "pull.merge", func(id string) (api.PullRequest, error) { return s.Pulls.Merge(v.Context(), id) })
 }
 
 func (s *Server) closePull(v *visit) error {
-	return s.changePull(v, func(id string) (api.PullRequest, error) { return s.Pulls.Close(v.Context(), id) })
+	return s.changePull(v, "pull.close", func(id string) (api.PullRequest, error) { return s.Pulls.Close(v.Context(), id) })
 }
 
-func (s *Server) changePull(v *visit, change func(id string) (api.PullRequest, error)) error {
+// editable is the pull request that a form is about, where the visitor may change it.
+func (s *Server) editable(v *visit) (api.PullRequest, error) {
 	p, _, err := s.pull(v)
 	if err != nil {
-		return err
+		return p, err
 	}
 	switch role := v.who.role(v.org); {
 	case v.org == "" || !role.Valid():
-		return missing("pull request")
+		return p, missing("pull request")
 	case !role.AtLeast(api.RoleEditor):
-		return &api.StateError{Kind: api.ErrForbidden, Reason: "merging and closing need the role editor"}
+		return p, &api.StateError{Kind: api.ErrForbidden, Reason: "merging, closing and commenting need the role editor"}
 	case p.State != api.PullOpen:
-		return &api.StateError{Kind: api.ErrConflict, Reason: "this pull request is " + string(p.State) + " already"}
+		return p, &api.StateError{Kind: api.ErrConflict, Reason: "this pull request is " + string(p.State) + " already"}
 	}
-	if _, err := change(p.ID); err != nil {
-		if errors.Is(err, forge.ErrMergeConflict) {
-			reason := forge.ErrMergeConflict.Error()
-			var files *forge.ConflictError
-			if errors.As(err, &files) {
-				reason = files.Error()
-			}
-			return &api.StateError{Kind: api.ErrConflict,
-				Reason: reason + "; ask the job for a follow-up, or merge the branch by hand"}
-		}
+	return p, nil
+}
+
+func (s *Server) changePull(v *visit, action string, change func(id string) (api.PullRequest, error)) error {
+	p, err := s.editable(v)
+	if err != nil {
+		return err
+	}
+	_, err = change(p.ID)
+	if errors.Is(err, forge.ErrMergeConflict) {
+		v.audit(action, p.ID, "refused: both sides changed the same lines")
+		return s.showConflict(v, p, err)
+	}
+	if err != nil {
 		return named(err, "pull request")
 	}
+	v.audit(action, p.ID, p.Title)
 	return v.seeOther("/pulls/" + p.ID)
 }
 
-// A hunk is a run of lines of a diff, with where it stands in both versions.
-type hunk struct {
-	Header string
-	Lines  []line
-}
-
-// A line of a diff: its kind is "add", "del", "same" or "note". A number is zero where that version has no such line.
-type line struct {
-	Kind     string
-	Old, New int
-	Text     string
-}
-
-// hunks reads a unified diff of one file.
-func hunks(text string) []hunk {
-	var list []hunk
-	var before, after int
-	for l := range strings.Lines(text) {
-		l = strings.TrimSuffix(l, "\n")
-		if strings.HasPrefix(l, "@@") {
-			before, after = 0, 0
-			fmt.Sscanf(l, "@@ -%d", &before)
-			if _, plus, ok := strings.Cut(l, " +"); ok {
-				fmt.Sscanf(plus, "%d", &after)
-			}
-			list = append(list, hunk{Header: l})
-			continue
-		}
-		if len(list) == 0 || l == "" {
-			continue
-		}
-		h := &list[len(list)-1]
-		entry := line{Text: strings.TrimSuffix(l[1:], "\r")}
-		switch l[0] {
-		case '+':
-			entry.Kind, entry.New = "add", after
-			after++
-		case '-':
-			entry.Kind, entry.Old = "del", before
-			before++
-		case ' ':
-			entry.Kind, entry.Old, entry.New = "same", before, after
-			before++
-			after++
-		default:
-			entry.Kind = "note"
-		}
-		h.Lines = append(h.Lines, entry)
+// showConflict shows the pull request with why it cannot be merged and what to do.
+func (s *Server) showConflict(v *visit, p api.PullRequest, err error) error {
+	view, also := s.pullPage(v, p)
+	if also != nil {
+		return also
 	}
-	return list
+	view.Conflict = forge.ErrMergeConflict.Error()
+	var files *forge.ConflictError
+	if errors.As(err, &files) {
+		view.Conflict, view.Conflicts = files.Error(), files.Files
+	}
+	return s.renderPull(v, http.StatusConflict, view)
 }
 
-// patch is the diff as a mail that `git am` takes.
-func patch(p api.PullRequest, d forge.Diff) []byte {
-	var b bytes.Buffer
-	from := mail.Address{Name: "Docent", Address: "docent@localhost"}
-	fmt.Fprintf(&b, "From %040d Mon Sep 17 00:00:00 2001\n", 0)
-	fmt.Fprintf(&b, "From: %s\nDate: %s\nSubject: [PATCH] %s\n", from.String(), p.UpdatedAt.UTC().Format(time.RFC1123Z),
-		oneLine(p.Title))
-	b.WriteString("MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n\n")
-	first := true
-	for l := range strings.Lines(p.Body) {
-		l = strings.TrimRight(l, "\r\n")
-		if endsMessage(l) || first && inBodyHeader.MatchString(l) {
-			l = " " + l
+// A pullsView is a page of a project's pull requests.
+type pullsView struct {
+	Rows   []api.PullRequest
+	Jobs   []jobLine // that have pull requests on a code host elsewhere
+	Hosted bool      // pull requests are on a code host elsewhere
+	State  string
+	States []choice
+	Next   string
+	Live   string
+}
+
+// Badge is where a pull request stands.
+func (pullsView) Badge(p api.PullRequest) badge {
+	switch {
+	case p.State == api.PullOpen && p.Draft:
+		return badge{"draft", ""}
+	case p.State == api.PullOpen:
+		return badge{"open", "ok"}
+	case p.State == api.PullMerged:
+		return badge{"merged", "info"}
+	}
+	return badge{"closed", ""}
+}
+
+var pullStates = []choice{{"open", "Open"}, {"merged", "Merged"}, {"closed", "Closed"}, {"all", "All"}}
+
+// pullFilter reads which pull requests the address asks for; the open ones where it does not say.
+func (v *visit) pullFilter() (catalog.PullQuery, string) {
+	state := cmp.Or(v.query("state"), "open")
+	q := catalog.PullQuery{Project: v.project.ID, State: api.PullState(state), Limit: pullsShown + 1}
+	switch state {
+	case "open", "merged", "closed":
+	default:
+		state, q.State = "all", ""
+	}
+	q.Before, _ = strconv.Atoi(v.query("after"))
+	return q, state
+}
+
+func (s *Server) showPulls(v *visit) error {
+	if v.project.Host != "" && v.project.Host != api.HostBuiltin {
+		return s.showHostedPulls(v)
+	}
+	q, state := v.pullFilter()
+	rows, err := s.Listings.PullsPage(v.Context(), q)
+	if err != nil {
+		return err
+	}
+	view := pullsView{State: state, States: pullStates, Rows: rows}
+	if len(rows) > pullsShown {
+		view.Rows = rows[:pullsShown]
+		view.Next = v.with("after", strconv.Itoa(view.Rows[pullsShown-1].Number))
+	}
+	if q.Before == 0 {
+		view.Live = v.base() + "/pulls/live?state=" + state
+	}
+	return s.render(v, "pulls", "Pull requests", view)
+}
+
+// showHostedPulls lists the jobs of a project whose pull requests are on a code host elsewhere: they are read there.
+func (s *Server) showHostedPulls(v *visit) error {
+	q := catalog.JobQuery{Project: v.project.ID, Linked: true, Limit: pullsShown + 1}
+	if after := v.query("after"); api.ValidID(api.JobPrefix, after) {
+		q.Before = api.JobID(after)
+	}
+	rows, more, err := s.listJobs(v.Context(), v.project, q)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		if link := rows[i].Job.PRLink; link != nil && !safeLink(*link) {
+			rows[i].Job.PRLink = nil
 		}
-		first = first && strings.TrimSpace(l) == ""
-		b.WriteString(l + "\n")
 	}
-	b.WriteString("---\n")
-	for _, f := range d.Files {
-		fmt.Fprintf(&b, " %s | %d\n", forge.QuotePath(f.Path), f.Added+f.Deleted)
+	view := pullsView{Hosted: true, Jobs: rows}
+	if more {
+		view.Next = v.with("after", string(rows[len(rows)-1].Job.ID))
 	}
-	fmt.Fprintf(&b, " %d files changed, %d insertions(+), %d deletions(-)\n\n", len(d.Files), d.Added, d.Deleted)
-	b.WriteString(d.String())
-	return b.Bytes()
+	return s.render(v, "pulls", "Pull requests", view)
 }
 
-// endsMessage tells the lines at which `git am` takes a mail's text to be over, or another mail to begin.
-func endsMessage(line string) bool {
-	for _, sign := range []string{"diff ", "--- ", "Index: ", "From ", ">From "} {
-		if strings.HasPrefix(line, sign) {
-			return true
-		}
-	}
-	return strings.TrimRight(line, " \t") == "---"
+// livePulls keeps the first page of a list up to date.
+func (s *Server) livePulls(v *visit) error {
+	q, state := v.pullFilter()
+	q.Before = 0
+	project := v.project.ID
+	return s.watch(v, "pulls.rows", state,
+		func() (<-chan struct{}, func()) { return s.Listings.Watch(project) },
+		func(ctx context.Context) (any, error) {
+			rows, err := s.Listings.PullsPage(ctx, q)
+			return pullsView{State: state, Rows: rows[:min(len(rows), pullsShown)]}, err
+		})
 }
 
-// inBodyHeader are the lines that `git am` takes for the author or the subject where a text begins with them.
-var inBodyHeader = regexp.MustCompile(`^([A-Za-z-]+:|\[PATCH)`)
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// jobOf is the job that a pull request is of, with its log.
+func (s *Server) jobOf(ctx context.Context, p api.PullRequest) (job.Reply, error) {
+	return s.askJob(ctx, p.Job, job.Watch{Project: p.Project, Log: true})
+}

@@ -117,7 +117,7 @@ func TestAPageOfManyFilesLoadsThemAsTheyAreOpened(t *testing.T) {
 	if len(page) > 300_000 {
 		t.Errorf("the page has %d bytes", len(page))
 	}
-	if n := strings.Count(page, "<details"); n != 217 {
+	if n := strings.Count(page, `<details class="file"`); n != 217 {
 		t.Errorf("%d files are listed", n)
 	}
 	link := regexp.MustCompile(

@@ -85,6 +85,31 @@ func (s *Server) routes() []route {
 		{"GET", "/pulls/:id", anybody, s.showPull},          // also {id}.diff and {id}.patch
 		{"POST", "/pulls/:id/merge", signedIn, s.mergePull}, // and an editor's role in the project's organization
 		{"POST", "/pulls/:id/close", signedIn, s.closePull},
+		{"POST", "/pulls/:id/comment", signedIn, s.comment},
+		{"POST", "/pulls/:id/uncomment", signedIn, s.removeComment},
+		{"POST", "/pulls/:id/send", signedIn, s.sendComments},
+
+		// The agent
+		{"GET", project + "/jobs", viewer, s.showJobs},
+		{"GET", project + "/jobs/live", viewer, s.liveJobs},
+		{"GET", project + "/jobs/new", editor, s.showNewJob},
+		{"POST", project + "/jobs/create", editor, s.createJob},
+		{"GET", project + "/jobs/:id", viewer, s.showJob},
+		{"GET", project + "/jobs/:id/live", viewer, s.liveJob},
+		{"GET", project + "/jobs/:id/steps/:seq", viewer, s.showStep},
+		{"POST", project + "/jobs/:id/message", editor, s.followUp},
+		{"POST", project + "/jobs/:id/cancel", editor, s.cancelJob},
+		{"POST", project + "/jobs/:id/archive", editor, s.archiveJob},
+		{"POST", project + "/jobs/:id/carry-out", editor, s.carryOut},
+		{"GET", project + "/pulls", viewer, s.showPulls},
+		{"GET", project + "/pulls/live", viewer, s.livePulls},
+		{"GET", project + "/automations", viewer, s.showAutomations},
+		{"GET", project + "/automations/new", owner, s.showNewAutomation},
+		{"POST", project + "/automations/create", owner, s.createAutomation},
+		{"GET", project + "/automations/:id", viewer, s.showAutomation},
+		{"POST", project + "/automations/:id/run", editor, s.runAutomation},
+		{"POST", project + "/automations/:id/pause", owner, s.pauseAutomation},
+		{"POST", project + "/automations/:id/remove", owner, s.removeAutomation},
 
 		// The console
 		{"GET", "/console", signedIn, s.chooseProject},

@@ -55,6 +55,10 @@ type Deps struct {
 	Reports       Reports
 	ReportStore   ReportStore
 	ReportSecrets ReportSecrets
+	Jobs          Jobs
+	Work          Work
+	Listings      Listings
+	Automations   Automations
 
 	Log     *slog.Logger // none where nil
 	Now     func() time.Time
@@ -84,7 +88,8 @@ func New(deps Deps) (*Server, error) {
 	for name, port := range map[string]any{"Catalog": deps.Catalog, "Pulls": deps.Pulls, "People": deps.People, "System": deps.System,
 		"Figures": deps.Figures, "Projects": deps.Projects,
 		"Keys": deps.Keys, "Allowances": deps.Allowances,
-		"Conversations": deps.Conversations, "Threads": deps.Threads, "Eraser": deps.Eraser} {
+		"Conversations": deps.Conversations, "Threads": deps.Threads, "Eraser": deps.Eraser,
+		"Jobs": deps.Jobs, "Work": deps.Work, "Listings": deps.Listings, "Automations": deps.Automations} {
 		if port == nil {
 			return nil, fmt.Errorf("web: Deps.%s is not set", name)
 		}

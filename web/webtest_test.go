@@ -20,6 +20,7 @@ import (
 
 	"context"
 
+	"docent/actors/job"
 	"docent/api"
 	"docent/forge"
 	"docent/persistence/catalog"
@@ -40,6 +41,7 @@ type house struct {
 	admin    string // secret of an admin key of org-a
 	audience *audience
 	agent    *agentStub
+	jobs     *jobs
 }
 
 // A clock is set by the test.
@@ -64,7 +66,8 @@ func (c *clock) advance(d time.Duration) {
 func build(t testing.TB, options ...func(*web.Deps)) *house {
 	t.Helper()
 	h := &house{t: t, clock: &clock{now: time.Date(2026, 11, 21, 10, 0, 0, 123_000_000, time.UTC)},
-		pulls: &pulls{all: map[string]api.PullRequest{}, diffs: map[string]forge.Diff{}}}
+		pulls: &pulls{all: map[string]api.PullRequest{}, diffs: map[string]forge.Diff{}},
+		jobs:  &jobs{all: map[api.JobID]*api.JobRow{}, logs: map[api.JobID][]job.Entry{}, keys: map[string]api.JobID{}}}
 	c, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "catalog.db"),
 		catalog.Options{Now: h.clock.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -94,6 +97,7 @@ func build(t testing.TB, options ...func(*web.Deps)) *house {
 	deps.Readers, deps.Tries, deps.Finder, deps.Models = nobody{}, nobody{}, nobody{}, nobody{}
 	deps.Setup, deps.Tasks, deps.Sources, deps.Asker = projectsOf{}, projectsOf{}, projectsOf{}, projectsOf{}
 	h.insights(&deps)
+	deps.Jobs, deps.Work, deps.Listings, deps.Automations = h.jobs, h.jobs, c, automations{c}
 	for _, o := range options {
 		o(&deps)
 	}
@@ -266,6 +270,7 @@ type pulls struct {
 	diffs    map[string]forge.Diff
 	fail     error
 	failDiff error
+	files    []pullFile
 }
 
 func (p *pulls) Pull(ctx context.Context, id string) (api.PullRequest, error) {

@@ -13,6 +13,7 @@ import (
 	"docent/persistence/catalog"
 	"docent/persistence/quota"
 	"docent/router"
+	"docent/startjob"
 	"docent/web"
 	"docent/web/oidc"
 )
@@ -29,6 +30,7 @@ func (a *app) newPages(secret []byte) (*web.Server, error) {
 		Figures: a.stores.catalog, Projects: conditions{a},
 		Keys: a.stores.catalog, Allowances: allowances{a},
 		Conversations: a.stores.catalog, Threads: a.system.Threads(), Eraser: erasing,
+		Jobs: a.system.Jobs(), Work: a.starter, Listings: a.stores.catalog, Automations: ownAutomations{a.stores.catalog, a},
 		Log: a.log, Now: a.config.now, Version: buildVersion().Version, Secret: secret, PublicURL: a.config.PublicURL,
 	}
 	a.config.signIn(&deps)
@@ -132,6 +134,31 @@ func (c conditions) limits(ctx context.Context, p api.Project) ([]web.LimitUse, 
 	return out, nil
 }
 
+// ownAutomations are the automations of this server.
+type ownAutomations struct {
+	*catalog.Catalog
+	app *app
+}
+
+func (o ownAutomations) operations() *operations {
+	ops := o.app.stores.operations()
+	ops.app = o.app
+	return ops
+}
+
+func (o ownAutomations) AddAutomation(ctx context.Context, a api.Automation) (api.Automation, error) {
+	return o.operations().addAutomation(ctx, a, nil)
+}
+
+func (o ownAutomations) RunAutomation(ctx context.Context, id api.AutomationID) error {
+	_, err := o.operations().runAutomation(ctx, automationParams{ID: string(id)}, nil)
+	return err
+}
+
+func (o ownAutomations) PauseAutomation(ctx context.Context, id api.AutomationID, paused bool) error {
+	return o.app.automations.Pause(ctx, id, paused)
+}
+
 // Each port of the pages with what serves it.
 var (
 	_ web.Catalog  = (*catalog.Catalog)(nil)
@@ -142,4 +169,8 @@ var (
 	_ web.Figures  = (*catalog.Catalog)(nil)
 	_ web.Projects = conditions{}
 	_ web.Keys     = (*catalog.Catalog)(nil)
+
+	_ web.Work        = startjob.Starter{}
+	_ web.Listings    = (*catalog.Catalog)(nil)
+	_ web.Automations = ownAutomations{}
 )

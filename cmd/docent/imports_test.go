@@ -143,9 +143,10 @@ var mayImport = []struct {
 	{"docent/web/oidc", []string{"docent/api"}},
 	{"docent/web/password", []string{"docent/api"}},
 	{"docent/web", []string{
-		"docent/actors/thread", "docent/api", "docent/docs", "docent/forge", "docent/gaps", "docent/gaps/tracker",
-		"docent/health", "docent/ingest", "docent/model", "docent/persistence/catalog", "docent/search", "docent/site",
-		"docent/stream", "docent/web/assets", "docent/web/oidc", "docent/web/password", "docent/weekly",
+		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/docs", "docent/forge", "docent/gaps",
+		"docent/gaps/tracker", "docent/health", "docent/ingest", "docent/markup", "docent/model",
+		"docent/persistence/catalog", "docent/search", "docent/site", "docent/startjob", "docent/stream",
+		"docent/web/assets", "docent/web/diff", "docent/web/oidc", "docent/web/password", "docent/weekly",
 	}},
 	{"docent/bench", []string{"docent/stream"}},
 	{"docent/bench/report", []string{"docent/bench"}},

@@ -120,11 +120,13 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("toggle", async (event) => {
   const later = event.target.open && event.target.querySelector(".later");
   if (!later) return;
-  const answer = await fetch(later.querySelector("a").href).catch(() => null);
+  const answer = await fetch(later.querySelector("a").href, { headers: { "HX-Request": "true" } }).catch(() => null);
   if (!answer?.ok) return; // the link is still there
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const changes = page.querySelector(".changes");
-  if (changes) later.replaceWith(changes);
+  if (!changes) return;
+  later.replaceWith(changes);
+  htmx?.process(changes);
 }, true);
 
 // data-plot: draws the columns of the table with that id, those with data-series (a colour of the design system), over its days. The table

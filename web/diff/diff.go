@@ -6,6 +6,8 @@ package diff
 import (
 	"strconv"
 	"strings"
+
+	"github.com/aymanbagabas/go-udiff/lcs"
 )
 
 // A Kind says what became of a line.
@@ -247,4 +249,18 @@ func length(header, sign string) int {
 		return 0
 	}
 	return n
+}
+
+// Changed tells which parts of two lists of texts are not in the other one, in order.
+func Changed(before, after []string) (old, new []bool) {
+	old, new = make([]bool, len(before)), make([]bool, len(after))
+	for _, d := range lcs.DiffLines(before, after) {
+		for i := d.Start; i < d.End; i++ {
+			old[i] = true
+		}
+		for i := d.ReplStart; i < d.ReplEnd; i++ {
+			new[i] = true
+		}
+	}
+	return old, new
 }

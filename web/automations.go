@@ -1,0 +1,185 @@
+package web
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"docent/api"
+)
+
+const (
+	automationRuns = 100 // shown of one automation
+	dailyCap       = 5
+)
+
+// An automationView is one automation as pages show it.
+type automationView struct {
+	api.Automation
+	When []string
+	Path string
+	Runs []runView
+	Hook string // where the code host sends its webhook; empty where none is needed
+}
+
+// A runView is one run of an automation.
+type runView struct {
+	api.AutomationRun
+	JobPath string
+}
+
+// Badge is how the run went.
+func (r runView) Badge() badge {
+	switch r.Status {
+	case api.RunAccepted:
+		return badge{"accepted", "info"}
+	case api.RunStarted:
+		return badge{"started", "ok"}
+	case api.RunSkipped:
+		return badge{"skipped", "warn"}
+	}
+	return badge{"failed", "bad"}
+}
+
+// Last is the newest run; nil where there was none.
+func (a automationView) LastRun() *runView {
+	if a.Automation.Last == nil {
+		return nil
+	}
+	r := a.run(*a.Automation.Last)
+	return &r
+}
+
+func (a automationView) run(r api.AutomationRun) runView {
+	v := runView{AutomationRun: r}
+	if r.Job != "" {
+		base, _, _ := strings.Cut(a.Path, "/automations/")
+		v.JobPath = base + "/jobs/" + string(r.Job)
+	}
+	return v
+}
+
+func (v *visit) automationView(a api.Automation) automationView {
+	view := automationView{Automation: a, Path: v.base() + "/automations/" + string(a.ID)}
+	if a.Cron != "" {
+		view.When = append(view.When, "at "+a.Cron+", "+cmp.Or(a.TimeZone, "UTC"))
+	}
+	if a.OnPush {
+		view.When = append(view.When, "when the documentation has a new commit")
+	}
+	if a.Repository != "" {
+		view.When = append(view.When, "on a push to "+a.Repository+strings.TrimSuffix("@"+a.Branch, "@"))
+		view.Hook = v.absolute("/v1/webhook/" + string(a.Project) + "/push")
+	}
+	return view
+}
+
+func (s *Server) showAutomations(v *visit) error {
+	list, err := s.Automations.Automations(v.Context(), v.project.ID)
+	if err != nil {
+		return err
+	}
+	views := make([]automationView, len(list))
+	for i, a := range list {
+		views[i] = v.automationView(a)
+	}
+	return s.render(v, "automations", "Automations", views)
+}
+
+// automation is the one that the address names, of the address's project.
+func (s *Server) automation(v *visit) (api.Automation, error) {
+	id := v.param("id")
+	if !api.ValidID(api.AutomationPrefix, id) {
+		return api.Automation{}, missing("automation")
+	}
+	a, err := s.Automations.Automation(v.Context(), api.AutomationID(id))
+	if err == nil && a.Project != v.project.ID {
+		err = missing("automation")
+	}
+	return a, named(err, "automation")
+}
+
+func (s *Server) showAutomation(v *visit) error {
+	a, err := s.automation(v)
+	if err != nil {
+		return err
+	}
+	view := v.automationView(a)
+	runs, err := s.Automations.Runs(v.Context(), a.ID, automationRuns)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		view.Runs = append(view.Runs, view.run(r))
+	}
+	return s.render(v, "automation", a.Name, view)
+}
+
+// A newAutomationView is the form for an automation.
+type newAutomationView struct {
+	api.Automation
+	Problems map[string]string
+}
+
+func (s *Server) showNewAutomation(v *visit) error {
+	return s.render(v, "automations.new", "New automation",
+		newAutomationView{Automation: api.Automation{DailyCap: dailyCap, Cron: v.query("cron"), Prompt: v.query("prompt")}})
+}
+
+func (s *Server) createAutomation(v *visit) error {
+	f := v.form()
+	field := func(name string) string { return strings.TrimSpace(f.Get(name)) }
+	a := api.Automation{Project: v.project.ID, Name: field("name"), Prompt: field("prompt"), Cron: field("cron"),
+		TimeZone: field("timeZone"), OnPush: field("onPush") == "yes", Repository: field("repository"), Branch: field("branch"),
+		Draft: field("draft") == "yes"}
+	a.DailyCap, _ = strconv.Atoi(field("dailyCap"))
+	added, err := s.Automations.AddAutomation(v.Context(), a)
+	view := newAutomationView{Automation: a, Problems: problemsOf(err)}
+	var refused *api.StateError
+	if errors.As(err, &refused) && errors.Is(err, api.ErrConflict) {
+		view.Problems["name"] = refused.Reason
+	}
+	if len(view.Problems) > 0 {
+		return s.renderStatus(v, http.StatusBadRequest, "automations.new", "New automation", view)
+	}
+	if err != nil {
+		return err
+	}
+	v.audit("automation.create", string(added.ID), added.Name)
+	return v.done(v.base()+"/automations/"+string(added.ID), "The automation is there.")
+}
+
+func (s *Server) runAutomation(v *visit) error {
+	return s.changeAutomation(v, "automation.run", "It runs. The job shows here once it has begun.", "",
+		func(a api.Automation) error { return s.Automations.RunAutomation(v.Context(), a.ID) })
+}
+
+func (s *Server) pauseAutomation(v *visit) error {
+	paused := v.form().Get("resume") == ""
+	action, said := "automation.pause", "It is paused: it runs only when somebody runs it."
+	if !paused {
+		action, said = "automation.resume", "It goes on. What came meanwhile is not made up for."
+	}
+	return s.changeAutomation(v, action, said, "",
+		func(a api.Automation) error { return s.Automations.PauseAutomation(v.Context(), a.ID, paused) })
+}
+
+func (s *Server) removeAutomation(v *visit) error {
+	return s.changeAutomation(v, "automation.remove", "The automation is removed. Its jobs and pull requests stay.",
+		v.base()+"/automations", func(a api.Automation) error { return s.Automations.RemoveAutomation(v.Context(), a.ID) })
+}
+
+// changeAutomation does something with the automation that the address names, and leads to its page or to another one.
+func (s *Server) changeAutomation(v *visit, action, said, to string, change func(api.Automation) error) error {
+	a, err := s.automation(v)
+	if err != nil {
+		return err
+	}
+	if err := change(a); err != nil {
+		return named(err, "automation")
+	}
+	v.audit(action, string(a.ID), a.Name)
+	return v.done(cmp.Or(to, v.base()+"/automations/"+string(a.ID)), said)
+}

@@ -1,0 +1,286 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"docent/actors/job"
+	"docent/api"
+	"docent/startjob"
+	"docent/web/diff"
+)
+
+// A commentView is a comment on a line, with what became of it.
+type commentView struct {
+	api.Comment
+	Mine    bool
+	Result  badge
+	Said    string // the agent's last word on it
+	Commit  string // that carried it out; empty where none did
+	shown   bool   // beside its line
+	Element string // its id
+}
+
+// At is how people name the line.
+func (c commentView) At() string {
+	if c.Old {
+		return fmt.Sprintf("line %d before the change", c.Line)
+	}
+	return fmt.Sprintf("line %d", c.Line)
+}
+
+// An askView is the form for a comment on a line.
+type askView struct {
+	At       string
+	Text     string
+	Problems map[string]string
+}
+
+// addComments adds to a page what was said on lines, and what became of it.
+func (s *Server) addComments(v *visit, view *pullView) error {
+	all, err := s.Listings.Comments(v.Context(), view.Pull.ID)
+	if err != nil {
+		return err
+	}
+	if view.Pull.Job == "" || len(all) == 0 && !view.MayComment {
+		return nil
+	}
+	reply, err := s.jobOf(v.Context(), view.Pull)
+	if err != nil && !errors.Is(err, api.ErrNotFound) {
+		return err
+	}
+	view.Builtin = reply.Row.Job.Model == rulesModel
+	for _, c := range all {
+		cv := commentView{Comment: c, Mine: c.Author == v.who.id, Element: "comment-" + strings.TrimPrefix(c.ID,
+			api.CommentPrefix)}
+		switch {
+		case c.State == api.CommentSent:
+			cv.Result, cv.Said, cv.Commit = became(c.Message, reply)
+			view.Comments = append(view.Comments, cv)
+		case cv.Mine:
+			view.Stuck = view.Stuck || c.State == api.CommentSending
+			view.Drafts = append(view.Drafts, cv)
+		}
+	}
+	if len(view.Drafts) > 0 {
+		drafts := make([]api.Comment, len(view.Drafts))
+		for i, d := range view.Drafts {
+			drafts[i] = d.Comment
+		}
+		view.Message = commentsMessage(view.Pull, drafts, view.Builtin)
+	}
+	return nil
+}
+
+// became says what became of a message to a job, from the job's log.
+func became(message string, reply job.Reply) (result badge, said, commit string) {
+	asked := uint64(0)
+	for _, e := range reply.Log {
+		switch {
+		case e.Type == job.EntryPrompt && e.Instruction == message:
+			asked, result = e.Seq, badge{"waiting", "info"}
+		case e.Type == job.EntryFailed && asked > 0 && e.Seq > asked:
+			return badge{"failed", "bad"}, e.Text, commit
+		case e.Instruction != message || asked == 0:
+		case e.Type == job.EntryPublished:
+			commit = e.Commit
+		case e.Type == job.EntryFinished:
+			ended := api.JobRow{Job: api.Job{Status: api.JobCompleted, Outcome: e.Outcome}}
+			return stateOf(ended), e.Text, commit
+		default:
+			result = badge{"working", "info"}
+		}
+	}
+	if asked == 0 {
+		return badge{"sent", ""}, "", ""
+	}
+	return result, said, commit
+}
+
+// remarks gives the comments on a file's lines, and the form for one where the address asks for it.
+func (p *pullView) remarks(v *visit, f *fileView) func(at string) ([]commentView, *askView) {
+	at := map[string][]*commentView{}
+	for _, list := range [][]commentView{p.Comments, p.Drafts} {
+		for i := range list {
+			if list[i].Path == f.Path {
+				ref := lineOf(list[i].Old, list[i].Line)
+				at[ref] = append(at[ref], &list[i])
+			}
+		}
+	}
+	asked := ""
+	if p.MayComment && p.One {
+		asked = v.query("at")
+	}
+	texts := linesOf(f.Unified)
+	return func(ref string) (list []commentView, ask *askView) {
+		for _, c := range at[ref] {
+			if c.Quote == "" || c.Quote == quoted(texts[ref]) { // else the line is another one by now
+				c.shown = true
+				list = append(list, *c)
+			}
+		}
+		if ref == asked {
+			ask = &askView{At: ref}
+		}
+		return list, ask
+	}
+}
+
+// linesOf are the lines that a diff shows, by how addresses name them.
+func linesOf(unified string) map[string]string {
+	out := map[string]string{}
+	for _, h := range diff.Hunks(unified) {
+		for _, l := range h.Lines {
+			for _, ref := range []string{lineOf(true, l.Old), lineOf(false, l.New)} {
+				if ref != "" {
+					out[ref] = l.Text
+				}
+			}
+		}
+	}
+	return out
+}
+
+// quoted is a line as a comment keeps it.
+func quoted(line string) string {
+	c := api.Comment{Quote: line, Text: "x", Path: "x", Line: 1}
+	_ = c.Validate() // it cuts the line
+	return strings.ToValidUTF8(c.Quote, "\uFFFD")
+}
+
+// comment keeps a comment on a line as a draft.
+func (s *Server) comment(v *visit) error {
+	p, err := s.editable(v)
+	if err != nil {
+		return err
+	}
+	if p.Job == "" {
+		return &api.StateError{Kind: api.ErrConflict, Reason: "no job made this pull request: there is nobody to comment to"}
+	}
+	d, err := s.Pulls.Diff(v.Context(), p.ID)
+	if err != nil {
+		return named(err, "pull request")
+	}
+	number, _ := strconv.Atoi(v.form().Get("f"))
+	old, line, ok := readLine(v.form().Get("at"))
+	if number < 1 || number > len(d.Files) || !ok || v.form().Get("path") != d.Files[number-1].Path {
+		return &api.StateError{Kind: api.ErrConflict,
+			Reason: "the pull request has changed since the page was made: reload it and comment again"}
+	}
+	f := d.Files[number-1]
+	text, there := linesOf(f.Unified)[lineOf(old, line)]
+	if !there {
+		return missing("line among the changes of " + f.Path)
+	}
+	base, head, err := s.Pulls.Ends(v.Context(), p.ID)
+	if err != nil {
+		return named(err, "pull request")
+	}
+	c := api.Comment{Project: p.Project, Pull: p.ID, Job: p.Job, Path: f.Path, Old: old, Line: line, Quote: quoted(text),
+		Commit: head, Text: v.form().Get("text"), Author: v.who.id, By: v.who.name}
+	if old {
+		c.Commit = base
+		if f.From != "" {
+			c.Path = f.Path // where the job finds it now
+		}
+	}
+	if _, err := s.Listings.AddComment(v.Context(), c); err != nil {
+		if problems := problemsOf(err); len(problems) > 0 {
+			return &api.InvalidError{Problems: []api.Problem{{Field: "Comment", Message: cmp.Or(problems["text"],
+				problems["path"], problems["line"])}}}
+		}
+		return err
+	}
+	return v.done(fmt.Sprintf("/pulls/%s?open=%d#file-%d", p.ID, number, number),
+		"Your comment is kept as a draft. Send your comments when you are through.")
+}
+
+// removeComment takes back a draft.
+func (s *Server) removeComment(v *visit) error {
+	p, err := s.editable(v)
+	if err != nil {
+		return err
+	}
+	if err := s.Listings.RemoveComment(v.Context(), p.ID, v.who.id, v.form().Get("comment")); err != nil {
+		return named(err, "draft of yours")
+	}
+	return v.done("/pulls/"+p.ID, "The draft is removed.")
+}
+
+// sendComments sends a visitor's drafts to the job as one message. What is sent twice, or again after its answer was
+// lost, is the same message.
+func (s *Server) sendComments(v *visit) error {
+	p, err := s.editable(v)
+	if err != nil {
+		return err
+	}
+	reply, err := s.jobOf(v.Context(), p)
+	if err != nil {
+		return err
+	}
+	taken, err := s.Listings.TakeComments(v.Context(), p.ID, v.who.id, api.NewID(api.TurnPrefix, v.now))
+	if err != nil {
+		return err
+	}
+	if len(taken) == 0 {
+		return v.done("/pulls/"+p.ID, "Your comments have been sent already.")
+	}
+	message := taken[0].Message
+	_, err = s.Work.FollowUp(v.Context(), p.Job, startjob.Request{Project: v.project, By: api.KeyID(v.who.id), ID: message,
+		Prompt: commentsMessage(p, taken, reply.Row.Job.Model == rulesModel), Key: "comments " + message})
+	ctx := context.WithoutCancel(v.Context())
+	switch {
+	case err == nil:
+		if err := s.Listings.SettleComments(ctx, p.ID, message, true); err != nil {
+			return err // the next sending finds that the job has them
+		}
+		v.audit("pull.comment", p.ID, fmt.Sprintf("%d to %s", len(taken), p.Job))
+		return v.done("/pulls/"+p.ID, "The job has your comments. What becomes of them is shown here.")
+	case refused(err):
+		return errors.Join(s.Listings.SettleComments(ctx, p.ID, message, false), err)
+	}
+	return err // nobody knows whether it came there: it is sent again as the same message
+}
+
+// refused reports whether a job has refused a message for certain.
+func refused(err error) bool {
+	for _, kind := range []error{api.ErrInvalid, api.ErrConflict, api.ErrLimited, api.ErrNotFound, api.ErrOverloaded,
+		api.ErrShuttingDown} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// commentsMessage is what the job gets of comments. A language model gets each with its line; the built-in agent, which
+// carries out instructions of fixed forms, gets the instructions with the pages that they are for.
+func commentsMessage(p api.PullRequest, comments []api.Comment, builtin bool) string {
+	var b strings.Builder
+	if !builtin {
+		fmt.Fprintf(&b, "These are comments on the pull request %q (#%d), each with its file, the line and what stands there. "+
+			"Carry them out.\n", oneLine(p.Title), p.Number)
+	}
+	for i, c := range comments {
+		if i > 0 || !builtin {
+			b.WriteString("\n")
+		}
+		if builtin {
+			text := strings.TrimSpace(c.Text)
+			if strings.Contains(text, "\n") {
+				fmt.Fprintf(&b, "In %s:\n%s\n", c.Path, text)
+			} else {
+				fmt.Fprintf(&b, "In %s, %s\n", c.Path, text)
+			}
+			continue
+		}
+		fmt.Fprintf(&b, "%d. %s, %s:\n\n> %s\n\nComment:\n\n%s\n", i+1, c.Path, commentView{Comment: c}.At(),
+			cmp.Or(oneLine(c.Quote), "(an empty line)"), c.Text)
+	}
+	return b.String()
+}
