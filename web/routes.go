@@ -40,37 +40,8 @@ type route struct {
 // project is the part of an address that names a project: its organization and its domain.
 const project = "/console/:org/:domain"
 
-// routes is every page.
-func (s *Server) routes() []route { return append(s.consoleRoutes(), s.agentRoutes()...) }
-
-// agentRoutes are the pages of jobs, pull requests and automations.
-func (s *Server) agentRoutes() []route {
-	return []route{
-		{"GET", project + "/jobs", viewer, s.showJobs},
-		{"GET", project + "/jobs/live", viewer, s.liveJobs},
-		{"GET", project + "/jobs/new", editor, s.showNewJob},
-		{"POST", project + "/jobs/create", editor, s.createJob},
-		{"GET", project + "/jobs/:id", viewer, s.showJob},
-		{"GET", project + "/jobs/:id/live", viewer, s.liveJob},
-		{"GET", project + "/jobs/:id/steps/:seq", viewer, s.showStep},
-		{"POST", project + "/jobs/:id/message", editor, s.followUp},
-		{"POST", project + "/jobs/:id/cancel", editor, s.cancelJob},
-		{"POST", project + "/jobs/:id/archive", editor, s.archiveJob},
-		{"POST", project + "/jobs/:id/carry-out", editor, s.carryOut},
-		{"GET", project + "/pulls", viewer, s.showPulls},
-		{"GET", project + "/pulls/live", viewer, s.livePulls},
-		{"GET", project + "/automations", viewer, s.showAutomations},
-		{"GET", project + "/automations/new", owner, s.showNewAutomation},
-		{"POST", project + "/automations/create", owner, s.createAutomation},
-		{"GET", project + "/automations/:id", viewer, s.showAutomation},
-		{"POST", project + "/automations/:id/run", editor, s.runAutomation},
-		{"POST", project + "/automations/:id/pause", owner, s.pauseAutomation},
-		{"POST", project + "/automations/:id/remove", owner, s.removeAutomation},
-	}
-}
-
-// consoleRoutes are all other pages on one screen.
-func (s *Server) consoleRoutes() []route {
+// routes is every page on one screen.
+func (s *Server) routes() []route {
 	return []route{
 		{"GET", "/", anybody, s.index},
 		{"GET", "/assets/:file", anybody, s.asset},
@@ -117,6 +88,28 @@ func (s *Server) consoleRoutes() []route {
 		{"POST", "/pulls/:id/comment", signedIn, s.comment},
 		{"POST", "/pulls/:id/uncomment", signedIn, s.removeComment},
 		{"POST", "/pulls/:id/send", signedIn, s.sendComments},
+
+		// The agent
+		{"GET", project + "/jobs", viewer, s.showJobs},
+		{"GET", project + "/jobs/live", viewer, s.liveJobs},
+		{"GET", project + "/jobs/new", editor, s.showNewJob},
+		{"POST", project + "/jobs/create", editor, s.createJob},
+		{"GET", project + "/jobs/:id", viewer, s.showJob},
+		{"GET", project + "/jobs/:id/live", viewer, s.liveJob},
+		{"GET", project + "/jobs/:id/steps/:seq", viewer, s.showStep},
+		{"POST", project + "/jobs/:id/message", editor, s.followUp},
+		{"POST", project + "/jobs/:id/cancel", editor, s.cancelJob},
+		{"POST", project + "/jobs/:id/archive", editor, s.archiveJob},
+		{"POST", project + "/jobs/:id/carry-out", editor, s.carryOut},
+		{"GET", project + "/pulls", viewer, s.showPulls},
+		{"GET", project + "/pulls/live", viewer, s.livePulls},
+		{"GET", project + "/automations", viewer, s.showAutomations},
+		{"GET", project + "/automations/new", owner, s.showNewAutomation},
+		{"POST", project + "/automations/create", owner, s.createAutomation},
+		{"GET", project + "/automations/:id", viewer, s.showAutomation},
+		{"POST", project + "/automations/:id/run", editor, s.runAutomation},
+		{"POST", project + "/automations/:id/pause", owner, s.pauseAutomation},
+		{"POST", project + "/automations/:id/remove", owner, s.removeAutomation},
 
 		// The console
 		{"GET", "/console", signedIn, s.chooseProject},
